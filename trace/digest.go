@@ -1,0 +1,113 @@
+package trace
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+)
+
+// A Digest is the SHA-256 over the values of rows in their order, independent
+// of how a file encodes or compresses them. It is what reproducibility
+// promises: the same seed gives the same digest on every machine.
+//
+// Each row is written field by field in schema order: integers as varints,
+// strings and lists behind their length, optional fields behind a byte that is
+// 1 when they are set. A column that is added later must be appended, and
+// written only when set, so that older digests stay true.
+type Digest struct {
+	h   hash.Hash
+	buf []byte
+}
+
+// NewDigest begins a digest over rows of schema trace/1.
+func NewDigest() *Digest {
+	d := &Digest{h: sha256.New()}
+	d.h.Write([]byte(Schema + "\n"))
+	return d
+}
+
+// Add appends rows to the digest.
+func (d *Digest) Add(rows []Request) {
+	for i := range rows {
+		d.buf = appendCanonical(d.buf[:0], &rows[i])
+		d.h.Write(d.buf)
+	}
+}
+
+// Sum returns the digest so far, as "sha256:" and hex.
+func (d *Digest) Sum() string { return "sha256:" + hex.EncodeToString(d.h.Sum(nil)) }
+
+func appendCanonical(b []byte, r *Request) []byte {
+	b = binary.AppendVarint(b, r.ArrivalNS)
+	b = appendOpt(b, r.Session)
+	b = appendOpt(b, r.Turn)
+	b = binary.AppendUvarint(b, uint64(len(r.Parents)))
+	for _, p := range r.Parents {
+		b = binary.AppendVarint(b, p)
+	}
+	b = appendOpt(b, r.ThinkNS)
+	b = appendOpt(b, r.ToolNS)
+	b = appendOpt(b, r.User)
+	for _, s := range []string{r.Model, r.Adapter, r.Kind} {
+		b = appendString(b, s)
+	}
+	b = appendOptString(b, r.Class)
+	b = appendOptString(b, r.Replica)
+	b = appendString(b, r.Category)
+	b = binary.AppendVarint(b, int64(r.InputTokens))
+	b = binary.AppendVarint(b, int64(r.OutputTokens))
+	for _, p := range []*int32{r.ReasoningTokens, r.CachedTokens, r.ImageTokens, r.Images, r.MaxTokens} {
+		b = appendOpt(b, p)
+	}
+	if r.Temperature != nil {
+		b = binary.BigEndian.AppendUint32(append(b, 1), math.Float32bits(*r.Temperature))
+	} else {
+		b = append(b, 0)
+	}
+	switch {
+	case r.Stream == nil:
+		b = append(b, 0)
+	case *r.Stream:
+		b = append(b, 1, 1)
+	default:
+		b = append(b, 1, 0)
+	}
+	b = appendIDs(b, r.Blocks)
+	if r.OutputBlocks != nil {
+		b = appendIDs(append(b, 1), r.OutputBlocks)
+	} else {
+		b = append(b, 0)
+	}
+	b = appendString(b, r.Status)
+	b = appendString(b, r.FinishReason)
+	b = appendOpt(b, r.TTFTNS)
+	return appendOpt(b, r.E2ENS)
+}
+
+func appendOpt[T int32 | int64](b []byte, p *T) []byte {
+	if p == nil {
+		return append(b, 0)
+	}
+	return binary.AppendVarint(append(b, 1), int64(*p))
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendOptString(b []byte, p *string) []byte {
+	if p == nil {
+		return append(b, 0)
+	}
+	return appendString(append(b, 1), *p)
+}
+
+func appendIDs(b []byte, ids []uint64) []byte {
+	b = binary.AppendUvarint(b, uint64(len(ids)))
+	for _, id := range ids {
+		b = binary.AppendUvarint(b, id)
+	}
+	return b
+}

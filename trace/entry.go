@@ -1,0 +1,86 @@
+package trace
+
+import "time"
+
+// A Role says who speaks. Readers map every spelling of a source to one of these.
+type Role uint8
+
+// The roles of a chat. Developer messages count as system ones, function
+// results as tool ones.
+const (
+	System Role = iota
+	User
+	Assistant
+	Tool
+)
+
+// String returns the role as chat APIs spell it.
+func (r Role) String() string {
+	switch r {
+	case System:
+		return "system"
+	case User:
+		return "user"
+	case Assistant:
+		return "assistant"
+	case Tool:
+		return "tool"
+	}
+	return "unknown"
+}
+
+// A Message is one turn of a chat as the source recorded it.
+type Message struct {
+	withheld
+	Role    Role
+	Content Text
+}
+
+// An Entry is one line of a source log. It may hold text: package anonymize
+// consumes it, nothing writes it. Identifiers are as secret as text, so they
+// are Texts too: a careless %p would otherwise print them past the methods.
+//
+// What the source does not say is nil or zero; a zero Time is no time.
+type Entry struct {
+	withheld
+	Time     time.Time // arrival
+	User     Text      // as the source spells it, like Session, Model and the rest
+	Session  Text
+	Turn     *int32
+	Parents  []int64 // earlier Entries that had to be done first, by position in the reader's output from 0
+	Think    *time.Duration
+	Tool     *time.Duration
+	Messages []Message // the input, whole: earlier turns included, sharing their Texts
+	Reply    *Text     // the output, when it was recorded as text
+
+	InputTokens  *int32 // as the source counted; the length when there are no Messages
+	OutputTokens *int32
+	Reasoning    *int32 // output tokens that were reasoning
+	Cached       *int32 // input tokens that the server took from its cache
+	ImageTokens  *int32
+	Images       *int32
+
+	SourceBlocks []uint64 // prefix-block ids that the source hashed itself
+	Model        Text
+	Adapter      Text
+	Salt         Text // cache salt or tenant: a cache domain of its own
+	Class        Text
+	Replica      Text
+	MaxTokens    *int32
+	Temperature  *float32
+	Stream       *bool
+
+	Kind         string // from the closed list, see [ClosedKind]
+	Status       string // from the closed list, see [ClosedStatus]
+	FinishReason string // from the closed list, see [ClosedFinish]
+	TTFT         *time.Duration
+	E2E          *time.Duration
+}
+
+// An EntryReader yields Entries in the order of the source. Like [Reader], it
+// fills a prefix of the batch and returns io.EOF, possibly with rows, at the
+// end. Read overwrites every field of the rows it fills and keeps nothing of
+// the batch.
+type EntryReader interface {
+	Read(batch []Entry) (int, error)
+}

@@ -1,0 +1,4 @@
+package trace
+
+// NewSmallSorter is a Sorter that spills after limit bytes.
+func NewSmallSorter(dir string, limit int64) *Sorter { return &Sorter{dir: dir, limit: limit} }

@@ -1,0 +1,107 @@
+package trace
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// A File is an output that appears whole or not at all: it is written beside
+// its name, synced, and renamed by Commit. Abort leaves no trace of it. Where
+// the kernel allows (Linux's O_TMPFILE), the unfinished file has no name, so
+// not even SIGKILL leaves one behind.
+type File struct {
+	f       *os.File
+	path    string
+	unnamed bool
+	done    bool
+}
+
+// CreateFile begins a file that will appear at path with the given mode.
+func CreateFile(path string, mode os.FileMode) (*File, error) {
+	dir := filepath.Dir(path)
+	if f, err := openUnnamed(dir, mode); err == nil {
+		return &File{f: f, path: path, unnamed: true}, nil
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".part-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return &File{f: f, path: path}, nil
+}
+
+// Write implements io.Writer.
+func (o *File) Write(p []byte) (int, error) { return o.f.Write(p) }
+
+// Commit makes the file appear at its path, replacing what stood there.
+func (o *File) Commit() error {
+	if o.done {
+		return os.ErrClosed
+	}
+	if err := o.f.Sync(); err != nil {
+		return errors.Join(err, o.Abort())
+	}
+	name := o.f.Name()
+	if o.unnamed {
+		var err error
+		if name, err = linkUnnamed(o.f, o.path); err != nil {
+			return errors.Join(err, o.Abort())
+		}
+		o.unnamed = false
+	}
+	o.done = true
+	if err := errors.Join(o.f.Close(), os.Rename(name, o.path)); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}
+
+// Abort drops the file. After Commit it does nothing, so it may be deferred.
+func (o *File) Abort() error {
+	if o.done {
+		return nil
+	}
+	o.done = true
+	if o.unnamed {
+		return o.f.Close()
+	}
+	return errors.Join(o.f.Close(), os.Remove(o.f.Name()))
+}
+
+// WriteFile writes a whole output through f; it appears only when f succeeds.
+func WriteFile(path string, mode os.FileMode, f func(io.Writer) error) error {
+	o, err := CreateFile(path, mode)
+	if err != nil {
+		return err
+	}
+	defer o.Abort()
+	if err := f(o); err != nil {
+		return err
+	}
+	return o.Commit()
+}
+
+// tempFile opens a private spill file that has no name: it is gone when it is
+// closed or the process ends. dir is os.TempDir when empty.
+func tempFile(dir string) (*os.File, error) {
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	if f, err := openUnnamed(dir, 0o600); err == nil {
+		return f, nil
+	}
+	f, err := os.CreateTemp(dir, ".reprise-spill-*")
+	if err != nil {
+		return nil, err
+	}
+	// Unlinked while open; where the system forbids that, the name stays until
+	// the process closes it, and the file is private all the same.
+	if err := os.Remove(f.Name()); err != nil && os.PathSeparator == '/' {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

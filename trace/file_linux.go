@@ -1,0 +1,41 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// openUnnamed opens a file without a name in dir (open(2), O_TMPFILE).
+func openUnnamed(dir string, mode os.FileMode) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Fchmod(fd, uint32(mode.Perm())); err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(dir, "unnamed")), nil
+}
+
+// linkUnnamed gives f a hidden name beside path, ready for a rename: linkat
+// itself cannot replace a file. The way through /proc needs no privilege.
+func linkUnnamed(f *os.File, path string) (string, error) {
+	self := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
+	for range 100 {
+		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.part-%08x", filepath.Base(path), rand.Uint32()))
+		err := unix.Linkat(unix.AT_FDCWD, self, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
+		if err == nil {
+			return name, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", &os.PathError{Op: "link", Path: path, Err: err}
+		}
+	}
+	return "", &os.PathError{Op: "link", Path: path, Err: fs.ErrExist}
+}

@@ -1,0 +1,92 @@
+package trace
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Schema names the row layout that this package writes and accepts.
+const Schema = "trace/1"
+
+// Meta is what a trace file says of itself, kept as key-value metadata under
+// "reprise." keys. Empty fields are not written.
+type Meta struct {
+	Schema       string // always [Schema] in a file that Open returns
+	BlockSize    int    // tokens in a full block; 0 when the trace has no blocks
+	Convention   string // what the last block id of a row stands for, see [PartialTail]
+	Tokenizer    string // empty when the source counted the tokens
+	Template     string // chat template counted into the lengths
+	SourceFormat string // such as mooncake, azure-2023, sharegpt
+	TimeUnit     string // detected unit of the source's times, such as ms
+	Timing       string // how times were made up, when the source has none
+	Sessions     string // source, inferred, or empty for none
+	Tier         string // internal, partner, public
+	Unit         string // unit of privacy, such as request or user
+	Card         string // privacy card, JSON
+	CardHash     string // hex SHA-256 of Card
+	Seed         string // seed of generated rows and prompts, decimal
+	Digest       string // digest of the rows, see [Digest]
+}
+
+// PartialTail is the block convention of every trace/1 file so far: when the
+// length is not a multiple of the block size, the last id of a row stands for
+// the partial block, as in the Mooncake release. A completed partial block has
+// another id.
+const PartialTail = "partial-tail"
+
+// fields lists the string fields with their keys, in the order they are written.
+func (m *Meta) fields() []struct {
+	key   string
+	value *string
+} {
+	return []struct {
+		key   string
+		value *string
+	}{
+		{"schema", &m.Schema}, {"block_convention", &m.Convention},
+		{"tokenizer", &m.Tokenizer}, {"template", &m.Template},
+		{"source_format", &m.SourceFormat}, {"time_unit", &m.TimeUnit}, {"timing", &m.Timing},
+		{"sessions", &m.Sessions}, {"tier", &m.Tier}, {"unit", &m.Unit},
+		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"seed", &m.Seed}, {"digest", &m.Digest},
+	}
+}
+
+const (
+	metaPrefix   = "reprise."
+	blockSizeKey = metaPrefix + "block_size"
+)
+
+// Each calls f with every key and value of m that is set.
+func (m Meta) Each(f func(key, value string)) {
+	for _, p := range m.fields() {
+		if *p.value != "" {
+			f(metaPrefix+p.key, *p.value)
+		}
+	}
+	if m.BlockSize != 0 {
+		f(blockSizeKey, strconv.Itoa(m.BlockSize))
+	}
+}
+
+// parseMeta reads the metadata back; lookup is a file's key-value lookup.
+func parseMeta(lookup func(string) (string, bool)) (Meta, error) {
+	var m Meta
+	for _, p := range m.fields() {
+		*p.value, _ = lookup(metaPrefix + p.key)
+	}
+	if m.Schema != Schema {
+		if strings.HasPrefix(m.Schema, "trace/") {
+			return m, fmt.Errorf("its schema is of another version than %s", Schema)
+		}
+		return m, fmt.Errorf("it has no reprise.schema = %s, so it is not a trace", Schema)
+	}
+	if s, ok := lookup(blockSizeKey); ok {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > 1<<20 {
+			return m, fmt.Errorf("its block size is not a number from 1 to %d", 1<<20)
+		}
+		m.BlockSize = n
+	}
+	return m, nil
+}

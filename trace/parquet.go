@@ -1,0 +1,310 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+// groupBytes bounds the memory of a writer: a row group is flushed when its
+// rows are about this large. One hundred tokens a block and a million-token
+// prompt stay far below it.
+const groupBytes = 32 << 20
+
+// WriterOptions are the settings of every Parquet file that Reprise writes. No
+// page bounds and no statistics, since they repeat values in clear where a
+// reader of the columns would not look for them; a constant creator; zstd.
+func WriterOptions() []parquet.WriterOption {
+	return []parquet.WriterOption{
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedDefault}),
+		parquet.PageBufferSize(1 << 20),
+		parquet.DataPageStatistics(false),
+		parquet.CreatedBy("reprise", "1", "trace"),
+	}
+}
+
+// SkipBounds is a writer option for each leaf column of T that keeps its
+// minimum and maximum out of the file.
+func SkipBounds[T any]() []parquet.WriterOption {
+	var opts []parquet.WriterOption
+	for _, path := range parquet.SchemaOf(new(T)).Columns() {
+		opts = append(opts, parquet.SkipPageBounds(path...))
+	}
+	return opts
+}
+
+// RowsWriter writes rows of any text-free type to Parquet with the settings of
+// [WriterOptions], in bounded memory.
+type RowsWriter[T TextFree] struct {
+	w       *parquet.GenericWriter[T]
+	size    func(*T) int64
+	pending int64
+}
+
+// NewRowsWriter begins a Parquet file on w. size estimates the bytes of a row
+// and bounds the memory; nil means 256.
+func NewRowsWriter[T TextFree](w io.Writer, size func(*T) int64) *RowsWriter[T] {
+	if size == nil {
+		size = func(*T) int64 { return 256 }
+	}
+	opts := append(WriterOptions(), SkipBounds[T]()...)
+	return &RowsWriter[T]{w: parquet.NewGenericWriter[T](w, opts...), size: size}
+}
+
+// Write implements [Writer].
+func (w *RowsWriter[T]) Write(rows []T) (int, error) {
+	for start := 0; start < len(rows); {
+		end := start
+		for end < len(rows) && w.pending < groupBytes {
+			w.pending += w.size(&rows[end])
+			end++
+		}
+		n, err := w.w.Write(rows[start:end])
+		if err != nil {
+			return start + n, err
+		}
+		start = end
+		if w.pending >= groupBytes {
+			w.pending = 0
+			if err := w.w.Flush(); err != nil {
+				return start, err
+			}
+		}
+	}
+	return len(rows), nil
+}
+
+// SetMetadata sets one key of the file's key-value metadata; it may be called
+// until Close.
+func (w *RowsWriter[T]) SetMetadata(key, value string) { w.w.SetKeyValueMetadata(key, value) }
+
+// Close writes the footer. It does not close the underlying writer.
+func (w *RowsWriter[T]) Close() error { return w.w.Close() }
+
+// RowsReader reads rows of type T from Parquet. A file that does not decode is
+// an error, never a panic.
+type RowsReader[T TextFree] struct {
+	r *parquet.GenericReader[T]
+	f *parquet.File
+}
+
+// NewRowsReader reads size bytes of r. The columns of T must be in the file
+// with their types; other columns are ignored.
+func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (rr *RowsReader[T], err error) {
+	defer guard(&err)
+	f, err := parquet.OpenFile(r, size, parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, errBroken
+	}
+	if err := sameColumns(f.Schema(), parquet.SchemaOf(new(T))); err != nil {
+		return nil, err
+	}
+	return &RowsReader[T]{r: parquet.NewGenericReader[T](f), f: f}, nil
+}
+
+// errBroken stands for every decoding error of the Parquet library: its own
+// words may quote values of the file.
+var errBroken = errors.New("it is not a whole Parquet file")
+
+// guard turns a panic of the Parquet library, which some broken files cause,
+// into an error.
+func guard(err *error) {
+	if recover() != nil {
+		*err = errBroken
+	}
+}
+
+// sameColumns says which column of want is missing from got, or of another type.
+func sameColumns(got, want *parquet.Schema) error {
+	for _, path := range want.Columns() {
+		w, _ := want.Lookup(path...)
+		g, ok := got.Lookup(path...)
+		if !ok {
+			return fmt.Errorf("it has no column %q", path[0])
+		}
+		if g.Node.Type().Kind() != w.Node.Type().Kind() || g.MaxRepetitionLevel != w.MaxRepetitionLevel ||
+			g.MaxDefinitionLevel != w.MaxDefinitionLevel {
+			return fmt.Errorf("its column %q is of another type", path[0])
+		}
+	}
+	return nil
+}
+
+// Read implements [Reader].
+func (r *RowsReader[T]) Read(rows []T) (n int, err error) {
+	defer guard(&err)
+	// The library reuses what the batch's slices point to only when told to;
+	// zeroed rows make it allocate, so rows may be kept by the caller.
+	clear(rows)
+	n, err = r.r.Read(rows)
+	if err != nil && err != io.EOF {
+		return n, errBroken
+	}
+	return n, err
+}
+
+// Rows returns the number of rows.
+func (r *RowsReader[T]) Rows() int64 { return r.f.NumRows() }
+
+// Metadata looks up a key of the file's key-value metadata.
+func (r *RowsReader[T]) Metadata(key string) (string, bool) { return r.f.Lookup(key) }
+
+// requestBytes estimates a Request's size in memory and in a row group.
+func requestBytes(r *Request) int64 {
+	return 256 + 8*int64(len(r.Blocks)+len(r.OutputBlocks)+len(r.Parents))
+}
+
+// A RequestWriter writes a trace file and its digest.
+type RequestWriter struct {
+	rows   *RowsWriter[Request]
+	digest *Digest
+	last   int64
+	n      int64
+}
+
+// NewRequestWriter begins a trace on w.
+func NewRequestWriter(w io.Writer) *RequestWriter {
+	return &RequestWriter{rows: NewRowsWriter(w, requestBytes), digest: NewDigest()}
+}
+
+// Write implements [Writer]. Rows must come in order of arrival.
+func (w *RequestWriter) Write(rows []Request) (int, error) {
+	for i := range rows {
+		if rows[i].ArrivalNS < w.last {
+			return 0, fmt.Errorf("row %d arrives before row %d: a trace is sorted by arrival", w.n+int64(i), w.n+int64(i)-1)
+		}
+		w.last = rows[i].ArrivalNS
+	}
+	w.digest.Add(rows)
+	n, err := w.rows.Write(rows)
+	w.n += int64(n)
+	return n, err
+}
+
+// Digest returns the digest of the rows written so far.
+func (w *RequestWriter) Digest() string { return w.digest.Sum() }
+
+// Rows returns how many rows were written.
+func (w *RequestWriter) Rows() int64 { return w.n }
+
+// Close writes meta, with the schema and the digest set, and the footer.
+func (w *RequestWriter) Close(meta Meta) error {
+	meta.Schema, meta.Digest = Schema, w.Digest()
+	meta.Each(w.rows.SetMetadata)
+	return w.rows.Close()
+}
+
+// Create writes a trace file at path: f writes the rows and returns the
+// metadata. The file appears only when all of it succeeded.
+func Create(path string, f func(Writer[Request]) (Meta, error)) error {
+	return WriteFile(path, 0o644, func(out io.Writer) error {
+		w := NewRequestWriter(out)
+		meta, err := f(w)
+		if err != nil {
+			return err
+		}
+		return w.Close(meta)
+	})
+}
+
+// A Trace is an open trace file.
+type Trace struct {
+	Meta Meta
+	file *os.File
+	size int64
+	name string
+}
+
+// Open opens the trace file at path and checks that it is one.
+func Open(path string) (*Trace, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return openTrace(path, f)
+}
+
+// Spool copies a piped trace to a private file, since Parquet's footer comes
+// last, and opens it. name stands for it in errors.
+func Spool(name string, r io.Reader) (*Trace, error) {
+	f, err := tempFile("")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(f, r); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	}
+	return openTrace(name, f)
+}
+
+func openTrace(name string, f *os.File) (*Trace, error) {
+	t := &Trace{file: f, name: name}
+	fi, err := f.Stat()
+	if err == nil {
+		t.size = fi.Size()
+		var r *RowsReader[Request]
+		if r, err = NewRowsReader[Request](f, t.size); err == nil {
+			t.Meta, err = parseMeta(r.Metadata)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	}
+	return t, nil
+}
+
+// Reader reads the rows from the beginning; it may be called any number of
+// times. Rows out of order and impossible values are errors.
+func (t *Trace) Reader() (*RequestReader, error) {
+	r, err := NewRowsReader[Request](t.file, t.size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.name, err)
+	}
+	return &RequestReader{RowsReader: r, name: t.name}, nil
+}
+
+// Close closes the file; its readers end with it.
+func (t *Trace) Close() error { return t.file.Close() }
+
+// A RequestReader reads and checks the rows of a trace.
+type RequestReader struct {
+	*RowsReader[Request]
+	name string
+	row  int64
+	last int64
+}
+
+// Read implements [Reader].
+func (r *RequestReader) Read(rows []Request) (int, error) {
+	n, err := r.RowsReader.Read(rows)
+	for i := range rows[:n] {
+		if reason := r.check(&rows[i]); reason != "" {
+			return i, fmt.Errorf("%s: row %d: %s", r.name, r.row, reason)
+		}
+		r.row++
+	}
+	if err != nil && err != io.EOF {
+		return n, fmt.Errorf("%s: after row %d: %w", r.name, r.row, err)
+	}
+	return n, err
+}
+
+func (r *RequestReader) check(q *Request) string {
+	switch {
+	case q.ArrivalNS < r.last:
+		return "it arrives before the row above it"
+	case q.InputTokens < 0 || q.OutputTokens < 0:
+		return "a token count is negative"
+	}
+	for _, p := range q.Parents {
+		if p < 0 || p >= r.Rows() || p == r.row {
+			return "a parent is not a row of this file"
+		}
+	}
+	r.last = q.ArrivalNS
+	return ""
+}

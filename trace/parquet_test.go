@@ -1,0 +1,234 @@
+package trace_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"reprise/trace"
+)
+
+func encode(t testing.TB, rows []trace.Request, meta trace.Meta) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := trace.NewRequestWriter(&out)
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(meta); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// drain reads a whole file and returns its digest and metadata.
+func drain(b []byte) (string, trace.Meta, error) {
+	tr, err := trace.Spool("test", bytes.NewReader(b))
+	if err != nil {
+		return "", trace.Meta{}, err
+	}
+	defer tr.Close()
+	r, err := tr.Reader()
+	if err != nil {
+		return "", tr.Meta, err
+	}
+	d := trace.NewDigest()
+	err = trace.Each(r, func(_ int64, q *trace.Request) error {
+		d.Add([]trace.Request{*q})
+		return nil
+	})
+	return d.Sum(), tr.Meta, err
+}
+
+func TestRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail, Tokenizer: "o200k_base", Tier: "internal", Seed: "7", Card: "{}"}
+	for _, n := range []int{0, 1, 511, 512, 5000} {
+		rows := randomRows(r, n)
+		got, m, err := drain(encode(t, rows, meta))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := meta
+		want.Schema, want.Digest = trace.Schema, digest(rows)
+		if got != want.Digest || m != want {
+			t.Errorf("%d rows: came back with digest %s and %+v, want %+v", n, got, m, want)
+		}
+	}
+}
+
+// Null and zero, null and empty are different values.
+func TestNullIsNotZero(t *testing.T) {
+	rows := []trace.Request{
+		{}, {CachedTokens: trace.Ptr(int32(0))}, {OutputBlocks: []uint64{}}, {Class: trace.Ptr("")},
+		{Stream: trace.Ptr(false)}, {Temperature: trace.Ptr(float32(0))}, {ThinkNS: trace.Ptr(int64(0))},
+	}
+	seen := map[string]int{}
+	for i, r := range rows {
+		want := digest([]trace.Request{r})
+		if j, dup := seen[want]; dup {
+			t.Errorf("rows %d and %d have one digest", i, j)
+		}
+		seen[want] = i
+		if got, _, err := drain(encode(t, []trace.Request{r}, trace.Meta{})); err != nil || got != want {
+			t.Errorf("row %d: came back as %s (%v), want %s", i, got, err, want)
+		}
+	}
+}
+
+func TestWriterRefusesDisorder(t *testing.T) {
+	w := trace.NewRequestWriter(io.Discard)
+	if _, err := w.Write([]trace.Request{{ArrivalNS: 2}, {ArrivalNS: 1}}); err == nil {
+		t.Error("rows out of order were written")
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	type foreign struct{ A int64 }
+	var other bytes.Buffer
+	if err := parquet.Write(&other, []foreign{{1}}); err != nil {
+		t.Fatal(err)
+	}
+	var unmarked bytes.Buffer
+	if err := parquet.Write(&unmarked, []trace.Request{{}}); err != nil {
+		t.Fatal(err)
+	}
+	whole := encode(t, randomRows(rand.New(rand.NewPCG(3, 4)), 100), trace.Meta{})
+	for _, c := range []struct {
+		name, want string
+		file       []byte
+	}{
+		{"empty", "not a whole Parquet file", nil},
+		{"text", "not a whole Parquet file", []byte("{\"timestamp\": 0}\n")},
+		{"foreign columns", "no column", other.Bytes()},
+		{"no schema key", "not a trace", unmarked.Bytes()},
+		{"no footer", "not a whole Parquet file", whole[:len(whole)-8]},
+		{"negative tokens", "negative", encode(t, []trace.Request{{InputTokens: -1}}, trace.Meta{})},
+		{"parent outside", "parent", encode(t, []trace.Request{{Parents: []int64{7}}}, trace.Meta{})},
+		{"own parent", "parent", encode(t, []trace.Request{{Parents: []int64{0}}}, trace.Meta{})},
+	} {
+		_, _, err := drain(c.file)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Every truncation and many corruptions are an error or other rows, never a panic.
+func TestBrokenFiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	whole := encode(t, randomRows(r, 40), trace.Meta{BlockSize: 512})
+	for n := range whole {
+		if _, _, err := drain(whole[:n]); err == nil {
+			t.Fatalf("a file cut to %d of %d bytes was read", n, len(whole))
+		}
+	}
+	for range 2000 {
+		b := bytes.Clone(whole)
+		for range 1 + r.IntN(4) {
+			b[r.IntN(len(b))] = byte(r.Uint32())
+		}
+		drain(b) // must return
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add(encode(f, randomRows(rand.New(rand.NewPCG(7, 8)), 3), trace.Meta{BlockSize: 16}))
+	f.Add([]byte("PAR1"))
+	f.Fuzz(func(t *testing.T, b []byte) { drain(b) })
+}
+
+func TestNoStatisticsInFile(t *testing.T) {
+	marker := int64(0x1122334455667788)
+	b := encode(t, []trace.Request{{ArrivalNS: 1, E2ENS: &marker}, {ArrivalNS: 2, Model: "model-0"}}, trace.Meta{})
+	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range f.Metadata().RowGroups {
+		for _, c := range g.Columns {
+			if s := c.MetaData.Statistics; len(s.Min)+len(s.Max)+len(s.MinValue)+len(s.MaxValue) > 0 {
+				t.Errorf("column %v keeps its bounds", c.MetaData.PathInSchema)
+			}
+		}
+	}
+	for _, g := range f.ColumnIndexes() {
+		for _, v := range append(g.MinValues, g.MaxValues...) {
+			if len(v) > 0 && !bytes.Equal(v, make([]byte, len(v))) {
+				t.Errorf("the column index keeps bounds: %x", v)
+			}
+		}
+	}
+}
+
+func TestCreateIsWholeOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "t.parquet")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom")
+	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
+		if _, err := w.Write(randomRows(rand.New(rand.NewPCG(9, 9)), 5000)); err != nil {
+			return trace.Meta{}, err
+		}
+		return trace.Meta{}, boom
+	})
+	if !errors.Is(err, boom) {
+		t.Fatalf("got %v", err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "old" {
+		t.Error("a failed write touched the file")
+	}
+	err = trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
+		_, err := w.Write([]trace.Request{{}})
+		return trace.Meta{}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := trace.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.Close()
+	entries, _ := os.ReadDir(dir)
+	if len(entries) != 1 {
+		t.Errorf("%d files are left beside the output", len(entries)-1)
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	rows := randomRows(rand.New(rand.NewPCG(1, 1)), 10_000)
+	for b.Loop() {
+		w := trace.NewRequestWriter(io.Discard)
+		if _, err := w.Write(rows); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Close(trace.Meta{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*1e4/b.Elapsed().Seconds(), "rows/s")
+}
+
+func BenchmarkRead(b *testing.B) {
+	file := encode(b, randomRows(rand.New(rand.NewPCG(1, 1)), 10_000), trace.Meta{})
+	for b.Loop() {
+		r, err := trace.NewRowsReader[trace.Request](bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := trace.Each(r, func(int64, *trace.Request) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*1e4/b.Elapsed().Seconds(), "rows/s")
+}

@@ -1,0 +1,104 @@
+package trace
+
+import "slices"
+
+// A Request says when a request arrived and how large it was, never what it
+// said. It is one row of schema trace/1: a trace's row number is the request's
+// id, and rows are sorted by arrival. Missing is null: optional columns are
+// pointers or nil slices, never 0.
+type Request struct {
+	ArrivalNS int64   `parquet:"arrival_ns,delta"`      // nanoseconds since the trace began
+	Session   *int64  `parquet:"session,optional"`      // dense from 0, in order of appearance
+	Turn      *int32  `parquet:"turn,optional"`         // from 0 within the session
+	Parents   []int64 `parquet:"parents,list"`          // rows that must be done before this one may be sent
+	ThinkNS   *int64  `parquet:"think_ns,optional"`     // from the last parent's completion: human time
+	ToolNS    *int64  `parquet:"tool_ns,optional"`      // from the last parent's completion: tool time
+	User      *int64  `parquet:"user,optional"`         // pseudonymous end user or tenant, dense
+	Model     string  `parquet:"model,optional,dict"`   // relabelled unless kept on request
+	Adapter   string  `parquet:"adapter,optional,dict"` // LoRA or the like, relabelled
+	Kind      string  `parquet:"kind,optional,dict"`    // chat, completion, embedding
+	Class     *string `parquet:"class,optional,dict"`   // priority or SLO class, relabelled
+	Replica   *string `parquet:"replica,optional,dict"` // which server answered, relabelled
+	Category  string  `parquet:"category,optional,dict"`
+
+	InputTokens     int32  `parquet:"input_tokens"`
+	OutputTokens    int32  `parquet:"output_tokens"`
+	ReasoningTokens *int32 `parquet:"reasoning_tokens,optional"`
+	CachedTokens    *int32 `parquet:"cached_tokens,optional"`
+	ImageTokens     *int32 `parquet:"image_tokens,optional"`
+	Images          *int32 `parquet:"images,optional"`
+
+	MaxTokens   *int32   `parquet:"max_tokens,optional"`
+	Temperature *float32 `parquet:"temperature,optional"`
+	Stream      *bool    `parquet:"stream,optional"`
+
+	// Blocks are the chained prefix-block ids of the input, dense over the
+	// trace and unique to their cache domain (model, adapter, salt); the last
+	// may be a partial block. OutputBlocks continue the chain over the output:
+	// the first of them completes the input's partial block.
+	Blocks       []uint64 `parquet:"blocks,list"`
+	OutputBlocks []uint64 `parquet:"output_blocks,optional,list"`
+
+	Status       string `parquet:"status,optional,dict"`
+	FinishReason string `parquet:"finish_reason,optional,dict"`
+	TTFTNS       *int64 `parquet:"ttft_ns,optional"` // as recorded in production
+	E2ENS        *int64 `parquet:"e2e_ns,optional"`  // as recorded in production
+}
+
+// Values of Status.
+const (
+	StatusOK        = "ok"
+	StatusFailed    = "failed"    // kept, left out of replay by default
+	StatusCancelled = "cancelled" // load: sent, and disconnected at the recorded instant
+)
+
+// Reuse categories, in their order of precedence; package profile assigns them.
+const (
+	Cold         = "cold"         // no known block
+	Global       = "global"       // no deeper than the prefix that most requests carry
+	Duplicate    = "duplicate"    // the whole prompt was seen before
+	Continuation = "continuation" // extends an earlier request's last full block: a next turn
+	Branch       = "branch"       // leaves an earlier prompt part-way: a template or document
+)
+
+// Categories lists the reuse categories in their order of precedence.
+func Categories() []string { return []string{Cold, Global, Duplicate, Continuation, Branch} }
+
+var (
+	statuses = []string{StatusOK, StatusFailed, StatusCancelled}
+	finishes = []string{"", "stop", "length", "tool_calls", "content_filter", "error", "cancelled", "function_call"}
+	kinds    = []string{"chat", "completion", "embedding", "responses"}
+)
+
+// Closed maps a string from a source onto its closed list, or to "other", so
+// that no free text reaches a column.
+func closed(list []string, s string) string {
+	if slices.Contains(list, s) {
+		return s
+	}
+	return "other"
+}
+
+// ClosedStatus maps a source's status onto the closed list; empty means ok.
+func ClosedStatus(s string) string {
+	if s == "" {
+		return StatusOK
+	}
+	return closed(statuses, s)
+}
+
+// ClosedFinish maps a finish reason onto the closed list; empty stays empty.
+func ClosedFinish(s string) string { return closed(finishes, s) }
+
+// ClosedKind maps a request kind onto the closed list; empty means chat.
+func ClosedKind(s string) string {
+	if s == "" {
+		return "chat"
+	}
+	return closed(kinds, s)
+}
+
+func (Request) textFree() {}
+
+// Ptr returns a pointer to a copy of v, for the optional columns.
+func Ptr[T any](v T) *T { return &v }

@@ -1,0 +1,28 @@
+package trace
+
+// Text holds prompt text or another string that must not leave the process.
+//
+// Its one field is unexported and every formatter and encoder of the standard
+// library prints a redaction. The field is a pointer because fmt does not call
+// the methods of a value that sits in an unexported field of another struct: it
+// would print a plain string there, and prints an address instead. Two Texts
+// made by one call of NewText are equal under ==; equal strings are not.
+type Text struct {
+	withheld
+	s *string
+}
+
+// NewText wraps s. The zero Text is the empty string.
+func NewText(s string) Text { return Text{s: &s} }
+
+// Reveal returns the string. Only package anonymize, which turns text into
+// counts and keyed ids, calls it; a test holds that.
+func (t Text) Reveal() string {
+	if t.s == nil {
+		return ""
+	}
+	return *t.s
+}
+
+// Len returns the length in bytes.
+func (t Text) Len() int { return len(t.Reveal()) }
