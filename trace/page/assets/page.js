@@ -1,0 +1,305 @@
+/* Draws the plots of the page from the JSON in #plot-data. */
+(() => {
+'use strict';
+
+const charts = JSON.parse(document.getElementById('plot-data').textContent);
+const root = document.documentElement;
+const drawn = new Set(); // plots that were painted at least once
+const live = [];         // the uPlot of each plot, while it exists
+const pad = n => String(n).padStart(2, '0');
+
+// ---- numbers ----
+
+const trim = (v, digits) => String(+v.toPrecision(digits)).replace('-', '\u2212');
+
+// short writes tick labels: 250, 1.5k, 20M.
+const short = (v, digits = 10) => {
+	const a = Math.abs(v);
+	if (a !== 0 && (a >= 1e15 || a < 1e-4)) return v.toExponential(Math.min(digits, 3)).replace(/\.?0+e/, 'e').replace('e+', 'e').replace('-', '\u2212');
+	for (const [size, letter] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
+		if (a >= size) return trim(v / size, digits) + letter;
+	}
+	return trim(v, digits);
+};
+
+// value writes what is read off a plot: whole numbers whole, others with four digits.
+const value = v => {
+	const a = Math.abs(v);
+	if (a !== 0 && (a >= 1e6 || a < 1e-4)) return short(v, 5);
+	return v.toLocaleString('en-GB', {maximumSignificantDigits: Number.isInteger(v) || a >= 1e4 ? 6 : 4}).replace('-', '\u2212');
+};
+
+// clock writes seconds as m:ss, h:mm:ss or days.
+const clock = s => {
+	const sign = s < 0 ? '\u2212' : '', t = Math.abs(s), whole = Math.floor(t + 1e-9), rest = t - whole;
+	const day = Math.floor(whole / 86400), h = Math.floor(whole / 3600) % 24, m = Math.floor(whole / 60) % 60;
+	const sec = pad(whole % 60) + (rest > 1e-3 ? rest.toFixed(2).slice(1) : '');
+	if (day && t % 86400 === 0) return sign + day + ' d';
+	if (day) return sign + day + ' d ' + pad(h) + ':' + pad(m) + (whole % 60 ? ':' + sec : '');
+	return sign + (h ? h + ':' + pad(m) : m) + ':' + sec;
+};
+
+const unit = u => !u ? '' : u === '%' ? '%' : '\u202f' + u;
+
+// ---- ticks ----
+
+const clockSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+
+// steps are multiples of a round number, about count of them. They are counted
+// out, not added up, so that no range can make this loop for ever.
+const steps = (min, max, count, timed) => {
+	const rough = (max - min) / Math.max(2, count), power = 10 ** Math.floor(Math.log10(rough));
+	const marks = power === 1 ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10]; // counts have no halves
+	let step = marks.map(m => m * power).find(s => s >= rough * 0.9) || 10 * power;
+	if (timed && step >= 1) step = clockSteps.find(s => s >= rough) || 86400 * Math.ceil(rough / 86400);
+	const out = [], first = Math.ceil(min / step - 1e-9);
+	for (let i = 0; i < 60 && (first + i) * step <= max + step * 1e-9; i++) out.push(+((first + i) * step).toPrecision(12));
+	return out;
+};
+
+const decade = v => Math.round(Math.log10(v) * 1e9) / 1e9;
+
+// logSteps are the multiples 1 to 9 of every power of ten within the range, and
+// those among them that get a label, so that about count do. Where a power of
+// ten is not in sight twice, ordinary steps may serve better.
+const logSteps = (min, max, count) => {
+	const lo = decade(min), hi = decade(max), span = hi - lo, every = Math.max(1, Math.ceil(span / count));
+	const all = [], shown = new Set();
+	const marks = span * 9 <= count ? [1, 2, 3, 4, 5, 6, 7, 8, 9] : span * 3 <= count ? [1, 2, 5] : [1];
+	for (let e = Math.floor(lo); e <= Math.ceil(hi); e++) {
+		if (span > 8 && e % every) continue;
+		for (let m = 1; m < (span > 8 ? 2 : 10); m++) {
+			const v = Number(m + 'e' + e);
+			if (v < min * (1 - 1e-9) || v > max * (1 + 1e-9)) continue;
+			all.push(v);
+			if (marks.includes(m) && (m > 1 || e % every === 0)) shown.add(v);
+		}
+	}
+	if (shown.size >= 2) return [all, shown];
+	const plain = steps(min, max, count, false);
+	return [plain, new Set(plain)];
+};
+
+// ---- ranges ----
+
+const extent = lists => {
+	let lo = Infinity, hi = -Infinity;
+	for (const list of lists) for (const v of list) if (v != null) { lo = Math.min(lo, v); hi = Math.max(hi, v); }
+	return [lo, hi];
+};
+
+// xRange is all of the plot, or the part that was zoomed to.
+const xRange = (c, data) => {
+	let [lo, hi] = extent(c.k === 'bars' ? c.s.flatMap(s => [s.lo, s.hi]) : [data[0]]);
+	const alone = c.k === 'bars' && data[0].length === 1; // a bar that would fill the plot
+	if (c.lx) {
+		const room = alone ? hi / lo : c.k === 'points' ? Math.max(1.02, (hi / lo) ** 0.02) : 1;
+		[lo, hi] = lo === hi ? [lo / 2, hi * 2] : [lo / room, hi * room];
+	} else {
+		const room = lo === hi ? Math.abs(lo) / 2 || 1 : alone ? hi - lo : c.k === 'points' ? (hi - lo) * 0.02 : 0;
+		[lo, hi] = [lo - room, hi + room];
+	}
+	const first = data[0][0], last = data[0][data[0].length - 1];
+	return (u, min, max) => min >= lo && max <= hi && max > min && (min > first || max < last) ? [min, max] : [lo, hi];
+};
+
+// yRange has zero in it, unless the values would then be a thin band far from it.
+const yRange = c => (u, min, max) => {
+	if (min == null || max == null) return c.ly ? [1, 10] : [0, 1];
+	if (c.ly) {
+		const room = Math.max(1.1, (max / min) ** 0.06);
+		return [min / (c.k === 'bars' ? Math.max(2, room) : room), max * room];
+	}
+	if (min === 0 && max === 0) return [0, 1];
+	const whole = c.k === 'bars' || c.k === 'step' || min === max;
+	if (min > 0 && (whole || min <= max / 2)) min = 0;
+	if (max < 0 && (whole || max >= min / 2)) max = 0;
+	const room = (max - min) * 0.06;
+	return [min === 0 ? 0 : min - room, max === 0 ? 0 : max + room];
+};
+
+// ---- series ----
+
+// prepare turns what is embedded into edges of bars and columns for uPlot.
+const prepare = c => {
+	for (const s of c.s) {
+		if (c.k !== 'bars') continue;
+		const half = s.w ? s.w[0] / 2 : 0;
+		s.lo = s.h ? s.x : s.x.map(x => c.lx ? x / 10 ** half : x - half);
+		s.hi = s.h || s.x.map(x => c.lx ? x * 10 ** half : x + half);
+		s.mid = s.h ? s.x.map((x, i) => c.lx ? Math.sqrt(x * s.h[i]) : (x + s.h[i]) / 2) : s.x;
+	}
+	return c.s.length === 1 ? [c.s[0].mid || c.s[0].x, c.s[0].y] : uPlot.join(c.s.map(s => [s.mid || s.x, s.y]));
+};
+
+const barPaths = s => u => {
+	const path = new Path2D(), base = u.valToPos(u.scales.y.distr === 3 ? u.scales.y.min : 0, 'y', true);
+	const {min, max} = u.scales.x;
+	for (let i = 0; i < s.y.length; i++) {
+		if (s.hi[i] < min || s.lo[i] > max) continue;
+		const x0 = u.valToPos(Math.max(s.lo[i], min), 'x', true), x1 = u.valToPos(Math.min(s.hi[i], max), 'x', true);
+		const y = u.valToPos(s.y[i], 'y', true), gap = x1 - x0 > 6 ? 2 : 0;
+		path.rect(x0, Math.min(y, base), Math.max(1, x1 - x0 - gap), Math.abs(base - y));
+	}
+	return {stroke: null, fill: path};
+};
+
+// at is the point of series si that stands for x: the bar over it, the step it
+// is on, or the nearest point of a line.
+const at = (c, data) => (u, si, idx, x) => {
+	const y = data[si];
+	if (c.k === 'bars') {
+		if (si === 0 || c.s.length === 1) return idx;
+		const s = c.s[si - 1], i = s.lo.findIndex((lo, j) => lo <= x && x < s.hi[j]);
+		return i < 0 ? null : data[0].indexOf(s.mid[i]);
+	}
+	if (c.k === 'step' && data[0][idx] > x && idx > 0) idx--;
+	if (y[idx] !== undefined) return idx;
+	let left = idx, right = idx;
+	while (left >= 0 && y[left] === undefined) left--;
+	if (c.k === 'step') return left < 0 ? null : left;
+	while (right < y.length && y[right] === undefined) right++;
+	if (left < 0 || right >= y.length) return left < 0 ? (right < y.length ? right : null) : left;
+	return x - data[0][left] <= data[0][right] - x ? left : right;
+};
+
+const tint = (colour, share) => {
+	const n = parseInt(colour.slice(1), 16);
+	return `rgba(${n >> 16},${n >> 8 & 255},${n & 255},${share})`;
+};
+
+const seriesOptions = (c, css) => c.s.map((s, i) => {
+	const colour = css(`--s${i % 6 + 1}`), alone = c.s.length === 1;
+	const o = {label: s.n, stroke: colour, width: s.x.length > 1000 && c.k === 'step' ? 1 : 1.75, dash: i < 6 ? undefined : [8, 5], value: (u, v) => v == null ? '\u2013' : value(v) + unit(c.yu)};
+	if (c.k === 'line') {
+		Object.assign(o, {paths: uPlot.paths.linear(), fill: alone ? tint(colour, 0.1) : undefined});
+		if (s.x.length <= 60) o.points = {show: true, size: 5, fill: colour};
+	} else if (c.k === 'step') {
+		Object.assign(o, {paths: uPlot.paths.stepped({align: 1}), fill: alone ? tint(colour, 0.12) : undefined, points: {show: s.x.length === 1, size: 5, fill: colour}});
+	} else if (c.k === 'bars') {
+		Object.assign(o, {paths: barPaths(s), width: 0, fill: tint(colour, alone ? 0.75 : 0.5), points: {show: false}});
+	} else {
+		Object.assign(o, {paths: () => null, points: {show: true, size: 5, width: 0, fill: tint(colour, s.x.length > 200 ? 0.6 : 0.8)}});
+	}
+	return o;
+});
+
+// ---- plots ----
+
+const xValue = (c, timed) => {
+	const bare = v => timed ? clock(v) : value(v), end = timed ? '' : unit(c.xu), one = v => bare(v) + end;
+	if (c.k !== 'bars' || !c.s.some(s => s.h)) return v => v == null ? '\u2013' : one(v);
+	const range = new Map();
+	for (const s of c.s) if (s.h) s.mid.forEach((m, i) => range.set(m, bare(s.lo[i]) + ' \u2013 ' + one(s.hi[i])));
+	return v => v == null ? '\u2013' : range.get(v) || one(v);
+};
+
+const axes = (c, css, timed) => {
+	const axis = (log, timed, count, write) => {
+		let shown; // of the last splits; null if all are
+		return {
+			stroke: css('--soft'), font: '12px system-ui, sans-serif', gap: 6, grid: {stroke: css('--faint'), width: 1}, ticks: {show: false},
+			filter: (u, list) => list,
+			splits: (u, i, min, max) => {
+				if (!log) { shown = null; return steps(min, max, count(u), timed); }
+				const [all, some] = logSteps(min, max, count(u));
+				shown = some;
+				return all;
+			},
+			values: (u, list) => list.map(v => !shown || shown.has(v) ? write(v) : ''),
+		};
+	};
+	const percent = v => v === '%' ? '%' : '';
+	return [
+		{...axis(c.lx, timed, u => u.bbox.width / devicePixelRatio / 75, v => timed ? clock(v) : short(v) + percent(c.xu)), size: 28},
+		{...axis(c.ly, false, u => u.bbox.height / devicePixelRatio / 38, v => short(v) + percent(c.yu)),
+			size: (u, list) => 14 + 7 * Math.max(2, ...(list || []).map(v => v.length))},
+	];
+};
+
+const height = width => width > 760 ? 300 : 240;
+
+const build = (c, n) => {
+	const box = document.getElementById(`plot-${n + 1}`), legend = box.parentElement.querySelector('.legend');
+	const style = getComputedStyle(root), css = name => style.getPropertyValue(name).trim();
+	const data = c.data, [lo, hi] = extent([data[0]]);
+	const timed = c.xu === 's' && !c.lx && hi - lo > 180 && hi < 1e7; // beyond that they are dates, not durations
+	box.textContent = legend.textContent = '';
+	const width = box.clientWidth;
+	const u = new uPlot({
+		width, height: height(width), padding: [8, 24, 0, 0],
+		scales: {x: {time: false, distr: c.lx ? 3 : 1, range: xRange(c, data)}, y: {distr: c.ly ? 3 : 1, range: yRange(c)}},
+		axes: axes(c, css, timed),
+		series: [{label: c.xl, value: (u, v) => x(v)}, ...seriesOptions(c, css)],
+		cursor: {y: false, drag: {x: true, y: false}, dataIdx: at(c, data), points: {size: 7, show: c.k === 'bars' ? false : undefined}},
+		legend: {mount: (u, el) => legend.append(el), markers: {width: 0, fill: (u, i) => i ? css(`--s${(i - 1) % 6 + 1}`) : null}},
+		hooks: {draw: [() => { drawn.add(n); document.body.dataset.plotsDrawn = drawn.size; }]},
+	}, data, box);
+	const x = xValue(c, timed);
+	if (c.s.length > 1) switches(u, legend);
+	live[n] = u;
+};
+
+// switches lets the keyboard do what a click on a name of the legend does.
+const switches = (u, legend) => {
+	legend.querySelectorAll('.u-series th').forEach((th, i) => {
+		if (!i) return;
+		const told = () => th.setAttribute('aria-pressed', u.series[i].show);
+		th.tabIndex = 0;
+		th.setAttribute('role', 'button');
+		th.addEventListener('keydown', e => {
+			if (e.key !== 'Enter' && e.key !== ' ') return;
+			e.preventDefault();
+			u.setSeries(i, {show: !u.series[i].show});
+			told();
+		});
+		th.addEventListener('click', told);
+		told();
+	});
+};
+
+// keys moves the pointer of a plot from point to point and says the values.
+const keys = (box, n) => box.addEventListener('keydown', e => {
+	const u = live[n];
+	if (!u) return;
+	const xs = u.data[0], now = u.cursor.idx == null ? -1 : u.cursor.idx;
+	const jump = Math.max(1, Math.round(xs.length / 100));
+	const to = {ArrowRight: now + jump, ArrowLeft: now < 0 ? xs.length - 1 : now - jump, Home: 0, End: xs.length - 1, Escape: -1}[e.key];
+	if (to === undefined) return;
+	e.preventDefault();
+	const i = Math.min(xs.length - 1, Math.max(0, to));
+	u.setCursor(e.key === 'Escape' ? {left: -10, top: -10} : {left: u.valToPos(xs[i], 'x'), top: 0});
+	box.parentElement.querySelector('.spoken').textContent = e.key === 'Escape' ? '' : u.series
+		.map((s, k) => { const j = u.cursor.idxs[k]; return s.label + ' ' + s.value(u, j == null ? null : u.data[k][j], k, j); }).join('; ');
+});
+
+const each = f => charts.forEach((c, n) => {
+	try { f(c, n); } catch (err) {
+		const box = document.getElementById(`plot-${n + 1}`), text = document.createElement('p');
+		text.className = 'failed';
+		text.textContent = 'This plot could not be drawn.';
+		box.replaceChildren(text);
+		reportError(err);
+	}
+});
+
+const rebuild = () => each((c, n) => { if (live[n]) live[n].destroy(); live[n] = null; build(c, n); });
+
+each((c, n) => {
+	c.data = prepare(c);
+	build(c, n);
+	keys(document.getElementById(`plot-${n + 1}`), n);
+});
+if (typeof ResizeObserver !== 'undefined') {
+	const fit = box => {
+		const u = live[box.id.slice(5) - 1], width = box.clientWidth;
+		if (u && width && width !== u.width && !root.classList.contains('print')) u.setSize({width, height: height(width)});
+	};
+	// In the next frame: resizing within the callback would make the observer report a loop.
+	const sizes = new ResizeObserver(entries => requestAnimationFrame(() => entries.forEach(e => fit(e.target))));
+	document.querySelectorAll('.plot').forEach(box => sizes.observe(box));
+}
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', rebuild);
+addEventListener('beforeprint', () => { root.classList.add('print'); rebuild(); });
+addEventListener('afterprint', () => { root.classList.remove('print'); rebuild(); });
+})();

@@ -1,0 +1,200 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A chart is a plot as the script reads it: one entry of the embedded JSON.
+type chart struct {
+	Kind   string  `json:"k"`
+	LogX   bool    `json:"lx,omitempty"`
+	LogY   bool    `json:"ly,omitempty"`
+	XLabel string  `json:"xl"`
+	XUnit  string  `json:"xu,omitempty"`
+	YUnit  string  `json:"yu,omitempty"`
+	Series []track `json:"s"`
+}
+
+// A track is a drawn series. Bars have either upper edges (X is the lower one)
+// or one width, on the axis, around X.
+type track struct {
+	Name  string   `json:"n"`
+	X     numbers  `json:"x"`
+	Y     numbers  `json:"y"`
+	Hi    *numbers `json:"h,omitempty"`
+	Width *numbers `json:"w,omitempty"`
+}
+
+// numbers are written with so many significant digits, what is not finite as null.
+type numbers struct {
+	v      []float64
+	digits int
+}
+
+func (n numbers) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for i, v := range n.v {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			b = append(b, "null"...)
+			continue
+		}
+		b = strconv.AppendFloat(b, v, 'g', n.digits, 64)
+	}
+	return append(b, ']'), nil
+}
+
+// digits is how many significant digits values need so that about six of the
+// axis between the least and the greatest survive: six, and as many more as the
+// two have in common (instants within a day of Unix time, say); 17, which are exact, at most.
+func digits(clouds []cloud, of func(cloud) []float64) int {
+	lo, hi := bounds(clouds, of)
+	if span := hi - lo; span > 0 {
+		common := math.Floor(math.Log10(max(math.Abs(lo), math.Abs(hi)) / span))
+		return min(max(6, 6+int(common)), 17)
+	}
+	return 6
+}
+
+// bounds are the least and the greatest finite value; +Inf and -Inf of none.
+func bounds(clouds []cloud, of func(cloud) []float64) (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, c := range clouds {
+		for _, v := range of(c) {
+			if !math.IsNaN(v) {
+				lo, hi = min(lo, v), max(hi, v)
+			}
+		}
+	}
+	return lo, hi
+}
+
+func xs(c cloud) []float64 { return slices.Concat(c.x, c.hi) }
+
+func ys(c cloud) []float64 { return c.y }
+
+// newChart prepares a plot. The chart has no series if there is nothing to
+// draw; remarks say what was left out; label describes the plot to those who
+// cannot see it.
+func newChart(p *Plot) (c chart, remarks []string, label string) {
+	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, YUnit: p.YUnit}
+	var clouds []cloud
+	var names []string
+	for _, s := range p.Series {
+		name := axis(s.Name, axis(p.YLabel, "Y"))
+		cl, l := clean(s, p.Kind, p.LogX, p.LogY)
+		if l.placed > 0 {
+			switch p.Kind {
+			case Bars:
+				cl = cl.fitBars(p.LogX)
+			case Points:
+				cl = cl.scatter(maxPoints, p.LogX, p.LogY)
+			default:
+				cl = cl.thin(maxPoints, p.LogX, p.LogY)
+			}
+			l.drawn = cl.placed()
+			clouds = append(clouds, cl)
+			names = append(names, name)
+		}
+		remarks = append(remarks, l.remarks(name, p.Kind)...)
+	}
+	if len(clouds) == 0 {
+		return c, remarks, ""
+	}
+	xd, yd := digits(clouds, xs), digits(clouds, ys)
+	for i, cl := range clouds {
+		t := track{Name: names[i], X: numbers{cl.x, xd}, Y: numbers{cl.y, yd}}
+		switch {
+		case cl.hi != nil:
+			t.Hi = &numbers{cl.hi, xd}
+		case p.Kind == Bars:
+			t.Width = &numbers{[]float64{cl.barWidth(p.LogX)}, 6}
+		}
+		c.Series = append(c.Series, t)
+	}
+	return c, remarks, describe(p, clouds, names)
+}
+
+// axis is the first of two names that says anything.
+func axis(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	return name
+}
+
+// remarks are the sentences under the plot.
+func (l loss) remarks(name string, k Kind) []string {
+	var out []string
+	if l.placed == 0 {
+		out = append(out, fmt.Sprintf("%s: no data.", name))
+	}
+	if l.logs > 0 {
+		out = append(out, fmt.Sprintf("%s: %s of %s values are not shown, because a logarithmic axis has no place for zero or less.",
+			name, thousands(l.logs), thousands(l.given)))
+	}
+	if l.noX > 0 {
+		out = append(out, fmt.Sprintf("%s: %s of %s values have no place on the X axis.", name, thousands(l.noX), thousands(l.given)))
+	}
+	if l.noY > 0 && l.placed > 0 {
+		out = append(out, fmt.Sprintf("%s: %s of %s values are missing.", name, thousands(l.noY), thousands(l.given)))
+	}
+	switch {
+	case l.drawn == l.placed:
+	case k == Bars:
+		out = append(out, fmt.Sprintf("%s: %s bars are drawn as %s; neighbours are added together.", name, thousands(l.placed), thousands(l.drawn)))
+	case k == Points:
+		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn: an even choice, and those that stand out.", name, thousands(l.drawn), thousands(l.placed)))
+	default:
+		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn, chosen to keep the shape (LTTB).", name, thousands(l.drawn), thousands(l.placed)))
+	}
+	return out
+}
+
+// describe puts a plot into words for a screen reader.
+func describe(p *Plot, clouds []cloud, names []string) string {
+	extent := func(label, otherwise, unit string, log bool, of func(cloud) []float64) string {
+		s := titled(axis(label, otherwise), unit)
+		if log {
+			s += ", logarithmic"
+		}
+		lo, hi := bounds(clouds, of)
+		return fmt.Sprintf("%s, from %s to %s", s, short(lo), short(hi))
+	}
+	return fmt.Sprintf("%s. X axis: %s. Y axis: %s. Series: %s.", kinds[p.Kind].name,
+		extent(p.XLabel, "X", p.XUnit, p.LogX, xs), extent(p.YLabel, "Y", p.YUnit, p.LogY, ys), strings.Join(names, ", "))
+}
+
+// titled is an axis label with its unit.
+func titled(label, unit string) string {
+	if label == "" || unit == "" {
+		return label + unit
+	}
+	return label + " (" + unit + ")"
+}
+
+// short writes a number with four significant digits, as people write them.
+func short(v float64) string {
+	s := strconv.FormatFloat(v, 'g', 4, 64)
+	if a := math.Abs(v); a >= 1e-4 && a < 1e9 {
+		if r, err := strconv.ParseFloat(s, 64); err == nil {
+			return strconv.FormatFloat(r, 'f', -1, 64)
+		}
+	}
+	return s
+}
+
+// thousands writes a count in groups of three digits.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

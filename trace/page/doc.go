@@ -1,0 +1,25 @@
+// Package page writes the one self-contained HTML page, with plots, that every
+// report uses: profiles, replays, comparisons, audits.
+//
+// A report fills in a [Page] (facts, sections, notes, tables, plots: plain
+// strings and numbers, nothing of HTML) and calls [Page.Write]. Then
+//
+//  1. the page is checked: every row as wide as its head, every series with as
+//     many X as Y; an error names the place by its number, never by its content;
+//  2. each series is cleaned: points without an X are dropped, as are those a
+//     logarithmic axis cannot show; the rest is sorted by X;
+//  3. long series are thinned to at most 2,000 points with LTTB, and bars that
+//     would be thinner than a pixel are added to their neighbours; a line under
+//     the plot says so wherever something was left out;
+//  4. the numbers are rounded to six digits and embedded as JSON, text goes
+//     through html/template, and style and scripts are put inline;
+//  5. the page goes to the writer in one call, or not at all.
+//
+// The file opens from disk and reaches for nothing: its Content-Security-Policy
+// forbids every connection, image and frame, and admits the one script and the
+// one style sheet by their SHA-256, so that text which slipped through the
+// escaping could still not run. The same Page gives the same bytes. The plots
+// are drawn by uPlot (MIT; its licence stands in the page), chosen over larger
+// plotting libraries because it is 50 KB and draws in milliseconds, and over
+// images because a reader wants to zoom and to read values.
+package page

@@ -1,0 +1,218 @@
+package page
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A Page is a report. All of its strings are plain text and are escaped; only
+// the title is required.
+type Page struct {
+	Title    string
+	Lead     string    // a sentence or two under the title
+	Facts    []Fact    // shown as a grid in the header
+	Notes    []Note    // about the page as a whole, such as the verdict; under the facts
+	Sections []Section // more than three get a table of contents
+}
+
+// A Fact is a labelled value. The note is small print under the value.
+type Fact struct{ Label, Value, Note string }
+
+// A Section shows its parts in the order of the fields. What is empty takes no
+// space; a section without a title gets no heading and no place in the contents.
+type Section struct {
+	Title  string
+	Text   []string // paragraphs
+	Notes  []Note
+	Tables []Table
+	Plots  []Plot
+}
+
+// A Note is a callout. Its level is shown by a word, a sign and a colour.
+type Note struct {
+	Level Level
+	Text  string
+}
+
+// A Level says how a [Note] is meant.
+type Level uint8
+
+const (
+	Info Level = iota
+	Good       // a check held
+	Warn       // read the numbers with care
+	Bad        // a check did not hold
+)
+
+// class is the CSS class, sign and word the visible marks.
+var levels = [...]struct{ class, sign, word string }{
+	Info: {"info", "i", "Note"},
+	Good: {"good", "✓", "Good"},
+	Warn: {"warn", "!", "Warning"},
+	Bad:  {"bad", "✕", "Problem"},
+}
+
+// A Table has one head cell for each column, and rows as wide as the head.
+// Without rows it says so.
+type Table struct {
+	Caption string
+	Head    []string
+	Rows    [][]string
+	Align   []Align // of the columns; those beyond its end are Auto
+}
+
+// An Align places the cells of a column. Right also sets digits of one width.
+type Align uint8
+
+const (
+	Auto  Align = iota // Right when every cell that says something is a number, perhaps with a unit
+	Left               // for text
+	Right              // for numbers
+)
+
+// A Plot shows its series on common axes.
+type Plot struct {
+	Title  string
+	Text   string // what to see in it; under the title
+	XLabel string // without the unit
+	YLabel string
+	XUnit  string // as printed, such as "ms"; "s" on a long linear X axis is read as h:mm:ss
+	YUnit  string
+	Kind   Kind
+	LogX   bool
+	LogY   bool
+	Series []Series
+}
+
+// A Kind says how the series of a [Plot] are drawn.
+type Kind uint8
+
+const (
+	Line   Kind = iota // from point to point
+	Step               // Y holds from its X to the next; for counts over time and for CDFs
+	Bars               // histograms
+	Points             // a scatter
+)
+
+var kinds = [...]struct{ code, name string }{
+	Line:   {"line", "Line plot"},
+	Step:   {"step", "Step plot"},
+	Bars:   {"bars", "Bar chart"},
+	Points: {"points", "Scatter plot"},
+}
+
+// A Series is a list of points (X[i], Y[i]), in any order. A Y that is NaN or
+// infinite is missing: lines and steps break there. A point whose X is so is
+// dropped. Magnitudes over 1e16 count as infinite: choose a larger unit.
+//
+// For Bars, Y must be something that adds up (counts, shares), because
+// neighbours are summed when there are more than 500 of them. A bar is centred
+// on its X and as wide as the closest neighbours allow; with Hi, it reaches
+// from X[i] to Hi[i]. The other kinds have no Hi.
+type Series struct {
+	Name string
+	X, Y []float64
+	Hi   []float64
+}
+
+// Write writes the page as one HTML file, in one call of w.Write. The same page
+// gives the same bytes. A page that contradicts itself (no title, ragged rows,
+// series of unequal lengths, an unknown kind, level or alignment) is an error,
+// and nothing is written.
+func (p *Page) Write(w io.Writer) error {
+	v, err := newView(p)
+	if err != nil {
+		return err
+	}
+	f, err := frame()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := f.execute(&b, v); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// check reports the first contradiction in the page.
+func (p *Page) check() error {
+	if p.Title == "" {
+		return errors.New("page: no title")
+	}
+	if err := checkNotes(p.Notes); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	for i := range p.Sections {
+		if err := p.Sections[i].check(); err != nil {
+			return fmt.Errorf("page: section %d, %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (s *Section) check() error {
+	if err := checkNotes(s.Notes); err != nil {
+		return err
+	}
+	for i := range s.Tables {
+		if err := s.Tables[i].check(); err != nil {
+			return fmt.Errorf("table %d: %w", i+1, err)
+		}
+	}
+	for i := range s.Plots {
+		if err := s.Plots[i].check(); err != nil {
+			return fmt.Errorf("plot %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func checkNotes(notes []Note) error {
+	for i, n := range notes {
+		if int(n.Level) >= len(levels) {
+			return fmt.Errorf("note %d: unknown level %d", i+1, n.Level)
+		}
+	}
+	return nil
+}
+
+func (t *Table) check() error {
+	if len(t.Head) == 0 {
+		return errors.New("no head")
+	}
+	if len(t.Align) > len(t.Head) {
+		return fmt.Errorf("%d alignments for %d columns", len(t.Align), len(t.Head))
+	}
+	for i, a := range t.Align {
+		if a > Right {
+			return fmt.Errorf("column %d: unknown alignment %d", i+1, a)
+		}
+	}
+	for i, row := range t.Rows {
+		if len(row) != len(t.Head) {
+			return fmt.Errorf("row %d has %d cells, the head has %d", i+1, len(row), len(t.Head))
+		}
+	}
+	return nil
+}
+
+func (p *Plot) check() error {
+	if int(p.Kind) >= len(kinds) {
+		return fmt.Errorf("unknown kind %d", p.Kind)
+	}
+	for i, s := range p.Series {
+		switch {
+		case len(s.X) != len(s.Y):
+			return fmt.Errorf("series %d: %d X and %d Y", i+1, len(s.X), len(s.Y))
+		case s.Hi != nil && p.Kind != Bars:
+			return fmt.Errorf("series %d: only bars have a Hi", i+1)
+		case s.Hi != nil && len(s.Hi) != len(s.X):
+			return fmt.Errorf("series %d: %d X and %d Hi", i+1, len(s.X), len(s.Hi))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package page
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	maxPoints = 2000 // of a drawn series; more than the pixels of a wide screen
+	maxBars   = 500  // of a drawn histogram: two pixels each on a wide screen
+)
+
+// A cloud is a cleaned series, in ascending X. In lines and steps a NaN Y is a
+// break. hi is nil but for bars with edges.
+type cloud struct{ x, y, hi []float64 }
+
+// A loss counts what of a series is not drawn, and why.
+type loss struct {
+	given  int // points of the series
+	placed int // points left in the cloud, breaks not counted
+	noX    int // without an X or, for bars, without a width
+	noY    int // without a Y
+	logs   int // at zero or less on a logarithmic axis
+	drawn  int // points after thinning
+}
+
+// finite admits what can be drawn: uPlot writes no axis for more than 17 digits.
+func finite(v float64) bool { return math.Abs(v) <= 1e16 }
+
+// flush takes what is too small to be told from zero as zero, which bounds what
+// a logarithmic axis must span.
+func flush(v float64) float64 {
+	if math.Abs(v) < 1e-100 {
+		return 0
+	}
+	return v
+}
+
+// clean copies what can be drawn of s and sorts it by X.
+func clean(s Series, k Kind, logX, logY bool) (cloud, loss) {
+	var c cloud
+	l := loss{given: len(s.X)}
+	for i, x := range s.X {
+		x, y, hi := flush(x), flush(s.Y[i]), math.Inf(1)
+		if s.Hi != nil {
+			hi = s.Hi[i]
+		}
+		switch {
+		case !finite(x), s.Hi != nil && (!finite(hi) || hi <= x):
+			l.noX++
+			continue
+		case logX && x <= 0, logY && finite(y) && y <= 0:
+			l.logs++
+			continue
+		case !finite(y):
+			l.noY++
+			if k == Bars || k == Points {
+				continue
+			}
+			y = math.NaN()
+		}
+		c.x = append(c.x, x)
+		c.y = append(c.y, y)
+		if s.Hi != nil {
+			c.hi = append(c.hi, hi)
+		}
+	}
+	c.sort()
+	l.placed = c.placed()
+	return c, l
+}
+
+// placed counts the points; breaks are none.
+func (c cloud) placed() int {
+	n := 0
+	for _, y := range c.y {
+		if !math.IsNaN(y) {
+			n++
+		}
+	}
+	return n
+}
+
+// sort orders the cloud by X and keeps the order of equal X, so that the steps
+// of a CDF that stand on one X stay in order.
+func (c *cloud) sort() {
+	if slices.IsSorted(c.x) {
+		return
+	}
+	order := make([]int, len(c.x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case c.x[a] < c.x[b]:
+			return -1
+		case c.x[a] > c.x[b]:
+			return 1
+		}
+		return 0
+	})
+	c.x, c.y, c.hi = pick(c.x, order), pick(c.y, order), pick(c.hi, order)
+}
+
+// pick returns v at the given indices; nil stays nil.
+func pick(v []float64, at []int) []float64 {
+	if v == nil {
+		return nil
+	}
+	out := make([]float64, len(at))
+	for i, j := range at {
+		out[i] = v[j]
+	}
+	return out
+}
+
+// scatter cuts a cloud of points to at most limit of them. LTTB alone would keep
+// the rim of the cloud and empty its middle, showing two bands where there is
+// one; so half of the points are every n-th, which keep the density, and half
+// are those of LTTB, which keep the outliers.
+func (c cloud) scatter(limit int, logX, logY bool) cloud {
+	n := len(c.x)
+	if n <= limit {
+		return c
+	}
+	kept := lttb(scaled(c.x, logX), scaled(c.y, logY), limit/2)
+	for i := range limit / 2 {
+		kept = append(kept, i*n/(limit/2))
+	}
+	slices.Sort(kept)
+	kept = slices.Compact(kept)
+	return cloud{x: pick(c.x, kept), y: pick(c.y, kept)}
+}
+
+// thin cuts a line to at most limit points with LTTB, computed in the space of
+// the axes, so that on a logarithmic axis small values count.
+// Breaks are put back between kept points where most of what lay between them
+// was missing; shorter ones would not be visible at this density.
+func (c cloud) thin(limit int, logX, logY bool) cloud {
+	var at []int // the points that are not breaks
+	for i, y := range c.y {
+		if !math.IsNaN(y) {
+			at = append(at, i)
+		}
+	}
+	kept := lttb(scaled(pick(c.x, at), logX), scaled(pick(c.y, at), logY), limit)
+
+	var out cloud
+	for j, k := range kept {
+		if j > 0 {
+			a, b := at[kept[j-1]], at[k]
+			between, present := b-a-1, k-kept[j-1]-1
+			if missing := between - present; 2*missing > between {
+				gap := a + 1
+				for !math.IsNaN(c.y[gap]) {
+					gap++
+				}
+				out.x = append(out.x, c.x[gap])
+				out.y = append(out.y, math.NaN())
+			}
+		}
+		out.x = append(out.x, c.x[at[k]])
+		out.y = append(out.y, c.y[at[k]])
+	}
+	return out
+}
+
+// scaled maps values, which are positive if log is set, to where they lie on the axis.
+func scaled(v []float64, log bool) []float64 {
+	if !log {
+		return v
+	}
+	out := make([]float64, len(v))
+	for i := range v {
+		out[i] = math.Log10(v[i])
+	}
+	return out
+}
+
+// barWidth is the width on the axis (on a logarithmic one: in decades) of bars
+// that are centred on their X: the smallest distance of two neighbours.
+func (c cloud) barWidth(log bool) float64 {
+	at := scaled(c.x, log)
+	width := math.Inf(1)
+	for i := 1; i < len(at); i++ {
+		if d := at[i] - at[i-1]; d > 0 {
+			width = min(width, d)
+		}
+	}
+	switch {
+	case !math.IsInf(width, 1):
+		return width
+	case log:
+		return 0.1
+	}
+	return 1
+}
+
+// fitBars joins bars if there are too many of them.
+func (c cloud) fitBars(log bool) cloud {
+	if len(c.x) <= maxBars {
+		return c
+	}
+	if c.hi == nil {
+		c = c.withEdges(log)
+	}
+	return c.merge(maxBars, log)
+}
+
+// withEdges gives centred bars their two edges.
+func (c cloud) withEdges(log bool) cloud {
+	half := c.barWidth(log) / 2
+	out := cloud{y: c.y, x: make([]float64, len(c.x)), hi: make([]float64, len(c.x))}
+	for i, x := range c.x {
+		if log {
+			out.x[i], out.hi[i] = x*math.Pow(10, -half), x*math.Pow(10, half)
+		} else {
+			out.x[i], out.hi[i] = x-half, x+half
+		}
+	}
+	return out
+}
+
+// merge adds up the bars, which have edges, whose middles fall into the same
+// one of limit equal parts of the axis. It is not LTTB because a histogram that
+// lost bars would no longer add up. Only neighbours within a part are joined,
+// so that lone bars of a long tail stay narrow.
+func (c cloud) merge(limit int, log bool) cloud {
+	lo, hi := scaled(c.x, log), scaled(c.hi, log)
+	first := lo[0]
+	part := (slices.Max(hi) - first) / float64(limit)
+	var out cloud
+	last := -1
+	for i := range lo {
+		p := int(((lo[i]+hi[i])/2 - first) / part)
+		p = max(last, min(p, limit-1)) // max: overlapping bars may step back
+		if p == last {
+			j := len(out.y) - 1
+			out.y[j] += c.y[i]
+			out.hi[j] = max(out.hi[j], c.hi[i])
+			continue
+		}
+		last = p
+		out.x = append(out.x, c.x[i])
+		out.hi = append(out.hi, c.hi[i])
+		out.y = append(out.y, c.y[i])
+	}
+	return out
+}
