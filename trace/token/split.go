@@ -1,0 +1,170 @@
+package token
+
+// A splitter gives the end of the piece that starts at s[i], for i < len(s). Pieces tile the text; each is at least one
+// character. The cost of all pieces together is linear in the length of the text.
+type splitter func(t *classTable, s string, i int) int
+
+// splitCL100K is the pattern of cl100k_base, whose alternatives are tried in this order:
+//
+//	(?i:'s|'t|'re|'ve|'m|'ll|'d)
+//	[^\r\n\p{L}\p{N}]?\p{L}+
+//	\p{N}{1,3}
+//	 ?[^\s\p{L}\p{N}]+[\r\n]*
+//	\s*[\r\n]+
+//	\s+(?!\S)
+//	\s+
+func splitCL100K(t *classTable, s string, i int) int {
+	c, n := t.at(s, i)
+	switch {
+	case c&letter != 0:
+		return t.run(s, i+n, letter)
+	case c&number != 0:
+		return t.digits(s, i)
+	case s[i] == '\'':
+		if n := contraction(s, i); n > 0 {
+			return i + n
+		}
+	}
+	if next := i + n; c&newline == 0 && next < len(s) {
+		switch d, _ := t.at(s, next); {
+		case d&letter != 0:
+			return t.run(s, next, letter)
+		case d&other != 0 && s[i] == ' ':
+			return t.symbols(s, next, false)
+		}
+	}
+	if c&space != 0 {
+		return t.blanks(s, i)
+	}
+	return t.symbols(s, i, false)
+}
+
+// splitO200K is the pattern of o200k_base. Its words begin anew at a capital, may hold combining marks and take their
+// contraction with them; the rest differs from cl100k_base in one slash:
+//
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	\p{N}{1,3}
+//	 ?[^\s\p{L}\p{N}]+[\r\n/]*
+//	\s*[\r\n]+
+//	\s+(?!\S)
+//	\s+
+func splitO200K(t *classTable, s string, i int) int {
+	c, n := t.at(s, i)
+	if c&number != 0 {
+		return t.digits(s, i)
+	}
+	if c&letter != 0 {
+		end, _ := t.word(s, i)
+		return end + contraction(s, end)
+	}
+	if c&newline == 0 {
+		next := i + n
+		end, hasLower := t.word(s, next)
+		if !hasLower && c&lower != 0 {
+			// A mark before capitals, or before no word at all. The first alternative fails with the mark as its leading
+			// character, and then matches with the mark as the whole word.
+			end, _ = t.word(s, i)
+		}
+		if end > next || c&lower != 0 {
+			return end + contraction(s, end)
+		}
+		if s[i] == ' ' && next < len(s) {
+			if d, _ := t.at(s, next); d&other != 0 {
+				return t.symbols(s, next, true)
+			}
+		}
+	}
+	if c&space != 0 {
+		return t.blanks(s, i)
+	}
+	return t.symbols(s, i, true)
+}
+
+// word gives the end of the word of o200k_base at s[i], without leading character and contraction, and which of the first
+// two alternatives found it: the first, whose word ends in lower, or the second, all upper. With no word the end is i.
+func (t *classTable) word(s string, i int) (end int, hasLower bool) {
+	both := i // end of the last character in both sets: as far as the greedy run of upper must give back
+	for end = i; end < len(s); {
+		c, n := t.at(s, end)
+		if c&upper == 0 {
+			if c&lower != 0 {
+				return t.run(s, end+n, lower), true
+			}
+			break
+		}
+		end += n
+		if c&lower != 0 {
+			both = end
+		}
+	}
+	if both > i {
+		return both, true
+	}
+	return end, false
+}
+
+// contraction gives the length of (?i:'s|'t|'re|'ve|'m|'ll|'d) at s[i], or 0. The long s, U+017F, is an s to a pattern that
+// ignores case, as it is to tiktoken.
+func contraction(s string, i int) int {
+	if i+1 >= len(s) || s[i] != '\'' {
+		return 0
+	}
+	a := s[i+1] | 0x20 // a letter in lower case; nothing else becomes one of the letters below
+	if a == 's' || a == 't' || a == 'm' || a == 'd' {
+		return 2
+	}
+	if i+2 >= len(s) {
+		return 0
+	}
+	b := s[i+2] | 0x20
+	if (a == 'r' || a == 'v') && b == 'e' || a == 'l' && b == 'l' || s[i+1:i+3] == "ſ" {
+		return 3
+	}
+	return 0
+}
+
+// digits is \p{N}{1,3}.
+func (t *classTable) digits(s string, i int) int {
+	for n := 0; n < 3 && i < len(s); n++ {
+		c, size := t.at(s, i)
+		if c&number == 0 {
+			break
+		}
+		i += size
+	}
+	return i
+}
+
+// symbols is [^\s\p{L}\p{N}]+ with the line ends behind it, and slashes among them where the encoding has it so.
+func (t *classTable) symbols(s string, i int, slash bool) int {
+	i = t.run(s, i, other)
+	for i < len(s) && (s[i] == '\r' || s[i] == '\n' || slash && s[i] == '/') {
+		i++
+	}
+	return i
+}
+
+// blanks is the last three alternatives: a run of white space up to its last line end; else all of it at the end of the text;
+// else all but its last character, which leads the next piece; else that one character.
+func (t *classTable) blanks(s string, i int) int {
+	afterNewline, last, end := i, i, i
+	for end < len(s) {
+		c, n := t.at(s, end)
+		if c&space == 0 {
+			break
+		}
+		last = end
+		end += n
+		if c&newline != 0 {
+			afterNewline = end
+		}
+	}
+	switch {
+	case afterNewline > i:
+		return afterNewline
+	case end < len(s) && last > i:
+		return last
+	}
+	return end
+}
