@@ -1,0 +1,85 @@
+package synth
+
+import "math/bits"
+
+// golden is 2^64 divided by the golden ratio, the increment of SplitMix64.
+const golden = 0x9e3779b97f4a7c15
+
+// mix is the output function of SplitMix64 (Steele, Lea and Flood, "Fast
+// splittable pseudorandom number generators", OOPSLA 2014): a bijection on 64
+// bits in which every input bit reaches every output bit.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// A purpose separates the random streams that one seed drives. The numbers are
+// part of the output: a new purpose takes the next one.
+type purpose uint64
+
+const (
+	forBlocks purpose = iota + 1
+	forSessions
+	forUsers
+	forHeads
+	forWords
+	forRows
+)
+
+// key derives the key of one stream from a seed.
+func (p purpose) key(seed uint64) uint64 {
+	return mix(mix(seed+golden) + uint64(p)*golden)
+}
+
+// feistelRounds is twice the four after which a Feistel network with random
+// round functions is a strong pseudorandom permutation (Luby and Rackoff,
+// 1988): the small domains of small traces need more, and six left a bias of
+// some percent in a domain of five.
+const feistelRounds = 8
+
+// A permutation is a keyed bijection of [0, n) onto itself, in constant memory.
+//
+// It is a balanced Feistel network over the least even number of bits that
+// holds n, applied until the value falls into [0, n) again (cycle walking:
+// Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
+// The network covers 4n values at most, so that takes four steps at most in the
+// mean. A shuffled table was rejected: it costs 8 bytes an id.
+//
+// It need not be cryptographic, and with [mix] for its round function it is
+// not: the ids that go in are dense pseudonyms already, and the seed is
+// published with what comes out, so that others can make the same. What it
+// gives is that the order of the new ids tells nothing and that seeds differ.
+type permutation struct {
+	n    uint64
+	half uint   // bits in each half of the network
+	mask uint64 // of one half
+	keys [feistelRounds]uint64
+}
+
+// newPermutation makes the permutation of [0, n) that key selects.
+func newPermutation(key, n uint64) permutation {
+	half := uint(1)
+	if n > 4 {
+		half = uint(bits.Len64(n-1)+1) / 2
+	}
+	p := permutation{n: n, half: half, mask: 1<<half - 1}
+	for i := range p.keys {
+		key += golden
+		p.keys[i] = mix(key)
+	}
+	return p
+}
+
+// at returns the image of x, which must be below n.
+func (p *permutation) at(x uint64) uint64 {
+	for {
+		l, r := x>>p.half, x&p.mask
+		for _, k := range p.keys {
+			l, r = r, l^mix(r^k)>>(64-p.half)
+		}
+		if x = l<<p.half | r; x < p.n {
+			return x
+		}
+	}
+}

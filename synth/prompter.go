@@ -1,0 +1,150 @@
+package synth
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"reprise/trace"
+	"reprise/trace/token"
+)
+
+// A Prompter turns rows into prompts of words that mean nothing. A prompt is a
+// pure function of the seed, the vocabulary, the block size, the overhead and
+// the row: every machine makes the same one, in any order, on any shard.
+//
+//   - Block i of a row covers block-size tokens, the last block the remainder.
+//     The word at position j of block b is a function of the seed, b and j, so
+//     rows with equal leading blocks have equal leading tokens.
+//   - The first three tokens of a block spell its id, permuted by the seed, in
+//     base V, the number of words: two different blocks share two leading tokens
+//     at most. Ids of V^3 and above are an error; that is 388 billion blocks
+//     for cl100k_base, 1,152 billion for o200k_base. A block of one or two
+//     tokens cannot spell its id and may equal another: see [Prompter.ShortTails].
+//   - A row without blocks gets a prompt that is its own: the words are a
+//     function of its times, lengths, session, turn, user and parents, in 64
+//     bits. Rows that are alike in all of these get the same prompt, and a
+//     server will find it in its cache. Where that can happen, as in a burst of
+//     requests of one size, read the rows through [Unshared], which tells them
+//     apart by their order.
+//
+// Any number of words behind spaces encodes to exactly as many tokens, see
+// [token.Words]; the first word of a prompt stands without its space.
+//
+// Nothing here is secret: the ids are pseudonyms, and whoever has the seed is
+// meant to be able to make the prompts. So the function is SplitMix64 in
+// counter mode, about a nanosecond a word, and not a cipher.
+//
+// A Prompter is safe for concurrent use and allocates nothing but the buffers
+// that it grows for its callers.
+type Prompter struct {
+	words     *token.Words
+	v         uint64 // number of words
+	blockSize int
+	overhead  int
+	heads     permutation // of [0, v^3)
+	blocks    uint64      // key of the words of blocks
+	rows      uint64      // key of the words of rows without blocks
+
+	shortTails, shortfalls atomic.Int64
+}
+
+// headTokens is how many tokens of a block spell its id. Two would tell apart
+// 53 million blocks, too few for a day of a large service.
+const headTokens = 3
+
+// maxWords keeps V^3 within 63 bits.
+const maxWords = 1 << 21
+
+// An Option changes a [Prompter] at its making.
+type Option func(*Prompter)
+
+// WithOverhead says that the server's chat template adds tokens to every
+// prompt, as measured from its own usage count: a prompt then has as many
+// fewer, so that the server counts what the row asks for. They are dropped from
+// the end of the first block. If it is too short to keep its first three
+// tokens, the following blocks give the rest in the same way, and only then the
+// end of the prompt. What a block gives depends on the blocks before it alone,
+// so prompts share leading tokens as before.
+func WithOverhead(tokens int) Option {
+	return func(p *Prompter) { p.overhead = tokens }
+}
+
+// NewPrompter makes a Prompter for rows in blocks of blockSize tokens, at least
+// 3; or 0 for a trace without blocks, when a row that has some is an error.
+// The words are kept and must not change.
+func NewPrompter(words *token.Words, seed uint64, blockSize int, opts ...Option) (*Prompter, error) {
+	if words == nil || len(words.Text) < 2 || len(words.Text) > maxWords {
+		return nil, fmt.Errorf("a vocabulary for prompts must have from 2 to %d words", maxWords)
+	}
+	if len(words.Spaced) != len(words.Text) || len(words.Bare) != len(words.Text) {
+		return nil, errors.New("the vocabulary for prompts lacks ids for some of its words")
+	}
+	if blockSize != 0 && blockSize < headTokens {
+		return nil, fmt.Errorf("block size %d is too small for prompts: a block takes %d tokens to tell it from all others", blockSize, headTokens)
+	}
+	v := uint64(len(words.Text))
+	p := &Prompter{
+		words: words, v: v, blockSize: blockSize,
+		heads:  newPermutation(forHeads.key(seed), v*v*v),
+		blocks: forWords.key(seed), rows: forRows.key(seed),
+	}
+	for _, o := range opts {
+		o(p)
+	}
+	if p.overhead < 0 {
+		return nil, errors.New("the overhead of a chat template cannot be negative")
+	}
+	return p, nil
+}
+
+// Prompt appends the text of the row's prompt to buf. It encodes to exactly
+// InputTokens tokens less the overhead, and to one token at least. Lengths that
+// are negative, block ids that do not match them, and ids too large to spell
+// are errors, and then buf is returned as it was.
+func (p *Prompter) Prompt(row *trace.Request, buf []byte) ([]byte, error) {
+	c, err := p.begin(row)
+	if err != nil {
+		return buf, err
+	}
+	var chunk [chunkWords]uint32
+	words := c.fill(chunk[:])
+	buf = append(buf, p.words.Text[words[0]]...)
+	for words = words[1:]; ; words = c.fill(chunk[:]) {
+		for _, w := range words {
+			buf = append(append(buf, ' '), p.words.Text[w]...)
+		}
+		if c.left == 0 {
+			return buf, nil
+		}
+	}
+}
+
+// Tokens appends the token ids of the row's prompt to buf: those that the text
+// of [Prompter.Prompt] encodes to, with the same errors.
+func (p *Prompter) Tokens(row *trace.Request, buf []uint32) ([]uint32, error) {
+	c, err := p.begin(row)
+	if err != nil {
+		return buf, err
+	}
+	var chunk [chunkWords]uint32
+	words := c.fill(chunk[:])
+	buf = append(buf, p.words.Bare[words[0]])
+	for words = words[1:]; ; words = c.fill(chunk[:]) {
+		for _, w := range words {
+			buf = append(buf, p.words.Spaced[w])
+		}
+		if c.left == 0 {
+			return buf, nil
+		}
+	}
+}
+
+// ShortTails returns how many prompts were made so far in which a block has
+// fewer than the three tokens that tell it from all others. Such a block is
+// almost always the last, and equals the tail of another by chance.
+func (p *Prompter) ShortTails() int64 { return p.shortTails.Load() }
+
+// Shortfalls returns how many prompts were made so far that are longer than
+// asked, since the overhead left no token for them and they must have one.
+func (p *Prompter) Shortfalls() int64 { return p.shortfalls.Load() }
