@@ -1,0 +1,343 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// ErrTooLarge says that a request body was longer than the limit (HTTP 413).
+var ErrTooLarge = errors.New("request body is too large")
+
+// A BadRequest says why [DecodeRequest] refused a body (HTTP 400). It names the field
+// and never quotes a value.
+type BadRequest struct {
+	Param  string // the field at fault as a path, such as messages[2].content; "" for the body as a whole
+	Offset int64  // bytes read when the fault was found
+	Reason string
+}
+
+// Error names the field, the byte and the reason.
+func (e *BadRequest) Error() string {
+	if e.Param == "" {
+		return fmt.Sprintf("request body: byte %d: %s", e.Offset, e.Reason)
+	}
+	return fmt.Sprintf("request body: byte %d: %s: %s", e.Offset, e.Param, e.Reason)
+}
+
+// DecodeRequest reads the body of a chat completion (which has messages) or of a text
+// completion (which has a prompt). Content may be a string, null, or a list of parts of
+// type text, which are joined; a prompt may be a string, a list of one string, or a
+// list of token ids. max_completion_tokens stands for max_tokens. Fields that Request
+// does not name are kept in Extra; of a repeated field the last one counts.
+//
+// The error is [ErrTooLarge] for more than limit bytes, a [*BadRequest], or the
+// reader's own.
+//
+// The body is checked by encoding/json and then walked once, which for a prompt of
+// 500 KB costs a third of what decoding into nested raw messages does.
+func DecodeRequest(src io.Reader, limit int64) (*Request, error) {
+	body, err := io.ReadAll(io.LimitReader(src, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the request body: %w", err)
+	}
+	if int64(len(body)) > limit {
+		return nil, ErrTooLarge
+	}
+	if err := checkJSON(body); err != nil {
+		return nil, err
+	}
+	d := decoder{cursor: cursor{b: body}}
+	if d.peek() != '{' {
+		return nil, &BadRequest{Reason: "must be a JSON object"}
+	}
+	d.request()
+	if d.err == nil && (d.req.Messages != nil) == d.hasPrompt {
+		d.i = len(body)
+		d.refuse("", "must have either messages or a prompt")
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	if d.req.Extra, err = newExtra(d.others); err != nil {
+		return nil, err
+	}
+	return &d.req, nil
+}
+
+// checkJSON wraps the error of encoding/json away, which quotes its input.
+func checkJSON(body []byte) error {
+	if json.Valid(body) {
+		return nil
+	}
+	var whole json.RawMessage
+	bad := &BadRequest{Reason: "not valid JSON"}
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok {
+		bad.Offset = syntax.Offset
+	}
+	return bad
+}
+
+// A decoder walks over a body that is known to be valid JSON. The first error stays.
+type decoder struct {
+	cursor
+	req       Request
+	hasPrompt bool
+	others    map[string]json.RawMessage
+	err       error
+}
+
+func (d *decoder) refuse(param, reason string) {
+	if d.err == nil {
+		d.err = &BadRequest{Param: param, Offset: int64(d.i), Reason: reason}
+	}
+}
+
+func (d *decoder) request() {
+	d.open('{')
+	for first := true; d.more('}', first); first = false {
+		name := string(d.key())
+		if d.peek() == 'n' { // null is as good as absent
+			d.skip()
+			continue
+		}
+		switch name {
+		case "model":
+			d.req.Model = string(d.text(name))
+		case "messages":
+			d.messages()
+		case "prompt":
+			d.prompt()
+		case "stream":
+			d.req.Stream = d.boolean(name)
+		case "stream_options":
+			d.streamOptions()
+		case "max_tokens", "max_completion_tokens":
+			d.req.MaxTokens = d.natural(name)
+		case "min_tokens":
+			d.req.MinTokens = d.natural(name)
+		case "ignore_eos":
+			d.req.IgnoreEOS = d.boolean(name)
+		case "temperature":
+			d.req.Temperature = d.float(name)
+		case "seed":
+			d.req.Seed = d.integer(name)
+		default:
+			if d.others == nil {
+				d.others = make(map[string]json.RawMessage)
+			}
+			d.others[name] = d.value()
+		}
+	}
+}
+
+// text reads a string, without a copy where it holds no escape.
+func (d *decoder) text(param string) []byte {
+	if d.peek() != '"' {
+		d.refuse(param, "must be a string")
+		d.skip()
+		return nil
+	}
+	s := d.str()
+	if !s.escaped && utf8.Valid(s.raw) {
+		return s.raw
+	}
+	return appendUnquoted(make([]byte, 0, len(s.raw)), s)
+}
+
+func (d *decoder) boolean(param string) bool {
+	switch string(d.value()) {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	d.refuse(param, "must be true or false")
+	return false
+}
+
+func (d *decoder) natural(param string) *int {
+	n, err := strconv.Atoi(string(d.value()))
+	if err != nil || n < 0 {
+		d.refuse(param, "must be a whole number, not negative")
+	}
+	return &n
+}
+
+func (d *decoder) integer(param string) *int64 {
+	n, err := strconv.ParseInt(string(d.value()), 10, 64)
+	if err != nil {
+		d.refuse(param, "must be a whole number of at most 64 bits")
+	}
+	return &n
+}
+
+func (d *decoder) float(param string) *float64 {
+	f, err := strconv.ParseFloat(string(d.value()), 64)
+	if err != nil {
+		d.refuse(param, "must be a number")
+	}
+	return &f
+}
+
+func (d *decoder) streamOptions() {
+	if d.peek() != '{' {
+		d.refuse("stream_options", "must be an object")
+	}
+	if !d.open('{') {
+		return
+	}
+	for first := true; d.more('}', first); first = false {
+		switch name := string(d.key()); {
+		case name == "include_usage" && d.peek() != 'n':
+			d.req.IncludeUsage = d.boolean("stream_options." + name)
+		case name == "continuous_usage_stats" && d.peek() != 'n':
+			d.req.ContinuousUsage = d.boolean("stream_options." + name)
+		default:
+			d.skip()
+		}
+	}
+}
+
+func (d *decoder) messages() {
+	if d.peek() != '[' {
+		d.refuse("messages", "must be a list")
+	}
+	if !d.open('[') {
+		return
+	}
+	d.req.Messages = []Message{}
+	for first := true; d.more(']', first); first = false {
+		path := "messages[" + strconv.Itoa(len(d.req.Messages)) + "]"
+		d.req.Messages = append(d.req.Messages, d.message(path))
+	}
+	if len(d.req.Messages) == 0 {
+		d.refuse("messages", "must not be empty")
+	}
+}
+
+func (d *decoder) message(path string) (m Message) {
+	if d.peek() != '{' {
+		d.refuse(path, "must be an object")
+	}
+	if !d.open('{') {
+		return m
+	}
+	for first := true; d.more('}', first); first = false {
+		switch string(d.key()) {
+		case "role":
+			m.Role = string(d.text(path + ".role"))
+		case "content":
+			m.Content = d.content(path + ".content")
+		default:
+			d.skip()
+		}
+	}
+	if m.Role == "" {
+		d.refuse(path+".role", "is missing")
+	}
+	return m
+}
+
+func (d *decoder) content(path string) []byte {
+	switch d.peek() {
+	case '"':
+		return d.text(path)
+	case 'n':
+		d.skip()
+		return nil
+	case '[':
+		d.i++
+	default:
+		d.refuse(path, "must be a string or a list of text parts")
+		d.skip()
+		return nil
+	}
+	joined := []byte{}
+	n := 0
+	for first := true; d.more(']', first); first = false {
+		joined = append(joined, d.part(path+"["+strconv.Itoa(n)+"]")...)
+		n++
+	}
+	return joined
+}
+
+func (d *decoder) part(path string) (text []byte) {
+	if d.peek() != '{' {
+		d.refuse(path, "must be an object")
+	}
+	if !d.open('{') {
+		return nil
+	}
+	kind := ""
+	for first := true; d.more('}', first); first = false {
+		switch string(d.key()) {
+		case "type":
+			kind = string(d.text(path + ".type"))
+		case "text":
+			text = d.text(path + ".text")
+		default:
+			d.skip()
+		}
+	}
+	if kind != "text" {
+		d.refuse(path+".type", "only parts of type text are supported")
+	}
+	return text
+}
+
+func (d *decoder) prompt() {
+	d.hasPrompt = true
+	d.req.Prompt, d.req.PromptIDs = nil, nil
+	switch d.peek() {
+	case '"':
+		d.req.Prompt = d.text("prompt")
+		return
+	case '[':
+		d.i++
+	default:
+		d.refuse("prompt", "must be a string, a list of one string, or a list of token ids")
+		d.skip()
+		return
+	}
+	n := 0
+	for first := true; d.more(']', first); first = false {
+		switch {
+		case d.peek() == '"' && n == 0:
+			d.req.Prompt = d.text("prompt[0]")
+		case d.peek() == '"' || d.req.Prompt != nil:
+			d.refuse("prompt", "only one prompt in a request is supported")
+			d.skip()
+		default:
+			id, ok := tokenID(d.value())
+			if !ok {
+				d.refuse("prompt["+strconv.Itoa(n)+"]", "must be a token id")
+			}
+			d.req.PromptIDs = append(d.req.PromptIDs, id)
+		}
+		n++
+	}
+	if n == 0 {
+		d.refuse("prompt", "must not be empty")
+	}
+}
+
+// tokenID reads a number of 32 bits. Prompts have a hundred thousand of them, so that
+// strconv's copies and errors would be felt.
+func tokenID(raw []byte) (uint32, bool) {
+	if len(raw) == 0 || len(raw) > 10 {
+		return 0, false
+	}
+	var id uint64
+	for _, ch := range raw {
+		if ch < '0' || ch > '9' {
+			return 0, false
+		}
+		id = id*10 + uint64(ch-'0')
+	}
+	return uint32(id), id <= math.MaxUint32
+}

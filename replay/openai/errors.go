@@ -1,0 +1,244 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// The classes of failure: a closed list, so that results can be counted by it and no
+// text of a server's ends in a file.
+const (
+	KindConnect     = "connect"      // no connection: refused, unreachable, unknown host, dial timeout
+	KindTLS         = "tls"          // the connection stood, the handshake failed
+	KindTimeout     = "timeout"      // a deadline of ours passed, or HTTP 408
+	KindBadRequest  = "bad_request"  // HTTP 4xx without a class of its own
+	KindAuth        = "auth"         // HTTP 401, 403
+	KindNotFound    = "not_found"    // HTTP 404: path or model
+	KindRateLimited = "rate_limited" // HTTP 429
+	KindTooLong     = "too_long"     // HTTP 413, or 400 and 422 that speak of the context length
+	KindServer      = "server_error" // HTTP 5xx without a class of its own
+	KindUnavailable = "unavailable"  // HTTP 502, 503, 504, 529: overloaded, loading, or nothing behind the gateway
+	KindStream      = "stream_error" // an error after HTTP 200, or an answer that is no stream we can read
+	KindIncomplete  = "incomplete"   // the stream ended in good order, but before [DONE] or a finish reason
+	KindReset       = "reset"        // the connection broke while the answer was awaited or read
+	KindCancelled   = "cancelled"    // we gave up: the run ended or the row was to be cut off
+	KindOther       = "other"
+)
+
+// ErrorKinds returns the closed list in the order in which it is documented.
+func ErrorKinds() []string {
+	return []string{
+		KindConnect, KindTLS, KindTimeout, KindBadRequest, KindAuth, KindNotFound, KindRateLimited, KindTooLong,
+		KindServer, KindUnavailable, KindStream, KindIncomplete, KindReset, KindCancelled, KindOther,
+	}
+}
+
+// A StreamError says how a request failed, without a word of the server's message.
+type StreamError struct {
+	Kind       string // one of ErrorKinds
+	HTTPStatus int    // 0 when no status is to blame
+	Type, Code string // the server's own, such as "BadRequestError" and "400", if each is a plain identifier of at most 64 bytes
+}
+
+// Error names the kind and what else is known.
+func (e *StreamError) Error() string {
+	s := e.Kind
+	if e.HTTPStatus != 0 {
+		s += fmt.Sprintf(" (HTTP %d)", e.HTTPStatus)
+	}
+	if e.Type != "" {
+		s += " type " + e.Type
+	}
+	if e.Code != "" {
+		s += " code " + e.Code
+	}
+	return s
+}
+
+// maxErrorBody is how much of an error's body is looked at.
+const maxErrorBody = 64 << 10
+
+// HTTPError makes the error of an answer whose status is not 200. The body may be
+// empty, cut off, or no JSON at all.
+func HTTPError(status int, body []byte) *StreamError {
+	e := &StreamError{Kind: ClassifyHTTP(status, body), HTTPStatus: status}
+	e.describe(body)
+	return e
+}
+
+// ClassifyHTTP returns the class of an HTTP status. The body decides only between
+// too_long and bad_request, where the status says the same for both.
+func ClassifyHTTP(status int, body []byte) string {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return KindAuth
+	case http.StatusNotFound:
+		return KindNotFound
+	case http.StatusRequestTimeout:
+		return KindTimeout
+	case http.StatusRequestEntityTooLarge:
+		return KindTooLong
+	case http.StatusTooManyRequests:
+		return KindRateLimited
+	case 499: // nginx: the client closed the connection
+		return KindCancelled
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, 529:
+		return KindUnavailable
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		if speaksOfLength(body) {
+			return KindTooLong
+		}
+	}
+	switch {
+	case status >= 400 && status < 500:
+		return KindBadRequest
+	case status >= 500 && status < 600:
+		return KindServer
+	}
+	return KindOther
+}
+
+// lengthPhrases are what servers say of a prompt that does not fit: OpenAI's code,
+// llama-server's type, the messages of vLLM, SGLang and TensorRT-LLM.
+var lengthPhrases = [][]byte{
+	[]byte("context_length"), []byte("context length"), []byte("exceed_context_size"), []byte("context size"),
+	[]byte("context window"), []byte("maximum model length"), []byte("max_model_len"), []byte("max_seq_len"),
+	[]byte("too many tokens"), []byte("prompt is too long"), []byte("input is too long"), []byte("prompt length"),
+}
+
+func speaksOfLength(body []byte) bool {
+	body = bytes.ToLower(body[:min(len(body), maxErrorBody)])
+	for _, phrase := range lengthPhrases {
+		if bytes.Contains(body, phrase) {
+			return true
+		}
+	}
+	return false
+}
+
+// ClassifyError returns the class of an error met while connecting, sending or reading;
+// "" for nil. What is both a cancellation and something else is a cancellation.
+func ClassifyError(err error) string {
+	if err == nil {
+		return ""
+	}
+	if e, ok := errors.AsType[*StreamError](err); ok {
+		return e.Kind
+	}
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, net.ErrClosed):
+		return KindCancelled
+	case isTLS(err):
+		return KindTLS
+	case isConnect(err):
+		return KindConnect
+	case isTimeout(err):
+		return KindTimeout
+	case errors.Is(err, ErrEventTooLong), errors.Is(err, io.ErrNoProgress):
+		return KindStream
+	case isReset(err):
+		return KindReset
+	}
+	return KindOther
+}
+
+func isTLS(err error) bool {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.AlertError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	// The alert that a peer sends has no exported type, but its operation a name.
+	op, ok := errors.AsType[*net.OpError](err)
+	return errors.Is(err, http.ErrSchemeMismatch) ||
+		ok && (op.Op == "remote error" || op.Op == "local error") ||
+		strings.Contains(err.Error(), "TLS handshake timeout")
+}
+
+func isConnect(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return true
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return true
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+func isTimeout(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return true
+	}
+	n, ok := errors.AsType[net.Error](err)
+	return ok && n.Timeout()
+}
+
+// isReset includes a plain EOF, which is how net/http tells that the server closed the
+// connection before it answered.
+func isReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNABORTED) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe)
+}
+
+// describe reads type and code of an error body: {"error":{…}}, {"error":"…"}, or
+// the members at top level, as old vLLM and FastChat have them. The inner ones win.
+func (e *StreamError) describe(body []byte) {
+	c := cursor{b: body[:min(len(body), maxErrorBody)]}
+	if inner := e.members(&c); inner != nil {
+		e.members(&cursor{b: inner})
+	}
+}
+
+// members reads type and code of one object and returns its member error, if it has one.
+func (e *StreamError) members(c *cursor) (inner []byte) {
+	if !c.open('{') {
+		return nil
+	}
+	for first := true; c.more('}', first); first = false {
+		switch string(c.key()) {
+		case "error":
+			inner = c.value()
+		case "type":
+			e.Type = identifier(c.value())
+		case "code":
+			e.Code = identifier(c.value())
+		default:
+			c.skip()
+		}
+	}
+	return inner
+}
+
+// identifier returns a JSON string or number if it is short and made of letters,
+// digits, '_', '-' and '.' alone, else "": no sentence passes.
+func identifier(raw []byte) string {
+	if len(raw) >= 2 && raw[0] == '"' {
+		raw = raw[1 : len(raw)-1]
+	} else if string(raw) == "null" {
+		return ""
+	}
+	if len(raw) > 64 {
+		return ""
+	}
+	for _, ch := range raw {
+		switch {
+		case ch >= 'a' && ch <= 'z', ch >= 'A' && ch <= 'Z', ch >= '0' && ch <= '9', ch == '_', ch == '-', ch == '.':
+		default:
+			return ""
+		}
+	}
+	return string(raw)
+}

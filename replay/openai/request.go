@@ -1,0 +1,229 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// The paths of the two endpoints, below a server's base URL.
+const (
+	ChatPath        = "/v1/chat/completions"
+	CompletionsPath = "/v1/completions"
+)
+
+// A Message is one message of a chat. Content is plain UTF-8 text; nil is written as
+// null, which an assistant's message that only called tools has.
+type Message struct {
+	Role    string
+	Content []byte
+}
+
+// A Request is the body of a chat completion or of a text completion: the first when
+// Messages is not nil, the second otherwise. A nil pointer leaves its field out, so
+// that the server's own default holds.
+//
+// Texts are byte slices because prompts are made in buffers that are used again. What
+// [DecodeRequest] returns shares memory with the body it read.
+type Request struct {
+	Model    string
+	Messages []Message
+
+	Prompt    []byte   // text of a completion, when PromptIDs is nil
+	PromptIDs []uint32 // token ids of a completion
+
+	Stream          bool
+	IncludeUsage    bool // stream_options.include_usage; written only when Stream is set
+	ContinuousUsage bool // stream_options.continuous_usage_stats: running usage in every chunk (vLLM, SGLang)
+
+	MaxTokens   *int     // tokens to generate at most
+	MinTokens   *int     // tokens before a stop is honoured (vLLM, SGLang)
+	IgnoreEOS   bool     // generate up to MaxTokens whatever the model says (vLLM, SGLang, llama.cpp)
+	Temperature *float64 // NaN and infinities, which JSON lacks, are written as null
+	Seed        *int64
+
+	Extra Extra // further fields, merged at top level
+}
+
+// reservedFields are the fields that Extra may not set: the measurement depends on them.
+var reservedFields = []string{"messages", "prompt", "stream", "stream_options"}
+
+// Extra holds fields of a request body that Request does not name, such as cache_salt,
+// priority or top_p. A field that Request does name, as temperature, is replaced by the
+// one in Extra; messages, prompt, stream and stream_options cannot be. The zero value
+// is empty, and an Extra may be shared between requests and goroutines.
+type Extra struct {
+	fields  map[string]json.RawMessage
+	encoded []byte // the members without the braces, in the order of their names
+}
+
+// ParseExtra reads the extra fields from a JSON object. Its errors name the field at
+// fault, never a value.
+func ParseExtra(object []byte) (Extra, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(object, &fields); err != nil {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return Extra{}, fmt.Errorf("extra request fields: not valid JSON at byte %d", syntax.Offset)
+		}
+		return Extra{}, errors.New("extra request fields: must be a JSON object")
+	}
+	for _, name := range reservedFields {
+		if _, ok := fields[name]; ok {
+			return Extra{}, fmt.Errorf("extra request fields: %q is set by the replay itself", name)
+		}
+	}
+	return newExtra(fields)
+}
+
+func newExtra(fields map[string]json.RawMessage) (Extra, error) {
+	if len(fields) == 0 {
+		return Extra{}, nil
+	}
+	var buf bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if buf.Len() > 0 {
+			buf.WriteByte(',')
+		}
+		buf.Write(appendString(nil, name))
+		buf.WriteByte(':')
+		if err := json.Compact(&buf, fields[name]); err != nil {
+			return Extra{}, errors.New("extra request fields: a value is not valid JSON")
+		}
+	}
+	return Extra{fields: fields, encoded: buf.Bytes()}, nil
+}
+
+// Get returns the value of a field as JSON, and whether the field is there.
+func (e Extra) Get(name string) (json.RawMessage, bool) {
+	v, ok := e.fields[name]
+	return v, ok
+}
+
+// AppendRequest appends the JSON of r to dst. It equals what encoding/json would make
+// of the same fields, apart from the order of fields and the escaping of '<', '>', '&'.
+func AppendRequest(dst []byte, r *Request) []byte {
+	dst = slices.Grow(dst, r.sizeHint())
+	w := object{dst: append(dst, '{'), extra: r.Extra}
+	if w.field("model") {
+		w.dst = appendString(w.dst, r.Model)
+	}
+	w.prompt(r)
+	if r.Stream {
+		w.field("stream")
+		w.dst = append(w.dst, "true"...)
+		w.streamOptions(r)
+	}
+	if r.MaxTokens != nil && w.field("max_tokens") {
+		w.dst = strconv.AppendInt(w.dst, int64(*r.MaxTokens), 10)
+	}
+	if r.MinTokens != nil && w.field("min_tokens") {
+		w.dst = strconv.AppendInt(w.dst, int64(*r.MinTokens), 10)
+	}
+	if r.IgnoreEOS && w.field("ignore_eos") {
+		w.dst = append(w.dst, "true"...)
+	}
+	if r.Temperature != nil && w.field("temperature") {
+		w.dst = appendFloat(w.dst, *r.Temperature)
+	}
+	if r.Seed != nil && w.field("seed") {
+		w.dst = strconv.AppendInt(w.dst, *r.Seed, 10)
+	}
+	if len(r.Extra.encoded) > 0 {
+		w.comma()
+		w.dst = append(w.dst, r.Extra.encoded...)
+	}
+	return append(w.dst, '}')
+}
+
+// sizeHint is enough for a request whose text holds few escapes, so that a large
+// prompt does not grow its buffer step by step.
+func (r *Request) sizeHint() int {
+	n := 256 + len(r.Model) + len(r.Extra.encoded) + len(r.Prompt) + len(r.Prompt)/32 + 7*len(r.PromptIDs)
+	for _, m := range r.Messages {
+		n += 32 + len(m.Role) + len(m.Content) + len(m.Content)/32
+	}
+	return n
+}
+
+// An object appends the members of a JSON object.
+type object struct {
+	dst   []byte
+	extra Extra
+}
+
+func (w *object) comma() {
+	if w.dst[len(w.dst)-1] != '{' {
+		w.dst = append(w.dst, ',')
+	}
+}
+
+// field begins a member, unless an extra field takes its place.
+func (w *object) field(name string) bool {
+	if _, replaced := w.extra.fields[name]; replaced {
+		return false
+	}
+	w.comma()
+	w.dst = append(w.dst, '"')
+	w.dst = append(w.dst, name...)
+	w.dst = append(w.dst, '"', ':')
+	return true
+}
+
+func (w *object) prompt(r *Request) {
+	switch {
+	case r.Messages != nil:
+		w.field("messages")
+		w.dst = append(w.dst, '[')
+		for i, m := range r.Messages {
+			if i > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			w.dst = appendString(append(w.dst, `{"role":`...), m.Role)
+			w.dst = append(w.dst, `,"content":`...)
+			if m.Content == nil {
+				w.dst = append(w.dst, "null}"...)
+				continue
+			}
+			w.dst = append(appendText(w.dst, m.Content), '}')
+		}
+		w.dst = append(w.dst, ']')
+	case r.PromptIDs != nil:
+		w.field("prompt")
+		w.dst = append(w.dst, '[')
+		for i, id := range r.PromptIDs {
+			if i > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			w.dst = strconv.AppendUint(w.dst, uint64(id), 10)
+		}
+		w.dst = append(w.dst, ']')
+	default:
+		w.field("prompt")
+		w.dst = appendText(w.dst, r.Prompt)
+	}
+}
+
+// streamOptions is left out when empty: servers that do not know it refuse it.
+func (w *object) streamOptions(r *Request) {
+	switch {
+	case r.IncludeUsage && r.ContinuousUsage:
+		w.dst = append(w.dst, `,"stream_options":{"include_usage":true,"continuous_usage_stats":true}`...)
+	case r.IncludeUsage:
+		w.dst = append(w.dst, `,"stream_options":{"include_usage":true}`...)
+	case r.ContinuousUsage:
+		w.dst = append(w.dst, `,"stream_options":{"continuous_usage_stats":true}`...)
+	}
+}
+
+// appendFloat appends the shortest number that reads back as f.
+func appendFloat(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendFloat(dst, f, 'g', -1, 64)
+}

@@ -1,0 +1,241 @@
+package openai
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"time"
+)
+
+// DefaultMaxEvent is the longest event, in bytes, that a Scanner takes unless told
+// otherwise.
+const DefaultMaxEvent = 16 << 20
+
+const (
+	firstBuffer = 4 << 10  // what a Scanner begins with: there are thousands of them
+	keptBuffer  = 64 << 10 // what Reset keeps of a buffer that grew
+	emptyReads  = 100      // Reads without bytes or error before giving up, as in bufio
+)
+
+// ErrEventTooLong says that a stream held an event, or a line, beyond the limit.
+var ErrEventTooLong = errors.New("server-sent event is longer than the limit")
+
+// An Event is one server-sent event, or one comment line.
+type Event struct {
+	// At is the instant of the Read that completed the event, on the Scanner's clock.
+	// Events that came with one Read share it.
+	At time.Duration
+	// Name is the event field, empty for nearly all. Valid until the next Scan.
+	Name []byte
+	// Data is the payload, its data lines joined by line feeds, or a comment's text
+	// after the colon. Valid until the next Scan.
+	Data []byte
+	// Comment marks a comment line, which servers send to keep a connection alive.
+	Comment bool
+}
+
+// A Scanner reads server-sent events, as the HTML standard defines them
+// (section 9.2.6), and stamps them with the instant of their arrival. It takes line
+// ends of all three kinds in any mixture, a byte order mark, comments between the lines
+// of an event, and any division into reads.
+//
+// It departs from the standard where servers do, so that nothing that was sent goes
+// unseen: an event with an empty data line is delivered; one that the stream's end
+// leaves without its blank line is delivered; and a field named error, which
+// llama-server used before September 2025, becomes an event of that name.
+//
+// A Scanner does not allocate for an event once its buffers have grown. It is for one
+// goroutine.
+type Scanner struct {
+	src   io.Reader
+	clock func() time.Duration
+	limit int
+
+	buf    []byte
+	r, w   int // unread bytes are buf[r:w]
+	noEOL  int // buf[r:noEOL] holds no line end
+	noLF   int // buf[r:noLF] holds no line feed
+	skipLF bool
+	begun  bool // past the first line, where a byte order mark may stand
+
+	at    time.Duration // of the last Read that gave bytes
+	err   error         // what Read ended with
+	errAt time.Duration
+
+	name, data []byte
+	hasData    bool
+	delivered  bool // name and data belong to an event that was handed out
+}
+
+// NewScanner reads from src. The clock is asked right after each Read. maxEvent is the
+// longest event in bytes; 0 means DefaultMaxEvent.
+func NewScanner(src io.Reader, clock func() time.Duration, maxEvent int) *Scanner {
+	if maxEvent <= 0 {
+		maxEvent = DefaultMaxEvent
+	}
+	s := &Scanner{clock: clock, limit: maxEvent}
+	s.Reset(src)
+	return s
+}
+
+// Reset begins again with another stream, keeping clock, limit and buffers.
+func (s *Scanner) Reset(src io.Reader) {
+	*s = Scanner{
+		src: src, clock: s.clock, limit: s.limit,
+		buf: s.buf, name: s.name[:0], data: s.data[:0],
+	}
+	if cap(s.buf) > keptBuffer {
+		s.buf = nil
+	}
+	if cap(s.data) > keptBuffer {
+		s.data = nil
+	}
+}
+
+// Scan returns the next event or comment. At the end of the stream the error is io.EOF,
+// after a failed Read that Read's own, else ErrEventTooLong or io.ErrNoProgress; At is
+// then the instant at which it was met. The error stays.
+func (s *Scanner) Scan() (Event, error) {
+	if s.delivered {
+		s.clear()
+	}
+	for {
+		line, ok := s.line()
+		switch {
+		case !ok && s.err == nil:
+			s.fill()
+			continue
+		case !ok && s.r == s.w:
+			if s.hasData {
+				return s.deliver(), nil
+			}
+			return Event{At: s.errAt}, s.err
+		case !ok: // the last line lacks its end
+			line, s.r = s.buf[s.r:s.w], s.w
+		}
+		if !s.begun {
+			s.begun = true
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
+		switch {
+		case len(line) == 0 && s.hasData:
+			return s.deliver(), nil
+		case len(line) == 0:
+			s.clear()
+		case line[0] == ':':
+			return Event{At: s.at, Data: line[1:], Comment: true}, nil
+		default:
+			s.field(line)
+		}
+	}
+}
+
+func (s *Scanner) deliver() Event {
+	s.delivered = true
+	return Event{At: s.at, Name: s.name, Data: s.data}
+}
+
+func (s *Scanner) clear() {
+	s.name, s.data = s.name[:0], s.data[:0]
+	s.hasData, s.delivered = false, false
+}
+
+// field takes in one line of an event. Fields other than event and data (id, retry)
+// mean nothing to us.
+func (s *Scanner) field(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte{':'})
+	if len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	switch string(name) {
+	case "data":
+		s.addData(value)
+	case "event":
+		s.name = append(s.name[:0], value...)
+	case "error":
+		s.name = append(s.name[:0], "error"...)
+		s.addData(value)
+	}
+}
+
+func (s *Scanner) addData(value []byte) {
+	if s.hasData {
+		s.data = append(s.data, '\n')
+	}
+	s.hasData = true
+	if len(s.data)+len(value) > s.limit {
+		s.stop(ErrEventTooLong, s.at)
+		return
+	}
+	s.data = append(s.data, value...)
+}
+
+// stop ends the stream with an error and forgets what was not delivered.
+func (s *Scanner) stop(err error, at time.Duration) {
+	s.clear()
+	s.r, s.w, s.noEOL, s.noLF = 0, 0, 0, 0
+	s.err, s.errAt = err, at
+}
+
+// line takes the next whole line off the buffer, without its end. It looks at no byte
+// twice: what is known to hold no line end is remembered from one call to the next.
+func (s *Scanner) line() ([]byte, bool) {
+	if s.skipLF && s.r < s.w { // the second half of a \r\n
+		s.skipLF = false
+		if s.buf[s.r] == '\n' {
+			s.r++
+		}
+	}
+	from := max(s.r, s.noEOL)
+	start := max(from, s.noLF)
+	end := s.w
+	if i := bytes.IndexByte(s.buf[start:s.w], '\n'); i >= 0 {
+		end = start + i
+	}
+	s.noLF = end
+	if i := bytes.IndexByte(s.buf[from:end], '\r'); i >= 0 {
+		end = from + i
+		s.skipLF = true
+	}
+	s.noEOL = end
+	if end == s.w {
+		return nil, false
+	}
+	line := s.buf[s.r:end]
+	s.r = end + 1
+	return line, true
+}
+
+// fill reads more bytes behind those that are left, and takes the time.
+func (s *Scanner) fill() {
+	if s.r > 0 {
+		copy(s.buf, s.buf[s.r:s.w])
+		s.w -= s.r
+		s.noEOL, s.noLF = max(s.noEOL-s.r, 0), max(s.noLF-s.r, 0)
+		s.r = 0
+	}
+	if s.w > s.limit {
+		s.stop(ErrEventTooLong, s.at)
+		return
+	}
+	if s.w == len(s.buf) {
+		grown := make([]byte, min(max(2*len(s.buf), firstBuffer), s.limit+1))
+		copy(grown, s.buf[:s.w])
+		s.buf = grown
+	}
+	for range emptyReads {
+		n, err := s.src.Read(s.buf[s.w:])
+		now := s.clock()
+		if n > 0 {
+			s.w += n
+			s.at = now
+		}
+		if err != nil {
+			s.err, s.errAt = err, now
+		}
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	s.stop(io.ErrNoProgress, s.clock())
+}
