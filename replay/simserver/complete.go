@@ -1,0 +1,207 @@
+package simserver
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"time"
+
+	"reprise/replay/openai"
+	"reprise/trace/block"
+)
+
+// maxBody is the longest request body that is read: a million-token prompt as
+// text is about a tenth of it.
+const maxBody = 64 << 20
+
+// A job is one request on its way through the engine.
+type job struct {
+	req    *openai.Request
+	chat   bool
+	id     string
+	prompt []uint32
+	output int // tokens to generate
+	finish string
+	cached int
+	seed   uint64 // of the words of the answer
+	cutter *block.Cutter
+}
+
+// complete serves both kinds of completion.
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+	j, status, err := s.decode(r)
+	if err != nil {
+		s.count.refused.Add(1)
+		refuse(w, status, err)
+		return
+	}
+	if err := s.engine.admit(r.Context()); err != nil {
+		s.count.refused.Add(1)
+		if errors.Is(err, errBusy) {
+			refuse(w, http.StatusTooManyRequests, err)
+		}
+		return // else the client has gone
+	}
+	defer s.engine.leave()
+
+	ids := j.cutter.AppendFull(nil)
+	j.cached = s.cache.schedule(ids, len(j.prompt), s.c.BlockSize)
+	s.count.prompt.Add(int64(len(j.prompt)))
+	first := s.engine.prefill(len(j.prompt) - j.cached)
+	if j.req.Stream {
+		err = s.stream(r.Context(), w, j, first)
+	} else {
+		err = s.whole(r.Context(), w, j, first)
+	}
+	switch {
+	case err != nil:
+		s.count.aborted.Add(1)
+	case j.finish == "stop":
+		s.count.stopped.Add(1)
+	default:
+		s.count.cutShort.Add(1)
+	}
+	if err == nil {
+		answer := make([]uint32, j.output)
+		for i := range answer {
+			_, answer[i] = s.word(j, i)
+		}
+		j.cutter.Write(answer)
+		s.cache.add(j.cutter.AppendFull(nil))
+	}
+}
+
+// decode reads a request and decides how long its answer will be.
+func (s *Server) decode(r *http.Request) (*job, int, error) {
+	req, err := openai.DecodeRequest(r.Body, maxBody)
+	switch {
+	case errors.Is(err, openai.ErrTooLarge):
+		return nil, http.StatusRequestEntityTooLarge, err
+	case err != nil:
+		return nil, http.StatusBadRequest, err
+	}
+	j := &job{req: req, chat: r.URL.Path == openai.ChatPath}
+	if j.chat != (req.Messages != nil) {
+		return nil, http.StatusBadRequest, errors.New("a chat has messages, a completion has a prompt")
+	}
+	if err := s.render(j); err != nil {
+		return nil, http.StatusBadRequest, err
+	}
+	h := s.hasher.Clone()
+	j.cutter = h.Cutter(h.Root(s.c.Model))
+	j.cutter.Write(j.prompt)
+	n := s.count.ids.Add(1)
+	j.id = fmt.Sprintf("cmpl-%d", n)
+	if j.chat {
+		j.id = "chat" + j.id
+	}
+	j.seed = promptSeed(j.prompt, req.Seed)
+	if err := s.setLength(j); err != nil {
+		return nil, http.StatusBadRequest, err
+	}
+	return j, 0, nil
+}
+
+// render turns the request into the prompt's tokens.
+func (s *Server) render(j *job) error {
+	switch {
+	case j.chat:
+		for _, m := range j.req.Messages {
+			j.prompt = s.template.AppendMessage(j.prompt, s.tok, m.Role, string(m.Content))
+		}
+		j.prompt = s.template.AppendGeneration(j.prompt, s.tok)
+	case j.req.PromptIDs != nil:
+		j.prompt = j.req.PromptIDs
+	default:
+		j.prompt = s.tok.Append(nil, string(j.req.Prompt))
+	}
+	if len(j.prompt) == 0 {
+		return errors.New("the prompt has no tokens")
+	}
+	return nil
+}
+
+// setLength decides the length of the answer. With ignore_eos it is exactly
+// max_tokens; otherwise the "model" stops by itself at a length that depends on
+// the prompt, and not before min_tokens. Without max_tokens a completion has at
+// most 16 tokens and a chat 256.
+func (s *Server) setLength(j *job) error {
+	limit := 16
+	if j.chat {
+		limit = 256
+	}
+	if j.req.MaxTokens != nil {
+		limit = max(1, *j.req.MaxTokens) // none of the servers we know answers with no token at all
+	}
+	if room := s.c.MaxModelLen - len(j.prompt); limit > room {
+		if room < 1 || j.req.MaxTokens != nil {
+			return fmt.Errorf("the model's maximum context length is %d tokens, and %d were requested (%d in the prompt, %d for the completion)",
+				s.c.MaxModelLen, len(j.prompt)+limit, len(j.prompt), limit)
+		}
+		limit = room
+	}
+	j.output, j.finish = limit, "length"
+	if !j.req.IgnoreEOS {
+		stop := 1 + int(j.seed%uint64(2*limit))
+		if j.req.MinTokens != nil {
+			stop = max(stop, *j.req.MinTokens)
+		}
+		if stop < limit {
+			j.output, j.finish = stop, "stop"
+		}
+	}
+	return nil
+}
+
+// promptSeed makes answers depend on the prompt and the request's seed alone,
+// as at temperature 0.
+func promptSeed(prompt []uint32, seed *int64) uint64 {
+	h := fnv.New64a()
+	var b [8]byte
+	if seed != nil {
+		binary.LittleEndian.PutUint64(b[:], uint64(*seed))
+	}
+	h.Write(b[:])
+	for _, t := range prompt[max(0, len(prompt)-64):] {
+		binary.LittleEndian.PutUint32(b[:], t)
+		h.Write(b[:4])
+	}
+	return h.Sum64()
+}
+
+// word returns the i-th token of an answer as text and id. Words of the
+// round-trip-stable vocabulary make as many tokens in any later prompt.
+func (s *Server) word(j *job, i int) (string, uint32) {
+	// splitmix64, Steele et al. 2014
+	x := j.seed + uint64(i+1)*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	k := int((x ^ x>>31) % uint64(len(s.words.Text)))
+	if i == 0 && j.chat { // behind the template's line end; a completion goes on with its prompt
+		return s.words.Text[k], s.words.Bare[k]
+	}
+	return " " + s.words.Text[k], s.words.Spaced[k]
+}
+
+// usage is what the answer says of its tokens.
+func (j *job) usage() *openai.Usage {
+	return &openai.Usage{PromptTokens: len(j.prompt), CompletionTokens: j.output, TotalTokens: len(j.prompt) + j.output,
+		PromptTokensDetails: &openai.PromptTokensDetails{CachedTokens: j.cached}}
+}
+
+// refuse answers with an error body as vLLM does.
+func refuse(w http.ResponseWriter, status int, err error) {
+	kind := "BadRequestError"
+	if status == http.StatusTooManyRequests {
+		kind = "RateLimitError"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	body := openai.AppendError(nil, openai.ErrorDetail{Message: err.Error(), Type: kind, Code: status})
+	w.Write(body)
+}
+
+// due is the instant of the i-th token.
+func (s *Server) due(first time.Time, i int) time.Time { return first.Add(time.Duration(i) * s.c.ITL) }

@@ -1,0 +1,107 @@
+package simserver
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// errBusy says that the waiting queue is full (HTTP 429).
+var errBusy = errors.New("the waiting queue is full")
+
+// An engine admits requests in order of arrival and keeps the timeline of
+// their prefills.
+type engine struct {
+	c Config
+
+	mu        sync.Mutex
+	running   int
+	waiting   []chan struct{} // in order of arrival; closed when admitted
+	prefilled time.Time       // when the last scheduled prefill ends
+}
+
+// admit waits for a place among the running. The caller must call leave.
+func (e *engine) admit(ctx context.Context) error {
+	e.mu.Lock()
+	if e.running < e.c.MaxSeqs && len(e.waiting) == 0 {
+		e.running++
+		e.mu.Unlock()
+		return nil
+	}
+	if len(e.waiting) >= e.c.MaxWaiting {
+		e.mu.Unlock()
+		return errBusy
+	}
+	turn := make(chan struct{})
+	e.waiting = append(e.waiting, turn)
+	e.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, w := range e.waiting {
+		if w == turn {
+			e.waiting = append(e.waiting[:i], e.waiting[i+1:]...)
+			return ctx.Err()
+		}
+	}
+	e.pass() // admitted in the same instant: hand the place on
+	return ctx.Err()
+}
+
+// leave gives the place to the request that has waited longest.
+func (e *engine) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pass()
+}
+
+func (e *engine) pass() {
+	if len(e.waiting) == 0 {
+		e.running--
+		return
+	}
+	close(e.waiting[0])
+	e.waiting = e.waiting[1:]
+}
+
+// load returns how many requests run and wait.
+func (e *engine) load() (running, waiting int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.running, len(e.waiting)
+}
+
+// prefill books the computation of so many tokens behind those booked before
+// and returns when it ends, which is when the first token is due.
+func (e *engine) prefill(uncached int) time.Time {
+	compute := e.c.Base + time.Duration(float64(uncached)/e.c.PrefillRate*float64(time.Second))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	begin := time.Now()
+	if e.prefilled.After(begin) {
+		begin = e.prefilled
+	}
+	e.prefilled = begin.Add(compute)
+	return e.prefilled
+}
+
+// until sleeps to an absolute instant; it returns at once when that has passed.
+func until(ctx context.Context, at time.Time) error {
+	wait := time.Until(at)
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

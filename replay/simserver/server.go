@@ -1,0 +1,101 @@
+package simserver
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"reprise/trace/block"
+	"reprise/trace/token"
+)
+
+// A Config says what the engine is like. Begin with [DefaultConfig].
+type Config struct {
+	Model       string        // name it answers to; other names are accepted too, as llama.cpp and others do
+	Tokenizer   string        // of text prompts
+	BlockSize   int           // tokens in a block of the prefix cache
+	CacheTokens int           // capacity of the prefix cache; 0 is without bound
+	MaxSeqs     int           // requests that run at once
+	MaxWaiting  int           // requests that wait
+	MaxModelLen int           // tokens of a prompt and its answer together
+	Base        time.Duration // of a prefill, whatever its length
+	PrefillRate float64       // tokens per second, beyond the base
+	ITL         time.Duration // between two tokens
+}
+
+// DefaultConfig returns an engine of middling size, with vLLM's block size.
+func DefaultConfig() Config {
+	return Config{Model: "sim", Tokenizer: "o200k_base", BlockSize: 16, MaxSeqs: 256, MaxWaiting: 100_000,
+		MaxModelLen: 1 << 20, Base: 5 * time.Millisecond, PrefillRate: 400_000, ITL: 10 * time.Millisecond}
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.BlockSize < 1 || c.MaxSeqs < 1 || c.MaxWaiting < 0 || c.MaxModelLen < 2 || c.CacheTokens < 0:
+		return errors.New("simulated engine: sizes and counts must be positive")
+	case c.Base < 0 || c.ITL < 0 || !(c.PrefillRate > 0):
+		return errors.New("simulated engine: times must not be negative and the prefill rate must be positive")
+	case c.CacheTokens > 0 && c.CacheTokens < c.BlockSize:
+		return fmt.Errorf("simulated engine: a cache of %d tokens holds no block of %d", c.CacheTokens, c.BlockSize)
+	}
+	return nil
+}
+
+// A Server is one simulated engine behind an OpenAI-compatible interface.
+type Server struct {
+	c        Config
+	tok      *token.Encoding
+	words    *token.Words
+	template token.Template
+	hasher   *block.Hasher // cloned for each request
+	cache    *prefixCache
+	engine   engine
+	count    counters
+}
+
+// counters are what /metrics shows beside the engine's and the cache's own.
+type counters struct {
+	ids, prompt, generated              atomic.Int64
+	stopped, cutShort, aborted, refused atomic.Int64
+}
+
+// New makes a server; it listens to nothing by itself.
+func New(c Config) (*Server, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	tok, err := token.Open(c.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	template, err := token.OpenTemplate("chatml")
+	if err != nil {
+		return nil, err
+	}
+	key, err := block.NewKey()
+	if err != nil {
+		return nil, err
+	}
+	hasher, err := block.NewHasher(key, tok.Name(), c.BlockSize)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{c: c, tok: tok, words: tok.Words(), template: template, hasher: hasher,
+		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: engine{c: c}}, nil
+}
+
+// Handler returns the HTTP interface: chat and text completions, models,
+// tokenize, health, metrics under vLLM's names, and reset_prefix_cache.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", s.complete)
+	mux.HandleFunc("POST /v1/completions", s.complete)
+	mux.HandleFunc("GET /v1/models", s.models)
+	mux.HandleFunc("POST /tokenize", s.tokenize)
+	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /metrics", s.metrics)
+	mux.HandleFunc("POST /reset_prefix_cache", func(http.ResponseWriter, *http.Request) { s.cache.reset() })
+	return mux
+}
