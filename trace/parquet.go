@@ -153,9 +153,10 @@ func (r *RowsReader[T]) Rows() int64 { return r.f.NumRows() }
 // Metadata looks up a key of the file's key-value metadata.
 func (r *RowsReader[T]) Metadata(key string) (string, bool) { return r.f.Lookup(key) }
 
-// requestBytes estimates a Request's size in memory and in a row group.
+// requestBytes estimates a Request's size in memory: the row, what its
+// optional columns point to, and its lists.
 func requestBytes(r *Request) int64 {
-	return 256 + 8*int64(len(r.Blocks)+len(r.OutputBlocks)+len(r.Parents))
+	return 640 + 8*int64(len(r.Blocks)+len(r.OutputBlocks)+len(r.Parents))
 }
 
 // A RequestWriter writes a trace file and its digest.

@@ -168,6 +168,21 @@ func TestNoStatisticsInFile(t *testing.T) {
 	}
 }
 
+// The largest value of a column stands in its page and nowhere else in clear.
+func TestNoStatisticsInPages(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	rows := make([]trace.Request, 1000)
+	for i := range rows {
+		rows[i].E2ENS = trace.Ptr(r.Int64N(1 << 62)) // too random to be compressed
+	}
+	marker := int64(0x7122334455667788)
+	rows[500].E2ENS = &marker
+	b := encode(t, rows, trace.Meta{})
+	if n := bytes.Count(b, []byte{0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x71}); n > 1 {
+		t.Errorf("the largest value stands in %d places", n)
+	}
+}
+
 func TestCreateIsWholeOrNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "t.parquet")

@@ -10,13 +10,13 @@ import (
 )
 
 // sortBytes is how much a Sorter holds before it spills a run.
-const sortBytes = 64 << 20
+const sortBytes = 48 << 20
 
 // A Sorter puts rows in order of arrival; rows that arrive at one instant keep
 // the order in which they were written. Parents are given by position in that
 // order and come out as rows of the sorted trace.
 //
-// Memory is bounded: rows beyond 64 MiB go to private spill files that have no
+// Memory is bounded: rows beyond 48 MiB go to private spill files that have no
 // name, and what stays is 16 bytes a row until Sort returns, 8 after it.
 type Sorter struct {
 	dir   string

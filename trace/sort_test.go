@@ -88,6 +88,7 @@ func TestSlice(t *testing.T) {
 		t.Fatalf("%d rows, want %d", len(got), len(want))
 	}
 	blocks := map[uint64]uint64{}
+	next := uint64(0)
 	for i, g := range got {
 		w := want[i]
 		if g.ArrivalNS != w.ArrivalNS-from || g.InputTokens != w.InputTokens {
@@ -106,9 +107,16 @@ func TestSlice(t *testing.T) {
 			if _, ok := blocks[id]; !ok {
 				blocks[id] = g.Blocks[j]
 			}
+			if g.Blocks[j] > next {
+				t.Fatalf("row %d: block %d is not numbered densely", i, j)
+			}
+			next = max(next, g.Blocks[j]+1)
 			if blocks[id] != g.Blocks[j] {
 				t.Fatalf("row %d: block %d has two names", i, j)
 			}
+		}
+		for _, id := range g.OutputBlocks {
+			next = max(next, id+1)
 		}
 	}
 }

@@ -1,0 +1,197 @@
+package profile
+
+import (
+	"math"
+
+	"reprise/trace"
+	"reprise/trace/block"
+)
+
+// Options are the settings of an [Annotator].
+type Options struct {
+	// GlobalBlocks, when not nil, is the number of leading blocks that count as
+	// the global prefix, in place of the prefix that more than half of the
+	// requests carry.
+	GlobalBlocks *int
+}
+
+// An Annotator gives rows their reuse category and, where the source has none,
+// a session. It reads the rows twice in the same order: call Count for every
+// row, then Annotate for every row.
+//
+// The categories, in their order of precedence:
+//
+//   - cold: no block of the prompt is known;
+//   - global: the hit is no deeper than the prefix that more than half of the
+//     requests with blocks carry;
+//   - duplicate: every block of the prompt is known;
+//   - continuation: the hit ends at the last full block of the request that
+//     last touched that block, so this is a next turn;
+//   - branch: the hit ends inside an earlier prompt, as after a template, a
+//     document or few-shot examples.
+//
+// Sessions are inferred so: a request that is cold or global begins a session,
+// any other joins the session of the request that last touched its deepest hit
+// block, and turns count up in order of arrival. This groups requests that
+// build on each other; it is no claim that one waited for the other, so parents
+// and think times stay null.
+//
+// What is known here is prompts only. Output blocks are left aside, so that
+// traces with and without them are sorted by the same rule: the next turn of a
+// chat ends its hit at the last full block of the earlier prompt either way.
+//
+// Memory: 16 bytes for each distinct block (8 for its number, 8 for who touched
+// it last) while ids are about as dense as [trace.Renumber] wants them, some
+// 50 more where they are not, and 4 bytes for each inferred session.
+type Annotator struct {
+	size   int
+	ids    trace.Renumber
+	marks  []uint64 // by block: first how many requests carry it, then its mark
+	path   []uint64 // numbers of the blocks of the row at hand
+	rows   int64    // load with blocks
+	global int
+	fixed  bool // global was given
+	second bool // the second pass has begun
+	base   int64
+	turns  []int32 // by inferred session: turns so far
+}
+
+// NewAnnotator makes an annotator for rows with blocks of blockSize tokens.
+// With a blockSize below 1 there are no blocks: categories become empty and
+// sessions stay as they are.
+func NewAnnotator(blockSize int, opts Options) *Annotator {
+	a := &Annotator{size: blockSize}
+	if opts.GlobalBlocks != nil {
+		a.global, a.fixed = max(*opts.GlobalBlocks, 0), true
+	}
+	return a
+}
+
+// Count takes a row in the first pass. It does not change the row.
+func (a *Annotator) Count(r *trace.Request) {
+	// Inferred sessions are numbered behind the source's own, so that a trace
+	// that has both never mixes them.
+	if r.Session != nil && *r.Session >= a.base && *r.Session < math.MaxInt64 {
+		a.base = *r.Session + 1
+	}
+	if !isLoad(r) || len(r.Blocks) == 0 || a.size < 1 {
+		return
+	}
+	a.rows++
+	a.number(r.Blocks)
+	for _, id := range a.path {
+		a.marks[id]++
+	}
+}
+
+// number fills path and makes room for marks.
+func (a *Annotator) number(blocks []uint64) {
+	a.path = a.path[:0]
+	for _, b := range blocks {
+		a.path = append(a.path, a.ids.ID(b))
+	}
+	if n := a.ids.Len() - len(a.marks); n > 0 {
+		a.marks = append(a.marks, make([]uint64, n)...)
+	}
+}
+
+// begin turns from the first pass to the second. Ids are chained, so the blocks
+// that more than half of the requests carry lie on one path from the root, and
+// their number is its length.
+func (a *Annotator) begin() {
+	a.second = true
+	if !a.fixed {
+		for _, n := range a.marks {
+			if 2*n > uint64(a.rows) {
+				a.global++
+			}
+		}
+	}
+	clear(a.marks)
+}
+
+// GlobalBlocks returns the length of the global prefix in blocks. It is final
+// when the second pass has begun.
+func (a *Annotator) GlobalBlocks() int { return a.global }
+
+// A mark says of a block which session last touched it, and whether it was the
+// last full block of the request that did. The zero mark is an unknown block.
+type mark uint64
+
+// ofSource stands for every session that the source gave.
+const ofSource = -1
+
+func newMark(session int64, end bool) mark {
+	m := mark(session+2) << 1
+	if end {
+		m |= 1
+	}
+	return m
+}
+
+func (m mark) session() int64 { return int64(m>>1) - 2 }
+func (m mark) end() bool      { return m&1 != 0 }
+
+// Annotate takes a row in the second pass: it sets Category, and Session and
+// Turn where Session is null. The number of the row is not needed: it is there
+// so that a caller hands on what [trace.Each] gives it.
+//
+// A failed row and a row without blocks get no category and no inferred
+// session: there is nothing to tell them by. A session that the source gave is
+// kept, and no inferred turn is added to it; a request that builds on one
+// begins a session of its own.
+func (a *Annotator) Annotate(_ int64, r *trace.Request) {
+	if !a.second {
+		a.begin()
+	}
+	r.Category = ""
+	if !isLoad(r) || len(r.Blocks) == 0 || a.size < 1 {
+		return
+	}
+	a.number(r.Blocks)
+	hit := 0
+	for hit < len(a.path) && a.marks[a.path[hit]] != 0 {
+		hit++
+	}
+	var deepest mark
+	if hit > 0 {
+		deepest = mark(a.marks[a.path[hit-1]])
+	}
+	r.Category = a.category(hit, deepest)
+	session := a.join(r, deepest)
+	end := block.Full(int(r.InputTokens), a.size) - 1
+	for i, id := range a.path {
+		a.marks[id] = uint64(newMark(session, i == end))
+	}
+}
+
+func (a *Annotator) category(hit int, deepest mark) string {
+	switch {
+	case hit == 0:
+		return trace.Cold
+	case hit <= a.global:
+		return trace.Global
+	case hit == len(a.path):
+		return trace.Duplicate
+	case deepest.end():
+		return trace.Continuation
+	}
+	return trace.Branch
+}
+
+// join finds the row's session and writes it where the source gave none.
+func (a *Annotator) join(r *trace.Request, deepest mark) int64 {
+	if r.Session != nil {
+		return ofSource
+	}
+	session := int64(len(a.turns))
+	old := r.Category != trace.Cold && r.Category != trace.Global && deepest.session() != ofSource
+	if old {
+		session = deepest.session()
+	} else {
+		a.turns = append(a.turns, 0)
+	}
+	r.Session, r.Turn = trace.Ptr(a.base+session), trace.Ptr(a.turns[session])
+	a.turns[session]++
+	return session
+}

@@ -1,0 +1,273 @@
+package profile_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// shapes are the kinds of generated traces that properties are tested on.
+var shapes = map[string]shape{
+	"plain":             {block: 4},
+	"system prompt":     {block: 4, system: true},
+	"blocks of 1":       {block: 1, system: true},
+	"statuses":          {block: 4, system: true, statuses: true},
+	"source's sessions": {block: 4, system: true, sessions: true},
+	"outputs":           {block: 4, system: true, output: true},
+	"everything":        {block: 3, system: true, output: true, statuses: true, sessions: true},
+}
+
+// common is the number of leading blocks that two prompts share. On chained ids
+// the hit of a request is its greatest over the requests before it.
+func common(a, b []uint64) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// naiveGlobal finds the longest prefix that more than half of the load carries,
+// by trying every prefix of every request.
+func naiveGlobal(rows []trace.Request) int {
+	global, load := 0, 0
+	for _, r := range rows {
+		if r.Status != trace.StatusFailed {
+			load++
+		}
+	}
+	for _, r := range rows {
+		if r.Status == trace.StatusFailed {
+			continue
+		}
+		for n := global + 1; n <= len(r.Blocks); n++ {
+			carry := 0
+			for _, o := range rows {
+				if o.Status != trace.StatusFailed && common(o.Blocks, r.Blocks) >= n {
+					carry++
+				}
+			}
+			if carry*2 <= load {
+				break
+			}
+			global = n
+		}
+	}
+	return global
+}
+
+// A verdict is what the annotator says of a row.
+type verdict struct {
+	category      string
+	session, turn int64 // -1 for null
+}
+
+// naiveVerdicts judges every row by comparing it with all rows before it.
+func naiveVerdicts(rows []trace.Request, size, global int) []verdict {
+	var base int64
+	for _, r := range rows {
+		if r.Session != nil {
+			base = max(base, *r.Session+1)
+		}
+	}
+	out := make([]verdict, len(rows))
+	inferred := make([]bool, len(rows))
+	turns := map[int64]int64{}
+	for i, r := range rows {
+		v := verdict{"", -1, -1}
+		if r.Session != nil {
+			v.session, v.turn = *r.Session, int64(*r.Turn)
+		}
+		if r.Status == trace.StatusFailed {
+			out[i] = v
+			continue
+		}
+		hit, owner := 0, -1
+		for j := range i {
+			if n := common(rows[j].Blocks, r.Blocks); rows[j].Status != trace.StatusFailed && n > 0 && n >= hit {
+				hit, owner = n, j
+			}
+		}
+		switch {
+		case hit == 0:
+			v.category = "cold"
+		case hit <= global:
+			v.category = "global"
+		case hit == len(r.Blocks):
+			v.category = "duplicate"
+		case hit == int(rows[owner].InputTokens)/size:
+			v.category = "continuation"
+		default:
+			v.category = "branch"
+		}
+		if r.Session == nil {
+			inferred[i] = true
+			if v.category == "cold" || v.category == "global" || !inferred[owner] {
+				v.session = base
+				base++
+			} else {
+				v.session = out[owner].session
+			}
+			v.turn = turns[v.session]
+			turns[v.session]++
+		}
+		out[i] = v
+	}
+	return out
+}
+
+func verdicts(rows []trace.Request) []verdict {
+	out := make([]verdict, len(rows))
+	for i, r := range rows {
+		out[i] = verdict{r.Category, -1, -1}
+		if r.Session != nil {
+			out[i].session = *r.Session
+		}
+		if r.Turn != nil {
+			out[i].turn = int64(*r.Turn)
+		}
+	}
+	return out
+}
+
+func TestAnnotatorAgainstAllPairs(t *testing.T) {
+	for name, s := range shapes {
+		t.Run(name, func(t *testing.T) {
+			seen := map[string]int{}
+			for seed := range uint64(8) {
+				rows := generate(seed, 150, s)
+				global := naiveGlobal(rows)
+				want := naiveVerdicts(rows, s.block, global)
+				a := annotate(rows, s.block, profile.Options{})
+				if a.GlobalBlocks() != global {
+					t.Fatalf("seed %d: the global prefix is %d blocks; want %d", seed, a.GlobalBlocks(), global)
+				}
+				for i, got := range verdicts(rows) {
+					if got != want[i] {
+						t.Fatalf("seed %d, row %d: %+v; want %+v", seed, i, got, want[i])
+					}
+					seen[got.category]++
+				}
+			}
+			for _, c := range trace.Categories() {
+				if seen[c] == 0 && (c != "global" || s.system) {
+					t.Errorf("the generated traces have no %s, so they test little", c)
+				}
+			}
+		})
+	}
+}
+
+func TestGlobalBlocksOverrides(t *testing.T) {
+	for _, global := range []int{-1, 0, 1, 2, 5} {
+		rows := generate(3, 150, shape{block: 4, system: true})
+		want := naiveVerdicts(rows, 4, max(global, 0))
+		annotate(rows, 4, profile.Options{GlobalBlocks: &global})
+		if got := verdicts(rows); !slices.Equal(got, want) {
+			t.Errorf("with %d global blocks the verdicts are not those of all pairs", global)
+		}
+	}
+}
+
+func TestAnnotatorLeavesWhatItCannotTell(t *testing.T) {
+	row := func(status string, blocks ...uint64) trace.Request {
+		return trace.Request{InputTokens: int32(4 * len(blocks)), Blocks: blocks, Status: status, Category: "cold",
+			Parents: []int64{0}}
+	}
+	tests := []struct {
+		name string
+		size int
+		row  trace.Request
+	}{
+		{"failed", 4, row(trace.StatusFailed, 0, 1)},
+		{"without blocks", 4, row("")},
+		{"without a block size", 0, row("", 0, 1)},
+	}
+	for _, test := range tests {
+		rows := []trace.Request{test.row}
+		annotate(rows, test.size, profile.Options{})
+		if r := rows[0]; r.Category != "" || r.Session != nil || r.Turn != nil {
+			t.Errorf("%s: the category is %q, the session is null: %v", test.name, r.Category, r.Session == nil)
+		}
+	}
+	rows := []trace.Request{row("", 0, 1), row("", 0, 1, 2)}
+	annotate(rows, 4, profile.Options{GlobalBlocks: new(int)})
+	if r := rows[1]; *r.Session != 0 || *r.Turn != 1 || r.ThinkNS != nil || len(r.Parents) != 1 {
+		t.Errorf("an inferred turn made a causal claim: %+v", r)
+	}
+}
+
+// A failed row is not known to the rows behind it.
+func TestFailedRowsAreNotKnown(t *testing.T) {
+	rows := []trace.Request{
+		{InputTokens: 8, Blocks: []uint64{0, 1}, Status: trace.StatusFailed},
+		{InputTokens: 8, Blocks: []uint64{0, 1}},
+		{InputTokens: 8, Blocks: []uint64{0, 1}, Status: trace.StatusCancelled},
+		{InputTokens: 12, Blocks: []uint64{0, 1, 2}},
+	}
+	annotate(rows, 4, profile.Options{GlobalBlocks: new(int)})
+	for i, want := range []string{"", "cold", "duplicate", "continuation"} {
+		if rows[i].Category != want {
+			t.Errorf("row %d is %q; want %q", i, rows[i].Category, want)
+		}
+	}
+}
+
+// rename gives every block another id, one to one: dense ones in another order,
+// or ids from all over 64 bits.
+func rename(rows []trace.Request, far bool) []trace.Request {
+	rng := rand.New(rand.NewPCG(9, 9))
+	ids := map[uint64]uint64{}
+	for _, r := range rows {
+		for _, b := range slices.Concat(r.Blocks, r.OutputBlocks) {
+			ids[b] = 0
+		}
+	}
+	order := rng.Perm(len(ids))
+	for i, b := range slices.Sorted(maps.Keys(ids)) {
+		ids[b] = uint64(order[i])
+		if far {
+			ids[b] = ^uint64(0) - uint64(order[i])*0x9e3779b97f4a7c15
+		}
+	}
+	out := slices.Clone(rows)
+	for i := range out {
+		r := &out[i]
+		r.Blocks, r.OutputBlocks = slices.Clone(r.Blocks), slices.Clone(r.OutputBlocks)
+		for _, list := range [][]uint64{r.Blocks, r.OutputBlocks} {
+			for j, b := range list {
+				list[j] = ids[b]
+			}
+		}
+	}
+	return out
+}
+
+func TestNamesOfBlocksChangeNothing(t *testing.T) {
+	for name, s := range shapes {
+		for _, exact := range []int{0, 100} {
+			t.Run(fmt.Sprint(name, exact), func(t *testing.T) {
+				original := generate(5, 400, s)
+				describe := func(rows []trace.Request) (any, any, []profile.HistogramRow) {
+					annotate(rows, s.block, profile.Options{})
+					opts := profile.ProfilerOptions{ReuseOptions: profile.ReuseOptions{ExactBlocks: exact}}
+					p := profileOf(t, rows, trace.Meta{BlockSize: s.block, Sessions: "inferred"}, opts)
+					return verdicts(rows), p.Summary(), p.Histograms()
+				}
+				v, sum, hist := describe(slices.Clone(original))
+				for _, far := range []bool{false, true} {
+					v2, sum2, hist2 := describe(rename(original, far))
+					if !reflect.DeepEqual(v, v2) || !reflect.DeepEqual(sum, sum2) || !reflect.DeepEqual(hist, hist2) {
+						t.Errorf("other ids (far: %v) give another description", far)
+					}
+				}
+			})
+		}
+	}
+}

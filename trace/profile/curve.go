@@ -1,0 +1,151 @@
+package profile
+
+import (
+	"math"
+	"slices"
+)
+
+// HitRatios are the four ways to say how much of the prompts a cache without
+// limit would have held. They differ, so a hit ratio without its name says
+// little. Null means that there was nothing to divide by.
+type HitRatios struct {
+	ByBlock          *float64 `json:"by_block"`           // hit blocks over all blocks, partial ones included
+	ByToken          *float64 `json:"by_token"`           // tokens in hit blocks over all prompt tokens
+	MeanOverRequests *float64 `json:"mean_over_requests"` // mean of each request's hit blocks over its blocks
+	FullBlocksOnly   *float64 `json:"full_blocks_only"`   // as by block, without the partial last blocks
+}
+
+// A CurvePoint is the hit ratio by block of an LRU cache of one capacity.
+type CurvePoint struct {
+	CapacityBlocks *int64  `json:"capacity_blocks"` // null is without limit
+	HitRatio       float64 `json:"hit_ratio_by_block"`
+}
+
+// Sampling says that an LRU curve comes from a sample of the blocks.
+type Sampling struct {
+	Rate          float64 `json:"rate"`           // share of the blocks in the sample at the end
+	TrackedBlocks int     `json:"tracked_blocks"` // blocks in the sample at the end
+	// ResolutionBlocks is the capacity from which on the curve can be read: it
+	// holds 16 blocks of the sample. Below it the curve is flat guesswork.
+	ResolutionBlocks int64 `json:"resolution_blocks"`
+	// MeanError is the mean absolute error of hit ratios that the authors of the
+	// method found over their traces, with samples in 1 MB of memory.
+	MeanError float64 `json:"mean_error_reported"`
+}
+
+// shardsError is from the abstract of the SHARDS paper: "approximate miss ratio
+// errors averaging less than 0.01".
+const shardsError = 0.01
+
+// ReuseSummary is what a [Reuse] found.
+type ReuseSummary struct {
+	Requests         int64        `json:"requests"`           // load that carries blocks
+	ReferencesBlocks int64        `json:"references_blocks"`  // blocks of all prompts
+	HitBlocks        int64        `json:"hit_blocks"`         // of these, known and leading
+	UniqueBlocks     int64        `json:"unique_blocks"`      // distinct blocks of prompts
+	TouchedOnceShare *float64     `json:"touched_once_share"` // of the distinct blocks, those in one prompt only
+	HitRatios        HitRatios    `json:"hit_ratios"`         // of a cache without limit
+	LRUCurve         []CurvePoint `json:"lru_curve"`          // at round capacities, then without limit
+	LRUCurveDense    []CurvePoint `json:"lru_curve_dense"`    // at 20 capacities a decade, for plots
+	Sampling         *Sampling    `json:"sampling,omitempty"` // null when the curves are exact
+}
+
+// Summary returns the figures so far, for a cache that knows prompts only.
+func (u *Reuse) Summary() ReuseSummary { return u.plain.summary() }
+
+// WithGenerated returns the figures for a cache that also keeps the KV of
+// outputs, or nil when no row had output blocks.
+func (u *Reuse) WithGenerated() *ReuseSummary {
+	if u.generated == nil {
+		return nil
+	}
+	s := u.generated.summary()
+	return &s
+}
+
+// LRUHitRatios returns the hit ratio by block of LRU caches of so many blocks,
+// prompts only. Capacities must ascend. Without references the ratios are 0.
+func (u *Reuse) LRUHitRatios(capacities []int64) []float64 { return u.plain.curve(capacities) }
+
+func (u *reusePass) curve(capacities []int64) []float64 {
+	ratios := make([]float64, len(capacities))
+	if u.references == 0 {
+		return ratios
+	}
+	for i, hits := range u.hitsWithin(capacities) {
+		ratios[i] = float64(hits) / float64(u.references)
+	}
+	return ratios
+}
+
+func (u *reusePass) points(capacities []int64) []CurvePoint {
+	points := make([]CurvePoint, len(capacities))
+	for i, ratio := range u.curve(capacities) {
+		points[i] = CurvePoint{CapacityBlocks: &capacities[i], HitRatio: ratio}
+	}
+	return points
+}
+
+func (u *reusePass) summary() ReuseSummary {
+	s := ReuseSummary{
+		Requests: u.requests, ReferencesBlocks: u.references, HitBlocks: u.hits, UniqueBlocks: u.unique,
+		TouchedOnceShare: share(u.unique-u.repeated, u.unique),
+		HitRatios: HitRatios{
+			ByBlock:        share(u.hits, u.references),
+			ByToken:        share(u.hitTokens, u.tokens),
+			FullBlocksOnly: share(u.fullHits, u.fullReferences),
+		},
+		LRUCurve:      u.points(roundCapacities(u.unique)),
+		LRUCurveDense: u.points(denseCapacities(u.unique)),
+	}
+	if u.requests > 0 {
+		mean := u.ratios / float64(u.requests)
+		s.HitRatios.MeanOverRequests = &mean
+		s.LRUCurve = append(s.LRUCurve, CurvePoint{HitRatio: *s.HitRatios.ByBlock})
+	}
+	if shift := u.stack.shift; shift > 0 {
+		s.Sampling = &Sampling{Rate: 1 / float64(uint64(1)<<shift), TrackedBlocks: u.stack.live,
+			ResolutionBlocks: 16 << shift, MeanError: shardsError}
+	}
+	return s
+}
+
+// share returns part/whole, or nil without a whole.
+func share(part, whole int64) *float64 {
+	if whole == 0 {
+		return nil
+	}
+	f := float64(part) / float64(whole)
+	return &f
+}
+
+// roundCapacities lists 1k, 2k, 5k and so on, with 30k between, up to the first
+// that holds all blocks.
+func roundCapacities(unique int64) []int64 {
+	var list []int64
+	for decade := int64(1000); decade <= math.MaxInt64/10; decade *= 10 {
+		for _, m := range []int64{1, 2, 3, 5} {
+			if m == 3 && decade != 10_000 {
+				continue
+			}
+			list = append(list, m*decade)
+			if m*decade >= unique {
+				return list
+			}
+		}
+	}
+	return list
+}
+
+// denseCapacities lists 20 capacities a decade from 1 up to all blocks.
+func denseCapacities(unique int64) []int64 {
+	var list []int64
+	for i := 0; ; i++ {
+		c := int64(math.Round(math.Pow(10, float64(i)/20)))
+		if c >= unique {
+			break
+		}
+		list = append(list, c)
+	}
+	return slices.Compact(append(list, max(unique, 1)))
+}

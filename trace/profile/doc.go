@@ -1,0 +1,36 @@
+// Package profile says what a trace is like: how long its requests are, when
+// they arrive, who comes back, and how much of each prompt a prefix cache would
+// have found.
+//
+// Rows pass through it twice on their way from a log to a report:
+//
+//  1. When a trace is made, an [Annotator] reads the rows in their final order,
+//     once to find the prefix that most requests carry and once more to give
+//     every row its reuse category and, where the source named no session, an
+//     inferred one.
+//  2. A [Profiler] reads finished rows, of a real trace or of a synthetic
+//     workload alike, in one pass and bounded memory. It feeds the lengths, the
+//     arrivals, the sessions and a [Reuse], which finds the hit ratio of an LRU
+//     cache of every capacity at once.
+//  3. [Profiler.Summary] is the result as data, with its warnings beside the
+//     numbers; [WriteText] prints it for people, and [Profiler.Histograms] are
+//     the distributions as rows that merge exactly.
+//
+// A replay needs less: a [KnownPass] says of each row how many tokens earlier
+// rows have carried, and a [ServerReuse] what a server can make of that.
+//
+// What is known. A block is known once an earlier row carried it. The hit of a
+// request is the number of its leading blocks that are known. Ids are chained
+// and unique to their cache domain (model, adapter, salt), so equal ids are all
+// that has to be compared.
+//
+// Failed rows are not load. Nothing tells how far a failed request came, so it
+// is taken never to have reached a cache: it is counted, and then left out of
+// every other figure, is never known to later rows, and gets no category and no
+// inferred session. Cancelled rows are load: they were served until they were not.
+package profile
+
+import "reprise/trace"
+
+// isLoad tells whether r counts; see the package comment.
+func isLoad(r *trace.Request) bool { return r.Status != trace.StatusFailed }

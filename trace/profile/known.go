@@ -1,0 +1,84 @@
+package profile
+
+import (
+	"reprise/trace"
+	"reprise/trace/block"
+)
+
+// A KnownPass says of each row how many of its leading prompt tokens earlier
+// rows carried: what a cache that never evicts would know. A replay puts it
+// beside what the server reports.
+//
+// It counts every row it is given, whatever its status: give it the rows that
+// are sent, in the order in which they are. Memory is 8 bytes for each distinct
+// block, see [trace.Renumber].
+type KnownPass struct {
+	size      int
+	generated bool
+	ids       trace.Renumber
+}
+
+// NewKnownPass begins a pass over rows with blocks of blockSize tokens. With
+// generated, the blocks of outputs are known as well: the server keeps the KV
+// it generated, and is sent its own replies.
+func NewKnownPass(blockSize int, generated bool) *KnownPass {
+	return &KnownPass{size: blockSize, generated: generated}
+}
+
+// Touch takes the next row and returns its known tokens, counted in blocks of
+// the trace: where two prompts part inside a block, its tokens are not known.
+func (k *KnownPass) Touch(r *trace.Request) (knownTokens int32) {
+	before := uint64(k.ids.Len())
+	hit, leading := 0, true
+	for _, b := range r.Blocks {
+		leading = k.ids.ID(b) < before && leading
+		if leading {
+			hit++
+		}
+	}
+	if k.generated {
+		for _, b := range r.OutputBlocks {
+			k.ids.ID(b)
+		}
+	}
+	return hitTokens(hit, r, k.size)
+}
+
+// hitTokens is the tokens in the first hit blocks of r.
+func hitTokens(hit int, r *trace.Request, size int) int32 {
+	return int32(block.Known(hit, int(r.InputTokens), size))
+}
+
+// A ServerReuse adds up the hit ratio by token that a server with its own block
+// size can reach: it takes full blocks of that size only, and must compute at
+// least the last token of a prompt.
+type ServerReuse struct {
+	size                     int
+	prompts, reach, reusable int64
+}
+
+// NewServerReuse makes the sum for a server with blocks of blockSize tokens.
+func NewServerReuse(blockSize int) *ServerReuse { return &ServerReuse{size: blockSize} }
+
+// Add takes a row of so many prompt tokens, known of which are known.
+func (s *ServerReuse) Add(known, prompt int32) {
+	s.prompts += int64(max(prompt, 0))
+	s.reach += int64(max(min(known, prompt-1), 0))
+	s.reusable += int64(block.Reusable(int(known), int(prompt), s.size))
+}
+
+// ServerReuseSummary is what a [ServerReuse] found.
+type ServerReuseSummary struct {
+	BlockSizeTokens int `json:"block_size_tokens"`
+	// HitRatio is the tokens that the server can reuse over all prompt tokens.
+	HitRatio *float64 `json:"hit_ratio_by_token"`
+	// RoundingLoss is the share of all prompt tokens that are known, and not the
+	// last of a prompt, and are lost by rounding down to the server's blocks.
+	RoundingLoss *float64 `json:"rounding_loss_by_token"`
+}
+
+// Summary returns the sums so far as ratios.
+func (s *ServerReuse) Summary() ServerReuseSummary {
+	return ServerReuseSummary{BlockSizeTokens: s.size,
+		HitRatio: share(s.reusable, s.prompts), RoundingLoss: share(s.reach-s.reusable, s.prompts)}
+}

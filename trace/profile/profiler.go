@@ -1,0 +1,228 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+
+	"reprise/trace"
+)
+
+// DefaultServerBlock is the block size in tokens that [Summary].Server is
+// computed for unless an option says otherwise: vLLM's default.
+const DefaultServerBlock = 16
+
+// ProfilerOptions are the settings of a [Profiler].
+type ProfilerOptions struct {
+	ReuseOptions
+	// ServerBlock is the block size in tokens of the server whose reachable hit
+	// ratio is computed. 0 means [DefaultServerBlock].
+	ServerBlock int
+}
+
+// A Profiler reads the rows of a trace and describes them. It implements
+// [trace.Writer] of requests.
+//
+// Memory follows what is distinct and not the rows: some 30 bytes for each
+// block (see [Reuse], and 8 for the time it was last touched), 24 for each
+// session, 16 for each length, and up to 150 MB for what has a bound of its
+// own: exact quantiles of times, ranks, the search for ticks, histograms.
+type Profiler struct {
+	meta trace.Meta
+	rows int64
+	last int64 // arrival of the row before
+
+	failed, negative, blockless int64
+
+	lengths  lengths
+	ranks    ranks
+	arrivals arrivals
+	sessions sessions
+
+	categories [categories]categoryTally
+	reuse      *Reuse
+	server     *ServerReuse
+	touched    []int64 // by block number: arrival of the request that last carried it
+
+	histograms HistogramSet
+	all        *rowHistograms
+	of         [categories]*rowHistograms
+	sets       [2]*rowHistograms // of the row at hand
+	names      []string          // of the categories
+}
+
+// categories is the number of reuse categories.
+const categories = 5
+
+type categoryTally struct{ requests, hits int64 }
+
+// lengths are the columns that are summarised by themselves.
+type lengths struct {
+	input, output, reasoning, cached, imageTokens, images, maxTokens distribution
+	think, tool, ttft, e2e                                           distribution
+}
+
+// NewProfiler begins a profile of the trace that meta describes.
+func NewProfiler(meta trace.Meta, opts ProfilerOptions) *Profiler {
+	if opts.ServerBlock <= 0 {
+		opts.ServerBlock = DefaultServerBlock
+	}
+	p := &Profiler{meta: meta, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: newSessions(),
+		reuse: NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
+		names: trace.Categories()}
+	for _, d := range []*distribution{&p.lengths.think, &p.lengths.tool, &p.lengths.ttft, &p.lengths.e2e} {
+		d.limit = exactValues
+	}
+	p.all = newRowHistograms(&p.histograms, "")
+	for i, c := range p.names {
+		p.of[i] = newRowHistograms(&p.histograms, c)
+	}
+	return p
+}
+
+// rowHistograms are the histograms of one category, looked up once.
+type rowHistograms struct {
+	input, output, think, tool, turnGap, hit, fresh, distance, reuseTime *Histogram
+}
+
+func newRowHistograms(s *HistogramSet, category string) *rowHistograms {
+	get := func(metric string) *Histogram { return s.Get(metric, category) }
+	return &rowHistograms{get(MetricInput), get(MetricOutput), get(MetricThink), get(MetricTool), get(MetricTurnGap),
+		get(MetricHitBlocks), get(MetricNewBlocks), get(MetricReuseDistance), get(MetricReuseTime)}
+}
+
+// Write implements [trace.Writer]: rows in order of arrival. It keeps nothing of
+// the batch.
+func (p *Profiler) Write(rows []trace.Request) (int, error) {
+	for i := range rows {
+		if err := p.write(&rows[i]); err != nil {
+			return i, err
+		}
+	}
+	return len(rows), nil
+}
+
+func (p *Profiler) write(r *trace.Request) error {
+	if p.rows > 0 && r.ArrivalNS < p.last {
+		return fmt.Errorf("row %d arrives before row %d: a trace is sorted by arrival", p.rows, p.rows-1)
+	}
+	if r.InputTokens < 0 || r.OutputTokens < 0 {
+		return fmt.Errorf("row %d: a token count is negative", p.rows)
+	}
+	p.rows++
+	p.last = r.ArrivalNS
+	if !isLoad(r) {
+		p.failed++
+		return nil
+	}
+	sets := append(p.sets[:0], p.all)
+	category := slices.Index(p.names, r.Category)
+	if category >= 0 {
+		sets = append(sets, p.of[category])
+	}
+	p.addLengths(r, sets)
+	if gap, ok := p.arrivals.add(r.ArrivalNS); ok {
+		p.histograms.Get(MetricInterArrival, "").Add(gap, 1)
+	}
+	hit, parent := p.addBlocks(r, sets)
+	if category >= 0 {
+		p.categories[category].requests++
+		p.categories[category].hits += int64(hit)
+	}
+	if r.Session == nil {
+		return nil
+	}
+	if p.meta.Sessions != originInferred {
+		parent = -1
+	}
+	if gap, ok := p.sessions.add(*r.Session, r.ArrivalNS, parent); ok {
+		for _, h := range sets {
+			h.turnGap.Add(gap, 1)
+		}
+	}
+	return nil
+}
+
+func (p *Profiler) addLengths(r *trace.Request, sets []*rowHistograms) {
+	l := &p.lengths
+	l.input.add(int64(r.InputTokens))
+	l.output.add(int64(r.OutputTokens))
+	p.ranks.add(r.InputTokens, r.OutputTokens)
+	note(p, &l.reasoning, r.ReasoningTokens)
+	note(p, &l.cached, r.CachedTokens)
+	note(p, &l.imageTokens, r.ImageTokens)
+	note(p, &l.images, r.Images)
+	note(p, &l.maxTokens, r.MaxTokens)
+	note(p, &l.ttft, r.TTFTNS)
+	note(p, &l.e2e, r.E2ENS)
+	think, tool := note(p, &l.think, r.ThinkNS), note(p, &l.tool, r.ToolNS)
+	for _, h := range sets {
+		h.input.Add(int64(r.InputTokens), 1)
+		h.output.Add(int64(r.OutputTokens), 1)
+		if think {
+			h.think.Add(*r.ThinkNS, 1)
+		}
+		if tool {
+			h.tool.Add(*r.ToolNS, 1)
+		}
+	}
+}
+
+// note counts an optional value. One below 0 is an error of the source: it is
+// left out and warned of.
+func note[T int32 | int64](p *Profiler, d *distribution, v *T) bool {
+	if v == nil {
+		return false
+	}
+	if *v < 0 {
+		p.negative++
+		return false
+	}
+	d.add(int64(*v))
+	return true
+}
+
+// addBlocks measures the row's reuse. It returns its hit, and the arrival of
+// the request that last touched the deepest hit block, or -1.
+func (p *Profiler) addBlocks(r *trace.Request, sets []*rowHistograms) (hit int, parent int64) {
+	if len(r.Blocks) == 0 || p.meta.BlockSize < 1 {
+		p.blockless++
+		return 0, -1
+	}
+	parent = -1
+	hit = p.reuse.Add(r)
+	path := p.reuse.path
+	p.server.Add(hitTokens(hit, r, p.meta.BlockSize), r.InputTokens)
+	if n := p.reuse.ids.Len() - len(p.touched); n > 0 {
+		p.touched = append(p.touched, make([]int64, n)...)
+	}
+	if hit > 0 {
+		parent = p.touched[path[hit-1]]
+	}
+	found := p.reuse.plain
+	for _, h := range sets {
+		h.hit.Add(int64(hit), 1)
+		h.fresh.Add(int64(len(path)-hit), 1)
+		for i, depth := range found.depths {
+			h.reuseTime.Add(r.ArrivalNS-p.touched[path[i]], 1)
+			if depth > 0 {
+				h.distance.Add(depth, found.weight)
+			}
+		}
+	}
+	for _, id := range path {
+		p.touched[id] = r.ArrivalNS
+	}
+	return hit, parent
+}
+
+// Histograms returns the distributions of the rows so far, in the order of
+// [HistogramSet.Rows]. Once the LRU curve is sampled, so are the distances of
+// reuse: their counts then are estimates.
+func (p *Profiler) Histograms() []HistogramRow {
+	var s HistogramSet
+	s.Merge(&p.histograms)
+	for _, n := range p.sessions.turns {
+		s.Get(MetricTurns, "").Add(n, 1)
+	}
+	return s.Rows()
+}

@@ -1,0 +1,233 @@
+package profile
+
+import (
+	"reprise/trace"
+	"reprise/trace/block"
+)
+
+// DefaultExactBlocks is how many distinct blocks the LRU curve is exact for
+// unless an option says otherwise: 16.8 million, 8.6 billion tokens of distinct
+// prompts at 512 tokens a block.
+const DefaultExactBlocks = 1 << 24
+
+// ReuseOptions are the settings of a [Reuse].
+type ReuseOptions struct {
+	// ExactBlocks is the number of distinct blocks above which the LRU curve
+	// comes from a sample of them. 0 means [DefaultExactBlocks].
+	ExactBlocks int
+}
+
+// A Reuse measures in one pass what a prefix cache would find of each prompt.
+//
+// The cache is one LRU cache of whole blocks in front of all rows, with vLLM's
+// order: look up the whole request, then touch its blocks from the tail to the
+// head, so that a leaf is evicted before the blocks it hangs on. Hits then
+// always form a prefix, a larger cache always holds what a smaller one does,
+// and the depths at which blocks lie in one LRU stack give the hit ratio of
+// every capacity at once.
+//
+// Prompts alone are known at first. From the first row with OutputBlocks on, a
+// second set of figures is kept beside the first, for a server that keeps the
+// KV it generated: there the output's blocks are touched with the request, as
+// the tail of its path.
+//
+// Memory: about 22 bytes for each distinct block while the curve is exact (8
+// for its number, 4 for its position, 8 for the count at its depth, the rest
+// for bits), and about 8 for each block more. A trace with output blocks needs
+// 14 more for each block.
+type Reuse struct {
+	size      int
+	ids       trace.Renumber
+	path      []uint32 // numbers of the row's blocks
+	output    []uint32 // numbers of its output blocks
+	plain     *reusePass
+	generated *reusePass // nil until output blocks are seen
+}
+
+// NewReuse begins a pass over rows with blocks of blockSize tokens. With a
+// blockSize below 1 the ratios that need tokens are null.
+func NewReuse(blockSize int, opts ReuseOptions) *Reuse {
+	exact := opts.ExactBlocks
+	if exact <= 0 {
+		exact = DefaultExactBlocks
+	}
+	return &Reuse{size: blockSize, plain: &reusePass{size: blockSize, stack: newLRU(exact)}}
+}
+
+// Add takes the next row in order of arrival and returns its hit: how many of
+// its leading blocks earlier prompts carried. Failed rows and rows without
+// blocks are left out and hit nothing.
+func (u *Reuse) Add(r *trace.Request) int {
+	if !isLoad(r) || len(r.Blocks) == 0 {
+		return 0
+	}
+	u.path = u.number(u.path[:0], r.Blocks)
+	u.output = u.number(u.output[:0], r.OutputBlocks)
+	if len(u.output) > 0 && u.generated == nil {
+		u.generated = u.plain.clone()
+	}
+	if u.generated != nil {
+		u.generated.add(int(r.InputTokens), u.path, u.output)
+	}
+	return u.plain.add(int(r.InputTokens), u.path, nil)
+}
+
+func (u *Reuse) number(to []uint32, ids []uint64) []uint32 {
+	for _, b := range ids {
+		to = append(to, uint32(u.ids.ID(b)))
+	}
+	return to
+}
+
+// A bitset is a set of block numbers.
+type bitset []uint64
+
+func (b bitset) has(i uint32) bool { return int(i/64) < len(b) && b[i/64]>>(i%64)&1 != 0 }
+
+func (b *bitset) put(i uint32) {
+	if n := int(i/64) + 1 - len(*b); n > 0 {
+		*b = append(*b, make([]uint64, n)...)
+	}
+	(*b)[i/64] |= 1 << (i % 64)
+}
+
+// A reusePass is one set of figures: with prompts known, or with outputs too.
+type reusePass struct {
+	size  int
+	known bitset // blocks that earlier rows touched
+	asked bitset // blocks that prompts referred to
+	again bitset // blocks that prompts referred to more than once
+	stack *lru
+	// found counts the hits by depth in the stack. Sampled hits count as many as
+	// they stand for, at their depth in the sample.
+	found  []int64
+	depths []int64 // of the known leading blocks of the last row; 0 outside the sample
+	weight int64   // how many blocks each of these stands for
+
+	requests, references, hits   int64
+	tokens, hitTokens            int64
+	fullReferences, fullHits     int64
+	ratios                       float64 // sum over requests of hit/blocks
+	unique, repeated, miscounted int64
+}
+
+func (u *reusePass) clone() *reusePass {
+	c := *u
+	c.known = append(bitset(nil), u.known...)
+	c.asked = append(bitset(nil), u.asked...)
+	c.again = append(bitset(nil), u.again...)
+	c.found = append([]int64(nil), u.found...)
+	c.depths = nil
+	c.stack = u.stack.clone()
+	return &c
+}
+
+func (u *reusePass) add(tokens int, path, output []uint32) int {
+	hit := 0
+	for hit < len(path) && u.known.has(path[hit]) {
+		hit++
+	}
+	u.count(tokens, path, hit)
+	u.look(path[:hit])
+	for i := len(output) - 1; i >= 0; i-- {
+		u.touch(output[i])
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		u.touch(path[i])
+	}
+	for u.stack.full() {
+		u.thin()
+	}
+	return hit
+}
+
+func (u *reusePass) touch(id uint32) {
+	u.known.put(id)
+	u.stack.touch(id)
+}
+
+// count adds the row to the ratios of a cache without limit.
+func (u *reusePass) count(tokens int, path []uint32, hit int) {
+	u.requests++
+	u.references += int64(len(path))
+	u.hits += int64(hit)
+	u.ratios += float64(hit) / float64(len(path))
+	if u.size >= 1 {
+		full := min(block.Full(tokens, u.size), len(path))
+		u.fullReferences += int64(full)
+		u.fullHits += int64(min(hit, full))
+		u.tokens += int64(tokens)
+		u.hitTokens += int64(block.Known(hit, tokens, u.size))
+		if len(path) != block.Count(tokens, u.size) {
+			u.miscounted++
+		}
+	}
+	for _, id := range path {
+		switch {
+		case !u.asked.has(id):
+			u.asked.put(id)
+			u.unique++
+		case !u.again.has(id):
+			u.again.put(id)
+			u.repeated++
+		}
+	}
+}
+
+// look finds how deep the known blocks lie. A block is of use only with all
+// before it, so the depth that counts is the deepest so far; on a chain that is
+// always its own.
+func (u *reusePass) look(hit []uint32) {
+	u.depths, u.weight = u.depths[:0], 1<<u.stack.shift
+	deepest := 0
+	for _, id := range hit {
+		d := u.stack.depth(id)
+		if d == 0 {
+			u.depths = append(u.depths, 0)
+			continue
+		}
+		deepest = max(deepest, d)
+		if n := deepest + 1 - len(u.found); n > 0 {
+			u.found = append(u.found, make([]int64, n)...)
+		}
+		u.found[deepest] += u.weight
+		u.depths = append(u.depths, int64(deepest-1)*u.weight+1)
+	}
+}
+
+// thin halves the rate of the sample. There are d−1 other blocks above a block
+// at depth d, and half as many of them in the new sample.
+func (u *reusePass) thin() {
+	u.stack.thin()
+	half := make([]int64, len(u.found)/2+1)
+	for d, n := range u.found {
+		half[(d+1)/2] += n
+	}
+	u.found = half
+}
+
+// hitsWithin returns for every capacity, in ascending order, how many block
+// references a cache of so many blocks would have hit.
+//
+// With a sample, the hits it lacks or has too many are added at depth 1: they
+// come from frequent blocks, which lie near the top (the correction that the
+// SHARDS paper calls SHARDS-adj). Since the hits of a cache without limit are
+// known exactly here, they take the place of the expected number of references.
+func (u *reusePass) hitsWithin(capacities []int64) []int64 {
+	var sum int64
+	for _, n := range u.found {
+		sum += n
+	}
+	sum = u.hits - sum
+	hits := make([]int64, len(capacities))
+	d := 0
+	for i, c := range capacities {
+		for ; d < len(u.found) && int64(d-1)<<u.stack.shift < c; d++ {
+			sum += u.found[d]
+		}
+		if c > 0 {
+			hits[i] = min(max(sum, 0), u.hits)
+		}
+	}
+	return hits
+}

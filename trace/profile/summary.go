@@ -1,0 +1,186 @@
+package profile
+
+import "fmt"
+
+// SummarySchema names the layout of a [Summary] as JSON. Fields may be added to
+// it; none changes its meaning.
+const SummarySchema = "profile/1"
+
+// A Summary describes a trace. Its field names in JSON are stable and end in
+// their unit where they have one. All figures are of load: rows that did not
+// fail. Null, or an absent field, is what the trace does not tell.
+type Summary struct {
+	Schema string `json:"schema"`
+
+	// From the trace's metadata.
+	Tier            string `json:"tier,omitempty"`
+	SourceFormat    string `json:"source_format,omitempty"`
+	Tokenizer       string `json:"tokenizer,omitempty"`
+	Digest          string `json:"digest,omitempty"`
+	BlockSizeTokens int    `json:"block_size_tokens,omitempty"`
+
+	Rows      int64    `json:"rows"`
+	Requests  int64    `json:"requests"` // rows that are load
+	Failed    int64    `json:"failed"`
+	DurationS float64  `json:"duration_s"` // from the first arrival to the last
+	Rate      *float64 `json:"requests_per_s"`
+
+	InputTotal  int64  `json:"input_tokens_total"`
+	OutputTotal int64  `json:"output_tokens_total"`
+	Input       *Stats `json:"input_tokens"`
+	Output      *Stats `json:"output_tokens"`
+	Reasoning   *Stats `json:"reasoning_tokens,omitempty"`
+	Cached      *Stats `json:"cached_tokens,omitempty"` // as the source's server reported
+	ImageTokens *Stats `json:"image_tokens,omitempty"`
+	Images      *Stats `json:"images,omitempty"`
+	MaxTokens   *Stats `json:"max_tokens,omitempty"`
+
+	InputOutput Correlation `json:"input_output_spearman"`
+	Arrivals    Arrivals    `json:"arrivals"`
+
+	Sessions *Sessions `json:"sessions,omitempty"`
+	Think    *Stats    `json:"think_s,omitempty"`
+	Tool     *Stats    `json:"tool_s,omitempty"`
+	TTFT     *Stats    `json:"ttft_s,omitempty"` // as recorded in production
+	E2E      *Stats    `json:"e2e_s,omitempty"`  // as recorded in production
+
+	Categories []CategoryShare `json:"categories,omitempty"`
+	Reuse      *ReuseSummary   `json:"reuse,omitempty"`
+	// ReuseWithGenerated is for a server that also keeps the KV of outputs;
+	// absent when the trace has no output blocks.
+	ReuseWithGenerated *ReuseSummary       `json:"reuse_with_generated_kv,omitempty"`
+	Server             *ServerReuseSummary `json:"server_reuse,omitempty"`
+
+	Warnings []Warning `json:"warnings"`
+}
+
+// A CategoryShare says how many requests have a reuse category and how much of
+// all reuse they bring.
+type CategoryShare struct {
+	Category     string   `json:"category"`
+	Requests     int64    `json:"requests"`
+	RequestShare *float64 `json:"request_share"` // of all requests that have a category
+	HitBlocks    int64    `json:"hit_blocks"`
+	HitShare     *float64 `json:"hit_block_share"` // of all their hit blocks
+}
+
+// A Warning is something that a reader of the numbers must know.
+type Warning struct {
+	Code    string `json:"code"` // one of a closed list, for programs
+	Message string `json:"message"`
+}
+
+// Summary describes the rows so far.
+func (p *Profiler) Summary() Summary {
+	l := &p.lengths
+	s := Summary{
+		Schema: SummarySchema, Tier: p.meta.Tier, SourceFormat: p.meta.SourceFormat, Tokenizer: p.meta.Tokenizer,
+		Digest: p.meta.Digest, BlockSizeTokens: p.meta.BlockSize,
+		Rows: p.rows, Requests: p.rows - p.failed, Failed: p.failed, DurationS: p.arrivals.duration(),
+		InputTotal: l.input.total, OutputTotal: l.output.total,
+		Input: l.input.stats(1), Output: l.output.stats(1), Reasoning: l.reasoning.stats(1), Cached: l.cached.stats(1),
+		ImageTokens: l.imageTokens.stats(1), Images: l.images.stats(1), MaxTokens: l.maxTokens.stats(1),
+		InputOutput: p.ranks.correlation(), Arrivals: p.arrivals.summary(),
+		Sessions: p.sessions.summary(p.meta.Sessions),
+		Think:    l.think.stats(second), Tool: l.tool.stats(second), TTFT: l.ttft.stats(second), E2E: l.e2e.stats(second),
+		Categories: p.categoryShares(),
+	}
+	if s.DurationS > 0 {
+		rate := float64(s.Requests) / s.DurationS
+		s.Rate = &rate
+	}
+	if reuse := p.reuse.Summary(); reuse.Requests > 0 {
+		server := p.server.Summary()
+		s.Reuse, s.ReuseWithGenerated, s.Server = &reuse, p.reuse.WithGenerated(), &server
+	}
+	s.Warnings = p.warnings(&s)
+	return s
+}
+
+func (p *Profiler) categoryShares() []CategoryShare {
+	var requests, hits int64
+	for _, c := range p.categories {
+		requests += c.requests
+		hits += c.hits
+	}
+	if requests == 0 {
+		return nil
+	}
+	var list []CategoryShare
+	for i, c := range p.categories {
+		list = append(list, CategoryShare{Category: p.names[i], Requests: c.requests, RequestShare: share(c.requests, requests),
+			HitBlocks: c.hits, HitShare: share(c.hits, hits)})
+	}
+	return list
+}
+
+// warnings lists what must be known beside the numbers, in a fixed order.
+func (p *Profiler) warnings(s *Summary) []Warning {
+	list := []Warning{}
+	warn := func(code, format string, args ...any) {
+		list = append(list, Warning{code, fmt.Sprintf(format, args...)})
+	}
+	if s.Requests == 0 {
+		warn("no_requests", "the trace has no requests that are load")
+		return list
+	}
+	if s.Failed > 0 {
+		warn("failed_rows", "%s of %s rows failed; they are left out of every other figure", count(s.Failed), count(s.Rows))
+	}
+	if p.meta.Timing != "" {
+		warn("made_up_times", "the source has no times: arrivals were made up, and their figures describe that choice")
+	} else if s.DurationS == 0 && s.Requests > 1 {
+		warn("one_instant", "all requests arrive at one instant: there is no rate and no dispersion")
+	}
+	if c := s.Arrivals.Clock; c != nil {
+		warn("clock_ticks", "the clock of the trace is quantised: %.1f %% of the gaps between requests are 0, the others are "+
+			"multiples of %s s; the CV of gaps and every figure over less than %d ticks are artefacts of the clock",
+			100*c.ZeroShare, decimals(c.TickS, 3), minTicks)
+	}
+	if p.negative > 0 {
+		warn("negative_values", "%s recorded counts or times are below 0; they are left out", count(p.negative))
+	}
+	for _, st := range []*Stats{s.Arrivals.InterArrival, s.Think, s.Tool, s.TTFT, s.E2E, turnGap(s.Sessions)} {
+		if st != nil && st.Approximate {
+			warn("approximate_quantiles", "times have more than %s distinct values: quantiles of some are within 1 %%", count(exactValues))
+			break
+		}
+	}
+	if s.InputOutput.Method == "cells" {
+		warn("rank_cells", "more than %s requests: the rank correlation is of lengths to within 1 %%", count(exactRanks))
+	}
+	p.reuseWarnings(s, warn)
+	return list
+}
+
+func turnGap(s *Sessions) *Stats {
+	if s == nil {
+		return nil
+	}
+	return s.TurnGap
+}
+
+func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args ...any)) {
+	if s.Reuse == nil {
+		warn("no_blocks", "the trace has no prefix blocks, or does not say their size: reuse, hit ratios and categories are unknown, not 0")
+		return
+	}
+	if p.blockless > 0 {
+		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is that of the others", count(p.blockless), count(s.Requests))
+	}
+	if n := p.reuse.plain.miscounted; n > 0 {
+		warn("block_count", "%s requests have more or fewer blocks than their length takes; hit ratios by token are off for these", count(n))
+	}
+	var annotated int64
+	for _, c := range p.categories {
+		annotated += c.requests
+	}
+	if annotated < s.Reuse.Requests {
+		warn("no_category", "%s of %s requests with blocks have no reuse category", count(s.Reuse.Requests-annotated), count(s.Reuse.Requests))
+	}
+	if sm := s.Reuse.Sampling; sm != nil {
+		warn("sampled_curve", "the LRU curve is estimated from one block in %s (SHARDS; its authors report a mean error below %g) "+
+			"and cannot be read below %s blocks; the ratios of a cache without limit are exact",
+			count(int64(1/sm.Rate)), sm.MeanError, count(sm.ResolutionBlocks))
+	}
+}

@@ -1,0 +1,234 @@
+package profile
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// textWidth is the widest line that WriteText writes.
+const textWidth = 96
+
+// statColumns is how many distributions stand side by side.
+const statColumns = 5
+
+// WriteText prints s for people: tables of at most 96 columns, no colours.
+func WriteText(w io.Writer, s Summary) error {
+	var b strings.Builder
+	writeFacts(&b, &s)
+	writeStats(&b, "Lengths", fixed2, number, []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output},
+		{"reasoning tokens", s.Reasoning}, {"cached tokens", s.Cached}, {"image tokens", s.ImageTokens},
+		{"images", s.Images}, {"max tokens", s.MaxTokens}})
+	writeStats(&b, "Times in seconds", seconds, seconds, []namedStats{{"between requests", s.Arrivals.InterArrival},
+		{"turn to turn", turnGap(s.Sessions)}, {"think", s.Think}, {"tool", s.Tool}, {"TTFT", s.TTFT}, {"E2E", s.E2E}})
+	writeDispersion(&b, &s.Arrivals)
+	writeReuse(&b, &s)
+	writeCurve(&b, &s)
+	writeCategories(&b, s.Categories)
+	writeWarnings(&b, s.Warnings)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// draw prints a title and a table whose numbers, in every column but the first,
+// stand to the right.
+func draw(b *strings.Builder, title string, head table.Row, rows []table.Row) {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(head)
+	t.AppendRows(rows)
+	var right []table.ColumnConfig
+	for i := 2; i <= len(head); i++ {
+		right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(right)
+	fmt.Fprintf(b, "\n%s\n%s\n", title, t.Render())
+}
+
+func writeFacts(b *strings.Builder, s *Summary) {
+	fact := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(b, "%-15s %s\n", name, value)
+		}
+	}
+	fact("source", s.SourceFormat)
+	fact("tier", s.Tier)
+	fact("tokenizer", s.Tokenizer)
+	fact("requests", count(s.Requests)+" of "+count(s.Rows)+" rows")
+	fact("duration", decimals(s.DurationS, 3)+" s")
+	fact("rate", optional(s.Rate, fixed3)+" requests/s")
+	fact("input", count(s.InputTotal)+" tokens")
+	fact("output", count(s.OutputTotal)+" tokens")
+	fact("input ~ output", "Spearman "+optional(s.InputOutput.Rho, fixed3))
+	if g := s.Sessions; g != nil {
+		origin := ""
+		if g.Origin != "" {
+			origin = " (" + g.Origin + ")"
+		}
+		fact("sessions", fmt.Sprintf("%s%s, %s turns on average", count(g.Sessions), origin, decimals(g.Turns.Mean, 2)))
+	}
+	if r := s.Reuse; r != nil {
+		fact("blocks", fmt.Sprintf("%s of %d tokens, %s distinct, of which %s in one prompt only",
+			count(r.ReferencesBlocks), s.BlockSizeTokens, count(r.UniqueBlocks), optional(r.TouchedOnceShare, percent)))
+	}
+}
+
+type namedStats struct {
+	name string
+	*Stats
+}
+
+// writeStats prints distributions side by side, those that there are: moments
+// in one format, order statistics in another.
+func writeStats(b *strings.Builder, title string, moment, value func(float64) string, all []namedStats) {
+	var list []namedStats
+	for _, s := range all {
+		if s.Stats != nil {
+			list = append(list, s)
+		}
+	}
+	for len(list) > 0 {
+		n := min(len(list), statColumns)
+		writeStatColumns(b, title, moment, value, list[:n])
+		list = list[n:]
+	}
+}
+
+func writeStatColumns(b *strings.Builder, title string, moment, value func(float64) string, list []namedStats) {
+	head := table.Row{""}
+	for _, s := range list {
+		head = append(head, s.name)
+	}
+	var rows []table.Row
+	line := func(name string, cell func(*Stats) string) {
+		row := table.Row{name}
+		for _, s := range list {
+			row = append(row, cell(s.Stats))
+		}
+		rows = append(rows, row)
+	}
+	line("count", func(s *Stats) string { return count(s.Count) })
+	line("mean", func(s *Stats) string { return moment(s.Mean) })
+	line("sd", func(s *Stats) string { return optional(s.SD, moment) })
+	line("min", func(s *Stats) string { return value(s.Min) })
+	line("p50", func(s *Stats) string { return value(s.P50) })
+	line("p90", func(s *Stats) string { return value(s.P90) })
+	line("p95", func(s *Stats) string { return value(s.P95) })
+	line("p99", func(s *Stats) string { return value(s.P99) })
+	line("p99.9", func(s *Stats) string { return value(s.P999) })
+	line("max", func(s *Stats) string { return value(s.Max) })
+	draw(b, title, head, rows)
+}
+
+func writeDispersion(b *strings.Builder, a *Arrivals) {
+	if a.InterArrival == nil {
+		return
+	}
+	var rows []table.Row
+	for _, one := range a.IDC {
+		mark := ""
+		if one.TickArtefact {
+			mark = "artefact of ticks"
+		}
+		rows = append(rows, table.Row{number(one.WindowS) + " s", count(one.Windows), optional(one.IDC, fixed3), mark})
+	}
+	title := fmt.Sprintf("Arrivals: CV of gaps %s, gaps of 0 %s; dispersion of counts (1 is Poisson)",
+		optional(a.CV, fixed3), optional(a.ZeroShare, percent))
+	draw(b, title, table.Row{"window", "windows", "IDC", ""}, rows)
+	if a.Clock == nil {
+		return
+	}
+	rows = nil
+	for _, one := range a.Clock.IDC {
+		rows = append(rows, table.Row{decimals(one.WindowS, 3) + " s", count(one.Windows), optional(one.IDC, fixed3)})
+	}
+	draw(b, fmt.Sprintf("Arrivals by ticks of %s s", decimals(a.Clock.TickS, 3)), table.Row{"window", "windows", "IDC"}, rows)
+}
+
+func writeReuse(b *strings.Builder, s *Summary) {
+	if s.Reuse == nil {
+		return
+	}
+	head, sets := reuseColumns(s, table.Row{"hit ratio without limit"})
+	var rows []table.Row
+	line := func(name string, of func(*HitRatios) *float64) {
+		row := table.Row{name}
+		for _, r := range sets {
+			row = append(row, optional(of(&r.HitRatios), ratio4))
+		}
+		rows = append(rows, row)
+	}
+	line("by block", func(h *HitRatios) *float64 { return h.ByBlock })
+	line("by token", func(h *HitRatios) *float64 { return h.ByToken })
+	line("mean over requests", func(h *HitRatios) *float64 { return h.MeanOverRequests })
+	line("full blocks only", func(h *HitRatios) *float64 { return h.FullBlocksOnly })
+	if v := s.Server; v != nil {
+		name := fmt.Sprintf("by token, server blocks of %d", v.BlockSizeTokens)
+		rows = append(rows, table.Row{name, optional(v.HitRatio, ratio4)},
+			table.Row{"lost by rounding to these", optional(v.RoundingLoss, ratio4)})
+	}
+	draw(b, "Prefix reuse", head, rows)
+}
+
+// reuseColumns returns the sets of figures that there are, and a column for each.
+func reuseColumns(s *Summary, head table.Row) (table.Row, []*ReuseSummary) {
+	head = append(head, "prompts known")
+	sets := []*ReuseSummary{s.Reuse}
+	if s.ReuseWithGenerated != nil {
+		head = append(head, "generated KV too")
+		sets = append(sets, s.ReuseWithGenerated)
+	}
+	return head, sets
+}
+
+func writeCurve(b *strings.Builder, s *Summary) {
+	if s.Reuse == nil {
+		return
+	}
+	head, sets := reuseColumns(s, table.Row{"LRU capacity", "tokens"})
+	var rows []table.Row
+	for i, point := range s.Reuse.LRUCurve {
+		row := table.Row{"∞", ""}
+		if c := point.CapacityBlocks; c != nil {
+			row = table.Row{count(*c) + " blocks", count(*c * int64(s.BlockSizeTokens))}
+		}
+		for _, r := range sets {
+			row = append(row, ratio4(r.LRUCurve[i].HitRatio))
+		}
+		rows = append(rows, row)
+	}
+	draw(b, "Hit ratio by block", head, rows)
+}
+
+func writeCategories(b *strings.Builder, list []CategoryShare) {
+	if len(list) == 0 {
+		return
+	}
+	var rows []table.Row
+	for _, c := range list {
+		rows = append(rows, table.Row{c.Category, count(c.Requests), optional(c.RequestShare, percent),
+			count(c.HitBlocks), optional(c.HitShare, percent)})
+	}
+	draw(b, "Reuse categories", table.Row{"category", "requests", "share", "hit blocks", "share of hits"}, rows)
+}
+
+func writeWarnings(b *strings.Builder, list []Warning) {
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\nWarnings\n")
+	for _, w := range list {
+		lines := text.WrapSoft(w.Message, textWidth-4)
+		for i, line := range strings.Split(lines, "\n") {
+			bullet := "    "
+			if i == 0 {
+				bullet = "  - "
+			}
+			b.WriteString(strings.TrimRight(bullet+line, " ") + "\n")
+		}
+	}
+}

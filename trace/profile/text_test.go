@@ -1,0 +1,56 @@
+package profile_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// A trace with everything in it still fits a terminal.
+func TestTextWidth(t *testing.T) {
+	s := shapes["everything"]
+	rows := generate(111, 2000, s)
+	annotate(rows, s.block, profile.Options{})
+	for i := range rows {
+		r := &rows[i]
+		r.ArrivalNS = int64(i/20) * 300e9
+		r.ReasoningTokens, r.CachedTokens, r.ImageTokens = trace.Ptr(int32(1e9)), trace.Ptr(int32(i)), trace.Ptr(int32(i))
+		r.Images, r.MaxTokens = trace.Ptr(int32(3)), trace.Ptr(int32(1e9))
+		r.ThinkNS, r.ToolNS, r.TTFTNS, r.E2ENS = trace.Ptr(int64(1e15)), trace.Ptr(int64(5)), trace.Ptr(int64(1e7)), trace.Ptr(int64(1e9))
+	}
+	meta := trace.Meta{BlockSize: s.block, Sessions: "source", SourceFormat: "generated", Tokenizer: "bytes", Tier: "internal"}
+	opts := profile.ProfilerOptions{ReuseOptions: profile.ReuseOptions{ExactBlocks: 500}}
+	sum := profileOf(t, rows, meta, opts).Summary()
+	var b strings.Builder
+	if err := profile.WriteText(&b, sum); err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(b.String(), "\n") {
+		if n := utf8.RuneCountInString(line); n > 96 {
+			t.Errorf("line %d has %d columns: %s", i+1, n, line)
+		}
+		if strings.ContainsAny(line, "\x1b\t") || strings.TrimRight(line, " ") != line {
+			t.Errorf("line %d has colours, tabs or blanks at its end: %q", i+1, line)
+		}
+	}
+	for _, want := range []string{"reasoning tokens", "max tokens", "TTFT", "generated KV too", "Arrivals by ticks of 300.000 s",
+		"Warnings", "generated", "internal", "bytes", "one block in"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the text lacks %q", want)
+		}
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, fmt.Errorf("broken") }
+
+func TestTextReturnsTheWritersError(t *testing.T) {
+	if err := profile.WriteText(brokenWriter{}, profile.Summary{}); err == nil {
+		t.Error("the error of the writer is lost")
+	}
+}
