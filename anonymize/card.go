@@ -1,0 +1,102 @@
+package anonymize
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// CardSchema names the layout of a [Card].
+const CardSchema = "card/1"
+
+// A Card says what was done to a source, in words that can be read by whoever
+// must answer for it. It names no path, host, user, wall-clock time or count.
+type Card struct {
+	Schema    string   `json:"schema"`
+	Tier      string   `json:"tier"`
+	Unit      string   `json:"unit_of_privacy"`
+	Key       string   `json:"block_id_key"`
+	BlockSize int      `json:"block_size_tokens"`
+	Tokenizer string   `json:"tokenizer,omitempty"`
+	Template  string   `json:"template,omitempty"`
+	Time      string   `json:"time"`
+	Columns   []Rule   `json:"columns"`
+	Risks     []string `json:"residual_risks"`
+
+	// Totals are for the operator's own eyes and not part of the card.
+	Totals Totals `json:"-"`
+}
+
+// Totals count what Run read and wrote.
+type Totals struct {
+	Requests, Failed    int64
+	InputTokens         int64
+	OutputTokens        int64
+	Blocks              int // distinct
+	Sessions, Users     int // distinct; 0 when the source has none
+	InferredSessions    bool
+	Texts               int64 // requests whose text was tokenised
+	TextInput           int64 // their input tokens as counted
+	TextInputSource     int64 // their input tokens as the source says, over rows that say
+	TextInputComparable int64 // their input tokens as counted, over the same rows
+}
+
+func newCard(p *Policy, t Totals) Card {
+	c := Card{
+		Schema: CardSchema, Tier: p.Tier, Unit: "none: every record is one request and stays in the file",
+		Key:       "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
+		BlockSize: p.blockSize(), Time: "exact, relative to the first arrival", Columns: rules,
+		Risks: []string{
+			"Pseudonymous, not anonymous: exact lengths and times single out most records for anybody who saw some of the traffic.",
+			"Equal block ids show which requests share a prefix; somebody who could place prompts of their own in the traffic may test guesses.",
+			"Singling out: possible. Linkability: possible with logs of the same traffic. Inference: possible from lengths and reuse.",
+			"For use inside the house that the traffic came from.",
+		},
+		Totals: t,
+	}
+	if t.Texts > 0 {
+		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
+	}
+	return c
+}
+
+// JSON returns the card as it goes into a file, and its SHA-256 in hex.
+func (c Card) JSON() (card, hash string, err error) {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return "", "", err
+	}
+	sum := sha256.Sum256(b)
+	return string(b), hex.EncodeToString(sum[:]), nil
+}
+
+// ParseCard reads a card back and checks it against its hash.
+func ParseCard(card, hash string) (Card, error) {
+	sum := sha256.Sum256([]byte(card))
+	if hex.EncodeToString(sum[:]) != hash {
+		return Card{}, fmt.Errorf("the privacy card does not match its hash")
+	}
+	var c Card
+	if err := json.Unmarshal([]byte(card), &c); err != nil || c.Schema != CardSchema {
+		return Card{}, fmt.Errorf("the privacy card is not of schema %s", CardSchema)
+	}
+	return c, nil
+}
+
+// WriteText writes the card for people.
+func (c Card) WriteText(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "tier             %s\nunit of privacy  %s\nblock ids        %s\ntime             %s\n", c.Tier, c.Unit, c.Key, c.Time)
+	for _, r := range c.Columns {
+		if err == nil {
+			_, err = fmt.Fprintf(w, "  %-17s %s\n", r.Column, r.Rule)
+		}
+	}
+	for _, r := range c.Risks {
+		if err == nil {
+			_, err = fmt.Fprintf(w, "- %s\n", r)
+		}
+	}
+	return err
+}

@@ -1,0 +1,20 @@
+// Package anonymize turns log entries, which may hold prompt text, into trace
+// rows, which cannot. It is the only package that looks at text.
+//
+// [Run] is the whole step, in this order:
+//
+//  1. encode: text is tokenised, message by message, and cut into prefix
+//     blocks whose chained ids are keyed hashes under a key that lives in
+//     memory and is dropped at the end. Ids that a source hashed itself are
+//     taken as they are: the renumbering below hides them just as well, and
+//     they are treated as plaintext until then.
+//  2. sort: rows go in order of arrival, spilling to private files.
+//  3. annotate: package profile assigns reuse categories and, where the source
+//     has none, sessions.
+//  4. remap: blocks, sessions, users and names are numbered densely in the
+//     final order of rows, so that what comes out depends neither on the key
+//     nor on any identifier of the source.
+//
+// The [Policy] says what tier the rows are for; the [Card] says what was done,
+// in words that go with the file.
+package anonymize

@@ -1,0 +1,51 @@
+package anonymize
+
+import (
+	"fmt"
+
+	"reprise/trace/token"
+)
+
+// Internal is the tier of pseudonymous records for use inside the house that
+// they came from: exact relative times, exact lengths, every block id.
+const Internal = "internal"
+
+// A Policy says how entries become rows.
+type Policy struct {
+	Tier      string // [Internal] is the only tier so far
+	BlockSize int    // tokens in a block of text; 1 to 1<<16
+
+	// SourceBlock is the block size of ids that the source hashed itself; 0
+	// when it has none. It wins over BlockSize, as ids cannot be cut again.
+	SourceBlock int
+
+	// Tokenizer counts and cuts text. It may be nil for sources without text.
+	Tokenizer token.Tokenizer
+	Template  token.Template // rendered around messages; the zero Template adds nothing
+
+	KeepModel    bool   // keep model names as the source spells them
+	GlobalBlocks *int   // depth of the global prefix, instead of measuring it
+	SpillDir     string // for private spill files; os.TempDir when empty
+	Workers      int    // goroutines that tokenise; 0 means GOMAXPROCS
+
+	// Progress, when set, is called now and then with the number of entries
+	// or rows that a step has done.
+	Progress func(step string, done int64)
+}
+
+func (p *Policy) check() error {
+	if p.Tier != Internal {
+		return fmt.Errorf("tier %q is not available: this version writes %s", p.Tier, Internal)
+	}
+	if size := p.blockSize(); size < 1 || size > 1<<16 {
+		return fmt.Errorf("a block of %d tokens: want 1 to %d", size, 1<<16)
+	}
+	return nil
+}
+
+func (p *Policy) blockSize() int {
+	if p.SourceBlock > 0 {
+		return p.SourceBlock
+	}
+	return p.BlockSize
+}
