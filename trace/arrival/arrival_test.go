@@ -1,0 +1,256 @@
+package arrival
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+func processOf(t testing.TB, spec string, seed uint64) Process {
+	t.Helper()
+	s, err := ParseProcess(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.New(Stream(seed, "test"))
+}
+
+func distOf(t testing.TB, spec string, seed uint64) Dist {
+	t.Helper()
+	s, err := ParseDist(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.New(Stream(seed, "test"))
+}
+
+// moments returns the mean in seconds and the coefficient of variation of n draws.
+func moments(n int, draw func() time.Duration) (mean, cv float64) {
+	var sum, square float64
+	for range n {
+		x := draw().Seconds()
+		sum += x
+		square += x * x
+	}
+	mean = sum / float64(n)
+	return mean, math.Sqrt(square/float64(n)-mean*mean) / mean
+}
+
+func TestMoments(t *testing.T) {
+	const n = 400_000
+	check := func(spec string, wantMean, wantCV, tolerance float64, draw func() time.Duration) {
+		mean, cv := moments(n, draw)
+		if math.Abs(mean/wantMean-1) > tolerance || math.Abs(cv-wantCV) > 2*tolerance*max(wantCV, 0.01) {
+			t.Errorf("%s: mean %.6g s, CV %.4g; want %.6g s, %.4g", spec, mean, cv, wantMean, wantCV)
+		}
+	}
+	for _, c := range []struct {
+		spec      string
+		mean, cv  float64
+		tolerance float64
+	}{
+		{"poisson:2.5", 0.4, 1, 0.01},
+		{"poisson:100000", 1e-5, 1, 0.01},
+		{"gamma:4,1", 0.25, 1, 0.01},
+		{"gamma:4,0.3", 0.25, 0.3, 0.01},
+		{"gamma:10,3", 0.1, 3, 0.03},
+		{"gamma:10,5", 0.1, 5, 0.05},
+		{"constant:3", 1. / 3, 0, 1e-6},
+		{"constant:70000", 1. / 70000, 0.0317, 0.1}, // gaps of 14 and 15 µs
+	} {
+		check(c.spec, c.mean, c.cv, c.tolerance, processOf(t, c.spec, 1).Next)
+	}
+	for _, c := range []struct {
+		spec      string
+		mean, cv  float64
+		tolerance float64
+	}{
+		{"constant:3s", 3, 0, 1e-9},
+		{"exponential:250ms", 0.25, 1, 0.01},
+		{"lognormal:4s,0.5", 4, 0.5, 0.01},
+		{"lognormal:4s,1.2", 4, 1.2, 0.02},
+		{"gamma:2s,0.7", 2, 0.7, 0.01},
+		{"uniform:1s,3s", 2, 1 / math.Sqrt(12), 0.01},
+	} {
+		check(c.spec, c.mean, c.cv, c.tolerance, distOf(t, c.spec, 1).Draw)
+	}
+}
+
+// The rate of a constant process is exact although its gaps are whole microseconds.
+func TestConstantKeepsRate(t *testing.T) {
+	p := processOf(t, "constant:70000", 0)
+	var at time.Duration
+	for range 70000 * 60 {
+		at += p.Next()
+	}
+	if at != time.Minute {
+		t.Errorf("60 s of arrivals took %v", at)
+	}
+}
+
+// First draws of each kind: a change of these changes every workload made from a seed.
+func TestGolden(t *testing.T) {
+	for spec, want := range map[string]string{
+		"poisson:2.5":   "103.246ms 863.648ms 1.432861s 79.843ms",
+		"gamma:2.5,2":   "705.442ms 44.447ms 32.144ms 47.93ms",
+		"gamma:2.5,0.5": "547.411ms 211.806ms 687.563ms 330.832ms",
+		"gamma:2.5,3":   "528.629ms 0s 129µs 1.483ms",
+		"constant:3":    "333.333ms 333.334ms 333.333ms 333.333ms",
+	} {
+		if got := first(processOf(t, spec, 42).Next); got != want {
+			t.Errorf("%q: %q,", spec, got)
+		}
+	}
+	for spec, want := range map[string]string{
+		"constant:3s":      "3s 3s 3s 3s",
+		"exponential:4s":   "1.032459s 8.636477s 14.32861s 798.434ms",
+		"lognormal:4s,1.2": "5.560458s 1.80798s 1.033866s 5.404735s",
+		"gamma:4s,1.2":     "5.004079s 3.893027s 1.073758s 1.802449s",
+		"uniform:1s,3s":    "2.846259s 1.001883s 1.024155s 1.626242s",
+	} {
+		if got := first(distOf(t, spec, 42).Draw); got != want {
+			t.Errorf("%q: %q,", spec, got)
+		}
+	}
+}
+
+func first(draw func() time.Duration) string {
+	var s []string
+	for range 4 {
+		s = append(s, draw().String())
+	}
+	return strings.Join(s, " ")
+}
+
+func TestStreams(t *testing.T) {
+	for _, c := range []struct {
+		seed uint64
+		name string
+		want uint64
+	}{
+		{0, "", 0x317197857f8a47c2}, {1, "sessions", 0xe9bacfc6bfc53f6f}, {1, "think", 0x60bebadae7855537}, {2, "think", 0x5d6d63cf2df7a4b6},
+	} {
+		if got := Stream(c.seed, c.name).Uint64(); got != c.want {
+			t.Errorf("{%d, %q, %#x},", c.seed, c.name, got)
+		}
+	}
+}
+
+func TestDrawsAreWholeMicroseconds(t *testing.T) {
+	for _, spec := range []string{"exponential:1us", "lognormal:720h,100", "gamma:720h,100", "uniform:0s,1us"} {
+		d := distOf(t, spec, 7)
+		for range 100_000 {
+			if x := d.Draw(); x < 0 || x > maxDraw || x%time.Microsecond != 0 {
+				t.Fatalf("%s drew %v", spec, x)
+			}
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, spec := range []string{
+		"", "poisson", "poisson:", "poisson:0", "poisson:-1", "poisson:NaN", "poisson:Inf", "poisson:1e9", "poisson:1e-9",
+		"poisson:2,3", "poisson:2 ", "gamma:2", "gamma:2,0", "gamma:2,NaN", "gamma:2,1,1", "constant:1,1", "weibull:2", "2.5",
+	} {
+		if s, err := ParseProcess(spec); err == nil {
+			t.Errorf("ParseProcess(%q) = %v", spec, s)
+		} else if !strings.Contains(err.Error(), processForms) {
+			t.Errorf("ParseProcess(%q) does not list the forms: %v", spec, err)
+		}
+	}
+	for _, spec := range []string{
+		"", "constant", "constant:3", "constant:-1s", "constant:1ns", "constant:1s,2s", "constant:721h", "exponential:0s",
+		"exponential:1s,1", "lognormal:1s", "lognormal:1s,0", "lognormal:0s,1", "gamma:1s,-1", "gamma:1s,Inf",
+		"uniform:1s", "uniform:2s,1s", "uniform:1s,1s", "uniform:1s,2s,3s", "normal:1s,1",
+	} {
+		if s, err := ParseDist(spec); err == nil {
+			t.Errorf("ParseDist(%q) = %v", spec, s)
+		} else if !strings.Contains(err.Error(), distForms) {
+			t.Errorf("ParseDist(%q) does not list the forms: %v", spec, err)
+		}
+	}
+}
+
+// Parsing undoes String, for any specification that can be made.
+func TestStringRoundTrips(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	within := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
+	for range 10_000 {
+		p := ProcessSpec{kind: []string{"poisson", "gamma", "constant"}[r.IntN(3)], rate: within(minRate, maxRate)}
+		if p.kind == "gamma" {
+			p.cv = within(minCV, maxCV)
+		}
+		if got, err := ParseProcess(p.String()); err != nil || got != p {
+			t.Fatalf("%#v became %#v, %v", p, got, err)
+		}
+		d := DistSpec{kind: []string{"constant", "exponential", "lognormal", "gamma", "uniform"}[r.IntN(5)]}
+		d.lo = time.Duration(1+r.Int64N(int64(time.Hour/time.Microsecond))) * time.Microsecond
+		switch d.kind {
+		case "lognormal", "gamma":
+			d.cv = within(minCV, maxCV)
+		case "uniform":
+			d.hi = d.lo + time.Microsecond*time.Duration(1+r.IntN(1e6))
+		}
+		if got, err := ParseDist(d.String()); err != nil || got != d {
+			t.Fatalf("%#v became %#v, %v", d, got, err)
+		}
+	}
+}
+
+func TestZeroSpecs(t *testing.T) {
+	if gap := (ProcessSpec{}).New(Stream(1, "")).Next(); gap != 0 {
+		t.Errorf("the zero ProcessSpec gave a gap of %v", gap)
+	}
+	if d := (DistSpec{}).New(Stream(1, "")).Draw(); d != 0 {
+		t.Errorf("the zero DistSpec drew %v", d)
+	}
+}
+
+func FuzzParseProcess(f *testing.F) {
+	for _, s := range []string{"poisson:2.5", "gamma:4,2", "constant:1e3", "gamma:,", ":", "poisson:0x1p-2"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, spec string) {
+		s, err := ParseProcess(spec)
+		if err != nil {
+			return
+		}
+		if again, err := ParseProcess(s.String()); err != nil || again != s {
+			t.Fatalf("%q became %q, %v", spec, s, err)
+		}
+		if gap := s.New(Stream(1, "fuzz")).Next(); gap < 0 || gap > maxDraw {
+			t.Fatalf("%q gave a gap of %v", spec, gap)
+		}
+	})
+}
+
+func FuzzParseDist(f *testing.F) {
+	for _, s := range []string{"constant:3s", "exponential:4s", "lognormal:4s,1.2", "gamma:1ms,.5", "uniform:0,1h", "uniform:,"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, spec string) {
+		s, err := ParseDist(spec)
+		if err != nil {
+			return
+		}
+		if again, err := ParseDist(s.String()); err != nil || again != s {
+			t.Fatalf("%q became %q, %v", spec, s, err)
+		}
+		if d := s.New(Stream(1, "fuzz")).Draw(); d < 0 || d > maxDraw {
+			t.Fatalf("%q drew %v", spec, d)
+		}
+	})
+}
+
+func BenchmarkDraw(b *testing.B) {
+	for _, spec := range []string{"exponential:4s", "lognormal:4s,1.2", "gamma:4s,1.2"} {
+		d := distOf(b, spec, 1)
+		b.Run(spec, func(b *testing.B) {
+			for b.Loop() {
+				d.Draw()
+			}
+		})
+	}
+}
