@@ -1,0 +1,87 @@
+package datasets_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"reprise/datasets"
+	"reprise/trace"
+)
+
+// A log is read in batches; its format and the unit of its times are found
+// from its content, and a bad line is located and skipped.
+func Example() {
+	log := strings.NewReader(`{"timestamp": 0, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}
+{"timestamp": 900, "input_length": 700, "output_length": 34, "hash_ids": [0]}
+{"timestamp": 1500, "input_length": 512, "output_length": 55, "hash_ids": [0]}
+`)
+	src, err := datasets.Open(log, datasets.Options{File: "log.jsonl", MaxBad: 0.5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	batch := make([]trace.Entry, 100)
+	for err == nil {
+		var n int
+		n, err = src.Read(batch)
+		for _, e := range batch[:n] {
+			fmt.Println(e.Time.Sub(datasets.Epoch), *e.InputTokens, e.SourceBlocks)
+		}
+	}
+	if err != io.EOF {
+		fmt.Println(err)
+		return
+	}
+	info := src.Info()
+	fmt.Println(info.Format, info.TimeUnit, info.Records, info.Bad)
+	fmt.Println(info.FirstBad[0])
+	// Output:
+	// 0s 700 [0 1]
+	// 1.5s 512 [0]
+	// mooncake ms 2 1
+	// log.jsonl:2:1: its block ids are not one for each full block of the input length and one for the rest
+}
+
+func ExampleParseMapping() {
+	m, err := datasets.ParseMapping([]string{"time=when", "input_tokens=usage.in", "output_tokens=usage.out"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	log := strings.NewReader(`{"when": "2026-01-02T03:04:05Z", "usage": {"in": 120, "out": 7}}`)
+	src, err := datasets.Open(log, datasets.Options{Map: m})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	batch := make([]trace.Entry, 1)
+	if _, err := src.Read(batch); err != nil && err != io.EOF {
+		fmt.Println(err)
+	}
+	fmt.Println(*batch[0].InputTokens, *batch[0].OutputTokens)
+	// Output: 120 7
+}
+
+func ExampleMooncakeWriter() {
+	w, err := datasets.NewMooncakeWriter(os.Stdout, 512)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	row := trace.Request{ArrivalNS: 1_500_200_000, InputTokens: 700, OutputTokens: 21, Blocks: []uint64{0, 1}, Model: "model-0"}
+	if _, err := w.Write([]trace.Request{row}); err != nil {
+		fmt.Println(err)
+	}
+	if err := w.Close(); err != nil {
+		fmt.Println(err)
+	}
+	for _, l := range w.Loss() {
+		fmt.Println(l)
+	}
+	// Output:
+	// {"timestamp": 1500, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}
+	// 1 of 1 arrivals were rounded to the millisecond
+	// columns left out, with the rows that had a value: model (1)
+}

@@ -1,0 +1,252 @@
+package datasets
+
+import (
+	"reprise/trace"
+)
+
+// A row gives the values of one record by path. They are those of encoding/json
+// with json.Number (string, json.Number, bool, []any, map[string]any), and only
+// strings in CSV. A null and an empty CSV field are missing.
+type row interface {
+	value(path string) (any, bool)
+	place(path string) (line, col int64)
+	// cut reports that the row is the last one and nothing marks its end, so that
+	// it may be cut off when something is wrong with it.
+	cut() bool
+}
+
+// rows yields the rows of a source: io.EOF at the end, a *fault for one at fault.
+type rows interface{ next() (row, error) }
+
+// A mappedDecoder decodes rows by a mapping.
+type mappedDecoder struct {
+	rows      rows
+	fields    []field
+	times     []string // paths of the time
+	notices   []notice
+	blockSize int
+	clock     clock
+	sample    []stamp // times of the first records, until the clock is settled
+	timing    timing
+	sessions  map[string]lastTurn // of a source without times
+	entries   int64
+	builder   builder // of the current row
+	s         *Source
+}
+
+// A lastTurn is the latest entry of a session.
+type lastTurn struct {
+	entry int64
+	turn  int32
+}
+
+// A field is a mapped target.
+type field struct {
+	target
+	paths    []string
+	required bool
+}
+
+// A notice is told of records that have a value at a path.
+type notice struct{ path, text string }
+
+// timing says whether the records of a source have times.
+type timing int
+
+const (
+	unknownTiming timing = iota
+	withTimes
+	withoutTimes
+)
+
+// newMappedDecoder reads rows of in; first yields the first of them once more,
+// to find the unit of the times.
+func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+	if m["messages"] == nil && m["prompt"] == nil && m["input_tokens"] == nil {
+		return nil, usage("--map needs one of messages, prompt and input_tokens")
+	}
+	d := &mappedDecoder{rows: in, clock: newClock(o), times: m["time"], sessions: map[string]lastTurn{}, s: s}
+	for _, t := range targets {
+		if m[t.name] != nil && t.set != nil {
+			d.fields = append(d.fields, field{target: t, paths: m[t.name]})
+		}
+	}
+	if o.Map["time"] != nil {
+		d.timing = withTimes
+	}
+	s.info.HasText = m["messages"] != nil || m["prompt"] != nil || m["output"] != nil
+	d.setBlockSize(o.BlockSize)
+	d.look(first)
+	return d, nil
+}
+
+func (d *mappedDecoder) setBlockSize(size int) {
+	d.blockSize = size
+	d.s.info.BlockSize, d.s.info.BlocksHashed = size, size > 0
+}
+
+// require makes every record have its time and all mapped targets.
+func (d *mappedDecoder) require() {
+	d.timing = withTimes
+	for i := range d.fields {
+		d.fields[i].required = true
+	}
+}
+
+// look takes the times of the first rows. Rows at fault are left to decode.
+func (d *mappedDecoder) look(first rows) {
+	for {
+		r, err := first.next()
+		if f, ok := err.(*fault); ok && !f.stop {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		if d.timing == unknownTiming {
+			d.timing = withoutTimes
+		}
+		if v, _, ok := find(r, d.times); ok {
+			d.timing = withTimes
+			if st, ok := readStamp(plain(v)); ok {
+				d.sample = append(d.sample, st)
+			}
+		}
+	}
+}
+
+// find returns the value of the first path that has one.
+func find(r row, paths []string) (v any, path string, ok bool) {
+	for _, p := range paths {
+		if v, ok = r.value(p); ok {
+			return v, p, true
+		}
+	}
+	return nil, "", false
+}
+
+func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	r, err := d.rows.next()
+	if err != nil {
+		return dst, err
+	}
+	dst, err = d.entry(dst, r)
+	if f, ok := err.(*fault); ok && !f.stop && r.cut() {
+		return dst, cutOff(f.line, f.col, "the last row is not whole")
+	}
+	return dst, err
+}
+
+// entry appends the entry of one row.
+func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
+	b := &d.builder
+	*b = builder{}
+	for _, f := range d.fields {
+		v, p, ok := find(r, f.paths)
+		if !ok && f.required {
+			return dst, badAt(r, "", f.name+" is missing")
+		}
+		if !ok {
+			continue
+		}
+		if why := f.set(b, v); why != "" {
+			return dst, badAt(r, p, f.name+": "+why)
+		}
+	}
+	if err := d.setTime(&b.e, r); err != nil {
+		return dst, err
+	}
+	if why := b.finish(d.blockSize); why != "" {
+		return dst, badAt(r, "", why)
+	}
+	d.chain(b)
+	d.tell(b, r)
+	d.entries++
+	return append(dst, b.e), nil
+}
+
+func badAt(r row, path, why string) *fault {
+	line, col := r.place(path)
+	return bad(line, col, why)
+}
+
+// setTime sets the time of the entry, if the source has times.
+func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
+	v, p, ok := find(r, d.times)
+	if d.timing == unknownTiming {
+		d.timing = withoutTimes
+		if ok {
+			d.timing = withTimes
+		}
+	}
+	switch {
+	case ok && d.timing == withoutTimes:
+		return badAt(r, p, "it has a time, unlike the records before it")
+	case !ok && d.timing == withTimes:
+		return badAt(r, "", "it has no time")
+	case !ok:
+		return nil
+	}
+	st, ok := readStamp(plain(v))
+	if !ok {
+		return badAt(r, p, "time: want a number that is not negative, or a date such as 2006-01-02T15:04:05Z")
+	}
+	if f := d.stampTime(e, st); f != nil {
+		f.line, f.col = r.place(p)
+		return f
+	}
+	return nil
+}
+
+// stampTime sets the time of the entry by its stamp. The place of the fault is
+// the caller's to fill in.
+func (d *mappedDecoder) stampTime(e *trace.Entry, st stamp) *fault {
+	if d.clock.style == noStamp {
+		if why := d.clock.settle(append(d.sample, st)); why != "" {
+			return refuse(0, 0, why)
+		}
+		d.sample = nil
+		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
+		if d.clock.guessed {
+			d.s.notes.say("times with fractions were taken as seconds: say --time-unit if the unit is another")
+		}
+	}
+	t, why, stop := d.clock.instant(st)
+	if why != "" {
+		return &fault{reason: why, stop: stop}
+	}
+	e.Time = t
+	return nil
+}
+
+// chain makes the entry follow the one before it in its session, when there are
+// no times: then the order of the source is all that tells. With times it is
+// not done, since requests of a session may overlap.
+func (d *mappedDecoder) chain(b *builder) {
+	if d.timing != withoutTimes || b.session == "" {
+		return
+	}
+	last, later := d.sessions[b.session]
+	if later {
+		last.turn++
+		b.e.Parents = []int64{last.entry}
+	}
+	b.e.Turn = trace.Ptr(last.turn)
+	last.entry = d.entries
+	d.sessions[b.session] = last
+}
+
+// tell notes what a reader of the result should know of the entry.
+func (d *mappedDecoder) tell(b *builder, r row) {
+	info := &d.s.info
+	info.HasUsers = info.HasUsers || b.e.User != (trace.Text{})
+	info.HasSessions = info.HasSessions || b.session != ""
+	if b.e.OutputTokens == nil && b.e.Reply == nil && b.e.Status != trace.StatusFailed {
+		d.s.notes.count("records that tell neither the output nor its length")
+	}
+	for _, n := range d.notices {
+		if _, ok := r.value(n.path); ok {
+			d.s.notes.count(n.text)
+		}
+	}
+}

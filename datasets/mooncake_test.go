@@ -1,0 +1,204 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"reprise/trace"
+)
+
+func TestMooncakeRows(t *testing.T) {
+	const ok = "27.482s in=600 out=5 blocks=[0 18446744073709551615]"
+	for in, want := range map[string]string{
+		`{"timestamp": 27482, "input_length": 600, "output_length": 5, "hash_ids": [0, 18446744073709551615]}`:              ok,
+		`{"timestamp":27482,"input_length":600,"output_length":5,"hash_ids":[0,18446744073709551615]}`:                      ok,
+		`{"hash_ids":[0,18446744073709551615],"output_length":5,"input_length":600,"timestamp":27482}`:                      ok,
+		`{"timestamp":1,"input_length":600.0,"output_length":5,"hash_ids":[0,18446744073709551615],"timestamp":27482}`:      ok, // the last wins
+		`{"timest\u0061mp":27482,"input_length":6e2,"output_length":5,"hash_ids":[0,18446744073709551615],"priority":null}`: ok,
+		"\t{ \"timestamp\" : 27482 , \"input_length\":600,\"output_length\":5,\"hash_ids\":[ 0 ,18446744073709551615 ] } ":  ok,
+		`{"timestamp":0,"input_length":0,"output_length":0,"hash_ids":[]}`:                                                  "0s in=0 out=0",
+		`{"timestamp":0,"input_length":512,"output_length":0,"hash_ids":[7]}`:                                               "0s in=512 out=0 blocks=[7]",
+		`{"timestamp":0,"input_length":2147483647,"output_length":0,"hash_ids":[]}`:                                         "log:1:1: its block ids",
+
+		`{"timestamp":0,"input_length":513,"output_length":0,"hash_ids":[7]}`:           "log:1:1: its block ids are not one for each full block",
+		`{"timestamp":0,"input_length":512,"output_length":0,"hash_ids":[7,8]}`:         "log:1:1: its block ids",
+		`{"timestamp":0,"input_length":1,"output_length":0}`:                            "log:1:1: blocks is missing",
+		`{"timestamp":0,"input_length":1,"output_length":null,"hash_ids":[0]}`:          "log:1:1: output_tokens is missing",
+		`{"input_length":1,"output_length":0,"hash_ids":[0]}`:                           "log:1:1: it has no time",
+		`{"timestamp":0,"output_length":0,"hash_ids":[0]}`:                              "log:1:1: input_tokens is missing",
+		`{"timestamp":0,"input_length":-1,"output_length":0,"hash_ids":[]}`:             "log:1:31: input_tokens: want a whole number",
+		`{"timestamp":0,"input_length":2147483648,"output_length":0,"hash_ids":[]}`:     "log:1:31: input_tokens: want",
+		`{"timestamp":0,"input_length":4294967297,"output_length":0,"hash_ids":[0]}`:    "log:1:31: input_tokens: want", // 2^32 + 1
+		`{"timestamp":0,"input_length":1.5,"output_length":0,"hash_ids":[0]}`:           "log:1:31: input_tokens: want",
+		`{"timestamp":0,"input_length":1,"output_length":true,"hash_ids":[0]}`:          "log:1:49: output_tokens: want",
+		`{"timestamp":-1,"input_length":1,"output_length":0,"hash_ids":[0]}`:            "log:1:14: time: want a number",
+		`{"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[-1]}`:            "log:1:62: blocks: want an array",
+		`{"timestamp":0,"input_length":1,"output_length":0,"hash_ids":["0"]}`:           "log:1:62: blocks: want an array",
+		`{"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[01]}`:            "log:1:64: it is not valid JSON",
+		`{"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[0]} {}`:          "log:1:67: it is not valid JSON",
+		`{"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[0],}`:            "log:1:66: it is not valid JSON",
+		"{\"timestamp\":0,\"input_length\":1,\x00\"output_length\":0,\"hash_ids\":[0]}": "log:1:33: it is not valid JSON",
+		`[0]`: "log:1:1: it is not a JSON object",
+	} {
+		all, info, err := read(strings.NewReader(in+"\n"), Options{Format: "mooncake", MaxBad: 1})
+		got := ""
+		switch {
+		case err != nil:
+			got = err.Error()
+		case len(all) == 1:
+			got = summary(&all[0])
+		case len(info.FirstBad) == 1:
+			got = info.FirstBad[0].Error()
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%.110s\n  %.120s\n  want %s", in, got, want)
+		}
+	}
+}
+
+func TestMooncakeDialectsAreRefused(t *testing.T) {
+	for _, field := range dialectFields {
+		in := oneRow + fmt.Sprintf(`{"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[0],"%s":1}`, field)
+		_, _, err := read(strings.NewReader(in), Options{MaxBad: 1})
+		want := fmt.Sprintf("log:2:%d: dialect not read yet: the field %s changes", 69+len(field), field)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestMooncakeNotesUnknownFields(t *testing.T) {
+	in := strings.Repeat(`{"timestamp":0,"input_length":0,"output_length":0,"hash_ids":[],"request_id":"r"}`+"\n", 2) + oneRow
+	all, info := mustRead(t, in, Options{})
+	if len(all) != 3 || len(info.Notes) != 1 || info.Notes[0] != "records with fields that are not read: 2" {
+		t.Errorf("%q", info.Notes)
+	}
+}
+
+func TestMooncakeInfo(t *testing.T) {
+	_, info := mustRead(t, oneRow, Options{})
+	if info.BlockSize != 512 || !info.BlocksHashed || !info.HasTimes || info.TimeUnit != "ms" || info.HasText || info.HasSessions || info.HasUsers {
+		t.Errorf("%+v", info)
+	}
+}
+
+// The parser by hand and encoding/json agree, on every line that the first
+// accepts and on what is wrong with the others.
+func sameBothWays(t *testing.T, in []byte) {
+	t.Helper()
+	decode := func(slow bool) ([]trace.Entry, error) {
+		s := &Source{file: "log", maxBad: 1}
+		d, err := mooncakeFormat().open(bufio.NewReader(bytes.NewReader(in)), in, Options{}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.dec = d
+		d.(*mooncakeDecoder).slow = slow
+		var all []trace.Entry
+		batch := make([]trace.Entry, 4)
+		for err == nil {
+			var n int
+			n, err = s.Read(batch)
+			all = append(all, batch[:n]...)
+		}
+		for _, b := range s.info.FirstBad {
+			all = append(all, trace.Entry{User: trace.NewText(b.Error())})
+		}
+		return all, err
+	}
+	fast, fastErr := decode(false)
+	slow, slowErr := decode(true)
+	if fmt.Sprint(fastErr) != fmt.Sprint(slowErr) || len(fast) != len(slow) {
+		t.Fatalf("by hand %d rows, %v; by encoding/json %d rows, %v", len(fast), fastErr, len(slow), slowErr)
+	}
+	for i := range fast {
+		if a, b := summary(&fast[i]), summary(&slow[i]); a != b {
+			t.Fatalf("row %d: by hand %s, by encoding/json %s", i, a, b)
+		}
+	}
+}
+
+// The published trace: its length and totals, computed independently, and every
+// line written back byte for byte.
+func TestMooncakePublished(t *testing.T) {
+	want, err := io.ReadAll(published(t, "mooncake_conversation.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, info := mustRead(t, string(want), Options{})
+	var input, output, blocks int64
+	var got bytes.Buffer
+	w, err := NewMooncakeWriter(&got, info.BlockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		e := &all[i]
+		input, output, blocks = input+int64(*e.InputTokens), output+int64(*e.OutputTokens), blocks+int64(len(e.SourceBlocks))
+		row := trace.Request{ArrivalNS: int64(e.Time.Sub(Epoch)), InputTokens: *e.InputTokens, OutputTokens: *e.OutputTokens, Blocks: e.SourceBlocks}
+		if _, err := w.Write([]trace.Request{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 12031 || blocks != 288500 || info.Bad != 0 || info.TimeUnit != "ms" ||
+		fmt.Sprintf("%.2f %.2f", float64(input)/12031, float64(output)/12031) != "12035.06 342.62" {
+		t.Errorf("%d rows, %d input, %d output, %d blocks, %+v", len(all), input, output, blocks, info)
+	}
+	if span := all[len(all)-1].Time.Sub(all[0].Time).Seconds(); span != 3536.999 {
+		t.Errorf("it spans %v s", span)
+	}
+	if !bytes.Equal(bytes.TrimRight(got.Bytes(), "\n"), bytes.TrimRight(want, "\n")) {
+		t.Error("the lines were not written as they were read")
+	}
+	if loss := w.Loss(); loss != nil {
+		t.Errorf("loss: %q", loss)
+	}
+}
+
+func TestMooncakeWriterSaysWhatIsLost(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewMooncakeWriter(&out, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []trace.Request{
+		{ArrivalNS: 1_499_999, InputTokens: 17, OutputTokens: 1, Blocks: []uint64{0, 1}, Status: trace.StatusOK},
+		{ArrivalNS: 1_500_000, InputTokens: 0, OutputTokens: 2, Session: trace.Ptr[int64](0), Model: "model-0", Status: trace.StatusFailed, OutputBlocks: []uint64{2}},
+		{ArrivalNS: 3_000_000, InputTokens: 16, Blocks: []uint64{1}, Model: "model-0", Category: trace.Cold},
+	}
+	if n, err := w.Write(rows); n != 3 || err != nil {
+		t.Fatal(n, err)
+	}
+	if n, err := w.Write([]trace.Request{{InputTokens: 16}}); n != 0 || err == nil || !strings.Contains(err.Error(), "row 3 ") {
+		t.Errorf("a row without block ids: %d, %v", n, err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"timestamp": 1, "input_length": 17, "output_length": 1, "hash_ids": [0, 1]}
+{"timestamp": 2, "input_length": 0, "output_length": 2, "hash_ids": []}
+{"timestamp": 3, "input_length": 16, "output_length": 0, "hash_ids": [1]}
+`
+	if out.String() != want {
+		t.Errorf("%s", out.String())
+	}
+	loss := strings.Join(w.Loss(), "\n")
+	for _, want := range []string{
+		"2 of 3 arrivals were rounded to the millisecond", "512 tokens; here it is 16",
+		"session (1), model (2), category (1), output_blocks (1), status (1)",
+	} {
+		if !strings.Contains(loss, want) {
+			t.Errorf("%q is not in %q", want, loss)
+		}
+	}
+	if _, err := NewMooncakeWriter(&out, 0); err == nil {
+		t.Error("a trace without blocks was accepted")
+	}
+}

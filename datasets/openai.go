@@ -1,0 +1,56 @@
+package datasets
+
+import "bufio"
+
+// openAILogFields is where a log of OpenAI-style requests has its fields, in
+// the words of --map. Gateways differ in the names; what OpenAI's API names is
+// as there, and a response may be nested or not.
+var openAILogFields = []string{
+	"time=timestamp|time|created_at|created|ts",
+	"user=user",
+	"session=session_id|conversation_id|session",
+	"model=model",
+	"salt=cache_salt",
+	"messages=messages",
+	"prompt=prompt",
+	"max_tokens=max_completion_tokens|max_tokens",
+	"temperature=temperature",
+	"stream=stream",
+	"output=response.choices.0.message|response.choices.0.text|choices.0.message|choices.0.text|output|response",
+	"finish_reason=response.choices.0.finish_reason|choices.0.finish_reason|finish_reason",
+	"input_tokens=usage.prompt_tokens|response.usage.prompt_tokens",
+	"output_tokens=usage.completion_tokens|response.usage.completion_tokens",
+	"cached_tokens=usage.prompt_tokens_details.cached_tokens|response.usage.prompt_tokens_details.cached_tokens",
+	"reasoning_tokens=usage.completion_tokens_details.reasoning_tokens|response.usage.completion_tokens_details.reasoning_tokens",
+	"status=status|status_code",
+	"error=error|response.error",
+	"ttft_ms=ttft_ms",
+	"e2e_ms=latency_ms|e2e_ms",
+}
+
+// OpenAILogFields returns the default mapping of the format openai-log, each
+// line as --map would take it. A --map with this format overrides a target.
+func OpenAILogFields() []string { return append([]string(nil), openAILogFields...) }
+
+// openAILogFormat reads JSON lines that carry the messages or the prompt of a
+// request to an OpenAI-compatible endpoint, as gateways log them.
+func openAILogFormat() Format {
+	return Format{
+		Name:    "openai-log",
+		About:   "JSON lines of requests and responses in the shape of OpenAI's API, as gateways log them",
+		Example: `{"timestamp":"2026-01-02T03:04:05Z","user":"u1","messages":[{"role":"user","content":"Hello"}],"usage":{"prompt_tokens":8,"completion_tokens":9}}`,
+		timed:   true, mapped: true,
+		detect: detectKeys(func(has func(string) bool) bool { return has("messages") || has("prompt") }),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			base, err := ParseMapping(openAILogFields)
+			if err != nil {
+				return nil, err
+			}
+			d, err := openJSONL(in, head, o.Map.over(base), o, s)
+			if err == nil {
+				d.notices = []notice{{"tools", "records with tool definitions, which are not among the messages and so not counted"}}
+			}
+			return d, err
+		},
+	}
+}

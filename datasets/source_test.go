@@ -1,0 +1,356 @@
+package datasets
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"reprise/trace"
+)
+
+// read reads a whole source in batches of a size that seldom divides it.
+func read(in io.Reader, o Options) ([]trace.Entry, Info, error) {
+	if o.File == "" {
+		o.File = "log"
+	}
+	s, err := Open(in, o)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	var all []trace.Entry
+	batch := make([]trace.Entry, 3)
+	for {
+		n, err := s.Read(batch)
+		all = append(all, batch[:n]...)
+		if err == io.EOF {
+			return all, s.Info(), nil
+		}
+		if err != nil {
+			return all, s.Info(), err
+		}
+	}
+}
+
+func mustRead(t testing.TB, in string, o Options) ([]trace.Entry, Info) {
+	t.Helper()
+	all, info, err := read(strings.NewReader(in), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, info
+}
+
+// published opens a public trace that the project does not ship.
+func published(t testing.TB, name string) *os.File {
+	t.Helper()
+	f, err := os.Open(filepath.Join("../../shared/data", name))
+	if err != nil {
+		t.Skipf("the public trace %s is not here", name)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// summary spells what matters of an entry, for comparison in tests.
+func summary(e *trace.Entry) string {
+	var b strings.Builder
+	if !e.Time.IsZero() {
+		fmt.Fprintf(&b, "%v ", e.Time.Sub(Epoch))
+	}
+	name := func(label string, t trace.Text) {
+		if t != (trace.Text{}) {
+			fmt.Fprintf(&b, "%s=%s ", label, t.Reveal())
+		}
+	}
+	name("user", e.User)
+	name("session", e.Session)
+	name("model", e.Model)
+	name("adapter", e.Adapter)
+	name("salt", e.Salt)
+	name("class", e.Class)
+	name("replica", e.Replica)
+	if e.Turn != nil {
+		fmt.Fprintf(&b, "turn=%d after=%v ", *e.Turn, e.Parents)
+	}
+	for _, m := range e.Messages {
+		fmt.Fprintf(&b, "%v:%q ", m.Role, m.Content.Reveal())
+	}
+	if e.Reply != nil {
+		fmt.Fprintf(&b, "reply=%q ", e.Reply.Reveal())
+	}
+	for _, c := range []struct {
+		label string
+		n     *int32
+	}{{"in", e.InputTokens}, {"out", e.OutputTokens}, {"cached", e.Cached}, {"reasoning", e.Reasoning}, {"images", e.Images}, {"max", e.MaxTokens}} {
+		if c.n != nil {
+			fmt.Fprintf(&b, "%s=%d ", c.label, *c.n)
+		}
+	}
+	if e.SourceBlocks != nil {
+		fmt.Fprintf(&b, "blocks=%v ", e.SourceBlocks)
+	}
+	if e.Temperature != nil {
+		fmt.Fprintf(&b, "temperature=%g ", *e.Temperature)
+	}
+	if e.Stream != nil {
+		fmt.Fprintf(&b, "stream=%v ", *e.Stream)
+	}
+	for _, w := range []string{e.Kind, e.Status, e.FinishReason} {
+		if w != "" {
+			b.WriteString(w + " ")
+		}
+	}
+	if e.TTFT != nil {
+		fmt.Fprintf(&b, "ttft=%v ", *e.TTFT)
+	}
+	if e.E2E != nil {
+		fmt.Fprintf(&b, "e2e=%v ", *e.E2E)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func TestDetect(t *testing.T) {
+	for head, want := range map[string]string{
+		`{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0]}`:              "mooncake",
+		"not json\n" + `{"hash_ids":[],"input_length":0,"timestamp":0}` + "\n":                  "mooncake",
+		"TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10":        "azure-2023",
+		"NumImages,GeneratedTokens,ContextTokens,TIMESTAMP\n":                                   "azure-2023",
+		"\xef\xbb\xbf [\n {\"id\":\"a\",\"conversations\":[{\"from\":\"human\",\"value\":\"cut": "sharegpt",
+		`[{"conversation":[]}]`: "sharegpt",
+		`{"ts":1,"messages":[{"role":"user","content":"cut` + "off": "openai-log",
+		"\n\n" + `{"prompt":"x","usage":{}}`:                        "openai-log",
+		`{"timestamp":1,"input_length":3}`:                          "",
+		`[{"messages":[]}]`:                                         "",
+		"a,b\n1,2\n":                                                "",
+		"PAR1\x00\x01":                                              "",
+		strings.Repeat("[", 70_000):                                 "",
+		`{"usage":{"messages":1}}`:                                  "",
+		"\xff\xfe{\x00":                                             "",
+		`{"a":` + strings.Repeat(`{"a":`, 20_000) + `}` + "\n{\"b\":1}": "",
+	} {
+		f, err := Detect([]byte(head))
+		if want == "" {
+			if err == nil {
+				t.Errorf("%.40q was taken for %s", head, f.Name)
+			} else if !strings.Contains(err.Error(), "--format (mooncake, azure-2023, sharegpt, openai-log, jsonl, csv)") {
+				t.Errorf("the error does not list the formats: %v", err)
+			}
+		} else if err != nil || f.Name != want {
+			t.Errorf("%.40q: %q, %v; want %s", head, f.Name, err, want)
+		}
+	}
+	if _, err := Detect([]byte(" \r\n")); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Errorf("an empty input: %v", err)
+	}
+}
+
+// The example of each format is one that it reads, and by content where that
+// can be told.
+func TestFormatsReadTheirExamples(t *testing.T) {
+	options := map[string]Options{
+		"jsonl": {Map: Mapping{"time": {"t"}, "input_tokens": {"usage.prompt_tokens"}, "output_tokens": {"usage.completion_tokens"}}},
+		"csv":   {Map: Mapping{"input_tokens": {"prompt_tokens"}, "output_tokens": {"completion_tokens"}}},
+	}
+	for _, f := range Formats() {
+		in := f.Example
+		switch f.Name {
+		case "azure-2023":
+			in = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + in
+		case "csv":
+			in += "\n1,2,3"
+		}
+		all, info := mustRead(t, in, options[f.Name])
+		if len(all) != 1 || info.Format != f.Name || info.Records != 1 || f.About == "" {
+			t.Errorf("%s: %d entries, %+v", f.Name, len(all), info)
+		}
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	mapping := Mapping{"input_tokens": {"n"}}
+	for name, c := range map[string]struct {
+		in   string
+		o    Options
+		want string
+	}{
+		"unknown format":       {`{}`, Options{Format: "har"}, "unknown format: want one of mooncake"},
+		"share":                {`{"prompt":""}`, Options{MaxBad: 2}, "from 0 to 1"},
+		"unit":                 {`{"prompt":""}`, Options{TimeUnit: "min"}, "want s, ms, us or ns"},
+		"unit without times":   {`[]`, Options{Format: "sharegpt", TimeUnit: "s"}, "--time-unit"},
+		"unit of dates":        {"", Options{Format: "azure-2023", TimeUnit: "s"}, "--time-unit"},
+		"map of fixed format":  {`{}`, Options{Format: "mooncake", Map: mapping}, "--map"},
+		"jsonl without map":    {`{}`, Options{Format: "jsonl"}, "targets: time, input_tokens"},
+		"csv without map":      {`{}`, Options{Format: "csv"}, "--map"},
+		"map without input":    {`{"u":1}`, Options{Map: Mapping{"user": {"u"}}}, "messages, prompt and input_tokens"},
+		"blocks without size":  {`{}`, Options{Map: Mapping{"input_tokens": {"n"}, "blocks": {"b"}}}, "--source-block-size"},
+		"size without blocks":  {`{}`, Options{Map: mapping, BlockSize: 16}, "--source-block-size"},
+		"size in a known form": {`{}`, Options{Format: "mooncake", BlockSize: 16}, "--source-block-size"},
+	} {
+		_, _, err := read(strings.NewReader(c.in), c.o)
+		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+const oneRow = `{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0]}` + "\n"
+
+func TestBadRowsAreLocatedAndCounted(t *testing.T) {
+	in := oneRow + "\n" + `{"timestamp": 0, "input_length": -1, "output_length": 1, "hash_ids": []}` + "\r\n" + oneRow + "{oops}\n" + oneRow
+	all, info := mustRead(t, in, Options{MaxBad: 0.5})
+	if len(all) != 3 || info.Records != 3 || info.Bad != 2 || len(info.FirstBad) != 2 {
+		t.Fatalf("%d entries, %+v", len(all), info)
+	}
+	for i, want := range []string{"log:3:34: input_tokens: want a whole number", "log:5:2: it is not valid JSON"} {
+		if got := info.FirstBad[i].Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	all, _, err := read(strings.NewReader(in), Options{MaxBad: 0.3})
+	var tooBad *BadError
+	if !errors.As(err, &tooBad) || tooBad.Bad != 2 || tooBad.Rows != 5 || len(all) != 3 {
+		t.Fatalf("%d entries, %v", len(all), err)
+	}
+	for _, want := range []string{"2 of 5 records are bad, more than the tolerated 30 %", "log:3:34", "log:5:2"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not contain %q", err, want)
+		}
+	}
+	var first *trace.SourceError
+	if !errors.As(err, &first) || first.Line != 3 {
+		t.Errorf("the first place is not in the error")
+	}
+}
+
+// Before the end, only ten times too many bad rows stop the reading, and not
+// before 10,000 rows.
+func TestHopelessSourcesStopEarly(t *testing.T) {
+	rows := func(bad int) io.Reader {
+		return io.MultiReader(strings.NewReader(strings.Repeat("[]\n", bad)), strings.NewReader(oneRow+strings.Repeat(oneRow, 19_999)))
+	}
+	for _, c := range []struct {
+		bad      int
+		maxBad   float64
+		wantRead int // entries
+		wantErr  bool
+	}{
+		{20, 0.001, 20_000, false},
+		{30, 0.001, 20_000, true}, // judged at the end
+		{101, 0.001, 9_899, true}, // hopeless at row 10,000
+		{1, 0, 9_999, true},       // cannot be made up for
+	} {
+		n := 0
+		s, err := Open(rows(c.bad), Options{Format: "mooncake", MaxBad: c.maxBad})
+		for batch := make([]trace.Entry, 7); err == nil; {
+			var m int
+			m, err = s.Read(batch)
+			n += m
+		}
+		var tooBad *BadError
+		if n != c.wantRead || errors.As(err, &tooBad) != c.wantErr {
+			t.Errorf("%d bad rows of 20,000 at %g: %d read, %v", c.bad, c.maxBad, n, err)
+		}
+	}
+}
+
+func TestOnlyBadRows(t *testing.T) {
+	_, _, err := read(strings.NewReader("[]\n{}\n"), Options{Format: "mooncake", MaxBad: 0.1})
+	var tooBad *BadError
+	if !errors.As(err, &tooBad) || tooBad.Bad != 2 {
+		t.Errorf("%v", err)
+	}
+}
+
+// Errors of the reader itself keep their identity and get a place.
+func TestReadErrors(t *testing.T) {
+	for _, format := range []string{"mooncake", "azure-2023", "sharegpt", "openai-log"} {
+		in := map[string]string{
+			"mooncake":   oneRow,
+			"azure-2023": "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,4808,10\n",
+			"sharegpt":   `[{"id":1,"conversations":[{"from":"user","value":""},{"from":"gpt","value":""}]},`,
+			"openai-log": `{"prompt":"x"}` + "\n",
+		}[format]
+		torn := errors.New("torn cable")
+		_, _, err := read(io.MultiReader(strings.NewReader(in), iotest.ErrReader(torn)), Options{Format: format})
+		var at *trace.SourceError
+		if !errors.Is(err, torn) || !errors.As(err, &at) || at.Line == 0 {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+func TestByteOrderMarkAndLineEnds(t *testing.T) {
+	row := strings.TrimSpace(oneRow)
+	for _, in := range []string{row, "\xef\xbb\xbf" + row, row + "\r\n", "\r\n" + row + "\n\n\r\n"} {
+		if all, _ := mustRead(t, in, Options{}); len(all) != 1 {
+			t.Errorf("%.10q: %d entries", in, len(all))
+		}
+	}
+	azure := "\xef\xbb\xbfTIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10\r\n\r\n2023-11-16 18:17:03.9799600,4808,10"
+	if all, _ := mustRead(t, azure, Options{}); len(all) != 2 {
+		t.Errorf("%d rows of CSV", len(all))
+	}
+}
+
+// A record that is too long is refused, in each kind of record.
+func TestRecordLimit(t *testing.T) {
+	in := strings.NewReader(strings.Repeat("x", 300_000))
+	for name, next := range map[string]func() error{
+		"line": func() error {
+			l := newLineReader(newTestBuffer(in))
+			l.max = 200_000
+			_, err := l.next()
+			return err
+		},
+		"element": func() error {
+			a := newArrayReader(newTestBuffer(io.MultiReader(strings.NewReader(`["`), in)))
+			a.max = 200_000
+			_, err := a.next()
+			return err
+		},
+		"row": func() error {
+			c, err := newCSVRows(io.MultiReader(strings.NewReader("a,b\n\"\n"), in))
+			if err != nil {
+				return err
+			}
+			c.in.max = 200_000
+			_, err = c.next()
+			return err
+		},
+	} {
+		in.Reset(strings.Repeat("x", 300_000))
+		var f *fault
+		if err := next(); !errors.As(err, &f) || !f.stop || !strings.Contains(f.reason, "longer than 64 MiB") || f.line == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Every field of the batch is overwritten.
+func TestReadOverwrites(t *testing.T) {
+	s, err := Open(strings.NewReader(oneRow+oneRow), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := make([]trace.Entry, 2)
+	for i := range batch {
+		batch[i] = trace.Entry{User: trace.NewText("left over"), Time: time.Now(), Parents: []int64{1}}
+	}
+	if n, err := s.Read(batch); n != 2 || err != nil && err != io.EOF {
+		t.Fatal(n, err)
+	}
+	for i := range batch {
+		if got := summary(&batch[i]); got != "0s in=1 out=1 blocks=[0]" {
+			t.Errorf("entry %d: %s", i, got)
+		}
+	}
+}
+
+func newTestBuffer(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, 4096) }

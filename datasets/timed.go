@@ -1,0 +1,72 @@
+package datasets
+
+import (
+	"errors"
+	"time"
+
+	"reprise/trace"
+	"reprise/trace/arrival"
+)
+
+// Timed gives arrivals to a source that has none. Sessions, and requests that
+// belong to none, start by the process p, the first of them at [Epoch]. Each
+// later turn arrives when the last of its parents has been served and its
+// answer been thought about:
+//
+//	arrival(n+1) = arrival(n) + service + think
+//
+// The think time is recorded in the entry; a first turn, which has no parents,
+// has none. The entries stay in the order of the source, so that arrivals are
+// in order within a session only. Memory is 8 bytes an entry. An entry that has
+// a time is an error.
+func Timed(src trace.EntryReader, p arrival.Process, service, think arrival.Dist) trace.EntryReader {
+	return &timed{src: src, process: p, service: service, think: think}
+}
+
+type timed struct {
+	src            trace.EntryReader
+	process        arrival.Process
+	service, think arrival.Dist
+
+	start    time.Duration   // when the last session started, since Epoch
+	arrivals []time.Duration // of the entries so far
+}
+
+var errHasTimes = errors.New("the source has times of its own: arrivals are for sources without")
+
+// Read implements [trace.EntryReader].
+func (t *timed) Read(batch []trace.Entry) (int, error) {
+	n, err := t.src.Read(batch)
+	for i := range batch[:n] {
+		if !batch[i].Time.IsZero() {
+			return i, errHasTimes
+		}
+		t.set(&batch[i])
+	}
+	return n, err
+}
+
+func (t *timed) set(e *trace.Entry) {
+	at, later := t.before(e)
+	if later {
+		e.Think = trace.Ptr(t.think.Draw())
+		at += t.service.Draw() + *e.Think
+	} else {
+		if len(t.arrivals) > 0 {
+			t.start += t.process.Next()
+		}
+		at = t.start
+	}
+	e.Time = Epoch.Add(at)
+	t.arrivals = append(t.arrivals, at)
+}
+
+// before returns when the last of e's parents arrived, if it has any.
+func (t *timed) before(e *trace.Entry) (at time.Duration, ok bool) {
+	for _, p := range e.Parents {
+		if p >= 0 && p < int64(len(t.arrivals)) {
+			at, ok = max(at, t.arrivals[p]), true
+		}
+	}
+	return at, ok
+}
