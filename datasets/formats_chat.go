@@ -1,0 +1,7 @@
+package datasets
+
+// chatFormats are collections of conversations and other tools' workloads.
+func chatFormats() []Format { return []Format{shareGPTFormat()} }
+
+// poolFormats are those whose source is several files.
+func poolFormats() []Format { return nil }

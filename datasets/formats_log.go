@@ -1,0 +1,4 @@
+package datasets
+
+// logFormats are what gateways, engines and observers write.
+func logFormats() []Format { return nil }
