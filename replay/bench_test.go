@@ -1,0 +1,173 @@
+package replay
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay/pace"
+	"reprise/trace"
+)
+
+// An instant endpoint answers at once.
+type instantly struct{}
+
+func (instantly) Prepare(*trace.Request, Prompter) (Call, error) { return fakeCall{}, nil }
+func (instantly) Fire(_ context.Context, s Shot, r *Result) {
+	r.SentNS = trace.Ptr(int64(time.Since(s.Start)))
+}
+
+// discard takes Results.
+type discard struct{ n int }
+
+func (d *discard) Write(rows []Result) (int, error) { d.n += len(rows); return len(rows), nil }
+
+// now is a pacer that waits for nothing.
+type now struct{}
+
+func (now) WaitUntil(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
+// BenchmarkRun is the cost of a request in the Runner itself: feeding,
+// releasing and collecting.
+func BenchmarkRun(b *testing.B) {
+	rows := &trace.SliceReader[trace.Request]{Rows: make([]trace.Request, b.N)}
+	r := &Runner{Endpoint: instantly{}, Pacer: func(time.Time) (pace.Pacer, error) { return now{}, nil }}
+	var out discard
+	b.ReportAllocs()
+	b.ResetTimer()
+	run, err := r.Run(b.Context(), rows, &out)
+	if err != nil || out.n != b.N || run.Requests != int64(b.N) {
+		b.Fatalf("%d results of %d, %v", out.n, b.N, err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "sends/s")
+}
+
+// BenchmarkHTTPStream is the cost of an event of a stream over loopback, the
+// server's write included: 64 streams at once, 200 events each, as fast as they
+// go.
+func BenchmarkHTTPStream(b *testing.B) {
+	const events = 200
+	h := endpoint(b, HTTPOptions{Connections: Pooled, URL: serveCanned(b, strings.Repeat(tok, events)+stop+usage+done)})
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			buf := h.bodies.Get().(*[]byte)
+			*buf = append((*buf)[:0], `{"model":"m","messages":[]}`...)
+			var r Result
+			h.Fire(b.Context(), Shot{Call: &httpCall{body: buf}, Start: time.Now()}, &r)
+			if r.Error != "" || r.Events != events {
+				b.Errorf("%s: %d events", r.Error, r.Events)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)*events/b.Elapsed().Seconds(), "events/s")
+}
+
+// serveCanned answers every request with the same stream, an event in each
+// HTTP chunk and write.
+func serveCanned(b *testing.B, answer string) string {
+	pieces := strings.SplitAfter(answer, "\n\n")
+	return serve(b, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, p := range pieces {
+			io.WriteString(w, p)
+			w.(http.Flusher).Flush()
+		}
+	})
+}
+
+// BenchmarkHTTPRequest is the cost of a short request over loopback, server
+// included, on a connection of its own and on a pooled one.
+func BenchmarkHTTPRequest(b *testing.B) {
+	for _, conns := range []string{PerRequest, Pooled} {
+		b.Run(conns, func(b *testing.B) {
+			url := serveCanned(b, tok+stop+usage+done)
+			h := endpoint(b, HTTPOptions{Connections: conns, URL: url})
+			row := trace.Request{InputTokens: 500, OutputTokens: 1}
+			b.ReportAllocs()
+			for b.Loop() {
+				if r := fire(b, h, row, 0); r.Error != "" {
+					b.Fatal(r.Error)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkLag reports how late requests leave: a thousand a second over
+// loopback for the time of the benchmark, the server on the same cores.
+func BenchmarkLag(b *testing.B) {
+	h := endpoint(b, HTTPOptions{URL: serveCanned(b, tok+tok+stop+done)})
+	rows := make([]trace.Request, b.N)
+	for i := range rows {
+		rows[i] = trace.Request{ArrivalNS: int64(i) * 1e6, InputTokens: 100, OutputTokens: 2}
+	}
+	var out trace.SliceWriter[Result]
+	if _, err := (&Runner{Prompter: words{}, Endpoint: h}).Run(b.Context(), reader(rows), &out); err != nil {
+		b.Fatal(err)
+	}
+	var released, sent float64
+	for _, r := range out.Rows {
+		if r.Error != "" {
+			b.Fatal(r.Error)
+		}
+		released += float64(*r.ReleasedNS - r.DueNS)
+		sent += float64(*r.SentNS - r.DueNS)
+	}
+	b.ReportMetric(released/1e3/float64(b.N), "µs-released")
+	b.ReportMetric(sent/1e3/float64(b.N), "µs-sent")
+}
+
+// BenchmarkJournal is the cost of a Result with 200 gaps, written and read back
+// in order.
+func BenchmarkJournal(b *testing.B) {
+	rows := randomResults(1, 512)
+	for i := range rows {
+		rows[i].GapsNS = make([]int64, 200)
+	}
+	b.Run("write", func(b *testing.B) {
+		j, err := CreateJournal(filepath.Join(b.TempDir(), "j"), someRun)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer j.Close()
+		b.ReportAllocs()
+		for n := 0; n < b.N; n += len(rows) {
+			if _, err := j.Write(rows[:min(len(rows), b.N-n)]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("finish", func(b *testing.B) {
+		path := filepath.Join(b.TempDir(), "j")
+		j, err := CreateJournal(path, someRun)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for n := 0; n < b.N; n += len(rows) {
+			if _, err := j.Write(rows[:min(len(rows), b.N-n)]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := j.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		b.ResetTimer()
+		f, err := OpenResults(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+		if err := EncodeResults(io.Discard, someRun, f.Reader()); err != nil {
+			b.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"reprise/trace"
+)
+
+// collectEvery is the longest that a Result waits in memory before it is
+// written: what a killed run can lose.
+const collectEvery = time.Second
+
+// collect writes Results as they come, in batches, until the channel is closed.
+// A writer that fails stops the run, which cannot be recorded any more; what is
+// in flight is still taken, so that no request blocks.
+func (p *play) collect(out trace.Writer[Result], stop context.CancelCauseFunc) error {
+	tick := time.NewTicker(collectEvery)
+	defer tick.Stop()
+	c := collector{out: out, stop: stop}
+	for {
+		select {
+		case r, ok := <-p.results:
+			if !ok {
+				c.write()
+				p.tell(&c)
+				return c.err
+			}
+			c.add(r)
+		case <-tick.C:
+			c.write()
+			p.tell(&c)
+		}
+	}
+}
+
+func (p *play) tell(c *collector) {
+	if p.opt.Progress == nil {
+		return
+	}
+	select {
+	case <-p.feed.started:
+	default:
+		return // still preparing
+	}
+	p.opt.Progress(Progress{
+		Elapsed: time.Since(p.feed.start), Done: c.done, Failed: c.failed, InFlight: int(p.inFlight.Load()),
+	})
+}
+
+// errWrite is what the run says of results that cannot be written; the details
+// are in the error that Run returns.
+var errWrite = errors.New("the results could not be written")
+
+type collector struct {
+	out          trace.Writer[Result]
+	stop         context.CancelCauseFunc
+	batch        []Result
+	done, failed int64
+	err          error
+}
+
+// batchResults bounds what is written at once, and so what waits in memory.
+const batchResults = 512
+
+func (c *collector) add(r *Result) {
+	c.done++
+	if r.Failed() {
+		c.failed++
+	}
+	if c.batch = append(c.batch, *r); len(c.batch) == batchResults {
+		c.write()
+	}
+}
+
+func (c *collector) write() {
+	if len(c.batch) > 0 && c.err == nil {
+		if _, err := c.out.Write(c.batch); err != nil {
+			c.err = fmt.Errorf("replay: results cannot be written: %w", err)
+			c.stop(errWrite)
+		}
+	}
+	clear(c.batch)
+	c.batch = c.batch[:0]
+}

@@ -1,0 +1,147 @@
+package replay
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// A column is one field of Result in the journal, under the name that it has in
+// Parquet. Strings are plain, not dictionaries, so that each batch of a journal
+// can be read by itself.
+type column struct {
+	field arrow.Field
+	put   func(b array.Builder, r *Result)
+	get   func(a arrow.Array, row int, r *Result)
+}
+
+// columns lists the journal's columns; a test holds that they are those of the
+// Parquet file.
+func columns() []column {
+	return []column{
+		number("row", func(r *Result) *int64 { return &r.RowID }),
+		optional("session", func(r *Result) **int64 { return &r.Session }),
+		text("category", func(r *Result) *string { return &r.Category }),
+		text("class", func(r *Result) *string { return &r.Class }),
+		number("due_ns", func(r *Result) *int64 { return &r.DueNS }),
+		optional("released_ns", func(r *Result) **int64 { return &r.ReleasedNS }),
+		optional("sent_ns", func(r *Result) **int64 { return &r.SentNS }),
+		optional("headers_ns", func(r *Result) **int64 { return &r.HeadersNS }),
+		optional("first_event_ns", func(r *Result) **int64 { return &r.FirstEventNS }),
+		optional("first_token_ns", func(r *Result) **int64 { return &r.FirstTokenNS }),
+		optional("last_token_ns", func(r *Result) **int64 { return &r.LastTokenNS }),
+		optional("done_ns", func(r *Result) **int64 { return &r.DoneNS }),
+		number("want_input_tokens", func(r *Result) *int32 { return &r.WantInput }),
+		number("want_output_tokens", func(r *Result) *int32 { return &r.WantOutput }),
+		optional("known_tokens", func(r *Result) **int32 { return &r.Known }),
+		optional("input_tokens", func(r *Result) **int32 { return &r.Input }),
+		optional("cached_tokens", func(r *Result) **int32 { return &r.Cached }),
+		optional("output_tokens", func(r *Result) **int32 { return &r.Output }),
+		text("output_from", func(r *Result) *string { return &r.OutputFrom }),
+		number("token_events", func(r *Result) *int32 { return &r.Events }),
+		list("gaps_ns", func(r *Result) *[]int64 { return &r.GapsNS }),
+		list("event_tokens", func(r *Result) *[]int32 { return &r.EventTokens }),
+		optional("http_status", func(r *Result) **int32 { return &r.HTTPStatus }),
+		text("error", func(r *Result) *string { return &r.Error }),
+		text("finish_reason", func(r *Result) *string { return &r.FinishReason }),
+	}
+}
+
+// integers gives the Arrow side of the two integer types that Result has.
+type integers[T int32 | int64] struct{}
+
+func (integers[T]) dataType() arrow.DataType {
+	var v T
+	if _, ok := any(v).(int32); ok {
+		return arrow.PrimitiveTypes.Int32
+	}
+	return arrow.PrimitiveTypes.Int64
+}
+
+func (integers[T]) append(b array.Builder, v T) {
+	switch b := b.(type) {
+	case *array.Int32Builder:
+		b.Append(int32(v))
+	case *array.Int64Builder:
+		b.Append(int64(v))
+	}
+}
+
+func (integers[T]) at(a arrow.Array, i int) T {
+	if a, ok := a.(*array.Int32); ok {
+		return T(a.Value(i))
+	}
+	return T(a.(*array.Int64).Value(i))
+}
+
+func number[T int32 | int64](name string, at func(*Result) *T) column {
+	var t integers[T]
+	return column{
+		field: arrow.Field{Name: name, Type: t.dataType()},
+		put:   func(b array.Builder, r *Result) { t.append(b, *at(r)) },
+		get:   func(a arrow.Array, row int, r *Result) { *at(r) = t.at(a, row) },
+	}
+}
+
+func optional[T int32 | int64](name string, at func(*Result) **T) column {
+	var t integers[T]
+	return column{
+		field: arrow.Field{Name: name, Type: t.dataType(), Nullable: true},
+		put: func(b array.Builder, r *Result) {
+			if v := *at(r); v != nil {
+				t.append(b, *v)
+			} else {
+				b.AppendNull()
+			}
+		},
+		get: func(a arrow.Array, row int, r *Result) {
+			if a.IsValid(row) {
+				v := t.at(a, row)
+				*at(r) = &v
+			}
+		},
+	}
+}
+
+func text(name string, at func(*Result) *string) column {
+	return column{
+		field: arrow.Field{Name: name, Type: arrow.BinaryTypes.String},
+		put:   func(b array.Builder, r *Result) { b.(*array.StringBuilder).Append(*at(r)) },
+		get: func(a arrow.Array, row int, r *Result) {
+			// A copy: the value lies in the batch's memory.
+			*at(r) = string([]byte(a.(*array.String).Value(row)))
+		},
+	}
+}
+
+func list[T int32 | int64](name string, at func(*Result) *[]T) column {
+	var t integers[T]
+	return column{
+		field: arrow.Field{Name: name, Type: arrow.ListOfNonNullable(t.dataType())},
+		put: func(b array.Builder, r *Result) {
+			l := b.(*array.ListBuilder)
+			l.Append(true)
+			for _, v := range *at(r) {
+				t.append(l.ValueBuilder(), v)
+			}
+		},
+		get: func(a arrow.Array, row int, r *Result) {
+			l := a.(*array.List)
+			from, to := l.ValueOffsets(row)
+			values := l.ListValues()
+			for i := from; i < to; i++ {
+				*at(r) = append(*at(r), t.at(values, int(i)))
+			}
+		},
+	}
+}
+
+// journalSchema is the Arrow schema of a journal whose run is described by the
+// JSON document run.
+func journalSchema(run string) *arrow.Schema {
+	var fields []arrow.Field
+	for _, c := range columns() {
+		fields = append(fields, c.field)
+	}
+	meta := arrow.NewMetadata([]string{runKey}, []string{run})
+	return arrow.NewSchema(fields, &meta)
+}

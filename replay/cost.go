@@ -1,0 +1,50 @@
+package replay
+
+import (
+	"math"
+	"runtime/metrics"
+	"time"
+)
+
+// A cost measures what the run took from the machine, by which it can be
+// judged: a client that is short of processor time or stopped by its garbage
+// collector measures itself.
+type cost struct {
+	from   time.Time
+	cpu    time.Duration
+	pauses []uint64
+}
+
+func (c *cost) begin() {
+	c.from, c.cpu = time.Now(), cpuTime()
+	c.pauses = readPauses().Counts
+}
+
+// end returns the mean number of cores used since begin, and the longest pause
+// for the garbage collector in nanoseconds, rounded up to an edge of the
+// runtime's histogram, whose buckets are at most a quarter wide.
+func (c *cost) end() (cores float64, pauseNS int64) {
+	if wall := time.Since(c.from); wall > 0 {
+		cores = float64(cpuTime()-c.cpu) / float64(wall)
+	}
+	h := readPauses()
+	for i := len(h.Counts) - 1; i >= 0; i-- {
+		if i < len(c.pauses) && h.Counts[i] > c.pauses[i] {
+			edge := h.Buckets[i+1]
+			if math.IsInf(edge, 1) {
+				edge = h.Buckets[i]
+			}
+			return cores, int64(edge * 1e9)
+		}
+	}
+	return cores, 0
+}
+
+func readPauses() *metrics.Float64Histogram {
+	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
+	metrics.Read(s)
+	if s[0].Value.Kind() != metrics.KindFloat64Histogram {
+		return &metrics.Float64Histogram{}
+	}
+	return s[0].Value.Float64Histogram()
+}

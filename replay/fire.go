@@ -1,0 +1,197 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"reprise/replay/openai"
+	"reprise/trace"
+)
+
+// drainTime is how long after [DONE] a stream may take to end. Its end lets a
+// pooled connection serve again, and is not worth more.
+const drainTime = 250 * time.Millisecond
+
+// An answer reads one stream after another.
+type answer struct {
+	start   time.Time
+	scanner *openai.Scanner
+	events  *openai.Collector
+}
+
+func newAnswer(keepText bool) *answer {
+	a := &answer{}
+	a.scanner = openai.NewScanner(nil, func() time.Duration { return time.Since(a.start) }, 0)
+	limit := 0
+	if keepText {
+		limit = maxText
+	}
+	a.events = openai.NewCollector(limit)
+	return a
+}
+
+// Fire implements [Endpoint]. s.Call must come from Prepare of the same HTTP.
+func (h *HTTP) Fire(ctx context.Context, s Shot, r *Result) {
+	ctx, cancel := context.WithTimeout(ctx, h.opt.Timeout)
+	defer cancel()
+	clock := func() int64 { return int64(time.Since(s.Start)) }
+
+	// The one timer that hangs up: for a row that was cancelled, and for a
+	// stream that does not end.
+	hangUp := time.AfterFunc(math.MaxInt64, cancel)
+	defer hangUp.Stop()
+	var sent atomic.Pointer[int64]
+	resp, err := h.transport.RoundTrip(h.request(ctx, s.Call.(*httpCall), func() {
+		at := clock()
+		sent.Store(&at)
+		if s.Cut > 0 {
+			hangUp.Reset(s.Cut)
+		}
+	}))
+	r.SentNS = sent.Load()
+	if err != nil {
+		r.DoneNS = trace.Ptr(clock())
+		r.Error = transportError(err)
+		return
+	}
+	defer resp.Body.Close()
+	r.HeadersNS = trace.Ptr(clock())
+	r.HTTPStatus = trace.Ptr(int32(resp.StatusCode))
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+		r.DoneNS = trace.Ptr(clock())
+		r.Error = openai.HTTPError(resp.StatusCode, body).Kind
+		return
+	}
+	a := h.readers.Get().(*answer)
+	a.start = s.Start
+	h.note(a.read(resp, func() { hangUp.Reset(drainTime) }), r)
+	a.scanner.Reset(nil)
+	h.readers.Put(a)
+}
+
+// request builds the HTTP request around the encoded body, which it takes over.
+// enter is called at the entry to the write.
+//
+// The body is one that net/http knows to be in memory, else it would write the
+// headers by themselves; so its first Read cannot be the mark. Without GetBody
+// it cannot be sent a second time.
+func (h *HTTP) request(ctx context.Context, c *httpCall, enter func()) *http.Request {
+	req := &http.Request{
+		Method: http.MethodPost, URL: h.url, Host: h.host, Header: h.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body:          io.NopCloser(bytes.NewReader(*c.body)),
+		ContentLength: int64(len(*c.body)),
+	}
+	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: enter,
+		// The last that net/http does with the body, be it after the answer.
+		WroteRequest: func(httptrace.WroteRequestInfo) { h.bodies.Put(c.body) },
+	}))
+}
+
+// transportError classes an error of net/http. One has neither type nor name:
+// a pooled connection that the server closed as the request was given to it.
+func transportError(err error) string {
+	if strings.HasSuffix(err.Error(), "server closed idle connection") {
+		return openai.KindReset
+	}
+	return openai.ClassifyError(err)
+}
+
+// maxAnswer bounds an answer that is not a stream.
+const maxAnswer = 16 << 20
+
+// read folds the answer into an Outcome, valid until the next. done is called
+// when the stream says that it is over.
+func (a *answer) read(resp *http.Response, done func()) openai.Outcome {
+	a.events.Reset()
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		// A server that does not stream: the whole answer is one event.
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		at := time.Since(a.start)
+		a.events.Add(openai.Event{At: at, Data: body})
+		return a.events.Finish(at, err)
+	}
+	a.scanner.Reset(resp.Body)
+	over := false
+	for {
+		ev, err := a.scanner.Scan()
+		if err != nil {
+			return a.events.Finish(ev.At, err)
+		}
+		if a.events.Add(ev) && !over {
+			over = true
+			done()
+		}
+	}
+}
+
+// note writes an Outcome into a Result.
+func (h *HTTP) note(o openai.Outcome, r *Result) {
+	r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS = instant(o.FirstEvent), instant(o.FirstToken), instant(o.LastToken)
+	r.DoneNS = instant(o.Done)
+	r.Events = clamp(o.TokenEvents)
+	r.GapsNS = make([]int64, len(o.Gaps))
+	for i, g := range o.Gaps {
+		r.GapsNS[i] = int64(g)
+	}
+	for _, n := range o.EventTokens {
+		if n != 1 {
+			r.EventTokens = append([]int32(nil), o.EventTokens...)
+			break
+		}
+	}
+	if u := o.Usage; u != nil {
+		if u.PromptTokens > 0 {
+			r.Input = trace.Ptr(clamp(u.PromptTokens))
+		}
+		if u.PromptTokensDetails != nil {
+			r.Cached = trace.Ptr(clamp(u.PromptTokensDetails.CachedTokens))
+		}
+	}
+	h.countOutput(&o, r)
+	r.FinishReason = trace.ClosedFinish(o.FinishReason)
+	if o.Err != nil {
+		r.Error = o.Err.Kind
+	}
+}
+
+// Values of Result.OutputFrom.
+const (
+	FromUsage     = "usage"
+	FromTokenizer = "tokenizer"
+)
+
+// countOutput takes the server's count of the output, or makes one. It stays
+// null when neither can be had.
+func (h *HTTP) countOutput(o *openai.Outcome, r *Result) {
+	switch {
+	case o.Usage != nil && (o.Usage.CompletionTokens > 0 || o.TokenEvents == 0):
+		r.Output, r.OutputFrom = trace.Ptr(clamp(o.Usage.CompletionTokens)), FromUsage
+	case h.opt.Count != nil && o.TokenEvents > 0 && !o.Text.Truncated:
+		n := 0
+		for _, text := range [][]byte{o.Text.Reasoning, o.Text.Content, o.Text.Tools} {
+			if len(text) > 0 {
+				n += h.opt.Count(string(text))
+			}
+		}
+		r.Output, r.OutputFrom = trace.Ptr(clamp(n)), FromTokenizer
+	}
+}
+
+func instant(d time.Duration) *int64 {
+	if d == openai.NoInstant {
+		return nil
+	}
+	return trace.Ptr(int64(d))
+}
+
+func clamp(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }

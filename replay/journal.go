@@ -1,0 +1,99 @@
+package replay
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// A Journal keeps Results as they come, so that a run that is killed loses at
+// most what its Runner has not yet written. It is an Arrow IPC stream, private
+// to its owner; any Arrow reader opens it, and [OpenResults] does even when its
+// end is missing.
+type Journal struct {
+	file    *os.File
+	buf     *bufio.Writer
+	ipc     *ipc.Writer
+	builder *array.RecordBuilder
+	columns []column
+}
+
+// JournalName is the name of the journal of the results at path.
+func JournalName(path string) string { return path + ".journal" }
+
+// CreateJournal begins a journal at path with what is known of the run. It
+// refuses to replace a file: a journal that is there is all that is left of
+// another run.
+func CreateJournal(path string, run Run) (*Journal, error) {
+	doc, err := run.encode()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%w: it is the journal of a run that did not finish; read it, then move or delete it", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	schema := journalSchema(doc)
+	buf := bufio.NewWriterSize(f, 256<<10)
+	return &Journal{
+		file: f, buf: buf, columns: columns(),
+		ipc:     ipc.NewWriter(buf, ipc.WithSchema(schema)),
+		builder: array.NewRecordBuilder(memory.DefaultAllocator, schema),
+	}, nil
+}
+
+// batchBytes bounds one batch of a journal, and with it the memory of who reads
+// it: rows with long lists of gaps are written in smaller batches.
+const batchBytes = 4 << 20
+
+// Write implements trace.Writer. When it returns, the rows are in the file and
+// safe from the death of the process, though not from that of the machine.
+func (j *Journal) Write(rows []Result) (int, error) {
+	for done := 0; done < len(rows); {
+		end, size := done, int64(0)
+		for end < len(rows) && (end == done || size < batchBytes) {
+			size += resultBytes(&rows[end])
+			end++
+		}
+		if err := j.batch(rows[done:end]); err != nil {
+			return done, err
+		}
+		done = end
+	}
+	return len(rows), nil
+}
+
+func (j *Journal) batch(rows []Result) error {
+	for i, c := range j.columns {
+		b := j.builder.Field(i)
+		b.Reserve(len(rows))
+		for k := range rows {
+			c.put(b, &rows[k])
+		}
+	}
+	rec := j.builder.NewRecordBatch()
+	defer rec.Release()
+	if err := j.ipc.Write(rec); err != nil {
+		return err
+	}
+	return j.buf.Flush()
+}
+
+// Close marks the journal as whole and closes it.
+func (j *Journal) Close() error {
+	j.builder.Release()
+	return errors.Join(j.ipc.Close(), j.buf.Flush(), j.file.Close())
+}
+
+// resultBytes is about what a Result takes in memory and in a file.
+func resultBytes(r *Result) int64 {
+	return 384 + 8*int64(len(r.GapsNS)) + 4*int64(len(r.EventTokens))
+}

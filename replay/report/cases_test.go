@@ -1,0 +1,395 @@
+package report
+
+import (
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// TTFT is to the first event with content, not to the first event.
+func TestTTFTSkipsRoleOnlyEvents(t *testing.T) {
+	r := answer(0, 0, 0, 200, 230)
+	r.FirstEventNS = trace.Ptr(5 * msNS)
+	s := summarise(t, replay.Run{}, Options{}, r)
+	is(t, "ttft", s.Latency.FromSent.TTFT.Mean, 200)
+	is(t, "headers", s.Latency.FromSent.Headers.Mean, 1)
+	is(t, "e2e", s.Latency.FromSent.E2E.Mean, 230)
+}
+
+// One token has a TTFT and an E2E, but neither a TPOT nor a gap, and meets
+// objectives for those.
+func TestOneToken(t *testing.T) {
+	slo, err := ParseSLO("ttft:1s,tpot:1ms,itl:1ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := summarise(t, replay.Run{}, Options{SLO: slo}, answer(0, 0, 0, 20))
+	if l := s.Latency; l.TPOT.Count+l.ITLChunk.Count+l.ITLToken.Count != 0 || l.FromSent.TTFT.Count != 1 {
+		t.Errorf("%+v", l)
+	}
+	null(t, "tpot mean", s.Latency.TPOT.Mean)
+	null(t, "tpot max", s.Latency.TPOT.Max)
+	is(t, "ttft", s.Latency.FromSent.TTFT.Max, 20)
+	null(t, "sd of one", s.Latency.FromSent.TTFT.SD)
+	if s.Goodput.FromSent.Requests != 1 {
+		t.Error("one token does not meet tpot and itl")
+	}
+}
+
+// A request without tokens has no TTFT, and cannot meet an objective for it.
+func TestNoToken(t *testing.T) {
+	slo := SLO{TTFT: trace.Ptr(time.Second)}
+	s := summarise(t, replay.Run{}, Options{SLO: slo}, answer(0, 0, 0))
+	if s.Latency.FromSent.TTFT.Count != 0 || s.Goodput.FromSent.Requests != 0 || s.Requests.Succeeded != 1 {
+		t.Errorf("%+v", s.Requests)
+	}
+}
+
+// Two events with three tokens each: chunk ITL is the gap, token ITL a third.
+func TestMultiTokenEvents(t *testing.T) {
+	r := answer(0, 0, 0, 10, 70)
+	r.Output = trace.Ptr(int32(6))
+	s := summarise(t, replay.Run{}, Options{}, r)
+	is(t, "chunk", s.Latency.ITLChunk.Mean, 60)
+	is(t, "token", s.Latency.ITLToken.Mean, 20)
+	is(t, "tpot", s.Latency.TPOT.Mean, 12)
+	is(t, "per event", s.Tokens.PerEvent, 3)
+
+	// The server says that the second event, which ends the gap, had five.
+	r.EventTokens = []int32{1, 5}
+	s = summarise(t, replay.Run{}, Options{}, r)
+	is(t, "token", s.Latency.ITLToken.Mean, 12)
+
+	// An event without tokens cannot divide: the mean again.
+	r.EventTokens = []int32{6, 0}
+	s = summarise(t, replay.Run{}, Options{}, r)
+	is(t, "token", s.Latency.ITLToken.Mean, 20)
+
+	// Without any count, only the gap is known.
+	r.EventTokens, r.Output = nil, nil
+	s = summarise(t, replay.Run{}, Options{}, r)
+	is(t, "chunk", s.Latency.ITLChunk.Mean, 60)
+	null(t, "token", s.Latency.ITLToken.Mean)
+	null(t, "tpot", s.Latency.TPOT.Mean)
+}
+
+// A client that sends late must not hide it: the server answers in 10 ms, but
+// the user waited for a second and ten.
+func TestCoordinatedOmission(t *testing.T) {
+	slo := SLO{TTFT: trace.Ptr(100 * time.Millisecond)}
+	s := summarise(t, replay.Run{}, Options{SLO: slo}, answer(0, 0, 1000, 10, 20), answer(1, 10, 1000, 10, 20))
+	is(t, "ttft sent", s.Latency.FromSent.TTFT.P50, 10)
+	is(t, "ttft due", s.Latency.FromDue.TTFT.P50, 1010)
+	is(t, "e2e sent", s.Latency.FromSent.E2E.P50, 20)
+	is(t, "e2e due", s.Latency.FromDue.E2E.P50, 1020)
+	is(t, "headers due", s.Latency.FromDue.Headers.P50, 1001)
+	is(t, "lag", s.Latency.SendLag.P50, 1000)
+	is(t, "good sent", s.Goodput.FromSent.Share, 1)
+	is(t, "good due", s.Goodput.FromDue.Share, 0)
+	// Duration is from the first due time, not from the first sending.
+	is(t, "duration", s.DurationS, 1.03)
+	is(t, "requests/s", s.Throughput.RequestsPerS, 1.941748)
+	is(t, "offered", s.Throughput.OfferedPerS, 100)
+}
+
+// Errors are in the denominator of goodput and out of every latency but the
+// send lag; what was cancelled on purpose is in neither.
+func TestErrorsInTheDenominator(t *testing.T) {
+	cut := answer(4, 0, 3, 10, 500)
+	cut.Error = "cancelled"
+	open := answer(5, 0, 0)
+	open.DoneNS = nil
+	slo := SLO{E2E: trace.Ptr(time.Second)}
+	s := summarise(t, replay.Run{}, Options{SLO: slo},
+		answer(0, 0, 0, 10, 20), answer(1, 0, 0, 10, 2000), failure(2, 0, "timeout"), failure(3, 1000, "timeout"),
+		cut, open, replay.Result{RowID: 6, DueNS: 7})
+	is(t, "good", s.Goodput.FromSent.Share, 0.2)
+	is(t, "good/s", s.Goodput.FromSent.PerS, 0.5)
+	is(t, "errors", s.Requests.ErrorShare, 0.6)
+	if r := s.Requests; r.Rows != 7 || r.Succeeded != 2 || r.Failed != 3 || r.Cancelled != 1 || r.NotSent != 1 {
+		t.Errorf("%+v", r)
+	}
+	if e := s.Errors; len(e) != 2 || e[0] != (ErrorCount{"timeout", 2, 0.4}) || e[1] != (ErrorCount{"unfinished", 1, 0.2}) {
+		t.Errorf("%+v", e)
+	}
+	if n := s.Latency.FromSent.Headers.Count; n != 2 {
+		t.Errorf("headers of %d requests", n)
+	}
+	if n := s.Latency.SendLag.Count; n != 6 {
+		t.Errorf("send lag of %d requests", n)
+	}
+}
+
+// What a sample cannot give is null, and a warning names it.
+func TestFewSamples(t *testing.T) {
+	for _, row := range []struct {
+		n    int64
+		null []string
+	}{
+		{1, []string{"p50", "p90", "p95", "p99", "p99.9"}},
+		{2, []string{"p90", "p95", "p99", "p99.9"}},
+		{9, []string{"p90", "p95", "p99", "p99.9"}},
+		{10, []string{"p95", "p99", "p99.9"}},
+		{20, []string{"p99", "p99.9"}},
+		{99, []string{"p99", "p99.9"}},
+		{100, []string{"p99.9"}},
+		{999, []string{"p99.9"}},
+		{1000, nil},
+	} {
+		var results []replay.Result
+		for i := range row.n {
+			results = append(results, answer(i, i, 0, 10, 20))
+		}
+		s := summarise(t, replay.Run{ServerBlock: 16}, Options{}, results...)
+		var missing, warned []string
+		for _, p := range percentiles {
+			if *p.of(&s.Latency.FromSent.TTFT) == nil {
+				missing = append(missing, p.name)
+			}
+		}
+		for _, w := range s.Warnings {
+			if w.Code == WarnFewSamples {
+				warned = append(warned, strings.Fields(w.Text)[1])
+				if len(w.Metrics) != 10 {
+					t.Errorf("%d: %v", row.n, w.Metrics)
+				}
+			}
+		}
+		want := strings.Join(row.null, " ")
+		if strings.Join(missing, " ") != want || strings.Join(warned, " ") != want {
+			t.Errorf("%d: null %v, warned of %v, want %v", row.n, missing, warned, row.null)
+		}
+	}
+}
+
+// Nothing is claimed without results.
+func TestEmpty(t *testing.T) {
+	s := summarise(t, replay.Run{}, Options{SLO: SLO{TTFT: trace.Ptr(time.Second)}})
+	for _, m := range s.Latency.metrics() {
+		for _, v := range []*float64{m.stat.Mean, m.stat.SD, m.stat.Min, m.stat.Max, m.stat.P50, m.stat.P999} {
+			null(t, m.name, v)
+		}
+	}
+	for _, v := range []*float64{s.DurationS, s.Throughput.RequestsPerS, s.Throughput.OfferedPerS, s.Requests.ErrorShare,
+		s.Goodput.FromSent.Share, s.Goodput.FromDue.PerS, s.Cache.Measured, s.Cache.Expected, s.Tokens.PerEvent, s.LagDriftMS, s.InFlight.Mean} {
+		null(t, "of nothing", v)
+	}
+	if s.Verdict.Trustworthy || s.Verdict.Reasons[0].Code != CodeNoSamples || len(s.Warnings) != 0 {
+		t.Errorf("%+v %+v", s.Verdict, s.Warnings)
+	}
+	p := Page(s)
+	for _, section := range p.Sections {
+		if len(section.Plots) > 0 || section.Title != "Summary" && section.Title != "Definitions" {
+			t.Errorf("section %s of an empty page", section.Title)
+		}
+	}
+}
+
+func TestTokenCounts(t *testing.T) {
+	long, short, counted, unknown := answer(0, 0, 0, 1, 2), answer(1, 0, 0, 1, 2), answer(2, 0, 0, 1, 2), answer(3, 0, 0, 1, 2)
+	long.Input, long.WantOutput = trace.Ptr(int32(107)), 1
+	short.Input, short.WantOutput = trace.Ptr(int32(98)), 12
+	counted.OutputFrom = "tokenizer"
+	unknown.Output, unknown.OutputFrom, unknown.Input = nil, "", nil
+	s := summarise(t, replay.Run{}, Options{}, long, short, counted, unknown)
+	if want := (Difference{Compared: 3, More: 1, Fewer: 1, SumAbs: 9, MaxAbs: 7}); s.Tokens.PromptError != want {
+		t.Errorf("prompt: %+v, want %+v", s.Tokens.PromptError, want)
+	}
+	if want := (Difference{Compared: 3, More: 1, Fewer: 1, SumAbs: 11, MaxAbs: 10}); s.Tokens.OutputMiss != want {
+		t.Errorf("output: %+v, want %+v", s.Tokens.OutputMiss, want)
+	}
+	if n := s.Tokens.OutputSources; n["usage"] != 2 || n["tokenizer"] != 1 || n["none"] != 1 {
+		t.Errorf("sources: %v", n)
+	}
+	if s.Tokens.Prompt != 107+98+100+100 || s.Tokens.PromptFromUsage != 3 || s.Tokens.Output != 6 {
+		t.Errorf("%+v", s.Tokens)
+	}
+	var codes []string
+	for _, w := range s.Warnings {
+		if w.Code != WarnFewSamples {
+			codes = append(codes, w.Code)
+		}
+	}
+	want := []string{WarnPromptLength, WarnNoPromptUsage, WarnOutputLength, WarnOutputCounted, WarnNoBlockSize}
+	if strings.Join(codes, " ") != strings.Join(want, " ") {
+		t.Errorf("warnings %v, want %v", codes, want)
+	}
+}
+
+func hit(row int64, prompt, known, cached int32) replay.Result {
+	r := answer(row, 0, 0, 1)
+	r.WantInput, r.Input = prompt, &prompt
+	if known >= 0 {
+		r.Known = &known
+	}
+	if cached >= 0 {
+		r.Cached = &cached
+	}
+	return r
+}
+
+func TestCache(t *testing.T) {
+	block := replay.Run{BlockSize: 512, ServerBlock: 16}
+	for _, row := range []struct {
+		name                     string
+		opts                     Options
+		run                      replay.Run
+		results                  []replay.Result
+		measured, expected, lost float64 // of 100 tokens; below 0 is null
+		rows, left               int64
+	}{
+		{"floors to blocks", Options{}, block, []replay.Result{hit(0, 100, 50, 40)}, 40, 48, 2, 1, 0},
+		{"the option stands above the run", Options{ServerBlock: 32}, block, []replay.Result{hit(0, 100, 50, 0)}, 0, 32, 18, 1, 0},
+		{"the workload's block is the last resort", Options{}, replay.Run{BlockSize: 10}, []replay.Result{hit(0, 100, 55, 0)}, 0, 50, 5, 1, 0},
+		{"at most all but one token", Options{ServerBlock: 10}, block, []replay.Result{hit(0, 100, 100, 90)}, 90, 90, 9, 1, 0},
+		{"a known prefix longer than the prompt", Options{ServerBlock: 1}, block, []replay.Result{hit(0, 100, 300, 99)}, 99, 99, 0, 1, 0},
+		{"only the same rows compare", Options{}, block, []replay.Result{hit(0, 100, 64, 32), hit(1, 900, -1, 900), hit(2, 900, 900, -1), hit(3, 100, 0, 0)}, 16, 32, 0, 2, 2},
+		{"no cached count", Options{}, block, []replay.Result{hit(0, 100, 50, -1)}, -1, 48, 2, 1, 0},
+		{"no known count", Options{}, block, []replay.Result{hit(0, 100, -1, 7)}, 7, -1, -1, 1, 0},
+		{"disjoint counts", Options{}, block, []replay.Result{hit(0, 100, 50, -1), hit(1, 100, -1, 7), hit(2, 100, -1, 0)}, 3.5, -1, -1, 2, 1},
+		{"no block size", Options{}, replay.Run{}, []replay.Result{hit(0, 100, 50, 40)}, 40, -1, -1, 1, 0},
+		{"neither", Options{}, replay.Run{}, []replay.Result{hit(0, 100, 50, -1)}, -1, -1, -1, 0, 1},
+		// vLLM leaves the count of a request without a hit out.
+		{"zeros left out", Options{}, block, []replay.Result{hit(0, 100, 64, 64), hit(1, 100, 64, -1)}, 32, 64, 0, 2, 0},
+	} {
+		s := summarise(t, row.run, row.opts, row.results...)
+		for name, v := range map[string][2]any{
+			"measured": {s.Cache.Measured, row.measured}, "expected": {s.Cache.Expected, row.expected}, "lost": {s.Cache.RoundingLoss, row.lost},
+		} {
+			got, want := v[0].(*float64), v[1].(float64)/100
+			if want < 0 {
+				null(t, row.name+": "+name, got)
+			} else {
+				is(t, row.name+": "+name, got, want)
+			}
+		}
+		if s.Cache.Rows != row.rows || s.Cache.RowsLeftOut != row.left {
+			t.Errorf("%s: %d rows and %d left out, want %d and %d", row.name, s.Cache.Rows, s.Cache.RowsLeftOut, row.rows, row.left)
+		}
+		if (s.Cache.Difference != nil) != (row.measured >= 0 && row.expected >= 0) {
+			t.Errorf("%s: difference %v", row.name, show(s.Cache.Difference))
+		}
+	}
+}
+
+func TestCategoriesAndLengths(t *testing.T) {
+	var results []replay.Result
+	for i, c := range []string{"odd", trace.Branch, trace.Cold, "", trace.Cold} {
+		r := hit(int64(i), int32(64<<i), 32, 16)
+		r.Category = c
+		results = append(results, r)
+	}
+	results[4].Error = "timeout"
+	s := summarise(t, replay.Run{ServerBlock: 16}, Options{}, results...)
+	var names []string
+	for _, c := range s.ByCategory {
+		names = append(names, c.Category)
+	}
+	if got := strings.Join(names, ","); got != "cold,branch,,odd" {
+		t.Errorf("order of the categories: %s", got)
+	}
+	if c := s.ByCategory[0]; c.Rows != 2 || c.Succeeded != 1 || c.Cache.Rows != 1 || c.TTFTP50 != nil {
+		t.Errorf("cold: %+v", c)
+	}
+	is(t, "cold", s.ByCategory[0].Cache.Measured, 16.0/256)
+	is(t, "branch", s.ByCategory[1].Cache.Expected, 32.0/128)
+	var lengths []int64
+	for _, b := range s.ByInputLength {
+		lengths = append(lengths, b.Lo, *b.Hi, b.Rows)
+	}
+	want := []int64{0, 128, 1, 128, 512, 2, 512, 2048, 2}
+	for i := range want {
+		if len(lengths) != len(want) || lengths[i] != want[i] {
+			t.Fatalf("length buckets %v, want %v", lengths, want)
+		}
+	}
+	last := summarise(t, replay.Run{}, Options{}, hit(0, 1<<30, 0, 0)).ByInputLength[0]
+	if last.Lo != 131072 || last.Hi != nil {
+		t.Errorf("the last bucket is %+v", last)
+	}
+}
+
+func TestLagDrift(t *testing.T) {
+	var late []replay.Result
+	for i := range int64(400) {
+		late = append(late, answer(i, i*10, i/10, 5)) // 1 ms later every tenth request
+	}
+	s := summarise(t, replay.Run{}, Options{}, late...)
+	is(t, "drift", s.LagDriftMS, 30)
+	late[399].SentNS = trace.Ptr(int64(60e9)) // one stall does not tilt it
+	*late[399].SentNS += 60e9
+	late[399] = answer(399, 3990, 100000, 5)
+	s = summarise(t, replay.Run{}, Options{}, late...)
+	is(t, "drift with a stall", s.LagDriftMS, 30)
+	null(t, "drift of few", summarise(t, replay.Run{}, Options{}, late[:39]...).LagDriftMS)
+}
+
+func TestContradictions(t *testing.T) {
+	for reason, spoil := range map[string]func(*replay.Result){
+		"due time":       func(r *replay.Result) { r.DueNS = -1 },
+		"first":          func(r *replay.Result) { r.FirstTokenNS = trace.Ptr(*r.LastTokenNS + 1) },
+		"before":         func(r *replay.Result) { r.HeadersNS = trace.Ptr(*r.SentNS - 1) },
+		"outside":        func(r *replay.Result) { r.DoneNS = trace.Ptr(int64(1) << 60) },
+		"number of gaps": func(r *replay.Result) { r.Events = 3 },
+		"gap":            func(r *replay.Result) { r.GapsNS[0] = -5 },
+		"count":          func(r *replay.Result) { r.Cached = trace.Ptr(int32(-1)) },
+		"negative":       func(r *replay.Result) { r.EventTokens = []int32{1, -1} },
+	} {
+		bad := answer(77, 0, 0, 10, 20)
+		bad.SentNS = trace.Ptr(int64(5))
+		spoil(&bad)
+		_, err := Summarise(replay.Run{}, &trace.SliceReader[replay.Result]{Rows: []replay.Result{answer(1, 0, 0, 1), bad}}, Options{})
+		if err == nil || !strings.Contains(err.Error(), "row 77") || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	empty := func() trace.Reader[replay.Result] { return &trace.SliceReader[replay.Result]{} }
+	for _, opts := range []Options{{ServerBlock: -1}, {Exact: -1}, {SLO: SLO{E2E: trace.Ptr(-time.Second)}}} {
+		if _, err := Summarise(replay.Run{}, empty(), opts); err == nil {
+			t.Errorf("%+v is taken", opts)
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := Summarise(replay.Run{}, &failing{err: broken}, Options{}); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	var many []replay.Result
+	for i := range int64(100) {
+		r := answer(i, 0, 0, 1)
+		r.Category = strings.Repeat("x", int(i))
+		many = append(many, r)
+	}
+	if _, err := Summarise(replay.Run{}, &trace.SliceReader[replay.Result]{Rows: many}, Options{}); !errors.Is(err, errNames) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A results file gives the same summary as the results that went into it.
+func TestFromFile(t *testing.T) {
+	run, results, opts := smallRun()
+	path := filepath.Join(t.TempDir(), "run.results.parquet")
+	if err := replay.WriteResults(path, run, &trace.SliceReader[replay.Result]{Rows: results}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := replay.OpenResults(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := Summarise(f.Run, f.Reader(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := summarise(t, run, opts, results...); !reflect.DeepEqual(got, want) {
+		t.Error("the file says something else")
+	}
+}

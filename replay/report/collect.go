@@ -1,0 +1,236 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// Summarise reads all results and describes the run. The results may come in
+// any order. It fails when they cannot be read, when a result contradicts
+// itself (the error names the workload row), and on options without sense.
+func Summarise(run replay.Run, results trace.Reader[replay.Result], opts Options) (Summary, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return Summary{}, err
+	}
+	c := newCollector(run, opts)
+	err = trace.Each(results, func(_ int64, r *replay.Result) error {
+		if err := check(r); err != nil {
+			return err
+		}
+		return c.add(r)
+	})
+	if err != nil {
+		return Summary{}, err
+	}
+	return c.summary(), nil
+}
+
+// maxNames bounds the error classes and the categories that a file may have:
+// both come from closed lists, and a file with more is not one of ours.
+const maxNames = 64
+
+var errNames = errors.New("report: more than 64 error classes or categories: these are not results of a replay")
+
+// Input lengths from which the buckets of the length table begin.
+var lengthBuckets = [...]int64{0, 128, 512, 2048, 8192, 32768, 131072}
+
+// A collector holds what one pass keeps; see the package comment for its size.
+type collector struct {
+	run  replay.Run
+	opts Options
+
+	rows, succeeded, failed, cancelled, notSent, sent int64
+
+	firstDue, lastDue, lastDone int64 // lastDone −1: nothing was done
+	open                        moments
+	headers, ttft, e2e          [origins]sample
+	chunk, token, tpot, lag     sample
+	good                        [origins]int64
+	errors                      map[string]int64
+
+	tokens        Tokens
+	shared        []int64 // gaps per token of one row
+	events, timed int64   // token events, and tokens of the rows that have both counts
+	cache         reuse
+	cachedZero    int64 // successful rows whose usage says that nothing was cached
+
+	categories            map[string]*group
+	buckets               [len(lengthBuckets)]*group
+	time                  timeline
+	picks                 picks
+	input, output, wanted lengths
+}
+
+// A group is a part of the results that gets a line of its own.
+type group struct {
+	rows, succeeded int64
+	ttft            sample
+	cache           reuse
+}
+
+func newCollector(run replay.Run, opts Options) *collector {
+	c := &collector{run: run, opts: opts, lastDone: -1}
+	c.errors, c.categories = map[string]int64{}, map[string]*group{}
+	c.tokens.OutputSources = map[string]int64{}
+	c.cache.block = c.block()
+	for origin := range origins {
+		c.headers[origin].limit = opts.Exact
+		c.ttft[origin].limit = opts.Exact
+		c.e2e[origin].limit = opts.Exact
+	}
+	for _, s := range []*sample{&c.chunk, &c.token, &c.tpot, &c.lag} {
+		s.limit = opts.Exact
+	}
+	for i := range c.buckets {
+		c.buckets[i] = c.newGroup()
+	}
+	return c
+}
+
+// block is the block size that expected reuse is counted in, 0 if unknown.
+func (c *collector) block() int64 {
+	return int64(max(cmp.Or(c.opts.ServerBlock, c.run.ServerBlock, c.run.BlockSize), 0))
+}
+
+func (c *collector) newGroup() *group {
+	return &group{ttft: sample{limit: c.opts.Exact}, cache: reuse{block: c.block()}}
+}
+
+// add takes one result that passed check.
+func (c *collector) add(r *replay.Result) error {
+	if c.rows == 0 {
+		c.firstDue, c.lastDue = r.DueNS, r.DueNS
+	}
+	c.rows++
+	c.firstDue, c.lastDue = min(c.firstDue, r.DueNS), max(c.lastDue, r.DueNS)
+	c.time.at(r.DueNS).due++
+	category, bucket := c.categories[r.Category], c.buckets[bucketOf(r)]
+	if category == nil {
+		category = c.newGroup()
+		c.categories[r.Category] = category
+	}
+	category.rows++
+	bucket.rows++
+	c.addSending(r)
+	if r.DoneNS != nil {
+		c.lastDone = max(c.lastDone, *r.DoneNS)
+	}
+
+	end, class := outcomeOf(r)
+	switch end {
+	case failed:
+		c.failed++
+		c.errors[class]++
+	case cancelled:
+		c.cancelled++
+	case notSent:
+		c.notSent++
+	case succeeded:
+		c.succeeded++
+		c.addLatency(r, category, bucket)
+		c.addTokens(r, category)
+	}
+	if len(c.errors) > maxNames || len(c.categories) > maxNames {
+		return errNames
+	}
+	return nil
+}
+
+// inputOf is the length of a prompt: what the server counted, else what was asked for.
+func inputOf(r *replay.Result) int32 {
+	if r.Input != nil {
+		return *r.Input
+	}
+	return r.WantInput
+}
+
+func bucketOf(r *replay.Result) int {
+	i, found := slices.BinarySearch(lengthBuckets[:], int64(inputOf(r)))
+	if !found {
+		i--
+	}
+	return i
+}
+
+// addSending takes what every request that was sent has, however it ended.
+func (c *collector) addSending(r *replay.Result) {
+	if r.SentNS == nil {
+		return
+	}
+	c.sent++
+	sent, lag := *r.SentNS, *r.SentNS-r.DueNS
+	c.lag.add(lag)
+	s := c.time.at(sent)
+	s.sent++
+	s.lag = longer(s.lag, span{lag, true})
+	p := pick{due: r.DueNS, sent: sent}
+	if end, _ := outcomeOf(r); end == succeeded {
+		p.ttft = between(sent, r.FirstTokenNS)
+		s.ttft = longer(s.ttft, p.ttft)
+	}
+	c.picks.add(r.RowID, p)
+	if r.DoneNS != nil {
+		c.time.at(*r.DoneNS).done++
+		c.open.add(*r.DoneNS - sent)
+	}
+}
+
+func (c *collector) addLatency(r *replay.Result, category, bucket *group) {
+	l := derive(r)
+	for origin := range origins {
+		c.headers[origin].addSpan(l.headers[origin])
+		c.ttft[origin].addSpan(l.ttft[origin])
+		c.e2e[origin].addSpan(l.e2e[origin])
+		if l.meets(&c.opts.SLO, origin) {
+			c.good[origin]++
+		}
+	}
+	c.tpot.addSpan(l.tpot)
+	for _, g := range []*group{category, bucket} {
+		g.succeeded++
+		g.ttft.addSpan(l.ttft[fromSent])
+	}
+	for _, gap := range r.GapsNS {
+		c.chunk.add(gap)
+	}
+	c.shared = perToken(c.shared[:0], r)
+	for _, gap := range c.shared {
+		c.token.add(gap)
+	}
+}
+
+func (c *collector) addTokens(r *replay.Result, category *group) {
+	t := &c.tokens
+	input := inputOf(r)
+	t.Prompt += int64(input)
+	c.input.add(input)
+	c.wanted.add(r.WantOutput)
+	if r.Input != nil {
+		t.PromptFromUsage++
+		t.PromptError.add(*r.Input, r.WantInput)
+	}
+	source := "none"
+	if r.Output != nil {
+		if source = r.OutputFrom; source != replay.FromUsage && source != replay.FromTokenizer {
+			source = "other"
+		}
+		t.Output += int64(*r.Output)
+		t.OutputMiss.add(*r.Output, r.WantOutput)
+		c.output.add(*r.Output)
+		if r.Events > 0 {
+			c.events += int64(r.Events)
+			c.timed += int64(*r.Output)
+		}
+	}
+	t.OutputSources[source]++
+	if r.Input != nil && r.Cached != nil && *r.Cached == 0 {
+		c.cachedZero++
+	}
+	c.cache.add(r)
+	category.cache.add(r)
+}

@@ -1,0 +1,77 @@
+package report
+
+// A Definition says what a number of a report means: the same name is another
+// number in another tool.
+type Definition struct {
+	Name       string `json:"name"` // the path in the JSON of a [Summary], without its unit
+	Unit       string `json:"unit"`
+	Definition string `json:"definition"`
+	Formula    string `json:"formula"`
+}
+
+// Definitions lists every metric of a report. Instants are of one monotonic
+// clock: due, when the schedule wanted the request sent; sent, the entry to its
+// write; headers; first and last token; done, the end of its stream or its failure.
+func Definitions() []Definition {
+	var all []Definition
+	for _, part := range [][]Definition{latencyDefinitions, loadDefinitions, tokenDefinitions, cacheDefinitions} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+var latencyDefinitions = []Definition{
+	{"latency.from_sent, latency.from_due", "ms",
+		"The origin of a latency. From sent is how long the server took. From due adds what the request waited in the client, and so has no coordinated omission. Both are of successful requests.",
+		"t − sent; t − due"},
+	{"ttft", "ms",
+		"Time to first token: to the first event with generated content (content, reasoning, a tool call, text), not to a role, an empty delta, a progress report or a comment.",
+		"first_token − sent; first_token − due"},
+	{"itl_chunk", "ms",
+		"Inter-token latency by chunks: the gaps between successive token events, of all requests together. An event that carries several tokens ends one gap.",
+		"event[i] − event[i−1]"},
+	{"itl_token", "ms",
+		"Inter-token latency by tokens: each of those gaps divided by the tokens of the event that ends it, where the server says so with every event, else by the mean tokens per event of its request. One value for each gap; requests without a token count have none.",
+		"gap ÷ tokens[i]; gap ÷ (output_tokens ÷ events)"},
+	{"tpot", "ms",
+		"Time per output token after the first: one value for each request with two output tokens or more.",
+		"(last_token − first_token) ÷ (output_tokens − 1)"},
+	{"e2e", "ms", "End to end: to the last token.", "last_token − sent; last_token − due"},
+	{"headers", "ms", "To the headers of the response: the server has accepted the request.", "headers − sent; headers − due"},
+	{"send_lag", "ms", "How late the client sent, of every request that was sent, failed ones too.", "sent − due"},
+	{"lag_drift", "ms",
+		"How much later the client got: over at most 2,000 requests sampled by a hash of their rows, in the order of their due times, 40 at least.",
+		"median lag of the last quarter − of the first quarter"},
+	{"p50, p90, p95, p99, p99_9", "as the metric",
+		"Percentiles by linear interpolation between order statistics. Null below 1/(1−p) values. Exact up to a stated number of values (method exact), beyond it within 0.1 % (method hdrhistogram).",
+		"x[k] + f·(x[k+1] − x[k]), k + f = p·(n − 1)"},
+	{"mean, sd, min, max", "as the metric", "Exact for any number of values; sd is that of the population.", "√(Σ(x − mean)² ÷ n)"},
+}
+
+var loadDefinitions = []Definition{
+	{"duration", "s", "From the first due time to the last end of a request.", "max(done) − min(due)"},
+	{"offered_requests", "1/s", "The rate that the schedule asked for.", "(rows − 1) ÷ (max(due) − min(due))"},
+	{"requests", "1/s", "Successful requests.", "succeeded ÷ duration"},
+	{"prompt_tokens", "1/s", "Prompt tokens of successful requests: as the server counted, else as the workload asked.", "Σ prompt ÷ duration"},
+	{"output_tokens", "1/s", "Output tokens of successful requests: from the server's usage, else counted by a tokenizer; output_source_rows says how many of each.", "Σ output ÷ duration"},
+	{"goodput", "1/s; share",
+		"Successful requests that meet every objective: TTFT, TPOT, the longest gap between their token events (itl), E2E. One token has no TPOT and no gap, and meets both. Errors are in the denominator of the share; requests cancelled on purpose are not.",
+		"good ÷ duration; good ÷ (succeeded + failed)"},
+	{"in_flight", "requests", "Requests sent and not done. The mean is over the duration.", "Σ (done − sent) ÷ duration"},
+	{"error_share", "share", "Failed requests; unfinished ones count as failed, those cancelled on purpose do not count.", "failed ÷ (succeeded + failed)"},
+}
+
+var tokenDefinitions = []Definition{
+	{"prompt_error", "tokens", "How far the server's count of a prompt is from what the workload asks.", "usage.prompt_tokens − wanted"},
+	{"output_miss", "tokens", "How far an output is from the length that the workload asks.", "output_tokens − wanted"},
+	{"tokens_per_event", "tokens", "Mean tokens of a token event.", "Σ output_tokens ÷ Σ events"},
+}
+
+var cacheDefinitions = []Definition{
+	{"measured_ratio", "share", "Hit ratio by token: what the server says it found in its prefix cache.", "Σ cached_tokens ÷ Σ prompt_tokens"},
+	{"expected_ratio", "share",
+		"What a server with an endless cache can find of the prefixes that earlier requests have sent: full blocks of its size, at most all but one token, over the same requests.",
+		"Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
+	{"rounding_loss", "share", "What rounding to full blocks costs.", "Σ (min(known, prompt − 1) mod block) ÷ Σ prompt"},
+	{"difference", "share", "Below zero, the server found less than it could have.", "measured − expected"},
+}

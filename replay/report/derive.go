@@ -1,0 +1,161 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"reprise/replay"
+)
+
+// A span is a duration in nanoseconds, or missing.
+type span struct {
+	ns int64
+	ok bool
+}
+
+// between is to − from where both happened.
+func between(from int64, to *int64) span {
+	if to == nil {
+		return span{}
+	}
+	return span{*to - from, true}
+}
+
+// From which instant a latency is counted.
+const (
+	fromSent = iota
+	fromDue
+	origins
+)
+
+// A latency holds the durations of one result, each from both origins where
+// it has one. Latencies of failed requests are not derived: a request that
+// was refused in a millisecond must not make the server look fast.
+type latency struct {
+	headers, ttft, e2e [origins]span
+	tpot               span
+	longest            span // gap between token events
+}
+
+// derive computes the latencies of a request that was sent.
+func derive(r *replay.Result) latency {
+	var l latency
+	for origin, start := range [origins]int64{fromSent: *r.SentNS, fromDue: r.DueNS} {
+		l.headers[origin] = between(start, r.HeadersNS)
+		l.ttft[origin] = between(start, r.FirstTokenNS)
+		l.e2e[origin] = between(start, r.LastTokenNS)
+	}
+	if r.FirstTokenNS != nil && r.LastTokenNS != nil && r.Output != nil && *r.Output > 1 {
+		steps := float64(*r.Output - 1)
+		l.tpot = span{int64(math.Round(float64(*r.LastTokenNS-*r.FirstTokenNS) / steps)), true}
+	}
+	for _, gap := range r.GapsNS {
+		l.longest = span{max(l.longest.ns, gap), true}
+	}
+	return l
+}
+
+// meets tells whether a successful request meets every objective.
+func (l *latency) meets(s *SLO, origin int) bool {
+	within := func(d span, limit *time.Duration) bool {
+		return limit == nil || d.ok && d.ns <= int64(*limit)
+	}
+	withinOrNone := func(d span, limit *time.Duration) bool { return !d.ok || within(d, limit) }
+	return within(l.ttft[origin], s.TTFT) && within(l.e2e[origin], s.E2E) &&
+		withinOrNone(l.tpot, s.TPOT) && withinOrNone(l.longest, s.ITL)
+}
+
+// perToken shares each gap out over tokens, in place of a chunk's: it appends
+// gap ÷ tokens to dst, one value for each gap, to the nanosecond. The tokens
+// are those of the event that ends the gap, where the server said so for every
+// event, else the mean of the request. It appends nothing without either.
+func perToken(dst []int64, r *replay.Result) []int64 {
+	exact := len(r.EventTokens) == int(r.Events) && !slices.Contains(r.EventTokens, 0)
+	if !exact && (r.Output == nil || *r.Output == 0) {
+		return dst
+	}
+	for i, gap := range r.GapsNS {
+		events, tokens := 1.0, 0.0
+		if exact {
+			tokens = float64(r.EventTokens[i+1])
+		} else {
+			events, tokens = float64(r.Events), float64(*r.Output)
+		}
+		dst = append(dst, int64(math.Round(min(float64(gap)*events/tokens, maxInstant))))
+	}
+	return dst
+}
+
+// How a request ended.
+type outcome uint8
+
+const (
+	succeeded outcome = iota
+	failed
+	cancelled // on purpose, as in the trace: load, but neither success nor error
+	notSent
+)
+
+// unfinished is the error class of a request that was sent, reported no error
+// and has no end: its run was killed.
+const unfinished = "unfinished"
+
+func outcomeOf(r *replay.Result) (outcome, string) {
+	switch {
+	case r.Failed():
+		return failed, r.Error
+	case r.Error != "":
+		return cancelled, ""
+	case r.SentNS == nil:
+		return notSent, ""
+	case r.DoneNS == nil:
+		return failed, unfinished
+	}
+	return succeeded, ""
+}
+
+// maxInstant is 104 days. It keeps every sum and product within 64 bits or the
+// exact integers of a float64.
+const maxInstant = 1 << 53
+
+// check refuses a result that contradicts itself: a summary of it would be
+// wrong without a sign of it. Tokens after the end mark do happen.
+func check(r *replay.Result) error {
+	bad := func(reason string) error { return fmt.Errorf("report: result of row %d: %s", r.RowID, reason) }
+	if r.DueNS < 0 || r.DueNS > maxInstant {
+		return bad("its due time is outside the run")
+	}
+	start := int64(0)
+	if r.SentNS != nil {
+		start = *r.SentNS
+	}
+	for _, p := range []*int64{&start, r.HeadersNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS} {
+		if p != nil && (*p < start || *p < 0 || *p > maxInstant) {
+			return bad("an instant is outside the run, or before the request was sent")
+		}
+	}
+	if r.FirstTokenNS != nil && r.LastTokenNS != nil && *r.LastTokenNS < *r.FirstTokenNS {
+		return bad("its last token came before the first")
+	}
+	if len(r.GapsNS) != int(max(r.Events-1, 0)) {
+		return bad("the number of gaps is not one less than the token events")
+	}
+	for _, gap := range r.GapsNS {
+		if gap < 0 || gap > maxInstant {
+			return bad("a gap is negative or longer than a run can be")
+		}
+	}
+	for _, n := range []*int32{&r.WantInput, &r.WantOutput, &r.Events, r.Known, r.Input, r.Cached, r.Output} {
+		if n != nil && *n < 0 {
+			return bad("a count is negative")
+		}
+	}
+	for _, n := range r.EventTokens {
+		if n < 0 {
+			return bad("a count is negative")
+		}
+	}
+	return nil
+}

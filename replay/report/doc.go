@@ -1,0 +1,27 @@
+// Package report says what a replay measured, and whether it can be believed.
+//
+//  1. [Summarise] reads the results once, in any order, and derives every
+//     latency from the instants of each row, both from when the request was
+//     sent and from when it was due: a client that falls behind sends late, and
+//     only the second kind shows the wait that its users would have seen
+//     (coordinated omission). [Definitions] says what each number means.
+//  2. It judges the run. A [Verdict] is a list of reasons, each with what was
+//     measured and what was allowed; without samples nothing is claimed.
+//  3. The [Summary] is written by thin writers: [WriteJSON] for programs,
+//     [WriteText] for a terminal, [Page] for a browser. None of them computes
+//     a number of its own, so they cannot disagree.
+//
+// # Memory
+//
+// One pass, with memory that does not grow with the run. A metric keeps up to
+// [DefaultExact] values exactly, 8 bytes each; a metric with more of them moves
+// to an HdrHistogram of three significant digits, whose quantiles are within
+// 0.1 % and whose size is fixed (about 0.3 MB). Mean, standard deviation,
+// minimum and maximum are exact always. There are ten metrics, and the times to
+// the first token again for each category and length bucket: about 100 MB for
+// a million requests, and no more than 8 MB for each metric and group however
+// many follow. What plots need over time is held in at most 1,024 bins that
+// double in width as the run grows, and in a sample of 2,000 requests chosen by
+// a hash of their row numbers. Every part depends on the set of the results
+// and not on their order.
+package report

@@ -1,0 +1,107 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"reprise/trace"
+)
+
+// summary ends the pass.
+func (c *collector) summary() Summary {
+	s := Summary{Schema: Schema, Run: c.run, Latency: Latency{}}
+	s.Requests = Requests{
+		Rows: c.rows, Succeeded: c.succeeded, Failed: c.failed, Cancelled: c.cancelled,
+		NotSent: c.notSent, ErrorShare: ratio(c.failed, c.succeeded+c.failed),
+	}
+	duration := max(c.lastDone-c.firstDue, 0)
+	if c.rows > 0 && c.lastDone >= 0 {
+		s.DurationS = seconds(duration)
+	}
+	s.Throughput = Throughput{
+		OfferedPerS:      perSecond(c.rows-1, c.lastDue-c.firstDue),
+		RequestsPerS:     perSecond(c.succeeded, duration),
+		PromptTokensPerS: perSecond(c.tokens.Prompt, duration),
+		OutputTokensPerS: perSecond(c.tokens.Output, duration),
+	}
+	if !c.opts.SLO.empty() {
+		s.Goodput = &Goodput{SLO: c.opts.SLO, FromSent: c.goodput(fromSent, duration), FromDue: c.goodput(fromDue, duration)}
+	}
+	s.InFlight = InFlight{Max: c.run.MaxInFlight, HeldBack: c.run.HeldBack}
+	if n := c.run.InFlightLimit; n > 0 {
+		s.InFlight.Limit = &n
+	}
+	if c.open.n > 0 && duration > 0 {
+		s.InFlight.Mean = rounded(c.open.mean()*float64(c.open.n)/float64(duration), 1e6)
+	}
+	s.Errors = c.errorCounts()
+	s.Tokens = c.tokens
+	s.Tokens.PerEvent = ratio(c.timed, c.events)
+	zeros := c.cache.zerosLeftOut(c.cachedZero)
+	s.Cache = c.cache.summary(zeros)
+	s.ByCategory = c.byCategory(zeros)
+	s.ByInputLength = c.byLength()
+	c.picks.finish()
+	if drift := c.picks.drift(); drift.ok {
+		s.LagDriftMS = milliseconds(float64(drift.ns))
+	}
+	c.describe(&s)
+	s.Warnings = c.warnings(&s, zeros)
+	s.Verdict = judge(&s, c.opts.Limits)
+	return s
+}
+
+func (c *collector) goodput(origin int, duration int64) Good {
+	n := c.good[origin]
+	return Good{Requests: n, PerS: perSecond(n, duration), Share: ratio(n, c.succeeded+c.failed)}
+}
+
+func (c *collector) errorCounts() []ErrorCount {
+	out := []ErrorCount{}
+	for class, n := range c.errors {
+		out = append(out, ErrorCount{class, n, *ratio(n, c.succeeded+c.failed)})
+	}
+	slices.SortFunc(out, func(a, b ErrorCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
+	})
+	return out
+}
+
+func (g *group) summary() Group {
+	st, _ := g.ttft.stat()
+	return Group{Rows: g.rows, Succeeded: g.succeeded, TTFTCount: st.Count, TTFTP50: st.P50, TTFTP99: st.P99}
+}
+
+// byCategory lists the categories in their order of precedence, then any
+// others by name.
+func (c *collector) byCategory(zeros bool) []Category {
+	out := []Category{}
+	for name, g := range c.categories {
+		out = append(out, Category{name, g.summary(), g.cache.summary(zeros)})
+	}
+	place := func(name string) int {
+		if i := slices.Index(trace.Categories(), name); i >= 0 {
+			return i
+		}
+		return len(trace.Categories())
+	}
+	slices.SortFunc(out, func(a, b Category) int {
+		return cmp.Or(cmp.Compare(place(a.Category), place(b.Category)), cmp.Compare(a.Category, b.Category))
+	})
+	return out
+}
+
+func (c *collector) byLength() []LengthBucket {
+	out := []LengthBucket{}
+	for i, g := range c.buckets {
+		if g.rows == 0 {
+			continue
+		}
+		b := LengthBucket{Lo: lengthBuckets[i], Group: g.summary()}
+		if i+1 < len(lengthBuckets) {
+			b.Hi = trace.Ptr(lengthBuckets[i+1])
+		}
+		out = append(out, b)
+	}
+	return out
+}

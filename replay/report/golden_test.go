@@ -1,0 +1,192 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// smallRun is a run of 1,200 requests made by arithmetic alone, with something
+// of everything in it.
+func smallRun() (replay.Run, []replay.Result, Options) {
+	run := replay.Run{
+		Schema: replay.ResultsSchema, Version: "1.0.0", Started: "2025-06-01T10:00:00Z", API: "chat", Prompts: "text",
+		Model: "meta-llama/Llama-3.2-3B", Tokenizer: "o200k_base", Speed: 2, Timing: "open-loop", Connections: "pooled",
+		Workload: "sha256:5c3f", Tier: "internal", Seed: "42", BlockSize: 512, ServerBlock: 16, Overhead: 4,
+		Requests: 1200, Excluded: 3, ShortTails: 1, MaxInFlight: 31, InFlightLimit: 64, ClientCPU: 0.4, Cores: 2,
+		GCPauseMaxNS: 400_000, PlannedNS: 1199 * 50 * msNS,
+	}
+	var results []replay.Result
+	for i := range int64(1200) {
+		first := 30 + i*i%97
+		step := 5 + i%7
+		r := answer(i, i*50, i%13/6, first, first+step, first+3*step, first+3*step+i%3)
+		r.Category = trace.Categories()[i%5]
+		prompt := int32(40 + i*i*i%6000)
+		r.WantInput, r.Input = prompt, trace.Ptr(prompt+int32(i%200/199))
+		r.Known, r.Cached = trace.Ptr(prompt*int32(i%4)/4), trace.Ptr(prompt*int32(i%4)/5)
+		if i%40 == 7 {
+			r.Output, r.OutputFrom = trace.Ptr(int32(6)), "tokenizer"
+		}
+		if i%150 == 149 {
+			r = failure(i, i*50, []string{"timeout", "reset"}[i/150%2])
+		}
+		results = append(results, r)
+	}
+	slo := SLO{TTFT: trace.Ptr(100 * time.Millisecond), TPOT: trace.Ptr(10 * time.Millisecond)}
+	return run, results, Options{SLO: slo}
+}
+
+// brokenRun is one whose numbers say little.
+func brokenRun() (replay.Run, []replay.Result, Options) {
+	run := replay.Run{
+		Model: "m\x1b[31m", EndedEarly: "interrupted", NotSent: 40, HeldBack: 2, InFlightLimit: 1, MaxInFlight: 1,
+		Tier: "public", Speed: 1, Timing: "open-loop", Requests: 4,
+	}
+	return run, []replay.Result{
+		answer(0, 0, 0, 40, 50), answer(1, 10, 250, 60), failure(2, 20, "connect"), failure(3, 30, "con\x1b[31mnect"),
+	}, Options{}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; run with -update and read the difference. Got:\n%s", name, got)
+	}
+}
+
+// The description of the run is package replay's, and may grow.
+var runObject = regexp.MustCompile(`(?s)  "run": \{.*?\n  \},\n`)
+
+func TestGolden(t *testing.T) {
+	for name, make := range map[string]func() (replay.Run, []replay.Result, Options){"small": smallRun, "broken": brokenRun} {
+		run, results, opts := make()
+		s := summarise(t, run, opts, results...)
+		var text, data bytes.Buffer
+		if err := WriteText(&text, s); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteJSON(&data, s); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".txt", text.Bytes())
+		golden(t, name+".json", runObject.ReplaceAll(data.Bytes(), nil))
+
+		var back Summary
+		if err := json.Unmarshal(data.Bytes(), &back); err != nil {
+			t.Fatal(err)
+		}
+		s.Series = Series{}
+		if !reflect.DeepEqual(back, s) {
+			t.Errorf("%s: the JSON does not read back as the summary", name)
+		}
+		holdWidth(t, text.String())
+	}
+}
+
+// holdWidth holds every line within 100 columns and free of what a terminal obeys.
+func holdWidth(t *testing.T, text string) {
+	t.Helper()
+	for _, line := range strings.Split(text, "\n") {
+		if n := utf8.RuneCountInString(line); n > textWidth {
+			t.Errorf("a line of %d columns: %s", n, line)
+		}
+		if strings.ContainsAny(line, "\x1b\r\t") {
+			t.Errorf("control characters in %q", line)
+		}
+	}
+}
+
+// Tables stay narrow with figures as large as they come.
+func TestTextWidth(t *testing.T) {
+	var results []replay.Result
+	for i := range int64(1000) {
+		r := answer(i, i, 900_000_000-i*999, 8_000_000, 17_654_321)
+		r.Category = []string{trace.Continuation, strings.Repeat("long ", 20)}[i%2]
+		r.Input, r.Cached, r.Known = trace.Ptr(int32(2e9-i)), trace.Ptr(int32(2e9-i)), trace.Ptr(int32(2e9))
+		results = append(results, r)
+	}
+	results[0] = failure(0, 0, strings.Repeat("x", 200))
+	run := replay.Run{Speed: 123456, MaxInFlight: 1e9, InFlightLimit: 1e9, HeldBack: 1e12, EndedEarly: strings.Repeat("word ", 100), Requests: 1e15, NotSent: 1e15, ServerBlock: 1 << 20}
+	s := summarise(t, run, Options{SLO: SLO{TTFT: trace.Ptr(123456789 * time.Microsecond), E2E: trace.Ptr(time.Hour)}}, results...)
+	s.Latency.ITLChunk.Count = 1e15
+	var b bytes.Buffer
+	if err := WriteText(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	holdWidth(t, b.String())
+}
+
+// Every name in the JSON is snake case, and every number with a dimension
+// names its unit.
+func TestJSONNames(t *testing.T) {
+	run, results, opts := smallRun()
+	var data bytes.Buffer
+	if err := WriteJSON(&data, summarise(t, run, opts, results...)); err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal(data.Bytes(), &v); err != nil {
+		t.Fatal(err)
+	}
+	bare := map[string]bool{}
+	walk(v, "", func(name string, v any) {
+		if name != strings.ToLower(name) || strings.ContainsAny(name, "- .") {
+			t.Errorf("%q is not snake case", name)
+		}
+		_, isNumber := v.(float64)
+		unit := false
+		for _, suffix := range []string{"_ms", "_s", "_ns", "_tokens", "_rows", "_ratio", "_share", "_cores", "_size", "_requests"} {
+			unit = unit || strings.HasSuffix(name, suffix)
+		}
+		if isNumber && !unit {
+			bare[name] = true
+		}
+	})
+	// Counts, shares and what is named by the object around it.
+	for _, name := range strings.Fields(`rows succeeded failed cancelled not_sent count share requests mean max limit held_back
+		ttft_count difference rounding_loss tokens_per_event max_in_flight in_flight_limit excluded short_tails speed cores
+		usage tokenizer none unprepared measured`) {
+		delete(bare, name)
+	}
+	if len(bare) > 0 {
+		t.Errorf("numbers without a unit: %v", bare)
+	}
+}
+
+func walk(v any, name string, f func(string, any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			f(k, x)
+			walk(x, k, f)
+		}
+	case []any:
+		for _, x := range v {
+			walk(x, name, f)
+		}
+	}
+}

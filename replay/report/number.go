@@ -1,0 +1,73 @@
+package report
+
+import "math"
+
+// rounded cuts a number to a fixed step, so that the last bits of a division
+// do not reach a file; not finite becomes null.
+func rounded(v, per float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	if math.Abs(v) < 1e9 { // beyond, the step may be finer than a float64
+		v = math.Round(v*per) / per
+	}
+	return &v
+}
+
+// milliseconds converts nanoseconds, whole to the nanosecond.
+func milliseconds(ns float64) *float64 { return rounded(ns/1e6, 1e6) }
+
+func seconds(ns int64) *float64 { return rounded(float64(ns)/1e9, 1e9) }
+
+// ratio is a/b, null where b is 0.
+func ratio(a, b int64) *float64 {
+	if b == 0 {
+		return nil
+	}
+	return rounded(float64(a)/float64(b), 1e9)
+}
+
+// perSecond is a count over nanoseconds, null over none.
+func perSecond(n, ns int64) *float64 {
+	if ns <= 0 {
+		return nil
+	}
+	return rounded(float64(n)/float64(ns)*1e9, 1e6)
+}
+
+// percentiles are those of a [Stat], in thousandths.
+var percentiles = [...]struct {
+	name   string
+	per    int64 // thousandths
+	needed int64 // samples: 1/(1−p)
+	of     func(*Stat) **float64
+}{
+	{"p50", 500, 2, func(s *Stat) **float64 { return &s.P50 }},
+	{"p90", 900, 10, func(s *Stat) **float64 { return &s.P90 }},
+	{"p95", 950, 20, func(s *Stat) **float64 { return &s.P95 }},
+	{"p99", 990, 100, func(s *Stat) **float64 { return &s.P99 }},
+	{"p99.9", 999, 1000, func(s *Stat) **float64 { return &s.P999 }},
+}
+
+// stat describes the values of a sample.
+func (s *sample) stat() (Stat, quantiles) {
+	q := s.quantiles()
+	out := Stat{Count: s.m.n, Method: HDR}
+	if q.exact {
+		out.Method = Exact
+	}
+	if s.m.n == 0 {
+		return out, q
+	}
+	out.Mean = milliseconds(s.m.mean())
+	out.Min, out.Max = milliseconds(float64(s.m.min)), milliseconds(float64(s.m.max))
+	if s.m.n > 1 {
+		out.SD = milliseconds(s.m.sd())
+	}
+	for _, p := range percentiles {
+		if s.m.n >= p.needed {
+			*p.of(&out) = milliseconds(float64(q.at(p.per, 1000)))
+		}
+	}
+	return out, q
+}

@@ -1,0 +1,66 @@
+package report
+
+import (
+	"errors"
+	"time"
+)
+
+// DefaultExact is how many values of a metric are kept exactly unless
+// [Options] say otherwise: 8 MB for each metric.
+const DefaultExact = 1 << 20
+
+// Options say how a run is summarised and judged. The zero value is good.
+type Options struct {
+	SLO         SLO    // what goodput asks of a request; without objectives there is no goodput
+	ServerBlock int    // tokens in a block of the server's prefix cache; 0 takes it from the run
+	Limits      Limits // the zero Limits stand for [DefaultLimits]
+	Exact       int    // values of a metric that are kept exactly; 0 is [DefaultExact]
+}
+
+// Limits are what a trustworthy run stays within: each is the largest value
+// that is still allowed, and a negative one is not checked.
+//
+// Where a run has too few requests for a percentile of its send lag, the
+// largest lag stands in for it: with fewer than 100 requests, a single one
+// above the limit of p99 is more than one in a hundred.
+type Limits struct {
+	LagP50   time.Duration // of sent − due
+	LagP99   time.Duration
+	LagP999  time.Duration
+	LagDrift time.Duration // see the definition of lag_drift
+	CPU      float64       // share of the client's cores in use; this much is already too much
+	GCPause  time.Duration // longest pause of the client's garbage collector
+	Errors   float64       // share of the requests that failed
+}
+
+// DefaultLimits are 10 ms at p50 and 100 ms at p99 of the send lag with no
+// limit at p99.9, 10 ms of drift, 90 % of the cores, 50 ms of pause and 1 % of
+// errors. A median lag under 10 ms is what inference-perf calls good.
+func DefaultLimits() Limits {
+	return Limits{
+		LagP50:   10 * time.Millisecond,
+		LagP99:   100 * time.Millisecond,
+		LagP999:  -1,
+		LagDrift: 10 * time.Millisecond,
+		CPU:      0.9,
+		GCPause:  50 * time.Millisecond,
+		Errors:   0.01,
+	}
+}
+
+// complete fills in the defaults and refuses what makes no sense.
+func (o Options) complete() (Options, error) {
+	if o.ServerBlock < 0 {
+		return o, errors.New("report: the server's block size is negative")
+	}
+	if o.Exact < 0 {
+		return o, errors.New("report: the number of exact values is negative")
+	}
+	if o.Exact == 0 {
+		o.Exact = DefaultExact
+	}
+	if o.Limits == (Limits{}) {
+		o.Limits = DefaultLimits()
+	}
+	return o, o.SLO.check()
+}

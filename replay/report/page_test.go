@@ -1,0 +1,210 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"reprise/replay"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+func plotsOf(p *page.Page) map[string]page.Plot {
+	out := map[string]page.Plot{}
+	for _, s := range p.Sections {
+		for _, plot := range s.Plots {
+			out[plot.Title] = plot
+		}
+	}
+	return out
+}
+
+func TestPage(t *testing.T) {
+	run, results, opts := smallRun()
+	p := Page(summarise(t, run, opts, results...))
+	plots := plotsOf(p)
+	for title, series := range map[string][]string{
+		"TTFT distribution":     {"from sent", "from due"},
+		"TTFT over time":        {"a request", "slowest of each bin"},
+		"ITL distribution":      {"between events (chunk ITL)", "per token (token-normalised ITL)"},
+		"TPOT distribution":     {"TPOT"},
+		"E2E distribution":      {"from sent", "from due"},
+		"Arrivals":              {"due", "sent"},
+		"In flight":             {"in flight"},
+		"Send lag distribution": {"sent − due"},
+		"Send lag over time":    {"a request", "latest of each bin"},
+		"Prompt lengths":        {"prompt tokens"},
+		"Output lengths":        {"output tokens", "as the workload asks"},
+	} {
+		var names []string
+		for _, s := range plots[title].Series {
+			names = append(names, s.Name)
+		}
+		if !slices.Equal(names, series) {
+			t.Errorf("%s: series %q, want %q", title, names, series)
+		}
+		delete(plots, title)
+	}
+	if len(plots) > 0 {
+		t.Errorf("plots that no test knows: %v", plots)
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"internal: not for release", "sha256:5c3f", "o200k_base", "Llama-3.2-3B", "pooled", "× 2", "2 cores", "Seed", "Trustworthy"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// The tier is said whatever it is, and a released one is not called internal.
+func TestPageTier(t *testing.T) {
+	for tier, want := range map[string]string{"internal": "internal: not for release", "": "No tier is stated", "public": ""} {
+		got := ""
+		for _, n := range Page(summarise(t, replay.Run{Tier: tier}, Options{}, answer(0, 0, 0, 1))).Notes {
+			if strings.Contains(n.Text, "not for release") {
+				got = n.Text
+			}
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("tier %q: %q", tier, got)
+		}
+	}
+}
+
+func TestPageVerdict(t *testing.T) {
+	run, results, opts := brokenRun()
+	s := summarise(t, run, opts, results...)
+	notes := Page(s).Notes
+	if notes[0].Level != page.Bad || !strings.HasPrefix(notes[0].Text, "Not trustworthy") {
+		t.Errorf("first note: %+v", notes[0])
+	}
+	for i, r := range s.Verdict.Reasons {
+		if notes[1+i] != (page.Note{Level: page.Bad, Text: r.Text}) {
+			t.Errorf("note %d: %+v, want %+v", 1+i, notes[1+i], r)
+		}
+	}
+}
+
+// However long the run, the series stay short; what they show stays true.
+func TestSeriesAreBounded(t *testing.T) {
+	var results []replay.Result
+	for i := range int64(50_000) {
+		results = append(results, answer(i, i*997, i%5, 10+i%100, 20+i%100))
+	}
+	s := summarise(t, replay.Run{}, Options{Exact: 1000}, results...)
+	for title, plot := range plotsOf(Page(s)) {
+		for _, series := range plot.Series {
+			if len(series.X) > 2050 {
+				t.Errorf("%s, %s: %d points", title, series.Name, len(series.X))
+			}
+		}
+	}
+	total := 0.0
+	for _, rate := range s.Series.DuePerS.Y {
+		total += rate * s.Series.BinS
+	}
+	near(t, "requests under the arrival curve", &total, 50_000, 1e-9)
+	if y := s.Series.InFlight.Y; y[len(y)-1] != 0 {
+		t.Errorf("%v requests in flight at the end", y[len(y)-1])
+	}
+}
+
+// A page may be made and written by many at once.
+func TestPageIsSafeForConcurrentUse(t *testing.T) {
+	run, results, opts := smallRun()
+	s := summarise(t, run, opts, results...)
+	var pages [4]bytes.Buffer
+	var wg sync.WaitGroup
+	for i := range pages {
+		wg.Go(func() {
+			if err := Page(s).Write(&pages[i]); err != nil {
+				t.Error(err)
+			}
+			if err := WriteText(&bytes.Buffer{}, s); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range pages {
+		if !bytes.Equal(pages[i].Bytes(), pages[0].Bytes()) {
+			t.Error("the same summary gives two pages")
+		}
+	}
+}
+
+// Every metric that a table shows has a definition, and they are on the page.
+func TestDefinitions(t *testing.T) {
+	defined := map[string]bool{}
+	for _, d := range Definitions() {
+		if d.Name == "" || d.Unit == "" || d.Definition == "" || d.Formula == "" {
+			t.Errorf("incomplete: %+v", d)
+		}
+		for _, name := range strings.Split(d.Name, ", ") {
+			if defined[name] {
+				t.Errorf("%s is defined twice", name)
+			}
+			defined[name] = true
+		}
+	}
+	var names []string
+	for _, m := range new(Latency).metrics() {
+		names = append(names, m.name[strings.LastIndex(m.name, ".")+1:])
+	}
+	for _, p := range percentiles {
+		names = append(names, strings.ReplaceAll(p.name, ".", "_"))
+	}
+	names = append(names, strings.Fields("duration offered_requests requests prompt_tokens output_tokens goodput in_flight error_share prompt_error output_miss tokens_per_event measured_ratio expected_ratio rounding_loss difference lag_drift")...)
+	for _, name := range names {
+		if !defined[name] {
+			t.Errorf("%s has no definition", name)
+		}
+	}
+	var b bytes.Buffer
+	if err := Page(summarise(t, replay.Run{}, Options{})).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "coordinated omission"); n == 0 {
+		t.Error("the definitions are not on the page")
+	}
+}
+
+// Sentences are whole, and name the figures that they rest on.
+func TestSentences(t *testing.T) {
+	run, results, opts := smallRun()
+	p := Page(summarise(t, run, opts, results...))
+	figures := regexp.MustCompile(`\((p50|tokens per event|lag drift|in flight|prompt error|output miss|measured|rounding loss|goodput share|duration)|within 1 %|hide it`)
+	n := 0
+	for _, section := range p.Sections {
+		if section.Title == "Definitions" {
+			continue
+		}
+		for _, line := range section.Text {
+			n++
+			if !strings.HasSuffix(line, ".") || strings.Contains(line, "%!") || strings.Contains(line, "–") || !figures.MatchString(line) {
+				t.Errorf("%s: %s", section.Title, line)
+			}
+		}
+	}
+	if n < 12 {
+		t.Errorf("only %d sentences", n)
+	}
+	late := Page(summarise(t, replay.Run{}, Options{}, answer(0, 0, 100, 5), answer(1, 0, 100, 5)))
+	if text := strings.Join(late.Sections[1].Text, " "); !strings.Contains(text, "105 ms, which is 100 ms more") {
+		t.Errorf("no word of the wait: %s", text)
+	}
+	for _, line := range sayCache(ptr(summarise(t, replay.Run{ServerBlock: 16}, Options{}, hit(0, 100, 50, -1)))) {
+		if !strings.Contains(line, "did not say") && !strings.Contains(line, "rounding") {
+			t.Error(line)
+		}
+	}
+}
+
+func ptr(s Summary) *Summary { return trace.Ptr(s) }

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// reuse adds up what hit ratios need, apart for rows with and without the two
+// counts that a server or a workload may not give.
+type reuse struct {
+	block int64
+	sums  [2][2]reuseSums // by whether cached is known, by whether known is
+	rows  int64           // successful
+}
+
+type reuseSums struct{ rows, prompt, cached, reach, blocks int64 }
+
+func (a *reuseSums) join(b reuseSums) {
+	a.rows += b.rows
+	a.prompt += b.prompt
+	a.cached += b.cached
+	a.reach += b.reach
+	a.blocks += b.blocks
+}
+
+// add takes a successful result. A server can reuse at most prompt − 1 tokens:
+// it needs one to compute the next from.
+func (u *reuse) add(r *replay.Result) {
+	u.rows++
+	if r.Input == nil || *r.Input == 0 {
+		return
+	}
+	one := reuseSums{rows: 1, prompt: int64(*r.Input)}
+	var hasCached, hasKnown int
+	if r.Cached != nil {
+		hasCached, one.cached = 1, int64(*r.Cached)
+	}
+	if r.Known != nil {
+		hasKnown, one.reach = 1, min(int64(*r.Known), one.prompt-1)
+		if u.block > 0 {
+			one.blocks = one.reach / u.block * u.block
+		}
+	}
+	u.sums[hasCached][hasKnown].join(one)
+}
+
+// summary computes the ratios over one set of rows: those with both counts,
+// else those with either. With zeros, rows without a cached count had none.
+func (u *reuse) summary(zeros bool) Cache {
+	sums := u.sums
+	if zeros {
+		for known := range sums[0] {
+			sums[1][known].join(sums[0][known])
+			sums[0][known] = reuseSums{}
+		}
+	}
+	both := sums[1][1]
+	measured, expected := both, both
+	if both.rows == 0 {
+		measured, expected = sums[1][0], sums[0][1]
+	}
+	c := Cache{Rows: max(measured.rows, expected.rows)}
+	c.PromptTokens = max(measured.prompt, expected.prompt)
+	if measured.rows > 0 && expected.rows > 0 && both.rows == 0 {
+		// Disjoint rows cannot be compared: what was measured is said alone.
+		c.Rows, c.PromptTokens, expected = measured.rows, measured.prompt, reuseSums{}
+	}
+	c.Measured = ratio(measured.cached, measured.prompt)
+	if u.block > 0 {
+		c.Block = trace.Ptr(u.block)
+		c.Expected = ratio(expected.blocks, expected.prompt)
+		c.RoundingLoss = ratio(expected.reach-expected.blocks, expected.prompt)
+	}
+	if c.Measured != nil && c.Expected != nil {
+		c.Difference = rounded(*c.Measured-*c.Expected, 1e9)
+	}
+	if c.Measured == nil && c.Expected == nil {
+		c.Rows, c.PromptTokens = 0, 0
+	}
+	c.RowsLeftOut = u.rows - c.Rows
+	return c
+}
+
+// zerosLeftOut tells whether the server reports cached tokens but never a zero,
+// so that a missing count means none: vLLM leaves prompt_tokens_details out of
+// the usage of a request without a hit (its bug report 44377).
+func (u *reuse) zerosLeftOut(zeroRows int64) bool {
+	with := u.sums[1][0].rows + u.sums[1][1].rows
+	without := u.sums[0][0].rows + u.sums[0][1].rows
+	return with > 0 && without > 0 && zeroRows == 0
+}

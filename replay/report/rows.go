@@ -1,0 +1,149 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// The tables that the text and the page share, as rows of strings.
+
+// overview is what was asked of the server and what it did: name, figure, note.
+func overview(s *Summary) [][]string {
+	r, t, tok := &s.Requests, &s.Throughput, &s.Tokens
+	rows := [][]string{
+		{"Requests", count(r.Rows), fmt.Sprintf("%s succeeded, %s failed, %s cancelled, %s not sent",
+			count(r.Succeeded), count(r.Failed), count(r.Cancelled), count(r.NotSent))},
+		{"Duration", unit(s.DurationS, "s"), "first due to last done"},
+		{"Offered", unit(t.OfferedPerS, "requests/s"), fmt.Sprintf("%s, speed %s", plain(s.Run.Timing), number(s.Run.Speed))},
+		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests"},
+		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), many(tok.Prompt, "token")},
+		{"Output tokens", unit(t.OutputTokensPerS, "tokens/s"),
+			fmt.Sprintf("%s, %s per event", many(tok.Output, "token"), numberOrDash(tok.PerEvent))},
+	}
+	if g := s.Goodput; g != nil {
+		note := func(of Good) string { return fmt.Sprintf("%s met %s", percentOrDash(of.Share), g.SLO) }
+		rows = append(rows, []string{"Goodput from sent", unit(g.FromSent.PerS, "requests/s"), note(g.FromSent)},
+			[]string{"Goodput from due", unit(g.FromDue.PerS, "requests/s"), note(g.FromDue)})
+	}
+	limit := "no limit"
+	if n := s.InFlight.Limit; n != nil {
+		limit = fmt.Sprintf("limit %s, %s held back", count(int64(*n)), count(s.InFlight.HeldBack))
+	}
+	return append(rows,
+		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", count(int64(s.InFlight.Max)), limit)},
+		[]string{"Prompt error", count(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
+		[]string{"Output miss", count(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
+		[]string{"Prefix cache", percentOrDash(s.Cache.Measured), cacheNote(&s.Cache)})
+}
+
+func cacheNote(c *Cache) string {
+	if c.Expected == nil {
+		return "what to expect is not known"
+	}
+	return fmt.Sprintf("%s expected with blocks of %s tokens, %s lost to rounding",
+		percent(*c.Expected), count(*c.Block), percentOrDash(c.RoundingLoss))
+}
+
+func difference(d Difference) string {
+	return fmt.Sprintf("%s compared: %s longer, %s shorter, by at most %s",
+		many(d.Compared, "request"), count(d.More), count(d.Fewer), many(d.MaxAbs, "token"))
+}
+
+func unit(v *float64, name string) string {
+	if v == nil {
+		return "–"
+	}
+	return number(*v) + " " + name
+}
+
+func numberOrDash(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return number(*v)
+}
+
+// groupHead stands above the time to the first token of a part.
+var groupHead = []string{"requests", "succeeded", "p50, ms", "p99, ms"}
+
+func (g *Group) row() []string {
+	return []string{count(g.Rows), count(g.Succeeded), orDash(g.TTFTP50), orDash(g.TTFTP99)}
+}
+
+var categoryHead = append(append([]string{"category"}, groupHead...), "hit ratio", "expected", "differ by")
+
+func categoryRows(s *Summary) [][]string {
+	var rows [][]string
+	for _, c := range s.ByCategory {
+		name := plain(c.Category)
+		if name == "" {
+			name = "none"
+		}
+		differs := "–"
+		if d := c.Cache.Difference; d != nil {
+			differs = points(*d)
+		}
+		rows = append(rows, append(append([]string{name}, c.row()...),
+			percentOrDash(c.Cache.Measured), percentOrDash(c.Cache.Expected), differs))
+	}
+	return rows
+}
+
+var lengthHead = append([]string{"prompt tokens"}, groupHead...)
+
+func lengthRows(s *Summary) [][]string {
+	var rows [][]string
+	for _, b := range s.ByInputLength {
+		name := count(b.Lo) + " and more"
+		if b.Hi != nil {
+			name = count(b.Lo) + " to " + count(*b.Hi-1)
+		}
+		rows = append(rows, append([]string{name}, b.row()...))
+	}
+	return rows
+}
+
+var errorHead = []string{"error", "requests", "share"}
+
+func errorRows(s *Summary) [][]string {
+	var rows [][]string
+	for _, e := range s.Errors {
+		rows = append(rows, []string{plain(e.Class), count(e.Count), percent(e.Share)})
+	}
+	return rows
+}
+
+// verdictLine and tierLine stand at the top of every report.
+func verdictLine(v Verdict) string {
+	switch n := len(v.Reasons); {
+	case v.Trustworthy:
+		return "Trustworthy: the client kept to its schedule and the run is complete."
+	case n == 1:
+		return "Not trustworthy, for one reason:"
+	default:
+		return fmt.Sprintf("Not trustworthy, for %d reasons:", n)
+	}
+}
+
+// tierLine is empty when the results may be released.
+func tierLine(tier string) string {
+	switch tier {
+	case "internal":
+		return "internal: not for release"
+	case "":
+		return "No tier is stated, so this counts as internal: not for release"
+	}
+	return ""
+}
+
+// plain makes a string from a file safe for a terminal: what does not print,
+// escape sequences above all, becomes a question mark.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+}

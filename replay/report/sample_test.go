@@ -1,0 +1,212 @@
+package report
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Sums stay exact where a float64 would not, and where 64 bits overflow.
+func TestMomentsAreExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var m moments
+	sum, n := new(big.Int), int64(5000)
+	var values []int64
+	for range n {
+		v := rng.Int64N(2*maxInstant) - maxInstant
+		values = append(values, v)
+		m.add(v)
+		sum.Add(sum, big.NewInt(v))
+	}
+	if m.sum().Cmp(sum) != 0 {
+		t.Errorf("sum %v, want %v", m.sum(), sum)
+	}
+	mean := new(big.Rat).SetFrac(sum, big.NewInt(n))
+	variance := new(big.Rat)
+	for _, v := range values {
+		d := new(big.Rat).Sub(new(big.Rat).SetInt64(v), mean)
+		variance.Add(variance, d.Mul(d, d))
+	}
+	f, _ := variance.Quo(variance, new(big.Rat).SetInt64(n)).Float64()
+	if want := math.Sqrt(f); math.Abs(m.sd()-want) > 1e-12*want {
+		t.Errorf("sd %v, want %v", m.sd(), want)
+	}
+	if m.min != slices.Min(values) || m.max != slices.Max(values) {
+		t.Errorf("%d to %d", m.min, m.max)
+	}
+}
+
+// Histogram quantiles are within 0.1 % of exact ones, from nanoseconds to a day.
+func TestHistogramIsCloseToExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	exact, hist := sample{limit: 1 << 20}, sample{}
+	for range 200_000 {
+		v := int64(math.Exp(rng.Float64() * math.Log(histMax)))
+		exact.add(v)
+		hist.add(v)
+	}
+	a, b := exact.quantiles(), hist.quantiles()
+	if !a.exact || b.exact {
+		t.Fatal("the wrong methods")
+	}
+	for num := int64(0); num <= 1000; num++ {
+		want, got := float64(a.at(num, 1000)), float64(b.at(num, 1000))
+		if math.Abs(got-want) > 1+0.001*want {
+			t.Errorf("quantile %d/1000: %v, want %v", num, got, want)
+		}
+	}
+}
+
+// What a histogram cannot hold is clamped, and minimum and maximum are not.
+func TestHistogramClamps(t *testing.T) {
+	var s sample
+	for _, v := range []int64{-5e6, -5e6, 1e6, 2 * histMax, 2 * histMax} {
+		s.add(v)
+	}
+	st, q := s.stat()
+	is(t, "min", st.Min, -5)
+	is(t, "max", st.Max, 2*histMax/1e6)
+	if low := q.at(0, 1); low > 0 {
+		t.Errorf("the lowest is %d", low)
+	}
+	near(t, "p50", st.P50, 1, 1e-3)
+}
+
+func TestQuantileInterpolates(t *testing.T) {
+	q := quantiles{n: 4, sorted: []int64{10, 20, 40, 80}, exact: true}
+	for _, row := range [][3]int64{{0, 1, 10}, {1, 1, 80}, {1, 2, 30}, {1, 3, 20}, {9, 10, 68}, {1, 6, 15}} {
+		if got := q.at(row[0], row[1]); got != row[2] {
+			t.Errorf("%d/%d: %d, want %d", row[0], row[1], got, row[2])
+		}
+	}
+}
+
+func TestCDF(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 1000, 300_000} {
+		s := sample{limit: 1 << 20}
+		for i := range n {
+			s.add(int64(i) * 1000)
+		}
+		q := s.quantiles()
+		x, y := q.cdf(0.002)
+		if len(x) > 300 || !slices.IsSorted(x) || !slices.IsSorted(y) {
+			t.Errorf("%d values: %d points, or not in order", n, len(x))
+		}
+		if x[0] != 0.002 || y[0] != 0 || y[len(y)-1] != 1 || x[len(x)-1] != max(float64(n-1)/1e3, 0.002) {
+			t.Errorf("%d values: from (%v, %v) to (%v, %v)", n, x[0], y[0], x[len(x)-1], y[len(y)-1])
+		}
+		if n == 300_000 && y[len(y)-2] < 0.99999 {
+			t.Errorf("the tail ends at %v", y[len(y)-2])
+		}
+	}
+	if x, _ := new(quantiles).cdf(0); x != nil {
+		t.Error("points of nothing")
+	}
+}
+
+func TestLengthBuckets(t *testing.T) {
+	var l lengths
+	for n := range int32(1 << 16) {
+		l.add(n)
+	}
+	l.add(math.MaxInt32)
+	s, next := l.series("all"), 0.0
+	for i := range len(s.X) - 1 {
+		if s.X[i] != next || s.Y[i] != s.Hi[i]-s.X[i] {
+			t.Fatalf("bucket %v to %v holds %v", s.X[i], s.Hi[i], s.Y[i])
+		}
+		if w := s.Hi[i] - s.X[i]; w > 1 && w > 1+s.X[i]*0.0906 {
+			t.Errorf("the bucket at %v is %v wide", s.X[i], w)
+		}
+		next = s.Hi[i]
+	}
+	if last := len(s.X) - 1; s.Y[last] != 1 || s.X[last] > math.MaxInt32 || s.Hi[last] <= math.MaxInt32 {
+		t.Errorf("the last bucket is %v to %v", s.X[last], s.Hi[last])
+	}
+	if len(lengthEdges) > 256 {
+		t.Errorf("%d edges", len(lengthEdges))
+	}
+}
+
+// A timeline that folded is the one that began as wide, whatever the order.
+func TestTimelineFolds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	var instants []int64
+	for range 3000 {
+		instants = append(instants, rng.Int64N(1e13)>>rng.IntN(30))
+	}
+	slices.Sort(instants) // so that every fold has something to lose
+	instants = append(instants, 1e13-1)
+	fill := func(width int64) timeline {
+		line := timeline{width: width}
+		for _, at := range instants {
+			s := line.at(at)
+			s.due++
+			s.ttft = longer(s.ttft, span{at % 1000, true})
+			s.lag = longer(s.lag, span{at % 997, true})
+		}
+		return line
+	}
+	folded := fill(0)
+	whole := fill(folded.width)
+	if folded.width <= firstSlot || len(folded.slots) > maxSlots || len(folded.slots) < maxSlots/2 {
+		t.Errorf("%d slots of %d ns", len(folded.slots), folded.width)
+	}
+	if !slices.Equal(folded.slots, whole.slots) {
+		t.Error("folding lost something")
+	}
+	far := timeline{}
+	far.at(maxInstant)
+	if len(far.slots) > maxSlots {
+		t.Errorf("%d slots", len(far.slots))
+	}
+}
+
+// The sample is of the size that it says, and even over the run.
+func TestPicksAreUniform(t *testing.T) {
+	var p picks
+	for i := range int64(100_000) {
+		p.add(i, pick{due: i, sent: i})
+	}
+	p.finish()
+	var quarters [4]int
+	for _, q := range p.held {
+		quarters[q.due/25_000]++
+	}
+	if len(p.held) != maxPicks {
+		t.Errorf("%d picks", len(p.held))
+	}
+	for _, n := range quarters { // 500 expected, sd 19
+		if n < 400 || n > 600 {
+			t.Errorf("quarters %v", quarters)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for v, want := range map[float64][2]string{
+		0:         {"0", "0"},
+		10:        {"10", "10.00"},
+		9.87654:   {"9.877", "9.877"},
+		99.999:    {"100", "100.00"},
+		0.4:       {"0.4", "0.400"},
+		-0.0001:   {"0", "-0.000"},
+		123.45:    {"123.5", "123.5"},
+		58687.7:   {"58,688", "58688"},
+		-1234.5:   {"-1,235", "-1234"},
+		999999:    {"999,999", "999999"},
+		1.26e6:    {"1,260,000", "1.3e6"},
+		7.6543e12: {"7.7e+12", "7.7e+12"},
+	} {
+		if got := [2]string{number(v), short(v)}; got != want {
+			t.Errorf("%v: %q, want %q", v, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 9999999: "9,999,999", -1000: "-1,000", 12345678: "12 M"} {
+		if got := count(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

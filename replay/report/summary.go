@@ -1,0 +1,234 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+
+	"reprise/replay"
+)
+
+// Schema names the layout of a [Summary] as JSON.
+const Schema = "summary/1"
+
+// A Summary is everything a report says of a run. Its JSON names are stable
+// and carry their units: _ms, _s, _ns, _per_s; ratios and shares are between 0
+// and 1. What was not measured is null. [Definitions] says what each means.
+type Summary struct {
+	Schema        string         `json:"schema"` // [Schema]
+	Verdict       Verdict        `json:"verdict"`
+	Run           replay.Run     `json:"run"`
+	Requests      Requests       `json:"requests"`
+	DurationS     *float64       `json:"duration_s"`
+	Throughput    Throughput     `json:"throughput"`
+	Goodput       *Goodput       `json:"goodput"` // null without objectives
+	InFlight      InFlight       `json:"in_flight"`
+	Latency       Latency        `json:"latency"`
+	LagDriftMS    *float64       `json:"lag_drift_ms"`
+	Errors        []ErrorCount   `json:"errors"` // most frequent first
+	Tokens        Tokens         `json:"tokens"`
+	Cache         Cache          `json:"cache"`
+	ByCategory    []Category     `json:"by_category"`
+	ByInputLength []LengthBucket `json:"by_input_length"` // buckets that hold requests
+	Warnings      []Warning      `json:"warnings"`
+
+	Series Series `json:"-"` // what the plots of [Page] draw
+}
+
+// WriteJSON writes the summary as indented JSON with a line feed at its end.
+func WriteJSON(w io.Writer, s Summary) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(s)
+}
+
+// Requests counts the rows of the results by how they ended. They add up:
+// rows = succeeded + failed + cancelled + not sent.
+type Requests struct {
+	Rows       int64    `json:"rows"`
+	Succeeded  int64    `json:"succeeded"`
+	Failed     int64    `json:"failed"`
+	Cancelled  int64    `json:"cancelled"` // hung up on purpose, as in the trace
+	NotSent    int64    `json:"not_sent"`  // rows without an instant of sending and without an error
+	ErrorShare *float64 `json:"error_share"`
+}
+
+// Throughput is what the server finished per second of the duration. Each is
+// separate: prompt and output tokens cost different work.
+type Throughput struct {
+	OfferedPerS      *float64 `json:"offered_requests_per_s"` // rate of the due times
+	RequestsPerS     *float64 `json:"requests_per_s"`
+	PromptTokensPerS *float64 `json:"prompt_tokens_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+}
+
+// Goodput counts the requests that met every objective, with latencies from
+// sent and from due.
+type Goodput struct {
+	SLO      SLO  `json:"slo"`
+	FromSent Good `json:"from_sent"`
+	FromDue  Good `json:"from_due"`
+}
+
+// Good is a goodput under one origin. Share has errors in its denominator.
+type Good struct {
+	Requests int64    `json:"requests"`
+	PerS     *float64 `json:"requests_per_s"`
+	Share    *float64 `json:"share"`
+}
+
+// InFlight says how many requests were open at once.
+type InFlight struct {
+	Mean     *float64 `json:"mean"`
+	Max      int      `json:"max"`   // as the runner saw it
+	Limit    *int     `json:"limit"` // null is none
+	HeldBack int64    `json:"held_back"`
+}
+
+// A Stat describes the values of a metric. Null is what too few values cannot
+// give: everything without a value, a percentile p below 1/(1−p) of them.
+type Stat struct {
+	Count  int64    `json:"count"`
+	Method string   `json:"method"` // of the percentiles: [Exact] or [HDR]
+	Mean   *float64 `json:"mean_ms"`
+	SD     *float64 `json:"sd_ms"`
+	Min    *float64 `json:"min_ms"`
+	P50    *float64 `json:"p50_ms"`
+	P90    *float64 `json:"p90_ms"`
+	P95    *float64 `json:"p95_ms"`
+	P99    *float64 `json:"p99_ms"`
+	P999   *float64 `json:"p99_9_ms"`
+	Max    *float64 `json:"max_ms"`
+}
+
+// How the percentiles of a [Stat] were computed.
+const (
+	Exact = "exact"        // from every value
+	HDR   = "hdrhistogram" // from a histogram of three significant digits, within 0.1 %
+)
+
+// Latency holds the latencies of the successful requests, and the send lag of
+// all that were sent.
+type Latency struct {
+	FromSent Origin `json:"from_sent"`
+	FromDue  Origin `json:"from_due"`
+	ITLChunk Stat   `json:"itl_chunk"`
+	ITLToken Stat   `json:"itl_token"`
+	TPOT     Stat   `json:"tpot"`
+	SendLag  Stat   `json:"send_lag"`
+}
+
+// An Origin holds the latencies that begin when a request was sent, or was due.
+type Origin struct {
+	Headers Stat `json:"headers"`
+	TTFT    Stat `json:"ttft"`
+	E2E     Stat `json:"e2e"`
+}
+
+// metric is a Stat with its name in JSON and its label for people.
+type metric struct {
+	name, label string
+	stat        *Stat
+}
+
+// metrics lists every latency in the order in which reports show them.
+func (l *Latency) metrics() []metric {
+	return []metric{
+		{"from_sent.ttft", "TTFT from sent", &l.FromSent.TTFT},
+		{"from_due.ttft", "TTFT from due", &l.FromDue.TTFT},
+		{"itl_chunk", "Chunk ITL", &l.ITLChunk},
+		{"itl_token", "Token ITL", &l.ITLToken},
+		{"tpot", "TPOT", &l.TPOT},
+		{"from_sent.e2e", "E2E from sent", &l.FromSent.E2E},
+		{"from_due.e2e", "E2E from due", &l.FromDue.E2E},
+		{"from_sent.headers", "Headers from sent", &l.FromSent.Headers},
+		{"from_due.headers", "Headers from due", &l.FromDue.Headers},
+		{"send_lag", "Send lag", &l.SendLag},
+	}
+}
+
+// An ErrorCount is an error class from the closed list of the client, or
+// "unfinished" for a request whose end was never recorded.
+type ErrorCount struct {
+	Class string  `json:"class"`
+	Count int64   `json:"count"`
+	Share float64 `json:"share"` // of succeeded + failed
+}
+
+// Tokens says how true the token counts are. All of it counts successful rows.
+type Tokens struct {
+	Prompt          int64            `json:"prompt_tokens"`
+	PromptFromUsage int64            `json:"prompt_from_usage_rows"` // the others count as the workload asked
+	PromptError     Difference       `json:"prompt_error"`           // usage − wanted
+	Output          int64            `json:"output_tokens"`
+	OutputSources   map[string]int64 `json:"output_source_rows"` // usage, tokenizer, none
+	OutputMiss      Difference       `json:"output_miss"`        // got − wanted
+	PerEvent        *float64         `json:"tokens_per_event"`   // mean
+}
+
+// A Difference compares a count with what was wanted.
+type Difference struct {
+	Compared int64 `json:"compared_rows"`
+	More     int64 `json:"more_rows"`
+	Fewer    int64 `json:"fewer_rows"`
+	SumAbs   int64 `json:"sum_abs_tokens"`
+	MaxAbs   int64 `json:"max_abs_tokens"`
+}
+
+func (d *Difference) add(got, want int32) {
+	diff := int64(got) - int64(want)
+	d.Compared++
+	switch {
+	case diff > 0:
+		d.More++
+	case diff < 0:
+		d.Fewer++
+	}
+	diff = max(diff, -diff)
+	d.SumAbs += diff
+	d.MaxAbs = max(d.MaxAbs, diff)
+}
+
+// Cache compares the prefix cache with what the workload allows: hit ratios by
+// token over the same successful rows.
+type Cache struct {
+	Block        *int64   `json:"server_block_tokens"`
+	Rows         int64    `json:"rows"`
+	RowsLeftOut  int64    `json:"left_out_rows"` // successful, without what the ratios need
+	PromptTokens int64    `json:"prompt_tokens"`
+	Measured     *float64 `json:"measured_ratio"`
+	Expected     *float64 `json:"expected_ratio"`
+	Difference   *float64 `json:"difference"` // measured − expected
+	RoundingLoss *float64 `json:"rounding_loss"`
+}
+
+// Group is the time to the first token from sent in a part of the results.
+type Group struct {
+	Rows      int64    `json:"rows"`
+	Succeeded int64    `json:"succeeded"`
+	TTFTCount int64    `json:"ttft_count"`
+	TTFTP50   *float64 `json:"ttft_p50_ms"`
+	TTFTP99   *float64 `json:"ttft_p99_ms"`
+}
+
+// A Category is a prefix-reuse category of the workload.
+type Category struct {
+	Category string `json:"category"` // "" for rows without one
+	Group
+	Cache Cache `json:"cache"`
+}
+
+// A LengthBucket holds the requests whose prompt had Lo to Hi−1 tokens.
+type LengthBucket struct {
+	Lo int64  `json:"lo_tokens"`
+	Hi *int64 `json:"hi_tokens"` // exclusive; null has no end
+	Group
+}
+
+// A Warning says how far a number can be trusted. It does not make a run
+// untrustworthy; that is what a [Reason] does.
+type Warning struct {
+	Code    string   `json:"code"`
+	Text    string   `json:"text"`
+	Metrics []string `json:"metrics,omitempty"` // names under latency
+}

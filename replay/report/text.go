@@ -1,0 +1,103 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// textWidth is the widest line of WriteText, in columns.
+const textWidth = 100
+
+// WriteText writes the summary for people: the verdict, then tables of at most
+// 100 columns, then the warnings. It writes once, and has no colours.
+func WriteText(w io.Writer, s Summary) error {
+	var b bytes.Buffer
+	line := func(mark, words string) {
+		for _, part := range strings.Split(text.WrapSoft(plain(words), textWidth-len(mark)), "\n") {
+			b.WriteString(mark + strings.TrimRight(part, " ") + "\n")
+			mark = strings.Repeat(" ", len(mark))
+		}
+	}
+	line("", verdictLine(s.Verdict))
+	for _, r := range s.Verdict.Reasons {
+		line("  - ", r.Text)
+	}
+	if tier := tierLine(s.Run.Tier); tier != "" {
+		line("", tier)
+	}
+	grid(&b, "Run", nil, overview(&s))
+	grid(&b, "Latency in ms", latencyHead, latencyRows(&s))
+	if len(s.ByCategory) > 1 {
+		grid(&b, "By reuse category, TTFT from sent", categoryHead, categoryRows(&s))
+	}
+	if len(s.ByInputLength) > 1 {
+		grid(&b, "By prompt length, TTFT from sent", lengthHead, lengthRows(&s))
+	}
+	if len(s.Errors) > 0 {
+		grid(&b, "Errors", errorHead, errorRows(&s))
+	}
+	if len(s.Warnings) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, warning := range s.Warnings {
+		line("warning: ", warning.Text)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+var latencyHead = []string{"", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"}
+
+func latencyRows(s *Summary) [][]string {
+	var rows [][]string
+	for _, m := range s.Latency.metrics() {
+		row := []string{m.label, count(m.stat.Count), orDash(m.stat.Mean)}
+		for _, p := range percentiles {
+			row = append(row, orDash(*p.of(m.stat)))
+		}
+		rows = append(rows, append(row, orDash(m.stat.Max)))
+	}
+	return rows
+}
+
+// grid renders a table under its title. Without a head its columns are text.
+func grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	style := table.StyleLight
+	style.Format.Header = text.FormatDefault
+	var t table.Table
+	t.SetStyle(style)
+	columns := []table.ColumnConfig{}
+	for i := range rows[0] {
+		c := table.ColumnConfig{Number: i + 1, WidthMax: 50, WidthMaxEnforcer: text.WrapSoft, Align: text.AlignLeft}
+		if i > 0 && (head != nil || i == 1) {
+			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
+		}
+		if i == 0 && head != nil {
+			c.WidthMax = 17
+		}
+		columns = append(columns, c)
+	}
+	t.SetColumnConfigs(columns)
+	if head != nil {
+		t.AppendHeader(cells(head))
+	}
+	for _, row := range rows {
+		t.AppendRow(cells(row))
+	}
+	b.WriteString("\n" + title + "\n" + t.Render() + "\n")
+}
+
+func cells(row []string) table.Row {
+	out := make(table.Row, len(row))
+	for i := range row {
+		out[i] = row[i]
+	}
+	return out
+}

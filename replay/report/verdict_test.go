@@ -1,0 +1,98 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay"
+)
+
+// Each reason by itself, just above its limit and just at it.
+func TestVerdict(t *testing.T) {
+	steady := func(lagMS ...int64) []replay.Result {
+		var out []replay.Result
+		for i := range int64(1000) {
+			out = append(out, answer(i, i, lagMS[i*int64(len(lagMS))/1000], 5))
+		}
+		return out
+	}
+	failures := func(n int) []replay.Result {
+		out := steady(0)
+		for i := range n {
+			out[i] = failure(int64(i), int64(i), "timeout")
+		}
+		return out
+	}
+	tail := func(lagMS int64, n int) []replay.Result {
+		out := steady(0)
+		for i := range n {
+			out[i*90] = answer(int64(i*90), int64(i*90), lagMS, 5)
+		}
+		return out
+	}
+	p999 := Limits{LagP50: -1, LagP99: -1, LagP999: 100 * time.Millisecond, LagDrift: -1, CPU: -1, GCPause: -1, Errors: -1}
+	none := p999
+	none.LagP999 = -1
+	for _, row := range []struct {
+		name    string
+		run     replay.Run
+		limits  Limits
+		results []replay.Result
+		codes   string
+	}{
+		{"good", replay.Run{Requests: 1000, Cores: 2, ClientCPU: 1.7, GCPauseMaxNS: 50e6, InFlightLimit: 8}, Limits{}, steady(0), ""},
+		{"p50 at the limit", replay.Run{}, Limits{}, steady(10), ""},
+		{"p50", replay.Run{}, Limits{}, steady(11), CodeLagP50},
+		{"p99 at the limit", replay.Run{}, Limits{}, tail(100, 10), ""},
+		{"p99 with ten of a thousand", replay.Run{}, Limits{}, tail(101, 10), ""},
+		{"p99", replay.Run{}, Limits{}, tail(101, 11), CodeLagP99},
+		{"p99.9 is not limited", replay.Run{}, Limits{}, tail(5000, 2), ""},
+		{"p99.9", replay.Run{}, p999, tail(101, 2), CodeLagP999},
+		{"p99 of few is the largest", replay.Run{}, Limits{}, steady(0, 0, 0, 101)[702:751], CodeLagP99},
+		{"drift", replay.Run{}, Limits{}, steady(0, 0, 0, 10), ""},
+		{"drift over the limit", replay.Run{}, Limits{}, steady(0, 0, 0, 11), CodeLagDrift},
+		{"a client that catches up", replay.Run{}, Limits{}, steady(11, 0, 0, 0), ""},
+		{"cpu", replay.Run{Cores: 2, ClientCPU: 1.8}, Limits{}, steady(0), CodeCPU},
+		{"cpu below", replay.Run{Cores: 2, ClientCPU: 1.79}, Limits{}, steady(0), ""},
+		{"cpu unknown", replay.Run{ClientCPU: 1.8}, Limits{}, steady(0), ""},
+		{"gc", replay.Run{GCPauseMaxNS: 50e6 + 1}, Limits{}, steady(0), CodeGCPause},
+		{"held back", replay.Run{HeldBack: 1, InFlightLimit: 8}, Limits{}, steady(0), CodeHeldBack},
+		{"errors at the limit", replay.Run{}, Limits{}, failures(10), ""},
+		{"errors", replay.Run{}, Limits{}, failures(11), CodeErrors},
+		{"only errors", replay.Run{}, Limits{}, failures(1000), CodeNoSamples + " " + CodeErrors},
+		{"ended early", replay.Run{EndedEarly: "interrupted"}, Limits{}, steady(0), CodeEndedEarly},
+		{"not sent", replay.Run{EndedEarly: "interrupted", NotSent: 3}, Limits{}, steady(0), CodeEndedEarly + " " + CodeNotSent},
+		{"not sent by the rows", replay.Run{}, Limits{}, append(steady(0), replay.Result{}), CodeNotSent},
+		{"unprepared", replay.Run{Unprepared: 1, Unready: "too long"}, Limits{}, steady(0), CodeUnprepared},
+		{"results missing", replay.Run{Requests: 1001}, Limits{}, steady(0), CodeRowsMissing},
+		{"no limits", replay.Run{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9}, none, append(steady(500), failures(500)...), ""},
+		{"nothing", replay.Run{}, none, nil, CodeNoSamples},
+	} {
+		s := summarise(t, row.run, Options{Limits: row.limits}, row.results...)
+		var codes []string
+		for _, r := range s.Verdict.Reasons {
+			codes = append(codes, r.Code)
+			if r.Text == "" || r.Unit == "" || r.Measured == r.Limit && r.Code != CodeCPU && r.Code != CodeEndedEarly {
+				t.Errorf("%s: %+v", row.name, r)
+			}
+		}
+		if got := strings.Join(codes, " "); got != row.codes || s.Verdict.Trustworthy != (row.codes == "") {
+			t.Errorf("%s: reasons %q, want %q", row.name, got, row.codes)
+		}
+	}
+}
+
+func TestReasonFigures(t *testing.T) {
+	s := summarise(t, replay.Run{Cores: 4, ClientCPU: 3.8}, Options{}, answer(0, 0, 250, 5))
+	want := []Reason{
+		{CodeLagP50, "the largest send lag of 1 request, too few for a p50, is 250 ms; the limit is 10 ms", 250, 10, "ms"},
+		{CodeLagP99, "the largest send lag of 1 request, too few for a p99, is 250 ms; the limit is 100 ms", 250, 100, "ms"},
+		{CodeCPU, "the client used 3.80 of 4 cores; from 90 % on, its own waiting is in the latencies", 0.95, 0.9, "share"},
+	}
+	for i, r := range s.Verdict.Reasons {
+		if len(want) != len(s.Verdict.Reasons) || r != want[i] {
+			t.Errorf("got  %+v\nwant %+v", r, want)
+		}
+	}
+}

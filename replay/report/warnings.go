@@ -1,0 +1,81 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"reprise/replay"
+)
+
+// Codes of the warnings, in the order in which they are given.
+const (
+	WarnFewSamples    = "too_few_samples"
+	WarnPromptLength  = "prompt_tokens_differ"
+	WarnNoPromptUsage = "prompt_tokens_not_reported"
+	WarnOutputLength  = "output_tokens_differ"
+	WarnOutputCounted = "output_tokens_not_from_usage"
+	WarnZerosLeftOut  = "cached_zero_left_out"
+	WarnCacheRows     = "cache_rows_left_out"
+	WarnNoBlockSize   = "server_block_size_unknown"
+)
+
+// warnings says what the numbers of s cannot tell or rest on.
+func (c *collector) warnings(s *Summary, zeros bool) []Warning {
+	out := fewSamples(s)
+	warn := func(when bool, code, format string, args ...any) {
+		if when {
+			out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+		}
+	}
+	t, ok := &s.Tokens, s.Requests.Succeeded
+	p, o := t.PromptError, t.OutputMiss
+	warn(p.SumAbs > 0, WarnPromptLength,
+		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
+		many(p.More+p.Fewer, "request"), many(p.SumAbs, "token"), p.MaxAbs)
+	warn(t.PromptFromUsage < ok, WarnNoPromptUsage,
+		"the server did not report prompt tokens for %s; their prompts count as the workload asked",
+		many(ok-t.PromptFromUsage, "request"))
+	warn(o.SumAbs > 0, WarnOutputLength,
+		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d",
+		many(o.Fewer, "output"), verb(o.Fewer), count(o.More), many(o.SumAbs, "token"), o.MaxAbs)
+	warn(t.OutputSources[replay.FromUsage] < ok, WarnOutputCounted,
+		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s",
+		many(t.OutputSources[replay.FromUsage], "request"), count(t.OutputSources[replay.FromTokenizer]), count(t.OutputSources["none"]+t.OutputSources["other"]))
+	warn(zeros, WarnZerosLeftOut,
+		"the server reports cached tokens but never a zero, so a missing count was taken as none (as vLLM means it)")
+	ratios := s.Cache.Measured != nil || s.Cache.Expected != nil
+	warn(ratios && s.Cache.RowsLeftOut > 0, WarnCacheRows,
+		"the hit ratios leave out %s without the counts that they need", many(s.Cache.RowsLeftOut, "successful request"))
+	warn(s.Cache.Block == nil && ok > 0, WarnNoBlockSize,
+		"the server's block size is not known, so no hit ratio can be expected of it")
+	return out
+}
+
+// fewSamples has one warning for each percentile that some metric is too small
+// for. Metrics without any value are left out: nothing is claimed of them.
+func fewSamples(s *Summary) []Warning {
+	out := []Warning{}
+	for _, p := range percentiles {
+		w := Warning{Code: WarnFewSamples}
+		var labels []string
+		withValues := 0
+		for _, m := range s.Latency.metrics() {
+			if m.stat.Count == 0 {
+				continue
+			}
+			withValues++
+			if *p.of(m.stat) == nil {
+				w.Metrics = append(w.Metrics, m.name)
+				labels = append(labels, m.label)
+			}
+		}
+		if len(labels) == withValues {
+			labels = []string{"every latency"}
+		}
+		if len(w.Metrics) > 0 {
+			w.Text = fmt.Sprintf("no %s below %s samples: %s", p.name, count(p.needed), strings.Join(labels, ", "))
+			out = append(out, w)
+		}
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package replay
+
+import (
+	"reprise/replay/openai"
+	"reprise/trace"
+)
+
+// A Result is one replayed request: instants in nanoseconds from the start of
+// the run on one monotonic clock, counts, and how it ended. Latencies are
+// derived from the instants, never stored. What did not happen is null.
+type Result struct {
+	trace.Row `parquet:"-"`
+
+	RowID    int64  `parquet:"row,delta"` // row of the workload
+	Session  *int64 `parquet:"session,optional"`
+	Category string `parquet:"category,optional,dict"`
+	Class    string `parquet:"class,optional,dict"`
+
+	DueNS        int64  `parquet:"due_ns,delta"`         // when the schedule wanted it sent
+	ReleasedNS   *int64 `parquet:"released_ns,optional"` // when the client let go of it; from here to sent it waits for its connection
+	SentNS       *int64 `parquet:"sent_ns,optional"`     // entry to the write of the request
+	HeadersNS    *int64 `parquet:"headers_ns,optional"`  // response headers read
+	FirstEventNS *int64 `parquet:"first_event_ns,optional"`
+	FirstTokenNS *int64 `parquet:"first_token_ns,optional"` // first event with generated content
+	LastTokenNS  *int64 `parquet:"last_token_ns,optional"`
+	DoneNS       *int64 `parquet:"done_ns,optional"` // stream closed, or the failure
+
+	WantInput  int32  `parquet:"want_input_tokens"`         // as the workload asks
+	WantOutput int32  `parquet:"want_output_tokens"`        // as the workload asks
+	Known      *int32 `parquet:"known_tokens,optional"`     // leading prompt tokens that earlier rows have sent
+	Input      *int32 `parquet:"input_tokens,optional"`     // usage.prompt_tokens
+	Cached     *int32 `parquet:"cached_tokens,optional"`    // usage.prompt_tokens_details.cached_tokens
+	Output     *int32 `parquet:"output_tokens,optional"`    // see OutputFrom
+	OutputFrom string `parquet:"output_from,optional,dict"` // usage or tokenizer
+
+	Events int32   `parquet:"token_events"`
+	GapsNS []int64 `parquet:"gaps_ns,list"` // between successive token events, Events-1 of them
+
+	// EventTokens is how many tokens each token event carried, by the running
+	// usage that came with it; empty when the server did not say, or each
+	// carried one.
+	EventTokens []int32 `parquet:"event_tokens,list"`
+
+	HTTPStatus   *int32 `parquet:"http_status,optional"`
+	Error        string `parquet:"error,optional,dict"`         // class from openai's closed list, or [KindPrepare]; empty is success
+	FinishReason string `parquet:"finish_reason,optional,dict"` // from trace's closed list
+}
+
+// Failed says whether the request counts as an error. One that was cut off on
+// purpose does not.
+func (r *Result) Failed() bool { return r.Error != "" && r.Error != openai.KindCancelled }
+
+// KindPrepare is the class of a row whose prompt could not be made: it was due,
+// and not sent.
+const KindPrepare = "prepare"
+
+// ResultsSchema names the layout of a results file.
+const ResultsSchema = "results/1"
+
+// Run is what a results file says of the run as a whole, kept as JSON under
+// the metadata key "reprise.run". Durations are nanoseconds.
+type Run struct {
+	Schema        string  `json:"schema"` // [ResultsSchema]
+	Version       string  `json:"version"`
+	Started       string  `json:"started"` // RFC 3339, UTC
+	API           string  `json:"api"`     // chat or completions
+	Prompts       string  `json:"prompts"` // text or ids
+	Model         string  `json:"model"`
+	Tokenizer     string  `json:"tokenizer"`
+	Speed         float64 `json:"speed"`
+	Timing        string  `json:"timing"`      // open-loop
+	Connections   string  `json:"connections"` // pooled or per-request
+	Workload      string  `json:"workload_digest"`
+	Tier          string  `json:"tier,omitempty"`
+	Seed          string  `json:"seed"`
+	BlockSize     int     `json:"block_size"`        // of the workload
+	ServerBlock   int     `json:"server_block_size"` // that expected reuse is counted in
+	Overhead      int     `json:"template_overhead_tokens"`
+	Requests      int64   `json:"requests"`          // sent
+	Excluded      int64   `json:"excluded"`          // rows left out: failed in the source
+	Unprepared    int64   `json:"unprepared"`        // rows without a prompt, see [KindPrepare]
+	Unready       string  `json:"unready,omitempty"` // why the first of them had none
+	NotSent       int64   `json:"not_sent"`          // due after an early end
+	ShortTails    int64   `json:"short_tails"`       // partial blocks too short to be told apart
+	MaxInFlight   int     `json:"max_in_flight"`     // highest seen
+	InFlightLimit int     `json:"in_flight_limit"`   // 0 is none
+	HeldBack      int64   `json:"held_back"`         // requests that waited at the limit
+	ClientCPU     float64 `json:"client_cpu_cores"`  // mean cores used
+	Cores         int     `json:"cores"`
+	GCPauseMaxNS  int64   `json:"gc_pause_max_ns"`
+	EndedEarly    string  `json:"ended_early,omitempty"` // why
+	PlannedNS     int64   `json:"planned_ns"`            // first to last due
+}

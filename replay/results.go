@@ -1,0 +1,203 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"reprise/trace"
+)
+
+// runKey is where files keep the Run, as JSON.
+const runKey = "reprise.run"
+
+func (r Run) encode() (string, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		// A NaN is all that can be wrong.
+		return "", errors.New("replay: the run's description cannot be written as JSON")
+	}
+	return string(b), nil
+}
+
+// decodeRun reads a Run and checks that it is of our schema.
+func decodeRun(doc string) (Run, error) {
+	var run Run
+	switch err := json.Unmarshal([]byte(doc), &run); {
+	case doc == "":
+		return run, fmt.Errorf("it has no %s, so it does not hold results", runKey)
+	case err != nil:
+		return run, fmt.Errorf("its %s is not what this version writes", runKey)
+	case run.Schema == ResultsSchema:
+		return run, nil
+	case strings.HasPrefix(run.Schema, "results/"):
+		return run, fmt.Errorf("its schema is of another version than %s", ResultsSchema)
+	}
+	return run, fmt.Errorf("its schema is not %s", ResultsSchema)
+}
+
+// WriteResults writes a results file at path, which appears whole or not at
+// all: the rows as Parquet, the run in its metadata.
+func WriteResults(path string, run Run, rows trace.Reader[Result]) error {
+	return trace.WriteFile(path, 0o644, func(w io.Writer) error { return EncodeResults(w, run, rows) })
+}
+
+// EncodeResults writes the bytes of a results file.
+func EncodeResults(w io.Writer, run Run, rows trace.Reader[Result]) error {
+	run.Schema = ResultsSchema
+	doc, err := run.encode()
+	if err != nil {
+		return err
+	}
+	out := trace.NewRowsWriter(w, resultBytes)
+	out.SetMetadata("reprise.schema", ResultsSchema)
+	out.SetMetadata(runKey, doc)
+	if _, err := trace.Copy(out, rows); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// Record runs r with a journal beside path, named [JournalName], and finishes
+// that into a results file at path. A run that fails is recorded as far as it
+// came. The journal goes when the results are whole, and stays when they cannot
+// be written.
+func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], path string) (Run, error) {
+	opt, err := r.Options.settled()
+	if err != nil {
+		return opt.About, err
+	}
+	name := JournalName(path)
+	journal, err := CreateJournal(name, opt.About)
+	if err != nil {
+		return opt.About, err
+	}
+	run, err := r.Run(ctx, rows, journal)
+	err = errors.Join(err, journal.Close())
+	return run, errors.Join(err, finish(name, path, run))
+}
+
+// finish turns a journal into a results file.
+func finish(journal, path string, run Run) error {
+	j, err := OpenResults(journal)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if err := WriteResults(path, run, j.Reader()); err != nil {
+		return fmt.Errorf("the results are still in %s: %w", journal, err)
+	}
+	return os.Remove(journal)
+}
+
+// A ResultsFile is an open results file, or the journal of a run that did not
+// finish.
+type ResultsFile struct {
+	// Run describes the run. That of a journal is what was known at its
+	// beginning, with the requests counted and the early end said.
+	Run Run
+	// Unfinished says that this is a journal. Its last second may be missing.
+	Unfinished bool
+
+	name    string
+	src     io.ReaderAt
+	size    int64
+	close   func() error
+	journal *openJournal
+	count   int64
+}
+
+// OpenResults opens the results at path, Parquet or a journal as the content
+// tells. A damaged file is an error; a journal whose end is missing is not.
+func OpenResults(path string) (*ResultsFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r := &ResultsFile{name: path, src: f, size: fi.Size(), close: f.Close}
+	if err := r.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return r, nil
+}
+
+func (f *ResultsFile) open() error {
+	var magic [4]byte
+	if _, err := f.src.ReadAt(magic[:], 0); err != nil && err != io.EOF {
+		return err
+	}
+	switch string(magic[:]) {
+	case "PAR1":
+		return f.openParquet()
+	case "\xff\xff\xff\xff":
+		return f.openJournal()
+	}
+	return errors.New("it is neither Parquet nor a journal")
+}
+
+func (f *ResultsFile) openParquet() error {
+	r, err := trace.NewRowsReader[Result](f.src, f.size)
+	if err != nil {
+		return err
+	}
+	f.count = r.Rows()
+	doc, _ := r.Metadata(runKey)
+	f.Run, err = decodeRun(doc)
+	return err
+}
+
+func (f *ResultsFile) openJournal() (err error) {
+	f.Unfinished = true
+	if f.journal, err = readJournal(f.src, f.size); err != nil {
+		return err
+	}
+	f.Run, f.count = f.journal.run, int64(len(f.journal.keys))
+	f.Run.Requests, f.Run.Unprepared = f.journal.sent, f.count-f.journal.sent
+	f.Run.EndedEarly = "the run did not finish: this is its journal"
+	return nil
+}
+
+// Rows returns the number of rows.
+func (f *ResultsFile) Rows() int64 { return f.count }
+
+// Reader reads the rows from the beginning, in row order; it may be called any
+// number of times.
+func (f *ResultsFile) Reader() trace.Reader[Result] {
+	if f.journal != nil {
+		return &namedReader{name: f.name, r: f.journal.rows()}
+	}
+	r, err := trace.NewRowsReader[Result](f.src, f.size)
+	return &namedReader{name: f.name, r: r, err: err}
+}
+
+// Close closes the file; its readers end with it.
+func (f *ResultsFile) Close() error { return f.close() }
+
+// A namedReader puts the file's name and the row before an error.
+type namedReader struct {
+	name string
+	r    trace.Reader[Result]
+	err  error
+	row  int64
+}
+
+func (n *namedReader) Read(rows []Result) (int, error) {
+	var got int
+	err := n.err
+	if err == nil {
+		got, err = n.r.Read(rows)
+		n.row += int64(got)
+	}
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%s: after %d rows: %w", n.name, n.row, err)
+	}
+	return got, err
+}

@@ -1,0 +1,412 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"reprise/replay/openai"
+	"reprise/trace"
+)
+
+// randomResult has every optional column set or not, and values at the edges.
+func randomResult(rng *rand.Rand, row int64) Result {
+	i64 := func() *int64 {
+		switch rng.IntN(4) {
+		case 0:
+			return nil
+		case 1:
+			return trace.Ptr([]int64{0, -1, math.MaxInt64, math.MinInt64}[rng.IntN(4)])
+		}
+		return trace.Ptr(rng.Int64N(1e12))
+	}
+	i32 := func() *int32 {
+		if rng.IntN(3) == 0 {
+			return nil
+		}
+		return trace.Ptr(rng.Int32() - math.MaxInt32/2)
+	}
+	r := Result{
+		RowID: row, Session: i64(), Category: trace.Categories()[rng.IntN(5)], Class: []string{"", "gold", "ü"}[rng.IntN(3)],
+		DueNS: rng.Int64(), ReleasedNS: i64(), SentNS: i64(), HeadersNS: i64(), FirstEventNS: i64(), FirstTokenNS: i64(),
+		LastTokenNS: i64(), DoneNS: i64(), WantInput: rng.Int32(), WantOutput: rng.Int32(), Known: i32(), Input: i32(),
+		Cached: i32(), Output: i32(), OutputFrom: []string{"", FromUsage, FromTokenizer}[rng.IntN(3)], Events: rng.Int32(),
+		HTTPStatus: i32(), Error: append(openai.ErrorKinds(), "", "", KindPrepare)[rng.IntN(18)], FinishReason: []string{"", "stop", "length"}[rng.IntN(3)],
+	}
+	for range rng.IntN(5) {
+		r.GapsNS = append(r.GapsNS, rng.Int64N(1e9))
+		r.EventTokens = append(r.EventTokens, rng.Int32N(9))
+	}
+	return r
+}
+
+func randomResults(seed uint64, n int) []Result {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var rows []Result
+	for i := range n {
+		rows = append(rows, randomResult(rng, int64(i)))
+	}
+	return rows
+}
+
+var someRun = Run{Schema: ResultsSchema, Version: "v1", Model: "m", Speed: 2, PlannedNS: 5, Seed: "11"}
+
+// writeJournal writes rows in batches of the given size.
+func writeJournal(t testing.TB, rows []Result, batch int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.journal")
+	j, err := CreateJournal(path, someRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range slices.Chunk(rows, batch) {
+		if _, err := j.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func readAll(t testing.TB, path string) (*ResultsFile, []Result) {
+	t.Helper()
+	f, err := OpenResults(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	var out trace.SliceWriter[Result]
+	if _, err := trace.Copy(&out, f.Reader()); err != nil {
+		t.Fatal(err)
+	}
+	return f, out.Rows
+}
+
+func sameResults(a, b []Result) bool {
+	return slices.EqualFunc(a, b, func(x, y Result) bool {
+		for _, r := range []*Result{&x, &y} {
+			if len(r.GapsNS) == 0 {
+				r.GapsNS = nil
+			}
+			if len(r.EventTokens) == 0 {
+				r.EventTokens = nil
+			}
+		}
+		return reflect.DeepEqual(x, y)
+	})
+}
+
+func TestResultsSurviveJournalAndParquet(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 300, 2000} {
+		rows := randomResults(uint64(n), n)
+		shuffled := slices.Clone(rows)
+		rand.New(rand.NewPCG(1, 1)).Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		j, got := readAll(t, writeJournal(t, shuffled, 37))
+		if !sameResults(got, rows) || j.Rows() != int64(n) || !j.Unfinished {
+			t.Fatalf("%d rows: the journal changes them", n)
+		}
+		unsent := int64(0)
+		for _, r := range rows {
+			if r.Error == KindPrepare {
+				unsent++
+			}
+		}
+		want := someRun
+		want.Requests, want.Unprepared, want.EndedEarly = int64(n)-unsent, unsent, j.Run.EndedEarly
+		if j.Run != want || j.Run.EndedEarly == "" {
+			t.Errorf("the journal's run is %+v", j.Run)
+		}
+		path := filepath.Join(t.TempDir(), "x.parquet")
+		if err := WriteResults(path, someRun, j.Reader()); err != nil {
+			t.Fatal(err)
+		}
+		f, got := readAll(t, path)
+		if !sameResults(got, rows) || f.Rows() != int64(n) || f.Unfinished || f.Run != someRun {
+			t.Fatalf("%d rows: Parquet changes them; run %+v", n, f.Run)
+		}
+	}
+}
+
+// The journal is read a range at a time; small ranges give the same rows.
+func TestJournalRanges(t *testing.T) {
+	rows := randomResults(3, 500)
+	shuffled := slices.Clone(rows)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(rows), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	f, _ := readAll(t, writeJournal(t, shuffled, 20))
+	for _, limit := range []int64{1, 1000, 5000, 1 << 20} {
+		var out trace.SliceWriter[Result]
+		if _, err := trace.Copy(&out, trace.Reader[Result](&journalReader{j: f.journal, limit: limit, left: f.journal.keys})); err != nil {
+			t.Fatal(err)
+		}
+		if !sameResults(out.Rows, rows) {
+			t.Errorf("ranges of %d bytes change the rows", limit)
+		}
+	}
+}
+
+// Long rows go in smaller batches, each of which a reader takes.
+func TestJournalSplitsLargeBatches(t *testing.T) {
+	rows := randomResults(4, 10)
+	for i := range rows {
+		rows[i].GapsNS = make([]int64, 300_000)
+		rows[i].GapsNS[7] = int64(i)
+	}
+	f, got := readAll(t, writeJournal(t, rows, 10))
+	if !sameResults(got, rows) || len(f.journal.spans) < 5 {
+		t.Errorf("%d batches", len(f.journal.spans))
+	}
+}
+
+// Wherever a journal is cut (at every third byte, for time), it opens with the rows of its whole batches.
+func TestCutJournal(t *testing.T) {
+	rows := randomResults(5, 12)
+	path := writeJournal(t, rows, 4)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, last := 0, -1
+	for cut := 0; cut < len(whole); cut += 3 {
+		got, err := openBytes(whole[:cut])
+		if err != nil {
+			if opened > 0 {
+				t.Fatalf("at %d of %d: %v", cut, len(whole), err)
+			}
+			continue
+		}
+		opened++
+		if len(got)%4 != 0 || len(got) < last || !sameResults(got, rows[:len(got)]) {
+			t.Fatalf("at %d of %d: %d rows, not a prefix", cut, len(whole), len(got))
+		}
+		last = len(got)
+	}
+	if last != 12 || opened < len(whole)/6 {
+		t.Errorf("opened %d of %d, the last with %d rows", opened, len(whole), last)
+	}
+	// A crash of the machine can leave zeros where the end was.
+	if got, err := openBytes(append(slices.Clone(whole[:len(whole)-8]), make([]byte, 4096)...)); err != nil || len(got) != 12 {
+		t.Errorf("with zeros at the end: %d rows, %v", len(got), err)
+	}
+}
+
+// openBytes opens bytes as a results file and reads all of it.
+func openBytes(data []byte) ([]Result, error) {
+	f := &ResultsFile{src: bytes.NewReader(data), size: int64(len(data))}
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	var out trace.SliceWriter[Result]
+	_, err := trace.Copy(&out, f.Reader())
+	return out.Rows, err
+}
+
+func TestDamagedResultsAreErrors(t *testing.T) {
+	journal, err := os.ReadFile(writeJournal(t, randomResults(6, 20), 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := EncodeResults(&b, someRun, &trace.SliceReader[Result]{Rows: randomResults(6, 20)}); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, whole := range [][]byte{journal, b.Bytes()} {
+		failed := 0
+		for range 500 { // no panic, whatever happens
+			data := slices.Clone(whole)
+			for range 1 + rng.IntN(4) {
+				data[rng.IntN(len(data))] = byte(rng.Uint32())
+			}
+			if _, err := openBytes(data); err != nil {
+				failed++
+			}
+		}
+		if failed == 0 {
+			t.Error("no damage was noticed")
+		}
+	}
+	for name, data := range map[string][]byte{
+		"empty": nil, "short": []byte("PA"), "text": []byte("row,session\n1,2\n"), "cut Parquet": b.Bytes()[:b.Len()/2],
+	} {
+		if _, err := openBytes(data); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := OpenResults(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("absent: %v", err)
+	}
+}
+
+// A batch that claims to be larger than any is damage, and is not given the memory.
+func TestHugeBatchIsAnError(t *testing.T) {
+	path := writeJournal(t, randomResults(7, 5), 5)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := readAll(t, path)
+	s := f.journal.spans[0]
+	meta := s.from + 8 + int64(binary.LittleEndian.Uint32(data[s.from+4:]))
+	at := bytes.Index(data[s.from:meta], binary.LittleEndian.AppendUint64(nil, uint64(s.to-meta)))
+	if at < 0 {
+		t.Fatal("the batch does not say how long it is")
+	}
+	binary.LittleEndian.PutUint64(data[s.from+int64(at):], maxBody+1)
+	if _, err := openBytes(data); !errors.Is(err, errJournal) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Files of another kind are told apart by their metadata.
+func TestForeignFilesAreErrors(t *testing.T) {
+	encode := func(f func(w *trace.RowsWriter[Result])) []byte {
+		var b bytes.Buffer
+		w := trace.NewRowsWriter[Result](&b, nil)
+		f(w)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	var other bytes.Buffer
+	w := trace.NewRequestWriter(&other)
+	if err := w.Close(trace.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	for want, data := range map[string][]byte{
+		"no reprise.run":  encode(func(*trace.RowsWriter[Result]) {}),
+		"another version": encode(func(w *trace.RowsWriter[Result]) { w.SetMetadata(runKey, `{"schema":"results/9"}`) }),
+		"not what this":   encode(func(w *trace.RowsWriter[Result]) { w.SetMetadata(runKey, `{"schema":1}`) }),
+		"is not results":  encode(func(w *trace.RowsWriter[Result]) { w.SetMetadata(runKey, `{}`) }),
+		"no column":       other.Bytes(),
+	} {
+		if _, err := openBytes(data); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+func TestJournalHasTheColumnsOfParquet(t *testing.T) {
+	var parquetColumns, journalColumns []string
+	for _, f := range parquet.SchemaOf(new(Result)).Fields() {
+		kind := "?"
+		switch {
+		case !f.Leaf():
+			kind = "list<item: " + strings.ToLower(f.Fields()[0].Fields()[0].Type().Kind().String()) + ">"
+		case f.Type().Kind() == parquet.ByteArray:
+			kind = "utf8"
+		default:
+			kind = strings.ToLower(f.Type().Kind().String())
+			if f.Optional() {
+				kind += "?"
+			}
+		}
+		parquetColumns = append(parquetColumns, f.Name()+" "+kind)
+	}
+	for _, c := range columns() {
+		kind := strings.ReplaceAll(c.field.Type.String(), ", non-nullable", "")
+		kind = strings.ReplaceAll(kind, ", nullable", "")
+		if c.field.Nullable {
+			kind += "?"
+		}
+		journalColumns = append(journalColumns, c.field.Name+" "+kind)
+	}
+	if !slices.Equal(parquetColumns, journalColumns) {
+		t.Errorf("Parquet %q\njournal %q", parquetColumns, journalColumns)
+	}
+}
+
+func TestJournalIsPrivateAndReplacesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.journal")
+	j, err := CreateJournal(path, someRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", fi.Mode(), err)
+	}
+	if _, err := CreateJournal(path, someRun); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second journal: %v", err)
+	}
+}
+
+const childEnv = "REPRISE_TEST_JOURNAL"
+
+// TestJournalChild is the process that TestKilledRun kills.
+func TestJournalChild(t *testing.T) {
+	path := os.Getenv(childEnv)
+	if path == "" {
+		t.Skip("runs as the child of TestKilledRun")
+	}
+	j, err := CreateJournal(path, someRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := randomResults(9, 30)
+	for part := range slices.Chunk(rows, 10) {
+		if _, err := j.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Println("written")
+	select {}
+}
+
+func TestKilledRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.journal")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestJournalChild$")
+	cmd.Env = append(os.Environ(), childEnv+"="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, len("written"))
+	if _, err := io.ReadFull(out, line); err != nil || string(line) != "written" {
+		t.Fatalf("the child says %q, %v", line, err)
+	}
+	if err := errors.Join(cmd.Process.Kill()); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	f, got := readAll(t, path)
+	if !sameResults(got, randomResults(9, 30)) || f.Run.Requests == 0 || f.Run.Model != "m" {
+		t.Errorf("%d rows are left, run %+v", len(got), f.Run)
+	}
+}
+
+func FuzzOpenResults(f *testing.F) {
+	rows := randomResults(10, 6)
+	journal, err := os.ReadFile(writeJournal(f, rows, 3))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(journal)
+	f.Add(journal[:len(journal)*2/3])
+	var b bytes.Buffer
+	if err := EncodeResults(&b, someRun, &trace.SliceReader[Result]{Rows: rows}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		openBytes(data) // an error or rows, and no panic
+	})
+}

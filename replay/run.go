@@ -1,0 +1,287 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"reprise/replay/pace"
+	"reprise/trace"
+)
+
+// Options are the settings of a run. The zero value replays at the recorded
+// speed, without limits.
+type Options struct {
+	Speed         float64       // 2 is twice as fast; 0 means 1
+	MaxInFlight   int           // requests at once; 0 means no limit
+	Ahead         time.Duration // a request is prepared this long before it is due; 0 means 2 s
+	Grace         time.Duration // from the end of the context to the end of the requests in flight; 0 means 5 s
+	IncludeFailed bool          // send the rows that failed in the source too
+
+	// Known, when set, is asked for every row that will be sent, in row order:
+	// how many leading prompt tokens earlier rows have sent.
+	Known func(*trace.Request) int32
+	// Progress, when set, is told each second and at the end how far the run is.
+	Progress func(Progress)
+	// About is what is known of the run before it begins; the Runner fills in
+	// the rest.
+	About Run
+}
+
+// Progress says how far a run is.
+type Progress struct {
+	Elapsed  time.Duration // since the start of the run
+	Done     int64         // requests that are over
+	Failed   int64         // of them, those with an error other than a planned cancellation
+	InFlight int
+}
+
+// A Runner replays a workload in open loop: a request is sent when it is due,
+// whatever became of those before it.
+type Runner struct {
+	Prompter Prompter
+	Endpoint Endpoint
+	// Pacer makes the pacer that releases requests; nil means [pace.New]. One
+	// that is an io.Closer is closed after the last release.
+	Pacer func(start time.Time) (pace.Pacer, error)
+	Options
+}
+
+// Run replays rows and writes one Result for every request that was due, in
+// order of completion, at the latest a second after it. Cancelling ctx ends the
+// sending; requests in flight have [Options.Grace] to finish and are then cut,
+// and every Result is written. An early end is said in [Run], and is no error;
+// an error is a workload that could not be read, a pacer that failed or a
+// writer that did, and comes with the Run so far. An in-flight request whose
+// Endpoint has no time limit can hold the end of a run back.
+func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out trace.Writer[Result]) (Run, error) {
+	opt, err := r.Options.settled()
+	if err != nil {
+		return opt.About, err
+	}
+	growFiles()
+	p := &play{opt: opt, runner: r, results: make(chan *Result, 1024)}
+	if opt.MaxInFlight > 0 {
+		p.slots = make(chan struct{}, opt.MaxInFlight)
+	}
+	p.feed = &feeder{
+		opt: opt, prompts: r.Prompter, end: r.Endpoint, unready: p.results,
+		budget: semaphore.NewWeighted(preparedBytes), queue: make(chan *flight, preparedCalls),
+		primed: make(chan struct{}), started: make(chan struct{}),
+	}
+	return p.run(ctx, rows, out)
+}
+
+// settled checks the options and puts the defaults in.
+func (o Options) settled() (Options, error) {
+	if o.Speed == 0 {
+		o.Speed = 1
+	}
+	if o.Ahead == 0 {
+		o.Ahead = 2 * time.Second
+	}
+	if o.Grace == 0 {
+		o.Grace = 5 * time.Second
+	}
+	if !(o.Speed > 0) || math.IsInf(o.Speed, 0) || o.MaxInFlight < 0 || o.Ahead < 0 || o.Grace < 0 {
+		return o, errors.New("replay: speed must be a positive number, and no limit or duration negative")
+	}
+	o.About.Schema, o.About.Timing = ResultsSchema, "open-loop"
+	o.About.Speed, o.About.InFlightLimit = o.Speed, o.MaxInFlight
+	o.About.Started = time.Now().UTC().Format(time.RFC3339Nano) // until the clock starts
+	o.About.Cores = runtime.GOMAXPROCS(0)
+	return o, nil
+}
+
+// A play is a run under way.
+type play struct {
+	opt     Options
+	runner  *Runner
+	feed    *feeder
+	start   time.Time
+	cost    cost
+	flights sync.WaitGroup
+	results chan *Result
+
+	slots   chan struct{} // nil without a limit
+	blocked time.Duration // until when the limit last held the dispatcher
+	held    int64
+	sent    int64
+	left    int64 // prepared, and not sent
+	peak    int64
+
+	inFlight atomic.Int64
+	wasCut   atomic.Bool
+}
+
+func (p *play) run(ctx context.Context, rows trace.Reader[trace.Request], out trace.Writer[Result]) (Run, error) {
+	sending, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	flying, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	disarm := p.cutAfterGrace(sending, flying, cut)
+	fed, collected := make(chan error, 1), make(chan error, 1)
+	go func() { fed <- p.feed.run(sending, rows) }()
+	go func() { collected <- p.collect(out, stop) }()
+
+	paceErr := p.dispatch(sending, flying)
+	if paceErr != nil && sending.Err() == nil {
+		stop(paceErr)
+	}
+	for fl := range p.feed.queue { // what an early end left behind
+		p.feed.budget.Release(fl.size)
+		p.left++
+	}
+	feedErr := <-fed
+	p.flights.Wait()
+	disarm()
+	close(p.results)
+	writeErr := <-collected
+	return p.summary(context.Cause(sending), feedErr), errors.Join(feedErr, writeErr, realError(paceErr))
+}
+
+// realError drops what a cancelled context leaves behind: an early end is said
+// in the Run.
+func realError(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// cutAfterGrace cuts the requests in flight some time after sending has ended.
+// The function that it returns ends the watch.
+func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disarm func()) {
+	over := make(chan struct{})
+	unwatch := context.AfterFunc(sending, func() {
+		t := time.NewTimer(p.opt.Grace)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			p.wasCut.Store(p.inFlight.Load() > 0)
+			cut()
+		case <-over:
+		}
+	})
+	return func() { unwatch(); close(over) }
+}
+
+// dispatch releases what the feeder prepared, each when it is due.
+func (p *play) dispatch(sending, flying context.Context) error {
+	<-p.feed.primed
+	newPacer := p.runner.Pacer
+	if newPacer == nil {
+		newPacer = func(start time.Time) (pace.Pacer, error) { return pace.New(start) }
+	}
+	p.cost.begin()
+	p.start = time.Now()
+	p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
+	p.feed.start = p.start
+	close(p.feed.started)
+	pacer, err := newPacer(p.start)
+	if err != nil {
+		return fmt.Errorf("replay: the pacer: %w", err)
+	}
+	if c, ok := pacer.(io.Closer); ok {
+		defer c.Close()
+	}
+	for fl := range p.feed.queue {
+		err := pacer.WaitUntil(sending, fl.due)
+		if err == nil {
+			err = p.takeSlot(sending, fl.due)
+		}
+		p.feed.budget.Release(fl.size)
+		if err != nil {
+			p.left++
+			return err
+		}
+		p.release(flying, fl)
+	}
+	return nil
+}
+
+// takeSlot waits at the limit of requests in flight. It counts a request as
+// held back when the limit kept it past its due time, be it as the first in the
+// line or behind another.
+func (p *play) takeSlot(ctx context.Context, due time.Duration) error {
+	if p.slots == nil {
+		return nil
+	}
+	select {
+	case p.slots <- struct{}{}:
+		if due < p.blocked {
+			p.held++
+		}
+		return nil
+	default:
+	}
+	select {
+	case p.slots <- struct{}{}:
+		p.held++
+		p.blocked = time.Since(p.start)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// release lets a request go, in a goroutine of its own: many that are due at
+// one instant all start.
+func (p *play) release(ctx context.Context, fl *flight) {
+	p.sent++
+	p.peak = max(p.peak, p.inFlight.Add(1))
+	fl.at = int64(time.Since(p.start))
+	fl.result.ReleasedNS = &fl.at
+	p.flights.Go(func() {
+		r := &fl.result
+		p.runner.Endpoint.Fire(ctx, Shot{Call: fl.call, Start: p.start, Cut: fl.cut}, r)
+		if r.DoneNS == nil {
+			r.DoneNS = trace.Ptr(int64(time.Since(p.start)))
+		}
+		fl.call = nil
+		p.inFlight.Add(-1)
+		if p.slots != nil {
+			<-p.slots
+		}
+		p.results <- r
+	})
+}
+
+// summary fills in what the run has learnt of itself.
+func (p *play) summary(cause, feedErr error) Run {
+	run, f := p.opt.About, p.feed
+	run.Requests, run.MaxInFlight, run.HeldBack = p.sent, int(p.peak), p.held
+	run.Excluded, run.NotSent = f.excluded, f.notSent+p.left
+	run.Unprepared, run.Unready = f.unprepared, f.why
+	run.PlannedNS = int64(f.last - f.first)
+	if t, ok := p.runner.Prompter.(interface{ ShortTails() int64 }); ok {
+		run.ShortTails = t.ShortTails()
+	}
+	run.ClientCPU, run.GCPauseMaxNS = p.cost.end()
+	switch {
+	case cause != nil && (run.NotSent > 0 || p.wasCut.Load()):
+		run.EndedEarly = reason(cause)
+	case feedErr != nil:
+		run.EndedEarly = errWorkload.Error()
+	}
+	return run
+}
+
+// reason puts the cause of an early end into words.
+func reason(cause error) string {
+	switch {
+	case errors.Is(cause, context.Canceled):
+		return "interrupted"
+	case errors.Is(cause, context.DeadlineExceeded):
+		return "the time limit was reached"
+	}
+	return cause.Error()
+}
