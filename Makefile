@@ -1,0 +1,36 @@
+# Everything needs Go 1.26 and nothing else; modules are fetched once, then all
+# of it works offline.
+GO ?= go
+BIN := bin/reprise
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
+
+.PHONY: demo test lint bench build race fuzz clean
+
+demo: build ## run the main job on the embedded log, to demo/report.html
+	$(BIN) demo -o demo
+
+test: ## all tests
+	$(GO) test ./...
+
+lint: ## vet, gofmt and staticcheck (pinned in go.mod)
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+build: ## one static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/reprise
+
+bench: ## every Go benchmark, once
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
+
+race: ## all tests under the race detector
+	$(GO) test -race ./...
+
+FUZZTIME ?= 5s
+fuzz: ## every fuzz target for $(FUZZTIME)
+	@set -e; for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p | tail -2; done; done
+
+clean:
+	rm -rf bin demo

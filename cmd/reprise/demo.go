@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/datasets"
+	"reprise/replay/report"
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+func demoCommand() *cobra.Command {
+	var dir string
+	var speed float64
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run the whole way on an embedded log, to an HTML page",
+		Long: `Demo takes a small gateway log that comes with the program and was made up for
+it, imports and profiles it, makes a workload of it, replays that against a
+simulated endpoint in the same process, and writes a page with what was
+measured. It needs no network and takes less than a minute.
+
+The page says whether the run can be trusted on this machine; the exit code
+says only whether every stage ran.`,
+		Example: `  reprise demo -o demo`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			d := demo{cmd: cmd, dir: dir, speed: speed}
+			return d.run()
+		},
+	}
+	cmd.Flags().StringVarP(&dir, "output", "o", "demo", "directory to write to")
+	cmd.Flags().Float64Var(&speed, "speed", 2, "how much faster than recorded to replay")
+	cmd.Flags().Bool("quiet", false, "no progress")
+	return cmd
+}
+
+// A demo runs the stages one after the other.
+type demo struct {
+	cmd   *cobra.Command
+	dir   string
+	speed float64
+}
+
+func (d *demo) path(name string) string { return filepath.Join(d.dir, name) }
+
+func (d *demo) run() error {
+	begin := time.Now()
+	for i, stage := range []struct {
+		what string
+		run  func() error
+	}{
+		{"import: the log becomes a trace, without its text", d.importLog},
+		{"profile: lengths, arrivals, prefix reuse", d.profile},
+		{"synth: a workload with fresh ids", d.synth},
+		{"replay: sent on time to a simulated endpoint", d.replay},
+		{"report: what was measured", d.report},
+	} {
+		notef(d.cmd, "\n[%d/5] %s", i+1, stage.what)
+		if err := stage.run(); err != nil {
+			return err
+		}
+	}
+	notef(d.cmd, "\nDone in %.0f s. Open %s in a browser.", time.Since(begin).Seconds(), d.path("report.html"))
+	return nil
+}
+
+// demoBlock suits the short prompts of the embedded log.
+const demoBlock = 64
+
+func (d *demo) importLog() error {
+	log, err := datasets.Demo()
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	var f importFlags
+	f.defaults()
+	f.out, f.blockSize, f.template = d.path("trace.parquet"), demoBlock, "chatml" // as the log was counted
+	return f.run(d.cmd, "demo log", log)
+}
+
+func (d *demo) profile() error {
+	t, err := trace.Open(d.path("trace.parquet"))
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	p, err := profileOf(d.cmd, t, profile.DefaultServerBlock)
+	if err != nil {
+		return err
+	}
+	if err := writeHistograms(d.path("histograms.parquet"), t.Meta, p.Histograms()); err != nil {
+		return err
+	}
+	return profile.WriteText(d.cmd.OutOrStdout(), p.Summary())
+}
+
+func (d *demo) synth() error {
+	t, err := trace.Open(d.path("trace.parquet"))
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	return writeTrace(d.cmd, d.path("workload.parquet"), func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		return mirrorTrace(t, 1, dst)
+	})
+}
+
+func (d *demo) replay() error {
+	w, err := trace.Open(d.path("workload.parquet"))
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return withSimulator(d.cmd.Context(), func(url string) error {
+		var f replayFlags
+		f.defaults()
+		f.url, f.speed, f.out = url, d.speed, d.path("results.parquet")
+		return f.run(d.cmd, w)
+	})
+}
+
+func (d *demo) report() error {
+	var f judgeFlags
+	f.defaults()
+	f.slo = "ttft:200ms,tpot:50ms"
+	s, err := f.summarise(d.path("results.parquet"))
+	if err != nil {
+		return err
+	}
+	if err := f.writePage(d.path("report.html"), s); err != nil {
+		return err
+	}
+	if err := report.WriteText(d.cmd.OutOrStdout(), s); err != nil {
+		return err
+	}
+	if !s.Verdict.Trustworthy {
+		fmt.Fprintln(d.cmd.ErrOrStderr(), "This machine was too busy for the figures to be trusted; the report says why.")
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Every command's help ends in an example, and every line of every example runs.
+func TestHelpExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	url := simulate(t)
+	files := map[string]string{
+		"mooncake_conversation.jsonl": sharingLog(20),
+		"sharegpt.json":               `[{"id":"a","conversations":[{"from":"human","value":"hello"},{"from":"gpt","value":"good day"}]}]`,
+		"gateway.jsonl":               `{"ts":"2026-05-01T12:00:00Z","usage":{"prompt_tokens":12,"completion_tokens":3}}` + "\n",
+	}
+	for name, content := range files {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{
+		"import mooncake_conversation.jsonl -o t.parquet",
+		"synth --mirror t.parquet -o w.parquet",
+		"replay w.parquet --url " + url + " -o r.parquet --max-lag 1h",
+	} {
+		must(t, strings.Fields(line)...)
+	}
+	for _, cmd := range rootCommand().Commands() {
+		if cmd.RunE == nil {
+			continue
+		}
+		if cmd.Example == "" {
+			t.Errorf("%s has no example", cmd.Name())
+		}
+		for _, line := range strings.Split(cmd.Example, "\n") {
+			line, _, _ = strings.Cut(line, " | ")
+			line = strings.ReplaceAll(strings.TrimSpace(line), "http://localhost:8000", url)
+			args, ok := strings.CutPrefix(line, "reprise ")
+			if !ok {
+				t.Errorf("%s: the example %q is not a command", cmd.Name(), line)
+				continue
+			}
+			if cmd.Name() == "serve" {
+				runServe(t, strings.ReplaceAll(args, ":8000", ":0"))
+				continue
+			}
+			if _, errs, code := reprise(t, strings.Fields(args)...); code != exitGood && code != exitUntrusted {
+				t.Errorf("%s: exit code %d\n%s", line, code, errs)
+			}
+		}
+	}
+}
+
+// runServe starts the endpoint and ends it when it says that it serves.
+func runServe(t *testing.T, args string) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	said := &watch{want: "serving", then: stop}
+	if code := run(ctx, strings.Fields(args), strings.NewReader(""), io.Discard, said); code != exitGood {
+		t.Errorf("reprise %s: exit code %d\n%s", args, code, said.buf.String())
+	}
+}
+
+// watch calls then when what was written contains want.
+type watch struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	want string
+	then func()
+}
+
+func (w *watch) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf.Write(p)
+	if strings.Contains(w.buf.String(), w.want) {
+		w.then()
+	}
+	return len(p), nil
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/anonymize"
+	"reprise/datasets"
+	"reprise/trace"
+	"reprise/trace/arrival"
+	"reprise/trace/token"
+)
+
+// importFlags are the flags of import; demo fills them too.
+type importFlags struct {
+	out          string
+	format       string
+	maps         []string
+	maxBad       float64
+	timeUnit     string
+	tz           string
+	longSpan     bool
+	tier         string
+	blockSize    int
+	sourceBlock  int
+	tokenizer    string
+	template     string
+	arrivals     string
+	service      string
+	think        string
+	seed         uint64
+	keepModel    bool
+	globalBlocks int
+	asJSON       bool
+}
+
+func importCommand() *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use:   "import LOG",
+		Short: "Turn a source log into a trace, without its text",
+		Long: `Import reads a log or public trace, detects its format by its content, and
+writes a trace: when each request arrived and how large it was, with keyed ids
+of its prefix blocks in place of its text.
+
+` + formatsHelp() + `
+A source without times, such as ShareGPT, needs --arrivals: its sessions start
+by that process, and each later turn follows after a service and a think time.`,
+		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
+  reprise import sharegpt.json --arrivals poisson:2 --think lognormal:20s,1 -o t.parquet
+  reprise import gateway.jsonl --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --map time=ts -o t.parquet`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, log, err := openLog(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			defer log.Close()
+			return f.run(cmd, name, log)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *importFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "trace to write, - for stdout")
+	fl.StringVar(&f.format, "format", "", "format of the source; empty detects it by content")
+	fl.StringArrayVar(&f.maps, "map", nil, "`target=path` of a field in a JSONL or CSV source; may be repeated")
+	fl.Float64Var(&f.maxBad, "max-bad", 0.001, "share of bad rows that is tolerated, from 0 to 1")
+	fl.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
+	fl.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
+	fl.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
+	fl.StringVar(&f.tier, "tier", anonymize.Internal, "release tier of the trace")
+	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
+	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of ids that --map blocks= names")
+	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", "))
+	fl.StringVar(&f.template, "template", "none", "chat template counted into the lengths: none, chatml")
+	fl.StringVar(&f.arrivals, "arrivals", "", "`process` that times the sessions of a source without times: poisson:RATE, gamma:RATE,CV, constant:RATE")
+	fl.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn, for a source without times")
+	fl.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn, for a source without times")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of times that are made up; never of keys")
+	fl.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
+	fl.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; -1 measures it")
+	fl.BoolVar(&f.asJSON, "json", false, "print what was imported as JSON")
+	fl.Bool("quiet", false, "no progress")
+}
+
+// defaults sets every flag to its default, for a caller that is no command line.
+func (f *importFlags) defaults() { f.register(new(cobra.Command)) }
+
+func formatsHelp() string {
+	var b strings.Builder
+	b.WriteString("Formats:\n")
+	for _, f := range datasets.Formats() {
+		fmt.Fprintf(&b, "  %-12s %s\n", f.Name, f.About)
+	}
+	return b.String()
+}
+
+// importMemory is what the collector of garbage aims to stay below.
+const importMemory = 240 << 20
+
+// run imports log into the trace that the flags name.
+func (f *importFlags) run(cmd *cobra.Command, name string, log io.Reader) error {
+	if f.asJSON && f.out == standard {
+		return usagef("--json and -o - both want stdout")
+	}
+	src, err := f.open(name, log)
+	if err != nil {
+		return err
+	}
+	policy, err := f.policy(src.Info())
+	if err != nil {
+		return err
+	}
+	entries, timing, err := f.timed(src)
+	if err != nil {
+		return err
+	}
+	// What import holds is bounded, and small beside what a collector that waits
+	// for the heap to double would let pile up.
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // else GOMEMLIMIT says what the user wants
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
+	}
+	bar := newProgress(cmd)
+	bar.start("import", "requests", 0)
+	policy.Progress = func(_ string, done int64) { bar.set(done) }
+	var card anonymize.Card
+	err = writeTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		var err error
+		if card, err = anonymize.Run(cmd.Context(), policy, entries, dst); err != nil {
+			return trace.Meta{}, err
+		}
+		return f.meta(card, src.Info(), timing)
+	})
+	bar.end()
+	if err != nil {
+		return err
+	}
+	return f.say(cmd, src.Info(), card, timing)
+}
+
+func (f *importFlags) open(name string, log io.Reader) (*datasets.Source, error) {
+	o := datasets.Options{File: name, Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit,
+		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock}
+	var err error
+	if len(f.maps) > 0 {
+		if o.Map, err = datasets.ParseMapping(f.maps); err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+	}
+	if f.tz != "" {
+		if o.TZ, err = time.LoadLocation(f.tz); err != nil {
+			return nil, usagef("--tz: no such time zone is known here")
+		}
+	}
+	src, err := datasets.Open(log, o)
+	if errors.Is(err, datasets.ErrUsage) {
+		err = &exitError{exitUsage, err}
+	}
+	return src, err
+}
+
+func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
+	p := anonymize.Policy{Tier: f.tier, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel}
+	if f.tier != anonymize.Internal {
+		return p, usagef("--tier %s is not available yet: only %s is", f.tier, anonymize.Internal)
+	}
+	if f.blockSize < 1 || f.blockSize > 1<<16 {
+		return p, usagef("--block-size: want 1 to %d tokens", 1<<16)
+	}
+	if f.globalBlocks >= 0 {
+		p.GlobalBlocks = &f.globalBlocks
+	}
+	var err error
+	if p.Template, err = token.OpenTemplate(f.template); err != nil {
+		return p, &exitError{exitUsage, err}
+	}
+	tok, err := token.Open(f.tokenizer) // also without text, so that a wrong name never passes
+	if err != nil {
+		return p, &exitError{exitUsage, err}
+	}
+	if info.HasText {
+		p.Tokenizer = tok
+	}
+	return p, nil
+}
+
+// timed gives times to a source that has none, and says how.
+func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, error) {
+	info := src.Info()
+	switch {
+	case info.HasTimes && f.arrivals != "":
+		return nil, "", usagef("%s has times of its own: --arrivals is for sources without", info.Format)
+	case info.HasTimes:
+		return src, "", nil
+	case f.arrivals == "":
+		return nil, "", usagef("%s has no times: say how sessions arrive, such as --arrivals poisson:2", info.Format)
+	}
+	process, err := arrival.ParseProcess(f.arrivals)
+	if err != nil {
+		return nil, "", usagef("--arrivals: %v", err)
+	}
+	service, err := arrival.ParseDist(f.service)
+	if err != nil {
+		return nil, "", usagef("--service: %v", err)
+	}
+	think, err := arrival.ParseDist(f.think)
+	if err != nil {
+		return nil, "", usagef("--think: %v", err)
+	}
+	stream := func(name string) *rand.Rand { return arrival.Stream(f.seed, name) }
+	timing := fmt.Sprintf("made up: sessions %s, service %s, think %s, seed %d", process, service, think, f.seed)
+	return datasets.Timed(src, process.New(stream("arrivals")), service.New(stream("service")), think.New(stream("think"))), timing, nil
+}
+
+func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing string) (trace.Meta, error) {
+	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Tier: card.Tier, Unit: card.Unit,
+		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source"}
+	if card.Totals.InferredSessions {
+		m.Sessions = "inferred"
+	} else if card.Totals.Sessions == 0 {
+		m.Sessions = ""
+	}
+	if card.Totals.Blocks > 0 {
+		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
+	}
+	var err error
+	m.Card, m.CardHash, err = card.JSON()
+	return m, err
+}
+
+// say tells what was imported: to stdout as JSON, or to stderr for people.
+func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, timing string) error {
+	t := card.Totals
+	if f.asJSON {
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetIndent("", "  ")
+		return enc.Encode(map[string]any{"format": info.Format, "time_unit": info.TimeUnit, "timing": timing,
+			"records": info.Records, "bad_records": info.Bad, "notes": info.Notes, "requests": t.Requests, "failed": t.Failed,
+			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": t.Blocks,
+			"sessions": t.Sessions, "users": t.Users, "tier": card.Tier})
+	}
+	notef(cmd, "%s: %d records, %d requests, %d input and %d output tokens, %d distinct blocks of %d", info.Format,
+		info.Records, t.Requests, t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
+	switch {
+	case timing != "":
+		notef(cmd, "times %s", timing)
+	default:
+		notef(cmd, "times in the source: %s", info.TimeUnit)
+	}
+	for _, n := range info.Notes {
+		notef(cmd, "note: %s", n)
+	}
+	if t.TextInputSource > 0 && t.TextInputSource != t.TextInputComparable {
+		notef(cmd, "note: text counts %d input tokens where the source says %d (%+.1f %%): another tokenizer, or a chat template (--template)",
+			t.TextInputComparable, t.TextInputSource, 100*float64(t.TextInputComparable-t.TextInputSource)/float64(t.TextInputSource))
+	}
+	if info.Bad > 0 {
+		notef(cmd, "%d bad records were skipped, the first of them:", info.Bad)
+		for _, b := range info.FirstBad {
+			notef(cmd, "  %v", b)
+		}
+	}
+	notef(cmd, "tier %s: pseudonymous, for use inside the house", card.Tier)
+	return nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayImport is the whole table of imports among our own packages: what is not
+// here is not allowed, and a new package needs a line.
+var mayImport = map[string]string{
+	"trace":            "",
+	"trace/token":      "",
+	"trace/block":      "",
+	"trace/arrival":    "",
+	"trace/page":       "",
+	"trace/profile":    "trace trace/block trace/page",
+	"datasets":         "trace trace/token trace/arrival",
+	"datasets/demolog": "",
+	"anonymize":        "trace trace/token trace/block trace/profile anonymize/dp",
+	"anonymize/dp":     "",
+	"anonymize/audit":  "trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page",
+	"synth":            "trace trace/token trace/block trace/arrival trace/profile anonymize/dp trace/page",
+	"replay":           "trace trace/token trace/arrival replay/pace replay/openai replay/scrape",
+	"replay/pace":      "",
+	"replay/openai":    "",
+	"replay/scrape":    "",
+	"replay/simserver": "trace trace/token trace/block replay/openai replay/pace",
+	"replay/report":    "trace trace/profile replay trace/page",
+	"replay/bench":     "replay replay/report replay/simserver trace trace/arrival",
+	"cmd/reprise":      "*",
+}
+
+func TestImportTable(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "reprise/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := 0
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); packages++ {
+		words := strings.Fields(lines.Text())
+		pkg := strings.TrimPrefix(words[0], "reprise/")
+		allowed, ok := mayImport[pkg]
+		if !ok {
+			t.Errorf("package %s is not in the table", pkg)
+		}
+		for _, w := range words[1:] {
+			imp, own := strings.CutPrefix(w, "reprise/")
+			if own && allowed != "*" && !slices.Contains(strings.Fields(allowed), imp) {
+				t.Errorf("%s imports %s", pkg, imp)
+			}
+		}
+	}
+	if packages < 10 {
+		t.Fatalf("go list named %d packages only", packages)
+	}
+}
+
+// Every package narrates its step of the flow.
+func TestPackageComments(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{"\t"}}{{.Doc}}`, "reprise/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(bytes.TrimSpace(out)), "\n") {
+		pkg, doc, _ := strings.Cut(line, "\t")
+		if len(doc) < 30 {
+			t.Errorf("%s has no package comment", pkg)
+		}
+	}
+}

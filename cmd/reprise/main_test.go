@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// asCommand in the environment makes the test binary be the command, for tests
+// that kill it.
+const asCommand = "REPRISE_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	testscript.Main(m, map[string]func(){"reprise": main})
+}
+
+// TestScripts runs the command line as users type it.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+}
+
+// reprise runs the command in this process.
+func reprise(t testing.TB, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+// must runs the command and expects it to succeed.
+func must(t testing.TB, args ...string) string {
+	t.Helper()
+	out, errs, code := reprise(t, args...)
+	if code != exitGood {
+		t.Fatalf("reprise %s: exit code %d\n%s", strings.Join(args, " "), code, errs)
+	}
+	return out
+}
+
+// child prepares the command as a process of its own.
+func child(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	return cmd
+}
+
+// shared returns the path of a published trace, or skips the test.
+func shared(t testing.TB, name string) string {
+	t.Helper()
+	path := "../../../shared/data/" + name
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		t.Skipf("the published trace %s is not here", name)
+	}
+	return path
+}

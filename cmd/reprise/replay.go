@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay"
+	"reprise/replay/openai"
+	"reprise/replay/simserver"
+	"reprise/synth"
+	"reprise/trace"
+	"reprise/trace/profile"
+	"reprise/trace/token"
+)
+
+// replayFlags are the flags of replay; demo fills them too.
+type replayFlags struct {
+	out           string
+	url           string
+	api           string
+	model         string
+	tokenIDs      bool
+	tokenizer     string
+	seed          string
+	speed         float64
+	maxInFlight   int
+	forceOutput   bool
+	includeFailed bool
+	connections   string
+	timeout       time.Duration
+	headers       []string
+	extraBody     string
+	keyEnv        string
+	keyFile       string
+	serverBlock   int
+	judge         judgeFlags
+}
+
+func replayCommand() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay WORKLOAD --url URL",
+		Short: "Send a workload on time and measure every token of the answers",
+		Long: `Replay sends each request of a workload, or of a trace, at its recorded time to
+an OpenAI-compatible endpoint, in open loop: when it is due, whatever became of
+those before it. Prompts are made from the seed just before they are sent. The
+answers are streamed and every token event is timed.
+
+Every request gives one row in the results. They are journalled as they come,
+beside the output, and finished to Parquet at the end; after a crash, or while
+the run goes on, "reprise report" reads the journal.
+
+The summary goes to stdout. The exit code is 4 when the run cannot be trusted.`,
+		Example: `  reprise replay w.parquet --url http://localhost:8000 --speed 2 -o r.parquet`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.out == "" || f.out == standard {
+				return usagef("say where the results go: -o FILE.parquet")
+			}
+			if _, err := f.judge.options(); err != nil {
+				return err
+			}
+			w, err := openTrace(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			if err := f.run(cmd, w); err != nil {
+				return err
+			}
+			return f.judge.report(cmd, f.out)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *replayFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet")
+	fl.StringVar(&f.url, "url", "http://127.0.0.1:8000", "base URL of the endpoint")
+	fl.StringVar(&f.api, "api", replay.APICompletions, "completions or chat")
+	fl.StringVar(&f.model, "model", "", "model to ask for; empty takes the endpoint's only one")
+	fl.BoolVar(&f.tokenIDs, "token-ids", false, "send prompts as token ids (completions only)")
+	fl.StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the endpoint; empty takes the workload's, else o200k_base")
+	fl.StringVar(&f.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
+	fl.Float64Var(&f.speed, "speed", 1, "2 replays twice as fast")
+	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
+	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
+	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
+	fl.StringVar(&f.connections, "connections", replay.PerRequest, "per-request or pooled")
+	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
+	fl.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
+	fl.StringVar(&f.extraBody, "extra-body", "", "`JSON` object with further fields of each request")
+	fl.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` that holds the API key")
+	fl.StringVar(&f.keyFile, "api-key-file", "", "`file` that holds the API key")
+	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
+	fl.Bool("quiet", false, "no progress")
+	f.judge.register(cmd)
+}
+
+// defaults sets every flag to its default, for a caller that is no command line.
+func (f *replayFlags) defaults() { f.register(new(cobra.Command)) }
+
+// run replays the workload into the results file that the flags name.
+func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
+	tok, err := f.openTokenizer(w.Meta)
+	if err != nil {
+		return err
+	}
+	seed, err := f.promptSeed(w.Meta)
+	if err != nil {
+		return err
+	}
+	endpoint, err := f.endpoint(tok)
+	if err != nil {
+		return err
+	}
+	defer endpoint.Close()
+	if _, err := endpoint.Probe(cmd.Context()); err != nil {
+		return err
+	}
+	words := tok.Words()
+	overhead, err := endpoint.Calibrate(cmd.Context(), words.Text[0], words.Bare[0])
+	if err != nil {
+		return err
+	}
+	rows, blockSize, err := workloadRows(w)
+	if err != nil {
+		return err
+	}
+	prompter, err := synth.NewPrompter(words, seed, blockSize, synth.WithOverhead(overhead))
+	if err != nil {
+		return err
+	}
+	about := replay.Run{Version: version, Tokenizer: tok.Name(), Workload: w.Meta.Digest, Tier: w.Meta.Tier,
+		Seed: strconv.FormatUint(seed, 10), BlockSize: blockSize, ServerBlock: f.serverBlock}
+	endpoint.Describe(&about)
+	notef(cmd, "endpoint: %s, model %s, %d tokens of template around each prompt", f.url, about.Model, overhead)
+
+	// Many streams at once make much garbage that lives briefly: collecting it
+	// at every doubling of a small heap delays them (16,000 streams: p99 skew
+	// 244 ms at 100, 13 ms at 400).
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	bar := newProgress(cmd)
+	bar.start("replay", "requests", rows.total)
+	defer bar.end()
+	runner := replay.Runner{Prompter: prompter, Endpoint: endpoint, Options: replay.Options{
+		Speed: f.speed, MaxInFlight: f.maxInFlight, IncludeFailed: f.includeFailed, About: about,
+		Known:    profile.NewKnownPass(blockSize, false).Touch,
+		Progress: func(p replay.Progress) { bar.set(p.Done) },
+	}}
+	run, err := runner.Record(cmd.Context(), rows, f.out)
+	if err == nil && run.EndedEarly != "" {
+		notef(cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, f.out)
+	}
+	return err
+}
+
+func (f *replayFlags) openTokenizer(meta trace.Meta) (*token.Encoding, error) {
+	name := f.tokenizer
+	if name == "" {
+		name = meta.Tokenizer
+	}
+	if name == "" {
+		name = "o200k_base"
+	}
+	tok, err := token.Open(name)
+	if err != nil {
+		err = &exitError{exitUsage, err}
+	}
+	return tok, err
+}
+
+func (f *replayFlags) promptSeed(meta trace.Meta) (uint64, error) {
+	s := f.seed
+	if s == "" {
+		s = meta.Seed
+	}
+	if s == "" {
+		s = "1"
+	}
+	seed, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, usagef("--seed: want a whole number from 0 to 2^64-1")
+	}
+	return seed, nil
+}
+
+func (f *replayFlags) endpoint(tok *token.Encoding) (*replay.HTTP, error) {
+	o := replay.HTTPOptions{URL: f.url, API: f.api, Model: f.model, TokenIDs: f.tokenIDs, ForceOutput: f.forceOutput,
+		Connections: f.connections, Timeout: f.timeout, Header: http.Header{},
+		Count: func(text string) int { return len(tok.Append(nil, text)) }}
+	for _, h := range f.headers {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok || name == "" {
+			return nil, usagef("--header: want Name=value")
+		}
+		o.Header.Add(name, value)
+	}
+	var err error
+	if f.extraBody != "" {
+		if o.Extra, err = openai.ParseExtra([]byte(f.extraBody)); err != nil {
+			return nil, usagef("--extra-body: %v", err)
+		}
+	}
+	if o.APIKey, err = f.apiKey(); err != nil {
+		return nil, err
+	}
+	e, err := replay.NewHTTP(o)
+	if err != nil {
+		err = &exitError{exitUsage, err}
+	}
+	return e, err
+}
+
+// apiKey reads the key where the flags say it is: no flag takes a key itself,
+// since command lines end up in histories and process lists.
+func (f *replayFlags) apiKey() (string, error) {
+	switch {
+	case f.keyEnv != "" && f.keyFile != "":
+		return "", usagef("give one of --api-key-env and --api-key-file")
+	case f.keyEnv != "":
+		key, ok := os.LookupEnv(f.keyEnv)
+		if !ok || key == "" {
+			return "", usagef("--api-key-env: the variable is not set")
+		}
+		return key, nil
+	case f.keyFile != "":
+		b, err := os.ReadFile(f.keyFile)
+		return strings.TrimSpace(string(b)), err
+	}
+	return "", nil
+}
+
+// countedRows is a reader that knows how many rows it has.
+type countedRows struct {
+	trace.Reader[trace.Request]
+	total int64
+}
+
+// workloadRows reads a workload. One without blocks gets blocks that nothing
+// shares, so that its prompts are told apart.
+func workloadRows(t *trace.Trace) (*countedRows, int, error) {
+	rows, err := t.Reader()
+	if err != nil {
+		return nil, 0, err
+	}
+	if t.Meta.BlockSize > 0 {
+		return &countedRows{rows, rows.Rows()}, t.Meta.BlockSize, nil
+	}
+	src := &synth.Unshared{Src: rows, BlockSize: unsharedBlock}
+	return &countedRows{src, rows.Rows()}, unsharedBlock, nil
+}
+
+// withSimulator runs f against a simulated endpoint in this process.
+func withSimulator(ctx context.Context, f func(url string) error) error {
+	s, err := simserver.New(simserver.DefaultConfig())
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx, l, s.Handler()) }()
+	err = f(fmt.Sprintf("http://%s", l.Addr()))
+	stop()
+	if serr := <-done; err == nil {
+		err = serr
+	}
+	return err
+}

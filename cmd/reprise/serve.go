@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay/simserver"
+)
+
+func serveCommand() *cobra.Command {
+	c := simserver.DefaultConfig()
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a simulated endpoint: OpenAI wire, prefix cache, timed tokens",
+		Long: `Serve answers /v1/chat/completions and /v1/completions like a serving engine: it
+tokenises prompts, caches prefixes in blocks of its own size, prefills them one
+after another and sends tokens at absolute instants. The words mean nothing.
+
+It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
+/reset_prefix_cache.`,
+		Example: `  reprise serve --listen 127.0.0.1:8000 --itl 20ms`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := simserver.New(c)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			l, err := net.Listen("tcp", listen)
+			if err != nil {
+				return err
+			}
+			notef(cmd, "serving %s at http://%s", c.Model, l.Addr())
+			return serve(cmd.Context(), l, s.Handler())
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 chooses one")
+	fl.StringVar(&c.Model, "model", c.Model, "name of the model")
+	fl.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts")
+	fl.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block of the prefix cache")
+	fl.IntVar(&c.CacheTokens, "cache-tokens", c.CacheTokens, "capacity of the prefix cache in tokens; 0 is without bound")
+	fl.IntVar(&c.MaxSeqs, "max-num-seqs", c.MaxSeqs, "requests that run at once")
+	fl.IntVar(&c.MaxWaiting, "max-waiting", c.MaxWaiting, "requests that wait; more are refused with 429")
+	fl.IntVar(&c.MaxModelLen, "max-model-len", c.MaxModelLen, "tokens of a prompt and its answer together")
+	fl.DurationVar(&c.Base, "prefill-base", c.Base, "time of a prefill, whatever its length")
+	fl.Float64Var(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, beyond the base")
+	fl.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
+	return cmd
+}
+
+// serve answers on l until ctx ends, then lets no stream hold it up.
+func serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	return errors.Join(srv.Close(), ignoreClosed(<-done))
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

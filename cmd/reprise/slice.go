@@ -1,0 +1,51 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/trace"
+)
+
+func sliceCommand() *cobra.Command {
+	var out string
+	var start, end time.Duration
+	cmd := &cobra.Command{
+		Use:   "slice TRACE",
+		Short: "Cut a window out of a trace",
+		Long: `Slice keeps the requests that arrive in a window and makes a trace of them:
+times begin at the window's start, ids are numbered anew, and a parent outside
+the window is dropped.`,
+		Example: `  reprise slice t.parquet --end 300s -o first.parquet`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if start < 0 || end < 0 || end > 0 && end <= start {
+				return usagef("the window from %v to %v is empty", start, end)
+			}
+			t, err := openTrace(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			src, err := t.Reader()
+			if err != nil {
+				return err
+			}
+			var rows int64
+			err = writeTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+				var err error
+				rows, err = trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
+				return t.Meta, err
+			})
+			if err == nil {
+				notef(cmd, "%d of %d requests", rows, src.Rows())
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "trace to write, - for stdout")
+	cmd.Flags().DurationVar(&start, "start", 0, "begin of the window, from the start of the trace")
+	cmd.Flags().DurationVar(&end, "end", 0, "end of the window; 0 is the end of the trace")
+	return cmd
+}
