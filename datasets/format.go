@@ -19,11 +19,6 @@ type Format struct {
 	mapped bool                   // takes a Mapping
 	detect func(head []byte) bool // nil when it must be asked for
 	open   func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error)
-
-	// A format whose source is several files that belong together, such as a
-	// pool of clients or requests beside their responses, has these instead.
-	detectFiles func(files []File) bool // by names and contents
-	openFiles   func(files []File, o Options, s *Source) (decoder, error)
 }
 
 // Formats lists the formats in the order in which they are tried: a format
