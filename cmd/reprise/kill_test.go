@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // lines yields rows of a Mooncake trace for ever, so that a command that reads
@@ -72,6 +73,50 @@ func TestKilledHalfWay(t *testing.T) {
 		}
 		if b, _ := os.ReadFile(out); string(b) != "old" {
 			t.Errorf("%v: the output was touched", sig)
+		}
+	}
+}
+
+// Whatever instant a command is killed at, its output is whole or not there.
+func TestKilledAtAnyInstant(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(file("log.jsonl"), []byte(sharingLog(5000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "import", file("log.jsonl"), "-o", file("t.parquet"))
+	must(t, "slice", file("t.parquet"), "--end", "1s", "-o", file("s.parquet"))
+	must(t, "replay", file("s.parquet"), "--url", simulate(t), "-o", file("r.parquet"), "--max-lag", "1h", "--max-errors", "1")
+	for _, c := range []struct {
+		args []string
+		read []string // succeeds on a whole output
+	}{
+		{[]string{"import", file("log.jsonl"), "-o"}, []string{"profile"}},
+		{[]string{"slice", file("t.parquet"), "--start", "1s", "-o"}, []string{"profile"}},
+		{[]string{"synth", "--mirror", file("t.parquet"), "-o"}, []string{"profile"}},
+		{[]string{"export", file("t.parquet"), "--to", "mooncake", "-o"}, []string{"import", "-o", file("x.parquet")}},
+		{[]string{"profile", file("t.parquet"), "--json", "-o"}, nil},
+		{[]string{"report", file("r.parquet"), "--html"}, nil},
+	} {
+		for try := range 12 {
+			out := t.TempDir()
+			cmd := child(t, append(c.args, filepath.Join(out, "o"))...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			// Later and later: from before anything is written to after the end.
+			kill := time.AfterFunc(time.Duration(try*try)*2*time.Millisecond, func() { cmd.Process.Kill() })
+			err := cmd.Wait()
+			kill.Stop()
+			files, _ := os.ReadDir(out)
+			switch {
+			case len(files) == 0 && err == nil:
+				t.Errorf("%v: it succeeded and wrote nothing", c.args[0])
+			case len(files) > 1 || len(files) == 1 && files[0].Name() != "o":
+				t.Errorf("%v: it left %v", c.args[0], files)
+			case len(files) == 1 && c.read != nil:
+				must(t, append(c.read, filepath.Join(out, "o"))...)
+			}
 		}
 	}
 }
