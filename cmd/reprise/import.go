@@ -134,8 +134,14 @@ func (f *importFlags) run(cmd *cobra.Command, name string, log io.Reader) error 
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
 	}
 	bar := newProgress(cmd)
-	bar.start("import", "requests", 0)
-	policy.Progress = func(_ string, done int64) { bar.set(done) }
+	step := ""
+	policy.Progress = func(now string, done int64) {
+		if now != step {
+			step = now
+			bar.start(step, "requests", 0)
+		}
+		bar.set(done)
+	}
 	var card anonymize.Card
 	err = writeTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error
