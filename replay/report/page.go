@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"time"
 
 	"reprise/trace/page"
 )
@@ -27,6 +28,24 @@ func Page(s Summary) *page.Page {
 	return p
 }
 
+// shortDigest keeps enough of a digest to tell workloads apart by eye.
+func shortDigest(d string) string {
+	const enough = len("sha256:") + 12
+	if len(d) <= enough {
+		return d
+	}
+	return d[:enough] + "…"
+}
+
+// toSecond drops the fraction of an RFC 3339 instant, and nothing else.
+func toSecond(at string) string {
+	t, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return at
+	}
+	return t.Format("2006-01-02 15:04:05 MST")
+}
+
 // facts are the provenance. What the run does not say is left out.
 func facts(s *Summary) []page.Fact {
 	r := &s.Run
@@ -49,7 +68,7 @@ func facts(s *Summary) []page.Fact {
 	add("Model", r.Model, "")
 	add("API", r.API, prompts)
 	add("Tokenizer", r.Tokenizer, "")
-	add("Workload", r.Workload, "digest of its rows")
+	add("Workload", shortDigest(r.Workload), "digest of its rows; whole in the JSON")
 	add("Tier", r.Tier, tierLine(r.Tier))
 	add("Seed", r.Seed, "")
 	if r.Speed > 0 {
@@ -64,7 +83,7 @@ func facts(s *Summary) []page.Fact {
 	add("Client", positive(r.Cores, "core"), fmt.Sprintf("%.2f used on average", r.ClientCPU))
 	add("Left out", positive(int(r.Excluded), "row"), "failed in the source")
 	add("Short tails", positive(int(r.ShortTails), "partial block"), "too short to be told apart")
-	add("Started", r.Started, "")
+	add("Started", toSecond(r.Started), "")
 	add("Reprise", r.Version, "")
 	return out
 }
