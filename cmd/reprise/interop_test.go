@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+)
+
+// documented are the types of some columns as the schema gives them, by reader.
+var documented = map[string]map[string]string{
+	"pyarrow": {"arrival_ns": "int64", "session": "int64", "turn": "int32", "parents": "list<element: int64 not null>",
+		"input_tokens": "int32", "temperature": "float", "stream": "bool", "blocks": "list<element: uint64 not null>", "category": "string"},
+	"polars": {"arrival_ns": "Int64", "session": "Int64", "turn": "Int32", "parents": "List(Int64)",
+		"input_tokens": "Int32", "temperature": "Float32", "stream": "Boolean", "blocks": "List(UInt64)", "category": "String"},
+	"duckdb": {"arrival_ns": "BIGINT", "session": "BIGINT", "turn": "INTEGER", "parents": "BIGINT[]",
+		"input_tokens": "INTEGER", "temperature": "FLOAT", "stream": "BOOLEAN", "blocks": "UBIGINT[]", "category": "VARCHAR"},
+}
+
+// interopFiles makes a trace of the demo log and results of a replay.
+func interopFiles(t *testing.T) (trace, results string) {
+	t.Helper()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log.jsonl")
+	if err := os.WriteFile(log, []byte(sharingLog(50)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trace, results = filepath.Join(dir, "t.parquet"), filepath.Join(dir, "r.parquet")
+	must(t, "import", log, "-o", trace)
+	reprise(t, "replay", trace, "--url", simulate(t), "-o", results, "--max-lag", "1h")
+	return trace, results
+}
+
+// Files are read by arrow-go, which is not the library that wrote them.
+func TestReadByArrow(t *testing.T) {
+	trace, results := interopFiles(t)
+	for path, rows := range map[string]int64{trace: 50, results: 50} {
+		f, err := file.OpenParquetFile(path, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		r, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := r.ReadTable(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer table.Release()
+		if table.NumRows() != rows {
+			t.Errorf("%d rows, want %d", table.NumRows(), rows)
+		}
+		if path != trace {
+			continue
+		}
+		for column, want := range documented["pyarrow"] {
+			i := table.Schema().FieldIndices(column)
+			if len(i) != 1 {
+				t.Errorf("there is no column %s", column)
+				continue
+			}
+			got := table.Schema().Field(i[0]).Type.String()
+			if spelling := strings.NewReplacer("float", "float32", "string", "utf8", " not null", ""); got != spelling.Replace(want) {
+				t.Errorf("column %s is %s, want %s", column, got, want)
+			}
+		}
+	}
+}
+
+// Files are read by PyArrow, Polars and DuckDB with the documented types and
+// the same values. REPRISE_TEST_PYTHON names a Python that has some of them.
+func TestReadByOthers(t *testing.T) {
+	python := os.Getenv("REPRISE_TEST_PYTHON")
+	if python == "" {
+		t.Skip("REPRISE_TEST_PYTHON names no Python with pyarrow, polars or duckdb")
+	}
+	trace, results := interopFiles(t)
+	out, err := exec.Command(python, "testdata/interop.py", trace, results).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]struct {
+		Types   map[string]string
+		Rows    []map[string]any
+		Results int
+	}
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) == 0 {
+		t.Fatal("that Python has none of pyarrow, polars and duckdb")
+	}
+	want := func() []map[string]any {
+		for _, g := range got {
+			return g.Rows
+		}
+		return nil
+	}()
+	for name, g := range got {
+		for column, kind := range documented[name] {
+			if g.Types[column] != kind {
+				t.Errorf("%s: column %s is %s, want %s", name, column, g.Types[column], kind)
+			}
+		}
+		a, _ := json.Marshal(g.Rows)
+		b, _ := json.Marshal(want)
+		if string(a) != string(b) || len(g.Rows) != 50 || g.Results != 50 {
+			t.Errorf("%s reads other values, or %d and %d rows in place of 50", name, len(g.Rows), g.Results)
+		}
+		t.Logf("%s: %d columns, %d rows", name, len(g.Types), len(g.Rows))
+	}
+}
