@@ -64,8 +64,8 @@ func ExampleParseMapping() {
 	// Output: 120 7
 }
 
-func ExampleMooncakeWriter() {
-	w, err := datasets.NewMooncakeWriter(os.Stdout, 512)
+func ExampleNewWriter_mooncake() {
+	w, err := datasets.NewWriter("mooncake", os.Stdout, datasets.WriteOptions{BlockSize: 512})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -132,7 +132,7 @@ func TestMooncakePublished(t *testing.T) {
 	all, info := mustRead(t, string(want), Options{})
 	var input, output, blocks int64
 	var got bytes.Buffer
-	w, err := NewMooncakeWriter(&got, info.BlockSize)
+	w, err := NewWriter("mooncake", &got, WriteOptions{BlockSize: info.BlockSize})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestMooncakePublished(t *testing.T) {
 
 func TestMooncakeWriterSaysWhatIsLost(t *testing.T) {
 	var out bytes.Buffer
-	w, err := NewMooncakeWriter(&out, 16)
+	w, err := NewWriter("mooncake", &out, WriteOptions{BlockSize: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestMooncakeWriterSaysWhatIsLost(t *testing.T) {
 			t.Errorf("%q is not in %q", want, loss)
 		}
 	}
-	if _, err := NewMooncakeWriter(&out, 0); err == nil {
+	if _, err := NewWriter("mooncake", &out, WriteOptions{BlockSize: 0}); err == nil {
 		t.Error("a trace without blocks was accepted")
 	}
 }

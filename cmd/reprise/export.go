@@ -1,57 +1,209 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"reprise/datasets"
+	"reprise/synth"
 	"reprise/trace"
+	"reprise/trace/token"
 )
 
+// exportFlags are the flags of export.
+type exportFlags struct {
+	out, to, header string
+	model           string
+	tokenizer       string
+	seed            string
+}
+
 func exportCommand() *cobra.Command {
-	var out, to string
+	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export TRACE --to FORMAT",
 		Short: "Write a trace in another tool's format",
-		Long: `Export writes a trace for other tools and says what their format cannot hold.
+		Long: `Export writes a trace for another tool, says what of it the format cannot hold,
+and how that tool is told of the file. Where a format wants prompts, they are
+made from the seed, with exactly the tokens of each row.
 
 Formats:
-  mooncake   JSON lines: timestamp (integer ms), input_length, output_length, hash_ids`,
-		Example: `  reprise export t.parquet --to mooncake -o t.jsonl`,
-		Args:    cobra.ExactArgs(1),
+` + outputsHelp() + `
+docs/formats.md says what each of them loses.`,
+		Example: `  reprise export t.parquet --to mooncake -o t.jsonl
+  reprise export t.parquet --to vllm-custom --tokenizer o200k_base -o prompts.jsonl`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if to != "mooncake" {
-				return usagef("--to: want mooncake, the only format so far")
-			}
 			t, err := openTrace(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			defer t.Close()
-			rows, err := t.Reader()
-			if err != nil {
-				return err
-			}
-			var lost []string
-			err = writeOutput(cmd, out, func(w io.Writer) error {
-				dst, err := datasets.NewMooncakeWriter(w, t.Meta.BlockSize)
-				if err != nil {
-					return err
-				}
-				if _, err := trace.Copy(dst, rows); err != nil {
-					return err
-				}
-				lost = dst.Loss()
-				return dst.Close()
-			})
-			for _, l := range lost {
-				notef(cmd, "note: %s", l)
-			}
-			return err
+			return f.run(cmd, t)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write instead of stdout")
-	cmd.Flags().StringVar(&to, "to", "", "format to write: mooncake")
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
+	fl.StringVar(&f.to, "to", "", "`format` to write")
+	fl.StringVar(&f.header, "header", "", "second `file`, for formats that have one")
+	fl.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")
+	fl.StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of prompts; empty takes the trace's, else o200k_base")
+	fl.StringVar(&f.seed, "seed", "", "seed of prompts; empty takes the trace's, else 1")
 	return cmd
+}
+
+func outputsHelp() string {
+	var b strings.Builder
+	for _, o := range datasets.Outputs() {
+		fmt.Fprintf(&b, "  %-17s %s\n", o.Name, o.About)
+	}
+	return b.String()
+}
+
+func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
+	outputs := datasets.Outputs()
+	i := slices.IndexFunc(outputs, func(o datasets.Output) bool { return o.Name == f.to })
+	if i < 0 {
+		return usagef("--to: want one of the formats that --help lists")
+	}
+	format := outputs[i]
+	switch {
+	case (f.header != "") != (format.HeaderExt != ""):
+		if f.header != "" {
+			return usagef("--header: %s is one file", f.to)
+		}
+		return usagef("%s has a second file: say where it goes, such as --header t.%s", f.to, strings.TrimPrefix(format.HeaderExt, "."))
+	case !format.NeedsPrompts && (f.tokenizer != "" || f.seed != ""):
+		return usagef("--tokenizer and --seed make prompts, and %s holds none", f.to)
+	}
+	rows, blockSize, err := exportRows(t, format)
+	if err != nil {
+		return err
+	}
+	o := datasets.WriteOptions{BlockSize: blockSize, Model: f.model}
+	if format.NeedsPrompts {
+		if o.Prompter, err = f.prompter(t.Meta, blockSize); err != nil {
+			return err
+		}
+	}
+	lost, err := f.write(cmd, rows, o)
+	if err != nil {
+		return err
+	}
+	for _, l := range lost {
+		notef(cmd, "note: %s", l)
+	}
+	if use := f.use(format, rows.total, blockSize); use != "" {
+		notef(cmd, "use:  %s", use)
+	}
+	return nil
+}
+
+// exportRows reads the trace. One without blocks gets blocks that nothing
+// shares where the format is of requests with prompts; where it is of blocks,
+// made-up ones would be a lie.
+func exportRows(t *trace.Trace, format datasets.Output) (*countedRows, int, error) {
+	if format.NeedsPrompts {
+		return workloadRows(t)
+	}
+	rows, err := t.Reader()
+	if err != nil {
+		return nil, 0, err
+	}
+	return &countedRows{rows, rows.Rows()}, t.Meta.BlockSize, nil
+}
+
+func (f *exportFlags) prompter(meta trace.Meta, blockSize int) (*synth.Prompter, error) {
+	tok, err := openTokenizer(f.tokenizer, meta)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := promptSeed(f.seed, meta)
+	if err != nil {
+		return nil, err
+	}
+	return synth.NewPrompter(tok.Words(), seed, blockSize)
+}
+
+// write writes the rows, and the header beside them; neither file appears
+// unless both are whole.
+func (f *exportFlags) write(cmd *cobra.Command, rows *countedRows, o datasets.WriteOptions) (lost []string, err error) {
+	body := func(header io.Writer) error {
+		return writeOutput(cmd, f.out, func(w io.Writer) error {
+			o.Header = header
+			dst, err := datasets.NewWriter(f.to, w, o)
+			if err != nil {
+				return usageOf(err)
+			}
+			if _, err := trace.Copy(dst, rows); err != nil {
+				return err
+			}
+			lost = dst.Loss()
+			return dst.Close()
+		})
+	}
+	if f.header == "" {
+		err = body(nil)
+	} else {
+		err = trace.WriteFile(f.header, 0o644, body)
+	}
+	return lost, err
+}
+
+// usageOf gives the exit code of a usage error to what is one.
+func usageOf(err error) error {
+	if errors.Is(err, datasets.ErrUsage) {
+		return &exitError{exitUsage, err}
+	}
+	return err
+}
+
+// use fills the placeholders of the other tool's command line.
+func (f *exportFlags) use(format datasets.Output, rows int64, blockSize int) string {
+	file, model := f.out, f.model
+	if file == "" || file == standard {
+		file = "FILE"
+	}
+	if model == "" {
+		model = "MODEL"
+	}
+	return strings.NewReplacer("FILE", file, "HEADER", f.header, "ROWS", strconv.FormatInt(rows, 10),
+		"BLOCK", strconv.Itoa(blockSize), "MODEL", model).Replace(format.Use)
+}
+
+// openTokenizer opens the tokenizer that a flag names, else the trace's own,
+// else o200k_base.
+func openTokenizer(name string, meta trace.Meta) (*token.Encoding, error) {
+	if name == "" {
+		name = meta.Tokenizer
+	}
+	if name == "" {
+		name = "o200k_base"
+	}
+	tok, err := token.Open(name)
+	if err != nil {
+		err = &exitError{exitUsage, err}
+	}
+	return tok, err
+}
+
+// promptSeed is the seed that a flag gives, else the trace's own, else 1.
+func promptSeed(s string, meta trace.Meta) (uint64, error) {
+	if s == "" {
+		s = meta.Seed
+	}
+	if s == "" {
+		s = "1"
+	}
+	seed, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, usagef("--seed: want a whole number from 0 to 2^64-1")
+	}
+	return seed, nil
 }

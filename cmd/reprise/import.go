@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -172,10 +171,7 @@ func (f *importFlags) open(name string, log io.Reader) (*datasets.Source, error)
 		}
 	}
 	src, err := datasets.Open(log, o)
-	if errors.Is(err, datasets.ErrUsage) {
-		err = &exitError{exitUsage, err}
-	}
-	return src, err
+	return src, usageOf(err)
 }
 
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {

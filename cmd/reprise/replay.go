@@ -113,11 +113,11 @@ func (f *replayFlags) defaults() { f.register(new(cobra.Command)) }
 
 // run replays the workload into the results file that the flags name.
 func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
-	tok, err := f.openTokenizer(w.Meta)
+	tok, err := openTokenizer(f.tokenizer, w.Meta)
 	if err != nil {
 		return err
 	}
-	seed, err := f.promptSeed(w.Meta)
+	seed, err := promptSeed(f.seed, w.Meta)
 	if err != nil {
 		return err
 	}
@@ -164,36 +164,6 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		notef(cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, f.out)
 	}
 	return err
-}
-
-func (f *replayFlags) openTokenizer(meta trace.Meta) (*token.Encoding, error) {
-	name := f.tokenizer
-	if name == "" {
-		name = meta.Tokenizer
-	}
-	if name == "" {
-		name = "o200k_base"
-	}
-	tok, err := token.Open(name)
-	if err != nil {
-		err = &exitError{exitUsage, err}
-	}
-	return tok, err
-}
-
-func (f *replayFlags) promptSeed(meta trace.Meta) (uint64, error) {
-	s := f.seed
-	if s == "" {
-		s = meta.Seed
-	}
-	if s == "" {
-		s = "1"
-	}
-	seed, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0, usagef("--seed: want a whole number from 0 to 2^64-1")
-	}
-	return seed, nil
 }
 
 func (f *replayFlags) endpoint(tok *token.Encoding) (*replay.HTTP, error) {

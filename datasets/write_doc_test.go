@@ -1,0 +1,108 @@
+package datasets
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var updateDoc = flag.Bool("update", false, "rewrite docs/formats.md")
+
+const formatsDoc = "../docs/formats.md"
+
+// The page of formats is made from the code.
+func TestFormatsDoc(t *testing.T) {
+	want := formatsPage()
+	if *updateDoc {
+		if err := os.WriteFile(formatsDoc, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(formatsDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("docs/formats.md is not what the code says: go test ./datasets -run TestFormatsDoc -update")
+	}
+}
+
+func formatsPage() string {
+	var b strings.Builder
+	b.WriteString(`# Formats
+
+This page is made from the code; do not edit it. To make it anew:
+
+    go test ./datasets -run TestFormatsDoc -update
+
+## What can be read
+
+The format is recognised by content, or named with ` + "`--format`" + `. Of each, one record:
+
+| format | what it is | a record |
+|---|---|---|
+`)
+	for _, f := range Formats() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), code(f.Example))
+	}
+	b.WriteString(`
+## What can be written
+
+` + "`reprise export TRACE --to FORMAT`" + ` writes a trace for another tool. Every
+format keeps arrivals and lengths unless it says otherwise below; what a file
+does not tell of the trace at hand is counted and said by the command. Rows that
+failed or were cancelled are written too.
+
+| format | what it is | needs | what it cannot say |
+|---|---|---|---|
+`)
+	for _, out := range Outputs() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", out.Name, cell(out.About), needs(out), cell(strings.Join(out.Loses, "; ")))
+	}
+	b.WriteString("\nHow each is spelled, and how the tool that reads it is told of it:\n")
+	for _, out := range Outputs() {
+		fmt.Fprintf(&b, "\n### %s\n\n```\n%s%s\n```\n", out.Name, out.top, out.Example)
+		if out.Use != "" {
+			fmt.Fprintf(&b, "\n```\n%s\n```\n", out.Use)
+		}
+	}
+	return b.String()
+}
+
+func needs(out Output) string {
+	var n []string
+	if out.NeedsBlocks {
+		n = append(n, "block ids")
+	}
+	if out.NeedsPrompts {
+		n = append(n, "a tokenizer, for prompts")
+	}
+	if out.HeaderExt != "" {
+		n = append(n, "a second file, ."+out.HeaderExt)
+	}
+	return strings.Join(n, ", ")
+}
+
+// cell makes text fit for a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", "<br>").Replace(text)
+}
+
+// code makes an example fit for a table: between backticks nothing but the bar
+// needs to be escaped.
+func code(example string) string {
+	if example == "" {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(example), "\n")
+	for i, line := range lines {
+		fence := "`"
+		if strings.Contains(line, "`") {
+			fence = "``"
+		}
+		lines[i] = fence + strings.ReplaceAll(line, "|", `\|`) + fence
+	}
+	return strings.Join(lines, "<br>")
+}

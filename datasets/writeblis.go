@@ -1,0 +1,172 @@
+package datasets
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/trace"
+)
+
+const blisHeader = "trace_version: 2\ntime_unit: microseconds\nmode: generated\nwarm_up_requests: 0\n"
+
+const blisColumns = "request_id,client_id,tenant_id,slo_class,session_id,round_index,prefix_group,prefix_length,streaming," +
+	"input_tokens,output_tokens,text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model,deadline_us,server_input_tokens," +
+	"arrival_time_us,send_time_us,first_chunk_time_us,last_chunk_time_us,num_chunks,status,error_message,finish_reason\n"
+
+// blisClasses are the SLO classes that BLIS knows.
+var blisClasses = []string{"critical", "standard", "sheddable", "batch", "background"}
+
+// blisOutput writes TraceV2 of BLIS (github.com/inference-sim/inference-sim,
+// sim/workload/tracev2.go), a YAML header and a CSV, which its simulator
+// replays. Users become clients; 0 and "" stand for what is not known.
+func blisOutput() Output {
+	return Output{
+		Name:    "blis",
+		About:   "TraceV2 of the BLIS simulator: a CSV of requests and a second file with a YAML header",
+		Example: "0,,,,0,0,,0,true,700,21,700,0,0,0,0,model-0,0,0,1500200,1500200,0,0,0,ok,,",
+		Loses: []string{
+			"times below the microsecond", "block ids: BLIS knows one prefix for a group of requests, and none is written",
+			"parents and think times, which BLIS takes from the arrivals in a session", "adapters, replicas, images, sampling settings",
+			"what is missing, which BLIS does not tell from 0", "classes other than its own five",
+		},
+		Use:       "blis replay --trace-header HEADER --trace-data FILE --model MODEL",
+		HeaderExt: "yaml",
+		top:       blisColumns,
+		says: []string{"session", "turn", "user", "model", "class", "reasoning_tokens", "image_tokens", "stream", "status",
+			"finish_reason", "ttft_ns", "e2e_ns"},
+		open: func(o WriteOptions, l *losses) (encoder, error) {
+			if _, err := io.WriteString(o.Header, blisHeader); err != nil {
+				return nil, err
+			}
+			e := &blisEncoder{model: o.Model, losses: l, sessions: placer{}}
+			return e.encode, nil
+		},
+	}
+}
+
+type blisEncoder struct {
+	model    string
+	losses   *losses
+	sessions placer
+}
+
+func (e *blisEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, error) {
+	b = strconv.AppendInt(b, row, 10)
+	b = appendOptional(append(b, ','), r.User)
+	b = append(b, ",,"...) // tenant_id
+	b = append(b, e.class(r)...)
+	b = appendOptional(append(b, ','), r.Session)
+	b = append(b, ',')
+	b = strconv.AppendInt(b, e.round(row, r), 10)
+	b = append(b, ",,0,"...) // prefix_group, prefix_length
+	b = strconv.AppendBool(b, r.Stream != nil && *r.Stream)
+	images := min(valueOf(r.ImageTokens), r.InputTokens)
+	for _, n := range []int32{r.InputTokens, r.OutputTokens, r.InputTokens - images, images} {
+		b = append(b, ',')
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	b = append(b, ",0,0,"...) // audio_tokens, video_tokens
+	b = strconv.AppendFloat(b, reasonRatio(r), 'f', -1, 64)
+	b = append(b, ',')
+	b = appendCSV(b, e.modelOf(r))
+	b = append(b, ",0,0"...) // deadline_us, server_input_tokens
+	b = e.times(b, r)
+	b = append(b, ",0,"...) // num_chunks
+	b = append(b, e.status(r)...)
+	b = append(b, ",,"...) // error_message
+	b = appendCSV(b, r.FinishReason)
+	return append(b, '\n'), nil
+}
+
+func (e *blisEncoder) class(r *trace.Request) string {
+	if r.Class == nil {
+		return ""
+	}
+	known := slices.Contains(blisClasses, *r.Class)
+	e.losses.count("%d of %d rows are of a class that BLIS does not know", !known)
+	if !known {
+		return ""
+	}
+	return *r.Class
+}
+
+// round returns the place of a row in its session: BLIS refuses a session whose
+// rounds do not count from 0.
+func (e *blisEncoder) round(row int64, r *trace.Request) int64 {
+	round := int32(0)
+	if r.Session != nil {
+		round = e.sessions.of(row, r).turn
+	}
+	e.losses.count("%d of %d rows have a number of their turn that is not their place in the session", r.Turn != nil && *r.Turn != round)
+	return int64(round)
+}
+
+func (e *blisEncoder) modelOf(r *trace.Request) string {
+	if e.model == "" {
+		return r.Model
+	}
+	e.losses.count("%d of %d rows are of another model than the one named", r.Model != "" && r.Model != e.model)
+	return e.model
+}
+
+// times appends arrival, send, first chunk and last chunk.
+func (e *blisEncoder) times(b []byte, r *trace.Request) []byte {
+	e.losses.count("%d of %d arrivals were rounded to the microsecond", r.ArrivalNS%1e3 != 0)
+	at := []int64{r.ArrivalNS, r.ArrivalNS, 0, 0}
+	for i, latency := range []*int64{r.TTFTNS, r.E2ENS} {
+		if latency != nil {
+			at[2+i] = r.ArrivalNS + max(*latency, 0)
+			e.losses.count("%d recorded latencies in %d rows were rounded to the microsecond", *latency%1e3 != 0)
+		}
+	}
+	for _, ns := range at {
+		b = append(b, ',')
+		b = strconv.AppendInt(b, (ns+500)/1e3, 10)
+	}
+	return b
+}
+
+func (e *blisEncoder) status(r *trace.Request) string {
+	switch r.Status {
+	case "", trace.StatusOK:
+		return "ok"
+	case trace.StatusCancelled:
+		e.losses.count("%d of %d rows were cancelled, which BLIS has no word for: they are written as incomplete", true)
+		return "incomplete"
+	}
+	return "error"
+}
+
+// reasonRatio returns the share of the output that was reasoning.
+func reasonRatio(r *trace.Request) float64 {
+	if r.OutputTokens == 0 {
+		return 0
+	}
+	return float64(min(max(valueOf(r.ReasoningTokens), 0), r.OutputTokens)) / float64(r.OutputTokens)
+}
+
+func valueOf(n *int32) int32 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+func appendOptional(b []byte, n *int64) []byte {
+	if n == nil {
+		return b
+	}
+	return strconv.AppendInt(b, *n, 10)
+}
+
+// appendCSV appends a field, quoted where RFC 4180 wants it.
+func appendCSV(b []byte, field string) []byte {
+	if !strings.ContainsAny(field, ",\"\r\n") {
+		return append(b, field...)
+	}
+	b = append(b, '"')
+	b = append(b, strings.ReplaceAll(field, `"`, `""`)...)
+	return append(b, '"')
+}
