@@ -17,8 +17,16 @@ type Format struct {
 
 	timed  bool                   // has numeric times, so that a unit may be told
 	mapped bool                   // takes a Mapping
+	sized  bool                   // leaves the size of its blocks open, so that one may be told
+	rows   bool                   // leaves open what a row holds of its session
+	pool   bool                   // describes clients, of which a part is expanded to requests
 	detect func(head []byte) bool // nil when it must be asked for
 	open   func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error)
+
+	// A format whose source is several files that belong together, such as a
+	// pool of clients or requests beside their responses, has these instead.
+	detectFiles func(files []File) bool // by names and contents
+	openFiles   func(files []File, o Options, s *Source) (decoder, error)
 }
 
 // Formats lists the formats in the order in which they are tried: a format
@@ -64,6 +72,9 @@ func formatNames() string {
 
 // generic is the format of an input with a mapping and no name.
 func generic(head []byte) Format {
+	if isParquet(head) {
+		return parquetFormat()
+	}
 	if head = bytes.TrimSpace(head); len(head) > 0 && head[0] == '{' {
 		return jsonlFormat()
 	}

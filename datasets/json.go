@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -157,14 +156,6 @@ func jsonlFormat() Format {
 }
 
 func openJSONL(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	dottedMap := Mapping{}
-	for name, paths := range m {
-		paths = slices.Clone(paths)
-		for i := range paths {
-			paths[i] = dotted(paths[i])
-		}
-		dottedMap[name] = paths
-	}
 	first := jsonRows{newLineReader(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
-	return newMappedDecoder(jsonRows{newLineReader(in)}, first, dottedMap, o, s)
+	return newMappedDecoder(jsonRows{newLineReader(in)}, first, m.dotted(), o, s)
 }

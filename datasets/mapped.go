@@ -47,6 +47,17 @@ type field struct {
 	required bool
 }
 
+// fields lists the mapped targets in the order in which they are set.
+func (m Mapping) fields() []field {
+	var fields []field
+	for _, t := range targets {
+		if m[t.name] != nil && t.set != nil {
+			fields = append(fields, field{target: t, paths: m[t.name]})
+		}
+	}
+	return fields
+}
+
 // A notice is told of records that have a value at a path.
 type notice struct{ path, text string }
 
@@ -66,11 +77,7 @@ func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedD
 		return nil, usage("--map needs one of messages, prompt and input_tokens")
 	}
 	d := &mappedDecoder{rows: in, clock: newClock(o), times: m["time"], sessions: map[string]lastTurn{}, s: s}
-	for _, t := range targets {
-		if m[t.name] != nil && t.set != nil {
-			d.fields = append(d.fields, field{target: t, paths: m[t.name]})
-		}
-	}
+	d.fields = m.fields()
 	if o.Map["time"] != nil {
 		d.timing = withTimes
 	}
@@ -141,17 +148,8 @@ func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	b := &d.builder
 	*b = builder{}
-	for _, f := range d.fields {
-		v, p, ok := find(r, f.paths)
-		if !ok && f.required {
-			return dst, badAt(r, "", f.name+" is missing")
-		}
-		if !ok {
-			continue
-		}
-		if why := f.set(b, v); why != "" {
-			return dst, badAt(r, p, f.name+": "+why)
-		}
+	if err := fill(b, d.fields, r); err != nil {
+		return dst, err
 	}
 	if err := d.setTime(&b.e, r); err != nil {
 		return dst, err
@@ -163,6 +161,23 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	d.tell(b, r)
 	d.entries++
 	return append(dst, b.e), nil
+}
+
+// fill sets the fields that the row has.
+func fill(b *builder, fields []field, r row) error {
+	for _, f := range fields {
+		v, p, ok := find(r, f.paths)
+		if !ok && f.required {
+			return badAt(r, "", f.name+" is missing")
+		}
+		if !ok {
+			continue
+		}
+		if why := f.set(b, v); why != "" {
+			return badAt(r, p, f.name+": "+why)
+		}
+	}
+	return nil
 }
 
 func badAt(r row, path, why string) *fault {

@@ -65,3 +65,15 @@ func (m Mapping) over(base Mapping) Mapping {
 	maps.Copy(out, m)
 	return out
 }
+
+// dotted returns m with its paths as lookup takes them.
+func (m Mapping) dotted() Mapping {
+	out := maps.Clone(m)
+	for name, paths := range m {
+		out[name] = slices.Clone(paths)
+		for i := range paths {
+			out[name][i] = dotted(paths[i])
+		}
+	}
+	return out
+}

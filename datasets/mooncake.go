@@ -18,11 +18,13 @@ var mooncakeFields = Mapping{
 }
 
 // dialectFields are fields of formats that share Mooncake's names and give them
-// another meaning: delays in place of times, lengths and ids of one turn only,
-// or blocks of another size.
-var dialectFields = []string{
-	"delay", "delay_ms", "session_id", "wait_for", "branches", "tool_wait_ms", "prefix_reset",
-	"chat_id", "parent_chat_id", "text_input", "messages",
+// another meaning, such as delays in place of times, lengths and ids of one turn
+// only, or blocks of another size; each with the format that reads them. They
+// tell a source by its first rows; here they are those of a later one.
+var dialectFields = [][2]string{
+	{"delay", "dynamo"}, {"delay_ms", "dynamo"}, {"session_id", "dynamo"}, {"wait_for", "dynamo"}, {"branches", "dynamo"},
+	{"tool_wait_ms", "dynamo"}, {"prefix_reset", "dynamo"}, {"chat_id", "bailian"}, {"parent_chat_id", "bailian"},
+	{"text_input", "aiperf"}, {"messages", "aiperf"},
 }
 
 // mooncakeFormat reads the traces of the Mooncake release (FAST'25;
@@ -73,10 +75,10 @@ func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	r := jsonRow{object, raw, d.lines}
-	for _, name := range dialectFields {
-		if _, ok := object[name]; ok {
-			line, col := r.place(name)
-			return dst, refuse(line, col, "dialect not read yet: the field "+name+" changes what the others mean")
+	for _, f := range dialectFields {
+		if _, ok := object[f[0]]; ok {
+			line, col := r.place(f[0])
+			return dst, refuse(line, col, "the field "+f[0]+" changes what the others mean: say --format "+f[1])
 		}
 	}
 	n := len(dst)

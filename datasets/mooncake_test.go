@@ -60,11 +60,12 @@ func TestMooncakeRows(t *testing.T) {
 	}
 }
 
-func TestMooncakeDialectsAreRefused(t *testing.T) {
-	for _, field := range dialectFields {
-		in := oneRow + fmt.Sprintf(`{"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[0],"%s":1}`, field)
+// Behind the rows that tell a source, the fields of a dialect are refused.
+func TestMooncakeDialectsAreRouted(t *testing.T) {
+	for _, f := range dialectFields {
+		in := strings.Repeat(oneRow, 10) + fmt.Sprintf(`{"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[0],"%s":1}`, f[0])
 		_, _, err := read(strings.NewReader(in), Options{MaxBad: 1})
-		want := fmt.Sprintf("log:2:%d: dialect not read yet: the field %s changes", 69+len(field), field)
+		want := fmt.Sprintf("log:11:%d: the field %s changes what the others mean: say --format %s", 69+len(f[0]), f[0], f[1])
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

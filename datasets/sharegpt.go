@@ -23,9 +23,15 @@ import (
 //   - Consecutive replies are one turn, their texts put end to end, both as the
 //     reply and in the messages of later turns.
 //   - A message at the end that no reply follows yields nothing.
-//   - Every element is a session of its own, known by its position and its id:
-//     ids repeat, and chats that were split into several elements (ids a_0,
-//     a_1…) are not put together again.
+//   - A long chat was split into several elements, its turns from n on under the
+//     id a_n (FastChat's split_long_conversation.py; others count the parts).
+//     Parts that follow each other are put together again and read as if they
+//     had never been apart. A part that does not follow the one before it is
+//     read alone, and a note counts these: to look for it would take the file in
+//     memory.
+//   - Each chat is a session of its own, known by its position and its id, since
+//     ids repeat.
+//   - Texts are kept as they are, with the HTML that older scrapes have.
 func shareGPTFormat() Format {
 	return Format{
 		Name:    "sharegpt",
@@ -50,11 +56,25 @@ func shareGPTFormat() Format {
 	}
 }
 
+// A shareGPTDecoder holds one chat back, since the next element may go on with it.
 type shareGPTDecoder struct {
 	in      *arrayReader
 	element int64 // of the array, from 0
 	entries int64 // handed out so far
+	held    *heldChat
+	err     error // met behind the chat that was handed out last
 	s       *Source
+}
+
+// A heldChat is one element, or several parts of one conversation.
+type heldChat struct {
+	position int64 // of its first element
+	id       string
+	stem     string // id without the part's number; "" when it has none
+	number   int64
+	size     int // turns in the last part
+	turns    []spokenTurn
+	bytes    int
 }
 
 // A conversation is one element. Some files spell the key without s.
@@ -68,6 +88,7 @@ type conversation[T any] struct {
 type spokenTurn struct {
 	From, Role     *string
 	Value, Content *string
+	at             string // its time, as the source spells it
 }
 
 var (
@@ -77,27 +98,82 @@ var (
 	errList = errors.New("it has no list of conversations")
 )
 
+const (
+	withoutReply = "conversations without a reply to a user"
+	rejoined     = "parts of split chats that were put together with the part before them"
+	apart        = "parts of split chats that do not follow the part before them, read alone"
+)
+
 func (d *shareGPTDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	raw, err := d.in.next()
-	if err != nil {
+	if d.held == nil && d.err == nil {
+		d.held, d.err = d.read()
+	}
+	if d.held == nil {
+		err := d.err
+		d.err = nil
 		return dst, err
 	}
-	position := d.element
+	var next *heldChat
+	if next, d.err = d.read(); next != nil && d.held.append(next) {
+		d.s.notes.count(rejoined)
+		return dst, nil
+	}
+	if f, ok := d.err.(*fault); ok && f.stop {
+		return dst, f // what is held may not be whole
+	}
+	whole := d.held
+	d.held = next
+	if next != nil && next.number > 0 {
+		d.s.notes.count(apart)
+	}
+	return d.entriesOf(dst, whole), nil
+}
+
+// read reads the next element; it is nil with an error.
+func (d *shareGPTDecoder) read() (*heldChat, error) {
+	raw, err := d.in.next()
+	if err != nil {
+		return nil, err
+	}
+	c := &heldChat{position: d.element, bytes: len(raw)}
 	d.element++
-	id, turns, err := decodeConversation(raw)
-	if err != nil {
-		return dst, d.fault(err)
+	if c.id, c.turns, err = decodeConversation(raw); err == nil {
+		err = checkTurns(c.turns)
 	}
-	messages, err := join(turns)
 	if err != nil {
-		return dst, d.fault(err)
+		return nil, d.fault(err)
 	}
+	c.size = len(c.turns)
+	if i := strings.LastIndexByte(c.id, '_'); i > 0 {
+		if n, err := strconv.ParseUint(c.id[i+1:], 10, 31); err == nil {
+			c.stem, c.number = c.id[:i], int64(n)
+		}
+	}
+	return c, nil
+}
+
+// append adds the next part of the chat, if it is that.
+func (c *heldChat) append(next *heldChat) bool {
+	follows := next.number == c.number+1 || next.number == c.number+int64(c.size)
+	if c.stem == "" || next.stem != c.stem || !follows || next.number == c.number || c.bytes+next.bytes > maxRecord {
+		return false
+	}
+	c.turns = append(c.turns, next.turns...)
+	c.number, c.size, c.bytes = next.number, next.size, c.bytes+next.bytes
+	return true
+}
+
+// entriesOf appends the entries of a chat that is whole.
+func (d *shareGPTDecoder) entriesOf(dst []trace.Entry, c *heldChat) []trace.Entry {
+	messages, _, _ := join(c.turns) // checked as they were read
+	base := trace.Entry{Session: trace.NewText(strconv.FormatInt(c.position, 10) + "/" + c.id), Kind: "chat"}
 	before := len(dst)
-	dst = d.turns(dst, messages, trace.NewText(strconv.FormatInt(position, 10)+"/"+id))
+	dst = replies(dst, messages, base, d.entries)
+	d.entries += int64(len(dst) - before)
 	if len(dst) == before {
-		d.s.notes.count("conversations without a reply to a user")
+		d.s.notes.count(withoutReply)
 	}
-	return dst, nil
+	return dst
 }
 
 // decodeConversation decodes an element. Turns that are JSON strings are rare:
@@ -158,56 +234,60 @@ func (d *shareGPTDecoder) fault(err error) error {
 	return bad(line, col, err.Error())
 }
 
-// join makes messages of turns, consecutive replies as one.
-func join(turns []spokenTurn) ([]trace.Message, error) {
-	messages := make([]trace.Message, 0, len(turns))
-	var replies []string // those since the last message
-	flush := func() {
-		if replies != nil {
-			messages = append(messages, trace.Message{Role: trace.Assistant, Content: trace.NewText(strings.Join(replies, ""))})
-			replies = nil
+// checkTurns checks that join can make messages of the turns.
+func checkTurns(turns []spokenTurn) error {
+	_, _, err := join(turns)
+	return err
+}
+
+// join makes messages of turns, consecutive replies as one. last tells for each
+// message its turn, the last one of several.
+func join(turns []spokenTurn) (messages []trace.Message, last []int, err error) {
+	messages, last = make([]trace.Message, 0, len(turns)), make([]int, 0, len(turns))
+	var said []string // the replies since the last message
+	flush := func(end int) {
+		if said != nil {
+			messages = append(messages, trace.Message{Role: trace.Assistant, Content: trace.NewText(strings.Join(said, ""))})
+			last = append(last, end-1)
+			said = nil
 		}
 	}
-	for _, t := range turns {
+	for i, t := range turns {
 		from, text := cmp.Or(t.From, t.Role), cmp.Or(t.Value, t.Content)
 		if from == nil || text == nil {
-			return nil, errTurn
+			return nil, nil, errTurn
 		}
 		role, ok := roleOf(*from)
 		if !ok {
-			return nil, errRole
+			return nil, nil, errRole
 		}
 		if role == trace.Assistant {
-			replies = append(replies, *text)
+			said = append(said, *text)
 			continue
 		}
-		flush()
+		flush(i)
 		messages = append(messages, trace.Message{Role: role, Content: trace.NewText(*text)})
+		last = append(last, i)
 	}
-	flush()
-	return messages, nil
+	flush(len(turns))
+	return messages, last, nil
 }
 
-// turns appends an entry for each reply behind a user's message.
-func (d *shareGPTDecoder) turns(dst []trace.Entry, messages []trace.Message, session trace.Text) []trace.Entry {
+// replies appends an entry like base for each reply behind a user's message.
+// The first of them is at position first of the source.
+func replies(dst []trace.Entry, messages []trace.Message, base trace.Entry, first int64) []trace.Entry {
 	user, turn := false, int32(0)
 	for k, m := range messages {
 		user = user || m.Role == trace.User
 		if m.Role != trace.Assistant || !user {
 			continue
 		}
-		e := trace.Entry{
-			Session:  session,
-			Turn:     trace.Ptr(turn),
-			Messages: messages[:k:k],
-			Reply:    trace.Ptr(m.Content),
-			Kind:     "chat",
-		}
+		e := base
+		e.Turn, e.Messages, e.Reply = trace.Ptr(turn), messages[:k:k], trace.Ptr(m.Content)
 		if turn > 0 {
-			e.Parents = []int64{d.entries - 1}
+			e.Parents = []int64{first + int64(turn) - 1}
 		}
 		dst = append(dst, e)
-		d.entries++
 		turn++
 	}
 	return dst

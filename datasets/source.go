@@ -1,7 +1,7 @@
 package datasets
 
 import (
-	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"time"
@@ -22,7 +22,13 @@ type Options struct {
 	TimeUnit      string         // unit of numeric times: s, ms, us or ns; empty to detect it
 	TZ            *time.Location // zone of times that name none; nil is UTC
 	AllowLongSpan bool           // accept times that span more than 60 days
-	BlockSize     int            // tokens in a block of a mapped "blocks" field
+	BlockSize     int            // tokens in a block of a mapped "blocks" field, or of a format that leaves it open
+	Rows          string         // what a row holds of its session: full or delta, where the source does not say
+
+	// For a pool of clients, which is expanded to requests.
+	Seed      uint64        // of all that is drawn
+	PoolStart time.Duration // where in the pool to begin; whole seconds
+	PoolSpan  time.Duration // how much of it to expand; 0 is an hour
 }
 
 // Info says what was found in a source. After Open it tells the format, the
@@ -36,6 +42,7 @@ type Info struct {
 	HasText      bool // it has a place for prompt text
 	HasUsers     bool
 	HasSessions  bool
+	SessionTimes bool  // times count from the start of each session: see [Spread]
 	BlocksHashed bool  // the source gives ids of prefix blocks that it hashed itself
 	Records, Bad int64 // records read and records skipped; a record may give several entries or none
 	FirstBad     []*trace.SourceError
@@ -55,7 +62,9 @@ type decoder interface {
 // A Source yields the entries of a source. It implements [trace.EntryReader].
 type Source struct {
 	dec     decoder
-	file    string
+	name    string    // in errors that are of all files
+	file    string    // that is being read
+	closer  io.Closer // of the file, when this package opened it
 	maxBad  float64
 	info    Info
 	notes   notes
@@ -63,39 +72,34 @@ type Source struct {
 	err     error
 }
 
-// Open begins to read r. Errors of what was asked for match [ErrUsage]; errors
-// of the input are of type *trace.SourceError, here and from Read.
+// Open begins to read r, which may be compressed with gzip or zstd, as its
+// first bytes tell. Errors of what was asked for match [ErrUsage]; errors of the
+// input are of type *trace.SourceError, here and from Read. An archive that is
+// cut off matches io.ErrUnexpectedEOF, at the place up to which it was read; one
+// that holds more than 64 MiB and 1,000 times its own size is refused.
 func Open(r io.Reader, o Options) (*Source, error) {
 	if o.File == "" {
 		o.File = "input"
 	}
-	in := bufio.NewReaderSize(r, detectBytes)
-	if mark, err := in.Peek(3); err == nil && string(mark) == byteOrderMark {
-		if _, err := in.Discard(3); err != nil {
-			return nil, broken(1, 1, err).at(o.File)
-		}
+	return OpenFiles([]File{{Name: o.File, Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}}, o)
+}
+
+// start locates the error of opening, if there was one, and prefetches.
+func (s *Source) start(err error) (*Source, error) {
+	if err == nil {
+		err = s.prefetch()
 	}
-	head, err := in.Peek(detectBytes)
-	if err != nil && err != io.EOF {
-		return nil, broken(1, 1, err).at(o.File)
+	if err == nil {
+		return s, nil
 	}
-	f, err := o.format(head)
-	if err != nil {
-		return nil, err
+	var fl *fault
+	if errors.As(err, &fl) {
+		err = fl.at(s.file)
 	}
-	s := &Source{file: o.File, maxBad: o.MaxBad}
-	s.info.Format = f.Name
-	if s.dec, err = f.open(in, head, o, s); err != nil {
-		var fl *fault
-		if errors.As(err, &fl) {
-			return nil, fl.at(o.File)
-		}
-		return nil, err
+	if closed := s.Close(); closed != nil {
+		err = errors.Join(err, closed)
 	}
-	if err := s.prefetch(); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return nil, err
 }
 
 // prefetch reads the first record that has entries, so that Info tells of the
@@ -116,8 +120,15 @@ func (s *Source) prefetch() error {
 // the other options suit it.
 func (o *Options) format(head []byte) (Format, error) {
 	f, err := o.choose(head)
+	if err != nil {
+		return f, err
+	}
+	return f, o.suits(f)
+}
+
+// suits checks that the options are right, and right for a format.
+func (o *Options) suits(f Format) (err error) {
 	switch {
-	case err != nil:
 	case o.MaxBad < 0 || o.MaxBad > 1 || o.MaxBad != o.MaxBad:
 		err = usage("the tolerated share of bad records is not from 0 to 1")
 	case o.TimeUnit != "" && unitOf(o.TimeUnit) == 0:
@@ -125,13 +136,19 @@ func (o *Options) format(head []byte) (Format, error) {
 	case o.TimeUnit != "" && !f.timed:
 		err = usage("%s has no numeric times that --time-unit could apply to", f.Name)
 	case o.Map != nil && !f.mapped:
-		err = usage("%s has fixed fields: --map is for jsonl, csv and openai-log", f.Name)
+		err = usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log", f.Name)
 	case o.Map == nil && f.mapped && f.detect == nil:
 		err = usage("%s needs --map, such as --map input_tokens=usage.prompt_tokens; targets: %s", f.Name, targetNames())
-	case o.BlockSize < 0 || (o.BlockSize != 0) != (o.Map["blocks"] != nil):
+	case o.Rows != "" && o.Rows != rowsFull && o.Rows != rowsDelta:
+		err = usage("unknown --rows: want full or delta")
+	case o.Rows != "" && !f.rows:
+		err = usage("%s leaves no doubt of what its rows hold: --rows is for dynamo and aiperf", f.Name)
+	case (o.PoolStart != 0 || o.PoolSpan != 0) && !f.pool:
+		err = usage("%s is no pool of clients, of which a part could be expanded", f.Name)
+	case o.BlockSize < 0 || !f.sized && (o.BlockSize != 0) != (o.Map["blocks"] != nil):
 		err = usage("--map blocks= and the size of these blocks, --source-block-size, belong together")
 	}
-	return f, err
+	return err
 }
 
 func (o *Options) choose(head []byte) (Format, error) {
@@ -219,5 +236,5 @@ func (s *Source) verdict(limit float64) error {
 	if float64(s.info.Bad) <= limit*float64(rows) {
 		return nil
 	}
-	return &BadError{File: s.file, Bad: s.info.Bad, Rows: rows, MaxBad: s.maxBad, First: s.info.FirstBad}
+	return &BadError{File: cmp.Or(s.name, s.file), Bad: s.info.Bad, Rows: rows, MaxBad: s.maxBad, First: s.info.FirstBad}
 }

@@ -121,7 +121,7 @@ func TestDetect(t *testing.T) {
 		`{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0]}`:              "mooncake",
 		"not json\n" + `{"hash_ids":[],"input_length":0,"timestamp":0}` + "\n":                  "mooncake",
 		"TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10":        "azure-2023",
-		"NumImages,GeneratedTokens,ContextTokens,TIMESTAMP\n":                                   "azure-2023",
+		"NumImages,GeneratedTokens,ContextTokens,TIMESTAMP\n":                                   "azure-2025",
 		"\xef\xbb\xbf [\n {\"id\":\"a\",\"conversations\":[{\"from\":\"human\",\"value\":\"cut": "sharegpt",
 		`[{"conversation":[]}]`: "sharegpt",
 		`{"ts":1,"messages":[{"role":"user","content":"cut` + "off": "openai-log",
@@ -129,7 +129,7 @@ func TestDetect(t *testing.T) {
 		`{"timestamp":1,"input_length":3}`:                          "",
 		`[{"messages":[]}]`:                                         "",
 		"a,b\n1,2\n":                                                "",
-		"PAR1\x00\x01":                                              "",
+		"PAR1\x00\x01":                                              "parquet",
 		strings.Repeat("[", 70_000):                                 "",
 		`{"usage":{"messages":1}}`:                                  "",
 		"\xff\xfe{\x00":                                             "",
@@ -139,7 +139,7 @@ func TestDetect(t *testing.T) {
 		if want == "" {
 			if err == nil {
 				t.Errorf("%.40q was taken for %s", head, f.Name)
-			} else if !strings.Contains(err.Error(), "--format (mooncake, azure-2023, sharegpt, openai-log, jsonl, csv)") {
+			} else if !strings.Contains(err.Error(), "--format ("+formatNames()+")") {
 				t.Errorf("the error does not list the formats: %v", err)
 			}
 		} else if err != nil || f.Name != want {
@@ -166,6 +166,9 @@ func TestFormatsReadTheirExamples(t *testing.T) {
 		case "csv":
 			in += "\n1,2,3"
 		}
+		if f.open == nil || f.Name == "parquet" {
+			continue // several files, and no text
+		}
 		all, info := mustRead(t, in, options[f.Name])
 		if len(all) != 1 || info.Format != f.Name || info.Records != 1 || f.About == "" {
 			t.Errorf("%s: %d entries, %+v", f.Name, len(all), info)
@@ -180,7 +183,7 @@ func TestUsageErrors(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"unknown format":       {`{}`, Options{Format: "har"}, "unknown format: want one of mooncake"},
+		"unknown format":       {`{}`, Options{Format: "har"}, "unknown format: want one of "},
 		"share":                {`{"prompt":""}`, Options{MaxBad: 2}, "from 0 to 1"},
 		"unit":                 {`{"prompt":""}`, Options{TimeUnit: "min"}, "want s, ms, us or ns"},
 		"unit without times":   {`[]`, Options{Format: "sharegpt", TimeUnit: "s"}, "--time-unit"},

@@ -15,10 +15,11 @@ import (
 //
 //	arrival(n+1) = arrival(n) + service + think
 //
-// The think time is recorded in the entry; a first turn, which has no parents,
-// has none. The entries stay in the order of the source, so that arrivals are
-// in order within a session only. Memory is 8 bytes an entry. An entry that has
-// a time is an error.
+// The think time is recorded in the entry, unless the source has recorded one;
+// a tool time that it has recorded counts as well. A first turn, which has no
+// parents, has no think time. The entries stay in the order of the source, so
+// that arrivals are in order within a session only. Memory is 8 bytes an entry.
+// An entry that has a time is an error.
 func Timed(src trace.EntryReader, p arrival.Process, service, think arrival.Dist) trace.EntryReader {
 	return &timed{src: src, process: p, service: service, think: think}
 }
@@ -49,8 +50,13 @@ func (t *timed) Read(batch []trace.Entry) (int, error) {
 func (t *timed) set(e *trace.Entry) {
 	at, later := t.before(e)
 	if later {
-		e.Think = trace.Ptr(t.think.Draw())
+		if e.Think == nil {
+			e.Think = trace.Ptr(t.think.Draw())
+		}
 		at += t.service.Draw() + *e.Think
+		if e.Tool != nil {
+			at += *e.Tool
+		}
 	} else {
 		if len(t.arrivals) > 0 {
 			t.start += t.process.Next()

@@ -77,15 +77,11 @@ func (d *demo) run() error {
 const demoBlock = 64
 
 func (d *demo) importLog() error {
-	log, err := datasets.Demo()
-	if err != nil {
-		return err
-	}
-	defer log.Close()
+	log := []datasets.File{{Name: "demo log", Open: datasets.Demo}}
 	var f importFlags
 	f.defaults()
 	f.out, f.blockSize, f.template = d.path("trace.parquet"), demoBlock, "chatml" // as the log was counted
-	return f.run(d.cmd, "demo log", log)
+	return f.run(d.cmd, log)
 }
 
 func (d *demo) profile() error {

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"reprise/datasets"
 	"reprise/trace"
 )
 
@@ -23,19 +22,23 @@ func openTrace(cmd *cobra.Command, path string) (*trace.Trace, error) {
 	return trace.Open(path)
 }
 
-// openLog opens a source log by its path, or from stdin.
-func openLog(cmd *cobra.Command, path string) (string, io.ReadCloser, error) {
-	if path == standard {
-		return "stdin", io.NopCloser(cmd.InOrStdin()), nil
+// logFiles turns the arguments of a command into the files of a source.
+func logFiles(cmd *cobra.Command, args []string) ([]datasets.File, error) {
+	var files []datasets.File
+	for _, arg := range args {
+		if arg == standard {
+			files = append(files, datasets.File{Name: "stdin", Open: func() (io.ReadCloser, error) {
+				return io.NopCloser(cmd.InOrStdin()), nil
+			}})
+			continue
+		}
+		more, err := datasets.Expand(arg)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return path, nil, err
-	}
-	if fi, err := f.Stat(); err != nil || fi.IsDir() {
-		return path, nil, errors.Join(fmt.Errorf("%s: is a directory", path), err, f.Close())
-	}
-	return path, f, nil
+	return files, nil
 }
 
 // writeTrace writes a trace to a path, where it appears whole or not at all,

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
@@ -39,17 +38,23 @@ type importFlags struct {
 	seed         uint64
 	keepModel    bool
 	globalBlocks int
+	rows         string
+	poolStart    time.Duration
+	poolSpan     time.Duration
 	asJSON       bool
 }
 
 func importCommand() *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use:   "import LOG",
+		Use:   "import LOG...",
 		Short: "Turn a source log into a trace, without its text",
 		Long: `Import reads a log or public trace, detects its format by its content, and
 writes a trace: when each request arrived and how large it was, with keyed ids
 of its prefix blocks in place of its text.
+
+A log is a file, a directory, a quoted pattern such as 'logs/*.jsonl.gz', or -
+for stdin; gzip and zstd are told by content. Several files are one source.
 
 ` + formatsHelp() + `
 A source without times, such as ShareGPT, needs --arrivals: its sessions start
@@ -57,14 +62,13 @@ by that process, and each later turn follows after a service and a think time.`,
 		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
   reprise import sharegpt.json --arrivals poisson:2 --think lognormal:20s,1 -o t.parquet
   reprise import gateway.jsonl --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --map time=ts -o t.parquet`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, log, err := openLog(cmd, args[0])
+			files, err := logFiles(cmd, args)
 			if err != nil {
 				return err
 			}
-			defer log.Close()
-			return f.run(cmd, name, log)
+			return f.run(cmd, files)
 		},
 	}
 	f.register(cmd)
@@ -82,15 +86,18 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
 	fl.StringVar(&f.tier, "tier", anonymize.Internal, "release tier of the trace")
 	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
-	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of ids that --map blocks= names")
+	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
 	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", "))
 	fl.StringVar(&f.template, "template", "none", "chat template counted into the lengths: none, chatml")
 	fl.StringVar(&f.arrivals, "arrivals", "", "`process` that times the sessions of a source without times: poisson:RATE, gamma:RATE,CV, constant:RATE")
 	fl.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn, for a source without times")
 	fl.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn, for a source without times")
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of times that are made up; never of keys")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of what is made up or expanded, such as times; never of keys")
 	fl.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
 	fl.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; -1 measures it")
+	fl.StringVar(&f.rows, "rows", "", "what a row of a session holds, where the source does not say: full or delta")
+	fl.DurationVar(&f.poolStart, "pool-start", 0, "where in a pool of clients to begin")
+	fl.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
 	fl.BoolVar(&f.asJSON, "json", false, "print what was imported as JSON")
 	fl.Bool("quiet", false, "no progress")
 }
@@ -110,14 +117,18 @@ func formatsHelp() string {
 // importMemory is what the collector of garbage aims to stay below.
 const importMemory = 240 << 20
 
-// run imports log into the trace that the flags name.
-func (f *importFlags) run(cmd *cobra.Command, name string, log io.Reader) error {
+// run imports files into the trace that the flags name.
+func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if f.asJSON && f.out == standard {
 		return usagef("--json and -o - both want stdout")
 	}
-	src, err := f.open(name, log)
+	src, err := f.open(files)
 	if err != nil {
 		return err
+	}
+	defer src.Close()
+	if (f.poolStart != 0 || f.poolSpan != 0) && src.Info().Format != "servegen" {
+		return usagef("--pool-start and --pool-span are for pools of clients (servegen)")
 	}
 	policy, err := f.policy(src.Info())
 	if err != nil {
@@ -156,9 +167,12 @@ func (f *importFlags) run(cmd *cobra.Command, name string, log io.Reader) error 
 	return f.say(cmd, src.Info(), card, timing)
 }
 
-func (f *importFlags) open(name string, log io.Reader) (*datasets.Source, error) {
-	o := datasets.Options{File: name, Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit,
-		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock}
+func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
+	o := datasets.Options{Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit, Rows: f.rows,
+		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan}
+	if f.rows != "" && f.rows != "full" && f.rows != "delta" {
+		return nil, usagef("--rows: want full or delta")
+	}
 	var err error
 	if len(f.maps) > 0 {
 		if o.Map, err = datasets.ParseMapping(f.maps); err != nil {
@@ -170,7 +184,7 @@ func (f *importFlags) open(name string, log io.Reader) (*datasets.Source, error)
 			return nil, usagef("--tz: no such time zone is known here")
 		}
 	}
-	src, err := datasets.Open(log, o)
+	src, err := datasets.OpenFiles(files, o)
 	return src, usageOf(err)
 }
 
@@ -199,20 +213,28 @@ func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	return p, nil
 }
 
-// timed gives times to a source that has none, and says how.
+// timed gives times to a source that has none, or starts to its sessions, and
+// says how.
 func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, error) {
 	info := src.Info()
 	switch {
-	case info.HasTimes && f.arrivals != "":
+	case info.HasTimes && !info.SessionTimes && f.arrivals != "":
 		return nil, "", usagef("%s has times of its own: --arrivals is for sources without", info.Format)
-	case info.HasTimes:
+	case info.HasTimes && !info.SessionTimes:
 		return src, "", nil
+	case info.SessionTimes && f.arrivals == "":
+		return nil, "", usagef("%s counts times from the start of each session: say how sessions arrive, such as --arrivals poisson:2", info.Format)
 	case f.arrivals == "":
 		return nil, "", usagef("%s has no times: say how sessions arrive, such as --arrivals poisson:2", info.Format)
 	}
 	process, err := arrival.ParseProcess(f.arrivals)
 	if err != nil {
 		return nil, "", usagef("--arrivals: %v", err)
+	}
+	stream := func(name string) *rand.Rand { return arrival.Stream(f.seed, name) }
+	if info.SessionTimes {
+		timing := fmt.Sprintf("of sessions made up: %s, seed %d", process, f.seed)
+		return datasets.Spread(src, process.New(stream("arrivals"))), timing, nil
 	}
 	service, err := arrival.ParseDist(f.service)
 	if err != nil {
@@ -222,7 +244,6 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	if err != nil {
 		return nil, "", usagef("--think: %v", err)
 	}
-	stream := func(name string) *rand.Rand { return arrival.Stream(f.seed, name) }
 	timing := fmt.Sprintf("made up: sessions %s, service %s, think %s, seed %d", process, service, think, f.seed)
 	return datasets.Timed(src, process.New(stream("arrivals")), service.New(stream("service")), think.New(stream("think"))), timing, nil
 }

@@ -1,0 +1,153 @@
+package datasets
+
+import (
+	"bufio"
+	"strconv"
+	"time"
+
+	"reprise/trace"
+)
+
+var bailianFields = Mapping{
+	"time":          {"timestamp"},
+	"input_tokens":  {"input_length"},
+	"output_tokens": {"output_length"},
+	"blocks":        {"hash_ids"},
+	"class":         {"type"},
+}
+
+// bailianFormat reads the traces of Alibaba's Bailian (ATC'25, arXiv 2506.02634;
+// github.com/alibaba-edu/qwen-bailian-usagetraces-anon): JSON lines of seconds,
+// whole contexts, ids of 16-token blocks, and the request that each follows.
+//
+//   - Requests that parent_chat_id joins are a session. A parent of -1 is a root;
+//     one that is not before its child in the file, mostly because it came
+//     before the trace began, is left out and counted, and what names it is a
+//     session all the same.
+//   - The turn counts from 1 there, and from 0 here.
+//   - Kinds of request (text, search, image, file, thinking) become the class.
+//   - The maintainers say that the last block may hold padding and change its
+//     hash when the output begins. So one id too many or, for the rest, too
+//     few is no fault: the first is left out, and for the second a new one is
+//     made.
+//   - A <think> part is taken out of the next turn's prompt, so that prompts of a
+//     session need not continue each other.
+func bailianFormat() Format {
+	return Format{
+		Name:    "bailian",
+		About:   "Qwen-Bailian traces: JSON lines of times, lengths, turns and ids of 16-token prefix blocks",
+		Example: `{"chat_id":159,"parent_chat_id":-1,"timestamp":61.114,"input_length":21,"output_length":132,"type":"text","turn":1,"hash_ids":[1089,1090]}`,
+		timed:   true,
+		detect: detectKeys(func(has func(string) bool) bool {
+			return has("chat_id") && has("timestamp") && has("input_length") && has("hash_ids")
+		}),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			mapped, err := openJSONL(in, head, bailianFields, o, s)
+			if err != nil {
+				return nil, err
+			}
+			mapped.require()
+			mapped.setBlockSize(bailianBlock)
+			if mapped.clock.told == 0 {
+				mapped.clock.told = time.Second // also without a fraction
+			}
+			for i := range mapped.fields {
+				mapped.fields[i].required = mapped.fields[i].name != "class"
+			}
+			mapped.fields = append(mapped.fields, field{target: target{name: "turn", set: setTurn}, paths: []string{"turn"}})
+			s.info.HasSessions = true
+			return &steppedDecoder{mappedDecoder: mapped, step: &bailianStep{d: mapped, chats: map[int64]chat{}}}, nil
+		},
+	}
+}
+
+// setTurn takes a turn that counts from 1.
+func setTurn(b *builder, v any) string {
+	n, ok := countOf(plain(v))
+	if !ok || n < 1 {
+		return "want a whole number from 1 to 2147483647"
+	}
+	b.e.Turn = trace.Ptr(n - 1)
+	return ""
+}
+
+// A bailianStep follows parents. Memory is a chat for each request.
+type bailianStep struct {
+	d     *mappedDecoder
+	chats map[int64]chat
+	fresh freshIDs
+
+	id, parent int64 // of the current row; a parent of -1 is none
+	session    trace.Text
+	note       string
+}
+
+// A chat is a request that others may follow.
+type chat struct {
+	position int64
+	session  trace.Text
+}
+
+const (
+	notePadding  = "requests with a block id of padding, left out"
+	noteNoTail   = "requests without a block id for the rest of their input, given a new one"
+	noteNoParent = "requests whose parent is not before them in the trace, left without one"
+)
+
+func (s *bailianStep) set(b *builder, r row) error {
+	s.parent, s.note = -1, ""
+	for _, f := range []struct {
+		name     string
+		to       *int64
+		required bool
+	}{{"chat_id", &s.id, true}, {"parent_chat_id", &s.parent, false}} {
+		v, ok := r.value(f.name)
+		if !ok && !f.required {
+			continue
+		}
+		whole, nano, ok := readDecimal(plain(v))
+		if !ok || nano != 0 {
+			return badAt(r, f.name, f.name+": want a whole number")
+		}
+		*f.to = whole
+	}
+	root := s.parent
+	if root == -1 {
+		root = s.id
+	}
+	before, ok := s.chats[s.parent]
+	if ok && s.parent != -1 {
+		b.e.Parents = []int64{before.position}
+		s.session = before.session
+	} else {
+		s.session = trace.NewText(strconv.FormatInt(root, 10))
+	}
+	b.e.Session = s.session
+	return s.fitBlocks(b, r)
+}
+
+// fitBlocks makes of the ids one for each block, where padding made it another
+// number.
+func (s *bailianStep) fitBlocks(b *builder, r row) error {
+	e := &b.e
+	if reserved(e.SourceBlocks) {
+		return badAt(r, "hash_ids", reservedID)
+	}
+	switch n := blocksOf(*e.InputTokens, bailianBlock); {
+	case len(e.SourceBlocks) == n+1:
+		e.SourceBlocks, s.note = e.SourceBlocks[:n], notePadding
+	case len(e.SourceBlocks) == n-1 && *e.InputTokens%bailianBlock != 0:
+		e.SourceBlocks, s.note = append(e.SourceBlocks, s.fresh.next()), noteNoTail
+	}
+	return nil
+}
+
+func (s *bailianStep) taken(e *trace.Entry, position int64) {
+	if s.note != "" {
+		s.d.s.notes.count(s.note)
+	}
+	if s.parent != -1 && e.Parents == nil {
+		s.d.s.notes.count(noteNoParent)
+	}
+	s.chats[s.id] = chat{position, s.session}
+}

@@ -1,0 +1,263 @@
+package datasets
+
+import (
+	"bufio"
+	"io"
+	"strings"
+	"time"
+
+	"reprise/trace"
+)
+
+// batchAsked is where a line of a batch's input has its fields, and
+// batchAnswered one of its output or its errors.
+var (
+	batchAsked = Mapping{
+		"user":        {"body.user"},
+		"model":       {"body.model"},
+		"salt":        {"body.cache_salt"},
+		"kind":        {"kind"},
+		"max_tokens":  {"body.max_completion_tokens", "body.max_tokens", "body.max_output_tokens"},
+		"temperature": {"body.temperature"},
+		"stream":      {"body.stream"},
+		"messages":    {"body.messages", "messages"},
+		"prompt":      {"body.prompt", "prompt"},
+	}.fields()
+	batchAnswered = Mapping{
+		"output":           {"response.body.choices.0.message", "response.body.choices.0.text"},
+		"finish_reason":    {"response.body.choices.0.finish_reason"},
+		"input_tokens":     {"response.body.usage.prompt_tokens", "response.body.usage.input_tokens"},
+		"output_tokens":    {"response.body.usage.completion_tokens", "response.body.usage.output_tokens"},
+		"cached_tokens":    {"response.body.usage.prompt_tokens_details.cached_tokens", "response.body.usage.input_tokens_details.cached_tokens"},
+		"reasoning_tokens": {"response.body.usage.completion_tokens_details.reasoning_tokens", "response.body.usage.output_tokens_details.reasoning_tokens"},
+		"status":           {"response.status_code"},
+		"error":            {"error", "response.body.error"},
+	}.fields()
+)
+
+// batchFormat reads the JSON lines of OpenAI's Batch API, which vLLM's run_batch
+// shares: requests, responses, or both, in any number of files. They are joined
+// by custom_id, in whatever order they stand, so that all of the source is held
+// in memory; a batch has at most 50,000 requests and 200 MB. The rules:
+//
+//   - Entries come in the order of the requests. Those without a response have no
+//     output length: max_tokens is a limit, not a length, and is kept as one.
+//   - Responses without their requests give lengths and no text.
+//   - A request that failed is kept as failed when its prompt is there.
+//   - A batch has no arrivals. When every response tells when it was created,
+//     these are the times: how the batch was worked off, not how it was asked for.
+func batchFormat() Format {
+	detect := detectObject(func(has func(string) bool) bool {
+		return has("custom_id") && (has("body") || has("response") || has("error"))
+	})
+	return Format{
+		Name:        "openai-batch",
+		About:       "OpenAI Batch JSON lines: requests, responses or both, joined by custom_id",
+		Example:     `{"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}}`,
+		detect:      detect,
+		detectFiles: eachFile(detect),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			return newBatchDecoder(newJSONReader(in, head), o, s), nil
+		},
+		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
+			return newBatchDecoder(&fileRecords{rest: files, s: s}, o, s), nil
+		},
+	}
+}
+
+// A batchDecoder reads everything, and then hands out one exchange at a time.
+type batchDecoder struct {
+	in    jsonRows
+	clock clock
+	byID  map[string]*exchange
+	order []*exchange // requests in their order, and then responses without one
+	extra []*exchange // responses, until a request claims them
+	read  bool
+	next  int
+	s     *Source
+}
+
+// An exchange is a request with its response.
+type exchange struct {
+	b               builder
+	asked, answered bool
+	created         *stamp
+}
+
+func newBatchDecoder(in records, o Options, s *Source) *batchDecoder {
+	s.info.HasText = true
+	return &batchDecoder{in: jsonRows{in}, clock: newClock(o), byID: map[string]*exchange{}, s: s}
+}
+
+func (d *batchDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	for !d.read {
+		r, err := d.in.next()
+		if err == io.EOF {
+			d.settle()
+			break
+		}
+		if err == nil {
+			err = d.take(newView(r))
+		}
+		if err != nil {
+			return dst, err
+		}
+	}
+	if d.next == len(d.order) {
+		return dst, io.EOF
+	}
+	x := d.order[d.next]
+	d.order[d.next] = nil
+	d.next++
+	return append(dst, x.b.e), nil
+}
+
+// take adds one line to its exchange.
+func (d *batchDecoder) take(v viewRow) error {
+	found, _ := v.value("custom_id")
+	id, ok := word(found)
+	if !ok || id == "" {
+		return badAt(v, "custom_id", "custom_id: "+wantWord)
+	}
+	x := d.byID[id]
+	if x == nil {
+		x = &exchange{}
+	}
+	// A line is filled in apart, so that one at fault leaves nothing behind.
+	trial := *x
+	_, isRequest := v.value("body")
+	switch {
+	case isRequest && x.asked || !isRequest && x.answered:
+		return badAt(v, "custom_id", "its custom_id is that of an earlier line")
+	case isRequest:
+		if err := trial.ask(v); err != nil {
+			return err
+		}
+		d.order = append(d.order, x)
+	default:
+		if err := trial.answer(v); err != nil {
+			return err
+		}
+		d.extra = append(d.extra, x)
+	}
+	*x = trial
+	d.byID[id] = x
+	return nil
+}
+
+// ask fills in a request. The target of the url is its kind; the Responses API
+// calls the prompt input, and so do embeddings.
+func (x *exchange) ask(v viewRow) error {
+	url, _ := v.value("url")
+	switch path := plain(url); {
+	case strings.HasSuffix(path, "/chat/completions"):
+		v.made["kind"] = "chat"
+	case strings.HasSuffix(path, "/completions"):
+		v.made["kind"] = "completion"
+	case strings.HasSuffix(path, "/responses"):
+		v.made["kind"] = "responses"
+	case strings.HasSuffix(path, "/embeddings"):
+		v.made["kind"] = "embedding"
+	case path != "":
+		v.made["kind"] = "other"
+	}
+	v.batchInput()
+	if err := fill(&x.b, batchAsked, v); err != nil {
+		return err
+	}
+	if x.b.e.Messages == nil && x.b.e.InputTokens == nil {
+		return badAt(v, "body", "its body has no messages, prompt or input")
+	}
+	x.asked = true
+	return nil
+}
+
+// batchInput makes messages or a prompt of an input.
+func (v viewRow) batchInput() {
+	input, _ := v.value("body.input")
+	instructions, _ := v.value("body.instructions")
+	switch {
+	case areMessages(input) || isString(input) && isString(instructions):
+		list, isList := input.([]any)
+		if !isList {
+			list = []any{map[string]any{"role": "user", "content": input}}
+		}
+		if isString(instructions) {
+			list = append([]any{map[string]any{"role": "system", "content": instructions}}, list...)
+		}
+		v.put("messages", list, "body.input")
+	case input != nil:
+		v.put("prompt", input, "body.input")
+	}
+}
+
+// answer fills in a response. A prompt of token ids has its length already.
+func (x *exchange) answer(v viewRow) error {
+	if err := fill(&x.b, batchAnswered, v); err != nil {
+		return err
+	}
+	if created, _, ok := find(v, []string{"response.body.created", "response.body.created_at"}); ok {
+		if st, ok := readStamp(plain(created)); ok {
+			x.created = &st
+		}
+	}
+	x.answered = true
+	return nil
+}
+
+const (
+	noteUnanswered  = "requests without a response, whose output lengths are not known: give the batch's output file beside its input"
+	noteUnasked     = "responses without their requests, of which only the lengths were read"
+	noteEmptyAnswer = "responses without their requests and without usage were left out"
+	noteBatchTimes  = "the times are those at which the responses were created: a batch has no arrivals"
+)
+
+// settle ends the reading: it decides on the times, drops what has no input and
+// checks each exchange.
+func (d *batchDecoder) settle() {
+	d.read = true
+	for _, x := range d.extra {
+		switch {
+		case x.asked:
+			continue
+		case x.b.e.InputTokens == nil:
+			d.s.notes.count(noteEmptyAnswer)
+			continue
+		}
+		d.s.notes.count(noteUnasked)
+		d.order = append(d.order, x)
+	}
+	d.extra, d.byID = nil, nil
+	for _, x := range d.order {
+		x.b.finish(0) // an exchange without input is not among them
+		d.s.info.HasUsers = d.s.info.HasUsers || x.b.e.User != (trace.Text{})
+		if !x.answered {
+			d.s.notes.count(noteUnanswered)
+		}
+	}
+	d.setTimes()
+}
+
+// setTimes gives all entries their times, or none.
+func (d *batchDecoder) setTimes() {
+	times := make([]time.Time, len(d.order))
+	for i, x := range d.order {
+		if x.created == nil {
+			return
+		}
+		if i == 0 && d.clock.settle([]stamp{*x.created}) != "" {
+			return
+		}
+		var why string
+		if times[i], why, _ = d.clock.instant(*x.created); why != "" {
+			return
+		}
+	}
+	for i, x := range d.order {
+		x.b.e.Time = times[i]
+	}
+	if len(times) > 0 {
+		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
+		d.s.notes.say(noteBatchTimes)
+	}
+}

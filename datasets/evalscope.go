@@ -1,0 +1,65 @@
+package datasets
+
+import (
+	"bufio"
+	"time"
+)
+
+var evalscopeFields = Mapping{
+	"time":          {"timestamp"},
+	"messages":      {"body.messages"},
+	"prompt":        {"body.prompt"},
+	"model":         {"body.model"},
+	"user":          {"body.user"},
+	"salt":          {"body.cache_salt"},
+	"max_tokens":    {"body.max_completion_tokens", "body.max_tokens"},
+	"temperature":   {"body.temperature"},
+	"stream":        {"body.stream"},
+	"output_tokens": {"completion_tokens"},
+}
+
+// evalscopeFormat reads the workload traces of EvalScope's perf command
+// (workload_trace.py): lines of JSON with the body of a request, as an object or
+// as a string, its time in seconds or as a date, and sometimes the length of its
+// output. Headers, which may hold keys, are not read.
+func evalscopeFormat() Format {
+	return Format{
+		Name:    "evalscope",
+		About:   "EvalScope workload traces: JSON lines of request bodies and times",
+		Example: `{"body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":16},"timestamp":0.0,"request_id":"r1","completion_tokens":9}`,
+		timed:   true,
+		detect: detectKeys(func(has func(string) bool) bool {
+			return has("body") && has("timestamp") && !has("custom_id") && !has("response")
+		}),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			d, err := openJSONL(in, head, evalscopeFields, o, s)
+			if err != nil {
+				return nil, err
+			}
+			d.rows = evalscopeRows{d.rows.(jsonRows)}
+			d.timing = withTimes
+			d.clock.usual, d.clock.fractions = time.Second, true
+			d.notices = []notice{{"body.tools", "records with tool definitions, which are not among the messages and so not counted"}}
+			return d, nil
+		},
+	}
+}
+
+// evalscopeRows unpacks bodies that are strings.
+type evalscopeRows struct{ jsonRows }
+
+func (e evalscopeRows) next() (row, error) {
+	r, err := e.jsonRows.next()
+	if err != nil {
+		return nil, err
+	}
+	object := r.(jsonRow)
+	if text, ok := object.root["body"].(string); ok {
+		body, _, ok := decodeJSON([]byte(text))
+		if !ok {
+			return nil, badAt(r, "body", "the body is not valid JSON")
+		}
+		object.root["body"] = body
+	}
+	return object, nil
+}

@@ -1,0 +1,67 @@
+package datasets
+
+import "bufio"
+
+// gatewayFields is where a gateway's CSV has its fields: the request and its
+// answer as JSON in a column each, what is of the call in others.
+var gatewayFields = Mapping{
+	"time":             {"timestamp", "time", "created_at", "start_time", "created", "ts"},
+	"user":             {"user_id", "user", "request_json.user"},
+	"session":          {"session_id", "conversation_id", "session"},
+	"model":            {"request_json.model", "model"},
+	"salt":             {"request_json.cache_salt"},
+	"messages":         {"request_json.messages"},
+	"prompt":           {"request_json.prompt"},
+	"max_tokens":       {"request_json.max_completion_tokens", "request_json.max_tokens"},
+	"temperature":      {"request_json.temperature"},
+	"stream":           {"request_json.stream"},
+	"output":           {"response_json.choices.0.message", "response_json.choices.0.text"},
+	"finish_reason":    {"response_json.choices.0.finish_reason"},
+	"input_tokens":     {"response_json.usage.prompt_tokens", "prompt_tokens", "input_tokens"},
+	"output_tokens":    {"response_json.usage.completion_tokens", "completion_tokens", "output_tokens"},
+	"cached_tokens":    {"response_json.usage.prompt_tokens_details.cached_tokens"},
+	"reasoning_tokens": {"response_json.usage.completion_tokens_details.reasoning_tokens"},
+	"status":           {"status_code", "status"},
+	"error":            {"response_json.error"},
+	"ttft_ms":          {"ttft_ms"},
+	"e2e_ms":           {"latency_ms", "duration_ms", "e2e_ms"},
+}
+
+// gatewayCSVFormat reads CSV with a column request_json, which holds the bodies of
+// requests to an OpenAI-compatible endpoint, and perhaps response_json, times and
+// lengths beside it. A response that is no JSON, such as a stream as it came, is
+// not read.
+func gatewayCSVFormat() Format {
+	return Format{
+		Name:  "gateway-csv",
+		About: "CSV with OpenAI-style requests in a column request_json, and response_json and timestamp beside it",
+		Example: "timestamp,request_json\n" +
+			`2026-01-02T03:04:05Z,"{""messages"":[{""role"":""user"",""content"":""Hello""}]}"`,
+		timed:  true,
+		detect: detectColumns("request_json"),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			all, first, err := csvInputs(in, head)
+			if err != nil {
+				return nil, err
+			}
+			return openView(all, first, showGateway, gatewayFields, o, s)
+		},
+	}
+}
+
+const noteOtherResponses = "responses that are not JSON, which were not read"
+
+func showGateway(r row, tell *notes) (row, error) {
+	v := newView(r)
+	if !v.unpack("request_json") {
+		return nil, badAt(r, "request_json", "request_json: want JSON")
+	}
+	switch {
+	case v.unpack("response_json"):
+	case r.cut():
+		return nil, badAt(r, "response_json", "response_json: want JSON")
+	default:
+		tell.count(noteOtherResponses)
+	}
+	return v, nil
+}

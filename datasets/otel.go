@@ -1,0 +1,222 @@
+package datasets
+
+import (
+	"bufio"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// otelFields is where a span has its fields, in the words of the OpenTelemetry
+// semantic conventions for generative AI, of their earlier versions, and of vLLM.
+var otelFields = Mapping{
+	"time":             {"startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"},
+	"input_tokens":     {"attributes.gen_ai.usage.input_tokens", "attributes.gen_ai.usage.prompt_tokens"},
+	"output_tokens":    {"attributes.gen_ai.usage.output_tokens", "attributes.gen_ai.usage.completion_tokens"},
+	"cached_tokens":    {"attributes.gen_ai.usage.cache_read.input_tokens", "attributes.gen_ai.usage.cache_read_input_tokens"},
+	"reasoning_tokens": {"attributes.gen_ai.usage.reasoning.output_tokens"},
+	"user":             {"attributes.enduser.id", "attributes.user.id"},
+	"session":          {"attributes.gen_ai.conversation.id", "attributes.session.id"},
+	"model":            {"attributes.gen_ai.request.model", "attributes.gen_ai.response.model"},
+	"kind":             {"kind_of_call"},
+	"max_tokens":       {"attributes.gen_ai.request.max_tokens"},
+	"temperature":      {"attributes.gen_ai.request.temperature"},
+	"error":            {"failed", "attributes.error.type"},
+	"finish_reason":    {"finish_reason"},
+	"ttft_s":           {"attributes.gen_ai.latency.time_to_first_token", "attributes.gen_ai.server.time_to_first_token"},
+	"e2e_s":            {"attributes.gen_ai.latency.e2e"},
+	"e2e_ns":           {"e2e"}, // set last: the length of the span
+	"messages":         {"messages"},
+	"output":           {"output"},
+}
+
+var otelTimes = latencyPaths{
+	start: otelFields["time"],
+	end:   []string{"endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"},
+}
+
+// otelFormat reads spans of OpenTelemetry: OTLP's JSON as the collector writes it,
+// one export a line or a file, and flat spans with plain attributes, one a line or
+// in a list called spans. The rules:
+//
+//   - A span that is not the call of a model, such as one of a tool, an agent or
+//     a database, is left out. An agent's span repeats the usage of its calls.
+//   - Arrival is the start of a span, and the time to last token its length.
+//   - Messages are read in the form of the conventions, with parts, and in
+//     OpenAI's, as JSON or as attributes of their own kind.
+//   - vLLM's latencies are seconds.
+func otelFormat() Format {
+	detect := detectObject(func(has func(string) bool) bool {
+		return has("resourceSpans") || has("spans") ||
+			has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))
+	})
+	return Format{
+		Name:  "otel-genai",
+		About: "OpenTelemetry spans of generative AI: OTLP JSON, or flat spans as JSON lines",
+		Example: `{"name":"chat m","start_time":"2026-01-02T03:04:05Z","end_time":"2026-01-02T03:04:07Z",` +
+			`"attributes":{"gen_ai.usage.input_tokens":120,"gen_ai.usage.output_tokens":40}}`,
+		timed:  true,
+		detect: detect,
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			all, first := jsonInput(in, head)
+			return openOTel(all, first, o, s)
+		},
+	}
+}
+
+func openOTel(all, first rows, o Options, s *Source) (decoder, error) {
+	show := func(r row, tell *notes) (row, error) { return showSpan(r, unitOf(o.TimeUnit), tell) }
+	d, err := openView(&spanRows{in: all}, &spanRows{in: first}, show, otelFields, o, s)
+	if err != nil {
+		return nil, err
+	}
+	d.timing = withTimes
+	return d, nil
+}
+
+// spanRows are the spans of records that hold several.
+type spanRows struct {
+	in   rows
+	rest []spanRow // of the current record
+}
+
+// A spanRow is one span; in is the path to it.
+type spanRow struct {
+	row
+	in   string
+	span any
+}
+
+func (s spanRow) value(path string) (any, bool) { return lookup(s.span, path) }
+
+func (s spanRow) place(path string) (line, col int64) {
+	return s.row.place(strings.Trim(s.in+"."+path, "."))
+}
+
+func (s *spanRows) next() (row, error) {
+	for len(s.rest) == 0 {
+		r, err := s.in.next()
+		if err != nil {
+			return nil, err
+		}
+		s.rest = nil
+		if !s.gather(r, "", "resourceSpans", "scopeSpans", "spans") && !s.gather(r, "", "spans") {
+			span, _ := r.value("")
+			s.rest = []spanRow{{r, "", span}}
+		}
+	}
+	span := s.rest[0]
+	s.rest = s.rest[1:]
+	return span, nil
+}
+
+// gather collects the members of lists within lists, such as the spans of the
+// scopes of the resources; false when the first list is not there.
+func (s *spanRows) gather(r row, in string, names ...string) bool {
+	path := strings.Trim(in+"."+names[0], ".")
+	found, _ := r.value(path)
+	list, ok := found.([]any)
+	for i, member := range list {
+		at := path + "." + strconv.Itoa(i)
+		if len(names) > 1 {
+			s.gather(r, at, names[1:]...)
+		} else {
+			s.rest = append(s.rest, spanRow{r, at, member})
+		}
+	}
+	return ok
+}
+
+const (
+	noteOtherSpans   = "spans that are no calls of a model were left out"
+	noteFailedSpans  = "calls that failed and tell neither their prompt nor its length were left out"
+	noteCutAttribute = "messages that are not whole JSON, as a limit on attribute lengths leaves them: only the lengths were read"
+)
+
+func showSpan(r row, unit time.Duration, tell *notes) (row, error) {
+	v := newView(r)
+	attributes, _ := r.value("attributes")
+	if list, ok := attributes.([]any); ok {
+		v.put("attributes", plainAttributes(list), "attributes")
+	}
+	if !v.isCall() {
+		tell.count(noteOtherSpans)
+		return nil, nil
+	}
+	v.latencies(otelTimes, unit, tell)
+	if v.spanFailed() {
+		v.put("failed", true, "status")
+	}
+	v.spanMessages(tell)
+	v.finishReason()
+	if hasAny(v, "failed") && !hasAny(v, otelFields["input_tokens"]...) && !hasAny(v, "messages") {
+		tell.count(noteFailedSpans)
+		return nil, nil
+	}
+	return v, nil
+}
+
+// isCall tells the call of a model by its operation, or without one by what it
+// recorded, and makes "kind_of_call".
+func (v viewRow) isCall() bool {
+	operation, _ := v.value("attributes.gen_ai.operation.name")
+	switch plain(operation) {
+	case "chat", "generate_content":
+		v.made["kind_of_call"] = "chat"
+	case "text_completion", "completion":
+		v.made["kind_of_call"] = "completion"
+	case "embeddings":
+		v.made["kind_of_call"] = "embedding"
+	case "":
+		return hasAny(v, otelFields["input_tokens"]...) || hasAny(v, "attributes.gen_ai.input.messages")
+	default:
+		return false
+	}
+	return true
+}
+
+func (v viewRow) spanFailed() bool {
+	code, _, _ := find(v, []string{"status.code", "status.status_code", "status"})
+	s := strings.ToUpper(plain(code))
+	return s == "2" || s == "ERROR" || strings.HasSuffix(s, ".ERROR") || strings.HasSuffix(s, "_ERROR")
+}
+
+// plainAttributes makes an object of OTLP's list of keys and typed values.
+func plainAttributes(list []any) map[string]any {
+	out := map[string]any{}
+	for _, a := range list {
+		fields, _ := a.(map[string]any)
+		if key, ok := fields["key"].(string); ok {
+			out[key] = plainValue(fields["value"])
+		}
+	}
+	return out
+}
+
+// plainValue takes a value out of its type. OTLP writes 64-bit integers as
+// strings.
+func plainValue(v any) any {
+	fields, _ := v.(map[string]any)
+	for _, kind := range []string{"stringValue", "boolValue", "doubleValue", "intValue", "arrayValue", "kvlistValue"} {
+		value, ok := fields[kind]
+		if !ok {
+			continue
+		}
+		members, _ := lookup(value, "values")
+		list, _ := members.([]any)
+		switch kind {
+		case "intValue":
+			return number(plain(value))
+		case "arrayValue":
+			out := make([]any, len(list))
+			for i, m := range list {
+				out[i] = plainValue(m)
+			}
+			return out
+		case "kvlistValue":
+			return plainAttributes(list)
+		}
+		return value
+	}
+	return nil
+}

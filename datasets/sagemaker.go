@@ -1,0 +1,73 @@
+package datasets
+
+import (
+	"bufio"
+	"encoding/base64"
+)
+
+// sagemakerFields is where a capture has its fields: OpenAI's bodies and those of
+// the text-generation containers (TGI).
+var sagemakerFields = Mapping{
+	"time":          {"eventMetadata.inferenceTime"},
+	"model":         {"in.model"},
+	"user":          {"in.user"},
+	"messages":      {"in.messages"},
+	"prompt":        {"in.prompt", "in.inputs"},
+	"max_tokens":    {"in.max_completion_tokens", "in.max_tokens", "in.parameters.max_new_tokens"},
+	"temperature":   {"in.temperature", "in.parameters.temperature"},
+	"stream":        {"in.stream"},
+	"output":        {"out.choices.0.message", "out.choices.0.text", "out.generated_text", "out.0.generated_text"},
+	"finish_reason": {"out.choices.0.finish_reason"},
+	"input_tokens":  {"out.usage.prompt_tokens"},
+	"output_tokens": {"out.usage.completion_tokens", "out.details.generated_tokens", "out.0.details.generated_tokens"},
+	"cached_tokens": {"out.usage.prompt_tokens_details.cached_tokens"},
+	"error":         {"out.error"},
+}
+
+// sagemakerFormat reads what SageMaker's data capture writes to S3: JSON lines
+// with the payloads of a request and its response as JSON or Base64. The times
+// are whole seconds. Headers and custom attributes are not read.
+func sagemakerFormat() Format {
+	return Format{
+		Name:  "sagemaker",
+		About: "SageMaker data capture: JSON lines with requests and responses in the shape of OpenAI's API or of TGI",
+		Example: `{"captureData":{"endpointInput":{"data":"{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}","encoding":"JSON"}},` +
+			`"eventMetadata":{"eventId":"e1","inferenceTime":"2026-01-02T03:04:05Z"}}`,
+		detect: detectObject(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			all, first := jsonInput(in, head)
+			return openView(all, first, showCapture, sagemakerFields, o, s)
+		},
+	}
+}
+
+func showCapture(r row, tell *notes) (row, error) {
+	v := newView(r)
+	if !v.payload("in", "captureData.endpointInput") {
+		return nil, badAt(r, "captureData.endpointInput", "the request is missing or is not JSON, plain or as Base64")
+	}
+	if _, ok := r.value("captureData.endpointOutput.data"); ok && !v.payload("out", "captureData.endpointOutput") {
+		tell.count(noteOtherResponses)
+	}
+	return v, nil
+}
+
+// payload decodes what was captured of one direction. Without an encoding it is
+// Base64, as SageMaker takes content types that it does not know.
+func (v viewRow) payload(name, path string) bool {
+	data, _ := v.row.value(path + ".data")
+	text, ok := data.(string)
+	if encoding, _ := v.row.value(path + ".encoding"); ok && encoding != "JSON" {
+		plainText, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return false
+		}
+		text = string(plainText)
+	}
+	value, _, valid := decodeJSON([]byte(text))
+	if !ok || !valid {
+		return false
+	}
+	v.put(name, value, path+".data")
+	return true
+}

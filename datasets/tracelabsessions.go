@@ -1,0 +1,171 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/trace"
+)
+
+// sessionColumns are those of TraceLab's session workloads, beside the name of
+// the session, which is session_id or id.
+var sessionColumns = []string{"arrival_time", "round_idx", "prefix_len", "input_len", "output_len", "tool_wait_after_ms"}
+
+// traceLabSessionsFormat reads the session workloads that TraceLab makes of its
+// rounds (artifacts/trace_facts/csv_export): CSV of rounds, each of which begins
+// with the first prefix_len tokens of the session so far and adds input_len.
+//
+//   - arrival_time, in milliseconds, is that of the session. A later round comes
+//     when the one before it has been served and the wait of its tools is over.
+//     How long serving took is not recorded, so that the time of a later round is
+//     only the earliest that it may be; a replay that keeps sessions in order does
+//     not use it.
+//   - prefix_len becomes ids of 512-token blocks: those blocks of the prompt
+//     before that lie in it whole keep theirs, and all others are new.
+func traceLabSessionsFormat() Format {
+	return Format{
+		Name:    "tracelab-sessions",
+		About:   "TraceLab session workloads: CSV of rounds with shared prefixes and tool waits",
+		Example: "session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n0,117,1,2518,348,131,154",
+		detect:  isTraceLabSessions,
+		open: func(in *bufio.Reader, _ []byte, _ Options, s *Source) (decoder, error) {
+			rows, err := newCSVRows(in)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range sessionColumns {
+				if !slices.Contains(rows.columns, name) {
+					return nil, refuse(1, 1, "the header has no column for "+name)
+				}
+			}
+			s.info.HasTimes, s.info.TimeUnit, s.info.HasSessions = true, "ms", true
+			s.info.BlockSize, s.info.BlocksHashed = sharedBlock, true
+			s.notes.say("later rounds arrive without the time to serve those before them, which this format does not record")
+			return &sessionsDecoder{rows: rows, sessions: map[string]*sessionState{}}, nil
+		},
+	}
+}
+
+func isTraceLabSessions(head []byte) bool {
+	columns, err := csv.NewReader(bytes.NewReader(head)).Read()
+	if err != nil || !slices.Contains(columns, "session_id") && !slices.Contains(columns, "id") {
+		return false
+	}
+	for _, name := range sessionColumns {
+		if !slices.Contains(columns, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// sharedBlock is the size of the blocks that are made of lengths of prefixes:
+// that of this project's own traces.
+const sharedBlock = 512
+
+type sessionsDecoder struct {
+	rows     *csvRows
+	sessions map[string]*sessionState
+	entries  int64
+	blocks   uint64 // ids given so far
+}
+
+// A sessionState is a session as far as it has been read.
+type sessionState struct {
+	entry  int64         // its latest round
+	round  int32         // of that
+	next   time.Duration // earliest arrival of the round to come
+	wait   time.Duration // of the tools behind the latest round
+	blocks []uint64      // of its prompt
+	name   trace.Text
+}
+
+func (d *sessionsDecoder) goOn(next decoder) bool {
+	n, ok := next.(*sessionsDecoder)
+	if ok {
+		d.rows = n.rows
+	}
+	return ok
+}
+
+func (d *sessionsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	r, err := d.rows.next()
+	if err != nil {
+		return dst, err
+	}
+	e, why := d.round(r)
+	if why == "" {
+		d.entries++
+		return append(dst, e), nil
+	}
+	line, col := r.place("")
+	if r.cut() {
+		return dst, cutOff(line, col, "the last row is not whole")
+	}
+	return dst, bad(line, col, why)
+}
+
+func (d *sessionsDecoder) round(r row) (e trace.Entry, why string) {
+	var n [4]int32 // round_idx, prefix_len, input_len, output_len
+	for i, name := range sessionColumns[1:5] {
+		v, _ := r.value(name)
+		var ok bool
+		if n[i], ok = countOf(plain(v)); !ok {
+			return e, name + ": want a whole number from 0 to 2147483647"
+		}
+	}
+	arrival, ok := readMillis(r, "arrival_time")
+	wait, ok2 := readMillis(r, "tool_wait_after_ms")
+	if !ok || !ok2 {
+		return e, "want arrival_time and tool_wait_after_ms in milliseconds, up to ten years"
+	}
+	v, _, ok := find(r, []string{"session_id", "id"})
+	id := plain(v)
+	if !ok || id == "" || int64(n[1])+int64(n[2]) > math.MaxInt32 {
+		return e, "want a session, and no more than 2147483647 tokens of input"
+	}
+	s := d.sessions[id]
+	if s == nil {
+		s = &sessionState{next: arrival, name: trace.NewText(strings.Clone(id))}
+		d.sessions[strings.Clone(id)] = s
+	} else {
+		if n[0] <= s.round {
+			return e, "the rounds of its session are not in order"
+		}
+		e.Parents = []int64{s.entry}
+		e.Tool = trace.Ptr(s.wait)
+	}
+	e.Time, e.Session, e.Turn, e.Kind = Epoch.Add(s.next), s.name, &n[0], "chat"
+	e.InputTokens, e.OutputTokens = trace.Ptr(n[1]+n[2]), &n[3]
+	e.SourceBlocks = d.prompt(s.blocks, n[1], n[1]+n[2])
+	s.entry, s.round, s.wait, s.blocks = d.entries, n[0], wait, e.SourceBlocks
+	s.next = min(s.next+wait, maxPool)
+	return e, ""
+}
+
+// prompt gives a prompt its blocks: of the prompt before those within the
+// prefix, and new ones.
+func (d *sessionsDecoder) prompt(before []uint64, prefix, input int32) []uint64 {
+	blocks := make([]uint64, blocksOf(input, sharedBlock))
+	kept := copy(blocks, before[:min(len(before), int(prefix/sharedBlock))])
+	for i := kept; i < len(blocks); i++ {
+		blocks[i] = d.blocks
+		d.blocks++
+	}
+	return blocks
+}
+
+// readMillis reads a time of at most ten years.
+func readMillis(r row, column string) (time.Duration, bool) {
+	v, _ := r.value(column)
+	whole, nano, ok := readDecimal(strings.TrimSpace(plain(v)))
+	if !ok || whole < 0 || nano < 0 || whole > int64(maxPool/time.Millisecond) {
+		return 0, false
+	}
+	return time.Duration(whole)*time.Millisecond + time.Duration(nano/1000), true
+}

@@ -1,0 +1,266 @@
+package datasets
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"reprise/trace"
+)
+
+// traceFixtures are small inputs of the formats of published traces, whole and
+// without a fault.
+var traceFixtures = map[string]string{
+	"dynamo": `{"session_id":"a","request_id":"r1","timestamp":0.0,"input_length":513,"output_length":5,"hash_ids":[0,1],"priority":2}` + "\n" +
+		`{"session_id":"a","delay":1500.25,"input_length":1030,"output_length":6,"hash_ids":[0,2,3],"output_token_ids":[7]}` + "\r\n" +
+		`{"timestamp":9,"input_tokens":3,"output_tokens":1,"hash_ids":[4]}` + "\n",
+	"aiperf": `{"session_id":"a","timestamp":0,"text_input":"Hello","output_length":4}` + "\n" +
+		`{"session_id":"b","timestamp":5.5,"messages":[{"role":"user","content":"q"}],"output_length":2,"tools":[{}]}` + "\n" +
+		`{"payload":{"prompt":"p","max_tokens":50,"model":"m","stream":true},"timestamp":1000}` + "\n",
+	"bailian": `{"chat_id":1,"parent_chat_id":-1,"timestamp":0,"input_length":17,"output_length":3,"type":"text","turn":1,"hash_ids":[0,1]}` + "\n" +
+		`{"chat_id":2,"parent_chat_id":1,"timestamp":61.114,"input_length":33,"output_length":3,"type":"search","turn":2,"hash_ids":[0,2,3]}` + "\n",
+	"burstgpt":   "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\r\n5,ChatGPT,472,18,490,Conversation log\r\n45,GPT-4,12,0,12,API log\r\n",
+	"azure-2024": azureHeader + "2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10 00:00:01+00:00,2399,6\n",
+	"azure-2025": "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,0,1180,42\n2024-10-15T12:00:01Z,3,2399,6\n",
+	"weka": `{"id":"a","block_size":4,"requests":[{"t":0.0,"type":"s","model":"m","in":9,"out":2,"hash_ids":[1,2],"api_time":1.5,"ttft":0.5},` +
+		`{"t":4,"type":"n","model":"m","in":12,"out":2,"hash_ids":[1,2,3],"think_time":2.5}]}` + "\n" +
+		`{"id":"b","block_size":4,"requests":[{"t":0,"type":"n","model":"m","in":4,"out":1,"hash_ids":[1]}]}` + "\n",
+}
+
+// spell is summary with the times before a request.
+func spell(e *trace.Entry) string {
+	s := summary(e)
+	if e.Turn == nil && e.Parents != nil {
+		s += fmt.Sprintf(" after=%v", e.Parents)
+	}
+	if e.Think != nil {
+		s += fmt.Sprintf(" think=%v", *e.Think)
+	}
+	if e.Tool != nil {
+		s += fmt.Sprintf(" tool=%v", *e.Tool)
+	}
+	return s
+}
+
+// reads holds that an input is read as the entries that lines spell.
+func reads(t *testing.T, in string, o Options, want ...string) Info {
+	t.Helper()
+	all, info := mustRead(t, in, o)
+	if len(all) != len(want) {
+		t.Fatalf("%d entries, want %d", len(all), len(want))
+	}
+	for i := range all {
+		if got := spell(&all[i]); got != want[i] {
+			t.Errorf("entry %d:\n  %s\n  want %s", i, got, want[i])
+		}
+		checkEntry(t, &all[i], int64(i), &info)
+	}
+	return info
+}
+
+// faulty holds that the first fault of an input is this one, at its place.
+func faulty(t *testing.T, in string, o Options, want string) {
+	t.Helper()
+	o.MaxBad = 1
+	_, info, err := read(strings.NewReader(in), o)
+	if err == nil && len(info.FirstBad) > 0 {
+		err = info.FirstBad[0]
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%.90s\n  %v\n  want %s", in, err, want)
+	}
+}
+
+func notesAre(t *testing.T, info Info, want ...string) {
+	t.Helper()
+	if got := strings.Join(info.Notes, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("notes:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// Every format is told by its content from every other, and read alike with and
+// without its name.
+func TestTracesAreDetected(t *testing.T) {
+	for name, in := range traceFixtures {
+		if f, err := Detect([]byte(in)); err != nil || f.Name != name {
+			t.Errorf("%s is taken for %q, %v", name, f.Name, err)
+		}
+		named, _ := mustRead(t, in, Options{Format: name})
+		found, info := mustRead(t, in, Options{})
+		if len(named) == 0 || len(named) != len(found) || info.Bad != 0 {
+			t.Errorf("%s: %d entries, %d without its name, %d bad", name, len(named), len(found), info.Bad)
+		}
+	}
+	for name, in := range fixtures {
+		if f, err := Detect([]byte(in)); err != nil || f.Name != name {
+			t.Errorf("%s is taken for %q, %v", name, f.Name, err)
+		}
+	}
+	for in, want := range map[string]string{
+		`{"timestamp":0.0,"input_length":8,"output_length":1,"hash_ids":[0],"delay":3}`:                            "dynamo",
+		`{"input_tokens":8,"output_tokens":2,"created_time":12.5,"hash_ids":[0]}`:                                  "dynamo",
+		`{"timestamp":1000,"input_length":300,"output_length":40}`:                                                 "dynamo",
+		`{"request_id":"r","input_length":8,"output_length":1,"hash_ids":[0],"timestamp":0.0,"prefix_reset":true}`: "dynamo",
+		`{"timestamp":0,"input_length":8,"output_length":1,"hash_ids":[0],"request_id":"r"}`:                       "mooncake",
+		`{"payload":{"prompt":"p"},"timestamp":1}`:                                                                 "aiperf",
+		`{"session_id":"s","message_mode":"delta","messages":[]}`:                                                  "aiperf",
+		`{"payload":{"prompt":"p"},"timestamp":1,"level":"info"}`:                                                  "",
+		`{"chat_id":5,"messages":[],"timestamp":1}`:                                                                "openai-log",
+		`[{"id":"x","block_size":64,"requests":[{"t":0`:                                                            "weka",
+		`{"id":"x","models":[],"block_size":64,"requests":[` + strings.Repeat(`{"t":0},`, 10_000):                  "weka",
+		"Log Type,Response tokens,Timestamp,Request tokens\n":                                                      "burstgpt",
+		azureHeader: "azure-2023",
+		azureHeader + "x,1,2\n2024-05-10 00:00:00+00:00,1,2\n":                               "azure-2024",
+		"GeneratedTokens,ContextTokens,NumImages,TIMESTAMP\n1,2,3,2024-10-15 12:00:00.269\n": "azure-2025",
+	} {
+		if f, err := Detect([]byte(in)); f.Name != want || (err == nil) != (want != "") {
+			t.Errorf("%.80s is taken for %q, %v; want %q", in, f.Name, err, want)
+		}
+	}
+}
+
+// An input that is cut anywhere gives an error that names the place, or, cut
+// between records, the records so far; see TestCutAnywhere.
+func TestTracesCutAnywhere(t *testing.T) {
+	for format, whole := range traceFixtures {
+		want, _ := mustRead(t, whole, Options{Format: format})
+		isCSV := strings.HasPrefix(whole, "T")
+		cuts, body := 0, strings.IndexByte(whole, '\n')
+		for k := range len(whole) {
+			got, _, err := read(strings.NewReader(whole[:k]), Options{Format: format})
+			var at *trace.SourceError
+			switch {
+			case errors.As(err, &at):
+				if at.Line < 1 || at.Column < 1 || isCSV && k > body && !errors.Is(err, io.ErrUnexpectedEOF) || !isCSV && !errors.Is(err, io.ErrUnexpectedEOF) && k > 0 {
+					t.Fatalf("%s cut at %d: %v", format, k, err)
+				}
+				cuts++
+			case err != nil && k > 0:
+				t.Fatalf("%s cut at %d: %v", format, k, err)
+			}
+			if len(got) > len(want) {
+				t.Fatalf("%s cut at %d: %d entries of %d", format, k, len(got), len(want))
+			}
+			for i := range got {
+				last := isCSV && i == len(got)-1 // may be cut inside its last field, which cannot be told
+				if spell(&got[i]) != spell(&want[i]) && !last {
+					t.Fatalf("%s cut at %d: entry %d is %s, want %s", format, k, i, spell(&got[i]), spell(&want[i]))
+				}
+			}
+		}
+		if cuts < len(whole)*3/4 {
+			t.Errorf("%s: only %d of %d cuts were seen", format, cuts, len(whole))
+		}
+	}
+}
+
+func FuzzDynamo(f *testing.F) {
+	f.Add([]byte(traceFixtures["dynamo"]), "")
+	f.Add([]byte(traceFixtures["dynamo"]), rowsDelta)
+	f.Add([]byte(`{"session_id":"MARK","request_id":"MARK","timestamp":1,"input_length":1,"output_length":900,"hash_ids":[1],"MARK":1}`+"\n"+
+		`{"session_id":"MARK","wait_for":["MARK","r2"],"delay_ms":5,"tool_wait_ms":7,"input_length":600,"output_length":9,"hash_ids":[2,3],"prefix_reset":false}`), rowsFull)
+	f.Add([]byte(`{"session_id":1,"input_length":1,"output_length":1,"delay":"MARK","hash_ids":[9223372036854775808],"prefix_reset":true}`+"\n{MARK"), rowsDelta)
+	f.Fuzz(func(t *testing.T, in []byte, rows string) {
+		if rows != rowsFull && rows != rowsDelta {
+			rows = ""
+		}
+		fuzz(t, in, Options{Format: "dynamo", Rows: rows})
+	})
+}
+
+func FuzzAIPerf(f *testing.F) {
+	f.Add([]byte(traceFixtures["aiperf"]), false)
+	f.Add([]byte(`{"session_id":"s","text_input":"MARK","timestamp":0}`+"\n"+`{"session_id":"s","text_input":"MARK","delay":1}`+"\n"+`{"payload":{"messages":[{"role":"user","content":"MARK"}]},"delay":"MARK"}`), true)
+	f.Fuzz(func(t *testing.T, in []byte, delta bool) {
+		o := Options{Format: "aiperf"}
+		if delta {
+			o.Rows = rowsDelta
+		}
+		fuzz(t, in, o)
+	})
+}
+
+func FuzzBailian(f *testing.F) {
+	f.Add([]byte(traceFixtures["bailian"]))
+	f.Add([]byte(`{"chat_id":"MARK","parent_chat_id":1.5,"timestamp":1,"input_length":16,"output_length":1,"turn":0,"hash_ids":[1,2,3],"type":"MARK"}` + "\nMARK"))
+	f.Add([]byte(`{"chat_id":1,"parent_chat_id":1,"timestamp":1,"input_length":17,"output_length":1,"turn":2,"hash_ids":[1],"type":null}`))
+	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "bailian"}) })
+}
+
+func FuzzBurstGPT(f *testing.F) {
+	f.Add([]byte(traceFixtures["burstgpt"]))
+	f.Add([]byte("Log Type,Elapsed time,Session ID,Timestamp,Model,Request tokens,Response tokens\nMARK,MARK,MARK,MARK,MARK,MARK,MARK\nx,1.5,9,5,m,1,0\nx,,,6.5,,1,2"))
+	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "burstgpt"}) })
+}
+
+func FuzzAzure2025(f *testing.F) {
+	f.Add([]byte(traceFixtures["azure-2025"]))
+	f.Add([]byte("NumImages,TIMESTAMP,ContextTokens,GeneratedTokens\nMARK,MARK,MARK,MARK\n-1,2024-10-15T12:00:00Z,1,2\n,2024-10-15T12:00:00Z,1,2"))
+	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "azure-2025"}) })
+}
+
+func FuzzWeka(f *testing.F) {
+	f.Add([]byte(traceFixtures["weka"]))
+	f.Add([]byte("[" + strings.ReplaceAll(strings.TrimSpace(traceFixtures["weka"]), "\n", ",\n") + "]"))
+	f.Add([]byte(`{"id":"MARK","block_size":4,"requests":[{"t":1,"type":"s","in":5,"out":1,"hash_ids":[]},{"t":2,"type":"subagent","requests":[` +
+		`{"t":0.5,"type":"n","model":"MARK","in":400,"out":1,"hash_ids":[1,2]},{"t":3,"type":"subagent","requests":[{"t":0,"type":"s","in":0,"out":0}]}]}]}`))
+	f.Add([]byte(`{"id":"a","block_size":1,"requests":[{"t":"MARK","type":"MARK","in":1.5,"hash_ids":["MARK"],"stop":"MARK"}]} MARK`))
+	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "weka"}) })
+}
+
+// Published traces are long: these have the shape of theirs.
+func BenchmarkDynamo(b *testing.B) {
+	benchmark(b, bytes.ReplaceAll(mooncakeLog(), []byte(`{"timestamp"`), []byte(`{"priority": 1, "timestamp"`)), false)
+}
+
+func BenchmarkAIPerf(b *testing.B) {
+	text := strings.Repeat(`The \"quick\" brown fox jumps over the lazy dog. `, 40)
+	benchmark(b, []byte(strings.Repeat(`{"timestamp":5,"text_input":"`+text+`","output_length":7}`+"\n", 1000)), false)
+}
+
+func BenchmarkBailian(b *testing.B) {
+	var log bytes.Buffer
+	for i := range 2_000 {
+		fmt.Fprintf(&log, `{"chat_id":%d,"parent_chat_id":%d,"timestamp":%d.5,"input_length":%d,"output_length":9,"type":"text","turn":1,"hash_ids":[0`, i, i-1, i, 16*60)
+		for j := 1; j < 60; j++ {
+			fmt.Fprintf(&log, ", %d", 100*i+j)
+		}
+		log.WriteString("]}\n")
+	}
+	benchmark(b, log.Bytes(), false)
+}
+
+func BenchmarkBurstGPT(b *testing.B) {
+	benchmark(b, []byte("Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"+
+		strings.Repeat("5,17,1.25,ChatGPT,472,18,490,Conversation log\n", 20_000)), false)
+}
+
+func BenchmarkAzure2024(b *testing.B) {
+	benchmark(b, []byte(azureHeader+strings.Repeat("2024-05-10 00:00:00.009930+00:00,2162,5\n", 20_000)), false)
+}
+
+func BenchmarkAzure2025(b *testing.B) {
+	benchmark(b, []byte("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n"+strings.Repeat("2024-10-15T12:00:00.269Z,1,1180,42\n", 20_000)), false)
+}
+
+func BenchmarkWeka(b *testing.B) {
+	var log bytes.Buffer
+	for c := range 10 {
+		fmt.Fprintf(&log, `{"id":"%d","block_size":64,"requests":[`, c)
+		for i := range 100 {
+			if i > 0 {
+				log.WriteByte(',')
+			}
+			fmt.Fprintf(&log, `{"t":%d.5,"type":"s","model":"m","in":%d,"out":9,"api_time":0.25,"hash_ids":[0`, i, 64*(500+i))
+			for j := 1; j < 500+i; j++ {
+				fmt.Fprintf(&log, ",%d", j)
+			}
+			log.WriteString("]}")
+		}
+		log.WriteString("]}\n")
+	}
+	benchmark(b, log.Bytes(), false)
+}

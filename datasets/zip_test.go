@@ -1,0 +1,168 @@
+package datasets
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"reprise/trace"
+)
+
+// pack compresses parts, each as a member of its own.
+func pack(t testing.TB, format string, parts ...string) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	for _, p := range parts {
+		var w io.WriteCloser = gzip.NewWriter(&buf)
+		if format == "zstd" {
+			var err error
+			if w, err = zstd.NewWriter(&buf); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.WriteString(w, p); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return buf.Bytes()
+}
+
+// What is compressed reads as what is not, also when it comes a byte at a time
+// or in several members.
+func TestCompressed(t *testing.T) {
+	plain := string(mooncakeLog())
+	want, _ := mustRead(t, plain, Options{})
+	for _, format := range []string{"gzip", "zstd"} {
+		b := pack(t, format, plain[:100_001], "", plain[100_001:])
+		for _, r := range []io.Reader{bytes.NewReader(b), iotest.OneByteReader(bytes.NewReader(b))} {
+			s, err := Open(r, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, batch := 0, make([]trace.Entry, 100)
+			for err == nil {
+				var k int
+				k, err = s.Read(batch)
+				for i := range batch[:k] {
+					if summary(&batch[i]) != summary(&want[n]) {
+						t.Fatalf("%s: entry %d is %s", format, n, summary(&batch[i]))
+					}
+					n++
+				}
+			}
+			if err != io.EOF || n != len(want) {
+				t.Errorf("%s: %d of %d entries, %v", format, n, len(want), err)
+			}
+		}
+	}
+}
+
+// An archive that is cut off anywhere is an unexpected end, with its place.
+func TestCutArchive(t *testing.T) {
+	plain := string(mooncakeLog()[:40_000])
+	plain = plain[:strings.LastIndexByte(plain, '\n')+1]
+	for _, format := range []string{"gzip", "zstd"} {
+		b := pack(t, format, plain)
+		for k := 1; k < len(b); k += 1 + k/9 {
+			if k < 4 { // not enough to tell an archive by
+				continue
+			}
+			s, err := Open(bytes.NewReader(b[:k]), Options{File: "log." + format})
+			batch := make([]trace.Entry, 1000)
+			for err == nil {
+				_, err = s.Read(batch)
+			}
+			var at *trace.SourceError
+			if !errors.As(err, &at) || !errors.Is(err, io.ErrUnexpectedEOF) || at.File != "log."+format || at.Line < 1 {
+				t.Fatalf("%s cut at %d of %d: %v", format, k, len(b), err)
+			}
+		}
+	}
+}
+
+func TestDamagedArchive(t *testing.T) {
+	for _, format := range []string{"gzip", "zstd"} {
+		b := pack(t, format, string(mooncakeLog()[:40_000]))
+		for i := 12; i < len(b)-1; i += 97 {
+			c := bytes.Clone(b)
+			c[i] ^= 0x55
+			got, err := io.ReadAll(decompress(bytes.NewReader(c)))
+			if err == nil && !bytes.Equal(got, mooncakeLog()[:40_000]) {
+				t.Errorf("%s: a changed byte %d went unseen", format, i)
+			}
+		}
+	}
+	for _, other := range []string{"PK\x03\x04rest", "\xfd7zXZ\x00rest", "BZh91AY"} {
+		if _, err := Open(strings.NewReader(other), Options{}); err == nil || !strings.Contains(err.Error(), "unpack it first") {
+			t.Errorf("%q: %v", other[:2], err)
+		}
+	}
+	broken := errors.New("the disk is gone")
+	b := pack(t, "gzip", string(mooncakeLog()))
+	if _, err := io.ReadAll(decompress(io.MultiReader(bytes.NewReader(b[:1000]), iotest.ErrReader(broken)))); !errors.Is(err, broken) {
+		t.Errorf("an error of the file became %v", err)
+	}
+}
+
+// zeros yields n zero bytes.
+func zeros(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
+
+type zeroReader struct{}
+
+func (zeroReader) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// What grows more than a thousandfold is refused, unless it is small.
+func TestBomb(t *testing.T) {
+	for _, c := range []struct {
+		bytes int64
+		ok    bool
+	}{{60 << 20, true}, {200 << 20, false}} {
+		var buf bytes.Buffer
+		w, err := zstd.NewWriter(&buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(w, zeros(c.bytes)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, decompress(&buf))
+		if (err == nil) != c.ok || n > c.bytes || !c.ok && n > bombBytes+(16<<20) {
+			t.Errorf("%d MiB: %d bytes came out, %v", c.bytes>>20, n, err)
+		}
+	}
+}
+
+// No input makes the reader panic, and an error comes again.
+func FuzzDecompress(f *testing.F) {
+	for _, format := range []string{"gzip", "zstd"} {
+		b := pack(f, format, "abc", "defg")
+		f.Add(b)
+		f.Add(b[:len(b)-3])
+	}
+	f.Add([]byte("plain"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := decompress(bytes.NewReader(b))
+		_, err := io.Copy(io.Discard, io.LimitReader(r, 1<<20))
+		if err == nil {
+			return
+		}
+		if n, again := r.Read(make([]byte, 1)); n != 0 || again == nil || again.Error() != err.Error() {
+			t.Errorf("%v, and then %d bytes and %v", err, n, again)
+		}
+	})
+}
