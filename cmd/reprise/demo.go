@@ -90,7 +90,7 @@ func (d *demo) profile() error {
 		return err
 	}
 	defer t.Close()
-	p, err := profileOf(d.cmd, t, profile.DefaultServerBlock)
+	p, err := profileOf(d.cmd, t, profileOptions(profile.DefaultServerBlock, -1))
 	if err != nil {
 		return err
 	}

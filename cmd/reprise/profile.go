@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ func profileCommand() *cobra.Command {
 	var out, histograms string
 	var asJSON bool
 	var serverBlock int
+	var warmUp time.Duration
 	cmd := &cobra.Command{
 		Use:   "profile TRACE",
 		Short: "Say what a trace is like: lengths, arrivals, prefix reuse, sessions",
@@ -30,7 +32,7 @@ cache, the hit ratio of an LRU cache of each size, reuse categories and sessions
 				return err
 			}
 			defer t.Close()
-			p, err := profileOf(cmd, t, serverBlock)
+			p, err := profileOf(cmd, t, profileOptions(serverBlock, warmUp))
 			if err != nil {
 				return err
 			}
@@ -52,12 +54,22 @@ cache, the hit ratio of an LRU cache of each size, reuse categories and sessions
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")
 	cmd.Flags().IntVar(&serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the server whose reachable hit ratio is computed")
+	cmd.Flags().DurationVar(&warmUp, "warm-up", -1, "when the steady state begins; below 0 is half of the trace")
 	cmd.Flags().Bool("quiet", false, "no progress")
 	return cmd
 }
 
+// profileOptions takes a warm-up below 0 for half of the trace.
+func profileOptions(serverBlock int, warmUp time.Duration) profile.ProfilerOptions {
+	o := profile.ProfilerOptions{ServerBlock: serverBlock}
+	if warmUp >= 0 {
+		o.WarmUp = &warmUp
+	}
+	return o
+}
+
 // profileOf reads a whole trace into a Profiler.
-func profileOf(cmd *cobra.Command, t *trace.Trace, serverBlock int) (*profile.Profiler, error) {
+func profileOf(cmd *cobra.Command, t *trace.Trace, o profile.ProfilerOptions) (*profile.Profiler, error) {
 	src, err := t.Reader()
 	if err != nil {
 		return nil, err
@@ -65,7 +77,7 @@ func profileOf(cmd *cobra.Command, t *trace.Trace, serverBlock int) (*profile.Pr
 	bar := newProgress(cmd)
 	bar.start("profile", "requests", src.Rows())
 	defer bar.end()
-	p := profile.NewProfiler(t.Meta, profile.ProfilerOptions{ServerBlock: serverBlock})
+	p := profile.NewProfiler(t.Meta, o)
 	one := make([]trace.Request, 1)
 	err = trace.Each(src, func(row int64, r *trace.Request) error {
 		if row%4096 == 0 {

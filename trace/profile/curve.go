@@ -1,10 +1,5 @@
 package profile
 
-import (
-	"math"
-	"slices"
-)
-
 // HitRatios are the four ways to say how much of the prompts a cache without
 // limit would have held. They differ, so a hit ratio without its name says
 // little. Null means that there was nothing to divide by.
@@ -15,10 +10,17 @@ type HitRatios struct {
 	FullBlocksOnly   *float64 `json:"full_blocks_only"`   // as by block, without the partial last blocks
 }
 
-// A CurvePoint is the hit ratio by block of an LRU cache of one capacity.
+// A CurvePoint is the hit ratio of an LRU cache of one capacity, by block and by
+// token: there a full block weighs its size and a partial one what is in it.
 type CurvePoint struct {
-	CapacityBlocks *int64  `json:"capacity_blocks"` // null is without limit
-	HitRatio       float64 `json:"hit_ratio_by_block"`
+	CapacityBlocks *int64 `json:"capacity_blocks"` // null is without limit
+	// CapacityTokens is the memory in tokens: the blocks times their size, or a
+	// round number of which CapacityBlocks is as many as fit. A partial block
+	// takes the room of a whole one, as in paged KV memory. Null is without limit,
+	// or blocks of unknown size.
+	CapacityTokens  *int64   `json:"capacity_tokens"`
+	HitRatio        float64  `json:"hit_ratio_by_block"`
+	HitRatioByToken *float64 `json:"hit_ratio_by_token"` // null without tokens to divide by
 }
 
 // Sampling says that an LRU curve comes from a sample of the blocks.
@@ -45,7 +47,8 @@ type ReuseSummary struct {
 	UniqueBlocks     int64        `json:"unique_blocks"`      // distinct blocks of prompts
 	TouchedOnceShare *float64     `json:"touched_once_share"` // of the distinct blocks, those in one prompt only
 	HitRatios        HitRatios    `json:"hit_ratios"`         // of a cache without limit
-	LRUCurve         []CurvePoint `json:"lru_curve"`          // at round capacities, then without limit
+	Steady           SteadyState  `json:"steady_state"`       // the same, from the warm-up on
+	LRUCurve         []CurvePoint `json:"lru_curve"`          // at round capacities in blocks or tokens, then without limit
 	LRUCurveDense    []CurvePoint `json:"lru_curve_dense"`    // at 20 capacities a decade, for plots
 	Sampling         *Sampling    `json:"sampling,omitempty"` // null when the curves are exact
 }
@@ -78,30 +81,47 @@ func (u *reusePass) curve(capacities []int64) []float64 {
 	return ratios
 }
 
-func (u *reusePass) points(capacities []int64) []CurvePoint {
+func (u *reusePass) points(capacities []capacity) []CurvePoint {
+	blocks := make([]int64, len(capacities))
+	for i, c := range capacities {
+		blocks[i] = c.blocks
+	}
+	return u.sums.points(capacities, u.hitsWithin(blocks), u.hitTokensWithin(blocks))
+}
+
+// points returns the ratios of caches that hit so many blocks and tokens.
+func (s *sums) points(capacities []capacity, hits, tokens []int64) []CurvePoint {
 	points := make([]CurvePoint, len(capacities))
-	for i, ratio := range u.curve(capacities) {
-		points[i] = CurvePoint{CapacityBlocks: &capacities[i], HitRatio: ratio}
+	for i, c := range capacities {
+		points[i] = CurvePoint{CapacityBlocks: &c.blocks, HitRatioByToken: share(tokens[i], s.tokens)}
+		if c.tokens > 0 {
+			points[i].CapacityTokens = &c.tokens
+		}
+		if s.references > 0 {
+			points[i].HitRatio = float64(hits[i]) / float64(s.references)
+		}
 	}
 	return points
 }
 
+// unlimited returns the end of the curve. There must be requests.
+func (s *sums) unlimited() CurvePoint {
+	r := s.hitRatios()
+	return CurvePoint{HitRatio: *r.ByBlock, HitRatioByToken: r.ByToken}
+}
+
 func (u *reusePass) summary() ReuseSummary {
+	listed := upTo(u.time.listed, u.unique)
 	s := ReuseSummary{
 		Requests: u.requests, ReferencesBlocks: u.references, HitBlocks: u.hits, UniqueBlocks: u.unique,
 		TouchedOnceShare: share(u.unique-u.repeated, u.unique),
-		HitRatios: HitRatios{
-			ByBlock:        share(u.hits, u.references),
-			ByToken:        share(u.hitTokens, u.tokens),
-			FullBlocksOnly: share(u.fullHits, u.fullReferences),
-		},
-		LRUCurve:      u.points(roundCapacities(u.unique)),
-		LRUCurveDense: u.points(denseCapacities(u.unique)),
+		HitRatios:        u.hitRatios(),
+		Steady:           u.time.summary(listed),
+		LRUCurve:         u.points(listed),
+		LRUCurveDense:    u.points(denseCapacities(u.unique, u.size)),
 	}
 	if u.requests > 0 {
-		mean := u.ratios / float64(u.requests)
-		s.HitRatios.MeanOverRequests = &mean
-		s.LRUCurve = append(s.LRUCurve, CurvePoint{HitRatio: *s.HitRatios.ByBlock})
+		s.LRUCurve = append(s.LRUCurve, u.unlimited())
 	}
 	if shift := u.stack.shift; shift > 0 {
 		s.Sampling = &Sampling{Rate: 1 / float64(uint64(1)<<shift), TrackedBlocks: u.stack.live,
@@ -117,35 +137,4 @@ func share(part, whole int64) *float64 {
 	}
 	f := float64(part) / float64(whole)
 	return &f
-}
-
-// roundCapacities lists 1k, 2k, 5k and so on, with 30k between, up to the first
-// that holds all blocks.
-func roundCapacities(unique int64) []int64 {
-	var list []int64
-	for decade := int64(1000); decade <= math.MaxInt64/10; decade *= 10 {
-		for _, m := range []int64{1, 2, 3, 5} {
-			if m == 3 && decade != 10_000 {
-				continue
-			}
-			list = append(list, m*decade)
-			if m*decade >= unique {
-				return list
-			}
-		}
-	}
-	return list
-}
-
-// denseCapacities lists 20 capacities a decade from 1 up to all blocks.
-func denseCapacities(unique int64) []int64 {
-	var list []int64
-	for i := 0; ; i++ {
-		c := int64(math.Round(math.Pow(10, float64(i)/20)))
-		if c >= unique {
-			break
-		}
-		list = append(list, c)
-	}
-	return slices.Compact(append(list, max(unique, 1)))
 }

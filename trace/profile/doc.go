@@ -11,7 +11,7 @@
 //  2. A [Profiler] reads finished rows, of a real trace or of a synthetic
 //     workload alike, in one pass and bounded memory. It feeds the lengths, the
 //     arrivals, the sessions and a [Reuse], which finds the hit ratio of an LRU
-//     cache of every capacity at once.
+//     cache of every capacity at once, over the whole trace and in steady state.
 //  3. [Profiler.Summary] is the result as data, with its warnings beside the
 //     numbers; [WriteText] prints it for people, and [Profiler.Histograms] are
 //     the distributions as rows that merge exactly.
@@ -23,6 +23,11 @@
 // request is the number of its leading blocks that are known. Ids are chained
 // and unique to their cache domain (model, adapter, salt), so equal ids are all
 // that has to be compared.
+//
+// What is steady. The first rows of a trace cannot hit what came before it, so
+// every ratio is also given from a warm-up on, half of the duration unless said
+// otherwise: see [SteadyState]. A ramp or the hours of a day are no warm-up, and
+// are not taken out of it.
 //
 // Failed rows are not load. Nothing tells how far a failed request came, so it
 // is taken never to have reached a cache: it is counted, and then left out of

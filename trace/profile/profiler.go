@@ -22,7 +22,7 @@ type ProfilerOptions struct {
 // A Profiler reads the rows of a trace and describes them. It implements
 // [trace.Writer] of requests.
 //
-// Memory follows what is distinct and not the rows: some 30 bytes for each
+// Memory follows what is distinct and not the rows: some 38 bytes for each
 // block (see [Reuse], and 8 for the time it was last touched), 24 for each
 // session, 16 for each length, and up to 150 MB for what has a bound of its
 // own: exact quantiles of times, ranks, the search for ticks, histograms.
@@ -184,12 +184,14 @@ func note[T int32 | int64](p *Profiler, d *distribution, v *T) bool {
 // addBlocks measures the row's reuse. It returns its hit, and the arrival of
 // the request that last touched the deepest hit block, or -1.
 func (p *Profiler) addBlocks(r *trace.Request, sets []*rowHistograms) (hit int, parent int64) {
+	parent = -1
+	if p.meta.BlockSize >= 1 {
+		hit = p.reuse.Add(r) // one without blocks too: it has its part in the duration
+	}
 	if len(r.Blocks) == 0 || p.meta.BlockSize < 1 {
 		p.blockless++
-		return 0, -1
+		return 0, parent
 	}
-	parent = -1
-	hit = p.reuse.Add(r)
 	path := p.reuse.path
 	p.server.Add(hitTokens(hit, r, p.meta.BlockSize), r.InputTokens)
 	if n := p.reuse.ids.Len() - len(p.touched); n > 0 {

@@ -335,6 +335,9 @@ func TestFieldNames(t *testing.T) {
 		"sessions.turn_gap_s.p90", "sessions.origin", "categories", "reuse.hit_ratios.by_block", "reuse.hit_ratios.by_token",
 		"reuse.hit_ratios.mean_over_requests", "reuse.hit_ratios.full_blocks_only", "reuse.lru_curve", "reuse.lru_curve_dense",
 		"reuse.unique_blocks", "reuse.references_blocks", "reuse.touched_once_share",
+		"reuse.steady_state.warm_up_s", "reuse.steady_state.hit_ratios.by_block", "reuse.steady_state.hit_ratios.by_token",
+		"reuse.steady_state.hit_ratios.mean_over_requests", "reuse.steady_state.hit_ratios.full_blocks_only",
+		"reuse.steady_state.requests", "reuse.steady_state.lru_curve",
 		"reuse_with_generated_kv.hit_ratios.by_block", "server_reuse.hit_ratio_by_token", "server_reuse.rounding_loss_by_token",
 		"server_reuse.block_size_tokens", "warnings"} {
 		var at any

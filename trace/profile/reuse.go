@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"time"
+
 	"reprise/trace"
 	"reprise/trace/block"
 )
@@ -15,6 +17,9 @@ type ReuseOptions struct {
 	// ExactBlocks is the number of distinct blocks above which the LRU curve
 	// comes from a sample of them. 0 means [DefaultExactBlocks].
 	ExactBlocks int
+	// WarmUp is the time from the first arrival until requests count for the
+	// steady state. Nil is half of the duration; 0, or less, counts everything.
+	WarmUp *time.Duration
 }
 
 // A Reuse measures in one pass what a prefix cache would find of each prompt.
@@ -31,10 +36,10 @@ type ReuseOptions struct {
 // KV it generated: there the output's blocks are touched with the request, as
 // the tail of its path.
 //
-// Memory: about 22 bytes for each distinct block while the curve is exact (8
-// for its number, 4 for its position, 8 for the count at its depth, the rest
+// Memory: about 30 bytes for each distinct block while the curve is exact (8
+// for its number, 4 for its position, 16 for the counts at its depth, the rest
 // for bits), and about 8 for each block more. A trace with output blocks needs
-// 14 more for each block.
+// 22 more for each block. The steady state takes up to 1 MB, or 2.
 type Reuse struct {
 	size      int
 	ids       trace.Renumber
@@ -51,14 +56,22 @@ func NewReuse(blockSize int, opts ReuseOptions) *Reuse {
 	if exact <= 0 {
 		exact = DefaultExactBlocks
 	}
-	return &Reuse{size: blockSize, plain: &reusePass{size: blockSize, stack: newLRU(exact)}}
+	return &Reuse{size: blockSize, plain: &reusePass{size: blockSize, stack: newLRU(exact),
+		time: timeline{listed: listedCapacities(blockSize), warmUp: opts.WarmUp}}}
 }
 
 // Add takes the next row in order of arrival and returns its hit: how many of
 // its leading blocks earlier prompts carried. Failed rows and rows without
-// blocks are left out and hit nothing.
+// blocks are left out and hit nothing; the latter still are part of the duration.
 func (u *Reuse) Add(r *trace.Request) int {
-	if !isLoad(r) || len(r.Blocks) == 0 {
+	if !isLoad(r) {
+		return 0
+	}
+	u.plain.time.arrive(r.ArrivalNS)
+	if u.generated != nil {
+		u.generated.time.arrive(r.ArrivalNS)
+	}
+	if len(r.Blocks) == 0 {
 		return 0
 	}
 	u.path = u.number(u.path[:0], r.Blocks)
@@ -98,16 +111,17 @@ type reusePass struct {
 	asked bitset // blocks that prompts referred to
 	again bitset // blocks that prompts referred to more than once
 	stack *lru
-	// found counts the hits by depth in the stack. Sampled hits count as many as
-	// they stand for, at their depth in the sample.
-	found  []int64
+	// found counts the hits by depth in the stack, and foundTokens the tokens in
+	// them. Sampled hits count as many as they stand for, at their depth in the
+	// sample.
+	found, foundTokens []int64
+
 	depths []int64 // of the known leading blocks of the last row; 0 outside the sample
 	weight int64   // how many blocks each of these stands for
 
-	requests, references, hits   int64
-	tokens, hitTokens            int64
-	fullReferences, fullHits     int64
-	ratios                       float64 // sum over requests of hit/blocks
+	sums          // over the whole trace
+	time timeline // and over its parts
+
 	unique, repeated, miscounted int64
 }
 
@@ -117,8 +131,10 @@ func (u *reusePass) clone() *reusePass {
 	c.asked = append(bitset(nil), u.asked...)
 	c.again = append(bitset(nil), u.again...)
 	c.found = append([]int64(nil), u.found...)
+	c.foundTokens = append([]int64(nil), u.foundTokens...)
 	c.depths = nil
 	c.stack = u.stack.clone()
+	c.time = u.time.clone()
 	return &c
 }
 
@@ -127,8 +143,11 @@ func (u *reusePass) add(tokens int, path, output []uint32) int {
 	for hit < len(path) && u.known.has(path[hit]) {
 		hit++
 	}
-	u.count(tokens, path, hit)
-	u.look(path[:hit])
+	now := u.time.now()
+	row := u.count(tokens, path, hit)
+	u.sums.add(&row)
+	now.sums.add(&row)
+	u.look(path[:hit], tokens, now)
 	for i := len(output) - 1; i >= 0; i-- {
 		u.touch(output[i])
 	}
@@ -146,18 +165,16 @@ func (u *reusePass) touch(id uint32) {
 	u.stack.touch(id)
 }
 
-// count adds the row to the ratios of a cache without limit.
-func (u *reusePass) count(tokens int, path []uint32, hit int) {
-	u.requests++
-	u.references += int64(len(path))
-	u.hits += int64(hit)
-	u.ratios += float64(hit) / float64(len(path))
+// count returns what the row adds to the ratios of a cache without limit, and
+// counts its blocks.
+func (u *reusePass) count(tokens int, path []uint32, hit int) sums {
+	row := sums{requests: 1, references: int64(len(path)), hits: int64(hit), shares: float64(hit) / float64(len(path))}
 	if u.size >= 1 {
 		full := min(block.Full(tokens, u.size), len(path))
-		u.fullReferences += int64(full)
-		u.fullHits += int64(min(hit, full))
-		u.tokens += int64(tokens)
-		u.hitTokens += int64(block.Known(hit, tokens, u.size))
+		row.fullReferences = int64(full)
+		row.fullHits = int64(min(hit, full))
+		row.tokens = int64(tokens)
+		row.hitTokens = int64(block.Known(hit, tokens, u.size))
 		if len(path) != block.Count(tokens, u.size) {
 			u.miscounted++
 		}
@@ -172,26 +189,38 @@ func (u *reusePass) count(tokens int, path []uint32, hit int) {
 			u.repeated++
 		}
 	}
+	return row
 }
 
-// look finds how deep the known blocks lie. A block is of use only with all
-// before it, so the depth that counts is the deepest so far; on a chain that is
-// always its own.
-func (u *reusePass) look(hit []uint32) {
+// look finds how deep the known blocks lie, and counts them there and in the
+// span at hand. A block is of use only with all before it, so the depth that
+// counts is the deepest so far; on a chain that is always its own.
+func (u *reusePass) look(hit []uint32, prompt int, now *span) {
 	u.depths, u.weight = u.depths[:0], 1<<u.stack.shift
-	deepest := 0
+	deepest, slot, left := 0, 0, prompt
 	for _, id := range hit {
+		held := max(min(left, u.size), 0) // tokens in the block; the sum over the hit is block.Known
+		left -= held
 		d := u.stack.depth(id)
 		if d == 0 {
 			u.depths = append(u.depths, 0)
 			continue
 		}
 		deepest = max(deepest, d)
-		if n := deepest + 1 - len(u.found); n > 0 {
-			u.found = append(u.found, make([]int64, n)...)
+		if deepest >= len(u.found) {
+			n := max(deepest+1, len(u.found)*3/2) // append's own quarter copies twice as often
+			u.found = append(make([]int64, 0, n), u.found...)[:n]
+			u.foundTokens = append(make([]int64, 0, n), u.foundTokens...)[:n]
+		}
+		depth, tokens := int64(deepest-1)*u.weight+1, int64(held)*u.weight
+		for slot < len(u.time.listed) && u.time.listed[slot].blocks < depth {
+			slot++
 		}
 		u.found[deepest] += u.weight
-		u.depths = append(u.depths, int64(deepest-1)*u.weight+1)
+		u.foundTokens[deepest] += tokens
+		now.within[slot].blocks += u.weight
+		now.within[slot].tokens += tokens
+		u.depths = append(u.depths, depth)
 	}
 }
 
@@ -199,34 +228,48 @@ func (u *reusePass) look(hit []uint32) {
 // at depth d, and half as many of them in the new sample.
 func (u *reusePass) thin() {
 	u.stack.thin()
-	half := make([]int64, len(u.found)/2+1)
-	for d, n := range u.found {
+	u.found, u.foundTokens = halve(u.found), halve(u.foundTokens)
+}
+
+func halve(byDepth []int64) []int64 {
+	half := make([]int64, len(byDepth)/2+1)
+	for d, n := range byDepth {
 		half[(d+1)/2] += n
 	}
-	u.found = half
+	return half
 }
 
 // hitsWithin returns for every capacity, in ascending order, how many block
 // references a cache of so many blocks would have hit.
+func (u *reusePass) hitsWithin(capacities []int64) []int64 {
+	return u.within(capacities, u.found, u.hits)
+}
+
+// hitTokensWithin returns the same in tokens.
+func (u *reusePass) hitTokensWithin(capacities []int64) []int64 {
+	return u.within(capacities, u.foundTokens, u.hitTokens)
+}
+
+// within adds up counts by depth up to every capacity.
 //
 // With a sample, the hits it lacks or has too many are added at depth 1: they
 // come from frequent blocks, which lie near the top (the correction that the
 // SHARDS paper calls SHARDS-adj). Since the hits of a cache without limit are
-// known exactly here, they take the place of the expected number of references.
-func (u *reusePass) hitsWithin(capacities []int64) []int64 {
-	var sum int64
-	for _, n := range u.found {
-		sum += n
+// known exactly here, as total, they take the place of the expected number of
+// references.
+func (u *reusePass) within(capacities, byDepth []int64, total int64) []int64 {
+	sum := total
+	for _, n := range byDepth {
+		sum -= n
 	}
-	sum = u.hits - sum
 	hits := make([]int64, len(capacities))
 	d := 0
 	for i, c := range capacities {
-		for ; d < len(u.found) && int64(d-1)<<u.stack.shift < c; d++ {
-			sum += u.found[d]
+		for ; d < len(byDepth) && int64(d-1)<<u.stack.shift < c; d++ {
+			sum += byDepth[d]
 		}
 		if c > 0 {
-			hits[i] = min(max(sum, 0), u.hits)
+			hits[i] = min(max(sum, 0), total)
 		}
 	}
 	return hits

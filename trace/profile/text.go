@@ -26,7 +26,9 @@ func WriteText(w io.Writer, s Summary) error {
 		{"turn to turn", turnGap(s.Sessions)}, {"think", s.Think}, {"tool", s.Tool}, {"TTFT", s.TTFT}, {"E2E", s.E2E}})
 	writeDispersion(&b, &s.Arrivals)
 	writeReuse(&b, &s)
-	writeCurve(&b, &s)
+	for _, set := range reuseSets(&s) {
+		writeCurve(&b, set)
+	}
 	writeCategories(&b, s.Categories)
 	writeWarnings(&b, s.Warnings)
 	_, err := io.WriteString(w, b.String())
@@ -153,12 +155,16 @@ func writeReuse(b *strings.Builder, s *Summary) {
 	if s.Reuse == nil {
 		return
 	}
-	head, sets := reuseColumns(s, table.Row{"hit ratio without limit"})
+	sets := reuseSets(s)
+	head := table.Row{"hit ratio without limit"}
 	var rows []table.Row
+	for _, set := range sets {
+		head = append(head, set.name, "steady")
+	}
 	line := func(name string, of func(*HitRatios) *float64) {
 		row := table.Row{name}
 		for _, r := range sets {
-			row = append(row, optional(of(&r.HitRatios), ratio4))
+			row = append(row, optional(of(&r.HitRatios), ratio4), optional(of(&r.Steady.HitRatios), ratio4))
 		}
 		rows = append(rows, row)
 	}
@@ -171,37 +177,46 @@ func writeReuse(b *strings.Builder, s *Summary) {
 		rows = append(rows, table.Row{name, optional(v.HitRatio, ratio4)},
 			table.Row{"lost by rounding to these", optional(v.RoundingLoss, ratio4)})
 	}
-	draw(b, "Prefix reuse", head, rows)
+	steady := &s.Reuse.Steady
+	title := fmt.Sprintf("Prefix reuse; steady is the %s requests from %s s on", count(steady.Requests), decimals(steady.WarmUpS, 3))
+	draw(b, title, head, rows)
 }
 
-// reuseColumns returns the sets of figures that there are, and a column for each.
-func reuseColumns(s *Summary, head table.Row) (table.Row, []*ReuseSummary) {
-	head = append(head, "prompts known")
-	sets := []*ReuseSummary{s.Reuse}
+type namedReuse struct {
+	name string
+	*ReuseSummary
+}
+
+// reuseSets returns the sets of figures that there are.
+func reuseSets(s *Summary) []namedReuse {
+	var sets []namedReuse
+	if s.Reuse != nil {
+		sets = append(sets, namedReuse{"prompts known", s.Reuse})
+	}
 	if s.ReuseWithGenerated != nil {
-		head = append(head, "generated KV too")
-		sets = append(sets, s.ReuseWithGenerated)
+		sets = append(sets, namedReuse{"generated KV too", s.ReuseWithGenerated})
 	}
-	return head, sets
+	return sets
 }
 
-func writeCurve(b *strings.Builder, s *Summary) {
-	if s.Reuse == nil {
-		return
-	}
-	head, sets := reuseColumns(s, table.Row{"LRU capacity", "tokens"})
+func writeCurve(b *strings.Builder, r namedReuse) {
 	var rows []table.Row
-	for i, point := range s.Reuse.LRUCurve {
-		row := table.Row{"∞", ""}
-		if c := point.CapacityBlocks; c != nil {
-			row = table.Row{count(*c) + " blocks", count(*c * int64(s.BlockSizeTokens))}
+	for i, point := range r.LRUCurve {
+		row := table.Row{"∞", "", ratio4(point.HitRatio), optional(point.HitRatioByToken, ratio4), missing, missing}
+		if point.CapacityBlocks != nil {
+			row[0] = count(*point.CapacityBlocks)
 		}
-		for _, r := range sets {
-			row = append(row, ratio4(r.LRUCurve[i].HitRatio))
+		if point.CapacityTokens != nil {
+			row[1] = count(*point.CapacityTokens)
+		}
+		if i < len(r.Steady.LRUCurve) {
+			steady := r.Steady.LRUCurve[i]
+			row[4], row[5] = ratio4(steady.HitRatio), optional(steady.HitRatioByToken, ratio4)
 		}
 		rows = append(rows, row)
 	}
-	draw(b, "Hit ratio by block", head, rows)
+	head := table.Row{"blocks", "tokens", "by block", "by token", "steady by block", "steady by token"}
+	draw(b, "Hit ratio by capacity of an LRU cache, "+r.name, head, rows)
 }
 
 func writeCategories(b *strings.Builder, list []CategoryShare) {

@@ -1,0 +1,107 @@
+package profile
+
+// A SteadyState is what the requests from the warm-up on found. Everything
+// earlier is known to them, but only they are counted: the first requests of a
+// trace cannot hit what came before it, so the ratios over all of it understate
+// those of a server that has long been running.
+//
+// Only the warm-up is taken away by this. Where traffic ramps up or follows the
+// hours of the day, the later requests are also other requests than the earlier
+// ones, and the two sets of ratios differ for that reason as well.
+type SteadyState struct {
+	// WarmUpS is the time in seconds from the first arrival to the first instant
+	// that counts. Unless an option sets it, it is half of the duration, rounded
+	// by at most a thousandth of the duration to where sums were kept apart; this
+	// is the edge itself, and the sums are exact.
+	WarmUpS          float64   `json:"warm_up_s"`
+	Requests         int64     `json:"requests"` // load with blocks, from then on
+	ReferencesBlocks int64     `json:"references_blocks"`
+	HitBlocks        int64     `json:"hit_blocks"`
+	HitRatios        HitRatios `json:"hit_ratios"` // of a cache without limit
+	// LRUCurve has the capacities of the curve over the whole trace, in the same
+	// order. It is null when no request is left.
+	LRUCurve []CurvePoint `json:"lru_curve"`
+}
+
+// sums are what the hit ratios of some requests are made of.
+type sums struct {
+	requests, references, hits int64
+	tokens, hitTokens          int64
+	fullReferences, fullHits   int64
+	shares                     float64 // sum over requests of hit/blocks
+}
+
+func (s *sums) add(o *sums) {
+	s.requests += o.requests
+	s.references += o.references
+	s.hits += o.hits
+	s.tokens += o.tokens
+	s.hitTokens += o.hitTokens
+	s.fullReferences += o.fullReferences
+	s.fullHits += o.fullHits
+	s.shares += o.shares
+}
+
+func (s *sums) hitRatios() HitRatios {
+	r := HitRatios{
+		ByBlock:        share(s.hits, s.references),
+		ByToken:        share(s.hitTokens, s.tokens),
+		FullBlocksOnly: share(s.fullHits, s.fullReferences),
+	}
+	if s.requests > 0 {
+		mean := s.shares / float64(s.requests)
+		r.MeanOverRequests = &mean
+	}
+	return r
+}
+
+// A span is what the requests of one stretch of time found. Its hits are also
+// counted by listed capacity: each at the smallest that would have held the
+// block, and at the end those that none would.
+type span struct {
+	sums
+	within []tally
+}
+
+// A tally counts hits.
+type tally struct{ blocks, tokens int64 }
+
+func newSpan(capacities int) *span { return &span{within: make([]tally, capacities+1)} }
+
+func (s *span) add(o *span) {
+	s.sums.add(&o.sums)
+	for i, n := range o.within {
+		s.within[i].blocks += n.blocks
+		s.within[i].tokens += n.tokens
+	}
+}
+
+// curve returns the hits of caches of the first n listed capacities. What a
+// sample has too many or too few is corrected as in [reusePass.within].
+func (s *span) curve(n int) (blocks, tokens []int64) {
+	sum := tally{s.hits, s.hitTokens}
+	for _, t := range s.within {
+		sum.blocks -= t.blocks
+		sum.tokens -= t.tokens
+	}
+	for _, t := range s.within[:n] {
+		sum.blocks += t.blocks
+		sum.tokens += t.tokens
+		blocks = append(blocks, min(max(sum.blocks, 0), s.hits))
+		tokens = append(tokens, min(max(sum.tokens, 0), s.hitTokens))
+	}
+	return blocks, tokens
+}
+
+// summary describes the steady state, its curve at the given first ones of the
+// listed capacities.
+func (t *timeline) summary(capacities []capacity) SteadyState {
+	warmUp, s := t.steady()
+	state := SteadyState{WarmUpS: float64(warmUp) / second, Requests: s.requests, ReferencesBlocks: s.references,
+		HitBlocks: s.hits, HitRatios: s.hitRatios()}
+	if s.requests > 0 {
+		hits, tokens := s.curve(len(capacities))
+		state.LRUCurve = append(s.points(capacities, hits, tokens), s.unlimited())
+	}
+	return state
+}
