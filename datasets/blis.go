@@ -32,7 +32,7 @@ var blisFields = Mapping{
 
 // blisFormat reads TraceV2 of the BLIS simulator
 // (github.com/inference-sim/inference-sim, sim/workload/tracev2.go): a CSV, and
-// optionally the YAML header that belongs to it as a second file.
+// optionally the YAML header that belongs to it as a file of its own.
 //
 //   - Arrivals count from the beginning, while the times of sending and of chunks
 //     count from there or from 1970: the two are never mixed. Latencies count
@@ -60,30 +60,34 @@ func blisFormat() Format {
 			return err == nil && slices.Contains(columns, "arrival_time_us") &&
 				slices.Contains(columns, "input_tokens") && slices.Contains(columns, "slo_class")
 		},
-		open:        openBLIS,
-		detectFiles: func(files []File) bool { _, _, ok := blisPair(files); return ok },
-		openFiles:   openBLISPair,
+		open: openBLIS,
+		detectFiles: func(files []File) bool {
+			headers, _, ok := blisFiles(files)
+			return ok && len(headers) > 0
+		},
+		openFiles: openBLISFiles,
 	}
 }
 
-// blisPair tells the header from the rows.
-func blisPair(files []File) (header, rows *File, ok bool) {
-	for i := range files {
-		switch strings.ToLower(path.Ext(files[i].Name)) {
+// blisFiles tells headers from rows; ok is false when there is something else,
+// or what is named as a header is none.
+func blisFiles(files []File) (headers []string, rows []File, ok bool) {
+	for _, f := range files {
+		switch strings.ToLower(path.Ext(f.Name)) {
 		case ".yaml", ".yml":
-			header = &files[i]
-		case ".csv":
-			rows = &files[i]
+			text, err := readHeader(f)
+			if err != nil || headerValue(text, "trace_version") == "" {
+				return nil, nil, false
+			}
+			headers = append(headers, text)
+		default:
+			rows = append(rows, f)
 		}
 	}
-	if len(files) != 2 || header == nil || rows == nil {
-		return nil, nil, false
-	}
-	text, err := readHeader(header)
-	return header, rows, err == nil && headerValue(text, "trace_version") != ""
+	return headers, rows, len(rows) > 0
 }
 
-func readHeader(f *File) (string, error) {
+func readHeader(f File) (string, error) {
 	in, err := f.Open()
 	if err != nil {
 		return "", err
@@ -104,29 +108,28 @@ func headerValue(text, key string) string {
 	return ""
 }
 
-func openBLISPair(files []File, o Options, s *Source) (decoder, error) {
-	header, rows, ok := blisPair(files)
+// openBLISFiles reads CSVs one after the other, and what their headers say of
+// them all.
+func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
+	headers, rows, ok := blisFiles(files)
 	if !ok {
-		return nil, usage("blis wants a CSV, or a CSV and its YAML header")
+		return nil, usage("blis wants a CSV, with its YAML header or without")
 	}
-	text, err := readHeader(header)
-	if err != nil {
-		return nil, broken(1, 1, err).at(header.Name)
+	for _, text := range headers {
+		switch headerValue(text, "time_unit") {
+		case "", "us", "microseconds":
+		default:
+			return nil, refuse(1, 1, "the time_unit of the header is not microseconds, which is all that the columns can be")
+		}
+		if n, err := strconv.ParseUint(headerValue(text, "warm_up_requests"), 10, 31); err == nil && n > 0 {
+			s.notes.say("the first requests are a warm-up by the header, and are kept: " + strconv.FormatUint(n, 10))
+		}
 	}
-	switch headerValue(text, "time_unit") {
-	case "", "us", "microseconds":
-	default:
-		return nil, refuse(1, 1, "the time_unit is not microseconds, which is all that the columns can be").at(header.Name)
+	o.Format = "blis"
+	if err := s.chain(rows, o); err != nil {
+		return nil, err
 	}
-	if n, err := strconv.ParseUint(headerValue(text, "warm_up_requests"), 10, 31); err == nil && n > 0 {
-		s.notes.say("the first requests are a warm-up by the header, and are kept: " + strconv.FormatUint(n, 10))
-	}
-	in, err := rows.Open()
-	if err != nil {
-		return nil, broken(1, 1, err).at(rows.Name)
-	}
-	s.file = rows.Name
-	return openBLIS(bufio.NewReaderSize(in, detectBytes), nil, o, s)
+	return s.dec, nil
 }
 
 func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {

@@ -81,14 +81,14 @@ func TestDialogueFaults(t *testing.T) {
 		`[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"},{"role":"assistant","content":"d"}]`: "log:2:33: a message has no time",
 		`[{"role":"user","content":"a"},{"role":"assistant","content":"b","timestamp":"noon"}]`:                                               "log:2:33: the time of a message is neither",
 	} {
-		all, info, err := read(strings.NewReader(ok+`{"conversation_hash":"c","conversation":`+conversation+"}\n"+ok), Options{MaxBad: 1})
-		if err != nil || len(all) != 2 || len(info.FirstBad) != 1 || !strings.HasPrefix(info.FirstBad[0].Error(), strings.Replace(want, "33", "41", 1)) {
+		two := strings.Replace(ok, `]}`, `,{"role":"user","content":"c"},{"role":"assistant","content":"d"}]}`, 1)
+		two = strings.Replace(two, `"content":"b"`, `"content":"b","timestamp":"2023-04-09T00:02:50Z"`, 1)
+		all, info, err := read(strings.NewReader(ok+`{"conversation_hash":"c","conversation":`+conversation+"}\n"+two), Options{MaxBad: 1})
+		if err != nil || len(all) != 3 || len(info.FirstBad) != 1 || !strings.HasPrefix(info.FirstBad[0].Error(), strings.Replace(want, "33", "41", 1)) {
 			t.Errorf("%s: %d entries, %v %v", conversation, len(all), info.FirstBad, err)
 		}
-		for i := range all {
-			if len(all[i].Parents) != 0 {
-				t.Errorf("%s: a record at fault moved the parents", conversation)
-			}
+		if len(all) == 3 && (len(all[2].Parents) != 1 || all[2].Parents[0] != 1) {
+			t.Errorf("%s: a record at fault moved the parents: %v", conversation, all[2].Parents)
 		}
 	}
 }

@@ -138,8 +138,13 @@ func readLengths(f *File, first, last time.Duration) ([]lengthWindow, error) {
 	var times map[string]map[string]string
 	if err := json.Unmarshal(raw, &times); err != nil {
 		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" {
+			at := position{1, 1}
+			at.advance(raw)
+			return nil, cutOff(at.line, at.col, "the distributions are not whole").at(f.Name)
+		}
 		if errors.As(err, &syntax) {
-			return nil, fault(int(syntax.Offset-1), "it is not valid JSON")
+			return nil, fault(int(max(syntax.Offset-1, 0)), "it is not valid JSON")
 		}
 		return nil, fault(0, "want an object of times, each with an object of fields, each a string")
 	}

@@ -127,9 +127,6 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	defer src.Close()
-	if (f.poolStart != 0 || f.poolSpan != 0) && src.Info().Format != "servegen" {
-		return usagef("--pool-start and --pool-span are for pools of clients (servegen)")
-	}
 	policy, err := f.policy(src.Info())
 	if err != nil {
 		return err
