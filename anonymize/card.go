@@ -41,6 +41,7 @@ type Totals struct {
 	TextInput           int64 // their input tokens as counted
 	TextInputSource     int64 // their input tokens as the source says, over rows that say
 	TextInputComparable int64 // their input tokens as counted, over the same rows
+	SpillBytes          int64 // that went to private files; 0 when memory was enough
 }
 
 func newCard(p *Policy, t Totals) Card {

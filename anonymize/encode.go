@@ -1,7 +1,6 @@
 package anonymize
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -17,6 +16,7 @@ type encoded struct {
 	user        string
 	session     string
 	salt        string
+	source      []uint64 // ids that the source hashed itself
 	blocks, out []block.ID
 	text        bool
 	sourceInput *int32 // as the source counted, when the text was counted too
@@ -27,14 +27,7 @@ type encoder struct {
 	p      *Policy
 	hasher *block.Hasher // nil without a tokenizer
 	cutter *block.Cutter
-	memo   []content // the messages of the entry before, and its reply
-}
-
-// content is a tokenised text. The turns of one conversation follow each other
-// and share their Texts, so that each is tokenised once.
-type content struct {
-	text   trace.Text
-	tokens []uint32
+	chain  chain
 }
 
 func newEncoder(p *Policy, key block.Key) (*encoder, error) {
@@ -55,14 +48,14 @@ var (
 	errTwoCuts  = errors.New("it has both text and block ids of the source's own")
 )
 
-// encode turns one entry into a row.
-func (e *encoder) encode(en *trace.Entry) (encoded, error) {
-	x := encoded{user: en.User.Reveal(), session: en.Session.Reveal(), salt: en.Salt.Reveal()}
+// encode turns one entry into a row. It overwrites x.
+func (e *encoder) encode(en *trace.Entry, x *encoded) error {
+	*x = encoded{user: en.User.Reveal(), session: en.Session.Reveal(), salt: en.Salt.Reveal()}
 	switch year := en.Time.UTC().Year(); {
 	case en.Time.IsZero():
-		return x, errNoTime
+		return errNoTime
 	case year < 1970 || year > 2200:
-		return x, errFarTime
+		return errFarTime
 	}
 	x.row = trace.Request{
 		ArrivalNS: en.Time.UnixNano(), Turn: en.Turn, Parents: en.Parents,
@@ -75,20 +68,17 @@ func (e *encoder) encode(en *trace.Entry) (encoded, error) {
 		TTFTNS: nanoseconds(en.TTFT), E2ENS: nanoseconds(en.E2E),
 	}
 	if len(en.Messages) > 0 {
-		return x, e.encodeText(en, &x)
+		return e.encodeText(en, x)
 	}
 	if en.InputTokens == nil {
-		return x, errNoLength
+		return errNoLength
 	}
 	x.row.InputTokens = *en.InputTokens
 	if en.OutputTokens != nil {
 		x.row.OutputTokens = *en.OutputTokens
 	}
-	x.blocks = make([]block.ID, len(en.SourceBlocks))
-	for i, id := range en.SourceBlocks {
-		binary.BigEndian.PutUint64(x.blocks[i][8:], id) // the collector adds the domain
-	}
-	return x, nil
+	x.source = en.SourceBlocks
+	return nil
 }
 
 // encodeText counts and cuts the messages and the reply. The count wins over
@@ -106,39 +96,24 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	if e.cutter == nil {
 		e.cutter = e.hasher.Cutter(root)
 	}
-	e.cutter.Reset(root)
-	tok, tmpl := e.p.Tokenizer, e.p.Template
-	var frame []uint32
-	for i, m := range en.Messages {
-		e.cutter.Write(tok.Append(frame[:0], tmpl.Header(m.Role.String())))
-		e.cutter.Write(e.tokens(i, m.Content))
-		e.cutter.Write(tok.Append(frame[:0], tmpl.Footer()))
-	}
-	e.cutter.Write(tmpl.AppendGeneration(frame[:0], tok))
+	e.prompt(root, en.Messages)
+	before := len(e.chain.full) // blocks that the cutter does not know of
+	size := e.p.blockSize()
+	e.cutter.Write(e.p.Template.AppendGeneration(e.chain.scratch[:0], e.p.Tokenizer))
 	x.text, x.sourceInput = true, en.InputTokens
-	x.row.InputTokens = int32(e.cutter.Len())
-	x.blocks = e.cutter.Append(nil)
+	x.row.InputTokens = int32(before*size + e.cutter.Len())
+	x.blocks = make([]block.ID, 0, block.Count(int(x.row.InputTokens), size))
+	x.blocks = e.cutter.Append(append(x.blocks, e.chain.full...))
 	if en.Reply != nil {
-		reply := e.tokens(len(en.Messages), *en.Reply)
+		reply := e.reply(*en.Reply)
 		e.cutter.Write(reply)
 		x.row.OutputTokens = int32(len(reply))
-		all := e.cutter.Append(nil)
-		x.out = all[block.Full(int(x.row.InputTokens), e.p.blockSize()):]
+		x.out = e.cutter.Append(nil)[block.Full(int(x.row.InputTokens), size)-before:]
 	}
 	if en.OutputTokens != nil {
 		x.row.OutputTokens = *en.OutputTokens
 	}
 	return nil
-}
-
-// tokens returns the tokens of the i-th text of a conversation.
-func (e *encoder) tokens(i int, t trace.Text) []uint32 {
-	if i < len(e.memo) && e.memo[i].text == t {
-		return e.memo[i].tokens
-	}
-	// What follows a changed text belongs to another conversation.
-	e.memo = append(e.memo[:min(i, len(e.memo))], content{t, e.p.Tokenizer.Append(nil, t.Reveal())})
-	return e.memo[len(e.memo)-1].tokens
 }
 
 func nanoseconds(d *time.Duration) *int64 {

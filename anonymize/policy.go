@@ -2,6 +2,7 @@ package anonymize
 
 import (
 	"fmt"
+	"runtime"
 
 	"reprise/trace/token"
 )
@@ -31,6 +32,14 @@ type Policy struct {
 	// Progress, when set, is called now and then with the number of entries
 	// or rows that a step has done.
 	Progress func(step string, done int64)
+
+	limits limits
+}
+
+// limits are for tests: 0 is what is right outside them.
+type limits struct {
+	distinct int // blocks that are numbered in memory
+	refs     int // references to blocks in a partition
 }
 
 func (p *Policy) check() error {
@@ -40,7 +49,17 @@ func (p *Policy) check() error {
 	if size := p.blockSize(); size < 1 || size > 1<<16 {
 		return fmt.Errorf("a block of %d tokens: want 1 to %d", size, 1<<16)
 	}
+	if p.limits.distinct == 0 {
+		p.limits.distinct = maxDistinct
+	}
 	return nil
+}
+
+func (p *Policy) workers() int {
+	if p.Workers > 0 {
+		return p.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 func (p *Policy) blockSize() int {

@@ -351,7 +351,9 @@ func ExampleRun() {
 	// internal
 }
 
-func BenchmarkRun(b *testing.B) {
+// BenchmarkImportShareGPTLike is all of an import but the reading of JSON. The
+// bytes are those of the text, each message once.
+func BenchmarkImportShareGPTLike(b *testing.B) {
 	var src []trace.Entry
 	var bytes int64
 	for i := range 100 {

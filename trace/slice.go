@@ -52,16 +52,22 @@ type Dense struct{ sessions, users, blocks Renumber }
 
 // Apply rewrites the ids of one row in place; call it in the final order.
 func (d *Dense) Apply(r *Request) {
+	d.ApplyPeople(r)
+	for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
+		for i, id := range ids {
+			ids[i] = d.blocks.ID(id)
+		}
+	}
+}
+
+// ApplyPeople rewrites the session and the user of one row, for rows whose
+// blocks are numbered by other means.
+func (d *Dense) ApplyPeople(r *Request) {
 	if r.Session != nil {
 		r.Session = Ptr(int64(d.sessions.ID(uint64(*r.Session))))
 	}
 	if r.User != nil {
 		r.User = Ptr(int64(d.users.ID(uint64(*r.User))))
-	}
-	for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
-		for i, id := range ids {
-			ids[i] = d.blocks.ID(id)
-		}
 	}
 }
 

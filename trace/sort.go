@@ -2,10 +2,9 @@ package trace
 
 import (
 	"cmp"
-	"container/heap"
+	"encoding/binary"
 	"errors"
 	"io"
-	"os"
 	"slices"
 )
 
@@ -16,41 +15,37 @@ const sortBytes = 48 << 20
 // the order in which they were written. Parents are given by position in that
 // order and come out as rows of the sorted trace.
 //
-// Memory is bounded: rows beyond 48 MiB go to private spill files that have no
-// name, and what stays is 16 bytes a row until Sort returns, 8 after it.
+// Memory is bounded: rows beyond 48 MiB go to a private spill file that has no
+// name. What stays is 8 bytes a row, and only for rows that have parents among
+// them and come out of order.
 type Sorter struct {
-	dir   string
-	limit int64
-	seq   int64
-	held  int64
-	buf   []sortRow
-	runs  []*spill
-}
-
-type sortRow struct {
-	Request
-	seq int64 // order of writing
-}
-
-func byArrival(a, b *sortRow) int {
-	if c := cmp.Compare(a.ArrivalNS, b.ArrivalNS); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.seq, b.seq)
+	dir        string
+	limit      int64
+	seq        int64
+	last       int64 // arrival of the row before
+	disordered bool  // some row arrives before the one before it
+	parents    bool  // some row has parents
+	rows       heldRows
+	scratch    []byte
+	spill      *Spill
+	runs       []Extent
 }
 
 // NewSorter makes a Sorter that spills to dir, or to os.TempDir when empty.
 func NewSorter(dir string) *Sorter { return &Sorter{dir: dir, limit: sortBytes} }
 
-// Write implements [Writer]; the lists of the rows are copied.
+// Write implements [Writer]; nothing of the rows is kept.
 func (s *Sorter) Write(rows []Request) (int, error) {
 	for i := range rows {
-		r := sortRow{rows[i], s.seq}
-		r.Blocks, r.OutputBlocks, r.Parents = slices.Clone(r.Blocks), slices.Clone(r.OutputBlocks), slices.Clone(r.Parents)
+		r := &rows[i]
+		s.disordered = s.disordered || s.seq > 0 && r.ArrivalNS < s.last
+		s.parents = s.parents || len(r.Parents) > 0
+		s.last = r.ArrivalNS
+		s.scratch = appendCanonical(binary.AppendUvarint(s.scratch[:0], uint64(s.seq)), r)
+		s.rows.add(rowKey{r.ArrivalNS, s.seq}, s.scratch)
 		s.seq++
-		s.buf = append(s.buf, r)
-		if s.held += requestBytes(&r.Request); s.held >= s.limit {
-			if err := s.spill(); err != nil {
+		if s.rows.size >= s.limit {
+			if err := s.flush(); err != nil {
 				return i, err
 			}
 		}
@@ -58,243 +53,235 @@ func (s *Sorter) Write(rows []Request) (int, error) {
 	return len(rows), nil
 }
 
-func (s *Sorter) sortBuf() {
-	slices.SortFunc(s.buf, func(a, b sortRow) int { return byArrival(&a, &b) })
-}
-
-func (s *Sorter) spill() error {
-	s.sortBuf()
-	run, err := newSpill(s.dir)
-	if err != nil {
-		return err
-	}
-	s.runs = append(s.runs, run)
-	for i := range s.buf {
-		if _, err := run.w.Write([]Request{s.buf[i].Request}); err != nil {
+// flush writes the rows in memory to a run of the spill, each behind its length.
+func (s *Sorter) flush() (err error) {
+	if s.spill == nil {
+		if s.spill, err = NewSpill(s.dir); err != nil {
 			return err
 		}
-		run.seqs = append(run.seqs, s.buf[i].seq)
 	}
-	clear(s.buf)
-	s.buf, s.held = s.buf[:0], 0
-	return run.finish()
+	s.rows.sort()
+	run := Extent{At: s.spill.Size()}
+	buf := make([]byte, 0, chunkBytes)
+	write := func() error {
+		_, err := s.spill.Append(buf)
+		buf = buf[:0]
+		return err
+	}
+	for i := range s.rows.refs {
+		b := s.rows.bytes(i)
+		buf = append(binary.AppendUvarint(buf, uint64(len(b))), b...)
+		if len(buf) >= chunkBytes-(4<<10) {
+			if err := write(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	run.Len = s.spill.Size() - run.At
+	s.runs = append(s.runs, run)
+	s.rows.clear()
+	return nil
 }
 
-// Close drops the spill files. The Sorted that Sort returned is unaffected.
+// Close drops what was written. The Sorted that Sort returned is unaffected.
 func (s *Sorter) Close() error {
-	var errs []error
-	for _, r := range s.runs {
-		errs = append(errs, r.file.Close())
+	s.rows, s.runs = heldRows{}, nil
+	if s.spill == nil {
+		return nil
 	}
-	s.runs, s.buf = nil, nil
-	return errors.Join(errs...)
+	f := s.spill
+	s.spill = nil
+	return f.Close()
 }
 
 // Sort ends the writing and returns the rows in order of arrival.
 func (s *Sorter) Sort() (*Sorted, error) {
-	out := &Sorted{rows: s.seq, pos: make([]int64, s.seq)}
-	if len(s.runs) == 0 {
-		s.sortBuf()
-		for i := range s.buf {
-			out.pos[s.buf[i].seq] = int64(i)
-		}
-		out.mem, s.buf = s.buf, nil
-		return out, nil
-	}
-	if len(s.buf) > 0 {
-		if err := s.spill(); err != nil {
+	if s.spill != nil && len(s.rows.refs) > 0 {
+		if err := s.flush(); err != nil {
 			return nil, err
 		}
 	}
-	var err error
-	if out.spill, err = newSpill(s.dir); err != nil {
-		return nil, err
+	out := &Sorted{rows: s.seq, spill: s.spill, runs: s.runs}
+	if s.spill == nil {
+		s.rows.sort()
+		out.mem = s.rows
 	}
-	if err := s.merge(out); err != nil {
-		return nil, errors.Join(err, out.Close())
+	s.rows, s.spill, s.runs = heldRows{}, nil, nil
+	if s.parents && s.disordered {
+		if err := out.locate(); err != nil {
+			return nil, errors.Join(err, out.Close())
+		}
 	}
 	return out, nil
-}
-
-// merge writes the runs to out in one order.
-func (s *Sorter) merge(out *Sorted) error {
-	h := &runHeap{}
-	for _, run := range s.runs {
-		c, err := run.cursor()
-		if err == nil {
-			err = c.next()
-		}
-		if err != nil {
-			return err
-		}
-		*h = append(*h, c)
-	}
-	heap.Init(h)
-	row := int64(0)
-	for h.Len() > 0 {
-		c := (*h)[0]
-		out.pos[c.row.seq] = row
-		row++
-		if _, err := out.spill.w.Write([]Request{c.row.Request}); err != nil {
-			return err
-		}
-		switch err := c.next(); {
-		case err == io.EOF:
-			heap.Pop(h)
-		case err != nil:
-			return err
-		default:
-			heap.Fix(h, 0)
-		}
-	}
-	return out.spill.finish()
 }
 
 // Sorted holds rows in order of arrival. It can be read any number of times.
 type Sorted struct {
 	rows  int64
-	pos   []int64 // by order of writing: the row in the sorted trace
-	mem   []sortRow
-	spill *spill
+	pos   []int64 // by order of writing: the row in the sorted trace; nil when that is the same
+	mem   heldRows
+	spill *Spill // with all rows, or nil when they are in mem
+	runs  []Extent
 }
 
 // Rows returns the number of rows.
 func (s *Sorted) Rows() int64 { return s.rows }
 
+// SpillBytes returns the size of the private file that holds the rows.
+func (s *Sorted) SpillBytes() int64 {
+	if s.spill == nil {
+		return 0
+	}
+	return s.spill.Size()
+}
+
+// locate finds where each row came to.
+func (s *Sorted) locate() error {
+	m, err := s.merge()
+	if err != nil {
+		return err
+	}
+	s.pos = make([]int64, s.rows)
+	for row := int64(0); ; row++ {
+		k, _, err := m.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if k.seq >= s.rows {
+			return errSpill
+		}
+		s.pos[k.seq] = row
+	}
+}
+
 // Reader reads the rows from the beginning, with parents as rows of the
 // sorted trace. A parent that was never written is dropped.
 func (s *Sorted) Reader() (Reader[Request], error) {
-	r := &sortedReader{s: s}
-	if s.spill != nil {
-		var err error
-		if r.c, err = s.spill.cursor(); err != nil {
-			return nil, err
-		}
+	m, err := s.merge()
+	if err != nil {
+		return nil, err
 	}
-	return r, nil
+	return &sortedReader{s: s, m: m}, nil
 }
 
 // Close drops the rows.
 func (s *Sorted) Close() error {
-	s.mem = nil
+	s.mem = heldRows{}
 	if s.spill == nil {
 		return nil
 	}
-	return s.spill.file.Close()
+	return s.spill.Close()
 }
 
 type sortedReader struct {
-	s *Sorted
-	i int
-	c *cursor
+	s   *Sorted
+	m   *merge
+	dec rowDecoder
 }
 
 func (r *sortedReader) Read(rows []Request) (int, error) {
 	for n := range rows {
-		if r.c == nil {
-			if r.i == len(r.s.mem) {
-				return n, io.EOF
-			}
-			rows[n] = r.s.mem[r.i].Request
-			r.i++
-		} else {
-			if err := r.c.next(); err != nil {
-				return n, err
-			}
-			rows[n] = r.c.row.Request
+		_, b, err := r.m.next()
+		if err != nil {
+			return n, err
+		}
+		if err := r.dec.decode(b, &rows[n]); err != nil {
+			return n, err
 		}
 		rows[n].Parents = r.s.remap(rows[n].Parents)
-		// The caller may change lists in place; the copy in memory is read again.
-		if r.c == nil {
-			rows[n].Blocks, rows[n].OutputBlocks = slices.Clone(rows[n].Blocks), slices.Clone(rows[n].OutputBlocks)
-		}
 	}
 	return len(rows), nil
 }
 
 func (s *Sorted) remap(parents []int64) []int64 {
-	var out []int64
+	out := parents[:0]
 	for _, p := range parents {
-		if p >= 0 && p < int64(len(s.pos)) {
+		switch {
+		case p < 0 || p >= s.rows:
+		case s.pos == nil:
+			out = append(out, p)
+		default:
 			out = append(out, s.pos[p])
 		}
+	}
+	if len(out) == 0 {
+		return nil
 	}
 	return out
 }
 
-// A spill is a private Parquet file of rows. Their order of writing stays in
-// memory: a column for it would need a row type that embeds Request, and the
-// Parquet library reads the nulls of an embedded struct back as zeros.
-type spill struct {
-	file *os.File
-	w    *RowsWriter[Request]
-	size int64
-	seqs []int64 // by row; nil once merged
-}
+// A rowKey is what rows are sorted by.
+type rowKey struct{ arrival, seq int64 }
 
-func newSpill(dir string) (*spill, error) {
-	f, err := tempFile(dir)
-	if err != nil {
-		return nil, err
+func (a rowKey) compare(b rowKey) int {
+	if c := cmp.Compare(a.arrival, b.arrival); c != 0 {
+		return c
 	}
-	return &spill{file: f, w: NewRowsWriter(f, requestBytes)}, nil
+	return cmp.Compare(a.seq, b.seq)
 }
 
-func (s *spill) finish() error {
-	if err := s.w.Close(); err != nil {
-		return err
+// heldRows are encoded rows in memory: their bytes in chunks, so that nothing
+// is copied as they grow, and where each is.
+type heldRows struct {
+	refs   []rowRef
+	chunks [][]byte
+	free   [][]byte
+	size   int64
+}
+
+type rowRef struct {
+	key          rowKey
+	chunk, at, n int32
+}
+
+const (
+	chunkBytes = 1 << 20
+	refBytes   = 32
+)
+
+func (h *heldRows) add(key rowKey, b []byte) {
+	last := len(h.chunks) - 1
+	if last < 0 || cap(h.chunks[last])-len(h.chunks[last]) < len(b) {
+		h.chunks = append(h.chunks, h.chunk(len(b)))
+		last++
 	}
-	s.w = nil
-	fi, err := s.file.Stat()
-	if err == nil {
-		s.size = fi.Size()
+	c := &h.chunks[last]
+	h.refs = append(h.refs, rowRef{key, int32(last), int32(len(*c)), int32(len(b))})
+	*c = append(*c, b...)
+	h.size += int64(len(b)) + refBytes
+}
+
+// chunk returns an empty chunk with room for n bytes.
+func (h *heldRows) chunk(n int) []byte {
+	if k := len(h.free) - 1; k >= 0 && n <= chunkBytes {
+		c := h.free[k]
+		h.free = h.free[:k]
+		return c
 	}
-	return err
+	return make([]byte, 0, max(n, chunkBytes))
 }
 
-func (s *spill) cursor() (*cursor, error) {
-	r, err := NewRowsReader[Request](s.file, s.size)
-	if err != nil {
-		return nil, err
-	}
-	return &cursor{r: r, seqs: s.seqs, buf: make([]Request, 64)}, nil
+func (h *heldRows) bytes(i int) []byte {
+	r := &h.refs[i]
+	return h.chunks[r.chunk][r.at : r.at+r.n]
 }
 
-// A cursor steps through a spill one row at a time.
-type cursor struct {
-	r    *RowsReader[Request]
-	seqs []int64
-	buf  []Request
-	rest []Request
-	end  error
-	row  sortRow
+func (h *heldRows) sort() {
+	slices.SortFunc(h.refs, func(a, b rowRef) int { return a.key.compare(b.key) })
 }
 
-func (c *cursor) next() error {
-	for len(c.rest) == 0 {
-		if c.end != nil {
-			return c.end
+// clear forgets the rows and keeps the memory for others.
+func (h *heldRows) clear() {
+	for _, c := range h.chunks {
+		if cap(c) == chunkBytes {
+			h.free = append(h.free, c[:0])
 		}
-		var n int
-		n, c.end = c.r.Read(c.buf)
-		c.rest = c.buf[:n]
 	}
-	c.row.Request, c.rest = c.rest[0], c.rest[1:]
-	if len(c.seqs) > 0 {
-		c.row.seq, c.seqs = c.seqs[0], c.seqs[1:]
-	}
-	return nil
-}
-
-type runHeap []*cursor
-
-func (h runHeap) Len() int           { return len(h) }
-func (h runHeap) Less(i, j int) bool { return byArrival(&h[i].row, &h[j].row) < 0 }
-func (h runHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *runHeap) Push(x any)        { *h = append(*h, x.(*cursor)) }
-func (h *runHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
+	h.refs, h.chunks, h.size = h.refs[:0], h.chunks[:0], 0
 }

@@ -270,7 +270,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		return enc.Encode(map[string]any{"format": info.Format, "time_unit": info.TimeUnit, "timing": timing,
 			"records": info.Records, "bad_records": info.Bad, "notes": info.Notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": t.Blocks,
-			"sessions": t.Sessions, "users": t.Users, "tier": card.Tier})
+			"sessions": t.Sessions, "users": t.Users, "spill_bytes": t.SpillBytes, "tier": card.Tier})
 	}
 	notef(cmd, "%s: %d records, %d requests, %d input and %d output tokens, %d distinct blocks of %d", info.Format,
 		info.Records, t.Requests, t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
@@ -286,6 +286,9 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	if t.TextInputSource > 0 && t.TextInputSource != t.TextInputComparable {
 		notef(cmd, "note: text counts %d input tokens where the source says %d (%+.1f %%): another tokenizer, or a chat template (--template)",
 			t.TextInputComparable, t.TextInputSource, 100*float64(t.TextInputComparable-t.TextInputSource)/float64(t.TextInputSource))
+	}
+	if t.SpillBytes > 0 {
+		notef(cmd, "%d MB went through private spill files, which are gone", (t.SpillBytes+1<<20-1)>>20)
 	}
 	if info.Bad > 0 {
 		notef(cmd, "%d bad records were skipped, the first of them:", info.Bad)

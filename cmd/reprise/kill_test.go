@@ -49,8 +49,9 @@ func TestKilledHalfWay(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Long enough that rows have spilled: 64 MiB of them are about 230,000.
-		if _, err := io.CopyN(pipe, &lines{}, 40<<20); err != nil {
+		// Long enough that rows and block ids have spilled: beyond 48 MiB of rows
+		// and a million distinct blocks.
+		if _, err := io.CopyN(pipe, &lines{}, 120<<20); err != nil {
 			t.Fatal(err)
 		}
 		if err := cmd.Process.Signal(sig); err != nil {

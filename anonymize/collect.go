@@ -1,0 +1,118 @@
+package anonymize
+
+import (
+	"encoding/binary"
+
+	"reprise/trace"
+	"reprise/trace/block"
+)
+
+// maxDistinct is how many distinct blocks are numbered in memory, for some 100
+// bytes each over all steps. The published traces have a fifth of it.
+const maxDistinct = 1 << 20
+
+// A collector numbers what is unique in the order of the source and hands rows
+// to the sorter. Its numbers are provisional: they hide no order yet.
+//
+// While rows are with the sorter a block is one word, four times its provisional
+// number. Once there were too many to number it is its key, see [keyCode].
+type collector struct {
+	sorter   *trace.Sorter
+	blocks   *block.IDs
+	domains  *block.Dense[[3]string]
+	sessions *block.Dense[string]
+	users    *block.Dense[string]
+	totals   Totals
+	refs     int64   // blocks in all rows
+	keyed    bool    // blocks get no more numbers
+	code     keyCode // of the list at hand
+	in, out  []uint64
+	one      [1]trace.Request
+}
+
+func newCollector(p *Policy) *collector {
+	return &collector{
+		sorter: trace.NewSorter(p.SpillDir), blocks: block.NewIDs(p.limits.distinct), domains: block.NewDense[[3]string](),
+		sessions: block.NewDense[string](), users: block.NewDense[string](),
+	}
+}
+
+func (c *collector) add(x *encoded) error {
+	r := &x.row
+	if x.session != "" {
+		r.Session = trace.Ptr(int64(c.sessions.ID(x.session)))
+	}
+	if x.user != "" {
+		r.User = trace.Ptr(int64(c.users.ID(x.user)))
+	}
+	c.in = c.in[:0]
+	if x.text {
+		c.in = c.hashed(c.in, x.blocks)
+	} else {
+		c.in = c.foreign(c.in, x)
+	}
+	r.Blocks = c.in
+	if x.out != nil {
+		c.out = c.hashed(c.out[:0], x.out)
+		r.OutputBlocks = c.out
+	}
+	c.refs += int64(len(x.blocks) + len(x.source) + len(x.out))
+	c.count(x)
+	c.one[0] = *r
+	_, err := c.sorter.Write(c.one[:])
+	return err
+}
+
+// foreign appends the blocks that a source hashed itself. Their ids are made
+// unique to their cache domain; they cannot collide with the chained hashes of
+// text but by a 64-bit accident.
+func (c *collector) foreign(dst []uint64, x *encoded) []uint64 {
+	c.code = keyCode{}
+	if len(x.source) == 0 {
+		return dst
+	}
+	domain := c.domains.ID([3]string{x.row.Model, x.row.Adapter, x.salt})
+	for _, id := range x.source {
+		dst = c.word(dst, domain, id)
+	}
+	return dst
+}
+
+func (c *collector) hashed(dst []uint64, ids []block.ID) []uint64 {
+	c.code = keyCode{}
+	for _, id := range ids {
+		dst = c.word(dst, binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:]))
+	}
+	return dst
+}
+
+// word appends a block to the others of its list.
+func (c *collector) word(dst []uint64, hi, lo uint64) []uint64 {
+	if !c.keyed {
+		if n, ok := c.blocks.ID(hi, lo); ok {
+			return append(dst, uint64(n)<<wordBits)
+		}
+		c.keyed = true
+		c.blocks.Freeze()
+	}
+	return c.code.append(dst, newKey(hi, lo))
+}
+
+func (c *collector) count(x *encoded) {
+	t := &c.totals
+	t.Requests++
+	if x.row.Status == trace.StatusFailed {
+		t.Failed++
+	}
+	t.InputTokens += int64(x.row.InputTokens)
+	t.OutputTokens += int64(x.row.OutputTokens)
+	t.Blocks, t.Sessions, t.Users = c.blocks.Len(), c.sessions.Len(), c.users.Len()
+	if x.text {
+		t.Texts++
+		t.TextInput += int64(x.row.InputTokens)
+		if x.sourceInput != nil {
+			t.TextInputSource += int64(*x.sourceInput)
+			t.TextInputComparable += int64(x.row.InputTokens)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package anonymize
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// A finisher annotates sorted rows and gives them their final ids and names.
+type finisher struct {
+	p            *Policy
+	sorted       *trace.Sorted
+	keepSessions bool // the source has sessions: infer none beside them
+	totals       Totals
+	ids          trace.Dense
+	models       labels
+	adapters     labels
+	classes      labels
+	replicas     labels
+	begin        int64
+}
+
+// run writes the rows to dst, with all that is known of blocks in memory.
+func (f *finisher) run(ctx context.Context, dst trace.Writer[trace.Request]) error {
+	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{GlobalBlocks: f.p.GlobalBlocks})
+	err := f.each(ctx, func(_ int64, r *trace.Request) error {
+		a.Count(r)
+		return nil
+	}, nil)
+	if err != nil {
+		return err
+	}
+	return f.each(ctx, func(row int64, r *trace.Request) error {
+		for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
+			for i := range ids {
+				ids[i] >>= wordBits // all are provisional numbers
+			}
+		}
+		session, turn := r.Session, r.Turn
+		a.Annotate(row, r)
+		if f.keepSessions && session == nil {
+			r.Session, r.Turn = session, turn
+		}
+		f.totals.InferredSessions = f.totals.InferredSessions || session == nil && r.Session != nil
+		f.ids.Apply(r)
+		f.rename(row, r)
+		return nil
+	}, dst)
+}
+
+// each calls do for every row and writes the rows to dst, if there is one.
+func (f *finisher) each(ctx context.Context, do func(row int64, r *trace.Request) error, dst trace.Writer[trace.Request]) error {
+	src, err := f.sorted.Reader()
+	if err != nil {
+		return err
+	}
+	batch := make([]trace.Request, 256)
+	for row := int64(0); ; {
+		n, end := src.Read(batch)
+		for i := range batch[:n] {
+			if err := do(row, &batch[i]); err != nil {
+				return err
+			}
+			row++
+		}
+		if dst != nil && n > 0 {
+			if _, err := dst.Write(batch[:n]); err != nil {
+				return err
+			}
+			f.p.progress("write", row)
+		}
+		switch {
+		case end == io.EOF:
+			return nil
+		case end != nil:
+			return end
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+}
+
+// rename makes times relative and gives labels in place of names.
+func (f *finisher) rename(row int64, r *trace.Request) {
+	if row == 0 {
+		f.begin = r.ArrivalNS
+	}
+	r.ArrivalNS -= f.begin
+	if !f.p.KeepModel {
+		r.Model = f.models.name("model", r.Model)
+	}
+	r.Adapter = f.adapters.name("adapter", r.Adapter)
+	r.Class = f.classes.optional("class", r.Class)
+	r.Replica = f.replicas.optional("replica", r.Replica)
+}
+
+// labels give names by first appearance; the empty name stays empty.
+type labels struct{ seen map[string]string }
+
+func (l *labels) name(kind, s string) string {
+	if s == "" {
+		return ""
+	}
+	if l.seen == nil {
+		l.seen = map[string]string{}
+	}
+	label, ok := l.seen[s]
+	if !ok {
+		label = fmt.Sprintf("%s-%d", kind, len(l.seen))
+		l.seen[s] = label
+	}
+	return label
+}
+
+func (l *labels) optional(kind string, s *string) *string {
+	if s == nil {
+		return nil
+	}
+	return trace.Ptr(l.name(kind, *s))
+}
