@@ -22,7 +22,7 @@ import (
 func rowOf(rng *rand.Rand, tokens, size int) *trace.Request {
 	r := &trace.Request{InputTokens: int32(tokens)}
 	for range blockCount(r.InputTokens, size) {
-		r.Blocks = append(r.Blocks, rng.Uint64N(1<<38))
+		r.Blocks = append(r.Blocks, rng.Uint64N(1<<35))
 	}
 	return r
 }

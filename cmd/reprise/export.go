@@ -186,7 +186,7 @@ func openTokenizer(name string, meta trace.Meta) (*token.Encoding, error) {
 	if name == "" {
 		name = "o200k_base"
 	}
-	tok, err := token.Open(name)
+	tok, err := token.OpenAny(name)
 	if err != nil {
 		err = &exitError{exitUsage, err}
 	}

@@ -87,7 +87,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.tier, "tier", anonymize.Internal, "release tier of the trace")
 	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
 	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
-	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", "))
+	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
 	fl.StringVar(&f.template, "template", "none", "chat template counted into the lengths: none, chatml")
 	fl.StringVar(&f.arrivals, "arrivals", "", "`process` that times the sessions of a source without times: poisson:RATE, gamma:RATE,CV, constant:RATE")
 	fl.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn, for a source without times")
@@ -200,7 +200,7 @@ func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	if p.Template, err = token.OpenTemplate(f.template); err != nil {
 		return p, &exitError{exitUsage, err}
 	}
-	tok, err := token.Open(f.tokenizer) // also without text, so that a wrong name never passes
+	tok, err := token.OpenAny(f.tokenizer) // also without text, so that a wrong name never passes
 	if err != nil {
 		return p, &exitError{exitUsage, err}
 	}

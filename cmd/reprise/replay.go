@@ -91,7 +91,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.api, "api", replay.APICompletions, "completions or chat")
 	fl.StringVar(&f.model, "model", "", "model to ask for; empty takes the endpoint's only one")
 	fl.BoolVar(&f.tokenIDs, "token-ids", false, "send prompts as token ids (completions only)")
-	fl.StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the endpoint; empty takes the workload's, else o200k_base")
+	fl.StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base")
 	fl.StringVar(&f.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
 	fl.Float64Var(&f.speed, "speed", 1, "2 replays twice as fast")
 	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")

@@ -42,7 +42,7 @@ It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
 	fl := cmd.Flags()
 	fl.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 chooses one")
 	fl.StringVar(&c.Model, "model", c.Model, "name of the model")
-	fl.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts")
+	fl.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
 	fl.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block of the prefix cache")
 	fl.IntVar(&c.CacheTokens, "cache-tokens", c.CacheTokens, "capacity of the prefix cache in tokens; 0 is without bound")
 	fl.IntVar(&c.MaxSeqs, "max-num-seqs", c.MaxSeqs, "requests that run at once")

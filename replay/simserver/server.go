@@ -66,7 +66,7 @@ func New(c Config) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	tok, err := token.Open(c.Tokenizer)
+	tok, err := token.OpenAny(c.Tokenizer)
 	if err != nil {
 		return nil, err
 	}

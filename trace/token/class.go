@@ -7,7 +7,7 @@ import (
 )
 
 // A class says to which sets of the split patterns a character belongs.
-type class uint8
+type class uint16
 
 const (
 	letter  class = 1 << iota // \p{L}
@@ -17,6 +17,8 @@ const (
 	upper                     // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], what a word of o200k begins with
 	lower                     // [\p{Ll}\p{Lm}\p{Lo}\p{M}], what it goes on with
 	other                     // [^\s\p{L}\p{N}]: punctuation, symbols, marks, controls, unassigned
+	mark                      // \p{M}
+	symbol                    // [\p{P}\p{S}]
 )
 
 // A classTable gives the class of every character, in pages of 256, most of which are the same page.
@@ -30,7 +32,7 @@ type classTable struct {
 // classes is built at the first use; that takes less than a millisecond.
 var classes = sync.OnceValue(func() *classTable {
 	all := make([]class, utf8.MaxRune+1)
-	mark := func(c class, tables ...*unicode.RangeTable) {
+	add := func(c class, tables ...*unicode.RangeTable) {
 		for _, t := range tables {
 			for _, r := range t.R16 {
 				for x := uint32(r.Lo); x <= uint32(r.Hi); x += uint32(r.Stride) {
@@ -44,11 +46,13 @@ var classes = sync.OnceValue(func() *classTable {
 			}
 		}
 	}
-	mark(letter, unicode.L)
-	mark(number, unicode.N)
-	mark(space, unicode.White_Space)
-	mark(upper, unicode.Lu, unicode.Lt, unicode.Lm, unicode.Lo, unicode.M)
-	mark(lower, unicode.Ll, unicode.Lm, unicode.Lo, unicode.M)
+	add(letter, unicode.L)
+	add(number, unicode.N)
+	add(space, unicode.White_Space)
+	add(upper, unicode.Lu, unicode.Lt, unicode.Lm, unicode.Lo, unicode.M)
+	add(lower, unicode.Ll, unicode.Lm, unicode.Lo, unicode.M)
+	add(mark, unicode.M)
+	add(symbol, unicode.P, unicode.S)
 	all['\r'] |= newline
 	all['\n'] |= newline
 	for i, c := range all {

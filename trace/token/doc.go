@@ -5,16 +5,19 @@
 //  1. A [Template] renders a message as a chat endpoint would: header, content, footer.
 //  2. A splitter, written by hand for each encoding, cuts the text into pieces: words, numbers, punctuation, white space.
 //  3. A piece that is in the vocabulary is one token. Any other is built up from its bytes by merging, at each step, the
-//     neighbouring pair whose union has the lowest id (byte-pair encoding).
+//     neighbouring pair whose union has the lowest id, or comes first in a list of merges (byte-pair encoding).
 //  4. Recent pieces that needed merging are remembered, so that ordinary text costs little more than the splitting.
 //
 // The way back serves the making of prompts: [Words] are the part of a vocabulary from which text can be written that
 // always encodes to exactly the tokens it was written from.
 //
-// The encodings are those of OpenAI's tiktoken (github.com/openai/tiktoken): the same vocabulary files, embedded in the
-// binary, and the same split patterns. Other implementations of the patterns run a backtracking regular expression over the
-// text and merge in quadratic time; this one is some thirty times faster on prose, does not allocate once it is warm, and
-// takes O(n log n) on a text without a single boundary.
+// [Open] gives the encodings of OpenAI's tiktoken (github.com/openai/tiktoken): the same vocabulary files, embedded in the
+// binary, and the same split patterns. [OpenFile] reads the tokenizer.json of an open model, as Hugging Face's tokenizers
+// library (github.com/huggingface/tokenizers) does, and [OpenAny] takes either. All are of the type [Encoding].
+//
+// Other implementations of the patterns run a backtracking regular expression over the text and merge in quadratic time; this
+// one is some thirty times faster on prose, does not allocate once it is warm, and takes O(n log n) on a text without a
+// single boundary.
 package token
 
 // A Tokenizer turns text into token ids and back. Implementations are safe for concurrent use.

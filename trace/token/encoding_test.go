@@ -32,6 +32,8 @@ func TestEmbeddedFiles(t *testing.T) {
 	for file, want := range map[string]string{
 		"cl100k_base.tiktoken": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 		"o200k_base.tiktoken":  "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+		"p50k_base.tiktoken":   "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
+		"r50k_base.tiktoken":   "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
 	} {
 		data, err := assets.Assets.ReadFile(file)
 		if err != nil {
@@ -206,6 +208,8 @@ func TestClasses(t *testing.T) {
 			upper:   is(r, unicode.Lu, unicode.Lt, unicode.Lm, unicode.Lo, unicode.M),
 			lower:   is(r, unicode.Ll, unicode.Lm, unicode.Lo, unicode.M),
 			other:   !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r),
+			mark:    unicode.IsMark(r),
+			symbol:  unicode.IsPunct(r) || unicode.IsSymbol(r),
 		} {
 			if in {
 				want |= c

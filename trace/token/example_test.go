@@ -31,6 +31,21 @@ func Example() {
 	// 24 tokens with the template around it
 }
 
+// The path of a model's tokenizer.json, or of the directory that it is in, may stand for the name of an encoding.
+func ExampleOpenAny() {
+	for _, name := range []string{"r50k_base", "path/to/model"} {
+		tok, err := token.OpenAny(name)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(tok.Name(), tok.Append(nil, "hello world"))
+	}
+	// Output:
+	// r50k_base [31373 995]
+	// unknown tokenizer "path/to/model": want one of cl100k_base, o200k_base, p50k_base, r50k_base, or the path of a tokenizer.json
+}
+
 // A text of words from Words has exactly as many tokens as it has words.
 func ExampleEncoding_Words() {
 	tok, err := token.Open("cl100k_base")

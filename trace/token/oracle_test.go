@@ -22,6 +22,8 @@ import (
 var oracles = map[string]func() (*tiktoken.Tiktoken, error){
 	"cl100k_base": oracle("cl100k_base"),
 	"o200k_base":  oracle("o200k_base"),
+	"p50k_base":   oracle("p50k_base"),
+	"r50k_base":   oracle("r50k_base"),
 }
 
 func oracle(name string) func() (*tiktoken.Tiktoken, error) {

@@ -13,13 +13,18 @@ type splitter func(t *classTable, s string, i int) int
 //	\s*[\r\n]+
 //	\s+(?!\S)
 //	\s+
-func splitCL100K(t *classTable, s string, i int) int {
+func splitCL100K(t *classTable, s string, i int) int { return t.cl100k(s, i, 3) }
+
+// splitQwen is the pattern of Qwen 2 and later, which has \p{N} for \p{N}{1,3}: every digit is a piece.
+func splitQwen(t *classTable, s string, i int) int { return t.cl100k(s, i, 1) }
+
+func (t *classTable) cl100k(s string, i, digits int) int {
 	c, n := t.at(s, i)
 	switch {
 	case c&letter != 0:
 		return t.run(s, i+n, letter)
 	case c&number != 0:
-		return t.digits(s, i)
+		return t.digits(s, i, digits)
 	case s[i] == '\'':
 		if n := contraction(s, i); n > 0 {
 			return i + n
@@ -49,14 +54,21 @@ func splitCL100K(t *classTable, s string, i int) int {
 //	\s*[\r\n]+
 //	\s+(?!\S)
 //	\s+
-func splitO200K(t *classTable, s string, i int) int {
+func splitO200K(t *classTable, s string, i int) int { return t.o200k(s, i, 3, contraction) }
+
+// splitTekken is the pattern of Mistral's Tekken: no contractions, and every digit is a piece.
+func splitTekken(t *classTable, s string, i int) int {
+	return t.o200k(s, i, 1, func(string, int) int { return 0 })
+}
+
+func (t *classTable) o200k(s string, i, digits int, suffix func(s string, i int) int) int {
 	c, n := t.at(s, i)
 	if c&number != 0 {
-		return t.digits(s, i)
+		return t.digits(s, i, digits)
 	}
 	if c&letter != 0 {
 		end, _ := t.word(s, i)
-		return end + contraction(s, end)
+		return end + suffix(s, end)
 	}
 	if c&newline == 0 {
 		next := i + n
@@ -67,7 +79,7 @@ func splitO200K(t *classTable, s string, i int) int {
 			end, _ = t.word(s, i)
 		}
 		if end > next || c&lower != 0 {
-			return end + contraction(s, end)
+			return end + suffix(s, end)
 		}
 		if s[i] == ' ' && next < len(s) {
 			if d, _ := t.at(s, next); d&other != 0 {
@@ -124,9 +136,9 @@ func contraction(s string, i int) int {
 	return 0
 }
 
-// digits is \p{N}{1,3}.
-func (t *classTable) digits(s string, i int) int {
-	for n := 0; n < 3 && i < len(s); n++ {
+// digits is \p{N}{1,most}.
+func (t *classTable) digits(s string, i, most int) int {
+	for n := 0; n < most && i < len(s); n++ {
 		c, size := t.at(s, i)
 		if c&number == 0 {
 			break

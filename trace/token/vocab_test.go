@@ -46,6 +46,25 @@ func TestParseVocab(t *testing.T) {
 	}
 }
 
+// TestParseVocabSpecial: the id of a special token is left out, stands for nothing, and every id behind it is as in the file.
+func TestParseVocabSpecial(t *testing.T) {
+	in := strings.Replace(file("ab", "abc"), " 257\n", " 258\n", 1)
+	v, err := parseVocab([]byte(in), 257)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.len() != 259 || v.token(257) != "" || v.rank("abc") != 258 {
+		t.Error("the vocabulary is wrong")
+	}
+	if _, err := parseVocab([]byte(in+"eHg= 259\neHg= 260\n"), 257); err == nil || !strings.Contains(err.Error(), "line 260: the token was") {
+		t.Errorf("a token twice behind a special one: %v", err)
+	}
+	e := newEncoding("special", v, splitGPT2)
+	if _, err := e.AppendText(nil, []uint32{256, 257}); err == nil || !strings.Contains(err.Error(), "token 2 of 2") {
+		t.Errorf("the special token comes back: %v", err)
+	}
+}
+
 func FuzzParseVocab(f *testing.F) {
 	f.Add([]byte(file("ab", "abc", "\xff\xff\xff")))
 	f.Add([]byte("YQ== 0\nYg== 1"))

@@ -1,0 +1,145 @@
+package token
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2"
+)
+
+// A step of a tokenizer.json cuts each piece of the step before: by a splitter, or by a regular expression for which there is
+// none. To either, the piece is the whole text.
+type step struct {
+	split   splitter
+	pattern *regexp2.Regexp
+}
+
+// splitters are the patterns of published tokenizer.json files. The last four leave text between their matches, and make
+// pieces of that too.
+var splitters = map[string]splitter{
+	cl100kHead + `\p{N}{1,3}` + cl100kTail:                                                splitCL100K, // Llama 3, GPT-4
+	cl100kHead + `\p{N}` + cl100kTail:                                                     splitQwen,
+	o200kLower + o200kSuffix + `|` + o200kUpper + o200kSuffix + `|\p{N}{1,3}` + o200kTail: splitO200K, // GPT-OSS, Llama 4
+	o200kLower + `|` + o200kUpper + `|\p{N}` + o200kTail:                                  splitTekken,
+	gpt2Pattern:     splitGPT2,
+	`\p{N}{1,3}`:    splitThree,
+	`\p{N}`:         splitOne,
+	`[一-龥぀-ゟ゠-ヿ]+`:  splitHanKana,
+	deepSeekPattern: splitDeepSeek,
+}
+
+const (
+	cl100kHead = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|`
+	cl100kTail = `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+
+	o200kLower  = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`
+	o200kUpper  = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*`
+	o200kSuffix = `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`
+	o200kTail   = `| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+
+	gpt2Pattern     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	deepSeekPattern = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+" +
+		`|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+)
+
+// newStep gives the step that makes a piece of each match of a pattern, and of what lies between two.
+func newStep(pattern string) (step, error) {
+	// Some files have the line ends themselves in place of their escapes.
+	if f := splitters[strings.NewReplacer("\r", `\r`, "\n", `\n`).Replace(pattern)]; f != nil {
+		return step{split: f}, nil
+	}
+	if err := checkPattern(pattern); err != nil {
+		return step{}, err
+	}
+	// To the reference's engine, Oniguruma, $ stands before every line end.
+	re, err := regexp2.Compile(pattern, regexp2.Multiline)
+	if err != nil {
+		return step{}, errors.New("the regular expression is not one that is understood here")
+	}
+	return step{pattern: re}, nil
+}
+
+// appendSteps cuts s by the first of the steps, the pieces by the others, and encodes what comes out.
+func (e *Encoding) appendSteps(dst []uint32, st *state, s string, steps []step) []uint32 {
+	switch {
+	case s == "":
+		return dst
+	case len(steps) == 0:
+		return st.append(dst, e.vocab, s)
+	case steps[0].split != nil:
+		for i := 0; i < len(s); {
+			end := steps[0].split(e.class, s, i)
+			dst = e.appendSteps(dst, st, s[i:end], steps[1:])
+			i = end
+		}
+		return dst
+	}
+	// The engine counts in characters. It fails only if a time limit was set.
+	at, seen := 0, 0 // bytes and characters behind us
+	m, err := steps[0].pattern.FindStringMatch(s)
+	for ; err == nil && m != nil; m, err = steps[0].pattern.FindNextMatch(m) {
+		start := at + skip(s[at:], m.Index-seen)
+		end := start + skip(s[start:], m.Length)
+		dst = e.appendSteps(dst, st, s[at:start], steps[1:])
+		dst = e.appendSteps(dst, st, s[start:end], steps[1:])
+		at, seen = end, m.Index+m.Length
+	}
+	return e.appendSteps(dst, st, s[at:], steps[1:])
+}
+
+// skip is the length in bytes of the first n characters of s.
+func skip(s string, n int) (size int) {
+	for ; n > 0; n-- {
+		_, w := utf8.DecodeRuneInString(s[size:])
+		size += w
+	}
+	return size
+}
+
+// checkPattern refuses what Oniguruma and the engine here understand differently, or may: sets within sets, intersections,
+// most escapes by a letter or digit, groups with names or options, and an anchor at the start of lines. (Possessive repetition
+// is an error to the engine.)
+func checkPattern(p string) error {
+	set := false
+	for i := 0; i < len(p); i++ {
+		rest := p[i:]
+		bad := false
+		switch {
+		case p[i] == '\\':
+			bad = len(rest) < 2 || isAlphanumeric(rest[1]) && strings.IndexByte("dDsSpPrntfu", rest[1]) < 0
+			i++
+		case set:
+			bad = p[i] == '[' || strings.HasPrefix(rest, "&&")
+			set = p[i] != ']'
+		case p[i] == '[':
+			set = true
+			bad = strings.HasPrefix(rest, "[]") || strings.HasPrefix(rest, "[^]")
+			if strings.HasPrefix(rest, "[^") {
+				i++
+			}
+		case p[i] == '{':
+			bad = strings.HasPrefix(rest, "{,")
+		case p[i] == '^':
+			bad = true
+		case strings.HasPrefix(rest, "(?"):
+			bad = !hasPrefix(rest, "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:") && (i > 0 || !hasPrefix(rest, "(?i)"))
+		}
+		if bad {
+			return fmt.Errorf("byte %d of the regular expression begins what other engines take differently", i+1)
+		}
+	}
+	return nil
+}
+
+func isAlphanumeric(b byte) bool { return isASCIILetter(b) || b >= '0' && b <= '9' }
+
+func hasPrefix(s string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
