@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type importFlags struct {
 	out          string
 	format       string
 	maps         []string
+	mapFile      string
 	maxBad       float64
 	timeUnit     string
 	tz           string
@@ -57,6 +59,10 @@ A log is a file, a directory, a quoted pattern such as 'logs/*.jsonl.gz', or -
 for stdin; gzip and zstd are told by content. Several files are one source.
 
 ` + formatsHelp() + `
+A LiteLLM gateway's database is exported by psql with
+
+  ` + datasets.LiteLLMQuery() + `
+
 A source without times, such as ShareGPT, needs --arrivals: its sessions start
 by that process, and each later turn follows after a service and a think time.`,
 		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
@@ -80,6 +86,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.StringVarP(&f.out, "output", "o", "", "trace to write, - for stdout")
 	fl.StringVar(&f.format, "format", "", "format of the source; empty detects it by content")
 	fl.StringArrayVar(&f.maps, "map", nil, "`target=path` of a field in a JSONL or CSV source; may be repeated")
+	fl.StringVar(&f.mapFile, "map-file", "", "`file` of such mappings, one a line; # begins a comment")
 	fl.Float64Var(&f.maxBad, "max-bad", 0.001, "share of bad rows that is tolerated, from 0 to 1")
 	fl.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
 	fl.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
@@ -170,9 +177,12 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	if f.rows != "" && f.rows != "full" && f.rows != "delta" {
 		return nil, usagef("--rows: want full or delta")
 	}
-	var err error
-	if len(f.maps) > 0 {
-		if o.Map, err = datasets.ParseMapping(f.maps); err != nil {
+	maps, err := f.mappings()
+	if err != nil {
+		return nil, err
+	}
+	if len(maps) > 0 {
+		if o.Map, err = datasets.ParseMapping(maps); err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
 	}
@@ -183,6 +193,26 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	}
 	src, err := datasets.OpenFiles(files, o)
 	return src, usageOf(err)
+}
+
+// mappings are those of the file and, behind them, those of the flags.
+func (f *importFlags) mappings() ([]string, error) {
+	if f.mapFile == "" {
+		return f.maps, nil
+	}
+	b, err := os.ReadFile(f.mapFile)
+	if err != nil {
+		return nil, err
+	}
+	var maps []string
+	for line := range strings.Lines(string(b)) {
+		line, _, _ = strings.Cut(line, "#")
+		target, path, _ := strings.Cut(line, "=")
+		if line = strings.TrimSpace(line); line != "" {
+			maps = append(maps, strings.TrimSpace(target)+"="+strings.TrimSpace(path))
+		}
+	}
+	return append(maps, f.maps...), nil
 }
 
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
@@ -268,7 +298,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		enc := json.NewEncoder(cmd.OutOrStdout())
 		enc.SetIndent("", "  ")
 		return enc.Encode(map[string]any{"format": info.Format, "time_unit": info.TimeUnit, "timing": timing,
-			"records": info.Records, "bad_records": info.Bad, "notes": info.Notes, "requests": t.Requests, "failed": t.Failed,
+			"records": info.Records, "bad_records": info.Bad, "notes": append(info.Notes, missing(info, t)...), "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": t.Blocks,
 			"sessions": t.Sessions, "users": t.Users, "spill_bytes": t.SpillBytes, "tier": card.Tier})
 	}
@@ -280,7 +310,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	default:
 		notef(cmd, "times in the source: %s", info.TimeUnit)
 	}
-	for _, n := range info.Notes {
+	for _, n := range append(info.Notes, missing(info, t)...) {
 		notef(cmd, "note: %s", n)
 	}
 	if t.TextInputSource > 0 && t.TextInputSource != t.TextInputComparable {
@@ -298,4 +328,21 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	}
 	notef(cmd, "tier %s: pseudonymous, for use inside the house", card.Tier)
 	return nil
+}
+
+// missing says what a source does not tell, and what to do about it.
+func missing(info datasets.Info, t anonymize.Totals) []string {
+	var out []string
+	if t.Blocks == 0 {
+		out = append(out, "no prefix blocks and no text: reuse is unknown, not 0, and a replay shares nothing; a log with prompts or with block hashes has it")
+	}
+	if t.Users == 0 {
+		out = append(out, "no users: rules that count people cannot be applied to this trace; log an end-user id with each request to have them")
+	}
+	if t.Sessions == 0 && t.Blocks == 0 {
+		out = append(out, "no sessions: turns of one conversation are not linked; log a conversation id to have them")
+	} else if t.Sessions == 0 {
+		out = append(out, "no sessions: they were inferred from shared prefixes, without think times")
+	}
+	return out
 }
