@@ -30,7 +30,7 @@ FUZZTIME ?= 5s
 fuzz: ## every fuzz target for $(FUZZTIME)
 	@set -e; for p in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p | tail -2; done; done
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x $$p | tail -2; done; done
 
 clean:
 	rm -rf bin demo
