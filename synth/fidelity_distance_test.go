@@ -1,0 +1,237 @@
+package synth
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"reprise/trace/profile"
+)
+
+// values draws a small sample with many ties, and as sorted counts.
+func values(rng *rand.Rand) ([]float64, valueList) {
+	list := make([]float64, 1+rng.IntN(40))
+	c := valueCounts{}
+	for i := range list {
+		v := rng.Int64N(30) * rng.Int64N(3)
+		list[i] = float64(v)
+		c[v]++
+	}
+	slices.Sort(list)
+	return list, c.sorted()
+}
+
+func TestDistancesOfLists(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 500 {
+		xs, a := values(rng)
+		ys, b := values(rng)
+		near(t, "KS", ksDistance(a, b), stat.KolmogorovSmirnov(xs, nil, ys, nil))
+		if ksDistance(a, a) != 0 || wassersteinDistance(a, a) != 0 {
+			t.Fatal("a list is apart from itself")
+		}
+		// The area between the inverses is that between the functions; with as
+		// many points of each, values at equal ranks are compared.
+		var area float64
+		n := len(xs) * len(ys)
+		for i := range n {
+			area += math.Abs(xs[i/len(ys)]-ys[i/len(xs)]) / float64(n)
+		}
+		near(t, "Wasserstein", wassersteinDistance(a, b), area)
+		near(t, "mean", a.mean(), stat.Mean(xs, nil))
+		near(t, "median", a.median(), xs[(len(xs)-1)/2])
+	}
+}
+
+// In buckets, a distance falls short by the share of one bucket at most.
+func TestKSDistanceOfBuckets(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	short := 0
+	for range 100 {
+		var exact, coarse [2]valueList
+		for side := range exact {
+			c, h := valueCounts{}, profile.Histogram{}
+			for range 300 {
+				v := int64(1e6 * (1 + float64(side)/50 + rng.Float64()/20)) // some three buckets wide
+				c[v]++
+				h.Add(v, 1)
+			}
+			exact[side], coarse[side] = c.sorted(), bucketList(&h)
+		}
+		var most int64
+		for _, b := range slices.Concat(coarse[0], coarse[1]) {
+			most = max(most, b.n)
+		}
+		want, got := ksDistance(exact[0], exact[1]), ksDistance(coarse[0], coarse[1])
+		if got > want || want-got > float64(most)/300 {
+			t.Fatalf("%v in buckets, %v exactly, with %d of 300 in one", got, want, most)
+		}
+		if got < want {
+			short++
+		}
+	}
+	if short == 0 {
+		t.Error("buckets never matter")
+	}
+}
+
+func somePairs(rng *rand.Rand) []lengthPair {
+	list := make([]lengthPair, 2+rng.IntN(40))
+	for i := range list {
+		list[i].in = rng.Int32N(12)
+		list[i].out = rng.Int32N(8) + list[i].in*rng.Int32N(2)
+	}
+	return list
+}
+
+func TestRankCorrelation(t *testing.T) {
+	rank := func(values []float64, v float64) float64 {
+		var below, equal float64
+		for _, o := range values {
+			if o < v {
+				below++
+			} else if o == v {
+				equal++
+			}
+		}
+		return below + (equal+1)/2
+	}
+	rng := rand.New(rand.NewPCG(2, 2))
+	for range 300 {
+		pairs := somePairs(rng)
+		var xs, ys, rx, ry []float64
+		for _, p := range pairs {
+			xs, ys = append(xs, float64(p.in)), append(ys, float64(p.out))
+		}
+		for i := range pairs {
+			rx, ry = append(rx, rank(xs, xs[i])), append(ry, rank(ys, ys[i]))
+		}
+		want := stat.Correlation(rx, ry, nil)
+		got := rankCorrelation(len(pairs), func(i int) (x, y int32) { return pairs[i].in, pairs[i].out })
+		if math.IsNaN(want) || math.IsInf(want, 0) {
+			if got != nil {
+				t.Errorf("a constant side has the correlation %v", *got)
+			}
+			continue
+		}
+		near(t, "rho", *got, want)
+	}
+}
+
+func TestKSDistance2D(t *testing.T) {
+	// shares are of the four quadrants around an origin.
+	shares := func(sample []lengthPair, o lengthPair) (s [4]float64) {
+		for _, p := range sample {
+			q := 0
+			if p.in > o.in {
+				q = 2
+			}
+			if p.out > o.out {
+				q++
+			}
+			s[q] += 1 / float64(len(sample))
+		}
+		return s
+	}
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 300 {
+		a, b := somePairs(rng), somePairs(rng)
+		var d [2]float64
+		for i, origins := range [][]lengthPair{a, b} {
+			for _, o := range origins {
+				sa, sb := shares(a, o), shares(b, o)
+				for q := range sa {
+					d[i] = max(d[i], math.Abs(sa[q]-sb[q]))
+				}
+			}
+		}
+		near(t, "2-D KS", ksDistance2D(a, b), (d[0]+d[1])/2)
+		shuffled := slices.Clone(a)
+		rng.Shuffle(len(a), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		if d := ksDistance2D(a, shuffled); d != 0 {
+			t.Errorf("a sample is %v from itself in another order", d)
+		}
+	}
+}
+
+// Chance is what shuffling the candidate's outputs gives in the mean: every
+// input meets every output equally often.
+func TestPairMatch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	tally := func(pairs []lengthPair) *signatureTally {
+		s := &signatureTally{requests: int64(len(pairs)), input: valueCounts{}, output: valueCounts{},
+			pairs: pairTally{limit: 1000, n: map[lengthPair]int64{}}}
+		for _, p := range pairs {
+			s.pairs.add(p, true)
+			s.input[int64(p.in)]++
+			s.output[int64(p.out)]++
+		}
+		return s
+	}
+	for range 200 {
+		ref, cand := somePairs(rng), somePairs(rng)
+		var match, chance float64
+		for _, p := range cand {
+			if slices.Contains(ref, p) {
+				match += 1 / float64(len(cand))
+			}
+			for _, q := range cand {
+				if slices.Contains(ref, lengthPair{p.in, q.out}) {
+					chance += 1 / float64(len(cand)*len(cand))
+				}
+			}
+		}
+		gotMatch, gotChance, ok := pairMatch(tally(ref), tally(cand))
+		if !ok {
+			t.Fatal("not computed")
+		}
+		near(t, "match", gotMatch, match)
+		near(t, "chance", gotChance, chance)
+	}
+}
+
+// Samples are even: with a fraction of the pairs and of the rows, the match,
+// the chance and the correlation are near those of all.
+func TestSamplesAreNear(t *testing.T) {
+	tally := func(seed uint64, limits signatureLimits) *signatureTally {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		s := NewSignature(chatTrace{size: 8}.meta(), SignatureOptions{})
+		s.limits = limits
+		out := newSignatureTally(s)
+		for row := range int64(40_000) {
+			p := lengthPair{rng.Int32N(200), rng.Int32N(100)}
+			p.out += p.in / 2
+			out.requests++
+			out.input[int64(p.in)]++
+			out.output[int64(p.out)]++
+			out.pairs.add(p, true)
+			out.sample.add(sampledTuple{row: row, in: p.in, out: p.out})
+		}
+		return out
+	}
+	all, some := signatureLimits{SignatureRows, SignatureRows}, signatureLimits{5000, 4000}
+	ref, cand := tally(1, all), tally(2, all)
+	few, half := tally(1, some), tally(2, some)
+	if len(few.pairs.n) > 4000 || len(few.pairs.n) < 2000 || len(few.sample.rows) > 5000 || len(few.sample.rows) < 2500 {
+		t.Fatalf("%d pairs and %d rows are kept", len(few.pairs.n), len(few.sample.rows))
+	}
+	match, chance, _ := pairMatch(ref, cand)
+	for name, pair := range map[string][2]*signatureTally{"both": {few, half}, "reference": {few, cand}, "candidate": {ref, half}} {
+		m, c, ok := pairMatch(pair[0], pair[1])
+		if !ok || math.Abs(m-match) > 0.03 || math.Abs(c-chance) > 0.03 || m == match {
+			t.Errorf("%s sampled: match %v and chance %v, of all %v and %v", name, m, c, match, chance)
+		}
+	}
+	rho := func(s *signatureTally) float64 {
+		return *rankCorrelation(len(s.sample.rows), func(i int) (x, y int32) { return s.sample.rows[i].in, s.sample.rows[i].out })
+	}
+	if a, b := rho(ref), rho(few); math.Abs(a-b) > 0.03 || a == b {
+		t.Errorf("the correlation of a sample is %v, of all %v", b, a)
+	}
+	if d := ksDistance2D(ref.sample.lengths(), few.sample.lengths()); d == 0 || d > 0.05 {
+		t.Errorf("a sample is %v from what it is of", d)
+	}
+}

@@ -1,0 +1,196 @@
+package synth
+
+import (
+	"math"
+
+	"reprise/trace"
+)
+
+// reuse compares what caches find: of every capacity, and without a limit.
+func (c *comparison) reuse() {
+	const what = "prefix blocks"
+	ref, cand := meanRatio(c.ref.curve), meanRatio(c.cand.curve)
+	var mae, most, refAt, candAt *float64
+	if ref != nil && cand != nil {
+		var sum float64
+		worst := CurvePair{}
+		for i, capacity := range curveCapacities() {
+			p := CurvePair{capacity, c.ref.curve[i], c.cand.curve[i]}
+			c.f.LRUCurve = append(c.f.LRUCurve, p)
+			sum += math.Abs(p.Ref - p.Cand)
+			if i == 0 || math.Abs(p.Ref-p.Cand) > math.Abs(worst.Ref-worst.Cand) {
+				worst = p
+			}
+		}
+		mae = trace.Ptr(sum / float64(len(c.f.LRUCurve)))
+		refAt, candAt = &worst.Ref, &worst.Cand
+		most = difference(refAt, candAt)
+	} else {
+		refAt, candAt = ref, cand
+	}
+	c.add("mrc_mae", ref, cand, mae, what)
+	c.add("mrc_max", refAt, candAt, most, what)
+	r, s := c.ref.ratios, c.cand.ratios
+	c.add("hit_by_block", r.ByBlock, s.ByBlock, difference(r.ByBlock, s.ByBlock), what)
+	c.add("hit_by_token", r.ByToken, s.ByToken, difference(r.ByToken, s.ByToken), what)
+	c.add("hit_mean_over_requests", r.MeanOverRequests, s.MeanOverRequests, difference(r.MeanOverRequests, s.MeanOverRequests), what)
+	c.add("hit_full_blocks_only", r.FullBlocksOnly, s.FullBlocksOnly, difference(r.FullBlocksOnly, s.FullBlocksOnly), "full prefix blocks")
+}
+
+func meanRatio(curve []float64) *float64 {
+	if curve == nil {
+		return nil
+	}
+	var sum float64
+	for _, h := range curve {
+		sum += h
+	}
+	return trace.Ptr(sum / float64(len(curve)))
+}
+
+// lengths compares the two lengths, each by itself.
+func (c *comparison) lengths() {
+	for _, l := range []struct {
+		name      string
+		ref, cand valueCounts
+	}{{"input", c.ref.input, c.cand.input}, {"output", c.ref.output, c.cand.output}} {
+		pair := cdfPair{name: l.name + " tokens", per: 1, ref: l.ref.sorted(), cand: l.cand.sorted()}
+		c.f.curves = append(c.f.curves, pair)
+		c.addKS(l.name+"_ks", pair, "requests")
+		ref, cand := pair.ref.mean(), pair.cand.mean()
+		var w *float64
+		if ref > 0 {
+			w = trace.Ptr(wassersteinDistance(pair.ref, pair.cand) / ref)
+		}
+		c.add(l.name+"_w1", &ref, &cand, w, "requests")
+	}
+}
+
+// addKS adds the distance between two distributions, beside their medians.
+func (c *comparison) addKS(name string, p cdfPair, what string) {
+	middle := func(l valueList) *float64 {
+		if len(l) == 0 {
+			return nil
+		}
+		return trace.Ptr(l.median() / p.per)
+	}
+	ref, cand := middle(p.ref), middle(p.cand)
+	var d *float64
+	if ref != nil && cand != nil {
+		d = trace.Ptr(ksDistance(p.ref, p.cand))
+	}
+	c.add(name, ref, cand, d, what)
+}
+
+// joint compares what goes with what.
+func (c *comparison) joint() {
+	type columns func(t *sampledTuple) (x, y int32)
+	rho := func(t *signatureTally, of columns) *float64 {
+		return rankCorrelation(len(t.sample.rows), func(i int) (x, y int32) { return of(&t.sample.rows[i]) })
+	}
+	add := func(name string, of columns, ok func(*signatureTally) bool, what string) {
+		var ref, cand *float64
+		if ok(c.ref) {
+			ref = rho(c.ref, of)
+		}
+		if ok(c.cand) {
+			cand = rho(c.cand, of)
+		}
+		c.add(name, ref, cand, difference(ref, cand), what)
+	}
+	always := func(*signatureTally) bool { return true }
+	blocks := func(t *signatureTally) bool { return t.blocks }
+	add("rho_input_output", func(t *sampledTuple) (x, y int32) { return t.in, t.out }, always, "lengths that vary")
+	add("rho_hit_new", func(t *sampledTuple) (x, y int32) { return t.hit, t.fresh }, blocks, "hit and new blocks that vary")
+	add("rho_new_output", func(t *sampledTuple) (x, y int32) { return t.fresh, t.out }, blocks, "new blocks and outputs that vary")
+	d := ksDistance2D(c.ref.sample.lengths(), c.cand.sample.lengths())
+	c.add("input_output_ks2d", nil, nil, &d, "")
+}
+
+// lengths returns the pairs of lengths in the sample.
+func (s *tupleSample) lengths() []lengthPair {
+	list := make([]lengthPair, len(s.rows))
+	for i, r := range s.rows {
+		list[i] = lengthPair{r.in, r.out}
+	}
+	return list
+}
+
+// categories compares the shares of the reuse categories: of all requests that
+// have one.
+func (c *comparison) categories() {
+	shares := func(t *signatureTally) (of func(category string) *float64) {
+		var all int64
+		for _, n := range t.categories {
+			all += n
+		}
+		return func(category string) *float64 {
+			if all == 0 {
+				return nil
+			}
+			return trace.Ptr(float64(t.categories[category]) / float64(all))
+		}
+	}
+	const what = "prefix blocks"
+	ref, cand := shares(c.ref), shares(c.cand)
+	var worst Measure
+	var each []Measure
+	for _, name := range trace.Categories() {
+		m := Measure{Name: "category_" + name, Ref: ref(name), Cand: cand(name)}
+		m.Distance = difference(m.Ref, m.Cand)
+		if len(each) == 0 || m.Distance != nil && *m.Distance > *worst.Distance {
+			worst = m
+		}
+		each = append(each, m)
+	}
+	c.add("categories", worst.Ref, worst.Cand, worst.Distance, what)
+	for _, m := range each {
+		c.add(m.Name, m.Ref, m.Cand, m.Distance, what)
+	}
+}
+
+// sessions compares who comes back and when, and when blocks do.
+func (c *comparison) sessions() {
+	ref, cand := &c.ref.inferred, &c.cand.inferred
+	c.f.Sessions = "inferred"
+	// The reference's own sessions are the measure where nothing else can be:
+	// a candidate without any then lacks them.
+	if len(c.ref.bySource.turns) > 0 && (len(c.cand.bySource.turns) > 0 || len(ref.turns) == 0) {
+		ref, cand = &c.ref.bySource, &c.cand.bySource
+		c.f.Sessions = sourceSessions
+	} else if len(ref.turns) == 0 {
+		c.f.Sessions = ""
+	}
+	turns := cdfPair{name: "turns of a session", per: 1, ref: ref.lengths().sorted(), cand: cand.lengths().sorted()}
+	gaps := cdfPair{"turn gap", "s", 1e9, bucketList(&ref.gaps), bucketList(&cand.gaps)}
+	reuse := cdfPair{"block reuse time", "s", 1e9, bucketList(&c.ref.reuseTime), bucketList(&c.cand.reuseTime)}
+	think := cdfPair{"think time", "s", 1e9, bucketList(&c.ref.think), bucketList(&c.cand.think)}
+	c.f.curves = append(c.f.curves, turns, gaps, reuse, think)
+	c.addKS("turns_ks", turns, "sessions")
+	c.addKS("turn_gap_ks", gaps, "sessions of several turns")
+	c.addKS("reuse_time_ks", reuse, "blocks that are used again")
+	c.addKS("think_ks", think, "think times")
+}
+
+// privacy asks whether the candidate repeats the reference's pairs of lengths
+// more often than chance does.
+func (c *comparison) privacy() {
+	match, chance, ok := pairMatch(c.ref, c.cand)
+	if !ok {
+		c.add("pair_match", nil, nil, nil, "pairs of lengths in the sample")
+		return
+	}
+	c.add("pair_match", &chance, &match, trace.Ptr(max(match-chance, 0)), "")
+}
+
+// amounts compares how much there is of everything.
+func (c *comparison) amounts() {
+	add := func(name string, of func(t *signatureTally) float64) {
+		ref, cand := of(c.ref), of(c.cand)
+		c.add(name, &ref, &cand, relative(&ref, &cand), "")
+	}
+	add("requests", func(t *signatureTally) float64 { return float64(t.requests) })
+	add("input_tokens", func(t *signatureTally) float64 { return float64(t.in) })
+	add("output_tokens", func(t *signatureTally) float64 { return float64(t.out) })
+	add("duration_s", func(t *signatureTally) float64 { return inSeconds(t.last - t.first) })
+}

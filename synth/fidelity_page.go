@@ -1,0 +1,174 @@
+package synth
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/trace/page"
+)
+
+// Page lays the comparison out for a browser: the verdict, every measure with
+// its check, and the curves of both sides over each other.
+func (f Fidelity) Page(checks []Check) *page.Page {
+	p := &page.Page{
+		Title: "Fidelity report",
+		Lead:  "How close a candidate workload is to a reference trace. Every distance is 0 where the two agree, and where a plot shows one curve, the other lies under it.",
+		Facts: f.facts(),
+		Notes: pageVerdict(checks),
+	}
+	for _, w := range f.Warnings {
+		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: w.Message})
+	}
+	p.Sections = []page.Section{
+		{Title: "Checks", Tables: []page.Table{checkTable(checks)}},
+		{Title: "Prefix reuse", Plots: f.reusePlots()},
+		{Title: "Lengths", Plots: f.cdfPlots("input tokens", "output tokens")},
+		{Title: "Arrivals", Plots: f.idcPlots()},
+		{Title: "Sessions and time to reuse", Plots: f.cdfPlots("turns of a session", "turn gap", "block reuse time", "think time")},
+		{Title: "Every measure", Tables: []page.Table{f.measureTable()}},
+	}
+	if f.Sessions != "" {
+		p.Sections[4].Text = []string{"Turns and turn gaps are of " + f.Sessions + " sessions, in both."}
+	}
+	p.Sections = slices.DeleteFunc(p.Sections, func(s page.Section) bool { return len(s.Tables)+len(s.Plots) == 0 })
+	return p
+}
+
+// shortDigest is how many digits of a digest tell traces apart by eye.
+const shortDigest = 8
+
+// facts say what was compared. What is not known is left out.
+func (f Fidelity) facts() []page.Fact {
+	var facts []page.Fact
+	for _, s := range []struct {
+		name string
+		Side
+	}{{"Reference", f.Reference}, {"Candidate", f.Candidate}} {
+		facts = append(facts, page.Fact{Label: s.name, Value: grouped(s.Requests) + " requests", Note: s.SourceFormat})
+		if s.Tier != "" {
+			facts = append(facts, page.Fact{Label: s.name + "'s tier", Value: s.Tier, Note: "this page is no more public than that"})
+		}
+		if d := strings.TrimPrefix(s.Digest, "sha256:"); len(d) > shortDigest {
+			facts = append(facts, page.Fact{Label: s.name + "'s digest", Value: d[:shortDigest] + "…", Note: "whole in the JSON"})
+		}
+		if s.WarmUpS > 0 {
+			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: decimals(s.WarmUpS, 3) + " s", Note: "known, and in no figure"})
+		}
+	}
+	if f.BlockSizeTokens > 0 {
+		facts = append(facts, page.Fact{Label: "Block", Value: grouped(int64(f.BlockSizeTokens)) + " tokens"})
+	}
+	return facts
+}
+
+// pageVerdict begins the notes with what the gate says.
+func pageVerdict(checks []Check) []page.Note {
+	level := page.Good
+	if len(Failures(checks)) > 0 {
+		level = page.Bad
+	}
+	notes := []page.Note{{Level: level, Text: gateVerdict(checks)}}
+	for _, c := range Failures(checks) {
+		if c.Why != "" {
+			notes = append(notes, page.Note{Level: page.Bad, Text: c.Name + ": " + c.Why + "."})
+		}
+	}
+	return notes
+}
+
+func checkTable(checks []Check) page.Table {
+	t := page.Table{Head: []string{"Check", "Distance", "Limit", "Result", "The distance is the"},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Left, page.Left}}
+	for _, c := range checks {
+		result := c.result()
+		if c.OK == nil {
+			result += ": " + c.Why
+		}
+		about, _ := MeasureAbout(c.Name)
+		t.Rows = append(t.Rows, []string{c.Name, asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), result, about})
+	}
+	return t
+}
+
+// measureTable lists every measure, with what there is to know of it.
+func (f Fidelity) measureTable() page.Table {
+	t := page.Table{Head: []string{"Measure", "Reference", "Candidate", "Distance", "The distance is the", "The sides are the"},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left, page.Left}}
+	for _, m := range f.Measures {
+		about := aboutMeasure(m.Name)
+		what := about.about
+		if m.Why != "" {
+			what = m.Why
+		}
+		t.Rows = append(t.Rows, []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), what, about.sides})
+	}
+	return t
+}
+
+func (f Fidelity) reusePlots() []page.Plot {
+	if len(f.LRUCurve) == 0 {
+		return nil
+	}
+	ref, cand := page.Series{Name: "reference"}, page.Series{Name: "candidate"}
+	for _, p := range f.LRUCurve {
+		ref.X, ref.Y = append(ref.X, float64(p.CapacityBlocks)), append(ref.Y, p.Ref)
+		cand.X, cand.Y = append(cand.X, float64(p.CapacityBlocks)), append(cand.Y, p.Cand)
+	}
+	return []page.Plot{{Title: "Hit ratio of an LRU prefix cache", Text: "By block, at each capacity; mrc_mae is the mean distance between the curves.",
+		XLabel: "capacity", XUnit: "blocks", YLabel: "hit ratio", LogX: true, Series: []page.Series{ref, cand}}}
+}
+
+func (f Fidelity) idcPlots() []page.Plot {
+	ref, cand := page.Series{Name: "reference"}, page.Series{Name: "candidate"}
+	for _, p := range f.IDC {
+		if p.Ref != nil {
+			ref.X, ref.Y = append(ref.X, p.WindowS), append(ref.Y, *p.Ref)
+		}
+		if p.Cand != nil {
+			cand.X, cand.Y = append(cand.X, p.WindowS), append(cand.Y, *p.Cand)
+		}
+	}
+	if len(ref.X)+len(cand.X) == 0 {
+		return nil
+	}
+	return []page.Plot{{Title: "Index of dispersion for counts",
+		Text:   "Variance over mean of the number of arrivals in a window: 1 for a Poisson process, above for bursts. A warning names the scales that have no part in the distance.",
+		XLabel: "window", XUnit: "s", YLabel: "IDC", LogX: true, LogY: true, Series: []page.Series{ref, cand}}}
+}
+
+// cdfPlots draws the named distributions, those that either side has.
+func (f Fidelity) cdfPlots(names ...string) []page.Plot {
+	var plots []page.Plot
+	for _, c := range f.curves {
+		if !slices.Contains(names, c.name) {
+			continue
+		}
+		p := page.Plot{Title: "Distribution of the " + c.name, Text: "The largest vertical distance is the Kolmogorov-Smirnov distance.",
+			XLabel: c.name, XUnit: c.unit, YLabel: "share at most", LogX: true, Kind: page.Step}
+		for _, s := range []page.Series{cdfSeries("reference", c.ref, c.per), cdfSeries("candidate", c.cand, c.per)} {
+			if len(s.X) > 0 {
+				p.Series = append(p.Series, s)
+			}
+		}
+		if len(p.Series) > 0 {
+			plots = append(plots, p)
+		}
+	}
+	return plots
+}
+
+// cdfSeries is a cumulative distribution. A value of 0 has no place on a
+// logarithmic axis: its share is where the curve begins.
+func cdfSeries(name string, l valueList, per float64) page.Series {
+	s := page.Series{Name: name}
+	n := float64(l.total())
+	var sum int64
+	for _, b := range l {
+		sum += b.n
+		if b.v > 0 {
+			s.X, s.Y = append(s.X, float64(b.v)/per), append(s.Y, float64(sum)/n)
+		}
+	}
+	return s
+}

@@ -1,0 +1,181 @@
+package synth
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// fidelityWidth is the widest line that WriteText writes.
+const fidelityWidth = 96
+
+// A measureForm is how a value is printed.
+type measureForm uint8
+
+const (
+	asRatio measureForm = iota
+	asNumber
+	asCount
+	asPercent
+)
+
+const noValue = "–"
+
+// print prints v, or a dash when it is missing.
+func (f measureForm) print(v *float64) string {
+	switch {
+	case v == nil:
+		return noValue
+	case f == asNumber:
+		return decimals(*v, 3)
+	case f == asCount:
+		return grouped(int64(*v))
+	case f == asPercent:
+		return decimals(100**v, 2) + " %"
+	}
+	return decimals(*v, 4)
+}
+
+// decimals prints v with so many decimals, thousands apart.
+func decimals(v float64, places int) string {
+	s := strconv.FormatFloat(v, 'f', places, 64)
+	whole, rest, _ := strings.Cut(s, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if rest != "" {
+		rest = "." + rest
+	}
+	return sign + whole + rest
+}
+
+func grouped(n int64) string { return decimals(float64(n), 0) }
+
+// WriteText prints f and the checks of its gate for people: the verdict, then
+// tables of at most 96 columns without colours, then what to know of them.
+func (f Fidelity) WriteText(w io.Writer, checks []Check) error {
+	var b strings.Builder
+	line := func(words string) {
+		for _, l := range strings.Split(text.WrapSoft(words, fidelityWidth), "\n") {
+			b.WriteString(strings.TrimRight(l, " ") + "\n")
+		}
+	}
+	line(gateVerdict(checks))
+	for _, c := range checks {
+		if c.OK == nil {
+			line("  not applicable: " + c.Name + ": " + c.Why)
+		} else if c.Failed() && c.Why != "" {
+			line("  " + c.Name + ": " + c.Why)
+		}
+	}
+	drawFidelity(&b, "Measures", measureHead, f.measureRows(checks))
+	drawFidelity(&b, "IDC by scale", idcHead, f.idcRows())
+	if f.Sessions != "" {
+		fmt.Fprintf(&b, "\nTurns and turn gaps are of %s sessions.\n", f.Sessions)
+	}
+	for _, warning := range f.Warnings {
+		line("warning: " + warning.Message)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// gateVerdict counts the checks.
+func gateVerdict(checks []Check) string {
+	var failed []string
+	applied := 0
+	for _, c := range checks {
+		if c.OK != nil {
+			applied++
+		}
+		if c.Failed() {
+			failed = append(failed, c.Name)
+		}
+	}
+	s := fmt.Sprintf("All %d checks hold", applied)
+	if len(failed) > 0 {
+		s = fmt.Sprintf("%d of %d checks do not hold: %s", len(failed), applied, strings.Join(failed, ", "))
+	}
+	if n := len(checks) - applied; n > 0 {
+		s += fmt.Sprintf("; %d do not apply", n)
+	}
+	return s + "."
+}
+
+var (
+	measureHead = []string{"measure", "reference", "candidate", "distance", "limit", "check"}
+	idcHead     = []string{"window, s", "reference", "candidate", "left out"}
+)
+
+// measureRows lists every measure, with its check where it has one.
+func (f Fidelity) measureRows(checks []Check) [][]string {
+	byName := map[string]Check{}
+	for _, c := range checks {
+		byName[c.Name] = c
+	}
+	var rows [][]string
+	for _, m := range f.Measures {
+		about := aboutMeasure(m.Name)
+		row := []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), noValue, ""}
+		if c, ok := byName[m.Name]; ok {
+			row[4], row[5] = strconv.FormatFloat(c.Limit, 'g', -1, 64), c.result()
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (f Fidelity) idcRows() [][]string {
+	var rows [][]string
+	for _, p := range f.IDC {
+		rows = append(rows, []string{strconv.FormatFloat(p.WindowS, 'g', -1, 64), asNumber.print(p.Ref), asNumber.print(p.Cand), p.LeftOut})
+	}
+	return rows
+}
+
+// drawFidelity prints a title and a table, with numbers to the right.
+func drawFidelity(b *strings.Builder, title string, head []string, rows [][]string) {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	cells := func(row []string) table.Row {
+		out := make(table.Row, len(row))
+		for i := range row {
+			out[i] = row[i]
+		}
+		return out
+	}
+	t.AppendHeader(cells(head))
+	for _, row := range rows {
+		t.AppendRow(cells(row))
+	}
+	var right []table.ColumnConfig
+	for i := 2; i < len(head); i++ {
+		right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(right)
+	fmt.Fprintf(b, "\n%s\n%s\n", title, t.Render())
+}
+
+// WriteJSON writes f with the checks of its gate, and whether none failed.
+func (f Fidelity) WriteJSON(w io.Writer, checks []Check) error {
+	if checks == nil {
+		checks = []Check{}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Fidelity
+		Checks []Check `json:"checks"`
+		OK     bool    `json:"ok"`
+	}{f, checks, len(Failures(checks)) == 0})
+}

@@ -1,0 +1,177 @@
+package synth
+
+import (
+	"maps"
+	"slices"
+
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// idcScales are the widths of window in ms at which counts are compared.
+var idcScales = [...]int64{100, 500, 1000, 5000, 10_000, 30_000, 60_000, 120_000, 300_000}
+
+const nsPerMS = 1_000_000
+
+// A signatureTally is what was measured of the requests that count.
+type signatureTally struct {
+	requests    int64
+	in, out     int64 // tokens
+	first, last int64 // arrivals
+
+	input, output valueCounts
+	pairs         pairTally
+	sample        tupleSample
+	arrivals      *profile.Profiler // of nothing but arrivals: it finds their CV and their clock
+	windows       [len(idcScales)]windowTally
+
+	thinks           int64
+	think, reuseTime profile.Histogram
+
+	blocks             bool // the trace has blocks
+	categories         map[string]int64
+	bySource, inferred sessionTally
+
+	curve        []float64 // hit ratios by block at curveCapacities; nil without references
+	ratios       profile.HitRatios
+	unique       int64 // distinct blocks, of the history too
+	sampledCurve bool
+}
+
+func newSignatureTally(s *Signature) *signatureTally {
+	return &signatureTally{input: valueCounts{}, output: valueCounts{}, categories: map[string]int64{}, blocks: s.size > 0,
+		pairs:    pairTally{limit: s.limits.pairs, n: map[lengthPair]int64{}},
+		sample:   tupleSample{limit: s.limits.rows},
+		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
+}
+
+// count takes a request that counts.
+func (t *signatureTally) count(r *trace.Request, row int64, hit int) {
+	if t.requests == 0 {
+		t.first = r.ArrivalNS
+	}
+	t.requests++
+	t.last = r.ArrivalNS
+	t.in += int64(r.InputTokens)
+	t.out += int64(r.OutputTokens)
+	t.input[int64(r.InputTokens)]++
+	t.output[int64(r.OutputTokens)]++
+	t.sample.add(sampledTuple{row, r.InputTokens, r.OutputTokens, int32(hit), int32(len(r.Blocks) - hit)})
+	for i, width := range idcScales {
+		t.windows[i].add((r.ArrivalNS - t.first) / (width * nsPerMS))
+	}
+	// The rows are in order, which is all that a profiler can object to.
+	_, _ = t.arrivals.Write([]trace.Request{{ArrivalNS: r.ArrivalNS}})
+	if r.ThinkNS != nil && *r.ThinkNS >= 0 {
+		t.thinks++
+		t.think.Add(*r.ThinkNS, 1)
+	}
+	if r.Category != "" {
+		t.categories[r.Category]++
+	}
+}
+
+// valueCounts says how often each value came.
+type valueCounts map[int64]int64
+
+// A valueCount is a value and how often it came.
+type valueCount struct{ v, n int64 }
+
+// bars lists the values in ascending order.
+func (c valueCounts) sorted() valueList {
+	list := make(valueList, 0, len(c))
+	for _, v := range slices.Sorted(maps.Keys(c)) {
+		list = append(list, valueCount{v, c[v]})
+	}
+	return list
+}
+
+// bucketList lists the buckets by their middles.
+func bucketList(h *profile.Histogram) valueList {
+	var list valueList
+	for _, b := range h.Buckets() {
+		list = append(list, valueCount{b.Lo + (b.Hi-b.Lo-1)/2, b.Count})
+	}
+	return list
+}
+
+// A windowTally says how many windows had how many arrivals. That is exact and
+// small: an hour of windows of a tenth of a second holds few different counts.
+type windowTally struct {
+	window, count int64 // the window being filled
+	windows       valueCounts
+}
+
+// add takes one arrival in window k, which never falls. The window of the last
+// arrival is not whole and never counted.
+func (w *windowTally) add(k int64) {
+	if k != w.window {
+		if w.windows == nil {
+			w.windows = valueCounts{}
+		}
+		w.windows[w.count]++
+		if empty := k - w.window - 1; empty > 0 {
+			w.windows[0] += empty
+		}
+		w.window, w.count = k, 0
+	}
+	w.count++
+}
+
+// idc is the sample variance of the counts over their mean; nil below two
+// windows.
+func (w *windowTally) idc() *float64 {
+	if w.window < 2 {
+		return nil
+	}
+	var sum int64
+	for c, n := range w.windows {
+		sum += c * n
+	}
+	mean := float64(sum) / float64(w.window)
+	var squares float64
+	for _, b := range w.windows.sorted() {
+		squares += (float64(b.v) - mean) * (float64(b.v) - mean) * float64(b.n)
+	}
+	return trace.Ptr(squares / float64(w.window-1) / mean)
+}
+
+// A sessionTally counts turns.
+type sessionTally struct {
+	ids   trace.Renumber
+	last  []int64 // by session: arrival of its latest request
+	turns []int64 // and how many of its requests count
+	gaps  profile.Histogram
+}
+
+// add takes a request. Its turn gap begins at the arrival of the parent, or
+// where that is nil at the session's latest request.
+func (t *sessionTally) add(session, arrival int64, parent *int64, counted bool) {
+	i := int(t.ids.ID(uint64(session)))
+	began := i == len(t.last)
+	if began {
+		t.last, t.turns = append(t.last, arrival), append(t.turns, 0)
+	}
+	since := t.last[i]
+	if parent != nil {
+		since = *parent
+	}
+	t.last[i] = arrival
+	if counted {
+		t.turns[i]++
+		if !began {
+			t.gaps.Add(arrival-since, 1)
+		}
+	}
+}
+
+// lengths says how many sessions had how many turns that count.
+func (t *sessionTally) lengths() valueCounts {
+	c := valueCounts{}
+	for _, n := range t.turns {
+		if n > 0 {
+			c[n]++
+		}
+	}
+	return c
+}
