@@ -7,6 +7,7 @@
 //	profile  what the trace says of lengths, arrivals and prefix reuse
 //	slice    a window of a trace
 //	synth    a workload with fresh ids that shares prefixes as the trace does
+//	fidelity how close a workload is to a trace
 //	export   a trace in another tool's format
 //	serve    a simulated endpoint to replay against
 //	replay   a workload sent on time, every token of the answers timed

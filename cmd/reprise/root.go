@@ -79,7 +79,7 @@ Begin with:  reprise demo`,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), synthCommand(), exportCommand(),
+	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), synthCommand(), fidelityCommand(), exportCommand(),
 		serveCommand(), replayCommand(), reportCommand(), demoCommand())
 	return root
 }

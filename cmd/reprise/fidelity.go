@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/synth"
+	"reprise/trace"
+)
+
+// fidelityFlags are the flags of fidelity.
+type fidelityFlags struct {
+	out, html string
+	asJSON    bool
+	limits    []string
+	from      float64
+	warmUp    time.Duration
+}
+
+func fidelityCommand() *cobra.Command {
+	var f fidelityFlags
+	cmd := &cobra.Command{
+		Use:   "fidelity REF CAND",
+		Short: "Say how close a workload is to a trace, and gate on it",
+		Long: `Fidelity measures how far a candidate workload is from a reference trace: the
+hit ratio of an LRU prefix cache at every capacity, lengths and what goes with
+what, arrivals across scales, reuse categories, sessions, and whether the
+candidate repeats exact pairs of lengths. Some of the measures are checks, and
+the exit code is 3 when one does not hold.
+
+A check whose measure the reference lacks, such as reuse without prefix blocks,
+does not apply, and that is said. One whose measure only the candidate lacks
+fails. A mirror or a slice repeats the pairs of lengths of its trace by design:
+compare it with --max pair_match=off.
+
+Checks and their limits, which --max changes:
+` + limitsHelp() + `
+docs/synthesis.md says what every measure is.`,
+		Example: `  reprise fidelity t.parquet w.parquet --max pair_match=off --html f.html
+  reprise fidelity t.parquet w.parquet --max pair_match=off --max mrc_mae=0.01 --from 0.5 --json | jq .checks`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, args[0], args[1])
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
+	fl.StringVar(&f.html, "html", "", "self-contained `page` to write, with the curves of both")
+	fl.StringArrayVar(&f.limits, "max", nil, "largest distance that a check lets pass, as `NAME=LIMIT`, for any measure, or NAME=off; may be repeated")
+	fl.Float64Var(&f.from, "from", 0, "share of the duration, below 1, after which requests count; those before are history")
+	fl.DurationVar(&f.warmUp, "warm-up", 0, "the same as a time from the first arrival; the later of the two holds")
+	fl.Bool("quiet", false, "no progress")
+	return cmd
+}
+
+func limitsHelp() string {
+	var b strings.Builder
+	limits := synth.DefaultThresholds()
+	for _, name := range synth.MeasureNames() {
+		if limit, ok := limits[name]; ok {
+			fmt.Fprintf(&b, "  %-24s %g\n", name, limit)
+		}
+	}
+	return b.String()
+}
+
+func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
+	limits := synth.DefaultThresholds()
+	for _, s := range f.limits {
+		if err := limits.Set(s); err != nil {
+			return usagef("--max: %v", err)
+		}
+	}
+	switch {
+	case !(f.from >= 0 && f.from < 1):
+		return usagef("--from: want a share from 0 up to, but not, 1")
+	case f.warmUp < 0:
+		return usagef("--warm-up: want a time from 0 up")
+	case ref == standard && cand == standard:
+		return usagef("only one of the two can come from stdin")
+	}
+	result, err := f.compare(cmd, ref, cand)
+	if err != nil {
+		return err
+	}
+	checks := result.Gate(limits)
+	if f.html != "" {
+		if err := trace.WriteFile(f.html, 0o644, result.Page(checks).Write); err != nil {
+			return err
+		}
+	}
+	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+		if f.asJSON {
+			return result.WriteJSON(w, checks)
+		}
+		return result.WriteText(w, checks)
+	})
+	if err != nil {
+		return err
+	}
+	if failed := synth.Failures(checks); len(failed) > 0 {
+		names := make([]string, len(failed))
+		for i, c := range failed {
+			names[i] = c.Name
+		}
+		return &exitError{exitCheck, fmt.Errorf("the candidate is not faithful by %s", strings.Join(names, ", "))}
+	}
+	return nil
+}
+
+// compare reads both traces and measures them.
+func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none synth.Fidelity, err error) {
+	a, err := openTrace(cmd, ref)
+	if err != nil {
+		return none, err
+	}
+	defer a.Close()
+	b, err := openTrace(cmd, cand)
+	if err != nil {
+		return none, err
+	}
+	defer b.Close()
+	opts := synth.SignatureOptions{From: f.from, WarmUp: f.warmUp}
+	if opts.BlockSize, err = synth.CommonBlockSize(a.Meta, b.Meta); err != nil {
+		return none, err
+	}
+	left, err := signatureOf(cmd, "reference", a, opts)
+	if err != nil {
+		return none, err
+	}
+	right, err := signatureOf(cmd, "candidate", b, opts)
+	if err != nil {
+		return none, err
+	}
+	return synth.Compare(left, right)
+}
+
+// signatureOf reads a whole trace into a signature.
+func signatureOf(cmd *cobra.Command, step string, t *trace.Trace, opts synth.SignatureOptions) (*synth.Signature, error) {
+	src, err := t.Reader()
+	if err != nil {
+		return nil, err
+	}
+	bar := newProgress(cmd)
+	bar.start(step, "requests", src.Rows())
+	defer bar.end()
+	s := synth.NewSignature(t.Meta, opts)
+	one := make([]trace.Request, 1)
+	err = trace.Each(src, func(row int64, r *trace.Request) error {
+		if row%4096 == 0 {
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
+			bar.set(row)
+		}
+		one[0] = *r
+		_, err := s.Write(one)
+		return err
+	})
+	return s, err
+}
