@@ -1,0 +1,207 @@
+package arrival
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+)
+
+// A Cascade is the multifractal wavelet model of a sequence of arrivals (Riedi,
+// Crouse, Ribeiro and Baraniuk, "A multifractal wavelet model with application
+// to network traffic", 1999): a binary tree of bins of time, in which each bin
+// hands its arrivals to its two halves by a fraction drawn from those of bins
+// that were as busy at the same level. It keeps the burstiness of counts at
+// every scale from the span down to milliseconds, where a renewal process such
+// as gamma has one scale only.
+//
+//   - The first levels, at most 5, have too few bins to draw from. They keep
+//     their fractions and their places, so that the coarse shape of the rate is
+//     that of the source. This costs privacy: whoever holds the rows knows the
+//     exact counts of up to 32 equal parts of the span. No part holds fewer
+//     than 64 arrivals on average, but a quiet one may hold a single arrival,
+//     and is then disclosed. Noise on these rows removes that.
+//   - Below, the fraction is drawn from bins as busy whose neighbours were as
+//     unlike, and it is the half beside the busier neighbour that is counted, so
+//     that a burst goes on across the edge of a bin. Where neither neighbour is
+//     busier a fraction and its mirror image are one. No place of a burst
+//     survives. Rows count how often a bin was split into so many and so many;
+//     the splits of busy bins are rare, and many are of one bin only.
+//   - In the finest bins the gaps between arrivals are bootstrapped from those
+//     of bins as busy. A source with a quantised clock keeps its zero gaps so.
+//
+// It holds integers only and draws with them, so that all machines agree.
+type Cascade struct {
+	span   int64
+	levels int       // the finest bins are span/2^levels wide
+	coarse [][]split // by level and bin
+	splits []splits  // by level from len(coarse)
+	gaps   []class   // in order of busyness
+	rows   []CascadeRow
+}
+
+// A split is a bin that was cut into left and right arrivals; left is the half
+// beside the busier neighbour. For gaps it is the bucket from left to right
+// nanoseconds, both included.
+type split struct{ left, right int64 }
+
+// The splits of one level are by contrast of the neighbours and by busyness.
+type splits [contrasts][]class
+
+// A class is the empirical distribution over bins of one busyness.
+type class struct {
+	busy int
+	vals []split
+	upTo []int64 // cumulative counts of vals
+}
+
+// busyness numbers the counts from 1 by half octaves: 1, 2, 3, 4-5, 6-7, 8-11
+// and so on are 0, 2, 3, 4, 5, 6.
+func busyness(n int64) int {
+	octave := bits.Len64(uint64(n)) - 1
+	if octave == 0 {
+		return 0
+	}
+	return 2*octave + int(n>>(octave-1)&1)
+}
+
+// near is the class whose busyness is nearest to that of n arrivals, the less
+// busy of two.
+func near(classes []class, n int64) *class {
+	want := busyness(n)
+	i, exact := slices.BinarySearchFunc(classes, want, func(c class, want int) int { return c.busy - want })
+	switch {
+	case exact || i == 0:
+	case i == len(classes) || want-classes[i-1].busy <= classes[i].busy-want:
+		i--
+	}
+	return &classes[i]
+}
+
+// draw picks one of the values by its count.
+func (c *class) draw(r *rand.Rand) split {
+	if len(c.vals) == 1 {
+		return c.vals[0]
+	}
+	u := r.Int64N(c.upTo[len(c.upTo)-1])
+	i, found := slices.BinarySearch(c.upTo, u)
+	if found {
+		i++
+	}
+	return c.vals[i]
+}
+
+// Times returns exactly n instants in ascending order, in nanoseconds from 0 up
+// to and without span, or nil where n or span is not positive.
+//
+// Over the span of the fit and with its count, the arrivals are statistically
+// those of the source. Another n over the same span makes every bin busier or
+// quieter by the same factor, and splits it as bins were split that were about
+// as busy. A longer span continues the process: one cascade follows another,
+// each with a share of n in proportion to its length, independent below the
+// coarse shape, which repeats. A shorter one is the beginning of a cascade.
+func (c *Cascade) Times(r *rand.Rand, n int, span int64) []int64 {
+	if n <= 0 || span <= 0 || c.span == 0 {
+		return nil
+	}
+	out := make([]int64, n)
+	for done := int64(0); done < int64(n); {
+		due, rem := mulDiv(span, done+1, int64(n)) // when the next arrival has come at the mean rate
+		if rem == 0 {
+			due--
+		}
+		start := due / c.span * c.span
+		end := min(span-start, c.span)
+		upTo, _ := mulDiv(int64(n), start+end, span)
+		g := generator{Cascade: c, r: r, start: start, end: end}
+		g.cascade(out[done:upTo])
+		done = upTo
+	}
+	return out
+}
+
+// A generator makes one cascade, of which only what lies before end is wanted.
+type generator struct {
+	*Cascade
+	r          *rand.Rand
+	start, end int64
+}
+
+// cascade places len(out) arrivals.
+func (g *generator) cascade(out []int64) {
+	counts := []int64{int64(len(out))}
+	for level, coarse := range g.coarse {
+		var halves []int64
+		for k, n := range counts {
+			left := g.left(n, bin{level: level, k: uint64(k)}, coarse[k])
+			halves = append(halves, left, n-left)
+		}
+		counts = halves
+	}
+	for k, n := range counts {
+		g.fill(out[:n], coarseBin(counts, k))
+		out = out[n:]
+	}
+}
+
+// fill places len(out) arrivals in a bin. One arrival alone is taken to be
+// equally likely everywhere, which ends most branches early.
+func (g *generator) fill(out []int64, b bin) {
+	if len(out) == 0 {
+		return
+	}
+	if b.level == g.levels || len(out) == 1 {
+		from, to := edge(g.span, b.k, b.level), edge(g.span, b.k+1, b.level)
+		g.place(out, from, min(to, g.end)-from)
+		return
+	}
+	n := int64(len(out))
+	s := near(g.splits[b.level-len(g.coarse)][b.contrast()], n).draw(g.r)
+	if b.after > b.before || b.after == b.before && g.r.Uint64()&1 == 1 {
+		s.left, s.right = s.right, s.left
+	}
+	left := g.left(n, b, s)
+	first, second := b.halves(left, n-left)
+	g.fill(out[:left], first)
+	g.fill(out[left:], second)
+}
+
+// left is how many of n arrivals in a bin that is split as s come in its first
+// half, rounded at random so that the mean is exact.
+func (g *generator) left(n int64, b bin, s split) int64 {
+	mid, end := edge(g.span, 2*b.k+1, b.level+1), edge(g.span, b.k+1, b.level)
+	if g.end <= mid {
+		return n
+	}
+	if g.end < end { // of the right half, only the part before the end counts
+		s.right, _ = mulDiv(s.right, g.end-mid, end-mid)
+	}
+	if s.left == 0 {
+		return 0
+	}
+	q, rem := mulDiv(n, s.left, s.left+s.right)
+	if rem > 0 && g.r.Int64N(s.left+s.right) < rem {
+		q++
+	}
+	return q
+}
+
+// place puts arrivals into a bin of a width from a.
+func (g *generator) place(out []int64, a, width int64) {
+	out[0] = 0
+	for i := 1; i < len(out); i++ {
+		gap := near(g.gaps, int64(len(out))).draw(g.r)
+		out[i] = out[i-1] + gap.left
+		if gap.right > gap.left {
+			out[i] += g.r.Int64N(gap.right - gap.left + 1)
+		}
+	}
+	if last := out[len(out)-1]; last >= width {
+		for i := range out {
+			out[i], _ = mulDiv(width-1, out[i], last)
+		}
+	}
+	offset := g.start + a + g.r.Int64N(width-out[len(out)-1])
+	for i := range out {
+		out[i] += offset
+	}
+}

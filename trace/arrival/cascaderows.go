@@ -1,0 +1,165 @@
+package arrival
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Kinds of [CascadeRow], in their order.
+const (
+	CascadeHead   int64 = iota // one row: Level is the number of levels, Right the span in nanoseconds, Count 1
+	CascadeCoarse              // Count arrivals came in part Bin of the 2^Level equal parts of the span
+	CascadeSplit               // Count bins at Level, of busyness Bin and Contrast, were split into Left arrivals beside the busier neighbour and Right ones
+	CascadeGap                 // Count gaps from Left to Right nanoseconds, both included, in finest bins of busyness Bin; Level is the number of levels
+)
+
+// A CascadeRow is one row of the tables of a [Cascade]. Busyness numbers the
+// counts of arrivals in a bin by half octaves: 1, 2, 3, 4-5, 6-7, 8-11 and so on
+// are 0, 2, 3, 4, 5, 6. Contrast is 0 where a bin's neighbours are equally busy,
+// and 1, 2 or 3 where one is up to twice, up to six times or over six times as
+// busy as the other. Fields that a kind does not name are 0.
+type CascadeRow struct {
+	Kind, Level, Contrast, Bin, Left, Right, Count int64
+}
+
+func (r CascadeRow) compare(s CascadeRow) int {
+	return cmp.Or(cmp.Compare(r.Kind, s.Kind), cmp.Compare(r.Level, s.Level), cmp.Compare(r.Contrast, s.Contrast),
+		cmp.Compare(r.Bin, s.Bin), cmp.Compare(r.Left, s.Left), cmp.Compare(r.Right, s.Right))
+}
+
+// Bounds of a cascade, which keep sums within an int64.
+const (
+	maxLevels = 40
+	maxSpan   = 1 << 58 // nanoseconds: nine years
+	maxCount  = 1 << 40 // arrivals; rows count bins and gaps, which are no more
+)
+
+var errRow = errors.New("out of range or out of order")
+
+// NewCascade makes a cascade from its rows, which it wants as Rows gives them:
+// complete, in ascending order of their fields and without duplicates. It
+// refuses rows that no fit could give, naming the first by its number from 0.
+func NewCascade(rows []CascadeRow) (*Cascade, error) {
+	if len(rows) < 2 || rows[0].Kind != CascadeHead {
+		return nil, errors.New("cascade: want a head row and coarse rows first")
+	}
+	head := rows[0]
+	if head.Level < 0 || head.Level > maxLevels || head.Right < narrowestBin || head.Right > maxSpan || head.Right>>head.Level == 0 ||
+		head.Right>>head.Level > finestBin || head.Contrast != 0 || head.Bin != 0 || head.Left != 0 || head.Count != 1 {
+		return nil, fmt.Errorf("cascade: row 0: %w", errRow)
+	}
+	c := &Cascade{span: head.Right, levels: int(head.Level), rows: slices.Clone(rows)}
+	coarse := 1
+	for coarse < len(rows)-1 && rows[coarse+1].Kind == CascadeCoarse {
+		coarse++
+	}
+	if err := c.addCoarse(rows[1 : 1+coarse]); err != nil {
+		return nil, err
+	}
+	c.splits = make([]splits, c.levels-len(c.coarse))
+	for i := 1 + coarse; i < len(rows); i++ {
+		if rows[i-1].compare(rows[i]) >= 0 || !c.add(rows[i]) {
+			return nil, fmt.Errorf("cascade: row %d: %w", i, errRow)
+		}
+	}
+	c.fillEmpty()
+	return c, nil
+}
+
+// addCoarse sums the counts of the coarse bins up to the splits of each level.
+func (c *Cascade) addCoarse(rows []CascadeRow) error {
+	levels := bits.Len(uint(len(rows))) - 1
+	if len(rows) != 1<<levels || levels > min(coarseLevels, c.levels) {
+		return fmt.Errorf("cascade: %d coarse rows", len(rows))
+	}
+	var total int64
+	counts := make([]int64, len(rows))
+	for k, r := range rows {
+		if r.Kind != CascadeCoarse || r.Level != int64(levels) || r.Bin != int64(k) || r.Contrast != 0 || r.Left != 0 || r.Right != 0 || r.Count < 0 || r.Count > maxCount {
+			return fmt.Errorf("cascade: row %d: %w", 1+k, errRow)
+		}
+		counts[k] = r.Count
+		total += r.Count
+	}
+	if total < 2 {
+		return errors.New("cascade: fewer than 2 arrivals")
+	}
+	c.coarse = make([][]split, levels)
+	for level := levels - 1; level >= 0; level-- {
+		for k := range counts[:1<<level] {
+			s := split{counts[2*k], counts[2*k+1]}
+			c.coarse[level] = append(c.coarse[level], s)
+			counts[k] = s.left + s.right
+		}
+	}
+	return nil
+}
+
+// add takes a split or a gap, and says whether it is one.
+func (c *Cascade) add(r CascadeRow) bool {
+	if r.Count < 1 || r.Count > maxCount || r.Left < 0 || r.Left > maxCount || r.Right > maxCount {
+		return false
+	}
+	var classes *[]class
+	switch r.Kind {
+	case CascadeSplit:
+		if r.Level < int64(len(c.coarse)) || r.Level >= int64(c.levels) || r.Contrast < 0 || r.Contrast >= contrasts ||
+			r.Left+r.Right < 2 || r.Bin != int64(busyness(r.Left+r.Right)) {
+			return false
+		}
+		classes = &c.splits[r.Level-int64(len(c.coarse))][r.Contrast]
+	case CascadeGap:
+		if r.Level != int64(c.levels) || r.Contrast != 0 || r.Bin < 2 || r.Bin > 2*maxLevels+1 || r.Left > r.Right || r.Right > 2*finestBin {
+			return false
+		}
+		classes = &c.gaps
+	default:
+		return false
+	}
+	if n := len(*classes); n == 0 || (*classes)[n-1].busy != int(r.Bin) {
+		*classes = append(*classes, class{busy: int(r.Bin)})
+	}
+	return (*classes)[len(*classes)-1].add(split{r.Left, r.Right}, r.Count)
+}
+
+func (c *class) add(s split, count int64) bool {
+	if n := len(c.upTo); n > 0 {
+		count += c.upTo[n-1]
+	}
+	c.vals, c.upTo = append(c.vals, s), append(c.upTo, count)
+	return count <= maxCount
+}
+
+// fillEmpty gives what the source had no bin of two arrivals for, and another
+// draw may need: splits of the nearest contrast of the level, of the level
+// above, or an even split; and gaps up to the width of a finest bin.
+func (c *Cascade) fillEmpty() {
+	var above splits
+	for k := range above {
+		above[k] = []class{{busy: busyness(2), vals: []split{{1, 1}}, upTo: []int64{1}}}
+	}
+	for i, found := range c.splits {
+		for k := range found {
+			c.splits[i][k] = above[k]
+			for far := contrasts - 1; far >= 0; far-- {
+				if k+far < contrasts && found[k+far] != nil {
+					c.splits[i][k] = found[k+far]
+				}
+				if k-far >= 0 && found[k-far] != nil {
+					c.splits[i][k] = found[k-far]
+				}
+			}
+		}
+		above = c.splits[i]
+	}
+	if len(c.gaps) == 0 {
+		c.gaps = []class{{busy: busyness(2), vals: []split{{0, c.span >> c.levels}}, upTo: []int64{1}}}
+	}
+}
+
+// Rows returns the tables of the cascade for storage, in ascending order of
+// their fields. [NewCascade] makes an equal cascade of them.
+func (c *Cascade) Rows() []CascadeRow { return slices.Clone(c.rows) }
