@@ -32,6 +32,7 @@ import (
 // It holds integers only and draws with them, so that all machines agree.
 type Cascade struct {
 	span   int64
+	n      int64     // arrivals of the source
 	levels int       // the finest bins are span/2^levels wide
 	coarse [][]split // by level and bin
 	splits []splits  // by level from len(coarse)
@@ -94,11 +95,13 @@ func (c *class) draw(r *rand.Rand) split {
 // to and without span, or nil where n or span is not positive.
 //
 // Over the span of the fit and with its count, the arrivals are statistically
-// those of the source. Another n over the same span makes every bin busier or
-// quieter by the same factor, and splits it as bins were split that were about
-// as busy. A longer span continues the process: one cascade follows another,
-// each with a share of n in proportion to its length, independent below the
-// coarse shape, which repeats. A shorter one is the beginning of a cascade.
+// those of the source. Fewer are a random choice of as many as the source had,
+// which is what users who leave would do. More make every bin busier by the same
+// factor, and split it as bins were split that were as busy: the coarse shape
+// then stands out more, and its index of dispersion grows with n. A longer span
+// continues the process: one cascade follows another, each with a share of n in
+// proportion to its length, independent below the coarse shape, which repeats.
+// A shorter one is the beginning of a cascade.
 func (c *Cascade) Times(r *rand.Rand, n int, span int64) []int64 {
 	if n <= 0 || span <= 0 || c.span == 0 {
 		return nil
@@ -113,7 +116,7 @@ func (c *Cascade) Times(r *rand.Rand, n int, span int64) []int64 {
 		end := min(span-start, c.span)
 		upTo, _ := mulDiv(int64(n), start+end, span)
 		g := generator{Cascade: c, r: r, start: start, end: end}
-		g.cascade(out[done:upTo])
+		g.thinned(out[done:upTo])
 		done = upTo
 	}
 	return out
@@ -124,6 +127,29 @@ type generator struct {
 	*Cascade
 	r          *rand.Rand
 	start, end int64
+}
+
+// thinnest is how many times as many arrivals are made, at most, to choose from:
+// what is left of so many has no burst, and the work must end.
+const thinnest = 64
+
+// thinned makes as many arrivals as the source had up to the end, if that is
+// more, and chooses len(out) of them, each equally likely.
+func (g *generator) thinned(out []int64) {
+	full, _ := mulDiv(g.n, g.end, g.span)
+	full = min(full, thinnest*int64(len(out)))
+	if full <= int64(len(out)) {
+		g.cascade(out)
+		return
+	}
+	all := make([]int64, full)
+	g.cascade(all)
+	for i, at := range all {
+		if g.r.IntN(len(all)-i) < len(out) {
+			out[0] = at
+			out = out[1:]
+		}
+	}
 }
 
 // cascade places len(out) arrivals.
@@ -155,7 +181,7 @@ func (g *generator) fill(out []int64, b bin) {
 		return
 	}
 	n := int64(len(out))
-	s := near(g.splits[b.level-len(g.coarse)][b.contrast()], n).draw(g.r)
+	s := g.class(n, b).draw(g.r)
 	if b.after > b.before || b.after == b.before && g.r.Uint64()&1 == 1 {
 		s.left, s.right = s.right, s.left
 	}
@@ -163,6 +189,21 @@ func (g *generator) fill(out []int64, b bin) {
 	first, second := b.halves(left, n-left)
 	g.fill(out[:left], first)
 	g.fill(out[left:], second)
+}
+
+// class is where the split of n arrivals in a bin is drawn from: the bins about
+// as busy at this level, or where none was so busy, at the first above that had
+// some. Without this, many more arrivals than the fit had would come in clumps:
+// ten times a Poisson process would split as unevenly as the process did.
+func (g *generator) class(n int64, b bin) *class {
+	level, contrast := b.level-len(g.coarse), b.contrast()
+	for level > 0 {
+		if c := g.splits[level][contrast]; busyness(n) <= c[len(c)-1].busy {
+			break
+		}
+		level--
+	}
+	return near(g.splits[level][contrast], n)
 }
 
 // left is how many of n arrivals in a bin that is split as s come in its first

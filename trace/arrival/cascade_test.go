@@ -244,7 +244,7 @@ func checkTimes(t *testing.T, made []int64, n int, span int64) {
 
 func TestCascadeTimesAnyCountAndSpan(t *testing.T) {
 	r := Stream(3, "property")
-	for range 300 {
+	for range 100 {
 		fitSpan := int64(1000) << r.IntN(30)
 		times := make([]int64, 2+r.IntN(400))
 		for i := range times {
@@ -288,6 +288,36 @@ func TestCascadeContinues(t *testing.T) {
 	}
 }
 
+// A fifth of the source's arrivals are as bursty as a random fifth of them.
+func TestCascadeThins(t *testing.T) {
+	const span = 4 * 3600e9
+	times := bursty(1, span)
+	c := fitted(t, times, span)
+	r := Stream(1, "fifth")
+	var want []int64
+	for _, at := range times {
+		if r.IntN(5) == 0 {
+			want = append(want, at)
+		}
+	}
+	for seed := range uint64(3) {
+		if d := distance(c.Times(Stream(seed, "c"), len(want), span), want, span); d > 0.25 {
+			t.Errorf("seed %d: mean |log2 IDC ratio| %.3f", seed, d)
+		}
+	}
+}
+
+// Ten times the arrivals of a Poisson process do not come in clumps of ten.
+func TestCascadeThickensWithoutClumps(t *testing.T) {
+	times, span := poissonTimes(t, "poisson:20", 80_000)
+	made := fitted(t, times, span).Times(Stream(1, "c"), 10*len(times), span)
+	for _, s := range scales[:3] {
+		if got := idc(made, span, s); math.Abs(got-1) > 0.2 {
+			t.Errorf("IDC over %g s is %.2f", s, got)
+		}
+	}
+}
+
 // Twice as many arrivals over the same span keep the shape of the rate.
 func TestCascadeThickens(t *testing.T) {
 	const span = 3600e9
@@ -310,7 +340,7 @@ func TestCascadeGolden(t *testing.T) {
 	for _, at := range made {
 		binary.Write(sum, binary.BigEndian, at)
 	}
-	if got, want := fmt.Sprintf("%d %d %#x", made[0], made[1], sum.Sum64()), "469432669 5010895581 0xe4ebeffa91632de8"; got != want {
+	if got, want := fmt.Sprintf("%d %d %#x", made[0], made[1], sum.Sum64()), "1232152159 5786154842 0x4339facca55c280"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

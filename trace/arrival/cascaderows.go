@@ -87,6 +87,7 @@ func (c *Cascade) addCoarse(rows []CascadeRow) error {
 	if total < 2 {
 		return errors.New("cascade: fewer than 2 arrivals")
 	}
+	c.n = total
 	c.coarse = make([][]split, levels)
 	for level := levels - 1; level >= 0; level-- {
 		for k := range counts[:1<<level] {

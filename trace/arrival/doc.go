@@ -7,6 +7,8 @@
 //     the purpose's name.
 //  3. The specification and the stream make a [Process] of gaps or a [Dist] of
 //     durations.
+//  4. [FitCascade] learns the bursts of recorded arrivals at every scale of time,
+//     and [Cascade.Times] makes new arrivals of the kind.
 //
 // The same seed gives the same draws on every machine. Math functions differ
 // in their last bits between processors, so each draw is rounded to a whole
