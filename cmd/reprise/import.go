@@ -64,9 +64,18 @@ A LiteLLM gateway's database is exported by psql with
   ` + datasets.LiteLLMQuery() + `
 
 A source without times, such as ShareGPT, needs --arrivals: its sessions start
-by that process, and each later turn follows after a service and a think time.`,
+by that process, and each later turn follows after a service and a think time.
+
+A process is one of
+
+` + wrapped(arrival.ProcessForms) + `
+
+A distribution, of --service and --think, is one of
+
+` + wrapped(arrival.DistForms),
 		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
   reprise import sharegpt.json --arrivals poisson:2 --think lognormal:20s,1 -o t.parquet
+  reprise import sharegpt.json --arrivals onoff:10,on=30s,off=2m -o t.parquet
   reprise import gateway.jsonl --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --map time=ts -o t.parquet`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,7 +105,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
 	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
 	fl.StringVar(&f.template, "template", "none", "chat template counted into the lengths: none, chatml")
-	fl.StringVar(&f.arrivals, "arrivals", "", "`process` that times the sessions of a source without times: poisson:RATE, gamma:RATE,CV, constant:RATE")
+	fl.StringVar(&f.arrivals, "arrivals", "", "`process` that times the sessions of a source without times, such as poisson:2 or ramp:1-10,60s,cv=3")
 	fl.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn, for a source without times")
 	fl.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn, for a source without times")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of what is made up or expanded, such as times; never of keys")
@@ -117,6 +126,26 @@ func formatsHelp() string {
 	b.WriteString("Formats:\n")
 	for _, f := range datasets.Formats() {
 		fmt.Fprintf(&b, "  %-12s %s\n", f.Name, f.About)
+	}
+	return b.String()
+}
+
+// wrapped breaks a list into lines of a help text, at its spaces.
+func wrapped(list string) string {
+	var b strings.Builder
+	width := 0
+	for word := range strings.FieldsSeq(list) {
+		switch {
+		case width == 0:
+			b.WriteString("  ")
+		case width+len(word) > 74:
+			b.WriteString("\n  ")
+			width = 0
+		default:
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+		width += len(word) + 1
 	}
 	return b.String()
 }

@@ -3,6 +3,7 @@ package arrival
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,15 @@ func TestMoments(t *testing.T) {
 		{"lognormal:4s,1.2", 4, 1.2, 0.02},
 		{"gamma:2s,0.7", 2, 0.7, 0.01},
 		{"uniform:1s,3s", 2, 1 / math.Sqrt(12), 0.01},
+		{"lognormal:4s,sigma=0.8", 4, math.Sqrt(math.Expm1(0.64)), 0.02},
+		{"weibull:3s,0.4", 3, 0.4, 0.01},
+		{"weibull:3s,cv=2.5", 3, 2.5, 0.03},
+		{"weibull:3s,shape=2", 3, math.Sqrt(4/math.Pi - 1), 0.01},
+		{"normal:3s,0.1", 3, 0.1, 0.01},
+		{"normal:1s,cv=1", 1.2876, math.Sqrt(1-0.2876*1.2876) / 1.2876, 0.01}, // 0.2876 is φ(1)/Φ(1)
+		{"pareto:1s,100s,alpha=1.5", 2.7 / 0.999, math.Sqrt(27/0.999-math.Pow(2.7/0.999, 2)) / 2.7 * 0.999, 0.01},
+		{"zipf:1s,3s,s=2", 66. / 49, math.Sqrt(36.*3/49-66.*66/49/49) * 49 / 66, 0.01},
+		{"histogram:0=1,1000000000-2999999999=3", 1.5, math.Sqrt(13./4-2.25) / 1.5, 0.01},
 	} {
 		check(c.spec, c.mean, c.cv, c.tolerance, distOf(t, c.spec, 1).Draw)
 	}
@@ -109,6 +119,12 @@ func TestGolden(t *testing.T) {
 		"lognormal:4s,1.2": "5.560458s 1.80798s 1.033866s 5.404735s",
 		"gamma:4s,1.2":     "5.004079s 3.893027s 1.073758s 1.802449s",
 		"uniform:1s,3s":    "2.846259s 1.001883s 1.024155s 1.626242s",
+
+		"weibull:4s,2":                "13.059454s 6µs 680µs 378.68ms",
+		"normal:4s,0.5":               "6.877347s 33.523ms 364.55ms 3.113252s",
+		"pareto:1s,1m,alpha=1.2":      "7.905451s 1.00078s 1.010102s 1.363712s",
+		"zipf:1s,1m,s=1.2":            "1s 1m0s 55s 8s",
+		"histogram:0=1,500-9000000=9": "6.693ms 0s 7.256ms 5.091ms",
 	} {
 		if got := first(distOf(t, spec, 42).Draw); got != want {
 			t.Errorf("%q: %q,", spec, got)
@@ -139,7 +155,9 @@ func TestStreams(t *testing.T) {
 }
 
 func TestDrawsAreWholeMicroseconds(t *testing.T) {
-	for _, spec := range []string{"exponential:1us", "lognormal:720h,100", "gamma:720h,100", "uniform:0s,1us"} {
+	for _, spec := range []string{"exponential:1us", "lognormal:720h,100", "gamma:720h,100", "uniform:0s,1us", "normal:1us,100",
+		"weibull:720h,100", "pareto:1us,720h,alpha=0.05", "zipf:1us,720h,s=1.01", "histogram:0-99999=1",
+	} {
 		d := distOf(t, spec, 7)
 		for range 100_000 {
 			if x := d.Draw(); x < 0 || x > maxDraw || x%time.Microsecond != 0 {
@@ -156,18 +174,22 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		if s, err := ParseProcess(spec); err == nil {
 			t.Errorf("ParseProcess(%q) = %v", spec, s)
-		} else if !strings.Contains(err.Error(), processForms) {
+		} else if !strings.Contains(err.Error(), ProcessForms) {
 			t.Errorf("ParseProcess(%q) does not list the forms: %v", spec, err)
 		}
 	}
 	for _, spec := range []string{
 		"", "constant", "constant:3", "constant:-1s", "constant:1ns", "constant:1s,2s", "constant:721h", "exponential:0s",
 		"exponential:1s,1", "lognormal:1s", "lognormal:1s,0", "lognormal:0s,1", "gamma:1s,-1", "gamma:1s,Inf",
-		"uniform:1s", "uniform:2s,1s", "uniform:1s,1s", "uniform:1s,2s,3s", "normal:1s,1",
+		"normal:0s,1", "normal:1s", "weibull:1s", "weibull:1s,shape=0", "lognormal:1s,sigma=0", "lognormal:1s,sigma=4", "gamma:1s,sigma=1", "gamma:1s,cv=1,cv=1",
+		"pareto:0s,1s,alpha=1", "pareto:2s,1s,alpha=1", "pareto:1s,2s", "pareto:1s,2s,alpha=0", "zipf:1s,9s,s=1", "zipf:0s,9s,s=2", "constant:1s..2s",
+		"histogram:", "histogram:1", "histogram:1=0", "histogram:2-1=3", "histogram:1-5=2,5-7=1", "histogram:-1=2", "histogram:1=-2", "histogram:1-2-3=4",
+		"histogram:1=1099511627777", "histogram:99999999999999999=1", "histogram:1=1,",
+		"uniform:1s", "uniform:2s,1s", "uniform:1s,1s", "uniform:1s,2s,3s",
 	} {
 		if s, err := ParseDist(spec); err == nil {
 			t.Errorf("ParseDist(%q) = %v", spec, s)
-		} else if !strings.Contains(err.Error(), distForms) {
+		} else if !strings.Contains(err.Error(), DistForms) {
 			t.Errorf("ParseDist(%q) does not list the forms: %v", spec, err)
 		}
 	}
@@ -177,19 +199,41 @@ func TestParseRefuses(t *testing.T) {
 func TestStringRoundTrips(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	within := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
+	pick := func(kinds string) string { k := strings.Fields(kinds); return k[r.IntN(len(k))] }
 	for range 10_000 {
-		p := ProcessSpec{kind: []string{"poisson", "gamma", "constant"}[r.IntN(3)], rate: within(minRate, maxRate)}
-		if p.kind == "gamma" {
+		p := ProcessSpec{kind: pick("poisson gamma weibull constant"), rate: within(minRate, maxRate)}
+		if p.kind == "gamma" || p.kind == "weibull" {
 			p.cv = within(minCV, maxCV)
 		}
 		if got, err := ParseProcess(p.String()); err != nil || got != p {
 			t.Fatalf("%#v became %#v, %v", p, got, err)
 		}
-		d := DistSpec{kind: []string{"constant", "exponential", "lognormal", "gamma", "uniform"}[r.IntN(5)]}
+		p = ProcessSpec{kind: pick("ramp step diurnal spikes onoff"), gaps: pick("- gamma weibull"), first: time.Hour}
+		if p.gaps == "-" {
+			p.gaps = ""
+		} else {
+			p.cv = within(minCV, maxCV)
+		}
+		p.rates[0], p.rates[1] = within(1e-3, 1), within(1, maxRate)
+		switch p.kind {
+		case "ramp":
+			p.steps = 2
+		case "step":
+			p.rates[2], p.steps = within(minRate, maxRate), 3
+		case "spikes", "onoff":
+			p.second = time.Duration(minPhase + time.Microsecond*time.Duration(r.IntN(1e6)))
+		}
+		if got, err := ParseProcess(p.String()); err != nil || got != p {
+			t.Fatalf("%#v became %#v, %v", p, got, err)
+		}
+		d := DistSpec{kind: pick("constant exponential lognormal gamma weibull normal uniform pareto zipf")}
 		d.lo = time.Duration(1+r.Int64N(int64(time.Hour/time.Microsecond))) * time.Microsecond
 		switch d.kind {
-		case "lognormal", "gamma":
+		case "lognormal", "gamma", "weibull", "normal":
 			d.cv = within(minCV, maxCV)
+		case "pareto", "zipf":
+			d.exponent = within(minZipf, maxExponent)
+			fallthrough
 		case "uniform":
 			d.hi = d.lo + time.Microsecond*time.Duration(1+r.IntN(1e6))
 		}
@@ -209,7 +253,8 @@ func TestZeroSpecs(t *testing.T) {
 }
 
 func FuzzParseProcess(f *testing.F) {
-	for _, s := range []string{"poisson:2.5", "gamma:4,2", "constant:1e3", "gamma:,", ":", "poisson:0x1p-2"} {
+	for _, s := range []string{"poisson:2.5", "gamma:4,2", "constant:1e3", "gamma:,", ":", "poisson:0x1p-2", "weibull:2,shape=.7", "ramp:0-1e-5,1ms,cv=100", "step:1-0-2,1h",
+		"diurnal:0,peak=1e-6,period=720h,gaps=weibull,cv=100", "spikes:0,to=1e-6,every=2ms,for=1ms", "onoff:1e5,on=1ms,off=720h,idle=1,burstiness=1e-4"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {
@@ -220,14 +265,18 @@ func FuzzParseProcess(f *testing.F) {
 		if again, err := ParseProcess(s.String()); err != nil || again != s {
 			t.Fatalf("%q became %q, %v", spec, s, err)
 		}
-		if gap := s.New(Stream(1, "fuzz")).Next(); gap < 0 || gap > maxDraw {
-			t.Fatalf("%q gave a gap of %v", spec, gap)
+		p := s.New(Stream(1, "fuzz"))
+		for range 20 {
+			if gap := p.Next(); gap < 0 || gap > maxDraw || gap%time.Microsecond != 0 {
+				t.Fatalf("%q gave a gap of %v", spec, gap)
+			}
 		}
 	})
 }
 
 func FuzzParseDist(f *testing.F) {
-	for _, s := range []string{"constant:3s", "exponential:4s", "lognormal:4s,1.2", "gamma:1ms,.5", "uniform:0,1h", "uniform:,"} {
+	for _, s := range []string{"constant:3s", "exponential:4s", "lognormal:4s,1.2", "gamma:1ms,.5", "uniform:0,1h", "uniform:,", "weibull:1s,shape=.2", "normal:1us,100",
+		"pareto:1us,720h,alpha=.05", "zipf:1us,720h,s=1.01", "histogram:1-2=3,4=5"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {
@@ -235,17 +284,20 @@ func FuzzParseDist(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseDist(s.String()); err != nil || again != s {
+		if again, err := ParseDist(s.String()); err != nil || !reflect.DeepEqual(again, s) {
 			t.Fatalf("%q became %q, %v", spec, s, err)
 		}
-		if d := s.New(Stream(1, "fuzz")).Draw(); d < 0 || d > maxDraw {
-			t.Fatalf("%q drew %v", spec, d)
+		dist := s.New(Stream(1, "fuzz"))
+		for range 20 {
+			if d := dist.Draw(); d < 0 || d > maxDraw || d%time.Microsecond != 0 {
+				t.Fatalf("%q drew %v", spec, d)
+			}
 		}
 	})
 }
 
 func BenchmarkDraw(b *testing.B) {
-	for _, spec := range []string{"exponential:4s", "lognormal:4s,1.2", "gamma:4s,1.2"} {
+	for _, spec := range []string{"exponential:4s", "lognormal:4s,1.2", "gamma:4s,1.2", "weibull:4s,1.2", "normal:4s,0.5", "pareto:1s,1m,alpha=1.2", "zipf:1s,1m,s=1.2"} {
 		d := distOf(b, spec, 1)
 		b.Run(spec, func(b *testing.B) {
 			for b.Loop() {

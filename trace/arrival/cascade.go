@@ -51,8 +51,7 @@ type splits [contrasts][]class
 // A class is the empirical distribution over bins of one busyness.
 type class struct {
 	busy int
-	vals []split
-	upTo []int64 // cumulative counts of vals
+	empirical
 }
 
 // busyness numbers the counts from 1 by half octaves: 1, 2, 3, 4-5, 6-7, 8-11
@@ -76,19 +75,6 @@ func near(classes []class, n int64) *class {
 		i--
 	}
 	return &classes[i]
-}
-
-// draw picks one of the values by its count.
-func (c *class) draw(r *rand.Rand) split {
-	if len(c.vals) == 1 {
-		return c.vals[0]
-	}
-	u := r.Int64N(c.upTo[len(c.upTo)-1])
-	i, found := slices.BinarySearch(c.upTo, u)
-	if found {
-		i++
-	}
-	return c.vals[i]
 }
 
 // Times returns exactly n instants in ascending order, in nanoseconds from 0 up
@@ -230,11 +216,7 @@ func (g *generator) left(n int64, b bin, s split) int64 {
 func (g *generator) place(out []int64, a, width int64) {
 	out[0] = 0
 	for i := 1; i < len(out); i++ {
-		gap := near(g.gaps, int64(len(out))).draw(g.r)
-		out[i] = out[i-1] + gap.left
-		if gap.right > gap.left {
-			out[i] += g.r.Int64N(gap.right - gap.left + 1)
-		}
+		out[i] = out[i-1] + near(g.gaps, int64(len(out))).within(g.r)
 	}
 	if last := out[len(out)-1]; last >= width {
 		for i := range out {

@@ -126,12 +126,9 @@ func (c *Cascade) add(r CascadeRow) bool {
 	return (*classes)[len(*classes)-1].add(split{r.Left, r.Right}, r.Count)
 }
 
-func (c *class) add(s split, count int64) bool {
-	if n := len(c.upTo); n > 0 {
-		count += c.upTo[n-1]
-	}
-	c.vals, c.upTo = append(c.vals, s), append(c.upTo, count)
-	return count <= maxCount
+// only is the class of the least busy bins where there is one split.
+func only(s split) class {
+	return class{busyness(2), empirical{vals: []split{s}, upTo: []int64{1}}}
 }
 
 // fillEmpty gives what the source had no bin of two arrivals for, and another
@@ -140,7 +137,7 @@ func (c *class) add(s split, count int64) bool {
 func (c *Cascade) fillEmpty() {
 	var above splits
 	for k := range above {
-		above[k] = []class{{busy: busyness(2), vals: []split{{1, 1}}, upTo: []int64{1}}}
+		above[k] = []class{only(split{1, 1})}
 	}
 	for i, found := range c.splits {
 		for k := range found {
@@ -157,7 +154,7 @@ func (c *Cascade) fillEmpty() {
 		above = c.splits[i]
 	}
 	if len(c.gaps) == 0 {
-		c.gaps = []class{{busy: busyness(2), vals: []split{{0, c.span >> c.levels}}, upTo: []int64{1}}}
+		c.gaps = []class{only(split{0, c.span >> c.levels})}
 	}
 }
 

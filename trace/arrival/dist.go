@@ -15,53 +15,104 @@ const (
 	maxDraw = 365 * 24 * time.Hour // longest that is ever drawn, so that sums of a few stay within a time.Duration
 )
 
-const distForms = "constant:3s, exponential:MEAN, lognormal:MEAN,CV, gamma:MEAN,CV or uniform:LO,HI, with durations such as 250ms or 4s in whole microseconds up to 720h and CV from 0.01 to 100"
+// Bounds of exponents: below, a bounded Pareto is hardly more than uniform over
+// the logarithm; a Zipf needs more than 1 for the standard library's generator.
+const (
+	minAlpha, minZipf, maxExponent = 0.05, 1.01, 20
+	minSigma, maxSigma             = 0.01, 3 // of a lognormal; 3 is a CV of 90
+)
+
+// DistForms lists what [ParseDist] reads, for help and errors.
+const DistForms = "constant:3s, exponential:MEAN, lognormal:MEAN,CV or lognormal:MEAN,sigma=S, gamma:MEAN,CV, weibull:MEAN,CV, " +
+	"normal:MEAN,CV, uniform:LO,HI, pareto:LO,HI,alpha=A, zipf:LO,HI,s=S or histogram:LO-HI=COUNT,... in nanoseconds, " +
+	"with durations such as 250ms or 4s in whole microseconds up to 720h, CV from 0.01 to 100, S of a lognormal to 3, A from 0.05 to 20 and s from 1.01 to 20"
 
 // A DistSpec is a parsed distribution of durations. The zero DistSpec is
 // always 0.
 type DistSpec struct {
-	kind   string
-	lo, hi time.Duration // lo is the mean where there is one
-	cv     float64
+	kind         string
+	lo, hi       time.Duration // lo is the mean where there is one
+	cv, exponent float64
+	rows         *empirical
 }
 
 // ParseDist reads one of
 //
-//	constant:D            always D, which may be 0s
+//	constant:D             always D, which may be 0s
 //	exponential:MEAN
-//	lognormal:MEAN,CV     CV is the coefficient of variation
+//	lognormal:MEAN,CV      CV is the coefficient of variation
+//	lognormal:MEAN,sigma=S S is the standard deviation of the logarithm
 //	gamma:MEAN,CV
-//	uniform:LO,HI         LO may be 0s
+//	weibull:MEAN,CV        or shape=K, with K below 1 for a CV above 1
+//	normal:MEAN,CV         truncated, as if draws below 0 were made again; so their mean is above MEAN
+//	uniform:LO,HI          LO may be 0s
+//	pareto:LO,HI,alpha=A   bounded: the density falls as x^(-A-1) from LO to HI
+//	zipf:LO,HI,s=S         1, 2, 3... times LO up to HI, k times with a probability that falls as k^-S
+//	histogram:LO-HI=COUNT,...  buckets in nanoseconds, as [HistogramDist] takes them
 //
 // with durations as time.ParseDuration reads them, and otherwise returns an
-// error that lists these forms. No draw is longer than a year.
+// error that lists these forms. A second or third field may bear its name, as in
+// gamma:4s,cv=2. No draw is longer than a year.
 func ParseDist(spec string) (DistSpec, error) {
-	kind, args, _ := strings.Cut(spec, ":")
+	kind, rest, _ := strings.Cut(spec, ":")
+	if kind == "histogram" {
+		if buckets, ok := parseBuckets(rest); ok {
+			if s, err := HistogramDist(buckets); err == nil {
+				return s, nil
+			}
+		}
+		return DistSpec{}, fmt.Errorf("distribution of kind histogram: want %s", DistForms)
+	}
 	s := DistSpec{kind: kind}
-	first, second, hasSecond := strings.Cut(args, ",")
-	ok := parseDuration(first, &s.lo)
+	a := parseArgs(rest)
 	switch kind {
 	case "constant":
-		ok = ok && !hasSecond
+		s.lo = a.duration("value", 0)
 	case "exponential":
-		ok = ok && !hasSecond && s.lo > 0
-	case "lognormal", "gamma":
-		ok = ok && s.lo > 0 && parseWithin(second, minCV, maxCV, &s.cv)
+		s.lo = a.duration("mean", time.Microsecond)
+	case "lognormal", "gamma", "weibull", "normal":
+		s.lo = a.duration("mean", time.Microsecond)
+		s.cv = a.spread(kind)
 	case "uniform":
-		ok = ok && parseDuration(second, &s.hi) && s.lo < s.hi
+		s.lo = a.duration("lo", 0)
+		s.hi = a.duration("hi", s.lo+time.Microsecond)
+	case "pareto", "zipf":
+		s.lo = a.duration("lo", time.Microsecond)
+		s.hi = a.duration("hi", s.lo+time.Microsecond)
+		s.exponent = a.exponent(kind)
 	default:
-		ok = false
+		a.bad = true
 	}
-	if !ok {
-		return DistSpec{}, fmt.Errorf("distribution %q: want %s", spec, distForms)
+	if !a.done() {
+		return DistSpec{}, fmt.Errorf("distribution %q: want %s", spec, DistForms)
 	}
 	return s, nil
 }
 
-func parseDuration(s string, d *time.Duration) bool {
-	var err error
-	*d, err = time.ParseDuration(s)
-	return err == nil && *d >= 0 && *d <= maxMean && *d%time.Microsecond == 0
+// spread takes the coefficient of variation, or what a kind has in its place.
+func (a *args) spread(kind string) float64 {
+	switch {
+	case kind == "lognormal" && a.has("sigma"):
+		return sigmaCV(a.number("sigma", minSigma, maxSigma))
+	case kind == "weibull" && a.has("shape"):
+		return weibullCV(a.number("shape", minShape, maxShape))
+	}
+	return a.number("cv", minCV, maxCV)
+}
+
+func (a *args) exponent(kind string) float64 {
+	if kind == "zipf" {
+		return a.number("s", minZipf, maxExponent)
+	}
+	return a.number("alpha", minAlpha, maxExponent)
+}
+
+// HistogramDist is the distribution of a histogram of nanoseconds: a bucket by
+// its count, and in it every value alike, cut to whole microseconds. It wants
+// ascending buckets that do not overlap, up to a year.
+func HistogramDist(buckets []Bucket) (DistSpec, error) {
+	rows, err := newEmpirical(buckets, int64(maxDraw))
+	return DistSpec{kind: "histogram", rows: rows}, err
 }
 
 // String returns the form that ParseDist reads.
@@ -69,29 +120,34 @@ func (s DistSpec) String() string {
 	switch s.kind {
 	case "":
 		return ""
-	case "lognormal", "gamma":
+	case "lognormal", "gamma", "weibull", "normal":
 		return s.kind + ":" + s.lo.String() + "," + number(s.cv)
 	case "uniform":
 		return s.kind + ":" + s.lo.String() + "," + s.hi.String()
+	case "pareto":
+		return s.kind + ":" + s.lo.String() + "," + s.hi.String() + ",alpha=" + number(s.exponent)
+	case "zipf":
+		return s.kind + ":" + s.lo.String() + "," + s.hi.String() + ",s=" + number(s.exponent)
+	case "histogram":
+		return s.kind + ":" + s.rows.String()
 	}
 	return s.kind + ":" + s.lo.String()
 }
 
 // New begins draws of the distribution on r.
 func (s DistSpec) New(r *rand.Rand) Dist {
-	mean := float64(s.lo / time.Microsecond)
+	us := func(d time.Duration) float64 { return float64(d / time.Microsecond) }
 	switch s.kind {
-	case "exponential":
-		return draws{distuv.Exponential{Rate: 1 / mean, Src: r}}
-	case "lognormal":
-		variance := math.Log1p(s.cv * s.cv)
-		return draws{distuv.LogNormal{Mu: math.Log(mean) - variance/2, Sigma: math.Sqrt(variance), Src: r}}
-	case "gamma":
-		return draws{gammaOf(mean, s.cv, r)}
-	case "uniform":
-		return draws{distuv.Uniform{Min: mean, Max: float64(s.hi / time.Microsecond), Src: r}}
+	case "", "constant":
+		return fixed(s.lo)
+	case "histogram":
+		return histogramDist{s.rows, r}
+	case "zipf":
+		return zipfDist{s.lo, rand.NewZipf(r, s.exponent, 1, uint64(s.hi/s.lo-1))}
+	case "uniform", "pareto":
+		return draws{family{kind: s.kind, lo: us(s.lo), hi: us(s.hi), exponent: s.exponent}.on(r)}
 	}
-	return fixed(s.lo)
+	return draws{family{kind: s.kind, mean: us(s.lo), cv: s.cv, hi: us(maxDraw)}.on(r)}
 }
 
 // draws rounds the draws of a distribution over microseconds.
@@ -114,3 +170,21 @@ func (f fixed) Draw() time.Duration { return time.Duration(f) }
 
 // Next implements [Process].
 func (f fixed) Next() time.Duration { return time.Duration(f) }
+
+type histogramDist struct {
+	*empirical
+	r *rand.Rand
+}
+
+// Draw implements [Dist].
+func (d histogramDist) Draw() time.Duration {
+	return time.Duration(d.within(d.r)).Truncate(time.Microsecond)
+}
+
+type zipfDist struct {
+	unit time.Duration
+	*rand.Zipf
+}
+
+// Draw implements [Dist].
+func (d zipfDist) Draw() time.Duration { return d.unit * time.Duration(1+d.Uint64()) }

@@ -4,92 +4,219 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"time"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Bounds of what may be asked for. Above a hundred thousand arrivals a second
 // the rounding to microseconds would show in the rate.
 const (
-	minRate, maxRate = 1e-6, 1e5 // per second
-	minCV, maxCV     = 0.01, 100
+	minRate, maxRate   = 1e-6, 1e5 // per second
+	minCV, maxCV       = 0.01, 100
+	minShape, maxShape = 0.15, 100 // of a Weibull, whose CV is then 46 to 0.013
+	minPhase           = time.Millisecond
+	maxSteps           = 16
+	minPerPhase        = 0.1 // arrivals in an ON of onoff, so that none waits for millions of phases
 )
 
-const processForms = "poisson:RATE, gamma:RATE,CV or constant:RATE, with RATE per second from 1e-6 to 100000 and CV from 0.01 to 100"
+// ProcessForms lists what [ParseProcess] reads, for help and errors.
+const ProcessForms = "poisson:RATE, gamma:RATE,CV or gamma:RATE,burstiness=B, weibull:RATE,CV or weibull:RATE,shape=K, constant:RATE, " +
+	"ramp:R0-R1,60s, step:R0-R1-...,60s, diurnal:LOW,peak=HIGH,period=24h, spikes:RATE,to=HIGH,every=5m,for=10s or onoff:RATE,on=5s,off=20s with or without idle=RATE, " +
+	"the last five also with cv=CV, burstiness=B or gaps=weibull,cv=CV; with RATE per second from 1e-6 to 100000 and CV from 0.01 to 100"
 
 // A ProcessSpec is a parsed arrival process. Rates are arrivals per second. The
 // zero ProcessSpec lets everything arrive at once.
 type ProcessSpec struct {
-	kind     string
-	rate, cv float64
+	kind          string
+	rate, cv      float64 // cv is 0 for exponential gaps where there is a choice
+	gaps          string  // gamma or weibull where rates change and gaps are not exponential
+	rates         [maxSteps]float64
+	steps         int // how many of the rates
+	first, second time.Duration
 }
 
 // ParseProcess reads one of
 //
-//	poisson:RATE    gaps are exponential
-//	gamma:RATE,CV   gaps are gamma, with their coefficient of variation: above 1 is burstier than Poisson
-//	constant:RATE   gaps are equal
+//	poisson:RATE          gaps are exponential
+//	gamma:RATE,CV         gaps are gamma, with their coefficient of variation: above 1 is burstier than Poisson
+//	weibull:RATE,CV       gaps are Weibull
+//	constant:RATE         gaps are equal
 //
-// and otherwise returns an error that lists these forms.
+// whose rate stays the same, one of
+//
+//	ramp:R0-R1,D          from R0 to R1 in a straight line over D, then R1
+//	step:R0-R1-...,D      each rate for D, the last for ever
+//	diurnal:LOW,HIGH,T    a cosine wave of period T that starts at its LOW, in 256 straight lines
+//	spikes:RATE,HIGH,EVERY,FOR  RATE, but HIGH in the last FOR of each EVERY
+//
+// whose rate changes with time, or
+//
+//	onoff:RATE,ON,OFF     RATE in phases of mean length ON, which alternate with phases of mean length OFF without arrivals
+//
+// whose phases are exponential, the first an ON: an interrupted Poisson
+// process, or with idle=R one of two rates. Otherwise it returns an error that
+// lists these forms. Every field but the first may bear its name: cv, over (of
+// ramp), each (of step), peak, period, to, every, for, on and off. Rates but the last of
+// ramp and step, the lower of diurnal and of spikes may be 0.
+//
+// In place of a gamma's CV there may be burstiness=B, its shape, as in vLLM's
+// benchmark: CV is 1/√B, 1 is Poisson, and less is burstier. A Weibull may have
+// shape=K.
+//
+// The rate that changes is exact: a process of unit rate runs on a clock that
+// advances by the integral of the rate. Its gaps are exponential, which gives a
+// Poisson process, or with cv=CV or burstiness=B gamma, and with gaps=weibull
+// too Weibull: ramp:1-10,60s,cv=3 is a ramp with bursts.
 func ParseProcess(spec string) (ProcessSpec, error) {
-	kind, args, _ := strings.Cut(spec, ":")
+	kind, rest, _ := strings.Cut(spec, ":")
 	s := ProcessSpec{kind: kind}
-	rate, cv, hasCV := strings.Cut(args, ",")
-	ok := parseWithin(rate, minRate, maxRate, &s.rate)
+	a := parseArgs(rest)
 	switch kind {
 	case "poisson", "constant":
-		ok = ok && !hasCV
-	case "gamma":
-		ok = ok && parseWithin(cv, minCV, maxCV, &s.cv)
+		s.rate = a.number("rate", minRate, maxRate)
+	case "gamma", "weibull":
+		s.rate = a.number("rate", minRate, maxRate)
+		s.cv = a.burstiness(kind)
 	default:
-		ok = false
+		s.parseChanging(a)
 	}
-	if !ok {
-		return ProcessSpec{}, fmt.Errorf("arrival process %q: want %s", spec, processForms)
+	if !a.done() {
+		return ProcessSpec{}, fmt.Errorf("arrival process %q: want %s", spec, ProcessForms)
 	}
 	return s, nil
 }
 
-// parseWithin reads a number from lo to hi; NaN lies nowhere.
-func parseWithin(s string, lo, hi float64, v *float64) bool {
-	var err error
-	*v, err = strconv.ParseFloat(s, 64)
-	return err == nil && *v >= lo && *v <= hi
+// parseChanging reads the forms whose rate changes.
+func (s *ProcessSpec) parseChanging(a *args) {
+	switch s.kind {
+	case "ramp":
+		s.parseRates(a)
+		a.bad = a.bad || s.steps != 2
+		s.first = a.duration("over", minPhase)
+	case "step":
+		s.parseRates(a)
+		s.first = a.duration("each", minPhase)
+	case "diurnal":
+		s.rates[0] = a.number("low", 0, maxRate)
+		s.rates[1] = a.number("peak", max(minRate, s.rates[0]), maxRate)
+		s.first = a.duration("period", minPhase)
+	case "spikes":
+		s.rates[0] = a.number("rate", 0, maxRate)
+		s.rates[1] = a.number("to", minRate, maxRate)
+		s.first = a.duration("every", 2*minPhase)
+		s.second = a.duration("for", minPhase)
+		a.bad = a.bad || s.second >= s.first
+	case "onoff":
+		s.rates[0] = a.number("rate", minRate, maxRate)
+		s.first, s.second = a.duration("on", minPhase), a.duration("off", minPhase)
+		if a.has("idle") {
+			s.rates[1] = a.number("idle", 0, maxRate)
+		}
+		a.bad = a.bad || s.rates[0]*s.first.Seconds() < minPerPhase
+	default:
+		a.bad = true
+	}
+	switch {
+	case a.has("gaps"):
+		s.gaps = a.take("gaps")
+		a.bad = a.bad || s.gaps != "gamma" && s.gaps != "weibull"
+		s.cv = a.burstiness(s.gaps)
+	case a.has("cv") || a.has("burstiness"):
+		s.gaps = "gamma"
+		s.cv = a.burstiness(s.gaps)
+	}
 }
 
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// parseRates takes rates between dashes. The dash of an exponent, as in 1e-5, is
+// none of them.
+func (s *ProcessSpec) parseRates(a *args) {
+	list, lo := a.take("rates"), 0.
+	for {
+		i := 0
+		for i < len(list) && (list[i] != '-' || i > 0 && strings.ContainsRune("eEpP", rune(list[i-1]))) {
+			i++
+		}
+		if i == len(list) {
+			lo = minRate // the last goes on for ever
+		}
+		if s.steps == maxSteps {
+			a.bad = true
+			return
+		}
+		s.rates[s.steps] = a.parse(list[:i], lo, maxRate)
+		s.steps++
+		if i == len(list) {
+			a.bad = a.bad || s.steps < 2
+			return
+		}
+		list = list[i+1:]
+	}
+}
+
+// burstiness takes the coefficient of variation of gaps, or what a kind has in
+// its place.
+func (a *args) burstiness(kind string) float64 {
+	if kind == "gamma" && a.has("burstiness") {
+		shape := a.number("burstiness", 1/float64(maxCV*maxCV), 1/(minCV*minCV))
+		return min(max(1/math.Sqrt(shape), minCV), maxCV)
+	}
+	return a.spread(kind)
+}
 
 // String returns the form that ParseProcess reads.
 func (s ProcessSpec) String() string {
+	var tail string
 	switch s.kind {
 	case "":
 		return ""
 	case "gamma":
 		return s.kind + ":" + number(s.rate) + "," + number(s.cv)
+	case "weibull":
+		return s.kind + ":" + number(s.rate) + ",cv=" + number(s.cv)
+	case "poisson", "constant":
+		return s.kind + ":" + number(s.rate)
+	case "ramp", "step":
+		rates := make([]string, s.steps)
+		for i := range rates {
+			rates[i] = number(s.rates[i])
+		}
+		tail = strings.Join(rates, "-") + "," + s.first.String()
+	case "diurnal":
+		tail = fmt.Sprintf("%s,peak=%s,period=%v", number(s.rates[0]), number(s.rates[1]), s.first)
+	case "spikes":
+		tail = fmt.Sprintf("%s,to=%s,every=%v,for=%v", number(s.rates[0]), number(s.rates[1]), s.first, s.second)
+	case "onoff":
+		tail = fmt.Sprintf("%s,on=%v,off=%v", number(s.rates[0]), s.first, s.second)
+		if s.rates[1] > 0 {
+			tail += ",idle=" + number(s.rates[1])
+		}
 	}
-	return s.kind + ":" + number(s.rate)
+	switch s.gaps {
+	case "gamma":
+		tail += ",cv=" + number(s.cv)
+	case "weibull":
+		tail += ",gaps=weibull,cv=" + number(s.cv)
+	}
+	return s.kind + ":" + tail
 }
 
 // New begins the process on r.
 func (s ProcessSpec) New(r *rand.Rand) Process {
 	switch s.kind {
+	case "":
+		return fixed(0)
 	case "poisson":
-		return draws{distuv.Exponential{Rate: s.rate / 1e6, Src: r}}
-	case "gamma":
-		return draws{gammaOf(1e6/s.rate, s.cv, r)}
+		return draws{family{kind: "exponential", mean: 1e6 / s.rate}.on(r)}
+	case "gamma", "weibull":
+		return draws{family{kind: s.kind, mean: 1e6 / s.rate, cv: s.cv}.on(r)}
 	case "constant":
 		return &constantProcess{rate: s.rate}
 	}
-	return fixed(0)
-}
-
-// gammaOf is the gamma distribution of a mean and a coefficient of variation.
-func gammaOf(mean, cv float64, r *rand.Rand) distuv.Gamma {
-	shape := 1 / (cv * cv)
-	return distuv.Gamma{Alpha: shape, Beta: shape / mean, Src: r}
+	unit := family{kind: "exponential", mean: 1}
+	if s.gaps != "" {
+		unit = family{kind: s.gaps, mean: 1, cv: s.cv}
+	}
+	return &changingProcess{unit: unit.on(r), clock: s.clock(r)}
 }
 
 // A constantProcess rounds each arrival rather than each gap, so that the

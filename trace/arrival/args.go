@@ -1,0 +1,76 @@
+package arrival
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An args holds what stands behind the colon of a specification: fields between
+// commas, some with a name and =. A field without a name is the next that is
+// asked for; one of the form LO..HI is the bounds, wherever it stands.
+type args struct {
+	unnamed []string
+	named   map[string]string
+	bounds  string
+	bad     bool
+}
+
+func parseArgs(s string) *args {
+	a := &args{named: make(map[string]string)}
+	for field := range strings.SplitSeq(s, ",") {
+		name, value, ok := strings.Cut(field, "=")
+		switch {
+		case ok && a.has(name), !ok && strings.Contains(field, "..") && a.bounds != "":
+			a.bad = true
+		case ok:
+			a.named[name] = value
+		case strings.Contains(field, ".."):
+			a.bounds = field
+		default:
+			a.unnamed = append(a.unnamed, field)
+		}
+	}
+	return a
+}
+
+// has says whether a field of this name was given.
+func (a *args) has(name string) bool {
+	_, ok := a.named[name]
+	return ok
+}
+
+// take removes the field of a name, or the first without one.
+func (a *args) take(name string) string {
+	value, ok := a.named[name]
+	delete(a.named, name)
+	if !ok && len(a.unnamed) > 0 {
+		value, a.unnamed = a.unnamed[0], a.unnamed[1:]
+	}
+	return value
+}
+
+// done says that all was understood and nothing is left.
+func (a *args) done() bool {
+	return !a.bad && len(a.unnamed) == 0 && len(a.named) == 0 && a.bounds == ""
+}
+
+// number takes a number from lo to hi; NaN lies nowhere.
+func (a *args) number(name string, lo, hi float64) float64 {
+	return a.parse(a.take(name), lo, hi)
+}
+
+func (a *args) parse(s string, lo, hi float64) float64 {
+	v, err := strconv.ParseFloat(s, 64)
+	a.bad = a.bad || err != nil || !(v >= lo && v <= hi)
+	return v + 0 // -0 becomes 0
+}
+
+// duration takes whole microseconds from lo up to maxMean.
+func (a *args) duration(name string, lo time.Duration) time.Duration {
+	d, err := time.ParseDuration(a.take(name))
+	a.bad = a.bad || err != nil || d < lo || d > maxMean || d%time.Microsecond != 0
+	return d
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
