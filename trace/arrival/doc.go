@@ -5,14 +5,14 @@
 //     the command line, such as "poisson:2.5" or "lognormal:4s,1.2".
 //  2. [Stream] gives a random stream for one purpose, from the run's seed and
 //     the purpose's name.
-//  3. The specification and the stream make a [Process] of gaps or a [Dist] of
-//     durations.
+//  3. The specification and the stream make a [Process] of gaps, a [Dist] of
+//     durations or, from [ParseLength], a [Length] in tokens.
 //  4. [FitCascade] learns the bursts of recorded arrivals at every scale of time,
 //     and [Cascade.Times] makes new arrivals of the kind.
 //
 // The same seed gives the same draws on every machine. Math functions differ
 // in their last bits between processors, so each draw is rounded to a whole
-// microsecond before anything is made of it.
+// microsecond or token before anything is made of it.
 package arrival
 
 import (
