@@ -1,0 +1,330 @@
+package synth
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"reprise/trace/arrival"
+)
+
+// A Spec describes a workload without a trace: lengths, arrivals, what prompts
+// share, and sessions. It is written as YAML; docs/synthesis.md has every key.
+//
+// A distribution of tokens is a string that [arrival.ParseLength] reads, of
+// times one that [arrival.ParseDist] reads, and of arrivals one that
+// [arrival.ParseProcess] reads, or "burst", which is all at once, or
+// "sequential", where each request waits for the one before it.
+type Spec struct {
+	Name     string        `yaml:"name"`
+	About    string        `yaml:"about"`
+	Requests int64         `yaml:"requests"` // how many; 0 with a Duration is as many as come
+	Duration time.Duration `yaml:"duration"` // of arrivals; 0 is without limit
+	Block    int           `yaml:"block"`    // tokens in a block; 0 is 16
+	Arrivals string        `yaml:"arrivals"` // of sessions, where there are sessions
+	Part     `yaml:",inline"`
+	// Mix replaces the one kind of request by several. Each takes what it does
+	// not say from the top level.
+	Mix []Part `yaml:"mix"`
+}
+
+// A Part is one kind of request of a [Spec].
+type Part struct {
+	Share      float64         `yaml:"share"` // of sessions, beside the other parts'; 0 is 1
+	Class      string          `yaml:"class"` // of the rows
+	Lengths    Lengths         `yaml:"lengths"`
+	Prefix     *Prefix         `yaml:"prefix"`
+	Sessions   *SpecSessions   `yaml:"sessions"`
+	Categories *SpecCategories `yaml:"categories"`
+	Warm       string          `yaml:"warm"`   // time after which each prompt comes once more: cold and warm pairs
+	Answer     string          `yaml:"answer"` // time an answer is taken to last, before a next turn; "lognormal:5s,1"
+}
+
+// Lengths are numbers of tokens.
+type Lengths struct {
+	Input     string `yaml:"input"` // whole prompts; a prefix that is longer wins
+	Own       string `yaml:"own"`   // in place of Input: what follows the prefix
+	Output    string `yaml:"output"`
+	MaxTokens string `yaml:"max_tokens"` // as asked of the server; empty asks for none
+}
+
+// Prefix is what prompts begin with.
+type Prefix struct {
+	Global int           `yaml:"global"` // tokens that every prompt of the part begins with, such as a system prompt
+	Groups []PrefixGroup `yaml:"groups"`
+}
+
+// A PrefixGroup is a set of templates or documents that prompts continue from.
+// Depths are rounded to whole blocks, since only these are shared.
+type PrefixGroup struct {
+	Share      float64 `yaml:"share"`      // of sessions, from 0 to 1; those left over begin with the global prefix alone
+	Count      int     `yaml:"count"`      // how many at a time; 0 is 1
+	Depth      string  `yaml:"depth"`      // tokens of each, behind the global prefix
+	Popularity string  `yaml:"popularity"` // "uniform" or "zipf:S"; empty is uniform
+	Turnover   string  `yaml:"turnover"`   // time until one is replaced by another; empty is never
+}
+
+// SpecSessions lets requests come in sessions, each turn with all before it.
+type SpecSessions struct {
+	Turns string `yaml:"turns"` // requests of a session
+	Added string `yaml:"added"` // tokens that a turn adds behind the last reply; empty is Lengths.Own
+	Think string `yaml:"think"` // from the answer to the next turn
+	Users int64  `yaml:"users"` // people whom sessions are dealt to; 0 names none
+}
+
+// SpecCategories sets the reuse categories of the requests in percent, instead
+// of Sessions and shares of groups. The hits that they ask for are made from the
+// last Window requests.
+type SpecCategories struct {
+	Cold         float64 `yaml:"cold"`
+	Global       float64 `yaml:"global"`
+	Branch       float64 `yaml:"branch"`
+	Continuation float64 `yaml:"continuation"`
+	Duplicate    float64 `yaml:"duplicate"`
+	Window       int     `yaml:"window"` // 0 is 1,000
+}
+
+const (
+	defaultSpecBlock = 16 // as vLLM's
+	defaultAnswer    = "lognormal:5s,1"
+	specBurst        = "burst"
+	specSequential   = "sequential"
+)
+
+// ParseSpec reads a specification. Errors name its line and column where the
+// YAML is at fault, and else the key.
+func ParseSpec(name string, text []byte) (*Spec, error) {
+	s := new(Spec)
+	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(s)
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: it is empty", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s:%s", name, yamlFault(err))
+	}
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// yamlFault is "line:column: what", without the source that the library shows.
+func yamlFault(err error) string {
+	text, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+	return strings.Replace(strings.Replace(text, "[", "", 1), "]", ":", 1)
+}
+
+// Check reports what is wrong with a specification. ParseSpec has checked it: it is
+// for callers that change one.
+func (s *Spec) Check() error {
+	s.Block = cmp.Or(s.Block, defaultSpecBlock)
+	switch {
+	case s.Block < 3 || s.Block > 1<<16:
+		return fmt.Errorf("block: want 3 to %d tokens", 1<<16)
+	case s.Requests < 0 || s.Duration < 0:
+		return errors.New("requests and duration must not be below 0")
+	case s.Requests == 0 && s.Duration == 0:
+		return errors.New("say how much: requests or duration")
+	case s.Requests == 0 && s.Arrivals == specBurst:
+		return errors.New("arrivals: a burst needs requests")
+	}
+	if _, err := s.process(); err != nil {
+		return fmt.Errorf("arrivals: %w", err)
+	}
+	if len(s.Mix) > 0 && s.Categories != nil {
+		return errors.New("categories: not at the top level beside mix: give them in its parts")
+	}
+	for i, p := range s.parts() {
+		err := p.check()
+		if s.Arrivals == specBurst && (p.Sessions != nil || p.Warm != "") {
+			err = errors.New("a burst has no later turns: give arrivals a process")
+		}
+		if err != nil && len(s.Mix) > 0 {
+			err = fmt.Errorf("mix[%d]: %w", i, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts are the kinds of requests with all defaults filled in.
+func (s *Spec) parts() []Part {
+	if len(s.Mix) == 0 {
+		return []Part{s.Part.filled(Part{})}
+	}
+	parts := make([]Part, len(s.Mix))
+	for i, p := range s.Mix {
+		parts[i] = p.filled(s.Part)
+	}
+	return parts
+}
+
+func (p Part) filled(from Part) Part {
+	own := p.Lengths.Input == "" && p.Lengths.Own == ""
+	if own {
+		p.Lengths.Input, p.Lengths.Own = from.Lengths.Input, from.Lengths.Own
+	}
+	p.Lengths.Output = cmp.Or(p.Lengths.Output, from.Lengths.Output)
+	p.Lengths.MaxTokens = cmp.Or(p.Lengths.MaxTokens, from.Lengths.MaxTokens)
+	p.Prefix, p.Sessions = cmp.Or(p.Prefix, from.Prefix), cmp.Or(p.Sessions, from.Sessions)
+	p.Class, p.Warm = cmp.Or(p.Class, from.Class), cmp.Or(p.Warm, from.Warm)
+	p.Answer = cmp.Or(p.Answer, from.Answer, defaultAnswer)
+	p.Share = cmp.Or(p.Share, 1)
+	return p
+}
+
+func (p *Part) check() error {
+	switch {
+	case !(p.Share > 0) || math.IsInf(p.Share, 0):
+		return errors.New("share: must be above 0")
+	case p.Lengths.Input != "" && p.Lengths.Own != "":
+		return errors.New("lengths: input is the whole prompt, own what follows the prefix: give one of them")
+	case p.Lengths.Input == "" && p.Lengths.Own == "":
+		return errors.New("lengths: say input or own")
+	case p.Lengths.Output == "":
+		return errors.New("lengths: say output")
+	case p.Categories != nil && p.Sessions != nil:
+		return errors.New("categories and sessions: the share of continuations already says how many turns there are")
+	case p.Warm != "" && (p.Sessions != nil || p.Categories != nil):
+		return errors.New("warm: pairs are of single requests, without sessions or categories")
+	}
+	if err := checkLengths(map[string]string{"lengths.input": p.Lengths.Input, "lengths.own": p.Lengths.Own,
+		"lengths.output": p.Lengths.Output, "lengths.max_tokens": p.Lengths.MaxTokens}); err != nil {
+		return err
+	}
+	if err := checkTimes(map[string]string{"warm": p.Warm, "answer": p.Answer}); err != nil {
+		return err
+	}
+	if err := p.Prefix.check(); err != nil {
+		return fmt.Errorf("prefix: %w", err)
+	}
+	if s := p.Sessions; s != nil {
+		if s.Turns == "" || s.Think == "" || s.Users < 0 {
+			return errors.New("sessions: say turns and think; users must not be below 0")
+		}
+		if err := checkLengths(map[string]string{"sessions.turns": s.Turns, "sessions.added": s.Added}); err != nil {
+			return err
+		}
+		if err := checkTimes(map[string]string{"sessions.think": s.Think}); err != nil {
+			return err
+		}
+		if s.Added == "" && p.Lengths.Own == "" {
+			return errors.New("sessions: say what a turn adds: added, or lengths.own")
+		}
+	}
+	return p.Categories.check(p.Prefix)
+}
+
+func (p *Prefix) check() error {
+	if p == nil {
+		return nil
+	}
+	if p.Global < 0 || p.Global > maxPrompt {
+		return fmt.Errorf("global: want 0 to %d tokens", maxPrompt)
+	}
+	sum := 0.0
+	for i, g := range p.Groups {
+		switch {
+		case !(g.Share > 0 && g.Share <= 1):
+			return fmt.Errorf("groups[%d].share: want above 0 and at most 1", i)
+		case g.Count < 0 || g.Count > 1<<20:
+			return fmt.Errorf("groups[%d].count: want at most %d", i, 1<<20)
+		case g.Depth == "":
+			return fmt.Errorf("groups[%d].depth: say how many tokens", i)
+		}
+		sum += g.Share
+		if err := checkLengths(map[string]string{"depth": g.Depth}); err != nil {
+			return fmt.Errorf("groups[%d].%w", i, err)
+		}
+		if err := checkTimes(map[string]string{"turnover": g.Turnover}); err != nil {
+			return fmt.Errorf("groups[%d].%w", i, err)
+		}
+		if _, err := g.weights(); err != nil {
+			return fmt.Errorf("groups[%d].popularity: %w", i, err)
+		}
+	}
+	if sum > 1+1e-9 {
+		return errors.New("groups: their shares are more than 1 together")
+	}
+	return nil
+}
+
+func (c *SpecCategories) check(prefix *Prefix) error {
+	if c == nil {
+		return nil
+	}
+	sum := 0.0
+	for _, v := range c.percent() {
+		if !(v >= 0) {
+			return errors.New("categories: want percent of 0 and more")
+		}
+		sum += v
+	}
+	switch {
+	case math.Abs(sum-100) > 0.01:
+		return errors.New("categories: want percent that add up to 100")
+	case c.Window < 0 || c.Window > 1<<20:
+		return fmt.Errorf("categories.window: want at most %d", 1<<20)
+	case c.Branch > 0 && (prefix == nil || len(prefix.Groups) == 0):
+		return errors.New("categories: branch needs prefix.groups to branch from")
+	case c.Global > 0 && (prefix == nil || prefix.Global == 0):
+		return errors.New("categories: global needs prefix.global")
+	case c.Global > 0 && c.Cold >= 50:
+		return errors.New("categories: a prefix is global when more than half of the prompts begin with it: want cold below 50")
+	}
+	return nil
+}
+
+// percent are the shares in the order of [trace.Categories].
+func (c *SpecCategories) percent() [5]float64 {
+	return [5]float64{c.Cold, c.Global, c.Duplicate, c.Continuation, c.Branch}
+}
+
+// process is that of new sessions; the zero one lets all arrive at once.
+func (s *Spec) process() (arrival.ProcessSpec, error) {
+	switch s.Arrivals {
+	case "":
+		return arrival.ProcessSpec{}, errors.New("say how requests arrive, such as poisson:2, burst or sequential")
+	case specBurst, specSequential:
+		return arrival.ProcessSpec{}, nil
+	}
+	return arrival.ParseProcess(s.Arrivals)
+}
+
+// maxPrompt bounds a prompt, so that sums of lengths fit an int32.
+const maxPrompt = 1 << 24
+
+func checkLengths(specs map[string]string) error {
+	return checkEach(specs, func(s string) error { _, err := arrival.ParseLength(s); return err })
+}
+
+func checkTimes(specs map[string]string) error {
+	return checkEach(specs, func(s string) error { _, err := arrival.ParseDist(s); return err })
+}
+
+// checkEach reports the fault of the first key in the alphabet, so that the
+// same file always gets the same error.
+func checkEach(specs map[string]string, parse func(string) error) error {
+	first, fault := "", error(nil)
+	for key, spec := range specs {
+		if spec == "" || fault != nil && key > first {
+			continue
+		}
+		if err := parse(spec); err != nil {
+			first, fault = key, err
+		}
+	}
+	if fault == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", first, fault)
+}

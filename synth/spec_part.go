@@ -1,0 +1,221 @@
+package synth
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"reprise/trace"
+	"reprise/trace/arrival"
+)
+
+// partRows makes the rows of one kind of request. Each quantity has a stream
+// of its own, so that no two of them are correlated and a change of one moves
+// none of the others.
+type partRows struct {
+	g *specRows
+	Part
+	input, own, output, maxTokens, turns, added arrival.Length // nil where not said
+	answer, think, warm                         arrival.Dist
+	global                                      []uint64
+	groups                                      []*groupRows
+	group                                       chooser // the last choice is none
+	category                                    chooser
+	recent                                      []*trace.Request // the last ones, for categories
+	oldest                                      int
+	any                                         *rand.Rand
+}
+
+func newPartRows(g *specRows, p Part, seed uint64, name string) (*partRows, error) {
+	t := &partRows{g: g, Part: p, any: arrival.Stream(seed, name+"any")}
+	lengths := map[string]*arrival.Length{"input": &t.input, "own": &t.own, "output": &t.output, "max tokens": &t.maxTokens}
+	specs := map[string]string{"input": p.Lengths.Input, "own": p.Lengths.Own, "output": p.Lengths.Output, "max tokens": p.Lengths.MaxTokens}
+	times := map[string]*arrival.Dist{"answer": &t.answer, "warm": &t.warm}
+	durations := map[string]string{"answer": p.Answer, "warm": p.Warm}
+	if s := p.Sessions; s != nil {
+		lengths["turns"], lengths["added"], times["think"] = &t.turns, &t.added, &t.think
+		specs["turns"], specs["added"], durations["think"] = s.Turns, s.Added, s.Think
+	}
+	for key, spec := range specs {
+		if spec == "" {
+			continue
+		}
+		l, err := arrival.ParseLength(spec)
+		if err != nil {
+			return nil, err
+		}
+		*lengths[key] = l.New(arrival.Stream(seed, name+key))
+	}
+	for key, spec := range durations {
+		if spec == "" {
+			continue
+		}
+		d, err := arrival.ParseDist(spec)
+		if err != nil {
+			return nil, err
+		}
+		*times[key] = d.New(arrival.Stream(seed, name+key))
+	}
+	return t, t.prefixes(seed, name)
+}
+
+// prefixes prepares what prompts begin with.
+func (t *partRows) prefixes(seed uint64, name string) error {
+	if c := t.Categories; c != nil {
+		percent := c.percent()
+		t.category = newChooser(percent[:], arrival.Stream(seed, name+"categories"))
+	}
+	if t.Prefix == nil {
+		return nil
+	}
+	if t.Prefix.Global > 0 {
+		t.global = t.g.fresh(nil, t.wholeBlocks(t.Prefix.Global))
+	}
+	rest, weights := 1.0, []float64{}
+	for _, p := range t.Prefix.Groups {
+		g, err := newGroupRows(t, p, seed, name)
+		if err != nil {
+			return err
+		}
+		t.groups, weights, rest = append(t.groups, g), append(weights, p.Share), rest-p.Share
+	}
+	if t.Categories != nil {
+		rest = 0 // which group, when it is one
+	}
+	if len(weights) > 0 {
+		t.group = newChooser(append(weights, max(0, rest)), arrival.Stream(seed, name+"groups"))
+	}
+	return nil
+}
+
+// wholeBlocks rounds tokens to the nearest number of whole blocks, at least one.
+func (t *partRows) wholeBlocks(tokens int) int32 {
+	size := t.g.s.Block
+	return int32(max(1, (tokens+size/2)/size) * size)
+}
+
+// first makes the first turn of a session that arrives now.
+func (t *partRows) first(at time.Duration) *turn {
+	x := &turn{at: at, part: t, left: 1, row: trace.Request{Kind: "chat", Status: trace.StatusOK, OutputTokens: t.output.Draw()}}
+	if t.Class != "" {
+		x.row.Class = trace.Ptr(t.Class)
+	}
+	if t.maxTokens != nil {
+		x.row.MaxTokens = trace.Ptr(t.maxTokens.Draw())
+	}
+	if t.Categories != nil {
+		t.categorised(x)
+		return x
+	}
+	begin := t.global
+	if len(t.groups) > 0 {
+		if i := t.group.draw(); i < len(t.groups) {
+			begin = t.groups[i].prefix(at)
+		}
+	}
+	t.prompt(&x.row, begin)
+	if s := t.Sessions; s != nil {
+		x.left = t.turns.Draw()
+		x.row.Session, x.row.Turn = trace.Ptr(t.g.sessions), trace.Ptr(int32(0))
+		t.g.sessions++
+		if s.Users > 0 {
+			x.row.User = trace.Ptr(t.any.Int64N(s.Users))
+		}
+	}
+	return x
+}
+
+// prompt gives a row a prompt that begins with whole blocks and goes on with
+// its own.
+func (t *partRows) prompt(r *trace.Request, begin []uint64) {
+	prefix := int32(len(begin) * t.g.s.Block)
+	if t.own != nil {
+		r.InputTokens = prefix + max(1, t.own.Draw())
+	} else {
+		r.InputTokens = max(prefix+1, t.input.Draw())
+	}
+	r.Blocks = t.g.fresh(begin, r.InputTokens)
+}
+
+// after plans what follows a row that has become row number n: the next turn
+// of its session, or the warm one of a pair.
+func (t *partRows) after(x *turn, n int64) *turn {
+	if t.Categories != nil {
+		t.remember(&x.row)
+		return nil
+	}
+	if t.warm != nil && x.later == nil {
+		return &turn{at: x.at + t.warm.Draw(), part: t, left: 1, row: x.row, later: x}
+	}
+	grown := int64(x.row.InputTokens) + int64(x.row.OutputTokens)
+	if x.left <= 1 || grown > maxPrompt {
+		return nil
+	}
+	think := t.think.Draw()
+	next := &turn{at: x.at + t.answer.Draw() + think, part: t, left: x.left - 1, row: x.row, later: x}
+	x.later = nil // or every turn would be kept until the last
+	r := &next.row
+	r.Turn, r.Parents, r.ThinkNS = trace.Ptr(*x.row.Turn+1), []int64{n}, trace.Ptr(int64(think))
+	added := t.added
+	if added == nil {
+		added = t.own
+	}
+	r.InputTokens = int32(grown) + max(1, added.Draw())
+	r.OutputTokens = t.output.Draw()
+	r.Blocks = t.g.fresh(t.full(&x.row), r.InputTokens)
+	return next
+}
+
+// full are the full blocks of a prompt: what a longer one shares with it.
+func (t *partRows) full(r *trace.Request) []uint64 {
+	return r.Blocks[:int(r.InputTokens)/t.g.s.Block]
+}
+
+// groupRows are the prefixes of one group that are alive.
+type groupRows struct {
+	t        *partRows
+	depth    arrival.Length
+	turnover arrival.Dist // nil for never
+	which    chooser
+	alive    []livePrefix
+}
+
+type livePrefix struct {
+	blocks []uint64
+	until  time.Duration
+}
+
+func newGroupRows(t *partRows, p PrefixGroup, seed uint64, name string) (*groupRows, error) {
+	weights, err := p.weights()
+	if err != nil {
+		return nil, err
+	}
+	name += "group " + strconv.Itoa(len(t.groups)) + " "
+	g := &groupRows{t: t, which: newChooser(weights, arrival.Stream(seed, name+"which")), alive: make([]livePrefix, len(weights))}
+	depth, err := arrival.ParseLength(p.Depth)
+	if err != nil {
+		return nil, err
+	}
+	g.depth = depth.New(arrival.Stream(seed, name+"depth"))
+	if p.Turnover != "" {
+		d, err := arrival.ParseDist(p.Turnover)
+		if err != nil {
+			return nil, err
+		}
+		g.turnover = d.New(arrival.Stream(seed, name+"turnover"))
+	}
+	return g, nil
+}
+
+// prefix draws one of the group's prefixes, the global one before it.
+func (g *groupRows) prefix(at time.Duration) []uint64 {
+	p := &g.alive[g.which.draw()]
+	if p.blocks == nil || g.turnover != nil && at >= p.until {
+		tokens := int32(len(g.t.global)*g.t.g.s.Block) + g.t.wholeBlocks(int(g.depth.Draw()))
+		p.blocks = g.t.g.fresh(g.t.global, tokens)
+		if g.turnover != nil {
+			p.until = at + g.turnover.Draw()
+		}
+	}
+	return p.blocks
+}

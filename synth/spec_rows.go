@@ -1,0 +1,218 @@
+package synth
+
+import (
+	"container/heap"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"reprise/trace"
+	"reprise/trace/arrival"
+	"reprise/trace/profile"
+)
+
+// Rows makes the workload that seed selects, in order of arrival. Categories
+// are those that the rows turn out to have, see [profile.Annotator]; this takes a
+// second pass, in which the rows are made again. Memory is that of the open
+// sessions, the groups' prefixes and the Annotator's 16 bytes for each block.
+func (s *Spec) Rows(seed uint64) (trace.Reader[trace.Request], error) {
+	count, err := s.rows(seed)
+	if err != nil {
+		return nil, err
+	}
+	a := profile.NewAnnotator(s.Block, profile.Options{})
+	err = trace.Each(count, func(_ int64, r *trace.Request) error {
+		a.Count(r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	again, err := s.rows(seed)
+	return &annotated{again, a}, err
+}
+
+// Meta describes the workload of [Spec.Rows]. No real request is in it, so it
+// is as public as the specification.
+func (s *Spec) Meta(seed uint64) trace.Meta {
+	m := trace.Meta{Schema: trace.Schema, BlockSize: s.Block, Convention: trace.PartialTail,
+		SourceFormat: "spec", TimeUnit: "ns", Tier: "public", Seed: strconv.FormatUint(seed, 10)}
+	for _, p := range s.parts() {
+		if p.Sessions != nil {
+			m.Sessions = "source"
+		}
+	}
+	return m
+}
+
+// annotated gives rows their categories, and no sessions that they lack.
+type annotated struct {
+	*specRows
+	a *profile.Annotator
+}
+
+func (s *annotated) Read(rows []trace.Request) (int, error) {
+	n, err := s.specRows.Read(rows)
+	for i := range rows[:n] {
+		session, turn := rows[i].Session, rows[i].Turn
+		s.a.Annotate(0, &rows[i])
+		rows[i].Session, rows[i].Turn = session, turn
+	}
+	return n, err
+}
+
+// specRows makes rows as they arrive.
+type specRows struct {
+	s         *Spec
+	parts     []*partRows
+	choose    chooser
+	arrivals  arrival.Process
+	next      time.Duration // arrival of the next session
+	turns     turnHeap      // later turns that are due
+	rows, seq int64
+	sessions  int64
+	blocks    uint64 // the next new one
+}
+
+func (s *Spec) rows(seed uint64) (*specRows, error) {
+	p, err := s.process()
+	if err != nil {
+		return nil, err
+	}
+	g := &specRows{s: s, arrivals: p.New(arrival.Stream(seed, "spec arrivals"))}
+	var weights []float64
+	for i, p := range s.parts() {
+		part, err := newPartRows(g, p, seed, "spec part "+strconv.Itoa(i)+" ")
+		if err != nil {
+			return nil, err
+		}
+		g.parts, weights = append(g.parts, part), append(weights, p.Share)
+	}
+	g.choose = newChooser(weights, arrival.Stream(seed, "spec parts"))
+	g.next = g.arrivals.Next()
+	return g, nil
+}
+
+// Read implements [trace.Reader].
+func (g *specRows) Read(rows []trace.Request) (int, error) {
+	for i := range rows {
+		if !g.row(&rows[i]) {
+			return i, io.EOF
+		}
+	}
+	return len(rows), nil
+}
+
+// row makes the next row, or reports that there is none.
+func (g *specRows) row(r *trace.Request) bool {
+	if g.s.Requests > 0 && g.rows == g.s.Requests {
+		return false
+	}
+	var t *turn
+	if len(g.turns) > 0 && g.turns[0].at <= g.next {
+		t = heap.Pop(&g.turns).(*turn)
+	} else {
+		t = g.parts[g.choose.draw()].first(g.next)
+	}
+	if g.s.Duration > 0 && t.at >= g.s.Duration {
+		return false // and so are all others
+	}
+	if t.later == nil {
+		g.advance(t)
+	}
+	*r = t.row
+	r.ArrivalNS = int64(t.at)
+	if next := t.part.after(t, g.rows); next != nil {
+		next.seq = g.seq
+		g.seq++
+		heap.Push(&g.turns, next)
+	}
+	g.rows++
+	return true
+}
+
+// advance sets when the next session arrives.
+func (g *specRows) advance(t *turn) {
+	if g.s.Arrivals != specSequential {
+		g.next = t.at + g.arrivals.Next()
+		return
+	}
+	g.next = t.at + t.part.answer.Draw()
+	if g.rows > 0 {
+		t.row.Parents, t.row.ThinkNS = []int64{g.rows - 1}, trace.Ptr(int64(0))
+	}
+}
+
+// fresh appends new blocks until there are as many as a prompt of so many
+// tokens has. It copies the list, since rows share their beginnings.
+func (g *specRows) fresh(blocks []uint64, tokens int32) []uint64 {
+	n := blockCount(tokens, g.s.Block)
+	out := make([]uint64, len(blocks), max(n, len(blocks)))
+	copy(out, blocks)
+	for len(out) < n {
+		out = append(out, g.blocks)
+		g.blocks++
+	}
+	return out
+}
+
+// A turn is a row that is due at a time.
+type turn struct {
+	at    time.Duration
+	seq   int64 // of turns at one time, the one planned first goes first
+	part  *partRows
+	row   trace.Request
+	left  int32 // turns of the session from this one on
+	later *turn // the turn before it; nil for the first of a session
+}
+
+type turnHeap []*turn
+
+func (h turnHeap) Len() int { return len(h) }
+func (h turnHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
+}
+func (h turnHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *turnHeap) Push(x any)   { *h = append(*h, x.(*turn)) }
+func (h *turnHeap) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last], *h = nil, (*h)[:last]
+	return t
+}
+
+// A chooser draws an index by weight.
+type chooser struct {
+	upTo []uint64
+	r    *rand.Rand
+}
+
+// newChooser rounds weights to a millionth of their sum, so that every machine
+// chooses alike.
+func newChooser(weights []float64, r *rand.Rand) chooser {
+	sum, c := 0.0, chooser{r: r}
+	for _, w := range weights {
+		sum += w
+	}
+	at := uint64(0)
+	for _, w := range weights {
+		at += uint64(w/sum*1e6 + 0.5)
+		c.upTo = append(c.upTo, at)
+	}
+	return c
+}
+
+func (c chooser) draw() int {
+	last := len(c.upTo) - 1
+	if last == 0 || c.upTo[last] == 0 {
+		return 0
+	}
+	x := c.r.Uint64N(c.upTo[last])
+	for i, upTo := range c.upTo {
+		if x < upTo {
+			return i
+		}
+	}
+	return last
+}
