@@ -1,0 +1,43 @@
+package main
+
+import (
+	"testing"
+
+	"reprise/datasets"
+	"reprise/synth"
+	"reprise/trace"
+)
+
+// TestBuiltInWorkloads makes every one of them, and holds its name to its file's.
+func TestBuiltInWorkloads(t *testing.T) {
+	names := datasets.Workloads()
+	if len(names) < 15 {
+		t.Fatalf("%d workloads only", len(names))
+	}
+	for _, name := range names {
+		text, _ := datasets.Workload(name)
+		s, err := synth.ParseSpec(name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Name != name || s.About == "" {
+			t.Errorf("%s calls itself %q", name, s.Name)
+		}
+		src, err := s.Rows(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows, input int64
+		err = trace.Each(src, func(_ int64, r *trace.Request) error {
+			rows++
+			input += int64(r.InputTokens)
+			return nil
+		})
+		if err != nil || s.Requests > 0 && rows != s.Requests || rows < 10 || input < 16*rows {
+			t.Errorf("%s: %d rows, %d tokens, %v", name, rows, input, err)
+		}
+	}
+	if _, ok := datasets.Workload("../demo"); ok {
+		t.Error("a name outside the workloads is found")
+	}
+}
