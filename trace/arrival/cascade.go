@@ -21,11 +21,15 @@ import (
 //     than 64 arrivals on average, but a quiet one may hold a single arrival,
 //     and is then disclosed. Noise on these rows removes that.
 //   - Below, the fraction is drawn from bins as busy whose neighbours were as
-//     unlike, and it is the half beside the busier neighbour that is counted, so
-//     that a burst goes on across the edge of a bin. Where neither neighbour is
-//     busier a fraction and its mirror image are one. No place of a burst
-//     survives. Rows count how often a bin was split into so many and so many;
-//     the splits of busy bins are rare, and many are of one bin only.
+//     unlike, and from at least three of them if there are so many that are at
+//     all alike. It is the half beside the busier neighbour that is counted, so
+//     that a burst goes on across the edge of a bin; where neither neighbour is
+//     busier a fraction and its mirror image are one. Where a burst was within
+//     its part of the span is not kept, but a part unlike all others has few
+//     bins to draw from, and something of its course comes back: the two halves
+//     of the 32 parts of a public trace and of its cascades had a correlation
+//     of 0.4. The rows, which count how often a bin was split into so many and
+//     so many, say more: those of busy bins are of one bin each.
 //   - In the finest bins the gaps between arrivals are bootstrapped from those
 //     of bins as busy. A source with a quantised clock keeps its zero gaps so.
 //

@@ -231,6 +231,35 @@ func TestCascadeKeepsBursts(t *testing.T) {
 	}
 }
 
+// Phases of 20 s and pauses of 100 s do not end at the edges of bins.
+func TestCascadeKeepsPhases(t *testing.T) {
+	times, span := poissonTimes(t, "onoff:20,on=20s,off=100s", 60_000)
+	c := fitted(t, times, span)
+	mean := 0.
+	for seed := range uint64(5) {
+		mean += distance(c.Times(Stream(seed, "c"), len(times), span), times, span) / 5
+	}
+	t.Logf("mean |log2 IDC ratio| %.3f", mean)
+	if mean > 0.11 {
+		t.Errorf("mean |log2 IDC ratio| %.3f", mean)
+	}
+}
+
+// A burst whose neighbours are equal comes early as often as late.
+func TestCascadeForgetsPlaces(t *testing.T) {
+	times := []int64{5e9, 5e9, 5e9, 6e9, 6e9, 6e9}
+	c := fitted(t, times, 100e9)
+	r, early := Stream(1, "c"), 0
+	for range 2000 {
+		if c.Times(r, len(times), 100e9)[0] < 50e9 {
+			early++
+		}
+	}
+	if math.Abs(float64(early)-1000) > 120 {
+		t.Errorf("%d of 2000 bursts are early", early)
+	}
+}
+
 // checkTimes holds what every draw promises.
 func checkTimes(t *testing.T, made []int64, n int, span int64) {
 	t.Helper()
@@ -340,7 +369,7 @@ func TestCascadeGolden(t *testing.T) {
 	for _, at := range made {
 		binary.Write(sum, binary.BigEndian, at)
 	}
-	if got, want := fmt.Sprintf("%d %d %#x", made[0], made[1], sum.Sum64()), "1232152159 5786154842 0x4339facca55c280"; got != want {
+	if got, want := fmt.Sprintf("%d %d %#x", made[0], made[1], sum.Sum64()), "2474441862 3388871496 0x150d3c64b323693c"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

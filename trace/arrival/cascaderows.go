@@ -65,6 +65,7 @@ func NewCascade(rows []CascadeRow) (*Cascade, error) {
 			return nil, fmt.Errorf("cascade: row %d: %w", i, errRow)
 		}
 	}
+	c.pool()
 	c.fillEmpty()
 	return c, nil
 }
