@@ -30,7 +30,7 @@ func (s *Spec) Rows(seed uint64) (trace.Reader[trace.Request], error) {
 		return nil, err
 	}
 	again, err := s.rows(seed)
-	return &annotated{again, a}, err
+	return &specAnnotated{again, a}, err
 }
 
 // Meta describes the workload of [Spec.Rows]. No real request is in it, so it
@@ -46,13 +46,13 @@ func (s *Spec) Meta(seed uint64) trace.Meta {
 	return m
 }
 
-// annotated gives rows their categories, and no sessions that they lack.
-type annotated struct {
+// specAnnotated gives rows their categories, and no sessions that they lack.
+type specAnnotated struct {
 	*specRows
 	a *profile.Annotator
 }
 
-func (s *annotated) Read(rows []trace.Request) (int, error) {
+func (s *specAnnotated) Read(rows []trace.Request) (int, error) {
 	n, err := s.specRows.Read(rows)
 	for i := range rows[:n] {
 		session, turn := rows[i].Session, rows[i].Turn
