@@ -2,46 +2,32 @@ package profile
 
 import "time"
 
-// maxSpans is how many stretches of time are kept apart at most: about 1 MB.
-const maxSpans = 1024
-
 // A timeline finds the sums of the second half of a trace in one pass, though
-// where that begins shows only at the end. It keeps the sums of up to maxSpans
-// spans of 2^shift ns each; when they run out, two neighbours become one. More
-// than half of them are then in use, so the middle of the trace is never more
-// than a thousandth of the duration from an edge.
+// where that begins shows only at the end. It keeps the sums of each span of its
+// epoch, about 1 MB.
 //
 // With a warm-up that is given there are two spans: before its end, and after.
 type timeline struct {
 	listed []capacity
 	warmUp *time.Duration
 
-	begun       bool
-	first, last int64 // arrivals in ns
-	shift       uint
-	spans       []*span // from first on; nil where there were no requests
-	spare       []*span // empty ones
+	epoch
+	spans []*span // from first on; nil where there were no requests
+	spare []*span // empty ones
 }
 
-// arrive moves the clock to ns. It does not go back: a row that is out of order
-// counts with the row before it.
+// arrive moves the clock to ns.
 func (t *timeline) arrive(ns int64) {
-	if !t.begun {
-		t.begun, t.first, t.last = true, ns, ns
+	t.epoch.arrive(ns)
+	for t.warmUp == nil && t.elapsed()>>t.shift >= maxSpans {
+		t.fold()
 	}
-	t.last = max(t.last, ns)
 }
-
-// elapsed is the time in ns since the first arrival, which an int64 may not hold.
-func (t *timeline) elapsed() uint64 { return uint64(t.last) - uint64(t.first) }
 
 // now returns the span that the clock is in.
 func (t *timeline) now() *span {
 	var i uint64
 	if t.warmUp == nil {
-		for t.elapsed()>>t.shift >= maxSpans {
-			t.fold()
-		}
 		i = t.elapsed() >> t.shift
 	} else if t.elapsed() >= uint64(max(*t.warmUp, 0)) {
 		i = 1
@@ -92,9 +78,7 @@ func (t *timeline) steady() (warmUp uint64, sum *span) {
 	if t.warmUp != nil {
 		warmUp = uint64(max(*t.warmUp, 0))
 	} else {
-		long, width := t.elapsed(), uint64(1)<<t.shift
-		middle := long/2 + width/2 + long&width&1 // (long+width)/2, of which the sum may overflow
-		edge = middle >> t.shift
+		edge = t.middle()
 		warmUp = edge << t.shift
 	}
 	for _, s := range t.spans[min(edge, uint64(len(t.spans))):] {
