@@ -18,7 +18,10 @@ type CurvePoint struct {
 	// round number of which CapacityBlocks is as many as fit. A partial block
 	// takes the room of a whole one, as in paged KV memory. Null is without limit,
 	// or blocks of unknown size.
-	CapacityTokens  *int64   `json:"capacity_tokens"`
+	CapacityTokens *int64 `json:"capacity_tokens"`
+	// CapacityGiB is the memory of these tokens in a KV cache; null is without
+	// limit, or tokens that are of unknown number or size.
+	CapacityGiB     *float64 `json:"capacity_gib"`
 	HitRatio        float64  `json:"hit_ratio_by_block"`
 	HitRatioByToken *float64 `json:"hit_ratio_by_token"` // null without tokens to divide by
 }
@@ -86,16 +89,17 @@ func (u *reusePass) points(capacities []capacity) []CurvePoint {
 	for i, c := range capacities {
 		blocks[i] = c.blocks
 	}
-	return u.sums.points(capacities, u.hitsWithin(blocks), u.hitTokensWithin(blocks))
+	return u.sums.points(capacities, u.kvBytes, u.hitsWithin(blocks), u.hitTokensWithin(blocks))
 }
 
 // points returns the ratios of caches that hit so many blocks and tokens.
-func (s *sums) points(capacities []capacity, hits, tokens []int64) []CurvePoint {
+func (s *sums) points(capacities []capacity, kvBytes int64, hits, tokens []int64) []CurvePoint {
 	points := make([]CurvePoint, len(capacities))
 	for i, c := range capacities {
 		points[i] = CurvePoint{CapacityBlocks: &c.blocks, HitRatioByToken: share(tokens[i], s.tokens)}
 		if c.tokens > 0 {
 			points[i].CapacityTokens = &c.tokens
+			points[i].CapacityGiB = c.inGiB(kvBytes)
 		}
 		if s.references > 0 {
 			points[i].HitRatio = float64(hits[i]) / float64(s.references)
@@ -116,7 +120,7 @@ func (u *reusePass) summary() ReuseSummary {
 		Requests: u.requests, ReferencesBlocks: u.references, HitBlocks: u.hits, UniqueBlocks: u.unique,
 		TouchedOnceShare: share(u.unique-u.repeated, u.unique),
 		HitRatios:        u.hitRatios(),
-		Steady:           u.time.summary(listed),
+		Steady:           u.time.summary(listed, u.kvBytes),
 		LRUCurve:         u.points(listed),
 		LRUCurveDense:    u.points(denseCapacities(u.unique, u.size)),
 	}

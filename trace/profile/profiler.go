@@ -27,9 +27,10 @@ type ProfilerOptions struct {
 // session, 16 for each length, and up to 150 MB for what has a bound of its
 // own: exact quantiles of times, ranks, the search for ticks, histograms.
 type Profiler struct {
-	meta trace.Meta
-	rows int64
-	last int64 // arrival of the row before
+	meta    trace.Meta
+	kvBytes int64
+	rows    int64
+	last    int64 // arrival of the row before
 
 	failed, negative, blockless int64
 
@@ -66,7 +67,7 @@ func NewProfiler(meta trace.Meta, opts ProfilerOptions) *Profiler {
 	if opts.ServerBlock <= 0 {
 		opts.ServerBlock = DefaultServerBlock
 	}
-	p := &Profiler{meta: meta, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: newSessions(),
+	p := &Profiler{meta: meta, kvBytes: opts.KVBytesPerToken, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: newSessions(),
 		reuse: NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
 		names: trace.Categories()}
 	for _, d := range []*distribution{&p.lengths.think, &p.lengths.tool, &p.lengths.ttft, &p.lengths.e2e} {

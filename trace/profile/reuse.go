@@ -20,6 +20,9 @@ type ReuseOptions struct {
 	// WarmUp is the time from the first arrival until requests count for the
 	// steady state. Nil is half of the duration; 0, or less, counts everything.
 	WarmUp *time.Duration
+	// KVBytesPerToken is the memory that one token takes in a KV cache, such as
+	// [ModelShape] tells. 0 is unknown: then nothing is told in GiB.
+	KVBytesPerToken int64
 }
 
 // A Reuse measures in one pass what a prefix cache would find of each prompt.
@@ -56,8 +59,8 @@ func NewReuse(blockSize int, opts ReuseOptions) *Reuse {
 	if exact <= 0 {
 		exact = DefaultExactBlocks
 	}
-	return &Reuse{size: blockSize, plain: &reusePass{size: blockSize, stack: newLRU(exact),
-		time: timeline{listed: listedCapacities(blockSize), warmUp: opts.WarmUp}}}
+	return &Reuse{size: blockSize, plain: &reusePass{size: blockSize, kvBytes: opts.KVBytesPerToken, stack: newLRU(exact),
+		time: timeline{listed: listedCapacities(blockSize, opts.KVBytesPerToken), warmUp: opts.WarmUp}}}
 }
 
 // Add takes the next row in order of arrival and returns its hit: how many of
@@ -106,11 +109,12 @@ func (b *bitset) put(i uint32) {
 
 // A reusePass is one set of figures: with prompts known, or with outputs too.
 type reusePass struct {
-	size  int
-	known bitset // blocks that earlier rows touched
-	asked bitset // blocks that prompts referred to
-	again bitset // blocks that prompts referred to more than once
-	stack *lru
+	size    int
+	kvBytes int64  // of a token; 0 is unknown
+	known   bitset // blocks that earlier rows touched
+	asked   bitset // blocks that prompts referred to
+	again   bitset // blocks that prompts referred to more than once
+	stack   *lru
 	// found counts the hits by depth in the stack, and foundTokens the tokens in
 	// them. Sampled hits count as many as they stand for, at their depth in the
 	// sample.

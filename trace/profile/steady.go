@@ -95,13 +95,13 @@ func (s *span) curve(n int) (blocks, tokens []int64) {
 
 // summary describes the steady state, its curve at the given first ones of the
 // listed capacities.
-func (t *timeline) summary(capacities []capacity) SteadyState {
+func (t *timeline) summary(capacities []capacity, kvBytes int64) SteadyState {
 	warmUp, s := t.steady()
 	state := SteadyState{WarmUpS: float64(warmUp) / second, Requests: s.requests, ReferencesBlocks: s.references,
 		HitBlocks: s.hits, HitRatios: s.hitRatios()}
 	if s.requests > 0 {
 		hits, tokens := s.curve(len(capacities))
-		state.LRUCurve = append(s.points(capacities, hits, tokens), s.unlimited())
+		state.LRUCurve = append(s.points(capacities, kvBytes, hits, tokens), s.unlimited())
 	}
 	return state
 }

@@ -18,6 +18,9 @@ type Summary struct {
 	Tokenizer       string `json:"tokenizer,omitempty"`
 	Digest          string `json:"digest,omitempty"`
 	BlockSizeTokens int    `json:"block_size_tokens,omitempty"`
+	// KVBytesPerToken is the memory of a token in a KV cache, as an option says;
+	// everything in GiB follows from it.
+	KVBytesPerToken *int64 `json:"kv_bytes_per_token"`
 
 	Rows      int64    `json:"rows"`
 	Requests  int64    `json:"requests"` // rows that are load
@@ -88,6 +91,9 @@ func (p *Profiler) Summary() Summary {
 	if s.DurationS > 0 {
 		rate := float64(s.Requests) / s.DurationS
 		s.Rate = &rate
+	}
+	if p.kvBytes > 0 {
+		s.KVBytesPerToken = &p.kvBytes
 	}
 	if reuse := p.reuse.Summary(); reuse.Requests > 0 {
 		server := p.server.Summary()
