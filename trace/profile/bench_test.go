@@ -78,6 +78,15 @@ func BenchmarkProfiler(b *testing.B) {
 	reportRefs(b, rows)
 }
 
+// Four routers over eight replicas and one cache of all their memory.
+func BenchmarkProfilerRouting(b *testing.B) {
+	rows := benchRows(b)
+	for range b.N {
+		profileOf(b, rows, trace.Meta{BlockSize: 16}, profile.ProfilerOptions{Replicas: []int{8}, ReplicaBlocks: 1000})
+	}
+	reportRefs(b, rows)
+}
+
 func BenchmarkMooncakeReuse(b *testing.B) {
 	rows := mooncake(b)
 	b.ResetTimer()

@@ -69,6 +69,33 @@ func (u *Reuse) WithGenerated() *ReuseSummary {
 	return &s
 }
 
+// GeneratedGain is how many points of hit ratio, hundredths, a cache without
+// limit gains that also keeps the KV of outputs.
+type GeneratedGain struct {
+	Whole  HitRatios `json:"whole"`
+	Steady HitRatios `json:"steady_state"`
+}
+
+func generatedGain(plain, generated *ReuseSummary) *GeneratedGain {
+	if generated == nil {
+		return nil
+	}
+	return &GeneratedGain{generated.HitRatios.points(plain.HitRatios), generated.Steady.HitRatios.points(plain.Steady.HitRatios)}
+}
+
+// points is how many points h lies above o.
+func (h HitRatios) points(o HitRatios) HitRatios {
+	above := func(a, b *float64) *float64 {
+		if a == nil || b == nil {
+			return nil
+		}
+		points := 100 * (*a - *b)
+		return &points
+	}
+	return HitRatios{ByBlock: above(h.ByBlock, o.ByBlock), ByToken: above(h.ByToken, o.ByToken),
+		MeanOverRequests: above(h.MeanOverRequests, o.MeanOverRequests), FullBlocksOnly: above(h.FullBlocksOnly, o.FullBlocksOnly)}
+}
+
 // LRUHitRatios returns the hit ratio by block of LRU caches of so many blocks,
 // prompts only. Capacities must ascend. Without references the ratios are 0.
 func (u *Reuse) LRUHitRatios(capacities []int64) []float64 { return u.plain.curve(capacities) }

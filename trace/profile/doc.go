@@ -12,9 +12,12 @@
 //     workload alike, in one pass and bounded memory. It feeds the lengths, the
 //     arrivals, the sessions and a [Reuse], which finds the hit ratio of an LRU
 //     cache of every capacity at once, over the whole trace and in steady state.
+//     The same pass splits reuse over time and by category, model and client,
+//     ranks the prefixes that bring it, counts working sets, and when asked sends
+//     every request through the prefix caches of several replicas.
 //  3. [Profiler.Summary] is the result as data, with its warnings beside the
-//     numbers; [WriteText] prints it for people, and [Profiler.Histograms] are
-//     the distributions as rows that merge exactly.
+//     numbers; [WriteText] prints it for people, [Tables] are its curves as rows,
+//     and [Profiler.Histograms] the distributions as rows that merge exactly.
 //
 // A replay needs less: a [KnownPass] says of each row how many tokens earlier
 // rows have carried, and a [ServerReuse] what a server can make of that.

@@ -14,6 +14,7 @@ type shape struct {
 	statuses bool // some rows failed or were cancelled
 	sessions bool // the source gave sessions, to some rows
 	reach    int  // how many rows back a prompt may build on; 0 means 40
+	people   bool // users and models, to some rows; cached tokens, parents; rows without blocks
 }
 
 // chains gives token sequences their chained block ids, as a trace has them: an
@@ -95,7 +96,26 @@ func generate(seed uint64, n int, s shape) []trace.Request {
 		if s.sessions && rng.IntN(2) == 0 {
 			r.Session, r.Turn = trace.Ptr(int64(rng.IntN(5))), trace.Ptr(int32(7))
 		}
+		if s.people {
+			addPeople(rng, r, i)
+		}
 		at += int64(rng.ExpFloat64() * 0.2e9 * float64(rng.IntN(3)))
 	}
 	return rows
+}
+
+func addPeople(rng *rand.Rand, r *trace.Request, row int) {
+	if rng.IntN(8) > 0 {
+		r.User = trace.Ptr(int64(min(rng.IntN(40), rng.IntN(40))))
+	}
+	r.Model = []string{"", "small", "large", "large"}[rng.IntN(4)]
+	if rng.IntN(2) == 0 {
+		r.CachedTokens = trace.Ptr(int32(rng.IntN(int(r.InputTokens)+20) - 5)) // some cannot be
+	}
+	if row > 0 && rng.IntN(2) == 0 {
+		r.Parents = []int64{int64(rng.IntN(row))}
+	}
+	if rng.IntN(10) == 0 {
+		r.Blocks, r.OutputBlocks = nil, nil
+	}
 }

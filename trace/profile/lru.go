@@ -73,10 +73,12 @@ func (s *lru) clone() *lru {
 // sampled tells whether block id is in the sample; without one every block is.
 func (s *lru) sampled(id uint32) bool { return s.shift == 0 || mix(id)>>(64-s.shift) == 0 }
 
-// mix is the finaliser of SplitMix64 over the golden ratio's multiples: it
-// spreads block numbers, which are dense, evenly over 64 bits.
-func mix(id uint32) uint64 {
-	z := (uint64(id) + 1) * 0x9e3779b97f4a7c15
+// mix spreads block numbers, which are dense, evenly over 64 bits.
+func mix(id uint32) uint64 { return spread(uint64(id)) }
+
+// spread is the finaliser of SplitMix64 over the golden ratio's multiples.
+func spread(n uint64) uint64 {
+	z := (n + 1) * 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reprise/trace"
+	"reprise/trace/block"
 )
 
 // DefaultServerBlock is the block size in tokens that [Summary].Server is
@@ -17,22 +18,35 @@ type ProfilerOptions struct {
 	// ServerBlock is the block size in tokens of the server whose reachable hit
 	// ratio is computed. 0 means [DefaultServerBlock].
 	ServerBlock int
+	// Replicas are the numbers of replicas, each from 1 to [MaxReplicas], that
+	// routing is simulated over. None, and no ReplicaBlocks, simulates nothing.
+	Replicas []int
+	// ReplicaBlocks is how many blocks of the trace the prefix cache of a replica
+	// holds. 0 is without limit. Without Replicas it is the cache of one server.
+	ReplicaBlocks int64
 }
 
 // A Profiler reads the rows of a trace and describes them. It implements
 // [trace.Writer] of requests.
 //
-// Memory follows what is distinct and not the rows: some 38 bytes for each
-// block (see [Reuse], and 8 for the time it was last touched), 24 for each
-// session, 16 for each length, and up to 150 MB for what has a bound of its
-// own: exact quantiles of times, ranks, the search for ticks, histograms.
+// Memory follows what is distinct and not the rows: some 46 bytes for each
+// block (see [Reuse], and 16 for who carried it when), 24 for each session, 16
+// for each length, 8 for each client and a name for each model, and up to 150 MB
+// for what has a bound of its own: exact quantiles of times, ranks, the search
+// for ticks, histograms. The breakdowns by model and by client take 80 bytes for
+// each stretch of a thousandth of the trace in which a group is active, of which
+// 1,024 are told apart: up to 80 MB each.
+//
+// Each simulated fleet, five for each number of replicas, takes 8 bytes more for
+// each block, and up to 36 for each block that one of its replicas holds.
 type Profiler struct {
-	meta    trace.Meta
-	kvBytes int64
-	rows    int64
-	last    int64 // arrival of the row before
+	meta trace.Meta
+	opts ProfilerOptions
+	bad  error // of the options
+	rows int64
+	last int64 // arrival of the row before
 
-	failed, negative, blockless int64
+	failed, negative, blockless, overCached int64
 
 	lengths  lengths
 	ranks    ranks
@@ -42,7 +56,14 @@ type Profiler struct {
 	categories [categories]categoryTally
 	reuse      *Reuse
 	server     *ServerReuse
-	touched    []int64 // by block number: arrival of the request that last carried it
+	prefixes   prefixes
+	working    workingSets
+	routing    *routing // nil when none is simulated
+
+	now      moment
+	overTime trail
+	groups   breakdowns
+	recorded recordedTraffic
 
 	histograms HistogramSet
 	all        *rowHistograms
@@ -62,14 +83,17 @@ type lengths struct {
 	think, tool, ttft, e2e                                           distribution
 }
 
-// NewProfiler begins a profile of the trace that meta describes.
+// NewProfiler begins a profile of the trace that meta describes. Options that
+// are out of their range are an error of the first Write.
 func NewProfiler(meta trace.Meta, opts ProfilerOptions) *Profiler {
 	if opts.ServerBlock <= 0 {
 		opts.ServerBlock = DefaultServerBlock
 	}
-	p := &Profiler{meta: meta, kvBytes: opts.KVBytesPerToken, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: newSessions(),
+	p := &Profiler{meta: meta, opts: opts, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: newSessions(),
 		reuse: NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
+		prefixes: prefixes{size: meta.BlockSize}, working: newWorkingSets(), now: moment{warmUp: opts.WarmUp},
 		names: trace.Categories()}
+	p.routing, p.bad = newRouting(meta.BlockSize, &opts)
 	for _, d := range []*distribution{&p.lengths.think, &p.lengths.tool, &p.lengths.ttft, &p.lengths.e2e} {
 		d.limit = exactValues
 	}
@@ -103,6 +127,9 @@ func (p *Profiler) Write(rows []trace.Request) (int, error) {
 }
 
 func (p *Profiler) write(r *trace.Request) error {
+	if p.bad != nil {
+		return p.bad
+	}
 	if p.rows > 0 && r.ArrivalNS < p.last {
 		return fmt.Errorf("row %d arrives before row %d: a trace is sorted by arrival", p.rows, p.rows-1)
 	}
@@ -124,7 +151,10 @@ func (p *Profiler) write(r *trace.Request) error {
 	if gap, ok := p.arrivals.add(r.ArrivalNS); ok {
 		p.histograms.Get(MetricInterArrival, "").Add(gap, 1)
 	}
+	p.now.arrive(r.ArrivalNS)
+	p.working.arrive(r.ArrivalNS - p.arrivals.first)
 	hit, parent := p.addBlocks(r, sets)
+	p.addTraffic(r, hit)
 	if category >= 0 {
 		p.categories[category].requests++
 		p.categories[category].hits += int64(hit)
@@ -195,27 +225,48 @@ func (p *Profiler) addBlocks(r *trace.Request, sets []*rowHistograms) (hit int, 
 	}
 	path := p.reuse.path
 	p.server.Add(hitTokens(hit, r, p.meta.BlockSize), r.InputTokens)
-	if n := p.reuse.ids.Len() - len(p.touched); n > 0 {
-		p.touched = append(p.touched, make([]int64, n)...)
-	}
+	uses := p.prefixes.grown(p.reuse.ids.Len())
 	if hit > 0 {
-		parent = p.touched[path[hit-1]]
+		parent = uses[path[hit-1]].touched
 	}
 	found := p.reuse.plain
 	for _, h := range sets {
 		h.hit.Add(int64(hit), 1)
 		h.fresh.Add(int64(len(path)-hit), 1)
 		for i, depth := range found.depths {
-			h.reuseTime.Add(r.ArrivalNS-p.touched[path[i]], 1)
+			h.reuseTime.Add(r.ArrivalNS-uses[path[i]].touched, 1)
 			if depth > 0 {
 				h.distance.Add(depth, found.weight)
 			}
 		}
 	}
-	for _, id := range path {
-		p.touched[id] = r.ArrivalNS
+	p.prefixes.carry(r, path, hit, &p.working, p.arrivals.first)
+	if p.routing != nil {
+		p.routing.add(r, path, isRecorded(r))
 	}
 	return hit, parent
+}
+
+// addTraffic counts the row over time, with its groups, and where its cached
+// tokens were recorded among those that are compared with them.
+func (p *Profiler) addTraffic(r *trace.Request, hit int) {
+	t := traffic{load: 1, input: int64(r.InputTokens), output: int64(r.OutputTokens)}
+	if len(r.Blocks) > 0 && p.meta.BlockSize >= 1 {
+		known := hitTokens(hit, r, p.meta.BlockSize)
+		t.requests, t.references, t.hits = 1, int64(len(r.Blocks)), int64(hit)
+		t.promptTokens, t.hitTokens = t.input, int64(known)
+		t.serverTokens = int64(block.Reusable(int(known), int(r.InputTokens), p.opts.ServerBlock))
+	}
+	p.overTime.add(&p.now.epoch, &t)
+	p.groups.add(&p.now, r, &t)
+	switch {
+	case t.requests == 0 || r.CachedTokens == nil:
+	case isRecorded(r):
+		p.recorded.add(&t)
+		p.recorded.cached += int64(*r.CachedTokens)
+	case *r.CachedTokens > r.InputTokens:
+		p.overCached++
+	}
 }
 
 // Histograms returns the distributions of the rows so far, in the order of

@@ -66,3 +66,31 @@ func (s *sessions) summary(origin string) *Sessions {
 	return &Sessions{Origin: origin, Sessions: turns.n, Requests: s.requests,
 		Turns: turns.stats(1), TurnGap: s.gaps.stats(second)}
 }
+
+// SessionShares says how many requests carry an identifier of a session, and
+// whether the source gave it or it was inferred from shared prefixes. The
+// shares are of all requests, and null where that is not known.
+type SessionShares struct {
+	Source        int64    `json:"requests_with_source_session"`
+	Inferred      int64    `json:"requests_with_inferred_session"`
+	Unknown       int64    `json:"requests_with_session_of_unknown_origin"`
+	Without       int64    `json:"requests_without_session"`
+	SourceShare   *float64 `json:"source_share"`
+	InferredShare *float64 `json:"inferred_share"`
+}
+
+func (s *sessions) shares(origin string, requests int64) SessionShares {
+	shares := SessionShares{Without: requests - s.requests}
+	switch {
+	case origin == originSource:
+		shares.Source = s.requests
+	case origin == originInferred:
+		shares.Inferred = s.requests
+	default:
+		shares.Unknown = s.requests
+	}
+	if shares.Unknown == 0 {
+		shares.SourceShare, shares.InferredShare = share(shares.Source, requests), share(shares.Inferred, requests)
+	}
+	return shares
+}

@@ -42,17 +42,31 @@ type Summary struct {
 	Arrivals    Arrivals    `json:"arrivals"`
 
 	Sessions *Sessions `json:"sessions,omitempty"`
-	Think    *Stats    `json:"think_s,omitempty"`
-	Tool     *Stats    `json:"tool_s,omitempty"`
-	TTFT     *Stats    `json:"ttft_s,omitempty"` // as recorded in production
-	E2E      *Stats    `json:"e2e_s,omitempty"`  // as recorded in production
+	// SessionShares says how many requests name a session.
+	SessionShares SessionShares `json:"session_identifiers"`
+	Think         *Stats        `json:"think_s,omitempty"`
+	Tool          *Stats        `json:"tool_s,omitempty"`
+	TTFT          *Stats        `json:"ttft_s,omitempty"` // as recorded in production
+	E2E           *Stats        `json:"e2e_s,omitempty"`  // as recorded in production
 
 	Categories []CategoryShare `json:"categories,omitempty"`
 	Reuse      *ReuseSummary   `json:"reuse,omitempty"`
 	// ReuseWithGenerated is for a server that also keeps the KV of outputs;
 	// absent when the trace has no output blocks.
 	ReuseWithGenerated *ReuseSummary       `json:"reuse_with_generated_kv,omitempty"`
+	GeneratedGain      *GeneratedGain      `json:"generated_kv_gain_points,omitempty"`
 	Server             *ServerReuseSummary `json:"server_reuse,omitempty"`
+
+	// Where the reuse is: null where the trace does not tell.
+	OverTime   *OverTime     `json:"over_time"`
+	ByCategory *GroupedReuse `json:"reuse_by_category"`
+	ByModel    *GroupedReuse `json:"reuse_by_model"`
+	ByClient   *GroupedReuse `json:"reuse_by_client"`
+	Prefixes   *TopPrefixes  `json:"top_prefixes"`
+	WorkingSet *WorkingSets  `json:"working_set"`
+	// Routing is null unless options ask for it.
+	Routing    *RoutingSummary `json:"routing"`
+	Waterfalls []Waterfall     `json:"waterfalls"`
 
 	Warnings []Warning `json:"warnings"`
 }
@@ -92,15 +106,31 @@ func (p *Profiler) Summary() Summary {
 		rate := float64(s.Requests) / s.DurationS
 		s.Rate = &rate
 	}
-	if p.kvBytes > 0 {
-		s.KVBytesPerToken = &p.kvBytes
+	s.SessionShares = p.sessions.shares(p.meta.Sessions, s.Requests)
+	s.OverTime = p.overTime.overTime(&p.now.epoch)
+	s.ByCategory, s.ByModel, s.ByClient = p.groups.summaries(&p.now)
+	if p.opts.KVBytesPerToken > 0 {
+		s.KVBytesPerToken = &p.opts.KVBytesPerToken
 	}
 	if reuse := p.reuse.Summary(); reuse.Requests > 0 {
 		server := p.server.Summary()
 		s.Reuse, s.ReuseWithGenerated, s.Server = &reuse, p.reuse.WithGenerated(), &server
+		s.GeneratedGain = generatedGain(s.Reuse, s.ReuseWithGenerated)
+		p.summariseCaches(&s)
 	}
 	s.Warnings = p.warnings(&s)
 	return s
+}
+
+// summariseCaches adds what there is to say of a trace with blocks.
+func (p *Profiler) summariseCaches(s *Summary) {
+	whole := &p.overTime.whole
+	s.Prefixes = p.prefixes.top(whole.requests, whole.hitTokens)
+	s.WorkingSet = p.working.summary(p.meta.BlockSize, p.opts.KVBytesPerToken)
+	s.Waterfalls = waterfalls(p.routing, whole, &p.recorded)
+	if p.routing != nil {
+		s.Routing = p.routing.summary(whole, p.meta.BlockSize, p.opts.KVBytesPerToken, p.meta.Sessions)
+	}
 }
 
 func (p *Profiler) categoryShares() []CategoryShare {
@@ -173,6 +203,14 @@ func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args
 	}
 	if p.blockless > 0 {
 		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is that of the others", count(p.blockless), count(s.Requests))
+	}
+	if p.overCached > 0 {
+		warn("cached_over_prompt", "%s requests have more cached tokens than their prompt; these are not compared with what was reusable",
+			count(p.overCached))
+	}
+	if g := s.ByClient; g != nil && g.NotToldApart > 0 {
+		warn("clients_pooled", "%s requests are of clients that appeared after %s others; they are pooled in the rest",
+			count(g.NotToldApart), count(apartGroups))
 	}
 	if n := p.reuse.plain.miscounted; n > 0 {
 		warn("block_count", "%s requests have more or fewer blocks than their length takes; hit ratios by token are off for these", count(n))

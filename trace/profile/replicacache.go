@@ -1,0 +1,102 @@
+package profile
+
+// A replicaCache is one LRU cache of at most limit blocks. It is a list in a
+// slice and an open-addressed table from block numbers to places in it, so that
+// it takes 24 to 36 bytes for each block that it holds, however many there are
+// in the trace, and a touch takes constant time.
+type replicaCache struct {
+	limit int
+	nodes []cacheNode // 0 is the ring's head: its older is the newest block
+	slots []uint32    // places in nodes; 0 is free
+}
+
+type cacheNode struct{ block, newer, older uint32 }
+
+const minSlots = 64
+
+func newReplicaCache(limit int) *replicaCache {
+	return &replicaCache{limit: limit, nodes: make([]cacheNode, 1), slots: make([]uint32, minSlots)}
+}
+
+// slot returns where block is in the table, or the free slot where it belongs.
+func (c *replicaCache) slot(block uint32) int {
+	last := len(c.slots) - 1
+	i := int(mix(block)) & last
+	for c.slots[i] != 0 && c.nodes[c.slots[i]].block != block {
+		i = (i + 1) & last
+	}
+	return i
+}
+
+// touch makes block the newest. When it takes the room of another, that is
+// returned.
+func (c *replicaCache) touch(block uint32) (evicted uint32, full bool) {
+	at := c.slot(block)
+	if n := c.slots[at]; n != 0 {
+		c.unlink(n)
+		c.link(n)
+		return 0, false
+	}
+	if len(c.nodes) <= c.limit {
+		n := uint32(len(c.nodes))
+		c.nodes = append(c.nodes, cacheNode{block: block})
+		c.slots[at] = n
+		c.link(n)
+		c.grow()
+		return 0, false
+	}
+	n := c.nodes[0].newer // the oldest
+	evicted = c.nodes[n].block
+	c.unlink(n)
+	c.free(c.slot(evicted))
+	c.nodes[n].block = block
+	c.slots[c.slot(block)] = n // the slot found above may have been closed up
+	c.link(n)
+	return evicted, true
+}
+
+func (c *replicaCache) unlink(n uint32) {
+	node := c.nodes[n]
+	c.nodes[node.newer].older = node.older
+	c.nodes[node.older].newer = node.newer
+}
+
+// link puts node n behind the head.
+func (c *replicaCache) link(n uint32) {
+	next := c.nodes[0].older
+	c.nodes[n].newer, c.nodes[n].older = 0, next
+	c.nodes[next].newer = n
+	c.nodes[0].older = n
+}
+
+// grow doubles the table once more than half of it is in use.
+func (c *replicaCache) grow() {
+	if 2*(len(c.nodes)-1) <= len(c.slots) {
+		return
+	}
+	c.slots = make([]uint32, 2*len(c.slots))
+	for n := 1; n < len(c.nodes); n++ {
+		c.slots[c.slot(c.nodes[n].block)] = uint32(n)
+	}
+}
+
+// free empties slot i, and moves up what a search would no longer find behind it
+// (Knuth, The art of computer programming 3, section 6.4, algorithm R).
+func (c *replicaCache) free(i int) {
+	last := len(c.slots) - 1
+	for j := i; ; {
+		c.slots[i] = 0
+		for {
+			j = (j + 1) & last
+			if c.slots[j] == 0 {
+				return
+			}
+			home := int(mix(c.nodes[c.slots[j]].block)) & last
+			if (j-home)&last >= (j-i)&last {
+				break // its search passes i
+			}
+		}
+		c.slots[i] = c.slots[j]
+		i = j
+	}
+}

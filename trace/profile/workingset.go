@@ -1,0 +1,107 @@
+package profile
+
+import "reprise/trace"
+
+// workingWindows are the widths of the windows that distinct blocks are counted
+// in, in ns.
+var workingWindows = [...]int64{60 * second, 600 * second, 3600 * second}
+
+// A WorkingSet is how many distinct blocks the prompts of a window of time carry
+// (Denning: The working set model for program behavior, 1968): what a cache must
+// hold to miss none of what comes again within the window. The windows follow
+// each other from the first arrival on; only whole ones count, empty ones too.
+type WorkingSet struct {
+	WindowS float64         `json:"window_s"`
+	Windows int64           `json:"windows"`
+	Mean    *WorkingSetSize `json:"mean"` // null without a whole window
+	Max     *WorkingSetSize `json:"max"`
+}
+
+// A WorkingSetSize is a number of blocks and the memory that they take: that of
+// a whole block for a partial one too.
+type WorkingSetSize struct {
+	Blocks float64  `json:"blocks"`
+	Tokens float64  `json:"tokens"`
+	GiB    *float64 `json:"gib"` // null where the memory of a token is unknown
+}
+
+// WorkingSets are the working sets of windows of 1, 10 and 60 minutes, and all
+// blocks of prompts.
+type WorkingSets struct {
+	Windows []WorkingSet   `json:"windows"`
+	Total   WorkingSetSize `json:"total"`
+}
+
+// A workingSet counts the distinct blocks of one window after the other. It
+// needs to know of each block when it was last carried, and nothing more.
+type workingSet struct {
+	width  int64
+	window int64 // the one that is being counted
+	from   int64 // where it begins, since the first arrival
+	blocks int64 // distinct ones in it
+	sum    int64 // over the windows before it
+	max    int64
+}
+
+// arrive moves the clock to the time since the first arrival.
+func (w *workingSet) arrive(elapsed int64) {
+	if elapsed-w.from < w.width {
+		return
+	}
+	w.sum += w.blocks
+	w.max = max(w.max, w.blocks)
+	w.window, w.blocks = elapsed/w.width, 0
+	w.from = w.window * w.width
+}
+
+// workingSets are all of them.
+type workingSets struct {
+	sets [len(workingWindows)]workingSet
+	all  int64
+}
+
+func newWorkingSets() (w workingSets) {
+	for i, width := range workingWindows {
+		w.sets[i].width = width
+	}
+	return w
+}
+
+func (w *workingSets) arrive(elapsed int64) {
+	for i := range w.sets {
+		w.sets[i].arrive(elapsed)
+	}
+}
+
+// carry counts a block that a prompt carries, last carried at that time since
+// the first arrival; fresh is one that no prompt has carried yet.
+func (w *workingSets) carry(last int64, fresh bool) {
+	if fresh {
+		w.all++
+	}
+	for i := range w.sets {
+		if s := &w.sets[i]; fresh || last < s.from {
+			s.blocks++
+		}
+	}
+}
+
+func (w *workingSets) summary(size int, kvBytes int64) *WorkingSets {
+	sized := func(blocks float64) WorkingSetSize {
+		s := WorkingSetSize{Blocks: blocks, Tokens: blocks * float64(size)}
+		if kvBytes >= 1 {
+			s.GiB = trace.Ptr(s.Tokens * float64(kvBytes) / gib)
+		}
+		return s
+	}
+	sum := &WorkingSets{Total: sized(float64(w.all))}
+	for _, s := range w.sets {
+		one := WorkingSet{WindowS: float64(s.width) / second, Windows: s.window}
+		if s.window > 0 {
+			one.Mean = trace.Ptr(sized(float64(s.sum) / float64(s.window)))
+			one.Max = trace.Ptr(sized(float64(s.max)))
+		}
+		sum.Windows = append(sum.Windows, one)
+	}
+	return sum
+}
