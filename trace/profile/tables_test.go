@@ -1,0 +1,51 @@
+package profile_test
+
+import (
+	"testing"
+
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// Tables repeat what the summary says.
+func TestTables(t *testing.T) {
+	s := crowds["everything"]
+	rows := generate(162, 600, s)
+	annotate(rows, s.block, profile.Options{})
+	opts := profile.ProfilerOptions{ReuseOptions: profile.ReuseOptions{KVBytesPerToken: 1 << 20}, Replicas: []int{2}, ReplicaBlocks: 100}
+	sum := profileOf(t, rows, trace.Meta{BlockSize: s.block}, opts).Summary()
+	of := map[string]float64{}
+	for _, r := range profile.Tables(sum) {
+		key := r.Table + " " + r.Key + " " + r.Unit
+		if _, twice := of[key]; twice {
+			t.Errorf("there are two rows of %s", key)
+		}
+		of[key] = r.Value
+	}
+	f := sum.Routing.Fleets[0]
+	for key, want := range map[string]float64{
+		"lru_curve.hit_by_block inf ratio":                       *sum.Reuse.HitRatios.ByBlock,
+		"lru_curve_generated_kv.hit_by_token inf ratio":          *sum.ReuseWithGenerated.HitRatios.ByToken,
+		"lru_curve_steady.hit_by_token inf ratio":                *sum.Reuse.Steady.HitRatios.ByToken,
+		"lru_curve_dense.capacity 1 GiB":                         *sum.Reuse.LRUCurveDense[0].CapacityGiB,
+		"over_time.input 0 tokens":                               float64(sum.OverTime.Bins[0].InputTokens),
+		"model.requests large requests":                          float64(sum.ByModel.Groups[0].Whole.Requests),
+		"model_steady.hit_by_token (unnamed) ratio":              *sum.ByModel.Unnamed.Steady.HitRatioByToken,
+		"client.requests (rest) requests":                        float64(sum.ByClient.Rest.Whole.Requests),
+		"category.hit_by_block cold ratio":                       0,
+		"working_set.max 60 blocks":                              sum.WorkingSet.Windows[0].Max.Blocks,
+		"working_set.total_gib inf GiB":                          *sum.WorkingSet.Total.GiB,
+		"routing.hit_by_block 2/prefix-weighted ratio":           *f.Routers[3].HitRatio,
+		"routing.prefill_tokens_max_over_mean 2/one-cache ratio": 1,
+		"waterfall.cost all/2/capacity points":                   *sum.Waterfalls[0].Steps[2].CostPoints,
+		"waterfall.left recorded/2/routing/session ratio":        *sum.Waterfalls[1].Steps[4].HitRatio,
+		"waterfall.left recorded/2/recorded ratio":               *sum.Waterfalls[1].Steps[7].HitRatio,
+	} {
+		if got, ok := of[key]; !ok || got != want {
+			t.Errorf("%s is %v (%v); want %v", key, got, ok, want)
+		}
+	}
+	if got := profile.Tables(profile.Summary{}); len(got) != 0 {
+		t.Errorf("an empty summary has rows: %v", got)
+	}
+}
