@@ -55,3 +55,11 @@ func separated(s string) string {
 	}
 	return sign + whole + rest
 }
+
+// points prints hundredths; what rounds to nothing has no sign.
+func points(v float64) string {
+	if v > -0.005 && v < 0 {
+		v = 0
+	}
+	return decimals(v, 2)
+}

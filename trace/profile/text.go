@@ -26,10 +26,17 @@ func WriteText(w io.Writer, s Summary) error {
 		{"turn to turn", turnGap(s.Sessions)}, {"think", s.Think}, {"tool", s.Tool}, {"TTFT", s.TTFT}, {"E2E", s.E2E}})
 	writeDispersion(&b, &s.Arrivals)
 	writeReuse(&b, &s)
+	writeOverTime(&b, &s)
 	for _, set := range reuseSets(&s) {
 		writeCurve(&b, set)
 	}
-	writeCategories(&b, s.Categories)
+	writeCategories(&b, &s)
+	writeGroups(&b, "model", s.ByModel)
+	writeGroups(&b, "client", s.ByClient)
+	writePrefixes(&b, &s)
+	writeWorkingSet(&b, s.WorkingSet)
+	writeRouting(&b, s.Routing)
+	writeWaterfalls(&b, &s)
 	writeWarnings(&b, s.Warnings)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -71,7 +78,8 @@ func writeFacts(b *strings.Builder, s *Summary) {
 		if g.Origin != "" {
 			origin = " (" + g.Origin + ")"
 		}
-		fact("sessions", fmt.Sprintf("%s%s, %s turns on average", count(g.Sessions), origin, decimals(g.Turns.Mean, 2)))
+		fact("sessions", fmt.Sprintf("%s%s, %s turns on average; %s of requests have one", count(g.Sessions), origin,
+			decimals(g.Turns.Mean, 2), optional(share(g.Requests, s.Requests), percent)))
 	}
 	if r := s.Reuse; r != nil {
 		fact("blocks", fmt.Sprintf("%s of %d tokens, %s distinct, of which %s in one prompt only",
@@ -172,6 +180,12 @@ func writeReuse(b *strings.Builder, s *Summary) {
 	line("by token", func(h *HitRatios) *float64 { return h.ByToken })
 	line("mean over requests", func(h *HitRatios) *float64 { return h.MeanOverRequests })
 	line("full blocks only", func(h *HitRatios) *float64 { return h.FullBlocksOnly })
+	if g := s.GeneratedGain; g != nil {
+		head = append(head, "+points")
+		for i, gain := range []*float64{g.Whole.ByBlock, g.Whole.ByToken, g.Whole.MeanOverRequests, g.Whole.FullBlocksOnly} {
+			rows[i] = append(rows[i], optional(gain, points))
+		}
+	}
 	if v := s.Server; v != nil {
 		name := fmt.Sprintf("by token, server blocks of %d", v.BlockSizeTokens)
 		rows = append(rows, table.Row{name, optional(v.HitRatio, ratio4)},
@@ -197,38 +211,6 @@ func reuseSets(s *Summary) []namedReuse {
 		sets = append(sets, namedReuse{"generated KV too", s.ReuseWithGenerated})
 	}
 	return sets
-}
-
-func writeCurve(b *strings.Builder, r namedReuse) {
-	var rows []table.Row
-	for i, point := range r.LRUCurve {
-		row := table.Row{"∞", "", ratio4(point.HitRatio), optional(point.HitRatioByToken, ratio4), missing, missing}
-		if point.CapacityBlocks != nil {
-			row[0] = count(*point.CapacityBlocks)
-		}
-		if point.CapacityTokens != nil {
-			row[1] = count(*point.CapacityTokens)
-		}
-		if i < len(r.Steady.LRUCurve) {
-			steady := r.Steady.LRUCurve[i]
-			row[4], row[5] = ratio4(steady.HitRatio), optional(steady.HitRatioByToken, ratio4)
-		}
-		rows = append(rows, row)
-	}
-	head := table.Row{"blocks", "tokens", "by block", "by token", "steady by block", "steady by token"}
-	draw(b, "Hit ratio by capacity of an LRU cache, "+r.name, head, rows)
-}
-
-func writeCategories(b *strings.Builder, list []CategoryShare) {
-	if len(list) == 0 {
-		return
-	}
-	var rows []table.Row
-	for _, c := range list {
-		rows = append(rows, table.Row{c.Category, count(c.Requests), optional(c.RequestShare, percent),
-			count(c.HitBlocks), optional(c.HitShare, percent)})
-	}
-	draw(b, "Reuse categories", table.Row{"category", "requests", "share", "hit blocks", "share of hits"}, rows)
 }
 
 func writeWarnings(b *strings.Builder, list []Warning) {

@@ -2,6 +2,7 @@ package profile_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -20,10 +21,12 @@ func TestTextWidth(t *testing.T) {
 		r.ArrivalNS = int64(i/20) * 300e9
 		r.ReasoningTokens, r.CachedTokens, r.ImageTokens = trace.Ptr(int32(1e9)), trace.Ptr(int32(i)), trace.Ptr(int32(i))
 		r.Images, r.MaxTokens = trace.Ptr(int32(3)), trace.Ptr(int32(1e9))
+		r.Model, r.User = "organisation/a-model-of-a-long-name-"+strconv.Itoa(i%3), trace.Ptr(int64(1e18)+int64(i%30))
 		r.ThinkNS, r.ToolNS, r.TTFTNS, r.E2ENS = trace.Ptr(int64(1e15)), trace.Ptr(int64(5)), trace.Ptr(int64(1e7)), trace.Ptr(int64(1e9))
 	}
 	meta := trace.Meta{BlockSize: s.block, Sessions: "source", SourceFormat: "generated", Tokenizer: "bytes", Tier: "internal"}
-	opts := profile.ProfilerOptions{ReuseOptions: profile.ReuseOptions{ExactBlocks: 500}}
+	opts := profile.ProfilerOptions{ReuseOptions: profile.ReuseOptions{ExactBlocks: 500, KVBytesPerToken: profile.MaxKVBytesPerToken},
+		Replicas: []int{2, 64}, ReplicaBlocks: 1e9}
 	sum := profileOf(t, rows, meta, opts).Summary()
 	var b strings.Builder
 	if err := profile.WriteText(&b, sum); err != nil {
@@ -38,7 +41,9 @@ func TestTextWidth(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"reasoning tokens", "max tokens", "TTFT", "generated KV too", "Arrivals by ticks of 300.000 s",
-		"Warnings", "generated", "internal", "bytes", "one block in"} {
+		"Warnings", "generated", "internal", "bytes", "one block in", "Over time, in", "Reuse by model, of 3", "organisation/a-model-of…",
+		"10 others", "Top prefixes by", "Working set", "GiB each", "64, prefix-weighted", "of the hit tokens of one cache",
+		"Where reuse goes", "one LRU cache of 2,000,000,000 blocks", "recorded cached tokens", "+points"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the text lacks %q", want)
 		}
@@ -52,5 +57,23 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, fmt.Errorf("broken") 
 func TestTextReturnsTheWritersError(t *testing.T) {
 	if err := profile.WriteText(brokenWriter{}, profile.Summary{}); err == nil {
 		t.Error("the error of the writer is lost")
+	}
+}
+
+// What has nothing to say is not printed: one model, no users, no routing, and
+// what the server's blocks cost is in another table.
+func TestTextSaysNoMoreThanThereIs(t *testing.T) {
+	rows := generate(112, 300, shape{block: 4, system: true})
+	for i := range rows {
+		rows[i].Model = "one"
+	}
+	var b strings.Builder
+	if err := profile.WriteText(&b, profileOf(t, rows, trace.Meta{BlockSize: 4}, profile.ProfilerOptions{}).Summary()); err != nil {
+		t.Fatal(err)
+	}
+	for _, not := range []string{"Reuse by", "Routing", "Where reuse goes", "GiB", "+points", "-0.00"} {
+		if strings.Contains(b.String(), not) {
+			t.Errorf("the text has %q", not)
+		}
 	}
 }

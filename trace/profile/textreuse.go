@@ -1,0 +1,223 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// writeCurve prints the curve at round capacities: in GiB where the memory of a
+// token is known, and in blocks and tokens where not.
+func writeCurve(b *strings.Builder, r namedReuse) {
+	head := table.Row{"blocks", "tokens"}
+	if inMemory(r.LRUCurve) {
+		head = table.Row{"GiB", "blocks", "tokens"}
+	}
+	size := len(head)
+	var rows []table.Row
+	for i, point := range r.LRUCurve {
+		row := table.Row{"∞", "", ""}[:size]
+		if point.CapacityGiB != nil {
+			if !isRound(*point.CapacityGiB) {
+				continue
+			}
+			row[0] = count(int64(*point.CapacityGiB))
+		}
+		if point.CapacityBlocks != nil {
+			row[size-2] = count(*point.CapacityBlocks)
+		}
+		if point.CapacityTokens != nil {
+			row[size-1] = count(*point.CapacityTokens)
+		}
+		row = append(row, ratio4(point.HitRatio), optional(point.HitRatioByToken, ratio4), missing, missing)
+		if i < len(r.Steady.LRUCurve) {
+			steady := r.Steady.LRUCurve[i]
+			row[size+2], row[size+3] = ratio4(steady.HitRatio), optional(steady.HitRatioByToken, ratio4)
+		}
+		rows = append(rows, row)
+	}
+	head = append(head, "by block", "by token", "steady by block", "steady by token")
+	draw(b, "Hit ratio by capacity of an LRU cache, "+r.name, head, rows)
+}
+
+func inMemory(curve []CurvePoint) bool {
+	return len(curve) > 0 && curve[0].CapacityGiB != nil
+}
+
+// isRound tells whether v is 1, 2 or 5 times a power of 10.
+func isRound(v float64) bool {
+	for v >= 10 && math.Mod(v, 10) == 0 {
+		v /= 10
+	}
+	return v == 1 || v == 2 || v == 5
+}
+
+// sparks draws values from 0 up to the greatest as a line of bars; a dot is a
+// value that there is none of.
+func sparks(values []*float64) string {
+	highest := 0.0
+	for _, v := range values {
+		if v != nil {
+			highest = max(highest, *v)
+		}
+	}
+	bars := []rune("▁▂▃▄▅▆▇█")
+	var b strings.Builder
+	for _, v := range values {
+		switch {
+		case v == nil:
+			b.WriteRune('·')
+		case highest == 0:
+			b.WriteRune(bars[0])
+		default:
+			b.WriteRune(bars[min(int(*v/highest*float64(len(bars))), len(bars)-1)])
+		}
+	}
+	return b.String()
+}
+
+func writeOverTime(b *strings.Builder, s *Summary) {
+	if s.OverTime == nil || len(s.OverTime.Bins) < 2 {
+		return
+	}
+	bins := s.OverTime.Bins
+	fmt.Fprintf(b, "\nOver time, in %d bins of %s s, each line from 0 to its greatest value\n", len(bins), decimals(s.OverTime.BinS, 3))
+	line := func(name, unit string, format func(float64) string, of func(*TimeBin) *float64) {
+		var values []*float64
+		highest := math.Inf(-1)
+		for i := range bins {
+			v := of(&bins[i])
+			values = append(values, v)
+			if v != nil {
+				highest = max(highest, *v)
+			}
+		}
+		if highest >= 0 {
+			fmt.Fprintf(b, "%-15s %s  %s%s\n", name, sparks(values), format(highest), unit)
+		}
+	}
+	line("requests/s", "", number, func(t *TimeBin) *float64 { return perSecond(t.Requests, t) })
+	line("input", "/s", func(v float64) string { return decimals(v, 0) }, func(t *TimeBin) *float64 { return perSecond(t.InputTokens, t) })
+	line("hit by token", "", ratio4, func(t *TimeBin) *float64 { return t.HitRatioByToken })
+}
+
+// perSecond is a rate over a bin; one of no length has none.
+func perSecond(n int64, t *TimeBin) *float64 {
+	if !(t.EndS > t.StartS) {
+		return nil
+	}
+	rate := float64(n) / (t.EndS - t.StartS)
+	return &rate
+}
+
+// writeCategories prints the categories with the hit ratio of each.
+func writeCategories(b *strings.Builder, s *Summary) {
+	if len(s.Categories) == 0 {
+		return
+	}
+	ratios := map[string]GroupReuse{}
+	if s.ByCategory != nil {
+		for _, g := range s.ByCategory.Groups {
+			ratios[g.Name] = g
+		}
+	}
+	var rows []table.Row
+	for _, c := range s.Categories {
+		g := ratios[c.Category]
+		rows = append(rows, table.Row{c.Category, count(c.Requests), optional(c.RequestShare, percent),
+			count(c.HitBlocks), optional(c.HitShare, percent),
+			optional(g.Whole.HitRatioByToken, ratio4), optional(g.Steady.HitRatioByToken, ratio4)})
+	}
+	draw(b, "Reuse categories", table.Row{"category", "requests", "share", "hit blocks", "share of hits", "by token", "steady"}, rows)
+}
+
+// writeGroups prints a breakdown that tells at least two groups apart.
+func writeGroups(b *strings.Builder, kind string, g *GroupedReuse) {
+	if g == nil || len(g.Groups) == 1 && g.Unnamed == nil {
+		return
+	}
+	var total int64
+	list := g.Groups[:len(g.Groups):len(g.Groups)]
+	for _, more := range []*GroupReuse{g.Rest, g.Unnamed} {
+		if more != nil {
+			list = append(list, *more)
+		}
+	}
+	for _, one := range list {
+		total += one.Whole.Requests
+	}
+	var rows []table.Row
+	for i, one := range list {
+		name := short(one.Name, 24)
+		if i >= len(g.Groups) {
+			name = "no " + kind
+			if i == len(g.Groups) && g.Rest != nil {
+				name = fmt.Sprintf("%s others", count(g.Distinct-int64(len(g.Groups))))
+			}
+		}
+		w := &one.Whole
+		rows = append(rows, table.Row{name, count(w.Requests), optional(share(w.Requests, total), percent), count(w.InputTokens),
+			optional(w.HitRatio, ratio4), optional(w.HitRatioByToken, ratio4), optional(one.Steady.HitRatioByToken, ratio4)})
+	}
+	title := fmt.Sprintf("Reuse by %s, of %s in all", kind, count(g.Distinct))
+	draw(b, title, table.Row{kind, "requests", "share", "input tokens", "by block", "by token", "steady"}, rows)
+}
+
+// short cuts a name to n columns.
+func short(name string, n int) string {
+	if r := []rune(name); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return name
+}
+
+// textPrefixes is how many prefixes of each list are printed.
+const textPrefixes = 5
+
+func writePrefixes(b *strings.Builder, s *Summary) {
+	if s.Prefixes == nil {
+		return
+	}
+	for _, list := range []struct {
+		by       string
+		prefixes []Prefix
+	}{{"how many requests begin with them", s.Prefixes.ByRequests}, {"tokens that no shorter prefix saves", s.Prefixes.BySaved}} {
+		var rows []table.Row
+		for _, p := range list.prefixes[:min(len(list.prefixes), textPrefixes)] {
+			rows = append(rows, table.Row{count(p.LastBlock), count(p.DepthBlocks), count(p.DepthTokens), count(p.Requests),
+				count(p.SavedTokens), count(p.OwnSavedTokens), optional(p.OwnShare, percent)})
+		}
+		if len(rows) > 0 {
+			draw(b, "Top prefixes by "+list.by, table.Row{"last block", "blocks", "tokens", "requests", "saved tokens", "its own", "of all hits"}, rows)
+		}
+	}
+}
+
+func writeWorkingSet(b *strings.Builder, w *WorkingSets) {
+	if w == nil {
+		return
+	}
+	head := table.Row{"window", "windows", "mean blocks", "max blocks", "mean tokens", "max tokens"}
+	size := func(v *WorkingSetSize) string { return decimals(v.Tokens, 0) }
+	if w.Total.GiB != nil {
+		head[4], head[5] = "mean GiB", "max GiB"
+		size = func(v *WorkingSetSize) string { return decimals(*v.GiB, 1) }
+	}
+	var rows []table.Row
+	line := func(name, windows string, mean, most *WorkingSetSize) {
+		row := table.Row{name, windows, missing, decimals(most.Blocks, 0), missing, size(most)}
+		if mean != nil {
+			row[2], row[4] = decimals(mean.Blocks, 0), size(mean)
+		}
+		rows = append(rows, row)
+	}
+	for _, one := range w.Windows {
+		if one.Windows > 0 {
+			line(number(one.WindowS/60)+" min", count(one.Windows), one.Mean, one.Max)
+		}
+	}
+	line("whole trace", "", nil, &w.Total)
+	draw(b, "Working set: distinct blocks of prompts in a window of time", head, rows)
+}

@@ -1,0 +1,116 @@
+package profile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// replicaMemory says how much a replica holds, in the units that are known.
+func replicaMemory(s *RoutingSummary) string {
+	if s.ReplicaBlocks == nil {
+		return "caches without limit"
+	}
+	text := count(*s.ReplicaBlocks) + " blocks"
+	if s.ReplicaTokens != nil {
+		text += ", " + count(*s.ReplicaTokens) + " tokens"
+	}
+	if s.ReplicaGiB != nil {
+		text += ", " + number(*s.ReplicaGiB) + " GiB"
+	}
+	return text + " each"
+}
+
+func writeRouting(b *strings.Builder, s *RoutingSummary) {
+	if s == nil {
+		return
+	}
+	var rows []table.Row
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		if len(f.Routers) == 0 {
+			continue // one cache is in the waterfall
+		}
+		rows = append(rows, table.Row{fmt.Sprintf("one cache, of %d", f.Replicas),
+			optional(f.OneCache.HitRatio, ratio4), optional(f.OneCache.HitRatioByToken, ratio4), "", "", ""})
+		for j := range f.Routers {
+			r := &f.Routers[j]
+			rows = append(rows, table.Row{fmt.Sprintf("%d, %s", f.Replicas, r.Router), optional(r.HitRatio, ratio4),
+				optional(r.HitRatioByToken, ratio4), optional(r.ShareOfOneCache, percent),
+				optional(r.SentImbalance, fixed2), optional(r.PrefillImbalance, fixed2)})
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	draw(b, "Routing over replicas, "+replicaMemory(s),
+		table.Row{"replicas, router", "by block", "by token", "of one cache", "sent max/mean", "prefill max/mean"}, rows)
+	for _, f := range s.Fleets {
+		if f.SessionShare == nil || f.PrefixShare == nil {
+			continue
+		}
+		origin := "sessions"
+		if s.SessionOrigin == originInferred {
+			origin = "inferred sessions"
+		}
+		fmt.Fprintf(b, "%d replicas: %s keep %s of the hit tokens of one cache, prefix routing %s\n",
+			f.Replicas, origin, percent(*f.SessionShare), percent(*f.PrefixShare))
+	}
+}
+
+// writeWaterfalls prints one over all requests, and one over those with recorded
+// cached tokens; only the latter where these are all. What every number of
+// replicas begins with is printed once.
+func writeWaterfalls(b *strings.Builder, s *Summary) {
+	var all, recorded []Waterfall
+	for _, w := range s.Waterfalls {
+		if w.Rows == "recorded" {
+			recorded = append(recorded, w)
+		} else {
+			all = append(all, w)
+		}
+	}
+	if len(recorded) == 0 || recorded[0].Requests < all[0].Requests {
+		writeWaterfall(b, s, "requests with blocks", all)
+	}
+	writeWaterfall(b, s, "requests with recorded cached tokens", recorded)
+}
+
+func writeWaterfall(b *strings.Builder, s *Summary, of string, list []Waterfall) {
+	var rows, last []table.Row
+	for i, w := range list {
+		for _, step := range w.Steps {
+			row := table.Row{stepName(s, &w, &step), missing, optional(step.CostPoints, points)}
+			if step.HitRatio != nil {
+				row[1] = points(100 * *step.HitRatio)
+			}
+			switch {
+			case step.Step == StepRecorded:
+				last = []table.Row{row}
+			case i == 0 || step.Step != StepCeiling && step.Step != StepRounding:
+				rows = append(rows, row)
+			}
+		}
+	}
+	rows = append(rows, last...)
+	if len(rows) <= 2 {
+		return // what is printed of the server's blocks says it all
+	}
+	title := fmt.Sprintf("Where reuse goes, in points of %s prompt tokens: %s %s", count(list[0].PromptTokens), count(list[0].Requests), of)
+	draw(b, title, table.Row{"step", "left", "cost"}, rows)
+}
+
+func stepName(s *Summary, w *Waterfall, step *WaterfallStep) string {
+	switch step.Step {
+	case StepCeiling:
+		return "a cache without limit"
+	case StepRounding:
+		return fmt.Sprintf("full blocks of %d, not the last token", s.Server.BlockSizeTokens)
+	case StepCapacity:
+		return fmt.Sprintf("one LRU cache of %s blocks", count(int64(w.Replicas)*(*s.Routing.ReplicaBlocks)))
+	case StepRouting:
+		return fmt.Sprintf("  over %d replicas, %s", w.Replicas, step.Router)
+	}
+	return "recorded cached tokens"
+}
