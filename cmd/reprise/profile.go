@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,52 +12,168 @@ import (
 	"reprise/trace/profile"
 )
 
+// profileFlags are the flags of profile.
+type profileFlags struct {
+	out, histograms, tables string
+	asJSON                  bool
+	serverBlock             int
+	warmUp                  time.Duration
+	kvBytes                 int64
+	shape                   string
+	replicas                []int
+	capacity                string
+}
+
 func profileCommand() *cobra.Command {
-	var out, histograms string
-	var asJSON bool
-	var serverBlock int
-	var warmUp time.Duration
+	var f profileFlags
 	cmd := &cobra.Command{
 		Use:   "profile TRACE",
 		Short: "Say what a trace is like: lengths, arrivals, prefix reuse, sessions",
 		Long: `Profile reads a trace or a workload once and prints its lengths, its arrivals
 with their index of dispersion (IDC), the four hit ratios of an unbounded prefix
-cache, the hit ratio of an LRU cache of each size, reuse categories and sessions.`,
+cache, the hit ratio of an LRU cache of each size, over time and by category,
+model and client, the prefixes that bring the most reuse, the working set, and
+where reuse is lost on the way to what a server can reach.
+
+With --replicas it also sends every request through so many prefix caches behind
+each of four routers: round-robin; session, by a hash of it; prefix, to the
+longest prefix held; and prefix-weighted, by hit blocks / prompt blocks less the
+share of prompt tokens that the replica was sent above the mean.
+
+Memory is told in GiB with --kv-bytes-per-token, or --model-shape: the name of a
+model, or its fields. A token takes 2 × layers × kv_heads × head_dim × bytes, or
+layers × latent × bytes of a model with multi-head latent attention. Names:
+` + wrapped(profile.ModelShapes()),
 		Example: `  reprise profile t.parquet
   reprise profile t.parquet --json | jq .reuse
-  reprise profile t.parquet --histograms h.parquet`,
+  reprise profile t.parquet --replicas 2,4,8 --replica-capacity 40GiB --model-shape llama-3-8b
+  reprise profile t.parquet --histograms h.parquet --tables tables.parquet`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := openTrace(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			p, err := profileOf(cmd, t, profileOptions(serverBlock, warmUp))
-			if err != nil {
-				return err
-			}
-			if histograms != "" {
-				if err := writeHistograms(histograms, t.Meta, p.Histograms()); err != nil {
-					return err
-				}
-			}
-			summary := p.Summary()
-			return writeOutput(cmd, out, func(w io.Writer) error {
-				if !asJSON {
-					return profile.WriteText(w, summary)
-				}
-				return writeJSON(w, summary)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write instead of stdout")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")
-	cmd.Flags().IntVar(&serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the server whose reachable hit ratio is computed")
-	cmd.Flags().DurationVar(&warmUp, "warm-up", -1, "when the steady state begins; below 0 is half of the trace")
-	cmd.Flags().Bool("quiet", false, "no progress")
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
+	fl.StringVar(&f.histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")
+	fl.StringVar(&f.tables, "tables", "", "Parquet `file` for the curves and tables: table, key, value, unit")
+	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the server whose reachable hit ratio is computed")
+	fl.DurationVar(&f.warmUp, "warm-up", -1, "when the steady state begins; below 0 is half of the trace")
+	fl.Int64Var(&f.kvBytes, "kv-bytes-per-token", 0, "`bytes` of KV cache that a token takes, over all layers")
+	fl.StringVar(&f.shape, "model-shape", "", "`model` whose KV cache gives these bytes: a name, or layers=32,kv_heads=8,head_dim=128,bytes=2")
+	fl.IntSliceVar(&f.replicas, "replicas", nil, "numbers of `replicas` to simulate routing over, such as 2,4,8")
+	fl.StringVar(&f.capacity, "replica-capacity", "", "prefix cache of each replica: `size` in blocks (10000), tokens (1Mtok) or memory (40GiB); empty is without limit")
+	fl.Bool("quiet", false, "no progress")
 	return cmd
+}
+
+func (f *profileFlags) run(cmd *cobra.Command, path string) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	t, err := openTrace(cmd, path)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	o, err := f.options(t.Meta.BlockSize)
+	if err != nil {
+		return err
+	}
+	p, err := profileOf(cmd, t, o)
+	if err != nil {
+		return err
+	}
+	summary := p.Summary()
+	if f.histograms != "" {
+		if err := writeHistograms(f.histograms, t.Meta, p.Histograms()); err != nil {
+			return err
+		}
+	}
+	if f.tables != "" {
+		if err := writeTable(f.tables, profile.TablesSchema, t.Meta, profile.Tables(summary)); err != nil {
+			return err
+		}
+	}
+	return writeOutput(cmd, f.out, func(w io.Writer) error {
+		if !f.asJSON {
+			return profile.WriteText(w, summary)
+		}
+		return writeJSON(w, summary)
+	})
+}
+
+// check refuses what is wrong whatever the trace.
+func (f *profileFlags) check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	switch {
+	case f.serverBlock < 1:
+		return usagef("--server-block-size: a block has at least one token")
+	case given("kv-bytes-per-token") && f.kvBytes < 1:
+		return usagef("--kv-bytes-per-token: a token takes at least one byte")
+	case f.kvBytes > profile.MaxKVBytesPerToken:
+		return usagef("--kv-bytes-per-token: a token takes at most %d bytes", int64(profile.MaxKVBytesPerToken))
+	case given("kv-bytes-per-token") && given("model-shape"):
+		return usagef("--kv-bytes-per-token and --model-shape say the same: give one of them")
+	case given("replicas") && len(f.replicas) == 0:
+		return usagef("--replicas: give numbers of replicas, such as 2,4,8")
+	}
+	for _, n := range f.replicas {
+		if n < 1 || n > profile.MaxReplicas {
+			return usagef("--replicas: each is a number from 1 to %d", profile.MaxReplicas)
+		}
+	}
+	if given("model-shape") {
+		shape, err := profile.ParseModelShape(f.shape)
+		if err != nil {
+			return usagef("--model-shape: %v", err)
+		}
+		f.kvBytes = shape.KVBytesPerToken()
+	}
+	if given("replica-capacity") {
+		size, err := profile.ParseCacheSize(f.capacity)
+		if err != nil {
+			return usagef("--replica-capacity: %v", err)
+		}
+		if size.NeedsKVBytes() && f.kvBytes == 0 {
+			return usagef("--replica-capacity in bytes needs --model-shape or --kv-bytes-per-token")
+		}
+	}
+	return nil
+}
+
+// options are those for a trace with blocks of so many tokens, once checked.
+func (f *profileFlags) options(blockSize int) (profile.ProfilerOptions, error) {
+	o := profileOptions(f.serverBlock, f.warmUp)
+	o.KVBytesPerToken, o.Replicas = f.kvBytes, f.replicas
+	if f.capacity == "" || blockSize < 1 {
+		return o, nil
+	}
+	size, err := profile.ParseCacheSize(f.capacity)
+	if err != nil {
+		return o, err
+	}
+	if o.ReplicaBlocks = size.Blocks(blockSize, f.kvBytes); o.ReplicaBlocks < 1 {
+		return o, usagef("--replica-capacity: not one block of the trace, of %d tokens, fits", blockSize)
+	}
+	return o, nil
+}
+
+// wrapped lists names in lines of at most 80 columns.
+func wrapped(names []string) string {
+	var b strings.Builder
+	line := 0
+	for i, name := range names {
+		if i < len(names)-1 {
+			name += ", "
+		}
+		if line+len(name) > 80 {
+			b.WriteString("\n")
+			line = 0
+		}
+		b.WriteString(name)
+		line += len(name)
+	}
+	return b.String() + "."
 }
 
 // profileOptions takes a warm-up below 0 for half of the trace.
@@ -93,14 +210,19 @@ func profileOf(cmd *cobra.Command, t *trace.Trace, o profile.ProfilerOptions) (*
 	return p, err
 }
 
-// writeHistograms writes histograms with the tier of the trace they are of.
+// writeHistograms writes histograms as a table.
 func writeHistograms(path string, meta trace.Meta, rows []profile.HistogramRow) error {
+	return writeTable(path, "histograms/1", meta, rows)
+}
+
+// writeTable writes rows with the tier of the trace they are of.
+func writeTable[T trace.TextFree](path, schema string, meta trace.Meta, rows []T) error {
 	return trace.WriteFile(path, 0o644, func(w io.Writer) error {
-		out := trace.NewRowsWriter[profile.HistogramRow](w, nil)
+		out := trace.NewRowsWriter[T](w, nil)
 		if _, err := out.Write(rows); err != nil {
 			return err
 		}
-		out.SetMetadata("reprise.schema", "histograms/1")
+		out.SetMetadata("reprise.schema", schema)
 		out.SetMetadata("reprise.tier", meta.Tier)
 		out.SetMetadata("reprise.source_digest", meta.Digest)
 		return out.Close()
