@@ -43,7 +43,7 @@ share of prompt tokens that the replica was sent above the mean.
 Memory is told in GiB with --kv-bytes-per-token, or --model-shape: the name of a
 model, or its fields. A token takes 2 × layers × kv_heads × head_dim × bytes, or
 layers × latent × bytes of a model with multi-head latent attention. Names:
-` + wrapped(profile.ModelShapes()),
+` + wrapped(strings.Join(profile.ModelShapes(), ", ")),
 		Example: `  reprise profile t.parquet
   reprise profile t.parquet --json | jq .reuse
   reprise profile t.parquet --replicas 2,4,8 --replica-capacity 40GiB --model-shape llama-3-8b
@@ -156,24 +156,6 @@ func (f *profileFlags) options(blockSize int) (profile.ProfilerOptions, error) {
 		return o, usagef("--replica-capacity: not one block of the trace, of %d tokens, fits", blockSize)
 	}
 	return o, nil
-}
-
-// wrapped lists names in lines of at most 80 columns.
-func wrapped(names []string) string {
-	var b strings.Builder
-	line := 0
-	for i, name := range names {
-		if i < len(names)-1 {
-			name += ", "
-		}
-		if line+len(name) > 80 {
-			b.WriteString("\n")
-			line = 0
-		}
-		b.WriteString(name)
-		line += len(name)
-	}
-	return b.String() + "."
 }
 
 // profileOptions takes a warm-up below 0 for half of the trace.
