@@ -15,33 +15,69 @@ import (
 type KnownPass struct {
 	size      int
 	generated bool
+	tail      TailOf
 	ids       trace.Renumber
 }
+
+// A TailOf returns the partial block that a block completes and how many tokens
+// that has, with which the block begins; no tokens mean that it completes none.
+type TailOf func(block uint64) (partial uint64, tokens int32)
+
+// A KnownOption changes a [KnownPass] at its making.
+type KnownOption func(*KnownPass)
+
+// WithTails says which blocks repeat the tokens of a partial one, so that a
+// server with smaller blocks can know a part of a new block. It costs up to 8
+// bytes more for each block that is partial.
+func WithTails(of TailOf) KnownOption { return func(k *KnownPass) { k.tail = of } }
 
 // NewKnownPass begins a pass over rows with blocks of blockSize tokens. With
 // generated, the blocks of outputs are known as well: the server keeps the KV
 // it generated, and is sent its own replies.
-func NewKnownPass(blockSize int, generated bool) *KnownPass {
-	return &KnownPass{size: blockSize, generated: generated}
+func NewKnownPass(blockSize int, generated bool, opts ...KnownOption) *KnownPass {
+	k := &KnownPass{size: blockSize, generated: generated}
+	for _, o := range opts {
+		o(k)
+	}
+	return k
 }
 
 // Touch takes the next row and returns its known tokens, counted in blocks of
-// the trace: where two prompts part inside a block, its tokens are not known.
+// the trace: where two prompts part inside a block, its tokens are not known,
+// but for those of a known tail.
 func (k *KnownPass) Touch(r *trace.Request) (knownTokens int32) {
 	before := uint64(k.ids.Len())
-	hit, leading := 0, true
+	hit, leading, tail := 0, true, int32(0)
 	for _, b := range r.Blocks {
-		leading = k.ids.ID(b) < before && leading
-		if leading {
+		known := k.ids.ID(b) < before
+		if leading && known {
 			hit++
+			continue
 		}
+		if t := k.touchTails(b, before, known); leading {
+			tail = t
+		}
+		leading = false
 	}
 	if k.generated {
 		for _, b := range r.OutputBlocks {
-			k.ids.ID(b)
+			k.touchTails(b, before, k.ids.ID(b) < before)
 		}
 	}
-	return hitTokens(hit, r, k.size)
+	return min(hitTokens(hit, r, k.size)+tail, max(r.InputTokens, 0))
+}
+
+// touchTails makes the partial blocks known that block completes, one within the
+// other, and returns how many of its tokens were known by them. With a block its
+// tails are known as well, since it begins with them.
+func (k *KnownPass) touchTails(block, before uint64, known bool) (tokens int32) {
+	for !known && k.tail != nil {
+		if block, tokens = k.tail(block); tokens == 0 {
+			break
+		}
+		known = k.ids.ID(block) < before
+	}
+	return tokens
 }
 
 // hitTokens is the tokens in the first hit blocks of r.

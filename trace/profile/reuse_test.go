@@ -315,3 +315,27 @@ func FuzzReuse(f *testing.F) {
 		}
 	})
 }
+
+// A block that repeats a partial one is known as far as that one goes, even if
+// only another block that repeats it was sent.
+func TestKnownTails(t *testing.T) {
+	// 3 completes 2 by 6 tokens, which completes 1 by 4.
+	tails := map[uint64][2]int{3: {2, 6}, 2: {1, 4}}
+	pass := profile.NewKnownPass(10, false, profile.WithTails(func(b uint64) (uint64, int32) {
+		return uint64(tails[b][0]), int32(tails[b][1])
+	}))
+	for i, c := range []struct {
+		tokens, want int32
+		blocks       []uint64
+	}{
+		{14, 0, []uint64{0, 1}},
+		{20, 14, []uint64{0, 3}},
+		{16, 16, []uint64{0, 2}},
+		{19, 10, []uint64{0, 5}},
+		{30, 20, []uint64{0, 3, 6}},
+	} {
+		if got := pass.Touch(&trace.Request{InputTokens: c.tokens, Blocks: c.blocks}); got != c.want {
+			t.Errorf("row %d: %d tokens are known, want %d", i, got, c.want)
+		}
+	}
+}
