@@ -26,6 +26,9 @@ type Meta struct {
 	Card         string // privacy card, JSON
 	CardHash     string // hex SHA-256 of Card
 	Seed         string // seed of generated rows and prompts, decimal
+	Text         string // what prompts are written in, see [TextWords]; empty for words without meaning
+	Corpus       string // digest of the corpus for [TextCorpus], as "sha256:" and hex
+	SharedTails  string // [TailsShared] when a block that completes a partial one begins with its tokens
 	Digest       string // digest of the rows, see [Digest]
 }
 
@@ -34,6 +37,13 @@ type Meta struct {
 // the partial block, as in the Mooncake release. A completed partial block has
 // another id.
 const PartialTail = "partial-tail"
+
+// Values of Text and SharedTails.
+const (
+	TextWords   = "words"  // common English words
+	TextCorpus  = "corpus" // slices of a corpus, which is not in the file
+	TailsShared = "true"
+)
 
 // fields lists the string fields with their keys, in the order they are written.
 func (m *Meta) fields() []struct {
@@ -48,7 +58,8 @@ func (m *Meta) fields() []struct {
 		{"tokenizer", &m.Tokenizer}, {"template", &m.Template},
 		{"source_format", &m.SourceFormat}, {"time_unit", &m.TimeUnit}, {"timing", &m.Timing},
 		{"sessions", &m.Sessions}, {"tier", &m.Tier}, {"unit", &m.Unit},
-		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"seed", &m.Seed}, {"digest", &m.Digest},
+		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"seed", &m.Seed},
+		{"prompt_text", &m.Text}, {"corpus_sha256", &m.Corpus}, {"shared_tails", &m.SharedTails}, {"digest", &m.Digest},
 	}
 }
 
