@@ -1,16 +1,18 @@
 package synth
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"reprise/trace"
 	"reprise/trace/token"
 )
 
-// Both report tokens per second on one core.
+// All report tokens per second on one core.
 func BenchmarkTokens(b *testing.B) {
-	benchmark(b, func(p *Prompter, r *trace.Request) func() error {
+	benchmark(b, func(p *Prompter, e *token.Encoding, r *trace.Request) func() error {
 		var buf []uint32
 		return func() (err error) {
 			buf, err = p.Tokens(r, buf[:0])
@@ -20,7 +22,7 @@ func BenchmarkTokens(b *testing.B) {
 }
 
 func BenchmarkPrompt(b *testing.B) {
-	benchmark(b, func(p *Prompter, r *trace.Request) func() error {
+	benchmark(b, func(p *Prompter, e *token.Encoding, r *trace.Request) func() error {
 		var buf []byte
 		return func() (err error) {
 			buf, err = p.Prompt(r, buf[:0])
@@ -29,24 +31,73 @@ func BenchmarkPrompt(b *testing.B) {
 	})
 }
 
-func benchmark(b *testing.B, f func(*Prompter, *trace.Request) func() error) {
+// BenchmarkVerify makes prompts as text and as ids, encodes the text and
+// compares.
+func BenchmarkVerify(b *testing.B) {
+	benchmark(b, func(p *Prompter, e *token.Encoding, r *trace.Request) func() error {
+		rows := []trace.Request{*r}
+		return func() error {
+			v, err := Verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
+			if v.Mismatches > 0 {
+				b.Error("a prompt is not exact")
+			}
+			return err
+		}
+	})
+}
+
+func benchmark(b *testing.B, f func(*Prompter, *token.Encoding, *trace.Request) func() error) {
 	const tokens = 12_000 // about the mean of Mooncake's conversations
-	for _, name := range token.Names() {
-		for _, size := range []struct {
-			name   string
-			tokens int
-		}{{"blocks=16", 16}, {"blocks=512", 512}} {
-			b.Run(name+"/"+size.name, func(b *testing.B) {
-				p := newTestPrompter(b, name, size.tokens)
-				run := f(p, rowOf(rand.New(rand.NewPCG(1, 1)), tokens, size.tokens))
-				b.ReportAllocs()
-				for b.Loop() {
-					if err := run(); err != nil {
-						b.Fatal(err)
+	for _, name := range []string{"cl100k_base", "o200k_base"} {
+		for _, kind := range kinds {
+			for _, size := range []int{16, 512} {
+				b.Run(fmt.Sprintf("%s/%s/blocks=%d", name, kind, size), func(b *testing.B) {
+					e := mustEncoding(b, name)
+					p := newTestPrompter(b, name, size, WithText(textOf(b, e, kind)), WithTails(benchTails(size)))
+					r := rowOf(rand.New(rand.NewPCG(1, 1)), tokens, size)
+					for i := range r.Blocks {
+						r.Blocks[i] %= 1 << 30
 					}
-				}
-				b.ReportMetric(float64(b.N)*tokens/b.Elapsed().Seconds()/1e6, "Mtokens/s")
-			})
+					run := f(p, e, r)
+					b.ReportAllocs()
+					for b.Loop() {
+						if err := run(); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(float64(b.N)*tokens/b.Elapsed().Seconds()/1e6, "Mtokens/s")
+				})
+			}
+		}
+	}
+}
+
+// benchTails has a million blocks complete another, none of them in the prompt:
+// that is what most blocks ask of a table.
+func benchTails(size int) *Tails {
+	found := make([]completion, 1<<20)
+	for i := range found {
+		found[i] = completion{mix(uint64(i)) >> 34, newTail(uint64(i), 3)}
+	}
+	return newTails(size, found)
+}
+
+func BenchmarkReadTails(b *testing.B) {
+	rows := conversations(rand.New(rand.NewPCG(1, 1)), 20_000, 16)
+	blocks := len(idsOf(rows, "block"))
+	for b.Loop() {
+		readTails(b, rows, 16)
+	}
+	b.ReportMetric(float64(b.N)*float64(blocks)/b.Elapsed().Seconds()/1e6, "Mids/s")
+}
+
+func BenchmarkReadCorpus(b *testing.B) {
+	e := mustEncoding(b, "o200k_base")
+	text := strings.Repeat(sample(b), 100)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, _, err := ReadCorpus(e, strings.NewReader(text)); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

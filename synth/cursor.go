@@ -3,48 +3,79 @@ package synth
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"reprise/trace"
 )
 
-// chunkWords is how many words are drawn at a time, onto the stack of the
+// chunkWords is how many tokens are drawn at a time, onto the stack of the
 // caller.
 const chunkWords = 256
 
-// A cursor draws the words of one prompt, as indices into the vocabulary.
+// A cursor draws the tokens of one prompt, as entries of the lexicon.
 type cursor struct {
 	p      *Prompter
 	blocks []uint64 // still to come
 	tokens int      // of those blocks, overhead included
 	drop   int      // overhead still to be dropped
-	left   int      // words of the prompt still to be drawn
+	left   int      // tokens of the prompt still to be drawn
 
-	state  uint64             // of the block, or of a row without blocks
-	head   [headTokens]uint32 // spells the id of the block
-	headed bool               // false for a row without blocks
-	pos, n int                // within the block
+	id      uint64 // of the block at hand
+	partial uint64 // the block that it completes
+	tail    int    // tokens of that one
+	n       int    // tokens of the block
+	seg     segment
+
+	whole  bool // whether the block at hand has spelt its id
+	short  bool // whether a block could not
+	filled int
+}
+
+// A segment is a block, or the part of one that has an owner of its own: a
+// shared tail, or what follows it. Positions count from the start of the block.
+type segment struct {
+	state  uint64             // of the block that owns it, or of a row without blocks
+	head   [headTokens]uint32 // spells the id
+	headed bool               // whether there is a head
+	from   int                // where the owner's tokens begin, with the head
+	pos    int                // of the next token
+	end    int
+
+	corpusAt, corpusFrom, corpusEnd int // in a corpus: its token at position corpusFrom, and where words take over
 }
 
 // begin checks a row and returns the cursor at the start of its prompt, which
-// has one word at least.
+// has one token at least.
 func (p *Prompter) begin(r *trace.Request) (cursor, error) {
 	if r.InputTokens < 0 {
 		return cursor{}, errors.New("its input_tokens are negative")
 	}
-	tokens := int(r.InputTokens)
-	c := cursor{p: p, blocks: r.Blocks, tokens: tokens, drop: p.overhead, left: max(tokens-p.overhead, 1)}
+	c := cursor{p: p, blocks: r.Blocks, tokens: int(r.InputTokens), drop: p.overhead, left: p.Count(r)}
 	if len(r.Blocks) == 0 {
-		c.state, c.n = mix(p.rows^identity(r)), c.left
+		c.whole, c.n = true, c.left
+		c.seg = segment{state: mix(p.rows ^ identity(r)), end: c.n}
+		if p.text.english != nil || p.text.corpus != nil {
+			// What these draw may tell rows apart only after many tokens.
+			c.seg.spell(p, c.seg.state%p.heads.n)
+		}
+		p.text.open(&c.seg)
+		c.filled = c.seg.filled()
 	} else if err := p.check(r); err != nil {
 		return cursor{}, err
-	} else if tail := tokens - (len(r.Blocks)-1)*p.blockSize; tail < headTokens || c.left < headTokens*len(r.Blocks) {
-		p.shortTails.Add(1)
 	}
-	if tokens-p.overhead < 1 {
+	if c.tokens-p.overhead < 1 {
 		p.shortfalls.Add(1)
 	}
 	return c, nil
+}
+
+// end takes note of the prompt that was drawn.
+func (c *cursor) end() {
+	if c.short || !c.whole || len(c.blocks) > 0 {
+		c.p.shortTails.Add(1)
+	}
+	if c.filled > 0 {
+		c.p.filled.Add(int64(c.filled))
+	}
 }
 
 // check holds the block ids of a row against its length and the vocabulary.
@@ -57,64 +88,96 @@ func (p *Prompter) check(r *trace.Request) error {
 	}
 	for _, id := range r.Blocks {
 		if id >= p.heads.n {
-			return fmt.Errorf("it has a block id of %d or above, more than %d words of this vocabulary can spell; number the blocks densely", p.heads.n, headTokens)
+			return p.errTooLarge("it")
 		}
 	}
 	return nil
 }
 
-// fill draws the next words into dst and returns those drawn, fewer than
+// errTooLarge says that a block id of who cannot be spelt.
+func (p *Prompter) errTooLarge(who string) error {
+	return fmt.Errorf("%s has a block id of %d or above, more than %d words of this vocabulary can spell; number the blocks densely", who, p.heads.n, headTokens)
+}
+
+// fill draws the next tokens into dst and returns those drawn, fewer than
 // len(dst) only at the end of the prompt.
 func (c *cursor) fill(dst []uint32) []uint32 {
 	dst = dst[:min(len(dst), c.left)]
-	c.left -= len(dst)
 	for i := 0; i < len(dst); {
-		if c.pos == c.n {
+		if c.seg.pos == c.n {
 			c.next()
 		}
-		n := min(len(dst)-i, c.n-c.pos)
+		if c.seg.pos == c.seg.end {
+			c.open()
+		}
+		n := min(len(dst)-i, c.seg.end-c.seg.pos)
 		c.draw(dst[i : i+n])
+		c.left -= n
 		i += n
 	}
 	return dst
 }
 
-// next goes to the next block: it spells the id and takes what is still to be
-// dropped from the end, as far as that leaves the id whole. What cannot be
-// dropped from any block is missing at the end of the prompt, where the cursor
-// stops before the blocks do.
+// next goes to the next block and takes what is still to be dropped from its
+// end, as far as that leaves the id whole. What cannot be dropped from any block
+// is missing at the end of the prompt, where the cursor stops before the blocks
+// do.
 func (c *cursor) next() {
-	id := c.blocks[0]
+	c.short = c.short || c.seg.end > 0 && !c.whole
+	c.id = c.blocks[0]
 	c.blocks = c.blocks[1:]
+	c.partial, c.tail = c.p.tailOf(c.id)
 	n := min(c.tokens, c.p.blockSize)
 	c.tokens -= n
-	cut := min(c.drop, max(n-headTokens, 0))
+	cut := min(c.drop, max(n-c.tail-headTokens, 0))
 	c.drop -= cut
-	c.pos, c.n = 0, n-cut
-
-	c.state, c.headed = mix(c.p.blocks^mix(id+golden)), true
-	v := c.p.v
-	for x, i := c.p.heads.at(id), 0; i < headTokens; i++ {
-		c.head[i] = uint32(x % v)
-		x /= v
-	}
+	c.n = n - cut
+	c.seg = segment{}
 }
 
-// draw gives the words at the next len(dst) positions of the block. The words
-// behind the head are the high half of a product (Lemire, "Fast random integer
-// generation in an interval", 2019), whose bias of V in 2^64 is nothing here.
+// open begins the segment at the position that the last one ended at. It is of
+// the block's own tokens, or of the block in whose tail the position lies: that
+// of the block at hand, or a tail within the tail.
+func (c *cursor) open() {
+	pos, end := c.seg.end, min(c.n, c.seg.end+c.left)
+	owner, partial, from := c.id, c.partial, c.tail
+	for from > pos {
+		end, owner = min(end, from), partial
+		partial, from = c.p.tailOf(owner)
+	}
+	c.seg = segment{state: mix(c.p.blocks ^ mix(owner+golden)), from: from, pos: pos, end: end}
+	c.seg.spell(c.p, owner)
+	c.whole = owner == c.id && end-from >= headTokens
+	c.p.text.open(&c.seg)
+	c.filled += c.seg.filled()
+}
+
+// tailOf is [Tails.Of] of the tails that are shared.
+func (p *Prompter) tailOf(id uint64) (partial uint64, tokens int) {
+	partial, n := p.tails.Of(id)
+	return partial, int(n)
+}
+
+// spell sets the head to the words for an id.
+func (s *segment) spell(p *Prompter, id uint64) {
+	x, v := p.heads.at(id), p.text.words
+	for i := range s.head {
+		s.head[i] = uint32(x % v)
+		x /= v
+	}
+	s.headed = true
+}
+
+// draw gives the tokens at the next len(dst) positions of the segment.
 func (c *cursor) draw(dst []uint32) {
-	i := 0
-	if c.headed && c.pos < headTokens {
-		i = copy(dst, c.head[c.pos:])
+	s := &c.seg
+	if at := s.pos - s.from; s.headed && at < headTokens {
+		n := copy(dst, s.head[at:])
+		s.pos += n
+		dst = dst[n:]
 	}
-	counter := c.state + uint64(c.pos+i)*golden
-	for ; i < len(dst); i++ {
-		counter += golden
-		hi, _ := bits.Mul64(mix(counter), c.p.v)
-		dst[i] = uint32(hi)
-	}
-	c.pos += len(dst)
+	c.p.text.draw(s, dst)
+	s.pos += len(dst)
 }
 
 // identity tells a row without blocks from others by the numbers in it that

@@ -10,7 +10,11 @@
 //     sends it. Prompts are never stored: a row names blocks and lengths, the
 //     seed does the rest. A prompt has exactly the tokens that its row asks
 //     for, and two prompts share exactly the leading tokens that their blocks
-//     say they share.
+//     say they share. [ReadTails] finds the blocks that repeat a partial one.
+//     Prompts are words without meaning, or written in another [Text]: common
+//     [English] words, or slices of a corpus ([ReadCorpus]).
+//  5. [Verify] encodes prompts again and compares; a [Checker] does so beside a
+//     replay.
 //
 // All of it is integer arithmetic on the seed and the row, so that every
 // machine makes the same rows and the same prompts.

@@ -9,9 +9,10 @@ import (
 	"reprise/trace/token"
 )
 
-// A Prompter turns rows into prompts of words that mean nothing. A prompt is a
-// pure function of the seed, the vocabulary, the block size, the overhead and
-// the row: every machine makes the same one, in any order, on any shard.
+// A Prompter turns rows into prompts, of words that mean nothing unless told
+// otherwise. A prompt is a pure function of the seed, the vocabulary, the block
+// size, the options and the row: every machine makes the same one, in any order,
+// on any shard.
 //
 //   - Block i of a row covers block-size tokens, the last block the remainder.
 //     The word at position j of block b is a function of the seed, b and j, so
@@ -21,6 +22,8 @@ import (
 //     at most. Ids of V^3 and above are an error; that is 388 billion blocks
 //     for cl100k_base, 1,152 billion for o200k_base. A block of one or two
 //     tokens cannot spell its id and may equal another: see [Prompter.ShortTails].
+//   - With [WithTails], a block that completes a partial one begins with the
+//     tokens of that one and spells its id behind them.
 //   - A row without blocks gets a prompt that is its own: the words are a
 //     function of its times, lengths, session, turn, user and parents, in 64
 //     bits. Rows that are alike in all of these get the same prompt, and a
@@ -38,15 +41,15 @@ import (
 // A Prompter is safe for concurrent use and allocates nothing but the buffers
 // that it grows for its callers.
 type Prompter struct {
-	words     *token.Words
-	v         uint64 // number of words
+	text      *Text
+	tails     *Tails // nil when none are shared
 	blockSize int
 	overhead  int
-	heads     permutation // of [0, v^3)
+	heads     permutation // of [0, v^3), v being the number of words
 	blocks    uint64      // key of the words of blocks
 	rows      uint64      // key of the words of rows without blocks
 
-	shortTails, shortfalls atomic.Int64
+	shortTails, shortfalls, filled atomic.Int64
 }
 
 // headTokens is how many tokens of a block spell its id. Two would tell apart
@@ -65,9 +68,22 @@ type Option func(*Prompter)
 // the end of the first block. If it is too short to keep its first three
 // tokens, the following blocks give the rest in the same way, and only then the
 // end of the prompt. What a block gives depends on the blocks before it alone,
-// so prompts share leading tokens as before.
+// so prompts share leading tokens as before. A shared tail is kept as well, with
+// the three tokens behind it.
 func WithOverhead(tokens int) Option {
 	return func(p *Prompter) { p.overhead = tokens }
+}
+
+// WithTails has blocks that complete a partial one begin with its tokens. They
+// must be those of the whole workload that the rows are from, see [ReadTails].
+func WithTails(t *Tails) Option {
+	return func(p *Prompter) { p.tails = t }
+}
+
+// WithText has prompts written in another text than words without meaning. It
+// must be made for the encoding that the words are from.
+func WithText(t *Text) Option {
+	return func(p *Prompter) { p.text = t }
 }
 
 // NewPrompter makes a Prompter for rows in blocks of blockSize tokens, at least
@@ -83,14 +99,20 @@ func NewPrompter(words *token.Words, seed uint64, blockSize int, opts ...Option)
 	if blockSize != 0 && blockSize < headTokens {
 		return nil, fmt.Errorf("block size %d is too small for prompts: a block takes %d tokens to tell it from all others", blockSize, headTokens)
 	}
-	v := uint64(len(words.Text))
-	p := &Prompter{
-		words: words, v: v, blockSize: blockSize,
-		heads:  newPermutation(forHeads.key(seed), v*v*v),
-		blocks: forWords.key(seed), rows: forRows.key(seed),
-	}
+	p := &Prompter{blockSize: blockSize, blocks: forWords.key(seed), rows: forRows.key(seed)}
 	for _, o := range opts {
 		o(p)
+	}
+	if p.text == nil {
+		p.text = stableText(words)
+	}
+	v := p.text.words
+	p.heads = newPermutation(forHeads.key(seed), v*v*v)
+	if p.tails != nil && p.tails.size != blockSize {
+		return nil, errors.New("the tails were read in blocks of another size")
+	}
+	if p.tails != nil && p.tails.top >= p.heads.n {
+		return nil, p.errTooLarge("the workload")
 	}
 	if p.overhead < 0 {
 		return nil, errors.New("the overhead of a chat template cannot be negative")
@@ -108,13 +130,15 @@ func (p *Prompter) Prompt(row *trace.Request, buf []byte) ([]byte, error) {
 		return buf, err
 	}
 	var chunk [chunkWords]uint32
+	lex := &p.text.lex
 	words := c.fill(chunk[:])
-	buf = append(buf, p.words.Text[words[0]]...)
+	buf = append(buf, lex.entry(words[0])[1:]...)
 	for words = words[1:]; ; words = c.fill(chunk[:]) {
 		for _, w := range words {
-			buf = append(append(buf, ' '), p.words.Text[w]...)
+			buf = append(buf, lex.entry(w)...)
 		}
 		if c.left == 0 {
+			c.end()
 			return buf, nil
 		}
 	}
@@ -128,23 +152,36 @@ func (p *Prompter) Tokens(row *trace.Request, buf []uint32) ([]uint32, error) {
 		return buf, err
 	}
 	var chunk [chunkWords]uint32
+	lex := &p.text.lex
 	words := c.fill(chunk[:])
-	buf = append(buf, p.words.Bare[words[0]])
+	buf = append(buf, lex.bare[words[0]])
 	for words = words[1:]; ; words = c.fill(chunk[:]) {
 		for _, w := range words {
-			buf = append(buf, p.words.Spaced[w])
+			buf = append(buf, lex.ids[w])
 		}
 		if c.left == 0 {
+			c.end()
 			return buf, nil
 		}
 	}
 }
 
+// Count returns how many tokens the row's prompt has: InputTokens less the
+// overhead, and one at least.
+func (p *Prompter) Count(row *trace.Request) int {
+	return max(int(row.InputTokens)-p.overhead, 1)
+}
+
 // ShortTails returns how many prompts were made so far in which a block has
 // fewer than the three tokens that tell it from all others. Such a block is
-// almost always the last, and equals the tail of another by chance.
+// almost always the last, or one that completes a partial block by a token or
+// two, and equals another by chance.
 func (p *Prompter) ShortTails() int64 { return p.shortTails.Load() }
 
 // Shortfalls returns how many prompts were made so far that are longer than
 // asked, since the overhead left no token for them and they must have one.
 func (p *Prompter) Shortfalls() int64 { return p.shortfalls.Load() }
+
+// Filled returns how many tokens of the prompts made so far are words in a place
+// of a corpus that could not be cut there. It is 0 for other kinds of text.
+func (p *Prompter) Filled() int64 { return p.filled.Load() }

@@ -156,7 +156,7 @@ func TestPromptsGolden(t *testing.T) {
 }
 
 // sharedPrefix counts leading elements in common.
-func sharedPrefix(a, b []uint32) int {
+func sharedPrefix[T comparable](a, b []T) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
@@ -473,21 +473,24 @@ func TestPrompterConcurrently(t *testing.T) {
 }
 
 func TestPrompterAllocatesNothing(t *testing.T) {
-	p := newTestPrompter(t, "o200k_base", 16)
-	blocks := rowOf(rand.New(rand.NewPCG(1, 1)), 3000, 16)
-	none := &trace.Request{InputTokens: 3000, Session: trace.Ptr(int64(1))}
+	e := mustEncoding(t, "o200k_base")
+	rows := conversations(rand.New(rand.NewPCG(1, 1)), 60, 16)
+	rows = append(rows, trace.Request{InputTokens: 3000, Session: trace.Ptr(int64(1))})
 	text, ids := make([]byte, 0, 1<<16), make([]uint32, 0, 1<<12)
-	for _, r := range []*trace.Request{blocks, none} {
-		allocs := testing.AllocsPerRun(20, func() {
-			var err, err2 error
-			text, err = p.Prompt(r, text[:0])
-			ids, err2 = p.Tokens(r, ids[:0])
-			if err != nil || err2 != nil {
-				t.Error(err, err2)
+	for _, kind := range kinds {
+		p := newTestPrompter(t, "o200k_base", 16, WithText(textOf(t, e, kind)), WithTails(readTails(t, rows, 16)))
+		for i := range rows {
+			allocs := testing.AllocsPerRun(5, func() {
+				var err, err2 error
+				text, err = p.Prompt(&rows[i], text[:0])
+				ids, err2 = p.Tokens(&rows[i], ids[:0])
+				if err != nil || err2 != nil {
+					t.Error(err, err2)
+				}
+			})
+			if allocs != 0 {
+				t.Fatalf("%s: %v allocations for a prompt, want 0", kind, allocs)
 			}
-		})
-		if allocs != 0 {
-			t.Errorf("%v allocations for a prompt, want 0", allocs)
 		}
 	}
 }
