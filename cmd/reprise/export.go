@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/datasets"
-	"reprise/synth"
 	"reprise/trace"
 	"reprise/trace/token"
 )
@@ -20,8 +19,7 @@ import (
 type exportFlags struct {
 	out, to, header string
 	model           string
-	tokenizer       string
-	seed            string
+	prompts         promptFlags
 }
 
 func exportCommand() *cobra.Command {
@@ -53,8 +51,9 @@ docs/formats.md says what each of them loses.`,
 	fl.StringVar(&f.to, "to", "", "`format` to write")
 	fl.StringVar(&f.header, "header", "", "second `file`, for formats that have one")
 	fl.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")
-	fl.StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of prompts; empty takes the trace's, else o200k_base")
-	fl.StringVar(&f.seed, "seed", "", "seed of prompts; empty takes the trace's, else 1")
+	fl.StringVar(&f.prompts.tokenizer, "tokenizer", "", "tokenizer of prompts; empty takes the trace's, else o200k_base")
+	fl.StringVar(&f.prompts.seed, "seed", "", "seed of prompts; empty takes the trace's, else 1")
+	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
 	return cmd
 }
 
@@ -79,8 +78,8 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 			return usagef("--header: %s is one file", f.to)
 		}
 		return usagef("%s has a second file: say where it goes, such as --header t.%s", f.to, strings.TrimPrefix(format.HeaderExt, "."))
-	case !format.NeedsPrompts && (f.tokenizer != "" || f.seed != ""):
-		return usagef("--tokenizer and --seed make prompts, and %s holds none", f.to)
+	case !format.NeedsPrompts && f.prompts != promptFlags{}:
+		return usagef("--tokenizer, --seed and --corpus make prompts, and %s holds none", f.to)
 	}
 	rows, blockSize, err := exportRows(t, format)
 	if err != nil {
@@ -88,7 +87,11 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	}
 	o := datasets.WriteOptions{BlockSize: blockSize, Model: f.model}
 	if format.NeedsPrompts {
-		if o.Prompter, err = f.prompter(t.Meta, blockSize); err != nil {
+		maker, err := f.prompts.maker(cmd, t, blockSize)
+		if err != nil {
+			return err
+		}
+		if o.Prompter, err = maker.prompter(0); err != nil {
 			return err
 		}
 	}
@@ -117,18 +120,6 @@ func exportRows(t *trace.Trace, format datasets.Output) (*countedRows, int, erro
 		return nil, 0, err
 	}
 	return &countedRows{rows, rows.Rows()}, t.Meta.BlockSize, nil
-}
-
-func (f *exportFlags) prompter(meta trace.Meta, blockSize int) (*synth.Prompter, error) {
-	tok, err := openTokenizer(f.tokenizer, meta)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := promptSeed(f.seed, meta)
-	if err != nil {
-		return nil, err
-	}
-	return synth.NewPrompter(tok.Words(), seed, blockSize)
 }
 
 // write writes the rows, and the header beside them; neither file appears

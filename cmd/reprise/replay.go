@@ -29,8 +29,8 @@ type replayFlags struct {
 	api           string
 	model         string
 	tokenIDs      bool
-	tokenizer     string
-	seed          string
+	prompts       promptFlags
+	verify        bool
 	speed         float64
 	maxInFlight   int
 	forceOutput   bool
@@ -91,8 +91,10 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.api, "api", replay.APICompletions, "completions or chat")
 	fl.StringVar(&f.model, "model", "", "model to ask for; empty takes the endpoint's only one")
 	fl.BoolVar(&f.tokenIDs, "token-ids", false, "send prompts as token ids (completions only)")
-	fl.StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base")
-	fl.StringVar(&f.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
+	fl.StringVar(&f.prompts.tokenizer, "tokenizer", "", "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base")
+	fl.StringVar(&f.prompts.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
+	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
+	fl.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
 	fl.Float64Var(&f.speed, "speed", 1, "2 replays twice as fast")
 	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
@@ -113,39 +115,26 @@ func (f *replayFlags) defaults() { f.register(new(cobra.Command)) }
 
 // run replays the workload into the results file that the flags name.
 func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
-	tok, err := openTokenizer(f.tokenizer, w.Meta)
-	if err != nil {
-		return err
-	}
-	seed, err := promptSeed(f.seed, w.Meta)
-	if err != nil {
-		return err
-	}
-	endpoint, err := f.endpoint(tok)
-	if err != nil {
-		return err
-	}
-	defer endpoint.Close()
-	if _, err := endpoint.Probe(cmd.Context()); err != nil {
-		return err
-	}
-	words := tok.Words()
-	overhead, err := endpoint.Calibrate(cmd.Context(), words.Text[0], words.Bare[0])
-	if err != nil {
-		return err
-	}
 	rows, blockSize, err := workloadRows(w)
 	if err != nil {
 		return err
 	}
-	prompter, err := synth.NewPrompter(words, seed, blockSize, synth.WithOverhead(overhead))
+	maker, err := f.prompts.maker(cmd, w, blockSize)
 	if err != nil {
 		return err
 	}
-	about := replay.Run{Version: version, Tokenizer: tok.Name(), Workload: w.Meta.Digest, Tier: w.Meta.Tier,
-		Seed: strconv.FormatUint(seed, 10), BlockSize: blockSize, ServerBlock: f.serverBlock}
+	endpoint, err := f.endpoint(maker.tok)
+	if err != nil {
+		return err
+	}
+	defer endpoint.Close()
+	prompter, err := f.prompter(cmd, endpoint, maker)
+	if err != nil {
+		return err
+	}
+	about := replay.Run{Version: version, Tokenizer: maker.tok.Name(), Workload: w.Meta.Digest, Tier: w.Meta.Tier,
+		Seed: strconv.FormatUint(maker.seed, 10), BlockSize: blockSize, ServerBlock: f.serverBlock}
 	endpoint.Describe(&about)
-	notef(cmd, "endpoint: %s, model %s, %d tokens of template around each prompt", f.url, about.Model, overhead)
 
 	// Many streams at once make much garbage that lives briefly: collecting it
 	// at every doubling of a small heap delays them (16,000 streams: p99 skew
@@ -156,14 +145,50 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	defer bar.end()
 	runner := replay.Runner{Prompter: prompter, Endpoint: endpoint, Options: replay.Options{
 		Speed: f.speed, MaxInFlight: f.maxInFlight, IncludeFailed: f.includeFailed, About: about,
-		Known:    profile.NewKnownPass(blockSize, false).Touch,
+		Known:    profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of)).Touch,
 		Progress: func(p replay.Progress) { bar.set(p.Done) },
 	}}
+	verify := func() error { return nil }
+	if f.verify {
+		checker := synth.NewChecker(prompter, maker.tok)
+		runner.Prompter, verify = checker, func() error { return verified(cmd, checker.Close(), f.out) }
+	}
 	run, err := runner.Record(cmd.Context(), rows, f.out)
 	if err == nil && run.EndedEarly != "" {
 		notef(cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, f.out)
 	}
+	if n := prompter.Filled(); n > 0 {
+		notef(cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
+	}
+	if verr := verify(); err == nil {
+		err = verr
+	}
 	return err
+}
+
+// prompter makes the Prompter for an endpoint, whose template it measures.
+func (f *replayFlags) prompter(cmd *cobra.Command, endpoint *replay.HTTP, m *promptMaker) (*synth.Prompter, error) {
+	model, err := endpoint.Probe(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	words := m.tok.Words()
+	overhead, err := endpoint.Calibrate(cmd.Context(), words.Text[0], words.Bare[0])
+	if err != nil {
+		return nil, err
+	}
+	notef(cmd, "endpoint: %s, model %s, %d tokens of template around each prompt", f.url, model, overhead)
+	return m.prompter(overhead)
+}
+
+// verified says what came of encoding prompts again. One that has other tokens
+// than asked for makes the run untrustworthy.
+func verified(cmd *cobra.Command, v synth.Verified, results string) error {
+	notef(cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked", v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
+	if v.Mismatches > 0 {
+		return &exitError{exitUntrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, results)}
+	}
+	return nil
 }
 
 func (f *replayFlags) endpoint(tok *token.Encoding) (*replay.HTTP, error) {

@@ -93,32 +93,40 @@ func TestReplayIsExact(t *testing.T) {
 	for _, how := range [][]string{
 		{"--api", "completions"}, {"--api", "completions", "--token-ids"}, {"--api", "chat"}, {"--api", "completions", "--connections", "pooled"},
 	} {
-		args := append([]string{"replay", file("w.parquet"), "--url", simulate(t), "--speed", "4", "-o", file("r.parquet"),
-			"--json", "--max-lag", "1h", "--quiet"}, how...)
-		out, errs, code := reprise(t, args...)
-		if code != exitGood && code != exitUntrusted { // a busy machine is late, and that is not at stake here
-			t.Fatalf("%v: exit code %d: %s", how, code, errs)
-		}
-		s := decodeSummary(t, out)
-		if s.Requests.Rows != 200 || s.Requests.Succeeded != 200 {
-			t.Errorf("%v: %d of %d requests succeeded", how, s.Requests.Succeeded, s.Requests.Rows)
-		}
-		if e := s.Tokens.PromptError; e.Compared != 200 || e.SumAbs != 0 {
-			t.Errorf("%v: prompts are off by %d tokens over %d requests", how, e.SumAbs, e.Compared)
-		}
-		if e := s.Tokens.OutputMiss; e.Compared != 200 || e.SumAbs != 0 {
-			t.Errorf("%v: outputs are off by %d tokens over %d requests", how, e.SumAbs, e.Compared)
-		}
-		// A chat's template stands around the prompt: what follows it shifts the
-		// block boundaries, which may cost one block of the server in each hit.
-		tolerance := 0.0005
-		if how[1] == "chat" {
-			tolerance = 0.01
-		}
-		if d := s.Cache.Measured - s.Cache.Expected; d > tolerance || d < -tolerance || s.Cache.Expected < 0.2 {
-			t.Errorf("%v: hit ratio %.4f, expected %.4f", how, s.Cache.Measured, s.Cache.Expected)
-		}
+		checkExact(t, file("w.parquet"), file("r.parquet"), how...)
 	}
+}
+
+// checkExact replays a workload of 200 requests and returns the expected hit
+// ratio.
+func checkExact(t *testing.T, workload, results string, how ...string) (expected float64) {
+	t.Helper()
+	args := append([]string{"replay", workload, "--url", simulate(t), "--speed", "4", "-o", results,
+		"--json", "--max-lag", "1h", "--quiet"}, how...)
+	out, errs, code := reprise(t, args...)
+	if code != exitGood && code != exitUntrusted { // a busy machine is late, and that is not at stake here
+		t.Fatalf("%v: exit code %d: %s", how, code, errs)
+	}
+	s := decodeSummary(t, out)
+	if s.Requests.Rows != 200 || s.Requests.Succeeded != 200 {
+		t.Errorf("%v: %d of %d requests succeeded", how, s.Requests.Succeeded, s.Requests.Rows)
+	}
+	if e := s.Tokens.PromptError; e.Compared != 200 || e.SumAbs != 0 {
+		t.Errorf("%v: prompts are off by %d tokens over %d requests", how, e.SumAbs, e.Compared)
+	}
+	if e := s.Tokens.OutputMiss; e.Compared != 200 || e.SumAbs != 0 {
+		t.Errorf("%v: outputs are off by %d tokens over %d requests", how, e.SumAbs, e.Compared)
+	}
+	// A chat's template stands around the prompt: what follows it shifts the
+	// block boundaries, which may cost one block of the server in each hit.
+	tolerance := 0.0005
+	if how[1] == "chat" {
+		tolerance = 0.01
+	}
+	if d := s.Cache.Measured - s.Cache.Expected; d > tolerance || d < -tolerance || s.Cache.Expected < 0.2 {
+		t.Errorf("%v: hit ratio %.4f, expected %.4f", how, s.Cache.Measured, s.Cache.Expected)
+	}
+	return s.Cache.Expected
 }
 
 func decodeSummary(t *testing.T, out string) summary {

@@ -15,18 +15,20 @@ func synthCommand() *cobra.Command {
 	var out string
 	var mirror bool
 	var seed uint64
+	var text textFlags
 	cmd := &cobra.Command{
 		Use:   "synth --mirror TRACE",
 		Short: "Make a workload that shares prefixes as a trace does",
 		Long: `Synth makes a workload from a trace. With --mirror it keeps every row, with its
 time, lengths and category, and renames blocks, sessions and users by a
-permutation that the seed selects. Replay makes the prompts from the seed: words
-without meaning, of exactly the lengths asked for, that share prefixes exactly
-as the blocks say.
+permutation that the seed selects. Replay makes the prompts from the seed, of
+exactly the lengths asked for, and they share prefixes exactly as the blocks say.
+They are words without meaning unless --text or --corpus says otherwise.
 
 A mirror is as private as its trace: it inherits the tier.`,
-		Example: `  reprise synth --mirror t.parquet -o w.parquet`,
-		Args:    cobra.ExactArgs(1),
+		Example: `  reprise synth --mirror t.parquet -o w.parquet
+  reprise synth --mirror t.parquet --share-tails --text words -o w.parquet`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !mirror {
 				return usagef("only --mirror is available yet: fitting a model and generating from it is not")
@@ -36,6 +38,9 @@ A mirror is as private as its trace: it inherits the tier.`,
 				return err
 			}
 			defer t.Close()
+			if err := text.describe(cmd, &t.Meta, false); err != nil {
+				return err
+			}
 			return writeTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 				return mirrorTrace(t, seed, dst)
 			})
@@ -43,6 +48,7 @@ A mirror is as private as its trace: it inherits the tier.`,
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "workload to write, - for stdout")
 	cmd.Flags().BoolVar(&mirror, "mirror", false, "keep every row under fresh ids")
+	text.register(cmd)
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the ids and of the prompts")
 	return cmd
 }

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"reprise/synth"
+	"reprise/trace"
+	"reprise/trace/token"
+)
+
+// textFlags say what the prompts of a workload are like; synth records it.
+type textFlags struct {
+	shareTails   bool
+	text, corpus string
+}
+
+// textStable names words without meaning, which metadata do not name.
+const textStable = "stable"
+
+func (f *textFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another repeats the tokens of its last, partial block; off in a mirror unless its source has it on")
+	fl.StringVar(&f.text, "text", "", "what prompts are written in: stable (words without meaning) or words (common English ones)")
+	fl.StringVar(&f.corpus, "corpus", "", "`file` with a text whose slices prompts are made of; replay needs it again, since only its digest is recorded")
+}
+
+// describe puts into the metadata of a workload how its prompts are made. What
+// no flag says stays as it is; tails, where nothing was said of them before, are
+// as given.
+func (f *textFlags) describe(cmd *cobra.Command, meta *trace.Meta, shareTails bool) error {
+	if cmd.Flags().Changed("share-tails") {
+		shareTails, meta.SharedTails = f.shareTails, ""
+	}
+	if shareTails {
+		meta.SharedTails = trace.TailsShared
+	}
+	switch {
+	case f.text != "" && f.corpus != "":
+		return usagef("give one of --text and --corpus")
+	case f.corpus != "":
+		digest, err := corpusDigest(f.corpus)
+		if err != nil {
+			return err
+		}
+		meta.Text, meta.Corpus = trace.TextCorpus, digest
+	case f.text == textStable:
+		meta.Text, meta.Corpus = "", ""
+	case f.text == trace.TextWords:
+		meta.Text, meta.Corpus = trace.TextWords, ""
+	case f.text != "":
+		return usagef("--text: want %s or %s", textStable, trace.TextWords)
+	}
+	return nil
+}
+
+func corpusDigest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return synth.CorpusDigest(f)
+}
+
+// promptFlags are what makes the prompts of a workload beside what the workload
+// says of them.
+type promptFlags struct {
+	tokenizer string
+	seed      string
+	corpus    string
+}
+
+const corpusUsage = "`file` that the workload's prompts are slices of, where it was made with one"
+
+// A promptMaker makes Prompters for one workload.
+type promptMaker struct {
+	tok       *token.Encoding
+	seed      uint64
+	blockSize int
+	text      *synth.Text  // nil for words without meaning
+	tails     *synth.Tails // nil when they are not shared
+}
+
+// maker reads what the prompts of a workload need: tokenizer, seed, corpus, and
+// the tails that its rows share. blockSize is that of its rows.
+func (f *promptFlags) maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*promptMaker, error) {
+	m := &promptMaker{blockSize: blockSize}
+	var err error
+	if m.tok, err = openTokenizer(f.tokenizer, t.Meta); err != nil {
+		return nil, err
+	}
+	if len(m.tok.Words().Text) == 0 {
+		return nil, errNoWords
+	}
+	if m.seed, err = promptSeed(f.seed, t.Meta); err != nil {
+		return nil, err
+	}
+	if m.text, err = f.open(cmd, m.tok, t.Meta); err != nil {
+		return nil, err
+	}
+	switch {
+	case t.Meta.SharedTails == "":
+	case t.Meta.SharedTails != trace.TailsShared:
+		return nil, errUnknownText
+	case t.Meta.BlockSize > 0:
+		rows, err := t.Reader()
+		if err != nil {
+			return nil, err
+		}
+		if m.tails, err = synth.ReadTails(rows, blockSize); err != nil {
+			return nil, err
+		}
+		notef(cmd, "tails: %d blocks repeat %d tokens of the partial block that they complete", m.tails.Len(), m.tails.Tokens())
+	}
+	return m, nil
+}
+
+var errNoWords = errors.New("no prompts can be made for this tokenizer: it has no words that are one token each")
+
+var errUnknownText = errors.New("the workload asks for prompts of a kind that this version does not know")
+
+// open opens the text that the workload's prompts are written in.
+func (f *promptFlags) open(cmd *cobra.Command, tok *token.Encoding, meta trace.Meta) (*synth.Text, error) {
+	if f.corpus != "" && meta.Text != trace.TextCorpus {
+		return nil, usagef("--corpus: the workload was not made with a corpus; give it to synth")
+	}
+	switch meta.Text {
+	case "":
+		return nil, nil
+	case trace.TextWords:
+		return synth.English(tok)
+	case trace.TextCorpus:
+		return f.openCorpus(cmd, tok, meta.Corpus)
+	}
+	return nil, errUnknownText
+}
+
+// openCorpus reads the corpus and refuses another than the workload was made
+// with. That is seen before it is taken apart, since it may be large.
+func (f *promptFlags) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest string) (*synth.Text, error) {
+	if f.corpus == "" {
+		return nil, usagef("the workload's prompts are made of a corpus: say where it is with --corpus FILE (its digest is %s)", digest)
+	}
+	file, err := os.Open(f.corpus)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	got, err := synth.CorpusDigest(file)
+	if err != nil {
+		return nil, err
+	}
+	if got != digest {
+		return nil, usagef("--corpus: this is not the file that the workload was made with: its digest is %s, not %s", got, digest)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	text, info, err := synth.ReadCorpus(tok, file)
+	if err == nil {
+		notef(cmd, "corpus: %d of %d bytes can be used, %d tokens", info.Kept, info.Bytes, info.Tokens)
+	}
+	return text, err
+}
+
+// prompter makes a Prompter.
+func (m *promptMaker) prompter(overhead int) (*synth.Prompter, error) {
+	opts := []synth.Option{synth.WithOverhead(overhead)}
+	if m.text != nil {
+		opts = append(opts, synth.WithText(m.text))
+	}
+	if m.tails != nil {
+		opts = append(opts, synth.WithTails(m.tails))
+	}
+	return synth.NewPrompter(m.tok.Words(), m.seed, m.blockSize, opts...)
+}
