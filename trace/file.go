@@ -10,7 +10,8 @@ import (
 // A File is an output that appears whole or not at all: it is written beside
 // its name, synced, and renamed by Commit. Abort leaves no trace of it. Where
 // the kernel allows (Linux's O_TMPFILE), the unfinished file has no name, so
-// not even SIGKILL leaves one behind.
+// not even SIGKILL leaves one behind, but in the instant in which a file that
+// stood there is replaced.
 type File struct {
 	f       *os.File
 	path    string
@@ -54,7 +55,11 @@ func (o *File) Commit() error {
 		o.unnamed = false
 	}
 	o.done = true
-	if err := errors.Join(o.f.Close(), os.Rename(name, o.path)); err != nil {
+	err := o.f.Close()
+	if name != o.path {
+		err = errors.Join(err, os.Rename(name, o.path))
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(name))
 	}
 	return nil

@@ -23,12 +23,12 @@ func openUnnamed(dir string, mode os.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), filepath.Join(dir, "unnamed")), nil
 }
 
-// linkUnnamed gives f a hidden name beside path, ready for a rename: linkat
-// itself cannot replace a file. The way through /proc needs no privilege.
+// linkUnnamed gives f the name path, or, where that is taken, a hidden one
+// beside it, ready for a rename: linkat itself cannot replace a file. The way
+// through /proc needs no privilege.
 func linkUnnamed(f *os.File, path string) (string, error) {
 	self := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
-	for range 100 {
-		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.part-%08x", filepath.Base(path), rand.Uint32()))
+	for name := path; ; name = filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.part-%08x", filepath.Base(path), rand.Uint32())) {
 		err := unix.Linkat(unix.AT_FDCWD, self, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 		if err == nil {
 			return name, nil
@@ -37,5 +37,4 @@ func linkUnnamed(f *os.File, path string) (string, error) {
 			return "", &os.PathError{Op: "link", Path: path, Err: err}
 		}
 	}
-	return "", &os.PathError{Op: "link", Path: path, Err: fs.ErrExist}
 }
