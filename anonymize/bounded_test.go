@@ -14,7 +14,8 @@ import (
 )
 
 // randomEntries have ids that now chain and now do not, repeat within a row,
-// come in several domains, belong to failed rows and to none.
+// count up or not, across the end of 64 bits too, come in several domains,
+// belong to failed rows and to none.
 func randomEntries(r *rand.Rand, n int, sessions bool) []trace.Entry {
 	var src []trace.Entry
 	ids := uint64(20 + r.IntN(2000))
@@ -26,6 +27,12 @@ func randomEntries(r *rand.Rand, n int, sessions bool) []trace.Entry {
 		}
 		for range r.IntN(8) {
 			e.SourceBlocks = append(e.SourceBlocks, r.Uint64N(ids)<<(r.IntN(2)*60))
+		}
+		if r.IntN(2) == 0 {
+			from := []uint64{3, ids / 2, 1<<62 - 40, ^uint64(0) - 40}[r.IntN(4)] + r.Uint64N(60)
+			for i := range 1 + r.Uint64N(40)<<(r.IntN(2)*3) {
+				e.SourceBlocks = append(e.SourceBlocks, from+i)
+			}
 		}
 		if r.IntN(3) == 0 {
 			e.SourceBlocks = append([]uint64{7, 8}, e.SourceBlocks...)

@@ -15,7 +15,7 @@ const maxDistinct = 1 << 20
 // to the sorter. Its numbers are provisional: they hide no order yet.
 //
 // While rows are with the sorter a block is one word, four times its provisional
-// number. Once there were too many to number it is its key, see [keyCode].
+// number. Once there were too many to number it is its key, see [keyWriter].
 type collector struct {
 	sorter   *trace.Sorter
 	blocks   *block.IDs
@@ -23,9 +23,9 @@ type collector struct {
 	sessions *block.Dense[string]
 	users    *block.Dense[string]
 	totals   Totals
-	refs     int64   // blocks in all rows
-	keyed    bool    // blocks get no more numbers
-	code     keyCode // of the list at hand
+	refs     int64     // blocks in all rows
+	keyed    bool      // blocks get no more numbers
+	code     keyWriter // of the list at hand
 	in, out  []uint64
 	one      [1]trace.Request
 }
@@ -67,7 +67,7 @@ func (c *collector) add(x *encoded) error {
 // unique to their cache domain; they cannot collide with the chained hashes of
 // text but by a 64-bit accident.
 func (c *collector) foreign(dst []uint64, x *encoded) []uint64 {
-	c.code = keyCode{}
+	c.code = keyWriter{}
 	if len(x.source) == 0 {
 		return dst
 	}
@@ -79,7 +79,7 @@ func (c *collector) foreign(dst []uint64, x *encoded) []uint64 {
 }
 
 func (c *collector) hashed(dst []uint64, ids []block.ID) []uint64 {
-	c.code = keyCode{}
+	c.code = keyWriter{}
 	for _, id := range ids {
 		dst = c.word(dst, binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:]))
 	}

@@ -26,33 +26,43 @@ type finisher struct {
 // run writes the rows to dst, with all that is known of blocks in memory.
 func (f *finisher) run(ctx context.Context, dst trace.Writer[trace.Request]) error {
 	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{GlobalBlocks: f.p.GlobalBlocks})
-	err := f.each(ctx, func(_ int64, r *trace.Request) error {
-		a.Count(r)
+	err := f.each(ctx, func(_ int64, rows []trace.Request) error {
+		for i := range rows {
+			a.Count(&rows[i])
+		}
 		return nil
 	}, nil)
 	if err != nil {
 		return err
 	}
-	return f.each(ctx, func(row int64, r *trace.Request) error {
-		for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
-			for i := range ids {
-				ids[i] >>= wordBits // all are provisional numbers
-			}
+	return f.each(ctx, func(row int64, rows []trace.Request) error {
+		for i := range rows {
+			f.finish(a, row+int64(i), &rows[i])
 		}
-		session, turn := r.Session, r.Turn
-		a.Annotate(row, r)
-		if f.keepSessions && session == nil {
-			r.Session, r.Turn = session, turn
-		}
-		f.totals.InferredSessions = f.totals.InferredSessions || session == nil && r.Session != nil
-		f.ids.Apply(r)
-		f.rename(row, r)
 		return nil
 	}, dst)
 }
 
-// each calls do for every row and writes the rows to dst, if there is one.
-func (f *finisher) each(ctx context.Context, do func(row int64, r *trace.Request) error, dst trace.Writer[trace.Request]) error {
+// finish annotates a row and gives it its final ids and names.
+func (f *finisher) finish(a *profile.Annotator, row int64, r *trace.Request) {
+	for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
+		for i := range ids {
+			ids[i] >>= wordBits // all are provisional numbers
+		}
+	}
+	session, turn := r.Session, r.Turn
+	a.Annotate(row, r)
+	if f.keepSessions && session == nil {
+		r.Session, r.Turn = session, turn
+	}
+	f.totals.InferredSessions = f.totals.InferredSessions || session == nil && r.Session != nil
+	f.ids.Apply(r)
+	f.rename(row, r)
+}
+
+// each calls do for all rows, some at a time and with the number of the first,
+// and writes them to dst, if there is one.
+func (f *finisher) each(ctx context.Context, do func(row int64, rows []trace.Request) error, dst trace.Writer[trace.Request]) error {
 	src, err := f.sorted.Reader()
 	if err != nil {
 		return err
@@ -60,12 +70,10 @@ func (f *finisher) each(ctx context.Context, do func(row int64, r *trace.Request
 	batch := make([]trace.Request, 256)
 	for row := int64(0); ; {
 		n, end := src.Read(batch)
-		for i := range batch[:n] {
-			if err := do(row, &batch[i]); err != nil {
-				return err
-			}
-			row++
+		if err := do(row, batch[:n]); err != nil {
+			return err
 		}
+		row += int64(n)
 		if dst != nil && n > 0 {
 			if _, err := dst.Write(batch[:n]); err != nil {
 				return err

@@ -14,10 +14,12 @@ import (
 // know of its past is found out by partitions, whose blocks fit:
 //
 //  1. spread: every reference to a block, in the final order of rows, goes to
-//     the partition that a hash of its key names.
+//     the partition that a hash of its key names. References to keys that count
+//     up go together, see [keyReader].
 //  2. resolve: each partition is read in turn. For every reference it writes an
 //     answer, in the same order: how far back the first reference to the block
-//     is, and which request touched the block last.
+//     is, and which request touched the block last. Like answers in a row are
+//     one: a prefix that comes again came whole before.
 //  3. Reading the rows again, each reference takes the next answer of its
 //     partition. The order is that of the rows, so nothing is sorted.
 //
@@ -40,26 +42,34 @@ type partitions struct {
 // A part is a partition: what of it is not written yet, and where it is.
 type part struct {
 	buf     []byte
-	last    reference
-	hi      uint64 // of its key
+	last    place // behind the last references
 	refs    []trace.Extent
 	answers []trace.Extent
 }
 
-// A reference is one block of one row.
-type reference struct {
+// A place is where the references of a stretch are read or written.
+type place struct {
+	key     key   // of the next block
 	ordinal int64 // among all references
 	row     int64
-	prompt  bool // it is in the prompt of a load row, which touches the block…
-	end     bool // …as its last full block
 }
 
-// A reference in a partition is a number, with these bits below the distance to
-// the one before it; the halves of its key, the first only when it is another
-// than before; and the rows since the last prompt.
+// References are those of one row to the blocks of one stretch.
+type references struct {
+	place
+	n      int
+	prompt bool // they are in the prompt of a load row, which touches the blocks…
+	end    int  // …this one of them as its last full block; -1 for none
+}
+
+// References in a partition are a number, with these bits below the distance
+// from those before; the first half of the key when it is another; how far the
+// second half is from the key behind those before; and what the bits announce:
+// the rows since the last prompt, how many more there are, and which is the end.
 const (
 	refPrompt = 1 << iota
 	refEnd
+	refMore
 	refHi
 	refBits = iota
 )
@@ -92,7 +102,7 @@ func (x *partitions) close() error { return errors.Join(x.refs.Close(), x.answer
 
 // of is the partition of a key, by a hash that no input can foresee.
 func (x *partitions) of(k key) int {
-	hi, lo := bits.Mul64(k.hi^x.seed[0], k.lo^x.seed[1])
+	hi, lo := bits.Mul64(k.hi^x.seed[0], k.lo>>fieldBits^x.seed[1])
 	i, _ := bits.Mul64(hi^lo, uint64(len(x.parts)))
 	return int(i)
 }
@@ -104,64 +114,73 @@ func (x *partitions) spread(row int64, r *trace.Request) error {
 		x.rows++
 	}
 	end := block.Full(int(r.InputTokens), x.size) - 1
-	n := 0
-	for c, words := (keyCode{}), r.Blocks; len(words) > 0; n++ {
-		var k key
-		var err error
-		if k, words, err = c.next(words, x.numbered); err == nil {
-			err = x.put(k, reference{x.n, row, load, load && n == end})
-		}
-		if err != nil {
+	if err := x.list(row, r.Blocks, load, end); err != nil {
+		return err
+	}
+	return x.list(row, r.OutputBlocks, false, -1)
+}
+
+// list takes the references of a list of blocks.
+func (x *partitions) list(row int64, words []uint64, prompt bool, end int) error {
+	blocks := keyReader{words: words, numbered: x.numbered}
+	for {
+		k, n, err := blocks.next()
+		if n == 0 || err != nil {
 			return err
 		}
-	}
-	for c, words := (keyCode{}), r.OutputBlocks; len(words) > 0; {
-		var k key
-		var err error
-		if k, words, err = c.next(words, x.numbered); err == nil {
-			err = x.put(k, reference{ordinal: x.n, row: row})
+		ref := references{place{k, x.n, row}, n, prompt, -1}
+		if prompt && 0 <= end && end < n {
+			ref.end = end
 		}
-		if err != nil {
+		if err := x.put(&ref); err != nil {
 			return err
 		}
+		x.n += int64(n)
+		end -= n
 	}
-	return nil
 }
 
 // isLoad says whether a row takes part in reuse, as package profile has it.
 func isLoad(r *trace.Request) bool { return r.Status != trace.StatusFailed && len(r.Blocks) > 0 }
 
-func (x *partitions) put(k key, ref reference) error {
-	x.n++
-	p := &x.parts[x.of(k)]
+func (x *partitions) put(ref *references) error {
+	p := &x.parts[x.of(ref.key)]
 	if p.buf == nil {
 		p.buf = make([]byte, 0, x.buffer)
 	}
-	// Most references are of a prompt and of the domain of the one before, so
-	// that the rest of what may be said costs nothing.
+	// Most references are of a prompt and of the domain of those before, so that
+	// the rest of what may be said costs nothing.
 	meta := uint64(ref.ordinal-p.last.ordinal) << refBits
-	if k.hi != p.hi {
-		meta |= refHi
-	}
-	if ref.end {
-		meta |= refEnd
-	}
 	if ref.prompt {
 		meta |= refPrompt
-	} else {
-		ref.row = p.last.row
+	}
+	if ref.end >= 0 {
+		meta |= refEnd
+	}
+	if ref.n > 1 {
+		meta |= refMore
+	}
+	if ref.key.hi != p.last.key.hi {
+		meta |= refHi
 	}
 	b := binary.AppendUvarint(p.buf, meta)
-	if k.hi != p.hi {
-		p.hi = k.hi
-		b = binary.AppendUvarint(b, k.hi)
+	if meta&refHi != 0 {
+		b = binary.AppendUvarint(b, ref.key.hi)
 	}
-	b = binary.AppendUvarint(b, k.lo)
+	b = binary.AppendVarint(b, int64(ref.key.lo-p.last.key.lo))
 	if ref.prompt {
 		b = binary.AppendUvarint(b, uint64(ref.row-p.last.row))
+		p.last.row = ref.row
 	}
-	p.buf, p.last = b, ref
-	if len(b) > x.buffer-5*binary.MaxVarintLen64 {
+	if ref.n > 1 {
+		b = binary.AppendUvarint(b, uint64(ref.n))
+	}
+	if ref.end >= 0 {
+		b = binary.AppendUvarint(b, uint64(ref.end))
+	}
+	p.buf = b
+	p.last.key, p.last.ordinal = ref.key.plus(ref.n), ref.ordinal+int64(ref.n)
+	if len(b) > x.buffer-6*binary.MaxVarintLen64 {
 		return p.flush(x.refs)
 	}
 	return nil

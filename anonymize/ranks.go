@@ -19,23 +19,27 @@ const (
 	pageLines = 1 << 14
 )
 
-// add appends a reference. The number of its block, when it is the first, is
-// the number of firsts before it.
-func (f *firsts) add(first bool) {
-	at := f.n / lineBits
-	page := at / pageLines
-	if page == int64(len(f.pages)) {
-		f.pages = append(f.pages, make([]line, pageLines))
+// add appends n references, which are all the first of their blocks or none of
+// them. The number of the first's block is the number of firsts before it.
+func (f *firsts) add(n int, first bool) {
+	for n > 0 {
+		at := f.n / lineBits
+		page := at / pageLines
+		if page == int64(len(f.pages)) {
+			f.pages = append(f.pages, make([]line, pageLines))
+		}
+		l, bit := &f.pages[page][at%pageLines], f.n%lineBits
+		if bit == 0 {
+			l[0] = f.marks
+		}
+		m := min(n, int(64-bit%64)) // within a word
+		if first {
+			l[1+bit/64] |= (1<<m - 1) << (bit % 64)
+			f.marks += uint64(m)
+		}
+		f.n += int64(m)
+		n -= m
 	}
-	l, bit := &f.pages[page][at%pageLines], f.n%lineBits
-	if bit == 0 {
-		l[0] = f.marks
-	}
-	if first {
-		l[1+bit/64] |= 1 << (bit % 64)
-		f.marks++
-	}
-	f.n++
 }
 
 // before counts the firsts before reference i, which was added.

@@ -28,7 +28,7 @@ func (x *partitions) resolve(ctx context.Context, workers int, progress func(don
 	next := 0
 	for range min(workers, maxResolvers, len(x.parts)) {
 		g.Go(func() error {
-			v := resolver{x: x, mu: &mu, ids: block.NewIDs(0)}
+			v := resolver{x: x, mu: &mu, pages: block.NewIDs(0)}
 			for {
 				mu.Lock()
 				i := next
@@ -51,10 +51,18 @@ func (x *partitions) resolve(ctx context.Context, workers int, progress func(don
 type resolver struct {
 	x      *partitions
 	mu     *sync.Mutex
-	ids    *block.IDs
+	pages  *block.IDs         // by key without its low bits
+	slots  [][pageKeys]uint32 // by page and low bits: where the block is in blocks, plus one; 0 for nowhere
 	blocks []past
 	buf    []byte
 }
+
+// A page is so many keys that count up: few enough that one block alone in its
+// page costs little, and enough that a stretch is looked up once or twice.
+const (
+	pageBits = 4
+	pageKeys = 1 << pageBits
+)
 
 // A past is what is known of a block behind some reference.
 type past struct {
@@ -80,29 +88,25 @@ func (t touch) row() int64 { return int64(t>>1) - 1 }
 func (t touch) end() bool  { return t&1 != 0 }
 
 func (v *resolver) run(p *part) error {
-	v.ids.Clear()
-	v.blocks = v.blocks[:0]
+	v.pages.Clear()
+	v.slots, v.blocks = v.slots[:0], v.blocks[:0]
 	r := v.x.refs.Reader(256<<10, p.refs...)
-	var k key
-	var ref reference
+	var at place
 	for {
-		err := readRef(r, &k, &ref)
+		ref, err := readReferences(r, at)
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		n, _ := v.ids.ID(k.hi, k.lo)
-		if n == len(v.blocks) {
-			v.blocks = append(v.blocks, past{first: ref.ordinal})
-		}
-		v.answer(&v.blocks[n], ref)
+		v.answer(&ref)
 		if len(v.buf) > 1<<20 {
 			if err := v.flush(p); err != nil {
 				return err
 			}
 		}
+		at = place{ref.key.plus(ref.n), ref.ordinal + int64(ref.n), ref.row}
 	}
 	global := 0
 	for i := range v.blocks {
@@ -119,30 +123,36 @@ func (v *resolver) run(p *part) error {
 	return nil
 }
 
-// readRef reads what put wrote; k and ref are those before and become the next.
-func readRef(r *trace.SpillReader, k *key, ref *reference) error {
+// readReferences reads what put wrote behind a place; io.EOF is the end of it.
+func readReferences(r *trace.SpillReader, at place) (references, error) {
+	ref := references{place: at, n: 1, end: -1}
 	meta, err := r.Uvarint()
 	if err != nil {
-		return err // io.EOF: there is no other
+		return ref, err
+	}
+	// The first error stays: what is read behind it is 0.
+	read := func() (x uint64) {
+		if err == nil {
+			x, err = r.Uvarint()
+		}
+		return x
 	}
 	ref.ordinal += int64(meta >> refBits)
-	ref.prompt, ref.end = meta&refPrompt != 0, meta&refEnd != 0
 	if meta&refHi != 0 {
-		if k.hi, err = r.Uvarint(); err != nil {
-			return whole(err)
-		}
+		ref.key.hi = read()
 	}
-	if k.lo, err = r.Uvarint(); err != nil {
-		return whole(err)
+	lo := read()
+	ref.key.lo += lo>>1 ^ -(lo & 1) // zigzag, as encoding/binary has it
+	if ref.prompt = meta&refPrompt != 0; ref.prompt {
+		ref.row += int64(read())
 	}
-	if ref.prompt {
-		rows, err := r.Uvarint()
-		if err != nil {
-			return whole(err)
-		}
-		ref.row += int64(rows)
+	if meta&refMore != 0 {
+		ref.n = int(read())
 	}
-	return nil
+	if meta&refEnd != 0 {
+		ref.end = int(read())
+	}
+	return ref, whole(err)
 }
 
 // whole makes an end in the middle of something unexpected.
@@ -153,27 +163,77 @@ func whole(err error) error {
 	return err
 }
 
-// answer writes the distance to the first reference, 0 for that itself, and
-// for later ones in prompts the touch before, 0 when there was none.
-func (v *resolver) answer(b *past, ref reference) {
-	back := uint64(ref.ordinal - b.first)
-	v.buf = binary.AppendUvarint(v.buf, back)
-	if !ref.prompt {
-		return
+// An answer says how far back the first reference to a block is, 0 for that
+// itself, and for later ones in prompts how many rows back the touch before is,
+// above a bit that says whether that was as the last full block; 0 when there
+// was none.
+type answer struct {
+	back    uint64
+	touched uint64
+}
+
+// answer writes the answers to the references of a stretch.
+func (v *resolver) answer(ref *references) {
+	var page *[pageKeys]uint32
+	var same answer // to the last n references
+	n := 0
+	for i := range ref.n {
+		slot := (ref.key.lo + uint64(i)) % pageKeys
+		if page == nil || slot == 0 {
+			page = v.page(ref.key.plus(i))
+		}
+		ordinal := ref.ordinal + int64(i)
+		if page[slot] == 0 {
+			v.blocks = append(v.blocks, past{first: ordinal})
+			page[slot] = uint32(len(v.blocks))
+		}
+		b := &v.blocks[page[slot]-1]
+		a := answer{back: uint64(ordinal - b.first)}
+		if ref.prompt {
+			a.touched = b.touchBy(ref.row, i == ref.end)
+		}
+		if n > 0 && a != same {
+			v.write(same, n, ref.prompt)
+			n = 0
+		}
+		same = a
+		n++
 	}
+	v.write(same, n, ref.prompt)
+}
+
+func (v *resolver) page(k key) *[pageKeys]uint32 {
+	n, _ := v.pages.ID(k.hi, k.lo>>pageBits)
+	if n == len(v.slots) {
+		v.slots = append(v.slots, [pageKeys]uint32{})
+	}
+	return &v.slots[n]
+}
+
+// touchBy touches the block and says who did before, as an [answer] has it.
+func (b *past) touchBy(row int64, end bool) uint64 {
 	// Within a row, a block that comes again is no better known than before.
-	if b.touch != 0 && b.touch.row() != ref.row {
+	if b.touch != 0 && b.touch.row() != row {
 		b.earlier = b.touch
 	}
-	b.touch = newTouch(ref.row, ref.end)
+	b.touch = newTouch(row, end)
 	b.carried++
-	switch {
-	case back == 0:
-	case b.earlier == 0:
-		v.buf = append(v.buf, 0)
-	default:
-		distance := uint64(ref.row-b.earlier.row()) << 1
-		v.buf = binary.AppendUvarint(v.buf, distance|uint64(b.earlier&1))
+	if b.earlier == 0 {
+		return 0
+	}
+	return uint64(row-b.earlier.row())<<1 | uint64(b.earlier&1)
+}
+
+// write writes an answer to n references.
+func (v *resolver) write(a answer, n int, prompt bool) {
+	if n > 1 {
+		v.buf = binary.AppendUvarint(v.buf, a.back<<1|1)
+		v.buf = binary.AppendUvarint(v.buf, uint64(n))
+	} else {
+		v.buf = binary.AppendUvarint(v.buf, a.back<<1)
+	}
+	if prompt && a.back > 0 {
+		v.buf = binary.AppendUvarint(v.buf, a.touched)
 	}
 }
 

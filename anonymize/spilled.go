@@ -15,7 +15,15 @@ func (f *finisher) runSpilled(ctx context.Context, numbered *block.IDs, refs int
 		return err
 	}
 	defer func() { err = errors.Join(err, x.close()) }()
-	if err := f.each(ctx, x.spread, nil); err != nil {
+	err = f.each(ctx, func(row int64, rows []trace.Request) error {
+		for i := range rows {
+			if err := x.spread(row+int64(i), &rows[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil)
+	if err != nil {
 		return err
 	}
 	if err := x.resolve(ctx, f.p.workers(), func(int64) {}); err != nil {
@@ -26,14 +34,18 @@ func (f *finisher) runSpilled(ctx context.Context, numbered *block.IDs, refs int
 	if f.p.GlobalBlocks != nil {
 		c.global = max(*f.p.GlobalBlocks, 0)
 	}
-	err = f.each(ctx, func(row int64, r *trace.Request) error {
-		seen, err := n.number(row, r)
-		if err != nil {
-			return err
+	err = f.each(ctx, func(row int64, rows []trace.Request) error {
+		n.begin()
+		for i := range rows {
+			r, row := &rows[i], row+int64(i)
+			seen, err := n.number(row, r)
+			if err != nil {
+				return err
+			}
+			c.place(r, seen)
+			f.ids.ApplyPeople(r)
+			f.rename(row, r)
 		}
-		c.place(r, seen)
-		f.ids.ApplyPeople(r)
-		f.rename(row, r)
 		return nil
 	}, dst)
 	f.totals.Blocks = int(n.firsts.marks)
@@ -47,75 +59,89 @@ type numberer struct {
 	x       *partitions
 	answers []*trace.SpillReader // by partition
 	firsts  firsts
+	ids     []uint64 // of the rows at hand
 }
 
 func (x *partitions) numberer() *numberer {
-	n := &numberer{x: x}
+	n := &numberer{x: x, ids: make([]uint64, 0, 1<<12)} // never nil: no blocks are an empty list
 	for i := range x.parts {
 		n.answers = append(n.answers, x.answers.Reader(x.buffer, x.parts[i].answers...))
 	}
 	return n
 }
 
+// begin takes back the numbers of all rows so far.
+func (n *numberer) begin() { n.ids = n.ids[:0] }
+
 // number puts final numbers in place of the words of a row, and says what was
-// known of its prompt.
-func (n *numberer) number(row int64, r *trace.Request) (sight, error) {
-	load := isLoad(r)
-	var s sight
-	words, out := r.Blocks, r.Blocks[:0]
-	c, leading := keyCode{}, load
-	for len(words) > 0 {
-		var id uint64
-		var t touch
-		var err error
-		if id, t, words, err = n.next(&c, words, row, load); err != nil {
-			return s, err
-		}
-		out = append(out, id) // behind the words that were read
-		if leading = leading && t != 0; leading {
-			s.hit, s.deepest = s.hit+1, t
-		}
-	}
-	r.Blocks = out
-	c, words, out = keyCode{}, r.OutputBlocks, r.OutputBlocks[:0]
-	for len(words) > 0 {
-		var id uint64
-		var err error
-		if id, _, words, err = n.next(&c, words, row, false); err != nil {
-			return s, err
-		}
-		out = append(out, id)
+// known of its prompt. They are valid until begin is called.
+func (n *numberer) number(row int64, r *trace.Request) (s sight, err error) {
+	if r.Blocks, s, err = n.list(r.Blocks, row, isLoad(r)); err != nil {
+		return s, err
 	}
 	if r.OutputBlocks != nil {
-		r.OutputBlocks = out
+		r.OutputBlocks, _, err = n.list(r.OutputBlocks, row, false)
 	}
-	return s, nil
+	return s, err
 }
 
-// next takes the first block of words and its answer.
-func (n *numberer) next(c *keyCode, words []uint64, row int64, prompt bool) (id uint64, t touch, rest []uint64, err error) {
-	k, rest, err := c.next(words, n.x.numbered)
-	if err != nil {
-		return 0, 0, nil, err
-	}
-	a := n.answers[n.x.of(k)]
-	back, err := a.Uvarint()
-	if err != nil {
-		return 0, 0, nil, whole(err)
-	}
-	ordinal := n.firsts.n
-	if back > uint64(ordinal) {
-		return 0, 0, nil, errWords
-	}
-	n.firsts.add(back == 0)
-	if prompt && back > 0 {
-		distance, err := a.Uvarint()
+// list returns the numbers of a list of blocks.
+func (n *numberer) list(words []uint64, row int64, prompt bool) ([]uint64, sight, error) {
+	var s sight
+	from, leading := len(n.ids), prompt
+	blocks := keyReader{words: words, numbered: n.x.numbered}
+	for {
+		k, left, err := blocks.next()
 		if err != nil {
-			return 0, 0, nil, whole(err)
+			return nil, s, err
 		}
-		if distance != 0 {
-			t = newTouch(row-int64(distance>>1), distance&1 != 0)
+		if left == 0 {
+			return n.ids[from:len(n.ids):len(n.ids)], s, nil
+		}
+		for answers := n.answers[n.x.of(k)]; left > 0; {
+			a, same, err := readAnswer(answers, prompt)
+			if err != nil {
+				return nil, s, err
+			}
+			if same < 1 || same > left || a.back > uint64(n.firsts.n) {
+				return nil, s, errWords
+			}
+			left -= same
+			n.add(a, same)
+			if leading = leading && a.touched != 0; leading {
+				s = sight{s.hit + same, newTouch(row-int64(a.touched>>1), a.touched&1 != 0)}
+			}
 		}
 	}
-	return n.firsts.before(ordinal - int64(back)), t, rest, nil
+}
+
+// add gives their numbers to blocks with the same answer. These count up, as
+// the first references to them follow each other.
+func (n *numberer) add(a answer, same int) {
+	first := n.firsts.n - int64(a.back)
+	n.firsts.add(same, a.back == 0)
+	for id := n.firsts.before(first); same > 0; same-- {
+		n.ids = append(n.ids, id)
+		id++
+	}
+}
+
+// readAnswer reads what [resolver.write] wrote.
+func readAnswer(r *trace.SpillReader, prompt bool) (a answer, n int, err error) {
+	back, err := r.Uvarint()
+	if err != nil {
+		return a, 0, whole(err)
+	}
+	a.back, n = back>>1, 1
+	if back&1 != 0 {
+		more, err := r.Uvarint()
+		if err != nil {
+			return a, 0, whole(err)
+		}
+		n = int(more)
+	}
+	if prompt && a.back > 0 {
+		a.touched, err = r.Uvarint()
+	}
+	return a, n, whole(err)
 }

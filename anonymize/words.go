@@ -6,20 +6,26 @@ import (
 	"reprise/trace/block"
 )
 
-// A block in a row that is with the sorter is one or two words; the low bits
-// of the first tell which:
+// The blocks of a row that is with the sorter are words; the low bits of each
+// tell what it stands for:
 //
-//	00  its provisional number
-//	01  the first half of its key, without its top bits; the second half follows
-//	11  the second half of its key, when it is below 1<<62; the first is that of
+//	00  a block by its provisional number
+//	01  the first half of a key, without its top bits; the second half follows
+//	11  the second half of a key, when it is below 1<<62; the first is that of
 //	    the last key in two words, or 0 before any
+//	10  so many more blocks, each with the key before it plus one
 //
-// Ids of a source's own, which differ in the second half only, are so one short
-// word each.
+// Ids of a source's own differ in the second half only, and most sources number
+// them by first appearance, so that what is new in a prompt counts up: a row of
+// these takes a few short words. What follows works on such runs as they are,
+// and a hashed id is a run of one.
 const (
-	wordKey   = 1
-	wordAgain = 3
-	wordBits  = 2
+	wordNumber = 0
+	wordKey    = 1
+	wordRun    = 2
+	wordAgain  = 3
+	wordMask   = 3
+	wordBits   = 2
 )
 
 // A key is 126 bits that tell a block from all others.
@@ -27,33 +33,92 @@ type key struct{ hi, lo uint64 }
 
 func newKey(hi, lo uint64) key { return key{hi << wordBits >> wordBits, lo} }
 
-// A keyCode writes or reads the keys of one list of blocks. It begins as the
-// zero keyCode.
-type keyCode struct {
-	hi uint64 // first half of the last key in two words
+// plus is the key that is n further on.
+func (k key) plus(n int) key { return key{k.hi, k.lo + uint64(n)} }
+
+// A keyWriter makes words of the keys of one list of blocks. It begins as the
+// zero keyWriter.
+type keyWriter struct {
+	last key
+	any  bool // there is a last one
+	run  bool // it is in the run that the last word counts
 }
 
 // append appends a key to the words of a list.
-func (c *keyCode) append(dst []uint64, k key) []uint64 {
-	if c.hi == k.hi && k.lo>>(64-wordBits) == 0 {
+func (w *keyWriter) append(dst []uint64, k key) []uint64 {
+	before := w.last
+	w.last = k
+	if w.any && k == before.plus(1) {
+		if w.run {
+			dst[len(dst)-1] += 1 << wordBits
+			return dst
+		}
+		w.run = true
+		return append(dst, 1<<wordBits|wordRun)
+	}
+	w.any, w.run = true, false
+	if k.hi == before.hi && k.lo>>(64-wordBits) == 0 {
 		return append(dst, k.lo<<wordBits|wordAgain)
 	}
-	c.hi = k.hi
 	return append(dst, k.hi<<wordBits|wordKey, k.lo)
 }
 
 var errWords = errors.New("the spilled blocks are not those of the rows")
 
-// next takes the first block of words. Numbers are those of numbered.
-func (c *keyCode) next(words []uint64, numbered *block.IDs) (key, []uint64, error) {
-	switch w := words[0]; {
-	case w&wordKey == 0:
-		return newKey(numbered.Key(int(w >> wordBits))), words[1:], nil
-	case w&wordAgain == wordAgain:
-		return key{c.hi, w >> wordBits}, words[1:], nil
-	case len(words) > 1:
-		c.hi = w >> wordBits
-		return key{c.hi, words[1]}, words[2:], nil
+// A keyReader reads the blocks of one list.
+type keyReader struct {
+	words    []uint64
+	numbered *block.IDs // what the provisional numbers stand for
+	hi       uint64     // first half of the last key in two words
+	at       key        // of the next block of a run…
+	left     uint64     // …that has so many more
+}
+
+// A stretch is so many blocks that keys name which count up one by one. It ends
+// where the keys of a field end, so that all of it is in one partition.
+const (
+	fieldBits = 8
+	fieldKeys = 1 << fieldBits
+)
+
+// next returns the next stretch of blocks and the key of its first; n is 0 at
+// the end.
+func (r *keyReader) next() (k key, n int, err error) {
+	if r.left == 0 {
+		if len(r.words) == 0 {
+			return key{}, 0, nil
+		}
+		if err := r.start(); err != nil {
+			return key{}, 0, err
+		}
 	}
-	return key{}, nil, errWords
+	k, n = r.at, int(min(r.left, fieldKeys-r.at.lo%fieldKeys))
+	r.at = k.plus(n)
+	r.left -= uint64(n)
+	return k, n, nil
+}
+
+// start reads a block and the run behind it.
+func (r *keyReader) start() error {
+	w := r.words[0]
+	r.words = r.words[1:]
+	r.left = 1
+	switch {
+	case w&wordMask == wordNumber:
+		r.at = newKey(r.numbered.Key(int(w >> wordBits)))
+		return nil
+	case w&wordMask == wordAgain:
+		r.at = key{r.hi, w >> wordBits}
+	case w&wordMask == wordKey && len(r.words) > 0:
+		r.hi = w >> wordBits
+		r.at = key{r.hi, r.words[0]}
+		r.words = r.words[1:]
+	default:
+		return errWords
+	}
+	if len(r.words) > 0 && r.words[0]&wordMask == wordRun {
+		r.left += r.words[0] >> wordBits
+		r.words = r.words[1:]
+	}
+	return nil
 }
