@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -201,5 +203,25 @@ func TestMooncakeWriterSaysWhatIsLost(t *testing.T) {
 	}
 	if _, err := NewWriter("mooncake", &out, WriteOptions{BlockSize: 0}); err == nil {
 		t.Error("a trace without blocks was accepted")
+	}
+}
+
+// Numbers of all lengths are read as strconv reads them, whatever is behind.
+func TestDigits(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 100_000 {
+		want := rnd.Uint64() >> rnd.IntN(64)
+		in := strconv.FormatUint(want, 10)
+		long := len(in) > 19
+		b := append([]byte(in), []string{"", ",", "]}", ", 123456789", ":5", "/", "\x00\xff9", "é9", "e5"}[rnd.IntN(9)]...)
+		got, end := digits(append([]byte("7,"), b...), 2)
+		if long && end != 0 || !long && (got != want || end != 2+len(in)) {
+			t.Fatalf("%q: %d up to %d", b, got, end)
+		}
+	}
+	for _, in := range []string{"", "a", "01", "00000000", "000000001", "-1", "+1", " 1", "\xb01", "10000000000000000000"} {
+		if n, end := digits([]byte(in), 0); end != 0 {
+			t.Errorf("%q is %d", in, n)
+		}
 	}
 }
