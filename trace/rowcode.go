@@ -31,7 +31,7 @@ const slabItems = 4096
 
 // take returns n zero items.
 func (s *slab[T]) take(n int) []T {
-	if n > len(*s) {
+	if n > len(*s) || *s == nil { // no items are none, and not missing
 		if n > slabItems/4 {
 			return make([]T, n)
 		}

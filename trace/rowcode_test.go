@@ -21,10 +21,12 @@ func TestRowCode(t *testing.T) {
 		}
 	}
 	var d rowDecoder
-	for _, want := range []Request{full, {Blocks: []uint64{}}, {Blocks: make([]uint64, 5000), Stream: Ptr(false)}} {
-		var got Request
-		if err := d.decode(appendCanonical(nil, &want), &got); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v came back as %+v (%v)", want, got, err)
+	for _, want := range []Request{full, {Blocks: []uint64{}}, {Blocks: []uint64{}, OutputBlocks: []uint64{}}, {Blocks: make([]uint64, 5000), Stream: Ptr(false)}} {
+		for _, d := range []*rowDecoder{&d, {}} { // one that read rows before, and one that did not
+			var got Request
+			if err := d.decode(appendCanonical(nil, &want), &got); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%+v came back as %+v (%v)", want, got, err)
+			}
 		}
 	}
 	// Rows that are kept stay as they were.
