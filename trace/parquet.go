@@ -48,10 +48,14 @@ type RowsWriter[T TextFree] struct {
 // NewRowsWriter begins a Parquet file on w. size estimates the bytes of a row
 // and bounds the memory; nil means 256.
 func NewRowsWriter[T TextFree](w io.Writer, size func(*T) int64) *RowsWriter[T] {
+	return newRowsWriter(w, size)
+}
+
+func newRowsWriter[T TextFree](w io.Writer, size func(*T) int64, more ...parquet.WriterOption) *RowsWriter[T] {
 	if size == nil {
 		size = func(*T) int64 { return 256 }
 	}
-	opts := append(WriterOptions(), SkipBounds[T]()...)
+	opts := append(append(WriterOptions(), SkipBounds[T]()...), more...)
 	return &RowsWriter[T]{w: parquet.NewGenericWriter[T](w, opts...), size: size}
 }
 
@@ -168,8 +172,13 @@ type RequestWriter struct {
 }
 
 // NewRequestWriter begins a trace on w.
+//
+// What is left of block ids behind their differences compresses at the fastest
+// level about as well as at the usual one, in two thirds of the time: see
+// [Request] for the columns that keep the usual one.
 func NewRequestWriter(w io.Writer) *RequestWriter {
-	return &RequestWriter{rows: NewRowsWriter(w, requestBytes), digest: NewDigest()}
+	rows := newRowsWriter(w, requestBytes, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}))
+	return &RequestWriter{rows: rows, digest: NewDigest()}
 }
 
 // Write implements [Writer]. Rows must come in order of arrival.

@@ -6,29 +6,33 @@ import "slices"
 // said. It is one row of schema trace/1: a trace's row number is the request's
 // id, and rows are sorted by arrival. Missing is null: optional columns are
 // pointers or nil slices, never 0.
+//
+// Block ids are most of a file and are compressed at the fastest level of zstd,
+// as the writer says. A tag zstd asks for its usual level, for numbers that look
+// random: the fastest hardly makes those smaller.
 type Request struct {
-	ArrivalNS int64   `parquet:"arrival_ns,delta"`      // nanoseconds since the trace began
-	Session   *int64  `parquet:"session,optional"`      // dense from 0, in order of appearance
-	Turn      *int32  `parquet:"turn,optional"`         // from 0 within the session
-	Parents   []int64 `parquet:"parents,list"`          // rows that must be done before this one may be sent
-	ThinkNS   *int64  `parquet:"think_ns,optional"`     // from the last parent's completion: human time
-	ToolNS    *int64  `parquet:"tool_ns,optional"`      // from the last parent's completion: tool time
-	User      *int64  `parquet:"user,optional"`         // pseudonymous end user or tenant, dense
-	Model     string  `parquet:"model,optional,dict"`   // relabelled unless kept on request
-	Adapter   string  `parquet:"adapter,optional,dict"` // LoRA or the like, relabelled
-	Kind      string  `parquet:"kind,optional,dict"`    // chat, completion, embedding
-	Class     *string `parquet:"class,optional,dict"`   // priority or SLO class, relabelled
-	Replica   *string `parquet:"replica,optional,dict"` // which server answered, relabelled
+	ArrivalNS int64   `parquet:"arrival_ns,delta,zstd"`  // nanoseconds since the trace began
+	Session   *int64  `parquet:"session,optional"`       // dense from 0, in order of appearance
+	Turn      *int32  `parquet:"turn,optional"`          // from 0 within the session
+	Parents   []int64 `parquet:"parents,list"`           // rows that must be done before this one may be sent
+	ThinkNS   *int64  `parquet:"think_ns,optional,zstd"` // from the last parent's completion: human time
+	ToolNS    *int64  `parquet:"tool_ns,optional,zstd"`  // from the last parent's completion: tool time
+	User      *int64  `parquet:"user,optional"`          // pseudonymous end user or tenant, dense
+	Model     string  `parquet:"model,optional,dict"`    // relabelled unless kept on request
+	Adapter   string  `parquet:"adapter,optional,dict"`  // LoRA or the like, relabelled
+	Kind      string  `parquet:"kind,optional,dict"`     // chat, completion, embedding
+	Class     *string `parquet:"class,optional,dict"`    // priority or SLO class, relabelled
+	Replica   *string `parquet:"replica,optional,dict"`  // which server answered, relabelled
 	Category  string  `parquet:"category,optional,dict"`
 
-	InputTokens     int32  `parquet:"input_tokens"`
-	OutputTokens    int32  `parquet:"output_tokens"`
-	ReasoningTokens *int32 `parquet:"reasoning_tokens,optional"`
-	CachedTokens    *int32 `parquet:"cached_tokens,optional"`
+	InputTokens     int32  `parquet:"input_tokens,zstd"`
+	OutputTokens    int32  `parquet:"output_tokens,zstd"`
+	ReasoningTokens *int32 `parquet:"reasoning_tokens,optional,zstd"`
+	CachedTokens    *int32 `parquet:"cached_tokens,optional,zstd"`
 	ImageTokens     *int32 `parquet:"image_tokens,optional"`
 	Images          *int32 `parquet:"images,optional"`
 
-	MaxTokens   *int32   `parquet:"max_tokens,optional"`
+	MaxTokens   *int32   `parquet:"max_tokens,optional,zstd"`
 	Temperature *float32 `parquet:"temperature,optional"`
 	Stream      *bool    `parquet:"stream,optional"`
 
@@ -42,8 +46,8 @@ type Request struct {
 
 	Status       string `parquet:"status,optional,dict"`
 	FinishReason string `parquet:"finish_reason,optional,dict"`
-	TTFTNS       *int64 `parquet:"ttft_ns,optional"` // as recorded in production
-	E2ENS        *int64 `parquet:"e2e_ns,optional"`  // as recorded in production
+	TTFTNS       *int64 `parquet:"ttft_ns,optional,zstd"` // as recorded in production
+	E2ENS        *int64 `parquet:"e2e_ns,optional,zstd"`  // as recorded in production
 }
 
 // Values of Status.
