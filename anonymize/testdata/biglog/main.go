@@ -2,6 +2,7 @@
 // with. It is not part of the tests:
 //
 //	go run ./anonymize/testdata/biglog -format mooncake -bytes 2e9 >big.jsonl
+//	go run ./anonymize/testdata/biglog -format mooncake -hashed -bytes 2e9 >hashed.jsonl
 //	go run ./anonymize/testdata/biglog -format sharegpt -bytes 2e9 -like sample.json >big.json
 //	/usr/bin/time -v reprise import big.jsonl -o big.parquet
 package main
@@ -21,12 +22,13 @@ func main() {
 	format := flag.String("format", "mooncake", "mooncake or sharegpt")
 	size := flag.Float64("bytes", 1e6, "about how many bytes to write")
 	like := flag.String("like", "", "ShareGPT file whose texts are used over and over, each time told apart")
+	hashed := flag.Bool("hashed", false, "ids all over 63 bits, as hashes are, in place of numbers by first appearance")
 	flag.Parse()
 	out := &counter{w: bufio.NewWriterSize(os.Stdout, 1<<20)}
 	var err error
 	switch *format {
 	case "mooncake":
-		err = mooncake(out, int64(*size))
+		err = mooncake(out, int64(*size), *hashed)
 	case "sharegpt":
 		err = shareGPT(out, int64(*size), *like)
 	default:
@@ -54,7 +56,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // mooncake writes rows like those of the published conversation trace: 24 ids
 // on average, of which some 60 in 100 are new, and most are never seen again.
-func mooncake(out *counter, size int64) error {
+func mooncake(out *counter, size int64, hashed bool) error {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	recent := make([][]uint64, 20_000) // prompts that later ones build on
 	next := uint64(1)
@@ -76,6 +78,9 @@ func mooncake(out *counter, size int64) error {
 		for i, id := range ids {
 			if i > 0 {
 				row = append(row, ", "...)
+			}
+			if hashed {
+				id = id * 0x9e3779b97f4a7c15 % (1 << 63) // an odd factor: no two become one
 			}
 			row = strconv.AppendUint(row, id, 10)
 		}
