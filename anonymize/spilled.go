@@ -6,6 +6,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/profile"
 )
 
 // runSpilled does what run does, with the state of blocks on disk.
@@ -30,9 +31,9 @@ func (f *finisher) runSpilled(ctx context.Context, numbered *block.IDs, refs int
 		return err
 	}
 	n := x.numberer()
-	c := &classifier{global: x.global, infer: !f.keepSessions}
+	a := &annotator{rule: profile.Classifier{GlobalBlocks: x.global}, infer: !f.keepSessions}
 	if f.p.GlobalBlocks != nil {
-		c.global = max(*f.p.GlobalBlocks, 0)
+		a.rule.GlobalBlocks = max(*f.p.GlobalBlocks, 0)
 	}
 	err = f.each(ctx, func(row int64, rows []trace.Request) error {
 		n.begin()
@@ -42,14 +43,14 @@ func (f *finisher) runSpilled(ctx context.Context, numbered *block.IDs, refs int
 			if err != nil {
 				return err
 			}
-			c.place(r, seen)
+			a.annotate(r, seen)
 			f.ids.ApplyPeople(r)
 			f.rename(row, r)
 		}
 		return nil
 	}, dst)
 	f.totals.Blocks = int(n.firsts.marks)
-	f.totals.InferredSessions = len(c.turns) > 0
+	f.totals.InferredSessions = len(a.turns) > 0
 	f.totals.SpillBytes += x.refs.Size() + x.answers.Size()
 	return err
 }

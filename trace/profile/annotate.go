@@ -19,22 +19,10 @@ type Options struct {
 // a session. It reads the rows twice in the same order: call Count for every
 // row, then Annotate for every row.
 //
-// The categories, in their order of precedence:
-//
-//   - cold: no block of the prompt is known;
-//   - global: the hit is no deeper than the prefix that more than half of the
-//     requests with blocks carry;
-//   - duplicate: every block of the prompt is known;
-//   - continuation: the hit ends at the last full block of the request that
-//     last touched that block, so this is a next turn;
-//   - branch: the hit ends inside an earlier prompt, as after a template, a
-//     document or few-shot examples.
-//
-// Sessions are inferred so: a request that is cold or global begins a session,
-// any other joins the session of the request that last touched its deepest hit
-// block, and turns count up in order of arrival. This groups requests that
-// build on each other; it is no claim that one waited for the other, so parents
-// and think times stay null.
+// The categories and what begins a session are the [Classifier]'s. Turns count
+// up in order of arrival. Sessions so inferred group requests that build on each
+// other; it is no claim that one waited for the other, so parents and think
+// times stay null.
 //
 // What is known here is prompts only. Output blocks are left aside, so that
 // traces with and without them are sorted by the same rule: the next turn of a
@@ -157,36 +145,22 @@ func (a *Annotator) Annotate(_ int64, r *trace.Request) {
 	if hit > 0 {
 		deepest = mark(a.marks[a.path[hit-1]])
 	}
-	r.Category = a.category(hit, deepest)
-	session := a.join(r, deepest)
+	category, continues := Classifier{a.global}.Classify(hit, len(a.path), deepest.end())
+	r.Category = category
+	session := a.join(r, continues, deepest)
 	end := block.Full(int(r.InputTokens), a.size) - 1
 	for i, id := range a.path {
 		a.marks[id] = uint64(newMark(session, i == end))
 	}
 }
 
-func (a *Annotator) category(hit int, deepest mark) string {
-	switch {
-	case hit == 0:
-		return trace.Cold
-	case hit <= a.global:
-		return trace.Global
-	case hit == len(a.path):
-		return trace.Duplicate
-	case deepest.end():
-		return trace.Continuation
-	}
-	return trace.Branch
-}
-
 // join finds the row's session and writes it where the source gave none.
-func (a *Annotator) join(r *trace.Request, deepest mark) int64 {
+func (a *Annotator) join(r *trace.Request, continues bool, deepest mark) int64 {
 	if r.Session != nil {
 		return ofSource
 	}
 	session := int64(len(a.turns))
-	old := r.Category != trace.Cold && r.Category != trace.Global && deepest.session() != ofSource
-	if old {
+	if continues && deepest.session() != ofSource {
 		session = deepest.session()
 	} else {
 		a.turns = append(a.turns, 0)
