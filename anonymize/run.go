@@ -15,11 +15,12 @@ import (
 //
 // Memory is bounded: up to 1,048,576 distinct blocks are numbered in it, for
 // some 100 bytes each, and 48 MiB of rows are held. What is beyond goes to
-// private files without names, about as many bytes as a source of hashed block ids
-// has, and a third of them where ids count up; see [Totals]. What grows with the source is a hundred bytes or so
-// for each session and user, 8 bytes for each row that has parents and comes out
-// of order and, when blocks spill, 4 bytes a row and 1.15 bits for each of its
-// blocks. Errors name a request by its position and never quote it.
+// private files without names, about as many bytes as a source of hashed block
+// ids has, and a third of them where ids count up; see [Totals]. What grows with
+// the source is a hundred bytes or so for each session and user, 8 bytes for
+// each row that has parents and comes out of order and, when blocks spill, 4
+// bytes a row and 1.15 bits for each of its blocks. Errors name a request by its
+// position and never quote it.
 func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[trace.Request]) (Card, error) {
 	if err := p.check(); err != nil {
 		return Card{}, err
