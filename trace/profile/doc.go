@@ -18,6 +18,7 @@
 //  3. [Profiler.Summary] is the result as data, with its warnings beside the
 //     numbers; [WriteText] prints it for people, [Tables] are its curves as rows,
 //     and [Profiler.Histograms] the distributions as rows that merge exactly.
+//     [Page] lays both out for a browser.
 //
 // A replay needs less: a [KnownPass] says of each row how many tokens earlier
 // rows have carried, and a [ServerReuse] what a server can make of that.

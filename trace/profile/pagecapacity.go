@@ -1,0 +1,183 @@
+package profile
+
+import (
+	"fmt"
+
+	"reprise/trace/page"
+)
+
+// memory is the unit that cache sizes are drawn in: GiB where the memory of a
+// token is known, and otherwise tokens.
+func (h *sheet) memory() (unit string, of func(*CurvePoint) *float64) {
+	if h.KVBytesPerToken != nil {
+		return "GiB", func(p *CurvePoint) *float64 { return p.CapacityGiB }
+	}
+	return "tokens", func(p *CurvePoint) *float64 {
+		if p.CapacityTokens == nil {
+			return nil
+		}
+		tokens := float64(*p.CapacityTokens)
+		return &tokens
+	}
+}
+
+// cacheSize draws the hit ratio of an LRU cache of every size.
+func (h *sheet) cacheSize() page.Section {
+	if h.Reuse == nil {
+		return page.Section{}
+	}
+	byToken := func(p *CurvePoint) *float64 { return p.HitRatioByToken }
+	byBlock := func(p *CurvePoint) *float64 { return &p.HitRatio }
+	plot := func(title string, of func(*CurvePoint) *float64) page.Plot {
+		unit, at := h.memory()
+		curve := func(name string, list []CurvePoint) page.Series {
+			s := page.Series{Name: name}
+			for i := range list {
+				x, y := at(&list[i]), of(&list[i])
+				if x != nil && y != nil {
+					s.X, s.Y = append(s.X, *x), append(s.Y, 100**y)
+				}
+			}
+			return s
+		}
+		about := "The whole trace begins with an empty cache."
+		series := []page.Series{curve("whole trace", h.Reuse.LRUCurveDense)}
+		if steady := curve("steady state", h.Reuse.Steady.LRUCurve); len(steady.X) > 1 {
+			about += " The steady state is drawn between round capacities."
+			series = append(series, steady)
+		}
+		if g := h.ReuseWithGenerated; g != nil {
+			series = append(series, curve("whole trace, generated KV too", g.LRUCurveDense))
+		}
+		return page.Plot{Title: title, XLabel: "capacity", XUnit: unit, YLabel: "hit ratio", YUnit: "%", LogX: true, Series: series, Text: about}
+	}
+	return page.Section{Title: "Cache size", Text: h.sayCacheSize(),
+		Plots: drawn(plot("Hit ratio of an LRU cache, by token", byToken), plot("Hit ratio of an LRU cache, by block", byBlock))}
+}
+
+// cacheTable goes on with the section of the plots, below them.
+func (h *sheet) cacheTable() page.Section {
+	if h.Reuse == nil || len(h.Reuse.LRUCurve) == 0 {
+		return page.Section{}
+	}
+	var s page.Section
+	for _, set := range reuseSets(h.Summary) {
+		s.Tables = append(s.Tables, curveTable(set))
+	}
+	return s
+}
+
+// curveTable has the round capacities: in GiB where these are known.
+func curveTable(r namedReuse) page.Table {
+	t := page.Table{Caption: "Hit ratio of an LRU cache at round sizes, " + r.name}
+	gib := inMemory(r.LRUCurve)
+	if gib {
+		t.Head = append(t.Head, "GiB")
+	}
+	t.Head = append(t.Head, "tokens", "blocks", "by token", "by block", "by token, steady", "by block, steady")
+	for range t.Head {
+		t.Align = append(t.Align, page.Right)
+	}
+	for i, p := range r.LRUCurve {
+		if gib && p.CapacityGiB != nil && !isRound(*p.CapacityGiB) {
+			continue
+		}
+		var row []string
+		if gib {
+			row = append(row, optional(p.CapacityGiB, number))
+		}
+		tokens, blocks := missing, "without limit"
+		if p.CapacityTokens != nil {
+			tokens = count(*p.CapacityTokens)
+		}
+		if p.CapacityBlocks != nil {
+			blocks = count(*p.CapacityBlocks)
+		}
+		row = append(row, tokens, blocks, optional(p.HitRatioByToken, percent), percent(p.HitRatio), missing, missing)
+		if i < len(r.Steady.LRUCurve) {
+			steady := r.Steady.LRUCurve[i]
+			row[len(row)-2], row[len(row)-1] = optional(steady.HitRatioByToken, percent), percent(steady.HitRatio)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// sayCacheSize says how large a cache must be for half and for nine tenths of
+// what can be had.
+func (h *sheet) sayCacheSize() []string {
+	all := h.Reuse.HitRatios.ByToken
+	if all == nil || *all == 0 {
+		return nil
+	}
+	reach := func(part float64) string {
+		for i := range h.Reuse.LRUCurveDense {
+			p := &h.Reuse.LRUCurveDense[i]
+			if p.HitRatioByToken != nil && *p.HitRatioByToken >= part**all {
+				return pointSize(p)
+			}
+		}
+		return ""
+	}
+	half, most := reach(0.5), reach(0.9)
+	if half == "" || most == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("One LRU cache reaches half of the %s that a cache without limit would find with %s, and nine tenths of it with %s (by token, whole trace).",
+		percent(*all), half, most)}
+}
+
+// pointSize prints the capacity of a point.
+func pointSize(p *CurvePoint) string {
+	blocks := plural(*p.CapacityBlocks, "block")
+	switch {
+	case p.CapacityTokens == nil:
+		return blocks
+	case p.CapacityGiB != nil:
+		return fmt.Sprintf("%s GiB (%s, %s tokens)", figure(*p.CapacityGiB), blocks, compact(*p.CapacityTokens))
+	}
+	return fmt.Sprintf("%s tokens (%s)", compact(*p.CapacityTokens), blocks)
+}
+
+func (h *sheet) workingSet() page.Section {
+	w := h.WorkingSet
+	if w == nil {
+		return page.Section{}
+	}
+	t := page.Table{Caption: "Distinct blocks of prompts in a window of time", Head: []string{"window", "windows", "mean blocks", "max blocks", "mean tokens", "max tokens"}}
+	if w.Total.GiB != nil {
+		t.Head = append(t.Head, "mean GiB", "max GiB")
+	}
+	line := func(name, windows string, mean, most *WorkingSetSize) {
+		row := []string{name, windows}
+		for _, of := range []func(*WorkingSetSize) *float64{
+			func(s *WorkingSetSize) *float64 { return &s.Blocks }, func(s *WorkingSetSize) *float64 { return &s.Tokens }, func(s *WorkingSetSize) *float64 { return s.GiB },
+		} {
+			for _, s := range []*WorkingSetSize{mean, most} {
+				cell := missing
+				if s != nil {
+					cell = optional(of(s), figure)
+				}
+				row = append(row, cell)
+			}
+		}
+		t.Rows = append(t.Rows, row[:len(t.Head)])
+	}
+	section := page.Section{Title: "Working set"}
+	for _, one := range w.Windows {
+		if one.Mean == nil || one.Max == nil {
+			continue
+		}
+		line(lasting(one.WindowS), count(one.Windows), one.Mean, one.Max)
+		memory := compact(int64(one.Max.Tokens)) + " tokens"
+		if one.Max.GiB != nil {
+			memory = figure(*one.Max.GiB) + " GiB"
+		}
+		// The last one, which is of the longest window, stands.
+		section.Text = []string{fmt.Sprintf("The prompts of %s carry %s distinct blocks on average and %s (%s) at most: a cache of so many misses little that comes again within that time (working set, window of %s).",
+			lasting(one.WindowS), figure(one.Mean.Blocks), figure(one.Max.Blocks), memory, lasting(one.WindowS))}
+	}
+	line("whole trace", missing, nil, &w.Total)
+	section.Tables = []page.Table{t}
+	return section
+}

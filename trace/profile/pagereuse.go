@@ -1,0 +1,181 @@
+package profile
+
+import (
+	"fmt"
+	"strings"
+
+	"reprise/trace/page"
+)
+
+// reuse says how much a cache without limit would find.
+func (h *sheet) reuse() page.Section {
+	if h.Reuse == nil {
+		return page.Section{}
+	}
+	t := page.Table{Caption: "Hit ratios of a cache without limit", Head: []string{"", "whole trace", "steady state"}}
+	sets := reuseSets(h.Summary)
+	if len(sets) > 1 {
+		t.Head = append(t.Head, "whole, generated KV too", "steady, generated KV too")
+	}
+	line := func(name string, of func(*HitRatios) *float64) {
+		row := []string{name}
+		for _, r := range sets {
+			row = append(row, optional(of(&r.HitRatios), percent), optional(of(&r.Steady.HitRatios), percent))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	line("by block", func(r *HitRatios) *float64 { return r.ByBlock })
+	line("by token", func(r *HitRatios) *float64 { return r.ByToken })
+	line("mean over requests", func(r *HitRatios) *float64 { return r.MeanOverRequests })
+	line("full blocks only", func(r *HitRatios) *float64 { return r.FullBlocksOnly })
+	return page.Section{Title: "Prefix reuse", Text: h.sayReuse(), Tables: []page.Table{t}}
+}
+
+func (h *sheet) sayReuse() []string {
+	r := h.Reuse
+	if r.HitRatios.ByToken == nil {
+		return nil
+	}
+	said := fmt.Sprintf("A cache without limit, empty at the start, would find %s of the prompt tokens (by token, whole trace)", percent(*r.HitRatios.ByToken))
+	if steady := r.Steady.HitRatios.ByToken; steady != nil {
+		said += fmt.Sprintf("; of those of the %s from %s on, which find it warm, %s (by token, steady state)",
+			plural(r.Steady.Requests, "request"), lasting(r.Steady.WarmUpS), percent(*steady))
+	}
+	says := []string{said + "."}
+	if r.TouchedOnceShare != nil {
+		says = append(says, fmt.Sprintf("Of %s distinct blocks %s are in one prompt only: memory that a cache spends on them is never repaid (touched once).",
+			count(r.UniqueBlocks), percent(*r.TouchedOnceShare)))
+	}
+	if g := h.GeneratedGain; g != nil && g.Whole.ByToken != nil {
+		says = append(says, fmt.Sprintf("A server that also keeps the KV of what it generates finds %s points more (by token, generated KV too).", points(*g.Whole.ByToken)))
+	}
+	return says
+}
+
+// losses are the waterfalls: over all requests, and over those whose cached
+// tokens were recorded. Only the latter where these are all.
+func (h *sheet) losses() page.Section {
+	var all, recorded []Waterfall
+	for _, w := range h.Waterfalls {
+		if w.Rows == "recorded" {
+			recorded = append(recorded, w)
+		} else {
+			all = append(all, w)
+		}
+	}
+	if len(all) == 0 || h.Server == nil {
+		return page.Section{}
+	}
+	s := page.Section{Title: "Where reuse is lost", Text: h.sayLosses(all, recorded)}
+	if len(recorded) == 0 || recorded[0].Requests < all[0].Requests {
+		s.Tables = append(s.Tables, h.lossTable("requests with blocks", all))
+	}
+	if len(recorded) > 0 {
+		s.Tables = append(s.Tables, h.lossTable("requests with recorded cached tokens", recorded))
+	}
+	return s
+}
+
+// lossTable has the steps of one waterfall for each number of replicas. What
+// all of them begin and end with stands there once.
+func (h *sheet) lossTable(of string, list []Waterfall) page.Table {
+	t := page.Table{
+		Caption: fmt.Sprintf("Points of %s prompt tokens, of %s %s", compact(list[0].PromptTokens), count(list[0].Requests), of),
+		Head:    []string{"what the prompts meet", "left", "", "lost to it", "tokens lost"},
+		Align:   []page.Align{page.Left, page.Right, page.Left, page.Right, page.Right},
+	}
+	var last [][]string
+	for i, w := range list {
+		for _, step := range w.Steps {
+			row := []string{strings.TrimSpace(stepName(h.Summary, &w, &step)), missing, "", missing, missing}
+			if step.Router != "" {
+				row[0] = "↳ " + row[0] // one of several
+			}
+			if ceiling := w.Steps[0].HitRatio; step.HitRatio != nil && ceiling != nil {
+				row[1] = points(100 * *step.HitRatio)
+				if *ceiling > 0 {
+					row[2] = shareBar(*step.HitRatio / *ceiling)
+				}
+			}
+			if step.CostPoints != nil {
+				row[3], row[4] = points(*step.CostPoints), decimals(*step.CostPoints/100*float64(w.PromptTokens), 0)
+			}
+			switch {
+			case step.Step == StepRecorded:
+				last = [][]string{row}
+			case i == 0 || step.Step != StepCeiling && step.Step != StepRounding:
+				t.Rows = append(t.Rows, row)
+			}
+		}
+	}
+	t.Rows = append(t.Rows, last...)
+	return t
+}
+
+func (h *sheet) sayLosses(all, recorded []Waterfall) []string {
+	var says []string
+	if h.Server.HitRatio != nil && h.Server.RoundingLoss != nil {
+		says = append(says, fmt.Sprintf("A server takes full blocks only and computes at least the last token of a prompt: with blocks of %s it could take %s of the prompt tokens; rounding to its blocks loses %s points (server hit ratio, rounding loss).",
+			plural(int64(h.Server.BlockSizeTokens), "token"), percent(*h.Server.HitRatio), points(100**h.Server.RoundingLoss)))
+	}
+	for _, w := range all {
+		if said := sayWaterfall(h.Summary, &w); said != "" {
+			says = append(says, said)
+		}
+	}
+	if len(recorded) > 0 {
+		w := recorded[0]
+		ceiling, reported := w.Steps[0].HitRatio, w.Steps[len(w.Steps)-1].HitRatio
+		if ceiling != nil && reported != nil {
+			says = append(says, fmt.Sprintf("The source's server reported %s of the prompt tokens as cached, where a cache without limit would have found %s (recorded cached tokens, over %s).",
+				percent(*reported), percent(*ceiling), plural(w.Requests, "request")))
+		}
+	}
+	return says
+}
+
+// sayWaterfall says what limited memory costs, and what the best and the worst
+// router cost beyond it.
+func sayWaterfall(s *Summary, w *Waterfall) string {
+	var said []string
+	var best, worst *WaterfallStep
+	for i := range w.Steps {
+		step := &w.Steps[i]
+		switch {
+		case step.CostPoints == nil:
+		case step.Step == StepCapacity:
+			said = append(said, fmt.Sprintf("memory of %s %s", stepMemory(s, w), costs(*step.CostPoints)))
+		case step.Step == StepRouting:
+			if best == nil || *step.CostPoints < *best.CostPoints {
+				best = step
+			}
+			if worst == nil || *step.CostPoints > *worst.CostPoints {
+				worst = step
+			}
+		}
+	}
+	if best != nil {
+		said = append(said, fmt.Sprintf("spreading the cache over %d replicas %s with %s routing and %s with %s routing", w.Replicas,
+			costs(*best.CostPoints), best.Router, costs(*worst.CostPoints), worst.Router))
+	}
+	if said == nil {
+		return ""
+	}
+	return asSentence(strings.Join(said, "; ") + " (lost to it)")
+}
+
+// costs says how many points something costs, or gains.
+func costs(v float64) string {
+	if v < -0.005 {
+		return "gains " + points(-v) + " points"
+	}
+	return "costs " + points(v) + " points"
+}
+
+// stepMemory is the memory of all replicas together.
+func stepMemory(s *Summary, w *Waterfall) string {
+	if s.Routing.ReplicaGiB != nil {
+		return figure(float64(w.Replicas)**s.Routing.ReplicaGiB) + " GiB in all"
+	}
+	return plural(int64(w.Replicas)**s.Routing.ReplicaBlocks, "block") + " in all"
+}
