@@ -15,6 +15,7 @@ import (
 // profileFlags are the flags of profile.
 type profileFlags struct {
 	out, histograms, tables string
+	html                    string
 	asJSON                  bool
 	serverBlock             int
 	warmUp                  time.Duration
@@ -46,6 +47,7 @@ layers × latent × bytes of a model with multi-head latent attention. Names:
 ` + wrapped(strings.Join(profile.ModelShapes(), ", ")),
 		Example: `  reprise profile t.parquet
   reprise profile t.parquet --json | jq .reuse
+  reprise profile t.parquet --html p.html
   reprise profile t.parquet --replicas 2,4,8 --replica-capacity 40GiB --model-shape llama-3-8b
   reprise profile t.parquet --histograms h.parquet --tables tables.parquet`,
 		Args: cobra.ExactArgs(1),
@@ -55,6 +57,7 @@ layers × latent × bytes of a model with multi-head latent attention. Names:
 	fl.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
 	fl.StringVar(&f.histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")
+	fl.StringVar(&f.html, "html", "", "self-contained page to write")
 	fl.StringVar(&f.tables, "tables", "", "Parquet `file` for the curves and tables: table, key, value, unit")
 	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the server whose reachable hit ratio is computed")
 	fl.DurationVar(&f.warmUp, "warm-up", -1, "when the steady state begins; below 0 is half of the trace")
@@ -91,6 +94,11 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 	}
 	if f.tables != "" {
 		if err := writeTable(f.tables, profile.TablesSchema, t.Meta, profile.Tables(summary)); err != nil {
+			return err
+		}
+	}
+	if f.html != "" {
+		if err := trace.WriteFile(f.html, 0o644, profile.Page(summary, p.Histograms()).Write); err != nil {
 			return err
 		}
 	}
