@@ -1,0 +1,258 @@
+package jinja
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// globals are the functions that every template has.
+var globals = map[string]any{
+	"range": builtin(func(c *invocation) any {
+		lo, hi, step := 0, c.number(0, "", 0), c.number(2, "", 1)
+		if len(c.args) > 1 {
+			lo, hi = hi, c.number(1, "", 0)
+		}
+		if step == 0 {
+			c.fail("a range with the step 0")
+		}
+		n := max(0, (hi-lo+step-cmp.Compare(step, 0))/step)
+		c.r.grow(c.line, 16*n)
+		list := &List{make([]any, n)}
+		for i := range n {
+			list.Items[i] = int64(lo + i*step)
+		}
+		return list
+	}),
+	"namespace": builtin(func(c *invocation) any {
+		n := &namespace{*NewDict()}
+		c.fill(&n.Dict)
+		return n
+	}),
+	"dict": builtin(func(c *invocation) any {
+		d := NewDict()
+		c.fill(d)
+		return d
+	}),
+}
+
+// fill sets what a Dict is made of: another one, and named arguments.
+func (c *invocation) fill(d *Dict) {
+	switch from := c.arg(0, "").(type) {
+	case undefined:
+	case *Dict:
+		for _, k := range from.keys {
+			d.Set(k, from.values[k])
+		}
+	default:
+		c.fail("an argument is not a dict")
+	}
+	keys := make([]string, 0, len(c.named))
+	for k := range c.named {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		d.Set(k, c.named[k])
+	}
+}
+
+// methodOf is the method of a value, or nil.
+func methodOf(v any, name string) any {
+	switch v := v.(type) {
+	case string:
+		if m, ok := methods[name]; ok {
+			return builtin(func(c *invocation) any {
+				c.r.grow(c.line, len(v))
+				return m(v, c)
+			})
+		}
+	case *Dict:
+		switch name {
+		case "items":
+			return builtin(func(c *invocation) any { return c.items(v) })
+		case "keys":
+			return builtin(func(c *invocation) any { return NewList(c.r.iterate(v, c.line)...) })
+		case "values":
+			return builtin(func(c *invocation) any {
+				c.r.grow(c.line, 16*v.Len())
+				list := &List{}
+				for _, k := range v.keys {
+					list.Items = append(list.Items, v.values[k])
+				}
+				return list
+			})
+		case "get":
+			return builtin(func(c *invocation) any {
+				k, _ := c.arg(0, "").(string)
+				if found, ok := v.Get(k); ok {
+					return found
+				}
+				if len(c.args) > 1 {
+					return c.args[1]
+				}
+				return nil
+			})
+		}
+	}
+	return nil
+}
+
+// items lists keys and values.
+func (c *invocation) items(d *Dict) *List {
+	c.r.grow(c.line, 64*d.Len())
+	list := &List{}
+	for _, k := range d.keys {
+		list.Items = append(list.Items, NewList(k, d.values[k]))
+	}
+	return list
+}
+
+// methods are those of strings.
+var methods = map[string]func(s string, c *invocation) any{
+	"strip":        func(s string, c *invocation) any { return strip(s, c, true, true) },
+	"lstrip":       func(s string, c *invocation) any { return strip(s, c, true, false) },
+	"rstrip":       func(s string, c *invocation) any { return strip(s, c, false, true) },
+	"lower":        func(s string, _ *invocation) any { return strings.ToLower(s) },
+	"upper":        func(s string, _ *invocation) any { return strings.ToUpper(s) },
+	"title":        func(s string, _ *invocation) any { return title(s) },
+	"capitalize":   func(s string, _ *invocation) any { return capitalize(s) },
+	"startswith":   func(s string, c *invocation) any { return c.affix(s, strings.HasPrefix) },
+	"endswith":     func(s string, c *invocation) any { return c.affix(s, strings.HasSuffix) },
+	"removeprefix": func(s string, c *invocation) any { return strings.TrimPrefix(s, c.text(0, "", "")) },
+	"removesuffix": func(s string, c *invocation) any { return strings.TrimSuffix(s, c.text(0, "", "")) },
+	"replace":      replaced,
+	"split":        func(s string, c *invocation) any { return split(s, c, false) },
+	"rsplit":       func(s string, c *invocation) any { return split(s, c, true) },
+	"splitlines": func(s string, c *invocation) any {
+		list := &List{}
+		for line := range strings.Lines(strings.ReplaceAll(s, "\r\n", "\n")) {
+			c.r.grow(c.line, 32)
+			list.Items = append(list.Items, strings.TrimSuffix(line, "\n"))
+		}
+		return list
+	},
+	"find": func(s string, c *invocation) any {
+		i := strings.Index(s, c.text(0, "", ""))
+		if i > 0 {
+			i = runes(s[:i])
+		}
+		return int64(i)
+	},
+	"count": func(s string, c *invocation) any { return int64(strings.Count(s, c.text(0, "", ""))) },
+	"join":  func(s string, c *invocation) any { return c.join(c.arg(0, ""), s) },
+	"isdigit": func(s string, _ *invocation) any {
+		return s != "" && strings.Trim(s, "0123456789") == ""
+	},
+	"isspace": func(s string, _ *invocation) any { return s != "" && strings.TrimFunc(s, isSpace) == "" },
+}
+
+// affix tries one affix, or each of a list.
+func (c *invocation) affix(s string, has func(s, t string) bool) bool {
+	if list, ok := c.arg(0, "").(*List); ok {
+		return slices.ContainsFunc(list.Items, func(v any) bool {
+			t, ok := v.(string)
+			return ok && has(s, t)
+		})
+	}
+	return has(s, c.text(0, "", ""))
+}
+
+func strip(s string, c *invocation, left, right bool) string {
+	set, given := c.arg(0, "").(string)
+	drop := isSpace
+	if given {
+		drop = func(r rune) bool { return strings.ContainsRune(set, r) }
+	}
+	if left {
+		s = strings.TrimLeftFunc(s, drop)
+	}
+	if right {
+		s = strings.TrimRightFunc(s, drop)
+	}
+	return s
+}
+
+func replaced(s string, c *invocation) any {
+	from, to := c.text(0, "old", ""), c.text(1, "new", "")
+	n := c.number(2, "count", -1)
+	times := strings.Count(s, from)
+	if n >= 0 {
+		times = min(times, n)
+	}
+	c.r.grow(c.line, max(0, len(to)-len(from))*times)
+	return strings.Replace(s, from, to, n)
+}
+
+// split is str.split, or str.rsplit.
+func split(s string, c *invocation, fromRight bool) any {
+	most := c.number(1, "maxsplit", -1)
+	var parts []string
+	sep := c.text(0, "sep", "")
+	switch {
+	case sep == "" && most < 0:
+		parts = strings.FieldsFunc(s, isSpace)
+	case sep == "":
+		c.fail("split at white space takes no limit here")
+	case most < 0:
+		parts = strings.Split(s, sep)
+	case fromRight:
+		for ; most > 0; most-- {
+			i := strings.LastIndex(s, sep)
+			if i < 0 {
+				break
+			}
+			parts, s = append(parts, s[i+len(sep):]), s[:i]
+		}
+		parts = append(parts, s)
+		slices.Reverse(parts)
+	default:
+		parts = strings.SplitN(s, sep, most+1)
+	}
+	c.r.grow(c.line, 32*len(parts))
+	list := &List{make([]any, len(parts))}
+	for i, part := range parts {
+		list.Items[i] = part
+	}
+	return list
+}
+
+// join puts the texts of values together.
+func (c *invocation) join(v any, sep string) string {
+	items := c.r.iterate(v, c.line)
+	texts := make([]string, len(items))
+	n := 0
+	for i, x := range items {
+		texts[i] = str(x)
+		n += len(texts[i]) + len(sep)
+	}
+	c.r.grow(c.line, n)
+	return strings.Join(texts, sep)
+}
+
+func capitalize(s string) string {
+	for i, r := range s {
+		n := len(string(r))
+		return s[:i] + strings.ToUpper(s[i:i+n]) + strings.ToLower(s[i+n:])
+	}
+	return s
+}
+
+// title begins each word with a capital.
+func title(s string) string {
+	var b strings.Builder
+	in := false
+	for _, r := range s {
+		letter := strings.ToLower(string(r)) != strings.ToUpper(string(r))
+		switch {
+		case letter && in:
+			b.WriteString(strings.ToLower(string(r)))
+		case letter:
+			b.WriteString(strings.ToUpper(string(r)))
+		default:
+			b.WriteRune(r)
+		}
+		in = letter
+	}
+	return b.String()
+}

@@ -1,0 +1,246 @@
+package jinja
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func intText(n int64) string { return strconv.FormatInt(n, 10) }
+
+var errJSON = errors.New("not JSON")
+
+// Decode makes a value of JSON. It keeps the order of keys, as Python does, and the difference between 1 and 1.0.
+func Decode(text string) (any, error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	v, err := decodeValue(d, 0)
+	if err != nil {
+		return nil, errJSON // the reason would quote the text
+	}
+	if _, err := d.Token(); err == nil {
+		return nil, errJSON
+	}
+	return v, nil
+}
+
+func decodeValue(d *json.Decoder, depth int) (any, error) {
+	t, err := d.Token()
+	if err != nil || depth > maxNesting {
+		return nil, errJSON
+	}
+	switch t := t.(type) {
+	case json.Number:
+		return decodeNumber(string(t))
+	case json.Delim:
+		if t == '{' {
+			return decodeDict(d, depth)
+		}
+		if t == '[' {
+			return decodeList(d, depth)
+		}
+		return nil, errJSON
+	}
+	return t, nil
+}
+
+func decodeList(d *json.Decoder, depth int) (any, error) {
+	list := NewList()
+	for d.More() {
+		v, err := decodeValue(d, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, v)
+	}
+	_, err := d.Token()
+	return list, err
+}
+
+func decodeDict(d *json.Decoder, depth int) (any, error) {
+	dict := NewDict()
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		v, err := decodeValue(d, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		dict.Set(key.(string), v)
+	}
+	_, err := d.Token()
+	return dict, err
+}
+
+func decodeNumber(s string) (any, error) {
+	if strings.ContainsAny(s, ".eE") {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil && !math.IsInf(f, 0) {
+			return nil, errJSON
+		}
+		return f, nil
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, nil
+	}
+	return Number(s), nil
+}
+
+// An encoder writes JSON as json.dumps does with ensure_ascii=False, which is transformers' default.
+type encoder struct {
+	b           strings.Builder
+	indent      string // of one level; with lines set
+	lines       bool
+	item, key   string // separators
+	sorted      bool
+	ascii       bool
+	unsupported bool
+}
+
+// JSON is the text that Python's json.dumps(v, ensure_ascii=False) gives, and false for a value that has none.
+func JSON(v any) (string, bool) {
+	e := encoder{item: ", ", key: ": "}
+	e.value(v, 0)
+	return e.b.String(), !e.unsupported
+}
+
+// JSONIndented is the text with indent=n.
+func JSONIndented(v any, n int) (string, bool) {
+	e := encoder{item: ",", key: ": ", lines: true, indent: strings.Repeat(" ", n)}
+	e.value(v, 0)
+	return e.b.String(), !e.unsupported
+}
+
+func (e *encoder) value(v any, depth int) {
+	if depth > maxNesting {
+		e.unsupported = true
+		return
+	}
+	switch v := v.(type) {
+	case nil:
+		e.b.WriteString("null")
+	case bool:
+		e.b.WriteString(strconv.FormatBool(v))
+	case int64, Number:
+		e.b.WriteString(scalar(v))
+	case float64:
+		e.b.WriteString(jsonFloat(v))
+	case string:
+		e.text(v)
+	case *List:
+		e.many('[', ']', len(v.Items), depth, func(i int) { e.value(v.Items[i], depth+1) })
+	case *Dict:
+		keys := v.keys
+		if e.sorted {
+			keys = slices.Sorted(slices.Values(keys))
+		}
+		e.many('{', '}', len(keys), depth, func(i int) {
+			e.text(keys[i])
+			e.b.WriteString(e.key)
+			e.value(v.values[keys[i]], depth+1)
+		})
+	default:
+		e.unsupported = true
+	}
+}
+
+func jsonFloat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	}
+	return floatText(f)
+}
+
+// many writes the members of a list or of an object.
+func (e *encoder) many(open, end byte, n, depth int, write func(i int)) {
+	e.b.WriteByte(open)
+	for i := range n {
+		if i > 0 {
+			e.b.WriteString(e.item)
+		}
+		e.line(depth + 1)
+		write(i)
+	}
+	if n > 0 {
+		e.line(depth)
+	}
+	e.b.WriteByte(end)
+}
+
+func (e *encoder) line(depth int) {
+	if !e.lines {
+		return
+	}
+	e.b.WriteByte('\n')
+	for range depth {
+		e.b.WriteString(e.indent)
+	}
+}
+
+func (e *encoder) text(s string) {
+	e.b.WriteByte('"')
+	from := 0
+	for i, r := range s {
+		escape := ""
+		switch {
+		case r == '"':
+			escape = `\"`
+		case r == '\\':
+			escape = `\\`
+		case r < 0x20:
+			escape = controls[r]
+		case r > 0x7e && e.ascii:
+			escape = asciiEscape(r)
+		}
+		if escape != "" {
+			e.b.WriteString(s[from:i])
+			e.b.WriteString(escape)
+			from = i + len(string(r))
+		}
+	}
+	e.b.WriteString(s[from:])
+	e.b.WriteByte('"')
+}
+
+// controls are the escapes of the characters below the space.
+var controls = func() (c [0x20]string) {
+	for i := range c {
+		c[i] = `\u00` + pad(strconv.FormatInt(int64(i), 16), 2)
+	}
+	c['\n'], c['\r'], c['\t'], c['\b'], c['\f'] = `\n`, `\r`, `\t`, `\b`, `\f`
+	return c
+}()
+
+func asciiEscape(r rune) string {
+	if r < 0x7f {
+		return ""
+	}
+	if r == 0x7f {
+		return "" // json.dumps leaves it
+	}
+	var b bytes.Buffer
+	for _, u := range utf16Of(r) {
+		b.WriteString(`\u` + pad(strconv.FormatInt(int64(u), 16), 4))
+	}
+	return b.String()
+}
+
+// utf16Of is a character in UTF-16.
+func utf16Of(r rune) []uint16 {
+	if r < 0x10000 {
+		return []uint16{uint16(r)}
+	}
+	r -= 0x10000
+	return []uint16{uint16(0xd800 + r>>10), uint16(0xdc00 + r&0x3ff)}
+}

@@ -1,0 +1,319 @@
+package jinja
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A List is a list of values.
+type List struct{ Items []any }
+
+// NewList makes a list.
+func NewList(items ...any) *List { return &List{items} }
+
+// A Dict maps strings to values and keeps the order in which they were set.
+type Dict struct {
+	keys   []string
+	values map[string]any
+}
+
+// NewDict makes an empty Dict.
+func NewDict() *Dict { return &Dict{values: map[string]any{}} }
+
+// Set sets the value of a key.
+func (d *Dict) Set(key string, value any) *Dict {
+	if _, ok := d.values[key]; !ok {
+		d.keys = append(d.keys, key)
+	}
+	d.values[key] = value
+	return d
+}
+
+// Get gives the value of a key.
+func (d *Dict) Get(key string) (any, bool) {
+	v, ok := d.values[key]
+	return v, ok
+}
+
+// Len is the number of keys.
+func (d *Dict) Len() int { return len(d.keys) }
+
+// Keys lists the keys in their order. The slice must not be changed.
+func (d *Dict) Keys() []string { return d.keys }
+
+// A Number is an integer beyond int64, in its digits.
+type Number string
+
+// A Func is a function that a template may call.
+type Func func(args []any) (any, error)
+
+// A namespace is the one kind of value that templates change.
+type namespace struct{ Dict }
+
+// An undefined is the value of what is not there. It is false, empty and printed as nothing; to look into it is an error.
+type undefined struct{}
+
+// A builtin is a function or method of the language.
+type builtin func(c *invocation) any
+
+// An invocation is a call of a filter, test, function or method.
+type invocation struct {
+	r     *run
+	line  int
+	args  []any
+	named map[string]any
+}
+
+func (c *invocation) fail(what string) { fail(c.line, what) }
+
+// arg is the argument at a position or of a name, or undefined.
+func (c *invocation) arg(i int, name string) any {
+	if i < len(c.args) {
+		return c.args[i]
+	}
+	if v, ok := c.named[name]; ok && name != "" {
+		return v
+	}
+	return undefined{}
+}
+
+// text is a string argument, or what stands for it where there is none.
+func (c *invocation) text(i int, name, missing string) string {
+	switch v := c.arg(i, name).(type) {
+	case string:
+		return v
+	case undefined, nil:
+		return missing
+	}
+	c.fail("an argument is not a string")
+	return ""
+}
+
+// number is an integer argument, or what stands for it where there is none.
+func (c *invocation) number(i int, name string, missing int) int {
+	switch v := c.arg(i, name).(type) {
+	case int64:
+		return clamp(v)
+	case undefined, nil:
+		return missing
+	}
+	c.fail("an argument is not an integer")
+	return 0
+}
+
+// clamp keeps an int64 within what no length reaches.
+func clamp(v int64) int { return int(max(min(v, 1<<31), -1<<31)) }
+
+// truth is bool(v).
+func truth(v any) bool {
+	switch v := v.(type) {
+	case nil, undefined:
+		return false
+	case bool:
+		return v
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	case string:
+		return v != ""
+	case *List:
+		return len(v.Items) > 0
+	case *Dict:
+		return v.Len() > 0
+	}
+	return true
+}
+
+// maxNesting bounds how deep a value may be nested where it is walked.
+const maxNesting = 500
+
+// equal is a == b. Numbers and booleans are compared by value.
+func (r *run) equal(a, b any, line, depth int) bool {
+	if depth > maxNesting {
+		fail(line, "a value that is nested too deeply")
+	}
+	r.spend(line, 1)
+	if x, ok := numeric(a); ok {
+		y, ok := numeric(b)
+		return ok && x == y
+	}
+	switch a := a.(type) {
+	case nil:
+		return b == nil
+	case undefined:
+		_, ok := b.(undefined)
+		return ok
+	case string:
+		t, ok := b.(string)
+		if !ok || len(a) != len(t) {
+			return false
+		}
+		r.spend(line, len(a)/64)
+		return a == t
+	case Number:
+		return a == b
+	case *List:
+		t, ok := b.(*List)
+		if ok && a == t {
+			return true
+		}
+		if !ok || len(a.Items) != len(t.Items) {
+			return false
+		}
+		for i := range a.Items {
+			if !r.equal(a.Items[i], t.Items[i], line, depth+1) {
+				return false
+			}
+		}
+		return true
+	case *Dict:
+		t, ok := b.(*Dict)
+		if ok && a == t {
+			return true
+		}
+		if !ok || a.Len() != t.Len() {
+			return false
+		}
+		for _, k := range a.keys {
+			v, ok := t.Get(k)
+			if !ok || !r.equal(a.values[k], v, line, depth+1) {
+				return false
+			}
+		}
+		return true
+	case *namespace:
+		return a == b
+	case *macro:
+		return a == b
+	}
+	return false // functions
+}
+
+// numeric is the value of a number or of a boolean.
+func numeric(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+// str is str(v).
+func str(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case undefined:
+		return ""
+	}
+	var b strings.Builder
+	repr(&b, v, 0)
+	return b.String()
+}
+
+// repr writes repr(v).
+func repr(b *strings.Builder, v any, depth int) {
+	if depth > maxNesting {
+		fail(0, "a value that is nested too deeply")
+	}
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("None")
+	case undefined:
+		b.WriteString("Undefined")
+	case string:
+		b.WriteString(quote(v))
+	case *List:
+		b.WriteByte('[')
+		for i, x := range v.Items {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			repr(b, x, depth+1)
+		}
+		b.WriteByte(']')
+	case *Dict:
+		b.WriteByte('{')
+		for i, k := range v.keys {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(quote(k) + ": ")
+			repr(b, v.values[k], depth+1)
+		}
+		b.WriteByte('}')
+	default:
+		b.WriteString(scalar(v))
+	}
+}
+
+// scalar is str of what is neither a text nor made of other values.
+func scalar(v any) string {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return "True"
+		}
+		return "False"
+	case int64:
+		return intText(v)
+	case Number:
+		return string(v)
+	case float64:
+		return floatText(v)
+	}
+	fail(0, "a function or a namespace has no text")
+	return ""
+}
+
+// length is len(v).
+func (c *invocation) length(v any) int {
+	switch v := v.(type) {
+	case undefined:
+		return 0
+	case string:
+		return runes(v)
+	case *List:
+		return len(v.Items)
+	case *Dict:
+		return v.Len()
+	}
+	c.fail("a value that has no length")
+	return 0
+}
+
+// iterate lists what a loop over v goes through.
+func (r *run) iterate(v any, line int) []any {
+	switch v := v.(type) {
+	case undefined:
+		return nil
+	case *List:
+		return v.Items
+	case *Dict:
+		r.grow(line, 16*v.Len())
+		out := make([]any, v.Len())
+		for i, k := range v.keys {
+			out[i] = k
+		}
+		return out
+	case string:
+		r.grow(line, 17*len(v))
+		var out []any
+		for len(v) > 0 {
+			_, n := utf8.DecodeRuneInString(v)
+			out = append(out, v[:n])
+			v = v[n:]
+		}
+		return out
+	}
+	fail(line, "a value that cannot be looped over")
+	return nil
+}
