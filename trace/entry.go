@@ -34,6 +34,9 @@ type Message struct {
 	withheld
 	Role    Role
 	Content Text
+	Calls   Text // of tools, by the assistant: a JSON list in the shape of OpenAI's API, or empty
+	CallID  Text // of the call that a tool's message answers
+	Name    Text // of that tool
 }
 
 // An Entry is one line of a source log. It may hold text: package anonymize
@@ -51,7 +54,11 @@ type Entry struct {
 	Think    *time.Duration
 	Tool     *time.Duration
 	Messages []Message // the input, whole: earlier turns included, sharing their Texts
+	Tools    Text      // definitions that the request offered: a JSON list in the shape of OpenAI's API, or empty
 	Reply    *Text     // the output, when it was recorded as text
+
+	// ReplyCalls are calls of tools in the output, as those of a Message.
+	ReplyCalls Text
 
 	InputTokens  *int32 // as the source counted; the length when there are no Messages
 	OutputTokens *int32

@@ -26,8 +26,8 @@ const secret = "the quick brown secret jumps"
 
 func secretEntry() trace.Entry {
 	reply := trace.NewText(secret)
-	return trace.Entry{User: reply, Session: reply, Model: reply, Reply: &reply,
-		Messages: []trace.Message{{Role: trace.User, Content: reply}}}
+	return trace.Entry{User: reply, Session: reply, Model: reply, Reply: &reply, ReplyCalls: reply, Tools: reply,
+		Messages: []trace.Message{{Role: trace.User, Content: reply, Calls: reply, CallID: reply, Name: reply}}}
 }
 
 // hidden has a Text and an Entry in fields that fmt cannot call methods on.
