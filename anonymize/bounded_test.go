@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"testing"
 	"time"
 
@@ -75,7 +76,7 @@ func TestAnyMemoryLimit(t *testing.T) {
 				t.Fatalf("limits %v, %d blocks: %d bytes were spilled", limit, card.Totals.Blocks, spilled.Totals.SpillBytes)
 			}
 			spilled.Totals.SpillBytes = 0
-			if spilled.Totals != card.Totals {
+			if !reflect.DeepEqual(spilled.Totals, card.Totals) {
 				t.Fatalf("limits %v: totals %+v, want %+v", limit, spilled.Totals, card.Totals)
 			}
 		}
@@ -104,7 +105,7 @@ func TestTextSpills(t *testing.T) {
 // and domains.
 func TestChainAgreesWithWholePrompts(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
-	for _, template := range []string{"none", "chatml"} {
+	for _, template := range token.TemplateNames() {
 		p := policy(t)
 		p.Workers, p.BlockSize, p.Template = 1, 4, mustTemplate(t, template)
 		var src []trace.Entry
@@ -118,10 +119,16 @@ func TestChainAgreesWithWholePrompts(t *testing.T) {
 				history = history[:r.IntN(len(history)+1)]
 			}
 			history = append(history[:len(history):len(history)], trace.Message{Role: trace.Role(r.IntN(4)), Content: word()})
-			e := trace.Entry{Time: at(i), Messages: history, Model: trace.NewText([]string{"a", "b"}[r.IntN(8)/7])}
+			e := trace.Entry{Time: at(i), Messages: history, Model: trace.NewText([]string{"qwen3", "b"}[r.IntN(8)/7])}
+			if r.IntN(8) == 0 {
+				e.Tools = trace.NewText(`[{"type":"function","function":{"name":"f"}}]`)
+			}
 			if r.IntN(4) > 0 {
 				e.Reply = trace.Ptr(word())
-				history = append(history[:len(history):len(history)], trace.Message{Role: trace.Assistant, Content: *e.Reply})
+				if r.IntN(4) == 0 {
+					e.ReplyCalls = trace.NewText(fmt.Sprintf(`[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"n\": %d}"}}]`, r.IntN(3)))
+				}
+				history = append(history[:len(history):len(history)], trace.Message{Role: trace.Assistant, Content: *e.Reply, Calls: e.ReplyCalls})
 			}
 			src = append(src, e)
 		}
@@ -136,7 +143,8 @@ func TestChainAgreesWithWholePrompts(t *testing.T) {
 			if src[i].Reply == nil {
 				continue
 			}
-			all := p.Tokenizer.Append(wholePrompt(p, &src[i]), src[i].Reply.Reveal())
+			reply := p.Template.Renderer(p.Tokenizer).Reply(src[i].Model.Reveal(), src[i].Reply.Reveal(), src[i].ReplyCalls.Reveal())
+			all := token.AppendPieces(wholePrompt(p, &src[i]), p.Tokenizer, reply, false)
 			want = cutWhole(numbers, src[i].Model.Reveal(), all, int(row.InputTokens)/p.BlockSize, p.BlockSize)
 			if fmt.Sprint(row.OutputBlocks) != fmt.Sprint(want) {
 				t.Fatalf("%s, request %d: output blocks %v, want %v", template, i, row.OutputBlocks, want)
@@ -155,11 +163,15 @@ func mustTemplate(t *testing.T, name string) token.Template {
 }
 
 func wholePrompt(p anonymize.Policy, e *trace.Entry) []uint32 {
-	var tokens []uint32
+	c := token.Chat{Model: e.Model.Reveal(), Tools: e.Tools.Reveal(), Time: e.Time}
 	for _, m := range e.Messages {
-		tokens = p.Template.AppendMessage(tokens, p.Tokenizer, m.Role.String(), m.Content.Reveal())
+		c.Messages = append(c.Messages, token.Message{Role: m.Role.String(), Content: m.Content.Reveal(), Calls: m.Calls.Reveal()})
 	}
-	return p.Template.AppendGeneration(tokens, p.Tokenizer)
+	pieces, err := p.Template.Renderer(p.Tokenizer).Render(&c)
+	if err != nil {
+		panic(err)
+	}
+	return token.AppendPieces(nil, p.Tokenizer, pieces, true)
 }
 
 // cutWhole numbers the blocks from the given one on by all tokens up to their end.

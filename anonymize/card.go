@@ -41,7 +41,44 @@ type Totals struct {
 	TextInput           int64 // their input tokens as counted
 	TextInputSource     int64 // their input tokens as the source says, over rows that say
 	TextInputComparable int64 // their input tokens as counted, over the same rows
+	Refused             int64 // requests whose chat the template refuses: counted without it
 	SpillBytes          int64 // that went to private files; 0 when memory was enough
+
+	// Models compare the counts for each model whose requests have both, those
+	// with the most requests first.
+	Models []ModelCount
+}
+
+// A ModelCount says how the count of the text of a model's requests compares
+// with that of the source.
+type ModelCount struct {
+	Model    string // as it goes out: a label, unless the Policy keeps names
+	Template string // that its chats were rendered with
+	Others   bool   // all models beyond the first [MaxModels] together
+	Requests int64  // that have both
+	Counted  int64  // their input tokens by text
+	Source   int64  // their input tokens as the source says
+}
+
+// MaxModels is how many models are compared one by one.
+const MaxModels = 100
+
+// Warn is the difference in percent above which counts do not agree.
+const Warn = 1.0
+
+// Percent is how much more the text counts than the source says, in percent of
+// that; false where the source says 0.
+func (m ModelCount) Percent() (float64, bool) {
+	if m.Source == 0 {
+		return 0, false
+	}
+	return 100 * float64(m.Counted-m.Source) / float64(m.Source), true
+}
+
+// Apart reports whether the counts differ by more than [Warn] percent.
+func (m ModelCount) Apart() bool {
+	p, ok := m.Percent()
+	return ok && (p > Warn || p < -Warn) || !ok && m.Counted > 0
 }
 
 func newCard(p *Policy, t Totals) Card {

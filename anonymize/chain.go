@@ -1,83 +1,108 @@
 package anonymize
 
 import (
-	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/token"
 )
 
-// A chain is the prompt of the entry before, as far as its messages go, and the
-// reply to it. The turns of a conversation follow each other, and each begins
-// with the messages of the one before: these are neither tokenised nor hashed
-// again, so that a conversation costs its length and not the square of it.
+// A chain is the prompt of the entry before, and the reply to it. The turns of a
+// conversation follow each other, and each begins with most of the prompt of the
+// one before: that is neither tokenised nor hashed again, so that a conversation
+// costs its length and not the square of it.
 type chain struct {
-	root     block.ID
-	messages []cut
-	full     []block.ID // of the full blocks of all messages
-	reply    trace.Text
-	tokens   []uint32 // of the reply
-	scratch  []uint32
+	root    block.ID
+	pieces  []token.Piece
+	cuts    []cut
+	full    []block.ID // of the full blocks up to the last cut
+	reply   string     // the last, if it is encoded by itself
+	tokens  []uint32   // of the last reply
+	scratch []uint32
 }
 
-// A cut is a message, and how far the prompt goes behind it.
+// A cut is a place in the prompt where the tokens before do not depend on what
+// follows.
 type cut struct {
-	role trace.Role
-	text trace.Text
-	full int      // full blocks
+	end  int      // pieces before it
+	full int      // full blocks before it
 	rest []uint32 // tokens behind these
 }
 
-// same says whether two texts are equal. Most that are have one origin.
-func same(a, b trace.Text) bool { return a == b || a.Len() == b.Len() && a.Reveal() == b.Reveal() }
+// minCut is how many tokens lie between two cuts, but for the last. Fewer would
+// cost more in cuts than they save when a conversation goes on elsewhere.
+const minCut = 64
 
-// known drops what of the chain does not belong to the messages, and returns
-// how many of them are left.
-func (c *chain) known(root block.ID, messages []trace.Message) int {
-	n := 0
-	for root == c.root && n < min(len(messages), len(c.messages)) &&
-		messages[n].Role == c.messages[n].role && same(messages[n].Content, c.messages[n].text) {
+// known drops what of the chain is not of the prompt, and returns how many
+// pieces are left of it. What the pieces share with the chain has mostly one
+// origin, and comparing it costs nothing.
+func (c *chain) known(root block.ID, pieces []token.Piece) int {
+	n, from := 0, 0
+	for root == c.root && n < len(c.cuts) && c.reaches(c.cuts[n].end, from, pieces) {
+		from = c.cuts[n].end
 		n++
 	}
-	c.root, c.messages = root, c.messages[:n]
+	c.root, c.cuts = root, c.cuts[:n]
 	full, _ := c.end()
 	c.full = c.full[:full]
-	return n
+	c.pieces = append(c.pieces[:from], pieces[from:]...)
+	return from
 }
 
-// end is how far the messages go.
+// reaches reports whether pieces are those of the chain up to a cut, and may be
+// cut there too.
+func (c *chain) reaches(end, from int, pieces []token.Piece) bool {
+	if end > len(pieces) || end < len(pieces) && !pieces[end].Starts() {
+		return false
+	}
+	for i := from; i < end; i++ {
+		if pieces[i] != c.pieces[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// end is how far the cuts go.
 func (c *chain) end() (full int, rest []uint32) {
-	if len(c.messages) == 0 {
+	if len(c.cuts) == 0 {
 		return 0, nil
 	}
-	last := &c.messages[len(c.messages)-1]
+	last := &c.cuts[len(c.cuts)-1]
 	return last.full, last.rest
 }
 
 // prompt leaves in the cutter what follows the full blocks of the chain, which
-// then has all messages.
-func (e *encoder) prompt(root block.ID, messages []trace.Message) {
+// then has all pieces.
+func (e *encoder) prompt(root block.ID, pieces []token.Piece) {
 	c := &e.chain
-	tok, tmpl := e.p.Tokenizer, e.p.Template
 	size := e.p.blockSize()
-	for i := c.known(root, messages); i < len(messages); i++ {
-		m := messages[i]
+	for i := c.known(root, pieces); i < len(pieces); {
 		full, rest := c.end()
 		tokens := append(c.scratch[:0], rest...)
-		tokens = tok.Append(tokens, tmpl.Header(m.Role.String()))
-		if same(m.Content, c.reply) {
-			tokens = append(tokens, c.tokens...) // what was the reply is history now
-		} else {
-			tokens = tok.Append(tokens, m.Content.Reveal())
+		enough := len(tokens) + minCut
+		for i < len(pieces) && len(tokens) < enough {
+			start := i
+			for i++; i < len(pieces) && !pieces[i].Starts(); i++ {
+			}
+			tokens = e.tokens(tokens, pieces[start:i], start == 0)
 		}
-		tokens = tok.Append(tokens, tmpl.Footer())
 		e.resume()
 		e.cutter.Write(tokens)
 		c.full = e.cutter.AppendFull(c.full)
-		c.push(cut{role: m.Role, text: m.Content, full: full + len(tokens)/size}, tokens[len(tokens)-len(tokens)%size:])
+		c.push(cut{end: i, full: full + len(tokens)/size}, tokens[len(tokens)-len(tokens)%size:])
 		c.scratch = tokens
 	}
 	_, rest := c.end()
 	e.resume()
 	e.cutter.Write(rest)
+}
+
+// tokens appends those of pieces that belong together. What was the reply is
+// history now.
+func (e *encoder) tokens(dst []uint32, pieces []token.Piece, begin bool) []uint32 {
+	if p := &pieces[0]; len(pieces) == 1 && p.Alone && p.Text == e.chain.reply {
+		return append(dst, e.chain.tokens...)
+	}
+	return token.AppendPieces(dst, e.p.Tokenizer, pieces, begin)
 }
 
 // resume makes the cutter go on behind the full blocks of the chain.
@@ -89,19 +114,22 @@ func (e *encoder) resume() {
 	e.cutter.Reset(last)
 }
 
-// push appends a message, in the memory of one that was dropped if there is one.
+// push appends a cut, in the memory of one that was dropped if there is one.
 func (c *chain) push(m cut, rest []uint32) {
-	n := len(c.messages)
-	if n < cap(c.messages) {
-		m.rest = c.messages[:n+1][n].rest[:0]
+	n := len(c.cuts)
+	if n < cap(c.cuts) {
+		m.rest = c.cuts[:n+1][n].rest[:0]
 	}
 	m.rest = append(m.rest, rest...)
-	c.messages = append(c.messages, m)
+	c.cuts = append(c.cuts, m)
 }
 
-// reply returns the tokens of a reply.
-func (e *encoder) reply(t trace.Text) []uint32 {
+// answer returns the tokens of a reply.
+func (e *encoder) answer(pieces []token.Piece) []uint32 {
 	c := &e.chain
-	c.reply, c.tokens = t, e.p.Tokenizer.Append(c.tokens[:0], t.Reveal())
+	c.reply, c.tokens = "", token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false)
+	if len(pieces) == 1 && pieces[0].Alone {
+		c.reply = pieces[0].Text
+	}
 	return c.tokens
 }

@@ -1,7 +1,10 @@
 package anonymize
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
+	"strings"
 
 	"reprise/trace"
 	"reprise/trace/block"
@@ -23,9 +26,10 @@ type collector struct {
 	sessions *block.Dense[string]
 	users    *block.Dense[string]
 	totals   Totals
-	refs     int64     // blocks in all rows
-	keyed    bool      // blocks get no more numbers
-	code     keyWriter // of the list at hand
+	models   map[string]*ModelCount // by name as the source spells it
+	refs     int64                  // blocks in all rows
+	keyed    bool                   // blocks get no more numbers
+	code     keyWriter              // of the list at hand
 	in, out  []uint64
 	one      [1]trace.Request
 }
@@ -113,6 +117,51 @@ func (c *collector) count(x *encoded) {
 		if x.sourceInput != nil {
 			t.TextInputSource += int64(*x.sourceInput)
 			t.TextInputComparable += int64(x.row.InputTokens)
+			c.compare(x.row.Model, x.row.InputTokens, *x.sourceInput)
+		}
+		if x.refused {
+			t.Refused++
 		}
 	}
+}
+
+// others is a name that no model has.
+const others = "\x00"
+
+// compare adds a request whose text and whose source both count.
+func (c *collector) compare(model string, counted, source int32) {
+	if c.models == nil {
+		c.models = make(map[string]*ModelCount)
+	}
+	m := c.models[model]
+	if m == nil && len(c.models) >= MaxModels {
+		model = others
+		m = c.models[model]
+	}
+	if m == nil {
+		m = &ModelCount{Others: model == others}
+		c.models[strings.Clone(model)] = m
+	}
+	m.Requests++
+	m.Counted += int64(counted)
+	m.Source += int64(source)
+}
+
+// modelCounts lists the models by the names that they have in the rows.
+func (f *finisher) modelCounts(models map[string]*ModelCount) []ModelCount {
+	var out []ModelCount
+	for name, m := range models {
+		if !m.Others {
+			m.Template = f.p.Template.For(name).Name
+			m.Model = name
+			if !f.p.KeepModel {
+				m.Model = f.models.name("model", name)
+			}
+		}
+		out = append(out, *m)
+	}
+	slices.SortFunc(out, func(a, b ModelCount) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Model, b.Model))
+	})
+	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/token"
 )
 
 // An encoded entry is a row whose block ids are still keyed hashes and whose
@@ -19,6 +20,7 @@ type encoded struct {
 	source      []uint64 // ids that the source hashed itself
 	blocks, out []block.ID
 	text        bool
+	refused     bool   // the chat template refuses the chat
 	sourceInput *int32 // as the source counted, when the text was counted too
 }
 
@@ -28,6 +30,9 @@ type encoder struct {
 	hasher *block.Hasher // nil without a tokenizer
 	cutter *block.Cutter
 	chain  chain
+	chat   token.Chat      // of the current entry
+	render *token.Renderer // nil without a tokenizer
+	plain  *token.Renderer // for chats that the template refuses
 }
 
 func newEncoder(p *Policy, key block.Key) (*encoder, error) {
@@ -37,6 +42,7 @@ func newEncoder(p *Policy, key block.Key) (*encoder, error) {
 	}
 	var err error
 	e.hasher, err = block.NewHasher(key, p.Tokenizer.Name(), p.blockSize())
+	e.render, e.plain = p.Template.Renderer(p.Tokenizer), token.Template{}.Renderer(p.Tokenizer)
 	return e, err
 }
 
@@ -96,16 +102,25 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	if e.cutter == nil {
 		e.cutter = e.hasher.Cutter(root)
 	}
-	e.prompt(root, en.Messages)
+	render := e.render
+	e.reveal(en)
+	pieces, err := render.Render(&e.chat)
+	if errors.Is(err, token.ErrRefused) {
+		x.refused, render = true, e.plain
+		pieces, err = render.Render(&e.chat)
+	}
+	if err != nil {
+		return err
+	}
+	e.prompt(root, pieces)
 	before := len(e.chain.full) // blocks that the cutter does not know of
 	size := e.p.blockSize()
-	e.cutter.Write(e.p.Template.AppendGeneration(e.chain.scratch[:0], e.p.Tokenizer))
 	x.text, x.sourceInput = true, en.InputTokens
 	x.row.InputTokens = int32(before*size + e.cutter.Len())
 	x.blocks = make([]block.ID, 0, block.Count(int(x.row.InputTokens), size))
 	x.blocks = e.cutter.Append(append(x.blocks, e.chain.full...))
 	if en.Reply != nil {
-		reply := e.reply(*en.Reply)
+		reply := e.answer(render.Reply(e.chat.Model, en.Reply.Reveal(), en.ReplyCalls.Reveal()))
 		e.cutter.Write(reply)
 		x.row.OutputTokens = int32(len(reply))
 		x.out = e.cutter.Append(nil)[block.Full(int(x.row.InputTokens), size)-before:]
@@ -114,6 +129,18 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 		x.row.OutputTokens = *en.OutputTokens
 	}
 	return nil
+}
+
+// reveal makes the chat of an entry.
+func (e *encoder) reveal(en *trace.Entry) {
+	c := &e.chat
+	c.Tools, c.Model, c.Time = en.Tools.Reveal(), en.Model.Reveal(), en.Time
+	c.Messages = c.Messages[:0]
+	for i := range en.Messages {
+		m := &en.Messages[i]
+		c.Messages = append(c.Messages, token.Message{Role: m.Role.String(), Content: m.Content.Reveal(),
+			Calls: m.Calls.Reveal(), CallID: m.CallID.Reveal(), Name: m.Name.Reveal()})
+	}
 }
 
 func nanoseconds(d *time.Duration) *int64 {

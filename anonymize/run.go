@@ -42,7 +42,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	defer sorted.Close()
 	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0}
 	f.totals.SpillBytes = sorted.SpillBytes()
-	numbered, refs, keyed := c.blocks, c.refs, c.keyed
+	numbered, refs, keyed, models := c.blocks, c.refs, c.keyed, c.models
 	c = nil // it is large
 	if keyed {
 		err = f.runSpilled(ctx, numbered, refs, dst)
@@ -52,6 +52,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	if err != nil {
 		return Card{}, err
 	}
+	f.totals.Models = f.modelCounts(models)
 	return newCard(&p, f.totals), nil
 }
 
@@ -190,7 +191,7 @@ func newText(e *trace.Entry, before []trace.Message) int {
 	n := 0
 	for i, m := range e.Messages {
 		if i >= len(before) || m.Content != before[i].Content {
-			n += m.Content.Len()
+			n += m.Content.Len() + m.Calls.Len()
 		}
 	}
 	if e.Reply != nil {

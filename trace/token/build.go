@@ -65,6 +65,7 @@ func (d *document) assemble(e *Encoding, p plan, j *joints) (*Encoding, error) {
 	if e.after, err = d.matcher(true, e.normalised); err != nil {
 		return nil, err
 	}
+	e.specials, e.marks = d.specials()
 	e.words = sync.OnceValue(func() *Words { return fileWords(e, j) })
 	return e, nil
 }

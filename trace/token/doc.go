@@ -2,7 +2,8 @@
 //
 // It is the first step that an importer takes with the text of a source log, and the only one that sees what the text says:
 //
-//  1. A [Template] renders a message as a chat endpoint would: header, content, footer.
+//  1. A [Template] renders a chat as its model's server would, into pieces: special tokens and the text between them. The
+//     families of most open models are built in; any other template is read from its file, in Jinja.
 //  2. A splitter, written by hand for each encoding, cuts the text into pieces: words, numbers, punctuation, white space.
 //  3. A piece that is in the vocabulary is one token. Any other is built up from its bytes by merging, at each step, the
 //     neighbouring pair whose union has the lowest id, or comes first in a list of merges (byte-pair encoding).

@@ -24,6 +24,9 @@ type Encoding struct {
 	lead   lead     // when a space is put before the text
 	before *matcher // added tokens to find in the text as it is, or nil
 	after  *matcher // added tokens to find in the normalised text, or nil
+
+	specials map[string]special // added tokens by their spelling
+	marks    *matcher           // those that are special, which only templates make
 }
 
 // A lead says when a space is put before a text, or before what is left between added tokens.
@@ -51,7 +54,10 @@ func (e *Encoding) Name() string { return e.name }
 // boundary is longer than some 50,000 bytes; one of 2 GiB is more than it can take. With a tokenizer.json, a text that its
 // normaliser changes is copied too, the first word is where a space is put before it, and a split pattern without a splitter
 // of its own (see [OpenFile]) allocates for each piece.
-func (e *Encoding) Append(dst []uint32, text string) []uint32 {
+func (e *Encoding) Append(dst []uint32, text string) []uint32 { return e.append(dst, text, true) }
+
+// append appends the ids of a text that stands at the beginning, or behind a special token.
+func (e *Encoding) append(dst []uint32, text string, begin bool) []uint32 {
 	if !utf8.ValidString(text) {
 		text = valid(text)
 	}
@@ -59,10 +65,10 @@ func (e *Encoding) Append(dst []uint32, text string) []uint32 {
 	for at := 0; at < len(text); {
 		start, end, id, ok := e.before.find(text, at)
 		if !ok {
-			dst = e.appendText(dst, st, text[at:], at == 0)
+			dst = e.appendText(dst, st, text[at:], begin && at == 0)
 			break
 		}
-		dst = e.appendText(dst, st, text[at:start], at == 0)
+		dst = e.appendText(dst, st, text[at:start], begin && at == 0)
 		dst = append(dst, id)
 		at = end
 	}

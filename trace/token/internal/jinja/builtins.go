@@ -144,7 +144,7 @@ var methods = map[string]func(s string, c *invocation) any{
 	"isdigit": func(s string, _ *invocation) any {
 		return s != "" && strings.Trim(s, "0123456789") == ""
 	},
-	"isspace": func(s string, _ *invocation) any { return s != "" && strings.TrimFunc(s, isSpace) == "" },
+	"isspace": func(s string, _ *invocation) any { return s != "" && strings.TrimFunc(s, IsSpace) == "" },
 }
 
 // affix tries one affix, or each of a list.
@@ -160,7 +160,7 @@ func (c *invocation) affix(s string, has func(s, t string) bool) bool {
 
 func strip(s string, c *invocation, left, right bool) string {
 	set, given := c.arg(0, "").(string)
-	drop := isSpace
+	drop := IsSpace
 	if given {
 		drop = func(r rune) bool { return strings.ContainsRune(set, r) }
 	}
@@ -191,7 +191,7 @@ func split(s string, c *invocation, fromRight bool) any {
 	sep := c.text(0, "sep", "")
 	switch {
 	case sep == "" && most < 0:
-		parts = strings.FieldsFunc(s, isSpace)
+		parts = strings.FieldsFunc(s, IsSpace)
 	case sep == "":
 		c.fail("split at white space takes no limit here")
 	case most < 0:

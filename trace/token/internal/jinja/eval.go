@@ -264,7 +264,7 @@ func (x *callOf) eval(r *run, s *scope) any {
 	case Func:
 		v, err := f(x.args.eval(r, s, x.line).args)
 		if err != nil {
-			fail(x.line, err.Error())
+			panic(fault{x.line, err})
 		}
 		return v
 	case undefined:

@@ -363,7 +363,7 @@ func toInt(c *invocation) any {
 		f, _ := numeric(v)
 		return int64(f)
 	case string:
-		if n, err := strconv.ParseInt(strings.TrimFunc(v, isSpace), 10, 64); err == nil {
+		if n, err := strconv.ParseInt(strings.TrimFunc(v, IsSpace), 10, 64); err == nil {
 			return n
 		}
 	}
@@ -375,7 +375,7 @@ func toFloat(c *invocation) any {
 		return f
 	}
 	if s, ok := c.args[0].(string); ok {
-		if f, err := strconv.ParseFloat(strings.TrimFunc(s, isSpace), 64); err == nil {
+		if f, err := strconv.ParseFloat(strings.TrimFunc(s, IsSpace), 64); err == nil {
 			return f
 		}
 	}

@@ -70,11 +70,11 @@ func (l *lexer) data() {
 	}
 	switch {
 	case sign == '-':
-		text = strings.TrimRightFunc(text, isSpace)
+		text = strings.TrimRightFunc(text, IsSpace)
 	case sign != '+' && kind != "{{": // lstrip_blocks
 		line := text[strings.LastIndexByte(text, '\n')+1:]
 		begins := len(line) < len(text) || l.at == 0 || l.src[l.at-1] == '\n'
-		if begins && strings.TrimFunc(line, isSpace) == "" {
+		if begins && strings.TrimFunc(line, IsSpace) == "" {
 			text = text[:len(text)-len(line)]
 		}
 	}
@@ -125,7 +125,7 @@ func (l *lexer) behind(strip, block bool) {
 	rest := l.src[l.at:]
 	switch {
 	case strip:
-		l.take(len(rest) - len(strings.TrimLeftFunc(rest, isSpace)))
+		l.take(len(rest) - len(strings.TrimLeftFunc(rest, IsSpace)))
 	case block && strings.HasPrefix(rest, "\n"):
 		l.take(1)
 	}
@@ -172,7 +172,7 @@ func (l *lexer) tag(open string, width int) {
 
 func (l *lexer) spaces() {
 	rest := l.src[l.at:]
-	l.take(len(rest) - len(strings.TrimLeftFunc(rest, isSpace)))
+	l.take(len(rest) - len(strings.TrimLeftFunc(rest, IsSpace)))
 }
 
 // isRaw reports whether the last tag is {% raw %}.
@@ -192,17 +192,17 @@ func (l *lexer) raw(strip bool) {
 		}
 		i += n
 		body, inside := rest[:i], strings.TrimLeft(rest[i+2:], "-+")
-		word := strings.TrimLeftFunc(inside, isSpace)
+		word := strings.TrimLeftFunc(inside, IsSpace)
 		end := strings.Index(rest[i:], "%}")
 		if !strings.HasPrefix(word, "endraw") || end < 0 {
 			i += 2
 			continue
 		}
 		if rest[i+2] == '-' {
-			body = strings.TrimRightFunc(body, isSpace)
+			body = strings.TrimRightFunc(body, IsSpace)
 		}
 		if strip {
-			body = strings.TrimLeftFunc(body, isSpace)
+			body = strings.TrimLeftFunc(body, IsSpace)
 		}
 		l.emit(tokData, body)
 		after := rest[i+end-1] == '-'

@@ -19,20 +19,20 @@ type Template struct{ body []node }
 // A fault is an error within this package, on its way to the caller.
 type fault struct {
 	line int
-	what string
+	err  error
 }
 
 // fail gives up. The words must not have anything of a value in them.
-func fail(line int, what string) { panic(fault{line, what}) }
+func fail(line int, what string) { panic(fault{line, errors.New(what)}) }
 
 // caught makes an error of a fault.
 func caught(err *error) {
 	switch f := recover().(type) {
 	case nil:
 	case fault:
-		*err = errors.New(f.what)
+		*err = f.err
 		if f.line > 0 {
-			*err = fmt.Errorf("line %d of the template: %s", f.line, f.what)
+			*err = fmt.Errorf("line %d of the template: %w", f.line, f.err)
 		}
 	default:
 		panic(f)

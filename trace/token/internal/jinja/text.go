@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// isSpace is Python's str.isspace for one character.
-func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+// IsSpace is Python's str.isspace for one character.
+func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // unescaped is what a literal means in Python.
 func unescaped(s string, line int) string {

@@ -44,7 +44,7 @@ func (d *Dict) Keys() []string { return d.keys }
 // A Number is an integer beyond int64, in its digits.
 type Number string
 
-// A Func is a function that a template may call.
+// A Func is a function that a template may call. Its error ends the rendering, and is wrapped in that of it.
 type Func func(args []any) (any, error)
 
 // A namespace is the one kind of value that templates change.

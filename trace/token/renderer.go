@@ -1,0 +1,229 @@
+package token
+
+import (
+	"slices"
+	"strings"
+
+	"reprise/trace/token/internal/jinja"
+)
+
+// A Renderer renders chats for one goroutine. It remembers the JSON of tools and calls that it met lately, as the turns of a
+// conversation repeat them, and holds it in memory as long as it lives.
+type Renderer struct {
+	t      Template
+	tok    Tokenizer
+	marks  map[string]Piece
+	pieces []Piece
+
+	tools map[string][]*jinja.Dict
+	calls map[string][]call
+	held  int // bytes of JSON that are remembered
+	auto  map[string]*style
+	scope *fileScope
+}
+
+// maxHeld bounds the JSON that a Renderer remembers, in bytes.
+const maxHeld = 4 << 20
+
+// Renderer makes a renderer for prompts that tok encodes.
+func (t Template) Renderer(tok Tokenizer) *Renderer { return &Renderer{t: t, tok: tok} }
+
+// Render renders a chat up to where the answer of the assistant begins. The pieces are valid until the next call. Errors come
+// from templates in a file alone, and quote nothing of the chat.
+func (r *Renderer) Render(c *Chat) ([]Piece, error) {
+	r.pieces = r.pieces[:0]
+	if r.t.file != nil {
+		err := r.renderFile(c)
+		return r.pieces, err
+	}
+	f := r.style(c.Model)
+	f.render(r, c)
+	f.answer(r)
+	return r.pieces, nil
+}
+
+// Reply renders an answer of the assistant to a chat for the model, as it goes on behind the chat's pieces.
+func (r *Renderer) Reply(model, content, calls string) []Piece {
+	r.pieces = r.pieces[:0]
+	f := noTemplate
+	if r.t.file == nil {
+		f = r.style(model)
+	}
+	f.reply(r, content, calls)
+	return r.pieces
+}
+
+// Foreign reports whether the tokenizer lacks special tokens of the template, so that it is not that of its models. Of "auto",
+// and of a template in a file that has none, it cannot be told.
+func (t Template) Foreign(tok Tokenizer) bool {
+	if t.style == nil {
+		return false
+	}
+	pieces, err := t.Renderer(tok).Render(&Chat{Messages: []Message{{Role: "user"}, {Role: "assistant"}}})
+	return err == nil && slices.ContainsFunc(pieces, func(p Piece) bool { return p.id >= absent })
+}
+
+// style is that of the template, or the one that it chooses for a model.
+func (r *Renderer) style(model string) *style {
+	if !r.t.auto {
+		return r.t.builtIn()
+	}
+	f, ok := r.auto[model]
+	if !ok {
+		f = byModel(model)
+		if r.auto == nil || len(r.auto) > 1000 {
+			r.auto = make(map[string]*style)
+		}
+		r.auto[model] = f
+	}
+	return f
+}
+
+// mark adds special tokens.
+func (r *Renderer) mark(spellings ...string) {
+	for _, s := range spellings {
+		p, ok := r.marks[s]
+		if !ok {
+			p = markPiece(r.tok, s)
+			if r.marks == nil {
+				r.marks = make(map[string]Piece)
+			}
+			r.marks[s] = p
+		}
+		r.pieces = append(r.pieces, p)
+	}
+}
+
+// text adds text that goes on from what is before.
+func (r *Renderer) text(parts ...string) {
+	for _, s := range parts {
+		if s != "" {
+			r.pieces = append(r.pieces, Piece{Text: s})
+		}
+	}
+}
+
+// alone adds text that is encoded by itself.
+func (r *Renderer) alone(s string) {
+	if s != "" {
+		r.pieces = append(r.pieces, Piece{Text: s, Alone: true})
+	}
+}
+
+// plainAnswer is a reply in no format but its own: its text, and its calls as the JSON that they are.
+func plainAnswer(r *Renderer, content, calls string) {
+	r.alone(content)
+	r.text(calls)
+}
+
+// A call is a call of a tool.
+type call struct {
+	id, name  string
+	function  *jinja.Dict
+	arguments any    // a Dict where they are an object
+	json      string // of the arguments, in the manner of Python
+	text      string // of the arguments as the source has it
+}
+
+// parseCalls reads the calls of a message. Arguments that are JSON in a string are taken out of it, as servers do before they
+// render. What is no list of calls gives none.
+func (r *Renderer) parseCalls(text string) []call {
+	if found, ok := r.calls[text]; ok {
+		return found
+	}
+	var calls []call
+	v, err := jinja.Decode(text)
+	list, _ := v.(*jinja.List)
+	if err == nil && list != nil {
+		for _, item := range list.Items {
+			if d, ok := item.(*jinja.Dict); ok {
+				calls = append(calls, newCall(d))
+			}
+		}
+	}
+	r.forget(len(text))
+	r.calls[text] = calls
+	return calls
+}
+
+func newCall(d *jinja.Dict) call {
+	c := call{function: d}
+	c.id = stringAt(d, "id")
+	if inner, ok := get(d, "function").(*jinja.Dict); ok {
+		c.function = inner
+	}
+	c.name = stringAt(c.function, "name")
+	c.arguments = get(c.function, "arguments")
+	if s, ok := c.arguments.(string); ok {
+		c.text = s
+		if v, err := jinja.Decode(s); err == nil {
+			c.arguments = v
+		} else if strings.TrimSpace(s) == "" {
+			c.arguments = jinja.NewDict()
+		}
+	}
+	// The name comes first, as APIs have it, and the source may not.
+	function := jinja.NewDict().Set("name", c.name).Set("arguments", c.arguments)
+	for _, k := range c.function.Keys() {
+		if k != "name" && k != "arguments" {
+			function.Set(k, get(c.function, k))
+		}
+	}
+	c.function = function
+	c.json, _ = jinja.JSON(c.arguments)
+	if c.text == "" {
+		c.text = c.json
+	}
+	return c
+}
+
+func get(d *jinja.Dict, key string) any {
+	v, _ := d.Get(key)
+	return v
+}
+
+func stringAt(d *jinja.Dict, key string) string {
+	s, _ := get(d, key).(string)
+	return s
+}
+
+// parseTools reads the definitions of tools.
+func (r *Renderer) parseTools(text string) []*jinja.Dict {
+	if text == "" {
+		return nil
+	}
+	if found, ok := r.tools[text]; ok {
+		return found
+	}
+	var tools []*jinja.Dict
+	v, err := jinja.Decode(text)
+	if list, ok := v.(*jinja.List); ok && err == nil {
+		for _, item := range list.Items {
+			if d, ok := item.(*jinja.Dict); ok {
+				tools = append(tools, d)
+			}
+		}
+	}
+	r.forget(len(text))
+	r.tools[text] = tools
+	return tools
+}
+
+// forget makes room for a text to be remembered.
+func (r *Renderer) forget(size int) {
+	if r.held += size; r.held > maxHeld || r.calls == nil {
+		r.calls, r.tools, r.held = make(map[string][]call), make(map[string][]*jinja.Dict), size
+	}
+}
+
+// dumps is a value as Python writes it as JSON.
+func dumps(v any) string {
+	s, _ := jinja.JSON(v)
+	return s
+}
+
+// isSpace is white space to Python.
+func isSpace(r rune) bool { return jinja.IsSpace(r) }
+
+// strip takes the white space around a text, as Python's str.strip and Jinja's trim do.
+func strip(s string) string { return strings.TrimFunc(s, isSpace) }

@@ -1,0 +1,130 @@
+package token
+
+import (
+	"hash/fnv"
+	"strings"
+)
+
+// A special is an added token with which templates mark the parts of a chat.
+type special struct {
+	id             uint32
+	lstrip, rstrip bool // it swallows the white space before it, or behind it
+}
+
+// specials collects the added tokens of a document by their spelling, and makes the finder of the special ones.
+func (d *document) specials() (map[string]special, *matcher) {
+	all, m := make(map[string]special, len(d.Added)), newMatcher()
+	for _, t := range d.Added {
+		if t.Content == "" {
+			continue
+		}
+		all[t.Content] = special{*t.ID, t.LStrip, t.RStrip}
+		if t.Special {
+			m.add(t.Content, *t.ID, false)
+		}
+	}
+	return all, m
+}
+
+// A Piece is a part of a rendered chat. Text pieces that follow one another are encoded as one text, as a server does that
+// encodes the whole prompt between its special tokens; one that is Alone is encoded by itself.
+type Piece struct {
+	Text    string
+	Alone   bool // encoded by itself
+	Special bool // one token, whatever the text around it says
+
+	special
+}
+
+// Starts reports whether what stands before the piece is encoded without regard to it and to what follows.
+func (p Piece) Starts() bool { return p.Alone || p.Special && !p.lstrip }
+
+// absent marks the ids of special tokens that a vocabulary lacks. They are above all others.
+const absent = 1 << 31
+
+// markPiece gives the piece of a special token. A tokenizer that lacks it has not that of the model for which the template was
+// made: the count is an estimate, and the mark counts as one token all the same, with an id of its own.
+func markPiece(tok Tokenizer, spelling string) Piece {
+	p := Piece{Text: spelling, Special: true}
+	e, _ := tok.(*Encoding)
+	found := false
+	if e != nil {
+		p.special, found = e.specials[spelling]
+	}
+	if !found {
+		h := fnv.New32a()
+		h.Write([]byte(spelling))
+		p.special = special{id: absent | h.Sum32()}
+	}
+	return p
+}
+
+// HasSpecial reports whether the vocabulary has an added token of this spelling.
+func (e *Encoding) HasSpecial(spelling string) bool {
+	_, ok := e.specials[spelling]
+	return ok
+}
+
+// appendSplit appends the pieces of a rendered text: its special tokens, and what is between them.
+func (e *Encoding) appendSplit(dst []Piece, text string) []Piece {
+	for at := 0; at < len(text); {
+		start, end, _, ok := e.marks.find(text, at)
+		if !ok {
+			return append(dst, Piece{Text: text[at:]})
+		}
+		if start > at {
+			dst = append(dst, Piece{Text: text[at:start]})
+		}
+		dst = append(dst, markPiece(e, text[start:end]))
+		at = end
+	}
+	return dst
+}
+
+// AppendPieces appends the tokens of pieces, the first of which starts anew (see [Piece.Starts]); begin says that nothing
+// stands before it.
+func AppendPieces(dst []uint32, tok Tokenizer, pieces []Piece, begin bool) []uint32 {
+	for i := 0; i < len(pieces); {
+		p := pieces[i]
+		if p.Special {
+			dst = append(dst, p.id)
+			i++
+			begin = false
+			continue
+		}
+		end := i + 1
+		for end < len(pieces) && !pieces[end].Special && !pieces[end].Alone {
+			end++
+		}
+		text := p.Text
+		if end > i+1 {
+			text = joined(pieces[i:end])
+		}
+		if i > 0 && pieces[i-1].rstrip {
+			text = strings.TrimLeftFunc(text, isSpace)
+		}
+		if end < len(pieces) && pieces[end].lstrip {
+			text = strings.TrimRightFunc(text, isSpace)
+		}
+		if e, ok := tok.(*Encoding); ok {
+			dst = e.append(dst, text, begin || p.Alone)
+		} else {
+			dst = tok.Append(dst, text)
+		}
+		i, begin = end, false
+	}
+	return dst
+}
+
+func joined(pieces []Piece) string {
+	n := 0
+	for _, p := range pieces {
+		n += len(p.Text)
+	}
+	var b strings.Builder
+	b.Grow(n)
+	for _, p := range pieces {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
