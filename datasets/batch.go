@@ -21,6 +21,7 @@ var (
 		"temperature": {"body.temperature"},
 		"stream":      {"body.stream"},
 		"messages":    {"body.messages", "messages"},
+		"tools":       {"body.tools", "body.functions"},
 		"prompt":      {"body.prompt", "prompt"},
 	}.fields()
 	batchAnswered = Mapping{

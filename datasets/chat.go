@@ -1,8 +1,6 @@
 package datasets
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"reprise/trace"
@@ -50,6 +48,8 @@ func setMessages(b *builder, v any) string {
 			return "a content is neither a text nor a list of parts"
 		}
 		messages[i].Content = trace.NewText(text)
+		messages[i].Calls = callsOf(fields)
+		messages[i].CallID, messages[i].Name = textAt(fields, "tool_call_id"), textAt(fields, "name")
 	}
 	b.e.Messages = messages
 	return ""
@@ -99,7 +99,7 @@ func (b *builder) tokenIDs(list []any) string {
 }
 
 func setOutput(b *builder, v any) string {
-	if fields, ok := v.(map[string]any); ok && fields["content"] == nil && fields["tool_calls"] == nil && fields["text"] == nil {
+	if fields, ok := v.(map[string]any); ok && fields["content"] == nil && fields["tool_calls"] == nil && fields["function_call"] == nil && fields["text"] == nil {
 		return "" // such as an error in place of a response
 	}
 	images := b.images
@@ -109,12 +109,14 @@ func setOutput(b *builder, v any) string {
 		return "want a text or a message"
 	}
 	b.e.Reply = trace.Ptr(trace.NewText(text))
+	if fields, ok := v.(map[string]any); ok {
+		b.e.ReplyCalls = callsOf(fields)
+	}
 	return ""
 }
 
 // text returns the text of a content: a string; a list of parts, joined by line
-// ends as vLLM joins them; a message or part, with its tool calls behind its
-// content as compact JSON, since they are tokens too. Images are counted.
+// ends as vLLM joins them; a message or part. Images are counted.
 func (b *builder) text(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -124,6 +126,9 @@ func (b *builder) text(v any) (string, bool) {
 	case []any:
 		var parts []string
 		for _, part := range v {
+			if fields, ok := part.(map[string]any); ok && fields["type"] == "tool_use" {
+				continue // see callsOf
+			}
 			before := b.images
 			text, ok := b.text(part)
 			if !ok {
@@ -149,18 +154,7 @@ func (b *builder) fieldsText(fields map[string]any) (string, bool) {
 	if s, ok := fields["text"].(string); ok {
 		content = s
 	}
-	text, ok := b.text(content)
-	calls, _ := fields["tool_calls"].([]any)
-	if !ok || len(calls) == 0 {
-		return text, ok
-	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(calls); err != nil {
-		return "", false
-	}
-	return text + strings.TrimSuffix(buf.String(), "\n"), true
+	return b.text(content)
 }
 
 // finish checks the entry as a whole.

@@ -26,6 +26,7 @@ var dynamoFields = Mapping{
 var aiperfFields = Mapping{
 	"time":          {"timestamp"},
 	"messages":      {"messages", "payload.messages"},
+	"tools":         {"tools", "payload.tools", "payload.functions"},
 	"prompt":        {"text_input", "payload.prompt"},
 	"input_tokens":  {"input_length"},
 	"output_tokens": {"output_length"},
@@ -93,13 +94,7 @@ func aiperfFormat() Format {
 			if o.BlockSize != 0 {
 				return nil, errNoBlocks
 			}
-			d, err := openDialect(in, head, aiperfFields, o, s)
-			if err != nil {
-				return nil, err
-			}
-			const tools = "records with tool definitions, which are not among the messages and so not counted"
-			d.notices = append(d.notices, notice{"tools", tools}, notice{"payload.tools", tools})
-			return d, nil
+			return openDialect(in, head, aiperfFields, o, s)
 		},
 	}
 }

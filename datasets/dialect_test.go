@@ -194,15 +194,15 @@ func TestAIPerfText(t *testing.T) {
 		`{'input_length':12,'output_length':3,'timestamp':2000}`,
 	), Options{},
 		`0s session=a turn=0 after=[] user:"Hello" out=4 completion`,
-		`5.5ms session=b turn=0 after=[] user:"q" out=2 chat`,
+		`5.5ms session=b turn=0 after=[] tools=[{}] user:"q" out=2 chat`,
 		`1.0055s session=b turn=1 after=[1] user:"q" assistant:"r" user:"s" out=2 chat think=1s`,
-		`1s model=m user:"p" max=50 temperature=0.5 stream=true chat`,
+		`1s model=m tools=[{}] user:"p" max=50 temperature=0.5 stream=true chat`,
 		`1s user:"p" completion`,
 		`2s in=12 out=3`)
 	if info.Format != "aiperf" || !info.HasText || info.BlockSize != 0 || info.BlocksHashed {
 		t.Errorf("%+v", info)
 	}
-	notesAre(t, info, "records with tool definitions, which are not among the messages and so not counted: 2", noteEarly+"1",
+	notesAre(t, info, noteEarly+"1",
 		"records that tell neither the output nor its length: 2", noteUnread+"1")
 	faulty(t, rowsOf(`{'text_input':5,'timestamp':0}`), Options{}, "log:1:15: prompt:")
 	faulty(t, rowsOf(`{'timestamp':0}`), Options{Format: "aiperf"}, "log:1:1: input_tokens is missing")

@@ -8,6 +8,7 @@ import (
 var evalscopeFields = Mapping{
 	"time":          {"timestamp"},
 	"messages":      {"body.messages"},
+	"tools":         {"body.tools", "body.functions"},
 	"prompt":        {"body.prompt"},
 	"model":         {"body.model"},
 	"user":          {"body.user"},
@@ -39,7 +40,6 @@ func evalscopeFormat() Format {
 			d.rows = evalscopeRows{d.rows.(jsonRows)}
 			d.timing = withTimes
 			d.clock.usual, d.clock.fractions = time.Second, true
-			d.notices = []notice{{"body.tools", "records with tool definitions, which are not among the messages and so not counted"}}
 			return d, nil
 		},
 	}

@@ -11,6 +11,7 @@ var gatewayFields = Mapping{
 	"model":            {"request_json.model", "model"},
 	"salt":             {"request_json.cache_salt"},
 	"messages":         {"request_json.messages"},
+	"tools":            {"request_json.tools", "request_json.functions"},
 	"prompt":           {"request_json.prompt"},
 	"max_tokens":       {"request_json.max_completion_tokens", "request_json.max_tokens"},
 	"temperature":      {"request_json.temperature"},

@@ -78,6 +78,20 @@ func (r jsonRow) place(path string) (line, col int64) {
 	return r.records.place(offsetOf(r.raw, path))
 }
 
+// written finds a value in the record. It parses again.
+func (r jsonRow) written(path string) []byte { return writtenAt(r.raw, path) }
+
+// writtenAt returns the JSON of the value at a path in raw.
+func writtenAt(raw []byte, path string) []byte {
+	at := offsetOf(raw, path)
+	var value json.RawMessage
+	rest := bytes.TrimLeft(raw[min(at, len(raw)):], " \t\r\n:,")
+	if json.NewDecoder(bytes.NewReader(rest)).Decode(&value) != nil {
+		return nil
+	}
+	return value
+}
+
 // cut is false: an object that was cut off is not decoded at all.
 func (r jsonRow) cut() bool { return false }
 

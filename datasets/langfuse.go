@@ -24,6 +24,7 @@ var langfuseFields = Mapping{
 	"ttft_ns":          {"ttft"},
 	"e2e_ns":           {"e2e"},
 	"messages":         {"text.messages"},
+	"tools":            {"input.tools", "input.functions"},
 	"prompt":           {"text.prompt"},
 	"output":           {"text.output"},
 }

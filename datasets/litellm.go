@@ -31,6 +31,7 @@ var litellmFields = Mapping{
 	"e2e_ns":           {"e2e"},
 	"blocks":           {"blocks"},
 	"messages":         {"text.messages"},
+	"tools":            {"asked.tools", "asked.functions"},
 	"prompt":           {"text.prompt"},
 	"output":           {"text.reply"},
 }
@@ -87,7 +88,7 @@ func litellmLogFormat() Format {
 // headers.
 func LiteLLMQuery() string {
 	metadata := []string{"status", "usage_object", "additional_usage_values", "spend_logs_metadata", "prefix_block_hashes", "prefix_block_size"}
-	request := []string{"messages", "prompt", "input", "max_tokens", "max_completion_tokens", "temperature", "stream"}
+	request := []string{"messages", "prompt", "input", "max_tokens", "max_completion_tokens", "temperature", "stream", "tools", "functions"}
 	return `\copy (SELECT request_id, call_type, "startTime", "endTime", "completionStartTime", prompt_tokens, completion_tokens, ` +
 		`model, model_id, api_base, end_user, "user", cache_hit, session_id, status, messages, response, ` +
 		picked("metadata", metadata) + `, ` + picked("proxy_server_request", request) +

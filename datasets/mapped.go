@@ -15,6 +15,10 @@ type row interface {
 	cut() bool
 }
 
+// A writtenRow has its values as the source wrote them too, where it can tell;
+// nil where it cannot.
+type writtenRow interface{ written(path string) []byte }
+
 // rows yields the rows of a source: io.EOF at the end, a *fault for one at fault.
 type rows interface{ next() (row, error) }
 
@@ -172,6 +176,10 @@ func fill(b *builder, fields []field, r row) error {
 		}
 		if !ok {
 			continue
+		}
+		b.source = nil
+		if w, ok := r.(writtenRow); ok {
+			b.source = func() []byte { return w.written(p) }
 		}
 		if why := f.set(b, v); why != "" {
 			return badAt(r, p, f.name+": "+why)

@@ -63,7 +63,7 @@ func TestTargets(t *testing.T) {
 		{"messages", `[]`, "bad"}, {"messages", `"[}"`, "bad"}, {"messages", `[{"content":"x"}]`, "bad"}, {"messages", `[{"role":"alien","content":"x"}]`, "bad"},
 		{"messages", `[{"role":"user","content":5}]`, "bad"}, {"messages", `["x"]`, "bad"},
 		{"messages", `[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"x"}},{"type":"input_text","text":"b"}]}]`, `user:"a\nb" images=1 chat`},
-		{"messages", `[{"role":"assistant","content":"c","tool_calls":[{"id":"1","n":"<"}]}]`, `assistant:"c[{\"id\":\"1\",\"n\":\"<\"}]" chat`},
+		{"messages", `[{"role":"assistant","content":"c","tool_calls":[{"id":"1","n":"<"}]}]`, `assistant:"c" calls=[{"id":"1","n":"<"}] chat`},
 	} {
 		in := `{"n":1,"v":` + c.json + "}"
 		m := Mapping{c.target: {"v"}}
@@ -186,7 +186,7 @@ func TestOpenAILog(t *testing.T) {
 		`{"created_at":"2026-01-02T03:04:05+00:00","messages":[{"role":"user","content":"q"}],"response":null,"error":{"code":"rate_limit"},"status":200}`:                                            `user:"q" chat failed`,
 		`{"ts":1767323045.0,"messages":[{"role":"user","content":"q"}],"response":{"error":{"type":"x"}}}`:                                                                                            `user:"q" chat failed`,
 		`{"ts":1767323045,"messages":[{"role":"user","content":"q"}],"error":"client closed","status":499}`:                                                                                           `user:"q" chat cancelled`,
-		`{"ts":1767323045,"messages":[{"role":"user","content":"q"}],"prompt":"not this","response":{"choices":[{"message":{"content":null,"tool_calls":[{"f":1}]}}]}}`:                               `user:"q" reply="[{\"f\":1}]" chat`,
+		`{"ts":1767323045,"messages":[{"role":"user","content":"q"}],"prompt":"not this","response":{"choices":[{"message":{"content":null,"tool_calls":[{"f":1}]}}]}}`:                               `user:"q" reply="" replycalls=[{"f":1}] chat`,
 		`{"ts":1767323045,"messages":[{"role":"user","content":"\ud800 \u0000 ` + "\xff" + `"}]}`:                                                                                                     "user:\"\uFFFD \\x00 \uFFFD\" chat",
 	} {
 		all, info := mustRead(t, in, Options{})
@@ -220,7 +220,7 @@ func TestOpenAILogWithMap(t *testing.T) {
 func TestOpenAILogNotes(t *testing.T) {
 	in := `{"prompt":"p","tools":[{}]}` + "\n" + `{"prompt":"p","output":"o"}` + "\n" + `{"prompt":"p","status":500}` + "\n"
 	_, info := mustRead(t, in, Options{})
-	want := "records that tell neither the output nor its length: 1|records with tool definitions, which are not among the messages and so not counted: 1"
+	want := "records that tell neither the output nor its length: 1"
 	if got := strings.Join(info.Notes, "|"); got != want {
 		t.Errorf("%s", got)
 	}

@@ -12,6 +12,7 @@ var openAILogFields = []string{
 	"model=model",
 	"salt=cache_salt",
 	"messages=messages",
+	"tools=tools|functions",
 	"prompt=prompt",
 	"max_tokens=max_completion_tokens|max_tokens",
 	"temperature=temperature",
@@ -46,11 +47,7 @@ func openAILogFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			d, err := openJSONL(in, head, o.Map.over(base), o, s)
-			if err == nil {
-				d.notices = []notice{{"tools", "records with tool definitions, which are not among the messages and so not counted"}}
-			}
-			return d, err
+			return openJSONL(in, head, o.Map.over(base), o, s)
 		},
 	}
 }

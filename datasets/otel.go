@@ -27,6 +27,7 @@ var otelFields = Mapping{
 	"e2e_s":            {"attributes.gen_ai.latency.e2e"},
 	"e2e_ns":           {"e2e"}, // set last: the length of the span
 	"messages":         {"messages"},
+	"tools":            {"attributes.gen_ai.tool.definitions"},
 	"output":           {"output"},
 }
 
@@ -91,6 +92,13 @@ func (s spanRow) value(path string) (any, bool) { return lookup(s.span, path) }
 
 func (s spanRow) place(path string) (line, col int64) {
 	return s.row.place(strings.Trim(s.in+"."+path, "."))
+}
+
+func (s spanRow) written(path string) []byte {
+	if w, ok := s.row.(writtenRow); ok {
+		return w.written(strings.Trim(s.in+"."+path, "."))
+	}
+	return nil
 }
 
 func (s *spanRows) next() (row, error) {

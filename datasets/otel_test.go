@@ -31,7 +31,7 @@ func TestOTelSpans(t *testing.T) {
 		lengths + `,"gen_ai.latency.e2e":9.5,"gen_ai.request.id":"r"`:                                                                                              "in=12 out=3", // the span's length counts
 		`"gen_ai.input.messages":"[{\"role\":\"user\",\"content\":\"q\"}]"`:                                                                                        `user:"q" chat`,
 		`"gen_ai.input.messages":[{"role":"user","parts":[{"type":"text","content":"q"},{"type":"blob","modality":"image"}]}],"gen_ai.system_instructions":"[{\"type\":\"text\",\"content\":\"s\"}]"`:                                                                  `system:"s" user:"q" images=1 chat`,
-		`"gen_ai.input.messages":[{"role":"assistant","parts":[{"type":"tool_call","id":"1","name":"f"}]},{"role":"tool","parts":[{"type":"tool_call_response","id":"1","response":{"a":"<"}}]},{"role":"tool","parts":[{"type":"tool_call_response","result":"r"}]}]`: `assistant:"[{\"id\":\"1\",\"name\":\"f\",\"type\":\"tool_call\"}]" tool:"{\"a\":\"<\"}" tool:"r" chat`,
+		`"gen_ai.input.messages":[{"role":"assistant","parts":[{"type":"tool_call","id":"1","name":"f"}]},{"role":"tool","parts":[{"type":"tool_call_response","id":"1","response":{"a":"<"}}]},{"role":"tool","parts":[{"type":"tool_call_response","result":"r"}]}]`: `assistant:"" calls=[{"function":{"name":"f"},"id":"1","type":"function"}] tool:"{\"a\":\"<\"}" call=1 tool:"r" chat`,
 	} {
 		info := wantEntries(t, span(attributes), Options{}, when+want)
 		if !info.HasTimes || info.TimeUnit != "date" {

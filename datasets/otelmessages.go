@@ -57,6 +57,7 @@ func plainMessage(m any) any {
 		return m
 	}
 	var content, calls []any
+	var answered any
 	for _, p := range parts {
 		part, _ := p.(map[string]any)
 		kind, _ := part["type"].(string)
@@ -65,13 +66,14 @@ func plainMessage(m any) any {
 			calls = append(calls, part)
 		case kind == "tool_call_response" || kind == "tool_result":
 			content = append(content, toolResult(part))
+			answered = part["id"]
 		case part["modality"] == "image":
 			content = append(content, map[string]any{"type": "image"})
 		default:
 			content = append(content, p)
 		}
 	}
-	return map[string]any{"role": fields["role"], "content": content, "tool_calls": calls}
+	return map[string]any{"role": fields["role"], "content": content, "tool_calls": calls, "tool_call_id": answered}
 }
 
 // toolResult returns the text of a tool's result, which may be any value.

@@ -12,6 +12,7 @@ var sagemakerFields = Mapping{
 	"model":         {"in.model"},
 	"user":          {"in.user"},
 	"messages":      {"in.messages"},
+	"tools":         {"in.tools", "in.functions"},
 	"prompt":        {"in.prompt", "in.inputs"},
 	"max_tokens":    {"in.max_completion_tokens", "in.max_tokens", "in.parameters.max_new_tokens"},
 	"temperature":   {"in.temperature", "in.parameters.temperature"},

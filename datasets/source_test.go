@@ -79,11 +79,16 @@ func summary(e *trace.Entry) string {
 	if e.Turn != nil {
 		fmt.Fprintf(&b, "turn=%d after=%v ", *e.Turn, e.Parents)
 	}
+	name("tools", e.Tools)
 	for _, m := range e.Messages {
 		fmt.Fprintf(&b, "%v:%q ", m.Role, m.Content.Reveal())
+		name("calls", m.Calls)
+		name("call", m.CallID)
+		name("name", m.Name)
 	}
 	if e.Reply != nil {
 		fmt.Fprintf(&b, "reply=%q ", e.Reply.Reveal())
+		name("replycalls", e.ReplyCalls)
 	}
 	for _, c := range []struct {
 		label string

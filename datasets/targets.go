@@ -51,6 +51,7 @@ var targets = []target{
 	{"e2e_ns", "the same as a number", durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.e.E2E })},
 	{"blocks", "ids of the prompt's prefix blocks, an array of numbers, one for each block and the last for the rest", setBlocks},
 	{"messages", "the prompt as a list of role and content, or that list as a JSON string", setMessages},
+	{"tools", "definitions of tools that the request offers, a list, or that list as a JSON string", setTools},
 	{"prompt", "the prompt as a text or a list of token ids", setPrompt},
 	{"output", "the answer as a text or a message", setOutput},
 }
@@ -77,6 +78,7 @@ type builder struct {
 	e       trace.Entry
 	session string // as the source spells it
 	images  int32
+	source  func() []byte // of the value at hand as it is written, nil where that is not known
 }
 
 // plain returns a scalar as the source spells it, "" for anything else.

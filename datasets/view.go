@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -33,6 +34,31 @@ func (v viewRow) place(path string) (line, col int64) {
 		}
 	}
 	return v.row.place(path)
+}
+
+// written finds a value in what it was made of: JSON in a string, or the record.
+func (v viewRow) written(path string) []byte {
+	for p := path; p != ""; p = p[:max(strings.LastIndexByte(p, '.'), 0)] {
+		origin, ok := v.from[p]
+		if !ok {
+			continue
+		}
+		rest := strings.TrimPrefix(path[len(p):], ".")
+		if packed, _ := v.row.value(origin); isString(packed) {
+			text := []byte(packed.(string))
+			var inner string
+			if json.Unmarshal(text, &inner) == nil {
+				text = []byte(inner)
+			}
+			return writtenAt(text, rest)
+		}
+		path = strings.Trim(origin+"."+rest, ".")
+		break
+	}
+	if w, ok := v.row.(writtenRow); ok {
+		return w.written(path)
+	}
+	return nil
 }
 
 // put makes a value that came from a path of the record.
