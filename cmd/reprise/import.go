@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,7 +105,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
 	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
 	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
-	fl.StringVar(&f.template, "template", "none", "chat template counted into the lengths: none, chatml")
+	fl.StringVar(&f.template, "template", "none", "chat template counted into the lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	fl.StringVar(&f.arrivals, "arrivals", "", "`process` that times the sessions of a source without times, such as poisson:2 or ramp:1-10,60s,cv=3")
 	fl.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn, for a source without times")
 	fl.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn, for a source without times")
@@ -197,7 +198,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if err != nil {
 		return err
 	}
-	return f.say(cmd, src.Info(), card, timing)
+	return f.say(cmd, src.Info(), card, policy, timing)
 }
 
 func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
@@ -256,7 +257,7 @@ func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 		p.GlobalBlocks = &f.globalBlocks
 	}
 	var err error
-	if p.Template, err = token.OpenTemplate(f.template); err != nil {
+	if p.Template, err = token.OpenTemplateAny(f.template); err != nil {
 		return p, &exitError{exitUsage, err}
 	}
 	tok, err := token.OpenAny(f.tokenizer) // also without text, so that a wrong name never passes
@@ -321,15 +322,17 @@ func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing strin
 }
 
 // say tells what was imported: to stdout as JSON, or to stderr for people.
-func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, timing string) error {
+func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy, timing string) error {
 	t := card.Totals
+	notes := slices.Concat(info.Notes, missing(info, t), templateNotes(card, p))
 	if f.asJSON {
 		enc := json.NewEncoder(cmd.OutOrStdout())
 		enc.SetIndent("", "  ")
 		return enc.Encode(map[string]any{"format": info.Format, "time_unit": info.TimeUnit, "timing": timing,
-			"records": info.Records, "bad_records": info.Bad, "notes": append(info.Notes, missing(info, t)...), "requests": t.Requests, "failed": t.Failed,
+			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": t.Blocks,
-			"sessions": t.Sessions, "users": t.Users, "spill_bytes": t.SpillBytes, "tier": card.Tier})
+			"sessions": t.Sessions, "users": t.Users, "spill_bytes": t.SpillBytes, "tier": card.Tier,
+			"tokenizer": card.Tokenizer, "template": card.Template, "refused_by_template": t.Refused, "counts": countsJSON(t.Models)})
 	}
 	notef(cmd, "%s: %d records, %d requests, %d input and %d output tokens, %d distinct blocks of %d", info.Format,
 		info.Records, t.Requests, t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
@@ -339,13 +342,10 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	default:
 		notef(cmd, "times in the source: %s", info.TimeUnit)
 	}
-	for _, n := range append(info.Notes, missing(info, t)...) {
+	for _, n := range notes {
 		notef(cmd, "note: %s", n)
 	}
-	if t.TextInputSource > 0 && t.TextInputSource != t.TextInputComparable {
-		notef(cmd, "note: text counts %d input tokens where the source says %d (%+.1f %%): another tokenizer, or a chat template (--template)",
-			t.TextInputComparable, t.TextInputSource, 100*float64(t.TextInputComparable-t.TextInputSource)/float64(t.TextInputSource))
-	}
+	sayCounts(cmd, card)
 	if t.SpillBytes > 0 {
 		notef(cmd, "%d MB went through private spill files, which are gone", (t.SpillBytes+1<<20-1)>>20)
 	}
