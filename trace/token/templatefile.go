@@ -29,6 +29,7 @@ type fileTemplate struct {
 	plain    *jinja.Template
 	tools    *jinja.Template // for chats with tools, where the file has one of its own
 	bos, eos string
+	limits   jinja.Limits
 }
 
 // OpenTemplateAny gives a template by its name, as [OpenTemplate] does, or else by the path of a file, as [OpenTemplateFile]
@@ -85,7 +86,7 @@ func openTemplateFile(path string) (Template, error) {
 	if config.plain == "" {
 		return Template{}, errors.New("it has no chat_template; newer models have it in a file " + jinjaName)
 	}
-	f := &fileTemplate{bos: config.bos, eos: config.eos}
+	f := &fileTemplate{bos: config.bos, eos: config.eos, limits: templateLimits}
 	if f.plain, err = compile(config.plain); err == nil && config.tools != "" {
 		f.tools, err = compile(config.tools)
 	}
@@ -202,7 +203,7 @@ func (r *Renderer) renderFile(c *Chat) error {
 			t = f.tools
 		}
 	}
-	text, err := t.Render(r.scope.vars, templateLimits)
+	text, err := t.Render(r.scope.vars, f.limits)
 	if err != nil {
 		return fmt.Errorf("the chat template: %w", err)
 	}

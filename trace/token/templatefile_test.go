@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reprise/trace/token/internal/jinja"
 )
 
 // write puts files into a new directory.
@@ -96,6 +98,7 @@ func TestRenderErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		tpl.file.limits.Steps = 200_000
 		_, err = tpl.Renderer(tok).Render(c)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter") {
 			t.Errorf("%s: %v, want %s", source, err, want)
@@ -147,7 +150,7 @@ func FuzzTemplates(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r := Template{file: &fileTemplate{plain: compiled}}.Renderer(tok)
+		r := Template{file: &fileTemplate{plain: compiled, limits: jinja.Limits{Steps: 20_000, Bytes: 1 << 20, Depth: 20}}}.Renderer(tok)
 		if pieces, err := r.Render(c); err == nil {
 			AppendPieces(nil, tok, pieces, true)
 		}
