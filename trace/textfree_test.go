@@ -11,7 +11,7 @@ import (
 // A Writer of Entries must not compile; the same program with Requests must.
 func TestEntryIsNotTextFree(t *testing.T) {
 	build := func(row string) ([]byte, error) {
-		dir, err := os.MkdirTemp(".", "testdata-compile-")
+		dir, err := os.MkdirTemp(".", "_compile-")
 		if err != nil {
 			t.Fatal(err)
 		}
