@@ -6,7 +6,15 @@
 //     when, and how much stays as it was, and the mirrored rows are a workload.
 //  3. Rows that name no blocks, or too few, are completed by [Unshared], so
 //     that what they do not share becomes explicit.
-//  4. A [Prompter] turns one row at a time into a prompt, just before replay
+//  4. [Fit] keeps of a trace a [Model]: for each request a tuple that says how
+//     much of its prompt was known, how deep that lay in an LRU stack, what it
+//     added and what came out; and the arrivals of each client as a cascade.
+//     Tuples are swapped among at least k alike. Replayed without swapping they
+//     rebuild the trace exactly, but for the names of its blocks.
+//  5. [Model.Generate] grows another prefix tree from the tuples, on arrivals of
+//     its own, for more users, at another speed or for longer than the trace. A
+//     [Workload] reads as rows.
+//  6. A [Prompter] turns one row at a time into a prompt, just before replay
 //     sends it. Prompts are never stored: a row names blocks and lengths, the
 //     seed does the rest. A prompt has exactly the tokens that its row asks
 //     for, and two prompts share exactly the leading tokens that their blocks
@@ -16,6 +24,7 @@
 //  5. [Verify] encodes prompts again and compares; a [Checker] does so beside a
 //     replay.
 //
-// All of it is integer arithmetic on the seed and the row, so that every
-// machine makes the same rows and the same prompts.
+// Rows and prompts come by integer arithmetic from the model, the row and the
+// seed, so that every machine makes the same. Only fitting uses floating point,
+// and randomness that no seed repeats.
 package synth

@@ -1,0 +1,205 @@
+package synth
+
+import "reprise/trace"
+
+// A workloadReader makes the rows of a workload in order of arrival: it numbers
+// blocks, sessions and users by first appearance, and gives categories and
+// sessions by the rules of profile.Annotator.
+type workloadReader struct {
+	*Workload
+	order    states
+	next     int32 // row
+	blocks   uint64
+	users    trace.Renumber
+	known    [][]mark // by domain: the nodes of the trunk, which all crowds share, so far
+	sessions []sessionState
+}
+
+// A state is how far one crowd is read.
+type state struct {
+	*crowd
+	number int
+	next   int      // request
+	base   []uint64 // by run: id of its first node that is not shared
+	row    []int32  // by request
+	seen   []int32  // by request: its session among all crowds, or none
+	ids    []int32  // by session of the crowd: the same
+}
+
+// A sessionState is one session so far.
+type sessionState struct {
+	turns int32
+	last  int32 // request of its crowd
+	user  *int64
+}
+
+// A mark says who last touched a node of a trunk, and whether it was the last full
+// block there.
+type mark struct {
+	id      uint64
+	session int32 // or none
+	end     bool
+}
+
+// row makes the next row of s.
+func (r *workloadReader) row(s *state) trace.Request {
+	i := int32(s.next)
+	t := &r.model.tuples[s.tuples[i]]
+	length, dom, owner := s.forest.length[i], s.domain[i], s.owner[i]
+	q := trace.Request{ArrivalNS: r.scale(s.times[i] - r.first), InputTokens: s.tail[i]}
+	if length > 0 {
+		q.InputTokens += (length - 1) * int32(s.size)
+	}
+	r.describe(&q, t)
+	s.row = append(s.row, r.next)
+
+	// What is known: in the crowd's own forest, or of the trunk nodes.
+	overlap := s.overlap[i]
+	hit := max(s.hit[i], min(overlap, int32(len(r.known[dom]))))
+	extends, session := false, int32(none)
+	switch {
+	case hit > 0 && hit <= overlap:
+		m := &r.known[dom][hit-1]
+		extends, session = m.end, m.session
+	case owner != none:
+		extends, session = hit == s.full(owner), s.seen[owner]
+	}
+	q.Blocks = r.expand(s, i, overlap)
+	c := categorise(hit, length, r.prefix, extends)
+	q.Category = c.String()
+	switch {
+	case r.model.sourced:
+		r.join(s, i, t, &q)
+	case c == uncategorised:
+		q.User = r.user(s, t)
+		s.seen = append(s.seen, none)
+	case c <= global:
+		r.enter(s, i, t, none, &q)
+	default:
+		r.enter(s, i, t, session, &q)
+	}
+	for d := range overlap {
+		m := &r.known[dom][d]
+		m.session, m.end = s.seen[i], d+1 == s.full(i)
+	}
+	return q
+}
+
+// expand lists the blocks of request i. New ones get the next ids.
+func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
+	x, to := s.forest.leaf[i], s.forest.length[i]
+	if x == none {
+		return nil
+	}
+	known := &r.known[s.domain[i]]
+	for int(overlap) > len(*known) {
+		*known = append(*known, mark{id: r.blocks, session: none})
+		r.blocks++
+	}
+	if int(x) == len(s.base) {
+		u := s.forest.runs[x]
+		s.base = append(s.base, r.blocks)
+		r.blocks += uint64(u.end - max(u.start, overlap))
+	}
+	out := make([]uint64, to)
+	for d := range overlap {
+		out[d] = (*known)[d].id
+	}
+	for ; x != none && to > overlap; x = s.forest.runs[x].parent {
+		from := max(s.forest.runs[x].start, overlap) // a run that leaves the trunk has ids behind it
+		for d := from; d < to; d++ {
+			out[d] = s.base[x] + uint64(d-from)
+		}
+		to = from
+	}
+	return out
+}
+
+// join gives request i the session that placing found for it, its parent, and
+// the pause between them.
+func (r *workloadReader) join(s *state, i int32, t *tuple, q *trace.Request) {
+	number := s.session[i]
+	if number == none {
+		q.User = r.user(s, t)
+		s.seen = append(s.seen, none)
+		return
+	}
+	if int(number) == len(s.ids) {
+		s.ids = append(s.ids, none)
+	}
+	session := s.ids[number]
+	if session != none {
+		parent := r.sessions[session].last
+		if owner := s.owner[i]; t.join == byTree && owner != none && s.session[owner] == number {
+			parent = owner
+		}
+		if t.waits {
+			q.Parents = []int64{int64(s.row[parent])}
+		}
+		if p := t.pause; p != nil {
+			q.ThinkNS, q.ToolNS = r.scaled(p.think), r.scaled(p.tool)
+		}
+	}
+	s.ids[number] = r.enter(s, i, t, session, q)
+}
+
+// enter makes request i the next turn of a session, or the first of a new one,
+// and returns which.
+func (r *workloadReader) enter(s *state, i int32, t *tuple, session int32, q *trace.Request) int32 {
+	if session == none {
+		session = int32(len(r.sessions))
+		r.sessions = append(r.sessions, sessionState{user: r.user(s, t)})
+	}
+	n := &r.sessions[session]
+	q.User = n.user // a session is one user's
+	q.Session, q.Turn = trace.Ptr(int64(session)), trace.Ptr(n.turns)
+	n.turns++
+	n.last = i
+	s.seen = append(s.seen, session)
+	return session
+}
+
+// user numbers the user of a tuple; each crowd has users of its own.
+func (r *workloadReader) user(s *state, t *tuple) *int64 {
+	if t.user == none {
+		return nil
+	}
+	return trace.Ptr(int64(r.users.ID(uint64(t.user)*uint64(len(r.crowds)) + uint64(s.number))))
+}
+
+// describe fills what the tuple says of the request itself.
+func (r *workloadReader) describe(q *trace.Request, t *tuple) {
+	l, e := &r.model.labels[t.label], &r.model.ends[t.end]
+	q.Model, q.Adapter, q.Kind = l.model, l.adapter, l.kind
+	q.Status, q.FinishReason = e.status, e.finish
+	q.OutputTokens = t.output
+	if l.hasClass {
+		q.Class = &l.class
+	}
+	if l.hasTemperature {
+		q.Temperature = &l.temperature
+	}
+	if l.stream != none {
+		q.Stream = trace.Ptr(l.stream == 1)
+	}
+	if x := t.extra; x != nil {
+		q.ReasoningTokens, q.ImageTokens, q.Images, q.MaxTokens = x.reasoning, x.imageTokens, x.images, x.maxTokens
+		q.E2ENS = x.cancelledAt
+	}
+}
+
+// scale divides a time by the speed. Division rounds correctly on every
+// machine, so the result is the same on all.
+func (w *Workload) scale(ns int64) int64 {
+	if w.options.Speed == 1 {
+		return ns
+	}
+	return int64(float64(ns) / w.options.Speed)
+}
+
+func (w *Workload) scaled(ns *int64) *int64 {
+	if ns == nil {
+		return nil
+	}
+	return trace.Ptr(w.scale(*ns))
+}

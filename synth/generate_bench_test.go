@@ -1,0 +1,51 @@
+package synth
+
+import (
+	"io"
+	"testing"
+
+	"reprise/trace"
+)
+
+// BenchmarkFit reads the published conversation trace into a model.
+func BenchmarkFit(b *testing.B) {
+	rows := mooncake(b)
+	for b.Loop() {
+		if _, err := Fit(b.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, trace.Meta{BlockSize: 512}, FitOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*float64(len(rows))/b.Elapsed().Seconds(), "requests/s")
+}
+
+// BenchmarkGenerate places a hundred thousand requests of its model.
+func BenchmarkGenerate(b *testing.B) {
+	m := fitted(b, mooncake(b), trace.Meta{BlockSize: 512}, 10, 1)
+	const n = 100_000
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Generate(b.Context(), Options{Requests: n}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "requests/s")
+}
+
+// BenchmarkWorkloadRead makes the rows of what was placed.
+func BenchmarkWorkloadRead(b *testing.B) {
+	m := fitted(b, mooncake(b), trace.Meta{BlockSize: 512}, 10, 1)
+	const n = 100_000
+	w, err := m.Generate(b.Context(), Options{Requests: n})
+	if err != nil {
+		b.Fatal(err)
+	}
+	batch := make([]trace.Request, 512)
+	for b.Loop() {
+		for r := w.Reader(); ; {
+			if _, err := r.Read(batch); err == io.EOF {
+				break
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "requests/s")
+}

@@ -1,0 +1,242 @@
+package synth
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"reprise/trace"
+)
+
+// written returns the bytes of a model's file.
+func written(t testing.TB, m *Model) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func read(b []byte) (*Model, error) { return ReadModel(bytes.NewReader(b), int64(len(b))) }
+
+// full is a model with every column in use.
+func fullModel(t testing.TB) *Model {
+	k := talk{block: 16, models: 2, sessions: true, users: 3, failed: true}
+	rows := k.rows(1, 2600)
+	r := rand.New(rand.NewPCG(4, 4))
+	for i := range rows {
+		q := &rows[i]
+		q.Adapter, q.FinishReason = []string{"", "a"}[i%2], "stop"
+		q.Class, q.Stream = trace.Ptr("batch"), trace.Ptr(i%3 == 0)
+		q.Temperature = trace.Ptr(float32(i%2) / 3)
+		q.MaxTokens, q.ReasoningTokens = trace.Ptr(q.OutputTokens+int32(r.IntN(20))), trace.Ptr(q.OutputTokens/2)
+		q.ImageTokens, q.Images = trace.Ptr(int32(i%5)), trace.Ptr(int32(1))
+		q.ToolNS, q.E2ENS = trace.Ptr(int64(i)), trace.Ptr(int64(5e8))
+	}
+	return fitted(t, rows, trace.Meta{BlockSize: 16, Tier: "internal", Tokenizer: "o200k_base", Card: "{}", SourceFormat: "test",
+		Sessions: sessionsOfSource, Digest: "sha256:of the trace", Seed: "3"}, 10, 2)
+}
+
+func TestModelFileRoundTrip(t *testing.T) {
+	for name, m := range map[string]*Model{
+		"full":   fullModel(t),
+		"plain":  fitted(t, talk{block: 16, models: 1}.rows(2, 50), trace.Meta{BlockSize: 16}, 1, 0),
+		"blocks": fitted(t, []trace.Request{{InputTokens: 5}, {ArrivalNS: 1e9, InputTokens: 70}}, trace.Meta{}, 1, 0),
+	} {
+		got, err := read(written(t, m))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !reflect.DeepEqual(got.tuples, m.tuples) || !reflect.DeepEqual(got.labels, m.labels) || !reflect.DeepEqual(got.ends, m.ends) {
+			t.Errorf("%s: other tuples came back", name)
+		}
+		want := m.meta
+		want.Sessions, want.Convention = "", "" // a workload's own
+		if got.meta != want || got.kSwap != m.kSwap || got.span != m.span || got.sourced != m.sourced {
+			t.Errorf("%s: %+v came back, want %+v", name, got.meta, want)
+		}
+		if a, b := rowDigest(generated(t, m, Options{Seed: 3})), rowDigest(generated(t, got, Options{Seed: 3})); a != b {
+			t.Errorf("%s: the file makes other rows than the model", name)
+		}
+	}
+}
+
+func rowDigest(rows []trace.Request) string {
+	d := trace.NewDigest()
+	d.Add(rows)
+	return d.Sum()
+}
+
+func TestModelFileSaysWhatItIs(t *testing.T) {
+	b := written(t, fullModel(t))
+	in, err := trace.NewRowsReader[ModelRow](bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"reprise.schema": "model/1", "reprise.model_kind": "reuse-tuples", "reprise.tier": "internal",
+		"reprise.k_swap": "10", "reprise.swap_window": "2000", "reprise.swap_jitter": "0.05", "reprise.block_size": "16",
+		"reprise.tokenizer": "o200k_base", "reprise.card": "{}", "reprise.fitted_requests": "", "reprise.span_ns": "", "reprise.digest": "sha256:"} {
+		if got, ok := in.Metadata(key); !ok || !strings.HasPrefix(got, want) {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	if note, _ := in.Metadata("reprise.privacy_note"); !strings.Contains(note, "Not differentially private") {
+		t.Errorf("the note says %q", note)
+	}
+	if _, ok := in.Metadata("reprise.seed"); ok {
+		t.Error("a model has a seed")
+	}
+}
+
+// Damage of any kind is an error.
+func TestModelFileDamaged(t *testing.T) {
+	good := fullModel(t)
+	if _, err := read([]byte("no parquet")); !errors.Is(err, ErrNotModel) {
+		t.Errorf("the error is %v", err)
+	}
+	var other bytes.Buffer
+	w := trace.NewRequestWriter(&other)
+	if err := w.Close(trace.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(other.Bytes()); !errors.Is(err, ErrNotModel) {
+		t.Errorf("a trace: the error is %v", err)
+	}
+	b := written(t, good)
+	if _, err := read(b[:len(b)/2]); err == nil {
+		t.Error("half a file is no error")
+	}
+	for name, change := range map[string]func(r *ModelRow){
+		"another output":        func(r *ModelRow) { r.OutputTokens++ },
+		"a negative count":      func(r *ModelRow) { r.Fresh = -1 },
+		"too many blocks":       func(r *ModelRow) { r.Fresh = maxBlocks },
+		"too many tokens":       func(r *ModelRow) { r.Fresh = maxBlocks - 70 },
+		"a long last block":     func(r *ModelRow) { r.Tail = 17 },
+		"an empty last block":   func(r *ModelRow) { r.Tail = 0 },
+		"no category":           func(r *ModelRow) { r.Category = "" },
+		"an unknown category":   func(r *ModelRow) { r.Category = "warm" },
+		"a wrong category":      func(r *ModelRow) { r.Category = trace.Cold; r.Hit, r.Distance = 1, 1 },
+		"no distance":           func(r *ModelRow) { r.Distance, r.Hit, r.Category = 0, 1, trace.Branch },
+		"a negative distance":   func(r *ModelRow) { r.Distance50 = -4 },
+		"an unknown join":       func(r *ModelRow) { r.Join = 9 },
+		"a join to nothing":     func(r *ModelRow) { r.Join, r.Back = int32(byRecency), 0 },
+		"a user beyond all":     func(r *ModelRow) { r.User = trace.Ptr(int64(maxIDs)) },
+		"a failed request":      func(r *ModelRow) { r.Status = trace.StatusFailed },
+		"an unknown table":      func(r *ModelRow) { r.Table = "third" },
+		"arrivals between":      func(r *ModelRow) { r.Table = tableArrivals },
+		"another client":        func(r *ModelRow) { r.Table, r.Client = tableArrivals, 4 },
+		"tokens without blocks": func(r *ModelRow) { r.Hit, r.Fresh, r.Category, r.Tail = 0, 0, "", 4 },
+	} {
+		if _, err := read(rewritten(t, good, func(i int, r *ModelRow) bool {
+			if i == 100 {
+				change(r)
+			}
+			return true
+		}, nil)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, drop := range []func(i int, r *ModelRow) bool{
+		func(i int, r *ModelRow) bool { return i != 7 },
+		func(i int, r *ModelRow) bool { return r.Table == tableTuples },
+		func(i int, r *ModelRow) bool { return r.Table == tableArrivals },
+		func(i int, r *ModelRow) bool { return r.Table == tableTuples || r.Part > 1 },
+	} {
+		if _, err := read(rewritten(t, good, drop, nil)); err == nil {
+			t.Error("missing rows are no error")
+		}
+	}
+	for _, m := range [][2]string{{keyKSwap, "none"}, {keyKSwap, "0"}, {keySpan, "-1"}, {keySpan, "77"}, {keyBlock, "0"}, {keyBlock, "32"},
+		{keyRequests, "3"}, {keyKind, "other"}, {keySchema, "model/2"}, {"reprise.digest", "sha256:00"}} {
+		if _, err := read(rewritten(t, good, nil, map[string]string{m[0]: m[1]})); err == nil {
+			t.Errorf("%s = %s: no error", m[0], m[1])
+		} else if strings.Contains(err.Error(), m[1]+"\"") {
+			t.Errorf("%s: the error quotes its value: %v", m[0], err)
+		}
+	}
+}
+
+// rewritten writes a model's file again with rows changed or, where keep says
+// so, left out, and with other metadata.
+func rewritten(t testing.TB, m *Model, keep func(i int, r *ModelRow) bool, meta map[string]string) []byte {
+	t.Helper()
+	b := written(t, m)
+	in, err := trace.NewRowsReader[ModelRow](bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := trace.NewRowsWriter[ModelRow](&out, nil)
+	err = trace.Each(in, func(i int64, r *ModelRow) error {
+		if keep == nil || keep(int(i), r) {
+			_, err := w.Write([]ModelRow{*r})
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{keySchema, keyKind, keyKSwap, keyRequests, keySpan, keyBlock, "reprise.digest"} {
+		if v, ok := in.Metadata(key); ok {
+			w.SetMetadata(key, v)
+		}
+	}
+	for key, v := range meta {
+		w.SetMetadata(key, v)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// Whatever a file holds, reading it gives a model that generates, or an error.
+func FuzzReadModel(f *testing.F) {
+	m := fitted(f, talk{block: 16, models: 2, sessions: true}.rows(2, 40), trace.Meta{BlockSize: 16}, 2, 0)
+	f.Add(written(f, m))
+	f.Add(rewritten(f, m, func(i int, r *ModelRow) bool { return i != 3 }, nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := read(b)
+		if err != nil {
+			return
+		}
+		w, err := m.Generate(t.Context(), Options{Requests: 20})
+		if err != nil {
+			return
+		}
+		readAll(t, w.Reader())
+	})
+}
+
+// Rows that pass every check make a model that generates, however odd they are.
+func FuzzModelRows(f *testing.F) {
+	m := fitted(f, talk{block: 16, models: 1}.rows(2, 12), trace.Meta{BlockSize: 16}, 1, 0)
+	f.Add(int32(3), int32(2), int64(4), int64(9), int32(5), uint8(3), int32(1), int64(2))
+	f.Add(int32(1<<20), int32(0), int64(1<<40), int64(1), int32(16), uint8(2), int32(3), int64(1<<50))
+	f.Fuzz(func(t *testing.T, hit, fresh int32, d, p int64, tail int32, category uint8, how int32, back int64) {
+		names := append([]string{""}, trace.Categories()...)
+		r := ModelRow{Hit: hit % 4096, Fresh: fresh % 4096, Distance: d, Distance25: p, Distance50: d, Distance75: p, Tail: tail,
+			Category: names[int(category)%len(names)], Join: how, Back: back, Table: tableTuples}
+		b := modelReader{m: &Model{meta: m.meta, span: m.span, clients: m.clients}}
+		for i := range m.tuples {
+			old := m.row(&m.tuples[i])
+			if reason := b.tuple(&old); reason != "" {
+				t.Fatal(reason)
+			}
+			if reason := b.tuple(&r); reason != "" {
+				return
+			}
+		}
+		b.m.labels, b.m.ends = b.labels.values, b.ends.values
+		b.m.finish()
+		rows := generated(t, b.m, Options{})
+		if len(rows) != 2*len(m.tuples) {
+			t.Fatalf("%d rows", len(rows))
+		}
+	})
+}

@@ -1,0 +1,403 @@
+package synth
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// The rows of a model and a seed are the same on every machine. The digest was
+// written down on amd64; the times of the trace are whole numbers here, since
+// fitting may use floating point and generating may not.
+func TestWorkloadIsAFunctionOfModelAndSeed(t *testing.T) {
+	rows := talk{block: 16, models: 2, sessions: true, users: 3}.rows(1, 500)
+	for i := range rows {
+		rows[i].ArrivalNS = int64(i/7) * 333_000_000
+	}
+	m := fitted(t, rows, trace.Meta{BlockSize: 16}, 1, 0)
+	const want = "sha256:5059b6b2c56be1c2633bf6e262aca7a66d79d1862ca06b0deef0e6fdbcbeb4d5"
+	digest := map[string]bool{}
+	for _, o := range []Options{{Seed: 1}, {Seed: 2}, {Seed: 1, Users: 2}, {Seed: 1, Requests: 1100}, {Seed: 1, Speed: 3}} {
+		a, b := rowDigest(generated(t, m, o)), rowDigest(generated(t, m, o))
+		if a != b {
+			t.Errorf("%+v: two runs differ", o)
+		}
+		digest[a] = true
+	}
+	if len(digest) != 5 {
+		t.Errorf("%d different workloads of 5 options", len(digest))
+	}
+	if got := rowDigest(generated(t, m, Options{Seed: 1, Users: 2, Requests: 1500, Speed: 1.7})); got != want {
+		t.Errorf("the digest is %s, want %s", got, want)
+	}
+}
+
+// What a workload says of its rows is what profile finds: categories and, where
+// they are inferred, sessions.
+func TestProfileAgreesWithWorkload(t *testing.T) {
+	for _, k := range []talk{
+		{block: 16, models: 1}, {block: 16, models: 3, users: 4}, {block: 4, models: 2, failed: true}, {block: 1, models: 1},
+		{block: 16, models: 2, sessions: true},
+	} {
+		for _, o := range []Options{{Seed: 1}, {Seed: 2, Users: 3}, {Seed: 3, Users: 7, Requests: 1000}, {Seed: 4, Requests: 90}} {
+			t.Run(fmt.Sprintf("%+v/%+v", k, o), func(t *testing.T) {
+				m := fitted(t, k.rows(o.Seed, 400), trace.Meta{BlockSize: k.block}, 5, 1)
+				w, err := m.Generate(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows := readAll(t, w.Reader())
+				if int64(len(rows)) != w.Rows() {
+					t.Fatalf("%d rows, want %d", len(rows), w.Rows())
+				}
+				wellFormed(t, rows, k.block)
+				agrees(t, w, rows, k.block)
+			})
+		}
+	}
+}
+
+func agrees(t *testing.T, w *Workload, rows []trace.Request, size int) {
+	t.Helper()
+	plain := slices.Clone(rows)
+	if w.Meta().Sessions == sessionsInferred {
+		for i := range plain {
+			plain[i].Session, plain[i].Turn = nil, nil
+		}
+	}
+	a := profile.NewAnnotator(size, profile.Options{})
+	for i := range plain {
+		a.Count(&plain[i])
+	}
+	for i := range plain {
+		r := &plain[i]
+		a.Annotate(int64(i), r)
+		if r.Category != rows[i].Category || opt(r.Session) != opt(rows[i].Session) || opt(r.Turn) != opt(rows[i].Turn) {
+			t.Fatalf("row %d is a %s of session %d, turn %d; profile finds %s, %d, %d", i, rows[i].Category,
+				opt(rows[i].Session), opt(rows[i].Turn), r.Category, opt(r.Session), opt(r.Turn))
+		}
+	}
+	if a.GlobalBlocks() != w.GlobalBlocks() {
+		t.Errorf("the global prefix has %d blocks, profile finds %d", w.GlobalBlocks(), a.GlobalBlocks())
+	}
+}
+
+// wellFormed checks what every trace promises: order, dense ids, parents, and
+// that each block has one place and one number of tokens.
+func wellFormed(t *testing.T, rows []trace.Request, size int) {
+	t.Helper()
+	var blocks, sessions, users trace.Renumber
+	type place struct {
+		depth, tokens int
+		up            uint64
+		model         string
+	}
+	places := map[uint64]place{}
+	last := int64(0)
+	for i, r := range rows {
+		if r.ArrivalNS < last || i == 0 && r.ArrivalNS != 0 {
+			t.Fatalf("row %d arrives at %d, after %d", i, r.ArrivalNS, last)
+		}
+		last = r.ArrivalNS
+		if n := blockCount(r.InputTokens, size); n != len(r.Blocks) {
+			t.Fatalf("row %d has %d blocks for %d tokens", i, len(r.Blocks), r.InputTokens)
+		}
+		up := uint64(math.MaxUint64)
+		for d, b := range r.Blocks {
+			if blocks.ID(b) != b {
+				t.Fatalf("row %d: block %d is not numbered by first appearance", i, b)
+			}
+			p := place{d, min(size, int(r.InputTokens)-d*size), up, r.Model}
+			if old, ok := places[b]; ok && old != p {
+				t.Fatalf("row %d: block %d is %+v and was %+v", i, b, p, old)
+			}
+			places[b], up = p, b
+		}
+		if r.Session != nil && sessions.ID(uint64(*r.Session)) != uint64(*r.Session) || r.User != nil && users.ID(uint64(*r.User)) != uint64(*r.User) {
+			t.Fatalf("row %d: session %d or user %d is not numbered by first appearance", i, opt(r.Session), opt(r.User))
+		}
+		for _, p := range r.Parents {
+			if p < 0 || p >= int64(i) || opt(rows[p].Session) != opt(r.Session) {
+				t.Fatalf("row %d of session %d has parent %d", i, opt(r.Session), p)
+			}
+		}
+	}
+}
+
+// More users share what most of their requests begin with, and nothing else:
+// each of them pushes the others' blocks deeper into the stack.
+func TestUsersShareTheGlobalPrefix(t *testing.T) {
+	var rows []trace.Request
+	next := uint64(2)
+	for i := range 600 {
+		r := trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: 48, OutputTokens: 5, Blocks: []uint64{0, 1, next}}
+		switch {
+		case i%4 == 3: // without the prefix
+			r.Blocks = []uint64{next, next + 1, next + 2}
+		case i%4 == 2: // a next turn of the row before
+			r.Blocks = append(slices.Clone(rows[i-1].Blocks), next)
+			r.InputTokens = 64
+		}
+		next += 3
+		rows = append(rows, r)
+	}
+	m := fitted(t, rows, trace.Meta{BlockSize: 16}, 1, 1)
+	const users = 8
+	w, err := m.Generate(t.Context(), Options{Seed: 1, Users: users})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readAll(t, w.Reader())
+	if w.GlobalBlocks() != 2 {
+		t.Fatalf("the global prefix has %d blocks, want 2", w.GlobalBlocks())
+	}
+	roots := map[uint64]int{}
+	for _, r := range got {
+		roots[r.Blocks[0]]++
+	}
+	if most := slices.Max(slices.Collect(maps.Values(roots))); most != len(got)*3/4 {
+		t.Errorf("%d of %d requests begin alike, want three quarters", most, len(got))
+	}
+	one, many := curveOf(generated(t, m, Options{Seed: 1}), 16), curveOf(got, 16)
+	if d := math.Abs(many.infinite() - one.infinite()); many.refs != users*one.refs || d > 0.001 {
+		t.Errorf("%d users hit %.4f of %.0f blocks, one %.4f of %.0f", users, many.infinite(), many.refs, one.infinite(), one.refs)
+	}
+	// The tuples' distance is 2 blocks here; among eight users it is 16 or so.
+	depth := func(rows []trace.Request) (sum int64) {
+		var stack []uint64
+		for _, r := range rows {
+			if r.Category == trace.Continuation {
+				sum += int64(len(stack) - slices.Index(stack, r.Blocks[2]))
+			}
+			for _, b := range slices.Backward(r.Blocks) {
+				if i := slices.Index(stack, b); i >= 0 {
+					stack = slices.Delete(stack, i, i+1)
+				}
+				stack = append(stack, b)
+			}
+		}
+		return sum
+	}
+	if a, b := depth(generated(t, m, Options{Seed: 1})), depth(got); b < 3*users*a {
+		t.Errorf("the distances of continuations add up to %d, of one user's to %d", b, a)
+	}
+}
+
+// Twice the speed is the same rows at half the times.
+func TestSpeedDividesTimes(t *testing.T) {
+	m := fitted(t, talk{block: 16, models: 1, sessions: true}.rows(1, 300), trace.Meta{BlockSize: 16}, 5, 1)
+	slow, fast := generated(t, m, Options{Seed: 1}), generated(t, m, Options{Seed: 1, Speed: 4})
+	thinks := 0
+	for i := range slow {
+		s, f := slow[i], fast[i]
+		if f.ArrivalNS != s.ArrivalNS/4 || !slices.Equal(s.Blocks, f.Blocks) || (s.ThinkNS == nil) != (f.ThinkNS == nil) {
+			t.Fatalf("row %d is %+v, slow %+v", i, f, s)
+		}
+		if s.ThinkNS != nil {
+			if thinks++; *f.ThinkNS != *s.ThinkNS/4 {
+				t.Fatalf("row %d thinks %d ns, slow %d", i, *f.ThinkNS, *s.ThinkNS)
+			}
+		}
+	}
+	if thinks < 50 {
+		t.Errorf("only %d think times", thinks)
+	}
+}
+
+func TestAmounts(t *testing.T) {
+	rows := talk{block: 16, models: 1}.rows(1, 400)
+	m := fitted(t, rows, trace.Meta{BlockSize: 16}, 1, 1)
+	span := time.Duration(rows[399].ArrivalNS)
+	for name, c := range map[string]struct {
+		o        Options
+		requests int
+		span     time.Duration
+	}{
+		"as fitted":       {Options{}, 400, span},
+		"half":            {Options{Requests: 200}, 200, span / 2},
+		"thrice":          {Options{Requests: 1200}, 1200, 3 * span},
+		"a duration":      {Options{Duration: span / 2}, 200, span / 2},
+		"a fast duration": {Options{Duration: span / 2, Speed: 2}, 400, span / 2},
+		"users":           {Options{Users: 3}, 1200, span},
+		"users, half":     {Options{Users: 3, Requests: 600}, 600, span / 2},
+		"fast":            {Options{Speed: 2}, 400, span / 2},
+		"few for users":   {Options{Users: 3, Requests: 2}, 2, 0},
+	} {
+		got := generated(t, m, c.o)
+		if d := len(got) - c.requests; d < -2 || d > 2 {
+			t.Errorf("%s: %d requests, want %d", name, len(got), c.requests)
+		}
+		if d := time.Duration(got[len(got)-1].ArrivalNS) - c.span; d.Abs() > span/15 {
+			t.Errorf("%s: it takes %v, want %v", name, d+c.span, c.span)
+		}
+	}
+	for name, o := range map[string]Options{
+		"both":       {Requests: 1, Duration: 1},
+		"negative":   {Requests: -1},
+		"backwards":  {Speed: -1},
+		"no number":  {Speed: math.NaN()},
+		"infinite":   {Speed: math.Inf(1)},
+		"too short":  {Duration: 1},
+		"too long":   {Duration: math.MaxInt64, Speed: 1e10},
+		"too many":   {Requests: math.MaxInt64},
+		"many users": {Users: 1 << 20},
+	} {
+		if _, err := m.Generate(t.Context(), o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// Sessions of the source keep the lengths that they had, their parents and
+// their think times; without blocks as well, where nothing but how long ago it
+// was active tells a session.
+func TestSessionsOfTheSource(t *testing.T) {
+	rows := talk{block: 16, models: 1, sessions: true, users: 5}.rows(1, 3000)
+	bare := slices.Clone(rows)
+	for i := range bare {
+		bare[i].Blocks = nil
+	}
+	for name, c := range map[string]struct {
+		rows []trace.Request
+		size int
+	}{"with blocks": {rows, 16}, "without blocks": {bare, 0}} {
+		meta := trace.Meta{BlockSize: c.size, Sessions: sessionsOfSource}
+		got := generated(t, fitted(t, c.rows, meta, 10, 1), Options{Seed: 1})
+		f, err := Compare(signatureOf(t, meta, c.rows, SignatureOptions{}), signatureOf(t, meta, got, SignatureOptions{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name2, limit := range map[string]float64{"turns_ks": 0.05, "think_ks": 0.05, "input_ks": 0.035, "output_ks": 0.035} {
+			if m, _ := f.Measure(name2); m.Distance == nil || *m.Distance > limit {
+				t.Errorf("%s: %s is %v, want at most %g", name, name2, opt2(m.Distance), limit)
+			}
+		}
+		parents := [2]int{}
+		for i := range c.rows {
+			parents[0] += len(c.rows[i].Parents)
+			parents[1] += len(got[i].Parents)
+		}
+		if d := parents[0] - parents[1]; d < -30 || d > 30 {
+			t.Errorf("%s: %d rows have a parent, want %d", name, parents[1], parents[0])
+		}
+		users := map[int64]int64{}
+		for i := range got {
+			s := *got[i].Session
+			if u, ok := users[s]; ok && u != *got[i].User {
+				t.Fatalf("%s: session %d has users %d and %d", name, s, u, *got[i].User)
+			}
+			users[s] = *got[i].User
+		}
+	}
+}
+
+func opt2(p *float64) float64 {
+	if p == nil {
+		return math.NaN()
+	}
+	return *p
+}
+
+// Users with many requests come by cascades of their own.
+func TestClientsOfTheirOwn(t *testing.T) {
+	rows := make([]trace.Request, 0, 6000)
+	for i := range 6000 {
+		r := trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: 100, OutputTokens: 5, User: trace.Ptr(int64(i % 3))}
+		if i%3 == 0 && i > 3000 { // user 0 goes home at half time
+			r.User = trace.Ptr(int64(4 + i%500))
+		}
+		rows = append(rows, r)
+	}
+	m := fitted(t, rows, trace.Meta{}, 1, 0)
+	if len(m.clients) != 4 || m.clients[3].user != none {
+		t.Fatalf("%d clients", len(m.clients))
+	}
+	late := map[int64]int{}
+	got := generated(t, m, Options{Seed: 1})
+	for _, r := range got {
+		if r.ArrivalNS > 3100e9 {
+			late[*r.User]++
+		}
+	}
+	first := *got[0].User
+	n := map[bool]int{}
+	for u, k := range late {
+		if k > 500 {
+			n[u == first]++
+		}
+	}
+	if n[true]+n[false] != 2 {
+		t.Errorf("in the second half %d users are busy, want 2", n[true]+n[false])
+	}
+}
+
+// A workload without blocks keeps its lengths and what goes with what.
+func TestWithoutBlocks(t *testing.T) {
+	rows := talk{block: 16, models: 1}.rows(1, 4000)
+	for i := range rows {
+		rows[i].Blocks = nil
+		rows[i].OutputTokens = rows[i].InputTokens/2 + rows[i].OutputTokens
+	}
+	meta := trace.Meta{}
+	w, err := fitted(t, rows, meta, 10, 1).Generate(t.Context(), Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readAll(t, w.Reader())
+	f, err := Compare(signatureOf(t, meta, rows, SignatureOptions{}), signatureOf(t, w.Meta(), got, SignatureOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, limit := range map[string]float64{"input_ks": 0.035, "output_ks": 0.035, "rho_input_output": 0.02} {
+		if m, _ := f.Measure(name); m.Distance == nil || *m.Distance > limit {
+			t.Errorf("%s is %v, want at most %g", name, opt2(m.Distance), limit)
+		}
+	}
+	same := 0
+	for i := range got {
+		if got[i].InputTokens == rows[i].InputTokens {
+			same++
+		}
+	}
+	if same > len(rows)/20 {
+		t.Errorf("%d of %d rows have the length of the row in their place", same, len(rows))
+	}
+	if got[5].Category != "" || got[5].Blocks != nil || w.Meta().Sessions != "" {
+		t.Errorf("a row is %+v", got[5])
+	}
+}
+
+// A workload reads in batches of any size, and again.
+func TestWorkloadReads(t *testing.T) {
+	m := fitted(t, talk{block: 16, models: 1}.rows(1, 100), trace.Meta{BlockSize: 16}, 1, 0)
+	w, err := m.Generate(t.Context(), Options{Users: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := rowDigest(readAll(t, w.Reader()))
+	for _, size := range []int{1, 7, 200, 1000} {
+		r, d, n := w.Reader(), trace.NewDigest(), 0
+		for batch := make([]trace.Request, size); ; {
+			k, err := r.Read(batch)
+			d.Add(batch[:k])
+			if n += k; err == io.EOF {
+				break
+			}
+		}
+		if n != 200 || d.Sum() != want {
+			t.Errorf("batches of %d give %d rows, or others", size, n)
+		}
+	}
+	meta := w.Meta()
+	if meta.Seed != "0" || meta.Digest != "" || meta.Convention != trace.PartialTail || !strings.HasPrefix(meta.SourceFormat, "synth of a trace, model ") {
+		t.Errorf("the metadata are %+v", meta)
+	}
+}
