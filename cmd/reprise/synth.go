@@ -1,6 +1,11 @@
 package main
 
 import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"reprise/synth"
@@ -11,46 +16,226 @@ import (
 // prompts are told apart.
 const unsharedBlock = 512
 
-func synthCommand() *cobra.Command {
-	var out string
-	var mirror bool
-	var seed uint64
-	var text textFlags
-	cmd := &cobra.Command{
-		Use:   "synth --mirror TRACE",
-		Short: "Make a workload that shares prefixes as a trace does",
-		Long: `Synth makes a workload from a trace. With --mirror it keeps every row, with its
-time, lengths and category, and renames blocks, sessions and users by a
-permutation that the seed selects. Replay makes the prompts from the seed, of
-exactly the lengths asked for, and they share prefixes exactly as the blocks say.
-They are words without meaning unless --text or --corpus says otherwise.
+// synthFlags are the flags of synth.
+type synthFlags struct {
+	out      string
+	mirror   bool
+	seed     uint64
+	kSwap    int
+	requests int64
+	duration time.Duration
+	users    int
+	speed    float64
+	arrivals string
+	text     textFlags
+}
 
-A mirror is as private as its trace: it inherits the tier.`,
-		Example: `  reprise synth --mirror t.parquet -o w.parquet
-  reprise synth --mirror t.parquet --share-tails --text words -o w.parquet`,
+func synthCommand() *cobra.Command {
+	var f synthFlags
+	cmd := &cobra.Command{
+		Use:   "synth TRACE|MODEL|SPEC|NAME",
+		Short: "Make a workload that reuses prefixes and arrives as a trace does, or as a specification says",
+		Long: `Synth makes a workload from a trace, from a model that synth fit made of one, or
+without either from a specification in YAML or a built-in workload.
+
+A model keeps of each request how much of its prompt was known, how deep that
+lay in an LRU stack, and its lengths; no ids, no times, no text. Synth draws
+arrivals with the bursts of the trace's at every scale of time, and gives each
+a tuple of the model, in order: the prefix that is extended is found among what
+was generated so far, by depth and by distance. So the workload keeps the hit
+ratio of a cache of any size, the reuse categories, sessions and what goes with
+what. reprise fidelity says how well.
+
+Tuples are swapped among at least --k-swap alike when a model is fitted, by
+randomness that no seed repeats: the same trace gives another model each time.
+A model and a seed always give the same workload.
+
+More load comes in two ways. --users K puts K populations side by side, which
+share the prefix that most requests begin with and push each other out of
+caches; --speed K plays the same requests in less time. -n and --duration beyond
+those of the trace continue the process; its second half is dealt again.
+
+With --mirror it keeps every row of a trace, with its time, lengths and category,
+and renames blocks, sessions and users by a permutation that the seed selects.
+A mirror is as private as its trace.
+
+Either way the workload inherits the tier of the trace. Replay makes the prompts
+from the seed, of exactly the lengths asked for, and they share prefixes exactly
+as the blocks say. They are words without meaning unless --text or --corpus says
+otherwise.
+
+A specification is a file that ends in .yaml or .yml; docs/synthesis.md has its
+keys. -n, --duration and --arrivals replace what it says.
+
+` + workloadsHelp(),
+		Example: `  reprise synth t.parquet -o w.parquet
+  reprise synth fit t.parquet -o m.parquet
+  reprise synth m.parquet -n 100 --seed 7 -o w.parquet
+  reprise synth m.parquet --users 3 --speed 2 -o w.parquet
+  reprise synth --mirror t.parquet --text words -o w.parquet
+  reprise synth chat -n 100 --arrivals gamma:5,cv=2 -o w.parquet`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !mirror {
-				return usagef("only --mirror is available yet: fitting a model and generating from it is not")
-			}
-			t, err := openTrace(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			if err := text.describe(cmd, &t.Meta, false); err != nil {
-				return err
-			}
-			return writeTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-				return mirrorTrace(t, seed, dst)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "workload to write, - for stdout")
-	cmd.Flags().BoolVar(&mirror, "mirror", false, "keep every row under fresh ids")
-	text.register(cmd)
-	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the ids and of the prompts")
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "workload to write, - for stdout")
+	fl.BoolVar(&f.mirror, "mirror", false, "keep every row under fresh ids")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the arrivals, of the ids and of the prompts; never of the swapping")
+	fl.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least when a trace is fitted; 1 mixes none")
+	fl.Int64VarP(&f.requests, "requests", "n", 0, "how many requests; by default as many as the trace had, for each of the users")
+	fl.DurationVar(&f.duration, "duration", 0, "how long the workload is, in place of -n")
+	fl.IntVar(&f.users, "users", 1, "how many populations of the trace's size")
+	fl.Float64Var(&f.speed, "speed", 1, "divides times and think times")
+	fl.StringVar(&f.arrivals, "arrivals", "", "`process` by which the sessions of a specification arrive, in place of its own, such as poisson:5")
+	f.text.register(cmd)
+	fl.Bool("quiet", false, "no progress")
+	cmd.AddCommand(synthFitCommand())
 	return cmd
+}
+
+func (f *synthFlags) run(cmd *cobra.Command, path string) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	if !f.mirror {
+		if s, err := openSpec(path); s != nil || err != nil {
+			return f.fromSpec(cmd, s, err)
+		}
+	}
+	if f.arrivals != "" {
+		return usagef("--arrivals is for a specification: a trace has its own")
+	}
+	if f.mirror {
+		t, err := openTrace(cmd, path)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		if err := f.text.describe(cmd, &t.Meta, false); err != nil {
+			return err
+		}
+		return writeTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+			return mirrorTrace(t, f.seed, dst)
+		})
+	}
+	m, err := f.model(cmd, path)
+	if err != nil {
+		return err
+	}
+	return writeTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		return f.generate(cmd, m, dst)
+	})
+}
+
+// check refuses what does not go together.
+func (f *synthFlags) check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	switch {
+	case f.mirror && (given("requests") || given("duration") || given("users") || given("speed") || given("k-swap")):
+		return usagef("--mirror keeps every row as it is: it takes no -n, --duration, --users, --speed or --k-swap")
+	case given("requests") && given("duration"):
+		return usagef("give -n or --duration: the rate of the trace makes one of the other")
+	case given("requests") && f.requests < 1, given("duration") && f.duration <= 0, f.users < 1, !(f.speed > 0):
+		return usagef("-n, --duration, --users and --speed must be above 0")
+	case f.kSwap < 1:
+		return usagef("--k-swap must be 1 or more")
+	}
+	return f.text.describe(cmd, new(trace.Meta), true) // what is wrong with it shows before the work
+}
+
+// model reads a model, or fits one to a trace.
+func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error) {
+	in, err := openInput(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	fi, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	m, err := synth.ReadModel(in, fi.Size())
+	if err == nil && cmd.Flags().Changed("k-swap") {
+		return nil, usagef("--k-swap is a setting of the fit, and %s is a model already", path)
+	}
+	if !errors.Is(err, synth.ErrNotModel) {
+		return m, inFile(path, err)
+	}
+	t, err := traceOf(path, in, fi.Size())
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return fitTrace(cmd, path, t, f.kSwap)
+}
+
+// generate writes the rows of a workload. A model without blocks gets blocks
+// that nothing shares, so that prompts are told apart.
+func (f *synthFlags) generate(cmd *cobra.Command, m *synth.Model, dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	bar := newProgress(cmd)
+	bar.start("synth", "requests", 0)
+	defer bar.end()
+	w, err := m.Generate(cmd.Context(), synth.Options{Seed: f.seed, Requests: f.requests, Duration: f.duration,
+		Users: f.users, Speed: f.speed, Progress: bar.set})
+	if err != nil {
+		return trace.Meta{}, err
+	}
+	meta := w.Meta()
+	if err := f.text.describe(cmd, &meta, true); err != nil {
+		return meta, err
+	}
+	src := w.Reader()
+	if meta.BlockSize == 0 {
+		meta.BlockSize, meta.Convention = unsharedBlock, trace.PartialTail
+		src = &synth.Unshared{Src: src, BlockSize: unsharedBlock}
+	}
+	bar.start("write", "requests", w.Rows())
+	_, err = trace.Copy(dst, &watched{Reader: src, cmd: cmd, bar: bar})
+	return meta, err
+}
+
+// watched reads rows and tells how many, until the command is stopped.
+type watched struct {
+	trace.Reader[trace.Request]
+	cmd  *cobra.Command
+	bar  *progress
+	rows int64
+}
+
+// Read implements trace.Reader.
+func (w *watched) Read(rows []trace.Request) (int, error) {
+	if err := w.cmd.Context().Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.Reader.Read(rows)
+	w.rows += int64(n)
+	w.bar.set(w.rows)
+	return n, err
+}
+
+// openInput opens a file, or copies stdin to a private one that is gone when it
+// is closed: Parquet is read from its end.
+func openInput(cmd *cobra.Command, path string) (*os.File, error) {
+	if path != standard {
+		return os.Open(path)
+	}
+	f, err := os.CreateTemp("", "reprise-stdin-*")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(f.Name()) // where the system keeps open files, it stays private
+	if _, err := io.Copy(f, cmd.InOrStdin()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// traceOf opens the trace that in holds.
+func traceOf(path string, in *os.File, size int64) (*trace.Trace, error) {
+	if path != standard {
+		return trace.Open(path)
+	}
+	return trace.Spool("stdin", io.NewSectionReader(in, 0, size))
 }
 
 // mirrorTrace writes the mirror of t to dst. A trace without blocks gets blocks
