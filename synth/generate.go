@@ -121,8 +121,8 @@ func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
 		span = int64(t)
 		total = mulDiv(n*int64(o.Users), span, m.span)
 	}
-	if total/int64(o.Users) >= math.MaxInt32 || span >= math.MaxInt64/2 {
-		return nil, 0, errors.New("a population makes at most 2^31-1 requests within 2^62 nanoseconds: ask for fewer, or for more users")
+	if total >= math.MaxInt32 || span >= math.MaxInt64/2 {
+		return nil, 0, errors.New("a workload has at most 2^31-1 requests within 2^62 nanoseconds: ask for fewer")
 	}
 	if total == 0 {
 		return nil, 0, errors.New("so short a duration has no request")

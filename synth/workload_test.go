@@ -248,6 +248,7 @@ func TestAmounts(t *testing.T) {
 		"too short":  {Duration: 1},
 		"too long":   {Duration: math.MaxInt64, Speed: 1e10},
 		"too many":   {Requests: math.MaxInt64},
+		"together":   {Requests: 3 << 30, Users: 4},
 		"many users": {Users: 1 << 20},
 	} {
 		if _, err := m.Generate(t.Context(), o); err == nil {
