@@ -25,6 +25,7 @@ type Meta struct {
 	Unit         string // unit of privacy, such as request or user
 	Card         string // privacy card, JSON
 	CardHash     string // hex SHA-256 of Card
+	Breakers     string // where near-identical prompts of the source part, JSON: see profile.Breakers
 	Seed         string // seed of generated rows and prompts, decimal
 	Text         string // what prompts are written in, see [TextWords]; empty for words without meaning
 	Corpus       string // digest of the corpus for [TextCorpus], as "sha256:" and hex
@@ -58,7 +59,7 @@ func (m *Meta) fields() []struct {
 		{"tokenizer", &m.Tokenizer}, {"template", &m.Template},
 		{"source_format", &m.SourceFormat}, {"time_unit", &m.TimeUnit}, {"timing", &m.Timing},
 		{"sessions", &m.Sessions}, {"tier", &m.Tier}, {"unit", &m.Unit},
-		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"seed", &m.Seed},
+		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"breakers", &m.Breakers}, {"seed", &m.Seed},
 		{"prompt_text", &m.Text}, {"corpus_sha256", &m.Corpus}, {"shared_tails", &m.SharedTails}, {"digest", &m.Digest},
 	}
 }
