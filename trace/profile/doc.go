@@ -20,6 +20,10 @@
 //     and [Profiler.Histograms] the distributions as rows that merge exactly.
 //     [Page] lays both out for a browser.
 //
+// Where near-identical prompts part cannot be seen in rows, whose ids are
+// chained: a [BreakerFinder] finds it at import, while there are tokens, and a
+// summary shows it.
+//
 // A replay needs less: a [KnownPass] says of each row how many tokens earlier
 // rows have carried, and a [ServerReuse] what a server can make of that.
 //

@@ -68,6 +68,9 @@ type Summary struct {
 	Routing    *RoutingSummary `json:"routing"`
 	Waterfalls []Waterfall     `json:"waterfalls"`
 
+	// Breakers are where near-identical prompts part, as import found them.
+	Breakers *BreakerSummary `json:"prefix_breakers,omitempty"`
+
 	Warnings []Warning `json:"warnings"`
 }
 
@@ -118,6 +121,7 @@ func (p *Profiler) Summary() Summary {
 		s.GeneratedGain = generatedGain(s.Reuse, s.ReuseWithGenerated)
 		p.summariseCaches(&s)
 	}
+	s.Breakers = breakerSummary(&p.meta)
 	s.Warnings = p.warnings(&s)
 	return s
 }
@@ -155,6 +159,9 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 	list := []Warning{}
 	warn := func(code, format string, args ...any) {
 		list = append(list, Warning{code, fmt.Sprintf(format, args...)})
+	}
+	if s.Breakers == nil && p.meta.Breakers != "" {
+		warn("breakers_unreadable", "the metadata has prefix breakers that this version does not read")
 	}
 	if s.Requests == 0 {
 		warn("no_requests", "the trace has no requests that are load")

@@ -37,6 +37,7 @@ func WriteText(w io.Writer, s Summary) error {
 	writeWorkingSet(&b, s.WorkingSet)
 	writeRouting(&b, s.Routing)
 	writeWaterfalls(&b, &s)
+	writeBreakers(&b, s.Breakers)
 	writeWarnings(&b, s.Warnings)
 	_, err := io.WriteString(w, b.String())
 	return err

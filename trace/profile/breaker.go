@@ -1,0 +1,142 @@
+package profile
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"unicode"
+
+	"reprise/trace"
+)
+
+// BreakersSchema names the layout of [Breakers] as JSON. Fields may be added to
+// it; none changes its meaning.
+const BreakersSchema = "breakers/1"
+
+// Breakers say where near-identical prompts part. A prefix cache loses all that
+// stands behind the first token that differs, so that a date at the top of a
+// system prompt costs the rest of it. They hold positions, counts and lengths
+// in tokens: no text, no token and no hash of either.
+//
+// They are found when a log is imported, by a [BreakerFinder], since block ids
+// are chained: behind a difference they tell nothing. They are of the requests
+// whose text was there and which did not fail.
+type Breakers struct {
+	Schema       string  `json:"schema"`
+	Requests     int64   `json:"requests"`
+	PromptTokens int64   `json:"prompt_tokens"` // of these, whole
+	Searched     int64   `json:"searched_tokens"`
+	DurationS    float64 `json:"duration_s"` // from the first arrival to the last
+	// LostTokens is the sum over every breaker that [MinBreakerRequests]
+	// requests show, listed or not.
+	LostTokens int64     `json:"lost_tokens"`
+	Found      int       `json:"found"` // so many of these
+	List       []Breaker `json:"breakers"`
+}
+
+// A Breaker is one place at which requests part from near-identical ones.
+// Places are one when they are in the same message of prompts of one model and
+// adapter that begin alike, and about as far from the start.
+type Breaker struct {
+	Model   string `json:"model,omitempty"`   // as the rows name it
+	Adapter string `json:"adapter,omitempty"` // as the rows name it
+	// Message counts the messages of the prompt from 0; Role is whose the
+	// message at From is.
+	Message int    `json:"message"`
+	Role    string `json:"role"`
+	// From and To are the least and the greatest number of tokens in front of
+	// the first that differs.
+	From int64 `json:"from_token"`
+	To   int64 `json:"to_token"`
+	// Width is the median number of tokens that differ until the prompts agree
+	// again: of the longer side, exact below 32, else rounded down to 1, 1.25,
+	// 1.5 or 1.75 times a power of two.
+	Width    int64 `json:"width_tokens"`
+	Requests int64 `json:"requests"` // that part there
+	// Lost counts the tokens of these requests behind the difference, up to the
+	// next one, that the earlier prompt has too: what a cache without limit
+	// would have served, had the prompts not differed here.
+	Lost int64 `json:"lost_tokens"`
+
+	// Example are two requests that part here, by their position in the source
+	// from 0, the later one first. They are for whoever has the source at hand,
+	// and are not stored.
+	Example [2]int64 `json:"-"`
+}
+
+const (
+	// MinBreakerRequests is how many requests must show a breaker before it is
+	// told: fewer may be the text of one person.
+	MinBreakerRequests = 5
+	// MaxBreakers is how many breakers are listed, those that lose most first.
+	MaxBreakers = 10
+
+	maxBreakersJSON = 64 << 10
+	maxLabel        = 200 // characters
+)
+
+// JSON returns b as it goes into the metadata of a trace.
+func (b *Breakers) JSON() (string, error) {
+	text, err := json.Marshal(b)
+	return string(text), err
+}
+
+// Share is the part of all prompt tokens that is lost; nil without any.
+func (b *Breakers) Share() *float64 { return share(b.LostTokens, b.PromptTokens) }
+
+// Rename gives models and adapters the names that the rows have.
+func (b *Breakers) Rename(model, adapter func(string) string) {
+	for i := range b.List {
+		one := &b.List[i]
+		one.Model, one.Adapter = label(model(one.Model)), label(adapter(one.Adapter))
+	}
+}
+
+var errBreakers = errors.New("the prefix breakers in the metadata are not of schema " + BreakersSchema)
+
+// ParseBreakers reads what JSON wrote. Whatever could not have come from there
+// is an error, which quotes nothing.
+func ParseBreakers(s string) (*Breakers, error) {
+	var b Breakers
+	if len(s) > maxBreakersJSON || json.Unmarshal([]byte(s), &b) != nil || !b.valid() {
+		return nil, errBreakers
+	}
+	return &b, nil
+}
+
+func (b *Breakers) valid() bool {
+	ok := b.Schema == BreakersSchema && len(b.List) <= MaxBreakers && b.Found >= len(b.List) &&
+		b.Requests >= 0 && b.Searched >= 0 && b.PromptTokens >= b.Searched && b.DurationS >= 0 && b.DurationS <= math.MaxInt64
+	rest := b.LostTokens
+	for i := range b.List {
+		one := &b.List[i]
+		ok = ok && one.valid() && one.Requests <= b.Requests && one.Lost <= rest
+		rest -= one.Lost
+	}
+	return ok && rest >= 0 && b.LostTokens <= b.PromptTokens
+}
+
+func (b *Breaker) valid() bool {
+	role := false
+	for r := trace.System; r <= trace.Tool; r++ {
+		role = role || b.Role == r.String()
+	}
+	return role && label(b.Model) == b.Model && label(b.Adapter) == b.Adapter && b.Message >= 0 && b.Message <= BreakerTokens &&
+		b.From >= 0 && b.To >= b.From && b.To <= BreakerTokens && b.Width >= 0 && b.Width <= BreakerTokens &&
+		b.Requests >= MinBreakerRequests && b.Lost >= 0
+}
+
+// label makes a name fit for a terminal.
+func label(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return '?'
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > maxLabel {
+		return string(r[:maxLabel])
+	}
+	return s
+}
