@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"reprise/trace/profile"
 )
 
 // CardSchema names the layout of a [Card].
@@ -27,6 +29,9 @@ type Card struct {
 
 	// Totals are for the operator's own eyes and not part of the card.
 	Totals Totals `json:"-"`
+	// Breakers are where near-identical prompts part; nil without text. They go
+	// beside the card, into the metadata of the trace.
+	Breakers *profile.Breakers `json:"-"`
 }
 
 // Totals count what Run read and wrote.
@@ -96,6 +101,7 @@ func newCard(p *Policy, t Totals) Card {
 	}
 	if t.Texts > 0 {
 		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
+		c.Risks = append(c.Risks, fmt.Sprintf("The metadata tell where near-identical prompts part: positions, lengths and counts, of at least %d requests each.", profile.MinBreakerRequests))
 	}
 	return c
 }

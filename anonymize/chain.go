@@ -1,6 +1,7 @@
 package anonymize
 
 import (
+	"reprise/trace"
 	"reprise/trace/block"
 	"reprise/trace/token"
 )
@@ -17,6 +18,7 @@ type chain struct {
 	reply   string     // the last, if it is encoded by itself
 	tokens  []uint32   // of the last reply
 	scratch []uint32
+	spoken  spoken
 }
 
 // A cut is a place in the prompt where the tokens before do not depend on what
@@ -25,6 +27,8 @@ type cut struct {
 	end  int      // pieces before it
 	full int      // full blocks before it
 	rest []uint32 // tokens behind these
+
+	spoken spokenCut
 }
 
 // minCut is how many tokens lie between two cuts, but for the last. Fewer would
@@ -43,6 +47,11 @@ func (c *chain) known(root block.ID, pieces []token.Piece) int {
 	c.root, c.cuts = root, c.cuts[:n]
 	full, _ := c.end()
 	c.full = c.full[:full]
+	if n > 0 {
+		c.spoken.back(c.cuts[n-1].spoken)
+	} else {
+		c.spoken.back(spokenCut{})
+	}
 	c.pieces = append(c.pieces[:from], pieces[from:]...)
 	return from
 }
@@ -72,7 +81,7 @@ func (c *chain) end() (full int, rest []uint32) {
 
 // prompt leaves in the cutter what follows the full blocks of the chain, which
 // then has all pieces.
-func (e *encoder) prompt(root block.ID, pieces []token.Piece) {
+func (e *encoder) prompt(root block.ID, pieces []token.Piece, messages []trace.Message) {
 	c := &e.chain
 	size := e.p.blockSize()
 	for i := c.known(root, pieces); i < len(pieces); {
@@ -83,12 +92,14 @@ func (e *encoder) prompt(root block.ID, pieces []token.Piece) {
 			start := i
 			for i++; i < len(pieces) && !pieces[i].Starts(); i++ {
 			}
+			before := len(tokens)
 			tokens = e.tokens(tokens, pieces[start:i], start == 0)
+			c.spoken.note(pieces[start:i], tokens[before:], messages)
 		}
 		e.resume()
 		e.cutter.Write(tokens)
 		c.full = e.cutter.AppendFull(c.full)
-		c.push(cut{end: i, full: full + len(tokens)/size}, tokens[len(tokens)-len(tokens)%size:])
+		c.push(cut{end: i, full: full + len(tokens)/size, spoken: c.spoken.cut()}, tokens[len(tokens)-len(tokens)%size:])
 		c.scratch = tokens
 	}
 	_, rest := c.end()

@@ -32,6 +32,7 @@ type collector struct {
 	code     keyWriter              // of the list at hand
 	in, out  []uint64
 	one      [1]trace.Request
+	breakers breakerFinder
 }
 
 func newCollector(p *Policy) *collector {
@@ -41,8 +42,10 @@ func newCollector(p *Policy) *collector {
 	}
 }
 
-func (c *collector) add(x *encoded) error {
+// add takes the next row; tokens are those of its job.
+func (c *collector) add(x *encoded, tokens []uint32) error {
 	r := &x.row
+	c.breakers.add(x, tokens)
 	if x.session != "" {
 		r.Session = trace.Ptr(int64(c.sessions.ID(x.session)))
 	}

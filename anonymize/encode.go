@@ -22,6 +22,7 @@ type encoded struct {
 	text        bool
 	refused     bool   // the chat template refuses the chat
 	sourceInput *int32 // as the source counted, when the text was counted too
+	prompt      promptPart
 }
 
 // An encoder turns entries into rows. Each worker has its own.
@@ -33,6 +34,7 @@ type encoder struct {
 	chat   token.Chat      // of the current entry
 	render *token.Renderer // nil without a tokenizer
 	plain  *token.Renderer // for chats that the template refuses
+	parts  parts           // of the prompts of the job at hand
 }
 
 func newEncoder(p *Policy, key block.Key) (*encoder, error) {
@@ -112,7 +114,8 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	if err != nil {
 		return err
 	}
-	e.prompt(root, pieces)
+	e.prompt(root, pieces, en.Messages)
+	x.prompt = e.parts.add(&e.chain)
 	before := len(e.chain.full) // blocks that the cutter does not know of
 	size := e.p.blockSize()
 	x.text, x.sourceInput = true, en.InputTokens

@@ -42,7 +42,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	defer sorted.Close()
 	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0}
 	f.totals.SpillBytes = sorted.SpillBytes()
-	numbered, refs, keyed, models := c.blocks, c.refs, c.keyed, c.models
+	numbered, refs, keyed, models, breakers := c.blocks, c.refs, c.keyed, c.models, c.breakers.report()
 	c = nil // it is large
 	if keyed {
 		err = f.runSpilled(ctx, numbered, refs, dst)
@@ -53,7 +53,9 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 		return Card{}, err
 	}
 	f.totals.Models = f.modelCounts(models)
-	return newCard(&p, f.totals), nil
+	card := newCard(&p, f.totals)
+	card.Breakers = f.named(breakers)
+	return card, nil
 }
 
 const (
@@ -67,12 +69,13 @@ type job struct {
 	first   int64
 	entries []trace.Entry
 	rows    []encoded
+	tokens  []uint32      // of prompts, as rows say
 	done    chan struct{} // gets a value when rows is whole
 }
 
 // encodeAll reads src in batches, encodes them on all workers and hands the
 // rows to add in the order of the source.
-func encodeAll(ctx context.Context, p *Policy, key block.Key, src trace.EntryReader, add func(*encoded) error) error {
+func encodeAll(ctx context.Context, p *Policy, key block.Key, src trace.EntryReader, add func(*encoded, []uint32) error) error {
 	workers := p.workers()
 	jobs, order, free := make(chan *job), make(chan *job, 2*workers), make(chan *job, 3*workers)
 	g, ctx := errgroup.WithContext(ctx)
@@ -99,7 +102,7 @@ func encodeAll(ctx context.Context, p *Policy, key block.Key, src trace.EntryRea
 				return ctx.Err()
 			}
 			for i := range j.rows {
-				if err := add(&j.rows[i]); err != nil {
+				if err := add(&j.rows[i], j.tokens); err != nil {
 					return err
 				}
 			}
@@ -153,11 +156,13 @@ func (e *encoder) encodeJob(j *job) error {
 		j.rows = make([]encoded, n)
 	}
 	j.rows = j.rows[:n]
+	e.parts = parts{tokens: j.tokens[:0]}
 	for i := range j.entries {
 		if err := e.encode(&j.entries[i], &j.rows[i]); err != nil {
 			return entryError(j.first+int64(i), err)
 		}
 	}
+	j.tokens = e.parts.tokens
 	clear(j.entries) // the text is needed no more
 	j.done <- struct{}{}
 	return nil

@@ -49,7 +49,7 @@ func (p *planted) send(messages ...message) {
 		for i, t := range tokens {
 			tokens[i] = p.rename(t)
 		}
-		prompt = profile.AppendPrompt(prompt, m.role, tokens)
+		prompt = appendPrompt(prompt, m.role, tokens)
 		length += len(tokens)
 	}
 	p.find.Add(&profile.Prompt{Domain: p.domain, Model: p.model, Tokens: prompt, Length: int32(length), ArrivalNS: p.n * 1e9, Source: p.n})
@@ -375,4 +375,9 @@ func TestBreakersDoNotDependOnTokens(t *testing.T) {
 			}
 		}
 	}
+}
+
+// appendPrompt appends a whole message.
+func appendPrompt(prompt []uint32, role trace.Role, tokens []uint32) []uint32 {
+	return profile.AppendMessage(profile.BeginMessage(prompt, role), tokens)
 }

@@ -187,8 +187,8 @@ func ExampleBreakerFinder() {
 	for i := range 100 {
 		date := []uint32{17, 4, uint32(i / 10)}
 		var prompt []uint32
-		prompt = profile.AppendPrompt(prompt, trace.System, append(date, rules...))
-		prompt = profile.AppendPrompt(prompt, trace.User, text(50))
+		prompt = appendPrompt(prompt, trace.System, append(date, rules...))
+		prompt = appendPrompt(prompt, trace.User, text(50))
 		f.Add(&profile.Prompt{Tokens: prompt, Length: 1553, Source: int64(i), ArrivalNS: int64(i) * 1e9})
 	}
 	b := f.Report()
@@ -213,8 +213,8 @@ func BenchmarkBreakerFinder(b *testing.B) {
 				if dated {
 					date = p.text(2)
 				}
-				prompt := profile.AppendPrompt(nil, trace.System, append(append(append([]uint32{}, head...), date...), rest...))
-				prompt = profile.AppendPrompt(prompt, trace.User, p.text(200))
+				prompt := appendPrompt(nil, trace.System, append(append(append([]uint32{}, head...), date...), rest...))
+				prompt = appendPrompt(prompt, trace.User, p.text(200))
 				prompts = append(prompts, profile.Prompt{Tokens: prompt, Length: 1502, Source: int64(i)})
 			}
 			b.SetBytes(1502)

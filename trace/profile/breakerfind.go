@@ -13,22 +13,32 @@ const BreakerTokens = 16 << 10
 // vocabulary has tokens this great.
 const messageMark = 1 << 31
 
-// AppendPrompt appends a message to a prompt that a [BreakerFinder] is given, as
-// far as it looks at it.
-func AppendPrompt(prompt []uint32, role trace.Role, tokens []uint32) []uint32 {
-	room := BreakerTokens - len(prompt)
-	if room <= 0 {
+// BeginMessage appends to a prompt that a [BreakerFinder] is given the mark of a
+// message that begins there. A prompt begins with one.
+func BeginMessage(prompt []uint32, role trace.Role) []uint32 {
+	if len(prompt) >= BreakerTokens {
 		return prompt
 	}
-	prompt = append(prompt, messageMark|uint32(role))
-	return append(prompt, tokens[:min(len(tokens), room-1)]...)
+	return append(prompt, messageMark|uint32(role))
+}
+
+// AppendMessage appends tokens of the message at hand, as far as the finder looks
+// at them. Ids that a vocabulary has not got, of 2^31 and above, stand for special
+// tokens that it lacks: they lose their highest bit, by which marks are told.
+func AppendMessage(prompt, tokens []uint32) []uint32 {
+	from := len(prompt)
+	prompt = append(prompt, tokens[:max(0, min(len(tokens), BreakerTokens-from))]...)
+	for i := from; i < len(prompt); i++ {
+		prompt[i] &^= messageMark
+	}
+	return prompt
 }
 
 // A Prompt is what a [BreakerFinder] is told of a request.
 type Prompt struct {
 	Domain         block.ID // within which prompts can share a cache
 	Model, Adapter string
-	Tokens         []uint32 // made by [AppendPrompt]; not kept
+	Tokens         []uint32 // made by [BeginMessage] and [AppendMessage]; not kept
 	Length         int32    // of the whole prompt in tokens
 	ArrivalNS      int64
 	Source         int64 // its position in the source

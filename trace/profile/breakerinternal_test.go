@@ -264,8 +264,8 @@ func TestBreakerFinderMemory(t *testing.T) {
 		for j := range content {
 			content[j] = r.Uint32()>>1 | 1
 		}
-		tokens = AppendPrompt(tokens[:0], trace.System, system[:r.IntN(300)])
-		tokens = AppendPrompt(tokens, trace.User, content)
+		tokens = appendPrompt(tokens[:0], trace.System, system[:r.IntN(300)])
+		tokens = appendPrompt(tokens, trace.User, content)
 		f.Add(&Prompt{Tokens: tokens, Length: int32(len(tokens)), Source: int64(i), Domain: block.ID{byte(i / 4000)}})
 	}
 	if f.tree.cost > treeTokens || len(f.places.slots) > maxPlaces {
@@ -275,4 +275,8 @@ func TestBreakerFinderMemory(t *testing.T) {
 		t.Errorf("%d MiB are held", mb)
 	}
 	runtime.KeepAlive(f)
+}
+
+func appendPrompt(prompt []uint32, role trace.Role, tokens []uint32) []uint32 {
+	return AppendMessage(BeginMessage(prompt, role), tokens)
 }

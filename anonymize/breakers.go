@@ -1,0 +1,163 @@
+package anonymize
+
+import (
+	"strings"
+
+	"reprise/trace"
+	"reprise/trace/block"
+	"reprise/trace/profile"
+	"reprise/trace/token"
+)
+
+// spoken is the prompt of an entry as a breaker finder takes it: with a mark
+// where each message begins, up to the end of the last one. What a template puts
+// behind that, such as the header of the answer, is there but not passed on: the
+// next turn goes on from the message.
+type spoken struct {
+	tokens []uint32
+	spokenCut
+	kept int // of what was passed on for the entry before
+}
+
+// A spokenCut is how far a prompt has come.
+type spokenCut struct {
+	length int // in tokens and marks
+	said   int // of these, to the end of the last message that was seen
+	next   int // the message that is looked for
+}
+
+// back goes back to a cut that the prompt at hand has in common with the one
+// before.
+func (s *spoken) back(c spokenCut) {
+	s.kept = min(s.end(), c.length)
+	s.tokens, s.spokenCut = s.tokens[:c.length], c
+}
+
+// end is how much of the prompt is passed on: all of it while no message was
+// recognised in what a template made of it.
+func (s *spoken) end() int {
+	if s.next == 0 {
+		return len(s.tokens)
+	}
+	return s.said
+}
+
+func (s *spoken) cut() spokenCut { return s.spokenCut }
+
+// ahead is how many messages are looked for in a piece at most: some leave no
+// piece behind, such as calls of tools that are put in other words.
+const ahead = 4
+
+// note takes the tokens of pieces that belong together. Templates do not say
+// which message a piece is of: it is the next one whose content it holds.
+func (s *spoken) note(pieces []token.Piece, tokens []uint32, messages []trace.Message) {
+	if len(s.tokens) == 0 && len(messages) > 0 {
+		s.tokens = profile.BeginMessage(s.tokens, messages[0].Role)
+	}
+	found := -1
+	for i := s.next; i < min(len(messages), s.next+ahead) && found < 0; i++ {
+		if holds(pieces, messages[i].Content.Reveal()) {
+			found = i
+		}
+	}
+	for i := max(1, s.next); i <= found; i++ { // the first is marked
+		s.tokens = profile.BeginMessage(s.tokens, messages[i].Role)
+	}
+	s.tokens = profile.AppendMessage(s.tokens, tokens)
+	s.length = len(s.tokens)
+	if found >= 0 {
+		s.said, s.next = s.length, found+1
+	}
+}
+
+// holds reports whether one of the pieces is a content, or has it within. What
+// is short is in many places by chance.
+func holds(pieces []token.Piece, content string) bool {
+	trimmed := strings.TrimSpace(content)
+	for i := range pieces {
+		text := pieces[i].Text
+		switch {
+		case content == "" || pieces[i].Special || len(text) < len(trimmed):
+		case text == content, text == trimmed, len(trimmed) >= 16 && strings.Contains(text, trimmed):
+			return true
+		}
+	}
+	return false
+}
+
+// A promptPart is the beginning of a prompt on its way to the collector: so many
+// tokens of the one before in its job, and these tokens of the job behind them.
+// So a conversation whose turns follow each other is passed on once.
+type promptPart struct {
+	root     block.ID
+	kept     int
+	from, to int
+}
+
+// jobTokens is room for most jobs: growing into it would cost more than all else.
+const jobTokens = 32 << 10
+
+// parts collect the prompts of a job. Its memory is used again.
+type parts struct {
+	tokens []uint32
+	any    bool
+}
+
+func (p *parts) add(c *chain) promptPart {
+	s := &c.spoken
+	kept := min(s.kept, s.end())
+	if !p.any { // another worker may have had the job before
+		kept, p.any = 0, true
+	}
+	if p.tokens == nil {
+		p.tokens = make([]uint32, 0, jobTokens)
+	}
+	from := len(p.tokens)
+	p.tokens = append(p.tokens, s.tokens[kept:s.end()]...)
+	return promptPart{c.root, kept, from, len(p.tokens)}
+}
+
+// A breakerFinder takes prompts in the order of the source, whoever encoded them.
+type breakerFinder struct {
+	find   *profile.BreakerFinder // nil until there is text
+	tokens []uint32               // of the last prompt
+	n      int64
+}
+
+func (b *breakerFinder) add(x *encoded, tokens []uint32) {
+	source := b.n
+	b.n++
+	if !x.text {
+		return
+	}
+	if b.find == nil {
+		b.find = profile.NewBreakerFinder()
+	}
+	b.tokens = append(b.tokens[:x.prompt.kept], tokens[x.prompt.from:x.prompt.to]...)
+	if x.row.Status == trace.StatusFailed {
+		return // it is no load
+	}
+	b.find.Add(&profile.Prompt{Domain: x.prompt.root, Model: x.row.Model, Adapter: x.row.Adapter, Tokens: b.tokens,
+		Length: x.row.InputTokens, ArrivalNS: x.row.ArrivalNS, Source: source})
+}
+
+func (b *breakerFinder) report() *profile.Breakers {
+	if b.find == nil {
+		return nil
+	}
+	return b.find.Report()
+}
+
+// named gives breakers the names of models and adapters that the rows have.
+func (f *finisher) named(b *profile.Breakers) *profile.Breakers {
+	if b == nil {
+		return nil
+	}
+	b.Rename(func(s string) string {
+		if f.p.KeepModel {
+			return s
+		}
+		return f.models.name("model", s)
+	}, func(s string) string { return f.adapters.name("adapter", s) })
+	return b
+}
