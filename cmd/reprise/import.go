@@ -317,7 +317,9 @@ func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing strin
 		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
 	}
 	var err error
-	m.Card, m.CardHash, err = card.JSON()
+	if m.Card, m.CardHash, err = card.JSON(); err == nil && card.Breakers != nil {
+		m.Breakers, err = card.Breakers.JSON()
+	}
 	return m, err
 }
 
@@ -332,7 +334,8 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": t.Blocks,
 			"sessions": t.Sessions, "users": t.Users, "spill_bytes": t.SpillBytes, "tier": card.Tier,
-			"tokenizer": card.Tokenizer, "template": card.Template, "refused_by_template": t.Refused, "counts": countsJSON(t.Models)})
+			"tokenizer": card.Tokenizer, "template": card.Template, "refused_by_template": t.Refused, "counts": countsJSON(t.Models),
+			"prefix_breakers": card.Breakers})
 	}
 	notef(cmd, "%s: %d records, %d requests, %d input and %d output tokens, %d distinct blocks of %d", info.Format,
 		info.Records, t.Requests, t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
@@ -346,6 +349,9 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		notef(cmd, "note: %s", n)
 	}
 	sayCounts(cmd, card)
+	for _, line := range card.Breakers.Notes() {
+		notef(cmd, "note: %s", line)
+	}
 	if t.SpillBytes > 0 {
 		notef(cmd, "%d MB went through private spill files, which are gone", (t.SpillBytes+1<<20-1)>>20)
 	}

@@ -34,7 +34,9 @@ func profileCommand() *cobra.Command {
 with their index of dispersion (IDC), the four hit ratios of an unbounded prefix
 cache, the hit ratio of an LRU cache of each size, over time and by category,
 model and client, the prefixes that bring the most reuse, the working set, and
-where reuse is lost on the way to what a server can reach.
+where reuse is lost on the way to what a server can reach; and where
+near-identical prompts part, such as at a date in a system prompt, with the
+tokens that a prefix cache loses there.
 
 With --replicas it also sends every request through so many prefix caches behind
 each of four routers: round-robin; session, by a hash of it; prefix, to the
