@@ -24,7 +24,7 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 		Notes: h.notes(),
 	}
 	for _, section := range []page.Section{
-		h.lengths(), h.arrivals(), h.reuse(), h.losses(), h.cacheSize(), h.cacheTable(), h.overTime(), h.groups(),
+		h.lengths(), h.arrivals(), h.reuse(), h.losses(), h.breakers(), h.cacheSize(), h.cacheTable(), h.overTime(), h.groups(),
 		h.distances(), h.prefixes(), h.workingSet(), h.routing(), h.sessions(), h.latency(),
 	} {
 		if len(section.Tables)+len(section.Plots) > 0 {

@@ -1,6 +1,10 @@
 package profile
 
-import "reprise/trace/page"
+import (
+	"fmt"
+
+	"reprise/trace/page"
+)
 
 // A definition says what a number on the page means: the same name is another
 // number in another tool.
@@ -34,6 +38,12 @@ func pageDefinitions() map[string][]definition {
 			{"server hit ratio", "ratio", "What a server can take: full blocks of its own size, at most all but the last token of a prompt.", "Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
 			{"rounding loss", "ratio", "What rounding down to its blocks costs the server.", "Σ (min(known, prompt − 1) mod block) ÷ Σ prompt"},
 			{"recorded cached tokens", "tokens", "As the source's server reported for each request, where between none and all of its prompt.", ""},
+		},
+		"Prefix breakers": {
+			{"breaker", "", fmt.Sprintf("A place at which at least %d requests part from near-identical earlier ones, found at import in the first %s tokens of prompts whose text was there. It holds positions and counts, no text.", MinBreakerRequests, count(BreakerTokens)), ""},
+			{"at token", "tokens", "The least and the greatest number of tokens in front of the first that differs.", ""},
+			{"tokens that differ", "tokens", "The median over requests, until the prompts agree again.", ""},
+			{"tokens lost", "tokens", "What stands behind the difference, up to the next one, and in the earlier prompt too: what a cache without limit would have served, had the prompts not differed there.", ""},
 		},
 		"Cache size": {
 			{"LRU cache", "", "Looks a whole prompt up, then touches its blocks from the last to the first, so that a leaf is evicted before what it hangs on, as vLLM does. One pass gives the hit ratio of every capacity (Mattson et al., 1970).", ""},

@@ -1,0 +1,45 @@
+package profile
+
+import (
+	"fmt"
+	"strings"
+
+	"reprise/trace/page"
+)
+
+// breakers are the places at which near-identical prompts part.
+func (h *sheet) breakers() page.Section {
+	b := h.Breakers
+	if b == nil || len(b.List) == 0 {
+		return page.Section{}
+	}
+	t := page.Table{
+		Caption: fmt.Sprintf("Where near-identical prompts part, of %s", plural(b.Requests, "prompt")),
+		Head:    []string{"at token", "message", "role", "model", "requests", "tokens that differ", "tokens lost", "of prompt tokens"},
+		Align:   []page.Align{page.Right, page.Right, page.Left, page.Left},
+	}
+	for i := range b.List {
+		one := &b.List[i]
+		t.Rows = append(t.Rows, []string{one.span(), count(int64(one.Message)), one.Role, short(strings.TrimSpace(one.Model+" "+one.Adapter), 48),
+			count(one.Requests), count(one.Width), count(one.Lost), optional(share(one.Lost, b.PromptTokens), percent)})
+	}
+	return page.Section{Title: "Prefix breakers", Text: sayBreakers(b), Tables: []page.Table{t}}
+}
+
+func sayBreakers(b *BreakerSummary) []string {
+	said := fmt.Sprintf("A prefix cache loses %s of %s prompt tokens, %s", compact(b.LostTokens), compact(b.PromptTokens), optional(b.LostShare, percent))
+	if b.LostPerDay != nil {
+		said += fmt.Sprintf(" or %s a day at this rate", compact(int64(*b.LostPerDay)))
+	}
+	says := []string{
+		said + ", because they stand behind a difference: an earlier prompt has them too (tokens lost).",
+		fmt.Sprintf("Most is lost at %s: %s (at token).", b.List[0].place(), b.List[0].advice()),
+	}
+	if b.Found > len(b.List) {
+		says = append(says, fmt.Sprintf("These are the %d of %s places that lose most (places).", len(b.List), count(int64(b.Found))))
+	}
+	if len(b.List) > 1 {
+		says = append(says, "Of two places in one prompt, the later one pays only when the earlier one is mended too.")
+	}
+	return says
+}
