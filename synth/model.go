@@ -104,7 +104,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	}
 	m.renumber()
 	m.finish()
-	m.meta.Seed = ""
+	m.meta.Seed, m.meta.Breakers = "", ""
 	m.meta.Digest = m.digest()
 	return m, nil
 }

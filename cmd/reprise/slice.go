@@ -36,7 +36,9 @@ the window is dropped.`,
 			err = writeTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 				var err error
 				rows, err = trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
-				return t.Meta, err
+				meta := t.Meta
+				meta.Breakers = "" // those of the whole log
+				return meta, err
 			})
 			if err == nil {
 				notef(cmd, "%d of %d requests", rows, src.Rows())
