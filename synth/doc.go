@@ -11,21 +11,24 @@
 //     added and what came out; and the arrivals of each client as a cascade.
 //     Tuples are swapped among at least k alike. Replayed without swapping they
 //     rebuild the trace exactly, but for the names of its blocks.
-//  5. [Model.Generate] grows another prefix tree from the tuples, on arrivals of
+//  5. [FitPublic] keeps noisy counts in place of tuples, which may be published:
+//     a model of cells, from which each tuple is drawn anew. [FitHistograms]
+//     makes one of the histograms of a profile.
+//  6. [Model.Generate] grows another prefix tree from the tuples, on arrivals of
 //     its own, for more users, at another speed or for longer than the trace. A
 //     [Workload] reads as rows.
-//  6. Without a trace, [ParseSpec] reads what a workload is to be like, and
+//  7. Without a trace, [ParseSpec] reads what a workload is to be like, and
 //     [Spec.Rows] makes it.
-//  7. A [Signature] of a trace and one of a workload are compared ([Compare]):
+//  8. A [Signature] of a trace and one of a workload are compared ([Compare]):
 //     how far apart they are, measure by measure, each with its limit.
-//  8. A [Prompter] turns one row at a time into a prompt, just before replay
+//  9. A [Prompter] turns one row at a time into a prompt, just before replay
 //     sends it. Prompts are never stored: a row names blocks and lengths, the
 //     seed does the rest. A prompt has exactly the tokens that its row asks
 //     for, and two prompts share exactly the leading tokens that their blocks
 //     say they share. [ReadTails] finds the blocks that repeat a partial one.
 //     Prompts are words without meaning, or written in another [Text]: common
 //     [English] words, or slices of a corpus ([ReadCorpus]).
-//  9. [Verify] encodes prompts again and compares; a [Checker] does so beside a
+// 10. [Verify] encodes prompts again and compares; a [Checker] does so beside a
 //     replay.
 //
 // Rows and prompts come by integer arithmetic from the model, the row and the

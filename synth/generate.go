@@ -61,6 +61,9 @@ func (m *Model) Generate(ctx context.Context, o Options) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.cells != nil {
+		m = m.drawn(counts)
+	}
 	w := &Workload{model: m, options: o, crowds: make([]crowd, o.Users)}
 	domains := domainsOf(m.labels)
 	var placed atomic.Int64
@@ -105,7 +108,7 @@ func (o *Options) check() error {
 // amounts returns how many requests each population makes, and in which span of
 // the model's time.
 func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
-	n := int64(len(m.tuples))
+	n := int64(m.Requests())
 	total := n * int64(o.Users)
 	span = m.span
 	switch {
@@ -165,6 +168,9 @@ type crowd struct {
 
 // crowd generates population i.
 func (m *Model) crowd(ctx context.Context, c *crowd, i int, n, span int64, o Options, domains []uint16, placed *atomic.Int64) error {
+	if m.cells != nil {
+		return m.drawCrowd(ctx, c, i, span, o, placed)
+	}
 	queues := m.queues()
 	own := make([]int64, len(queues))
 	for j := range queues {

@@ -31,6 +31,9 @@ type Model struct {
 	ends    []end
 	clients []client
 	sourced bool // the tuples join the source's own sessions
+
+	cells *cellModel  // in place of tuples and clients, nil for a model of tuples
+	parts []drawnPart // by population: its tuples, once they are drawn from cells
 }
 
 // A client is a source of requests with arrivals of its own: one user with many
@@ -123,14 +126,20 @@ func (m *Model) renumber() {
 
 // finish derives what the tuples tell.
 func (m *Model) finish() {
-	m.sourced = joined(m.tuples)
+	m.sourced = m.cells != nil && m.cells.sessions || joined(m.tuples)
 }
 
 // progressRows is how often the long loops look up from their work.
 const progressRows = 4096
 
-// Requests is how many requests the model was fitted to.
-func (m *Model) Requests() int { return len(m.tuples) }
+// Requests is how many requests the model was fitted to, for a public model by a
+// noisy count.
+func (m *Model) Requests() int {
+	if m.cells != nil {
+		return int(m.cells.requests)
+	}
+	return len(m.tuples)
+}
 
 // Meta describes the trace that the model was fitted to, with the digest of the
 // model in place of the trace's.
@@ -232,8 +241,10 @@ func (m *Model) clientOf() func(t *tuple) int {
 // describe says in one line where a workload comes from: with 12 digits of the
 // model's digest, and what was asked for beside the seed.
 func (m *Model) describe(o Options) string {
-	s := "synth of " + cmp.Or(m.meta.SourceFormat, "a trace") + ", model " + strings.TrimPrefix(m.meta.Digest, "sha256:")[:12] +
-		", k_swap " + strconv.Itoa(m.kSwap)
+	s := "synth of " + cmp.Or(m.meta.SourceFormat, "a trace") + ", model " + strings.TrimPrefix(m.meta.Digest, "sha256:")[:12]
+	if m.cells == nil {
+		s += ", k_swap " + strconv.Itoa(m.kSwap)
+	}
 	if o.Users > 1 {
 		s += ", users " + strconv.Itoa(o.Users)
 	}

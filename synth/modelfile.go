@@ -53,9 +53,12 @@ func inherited(m *trace.Meta) []struct {
 	}
 }
 
-// Write writes the model file: Parquet, see [ModelRow]. Metadata say what was
+// Write writes the model file: Parquet, see [ModelRow] and [CellRow]. Metadata say what was
 // fitted, the tier of the trace, how tuples were swapped and what that is worth.
 func (m *Model) Write(w io.Writer) error {
+	if m.cells != nil {
+		return m.writeCells(w)
+	}
 	out := trace.NewRowsWriter[ModelRow](w, nil)
 	batch := make([]ModelRow, 0, 512)
 	flush := func() error {
@@ -100,6 +103,9 @@ func (m *Model) Write(w io.Writer) error {
 // [ErrNotModel]; one that is damaged, or whose rows no fit could give, is an
 // error that names the row.
 func ReadModel(r io.ReaderAt, size int64) (*Model, error) {
+	if in, err := trace.NewRowsReader[CellRow](r, size); err == nil {
+		return readCells(in)
+	}
 	in, err := trace.NewRowsReader[ModelRow](r, size)
 	if err != nil {
 		return nil, ErrNotModel

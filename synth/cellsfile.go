@@ -1,0 +1,285 @@
+package synth
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"reprise/trace"
+)
+
+// A CellRow is one cell of a model of cells, the other kind of file of schema
+// model/1: so many requests of a category whose given quantity lies between
+// From and To have a value between Lo and Hi, all bounds included. Rows are in
+// order of the tables; of the groups of one table the first that fits counts.
+type CellRow struct {
+	trace.Row `parquet:"-"`
+	Table     string `parquet:"table,dict"`    // the quantity, its unit last
+	Category  string `parquet:"category,dict"` // any, or a reuse category; none for requests without blocks
+	From      int64  `parquet:"given_from"`
+	To        int64  `parquet:"given_to"`
+	Lo        int64  `parquet:"lo"`
+	Hi        int64  `parquet:"hi"`
+	Count     int64  `parquet:"count"`
+}
+
+// Keys of the metadata that only models of cells have.
+const (
+	kindCells   = "cells"
+	keySessions = "reprise.sessions"
+)
+
+const (
+	namedAny  = "any"
+	namedNone = "none"
+)
+
+func (c category) named() string {
+	switch c {
+	case anyCategory:
+		return namedAny
+	case uncategorised:
+		return namedNone
+	}
+	return c.String()
+}
+
+// namedCategory is the inverse of named.
+func namedCategory(s string) (category, bool) {
+	switch s {
+	case namedAny:
+		return anyCategory, true
+	case namedNone:
+		return uncategorised, true
+	}
+	c := categoryOf(s)
+	return c, c != uncategorised
+}
+
+// rows lists the tables as rows.
+func (m *cellModel) rows() []CellRow {
+	var out []CellRow
+	for k, t := range m.tables {
+		for _, g := range t {
+			for _, c := range g.cells {
+				out = append(out, CellRow{Table: tableNames[k], Category: g.category.named(), From: g.from, To: g.to,
+					Lo: c.lo, Hi: c.hi, Count: c.count})
+			}
+		}
+	}
+	return out
+}
+
+// cellDigest is the SHA-256 over all that a workload depends on, and what the
+// model says of its privacy.
+func (m *Model) cellDigest() string {
+	h := sha256.New()
+	h.Write([]byte(ModelSchema + " " + kindCells + "\n"))
+	var b []byte
+	str := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	num := func(n ...int64) {
+		for _, v := range n {
+			b = binary.AppendVarint(b, v)
+		}
+	}
+	num(int64(m.meta.BlockSize), m.span, m.cells.requests)
+	for _, s := range []string{m.cells.origin(), m.meta.Tier, m.meta.Unit, m.meta.Card} {
+		str(s)
+	}
+	for _, r := range m.cells.rows() {
+		str(r.Table)
+		str(r.Category)
+		num(r.From, r.To, r.Lo, r.Hi, r.Count)
+	}
+	h.Write(b)
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// origin is the value of keySessions.
+func (m *cellModel) origin() string {
+	if m.sessions {
+		return sessionsOfSource
+	}
+	return sessionsInferred
+}
+
+// writeCells writes the model file of cells.
+func (m *Model) writeCells(w io.Writer) error {
+	out := trace.NewRowsWriter[CellRow](w, nil)
+	if _, err := out.Write(m.cells.rows()); err != nil {
+		return err
+	}
+	out.SetMetadata(keySchema, ModelSchema)
+	out.SetMetadata(keyKind, kindCells)
+	out.SetMetadata(keyRequests, strconv.FormatInt(m.cells.requests, 10))
+	out.SetMetadata(keySpan, strconv.FormatInt(m.span, 10))
+	out.SetMetadata(keySessions, m.cells.origin())
+	if m.meta.BlockSize > 0 {
+		out.SetMetadata(keyBlock, strconv.Itoa(m.meta.BlockSize))
+	}
+	for _, p := range inherited(&m.meta) {
+		if *p.value != "" {
+			out.SetMetadata(p.key, *p.value)
+		}
+	}
+	m.describeRelease(out.SetMetadata)
+	return out.Close()
+}
+
+// readCells reads what writeCells wrote, and refuses what it could not have.
+func readCells(in *trace.RowsReader[CellRow]) (*Model, error) {
+	m := &Model{kSwap: 1, cells: &cellModel{}}
+	if err := m.cellMetadata(in.Metadata); err != nil {
+		return nil, err
+	}
+	b := cellReader{m: m, at: -1}
+	if err := trace.Each(in, b.row); err != nil {
+		return nil, err
+	}
+	if err := b.finish(); err != nil {
+		return nil, err
+	}
+	if m.cellDigest() != m.meta.Digest {
+		return nil, errors.New("the model is damaged: its rows do not have the digest that its metadata say")
+	}
+	if err := m.checkRelease(in.Metadata); err != nil {
+		return nil, err
+	}
+	m.finish()
+	return m, nil
+}
+
+func (m *Model) cellMetadata(lookup func(string) (string, bool)) error {
+	if s, _ := lookup(keySchema); s != ModelSchema {
+		return ErrNotModel
+	}
+	if kind, _ := lookup(keyKind); kind != kindCells {
+		return errors.New("it is a model of another kind than " + kindCells)
+	}
+	number := func(key string, most int64, n *int64) error {
+		s, _ := lookup(key)
+		v, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || v < 1 || v > most {
+			return fmt.Errorf("its metadata %s is not a number from 1 to %d", key, most)
+		}
+		*n = v
+		return nil
+	}
+	if err := errors.Join(number(keyRequests, math.MaxInt32, &m.cells.requests), number(keySpan, math.MaxInt64/2, &m.span)); err != nil {
+		return err
+	}
+	if _, ok := lookup(keyBlock); ok {
+		var n int64
+		if err := number(keyBlock, 1<<20, &n); err != nil {
+			return err
+		}
+		m.meta.BlockSize = int(n)
+	}
+	s, _ := lookup(keySessions)
+	if m.cells.sessions = s == sessionsOfSource; !m.cells.sessions && s != sessionsInferred {
+		return errors.New("its metadata do not say whose its sessions are")
+	}
+	for _, p := range inherited(&m.meta) {
+		*p.value, _ = lookup(p.key)
+	}
+	return nil
+}
+
+// A cellReader builds the tables from their rows.
+type cellReader struct {
+	m     *Model
+	at    int   // table of the last row
+	group group // so far
+}
+
+func (b *cellReader) row(i int64, r *CellRow) error {
+	if reason := b.add(r); reason != "" {
+		return fmt.Errorf("row %d of the model: %s", i, reason)
+	}
+	return nil
+}
+
+func (b *cellReader) add(r *CellRow) string {
+	k := slices.Index(tableNames[:], r.Table)
+	c, ok := namedCategory(r.Category)
+	switch {
+	case k < 0 || k < b.at:
+		return "its table is unknown, or out of order"
+	case !ok:
+		return "its category is unknown"
+	case r.From < 0 || r.To < r.From:
+		return "its bounds of what is given are out of order"
+	case r.Count < 1 || r.Count > maxWeight:
+		return "its count is not between 1 and 2^61"
+	}
+	if reason := b.m.bounds(tableKind(k), r); reason != "" {
+		return reason
+	}
+	if g := &b.group; k != b.at || c != g.category || r.From != g.from || r.To != g.to {
+		b.flush()
+		b.at, b.group = k, group{category: c, from: r.From, to: r.To}
+	}
+	g := &b.group
+	if n := len(g.cells); n > 0 && r.Lo <= g.cells[n-1].hi {
+		return "its values are not above those of the row before"
+	}
+	sum := r.Count
+	if n := len(g.sums); n > 0 {
+		sum += g.sums[n-1]
+	}
+	if sum > maxWeight {
+		return "the counts of its group add up to more than 2^61"
+	}
+	g.cells, g.sums = append(g.cells, cell{r.Lo, r.Hi, r.Count}), append(g.sums, sum)
+	return ""
+}
+
+// bounds says what is wrong with the values of a row of table k.
+func (m *Model) bounds(k tableKind, r *CellRow) string {
+	least, most := int64(0), int64(math.MaxInt64/4)
+	switch k {
+	case tableTime:
+		most = m.span - 1
+	case tableCategory:
+		most = int64(branch)
+	case tableInput:
+		most = min(math.MaxInt32/2, maxBlocks*int64(max(1, m.meta.BlockSize)))
+	case tableOutput, tableTurn:
+		most = math.MaxInt32 / 2
+	case tableTrunk:
+		least, most = 1, maxBlocks
+	case tableHit, tableFresh, tableShared:
+		most = maxBlocks
+	case tablePause:
+		least = noPause
+	}
+	if r.Lo < least || r.Hi < r.Lo || r.Hi > most {
+		return "its values are out of order, or out of bounds"
+	}
+	return ""
+}
+
+func (b *cellReader) flush() {
+	if len(b.group.cells) > 0 {
+		b.m.cells.tables[b.at] = append(b.m.cells.tables[b.at], b.group)
+	}
+}
+
+// finish checks what only the whole tells.
+func (b *cellReader) finish() error {
+	b.flush()
+	t := &b.m.cells.tables
+	if t[tableTime].of(anyCategory, 0) == nil && t[tableGap].of(anyCategory, 0) == nil {
+		return errors.New("the model has no arrivals")
+	}
+	if t[tableInput] == nil || t[tableOutput] == nil {
+		return errors.New("the model has no lengths")
+	}
+	return nil
+}
