@@ -28,7 +28,7 @@
 //     say they share. [ReadTails] finds the blocks that repeat a partial one.
 //     Prompts are words without meaning, or written in another [Text]: common
 //     [English] words, or slices of a corpus ([ReadCorpus]).
-// 10. [Verify] encodes prompts again and compares; a [Checker] does so beside a
+//  10. [Verify] encodes prompts again and compares; a [Checker] does so beside a
 //     replay.
 //
 // Rows and prompts come by integer arithmetic from the model, the row and the

@@ -214,9 +214,11 @@ func writeTable[T trace.TextFree](path, schema string, meta trace.Meta, rows []T
 		if _, err := out.Write(rows); err != nil {
 			return err
 		}
+		digest := meta.Digest
+		meta.Digest, meta.Seed = "", ""
+		meta.Each(out.SetMetadata)
 		out.SetMetadata("reprise.schema", schema)
-		out.SetMetadata("reprise.tier", meta.Tier)
-		out.SetMetadata("reprise.source_digest", meta.Digest)
+		out.SetMetadata("reprise.source_digest", digest)
 		return out.Close()
 	})
 }

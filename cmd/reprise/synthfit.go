@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -13,9 +14,10 @@ import (
 func synthFitCommand() *cobra.Command {
 	var out string
 	var kSwap int
+	var public publicFlags
 	cmd := &cobra.Command{
-		Use:   "fit TRACE",
-		Short: "Fit a model to a trace, for synth to generate from",
+		Use:   "fit TRACE|HISTOGRAMS",
+		Short: "Fit a model to a trace or to the histograms of its profile, for synth to generate from",
 		Long: `Fit makes a model file of a trace: a tuple of reuse and lengths for each request,
 in their order, and the arrivals of its users as cascades. Fit once and generate
 often: a model and a seed always give the same workload, where two fits of one
@@ -23,8 +25,22 @@ trace differ by the randomness of their swapping.
 
 The tuples are swapped among at least --k-swap requests alike, within windows of
 2,000. That is no differential privacy, and the file says so: each unit of
-reuse still is one that occurred. The model inherits the tier of the trace.`,
+reuse still is one that occurred. The model inherits the tier of the trace.
+
+With --tier public the model may be published. It is differentially private: of
+the rows nothing is kept but noisy counts, of at most 8 requests of each user,
+in cells that no data chose; workloads are drawn from these. It needs many
+requests, some 100,000 at ε=1 with users, and is refused with exit code 3 when
+the error of its total tokens or its 99th percentiles is predicted to be above
+10 %. All releases of a trace add up in a ledger, attempts included:
+
+  reprise synth fit t.parquet --tier public --epsilon 1 -o m.parquet
+
+Histograms that reprise profile --histograms wrote make a model as well: without
+noise, with the tier of the trace, each quantity drawn by itself.`,
 		Example: `  reprise synth fit t.parquet -o m.parquet
+  reprise profile t.parquet --histograms h.parquet
+  reprise synth fit h.parquet -o m.parquet
   reprise synth fit t.parquet --k-swap 20 -o m.parquet`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,12 +52,10 @@ reuse still is one that occurred. The model inherits the tier of the trace.`,
 			case kSwap < 1:
 				return usagef("--k-swap must be 1 or more")
 			}
-			t, err := openTrace(cmd, args[0])
-			if err != nil {
+			if err := public.check(cmd); err != nil {
 				return err
 			}
-			defer t.Close()
-			m, err := fitTrace(cmd, args[0], t, kSwap)
+			m, err := fitInput(cmd, args[0], kSwap, &public)
 			if err != nil {
 				return err
 			}
@@ -50,8 +64,38 @@ reuse still is one that occurred. The model inherits the tier of the trace.`,
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "model to write, - for stdout")
 	cmd.Flags().IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least; 1 mixes none")
+	public.add(cmd)
 	cmd.Flags().Bool("quiet", false, "no progress")
 	return cmd
+}
+
+// fitInput fits a model to whatever the file holds.
+func fitInput(cmd *cobra.Command, path string, kSwap int, public *publicFlags) (*synth.Model, error) {
+	in, err := openInput(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	fi, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	m, err := synth.FitHistograms(in, fi.Size())
+	switch {
+	case err == nil && (public.tier != "" || cmd.Flags().Changed("k-swap")):
+		return nil, usagef("%s holds histograms, which have the tier of their trace and no tuples to swap", path)
+	case !errors.Is(err, synth.ErrNotHistograms):
+		return m, inFile(path, err)
+	}
+	t, err := traceOf(path, in, fi.Size())
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	if public.tier != "" {
+		return public.fit(cmd, path, t)
+	}
+	return fitTrace(cmd, path, t, kSwap)
 }
 
 // fitTrace fits a model and says what it costs.

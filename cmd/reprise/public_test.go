@@ -1,0 +1,105 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"reprise/trace"
+)
+
+// crowdTrace writes a trace of n requests, one of each user.
+func crowdTrace(t *testing.T, path string, n int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 1))
+	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
+		rows := make([]trace.Request, n)
+		for i := range rows {
+			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e8, User: trace.Ptr(int64(i)), Status: trace.StatusOK,
+				InputTokens: int32(min(4000, math.Exp(6+0.7*rng.NormFloat64()))), OutputTokens: int32(1 + 900*rng.Float64())}
+		}
+		_, err := w.Write(rows)
+		return trace.Meta{Tier: "internal"}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A public model costs what the ledger says, and cannot be had for more than is
+// allowed; what is generated from it is public.
+func TestPublicModel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	crowdTrace(t, "t.parquet", 30000)
+	fit := []string{"synth", "fit", "t.parquet", "--tier", "public", "--epsilon", "8", "--max-input", "4096", "--max-output", "1024", "-o", "m.parquet"}
+	_, errs, code := reprise(t, fit...)
+	if code != exitGood || !strings.Contains(errs, "warning: an ε of 8") || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, "30000 units of 30000 requests") {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	ledger, err := os.ReadFile("t.ledger.jsonl")
+	if err != nil || strings.Count(string(ledger), `"epsilon":8`) != 1 || strings.Contains(string(ledger), "refused") {
+		t.Fatalf("the ledger is %s, %v", ledger, err)
+	}
+	must(t, "synth", "m.parquet", "-o", "w.parquet", "-n", "500")
+	if out := must(t, "profile", "w.parquet"); !strings.Contains(out, "public") {
+		t.Errorf("the workload is not public:\n%s", out)
+	}
+	if _, errs, code := reprise(t, fit...); code != exitUsage || !strings.Contains(errs, "ε would be 16, with 8 of 1 releases") {
+		t.Errorf("again: exit code %d\n%s", code, errs)
+	}
+	must(t, append(fit, "--ledger", "other.jsonl")...)
+	must(t, append(fit, "--i-understand")...)
+	if _, errs, code := reprise(t, append(fit, "--epsilon", "11")...); code != exitUsage || !strings.Contains(errs, "--i-understand") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+// What is refused is said with the reason, leaves no model, and counts.
+func TestPublicModelRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	crowdTrace(t, "t.parquet", 300)
+	_, errs, code := reprise(t, "synth", "fit", "t.parquet", "--tier", "public", "-o", "m.parquet")
+	if code != exitCheck || !strings.Contains(errs, "t.parquet: 300 records are too few for ε=1") || !strings.Contains(errs, "the ledger counts the attempt") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if _, err := os.Stat("m.parquet"); err == nil {
+		t.Error("there is a model")
+	}
+	if ledger, err := os.ReadFile("t.ledger.jsonl"); err != nil || !strings.Contains(string(ledger), `"release":"refused"`) {
+		t.Errorf("the ledger is %s, %v", ledger, err)
+	}
+	must(t, "profile", "t.parquet", "--histograms", "h.parquet")
+	for want, args := range map[string][]string{
+		"is for --tier public":                {"t.parquet", "--epsilon", "2"},
+		"the only one that a fit can give":    {"t.parquet", "--tier", "partner"},
+		"there is no --k-swap":                {"t.parquet", "--tier", "public", "--k-swap", "3"},
+		"--unit is user, session or request":  {"t.parquet", "--tier", "public", "--unit", "tenant"},
+		"must be above 0":                     {"t.parquet", "--tier", "public", "--epsilon", "0"},
+		"neither users nor sessions":          {"t.parquet", "--tier", "public", "--unit", "session"},
+		"holds histograms":                    {"h.parquet", "--tier", "public"},
+		"say where the ledger":                {"-", "--tier", "public"},
+		"no tuples to swap":                   {"h.parquet", "--k-swap", "3"},
+		"ledger.jsonl:1: not an entry of a l": {"t.parquet", "--tier", "public", "--ledger", "ledger.jsonl"},
+	} {
+		if err := os.WriteFile("ledger.jsonl", []byte("hello\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in := "" // of stdin
+		if args[0] == "-" {
+			b, err := os.ReadFile("t.parquet")
+			if err != nil {
+				t.Fatal(err)
+			}
+			in = string(b)
+		}
+		var out, errs strings.Builder
+		code := run(t.Context(), append(append([]string{"synth", "fit"}, args...), "-o", "m.parquet"), strings.NewReader(in), &out, &errs)
+		if code == exitGood || !strings.Contains(errs.String(), want) {
+			t.Errorf("%v: exit code %d, want %q\n%s", args, code, want, errs.String())
+		}
+	}
+	must(t, "synth", "fit", "h.parquet", "-o", "m.parquet")
+	must(t, "synth", "m.parquet", "-o", "w.parquet")
+}
