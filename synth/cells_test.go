@@ -53,7 +53,7 @@ func fitHistograms(t testing.TB, b []byte) *Model {
 // cellModels are models of cells from both sources, with and without blocks and
 // sessions.
 func cellModels(t testing.TB) map[string]*Model {
-	talked := profiled(talk{block: 16, models: 1}.rows(2, 500), 16)
+	talked := annotated(talk{block: 16, models: 1}.rows(2, 500), 16)
 	bare := slices.Clone(talked)
 	for i := range bare {
 		bare[i].Blocks, bare[i].Category, bare[i].Session, bare[i].Turn = nil, "", nil, nil
@@ -238,7 +238,7 @@ func FuzzCells(f *testing.F) {
 	for _, m := range cellModels(f) {
 		f.Add(written(f, m))
 	}
-	f.Add(histogramsOf(f, profiled(talk{block: 16, models: 1}.rows(2, 60), 16), trace.Meta{BlockSize: 16}))
+	f.Add(histogramsOf(f, annotated(talk{block: 16, models: 1}.rows(2, 60), 16), trace.Meta{BlockSize: 16}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := read(b)
 		if err != nil {
@@ -297,7 +297,7 @@ func FuzzCellRows(f *testing.F) {
 // curve of hit ratios and each length by itself; what goes with what is lost.
 func TestHistogramsKeepMooncake(t *testing.T) {
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail, Tier: "internal"}
-	rows := profiled(mooncake(t), 512)
+	rows := annotated(mooncake(t), 512)
 	m := fitHistograms(t, histogramsOf(t, rows, meta))
 	if m.meta.Tier != "internal" || m.Release() != nil {
 		t.Errorf("the metadata are %+v", m.meta)
