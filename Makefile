@@ -23,8 +23,8 @@ build: ## one static binary
 bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
 
-race: ## all tests under the race detector
-	$(GO) test -race ./...
+race: ## the tests under the race detector, without those that are only long
+	$(GO) test -race -short ./...
 
 FUZZTIME ?= 5s
 fuzz: ## every fuzz target for $(FUZZTIME)
