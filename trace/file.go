@@ -12,15 +12,30 @@ import (
 // the kernel allows (Linux's O_TMPFILE), the unfinished file has no name, so
 // not even SIGKILL leaves one behind, but in the instant in which a file that
 // stood there is replaced.
+//
+// What stands there and is no regular file, such as a pipe or /dev/null, is
+// written to as it comes, since a rename would put a file in its place.
 type File struct {
 	f       *os.File
 	path    string
 	unnamed bool
+	direct  bool // f is at path already
 	done    bool
 }
 
-// CreateFile begins a file that will appear at path with the given mode.
+// CreateFile begins a file that will appear at path, or where a link of that
+// name leads, with the given mode.
 func CreateFile(path string, mode os.FileMode) (*File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0) // of a directory this is an error
+		if err != nil {
+			return nil, err
+		}
+		return &File{f: f, path: path, direct: true}, nil
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
 	dir := filepath.Dir(path)
 	if f, err := openUnnamed(dir, mode); err == nil {
 		return &File{f: f, path: path, unnamed: true}, nil
@@ -42,6 +57,10 @@ func (o *File) Write(p []byte) (int, error) { return o.f.Write(p) }
 func (o *File) Commit() error {
 	if o.done {
 		return os.ErrClosed
+	}
+	if o.direct {
+		o.done = true
+		return o.f.Close()
 	}
 	if err := o.f.Sync(); err != nil {
 		return errors.Join(err, o.Abort())
@@ -71,7 +90,7 @@ func (o *File) Abort() error {
 		return nil
 	}
 	o.done = true
-	if o.unnamed {
+	if o.unnamed || o.direct {
 		return o.f.Close()
 	}
 	return errors.Join(o.f.Close(), os.Remove(o.f.Name()))
