@@ -38,6 +38,9 @@ docs/formats.md says what each of them loses.`,
   reprise export t.parquet --to vllm-custom --tokenizer o200k_base -o prompts.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := keepsInputs(append(args, f.prompts.corpus, f.prompts.tokenizer), f.out, f.header); err != nil {
+				return err
+			}
 			t, err := openTrace(cmd, args[0])
 			if err != nil {
 				return err

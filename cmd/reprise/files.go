@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -67,6 +68,42 @@ func writeOutput(cmd *cobra.Command, path string, f func(io.Writer) error) error
 		return f(cmd.OutOrStdout())
 	}
 	return trace.WriteFile(path, 0o644, f)
+}
+
+// keepsInputs refuses to write over a file that the command reads, and two outputs
+// to one place: an output replaces what was there, and a log is not easily had
+// again. Empty names and "-" are no files.
+func keepsInputs(inputs []string, outputs ...string) error {
+	var read []os.FileInfo
+	for _, name := range inputs {
+		if info, err := os.Stat(name); err == nil {
+			read = append(read, info)
+		}
+	}
+	seen := make(map[string]bool)
+	for _, name := range outputs {
+		if name == "" || name == standard {
+			continue
+		}
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return err
+		}
+		if seen[path] {
+			return usagef("two outputs are to be written to %s: name a file for each", name)
+		}
+		seen[path] = true
+		info, err := os.Stat(name)
+		if err != nil {
+			continue // there is nothing to lose
+		}
+		for _, r := range read {
+			if os.SameFile(info, r) && info.Mode().IsRegular() {
+				return usagef("%s is what is read, and would be overwritten: name another output", name)
+			}
+		}
+	}
+	return nil
 }
 
 // isTerminal says whether w is a terminal.

@@ -159,6 +159,13 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if f.asJSON && f.out == standard {
 		return usagef("--json and -o - both want stdout")
 	}
+	inputs := []string{f.mapFile, f.tokenizer, f.template}
+	for _, file := range files {
+		inputs = append(inputs, file.Name)
+	}
+	if err := keepsInputs(inputs, f.out); err != nil {
+		return err
+	}
 	src, err := f.open(files)
 	if err != nil {
 		return err

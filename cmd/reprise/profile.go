@@ -75,6 +75,9 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
+	if err := keepsInputs([]string{path}, f.out, f.html, f.tables, f.histograms); err != nil {
+		return err
+	}
 	t, err := openTrace(cmd, path)
 	if err != nil {
 		return err
@@ -100,7 +103,7 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 		}
 	}
 	if f.html != "" {
-		if err := trace.WriteFile(f.html, 0o644, profile.Page(summary, p.Histograms()).Write); err != nil {
+		if err := writeOutput(cmd, f.html, profile.Page(summary, p.Histograms()).Write); err != nil {
 			return err
 		}
 	}
@@ -124,6 +127,10 @@ func (f *profileFlags) check(cmd *cobra.Command) error {
 		return usagef("--kv-bytes-per-token: a token takes at most %d bytes", int64(profile.MaxKVBytesPerToken))
 	case given("kv-bytes-per-token") && given("model-shape"):
 		return usagef("--kv-bytes-per-token and --model-shape say the same: give one of them")
+	case f.histograms == standard || f.tables == standard:
+		return usagef("--histograms and --tables are binary: give each a file")
+	case f.html == standard && (f.out == "" || f.out == standard):
+		return usagef("--html - and what is printed both want stdout: give -o FILE")
 	case given("replicas") && len(f.replicas) == 0:
 		return usagef("--replicas: give numbers of replicas, such as 2,4,8")
 	}

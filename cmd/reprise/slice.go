@@ -23,6 +23,9 @@ the window is dropped.`,
 			if start < 0 || end < 0 || end > 0 && end <= start {
 				return usagef("the window from %v to %v is empty", start, end)
 			}
+			if err := keepsInputs(args, out); err != nil {
+				return err
+			}
 			t, err := openTrace(cmd, args[0])
 			if err != nil {
 				return err
