@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -335,17 +334,22 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	t := card.Totals
 	notes := slices.Concat(info.Notes, missing(info, t), templateNotes(card, p))
 	if f.asJSON {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetIndent("", "  ")
-		return enc.Encode(map[string]any{"format": info.Format, "time_unit": info.TimeUnit, "timing": timing,
+		return writeJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
-			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": t.Blocks,
-			"sessions": t.Sessions, "users": t.Users, "spill_bytes": t.SpillBytes, "tier": card.Tier,
-			"tokenizer": card.Tokenizer, "template": card.Template, "refused_by_template": t.Refused, "counts": countsJSON(t.Models),
+			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
+			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": card.Tier,
+			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": countsJSON(t.Models),
 			"prefix_breakers": card.Breakers})
 	}
-	notef(cmd, "%s: %d records, %d requests, %d input and %d output tokens, %d distinct blocks of %d", info.Format,
-		info.Records, t.Requests, t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
+	blocks := "no blocks"
+	if t.Blocks > 0 {
+		blocks = fmt.Sprintf("%d distinct blocks of %d", t.Blocks, card.BlockSize)
+	}
+	requests := fmt.Sprintf("%d requests", t.Requests)
+	if t.Failed > 0 {
+		requests += fmt.Sprintf(" (%d failed)", t.Failed)
+	}
+	notef(cmd, "%s: %d records, %s, %d input and %d output tokens, %s", info.Format, info.Records, requests, t.InputTokens, t.OutputTokens, blocks)
 	switch {
 	case timing != "":
 		notef(cmd, "times %s", timing)
@@ -370,6 +374,15 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	}
 	notef(cmd, "tier %s: pseudonymous, for use inside the house", card.Tier)
 	return nil
+}
+
+// told is a value for JSON, or null where the source does not tell: 0 users or
+// blocks are none that it names, not none that there were.
+func told[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
 }
 
 // missing says what a source does not tell, and what to do about it.
