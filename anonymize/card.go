@@ -42,12 +42,13 @@ type Totals struct {
 	Blocks              int // distinct
 	Sessions, Users     int // distinct; 0 when the source has none
 	InferredSessions    bool
-	Texts               int64 // requests whose text was tokenised
-	TextInput           int64 // their input tokens as counted
-	TextInputSource     int64 // their input tokens as the source says, over rows that say
-	TextInputComparable int64 // their input tokens as counted, over the same rows
-	Refused             int64 // requests whose chat the template refuses: counted without it
-	SpillBytes          int64 // that went to private files; 0 when memory was enough
+	Texts               int64            // requests whose text was tokenised
+	TextInput           int64            // their input tokens as counted
+	TextInputSource     int64            // their input tokens as the source says, over rows that say
+	TextInputComparable int64            // their input tokens as counted, over the same rows
+	Refused             int64            // requests whose chat the template refuses: counted without it
+	Templates           map[string]int64 // requests whose text was tokenised, by the template of their chat
+	SpillBytes          int64            // that went to private files; 0 when memory was enough
 
 	// Models compare the counts for each model whose requests have both, those
 	// with the most requests first.

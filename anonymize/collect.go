@@ -39,6 +39,7 @@ func newCollector(p *Policy) *collector {
 	return &collector{
 		sorter: trace.NewSorter(p.SpillDir), blocks: block.NewIDs(p.limits.distinct), domains: block.NewDense[[3]string](),
 		sessions: block.NewDense[string](), users: block.NewDense[string](),
+		totals: Totals{Templates: make(map[string]int64)},
 	}
 }
 
@@ -122,6 +123,7 @@ func (c *collector) count(x *encoded) {
 			t.TextInputComparable += int64(x.row.InputTokens)
 			c.compare(x.row.Model, x.row.InputTokens, *x.sourceInput)
 		}
+		t.Templates[x.template]++
 		if x.refused {
 			t.Refused++
 		}

@@ -21,6 +21,7 @@ type encoded struct {
 	blocks, out []block.ID
 	text        bool
 	refused     bool   // the chat template refuses the chat
+	template    string // that the chat was rendered with
 	sourceInput *int32 // as the source counted, when the text was counted too
 	prompt      promptPart
 }
@@ -119,6 +120,7 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	before := len(e.chain.full) // blocks that the cutter does not know of
 	size := e.p.blockSize()
 	x.text, x.sourceInput = true, en.InputTokens
+	x.template = render.Name(x.row.Model)
 	x.row.InputTokens = int32(before*size + e.cutter.Len())
 	x.blocks = make([]block.ID, 0, block.Count(int(x.row.InputTokens), size))
 	x.blocks = e.cutter.Append(append(x.blocks, e.chain.full...))

@@ -36,6 +36,9 @@ func TestCountsByModel(t *testing.T) {
 	if !reflect.DeepEqual(card.Totals.Models, want) {
 		t.Errorf("%+v, want %+v", card.Totals.Models, want)
 	}
+	if want := map[string]int64{"qwen3": 2, "none": 3}; !reflect.DeepEqual(card.Totals.Templates, want) {
+		t.Errorf("%v, want %v", card.Totals.Templates, want)
+	}
 	if rows[1].Model != "model-1" || rows[2].Model != "model-0" || card.Template != "auto" {
 		t.Errorf("%s, %s, %s", rows[1].Model, rows[2].Model, card.Template)
 	}

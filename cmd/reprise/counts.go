@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
+	"reprise/trace/token"
 )
 
 // A countJSON is an [anonymize.ModelCount] as --json prints it.
@@ -72,8 +75,15 @@ func sayCounts(cmd *cobra.Command, card anonymize.Card) {
 // templateNotes say what of the counts is an estimate.
 func templateNotes(card anonymize.Card, p anonymize.Policy) []string {
 	var notes []string
-	if card.Totals.Texts > 0 && p.Template.Foreign(p.Tokenizer) {
-		notes = append(notes, fmt.Sprintf("the tokenizer %s lacks special tokens of the template %s, so it is not that of its models: each counts as one token, and the lengths are estimates", card.Tokenizer, card.Template))
+	for _, name := range slices.Sorted(maps.Keys(card.Totals.Templates)) {
+		t, err := token.OpenTemplate(name)
+		switch n := card.Totals.Templates[name]; {
+		case err != nil: // of a file: it cannot be told
+		case name == "none" && card.Template == "auto":
+			notes = append(notes, fmt.Sprintf("%d requests name no model whose chat template is built in, and were counted without one: give it with --template", n))
+		case t.Foreign(p.Tokenizer):
+			notes = append(notes, fmt.Sprintf("the tokenizer %s lacks special tokens of the template %s, so it is not that of its models: each counts as one token, and the lengths of %d requests are estimates", card.Tokenizer, name, n))
+		}
 	}
 	if n := card.Totals.Refused; n > 0 {
 		notes = append(notes, fmt.Sprintf("%d requests whose conversation the template refuses, as a server with it would: they were counted without it", n))

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -51,6 +52,14 @@ func (r *Renderer) Reply(model, content, calls string) []Piece {
 	}
 	f.reply(r, content, calls)
 	return r.pieces
+}
+
+// Name is that of the template that the chats of a model are rendered with: of "auto" the one that it chooses.
+func (r *Renderer) Name(model string) string {
+	if r.t.auto {
+		return r.style(model).name
+	}
+	return cmp.Or(r.t.Name, noTemplate.name)
 }
 
 // Foreign reports whether the tokenizer lacks special tokens of the template, so that it is not that of its models. Of "auto",
