@@ -47,7 +47,7 @@ type Totals struct {
 	TextInputSource     int64            // their input tokens as the source says, over rows that say
 	TextInputComparable int64            // their input tokens as counted, over the same rows
 	Refused             int64            // requests whose chat the template refuses: counted without it
-	Templates           map[string]int64 // requests whose text was tokenised, by the template of their chat
+	Templates           map[string]int64 // chats whose text was tokenised, by their template
 	SpillBytes          int64            // that went to private files; 0 when memory was enough
 
 	// Models compare the counts for each model whose requests have both, those

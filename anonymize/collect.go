@@ -123,7 +123,9 @@ func (c *collector) count(x *encoded) {
 			t.TextInputComparable += int64(x.row.InputTokens)
 			c.compare(x.row.Model, x.row.InputTokens, *x.sourceInput)
 		}
-		t.Templates[x.template]++
+		if x.template != "" {
+			t.Templates[x.template]++
+		}
 		if x.refused {
 			t.Refused++
 		}

@@ -21,7 +21,7 @@ type encoded struct {
 	blocks, out []block.ID
 	text        bool
 	refused     bool   // the chat template refuses the chat
-	template    string // that the chat was rendered with
+	template    string // that the chat was rendered with; empty of what is no chat
 	sourceInput *int32 // as the source counted, when the text was counted too
 	prompt      promptPart
 }
@@ -34,7 +34,7 @@ type encoder struct {
 	chain  chain
 	chat   token.Chat      // of the current entry
 	render *token.Renderer // nil without a tokenizer
-	plain  *token.Renderer // for chats that the template refuses
+	plain  *token.Renderer // for chats that the template refuses, and for what is no chat
 	parts  parts           // of the prompts of the job at hand
 }
 
@@ -105,10 +105,13 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	if e.cutter == nil {
 		e.cutter = e.hasher.Cutter(root)
 	}
-	render := e.render
+	render, chat := e.render, true
+	if k := x.row.Kind; k == "completion" || k == "embedding" {
+		render, chat = e.plain, false // a server takes these prompts as they are
+	}
 	e.reveal(en)
 	pieces, err := render.Render(&e.chat)
-	if errors.Is(err, token.ErrRefused) {
+	if errors.Is(err, token.ErrRefused) { // never by plain
 		x.refused, render = true, e.plain
 		pieces, err = render.Render(&e.chat)
 	}
@@ -120,7 +123,9 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	before := len(e.chain.full) // blocks that the cutter does not know of
 	size := e.p.blockSize()
 	x.text, x.sourceInput = true, en.InputTokens
-	x.template = render.Name(x.row.Model)
+	if chat {
+		x.template = render.Name(x.row.Model)
+	}
 	x.row.InputTokens = int32(before*size + e.cutter.Len())
 	x.blocks = make([]block.ID, 0, block.Count(int(x.row.InputTokens), size))
 	x.blocks = e.cutter.Append(append(x.blocks, e.chain.full...))

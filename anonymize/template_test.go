@@ -121,3 +121,17 @@ func TestToolsAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// A prompt that is no chat reaches the model as it is, whatever the template.
+func TestTemplateIsForChats(t *testing.T) {
+	p := policy(t)
+	p.Template = mustTemplate(t, "qwen3")
+	for kind, want := range map[string]int32{"chat": 9, "": 9, "responses": 9, "completion": 1, "embedding": 1} {
+		e := one(0, "m", "Hello", 0)
+		e.Kind = kind
+		rows, card := run(t, p, []trace.Entry{e})
+		if rows[0].InputTokens != want || (card.Totals.Templates["qwen3"] == 1) != (want > 1) {
+			t.Errorf("%s: %d tokens, want %d; %v", kind, rows[0].InputTokens, want, card.Totals.Templates)
+		}
+	}
+}
