@@ -178,6 +178,10 @@ func (s *Source) Info() Info {
 	return info
 }
 
+// Empty reports, right after Open, that no record holds a request: then Info
+// cannot tell of times or text.
+func (s *Source) Empty() bool { return len(s.pending) == 0 && s.err == io.EOF }
+
 // Read implements [trace.EntryReader]. Errors of the input are of type
 // *trace.SourceError or, when there are too many of them, *[BadError].
 func (s *Source) Read(batch []trace.Entry) (int, error) {

@@ -281,6 +281,8 @@ func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, error) {
 	info := src.Info()
 	switch {
+	case src.Empty():
+		return nil, "", fmt.Errorf("%s: none of the %d records is a request: there is nothing to import", info.Format, info.Records+info.Bad)
 	case info.HasTimes && !info.SessionTimes && f.arrivals != "":
 		return nil, "", usagef("%s has times of its own: --arrivals is for sources without", info.Format)
 	case info.HasTimes && !info.SessionTimes:
