@@ -16,6 +16,7 @@ import (
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/profile"
 	"reprise/trace/token"
 )
 
@@ -399,7 +400,7 @@ func missing(info datasets.Info, t anonymize.Totals) []string {
 	if t.Sessions == 0 && t.Blocks == 0 {
 		out = append(out, "no sessions: turns of one conversation are not linked; log a conversation id to have them")
 	} else if t.Sessions == 0 {
-		out = append(out, "no sessions: they were inferred from shared prefixes, without think times")
+		out = append(out, "no sessions: they were inferred from shared prefixes, without think times: "+profile.SessionRule)
 	}
 	return out
 }

@@ -49,7 +49,7 @@ func (h *sheet) saySessions() []string {
 	case originSource:
 		origin = ", as the source's identifiers say"
 	case originInferred:
-		origin = ", inferred from shared prefixes since the source names none"
+		origin = ", inferred from shared prefixes since the source names none: " + g.Rule
 	}
 	says := []string{fmt.Sprintf("%s of the requests belong to %s%s; a session has %s turns on average and %s at most (share with a session, turns).",
 		percent(ratio(g.Requests, h.Requests)), plural(g.Sessions, "session"), origin, figure(g.Turns.Mean), figure(g.Turns.Max))}

@@ -8,10 +8,14 @@ const (
 	originInferred = "inferred"
 )
 
+// SessionRule is the rule of a [Classifier] for sessions, for people.
+const SessionRule = "a request that shares more than the global prefix joins the session of the request that last touched the last block it shares"
+
 // Sessions describes who comes back.
 type Sessions struct {
 	// Origin is source or inferred, as the trace says; empty when it does not.
 	Origin   string `json:"origin"`
+	Rule     string `json:"rule,omitempty"` // by which sessions were inferred
 	Sessions int64  `json:"sessions"`
 	Requests int64  `json:"requests"` // that belong to a session
 	Turns    *Stats `json:"turns"`    // requests of a session
@@ -63,7 +67,11 @@ func (s *sessions) summary(origin string) *Sessions {
 	for _, n := range s.turns {
 		turns.add(n)
 	}
-	return &Sessions{Origin: origin, Sessions: turns.n, Requests: s.requests,
+	rule := ""
+	if origin == originInferred {
+		rule = SessionRule
+	}
+	return &Sessions{Origin: origin, Rule: rule, Sessions: turns.n, Requests: s.requests,
 		Turns: turns.stats(1), TurnGap: s.gaps.stats(second)}
 }
 

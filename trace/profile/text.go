@@ -81,6 +81,11 @@ func writeFacts(b *strings.Builder, s *Summary) {
 		}
 		fact("sessions", fmt.Sprintf("%s%s, %s turns on average; %s of requests have one", count(g.Sessions), origin,
 			decimals(g.Turns.Mean, 2), optional(share(g.Requests, s.Requests), percent)))
+		if g.Rule != "" {
+			for line := range strings.SplitSeq(text.WrapSoft("inferred: "+g.Rule, textWidth-16), "\n") {
+				fact("", strings.TrimRight(line, " "))
+			}
+		}
 	}
 	if r := s.Reuse; r != nil {
 		fact("blocks", fmt.Sprintf("%s of %d tokens, %s distinct, of which %s in one prompt only",
