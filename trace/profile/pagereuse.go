@@ -55,14 +55,7 @@ func (h *sheet) sayReuse() []string {
 // losses are the waterfalls: over all requests, and over those whose cached
 // tokens were recorded. Only the latter where these are all.
 func (h *sheet) losses() page.Section {
-	var all, recorded []Waterfall
-	for _, w := range h.Waterfalls {
-		if w.Rows == "recorded" {
-			recorded = append(recorded, w)
-		} else {
-			all = append(all, w)
-		}
-	}
+	all, recorded := byRows(h.Waterfalls)
 	if len(all) == 0 || h.Server == nil {
 		return page.Section{}
 	}

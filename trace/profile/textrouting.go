@@ -63,14 +63,7 @@ func writeRouting(b *strings.Builder, s *RoutingSummary) {
 // cached tokens; only the latter where these are all. What every number of
 // replicas begins with is printed once.
 func writeWaterfalls(b *strings.Builder, s *Summary) {
-	var all, recorded []Waterfall
-	for _, w := range s.Waterfalls {
-		if w.Rows == "recorded" {
-			recorded = append(recorded, w)
-		} else {
-			all = append(all, w)
-		}
-	}
+	all, recorded := byRows(s.Waterfalls)
 	if len(recorded) == 0 || recorded[0].Requests < all[0].Requests {
 		writeWaterfall(b, s, "requests with blocks", all)
 	}

@@ -104,3 +104,15 @@ func (w *Waterfall) step(name, router string, left int64) {
 	}
 	w.Steps = append(w.Steps, s)
 }
+
+// byRows parts the waterfalls over all requests from those over the recorded.
+func byRows(list []Waterfall) (all, recorded []Waterfall) {
+	for _, w := range list {
+		if w.Rows == "recorded" {
+			recorded = append(recorded, w)
+		} else {
+			all = append(all, w)
+		}
+	}
+	return all, recorded
+}
