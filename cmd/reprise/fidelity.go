@@ -142,25 +142,6 @@ func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none synt
 
 // signatureOf reads a whole trace into a signature.
 func signatureOf(cmd *cobra.Command, step string, t *trace.Trace, opts synth.SignatureOptions) (*synth.Signature, error) {
-	src, err := t.Reader()
-	if err != nil {
-		return nil, err
-	}
-	bar := newProgress(cmd)
-	bar.start(step, "requests", src.Rows())
-	defer bar.end()
 	s := synth.NewSignature(t.Meta, opts)
-	one := make([]trace.Request, 1)
-	err = trace.Each(src, func(row int64, r *trace.Request) error {
-		if row%4096 == 0 {
-			if err := cmd.Context().Err(); err != nil {
-				return err
-			}
-			bar.set(row)
-		}
-		one[0] = *r
-		_, err := s.Write(one)
-		return err
-	})
-	return s, err
+	return s, feed(cmd, step, t, s)
 }

@@ -186,16 +186,22 @@ func profileOptions(serverBlock int, warmUp time.Duration) profile.ProfilerOptio
 
 // profileOf reads a whole trace into a Profiler.
 func profileOf(cmd *cobra.Command, t *trace.Trace, o profile.ProfilerOptions) (*profile.Profiler, error) {
+	p := profile.NewProfiler(t.Meta, o)
+	return p, feed(cmd, "profile", t, p)
+}
+
+// feed hands a whole trace to what takes its rows, one by one, as a step that
+// progress is shown of.
+func feed(cmd *cobra.Command, step string, t *trace.Trace, dst trace.Writer[trace.Request]) error {
 	src, err := t.Reader()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	bar := newProgress(cmd)
-	bar.start("profile", "requests", src.Rows())
+	bar.start(step, "requests", src.Rows())
 	defer bar.end()
-	p := profile.NewProfiler(t.Meta, o)
 	one := make([]trace.Request, 1)
-	err = trace.Each(src, func(row int64, r *trace.Request) error {
+	return trace.Each(src, func(row int64, r *trace.Request) error {
 		if row%4096 == 0 {
 			if err := cmd.Context().Err(); err != nil {
 				return err
@@ -203,10 +209,9 @@ func profileOf(cmd *cobra.Command, t *trace.Trace, o profile.ProfilerOptions) (*
 			bar.set(row)
 		}
 		one[0] = *r
-		_, err := p.Write(one)
+		_, err := dst.Write(one)
 		return err
 	})
-	return p, err
 }
 
 // writeHistograms writes histograms as a table.
