@@ -41,7 +41,7 @@ func Example() {
 	// 0s 700 [0 1]
 	// 1.5s 512 [0]
 	// mooncake ms 2 1
-	// log.jsonl:2:1: its block ids are not one for each full block of the input length and one for the rest
+	// log.jsonl:2:1: its block ids are not one for each full block of the input length and one for the rest (--source-block-size tells another size, where a format leaves it open)
 }
 
 func ExampleParseMapping() {

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"cmp"
 	"time"
 
 	"reprise/trace"
@@ -30,12 +31,14 @@ var dialectFields = [][2]string{
 // mooncakeFormat reads the traces of the Mooncake release (FAST'25;
 // github.com/kvcache-ai/Mooncake): JSON lines of relative milliseconds, lengths
 // and chained ids of 512-token prefix blocks, of which the last may be partial.
+// Other tools write the same lines with blocks of another size, and say it
+// nowhere: Options.BlockSize does.
 func mooncakeFormat() Format {
 	return Format{
 		Name:    "mooncake",
 		About:   "Mooncake FAST'25 traces: JSON lines of times, lengths and ids of 512-token prefix blocks",
 		Example: `{"timestamp": 27482, "input_length": 1150, "output_length": 500, "hash_ids": [0, 1, 2]}`,
-		timed:   true,
+		timed:   true, sized: true,
 		detect: detectKeys(func(has func(string) bool) bool {
 			return has("timestamp") && has("input_length") && has("hash_ids")
 		}),
@@ -45,9 +48,9 @@ func mooncakeFormat() Format {
 				return nil, err
 			}
 			mapped.require()
-			mapped.setBlockSize(mooncakeBlock)
+			mapped.setBlockSize(cmp.Or(o.BlockSize, mooncakeBlock))
 			mapped.clock.usual = time.Millisecond
-			return &mooncakeDecoder{mapped: mapped, lines: mapped.rows.(jsonRows).records}, nil
+			return &mooncakeDecoder{mapped: mapped, size: cmp.Or(o.BlockSize, mooncakeBlock), lines: mapped.rows.(jsonRows).records}, nil
 		},
 	}
 }
@@ -57,6 +60,7 @@ func mooncakeFormat() Format {
 // or at fault, to the general decoder.
 type mooncakeDecoder struct {
 	mapped *mappedDecoder
+	size   int // of a block
 	lines  records
 	ids    []uint64 // room for those of the next entries
 	counts []int32  // and for their lengths
@@ -104,7 +108,7 @@ func (d *mooncakeDecoder) fast(raw []byte) (e trace.Entry, ok bool) {
 	output := p.key(`, "output_length": `).integer(1 << 31)
 	p.key(`, "hash_ids": [`).list()
 	p.key(`}`)
-	if p.failed || len(p.rest) > 0 || len(p.ids) != blocksOf(int32(input), mooncakeBlock) {
+	if p.failed || len(p.rest) > 0 || len(p.ids) != blocksOf(int32(input), d.size) {
 		return e, false
 	}
 	if d.mapped.stampTime(&e, stamp{style: numeric, whole: int64(at)}) != nil {

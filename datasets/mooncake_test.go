@@ -13,6 +13,21 @@ import (
 	"reprise/trace"
 )
 
+// Blocks of another size than the release's, as other tools write and do not say.
+func TestMooncakeBlockSize(t *testing.T) {
+	for _, in := range []string{`{"timestamp": 5, "input_length": 40, "output_length": 1, "hash_ids": [0, 1, 2]}`,
+		`{"timestamp":5,"input_length":40,"output_length":1,"hash_ids":[0,1,2]}`} { // by hand and by the general decoder
+		all, info, err := read(strings.NewReader(in+"\n"), Options{BlockSize: 16})
+		if err != nil || info.Format != "mooncake" || info.BlockSize != 16 || len(all) != 1 || summary(&all[0]) != "5ms in=40 out=1 blocks=[0 1 2]" {
+			t.Errorf("%v, %+v, %d entries", err, info, len(all))
+		}
+		_, _, err = read(strings.NewReader(in+"\n"), Options{})
+		if err == nil || !strings.Contains(err.Error(), "--source-block-size tells another size") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestMooncakeRows(t *testing.T) {
 	const ok = "27.482s in=600 out=5 blocks=[0 18446744073709551615]"
 	for in, want := range map[string]string{

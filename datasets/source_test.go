@@ -199,7 +199,7 @@ func TestUsageErrors(t *testing.T) {
 		"map without input":    {`{"u":1}`, Options{Map: Mapping{"user": {"u"}}}, "messages, prompt and input_tokens"},
 		"blocks without size":  {`{}`, Options{Map: Mapping{"input_tokens": {"n"}, "blocks": {"b"}}}, "--source-block-size"},
 		"size without blocks":  {`{}`, Options{Map: mapping, BlockSize: 16}, "--source-block-size"},
-		"size in a known form": {`{}`, Options{Format: "mooncake", BlockSize: 16}, "--source-block-size"},
+		"size in a known form": {`{}`, Options{Format: "bailian", BlockSize: 16}, "--source-block-size"},
 	} {
 		_, _, err := read(strings.NewReader(c.in), c.o)
 		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), c.want) {
