@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"strconv"
 
 	"reprise/trace"
@@ -35,8 +36,9 @@ func (t *tableRows) count(table, key string, value int64, unit string) {
 // Tables returns the curves, series and breakdowns of s as rows, for programs
 // that would rather read a table than JSON. The keys are capacities in blocks,
 // inf for one without limit; seconds from the first arrival; windows in seconds;
-// names; replicas/router; and for waterfalls rows/replicas/step, with the router
-// behind it where there is one.
+// names; replicas/router; for waterfalls rows/replicas/step, with the router
+// behind it where there is one; for top prefixes their last block; and for prefix
+// breakers their rank from 1 by tokens lost, and all.
 func Tables(s Summary) []TableRow {
 	var t tableRows
 	for _, set := range reuseSets(&s) {
@@ -44,6 +46,8 @@ func Tables(s Summary) []TableRow {
 		if set.ReuseSummary == s.ReuseWithGenerated {
 			name = "lru_curve_generated_kv"
 		}
+		t.ratios(name, &set.HitRatios)
+		t.ratios(name+"_steady", &set.Steady.HitRatios)
 		t.curve(name, set.LRUCurve)
 		t.curve(name+"_dense", set.LRUCurveDense)
 		t.curve(name+"_steady", set.Steady.LRUCurve)
@@ -53,9 +57,13 @@ func Tables(s Summary) []TableRow {
 			t.traffic("over_time", plain(bin.StartS), &bin.TrafficReuse)
 		}
 	}
+	t.add("sessions.share", "source", s.SessionShares.SourceShare, "ratio")
+	t.add("sessions.share", "inferred", s.SessionShares.InferredShare, "ratio")
 	t.groups("category", s.ByCategory)
 	t.groups("model", s.ByModel)
 	t.groups("client", s.ByClient)
+	t.prefixes(s.Prefixes)
+	t.breakers(s.Breakers)
 	t.workingSets(s.WorkingSet)
 	t.routing(s.Routing)
 	t.waterfalls(s.Waterfalls)
@@ -64,6 +72,14 @@ func Tables(s Summary) []TableRow {
 
 // plain prints v so that it reads back as the same number.
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// ratios are the hit ratios of the set of reuse whose curve has that name.
+func (t *tableRows) ratios(name string, r *HitRatios) {
+	t.add(name+".hit_ratio", "by_block", r.ByBlock, "ratio")
+	t.add(name+".hit_ratio", "by_token", r.ByToken, "ratio")
+	t.add(name+".hit_ratio", "mean_over_requests", r.MeanOverRequests, "ratio")
+	t.add(name+".hit_ratio", "full_blocks_only", r.FullBlocksOnly, "ratio")
+}
 
 func (t *tableRows) curve(name string, points []CurvePoint) {
 	for _, p := range points {
@@ -102,6 +118,42 @@ func (t *tableRows) groups(name string, g *GroupedReuse) {
 	for _, one := range list {
 		t.traffic(name, one.Name, &one.Whole)
 		t.traffic(name+"_steady", one.Name, &one.Steady)
+	}
+}
+
+// prefixes lists a prefix that both measures put on top once.
+func (t *tableRows) prefixes(top *TopPrefixes) {
+	if top == nil {
+		return
+	}
+	listed := make(map[int64]bool)
+	for _, p := range slices.Concat(top.ByRequests, top.BySaved) {
+		if listed[p.LastBlock] {
+			continue
+		}
+		listed[p.LastBlock] = true
+		key := strconv.FormatInt(p.LastBlock, 10)
+		t.count("top_prefix.depth", key, p.DepthTokens, "tokens")
+		t.count("top_prefix.requests", key, p.Requests, "requests")
+		t.count("top_prefix.saved", key, p.SavedTokens, "tokens")
+		t.count("top_prefix.own_saved", key, p.OwnSavedTokens, "tokens")
+	}
+}
+
+func (t *tableRows) breakers(s *BreakerSummary) {
+	if s == nil {
+		return
+	}
+	t.count("prefix_breaker.lost", "all", s.LostTokens, "tokens")
+	t.add("prefix_breaker.lost_share", "all", s.LostShare, "ratio")
+	for i, b := range s.List {
+		key := strconv.Itoa(i + 1)
+		t.count("prefix_breaker.message", key, int64(b.Message), "messages")
+		t.count("prefix_breaker.from", key, b.From, "tokens")
+		t.count("prefix_breaker.to", key, b.To, "tokens")
+		t.count("prefix_breaker.width", key, b.Width, "tokens")
+		t.count("prefix_breaker.requests", key, b.Requests, "requests")
+		t.count("prefix_breaker.lost", key, b.Lost, "tokens")
 	}
 }
 

@@ -1,6 +1,7 @@
 package profile_test
 
 import (
+	"fmt"
 	"testing"
 
 	"reprise/trace"
@@ -13,7 +14,9 @@ func TestTables(t *testing.T) {
 	rows := generate(162, 600, s)
 	annotate(rows, s.block, profile.Options{})
 	opts := profile.ProfilerOptions{ReuseOptions: profile.ReuseOptions{KVBytesPerToken: 1 << 20}, Replicas: []int{2}, ReplicaBlocks: 100}
-	sum := profileOf(t, rows, trace.Meta{BlockSize: s.block}, opts).Summary()
+	sum := profileOf(t, rows, trace.Meta{BlockSize: s.block, Sessions: "source"}, opts).Summary()
+	sum.Breakers = &profile.BreakerSummary{LostShare: trace.Ptr(0.25),
+		Breakers: profile.Breakers{LostTokens: 90, List: []profile.Breaker{{Message: 1, From: 46, To: 48, Width: 3, Requests: 9, Lost: 80}, {Lost: 10}}}}
 	of := map[string]float64{}
 	for _, r := range profile.Tables(sum) {
 		key := r.Table + " " + r.Key + " " + r.Unit
@@ -22,11 +25,22 @@ func TestTables(t *testing.T) {
 		}
 		of[key] = r.Value
 	}
-	f := sum.Routing.Fleets[0]
+	f, top := sum.Routing.Fleets[0], sum.Prefixes.BySaved[0]
+	last := fmt.Sprint(top.LastBlock)
 	for key, want := range map[string]float64{
 		"lru_curve.hit_by_block inf ratio":                       *sum.Reuse.HitRatios.ByBlock,
 		"lru_curve_generated_kv.hit_by_token inf ratio":          *sum.ReuseWithGenerated.HitRatios.ByToken,
 		"lru_curve_steady.hit_by_token inf ratio":                *sum.Reuse.Steady.HitRatios.ByToken,
+		"lru_curve.hit_ratio mean_over_requests ratio":           *sum.Reuse.HitRatios.MeanOverRequests,
+		"lru_curve_steady.hit_ratio full_blocks_only ratio":      *sum.Reuse.Steady.HitRatios.FullBlocksOnly,
+		"top_prefix.depth " + last + " tokens":                   float64(top.DepthTokens),
+		"top_prefix.own_saved " + last + " tokens":               float64(top.OwnSavedTokens),
+		"sessions.share source ratio":                            *sum.SessionShares.SourceShare,
+		"prefix_breaker.lost all tokens":                         90,
+		"prefix_breaker.lost_share all ratio":                    0.25,
+		"prefix_breaker.from 1 tokens":                           46,
+		"prefix_breaker.message 1 messages":                      1,
+		"prefix_breaker.lost 2 tokens":                           10,
 		"lru_curve_dense.capacity 1 GiB":                         *sum.Reuse.LRUCurveDense[0].CapacityGiB,
 		"over_time.input 0 tokens":                               float64(sum.OverTime.Bins[0].InputTokens),
 		"model.requests large requests":                          float64(sum.ByModel.Groups[0].Whole.Requests),
