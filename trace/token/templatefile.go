@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"reprise/trace/token/internal/jinja"
 )
@@ -82,6 +83,9 @@ func openTemplateFile(path string) (Template, error) {
 			config, _ = parseConfig(beside)
 		}
 		config.plain, config.tools = string(text), ""
+	}
+	if !utf8.ValidString(config.plain) {
+		return Template{}, errors.New("it is not text in UTF-8")
 	}
 	if config.plain == "" {
 		return Template{}, errors.New("it has no chat_template; newer models have it in a file " + jinjaName)

@@ -16,6 +16,9 @@ var globals = map[string]any{
 		if step == 0 {
 			c.fail("a range with the step 0")
 		}
+		if (float64(hi)-float64(lo))/float64(step) > maxRange {
+			c.fail("a range of more than 100000 numbers")
+		}
 		n := max(0, (hi-lo+step-cmp.Compare(step, 0))/step)
 		c.r.grow(c.line, 16*n)
 		list := &List{make([]any, n)}
@@ -35,6 +38,9 @@ var globals = map[string]any{
 		return d
 	}),
 }
+
+// maxRange is MAX_RANGE of Jinja's sandbox, in which transformers renders.
+const maxRange = 100_000
 
 // fill sets what a Dict is made of: another one, and named arguments.
 func (c *invocation) fill(d *Dict) {

@@ -102,6 +102,9 @@ func TestLimits(t *testing.T) {
 	for name, source := range map[string]string{
 		"a loop within a loop": "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
 		"a large range":        "{{ range(999999999999) | length }}",
+		"a range of 100,001":   "{{ range(100001) | length }}",
+		"a range downwards":    "{{ range(0, -9999999, -1) | length }}",
+		"a range past numbers": "{{ range(-9223372036854775807, 9223372036854775807) | length }}",
 		"a macro":              "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
 		"two macros":           "{% macro f() %}{{ g() }}{% endmacro %}{% macro g() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
 		"doubling":             "{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
