@@ -25,8 +25,10 @@ var sessionColumns = []string{"arrival_time", "round_idx", "prefix_len", "input_
 //     How long serving took is not recorded, so that the time of a later round is
 //     only the earliest that it may be; a replay that keeps sessions in order does
 //     not use it.
-//   - prefix_len becomes ids of 512-token blocks: those blocks of the prompt
-//     before that lie in it whole keep theirs, and all others are new.
+//   - prefix_len becomes ids of 512-token blocks: those full blocks of the prompt
+//     before that lie in it whole keep theirs, and all others are new. The last
+//     block of a prompt, when it is partial, is another block than the fuller one
+//     in its place in the next, whose rest is the answer: see [trace.PartialTail].
 func traceLabSessionsFormat() Format {
 	return Format{
 		Name:    "tracelab-sessions",
@@ -81,7 +83,7 @@ type sessionState struct {
 	round  int32         // of that
 	next   time.Duration // earliest arrival of the round to come
 	wait   time.Duration // of the tools behind the latest round
-	blocks []uint64      // of its prompt
+	blocks []uint64      // the full ones of its prompt
 	name   trace.Text
 }
 
@@ -143,13 +145,13 @@ func (d *sessionsDecoder) round(r row) (e trace.Entry, why string) {
 	e.Time, e.Session, e.Turn, e.Kind = Epoch.Add(s.next), s.name, &n[0], "chat"
 	e.InputTokens, e.OutputTokens = trace.Ptr(n[1]+n[2]), &n[3]
 	e.SourceBlocks = d.prompt(s.blocks, n[1], n[1]+n[2])
-	s.entry, s.round, s.wait, s.blocks = d.entries, n[0], wait, e.SourceBlocks
+	s.entry, s.round, s.wait, s.blocks = d.entries, n[0], wait, e.SourceBlocks[:(n[1]+n[2])/sharedBlock]
 	s.next = min(s.next+wait, maxPool)
 	return e, ""
 }
 
-// prompt gives a prompt its blocks: of the prompt before those within the
-// prefix, and new ones.
+// prompt gives a prompt its blocks: of the full ones of the prompt before those
+// within the prefix, and new ones.
 func (d *sessionsDecoder) prompt(before []uint64, prefix, input int32) []uint64 {
 	blocks := make([]uint64, blocksOf(input, sharedBlock))
 	kept := copy(blocks, before[:min(len(before), int(prefix/sharedBlock))])
