@@ -1,16 +1,11 @@
 package synth
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"reprise/trace/arrival"
 )
@@ -98,56 +93,33 @@ const (
 	specSequential   = "sequential"
 )
 
-// ParseSpec reads a specification. Errors name its line and column where the
-// YAML is at fault, and else the key.
-func ParseSpec(name string, text []byte) (*Spec, error) {
-	s := new(Spec)
-	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(s)
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: it is empty", name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s:%s", name, yamlFault(err))
-	}
-	if err := s.Check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return s, nil
-}
-
-// yamlFault is "line:column: what", without the source that the library shows.
-func yamlFault(err error) string {
-	text, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
-	return strings.Replace(strings.Replace(text, "[", "", 1), "]", ":", 1)
-}
-
 // Check reports what is wrong with a specification. ParseSpec has checked it: it is
 // for callers that change one.
 func (s *Spec) Check() error {
 	s.Block = cmp.Or(s.Block, defaultSpecBlock)
 	switch {
 	case s.Block < 3 || s.Block > 1<<16:
-		return fmt.Errorf("block: want 3 to %d tokens", 1<<16)
+		return at("block", fmt.Errorf("want 3 to %d tokens", 1<<16))
 	case s.Requests < 0 || s.Duration < 0:
 		return errors.New("requests and duration must not be below 0")
 	case s.Requests == 0 && s.Duration == 0:
 		return errors.New("say how much: requests or duration")
 	case s.Requests == 0 && s.Arrivals == specBurst:
-		return errors.New("arrivals: a burst needs requests")
+		return at("arrivals", errors.New("a burst needs requests"))
 	}
 	if _, err := s.process(); err != nil {
-		return fmt.Errorf("arrivals: %w", err)
+		return at("arrivals", err)
 	}
 	if len(s.Mix) > 0 && s.Categories != nil {
-		return errors.New("categories: not at the top level beside mix: give them in its parts")
+		return at("categories", errors.New("not at the top level beside mix: give them in its parts"))
 	}
 	for i, p := range s.parts() {
 		err := p.check()
 		if s.Arrivals == specBurst && (p.Sessions != nil || p.Warm != "") {
-			err = errors.New("a burst has no later turns: give arrivals a process")
+			err = at("arrivals", errors.New("a burst has no later turns: give a process"))
 		}
 		if err != nil && len(s.Mix) > 0 {
-			err = fmt.Errorf("mix[%d]: %w", i, err)
+			err = at(fmt.Sprintf("mix[%d]", i), err)
 		}
 		if err != nil {
 			return err
@@ -185,17 +157,17 @@ func (p Part) filled(from Part) Part {
 func (p *Part) check() error {
 	switch {
 	case !(p.Share > 0) || math.IsInf(p.Share, 0):
-		return errors.New("share: must be above 0")
+		return at("share", errors.New("must be above 0"))
 	case p.Lengths.Input != "" && p.Lengths.Own != "":
-		return errors.New("lengths: input is the whole prompt, own what follows the prefix: give one of them")
+		return at("lengths", errors.New("input is the whole prompt, own what follows the prefix: give one of them"))
 	case p.Lengths.Input == "" && p.Lengths.Own == "":
-		return errors.New("lengths: say input or own")
+		return at("lengths", errors.New("say input or own"))
 	case p.Lengths.Output == "":
-		return errors.New("lengths: say output")
+		return at("lengths", errors.New("say output"))
 	case p.Categories != nil && p.Sessions != nil:
-		return errors.New("categories and sessions: the share of continuations already says how many turns there are")
+		return at("categories", errors.New("not beside sessions: the share of continuations already says how many turns there are"))
 	case p.Warm != "" && (p.Sessions != nil || p.Categories != nil):
-		return errors.New("warm: pairs are of single requests, without sessions or categories")
+		return at("warm", errors.New("pairs are of single requests, without sessions or categories"))
 	}
 	if err := checkLengths(map[string]string{"lengths.input": p.Lengths.Input, "lengths.own": p.Lengths.Own,
 		"lengths.output": p.Lengths.Output, "lengths.max_tokens": p.Lengths.MaxTokens}); err != nil {
@@ -205,11 +177,11 @@ func (p *Part) check() error {
 		return err
 	}
 	if err := p.Prefix.check(); err != nil {
-		return fmt.Errorf("prefix: %w", err)
+		return at("prefix", err)
 	}
 	if s := p.Sessions; s != nil {
 		if s.Turns == "" || s.Think == "" || s.Users < 0 {
-			return errors.New("sessions: say turns and think; users must not be below 0")
+			return at("sessions", errors.New("say turns and think; users must not be below 0"))
 		}
 		if err := checkLengths(map[string]string{"sessions.turns": s.Turns, "sessions.added": s.Added}); err != nil {
 			return err
@@ -218,7 +190,7 @@ func (p *Part) check() error {
 			return err
 		}
 		if s.Added == "" && p.Lengths.Own == "" {
-			return errors.New("sessions: say what a turn adds: added, or lengths.own")
+			return at("sessions", errors.New("say what a turn adds: added, or lengths.own"))
 		}
 	}
 	return p.Categories.check(p.Prefix)
@@ -229,31 +201,32 @@ func (p *Prefix) check() error {
 		return nil
 	}
 	if p.Global < 0 || p.Global > maxPrompt {
-		return fmt.Errorf("global: want 0 to %d tokens", maxPrompt)
+		return at("global", fmt.Errorf("want 0 to %d tokens", maxPrompt))
 	}
 	sum := 0.0
 	for i, g := range p.Groups {
+		key := fmt.Sprintf("groups[%d].", i)
 		switch {
 		case !(g.Share > 0 && g.Share <= 1):
-			return fmt.Errorf("groups[%d].share: want above 0 and at most 1", i)
+			return at(key+"share", errors.New("want above 0 and at most 1"))
 		case g.Count < 0 || g.Count > 1<<20:
-			return fmt.Errorf("groups[%d].count: want at most %d", i, 1<<20)
+			return at(key+"count", fmt.Errorf("want at most %d", 1<<20))
 		case g.Depth == "":
-			return fmt.Errorf("groups[%d].depth: say how many tokens", i)
+			return at(key+"depth", errors.New("say how many tokens"))
 		}
 		sum += g.Share
-		if err := checkLengths(map[string]string{"depth": g.Depth}); err != nil {
-			return fmt.Errorf("groups[%d].%w", i, err)
+		if err := checkLengths(map[string]string{key + "depth": g.Depth}); err != nil {
+			return err
 		}
-		if err := checkTimes(map[string]string{"turnover": g.Turnover}); err != nil {
-			return fmt.Errorf("groups[%d].%w", i, err)
+		if err := checkTimes(map[string]string{key + "turnover": g.Turnover}); err != nil {
+			return err
 		}
 		if _, err := g.weights(); err != nil {
-			return fmt.Errorf("groups[%d].popularity: %w", i, err)
+			return at(key+"popularity", err)
 		}
 	}
 	if sum > 1+1e-9 {
-		return errors.New("groups: their shares are more than 1 together")
+		return at("groups", errors.New("their shares are more than 1 together"))
 	}
 	return nil
 }
@@ -265,21 +238,21 @@ func (c *SpecCategories) check(prefix *Prefix) error {
 	sum := 0.0
 	for _, v := range c.percent() {
 		if !(v >= 0) {
-			return errors.New("categories: want percent of 0 and more")
+			return at("categories", errors.New("want percent of 0 and more"))
 		}
 		sum += v
 	}
 	switch {
 	case math.Abs(sum-100) > 0.01:
-		return errors.New("categories: want percent that add up to 100")
+		return at("categories", errors.New("want percent that add up to 100"))
 	case c.Window < 0 || c.Window > 1<<20:
-		return fmt.Errorf("categories.window: want at most %d", 1<<20)
+		return at("categories.window", fmt.Errorf("want at most %d", 1<<20))
 	case c.Branch > 0 && (prefix == nil || len(prefix.Groups) == 0):
-		return errors.New("categories: branch needs prefix.groups to branch from")
+		return at("categories", errors.New("branch needs prefix.groups to branch from"))
 	case c.Global > 0 && (prefix == nil || prefix.Global == 0):
-		return errors.New("categories: global needs prefix.global")
+		return at("categories", errors.New("global needs prefix.global"))
 	case c.Global > 0 && c.Cold >= 50:
-		return errors.New("categories: a prefix is global when more than half of the prompts begin with it: want cold below 50")
+		return at("categories", errors.New("a prefix is global when more than half of the prompts begin with it: want cold below 50"))
 	}
 	return nil
 }
@@ -323,8 +296,5 @@ func checkEach(specs map[string]string, parse func(string) error) error {
 			first, fault = key, err
 		}
 	}
-	if fault == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", first, fault)
+	return at(first, fault)
 }

@@ -255,16 +255,26 @@ func TestBadSpecs(t *testing.T) {
 		good + "requests: 3\n":                   "bad.yaml:4:1:",
 		strings.Replace(good, "10\n", "0\n", 1):  "say how much",
 		strings.Replace(good, "10\n", "-1\n", 1): "below 0",
-		strings.Replace(good, "poisson:5", "fish", 1):                                                       "arrivals: ",
-		strings.Replace(good, "poisson:5", "", 1):                                                           "arrivals: say how",
-		strings.Replace(good, "uniform:10..500", "fish", 1):                                                 "lengths.input: ",
-		strings.Replace(good, "uniform:1..50", "", 1):                                                       "say output",
-		good + "block: 2\n":                                                                                 "block: ",
-		good + "warm: fish\n":                                                                               "warm: ",
+		strings.Replace(good, "10\n", "1.5\n", 1):                                 "bad.yaml:1:11: requests: want a whole number",
+		strings.Replace(good, "10\n", "1"+strings.Repeat("0", 30)+"\n", 1):        "bad.yaml:1:11: the number is too large",
+		good + "duration: 90\n":                                                   "bad.yaml:4:11: duration: want a time with its unit",
+		good + "duration: long\n":                                                 "bad.yaml:4:11: duration: want a time",
+		good + "---\n" + good:                                                     "more than one document",
+		good + "mix: [{share: much}]\n":                                           "bad.yaml:4:15: want a number",
+		good + "mix:\n- {}\n- lengths:\n    output: fish\n":                       "bad.yaml:7:5: mix[1].lengths.output: ",
+		strings.Replace(good, "uniform:1..50", "fish", 1) + "mix: [{share: 1}]\n": "bad.yaml:3:37: mix[0].lengths.output: ",
+		"requests: 9\narrivals: poisson:5\nlengths: &l {own: fish, output: 'constant:1'}\nmix: [{lengths: *l}]\n": "bad.yaml:3:14: mix[0].lengths.own: ",
+		good + "prefix:\n  groups:\n  - share: 1\n":                                                               "bad.yaml:6:5: prefix.groups[0].depth: say how many",
+		strings.Replace(good, "poisson:5", "fish", 1):                                                             "bad.yaml:2:1: arrivals: ",
+		strings.Replace(good, "poisson:5", "", 1):                                                                 "arrivals: say how",
+		strings.Replace(good, "uniform:10..500", "fish", 1):                                                       "lengths.input: ",
+		strings.Replace(good, "uniform:1..50", "", 1):                                                             "say output",
+		good + "block: 2\n":   "block: ",
+		good + "warm: fish\n": "warm: ",
 		good + "warm: constant:1s\nsessions: {turns: 'constant:2', think: constant:1s}\n":                   "warm: ",
 		good + "sessions: {turns: 'constant:2', think: constant:1s}\n":                                      "say what a turn adds",
 		good + "sessions: {turns: 'constant:2'}\n":                                                          "say turns and think",
-		good + "prefix: {global: -1}\n":                                                                     "prefix: global: ",
+		good + "prefix: {global: -1}\n":                                                                     "prefix.global: ",
 		good + "prefix: {groups: [{share: 0, depth: 'constant:1'}]}\n":                                      "groups[0].share",
 		good + "prefix: {groups: [{share: 0.6, depth: 'constant:1'}, {share: 0.6, depth: 'constant:1'}]}\n": "more than 1",
 		good + "prefix: {groups: [{share: 1, depth: 'constant:1', popularity: 'zipf:x'}]}\n":                "popularity",
@@ -273,7 +283,7 @@ func TestBadSpecs(t *testing.T) {
 		good + "categories: {cold: 50, branch: 50}\n":                                                       "branch needs",
 		good + "categories: {cold: 50, global: 50}\n":                                                       "global needs",
 		good + "prefix: {global: 99}\ncategories: {cold: 50, global: 50}\n":                                 "more than half",
-		good + "mix: [{share: -1}]\n":                                                                       "mix[0]: share",
+		good + "mix: [{share: -1}]\n":                                                                       "mix[0].share",
 		strings.Replace(good, "poisson:5", "burst", 1) + "warm: constant:1s\n":                              "burst",
 	} {
 		_, err := synth.ParseSpec("bad.yaml", []byte(text))
@@ -281,6 +291,25 @@ func TestBadSpecs(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+}
+
+// What YAML can make of a short text is bounded: each of these took gigabytes of
+// memory.
+func TestBadSpecsAreCheap(t *testing.T) {
+	const good = "requests: 10\narrivals: poisson:5\nlengths: &l {input: 'uniform:10..500', output: 'uniform:1..50'}\n"
+	for what, c := range map[string]struct{ text, want string }{
+		"long":     {good + strings.Repeat("# \n", synth.MaxSpecText/3), "bytes"},
+		"brackets": {"mix: " + strings.Repeat("[", 1e5) + strings.Repeat("]", 1e5), "within each other"},
+		"braces":   {"mix: " + strings.Repeat("{a: ", 1e5), "within each other"},
+		"dashes":   {strings.Repeat("- ", 3e5), "within each other"},
+		"aliases":  {good + "mix:\n" + strings.Repeat("- lengths: *l\n", 100), "bad.yaml:69:12: more than 64 aliases"},
+		"laughs":   {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nmix: *c\n", "bad.yaml:"},
+	} {
+		if _, err := synth.ParseSpec("bad.yaml", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	specRows(t, good+"mix:\n"+strings.Repeat("- lengths: *l\n", 64), 1)
 }
 
 func FuzzParseSpec(f *testing.F) {

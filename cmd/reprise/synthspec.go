@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +19,12 @@ import (
 // built-in workload. It returns nil when the argument is neither.
 func openSpec(arg string) (*synth.Spec, error) {
 	if ext := strings.ToLower(filepath.Ext(arg)); ext == ".yaml" || ext == ".yml" {
-		text, err := os.ReadFile(arg)
+		f, err := os.Open(arg)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, synth.MaxSpecText+1)) // one more is refused
 		if err != nil {
 			return nil, err
 		}
