@@ -70,6 +70,7 @@ type specRows struct {
 	arrivals  arrival.Process
 	next      time.Duration // arrival of the next session
 	turns     turnHeap      // later turns that are due
+	warm      int64         // how many of these are the warm ones of a pair
 	rows, seq int64
 	sessions  int64
 	blocks    uint64 // the next new one
@@ -110,8 +111,13 @@ func (g *specRows) row(r *trace.Request) bool {
 		return false
 	}
 	var t *turn
-	if len(g.turns) > 0 && g.turns[0].at <= g.next {
+	// Pairs are whole: the last rows are the warm ones of cold ones before.
+	pairsLeft := g.s.Requests > 0 && g.warm > 0 && g.rows+g.warm >= g.s.Requests
+	if len(g.turns) > 0 && (pairsLeft || g.turns[0].at <= g.next) {
 		t = heap.Pop(&g.turns).(*turn)
+		if t.part.warm != nil {
+			g.warm--
+		}
 	} else {
 		t = g.parts[g.choose.draw()].first(g.next)
 	}
@@ -124,6 +130,9 @@ func (g *specRows) row(r *trace.Request) bool {
 	*r = t.row
 	r.ArrivalNS = int64(t.at)
 	if next := t.part.after(t, g.rows); next != nil {
+		if t.part.warm != nil {
+			g.warm++
+		}
 		next.seq = g.seq
 		g.seq++
 		heap.Push(&g.turns, next)
