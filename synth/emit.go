@@ -194,7 +194,7 @@ func (w *Workload) scale(ns int64) int64 {
 	if w.options.Speed == 1 {
 		return ns
 	}
-	return int64(float64(ns) / w.options.Speed)
+	return int64(min(float64(ns)/w.options.Speed, 1<<62)) // a pause may be longer than the workload
 }
 
 func (w *Workload) scaled(ns *int64) *int64 {

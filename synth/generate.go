@@ -130,6 +130,9 @@ func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
 	if total == 0 {
 		return nil, 0, errors.New("so short a duration has no request")
 	}
+	if float64(span) >= math.MaxInt64/2*o.Speed {
+		return nil, 0, errors.New("at so low a speed the workload takes more than 2^62 nanoseconds")
+	}
 	return share(total, slices.Repeat([]int64{1}, o.Users)), max(span, 1), nil
 }
 

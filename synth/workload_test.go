@@ -245,6 +245,7 @@ func TestAmounts(t *testing.T) {
 		"backwards":  {Speed: -1},
 		"no number":  {Speed: math.NaN()},
 		"infinite":   {Speed: math.Inf(1)},
+		"too slow":   {Speed: 1e-300},
 		"too short":  {Duration: 1},
 		"too long":   {Duration: math.MaxInt64, Speed: 1e10},
 		"too many":   {Requests: math.MaxInt64},
