@@ -8,6 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // groupBytes bounds the memory of a writer: a row group is flushed when its
@@ -104,6 +105,9 @@ func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (rr *RowsReader[T], er
 	if err != nil {
 		return nil, errBroken
 	}
+	if hasLZ4(f) {
+		return nil, errLZ4
+	}
 	if err := sameColumns(f.Schema(), parquet.SchemaOf(new(T))); err != nil {
 		return nil, err
 	}
@@ -113,6 +117,22 @@ func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (rr *RowsReader[T], er
 // errBroken stands for every decoding error of the Parquet library: its own
 // words may quote values of the file.
 var errBroken = errors.New("it is not a whole Parquet file")
+
+// errLZ4 refuses a compression that this project's files do not have. The
+// library doubles its buffer for as long as a block does not decode: one wrong bit
+// in the name of a file's compression, and it takes all memory there is.
+var errLZ4 = errors.New("it is compressed by LZ4, or damaged: write it with zstd or snappy")
+
+func hasLZ4(f *parquet.File) bool {
+	for _, g := range f.Metadata().RowGroups {
+		for _, c := range g.Columns {
+			if c.MetaData.Codec == format.Lz4Raw {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // guard turns a panic of the Parquet library, which some broken files cause,
 // into an error.

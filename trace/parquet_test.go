@@ -145,6 +145,23 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { drain(b) })
 }
 
+// A wrong bit in the name of the compression made the library allocate until
+// there was no memory left.
+func TestLZ4IsRefused(t *testing.T) {
+	var out bytes.Buffer
+	w := parquet.NewGenericWriter[trace.Request](&out, parquet.Compression(&parquet.Lz4Raw))
+	if _, err := w.Write([]trace.Request{{InputTokens: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := trace.NewRowsReader[trace.Request](bytes.NewReader(out.Bytes()), int64(out.Len()))
+	if err == nil || !strings.Contains(err.Error(), "LZ4") {
+		t.Errorf("LZ4: %v", err)
+	}
+}
+
 func TestNoStatisticsInFile(t *testing.T) {
 	marker := int64(0x1122334455667788)
 	b := encode(t, []trace.Request{{ArrivalNS: 1, E2ENS: &marker}, {ArrivalNS: 2, Model: "model-0"}}, trace.Meta{})
