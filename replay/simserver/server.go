@@ -51,7 +51,7 @@ type Server struct {
 	template token.Template
 	hasher   *block.Hasher // cloned for each request
 	cache    *prefixCache
-	engine   engine
+	engine   timeline
 	count    counters
 }
 
@@ -83,7 +83,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	return &Server{c: c, tok: tok, words: tok.Words(), template: template, hasher: hasher,
-		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: engine{c: c}}, nil
+		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: timeline{c: c}}, nil
 }
 
 // Handler returns the HTTP interface: chat and text completions, models,

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-func testEngine(seqs, waiting int) *engine {
-	return &engine{c: Config{MaxSeqs: seqs, MaxWaiting: waiting, Base: 10 * time.Millisecond, PrefillRate: 1000}}
+func testEngine(seqs, waiting int) *timeline {
+	return &timeline{c: Config{MaxSeqs: seqs, MaxWaiting: waiting, Base: 10 * time.Millisecond, PrefillRate: 1000}}
 }
 
 // Prefills follow each other on one timeline, and an idle engine begins at once.

@@ -10,9 +10,9 @@ import (
 // errBusy says that the waiting queue is full (HTTP 429).
 var errBusy = errors.New("the waiting queue is full")
 
-// An engine admits requests in order of arrival and keeps the timeline of
+// A timeline admits requests in order of arrival and keeps the timeline of
 // their prefills.
-type engine struct {
+type timeline struct {
 	c Config
 
 	mu        sync.Mutex
@@ -22,7 +22,7 @@ type engine struct {
 }
 
 // admit waits for a place among the running. The caller must call leave.
-func (e *engine) admit(ctx context.Context) error {
+func (e *timeline) admit(ctx context.Context) error {
 	e.mu.Lock()
 	if e.running < e.c.MaxSeqs && len(e.waiting) == 0 {
 		e.running++
@@ -54,13 +54,13 @@ func (e *engine) admit(ctx context.Context) error {
 }
 
 // leave gives the place to the request that has waited longest.
-func (e *engine) leave() {
+func (e *timeline) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.pass()
 }
 
-func (e *engine) pass() {
+func (e *timeline) pass() {
 	if len(e.waiting) == 0 {
 		e.running--
 		return
@@ -70,7 +70,7 @@ func (e *engine) pass() {
 }
 
 // load returns how many requests run and wait.
-func (e *engine) load() (running, waiting int) {
+func (e *timeline) load() (running, waiting int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.running, len(e.waiting)
@@ -78,7 +78,7 @@ func (e *engine) load() (running, waiting int) {
 
 // prefill books the computation of so many tokens behind those booked before
 // and returns when it ends, which is when the first token is due.
-func (e *engine) prefill(uncached int) time.Time {
+func (e *timeline) prefill(uncached int) time.Time {
 	compute := e.c.Base + time.Duration(float64(uncached)/e.c.PrefillRate*float64(time.Second))
 	e.mu.Lock()
 	defer e.mu.Unlock()
