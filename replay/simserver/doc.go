@@ -21,4 +21,10 @@
 // Running requests do not slow each other's decoding, and blocks in use are
 // not pinned in a bounded cache: this is a timeline, not a model of an engine's
 // batches.
+//
+// Beside the server stands [Engine], which is such a model: a state machine
+// without a clock that batches prefill and decode in steps, keeps KV in pinned
+// and evictable blocks, preempts when they run out, and takes for a step what
+// [Costs] say. Runs of equal steps are added up in integers, so that an hour of
+// traffic takes seconds and gives what single steps give.
 package simserver
