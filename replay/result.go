@@ -90,4 +90,8 @@ type Run struct {
 	GCPauseMaxNS  int64   `json:"gc_pause_max_ns"`
 	EndedEarly    string  `json:"ended_early,omitempty"` // why
 	PlannedNS     int64   `json:"planned_ns"`            // first to last due
+
+	// Simulated says what model gave the results, in virtual time: nothing was
+	// sent, and there was no client to measure. Empty for a replay.
+	Simulated string `json:"simulated,omitempty"`
 }

@@ -42,7 +42,7 @@ func (c *collector) summary() Summary {
 	s.ByCategory = c.byCategory(zeros)
 	s.ByInputLength = c.byLength()
 	c.picks.finish()
-	if drift := c.picks.drift(); drift.ok {
+	if drift := c.picks.drift(); drift.ok && c.run.Simulated == "" {
 		s.LagDriftMS = milliseconds(float64(drift.ns))
 	}
 	c.describe(&s)

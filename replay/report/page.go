@@ -17,6 +17,9 @@ func Page(s Summary) *page.Page {
 		Facts: facts(&s),
 		Notes: pageNotes(&s),
 	}
+	if s.Run.Simulated != "" {
+		p.Title, p.Lead = "Simulation report", "What a model of an engine would do with a workload, in virtual time; there was no client whose sending could be late."
+	}
 	for _, section := range []page.Section{
 		overviewSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s),
 		loadSection(&s), lengthSection(&s), cacheSection(&s), errorSection(&s), definitionSection(),
@@ -65,6 +68,7 @@ func facts(s *Summary) []page.Fact {
 	if r.Prompts != "" {
 		prompts = "prompts as " + r.Prompts
 	}
+	add("Simulated", r.Simulated, "")
 	add("Model", r.Model, "")
 	add("API", r.API, prompts)
 	add("Tokenizer", r.Tokenizer, "")
@@ -94,7 +98,7 @@ func pageNotes(s *Summary) []page.Note {
 	if !s.Verdict.Trustworthy {
 		level = page.Bad
 	}
-	notes := []page.Note{{Level: level, Text: verdictLine(s.Verdict)}}
+	notes := []page.Note{{Level: level, Text: verdictLine(s)}}
 	for _, r := range s.Verdict.Reasons {
 		notes = append(notes, page.Note{Level: page.Bad, Text: r.Text})
 	}

@@ -115,8 +115,13 @@ func errorRows(s *Summary) [][]string {
 }
 
 // verdictLine and tierLine stand at the top of every report.
-func verdictLine(v Verdict) string {
+func verdictLine(s *Summary) string {
+	v := &s.Verdict
 	switch n := len(v.Reasons); {
+	case v.Trustworthy && s.Run.Simulated != "":
+		return "Simulated: a model of an engine gave these figures in virtual time. Nothing was sent and no client was measured; the run is complete."
+	case s.Run.Simulated != "":
+		return "Simulated: a model of an engine gave these figures in virtual time, and nothing was sent. Not trustworthy even so:"
 	case v.Trustworthy:
 		return "Trustworthy: the client kept to its schedule and the run is complete."
 	case n == 1:

@@ -40,17 +40,21 @@ func spread(st *Stat, before, name string) []string {
 func sayTTFT(s *Summary) []string {
 	sent, due := &s.Latency.FromSent.TTFT, &s.Latency.FromDue.TTFT
 	says := spread(sent, "Counted from when they were sent, half of the requests had their first token within", "TTFT from sent")
-	return append(says, sayOrigins("TTFT", sent, due)...)
+	return append(says, sayOrigins(s, "TTFT", sent, due)...)
 }
 
 func sayE2E(s *Summary) []string {
 	sent, due := &s.Latency.FromSent.E2E, &s.Latency.FromDue.E2E
 	says := spread(sent, "Counted from when they were sent, half of the requests had their last token within", "E2E from sent")
-	return append(says, sayOrigins("E2E", sent, due)...)
+	return append(says, sayOrigins(s, "E2E", sent, due)...)
 }
 
 // sayOrigins compares a latency under both origins, at p99 or else the maximum.
-func sayOrigins(name string, sent, due *Stat) []string {
+// In a simulation they are the same.
+func sayOrigins(s *Summary, name string, sent, due *Stat) []string {
+	if s.Run.Simulated != "" {
+		return nil
+	}
 	at, a, b := "p99", sent.P99, due.P99
 	if a == nil || b == nil {
 		at, a, b = "maximum", sent.Max, due.Max

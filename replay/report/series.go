@@ -51,7 +51,9 @@ func (c *collector) describe(s *Summary) {
 	p.InFlight = c.time.inFlight("in flight")
 	p.TTFTPoints = c.picks.points("a request", func(q pick) int64 { return q.sent }, func(q pick) span { return q.ttft })
 	p.TTFTMax = c.time.largest("slowest of each bin", func(s slot) span { return s.ttft })
-	p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) span { return span{q.lag(), true} })
-	p.LagMax = c.time.largest("latest of each bin", func(s slot) span { return s.lag })
+	if c.run.Simulated == "" {
+		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) span { return span{q.lag(), true} })
+		p.LagMax = c.time.largest("latest of each bin", func(s slot) span { return s.lag })
+	}
 	p.Sampled, p.SampledFrom = int64(len(c.picks.held)), c.sent
 }

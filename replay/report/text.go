@@ -22,7 +22,7 @@ func WriteText(w io.Writer, s Summary) error {
 			mark = strings.Repeat(" ", len(mark))
 		}
 	}
-	line("", verdictLine(s.Verdict))
+	line("", verdictLine(&s))
 	for _, r := range s.Verdict.Reasons {
 		line("  - ", r.Text)
 	}

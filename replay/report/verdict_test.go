@@ -96,3 +96,35 @@ func TestReasonFigures(t *testing.T) {
 		}
 	}
 }
+
+// A simulation has no client: nothing is said of one, and what the model
+// refused still counts.
+func TestSimulatedVerdict(t *testing.T) {
+	var results []replay.Result
+	for i := range int64(1000) {
+		results = append(results, answer(i, i, 0, 5, 9))
+	}
+	s := summarise(t, replay.Run{Simulated: "1 × engine", Requests: 1000}, Options{}, results...)
+	if !s.Verdict.Trustworthy || s.Latency.SendLag.Count != 0 || s.LagDriftMS != nil || s.Latency.FromDue.TTFT.Count != 1000 {
+		t.Errorf("%+v, send lag %+v", s.Verdict, s.Latency.SendLag)
+	}
+	var text, page strings.Builder
+	if err := WriteText(&text, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := Page(s).Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{text.String(), page.String()} {
+		if !strings.Contains(out, "no client") || strings.Contains(out, "the client kept to its schedule") || strings.Contains(out, "waiting in the client") {
+			t.Error("the report speaks of a client")
+		}
+	}
+	results[0] = failure(0, 0, "rate_limited")
+	for i := range int64(20) {
+		results[i] = failure(i, i, "rate_limited")
+	}
+	if s := summarise(t, replay.Run{Simulated: "1 × engine", Requests: 1000}, Options{}, results...); s.Verdict.Trustworthy {
+		t.Error("2 % of errors are trusted")
+	}
+}
