@@ -16,15 +16,15 @@ const (
 
 // EngineConfig says what an [Engine] is like. The names are vLLM's.
 type EngineConfig struct {
-	BlockSize      int    // tokens in a block of KV
-	KVTokens       int    // tokens of KV memory; 0 is without bound
-	MaxSeqs        int    // max_num_seqs: requests that run at once
-	MaxBatchTokens int    // max_num_batched_tokens: tokens computed in a step
-	MaxWaiting     int    // requests that wait; more are refused
-	ChunkedPrefill bool   // a prompt is computed in parts as the budget of a step allows; else whole
-	PrefixCaching  bool   // blocks are found again by what they hold
-	Batching       string // Continuous or Static
-	Costs          Costs
+	BlockSize      int    `json:"block_size"`             // tokens in a block of KV
+	KVTokens       int    `json:"kv_tokens"`              // tokens of KV memory; 0 is without bound
+	MaxSeqs        int    `json:"max_num_seqs"`           // requests that run at once
+	MaxBatchTokens int    `json:"max_num_batched_tokens"` // tokens computed in a step
+	MaxWaiting     int    `json:"max_waiting"`            // requests that wait; more are refused
+	ChunkedPrefill bool   `json:"chunked_prefill"`        // a prompt is computed in parts as the budget of a step allows; else whole
+	PrefixCaching  bool   `json:"prefix_caching"`         // blocks are found again by what they hold
+	Batching       string `json:"batching"`               // Continuous or Static
+	Costs          Costs  `json:"-"`                      // see Costs.String
 }
 
 // DefaultEngine has vLLM's defaults for a server on one accelerator: blocks of

@@ -2,8 +2,11 @@ package simserver
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"sort"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -56,6 +59,73 @@ const maxStep Picos = 1e15
 
 // maxRun is how many steps are added up at once.
 const maxRun = 4096
+
+// fields names the costs for people.
+func (c *Costs) fields() []costField {
+	return []costField{{"step", &c.Step}, {"kv-token", &c.KVToken}, {"prefill-token", &c.PrefillToken},
+		{"decode-seq", &c.DecodeSeq}, {"request", &c.Request}}
+}
+
+type costField struct {
+	name  string
+	value *Picos
+}
+
+// costUnits are in picoseconds; that which ends the others is last.
+var costUnits = []struct {
+	name  string
+	picos float64
+}{{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"µs", 1e6}, {"ms", 1e9}, {"s", 1e12}}
+
+// String writes the costs as [ParseCosts] reads them.
+func (c Costs) String() string {
+	var parts []string
+	for _, f := range c.fields() {
+		unit := costUnits[0]
+		for _, u := range costUnits {
+			if u.name != "µs" && float64(*f.value) >= u.picos {
+				unit = u
+			}
+		}
+		parts = append(parts, f.name+"="+strconv.FormatFloat(float64(*f.value)/unit.picos, 'f', -1, 64)+unit.name)
+	}
+	return strings.Join(parts, ",")
+}
+
+// ParseCosts changes the costs that a text such as "step=5ms,kv-token=40ns"
+// names: step, kv-token, prefill-token, decode-seq, request, each with ps, ns,
+// us, ms or s.
+func ParseCosts(text string, c Costs) (Costs, error) {
+	for i, part := range strings.Split(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		var to *Picos
+		for _, f := range c.fields() {
+			if f.name == name {
+				to = f.value
+			}
+		}
+		if !ok || to == nil {
+			return c, fmt.Errorf("part %d is not one of step, kv-token, prefill-token, decode-seq and request, with = and a time", i+1)
+		}
+		picos, ok := parsePicos(value)
+		if !ok {
+			return c, fmt.Errorf("%s: not a time such as 40ns, 2.5us or 5ms, of at most 1,000 s", name)
+		}
+		*to = picos
+	}
+	return c, c.check()
+}
+
+func parsePicos(text string) (Picos, bool) {
+	for _, u := range costUnits {
+		if number, ok := strings.CutSuffix(text, u.name); ok {
+			v, err := strconv.ParseFloat(number, 64)
+			v = math.Round(v * u.picos)
+			return Picos(v), err == nil && v >= 0 && v <= float64(maxStep)
+		}
+	}
+	return 0, false
+}
 
 func (c *Costs) check() error {
 	for _, v := range []Picos{c.Step, c.KVToken, c.PrefillToken, c.DecodeSeq, c.Request} {
