@@ -80,6 +80,6 @@ Begin with:  reprise demo`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		serveCommand(), replayCommand(), reportCommand(), demoCommand())
+		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), demoCommand())
 	return root
 }

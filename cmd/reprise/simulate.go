@@ -1,0 +1,385 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay"
+	"reprise/replay/openai"
+	"reprise/replay/simserver"
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// allRouters stands for every router, one after another.
+const allRouters = "all"
+
+// simulateFlags are the flags of simulate.
+type simulateFlags struct {
+	out           string
+	speed         float64
+	includeFailed bool
+	engine        engineFlags
+	replicas      int
+	router        string
+	loadWeight    float64
+	seed          uint64
+	judge         judgeFlags
+}
+
+func simulateCommand() *cobra.Command {
+	var f simulateFlags
+	cmd := &cobra.Command{
+		Use:   "simulate WORKLOAD --costs COSTS",
+		Short: "Answer a workload by a model of an engine, in virtual time",
+		Long: `Simulate sends each request of a workload, or of a trace, at its recorded time to
+a model of a serving engine and writes the results that a replay would have
+written. An hour takes seconds, and the same command gives the same results.
+
+The engine works in steps: each decodes the running sequences and computes parts
+of prompts within a budget of tokens, from a queue in order of arrival. KV is
+kept in blocks; those of prompts are found again by what they hold, those in use
+are not evicted, and when blocks run out the sequence admitted last starts anew.
+A step takes the larger of step + kv-token × tokens of KV, for memory, and
+prefill-token × prompt tokens + decode-seq × sequences, for compute.
+
+With --replicas, a router sends requests to one of several engines. --router all
+puts the routers side by side: the share of prompt tokens and blocks found in the
+cache, the most over the mean of replicas of the prompt tokens computed and of
+those sent, and the time to the first token. Prefix routing is shown without a
+weight of load and with --load-weight.
+
+Prompts are known by the blocks of the workload alone: where two of them part
+inside a block, none of it is shared.`,
+		Example: `  reprise simulate w.parquet --costs step=5ms,kv-token=40ns,prefill-token=25us -o r.parquet
+  reprise simulate w.parquet --costs step=5ms,prefill-token=25us --kv-tokens 500000 --replicas 4 --router all`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet; empty prints a line for the fleet alone")
+	fl.Float64Var(&f.speed, "speed", 1, "2 sends twice as fast")
+	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
+	f.engine.register(fl)
+	fl.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
+	fl.StringVar(&f.router, "router", simserver.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
+	fl.Float64Var(&f.loadWeight, "load-weight", 1, "of prefix: share of a prompt that a replica must hold more for each share that it was sent above the mean; 0 follows the prefix alone")
+	fl.Uint64Var(&f.seed, "seed", 1, "of random")
+	fl.Bool("quiet", false, "no progress")
+	f.judge.register(cmd)
+	return cmd
+}
+
+func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
+	engine, err := f.engine.config(cmd)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !(f.speed > 0 && f.speed <= 1e6):
+		return usagef("--speed: a number above 0, up to 1,000,000")
+	case f.out == standard:
+		return usagef("results are binary: give -o FILE.parquet")
+	case f.out != "" && f.router == allRouters:
+		return usagef("-o holds the results of one router: name one with --router")
+	}
+	fleets := f.fleets(engine)
+	for _, c := range fleets {
+		if _, err := simserver.NewFleet(c, nil); err != nil {
+			return &exitError{exitUsage, err}
+		}
+	}
+	if _, err := f.judge.options(); err != nil {
+		return err
+	}
+	w, err := openTrace(cmd, path)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if f.out != "" {
+		return f.record(cmd, w, fleets[0])
+	}
+	var all []simserver.FleetSummary
+	for _, c := range fleets {
+		s, err := f.play(cmd, w, c, nil)
+		if err != nil {
+			return err
+		}
+		all = append(all, s.summary)
+	}
+	if f.judge.asJSON {
+		return writeJSON(cmd.OutOrStdout(), all)
+	}
+	return writeFleets(cmd.OutOrStdout(), all)
+}
+
+// fleets are those that the flags ask for.
+func (f *simulateFlags) fleets(engine simserver.EngineConfig) []simserver.FleetConfig {
+	one := simserver.FleetConfig{Engine: engine, Replicas: f.replicas, Router: f.router, LoadWeight: f.loadWeight, Seed: f.seed}
+	if f.router != allRouters {
+		return []simserver.FleetConfig{one}
+	}
+	var all []simserver.FleetConfig
+	for _, name := range simserver.Routers() {
+		one.Router = name
+		if name == simserver.RouterPrefix && f.loadWeight > 0 {
+			one.LoadWeight = 0
+			all = append(all, one)
+			one.LoadWeight = f.loadWeight
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// record simulates into a results file, and reports it as a replay's.
+func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig) error {
+	about := replay.Run{Schema: replay.ResultsSchema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
+		Model: f.engine.model(), Speed: f.speed, Timing: "open-loop", Seed: strconv.FormatUint(f.seed, 10),
+		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c)}
+	name := replay.JournalName(f.out)
+	journal, err := replay.CreateJournal(name, about)
+	if err != nil {
+		return err
+	}
+	s, err := f.play(cmd, w, c, journal)
+	if cerr := journal.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		about.Requests, about.Excluded, about.MaxInFlight, about.PlannedNS = s.sent, s.excluded, s.most, s.planned
+		err = finishSimulated(name, f.out, about)
+	}
+	if rerr := os.Remove(name); err == nil {
+		err = rerr // what can be computed again is not kept half done
+	}
+	if err != nil {
+		return err
+	}
+	notef(cmd, "KV blocks in use: at most %d of %d; %d preemptions", s.summary.MaxUsedBlocks, s.summary.CapacityBlocks, s.summary.Preemptions)
+	return f.judge.report(cmd, f.out)
+}
+
+// finishSimulated puts the rows of the journal in order.
+func finishSimulated(journal, out string, about replay.Run) error {
+	j, err := replay.OpenResults(journal)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	return replay.WriteResults(out, about, j.Reader())
+}
+
+// describe names the model for the results.
+func (f *simulateFlags) describe(c simserver.FleetConfig) string {
+	doc, err := json.Marshal(c.Engine)
+	if err != nil {
+		return ""
+	}
+	router := c.Router
+	if router == simserver.RouterPrefix {
+		router += fmt.Sprintf(" with load weight %v", c.LoadWeight)
+	}
+	return fmt.Sprintf("%d × %s, router %s, costs %s", c.Replicas, doc, router, c.Engine.Costs)
+}
+
+// simulated is what a simulation came to.
+type simulated struct {
+	summary        simserver.FleetSummary
+	sent, excluded int64
+	most           int
+	planned        int64 // ns from first to last due
+}
+
+// journalRows is how many results are written at once.
+const journalRows = 512
+
+// play sends a workload to a fleet. Without a journal the results are counted
+// and not kept.
+func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, journal *replay.Journal) (simulated, error) {
+	rows, err := w.Reader()
+	if err != nil {
+		return simulated{}, err
+	}
+	p := &simulation{speed: f.speed, size: w.Meta.BlockSize, tally: simserver.NewTally(c), journal: journal}
+	if journal != nil && p.size > 0 {
+		p.known = profile.NewKnownPass(p.size, false)
+	}
+	fleet, err := simserver.NewFleet(c, p.note)
+	if err != nil {
+		return simulated{}, err
+	}
+	bar := newProgress(cmd)
+	bar.start("simulate "+c.Router, "requests", rows.Rows())
+	defer bar.end()
+	p.pending = map[int64]*replay.Result{}
+	err = trace.Each(rows, func(row int64, r *trace.Request) error {
+		if row%1024 == 0 {
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
+			bar.set(row)
+		}
+		if r.Status == trace.StatusFailed && !f.includeFailed {
+			p.excluded++
+			return nil
+		}
+		if err := fleet.Send(p.arrival(row, r)); err != nil {
+			return fmt.Errorf("row %d: %w", row, err)
+		}
+		return nil
+	})
+	if err == nil {
+		err = fleet.Finish()
+	}
+	if err == nil {
+		err = p.flush()
+	}
+	return simulated{p.tally.Summary(fleet), p.sent, p.excluded, fleet.MaxInFlight(), p.last - p.first}, err
+}
+
+// A simulation turns rows into arrivals, and answers into results.
+type simulation struct {
+	speed   float64
+	size    int // tokens in a block of the workload
+	tally   *simserver.Tally
+	known   *profile.KnownPass
+	journal *replay.Journal
+	pending map[int64]*replay.Result // by row, without an answer yet
+	rows    []replay.Result          // to be written
+
+	sent, excluded, first, last int64
+}
+
+func (p *simulation) scaled(ns int64) int64 {
+	if p.speed == 1 {
+		return ns
+	}
+	return int64(float64(ns) / p.speed)
+}
+
+func (p *simulation) arrival(row int64, r *trace.Request) simserver.Arrival {
+	due := p.scaled(r.ArrivalNS)
+	if p.sent == 0 {
+		p.first = due
+	}
+	p.last = due
+	p.sent++
+	a := simserver.Arrival{Session: r.Session, At: instantOf(due), Job: simserver.Job{ID: row,
+		Prompt: int(r.InputTokens), Output: int(r.OutputTokens), BlockSize: p.size}}
+	if p.size > 0 {
+		// The lists are the reader's again after this row.
+		a.Job.Blocks, a.Job.OutputBlocks = append([]uint64(nil), r.Blocks...), append([]uint64(nil), r.OutputBlocks...)
+	}
+	if r.Session != nil {
+		a.Session = trace.Ptr(*r.Session)
+	}
+	if r.Status == trace.StatusCancelled && r.E2ENS != nil {
+		a.Cut = instantOf(due + max(p.scaled(*r.E2ENS), 1))
+	}
+	if p.journal != nil {
+		res := &replay.Result{RowID: row, Session: a.Session, Category: r.Category, DueNS: due, SentNS: trace.Ptr(due),
+			WantInput: r.InputTokens, WantOutput: r.OutputTokens, Input: trace.Ptr(r.InputTokens)}
+		if r.Class != nil {
+			res.Class = *r.Class
+		}
+		if p.known != nil {
+			res.Known = trace.Ptr(p.known.Touch(r))
+		}
+		p.pending[row] = res
+	}
+	return a
+}
+
+// instantOf converts nanoseconds since the trace began, which a damaged file
+// may have below 0: a fleet refuses those.
+func instantOf(ns int64) simserver.Picos {
+	if ns >= int64(simserver.Never/1000) {
+		return simserver.Never
+	}
+	return simserver.Picos(max(ns, -1)) * 1000
+}
+
+// note takes an answer.
+func (p *simulation) note(a *simserver.Answer) error {
+	p.tally.Add(a)
+	if p.journal == nil {
+		return nil
+	}
+	r := p.pending[a.Job.ID]
+	delete(p.pending, a.Job.ID)
+	answered(r, a)
+	if p.rows = append(p.rows, *r); len(p.rows) < journalRows {
+		return nil
+	}
+	return p.flush()
+}
+
+// answered completes a result with what became of its request.
+func answered(r *replay.Result, a *simserver.Answer) {
+	r.DoneNS = trace.Ptr(int64(a.Done.Duration()))
+	switch a.Err {
+	case simserver.ErrBusy:
+		r.Error, r.HTTPStatus, r.Input = openai.KindRateLimited, trace.Ptr(int32(429)), nil
+		return
+	case simserver.ErrTooLong:
+		r.Error, r.HTTPStatus, r.Input = openai.KindTooLong, trace.Ptr(int32(400)), nil
+		return
+	case simserver.ErrCut:
+		r.Error = openai.KindCancelled
+	default:
+		r.FinishReason = "length"
+	}
+	r.HTTPStatus, r.Cached = trace.Ptr(int32(200)), trace.Ptr(int32(a.Job.Cached))
+	r.Events = int32(len(a.Tokens))
+	r.Output, r.OutputFrom = trace.Ptr(r.Events), replay.FromUsage
+	r.GapsNS = make([]int64, 0, max(len(a.Tokens)-1, 0))
+	for i, at := range a.Tokens {
+		ns := int64(at.Duration())
+		if i == 0 {
+			r.FirstEventNS, r.FirstTokenNS = trace.Ptr(ns), trace.Ptr(ns)
+		} else {
+			r.GapsNS = append(r.GapsNS, ns-*r.LastTokenNS)
+		}
+		r.LastTokenNS = trace.Ptr(ns)
+	}
+}
+
+func (p *simulation) flush() error {
+	if p.journal == nil || len(p.rows) == 0 {
+		return nil
+	}
+	_, err := p.journal.Write(p.rows)
+	p.rows = p.rows[:0]
+	return err
+}
+
+// writeFleets prints fleets side by side.
+func writeFleets(w io.Writer, all []simserver.FleetSummary) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "router\tload weight\tanswered\trefused\thit by token\thit by block\tprefill max/mean\tload max/mean\tTTFT p50, ms\tTTFT p99, ms\tpreempted\tblocks in use\t")
+	for _, s := range all {
+		weight := "–"
+		if s.Router == simserver.RouterPrefix {
+			weight = strconv.FormatFloat(s.LoadWeight, 'g', -1, 64)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d of %d\t\n", s.Router, weight, s.Answered, s.Refused,
+			figure(s.HitByToken, 4), figure(s.HitByBlock, 4), figure(s.PrefillImbalance, 2), figure(s.LoadImbalance, 2),
+			figure(s.TTFTP50MS, 1), figure(s.TTFTP99MS, 1), s.Preemptions, s.MaxUsedBlocks, s.CapacityBlocks)
+	}
+	return t.Flush()
+}
+
+func figure(v *float64, places int) string {
+	if v == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(*v, 'f', places, 64)
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"reprise/replay"
+	"reprise/replay/simserver"
+)
+
+// quick is an engine so fast that few requests run at once.
+var quick = []string{"--costs", "step=1ms,prefill-token=100ns", "--block-size", "512", "--quiet"}
+
+// mooncakeTrace imports the conversation trace of the Mooncake release.
+func mooncakeTrace(t testing.TB) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "t.parquet")
+	must(t, "import", shared(t, "mooncake_conversation.jsonl"), "-o", out)
+	return out
+}
+
+func simulateJSON(t *testing.T, args ...string) []simserver.FleetSummary {
+	t.Helper()
+	var all []simserver.FleetSummary
+	if err := json.Unmarshal([]byte(must(t, append(append([]string{"simulate", "--json"}, args...), quick...)...)), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// With few blocks in use, an engine finds what an LRU cache of its size holds.
+func TestSimulateMooncakeReuse(t *testing.T) {
+	path := mooncakeTrace(t)
+	var p struct {
+		Reuse struct {
+			Curve []struct {
+				Blocks   *int64  `json:"capacity_blocks"`
+				HitRatio float64 `json:"hit_ratio_by_token"`
+			} `json:"lru_curve"`
+		} `json:"reuse"`
+	}
+	if err := json.Unmarshal([]byte(must(t, "profile", path, "--json", "--quiet")), &p); err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, point := range p.Reuse.Curve {
+		if point.Blocks == nil || *point.Blocks < 5000 {
+			continue
+		}
+		s := simulateJSON(t, path, "--kv-tokens", strconv.FormatInt(*point.Blocks*512, 10))[0]
+		t.Logf("%d blocks, at most %d in use: %.4f by token, the profile's LRU %.4f", s.CapacityBlocks, s.MaxUsedBlocks, *s.HitByToken, point.HitRatio)
+		if math.Abs(*s.HitByToken-point.HitRatio) > 0.005 {
+			t.Errorf("%d blocks: the engine finds %.4f of the tokens, an LRU cache %.4f", *point.Blocks, *s.HitByToken, point.HitRatio)
+		}
+		if s.MaxUsedBlocks < 100 || s.MaxUsedBlocks > 1000 || s.Preemptions != 0 {
+			t.Errorf("%d blocks in use and %d preemptions: this is no fast engine", s.MaxUsedBlocks, s.Preemptions)
+		}
+		compared++
+	}
+	if compared < 3 {
+		t.Errorf("%d points only", compared)
+	}
+}
+
+// Eight replicas of 10,000 blocks; the figures are those of a reference
+// computation that sends each request whole before the next.
+func TestSimulateMooncakeRouting(t *testing.T) {
+	all := simulateJSON(t, mooncakeTrace(t), "--kv-tokens", "5120000", "--replicas", "8", "--router", "all")
+	want := map[string][2]float64{ // hit ratio by block, and the load of the fullest replica
+		"round-robin": {0.126, 1.04}, "session": {0.362, 1.13}, "prefix 0": {0.212, 8}, "prefix 1": {0.361, 1}}
+	for _, s := range all {
+		name := s.Router
+		if name == simserver.RouterPrefix {
+			name += " " + strconv.FormatFloat(s.LoadWeight, 'g', -1, 64)
+		}
+		if w, ok := want[name]; ok {
+			if math.Abs(*s.HitByBlock-w[0]) > 0.002 || math.Abs(*s.LoadImbalance-w[1]) > 0.01 {
+				t.Errorf("%s finds %.4f of the blocks, and its fullest replica has %.2f of the mean; want %v", name, *s.HitByBlock, *s.LoadImbalance, w)
+			}
+			delete(want, name)
+		}
+		if s.Answered != 12_031 {
+			t.Errorf("%s: %d answers", name, s.Answered)
+		}
+	}
+	if len(all) != 6 || len(want) != 0 {
+		t.Errorf("%d fleets; without %v", len(all), want)
+	}
+}
+
+// The results are those of a replay: every row once, in order, and twice the
+// same, byte for byte.
+func TestSimulateResults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("log.jsonl", []byte(sharingLog(40)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "import", "log.jsonl", "-o", "t.parquet")
+	for _, out := range []string{"a.parquet", "b.parquet"} {
+		text := must(t, append([]string{"simulate", "t.parquet", "--speed", "3", "-o", out}, quick...)...)
+		expect(t, text, "Simulated: a model", "Send lag 0 –")
+		if again := must(t, "report", out); again != text {
+			t.Error("the report says otherwise")
+		}
+	}
+	a, err := os.ReadFile("a.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile("b.parquet")
+	if err != nil || string(a) != string(b) {
+		t.Errorf("not twice the same (%v)", err)
+	}
+	f, err := replay.OpenResults("a.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows := make([]replay.Result, 41)
+	n, _ := f.Reader().Read(rows)
+	if n != 40 || f.Run.Requests != 40 || f.Run.Simulated == "" || f.Run.ClientCPU != 0 {
+		t.Fatalf("%d rows, run %+v", n, f.Run)
+	}
+	for i, r := range rows[:n] {
+		sum := *r.FirstTokenNS
+		for _, gap := range r.GapsNS {
+			sum += gap
+		}
+		if r.RowID != int64(i) || *r.Output != r.WantOutput || sum != *r.LastTokenNS || sum != *r.DoneNS || *r.SentNS != r.DueNS || *r.FirstTokenNS <= r.DueNS {
+			t.Errorf("row %d: %+v", i, r)
+		}
+	}
+	if left, _ := filepath.Glob("*.journal"); left != nil {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// One request at a time with a queue of none: the others are refused, and that
+// is an answer that nobody should trust.
+func TestSimulateRefusals(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("log.jsonl", []byte(sharingLog(40)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "import", "log.jsonl", "-o", "t.parquet")
+	out, _, code := reprise(t, "simulate", "t.parquet", "--costs", "step=10s", "--max-num-seqs", "1", "--max-waiting", "0", "-o", "r.parquet", "--quiet")
+	if code != exitUntrusted {
+		t.Errorf("exit code %d", code)
+	}
+	expect(t, out, "Not trustworthy even so", "rate_limited")
+	for _, bad := range [][]string{{}, {"--costs", "step"}, {"--costs", "step=1ms", "--router", "fair"}, {"--costs", "step=1ms", "--speed", "0"},
+		{"--costs", "step=1ms", "--router", "all", "-o", "x.parquet"}, {"--costs", "step=1ms", "--replicas", "0"},
+		{"--costs", "step=1ms", "--batching", "magic"}, {"--costs", "step=1ms", "-o", "-"}} {
+		if _, _, code := reprise(t, append([]string{"simulate", "t.parquet"}, bad...)...); code != exitUsage {
+			t.Errorf("%v: exit code %d", bad, code)
+		}
+	}
+}
+
+// An hour of the conversation trace, 145 M prompt tokens in blocks of 16 and
+// 4.1 M output tokens, on an engine that it keeps busy.
+func BenchmarkSimulateMooncake(b *testing.B) {
+	path := mooncakeTrace(b)
+	for b.Loop() {
+		must(b, "simulate", path, "--costs", "step=5ms,kv-token=10ns,prefill-token=25us", "--kv-tokens", "5000000", "--quiet")
+	}
+}
