@@ -297,6 +297,16 @@ func (t *Trace) Reader() (*RequestReader, error) {
 	return &RequestReader{RowsReader: r, name: t.name}, nil
 }
 
+// Columns reads the rows of a trace as T, whose fields are some of its columns:
+// those alone are decoded. The rows are not checked.
+func Columns[T TextFree](t *Trace) (*RowsReader[T], error) {
+	r, err := NewRowsReader[T](t.file, t.size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.name, err)
+	}
+	return r, nil
+}
+
 // Close closes the file; its readers end with it.
 func (t *Trace) Close() error { return t.file.Close() }
 
