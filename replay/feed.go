@@ -1,21 +1,14 @@
 package replay
 
 import (
+	"container/heap"
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"reprise/trace"
-)
-
-// What is prepared and not yet sent is bounded three ways: by time
-// ([Options.Ahead]), by memory and by number.
-const (
-	preparedBytes = 256 << 20
-	preparedCalls = 1 << 14
 )
 
 // A flight is one row on its way from the workload to its Result.
@@ -23,21 +16,47 @@ type flight struct {
 	call   Call
 	size   int64
 	due    time.Duration
+	drift  time.Duration // from its recorded time; of turns only
+	turn   bool
 	cut    time.Duration
-	at     int64 // backs result.ReleasedNS
+	at     int64          // backs result.ReleasedNS
+	row    *trace.Request // while result.Known is not counted
+	known  sync.Mutex     // locked while result.Known is counted
 	result Result
 }
 
+func (fl *flight) when() (time.Duration, int64) { return fl.due, fl.result.RowID }
+
 // A feeder reads the workload and prepares each row some seconds before it is
-// due. It stops at a bound and goes on when the dispatcher has made room. A row
-// that it prepares too late is sent late, and keeps its due time.
+// due. It stops at a bound and goes on when there is room. A row that it
+// prepares too late is sent late, and keeps its due time.
+//
+// It is one goroutine that does one thing after another, always what is due
+// soonest: read a row, or prepare one that was read. In open loop a row is due
+// at its recorded time. In a causal run some wait for their parents first, and
+// rows behind them in the file are read meanwhile.
 type feeder struct {
-	opt     Options
+	opt     *Options
 	prompts Prompter
 	end     Endpoint
-	budget  *semaphore.Weighted
-	queue   chan *flight
+	line    *line
 	unready chan<- *Result // rows without a prompt
+
+	rows  trace.Reader[trace.Request]
+	batch []trace.Request // read, of which the first is the next
+	next  int64           // its row
+	eof   bool
+	err   error // of reading
+
+	kin    *kin           // nil in open loop
+	timed  soonest[*held] // due and not prepared
+	hand   *flight        // prepared, without room in the line
+	bytes  int64          // held
+	filled bool           // the bound on held rows has stopped the reading
+
+	mu      sync.Mutex
+	reports []ended       // flights that are over
+	news    chan struct{} // told of them; holds one
 
 	// The clock starts when the first rows are prepared, so that a workload
 	// that begins with a burst is not late from its first request on.
@@ -47,35 +66,34 @@ type feeder struct {
 	start   time.Time // valid once started is closed
 
 	// Counts, read after run returns.
-	excluded, notSent, unprepared int64
-	why                           string
-	rows                          int64
-	first, last                   time.Duration // due times
+	excluded, notSent, unprepared, skipped, readLate int64
+
+	why         string
+	any         bool
+	first, last time.Duration // due times
 }
 
-// run reads rows to their end. After the end of ctx it prepares no more and
-// only counts, so that what was not sent is known.
-func (f *feeder) run(ctx context.Context, rows trace.Reader[trace.Request]) error {
-	defer close(f.queue)
+func newFeeder(opt *Options, r *Runner, rows trace.Reader[trace.Request], unready chan<- *Result) *feeder {
+	f := &feeder{
+		opt: opt, prompts: r.Prompter, end: r.Endpoint, line: newLine(), unready: unready, rows: rows,
+		news: make(chan struct{}, 1), primed: make(chan struct{}), started: make(chan struct{}),
+	}
+	if opt.Causal != nil {
+		f.kin = &kin{opt: opt, elders: map[int64]*elder{}}
+	}
+	return f
+}
+
+// run feeds until every row has been. After the end of ctx it prepares no more
+// and only counts, so that what was not sent is known.
+func (f *feeder) run(ctx context.Context) error {
+	defer f.line.end()
 	defer f.ready()
-	err := trace.Each(rows, func(id int64, row *trace.Request) error {
-		if row.Status == trace.StatusFailed && !f.opt.IncludeFailed {
-			f.excluded++
-			return nil
-		}
-		due := f.opt.scaled(row.ArrivalNS)
-		if f.rows == 0 {
-			f.first = due
-		}
-		f.last = due
-		f.rows++
-		if f.feed(ctx, id, row, due) != nil {
-			f.notSent++
-		}
-		return nil
-	})
-	if err != nil {
-		return errors.Join(errWorkload, err)
+	for ctx.Err() == nil && f.step(ctx) {
+	}
+	f.abandon()
+	if f.err != nil {
+		return errors.Join(errWorkload, f.err)
 	}
 	return nil
 }
@@ -86,80 +104,299 @@ var errWorkload = errors.New("the workload could not be read to its end")
 
 func (f *feeder) ready() { f.prime.Do(func() { close(f.primed) }) }
 
-// feed prepares one row and queues it; the error is that of ctx.
-func (f *feeder) feed(ctx context.Context, id int64, row *trace.Request, due time.Duration) error {
-	if err := f.wait(ctx, due-f.opt.Ahead); err != nil {
-		return err
+// step does what is due soonest, or waits until something is. It is false when
+// nothing is left.
+func (f *feeder) step(ctx context.Context) bool {
+	f.hear()
+	if f.hand != nil && f.line.put(f.hand) {
+		f.hand = nil
 	}
-	fl := &flight{due: due, result: f.opt.blank(id, row, due)}
+	read, canRead := f.readAt()
+	prepare, canPrepare := f.prepareAt()
+	now := f.now()
+	switch {
+	case canPrepare && prepare <= now && (!canRead || prepare <= read):
+		f.prepare(heap.Pop(&f.timed).(*held))
+	case canRead && read <= now:
+		f.read()
+	case !canRead && !canPrepare && f.hand == nil && f.waiting() == 0 && f.more() == nil:
+		return false
+	default:
+		until := never
+		if canRead {
+			until = read
+		}
+		if canPrepare {
+			until = min(until, prepare)
+		}
+		f.wait(ctx, until)
+	}
+	return true
+}
+
+const never = time.Duration(1<<63 - 1)
+
+// now is the time of the run, 0 before it begins.
+func (f *feeder) now() time.Duration {
+	select {
+	case <-f.started:
+		return time.Since(f.start)
+	default:
+		return 0
+	}
+}
+
+// wait returns at an instant of the run, or sooner when there is news or room.
+func (f *feeder) wait(ctx context.Context, until time.Duration) {
+	f.ready()
+	select {
+	case <-f.started:
+	case <-ctx.Done():
+		return
+	}
+	var at <-chan time.Time
+	if until != never {
+		t := time.NewTimer(until - time.Since(f.start))
+		defer t.Stop()
+		at = t.C
+	}
+	var room <-chan struct{}
+	if f.hand != nil {
+		room = f.line.room
+	}
+	select {
+	case <-at:
+	case <-room:
+	case <-f.news:
+	case <-ctx.Done():
+	}
+}
+
+// waiting is the number of rows that were read and wait for a parent.
+func (f *feeder) waiting() int {
+	if f.kin == nil {
+		return 0
+	}
+	return f.kin.waiting
+}
+
+// more returns the next row of the workload, which may read some; nil is its
+// end. The batch is a new one each time: its rows may be held.
+func (f *feeder) more() *trace.Request {
+	for len(f.batch) == 0 && !f.eof {
+		batch := make([]trace.Request, 128)
+		n, err := f.rows.Read(batch)
+		f.batch = batch[:n]
+		if err != nil {
+			f.eof = true
+			if err != io.EOF {
+				f.err = err
+			}
+		}
+	}
+	if len(f.batch) == 0 {
+		return nil
+	}
+	return &f.batch[0]
+}
+
+// readAt says from when on the next row must be read: when it is due itself, or
+// a child behind it of a row that is over. It is false at the end of the
+// workload and at the bound on held rows.
+func (f *feeder) readAt() (time.Duration, bool) {
+	row := f.more()
+	if row == nil {
+		return 0, false
+	}
+	due := f.opt.scaled(row.ArrivalNS)
+	if f.kin != nil {
+		if d, ok := f.kin.want(f.next); ok {
+			due = min(due, d)
+		}
+	}
+	if f.full() {
+		f.filled = f.filled || due-f.opt.Ahead <= f.now()
+		return 0, false
+	}
+	return due - f.opt.Ahead, true
+}
+
+// full says that no further row may be held. One always may.
+func (f *feeder) full() bool {
+	n := len(f.timed) + f.waiting()
+	return n > 0 && (f.bytes >= f.opt.holdLimit() || n >= heldRows)
+}
+
+// prepareAt says from when on the row that is due soonest is to be prepared.
+func (f *feeder) prepareAt() (time.Duration, bool) {
+	if len(f.timed) == 0 || f.hand != nil {
+		return 0, false
+	}
+	return f.timed[0].due - f.opt.Ahead, true
+}
+
+// read takes the next row of the workload.
+func (f *feeder) read() {
+	h := &held{id: f.next, row: &f.batch[0]}
+	f.batch = f.batch[1:]
+	f.next++
+	if f.kin == nil {
+		f.settle(h)
+		return
+	}
+	one := *h.row // one that waits must not keep its batch in memory
+	h.row, h.size = &one, rowBytes(&one)
+	f.bytes += h.size
+	f.kin.join(h)
+	f.schedule()
+	if f.filled && h.left == 0 && h.due < f.now() {
+		f.readLate++
+	}
+	f.filled = false
+}
+
+// schedule takes the rows whose parents are over. A row that is not sent, since
+// it failed in the source or a parent did here, is over at once, which may
+// settle its children in turn.
+func (f *feeder) schedule() {
+	for len(f.kin.settled) > 0 {
+		h := f.kin.settled[0]
+		f.kin.settled = f.kin.settled[1:]
+		f.settle(h)
+	}
+	f.kin.settled = nil
+}
+
+// settle schedules a row that waits for no other.
+func (f *feeder) settle(h *held) {
+	if !h.turn {
+		h.plan = f.opt.scaled(h.row.ArrivalNS)
+		h.due = h.plan
+	}
+	switch excluded := f.opt.excludes(h.row); {
+	case excluded:
+		f.excluded++
+		f.drop(h, ended{h.id, h.due + f.opt.recordedLength(h.row), h.failed})
+		return
+	case h.failed:
+		f.skipped++
+		f.drop(h, ended{h.id, h.latest, true})
+		return
+	}
+	f.plan(h.due)
+	heap.Push(&f.timed, h)
+}
+
+// drop lets go of a row that is not sent.
+func (f *feeder) drop(h *held, o ended) {
+	if f.kin != nil {
+		f.bytes -= h.size
+		f.kin.end(o, f.next)
+	}
+}
+
+// plan takes note of a due time.
+func (f *feeder) plan(due time.Duration) {
+	if !f.any {
+		f.any, f.first, f.last = true, due, due
+	}
+	f.first, f.last = min(f.first, due), max(f.last, due)
+}
+
+// over reports that a flight has ended, from its own goroutine.
+func (f *feeder) over(o ended) {
+	if f.kin == nil {
+		return
+	}
+	f.mu.Lock()
+	f.reports = append(f.reports, o)
+	f.mu.Unlock()
+	tell(f.news)
+}
+
+// hear takes the reports of flights that have ended.
+func (f *feeder) hear() {
+	if f.kin == nil {
+		return
+	}
+	f.mu.Lock()
+	reports := f.reports
+	f.reports = nil
+	f.mu.Unlock()
+	for _, o := range reports {
+		f.kin.end(o, f.next)
+	}
+	f.schedule()
+}
+
+// prepare makes the call of a row and queues it.
+func (f *feeder) prepare(h *held) {
+	row := h.row
+	fl := &flight{due: h.due, turn: h.turn, drift: h.due - h.plan, result: f.opt.blank(h.id, row, h.due)}
+	f.bytes -= h.size
 	if row.Status == trace.StatusCancelled && row.E2ENS != nil {
 		// Not 0, which would be never: the recorded instant of a request that was dropped at once.
 		fl.cut = max(f.opt.scaled(*row.E2ENS), 1)
 	}
 	var err error
 	if fl.call, err = f.end.Prepare(row, f.prompts); err != nil {
-		return f.spoil(ctx, fl, err)
+		f.spoil(h, fl, err)
+		return
 	}
 	if f.opt.Known != nil {
-		fl.result.Known = trace.Ptr(f.opt.Known(row))
+		fl.row = row
 	}
 	fl.size = min(int64(fl.call.Size()), preparedBytes)
-	if !f.budget.TryAcquire(fl.size) {
+	if !f.line.put(fl) {
 		f.ready()
-		if err := f.budget.Acquire(ctx, fl.size); err != nil {
-			return err
-		}
-	}
-	select {
-	case f.queue <- fl:
-		return nil
-	default:
-		f.ready()
-	}
-	select {
-	case f.queue <- fl:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		f.hand = fl
 	}
 }
 
 // spoil gives a row that could not be prepared its Result.
-func (f *feeder) spoil(ctx context.Context, fl *flight, err error) error {
+func (f *feeder) spoil(h *held, fl *flight, err error) {
 	fl.result.Error = KindPrepare
-	select {
-	case f.unready <- &fl.result:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	f.unready <- &fl.result
 	if f.unprepared++; f.unprepared == 1 {
 		f.why = err.Error()
 	}
-	return nil
+	if f.kin != nil {
+		f.kin.end(ended{h.id, h.due, true}, f.next)
+		f.schedule()
+	}
 }
 
-// wait returns at an instant of the run, or with the error of ctx.
-func (f *feeder) wait(ctx context.Context, until time.Duration) error {
-	if until <= 0 || ctx.Err() != nil {
-		return ctx.Err()
+// abandon counts what is left when the feeding ends early, to the end of the
+// workload.
+func (f *feeder) abandon() {
+	f.notSent += int64(len(f.timed) + f.waiting())
+	if f.hand != nil {
+		f.notSent++
 	}
-	f.ready()
-	select {
-	case <-f.started:
-	case <-ctx.Done():
-		return ctx.Err()
+	for row := f.more(); row != nil; row = f.more() {
+		switch {
+		case f.opt.excludes(row):
+			f.excluded++
+		default:
+			f.plan(f.opt.scaled(row.ArrivalNS))
+			f.notSent++
+		}
+		f.batch = f.batch[1:]
+		f.next++
 	}
-	if until -= time.Since(f.start); until <= 0 {
-		return nil
+}
+
+// excludes says that a row is not sent, since it failed in the source.
+func (o *Options) excludes(row *trace.Request) bool {
+	return row.Status == trace.StatusFailed && !o.IncludeFailed
+}
+
+// recordedLength is how long a request took in the source, as far as is known.
+func (o *Options) recordedLength(row *trace.Request) time.Duration {
+	if row.E2ENS == nil {
+		return 0
 	}
-	t := time.NewTimer(until)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return o.scaled(max(*row.E2ENS, 0))
 }
 
 // scaled divides a recorded time by the speed.
@@ -168,6 +405,21 @@ func (o *Options) scaled(ns int64) time.Duration {
 		return time.Duration(ns)
 	}
 	return time.Duration(float64(ns) / o.Speed)
+}
+
+// thinking is how long a turn waits for who or what thinks.
+func (o *Options) thinking(ns int64) time.Duration {
+	if o.KeepThink {
+		return time.Duration(ns)
+	}
+	return o.scaled(ns)
+}
+
+func (o *Options) holdLimit() int64 {
+	if o.hold > 0 {
+		return o.hold
+	}
+	return heldBytes
 }
 
 // blank begins the Result of a row.

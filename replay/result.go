@@ -54,6 +54,12 @@ func (r *Result) Failed() bool { return r.Error != "" && r.Error != openai.KindC
 // and not sent.
 const KindPrepare = "prepare"
 
+// Values of Run.Timing.
+const (
+	OpenLoop = "open-loop" // at the recorded times
+	Causal   = "causal"    // a turn waits for its parents
+)
+
 // ResultsSchema names the layout of a results file.
 const ResultsSchema = "results/1"
 
@@ -68,7 +74,8 @@ type Run struct {
 	Model         string  `json:"model"`
 	Tokenizer     string  `json:"tokenizer"`
 	Speed         float64 `json:"speed"`
-	Timing        string  `json:"timing"`      // open-loop
+	Timing        string  `json:"timing"` // open-loop or causal
+	KeepThink     bool    `json:"keep_think,omitempty"`
 	Connections   string  `json:"connections"` // pooled or per-request
 	Workload      string  `json:"workload_digest"`
 	Tier          string  `json:"tier,omitempty"`
@@ -81,6 +88,9 @@ type Run struct {
 	Unprepared    int64   `json:"unprepared"`        // rows without a prompt, see [KindPrepare]
 	Unready       string  `json:"unready,omitempty"` // why the first of them had none
 	NotSent       int64   `json:"not_sent"`          // due after an early end
+	Skipped       int64   `json:"skipped"`           // turns whose parents failed, or were skipped themselves: a user without an answer asks nothing further
+	ReadLate      int64   `json:"read_late"`         // due before they could be read, since too many rows waited for their parents
+	Drift         *Drift  `json:"drift"`             // of the turns of a causal run; null where none was sent
 	ShortTails    int64   `json:"short_tails"`       // partial blocks too short to be told apart
 	MaxInFlight   int     `json:"max_in_flight"`     // highest seen
 	InFlightLimit int     `json:"in_flight_limit"`   // 0 is none

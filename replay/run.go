@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"reprise/replay/pace"
 	"reprise/trace"
 )
@@ -26,14 +24,24 @@ type Options struct {
 	Grace         time.Duration // from the end of the context to the end of the requests in flight; 0 means 5 s
 	IncludeFailed bool          // send the rows that failed in the source too
 
-	// Known, when set, is asked for every row that will be sent, in row order:
-	// how many leading prompt tokens earlier rows have sent.
+	// Causal, when set, makes a row wait for its parents: it is due when they are
+	// over plus its think and tool time, or, where neither is known, at the later
+	// of its recorded time and their end. Rows without parents are due at their
+	// recorded times. It must be read from the same workload.
+	Causal    *Lineage
+	KeepThink bool // Speed does not divide think and tool times
+
+	// Known, when set, is asked for every row that was sent, in the order in
+	// which they were: how many leading prompt tokens earlier rows have sent. One
+	// goroutine calls it.
 	Known func(*trace.Request) int32
 	// Progress, when set, is told each second and at the end how far the run is.
 	Progress func(Progress)
 	// About is what is known of the run before it begins; the Runner fills in
 	// the rest.
 	About Run
+
+	hold int64 // bytes of rows that may wait for their parents; 0 is heldBytes
 }
 
 // Progress says how far a run is.
@@ -44,8 +52,9 @@ type Progress struct {
 	InFlight int
 }
 
-// A Runner replays a workload in open loop: a request is sent when it is due,
-// whatever became of those before it.
+// A Runner replays a workload: a request is sent when it is due. In open loop
+// that is its recorded time, whatever became of those before it; in a causal run
+// it depends on when its parents were over.
 type Runner struct {
 	Prompter Prompter
 	Endpoint Endpoint
@@ -68,16 +77,12 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 		return opt.About, err
 	}
 	growFiles()
-	p := &play{opt: opt, runner: r, results: make(chan *Result, 1024)}
+	p := &play{opt: opt, runner: r, results: make(chan *Result, 1024), drift: drifts{limit: driftValues}}
 	if opt.MaxInFlight > 0 {
 		p.slots = make(chan struct{}, opt.MaxInFlight)
 	}
-	p.feed = &feeder{
-		opt: opt, prompts: r.Prompter, end: r.Endpoint, unready: p.results,
-		budget: semaphore.NewWeighted(preparedBytes), queue: make(chan *flight, preparedCalls),
-		primed: make(chan struct{}), started: make(chan struct{}),
-	}
-	return p.run(ctx, rows, out)
+	p.feed = newFeeder(&p.opt, r, rows, p.results)
+	return p.run(ctx, out)
 }
 
 // settled checks the options and puts the defaults in.
@@ -94,7 +99,10 @@ func (o Options) settled() (Options, error) {
 	if !(o.Speed > 0) || math.IsInf(o.Speed, 0) || o.MaxInFlight < 0 || o.Ahead < 0 || o.Grace < 0 {
 		return o, errors.New("replay: speed must be a positive number, and no limit or duration negative")
 	}
-	o.About.Schema, o.About.Timing = ResultsSchema, "open-loop"
+	o.About.Schema, o.About.Timing = ResultsSchema, OpenLoop
+	if o.Causal != nil {
+		o.About.Timing, o.About.KeepThink = Causal, o.KeepThink
+	}
 	o.About.Speed, o.About.InFlightLimit = o.Speed, o.MaxInFlight
 	o.About.Started = time.Now().UTC().Format(time.RFC3339Nano) // until the clock starts
 	o.About.Cores = runtime.GOMAXPROCS(0)
@@ -117,31 +125,37 @@ type play struct {
 	sent    int64
 	left    int64 // prepared, and not sent
 	peak    int64
+	drift   drifts
+	asked   chan *flight // whose known tokens are to be counted, in the order of sending
 
 	inFlight atomic.Int64
 	wasCut   atomic.Bool
 }
 
-func (p *play) run(ctx context.Context, rows trace.Reader[trace.Request], out trace.Writer[Result]) (Run, error) {
+func (p *play) run(ctx context.Context, out trace.Writer[Result]) (Run, error) {
 	sending, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	flying, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	disarm := p.cutAfterGrace(sending, flying, cut)
 	fed, collected := make(chan error, 1), make(chan error, 1)
-	go func() { fed <- p.feed.run(sending, rows) }()
+	go func() { fed <- p.feed.run(sending) }()
 	go func() { collected <- p.collect(out, stop) }()
+	if p.opt.Known != nil {
+		p.asked = make(chan *flight, preparedCalls)
+		go p.count()
+	}
 
 	paceErr := p.dispatch(sending, flying)
 	if paceErr != nil && sending.Err() == nil {
 		stop(paceErr)
 	}
-	for fl := range p.feed.queue { // what an early end left behind
-		p.feed.budget.Release(fl.size)
-		p.left++
-	}
 	feedErr := <-fed
+	p.left += int64(p.feed.line.len()) // what an early end left behind
 	p.flights.Wait()
+	if p.asked != nil {
+		close(p.asked)
+	}
 	disarm()
 	close(p.results)
 	writeErr := <-collected
@@ -193,19 +207,43 @@ func (p *play) dispatch(sending, flying context.Context) error {
 	if c, ok := pacer.(io.Closer); ok {
 		defer c.Close()
 	}
-	for fl := range p.feed.queue {
-		err := pacer.WaitUntil(sending, fl.due)
-		if err == nil {
-			err = p.takeSlot(sending, fl.due)
+	return p.sendAll(sending, flying, pacer)
+}
+
+// sendAll sends flights until the line ends.
+func (p *play) sendAll(sending, flying context.Context, pacer pace.Pacer) error {
+	for {
+		due, ok := p.feed.line.head()
+		if !ok {
+			return nil
 		}
-		p.feed.budget.Release(fl.size)
+		if early, err := p.wait(sending, pacer, due); err != nil {
+			return err
+		} else if early {
+			continue
+		}
+		fl := p.feed.line.take()
+		err := p.takeSlot(sending, fl.due)
+		p.feed.line.letGo(fl)
 		if err != nil {
 			p.left++
 			return err
 		}
 		p.release(flying, fl)
 	}
-	return nil
+}
+
+// wait waits until the head of the line is due. It is early when a flight came
+// that is due sooner.
+func (p *play) wait(sending context.Context, pacer pace.Pacer, due time.Duration) (early bool, err error) {
+	waiting, sooner := context.WithCancel(sending)
+	defer sooner()
+	p.feed.line.await(due, sooner)
+	err = pacer.WaitUntil(waiting, due)
+	if err != nil && waiting.Err() != nil && sending.Err() == nil {
+		return true, nil
+	}
+	return false, err
 }
 
 // takeSlot waits at the limit of requests in flight. It counts a request as
@@ -240,6 +278,13 @@ func (p *play) release(ctx context.Context, fl *flight) {
 	p.peak = max(p.peak, p.inFlight.Add(1))
 	fl.at = int64(time.Since(p.start))
 	fl.result.ReleasedNS = &fl.at
+	if fl.turn {
+		p.drift.add(fl.drift)
+	}
+	if p.asked != nil {
+		fl.known.Lock()
+		p.asked <- fl
+	}
 	p.flights.Go(func() {
 		r := &fl.result
 		p.runner.Endpoint.Fire(ctx, Shot{Call: fl.call, Start: p.start, Cut: fl.cut}, r)
@@ -247,12 +292,24 @@ func (p *play) release(ctx context.Context, fl *flight) {
 			r.DoneNS = trace.Ptr(int64(time.Since(p.start)))
 		}
 		fl.call = nil
+		p.feed.over(ended{r.RowID, time.Duration(*r.DoneNS), r.Failed()})
 		p.inFlight.Add(-1)
 		if p.slots != nil {
 			<-p.slots
 		}
+		fl.known.Lock() // counted
 		p.results <- r
 	})
+}
+
+// count says of each flight how many of its tokens those before it have sent. It
+// works beside the sending, which it must not delay.
+func (p *play) count() {
+	for fl := range p.asked {
+		fl.result.Known = trace.Ptr(p.opt.Known(fl.row))
+		fl.row = nil
+		fl.known.Unlock()
+	}
 }
 
 // summary fills in what the run has learnt of itself.
@@ -261,6 +318,7 @@ func (p *play) summary(cause, feedErr error) Run {
 	run.Requests, run.MaxInFlight, run.HeldBack = p.sent, int(p.peak), p.held
 	run.Excluded, run.NotSent = f.excluded, f.notSent+p.left
 	run.Unprepared, run.Unready = f.unprepared, f.why
+	run.Skipped, run.ReadLate, run.Drift = f.skipped, f.readLate, p.drift.summary()
 	run.PlannedNS = int64(f.last - f.first)
 	if t, ok := p.runner.Prompter.(interface{ ShortTails() int64 }); ok {
 		run.ShortTails = t.ShortTails()

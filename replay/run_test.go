@@ -22,6 +22,8 @@ type fake struct {
 	size    int                            // of every Call
 	prepare func(row *trace.Request) error // may sleep
 	hold    func(id int32) time.Duration   // how long a request takes
+	fail    func(id int32) bool            // whether it fails
+	hangUp  bool                           // cancelled rows are cut
 	fired   func()                         // at the start of each
 	waiting int                            // prepared, not fired
 	peak    int                            // highest waiting
@@ -64,11 +66,20 @@ func (f *fake) Fire(ctx context.Context, s Shot, r *Result) {
 		f.fired()
 	}
 	r.SentNS = trace.Ptr(int64(at))
+	if f.fail != nil && f.fail(id) {
+		defer func() { r.Error = openai.KindTimeout }()
+	}
 	if f.hold == nil {
 		return
 	}
+	var cut <-chan time.Time
+	if f.hangUp && s.Cut > 0 {
+		cut = time.After(s.Cut)
+	}
 	select {
 	case <-time.After(f.hold(id)):
+	case <-cut:
+		r.Error = openai.KindCancelled
 	case <-ctx.Done():
 		r.Error = openai.KindCancelled
 	}
