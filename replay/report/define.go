@@ -57,6 +57,8 @@ var loadDefinitions = []Definition{
 	{"goodput", "1/s; share",
 		"Successful requests that meet every objective: TTFT, TPOT, the longest gap between their token events (itl), E2E. One token has no TPOT and no gap, and meets both. Errors are in the denominator of the share; requests cancelled on purpose are not.",
 		"good ÷ duration; good ÷ (succeeded + failed)"},
+	{"run.drift", "ns", "How far a causal run moved the turns that follow others, which wait for the end of those and a think or tool time. Below zero, the server was faster than in the source.",
+		"due − recorded ÷ speed"},
 	{"in_flight", "requests", "Requests sent and not done. The mean is over the duration.", "Σ (done − sent) ÷ duration"},
 	{"error_share", "share", "Failed requests; unfinished ones count as failed, those cancelled on purpose do not count.", "failed ÷ (succeeded + failed)"},
 }

@@ -86,6 +86,7 @@ func facts(s *Summary) []page.Fact {
 	add("Template overhead", positive(r.Overhead, "token"), "of the chat template, in each prompt")
 	add("Client", positive(r.Cores, "core"), fmt.Sprintf("%.2f used on average", r.ClientCPU))
 	add("Left out", positive(int(r.Excluded), "row"), "failed in the source")
+	add("Skipped", positive(int(r.Skipped), "turn"), "a turn before failed")
 	add("Short tails", positive(int(r.ShortTails), "partial block"), "too short to be told apart")
 	add("Started", toSecond(r.Started), "")
 	add("Reprise", r.Version, "")

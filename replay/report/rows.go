@@ -30,11 +30,27 @@ func overview(s *Summary) [][]string {
 	if n := s.InFlight.Limit; n != nil {
 		limit = fmt.Sprintf("limit %s, %s held back", count(int64(*n)), count(s.InFlight.HeldBack))
 	}
+	rows = append(rows, driftRows(s)...)
 	return append(rows,
 		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", count(int64(s.InFlight.Max)), limit)},
 		[]string{"Prompt error", count(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
 		[]string{"Output miss", count(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
 		[]string{"Prefix cache", percentOrDash(s.Cache.Measured), cacheNote(&s.Cache)})
+}
+
+// driftRows say how far a causal run moved later turns.
+func driftRows(s *Summary) [][]string {
+	d := s.Run.Drift
+	if d == nil {
+		return nil
+	}
+	milli := func(ns int64) string { return number(float64(ns) / 1e6) }
+	p99 := "–"
+	if d.P99NS != nil {
+		p99 = milli(*d.P99NS)
+	}
+	return [][]string{{"Drift of turns", number(d.MeanNS/1e6) + " ms on average",
+		fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", many(d.Turns, "later turn"), milli(d.P50NS), p99, milli(d.MaxNS))}}
 }
 
 func cacheNote(c *Cache) string {

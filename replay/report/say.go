@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Sentences that say what the numbers say, each with the figures that it rests
 // on. What was not measured is not spoken of.
@@ -82,6 +85,14 @@ func sayLag(s *Summary) []string {
 	says := spread(&s.Latency.SendLag, "Half of the requests were sent later than due by no more than", "send lag")
 	if d := s.LagDriftMS; d != nil {
 		says = append(says, fmt.Sprintf("From the first to the last quarter of the run the median lag changed by %s ms (lag drift).", number(*d)))
+	}
+	if d := s.Run.Drift; d != nil {
+		later := "later"
+		if d.MeanNS < 0 {
+			later = "sooner"
+		}
+		says = append(says, fmt.Sprintf("A turn waits for the turns before it: %s %s due %s ms %s than recorded on average, and %s ms later at most (drift).",
+			many(d.Turns, "later turn"), verb(d.Turns), number(math.Abs(d.MeanNS)/1e6), later, number(float64(d.MaxNS)/1e6)))
 	}
 	if m := s.InFlight.Mean; m != nil {
 		says = append(says, fmt.Sprintf("%s requests were in flight on average, and %s at most (in flight).", number(*m), count(int64(s.InFlight.Max))))

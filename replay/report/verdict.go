@@ -35,6 +35,7 @@ const (
 	CodeErrors      = "error_share"     // too many requests failed
 	CodeEndedEarly  = "ended_early"     // the run was cut short
 	CodeNotSent     = "not_sent"        // rows of the workload were never sent
+	CodeSkipped     = "skipped"         // failures ended sessions, so that their turns were never sent
 	CodeUnprepared  = "unprepared"      // no prompt could be made for rows of the workload
 	CodeRowsMissing = "results_missing" // fewer results than the run had requests
 )
@@ -63,6 +64,12 @@ func judge(s *Summary, limits Limits) Verdict {
 	if share := s.Requests.ErrorShare; share != nil && limits.Errors >= 0 && *share > limits.Errors {
 		j.add(CodeErrors, *share, limits.Errors, "share",
 			"%s failed, %s of those that ended; the limit is %s", many(s.Requests.Failed, "request"), percent(*share), percent(limits.Errors))
+	}
+	if n := s.Run.Skipped; n > 0 && limits.Errors >= 0 {
+		if share := *ratio(n, n+s.Requests.Rows); share > limits.Errors {
+			j.add(CodeSkipped, share, limits.Errors, "share",
+				"%s %s not sent since a turn before failed, %s of the workload; the limit is %s", many(n, "later turn"), verb(n), percent(share), percent(limits.Errors))
+		}
 	}
 	j.completeness(s)
 	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons}

@@ -55,6 +55,8 @@ func TestVerdict(t *testing.T) {
 		{"a client that catches up", replay.Run{}, Limits{}, steady(11, 0, 0, 0), ""},
 		{"cpu", replay.Run{Cores: 2, ClientCPU: 1.8}, Limits{}, steady(0), CodeCPU},
 		{"cpu below", replay.Run{Cores: 2, ClientCPU: 1.79}, Limits{}, steady(0), ""},
+		{"few skipped", replay.Run{Skipped: 10}, Limits{}, steady(0), ""},
+		{"skipped", replay.Run{Skipped: 11}, Limits{}, steady(0), CodeSkipped},
 		{"cpu unknown", replay.Run{ClientCPU: 1.8}, Limits{}, steady(0), ""},
 		{"gc", replay.Run{GCPauseMaxNS: 50e6 + 1}, Limits{}, steady(0), CodeGCPause},
 		{"held back", replay.Run{HeldBack: 1, InFlightLimit: 8}, Limits{}, steady(0), CodeHeldBack},

@@ -17,6 +17,8 @@ const (
 	WarnZerosLeftOut  = "cached_zero_left_out"
 	WarnCacheRows     = "cache_rows_left_out"
 	WarnNoBlockSize   = "server_block_size_unknown"
+	WarnSkipped       = "turns_skipped"
+	WarnReadLate      = "rows_read_late"
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
@@ -48,6 +50,11 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 		"the hit ratios leave out %s without the counts that they need", many(s.Cache.RowsLeftOut, "successful request"))
 	warn(s.Cache.Block == nil && ok > 0, WarnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
+	warn(c.run.Skipped > 0, WarnSkipped,
+		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", many(c.run.Skipped, "later turn"), verb(c.run.Skipped))
+	warn(c.run.ReadLate > 0, WarnReadLate,
+		"%s %s due before %s could be read, since too many rows waited for their parents; each was sent late and counts as such",
+		many(c.run.ReadLate, "row"), verb(c.run.ReadLate), it(c.run.ReadLate))
 	return out
 }
 

@@ -85,6 +85,14 @@ func many(n int64, what string) string {
 	return fmt.Sprintf("%s %ss", count(n), what)
 }
 
+// it is it or they.
+func it(n int64) string {
+	if n == 1 {
+		return "it"
+	}
+	return "they"
+}
+
 // verb is was or were.
 func verb(n int64) string {
 	if n == 1 {
