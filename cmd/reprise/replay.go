@@ -32,6 +32,8 @@ type replayFlags struct {
 	prompts       promptFlags
 	verify        bool
 	speed         float64
+	openLoop      bool
+	keepThink     bool
 	maxInFlight   int
 	forceOutput   bool
 	includeFailed bool
@@ -50,10 +52,15 @@ func replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay WORKLOAD --url URL",
 		Short: "Send a workload on time and measure every token of the answers",
-		Long: `Replay sends each request of a workload, or of a trace, at its recorded time to
-an OpenAI-compatible endpoint, in open loop: when it is due, whatever became of
-those before it. Prompts are made from the seed just before they are sent. The
-answers are streamed and every token event is timed.
+		Long: `Replay sends each request of a workload, or of a trace, to an OpenAI-compatible
+endpoint when it is due. Where the source told think or tool times, a later turn
+is due when the turns it follows have been answered and that time has passed, as
+with the users and agents of the source: a slow server moves it, and the report
+says by how much. Everything else is due at its recorded time, whatever became of
+the requests before it; with --open-loop that is so for every request.
+
+Prompts are made from the seed just before they are sent. The answers are
+streamed and every token event is timed.
 
 Every request gives one row in the results. They are journalled as they come,
 beside the output, and finished to Parquet at the end; after a crash, or while
@@ -65,6 +72,9 @@ The summary goes to stdout. The exit code is 4 when the run cannot be trusted.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.out == "" || f.out == standard {
 				return usagef("say where the results go: -o FILE.parquet")
+			}
+			if err := f.check(); err != nil {
+				return err
 			}
 			if _, err := f.judge.options(); err != nil {
 				return err
@@ -95,7 +105,9 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.prompts.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
 	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
 	fl.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
-	fl.Float64Var(&f.speed, "speed", 1, "2 replays twice as fast")
+	fl.Float64Var(&f.speed, "speed", 1, "2 replays twice as fast, and halves think and tool times")
+	fl.BoolVar(&f.openLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
+	fl.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
 	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
@@ -123,6 +135,10 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	if err != nil {
 		return err
 	}
+	lineage, err := f.lineage(cmd, w)
+	if err != nil {
+		return err
+	}
 	endpoint, err := f.endpoint(maker.tok)
 	if err != nil {
 		return err
@@ -145,6 +161,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	defer bar.end()
 	runner := replay.Runner{Prompter: prompter, Endpoint: endpoint, Options: replay.Options{
 		Speed: f.speed, MaxInFlight: f.maxInFlight, IncludeFailed: f.includeFailed, About: about,
+		Causal: lineage, KeepThink: f.keepThink,
 		Known:    profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of)).Touch,
 		Progress: func(p replay.Progress) { bar.set(p.Done) },
 	}}
@@ -164,6 +181,41 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		err = verr
 	}
 	return err
+}
+
+// lineage reads which rows wait for which. It is nil for an open loop: when that
+// is asked for, or the workload has no turn with a think or tool time.
+func (f *replayFlags) lineage(cmd *cobra.Command, w *trace.Trace) (*replay.Lineage, error) {
+	if f.openLoop {
+		return nil, nil
+	}
+	turns, err := trace.Columns[replay.Turn](w)
+	if err != nil {
+		return nil, err
+	}
+	l, err := replay.ReadLineage(turns)
+	if err != nil {
+		return nil, err
+	}
+	if l.Timed() == 0 {
+		if f.keepThink {
+			return nil, usagef("--keep-think: the workload has no think or tool times")
+		}
+		return nil, nil
+	}
+	notef(cmd, "causal: %d turns wait for those before them and a think or tool time; --open-loop sends at recorded times", l.Timed())
+	if n := l.Backward(); n > 0 {
+		notef(cmd, "%d parents stand below their turns in the file and are not waited for", n)
+	}
+	return l, nil
+}
+
+// check refuses flags that contradict each other.
+func (f *replayFlags) check() error {
+	if f.openLoop && f.keepThink {
+		return usagef("--keep-think has no meaning with --open-loop, which has no think times")
+	}
+	return nil
 }
 
 // prompter makes the Prompter for an endpoint, whose template it measures.

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// rowsOf reads a workload or results whole.
+func rowsOf[T trace.TextFree](t *testing.T, r trace.Reader[T], err error) []T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out trace.SliceWriter[T]
+	if _, err := trace.Copy(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	return out.Rows
+}
+
+// replayed runs a replay and returns what it recorded.
+func replayed(t *testing.T, workload string, args ...string) (replay.Run, []replay.Result, string) {
+	t.Helper()
+	results := filepath.Join(t.TempDir(), "r.parquet")
+	args = append([]string{"replay", workload, "--url", simulate(t), "-o", results, "--quiet", "--max-lag", "1h"}, args...)
+	out, errs, code := reprise(t, args...)
+	if code != exitGood && code != exitUntrusted { // a busy machine is late, and that is not at stake here
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	f, err := replay.OpenResults(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return f.Run, rowsOf(t, f.Reader(), nil), out + errs
+}
+
+// A turn is due to the nanosecond when the turns before it are over and its
+// think and tool time has passed, and is not sent sooner: over HTTP, from a log
+// of chats and one of an agent.
+func TestPublishedSessionsAreCausal(t *testing.T) {
+	for _, c := range []struct {
+		log   []string
+		speed float64
+		flag  string
+	}{
+		{[]string{"sharegpt_sample.json", "--arrivals", "poisson:20"}, 1000, "1000"},
+		{[]string{"tracelab_example.jsonl", "--allow-long-span"}, 1e7, "1e7"},
+	} {
+		dir := t.TempDir()
+		source, workload := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "w.parquet")
+		must(t, append([]string{"import", shared(t, c.log[0]), "-o", source, "--quiet"}, c.log[1:]...)...)
+		must(t, "synth", "--mirror", source, "-o", workload)
+		run, results, said := replayed(t, workload, "--speed", c.flag)
+		w, err := trace.Open(workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := w.Reader()
+		rows := rowsOf(t, r, err)
+		w.Close()
+		if len(results) != len(rows) || run.Timing != replay.Causal || run.Skipped+run.NotSent != 0 {
+			t.Fatalf("%s: %d results of %d rows, run %+v", c.log[0], len(results), len(rows), run)
+		}
+		var turns int64
+		for i, r := range results {
+			row := &rows[i]
+			if len(row.Parents) == 0 {
+				continue
+			}
+			turns++
+			over := int64(0)
+			for _, p := range row.Parents {
+				over = max(over, *results[p].DoneNS)
+			}
+			pause := time.Duration(0)
+			for _, part := range []*int64{row.ThinkNS, row.ToolNS} {
+				if part != nil {
+					pause += time.Duration(*part)
+				}
+			}
+			if want := over + int64(float64(pause)/c.speed); r.DueNS != want || *r.SentNS < want {
+				t.Errorf("%s: row %d: due %d, sent %d, want %d", c.log[0], i, r.DueNS, *r.SentNS, want)
+			}
+		}
+		if turns == 0 || run.Drift == nil || run.Drift.Turns != turns || !strings.Contains(said, "Drift of turns") {
+			t.Errorf("%s: %d turns, drift %+v\n%s", c.log[0], turns, run.Drift, said)
+		}
+	}
+}
+
+// Recorded times are kept on request, and where nothing tells of think times.
+func TestOpenLoop(t *testing.T) {
+	dir := t.TempDir()
+	workload := filepath.Join(dir, "w.parquet")
+	must(t, "synth", "baseline", "-n", "5", "-o", workload)
+	for _, args := range [][]string{{"--open-loop"}, nil} {
+		run, _, said := replayed(t, workload, append(args, "--speed", "100")...)
+		if open := run.Timing == replay.OpenLoop; open != (args != nil) || open == strings.Contains(said, "Drift of turns") {
+			t.Errorf("%v: %s\n%s", args, run.Timing, said)
+		}
+	}
+	if _, errs, code := reprise(t, "replay", workload, "-o", filepath.Join(dir, "r.parquet"), "--open-loop", "--keep-think"); code != exitUsage {
+		t.Errorf("contradicting flags: exit code %d, %s", code, errs)
+	}
+}
