@@ -69,14 +69,14 @@ func TestTemplateFile(t *testing.T) {
 func TestTemplateFileErrors(t *testing.T) {
 	dir := write(t, map[string]string{
 		"bad.jinja": "a\n{% if %}", "empty.json": "{}", "list.json": "[1]", "named.json": `{"chat_template":[{"name":"rag","template":"x"}]}`,
-		"large.jinja": strings.Repeat("x", maxTemplate+1),
+		"large.jinja":  strings.Repeat("x", maxTemplate+1),
 		"binary.jinja": "\x7fELF\xff",
 	})
 	for name, want := range map[string]string{
 		"missing": "want one of none, chatml, ", "bad.jinja": "line 2 of the template: want a value here", "empty.json": "it has no chat_template",
 		"list.json": "not a JSON object with a chat_template", "named.json": "it has no chat_template", "large.jinja": "larger than 1024 KiB",
 		"binary.jinja": "it is not text in UTF-8",
-		"": "no such file",
+		"":             "no such file",
 	} {
 		if _, err := OpenTemplateAny(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
