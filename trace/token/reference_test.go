@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"unicode"
 )
 
 // A family is a small tokenizer.json of one of the kinds that are read, trained by testdata/vectors.py, with the ids that
@@ -67,19 +69,29 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
+// newer reports a character that Go's tables do not know, and those of the reference may: of those it may say something else.
+func newer(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Cn, r) })
+}
+
 func checkVectors(t *testing.T, name string, e *Encoding, texts []string, ids [][]uint32) {
 	t.Helper()
-	wrong := 0
+	wrong, excused := 0, 0
 	for i, text := range texts {
 		got := e.Append(nil, text)
 		if slices.Equal(got, ids[i]) {
 			continue
 		}
-		if wrong++; wrong <= 5 {
+		if newer(text) {
+			excused++
+		} else if wrong++; wrong <= 5 {
 			t.Errorf("%s: %.200q: got %v, want %v", name, text, head(got), head(ids[i]))
 		}
 	}
-	t.Logf("%s: %d of %d texts as in the reference", name, len(texts)-wrong, len(texts))
+	if excused > len(texts)/1000 {
+		t.Errorf("%s: %d of %d texts differ where they have characters newer than Go's tables", name, excused, len(texts))
+	}
+	t.Logf("%s: %d of %d texts as in the reference, %d more but for characters newer than Go's tables", name, len(texts)-wrong-excused, len(texts), excused)
 }
 
 // TestPublished holds published files, which are too large to keep here: every directory in REPRISE_TEST_TOKENIZERS has a
