@@ -166,7 +166,6 @@ func share(total int64, weights []int64) []int64 {
 type crowd struct {
 	population
 	tuples []int32 // by request: of the model
-	times  []int64 // by request, of the model's clock
 }
 
 // crowd generates population i.

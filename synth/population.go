@@ -15,6 +15,7 @@ type population struct {
 	domains []domain // by number
 
 	// By request.
+	times   []int64 // of arrivals, by the model's clock, of all requests to come as well
 	tail    []int32 // tokens in the last block
 	hit     []int32 // known blocks
 	owner   []int32 // the request that last touched the deepest of them, or none
@@ -36,6 +37,7 @@ const (
 	depthWeight = 8 * logOne * 10 / 7 // cost of a depth that is off by its whole: 8 in natural logarithms
 	chainWeight = 2                   // divides the cost of a chain of turns of another length
 	turnWeight  = 2                   // multiplies the cost of another turn of a session of the source
+	hurryWeight = 2                   // multiplies the cost of a turn that comes before its pause is over
 )
 
 // full is the depth of the last full block of request r.
@@ -74,11 +76,27 @@ func (p *population) place(t *tuple, dom uint16) {
 func (p *population) links(t *tuple, r, owner int32) int32 {
 	switch {
 	case p.sourced:
-		return p.sessions.enter(t, r, owner)
+		return p.sessions.enter(t, r, owner, func(last int32) int64 { return p.hurry(t, r, last) })
 	case t.category > global && owner != none:
 		return p.chain[owner] + 1
 	}
 	return 0
+}
+
+// hurry is the cost of letting request r, which thinks or waits for tools
+// before it comes, follow request last: how much longer that takes than the time
+// between the two, by logarithms.
+func (p *population) hurry(t *tuple, r, last int32) int64 {
+	if t.pause == nil {
+		return 0
+	}
+	pause := int64(0)
+	for _, ns := range [...]*int64{t.pause.think, t.pause.tool} {
+		if ns != nil {
+			pause = max(pause, *ns)
+		}
+	}
+	return hurryWeight * max(0, log2(pause)-log2(p.times[r]-p.times[last]))
 }
 
 // A base is the node that a request extends, and by what.

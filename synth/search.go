@@ -163,12 +163,13 @@ func (s *search) try(seat int, depth int32, penalty int64, up bool) bool {
 	return true
 }
 
-// chain is the cost of extending request r by the length of its chain of turns.
+// chain is the cost of extending request r by the length of its chain of turns,
+// and by the time since.
 func (s *search) chain(r int32) int64 {
 	diff := abs(log2(int64(s.p.chain[r])+2) - log2(int64(s.t.chain)+1))
 	switch {
 	case s.p.sourced && s.t.join == byTree:
-		return turnWeight * diff
+		return turnWeight*diff + s.p.hurry(s.t, int32(len(s.p.tail)), r)
 	case !s.p.sourced && s.t.category > global:
 		return diff / chainWeight
 	}

@@ -11,8 +11,8 @@ type sessions struct {
 
 // enter puts request r, placed below owner, into the session that its tuple asks
 // for: that of the request that it extends, or else one that was active as long
-// ago. It returns the turn.
-func (s *sessions) enter(t *tuple, r, owner int32) int32 {
+// ago; hurry is the cost of following a request so soon. It returns the turn.
+func (s *sessions) enter(t *tuple, r, owner int32, hurry func(last int32) int64) int32 {
 	session := int32(none)
 	switch t.join {
 	case joinless:
@@ -24,7 +24,7 @@ func (s *sessions) enter(t *tuple, r, owner int32) int32 {
 			session = s.session[owner]
 		}
 	case byRecency:
-		session = s.recent(t)
+		session = s.recent(t, hurry)
 	}
 	if session == none {
 		session = int32(len(s.turns))
@@ -41,7 +41,7 @@ func (s *sessions) enter(t *tuple, r, owner int32) int32 {
 
 // recent looks among the sessions that were active about as long ago as the
 // tuple says for the one that has most nearly as many turns.
-func (s *sessions) recent(t *tuple) int32 {
+func (s *sessions) recent(t *tuple, hurry func(last int32) int64) int32 {
 	n := s.active.total
 	if n == 0 {
 		return none
@@ -54,7 +54,7 @@ func (s *sessions) recent(t *tuple) int32 {
 				continue
 			}
 			session := s.session[s.active.find(b)]
-			cost := abs(log2(b)-log2(back)) + turnWeight*abs(log2(int64(s.turns[session])+1)-log2(int64(t.turn)+1))
+			cost := hurry(s.last[session]) + abs(log2(b)-log2(back)) + turnWeight*abs(log2(int64(s.turns[session])+1)-log2(int64(t.turn)+1))
 			if cost < best {
 				best, found = cost, session
 			}

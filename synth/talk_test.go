@@ -95,7 +95,8 @@ func (k talk) rows(seed uint64, n int) []trace.Request {
 			r.Session, r.Turn = trace.Ptr(c.session), trace.Ptr(c.turn)
 			if parent != nil {
 				r.Parents = []int64{parent.row}
-				r.ThinkNS = trace.Ptr(int64(1e9 + rng.IntN(1e9)))
+				since := at - rows[parent.row].ArrivalNS
+				r.ThinkNS = trace.Ptr(since - rng.Int64N(since/2+1)) // the rest is the answer
 			}
 		}
 		if c.session == sessions {

@@ -23,7 +23,7 @@ func TestWorkloadIsAFunctionOfModelAndSeed(t *testing.T) {
 		rows[i].ArrivalNS = int64(i/7) * 333_000_000
 	}
 	m := fitted(t, rows, trace.Meta{BlockSize: 16}, 1, 0)
-	const want = "sha256:b8571290313431935edd2c4b8ed8bc4bd9680eda060e24a1c0e0106930fa27ae"
+	const want = "sha256:8e590f54cbcd4d492378de156239c0782a2128515c5d4b1a5d5849a8d3b34fab"
 	digest := map[string]bool{}
 	for _, o := range []Options{{Seed: 1}, {Seed: 2}, {Seed: 1, Users: 2}, {Seed: 1, Requests: 1100}, {Seed: 1, Speed: 3}} {
 		a, b := rowDigest(generated(t, m, o)), rowDigest(generated(t, m, o))
@@ -37,6 +37,25 @@ func TestWorkloadIsAFunctionOfModelAndSeed(t *testing.T) {
 	}
 	if got := rowDigest(generated(t, m, Options{Seed: 1, Users: 2, Requests: 1500, Speed: 1.7})); got != want {
 		t.Errorf("the digest is %s, want %s", got, want)
+	}
+}
+
+// A next turn goes to a session whose pause may be over. Arrivals are drawn
+// apart from sessions, so not every turn finds one.
+func TestPausesFitArrivals(t *testing.T) {
+	m := fitted(t, talk{block: 16, models: 1, sessions: true}.rows(3, 3000), trace.Meta{BlockSize: 16, Sessions: "source"}, 10, 1)
+	rows := generated(t, m, Options{Seed: 1})
+	later, early := 0, 0
+	for i := range rows {
+		if r := &rows[i]; r.ThinkNS != nil {
+			later++
+			if r.ArrivalNS-rows[r.Parents[0]].ArrivalNS < *r.ThinkNS {
+				early++
+			}
+		}
+	}
+	if later < 1000 || early > later/7 {
+		t.Errorf("%d of %d later turns come before their pause is over", early, later)
 	}
 }
 
