@@ -23,7 +23,7 @@ const textStable = "stable"
 
 func (f *textFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another repeats the tokens of its last, partial block; off in a mirror unless its source has it on")
+	fl.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another repeats the tokens of its last, partial block; on, but in a mirror only where its source has it on")
 	fl.StringVar(&f.text, "text", "", "what prompts are written in: stable (words without meaning) or words (common English ones)")
 	fl.StringVar(&f.corpus, "corpus", "", "`file` with a text whose slices prompts are made of; replay needs it again, since only its digest is recorded")
 }
