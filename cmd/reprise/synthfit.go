@@ -30,7 +30,7 @@ reuse still is one that occurred. The model inherits the tier of the trace.
 With --tier public the model may be published. It is differentially private: of
 the rows nothing is kept but noisy counts, of at most 8 requests of each user,
 in cells that no data chose; workloads are drawn from these. It needs many
-requests, some 100,000 at ε=1 with users, and is refused with exit code 3 when
+requests, some hundred thousands at ε=1 with users, and is refused with exit code 3 when
 the error of its total tokens or its 99th percentiles is predicted to be above
 10 %. All releases of a trace add up in a ledger, attempts included:
 
