@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,6 +135,7 @@ func (f *profileFlags) check(cmd *cobra.Command) error {
 	case given("replicas") && len(f.replicas) == 0:
 		return usagef("--replicas: give numbers of replicas, such as 2,4,8")
 	}
+	f.replicas = slices.Compact(slices.Sorted(slices.Values(f.replicas)))
 	for _, n := range f.replicas {
 		if n < 1 || n > profile.MaxReplicas {
 			return usagef("--replicas: each is a number from 1 to %d", profile.MaxReplicas)
