@@ -186,10 +186,19 @@ func TestRouters(t *testing.T) {
 func TestClosedLoop(t *testing.T) {
 	c := DefaultEngine()
 	c.Costs = Costs{Step: 1e9, PrefillToken: 5e8, Request: 1e9} // 1 ms, 0.5 ms, 1 ms
-	got, err := ClosedLoop{Concurrency: 2, Requests: 4, Prompt: 4, Output: 3}.Run(c)
-	want := ClosedResult{OutputPerS: 12 / 0.014, TTFTP50: 5, TTFTP99: 5, ITLP50: 1, E2EP50: 7}
+	got, err := ClosedLoop{Concurrency: 2, Requests: 4, Prompt: Exactly(4), Output: Exactly(3)}.Run(c)
+	want := TrialResult{OutputPerS: 12 / 0.014, TTFTP50: 5, TTFTP99: 5, ITLP50: 1, E2EP50: 7}
 	if err != nil || got != want {
 		t.Errorf("%+v; want %+v (%v)", got, want, err)
+	}
+	// Two at once, in the open.
+	open, err := OpenLoop{Requests: 2, Prompt: Exactly(4), Output: Exactly(3)}.Run(c)
+	want.OutputPerS = 6 / 0.007
+	if err != nil || open != want {
+		t.Errorf("%+v; want %+v (%v)", open, want, err)
+	}
+	if _, err := (ClosedLoop{Concurrency: 1, Requests: 1}).Run(c); err == nil {
+		t.Error("requests of no tokens are taken")
 	}
 }
 
