@@ -26,6 +26,7 @@ type simulateFlags struct {
 	speed         float64
 	includeFailed bool
 	engine        engineFlags
+	presets       bool
 	replicas      int
 	router        string
 	loadWeight    float64
@@ -36,7 +37,7 @@ type simulateFlags struct {
 func simulateCommand() *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
-		Use:   "simulate WORKLOAD --costs COSTS",
+		Use:   "simulate WORKLOAD --preset PRESET",
 		Short: "Answer a workload by a model of an engine, in virtual time",
 		Long: `Simulate sends each request of a workload, or of a trace, at its recorded time to
 a model of a serving engine and writes the results that a replay would have
@@ -47,7 +48,8 @@ of prompts within a budget of tokens, from a queue in order of arrival. KV is
 kept in blocks; those of prompts are found again by what they hold, those in use
 are not evicted, and when blocks run out the sequence admitted last starts anew.
 A step takes the larger of step + kv-token × tokens of KV, for memory, and
-prefill-token × prompt tokens + decode-seq × sequences, for compute.
+prefill-token × prompt tokens + decode-seq × sequences, for compute. --presets
+prints engines fitted to published measurements, and how far each is from them.
 
 With --replicas, a router sends requests to one of several engines. --router all
 puts the routers side by side: the share of prompt tokens and blocks found in the
@@ -57,15 +59,28 @@ weight of load and with --load-weight.
 
 Prompts are known by the blocks of the workload alone: where two of them part
 inside a block, none of it is shared.`,
-		Example: `  reprise simulate w.parquet --costs step=5ms,kv-token=40ns,prefill-token=25us -o r.parquet
-  reprise simulate w.parquet --costs step=5ms,prefill-token=25us --kv-tokens 500000 --replicas 4 --router all`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+		Example: `  reprise simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet
+  reprise simulate w.parquet --preset h100-llama-70b --replicas 4 --router all
+  reprise simulate w.parquet --costs step=5ms,kv-token=40ns,prefill-token=25us --kv-tokens 500000
+  reprise simulate --presets`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.presets {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.presets {
+				return writePresets(cmd.OutOrStdout(), f.judge.asJSON)
+			}
+			return f.run(cmd, args[0])
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet; empty prints a line for the fleet alone")
 	fl.Float64Var(&f.speed, "speed", 1, "2 sends twice as fast")
 	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
+	fl.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")
 	f.engine.register(fl)
 	fl.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
 	fl.StringVar(&f.router, "router", simserver.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
@@ -77,7 +92,7 @@ inside a block, none of it is shared.`,
 }
 
 func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
-	engine, err := f.engine.config(cmd)
+	engine, model, err := f.engine.config(cmd)
 	if err != nil {
 		return err
 	}
@@ -104,7 +119,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	}
 	defer w.Close()
 	if f.out != "" {
-		return f.record(cmd, w, fleets[0])
+		return f.record(cmd, w, fleets[0], model)
 	}
 	var all []simserver.FleetSummary
 	for _, c := range fleets {
@@ -140,9 +155,9 @@ func (f *simulateFlags) fleets(engine simserver.EngineConfig) []simserver.FleetC
 }
 
 // record simulates into a results file, and reports it as a replay's.
-func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig) error {
+func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, model string) error {
 	about := replay.Run{Schema: replay.ResultsSchema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
-		Model: f.engine.model(), Speed: f.speed, Timing: "open-loop", Seed: strconv.FormatUint(f.seed, 10),
+		Model: model, Speed: f.speed, Timing: "open-loop", Seed: strconv.FormatUint(f.seed, 10),
 		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c)}
 	name := replay.JournalName(f.out)
 	journal, err := replay.CreateJournal(name, about)
@@ -187,7 +202,11 @@ func (f *simulateFlags) describe(c simserver.FleetConfig) string {
 	if router == simserver.RouterPrefix {
 		router += fmt.Sprintf(" with load weight %v", c.LoadWeight)
 	}
-	return fmt.Sprintf("%d × %s, router %s, costs %s", c.Replicas, doc, router, c.Engine.Costs)
+	out := fmt.Sprintf("%d × %s, router %s, costs %s", c.Replicas, doc, router, c.Engine.Costs)
+	if f.engine.preset != "" {
+		out = "preset " + f.engine.preset + ": " + out
+	}
+	return out
 }
 
 // simulated is what a simulation came to.

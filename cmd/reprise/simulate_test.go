@@ -169,3 +169,38 @@ func BenchmarkSimulateMooncake(b *testing.B) {
 		must(b, "simulate", path, "--costs", "step=5ms,kv-token=10ns,prefill-token=25us", "--kv-tokens", "5000000", "--quiet")
 	}
 }
+
+// A preset can be looked up with its errors, and changed.
+func TestSimulatePresets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	expect(t, must(t, "simulate", "--presets"), "l4-qwen2.5-0.5b", "closed loop of 32, 256/128 tokens", "not fitted", "figures were fitted")
+	var all []fittedPreset
+	if err := json.Unmarshal([]byte(must(t, "simulate", "--presets", "--json")), &all); err != nil || len(all) != len(presetNames()) || len(all[0].Fit) == 0 {
+		t.Errorf("%d presets, %v", len(all), err)
+	}
+	if _, _, code := reprise(t, "simulate", "--presets", "t.parquet"); code != exitUsage {
+		t.Errorf("--presets with a workload: exit code %d", code)
+	}
+	if err := os.WriteFile("log.jsonl", []byte(sharingLog(40)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "import", "log.jsonl", "-o", "t.parquet")
+	if _, _, code := reprise(t, "simulate", "t.parquet", "--preset", "none"); code != exitUsage {
+		t.Errorf("a preset that there is not: exit code %d", code)
+	}
+	hits := func(args ...string) simserver.FleetSummary {
+		var all []simserver.FleetSummary
+		out := must(t, append([]string{"simulate", "t.parquet", "--preset", "l4-qwen2.5-0.5b", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(out), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all[0]
+	}
+	plain := hits()
+	if plain.CapacityBlocks != 1_080_000/16 || *plain.HitByToken == 0 {
+		t.Errorf("%+v", plain)
+	}
+	if s := hits("--no-prefix-caching", "--block-size", "32", "--costs", "request=1s"); *s.HitByToken != 0 || s.CapacityBlocks != 1_080_000/32 || *s.TTFTP50MS < 1000 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,46 +1,128 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"reprise/replay/simserver"
 )
 
-// engineFlags say what a simulated engine is like.
+// engineFlags say what a simulated engine is like: a preset, and what differs
+// from it.
 type engineFlags struct {
-	c         simserver.EngineConfig
+	given     simserver.EngineConfig
+	preset    string
 	costs     string
 	noChunks  bool
 	noCaching bool
 }
 
 func (f *engineFlags) register(fl *pflag.FlagSet) {
-	f.c = simserver.DefaultEngine()
+	d := simserver.DefaultEngine()
+	fl.StringVar(&f.preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; the flags below change it")
 	fl.StringVar(&f.costs, "costs", "", "what steps take: step, kv-token, prefill-token and decode-seq, and request before the first; such as step=5ms,kv-token=40ns")
-	fl.IntVar(&f.c.BlockSize, "block-size", f.c.BlockSize, "tokens in a block of KV")
-	fl.IntVar(&f.c.KVTokens, "kv-tokens", f.c.KVTokens, "tokens of KV memory of an engine; 0 is without bound")
-	fl.IntVar(&f.c.MaxSeqs, "max-num-seqs", f.c.MaxSeqs, "requests that run at once")
-	fl.IntVar(&f.c.MaxBatchTokens, "max-num-batched-tokens", f.c.MaxBatchTokens, "tokens computed in a step")
-	fl.IntVar(&f.c.MaxWaiting, "max-waiting", f.c.MaxWaiting, "requests that wait; more are refused with 429")
+	fl.IntVar(&f.given.BlockSize, "block-size", d.BlockSize, "tokens in a block of KV")
+	fl.IntVar(&f.given.KVTokens, "kv-tokens", d.KVTokens, "tokens of KV memory of an engine; 0 is without bound")
+	fl.IntVar(&f.given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "requests that run at once")
+	fl.IntVar(&f.given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "tokens computed in a step")
+	fl.IntVar(&f.given.MaxWaiting, "max-waiting", d.MaxWaiting, "requests that wait; more are refused with 429")
 	fl.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
 	fl.BoolVar(&f.noCaching, "no-prefix-caching", false, "compute every prompt whole")
-	fl.StringVar(&f.c.Batching, "batching", f.c.Batching, "continuous, or static: no request is admitted before the whole batch has ended")
+	fl.StringVar(&f.given.Batching, "batching", d.Batching, "continuous, or static: no request is admitted before the whole batch has ended")
 }
 
-// config is the engine that the flags ask for.
-func (f *engineFlags) config(cmd *cobra.Command) (simserver.EngineConfig, error) {
-	c := f.c
-	c.ChunkedPrefill, c.PrefixCaching = !f.noChunks, !f.noCaching
-	if f.costs == "" {
-		return c, usagef("say how fast the engine is: --costs step=5ms,kv-token=40ns,prefill-token=25us,decode-seq=20us")
+func presetNames() []string {
+	var names []string
+	for _, p := range simserver.Presets() {
+		names = append(names, p.Name)
 	}
-	var err error
-	if c.Costs, err = simserver.ParseCosts(f.costs, c.Costs); err != nil {
-		return c, usagef("--costs: %v", err)
-	}
-	return c, nil
+	return names
 }
 
-// model is the name of what is simulated.
-func (f *engineFlags) model() string { return "simulated" }
+// config is the engine that the flags ask for, and the name of its model.
+func (f *engineFlags) config(cmd *cobra.Command) (simserver.EngineConfig, string, error) {
+	c, model := simserver.DefaultEngine(), "simulated"
+	switch {
+	case f.preset != "":
+		p, err := simserver.OpenPreset(f.preset)
+		if err != nil {
+			return c, "", usagef("--preset: %v", err)
+		}
+		c, model = p.Engine, p.Model
+	case f.costs == "":
+		return c, "", usagef("say how fast the engine is: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", presetNames()[0])
+	}
+	given := cmd.Flags().Changed
+	for name, set := range map[string]func(){
+		"block-size":             func() { c.BlockSize = f.given.BlockSize },
+		"kv-tokens":              func() { c.KVTokens = f.given.KVTokens },
+		"max-num-seqs":           func() { c.MaxSeqs = f.given.MaxSeqs },
+		"max-num-batched-tokens": func() { c.MaxBatchTokens = f.given.MaxBatchTokens },
+		"max-waiting":            func() { c.MaxWaiting = f.given.MaxWaiting },
+		"no-chunked-prefill":     func() { c.ChunkedPrefill = !f.noChunks },
+		"no-prefix-caching":      func() { c.PrefixCaching = !f.noCaching },
+		"batching":               func() { c.Batching = f.given.Batching },
+	} {
+		if given(name) {
+			set()
+		}
+	}
+	if f.costs != "" {
+		var err error
+		if c.Costs, err = simserver.ParseCosts(f.costs, c.Costs); err != nil {
+			return c, "", usagef("--costs: %v", err)
+		}
+	}
+	return c, model, nil
+}
+
+// A fittedPreset is a preset beside the figures that it was fitted to.
+type fittedPreset struct {
+	Name   string                 `json:"name"`
+	Model  string                 `json:"model"`
+	About  string                 `json:"about"`
+	Engine simserver.EngineConfig `json:"engine"`
+	Costs  string                 `json:"costs"`
+	RMSE   float64                `json:"rmse_log"`
+	Fit    []simserver.FitPoint   `json:"fit"`
+}
+
+// writePresets plays the published loads to every preset and prints how far
+// each comes from its source.
+func writePresets(w io.Writer, asJSON bool) error {
+	var all []fittedPreset
+	for _, p := range simserver.Presets() {
+		points, err := p.Fit()
+		if err != nil {
+			return err
+		}
+		all = append(all, fittedPreset{p.Name, p.Model, p.About, p.Engine, p.Engine.Costs.String(), simserver.RMSE(points), points})
+	}
+	if asJSON {
+		return writeJSON(w, all)
+	}
+	for _, p := range all {
+		fmt.Fprintf(w, "%s\n%s\n%s\n", p.Name, wrapped(p.Model+". "+p.About), p.Costs)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "  load\tmetric\tpublished\tsimulated\terror\t")
+		fitted, worst := 0, 0.0
+		for _, f := range p.Fit {
+			note := "not fitted"
+			if f.Fitted {
+				fitted, worst, note = fitted+1, max(worst, math.Abs(f.Error())), ""
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%.5g\t%.5g\t%+.1f %%\t%s\n", f.Load, f.Metric, f.Published, f.Simulated, 100*f.Error(), note)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "  %d figures were fitted: root mean square error %.1f %% (of logarithms), the worst %.1f %%\n\n", fitted, 100*p.RMSE, 100*worst)
+	}
+	return nil
+}
