@@ -48,7 +48,9 @@ type feeder struct {
 	eof   bool
 	err   error // of reading
 
-	kin    *kin           // nil in open loop
+	kin    *kin           // of a causal run
+	closed *closed        // of a closed loop
+	at     time.Duration  // the next of the arrivals
 	timed  soonest[*held] // due and not prepared
 	hand   *flight        // prepared, without room in the line
 	bytes  int64          // held
@@ -66,7 +68,7 @@ type feeder struct {
 	start   time.Time // valid once started is closed
 
 	// Counts, read after run returns.
-	excluded, notSent, unprepared, skipped, readLate int64
+	excluded, notSent, unprepared, skipped, readLate, beyond int64
 
 	why         string
 	any         bool
@@ -81,6 +83,12 @@ func newFeeder(opt *Options, r *Runner, rows trace.Reader[trace.Request], unread
 	if opt.Causal != nil {
 		f.kin = &kin{opt: opt, elders: map[int64]*elder{}}
 	}
+	if opt.Concurrency > 0 {
+		f.closed = newClosed(opt, f.line)
+	}
+	if opt.Arrivals != nil {
+		f.at = opt.Arrivals.Next()
+	}
 	return f
 }
 
@@ -91,7 +99,12 @@ func (f *feeder) run(ctx context.Context) error {
 	defer f.ready()
 	for ctx.Err() == nil && f.step(ctx) {
 	}
-	f.abandon()
+	left := f.abandon()
+	if ctx.Err() != nil {
+		f.notSent += left
+	} else {
+		f.beyond += left
+	}
 	if f.err != nil {
 		return errors.Join(errWorkload, f.err)
 	}
@@ -119,12 +132,15 @@ func (f *feeder) step(ctx context.Context) bool {
 		f.prepare(heap.Pop(&f.timed).(*held))
 	case canRead && read <= now:
 		f.read()
-	case !canRead && !canPrepare && f.hand == nil && f.waiting() == 0 && f.more() == nil:
+	case !canRead && !canPrepare && f.hand == nil && (f.past(now) || f.waiting() == 0 && f.more() == nil):
 		return false
 	default:
 		until := never
+		if f.opt.Duration > now {
+			until = f.opt.Duration
+		}
 		if canRead {
-			until = read
+			until = min(until, read)
 		}
 		if canPrepare {
 			until = min(until, prepare)
@@ -172,12 +188,21 @@ func (f *feeder) wait(ctx context.Context, until time.Duration) {
 	}
 }
 
-// waiting is the number of rows that were read and wait for a parent.
+// past says that nothing that may still come to be due is to be sent.
+func (f *feeder) past(now time.Duration) bool {
+	return f.opt.Duration > 0 && now >= f.opt.Duration
+}
+
+// waiting is the number of rows that were read and wait for a parent, or for
+// room in a closed loop.
 func (f *feeder) waiting() int {
-	if f.kin == nil {
-		return 0
+	switch {
+	case f.kin != nil:
+		return f.kin.waiting
+	case f.closed != nil:
+		return f.closed.waiting()
 	}
-	return f.kin.waiting
+	return 0
 }
 
 // more returns the next row of the workload, which may read some; nil is its
@@ -208,11 +233,20 @@ func (f *feeder) readAt() (time.Duration, bool) {
 	if row == nil {
 		return 0, false
 	}
+	if f.closed != nil {
+		return 0, f.closed.takes() && !f.past(f.now())
+	}
 	due := f.opt.scaled(row.ArrivalNS)
+	if f.opt.Arrivals != nil {
+		due = f.at
+	}
 	if f.kin != nil {
 		if d, ok := f.kin.want(f.next); ok {
 			due = min(due, d)
 		}
+	}
+	if f.opt.Duration > 0 && due >= f.opt.Duration {
+		return 0, false
 	}
 	if f.full() {
 		f.filled = f.filled || due-f.opt.Ahead <= f.now()
@@ -270,8 +304,7 @@ func (f *feeder) schedule() {
 // settle schedules a row that waits for no other.
 func (f *feeder) settle(h *held) {
 	if !h.turn {
-		h.plan = f.opt.scaled(h.row.ArrivalNS)
-		h.due = h.plan
+		f.begin(h)
 	}
 	switch excluded := f.opt.excludes(h.row); {
 	case excluded:
@@ -282,9 +315,36 @@ func (f *feeder) settle(h *held) {
 		f.skipped++
 		f.drop(h, ended{h.id, h.latest, true})
 		return
+	case f.closed != nil:
+		h.due = f.now() // of one without a prompt; the others get their place
+		f.prepare(h)
+		return
+	case f.opt.Duration > 0 && h.due >= f.opt.Duration:
+		f.beyond++
+		f.drop(h, ended{h.id, h.due, false}) // what follows is due later still
+		return
 	}
 	f.plan(h.due)
 	heap.Push(&f.timed, h)
+}
+
+// begin gives a row without parents its due time. One that is left out and that
+// nothing follows takes none of the arrivals.
+func (f *feeder) begin(h *held) {
+	h.due = f.opt.scaled(h.row.ArrivalNS)
+	var e *elder
+	if f.kin != nil {
+		e = f.kin.elders[h.id]
+	}
+	if f.opt.Arrivals != nil && (e != nil || !f.opt.excludes(h.row)) {
+		h.shift = f.at - h.due
+		h.due = f.at
+		f.at += f.opt.Arrivals.Next()
+	}
+	h.plan = h.due
+	if e != nil {
+		e.shift = h.shift
+	}
 }
 
 // drop lets go of a row that is not sent.
@@ -305,12 +365,16 @@ func (f *feeder) plan(due time.Duration) {
 
 // over reports that a flight has ended, from its own goroutine.
 func (f *feeder) over(o ended) {
-	if f.kin == nil {
+	switch {
+	case f.closed != nil:
+		f.closed.leave(o.at)
+	case f.kin != nil:
+		f.mu.Lock()
+		f.reports = append(f.reports, o)
+		f.mu.Unlock()
+	default:
 		return
 	}
-	f.mu.Lock()
-	f.reports = append(f.reports, o)
-	f.mu.Unlock()
 	tell(f.news)
 }
 
@@ -347,6 +411,10 @@ func (f *feeder) prepare(h *held) {
 		fl.row = row
 	}
 	fl.size = min(int64(fl.call.Size()), preparedBytes)
+	if f.closed != nil {
+		f.closed.hold(fl)
+		return
+	}
 	if !f.line.put(fl) {
 		f.ready()
 		f.hand = fl
@@ -368,22 +436,26 @@ func (f *feeder) spoil(h *held, fl *flight, err error) {
 
 // abandon counts what is left when the feeding ends early, to the end of the
 // workload.
-func (f *feeder) abandon() {
-	f.notSent += int64(len(f.timed) + f.waiting())
+func (f *feeder) abandon() (left int64) {
+	if f.closed != nil {
+		f.plan(0)
+		f.plan(f.closed.stop())
+	}
+	left = int64(len(f.timed) + f.waiting())
 	if f.hand != nil {
-		f.notSent++
+		left++
 	}
 	for row := f.more(); row != nil; row = f.more() {
 		switch {
 		case f.opt.excludes(row):
 			f.excluded++
 		default:
-			f.plan(f.opt.scaled(row.ArrivalNS))
-			f.notSent++
+			left++
 		}
 		f.batch = f.batch[1:]
 		f.next++
 	}
+	return left
 }
 
 // excludes says that a row is not sent, since it failed in the source.

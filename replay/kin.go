@@ -75,7 +75,9 @@ func (k *kin) join(h *held) {
 		if e == nil || p == h.id {
 			continue // outside the workload, or below in the file
 		}
-		h.turn, h.shift = true, max(h.shift, e.shift)
+		if !h.turn || e.shift > h.shift {
+			h.turn, h.shift = true, e.shift
+		}
 		e.unread--
 		if !e.over {
 			h.left++
@@ -86,6 +88,9 @@ func (k *kin) join(h *held) {
 		if e.unread == 0 {
 			delete(k.elders, p)
 		}
+	}
+	if e := k.elders[h.id]; e != nil {
+		e.shift = h.shift
 	}
 	if h.left > 0 {
 		k.waiting++
@@ -111,9 +116,6 @@ func (k *kin) settle(h *held) {
 		h.due = h.latest + k.opt.thinking(pause)
 	} else {
 		h.due = max(h.plan, h.latest)
-	}
-	if e := k.elders[h.id]; e != nil {
-		e.shift = h.shift
 	}
 }
 

@@ -52,6 +52,18 @@ func (l *line) put(fl *flight) bool {
 	if full && (len(l.queue) == 0 || !before(fl, l.queue[0])) {
 		return false
 	}
+	l.add(fl)
+	return true
+}
+
+// push adds a flight whether there is room or not.
+func (l *line) push(fl *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.add(fl)
+}
+
+func (l *line) add(fl *flight) {
 	l.bytes += fl.size
 	l.calls++
 	heap.Push(&l.queue, fl)
@@ -59,7 +71,6 @@ func (l *line) put(fl *flight) bool {
 		l.sooner()
 	}
 	tell(l.filled)
-	return true
 }
 
 // end says that no flight follows.

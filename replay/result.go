@@ -58,6 +58,10 @@ const KindPrepare = "prepare"
 const (
 	OpenLoop = "open-loop" // at the recorded times
 	Causal   = "causal"    // a turn waits for its parents
+
+	// ClosedLoop is a request after another, some at once: the next is sent when
+	// one is over. The server sets the rate, so that its saturation is hidden.
+	ClosedLoop = "closed-loop"
 )
 
 // ResultsSchema names the layout of a results file.
@@ -74,7 +78,9 @@ type Run struct {
 	Model         string  `json:"model"`
 	Tokenizer     string  `json:"tokenizer"`
 	Speed         float64 `json:"speed"`
-	Timing        string  `json:"timing"` // open-loop or causal
+	Timing        string  `json:"timing"`                // open-loop, causal or closed-loop
+	Rate          string  `json:"rate,omitempty"`        // arrival process in place of recorded times
+	Concurrency   int     `json:"concurrency,omitempty"` // of a closed loop
 	KeepThink     bool    `json:"keep_think,omitempty"`
 	Connections   string  `json:"connections"` // pooled or per-request
 	Workload      string  `json:"workload_digest"`
@@ -88,6 +94,8 @@ type Run struct {
 	Unprepared    int64   `json:"unprepared"`        // rows without a prompt, see [KindPrepare]
 	Unready       string  `json:"unready,omitempty"` // why the first of them had none
 	NotSent       int64   `json:"not_sent"`          // due after an early end
+	Beyond        int64   `json:"beyond"`            // due after the duration that was asked for
+	Window        *Window `json:"window"`            // which requests are measured; null is all
 	Skipped       int64   `json:"skipped"`           // turns whose parents failed, or were skipped themselves: a user without an answer asks nothing further
 	ReadLate      int64   `json:"read_late"`         // due before they could be read, since too many rows waited for their parents
 	Drift         *Drift  `json:"drift"`             // of the turns of a causal run; null where none was sent

@@ -13,6 +13,7 @@ import (
 
 	"reprise/replay/pace"
 	"reprise/trace"
+	"reprise/trace/arrival"
 )
 
 // Options are the settings of a run. The zero value replays at the recorded
@@ -30,6 +31,22 @@ type Options struct {
 	// recorded times. It must be read from the same workload.
 	Causal    *Lineage
 	KeepThink bool // Speed does not divide think and tool times
+
+	// Arrivals, when set, replaces recorded times: those of the rows, in their
+	// order, or in a causal run those of the rows without parents. Other recorded
+	// times move with their session.
+	Arrivals arrival.Process
+	// Concurrency, when above zero, closes the loop: so many requests are in
+	// flight, and the next row is due when one is over. Recorded times and parents
+	// do not count.
+	Concurrency int
+	// Duration, when above zero, ends the sending: no row is sent that is due
+	// then or later.
+	Duration time.Duration
+	// Warmup and Cooldown are the first and the last requests, which are sent and
+	// not measured, see [Window]. Times count from the start, and back from the
+	// last due time.
+	Warmup, Cooldown Span
 
 	// Known, when set, is asked for every row that was sent, in the order in
 	// which they were: how many leading prompt tokens earlier rows have sent. One
@@ -53,8 +70,9 @@ type Progress struct {
 }
 
 // A Runner replays a workload: a request is sent when it is due. In open loop
-// that is its recorded time, whatever became of those before it; in a causal run
-// it depends on when its parents were over.
+// that is its recorded time, or that of an arrival process, whatever became of
+// those before it; in a causal run it depends on when its parents were over, and
+// in a closed loop on when there is room.
 type Runner struct {
 	Prompter Prompter
 	Endpoint Endpoint
@@ -77,7 +95,7 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 		return opt.About, err
 	}
 	growFiles()
-	p := &play{opt: opt, runner: r, results: make(chan *Result, 1024), drift: drifts{limit: driftValues}}
+	p := &play{opt: opt, runner: r, results: make(chan *Result, 1024), drift: drifts{limit: driftValues}, window: windower{warm: opt.Warmup, cool: opt.Cooldown}}
 	if opt.MaxInFlight > 0 {
 		p.slots = make(chan struct{}, opt.MaxInFlight)
 	}
@@ -99,9 +117,14 @@ func (o Options) settled() (Options, error) {
 	if !(o.Speed > 0) || math.IsInf(o.Speed, 0) || o.MaxInFlight < 0 || o.Ahead < 0 || o.Grace < 0 {
 		return o, errors.New("replay: speed must be a positive number, and no limit or duration negative")
 	}
-	o.About.Schema, o.About.Timing = ResultsSchema, OpenLoop
-	if o.Causal != nil {
-		o.About.Timing, o.About.KeepThink = Causal, o.KeepThink
+	o.About.Schema = ResultsSchema
+	if err := o.check(); err != nil {
+		return o, err
+	}
+	o.About.Timing = o.timing()
+	o.About.KeepThink, o.About.Concurrency = o.KeepThink, o.Concurrency
+	if o.Warmup.Time > 0 {
+		o.About.Window = &Window{From: &Place{DueNS: int64(o.Warmup.Time)}}
 	}
 	o.About.Speed, o.About.InFlightLimit = o.Speed, o.MaxInFlight
 	o.About.Started = time.Now().UTC().Format(time.RFC3339Nano) // until the clock starts
@@ -126,6 +149,7 @@ type play struct {
 	left    int64 // prepared, and not sent
 	peak    int64
 	drift   drifts
+	window  windower
 	asked   chan *flight // whose known tokens are to be counted, in the order of sending
 
 	inFlight atomic.Int64
@@ -278,6 +302,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 	p.peak = max(p.peak, p.inFlight.Add(1))
 	fl.at = int64(time.Since(p.start))
 	fl.result.ReleasedNS = &fl.at
+	p.window.sent(fl)
 	if fl.turn {
 		p.drift.add(fl.drift)
 	}
@@ -318,6 +343,7 @@ func (p *play) summary(cause, feedErr error) Run {
 	run.Requests, run.MaxInFlight, run.HeldBack = p.sent, int(p.peak), p.held
 	run.Excluded, run.NotSent = f.excluded, f.notSent+p.left
 	run.Unprepared, run.Unready = f.unprepared, f.why
+	run.Beyond, run.Window = f.beyond, p.window.window()
 	run.Skipped, run.ReadLate, run.Drift = f.skipped, f.readLate, p.drift.summary()
 	run.PlannedNS = int64(f.last - f.first)
 	if t, ok := p.runner.Prompter.(interface{ ShortTails() int64 }); ok {

@@ -1,0 +1,142 @@
+package replay
+
+import (
+	"errors"
+	"strconv"
+	"time"
+)
+
+// A Span is a number of requests or a length of time; the zero value is neither.
+type Span struct {
+	Requests int64
+	Time     time.Duration
+}
+
+var errSpan = errors.New("want a number of requests, such as 100, or a duration, such as 30s")
+
+// ParseSpan reads a number of requests or a duration, neither below zero; the
+// empty string is the zero Span.
+func ParseSpan(s string) (Span, error) {
+	if s == "" {
+		return Span{}, nil
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+		return Span{Requests: n}, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return Span{}, errSpan
+	}
+	return Span{Time: d}, nil
+}
+
+func (s Span) bad() bool { return s.Requests < 0 || s.Time < 0 }
+
+// A Place is one in the order in which requests are due, ties in the order of
+// their rows.
+type Place struct {
+	DueNS int64 `json:"due_ns"`
+	Row   int64 `json:"row"`
+}
+
+func (p Place) less(o Place) bool { return p.DueNS < o.DueNS || p.DueNS == o.DueNS && p.Row < o.Row }
+
+// A Window says which results are measured. Those outside were sent as well: to
+// bring the server to its steady state, and to keep it there while the last that
+// are measured come to their ends.
+type Window struct {
+	From *Place `json:"from"` // the first that is measured; null is the first of all
+	To   *Place `json:"to"`   // the first that is not any more; null has no end
+}
+
+// Holds says whether a result is measured. A nil Window holds all.
+func (w *Window) Holds(r *Result) (before, after bool) {
+	if w == nil {
+		return false, false
+	}
+	at := Place{r.DueNS, r.RowID}
+	return w.From != nil && at.less(*w.From), w.To != nil && !at.less(*w.To)
+}
+
+// A windower finds the window of a run as requests are sent.
+type windower struct {
+	warm, cool Span
+	n          int64
+	from       *Place
+	last       time.Duration
+	ring       []Place // the last of those sent, as many as cool says
+}
+
+func (w *windower) sent(fl *flight) {
+	at := Place{int64(fl.due), fl.result.RowID}
+	if w.n == w.warm.Requests && w.n > 0 {
+		w.from = &at
+	}
+	if n := w.cool.Requests; n > 0 {
+		if int64(len(w.ring)) < n {
+			w.ring = append(w.ring, at)
+		} else {
+			w.ring[w.n%n] = at
+		}
+	}
+	w.n++
+	w.last = max(w.last, fl.due)
+}
+
+// window is nil without warm-up and cool-down. A warm-up that no request
+// outlasted holds none.
+func (w *windower) window() *Window {
+	if w.warm == (Span{}) && w.cool == (Span{}) {
+		return nil
+	}
+	out := &Window{From: w.from}
+	switch {
+	case w.warm.Time > 0:
+		out.From = &Place{DueNS: int64(w.warm.Time)}
+	case w.warm.Requests > 0 && w.from == nil:
+		out.From = &Place{DueNS: int64(never)}
+	}
+	for _, p := range w.ring {
+		if out.To == nil || p.less(*out.To) {
+			out.To = &Place{p.DueNS, p.Row}
+		}
+	}
+	if w.cool.Time > 0 {
+		out.To = &Place{DueNS: int64(w.last - w.cool.Time)}
+	}
+	return out
+}
+
+// maxCooldown bounds what a windower keeps.
+const maxCooldown = 1 << 20
+
+var (
+	errClosed   = errors.New("replay: in a closed loop the server sets the pace: it takes no parents, arrivals, speed or limit in flight")
+	errCooldown = errors.New("replay: a cool-down has a million requests at most")
+)
+
+// check refuses what makes no sense together.
+func (o *Options) check() error {
+	switch {
+	case o.Concurrency < 0 || o.Duration < 0 || o.Warmup.bad() || o.Cooldown.bad():
+		return errors.New("replay: neither concurrency, duration, warm-up nor cool-down may be negative")
+	case o.Concurrency > 0 && (o.Causal != nil || o.Arrivals != nil || o.Speed != 1 || o.KeepThink || o.MaxInFlight > 0):
+		return errClosed
+	case o.Arrivals != nil && o.Causal == nil && o.Speed != 1:
+		return errors.New("replay: arrivals replace recorded times, which a speed would divide")
+	case o.Cooldown.Requests > maxCooldown:
+		return errCooldown
+	}
+	return nil
+}
+
+// timing names what Run.Timing says.
+func (o *Options) timing() string {
+	switch {
+	case o.Concurrency > 0:
+		return ClosedLoop
+	case o.Causal != nil:
+		return Causal
+	}
+	return OpenLoop
+}
