@@ -44,6 +44,7 @@ type collector struct {
 	run  replay.Run
 	opts Options
 
+	before, after                                     int64 // outside the window
 	rows, succeeded, failed, cancelled, notSent, sent int64
 
 	firstDue, lastDue, lastDone int64 // lastDone −1: nothing was done
@@ -101,8 +102,17 @@ func (c *collector) newGroup() *group {
 	return &group{ttft: sample{limit: c.opts.Exact}, cache: reuse{block: c.block()}}
 }
 
-// add takes one result that passed check.
+// add takes one result that passed check. One outside the run's window is only
+// counted.
 func (c *collector) add(r *replay.Result) error {
+	if before, after := c.run.Window.Holds(r); before || after {
+		if before {
+			c.before++
+		} else {
+			c.after++
+		}
+		return nil
+	}
 	if c.rows == 0 {
 		c.firstDue, c.lastDue = r.DueNS, r.DueNS
 	}

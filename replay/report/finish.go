@@ -12,7 +12,7 @@ func (c *collector) summary() Summary {
 	s := Summary{Schema: Schema, Run: c.run, Latency: Latency{}}
 	s.Requests = Requests{
 		Rows: c.rows, Succeeded: c.succeeded, Failed: c.failed, Cancelled: c.cancelled,
-		NotSent: c.notSent, ErrorShare: ratio(c.failed, c.succeeded+c.failed),
+		NotSent: c.notSent, WarmUp: c.before, CoolDown: c.after, ErrorShare: ratio(c.failed, c.succeeded+c.failed),
 	}
 	duration := max(c.lastDone-c.firstDue, 0)
 	if c.rows > 0 && c.lastDone >= 0 {

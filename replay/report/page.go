@@ -76,8 +76,9 @@ func facts(s *Summary) []page.Fact {
 	add("Tier", r.Tier, tierLine(r.Tier))
 	add("Seed", r.Seed, "")
 	if r.Speed > 0 {
-		add("Speed", "× "+number(r.Speed), r.Timing)
+		add("Speed", "× "+number(r.Speed), "")
 	}
+	add("Schedule", schedule(r), "")
 	add("Connections", r.Connections, "")
 	if b := s.Cache.Block; b != nil {
 		add("Server's blocks", many(*b, "token"), "that expected reuse is counted in")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"reprise/replay"
 )
 
 // The tables that the text and the page share, as rows of strings.
@@ -15,7 +17,7 @@ func overview(s *Summary) [][]string {
 		{"Requests", count(r.Rows), fmt.Sprintf("%s succeeded, %s failed, %s cancelled, %s not sent",
 			count(r.Succeeded), count(r.Failed), count(r.Cancelled), count(r.NotSent))},
 		{"Duration", unit(s.DurationS, "s"), "first due to last done"},
-		{"Offered", unit(t.OfferedPerS, "requests/s"), fmt.Sprintf("%s, speed %s", plain(s.Run.Timing), number(s.Run.Speed))},
+		{"Offered", unit(t.OfferedPerS, "requests/s"), schedule(&s.Run)},
 		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests"},
 		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), many(tok.Prompt, "token")},
 		{"Output tokens", unit(t.OutputTokensPerS, "tokens/s"),
@@ -30,12 +32,29 @@ func overview(s *Summary) [][]string {
 	if n := s.InFlight.Limit; n != nil {
 		limit = fmt.Sprintf("limit %s, %s held back", count(int64(*n)), count(s.InFlight.HeldBack))
 	}
+	if r.WarmUp+r.CoolDown > 0 {
+		rows = append(rows, []string{"Not measured", many(r.WarmUp+r.CoolDown, "request"),
+			fmt.Sprintf("%s to warm up and %s to cool down, sent as well", count(r.WarmUp), count(r.CoolDown))})
+	}
 	rows = append(rows, driftRows(s)...)
 	return append(rows,
 		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", count(int64(s.InFlight.Max)), limit)},
 		[]string{"Prompt error", count(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
 		[]string{"Output miss", count(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
 		[]string{"Prefix cache", percentOrDash(s.Cache.Measured), cacheNote(&s.Cache)})
+}
+
+// schedule says what made requests due.
+func schedule(r *replay.Run) string {
+	switch {
+	case r.Timing == replay.ClosedLoop:
+		return fmt.Sprintf("closed loop of %s: the server sets the rate", many(int64(r.Concurrency), "request"))
+	case r.Rate != "" && r.Timing == replay.Causal:
+		return fmt.Sprintf("%s, sessions start by %s", plain(r.Timing), plain(r.Rate))
+	case r.Rate != "":
+		return fmt.Sprintf("%s, %s", plain(r.Timing), plain(r.Rate))
+	}
+	return fmt.Sprintf("%s, speed %s", plain(r.Timing), number(r.Speed))
 }
 
 // driftRows say how far a causal run moved later turns.

@@ -50,8 +50,13 @@ type Requests struct {
 	Failed     int64    `json:"failed"`
 	Cancelled  int64    `json:"cancelled"` // hung up on purpose, as in the trace
 	NotSent    int64    `json:"not_sent"`  // rows without an instant of sending and without an error
+	WarmUp     int64    `json:"warm_up"`   // further rows, before the window that is measured
+	CoolDown   int64    `json:"cool_down"` // further rows, behind it
 	ErrorShare *float64 `json:"error_share"`
 }
+
+// all counts the rows outside the window as well.
+func (r *Requests) all() int64 { return r.WarmUp + r.Rows + r.CoolDown }
 
 // Throughput is what the server finished per second of the duration. Each is
 // separate: prompt and output tokens cost different work.

@@ -120,9 +120,9 @@ func (j *judgement) completeness(s *Summary) {
 	if n := run.Unprepared; n > 0 {
 		j.add(CodeUnprepared, float64(n), 0, "requests", "no prompt could be made for %s of the workload: %s", many(n, "row"), run.Unready)
 	}
-	if due := run.Requests + run.Unprepared; due > s.Requests.Rows {
-		j.add(CodeRowsMissing, float64(s.Requests.Rows), float64(due), "requests",
-			"there are results of %s, but the run had %s", many(s.Requests.Rows, "request"), count(due))
+	if due := run.Requests + run.Unprepared; due > s.Requests.all() {
+		j.add(CodeRowsMissing, float64(s.Requests.all()), float64(due), "requests",
+			"there are results of %s, but the run had %s", many(s.Requests.all(), "request"), count(due))
 	}
 }
 

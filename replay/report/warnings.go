@@ -19,6 +19,7 @@ const (
 	WarnNoBlockSize   = "server_block_size_unknown"
 	WarnSkipped       = "turns_skipped"
 	WarnReadLate      = "rows_read_late"
+	WarnClosedLoop    = "closed_loop"
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
@@ -50,6 +51,8 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 		"the hit ratios leave out %s without the counts that they need", many(s.Cache.RowsLeftOut, "successful request"))
 	warn(s.Cache.Block == nil && ok > 0, WarnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
+	warn(c.run.Timing == replay.ClosedLoop, WarnClosedLoop,
+		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its waiting does not show, so these latencies are not those of users, who come on their own account")
 	warn(c.run.Skipped > 0, WarnSkipped,
 		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", many(c.run.Skipped, "later turn"), verb(c.run.Skipped))
 	warn(c.run.ReadLate > 0, WarnReadLate,
