@@ -109,3 +109,36 @@ func TestOpenLoop(t *testing.T) {
 		t.Errorf("contradicting flags: exit code %d, %s", code, errs)
 	}
 }
+
+// A rate replaces the recorded times, a closed loop the schedule, and what warms
+// the server up is not measured.
+func TestSchedules(t *testing.T) {
+	workload := filepath.Join(t.TempDir(), "w.parquet")
+	must(t, "synth", "baseline", "-n", "40", "-o", workload)
+	run, results, said := replayed(t, workload, "--rate", "constant:100", "--open-loop", "--warmup", "10", "--cooldown", "50ms")
+	for i, r := range results {
+		if want := int64(i+1) * 10e6; r.DueNS != want {
+			t.Errorf("row %d: due %d, want %d", i, r.DueNS, want)
+		}
+	}
+	if run.Rate != "constant:100" || !strings.Contains(said, "open-loop, constant:100") || !strings.Contains(said, "10 to warm up and 6 to cool down") {
+		t.Errorf("run %+v\n%s", run, said)
+	}
+	run, results, said = replayed(t, workload, "--concurrency", "4")
+	if run.Timing != replay.ClosedLoop || run.MaxInFlight != 4 || len(results) != 40 || !strings.Contains(said, "closed loop of 4 requests") {
+		t.Errorf("run %+v\n%s", run, said)
+	}
+	run, results, _ = replayed(t, workload, "--rate", "constant:100", "--duration", "200ms", "--open-loop")
+	if len(results) != 19 || run.Beyond != 21 || run.EndedEarly != "" {
+		t.Errorf("%d results, run %+v", len(results), run)
+	}
+	for _, args := range [][]string{
+		{"--concurrency", "2", "--rate", "poisson:2"}, {"--concurrency", "2", "--speed", "2"}, {"--concurrency", "2", "--open-loop"},
+		{"--concurrency", "2", "--max-in-flight", "4"}, {"--rate", "fast"}, {"--warmup", "-1"}, {"--cooldown", "soon"}, {"--duration", "-1s"},
+		{"--rate", "poisson:2", "--speed", "2", "--open-loop"}, {"--concurrency", "-1"},
+	} {
+		if _, errs, code := reprise(t, append([]string{"replay", workload, "-o", "r.parquet"}, args...)...); code != exitUsage {
+			t.Errorf("%v: exit code %d: %s", args, code, errs)
+		}
+	}
+}

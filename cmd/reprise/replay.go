@@ -24,27 +24,23 @@ import (
 
 // replayFlags are the flags of replay; demo fills them too.
 type replayFlags struct {
-	out           string
-	url           string
-	api           string
-	model         string
-	tokenIDs      bool
-	prompts       promptFlags
-	verify        bool
-	speed         float64
-	openLoop      bool
-	keepThink     bool
-	maxInFlight   int
-	forceOutput   bool
-	includeFailed bool
-	connections   string
-	timeout       time.Duration
-	headers       []string
-	extraBody     string
-	keyEnv        string
-	keyFile       string
-	serverBlock   int
-	judge         judgeFlags
+	out      string
+	url      string
+	api      string
+	model    string
+	tokenIDs bool
+	prompts  promptFlags
+	verify   bool
+	scheduleFlags
+	forceOutput bool
+	connections string
+	timeout     time.Duration
+	headers     []string
+	extraBody   string
+	keyEnv      string
+	keyFile     string
+	serverBlock int
+	judge       judgeFlags
 }
 
 func replayCommand() *cobra.Command {
@@ -105,12 +101,8 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.prompts.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
 	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
 	fl.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
-	fl.Float64Var(&f.speed, "speed", 1, "2 replays twice as fast, and halves think and tool times")
-	fl.BoolVar(&f.openLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
-	fl.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
-	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
+	f.scheduleFlags.register(cmd)
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
-	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
 	fl.StringVar(&f.connections, "connections", replay.PerRequest, "per-request or pooled")
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
 	fl.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
@@ -159,12 +151,15 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	bar := newProgress(cmd)
 	bar.start("replay", "requests", rows.total)
 	defer bar.end()
-	runner := replay.Runner{Prompter: prompter, Endpoint: endpoint, Options: replay.Options{
-		Speed: f.speed, MaxInFlight: f.maxInFlight, IncludeFailed: f.includeFailed, About: about,
-		Causal: lineage, KeepThink: f.keepThink,
-		Known:    profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of)).Touch,
-		Progress: func(p replay.Progress) { bar.set(p.Done) },
-	}}
+	options, err := f.schedule(lineage, maker.seed)
+	if err != nil {
+		return err
+	}
+	about.Rate = f.rate
+	options.About = about
+	options.Known = profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of)).Touch
+	options.Progress = func(p replay.Progress) { bar.set(p.Done) }
+	runner := replay.Runner{Prompter: prompter, Endpoint: endpoint, Options: options}
 	verify := func() error { return nil }
 	if f.verify {
 		checker := synth.NewChecker(prompter, maker.tok)
@@ -181,41 +176,6 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		err = verr
 	}
 	return err
-}
-
-// lineage reads which rows wait for which. It is nil for an open loop: when that
-// is asked for, or the workload has no turn with a think or tool time.
-func (f *replayFlags) lineage(cmd *cobra.Command, w *trace.Trace) (*replay.Lineage, error) {
-	if f.openLoop {
-		return nil, nil
-	}
-	turns, err := trace.Columns[replay.Turn](w)
-	if err != nil {
-		return nil, err
-	}
-	l, err := replay.ReadLineage(turns)
-	if err != nil {
-		return nil, err
-	}
-	if l.Timed() == 0 {
-		if f.keepThink {
-			return nil, usagef("--keep-think: the workload has no think or tool times")
-		}
-		return nil, nil
-	}
-	notef(cmd, "causal: %d turns wait for those before them and a think or tool time; --open-loop sends at recorded times", l.Timed())
-	if n := l.Backward(); n > 0 {
-		notef(cmd, "%d parents stand below their turns in the file and are not waited for", n)
-	}
-	return l, nil
-}
-
-// check refuses flags that contradict each other.
-func (f *replayFlags) check() error {
-	if f.openLoop && f.keepThink {
-		return usagef("--keep-think has no meaning with --open-loop, which has no think times")
-	}
-	return nil
 }
 
 // prompter makes the Prompter for an endpoint, whose template it measures.

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay"
+	"reprise/trace"
+	"reprise/trace/arrival"
+)
+
+// scheduleFlags say when the rows of a replay are due.
+type scheduleFlags struct {
+	speed         float64
+	openLoop      bool
+	keepThink     bool
+	rate          string
+	concurrency   int
+	duration      time.Duration
+	warmup        string
+	cooldown      string
+	maxInFlight   int
+	includeFailed bool
+}
+
+func (f *scheduleFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.Float64Var(&f.speed, "speed", 1, "2 replays twice as fast, and halves think and tool times")
+	fl.BoolVar(&f.openLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
+	fl.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
+	fl.StringVar(&f.rate, "rate", "", "arrival `process` in place of recorded times, such as poisson:2, constant:10, gamma:5,cv=2 or ramp:1-10,60s; where turns wait for others, of the first turns")
+	fl.IntVar(&f.concurrency, "concurrency", 0, "close the loop: so many requests in flight, the next is sent when one ends. It hides saturation")
+	fl.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
+	fl.StringVar(&f.warmup, "warmup", "", "first requests to send and not to measure: a number, or a `span` of time such as 30s")
+	fl.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure: a number, or a `span` of time before the last is due")
+	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
+	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
+}
+
+// lineage reads which rows wait for which. It is nil for an open loop: when that
+// is asked for, or the workload has no turn with a think or tool time.
+func (f *scheduleFlags) lineage(cmd *cobra.Command, w *trace.Trace) (*replay.Lineage, error) {
+	if f.openLoop || f.concurrency > 0 {
+		return nil, f.noSpeedWithRate()
+	}
+	turns, err := trace.Columns[replay.Turn](w)
+	if err != nil {
+		return nil, err
+	}
+	l, err := replay.ReadLineage(turns)
+	if err != nil {
+		return nil, err
+	}
+	if l.Timed() == 0 {
+		if f.keepThink {
+			return nil, usagef("--keep-think: the workload has no think or tool times")
+		}
+		return nil, f.noSpeedWithRate()
+	}
+	notef(cmd, "causal: %d turns wait for those before them and a think or tool time; --open-loop sends at recorded times", l.Timed())
+	if n := l.Backward(); n > 0 {
+		notef(cmd, "%d parents stand below their turns in the file and are not waited for", n)
+	}
+	return l, nil
+}
+
+// noSpeedWithRate refuses a speed that has nothing to divide.
+func (f *scheduleFlags) noSpeedWithRate() error {
+	if f.rate != "" && f.speed != 1 {
+		return usagef("--rate and --speed contradict each other where no turn waits for another: the rate replaces the recorded times")
+	}
+	return nil
+}
+
+// check refuses flags that contradict each other.
+func (f *scheduleFlags) check() error {
+	if f.openLoop && f.keepThink {
+		return usagef("--keep-think has no meaning with --open-loop, which has no think times")
+	}
+	for _, other := range []struct {
+		name  string
+		given bool
+	}{
+		{"open-loop", f.openLoop}, {"keep-think", f.keepThink}, {"rate", f.rate != ""}, {"speed", f.speed != 1}, {"max-in-flight", f.maxInFlight != 0},
+	} {
+		if f.concurrency != 0 && other.given {
+			return usagef("--concurrency and --%s contradict each other: in a closed loop the end of a request alone says when the next is sent", other.name)
+		}
+	}
+	if f.concurrency < 0 || f.duration < 0 {
+		return usagef("--concurrency and --duration must not be negative")
+	}
+	_, err := f.schedule(nil, 0)
+	return err
+}
+
+// schedule says when rows are due.
+func (f *scheduleFlags) schedule(lineage *replay.Lineage, seed uint64) (o replay.Options, err error) {
+	o = replay.Options{Speed: f.speed, MaxInFlight: f.maxInFlight, IncludeFailed: f.includeFailed,
+		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.concurrency, Duration: f.duration}
+	if f.rate != "" {
+		process, err := arrival.ParseProcess(f.rate)
+		if err != nil {
+			return o, usagef("--rate: %v", err)
+		}
+		o.Arrivals = process.New(arrival.Stream(seed, "replay arrivals"))
+	}
+	if o.Warmup, err = replay.ParseSpan(f.warmup); err != nil {
+		return o, usagef("--warmup: %v", err)
+	}
+	if o.Cooldown, err = replay.ParseSpan(f.cooldown); err != nil {
+		return o, usagef("--cooldown: %v", err)
+	}
+	return o, nil
+}
