@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,5 +142,48 @@ func TestSchedules(t *testing.T) {
 		if _, errs, code := reprise(t, append([]string{"replay", workload, "-o", "r.parquet"}, args...)...); code != exitUsage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
+	}
+}
+
+// Ctrl-C ends a replay in good order: what was sent is finished and saved, the
+// report is printed, and no journal is left.
+func TestInterruptedReplayIsSaved(t *testing.T) {
+	dir := t.TempDir()
+	workload, results := filepath.Join(dir, "w.parquet"), filepath.Join(dir, "r.parquet")
+	must(t, "synth", "baseline", "-n", "3000", "-o", workload)
+	cmd := child(t, "replay", workload, "--url", simulate(t), "--rate", "constant:30", "--open-loop", "-o", results, "--max-lag", "1h")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C { // until something was measured
+		if j, err := replay.OpenResults(replay.JournalName(results)); err == nil {
+			rows := j.Rows()
+			j.Close()
+			if rows > 0 {
+				break
+			}
+		}
+	}
+	cmd.Process.Signal(os.Interrupt)
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != exitUntrusted {
+		t.Fatalf("exit code %d\n%s", cmd.ProcessState.ExitCode(), &errs)
+	}
+	if !strings.Contains(errs.String(), "requests in flight have") || !strings.Contains(out.String(), "the run ended early: interrupted") {
+		t.Errorf("%s%s", &errs, &out)
+	}
+	f, err := replay.OpenResults(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if run := f.Run; f.Unfinished || run.Requests != f.Rows() || run.Requests == 0 || run.Requests+run.NotSent != 3000 || run.EndedEarly != "interrupted" {
+		t.Errorf("%d results, run %+v", f.Rows(), run)
+	}
+	if _, err := os.Stat(replay.JournalName(results)); err == nil {
+		t.Error("the journal is left behind")
 	}
 }

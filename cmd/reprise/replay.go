@@ -165,6 +165,10 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		checker := synth.NewChecker(prompter, maker.tok)
 		runner.Prompter, verify = checker, func() error { return verified(cmd, checker.Close(), f.out) }
 	}
+	told := context.AfterFunc(cmd.Context(), func() {
+		notef(cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves the journal", options.Grace)
+	})
+	defer told()
 	run, err := runner.Record(cmd.Context(), rows, f.out)
 	if err == nil && run.EndedEarly != "" {
 		notef(cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, f.out)

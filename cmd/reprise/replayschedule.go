@@ -95,9 +95,12 @@ func (f *scheduleFlags) check() error {
 	return err
 }
 
+// stopGrace is how long requests in flight may take to end after an interrupt.
+const stopGrace = 5 * time.Second
+
 // schedule says when rows are due.
 func (f *scheduleFlags) schedule(lineage *replay.Lineage, seed uint64) (o replay.Options, err error) {
-	o = replay.Options{Speed: f.speed, MaxInFlight: f.maxInFlight, IncludeFailed: f.includeFailed,
+	o = replay.Options{Grace: stopGrace, Speed: f.speed, MaxInFlight: f.maxInFlight, IncludeFailed: f.includeFailed,
 		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.concurrency, Duration: f.duration}
 	if f.rate != "" {
 		process, err := arrival.ParseProcess(f.rate)

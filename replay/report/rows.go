@@ -36,6 +36,9 @@ func overview(s *Summary) [][]string {
 		rows = append(rows, []string{"Not measured", many(r.WarmUp+r.CoolDown, "request"),
 			fmt.Sprintf("%s to warm up and %s to cool down, sent as well", count(r.WarmUp), count(r.CoolDown))})
 	}
+	if n := s.Run.Beyond; n > 0 {
+		rows = append(rows, []string{"Beyond", many(n, "request"), "not sent: due after the duration that was asked for"})
+	}
 	rows = append(rows, driftRows(s)...)
 	return append(rows,
 		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", count(int64(s.InFlight.Max)), limit)},
