@@ -9,6 +9,14 @@ import (
 	"reprise/trace"
 )
 
+// A past is an earlier row that another may build on.
+type past struct {
+	trace.Request
+	shared   int   // leading blocks that it did not bring itself
+	again    bool  // it repeats an earlier one
+	followed *bool // it has its next turn, or one of those that repeat it has
+}
+
 // categorised makes a row of a category that is drawn. One that cannot be had
 // yet, since nothing came before, falls back to what begins with the global
 // prefix alone.
@@ -18,47 +26,64 @@ func (t *partRows) categorised(x *turn) {
 	case trace.Cold:
 		t.prompt(r, nil)
 	case trace.Global:
-		t.prompt(r, t.global)
+		t.begin(x, t.global)
 	case trace.Branch:
-		t.prompt(r, t.groups[t.group.draw()].prefix(x.at))
+		t.begin(x, t.groups[t.group.draw()].prefix(x.at))
 	case trace.Duplicate:
-		if was := t.earlier(func(*trace.Request) bool { return true }); was != nil {
-			r.Blocks, r.InputTokens = was.Blocks, was.InputTokens
-			return
-		}
-		t.prompt(r, t.global)
+		t.repeat(x)
 	case trace.Continuation:
-		t.next(r)
+		t.next(x)
 	}
 }
 
+// begin makes a prompt behind blocks that others have as well.
+func (t *partRows) begin(x *turn, shared []uint64) {
+	t.prompt(&x.row, shared)
+	x.past.shared = len(shared)
+}
+
+// repeat makes a row the duplicate of an earlier one, which is longer than the
+// global prefix, or it would count as that. Duplicates of duplicates would in the
+// end be of one prompt, which then were the global prefix.
+func (t *partRows) repeat(x *turn) {
+	was := t.earlier(func(was *past) bool { return !was.again && len(was.Blocks) > len(t.global) })
+	if was == nil {
+		t.begin(x, t.global)
+		return
+	}
+	x.row.Blocks, x.row.InputTokens = was.Blocks, was.InputTokens
+	x.past = past{shared: was.shared, again: true, followed: was.followed}
+	*was.followed = false // a turn that follows this one is no branch
+}
+
 // next makes a row the next turn of an earlier one, which then has its next
-// turn: a second one would be a branch. Where lengths are those of whole prompts
-// the earlier one must be short enough.
-func (t *partRows) next(r *trace.Request) {
+// turn: a second one would be a branch. So would one whose full blocks others
+// have as well. Where lengths are those of whole prompts the earlier one must be
+// short enough.
+func (t *partRows) next(x *turn) {
 	var want int32
 	if t.input != nil {
 		want = t.input.Draw()
 	}
-	fits := func(was *trace.Request) bool {
+	was := t.earlier(func(was *past) bool {
 		grown := int64(was.InputTokens) + int64(was.OutputTokens)
-		return was.OutputTokens >= 0 && int(was.InputTokens) >= t.g.s.Block && grown < maxPrompt && (t.input == nil || grown < int64(want))
-	}
-	was := t.earlier(fits)
+		return !*was.followed && len(t.full(&was.Request)) > max(was.shared, len(t.global)) && grown < maxPrompt && (t.input == nil || grown < int64(want))
+	})
 	if was == nil {
-		t.prompt(r, t.global)
+		t.begin(x, t.global)
 		return
 	}
+	r := &x.row
 	r.InputTokens = want
 	if t.input == nil {
 		r.InputTokens = was.InputTokens + was.OutputTokens + max(1, t.own.Draw())
 	}
-	r.Blocks = t.g.fresh(t.full(was), r.InputTokens)
-	was.OutputTokens = -1 // it has its next turn
+	r.Blocks = t.g.fresh(t.full(&was.Request), r.InputTokens)
+	*was.followed = true
 }
 
 // earlier is one of the recent rows that will do, or nil.
-func (t *partRows) earlier(do func(*trace.Request) bool) *trace.Request {
+func (t *partRows) earlier(do func(*past) bool) *past {
 	if len(t.recent) == 0 {
 		return nil
 	}
@@ -71,12 +96,16 @@ func (t *partRows) earlier(do func(*trace.Request) bool) *trace.Request {
 	return nil
 }
 
-func (t *partRows) remember(r *trace.Request) {
+func (t *partRows) remember(x *turn) {
 	window := t.Categories.Window
 	if window == 0 {
 		window = 1000
 	}
-	was := *r
+	was := x.past
+	was.Request = x.row
+	if was.followed == nil {
+		was.followed = new(bool)
+	}
 	if len(t.recent) < window {
 		t.recent = append(t.recent, &was)
 		return

@@ -21,7 +21,7 @@ type partRows struct {
 	groups                                      []*groupRows
 	group                                       chooser // the last choice is none
 	category                                    chooser
-	recent                                      []*trace.Request // the last ones, for categories
+	recent                                      []*past // the last ones, for categories
 	oldest                                      int
 	any                                         *rand.Rand
 }
@@ -141,7 +141,7 @@ func (t *partRows) prompt(r *trace.Request, begin []uint64) {
 // of its session, or the warm one of a pair.
 func (t *partRows) after(x *turn, n int64) *turn {
 	if t.Categories != nil {
-		t.remember(&x.row)
+		t.remember(x)
 		return nil
 	}
 	if t.warm != nil && x.later == nil {

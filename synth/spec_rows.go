@@ -172,6 +172,7 @@ type turn struct {
 	seq   int64 // of turns at one time, the one planned first goes first
 	part  *partRows
 	row   trace.Request
+	past  past  // what rows of a category must know of it, beside the row
 	left  int32 // turns of the session from this one on
 	later *turn // the turn before it; nil for the first of a session
 }

@@ -61,9 +61,11 @@ func TestSpecCategories(t *testing.T) {
 		{trace.Cold: 100},
 		{trace.Cold: 50, trace.Duplicate: 50},
 		{trace.Cold: 10, trace.Continuation: 90},
+		{trace.Cold: 2, trace.Duplicate: 98},
+		{trace.Cold: 20, trace.Global: 20, trace.Branch: 20, trace.Continuation: 20, trace.Duplicate: 20},
 	} {
 		var b strings.Builder
-		b.WriteString("requests: 4000\nblock: 16\narrivals: poisson:10\nlengths: {own: 'uniform:64..400', output: 'uniform:1..50'}\n" +
+		b.WriteString("requests: 4000\nblock: 16\narrivals: poisson:10\nlengths: {own: 'uniform:20..400', output: 'uniform:1..50'}\n" +
 			"prefix: {global: 64, groups: [{share: 1, count: 8, depth: 'constant:128'}]}\ncategories:\n")
 		for k, v := range c {
 			fmt.Fprintf(&b, "  %s: %g\n", k, v)
