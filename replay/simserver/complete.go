@@ -1,6 +1,7 @@
 package simserver
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -37,23 +38,27 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, err)
 		return
 	}
-	if err := s.engine.admit(r.Context()); err != nil {
+	wait, end, err := s.schedule(r.Context(), j)
+	switch {
+	case err == nil:
+	case errors.Is(err, errBusy):
 		s.count.refused.Add(1)
-		if errors.Is(err, errBusy) {
-			refuse(w, http.StatusTooManyRequests, err)
-		}
-		return // else the client has gone
+		refuse(w, http.StatusTooManyRequests, err)
+		return
+	case r.Context().Err() != nil: // the client has gone
+		s.count.refused.Add(1)
+		return
+	default:
+		s.count.refused.Add(1)
+		refuse(w, http.StatusBadRequest, err)
+		return
 	}
-	defer s.engine.leave()
-
-	ids := j.cutter.AppendFull(nil)
-	j.cached = s.cache.schedule(ids, len(j.prompt), s.c.BlockSize)
+	defer end()
 	s.count.prompt.Add(int64(len(j.prompt)))
-	first := s.engine.prefill(len(j.prompt) - j.cached)
 	if j.req.Stream {
-		err = s.stream(r.Context(), w, j, first)
+		err = s.stream(r.Context(), w, j, wait)
 	} else {
-		err = s.whole(r.Context(), w, j, first)
+		err = s.whole(r.Context(), w, j, wait)
 	}
 	switch {
 	case err != nil:
@@ -63,14 +68,59 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.count.cutShort.Add(1)
 	}
-	if err == nil {
-		answer := make([]uint32, j.output)
-		for i := range answer {
-			_, answer[i] = s.word(j, i)
-		}
-		j.cutter.Write(answer)
+	if err == nil && s.live == nil {
+		s.answer(j)
 		s.cache.add(j.cutter.AppendFull(nil))
 	}
+}
+
+// answer writes the tokens of the answer behind those of the prompt.
+func (s *Server) answer(j *job) {
+	answer := make([]uint32, j.output)
+	for i := range answer {
+		_, answer[i] = s.word(j, i)
+	}
+	j.cutter.Write(answer)
+}
+
+// A waiter returns when token i is due; tokens are asked for in order, and may
+// be passed over.
+type waiter func(ctx context.Context, i int) error
+
+// schedule puts a request into the engine. The caller must call end.
+func (s *Server) schedule(ctx context.Context, j *job) (wait waiter, end func(), err error) {
+	if s.live != nil {
+		return s.scheduleLive(j)
+	}
+	if err := s.engine.admit(ctx); err != nil {
+		return nil, nil, err
+	}
+	j.cached = s.cache.schedule(j.cutter.AppendFull(nil), len(j.prompt), s.c.BlockSize)
+	first := s.engine.prefill(len(j.prompt) - j.cached)
+	return func(ctx context.Context, i int) error { return until(ctx, s.due(first, i)) }, s.engine.leave, nil
+}
+
+// scheduleLive gives it to the engine's model. What the answer will be is known,
+// and with it the blocks that it fills.
+func (s *Server) scheduleLive(j *job) (waiter, func(), error) {
+	s.answer(j)
+	of := &Job{ID: s.count.jobs.Add(1), Prompt: len(j.prompt), Output: j.output}
+	for _, id := range j.cutter.AppendFull(nil) {
+		of.keys = append(of.keys, binary.LittleEndian.Uint64(id[:]))
+	}
+	tokens, err := s.live.add(of)
+	if err != nil {
+		return nil, nil, err
+	}
+	told := stream{tokens: tokens}
+	wait := func(ctx context.Context, i int) error {
+		err := told.wait(ctx, i)
+		if err == nil {
+			j.cached = of.Cached // settled before the first token was told
+		}
+		return err
+	}
+	return wait, func() { s.live.leave(of) }, nil
 }
 
 // decode reads a request and decides how long its answer will be.

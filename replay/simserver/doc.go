@@ -20,11 +20,13 @@
 //
 // Running requests do not slow each other's decoding, and blocks in use are
 // not pinned in a bounded cache: this is a timeline, not a model of an engine's
-// batches.
+// batches. Steps 2 to 5 are such a model when Config.Engine is given.
 //
-// Beside the server stands [Engine], which is such a model: a state machine
-// without a clock that batches prefill and decode in steps, keeps KV in pinned
-// and evictable blocks, preempts when they run out, and takes for a step what
-// [Costs] say. Runs of equal steps are added up in integers, so that an hour of
-// traffic takes seconds and gives what single steps give.
+// That is [Engine], a state machine without a clock: it batches prefill and
+// decode in steps, keeps KV in blocks that are in use or may be evicted, preempts
+// when they run out, and takes for a step what [Costs] say. By the machine's
+// clock it does one step after another. In virtual time, behind the router of a
+// [Fleet] or for the loads of a [Preset], runs of equal steps are added up in
+// integers, so that an hour of traffic takes seconds; both give every token at
+// the same instant.
 package simserver

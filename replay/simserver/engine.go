@@ -168,6 +168,15 @@ func (e *Engine) Abort(j *Job) bool {
 	return true
 }
 
+// ResetCache forgets the blocks that no job uses.
+func (e *Engine) ResetCache() {
+	for e.pool.kept > 0 {
+		e.pool.evict()
+		e.pool.free++
+	}
+	e.blocked = false
+}
+
 // Now is the instant at which the last step ended.
 func (e *Engine) Now() Picos { return e.now }
 

@@ -19,6 +19,7 @@ type Job struct {
 	// first scheduled, and Preempted how often it lost its blocks.
 	Cached, Preempted int
 
+	keys      []uint64 // of the leading full blocks, in the engine's size, where they were hashed
 	entered   Picos
 	computed  int // tokens whose KV is held
 	generated int // tokens of the answer so far
@@ -87,6 +88,9 @@ func (j *Job) most() int { return max(j.Prompt, 1) + max(j.Output-1, 0) }
 // The partial block at the end of a prompt goes by the id that it has once the
 // answer completes it, where that is known: the next turn knows it by that.
 func (j *Job) key(k, size int) uint64 {
+	if k < len(j.keys) {
+		return j.keys[k] &^ privateKey
+	}
 	if j.BlockSize > 0 {
 		last := (k+1)*size - 1
 		i, whole := last/j.BlockSize, j.Prompt/j.BlockSize

@@ -53,6 +53,11 @@ func (p *pool) take() {
 		p.free--
 		return
 	}
+	p.evict()
+}
+
+// evict forgets the block kept longest ago, which is then neither kept nor free.
+func (p *pool) evict() {
 	n := p.nodes[0].prev
 	p.unlink(n)
 	p.kept--

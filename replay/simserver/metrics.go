@@ -53,6 +53,12 @@ func writeJSON(w http.ResponseWriter, v any) {
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	running, waiting := s.engine.load()
 	queries, hits := s.cache.counts()
+	var stats EngineStats
+	var load Load
+	if s.live != nil {
+		load, stats, queries, hits = s.live.look()
+		running, waiting = load.Running, load.Waiting
+	}
 	var b bytes.Buffer
 	put := func(kind, name, labels string, value int64) {
 		fmt.Fprintf(&b, "# TYPE vllm:%s %s\nvllm:%s{model_name=%q%s} %d\n", name, kind, name, s.c.Model, labels, value)
@@ -63,6 +69,11 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	put("counter", "generation_tokens_total", "", s.count.generated.Load())
 	put("counter", "prefix_cache_queries_total", "", queries)
 	put("counter", "prefix_cache_hits_total", "", hits)
+	if s.live != nil {
+		put("counter", "num_preemptions_total", "", stats.Preemptions)
+		fmt.Fprintf(&b, "# TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc{model_name=%q} %g\n",
+			s.c.Model, float64(load.UsedBlocks)/float64(stats.CapacityBlocks))
+	}
 	fmt.Fprintf(&b, "# TYPE vllm:request_success_total counter\n")
 	for _, c := range []struct {
 		reason string

@@ -23,6 +23,10 @@ type Config struct {
 	Base        time.Duration // of a prefill, whatever its length
 	PrefillRate float64       // tokens per second, beyond the base
 	ITL         time.Duration // between two tokens
+
+	// Engine, when it is given, takes the place of the timeline that the last
+	// three make, and of BlockSize, CacheTokens, MaxSeqs and MaxWaiting.
+	Engine *EngineConfig
 }
 
 // DefaultConfig returns an engine of middling size, with vLLM's block size.
@@ -52,17 +56,24 @@ type Server struct {
 	hasher   *block.Hasher // cloned for each request
 	cache    *prefixCache
 	engine   timeline
+	live     *live // in place of cache and engine, or nil
 	count    counters
 }
 
 // counters are what /metrics shows beside the engine's and the cache's own.
 type counters struct {
-	ids, prompt, generated              atomic.Int64
+	ids, jobs, prompt, generated        atomic.Int64
 	stopped, cutShort, aborted, refused atomic.Int64
 }
 
 // New makes a server; it listens to nothing by itself.
 func New(c Config) (*Server, error) {
+	if e := c.Engine; e != nil {
+		if err := e.check(); err != nil {
+			return nil, err
+		}
+		c.BlockSize, c.CacheTokens, c.MaxSeqs, c.MaxWaiting = e.BlockSize, 0, e.MaxSeqs, e.MaxWaiting
+	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -82,8 +93,12 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{c: c, tok: tok, words: tok.Words(), template: template, hasher: hasher,
-		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: timeline{c: c}}, nil
+	s := &Server{c: c, tok: tok, words: tok.Words(), template: template, hasher: hasher,
+		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: timeline{c: c}}
+	if c.Engine != nil {
+		s.live, err = newLive(*c.Engine)
+	}
+	return s, err
 }
 
 // Handler returns the HTTP interface: chat and text completions, models,
@@ -96,6 +111,15 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /metrics", s.metrics)
-	mux.HandleFunc("POST /reset_prefix_cache", func(http.ResponseWriter, *http.Request) { s.cache.reset() })
+	mux.HandleFunc("POST /reset_prefix_cache", func(http.ResponseWriter, *http.Request) { s.forget() })
 	return mux
+}
+
+// forget empties the prefix cache.
+func (s *Server) forget() {
+	if s.live != nil {
+		s.live.reset()
+		return
+	}
+	s.cache.reset()
 }

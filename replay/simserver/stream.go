@@ -11,8 +11,8 @@ import (
 
 // stream writes the answer token by token, each at its instant. Headers go out
 // with the first token.
-func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, first time.Time) error {
-	if err := until(ctx, first); err != nil {
+func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
+	if err := wait(ctx, 0); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -35,8 +35,10 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, firs
 		buf = frame.AppendChunk(buf, &c)
 	}
 	for i := range j.output {
-		if err := until(ctx, s.due(first, i)); err != nil {
-			return err
+		if i > 0 {
+			if err := wait(ctx, i); err != nil {
+				return err
+			}
 		}
 		word, _ := s.word(j, i)
 		c.Choices[0] = j.choice(&word)
@@ -58,8 +60,8 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, firs
 }
 
 // whole writes the answer at once, when its last token is due.
-func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, first time.Time) error {
-	if err := until(ctx, s.due(first, j.output-1)); err != nil {
+func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
+	if err := wait(ctx, j.output-1); err != nil {
 		return err
 	}
 	var text strings.Builder
