@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ import (
 
 func serveCommand() *cobra.Command {
 	c := simserver.DefaultConfig()
-	var listen string
+	var listen, preset string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a simulated endpoint: OpenAI wire, prefix cache, timed tokens",
@@ -22,11 +23,22 @@ func serveCommand() *cobra.Command {
 tokenises prompts, caches prefixes in blocks of its own size, prefills them one
 after another and sends tokens at absolute instants. The words mean nothing.
 
+With --preset it is a model of an engine instead, as in reprise simulate, by the
+clock: batches, chunked prefill, KV blocks that are in use or kept, preemption,
+at the costs of the preset. --block-size, --cache-tokens (its whole KV memory),
+--max-num-seqs and --max-waiting change it.
+
 It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
 /reset_prefix_cache.`,
-		Example: `  reprise serve --listen 127.0.0.1:8000 --itl 20ms`,
-		Args:    cobra.NoArgs,
+		Example: `  reprise serve --listen 127.0.0.1:8000 --itl 20ms
+  reprise serve --listen 127.0.0.1:8000 --preset l4-qwen2.5-0.5b`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if preset != "" {
+				if err := withPreset(cmd, &c, preset); err != nil {
+					return err
+				}
+			}
 			s, err := simserver.New(c)
 			if err != nil {
 				return &exitError{exitUsage, err}
@@ -41,6 +53,7 @@ It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 chooses one")
+	fl.StringVar(&preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; see reprise simulate --presets")
 	fl.StringVar(&c.Model, "model", c.Model, "name of the model")
 	fl.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
 	fl.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block of the prefix cache")
@@ -52,6 +65,38 @@ It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
 	fl.Float64Var(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, beyond the base")
 	fl.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
 	return cmd
+}
+
+// withPreset makes c the engine of a preset, changed by the flags that were given.
+func withPreset(cmd *cobra.Command, c *simserver.Config, name string) error {
+	p, err := simserver.OpenPreset(name)
+	if err != nil {
+		return usagef("--preset: %v", err)
+	}
+	given := cmd.Flags().Changed
+	for _, other := range []string{"prefill-base", "prefill-rate", "itl"} {
+		if given(other) {
+			return usagef("--%s is of the timeline that --preset takes the place of", other)
+		}
+	}
+	e := p.Engine
+	if given("block-size") {
+		e.BlockSize = c.BlockSize
+	}
+	if given("cache-tokens") {
+		e.KVTokens = c.CacheTokens
+	}
+	if given("max-num-seqs") {
+		e.MaxSeqs = c.MaxSeqs
+	}
+	if given("max-waiting") {
+		e.MaxWaiting = c.MaxWaiting
+	}
+	if !given("model") {
+		c.Model = p.Model
+	}
+	c.Engine = &e
+	return nil
 }
 
 // serve answers on l until ctx ends, then lets no stream hold it up.

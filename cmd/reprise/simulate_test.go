@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"reprise/replay"
@@ -203,4 +204,14 @@ func TestSimulatePresets(t *testing.T) {
 	if s := hits("--no-prefix-caching", "--block-size", "32", "--costs", "request=1s"); *s.HitByToken != 0 || s.CapacityBlocks != 1_080_000/32 || *s.TTFTP50MS < 1000 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// By the clock, an endpoint with a preset answers a replay, and flags change it.
+func TestServePreset(t *testing.T) {
+	for _, bad := range []string{"serve --preset none", "serve --preset l4-qwen2.5-0.5b --itl 5ms", "serve --preset l4-qwen2.5-0.5b --cache-tokens 1"} {
+		if _, _, code := reprise(t, strings.Fields(bad)...); code != exitUsage {
+			t.Errorf("%s: exit code %d", bad, code)
+		}
+	}
+	runServe(t, "serve --listen 127.0.0.1:0 --preset l4-qwen2.5-0.5b --max-num-seqs 4 --block-size 32 --cache-tokens 3200 --max-waiting 1")
 }
