@@ -8,10 +8,10 @@ import (
 )
 
 // A Prompter makes the prompt of a row just before it is sent: prompts are
-// never stored. One goroutine calls it, in row order. It appends to buf[:0],
-// may return a larger slice, and keeps neither the row nor the buffer. One that
-// also has ShortTails() int64 says how many prompts hold a block too short to be
-// told from others, and [Run] records it.
+// never stored. One goroutine calls it, in the order in which rows are due as far
+// as that is known. It appends to buf[:0], may return a larger slice, and keeps
+// neither the row nor the buffer. One that also has ShortTails() int64 says how
+// many prompts hold a block too short to be told from others, and [Run] records it.
 type Prompter interface {
 	// Prompt makes the prompt as text, UTF-8.
 	Prompt(row *trace.Request, buf []byte) ([]byte, error)
@@ -36,7 +36,7 @@ type Shot struct {
 // An Endpoint prepares a request ahead of time and fires it when it is due.
 type Endpoint interface {
 	// Prepare makes everything that can be made before the due time. It keeps
-	// nothing of the row. One goroutine calls it, in row order.
+	// nothing of the row. One goroutine calls it, in the order of [Prompter].
 	Prepare(row *trace.Request, p Prompter) (Call, error)
 	// Fire sends the request and reads the answer to its end, and writes into
 	// r what happened, a failure included: Sent is the entry to the write.

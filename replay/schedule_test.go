@@ -116,7 +116,7 @@ func TestClosedLoopIsFull(t *testing.T) {
 // After the duration nothing is sent, and what was is finished.
 func TestDuration(t *testing.T) {
 	slow := func(int32) time.Duration { return 4 * time.Second }
-	turns := chain(0, 0, 0, 0, 0)
+	turns, pausing := chain(0, 0, 0, 0, 0), chain(0, 20*time.Second, 0)
 	for name, c := range map[string]struct {
 		opt    Options
 		rows   []trace.Request
@@ -127,6 +127,7 @@ func TestDuration(t *testing.T) {
 		"rate":        {Options{Arrivals: process(t, "constant:2")}, workload(every(time.Hour, 100)...), 19, 81},
 		"causal":      {Options{Causal: kinOf(t, turns)}, turns, 3, 3}, // due at 0, 4 and 8 s
 		"closed loop": {Options{Concurrency: 2}, workload(every(time.Hour, 100)...), 6, 94},
+		"long pause":  {Options{Causal: kinOf(t, pausing)}, pausing, 2, 2},
 		"short":       {Options{}, workload(every(time.Second, 3)...), 3, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -147,6 +148,17 @@ func TestDuration(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A place that is given up at the very end of the duration is not taken.
+func TestDurationOfAClosedLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{hold: func(int32) time.Duration { return 5 * time.Second }}
+		run, _ := f.play(t, t.Context(), Options{Concurrency: 20, Duration: 10 * time.Second}, workload(make([]time.Duration, 100)...))
+		if run.Requests != 40 || run.Beyond != 60 {
+			t.Errorf("run %+v", run)
+		}
+	})
 }
 
 // The windows are in the order of due times, ties in that of rows.
