@@ -117,6 +117,9 @@ func TestClosedLoopIsFull(t *testing.T) {
 func TestDuration(t *testing.T) {
 	slow := func(int32) time.Duration { return 4 * time.Second }
 	turns, pausing := chain(0, 0, 0, 0, 0), chain(0, 20*time.Second, 0)
+	for i := range pausing {
+		pausing[i].ArrivalNS = 0 // read at once
+	}
 	for name, c := range map[string]struct {
 		opt    Options
 		rows   []trace.Request
