@@ -287,6 +287,9 @@ func TestParquetMapped(t *testing.T) {
 // A file that is cut, or has a byte that is another, gives rows or a located
 // error, and never a panic.
 func TestParquetDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	in := foreign(t)
 	o := Options{Map: Mapping{"input_tokens": {"turn"}, "user": {"conversation_hash"}, "session": {"deep", "ids", "conversation"}, "model": {"model"}}, MaxBad: 1}
 	for k := 0; k < len(in); k += 13 {

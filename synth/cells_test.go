@@ -77,6 +77,9 @@ func cellModels(t testing.TB) map[string]*Model {
 // A workload of cells is a workload as any: well formed, and what it says of its
 // rows is what profile finds. It is a function of the model and the seed.
 func TestCellsGenerate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	for name, m := range cellModels(t) {
 		seen := map[string]bool{}
 		for i, o := range []Options{{Seed: 1}, {Seed: 2, Requests: 700}, {Seed: 1, Users: 3, Requests: 900}, {Seed: 1, Duration: time.Duration(m.span / 3)},

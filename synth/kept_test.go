@@ -71,6 +71,9 @@ func TestHoldsOutMooncake(t *testing.T) {
 // Ten times as many requests hit as the second half of the trace did: the
 // process goes on, where walks over a finite tree would hit ever more.
 func TestLongWorkloadKeepsItsHitRatio(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	rows := annotated(mooncake(t), 512)
 	n := len(rows)
 	want := curveOf(rows, 512).minus(curveOf(rows[:n/2], 512)).infinite()

@@ -46,6 +46,9 @@ func checkEncodes(t *testing.T, e *token.Encoding, p *Prompter, r *trace.Request
 }
 
 func TestPromptsAreExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	for _, name := range token.Names() {
 		t.Run(name, func(t *testing.T) {
 			e, err := token.Open(name)
@@ -84,6 +87,9 @@ func lengths() (l []int) {
 
 // A second oracle: the prompts as tiktoken-go counts them.
 func TestPromptsAreExactByTiktoken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	for _, name := range token.Names() {
 		oracle, err := tiktoken.GetEncoding(name)
@@ -251,6 +257,9 @@ func TestHeadsTellAllBlocksApart(t *testing.T) {
 }
 
 func TestHeadsTellManyBlocksApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	for _, name := range token.Names() {
 		p := newTestPrompter(t, name, 16)
 		rng := rand.New(rand.NewPCG(13, 14))

@@ -123,6 +123,9 @@ func TestOpenRefuses(t *testing.T) {
 
 // Every truncation and many corruptions are an error or other rows, never a panic.
 func TestBrokenFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	r := rand.New(rand.NewPCG(5, 6))
 	whole := encode(t, randomRows(r, 40), trace.Meta{BlockSize: 512})
 	for n := range whole {

@@ -169,6 +169,9 @@ func scaled(rows []trace.Request, k int32) []trace.Request {
 }
 
 func TestReuseEqualsPagedCache(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	for name, s := range shapes {
 		t.Run(name, func(t *testing.T) {
 			const k = 128
@@ -354,6 +357,9 @@ func TestSampledSteadyState(t *testing.T) {
 
 // The conversation trace of Mooncake, each capacity run through a cache.
 func TestMooncakeEqualsPagedCache(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	rows := mooncake(t)
 	sum := profileOf(t, rows, trace.Meta{BlockSize: 512}, profile.ProfilerOptions{}).Summary()
 	checkReuse(t, *sum.Reuse, rows, 512, false)

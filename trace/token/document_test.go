@@ -286,6 +286,9 @@ func TestOpenAny(t *testing.T) {
 // TestLargeFile writes nothing: the file is a hole.
 func TestLargeFile(t *testing.T) {
 	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
+	if testing.Short() {
 		t.Skip("reads 256 MiB")
 	}
 	path := filepath.Join(t.TempDir(), fileName)

@@ -63,6 +63,9 @@ func TestAppendText(t *testing.T) {
 
 // TestHostile would not end in time if any of these texts were taken in quadratic time.
 func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	rnd := rand.New(rand.NewPCG(3, 4))
 	random := make([]byte, 1<<20)
 	for i := range random {

@@ -36,6 +36,9 @@ func fuzzed(r *rand.Rand) string {
 // Fuzzed strings encode as the library encodes them: twenty thousand of them,
 // or as many as REPRISE_TEST_STRINGS says.
 func TestOracleFuzzed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	n := 20_000
 	if s := os.Getenv("REPRISE_TEST_STRINGS"); s != "" {
 		var err error
@@ -60,6 +63,9 @@ func TestOracleFuzzed(t *testing.T) {
 
 // C source, where a compiler's headers are installed.
 func TestOracleCSource(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	var files []string
 	filepath.WalkDir("/usr/include", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".h") {

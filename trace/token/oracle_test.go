@@ -161,6 +161,9 @@ func TestOracle(t *testing.T) {
 // TestOracleClasses puts characters between neighbours that show their class: all below U+3000, those on either side of a
 // change of class, and samples of the rest.
 func TestOracleClasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	table := classes()
 	classOf := func(r rune) class { c, _ := table.at(string(r), 0); return c }
 	var texts []string
@@ -229,6 +232,9 @@ func TestOracleGoSource(t *testing.T) {
 }
 
 func TestOracleShareGPT(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	messages := shareGPT(t)
 	if messages == nil {
 		t.Skip("the ShareGPT sample is absent")

@@ -199,6 +199,9 @@ func naiveFind(s string, i int, tokens map[string]bool) (start, end int) {
 // TestTiktokenAsFile writes tiktoken's own vocabularies as a tokenizer.json, in both spellings of the merges, and expects the
 // same ids. A token is made by every pair of tokens that it can be cut into, as in published files.
 func TestTiktokenAsFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	patterns := map[string]string{
 		"cl100k_base": cl100kHead + `\p{N}{1,3}` + cl100kTail,
 		"o200k_base":  o200kLower + o200kSuffix + `|` + o200kUpper + o200kSuffix + `|\p{N}{1,3}` + o200kTail,
@@ -255,6 +258,9 @@ func tiktokenDoc(v *vocab, pattern string, old bool) object {
 
 // TestHostileFiles is TestHostile for the kinds of tokenizer.json: none of them takes quadratic time.
 func TestHostileFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	rnd := rand.New(rand.NewPCG(27, 28))
 	random := make([]byte, 1<<20)
 	for i := range random {
