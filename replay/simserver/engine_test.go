@@ -285,6 +285,10 @@ func TestEngineByHand(t *testing.T) {
 		"preempted": {with(func(c *EngineConfig) { c.KVTokens, c.MaxBatchTokens, c.PrefixCaching = 16, 20, false }),
 			[]arrival{job(0, 8, 3), job(0, 8, 3)},
 			map[int64][]Picos{0: {480, 589, 699}, 1: {480, 699 + 270, 699 + 270 + 110}}},
+		// The second takes the last block for itself and loses all; who was
+		// preempted in a step is not admitted again in it, though 4 tokens would fit.
+		"not at once": {with(func(c *EngineConfig) { c.KVTokens, c.MaxBatchTokens, c.PrefixCaching = 16, 5, false }),
+			[]arrival{job(0, 4, 3), job(0, 12, 1)}, map[int64][]Picos{0: {150, 280, 386}, 1: {386 + 150 + 150 + 112}}},
 		"overhead": {with(func(c *EngineConfig) { c.Costs.Request = 50 }), []arrival{job(5, 6, 1)}, map[int64][]Picos{0: {235}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -327,6 +331,43 @@ func TestEngineRefuses(t *testing.T) {
 		if _, err := NewEngine(bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
+	}
+}
+
+// Of blocks given back, the tails of prompts go first, and those in use never.
+func TestPoolEvicts(t *testing.T) {
+	p := newPool(5)
+	prompt := func(keys ...uint64) (held []int32) {
+		for _, key := range keys {
+			n := p.find(key)
+			if n == keyless {
+				p.take()
+				n = p.name(key)
+			} else {
+				p.share(n)
+			}
+			held = append(held, n)
+		}
+		return held
+	}
+	p.release(prompt(1, 2, 3))
+	p.release(prompt(1, 4))
+	inUse := prompt(1, 2)
+	for _, want := range [][]uint64{{1, 2, 3, 4}, {1, 2, 4}, {1, 2}} { // one free, then 3, then 4
+		p.take()
+		for key := range uint64(5) {
+			if held := p.find(key) != keyless; key > 0 && held != slices.Contains(want, key) {
+				t.Errorf("block %d is held: %v; want %v", key, held, want)
+			}
+		}
+	}
+	if p.room() != 0 {
+		t.Errorf("room for %d", p.room())
+	}
+	p.release(inUse)
+	p.take()
+	if p.find(2) != keyless || p.find(1) == keyless {
+		t.Error("the head of a prompt goes before its tail")
 	}
 }
 
