@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"time"
 
@@ -205,88 +204,12 @@ func (f *feeder) waiting() int {
 	return 0
 }
 
-// more returns the next row of the workload, which may read some; nil is its
-// end. The batch is a new one each time: its rows may be held.
-func (f *feeder) more() *trace.Request {
-	for len(f.batch) == 0 && !f.eof {
-		batch := make([]trace.Request, 128)
-		n, err := f.rows.Read(batch)
-		f.batch = batch[:n]
-		if err != nil {
-			f.eof = true
-			if err != io.EOF {
-				f.err = err
-			}
-		}
-	}
-	if len(f.batch) == 0 {
-		return nil
-	}
-	return &f.batch[0]
-}
-
-// readAt says from when on the next row must be read: when it is due itself, or
-// a child behind it of a row that is over. It is false at the end of the
-// workload and at the bound on held rows.
-func (f *feeder) readAt() (time.Duration, bool) {
-	row := f.more()
-	if row == nil {
-		return 0, false
-	}
-	if f.closed != nil {
-		return 0, f.closed.takes() && !f.past(f.now())
-	}
-	due := f.opt.scaled(row.ArrivalNS)
-	if f.opt.Arrivals != nil {
-		due = f.at
-	}
-	if f.kin != nil {
-		if d, ok := f.kin.want(f.next); ok {
-			due = min(due, d)
-		}
-	}
-	if f.opt.Duration > 0 && due >= f.opt.Duration {
-		return 0, false
-	}
-	if f.full() {
-		f.filled = f.filled || due-f.opt.Ahead <= f.now()
-		return 0, false
-	}
-	return due - f.opt.Ahead, true
-}
-
-// full says that no further row may be held. One always may.
-func (f *feeder) full() bool {
-	n := len(f.timed) + f.waiting()
-	return n > 0 && (f.bytes >= f.opt.holdLimit() || n >= heldRows)
-}
-
 // prepareAt says from when on the row that is due soonest is to be prepared.
 func (f *feeder) prepareAt() (time.Duration, bool) {
 	if len(f.timed) == 0 || f.hand != nil {
 		return 0, false
 	}
 	return f.timed[0].due - f.opt.Ahead, true
-}
-
-// read takes the next row of the workload.
-func (f *feeder) read() {
-	h := &held{id: f.next, row: &f.batch[0]}
-	f.batch = f.batch[1:]
-	f.next++
-	if f.kin == nil {
-		f.settle(h)
-		return
-	}
-	one := *h.row // one that waits must not keep its batch in memory
-	h.row, h.size = &one, rowBytes(&one)
-	f.bytes += h.size
-	f.kin.join(h)
-	f.schedule()
-	if f.filled && h.left == 0 && h.due < f.now() {
-		f.readLate++
-	}
-	f.filled = false
 }
 
 // schedule takes the rows whose parents are over. A row that is not sent, since
@@ -456,55 +379,4 @@ func (f *feeder) abandon() (left int64) {
 		f.next++
 	}
 	return left
-}
-
-// excludes says that a row is not sent, since it failed in the source.
-func (o *Options) excludes(row *trace.Request) bool {
-	return row.Status == trace.StatusFailed && !o.IncludeFailed
-}
-
-// recordedLength is how long a request took in the source, as far as is known.
-func (o *Options) recordedLength(row *trace.Request) time.Duration {
-	if row.E2ENS == nil {
-		return 0
-	}
-	return o.scaled(max(*row.E2ENS, 0))
-}
-
-// scaled divides a recorded time by the speed.
-func (o *Options) scaled(ns int64) time.Duration {
-	if o.Speed == 1 {
-		return time.Duration(ns)
-	}
-	return time.Duration(float64(ns) / o.Speed)
-}
-
-// thinking is how long a turn waits for who or what thinks.
-func (o *Options) thinking(ns int64) time.Duration {
-	if o.KeepThink {
-		return time.Duration(ns)
-	}
-	return o.scaled(ns)
-}
-
-func (o *Options) holdLimit() int64 {
-	if o.hold > 0 {
-		return o.hold
-	}
-	return heldBytes
-}
-
-// blank begins the Result of a row.
-func (o *Options) blank(id int64, row *trace.Request, due time.Duration) Result {
-	r := Result{
-		RowID: id, Category: row.Category, DueNS: int64(due),
-		WantInput: row.InputTokens, WantOutput: row.OutputTokens,
-	}
-	if row.Session != nil {
-		r.Session = trace.Ptr(*row.Session)
-	}
-	if row.Class != nil {
-		r.Class = *row.Class
-	}
-	return r
 }

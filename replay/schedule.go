@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"time"
+
+	"reprise/trace"
 )
 
 // A Span is a number of requests or a length of time; the zero value is neither.
@@ -139,4 +141,55 @@ func (o *Options) timing() string {
 		return Causal
 	}
 	return OpenLoop
+}
+
+// excludes says that a row is not sent, since it failed in the source.
+func (o *Options) excludes(row *trace.Request) bool {
+	return row.Status == trace.StatusFailed && !o.IncludeFailed
+}
+
+// recordedLength is how long a request took in the source, as far as is known.
+func (o *Options) recordedLength(row *trace.Request) time.Duration {
+	if row.E2ENS == nil {
+		return 0
+	}
+	return o.scaled(max(*row.E2ENS, 0))
+}
+
+// scaled divides a recorded time by the speed.
+func (o *Options) scaled(ns int64) time.Duration {
+	if o.Speed == 1 {
+		return time.Duration(ns)
+	}
+	return time.Duration(float64(ns) / o.Speed)
+}
+
+// thinking is how long a turn waits for who or what thinks.
+func (o *Options) thinking(ns int64) time.Duration {
+	if o.KeepThink {
+		return time.Duration(ns)
+	}
+	return o.scaled(ns)
+}
+
+func (o *Options) holdLimit() int64 {
+	if o.hold > 0 {
+		return o.hold
+	}
+	return heldBytes
+}
+
+// blank begins the Result of a row.
+func (o *Options) blank(id int64, row *trace.Request, due time.Duration) Result {
+	r := Result{
+		RowID: id, Category: row.Category, DueNS: int64(due),
+		WantInput: row.InputTokens, WantOutput: row.OutputTokens,
+	}
+	if row.Session != nil {
+		r.Session = trace.Ptr(*row.Session)
+	}
+	if row.Class != nil {
+		r.Class = *row.Class
+	}
+	return r
 }
