@@ -12,13 +12,16 @@ import (
 )
 
 // neighbourTrace is a small trace in which users share prompts, have many
-// requests, and often the same lengths.
+// requests, and often the same lengths and pauses.
 func neighbourTrace(seed uint64, rng *rand.Rand) ([]trace.Request, trace.Meta) {
 	k := talk{block: []int{1, 4, 16}[rng.IntN(3)], models: 1 + rng.IntN(2), sessions: rng.IntN(2) == 0, users: 1 + rng.IntN(9), failed: rng.IntN(3) == 0}
 	rows := k.rows(seed, 60+rng.IntN(200))
 	for i := range rows {
 		if rng.IntN(3) > 0 {
 			rows[i].OutputTokens = int32(rng.IntN(3))
+		}
+		if rows[i].ThinkNS != nil && rng.IntN(4) > 0 {
+			rows[i].ThinkNS = trace.Ptr(int64(5e9))
 		}
 		if rng.IntN(20) == 0 {
 			rows[i].User = nil
