@@ -7,23 +7,6 @@ import (
 	"reprise/trace/page"
 )
 
-// drawn keeps the plots that have a point, and of them the series that have.
-func drawn(plots ...page.Plot) []page.Plot {
-	var out []page.Plot
-	for _, p := range plots {
-		var series []page.Series
-		for _, s := range p.Series {
-			if len(s.X) > 0 {
-				series = append(series, s)
-			}
-		}
-		if p.Series = series; len(series) > 0 {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 // cdf is a cumulative distribution of milliseconds.
 func cdf(title, about string, log bool, series ...page.Series) page.Plot {
 	return page.Plot{
@@ -61,7 +44,7 @@ func overTime(s *Summary, title, label string, points, largest page.Series) page
 func ttftSection(s *Summary) page.Section {
 	p := &s.Series
 	return page.Section{Title: "Time to first token", Text: sayTTFT(s),
-		Plots: drawn(
+		Plots: page.Drawn(
 			cdf("TTFT distribution", "Where the curve from due lies to the right, requests waited before they were sent.", false, p.TTFTSent, p.TTFTDue),
 			overTime(s, "TTFT over time", "TTFT from sent", p.TTFTPoints, p.TTFTMax)),
 		Tables: lengthTables(s),
@@ -70,14 +53,14 @@ func ttftSection(s *Summary) page.Section {
 
 func itlSection(s *Summary) page.Section {
 	p := &s.Series
-	return page.Section{Title: "Between tokens", Text: sayITL(s), Plots: drawn(
+	return page.Section{Title: "Between tokens", Text: sayITL(s), Plots: page.Drawn(
 		cdf("ITL distribution", "All gaps of all requests, by event and by token; gaps under a microsecond are drawn at one.", true, p.ITLChunk, p.ITLToken),
 		cdf("TPOT distribution", "One value for each request.", false, p.TPOT))}
 }
 
 func e2eSection(s *Summary) page.Section {
 	p := &s.Series
-	return page.Section{Title: "End to end", Text: sayE2E(s), Plots: drawn(
+	return page.Section{Title: "End to end", Text: sayE2E(s), Plots: page.Drawn(
 		cdf("E2E distribution", "", false, p.E2ESent, p.E2EDue))}
 }
 
@@ -87,7 +70,7 @@ func loadSection(s *Summary) page.Section {
 		return page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start", XUnit: "s", YLabel: label, Series: series}
 	}
 	bins := fmt.Sprintf("In bins of %s s.", number(p.BinS))
-	return page.Section{Title: "Load and send lag", Text: sayLag(s), Plots: drawn(
+	return page.Section{Title: "Load and send lag", Text: sayLag(s), Plots: page.Drawn(
 		over("Arrivals", bins+" Where the two part, the client did not keep to the schedule.", "requests per second", page.Step, p.DuePerS, p.SentPerS),
 		over("In flight", "Requests sent and not done, at the end of each bin of "+number(p.BinS)+" s.", "requests", page.Line, p.InFlight),
 		cdf("Send lag distribution", "Lags under a microsecond are drawn at one.", true, p.Lag),
@@ -105,7 +88,7 @@ func lengthSection(s *Summary) page.Section {
 		outputs = append(outputs, p.Wanted)
 	}
 	return page.Section{Title: "Lengths", Text: sayTokens(s),
-		Plots: drawn(bars("Prompt lengths", p.Input), bars("Output lengths", outputs...))}
+		Plots: page.Drawn(bars("Prompt lengths", p.Input), bars("Output lengths", outputs...))}
 }
 
 func cacheSection(s *Summary) page.Section {

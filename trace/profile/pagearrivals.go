@@ -16,7 +16,7 @@ func (h *sheet) arrivals() page.Section {
 	}
 	return page.Section{Title: "Arrivals", Text: h.sayArrivals(),
 		Tables: append(statsTable("Time from each request to the next", lasting, namedStats{"gap", h.Arrivals.InterArrival}), h.idcTable()...),
-		Plots: drawn(
+		Plots: page.Drawn(
 			overTimePlot("Requests over time", bins, "requests", "1/s", h.series("requests", rate(func(b *TimeBin) int64 { return b.Requests }))),
 			h.idcPlot(),
 			overTimePlot("Prompt tokens over time", bins, "prompt tokens", "1/s", h.series("prompt tokens", rate(func(b *TimeBin) int64 { return b.InputTokens }))),

@@ -52,7 +52,7 @@ func (h *sheet) cacheSize() page.Section {
 		return page.Plot{Title: title, XLabel: "capacity", XUnit: unit, YLabel: "hit ratio", YUnit: "%", LogX: true, Series: series, Text: about}
 	}
 	return page.Section{Title: "Cache size", Text: h.sayCacheSize(),
-		Plots: drawn(plot("Hit ratio of an LRU cache, by token", byToken), plot("Hit ratio of an LRU cache, by block", byBlock))}
+		Plots: page.Drawn(plot("Hit ratio of an LRU cache, by token", byToken), plot("Hit ratio of an LRU cache, by block", byBlock))}
 }
 
 // cacheTable goes on with the section of the plots, below them.

@@ -24,7 +24,7 @@ func (h *sheet) overTime() page.Section {
 	if h.OverTime != nil {
 		about += " In bins of " + lasting(h.OverTime.BinS) + "."
 	}
-	s := page.Section{Title: "Reuse over time", Plots: drawn(overTimePlot("Hit ratio over time", about, "hit ratio", "%", series...))}
+	s := page.Section{Title: "Reuse over time", Plots: page.Drawn(overTimePlot("Hit ratio over time", about, "hit ratio", "%", series...))}
 	if len(s.Plots) > 0 {
 		s.Text = h.sayOverTime()
 	}
@@ -141,7 +141,7 @@ func sayGroups(kind string, g *GroupedReuse) string {
 
 // distances says how soon blocks come again, in time and in other blocks.
 func (h *sheet) distances() page.Section {
-	s := page.Section{Title: "Reuse time and distance", Plots: drawn(
+	s := page.Section{Title: "Reuse time and distance", Plots: page.Drawn(
 		h.histogram("Time since the last touch", MetricReuseTime, "hit blocks", "reuse time", "s", second),
 		h.histogram("Distance since the last touch", MetricReuseDistance, "hit blocks", "reuse distance", "blocks", 1),
 		h.byCategory("Reuse time by category", "How long the KV of a block must be kept for a hit.", MetricReuseTime, "reuse time", "s", second),

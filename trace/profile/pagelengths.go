@@ -13,7 +13,7 @@ func (h *sheet) lengths() page.Section {
 		Tables: statsTable("Tokens", plain, namedStats{"prompt", h.Input}, namedStats{"output", h.Output},
 			namedStats{"reasoning", h.Reasoning}, namedStats{"cached, as recorded", h.Cached}, namedStats{"image tokens", h.ImageTokens},
 			namedStats{"images", h.Images}, namedStats{"max_tokens", h.MaxTokens}),
-		Plots: drawn(
+		Plots: page.Drawn(
 			cumulative("Length distributions", "The share of requests that are at most so long.", "length", "tokens",
 				h.cdf("prompts", MetricInput, "", 1), h.cdf("outputs", MetricOutput, "", 1)),
 			h.byCategory("Prompt lengths by reuse category", "Which kind of request has the long prompts.", MetricInput, "length", "tokens", 1),

@@ -7,23 +7,6 @@ import (
 	"reprise/trace/page"
 )
 
-// drawn keeps the plots that have a point, and of them the series that have.
-func drawn(plots ...page.Plot) []page.Plot {
-	var out []page.Plot
-	for _, p := range plots {
-		var series []page.Series
-		for _, s := range p.Series {
-			if len(s.X) > 0 {
-				series = append(series, s)
-			}
-		}
-		if p.Series = series; len(series) > 0 {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 // binEdge is the n-th lower edge of a bin, four to each doubling: 2^(n/4) rounded
 // to the edge of a bucket, so that every bucket lies in one bin. Below 16 it is
 // rounded up, which makes bins of whole numbers as even as they can be; those

@@ -15,7 +15,7 @@ func (h *sheet) sessions() page.Section {
 	}
 	s.Tables = append(s.Tables, statsTable("Time between turns", lasting, namedStats{"turn gap", turnGap(h.Summary.Sessions)},
 		namedStats{"think time", h.Think}, namedStats{"tool time", h.Tool})...)
-	s.Plots = drawn(
+	s.Plots = page.Drawn(
 		h.histogram("Turns of a session", MetricTurns, "sessions", "turns", "requests", 1),
 		h.histogram("Turn gap", MetricTurnGap, "gaps", "from arrival to arrival", "s", second),
 		h.histogram("Think time", MetricThink, "turns", "think time", "s", second),
