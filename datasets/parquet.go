@@ -3,7 +3,6 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"reprise/trace"
 )
 
 // parquetMagic begins and ends every Parquet file.
@@ -130,7 +131,7 @@ const (
 // spoolParquet copies in to a temporary file and reads the footer. The errors
 // of the library are not passed on: they may quote what they stumbled over.
 func spoolParquet(in io.Reader) (*parquetFile, error) {
-	spool, err := tempFile()
+	spool, err := trace.TempFile("")
 	if err != nil {
 		return nil, broken(1, 1, err)
 	}
@@ -139,45 +140,21 @@ func spoolParquet(in io.Reader) (*parquetFile, error) {
 	if err != nil {
 		return nil, p.close(broken(1, 1, err))
 	}
-	// The smallest file is the magic, a footer's length and the magic again. The
-	// library would take memory for a footer of any length that is said.
-	end := make([]byte, 8)
-	if _, err := spool.ReadAt(end, max(0, size-8)); err != nil || size < 12 || string(end[4:]) != parquetMagic {
+	p.in, err = trace.OpenParquet(spool, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	switch {
+	case err == nil:
+		return p, nil
+	case errors.Is(err, trace.ErrNoFooter):
 		return nil, p.close(cutOff(1, 1, noFooter))
+	case errors.Is(err, trace.ErrLZ4):
+		return nil, p.close(refuse(1, 1, err.Error()))
 	}
-	if int64(binary.LittleEndian.Uint32(end)) > size-12 {
-		return nil, p.close(refuse(1, 1, badParquet))
-	}
-	err = guard(func() error {
-		p.in, err = parquet.OpenFile(spool, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-		return err
-	})
-	if err != nil {
-		return nil, p.close(refuse(1, 1, badParquet))
-	}
-	return p, nil
-}
-
-// tempFile opens a file that only this user can read and that is gone when the
-// process ends.
-func tempFile() (*os.File, error) {
-	f, err := os.CreateTemp("", ".reprise-spool-*")
-	if err != nil {
-		return nil, err
-	}
-	// Where an open file cannot be removed its name stays until it is closed.
-	if err := os.Remove(f.Name()); err != nil && os.PathSeparator == '/' {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return nil, p.close(refuse(1, 1, badParquet))
 }
 
 // close gives the disk space back and returns err.
 func (p *parquetFile) close(err error) error {
 	_ = p.spool.Close()
-	if os.PathSeparator != '/' {
-		_ = os.Remove(p.spool.Name())
-	}
 	return err
 }
 

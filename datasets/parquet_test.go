@@ -401,3 +401,21 @@ func BenchmarkParquet(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(rows)*b.N)/b.Elapsed().Seconds(), "rows/s")
 }
+
+// The library takes all memory there is for a block that is said to be LZ4 and
+// is not.
+func TestForeignLZ4IsRefused(t *testing.T) {
+	type row struct{ A int64 }
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.Compression(&parquet.Lz4Raw))
+	if _, err := w.Write([]row{{1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := spoolParquet(&b)
+	if err == nil || !strings.Contains(err.Error(), "LZ4") {
+		t.Errorf("LZ4: %v", err)
+	}
+}

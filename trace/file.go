@@ -109,9 +109,9 @@ func WriteFile(path string, mode os.FileMode, f func(io.Writer) error) error {
 	return o.Commit()
 }
 
-// tempFile opens a private spill file that has no name: it is gone when it is
-// closed or the process ends. dir is os.TempDir when empty.
-func tempFile(dir string) (*os.File, error) {
+// TempFile opens a private file that has no name: it is gone when it is closed
+// or the process ends. dir is os.TempDir when empty.
+func TempFile(dir string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}

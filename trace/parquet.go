@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -99,29 +100,61 @@ type RowsReader[T TextFree] struct {
 
 // NewRowsReader reads size bytes of r. The columns of T must be in the file
 // with their types; other columns are ignored.
-func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (rr *RowsReader[T], err error) {
-	defer guard(&err)
-	f, err := parquet.OpenFile(r, size, parquet.SkipBloomFilters(true))
+func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (*RowsReader[T], error) {
+	f, err := OpenParquet(r, size, parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, errBroken
+		return nil, err
 	}
-	if hasLZ4(f) {
-		return nil, errLZ4
-	}
+	return rowsOf[T](f)
+}
+
+func rowsOf[T TextFree](f *parquet.File) (rr *RowsReader[T], err error) {
+	defer guard(&err)
 	if err := sameColumns(f.Schema(), parquet.SchemaOf(new(T))); err != nil {
 		return nil, err
 	}
 	return &RowsReader[T]{r: parquet.NewGenericReader[T](f), f: f}, nil
 }
 
+// OpenParquet reads the footer of size bytes of r, whoever wrote them. What would
+// make the library take memory without bound is refused before it can: a footer
+// that is said to be longer than the file, and compression by LZ4. Errors quote
+// nothing of the file; a file without a footer's end is [ErrNoFooter].
+func OpenParquet(r io.ReaderAt, size int64, options ...parquet.FileOption) (f *parquet.File, err error) {
+	defer guard(&err)
+	// The smallest file is the magic, a footer's length and the magic again.
+	end := make([]byte, 8)
+	if size < 12 {
+		return nil, ErrNoFooter
+	}
+	if n, err := r.ReadAt(end, size-8); n < len(end) && err != nil || string(end[4:]) != parquetMagic {
+		return nil, ErrNoFooter
+	}
+	if int64(binary.LittleEndian.Uint32(end)) > size-12 {
+		return nil, errBroken
+	}
+	if f, err = parquet.OpenFile(r, size, options...); err != nil {
+		return nil, errBroken
+	}
+	if hasLZ4(f) {
+		return nil, ErrLZ4
+	}
+	return f, nil
+}
+
+const parquetMagic = "PAR1"
+
+// ErrNoFooter is of a file that ends too early, or is none of Parquet.
+var ErrNoFooter = errors.New("it is not a whole Parquet file")
+
 // errBroken stands for every decoding error of the Parquet library: its own
 // words may quote values of the file.
 var errBroken = errors.New("it is not a whole Parquet file")
 
-// errLZ4 refuses a compression that this project's files do not have. The
+// ErrLZ4 refuses a compression that this project's files do not have. The
 // library doubles its buffer for as long as a block does not decode: one wrong bit
 // in the name of a file's compression, and it takes all memory there is.
-var errLZ4 = errors.New("it is compressed by LZ4, or damaged: write it with zstd or snappy")
+var ErrLZ4 = errors.New("it is compressed by LZ4, or damaged: write it with zstd or snappy")
 
 func hasLZ4(f *parquet.File) bool {
 	for _, g := range f.Metadata().RowGroups {
@@ -261,7 +294,7 @@ func Open(path string) (*Trace, error) {
 // Spool copies a piped trace to a private file, since Parquet's footer comes
 // last, and opens it. name stands for it in errors.
 func Spool(name string, r io.Reader) (*Trace, error) {
-	f, err := tempFile("")
+	f, err := TempFile("")
 	if err != nil {
 		return nil, err
 	}
@@ -276,15 +309,26 @@ func openTrace(name string, f *os.File) (*Trace, error) {
 	fi, err := f.Stat()
 	if err == nil {
 		t.size = fi.Size()
-		var r *RowsReader[Request]
-		if r, err = NewRowsReader[Request](f, t.size); err == nil {
-			t.Meta, err = parseMeta(r.Metadata)
-		}
+		err = t.check()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
 	return t, nil
+}
+
+// check reads what the file says of itself before it looks for columns: a model
+// is no trace that lacks some.
+func (t *Trace) check() error {
+	f, err := OpenParquet(t.file, t.size, parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	if t.Meta, err = parseMeta(f.Lookup); err != nil {
+		return err
+	}
+	_, err = rowsOf[Request](f)
+	return err
 }
 
 // Reader reads the rows from the beginning; it may be called any number of

@@ -3,10 +3,12 @@ package trace_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -93,7 +95,11 @@ func TestWriterRefusesDisorder(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	type foreign struct{ A int64 }
 	var other bytes.Buffer
-	if err := parquet.Write(&other, []foreign{{1}}); err != nil {
+	if err := parquet.Write(&other, []foreign{{1}}, parquet.KeyValueMetadata("reprise.schema", trace.Schema)); err != nil {
+		t.Fatal(err)
+	}
+	var stranger bytes.Buffer
+	if err := parquet.Write(&stranger, []foreign{{1}}); err != nil {
 		t.Fatal(err)
 	}
 	var unmarked bytes.Buffer
@@ -108,6 +114,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"empty", "not a whole Parquet file", nil},
 		{"text", "not a whole Parquet file", []byte("{\"timestamp\": 0}\n")},
 		{"foreign columns", "no column", other.Bytes()},
+		{"foreign file", "so it is not a trace", stranger.Bytes()},
 		{"no schema key", "not a trace", unmarked.Bytes()},
 		{"no footer", "not a whole Parquet file", whole[:len(whole)-8]},
 		{"negative tokens", "negative", encode(t, []trace.Request{{InputTokens: -1}}, trace.Meta{})},
@@ -146,6 +153,42 @@ func FuzzOpen(f *testing.F) {
 	f.Add(encode(f, randomRows(rand.New(rand.NewPCG(7, 8)), 3), trace.Meta{BlockSize: 16}))
 	f.Add([]byte("PAR1"))
 	f.Fuzz(func(t *testing.T, b []byte) { drain(b) })
+}
+
+// The library takes memory for a footer of any length that is said, and a file
+// of other rows is told by its schema before its columns.
+func TestFooterLongerThanFile(t *testing.T) {
+	var out bytes.Buffer
+	w := trace.NewRowsWriter[trace.Request](&out, nil)
+	w.SetMetadata("reprise.schema", "model/1")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	open := func(b []byte) string {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := trace.Open(path)
+		return fmt.Sprint(err)
+	}
+	if err := open(out.Bytes()); !strings.Contains(err, "so it is not a trace") {
+		t.Errorf("a model: %s", err)
+	}
+	forged := bytes.Clone(out.Bytes())
+	copy(forged[len(forged)-8:], []byte{0xff, 0xff, 0xff, 0x7f})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := open(forged)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; !strings.Contains(err, "not a whole Parquet file") || took > 1<<24 {
+		t.Errorf("a forged footer: %s, and %d bytes were taken", err, took)
+	}
+	for n := range 12 {
+		if err := open(out.Bytes()[:n]); !strings.Contains(err, "not a whole Parquet file") {
+			t.Errorf("%d bytes: %s", n, err)
+		}
+	}
 }
 
 // A wrong bit in the name of the compression made the library allocate until

@@ -22,7 +22,7 @@ type Extent struct{ At, Len int64 }
 
 // NewSpill opens an empty spill in dir, or in os.TempDir when it is empty.
 func NewSpill(dir string) (*Spill, error) {
-	f, err := tempFile(dir)
+	f, err := TempFile(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -145,23 +145,19 @@ func (f *synthFlags) check(cmd *cobra.Command) error {
 
 // model reads a model, or fits one to a trace.
 func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error) {
-	in, err := openInput(cmd, path)
+	in, size, err := openInput(cmd, path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	fi, err := in.Stat()
-	if err != nil {
-		return nil, err
-	}
-	m, err := synth.ReadModel(in, fi.Size())
+	m, err := synth.ReadModel(in, size)
 	if err == nil && cmd.Flags().Changed("k-swap") {
 		return nil, usagef("--k-swap is a setting of the fit, and %s is a model already", path)
 	}
 	if !errors.Is(err, synth.ErrNotModel) {
 		return m, inFile(path, err)
 	}
-	t, err := traceOf(path, in, fi.Size())
+	t, err := traceOf(path, in, size)
 	if err != nil {
 		return nil, err
 	}
@@ -214,20 +210,24 @@ func (w *watched) Read(rows []trace.Request) (int, error) {
 }
 
 // openInput opens a file, or copies stdin to a private one that is gone when it
-// is closed: Parquet is read from its end.
-func openInput(cmd *cobra.Command, path string) (*os.File, error) {
+// is closed, since Parquet is read from its end; and says how long it is.
+func openInput(cmd *cobra.Command, path string) (in *os.File, size int64, err error) {
 	if path != standard {
-		return os.Open(path)
+		in, err = os.Open(path)
+	} else {
+		in, err = trace.TempFile("")
 	}
-	f, err := os.CreateTemp("", "reprise-stdin-*")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	_ = os.Remove(f.Name()) // where the system keeps open files, it stays private
-	if _, err := io.Copy(f, cmd.InOrStdin()); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if path == standard {
+		_, err = io.Copy(in, cmd.InOrStdin())
 	}
-	return f, nil
+	fi, statErr := in.Stat()
+	if err = errors.Join(err, statErr); err != nil {
+		return nil, 0, errors.Join(err, in.Close())
+	}
+	return in, fi.Size(), nil
 }
 
 // traceOf opens the trace that in holds.

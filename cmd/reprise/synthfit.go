@@ -71,23 +71,19 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 
 // fitInput fits a model to whatever the file holds.
 func fitInput(cmd *cobra.Command, path string, kSwap int, public *publicFlags) (*synth.Model, error) {
-	in, err := openInput(cmd, path)
+	in, size, err := openInput(cmd, path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	fi, err := in.Stat()
-	if err != nil {
-		return nil, err
-	}
-	m, err := synth.FitHistograms(in, fi.Size())
+	m, err := synth.FitHistograms(in, size)
 	switch {
 	case err == nil && (public.tier != "" || cmd.Flags().Changed("k-swap")):
 		return nil, usagef("%s holds histograms, which have the tier of their trace and no tuples to swap", path)
 	case !errors.Is(err, synth.ErrNotHistograms):
 		return m, inFile(path, err)
 	}
-	t, err := traceOf(path, in, fi.Size())
+	t, err := traceOf(path, in, size)
 	if err != nil {
 		return nil, err
 	}
