@@ -4,7 +4,7 @@ GO ?= go
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 
-.PHONY: demo test lint bench build race fuzz clean
+.PHONY: demo test lint test-engine bench build race fuzz clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	$(BIN) demo -o demo
@@ -22,6 +22,10 @@ build: ## one static binary
 
 bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
+
+test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see docs/replay.md
+	@test -n "$(REPRISE_TEST_ENGINE_URL)" || { echo "set REPRISE_TEST_ENGINE_URL, such as http://localhost:8000"; exit 2; }
+	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay
 
 race: ## the tests under the race detector, without those that are only long
 	$(GO) test -race -short ./...
