@@ -321,10 +321,7 @@ func (f *feeder) prepare(h *held) {
 	row := h.row
 	fl := &flight{due: h.due, turn: h.turn, drift: h.due - h.plan, result: f.opt.blank(h.id, row, h.due)}
 	f.bytes -= h.size
-	if row.Status == trace.StatusCancelled && row.E2ENS != nil {
-		// Not 0, which would be never: the recorded instant of a request that was dropped at once.
-		fl.cut = max(f.opt.scaled(*row.E2ENS), 1)
-	}
+	fl.cut = f.opt.cut(row)
 	var err error
 	if fl.call, err = f.end.Prepare(row, f.prompts); err != nil {
 		f.spoil(h, fl, err)

@@ -156,6 +156,15 @@ func (o *Options) recordedLength(row *trace.Request) time.Duration {
 	return o.scaled(max(*row.E2ENS, 0))
 }
 
+// cut is how long after it was sent a row is hung up on, as its user did; 0 is
+// never.
+func (o *Options) cut(row *trace.Request) time.Duration {
+	if row.Status != trace.StatusCancelled || row.E2ENS == nil {
+		return 0
+	}
+	return max(o.scaled(*row.E2ENS), 1) // also of one that was dropped at once
+}
+
 // scaled divides a recorded time by the speed.
 func (o *Options) scaled(ns int64) time.Duration {
 	if o.Speed == 1 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"reprise/replay"
 	"reprise/trace"
@@ -24,8 +25,7 @@ type scheduleFlags struct {
 	includeFailed bool
 }
 
-func (f *scheduleFlags) register(cmd *cobra.Command) {
-	fl := cmd.Flags()
+func (f *scheduleFlags) register(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.speed, "speed", 1, "2 replays twice as fast, and halves think and tool times")
 	fl.BoolVar(&f.openLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
 	fl.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
@@ -34,7 +34,6 @@ func (f *scheduleFlags) register(cmd *cobra.Command) {
 	fl.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
 	fl.StringVar(&f.warmup, "warmup", "", "first requests to send and not to measure: a number, or a `span` of time such as 30s")
 	fl.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure: a number, or a `span` of time before the last is due")
-	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
 	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
 }
 
@@ -75,6 +74,9 @@ func (f *scheduleFlags) noSpeedWithRate() error {
 
 // check refuses flags that contradict each other.
 func (f *scheduleFlags) check() error {
+	if !(f.speed > 0 && f.speed <= 1e6) {
+		return usagef("--speed: a number above 0, up to 1,000,000")
+	}
 	if f.openLoop && f.keepThink {
 		return usagef("--keep-think has no meaning with --open-loop, which has no think times")
 	}

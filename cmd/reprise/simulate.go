@@ -20,16 +20,15 @@ const allRouters = "all"
 
 // simulateFlags are the flags of simulate.
 type simulateFlags struct {
-	out           string
-	speed         float64
-	includeFailed bool
-	engine        engineFlags
-	presets       bool
-	replicas      int
-	router        string
-	loadWeight    float64
-	seed          uint64
-	judge         judgeFlags
+	out    string
+	engine engineFlags
+	scheduleFlags
+	presets    bool
+	replicas   int
+	router     string
+	loadWeight float64
+	seed       uint64
+	judge      judgeFlags
 }
 
 func simulateCommand() *cobra.Command {
@@ -37,9 +36,11 @@ func simulateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate WORKLOAD --preset PRESET",
 		Short: "Answer a workload by a model of an engine, in virtual time",
-		Long: `Simulate sends each request of a workload, or of a trace, at its recorded time to
-a model of a serving engine and writes the results that a replay would have
-written. An hour takes seconds, and the same command gives the same results.
+		Long: `Simulate sends each request of a workload, or of a trace, to a model of a serving
+engine and writes the results that a replay would have written. An hour takes
+seconds, and the same command gives the same results. When a request is due is as
+in a replay: with think times a turn waits for those before it, and --open-loop,
+--rate and --concurrency change that.
 
 The engine works in steps: each decodes the running sequences and computes parts
 of prompts within a budget of tokens, from a queue in order of arrival. KV is
@@ -76,8 +77,7 @@ inside a block, none of it is shared.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet; empty prints a line for the fleet alone")
-	fl.Float64Var(&f.speed, "speed", 1, "2 sends twice as fast")
-	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
+	f.scheduleFlags.register(fl)
 	fl.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")
 	f.engine.register(fl)
 	fl.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
@@ -99,8 +99,6 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	switch {
-	case !(f.speed > 0 && f.speed <= 1e6):
-		return usagef("--speed: a number above 0, up to 1,000,000")
 	case f.out == standard:
 		return usagef("results are binary: give -o FILE.parquet")
 	case f.out != "" && f.router == allRouters:
@@ -117,6 +115,9 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 			return &exitError{exitUsage, err}
 		}
 	}
+	if err := f.check(); err != nil {
+		return err
+	}
 	if _, err := f.judge.options(); err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	}
 	var all []simserver.FleetSummary
 	for _, c := range fleets {
-		s, err := f.play(cmd, w, c, nil)
+		s, err := f.play(cmd, w, c, replay.Run{}, nil)
 		if err != nil {
 			return err
 		}
@@ -164,20 +165,19 @@ func (f *simulateFlags) fleets(engine simserver.EngineConfig) []simserver.FleetC
 // record simulates into a results file, and reports it as a replay's.
 func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, model string) error {
 	about := replay.Run{Schema: replay.ResultsSchema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
-		Model: model, Speed: f.speed, Timing: "open-loop", Seed: strconv.FormatUint(f.seed, 10),
+		Model: model, Rate: f.rate, Seed: strconv.FormatUint(f.seed, 10),
 		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c)}
 	name := replay.JournalName(f.out)
 	journal, err := replay.CreateJournal(name, about)
 	if err != nil {
 		return err
 	}
-	s, err := f.play(cmd, w, c, journal)
+	s, err := f.play(cmd, w, c, about, journal)
 	if cerr := journal.Close(); err == nil {
 		err = cerr
 	}
 	if err == nil {
-		about.Requests, about.Excluded, about.MaxInFlight, about.PlannedNS = s.sent, s.excluded, s.most, s.planned
-		err = finishSimulated(name, f.out, about)
+		err = finishSimulated(name, f.out, s.run)
 	}
 	if rerr := os.Remove(name); err == nil {
 		err = rerr // what can be computed again is not kept half done

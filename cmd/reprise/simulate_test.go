@@ -5,12 +5,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"reprise/replay"
 	"reprise/replay/simserver"
+	"reprise/trace"
 )
 
 // quick is an engine so fast that few requests run at once.
@@ -215,4 +217,76 @@ func TestServePreset(t *testing.T) {
 		}
 	}
 	runServe(t, "serve --listen 127.0.0.1:0 --preset l4-qwen2.5-0.5b --max-num-seqs 4 --block-size 32 --cache-tokens 3200 --max-waiting 1")
+}
+
+// A simulation waits as a replay does: with think times every turn is due when
+// those before it are over and the user has thought, in a closed loop the next
+// request when one is over.
+func TestSimulateSchedules(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(file("w.yaml"), []byte("requests: 120\narrivals: poisson:2\nlengths: {input: 'constant:300', output: 'constant:40'}\nsessions: {turns: 'constant:4', think: 'lognormal:2s,1', added: 'constant:50'}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "synth", file("w.yaml"), "-o", file("w.parquet"))
+	type of struct {
+		rows []trace.Request
+		by   []replay.Result
+	}
+	play := func(flags ...string) (got of, run replay.Run) {
+		must(t, append(append([]string{"simulate", file("w.parquet"), "-o", file("r.parquet")}, quick...), flags...)...)
+		r, err := replay.OpenResults(file("r.parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if err := trace.Each(r.Reader(), func(_ int64, r *replay.Result) error { got.by = append(got.by, *r); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		w, err := trace.Open(file("w.parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		rows, err := w.Reader()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := trace.Each(rows, func(_ int64, r *trace.Request) error {
+			one := *r
+			one.Parents = slices.Clone(r.Parents)
+			got.rows = append(got.rows, one)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return got, r.Run
+	}
+	got, run := play()
+	turns := int64(0)
+	for i, r := range got.by {
+		for _, p := range got.rows[i].Parents {
+			turns++
+			if want := *got.by[p].DoneNS + *got.rows[i].ThinkNS; r.DueNS != want || *r.SentNS != want {
+				t.Errorf("row %d is due at %d, its parent was over and its user had thought by %d", i, r.DueNS, want)
+			}
+		}
+	}
+	if run.Timing != replay.Causal || len(got.by) != 120 || run.Drift == nil || run.Drift.Turns != turns || turns < 60 {
+		t.Errorf("%d results, %d turns, run %+v", len(got.by), turns, run)
+	}
+	got, run = play("--concurrency", "3")
+	ends := []int64{0, 0, 0}
+	for i, r := range got.by {
+		if !slices.Contains(ends, r.DueNS) {
+			t.Errorf("row %d is due at %d, when no request was over", i, r.DueNS)
+		}
+		ends = append(ends, *r.DoneNS)
+	}
+	if run.Timing != replay.ClosedLoop || run.MaxInFlight != 3 {
+		t.Errorf("run %+v", run)
+	}
+	if _, run = play("--open-loop", "--warmup", "10"); run.Timing != replay.OpenLoop || run.Window == nil {
+		t.Errorf("run %+v", run)
+	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,10 +16,8 @@ import (
 
 // simulated is what a simulation came to.
 type simulated struct {
-	summary        simserver.FleetSummary
-	sent, excluded int64
-	most           int
-	planned        int64 // ns from first to last due
+	summary simserver.FleetSummary
+	run     replay.Run // what the sending says of itself
 }
 
 // journalRows is how many results are written at once.
@@ -25,98 +25,106 @@ const journalRows = 512
 
 // play sends a workload to a fleet. Without a journal the results are counted
 // and not kept.
-func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, journal *replay.Journal) (simulated, error) {
+func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, about replay.Run, journal *replay.Journal) (simulated, error) {
 	rows, err := w.Reader()
 	if err != nil {
 		return simulated{}, err
 	}
-	p := &simulation{speed: f.speed, size: w.Meta.BlockSize, tally: simserver.NewTally(c), journal: journal}
+	lineage, err := f.lineage(cmd, w)
+	if err != nil {
+		return simulated{}, err
+	}
+	options, err := f.schedule(lineage, f.seed)
+	if err != nil {
+		return simulated{}, err
+	}
+	options.About = about
+	p := &simulation{size: w.Meta.BlockSize, tally: simserver.NewTally(c), journal: journal, pending: map[int64]*replay.Result{}}
+	if p.times, err = replay.NewTimetable(options, rows); err != nil {
+		return simulated{}, err
+	}
 	if journal != nil && p.size > 0 {
 		p.known = profile.NewKnownPass(p.size, false)
 	}
-	fleet, err := simserver.NewFleet(c, p.note)
-	if err != nil {
+	if p.fleet, err = simserver.NewFleet(c, p.note); err != nil {
 		return simulated{}, err
 	}
 	bar := newProgress(cmd)
 	bar.start("simulate "+c.Router, "requests", rows.Rows())
 	defer bar.end()
-	p.pending = map[int64]*replay.Result{}
-	err = trace.Each(rows, func(row int64, r *trace.Request) error {
-		if row%1024 == 0 {
-			if err := cmd.Context().Err(); err != nil {
-				return err
-			}
-			bar.set(row)
-		}
-		if r.Status == trace.StatusFailed && !f.includeFailed {
-			p.excluded++
-			return nil
-		}
-		if err := fleet.Send(p.arrival(row, r)); err != nil {
-			return fmt.Errorf("row %d: %w", row, err)
-		}
-		return nil
-	})
-	if err == nil {
-		err = fleet.Finish()
+	if err := p.run(cmd.Context(), bar.set); err != nil {
+		return simulated{}, err
 	}
-	if err == nil {
-		err = p.flush()
-	}
-	return simulated{p.tally.Summary(fleet), p.sent, p.excluded, fleet.MaxInFlight(), p.last - p.first}, err
+	run, err := p.times.Finish()
+	run.MaxInFlight = p.fleet.MaxInFlight()
+	return simulated{p.tally.Summary(p.fleet), run}, err
 }
 
 // A simulation turns rows into arrivals, and answers into results.
 type simulation struct {
-	speed   float64
+	times   *replay.Timetable
+	fleet   *simserver.Fleet
 	size    int // tokens in a block of the workload
 	tally   *simserver.Tally
 	known   *profile.KnownPass
 	journal *replay.Journal
 	pending map[int64]*replay.Result // by row, without an answer yet
 	rows    []replay.Result          // to be written
-
-	sent, excluded, first, last int64
+	sent    int64
+	now     int64 // ns, of the last arrival
 }
 
-func (p *simulation) scaled(ns int64) int64 {
-	if p.speed == 1 {
-		return ns
+// run sends each row when it is due, and lets time pass in between.
+func (p *simulation) run(ctx context.Context, progress func(int64)) error {
+	for {
+		due, ok := p.times.Next()
+		until := simserver.Never
+		if ok {
+			until = instantOf(int64(due))
+		}
+		if !p.times.Fixed() && p.fleet.Advance(until) {
+			continue
+		}
+		if !ok {
+			break
+		}
+		if p.sent%1024 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			progress(p.sent)
+		}
+		p.sent++
+		d := p.times.Take()
+		if err := p.fleet.Send(p.arrival(&d)); err != nil {
+			return fmt.Errorf("row %d: %w", d.Result.RowID, err)
+		}
 	}
-	return int64(float64(ns) / p.speed)
+	if err := p.fleet.Finish(); err != nil { // says what failed; all requests are over
+		return err
+	}
+	return p.flush()
 }
 
-func (p *simulation) arrival(row int64, r *trace.Request) simserver.Arrival {
-	due := p.scaled(r.ArrivalNS)
-	if p.sent == 0 {
-		p.first = due
-	}
-	p.last = due
-	p.sent++
-	a := simserver.Arrival{Session: r.Session, At: instantOf(due), Job: simserver.Job{ID: row,
+func (p *simulation) arrival(d *replay.Departure) simserver.Arrival {
+	r := d.Row
+	p.now = max(p.now, d.Result.DueNS) // a row that was read late is sent late
+	a := simserver.Arrival{Session: d.Result.Session, At: instantOf(p.now), Job: simserver.Job{ID: d.Result.RowID,
 		Prompt: int(r.InputTokens), Output: int(r.OutputTokens), BlockSize: p.size}}
 	if p.size > 0 {
-		// The lists are the reader's again after this row.
-		a.Job.Blocks, a.Job.OutputBlocks = append([]uint64(nil), r.Blocks...), append([]uint64(nil), r.OutputBlocks...)
+		a.Job.Blocks, a.Job.OutputBlocks = r.Blocks, r.OutputBlocks
 	}
-	if r.Session != nil {
-		a.Session = trace.Ptr(*r.Session)
+	if d.Cut > 0 {
+		a.Cut = instantOf(p.now + int64(d.Cut))
 	}
-	if r.Status == trace.StatusCancelled && r.E2ENS != nil {
-		a.Cut = instantOf(due + max(p.scaled(*r.E2ENS), 1))
-	}
+	res := &d.Result
 	if p.journal != nil {
-		res := &replay.Result{RowID: row, Session: a.Session, Category: r.Category, DueNS: due, SentNS: trace.Ptr(due),
-			WantInput: r.InputTokens, WantOutput: r.OutputTokens, Input: trace.Ptr(r.InputTokens)}
-		if r.Class != nil {
-			res.Class = *r.Class
-		}
+		res.SentNS, res.Input = trace.Ptr(p.now), trace.Ptr(r.InputTokens)
 		if p.known != nil {
 			res.Known = trace.Ptr(p.known.Touch(r))
 		}
-		p.pending[row] = res
 	}
+	p.pending[res.RowID] = res
 	return a
 }
 
@@ -132,12 +140,13 @@ func instantOf(ns int64) simserver.Picos {
 // note takes an answer.
 func (p *simulation) note(a *simserver.Answer) error {
 	p.tally.Add(a)
-	if p.journal == nil {
-		return nil
-	}
 	r := p.pending[a.Job.ID]
 	delete(p.pending, a.Job.ID)
 	answered(r, a)
+	p.times.Over(r.RowID, time.Duration(*r.DoneNS), r.Failed())
+	if p.journal == nil {
+		return nil
+	}
 	if p.rows = append(p.rows, *r); len(p.rows) < journalRows {
 		return nil
 	}

@@ -206,6 +206,17 @@ func (e *Engine) Step(now, horizon Picos, sink Sink) (until Picos, ok bool) {
 	return e.now, true
 }
 
+// next is when the next step begins; Never when there is nothing to do.
+func (e *Engine) next() Picos {
+	switch {
+	case len(e.running) > 0 || e.waiting.len() > 0:
+		return e.now
+	case e.enters.len() > 0:
+		return max(e.now, e.enters.head().entered)
+	}
+	return Never
+}
+
 // Run does all steps that begin before an instant.
 func (e *Engine) Run(until Picos, sink Sink) {
 	for now := e.now; now < until; {

@@ -48,6 +48,7 @@ type Fleet struct {
 	flying  map[*Job]*Answer
 	cuts    cuts
 	most    int // requests in flight at once
+	ended   int64
 	failed  error
 }
 
@@ -95,6 +96,43 @@ func (f *Fleet) Send(a Arrival) error {
 	default:
 		return err
 	}
+}
+
+// Advance lets time pass, and returns true as soon as a request has ended, so
+// that its end may lead to an arrival sooner than at. What else happened by then
+// is no later than that end, but for steps under way. Else it is false, and all
+// that comes before at has happened.
+func (f *Fleet) Advance(at Picos) (ended bool) {
+	for before := f.ended; f.ended == before; {
+		e, begin, horizon := f.soonest(at)
+		switch {
+		case len(f.cuts) > 0 && f.cuts[0].Cut <= min(begin, at):
+			f.runTo(f.cuts[0].Cut)
+		case e == nil || begin >= at:
+			return false
+		default:
+			e.Step(begin, horizon, f)
+		}
+	}
+	return true
+}
+
+// soonest is the engine whose next step begins first, nil when none has work, and
+// how far it may go before another one, a hang-up or an instant comes.
+func (f *Fleet) soonest(at Picos) (first *Engine, begin, horizon Picos) {
+	begin, horizon = Never, at
+	for _, e := range f.engines {
+		switch next := e.next(); {
+		case next < begin:
+			first, begin, horizon = e, next, min(horizon, begin)
+		default:
+			horizon = min(horizon, next)
+		}
+	}
+	if len(f.cuts) > 0 {
+		horizon = min(horizon, f.cuts[0].Cut)
+	}
+	return first, begin, horizon
 }
 
 // Finish lets all requests end.
@@ -165,6 +203,7 @@ func (f *Fleet) end(j *Job, at Picos, how error) {
 	a := f.flying[j]
 	delete(f.flying, j)
 	a.Done, a.Err = at, how
+	f.ended++
 	for n := len(a.Tokens); n > 0 && a.Tokens[n-1] > at; n-- {
 		a.Tokens = a.Tokens[:n-1]
 	}

@@ -236,3 +236,70 @@ func FuzzParseCosts(f *testing.F) {
 		}
 	})
 }
+
+// Time that passes from end to end gives the same answers as in one go, and
+// stops at every end: a request that follows one arrives when that is over.
+func TestFleetAdvance(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		list := randomArrivals(rng, EngineConfig{BlockSize: 4})
+		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(4), Router: RouterRoundRobin}
+		play := func(advance bool) map[int64]Answer {
+			got := map[int64]Answer{}
+			last := Picos(0)
+			f, err := NewFleet(c, func(a *Answer) error {
+				if advance && a.Done < last {
+					t.Fatalf("seed %d: job %d ended at %d, told after one arrived at %d", seed, a.Job.ID, a.Done, last)
+				}
+				got[a.Job.ID] = *a
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range list {
+				for advance && f.Advance(a.at) {
+				}
+				last = a.at
+				if err := f.Send(Arrival{Job: a.job, At: a.at, Cut: a.abort}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for advance && f.Advance(Never) {
+			}
+			if err := f.Finish(); err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		if got, want := play(true), play(false); !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: other answers when time passes from end to end", seed)
+		}
+	}
+}
+
+// A chain of requests over several replicas, each sent at the end of the one
+// before, never runs two at once: the last ends when all have taken their time.
+func TestFleetChain(t *testing.T) {
+	e := DefaultEngine()
+	e.Costs = Costs{Step: 1e9}
+	var next Picos
+	ends := 0
+	f, err := NewFleet(FleetConfig{Engine: e, Replicas: 3, Router: RouterRoundRobin}, func(a *Answer) error {
+		next, ends = a.Done, ends+1
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if err := f.Send(Arrival{Job: Job{ID: int64(i), Prompt: 10, Output: 5}, At: next}); err != nil {
+			t.Fatal(err)
+		}
+		for f.Advance(Never) {
+		}
+		if ends != i+1 || next != Picos(5*(i+1))*1e9 {
+			t.Fatalf("request %d: %d ends, the last at %d", i, ends, next)
+		}
+	}
+}
