@@ -27,6 +27,11 @@ type Card struct {
 	Columns   []Rule   `json:"columns"`
 	Risks     []string `json:"residual_risks"`
 
+	Partner *PartnerCard `json:"partner,omitempty"` // of tier partner
+
+	// Change is for the operator's own eyes and not part of the card: what a
+	// release did to the totals. Nil for tier internal.
+	Change *Change `json:"-"`
 	// Totals are for the operator's own eyes and not part of the card.
 	Totals Totals `json:"-"`
 	// Breakers are where near-identical prompts part; nil without text. They go
@@ -133,6 +138,10 @@ func ParseCard(card, hash string) (Card, error) {
 // WriteText writes the card for people.
 func (c Card) WriteText(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "tier             %s\nunit of privacy  %s\nblock ids        %s\ntime             %s\n", c.Tier, c.Unit, c.Key, c.Time)
+	if p := c.Partner; p != nil && err == nil {
+		_, err = fmt.Fprintf(w, "k_share          %d\nk_class          %d\nlengths          %d buckets an octave, %d classes\nleft out         %.2f %% of the requests\n",
+			p.KShare, p.KClass, p.PerOctave, p.Classes, 100*p.SuppressedShare)
+	}
 	for _, r := range c.Columns {
 		if err == nil {
 			_, err = fmt.Fprintf(w, "  %-17s %s\n", r.Column, r.Rule)

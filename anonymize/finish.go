@@ -14,6 +14,7 @@ type finisher struct {
 	p            *Policy
 	sorted       *trace.Sorted
 	keepSessions bool // the source has sessions: infer none beside them
+	keepNames    bool // they are labels already
 	totals       Totals
 	ids          trace.Dense
 	models       labels
@@ -97,6 +98,9 @@ func (f *finisher) rename(row int64, r *trace.Request) {
 		f.begin = r.ArrivalNS
 	}
 	r.ArrivalNS -= f.begin
+	if f.keepNames {
+		return
+	}
 	if !f.p.KeepModel {
 		r.Model = f.models.name("model", r.Model)
 	}

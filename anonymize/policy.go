@@ -13,7 +13,7 @@ const Internal = "internal"
 
 // A Policy says how entries become rows.
 type Policy struct {
-	Tier      string // [Internal] is the only tier so far
+	Tier      string // [Internal]: others are made of its rows, see [Release]
 	BlockSize int    // tokens in a block of text; 1 to 1<<16
 
 	// SourceBlock is the block size of ids that the source hashed itself; 0
@@ -38,20 +38,28 @@ type Policy struct {
 
 // limits are for tests: 0 is what is right outside them.
 type limits struct {
-	distinct int // blocks that are numbered in memory
-	refs     int // references to blocks in a partition
+	distinct int   // blocks that are numbered in memory
+	refs     int   // references to blocks in a partition
+	sharing  int64 // bytes for the units of blocks
+}
+
+func (l *limits) settle() {
+	if l.distinct == 0 {
+		l.distinct = maxDistinct
+	}
+	if l.sharing == 0 {
+		l.sharing = sharingBytes
+	}
 }
 
 func (p *Policy) check() error {
 	if p.Tier != Internal {
-		return fmt.Errorf("tier %q is not available: this version writes %s", p.Tier, Internal)
+		return fmt.Errorf("entries become rows of tier %s, and those rows of other tiers", Internal)
 	}
 	if size := p.blockSize(); size < 1 || size > 1<<16 {
 		return fmt.Errorf("a block of %d tokens: want 1 to %d", size, 1<<16)
 	}
-	if p.limits.distinct == 0 {
-		p.limits.distinct = maxDistinct
-	}
+	p.limits.settle()
 	return nil
 }
 

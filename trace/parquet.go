@@ -304,6 +304,24 @@ func Spool(name string, r io.Reader) (*Trace, error) {
 	return openTrace(name, f)
 }
 
+// Private makes a trace in a private file, without a name where the system allows
+// that, and opens it: a step on the way to another trace. It goes with its Close.
+func Private(dir string, f func(Writer[Request]) (Meta, error)) (*Trace, error) {
+	file, err := TempFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := NewRequestWriter(file)
+	meta, err := f(w)
+	if err == nil {
+		err = w.Close(meta)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return openTrace("private spill", file)
+}
+
 func openTrace(name string, f *os.File) (*Trace, error) {
 	t := &Trace{file: f, name: name}
 	fi, err := f.Stat()

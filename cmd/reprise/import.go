@@ -30,7 +30,7 @@ type importFlags struct {
 	timeUnit     string
 	tz           string
 	longSpan     bool
-	tier         string
+	tier         tierFlags
 	blockSize    int
 	sourceBlock  int
 	tokenizer    string
@@ -101,7 +101,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
 	fl.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
 	fl.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
-	fl.StringVar(&f.tier, "tier", anonymize.Internal, "release tier of the trace")
+	f.tier.register(fl, anonymize.Internal)
 	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
 	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
 	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
@@ -171,6 +171,9 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	defer src.Close()
+	if err := f.tier.check(cmd.Flags()); err != nil {
+		return err
+	}
 	policy, err := f.policy(src.Info())
 	if err != nil {
 		return err
@@ -194,13 +197,26 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		bar.set(done)
 	}
 	var card anonymize.Card
-	err = writeTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	rows := func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error
 		if card, err = anonymize.Run(cmd.Context(), policy, entries, dst); err != nil {
 			return trace.Meta{}, err
 		}
 		return f.meta(card, src.Info(), timing)
-	})
+	}
+	if f.tier.tier == anonymize.Partner {
+		internal, err := trace.Private("", rows)
+		bar.end()
+		if err != nil {
+			return err
+		}
+		defer internal.Close()
+		if err := f.say(cmd, src.Info(), card, policy, timing); err != nil {
+			return err
+		}
+		return f.tier.release(cmd, internal, f.out)
+	}
+	err = writeTrace(cmd, f.out, rows)
 	bar.end()
 	if err != nil {
 		return err
@@ -253,9 +269,9 @@ func (f *importFlags) mappings() ([]string, error) {
 }
 
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
-	p := anonymize.Policy{Tier: f.tier, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel}
-	if f.tier != anonymize.Internal {
-		return p, usagef("--tier %s is not available yet: only %s is", f.tier, anonymize.Internal)
+	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel}
+	if t := f.tier.tier; t != anonymize.Internal && t != anonymize.Partner {
+		return p, usagef("--tier %s is not available: want %s or %s", t, anonymize.Internal, anonymize.Partner)
 	}
 	if f.blockSize < 1 || f.blockSize > 1<<16 {
 		return p, usagef("--block-size: want 1 to %d tokens", 1<<16)
@@ -340,7 +356,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		return writeJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
-			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": card.Tier,
+			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": f.tier.tier,
 			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": countsJSON(t.Models),
 			"prefix_breakers": card.Breakers})
 	}
@@ -375,7 +391,9 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 			notef(cmd, "  %v", b)
 		}
 	}
-	notef(cmd, "tier %s: pseudonymous, for use inside the house", card.Tier)
+	if f.tier.tier == anonymize.Internal {
+		notef(cmd, "tier %s: pseudonymous, for use inside the house", card.Tier)
+	}
 	return nil
 }
 

@@ -1,0 +1,157 @@
+package anonymize
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
+
+// A unitSet holds distinct units up to a number that is enough to know of.
+type unitSet struct {
+	units []uint64
+	full  bool
+}
+
+// add counts a unit; the set is full at k.
+func (s *unitSet) add(unit uint64, k int) {
+	if s.full || slices.Contains(s.units, unit) {
+		return
+	}
+	if len(s.units)+1 >= k {
+		s.units, s.full = nil, true
+		return
+	}
+	s.units = append(s.units, unit)
+}
+
+// join adds the units of another set.
+func (s *unitSet) join(o unitSet, k int) {
+	if o.full {
+		s.units, s.full = nil, true
+	}
+	for _, u := range o.units {
+		s.add(u, k)
+	}
+}
+
+// A cell is a bucket of the input and one of the output.
+type cell struct{ in, out int }
+
+// A class is a set of cells whose rows come out with one pair of lengths: those
+// of the cell with the most rows.
+type class struct {
+	cells []cell
+	shown cell
+	most  int64 // rows of the shown cell
+	rows  int64
+	units unitSet
+}
+
+func (c *class) distance(o *class) int {
+	return abs(c.shown.in-o.shown.in) + abs(c.shown.out-o.shown.out)
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// classes counts the units of each cell and then makes classes of at least k.
+type classes struct {
+	k     int
+	cells map[cell]*class
+}
+
+func newClasses(k int) *classes { return &classes{k: k, cells: map[cell]*class{}} }
+
+func (c *classes) add(at cell, unit uint64) {
+	one := c.cells[at]
+	if one == nil {
+		one = &class{cells: []cell{at}, shown: at}
+		c.cells[at] = one
+	}
+	one.rows++
+	one.most++
+	one.units.add(unit, c.k)
+}
+
+// merging is what became of the cells.
+type merging struct {
+	shown      map[cell]cell // what the rows of a cell come out as; none for those suppressed
+	classes    int
+	suppressed int64 // rows
+	merged     int64 // rows that come out with lengths of another cell
+}
+
+var errFewUnits = errors.New("all of its requests together come from fewer users than a class must have: there is nothing to hide among")
+
+// merge joins a class with too few units to the nearest one, the smallest
+// classes first, until all have k. One without a neighbour within reach steps is
+// left out while at most so many rows are; beyond, it joins the nearest however
+// far. What it does depends on the counts alone and in no order but that of the
+// cells.
+func (c *classes) merge(reach int, budget int64) (merging, error) {
+	left := make([]*class, 0, len(c.cells))
+	for _, one := range c.cells {
+		left = append(left, one)
+	}
+	slices.SortFunc(left, func(a, b *class) int { return compareCells(a.shown, b.shown) })
+	m := merging{shown: map[cell]cell{}}
+	for {
+		i := smallest(left)
+		if i < 0 {
+			break
+		}
+		one := left[i]
+		left = slices.Delete(left, i, i+1)
+		near := nearest(left, one)
+		switch {
+		case m.suppressed+one.rows <= budget && (near == nil || near.distance(one) > reach):
+			m.suppressed += one.rows
+		case near == nil:
+			return m, errFewUnits
+		default:
+			near.take(one, c.k)
+		}
+	}
+	m.classes = len(left)
+	for _, one := range left {
+		m.merged += one.rows - one.most
+		for _, at := range one.cells {
+			m.shown[at] = one.shown
+		}
+	}
+	return m, nil
+}
+
+func compareCells(a, b cell) int { return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.out, b.out)) }
+
+// smallest is the class with the fewest units that has too few; -1 for none.
+func smallest(all []*class) int {
+	at := -1
+	for i, c := range all {
+		if !c.units.full && (at < 0 || len(c.units.units) < len(all[at].units.units)) {
+			at = i
+		}
+	}
+	return at
+}
+
+// nearest is the class closest to one; among those as close, the one with the
+// most rows.
+func nearest(all []*class, one *class) *class {
+	var best *class
+	for _, c := range all {
+		if best == nil || cmp.Or(cmp.Compare(c.distance(one), best.distance(one)), cmp.Compare(best.rows, c.rows)) < 0 {
+			best = c
+		}
+	}
+	return best
+}
+
+// take joins a class to c.
+func (c *class) take(o *class, k int) {
+	c.cells = append(c.cells, o.cells...)
+	c.units.join(o.units, k)
+	c.rows += o.rows
+	if o.most > c.most {
+		c.shown, c.most = o.shown, o.most
+	}
+}

@@ -1,0 +1,123 @@
+package anonymize
+
+import (
+	"fmt"
+
+	"reprise/trace"
+)
+
+// A PartnerCard says by what a release to a partner was made.
+type PartnerCard struct {
+	KShare          int     `json:"k_share"`
+	KClass          int     `json:"k_class"`
+	PerOctave       int     `json:"length_buckets_per_octave"`
+	QuantumNS       int64   `json:"time_quantum_ns"`
+	Unit            string  `json:"counted_as_user"`           // the field: user, session or request
+	Coverage        float64 `json:"requests_that_name_one"`    // share; the others count as one together
+	Classes         int     `json:"classes"`                   // pairs of lengths
+	MergedShare     float64 `json:"merged_requests_share"`     // of the requests: out with lengths of another class
+	SuppressedShare float64 `json:"suppressed_requests_share"` // of the requests: left out
+}
+
+// A Change is what a release did to a trace.
+type Change struct {
+	Before, After Reuse
+	CutBlocks     int64 // blocks of prompts that a shorter length cost
+}
+
+// Input is the change of all input tokens, as a share of those before.
+func (c *Change) Input() float64 {
+	return shareOf(c.After.InputTokens-c.Before.InputTokens, c.Before.InputTokens)
+}
+
+// Output is that of the output tokens.
+func (c *Change) Output() float64 {
+	return shareOf(c.After.OutputTokens-c.Before.OutputTokens, c.Before.OutputTokens)
+}
+
+func shareOf(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }
+
+// card describes a release.
+func (r *release) card(t *transformer, after *counted, totals Totals) Card {
+	s, m, p := &r.counts, &r.merging, r.p
+	pc := &PartnerCard{KShare: p.KShare, KClass: p.KClass, PerOctave: p.PerOctave, QuantumNS: int64(p.Quantum), Unit: p.Unit,
+		Coverage: shareOf(s.withUnit, s.rows), Classes: m.classes, MergedShare: shareOf(m.merged, s.rows), SuppressedShare: shareOf(m.suppressed, s.rows)}
+	c := Card{
+		Schema: CardSchema, Tier: Partner, Unit: p.Unit, BlockSize: r.src.Meta.BlockSize, Tokenizer: r.src.Meta.Tokenizer, Template: r.src.Meta.Template,
+		Key:     "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
+		Time:    fmt.Sprintf("drawn anew within bins of %s, relative to the first arrival", seconds(p.Quantum)),
+		Columns: partnerRules(p), Partner: pc, Totals: totals, Change: &Change{r.before, after.Reuse, t.cut},
+	}
+	c.Risks = partnerRisks(p, pc)
+	return c
+}
+
+// Meta describes the released trace of one with meta: what it says of its source
+// is kept where it holds no more than a format.
+func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {
+	m = trace.Meta{BlockSize: of.BlockSize, Convention: of.Convention, Tokenizer: of.Tokenizer, Template: of.Template,
+		SourceFormat: of.SourceFormat, Timing: of.Timing, Sessions: of.Sessions, Tier: c.Tier, Unit: c.Unit}
+	m.Card, m.CardHash, err = c.JSON()
+	return m, err
+}
+
+// partnerRisks are what is left, in words.
+func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
+	who := p.Unit
+	risks := []string{
+		fmt.Sprintf("No pair of lengths has fewer than %d of a %s's peers. What is known of somebody beside lengths, such as the minute of a request, may still single requests out.", p.KClass, who),
+		fmt.Sprintf("Block ids that fewer than %d have tell nothing across them. Several accounts of one person count as several: whoever holds s accounts and guesses at prompts needs k_share of s+2 to be kept out.", p.KShare),
+		"Two releases of one source may be joined: what each hides, both together may show.",
+		"Singling out: by lengths, no. Linkability: turns of a session stay linked. Inference: of what most of a class have in common, yes.",
+	}
+	if pc.Coverage < 1 {
+		risks = append(risks, fmt.Sprintf("%.1f %% of the requests name no %s and were counted as one together.", 100*(1-pc.Coverage), who))
+	}
+	switch who {
+	case UnitRequest:
+		risks = append([]string{"EVERY REQUEST WAS COUNTED AS A PERSON OF ITS OWN, since the source names nobody. One person's requests may be all there is behind a class, a name or a block: this does not protect people."}, risks...)
+	case UnitSession:
+		risks = append(risks, "Sessions were counted, since the source names no users: one person with many sessions counts as many.")
+	}
+	return risks
+}
+
+// partnerRules lists every column of trace/1 for tier partner. A column without a
+// rule is dropped; a test holds that none is missing.
+func partnerRules(p *PartnerPolicy) []Rule {
+	lengths := fmt.Sprintf("the middle of a bucket, %d an octave; pairs of input and output that fewer than %d have are merged with a neighbour, or the request left out", p.PerOctave, p.KClass)
+	names := fmt.Sprintf("numbered by how often they come; other where fewer than %d have the name", p.KClass)
+	closed := fmt.Sprintf("closed list; other where fewer than %d have the word", p.KClass)
+	pauses := fmt.Sprintf("the middle of a bucket, %d an octave, in whole %s", p.PerOctave, seconds(p.Quantum))
+	const dropped = "dropped"
+	return []Rule{
+		{"arrival_ns", fmt.Sprintf("drawn anew within a bin of %s, counted from the first arrival; turns of a session keep their order", seconds(p.Quantum))},
+		{"session", "renumbered densely; where the source has none, inferred from what is released"},
+		{"turn", "numbered in what is released"},
+		{"parents", "rows of this file"},
+		{"think_ns", pauses},
+		{"tool_ns", pauses},
+		{"user", dropped},
+		{"model", names},
+		{"adapter", names},
+		{"kind", closed},
+		{"class", names},
+		{"replica", dropped},
+		{"category", "computed from what is released"},
+		{"input_tokens", lengths},
+		{"output_tokens", lengths},
+		{"reasoning_tokens", dropped},
+		{"cached_tokens", dropped},
+		{"image_tokens", dropped},
+		{"images", dropped},
+		{"max_tokens", dropped},
+		{"temperature", dropped},
+		{"stream", dropped},
+		{"blocks", fmt.Sprintf("one id for all where %d or more have the block, else one for each of them; cut or filled up to the released length; renumbered densely", p.KShare)},
+		{"output_blocks", dropped},
+		{"status", closed},
+		{"finish_reason", dropped},
+		{"ttft_ns", dropped},
+		{"e2e_ns", dropped},
+	}
+}

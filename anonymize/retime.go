@@ -1,0 +1,56 @@
+package anonymize
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"math/bits"
+)
+
+// A retimer replaces instants by others of the same bin, drawn uniformly, so that
+// no more of an instant is left than the bin it was in. Turns of a session keep
+// their order.
+type retimer struct {
+	quantum int64 // ns
+	noise   *bufio.Reader
+	last    map[int64]int64 // by session: the last instant that came out
+	err     error
+}
+
+func newRetimer(quantum int64, noise io.Reader) *retimer {
+	return &retimer{quantum: quantum, noise: bufio.NewReaderSize(noise, 1<<16), last: map[int64]int64{}}
+}
+
+// arrival draws an instant in the bin of ns.
+func (t *retimer) arrival(ns int64, session *int64) int64 {
+	bin := ns - ns%t.quantum
+	from := bin
+	if session != nil {
+		from = max(from, t.last[*session])
+	}
+	if from >= bin+t.quantum { // a bin cannot hold more turns than it has nanoseconds
+		from = bin + t.quantum - 1
+	}
+	at := from + int64(t.uniform(uint64(bin+t.quantum-from)))
+	if session != nil {
+		t.last[*session] = at + 1
+	}
+	return at
+}
+
+// uniform draws from 0 to n-1. Failures of the source are kept in err.
+func (t *retimer) uniform(n uint64) uint64 {
+	// Lemire's method: the high half of a product, redrawn where some values
+	// would come up more often than others.
+	for {
+		var b [8]byte
+		if _, err := io.ReadFull(t.noise, b[:]); err != nil {
+			t.err = err
+			return 0
+		}
+		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(b[:]), n)
+		if lo >= -n%n {
+			return hi
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package anonymize
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"reprise/trace"
+)
+
+// How the units of a block are.
+const (
+	sharedByNone = iota // one unit has it, or none
+	sharedByFew         // fewer than k
+	sharedByAll         // k or more: it may be told apart from others as what it is
+)
+
+// sharing knows of every block how many units it has, in two bits.
+type sharing struct {
+	k     int
+	state []uint64
+}
+
+const (
+	sharingBits = 2
+	perWord     = 64 / sharingBits
+	// sharingBytes is the memory for the units of blocks. Blocks beyond it are
+	// counted in another pass over the rows.
+	sharingBytes = 256 << 20
+)
+
+var errDense = errors.New("its block ids are not numbered one by one from 0: it is no trace of tier internal")
+
+// countSharing counts the distinct units of each of n blocks, k at most.
+func countSharing(ctx context.Context, open func() (trace.Reader[trace.Request], error), unit func(row int64, r *trace.Request) uint64, n int64, k int, limit int64) (*sharing, error) {
+	s := &sharing{k: k, state: make([]uint64, (n+perWord-1)/perWord)}
+	slots := int64(k - 1) // a block with more units is shared by all
+	if slots == 0 {
+		for i := range s.state {
+			s.state[i] = math.MaxUint64 / 3 * sharedByAll
+		}
+		return s, nil
+	}
+	step := max(limit/(4*slots), 1)
+	for from := int64(0); from < n; from += step {
+		c := counting{s: s, from: uint64(from), slots: int(slots), units: make([]uint32, min(step, n-from)*slots)}
+		rows, err := open()
+		if err != nil {
+			return nil, err
+		}
+		err = trace.Each(rows, func(row int64, r *trace.Request) error {
+			if row%4096 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return c.add(r, unit(row, r))
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// counting is one pass: the units of the blocks from a number on, so many for
+// each, 0 where there is none.
+type counting struct {
+	s     *sharing
+	from  uint64
+	slots int
+	units []uint32
+}
+
+var errUnits = errors.New("more than four billion units of privacy")
+
+func (c *counting) add(r *trace.Request, unit uint64) error {
+	if unit >= math.MaxUint32 {
+		return errUnits
+	}
+	id, n := uint32(unit)+1, uint64(len(c.units)/c.slots)
+	for _, b := range r.Blocks {
+		if b < c.from || b-c.from >= n {
+			continue
+		}
+		if c.s.of(b) == sharedByAll {
+			continue
+		}
+		at := (b - c.from) * uint64(c.slots)
+		c.s.set(b, c.note(c.units[at:at+uint64(c.slots)], id))
+	}
+	return nil
+}
+
+// note adds a unit to those of a block.
+func (c *counting) note(list []uint32, id uint32) int {
+	for i, u := range list {
+		switch u {
+		case 0:
+			list[i] = id
+			return i // 0 for the first, more units than one behind it
+		case id:
+			return -1
+		}
+	}
+	return len(list)
+}
+
+// set takes how many other units a block had, -1 for no news.
+func (s *sharing) set(b uint64, others int) {
+	state := uint64(sharedByFew)
+	switch {
+	case others < 1:
+		return
+	case others == s.k-1:
+		state = sharedByAll
+	}
+	word, bit := b/perWord, b%perWord*sharingBits
+	s.state[word] = s.state[word]&^(3<<bit) | state<<bit
+}
+
+func (s *sharing) of(b uint64) int { return int(s.state[b/perWord] >> (b % perWord * sharingBits) & 3) }

@@ -1,0 +1,200 @@
+package anonymize
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	"reprise/trace"
+	"reprise/trace/block"
+)
+
+// A column of names.
+type column string
+
+const (
+	columnModel   column = "model"
+	columnAdapter column = "adapter"
+	columnClass   column = "class"
+	columnKind    column = "kind"
+	columnStatus  column = "status"
+)
+
+// otherName stands for every name that too few units use.
+const otherName = "other"
+
+// A named counts who uses a name.
+type named struct {
+	rows  int64
+	units unitSet
+	label string
+}
+
+// addNames counts the names of a row. Kind and status are from closed lists and
+// keep their words.
+func (s *survey) addNames(q *trace.Request, unit uint64, k int) {
+	add := func(c column, name string) {
+		if name == "" {
+			return
+		}
+		if s.names[c] == nil {
+			s.names[c] = map[string]*named{}
+		}
+		n := s.names[c][name]
+		if n == nil {
+			n = &named{}
+			s.names[c][name] = n
+		}
+		n.rows++
+		n.units.add(unit, k)
+	}
+	add(columnModel, q.Model)
+	add(columnAdapter, q.Adapter)
+	add(columnKind, q.Kind)
+	add(columnStatus, q.Status)
+	if q.Class != nil {
+		add(columnClass, *q.Class)
+	}
+}
+
+// label gives the names that enough units use their labels: closed words as they
+// are, others by how often they come.
+func (s *survey) label() {
+	for c, names := range s.names {
+		order := make([]string, 0, len(names))
+		for name := range names {
+			order = append(order, name)
+		}
+		slices.SortFunc(order, func(a, b string) int { return cmp.Or(cmp.Compare(names[b].rows, names[a].rows), cmp.Compare(a, b)) })
+		rank := 0
+		for _, name := range order {
+			switch n := names[name]; {
+			case !n.units.full:
+				n.label = otherName
+			case c == columnKind || c == columnStatus:
+				n.label = name
+			default:
+				n.label = string(c) + "-" + strconv.Itoa(rank)
+				rank++
+			}
+		}
+	}
+}
+
+func (s *survey) labelOf(c column, name string) string {
+	if n := s.names[c][name]; n != nil {
+		return n.label
+	}
+	return ""
+}
+
+// A transformer makes the rows of a release.
+type transformer struct {
+	*release
+	c     *collector
+	times *retimer
+
+	turns      map[int64]int32 // by session: those that were released
+	suppressed []int64         // rows that are left out, in their order
+	one        [1]trace.Request
+	parents    []int64
+	words      []uint64
+	input      int64
+	output     int64
+	cut        int64 // blocks that a shorter length cost
+}
+
+// add releases the next row, or leaves it out.
+func (t *transformer) add(row int64, q *trace.Request) error {
+	shown, ok := t.merging.shown[t.cellOf(q)]
+	if !ok {
+		t.suppressed = append(t.suppressed, row)
+		return nil
+	}
+	s := &t.counts
+	in, out := t.buckets.middle(shown.in), t.buckets.middle(shown.out)
+	t.input, t.output = t.input+in, t.output+out
+	r := trace.Request{
+		ArrivalNS: t.times.arrival(q.ArrivalNS, q.Session), Parents: t.kept(q.Parents), Session: q.Session, Turn: q.Turn,
+		ThinkNS: t.pause(q.ThinkNS), ToolNS: t.pause(q.ToolNS),
+		Model: s.labelOf(columnModel, q.Model), Adapter: s.labelOf(columnAdapter, q.Adapter),
+		Kind: s.labelOf(columnKind, q.Kind), Status: s.labelOf(columnStatus, q.Status),
+		InputTokens: int32(in), OutputTokens: int32(out),
+	}
+	if q.Class != nil {
+		r.Class = trace.Ptr(s.labelOf(columnClass, *q.Class))
+	}
+	switch {
+	case t.src.Meta.Sessions != "source":
+		r.Session, r.Turn = nil, nil // inferred anew from what is released
+	case q.Session != nil:
+		r.Turn = trace.Ptr(t.turns[*q.Session]) // without a gap where one was left out
+		t.turns[*q.Session]++
+	}
+	if len(q.Blocks) > 0 {
+		r.Blocks = t.blocks(row, q, block.Count(int(in), t.src.Meta.BlockSize))
+	}
+	t.c.refs += int64(block.Count(int(in), max(t.src.Meta.BlockSize, 1)))
+	if t.p.watch != nil {
+		t.p.watch(row, r.ArrivalNS)
+	}
+	t.one[0] = r
+	_, err := t.c.sorter.Write(t.one[:])
+	return err
+}
+
+// kept are the parents that are released, by where they stand among what is.
+func (t *transformer) kept(parents []int64) []int64 {
+	t.parents = t.parents[:0]
+	for _, p := range parents {
+		i := sort.Search(len(t.suppressed), func(i int) bool { return t.suppressed[i] >= p })
+		if i == len(t.suppressed) || t.suppressed[i] != p {
+			t.parents = append(t.parents, p-int64(i))
+		}
+	}
+	return t.parents
+}
+
+// pause puts a pause into a bucket of whole quanta; one below a quantum is half
+// of one.
+func (t *transformer) pause(ns *int64) *int64 {
+	if ns == nil {
+		return nil
+	}
+	quantum := int64(t.p.Quantum)
+	n := min(max(*ns, 0)/quantum, math.MaxInt32)
+	if n == 0 {
+		return trace.Ptr(quantum / 2)
+	}
+	return trace.Ptr(t.buckets.middle(t.buckets.of(n)) * quantum)
+}
+
+// Keys of blocks: those of several units as they are, those of few for each unit,
+// and those that only fill a list up.
+const fillerKey = 1 << 61
+
+// blocks are n words for the blocks of a row: what it shares, and behind it
+// blocks that come once, so that their number says no more than the bucket does.
+func (t *transformer) blocks(row int64, q *trace.Request, n int) []uint64 {
+	unit, _ := t.unitOf(row, q)
+	t.c.code, t.words = keyWriter{}, t.words[:0]
+	kept := min(len(q.Blocks), n)
+	t.cut += int64(len(q.Blocks) - kept)
+	for _, b := range q.Blocks[:kept] {
+		hi := uint64(0)
+		if t.sharing.of(b) == sharedByFew {
+			hi = unit + 1
+		}
+		t.words = t.c.word(t.words, hi, b)
+	}
+	for i := kept; i < n; i++ {
+		t.words = t.c.word(t.words, fillerKey|uint64(row), uint64(i))
+	}
+	return t.words
+}
+
+// seconds is a duration for a card.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) + " s" }
