@@ -190,7 +190,6 @@ func usersOf(rows []trace.Request, order []int, out []trace.Request, b uint64) i
 	return 0
 }
 
-
 // What comes out depends on no name: other numbers for blocks, users and
 // sessions, other labels and another epoch give the same rows and the same card.
 func TestReleaseIsBlindToNames(t *testing.T) {

@@ -56,7 +56,8 @@ dropped: the privacy card in the file says what became of each column, and --car
 prints it. reprise import --tier partner does the same in one go.
 
 What the release did to the totals and to the hit ratio is printed.`,
-		Example: `  reprise anonymize t.parquet --tier partner -o partner.parquet
+		Example: `  reprise import gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens -o house.parquet
+  reprise anonymize house.parquet --tier partner -o partner.parquet
   reprise anonymize --card partner.parquet`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

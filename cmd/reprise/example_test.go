@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -17,7 +18,7 @@ func TestHelpExamples(t *testing.T) {
 	files := map[string]string{
 		"mooncake_conversation.jsonl": sharingLog(20),
 		"sharegpt.json":               `[{"id":"a","conversations":[{"from":"human","value":"hello"},{"from":"gpt","value":"good day"}]}]`,
-		"gateway.jsonl":               `{"ts":"2026-05-01T12:00:00Z","usage":{"prompt_tokens":12,"completion_tokens":3}}` + "\n",
+		"gateway.jsonl":               userLog(40),
 	}
 	for name, content := range files {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
@@ -61,6 +62,15 @@ func TestHelpExamples(t *testing.T) {
 			}
 		}
 	}
+}
+
+// userLog is a gateway log of so many users, each with a request.
+func userLog(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"ts":"2026-05-01T12:00:%02dZ","user":"u%d","usage":{"prompt_tokens":%d,"completion_tokens":3}}`+"\n", i, i, 12+i)
+	}
+	return b.String()
 }
 
 // runServe starts the endpoint and ends it when it says that it serves.
