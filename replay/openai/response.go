@@ -39,6 +39,7 @@ type Delta struct {
 	Role             string     `json:"role,omitempty"`
 	Content          *string    `json:"content,omitempty"`
 	ReasoningContent *string    `json:"reasoning_content,omitempty"`
+	Reasoning        *string    `json:"reasoning,omitempty"` // what others call reasoning_content
 	ToolCalls        []ToolCall `json:"tool_calls,omitempty"`
 }
 
@@ -135,6 +136,10 @@ func appendDelta(dst []byte, d *Delta) []byte {
 	if d.ReasoningContent != nil {
 		w.field("reasoning_content")
 		w.dst = appendString(w.dst, *d.ReasoningContent)
+	}
+	if d.Reasoning != nil {
+		w.field("reasoning")
+		w.dst = appendString(w.dst, *d.Reasoning)
 	}
 	if len(d.ToolCalls) > 0 {
 		w.field("tool_calls")

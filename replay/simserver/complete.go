@@ -28,29 +28,40 @@ type job struct {
 	cached int
 	seed   uint64 // of the words of the answer
 	cutter *block.Cutter
+	manner *manner
+
+	came, first, last time.Time     // by the clock: the request, its tokens as they were sent
+	queued            time.Duration // before it ran
 }
 
 // complete serves both kinds of completion.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
-	j, status, err := s.decode(r)
+	came := time.Now()
+	m, err := s.now.Load().faults.manner(r, s.count.requests.Add(1))
 	if err != nil {
-		s.count.refused.Add(1)
-		refuse(w, status, err)
+		s.refuse(w, m, http.StatusBadRequest, err)
 		return
 	}
+	j, status, err := s.decode(r, m)
+	if err != nil {
+		s.refuse(w, m, status, err)
+		return
+	}
+	if s.fails(w, r, m) {
+		return
+	}
+	j.came = came
 	wait, end, err := s.schedule(r.Context(), j)
 	switch {
 	case err == nil:
 	case errors.Is(err, errBusy):
-		s.count.refused.Add(1)
-		refuse(w, http.StatusTooManyRequests, err)
+		s.refuse(w, m, http.StatusTooManyRequests, err)
 		return
 	case r.Context().Err() != nil: // the client has gone
 		s.count.refused.Add(1)
 		return
 	default:
-		s.count.refused.Add(1)
-		refuse(w, http.StatusBadRequest, err)
+		s.refuse(w, m, http.StatusBadRequest, err)
 		return
 	}
 	defer end()
@@ -60,18 +71,39 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	} else {
 		err = s.whole(r.Context(), w, j, wait)
 	}
+	s.close(j, err)
+}
+
+// close counts an answer that is over, and keeps its blocks.
+func (s *Server) close(j *job, err error) {
 	switch {
 	case err != nil:
 		s.count.aborted.Add(1)
+		return
 	case j.finish == "stop":
 		s.count.stopped.Add(1)
 	default:
 		s.count.cutShort.Add(1)
 	}
-	if err == nil && s.live == nil {
+	s.took.e2e.add(j.last.Sub(j.came))
+	if s.live == nil {
 		s.answer(j)
 		s.cache.add(j.cutter.AppendFull(nil))
 	}
+}
+
+// seen notes that the next k tokens of a job are sent now.
+func (s *Server) seen(j *job, k int) {
+	now := time.Now()
+	if j.first.IsZero() {
+		j.first = now
+		s.took.queue.add(j.queued)
+		s.took.ttft.add(now.Sub(j.came))
+	} else {
+		s.took.itl.add(now.Sub(j.last))
+	}
+	j.last = now
+	s.count.generated.Add(int64(k * j.manner.choices))
 }
 
 // answer writes the tokens of the answer behind those of the prompt.
@@ -95,9 +127,12 @@ func (s *Server) schedule(ctx context.Context, j *job) (wait waiter, end func(),
 	if err := s.engine.admit(ctx); err != nil {
 		return nil, nil, err
 	}
+	j.queued = time.Since(j.came)
 	j.cached = s.cache.schedule(j.cutter.AppendFull(nil), len(j.prompt), s.c.BlockSize)
-	first := s.engine.prefill(len(j.prompt) - j.cached)
-	return func(ctx context.Context, i int) error { return until(ctx, s.due(first, i)) }, s.engine.leave, nil
+	first, itl := s.engine.prefill(len(j.prompt) - j.cached)
+	return func(ctx context.Context, i int) error {
+		return until(ctx, first.Add(time.Duration(i)*itl))
+	}, s.engine.leave, nil
 }
 
 // scheduleLive gives it to the engine's model. What the answer will be is known,
@@ -116,7 +151,7 @@ func (s *Server) scheduleLive(j *job) (waiter, func(), error) {
 	wait := func(ctx context.Context, i int) error {
 		err := told.wait(ctx, i)
 		if err == nil {
-			j.cached = of.Cached // settled before the first token was told
+			j.cached, j.queued = of.Cached, (of.started - of.entered).Duration() // settled before the first token was told
 		}
 		return err
 	}
@@ -124,15 +159,19 @@ func (s *Server) scheduleLive(j *job) (waiter, func(), error) {
 }
 
 // decode reads a request and decides how long its answer will be.
-func (s *Server) decode(r *http.Request) (*job, int, error) {
+func (s *Server) decode(r *http.Request, m *manner) (*job, int, error) {
 	req, err := openai.DecodeRequest(r.Body, maxBody)
 	switch {
 	case errors.Is(err, openai.ErrTooLarge):
 		return nil, http.StatusRequestEntityTooLarge, err
+	case err != nil && m.jsonFails:
+		return nil, http.StatusInternalServerError, err
 	case err != nil:
 		return nil, http.StatusBadRequest, err
+	case m.modelMust && req.Model != s.c.Model:
+		return nil, http.StatusNotFound, errors.New("the model does not exist")
 	}
-	j := &job{req: req, chat: r.URL.Path == openai.ChatPath}
+	j := &job{req: req, chat: r.URL.Path == openai.ChatPath, manner: m}
 	if j.chat != (req.Messages != nil) {
 		return nil, http.StatusBadRequest, errors.New("a chat has messages, a completion has a prompt")
 	}
@@ -142,16 +181,32 @@ func (s *Server) decode(r *http.Request) (*job, int, error) {
 	h := s.hasher.Clone()
 	j.cutter = h.Cutter(h.Root(s.c.Model))
 	j.cutter.Write(j.prompt)
-	n := s.count.ids.Add(1)
-	j.id = fmt.Sprintf("cmpl-%d", n)
-	if j.chat {
-		j.id = "chat" + j.id
-	}
 	j.seed = promptSeed(j.prompt, req.Seed)
 	if err := s.setLength(j); err != nil {
 		return nil, http.StatusBadRequest, err
 	}
+	s.name(j)
 	return j, 0, nil
+}
+
+// name gives the answer its id and its finish reason.
+func (s *Server) name(j *job) {
+	m := j.manner
+	j.id = fmt.Sprintf("cmpl-%d", s.count.ids.Add(1))
+	if j.chat || m.chatIDs {
+		j.id = "chat" + j.id
+	}
+	if m.id != "" {
+		j.id = m.id
+	}
+	switch {
+	case m.finish != "":
+		j.finish = m.finish
+	case m.tools && j.chat:
+		j.finish = "tool_calls"
+	case m.swallowed > 0:
+		j.finish = "stop"
+	}
 }
 
 // render turns the request into the prompt's tokens.
@@ -170,6 +225,13 @@ func (s *Server) render(j *job) error {
 	if len(j.prompt) == 0 {
 		return errors.New("the prompt has no tokens")
 	}
+	if m := j.manner; m.cutPrompt {
+		keep := m.keepPrompt
+		if keep == 0 {
+			keep = max(1, s.c.MaxModelLen-j.limit())
+		}
+		j.prompt = j.prompt[max(0, len(j.prompt)-keep):]
+	}
 	return nil
 }
 
@@ -178,13 +240,7 @@ func (s *Server) render(j *job) error {
 // the prompt, and not before min_tokens. Without max_tokens a completion has at
 // most 16 tokens and a chat 256.
 func (s *Server) setLength(j *job) error {
-	limit := 16
-	if j.chat {
-		limit = 256
-	}
-	if j.req.MaxTokens != nil {
-		limit = max(1, *j.req.MaxTokens) // none of the servers we know answers with no token at all
-	}
+	limit := j.limit()
 	if room := s.c.MaxModelLen - len(j.prompt); limit > room {
 		if room < 1 || j.req.MaxTokens != nil {
 			return fmt.Errorf("the model's maximum context length is %d tokens, and %d were requested (%d in the prompt, %d for the completion)",
@@ -192,10 +248,10 @@ func (s *Server) setLength(j *job) error {
 		}
 		limit = room
 	}
-	j.output, j.finish = limit, "length"
-	if !j.req.IgnoreEOS {
+	j.output, j.finish = limit+j.manner.more, "length"
+	if !j.req.IgnoreEOS || j.manner.stops {
 		stop := 1 + int(j.seed%uint64(2*limit))
-		if j.req.MinTokens != nil {
+		if j.req.MinTokens != nil && !j.manner.stops {
 			stop = max(stop, *j.req.MinTokens)
 		}
 		if stop < limit {
@@ -203,6 +259,17 @@ func (s *Server) setLength(j *job) error {
 		}
 	}
 	return nil
+}
+
+// limit is the most tokens that the request asks for.
+func (j *job) limit() int {
+	switch {
+	case j.req.MaxTokens != nil:
+		return max(1, *j.req.MaxTokens) // none of the servers we know answers with no token at all
+	case j.chat:
+		return 256
+	}
+	return 16
 }
 
 // promptSeed makes answers depend on the prompt and the request's seed alone,
@@ -237,21 +304,9 @@ func (s *Server) word(j *job, i int) (string, uint32) {
 
 // usage is what the answer says of its tokens.
 func (j *job) usage() *openai.Usage {
-	return &openai.Usage{PromptTokens: len(j.prompt), CompletionTokens: j.output, TotalTokens: len(j.prompt) + j.output,
-		PromptTokensDetails: &openai.PromptTokensDetails{CachedTokens: j.cached}}
-}
-
-// refuse answers with an error body as vLLM does.
-func refuse(w http.ResponseWriter, status int, err error) {
-	kind := "BadRequestError"
-	if status == http.StatusTooManyRequests {
-		kind = "RateLimitError"
+	u := &openai.Usage{PromptTokens: len(j.prompt), CompletionTokens: j.output, TotalTokens: len(j.prompt) + j.output}
+	if !j.manner.noCached {
+		u.PromptTokensDetails = &openai.PromptTokensDetails{CachedTokens: j.cached}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	body := openai.AppendError(nil, openai.ErrorDetail{Message: err.Error(), Type: kind, Code: status})
-	w.Write(body)
+	return u
 }
-
-// due is the instant of the i-th token.
-func (s *Server) due(first time.Time, i int) time.Time { return first.Add(time.Duration(i) * s.c.ITL) }

@@ -21,9 +21,10 @@ type Job struct {
 
 	keys      []uint64 // of the leading full blocks, in the engine's size, where they were hashed
 	entered   Picos
-	computed  int // tokens whose KV is held
-	generated int // tokens of the answer so far
-	plan      int // tokens of the step at hand
+	started   Picos // when it was first scheduled
+	computed  int   // tokens whose KV is held
+	generated int   // tokens of the answer so far
+	plan      int   // tokens of the step at hand
 	first     bool
 	held      []int32 // blocks, by position; keyless among them
 	state     jobState

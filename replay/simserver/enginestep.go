@@ -186,7 +186,7 @@ func (e *Engine) start(j *Job, hits int) {
 	}
 	j.computed, j.state = hits*e.c.BlockSize, stateRunning
 	if j.first {
-		j.first, j.Cached = false, j.computed
+		j.first, j.Cached, j.started = false, j.computed, e.now
 	}
 	e.running = append(e.running, j)
 	if e.batch > 0 {

@@ -32,7 +32,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(body, &req)
 	}
 	if err != nil {
-		refuse(w, http.StatusBadRequest, fmt.Errorf("the body is not {\"prompt\": text}"))
+		s.refuse(w, nil, http.StatusBadRequest, fmt.Errorf("the body is not {\"prompt\": text}"))
 		return
 	}
 	tokens := s.tok.Append([]uint32{}, req.Prompt)
@@ -81,6 +81,7 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	}{{"stop", s.count.stopped.Load()}, {"length", s.count.cutShort.Load()}, {"abort", s.count.aborted.Load()}} {
 		fmt.Fprintf(&b, "vllm:request_success_total{model_name=%q,finished_reason=%q} %d\n", s.c.Model, c.reason, c.n)
 	}
+	s.took.write(&b, s.c.Model)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(b.Bytes())
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,15 @@ type Config struct {
 	// Engine, when it is given, takes the place of the timeline that the last
 	// three make, and of BlockSize, CacheTokens, MaxSeqs and MaxWaiting.
 	Engine *EngineConfig
+
+	// How answers differ from the usual, and fail. Quirks are names of [Quirks]
+	// for every request, "crlf,usage-missing"; Imitate is one of [Imitations],
+	// and stands before them. Faults are drawn for each request, from its number
+	// and FaultSeed alone: "error=503:5%,stall=5s:1%".
+	Imitate, Quirks, Faults string
+	FaultSeed               uint64
+	FaultHeader             bool // requests choose their own, by [FaultHeader]
+	Admin                   bool // /admin/config is served
 }
 
 // DefaultConfig returns an engine of middling size, with vLLM's block size.
@@ -58,11 +68,17 @@ type Server struct {
 	engine   timeline
 	live     *live // in place of cache and engine, or nil
 	count    counters
+	took     durations
+
+	now      atomic.Pointer[current]
+	changing sync.Mutex // of now
+	gate     atomic.Pointer[gate]
 }
 
 // counters are what /metrics shows beside the engine's and the cache's own.
 type counters struct {
-	ids, jobs, prompt, generated        atomic.Int64
+	requests, ids, jobs                 atomic.Int64
+	prompt, generated                   atomic.Int64
 	stopped, cutShort, aborted, refused atomic.Int64
 }
 
@@ -94,7 +110,12 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{c: c, tok: tok, words: tok.Words(), template: template, hasher: hasher,
-		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: timeline{c: c}}
+		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: timeline{c: c}, took: newDurations()}
+	f, err := newFaults(c.Imitate, c.Quirks, c.Faults, c.FaultSeed, c.FaultHeader)
+	if err != nil {
+		return nil, err
+	}
+	s.now.Store(&current{f, c.Imitate})
 	if c.Engine != nil {
 		s.live, err = newLive(*c.Engine)
 	}
@@ -102,7 +123,8 @@ func New(c Config) (*Server, error) {
 }
 
 // Handler returns the HTTP interface: chat and text completions, models,
-// tokenize, health, metrics under vLLM's names, and reset_prefix_cache.
+// tokenize, health, metrics under vLLM's names, reset_prefix_cache, and
+// admin/config where the configuration allows it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.complete)
@@ -112,6 +134,10 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("POST /reset_prefix_cache", func(http.ResponseWriter, *http.Request) { s.forget() })
+	if s.c.Admin {
+		mux.HandleFunc("GET /admin/config", s.admin)
+		mux.HandleFunc("POST /admin/config", s.admin)
+	}
 	return mux
 }
 

@@ -2,6 +2,7 @@ package simserver
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -9,70 +10,70 @@ import (
 	"reprise/replay/openai"
 )
 
-// stream writes the answer token by token, each at its instant. Headers go out
-// with the first token.
+// errStruck says that a fault ended the stream.
+var errStruck = errors.New("a fault ended the stream")
+
+// stream writes the answer token by token, each at its instant, in the manner of
+// the request. Headers go out with the first token, unless that says early.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
-	if err := wait(ctx, 0); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-cache")
-	flush := http.NewResponseController(w)
-	var frame openai.Framing
-	var buf []byte
-	c := j.chunk(s.c.Model)
-	send := func() error {
-		_, err := w.Write(buf)
-		buf = buf[:0]
-		if err == nil {
-			err = flush.Flush()
+	m := j.manner
+	if m.drip > 0 {
+		d, err := drip(w, m.drip)
+		if err != nil {
+			return err
 		}
-		return err
+		defer d.conn.Close()
+		w = d
 	}
-	if j.chat {
-		empty := ""
-		c.Choices[0].Delta = &openai.Delta{Role: "assistant", Content: &empty}
-		buf = frame.AppendChunk(buf, &c)
-	}
-	for i := range j.output {
-		if i > 0 {
-			if err := wait(ctx, i); err != nil {
-				return err
-			}
-		}
-		word, _ := s.word(j, i)
-		c.Choices[0] = j.choice(&word)
-		buf = frame.AppendChunk(buf, &c)
-		s.count.generated.Add(1)
-		if err := send(); err != nil {
+	e := newEmitter(s, w, j)
+	if m.early {
+		if err := e.early(); err != nil {
 			return err
 		}
 	}
-	c.Choices[0] = j.choice(nil)
-	c.Choices[0].FinishReason = &j.finish
-	buf = frame.AppendChunk(buf, &c)
-	if j.req.IncludeUsage {
-		c.Choices, c.Usage = nil, j.usage()
-		buf = frame.AppendChunk(buf, &c)
+	half := max(1, j.output/2)
+	for i := 0; i < j.output; {
+		k := min(m.perEvent, j.output-i)
+		if err := wait(ctx, i+k-1); err != nil {
+			return err
+		}
+		s.seen(j, k)
+		e.tokens(i, k)
+		if err := e.flush(false); err != nil {
+			return err
+		}
+		if i += k; i >= half && i-k < half {
+			if err := e.strike(ctx); err != nil {
+				return err
+			}
+		}
 	}
-	buf = frame.AppendDone(buf)
-	return send()
+	e.end()
+	if err := e.flush(true); err != nil {
+		return err
+	}
+	if m.shut {
+		return e.shut()
+	}
+	return nil
 }
 
 // whole writes the answer at once, when its last token is due.
 func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
-	if err := wait(ctx, j.output-1); err != nil {
-		return err
-	}
 	var text strings.Builder
 	for i := range j.output {
+		if err := wait(ctx, i); err != nil {
+			return err
+		}
+		s.seen(j, 1)
 		word, _ := s.word(j, i)
 		text.WriteString(word)
 	}
-	s.count.generated.Add(int64(j.output))
 	answer := text.String()
 	c := j.chunk(s.c.Model)
-	c.Usage = j.usage()
+	if j.manner.usage != usageMissing {
+		c.Usage = j.usage()
+	}
 	c.Choices[0].FinishReason = &j.finish
 	if j.chat {
 		c.Object = openai.ObjectChat
@@ -91,15 +92,4 @@ func (j *job) chunk(model string) openai.Chunk {
 		c.Object = openai.ObjectChatChunk
 	}
 	return c
-}
-
-// choice holds a piece of the answer; nil is the empty piece of the last chunk.
-func (j *job) choice(word *string) openai.Choice {
-	if j.chat {
-		return openai.Choice{Delta: &openai.Delta{Content: word}}
-	}
-	if word == nil {
-		word = new(string)
-	}
-	return openai.Choice{Text: word}
 }

@@ -77,17 +77,17 @@ func (e *timeline) load() (running, waiting int) {
 }
 
 // prefill books the computation of so many tokens behind those booked before
-// and returns when it ends, which is when the first token is due.
-func (e *timeline) prefill(uncached int) time.Time {
-	compute := e.c.Base + time.Duration(float64(uncached)/e.c.PrefillRate*float64(time.Second))
+// and returns when it ends, which is when the first token is due, and the time
+// between the tokens that follow.
+func (e *timeline) prefill(uncached int) (first time.Time, itl time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	begin := time.Now()
 	if e.prefilled.After(begin) {
 		begin = e.prefilled
 	}
-	e.prefilled = begin.Add(compute)
-	return e.prefilled
+	e.prefilled = begin.Add(e.c.Base + time.Duration(float64(uncached)/e.c.PrefillRate*float64(time.Second)))
+	return e.prefilled, e.c.ITL
 }
 
 // until sleeps to an absolute instant; it returns at once when that has passed.

@@ -19,12 +19,14 @@ func TestPrefillTimeline(t *testing.T) {
 		start := time.Now()
 		for i, want := range []time.Duration{110, 120, 230} {
 			uncached := []int{100, 0, 100}[i]
-			if got := e.prefill(uncached).Sub(start); got != want*time.Millisecond {
+			end, _ := e.prefill(uncached)
+			if got := end.Sub(start); got != want*time.Millisecond {
 				t.Errorf("prefill %d ends at %v, want %v ms", i, got, want)
 			}
 		}
 		time.Sleep(time.Second)
-		if got := e.prefill(0).Sub(start); got != 1010*time.Millisecond {
+		end, _ := e.prefill(0)
+		if got := end.Sub(start); got != 1010*time.Millisecond {
 			t.Errorf("after idling a prefill ends at %v", got)
 		}
 	})
