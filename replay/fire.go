@@ -64,6 +64,7 @@ func (h *HTTP) Fire(ctx context.Context, s Shot, r *Result) {
 	defer resp.Body.Close()
 	r.HeadersNS = trace.Ptr(clock())
 	r.HTTPStatus = trace.Ptr(int32(resp.StatusCode))
+	h.odd.answer(resp)
 	if resp.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 		r.DoneNS = trace.Ptr(clock())
@@ -138,6 +139,8 @@ func (a *answer) read(resp *http.Response, done func()) openai.Outcome {
 func (h *HTTP) note(o openai.Outcome, r *Result) {
 	r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS = instant(o.FirstEvent), instant(o.FirstToken), instant(o.LastToken)
 	r.DoneNS = instant(o.Done)
+	r.FirstContentNS = instant(o.FirstContent)
+	h.odd.outcome(&o)
 	r.Events = clamp(o.TokenEvents)
 	r.GapsNS = make([]int64, len(o.Gaps))
 	for i, g := range o.Gaps {

@@ -93,6 +93,8 @@ type HTTP struct {
 
 	bodies  sync.Pool // *[]byte
 	readers sync.Pool // *answer
+
+	odd oddities
 }
 
 // NewHTTP checks the options and makes an endpoint. It connects to nothing.

@@ -44,6 +44,10 @@ type Result struct {
 	HTTPStatus   *int32 `parquet:"http_status,optional"`
 	Error        string `parquet:"error,optional,dict"`         // class from openai's closed list, or [KindPrepare]; empty is success
 	FinishReason string `parquet:"finish_reason,optional,dict"` // from trace's closed list
+
+	// FirstContentNS is the first event with something else than reasoning, which
+	// FirstTokenNS counts too; null when all of the answer was reasoning.
+	FirstContentNS *int64 `parquet:"first_content_ns,optional"`
 }
 
 // Failed says whether the request counts as an error. One that was cut off on
@@ -112,4 +116,7 @@ type Run struct {
 	// Simulated says what model gave the results, in virtual time: nothing was
 	// sent, and there was no client to measure. Empty for a replay.
 	Simulated string `json:"simulated,omitempty"`
+
+	// Odd counts answers that were sound, but not as they should be.
+	Odd Odd `json:"odd_answers,omitzero"`
 }

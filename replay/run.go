@@ -349,6 +349,9 @@ func (p *play) summary(cause, feedErr error) Run {
 	if t, ok := p.runner.Prompter.(interface{ ShortTails() int64 }); ok {
 		run.ShortTails = t.ShortTails()
 	}
+	if e, ok := p.runner.Endpoint.(interface{ Odd() Odd }); ok {
+		run.Odd = e.Odd()
+	}
 	run.ClientCPU, run.GCPauseMaxNS = p.cost.end()
 	switch {
 	case cause != nil && (run.NotSent > 0 || p.wasCut.Load()):

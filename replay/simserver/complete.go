@@ -34,6 +34,15 @@ type job struct {
 	queued            time.Duration // before it ran
 }
 
+// how is the manner in which the job is answered.
+func (j *job) how() *manner {
+	if j.manner == nil {
+		m := plain()
+		j.manner = &m
+	}
+	return j.manner
+}
+
 // complete serves both kinds of completion.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	came := time.Now()
@@ -103,7 +112,7 @@ func (s *Server) seen(j *job, k int) {
 		s.took.itl.add(now.Sub(j.last))
 	}
 	j.last = now
-	s.count.generated.Add(int64(k * j.manner.choices))
+	s.count.generated.Add(int64(k * j.how().choices))
 }
 
 // answer writes the tokens of the answer behind those of the prompt.
@@ -191,7 +200,7 @@ func (s *Server) decode(r *http.Request, m *manner) (*job, int, error) {
 
 // name gives the answer its id and its finish reason.
 func (s *Server) name(j *job) {
-	m := j.manner
+	m := j.how()
 	j.id = fmt.Sprintf("cmpl-%d", s.count.ids.Add(1))
 	if j.chat || m.chatIDs {
 		j.id = "chat" + j.id
@@ -225,7 +234,7 @@ func (s *Server) render(j *job) error {
 	if len(j.prompt) == 0 {
 		return errors.New("the prompt has no tokens")
 	}
-	if m := j.manner; m.cutPrompt {
+	if m := j.how(); m.cutPrompt {
 		keep := m.keepPrompt
 		if keep == 0 {
 			keep = max(1, s.c.MaxModelLen-j.limit())
@@ -248,10 +257,10 @@ func (s *Server) setLength(j *job) error {
 		}
 		limit = room
 	}
-	j.output, j.finish = limit+j.manner.more, "length"
-	if !j.req.IgnoreEOS || j.manner.stops {
+	j.output, j.finish = limit+j.how().more, "length"
+	if !j.req.IgnoreEOS || j.how().stops {
 		stop := 1 + int(j.seed%uint64(2*limit))
-		if j.req.MinTokens != nil && !j.manner.stops {
+		if j.req.MinTokens != nil && !j.how().stops {
 			stop = max(stop, *j.req.MinTokens)
 		}
 		if stop < limit {
@@ -305,7 +314,7 @@ func (s *Server) word(j *job, i int) (string, uint32) {
 // usage is what the answer says of its tokens.
 func (j *job) usage() *openai.Usage {
 	u := &openai.Usage{PromptTokens: len(j.prompt), CompletionTokens: j.output, TotalTokens: len(j.prompt) + j.output}
-	if !j.manner.noCached {
+	if !j.how().noCached {
 		u.PromptTokensDetails = &openai.PromptTokensDetails{CachedTokens: j.cached}
 	}
 	return u

@@ -34,7 +34,7 @@ type emitter struct {
 }
 
 func newEmitter(s *Server, w http.ResponseWriter, j *job) *emitter {
-	e := &emitter{s: s, j: j, m: j.manner, w: w, to: http.NewResponseController(w), chunk: j.chunk(s.c.Model)}
+	e := &emitter{s: s, j: j, m: j.how(), w: w, to: http.NewResponseController(w), chunk: j.chunk(s.c.Model)}
 	if e.m.usageOf == "" || !j.chat {
 		e.usage = e.m.usage
 	}

@@ -32,7 +32,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(body, &req)
 	}
 	if err != nil {
-		s.refuse(w, nil, http.StatusBadRequest, fmt.Errorf("the body is not {\"prompt\": text}"))
+		refuse(w, nil, http.StatusBadRequest, fmt.Errorf("the body is not {\"prompt\": text}"))
 		return
 	}
 	tokens := s.tok.Append([]uint32{}, req.Prompt)

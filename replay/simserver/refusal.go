@@ -42,10 +42,14 @@ func isLocal(hostport string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// refuse counts a request that is not answered, and answers it with an error
-// body as vLLM does. A nil manner is the plain one.
+// refuse counts a completion that is not made, and answers it.
 func (s *Server) refuse(w http.ResponseWriter, m *manner, status int, err error) {
 	s.count.refused.Add(1)
+	refuse(w, m, status, err)
+}
+
+// refuse answers with an error body as vLLM does. A nil manner is the plain one.
+func refuse(w http.ResponseWriter, m *manner, status int, err error) {
 	if m == nil {
 		p := plain()
 		m = &p

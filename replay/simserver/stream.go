@@ -16,7 +16,7 @@ var errStruck = errors.New("a fault ended the stream")
 // stream writes the answer token by token, each at its instant, in the manner of
 // the request. Headers go out with the first token, unless that says early.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
-	m := j.manner
+	m := j.how()
 	if m.drip > 0 {
 		d, err := drip(w, m.drip)
 		if err != nil {
@@ -71,7 +71,7 @@ func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, wait 
 	}
 	answer := text.String()
 	c := j.chunk(s.c.Model)
-	if j.manner.usage != usageMissing {
+	if j.how().usage != usageMissing {
 		c.Usage = j.usage()
 	}
 	c.Choices[0].FinishReason = &j.finish
