@@ -32,12 +32,7 @@ type faults struct {
 func newFaults(imitate, quirks, random string, seed uint64, header bool) (*faults, error) {
 	f := &faults{base: plain(), seed: seed, header: header, quirkList: quirks, randomList: random}
 	if imitate != "" {
-		list := ""
-		for _, i := range imitations {
-			if i.name == imitate {
-				list = i.quirks
-			}
-		}
+		list := Imitation(imitate)
 		if list == "" {
 			return nil, fmt.Errorf("simulated engine: it imitates %s", strings.Join(Imitations(), ", "))
 		}

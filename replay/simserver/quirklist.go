@@ -168,3 +168,14 @@ func Imitations() []string {
 	}
 	return names
 }
+
+// Imitation is the list of quirks of a server that is imitated, "" for one that
+// is not.
+func Imitation(name string) string {
+	for _, i := range imitations {
+		if i.name == name {
+			return i.quirks
+		}
+	}
+	return ""
+}
