@@ -174,6 +174,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	if err == nil && run.EndedEarly != "" {
 		notef(cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, f.out)
 	}
+	noteOdd(cmd, run.Odd)
 	if n := prompter.Filled(); n > 0 {
 		notef(cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
 	}

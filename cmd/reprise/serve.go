@@ -15,7 +15,9 @@ import (
 
 func serveCommand() *cobra.Command {
 	c := simserver.DefaultConfig()
-	var listen, preset string
+	var listen string
+	var engine engineFlags
+	var faults serveFaults
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a simulated endpoint: OpenAI wire, prefix cache, timed tokens",
@@ -26,18 +28,24 @@ after another and sends tokens at absolute instants. The words mean nothing.
 With --preset it is a model of an engine instead, as in reprise simulate, by the
 clock: batches, chunked prefill, KV blocks that are in use or kept, preemption,
 at the costs of the preset. --block-size, --cache-tokens (its whole KV memory),
---max-num-seqs and --max-waiting change it.
+--max-num-seqs, --max-waiting, --max-num-batched-tokens, --batching and the
+--no- flags change it; --costs instead of a preset says what its steps take.
+
+--imitate, --quirks and --fault make it behave as real servers do, and fail as
+they do; --list-quirks prints what there is.
 
 It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
-/reset_prefix_cache.`,
+/reset_prefix_cache, and with --admin /admin/config.`,
 		Example: `  reprise serve --listen 127.0.0.1:8000 --itl 20ms
-  reprise serve --listen 127.0.0.1:8000 --preset l4-qwen2.5-0.5b`,
+  reprise serve --listen 127.0.0.1:8000 --preset l4-qwen2.5-0.5b
+  reprise serve --listen 127.0.0.1:8000 --imitate llama-server --fault error=503:5%,stall=5s:1%`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if preset != "" {
-				if err := withPreset(cmd, &c, preset); err != nil {
-					return err
-				}
+			if faults.list {
+				return writeQuirks(cmd.OutOrStdout())
+			}
+			if err := engine.serve(cmd, &c); err != nil {
+				return err
 			}
 			s, err := simserver.New(c)
 			if err != nil {
@@ -48,12 +56,12 @@ It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
 				return err
 			}
 			notef(cmd, "serving %s at http://%s", c.Model, l.Addr())
-			return serve(cmd.Context(), l, s.Handler())
+			return serve(cmd.Context(), s.Gate(l), s.Handler())
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 chooses one")
-	fl.StringVar(&preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; see reprise simulate --presets")
+	fl.StringVar(&engine.preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; see reprise simulate --presets")
 	fl.StringVar(&c.Model, "model", c.Model, "name of the model")
 	fl.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
 	fl.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block of the prefix cache")
@@ -64,36 +72,37 @@ It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
 	fl.DurationVar(&c.Base, "prefill-base", c.Base, "time of a prefill, whatever its length")
 	fl.Float64Var(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, beyond the base")
 	fl.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
+	engine.registerModel(fl)
+	faults.register(fl, &c)
 	return cmd
 }
 
-// withPreset makes c the engine of a preset, changed by the flags that were given.
-func withPreset(cmd *cobra.Command, c *simserver.Config, name string) error {
-	p, err := simserver.OpenPreset(name)
-	if err != nil {
-		return usagef("--preset: %v", err)
-	}
+// serve makes c the engine that the flags ask for, if they ask for one.
+func (f *engineFlags) serve(cmd *cobra.Command, c *simserver.Config) error {
 	given := cmd.Flags().Changed
+	if f.preset == "" && f.costs == "" {
+		for _, name := range modelFlags {
+			if given(name) {
+				return usagef("--%s is of an engine's model: say which by --preset or --costs", name)
+			}
+		}
+		return nil
+	}
 	for _, other := range []string{"prefill-base", "prefill-rate", "itl"} {
 		if given(other) {
-			return usagef("--%s is of the timeline that --preset takes the place of", other)
+			return usagef("--%s is of the timeline that an engine's model takes the place of", other)
 		}
 	}
-	e := p.Engine
-	if given("block-size") {
-		e.BlockSize = c.BlockSize
+	f.given.BlockSize, f.given.MaxSeqs, f.given.MaxWaiting = c.BlockSize, c.MaxSeqs, c.MaxWaiting
+	e, model, err := f.config(cmd)
+	if err != nil {
+		return err
 	}
 	if given("cache-tokens") {
 		e.KVTokens = c.CacheTokens
 	}
-	if given("max-num-seqs") {
-		e.MaxSeqs = c.MaxSeqs
-	}
-	if given("max-waiting") {
-		e.MaxWaiting = c.MaxWaiting
-	}
-	if !given("model") {
-		c.Model = p.Model
+	if !given("model") && f.preset != "" {
+		c.Model = model
 	}
 	c.Engine = &e
 	return nil

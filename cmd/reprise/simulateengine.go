@@ -26,12 +26,21 @@ type engineFlags struct {
 func (f *engineFlags) register(fl *pflag.FlagSet) {
 	d := simserver.DefaultEngine()
 	fl.StringVar(&f.preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; the flags below change it")
-	fl.StringVar(&f.costs, "costs", "", "what steps take: step, kv-token, prefill-token and decode-seq, and request before the first; such as step=5ms,kv-token=40ns")
+	f.registerModel(fl)
 	fl.IntVar(&f.given.BlockSize, "block-size", d.BlockSize, "tokens in a block of KV")
 	fl.IntVar(&f.given.KVTokens, "kv-tokens", d.KVTokens, "tokens of KV memory of an engine; 0 is without bound")
 	fl.IntVar(&f.given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "requests that run at once")
-	fl.IntVar(&f.given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "tokens computed in a step")
 	fl.IntVar(&f.given.MaxWaiting, "max-waiting", d.MaxWaiting, "requests that wait; more are refused with 429")
+}
+
+// modelFlags are those of registerModel.
+var modelFlags = []string{"costs", "max-num-batched-tokens", "no-chunked-prefill", "no-prefix-caching", "batching"}
+
+// registerModel registers what only a model of an engine has.
+func (f *engineFlags) registerModel(fl *pflag.FlagSet) {
+	d := simserver.DefaultEngine()
+	fl.StringVar(&f.costs, "costs", "", "what steps take: step, kv-token, prefill-token and decode-seq, and request before the first; such as step=5ms,kv-token=40ns")
+	fl.IntVar(&f.given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "tokens computed in a step")
 	fl.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
 	fl.BoolVar(&f.noCaching, "no-prefix-caching", false, "compute every prompt whole")
 	fl.StringVar(&f.given.Batching, "batching", d.Batching, "continuous, or static: no request is admitted before the whole batch has ended")

@@ -18,6 +18,9 @@
 //     instant, so that lateness never adds up. A client that goes away frees
 //     its place at once.
 //
+// How an answer is written, and whether it fails, is the manner of its request:
+// what [Quirks] of the whole server, of a draw and of the request add up to.
+//
 // Running requests do not slow each other's decoding, and blocks in use are
 // not pinned in a bounded cache: this is a timeline, not a model of an engine's
 // batches. Steps 2 to 5 are such a model when Config.Engine is given.
