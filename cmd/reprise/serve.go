@@ -71,6 +71,7 @@ It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
 	fl.IntVar(&c.MaxModelLen, "max-model-len", c.MaxModelLen, "tokens of a prompt and its answer together")
 	fl.DurationVar(&c.Base, "prefill-base", c.Base, "time of a prefill, whatever its length")
 	fl.Float64Var(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, beyond the base")
+	fl.BoolVar(&c.ParallelPrefill, "parallel-prefill", false, "let prompts not wait for each other's prefill, so that the time to the first token is constant: to check what a client measures")
 	fl.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
 	engine.registerModel(fl)
 	faults.register(fl, &c)
@@ -88,7 +89,7 @@ func (f *engineFlags) serve(cmd *cobra.Command, c *simserver.Config) error {
 		}
 		return nil
 	}
-	for _, other := range []string{"prefill-base", "prefill-rate", "itl"} {
+	for _, other := range []string{"prefill-base", "prefill-rate", "parallel-prefill", "itl"} {
 		if given(other) {
 			return usagef("--%s is of the timeline that an engine's model takes the place of", other)
 		}

@@ -13,7 +13,8 @@
 //     from an LRU prefix cache. The prompt's blocks are known to others from
 //     the moment the request is scheduled, as in vLLM.
 //  4. prefill: what is not cached is computed, one prompt after another, on a
-//     timeline of absolute instants: Base + uncached/PrefillRate.
+//     timeline of absolute instants: Base + uncached/PrefillRate; all at once with
+//     ParallelPrefill.
 //  5. decode: one token every ITL after the first, each due at an absolute
 //     instant, so that lateness never adds up. A client that goes away frees
 //     its place at once.

@@ -169,7 +169,7 @@ func (e *emitter) append(choice int, finish *string, members string) {
 	switch {
 	case finish != nil && (e.usage == usageOnFinish || e.m.choices > 1 && e.usage != usageMissing):
 		c.Usage = e.count(e.told)
-	case e.usage == usageZeros:
+	case e.usage == usageZeros && e.j.req.IncludeUsage:
 		c.Usage = &openai.Usage{}
 	case running:
 		c.Usage = e.count(e.told)

@@ -24,9 +24,12 @@ type Config struct {
 	Base        time.Duration // of a prefill, whatever its length
 	PrefillRate float64       // tokens per second, beyond the base
 	ITL         time.Duration // between two tokens
+	// ParallelPrefill lets prompts not wait for each other, so that the time to
+	// the first token is known beforehand: the truth to hold a client against.
+	ParallelPrefill bool
 
 	// Engine, when it is given, takes the place of the timeline that the last
-	// three make, and of BlockSize, CacheTokens, MaxSeqs and MaxWaiting.
+	// four make, and of BlockSize, CacheTokens, MaxSeqs and MaxWaiting.
 	Engine *EngineConfig
 
 	// How answers differ from the usual, and fail. Quirks are names of [Quirks]

@@ -83,7 +83,7 @@ func (e *timeline) prefill(uncached int) (first time.Time, itl time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	begin := time.Now()
-	if e.prefilled.After(begin) {
+	if e.prefilled.After(begin) && !e.c.ParallelPrefill {
 		begin = e.prefilled
 	}
 	e.prefilled = begin.Add(e.c.Base + time.Duration(float64(uncached)/e.c.PrefillRate*float64(time.Second)))
