@@ -44,7 +44,7 @@ const (
 func judge(s *Summary, limits Limits) Verdict {
 	j := judgement{reasons: []Reason{}}
 	if s.Requests.Succeeded == 0 {
-		j.add(CodeNoSamples, 0, 1, "requests", "no request succeeded, so nothing can be said of the server")
+		j.add(CodeNoSamples, 0, 1, "requests", "no request succeeded, so nothing can be said of the server%s", cause(s))
 	}
 	j.lag(s, limits)
 	run := &s.Run
@@ -63,7 +63,7 @@ func judge(s *Summary, limits Limits) Verdict {
 	}
 	if share := s.Requests.ErrorShare; share != nil && limits.Errors >= 0 && *share > limits.Errors {
 		j.add(CodeErrors, *share, limits.Errors, "share",
-			"%s failed, %s of those that ended; the limit is %s", many(s.Requests.Failed, "request"), percent(*share), percent(limits.Errors))
+			"%s failed, %s of those that ended; the limit is %s%s", many(s.Requests.Failed, "request"), percent(*share), percent(limits.Errors), cause(s))
 	}
 	if n := s.Run.Skipped; n > 0 && limits.Errors >= 0 {
 		if share := *ratio(n, n+s.Requests.Rows); share > limits.Errors {
