@@ -465,3 +465,35 @@ func TestServerQuirks(t *testing.T) {
 		})
 	}
 }
+
+// The servers that the endpoint imitates are replayed against without an error.
+func TestImitatedServers(t *testing.T) {
+	const sound, late = quirkPlain, quirkOnTime
+	text := strings.Replace(sound, "input 28", "input 6", 1)
+	early := strings.Replace(late, "headers@20", "headers@0", 1)
+	for _, row := range []struct{ name, api, want, at string }{
+		{"vllm", APIChat, sound, late},
+		{"vllm", APICompletions, text, late},
+		{"llm-d", APIChat, sound, late},
+		{"llm-d", APICompletions, text, late},
+		{"llama-server", APIChat, sound, early},
+		{"llama-server", APICompletions, text, early},
+		// It stops where it likes, and tells of no cached tokens.
+		{"ollama", APIChat, "200 token 5 events gaps 4 input 28 output 5 by usage stop", "headers@20 event@20 first@20 content@20 last@24 done@24"},
+		{"ollama", APICompletions, "200 token 3 events gaps 2 input 6 output 3 by usage stop", "headers@20 event@20 first@20 content@20 last@22 done@22"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := quirkConfig()
+			c.Imitate = row.name
+			h, end := virtualEndpoint(t, c, HTTPOptions{API: row.api, ForceOutput: true})
+			defer end()
+			r := fire(t, h, quirkRequest, 0)
+			if got, at := quirkSummary(&r, h.Odd()), quirkInstants(&r); got != row.want || at != row.at {
+				t.Errorf("%s, %s:\ngot  %s, %s\nwant %s, %s", row.name, row.api, got, at, row.want, row.at)
+			}
+		})
+	}
+	if len(simserver.Imitations()) != 4 {
+		t.Error("an imitation lacks its rows")
+	}
+}
