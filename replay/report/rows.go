@@ -16,9 +16,9 @@ func overview(s *Summary) [][]string {
 	rows := [][]string{
 		{"Requests", count(r.Rows), fmt.Sprintf("%s succeeded, %s failed, %s cancelled, %s not sent",
 			count(r.Succeeded), count(r.Failed), count(r.Cancelled), count(r.NotSent))},
-		{"Duration", unit(s.DurationS, "s"), "first due to last done"},
+		{"Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it"},
 		{"Offered", unit(t.OfferedPerS, "requests/s"), schedule(&s.Run)},
-		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests"},
+		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests, the drain at the end included"},
 		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), many(tok.Prompt, "token")},
 		{"Output tokens", unit(t.OutputTokensPerS, "tokens/s"),
 			fmt.Sprintf("%s, %s per event", many(tok.Output, "token"), numberOrDash(tok.PerEvent))},
@@ -44,7 +44,7 @@ func overview(s *Summary) [][]string {
 		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", count(int64(s.InFlight.Max)), limit)},
 		[]string{"Prompt error", count(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
 		[]string{"Output miss", count(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
-		[]string{"Prefix cache", percentOrDash(s.Cache.Measured), cacheNote(&s.Cache)})
+		[]string{"Prefix cache", cacheFigure(&s.Cache), cacheNote(&s.Cache)})
 }
 
 // schedule says what made requests due.
@@ -75,6 +75,13 @@ func driftRows(s *Summary) [][]string {
 		fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", many(d.Turns, "later turn"), milli(d.P50NS), p99, milli(d.MaxNS))}}
 }
 
+func cacheFigure(c *Cache) string {
+	if c.Measured == nil {
+		return "not reported"
+	}
+	return percent(*c.Measured) + " measured"
+}
+
 func cacheNote(c *Cache) string {
 	if c.Expected == nil {
 		return "what to expect is not known"
@@ -84,6 +91,12 @@ func cacheNote(c *Cache) string {
 }
 
 func difference(d Difference) string {
+	switch {
+	case d.Compared == 0:
+		return "nothing to compare"
+	case d.SumAbs == 0:
+		return fmt.Sprintf("all of %s as wanted", many(d.Compared, "request"))
+	}
 	return fmt.Sprintf("%s compared: %s longer, %s shorter, by at most %s",
 		many(d.Compared, "request"), count(d.More), count(d.Fewer), many(d.MaxAbs, "token"))
 }

@@ -31,6 +31,9 @@ func WriteText(w io.Writer, s Summary) error {
 	}
 	grid(&b, "Run", nil, overview(&s))
 	grid(&b, "Latency in ms", latencyHead, latencyRows(&s))
+	for _, says := range readLatency(&s) {
+		line("  ", says)
+	}
 	if len(s.ByCategory) > 1 {
 		grid(&b, "By reuse category, TTFT from sent", categoryHead, categoryRows(&s))
 	}
@@ -48,6 +51,18 @@ func WriteText(w io.Writer, s Summary) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// readLatency says how to read the table of latencies.
+func readLatency(s *Summary) []string {
+	if s.Requests.Succeeded == 0 {
+		return nil
+	}
+	says := []string{"From sent is what the server took; from due adds what a request waited in the client. – is too few values."}
+	if per := s.Tokens.PerEvent; per != nil && *per == 1 {
+		says = append(says, "Every event carried one token, so that chunk ITL and token ITL are the same.")
+	}
+	return says
 }
 
 var latencyHead = []string{"", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"}

@@ -30,11 +30,11 @@ func short(v float64) string {
 	switch {
 	case size == 0:
 		return "0"
-	case size < 10:
+	case size < 9.9995: // as it is printed
 		return strconv.FormatFloat(v, 'f', 3, 64)
-	case size < 100:
+	case size < 99.995:
 		return strconv.FormatFloat(v, 'f', 2, 64)
-	case size < 1000:
+	case size < 999.95:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	case size < 1e6:
 		return strconv.FormatFloat(v, 'f', 0, 64)
