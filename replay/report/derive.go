@@ -131,7 +131,7 @@ func check(r *replay.Result) error {
 	if r.SentNS != nil {
 		start = *r.SentNS
 	}
-	for _, p := range []*int64{&start, r.HeadersNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS} {
+	for _, p := range []*int64{&start, r.HeadersNS, r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS} {
 		if p != nil && (*p < start || *p < 0 || *p > maxInstant) {
 			return bad("an instant is outside the run, or before the request was sent")
 		}

@@ -34,6 +34,11 @@ func WriteText(w io.Writer, s Summary) error {
 	for _, says := range readLatency(&s) {
 		line("  ", says)
 	}
+	if says := saySteady(s.Steady); len(says) > 0 {
+		b.WriteByte('\n')
+		line("", says[0])
+		grid(&b, "Steady state, latency in ms", latencyHead, steadyRows(s.Steady))
+	}
 	if len(s.ByCategory) > 1 {
 		grid(&b, "By reuse category, TTFT from sent", categoryHead, categoryRows(&s))
 	}
@@ -70,11 +75,7 @@ var latencyHead = []string{"", "n", "mean", "p50", "p90", "p95", "p99", "p99.9",
 func latencyRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, m := range s.Latency.metrics() {
-		row := []string{m.label, count(m.stat.Count), orDash(m.stat.Mean)}
-		for _, p := range percentiles {
-			row = append(row, orDash(*p.of(m.stat)))
-		}
-		rows = append(rows, append(row, orDash(m.stat.Max)))
+		rows = append(rows, statRow(m.label, m.stat))
 	}
 	return rows
 }

@@ -1,0 +1,74 @@
+package report
+
+import (
+	"reprise/replay"
+	"reprise/trace"
+)
+
+const (
+	maxBins  = 1 << 20
+	firstBin = int64(1e6) // 1 ms
+)
+
+// A curve holds how many requests began and ended in each bin of time: at most
+// maxBins of equal width, 8 MB, which double in width as the run grows. How
+// many were open is exact at the edges of the bins.
+type curve struct {
+	width    int64
+	up, down []int32
+}
+
+func (c *curve) bin(ns int64) int64 {
+	if c.width == 0 {
+		c.width = firstBin
+	}
+	for ns/c.width >= maxBins {
+		c.up, c.down = halve(c.up), halve(c.down)
+		c.width *= 2
+	}
+	b := ns / c.width
+	if n := int(b) + 1 - len(c.up); n > 0 {
+		c.up = append(c.up, make([]int32, n)...)
+		c.down = append(c.down, make([]int32, n)...)
+	}
+	return b
+}
+
+func halve(bins []int32) []int32 {
+	half := (len(bins) + 1) / 2
+	for i := range half {
+		bins[i] = bins[2*i]
+		if 2*i+1 < len(bins) {
+			bins[i] += bins[2*i+1]
+		}
+	}
+	clear(bins[half:])
+	return bins[:half]
+}
+
+// add counts a request that was open from one instant to another.
+func (c *curve) add(from, to int64) {
+	last := c.bin(max(from, to)) // first, since it may change the width
+	c.up[c.bin(from)]++
+	c.down[last]++
+}
+
+// levels yields how many requests were open at the end of each bin.
+func (c *curve) levels(yield func(bin int, open int64) bool) {
+	var open int64
+	for i := range c.up {
+		open += int64(c.up[i]) - int64(c.down[i])
+		if !yield(i, open) {
+			return
+		}
+	}
+}
+
+// A part is a stretch of time, from an instant up to and without another.
+type part struct{ from, to int64 }
+
+func (p part) holds(ns int64) bool { return p.from <= ns && ns < p.to }
+
+// Reread opens the results of a run from their beginning; it is called once
+// for each pass over them.
+type Reread func() trace.Reader[replay.Result]
