@@ -71,3 +71,6 @@ func (s *sample) stat() (Stat, quantiles) {
 	}
 	return out, q
 }
+
+// round makes a whole number of a float, within what sums of them allow.
+func round(v float64) int64 { return int64(math.Round(min(v, maxInstant))) }

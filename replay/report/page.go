@@ -21,7 +21,7 @@ func Page(s Summary) *page.Page {
 		p.Title, p.Lead = "Simulation report", "What a model of an engine would do with a workload, in virtual time; there was no client whose sending could be late."
 	}
 	for _, section := range []page.Section{
-		overviewSection(&s), steadySection(s.Steady), ttftSection(&s), itlSection(&s), e2eSection(&s),
+		peerSection(s.Peer), overviewSection(&s), steadySection(s.Steady), ttftSection(&s), itlSection(&s), e2eSection(&s),
 		loadSection(&s), lengthSection(&s), cacheSection(&s), errorSection(&s), definitionSection(),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {

@@ -31,9 +31,10 @@ type Summary struct {
 	ByInputLength []LengthBucket `json:"by_input_length"` // buckets that hold requests
 	Warnings      []Warning      `json:"warnings"`
 
-	// Steady takes further passes over the results: see [FindSteady]. [Summarise]
-	// leaves it nil.
+	// Steady and Peer take further passes over the results: see [FindSteady] and
+	// [Under]. [Summarise] leaves them nil.
 	Steady *Steady `json:"steady,omitempty"`
+	Peer   *Peer   `json:"peer,omitempty"`
 
 	Series Series `json:"-"` // what the plots of [Page] draw
 }

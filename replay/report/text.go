@@ -29,21 +29,10 @@ func WriteText(w io.Writer, s Summary) error {
 	if tier := tierLine(s.Run.Tier); tier != "" {
 		line("", tier)
 	}
-	grid(&b, "Run", nil, overview(&s))
-	grid(&b, "Latency in ms", latencyHead, latencyRows(&s))
-	for _, says := range readLatency(&s) {
-		line("  ", says)
-	}
-	if says := saySteady(s.Steady); len(says) > 0 {
-		b.WriteByte('\n')
-		line("", says[0])
-		grid(&b, "Steady state, latency in ms", latencyHead, steadyRows(s.Steady))
-	}
-	if len(s.ByCategory) > 1 {
-		grid(&b, "By reuse category, TTFT from sent", categoryHead, categoryRows(&s))
-	}
-	if len(s.ByInputLength) > 1 {
-		grid(&b, "By prompt length, TTFT from sent", lengthHead, lengthRows(&s))
+	if s.Peer != nil {
+		writePeer(&b, s.Peer, line)
+	} else {
+		writeOwn(&b, &s, line)
 	}
 	if len(s.Errors) > 0 {
 		grid(&b, "Errors", errorHead, errorRows(&s))
@@ -52,10 +41,33 @@ func WriteText(w io.Writer, s Summary) error {
 		b.WriteByte('\n')
 	}
 	for _, warning := range s.Warnings {
+		if s.Peer != nil && warning.Code == WarnFewSamples {
+			continue // a peer fills what it has
+		}
 		line("warning: ", warning.Text)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// writeOwn writes the tables under our own definitions.
+func writeOwn(b *bytes.Buffer, s *Summary, line func(mark, words string)) {
+	grid(b, "Run", nil, overview(s))
+	grid(b, "Latency in ms", latencyHead, latencyRows(s))
+	for _, says := range readLatency(s) {
+		line("  ", says)
+	}
+	if says := saySteady(s.Steady); len(says) > 0 {
+		b.WriteByte('\n')
+		line("", says[0])
+		grid(b, "Steady state, latency in ms", latencyHead, steadyRows(s.Steady))
+	}
+	if len(s.ByCategory) > 1 {
+		grid(b, "By reuse category, TTFT from sent", categoryHead, categoryRows(s))
+	}
+	if len(s.ByInputLength) > 1 {
+		grid(b, "By prompt length, TTFT from sent", lengthHead, lengthRows(s))
+	}
 }
 
 // readLatency says how to read the table of latencies.
@@ -68,6 +80,22 @@ func readLatency(s *Summary) []string {
 		says = append(says, "Every event carried one token, so that chunk ITL and token ITL are the same.")
 	}
 	return says
+}
+
+// writePeer writes the tables under a peer's definitions.
+func writePeer(b *bytes.Buffer, p *Peer, line func(mark, words string)) {
+	b.WriteByte('\n')
+	line("", peerLine(p))
+	grid(b, "Run", peerFigureHead, peerFigures(p))
+	head, rows := peerSpreads(p)
+	grid(b, "Distributions", head, rows)
+	defined, missing := peerNotes(p)
+	b.WriteByte('\n')
+	for _, notes := range [][]string{defined, missing} {
+		for _, note := range notes {
+			line("  - ", note)
+		}
+	}
 }
 
 var latencyHead = []string{"", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"}
@@ -96,7 +124,7 @@ func grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}
 		if i == 0 && head != nil {
-			c.WidthMax = 17
+			c.WidthMax = firstWidth(rows)
 		}
 		columns = append(columns, c)
 	}
@@ -108,6 +136,14 @@ func grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 		t.AppendRow(cells(row))
 	}
 	b.WriteString("\n" + title + "\n" + t.Render() + "\n")
+}
+
+// firstWidth leaves the names of rows room where there are few columns.
+func firstWidth(rows [][]string) int {
+	if len(rows[0]) <= 3 {
+		return 50
+	}
+	return 17
 }
 
 func cells(row []string) table.Row {

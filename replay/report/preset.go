@@ -1,0 +1,321 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// A Peer is a recording under another tool's definitions: what that tool would
+// have said of the same instants and counts.
+type Peer struct {
+	Definitions string       `json:"definitions"` // one of [Presets]
+	Source      string       `json:"source"`      // what the definitions were read from
+	Metrics     []PeerMetric `json:"metrics"`
+}
+
+// A PeerMetric is one figure of a peer, or several of one distribution.
+type PeerMetric struct {
+	Name       string      `json:"name"` // as the peer prints it
+	Unit       string      `json:"unit"`
+	Definition string      `json:"definition"`
+	Formula    string      `json:"formula"`
+	Count      *int64      `json:"count"` // values of the distribution; null for a single figure
+	Values     []PeerValue `json:"values"`
+	// Missing says why the recording cannot give the figure; empty where it can.
+	Missing string `json:"missing,omitempty"`
+}
+
+// A PeerValue is a statistic under the name that the peer gives it. Null is
+// what the peer leaves out where there is no value.
+type PeerValue struct {
+	Stat  string   `json:"stat"` // "" for a single figure
+	Value *float64 `json:"value"`
+}
+
+// A preset is a peer's way of reading a recording.
+type preset struct {
+	name, source string
+	// see reads one sent result as the peer would have; it returns false for
+	// what the peer counts as failed.
+	see      func(r *replay.Result, v *view) bool
+	tpot     func(v *view) (ns float64, ok bool) // that an objective per token is compared with; nil is perOutput
+	zeroes   bool                                // no value reads 0, as numpy's of an empty list in the peer's code
+	stepwise bool                                // percentiles are the least value whose share reaches p, without interpolation
+	peaks    bool                                // it prints peaks over time, which take further passes
+	measures []measure
+}
+
+// A view is one successful request as a peer sees it. Durations are nanoseconds.
+type view struct {
+	start, end    int64 // instants: sent, and where the request ends for the peer
+	closed        int64 // the end of the stream
+	in, out       int64 // tokens; out below 0 is not known
+	ttft, latency int64
+	streamed      bool    // ttft is one
+	gaps          []int64 // between the peer's chunks
+	tokenGaps     []int64 // between tokens, where the recording tells them apart
+	lag           int64
+}
+
+// A measure is one metric of a preset: a value for each request or gap (each),
+// one figure of the run (total), or neither with the reason (missing).
+type measure struct {
+	name, unit, definition, formula string
+
+	key     string  // its name in vLLM's JSON
+	per     float64 // of the emitted integers to one unit; 0 is 1e6, nanoseconds to ms
+	stats   []string
+	each    func(v *view, emit func(int64))
+	total   func(t *totals) *float64
+	missing string
+}
+
+func (m *measure) scale() float64 {
+	if m.per == 0 {
+		return 1e6
+	}
+	return m.per
+}
+
+// totals are what the single figures are made of.
+type totals struct {
+	rows, sent, completed, failed, cancelled, good int64
+	in, out                                        int64
+	latency                                        moments
+	first, last                                    int64 // of every request: first sent, last end
+	okFirst, okEnd, okClosed                       int64 // of the successful ones
+	slo                                            SLO
+	peakTokens, peakRequests                       int64
+}
+
+func (t *totals) duration() int64   { return max(t.last-t.first, 0) }
+func (t *totals) okDuration() int64 { return max(t.okEnd-t.okFirst, 0) }
+
+// Presets lists the peers whose definitions a recording can be read under.
+func Presets() []string {
+	var names []string
+	for _, p := range presets {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+var presets = []*preset{&vllmPreset, &sglangPreset, &aiperfPreset, &guidellmPreset, &genaiPreset, &inferencePreset}
+
+func findPreset(name string) (*preset, error) {
+	for _, p := range presets {
+		if p.name == name {
+			return p, nil
+		}
+	}
+	return nil, errors.New("report: definitions are one of " + strings.Join(Presets(), ", "))
+}
+
+// Under reads a recording under a peer's definitions. The results are read
+// once; for vllm, which prints peaks over time, some times more, see [WriteVLLM].
+func Under(name string, run replay.Run, reread Reread, opts Options) (Peer, error) {
+	p, err := findPreset(name)
+	if err != nil {
+		return Peer{}, err
+	}
+	if opts, err = opts.complete(); err != nil {
+		return Peer{}, err
+	}
+	pass := newPeerPass(p, run, opts)
+	if err := pass.read(reread); err != nil {
+		return Peer{}, err
+	}
+	out := Peer{Definitions: p.name, Source: p.source}
+	for i := range p.measures {
+		out.Metrics = append(out.Metrics, pass.metric(i))
+	}
+	return out, nil
+}
+
+// A peerPass is one reading of a recording under a preset.
+type peerPass struct {
+	preset  *preset
+	run     replay.Run
+	totals  totals
+	samples []sample // one for each measure
+	flow    curve    // of the successful requests, for the peaks
+	view    view
+}
+
+func newPeerPass(p *preset, run replay.Run, opts Options) *peerPass {
+	pass := &peerPass{preset: p, run: run, samples: make([]sample, len(p.measures))}
+	pass.totals.slo = opts.SLO
+	for i := range pass.samples {
+		pass.samples[i].limit = opts.Exact
+	}
+	return pass
+}
+
+// read makes the passes.
+func (p *peerPass) read(reread Reread) error {
+	err := trace.Each(reread(), func(_ int64, r *replay.Result) error {
+		if err := check(r); err != nil {
+			return err
+		}
+		p.add(r)
+		return nil
+	})
+	if err != nil || !p.preset.peaks {
+		return err
+	}
+	return p.findPeaks(reread)
+}
+
+// measured tells whether a result lies in the run's window.
+func (p *peerPass) measured(r *replay.Result) bool {
+	before, after := p.run.Window.Holds(r)
+	return !before && !after
+}
+
+// look reads one result; ok is success under the preset.
+func (p *peerPass) look(r *replay.Result) (v *view, ok bool) {
+	p.view = view{gaps: p.view.gaps[:0], tokenGaps: p.view.tokenGaps[:0]}
+	if end, _ := outcomeOf(r); end != succeeded {
+		return &p.view, false
+	}
+	return &p.view, p.preset.see(r, &p.view)
+}
+
+func (p *peerPass) add(r *replay.Result) {
+	if !p.measured(r) {
+		return
+	}
+	t := &p.totals
+	t.rows++
+	end, _ := outcomeOf(r)
+	if end == notSent {
+		return
+	}
+	p.addInstants(r)
+	v, ok := p.look(r)
+	switch {
+	case end == cancelled:
+		t.cancelled++
+		return
+	case !ok:
+		t.failed++
+		return
+	}
+	if t.completed == 0 {
+		t.okFirst, t.okEnd, t.okClosed = v.start, v.end, v.closed
+	}
+	t.completed++
+	t.okFirst, t.okEnd, t.okClosed = min(t.okFirst, v.start), max(t.okEnd, v.end), max(t.okClosed, v.closed)
+	t.in += v.in
+	t.out += max(v.out, 0)
+	t.latency.add(v.latency)
+	if p.preset.peaks {
+		p.flow.add(v.start, v.end)
+	}
+	for i := range p.preset.measures {
+		if each := p.preset.measures[i].each; each != nil {
+			each(v, p.samples[i].add)
+		}
+	}
+	if p.good(v) {
+		t.good++
+	}
+}
+
+func (p *peerPass) addInstants(r *replay.Result) {
+	t := &p.totals
+	if r.SentNS == nil {
+		return
+	}
+	if t.sent == 0 {
+		t.first, t.last = *r.SentNS, *r.SentNS
+	}
+	t.sent++
+	t.first = min(t.first, *r.SentNS)
+	if r.DoneNS != nil {
+		t.last = max(t.last, *r.DoneNS)
+	}
+}
+
+// good tells whether a request meets the objectives in the peer's terms: its
+// time to the first token, per token and to the end. Where an answer has no
+// time per token, peers that fill zeroes in take it as met, the others as missed.
+func (p *peerPass) good(v *view) bool {
+	s := &p.totals.slo
+	if s.TTFT != nil && (!v.streamed || v.ttft > int64(*s.TTFT)) || s.E2E != nil && v.latency > int64(*s.E2E) {
+		return false
+	}
+	if s.TPOT == nil {
+		return true
+	}
+	tpot := p.preset.tpot
+	if tpot == nil {
+		tpot = perOutput
+	}
+	each, ok := tpot(v)
+	return ok && each <= float64(*s.TPOT) || !ok && p.preset.zeroes
+}
+
+// metric finishes one measure.
+func (p *peerPass) metric(i int) PeerMetric {
+	m := &p.preset.measures[i]
+	out := PeerMetric{Name: m.name, Unit: m.unit, Definition: m.definition, Formula: m.formula, Values: []PeerValue{}, Missing: m.missing}
+	switch {
+	case m.total != nil:
+		out.Values = append(out.Values, PeerValue{"", m.total(&p.totals)})
+	case m.each != nil:
+		s := &p.samples[i]
+		out.Count = trace.Ptr(s.m.n)
+		q := s.quantiles()
+		for _, name := range m.stats {
+			out.Values = append(out.Values, PeerValue{name, p.stat(s, &q, name, m.scale())})
+		}
+	}
+	return out
+}
+
+// stat computes a statistic by its name.
+func (p *peerPass) stat(s *sample, q *quantiles, name string, per float64) *float64 {
+	if s.m.n == 0 {
+		if p.preset.zeroes {
+			return new(float64)
+		}
+		return nil
+	}
+	scaled := func(v float64) *float64 { return rounded(v/per, 1e9) }
+	switch name {
+	case "mean", "avg":
+		return scaled(s.m.mean())
+	case "std":
+		return scaled(s.m.sd())
+	case "min":
+		return scaled(float64(s.m.min))
+	case "max":
+		return scaled(float64(s.m.max))
+	case "median":
+		name = "p50"
+	}
+	var percent float64
+	if _, err := fmt.Sscanf(name, "p%g", &percent); err != nil {
+		return nil // no table has such a name; a test holds that
+	}
+	return scaled(float64(p.quantile(q, percent)))
+}
+
+// percentDen is the denominator of a percentile with six decimals.
+const percentDen = 100_000_000
+
+func (p *peerPass) quantile(q *quantiles, percent float64) int64 {
+	num := int64(percent*(percentDen/100) + 0.5)
+	if !p.preset.stepwise {
+		return q.at(num, percentDen)
+	}
+	// The least rank k with k/n >= p.
+	whole, rest := q.n/percentDen*num, q.n%percentDen*num
+	k := whole + (rest+percentDen-1)/percentDen
+	return q.rank(min(max(k-1, 0), q.n-1))
+}
