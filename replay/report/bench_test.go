@@ -63,3 +63,51 @@ func BenchmarkPage(b *testing.B) {
 		}
 	}
 }
+
+// inARow is n requests, 13 ms apart and some 52 in flight, each with 64 gaps.
+func inARow(n int) Reread {
+	events := []int64{30}
+	for range 64 {
+		events = append(events, events[len(events)-1]+10)
+	}
+	return func() trace.Reader[replay.Result] { return &queue{n: int64(n), one: answer(0, 0, 0, events...)} }
+}
+
+// A queue yields n copies of a result, each 13 ms behind the one before.
+type queue struct {
+	n, i int64
+	one  replay.Result
+}
+
+func (q *queue) Read(rows []replay.Result) (int, error) {
+	n := int(min(int64(len(rows)), q.n-q.i))
+	for i := range n {
+		r, shift := q.one, q.i*13*msNS
+		r.RowID, r.DueNS = q.i, shift
+		for _, p := range []**int64{&r.SentNS, &r.HeadersNS, &r.FirstEventNS, &r.FirstTokenNS, &r.LastTokenNS, &r.DoneNS} {
+			*p = trace.Ptr(**p + shift)
+		}
+		rows[i] = r
+		q.i++
+	}
+	if q.i == q.n {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func BenchmarkFurtherPasses(b *testing.B) {
+	for name, f := range map[string]func(Reread) error{
+		"vllm":          func(r Reread) error { return WriteVLLM(io.Discard, replay.Run{}, r, VLLMOptions{}) },
+		"vllm-detailed": func(r Reread) error { return WriteVLLM(io.Discard, replay.Run{}, r, VLLMOptions{Detailed: true}) },
+		"steady":        func(r Reread) error { _, err := FindSteady(replay.Run{}, r, 0.8, Options{}); return err },
+		"aiperf":        func(r Reread) error { _, err := Under("aiperf", replay.Run{}, r, Options{}); return err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			if err := f(inARow(b.N)); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "results/s")
+		})
+	}
+}

@@ -10,6 +10,10 @@
 //  3. The [Summary] is written by thin writers: [WriteJSON] for programs,
 //     [WriteText] for a terminal, [Page] for a browser. None of them computes
 //     a number of its own, so they cannot disagree.
+//  4. What needs further passes over the results stands beside the summary:
+//     [FindSteady] finds the stretch without ramp and drain, [Under] reads the
+//     recording under the definitions of one of the [Presets], and [WriteVLLM]
+//     writes the JSON document of vllm bench serve.
 //
 // # Memory
 //
