@@ -152,6 +152,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	bar := newProgress(cmd)
 	bar.start("replay", "requests", rows.total)
 	defer bar.end()
+	f.requests = rows.total
 	options, err := f.schedule(lineage, maker.seed)
 	if err != nil {
 		return err

@@ -23,13 +23,14 @@ type scheduleFlags struct {
 	cooldown      string
 	maxInFlight   int
 	includeFailed bool
+	requests      int64 // of the workload, for a rate that grows with them
 }
 
 func (f *scheduleFlags) register(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.speed, "speed", 1, "2 replays twice as fast, and halves think and tool times")
 	fl.BoolVar(&f.openLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
 	fl.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
-	fl.StringVar(&f.rate, "rate", "", "arrival `process` in place of recorded times, such as poisson:2, constant:10, gamma:5,cv=2 or ramp:1-10,60s; where turns wait for others, of the first turns")
+	fl.StringVar(&f.rate, "rate", "", "arrival `process` in place of recorded times, such as poisson:2, constant:10, gamma:5,cv=2, ramp:1-10,60s or inf for all at once; where turns wait for others, of the first turns")
 	fl.IntVar(&f.concurrency, "concurrency", 0, "close the loop: so many requests in flight, the next is sent when one ends. It hides saturation")
 	fl.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
 	fl.StringVar(&f.warmup, "warmup", "", "first requests to send and not to measure: a number, or a `span` of time such as 30s")
@@ -105,11 +106,9 @@ func (f *scheduleFlags) schedule(lineage *replay.Lineage, seed uint64) (o replay
 	o = replay.Options{Grace: stopGrace, Speed: f.speed, MaxInFlight: f.maxInFlight, IncludeFailed: f.includeFailed,
 		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.concurrency, Duration: f.duration}
 	if f.rate != "" {
-		process, err := arrival.ParseProcess(f.rate)
-		if err != nil {
+		if o.Arrivals, err = arrivals(f.rate, arrival.Stream(seed, "replay arrivals"), f.requests); err != nil {
 			return o, usagef("--rate: %v", err)
 		}
-		o.Arrivals = process.New(arrival.Stream(seed, "replay arrivals"))
 	}
 	if o.Warmup, err = replay.ParseSpan(f.warmup); err != nil {
 		return o, usagef("--warmup: %v", err)
