@@ -72,7 +72,7 @@ The summary goes to stdout. The exit code is 4 when the run cannot be trusted.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			if _, err := f.judge.options(); err != nil {
+			if err := f.judge.check(f.judge.vllm.saves(), "--save-result"); err != nil {
 				return err
 			}
 			w, err := openTrace(cmd, args[0])
@@ -113,6 +113,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
 	fl.Bool("quiet", false, "no progress")
 	f.judge.register(cmd)
+	f.judge.vllm.registerSave(cmd)
 }
 
 // defaults sets every flag to its default, for a caller that is no command line.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +22,12 @@ type judgeFlags struct {
 	maxErrors float64
 	maxLag    time.Duration
 	block     int
+
+	definitions string
+	steadyShare float64
+	format      string // of report alone; "" is text
+	out         string
+	vllm        vllmResult
 }
 
 func (f *judgeFlags) register(cmd *cobra.Command) {
@@ -29,6 +38,40 @@ func (f *judgeFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	fl.Float64Var(&f.maxErrors, "max-errors", d.Errors, "share of failed requests beyond which the run is not trusted")
 	fl.DurationVar(&f.maxLag, "max-lag", d.LagP99, "p99 of the send lag beyond which the run is not trusted")
+	fl.StringVar(&f.definitions, "definitions", ownDefinitions, "whose definitions the figures have: "+ownDefinitions+", "+strings.Join(report.Presets(), ", "))
+	fl.Float64Var(&f.steadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
+	f.vllm.register(cmd)
+}
+
+const ownDefinitions = "reprise"
+
+// Values of --format.
+const (
+	formatText = "text"
+	formatJSON = "json"
+	formatVLLM = "vllm"
+)
+
+// check refuses flags before anything is sent or read. A document of vLLM's is
+// written when the flag says so that how names.
+func (f *judgeFlags) check(document bool, how string) error {
+	if f.definitions != ownDefinitions && !slices.Contains(report.Presets(), f.definitions) {
+		return usagef("--definitions: want %s or one of %s", ownDefinitions, strings.Join(report.Presets(), ", "))
+	}
+	if !(f.steadyShare >= 0 && f.steadyShare <= 1) {
+		return usagef("--steady-share: want a share from 0 to 1")
+	}
+	switch {
+	case f.asJSON && f.format != "" && f.format != formatJSON:
+		return usagef("--json and --format contradict each other")
+	case !slices.Contains([]string{"", formatText, formatJSON, formatVLLM}, f.format):
+		return usagef("--format: want %s, %s or %s", formatText, formatJSON, formatVLLM)
+	}
+	if err := f.vllm.check(document, how); err != nil {
+		return err
+	}
+	_, err := f.options()
+	return err
 }
 
 // defaults sets every flag to its default, for a caller that is no command line.
@@ -41,16 +84,28 @@ func reportCommand() *cobra.Command {
 		Short: "Say what a replay measured, and whether it can be trusted",
 		Long: `Report reads the results of a replay, or the journal of one that is still
 running or was killed, and prints a verdict and every metric, each from when a
-request was sent and from when it was due.
+request was sent and from when it was due. With --definitions it says what another
+tool would have said of the same recording; with --format vllm it writes the JSON
+that vllm bench serve --save-result writes.
 
 The exit code is 4 when the run cannot be trusted.`,
-		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html`,
-		Args:    cobra.ExactArgs(1),
+		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html
+  reprise report r.parquet --definitions aiperf
+  reprise report r.parquet --format vllm -o vllm.json`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(f.format == formatVLLM, "--format vllm"); err != nil {
+				return err
+			}
+			if err := keepsInputs(args, f.out, f.html); err != nil {
+				return err
+			}
 			return f.report(cmd, args[0])
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().StringVar(&f.format, "format", "", "text, json or vllm; empty is text")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; empty is stdout")
 	cmd.Flags().IntVar(&f.block, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")
 	return cmd
 }
@@ -67,14 +122,41 @@ func (f *judgeFlags) report(cmd *cobra.Command, path string) error {
 			return err
 		}
 	}
-	write := report.WriteText
-	if f.asJSON {
-		write = report.WriteJSON
-	}
-	if err := write(cmd.OutOrStdout(), s); err != nil {
+	if err := f.write(cmd, path, s); err != nil {
 		return err
 	}
 	return untrusted(s.Verdict)
+}
+
+// write writes the report in its format, and the document of vLLM that a replay
+// saves.
+func (f *judgeFlags) write(cmd *cobra.Command, path string, s report.Summary) error {
+	results, err := replay.OpenResults(path)
+	if err != nil {
+		return err
+	}
+	defer results.Close()
+	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+		switch {
+		case f.format == formatVLLM:
+			if err := f.vllm.write(w, results); err != nil {
+				return err
+			}
+			_, err := io.WriteString(w, "\n")
+			return err
+		case f.asJSON || f.format == formatJSON:
+			return report.WriteJSON(w, s)
+		}
+		return report.WriteText(w, s)
+	})
+	if err != nil || !f.vllm.saves() {
+		return err
+	}
+	name, err := f.vllm.store(results)
+	if err == nil {
+		notef(cmd, "vLLM's JSON: %s", name)
+	}
+	return err
 }
 
 func (f *judgeFlags) writePage(path string, s report.Summary) error {
@@ -85,10 +167,13 @@ func (f *judgeFlags) writePage(path string, s report.Summary) error {
 func (f *judgeFlags) options() (report.Options, error) {
 	o := report.Options{ServerBlock: f.block, Limits: report.DefaultLimits()}
 	o.Limits.Errors, o.Limits.LagP99 = f.maxErrors, f.maxLag
-	if f.slo == "" {
-		return o, nil
-	}
 	var err error
+	if f.slo == "" {
+		if o.SLO, err = report.ParseGoodput(f.vllm.goodput); err != nil {
+			err = usagef("--goodput: %v", err)
+		}
+		return o, err
+	}
 	if o.SLO, err = report.ParseSLO(f.slo); err != nil {
 		err = usagef("--slo: %v", err)
 	}
@@ -105,7 +190,18 @@ func (f *judgeFlags) summarise(path string) (report.Summary, error) {
 		return report.Summary{}, err
 	}
 	defer results.Close()
-	return report.Summarise(results.Run, results.Reader(), o)
+	s, err := report.Summarise(results.Run, results.Reader(), o)
+	if err == nil && f.steadyShare > 0 {
+		var steady report.Steady
+		steady, err = report.FindSteady(results.Run, results.Reader, f.steadyShare, o)
+		s.Steady = &steady
+	}
+	if err == nil && f.definitions != ownDefinitions {
+		var peer report.Peer
+		peer, err = report.Under(f.definitions, results.Run, results.Reader, o)
+		s.Peer = &peer
+	}
+	return s, err
 }
 
 // untrusted is the error of a run that cannot be trusted.
