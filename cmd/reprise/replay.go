@@ -32,6 +32,7 @@ type replayFlags struct {
 	prompts  promptFlags
 	verify   bool
 	scheduleFlags
+	vllm        vllmFlags
 	forceOutput bool
 	connections string
 	timeout     time.Duration
@@ -62,10 +63,16 @@ Every request gives one row in the results. They are journalled as they come,
 beside the output, and finished to Parquet at the end; after a crash, or while
 the run goes on, "reprise report" reads the journal.
 
-The summary goes to stdout. The exit code is 4 when the run cannot be trusted.`,
+The summary goes to stdout. The exit code is 4 when the run cannot be trusted.
+
+Spellings of vllm bench serve are taken where they mean the same, such as
+--base-url, --request-rate, --max-concurrency and --save-result.`,
 		Example: `  reprise replay w.parquet --url http://localhost:8000 --speed 2 -o r.parquet`,
-		Args:    cobra.ExactArgs(1),
+		Args:    func(cmd *cobra.Command, args []string) error { return f.vllm.args(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.vllm.apply(cmd, &f.judge.vllm); err != nil {
+				return err
+			}
 			if f.out == "" || f.out == standard {
 				return usagef("say where the results go: -o FILE.parquet")
 			}
@@ -114,6 +121,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fl.Bool("quiet", false, "no progress")
 	f.judge.register(cmd)
 	f.judge.vllm.registerSave(cmd)
+	f.vllm.register(cmd) // last: it looks for the flags that it stands for
 }
 
 // defaults sets every flag to its default, for a caller that is no command line.
@@ -188,12 +196,15 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 
 // prompter makes the Prompter for an endpoint, whose template it measures.
 func (f *replayFlags) prompter(cmd *cobra.Command, endpoint *replay.HTTP, m *promptMaker) (*synth.Prompter, error) {
-	model, err := endpoint.Probe(cmd.Context())
-	if err != nil {
-		return nil, err
-	}
 	words := m.tok.Words()
-	overhead, err := endpoint.Calibrate(cmd.Context(), words.Text[0], words.Bare[0])
+	var model string
+	var overhead int
+	err := f.vllm.whenReady(cmd.Context(), func() (err error) {
+		if model, err = endpoint.Probe(cmd.Context()); err == nil {
+			overhead, err = endpoint.Calibrate(cmd.Context(), words.Text[0], words.Bare[0])
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

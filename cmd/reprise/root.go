@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := rootCommand()
 	began := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
-	root.SetArgs(args)
+	root.SetArgs(vllmLists(args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
