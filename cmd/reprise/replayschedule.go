@@ -75,8 +75,8 @@ func (f *scheduleFlags) noSpeedWithRate() error {
 
 // check refuses flags that contradict each other.
 func (f *scheduleFlags) check() error {
-	if !(f.speed > 0 && f.speed <= 1e6) {
-		return usagef("--speed: a number above 0, up to 1,000,000")
+	if !(f.speed > 0 && f.speed <= 1e9) {
+		return usagef("--speed: a number above 0, up to 1,000,000,000")
 	}
 	if f.openLoop && f.keepThink {
 		return usagef("--keep-think has no meaning with --open-loop, which has no think times")
