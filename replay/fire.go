@@ -1,12 +1,10 @@
 package replay
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"math"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -48,27 +46,27 @@ func (h *HTTP) Fire(ctx context.Context, s Shot, r *Result) {
 	hangUp := time.AfterFunc(math.MaxInt64, cancel)
 	defer hangUp.Stop()
 	var sent atomic.Pointer[int64]
-	resp, err := h.transport.RoundTrip(h.request(ctx, s.Call.(*httpCall), func() {
+	resp, err := h.exchanger.exchange(ctx, s.Call.(*httpCall), func() {
 		at := clock()
 		sent.Store(&at)
 		if s.Cut > 0 {
 			hangUp.Reset(s.Cut)
 		}
-	}))
+	})
 	r.SentNS = sent.Load()
 	if err != nil {
 		r.DoneNS = trace.Ptr(clock())
 		r.Error = transportError(err)
 		return
 	}
-	defer resp.Body.Close()
+	defer resp.body.Close()
 	r.HeadersNS = trace.Ptr(clock())
-	r.HTTPStatus = trace.Ptr(int32(resp.StatusCode))
+	r.HTTPStatus = trace.Ptr(int32(resp.status))
 	h.odd.answer(resp)
-	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if resp.status != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.body, 64<<10))
 		r.DoneNS = trace.Ptr(clock())
-		r.Error = openai.HTTPError(resp.StatusCode, body).Kind
+		r.Error = openai.HTTPError(resp.status, body).Kind
 		return
 	}
 	a := h.readers.Get().(*answer)
@@ -76,26 +74,6 @@ func (h *HTTP) Fire(ctx context.Context, s Shot, r *Result) {
 	h.note(a.read(resp, func() { hangUp.Reset(drainTime) }), r)
 	a.scanner.Reset(nil)
 	h.readers.Put(a)
-}
-
-// request builds the HTTP request around the encoded body, which it takes over.
-// enter is called at the entry to the write.
-//
-// The body is one that net/http knows to be in memory, else it would write the
-// headers by themselves; so its first Read cannot be the mark. Without GetBody
-// it cannot be sent a second time.
-func (h *HTTP) request(ctx context.Context, c *httpCall, enter func()) *http.Request {
-	req := &http.Request{
-		Method: http.MethodPost, URL: h.url, Host: h.host, Header: h.header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body:          io.NopCloser(bytes.NewReader(*c.body)),
-		ContentLength: int64(len(*c.body)),
-	}
-	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteHeaders: enter,
-		// The last that net/http does with the body, be it after the answer.
-		WroteRequest: func(httptrace.WroteRequestInfo) { h.bodies.Put(c.body) },
-	}))
 }
 
 // transportError classes an error of net/http. One has neither type nor name:
@@ -112,16 +90,16 @@ const maxAnswer = 16 << 20
 
 // read folds the answer into an Outcome, valid until the next. done is called
 // when the stream says that it is over.
-func (a *answer) read(resp *http.Response, done func()) openai.Outcome {
+func (a *answer) read(resp *reply, done func()) openai.Outcome {
 	a.events.Reset()
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+	if strings.HasPrefix(resp.header.Get("Content-Type"), "application/json") {
 		// A server that does not stream: the whole answer is one event.
-		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		body, err := io.ReadAll(io.LimitReader(resp.body, maxAnswer))
 		at := time.Since(a.start)
 		a.events.Add(openai.Event{At: at, Data: body})
 		return a.events.Finish(at, err)
 	}
-	a.scanner.Reset(resp.Body)
+	a.scanner.Reset(resp.body)
 	over := false
 	for {
 		ev, err := a.scanner.Scan()

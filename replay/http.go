@@ -85,6 +85,7 @@ type HTTP struct {
 	host      string
 	header    http.Header
 	transport *http.Transport
+	exchanger exchanger
 	model     string
 	overhead  int
 
@@ -128,6 +129,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	}
 	h.setHeader()
 	h.transport = transport(o)
+	h.exchanger = netExchanger{h}
 	h.bodies.New = func() any { return new([]byte) }
 	h.readers.New = func() any { return newAnswer(o.Count != nil) }
 	return h, nil

@@ -28,8 +28,8 @@ type oddities struct {
 }
 
 // answer looks at the headers of an answer.
-func (o *oddities) answer(resp *http.Response) {
-	if resp.StatusCode != http.StatusOK && resp.Header.Get("Retry-After") != "" {
+func (o *oddities) answer(resp *reply) {
+	if resp.status != http.StatusOK && resp.header.Get("Retry-After") != "" {
 		o.mu.Lock()
 		o.odd.RetryAfter++
 		o.mu.Unlock()
