@@ -57,9 +57,9 @@ func BenchmarkHTTPStream(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			buf := h.bodies.Get().(*[]byte)
-			*buf = append((*buf)[:0], `{"model":"m","messages":[]}`...)
+			*buf = append(append((*buf)[:0], h.room...), `{"model":"m","messages":[]}`...)
 			var r Result
-			h.Fire(b.Context(), Shot{Call: &httpCall{body: buf}, Start: time.Now()}, &r)
+			h.Fire(b.Context(), Shot{Call: &httpCall{body: buf, at: len(h.room)}, Start: time.Now()}, &r)
 			if r.Error != "" || r.Events != events {
 				b.Errorf("%s: %d events", r.Error, r.Events)
 				return

@@ -45,8 +45,8 @@ func (e netExchanger) request(ctx context.Context, c *httpCall, sent func()) *ht
 	req := &http.Request{
 		Method: http.MethodPost, URL: h.url, Host: h.host, Header: h.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body:          io.NopCloser(bytes.NewReader(*c.body)),
-		ContentLength: int64(len(*c.body)),
+		Body:          io.NopCloser(bytes.NewReader((*c.body)[c.at:])),
+		ContentLength: int64(len(*c.body) - c.at),
 	}
 	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteHeaders: sent,

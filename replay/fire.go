@@ -37,6 +37,14 @@ func newAnswer(keepText bool) *answer {
 
 // Fire implements [Endpoint]. s.Call must come from Prepare of the same HTTP.
 func (h *HTTP) Fire(ctx context.Context, s Shot, r *Result) {
+	h.receive(ctx, s, r, func(ctx context.Context, sent func(at int64)) (*reply, error) {
+		return h.exchanger.exchange(ctx, s.Call.(*httpCall), func() { sent(int64(time.Since(s.Start))) })
+	})
+}
+
+// receive reads the answer to a request that trip sends, or has sent. trip says
+// when that was, as soon as it is so.
+func (h *HTTP) receive(ctx context.Context, s Shot, r *Result, trip func(ctx context.Context, sent func(at int64)) (*reply, error)) {
 	ctx, cancel := context.WithTimeout(ctx, h.opt.Timeout)
 	defer cancel()
 	clock := func() int64 { return int64(time.Since(s.Start)) }
@@ -46,11 +54,10 @@ func (h *HTTP) Fire(ctx context.Context, s Shot, r *Result) {
 	hangUp := time.AfterFunc(math.MaxInt64, cancel)
 	defer hangUp.Stop()
 	var sent atomic.Pointer[int64]
-	resp, err := h.exchanger.exchange(ctx, s.Call.(*httpCall), func() {
-		at := clock()
+	resp, err := trip(ctx, func(at int64) {
 		sent.Store(&at)
 		if s.Cut > 0 {
-			hangUp.Reset(s.Cut)
+			hangUp.Reset(s.Cut - time.Duration(clock()-at))
 		}
 	})
 	r.SentNS = sent.Load()

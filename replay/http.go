@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"reprise/replay/internal/h1"
 	"reprise/replay/openai"
 	"reprise/trace"
 )
@@ -86,6 +87,8 @@ type HTTP struct {
 	header    http.Header
 	transport *http.Transport
 	exchanger exchanger
+	wire      *wire  // the exchanger, unless net/http sends
+	room      []byte // left in front of each body
 	model     string
 	overhead  int
 
@@ -112,8 +115,6 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	switch {
 	case o.API != APIChat && o.API != APICompletions:
 		return nil, fmt.Errorf("replay: the API is %s or %s", APIChat, APICompletions)
-	case o.Connections != PerRequest && o.Connections != Pooled:
-		return nil, fmt.Errorf("replay: connections are %s or %s", PerRequest, Pooled)
 	case o.TokenIDs && o.API != APICompletions:
 		return nil, fmt.Errorf("replay: token ids can be sent to the %s API only", APICompletions)
 	case o.Timeout < 0:
@@ -129,7 +130,9 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	}
 	h.setHeader()
 	h.transport = transport(o)
-	h.exchanger = netExchanger{h}
+	if err := h.connect(); err != nil {
+		return nil, err
+	}
 	h.bodies.New = func() any { return new([]byte) }
 	h.readers.New = func() any { return newAnswer(o.Count != nil) }
 	return h, nil
@@ -180,7 +183,7 @@ func transport(o HTTPOptions) *http.Transport {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext, // with TCP_NODELAY, Go's default
 		TLSClientConfig:     o.TLS,
 		TLSHandshakeTimeout: 10 * time.Second,
-		DisableKeepAlives:   o.Connections == PerRequest,
+		DisableKeepAlives:   !strings.HasPrefix(o.Connections, Pooled),
 		DisableCompression:  true, // a compressor holds events back
 		MaxIdleConnsPerHost: 1 << 16,
 		IdleConnTimeout:     90 * time.Second,
@@ -199,10 +202,19 @@ func (h *HTTP) Describe(run *Run) {
 }
 
 // Close drops the idle connections.
-func (h *HTTP) Close() { h.transport.CloseIdleConnections() }
+func (h *HTTP) Close() {
+	h.transport.CloseIdleConnections()
+	if h.wire != nil {
+		h.wire.client.Close()
+	}
+}
 
-// An httpCall is an encoded request body.
-type httpCall struct{ body *[]byte }
+// An httpCall is an encoded request body, which begins at an offset of its buffer.
+type httpCall struct {
+	body    *[]byte
+	at      int
+	session int64
+}
 
 // Size implements [Call].
 func (c *httpCall) Size() int { return cap(*c.body) }
@@ -227,7 +239,14 @@ func (h *HTTP) Prepare(row *trace.Request, p Prompter) (Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.encode(&req), nil
+	c := h.encode(&req)
+	if row.Session != nil {
+		c.session = *row.Session
+	}
+	if h.wire != nil {
+		h.wire.client.Expect()
+	}
+	return c, nil
 }
 
 // wantedLength is the output to ask for: that recorded. A request that its user
@@ -265,6 +284,6 @@ func (h *HTTP) encode(req *openai.Request) *httpCall {
 		req.Prompt = h.text
 	}
 	buf := h.bodies.Get().(*[]byte)
-	*buf = openai.AppendRequest((*buf)[:0], req)
-	return &httpCall{body: buf}
+	*buf = openai.AppendRequest(append((*buf)[:0], h.room...), req)
+	return &httpCall{body: buf, at: len(h.room), session: h1.NoSession}
 }

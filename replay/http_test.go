@@ -358,8 +358,7 @@ func describe(q *openai.Request) string {
 }
 
 // A server that promises keep-alive and closes after each answer, as llama-server
-// does, costs no request by default; on pooled connections those that it costs
-// are told, and none is sent twice.
+// does, costs no request, whether connections are pooled or not, and none is sent twice.
 func TestClosingServer(t *testing.T) {
 	const n = 200
 	for _, conns := range []string{"", Pooled} {
@@ -390,10 +389,9 @@ func TestClosingServer(t *testing.T) {
 				t.Errorf("error %q", r.Error)
 			}
 		}
-		if twice.Load() > 0 || conns == "" && lost > 0 {
+		if twice.Load() > 0 || lost > 0 {
 			t.Errorf("connections %q: %d lost, %d sent twice", conns, lost, twice.Load())
 		}
-		t.Logf("connections %q: %d of %d lost", conns, lost, n)
 	}
 }
 
@@ -430,27 +428,10 @@ func closingServer(t *testing.T, got func(body []byte)) string {
 	return "http://" + l.Addr().String()
 }
 
-// Pooled connections are used again, others are not.
-func TestConnections(t *testing.T) {
-	for conns, want := range map[string]int{Pooled: 1, PerRequest: 5} {
-		peers := map[string]bool{}
-		h := endpoint(t, HTTPOptions{Connections: conns, URL: serve(t, func(w http.ResponseWriter, r *http.Request) {
-			peers[r.RemoteAddr] = true
-			stream(tok, stop, done)(w, r)
-		})})
-		for range 5 {
-			fire(t, h, trace.Request{InputTokens: 1}, 0)
-		}
-		if len(peers) != want {
-			t.Errorf("%s: %d connections, want %d", conns, len(peers), want)
-		}
-	}
-}
-
 func TestHTTPOptionsAreChecked(t *testing.T) {
 	for _, o := range []HTTPOptions{
 		{}, {URL: "localhost:8000"}, {URL: "ftp://x"}, {URL: "http://u:secret@x"}, {URL: "http://x:secret"}, {URL: "http://x", API: "embeddings"},
-		{URL: "http://x", TokenIDs: true}, {URL: "http://x", Connections: "per-session"}, {URL: "http://x", Timeout: -1},
+		{URL: "http://x", TokenIDs: true}, {URL: "http://x", Connections: "shared"}, {URL: "http://x", Timeout: -1},
 	} {
 		if _, err := NewHTTP(o); err == nil {
 			t.Errorf("%+v is taken", o)

@@ -310,9 +310,15 @@ func (p *play) release(ctx context.Context, fl *flight) {
 		fl.known.Lock()
 		p.asked <- fl
 	}
+	shot := Shot{Call: fl.call, Start: p.start, Cut: fl.cut}
+	land := p.launch(ctx, shot, fl)
 	p.flights.Go(func() {
 		r := &fl.result
-		p.runner.Endpoint.Fire(ctx, Shot{Call: fl.call, Start: p.start, Cut: fl.cut}, r)
+		if land != nil {
+			land()
+		} else {
+			p.runner.Endpoint.Fire(ctx, shot, r)
+		}
 		if r.DoneNS == nil {
 			r.DoneNS = trace.Ptr(int64(time.Since(p.start)))
 		}

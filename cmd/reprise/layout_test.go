@@ -24,7 +24,7 @@ var mayImport = map[string]string{
 	"anonymize/dp":     "",
 	"anonymize/audit":  "trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page",
 	"synth":            "trace trace/token trace/block trace/arrival trace/profile anonymize/dp trace/page",
-	"replay":           "trace trace/token trace/arrival replay/pace replay/openai replay/scrape",
+	"replay":           "trace trace/token trace/arrival replay/pace replay/openai replay/scrape replay/internal/h1",
 	"replay/pace":      "",
 	"replay/openai":    "",
 	"replay/scrape":    "",
@@ -34,6 +34,7 @@ var mayImport = map[string]string{
 	"cmd/reprise":      "*",
 
 	"trace/token/internal/jinja": "",
+	"replay/internal/h1":         "replay/openai",
 }
 
 func TestImportTable(t *testing.T) {

@@ -1,0 +1,219 @@
+package h1
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"time"
+)
+
+// Keep says what becomes of a connection after an answer.
+type Keep int
+
+const (
+	PerRequest Keep = iota // it is not used again
+	Pooled                 // any later request may use it
+	PerSession             // later requests of its session use it
+)
+
+// NoSession is the session of a request that has none.
+const NoSession = -1
+
+// Options say where and how a Client connects.
+type Options struct {
+	Address string      // host:port
+	TLS     *tls.Config // nil is without TLS; a ServerName is added where it has none
+	Keep    Keep
+	// Size is how many connections a Pooled client opens when the first request
+	// is expected. 0 is as many as are needed.
+	Size int
+	// Dial connects, in place of TCP to Address.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// Probation is how long the first connection that is kept must outlive its
+	// answer before any is used again. 0 is 250 ms, negative is none.
+	Probation time.Duration
+}
+
+const (
+	dialTime  = 10 * time.Second
+	probation = 250 * time.Millisecond
+	maxIdle   = 90 * time.Second // of a connection, as net/http has it
+	// A server that ends connections this soon after an answer does so on account
+	// of the answer, not of the time.
+	closesSoon = time.Second
+	// partingTime is what a server gets to close a connection first, which leaves
+	// the wait for stray packets, and the port, on its side.
+	partingTime = time.Second
+
+	firstStock = 8   // connections dialled ahead; doubled when they did not suffice
+	mostStock  = 512 // a server with a thread for each connection is not to starve
+	mostDials  = 64  // at once, ahead of need
+	dialPause  = 100 * time.Millisecond
+)
+
+// A Client holds the connections to one server. It may be used by any number of
+// goroutines. Close it after use.
+type Client struct {
+	opt    Options
+	tls    *tls.Config
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	fresh    []*Conn         // dialled ahead; the oldest is used first
+	kept     []*Conn         // after an answer
+	sessions map[int64]*Conn // of those kept
+	parting  []*Conn         // to be closed by the server
+	open     int             // in use, fresh or kept
+	dialling int             // ahead of need
+	target   int             // of fresh
+	expected int             // requests that are to come
+	pause    time.Time       // no dialling ahead before, since it failed
+	sweeping bool
+	closed   bool
+
+	trusted bool // the server keeps connections: one has outlived a stream
+	soon    int  // how many it closed soon after an answer
+	never   bool // it does not
+
+	stats  Stats
+	minute minute
+}
+
+// Stats are counts since a Client was made.
+type Stats struct {
+	Dials     int64 // connections that were opened
+	MaxMinute int64 // of them, in any one minute
+	Waited    int64 // requests that had to wait for theirs
+	Reused    int64 // requests on a connection that had served another
+	Replaced  int64 // connections that the server closed while nobody used them
+	Stale     int64 // requests that failed with ErrStale
+	Closes    bool  // the server promises to keep connections and closes them
+}
+
+// New makes a Client. It connects to nothing yet.
+func New(o Options) *Client {
+	if o.Probation == 0 {
+		o.Probation = probation
+	}
+	c := &Client{opt: o, target: firstStock, trusted: o.Probation < 0, sessions: map[int64]*Conn{}}
+	if o.TLS != nil {
+		c.tls = o.TLS.Clone()
+		if c.tls.ServerName == "" {
+			c.tls.ServerName, _, _ = net.SplitHostPort(o.Address)
+		}
+		c.tls.NextProtos = []string{"http/1.1"}
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// Expect says that a request will come, so that a connection is dialled for it.
+func (c *Client) Expect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected++
+	c.refill()
+}
+
+// Stats returns the counts so far.
+func (c *Client) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stats
+	s.Closes = c.never
+	return s
+}
+
+// Close closes the connections that are not in use, and the others when they are
+// not in use any more.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.cancel()
+	for _, list := range []*[]*Conn{&c.fresh, &c.kept, &c.parting} {
+		for _, k := range *list {
+			k.nc.Close()
+		}
+		*list = nil
+	}
+	clear(c.sessions)
+}
+
+// A Conn is one connection. It belongs to the Client, or to one Exchange.
+type Conn struct {
+	client   *Client
+	nc       net.Conn
+	sock     *socket
+	session  int64
+	served   int       // answers
+	streamed bool      // the last of them was a stream
+	since    time.Time // it has been idle
+	expires  time.Time // the server may close it then; zero is unknown
+}
+
+// dial opens a connection.
+func (c *Client) dial(ctx context.Context) (*Conn, error) {
+	nc, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := newSocket(nc)
+	k := &Conn{client: c, nc: s, sock: s, session: NoSession, since: time.Now()}
+	if c.tls != nil {
+		shaking, cancel := context.WithTimeout(ctx, dialTime)
+		defer cancel()
+		t := tls.Client(s, c.tls)
+		if err := t.HandshakeContext(shaking); err != nil {
+			nc.Close()
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, &handshakeError{err}
+		}
+		k.nc = t
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open++
+	c.stats.Dials++
+	c.stats.MaxMinute = max(c.stats.MaxMinute, c.minute.add(time.Now()))
+	return k, nil
+}
+
+func (c *Client) connect(ctx context.Context) (net.Conn, error) {
+	if c.opt.Dial != nil {
+		return c.opt.Dial(ctx)
+	}
+	d := net.Dialer{Timeout: dialTime} // with TCP_NODELAY, Go's default
+	nc, err := d.DialContext(ctx, "tcp", c.opt.Address)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nc, err
+}
+
+// A minute counts events in the last sixty seconds.
+type minute struct {
+	second int64
+	counts [60]int64
+	sum    int64
+}
+
+// add counts one, and returns how many they are.
+func (m *minute) add(at time.Time) int64 {
+	now := at.Unix()
+	if now-m.second >= 60 {
+		*m = minute{second: now}
+	}
+	for ; m.second < now; m.second++ {
+		next := &m.counts[(m.second+1)%60]
+		m.sum -= *next
+		*next = 0
+	}
+	m.counts[now%60]++
+	m.sum++
+	return m.sum
+}

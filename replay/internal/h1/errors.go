@@ -1,0 +1,33 @@
+package h1
+
+import (
+	"errors"
+
+	"reprise/replay/openai"
+)
+
+// ErrStale says that a request died on a connection that had been kept, idle or
+// after another answer, without a byte of an answer. Most likely the server had
+// closed it and never saw the request, which is the one failure after which sending
+// again is customary; it is no proof. The error of the connection is wrapped with it.
+var ErrStale = errors.New("the connection had been kept, and ended without a byte of an answer")
+
+// A ProtocolError is an answer that is not the HTTP/1.1 that this package takes.
+// It is of openai's class stream_error, and says nothing of the answer's content.
+type ProtocolError struct{ What string }
+
+// Error says what is wrong.
+func (e *ProtocolError) Error() string { return "h1: the server's answer: " + e.What }
+
+// Unwrap gives the class.
+func (e *ProtocolError) Unwrap() error { return &openai.StreamError{Kind: openai.KindStream} }
+
+func malformed(what string) error { return &ProtocolError{what} }
+
+// A handshakeError is of the class tls, whatever it was that failed.
+type handshakeError struct{ err error }
+
+func (e *handshakeError) Error() string { return "h1: TLS handshake: " + e.err.Error() }
+func (e *handshakeError) Unwrap() []error {
+	return []error{&openai.StreamError{Kind: openai.KindTLS}, e.err}
+}

@@ -1,0 +1,336 @@
+package h1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// An Exchange is a request that was sent, or begun to be, and its answer to come.
+type Exchange struct {
+	k       *Conn
+	session int64
+	rest    []byte // that is still to be written
+	wrote   bool   // some of the request has gone out
+	werr    error
+	reused  bool          // the connection had served another
+	idled   time.Duration // before this one
+}
+
+// oneRecord is what TLS sends in one record, encrypted in some microseconds.
+const oneRecord = 16 << 10
+
+// Start writes a whole request, head and body, to a connection that is ready, and
+// returns at once. It returns nil when none is ready; then Do sends. sent is called
+// at the entry to the write. The request's bytes must stay until Await returns.
+func (c *Client) Start(request []byte, session int64, sent func()) *Exchange {
+	if c.tls != nil && len(request) > oneRecord {
+		return nil
+	}
+	k := c.ready(session)
+	if k == nil {
+		return nil
+	}
+	return k.begin(request, session, sent)
+}
+
+// Do sends a request, head and body, and returns the head of the answer. It dials
+// where no connection is ready. sent is called at the entry to the write.
+func (c *Client) Do(ctx context.Context, request []byte, session int64, sent func()) (*Response, error) {
+	k := c.ready(session)
+	if k == nil {
+		c.waits()
+		var err error
+		if k, err = c.dial(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return k.begin(request, session, sent).Await(ctx)
+}
+
+// waits notes that the stock did not suffice.
+func (c *Client) waits() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Waited++
+	if c.expected > 0 {
+		c.target = min(2*c.target, mostStock)
+		c.refill()
+	}
+}
+
+// begin writes as much as goes without waiting.
+func (k *Conn) begin(request []byte, session int64, sent func()) *Exchange {
+	x := &Exchange{k: k, session: session, rest: request, reused: k.served > 0, idled: time.Since(k.since)}
+	sent()
+	n := 0
+	switch {
+	case k.client.tls == nil:
+		n, x.werr = k.sock.writeOnce(request)
+	case len(request) <= oneRecord:
+		n, x.werr = k.nc.Write(request)
+	}
+	x.rest, x.wrote = request[n:], n > 0
+	return x
+}
+
+// Await writes what is left of the request and waits for the head of the answer.
+// The end of ctx ends it, and the reading of the body too. Its errors are ctx's,
+// those of the connection, or a *ProtocolError, the second wrapped with ErrStale
+// where that is due. The Response must be closed.
+func (x *Exchange) Await(ctx context.Context) (*Response, error) {
+	k := x.k
+	k.client.used(x.reused)
+	if ctx.Err() != nil {
+		k.lose()
+		return nil, ctx.Err()
+	}
+	stop := context.AfterFunc(ctx, func() { k.nc.SetDeadline(past) })
+	if len(x.rest) > 0 && x.werr == nil {
+		_, x.werr = k.nc.Write(x.rest)
+		x.wrote = true
+		x.rest = nil
+	}
+	r := &Response{x: x, stop: stop, ctx: ctx}
+	if err := r.readHead(); err != nil {
+		stop()
+		k.lose()
+		return nil, x.explain(ctx, err, r.seen)
+	}
+	return r, nil
+}
+
+// used counts a request that has its connection.
+func (c *Client) used(again bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if again {
+		c.stats.Reused++
+	}
+	c.expected = max(c.expected-1, 0)
+	c.refill()
+}
+
+// wasKept is how long a connection must have idled for its end to be put down to
+// that, when it has not served before.
+const wasKept = time.Second
+
+// explain says why there is no answer. What the connection said when it was written
+// to comes before what it said when it was read.
+func (x *Exchange) explain(ctx context.Context, err error, seen bool) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if x.werr != nil {
+		err = x.werr
+	}
+	if _, bad := errors.AsType[*ProtocolError](err); bad || seen {
+		return err
+	}
+	if x.reused || !x.wrote || x.idled >= wasKept {
+		x.k.client.stale(x)
+		return fmt.Errorf("h1: %w: %w", ErrStale, err)
+	}
+	return fmt.Errorf("h1: no answer: %w", err)
+}
+
+// stale counts a request that was lost to a connection, and learns from it.
+func (c *Client) stale(x *Exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Stale++
+	c.never = c.never || x.reused && x.idled < closesSoon
+}
+
+// A Response is the answer to a request: its head, and a body to read. It is for
+// one goroutine.
+type Response struct {
+	head
+	x    *Exchange
+	ctx  context.Context
+	stop func() bool
+
+	buf    *[]byte // of the head, while there is something behind it in rest
+	rest   []byte
+	seen   bool // a byte of the answer
+	chunks chunks
+	left   int64 // when framed by length
+	over   bool
+	err    error // of the body, to be repeated
+}
+
+// firstRead is the size of the buffers that heads are read into.
+const firstRead = 4 << 10
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, firstRead); return &b }}
+
+// most1xx bounds how many interim answers come before the one that counts.
+const most1xx = 8
+
+func (r *Response) readHead() error {
+	r.buf = buffers.Get().(*[]byte)
+	defer r.letGo()
+	b, w := *r.buf, 0
+	for range most1xx {
+		n := headEnd(b[:w], 0)
+		for n == 0 {
+			if w == maxHead {
+				return malformed("a head that is too long")
+			}
+			if w == len(b) {
+				b = append(b, make([]byte, w)...)
+			}
+			got, err := r.x.k.nc.Read(b[w:])
+			r.seen = r.seen || got > 0
+			if n, w = headEnd(b[:w+got], w), w+got; n == 0 && err != nil {
+				return r.early(err)
+			}
+		}
+		var err error
+		if r.head, err = parseHead(b[:n]); err != nil {
+			return err
+		}
+		if r.status >= 200 {
+			r.rest = b[n:w]
+			r.settle()
+			return nil
+		}
+		if r.status == 101 {
+			break
+		}
+		w = copy(b, b[n:w])
+	}
+	return malformed("interim answers that were not asked for")
+}
+
+// early is the error of a connection that ends inside a head.
+func (r *Response) early(err error) error {
+	if err == io.EOF && r.seen {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// settle begins the body.
+func (r *Response) settle() {
+	r.left = r.length
+	if r.framing == noBody || r.framing == byLength && r.left == 0 {
+		r.finish(len(r.rest) == 0)
+	}
+}
+
+// letGo gives the head's buffer back when nothing is in it.
+func (r *Response) letGo() {
+	if len(r.rest) == 0 && r.buf != nil {
+		buffers.Put(r.buf)
+		r.buf, r.rest = nil, nil
+	}
+}
+
+// Status is that of the answer, such as 200.
+func (r *Response) Status() int { return r.status }
+
+// Get returns the first value of a field of the header, "" without one.
+func (r *Response) Get(name string) string { return r.get(name) }
+
+// Reused says whether the connection had served another request.
+func (r *Response) Reused() bool { return r.x.reused }
+
+// Read reads the body. It decodes in p. Its errors are those of Await, but for
+// ErrStale: io.EOF comes at the end of the body only, a connection that ends before
+// it is io.ErrUnexpectedEOF.
+func (r *Response) Read(p []byte) (int, error) {
+	if r.err != nil || len(p) == 0 {
+		return 0, r.err
+	}
+	for !r.over {
+		n, err := r.read(p)
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+	r.err = io.EOF
+	return 0, io.EOF
+}
+
+// read reads once, and may find nothing of the body.
+func (r *Response) read(p []byte) (int, error) {
+	if r.framing == byLength {
+		p = p[:min(int64(len(p)), r.left)]
+	}
+	n, rerr := r.raw(p)
+	used := n
+	switch r.framing {
+	case byLength:
+		r.left -= int64(n)
+		if r.left == 0 {
+			r.finish(len(r.rest) == 0)
+		}
+	case byChunks:
+		var err error
+		got := n
+		if n, used, err = r.chunks.decode(p[:got]); err != nil {
+			return n, r.fail(err)
+		}
+		if r.chunks.state == chunksDone {
+			r.finish(used == got && len(r.rest) == 0)
+		}
+	case byClose:
+		if rerr == io.EOF {
+			r.finish(false)
+		}
+	}
+	switch {
+	case r.over:
+		r.err = io.EOF
+		return n, io.EOF
+	case rerr == io.EOF:
+		return n, r.fail(io.ErrUnexpectedEOF)
+	case rerr != nil:
+		return n, r.fail(rerr)
+	}
+	return n, nil
+}
+
+// raw reads what came behind the head, then the connection.
+func (r *Response) raw(p []byte) (int, error) {
+	if len(r.rest) > 0 {
+		n := copy(p, r.rest)
+		r.rest = r.rest[n:]
+		r.letGo()
+		return n, nil
+	}
+	return r.x.k.nc.Read(p)
+}
+
+// finish ends an answer in good order. clean says that nothing came behind it.
+func (r *Response) finish(clean bool) {
+	r.over = true
+	if alone := r.stop(); alone && (clean || r.framing == byClose) {
+		r.x.k.give(r.x.session, r.keep && clean, r.framing != byLength, r.idle)
+	} else {
+		r.x.k.lose()
+	}
+}
+
+// fail ends an answer that broke.
+func (r *Response) fail(err error) error {
+	if r.over = true; r.ctx.Err() != nil {
+		err = r.ctx.Err()
+	}
+	r.err = err
+	r.stop()
+	r.x.k.lose()
+	return err
+}
+
+// Close ends the answer. One that was not read to its end costs the connection.
+func (r *Response) Close() error {
+	if !r.over {
+		r.fail(io.ErrClosedPipe)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package replay
+
+import (
+	"context"
+	"time"
+)
+
+// A Launcher is an Endpoint that can send without waiting, so that the goroutine
+// that waits for due times sends by itself. One that is woken for each request
+// stands behind all those that have an event to read: at 40,000 events a second on
+// two cores, that is most of a request's lateness.
+type Launcher interface {
+	Endpoint
+	// Launch sends the request if that can be done at once, and returns what reads
+	// the answer, to be called once, in a goroutine of its own. It is nil, and
+	// nothing was sent, when the request would have to wait: then Fire sends it.
+	// r is as in Fire.
+	Launch(ctx context.Context, s Shot, r *Result) (land func())
+}
+
+// Launch implements [Launcher].
+func (h *HTTP) Launch(ctx context.Context, s Shot, r *Result) (land func()) {
+	if h.wire == nil {
+		return nil
+	}
+	var at int64
+	await := h.wire.start(s.Call.(*httpCall), func() { at = int64(time.Since(s.Start)) })
+	if await == nil {
+		return nil
+	}
+	return func() {
+		h.receive(ctx, s, r, func(ctx context.Context, sent func(at int64)) (*reply, error) {
+			sent(at)
+			return await(ctx)
+		})
+	}
+}
+
+// tooLate is how far behind its time the dispatcher may be and still send by
+// itself. When it is later, many requests are due at once: then each goes to a
+// goroutine, which other cores may run.
+const tooLate = time.Millisecond
+
+// launch sends a flight from the dispatcher's own goroutine, if that can be done.
+func (p *play) launch(ctx context.Context, s Shot, fl *flight) (land func()) {
+	l, ok := p.runner.Endpoint.(Launcher)
+	if !ok || time.Duration(fl.at)-fl.due > tooLate {
+		return nil
+	}
+	return l.Launch(ctx, s, &fl.result)
+}

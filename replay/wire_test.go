@@ -1,0 +1,154 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"reprise/replay/internal/h1"
+	"reprise/trace"
+)
+
+// wireEndpoint trusts its server to keep connections from the beginning.
+func wireEndpoint(t testing.TB, o HTTPOptions) *HTTP {
+	h := endpoint(t, o)
+	keep, size, err := parseConnections(o.Connections)
+	if err != nil || h.wire == nil {
+		t.Fatal("no wire", err)
+	}
+	h.wire.client.Close()
+	h.wire.client = h1.New(h1.Options{Address: dialAddress(h.url), Keep: keep, Size: size, Probation: -1})
+	return h
+}
+
+// Pooled connections are used again by any request, those of a session by its own,
+// others by none.
+func TestWireConnections(t *testing.T) {
+	for conns, want := range map[string]string{PerRequest: "abcdef", Pooled: "aaaaaa", "pooled:1": "aaaaaa", PerSession: "abacdb"} {
+		var mu sync.Mutex
+		peers, order := map[string]string{}, ""
+		h := wireEndpoint(t, HTTPOptions{Connections: conns, URL: serve(t, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			name, ok := peers[r.RemoteAddr]
+			if !ok {
+				name = string(rune('a' + len(peers)))
+				peers[r.RemoteAddr] = name
+			}
+			order += name
+			mu.Unlock()
+			if r.Close != (conns == PerRequest) {
+				t.Errorf("%s: the request asks to close: %v", conns, r.Close)
+			}
+			stream(tok, stop, done)(w, r)
+		})})
+		for _, session := range []int64{1, 2, 1, -1, -1, 2} {
+			c, err := h.Prepare(&trace.Request{InputTokens: 1}, words{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.(*httpCall).session = session
+			var r Result
+			h.Fire(t.Context(), Shot{Call: c, Start: time.Now()}, &r)
+			if r.Error != "" {
+				t.Error(r.Error)
+			}
+		}
+		if order != want {
+			t.Errorf("%s: connections %s, want %s", conns, order, want)
+		}
+	}
+}
+
+// A call that goes to net/http is the same request as one that goes by ours.
+func TestWireAndNetHTTPSendTheSame(t *testing.T) {
+	var got []string
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var b strings.Builder
+		r.Write(&b) // headers in order, and the body
+		got = append(got, fmt.Sprint(r.RequestURI, r.Close, r.ContentLength, b.String()))
+		stream(tok, stop, done)(w, r)
+	})
+	header := http.Header{"x-b": {"1", "2"}, "X-A": {"ä"}, "Content-Length": {"7"}}
+	for _, conns := range []string{PerRequest, Pooled} {
+		for _, plain := range []bool{true, false} {
+			h := endpoint(t, HTTPOptions{URL: url + "/base?version=1", Connections: conns, Header: header, APIKey: "k"})
+			if plain {
+				h.wire.client.Close()
+				h.wire, h.room, h.exchanger = nil, nil, netExchanger{h}
+			}
+			if r := fire(t, h, trace.Request{InputTokens: 50, OutputTokens: 2}, 0); r.Error != "" {
+				t.Fatal(r.Error)
+			}
+		}
+		if n := len(got); got[n-1] != got[n-2] {
+			t.Errorf("%s:\n%s\n%s", conns, got[n-1], got[n-2])
+		}
+	}
+}
+
+// A header that could end the head early is refused, and not quoted.
+func TestWireHeadersAreChecked(t *testing.T) {
+	for name, value := range map[string]string{"X-A": "secret\r\nX-B: c", "X B": "secret", "X-C": "secret\x00", "Host": "secret\n"} {
+		_, err := NewHTTP(HTTPOptions{URL: "http://127.0.0.1:1", Header: http.Header{name: {value}}})
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestParseConnections(t *testing.T) {
+	for s, want := range map[string]int{"pooled": 0, "pooled:7": 7, "per-request": 0, "per-session": 0,
+		"": -1, "pooled:": -1, "pooled:0": -1, "pooled:-1": -1, "pooled:99999999": -1, "per-request:3": -1, "Pooled": -1} {
+		_, size, err := parseConnections(s)
+		if (err != nil) != (want < 0) || err == nil && size != want {
+			t.Errorf("%q: %d, %v", s, size, err)
+		}
+	}
+}
+
+// A launched request has the same Result as a fired one, and nothing is launched
+// without a connection.
+func TestWireLaunch(t *testing.T) {
+	h := wireEndpoint(t, HTTPOptions{URL: serve(t, stream(role, tok, tok, stop, usage, done)), Connections: Pooled})
+	shot := func() Shot {
+		c, err := h.Prepare(&trace.Request{InputTokens: 1 << 16, OutputTokens: 2}, words{}) // more than a socket takes at once
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Shot{Call: c, Start: time.Now()}
+	}
+	var cold Result
+	s := shot()
+	h.wire.client.Close() // what was dialled ahead
+	if h.Launch(t.Context(), s, &cold) != nil {
+		t.Fatal("launched without a connection")
+	}
+	h = wireEndpoint(t, HTTPOptions{URL: "http://" + h.url.Host, Connections: Pooled})
+	var first, r Result
+	h.Fire(t.Context(), shot(), &first)
+	land := h.Launch(t.Context(), shot(), &r)
+	if land == nil {
+		t.Fatal("not launched on a connection that is kept")
+	}
+	if r.HeadersNS != nil {
+		t.Error("launching waited for the answer")
+	}
+	land()
+	inOrder(t, "launched", r.SentNS, r.HeadersNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS)
+	if first.Error != "" || r.Error != "" || r.Events != 2 || r.SentNS == nil || *r.Output != 3 {
+		t.Errorf("fired %+v, launched %+v", first, r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var cut Result
+	if land := h.Launch(ctx, shot(), &cut); land != nil {
+		land()
+		if cut.Error != "cancelled" {
+			t.Errorf("launched into a run that has ended: %q", cut.Error)
+		}
+	}
+}
