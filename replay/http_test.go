@@ -360,8 +360,8 @@ func describe(q *openai.Request) string {
 // A server that promises keep-alive and closes after each answer, as llama-server
 // does, costs no request, whether connections are pooled or not, and none is sent twice.
 func TestClosingServer(t *testing.T) {
-	const n = 200
-	for _, conns := range []string{"", Pooled} {
+	const n = 500
+	for _, conns := range []string{"", Pooled, PerSession} {
 		var seen sync.Map
 		var twice atomic.Int64
 		url := closingServer(t, func(body []byte) {
@@ -375,8 +375,8 @@ func TestClosingServer(t *testing.T) {
 			rows = append(rows, trace.Request{InputTokens: int32(i + 1), OutputTokens: 1})
 		}
 		var out trace.SliceWriter[Result]
-		run, err := (&Runner{Prompter: words{}, Endpoint: h, Options: Options{MaxInFlight: 8}}).Run(t.Context(), reader(rows), &out)
-		if err != nil || len(out.Rows) != n || run.Requests != n || run.MaxInFlight > 8 {
+		run, err := (&Runner{Prompter: words{}, Endpoint: h, Options: Options{Concurrency: 32}}).Run(t.Context(), reader(rows), &out)
+		if err != nil || len(out.Rows) != n || run.Requests != n {
 			t.Fatalf("%d results, run %+v, %v", len(out.Rows), run, err)
 		}
 		lost := 0
