@@ -1,0 +1,174 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Thread is a Pacer that has a thread of the system to itself, and that waits in
+// the kernel, not in Go's scheduler: a goroutine that the kernel wakes on time still
+// stands behind all that can run, and with busy streams on every core it does so for
+// milliseconds. It is made, used and closed by one goroutine, which it locks to its
+// thread.
+//
+// A wait in the kernel keeps what Go calls a processor from others until the runtime
+// takes it away. The program should have one more than there are cores:
+// runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1).
+type Thread struct {
+	start    time.Time
+	epoch    int64 // CLOCK_MONOTONIC at start, ns
+	timer    int
+	wake     int // an eventfd that ends a wait
+	realtime bool
+	slept    time.Time // last
+	woken    chan struct{}
+}
+
+// slice is how long the thread asks to run at a time. One that asks for little is
+// scheduled soon (EEVDF, Linux 6.12; others ignore it).
+const slice = 100 * time.Microsecond
+
+// NewThread returns a Thread whose due times count from start, which must come from
+// time.Now. Close it after use.
+func NewThread(start time.Time) (*Thread, error) {
+	t, err := newThread(start)
+	if err != nil {
+		return nil, err
+	}
+	// It may fail, where the kernel knows of no such wish.
+	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: uint64(slice)}, 0)
+	return t, nil
+}
+
+// NewRealtime returns a Thread before which every other has to give way: it has the
+// policy SCHED_FIFO, for which the process needs to be root, CAP_SYS_NICE or a limit
+// RLIMIT_RTPRIO. The error without is of os.ErrPermission.
+//
+// Such a thread that never sleeps is stopped by the kernel for 50 ms in each second
+// (sched_rt_runtime_us). So it sleeps for a millisecond when it has not for ten:
+// then the sending is late, and says so, but the machine goes on.
+func NewRealtime(start time.Time) (*Thread, error) {
+	t, err := newThread(start)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 10}, 0)
+	if err != nil {
+		t.Close()
+		return nil, fmt.Errorf("pace: SCHED_FIFO, which needs CAP_SYS_NICE: %w", err)
+	}
+	t.realtime = true
+	return t, nil
+}
+
+func newThread(start time.Time) (*Thread, error) {
+	if !hasMonotonic(start) {
+		return nil, errNoMonotonic
+	}
+	epoch, err := monotonic(start)
+	if err != nil {
+		return nil, fmt.Errorf("pace: reading CLOCK_MONOTONIC: %w", err)
+	}
+	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("pace: timerfd_create: %w", err)
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		unix.Close(timer)
+		return nil, fmt.Errorf("pace: eventfd: %w", err)
+	}
+	runtime.LockOSThread()
+	return &Thread{start: start, epoch: epoch, timer: timer, wake: wake, slept: start, woken: make(chan struct{}, 1)}, nil
+}
+
+// WaitUntil implements [Pacer]. Its error is the context's, or os.ErrClosed after
+// Close.
+func (t *Thread) WaitUntil(ctx context.Context, due time.Duration) error {
+	if t.timer < 0 {
+		return os.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if t.realtime {
+		t.giveWay()
+	}
+	if due-time.Since(t.start) > spinFor {
+		if err := t.sleep(ctx, due-spinFor); err != nil {
+			return err
+		}
+		t.slept = time.Now()
+	}
+	spin(t.start, due)
+	return ctx.Err()
+}
+
+// Bounds of a realtime thread.
+const (
+	awakeAtMost = 10 * time.Millisecond
+	thenAsleep  = time.Millisecond
+)
+
+// giveWay sleeps when the thread has not done so for long.
+func (t *Thread) giveWay() {
+	if time.Since(t.slept) > awakeAtMost {
+		rest := unix.NsecToTimespec(int64(thenAsleep))
+		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &rest, nil)
+		t.slept = time.Now()
+	}
+}
+
+// sleep waits in the kernel until the offset until has come, or ctx ends.
+func (t *Thread) sleep(ctx context.Context, until time.Duration) error {
+	stop := context.AfterFunc(ctx, t.interrupt)
+	err := t.poll(until)
+	if stop() {
+		return err
+	}
+	<-t.woken // the interrupt has run: what it has left behind must not end the next wait
+	var n [8]byte
+	unix.Read(t.wake, n[:])
+	return ctx.Err()
+}
+
+func (t *Thread) interrupt() {
+	one := [8]byte{1} // not 0 in either byte order
+	unix.Write(t.wake, one[:])
+	t.woken <- struct{}{}
+}
+
+// poll returns when the timer has fired or a wait was interrupted. Arming forgets an
+// expiry that was not read.
+func (t *Thread) poll(until time.Duration) error {
+	at := unix.ItimerSpec{Value: unix.NsecToTimespec(t.epoch + int64(until))}
+	if err := unix.TimerfdSettime(t.timer, unix.TFD_TIMER_ABSTIME, &at, nil); err != nil {
+		return fmt.Errorf("pace: timerfd_settime: %w", err)
+	}
+	fds := [2]unix.PollFd{{Fd: int32(t.timer), Events: unix.POLLIN}, {Fd: int32(t.wake), Events: unix.POLLIN}}
+	for {
+		_, err := unix.Ppoll(fds[:], nil, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// Close gives the thread back.
+func (t *Thread) Close() error {
+	if t.timer < 0 {
+		return os.ErrClosed
+	}
+	unix.Close(t.timer)
+	unix.Close(t.wake)
+	t.timer = -1
+	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
+	runtime.UnlockOSThread()
+	return nil
+}
