@@ -23,16 +23,17 @@ const (
 	APIChat        = "chat"
 	APICompletions = "completions"
 
-	// PerRequest opens a connection for each request and closes it after the
-	// answer. It is the default: it loses nothing to servers that promise
+	// PerRequest gives each request a connection of its own, which is closed after
+	// the answer. It is the default: it loses nothing to servers that promise
 	// keep-alive and close (llama-server after every stream), it lets a
 	// balancer of connections spread the load, and no request rides on another's
-	// congestion window. Its price is the handshake, which lies between
-	// released and sent.
+	// congestion window. Connections are dialled ahead of need.
 	PerRequest = "per-request"
-	// Pooled keeps connections open for later requests. A request on a
-	// connection that its server has just closed fails as "reset": nothing is
-	// ever sent again behind the user's back.
+	// Pooled keeps connections for later requests; pooled:N opens N of them when
+	// the first request is prepared. None is used again before the first has
+	// outlived its answer for a while, and never with a server that closes them
+	// all the same. A request on one that is closed just as it is sent fails as
+	// "reset": nothing is ever sent again behind the user's back.
 	Pooled = "pooled"
 )
 
@@ -54,7 +55,7 @@ type HTTPOptions struct {
 
 	Header      http.Header   // further headers; Host is honoured
 	APIKey      string        // sent as a bearer token
-	Connections string        // PerRequest (also when empty) or Pooled
+	Connections string        // PerRequest (also when empty), Pooled, pooled:N or PerSession
 	Timeout     time.Duration // of one request, dialling included; 0 means 10 minutes
 	TLS         *tls.Config   // nil for the system's roots
 
@@ -70,13 +71,14 @@ const maxText = 1 << 20
 
 // HTTP is an [Endpoint] that speaks the OpenAI API over HTTP/1.1: a streamed
 // chat or text completion for every row. It follows no redirect and repeats no
-// request.
+// request. It sends on connections of its own, which it dials ahead of need and
+// looks after; where the environment names a proxy, net/http sends.
 //
-// Sent is taken at the entry to the write of the request: net/http has the
-// headers in its buffer, nothing has gone out, and the body follows. Dialling is
-// over by then, so that TTFT does not count it; it stands between released and
-// sent, and every latency from the due time includes it. The alternative, to
-// count from the dial, would charge the engine for the network's handshake.
+// Sent is taken at the entry to the write of the request, whose head and body go
+// out at once. A request that finds no connection ready dials; that stands between
+// released and sent, so that TTFT does not count it and every latency from the due
+// time does. The alternative, to count from the dial, would charge the engine for
+// the network's handshake.
 //
 // Prepare may be called by one goroutine at a time, Fire by any number.
 type HTTP struct {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -114,7 +115,7 @@ func TestRecordHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, results := readAll(t, path)
-	if f.Run != run || run.Requests != 100 || len(results) != 100 || run.API != APIChat || run.Connections != PerRequest || run.HeldBack == 0 {
+	if !reflect.DeepEqual(f.Run, run) || run.Requests != 100 || len(results) != 100 || run.API != APIChat || run.Connections != PerRequest || run.HeldBack == 0 {
 		t.Errorf("run %+v", run)
 	}
 	for i, r := range results {

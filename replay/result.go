@@ -86,7 +86,7 @@ type Run struct {
 	Rate          string  `json:"rate,omitempty"`        // arrival process in place of recorded times
 	Concurrency   int     `json:"concurrency,omitempty"` // of a closed loop
 	KeepThink     bool    `json:"keep_think,omitempty"`
-	Connections   string  `json:"connections"` // pooled or per-request
+	Connections   string  `json:"connections"` // per-request, pooled, pooled:N or per-session
 	Workload      string  `json:"workload_digest"`
 	Tier          string  `json:"tier,omitempty"`
 	Seed          string  `json:"seed"`
@@ -119,4 +119,7 @@ type Run struct {
 
 	// Odd counts answers that were sound, but not as they should be.
 	Odd Odd `json:"odd_answers,omitzero"`
+	// The send path.
+	Realtime bool  `json:"realtime,omitempty"` // requests were sent by a realtime thread
+	Wire     *Wire `json:"wire,omitempty"`     // null where net/http or something else had the connections
 }

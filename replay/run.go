@@ -48,6 +48,10 @@ type Options struct {
 	// last due time.
 	Warmup, Cooldown Span
 
+	// Realtime releases requests from a thread before which all others of the
+	// machine give way, see [pace.NewRealtime], unless the Runner has a Pacer.
+	Realtime bool
+
 	// Known, when set, is asked for every row that was sent, in the order in
 	// which they were: how many leading prompt tokens earlier rows have sent. One
 	// goroutine calls it.
@@ -76,7 +80,7 @@ type Progress struct {
 type Runner struct {
 	Prompter Prompter
 	Endpoint Endpoint
-	// Pacer makes the pacer that releases requests; nil means [pace.New]. One
+	// Pacer makes the pacer that releases requests; nil means [pace.NewThread], or a realtime one. One
 	// that is an io.Closer is closed after the last release.
 	Pacer func(start time.Time) (pace.Pacer, error)
 	Options
@@ -128,7 +132,10 @@ func (o Options) settled() (Options, error) {
 	}
 	o.About.Speed, o.About.InFlightLimit = o.Speed, o.MaxInFlight
 	o.About.Started = time.Now().UTC().Format(time.RFC3339Nano) // until the clock starts
-	o.About.Cores = runtime.GOMAXPROCS(0)
+	o.About.Realtime = o.Realtime
+	if o.About.Cores == 0 {
+		o.About.Cores = runtime.GOMAXPROCS(0)
+	}
 	return o, nil
 }
 
@@ -215,16 +222,12 @@ func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disar
 // dispatch releases what the feeder prepared, each when it is due.
 func (p *play) dispatch(sending, flying context.Context) error {
 	<-p.feed.primed
-	newPacer := p.runner.Pacer
-	if newPacer == nil {
-		newPacer = func(start time.Time) (pace.Pacer, error) { return pace.New(start) }
-	}
 	p.cost.begin()
 	p.start = time.Now()
 	p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
 	p.feed.start = p.start
 	close(p.feed.started)
-	pacer, err := newPacer(p.start)
+	pacer, err := p.runner.newPacer(p.start)
 	if err != nil {
 		return fmt.Errorf("replay: the pacer: %w", err)
 	}
@@ -359,6 +362,9 @@ func (p *play) summary(cause, feedErr error) Run {
 		run.Odd = e.Odd()
 	}
 	run.ClientCPU, run.GCPauseMaxNS = p.cost.end()
+	if w, ok := p.runner.Endpoint.(interface{ Wire() *Wire }); ok {
+		run.Wire = w.Wire()
+	}
 	switch {
 	case cause != nil && (run.NotSent > 0 || p.wasCut.Load()):
 		run.EndedEarly = reason(cause)

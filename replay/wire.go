@@ -41,6 +41,13 @@ func parseConnections(s string) (keep h1.Keep, size int, err error) {
 	return 0, 0, fmt.Errorf("replay: connections are %s, %s, pooled:N with N connections opened before the start, at most %d, or %s", PerRequest, Pooled, maxSize, PerSession)
 }
 
+// PoolSize checks a value of [HTTPOptions].Connections, and returns the N of
+// pooled:N, else 0.
+func PoolSize(connections string) (int, error) {
+	_, size, err := parseConnections(connections)
+	return size, err
+}
+
 // A wire is the exchanger of the hot path: HTTP/1.1 on connections that are
 // dialled ahead of need.
 type wire struct {

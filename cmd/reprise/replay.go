@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -32,9 +33,9 @@ type replayFlags struct {
 	prompts  promptFlags
 	verify   bool
 	scheduleFlags
-	vllm        vllmFlags
+	vllm vllmFlags
+	wireFlags
 	forceOutput bool
-	connections string
 	timeout     time.Duration
 	headers     []string
 	extraBody   string
@@ -111,7 +112,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	f.scheduleFlags.register(fl)
 	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
-	fl.StringVar(&f.connections, "connections", replay.PerRequest, "per-request or pooled")
+	f.wireFlags.register(cmd)
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
 	fl.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
 	fl.StringVar(&f.extraBody, "extra-body", "", "`JSON` object with further fields of each request")
@@ -122,6 +123,14 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	f.judge.register(cmd)
 	f.judge.vllm.registerSave(cmd)
 	f.vllm.register(cmd) // last: it looks for the flags that it stands for
+}
+
+// check refuses what cannot be done, before anything is.
+func (f *replayFlags) check() error {
+	if err := f.scheduleFlags.check(); err != nil {
+		return err
+	}
+	return f.wireFlags.check(max(f.concurrency, f.maxInFlight))
 }
 
 // defaults sets every flag to its default, for a caller that is no command line.
@@ -158,6 +167,8 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	// at every doubling of a small heap delays them (16,000 streams: p99 skew
 	// 244 ms at 100, 13 ms at 400).
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	about.Cores = runtime.GOMAXPROCS(0)
+	defer replay.SpareProcessor()()
 	bar := newProgress(cmd)
 	bar.start("replay", "requests", rows.total)
 	defer bar.end()
@@ -166,7 +177,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	about.Rate = f.rate
+	about.Rate, options.Realtime = f.rate, f.realtime
 	options.About = about
 	options.Known = profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of)).Touch
 	options.Progress = func(p replay.Progress) { bar.set(p.Done) }
@@ -185,6 +196,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		notef(cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, f.out)
 	}
 	noteOdd(cmd, run.Odd)
+	f.told(cmd, &run)
 	if n := prompter.Filled(); n > 0 {
 		notef(cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
 	}

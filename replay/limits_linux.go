@@ -1,0 +1,29 @@
+package replay
+
+import (
+	"fmt"
+	"os"
+)
+
+// usedFiles is how many files the process has open.
+func usedFiles() int64 {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return int64(len(open))
+}
+
+// localPorts is how many ports the system gives to outgoing connections; 0 when it
+// does not say.
+func localPorts() int64 {
+	b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return 0
+	}
+	var from, to int64
+	if _, err := fmt.Sscan(string(b), &from, &to); err != nil || to < from {
+		return 0
+	}
+	return to - from + 1
+}

@@ -1,0 +1,14 @@
+//go:build unix
+
+package replay
+
+import "golang.org/x/sys/unix"
+
+// openFiles is how many files the process may have open.
+func openFiles() int64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 1 << 30
+	}
+	return int64(min(limit.Cur, 1<<30))
+}

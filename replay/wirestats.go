@@ -1,0 +1,55 @@
+package replay
+
+import (
+	"fmt"
+
+	"reprise/replay/internal/h1"
+)
+
+// A Wire is what became of the client's connections in a run.
+type Wire struct {
+	Dials        int64 `json:"dials"`            // connections that were opened, those that nobody needed included
+	DialsMinute  int64 `json:"dials_max_minute"` // the most in any one minute
+	Waited       int64 `json:"waited"`           // requests for which none was ready: they dialled between released and sent
+	Reused       int64 `json:"reused"`           // requests on a connection that had served another
+	Replaced     int64 `json:"replaced"`         // connections that the server closed while nobody used them
+	Stale        int64 `json:"stale"`            // requests lost, as "reset", to a connection that the server was closing
+	ServerCloses bool  `json:"server_closes"`    // it promises to keep connections and does not: none was used again
+
+	LocalPorts int64  `json:"local_ports,omitempty"` // that connections to one address can have, where the system tells
+	Note       string `json:"note,omitempty"`        // what is to be known of them, in words
+}
+
+// Wire returns what became of the connections so far; nil where net/http has them.
+func (h *HTTP) Wire() *Wire {
+	if h.wire == nil {
+		return nil
+	}
+	return described(h.wire.client.Stats(), localPorts())
+}
+
+func described(s h1.Stats, ports int64) *Wire {
+	w := &Wire{
+		Dials: s.Dials, DialsMinute: s.MaxMinute, Waited: s.Waited, Reused: s.Reused,
+		Replaced: s.Replaced, Stale: s.Stale, ServerCloses: s.Closes, LocalPorts: ports,
+	}
+	// A port is in use for a minute after its connection (TIME_WAIT), unless the
+	// server was the first to close.
+	if ports > 0 && w.DialsMinute > ports {
+		w.Note = fmt.Sprintf("%d connections were opened within a minute and there are %d local ports: where the client closes first, requests fail as connect. Use pooled connections, or widen net.ipv4.ip_local_port_range", w.DialsMinute, ports)
+	}
+	return w
+}
+
+// spareFiles are kept for what the process has open beside its connections.
+const spareFiles = 64
+
+// CheckFiles says whether so many connections can be open at once. The runtime has
+// raised the limit to what the process may have.
+func CheckFiles(connections int) error {
+	limit := openFiles()
+	if need := int64(connections) + usedFiles() + spareFiles; need > limit {
+		return fmt.Errorf("replay: %d connections at once need %d open files with what else is open, and the limit is %d: raise it with ulimit -n", connections, need, limit)
+	}
+	return nil
+}
