@@ -126,36 +126,46 @@ func sendLag(b *testing.B, rate float64, a wireAnswers, conns, pacer string) {
 	}
 	out.report(b)
 	b.ReportMetric(cores, "cores")
+	if out.events > 0 {
+		b.ReportMetric(cores*b.Elapsed().Seconds()*1e6/float64(out.events), "µs/event")
+	}
 }
 
-// BenchmarkEvents is what an event costs the client, all that it does included: 64
-// streams of 1,000 events at once, from a process of its own, as fast as they go.
-// b.N is the number of streams.
+// BenchmarkEvents is what an event costs the client, all that it does included, on
+// the client's side alone: as fast as a server in another process sends, when one
+// read finds many; and paced, when each is a wake-up of its own. b.N is the number
+// of streams.
 func BenchmarkEvents(b *testing.B) {
-	const events = 1000
-	for _, burst := range []int{1, 4} {
-		b.Run(fmt.Sprintf("burst=%d", burst), func(b *testing.B) {
+	for _, load := range []struct {
+		name        string
+		concurrency int
+		wireAnswers
+	}{
+		{"unpaced", 64, wireAnswers{Tokens: 1000}},
+		{"paced", 1000, wireAnswers{Tokens: 200, ITL: 20 * time.Millisecond}}, // 50,000 a second
+	} {
+		b.Run(load.name, func(b *testing.B) {
 			tuned(b)
-			server := startWireServer(b, wireAnswers{Tokens: events, Burst: burst})
+			server := startWireServer(b, load.wireAnswers)
 			h := endpoint(b, HTTPOptions{URL: server.url, Connections: Pooled})
 			rows := &trace.SliceReader[trace.Request]{Rows: make([]trace.Request, b.N)}
 			for i := range rows.Rows {
-				rows.Rows[i] = trace.Request{InputTokens: 10, OutputTokens: events}
+				rows.Rows[i] = trace.Request{InputTokens: 10, OutputTokens: int32(load.Tokens)}
 			}
 			var out lags
 			cpu := cpuTime()
 			b.ResetTimer()
-			if _, err := (&Runner{Prompter: words{}, Endpoint: h, Options: Options{Concurrency: 64}}).Run(b.Context(), rows, &out); err != nil {
+			if _, err := (&Runner{Prompter: words{}, Endpoint: h, Options: Options{Concurrency: load.concurrency}}).Run(b.Context(), rows, &out); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()
 			used := cpuTime() - cpu
-			if out.failed > 0 || out.events != int64(b.N)*events {
-				b.Fatalf("%d failed (%s), %d events", out.failed, out.why, out.events)
+			if got := server.stop(); out.failed > 0 || out.events != got.Events {
+				b.Fatalf("%d failed (%s), %d events of %d", out.failed, out.why, out.events, got.Events)
 			}
 			b.ReportMetric(float64(out.events)/b.Elapsed().Seconds(), "events/s")
 			b.ReportMetric(float64(out.events)/used.Seconds(), "events/s-core")
-			b.ReportMetric(float64(used.Microseconds())/float64(out.events), "µs/event")
+			b.ReportMetric(used.Seconds()*1e6/float64(out.events), "µs/event")
 		})
 	}
 }
