@@ -208,6 +208,58 @@ func TestKeepingServer(t *testing.T) {
 	}
 }
 
+// A connection is used again only if the answer allows it and nothing follows it.
+func TestKept(t *testing.T) {
+	const sized = "Content-Length: 2\r\n\r\nab"
+	for answer, want := range map[string]bool{
+		"HTTP/1.1 200 OK\r\n" + sized: true,
+		streamed:                      true,
+		"HTTP/1.0 200 OK\r\n" + sized: false,
+		"HTTP/1.1 200 OK\r\nConnection: x, Close\r\n" + sized: false,
+		"HTTP/1.1 200 OK\r\n" + sized + "HTTP":                false,
+		streamed + "HTTP":                                     false,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nab\r\n0\r\n\r\n": false,
+	} {
+		c := client(t, Options{Keep: Pooled, Probation: -1, Address: peer(t, func(conn net.Conn, _ int64) {
+			for b := bufio.NewReader(conn); asked(b); {
+				io.WriteString(conn, answer)
+			}
+		})})
+		for i := range 2 {
+			if reused, err := do(t.Context(), c, NoSession); err != nil || reused != (want && i > 0) {
+				t.Errorf("%q: reused %v, %v", answer, reused, err)
+			}
+		}
+	}
+}
+
+// A connection that has ended is not used, though nobody has looked at it since.
+func TestAskedBeforeUse(t *testing.T) {
+	if !askedAtUse {
+		t.Skip("not on this system")
+	}
+	end := make(chan struct{})
+	c := client(t, Options{Keep: Pooled, Probation: -1, Address: peer(t, func(conn net.Conn, n int64) {
+		b := bufio.NewReader(conn)
+		for ; asked(b); <-end {
+			io.WriteString(conn, streamed)
+			if n == 1 {
+				<-end
+				return
+			}
+		}
+	})})
+	c.sweeping = true // by nobody
+	if _, err := do(t.Context(), c, NoSession); err != nil {
+		t.Fatal(err)
+	}
+	close(end)
+	until(t, "the end has come", func() bool { return !c.kept[0].silent() })
+	if reused, err := do(t.Context(), c, NoSession); reused || err != nil || c.Stats().Replaced != 1 {
+		t.Errorf("reused %v, %v, %+v", reused, err, c.Stats())
+	}
+}
+
 // What dies on a kept connection before an answer is told apart from what dies
 // elsewhere. Both are resets, and neither is sent again.
 func TestStale(t *testing.T) {
