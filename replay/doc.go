@@ -11,11 +11,13 @@
 //     are over and its think time has passed, and how far that is from its
 //     recorded time is the [Drift]. In a closed loop a row is due when another is
 //     over.
-//  3. A dispatcher waits for the soonest on a pacer and releases the request into
-//     a goroutine, whatever became of those that it does not wait for. A limit of
-//     requests in flight holds back and is counted.
-//  4. [HTTP] sends to an OpenAI-compatible server and reads the stream, with
-//     every instant on the run's one clock. Nothing is sent twice.
+//  3. A dispatcher waits for the soonest on a pacer and releases the request,
+//     whatever became of those that it does not wait for: it sends by itself where
+//     the endpoint is a [Launcher] that can, and a goroutine reads the answer. A
+//     limit of requests in flight holds back and is counted.
+//  4. [HTTP] sends to an OpenAI-compatible server, on connections that were dialled
+//     ahead of need, and reads the stream, with every instant on the run's one
+//     clock. Nothing is sent twice.
 //  5. Every row that was due ends as one [Result], a failure or a disconnection
 //     included. Results go to a [Journal] within a second, in order of
 //     completion, so that a killed run loses no more than that.
