@@ -1,0 +1,59 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reprise/trace"
+)
+
+// Priming sends in order, so many at once and no more, and says which were
+// answered.
+func TestPrime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, peak := 0, 0
+		f := &fake{fail: func(id int32) bool { return id%10 == 3 },
+			fired: func() { mu.Lock(); now++; peak = max(peak, now); mu.Unlock() },
+			hold: func(int32) time.Duration {
+				time.Sleep(time.Second)
+				mu.Lock()
+				now--
+				mu.Unlock()
+				return 0
+			},
+			prepare: func(row *trace.Request) error {
+				if row.InputTokens == 5 {
+					return errors.New("no prompt")
+				}
+				return nil
+			}}
+		var told int64
+		p := Primer{Endpoint: f, Concurrency: 4, Progress: func(n int64) { told = n }}
+		sent, answered, err := p.Prime(t.Context(), workload(every(0, 40)...))
+		if err != nil || sent.Prompts != 39 || sent.Failed != 5 || sent.Tokens != 39*40/2-5 || peak != 4 || told != 39 || sent.TookNS < int64(9*time.Second) {
+			t.Fatal(sent, peak, err)
+		}
+		for i, ok := range answered {
+			if ok == (i%10 == 3 || i == 5) {
+				t.Errorf("row %d: answered %v", i, ok)
+			}
+		}
+	})
+	all := &fake{fail: func(int32) bool { return true }}
+	if _, _, err := (&Primer{Endpoint: all}).Prime(t.Context(), workload(every(0, 3)...)); err == nil {
+		t.Error("a server that answers nothing was primed")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := (&Primer{Endpoint: &fake{}}).Prime(ctx, workload(every(0, 3)...)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, _, err := (&Primer{Endpoint: &fake{}}).Prime(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
