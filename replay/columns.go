@@ -44,6 +44,7 @@ func columns() []column {
 		text("error", func(r *Result) *string { return &r.Error }),
 		text("finish_reason", func(r *Result) *string { return &r.FinishReason }),
 		optional("first_content_ns", func(r *Result) **int64 { return &r.FirstContentNS }),
+		number("round", func(r *Result) *int32 { return &r.Round }),
 	}
 }
 

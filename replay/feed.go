@@ -12,6 +12,7 @@ import (
 
 // A flight is one row on its way from the workload to its Result.
 type flight struct {
+	id     int64 // among the rows that are read
 	call   Call
 	size   int64
 	due    time.Duration
@@ -24,7 +25,7 @@ type flight struct {
 	result Result
 }
 
-func (fl *flight) when() (time.Duration, int64) { return fl.due, fl.result.RowID }
+func (fl *flight) when() (time.Duration, int64) { return fl.due, fl.id }
 
 // A feeder reads the workload and prepares each row some seconds before it is
 // due. It stops at a bound and goes on when there is room. A row that it
@@ -319,7 +320,7 @@ func (f *feeder) hear() {
 // prepare makes the call of a row and queues it.
 func (f *feeder) prepare(h *held) {
 	row := h.row
-	fl := &flight{due: h.due, turn: h.turn, drift: h.due - h.plan, result: f.opt.blank(h.id, row, h.due)}
+	fl := &flight{id: h.id, due: h.due, turn: h.turn, drift: h.due - h.plan, result: f.opt.blank(h.id, row, h.due)}
 	f.bytes -= h.size
 	fl.cut = f.opt.cut(row)
 	var err error
@@ -364,6 +365,9 @@ func (f *feeder) abandon() (left int64) {
 	left = int64(len(f.timed) + f.waiting())
 	if f.hand != nil {
 		left++
+	}
+	if f.opt.Endless {
+		return left
 	}
 	for row := f.more(); row != nil; row = f.more() {
 		switch {

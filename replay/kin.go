@@ -67,8 +67,8 @@ func (w want) when() (time.Duration, int64) { return w.due, w.row }
 
 // join takes a row that was read.
 func (k *kin) join(h *held) {
-	if n := len(k.opt.Causal.children(h.id)); n > 0 {
-		k.elders[h.id] = &elder{unread: n, ended: ended{id: h.id}}
+	if children, _ := k.opt.Causal.children(h.id); len(children) > 0 {
+		k.elders[h.id] = &elder{unread: len(children), ended: ended{id: h.id}}
 	}
 	for _, p := range h.row.Parents {
 		e := k.elders[p]
@@ -138,9 +138,10 @@ func (k *kin) end(o ended, next int64) {
 		delete(k.elders, o.id)
 		return
 	}
-	for _, c := range k.opt.Causal.children(o.id) {
-		if pause := k.opt.Causal.pause[c]; int64(c) >= next && pause == pause && !o.failed {
-			heap.Push(&k.wanted, want{o.at + k.opt.thinking(int64(float64(pause)*1e9)), int64(c)})
+	children, first := k.opt.Causal.children(o.id)
+	for _, c := range children {
+		if pause := k.opt.Causal.pause[c]; first+int64(c) >= next && pause == pause && !o.failed {
+			heap.Push(&k.wanted, want{o.at + k.opt.thinking(int64(float64(pause)*1e9)), first + int64(c)})
 		}
 	}
 }

@@ -27,6 +27,7 @@ type Lineage struct {
 	pause    []float32 // by row: think and tool time in seconds, rounded; NaN where neither is known
 	timed    int64
 	backward int64
+	repeat   bool
 }
 
 var errTooManyRows = errors.New("replay: a causal run takes fewer than 2^32 rows and parents")
@@ -87,12 +88,21 @@ func (l *Lineage) Timed() int64 { return l.timed }
 // file. A run cannot wait for them, and does not.
 func (l *Lineage) Backward() int64 { return l.backward }
 
-// children are the rows that wait for a row, in their order.
-func (l *Lineage) children(row int64) []uint32 {
-	if row >= int64(len(l.pause)) {
-		return nil
+// Repeat has the lineage hold for a [Loop], whose rows are those of the workload
+// again and again.
+func (l *Lineage) Repeat() { l.repeat = true }
+
+// children are the rows that wait for a row, in their order, each counted from
+// the first row of the round.
+func (l *Lineage) children(row int64) (rows []uint32, first int64) {
+	if n := int64(len(l.pause)); row >= n {
+		if !l.repeat || n == 0 {
+			return nil, 0
+		}
+		first = row - row%n
+		row %= n
 	}
-	return l.child[l.first[row]:l.first[row+1]]
+	return l.child[l.first[row]:l.first[row+1]], first
 }
 
 // pauseOf is the time between the end of a row's parents and the row: think and

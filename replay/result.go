@@ -48,6 +48,9 @@ type Result struct {
 	// FirstContentNS is the first event with something else than reasoning, which
 	// FirstTokenNS counts too; null when all of the answer was reasoning.
 	FirstContentNS *int64 `parquet:"first_content_ns,optional"`
+	// Round is which time the workload was played, from 0: with RowID it names a
+	// request of a run that plays it several times, see [Loop].
+	Round int32 `parquet:"round"`
 }
 
 // Failed says whether the request counts as an error. One that was cut off on
@@ -122,4 +125,6 @@ type Run struct {
 	// The send path.
 	Realtime bool  `json:"realtime,omitempty"` // requests were sent by a realtime thread
 	Wire     *Wire `json:"wire,omitempty"`     // null where net/http or something else had the connections
+	// Selection is which part of the workload was sent; null is all of it.
+	Selection *Selection `json:"selection,omitempty"`
 }

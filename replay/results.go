@@ -168,7 +168,7 @@ func (f *ResultsFile) openJournal() (err error) {
 // Rows returns the number of rows.
 func (f *ResultsFile) Rows() int64 { return f.count }
 
-// Reader reads the rows from the beginning, in row order; it may be called any
+// Reader reads the rows from the beginning, in the order of rounds and rows; it may be called any
 // number of times.
 func (f *ResultsFile) Reader() trace.Reader[Result] {
 	if f.journal != nil {

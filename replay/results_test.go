@@ -45,6 +45,7 @@ func randomResult(rng *rand.Rand, row int64) Result {
 		LastTokenNS: i64(), DoneNS: i64(), WantInput: rng.Int32(), WantOutput: rng.Int32(), Known: i32(), Input: i32(),
 		Cached: i32(), Output: i32(), OutputFrom: []string{"", FromUsage, FromTokenizer}[rng.IntN(3)], Events: rng.Int32(),
 		HTTPStatus: i32(), Error: append(openai.ErrorKinds(), "", "", KindPrepare)[rng.IntN(18)], FinishReason: []string{"", "stop", "length"}[rng.IntN(3)],
+		Round: int32(row / 100),
 	}
 	for range rng.IntN(5) {
 		r.GapsNS = append(r.GapsNS, rng.Int64N(1e9))

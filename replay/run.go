@@ -51,6 +51,12 @@ type Options struct {
 	// Realtime releases requests from a thread before which all others of the
 	// machine give way, see [pace.NewRealtime], unless the Runner has a Pacer.
 	Realtime bool
+	// Origin, when set, says of which row of the workload, and of which round of a
+	// [Loop], the row is that is read as the id-th. One goroutine calls it.
+	Origin func(id int64) (row int64, round int32)
+	// Endless says that the rows have no end, so that those left when the run is
+	// over are not counted. It takes a Duration.
+	Endless bool
 
 	// Known, when set, is asked for every row that was sent, in the order in
 	// which they were: how many leading prompt tokens earlier rows have sent. One
@@ -326,7 +332,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 			r.DoneNS = trace.Ptr(int64(time.Since(p.start)))
 		}
 		fl.call = nil
-		p.feed.over(ended{r.RowID, time.Duration(*r.DoneNS), r.Failed()})
+		p.feed.over(ended{fl.id, time.Duration(*r.DoneNS), r.Failed()})
 		p.inFlight.Add(-1)
 		if p.slots != nil {
 			<-p.slots

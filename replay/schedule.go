@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"time"
@@ -35,13 +36,16 @@ func ParseSpan(s string) (Span, error) {
 func (s Span) bad() bool { return s.Requests < 0 || s.Time < 0 }
 
 // A Place is one in the order in which requests are due, ties in the order of
-// their rows.
+// their rounds and rows.
 type Place struct {
 	DueNS int64 `json:"due_ns"`
 	Row   int64 `json:"row"`
+	Round int32 `json:"round,omitempty"`
 }
 
-func (p Place) less(o Place) bool { return p.DueNS < o.DueNS || p.DueNS == o.DueNS && p.Row < o.Row }
+func (p Place) less(o Place) bool {
+	return cmp.Or(cmp.Compare(p.DueNS, o.DueNS), cmp.Compare(p.Round, o.Round), cmp.Compare(p.Row, o.Row)) < 0
+}
 
 // A Window says which results are measured. Those outside were sent as well: to
 // bring the server to its steady state, and to keep it there while the last that
@@ -56,7 +60,7 @@ func (w *Window) Holds(r *Result) (before, after bool) {
 	if w == nil {
 		return false, false
 	}
-	at := Place{r.DueNS, r.RowID}
+	at := Place{r.DueNS, r.RowID, r.Round}
 	return w.From != nil && at.less(*w.From), w.To != nil && !at.less(*w.To)
 }
 
@@ -70,7 +74,7 @@ type windower struct {
 }
 
 func (w *windower) sent(fl *flight) {
-	at := Place{int64(fl.due), fl.result.RowID}
+	at := Place{int64(fl.due), fl.result.RowID, fl.result.Round}
 	if w.n == w.warm.Requests && w.n > 0 {
 		w.from = &at
 	}
@@ -100,7 +104,7 @@ func (w *windower) window() *Window {
 	}
 	for _, p := range w.ring {
 		if out.To == nil || p.less(*out.To) {
-			out.To = &Place{p.DueNS, p.Row}
+			out.To = &Place{p.DueNS, p.Row, p.Round}
 		}
 	}
 	if w.cool.Time > 0 {
@@ -126,6 +130,8 @@ func (o *Options) check() error {
 		return errClosed
 	case o.Arrivals != nil && o.Causal == nil && o.Speed != 1:
 		return errors.New("replay: arrivals replace recorded times, which a speed would divide")
+	case o.Endless && o.Duration == 0:
+		return errors.New("replay: a workload without an end takes a duration")
 	case o.Cooldown.Requests > maxCooldown:
 		return errCooldown
 	}
@@ -188,10 +194,20 @@ func (o *Options) holdLimit() int64 {
 	return heldBytes
 }
 
+// origin says of which row of the workload, and of which round, a row that is
+// read is.
+func (o *Options) origin(id int64) (row int64, round int32) {
+	if o.Origin == nil {
+		return id, 0
+	}
+	return o.Origin(id)
+}
+
 // blank begins the Result of a row.
 func (o *Options) blank(id int64, row *trace.Request, due time.Duration) Result {
+	at, round := o.origin(id)
 	r := Result{
-		RowID: id, Category: row.Category, DueNS: int64(due),
+		RowID: at, Round: round, Category: row.Category, DueNS: int64(due),
 		WantInput: row.InputTokens, WantOutput: row.OutputTokens,
 	}
 	if row.Session != nil {

@@ -26,16 +26,17 @@ type openJournal struct {
 	run   Run
 	head  []byte // the schema message
 	spans []span // of the batches
-	keys  []key  // sorted by row
+	keys  []key  // sorted by round and row
 	sent  int64  // rows that were sent, not only due
 	cols  []column
 }
 
 type span struct{ from, to int64 }
 
-// A key says where a row lies.
+// A key says where a result lies.
 type key struct {
 	row          int64
+	round        int32
 	batch, index uint32
 	size         uint32 // about, in memory
 }
@@ -64,7 +65,9 @@ func readJournal(src io.ReaderAt, size int64) (j *openJournal, err error) {
 	if err := j.index(r, counted); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(j.keys, func(a, b key) int { return cmp.Compare(a.row, b.row) })
+	slices.SortStableFunc(j.keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.row, b.row))
+	})
 	return j, nil
 }
 
@@ -125,7 +128,7 @@ func (j *openJournal) index(r *ipc.Reader, src *counter) error {
 				j.sent++
 			}
 			j.keys = append(j.keys, key{
-				row: one.RowID, batch: uint32(len(j.spans)), index: uint32(i), size: uint32(resultBytes(&one)),
+				row: one.RowID, round: one.Round, batch: uint32(len(j.spans)), index: uint32(i), size: uint32(resultBytes(&one)),
 			})
 		}
 		j.spans = append(j.spans, span{from, src.n})
