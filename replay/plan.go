@@ -1,0 +1,267 @@
+package replay
+
+import (
+	"container/heap"
+	"time"
+
+	"reprise/trace"
+)
+
+// A Planner says when a run would send the rows of a workload, and what load that
+// is, without sending any. It is told how long requests take, since in a causal
+// run and in a closed loop later rows wait for earlier ones, and nothing else of
+// the server: an answer never fails, and a limit of requests in flight holds
+// nothing back. Give it all rows in their order.
+//
+// Memory: what a run holds of parents whose turns are still to be read, and some
+// 30 bytes for each second of the plan, up to [planSeconds].
+type Planner struct {
+	opt    Options
+	took   func(*trace.Request) (time.Duration, bool)
+	at     time.Duration // the next of the arrivals
+	elders map[int64]*planned
+	places places // of a closed loop
+	next   int64
+	late   bool // a row without parents was due after the duration
+	plan   Plan
+	seconds
+}
+
+// A planned row has turns that are still to come.
+type planned struct {
+	unread     int
+	end, shift time.Duration
+}
+
+// A Plan is what a [Planner] found. Times are nanoseconds from the start, rates in
+// requests per second. What is not known is null.
+type Plan struct {
+	Requests int64 `json:"requests"` // to be sent
+	Excluded int64 `json:"excluded"` // failed in the source
+	Beyond   int64 `json:"beyond"`   // due after the duration
+	FirstNS  int64 `json:"first_due_ns"`
+	LastNS   int64 `json:"last_due_ns"`
+	EndNS    int64 `json:"end_ns"` // of the last request
+
+	MeanRate *float64 `json:"mean_rate"`    // between the first and the last
+	Peak1S   *float64 `json:"peak_rate_1s"` // of windows side by side from the start
+	Peak10S  *float64 `json:"peak_rate_10s"`
+
+	// Timed is how many requests it is known of how long they take; the others
+	// count as over at once. Requests in flight are null unless all are.
+	Timed        int64    `json:"requests_with_known_length"`
+	MeanInFlight *float64 `json:"mean_in_flight"` // from the first due time to the last end (Little's law)
+	PeakInFlight *float64 `json:"peak_in_flight"` // the mean over its busiest second
+
+	busy time.Duration
+}
+
+// NewPlanner begins the plan of a run with options o. took says how long a request
+// takes from its due time to its end, if that is known.
+func NewPlanner(o Options, took func(*trace.Request) (time.Duration, bool)) (*Planner, error) {
+	o, err := o.settled()
+	if err != nil {
+		return nil, err
+	}
+	p := &Planner{opt: o, took: took, elders: map[int64]*planned{}, places: make(places, o.Concurrency)}
+	if o.Arrivals != nil {
+		p.at = o.Arrivals.Next()
+	}
+	return p, nil
+}
+
+// Add takes the next row, and says when it is due if it is sent.
+func (p *Planner) Add(r *trace.Request) (due time.Duration, sent bool) {
+	id := p.next
+	p.next++
+	children := 0
+	if p.opt.Causal != nil {
+		rows, _ := p.opt.Causal.children(id)
+		children = len(rows)
+	}
+	excluded := p.opt.excludes(r)
+	due, shift, turn := p.due(r, children > 0 || !excluded)
+	end := due
+	switch {
+	case excluded:
+		p.plan.Excluded++
+		end += p.opt.recordedLength(r)
+	case p.opt.Duration > 0 && due >= p.opt.Duration:
+		p.plan.Beyond++
+		p.late = p.late || !turn
+	default:
+		sent = true
+		end = p.send(r, due)
+	}
+	if children > 0 {
+		p.elders[id] = &planned{unread: children, end: end, shift: shift}
+	}
+	return due, sent
+}
+
+// due says when a row is due and by what the schedule moved its session. One that
+// takes none of the arrivals leaves them as they are.
+func (p *Planner) due(r *trace.Request, arrives bool) (due, shift time.Duration, turn bool) {
+	if p.opt.Concurrency > 0 {
+		return p.places[0], 0, false
+	}
+	latest := time.Duration(0)
+	for _, parent := range r.Parents {
+		e := p.elders[parent]
+		if p.opt.Causal == nil || e == nil {
+			continue
+		}
+		if !turn || e.shift > shift {
+			turn, shift = true, e.shift
+		}
+		latest = max(latest, e.end)
+		if e.unread--; e.unread == 0 {
+			delete(p.elders, parent)
+		}
+	}
+	due = p.opt.scaled(r.ArrivalNS)
+	if !turn {
+		if p.opt.Arrivals != nil && arrives {
+			due, shift = p.at, p.at-due
+			p.at += p.opt.Arrivals.Next()
+		}
+		return due, shift, false
+	}
+	if pause, known := pauseOf(r.ThinkNS, r.ToolNS); known {
+		return latest + p.opt.thinking(pause), shift, true
+	}
+	return max(due+shift, latest), shift, true
+}
+
+// send counts a request and says when it ends.
+func (p *Planner) send(r *trace.Request, due time.Duration) time.Duration {
+	length, known := p.took(r)
+	if r.Status == trace.StatusCancelled && r.E2ENS != nil {
+		if cut := p.opt.recordedLength(r); !known || cut < length {
+			length, known = cut, true
+		}
+	}
+	length = max(length, 0)
+	end := due + length
+	if p.opt.Concurrency > 0 {
+		p.places[0] = end
+		heap.Fix(&p.places, 0)
+	}
+	s := &p.plan
+	if s.Requests == 0 || int64(due) < s.FirstNS {
+		s.FirstNS = int64(due)
+	}
+	s.Requests++
+	s.LastNS, s.EndNS = max(s.LastNS, int64(due)), max(s.EndNS, int64(end))
+	if known {
+		s.Timed++
+	}
+	s.busy += length
+	p.seconds.add(due, end)
+	return end
+}
+
+// Over says that no further row would be sent, however many come.
+func (p *Planner) Over() bool {
+	switch o := &p.opt; {
+	case o.Duration == 0:
+		return false
+	case o.Concurrency > 0:
+		return p.places[0] >= o.Duration
+	default:
+		return p.late && len(p.elders) == 0
+	}
+}
+
+// Plan returns the plan of the rows so far.
+func (p *Planner) Plan() Plan {
+	s := p.plan
+	if s.Requests == 0 {
+		return s
+	}
+	if span := time.Duration(s.LastNS - s.FirstNS); span > 0 {
+		s.MeanRate = trace.Ptr(float64(s.Requests-1) / span.Seconds())
+	}
+	if p.seconds.beyond {
+		return s
+	}
+	s.Peak1S, s.Peak10S = trace.Ptr(p.peak(1)), trace.Ptr(p.peak(10))
+	if s.Timed == s.Requests {
+		s.PeakInFlight = trace.Ptr(p.busiest())
+		if span := s.EndNS - s.FirstNS; span > 0 {
+			s.MeanInFlight = trace.Ptr(float64(s.busy) / float64(span))
+		}
+	}
+	return s
+}
+
+// places are the ends of the requests whose places the next take, soonest first.
+type places []time.Duration
+
+func (h places) Len() int           { return len(h) }
+func (h places) Less(i, j int) bool { return h[i] < h[j] }
+func (h places) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *places) Push(x any)        { *h = append(*h, x.(time.Duration)) }
+func (h *places) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// planSeconds bounds the seconds that load is counted in, half a year.
+const planSeconds = 1 << 24
+
+// seconds count load by the second.
+type seconds struct {
+	due    []int32   // requests
+	part   []float64 // of the second that requests begin and end in, the share that they are in flight
+	step   []float64 // how many more are in flight throughout than in the second before
+	beyond bool      // some were later than can be counted
+}
+
+func (s *seconds) add(due, end time.Duration) {
+	from, to := int64(due/time.Second), int64(end/time.Second)
+	if from < 0 || to >= planSeconds {
+		s.beyond = true
+		return
+	}
+	if n := int(to) + 2 - len(s.due); n > 0 {
+		s.due = append(s.due, make([]int32, n)...)
+		s.part = append(s.part, make([]float64, n)...)
+		s.step = append(s.step, make([]float64, n)...)
+	}
+	s.due[from]++
+	a, b := due.Seconds()-float64(from), end.Seconds()-float64(to)
+	if from == to {
+		s.part[from] += b - a
+		return
+	}
+	s.part[from] += 1 - a
+	s.part[to] += b
+	s.step[from+1]++
+	s.step[to]--
+}
+
+// peak is the highest rate of windows of so many seconds.
+func (s *seconds) peak(width int) float64 {
+	most := int64(0)
+	for from := 0; from < len(s.due); from += width {
+		n := int64(0)
+		for _, d := range s.due[from:min(from+width, len(s.due))] {
+			n += int64(d)
+		}
+		most = max(most, n)
+	}
+	return float64(most) / float64(width)
+}
+
+// busiest is the mean number of requests in flight in the second with most.
+func (s *seconds) busiest() (most float64) {
+	level := 0.
+	for i := range s.due {
+		level += s.step[i]
+		most = max(most, level+s.part[i])
+	}
+	return most
+}

@@ -1,0 +1,177 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reprise/trace"
+	"reprise/trace/arrival"
+)
+
+// planRows are rows of sessions and others, some of which failed in the source or
+// were cancelled.
+func planRows(seed uint64, n int) []trace.Request {
+	r := rand.New(rand.NewPCG(seed, 5))
+	var at []time.Duration
+	now := time.Duration(0)
+	for range n {
+		at = append(at, now)
+		now += time.Duration(r.ExpFloat64()*200) * time.Millisecond
+	}
+	rows := workload(at...)
+	for i := range rows {
+		if i > 5 && r.IntN(2) == 0 {
+			rows[i].Parents = []int64{int64(i - 1 - r.IntN(5))}
+			if r.IntN(3) == 0 {
+				rows[i].Parents = append(rows[i].Parents, int64(i-1-r.IntN(5)))
+			}
+			if r.IntN(4) > 0 {
+				rows[i].ThinkNS = trace.Ptr(r.Int64N(5e9))
+			}
+		}
+		if r.IntN(10) == 0 {
+			rows[i].Status, rows[i].E2ENS = trace.StatusFailed, trace.Ptr(r.Int64N(3e9))
+		} else if r.IntN(10) == 0 {
+			rows[i].Status, rows[i].E2ENS = trace.StatusCancelled, trace.Ptr(r.Int64N(3e9)+1)
+		}
+	}
+	return rows
+}
+
+func planLength(id int32) time.Duration { return time.Duration(id%7) * 300 * time.Millisecond }
+
+// A plan is what a run does, due times and counts, when requests take as long as
+// it is told.
+func TestPlanIsTheRun(t *testing.T) {
+	rows := planRows(1, 400)
+	rate := func() arrival.Process {
+		p, err := arrival.ParseProcess("gamma:8,cv=3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.New(arrival.Stream(1, "test"))
+	}
+	for i, make := range []func() Options{
+		func() Options { return Options{} },
+		func() Options { return Options{Speed: 3, IncludeFailed: true, Duration: 20 * time.Second} },
+		func() Options { return Options{Causal: kinOf(t, rows)} },
+		func() Options { return Options{Causal: kinOf(t, rows), Speed: 2.5, Duration: 15 * time.Second} },
+		func() Options { return Options{Causal: kinOf(t, rows), Speed: 2, KeepThink: true, IncludeFailed: true} },
+		func() Options { return Options{Arrivals: rate()} },
+		func() Options { return Options{Causal: kinOf(t, rows), Arrivals: rate(), Speed: 2} },
+		func() Options { return Options{Concurrency: 5} },
+		func() Options { return Options{Concurrency: 3, Duration: 30 * time.Second} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{hangUp: true, hold: planLength}
+			run, results := f.play(t, t.Context(), make(), rows)
+			p, err := NewPlanner(make(), func(r *trace.Request) (time.Duration, bool) { return planLength(r.InputTokens), true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			planCheck(t, fmt.Sprint("case ", i), p, rows, run, results)
+		})
+	}
+}
+
+func planCheck(t *testing.T, name string, p *Planner, rows []trace.Request, run Run, results []Result) {
+	t.Helper()
+	var end int64
+	level := map[int64]float64{}
+	for i := range rows {
+		due, sent := p.Add(&rows[i])
+		if !sent {
+			continue
+		}
+		if len(results) == 0 || results[0].RowID != int64(i) || results[0].DueNS != int64(due) {
+			t.Fatalf("%s: row %d is planned for %v, the run has %+v", name, i, due, results[:min(1, len(results))])
+		}
+		r := results[0]
+		results = results[1:]
+		end = max(end, *r.DoneNS)
+		for at := r.DueNS; at < *r.DoneNS; { // the share of each second
+			second := at / 1e9
+			until := min((second+1)*1e9, *r.DoneNS)
+			level[second] += float64(until-at) / 1e9
+			at = until
+		}
+	}
+	plan := p.Plan()
+	most := 0.
+	for _, v := range level {
+		most = max(most, v)
+	}
+	if len(results) > 0 || plan.Requests != run.Requests || plan.Excluded+plan.Beyond != run.Excluded+run.Beyond || plan.EndNS != end || plan.LastNS-plan.FirstNS != run.PlannedNS && run.Concurrency == 0 {
+		t.Errorf("%s: plan %+v, run %+v, %d results too many", name, plan, run, len(results))
+	}
+	if plan.Beyond != run.Beyond && run.Timing == OpenLoop {
+		t.Errorf("%s: %d rows beyond, the run has %d", name, plan.Beyond, run.Beyond)
+	}
+	if plan.PeakInFlight == nil || math.Abs(*plan.PeakInFlight-most) > 1e-6 || *plan.MeanInFlight > most || *plan.Peak1S < *plan.Peak10S {
+		t.Errorf("%s: %g in flight at most, the run has %g; %+v", name, *plan.PeakInFlight, most, plan)
+	}
+}
+
+// Rates are of whole windows, and null where nothing tells.
+func TestPlanRates(t *testing.T) {
+	rows := workload(every(250*time.Millisecond, 9)...)
+	rows = append(rows, workload(7*time.Second, 7*time.Second, 7*time.Second, 7*time.Second, 7*time.Second, 14*time.Second)...)
+	p, err := NewPlanner(Options{}, func(*trace.Request) (time.Duration, bool) { return 0, false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		p.Add(&rows[i])
+	}
+	if s := p.Plan(); *s.Peak1S != 5 || *s.Peak10S != 1.4 || *s.MeanRate != 1 || s.PeakInFlight != nil || s.Timed != 0 {
+		t.Errorf("%+v", s)
+	}
+	late := trace.Request{ArrivalNS: planSeconds * 1e9}
+	p.Add(&late)
+	if s := p.Plan(); s.Peak1S != nil || s.Requests != 16 {
+		t.Errorf("%+v", s)
+	}
+	empty, _ := NewPlanner(Options{}, nil)
+	if s := empty.Plan(); s.MeanRate != nil || s.Requests != 0 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := NewPlanner(Options{Concurrency: 1, Speed: 2}, nil); err == nil {
+		t.Error("a closed loop with a speed")
+	}
+}
+
+// The plan of a loop without an end ends, with what the run sends.
+func TestPlanOfEndlessLoop(t *testing.T) {
+	for _, o := range []Options{{}, {Concurrency: 2}, {Causal: kinOf(t, loopRows())}} {
+		o.Duration, o.Endless, o.Origin = 60*time.Second, true, Origin(3, func(i int64) int64 { return i })
+		if o.Causal != nil {
+			o.Causal.Repeat()
+		}
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{hold: func(int32) time.Duration { return time.Second }}
+			var out trace.SliceWriter[Result]
+			run, err := (&Runner{Endpoint: f, Pacer: sleeper, Options: o}).Run(t.Context(), loopOf(0, 0), &out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := NewPlanner(o, func(*trace.Request) (time.Duration, bool) { return time.Second, true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, one := loopOf(0, 0), make([]trace.Request, 1)
+			for !p.Over() {
+				if _, err := src.Read(one); err != nil {
+					t.Fatal(err)
+				}
+				p.Add(&one[0])
+			}
+			if got := p.Plan().Requests; got != run.Requests {
+				t.Errorf("%d requests, the run has %d", got, run.Requests)
+			}
+		})
+	}
+}
