@@ -166,6 +166,9 @@ func (p *Prompter) Tokens(row *trace.Request, buf []uint32) ([]uint32, error) {
 	}
 }
 
+// Blocks returns how many block ids there are words to spell, from 0.
+func (p *Prompter) Blocks() uint64 { return p.heads.n }
+
 // Count returns how many tokens the row's prompt has: InputTokens less the
 // overhead, and one at least.
 func (p *Prompter) Count(row *trace.Request) int {

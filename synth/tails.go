@@ -23,6 +23,7 @@ type Tails struct {
 	shift   int
 	tokens  int64
 	top     uint64 // greatest id of a partial block
+	period  uint64 // see Repeat; 0 is none
 }
 
 // A tail is the id of a partial block above the number of its tokens.
@@ -159,16 +160,36 @@ func newTails(size int, found []completion) *Tails {
 // none. The partial block may complete another in its turn. No tails at all are
 // a nil table.
 func (t *Tails) Of(block uint64) (partial uint64, tokens int32) {
-	if t == nil || len(t.keys) == 0 || block > t.keys[len(t.keys)-1] {
+	if t == nil {
+		return 0, 0
+	}
+	round := uint64(0)
+	if t.period > 0 {
+		round = block - block%t.period
+		block -= round
+	}
+	if len(t.keys) == 0 || block > t.keys[len(t.keys)-1] {
 		return 0, 0
 	}
 	b := block >> t.shift
 	from, to := t.buckets[b], t.buckets[b+1]
 	if i, ok := slices.BinarySearch(t.keys[from:to], block); ok {
 		found := t.tails[from+uint32(i)]
-		return found.block(), int32(found.tokens())
+		return round + found.block(), int32(found.tokens())
 	}
 	return 0, 0
+}
+
+// Repeat returns the tails of a workload that is played again and again, in each
+// round with ids that are higher by period: one more than the greatest. It shares
+// the table. No tails at all stay none.
+func (t *Tails) Repeat(period uint64) *Tails {
+	if t == nil {
+		return nil
+	}
+	again := *t
+	again.period = period
+	return &again
 }
 
 // Len returns how many blocks complete another.
