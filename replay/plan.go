@@ -161,6 +161,9 @@ func (p *Planner) send(r *trace.Request, due time.Duration) time.Duration {
 	return end
 }
 
+// Timing is [Run].Timing of the run.
+func (p *Planner) Timing() string { return p.opt.About.Timing }
+
 // Over says that no further row would be sent, however many come.
 func (p *Planner) Over() bool {
 	switch o := &p.opt; {

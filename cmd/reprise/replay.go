@@ -35,6 +35,7 @@ type replayFlags struct {
 	scheduleFlags
 	vllm vllmFlags
 	wireFlags
+	modeFlags
 	forceOutput bool
 	timeout     time.Duration
 	headers     []string
@@ -74,8 +75,11 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 			if err := f.vllm.apply(cmd, &f.judge.vllm); err != nil {
 				return err
 			}
-			if f.out == "" || f.out == standard {
+			if (f.out == "" || f.out == standard) && !f.dry.run {
 				return usagef("say where the results go: -o FILE.parquet")
+			}
+			if err := f.settle(); err != nil {
+				return err
 			}
 			if err := f.check(); err != nil {
 				return err
@@ -88,6 +92,9 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 				return err
 			}
 			defer w.Close()
+			if f.dry.run {
+				return f.dryRun(cmd, w)
+			}
 			if err := f.run(cmd, w); err != nil {
 				return err
 			}
@@ -111,6 +118,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fl.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
 	f.scheduleFlags.register(fl)
 	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
+	f.modeFlags.register(cmd)
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 	f.wireFlags.register(cmd)
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
@@ -138,7 +146,7 @@ func (f *replayFlags) defaults() { f.register(new(cobra.Command)) }
 
 // run replays the workload into the results file that the flags name.
 func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
-	rows, blockSize, err := workloadRows(w)
+	_, blockSize, err := workloadRows(w)
 	if err != nil {
 		return err
 	}
@@ -146,7 +154,20 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	lineage, err := f.lineage(cmd, w)
+	part, err := f.part(cmd, w, maker.seed)
+	if err != nil {
+		return err
+	}
+	maker.tails = part.tails(maker.tails)
+	rows, err := part.reader()
+	if err != nil {
+		return err
+	}
+	lineage, err := f.lineage(cmd, part.turns)
+	if err != nil {
+		return err
+	}
+	live, err := f.live(cmd, part)
 	if err != nil {
 		return err
 	}
@@ -162,6 +183,13 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	about := replay.Run{Version: version, Tokenizer: maker.tok.Name(), Workload: w.Meta.Digest, Tier: w.Meta.Tier,
 		Seed: strconv.FormatUint(maker.seed, 10), BlockSize: blockSize, ServerBlock: f.serverBlock}
 	endpoint.Describe(&about)
+	if err := part.spellable(prompter.Blocks()); err != nil {
+		return err
+	}
+	known := profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of))
+	if err := f.fill(cmd, part, live, endpoint, maker, about.Overhead, known); err != nil {
+		return err
+	}
 
 	// Many streams at once make much garbage that lives briefly: collecting it
 	// at every doubling of a small heap delays them (16,000 streams: p99 skew
@@ -179,7 +207,8 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	}
 	about.Rate, options.Realtime = f.rate, f.realtime
 	options.About = about
-	options.Known = profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of)).Touch
+	part.apply(&options)
+	options.Known = known.Touch
 	options.Progress = func(p replay.Progress) { bar.set(p.Done) }
 	runner := replay.Runner{Prompter: prompter, Endpoint: endpoint, Options: options}
 	verify := func() error { return nil }

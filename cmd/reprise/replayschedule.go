@@ -40,11 +40,11 @@ func (f *scheduleFlags) register(fl *pflag.FlagSet) {
 
 // lineage reads which rows wait for which. It is nil for an open loop: when that
 // is asked for, or the workload has no turn with a think or tool time.
-func (f *scheduleFlags) lineage(cmd *cobra.Command, w *trace.Trace) (*replay.Lineage, error) {
+func (f *scheduleFlags) lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn], error)) (*replay.Lineage, error) {
 	if f.openLoop || f.concurrency > 0 {
 		return nil, f.noSpeedWithRate()
 	}
-	turns, err := trace.Columns[replay.Turn](w)
+	turns, err := open()
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.Fle
 	if err != nil {
 		return simulated{}, err
 	}
-	lineage, err := f.lineage(cmd, w)
+	lineage, err := f.lineage(cmd, func() (trace.Reader[replay.Turn], error) { return trace.Columns[replay.Turn](w) })
 	if err != nil {
 		return simulated{}, err
 	}

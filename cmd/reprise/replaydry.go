@@ -1,0 +1,408 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/replay"
+	"reprise/synth"
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// dryFlags say what a dry run is told of the server and of prices.
+type dryFlags struct {
+	run                   bool
+	assume                string
+	input, cached, output float64 // price of a million tokens; below 0 is not given
+}
+
+func (f *dryFlags) register(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.run, "dry-run", false, "send nothing and ask no endpoint: print what would be sent, how fast, and what it costs")
+	fl.StringVar(&f.assume, "assume", "", "of a dry run: how fast the server is, as `ttft=200ms,itl=20ms`; empty takes the recorded lengths of requests where there are any")
+	fl.Float64Var(&f.input, "price-input", -1, "of a dry run: price of a million prompt tokens")
+	fl.Float64Var(&f.cached, "price-cached", -1, "of a dry run: price of a million prompt tokens that the server has in its cache, as far as that is expected; as the others when not given")
+	fl.Float64Var(&f.output, "price-output", -1, "of a dry run: price of a million output tokens")
+}
+
+func (f *dryFlags) check() error {
+	if !f.run && (f.assume != "" || f.input >= 0 || f.cached >= 0 || f.output >= 0) {
+		return usagef("--assume and prices are for --dry-run")
+	}
+	if f.cached >= 0 && f.input < 0 {
+		return usagef("--price-cached takes --price-input for the other prompt tokens")
+	}
+	_, err := f.took()
+	return err
+}
+
+// took says how long requests take, as far as is known.
+func (f *dryFlags) took() (func(*trace.Request) (time.Duration, bool), error) {
+	if f.assume == "" {
+		return func(r *trace.Request) (time.Duration, bool) {
+			if r.E2ENS == nil {
+				return 0, false
+			}
+			return time.Duration(*r.E2ENS), true
+		}, nil
+	}
+	var ttft, itl time.Duration
+	for _, part := range strings.Split(f.assume, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		d, err := time.ParseDuration(value)
+		switch {
+		case err != nil || d < 0:
+			return nil, usagef("--assume: want ttft=200ms,itl=20ms")
+		case name == "ttft":
+			ttft = d
+		case name == "itl":
+			itl = d
+		default:
+			return nil, usagef("--assume: want ttft=200ms,itl=20ms")
+		}
+	}
+	return func(r *trace.Request) (time.Duration, bool) {
+		return ttft + itl*time.Duration(max(r.OutputTokens-1, 0)), true
+	}, nil
+}
+
+// A dryRun is what a replay would send. What is not known is null.
+type dryRun struct {
+	Schema    string            `json:"schema"` // [dryRunSchema]
+	Timing    string            `json:"timing"`
+	Rate      string            `json:"rate,omitempty"`
+	Speed     float64           `json:"speed"`
+	Selection *replay.Selection `json:"selection"` // null for the whole workload, once
+	Sessions  int64             `json:"sessions"`  // of the requests; one without is one by itself
+
+	InputTokens      int64    `json:"input_tokens"`
+	OutputTokens     int64    `json:"output_tokens"`
+	PromptBytes      *float64 `json:"prompt_bytes"` // estimated from prompts that were made
+	PromptsMade      int64    `json:"prompts_made"`
+	ServerBlock      int      `json:"server_block_size"`
+	ExpectedHitRatio *float64 `json:"expected_hit_ratio_by_token"` // of a cache without limit
+
+	// Plan is null for a closed loop where it is not known how long requests take.
+	Plan *replay.Plan `json:"plan"`
+	// LeastNS is from the first due time to the last when every answer takes no
+	// time: the longest chain of think times. RecordedNS is the same as recorded,
+	// divided by the speed. Both are of causal runs alone.
+	LeastNS    *int64 `json:"least_duration_ns"`
+	RecordedNS *int64 `json:"recorded_duration_ns"`
+	Files      *int64 `json:"file_descriptors"` // about
+
+	Cost *dryCost `json:"cost"`
+}
+
+const dryRunSchema = "dry-run/1"
+
+// A dryCost is in the unit that the prices are in.
+type dryCost struct {
+	Input  *float64 `json:"input"` // prompt tokens that are not expected in the cache
+	Cached *float64 `json:"cached"`
+	Output *float64 `json:"output"`
+	Prime  *float64 `json:"prime"` // prompts before the run
+	Total  float64  `json:"total"`
+}
+
+// dryRun prints what a replay would send.
+func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
+	_, blockSize, err := workloadRows(w)
+	if err != nil {
+		return err
+	}
+	maker, err := f.prompts.maker(cmd, w, blockSize)
+	if err != nil {
+		return err
+	}
+	part, err := f.part(cmd, w, maker.seed)
+	if err != nil {
+		return err
+	}
+	maker.tails = part.tails(maker.tails)
+	prompter, err := maker.prompter(0)
+	if err != nil {
+		return err
+	}
+	if err := part.spellable(prompter.Blocks()); err != nil {
+		return err
+	}
+	known := profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of))
+	live, err := f.live(cmd, part)
+	if err != nil {
+		return err
+	}
+	for i := range live {
+		known.Touch(&live[i])
+	}
+	d := &dryPass{f: f, known: known, prompts: prompter, reuse: profile.NewServerReuse(f.serverBlock), every: 1}
+	out, err := d.run(cmd, part, maker.seed)
+	if err != nil {
+		return err
+	}
+	if f.judge.asJSON {
+		return writeJSON(cmd.OutOrStdout(), out)
+	}
+	return out.write(cmd.OutOrStdout())
+}
+
+// A dryPass reads the rows once.
+type dryPass struct {
+	f        *replayFlags
+	known    *profile.KnownPass
+	prompts  *synth.Prompter
+	reuse    *profile.ServerReuse
+	sessions trace.Renumber
+	single   int64
+	cached   int64
+
+	every, made, bytes, bytesOf int64 // prompts made, their bytes and tokens
+	rows                        int64
+	buf                         []byte
+	digits                      []uint32
+}
+
+func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*dryRun, error) {
+	lineage, err := d.f.lineage(cmd, part.turns)
+	if err != nil {
+		return nil, err
+	}
+	took, err := d.f.dry.took()
+	if err != nil {
+		return nil, err
+	}
+	main, err := d.planner(part, lineage, seed, took)
+	if err != nil {
+		return nil, err
+	}
+	atOnce := func(*trace.Request) (time.Duration, bool) { return 0, true }
+	least, err := d.planner(part, lineage, seed, atOnce)
+	if err != nil {
+		return nil, err
+	}
+	out := &dryRun{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.rate, Speed: d.f.speed, Selection: part.selection(), ServerBlock: d.f.serverBlock}
+	var first, last int64
+	rows, err := part.reader()
+	if err != nil {
+		return nil, err
+	}
+	err = trace.Each(rows, func(id int64, r *trace.Request) error {
+		if id == 0 {
+			first = r.ArrivalNS
+		}
+		last = r.ArrivalNS
+		least.Add(r)
+		if _, sent := main.Add(r); sent {
+			if err := d.add(r, out); err != nil {
+				return err
+			}
+		}
+		switch {
+		case !part.endless:
+		case main.Over():
+			return io.EOF
+		case id >= part.rows.Len() && d.f.concurrency > 0 && main.Plan().EndNS == 0:
+			return usagef("a closed loop without an end never ends where requests take no time: give --assume")
+		}
+		return nil
+	})
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	plan := main.Plan()
+	if d.f.concurrency == 0 || plan.Timed == plan.Requests {
+		out.Plan = &plan
+	}
+	if lineage != nil {
+		p := least.Plan()
+		out.LeastNS = trace.Ptr(p.LastNS - p.FirstNS)
+		if d.f.rate == "" {
+			out.RecordedNS = trace.Ptr(int64(float64(last-first) / d.f.speed))
+		}
+	}
+	d.finish(out)
+	return out, nil
+}
+
+// planner makes one with a schedule of its own, whose arrivals nobody else draws.
+func (d *dryPass) planner(part *workloadPart, lineage *replay.Lineage, seed uint64, took func(*trace.Request) (time.Duration, bool)) (*replay.Planner, error) {
+	options, err := d.f.schedule(lineage, seed)
+	if err != nil {
+		return nil, err
+	}
+	part.apply(&options)
+	return replay.NewPlanner(options, took)
+}
+
+// prompts is how many prompts are made at first; then every second, fourth, … is.
+const dryPrompts = 64
+
+// add counts a request that would be sent.
+func (d *dryPass) add(r *trace.Request, out *dryRun) error {
+	out.InputTokens += int64(r.InputTokens)
+	out.OutputTokens += int64(r.OutputTokens)
+	known := d.known.Touch(r)
+	d.reuse.Add(known, r.InputTokens)
+	if r.Session != nil {
+		d.sessions.ID(uint64(*r.Session))
+	} else {
+		d.single++
+	}
+	d.rows++
+	if (d.rows-1)%d.every != 0 {
+		return nil
+	}
+	if err := d.make(r); err != nil {
+		return fmt.Errorf("no prompt could be made: %w", err)
+	}
+	if d.made++; d.made%dryPrompts == 0 {
+		d.every *= 2
+	}
+	return nil
+}
+
+// make makes one prompt and counts what it takes in a request.
+func (d *dryPass) make(r *trace.Request) (err error) {
+	if d.f.tokenIDs {
+		if d.digits, err = d.prompts.Tokens(r, d.digits[:0]); err != nil {
+			return err
+		}
+		for _, id := range d.digits {
+			d.bytes += int64(len(fmt.Sprint(id))) + 1 // and a comma
+		}
+	} else {
+		if d.buf, err = d.prompts.Prompt(r, d.buf[:0]); err != nil {
+			return err
+		}
+		d.bytes += int64(len(d.buf))
+	}
+	d.bytesOf += int64(max(r.InputTokens, 1))
+	return nil
+}
+
+// descriptors is what the process has open beside connections: its standard
+// streams, files, and what the runtime and the pacer wait on.
+const descriptors = 16
+
+// finish fills in what follows from the counts.
+func (d *dryPass) finish(out *dryRun) {
+	f := d.f
+	out.Sessions = int64(d.sessions.Len()) + d.single
+	out.ExpectedHitRatio = d.reuse.Summary().HitRatio
+	if out.PromptsMade = d.made; d.bytesOf > 0 {
+		out.PromptBytes = trace.Ptr(math.Round(float64(d.bytes) / float64(d.bytesOf) * float64(out.InputTokens)))
+	}
+	most := 0.
+	switch {
+	case f.concurrency > 0:
+		most = float64(f.concurrency)
+	case out.Plan != nil && out.Plan.PeakInFlight != nil:
+		most = *out.Plan.PeakInFlight
+		if f.maxInFlight > 0 {
+			most = min(most, float64(f.maxInFlight))
+		}
+	case f.maxInFlight > 0:
+		most = float64(f.maxInFlight)
+	}
+	if most > 0 {
+		out.Files = trace.Ptr(int64(math.Ceil(most)) + descriptors)
+	}
+	out.Cost = f.dry.cost(out)
+}
+
+// cost is nil without a price.
+func (f *dryFlags) cost(out *dryRun) *dryCost {
+	if f.input < 0 && f.output < 0 {
+		return nil
+	}
+	c := new(dryCost)
+	add := func(tokens, price float64) *float64 {
+		v := tokens / 1e6 * price
+		c.Total += v
+		return &v
+	}
+	if f.input >= 0 {
+		cached, price := 0., f.input
+		if out.ExpectedHitRatio != nil {
+			cached = *out.ExpectedHitRatio * float64(out.InputTokens)
+		}
+		if f.cached >= 0 {
+			price = f.cached
+		}
+		c.Input, c.Cached = add(float64(out.InputTokens)-cached, f.input), add(cached, price)
+		if s := out.Selection; s != nil && s.Prime != nil {
+			c.Prime = add(float64(s.Prime.Tokens), f.input)
+		}
+	}
+	if f.output >= 0 {
+		c.Output = add(float64(out.OutputTokens), f.output)
+	}
+	return c
+}
+
+// write prints the plan for people.
+func (d *dryRun) write(w io.Writer) error {
+	fmt.Fprintln(w, "Dry run: nothing was sent.")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", label, fmt.Sprintf(format, args...))
+	}
+	line("schedule", "%s", d.schedule())
+	if p := d.Plan; p != nil {
+		line("requests", "%d; %d left out, failed in the source; %d due after the duration", p.Requests, p.Excluded, p.Beyond)
+		line("sessions", "%d", d.Sessions)
+		line("duration", "%v from the first due time to the last", inSeconds(p.LastNS-p.FirstNS))
+	} else {
+		line("duration", "unknown: a closed loop takes --assume, or the recorded lengths of all requests")
+	}
+	if d.LeastNS != nil {
+		line("", "%v at least, by think times alone, if every answer took no time", inSeconds(*d.LeastNS))
+	}
+	if d.RecordedNS != nil {
+		line("", "%v as recorded", inSeconds(*d.RecordedNS))
+	}
+	if p := d.Plan; p != nil {
+		line("rate", "%s requests/s on average, at most %s in 1 s and %s in 10 s", figure(p.MeanRate, 3), figure(p.Peak1S, 1), figure(p.Peak10S, 1))
+		if p.PeakInFlight != nil {
+			line("in flight", "%s on average, %s in the busiest second", figure(p.MeanInFlight, 1), figure(p.PeakInFlight, 1))
+		} else {
+			line("in flight", "unknown: it is known of %d of %d requests how long they take; --assume says it", p.Timed, p.Requests)
+		}
+	}
+	if d.Files != nil {
+		line("open files", "about %d", *d.Files)
+	}
+	line("prompt tokens", "%d", d.InputTokens)
+	line("output tokens", "%d", d.OutputTokens)
+	if d.PromptBytes != nil {
+		line("prompt bytes", "about %.0f, by %d prompts that were made", *d.PromptBytes, d.PromptsMade)
+	}
+	line("expected hit ratio", "%s by token, of a cache of blocks of %d tokens without limit", figure(d.ExpectedHitRatio, 4), d.ServerBlock)
+	if s := d.Selection; s != nil && s.Prime != nil {
+		line("before the run", "%d prompts with %d tokens prime the cache", s.Prime.Prompts, s.Prime.Tokens)
+	}
+	if c := d.Cost; c != nil {
+		line("cost", "%.4f: prompts not cached %s, cached %s, output %s, before the run %s", c.Total, figure(c.Input, 4), figure(c.Cached, 4), figure(c.Output, 4), figure(c.Prime, 4))
+	}
+	return t.Flush()
+}
+
+func (d *dryRun) schedule() string {
+	how := fmt.Sprintf("speed %g", d.Speed)
+	if d.Rate != "" {
+		how = d.Rate
+	}
+	if d.Timing == replay.ClosedLoop {
+		return d.Timing
+	}
+	return d.Timing + ", " + how
+}
+
+func inSeconds(ns int64) time.Duration { return time.Duration(ns).Round(time.Millisecond) }

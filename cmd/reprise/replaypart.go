@@ -1,0 +1,313 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay"
+	"reprise/synth"
+	"reprise/trace"
+)
+
+// A workloadPart is what is replayed of a workload, and how often.
+type workloadPart struct {
+	w         *trace.Trace
+	blockSize int
+	rows      trace.Part
+	of        int64 // rows of the workload
+	fromNS    int64
+	loop      *replay.Loop // nil for once
+	endless   bool
+
+	sampled *replay.Sample
+	about   replay.Selection
+}
+
+// part chooses what the flags ask for: first the window, then the sample of it,
+// then the first rows of that, and then how often.
+func (f *modeFlags) part(cmd *cobra.Command, w *trace.Trace, seed uint64) (*workloadPart, error) {
+	all, blockSize, err := workloadRows(w)
+	if err != nil {
+		return nil, err
+	}
+	p := &workloadPart{w: w, blockSize: blockSize, rows: trace.Whole(all.total), of: all.total, fromNS: int64(f.start)}
+	if f.start > 0 || f.end > 0 {
+		if err := p.cut(int64(f.start), int64(f.end)); err != nil {
+			return nil, err
+		}
+		notef(cmd, "window: %d of %d rows, from %v on", p.rows.Len(), p.of, f.start)
+	}
+	if share, err := f.share(); err != nil {
+		return nil, err
+	} else if share < 1 {
+		if err := p.sample(cmd, share, seed); err != nil {
+			return nil, err
+		}
+	}
+	if f.maxRequests > 0 {
+		p.rows = p.rows.Head(f.maxRequests)
+	}
+	if p.rows.Len() == 0 && p.of > 0 {
+		return nil, usagef("none of the %d rows of the workload is chosen", p.of)
+	}
+	if err := p.repeat(cmd, f); err != nil {
+		return nil, err
+	}
+	p.about.Rows, p.about.OfRows = p.rows.Len(), p.of
+	p.about.FromNS, p.about.ToNS, p.about.MaxRequests = int64(f.start), int64(f.end), f.maxRequests
+	return p, nil
+}
+
+// whole says that every row is replayed, once.
+func (p *workloadPart) whole() bool { return p.all() && p.loop == nil }
+
+// all says that a round is the workload as it stands.
+func (p *workloadPart) all() bool { return p.rows.Len() == p.of && p.fromNS == 0 }
+
+// selection is what the results say of the part; nil for the whole.
+func (p *workloadPart) selection() *replay.Selection {
+	if p.whole() {
+		return nil
+	}
+	return &p.about
+}
+
+// cut makes the part a window.
+func (p *workloadPart) cut(from, to int64) error {
+	arrivals, err := trace.Columns[trace.Arrival](p.w)
+	if err != nil {
+		return err
+	}
+	p.rows, err = trace.Window(arrivals, from, to)
+	return err
+}
+
+// sample makes the part a sample of its sessions, and says how they differ.
+func (p *workloadPart) sample(cmd *cobra.Command, share float64, seed uint64) error {
+	members, err := trace.Columns[trace.Member](p.w)
+	if err != nil {
+		return err
+	}
+	window := p.rows
+	var took trace.Sampled
+	if p.rows, took, err = window.Sample(members, share, seed); err != nil {
+		return err
+	}
+	p.sampled = &replay.Sample{Share: share, Seed: strconv.FormatUint(seed, 10), Sessions: took.Sessions, OfSessions: took.OfSessions,
+		Rows: took.Rows, OfRows: took.OfRows, Measures: []replay.Measure{}}
+	p.about.Sample = p.sampled
+	notef(cmd, "sample: %d of %d sessions, %d of %d rows, at their recorded times, so that the rate falls with it", took.Sessions, took.OfSessions, took.Rows, took.OfRows)
+	if took.Rows == 0 {
+		return nil
+	}
+	return p.compare(cmd, &window)
+}
+
+// compare sets the sample beside the window that it is of, in one pass over it.
+func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
+	src, err := p.w.Reader()
+	if err != nil {
+		return err
+	}
+	whole, sample := synth.NewSignature(p.w.Meta, synth.SignatureOptions{}), synth.NewSignature(p.w.Meta, synth.SignatureOptions{})
+	var one [1]trace.Request
+	err = trace.Each(trace.Pick(src, *window, nil), func(i int64, r *trace.Request) error {
+		one[0] = *r
+		if _, err := whole.Write(one[:]); err != nil {
+			return err
+		}
+		if _, ok := p.rows.Index(window.Row(i)); !ok {
+			return nil
+		}
+		_, err := sample.Write(one[:])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	found, err := synth.Compare(whole, sample)
+	if err != nil {
+		return fmt.Errorf("the sample cannot be set beside the whole: %w", err)
+	}
+	p.sampled.Measures = sampleMeasures(found)
+	for _, m := range p.sampled.Measures {
+		notef(cmd, "  %-22s %s", sampleWords[m.Name], sayMeasure(m))
+	}
+	return nil
+}
+
+// sampleWords say what is measured of a sample, in the order of sampleMeasures.
+var sampleWords = map[string]string{
+	"rate": "requests per second", "input_tokens_mean": "prompt tokens, mean", "output_tokens_mean": "output tokens, mean",
+	"input_ks": "prompt lengths", "output_ks": "output lengths", "turns_ks": "turns of sessions",
+	"hit_by_token": "hit ratio by token", "hit_by_block": "hit ratio by block", "mrc_mae": "hit ratio of LRU caches",
+}
+
+// sampleMeasures picks what tells of a sample. Hits fall with it, since sessions
+// that share prefixes are fewer.
+func sampleMeasures(f synth.Fidelity) []replay.Measure {
+	values := map[string]synth.Measure{}
+	for _, m := range f.Measures {
+		values[m.Name] = m
+	}
+	out := []replay.Measure{}
+	per := func(name, what string, by, bySample *float64) {
+		a := values[what]
+		m := replay.Measure{Name: name, Whole: quotient(a.Ref, by), Sample: quotient(a.Cand, bySample)}
+		if m.Whole != nil && m.Sample != nil && *m.Whole != 0 {
+			m.Distance = trace.Ptr(math.Abs(*m.Sample / *m.Whole - 1))
+		}
+		out = append(out, m)
+	}
+	n, span := values["requests"], values["duration_s"].Ref
+	per("rate", "requests", span, span) // of the sample too: it lasts as long but for chance
+	per("input_tokens_mean", "input_tokens", n.Ref, n.Cand)
+	per("output_tokens_mean", "output_tokens", n.Ref, n.Cand)
+	for _, name := range []string{"input_ks", "output_ks", "turns_ks", "hit_by_token", "hit_by_block", "mrc_mae"} {
+		if m := values[name]; m.Distance != nil {
+			out = append(out, replay.Measure{Name: name, Whole: m.Ref, Sample: m.Cand, Distance: m.Distance})
+		}
+	}
+	return out
+}
+
+func quotient(a, b *float64) *float64 {
+	if a == nil || b == nil || *b == 0 {
+		return nil
+	}
+	return trace.Ptr(*a / *b)
+}
+
+// sayMeasure is a measure for people. Distances between distributions are shares;
+// the others are beside their values.
+func sayMeasure(m replay.Measure) string {
+	switch {
+	case m.Name == "mrc_mae":
+		return fmt.Sprintf("off by %s on average over capacities", figure(m.Distance, 4))
+	case m.Name == "input_ks" || m.Name == "output_ks" || m.Name == "turns_ks":
+		return fmt.Sprintf("Kolmogorov-Smirnov distance %s", figure(m.Distance, 4))
+	}
+	return fmt.Sprintf("%s in the whole, %s in the sample", figure(m.Whole, 4), figure(m.Sample, 4))
+}
+
+// repeat makes the loop that the flags ask for.
+func (p *workloadPart) repeat(cmd *cobra.Command, f *modeFlags) error {
+	rounds, err := f.rounds()
+	if err != nil || rounds == (replay.Span{}) {
+		return err
+	}
+	arrivals, err := trace.Columns[trace.Arrival](p.w)
+	if err != nil {
+		return err
+	}
+	first, last := int64(-1), int64(0)
+	err = trace.Each(trace.Pick(arrivals, p.rows, nil), func(_ int64, a *trace.Arrival) error {
+		if first < 0 {
+			first = a.ArrivalNS
+		}
+		last = a.ArrivalNS
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.loop = &replay.Loop{Open: p.once, Rows: p.rows.Len(), PeriodNS: replay.Period(first, last, p.rows.Len()), Rounds: rounds.Requests}
+	p.endless = rounds.Requests == 0
+	prompts := "each with prompts of its own, so that it does not hit the cache of those before it (--loop-same)"
+	if f.loopSame {
+		prompts = "with the same prompts"
+	} else if p.loop.Blocks, err = p.blocks(); err != nil {
+		return err
+	}
+	p.about.Loop = &replay.Rounds{Rounds: rounds.Requests, PeriodNS: p.loop.PeriodNS, Same: f.loopSame}
+	times := fmt.Sprintf("%d rounds", rounds.Requests)
+	if p.endless {
+		times = fmt.Sprintf("rounds for %v", rounds.Time)
+	}
+	notef(cmd, "loop: %s of %d rows and %v, %s", times, p.rows.Len(), time.Duration(p.loop.PeriodNS).Round(time.Millisecond), prompts)
+	return nil
+}
+
+// blocks is one more than the greatest block id of the workload, in one pass over
+// its rows.
+func (p *workloadPart) blocks() (uint64, error) {
+	all, _, err := workloadRows(p.w)
+	if err != nil {
+		return 0, err
+	}
+	ids, err := synth.Count(all)
+	return max(ids.Blocks, 1), err
+}
+
+// spellable refuses rounds whose blocks the prompts have no words to tell apart.
+func (p *workloadPart) spellable(limit uint64) error {
+	if p.loop == nil || p.loop.Blocks == 0 {
+		return nil
+	}
+	most := limit / p.loop.Blocks
+	if p.loop.Rounds > 0 && uint64(p.loop.Rounds) > most {
+		return usagef("--loop: there are words for the prompts of %d rounds only; --loop-same repeats those of the first", most)
+	}
+	return nil
+}
+
+// tails are those of the workload in every round.
+func (p *workloadPart) tails(t *synth.Tails) *synth.Tails {
+	if p.loop == nil {
+		return t
+	}
+	return t.Repeat(p.loop.Blocks)
+}
+
+// once reads the rows of one round.
+func (p *workloadPart) once() (trace.Reader[trace.Request], error) {
+	all, _, err := workloadRows(p.w)
+	if err != nil || p.all() {
+		return all, err
+	}
+	return trace.Pick(all.Reader, p.rows, p.rows.Edit(p.fromNS)), nil
+}
+
+// reader reads the rows of all rounds. Their number is 0 where there is no end.
+func (p *workloadPart) reader() (*countedRows, error) {
+	if p.loop != nil {
+		again := *p.loop
+		return &countedRows{&again, p.rows.Len() * p.loop.Rounds}, nil
+	}
+	rows, err := p.once()
+	return &countedRows{rows, p.rows.Len()}, err
+}
+
+// before reads the rows of the workload before the window.
+func (p *workloadPart) before() (trace.Reader[trace.Request], error) {
+	all, _, err := workloadRows(p.w)
+	if err != nil {
+		return nil, err
+	}
+	return trace.Pick(all.Reader, trace.Whole(p.rows.First()), nil), nil
+}
+
+// turns reads which rows of a round wait for which.
+func (p *workloadPart) turns() (trace.Reader[replay.Turn], error) {
+	turns, err := trace.Columns[replay.Turn](p.w)
+	if err != nil || p.all() {
+		return turns, err
+	}
+	return trace.Pick(turns, p.rows, func(t *replay.Turn) { t.Parents = p.rows.Parents(t.Parents) }), nil
+}
+
+// apply has a run know the rows of the workload by their numbers there.
+func (p *workloadPart) apply(o *replay.Options) {
+	if !p.whole() {
+		o.Origin = replay.Origin(p.rows.Len(), p.rows.Row)
+	}
+	o.Endless = p.endless
+	if p.loop != nil && o.Causal != nil {
+		o.Causal.Repeat()
+	}
+	o.About.Selection = p.selection()
+}
