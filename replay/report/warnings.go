@@ -20,6 +20,7 @@ const (
 	WarnSkipped       = "turns_skipped"
 	WarnReadLate      = "rows_read_late"
 	WarnClosedLoop    = "closed_loop"
+	WarnPrime         = "priming_failed"
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
@@ -58,6 +59,10 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 	warn(c.run.ReadLate > 0, WarnReadLate,
 		"%s %s due before %s could be read, since too many rows waited for their parents; each was sent late and counts as such",
 		many(c.run.ReadLate, "row"), verb(c.run.ReadLate), it(c.run.ReadLate))
+	if p := c.run.Selection; p != nil && p.Prime != nil {
+		warn(p.Prime.Failed > 0, WarnPrime,
+			"%s of the %s that prime the cache failed, so that it held less than meant when the run began", count(p.Prime.Failed), many(p.Prime.Prompts, "prompt"))
+	}
 	return out
 }
 

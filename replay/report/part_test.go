@@ -1,0 +1,42 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+func TestPartRows(t *testing.T) {
+	if rows := partRows(nil); rows != nil {
+		t.Errorf("the whole workload: %q", rows)
+	}
+	p := &replay.Selection{Rows: 19, OfRows: 12031, FromNS: 6e11, MaxRequests: 19, Sample: &replay.Sample{Sessions: 142, OfSessions: 1420},
+		Loop: &replay.Rounds{Rounds: 3, Same: true}, Prime: &replay.Primed{Prompts: 65, Tokens: 1032677, CapacityTokens: 1000000, Failed: 2}}
+	var all []string
+	for _, r := range partRows(p) {
+		all = append(all, strings.Join(r, " | "))
+	}
+	want := "Part | 19 rows | of 12,031 rows, the window from 10m0s to the end, 142 of 1,420 sessions, the first of them, 3 rounds of the same prompts\n" +
+		"Primed | 65 prompts | 1,032,677 tokens before the run, of a cache of 1,000,000; 2 failed"
+	if got := strings.Join(all, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A cache that was primed in part is no secret.
+func TestPrimingFailedIsSaid(t *testing.T) {
+	for failed := range int64(2) {
+		run := replay.Run{Schema: replay.ResultsSchema, Selection: &replay.Selection{Prime: &replay.Primed{Prompts: 3, Failed: failed}}}
+		s, err := Summarise(run, &trace.SliceReader[replay.Result]{}, Options{Limits: DefaultLimits()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := slices.ContainsFunc(s.Warnings, func(w Warning) bool { return w.Code == WarnPrime })
+		if said != (failed > 0) {
+			t.Errorf("%d failed: %+v", failed, s.Warnings)
+		}
+	}
+}
