@@ -21,9 +21,12 @@
 //  5. Every row that was due ends as one [Result], a failure or a disconnection
 //     included. Results go to a [Journal] within a second, in order of
 //     completion, so that a killed run loses no more than that.
-//  6. [Runner.Record] finishes the journal into a Parquet file in row order,
+//  6. [Runner.Record] finishes the journal into a Parquet file in the order of rounds and rows,
 //     with the [Run] in its metadata: what was asked for, and what the client
 //     found out about itself. [OpenResults] reads either.
+//
+// A [Loop] plays rows again and again, a [Primer] fills the server's cache before a
+// run, and a [Planner] says what a run would send without one.
 //
 // The package knows neither how prompts are made nor what is made of results:
 // others satisfy [Prompter], read through trace.Reader, and are wired in cmd.

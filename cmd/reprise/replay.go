@@ -61,6 +61,9 @@ the requests before it; with --open-loop that is so for every request.
 Prompts are made from the seed just before they are sent. The answers are
 streamed and every token event is timed.
 
+--start, --end, --sample and --max-requests replay a part of the workload, --loop
+all of it again and again. --dry-run prints what would be sent and sends nothing.
+
 Every request gives one row in the results. They are journalled as they come,
 beside the output, and finished to Parquet at the end; after a crash, or while
 the run goes on, "reprise report" reads the journal.
@@ -167,7 +170,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	live, err := f.live(cmd, part)
+	live, err := f.liveAtStart(cmd, part)
 	if err != nil {
 		return err
 	}
@@ -187,7 +190,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 	known := profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of))
-	if err := f.fill(cmd, part, live, endpoint, maker, about.Overhead, known); err != nil {
+	if err := f.fillCache(cmd, part, live, endpoint, maker, about.Overhead, known); err != nil {
 		return err
 	}
 

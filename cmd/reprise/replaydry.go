@@ -135,7 +135,7 @@ func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 	known := profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of))
-	live, err := f.live(cmd, part)
+	live, err := f.liveAtStart(cmd, part)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,6 @@ type dryPass struct {
 	reuse    *profile.ServerReuse
 	sessions trace.Renumber
 	single   int64
-	cached   int64
 
 	every, made, bytes, bytesOf int64 // prompts made, their bytes and tokens
 	rows                        int64
@@ -188,11 +187,32 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*dry
 		return nil, err
 	}
 	out := &dryRun{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.rate, Speed: d.f.speed, Selection: part.selection(), ServerBlock: d.f.serverBlock}
-	var first, last int64
-	rows, err := part.reader()
+	recorded, err := d.pass(part, main, least, out)
 	if err != nil {
 		return nil, err
 	}
+	plan := main.Plan()
+	if d.f.concurrency == 0 || plan.Timed == plan.Requests {
+		out.Plan = &plan
+	}
+	if lineage != nil {
+		p := least.Plan()
+		out.LeastNS = trace.Ptr(p.LastNS - p.FirstNS)
+		if d.f.rate == "" {
+			out.RecordedNS = trace.Ptr(int64(float64(recorded) / d.f.speed))
+		}
+	}
+	d.finish(out)
+	return out, nil
+}
+
+// pass reads the rows, and returns the recorded time from the first to the last.
+func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *dryRun) (recordedNS int64, err error) {
+	rows, err := part.reader()
+	if err != nil {
+		return 0, err
+	}
+	var first, last int64
 	err = trace.Each(rows, func(id int64, r *trace.Request) error {
 		if id == 0 {
 			first = r.ArrivalNS
@@ -213,22 +233,10 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*dry
 		}
 		return nil
 	})
-	if err != nil && err != io.EOF {
-		return nil, err
+	if err == io.EOF { // of the duration
+		err = nil
 	}
-	plan := main.Plan()
-	if d.f.concurrency == 0 || plan.Timed == plan.Requests {
-		out.Plan = &plan
-	}
-	if lineage != nil {
-		p := least.Plan()
-		out.LeastNS = trace.Ptr(p.LastNS - p.FirstNS)
-		if d.f.rate == "" {
-			out.RecordedNS = trace.Ptr(int64(float64(last-first) / d.f.speed))
-		}
-	}
-	d.finish(out)
-	return out, nil
+	return last - first, err
 }
 
 // planner makes one with a schedule of its own, whose arrivals nobody else draws.
@@ -241,7 +249,7 @@ func (d *dryPass) planner(part *workloadPart, lineage *replay.Lineage, seed uint
 	return replay.NewPlanner(options, took)
 }
 
-// prompts is how many prompts are made at first; then every second, fourth, … is.
+// dryPrompts is how many prompts are made at first; then every second, fourth, … is.
 const dryPrompts = 64
 
 // add counts a request that would be sent.
@@ -259,7 +267,7 @@ func (d *dryPass) add(r *trace.Request, out *dryRun) error {
 	if (d.rows-1)%d.every != 0 {
 		return nil
 	}
-	if err := d.make(r); err != nil {
+	if err := d.measure(r); err != nil {
 		return fmt.Errorf("no prompt could be made: %w", err)
 	}
 	if d.made++; d.made%dryPrompts == 0 {
@@ -268,8 +276,8 @@ func (d *dryPass) add(r *trace.Request, out *dryRun) error {
 	return nil
 }
 
-// make makes one prompt and counts what it takes in a request.
-func (d *dryPass) make(r *trace.Request) (err error) {
+// measure makes one prompt and counts what it takes in a request.
+func (d *dryPass) measure(r *trace.Request) (err error) {
 	if d.f.tokenIDs {
 		if d.digits, err = d.prompts.Tokens(r, d.digits[:0]); err != nil {
 			return err

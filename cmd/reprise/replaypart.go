@@ -23,8 +23,7 @@ type workloadPart struct {
 	loop      *replay.Loop // nil for once
 	endless   bool
 
-	sampled *replay.Sample
-	about   replay.Selection
+	about replay.Selection
 }
 
 // part chooses what the flags ask for: first the window, then the sample of it,
@@ -97,9 +96,8 @@ func (p *workloadPart) sample(cmd *cobra.Command, share float64, seed uint64) er
 	if p.rows, took, err = window.Sample(members, share, seed); err != nil {
 		return err
 	}
-	p.sampled = &replay.Sample{Share: share, Seed: strconv.FormatUint(seed, 10), Sessions: took.Sessions, OfSessions: took.OfSessions,
+	p.about.Sample = &replay.Sample{Share: share, Seed: strconv.FormatUint(seed, 10), Sessions: took.Sessions, OfSessions: took.OfSessions,
 		Rows: took.Rows, OfRows: took.OfRows, Measures: []replay.Measure{}}
-	p.about.Sample = p.sampled
 	notef(cmd, "sample: %d of %d sessions, %d of %d rows, at their recorded times, so that the rate falls with it", took.Sessions, took.OfSessions, took.Rows, took.OfRows)
 	if took.Rows == 0 {
 		return nil
@@ -133,8 +131,8 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	if err != nil {
 		return fmt.Errorf("the sample cannot be set beside the whole: %w", err)
 	}
-	p.sampled.Measures = sampleMeasures(found)
-	for _, m := range p.sampled.Measures {
+	p.about.Sample.Measures = sampleMeasures(found)
+	for _, m := range p.about.Sample.Measures {
 		notef(cmd, "  %-22s %s", sampleWords[m.Name], sayMeasure(m))
 	}
 	return nil

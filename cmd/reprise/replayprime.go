@@ -10,9 +10,9 @@ import (
 	"reprise/trace/profile"
 )
 
-// live finds what is in a prefix cache when the window begins. It is nil where
+// liveAtStart finds what is in a prefix cache when the window begins. It is nil where
 // nothing is to be primed.
-func (f *modeFlags) live(cmd *cobra.Command, p *workloadPart) ([]trace.Request, error) {
+func (f *modeFlags) liveAtStart(cmd *cobra.Command, p *workloadPart) ([]trace.Request, error) {
 	if f.prime == primeNone || p.rows.First() == 0 {
 		return nil, nil
 	}
@@ -38,9 +38,9 @@ func (f *modeFlags) live(cmd *cobra.Command, p *workloadPart) ([]trace.Request, 
 	return prompts, nil
 }
 
-// fill sends what is live to the endpoint before the run, and makes what was
+// fillCache sends what is live to the endpoint before the run, and makes what was
 // answered known.
-func (f *modeFlags) fill(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint replay.Endpoint, m *promptMaker, overhead int, known *profile.KnownPass) error {
+func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint replay.Endpoint, m *promptMaker, overhead int, known *profile.KnownPass) error {
 	if len(prompts) == 0 {
 		return nil
 	}
