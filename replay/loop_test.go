@@ -104,6 +104,26 @@ func TestLoopRuns(t *testing.T) {
 	})
 }
 
+// In later rounds too, a turn whose parent was answered fast is read and sent
+// before its recorded time.
+func TestLoopReadsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := kinOf(t, loopRows())
+		l.Repeat()
+		f := &fake{hold: func(int32) time.Duration { return 100 * time.Millisecond }}
+		var out trace.SliceWriter[Result]
+		r := &Runner{Endpoint: f, Pacer: sleeper, Options: Options{Causal: l, Ahead: time.Millisecond, Origin: Origin(3, func(i int64) int64 { return i })}}
+		if _, err := r.Run(t.Context(), loopOf(3, 0), &out); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range out.Rows {
+			if want := 12.1e9 + int64(r.Round)*4.5e9; r.RowID == 2 && (r.DueNS != want || *r.ReleasedNS != want) {
+				t.Errorf("round %d: due %d, released %d, want %d", r.Round, r.DueNS, *r.ReleasedNS, want)
+			}
+		}
+	})
+}
+
 // A loop without an end is over with its duration, in every kind of schedule.
 func TestEndlessLoop(t *testing.T) {
 	for _, o := range []Options{{}, {Speed: 2}, {Concurrency: 2}, {Causal: &Lineage{}}} {

@@ -193,6 +193,7 @@ func (p *Planner) Plan() Plan {
 		s.PeakInFlight = trace.Ptr(p.busiest())
 		if span := s.EndNS - s.FirstNS; span > 0 {
 			s.MeanInFlight = trace.Ptr(float64(s.busy) / float64(span))
+			*s.PeakInFlight = max(*s.PeakInFlight, *s.MeanInFlight) // of what lasts less than a second
 		}
 	}
 	return s

@@ -204,6 +204,42 @@ func TestModesLoop(t *testing.T) {
 	}
 }
 
+// Later rounds have sessions and shared tails as the first has.
+func TestModesLoopOfSessions(t *testing.T) {
+	dir := t.TempDir()
+	source, workload := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "w.parquet")
+	must(t, "import", shared(t, "sharegpt_sample.json"), "--arrivals", "poisson:2", "-o", source, "--quiet")
+	must(t, "synth", "--mirror", source, "-o", workload, "--share-tails")
+	w, err := trace.Open(workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	src, err := w.Reader()
+	rows := rowsOf(t, src, err)[:150]
+	run, results, said := replayed(t, workload, "--speed", "1000", "--max-requests", "150", "--loop", "2")
+	if run.Timing != replay.Causal || len(results) != 300 || strings.Contains(said, "tails: 0 blocks") || !strings.Contains(said, "tails: ") {
+		t.Fatalf("%d results, run %+v\n%s", len(results), run, said)
+	}
+	turns := 0
+	for i, r := range results {
+		row, round := &rows[i%150], results[i/150*150:]
+		if *r.Known != *results[i%150].Known {
+			t.Errorf("row %d of round %d knows %d, in the first %d", r.RowID, r.Round, *r.Known, *results[i%150].Known)
+		}
+		if len(row.Parents) == 0 || row.ThinkNS == nil {
+			continue
+		}
+		turns++
+		if want := *round[row.Parents[0]].DoneNS + *row.ThinkNS/1000; r.DueNS-want > 1 || want-r.DueNS > 1 {
+			t.Errorf("row %d of round %d is due at %d, want %d", r.RowID, r.Round, r.DueNS, want)
+		}
+	}
+	if turns < 20 {
+		t.Errorf("only %d turns", turns)
+	}
+}
+
 // dryOf runs a dry run without an endpoint.
 func dryOf(t *testing.T, workload string, args ...string) dryRun {
 	t.Helper()
