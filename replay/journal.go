@@ -26,29 +26,55 @@ type Journal struct {
 // JournalName is the name of the journal of the results at path.
 func JournalName(path string) string { return path + ".journal" }
 
-// CreateJournal begins a journal at path with what is known of the run. It
-// refuses to replace a file: a journal that is there is all that is left of
-// another run.
+// CreateJournal begins a journal at path with what is known of the run, and
+// holds it locked. It refuses to replace a file: a journal that is there is all
+// that is left of another run. One that is empty was killed before it had begun,
+// and is begun again.
 func CreateJournal(path string, run Run) (*Journal, error) {
 	doc, err := run.encode()
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%w: it is the journal of a run that did not finish; read it, then move or delete it", err)
-	}
+	f, err := takeFile(path)
 	if err != nil {
 		return nil, err
 	}
 	schema := journalSchema(doc)
 	buf := bufio.NewWriterSize(f, 256<<10)
-	return &Journal{
+	j := &Journal{
 		file: f, buf: buf, columns: columns(),
 		ipc:     ipc.NewWriter(buf, ipc.WithSchema(schema)),
 		builder: array.NewRecordBuilder(memory.DefaultAllocator, schema),
-	}, nil
+	}
+	// A batch without rows puts the head into the file: a run that is killed
+	// before its first result has a journal that can be read.
+	if err := j.batch(nil); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
 }
+
+// takeFile opens a file that is new or empty, and locks it.
+func takeFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	switch {
+	case err != nil:
+	case !lock(f):
+		err = fmt.Errorf("%s: %w", path, errRunning)
+	case fi.Size() > 0:
+		err = fmt.Errorf("%s: %w: it is the journal of a run that did not finish; read it or resume the run, or move or delete it", path, os.ErrExist)
+	default:
+		return f, nil
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// errRunning is an error of who would take the journal of a run that goes on.
+var errRunning = fmt.Errorf("%w, and the run that writes this journal is still going on", os.ErrExist)
 
 // batchBytes bounds one batch of a journal, and with it the memory of who reads
 // it: rows with long lists of gaps are written in smaller batches.

@@ -261,7 +261,7 @@ func TestHugeBatchIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, _ := readAll(t, path)
-	s := f.journal.spans[0]
+	s := f.journal.spans[len(f.journal.spans)-1]
 	meta := s.from + 8 + int64(binary.LittleEndian.Uint32(data[s.from+4:]))
 	at := bytes.Index(data[s.from:meta], binary.LittleEndian.AppendUint64(nil, uint64(s.to-meta)))
 	if at < 0 {
