@@ -1,0 +1,206 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"reprise/replay"
+	"reprise/replay/simserver"
+	"reprise/trace"
+)
+
+// killWorkload imports n small requests, one each gap.
+func killWorkload(t testing.TB, n int, gap time.Duration) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"timestamp": %d, "input_length": 40, "output_length": %d, "hash_ids": [%d]}`+"\n", int64(i)*gap.Milliseconds(), 1+i%30, i)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "log.jsonl"), []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := filepath.Join(dir, "w.parquet")
+	must(t, "import", filepath.Join(dir, "log.jsonl"), "-o", w)
+	return w
+}
+
+// A killTarget notes when it ended each answer.
+type killTarget struct {
+	url string
+	mu  sync.Mutex
+	end []time.Time
+}
+
+func killServer(t testing.TB) *killTarget {
+	t.Helper()
+	c := simserver.DefaultConfig()
+	c.Base, c.ITL, c.PrefillRate = 0, 5*time.Millisecond, 1e9
+	s, err := simserver.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &killTarget{}
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		s.Handler().ServeHTTP(rw, r)
+		if r.Context().Err() != nil {
+			return // the client hung up, or was killed
+		}
+		w.mu.Lock()
+		w.end = append(w.end, time.Now())
+		w.mu.Unlock()
+	}))
+	t.Cleanup(srv.Close)
+	w.url = srv.URL
+	return w
+}
+
+// ended is how many answers had ended by an instant.
+func (w *killTarget) ended(by time.Time) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, at := range w.end {
+		if !at.After(by) {
+			n++
+		}
+	}
+	return n
+}
+
+// killStalls watches how late this machine wakes who sleeps, since tests share it.
+func killStalls(t testing.TB) (worst func() time.Duration) {
+	var mu sync.Mutex
+	var most time.Duration
+	over := make(chan struct{})
+	tick := time.NewTicker(10 * time.Millisecond)
+	t.Cleanup(func() { close(over); tick.Stop() })
+	go func() {
+		for last := time.Now(); ; last = time.Now() {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+			mu.Lock()
+			most = max(most, time.Since(last))
+			mu.Unlock()
+		}
+	}()
+	return func() time.Duration { mu.Lock(); defer mu.Unlock(); return most }
+}
+
+// At whatever moment a replay is killed, its journal opens, and of what the
+// server had answered a second before nothing is missing. While it still ran,
+// its journal could be reported on.
+func TestReplayKilledAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	w := killWorkload(t, 3000, 2*time.Millisecond)
+	// What a run asks beside its rows, before it begins its journal.
+	probe, small := killServer(t), killWorkload(t, 3, time.Millisecond)
+	must(t, "replay", small, "--url", probe.url, "-o", filepath.Join(t.TempDir(), "r.parquet"), "--quiet")
+	beside := probe.ended(time.Now()) - 3
+	worst := killStalls(t)
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	for range 5 {
+		t.Run("", func(t *testing.T) {
+			for range 4 {
+				after := time.Duration(rng.Int64N(int64(3 * time.Second)))
+				t.Run("", func(t *testing.T) {
+					t.Parallel()
+					killAndCount(t, w, after, beside, worst)
+				})
+			}
+		})
+	}
+}
+
+func killAndCount(t *testing.T, w string, after time.Duration, beside int, worst func() time.Duration) {
+	server, out := killServer(t), filepath.Join(t.TempDir(), "r.parquet")
+	cmd := child(t, "replay", w, "--url", server.url, "-o", out, "--quiet")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	journal := replay.JournalName(out)
+	killAwait(journal)
+	running, killed := time.NewTimer(after/2), time.NewTimer(after)
+	<-running.C
+	_ = killRows(t, journal)
+	<-killed.C
+	kill := time.Now()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the run was over before it was killed")
+	}
+	got := killRows(t, journal)
+	// A second, and as long as this machine may have kept the client from work.
+	by := kill.Add(-time.Second - 50*time.Millisecond - 2*worst())
+	if want := server.ended(by) - beside; got < want {
+		t.Errorf("killed after %v: %d results, of at least %d requests that were over (stalls of %v)", after, got, want, worst())
+	}
+	t.Logf("killed after %v: %d results of %d ended, stalls of %v", after, got, server.ended(kill)-beside, worst())
+}
+
+// killAwait waits until a file holds something: a journal does as soon as its run
+// is about to begin.
+func killAwait(file string) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		if fi, err := os.Stat(file); err == nil && fi.Size() > 0 {
+			return
+		}
+	}
+}
+
+// killRows reports on a journal, and counts its rows.
+func killRows(t *testing.T, journal string) int {
+	t.Helper()
+	out, errs, code := reprise(t, "report", journal, "--json")
+	if code != exitUntrusted {
+		t.Fatalf("report on a journal: exit code %d: %s", code, errs)
+	}
+	var s struct {
+		Requests struct{ Rows int }
+		Verdict  struct{ Reasons []struct{ Code string } }
+	}
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		t.Fatal(err)
+	}
+	early := false
+	for _, r := range s.Verdict.Reasons {
+		early = early || r.Code == "ended_early"
+	}
+	if !early {
+		t.Error("the report does not say that this is a journal")
+	}
+	f, err := replay.OpenResults(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, last := 0, int64(-1)
+	err = trace.Each(f.Reader(), func(_ int64, r *replay.Result) error {
+		if r.RowID <= last {
+			t.Errorf("row %d after %d", r.RowID, last)
+		}
+		rows, last = rows+1, r.RowID
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return max(rows, s.Requests.Rows)
+}
