@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,7 +24,7 @@ type closed struct {
 }
 
 func newClosed(o *Options, l *line) *closed {
-	return &closed{limit: o.Concurrency, until: o.Duration, line: l, room: make([]time.Duration, o.Concurrency)}
+	return &closed{limit: o.Concurrency, until: o.Duration, line: l, room: slices.Repeat([]time.Duration{o.Resume.base()}, o.Concurrency)}
 }
 
 // takes says that a further row is to be prepared.

@@ -46,7 +46,7 @@ func (p *play) tell(c *collector) {
 		return // still preparing
 	}
 	p.opt.Progress(Progress{
-		Elapsed: time.Since(p.feed.start), Done: c.done, Failed: c.failed, InFlight: int(p.inFlight.Load()),
+		Elapsed: time.Since(p.feed.start), Done: p.opt.Resume.kept() + c.done, Failed: c.failed, InFlight: int(p.inFlight.Load()),
 	})
 }
 

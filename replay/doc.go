@@ -23,7 +23,8 @@
 //     completion, so that a killed run loses no more than that.
 //  6. [Runner.Record] finishes the journal into a Parquet file in the order of rounds and rows,
 //     with the [Run] in its metadata: what was asked for, and what the client
-//     found out about itself. [OpenResults] reads either.
+//     found out about itself. [OpenResults] reads either. A [Resumption] has a run
+//     that was killed go on.
 //
 // A [Loop] plays rows again and again, a [Primer] fills the server's cache before a
 // run, and a [Planner] says what a run would send without one.

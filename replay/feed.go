@@ -81,13 +81,17 @@ func newFeeder(opt *Options, r *Runner, rows trace.Reader[trace.Request], unread
 		news: make(chan struct{}, 1), primed: make(chan struct{}), started: make(chan struct{}),
 	}
 	if opt.Causal != nil {
-		f.kin = &kin{opt: opt, elders: map[int64]*elder{}}
+		f.kin = &kin{opt: opt, elders: map[int64]*elder{}, base: opt.Resume.base()}
 	}
 	if opt.Concurrency > 0 {
 		f.closed = newClosed(opt, f.line)
 	}
 	if opt.Arrivals != nil {
 		f.at = opt.Arrivals.Next()
+	}
+	if r := opt.Resume; r != nil && len(r.done) > 0 {
+		f.plan(time.Duration(r.dueFirst))
+		f.plan(time.Duration(r.dueLast))
 	}
 	return f
 }
@@ -152,13 +156,13 @@ func (f *feeder) step(ctx context.Context) bool {
 
 const never = time.Duration(1<<63 - 1)
 
-// now is the time of the run, 0 before it begins.
+// now is the time of the run, before it begins that of its beginning.
 func (f *feeder) now() time.Duration {
 	select {
 	case <-f.started:
 		return time.Since(f.start)
 	default:
-		return 0
+		return f.opt.Resume.base()
 	}
 }
 
@@ -230,7 +234,11 @@ func (f *feeder) settle(h *held) {
 	if !h.turn {
 		f.begin(h)
 	}
+	before, done := f.opt.Resume.find(h.id)
 	switch excluded := f.opt.excludes(h.row); {
+	case done: // before the run was interrupted
+		f.drop(h, ended{h.id, h.due, before.failed})
+		return
 	case excluded:
 		f.excluded++
 		f.drop(h, ended{h.id, h.due + f.opt.recordedLength(h.row), h.failed})
@@ -265,6 +273,8 @@ func (f *feeder) begin(h *held) {
 		h.due = f.at
 		f.at += f.opt.Arrivals.Next()
 	}
+	h.shift += f.opt.Resume.shift()
+	h.due += f.opt.Resume.shift()
 	h.plan = h.due
 	if e != nil {
 		e.shift = h.shift
@@ -370,7 +380,9 @@ func (f *feeder) abandon() (left int64) {
 		return left
 	}
 	for row := f.more(); row != nil; row = f.more() {
+		_, done := f.opt.Resume.find(f.next)
 		switch {
+		case done:
 		case f.opt.excludes(row):
 			f.excluded++
 		default:

@@ -51,6 +51,7 @@ type ended struct {
 // end through [feeder.over].
 type kin struct {
 	opt     *Options
+	base    time.Duration // no row counts as over before
 	elders  map[int64]*elder
 	waiting int           // held rows with a parent that is not over
 	wanted  soonest[want] // children that were not read when a parent ended
@@ -125,6 +126,7 @@ func (k *kin) end(o ended, next int64) {
 	if e == nil {
 		return // nothing waits for it
 	}
+	o.at = max(o.at, k.base)
 	e.over, e.ended = true, o
 	for _, h := range e.waiting {
 		h.meet(e)

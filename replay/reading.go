@@ -42,6 +42,7 @@ func (f *feeder) readAt() (time.Duration, bool) {
 	if f.opt.Arrivals != nil {
 		due = f.at
 	}
+	due += f.opt.Resume.shift()
 	if f.kin != nil {
 		if d, ok := f.kin.want(f.next); ok {
 			due = min(due, d)

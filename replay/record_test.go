@@ -43,7 +43,7 @@ func TestRecord(t *testing.T) {
 		}
 	})
 	f, rows := readAll(t, path)
-	if f.Unfinished || f.Run != run || run.Requests != 300 || run.Model != "m" || run.EndedEarly != "" || f.Rows() != 300 {
+	if f.Unfinished || !reflect.DeepEqual(f.Run, run) || run.Requests != 300 || run.Model != "m" || run.EndedEarly != "" || f.Rows() != 300 {
 		t.Errorf("the file's run %+v, returned %+v", f.Run, run)
 	}
 	if !slices.IsSortedFunc(rows, func(a, b Result) int { return int(a.RowID - b.RowID) }) || *rows[0].DoneNS < *rows[299].DoneNS {

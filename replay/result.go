@@ -127,4 +127,7 @@ type Run struct {
 	Wire     *Wire `json:"wire,omitempty"`     // null where net/http or something else had the connections
 	// Selection is which part of the workload was sent; null is all of it.
 	Selection *Selection `json:"selection,omitempty"`
+	// Of a run that was killed and resumed, and for one that may be.
+	Plan    Asked          `json:"plan,omitzero"`
+	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see [Resumption]
 }

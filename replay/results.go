@@ -72,7 +72,7 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 		return opt.About, err
 	}
 	name := JournalName(path)
-	journal, err := CreateJournal(name, opt.About)
+	journal, err := CreateJournal(partName(name, len(opt.About.Resumed)), opt.About)
 	if err != nil {
 		return opt.About, err
 	}
@@ -90,6 +90,12 @@ func finish(journal, path string, run Run) error {
 	defer j.Close()
 	if err := WriteResults(path, run, j.Reader()); err != nil {
 		return fmt.Errorf("the results are still in %s: %w", journal, err)
+	}
+	// The last part first: what is left, should this be cut short, is still a run.
+	for i := range j.parts {
+		if err := os.Remove(j.parts[len(j.parts)-1-i].name); err != nil {
+			return err
+		}
 	}
 	return os.Remove(journal)
 }
@@ -109,10 +115,12 @@ type ResultsFile struct {
 	close   func() error
 	journal *openJournal
 	count   int64
+	parts   []*ResultsFile // journals of the run after it was resumed
 }
 
 // OpenResults opens the results at path, Parquet or a journal as the content
-// tells. A damaged file is an error; a journal whose end is missing is not.
+// tells, with the journals of the run after it was resumed. A damaged file is an
+// error; a journal whose end is missing is not.
 func OpenResults(path string) (*ResultsFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -125,6 +133,11 @@ func OpenResults(path string) (*ResultsFile, error) {
 	r := &ResultsFile{name: path, src: f, size: fi.Size(), close: f.Close}
 	if err := r.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	if r.journal != nil {
+		if err := r.openParts(); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
 	}
 	return r, nil
 }
@@ -172,14 +185,22 @@ func (f *ResultsFile) Rows() int64 { return f.count }
 // number of times.
 func (f *ResultsFile) Reader() trace.Reader[Result] {
 	if f.journal != nil {
-		return &namedReader{name: f.name, r: f.journal.rows()}
+		r := f.journal.rows()
+		if len(f.parts) > 0 {
+			readers := []trace.Reader[Result]{r}
+			for _, part := range f.parts {
+				readers = append(readers, part.Reader())
+			}
+			r = mergeRows(readers)
+		}
+		return &namedReader{name: f.name, r: r}
 	}
 	r, err := trace.NewRowsReader[Result](f.src, f.size)
 	return &namedReader{name: f.name, r: r, err: err}
 }
 
 // Close closes the file; its readers end with it.
-func (f *ResultsFile) Close() error { return f.close() }
+func (f *ResultsFile) Close() error { return errors.Join(f.closeParts(), f.close()) }
 
 // A namedReader puts the file's name and the row before an error.
 type namedReader struct {

@@ -129,7 +129,7 @@ func TestResultsSurviveJournalAndParquet(t *testing.T) {
 		}
 		want := someRun
 		want.Requests, want.Unprepared, want.EndedEarly = int64(n)-unsent, unsent, j.Run.EndedEarly
-		if j.Run != want || j.Run.EndedEarly == "" {
+		if !reflect.DeepEqual(j.Run, want) || j.Run.EndedEarly == "" {
 			t.Errorf("the journal's run is %+v", j.Run)
 		}
 		path := filepath.Join(t.TempDir(), "x.parquet")
@@ -137,7 +137,7 @@ func TestResultsSurviveJournalAndParquet(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, got := readAll(t, path)
-		if !sameResults(got, rows) || f.Rows() != int64(n) || f.Unfinished || f.Run != someRun {
+		if !sameResults(got, rows) || f.Rows() != int64(n) || f.Unfinished || !reflect.DeepEqual(f.Run, someRun) {
 			t.Fatalf("%d rows: Parquet changes them; run %+v", n, f.Run)
 		}
 	}

@@ -64,6 +64,8 @@ type Options struct {
 	Known func(*trace.Request) int32
 	// Progress, when set, is told each second and at the end how far the run is.
 	Progress func(Progress)
+	// Resume, when set, has a run that was killed go on.
+	Resume *Resumption
 	// About is what is known of the run before it begins; the Runner fills in
 	// the rest.
 	About Run
@@ -110,6 +112,7 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 		p.slots = make(chan struct{}, opt.MaxInFlight)
 	}
 	p.feed = newFeeder(&p.opt, r, rows, p.results)
+	p.window.resume(opt.Resume)
 	return p.run(ctx, out)
 }
 
@@ -133,6 +136,7 @@ func (o Options) settled() (Options, error) {
 	}
 	o.About.Timing = o.timing()
 	o.About.KeepThink, o.About.Concurrency = o.KeepThink, o.Concurrency
+	o.About.Plan = o.asked()
 	if o.Warmup.Time > 0 {
 		o.About.Window = &Window{From: &Place{DueNS: int64(o.Warmup.Time)}}
 	}
@@ -141,6 +145,9 @@ func (o Options) settled() (Options, error) {
 	o.About.Realtime = o.Realtime
 	if o.About.Cores == 0 {
 		o.About.Cores = runtime.GOMAXPROCS(0)
+	}
+	if o.Resume != nil {
+		o.Resume.carry(&o)
 	}
 	return o, nil
 }
@@ -229,8 +236,10 @@ func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disar
 func (p *play) dispatch(sending, flying context.Context) error {
 	<-p.feed.primed
 	p.cost.begin()
-	p.start = time.Now()
-	p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
+	p.start = time.Now().Add(-p.opt.Resume.base())
+	if p.opt.Resume == nil {
+		p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
+	}
 	p.feed.start = p.start
 	close(p.feed.started)
 	pacer, err := p.runner.newPacer(p.start)
@@ -371,6 +380,7 @@ func (p *play) summary(cause, feedErr error) Run {
 	if w, ok := p.runner.Endpoint.(interface{ Wire() *Wire }); ok {
 		run.Wire = w.Wire()
 	}
+	p.opt.Resume.add(&run)
 	switch {
 	case cause != nil && (run.NotSent > 0 || p.wasCut.Load()):
 		run.EndedEarly = reason(cause)

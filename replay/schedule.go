@@ -74,7 +74,10 @@ type windower struct {
 }
 
 func (w *windower) sent(fl *flight) {
-	at := Place{int64(fl.due), fl.result.RowID, fl.result.Round}
+	w.count(Place{int64(fl.due), fl.result.RowID, fl.result.Round})
+}
+
+func (w *windower) count(at Place) {
 	if w.n == w.warm.Requests && w.n > 0 {
 		w.from = &at
 	}
@@ -86,7 +89,7 @@ func (w *windower) sent(fl *flight) {
 		}
 	}
 	w.n++
-	w.last = max(w.last, fl.due)
+	w.last = max(w.last, time.Duration(at.DueNS))
 }
 
 // window is nil without warm-up and cool-down. A warm-up that no request

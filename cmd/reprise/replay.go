@@ -36,6 +36,7 @@ type replayFlags struct {
 	vllm vllmFlags
 	wireFlags
 	modeFlags
+	resumeFlags
 	forceOutput bool
 	timeout     time.Duration
 	headers     []string
@@ -66,7 +67,8 @@ all of it again and again. --dry-run prints what would be sent and sends nothing
 
 Every request gives one row in the results. They are journalled as they come,
 beside the output, and finished to Parquet at the end; after a crash, or while
-the run goes on, "reprise report" reads the journal.
+the run goes on, "reprise report" reads the journal, and after a crash --resume
+goes on with the run.
 
 The summary goes to stdout. The exit code is 4 when the run cannot be trusted.
 
@@ -122,6 +124,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	f.scheduleFlags.register(fl)
 	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
 	f.modeFlags.register(cmd)
+	f.resumeFlags.register(cmd)
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 	f.wireFlags.register(cmd)
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
@@ -213,6 +216,11 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	part.apply(&options)
 	options.Known = known.Touch
 	options.Progress = func(p replay.Progress) { bar.set(p.Done) }
+	if f.resume {
+		if options.Resume, err = f.resumption(cmd, part, maker.seed, options); err != nil {
+			return err
+		}
+	}
 	runner := replay.Runner{Prompter: prompter, Endpoint: endpoint, Options: options}
 	verify := func() error { return nil }
 	if f.verify {

@@ -21,6 +21,7 @@ const (
 	WarnReadLate      = "rows_read_late"
 	WarnClosedLoop    = "closed_loop"
 	WarnPrime         = "priming_failed"
+	WarnResumed       = "resumed"
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
@@ -54,6 +55,7 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 		"the server's block size is not known, so no hit ratio can be expected of it")
 	warn(c.run.Timing == replay.ClosedLoop, WarnClosedLoop,
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its waiting does not show, so these latencies are not those of users, who come on their own account")
+	warn(len(c.run.Resumed) > 0, WarnResumed, "%s", resumed(c.run.Resumed))
 	warn(c.run.Skipped > 0, WarnSkipped,
 		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", many(c.run.Skipped, "later turn"), verb(c.run.Skipped))
 	warn(c.run.ReadLate > 0, WarnReadLate,
@@ -64,6 +66,18 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 			"%s of the %s that prime the cache failed, so that it held less than meant when the run began", count(p.Prime.Failed), many(p.Prime.Prompts, "prompt"))
 	}
 	return out
+}
+
+// resumed says what an interruption of the run does to its numbers.
+func resumed(gaps []replay.Interruption) string {
+	var at []string
+	var again int64
+	for _, g := range gaps {
+		at = append(at, fmt.Sprintf("at %s s for %s s", number(float64(g.AtNS)/1e9), number(float64(g.DownNS)/1e9)))
+		again += g.Again
+	}
+	return fmt.Sprintf("the run was interrupted %s (%s, which its clock leaves out) and resumed: what the server's cache held across the gap is not what one run would have left there, and the expected hit ratio assumes that nothing was lost; of %s due by then the results were lost, so %s %s sent again; CPU, pauses, drift and what the limit of requests in flight held back are known since the last interruption only",
+		many(int64(len(gaps)), "time"), strings.Join(at, ", "), many(again, "request"), it(again), verb(again))
 }
 
 // fewSamples has one warning for each percentile that some metric is too small

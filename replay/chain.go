@@ -1,0 +1,127 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/trace"
+)
+
+// A run that was killed and resumed has a journal for each of its parts: the
+// first, and behind it .2, .3 and so on. Read by the name of the first, they are
+// one.
+
+// partName is the name of the n-th journal behind the first, n from 0.
+func partName(first string, n int) string {
+	if n == 0 {
+		return first
+	}
+	return first + "." + strconv.Itoa(n+1)
+}
+
+// parts lists the further journals behind a first. One that is empty is of a run
+// that was killed before it began.
+func parts(first string) (names []string) {
+	for n := 1; ; n++ {
+		name := partName(first, n)
+		if fi, err := os.Stat(name); err != nil || fi.Size() == 0 {
+			return names
+		}
+		names = append(names, name)
+	}
+}
+
+// openParts opens the journals behind the one that f is.
+func (f *ResultsFile) openParts() error {
+	if !strings.HasSuffix(f.name, JournalName("")) {
+		return nil
+	}
+	for i, name := range parts(f.name) {
+		part, err := OpenResults(name)
+		if err != nil {
+			return err
+		}
+		f.parts = append(f.parts, part)
+		if part.journal == nil || part.Run.Started != f.Run.Started || len(part.Run.Resumed) != i+1 {
+			return fmt.Errorf("%s is no part of the run whose journal stands beside it: move it away", name)
+		}
+		f.count += part.count
+		part.Run.Requests += f.Run.Requests
+		part.Run.Unprepared += f.Run.Unprepared
+		f.Run = part.Run
+	}
+	return nil
+}
+
+func (f *ResultsFile) closeParts() (err error) {
+	for _, part := range f.parts {
+		err = errors.Join(err, part.Close())
+	}
+	return err
+}
+
+// A merged reader reads what several have, each in row order, in row order. A row
+// that more than one has is read once, from the first of them.
+type merged struct {
+	heads []*head
+	last  requestKey // of the row that was read last
+	any   bool
+}
+
+// A head is a reader with the next row that it has.
+type head struct {
+	r    trace.Reader[Result]
+	rows []Result
+	left []Result
+	over bool
+}
+
+func mergeRows(readers []trace.Reader[Result]) *merged {
+	m := new(merged)
+	for _, r := range readers {
+		m.heads = append(m.heads, &head{r: r, rows: make([]Result, 64)})
+	}
+	return m
+}
+
+// Read implements trace.Reader.
+func (m *merged) Read(rows []Result) (n int, err error) {
+	for n < len(rows) {
+		if err := m.fill(); err != nil {
+			return n, err
+		}
+		if len(m.heads) == 0 {
+			return n, io.EOF
+		}
+		h := slices.MinFunc(m.heads, func(a, b *head) int { return a.left[0].key().compare(b.left[0].key()) })
+		r := h.left[0]
+		h.left = h.left[1:]
+		if m.any && r.key() == m.last {
+			continue
+		}
+		rows[n], m.last, m.any = r, r.key(), true
+		n++
+	}
+	return n, nil
+}
+
+// fill sees that every head has a row, and drops those that are over.
+func (m *merged) fill() error {
+	for _, h := range m.heads {
+		for len(h.left) == 0 && !h.over {
+			clear(h.rows)
+			n, err := h.r.Read(h.rows)
+			if err != nil && err != io.EOF {
+				return err
+			}
+			h.left, h.over = h.rows[:n], err == io.EOF
+		}
+	}
+	m.heads = slices.DeleteFunc(m.heads, func(h *head) bool { return len(h.left) == 0 })
+	return nil
+}

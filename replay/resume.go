@@ -1,0 +1,430 @@
+package replay
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"reprise/trace"
+)
+
+// An Interruption is a gap in a run that was killed and resumed. The run's clock
+// stood still in it: it goes on from the last instant that was journalled. Durations
+// and instants are nanoseconds.
+type Interruption struct {
+	AtNS    int64 `json:"at_ns"`      // where the clock goes on
+	DownNS  int64 `json:"down_ns"`    // wall clock from the last write to the resumption
+	ShiftNS int64 `json:"shift_ns"`   // by which recorded and scheduled times behind it were moved, those before it included
+	Kept    int64 `json:"kept"`       // rows that had a result
+	Again   int64 `json:"sent_again"` // rows that were due by then and had none: in flight or in the second that was lost
+}
+
+// An Asked is the part of the schedule that a resumption must find as it was, and
+// that [Run] does not say elsewhere.
+type Asked struct {
+	DurationNS       int64 `json:"duration_ns,omitempty"`
+	WarmupNS         int64 `json:"warmup_ns,omitempty"`
+	WarmupRequests   int64 `json:"warmup_requests,omitempty"`
+	CooldownNS       int64 `json:"cooldown_ns,omitempty"`
+	CooldownRequests int64 `json:"cooldown_requests,omitempty"`
+	IncludeFailed    bool  `json:"include_failed,omitempty"`
+}
+
+func (o *Options) asked() Asked {
+	return Asked{DurationNS: int64(o.Duration), WarmupNS: int64(o.Warmup.Time), WarmupRequests: o.Warmup.Requests,
+		CooldownNS: int64(o.Cooldown.Time), CooldownRequests: o.Cooldown.Requests, IncludeFailed: o.IncludeFailed}
+}
+
+// A Resumption is what the journals of a run that was killed say of it, so that
+// it can go on:
+//
+//   - Rows with a result keep it, failures included, and are not sent again.
+//   - The clock goes on where the journals end, and so does the schedule, but from
+//     the first row without a result if that was due before: all that is recorded
+//     or scheduled is moved by as much. So the requests that were in flight are
+//     sent again, in the distance to each other that they had.
+//   - In a causal run parents that were over count as if they had ended when the run
+//     is resumed: think and tool times begin anew.
+//   - In a closed loop all places are free.
+type Resumption struct {
+	run      Run // as the last journal began
+	gap      Interruption
+	done     []doneRow // in row order
+	sent     []sentRow // in the order of sending, where the window asks for it
+	dueFirst int64
+	dueLast  int64
+	requests int64 // sent
+	unready  int64
+	origin   func(id int64) (row int64, round int32)
+}
+
+type doneRow struct {
+	requestKey
+	at     int64
+	failed bool
+}
+
+// A requestKey names a request of a run: a row of the workload, and its round.
+type requestKey struct {
+	round int32
+	row   int64
+}
+
+func (k requestKey) compare(o requestKey) int {
+	return cmp.Or(cmp.Compare(k.round, o.round), cmp.Compare(k.row, o.row))
+}
+
+func (r *Result) key() requestKey { return requestKey{r.Round, r.RowID} }
+
+type sentRow struct {
+	released int64
+	Place
+}
+
+// ReadResumption reads the journals of the run whose results were to be at path.
+// It fails when there are none, or the options are not those of that run, a
+// [Disagreement]. rows is the workload, and the options' Known is told of the rows
+// that were sent: which the server knows as long as it is the same and kept its
+// cache. Both are read to their end, so Arrivals and rows must not be those of the
+// run that is to come.
+func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*Resumption, error) {
+	name := JournalName(path)
+	f, err := OpenResults(name)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("there is nothing to resume: %w", err)
+		}
+		return nil, err
+	}
+	defer f.Close()
+	if o, err = o.settled(); err != nil {
+		return nil, err
+	}
+	r := &Resumption{run: f.Run, origin: o.origin}
+	if err := r.agree(o.About); err != nil {
+		return nil, err
+	}
+	if err := r.readDone(f, o.Warmup.Requests+o.Cooldown.Requests > 0); err != nil {
+		return nil, err
+	}
+	last, err := lastPart(name)
+	if err != nil {
+		return nil, err
+	}
+	r.gap.DownNS = int64(max(time.Since(last), 0))
+	return r, r.survey(o, rows)
+}
+
+// lastPart says when the last journal was written to. It fails when a process
+// still writes it.
+func lastPart(first string) (time.Time, error) {
+	name := partName(first, len(parts(first)))
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer f.Close()
+	if !lock(f) {
+		return time.Time{}, fmt.Errorf("%s: %w", name, errRunning)
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return fi.ModTime(), nil
+}
+
+// readDone reads which rows have a result. Those that were sent are put in order
+// where that is asked for.
+func (r *Resumption) readDone(f *ResultsFile, sent bool) error {
+	if n := len(r.run.Resumed); n > 0 {
+		r.gap.AtNS = r.run.Resumed[n-1].AtNS
+	}
+	err := trace.Each(f.Reader(), func(_ int64, x *Result) error {
+		if len(r.done) == 0 {
+			r.dueFirst, r.dueLast = x.DueNS, x.DueNS
+		}
+		r.dueFirst, r.dueLast = min(r.dueFirst, x.DueNS), max(r.dueLast, x.DueNS)
+		d := doneRow{requestKey: x.key(), at: x.DueNS, failed: x.Failed()}
+		if x.DoneNS != nil {
+			d.at = *x.DoneNS
+			r.gap.AtNS = max(r.gap.AtNS, d.at)
+		}
+		r.done = append(r.done, d)
+		switch {
+		case x.Error == KindPrepare:
+			r.unready++
+		case sent && x.ReleasedNS != nil:
+			r.sent = append(r.sent, sentRow{*x.ReleasedNS, Place{x.DueNS, x.RowID, x.Round}})
+		}
+		return nil
+	})
+	r.gap.Kept = int64(len(r.done))
+	r.requests = r.gap.Kept - r.unready
+	slices.SortFunc(r.sent, func(a, b sentRow) int {
+		if a.released != b.released {
+			return int(min(max(a.released-b.released, -1), 1))
+		}
+		return int(min(max(a.Row-b.Row, -1), 1))
+	})
+	return err
+}
+
+// find says how a row ended, by its number among those that are read.
+func (r *Resumption) find(id int64) (d doneRow, ok bool) {
+	if r == nil {
+		return d, false
+	}
+	k := r.keyOf(id)
+	i := sort.Search(len(r.done), func(i int) bool { return r.done[i].compare(k) >= 0 })
+	if i == len(r.done) || r.done[i].requestKey != k {
+		return d, false
+	}
+	return r.done[i], true
+}
+
+// keyOf names the row that is read as the id-th.
+func (r *Resumption) keyOf(id int64) requestKey {
+	row, round := r.origin(id)
+	return requestKey{round, row}
+}
+
+// Gap is the interruption that ends with this resumption.
+func (r *Resumption) Gap() Interruption { return r.gap }
+
+// kept is the number of rows that have a result.
+func (r *Resumption) kept() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.gap.Kept
+}
+
+// base is where the clock goes on, and shift by how much the schedule is moved.
+func (r *Resumption) base() time.Duration {
+	if r == nil {
+		return 0
+	}
+	return time.Duration(r.gap.AtNS)
+}
+
+func (r *Resumption) shift() time.Duration {
+	if r == nil {
+		return 0
+	}
+	return time.Duration(r.gap.ShiftNS)
+}
+
+// survey goes over the workload: it finds the first row without a result, counts
+// those that were due already, and has those that were sent be known.
+func (r *Resumption) survey(o Options, rows trace.Reader[trace.Request]) error {
+	s := surveyor{r: r, opt: &o, feed: feeder{opt: &o}, first: math.MaxInt64, known: o.Known}
+	if n := len(r.run.Resumed); n > 0 {
+		s.before = r.run.Resumed[n-1].ShiftNS
+	}
+	if o.Causal != nil {
+		s.feed.kin = &kin{opt: &o, elders: map[int64]*elder{}}
+	}
+	if o.Arrivals != nil {
+		s.feed.at = o.Arrivals.Next()
+	}
+	if err := trace.Each(rows, s.row); err != nil {
+		return errors.Join(errWorkload, err)
+	}
+	if o.Concurrency == 0 {
+		r.gap.ShiftNS = r.gap.AtNS - min(r.gap.AtNS-s.before, s.first)
+	}
+	return nil
+}
+
+// A surveyor looks at each row of a workload once.
+type surveyor struct {
+	r      *Resumption
+	opt    *Options
+	feed   feeder
+	first  int64 // due time of the first row without a result and without parents
+	before int64 // shift of the schedule before
+	known  func(*trace.Request) int32
+}
+
+func (s *surveyor) row(id int64, row *trace.Request) error {
+	h := &held{id: id, row: row}
+	turn := s.opt.Causal != nil && slices.ContainsFunc(row.Parents, func(p int64) bool { return p >= 0 && p < id })
+	if !turn {
+		s.begin(h)
+	}
+	_, done := s.r.find(id)
+	switch {
+	case done:
+		if s.known != nil {
+			s.known(row)
+		}
+	case s.opt.excludes(row):
+	case s.opt.Concurrency > 0:
+		if n := len(s.r.done); n > 0 && s.r.keyOf(id).compare(s.r.done[n-1].requestKey) < 0 {
+			s.r.gap.Again++
+		}
+	case turn:
+		if due, ok := s.turnDue(id, row); ok && due <= s.r.gap.AtNS {
+			s.r.gap.Again++
+		}
+	case s.opt.Duration > 0 && h.due >= s.opt.Duration:
+	default:
+		s.first = min(s.first, int64(h.due))
+		if len(s.r.done) > 0 && int64(h.due)+s.before <= s.r.gap.AtNS {
+			s.r.gap.Again++
+		}
+	}
+	return nil
+}
+
+// hasChildren says whether rows wait for one.
+func (f *feeder) hasChildren(id int64) bool {
+	if f.opt.Causal == nil {
+		return false
+	}
+	children, _ := f.opt.Causal.children(id)
+	return len(children) > 0
+}
+
+// begin gives a row its place in the schedule, as the feeder does.
+func (s *surveyor) begin(h *held) {
+	if s.feed.hasChildren(h.id) {
+		s.feed.kin.elders[h.id] = &elder{}
+		defer delete(s.feed.kin.elders, h.id)
+	}
+	s.feed.begin(h)
+}
+
+// turnDue says when a turn was due whose parents are all over. Where no pause is
+// known, that is at their end at the soonest.
+func (s *surveyor) turnDue(id int64, row *trace.Request) (due int64, ok bool) {
+	for _, p := range row.Parents {
+		if p < 0 || p >= id {
+			continue
+		}
+		d, done := s.r.find(p)
+		if !done || d.failed {
+			return 0, false
+		}
+		due = max(due, d.at)
+	}
+	if pause, known := pauseOf(row.ThinkNS, row.ToolNS); known {
+		return due + int64(s.opt.thinking(pause)), true
+	}
+	if s.opt.Arrivals == nil {
+		due = max(due, int64(s.opt.scaled(row.ArrivalNS))+s.before)
+	}
+	return due, true
+}
+
+// carry gives the run that goes on what its parts before had.
+func (r *Resumption) carry(o *Options) {
+	o.About.Started = r.run.Started
+	o.About.Resumed = append(slices.Clone(r.run.Resumed), r.gap)
+	if o.Duration > 0 {
+		o.Duration += r.shift()
+	}
+}
+
+// add counts what the parts of the run before had.
+func (r *Resumption) add(run *Run) {
+	if r == nil {
+		return
+	}
+	run.Requests += r.requests
+	run.Unprepared += r.unready
+	if run.Unready == "" && r.unready > 0 {
+		run.Unready = "before the run was interrupted"
+	}
+}
+
+// resume has the window count the requests that were sent before.
+func (w *windower) resume(r *Resumption) {
+	if r == nil {
+		return
+	}
+	for _, s := range r.sent {
+		w.count(s.Place)
+	}
+}
+
+// A Disagreement says that a run cannot be resumed with other settings.
+type Disagreement struct {
+	Field     string // of [Run], by its name in JSON
+	Was, Asks string // as JSON
+}
+
+func (d *Disagreement) Error() string {
+	return fmt.Sprintf("the run that was interrupted had another %s: %s, not %s", strings.ReplaceAll(d.Field, "_", " "), d.Was, d.Asks)
+}
+
+// mayDiffer lists what of a Run may be another in a resumption. All else that is
+// known at the beginning of a run must be the same.
+var mayDiffer = []string{"version", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early"}
+
+// agree holds what is asked for against what was.
+func (r *Resumption) agree(now Run) error {
+	was, err := fieldsOf(r.run)
+	if err != nil {
+		return err
+	}
+	asks, err := fieldsOf(now)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, fields := range []map[string]json.RawMessage{was, asks} {
+		for name := range fields {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		a, b := string(was[name]), string(asks[name])
+		if a != b && !slices.Contains(mayDiffer, name) {
+			return &Disagreement{name, said(a), said(b)}
+		}
+	}
+	return nil
+}
+
+func said(value string) string {
+	if value == "" {
+		return "none"
+	}
+	return value
+}
+
+// fieldsOf lists the fields of a Run, and what it Asked beside them.
+func fieldsOf(run Run) (map[string]json.RawMessage, error) {
+	if run.Selection != nil {
+		chosen := *run.Selection
+		chosen.Prime = nil // the server may need more, or less, than at the start
+		run.Selection = &chosen
+	}
+	doc, err := run.encode()
+	if err != nil {
+		return nil, err
+	}
+	var fields, plan map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(doc), &fields); err != nil {
+		return nil, err
+	}
+	if inner := fields["plan"]; inner != nil {
+		if err := json.Unmarshal(inner, &plan); err != nil {
+			return nil, err
+		}
+		delete(fields, "plan")
+		maps.Copy(fields, plan)
+	}
+	return fields, nil
+}

@@ -1,0 +1,354 @@
+package replay
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reprise/trace"
+	"reprise/trace/arrival"
+)
+
+// A resumeCase replays a workload that is killed at some instants of its clock.
+type resumeCase struct {
+	path    string
+	fake    func() *fake
+	rows    []trace.Request
+	options func() Options // anew for each part, since arrivals are read once
+}
+
+// part runs the n-th part, in a bubble of its own: the Parquet library's readers
+// do not go from one to the next. One that is killed leaves its journal, with what
+// was over by then.
+func (c *resumeCase) part(t *testing.T, n int, kill time.Duration) (run Run, err error) {
+	synctest.Test(t, func(t *testing.T) { run, err = c.inBubble(t, n, kill) })
+	return run, err
+}
+
+func (c *resumeCase) inBubble(t *testing.T, n int, kill time.Duration) (Run, error) {
+	t.Helper()
+	o := c.options()
+	if n > 0 {
+		var err error
+		if o.Resume, err = ReadResumption(c.path, c.options(), reader(c.rows)); err != nil {
+			return Run{}, err
+		}
+	}
+	r := &Runner{Endpoint: c.fake(), Pacer: sleeper, Options: o}
+	if kill == 0 {
+		return r.Record(t.Context(), reader(c.rows), c.path)
+	}
+	settled, err := o.settled()
+	if err != nil {
+		return Run{}, err
+	}
+	var out trace.SliceWriter[Result]
+	run, err := r.Run(t.Context(), reader(c.rows), &out)
+	if err != nil {
+		return Run{}, err
+	}
+	j, err := CreateJournal(partName(JournalName(c.path), n), settled.About)
+	if err != nil {
+		return Run{}, err
+	}
+	for _, x := range out.Rows {
+		if x.DoneNS != nil && time.Duration(*x.DoneNS) <= kill {
+			if _, err := j.Write([]Result{x}); err != nil {
+				return Run{}, err
+			}
+		}
+	}
+	return run, j.file.Close() // as a kill does
+}
+
+// play runs to the end through all kills.
+func (c *resumeCase) play(t *testing.T, kills ...time.Duration) (Run, []Result) {
+	t.Helper()
+	if c.path == "" {
+		c.path = filepath.Join(t.TempDir(), "r.parquet")
+	}
+	for n, kill := range append(kills, 0) {
+		run, err := c.part(t, n, kill)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kill == 0 {
+			left, _ := filepath.Glob(c.path + ".*")
+			if len(left) > 0 {
+				t.Errorf("%v are left", left)
+			}
+			_, rows := readAll(t, c.path)
+			return run, rows
+		}
+	}
+	panic("unreachable")
+}
+
+func holding(d time.Duration) func() *fake {
+	return func() *fake { return &fake{hold: func(int32) time.Duration { return d }} }
+}
+
+func noOptions() Options { return Options{} }
+
+// A row each second takes five. Killed at 50.5 s, the 46 rows that were due by 45
+// are over, the last at 50; the row that was due at 46 is now due at 50, and all
+// behind it 4 s later than at first.
+func TestResumeOpenLoop(t *testing.T) {
+	c := &resumeCase{fake: holding(5 * time.Second), rows: workload(every(time.Second, 100)...), options: noOptions}
+	run, rows := c.play(t, 50500*time.Millisecond, 71*time.Second)
+	if len(rows) != 100 || run.Requests != 100 || run.NotSent != 0 || len(run.Resumed) != 2 || run.PlannedNS != int64(107*time.Second) {
+		t.Fatalf("%d rows, run %+v", len(rows), run)
+	}
+	// The second time: rows to 62 were due by 66 and over by 71; 63 was due at 67.
+	for i, r := range rows {
+		want := time.Duration(i) * time.Second
+		switch {
+		case i > 62:
+			want += 8 * time.Second
+		case i > 45:
+			want += 4 * time.Second
+		}
+		if r.RowID != int64(i) || r.DueNS != int64(want) || *r.ReleasedNS != r.DueNS || *r.DoneNS != r.DueNS+int64(5*time.Second) {
+			t.Errorf("row %d: due %v, want %v: %+v", i, time.Duration(r.DueNS), want, r)
+		}
+	}
+	a, b := run.Resumed[0], run.Resumed[1]
+	if a.AtNS != 50e9 || a.ShiftNS != 4e9 || a.Kept != 46 || a.Again != 5 || b.AtNS != 71e9 || b.ShiftNS != 8e9 || b.Kept != 63 || b.Again != 5 {
+		t.Errorf("interruptions %+v", run.Resumed)
+	}
+}
+
+// What was not yet due waits as long as it had to, idle time included.
+func TestResumeKeepsIdleTime(t *testing.T) {
+	c := &resumeCase{fake: holding(5 * time.Second), rows: workload(0, 100*time.Second), options: noOptions}
+	run, rows := c.play(t, 30*time.Second)
+	if rows[1].DueNS != 100e9 || run.Resumed[0] != (Interruption{AtNS: 5e9, DownNS: run.Resumed[0].DownNS, Kept: 1}) {
+		t.Errorf("rows %+v, run %+v", rows, run)
+	}
+}
+
+// Think time begins anew: turns behind a parent that was over are due that long
+// after the resumption, one whose parent was in flight that long after its second
+// answer, and a session whose last turn was over does nothing.
+func TestResumeCausal(t *testing.T) {
+	rows := workload(0, time.Second, 2*time.Second, 20*time.Second, 21*time.Second, 60*time.Second)
+	for turn, parent := range map[int]int64{3: 0, 4: 1} {
+		rows[turn].Parents, rows[turn].ThinkNS = []int64{parent}, trace.Ptr(int64(15*time.Second))
+	}
+	kin := kinOf(t, rows)
+	f := func() *fake {
+		return &fake{hold: func(id int32) time.Duration { return []time.Duration{5, 9, 1, 5, 5, 5}[id] * time.Second }}
+	}
+	c := &resumeCase{fake: f, rows: rows, options: func() Options { return Options{Causal: kin} }}
+	run, got := c.play(t, 7*time.Second) // rows 0 and 2 are over, at 5 and 3 s; 1 is in flight
+	if len(got) != 6 || len(run.Resumed) != 1 || run.Resumed[0].AtNS != 5e9 || run.Resumed[0].Again != 1 {
+		t.Fatalf("%d rows, run %+v", len(got), run)
+	}
+	// Row 1 was due at 1 and is due at 5: the schedule moves by 4.
+	for i, want := range []time.Duration{0, 5, 2, 5 + 15, 5 + 9 + 15, 60 + 4} {
+		if got[i].DueNS != int64(want*time.Second) {
+			t.Errorf("row %d is due at %v, want %v s", i, time.Duration(got[i].DueNS), want)
+		}
+	}
+}
+
+// The turns behind a row that failed before the crash are not sent after it.
+func TestResumeSkipsWhatFailed(t *testing.T) {
+	rows := chain(10*time.Second, 10*time.Second)
+	kin := kinOf(t, rows)
+	f := func() *fake { return &fake{fail: func(id int32) bool { return id == 0 }} }
+	c := &resumeCase{fake: f, rows: rows, options: func() Options { return Options{Causal: kin} }}
+	run, got := c.play(t, 3*time.Second)
+	if len(got) != 1 || run.Skipped != 2 || run.Requests != 1 || run.NotSent != 0 {
+		t.Errorf("%d rows, run %+v", len(got), run)
+	}
+}
+
+func TestResumeClosedLoop(t *testing.T) {
+	c := &resumeCase{fake: holding(4 * time.Second), rows: workload(make([]time.Duration, 20)...), options: func() Options { return Options{Concurrency: 3} }}
+	run, rows := c.play(t, 9*time.Second)
+	if len(rows) != 20 || run.MaxInFlight != 3 || run.Resumed[0].AtNS != 8e9 || run.Resumed[0].Kept != 6 || run.Resumed[0].ShiftNS != 0 {
+		t.Fatalf("%d rows, run %+v", len(rows), run)
+	}
+	for i, r := range rows {
+		if want := time.Duration(i/3) * 4 * time.Second; r.DueNS != int64(want) {
+			t.Errorf("row %d is due at %v, want %v", i, time.Duration(r.DueNS), want)
+		}
+	}
+}
+
+// Arrivals are those that the process would have given, moved; known tokens are
+// counted over what was sent before; the warm-up is that of the whole run.
+func TestResumeArrivalsKnownAndWindow(t *testing.T) {
+	process, err := arrival.ParseProcess("poisson:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []trace.Request
+	for i := range 60 {
+		rows = append(rows, trace.Request{InputTokens: int32(i), Status: []string{"", trace.StatusFailed}[i%5/4]})
+	}
+	asked := 0
+	options := func() Options {
+		asked = 0
+		return Options{Arrivals: process.New(arrival.Stream(1, "x")), Warmup: Span{Requests: 7}, Cooldown: Span{Requests: 3},
+			Known: func(*trace.Request) int32 { asked++; return int32(asked) }}
+	}
+	c := &resumeCase{fake: holding(3 * time.Second), rows: rows, options: options}
+	whole := &resumeCase{fake: holding(3 * time.Second), rows: rows, options: options}
+	want, plain := whole.play(t)
+	run, got := c.play(t, 20*time.Second, 30*time.Second)
+	if len(got) != 48 || len(plain) != 48 || run.Excluded != 12 || want.Window.From.Row != run.Window.From.Row || want.Window.To.Row != run.Window.To.Row {
+		t.Fatalf("%d rows, windows %+v and %+v", len(got), want.Window.From, run.Window.From)
+	}
+	for i := range got {
+		moved := got[i].DueNS - plain[i].DueNS
+		if g := run.Resumed; moved != 0 && moved != g[0].ShiftNS && moved != g[1].ShiftNS || got[i].RowID != plain[i].RowID || *got[i].Known < 1 {
+			t.Errorf("row %d: moved by %v, %+v", got[i].RowID, time.Duration(moved), got[i])
+		}
+	}
+	if last := got[len(got)-1]; *last.Known != 48 { // one after another, those before the crash first
+		t.Errorf("the last knows %d", *last.Known)
+	}
+}
+
+// Whatever the workload, killed three times at random, every row has one result,
+// or is accounted for as it is in a run that was never killed.
+func TestResumedRowsAreAccountedFor(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		rows := workload(every(time.Duration(rng.IntN(400))*time.Millisecond, 1+rng.IntN(200))...)
+		for i := range rows {
+			rows[i].Status = []string{"", "", trace.StatusOK, trace.StatusFailed}[rng.IntN(4)]
+			if i > 0 && rng.IntN(2) == 0 {
+				rows[i].Parents = []int64{int64(rng.IntN(i))}
+				if rng.IntN(3) > 0 {
+					rows[i].ThinkNS = trace.Ptr(rng.Int64N(5e9))
+				}
+			}
+		}
+		options := Options{Speed: 1 + float64(rng.IntN(2)), MaxInFlight: rng.IntN(9)}
+		switch rng.IntN(3) {
+		case 0:
+			options = Options{Concurrency: 1 + rng.IntN(9)}
+		case 1:
+			options.Causal = kinOf(t, rows)
+		}
+		f := func() *fake {
+			return &fake{hold: func(id int32) time.Duration { return time.Duration(id%7) * time.Second }, fail: func(id int32) bool { return id%23 == 5 }}
+		}
+		c := &resumeCase{fake: f, rows: rows, options: func() Options { return options }}
+		whole := &resumeCase{fake: f, rows: rows, options: c.options}
+		want, plain := whole.play(t)
+		kills := []time.Duration{time.Duration(rng.Int64N(20e9)), 0, 0}
+		kills[1] = kills[0] + time.Duration(rng.Int64N(20e9))
+		kills[2] = kills[1] + time.Duration(rng.Int64N(20e9))
+		kills[0] += 1 // 0 is never
+		kills[1] += 1
+		kills[2] += 1
+		run, got := c.play(t, kills...)
+		if len(got) != len(plain) || run.Requests != want.Requests || run.Excluded != want.Excluded || run.Skipped != want.Skipped || run.NotSent != 0 || len(run.Resumed) != 3 {
+			t.Fatalf("seed %d: %d rows and %+v, want %d and %+v", seed, len(got), run, len(plain), want)
+		}
+		for i := range got {
+			if got[i].RowID != plain[i].RowID || got[i].Error != plain[i].Error || *got[i].ReleasedNS < got[i].DueNS {
+				t.Fatalf("seed %d: row %+v, want %+v", seed, got[i], plain[i])
+			}
+		}
+	}
+}
+
+func TestResumeRefuses(t *testing.T) {
+	process, _ := arrival.ParseProcess("poisson:1")
+	rows := workload(every(time.Second, 20)...)
+	path := filepath.Join(t.TempDir(), "r.parquet")
+	base := func() Options { return Options{About: Run{Workload: "w", Seed: "1", Model: "m"}} }
+	c := &resumeCase{path: path, fake: holding(time.Second), rows: rows, options: base}
+	if _, err := ReadResumption(path, base(), reader(rows)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a journal: %v", err)
+	}
+	if _, err := c.part(t, 0, 7*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for field, change := range map[string]func(o *Options){
+		"workload_digest": func(o *Options) { o.About.Workload = "v" }, "seed": func(o *Options) { o.About.Seed = "2" },
+		"model": func(o *Options) { o.About.Model = "n" }, "speed": func(o *Options) { o.Speed = 2 },
+		"timing": func(o *Options) { o.Causal = kinOf(t, rows) }, "concurrency": func(o *Options) { o.Concurrency = 3 },
+		"rate":            func(o *Options) { o.Arrivals, o.About.Rate = process.New(arrival.Stream(1, "x")), "poisson:1" },
+		"in_flight_limit": func(o *Options) { o.MaxInFlight = 3 }, "warmup_ns": func(o *Options) { o.Warmup.Time = time.Second },
+		"duration_ns": func(o *Options) { o.Duration = time.Hour }, "keep_think": func(o *Options) { o.KeepThink = true },
+	} {
+		o := base()
+		change(&o)
+		_, err := ReadResumption(path, o, reader(rows))
+		var other *Disagreement
+		if !errors.As(err, &other) || other.Field != field || !strings.Contains(err.Error(), strings.ReplaceAll(field, "_", " ")) {
+			t.Errorf("another %s: %v", field, err)
+		}
+	}
+	o := base()
+	o.About.Version, o.About.Cores = "v2", 99
+	if _, err := ReadResumption(path, o, reader(rows)); err != nil {
+		t.Errorf("by another version, on another machine: %v", err)
+	}
+	if _, err := ReadResumption(path, base(), brokenReader{reader(rows)}); err == nil {
+		t.Error("a workload that cannot be read is taken")
+	}
+	running, err := os.OpenFile(JournalName(path), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock(running)
+	if _, err := ReadResumption(path, base(), reader(rows)); !errors.Is(err, errRunning) {
+		t.Errorf("a run that goes on: %v", err)
+	}
+	running.Close()
+	foreign, err := CreateJournal(partName(JournalName(path), 1), someRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Close()
+	if _, err := ReadResumption(path, base(), reader(rows)); err == nil || !strings.Contains(err.Error(), ".journal.2") {
+		t.Errorf("a foreign journal behind it: %v", err)
+	}
+}
+
+// A run that was killed when all was over sends nothing and is finished.
+func TestResumeWithNothingLeft(t *testing.T) {
+	c := &resumeCase{fake: holding(time.Second), rows: workload(every(time.Second, 20)...), options: noOptions}
+	var last Progress
+	c.options = func() Options { return Options{Progress: func(p Progress) { last = p }} }
+	run, rows := c.play(t, time.Hour)
+	if len(rows) != 20 || run.Requests != 20 || run.EndedEarly != "" || last.Done != 20 {
+		t.Errorf("%d rows, run %+v, progress %+v", len(rows), run, last)
+	}
+}
+
+// The journals of a run and of its resumption are one, while it goes on.
+func TestReportOnAResumedRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.parquet")
+	c := &resumeCase{path: path, fake: holding(time.Second), rows: workload(every(time.Second, 20)...), options: noOptions}
+	for n, kill := range []time.Duration{5 * time.Second, 11 * time.Second, 15 * time.Second} {
+		if _, err := c.part(t, n, kill); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, rows := readAll(t, JournalName(path))
+	if len(rows) != 15 || f.Rows() != 15 || f.Run.Requests != 15 || len(f.Run.Resumed) != 2 || !f.Unfinished || f.Run.EndedEarly == "" {
+		t.Errorf("%d rows, run %+v", len(rows), f.Run)
+	}
+	for i, r := range rows {
+		if r.RowID != int64(i) {
+			t.Errorf("row %d is %d", i, r.RowID)
+		}
+	}
+	if f, rows := readAll(t, partName(JournalName(path), 1)); len(rows) == 15 || len(f.Run.Resumed) != 1 {
+		t.Errorf("the second journal by itself has %d rows", len(rows))
+	}
+}
