@@ -61,6 +61,12 @@ func (r *Result) Failed() bool { return r.Error != "" && r.Error != openai.KindC
 // and not sent.
 const KindPrepare = "prepare"
 
+// Classes of errors that say who refused whom.
+const (
+	KindConnect     = openai.KindConnect     // no connection: the server took none, or the client had none left
+	KindRateLimited = openai.KindRateLimited // HTTP 429
+)
+
 // Values of Run.Timing.
 const (
 	OpenLoop = "open-loop" // at the recorded times
@@ -127,6 +133,10 @@ type Run struct {
 	Wire     *Wire `json:"wire,omitempty"`     // null where net/http or something else had the connections
 	// Selection is which part of the workload was sent; null is all of it.
 	Selection *Selection `json:"selection,omitempty"`
+	// What the clocks of the client did while it sent, looked at each second.
+	ClockJumpNS int64 `json:"clock_jump_ns"` // most that the wall clock was off from where it would have been without a step
+	StalledNS   int64 `json:"stalled_ns"`    // longest that a look was overdue: the process, or the machine, stood still
+
 	// Of a run that was killed and resumed, and for one that may be.
 	Plan    Asked          `json:"plan,omitzero"`
 	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see [Resumption]

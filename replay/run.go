@@ -70,7 +70,8 @@ type Options struct {
 	// the rest.
 	About Run
 
-	hold int64 // bytes of rows that may wait for their parents; 0 is heldBytes
+	wall func() time.Time // the wall clock; nil is the machine's
+	hold int64            // bytes of rows that may wait for their parents; 0 is heldBytes
 }
 
 // Progress says how far a run is.
@@ -159,6 +160,7 @@ type play struct {
 	feed    *feeder
 	start   time.Time
 	cost    cost
+	clock   clockWatch
 	flights sync.WaitGroup
 	results chan *Result
 
@@ -236,6 +238,7 @@ func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disar
 func (p *play) dispatch(sending, flying context.Context) error {
 	<-p.feed.primed
 	p.cost.begin()
+	p.clock.begin(p.opt.wall)
 	p.start = time.Now().Add(-p.opt.Resume.base())
 	if p.opt.Resume == nil {
 		p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
@@ -380,6 +383,8 @@ func (p *play) summary(cause, feedErr error) Run {
 	if w, ok := p.runner.Endpoint.(interface{ Wire() *Wire }); ok {
 		run.Wire = w.Wire()
 	}
+	jump, stalled := p.clock.end()
+	run.ClockJumpNS, run.StalledNS = int64(jump), int64(stalled)
 	p.opt.Resume.add(&run)
 	switch {
 	case cause != nil && (run.NotSent > 0 || p.wasCut.Load()):

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,28 +15,24 @@ import (
 
 // judgeFlags say how results are summarised and judged, for report and replay.
 type judgeFlags struct {
-	asJSON    bool
-	html      string
-	slo       string
-	maxErrors float64
-	maxLag    time.Duration
-	block     int
-
 	definitions string
 	steadyShare float64
 	format      string // of report alone; "" is text
 	out         string
 	vllm        vllmResult
+	asJSON      bool
+	html        string
+	slo         string
+	block       int
+	limitFlags
 }
 
 func (f *judgeFlags) register(cmd *cobra.Command) {
-	d := report.DefaultLimits()
 	fl := cmd.Flags()
 	fl.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
 	fl.StringVar(&f.html, "html", "", "self-contained page to write")
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
-	fl.Float64Var(&f.maxErrors, "max-errors", d.Errors, "share of failed requests beyond which the run is not trusted")
-	fl.DurationVar(&f.maxLag, "max-lag", d.LagP99, "p99 of the send lag beyond which the run is not trusted")
+	f.limitFlags.register(cmd)
 	fl.StringVar(&f.definitions, "definitions", ownDefinitions, "whose definitions the figures have: "+ownDefinitions+", "+strings.Join(report.Presets(), ", "))
 	fl.Float64Var(&f.steadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
 	f.vllm.register(cmd)
@@ -165,8 +160,7 @@ func (f *judgeFlags) writePage(path string, s report.Summary) error {
 
 // options are what the flags ask for; replay checks them before it sends.
 func (f *judgeFlags) options() (report.Options, error) {
-	o := report.Options{ServerBlock: f.block, Limits: report.DefaultLimits()}
-	o.Limits.Errors, o.Limits.LagP99 = f.maxErrors, f.maxLag
+	o := report.Options{ServerBlock: f.block, Limits: f.limits}
 	var err error
 	if f.slo == "" {
 		if o.SLO, err = report.ParseGoodput(f.vllm.goodput); err != nil {

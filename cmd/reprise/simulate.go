@@ -89,7 +89,7 @@ inside a block, none of it is shared.`,
 	fl.BoolVar(&f.judge.asJSON, "json", false, "print JSON")
 	fl.StringVar(&f.judge.html, "html", "", "self-contained page of the results to write")
 	fl.StringVar(&f.judge.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
-	fl.Float64Var(&f.judge.maxErrors, "max-errors", f.judge.maxErrors, "share of refused requests beyond which the results are not trusted")
+	fl.Float64Var(&f.judge.limits.Errors, "max-errors", f.judge.limits.Errors, "share of refused requests beyond which the results are not trusted")
 	return cmd
 }
 

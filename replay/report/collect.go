@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"errors"
+	"net/http"
 	"slices"
 
 	"reprise/replay"
@@ -45,6 +46,7 @@ type collector struct {
 	opts Options
 
 	before, after                                     int64 // outside the window
+	unconnected, refused                              int64 // of the failed
 	rows, succeeded, failed, cancelled, notSent, sent int64
 
 	firstDue, lastDue, lastDone int64 // lastDone −1: nothing was done
@@ -136,6 +138,7 @@ func (c *collector) add(r *replay.Result) error {
 	case failed:
 		c.failed++
 		c.errors[class]++
+		c.addFailure(r)
 	case cancelled:
 		c.cancelled++
 	case notSent:
@@ -149,6 +152,20 @@ func (c *collector) add(r *replay.Result) error {
 		return errNames
 	}
 	return nil
+}
+
+// addFailure tells apart who refused whom.
+func (c *collector) addFailure(r *replay.Result) {
+	status := int32(0)
+	if r.HTTPStatus != nil {
+		status = *r.HTTPStatus
+	}
+	switch {
+	case r.Error == replay.KindConnect:
+		c.unconnected++
+	case r.Error == replay.KindRateLimited || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		c.refused++
+	}
 }
 
 // inputOf is the length of a prompt: what the server counted, else what was asked for.

@@ -13,6 +13,7 @@ func (c *collector) summary() Summary {
 	s.Requests = Requests{
 		Rows: c.rows, Succeeded: c.succeeded, Failed: c.failed, Cancelled: c.cancelled,
 		NotSent: c.notSent, WarmUp: c.before, CoolDown: c.after, ErrorShare: ratio(c.failed, c.succeeded+c.failed),
+		Unconnected: c.unconnected, Refused: c.refused,
 	}
 	duration := max(c.lastDone-c.firstDue, 0)
 	if c.rows > 0 && c.lastDone >= 0 {

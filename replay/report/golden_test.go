@@ -169,7 +169,8 @@ func TestJSONNames(t *testing.T) {
 	// Counts, shares and what is named by the object around it.
 	for _, name := range strings.Fields(`rows succeeded failed cancelled not_sent count share requests mean max limit held_back
 		ttft_count difference rounding_loss tokens_per_event max_in_flight in_flight_limit excluded short_tails speed cores
-		usage tokenizer none unprepared measured skipped read_late turns sample beyond row warm_up cool_down`) {
+		usage tokenizer none unprepared measured skipped read_late turns sample beyond row warm_up cool_down
+		allowed unconnected refused`) {
 		delete(bare, name)
 	}
 	if len(bare) > 0 {

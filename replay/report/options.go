@@ -31,11 +31,18 @@ type Limits struct {
 	CPU      float64       // share of the client's cores in use; this much is already too much
 	GCPause  time.Duration // longest pause of the client's garbage collector
 	Errors   float64       // share of the requests that failed
+
+	Stall     time.Duration // longest that the client, or its machine, stood still
+	ClockJump time.Duration // most that the wall clock jumped
+	HeldBack  float64       // share of the requests that waited for the limit in flight
+	Connect   float64       // share of the requests that found no connection
+	Refused   float64       // share of the requests that the server refused: HTTP 429 or 503
 }
 
 // DefaultLimits are 10 ms at p50 and 100 ms at p99 of the send lag with no
-// limit at p99.9, 10 ms of drift, 90 % of the cores, 50 ms of pause and 1 % of
-// errors. A median lag under 10 ms is what inference-perf calls good.
+// limit at p99.9, 10 ms of drift, 90 % of the cores, 50 ms of pause, 1 % of
+// errors, a second that the client stood still, 100 ms that the wall clock jumped,
+// no request held back, 0.1 % without a connection and 1 % refused. A median lag under 10 ms is what inference-perf calls good.
 func DefaultLimits() Limits {
 	return Limits{
 		LagP50:   10 * time.Millisecond,
@@ -45,6 +52,12 @@ func DefaultLimits() Limits {
 		CPU:      0.9,
 		GCPause:  50 * time.Millisecond,
 		Errors:   0.01,
+
+		Stall:     time.Second,
+		ClockJump: 100 * time.Millisecond,
+		HeldBack:  0,
+		Connect:   0.001,
+		Refused:   0.01,
 	}
 }
 

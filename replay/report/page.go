@@ -127,6 +127,7 @@ func overviewSection(s *Summary) page.Section {
 	return page.Section{Title: "Summary", Text: sayOverview(s), Tables: []page.Table{
 		{Caption: "Run", Head: []string{"", "figure", "note"}, Rows: overview(s), Align: []page.Align{page.Left, page.Right, page.Left}},
 		{Caption: "Latency in ms, of successful requests; send lag of all that were sent", Head: head, Rows: rows},
+		{Caption: "What the verdict rests on", Head: checkHead, Rows: checkRows(s)},
 	}}
 }
 

@@ -58,6 +58,10 @@ type Requests struct {
 	WarmUp     int64    `json:"warm_up"`   // further rows, before the window that is measured
 	CoolDown   int64    `json:"cool_down"` // further rows, behind it
 	ErrorShare *float64 `json:"error_share"`
+
+	// Of the failed.
+	Unconnected int64 `json:"unconnected"` // found no connection
+	Refused     int64 `json:"refused"`     // HTTP 429 or 503
 }
 
 // all counts the rows outside the window as well.

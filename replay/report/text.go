@@ -37,6 +37,7 @@ func WriteText(w io.Writer, s Summary) error {
 	if len(s.Errors) > 0 {
 		grid(&b, "Errors", errorHead, errorRows(&s))
 	}
+	grid(&b, "What the verdict rests on", checkHead, checkRows(&s))
 	if len(s.Warnings) > 0 {
 		b.WriteByte('\n')
 	}
@@ -124,7 +125,7 @@ func grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}
 		if i == 0 && head != nil {
-			c.WidthMax = firstWidth(rows)
+			c.WidthMax = max(17, 50-10*(len(head)-1)) // the name of a row, where there are few columns
 		}
 		columns = append(columns, c)
 	}
@@ -136,14 +137,6 @@ func grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 		t.AppendRow(cells(row))
 	}
 	b.WriteString("\n" + title + "\n" + t.Render() + "\n")
-}
-
-// firstWidth leaves the names of rows room where there are few columns.
-func firstWidth(rows [][]string) int {
-	if len(rows[0]) <= 3 {
-		return 50
-	}
-	return 17
 }
 
 func cells(row []string) table.Row {

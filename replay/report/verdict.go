@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"time"
+
+	"reprise/replay"
 )
 
 // A Verdict says whether the numbers describe the server. It is false when the
@@ -11,6 +13,7 @@ import (
 type Verdict struct {
 	Trustworthy bool     `json:"trustworthy"`
 	Reasons     []Reason `json:"reasons"`
+	Checks      []Check  `json:"checks"` // all that was held against a limit
 }
 
 // A Reason is one thing that makes a run untrustworthy.
@@ -22,63 +25,85 @@ type Reason struct {
 	Unit     string  `json:"unit"` // of both: ms, share, requests
 }
 
-// Codes of the reasons, in the order in which they are given.
-const (
-	CodeNoSamples   = "no_samples"      // nothing succeeded: nothing can be said
-	CodeLagP50      = "send_lag_p50"    // the client sent late
-	CodeLagP99      = "send_lag_p99"    //
-	CodeLagP999     = "send_lag_p99_9"  //
-	CodeLagDrift    = "send_lag_drift"  // the client fell further and further behind
-	CodeCPU         = "client_cpu"      // the client had no cores to spare
-	CodeGCPause     = "client_gc_pause" // the client stood still
-	CodeHeldBack    = "held_back"       // the limit of requests in flight shaped the load
-	CodeErrors      = "error_share"     // too many requests failed
-	CodeEndedEarly  = "ended_early"     // the run was cut short
-	CodeNotSent     = "not_sent"        // rows of the workload were never sent
-	CodeSkipped     = "skipped"         // failures ended sessions, so that their turns were never sent
-	CodeUnprepared  = "unprepared"      // no prompt could be made for rows of the workload
-	CodeRowsMissing = "results_missing" // fewer results than the run had requests
-)
-
-// judge finds the reasons.
-func judge(s *Summary, limits Limits) Verdict {
-	j := judgement{reasons: []Reason{}}
-	if s.Requests.Succeeded == 0 {
-		j.add(CodeNoSamples, 0, 1, "requests", "no request succeeded, so nothing can be said of the server%s", cause(s))
-	}
-	j.lag(s, limits)
-	run := &s.Run
-	if cores := float64(run.Cores); limits.CPU >= 0 && cores > 0 && run.ClientCPU/cores >= limits.CPU {
-		share := run.ClientCPU / cores
-		j.add(CodeCPU, share, limits.CPU, "share",
-			"the client used %.2f of %d cores; from %s on, its own waiting is in the latencies", run.ClientCPU, run.Cores, percent(limits.CPU))
-	}
-	if pause := time.Duration(run.GCPauseMaxNS); limits.GCPause >= 0 && pause > limits.GCPause {
-		j.add(CodeGCPause, ms(pause), ms(limits.GCPause), "ms",
-			"the client stood still for %s ms to collect garbage; the limit is %s ms", number(ms(pause)), number(ms(limits.GCPause)))
-	}
-	if run.HeldBack > 0 {
-		j.add(CodeHeldBack, float64(run.HeldBack), 0, "requests",
-			"%s waited for the limit of %d in flight, so the client shaped the load", many(run.HeldBack, "request"), run.InFlightLimit)
-	}
-	if share := s.Requests.ErrorShare; share != nil && limits.Errors >= 0 && *share > limits.Errors {
-		j.add(CodeErrors, *share, limits.Errors, "share",
-			"%s failed, %s of those that ended; the limit is %s%s", many(s.Requests.Failed, "request"), percent(*share), percent(limits.Errors), cause(s))
-	}
-	if n := s.Run.Skipped; n > 0 && limits.Errors >= 0 {
-		if share := *ratio(n, n+s.Requests.Rows); share > limits.Errors {
-			j.add(CodeSkipped, share, limits.Errors, "share",
-				"%s %s not sent since a turn before failed, %s of the workload; the limit is %s", many(n, "later turn"), verb(n), percent(share), percent(limits.Errors))
-		}
-	}
-	j.completeness(s)
-	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons}
+// A Check is what was measured beside what is allowed, whether it holds or not.
+type Check struct {
+	Code     string   `json:"code"`
+	Measured *float64 `json:"measured"` // null where nothing was
+	Allowed  *float64 `json:"allowed"`  // null where there is no limit
+	Unit     string   `json:"unit"`
+	Holds    bool     `json:"holds"`
 }
 
-type judgement struct{ reasons []Reason }
+// Codes of the checks, in the order in which they are given.
+const (
+	CodeNoSamples   = "no_samples"       // nothing succeeded: nothing can be said
+	CodeLagP50      = "send_lag_p50"     // the client sent late
+	CodeLagP99      = "send_lag_p99"     //
+	CodeLagP999     = "send_lag_p99_9"   //
+	CodeLagDrift    = "send_lag_drift"   // the client fell further and further behind
+	CodeCPU         = "client_cpu"       // the client had no cores to spare
+	CodeGCPause     = "client_gc_pause"  // the client stood still
+	CodeStalled     = "client_stalled"   // the process or the machine stood still
+	CodeClock       = "clock_jump"       // the wall clock was set, or the machine suspended
+	CodeHeldBack    = "held_back"        // the limit of requests in flight shaped the load
+	CodeConnect     = "connect_failures" // requests that never reached the server
+	CodeRefused     = "refused_share"    // the server took less than it was given
+	CodeErrors      = "error_share"      // too many requests failed
+	CodeSkipped     = "skipped"          // failures ended sessions, so that their turns were never sent
+	CodeEndedEarly  = "ended_early"      // the run was cut short
+	CodeNotSent     = "not_sent"         // rows of the workload were never sent
+	CodeUnprepared  = "unprepared"       // no prompt could be made for rows of the workload
+	CodeRowsMissing = "results_missing"  // fewer results than the run had requests
+)
 
-func (j *judgement) add(code string, measured, limit float64, unit, format string, args ...any) {
-	j.reasons = append(j.reasons, Reason{code, fmt.Sprintf(format, args...), *rounded(measured, 1e9), *rounded(limit, 1e9), unit})
+// judge holds a run against its limits.
+func judge(s *Summary, limits Limits) Verdict {
+	j := judgement{reasons: []Reason{}, checks: []Check{}}
+	j.check(CodeNoSamples, against(float64(s.Requests.Succeeded), 1, "requests", s.Requests.Succeeded > 0),
+		"no request succeeded, so nothing can be said of the server%s", cause(s))
+	if s.Run.Simulated == "" {
+		j.lag(s, limits)
+		j.machine(&s.Run, limits)
+	}
+	j.outcomes(s, limits)
+	j.completeness(s)
+	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons, Checks: j.checks}
+}
+
+type judgement struct {
+	reasons []Reason
+	checks  []Check
+}
+
+// against is what was measured beside what is allowed. A limit below zero is none.
+func against(measured, limit float64, unit string, holds bool) Check {
+	c := Check{Measured: rounded(measured, 1e9), Unit: unit, Holds: holds}
+	if limit >= 0 {
+		c.Allowed = rounded(limit, 1e9)
+	}
+	c.Holds = c.Holds || c.Allowed == nil || c.Measured == nil
+	return c
+}
+
+// unmeasured has a limit, and nothing to hold against it.
+func unmeasured(limit float64, unit string) Check {
+	c := against(0, limit, unit, true)
+	c.Measured = nil
+	return c
+}
+
+// atMost holds what must not be above a limit.
+func atMost(measured, limit float64, unit string) Check {
+	return against(measured, limit, unit, measured <= limit)
+}
+
+// check takes a check, and the reason in words where it does not hold.
+func (j *judgement) check(code string, c Check, format string, args ...any) {
+	c.Code = code
+	j.checks = append(j.checks, c)
+	if !c.Holds {
+		j.reasons = append(j.reasons, Reason{code, fmt.Sprintf(format, args...), *c.Measured, *c.Allowed, c.Unit})
+	}
 }
 
 // lag checks the percentiles of the send lag, each through the largest lag
@@ -98,32 +123,82 @@ func (j *judgement) lag(s *Summary, limits Limits) {
 		if value == nil {
 			value, what = lag.Max, fmt.Sprintf("the largest send lag of %s, too few for a %s,", many(lag.Count, "request"), c.name)
 		}
-		if value != nil && c.limit >= 0 && *value > ms(c.limit) {
-			j.add(c.code, *value, ms(c.limit), "ms", "%s is %s ms; the limit is %s ms", what, number(*value), number(ms(c.limit)))
+		if value == nil {
+			j.check(c.code, unmeasured(ms(c.limit), "ms"), "")
+			continue
 		}
+		j.check(c.code, atMost(*value, ms(c.limit), "ms"), "%s is %s ms; the limit is %s ms", what, number(*value), number(ms(c.limit)))
 	}
-	if d := s.LagDriftMS; d != nil && limits.LagDrift >= 0 && *d > ms(limits.LagDrift) {
-		j.add(CodeLagDrift, *d, ms(limits.LagDrift), "ms",
-			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms", number(*d), number(ms(limits.LagDrift)))
+	limit := ms(limits.LagDrift)
+	if d := s.LagDriftMS; d != nil {
+		j.check(CodeLagDrift, atMost(*d, limit, "ms"),
+			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms", number(*d), number(limit))
+	} else {
+		j.check(CodeLagDrift, unmeasured(limit, "ms"), "")
 	}
+}
+
+// machine checks what the client took of its machine, and the machine of it.
+func (j *judgement) machine(run *replay.Run, limits Limits) {
+	cpu := unmeasured(limits.CPU, "share")
+	if cores := float64(run.Cores); cores > 0 && run.ClientCPU > 0 {
+		share := run.ClientCPU / cores
+		cpu = against(share, limits.CPU, "share", share < limits.CPU)
+	}
+	j.check(CodeCPU, cpu, "the client used %.2f of %d cores; from %s on, its own waiting is in the latencies", run.ClientCPU, run.Cores, percent(limits.CPU))
+	for _, c := range []struct {
+		code  string
+		value int64
+		limit time.Duration
+		words string
+	}{
+		{CodeGCPause, run.GCPauseMaxNS, limits.GCPause, "the client stood still for %s ms to collect garbage; the limit is %s ms"},
+		{CodeStalled, run.StalledNS, limits.Stall, "the client, or its machine, stood still for %s ms: stopped, suspended or starved; the limit is %s ms"},
+		{CodeClock, run.ClockJumpNS, limits.ClockJump, "the wall clock jumped by %s ms against the monotonic one: it was set, or the machine was suspended; the limit is %s ms"},
+	} {
+		value, limit := ms(time.Duration(c.value)), ms(c.limit)
+		j.check(c.code, atMost(value, limit, "ms"), c.words, number(value), number(limit))
+	}
+}
+
+// outcomes checks how requests ended, and which of them were kept from their time.
+func (j *judgement) outcomes(s *Summary, limits Limits) {
+	r, run := &s.Requests, &s.Run
+	const workload, those = "of the workload", "of those that ended"
+	share := func(code string, n, of int64, limit float64, whole, format string, args ...any) {
+		part := ratio(n, of)
+		if part == nil {
+			j.check(code, unmeasured(limit, "share"), "")
+			return
+		}
+		j.check(code, atMost(*part, limit, "share"), format+", %s %s; the limit is %s", append(args, percent(*part), whole, percent(limit))...)
+	}
+	ended := r.Succeeded + r.Failed
+	if run.Simulated == "" {
+		share(CodeHeldBack, run.HeldBack, max(run.Requests, r.all(), run.HeldBack), limits.HeldBack, workload,
+			"%s waited for the limit of %d in flight, so the client shaped the load", many(run.HeldBack, "request"), run.InFlightLimit)
+		share(CodeConnect, r.Unconnected, ended, limits.Connect, those, "%s found no connection", many(r.Unconnected, "request"))
+		share(CodeRefused, r.Refused, ended, limits.Refused, those, "the server refused %s with 429 or 503", many(r.Refused, "request"))
+	}
+	share(CodeErrors, r.Failed, ended, limits.Errors, those, "%s failed", many(r.Failed, "request"))
+	if n := len(j.reasons); n > 0 && j.reasons[n-1].Code == CodeErrors {
+		j.reasons[n-1].Text += cause(s)
+	}
+	share(CodeSkipped, run.Skipped, run.Skipped+r.Rows, limits.Errors, workload,
+		"%s %s not sent since a turn before failed", many(run.Skipped, "later turn"), verb(run.Skipped))
 }
 
 // completeness checks that the run was the one that was asked for.
 func (j *judgement) completeness(s *Summary) {
 	run := &s.Run
-	if run.EndedEarly != "" {
-		j.add(CodeEndedEarly, float64(run.NotSent), 0, "requests", "the run ended early: %s", run.EndedEarly)
-	}
-	if n := max(run.NotSent, s.Requests.NotSent); n > 0 {
-		j.add(CodeNotSent, float64(n), 0, "requests", "%s of the workload %s never sent", many(n, "request"), verb(n))
-	}
-	if n := run.Unprepared; n > 0 {
-		j.add(CodeUnprepared, float64(n), 0, "requests", "no prompt could be made for %s of the workload: %s", many(n, "row"), run.Unready)
-	}
-	if due := run.Requests + run.Unprepared; due > s.Requests.all() {
-		j.add(CodeRowsMissing, float64(s.Requests.all()), float64(due), "requests",
-			"there are results of %s, but the run had %s", many(s.Requests.all(), "request"), count(due))
-	}
+	j.check(CodeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""), "the run ended early: %s", run.EndedEarly)
+	n := max(run.NotSent, s.Requests.NotSent)
+	j.check(CodeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent", many(n, "request"), verb(n))
+	j.check(CodeUnprepared, atMost(float64(run.Unprepared), 0, "requests"),
+		"no prompt could be made for %s of the workload: %s", many(run.Unprepared, "row"), run.Unready)
+	due, all := run.Requests+run.Unprepared, s.Requests.all()
+	j.check(CodeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
+		"there are results of %s, but the run had %s", many(all, "request"), count(due))
 }
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }

@@ -31,7 +31,26 @@ func TestVerdict(t *testing.T) {
 		}
 		return out
 	}
-	p999 := Limits{LagP50: -1, LagP99: -1, LagP999: 100 * time.Millisecond, LagDrift: -1, CPU: -1, GCPause: -1, Errors: -1}
+	planted := func(n int, r replay.Result) []replay.Result {
+		out := steady(0)
+		for i := range n {
+			out[i] = failure(int64(i), int64(i), r.Error)
+			out[i].HTTPStatus = r.HTTPStatus
+		}
+		return out
+	}
+	refusal := func(status int32) replay.Result {
+		r := failure(0, 0, map[bool]string{true: "rate_limited", false: "unavailable"}[status == 429])
+		r.HTTPStatus = &status
+		return r
+	}
+	one := func(change func(*Limits)) Limits {
+		l := DefaultLimits()
+		change(&l)
+		return l
+	}
+	p999 := Limits{LagP50: -1, LagP99: -1, LagP999: 100 * time.Millisecond, LagDrift: -1, CPU: -1, GCPause: -1, Errors: -1,
+		Stall: -1, ClockJump: -1, HeldBack: -1, Connect: -1, Refused: -1}
 	none := p999
 	none.LagP999 = -1
 	for _, row := range []struct {
@@ -60,6 +79,19 @@ func TestVerdict(t *testing.T) {
 		{"cpu unknown", replay.Run{ClientCPU: 1.8}, Limits{}, steady(0), ""},
 		{"gc", replay.Run{GCPauseMaxNS: 50e6 + 1}, Limits{}, steady(0), CodeGCPause},
 		{"held back", replay.Run{HeldBack: 1, InFlightLimit: 8}, Limits{}, steady(0), CodeHeldBack},
+		{"held back as allowed", replay.Run{HeldBack: 20, InFlightLimit: 8}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), ""},
+		{"held back more", replay.Run{HeldBack: 21, InFlightLimit: 8}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), CodeHeldBack},
+		{"stalled at the limit", replay.Run{StalledNS: 1e9}, Limits{}, steady(0), ""},
+		{"stalled", replay.Run{StalledNS: 1e9 + 1}, Limits{}, steady(0), CodeStalled},
+		{"clock at the limit", replay.Run{ClockJumpNS: 100e6}, Limits{}, steady(0), ""},
+		{"clock", replay.Run{ClockJumpNS: 100e6 + 1}, Limits{}, steady(0), CodeClock},
+		{"one without a connection", replay.Run{}, Limits{}, planted(1, failure(0, 0, "connect")), ""},
+		{"without a connection", replay.Run{}, Limits{}, planted(2, failure(0, 0, "connect")), CodeConnect},
+		{"refused as allowed", replay.Run{}, Limits{}, planted(10, refusal(429)), ""},
+		{"refused with 429", replay.Run{}, Limits{}, planted(11, refusal(429)), CodeRefused + " " + CodeErrors},
+		{"refused with 503", replay.Run{}, one(func(l *Limits) { l.Errors = 0.5 }), planted(11, refusal(503)), CodeRefused},
+		{"502 is no refusal", replay.Run{}, one(func(l *Limits) { l.Errors = 0.5 }), planted(11, refusal(502)), ""},
+		{"refused and allowed", replay.Run{}, one(func(l *Limits) { l.Errors, l.Refused = -1, 0.02 }), planted(11, refusal(503)), ""},
 		{"errors at the limit", replay.Run{}, Limits{}, failures(10), ""},
 		{"errors", replay.Run{}, Limits{}, failures(11), CodeErrors},
 		{"only errors", replay.Run{}, Limits{}, failures(1000), CodeNoSamples + " " + CodeErrors},
@@ -68,7 +100,7 @@ func TestVerdict(t *testing.T) {
 		{"not sent by the rows", replay.Run{}, Limits{}, append(steady(0), replay.Result{}), CodeNotSent},
 		{"unprepared", replay.Run{Unprepared: 1, Unready: "too long"}, Limits{}, steady(0), CodeUnprepared},
 		{"results missing", replay.Run{Requests: 1001}, Limits{}, steady(0), CodeRowsMissing},
-		{"no limits", replay.Run{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9}, none, append(steady(500), failures(500)...), ""},
+		{"no limits", replay.Run{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9, StalledNS: 1e12, ClockJumpNS: 1e12, HeldBack: 99}, none, append(steady(500), failures(500)...), ""},
 		{"nothing", replay.Run{}, none, nil, CodeNoSamples},
 	} {
 		s := summarise(t, row.run, Options{Limits: row.limits}, row.results...)
@@ -78,6 +110,16 @@ func TestVerdict(t *testing.T) {
 			if r.Text == "" || r.Unit == "" || r.Measured == r.Limit && r.Code != CodeCPU && r.Code != CodeEndedEarly {
 				t.Errorf("%s: %+v", row.name, r)
 			}
+		}
+		held := map[string]bool{}
+		for _, c := range s.Verdict.Checks {
+			held[c.Code] = c.Holds
+			if !c.Holds && (c.Measured == nil || c.Allowed == nil || !strings.Contains(" "+row.codes+" ", " "+c.Code+" ")) {
+				t.Errorf("%s: %+v", row.name, c)
+			}
+		}
+		if len(held) != len(checkNames) || len(s.Verdict.Checks) != len(held) {
+			t.Errorf("%s: %d checks", row.name, len(held))
 		}
 		if got := strings.Join(codes, " "); got != row.codes || s.Verdict.Trustworthy != (row.codes == "") {
 			t.Errorf("%s: reasons %q, want %q", row.name, got, row.codes)
