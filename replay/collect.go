@@ -20,6 +20,9 @@ func (p *play) collect(out trace.Writer[Result], stop context.CancelCauseFunc) e
 	tick := time.NewTicker(collectEvery)
 	defer tick.Stop()
 	c := collector{out: out, stop: stop}
+	if p.opt.Progress != nil {
+		c.meters = newMeters()
+	}
 	for {
 		select {
 		case r, ok := <-p.results:
@@ -36,20 +39,6 @@ func (p *play) collect(out trace.Writer[Result], stop context.CancelCauseFunc) e
 	}
 }
 
-func (p *play) tell(c *collector) {
-	if p.opt.Progress == nil {
-		return
-	}
-	select {
-	case <-p.feed.started:
-	default:
-		return // still preparing
-	}
-	p.opt.Progress(Progress{
-		Elapsed: time.Since(p.feed.start), Done: p.opt.Resume.kept() + c.done, Failed: c.failed, InFlight: int(p.inFlight.Load()),
-	})
-}
-
 // errWrite is what the run says of results that cannot be written; the details
 // are in the error that Run returns.
 var errWrite = errors.New("the results could not be written")
@@ -59,6 +48,7 @@ type collector struct {
 	stop         context.CancelCauseFunc
 	batch        []Result
 	done, failed int64
+	meters       *meters // nil where nobody is told
 	err          error
 }
 
@@ -70,6 +60,7 @@ func (c *collector) add(r *Result) {
 	if r.Failed() {
 		c.failed++
 	}
+	c.meters.add(r)
 	if c.batch = append(c.batch, *r); len(c.batch) == batchResults {
 		c.write()
 	}

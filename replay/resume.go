@@ -208,6 +208,14 @@ func (r *Resumption) kept() int64 {
 	return r.gap.Kept
 }
 
+// sentBefore is the number of rows that were sent and have a result.
+func (r *Resumption) sentBefore() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.requests
+}
+
 // base is where the clock goes on, and shift by how much the schedule is moved.
 func (r *Resumption) base() time.Duration {
 	if r == nil {

@@ -74,14 +74,6 @@ type Options struct {
 	hold int64            // bytes of rows that may wait for their parents; 0 is heldBytes
 }
 
-// Progress says how far a run is.
-type Progress struct {
-	Elapsed  time.Duration // since the start of the run
-	Done     int64         // requests that are over
-	Failed   int64         // of them, those with an error other than a planned cancellation
-	InFlight int
-}
-
 // A Runner replays a workload: a request is sent when it is due. In open loop
 // that is its recorded time, or that of an arrival process, whatever became of
 // those before it; in a causal run it depends on when its parents were over, and
@@ -167,7 +159,7 @@ type play struct {
 	slots   chan struct{} // nil without a limit
 	blocked time.Duration // until when the limit last held the dispatcher
 	held    int64
-	sent    int64
+	sent    atomic.Int64
 	left    int64 // prepared, and not sent
 	peak    int64
 	drift   drifts
@@ -319,7 +311,7 @@ func (p *play) takeSlot(ctx context.Context, due time.Duration) error {
 // release lets a request go, in a goroutine of its own: many that are due at
 // one instant all start.
 func (p *play) release(ctx context.Context, fl *flight) {
-	p.sent++
+	p.sent.Add(1)
 	p.peak = max(p.peak, p.inFlight.Add(1))
 	fl.at = int64(time.Since(p.start))
 	fl.result.ReleasedNS = &fl.at
@@ -367,7 +359,7 @@ func (p *play) count() {
 // summary fills in what the run has learnt of itself.
 func (p *play) summary(cause, feedErr error) Run {
 	run, f := p.opt.About, p.feed
-	run.Requests, run.MaxInFlight, run.HeldBack = p.sent, int(p.peak), p.held
+	run.Requests, run.MaxInFlight, run.HeldBack = p.sent.Load(), int(p.peak), p.held
 	run.Excluded, run.NotSent = f.excluded, f.notSent+p.left
 	run.Unprepared, run.Unready = f.unprepared, f.why
 	run.Beyond, run.Window = f.beyond, p.window.window()

@@ -37,6 +37,7 @@ type replayFlags struct {
 	wireFlags
 	modeFlags
 	resumeFlags
+	liveFlags
 	forceOutput bool
 	timeout     time.Duration
 	headers     []string
@@ -86,7 +87,7 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 			if err := f.settle(); err != nil {
 				return err
 			}
-			if err := f.check(); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
 			if err := f.judge.check(f.judge.vllm.saves(), "--save-result"); err != nil {
@@ -125,6 +126,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
 	f.modeFlags.register(cmd)
 	f.resumeFlags.register(cmd)
+	f.liveFlags.register(cmd)
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 	f.wireFlags.register(cmd)
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
@@ -140,11 +142,17 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 }
 
 // check refuses what cannot be done, before anything is.
-func (f *replayFlags) check() error {
-	if err := f.scheduleFlags.check(); err != nil {
-		return err
+func (f *replayFlags) check(cmd *cobra.Command) error {
+	for _, check := range []func() error{
+		f.scheduleFlags.check,
+		func() error { return f.wireFlags.check(max(f.concurrency, f.maxInFlight)) },
+		func() error { return f.liveFlags.check(cmd) },
+	} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
-	return f.wireFlags.check(max(f.concurrency, f.maxInFlight))
+	return nil
 }
 
 // defaults sets every flag to its default, for a caller that is no command line.
@@ -203,9 +211,6 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	about.Cores = runtime.GOMAXPROCS(0)
 	defer replay.SpareProcessor()()
-	bar := newProgress(cmd)
-	bar.start("replay", "requests", rows.total)
-	defer bar.end()
 	f.requests = rows.total
 	options, err := f.schedule(lineage, maker.seed)
 	if err != nil {
@@ -215,7 +220,6 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	options.About = about
 	part.apply(&options)
 	options.Known = known.Touch
-	options.Progress = func(p replay.Progress) { bar.set(p.Done) }
 	if f.resume {
 		if options.Resume, err = f.resumption(cmd, part, maker.seed, options); err != nil {
 			return err
@@ -227,11 +231,18 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		checker := synth.NewChecker(prompter, maker.tok)
 		runner.Prompter, verify = checker, func() error { return verified(cmd, checker.Close(), f.out) }
 	}
+	watching := f.watch(cmd, liveAbout{"replay to " + f.url, rows.total, about.Cores, f.judge.limits})
+	defer watching.end()
+	runner.Progress = watching.progress
 	told := context.AfterFunc(cmd.Context(), func() {
+		if watching.stopping() {
+			return
+		}
 		notef(cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves the journal", options.Grace)
 	})
 	defer told()
 	run, err := runner.Record(cmd.Context(), rows, f.out)
+	watching.end()
 	if err == nil && run.EndedEarly != "" {
 		notef(cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, f.out)
 	}

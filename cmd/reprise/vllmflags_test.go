@@ -27,7 +27,7 @@ func vllmParse(args ...string) (*replayFlags, *cobra.Command, error) {
 		err = f.vllm.apply(cmd, &f.judge.vllm)
 	}
 	if err == nil {
-		err = f.check()
+		err = f.check(cmd)
 	}
 	return &f, cmd, err
 }

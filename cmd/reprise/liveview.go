@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"reprise/replay"
+)
+
+// The view is of one message each second. Its state is a value: what it shows
+// follows from the reports alone.
+
+// liveStopping says that the sending is being ended, liveOver that all is over.
+type (
+	liveStopping struct{}
+	liveOver     struct{}
+)
+
+type liveModel struct {
+	about    liveAbout
+	history  liveHistory
+	width    int
+	stopping bool
+	over     bool
+	kill     bool   // the process is to end
+	stop     func() // ends the sending; called again, the process
+}
+
+func (m liveModel) Init() tea.Cmd { return nil }
+
+func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case replay.Progress:
+		m.history = m.history.with(msg)
+	case tea.WindowSizeMsg:
+		m.width = msg.Width
+	case liveStopping:
+		m.stopping = true
+	case liveOver:
+		m.over = true
+		return m, tea.Quit
+	case tea.KeyPressMsg:
+		if key := msg.String(); key != "q" && key != "ctrl+c" {
+			return m, nil
+		}
+		if m.stopping {
+			m.kill = true // once the terminal is given back
+			return m, tea.Quit
+		}
+		m.stopping = true
+		return m, func() tea.Msg { m.stop(); return nil }
+	}
+	return m, nil
+}
+
+func (m liveModel) View() tea.View { return tea.NewView(m.text()) }
+
+// liveWidth bounds the lines of the view.
+const liveWidth = 100
+
+func (m liveModel) text() string {
+	width := min(cmp.Or(m.width, 80), liveWidth)
+	if len(m.history.seen) == 0 {
+		return clip(m.about.title+": preparing", width) + "\n"
+	}
+	p := m.history.last()
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		b.WriteString(clip(fmt.Sprintf("%-10s", name)+fmt.Sprintf(format, args...), width) + "\n")
+	}
+	b.WriteString(clip(m.about.title, width) + "\n")
+	line(p.Elapsed.Round(time.Second).String(), "%s %s", bar(p.Done, m.about.total, max(width-40, 5)), done(p.Done, m.about.total))
+	sent, due := m.history.rates()
+	line("sent", "%.1f/s of %.1f/s due, %d behind", sent, due, p.Due-p.Sent)
+	line("in flight", "%d", p.InFlight)
+	line("output", "%.0f tok/s", m.history.tokens())
+	for _, q := range liveQuantities {
+		all, recent := q.of(&p.Total), m.history.series(q.of, max(min(60, width-48), 1))
+		line(q.name, "p50 %-9s p99 %-9s %s", span(all, all.P50), span(all, all.P99), sparkline(recent))
+	}
+	line("client", "%.2f of %d cores", p.CPU, m.about.cores)
+	line("errors", "%s", errorsByClass(&p))
+	if why := liveReasons(&p, m.about); len(why) == 0 {
+		line("verdict", "trustworthy so far")
+	} else {
+		line("verdict", "not trustworthy so far")
+		for _, reason := range why {
+			line("", "- %s", reason)
+		}
+	}
+	switch {
+	case m.over:
+	case m.stopping:
+		b.WriteString(clip("stopping: requests in flight have "+stopGrace.String()+" to end; q again ends at once, and leaves the journal", width) + "\n")
+	default:
+		b.WriteString("q stops\n")
+	}
+	return b.String()
+}
+
+var liveQuantities = []struct {
+	name string
+	of   func(*replay.Quantiles) replay.Distribution
+}{
+	{"TTFT", func(q *replay.Quantiles) replay.Distribution { return q.TTFT }},
+	{"ITL", func(q *replay.Quantiles) replay.Distribution { return q.ITL }},
+	{"send lag", func(q *replay.Quantiles) replay.Distribution { return q.Lag }},
+}
+
+// liveReasons holds what is known so far against the limits of the run.
+func liveReasons(p *replay.Progress, about liveAbout) (why []string) {
+	l := about.limits
+	late := func(name string, d time.Duration, limit time.Duration) {
+		if p.Total.Lag.Count > 0 && limit >= 0 && d > limit {
+			why = append(why, fmt.Sprintf("%s %s, allowed %s", name, span(p.Total.Lag, d), limit))
+		}
+	}
+	late("send lag p50", p.Total.Lag.P50, l.LagP50)
+	late("send lag p99", p.Total.Lag.P99, l.LagP99)
+	share := func(name string, n int64, limit float64) {
+		if p.Done > 0 && limit >= 0 && float64(n) > limit*float64(p.Done) {
+			why = append(why, fmt.Sprintf("%s %.1f %%, allowed %g %%", name, 100*float64(n)/float64(p.Done), 100*limit))
+		}
+	}
+	share("errors", p.Failed, l.Errors)
+	share("refused", p.Refused, l.Refused)
+	share("no connection", p.Errors[replay.KindConnect], l.Connect)
+	if c := p.CPUTotal / float64(max(about.cores, 1)); l.CPU >= 0 && c >= l.CPU {
+		why = append(why, fmt.Sprintf("CPU %.0f %%, allowed below %.0f %%", 100*c, 100*l.CPU))
+	}
+	return why
+}
+
+// errorsByClass lists failures, the most frequent first.
+func errorsByClass(p *replay.Progress) string {
+	if p.Failed == 0 {
+		return "none"
+	}
+	type count struct {
+		class string
+		n     int64
+	}
+	var counts []count
+	for class, n := range p.Errors {
+		counts = append(counts, count{class, n})
+	}
+	slices.SortFunc(counts, func(a, b count) int { return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.class, b.class)) })
+	var parts []string
+	for _, c := range counts {
+		parts = append(parts, fmt.Sprintf("%s %d", c.class, c.n))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,179 @@
+package replay
+
+import (
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Progress says how far a run is, and what its requests have met with so far. What
+// is counted and timed of a request is known when it is over.
+type Progress struct {
+	Elapsed  time.Duration // since the start of the run
+	Done     int64         // requests that are over
+	Failed   int64         // of them, those with an error other than a planned cancellation
+	InFlight int
+
+	Sent   int64 // requests that were sent
+	Due    int64 // requests that were due: those sent, and those prepared and late
+	Tokens int64 // output tokens
+
+	Errors   map[string]int64 // failed requests by class
+	Refused  int64            // of them, HTTP 429 and 503
+	Interval Quantiles        // since the last report
+	Total    Quantiles
+	CPU      float64 // mean cores used since the last report
+	CPUTotal float64 // and since the start of this process's part of the run
+}
+
+// Quantiles are of TTFT from sent and chunk ITL of successful requests, and of the
+// send lag of all.
+type Quantiles struct{ TTFT, ITL, Lag Distribution }
+
+// A Distribution describes values, within 1 %. It is zero without any.
+type Distribution struct {
+	Count         int64
+	P50, P99, Max time.Duration
+}
+
+// A meter feeds the histograms of one latency: of an interval, and of all. Values
+// are microseconds, up to a day, to two digits.
+type meter struct{ interval, total *hdr.Histogram }
+
+const meterMost = int64(24 * time.Hour / time.Microsecond)
+
+func newMeter() meter { return meter{newHistogram(), newHistogram()} }
+
+func newHistogram() *hdr.Histogram { return hdr.New(1, meterMost, 2) }
+
+func (m *meter) add(ns int64) {
+	// Within the bounds there is no error.
+	_ = m.interval.RecordValue(min(max(ns/1000, 0), meterMost))
+}
+
+// turn ends an interval: it is added to the total. The next begins with reset.
+func (m *meter) turn() (interval, total Distribution) {
+	m.total.Merge(m.interval)
+	return distribution(m.interval), distribution(m.total)
+}
+
+func distribution(h *hdr.Histogram) Distribution {
+	if h.TotalCount() == 0 {
+		return Distribution{}
+	}
+	at := func(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+	return Distribution{h.TotalCount(), at(h.ValueAtQuantile(50)), at(h.ValueAtQuantile(99)), at(h.Max())}
+}
+
+// meters are fed by the collector, which is one goroutine and not that which sends.
+// Reports are made from them each second.
+type meters struct {
+	ttft, itl, lag meter
+	tokens         int64
+	errors         map[string]int64
+	refused        int64
+
+	begun, last  time.Time
+	cpu, lastCPU time.Duration
+}
+
+func newMeters() *meters {
+	now, cpu := time.Now(), cpuTime()
+	return &meters{ttft: newMeter(), itl: newMeter(), lag: newMeter(), errors: map[string]int64{}, begun: now, last: now, cpu: cpu, lastCPU: cpu}
+}
+
+// add takes a result. A nil meters takes none.
+func (m *meters) add(r *Result) {
+	if m == nil {
+		return
+	}
+	if r.Failed() {
+		m.errors[r.Error]++
+		if s := r.HTTPStatus; s != nil && (*s == 429 || *s == 503) {
+			m.refused++
+		}
+	}
+	if r.SentNS == nil {
+		return
+	}
+	m.lag.add(*r.SentNS - r.DueNS)
+	if r.Error != "" {
+		return
+	}
+	if r.FirstTokenNS != nil {
+		m.ttft.add(*r.FirstTokenNS - *r.SentNS)
+	}
+	for _, gap := range r.GapsNS {
+		m.itl.add(gap)
+	}
+	if r.Output != nil {
+		m.tokens += int64(*r.Output)
+	}
+}
+
+// report fills in what is measured, and ends the interval.
+func (m *meters) report(p *Progress) {
+	p.Interval.TTFT, p.Total.TTFT = m.ttft.turn()
+	p.Interval.ITL, p.Total.ITL = m.itl.turn()
+	p.Interval.Lag, p.Total.Lag = m.lag.turn()
+	p.Tokens, p.Refused = m.tokens, m.refused
+	p.Errors = make(map[string]int64, len(m.errors))
+	for class, n := range m.errors {
+		p.Errors[class] = n
+	}
+	now, cpu := time.Now(), cpuTime()
+	p.CPU, p.CPUTotal = perWall(cpu-m.lastCPU, now.Sub(m.last)), perWall(cpu-m.cpu, now.Sub(m.begun))
+	m.last, m.lastCPU = now, cpu
+}
+
+func perWall(cpu, wall time.Duration) float64 {
+	if wall <= 0 {
+		return 0
+	}
+	return float64(cpu) / float64(wall)
+}
+
+// reset begins the next interval.
+func (m *meters) reset() {
+	for _, h := range []*hdr.Histogram{m.ttft.interval, m.itl.interval, m.lag.interval} {
+		h.Reset()
+	}
+}
+
+// tell reports how far the run is, and judges whether it is to go on.
+func (p *play) tell(c *collector) {
+	select {
+	case <-p.feed.started:
+	default:
+		return // still preparing
+	}
+	if c.meters == nil {
+		return
+	}
+	now := time.Since(p.feed.start)
+	// In flight before sent: a request that is let go in between counts as sent at least.
+	inFlight := p.inFlight.Load()
+	out := Progress{Elapsed: now, Done: p.opt.Resume.kept() + c.done, Failed: c.failed, InFlight: int(inFlight),
+		Sent: p.opt.Resume.sentBefore() + p.sent.Load()}
+	out.Due = out.Sent + p.feed.line.overdue(now)
+	c.meters.report(&out)
+	if p.opt.Progress != nil {
+		p.opt.Progress(out)
+	}
+	c.meters.reset()
+}
+
+// overdue counts the flights that wait although they are due. It looks at no
+// others: in a heap what is due later has nothing below it that is due sooner.
+func (l *line) overdue(now time.Duration) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.overdueFrom(0, now)
+}
+
+func (l *line) overdueFrom(i int, now time.Duration) int64 {
+	if i >= len(l.queue) || l.queue[i].due > now {
+		return 0
+	}
+	return 1 + l.overdueFrom(2*i+1, now) + l.overdueFrom(2*i+2, now)
+}

@@ -1,0 +1,129 @@
+package replay
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reprise/replay/openai"
+	"reprise/replay/pace"
+	"reprise/trace"
+)
+
+// Quantiles of an interval and of all are within 1 % of those by sorting.
+func TestMeters(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	m := newMeters()
+	var all []int64
+	for range 5 {
+		var part []int64
+		for range 3000 {
+			v := int64(1000 * (1 + rng.ExpFloat64()*1e6))
+			part = append(part, v)
+			r := Result{DueNS: 7, SentNS: trace.Ptr(v + 7), FirstTokenNS: trace.Ptr(3*v + 7), GapsNS: []int64{4 * v}, Output: trace.Ptr(int32(2))}
+			m.add(&r)
+		}
+		all = append(all, part...)
+		var p Progress
+		m.report(&p)
+		m.reset()
+		for _, c := range []struct {
+			got    Distribution
+			values []int64
+			by     int64
+		}{
+			{p.Interval.Lag, part, 1}, {p.Interval.TTFT, part, 2}, {p.Interval.ITL, part, 4},
+			{p.Total.Lag, all, 1}, {p.Total.TTFT, all, 2}, {p.Total.ITL, all, 4},
+		} {
+			slices.Sort(c.values)
+			at := func(q int) time.Duration { return time.Duration(c.by * c.values[len(c.values)*q/100]) }
+			if near := func(a, b time.Duration) bool { return (a-b).Abs() <= b/50 }; c.got.Count != int64(len(c.values)) ||
+				!near(c.got.P50, at(50)) || !near(c.got.P99, at(99)) || !near(c.got.Max, time.Duration(c.by*slices.Max(c.values))) {
+				t.Errorf("%+v, want p50 %v and p99 %v", c.got, at(50), at(99))
+			}
+		}
+	}
+	m.add(&Result{Error: openai.KindRateLimited, HTTPStatus: trace.Ptr(int32(429)), SentNS: trace.Ptr(int64(1)), FirstTokenNS: trace.Ptr(int64(2))})
+	m.add(&Result{Error: KindPrepare})
+	m.add(&Result{Error: openai.KindCancelled, SentNS: trace.Ptr(int64(1)), GapsNS: []int64{1}})
+	var p Progress
+	m.report(&p)
+	if p.Errors[openai.KindRateLimited] != 1 || p.Errors[KindPrepare] != 1 || len(p.Errors) != 2 || p.Refused != 1 || p.Tokens != 30000 ||
+		p.Interval.Lag.Count != 2 || p.Interval.TTFT.Count != 0 || p.Interval.ITL.Count != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// At a limit of two in flight, rows that are due and cannot be sent are due all
+// the same.
+func TestProgressTellsDueFromSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []Progress
+		o := Options{MaxInFlight: 2, Progress: func(p Progress) { seen = append(seen, p) }}
+		f := &fake{hold: func(int32) time.Duration { return 10 * time.Second }}
+		f.play(t, t.Context(), o, workload(every(time.Second, 9)...))
+		p := seen[5]
+		// The dispatcher has taken one that waits for its slot: it is neither sent
+		// nor in the line.
+		if p.Sent != 2 || p.InFlight != 2 || p.Done != 0 || p.Due < 4 || p.Due > 6 {
+			t.Errorf("after %v: %+v", p.Elapsed, p)
+		}
+		if last := seen[len(seen)-1]; last.Sent != 9 || last.Due != 9 || last.Done != 9 || last.InFlight != 0 || last.Total.Lag.Count != 9 {
+			t.Errorf("last: %+v", last)
+		}
+	})
+}
+
+func TestOverdue(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	l := newLine()
+	var want [100]int64
+	for range 1000 {
+		due := rng.IntN(100)
+		l.push(&flight{due: time.Duration(due)})
+		for i := due; i < 100; i++ {
+			want[i]++
+		}
+	}
+	for now, n := range want {
+		if got := l.overdue(time.Duration(now)); got != n {
+			t.Errorf("at %d: %d, want %d", now, got, n)
+		}
+	}
+}
+
+// BenchmarkProgress is what it costs to be watched: of a result with 200 gaps, of
+// a report each second, and of a request in the Runner with and without.
+func BenchmarkProgress(b *testing.B) {
+	r := Result{SentNS: trace.Ptr(int64(1)), FirstTokenNS: trace.Ptr(int64(5e7)), Output: trace.Ptr(int32(201))}
+	for i := range int64(200) {
+		r.GapsNS = append(r.GapsNS, 20e6+i*1e5)
+	}
+	b.Run("result", func(b *testing.B) {
+		m := newMeters()
+		b.ReportAllocs()
+		for b.Loop() {
+			m.add(&r)
+		}
+	})
+	b.Run("report", func(b *testing.B) {
+		m := newMeters()
+		for b.Loop() {
+			m.add(&r)
+			m.report(new(Progress))
+			m.reset()
+		}
+	})
+	for name, f := range map[string]func(Progress){"unwatched": nil, "watched": func(Progress) {}} {
+		b.Run(name, func(b *testing.B) {
+			rows := &trace.SliceReader[trace.Request]{Rows: make([]trace.Request, b.N)}
+			r := &Runner{Endpoint: instantly{}, Pacer: func(time.Time) (pace.Pacer, error) { return now{}, nil }, Options: Options{Progress: f}}
+			var out discard
+			if _, err := r.Run(b.Context(), rows, &out); err != nil || out.n != b.N {
+				b.Fatal(err)
+			}
+		})
+	}
+}
