@@ -20,8 +20,11 @@ func (p *play) collect(out trace.Writer[Result], stop context.CancelCauseFunc) e
 	tick := time.NewTicker(collectEvery)
 	defer tick.Stop()
 	c := collector{out: out, stop: stop}
-	if p.opt.Progress != nil {
+	if p.opt.Progress != nil || len(p.opt.Abort) > 0 {
 		c.meters = newMeters()
+	}
+	if len(p.opt.Abort) > 0 {
+		c.aborter = &aborter{conditions: p.opt.Abort}
 	}
 	for {
 		select {
@@ -49,6 +52,8 @@ type collector struct {
 	batch        []Result
 	done, failed int64
 	meters       *meters // nil where nobody is told
+	aborter      *aborter
+	told         [2]int64 // done and failed at the last report
 	err          error
 }
 

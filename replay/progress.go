@@ -156,6 +156,12 @@ func (p *play) tell(c *collector) {
 	out := Progress{Elapsed: now, Done: p.opt.Resume.kept() + c.done, Failed: c.failed, InFlight: int(inFlight),
 		Sent: p.opt.Resume.sentBefore() + p.sent.Load()}
 	out.Due = out.Sent + p.feed.line.overdue(now)
+	// The conditions first: a report that takes long must not keep a run from its end.
+	if a := c.aborter.look(c.done-c.told[0], c.failed-c.told[1], inFlight, c.meters); a != nil {
+		c.aborter = nil
+		c.stop(a)
+	}
+	c.told = [2]int64{c.done, c.failed}
 	c.meters.report(&out)
 	if p.opt.Progress != nil {
 		p.opt.Progress(out)

@@ -39,7 +39,7 @@ func TestMeters(t *testing.T) {
 		} {
 			slices.Sort(c.values)
 			at := func(q int) time.Duration { return time.Duration(c.by * c.values[len(c.values)*q/100]) }
-			if near := func(a, b time.Duration) bool { return (a-b).Abs() <= b/50 }; c.got.Count != int64(len(c.values)) ||
+			if near := func(a, b time.Duration) bool { return (a - b).Abs() <= b/50 }; c.got.Count != int64(len(c.values)) ||
 				!near(c.got.P50, at(50)) || !near(c.got.P99, at(99)) || !near(c.got.Max, time.Duration(c.by*slices.Max(c.values))) {
 				t.Errorf("%+v, want p50 %v and p99 %v", c.got, at(50), at(99))
 			}

@@ -64,6 +64,8 @@ type Options struct {
 	Known func(*trace.Request) int32
 	// Progress, when set, is told each second and at the end how far the run is.
 	Progress func(Progress)
+	// Abort ends the sending when one of its conditions holds.
+	Abort []Condition
 	// Resume, when set, has a run that was killed go on.
 	Resume *Resumption
 	// About is what is known of the run before it begins; the Runner fills in

@@ -38,6 +38,7 @@ type replayFlags struct {
 	modeFlags
 	resumeFlags
 	liveFlags
+	abortFlags
 	forceOutput bool
 	timeout     time.Duration
 	headers     []string
@@ -127,6 +128,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	f.modeFlags.register(cmd)
 	f.resumeFlags.register(cmd)
 	f.liveFlags.register(cmd)
+	f.abortFlags.register(cmd)
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 	f.wireFlags.register(cmd)
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
@@ -147,6 +149,7 @@ func (f *replayFlags) check(cmd *cobra.Command) error {
 		f.scheduleFlags.check,
 		func() error { return f.wireFlags.check(max(f.concurrency, f.maxInFlight)) },
 		func() error { return f.liveFlags.check(cmd) },
+		f.abortFlags.check,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -214,6 +217,9 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	f.requests = rows.total
 	options, err := f.schedule(lineage, maker.seed)
 	if err != nil {
+		return err
+	}
+	if options.Abort, err = f.conditions(); err != nil {
 		return err
 	}
 	about.Rate, options.Realtime = f.rate, f.realtime

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay"
+)
+
+// A run that meets its condition stops, says which it was, and keeps its results.
+func TestAbortOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a window of ten seconds")
+	}
+	w, url := killWorkload(t, 3000, 20*time.Millisecond), killServer(t).url
+	out := filepath.Join(t.TempDir(), "r.parquet")
+	_, errs, code := reprise(t, "replay", w, "--url", url, "-o", out, "--quiet", "--abort-on", "errors>50%,ttft-p50>1ns")
+	if code != exitUntrusted || !strings.Contains(errs, "ttft-p50 was") {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	f, err := replay.OpenResults(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Rows() < 400 || f.Rows() == 3000 || f.Rows() != f.Run.Requests || !strings.Contains(f.Run.EndedEarly, "ttft-p50") {
+		t.Errorf("%d rows, run %+v", f.Rows(), f.Run)
+	}
+}
+
+func TestAbortOnIsChecked(t *testing.T) {
+	for on, says := range map[string]string{"errors>5": "percentage", "queue": "WHAT>VALUE", "e2e-p99>1s": "want errors, queue", "errors>5%,errors>6%": "two of errors"} {
+		if _, errs, code := reprise(t, "replay", "none.parquet", "-o", "r.parquet", "--abort-on", on); code != exitUsage || !strings.Contains(errs, "--abort-on") || !strings.Contains(errs, says) {
+			t.Errorf("%s: exit code %d: %s", on, code, errs)
+		}
+	}
+}
