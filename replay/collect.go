@@ -74,7 +74,7 @@ func (c *collector) add(r *Result) {
 func (c *collector) write() {
 	if len(c.batch) > 0 && c.err == nil {
 		if _, err := c.out.Write(c.batch); err != nil {
-			c.err = fmt.Errorf("replay: results cannot be written: %w", err)
+			c.err = fmt.Errorf("replay: results cannot be written, so the sending was stopped: %w", err)
 			c.stop(errWrite)
 		}
 	}

@@ -21,6 +21,7 @@ type Journal struct {
 	ipc     *ipc.Writer
 	builder *array.RecordBuilder
 	columns []column
+	broken  bool // a write failed, which was told
 }
 
 // JournalName is the name of the journal of the results at path.
@@ -107,15 +108,21 @@ func (j *Journal) batch(rows []Result) error {
 	}
 	rec := j.builder.NewRecordBatch()
 	defer rec.Release()
-	if err := j.ipc.Write(rec); err != nil {
-		return err
+	err := j.ipc.Write(rec)
+	if err == nil {
+		err = j.buf.Flush()
 	}
-	return j.buf.Flush()
+	j.broken = j.broken || err != nil
+	return err
 }
 
-// Close marks the journal as whole and closes it.
+// Close marks the journal as whole and closes it. One that could not be written
+// to stays as it is: what is in it can be read.
 func (j *Journal) Close() error {
 	j.builder.Release()
+	if j.broken {
+		return j.file.Close()
+	}
 	return errors.Join(j.ipc.Close(), j.buf.Flush(), j.file.Close())
 }
 

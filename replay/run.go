@@ -211,12 +211,16 @@ func realError(err error) error {
 	return err
 }
 
-// cutAfterGrace cuts the requests in flight some time after sending has ended.
-// The function that it returns ends the watch.
+// cutAfterGrace cuts the requests in flight some time after sending has ended, and
+// at once when nobody can take note of them any more. The function that it returns ends the watch.
 func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disarm func()) {
 	over := make(chan struct{})
 	unwatch := context.AfterFunc(sending, func() {
-		t := time.NewTimer(p.opt.Grace)
+		grace := p.opt.Grace
+		if context.Cause(sending) == errWrite {
+			grace = 0
+		}
+		t := time.NewTimer(grace)
 		defer t.Stop()
 		select {
 		case <-t.C:
