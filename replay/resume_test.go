@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -327,6 +328,56 @@ func TestResumeWithNothingLeft(t *testing.T) {
 	run, rows := c.play(t, time.Hour)
 	if len(rows) != 20 || run.Requests != 20 || run.EndedEarly != "" || last.Done != 20 {
 		t.Errorf("%d rows, run %+v, progress %+v", len(rows), run, last)
+	}
+}
+
+// A resumption that is ended before it sends anything has what was kept, and the
+// rest was not sent.
+func TestResumeEndedAtOnce(t *testing.T) {
+	c := &resumeCase{path: filepath.Join(t.TempDir(), "r.parquet"), fake: holding(time.Second), rows: workload(every(time.Second, 20)...), options: noOptions}
+	if _, err := c.part(t, 0, 8*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		o := noOptions()
+		var err error
+		if o.Resume, err = ReadResumption(c.path, noOptions(), reader(c.rows)); err != nil {
+			t.Fatal(err)
+		}
+		run, err := (&Runner{Endpoint: c.fake(), Pacer: sleeper, Options: o}).Record(ctx, reader(c.rows), c.path)
+		if err != nil || run.Requests != 8 || run.NotSent != 12 || run.EndedEarly == "" {
+			t.Errorf("run %+v, %v", run, err)
+		}
+	})
+	if f, rows := readAll(t, c.path); len(rows) != 8 || f.Run.NotSent != 12 {
+		t.Errorf("%d rows, run %+v", len(rows), f.Run)
+	}
+}
+
+// A row that two journals have is read once, and every other as well.
+func TestMergeRows(t *testing.T) {
+	var readers []trace.Reader[Result]
+	for _, ids := range [][]int64{{0, 3, 4, 900}, nil, {1, 3, 5}, {2, 4, 900}} {
+		var rows []Result
+		for _, id := range ids {
+			rows = append(rows, Result{RowID: id, DueNS: int64(len(readers))})
+		}
+		readers = append(readers, &trace.SliceReader[Result]{Rows: rows})
+	}
+	var out trace.SliceWriter[Result]
+	if _, err := trace.Copy(&out, trace.Reader[Result](mergeRows(readers))); err != nil {
+		t.Fatal(err)
+	}
+	want := []Place{{0, 0}, {2, 1}, {3, 2}, {0, 3}, {0, 4}, {2, 5}, {0, 900}}
+	if len(out.Rows) != len(want) {
+		t.Fatalf("%d rows", len(out.Rows))
+	}
+	for i, r := range out.Rows {
+		if r.RowID != want[i].Row || r.DueNS != want[i].DueNS {
+			t.Errorf("row %d is %d of %d", i, r.RowID, r.DueNS)
+		}
 	}
 }
 
