@@ -370,7 +370,7 @@ func TestMergeRows(t *testing.T) {
 	if _, err := trace.Copy(&out, trace.Reader[Result](mergeRows(readers))); err != nil {
 		t.Fatal(err)
 	}
-	want := []Place{{0, 0}, {2, 1}, {3, 2}, {0, 3}, {0, 4}, {2, 5}, {0, 900}}
+	want := []Place{{0, 0, 0}, {2, 1, 0}, {3, 2, 0}, {0, 3, 0}, {0, 4, 0}, {2, 5, 0}, {0, 900, 0}}
 	if len(out.Rows) != len(want) {
 		t.Fatalf("%d rows", len(out.Rows))
 	}
