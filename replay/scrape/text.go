@@ -1,0 +1,113 @@
+package scrape
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// DefaultPrefixes are the families that are measured unless others are named:
+// those of vLLM, SGLang and llama.cpp, and of NVIDIA's DCGM exporter.
+func DefaultPrefixes() []string { return []string{"vllm:", "sglang:", "llamacpp:", "DCGM_FI_"} }
+
+// errText stands for every error of the decoder, whose own words quote the input.
+var errText = errors.New("the answer is not Prometheus text")
+
+// decodeText decodes the families of a page whose names begin with a prefix:
+// points sorted by name, buckets behind all others and only when asked for.
+func decodeText(page []byte, prefixes []string, buckets bool) ([]point, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation) // its zero value panics
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(wanted(page, prefixes)))
+	if err != nil {
+		return nil, errText
+	}
+	var names []string
+	for name := range families {
+		if !strings.HasSuffix(name, "_created") { // when a counter began, which Python's client adds
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var points, behind []point
+	for _, name := range names {
+		for _, m := range families[name].GetMetric() {
+			plain, b := unfold(name, families[name].GetType(), m)
+			points = append(points, plain...)
+			if buckets {
+				behind = append(behind, b...)
+			}
+		}
+	}
+	return append(points, behind...), nil
+}
+
+// wanted keeps the lines of families with a prefix, and their types. The rest,
+// often the larger part of a page, costs no decoding, and cannot fail it.
+func wanted(page []byte, prefixes []string) []byte {
+	out := make([]byte, 0, len(page))
+	for len(page) > 0 {
+		line, rest, _ := bytes.Cut(page, []byte{'\n'})
+		page = rest
+		name := bytes.TrimLeft(line, " \t")
+		name = bytes.TrimPrefix(name, []byte("# TYPE "))
+		for _, p := range prefixes {
+			if bytes.HasPrefix(name, []byte(p)) {
+				out = append(append(out, bytes.TrimRight(line, "\r")...), '\n')
+				break
+			}
+		}
+	}
+	return out
+}
+
+// unfold turns a metric into points: a counter or a gauge is one, a histogram
+// its sum and count, and its buckets apart.
+func unfold(name string, kind dto.MetricType, m *dto.Metric) (points, buckets []point) {
+	labels := make([]label, 0, len(m.GetLabel())+1)
+	for _, l := range m.GetLabel() {
+		labels = append(labels, label{l.GetName(), l.GetValue()})
+	}
+	one := func(name, kind string, value float64) point {
+		return point{metric: name, kind: kind, labels: labels, value: value}
+	}
+	with := func(name, kind, key string, edge, value float64) point {
+		p := one(name, kind, value)
+		p.labels = append(slices.Clone(labels), label{key, strconv.FormatFloat(edge, 'g', -1, 64)})
+		return p
+	}
+	switch kind {
+	case dto.MetricType_COUNTER:
+		points = append(points, one(name, Counter, m.GetCounter().GetValue()))
+	case dto.MetricType_GAUGE:
+		points = append(points, one(name, Gauge, m.GetGauge().GetValue()))
+	case dto.MetricType_HISTOGRAM, dto.MetricType_GAUGE_HISTOGRAM:
+		h := m.GetHistogram()
+		count := float64(h.GetSampleCount())
+		if h.SampleCountFloat != nil {
+			count = h.GetSampleCountFloat()
+		}
+		points = append(points, one(name+"_count", Counter, count), one(name+"_sum", Counter, h.GetSampleSum()))
+		for _, b := range h.GetBucket() {
+			n := float64(b.GetCumulativeCount())
+			if b.CumulativeCountFloat != nil {
+				n = b.GetCumulativeCountFloat()
+			}
+			buckets = append(buckets, with(name+"_bucket", Counter, "le", b.GetUpperBound(), n))
+		}
+	case dto.MetricType_SUMMARY:
+		s := m.GetSummary()
+		points = append(points, one(name+"_count", Counter, float64(s.GetSampleCount())), one(name+"_sum", Counter, s.GetSampleSum()))
+		for _, q := range s.GetQuantile() {
+			points = append(points, with(name, Gauge, "quantile", q.GetQuantile(), q.GetValue()))
+		}
+	default:
+		points = append(points, one(name, kindOf(name), m.GetUntyped().GetValue()))
+	}
+	return points, buckets
+}
