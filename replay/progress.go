@@ -36,23 +36,23 @@ type Distribution struct {
 	P50, P99, Max time.Duration
 }
 
-// A meter feeds the histograms of one latency: of an interval, and of all. Values
+// A quantiler feeds the histograms of one latency: of an interval, and of all. Values
 // are microseconds, up to a day, to two digits.
-type meter struct{ interval, total *hdr.Histogram }
+type quantiler struct{ interval, total *hdr.Histogram }
 
 const meterMost = int64(24 * time.Hour / time.Microsecond)
 
-func newMeter() meter { return meter{newHistogram(), newHistogram()} }
+func newQuantiler() quantiler { return quantiler{newHistogram(), newHistogram()} }
 
 func newHistogram() *hdr.Histogram { return hdr.New(1, meterMost, 2) }
 
-func (m *meter) add(ns int64) {
+func (m *quantiler) add(ns int64) {
 	// Within the bounds there is no error.
 	_ = m.interval.RecordValue(min(max(ns/1000, 0), meterMost))
 }
 
 // turn ends an interval: it is added to the total. The next begins with reset.
-func (m *meter) turn() (interval, total Distribution) {
+func (m *quantiler) turn() (interval, total Distribution) {
 	m.total.Merge(m.interval)
 	return distribution(m.interval), distribution(m.total)
 }
@@ -68,7 +68,7 @@ func distribution(h *hdr.Histogram) Distribution {
 // meters are fed by the collector, which is one goroutine and not that which sends.
 // Reports are made from them each second.
 type meters struct {
-	ttft, itl, lag meter
+	ttft, itl, lag quantiler
 	tokens         int64
 	errors         map[string]int64
 	refused        int64
@@ -79,7 +79,7 @@ type meters struct {
 
 func newMeters() *meters {
 	now, cpu := time.Now(), cpuTime()
-	return &meters{ttft: newMeter(), itl: newMeter(), lag: newMeter(), errors: map[string]int64{}, begun: now, last: now, cpu: cpu, lastCPU: cpu}
+	return &meters{ttft: newQuantiler(), itl: newQuantiler(), lag: newQuantiler(), errors: map[string]int64{}, begun: now, last: now, cpu: cpu, lastCPU: cpu}
 }
 
 // add takes a result. A nil meters takes none.

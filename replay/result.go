@@ -140,4 +140,5 @@ type Run struct {
 	// Of a run that was killed and resumed, and for one that may be.
 	Plan    Asked          `json:"plan,omitzero"`
 	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see [Resumption]
+	Server  *Server        `json:"server,omitempty"`  // null: nothing was measured there
 }

@@ -71,13 +71,20 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	if err != nil {
 		return opt.About, err
 	}
-	name := JournalName(path)
-	journal, err := CreateJournal(partName(name, len(opt.About.Resumed)), opt.About)
+	meter, err := newMeter(r.Metering, path, opt.About.Started)
 	if err != nil {
 		return opt.About, err
 	}
-	run, err := r.Run(ctx, rows, journal)
-	err = errors.Join(err, journal.Close())
+	name := JournalName(path)
+	journal, err := CreateJournal(partName(name, len(opt.About.Resumed)), opt.About)
+	if err != nil {
+		return opt.About, errors.Join(err, meter.drop())
+	}
+	metered := *r
+	meter.prepare(ctx, &metered.Options)
+	run, err := metered.Run(ctx, rows, journal)
+	meter.over()
+	err = errors.Join(err, journal.Close(), meter.end(ctx, &run))
 	return run, errors.Join(err, finish(name, path, run))
 }
 

@@ -68,6 +68,14 @@ type Options struct {
 	Abort []Condition
 	// Resume, when set, has a run that was killed go on.
 	Resume *Resumption
+	// Begun, when set, is told the instant at which the clock starts, and Measured,
+	// when the first request that is measured is let go. Neither may block: the
+	// sending waits for them.
+	Begun    func(start time.Time)
+	Measured func()
+	// Metering is what is measured at the servers. Only [Runner.Record], which has
+	// a place for it, does so.
+	Metering Metering
 	// About is what is known of the run before it begins; the Runner fills in
 	// the rest.
 	About Run
@@ -243,6 +251,9 @@ func (p *play) dispatch(sending, flying context.Context) error {
 	}
 	p.feed.start = p.start
 	close(p.feed.started)
+	if p.opt.Begun != nil {
+		p.opt.Begun(p.start)
+	}
 	pacer, err := p.runner.newPacer(p.start)
 	if err != nil {
 		return fmt.Errorf("replay: the pacer: %w", err)
@@ -321,7 +332,10 @@ func (p *play) release(ctx context.Context, fl *flight) {
 	p.peak = max(p.peak, p.inFlight.Add(1))
 	fl.at = int64(time.Since(p.start))
 	fl.result.ReleasedNS = &fl.at
-	p.window.sent(fl)
+	if p.window.sent(fl) && p.opt.Measured != nil {
+		p.opt.Measured()
+		p.opt.Measured = nil
+	}
 	if fl.turn {
 		p.drift.add(fl.drift)
 	}

@@ -73,8 +73,11 @@ type windower struct {
 	ring       []Place // the last of those sent, as many as cool says
 }
 
-func (w *windower) sent(fl *flight) {
+// sent takes a request as it is let go, and says whether it is measured, as far
+// as the warm-up is concerned.
+func (w *windower) sent(fl *flight) bool {
 	w.count(Place{int64(fl.due), fl.result.RowID, fl.result.Round})
+	return w.n > w.warm.Requests && fl.due >= w.warm.Time
 }
 
 func (w *windower) count(at Place) {
