@@ -140,5 +140,17 @@ type Run struct {
 	// Of a run that was killed and resumed, and for one that may be.
 	Plan    Asked          `json:"plan,omitzero"`
 	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see [Resumption]
-	Server  *Server        `json:"server,omitempty"`  // null: nothing was measured there
+
+	// What was said of the run and of the servers, done to them before it, and
+	// measured at them during it.
+	Note          string           `json:"note,omitempty"`           // by who started it
+	PromptText    string           `json:"prompt_text,omitempty"`    // what prompts are written in: [TextStable], words or corpus; empty is not known
+	ServerVersion string           `json:"server_version,omitempty"` // as the servers say at /version; several are joined by commas
+	MaxModelLen   int              `json:"max_model_len,omitempty"`  // the smallest that the servers list; 0 is not known
+	Cache         *CacheDiscipline `json:"cache_discipline,omitempty"`
+	Profiled      *Profiled        `json:"server_profile,omitempty"` // null: the servers' profilers were left alone
+	Server        *Server          `json:"server,omitempty"`         // null: nothing was measured there
 }
+
+// TextStable is the PromptText of words without meaning.
+const TextStable = "stable"

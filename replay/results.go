@@ -82,8 +82,13 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	}
 	metered := *r
 	meter.prepare(ctx, &metered.Options)
+	profiling, err := newProfiling(ctx, r.Profile, &metered.Options)
+	if err != nil {
+		return opt.About, errors.Join(err, meter.drop(), journal.Close(), os.Remove(name))
+	}
 	run, err := metered.Run(ctx, rows, journal)
 	meter.over()
+	profiling.end(ctx, &run)
 	err = errors.Join(err, journal.Close(), meter.end(ctx, &run))
 	return run, errors.Join(err, finish(name, path, run))
 }

@@ -76,6 +76,9 @@ type Options struct {
 	// Metering is what is measured at the servers. Only [Runner.Record], which has
 	// a place for it, does so.
 	Metering Metering
+	// Profile, when set, is told to start and stop the servers' profilers around
+	// what is measured. Only Record does so.
+	Profile *Admin
 	// About is what is known of the run before it begins; the Runner fills in
 	// the rest.
 	About Run

@@ -1,0 +1,259 @@
+package replay
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Values of [CacheDiscipline].Asked and Done.
+const (
+	CacheAsIs = "as-is" // asked: leave the caches alone
+	CacheCold = "cold"  // asked: nothing of earlier runs may be found
+	CacheWarm = "warm"  // asked: all of the workload was seen before
+
+	CacheNothing  = "nothing"      // done: the caches hold what they held
+	CacheReset    = "reset"        // done: the servers emptied them
+	CacheNewSeed  = "new-seed"     // done: prompts of a seed that no run had before, which nothing in a cache matches
+	CacheWarmPass = "warm-up-pass" // done: the whole workload was played once before
+)
+
+// CacheDiscipline says what was done to the servers' prefix caches before a run:
+// what an earlier run left in them changes every latency.
+type CacheDiscipline struct {
+	Asked        string `json:"asked"`
+	Done         string `json:"done"`
+	Call         string `json:"call,omitempty"`             // the path that emptied them, by POST
+	Servers      int    `json:"servers,omitempty"`          // that were called
+	ArrivalSeed  string `json:"arrival_seed,omitempty"`     // of a run with a new seed: that of its arrivals, which stays
+	WarmRequests int64  `json:"warm_requests,omitempty"`    // sent in the warm-up pass, and not measured
+	WarmFailed   int64  `json:"warm_failed,omitempty"`      // of them
+	WarmEnded    string `json:"warm_ended_early,omitempty"` // why
+}
+
+// Paths that empty a prefix cache: vLLM's, which it has in its development mode
+// (VLLM_SERVER_DEV_MODE=1), and SGLang's.
+const (
+	vllmReset   = "/reset_prefix_cache"
+	sglangReset = "/flush_cache"
+)
+
+// AdminOptions say where the servers take calls beside requests: behind a
+// balancer, at addresses of their own.
+type AdminOptions struct {
+	URLs    []string // bases; /v1 may follow
+	APIKey  string   // sent as a bearer token
+	Header  http.Header
+	Timeout time.Duration // of one call; 0 means 2 minutes
+	TLS     *tls.Config
+}
+
+// An Admin makes calls to every server: to empty its cache, to start and stop its
+// profiler, and to ask what it is.
+type Admin struct {
+	opt    AdminOptions
+	bases  []*url.URL
+	header http.Header
+	client *http.Client
+}
+
+// NewAdmin checks the options. It connects to nothing.
+func NewAdmin(o AdminOptions) (*Admin, error) {
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Minute
+	}
+	if len(o.URLs) == 0 || o.Timeout < 0 {
+		return nil, errors.New("replay: there is no server to call, or its time limit is negative")
+	}
+	a := &Admin{opt: o, header: http.Header{"User-Agent": {"reprise"}}}
+	for _, s := range o.URLs {
+		base, err := baseURL(s)
+		if err != nil {
+			return nil, err
+		}
+		a.bases = append(a.bases, base)
+	}
+	if o.APIKey != "" {
+		a.header.Set("Authorization", "Bearer "+o.APIKey)
+	}
+	for name, values := range o.Header {
+		if name = http.CanonicalHeaderKey(name); name != "Host" {
+			a.header[name] = values
+		}
+	}
+	t := transport(HTTPOptions{Connections: Pooled, TLS: o.TLS})
+	// A redirect would take the key elsewhere.
+	a.client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return a, nil
+}
+
+// Servers is how many there are.
+func (a *Admin) Servers() int { return len(a.bases) }
+
+// Close drops the idle connections.
+func (a *Admin) Close() { a.client.CloseIdleConnections() }
+
+// ErrNoCall says that a server does not have the call.
+var ErrNoCall = errors.New("replay: a server does not have the call")
+
+// busyFor is how long a server may say that it is busy: SGLang refuses to empty its
+// cache while a request is there, and that of a client that has its answer may be
+// there for some steps.
+const busyFor = 5 * time.Second
+
+// ResetCache empties the prefix cache of every server, by a POST to the path, or
+// when it is empty to the one that the server has of vLLM's and SGLang's. It
+// returns the paths that were used. [ErrNoCall] is of a server that has none.
+//
+// vLLM does not say whether it did so: it does nothing while requests run.
+func (a *Admin) ResetCache(ctx context.Context, path string) (used string, err error) {
+	paths := []string{vllmReset, sglangReset}
+	if path != "" {
+		paths = []string{path}
+	}
+	var all []string
+	for i := range a.bases {
+		one, err := a.first(ctx, i, paths)
+		if err != nil {
+			return "", err
+		}
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return strings.Join(all, ", "), nil
+}
+
+// first makes the first of the calls that a server has.
+func (a *Admin) first(ctx context.Context, server int, paths []string) (string, error) {
+	for _, path := range paths {
+		err := a.post(ctx, server, path)
+		for patience := time.Now().Add(busyFor); errors.Is(err, errBusy) && time.Now().Before(patience); {
+			if err := sleep(ctx, 100*time.Millisecond); err != nil {
+				return "", err
+			}
+			err = a.post(ctx, server, path)
+		}
+		if !errors.Is(err, ErrNoCall) {
+			return path, err
+		}
+	}
+	return "", fmt.Errorf("%w (server %d)", ErrNoCall, server+1)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// StartProfile starts the profiler of every server, as vLLM and SGLang have it.
+func (a *Admin) StartProfile(ctx context.Context) error { return a.every(ctx, "/start_profile") }
+
+// StopProfile stops it. Servers write their profiles meanwhile, which takes time.
+func (a *Admin) StopProfile(ctx context.Context) error { return a.every(ctx, "/stop_profile") }
+
+// every posts to all servers, also behind one that fails.
+func (a *Admin) every(ctx context.Context, path string) error {
+	var all []error
+	for i := range a.bases {
+		if err := a.post(ctx, i, path); err != nil {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+var errBusy = errors.New("replay: a server is busy with requests")
+
+// post makes one call. Its errors quote neither the address nor the answer.
+func (a *Admin) post(ctx context.Context, server int, path string) error {
+	status, _, err := a.call(ctx, http.MethodPost, server, path)
+	switch {
+	case err != nil:
+		return err
+	case status/100 == 2:
+		return nil
+	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented:
+		return ErrNoCall
+	case status == http.StatusBadRequest:
+		return fmt.Errorf("%w: server %d refuses %s (HTTP 400)", errBusy, server+1, path)
+	}
+	return fmt.Errorf("replay: server %d refuses %s (HTTP %d)", server+1, path, status)
+}
+
+func (a *Admin) call(ctx context.Context, method string, server int, path string) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.opt.Timeout)
+	defer cancel()
+	u := below(a.bases[server], path)
+	req := (&http.Request{Method: method, URL: u, Host: u.Host, Header: a.header}).WithContext(ctx)
+	resp, err := a.client.Do(req)
+	if err == nil {
+		defer resp.Body.Close()
+		body, err = io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("replay: server %d does not answer %s", server+1, path)
+	}
+	return resp.StatusCode, body, nil
+}
+
+// About asks the servers which version they are, at /version as vLLM has it, and
+// which context length they list for the model. What they do not say stays empty;
+// several versions are joined by commas, and the smallest length counts.
+func (a *Admin) About(ctx context.Context, model string) (version string, maxLen int) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var versions []string
+	for i := range a.bases {
+		var v struct {
+			Version string `json:"version"`
+		}
+		if a.ask(ctx, i, "/version", &v) && v.Version != "" && len(v.Version) <= 64 {
+			versions = append(versions, printable(v.Version))
+		}
+		var list struct {
+			Data []struct {
+				ID     string `json:"id"`
+				MaxLen int    `json:"max_model_len"`
+			} `json:"data"`
+		}
+		a.ask(ctx, i, "/v1/models", &list)
+		for _, m := range list.Data {
+			if m.ID == model && m.MaxLen > 0 && (maxLen == 0 || m.MaxLen < maxLen) {
+				maxLen = m.MaxLen
+			}
+		}
+	}
+	slices.Sort(versions)
+	return strings.Join(slices.Compact(versions), ", "), maxLen
+}
+
+// ask decodes the answer to a GET, if there is a good one.
+func (a *Admin) ask(ctx context.Context, server int, path string, into any) bool {
+	status, body, err := a.call(ctx, http.MethodGet, server, path)
+	return err == nil && status == http.StatusOK && json.Unmarshal(body, into) == nil
+}
+
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+}

@@ -1,0 +1,98 @@
+package replay
+
+import (
+	"context"
+	"time"
+)
+
+// Profiled says when the servers' profilers ran, from the start of the run. They
+// cost the servers time: latencies of such a run are not those of others.
+type Profiled struct {
+	FromNS *int64 `json:"from_ns"` // all servers had started; null: they did not
+	ToNS   *int64 `json:"to_ns"`   // they were told to stop; null: they were not, or did not
+	Error  string `json:"error,omitempty"`
+}
+
+// A profiling starts the servers' profilers with the part of a run that is
+// measured: before the run, or, where it has a warm-up, beside it when the first
+// request that is measured is let go. It stops them when the last request is over,
+// be it one of the cool-down, whose beginning is only known then.
+type profiling struct {
+	admin *Admin
+	begun time.Time // they had started
+	start time.Time // of the run
+	about Profiled
+	async chan error // of a start beside the run
+}
+
+// newProfiling starts the profilers when the run has no warm-up; that they do not
+// start is an error, since a profile was asked for.
+func newProfiling(ctx context.Context, admin *Admin, o *Options) (*profiling, error) {
+	if admin == nil {
+		return nil, nil
+	}
+	p := &profiling{admin: admin}
+	begun, measured := o.Begun, o.Measured
+	o.Begun = func(start time.Time) {
+		p.start = start
+		if begun != nil {
+			begun(start)
+		}
+	}
+	if o.Warmup == (Span{}) {
+		err := admin.StartProfile(ctx)
+		if err != nil {
+			admin.StopProfile(context.WithoutCancel(ctx)) // those that did
+			return nil, err
+		}
+		p.begun = time.Now()
+		return p, nil
+	}
+	o.Measured = func() {
+		p.async = make(chan error, 1)
+		go func() {
+			err := admin.StartProfile(context.WithoutCancel(ctx))
+			p.begun = time.Now()
+			p.async <- err
+		}()
+		if measured != nil {
+			measured()
+		}
+	}
+	return p, nil
+}
+
+// end stops the profilers and notes in run what became of them.
+func (p *profiling) end(ctx context.Context, run *Run) {
+	if p == nil {
+		return
+	}
+	run.Profiled = &p.about
+	if p.async != nil {
+		if err := <-p.async; err != nil {
+			p.about.Error = err.Error()
+		}
+	}
+	if p.begun.IsZero() {
+		return // nothing was measured
+	}
+	if p.start.IsZero() {
+		p.start = p.begun // the run did not start
+	}
+	if p.about.Error == "" {
+		p.about.FromNS = elapsed(p.start, p.begun)
+	}
+	told := elapsed(p.start, time.Now())
+	if err := p.admin.StopProfile(context.WithoutCancel(ctx)); err != nil {
+		if p.about.Error == "" {
+			p.about.Error = err.Error()
+		}
+		return
+	}
+	p.about.ToNS = told
+}
+
+func elapsed(from, to time.Time) *int64 {
+	ns := int64(to.Sub(from))
+	return &ns
+}
