@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -39,6 +40,7 @@ type replayFlags struct {
 	resumeFlags
 	liveFlags
 	abortFlags
+	serverFlags
 	forceOutput bool
 	timeout     time.Duration
 	headers     []string
@@ -129,6 +131,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	f.resumeFlags.register(cmd)
 	f.liveFlags.register(cmd)
 	f.abortFlags.register(cmd)
+	f.serverFlags.register(cmd)
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 	f.wireFlags.register(cmd)
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
@@ -150,6 +153,7 @@ func (f *replayFlags) check(cmd *cobra.Command) error {
 		func() error { return f.wireFlags.check(max(f.concurrency, f.maxInFlight)) },
 		func() error { return f.liveFlags.check(cmd) },
 		f.abortFlags.check,
+		f.serverFlags.check,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -193,14 +197,24 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 	defer endpoint.Close()
-	prompter, err := f.prompter(cmd, endpoint, maker)
+	servers, err := f.openServers(cmd, endpoint, maker)
+	if err != nil {
+		return err
+	}
+	defer servers.admin.Close()
+	prompter, err := maker.prompter(servers.overhead)
 	if err != nil {
 		return err
 	}
 	about := replay.Run{Version: version, Tokenizer: maker.tok.Name(), Workload: w.Meta.Digest, Tier: w.Meta.Tier,
 		Seed: strconv.FormatUint(maker.seed, 10), BlockSize: blockSize, ServerBlock: f.serverBlock}
 	endpoint.Describe(&about)
+	about.PromptText, about.Note = cmp.Or(w.Meta.Text, replay.TextStable), f.note
+	servers.describe(cmd.Context(), &about)
 	if err := part.spellable(prompter.Blocks()); err != nil {
+		return err
+	}
+	if err := servers.warmUp(cmd, part, lineage); err != nil {
 		return err
 	}
 	known := profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of))
@@ -215,7 +229,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	about.Cores = runtime.GOMAXPROCS(0)
 	defer replay.SpareProcessor()()
 	f.requests = rows.total
-	options, err := f.schedule(lineage, maker.seed)
+	options, err := f.schedule(lineage, servers.arrivalSeed)
 	if err != nil {
 		return err
 	}
@@ -225,9 +239,10 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	about.Rate, options.Realtime = f.rate, f.realtime
 	options.About = about
 	part.apply(&options)
+	servers.attach(&options)
 	options.Known = known.Touch
 	if f.resume {
-		if options.Resume, err = f.resumption(cmd, part, maker.seed, options); err != nil {
+		if options.Resume, err = f.resumption(cmd, part, servers.arrivalSeed, options); err != nil {
 			return err
 		}
 	}
@@ -263,22 +278,21 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	return err
 }
 
-// prompter makes the Prompter for an endpoint, whose template it measures.
-func (f *replayFlags) prompter(cmd *cobra.Command, endpoint *replay.HTTP, m *promptMaker) (*synth.Prompter, error) {
+// calibrate finds the endpoint's model and measures its template.
+func (f *replayFlags) calibrate(cmd *cobra.Command, endpoint *replay.HTTP, m *promptMaker) (overhead int, err error) {
 	words := m.tok.Words()
 	var model string
-	var overhead int
-	err := f.vllm.whenReady(cmd.Context(), func() (err error) {
+	err = f.vllm.whenReady(cmd.Context(), func() (err error) {
 		if model, err = endpoint.Probe(cmd.Context()); err == nil {
 			overhead, err = endpoint.Calibrate(cmd.Context(), words.Text[0], words.Bare[0])
 		}
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	notef(cmd, "endpoint: %s, model %s, %d tokens of template around each prompt", f.url, model, overhead)
-	return m.prompter(overhead)
+	return overhead, nil
 }
 
 // verified says what came of encoding prompts again. One that has other tokens
@@ -293,16 +307,12 @@ func verified(cmd *cobra.Command, v synth.Verified, results string) error {
 
 func (f *replayFlags) endpoint(tok *token.Encoding) (*replay.HTTP, error) {
 	o := replay.HTTPOptions{URL: f.url, API: f.api, Model: f.model, TokenIDs: f.tokenIDs, ForceOutput: f.forceOutput,
-		Connections: f.connections, Timeout: f.timeout, Header: http.Header{},
+		Connections: f.connections, Timeout: f.timeout,
 		Count: func(text string) int { return len(tok.Append(nil, text)) }}
-	for _, h := range f.headers {
-		name, value, ok := strings.Cut(h, "=")
-		if !ok || name == "" {
-			return nil, usagef("--header: want Name=value")
-		}
-		o.Header.Add(name, value)
-	}
 	var err error
+	if o.Header, err = f.requestHeader(); err != nil {
+		return nil, err
+	}
 	if f.extraBody != "" {
 		if o.Extra, err = openai.ParseExtra([]byte(f.extraBody)); err != nil {
 			return nil, usagef("--extra-body: %v", err)
@@ -316,6 +326,19 @@ func (f *replayFlags) endpoint(tok *token.Encoding) (*replay.HTTP, error) {
 		err = &exitError{exitUsage, err}
 	}
 	return e, err
+}
+
+// requestHeader holds the headers that the flags add to each request.
+func (f *replayFlags) requestHeader() (http.Header, error) {
+	out := http.Header{}
+	for _, h := range f.headers {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok || name == "" {
+			return nil, usagef("--header: want Name=value")
+		}
+		out.Add(name, value)
+	}
+	return out, nil
 }
 
 // apiKey reads the key where the flags say it is: no flag takes a key itself,

@@ -22,6 +22,9 @@ func (f *replayFlags) resumption(cmd *cobra.Command, part *workloadPart, seed ui
 	if part.loop != nil {
 		return nil, usagef("--resume cannot go on with a run of several rounds: --loop")
 	}
+	if len(f.scrapes) > 0 || f.prometheus != "" {
+		return nil, usagef("--resume measures nothing at servers, whose figures would have a gap: leave out --scrape and --prometheus")
+	}
 	again, err := f.schedule(o.Causal, seed) // arrivals of its own, to be read to their end
 	if err != nil {
 		return nil, err

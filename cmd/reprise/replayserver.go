@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay"
+	"reprise/replay/scrape"
+)
+
+// serverFlags say what a replay measures at its servers, and what it does to them
+// beside sending requests.
+type serverFlags struct {
+	scrapes     []string
+	scrapeEvery time.Duration
+	prefixes    []string
+	prometheus  string
+	queries     []string
+	cache       string
+	resetCall   string
+	adminURLs   []string
+	profile     bool
+	note        string
+}
+
+func (f *serverFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.scrapes, "scrape", nil, "`URL` of a Prometheus text page to measure at during the run, or NAME=URL, or auto for the endpoint's /metrics; may be repeated")
+	fl.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "from one scrape to the next, and the step of --prometheus")
+	fl.StringArrayVar(&f.prefixes, "scrape-metric", nil, "`prefix` of the metrics to keep, in place of vllm:, sglang:, llamacpp: and DCGM_FI_; may be repeated")
+	fl.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to ask after the run")
+	fl.StringArrayVar(&f.queries, "prometheus-query", nil, "`NAME=EXPR` to ask it, in place of all series with the prefixes; may be repeated")
+	fl.StringVar(&f.cache, "cache", replay.CacheAsIs, "what the servers' prefix caches hold before the run: as-is, cold (nothing of earlier runs) or warm (all of the workload, which is played once before)")
+	fl.StringVar(&f.resetCall, "reset-cache", "", "`path` that empties a server's cache by POST, for --cache cold; empty tries those of vLLM and SGLang")
+	fl.StringArrayVar(&f.adminURLs, "admin-url", nil, "base `URL` of a server for calls beside requests, where --url is a balancer; may be repeated")
+	fl.BoolVar(&f.profile, "profile-server", false, "start and stop the servers' profilers around what is measured")
+	fl.StringVar(&f.note, "note", "", "`text` to keep in the results")
+}
+
+// maxNote bounds what is kept with every copy of the results.
+const maxNote = 4096
+
+// check refuses what cannot be meant.
+func (f *serverFlags) check() error {
+	switch f.cache {
+	case replay.CacheAsIs, replay.CacheCold, replay.CacheWarm:
+	case "asis":
+		f.cache = replay.CacheAsIs
+	default:
+		return usagef("--cache: want %s, %s or %s", replay.CacheAsIs, replay.CacheCold, replay.CacheWarm)
+	}
+	switch {
+	case f.resetCall != "" && f.cache != replay.CacheCold:
+		return usagef("--reset-cache says how --cache cold empties the caches, and is nothing without it")
+	case f.resetCall != "" && !strings.HasPrefix(f.resetCall, "/"):
+		return usagef("--reset-cache: want a path such as /reset_prefix_cache")
+	case len(f.queries) > 0 && f.prometheus == "":
+		return usagef("--prometheus-query needs the server to ask: --prometheus URL")
+	case len(f.note) > maxNote:
+		return usagef("--note: %d bytes at most", maxNote)
+	}
+	_, err := f.metering([]string{"http://127.0.0.1"}, nil)
+	return err
+}
+
+// servers are the bases for calls beside requests, and for --scrape auto.
+func (f *serverFlags) servers(endpoints []string) []string {
+	if len(f.adminURLs) > 0 {
+		return f.adminURLs
+	}
+	return endpoints
+}
+
+// metering makes what measures, of the endpoints whose bases are given. header
+// goes to pages at the address of a server or an endpoint, and to no other: it
+// may hold the API key.
+func (f *serverFlags) metering(endpoints []string, header http.Header) (m replay.Metering, err error) {
+	o := scrape.Options{Every: f.scrapeEvery}
+	for _, p := range f.prefixes {
+		if p = strings.TrimSuffix(p, "*"); p == "" {
+			return m, usagef("--scrape-metric: a prefix is empty, which would keep every metric of the page")
+		}
+		o.Prefixes = append(o.Prefixes, p)
+	}
+	servers := f.servers(endpoints)
+	own := map[string]bool{}
+	for _, s := range append(append([]string{}, servers...), endpoints...) {
+		own[origin(s)] = true
+	}
+	for i, given := range f.scrapes {
+		if given == "auto" {
+			for k, s := range servers {
+				o.Targets = append(o.Targets, scrape.Target{Name: "server-" + strconv.Itoa(k+1), URL: metricsOf(s)})
+			}
+			continue
+		}
+		name, address, named := strings.Cut(given, "=")
+		if !named || strings.ContainsAny(name, ":/") {
+			name, address = "target-"+strconv.Itoa(i+1), given
+		}
+		o.Targets = append(o.Targets, scrape.Target{Name: name, URL: address})
+	}
+	for i := range o.Targets {
+		if own[origin(o.Targets[i].URL)] {
+			o.Targets[i].Header = header
+		}
+	}
+	if len(o.Targets) > 0 {
+		if m.Scraper, err = scrape.New(o); err != nil {
+			return m, usagef("--scrape: %v", err)
+		}
+	}
+	if f.prometheus != "" {
+		m.Prometheus, err = f.asked(o.Prefixes)
+	}
+	return m, err
+}
+
+var metricName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
+
+// asked makes what asks a Prometheus server.
+func (f *serverFlags) asked(prefixes []string) (*scrape.Prometheus, error) {
+	o := scrape.PrometheusOptions{URL: f.prometheus, Step: f.scrapeEvery}
+	for _, q := range f.queries {
+		name, expr, ok := strings.Cut(q, "=")
+		if !ok || !metricName.MatchString(name) || expr == "" {
+			return nil, usagef("--prometheus-query: want NAME=EXPR, such as 'vllm:num_requests_running=sum(vllm:num_requests_running{namespace=\"a\"})'")
+		}
+		o.Queries = append(o.Queries, scrape.Query{Name: name, Expr: expr})
+	}
+	if len(o.Queries) == 0 {
+		if prefixes == nil {
+			prefixes = scrape.DefaultPrefixes()
+		}
+		o.Queries = scrape.DefaultQueries(prefixes)
+	}
+	p, err := scrape.NewPrometheus(o)
+	if err != nil {
+		err = usagef("--prometheus: %v", err)
+	}
+	return p, err
+}
+
+// origin is the scheme and the host of a URL; of what is none it is empty.
+func origin(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// metricsOf is the page beside an API.
+func metricsOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return base // refused, without being quoted, by who takes it
+	}
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + "/metrics"
+	return u.String()
+}
+
+// cold empties the caches, or, when a server has no call for that, gives the
+// prompts a seed that no run had, so that nothing in a cache matches them. Which
+// of the two it was, it notes and says.
+func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *promptMaker, seedGiven bool) (*replay.CacheDiscipline, error) {
+	about := &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheReset, Servers: admin.Servers()}
+	var err error
+	about.Call, err = admin.ResetCache(cmd.Context(), f.resetCall)
+	switch {
+	case err == nil:
+		notef(cmd, "cache: emptied by POST %s at %s", about.Call, counted(admin.Servers(), "server"))
+		return about, nil
+	case !errors.Is(err, replay.ErrNoCall):
+		return nil, fmt.Errorf("--cache cold: %w", err)
+	case f.resetCall != "":
+		return nil, fmt.Errorf("--reset-cache: %w", err)
+	case seedGiven:
+		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and --seed forbids other prompts. Start vLLM with VLLM_SERVER_DEV_MODE=1, name the call with --reset-cache, or leave --seed out", err)
+	}
+	about = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNewSeed, ArrivalSeed: strconv.FormatUint(m.seed, 10)}
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return nil, err
+	}
+	m.seed = binary.LittleEndian.Uint64(b[:])
+	notef(cmd, "cache: a server has no call that empties it, so the prompts have a new seed, %d, and match nothing that it holds", m.seed)
+	return about, nil
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// A replayServers is the endpoint of a replay with the servers behind it, made
+// ready for what the flags ask for.
+type replayServers struct {
+	flags       *replayFlags
+	endpoint    *replay.HTTP
+	maker       *promptMaker
+	admin       *replay.Admin
+	metering    replay.Metering
+	overhead    int    // tokens of template around a prompt
+	arrivalSeed uint64 // stays, where the prompts get another seed
+	cache       *replay.CacheDiscipline
+}
+
+// openServers makes what calls the servers beside requests and what measures at
+// them, with the headers and the key of requests; finds the model and its
+// template; and, for cold caches, empties them last of all.
+func (f *replayFlags) openServers(cmd *cobra.Command, endpoint *replay.HTTP, m *promptMaker) (*replayServers, error) {
+	s := &replayServers{flags: f, endpoint: endpoint, maker: m, arrivalSeed: m.seed}
+	header, err := f.requestHeader()
+	if err != nil {
+		return nil, err
+	}
+	key, err := f.apiKey()
+	if err != nil {
+		return nil, err
+	}
+	endpoints := []string{f.url}
+	if s.admin, err = replay.NewAdmin(replay.AdminOptions{URLs: f.servers(endpoints), APIKey: key, Header: header}); err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	if key != "" {
+		header.Set("Authorization", "Bearer "+key)
+	}
+	if s.metering, err = f.metering(endpoints, header); err != nil {
+		return nil, err
+	}
+	if s.overhead, err = f.calibrate(cmd, endpoint, m); err != nil {
+		return nil, err
+	}
+	s.cache = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNothing}
+	if f.cache == replay.CacheCold {
+		s.cache, err = f.cold(cmd, s.admin, m, f.prompts.seed != "")
+	}
+	return s, err
+}
+
+// describe notes what the servers say of themselves, and what is done to them.
+func (s *replayServers) describe(ctx context.Context, about *replay.Run) {
+	about.Cache = s.cache
+	about.ServerVersion, about.MaxModelLen = s.admin.About(ctx, about.Model)
+}
+
+// attach makes a run measure and profile.
+func (s *replayServers) attach(o *replay.Options) {
+	o.Metering = s.metering
+	if s.flags.profile {
+		o.Profile = s.admin
+	}
+}
+
+// warmUp plays the workload once, for warm caches, and keeps nothing of it but how
+// it went.
+func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *replay.Lineage) error {
+	if s.flags.cache != replay.CacheWarm {
+		return nil
+	}
+	rows, err := p.once()
+	if err != nil {
+		return err
+	}
+	prompter, err := s.maker.prompter(s.overhead)
+	if err != nil {
+		return err
+	}
+	r := replay.Runner{Prompter: prompter, Endpoint: s.endpoint}
+	if r.Options, err = s.flags.schedule(lineage, s.arrivalSeed); err != nil {
+		return err
+	}
+	bar := newProgress(cmd)
+	bar.start("warm-up pass", "requests", p.rows.Len())
+	defer bar.end()
+	var failed int64
+	r.Progress = func(p replay.Progress) { failed = p.Failed; bar.set(p.Done) }
+	run, err := r.Run(cmd.Context(), rows, discard{})
+	if err == nil {
+		err = cmd.Context().Err()
+	}
+	if err != nil {
+		return fmt.Errorf("the warm-up pass: %w", err)
+	}
+	c := s.cache
+	c.Done, c.WarmRequests, c.WarmFailed, c.WarmEnded = replay.CacheWarmPass, run.Requests, failed, run.EndedEarly
+	notef(cmd, "cache: warmed by %d requests, of which %d failed", run.Requests, failed)
+	return nil
+}
+
+// discard takes results and keeps none.
+type discard struct{}
+
+func (discard) Write(rows []replay.Result) (int, error) { return len(rows), nil }
