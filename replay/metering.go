@@ -159,6 +159,7 @@ func (m *meter) finish(run *Run) error {
 	if run.Server, err = SummariseMetrics(file.Reader(), from, to, run.Window == nil); err != nil {
 		return err
 	}
+	run.Server.shorten()
 	if s := m.what.Scraper; s != nil {
 		stats := s.Stats()
 		run.Server.Scraped, run.Server.EveryNS = &stats, int64(s.Every())

@@ -47,6 +47,17 @@ type ServerMetric struct {
 // listedMetrics bounds what a Run holds.
 const listedMetrics = 1000
 
+// shorten drops the metrics beyond it.
+func (s *Server) shorten() {
+	if n := len(s.Metrics) - listedMetrics; n > 0 {
+		s.Missing, s.Metrics = n, s.Metrics[:listedMetrics]
+	}
+}
+
+// Counter is the Kind of a [Metric] that only grows, until its server starts
+// anew; any other is a gauge.
+const Counter = scrape.Counter
+
 // SummariseMetrics reads metrics once and sums them up over a time in nanoseconds
 // since the start of the run: gauges from fromNS to toNS, counters as
 // [ServerMetric] says, and to the last of all when whole is set. A series needs
@@ -81,10 +92,6 @@ func SummariseMetrics(rows trace.Reader[Metric], fromNS, toNS int64, whole bool)
 	slices.SortFunc(order, func(a, b *metricSum) int {
 		return cmp.Or(cmp.Compare(a.about.Target, b.about.Target), cmp.Compare(a.about.Metric, b.about.Metric), cmp.Compare(a.about.Labels, b.about.Labels))
 	})
-	if len(order) > listedMetrics {
-		out.Missing = len(order) - listedMetrics
-		order = order[:listedMetrics]
-	}
 	for _, s := range order {
 		out.Metrics = append(out.Metrics, s.finish())
 	}

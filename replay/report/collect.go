@@ -28,7 +28,7 @@ func Summarise(run replay.Run, results trace.Reader[replay.Result], opts Options
 	if err != nil {
 		return Summary{}, err
 	}
-	return c.summary(), nil
+	return c.summary()
 }
 
 // maxNames bounds the error classes and the categories that a file may have:

@@ -14,7 +14,7 @@ type Definition struct {
 // write; headers; first and last token; done, the end of its stream or its failure.
 func Definitions() []Definition {
 	var all []Definition
-	for _, part := range [][]Definition{latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions} {
+	for _, part := range [][]Definition{latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions, serverDefinitions} {
 		all = append(all, part...)
 	}
 	return all
@@ -76,4 +76,14 @@ var cacheDefinitions = []Definition{
 		"Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
 	{"rounding_loss", "share", "What rounding to full blocks costs.", "Σ (min(known, prompt − 1) mod block) ÷ Σ prompt"},
 	{"difference", "share", "Below zero, the server found less than it could have.", "measured − expected"},
+}
+
+var serverDefinitions = []Definition{
+	{"servers.running, servers.waiting, servers.kv_cache_use, servers.gpu_utilisation, servers.gpu_power, servers.gpu_memory", "as the metric",
+		"Gauges of the servers, over the measured part of the run. Requests, watts and memory are of all engines or GPUs together, shares are the mean of them; the maximum is that of any one scrape interval.",
+		"Σ samples ÷ n"},
+	{"servers.prefix_hit_ratio", "share", "Hit ratio by token, from the servers' counters: what was found of what was looked up. A request that is preempted and scheduled again looks up again.", "Δhits ÷ Δqueries"},
+	{"servers.preemptions, servers.prompt_tokens, servers.generated_tokens", "count", "What counters grew by: from the last scrape before the measured part to the last in it; without a warm-up and a cool-down, from before the first request to behind the last.", "Δcounter"},
+	{"servers.speculation.acceptance_rate", "share", "Draft tokens that the model accepted.", "Δaccepted ÷ Δdrafted"},
+	{"servers.speculation.mean_accepted_length", "tokens", "Tokens that a step of speculative decoding gave, with the one that the model adds itself. SGLang gives the mean directly.", "1 + Δaccepted ÷ Δdrafts"},
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // summary ends the pass.
-func (c *collector) summary() Summary {
+func (c *collector) summary() (Summary, error) {
 	s := Summary{Schema: Schema, Run: c.run, Latency: Latency{}}
 	s.Requests = Requests{
 		Rows: c.rows, Succeeded: c.succeeded, Failed: c.failed, Cancelled: c.cancelled,
@@ -47,9 +47,12 @@ func (c *collector) summary() Summary {
 		s.LagDriftMS = milliseconds(float64(drift.ns))
 	}
 	c.describe(&s)
+	if err := c.servers(&s); err != nil {
+		return s, err
+	}
 	s.Warnings = c.warnings(&s, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)
-	return s
+	return s, nil
 }
 
 func (c *collector) goodput(origin int, duration int64) Good {

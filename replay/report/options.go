@@ -3,6 +3,9 @@ package report
 import (
 	"errors"
 	"time"
+
+	"reprise/replay"
+	"reprise/trace"
 )
 
 // DefaultExact is how many values of a metric are kept exactly unless
@@ -15,6 +18,10 @@ type Options struct {
 	ServerBlock int    // tokens in a block of the server's prefix cache; 0 takes it from the run
 	Limits      Limits // the zero Limits stand for [DefaultLimits]
 	Exact       int    // values of a metric that are kept exactly; 0 is [DefaultExact]
+
+	// Metrics, when set, opens what was measured at the servers from its beginning,
+	// as replay.MetricsFile's Reader does. It is read several times.
+	Metrics func() trace.Reader[replay.Metric]
 }
 
 // Limits are what a trustworthy run stays within: each is the largest value

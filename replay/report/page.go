@@ -23,6 +23,8 @@ func Page(s Summary) *page.Page {
 	for _, section := range []page.Section{
 		peerSection(s.Peer), overviewSection(&s), steadySection(s.Steady), ttftSection(&s), itlSection(&s), e2eSection(&s),
 		loadSection(&s), lengthSection(&s), cacheSection(&s), errorSection(&s), definitionSection(),
+		overviewSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s),
+		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), errorSection(&s), definitionSection(),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
 			p.Sections = append(p.Sections, section)
@@ -89,6 +91,14 @@ func facts(s *Summary) []page.Fact {
 	add("Left out", positive(int(r.Excluded), "row"), "failed in the source")
 	add("Skipped", positive(int(r.Skipped), "turn"), "a turn before failed")
 	add("Short tails", positive(int(r.ShortTails), "partial block"), "too short to be told apart")
+	if r.Cache != nil {
+		did, note := cacheBefore(r.Cache)
+		add("Caches before", did, note)
+	}
+	add("Server", r.ServerVersion, "its version")
+	add("Context length", positive(r.MaxModelLen, "token"), "as the server lists it")
+	add("Prompt text", promptText(r.PromptText), "")
+	add("Note", r.Note, "")
 	add("Started", toSecond(r.Started), "")
 	add("Reprise", r.Version, "")
 	return out

@@ -41,6 +41,7 @@ func overview(s *Summary) [][]string {
 	}
 	rows = append(rows, driftRows(s)...)
 	rows = append(rows, partRows(s.Run.Selection)...)
+	rows = append(append(rows, driftRows(s)...), beforeRows(&s.Run)...)
 	return append(rows,
 		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", count(int64(s.InFlight.Max)), limit)},
 		[]string{"Prompt error", count(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},

@@ -16,6 +16,11 @@ type Series struct {
 	TPOT, Lag            page.Series
 	TTFTPoints, TTFTMax  page.Series // over the time of sending: sampled requests, slowest of each bin
 	LagPoints, LagMax    page.Series // over the due time, over the time of sending
+	Running, Waiting     page.Series // at the servers, over time, from here on
+	KVUse, ServerHits    page.Series // shares
+	Generated, Prefilled page.Series // tokens per second
+	Preempted            page.Series // per second
+	GPUUse, GPUPower     page.Series // share, watts
 	Sampled, SampledFrom int64       // requests drawn as points, and those that were sent
 }
 

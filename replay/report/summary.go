@@ -30,6 +30,7 @@ type Summary struct {
 	ByCategory    []Category     `json:"by_category"`
 	ByInputLength []LengthBucket `json:"by_input_length"` // buckets that hold requests
 	Warnings      []Warning      `json:"warnings"`
+	Servers       *Servers       `json:"servers,omitempty"` // absent when nothing was measured there
 
 	// Steady and Peer take further passes over the results: see [FindSteady] and
 	// [Under]. [Summarise] leaves them nil.

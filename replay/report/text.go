@@ -29,6 +29,9 @@ func WriteText(w io.Writer, s Summary) error {
 	if tier := tierLine(s.Run.Tier); tier != "" {
 		line("", tier)
 	}
+	if s.Run.Note != "" {
+		line("note: ", s.Run.Note)
+	}
 	if s.Peer != nil {
 		writePeer(&b, s.Peer, line)
 	} else {
@@ -63,6 +66,7 @@ func writeOwn(b *bytes.Buffer, s *Summary, line func(mark, words string)) {
 		line("", says[0])
 		grid(b, "Steady state, latency in ms", latencyHead, steadyRows(s.Steady))
 	}
+	grid(b, "Servers", nil, serverRows(s))
 	if len(s.ByCategory) > 1 {
 		grid(b, "By reuse category, TTFT from sent", categoryHead, categoryRows(s))
 	}

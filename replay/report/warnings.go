@@ -22,6 +22,11 @@ const (
 	WarnClosedLoop    = "closed_loop"
 	WarnPrime         = "priming_failed"
 	WarnResumed       = "resumed"
+	WarnSpeculation   = "speculation_on_made_up_text"
+	WarnRestart       = "server_restarted"
+	WarnUnmeasured    = "server_metrics_failed"
+	WarnSeries        = "server_series_dropped"
+	WarnForeignHits   = "cache_held_more_than_was_sent"
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
@@ -65,6 +70,7 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 		warn(p.Prime.Failed > 0, WarnPrime,
 			"%s of the %s that prime the cache failed, so that it held less than meant when the run began", count(p.Prime.Failed), many(p.Prime.Prompts, "prompt"))
 	}
+	serverWarnings(s, warn)
 	return out
 }
 

@@ -1,0 +1,245 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// Servers is what the servers said of themselves during the run, from their
+// metrics. Several engines, replicas and GPUs are taken together as each field
+// says; apart they are in run.server. What no server gave is null.
+type Servers struct {
+	FromS float64 `json:"from_s"` // what follows is of this time of the run
+	ToS   float64 `json:"to_s"`
+
+	Running *Level `json:"running"`      // requests in the batch, of all engines together
+	Waiting *Level `json:"waiting"`      // requests in the queue, of all together
+	KVUsage *Level `json:"kv_cache_use"` // share of the KV cache in use, mean of the engines
+
+	PrefixHits    *float64 `json:"prefix_hit_tokens"`
+	PrefixQueries *float64 `json:"prefix_query_tokens"`
+	PrefixRatio   *float64 `json:"prefix_hit_ratio"` // hits ÷ queries
+
+	Preemptions   *float64 `json:"preemptions"`
+	PromptTokens  *float64 `json:"prompt_tokens"`
+	Generated     *float64 `json:"generated_tokens"`
+	GeneratedPerS *float64 `json:"generated_tokens_per_s"`
+	Restarts      int      `json:"counter_resets"` // counters that fell: a server started anew
+	GPUUse        *Level   `json:"gpu_utilisation"`
+	GPUPowerW     *Level   `json:"gpu_power_w"` // of all GPUs together
+	GPUMemoryMiB  *Level   `json:"gpu_memory_mib"`
+
+	Speculation *Speculation `json:"speculation"` // null: the servers do not decode speculatively, or do not say so
+}
+
+// A Level is a gauge over time.
+type Level struct {
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
+}
+
+// Speculation says how speculative decoding fared.
+type Speculation struct {
+	Steps          *float64  `json:"steps"` // drafts that were verified; null where the server gives means only
+	DraftTokens    *float64  `json:"draft_tokens"`
+	AcceptedTokens *float64  `json:"accepted_tokens"`
+	Acceptance     *float64  `json:"acceptance_rate"`      // accepted ÷ drafted
+	Length         *float64  `json:"mean_accepted_length"` // tokens of a step, with the one that the model itself adds
+	ByPosition     []float64 `json:"acceptance_by_position,omitempty"`
+}
+
+// How the series of several engines become one.
+type fold uint8
+
+const (
+	foldSum  fold = iota
+	foldMean      // of those that have a value
+)
+
+// A role is what a metric means, under any engine's name for it.
+type role struct {
+	names []string
+	fold  fold
+	scale float64 // 0 is 1
+	// busy says that a zero means nothing was done, and is left out.
+	busy bool
+}
+
+// Names that vLLM, SGLang, llama.cpp and NVIDIA's DCGM exporter give, newer ones
+// first. A client's sample of a counter ends in _total, whatever its engine calls it.
+var roles = map[string]role{
+	"running":  {names: []string{"vllm:num_requests_running", "sglang:num_running_reqs", "llamacpp:requests_processing"}},
+	"waiting":  {names: []string{"vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred"}},
+	"kv":       {names: []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage", "llamacpp:kv_cache_usage_ratio"}, fold: foldMean},
+	"hits":     {names: []string{"vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"}},
+	"queries":  {names: []string{"vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total", "sglang:prompt_tokens_total"}},
+	"preempt":  {names: []string{"vllm:num_preemptions_total", "sglang:num_retracted_requests_total"}},
+	"prompt":   {names: []string{"vllm:prompt_tokens_total", "sglang:prompt_tokens_total", "llamacpp:prompt_tokens_total"}},
+	"generate": {names: []string{"vllm:generation_tokens_total", "sglang:generation_tokens_total", "llamacpp:tokens_predicted_total"}},
+	"gpu":      {names: []string{"DCGM_FI_DEV_GPU_UTIL"}, fold: foldMean, scale: 0.01},
+	"power":    {names: []string{"DCGM_FI_DEV_POWER_USAGE"}},
+	"memory":   {names: []string{"DCGM_FI_DEV_FB_USED"}},
+
+	"drafts":     {names: []string{"vllm:spec_decode_num_drafts_total"}},
+	"drafted":    {names: []string{"vllm:spec_decode_num_draft_tokens_total"}},
+	"accepted":   {names: []string{"vllm:spec_decode_num_accepted_tokens_total"}},
+	"positions":  {names: []string{"vllm:spec_decode_num_accepted_tokens_per_pos_total"}},
+	"acceptLen":  {names: []string{"sglang:spec_accept_length"}, fold: foldMean, busy: true},
+	"acceptRate": {names: []string{"sglang:spec_accept_rate"}, fold: foldMean, busy: true},
+}
+
+// rolesOf lists the roles of a metric; SGLang's prompt tokens have two.
+func rolesOf(metric string) (out []string) {
+	for name, r := range roles {
+		if slices.Contains(r.names, metric) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// secondary says that a series repeats what another says: the ranks of a model
+// that is spread over GPUs all count the same requests.
+func secondary(labels string) bool {
+	for _, l := range strings.Split(labels, ",") {
+		if name, value, _ := strings.Cut(l, "="); (name == "tp_rank" || name == "pp_rank") && value != "0" {
+			return true
+		}
+	}
+	return false
+}
+
+// servers reads the metrics of the run.
+func (c *collector) servers(s *Summary) error {
+	if c.opts.Metrics == nil {
+		return nil
+	}
+	from, to, whole := int64(0), c.lastDone, c.run.Window == nil
+	if made := c.run.Server; made != nil {
+		from, to = made.FromNS, made.ToNS
+	} else if err := trace.Each(c.opts.Metrics(), func(_ int64, m *replay.Metric) error {
+		to = max(to, m.AtNS) // of a run that did not finish
+		return nil
+	}); err != nil {
+		return err
+	}
+	sums, err := replay.SummariseMetrics(c.opts.Metrics(), from, to, whole)
+	if err != nil {
+		return err
+	}
+	if len(sums.Metrics) == 0 {
+		return nil
+	}
+	lines := newServerLines(&c.run, from, to)
+	if err := trace.Each(c.opts.Metrics(), func(_ int64, m *replay.Metric) error { lines.add(m); return nil }); err != nil {
+		return err
+	}
+	out := &Servers{FromS: float64(from) / 1e9, ToS: float64(to) / 1e9}
+	totals := counterTotals(sums, out)
+	for name, into := range map[string]**float64{"hits": &out.PrefixHits, "queries": &out.PrefixQueries, "preempt": &out.Preemptions,
+		"prompt": &out.PromptTokens, "generate": &out.Generated} {
+		*into = totals[name]
+	}
+	out.PrefixRatio = quotient(out.PrefixHits, out.PrefixQueries)
+	if seconds := out.ToS - out.FromS; out.Generated != nil && seconds > 0 {
+		out.GeneratedPerS = rounded(*out.Generated/seconds, 1e6)
+	}
+	for name, into := range map[string]**Level{"running": &out.Running, "waiting": &out.Waiting, "kv": &out.KVUsage,
+		"gpu": &out.GPUUse, "power": &out.GPUPowerW, "memory": &out.GPUMemoryMiB} {
+		*into = lines.level(name)
+	}
+	out.Speculation = speculation(totals, sums, lines)
+	s.Servers = out
+	lines.draw(&s.Series)
+	return nil
+}
+
+// counterTotals adds up what counters grew by, over engines.
+func counterTotals(sums *replay.Server, out *Servers) map[string]*float64 {
+	totals := map[string]*float64{}
+	for i := range sums.Metrics {
+		m := &sums.Metrics[i]
+		if m.Kind != replay.Counter || m.Delta == nil || secondary(m.Labels) {
+			continue
+		}
+		names := rolesOf(m.Metric)
+		if len(names) > 0 {
+			out.Restarts += m.Resets
+		}
+		for _, name := range names {
+			if totals[name] == nil {
+				totals[name] = new(float64)
+			}
+			*totals[name] += *m.Delta
+		}
+	}
+	return totals
+}
+
+func quotient(a, b *float64) *float64 {
+	if a == nil || b == nil || *b <= 0 {
+		return nil
+	}
+	return rounded(*a / *b, 1e9)
+}
+
+// speculation takes vLLM's counters, or SGLang's means.
+func speculation(totals map[string]*float64, sums *replay.Server, lines *serverLines) *Speculation {
+	if d := totals["drafts"]; d != nil && *d > 0 {
+		out := &Speculation{Steps: d, DraftTokens: totals["drafted"], AcceptedTokens: totals["accepted"]}
+		out.Acceptance = quotient(out.AcceptedTokens, out.DraftTokens)
+		if q := quotient(out.AcceptedTokens, d); q != nil {
+			out.Length = rounded(1+*q, 1e9)
+		}
+		out.ByPosition = byPosition(sums, *d)
+		return out
+	}
+	length, rate := lines.level("acceptLen"), lines.level("acceptRate")
+	if length == nil && rate == nil {
+		return nil
+	}
+	out := &Speculation{}
+	if length != nil {
+		out.Length = &length.Mean
+	}
+	if rate != nil {
+		out.Acceptance = &rate.Mean
+	}
+	return out
+}
+
+// byPosition is the share of the drafts whose token at each position was accepted.
+func byPosition(sums *replay.Server, drafts float64) (out []float64) {
+	type position struct {
+		at       int
+		accepted float64
+	}
+	var all []position
+	for i := range sums.Metrics {
+		m := &sums.Metrics[i]
+		if m.Delta == nil || !slices.Contains(roles["positions"].names, m.Metric) {
+			continue
+		}
+		for _, l := range strings.Split(m.Labels, ",") {
+			if name, value, _ := strings.Cut(l, "="); name == "position" {
+				if at, err := strconv.Atoi(value); err == nil {
+					all = append(all, position{at, *m.Delta})
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b position) int { return cmp.Compare(a.at, b.at) })
+	for i, p := range all {
+		if i > 0 && p.at == all[i-1].at { // of another engine
+			out[len(out)-1] += p.accepted / drafts
+			continue
+		}
+		out = append(out, p.accepted/drafts)
+	}
+	return out
+}

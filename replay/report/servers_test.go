@@ -1,0 +1,216 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// serverMetric begins a series of values at −0.5, 0.5, 1.5 … s.
+func serverMetric(kind, name, labels string, values ...float64) []replay.Metric {
+	var out []replay.Metric
+	for i, v := range values {
+		out = append(out, replay.Metric{AtNS: int64(i)*1e9 - 5e8, Target: "a", Name: name, Kind: kind, Labels: labels, Value: v})
+	}
+	return out
+}
+
+// serverRun summarises ten requests, one a second, beside metrics.
+func serverRun(t *testing.T, run replay.Run, metrics ...[]replay.Metric) Summary {
+	t.Helper()
+	rows := slices.Concat(metrics...)
+	var results []replay.Result
+	for i := range int64(10) {
+		results = append(results, answer(i, i*1000, 0, 100, 200))
+	}
+	if run.Server == nil {
+		run.Server = &replay.Server{ToNS: 9.2e9, EveryNS: 1e9}
+	}
+	opts := Options{Metrics: func() trace.Reader[replay.Metric] { return &trace.SliceReader[replay.Metric]{Rows: rows} }}
+	return summarise(t, run, opts, results...)
+}
+
+// Two engines are taken together: requests are summed, shares averaged, counters
+// added, and the ranks of one model counted once.
+func TestServers(t *testing.T) {
+	s := serverRun(t, replay.Run{},
+		serverMetric("gauge", "vllm:num_requests_running", "engine=0", 90, 1, 2, 3, 0, 0, 0, 0, 0, 0),
+		serverMetric("gauge", "vllm:num_requests_running", "engine=1", 90, 4, 0, 0, 0, 0, 0, 0, 0, 5),
+		serverMetric("gauge", "vllm:num_requests_running", "engine=1,tp_rank=1", 90, 4, 0, 0, 0, 0, 0, 0, 0, 5),
+		serverMetric("gauge", "vllm:kv_cache_usage_perc", "engine=0", 0, .2, .4),
+		serverMetric("gauge", "vllm:kv_cache_usage_perc", "engine=1", 0, .6, .8),
+		serverMetric("counter", "vllm:prefix_cache_hits_total", "engine=0", 100, 150, 300),
+		serverMetric("counter", "vllm:prefix_cache_queries_total", "engine=0", 1000, 1200, 1400),
+		serverMetric("counter", "vllm:num_preemptions_total", "engine=0", 3, 4, 1), // started anew
+		serverMetric("counter", "vllm:generation_tokens_total", "engine=0", 0, 460, 920),
+		serverMetric("gauge", "DCGM_FI_DEV_GPU_UTIL", "gpu=0", 0, 50, 100),
+		serverMetric("gauge", "DCGM_FI_DEV_GPU_UTIL", "gpu=1", 0, 0, 10),
+		serverMetric("gauge", "DCGM_FI_DEV_POWER_USAGE", "gpu=0", 0, 60, 80),
+		serverMetric("gauge", "DCGM_FI_DEV_POWER_USAGE", "gpu=1", 0, 30, 40))
+	v := s.Servers
+	if v == nil {
+		t.Fatal("nothing of the servers")
+	}
+	near(t, "running", &v.Running.Mean, 6.0/9+9.0/9, 1e-9)
+	near(t, "most running", &v.Running.Max, 5, 0) // 1+4 in one second, 0+5 in another
+	near(t, "KV", &v.KVUsage.Mean, .5, 1e-9)
+	near(t, "most KV", &v.KVUsage.Max, .6, 1e-9)
+	near(t, "hit ratio", v.PrefixRatio, .5, 1e-9)
+	near(t, "preemptions", v.Preemptions, 2, 0)
+	near(t, "generated", v.GeneratedPerS, 100, 1e-9)
+	near(t, "GPU", &v.GPUUse.Mean, .4, 1e-9)
+	near(t, "power", &v.GPUPowerW.Max, 120, 1e-9)
+	if v.Waiting != nil || v.Speculation != nil || v.PromptTokens != nil || v.Restarts != 1 {
+		t.Errorf("%+v", v)
+	}
+	if !serverWarns(&s, WarnRestart) || serverWarns(&s, WarnSpeculation) {
+		t.Errorf("warnings %+v", s.Warnings)
+	}
+	// On the clock of the run: a sample at 0.5 s stands in the bin of the first second.
+	if x, y := s.Series.Running.X, s.Series.Running.Y; x[0] != 0.5 || y[0] != 5 || y[1] != 2 || len(x) != 9 {
+		t.Errorf("running over time: %v %v", x, y)
+	}
+	if x, y := s.Series.ServerHits.X, s.Series.ServerHits.Y; len(x) != 2 || y[0] != .25 || y[1] != .75 {
+		t.Errorf("hit ratio over time: %v %v", x, y)
+	}
+	near(t, "generated over time", &s.Series.Generated.Y[0], 460, 1e-9)
+	titles := []string{}
+	for _, section := range Page(s).Sections {
+		for _, p := range section.Plots {
+			titles = append(titles, p.Title)
+		}
+	}
+	for _, want := range []string{"Requests at the servers", "Prefix cache hit ratio", "Tokens at the servers", "GPU power"} {
+		if !slices.Contains(titles, want) {
+			t.Errorf("no plot %q in %q", want, titles)
+		}
+	}
+}
+
+func serverWarns(s *Summary, code string) bool {
+	return slices.ContainsFunc(s.Warnings, func(w Warning) bool { return w.Code == code })
+}
+
+// Every engine's names are known.
+func TestServersOfOtherEngines(t *testing.T) {
+	for _, c := range []struct{ running, waiting, generated string }{
+		{"sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:generation_tokens_total"},
+		{"llamacpp:requests_processing", "llamacpp:requests_deferred", "llamacpp:tokens_predicted_total"},
+	} {
+		v := serverRun(t, replay.Run{}, serverMetric("gauge", c.running, "", 0, 2), serverMetric("gauge", c.waiting, "", 0, 3), serverMetric("counter", c.generated, "", 1, 9)).Servers
+		if v == nil || v.Running.Mean != 2 || v.Waiting.Mean != 3 || *v.Generated != 8 {
+			t.Errorf("%s: %+v", c.running, v)
+		}
+	}
+	v := serverRun(t, replay.Run{}, serverMetric("counter", "sglang:prompt_tokens_total", "", 0, 1000),
+		serverMetric("counter", "sglang:cached_tokens_total", "cache_source=device", 0, 200),
+		serverMetric("counter", "sglang:cached_tokens_total", "cache_source=host", 0, 100)).Servers
+	if *v.PrefixRatio != .3 || *v.PromptTokens != 1000 {
+		t.Errorf("SGLang's hits: %+v", v)
+	}
+}
+
+// Acceptance comes from vLLM's counters or from SGLang's means, and is not taken
+// for that of real text.
+func TestSpeculation(t *testing.T) {
+	vllm := [][]replay.Metric{
+		serverMetric("counter", "vllm:spec_decode_num_drafts_total", "engine=0", 10, 110),
+		serverMetric("counter", "vllm:spec_decode_num_draft_tokens_total", "engine=0", 30, 330),
+		serverMetric("counter", "vllm:spec_decode_num_accepted_tokens_total", "engine=0", 20, 170),
+		serverMetric("counter", "vllm:spec_decode_num_accepted_tokens_per_pos_total", "engine=0,position=10", 0, 5),
+		serverMetric("counter", "vllm:spec_decode_num_accepted_tokens_per_pos_total", "engine=0,position=2", 0, 40),
+		serverMetric("counter", "vllm:spec_decode_num_accepted_tokens_per_pos_total", "engine=1,position=2", 0, 10),
+	}
+	for kind, warned := range map[string]bool{"": false, replay.TextStable: true, trace.TextWords: true, trace.TextCorpus: false} {
+		s := serverRun(t, replay.Run{PromptText: kind}, vllm...)
+		p := s.Servers.Speculation
+		if p == nil || *p.Acceptance != .5 || *p.Length != 2.5 || *p.Steps != 100 || !slices.Equal(p.ByPosition, []float64{.5, .05}) {
+			t.Fatalf("%+v", p)
+		}
+		if serverWarns(&s, WarnSpeculation) != warned {
+			t.Errorf("prompts of %q: %+v", kind, s.Warnings)
+		}
+	}
+	s := serverRun(t, replay.Run{PromptText: replay.TextStable}, serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0, 2, 3),
+		serverMetric("gauge", "sglang:spec_accept_rate", "", 0, 0, .5, .7))
+	p := s.Servers.Speculation
+	if p == nil || *p.Length != 2.5 || math.Abs(*p.Acceptance-.6) > 1e-9 || p.Steps != nil || !serverWarns(&s, WarnSpeculation) {
+		t.Errorf("SGLang: %+v", p)
+	}
+	// A server that could speculate and did not is no speculating one.
+	s = serverRun(t, replay.Run{PromptText: replay.TextStable}, serverMetric("counter", "vllm:spec_decode_num_drafts_total", "", 0, 0), serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0))
+	if s.Servers.Speculation != nil || serverWarns(&s, WarnSpeculation) {
+		t.Errorf("idle: %+v", s.Servers.Speculation)
+	}
+}
+
+// What was done before a run, and what failed in measuring it, is said.
+func TestServerWords(t *testing.T) {
+	run := replay.Run{Note: "after\x1b the fix", Server: &replay.Server{ToNS: 9.2e9}, Cache: &replay.CacheDiscipline{Asked: "cold", Done: replay.CacheReset, Call: "/flush_cache", Servers: 2},
+		Profiled: &replay.Profiled{FromNS: trace.Ptr(int64(0)), ToNS: trace.Ptr(int64(1e9))}, ServerVersion: "0.11.0", MaxModelLen: 8192}
+	s := serverRun(t, run, serverMetric("gauge", "vllm:num_requests_running", "", 0, 2))
+	var text bytes.Buffer
+	if err := WriteText(&text, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"note: after? the fix", "by POST /flush_cache, at 2 servers", "profiled", "Running", "2 on average"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+	for done, want := range map[string]string{replay.CacheNothing: "as they were", replay.CacheNewSeed: "not matched", replay.CacheWarmPass: "warmed", replay.CacheReset: "emptied"} {
+		if did, note := cacheBefore(&replay.CacheDiscipline{Done: done}); did != want || note == "" {
+			t.Errorf("%s: %s, %s", done, did, note)
+		}
+	}
+	labels := map[string]string{}
+	for _, f := range facts(&s) {
+		labels[f.Label] = f.Value
+	}
+	if labels["Server"] != "0.11.0" || labels["Context length"] != "8,192 tokens" || labels["Caches before"] != "emptied" {
+		t.Errorf("facts %v", labels)
+	}
+}
+
+// However many samples a series has, what is drawn of it stays short and true.
+func TestServerLinesAreBounded(t *testing.T) {
+	lines := newServerLines(&replay.Run{}, 0, math.MaxInt64)
+	const n = 20_000
+	for i := range int64(n) {
+		lines.add(&replay.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:num_requests_running", Kind: "gauge", Value: float64(i % 10)})
+		lines.add(&replay.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:generation_tokens_total", Kind: "counter", Value: float64(i) * 7})
+	}
+	running, generated := lines.series("running", ""), lines.series("generate", "")
+	if len(running.X) > maxSlots || len(running.X) < maxSlots/4 {
+		t.Fatalf("%d points", len(running.X))
+	}
+	for i, y := range running.Y {
+		if y < 3 || y > 6 { // 4.5 on average
+			t.Fatalf("point %d is %v", i, y)
+		}
+	}
+	for i, y := range generated.Y {
+		if math.Abs(y-7) > 1e-9 {
+			t.Fatalf("rate %d is %v", i, y)
+		}
+	}
+	if l := lines.level("running"); l.Mean != 4.5 || l.Max != 9 {
+		t.Errorf("level %+v", l)
+	}
+}
+
+// A run that did not finish has no record of its server: the metrics up to the
+// last count.
+func TestServersOfUnfinishedRun(t *testing.T) {
+	rows := serverMetric("counter", "vllm:generation_tokens_total", "", 0, 100, 200, 300, 400)
+	opts := Options{Metrics: func() trace.Reader[replay.Metric] { return &trace.SliceReader[replay.Metric]{Rows: rows} }}
+	s := summarise(t, replay.Run{EndedEarly: "killed"}, opts, answer(0, 0, 0, 100))
+	if v := s.Servers; v == nil || *v.Generated != 400 || v.ToS != 3.5 {
+		t.Errorf("%+v", v)
+	}
+}

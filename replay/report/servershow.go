@@ -1,0 +1,196 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/replay"
+	"reprise/trace/page"
+)
+
+// serverRows is what the servers say of themselves: name, figure, note.
+func serverRows(s *Summary) [][]string {
+	v := s.Servers
+	if v == nil {
+		return nil
+	}
+	var rows [][]string
+	add := func(name, figure, format string, args ...any) {
+		rows = append(rows, []string{name, figure, fmt.Sprintf(format, args...)})
+	}
+	level := func(name string, l *Level, show func(float64) string, note string) {
+		if l != nil {
+			add(name, show(l.Mean)+" on average", "at most %s%s", show(l.Max), note)
+		}
+	}
+	plainly := func(unit string) func(float64) string {
+		return func(f float64) string { return strings.TrimSpace(number(f) + " " + unit) }
+	}
+	level("Running", v.Running, plainly(""), ", of all engines together")
+	level("Waiting", v.Waiting, plainly(""), ", of all engines together")
+	level("KV cache in use", v.KVUsage, percent, "")
+	if v.PrefixRatio != nil {
+		client := ""
+		if s.Cache.Measured != nil {
+			client = fmt.Sprintf("; %s by the answers", percent(*s.Cache.Measured))
+		}
+		if s.Cache.Expected != nil {
+			client += fmt.Sprintf(", %s expected", percent(*s.Cache.Expected))
+		}
+		add("Prefix cache hits", percent(*v.PrefixRatio), "%s of %s tokens%s", number(*v.PrefixHits), number(*v.PrefixQueries), client)
+	}
+	if v.Preemptions != nil {
+		add("Preemptions", number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")
+	}
+	if v.Generated != nil {
+		add("Generated", unit(v.GeneratedPerS, "tokens/s"), "%s tokens", number(*v.Generated))
+	}
+	level("GPU utilisation", v.GPUUse, percent, "")
+	level("GPU power", v.GPUPowerW, plainly("W"), ", of all GPUs together")
+	level("GPU memory", v.GPUMemoryMiB, plainly("MiB"), ", of all GPUs together")
+	if p := v.Speculation; p != nil {
+		add("Speculation", percentOrDash(p.Acceptance)+" accepted", "%s tokens a step%s", numberOrDash(p.Length), positions(p))
+	}
+	return append(rows, []string{"Measured", fmt.Sprintf("%s to %s s", number(v.FromS), number(v.ToS)), measuredNote(&s.Run)})
+}
+
+func positions(p *Speculation) string {
+	if len(p.ByPosition) == 0 {
+		return ""
+	}
+	var all []string
+	for _, share := range p.ByPosition {
+		all = append(all, percent(share))
+	}
+	return "; by position " + strings.Join(all, ", ")
+}
+
+// measuredNote says how the measuring went.
+func measuredNote(r *replay.Run) string {
+	if r.Server == nil {
+		return "the run did not finish: up to its last second"
+	}
+	var says []string
+	if st := r.Server.Scraped; st != nil {
+		var good, bad int64
+		for _, t := range st.Targets {
+			good, bad = good+t.Scrapes, bad+t.Failed
+		}
+		says = append(says, fmt.Sprintf("%s of %s, %s failed", many(good, "scrape"), many(int64(len(st.Targets)), "target"), count(bad)))
+	}
+	if p := r.Server.Prometheus; p != nil {
+		clock := "its clock is not known"
+		if c := p.Clock; c != nil {
+			clock = fmt.Sprintf("its clock is %s ms ahead, within %s ms", number(float64(c.Offset)/1e6), number(float64(c.Within)/1e6))
+		}
+		says = append(says, fmt.Sprintf("%s of Prometheus, %s failed, %s", many(p.Answers, "answer"), count(p.Failed), clock))
+	}
+	return strings.Join(says, "; ")
+}
+
+// cacheBefore says what was done to the caches before the run.
+func cacheBefore(c *replay.CacheDiscipline) (did, note string) {
+	switch c.Done {
+	case replay.CacheReset:
+		return "emptied", fmt.Sprintf("by POST %s, at %s", plain(c.Call), many(int64(c.Servers), "server"))
+	case replay.CacheNewSeed:
+		return "not matched", "prompts of a seed of their own: the servers have no call to empty them"
+	case replay.CacheWarmPass:
+		return "warmed", fmt.Sprintf("by the whole workload: %s, of which %s failed", many(c.WarmRequests, "request"), count(c.WarmFailed))
+	}
+	return "as they were", "whatever earlier requests left in them"
+}
+
+// beforeRows say what was done before the run, and what was said of it.
+func beforeRows(r *replay.Run) (rows [][]string) {
+	if r.Cache != nil {
+		did, note := cacheBefore(r.Cache)
+		rows = append(rows, []string{"Caches before", did, note})
+	}
+	if p := r.Profiled; p != nil {
+		note := plain(p.Error)
+		if note == "" {
+			note = "while the servers' profilers ran, which costs them time"
+		}
+		figure := "not profiled"
+		if p.FromNS != nil {
+			figure = "profiled"
+		}
+		rows = append(rows, []string{"Servers", figure, note})
+	}
+	return rows
+}
+
+func serverSection(s *Summary) page.Section {
+	rows := serverRows(s)
+	if len(rows) == 0 {
+		return page.Section{}
+	}
+	p := &s.Series
+	over := func(title, about, label, unit string, series ...page.Series) page.Plot {
+		return page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "time since the start", XUnit: "s", YLabel: label, YUnit: unit, Series: series}
+	}
+	return page.Section{
+		Title:  "Servers",
+		Text:   []string{"What the servers say of themselves. Their instants are of the clock of the run, as those of the client in the plots above."},
+		Tables: []page.Table{{Head: []string{"", "figure", "note"}, Rows: rows, Align: []page.Align{page.Left, page.Right, page.Left}}},
+		Plots: page.Drawn(
+			over("Requests at the servers", "Of all engines together; the client's requests in flight are in the plot above.", "requests", "", p.Running, p.Waiting),
+			over("KV cache in use", "Mean of the engines.", "share", "", p.KVUse),
+			over("Prefix cache hit ratio", "Of the tokens that were looked up between one scrape and the next.", "share", "", p.ServerHits),
+			over("Tokens at the servers", "", "tokens per second", "", p.Generated, p.Prefilled),
+			over("Preemptions", "", "per second", "", p.Preempted),
+			over("GPU utilisation", "Mean of the GPUs.", "share", "", p.GPUUse),
+			over("GPU power", "Of all GPUs together.", "power", "W", p.GPUPower)),
+	}
+}
+
+// serverWarnings say what the servers' figures, and what they depend on, cannot tell.
+func serverWarnings(s *Summary, warn func(when bool, code, format string, args ...any)) {
+	r := &s.Run
+	if v := s.Servers; v != nil {
+		text := map[string]string{replay.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
+		warn(v.Speculation != nil && text != "", WarnSpeculation,
+			"the servers decode speculatively, and how much of a draft is accepted depends on what the text says: these prompts are %s, so that neither the acceptance nor the latencies that rest on it hold for real traffic", text)
+		warn(v.Restarts > 0, WarnRestart, "%s of the servers fell during the run: a server started anew", many(int64(v.Restarts), "counter"))
+	}
+	if st := r.Server; st != nil && st.Scraped != nil {
+		for _, t := range st.Scraped.Targets {
+			warn(t.Failed > 0, WarnUnmeasured, "%s of target %s failed: %s", many(t.Failed, "scrape"), plain(t.Target), classes(t.Failures))
+		}
+		warn(st.Scraped.Dropped > 0, WarnSeries, "%s of series beyond the first %s were dropped", many(st.Scraped.Dropped, "sample"), count(int64(st.Scraped.Limit)))
+	}
+	if st := r.Server; st != nil && st.Prometheus != nil {
+		warn(st.Prometheus.Failed > 0, WarnUnmeasured, "%s of the Prometheus server failed: %s", many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
+		warn(st.Prometheus.Dropped > 0, WarnSeries, "%s of Prometheus' series beyond a limit were dropped", many(st.Prometheus.Dropped, "sample"))
+	}
+	asItWas := r.Cache == nil || r.Cache.Done == replay.CacheNothing
+	warn(asItWas && s.Cache.Difference != nil && *s.Cache.Difference > 0.005, WarnForeignHits,
+		"the servers found more of the prompts in their caches than this run had sent, by %s: what earlier runs left there made this one faster, and --cache cold would not", points(deref(s.Cache.Difference)))
+}
+
+func deref(f *float64) float64 {
+	if f == nil {
+		return 0
+	}
+	return *f
+}
+
+// classes lists failures by class, in order of their names.
+func classes(n map[string]int64) string {
+	var all []string
+	for class, k := range n {
+		all = append(all, fmt.Sprintf("%s %s", count(k), plain(class)))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// promptText says what the prompts were written in.
+func promptText(kind string) string {
+	if kind == replay.TextStable {
+		return "words without meaning"
+	}
+	return plain(kind)
+}
