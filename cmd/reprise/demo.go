@@ -129,7 +129,7 @@ func (d *demo) report() error {
 	var f judgeFlags
 	f.defaults()
 	f.slo = "ttft:200ms,tpot:50ms"
-	s, err := f.summarise(d.path("results.parquet"))
+	s, err := f.summarise(d.cmd, d.path("results.parquet"))
 	if err != nil {
 		return err
 	}

@@ -240,7 +240,9 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	options.About = about
 	part.apply(&options)
 	servers.attach(&options)
-	options.Known = known.Touch
+	if options.Known = known.Touch; f.cache == replay.CacheWarm {
+		options.Known = func(row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
+	}
 	if f.resume {
 		if options.Resume, err = f.resumption(cmd, part, servers.arrivalSeed, options); err != nil {
 			return err

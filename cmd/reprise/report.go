@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -81,7 +82,9 @@ func reportCommand() *cobra.Command {
 running or was killed, and prints a verdict and every metric, each from when a
 request was sent and from when it was due. With --definitions it says what another
 tool would have said of the same recording; with --format vllm it writes the JSON
-that vllm bench serve --save-result writes.
+that vllm bench serve --save-result writes. What was measured at the servers is in
+a file beside the results (r.metrics.parquet for r.parquet); when it is there, it
+is part of the report.
 
 The exit code is 4 when the run cannot be trusted.`,
 		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html
@@ -108,7 +111,7 @@ The exit code is 4 when the run cannot be trusted.`,
 // report prints the summary of a results file, writes its page, and fails with
 // exit code 4 when the run cannot be trusted.
 func (f *judgeFlags) report(cmd *cobra.Command, path string) error {
-	s, err := f.summarise(path)
+	s, err := f.summarise(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -174,7 +177,7 @@ func (f *judgeFlags) options() (report.Options, error) {
 	return o, err
 }
 
-func (f *judgeFlags) summarise(path string) (report.Summary, error) {
+func (f *judgeFlags) summarise(cmd *cobra.Command, path string) (report.Summary, error) {
 	o, err := f.options()
 	if err != nil {
 		return report.Summary{}, err
@@ -184,6 +187,14 @@ func (f *judgeFlags) summarise(path string) (report.Summary, error) {
 		return report.Summary{}, err
 	}
 	defer results.Close()
+	metrics, err := openMetrics(cmd, path, results.Run.Started)
+	if err != nil {
+		return report.Summary{}, err
+	}
+	if metrics != nil {
+		defer metrics.Close()
+		o.Metrics = metrics.Reader
+	}
 	s, err := report.Summarise(results.Run, results.Reader(), o)
 	if err == nil && f.steadyShare > 0 {
 		var steady report.Steady
@@ -196,6 +207,24 @@ func (f *judgeFlags) summarise(path string) (report.Summary, error) {
 		s.Peer = &peer
 	}
 	return s, err
+}
+
+// openMetrics opens what was measured at the servers during the run that started
+// then, nil when nothing was. A file of the same name that an earlier run left is
+// not taken for it.
+func openMetrics(cmd *cobra.Command, results, started string) (*replay.MetricsFile, error) {
+	m, err := replay.OpenMetrics(results)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.Started != started {
+		notef(cmd, "%s is of another run, and left out", replay.MetricsName(results))
+		return nil, m.Close()
+	}
+	return m, nil
 }
 
 // untrusted is the error of a run that cannot be trusted.
