@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"reprise/replay/simserver"
 )
@@ -127,7 +128,7 @@ type serverSummary struct {
 		Prompt    float64 `json:"prompt_tokens"`
 		Generated float64 `json:"generated_tokens"`
 	}
-	Warnings []struct{ Code string }
+	Warnings []struct{ Code, Text string }
 }
 
 func (s *serverSummary) warns(code string) bool {
@@ -302,6 +303,67 @@ func TestPrometheusThatFails(t *testing.T) {
 	s := serverReplay(t, dir, sim.url, "--prometheus", sim.url, "--scrape", "gone=http://127.0.0.1:1", "--scrape-interval", "100ms")
 	if s.Servers != nil || !s.warns("server_metrics_failed") {
 		t.Errorf("%+v, %+v", s.Servers, s.Warnings)
+	}
+}
+
+// A Prometheus server that has watched the engine gives what a scrape would, under
+// the names of the queries, and its clock is taken out.
+func TestPrometheusThatWatched(t *testing.T) {
+	dir, sim := serverWorkload(t), newServerSim(t, "")
+	const ahead = 7200.0 // seconds
+	type sample struct{ at, value float64 }
+	var mu sync.Mutex
+	var kept []sample // by its clock
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	now := func() float64 { return float64(time.Now().UnixMicro())/1e6 + ahead }
+	watching.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			v := sample{now(), sim.counter(t, "vllm:generation_tokens_total")}
+			mu.Lock()
+			kept = append(kept, v)
+			mu.Unlock()
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	})
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if q.Get("query") == "time()" {
+			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"scalar","result":[%f,"%f"]}}`, now(), now())
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		var values []string
+		from, _ := strconv.ParseFloat(q.Get("start"), 64)
+		to, _ := strconv.ParseFloat(q.Get("end"), 64)
+		step, _ := strconv.ParseFloat(q.Get("step"), 64)
+		for at := from; at <= to; at += step {
+			last := -1.0
+			for _, k := range kept {
+				if k.at <= at {
+					last = k.value
+				}
+			}
+			if last >= 0 {
+				values = append(values, fmt.Sprintf(`[%.3f,"%.0f"]`, at, last))
+			}
+		}
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"instance":"10.0.0.7"},"values":[%s]}]}}`, strings.Join(values, ","))
+	}))
+	defer prometheus.Close()
+	s := serverReplay(t, dir, sim.url, "--prometheus", prometheus.URL, "--prometheus-query", "vllm:generation_tokens_total=sum(x)", "--scrape-interval", "20ms")
+	close(done)
+	watching.Wait()
+	// Its last value is older than the end of the run, on a busy machine by much.
+	if v := s.Servers; v == nil || v.Generated <= 0 || v.Generated > s.Tokens.Output || s.warns("server_metrics_failed") {
+		t.Errorf("%+v of %v tokens, %+v", v, s.Tokens.Output, s.Warnings)
 	}
 }
 

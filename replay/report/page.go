@@ -98,7 +98,6 @@ func facts(s *Summary) []page.Fact {
 	add("Server", r.ServerVersion, "its version")
 	add("Context length", positive(r.MaxModelLen, "token"), "as the server lists it")
 	add("Prompt text", promptText(r.PromptText), "")
-	add("Note", r.Note, "")
 	add("Started", toSecond(r.Started), "")
 	add("Reprise", r.Version, "")
 	return out
@@ -116,6 +115,9 @@ func pageNotes(s *Summary) []page.Note {
 	}
 	if tier := tierLine(s.Run.Tier); tier != "" {
 		notes = append(notes, page.Note{Level: page.Warn, Text: tier})
+	}
+	if s.Run.Note != "" {
+		notes = append(notes, page.Note{Level: page.Info, Text: "Of this run: " + s.Run.Note})
 	}
 	for _, w := range s.Warnings {
 		notes = append(notes, page.Note{Level: page.Info, Text: w.Text})

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -209,7 +210,7 @@ func (p *Prometheus) clock(ctx context.Context) (Clock, error) {
 
 func (p *Prometheus) ask(ctx context.Context, path string, query url.Values) ([]byte, time.Time, time.Time, error) {
 	u := *p.base
-	u = *u.JoinPath(path)
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/")+path, ""
 	more := u.Query()
 	for k, v := range query {
 		more[k] = v

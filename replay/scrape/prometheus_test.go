@@ -24,13 +24,13 @@ func (p *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	p.asked = append(p.asked, q.Get("query"))
 	switch {
-	case r.URL.Path == "/prom/api/v1/query" && q.Get("query") == "time()":
+	case strings.TrimPrefix(r.URL.Path, "/prom") == "/api/v1/query" && q.Get("query") == "time()":
 		now := float64(time.Now().Add(p.ahead).UnixMilli()) / 1e3
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"scalar","result":[%.3f,"%.3f"]}}`, now, now)
 	case q.Get("query") == p.fails:
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, `{"status":"error","errorType":"bad_data","error":"SECRET"}`)
-	case r.URL.Path == "/prom/api/v1/query_range":
+	case strings.TrimPrefix(r.URL.Path, "/prom") == "/api/v1/query_range":
 		from, _ := strconv.ParseFloat(q.Get("start"), 64)
 		to, _ := strconv.ParseFloat(q.Get("end"), 64)
 		step, _ := strconv.ParseFloat(q.Get("step"), 64)
@@ -91,10 +91,16 @@ func TestCollect(t *testing.T) {
 // A query that fails is counted, and the others are asked; a name stands in place
 // of the metric's own.
 func TestCollectFailures(t *testing.T) {
+	for _, base := range []string{"", "/", "/prom", "/prom/"} {
+		collectFailures(t, base)
+	}
+}
+
+func collectFailures(t *testing.T, base string) {
 	fake := &prometheus{fails: "bad("}
 	srv := httptest.NewServer(fake)
 	defer srv.Close()
-	p, err := NewPrometheus(PrometheusOptions{URL: srv.URL + "/prom/", Queries: []Query{{"x", "bad("}, {"vllm:prompt_tokens_total", "sum(a)"}}})
+	p, err := NewPrometheus(PrometheusOptions{URL: srv.URL + base, Queries: []Query{{"x", "bad("}, {"vllm:prompt_tokens_total", "sum(a)"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
