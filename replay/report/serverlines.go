@@ -38,8 +38,11 @@ type lineBin struct{ num, den, most float64 }
 
 func newServerLines(run *replay.Run, from, to int64) *serverLines {
 	l := &serverLines{from: from, to: to, first: 1e9, of: map[string][]*serverLine{}, known: map[lineKey]*serverLine{}}
-	if s := run.Server; s != nil && s.EveryNS > 0 {
+	switch s := run.Server; {
+	case s != nil && s.EveryNS > 0:
 		l.first = s.EveryNS
+	case s != nil && s.Prometheus != nil:
+		l.first = int64(s.Prometheus.Step)
 	}
 	l.first = max(l.first, firstSlot)
 	return l

@@ -78,6 +78,9 @@ func TestServers(t *testing.T) {
 	if x, y := s.Series.ServerHits.X, s.Series.ServerHits.Y; len(x) != 2 || y[0] != .25 || y[1] != .75 {
 		t.Errorf("hit ratio over time: %v %v", x, y)
 	}
+	if y := s.Series.Preempted.Y; len(y) != 2 || y[0] != 1 || y[1] != 1 { // of the new server, which counts from zero
+		t.Errorf("preemptions over time: %v", y)
+	}
 	near(t, "generated over time", &s.Series.Generated.Y[0], 460, 1e-9)
 	titles := []string{}
 	for _, section := range Page(s).Sections {
