@@ -61,7 +61,7 @@ func get(ctx context.Context, via http.RoundTripper, u *url.URL, header http.Hea
 		return nil, begun, headers, netFailure(ctx, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK && resp.StatusCode/100 != 4 {
+	if resp.StatusCode != http.StatusOK {
 		return nil, begun, headers, &failure{FailStatus}
 	}
 	body, err = io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
@@ -70,8 +70,6 @@ func get(ctx context.Context, via http.RoundTripper, u *url.URL, header http.Hea
 		return nil, begun, headers, netFailure(ctx, err)
 	case len(body) > MaxBody:
 		return nil, begun, headers, &failure{FailTooLarge}
-	case resp.StatusCode != http.StatusOK:
-		return body, begun, headers, &failure{FailStatus}
 	}
 	return body, begun, headers, nil
 }

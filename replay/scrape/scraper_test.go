@@ -115,8 +115,12 @@ func TestFailures(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 
-	want := map[string]string{"status": FailStatus, "moved": FailStatus, "large": FailTooLarge, "hangs": FailTimeout, "broken": FailDecode}
-	o := Options{Timeout: 500 * time.Millisecond, Targets: []Target{{Name: "gone", URL: gone.URL}, {Name: "good", URL: srv.URL + "/good"}}}
+	hangs := scraper(t, Options{Timeout: 100 * time.Millisecond, Targets: []Target{{Name: "hangs", URL: srv.URL + "/hangs"}}})
+	if hangs.Once(t.Context()); hangs.Stats().Targets[0].Failures[FailTimeout] != 1 {
+		t.Errorf("hangs: %+v", hangs.Stats().Targets[0])
+	}
+	want := map[string]string{"status": FailStatus, "moved": FailStatus, "large": FailTooLarge, "broken": FailDecode}
+	o := Options{Timeout: time.Minute, Targets: []Target{{Name: "gone", URL: gone.URL}, {Name: "good", URL: srv.URL + "/good"}}}
 	for name := range want {
 		o.Targets = append(o.Targets, Target{Name: name, URL: srv.URL + "/" + name})
 	}
