@@ -51,14 +51,7 @@ func (p *Prompter) begin(r *trace.Request) (cursor, error) {
 	}
 	c := cursor{p: p, blocks: r.Blocks, tokens: int(r.InputTokens), drop: p.overhead, left: p.Count(r)}
 	if len(r.Blocks) == 0 {
-		c.whole, c.n = true, c.left
-		c.seg = segment{state: mix(p.rows ^ identity(r)), end: c.n}
-		if p.text.english != nil || p.text.corpus != nil {
-			// What these draw may tell rows apart only after many tokens.
-			c.seg.spell(p, c.seg.state%p.heads.n)
-		}
-		p.text.open(&c.seg)
-		c.filled = c.seg.filled()
+		c.alone(r)
 	} else if err := p.check(r); err != nil {
 		return cursor{}, err
 	}
@@ -66,6 +59,58 @@ func (p *Prompter) begin(r *trace.Request) (cursor, error) {
 		p.shortfalls.Add(1)
 	}
 	return c, nil
+}
+
+// alone begins the prompt of a row without blocks.
+func (c *cursor) alone(r *trace.Request) {
+	p := c.p
+	c.whole, c.n = true, c.left
+	c.seg = segment{state: mix(p.rows ^ identity(r)), end: c.n}
+	if p.text.english != nil || p.text.corpus != nil {
+		// What these draw may tell rows apart only after many tokens.
+		c.seg.spell(p, c.seg.state%p.heads.n)
+	}
+	p.text.open(&c.seg)
+	c.filled = c.seg.filled()
+}
+
+// appendText draws the rest of the prompt and appends its text. Its first token
+// is a word, and bare is without its space.
+func (c *cursor) appendText(bare bool, buf []byte) []byte {
+	var chunk [chunkWords]uint32
+	lex := &c.p.text.lex
+	words := c.fill(chunk[:])
+	if bare {
+		buf, words = append(buf, lex.entry(words[0])[1:]...), words[1:]
+	}
+	for ; ; words = c.fill(chunk[:]) {
+		for _, w := range words {
+			buf = append(buf, lex.entry(w)...)
+		}
+		if c.left == 0 {
+			c.end()
+			return buf
+		}
+	}
+}
+
+// appendTokens is appendText for token ids.
+func (c *cursor) appendTokens(bare bool, buf []uint32) []uint32 {
+	var chunk [chunkWords]uint32
+	lex := &c.p.text.lex
+	words := c.fill(chunk[:])
+	if bare {
+		buf, words = append(buf, lex.bare[words[0]]), words[1:]
+	}
+	for ; ; words = c.fill(chunk[:]) {
+		for _, w := range words {
+			buf = append(buf, lex.ids[w])
+		}
+		if c.left == 0 {
+			c.end()
+			return buf
+		}
+	}
 }
 
 // end takes note of the prompt that was drawn.

@@ -129,19 +129,7 @@ func (p *Prompter) Prompt(row *trace.Request, buf []byte) ([]byte, error) {
 	if err != nil {
 		return buf, err
 	}
-	var chunk [chunkWords]uint32
-	lex := &p.text.lex
-	words := c.fill(chunk[:])
-	buf = append(buf, lex.entry(words[0])[1:]...)
-	for words = words[1:]; ; words = c.fill(chunk[:]) {
-		for _, w := range words {
-			buf = append(buf, lex.entry(w)...)
-		}
-		if c.left == 0 {
-			c.end()
-			return buf, nil
-		}
-	}
+	return c.appendText(true, buf), nil
 }
 
 // Tokens appends the token ids of the row's prompt to buf: those that the text
@@ -151,19 +139,7 @@ func (p *Prompter) Tokens(row *trace.Request, buf []uint32) ([]uint32, error) {
 	if err != nil {
 		return buf, err
 	}
-	var chunk [chunkWords]uint32
-	lex := &p.text.lex
-	words := c.fill(chunk[:])
-	buf = append(buf, lex.bare[words[0]])
-	for words = words[1:]; ; words = c.fill(chunk[:]) {
-		for _, w := range words {
-			buf = append(buf, lex.ids[w])
-		}
-		if c.left == 0 {
-			c.end()
-			return buf, nil
-		}
-	}
+	return c.appendTokens(true, buf), nil
 }
 
 // Blocks returns how many block ids there are words to spell, from 0.
