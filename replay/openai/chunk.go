@@ -21,6 +21,7 @@ type choiceView struct {
 	text      jsonString // content or completion text
 	reasoning jsonString
 	tools     []byte // tool_calls as JSON text, nil when empty
+	ids       []byte // token_ids as JSON text, nil when empty
 	content   bool   // something but reasoning was generated
 }
 
@@ -88,6 +89,10 @@ func (v *choiceView) read(c *cursor) {
 			v.readDelta(c)
 		case "text":
 			v.readText(c)
+		case "token_ids":
+			if raw := c.value(); !isEmpty(raw) {
+				v.ids = raw
+			}
 		case "finish_reason":
 			if raw := c.value(); !isEmpty(raw) {
 				v.finish = raw

@@ -80,7 +80,7 @@ func (c *Collector) Reset() {
 			FirstEvent: NoInstant, FirstToken: NoInstant, LastToken: NoInstant,
 			FirstContent: NoInstant, Finished: NoInstant, Done: NoInstant,
 			Gaps: c.out.Gaps[:0], EventTokens: c.out.EventTokens[:0],
-			Text: Text{Content: text.Content[:0], Reasoning: text.Reasoning[:0], Tools: text.Tools[:0]},
+			Text: Text{Content: text.Content[:0], Reasoning: text.Reasoning[:0], Tools: text.Tools[:0], IDs: text.IDs[:0]},
 		},
 	}
 }

@@ -1,5 +1,7 @@
 package openai
 
+import "math"
+
 // Text is what the first choice (index 0) generated, in the order of arrival. It is
 // needed to count tokens where usage is missing, and to put a server's own answer into
 // the next turn.
@@ -8,9 +10,13 @@ type Text struct {
 	Reasoning []byte
 	Tools     []byte // names and arguments of tool calls, each piece as it came
 	Truncated bool   // the limit was reached, and nothing was kept after it
+	// IDs are the token ids that came with the pieces: vLLM sends them on request
+	// (return_token_ids). Some of its versions leave some out, so that they are the whole
+	// answer only where they are as many as its usage counts.
+	IDs []uint32
 }
 
-func (t *Text) size() int { return len(t.Content) + len(t.Reasoning) + len(t.Tools) }
+func (t *Text) size() int { return len(t.Content) + len(t.Reasoning) + len(t.Tools) + 4*len(t.IDs) }
 
 func (c *Collector) keepText(v *choiceView) {
 	t := &c.out.Text
@@ -18,6 +24,26 @@ func (c *Collector) keepText(v *choiceView) {
 	t.Reasoning = c.keep(t.Reasoning, v.reasoning)
 	if v.tools != nil {
 		c.keepTools(v.tools)
+	}
+	if v.ids != nil {
+		c.keepIDs(v.ids)
+	}
+}
+
+// keepIDs keeps the token ids of a choice. Those after the limit, or after something
+// that is no id, are left out, and missed by their number.
+func (c *Collector) keepIDs(ids []byte) {
+	t := &c.out.Text
+	cur := cursor{b: ids}
+	if !cur.open('[') {
+		return
+	}
+	for first := true; cur.more(']', first); first = false {
+		n, ok := cur.count()
+		if !ok || n > math.MaxUint32 || t.size()+4 > c.maxText {
+			return
+		}
+		t.IDs = append(t.IDs, uint32(n))
 	}
 }
 
