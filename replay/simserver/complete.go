@@ -95,8 +95,14 @@ func (s *Server) close(j *job, err error) {
 		s.count.cutShort.Add(1)
 	}
 	s.took.e2e.add(j.last.Sub(j.came))
+}
+
+// keep makes the blocks over a generated answer known, just before its end is
+// told: who sends it back at once finds it. The last token has no KV, since
+// nothing was generated from it.
+func (s *Server) keep(j *job) {
 	if s.live == nil {
-		s.answer(j)
+		s.answer(j, j.output-1)
 		s.cache.add(j.cutter.AppendFull(nil))
 	}
 }
@@ -115,9 +121,9 @@ func (s *Server) seen(j *job, k int) {
 	s.count.generated.Add(int64(k * j.how().choices))
 }
 
-// answer writes the tokens of the answer behind those of the prompt.
-func (s *Server) answer(j *job) {
-	answer := make([]uint32, j.output)
+// answer writes the first n tokens of the answer behind those of the prompt.
+func (s *Server) answer(j *job, n int) {
+	answer := make([]uint32, n)
 	for i := range answer {
 		_, answer[i] = s.word(j, i)
 	}
@@ -147,7 +153,7 @@ func (s *Server) schedule(ctx context.Context, j *job) (wait waiter, end func(),
 // scheduleLive gives it to the engine's model. What the answer will be is known,
 // and with it the blocks that it fills.
 func (s *Server) scheduleLive(j *job) (waiter, func(), error) {
-	s.answer(j)
+	s.answer(j, j.output)
 	of := &Job{ID: s.count.jobs.Add(1), Prompt: len(j.prompt), Output: j.output}
 	for _, id := range j.cutter.AppendFull(nil) {
 		of.keys = append(of.keys, binary.LittleEndian.Uint64(id[:]))

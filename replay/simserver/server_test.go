@@ -137,7 +137,8 @@ func TestPrefixIsCachedAcrossForms(t *testing.T) {
 	}
 }
 
-// A next turn that repeats the answer reuses its generated blocks.
+// A next turn that repeats the answer reuses its generated blocks, but for the
+// last token of the answer.
 func TestGeneratedBlocksAreKnown(t *testing.T) {
 	srv := start(t, fast())
 	answer := func(body string) (string, *openai.Usage) {
@@ -148,10 +149,15 @@ func TestGeneratedBlocksAreKnown(t *testing.T) {
 		}
 		return *c.Choices[0].Text, c.Usage
 	}
-	text, _ := answer(`{"prompt":"one two three","max_tokens":61,"ignore_eos":true}`)
-	next, _ := json.Marshal(map[string]any{"prompt": "one two three" + text + " and more", "max_tokens": 1})
-	if _, u := answer(string(next)); u.PromptTokensDetails.CachedTokens != 64 {
-		t.Errorf("%d of %d tokens cached, want 64", u.PromptTokensDetails.CachedTokens, u.PromptTokens)
+	for _, c := range []struct {
+		prompt       string
+		output, want int
+	}{{"one two three", 61, 48}, {"four five six", 62, 64}} {
+		text, _ := answer(fmt.Sprintf(`{"prompt":"%s","max_tokens":%d,"ignore_eos":true}`, c.prompt, c.output))
+		next, _ := json.Marshal(map[string]any{"prompt": c.prompt + text + " and more", "max_tokens": 1})
+		if _, u := answer(string(next)); u.PromptTokensDetails.CachedTokens != c.want {
+			t.Errorf("%d of %d tokens cached, want %d", u.PromptTokensDetails.CachedTokens, u.PromptTokens, c.want)
+		}
 	}
 }
 

@@ -48,6 +48,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait
 			}
 		}
 	}
+	s.keep(j)
 	e.end()
 	if err := e.flush(true); err != nil {
 		return err
@@ -69,6 +70,7 @@ func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, wait 
 		word, _ := s.word(j, i)
 		text.WriteString(word)
 	}
+	s.keep(j)
 	answer := text.String()
 	c := j.chunk(s.c.Model)
 	if j.how().usage != usageMissing {
