@@ -31,6 +31,7 @@ type Shot struct {
 	Call  Call
 	Start time.Time     // of the run: the instants of a Result count from it
 	Cut   time.Duration // hang up this long after sending; 0 is never
+	Reply *Reply        // to be given what the server wrote, once it is all there; nil when nobody wants it
 }
 
 // An Endpoint prepares a request ahead of time and fires it when it is due.

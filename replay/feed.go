@@ -23,6 +23,9 @@ type flight struct {
 	row    *trace.Request // while result.Known is not counted
 	known  sync.Mutex     // locked while result.Known is counted
 	result Result
+
+	share    *share    // where its prompt holds the server's own reply
+	handover *handover // where a turn may follow
 }
 
 func (fl *flight) when() (time.Duration, int64) { return fl.due, fl.id }
@@ -48,13 +51,14 @@ type feeder struct {
 	eof   bool
 	err   error // of reading
 
-	kin    *kin           // of a causal run
-	closed *closed        // of a closed loop
-	at     time.Duration  // the next of the arrivals
-	timed  soonest[*held] // due and not prepared
-	hand   *flight        // prepared, without room in the line
-	bytes  int64          // held
-	filled bool           // the bound on held rows has stopped the reading
+	kin     *kin           // of a causal run
+	threads *threads       // nil without
+	closed  *closed        // of a closed loop
+	at      time.Duration  // the next of the arrivals
+	timed   soonest[*held] // due and not prepared
+	hand    *flight        // prepared, without room in the line
+	bytes   int64          // held
+	filled  bool           // the bound on held rows has stopped the reading
 
 	mu      sync.Mutex
 	reports []ended       // flights that are over
@@ -237,15 +241,15 @@ func (f *feeder) settle(h *held) {
 	before, done := f.opt.Resume.find(h.id)
 	switch excluded := f.opt.excludes(h.row); {
 	case done: // before the run was interrupted
-		f.drop(h, ended{h.id, h.due, before.failed})
+		f.drop(h, ended{id: h.id, at: h.due, failed: before.failed})
 		return
 	case excluded:
 		f.excluded++
-		f.drop(h, ended{h.id, h.due + f.opt.recordedLength(h.row), h.failed})
+		f.drop(h, ended{id: h.id, at: h.due + f.opt.recordedLength(h.row), failed: h.failed})
 		return
 	case h.failed:
 		f.skipped++
-		f.drop(h, ended{h.id, h.latest, true})
+		f.drop(h, ended{id: h.id, at: h.latest, failed: true})
 		return
 	case f.closed != nil:
 		h.due = f.now() // of one without a prompt; the others get their place
@@ -253,7 +257,7 @@ func (f *feeder) settle(h *held) {
 		return
 	case f.opt.Duration > 0 && h.due >= f.opt.Duration:
 		f.beyond++
-		f.drop(h, ended{h.id, h.due, false}) // what follows is due later still
+		f.drop(h, ended{id: h.id, at: h.due}) // what follows is due later still
 		return
 	}
 	f.plan(h.due)
@@ -283,6 +287,9 @@ func (f *feeder) begin(h *held) {
 
 // drop lets go of a row that is not sent.
 func (f *feeder) drop(h *held, o ended) {
+	if f.threads != nil {
+		f.threads.leave(h.id, h.row)
+	}
 	if f.kin != nil {
 		f.bytes -= h.size
 		f.kin.end(o, f.next)
@@ -322,6 +329,9 @@ func (f *feeder) hear() {
 	f.reports = nil
 	f.mu.Unlock()
 	for _, o := range reports {
+		if o.reply != nil {
+			f.threads.answered(o.id, o.reply)
+		}
 		f.kin.end(o, f.next)
 	}
 	f.schedule()
@@ -333,8 +343,7 @@ func (f *feeder) prepare(h *held) {
 	fl := &flight{id: h.id, due: h.due, turn: h.turn, drift: h.due - h.plan, result: f.opt.blank(h.id, row, h.due)}
 	f.bytes -= h.size
 	fl.cut = f.opt.cut(row)
-	var err error
-	if fl.call, err = f.end.Prepare(row, f.prompts); err != nil {
+	if err := f.call(h, fl); err != nil {
 		f.spoil(h, fl, err)
 		return
 	}
@@ -352,6 +361,18 @@ func (f *feeder) prepare(h *held) {
 	}
 }
 
+// call makes the call of a flight.
+func (f *feeder) call(h *held, fl *flight) (err error) {
+	if f.threads == nil {
+		fl.call, err = f.end.Prepare(h.row, f.prompts)
+		return err
+	}
+	f.threads.begin(h.id, h.row)
+	fl.call, err = f.end.Prepare(h.row, f.threads)
+	f.threads.finish(fl, err)
+	return err
+}
+
 // spoil gives a row that could not be prepared its Result.
 func (f *feeder) spoil(h *held, fl *flight, err error) {
 	fl.result.Error = KindPrepare
@@ -360,7 +381,7 @@ func (f *feeder) spoil(h *held, fl *flight, err error) {
 		f.why = err.Error()
 	}
 	if f.kin != nil {
-		f.kin.end(ended{h.id, h.due, true}, f.next)
+		f.kin.end(ended{id: h.id, at: h.due, failed: true}, f.next)
 		f.schedule()
 	}
 }

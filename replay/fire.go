@@ -78,7 +78,11 @@ func (h *HTTP) receive(ctx context.Context, s Shot, r *Result, trip func(ctx con
 	}
 	a := h.readers.Get().(*answer)
 	a.start = s.Start
-	h.note(a.read(resp, func() { hangUp.Reset(drainTime) }), r)
+	o := a.read(resp, func() { hangUp.Reset(drainTime) })
+	h.note(o, r)
+	if s.Reply != nil && !o.Text.Truncated {
+		s.Reply.Set(o.Text.Content, o.Text.IDs)
+	}
 	a.scanner.Reset(nil)
 	h.readers.Put(a)
 }

@@ -63,10 +63,12 @@ type HTTPOptions struct {
 	// usage. It is called from many goroutines. Setting it makes every stream
 	// keep up to 1 MiB of its text.
 	Count func(text string) int
+	// Replies has every stream keep as much of its text, for [Shot.Reply].
+	Replies bool
 }
 
-// maxText is how much of an answer is kept for Count. A longer one stays
-// uncounted.
+// maxText is how much of an answer is kept for Count and Replies. A longer one
+// stays uncounted, and is no reply.
 const maxText = 1 << 20
 
 // HTTP is an [Endpoint] that speaks the OpenAI API over HTTP/1.1: a streamed
@@ -96,6 +98,8 @@ type HTTP struct {
 
 	text []byte // scratch of Prepare
 	ids  []uint32
+	ends []int // of the messages in text; none is one message
+	talk []openai.Message
 
 	bodies  sync.Pool // *[]byte
 	readers sync.Pool // *answer
@@ -136,7 +140,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 		return nil, err
 	}
 	h.bodies.New = func() any { return new([]byte) }
-	h.readers.New = func() any { return newAnswer(o.Count != nil) }
+	h.readers.New = func() any { return newAnswer(o.Count != nil || o.Replies) }
 	return h, nil
 }
 
@@ -232,13 +236,7 @@ func (h *HTTP) Prepare(row *trace.Request, p Prompter) (Call, error) {
 	if h.opt.ForceOutput {
 		req.MinTokens, req.IgnoreEOS = &length, true
 	}
-	var err error
-	if h.opt.TokenIDs {
-		h.ids, err = p.Tokens(row, h.ids[:0])
-	} else {
-		h.text, err = p.Prompt(row, h.text[:0])
-	}
-	if err != nil {
+	if err := h.prompt(row, p); err != nil {
 		return nil, err
 	}
 	c := h.encode(&req)
@@ -249,6 +247,21 @@ func (h *HTTP) Prepare(row *trace.Request, p Prompter) (Call, error) {
 		h.wire.client.Expect()
 	}
 	return c, nil
+}
+
+// prompt makes the prompt in the scratch buffers.
+func (h *HTTP) prompt(row *trace.Request, p Prompter) (err error) {
+	h.ends = h.ends[:0]
+	talk, several := p.(Conversation)
+	switch {
+	case h.opt.TokenIDs:
+		h.ids, err = p.Tokens(row, h.ids[:0])
+	case several && h.opt.API == APIChat:
+		h.text, h.ends, err = talk.Messages(row, h.text[:0], h.ends)
+	default:
+		h.text, err = p.Prompt(row, h.text[:0])
+	}
+	return err
 }
 
 // wantedLength is the output to ask for: that recorded. A request that its user
@@ -279,7 +292,7 @@ func (h *HTTP) encode(req *openai.Request) *httpCall {
 	req.Stream, req.IncludeUsage, req.ContinuousUsage = true, true, h.opt.ContinuousUsage
 	switch {
 	case h.opt.API == APIChat:
-		req.Messages = []openai.Message{{Role: "user", Content: h.text}}
+		req.Messages = h.messages()
 	case h.opt.TokenIDs:
 		req.PromptIDs = h.ids
 	default:
@@ -288,4 +301,18 @@ func (h *HTTP) encode(req *openai.Request) *httpCall {
 	buf := h.bodies.Get().(*[]byte)
 	*buf = openai.AppendRequest(append((*buf)[:0], h.room...), req)
 	return &httpCall{body: buf, at: len(h.room), session: h1.NoSession}
+}
+
+// messages cuts the text into those of user and assistant in turn.
+func (h *HTTP) messages() []openai.Message {
+	h.talk = h.talk[:0]
+	from, roles := 0, [2]string{"user", "assistant"}
+	for i, end := range h.ends {
+		h.talk = append(h.talk, openai.Message{Role: roles[i%2], Content: h.text[from:end:end]})
+		from = end
+	}
+	if len(h.ends) == 0 {
+		h.talk = append(h.talk, openai.Message{Role: "user", Content: h.text})
+	}
+	return h.talk
 }

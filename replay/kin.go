@@ -45,6 +45,7 @@ type ended struct {
 	id     int64
 	at     time.Duration
 	failed bool
+	reply  *handover // of a row that turns may follow
 }
 
 // kin keeps who waits for whom. It belongs to the feeder; flights report their
@@ -68,8 +69,8 @@ func (w want) when() (time.Duration, int64) { return w.due, w.row }
 
 // join takes a row that was read.
 func (k *kin) join(h *held) {
-	if children, _ := k.opt.Causal.children(h.id); len(children) > 0 {
-		k.elders[h.id] = &elder{unread: len(children), ended: ended{id: h.id}}
+	if n := k.opt.Causal.following(h.id); n > 0 {
+		k.elders[h.id] = &elder{unread: n, ended: ended{id: h.id}}
 	}
 	for _, p := range h.row.Parents {
 		e := k.elders[p]

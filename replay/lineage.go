@@ -105,6 +105,12 @@ func (l *Lineage) children(row int64) (rows []uint32, first int64) {
 	return l.child[l.first[row]:l.first[row+1]], first
 }
 
+// following is how many rows wait for a row.
+func (l *Lineage) following(row int64) int {
+	rows, _ := l.children(row)
+	return len(rows)
+}
+
 // pauseOf is the time between the end of a row's parents and the row: think and
 // tool time together. It is not known where the source told neither.
 func pauseOf(think, tool *int64) (ns int64, known bool) {

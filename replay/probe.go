@@ -53,7 +53,40 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 // text word or as id where token ids are sent, and returns the server's own
 // count less one. [HTTP.Describe] records it.
 func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead int, err error) {
-	h.text, h.ids = append(h.text[:0], word...), append(h.ids[:0], id)
+	h.text, h.ids, h.ends = append(h.text[:0], word...), append(h.ids[:0], id), h.ends[:0]
+	n, err := h.counted(ctx)
+	if err != nil {
+		return 0, err
+	}
+	h.overhead = n - 1
+	return h.overhead, nil
+}
+
+// CalibrateTurn measures how many tokens a chat template adds with a reply and
+// the message that follows it. [HTTP.Calibrate] goes before. It sends three
+// messages of one word each, and is 0 where prompts are no chats.
+func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, err error) {
+	if h.opt.API != APIChat {
+		return 0, nil
+	}
+	h.text, h.ends = h.text[:0], h.ends[:0]
+	for range 3 {
+		h.text = append(h.text, word...)
+		h.ends = append(h.ends, len(h.text))
+	}
+	n, err := h.counted(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if n -= h.overhead + 3; n < 0 {
+		return 0, errors.New("replay: the server's template drops messages of a conversation")
+	}
+	return n, nil
+}
+
+// counted sends the prompt in the scratch buffers and returns the server's count
+// of its tokens.
+func (h *HTTP) counted(ctx context.Context) (int, error) {
 	one := 1
 	call := h.encode(&openai.Request{MaxTokens: &one})
 	var r Result
@@ -66,6 +99,5 @@ func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead 
 	case r.Input == nil:
 		return 0, errors.New("replay: the server does not count prompt tokens, so the template's overhead must be given")
 	}
-	h.overhead = int(*r.Input) - 1
-	return h.overhead, nil
+	return int(*r.Input), nil
 }

@@ -27,7 +27,7 @@ type Result struct {
 
 	WantInput  int32  `parquet:"want_input_tokens"`         // as the workload asks
 	WantOutput int32  `parquet:"want_output_tokens"`        // as the workload asks
-	Known      *int32 `parquet:"known_tokens,optional"`     // leading prompt tokens that earlier rows have sent
+	Known      *int32 `parquet:"known_tokens,optional"`     // leading prompt tokens that earlier rows have sent, or, in threads, that were generated
 	Input      *int32 `parquet:"input_tokens,optional"`     // usage.prompt_tokens
 	Cached     *int32 `parquet:"cached_tokens,optional"`    // usage.prompt_tokens_details.cached_tokens
 	Output     *int32 `parquet:"output_tokens,optional"`    // see OutputFrom
@@ -150,6 +150,9 @@ type Run struct {
 	Cache         *CacheDiscipline `json:"cache_discipline,omitempty"`
 	Profiled      *Profiled        `json:"server_profile,omitempty"` // null: the servers' profilers were left alone
 	Server        *Server          `json:"server,omitempty"`         // null: nothing was measured there
+	// Thread says what became of the turns whose prompts were to hold the
+	// server's own replies. Null in a run without [Threading].
+	Thread *Threads `json:"thread,omitempty"`
 }
 
 // TextStable is the PromptText of words without meaning.

@@ -294,18 +294,9 @@ func (s *surveyor) row(id int64, row *trace.Request) error {
 	return nil
 }
 
-// hasChildren says whether rows wait for one.
-func (f *feeder) hasChildren(id int64) bool {
-	if f.opt.Causal == nil {
-		return false
-	}
-	children, _ := f.opt.Causal.children(id)
-	return len(children) > 0
-}
-
 // begin gives a row its place in the schedule, as the feeder does.
 func (s *surveyor) begin(h *held) {
-	if s.feed.hasChildren(h.id) {
+	if s.opt.Causal != nil && s.opt.Causal.following(h.id) > 0 {
 		s.feed.kin.elders[h.id] = &elder{}
 		defer delete(s.feed.kin.elders, h.id)
 	}
@@ -399,13 +390,13 @@ func (r *Resumption) agree(now Run) error {
 	for _, name := range slices.Compact(names) {
 		a, b := string(was[name]), string(asks[name])
 		if a != b && !slices.Contains(mayDiffer, name) {
-			return &Disagreement{name, said(a), said(b)}
+			return &Disagreement{name, spelt(a), spelt(b)}
 		}
 	}
 	return nil
 }
 
-func said(value string) string {
+func spelt(value string) string {
 	if value == "" {
 		return "none"
 	}

@@ -62,6 +62,9 @@ type Options struct {
 	// which they were: how many leading prompt tokens earlier rows have sent. One
 	// goroutine calls it.
 	Known func(*trace.Request) int32
+	// Thread, when set, puts the server's replies into the prompts of the turns
+	// that follow, in a causal run. The Prompter must be a [Continuer].
+	Thread *Threading
 	// Progress, when set, is told each second and at the end how far the run is.
 	Progress func(Progress)
 	// Abort ends the sending when one of its conditions holds.
@@ -113,12 +116,17 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 		return opt.About, err
 	}
 	growFiles()
+	threads, err := r.threading(&opt)
+	if err != nil {
+		return opt.About, err
+	}
 	p := &play{opt: opt, runner: r, results: make(chan *Result, 1024), drift: drifts{limit: driftValues}, window: windower{warm: opt.Warmup, cool: opt.Cooldown}}
 	if opt.MaxInFlight > 0 {
 		p.slots = make(chan struct{}, opt.MaxInFlight)
 	}
 	p.feed = newFeeder(&p.opt, r, rows, p.results)
 	p.window.resume(opt.Resume)
+	p.feed.threads = threads
 	return p.run(ctx, out)
 }
 
@@ -178,6 +186,7 @@ type play struct {
 	drift   drifts
 	window  windower
 	asked   chan *flight // whose known tokens are to be counted, in the order of sending
+	lost    int64        // tokens that would be known if every reply were the one recorded
 
 	inFlight atomic.Int64
 	wasCut   atomic.Bool
@@ -347,6 +356,9 @@ func (p *play) release(ctx context.Context, fl *flight) {
 		p.asked <- fl
 	}
 	shot := Shot{Call: fl.call, Start: p.start, Cut: fl.cut}
+	if fl.handover != nil {
+		shot.Reply = &fl.handover.reply
+	}
 	land := p.launch(ctx, shot, fl)
 	p.flights.Go(func() {
 		r := &fl.result
@@ -359,7 +371,11 @@ func (p *play) release(ctx context.Context, fl *flight) {
 			r.DoneNS = trace.Ptr(int64(time.Since(p.start)))
 		}
 		fl.call = nil
-		p.feed.over(ended{fl.id, time.Duration(*r.DoneNS), r.Failed()})
+		if fl.handover != nil {
+			fl.handover.settle(p.opt.Thread.Encode, r)
+		}
+		p.feed.over(ended{fl.id, time.Duration(*r.DoneNS), r.Failed(), fl.handover})
+		fl.handover = nil
 		p.inFlight.Add(-1)
 		if p.slots != nil {
 			<-p.slots
@@ -373,10 +389,29 @@ func (p *play) release(ctx context.Context, fl *flight) {
 // works beside the sending, which it must not delay.
 func (p *play) count() {
 	for fl := range p.asked {
-		fl.result.Known = trace.Ptr(p.opt.Known(fl.row))
+		fl.result.Known = trace.Ptr(p.known(fl))
 		fl.row = nil
 		fl.known.Unlock()
 	}
+}
+
+// known is what is known of a flight's prompt. One that holds the server's reply
+// is not what the workload's blocks say, and makes none of them known.
+func (p *play) known(fl *flight) int32 {
+	th := p.opt.Thread
+	if th == nil {
+		return p.opt.Known(fl.row)
+	}
+	whole := int32(0)
+	if th.Whole != nil {
+		whole = th.Whole(fl.row)
+	}
+	if fl.share != nil {
+		return fl.share.known(fl.row)
+	}
+	known := p.opt.Known(fl.row)
+	p.lost += int64(max(whole-known, 0))
+	return known
 }
 
 // summary fills in what the run has learnt of itself.
@@ -393,6 +428,10 @@ func (p *play) summary(cause, feedErr error) Run {
 	}
 	if e, ok := p.runner.Endpoint.(interface{ Odd() Odd }); ok {
 		run.Odd = e.Odd()
+	}
+	if f.threads != nil {
+		f.threads.stats.LostTokens = p.lost
+		run.Thread = &f.threads.stats
 	}
 	run.ClientCPU, run.GCPauseMaxNS = p.cost.end()
 	if w, ok := p.runner.Endpoint.(interface{ Wire() *Wire }); ok {

@@ -138,6 +138,8 @@ func (o *Options) check() error {
 		return errors.New("replay: arrivals replace recorded times, which a speed would divide")
 	case o.Endless && o.Duration == 0:
 		return errors.New("replay: a workload without an end takes a duration")
+	case o.Thread != nil && o.Causal == nil:
+		return errThreadOpen
 	case o.Cooldown.Requests > maxCooldown:
 		return errCooldown
 	}

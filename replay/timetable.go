@@ -124,7 +124,7 @@ func (t *Timetable) Over(row int64, at time.Duration, failed bool) {
 	case t.closed():
 		heap.Push(&t.room, place{at})
 	case t.feed.kin != nil:
-		t.feed.kin.end(ended{row, at, failed}, t.feed.next)
+		t.feed.kin.end(ended{id: row, at: at, failed: failed}, t.feed.next)
 		t.feed.schedule()
 	}
 }
