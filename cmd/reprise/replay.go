@@ -41,6 +41,7 @@ type replayFlags struct {
 	liveFlags
 	abortFlags
 	serverFlags
+	threadFlags
 	forceOutput bool
 	timeout     time.Duration
 	headers     []string
@@ -132,6 +133,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	f.liveFlags.register(cmd)
 	f.abortFlags.register(cmd)
 	f.serverFlags.register(cmd)
+	f.threadFlags.register(cmd)
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 	f.wireFlags.register(cmd)
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
@@ -154,6 +156,7 @@ func (f *replayFlags) check(cmd *cobra.Command) error {
 		func() error { return f.liveFlags.check(cmd) },
 		f.abortFlags.check,
 		f.serverFlags.check,
+		f.checkThreads,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -237,6 +240,9 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 	about.Rate, options.Realtime = f.rate, f.realtime
+	if options.Thread, err = f.threading(cmd, part, lineage, endpoint, maker); err != nil {
+		return err
+	}
 	options.About = about
 	part.apply(&options)
 	servers.attach(&options)
@@ -271,6 +277,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	}
 	noteOdd(cmd, run.Odd)
 	f.told(cmd, &run)
+	noteThreads(cmd, run.Thread)
 	if n := prompter.Filled(); n > 0 {
 		notef(cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
 	}
@@ -308,7 +315,7 @@ func verified(cmd *cobra.Command, v synth.Verified, results string) error {
 }
 
 func (f *replayFlags) endpoint(tok *token.Encoding) (*replay.HTTP, error) {
-	o := replay.HTTPOptions{URL: f.url, API: f.api, Model: f.model, TokenIDs: f.tokenIDs, ForceOutput: f.forceOutput,
+	o := replay.HTTPOptions{URL: f.url, API: f.api, Model: f.model, TokenIDs: f.tokenIDs, ForceOutput: f.forceOutput, Replies: f.thread,
 		Connections: f.connections, Timeout: f.timeout,
 		Count: func(text string) int { return len(tok.Append(nil, text)) }}
 	var err error
