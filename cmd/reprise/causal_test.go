@@ -69,31 +69,38 @@ func TestPublishedSessionsAreCausal(t *testing.T) {
 		if len(results) != len(rows) || run.Timing != replay.Causal || run.Skipped+run.NotSent != 0 {
 			t.Fatalf("%s: %d results of %d rows, run %+v", c.log[0], len(results), len(rows), run)
 		}
-		var turns int64
-		for i, r := range results {
-			row := &rows[i]
-			if len(row.Parents) == 0 {
-				continue
-			}
-			turns++
-			over := int64(0)
-			for _, p := range row.Parents {
-				over = max(over, *results[p].DoneNS)
-			}
-			pause := time.Duration(0)
-			for _, part := range []*int64{row.ThinkNS, row.ToolNS} {
-				if part != nil {
-					pause += time.Duration(*part)
-				}
-			}
-			if want := over + int64(float64(pause)/c.speed); r.DueNS != want || *r.SentNS < want {
-				t.Errorf("%s: row %d: due %d, sent %d, want %d", c.log[0], i, r.DueNS, *r.SentNS, want)
-			}
-		}
+		turns := checkCausal(t, c.log[0], rows, results, c.speed)
 		if turns == 0 || run.Drift == nil || run.Drift.Turns != turns || !strings.Contains(said, "Drift of turns") {
 			t.Errorf("%s: %d turns, drift %+v\n%s", c.log[0], turns, run.Drift, said)
 		}
 	}
+}
+
+// checkCausal holds that every turn was due when those before it were over and
+// its pause had passed, and was not sent sooner. It returns how many there are.
+func checkCausal(t *testing.T, name string, rows []trace.Request, results []replay.Result, speed float64) (turns int64) {
+	t.Helper()
+	for i, r := range results {
+		row := &rows[i]
+		if len(row.Parents) == 0 {
+			continue
+		}
+		turns++
+		over := int64(0)
+		for _, p := range row.Parents {
+			over = max(over, *results[p].DoneNS)
+		}
+		pause := time.Duration(0)
+		for _, part := range []*int64{row.ThinkNS, row.ToolNS} {
+			if part != nil {
+				pause += time.Duration(*part)
+			}
+		}
+		if want := over + int64(float64(pause)/speed); r.DueNS != want || *r.SentNS < want {
+			t.Errorf("%s: row %d: due %d, sent %d, want %d", name, i, r.DueNS, *r.SentNS, want)
+		}
+	}
+	return turns
 }
 
 // Recorded times are kept on request, and where nothing tells of think times.
