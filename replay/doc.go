@@ -18,6 +18,12 @@
 //  4. [HTTP] sends to an OpenAI-compatible server, on connections that were dialled
 //     ahead of need, and reads the stream, with every instant on the run's one
 //     clock. Nothing is sent twice.
+//     over. With [Threading] the reply to a parent stands in the turn's prompt.
+//  3. A dispatcher waits for the soonest on a pacer and releases the request into
+//     a goroutine, whatever became of those that it does not wait for. A limit of
+//     requests in flight holds back and is counted.
+//  4. [HTTP] sends to an OpenAI-compatible server and reads the stream, with
+//     every instant on the run's one clock. Nothing is sent twice.
 //  5. Every row that was due ends as one [Result], a failure or a disconnection
 //     included. Results go to a [Journal] within a second, in order of
 //     completion, so that a killed run loses no more than that.
@@ -39,5 +45,6 @@
 // most 256 MB, or a million, of rows that were read and wait for a parent or for
 // their time. Behind that bound nothing is read until there is room, and a row
 // that was due by then is sent late and counted. Prepared are at most 256 MB more,
-// some seconds ahead.
+// some seconds ahead. With [Threading], prompts and replies that turns may follow
+// take 512 MB at most.
 package replay

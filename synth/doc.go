@@ -27,7 +27,8 @@
 //     for, and two prompts share exactly the leading tokens that their blocks
 //     say they share. [ReadTails] finds the blocks that repeat a partial one.
 //     Prompts are words without meaning, or written in another [Text]: common
-//     [English] words, or slices of a corpus ([ReadCorpus]).
+//     [English] words, or slices of a corpus ([ReadCorpus]). The end of one can
+//     stand behind what a server has replied ([Prompter.Continue]).
 //  10. [Verify] encodes prompts again and compares; a [Checker] does so beside a
 //     replay.
 //

@@ -11,7 +11,8 @@
 //  3. cache: the prompt is cut into blocks of the server's own size, and its
 //     longest known prefix of full blocks, of at most prompt−1 tokens, is taken
 //     from an LRU prefix cache. The prompt's blocks are known to others from
-//     the moment the request is scheduled, as in vLLM.
+//     the moment the request is scheduled, as in vLLM, and those of its answer,
+//     but for its last token, just before its end is told.
 //  4. prefill: what is not cached is computed, one prompt after another, on a
 //     timeline of absolute instants: Base + uncached/PrefillRate; all at once with
 //     ParallelPrefill.

@@ -1,0 +1,62 @@
+package replay
+
+import (
+	"strings"
+	"testing"
+
+	"reprise/trace"
+	"reprise/trace/token"
+)
+
+// BenchmarkThreadedTurn takes the reply of 300 tokens to a turn, and makes the
+// prompt of the next: 20,000 tokens, in a session of fifty turns.
+func BenchmarkThreadedTurn(b *testing.B) {
+	tok, err := token.Open("o200k_base")
+	if err != nil {
+		b.Fatal(err)
+	}
+	const turns = 50
+	turnRows := make([]Turn, turns+2)
+	for i := range turnRows[1:] {
+		turnRows[i+1].Parents = []int64{int64(i)}
+	}
+	l, err := ReadLineage(&trace.SliceReader[Turn]{Rows: turnRows})
+	if err != nil {
+		b.Fatal(err)
+	}
+	reply := strings.Repeat(" a reply of many words, as a model writes them.", 27)
+	n := int32(len(tok.Append(nil, reply)))
+	result := &Result{Output: &n, OutputFrom: FromUsage}
+	t := newThreads(&Options{Causal: l, Thread: &Threading{Encode: tok.Append}}, spelling{})
+	var buf []byte
+	turn := func(i int) {
+		row := &trace.Request{InputTokens: int32(400 * (i + 1)), OutputTokens: n, Blocks: make([]uint64, 400*turns)}
+		if i > 0 {
+			row.Parents = []int64{int64(i - 1)}
+		}
+		fl := new(flight)
+		t.begin(int64(i), row)
+		buf, err = t.Prompt(row, buf[:0])
+		t.finish(fl, err)
+		if h := fl.handover; h != nil {
+			h.reply.Set([]byte(reply), nil)
+			h.settle(tok.Append, result)
+			t.answered(int64(i), h)
+		}
+	}
+	for i := range turns {
+		turn(i)
+	}
+	last := t.rows[turns-1]
+	b.ReportAllocs()
+	for b.Loop() {
+		h := &handover{seam: " word"}
+		h.reply.Set([]byte(reply), nil)
+		h.settle(tok.Append, result)
+		buf = buf[:0]
+		for _, th := range last.path() {
+			buf = append(append(buf, th.own.text...), th.reply.text...)
+		}
+	}
+	b.ReportMetric(float64(len(buf)), "prompt-bytes")
+}
