@@ -163,6 +163,7 @@ type echoing struct {
 	replyIDs bool
 	counts   bool                         // tells usage
 	length   func(row *trace.Request) int // of replies
+	fails    func(row int64) bool
 
 	mu      sync.Mutex
 	threads *threads
@@ -217,6 +218,9 @@ func (e *echoing) Fire(_ context.Context, s Shot, r *Result) {
 	e.mu.Unlock()
 	r.SentNS = trace.Ptr(int64(time.Since(s.Start)))
 	time.Sleep(time.Duration(1+r.RowID%7) * 100 * time.Millisecond)
+	if e.fails != nil && e.fails(r.RowID) {
+		r.Error = "server"
+	}
 	var text []string
 	for i := range c.reply {
 		text = append(text, fmt.Sprintf("r%dw%d", r.RowID, i))
@@ -262,8 +266,12 @@ func (e *echoing) play(t *testing.T, w *threadWorld, th *Threading) (Run, []Resu
 	for i := range w.rows {
 		w.rows[i].User = trace.Ptr(int64(i))
 	}
+	whole := th.Whole
 	th.Whole = func(r *trace.Request) int32 {
 		e.order[*r.User] = len(e.order)
+		if whole != nil {
+			return whole(r)
+		}
 		return 0
 	}
 	if e.length == nil {
@@ -277,7 +285,7 @@ func (e *echoing) play(t *testing.T, w *threadWorld, th *Threading) (Run, []Resu
 	out := new(trace.SliceWriter[Result])
 	r := Runner{Prompter: prompter, Endpoint: e, Pacer: sleeperPacer, Options: Options{Causal: kinOf(t, w.rows), Thread: th, Known: blocksKnown()}}
 	run, err := r.Run(t.Context(), reader(w.rows), out)
-	if err != nil || len(out.Rows) != len(w.rows) || run.Thread == nil {
+	if err != nil || len(out.Rows)+int(run.Skipped+run.Excluded) != len(w.rows) || run.Thread == nil {
 		t.Fatalf("%v, %d of %d rows, run %+v", err, len(out.Rows), len(w.rows), run)
 	}
 	slices.SortFunc(out.Rows, func(a, b Result) int { return int(a.RowID - b.RowID) })
@@ -475,6 +483,37 @@ func TestThreadsWithoutRoom(t *testing.T) {
 	}
 	if fell == 0 || stayed == 0 {
 		t.Errorf("%d turns had no room, %d did", fell, stayed)
+	}
+}
+
+// Sessions that end early, by failures here or rows that failed in the source,
+// leave nothing in memory; what rows without a reply do not find is counted.
+func TestThreadsOfFailedSessions(t *testing.T) {
+	var skipped, none int64
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			w := world(rand.New(rand.NewPCG(seed, 5)), 60)
+			for i := range w.rows {
+				if i%9 == 4 {
+					w.rows[i].Status = trace.StatusFailed
+				}
+			}
+			e := &echoing{api: "text", counts: true, fails: func(row int64) bool { return row%11 == 3 }}
+			var lost int64
+			run, results := e.play(t, w, &Threading{BlockSize: threadBlock, Whole: func(r *trace.Request) int32 { return r.InputTokens }})
+			for _, r := range results {
+				if _, goes := w.goesOn(int(r.RowID)); !goes {
+					lost += int64(r.WantInput - *r.Known)
+				}
+			}
+			if got := run.Thread; got.NoReply == 0 && got.LostTokens != lost || got.LostTokens < lost {
+				t.Errorf("seed %d: %d tokens are lost, want %d: %+v", seed, got.LostTokens, lost, got)
+			}
+			skipped, none = skipped+run.Skipped, none+run.Thread.NoReply
+		})
+	}
+	if skipped == 0 || none == 0 {
+		t.Errorf("%d turns were skipped, %d found no reply", skipped, none)
 	}
 }
 
