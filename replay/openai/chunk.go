@@ -12,6 +12,7 @@ type chunkView struct {
 	cached     int
 	err        []byte // the value of error, or the whole chunk if it is an error; nil without one
 	hasContent bool   // some choice generated something
+	event      eventView
 }
 
 // A choiceView is one element of choices.
@@ -20,9 +21,10 @@ type choiceView struct {
 	finish    []byte     // finish_reason as JSON text, nil when null or absent
 	text      jsonString // content or completion text
 	reasoning jsonString
-	tools     []byte // tool_calls as JSON text, nil when empty
-	ids       []byte // token_ids as JSON text, nil when empty
-	content   bool   // something but reasoning was generated
+	tools     []byte     // tool_calls as JSON text, nil when empty
+	ids       []byte     // token_ids as JSON text, nil when empty
+	arguments jsonString // a piece of a tool call's arguments, without the list around it
+	content   bool       // something but reasoning was generated
 }
 
 func (c *choiceView) generated() bool { return c.content || len(c.reasoning.raw) > 0 }
@@ -46,6 +48,18 @@ func (v *chunkView) read(data []byte) bool {
 		case "object":
 			s, _ := c.optionalString()
 			isError = string(s.raw) == "error"
+			v.event.whole = string(s.raw) == "response"
+			v.event.list = string(s.raw) == "list"
+		case "type":
+			s, _ := c.optionalString()
+			v.event.kind = s.raw
+			isError = isError || string(s.raw) == "error"
+		case "delta":
+			v.event.delta = c.value()
+		case "response":
+			v.event.response = c.value()
+		case "data":
+			v.event.data = c.value()
 		case "choices":
 			v.readChoices(&c)
 		case "usage":
@@ -62,7 +76,11 @@ func (v *chunkView) read(data []byte) bool {
 		v.err = data
 	}
 	c.peek()
-	return !c.bad && c.i == len(data)
+	if c.bad || c.i != len(data) {
+		return false
+	}
+	v.readEvent(data)
+	return true
 }
 
 func (v *chunkView) readChoices(c *cursor) {
@@ -145,13 +163,13 @@ func (v *chunkView) readUsage(c *cursor) {
 	v.hasUsage = true
 	for first := true; c.more('}', first); first = false {
 		switch string(c.key()) {
-		case "prompt_tokens":
+		case "prompt_tokens", "input_tokens":
 			v.usage.PromptTokens, _ = c.count()
-		case "completion_tokens":
+		case "completion_tokens", "output_tokens":
 			v.usage.CompletionTokens, _ = c.count()
 		case "total_tokens":
 			v.usage.TotalTokens, _ = c.count()
-		case "prompt_tokens_details":
+		case "prompt_tokens_details", "input_tokens_details":
 			v.readDetails(c)
 		default:
 			c.skip()

@@ -34,6 +34,7 @@ type Collector struct {
 	choices []choiceState // by index
 	running int           // completion tokens as of the last token event, for EventTokens
 	counted bool          // every token event so far had running usage
+	called  bool          // a tool was called by an event of the Responses API
 }
 
 // A mark is one event in the raw buffer, which ends at end.
@@ -96,8 +97,8 @@ func Collect(s *Scanner, c *Collector) Outcome {
 	}
 }
 
-// Add takes one event and reports whether [DONE] has come, after which a caller may
-// stop reading. It copies what it keeps. The body of an answer that is not a stream may
+// Add takes one event and reports whether [DONE] has come, or the last event of the
+// Responses API, after which a caller may stop reading. It copies what it keeps. The body of an answer that is not a stream may
 // be added as the data of one event.
 func (c *Collector) Add(ev Event) (done bool) {
 	m := mark{at: ev.At}
@@ -109,7 +110,7 @@ func (c *Collector) Add(ev Event) (done bool) {
 		c.raw = append(c.raw, ev.Data...)
 	default:
 		c.raw = append(c.raw, ev.Data...)
-		c.done = c.done || string(bytes.TrimSpace(ev.Data)) == doneMark
+		c.done = c.done || string(bytes.TrimSpace(ev.Data)) == doneMark || ends(ev.Name)
 	}
 	m.end = len(c.raw)
 	c.marks = append(c.marks, m)
@@ -169,7 +170,7 @@ func (c *Collector) decode() {
 		case len(data) == 0 || data[0] == ':':
 			c.out.Comments++
 		case string(data) == doneMark:
-			if c.out.DoneMarkers++; c.out.DoneMarkers == 1 {
+			if c.out.DoneMarkers++; c.out.Done == NoInstant {
 				c.out.Done = m.at
 			}
 		default:
@@ -213,6 +214,7 @@ func (c *Collector) chunk(data []byte, at time.Duration) {
 	for i := range v.choices {
 		c.choice(&v.choices[i], at)
 	}
+	c.settle(v, at)
 	if v.hasUsage {
 		c.count(v)
 	}

@@ -41,6 +41,23 @@ func (e *BadRequest) Error() string {
 // The body is checked by encoding/json and then walked once, which for a prompt of
 // 500 KB costs a third of what decoding into nested raw messages does.
 func DecodeRequest(src io.Reader, limit int64) (*Request, error) {
+	return decodeRequest(src, limit, Completion)
+}
+
+// DecodeResponse reads the body of a request of the Responses API, as [DecodeRequest]
+// does: input may be a string, which becomes a message of the user, or a list of
+// messages; instructions become a message of the system before them.
+func DecodeResponse(src io.Reader, limit int64) (*Request, error) {
+	return decodeRequest(src, limit, Response)
+}
+
+// DecodeEmbedding reads the body of a request for one embedding, as [DecodeRequest]
+// does: input may be what a prompt may be, or a list of one list of token ids.
+func DecodeEmbedding(src io.Reader, limit int64) (*Request, error) {
+	return decodeRequest(src, limit, Embedding)
+}
+
+func decodeRequest(src io.Reader, limit int64, kind Kind) (*Request, error) {
 	body, err := io.ReadAll(io.LimitReader(src, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the request body: %w", err)
@@ -51,14 +68,14 @@ func DecodeRequest(src io.Reader, limit int64) (*Request, error) {
 	if err := checkJSON(body); err != nil {
 		return nil, err
 	}
-	d := decoder{cursor: cursor{b: body}}
+	d := decoder{cursor: cursor{b: body}, req: Request{Kind: kind}}
 	if d.peek() != '{' {
 		return nil, &BadRequest{Reason: "must be a JSON object"}
 	}
 	d.request()
-	if d.err == nil && (d.req.Messages != nil) == d.hasPrompt {
+	if d.err == nil {
 		d.i = len(body)
-		d.refuse("", "must have either messages or a prompt")
+		d.complete()
 	}
 	if d.err != nil {
 		return nil, d.err
@@ -85,10 +102,11 @@ func checkJSON(body []byte) error {
 // A decoder walks over a body that is known to be valid JSON. The first error stays.
 type decoder struct {
 	cursor
-	req       Request
-	hasPrompt bool
-	others    map[string]json.RawMessage
-	err       error
+	req          Request
+	hasPrompt    bool   // or an input
+	instructions []byte // of a response
+	others       map[string]json.RawMessage
+	err          error
 }
 
 func (d *decoder) refuse(param, reason string) {
@@ -108,15 +126,13 @@ func (d *decoder) request() {
 		switch name {
 		case "model":
 			d.req.Model = string(d.text(name))
-		case "messages":
-			d.messages()
-		case "prompt":
-			d.prompt()
+		case "messages", "prompt", "input", "instructions":
+			d.asked(name)
 		case "stream":
 			d.req.Stream = d.boolean(name)
 		case "stream_options":
 			d.streamOptions()
-		case "max_tokens", "max_completion_tokens":
+		case "max_tokens", "max_completion_tokens", "max_output_tokens":
 			d.req.MaxTokens = d.natural(name)
 		case "min_tokens":
 			d.req.MinTokens = d.natural(name)
@@ -127,12 +143,17 @@ func (d *decoder) request() {
 		case "seed":
 			d.req.Seed = d.integer(name)
 		default:
-			if d.others == nil {
-				d.others = make(map[string]json.RawMessage)
-			}
-			d.others[name] = d.value()
+			d.other(name)
 		}
 	}
+}
+
+// other keeps a field that Request does not name.
+func (d *decoder) other(name string) {
+	if d.others == nil {
+		d.others = make(map[string]json.RawMessage)
+	}
+	d.others[name] = d.value()
 }
 
 // text reads a string, without a copy where it holds no escape.
@@ -203,20 +224,20 @@ func (d *decoder) streamOptions() {
 	}
 }
 
-func (d *decoder) messages() {
+func (d *decoder) messages(param string) {
 	if d.peek() != '[' {
-		d.refuse("messages", "must be a list")
+		d.refuse(param, "must be a list")
 	}
 	if !d.open('[') {
 		return
 	}
 	d.req.Messages = []Message{}
 	for first := true; d.more(']', first); first = false {
-		path := "messages[" + strconv.Itoa(len(d.req.Messages)) + "]"
+		path := param + "[" + strconv.Itoa(len(d.req.Messages)) + "]"
 		d.req.Messages = append(d.req.Messages, d.message(path))
 	}
 	if len(d.req.Messages) == 0 {
-		d.refuse("messages", "must not be empty")
+		d.refuse(param, "must not be empty")
 	}
 }
 
@@ -284,23 +305,23 @@ func (d *decoder) part(path string) (text []byte) {
 			d.skip()
 		}
 	}
-	if kind != "text" {
+	if kind != "text" && (d.req.Kind != Response || kind != "input_text" && kind != "output_text") {
 		d.refuse(path+".type", "only parts of type text are supported")
 	}
 	return text
 }
 
-func (d *decoder) prompt() {
+func (d *decoder) prompt(param string) {
 	d.hasPrompt = true
 	d.req.Prompt, d.req.PromptIDs = nil, nil
 	switch d.peek() {
 	case '"':
-		d.req.Prompt = d.text("prompt")
+		d.req.Prompt = d.text(param)
 		return
 	case '[':
 		d.i++
 	default:
-		d.refuse("prompt", "must be a string, a list of one string, or a list of token ids")
+		d.refuse(param, "must be a string, a list of one string, or a list of token ids")
 		d.skip()
 		return
 	}
@@ -308,21 +329,23 @@ func (d *decoder) prompt() {
 	for first := true; d.more(']', first); first = false {
 		switch {
 		case d.peek() == '"' && n == 0:
-			d.req.Prompt = d.text("prompt[0]")
+			d.req.Prompt = d.text(param + "[0]")
 		case d.peek() == '"' || d.req.Prompt != nil:
-			d.refuse("prompt", "only one prompt in a request is supported")
+			d.refuse(param, "only one prompt in a request is supported")
 			d.skip()
+		case d.peek() == '[' && n == 0 && param == "input":
+			d.prompt(param + "[0]")
 		default:
 			id, ok := tokenID(d.value())
 			if !ok {
-				d.refuse("prompt["+strconv.Itoa(n)+"]", "must be a token id")
+				d.refuse(param+"["+strconv.Itoa(n)+"]", "must be a token id")
 			}
 			d.req.PromptIDs = append(d.req.PromptIDs, id)
 		}
 		n++
 	}
 	if n == 0 {
-		d.refuse("prompt", "must not be empty")
+		d.refuse(param, "must not be empty")
 	}
 }
 

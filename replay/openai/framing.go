@@ -36,6 +36,15 @@ func (f Framing) AppendEvent(dst, data []byte) []byte {
 	return f.appendEOL(dst)
 }
 
+// AppendNamed appends one event with its name, as the Responses API has them.
+func (f Framing) AppendNamed(dst []byte, name string, data []byte) []byte {
+	dst = append(dst, "event:"...)
+	if !f.NoSpace {
+		dst = append(dst, ' ')
+	}
+	return f.AppendEvent(f.appendEOL(append(dst, name...)), data)
+}
+
 // AppendComment appends a comment, which clients must ignore: a keep-alive. An empty
 // text makes a bare colon.
 func (f Framing) AppendComment(dst []byte, text string) []byte {

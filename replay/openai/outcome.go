@@ -15,7 +15,8 @@ const NoInstant = time.Duration(math.MinInt64)
 // Collector and are valid until its Reset.
 //
 // The request succeeded if Err is nil: the stream said that the generation was over,
-// by [DONE] after at least one chunk, or by a finish reason for every choice seen. What
+// by [DONE] after at least one chunk, by a finish reason for every choice seen, by the
+// last event of the Responses API, or by embeddings. What
 // the transport did after that is forgiven, since nothing of the answer is missing.
 // When Err is not nil, the other fields hold what came before.
 type Outcome struct {
@@ -29,7 +30,8 @@ type Outcome struct {
 	FirstContent time.Duration
 	// Finished is the first finish reason.
 	Finished time.Duration
-	// Done is the first [DONE], or the end of the stream if there was none.
+	// Done is the first [DONE] or last event of the Responses API, or the end of the
+	// stream if there was none.
 	Done time.Duration
 
 	// TokenEvents counts the token events; one may carry several tokens, or none that

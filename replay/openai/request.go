@@ -11,10 +11,27 @@ import (
 	"strconv"
 )
 
-// The paths of the two endpoints, below a server's base URL.
+// The paths of the endpoints, below a server's base URL.
 const (
 	ChatPath        = "/v1/chat/completions"
 	CompletionsPath = "/v1/completions"
+	ResponsesPath   = "/v1/responses"
+	EmbeddingsPath  = "/v1/embeddings"
+)
+
+// A Kind tells requests apart that have the same fields.
+type Kind uint8
+
+const (
+	// Completion is a chat when Messages is not nil, and a text completion otherwise.
+	Completion Kind = iota
+	// Response is a request of the Responses API: its input is Messages, or Prompt. It
+	// has max_output_tokens for MaxTokens, neither stream_options nor min_tokens, which
+	// no server knows there, and store is false: what a load test asks need not stay.
+	Response
+	// Embedding asks for the embedding of Prompt or PromptIDs, and has nothing else of
+	// a Request than Model and Extra.
+	Embedding
 )
 
 // A Message is one message of a chat. Content is plain UTF-8 text; nil is written as
@@ -24,13 +41,14 @@ type Message struct {
 	Content []byte
 }
 
-// A Request is the body of a chat completion or of a text completion: the first when
-// Messages is not nil, the second otherwise. A nil pointer leaves its field out, so
-// that the server's own default holds.
+// A Request is the body of a chat completion or of a text completion, as Kind says, of
+// the Responses API or of a request for embeddings. A nil pointer leaves its field out,
+// so that the server's own default holds.
 //
 // Texts are byte slices because prompts are made in buffers that are used again. What
 // [DecodeRequest] returns shares memory with the body it read.
 type Request struct {
+	Kind     Kind
 	Model    string
 	Messages []Message
 
@@ -51,11 +69,11 @@ type Request struct {
 }
 
 // reservedFields are the fields that Extra may not set: the measurement depends on them.
-var reservedFields = []string{"messages", "prompt", "stream", "stream_options"}
+var reservedFields = []string{"messages", "prompt", "input", "stream", "stream_options"}
 
 // Extra holds fields of a request body that Request does not name, such as cache_salt,
 // priority or top_p. A field that Request does name, as temperature, is replaced by the
-// one in Extra; messages, prompt, stream and stream_options cannot be. The zero value
+// one in Extra; messages, prompt, input, stream and stream_options cannot be. The zero value
 // is empty, and an Extra may be shared between requests and goroutines.
 type Extra struct {
 	fields  map[string]json.RawMessage
@@ -98,6 +116,20 @@ func newExtra(fields map[string]json.RawMessage) (Extra, error) {
 	return Extra{fields: fields, encoded: buf.Bytes()}, nil
 }
 
+// With returns e with the fields of more, which replace those of the same name.
+func (e Extra) With(more Extra) Extra {
+	switch {
+	case len(more.fields) == 0:
+		return e
+	case len(e.fields) == 0:
+		return more
+	}
+	fields := maps.Clone(e.fields)
+	maps.Copy(fields, more.fields)
+	both, _ := newExtra(fields) // of values that were valid
+	return both
+}
+
 // Get returns the value of a field as JSON, and whether the field is there.
 func (e Extra) Get(name string) (json.RawMessage, bool) {
 	v, ok := e.fields[name]
@@ -113,15 +145,36 @@ func AppendRequest(dst []byte, r *Request) []byte {
 		w.dst = appendString(w.dst, r.Model)
 	}
 	w.prompt(r)
+	if r.Kind != Embedding {
+		w.generation(r)
+	}
+	if len(r.Extra.encoded) > 0 {
+		w.comma()
+		w.dst = append(w.dst, r.Extra.encoded...)
+	}
+	return append(w.dst, '}')
+}
+
+// generation says how to generate.
+func (w *object) generation(r *Request) {
+	length := "max_tokens"
+	if r.Kind == Response {
+		length = "max_output_tokens"
+		if w.field("store") {
+			w.dst = append(w.dst, "false"...)
+		}
+	}
 	if r.Stream {
 		w.field("stream")
 		w.dst = append(w.dst, "true"...)
-		w.streamOptions(r)
+		if r.Kind == Completion {
+			w.streamOptions(r)
+		}
 	}
-	if r.MaxTokens != nil && w.field("max_tokens") {
+	if r.MaxTokens != nil && w.field(length) {
 		w.dst = strconv.AppendInt(w.dst, int64(*r.MaxTokens), 10)
 	}
-	if r.MinTokens != nil && w.field("min_tokens") {
+	if r.MinTokens != nil && r.Kind == Completion && w.field("min_tokens") {
 		w.dst = strconv.AppendInt(w.dst, int64(*r.MinTokens), 10)
 	}
 	if r.IgnoreEOS && w.field("ignore_eos") {
@@ -133,11 +186,6 @@ func AppendRequest(dst []byte, r *Request) []byte {
 	if r.Seed != nil && w.field("seed") {
 		w.dst = strconv.AppendInt(w.dst, *r.Seed, 10)
 	}
-	if len(r.Extra.encoded) > 0 {
-		w.comma()
-		w.dst = append(w.dst, r.Extra.encoded...)
-	}
-	return append(w.dst, '}')
 }
 
 // sizeHint is enough for a request whose text holds few escapes, so that a large
@@ -175,9 +223,13 @@ func (w *object) field(name string) bool {
 }
 
 func (w *object) prompt(r *Request) {
+	text, messages := "prompt", "messages"
+	if r.Kind != Completion {
+		text, messages = "input", "input"
+	}
 	switch {
 	case r.Messages != nil:
-		w.field("messages")
+		w.field(messages)
 		w.dst = append(w.dst, '[')
 		for i, m := range r.Messages {
 			if i > 0 {
@@ -193,7 +245,7 @@ func (w *object) prompt(r *Request) {
 		}
 		w.dst = append(w.dst, ']')
 	case r.PromptIDs != nil:
-		w.field("prompt")
+		w.field(text)
 		w.dst = append(w.dst, '[')
 		for i, id := range r.PromptIDs {
 			if i > 0 {
@@ -203,7 +255,7 @@ func (w *object) prompt(r *Request) {
 		}
 		w.dst = append(w.dst, ']')
 	default:
-		w.field("prompt")
+		w.field(text)
 		w.dst = appendText(w.dst, r.Prompt)
 	}
 }

@@ -22,6 +22,7 @@ func (c *Collector) keepText(v *choiceView) {
 	t := &c.out.Text
 	t.Content = c.keep(t.Content, v.text)
 	t.Reasoning = c.keep(t.Reasoning, v.reasoning)
+	t.Tools = c.keep(t.Tools, v.arguments)
 	if v.tools != nil {
 		c.keepTools(v.tools)
 	}
