@@ -45,13 +45,24 @@ func (j *job) how() *manner {
 
 // complete serves both kinds of completion.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, func(m *manner) (*job, int, error) { return s.decode(r, m) }, func(ctx context.Context, j *job, wait waiter) error {
+		if j.req.Stream {
+			return s.stream(ctx, w, j, wait)
+		}
+		return s.whole(ctx, w, j, wait)
+	})
+}
+
+// serve takes a request through the engine, in the manner that the faults give it.
+// read begins its job, or says by what status it is refused; write answers.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*manner) (*job, int, error), write func(context.Context, *job, waiter) error) {
 	came := time.Now()
 	m, err := s.now.Load().faults.manner(r, s.count.requests.Add(1))
 	if err != nil {
 		s.refuse(w, m, http.StatusBadRequest, err)
 		return
 	}
-	j, status, err := s.decode(r, m)
+	j, status, err := read(m)
 	if err != nil {
 		s.refuse(w, m, status, err)
 		return
@@ -75,12 +86,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	defer end()
 	s.count.prompt.Add(int64(len(j.prompt)))
-	if j.req.Stream {
-		err = s.stream(r.Context(), w, j, wait)
-	} else {
-		err = s.whole(r.Context(), w, j, wait)
-	}
-	s.close(j, err)
+	s.close(j, write(r.Context(), j, wait))
 }
 
 // close counts an answer that is over, and keeps its blocks.
@@ -173,9 +179,21 @@ func (s *Server) scheduleLive(j *job) (waiter, func(), error) {
 	return wait, func() { s.live.leave(of) }, nil
 }
 
-// decode reads a request and decides how long its answer will be.
+// decode reads a request and begins its job.
 func (s *Server) decode(r *http.Request, m *manner) (*job, int, error) {
 	req, err := openai.DecodeRequest(r.Body, maxBody)
+	j, status, err := s.job(req, err, m)
+	if err != nil {
+		return nil, status, err
+	}
+	if j.chat = r.URL.Path == openai.ChatPath; j.chat != (req.Messages != nil) {
+		return nil, http.StatusBadRequest, errors.New("a chat has messages, a completion has a prompt")
+	}
+	return s.begun(j)
+}
+
+// job is that of a request whose decoding gave err.
+func (s *Server) job(req *openai.Request, err error, m *manner) (*job, int, error) {
 	switch {
 	case errors.Is(err, openai.ErrTooLarge):
 		return nil, http.StatusRequestEntityTooLarge, err
@@ -186,22 +204,30 @@ func (s *Server) decode(r *http.Request, m *manner) (*job, int, error) {
 	case m.modelMust && req.Model != s.c.Model:
 		return nil, http.StatusNotFound, errors.New("the model does not exist")
 	}
-	j := &job{req: req, chat: r.URL.Path == openai.ChatPath, manner: m}
-	if j.chat != (req.Messages != nil) {
-		return nil, http.StatusBadRequest, errors.New("a chat has messages, a completion has a prompt")
-	}
-	if err := s.render(j); err != nil {
+	return &job{req: req, manner: m}, 0, nil
+}
+
+func (s *Server) begun(j *job) (*job, int, error) {
+	if err := s.begin(j); err != nil {
 		return nil, http.StatusBadRequest, err
+	}
+	return j, 0, nil
+}
+
+// begin makes the prompt of a job and decides how long its answer will be.
+func (s *Server) begin(j *job) error {
+	if err := s.render(j); err != nil {
+		return err
 	}
 	h := s.hasher.Clone()
 	j.cutter = h.Cutter(h.Root(s.c.Model))
 	j.cutter.Write(j.prompt)
-	j.seed = promptSeed(j.prompt, req.Seed)
+	j.seed = promptSeed(j.prompt, j.req.Seed)
 	if err := s.setLength(j); err != nil {
-		return nil, http.StatusBadRequest, err
+		return err
 	}
 	s.name(j)
-	return j, 0, nil
+	return nil
 }
 
 // name gives the answer its id and its finish reason.

@@ -125,13 +125,14 @@ func New(c Config) (*Server, error) {
 	return s, err
 }
 
-// Handler returns the HTTP interface: chat and text completions, models,
-// tokenize, health, metrics under vLLM's names, reset_prefix_cache, and
-// admin/config where the configuration allows it.
+// Handler returns the HTTP interface: chat and text completions, the Responses
+// API, embeddings, models, tokenize, health, metrics under vLLM's names,
+// reset_prefix_cache, and admin/config where the configuration allows it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.complete)
 	mux.HandleFunc("POST /v1/completions", s.complete)
+	s.otherAPIs(mux)
 	mux.HandleFunc("GET /v1/models", s.models)
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
