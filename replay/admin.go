@@ -55,6 +55,7 @@ type AdminOptions struct {
 	Header  http.Header
 	Timeout time.Duration // of one call; 0 means 2 minutes
 	TLS     *tls.Config
+	Proxy   string // as that of [HTTPOptions]
 }
 
 // An Admin makes calls to every server: to empty its cache, to start and stop its
@@ -75,12 +76,13 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		return nil, errors.New("replay: there is no server to call, or its time limit is negative")
 	}
 	a := &Admin{opt: o, header: http.Header{"User-Agent": {"reprise"}}}
-	for _, s := range o.URLs {
-		base, err := baseURL(s)
-		if err != nil {
-			return nil, err
-		}
-		a.bases = append(a.bases, base)
+	via := &HTTP{opt: HTTPOptions{URL: o.URLs[0], Also: o.URLs[1:], Connections: Pooled, TLS: o.TLS, Proxy: o.Proxy, ConnectTimeout: connectTimeout}}
+	var err error
+	if via.targets, err = via.opt.targets(); err != nil {
+		return nil, err
+	}
+	for _, t := range via.targets {
+		a.bases = append(a.bases, t.base)
 	}
 	if o.APIKey != "" {
 		a.header.Set("Authorization", "Bearer "+o.APIKey)
@@ -90,7 +92,10 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 			a.header[name] = values
 		}
 	}
-	t := transport(HTTPOptions{Connections: Pooled, TLS: o.TLS})
+	t, err := via.newTransport()
+	if err != nil {
+		return nil, err
+	}
 	// A redirect would take the key elsewhere.
 	a.client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return a, nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/internal/h1"
 	"reprise/replay/pace"
 	"reprise/trace"
 )
@@ -56,10 +57,8 @@ func BenchmarkHTTPStream(b *testing.B) {
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			buf := h.bodies.Get().(*[]byte)
-			*buf = append(append((*buf)[:0], h.room...), `{"model":"m","messages":[]}`...)
 			var r Result
-			h.Fire(b.Context(), Shot{Call: &httpCall{body: buf, at: len(h.room)}, Start: time.Now()}, &r)
+			h.Fire(b.Context(), Shot{Call: benchCall(b, h), Start: time.Now()}, &r)
 			if r.Error != "" || r.Events != events {
 				b.Errorf("%s: %d events", r.Error, r.Events)
 				return
@@ -67,6 +66,18 @@ func BenchmarkHTTPStream(b *testing.B) {
 		}
 	})
 	b.ReportMetric(float64(b.N)*events/b.Elapsed().Seconds(), "events/s")
+}
+
+// benchCall encodes a small request. Prepare is for one goroutine.
+func benchCall(b *testing.B, h *HTTP) *httpCall {
+	c := &httpCall{api: APIChat, session: h1.NoSession, header: h.header, body: h.bodies.Get().(*[]byte)}
+	var err error
+	if c.head, err = h.targets[0].wire.headOf(c); err != nil {
+		b.Fatal(err)
+	}
+	c.at = len(c.head) + lengthRoom
+	*c.body = append(append((*c.body)[:0], make([]byte, c.at)...), `{"model":"m","messages":[]}`...)
+	return c
 }
 
 // serveCanned answers every request with the same stream, an event in each

@@ -45,6 +45,11 @@ func columns() []column {
 		text("finish_reason", func(r *Result) *string { return &r.FinishReason }),
 		optional("first_content_ns", func(r *Result) **int64 { return &r.FirstContentNS }),
 		number("round", func(r *Result) *int32 { return &r.Round }),
+		text("api", func(r *Result) *string { return &r.API }),
+		optional("endpoint", func(r *Result) **int32 { return &r.Endpoint }),
+		number("attempts", func(r *Result) *int32 { return &r.Attempts }),
+		optional("retry_after_ns", func(r *Result) **int64 { return &r.RetryAfterNS }),
+		list("served", func(r *Result) *[]int32 { return &r.Served }),
 	}
 }
 

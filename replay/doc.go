@@ -22,8 +22,9 @@
 //  3. A dispatcher waits for the soonest on a pacer and releases the request into
 //     a goroutine, whatever became of those that it does not wait for. A limit of
 //     requests in flight holds back and is counted.
-//  4. [HTTP] sends to an OpenAI-compatible server and reads the stream, with
-//     every instant on the run's one clock. Nothing is sent twice.
+//  4. [HTTP] sends to one or several OpenAI-compatible servers and reads the
+//     stream, with every instant on the run's one clock. Nothing is sent twice
+//     unless its options say so, and then every attempt is counted.
 //  5. Every row that was due ends as one [Result], a failure or a disconnection
 //     included. Results go to a [Journal] within a second, in order of
 //     completion, so that a killed run loses no more than that.

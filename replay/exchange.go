@@ -10,10 +10,11 @@ import (
 
 // An exchanger sends one encoded request, and returns when the head of its answer
 // is there. sent is called at the entry to the write. The buffer of the call is
-// the exchanger's: it goes back to where it came from when nothing reads it any
-// more. Nothing is sent twice.
+// the exchanger's, unless the request may be sent again: it goes back to where it
+// came from when nothing reads it any more. An exchanger sends nothing twice; it
+// tells t what a retry must know.
 type exchanger interface {
-	exchange(ctx context.Context, c *httpCall, sent func()) (*reply, error)
+	exchange(ctx context.Context, c *httpCall, t *try, sent func()) (*reply, error)
 }
 
 // A reply is the head of an answer, and its body to come. The body must be closed;
@@ -27,8 +28,8 @@ type reply struct {
 // A netExchanger sends by net/http, which speaks HTTP/2 and knows proxies.
 type netExchanger struct{ h *HTTP }
 
-func (e netExchanger) exchange(ctx context.Context, c *httpCall, sent func()) (*reply, error) {
-	resp, err := e.h.transport.RoundTrip(e.request(ctx, c, sent))
+func (e netExchanger) exchange(ctx context.Context, c *httpCall, t *try, sent func()) (*reply, error) {
+	resp, err := e.h.transport.RoundTrip(e.request(ctx, c, t, sent))
 	if err != nil {
 		return nil, err
 	}
@@ -39,18 +40,29 @@ func (e netExchanger) exchange(ctx context.Context, c *httpCall, sent func()) (*
 //
 // The body is one that net/http knows to be in memory, else it would write the
 // headers by themselves; so its first Read cannot be the mark of sending. Without
-// GetBody it cannot be sent a second time.
-func (e netExchanger) request(ctx context.Context, c *httpCall, sent func()) *http.Request {
+// GetBody it cannot be sent a second time behind our back. Where we may send it
+// again ourselves, it is kept.
+func (e netExchanger) request(ctx context.Context, c *httpCall, t *try, sent func()) *http.Request {
 	h := e.h
+	to := &h.targets[c.target]
+	body := (*c.body)[c.at:]
 	req := &http.Request{
-		Method: http.MethodPost, URL: h.url, Host: h.host, Header: h.header,
+		Method: http.MethodPost, URL: to.urls[c.api], Host: to.host, Header: c.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body:          io.NopCloser(bytes.NewReader((*c.body)[c.at:])),
-		ContentLength: int64(len(*c.body) - c.at),
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
-	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	hooks := httptrace.ClientTrace{
 		WroteHeaders: sent,
+		GotConn:      func(info httptrace.GotConnInfo) { t.reused.Store(info.Reused) },
 		// The last that net/http does with the body, be it after the answer.
 		WroteRequest: func(httptrace.WroteRequestInfo) { h.bodies.Put(c.body) },
-	}))
+	}
+	if h.opt.HTTP2 { // whose headers have gone out when they are said to be written
+		hooks.WroteHeaders, hooks.GotConn = nil, func(info httptrace.GotConnInfo) { t.reused.Store(info.Reused); sent() }
+	}
+	if h.opt.Retries > 0 {
+		hooks.WroteRequest = nil
+		hooks.GotFirstResponseByte = func() { t.answered.Store(true) }
+	}
+	return req.WithContext(httptrace.WithClientTrace(ctx, &hooks))
 }

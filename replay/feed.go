@@ -364,11 +364,11 @@ func (f *feeder) prepare(h *held) {
 // call makes the call of a flight.
 func (f *feeder) call(h *held, fl *flight) (err error) {
 	if f.threads == nil {
-		fl.call, err = f.end.Prepare(h.row, f.prompts)
+		fl.call, err = prepare(f.end, fl.result.RowID, h.row, f.prompts)
 		return err
 	}
 	f.threads.begin(h.id, h.row)
-	fl.call, err = f.end.Prepare(h.row, f.threads)
+	fl.call, err = prepare(f.end, fl.result.RowID, h.row, f.threads)
 	f.threads.finish(fl, err)
 	return err
 }

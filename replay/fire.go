@@ -35,32 +35,67 @@ func newAnswer(keepText bool) *answer {
 	return a
 }
 
+// A trip sends a request, or has sent it, and returns the head of the answer. It
+// says when that was, as soon as it is so.
+type trip func(ctx context.Context, t *try, sent func(at int64)) (*reply, error)
+
 // Fire implements [Endpoint]. s.Call must come from Prepare of the same HTTP.
-func (h *HTTP) Fire(ctx context.Context, s Shot, r *Result) {
-	h.receive(ctx, s, r, func(ctx context.Context, sent func(at int64)) (*reply, error) {
-		return h.exchanger.exchange(ctx, s.Call.(*httpCall), func() { sent(int64(time.Since(s.Start))) })
-	})
+func (h *HTTP) Fire(ctx context.Context, s Shot, r *Result) { h.fire(ctx, s, r, h.sends(&s)) }
+
+// sends is the trip that sends a request from its beginning.
+func (h *HTTP) sends(s *Shot) trip {
+	c := s.Call.(*httpCall)
+	return func(ctx context.Context, t *try, sent func(at int64)) (*reply, error) {
+		return h.targets[c.target].exchanger.exchange(ctx, c, t, func() { sent(int64(time.Since(s.Start))) })
+	}
 }
 
-// receive reads the answer to a request that trip sends, or has sent. trip says
-// when that was, as soon as it is so.
-func (h *HTTP) receive(ctx context.Context, s Shot, r *Result, trip func(ctx context.Context, sent func(at int64)) (*reply, error)) {
+// fire takes a request to its end, by the trip at first and as the options have it
+// again.
+func (h *HTTP) fire(ctx context.Context, s Shot, r *Result, first trip) {
 	ctx, cancel := context.WithTimeout(ctx, h.opt.Timeout)
 	defer cancel()
-	clock := func() int64 { return int64(time.Since(s.Start)) }
-
 	// The one timer that hangs up: for a row that was cancelled, and for a
 	// stream that does not end.
 	hangUp := time.AfterFunc(math.MaxInt64, cancel)
 	defer hangUp.Stop()
+	quiet := newSilence(h.opt.FirstTokenTimeout, h.opt.IdleTimeout, cancel)
+	defer quiet.stop()
+	c := s.Call.(*httpCall)
+	r.API, r.Endpoint = c.api, trace.Ptr(int32(c.target))
+	t := try{}
+	for {
+		r.Attempts++
+		h.attempt(ctx, &s, &t, first, hangUp, quiet, r)
+		quiet.blame(r)
+		wait, ok := h.again(&t, r)
+		if !ok || !t.pause(ctx, wait, &s, r) {
+			return
+		}
+		first = h.sends(&s)
+	}
+}
+
+// attempt makes the trip once and reads the answer.
+func (h *HTTP) attempt(ctx context.Context, s *Shot, t *try, way trip, hangUp *time.Timer, quiet *silence, r *Result) {
+	clock := func() int64 { return int64(time.Since(s.Start)) }
+	c := s.Call.(*httpCall)
+	arm := s.Cut > 0 && !t.armed
+	*t = try{start: clock(), armed: t.armed}
 	var sent atomic.Pointer[int64]
-	resp, err := trip(ctx, func(at int64) {
+	resp, err := way(ctx, t, func(at int64) {
+		quiet.sent()
 		sent.Store(&at)
-		if s.Cut > 0 {
+		if arm {
 			hangUp.Reset(s.Cut - time.Duration(clock()-at))
 		}
 	})
-	r.SentNS = sent.Load()
+	if at := sent.Load(); at != nil {
+		t.armed = true
+		if r.SentNS == nil {
+			r.SentNS = at
+		}
+	}
 	if err != nil {
 		r.DoneNS = trace.Ptr(clock())
 		r.Error = transportError(err)
@@ -69,18 +104,31 @@ func (h *HTTP) receive(ctx context.Context, s Shot, r *Result, trip func(ctx con
 	defer resp.body.Close()
 	r.HeadersNS = trace.Ptr(clock())
 	r.HTTPStatus = trace.Ptr(int32(resp.status))
+	r.Served = h.served.note(resp.header)
 	h.odd.answer(resp)
+	if ns, ok := retryAfter(resp.header, time.Now()); ok {
+		r.RetryAfterNS = &ns
+	}
 	if resp.status != http.StatusOK {
 		body, _ := io.ReadAll(io.LimitReader(resp.body, 64<<10))
 		r.DoneNS = trace.Ptr(clock())
 		r.Error = openai.HTTPError(resp.status, body).Kind
 		return
 	}
-	a := h.readers.Get().(*answer)
+	var a *answer
+	if c.text != nil {
+		a = newAnswer(true)
+	} else {
+		a = h.readers.Get().(*answer)
+	}
 	a.start = s.Start
-	o := a.read(resp, func() { hangUp.Reset(drainTime) })
+	o := a.read(resp, quiet, func() { hangUp.Reset(drainTime) })
 	h.note(o, r)
-	if s.Reply != nil && !o.Text.Truncated {
+	switch {
+	case c.text != nil:
+		*c.text = hashText(&o.Text)
+		return // it is not like the others
+	case s.Reply != nil && !o.Text.Truncated:
 		s.Reply.Set(o.Text.Content, o.Text.IDs)
 	}
 	a.scanner.Reset(nil)
@@ -101,7 +149,7 @@ const maxAnswer = 16 << 20
 
 // read folds the answer into an Outcome, valid until the next. done is called
 // when the stream says that it is over.
-func (a *answer) read(resp *reply, done func()) openai.Outcome {
+func (a *answer) read(resp *reply, quiet *silence, done func()) openai.Outcome {
 	a.events.Reset()
 	if strings.HasPrefix(resp.header.Get("Content-Type"), "application/json") {
 		// A server that does not stream: the whole answer is one event.
@@ -117,9 +165,13 @@ func (a *answer) read(resp *reply, done func()) openai.Outcome {
 		if err != nil {
 			return a.events.Finish(ev.At, err)
 		}
-		if a.events.Add(ev) && !over {
+		switch ended := a.events.Add(ev); {
+		case ended && !over:
 			over = true
+			quiet.stop()
 			done()
+		case !over:
+			quiet.event(ev, a.events)
 		}
 	}
 }

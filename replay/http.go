@@ -1,49 +1,51 @@
 package replay
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math"
-	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"reprise/replay/internal/h1"
 	"reprise/replay/openai"
-	"reprise/trace"
 )
 
 // Values of [HTTPOptions].API and Connections, as [Run] records them.
 const (
 	APIChat        = "chat"
 	APICompletions = "completions"
+	APIResponses   = "responses"
+	APIEmbeddings  = "embeddings" // not streamed: its latency is that of the whole answer
+	// APIAuto is what each row's kind says: chat, completion, responses or embedding,
+	// and chat for any other.
+	APIAuto = "auto"
 
-	// PerRequest gives each request a connection of its own, which is closed after
-	// the answer. It is the default: it loses nothing to servers that promise
+	// PerRequest opens a connection for each request and closes it after the
+	// answer. It is the default: it loses nothing to servers that promise
 	// keep-alive and close (llama-server after every stream), it lets a
 	// balancer of connections spread the load, and no request rides on another's
-	// congestion window. Connections are dialled ahead of need.
+	// congestion window. Its price is the handshake, which lies between
+	// released and sent.
 	PerRequest = "per-request"
-	// Pooled keeps connections for later requests; pooled:N opens N of them when
-	// the first request is prepared. None is used again before the first has
-	// outlived its answer for a while, and never with a server that closes them
-	// all the same. A request on one that is closed just as it is sent fails as
-	// "reset": nothing is ever sent again behind the user's back.
+	// Pooled keeps connections open for later requests. A request on a
+	// connection that its server has just closed fails as "reset": nothing is
+	// ever sent again unless Retries asks for it.
 	Pooled = "pooled"
 )
 
 // HTTPOptions say where and how an [HTTP] sends.
 type HTTPOptions struct {
-	URL   string // base of the server, such as http://localhost:8000; /v1 may follow
-	API   string // APIChat (also when empty) or APICompletions
-	Model string // as the server calls it; when empty, [HTTP.Probe] asks the server
+	URL     string   // base of the server, such as http://localhost:8000; /v1 may follow. Or unix:///path.sock[:/base]
+	Also    []string // further servers of the same model
+	Balance string   // of several servers: RoundRobin (also when empty) or BySession
+	API     string   // one of the API constants; empty is APIChat
+	Model   string   // as the servers call it; when empty, [HTTP.Probe] asks them
 
-	TokenIDs bool // prompts as token ids, which only APICompletions takes
+	TokenIDs bool // prompts as token ids, which APICompletions and APIEmbeddings take; with APIAuto, where they can
 	// ForceOutput asks for exactly the recorded output length, by ignore_eos and
 	// min_tokens, which vLLM, SGLang and llama.cpp know and stricter servers
 	// refuse. max_tokens is sent in any case.
@@ -56,8 +58,37 @@ type HTTPOptions struct {
 	Header      http.Header   // further headers; Host is honoured
 	APIKey      string        // sent as a bearer token
 	Connections string        // PerRequest (also when empty), Pooled, pooled:N or PerSession
-	Timeout     time.Duration // of one request, dialling included; 0 means 10 minutes
 	TLS         *tls.Config   // nil for the system's roots
+	Proxy       string        // URL of a proxy, or NoProxy; empty is the environment's
+	HTTP2       bool          // in place of HTTP/1.1: by ALPN over TLS, else by prior knowledge
+	Timeout     time.Duration // of one request, dialling, pauses and retries included; 0 means 10 minutes
+	// ConnectTimeout limits dialling, and the TLS handshake after it; 0 means 10
+	// seconds. Beyond it a request has the class connect, or tls.
+	ConnectTimeout time.Duration
+	// FirstTokenTimeout limits the time from sending to the first token, and
+	// IdleTimeout that between two events; 0 is no limit of its own. Beyond them a
+	// request has the class timeout.
+	FirstTokenTimeout, IdleTimeout time.Duration
+
+	// Retries is how often a request that failed is sent again, at most: when there
+	// was no connection, when the server was full (HTTP 429, 502, 503, 504, 529), or
+	// when a pooled connection was closed before a byte came back. Between two is
+	// Backoff, then twice that and so on to 30 s, and at least what the server asks
+	// for by Retry-After, up to a minute.
+	Retries int
+	Backoff time.Duration
+
+	NoTraceHeaders bool     // leave out X-Request-Id and traceparent
+	AffinityHeader string   // name of a header with the pseudonym of the session, for routers
+	RecordHeaders  []string // response headers whose value is kept, at most MaxRecordHeaders
+
+	// Models maps a row's adapter, or else its model, to the name that it is served
+	// by; others get Model.
+	Models map[string]string
+	// Priorities maps a row's class to the body's field priority, as vLLM has it.
+	Priorities map[string]int
+	// Rows, when set, has further headers and fields for single rows.
+	Rows RowExtras
 
 	// Count, when set, counts the tokens of an answer whose server sends no
 	// usage. It is called from many goroutines. Setting it makes every stream
@@ -71,30 +102,30 @@ type HTTPOptions struct {
 // stays uncounted, and is no reply.
 const maxText = 1 << 20
 
-// HTTP is an [Endpoint] that speaks the OpenAI API over HTTP/1.1: a streamed
-// chat or text completion for every row. It follows no redirect and repeats no
-// request. It sends on connections of its own, which it dials ahead of need and
-// looks after; where the environment names a proxy, net/http sends.
+// HTTP is an [Endpoint] that speaks the OpenAI API over HTTP/1.1, or HTTP/2: a
+// streamed chat, text completion or response, or a request for embeddings, for every
+// row. It follows no redirect, and repeats a request only as its options say. It
+// sends HTTP/1.1 on connections of its own, which it dials ahead of need and looks
+// after; HTTP/2, and through a proxy, by net/http.
 //
 // Sent is taken at the entry to the write of the request, whose head and body go
 // out at once. A request that finds no connection ready dials; that stands between
 // released and sent, so that TTFT does not count it and every latency from the due
 // time does. The alternative, to count from the dial, would charge the engine for
-// the network's handshake.
+// the network's handshake. Of a request that was sent several times it is the first.
 //
 // Prepare may be called by one goroutine at a time, Fire by any number.
 type HTTP struct {
 	opt       HTTPOptions
-	url       *url.URL // of the API
-	models    *url.URL
-	host      string
+	targets   []target
 	header    http.Header
 	transport *http.Transport
-	exchanger exchanger
-	wire      *wire  // the exchanger, unless net/http sends
-	room      []byte // left in front of each body
 	model     string
-	overhead  int
+	overheads map[string]int // of each API that was calibrated
+	traceID   string         // empty without trace headers
+	served    *servedBy
+	turn      uint64 // of the round robin
+	priority  map[string]openai.Extra
 
 	text []byte // scratch of Prepare
 	ids  []uint32
@@ -107,41 +138,77 @@ type HTTP struct {
 	odd oddities
 }
 
+// connectTimeout is that of options which have none.
+const connectTimeout = 10 * time.Second
+
 // NewHTTP checks the options and makes an endpoint. It connects to nothing.
 func NewHTTP(o HTTPOptions) (*HTTP, error) {
-	if o.API == "" {
-		o.API = APIChat
-	}
-	if o.Connections == "" {
-		o.Connections = PerRequest
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Minute
-	}
-	switch {
-	case o.API != APIChat && o.API != APICompletions:
-		return nil, fmt.Errorf("replay: the API is %s or %s", APIChat, APICompletions)
-	case o.TokenIDs && o.API != APICompletions:
-		return nil, fmt.Errorf("replay: token ids can be sent to the %s API only", APICompletions)
-	case o.Timeout < 0:
-		return nil, errors.New("replay: a timeout cannot be negative")
-	}
-	base, err := baseURL(o.URL)
-	if err != nil {
+	o.API, o.Connections, o.Balance = cmp.Or(o.API, APIChat), cmp.Or(o.Connections, PerRequest), cmp.Or(o.Balance, RoundRobin)
+	o.Timeout, o.ConnectTimeout = cmp.Or(o.Timeout, 10*time.Minute), cmp.Or(o.ConnectTimeout, connectTimeout)
+	if err := o.check(); err != nil {
 		return nil, err
 	}
-	h := &HTTP{opt: o, model: o.Model, host: base.Host, models: below(base, "/v1/models"), url: below(base, openai.ChatPath)}
-	if o.API == APICompletions {
-		h.url = below(base, openai.CompletionsPath)
+	h := &HTTP{opt: o, model: o.Model, overheads: map[string]int{}, served: newServedBy(o.RecordHeaders)}
+	var err error
+	if h.targets, err = o.targets(); err != nil {
+		return nil, err
+	}
+	if h.priority, err = o.priorities(); err != nil {
+		return nil, err
 	}
 	h.setHeader()
-	h.transport = transport(o)
+	if !o.NoTraceHeaders {
+		h.traceID = newTraceID()
+	}
+	if h.transport, err = h.newTransport(); err != nil {
+		return nil, err
+	}
 	if err := h.connect(); err != nil {
 		return nil, err
 	}
 	h.bodies.New = func() any { return new([]byte) }
 	h.readers.New = func() any { return newAnswer(o.Count != nil || o.Replies) }
 	return h, nil
+}
+
+// check refuses options that mean nothing, or contradict each other.
+func (o *HTTPOptions) check() error {
+	ids := o.API == APICompletions || o.API == APIEmbeddings || o.API == APIAuto
+	switch {
+	case apiPaths[o.API] == "" && o.API != APIAuto:
+		return fmt.Errorf("replay: the API is %s, %s, %s, %s or %s", APIChat, APICompletions, APIResponses, APIEmbeddings, APIAuto)
+	case o.Balance != RoundRobin && o.Balance != BySession:
+		return fmt.Errorf("replay: requests are balanced by %s or %s", RoundRobin, BySession)
+	case o.TokenIDs && !ids:
+		return fmt.Errorf("replay: token ids can be sent to the %s and %s APIs only", APICompletions, APIEmbeddings)
+	case o.Timeout < 0 || o.ConnectTimeout < 0 || o.FirstTokenTimeout < 0 || o.IdleTimeout < 0 || o.Backoff < 0:
+		return errors.New("replay: a timeout cannot be negative")
+	case o.Retries < 0:
+		return errors.New("replay: a number of retries cannot be negative")
+	case len(o.RecordHeaders) > MaxRecordHeaders:
+		return fmt.Errorf("replay: at most %d response headers can be recorded", MaxRecordHeaders)
+	}
+	return o.checkHeaders()
+}
+
+func (o *HTTPOptions) checkHeaders() error {
+	names := o.RecordHeaders
+	if o.AffinityHeader != "" {
+		names = append(names[:len(names):len(names)], o.AffinityHeader)
+	}
+	for _, name := range names {
+		if !validHeader(name, "") {
+			return errors.New("replay: a header's name is letters, digits and hyphens")
+		}
+	}
+	for name, values := range o.Header {
+		for _, value := range values {
+			if !validHeader(name, value) {
+				return errors.New("replay: a header that HTTP does not allow: in the name only letters, digits and hyphens, in the value no line ends")
+			}
+		}
+	}
+	return nil
 }
 
 // baseURL parses the base and drops a /v1 at its end. Its errors do not quote:
@@ -167,152 +234,28 @@ func below(base *url.URL, path string) *url.URL {
 
 func (h *HTTP) setHeader() {
 	h.header = http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "User-Agent": {"reprise"},
+		"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}, "User-Agent": {"reprise"},
 	}
 	if h.opt.APIKey != "" {
 		h.header.Set("Authorization", "Bearer "+h.opt.APIKey)
 	}
 	for name, values := range h.opt.Header {
 		if name = http.CanonicalHeaderKey(name); name == "Host" && len(values) > 0 {
-			h.host = values[0]
+			for i := range h.targets {
+				h.targets[i].host = values[0]
+			}
 			continue
 		}
 		h.header[name] = values
 	}
 }
 
-func transport(o HTTPOptions) *http.Transport {
-	one := new(http.Protocols)
-	one.SetHTTP1(true)
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext, // with TCP_NODELAY, Go's default
-		TLSClientConfig:     o.TLS,
-		TLSHandshakeTimeout: 10 * time.Second,
-		DisableKeepAlives:   !strings.HasPrefix(o.Connections, Pooled),
-		DisableCompression:  true, // a compressor holds events back
-		MaxIdleConnsPerHost: 1 << 16,
-		IdleConnTimeout:     90 * time.Second,
-		Protocols:           one,
-		// Headers and a prompt of some thousand tokens in one write.
-		WriteBufferSize: 16 << 10,
-	}
-}
-
-// Describe notes in run how the endpoint sends.
-func (h *HTTP) Describe(run *Run) {
-	run.API, run.Model, run.Connections, run.Overhead = h.opt.API, h.model, h.opt.Connections, h.overhead
-	if run.Prompts = "text"; h.opt.TokenIDs {
-		run.Prompts = "ids"
-	}
-}
-
 // Close drops the idle connections.
 func (h *HTTP) Close() {
 	h.transport.CloseIdleConnections()
-	if h.wire != nil {
-		h.wire.client.Close()
+	for i := range h.targets {
+		if w := h.targets[i].wire; w != nil {
+			w.client.Close()
+		}
 	}
-}
-
-// An httpCall is an encoded request body, which begins at an offset of its buffer.
-type httpCall struct {
-	body    *[]byte
-	at      int
-	session int64
-}
-
-// Size implements [Call].
-func (c *httpCall) Size() int { return cap(*c.body) }
-
-// Prepare implements [Endpoint]: it makes the prompt and encodes the request.
-//
-// Every request is streamed, also one that was not in the source, since the
-// latencies are those of its tokens. A row without output asks for one token,
-// the least that servers take.
-func (h *HTTP) Prepare(row *trace.Request, p Prompter) (Call, error) {
-	length := int(max(wantedLength(row), 1))
-	req := openai.Request{MaxTokens: &length, Temperature: widened(row.Temperature)}
-	if h.opt.ForceOutput {
-		req.MinTokens, req.IgnoreEOS = &length, true
-	}
-	if err := h.prompt(row, p); err != nil {
-		return nil, err
-	}
-	c := h.encode(&req)
-	if row.Session != nil {
-		c.session = *row.Session
-	}
-	if h.wire != nil {
-		h.wire.client.Expect()
-	}
-	return c, nil
-}
-
-// prompt makes the prompt in the scratch buffers.
-func (h *HTTP) prompt(row *trace.Request, p Prompter) (err error) {
-	h.ends = h.ends[:0]
-	talk, several := p.(Conversation)
-	switch {
-	case h.opt.TokenIDs:
-		h.ids, err = p.Tokens(row, h.ids[:0])
-	case several && h.opt.API == APIChat:
-		h.text, h.ends, err = talk.Messages(row, h.text[:0], h.ends)
-	default:
-		h.text, err = p.Prompt(row, h.text[:0])
-	}
-	return err
-}
-
-// wantedLength is the output to ask for: that recorded. A request that its user
-// cancelled had asked for more than it got.
-func wantedLength(row *trace.Request) int32 {
-	if row.Status == trace.StatusCancelled && row.MaxTokens != nil {
-		return max(row.OutputTokens, *row.MaxTokens)
-	}
-	return row.OutputTokens
-}
-
-// widened keeps 0.7 what it is: converted as a number, it would be sent as
-// 0.699999988079071.
-func widened(f *float32) *float64 {
-	if f == nil {
-		return nil
-	}
-	wide, err := strconv.ParseFloat(strconv.FormatFloat(float64(*f), 'g', -1, 32), 64)
-	if err != nil || math.IsNaN(wide) || math.IsInf(wide, 0) {
-		return nil
-	}
-	return &wide
-}
-
-// encode completes a request by the prompt in the scratch buffers.
-func (h *HTTP) encode(req *openai.Request) *httpCall {
-	req.Model, req.Extra = h.model, h.opt.Extra
-	req.Stream, req.IncludeUsage, req.ContinuousUsage = true, true, h.opt.ContinuousUsage
-	switch {
-	case h.opt.API == APIChat:
-		req.Messages = h.messages()
-	case h.opt.TokenIDs:
-		req.PromptIDs = h.ids
-	default:
-		req.Prompt = h.text
-	}
-	buf := h.bodies.Get().(*[]byte)
-	*buf = openai.AppendRequest(append((*buf)[:0], h.room...), req)
-	return &httpCall{body: buf, at: len(h.room), session: h1.NoSession}
-}
-
-// messages cuts the text into those of user and assistant in turn.
-func (h *HTTP) messages() []openai.Message {
-	h.talk = h.talk[:0]
-	from, roles := 0, [2]string{"user", "assistant"}
-	for i, end := range h.ends {
-		h.talk = append(h.talk, openai.Message{Role: roles[i%2], Content: h.text[from:end:end]})
-		from = end
-	}
-	if len(h.ends) == 0 {
-		h.talk = append(h.talk, openai.Message{Role: "user", Content: h.text})
-	}
-	return h.talk
 }

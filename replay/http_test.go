@@ -430,7 +430,7 @@ func closingServer(t *testing.T, got func(body []byte)) string {
 
 func TestHTTPOptionsAreChecked(t *testing.T) {
 	for _, o := range []HTTPOptions{
-		{}, {URL: "localhost:8000"}, {URL: "ftp://x"}, {URL: "http://u:secret@x"}, {URL: "http://x:secret"}, {URL: "http://x", API: "embeddings"},
+		{}, {URL: "localhost:8000"}, {URL: "ftp://x"}, {URL: "http://u:secret@x"}, {URL: "http://x:secret"}, {URL: "http://x", API: "images"},
 		{URL: "http://x", TokenIDs: true}, {URL: "http://x", Connections: "shared"}, {URL: "http://x", Timeout: -1},
 	} {
 		if _, err := NewHTTP(o); err == nil {

@@ -20,18 +20,20 @@ type Launcher interface {
 
 // Launch implements [Launcher].
 func (h *HTTP) Launch(ctx context.Context, s Shot, r *Result) (land func()) {
-	if h.wire == nil {
+	c := s.Call.(*httpCall)
+	w := h.targets[c.target].wire
+	if w == nil {
 		return nil
 	}
 	var at int64
-	await := h.wire.start(s.Call.(*httpCall), func() { at = int64(time.Since(s.Start)) })
+	await := w.start(c, func() { at = int64(time.Since(s.Start)) })
 	if await == nil {
 		return nil
 	}
 	return func() {
-		h.receive(ctx, s, r, func(ctx context.Context, sent func(at int64)) (*reply, error) {
+		h.fire(ctx, s, r, func(ctx context.Context, t *try, sent func(at int64)) (*reply, error) {
 			sent(at)
-			return await(ctx)
+			return await(ctx, t)
 		})
 	}
 }

@@ -205,7 +205,7 @@ func TestRecordMetricsRefuses(t *testing.T) {
 	if err := os.Remove(JournalName(MetricsName(path))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(JournalName(path), nil, 0o600); err != nil {
+	if err := os.WriteFile(JournalName(path), []byte("a run"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Record(t.Context(), reader(workload(0)), path); !errors.Is(err, fs.ErrExist) {

@@ -9,18 +9,44 @@ import (
 	"net/http"
 	"time"
 
+	"reprise/replay/internal/h1"
 	"reprise/replay/openai"
+	"reprise/trace"
 )
 
-// Probe asks the server for its model, at /v1/models, unless one was given, and
-// returns it. A server with several needs one to be given.
+// Probe asks the servers for their model, at /v1/models, unless one was given, and
+// returns it. A server with several needs one to be given, and several servers must
+// have the same.
 func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 	if h.model != "" {
 		return h.model, nil
 	}
+	for i := range h.targets {
+		one, err := h.probe(ctx, &h.targets[i])
+		if err != nil {
+			return "", h.at(i, err)
+		}
+		if i > 0 && one != model {
+			return "", fmt.Errorf("replay: %s and %s have different models; name the one to use", h.targets[0].name, h.targets[i].name)
+		}
+		model = one
+	}
+	h.model = model
+	return model, nil
+}
+
+// at says which server an error comes from, where there are several.
+func (h *HTTP) at(i int, err error) error {
+	if len(h.targets) > 1 {
+		return fmt.Errorf("%s: %w", h.targets[i].name, err)
+	}
+	return err
+}
+
+func (h *HTTP) probe(ctx context.Context, t *target) (model string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	req := (&http.Request{Method: http.MethodGet, URL: h.models, Host: h.host, Header: h.header}).WithContext(ctx)
+	req := (&http.Request{Method: http.MethodGet, URL: below(t.base, "/v1/models"), Host: t.host, Header: h.header}).WithContext(ctx)
 	resp, err := h.transport.RoundTrip(req)
 	if err != nil {
 		return "", fmt.Errorf("replay: the server's list of models: %w", err)
@@ -44,27 +70,44 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 	case len(list.Data) != 1 || list.Data[0].ID == "":
 		return "", fmt.Errorf("replay: the server has %d models; name the one to use", len(list.Data))
 	}
-	h.model = list.Data[0].ID
-	return h.model, nil
+	return list.Data[0].ID, nil
 }
 
-// Calibrate measures how many tokens the server adds to a prompt, by its chat
-// template or as a beginning of text: it sends a prompt of one token, as the
-// text word or as id where token ids are sent, and returns the server's own
-// count less one. [HTTP.Describe] records it.
+// Calibrate measures how many tokens the servers add to a prompt, by their chat
+// template or as a beginning of text: it sends a prompt of one token, as the text word
+// or as id where token ids are sent, and returns the servers' own count less one. All
+// must add the same. [HTTP.Describe] records it. With [APIAuto] it is that of a chat;
+// see [HTTP.CalibrateAPI].
 func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead int, err error) {
-	h.text, h.ids, h.ends = append(h.text[:0], word...), append(h.ids[:0], id), h.ends[:0]
-	n, err := h.counted(ctx)
-	if err != nil {
-		return 0, err
+	return h.CalibrateAPI(ctx, apiOf(h.opt.API, &trace.Request{}), word, id)
+}
+
+// CalibrateAPI is Calibrate for one of the APIs.
+func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (overhead int, err error) {
+	for i := range h.targets {
+		n, err := h.calibrate(ctx, i, api, word, id)
+		if err != nil {
+			return 0, h.at(i, err)
+		}
+		if i > 0 && n != overhead {
+			return 0, fmt.Errorf("replay: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same",
+				h.targets[0].name, overhead, h.targets[i].name, n)
+		}
+		overhead = n
 	}
-	h.overhead = n - 1
-	return h.overhead, nil
+	h.overheads[api] = overhead
+	return overhead, nil
+}
+
+func (h *HTTP) calibrate(ctx context.Context, target int, api, word string, id uint32) (overhead int, err error) {
+	h.text, h.ids, h.ends = append(h.text[:0], word...), append(h.ids[:0], id), h.ends[:0]
+	n, err := h.counted(ctx, target, api)
+	return n - 1, err
 }
 
 // CalibrateTurn measures how many tokens a chat template adds with a reply and
-// the message that follows it. [HTTP.Calibrate] goes before. It sends three
-// messages of one word each, and is 0 where prompts are no chats.
+// the message that follows it, at the first server. [HTTP.Calibrate] goes before. It
+// sends three messages of one word each, and is 0 where prompts are no chats.
 func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, err error) {
 	if h.opt.API != APIChat {
 		return 0, nil
@@ -74,11 +117,11 @@ func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, er
 		h.text = append(h.text, word...)
 		h.ends = append(h.ends, len(h.text))
 	}
-	n, err := h.counted(ctx)
+	n, err := h.counted(ctx, 0, APIChat)
 	if err != nil {
 		return 0, err
 	}
-	if n -= h.overhead + 3; n < 0 {
+	if n -= h.overheads[APIChat] + 3; n < 0 {
 		return 0, errors.New("replay: the server's template drops messages of a conversation")
 	}
 	return n, nil
@@ -86,11 +129,14 @@ func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, er
 
 // counted sends the prompt in the scratch buffers and returns the server's count
 // of its tokens.
-func (h *HTTP) counted(ctx context.Context) (int, error) {
+func (h *HTTP) counted(ctx context.Context, target int, api string) (int, error) {
 	one := 1
-	call := h.encode(&openai.Request{MaxTokens: &one})
+	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header}
+	if err := h.encode(c, &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}); err != nil {
+		return 0, err
+	}
 	var r Result
-	h.Fire(ctx, Shot{Call: call, Start: time.Now()}, &r)
+	h.Fire(ctx, Shot{Call: c, Start: time.Now()}, &r)
 	switch {
 	case r.Error != "" && r.HTTPStatus != nil:
 		return 0, fmt.Errorf("replay: the request that measures the template failed: %s (HTTP %d)", r.Error, *r.HTTPStatus)

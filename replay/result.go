@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"encoding/json"
+
 	"reprise/replay/openai"
 	"reprise/trace"
 )
@@ -50,7 +52,12 @@ type Result struct {
 	FirstContentNS *int64 `parquet:"first_content_ns,optional"`
 	// Round is which time the workload was played, from 0: with RowID it names a
 	// request of a run that plays it several times, see [Loop].
-	Round int32 `parquet:"round"`
+	Round        int32   `parquet:"round"`
+	API          string  `parquet:"api,optional,dict"`       // that it was sent to: chat, completions, responses or embeddings
+	Endpoint     *int32  `parquet:"endpoint,optional"`       // index into Run.Endpoints
+	Attempts     int32   `parquet:"attempts"`                // how often it was tried; more than one was a retry
+	RetryAfterNS *int64  `parquet:"retry_after_ns,optional"` // what the server last asked for by Retry-After
+	Served       []int32 `parquet:"served,list"`             // for each of Run.Served, an index into its values; −1 is none
 }
 
 // Failed says whether the request counts as an error. One that was cut off on
@@ -86,7 +93,7 @@ type Run struct {
 	Schema        string  `json:"schema"` // [ResultsSchema]
 	Version       string  `json:"version"`
 	Started       string  `json:"started"` // RFC 3339, UTC
-	API           string  `json:"api"`     // chat or completions
+	API           string  `json:"api"`     // chat, completions, responses, embeddings, or auto: see Result.API
 	Prompts       string  `json:"prompts"` // text or ids
 	Model         string  `json:"model"`
 	Tokenizer     string  `json:"tokenizer"`
@@ -153,6 +160,25 @@ type Run struct {
 	// Thread says what became of the turns whose prompts were to hold the
 	// server's own replies. Null in a run without [Threading].
 	Thread *Threads `json:"thread,omitempty"`
+	// To whom the requests went, and with what.
+	Endpoints     []string                   `json:"endpoints,omitempty"` // URLs without queries
+	Balance       string                     `json:"balance,omitempty"`   // of several: round-robin or session
+	Overheads     map[string]int             `json:"template_overhead_tokens_by_api,omitempty"`
+	TraceID       string                     `json:"trace_id,omitempty"` // of the requests' traceparent; X-Request-Id is it, a hyphen, and the row
+	Affinity      string                     `json:"affinity_header,omitempty"`
+	Served        []Served                   `json:"served,omitempty"`   // response headers that were recorded
+	Sampling      map[string]json.RawMessage `json:"sampling,omitempty"` // settings by their names in the body; "workload" is each row's own
+	Retries       int                        `json:"retries,omitempty"`  // of one request, at most
+	BackoffNS     int64                      `json:"backoff_ns,omitempty"`
+	TLSUnverified bool                       `json:"tls_unverified,omitempty"` // certificates were not checked
+	HTTP2         bool                       `json:"http2,omitempty"`
+	Proxy         string                     `json:"proxy,omitempty"`      // URL, or none; empty is the environment's
+	TimeoutNS     int64                      `json:"timeout_ns,omitempty"` // of one request
+
+	FirstTokenTimeoutNS int64 `json:"first_token_timeout_ns,omitempty"` // 0 is none of its own
+	IdleTimeoutNS       int64 `json:"idle_timeout_ns,omitempty"`
+
+	Determinism *Determinism `json:"determinism,omitempty"` // null when it was not checked
 }
 
 // TextStable is the PromptText of words without meaning.

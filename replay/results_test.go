@@ -46,6 +46,10 @@ func randomResult(rng *rand.Rand, row int64) Result {
 		Cached: i32(), Output: i32(), OutputFrom: []string{"", FromUsage, FromTokenizer}[rng.IntN(3)], Events: rng.Int32(),
 		HTTPStatus: i32(), Error: append(openai.ErrorKinds(), "", "", KindPrepare)[rng.IntN(18)], FinishReason: []string{"", "stop", "length"}[rng.IntN(3)],
 		Round: int32(row / 100),
+		API:   []string{"", APIChat, APIEmbeddings}[rng.IntN(3)], Endpoint: i32(), Attempts: rng.Int32N(4), RetryAfterNS: i64(),
+	}
+	for range rng.IntN(3) {
+		r.Served = append(r.Served, rng.Int32N(9)-1)
 	}
 	for range rng.IntN(5) {
 		r.GapsNS = append(r.GapsNS, rng.Int64N(1e9))
@@ -106,6 +110,9 @@ func sameResults(a, b []Result) bool {
 			}
 			if len(r.EventTokens) == 0 {
 				r.EventTokens = nil
+			}
+			if len(r.Served) == 0 {
+				r.Served = nil
 			}
 		}
 		return reflect.DeepEqual(x, y)

@@ -82,6 +82,9 @@ type Options struct {
 	// Profile, when set, is told to start and stop the servers' profilers around
 	// what is measured. Only Record does so.
 	Profile *Admin
+	// Then, when set, is called when all requests are over, unless the run ended
+	// early, and may add to what is recorded of it. Its requests are not results.
+	Then func(context.Context, *Run) error
 	// About is what is known of the run before it begins; the Runner fills in
 	// the rest.
 	About Run
@@ -127,7 +130,11 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 	p.feed = newFeeder(&p.opt, r, rows, p.results)
 	p.window.resume(opt.Resume)
 	p.feed.threads = threads
-	return p.run(ctx, out)
+	run, err := p.run(ctx, out)
+	if opt.Then != nil && err == nil && run.EndedEarly == "" {
+		err = opt.Then(ctx, &run)
+	}
+	return run, err
 }
 
 // settled checks the options and puts the defaults in.
@@ -432,6 +439,9 @@ func (p *play) summary(cause, feedErr error) Run {
 	if f.threads != nil {
 		f.threads.stats.LostTokens = p.lost
 		run.Thread = &f.threads.stats
+	}
+	if e, ok := p.runner.Endpoint.(interface{ Conclude(*Run) }); ok {
+		e.Conclude(&run)
 	}
 	run.ClientCPU, run.GCPauseMaxNS = p.cost.end()
 	if w, ok := p.runner.Endpoint.(interface{ Wire() *Wire }); ok {

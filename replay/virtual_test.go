@@ -45,6 +45,13 @@ func (v *virtualWire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
+// byNet has an endpoint send by net/http.
+func byNet(h *HTTP) {
+	to := &h.targets[0]
+	to.wire.client.Close()
+	to.exchanger, to.wire = netExchanger{h}, nil
+}
+
 // virtualEndpoint is a client whose server is simulated, both in virtual time.
 // The caller must call end within the bubble.
 func virtualEndpoint(t testing.TB, c simserver.Config, o HTTPOptions) (h *HTTP, end func()) {
@@ -66,7 +73,7 @@ func virtualEndpoint(t testing.TB, c simserver.Config, o HTTPOptions) (h *HTTP, 
 	// net/http alone knows no sweeps of idle connections, which would keep a
 	// bubble's time from passing; over TCP the same quirks meet our own connections.
 	h.transport.DialContext = wire.dial
-	h.exchanger, h.wire, h.room = netExchanger{h}, nil, nil
+	byNet(h)
 	return h, func() {
 		h.Close()
 		srv.Close()

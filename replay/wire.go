@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,47 +49,85 @@ func PoolSize(connections string) (int, error) {
 	return size, err
 }
 
-// A wire is the exchanger of the hot path: HTTP/1.1 on connections that are
-// dialled ahead of need.
+// A wire is the exchanger of the hot path: HTTP/1.1 on connections to one server
+// that are dialled ahead of need.
 type wire struct {
 	h      *HTTP
 	client *h1.Client
-	head   string // of every request, up to its length
+	to     *target
+	closes bool              // requests say that their connections close
+	heads  map[string]string // of requests with the header that all have, by API
 }
 
 // The head ends with the length, of at most this many bytes.
 const lengthRoom = len("9223372036854775807\r\n\r\n")
 
-// connect chooses the exchanger.
+// connect chooses the exchangers.
 func (h *HTTP) connect() error {
 	keep, size, err := parseConnections(h.opt.Connections)
 	if err != nil {
 		return err
 	}
-	h.exchanger = netExchanger{h}
-	if h.wire, err = newWire(h, keep, size); h.wire != nil {
-		h.exchanger, h.room = h.wire, make([]byte, len(h.wire.head)+lengthRoom)
+	for i := range h.targets {
+		t := &h.targets[i]
+		t.exchanger = netExchanger{h}
+		if t.wire, err = h.newWire(t, keep, size); err != nil {
+			return err
+		}
+		if t.wire != nil {
+			t.exchanger = t.wire
+		}
 	}
-	return err
+	return nil
 }
 
-// newWire makes the exchanger for a URL, or nil where net/http has to send, since
-// there is a proxy.
-func newWire(h *HTTP, keep h1.Keep, size int) (*wire, error) {
-	if proxy, err := http.ProxyFromEnvironment(&http.Request{URL: h.url}); proxy != nil || err != nil {
+// newWire makes the exchanger for a server, or nil where net/http has to send, by
+// HTTP/2 or through a proxy.
+func (h *HTTP) newWire(t *target, keep h1.Keep, size int) (*wire, error) {
+	if h.opt.HTTP2 {
 		return nil, nil
 	}
-	o := h1.Options{Address: dialAddress(h.url), Keep: keep, Size: size}
-	if h.url.Scheme == "https" {
+	proxy, err := h.proxy()
+	if err != nil {
+		return nil, err
+	}
+	if proxy != nil {
+		if u, err := proxy(&http.Request{URL: t.base}); u != nil || err != nil {
+			return nil, nil // of a proxy that cannot be read, net/http says so
+		}
+	}
+	address := dialAddress(t.base)
+	o := h1.Options{Address: address, Keep: keep, Size: size,
+		Dial: func(ctx context.Context) (net.Conn, error) { return h.dial(ctx, "tcp", address) }}
+	if t.base.Scheme == "https" {
 		if o.TLS = h.opt.TLS; o.TLS == nil {
 			o.TLS = new(tls.Config)
 		}
 	}
-	head, err := requestHead(h.url, h.host, h.header, keep == h1.PerRequest)
-	if err != nil {
-		return nil, err
+	w := &wire{h: h, client: h1.New(o), to: t, closes: keep == h1.PerRequest, heads: map[string]string{}}
+	for api := range apiPaths {
+		if w.heads[api], err = w.head(api, h.header); err != nil {
+			return nil, err
+		}
 	}
-	return &wire{h: h, client: h1.New(o), head: head}, nil
+	return w, nil
+}
+
+// headOf is the head of a call's request up to the length of its body.
+func (w *wire) headOf(c *httpCall) (string, error) {
+	if sameMap(c.header, w.h.header) {
+		return w.heads[c.api], nil
+	}
+	return w.head(c.api, c.header)
+}
+
+// sameMap says whether two headers are one.
+func sameMap(a, b http.Header) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+func (w *wire) head(api string, header http.Header) (string, error) {
+	return requestHead(w.to.urls[api], w.to.host, header, w.closes)
 }
 
 func dialAddress(u *url.URL) string {
@@ -137,34 +176,45 @@ func (w *wire) message(c *httpCall) []byte {
 	b := *c.body
 	var scratch [lengthRoom]byte
 	length := append(strconv.AppendInt(scratch[:0], int64(len(b)-c.at), 10), "\r\n\r\n"...)
-	from := c.at - len(length) - len(w.head)
-	copy(b[from:], w.head)
+	from := c.at - len(length) - len(c.head)
+	copy(b[from:], c.head)
 	copy(b[c.at-len(length):], length)
 	return b[from:]
 }
 
 // exchange implements exchanger.
-func (w *wire) exchange(ctx context.Context, c *httpCall, sent func()) (*reply, error) {
-	defer w.h.bodies.Put(c.body)
-	return replied(w.client.Do(ctx, w.message(c), c.session, sent))
+func (w *wire) exchange(ctx context.Context, c *httpCall, t *try, sent func()) (*reply, error) {
+	defer w.giveBack(c)
+	return replied(t)(w.client.Do(ctx, w.message(c), c.session, sent))
+}
+
+// giveBack takes the buffer of a call that is not sent again.
+func (w *wire) giveBack(c *httpCall) {
+	if w.h.opt.Retries == 0 {
+		w.h.bodies.Put(c.body)
+	}
 }
 
 // start sends a call without waiting, if that can be done. What it returns awaits
 // the answer; it is nil when nothing was sent.
-func (w *wire) start(c *httpCall, sent func()) (await func(ctx context.Context) (*reply, error)) {
+func (w *wire) start(c *httpCall, sent func()) (await func(ctx context.Context, t *try) (*reply, error)) {
 	x := w.client.Start(w.message(c), c.session, sent)
 	if x == nil {
 		return nil
 	}
-	return func(ctx context.Context) (*reply, error) {
-		defer w.h.bodies.Put(c.body)
-		return replied(x.Await(ctx))
+	return func(ctx context.Context, t *try) (*reply, error) {
+		defer w.giveBack(c)
+		return replied(t)(x.Await(ctx))
 	}
 }
 
-func replied(r *h1.Response, err error) (*reply, error) {
-	if err != nil {
-		return nil, err
+// replied makes a reply of an answer, and tells t of a connection that was dead.
+func replied(t *try) func(r *h1.Response, err error) (*reply, error) {
+	return func(r *h1.Response, err error) (*reply, error) {
+		if err != nil {
+			t.reused.Store(errors.Is(err, h1.ErrStale))
+			return nil, err
+		}
+		return &reply{status: r.Status(), header: r, body: r}, nil
 	}
-	return &reply{status: r.Status(), header: r, body: r}, nil
 }

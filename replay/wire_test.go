@@ -17,11 +17,12 @@ import (
 func wireEndpoint(t testing.TB, o HTTPOptions) *HTTP {
 	h := endpoint(t, o)
 	keep, size, err := parseConnections(o.Connections)
-	if err != nil || h.wire == nil {
+	w := h.targets[0].wire
+	if err != nil || w == nil {
 		t.Fatal("no wire", err)
 	}
-	h.wire.client.Close()
-	h.wire.client = h1.New(h1.Options{Address: dialAddress(h.url), Keep: keep, Size: size, Probation: -1})
+	w.client.Close()
+	w.client = h1.New(h1.Options{Address: dialAddress(h.targets[0].base), Keep: keep, Size: size, Probation: -1})
 	return h
 }
 
@@ -75,10 +76,9 @@ func TestWireAndNetHTTPSendTheSame(t *testing.T) {
 	header := http.Header{"x-b": {"1", "2"}, "X-A": {"ä"}, "Content-Length": {"7"}}
 	for _, conns := range []string{PerRequest, Pooled} {
 		for _, plain := range []bool{true, false} {
-			h := endpoint(t, HTTPOptions{URL: url + "/base?version=1", Connections: conns, Header: header, APIKey: "k"})
+			h := endpoint(t, HTTPOptions{URL: url + "/base?version=1", Connections: conns, Header: header, APIKey: "k", NoTraceHeaders: true})
 			if plain {
-				h.wire.client.Close()
-				h.wire, h.room, h.exchanger = nil, nil, netExchanger{h}
+				byNet(h)
 			}
 			if r := fire(t, h, trace.Request{InputTokens: 50, OutputTokens: 2}, 0); r.Error != "" {
 				t.Fatal(r.Error)
@@ -123,11 +123,11 @@ func TestWireLaunch(t *testing.T) {
 	}
 	var cold Result
 	s := shot()
-	h.wire.client.Close() // what was dialled ahead
+	h.targets[0].wire.client.Close() // what was dialled ahead
 	if h.Launch(t.Context(), s, &cold) != nil {
 		t.Fatal("launched without a connection")
 	}
-	h = wireEndpoint(t, HTTPOptions{URL: "http://" + h.url.Host, Connections: Pooled})
+	h = wireEndpoint(t, HTTPOptions{URL: "http://" + h.targets[0].base.Host, Connections: Pooled})
 	var first, r Result
 	h.Fire(t.Context(), shot(), &first)
 	land := h.Launch(t.Context(), shot(), &r)

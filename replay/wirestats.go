@@ -9,7 +9,7 @@ import (
 // A Wire is what became of the client's connections in a run.
 type Wire struct {
 	Dials        int64 `json:"dials"`            // connections that were opened, those that nobody needed included
-	DialsMinute  int64 `json:"dials_max_minute"` // the most in any one minute
+	DialsMinute  int64 `json:"dials_max_minute"` // the most in any one minute to one server
 	Waited       int64 `json:"waited"`           // requests for which none was ready: they dialled between released and sent
 	Reused       int64 `json:"reused"`           // requests on a connection that had served another
 	Replaced     int64 `json:"replaced"`         // connections that the server closed while nobody used them
@@ -20,12 +20,26 @@ type Wire struct {
 	Note       string `json:"note,omitempty"`        // what is to be known of them, in words
 }
 
-// Wire returns what became of the connections so far; nil where net/http has them.
+// Wire returns what became of the connections so far; nil where net/http has them
+// all.
 func (h *HTTP) Wire() *Wire {
-	if h.wire == nil {
+	var all h1.Stats
+	any := false
+	for i := range h.targets {
+		w := h.targets[i].wire
+		if w == nil {
+			continue
+		}
+		any = true
+		s := w.client.Stats()
+		all.Dials, all.Waited, all.Reused = all.Dials+s.Dials, all.Waited+s.Waited, all.Reused+s.Reused
+		all.Replaced, all.Stale, all.Closes = all.Replaced+s.Replaced, all.Stale+s.Stale, all.Closes || s.Closes
+		all.MaxMinute = max(all.MaxMinute, s.MaxMinute) // ports are counted for each address
+	}
+	if !any {
 		return nil
 	}
-	return described(h.wire.client.Stats(), localPorts())
+	return described(all, localPorts())
 }
 
 func described(s h1.Stats, ports int64) *Wire {

@@ -5,18 +5,14 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/replay"
-	"reprise/replay/openai"
 	"reprise/replay/simserver"
 	"reprise/synth"
 	"reprise/trace"
@@ -26,13 +22,10 @@ import (
 
 // replayFlags are the flags of replay; demo fills them too.
 type replayFlags struct {
-	out      string
-	url      string
-	api      string
-	model    string
-	tokenIDs bool
-	prompts  promptFlags
-	verify   bool
+	out     string
+	prompts promptFlags
+	verify  bool
+	targetFlags
 	scheduleFlags
 	vllm vllmFlags
 	wireFlags
@@ -42,12 +35,6 @@ type replayFlags struct {
 	abortFlags
 	serverFlags
 	threadFlags
-	forceOutput bool
-	timeout     time.Duration
-	headers     []string
-	extraBody   string
-	keyEnv      string
-	keyFile     string
 	serverBlock int
 	judge       judgeFlags
 }
@@ -118,14 +105,11 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 func (f *replayFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet")
-	fl.StringVar(&f.url, "url", "http://127.0.0.1:8000", "base URL of the endpoint")
-	fl.StringVar(&f.api, "api", replay.APICompletions, "completions or chat")
-	fl.StringVar(&f.model, "model", "", "model to ask for; empty takes the endpoint's only one")
-	fl.BoolVar(&f.tokenIDs, "token-ids", false, "send prompts as token ids (completions only)")
 	fl.StringVar(&f.prompts.tokenizer, "tokenizer", "", "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base")
 	fl.StringVar(&f.prompts.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
 	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
 	fl.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
+	f.targetFlags.register(cmd)
 	f.scheduleFlags.register(fl)
 	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
 	f.modeFlags.register(cmd)
@@ -134,13 +118,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	f.abortFlags.register(cmd)
 	f.serverFlags.register(cmd)
 	f.threadFlags.register(cmd)
-	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 	f.wireFlags.register(cmd)
-	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request")
-	fl.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
-	fl.StringVar(&f.extraBody, "extra-body", "", "`JSON` object with further fields of each request")
-	fl.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` that holds the API key")
-	fl.StringVar(&f.keyFile, "api-key-file", "", "`file` that holds the API key")
 	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
 	fl.Bool("quiet", false, "no progress")
 	f.judge.register(cmd)
@@ -151,12 +129,14 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 // check refuses what cannot be done, before anything is.
 func (f *replayFlags) check(cmd *cobra.Command) error {
 	for _, check := range []func() error{
+		f.targetFlags.check,
 		f.scheduleFlags.check,
 		func() error { return f.wireFlags.check(max(f.concurrency, f.maxInFlight)) },
 		func() error { return f.liveFlags.check(cmd) },
 		f.abortFlags.check,
 		f.serverFlags.check,
 		f.checkThreads,
+		f.checkExtras,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -195,17 +175,22 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	endpoint, err := f.endpoint(maker.tok)
+	extras, closeExtras, err := f.openRowExtra(cmd, part.of)
+	if err != nil {
+		return err
+	}
+	defer closeExtras()
+	endpoint, err := f.endpoint(maker.tok, extras)
 	if err != nil {
 		return err
 	}
 	defer endpoint.Close()
-	servers, err := f.openServers(cmd, endpoint, maker)
+	servers, err := f.openServers(cmd, w, endpoint, maker)
 	if err != nil {
 		return err
 	}
 	defer servers.admin.Close()
-	prompter, err := maker.prompter(servers.overhead)
+	prompter, err := servers.prompter()
 	if err != nil {
 		return err
 	}
@@ -221,7 +206,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 	known := profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of))
-	if err := f.fillCache(cmd, part, live, endpoint, maker, about.Overhead, known); err != nil {
+	if err := f.fillCache(cmd, part, live, endpoint, servers.prompter, known); err != nil {
 		return err
 	}
 
@@ -254,13 +239,18 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 			return err
 		}
 	}
+	options.Then = f.determinism(cmd, w, endpoint, prompter)
 	runner := replay.Runner{Prompter: prompter, Endpoint: endpoint, Options: options}
 	verify := func() error { return nil }
 	if f.verify {
-		checker := synth.NewChecker(prompter, maker.tok)
+		single, ok := prompter.(*synth.Prompter)
+		if !ok {
+			return usagef("--verify has no meaning with --api auto where the APIs have different templates")
+		}
+		checker := synth.NewChecker(single, maker.tok)
 		runner.Prompter, verify = checker, func() error { return verified(cmd, checker.Close(), f.out) }
 	}
-	watching := f.watch(cmd, liveAbout{"replay to " + f.url, rows.total, about.Cores, f.judge.limits})
+	watching := f.watch(cmd, liveAbout{"replay to " + strings.Join(endpoint.Endpoints(), ", "), rows.total, about.Cores, f.judge.limits})
 	defer watching.end()
 	runner.Progress = watching.progress
 	told := context.AfterFunc(cmd.Context(), func() {
@@ -287,21 +277,34 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	return err
 }
 
-// calibrate finds the endpoint's model and measures its template.
-func (f *replayFlags) calibrate(cmd *cobra.Command, endpoint *replay.HTTP, m *promptMaker) (overhead int, err error) {
+// calibrate finds the endpoint's model and measures its templates, of each API that
+// rows go to.
+func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *promptMaker) (overheads map[string]int, err error) {
+	apis, err := f.apis(w)
+	if err != nil {
+		return nil, err
+	}
 	words := m.tok.Words()
 	var model string
 	err = f.vllm.whenReady(cmd.Context(), func() (err error) {
-		if model, err = endpoint.Probe(cmd.Context()); err == nil {
-			overhead, err = endpoint.Calibrate(cmd.Context(), words.Text[0], words.Bare[0])
+		overheads = map[string]int{}
+		if model, err = endpoint.Probe(cmd.Context()); err != nil {
+			return err
 		}
-		return err
+		for _, api := range apis {
+			if overheads[api], err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	notef(cmd, "endpoint: %s, model %s, %d tokens of template around each prompt", f.url, model, overhead)
-	return overhead, nil
+	for _, api := range apis {
+		notef(cmd, "endpoint: %s, %s, model %s, %d tokens of template around each prompt", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])
+	}
+	return overheads, nil
 }
 
 // verified says what came of encoding prompts again. One that has other tokens
@@ -314,59 +317,18 @@ func verified(cmd *cobra.Command, v synth.Verified, results string) error {
 	return nil
 }
 
-func (f *replayFlags) endpoint(tok *token.Encoding) (*replay.HTTP, error) {
-	o := replay.HTTPOptions{URL: f.url, API: f.api, Model: f.model, TokenIDs: f.tokenIDs, ForceOutput: f.forceOutput, Replies: f.thread,
-		Connections: f.connections, Timeout: f.timeout,
-		Count: func(text string) int { return len(tok.Append(nil, text)) }}
-	var err error
-	if o.Header, err = f.requestHeader(); err != nil {
+func (f *replayFlags) endpoint(tok *token.Encoding, extras replay.RowExtras) (*replay.HTTP, error) {
+	o, err := f.options()
+	if err != nil {
 		return nil, err
 	}
-	if f.extraBody != "" {
-		if o.Extra, err = openai.ParseExtra([]byte(f.extraBody)); err != nil {
-			return nil, usagef("--extra-body: %v", err)
-		}
-	}
-	if o.APIKey, err = f.apiKey(); err != nil {
-		return nil, err
-	}
+	o.Rows, o.Connections, o.Replies = extras, f.connections, f.thread
+	o.Count = func(text string) int { return len(tok.Append(nil, text)) }
 	e, err := replay.NewHTTP(o)
 	if err != nil {
 		err = &exitError{exitUsage, err}
 	}
 	return e, err
-}
-
-// requestHeader holds the headers that the flags add to each request.
-func (f *replayFlags) requestHeader() (http.Header, error) {
-	out := http.Header{}
-	for _, h := range f.headers {
-		name, value, ok := strings.Cut(h, "=")
-		if !ok || name == "" {
-			return nil, usagef("--header: want Name=value")
-		}
-		out.Add(name, value)
-	}
-	return out, nil
-}
-
-// apiKey reads the key where the flags say it is: no flag takes a key itself,
-// since command lines end up in histories and process lists.
-func (f *replayFlags) apiKey() (string, error) {
-	switch {
-	case f.keyEnv != "" && f.keyFile != "":
-		return "", usagef("give one of --api-key-env and --api-key-file")
-	case f.keyEnv != "":
-		key, ok := os.LookupEnv(f.keyEnv)
-		if !ok || key == "" {
-			return "", usagef("--api-key-env: the variable is not set")
-		}
-		return key, nil
-	case f.keyFile != "":
-		b, err := os.ReadFile(f.keyFile)
-		return strings.TrimSpace(string(b)), err
-	}
-	return "", nil
 }
 
 // countedRows is a reader that knows how many rows it has.

@@ -40,11 +40,11 @@ func (f *modeFlags) liveAtStart(cmd *cobra.Command, p *workloadPart) ([]trace.Re
 
 // fillCache sends what is live to the endpoint before the run, and makes what was
 // answered known.
-func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint replay.Endpoint, m *promptMaker, overhead int, known *profile.KnownPass) error {
+func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint replay.Endpoint, makes func() (rowPrompter, error), known *profile.KnownPass) error {
 	if len(prompts) == 0 {
 		return nil
 	}
-	prompter, err := m.prompter(overhead) // of its own, since the run's counts what it makes
+	prompter, err := makes() // of its own, since the run's counts what it makes
 	if err != nil {
 		return err
 	}

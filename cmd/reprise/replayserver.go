@@ -17,6 +17,7 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/scrape"
+	"reprise/trace"
 )
 
 // serverFlags say what a replay measures at its servers, and what it does to them
@@ -214,35 +215,30 @@ type replayServers struct {
 	maker       *promptMaker
 	admin       *replay.Admin
 	metering    replay.Metering
-	overhead    int    // tokens of template around a prompt
-	arrivalSeed uint64 // stays, where the prompts get another seed
+	overheads   map[string]int // tokens of template around a prompt, by API
+	arrivalSeed uint64         // stays, where the prompts get another seed
 	cache       *replay.CacheDiscipline
 }
 
 // openServers makes what calls the servers beside requests and what measures at
 // them, with the headers and the key of requests; finds the model and its
 // template; and, for cold caches, empties them last of all.
-func (f *replayFlags) openServers(cmd *cobra.Command, endpoint *replay.HTTP, m *promptMaker) (*replayServers, error) {
+func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *promptMaker) (*replayServers, error) {
 	s := &replayServers{flags: f, endpoint: endpoint, maker: m, arrivalSeed: m.seed}
-	header, err := f.requestHeader()
+	o, err := f.options()
 	if err != nil {
 		return nil, err
 	}
-	key, err := f.apiKey()
-	if err != nil {
-		return nil, err
-	}
-	endpoints := []string{f.url}
-	if s.admin, err = replay.NewAdmin(replay.AdminOptions{URLs: f.servers(endpoints), APIKey: key, Header: header}); err != nil {
+	if s.admin, err = replay.NewAdmin(replay.AdminOptions{URLs: f.servers(f.urls), APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	if key != "" {
-		header.Set("Authorization", "Bearer "+key)
+	if o.APIKey != "" {
+		o.Header.Set("Authorization", "Bearer "+o.APIKey)
 	}
-	if s.metering, err = f.metering(endpoints, header); err != nil {
+	if s.metering, err = f.metering(f.urls, o.Header); err != nil {
 		return nil, err
 	}
-	if s.overhead, err = f.calibrate(cmd, endpoint, m); err != nil {
+	if s.overheads, err = f.calibrate(cmd, w, endpoint, m); err != nil {
 		return nil, err
 	}
 	s.cache = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNothing}
@@ -251,6 +247,9 @@ func (f *replayFlags) openServers(cmd *cobra.Command, endpoint *replay.HTTP, m *
 	}
 	return s, err
 }
+
+// prompter makes prompts for them.
+func (s *replayServers) prompter() (rowPrompter, error) { return s.maker.forAPIs(s.overheads) }
 
 // describe notes what the servers say of themselves, and what is done to them.
 func (s *replayServers) describe(ctx context.Context, about *replay.Run) {
@@ -276,7 +275,7 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 	if err != nil {
 		return err
 	}
-	prompter, err := s.maker.prompter(s.overhead)
+	prompter, err := s.prompter()
 	if err != nil {
 		return err
 	}

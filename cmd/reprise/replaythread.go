@@ -31,6 +31,8 @@ func (f *replayFlags) checkThreads() error {
 		return usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
 	case f.resume:
 		return usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
+	case f.api != replay.APICompletions && f.api != replay.APIChat:
+		return usagef("--thread is for --api %s and %s", replay.APICompletions, replay.APIChat)
 	case f.loop != "":
 		return usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
 	}

@@ -21,7 +21,8 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a simulated endpoint: OpenAI wire, prefix cache, timed tokens",
-		Long: `Serve answers /v1/chat/completions and /v1/completions like a serving engine: it
+		Long: `Serve answers /v1/chat/completions, /v1/completions, /v1/responses and
+/v1/embeddings like a serving engine: it
 tokenises prompts, caches prefixes in blocks of its own size, prefills them one
 after another and sends tokens at absolute instants. The words mean nothing.
 

@@ -216,7 +216,7 @@ func TestTokenCounts(t *testing.T) {
 			codes = append(codes, w.Code)
 		}
 	}
-	want := []string{WarnPromptLength, WarnNoPromptUsage, WarnOutputLength, WarnOutputCounted, WarnNoBlockSize}
+	want := []string{WarnPromptLength, WarnNoPromptUsage, WarnOutputLength, WarnOutputCounted, WarnNoBlockSize, WarnOutputLonger}
 	if strings.Join(codes, " ") != strings.Join(want, " ") {
 		t.Errorf("warnings %v, want %v", codes, want)
 	}

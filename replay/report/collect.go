@@ -67,6 +67,9 @@ type collector struct {
 	time                  timeline
 	picks                 picks
 	input, output, wanted lengths
+	parts                 parts
+
+	promptsCut, outputsLonger int64 // what servers do without a word
 }
 
 // A group is a part of the results that gets a line of its own.
@@ -128,6 +131,7 @@ func (c *collector) add(r *replay.Result) error {
 	}
 	category.rows++
 	bucket.rows++
+	places := c.parts.of(r, c.newGroup)
 	c.addSending(r)
 	if r.DoneNS != nil {
 		c.lastDone = max(c.lastDone, *r.DoneNS)
@@ -145,7 +149,7 @@ func (c *collector) add(r *replay.Result) error {
 		c.notSent++
 	case succeeded:
 		c.succeeded++
-		c.addLatency(r, category, bucket)
+		c.addLatency(r, append(places, category, bucket)...)
 		c.addTokens(r, category)
 	}
 	if len(c.errors) > maxNames || len(c.categories) > maxNames {
@@ -167,6 +171,11 @@ func (c *collector) addFailure(r *replay.Result) {
 		c.refused++
 	}
 }
+
+// cut says that a server took so much less of a prompt than was sent that it must have
+// left some out: a tokenizer that differs, or a template that was measured too long,
+// makes less of a difference.
+func cut(got, want int32) bool { return want-got >= 16 && float64(got) < 0.9*float64(want) }
 
 // inputOf is the length of a prompt: what the server counted, else what was asked for.
 func inputOf(r *replay.Result) int32 {
@@ -209,7 +218,7 @@ func (c *collector) addSending(r *replay.Result) {
 	}
 }
 
-func (c *collector) addLatency(r *replay.Result, category, bucket *group) {
+func (c *collector) addLatency(r *replay.Result, groups ...*group) {
 	l := derive(r)
 	for origin := range origins {
 		c.headers[origin].addSpan(l.headers[origin])
@@ -220,7 +229,7 @@ func (c *collector) addLatency(r *replay.Result, category, bucket *group) {
 		}
 	}
 	c.tpot.addSpan(l.tpot)
-	for _, g := range []*group{category, bucket} {
+	for _, g := range groups {
 		g.succeeded++
 		g.ttft.addSpan(l.ttft[fromSent])
 	}
@@ -242,6 +251,9 @@ func (c *collector) addTokens(r *replay.Result, category *group) {
 	if r.Input != nil {
 		t.PromptFromUsage++
 		t.PromptError.add(*r.Input, r.WantInput)
+		if cut(*r.Input, r.WantInput) {
+			c.promptsCut++
+		}
 	}
 	source := "none"
 	if r.Output != nil {
@@ -251,6 +263,9 @@ func (c *collector) addTokens(r *replay.Result, category *group) {
 		t.Output += int64(*r.Output)
 		t.OutputMiss.add(*r.Output, r.WantOutput)
 		c.output.add(*r.Output)
+		if r.OutputFrom == replay.FromUsage && *r.Output > max(r.WantOutput, 1) { // one is the least that is asked for
+			c.outputsLonger++
+		}
 		if r.Events > 0 {
 			c.events += int64(r.Events)
 			c.timed += int64(*r.Output)

@@ -36,7 +36,7 @@ var latencyDefinitions = []Definition{
 	{"tpot", "ms",
 		"Time per output token after the first: one value for each request with two output tokens or more.",
 		"(last_token − first_token) ÷ (output_tokens − 1)"},
-	{"e2e", "ms", "End to end: to the last token.", "last_token − sent; last_token − due"},
+	{"e2e", "ms", "End to end: to the last token. An embedding has no tokens: to the end of its answer.", "last_token − sent; last_token − due"},
 	{"headers", "ms", "To the headers of the response: the server has accepted the request.", "headers − sent; headers − due"},
 	{"send_lag", "ms", "How late the client sent, of every request that was sent, failed ones too.", "sent − due"},
 	{"lag_drift", "ms",

@@ -37,15 +37,20 @@ type latency struct {
 	headers, ttft, e2e [origins]span
 	tpot               span
 	longest            span // gap between token events
+	whole              bool // an embedding: it has no tokens to come one by one
 }
 
 // derive computes the latencies of a request that was sent.
 func derive(r *replay.Result) latency {
-	var l latency
+	l := latency{whole: r.API == replay.APIEmbeddings}
+	last := r.LastTokenNS
+	if l.whole {
+		last = r.DoneNS
+	}
 	for origin, start := range [origins]int64{fromSent: *r.SentNS, fromDue: r.DueNS} {
 		l.headers[origin] = between(start, r.HeadersNS)
 		l.ttft[origin] = between(start, r.FirstTokenNS)
-		l.e2e[origin] = between(start, r.LastTokenNS)
+		l.e2e[origin] = between(start, last)
 	}
 	if r.FirstTokenNS != nil && r.LastTokenNS != nil && r.Output != nil && *r.Output > 1 {
 		steps := float64(*r.Output - 1)
@@ -63,7 +68,7 @@ func (l *latency) meets(s *SLO, origin int) bool {
 		return limit == nil || d.ok && d.ns <= int64(*limit)
 	}
 	withinOrNone := func(d span, limit *time.Duration) bool { return !d.ok || within(d, limit) }
-	return within(l.ttft[origin], s.TTFT) && within(l.e2e[origin], s.E2E) &&
+	return (l.whole || within(l.ttft[origin], s.TTFT)) && within(l.e2e[origin], s.E2E) &&
 		withinOrNone(l.tpot, s.TPOT) && withinOrNone(l.longest, s.ITL)
 }
 

@@ -42,6 +42,7 @@ func (c *collector) summary() (Summary, error) {
 	s.Cache = c.cache.summary(zeros)
 	s.ByCategory = c.byCategory(zeros)
 	s.ByInputLength = c.byLength()
+	s.ByEndpoint, s.ByHeader, s.Retries = c.parts.endpoints(&c.run), c.parts.headers(&c.run), c.parts.retries.orNil()
 	c.picks.finish()
 	if drift := c.picks.drift(); drift.ok && c.run.Simulated == "" {
 		s.LagDriftMS = milliseconds(float64(drift.ns))

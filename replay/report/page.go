@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"reprise/trace/page"
@@ -22,9 +23,7 @@ func Page(s Summary) *page.Page {
 	}
 	for _, section := range []page.Section{
 		peerSection(s.Peer), overviewSection(&s), steadySection(s.Steady), ttftSection(&s), itlSection(&s), e2eSection(&s),
-		loadSection(&s), lengthSection(&s), cacheSection(&s), errorSection(&s), definitionSection(),
-		overviewSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s),
-		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), errorSection(&s), definitionSection(),
+		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), partSection(&s), errorSection(&s), definitionSection(),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
 			p.Sections = append(p.Sections, section)
@@ -82,6 +81,11 @@ func facts(s *Summary) []page.Fact {
 	}
 	add("Schedule", schedule(r), "")
 	add("Connections", r.Connections, "")
+	if len(r.Endpoints) > 0 {
+		add("Endpoints", strings.Join(r.Endpoints, ", "), r.Balance)
+	}
+	add("Sampling", samplingOf(r), "")
+	add("Trace", r.TraceID, "id of the requests' traces")
 	if b := s.Cache.Block; b != nil {
 		add("Server's blocks", many(*b, "token"), "that expected reuse is counted in")
 	}

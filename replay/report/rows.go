@@ -39,9 +39,8 @@ func overview(s *Summary) [][]string {
 	if n := s.Run.Beyond; n > 0 {
 		rows = append(rows, []string{"Beyond", many(n, "request"), "not sent: due after the duration that was asked for"})
 	}
-	rows = append(rows, driftRows(s)...)
-	rows = append(rows, partRows(s.Run.Selection)...)
-	rows = append(append(rows, driftRows(s)...), beforeRows(&s.Run)...)
+	rows = append(append(rows, driftRows(s)...), retryRows(s)...)
+	rows = append(append(rows, partRows(s.Run.Selection)...), beforeRows(&s.Run)...)
 	return append(rows,
 		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", count(int64(s.InFlight.Max)), limit)},
 		[]string{"Prompt error", count(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},

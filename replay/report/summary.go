@@ -37,6 +37,11 @@ type Summary struct {
 	Steady *Steady `json:"steady,omitempty"`
 	Peer   *Peer   `json:"peer,omitempty"`
 
+	// Where requests went, when there was a choice, and what they had to try.
+	ByEndpoint []Part       `json:"by_endpoint,omitempty"`
+	ByHeader   []HeaderPart `json:"by_response_header,omitempty"` // of the headers that were recorded
+	Retries    *Retries     `json:"retries,omitempty"`            // null when there was none, and no Retry-After
+
 	Series Series `json:"-"` // what the plots of [Page] draw
 }
 

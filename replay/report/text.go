@@ -37,6 +37,12 @@ func WriteText(w io.Writer, s Summary) error {
 	} else {
 		writeOwn(&b, &s, line)
 	}
+	if len(s.ByEndpoint) > 1 {
+		grid(&b, "By endpoint, TTFT from sent", endpointHead, endpointRows(&s))
+	}
+	for _, h := range s.ByHeader {
+		grid(&b, "By "+plain(h.Header)+" of the response, TTFT from sent", servedHead, servedRows(&h))
+	}
 	if len(s.Errors) > 0 {
 		grid(&b, "Errors", errorHead, errorRows(&s))
 	}

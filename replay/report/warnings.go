@@ -27,6 +27,10 @@ const (
 	WarnUnmeasured    = "server_metrics_failed"
 	WarnSeries        = "server_series_dropped"
 	WarnForeignHits   = "cache_held_more_than_was_sent"
+	WarnPromptCut     = "prompts_cut"
+	WarnOutputLonger  = "outputs_longer_than_asked"
+	WarnTLS           = "tls_unverified"
+	WarnCaches        = "several_caches"
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
@@ -71,6 +75,13 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 			"%s of the %s that prime the cache failed, so that it held less than meant when the run began", count(p.Prime.Failed), many(p.Prime.Prompts, "prompt"))
 	}
 	serverWarnings(s, warn)
+	warn(c.promptsCut > 0, WarnPromptCut,
+		"the server counted far fewer tokens than were sent in %s, and reported no error: it cut prompts silently, so less was computed than the workload asks", many(c.promptsCut, "request"))
+	warn(c.outputsLonger > 0, WarnOutputLonger,
+		"%s %s longer than the most that was asked for: the server does not keep to max_tokens", many(c.outputsLonger, "output"), verb(c.outputsLonger))
+	warn(c.run.TLSUnverified, WarnTLS, "the server's certificate was not checked, so who answered is not known")
+	warn(len(s.ByEndpoint) > 1 && s.Cache.Expected != nil, WarnCaches,
+		"requests went to %d servers, each with a cache of its own; the expected hit ratio is that of one cache which all share", len(s.ByEndpoint))
 	return out
 }
 

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay"
+	"reprise/replay/openai"
+)
+
+// targetFlags say what a replay sends, and to whom.
+type targetFlags struct {
+	urls        []string
+	balance     string
+	api         string
+	model       string
+	tokenIDs    bool
+	forceOutput bool
+
+	http2       bool
+	proxy       string
+	tlsCA       string
+	tlsCert     string
+	tlsKey      string
+	tlsName     string
+	tlsInsecure bool
+	timeout     time.Duration
+	connect     time.Duration
+	firstToken  time.Duration
+	idle        time.Duration
+	retry       string
+
+	headers     []string
+	headerEnv   []string
+	headerFile  []string
+	keyEnv      string
+	keyFile     string
+	affinity    string
+	record      []string
+	noTrace     bool
+	extraBody   string
+	temperature float64
+	topP        float64
+	sampleSeed  int64
+	priorities  []string
+	models      []string
+	rowExtra    string
+	checkSame   int
+	given       func(flag string) bool
+}
+
+func (f *targetFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	f.given = fl.Changed
+	fl.StringArrayVar(&f.urls, "url", []string{"http://127.0.0.1:8000"}, "base URL of the endpoint, or unix:///path.sock[:/base]; may be repeated for several of one model")
+	fl.StringVar(&f.balance, "balance", replay.RoundRobin, "which of several endpoints a request goes to: round-robin, or session for all of a session to one")
+	fl.StringVar(&f.api, "api", replay.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind")
+	fl.StringVar(&f.model, "model", "", "model to ask for; empty takes the endpoint's only one")
+	fl.BoolVar(&f.tokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
+	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
+
+	fl.BoolVar(&f.http2, "http2", false, "HTTP/2 in place of HTTP/1.1: over TLS by ALPN, else by prior knowledge (h2c)")
+	fl.StringVar(&f.proxy, "proxy", "", "`URL` of a proxy, or none; empty takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Without a password")
+	fl.StringVar(&f.tlsCA, "tls-ca", "", "PEM `file` of the authorities to trust in place of the system's")
+	fl.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of a client certificate")
+	fl.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of its key")
+	fl.StringVar(&f.tlsName, "tls-server-name", "", "name to expect in the server's certificate, in place of the URL's")
+	fl.BoolVar(&f.tlsInsecure, "tls-insecure", false, "do not check the server's certificate; the results say so")
+	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "of one request, retries included")
+	fl.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "of dialling, and of the TLS handshake")
+	fl.DurationVar(&f.firstToken, "first-token-timeout", 0, "from sending to the first token; 0 is no limit of its own")
+	fl.DurationVar(&f.idle, "idle-timeout", 0, "between two events of an answer; 0 is no limit of its own")
+	fl.StringVar(&f.retry, "retry", "0", "`N[,backoff]`: send a request again up to N times when there was no connection, the server was full (429, 502, 503, 504, 529), or a pooled connection was dead; backoff doubles from 500ms unless given")
+
+	fl.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
+	fl.StringArrayVar(&f.headerEnv, "header-env", nil, "`Name=VARIABLE`: a header whose value is in the environment; may be repeated")
+	fl.StringArrayVar(&f.headerFile, "header-file", nil, "`Name=file`: a header whose value is in a file; may be repeated")
+	fl.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` that holds the API key")
+	fl.StringVar(&f.keyFile, "api-key-file", "", "`file` that holds the API key")
+	fl.StringVar(&f.affinity, "affinity-header", "", "`name` of a header that carries the session's pseudonym (s0, s1, …), for routers")
+	fl.StringArrayVar(&f.record, "record-header", nil, "`name` of a response header that says who answered; its values are counted in the report. At most 4")
+	fl.BoolVar(&f.noTrace, "no-trace-headers", false, "do not send X-Request-Id and traceparent")
+	fl.StringVar(&f.extraBody, "extra-body", "", "`JSON` object with further fields of each request")
+	fl.Float64Var(&f.temperature, "temperature", 0, "of every request, in place of the workload's")
+	fl.Float64Var(&f.topP, "top-p", 0, "top_p of every request")
+	fl.Int64Var(&f.sampleSeed, "sampling-seed", 0, "seed of the server's sampling, for every request")
+	fl.StringArrayVar(&f.priorities, "class-priority", nil, "`CLASS=N`: field priority of the rows of a class (vLLM: lower is sooner); may be repeated")
+	fl.StringArrayVar(&f.models, "model-map", nil, "`LABEL=MODEL`: what rows with this adapter, or else this model, ask for; may be repeated")
+	fl.StringVar(&f.rowExtra, "row-extra", "", "JSONL `file` of {\"row\":N,\"header\":{},\"body\":{}}, in row order: further headers and fields of single rows")
+	fl.IntVar(&f.checkSame, "check-deterministic", 0, "after the run, send `N` of the rows twice at temperature 0 and count the answers that differ")
+}
+
+// check refuses what needs no file to be seen to be wrong.
+func (f *targetFlags) check() error {
+	if (f.tlsCert == "") != (f.tlsKey == "") {
+		return usagef("--tls-cert and --tls-key go together")
+	}
+	if f.tlsInsecure && f.tlsCA != "" {
+		return usagef("--tls-insecure and --tls-ca contradict each other")
+	}
+	if f.checkSame < 0 || f.checkSame > 0 && f.api == replay.APIEmbeddings {
+		return usagef("--check-deterministic: want a number of rows, and an API whose answers are text")
+	}
+	_, _, err := f.retries()
+	return err
+}
+
+// options turns the flags into those of an endpoint.
+func (f *targetFlags) options() (o replay.HTTPOptions, err error) {
+	if len(f.urls) == 0 {
+		return o, usagef("--url: say where the endpoint is")
+	}
+	o = replay.HTTPOptions{URL: f.urls[0], Also: f.urls[1:], Balance: f.balance, API: f.api, Model: f.model, TokenIDs: f.tokenIDs,
+		ForceOutput: f.forceOutput, HTTP2: f.http2, Proxy: f.proxy,
+		Timeout: f.timeout, ConnectTimeout: f.connect, FirstTokenTimeout: f.firstToken, IdleTimeout: f.idle,
+		AffinityHeader: f.affinity, RecordHeaders: f.record, NoTraceHeaders: f.noTrace}
+	if o.Retries, o.Backoff, err = f.retries(); err != nil {
+		return o, err
+	}
+	if o.TLS, err = f.tls(); err != nil {
+		return o, err
+	}
+	if o.Header, err = f.header(); err != nil {
+		return o, err
+	}
+	if o.Extra, err = f.extra(); err != nil {
+		return o, err
+	}
+	if o.APIKey, err = f.apiKey(); err != nil {
+		return o, err
+	}
+	if o.Models, err = pairs("model-map", f.models); err != nil {
+		return o, err
+	}
+	o.Priorities, err = f.classPriorities()
+	return o, err
+}
+
+// retries reads --retry.
+func (f *targetFlags) retries() (n int, backoff time.Duration, err error) {
+	count, pause, given := strings.Cut(f.retry, ",")
+	backoff = 500 * time.Millisecond
+	if n, err = strconv.Atoi(count); err == nil && given {
+		backoff, err = time.ParseDuration(pause)
+	}
+	if err != nil || n < 0 || backoff < 0 {
+		return 0, 0, usagef("--retry: want a number, or a number and a duration such as 3,250ms")
+	}
+	if n == 0 {
+		backoff = 0
+	}
+	return n, backoff, nil
+}
+
+// tls is nil where nothing about it was said.
+func (f *targetFlags) tls() (*tls.Config, error) {
+	if cmp.Or(f.tlsCA, f.tlsCert, f.tlsName) == "" && !f.tlsInsecure {
+		return nil, nil
+	}
+	c := &tls.Config{ServerName: f.tlsName, InsecureSkipVerify: f.tlsInsecure}
+	if f.tlsCA != "" {
+		pem, err := os.ReadFile(f.tlsCA)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, usagef("--tls-ca: %s holds no certificate in PEM", f.tlsCA)
+		}
+	}
+	if f.tlsCert != "" {
+		pair, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// pairs reads the values of a flag that is NAME=VALUE.
+func pairs(flag string, list []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, s := range list {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" || value == "" {
+			return nil, usagef("--%s: want two names with = between them", flag)
+		}
+		if _, twice := out[name]; twice {
+			return nil, usagef("--%s: the same name is given twice", flag)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// header collects the headers of all three flags. No error quotes a value.
+func (f *targetFlags) header() (http.Header, error) {
+	out := http.Header{}
+	for _, h := range f.headers {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok || name == "" {
+			return nil, usagef("--header: want Name=value")
+		}
+		out.Add(name, value)
+	}
+	fromEnv, err := pairs("header-env", f.headerEnv)
+	if err != nil {
+		return nil, err
+	}
+	for name, variable := range fromEnv {
+		value, ok := os.LookupEnv(variable)
+		if !ok || value == "" {
+			return nil, usagef("--header-env: the variable of %s is not set", name)
+		}
+		out.Add(name, value)
+	}
+	fromFile, err := pairs("header-file", f.headerFile)
+	if err != nil {
+		return nil, err
+	}
+	for name, path := range fromFile {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		out.Add(name, strings.TrimSpace(string(b)))
+	}
+	return out, nil
+}
+
+// extra joins --extra-body and the flags for sampling, which stand above it.
+func (f *targetFlags) extra() (openai.Extra, error) {
+	var extra openai.Extra
+	var err error
+	if f.extraBody != "" {
+		if extra, err = openai.ParseExtra([]byte(f.extraBody)); err != nil {
+			return extra, usagef("--extra-body: %v", err)
+		}
+	}
+	sampling := map[string]any{}
+	for flag, field := range map[string]struct {
+		name  string
+		value any
+	}{"temperature": {"temperature", f.temperature}, "top-p": {"top_p", f.topP}, "sampling-seed": {"seed", f.sampleSeed}} {
+		if f.given(flag) {
+			sampling[field.name] = field.value
+		}
+	}
+	body, err := json.Marshal(sampling)
+	if err != nil {
+		return extra, usagef("--temperature and --top-p: want numbers")
+	}
+	more, err := openai.ParseExtra(body)
+	return extra.With(more), err
+}
+
+func (f *targetFlags) classPriorities() (map[string]int, error) {
+	named, err := pairs("class-priority", f.priorities)
+	if err != nil || len(named) == 0 {
+		return nil, err
+	}
+	out := map[string]int{}
+	for _, class := range slices.Sorted(maps.Keys(named)) {
+		if out[class], err = strconv.Atoi(named[class]); err != nil {
+			return nil, usagef("--class-priority: want CLASS=N, N a whole number")
+		}
+	}
+	return out, nil
+}
+
+// apiKey reads the key where the flags say it is: no flag takes a key itself,
+// since command lines end up in histories and process lists.
+func (f *targetFlags) apiKey() (string, error) {
+	switch {
+	case f.keyEnv != "" && f.keyFile != "":
+		return "", usagef("give one of --api-key-env and --api-key-file")
+	case f.keyEnv != "":
+		key, ok := os.LookupEnv(f.keyEnv)
+		if !ok || key == "" {
+			return "", usagef("--api-key-env: the variable is not set")
+		}
+		return key, nil
+	case f.keyFile != "":
+		b, err := os.ReadFile(f.keyFile)
+		return strings.TrimSpace(string(b)), err
+	}
+	return "", nil
+}

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"reprise/replay"
+	"reprise/trace/page"
+)
+
+// A Part is the share of the requests that one server got, or that was answered with
+// one value of a response header.
+type Part struct {
+	Name string `json:"name"` // URL or value
+	Group
+}
+
+// A HeaderPart says who answered, as a response header tells.
+type HeaderPart struct {
+	Header string `json:"header"`
+	Values []Part `json:"values"` // most frequent first, at most 20; the rest together is "(others)"
+	Absent int64  `json:"absent_rows"`
+}
+
+// Retries count what was sent again, or was asked to come again later.
+type Retries struct {
+	Retried    int64 `json:"retried_rows"`
+	Succeeded  int64 `json:"retried_succeeded_rows"`
+	Attempts   int64 `json:"further_attempts_requests"` // beyond the first of each
+	AskedLater int64 `json:"retry_after_rows"`          // answered with Retry-After, whether it was followed or not
+}
+
+func (r *Retries) add(of *replay.Result) {
+	if of.RetryAfterNS != nil {
+		r.AskedLater++
+	}
+	if of.Attempts > 1 {
+		r.Retried++
+		r.Attempts += int64(of.Attempts) - 1
+		if end, _ := outcomeOf(of); end == succeeded {
+			r.Succeeded++
+		}
+	}
+}
+
+func (r *Retries) orNil() *Retries {
+	if *r == (Retries{}) {
+		return nil
+	}
+	return r
+}
+
+// parts tell requests apart by where they went and who answered.
+type parts struct {
+	byEndpoint map[int32]*group
+	byHeader   [replay.MaxRecordHeaders]map[int32]*group
+	absent     [replay.MaxRecordHeaders]int64
+	retries    Retries
+}
+
+// maxParts bounds the groups of one kind: a file with more is damaged, and what is
+// beyond is not told apart.
+const maxParts = 2048
+
+// of counts a result and returns its groups.
+func (p *parts) of(r *replay.Result, make func() *group) (groups []*group) {
+	p.retries.add(r)
+	if r.Endpoint != nil {
+		groups = append(groups, find(&p.byEndpoint, *r.Endpoint, make))
+	}
+	for i, at := range r.Served[:min(len(r.Served), replay.MaxRecordHeaders)] {
+		if at < 0 {
+			p.absent[i]++
+			continue
+		}
+		groups = append(groups, find(&p.byHeader[i], at, make))
+	}
+	for _, g := range groups {
+		g.rows++
+	}
+	return groups
+}
+
+func find(in *map[int32]*group, at int32, make func() *group) *group {
+	if *in == nil {
+		*in = map[int32]*group{}
+	}
+	if len(*in) >= maxParts && (*in)[at] == nil {
+		at = -1
+	}
+	if (*in)[at] == nil {
+		(*in)[at] = make()
+	}
+	return (*in)[at]
+}
+
+// list names groups by their indexes.
+func list(of map[int32]*group, names []string) (out []Part) {
+	for at, g := range of {
+		name := fmt.Sprintf("#%d", at)
+		switch {
+		case at < 0:
+			name = "(others)"
+		case int(at) < len(names):
+			name = names[at]
+		}
+		out = append(out, Part{name, g.summary()})
+	}
+	return out
+}
+
+// endpoints are in the order in which they were given.
+func (p *parts) endpoints(run *replay.Run) []Part {
+	out := list(p.byEndpoint, run.Endpoints)
+	if len(out) < 2 {
+		return nil
+	}
+	slices.SortStableFunc(out, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(slices.Index(run.Endpoints, a.Name), slices.Index(run.Endpoints, b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// shownValues of a header get a line of their own.
+const shownValues = 20
+
+func (p *parts) headers(run *replay.Run) (out []HeaderPart) {
+	for i, served := range run.Served[:min(len(run.Served), replay.MaxRecordHeaders)] {
+		h := HeaderPart{Header: served.Header, Absent: p.absent[i], Values: list(p.byHeader[i], served.Values)}
+		slices.SortFunc(h.Values, func(a, b Part) int {
+			return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Name, b.Name))
+		})
+		if n := len(h.Values); n > shownValues {
+			rest := Part{Name: fmt.Sprintf("(%d others)", n-shownValues)}
+			for _, v := range h.Values[shownValues:] {
+				rest.Rows += v.Rows
+				rest.Succeeded += v.Succeeded
+			}
+			h.Values = append(h.Values[:shownValues], rest)
+		}
+		if h.Values == nil {
+			h.Values = []Part{}
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+var (
+	endpointHead = append([]string{"endpoint"}, groupHead...)
+	servedHead   = append([]string{"value"}, groupHead...)
+)
+
+func endpointRows(s *Summary) (rows [][]string) {
+	for _, e := range s.ByEndpoint {
+		rows = append(rows, append([]string{plain(e.Name)}, e.row()...))
+	}
+	return rows
+}
+
+func servedRows(h *HeaderPart) (rows [][]string) {
+	for _, v := range h.Values {
+		rows = append(rows, append([]string{plain(v.Name)}, v.row()...))
+	}
+	if h.Absent > 0 {
+		rows = append(rows, []string{"none", count(h.Absent), "–", "–", "–"})
+	}
+	return rows
+}
+
+// partSection tells requests apart by who answered.
+func partSection(s *Summary) page.Section {
+	out := page.Section{Title: "Who answered"}
+	if len(s.ByEndpoint) > 1 {
+		out.Tables = append(out.Tables, page.Table{Caption: "By endpoint, TTFT from sent", Head: endpointHead, Rows: endpointRows(s)})
+	}
+	for _, h := range s.ByHeader {
+		out.Tables = append(out.Tables, page.Table{Caption: "By " + h.Header + " of the response, TTFT from sent", Head: servedHead, Rows: servedRows(&h)})
+	}
+	return out
+}
+
+// samplingOf writes the sampling settings in one line.
+func samplingOf(r *replay.Run) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(r.Sampling)) {
+		out = append(out, name+" "+strings.Trim(string(r.Sampling[name]), `"`))
+	}
+	return strings.Join(out, ", ")
+}
+
+// retryRows say how much was sent again, and whether the answers were the same.
+func retryRows(s *Summary) [][]string {
+	var rows [][]string
+	if d := s.Run.Determinism; d != nil {
+		rows = append(rows, []string{"Determinism", fmt.Sprintf("%s differ", count(d.Differed)),
+			fmt.Sprintf("of %s sent twice at temperature 0, one at a time; %s sampled", many(d.Compared, "request"), count(d.Rows))})
+	}
+	r := s.Retries
+	if r == nil {
+		return rows
+	}
+	return append(rows, []string{"Retried", many(r.Retried, "request"),
+		fmt.Sprintf("%s in %s; %s asked for a later try by Retry-After; latencies include the retries",
+			count(r.Succeeded)+" succeeded", many(r.Attempts, "further attempt"), many(r.AskedLater, "answer"))})
+}

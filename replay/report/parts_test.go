@@ -1,0 +1,130 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// partsRun went to two servers, was retried, and says who answered.
+func partsRun() (replay.Run, []replay.Result) {
+	run := replay.Run{Endpoints: []string{"http://b", "http://a"}, Balance: replay.RoundRobin, ServerBlock: 16, TLSUnverified: true,
+		Determinism: &replay.Determinism{Rows: 10, Compared: 9, Differed: 3},
+		Served:      []replay.Served{{Header: "X-Pod", Values: []string{"p0", "p1\x1b[31m"}}}, Sampling: map[string]json.RawMessage{"top_p": json.RawMessage("0.9"), "temperature": json.RawMessage(`"workload"`)}}
+	var results []replay.Result
+	for i := range int64(40) {
+		r := answer(i, i, 0, 10+90*(i%2), 200)
+		r.Endpoint, r.Attempts = trace.Ptr(int32(i%2)), 1
+		r.Known, r.Input, r.WantInput = trace.Ptr(int32(0)), trace.Ptr(int32(100)), 100
+		r.Served = []int32{int32(i%4)/3 - int32(i%8)/7*2} // 0 mostly, sometimes 1, −1
+		if i%10 == 0 {
+			r.Attempts, r.RetryAfterNS = 3, trace.Ptr(int64(1e9))
+		}
+		results = append(results, r)
+	}
+	results = append(results, failure(40, 40, "rate_limited"))
+	results[40].Attempts, results[40].RetryAfterNS, results[40].Endpoint = 3, trace.Ptr(int64(1e9)), trace.Ptr(int32(0))
+	return run, results
+}
+
+func TestParts(t *testing.T) {
+	run, results := partsRun()
+	s := summarise(t, run, Options{}, results...)
+	if len(s.ByEndpoint) != 2 || s.ByEndpoint[0].Name != "http://b" || s.ByEndpoint[0].Rows != 21 || s.ByEndpoint[0].Succeeded != 20 ||
+		*s.ByEndpoint[0].TTFTP50 != 10 || *s.ByEndpoint[1].TTFTP50 != 100 {
+		t.Errorf("by endpoint: %+v", s.ByEndpoint)
+	}
+	if want := (Retries{Retried: 5, Succeeded: 4, Attempts: 10, AskedLater: 5}); s.Retries == nil || *s.Retries != want {
+		t.Errorf("retries %+v", s.Retries)
+	}
+	rows := map[string]int64{}
+	for _, v := range s.ByHeader[0].Values {
+		rows[v.Name] = v.Rows
+	}
+	if want := map[string]int64{"p0": 30, "p1\x1b[31m": 5}; !reflect.DeepEqual(rows, want) || s.ByHeader[0].Absent != 5 {
+		t.Errorf("by header: %v, %d without", rows, s.ByHeader[0].Absent)
+	}
+	var text bytes.Buffer
+	if err := WriteText(&text, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"By endpoint", "By X-Pod", "p1?[31m", "5 requests", "10 further attempts", "certificate was not checked", "2 servers", "3 differ", "9 requests sent twice"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text lacks %q:\n%s", want, text.String())
+		}
+	}
+	holdWidth(t, text.String())
+	if got := samplingOf(&run); got != "temperature workload, top_p 0.9" {
+		t.Errorf("sampling %q", got)
+	}
+	// With one server and nothing tried again there is nothing to tell.
+	one := answer(0, 0, 0, 10, 20)
+	one.Endpoint, one.Attempts = trace.Ptr(int32(0)), 1
+	if s := summarise(t, replay.Run{Endpoints: []string{"http://b"}}, Options{}, one); s.ByEndpoint != nil || s.Retries != nil || s.ByHeader != nil {
+		t.Errorf("%+v, %+v, %+v", s.ByEndpoint, s.Retries, s.ByHeader)
+	}
+}
+
+// A header with many values has the most frequent ones shown, and a result whose
+// dictionary was lost still counts.
+func TestManyValues(t *testing.T) {
+	var results []replay.Result
+	for i := range int64(3000) {
+		r := answer(i, i, 0, 10, 20)
+		r.Served = []int32{int32(min(i, 2999))}
+		results = append(results, r)
+	}
+	var values []string
+	for i := range 10 {
+		values = append(values, fmt.Sprint("v", i))
+	}
+	s := summarise(t, replay.Run{Served: []replay.Served{{Header: "X", Values: values}}}, Options{}, results...)
+	h := s.ByHeader[0]
+	total := int64(0)
+	for _, v := range h.Values {
+		total += v.Rows
+	}
+	if len(h.Values) != shownValues+1 || total != 3000 || h.Values[0].Rows != 3000-maxParts {
+		t.Errorf("%d values, %d rows, first %+v", len(h.Values), total, h.Values[0])
+	}
+}
+
+// An embedding ends with its answer, and has no first token to be late with.
+func TestEmbeddingLatency(t *testing.T) {
+	r := answer(0, 0, 5, 10, 20)
+	r.API, r.FirstTokenNS, r.LastTokenNS, r.Events, r.GapsNS = replay.APIEmbeddings, nil, nil, 0, nil
+	done := *r.SentNS + 30*msNS
+	r.DoneNS = &done
+	s := summarise(t, replay.Run{}, Options{SLO: SLO{TTFT: trace.Ptr(time.Millisecond), E2E: trace.Ptr(40 * time.Millisecond)}}, r)
+	if e := s.Latency.FromSent.E2E; e.Count != 1 || *e.Mean != 30 || s.Latency.FromSent.TTFT.Count != 0 || s.Goodput.FromSent.Requests != 1 {
+		t.Errorf("%+v, goodput %+v", e, s.Goodput)
+	}
+}
+
+// Servers that cut prompts or do not keep to max_tokens are told on.
+func TestSilentServers(t *testing.T) {
+	for _, c := range []struct {
+		input, wantInput, output, wantOutput int32
+		cut, longer                          bool
+	}{
+		{1000, 1000, 5, 5, false, false}, {990, 1000, 5, 5, false, false}, {500, 1000, 5, 5, true, false}, {10, 20, 5, 5, false, false},
+		{1000, 1000, 6, 5, false, true}, {1000, 1000, 1, 0, false, false}, {1000, 1000, 2, 0, false, true},
+	} {
+		r := answer(0, 0, 0, 10, 20)
+		r.WantInput, r.Input, r.WantOutput, r.Output, r.OutputFrom = c.wantInput, &c.input, c.wantOutput, &c.output, replay.FromUsage
+		codes := map[string]bool{}
+		for _, w := range summarise(t, replay.Run{}, Options{}, r).Warnings {
+			codes[w.Code] = true
+		}
+		if codes[WarnPromptCut] != c.cut || codes[WarnOutputLonger] != c.longer {
+			t.Errorf("%+v: %v", c, codes)
+		}
+	}
+}

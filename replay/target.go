@@ -1,0 +1,118 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"reprise/replay/openai"
+	"reprise/trace"
+)
+
+// Values of [HTTPOptions].Balance.
+const (
+	// RoundRobin gives each next request to the next server.
+	RoundRobin = "round-robin"
+	// BySession gives all requests of a session to one server, chosen by a hash of
+	// the session, and the others to the next.
+	BySession = "session"
+)
+
+// A target is one server.
+type target struct {
+	base   *url.URL
+	name   string // its URL without query, for people and results
+	host   string // of the Host header
+	socket string // path of a Unix socket, in place of the network
+	urls   map[string]*url.URL
+
+	exchanger exchanger
+	wire      *wire // the exchanger, unless net/http sends
+}
+
+// parseTarget reads a server's URL: that of its base, /v1 may follow, or
+// unix:///path/of.sock, behind which a base path may follow after a colon, as in
+// unix:///run/engine.sock:/base. Its errors do not quote: a URL may hold a password.
+func parseTarget(s string, index int) (target, error) {
+	path, isSocket := strings.CutPrefix(s, "unix://")
+	if !isSocket {
+		base, err := baseURL(s)
+		if err != nil {
+			return target{}, err
+		}
+		shown := *base
+		shown.RawQuery, shown.Fragment = "", ""
+		return target{base: base, name: shown.String(), host: base.Host}, nil
+	}
+	socket, below, _ := strings.Cut(path, ":")
+	if !strings.HasPrefix(socket, "/") || below != "" && !strings.HasPrefix(below, "/") {
+		return target{}, errors.New("replay: a Unix socket's URL must be like unix:///run/engine.sock, or with a base path unix:///run/engine.sock:/base")
+	}
+	// The address that the transport sees names the socket and can be no host.
+	base, err := baseURL("http://" + socketHost(index) + below)
+	return target{base: base, name: "unix://" + path, host: "localhost", socket: socket}, err
+}
+
+func socketHost(index int) string { return "socket-" + strconv.Itoa(index) + ".invalid" }
+
+// targets reads the servers' URLs.
+func (o *HTTPOptions) targets() ([]target, error) {
+	var out []target
+	for i, s := range append([]string{o.URL}, o.Also...) {
+		t, err := parseTarget(s, i)
+		if err != nil {
+			return nil, err
+		}
+		t.urls = map[string]*url.URL{}
+		for api, path := range apiPaths {
+			t.urls[api] = below(t.base, path)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+var apiPaths = map[string]string{
+	APIChat: openai.ChatPath, APICompletions: openai.CompletionsPath,
+	APIResponses: openai.ResponsesPath, APIEmbeddings: openai.EmbeddingsPath,
+}
+
+// choose says which server a row goes to. One goroutine calls it, in the order in
+// which rows are prepared.
+func (h *HTTP) choose(row *trace.Request) int {
+	n := uint64(len(h.targets))
+	if h.opt.Balance == BySession && row.Session != nil {
+		// The finaliser of splitmix64 (Steele et al. 2014): sessions are numbered as
+		// they appear, and their remainders would go round as requests do.
+		x := uint64(*row.Session) + 0x9e3779b97f4a7c15
+		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		x = (x ^ x>>27) * 0x94d049bb133111eb
+		return int((x ^ x>>31) % n)
+	}
+	h.turn++
+	return int((h.turn - 1) % n)
+}
+
+// socket is the path of the Unix socket that a host stands for, or empty.
+func (h *HTTP) socket(host string) string {
+	for i := range h.targets {
+		if t := &h.targets[i]; t.socket != "" && t.base.Host == host {
+			return t.socket
+		}
+	}
+	return ""
+}
+
+// dial connects to a server or a proxy: what a URL calls a socket's host is the socket.
+func (h *HTTP) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: h.opt.ConnectTimeout} // with TCP_NODELAY, Go's default
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		if socket := h.socket(host); socket != "" {
+			return d.DialContext(ctx, "unix", socket)
+		}
+	}
+	return d.DialContext(ctx, network, address)
+}
