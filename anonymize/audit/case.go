@@ -1,0 +1,149 @@
+package audit
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// A Case is an output to be judged, and what the judge has beside it.
+type Case struct {
+	Output   *Output
+	Log      *Log         // the source log; nil when it is not given
+	Internal *trace.Trace // of tier internal, made of the source; nil when it is not given
+	Canaries []string     // planted in the source; one of digits alone is a number
+	Guesses  []string     // texts that somebody outside may know, such as a public system prompt
+
+	Seed     uint64 // of what checks draw: victims, guesses, names
+	Version  string // of the tool
+	SpillDir string // for private files; os.TempDir when empty
+	Progress func(check string)
+
+	before *trace.Trace // made of Log
+	maker  maker
+}
+
+// A Log is a source log that can be read several times, with the settings by
+// which it was imported.
+type Log struct {
+	Policy anonymize.Policy // its workers' number and progress are the judge's own
+	Open   func() (*Opened, error)
+}
+
+// Opened is a source log that is being read, once.
+type Opened struct {
+	Entries trace.EntryReader
+	Meta    func(anonymize.Card) (trace.Meta, error) // of the trace made of it; called after the last entry
+	Close   func() error
+}
+
+// A maker makes what is judged anew. Tests put one with a planted bug in place of
+// the real one.
+type maker struct {
+	run     func(context.Context, anonymize.Policy, trace.EntryReader, trace.Writer[trace.Request]) (anonymize.Card, error)
+	release func(context.Context, anonymize.PartnerPolicy, anonymize.Source, trace.Writer[trace.Request]) (anonymize.Card, error)
+}
+
+func (c *Case) make() maker {
+	m := c.maker
+	if m.run == nil {
+		m.run = anonymize.Run
+	}
+	if m.release == nil {
+		m.release = anonymize.Release
+	}
+	return m
+}
+
+// Before gives the rows of tier internal that the output was made of: those of
+// Internal, else those of an import of Log, which is done once. A check that
+// calls it has [NeedsBefore].
+func (c *Case) Before(ctx context.Context) (anonymize.Source, error) {
+	t := c.Internal
+	if t == nil && c.before == nil {
+		var err error
+		if c.before, err = c.importLog(ctx, nil); err != nil {
+			return anonymize.Source{}, err
+		}
+	}
+	if t == nil {
+		t = c.before
+	}
+	return sourceOf(t), nil
+}
+
+func sourceOf(t *trace.Trace) anonymize.Source {
+	return anonymize.Source{Meta: t.Meta, Open: func() (trace.Reader[trace.Request], error) { return t.Reader() }}
+}
+
+// importLog imports the source log into a private trace. change, if any, is put
+// between the log and the import.
+func (c *Case) importLog(ctx context.Context, change func(*anonymize.Policy, trace.EntryReader) trace.EntryReader) (*trace.Trace, error) {
+	log, err := c.Log.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	p, entries := c.Log.Policy, log.Entries
+	if change != nil {
+		entries = change(&p, entries)
+	}
+	return trace.Private(c.SpillDir, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		card, err := c.make().run(ctx, p, entries, dst)
+		if err != nil {
+			return trace.Meta{}, err
+		}
+		return log.Meta(card)
+	})
+}
+
+// Close gives up what the checks made. Output, Internal and Log are the caller's.
+func (c *Case) Close() error {
+	if c.before == nil {
+		return nil
+	}
+	return c.before.Close()
+}
+
+// lacks says why a check with such needs cannot be run; empty when it can.
+func (c *Case) lacks(n Needs) string {
+	switch {
+	case n&NeedsTrace != 0 && c.Output.Trace == nil:
+		return "the output is no trace"
+	case n&NeedsLog != 0 && c.Log == nil:
+		return "it needs the source log (--source)"
+	case n&NeedsBefore != 0 && c.Log == nil && c.Internal == nil:
+		return "it needs the source log (--source) or a trace of tier internal (--internal)"
+	case n&NeedsCanaries != 0 && len(c.Canaries) == 0:
+		return "it needs what was planted in the source (--canaries)"
+	}
+	return ""
+}
+
+// withoutPaths takes names of files out of a sentence: a result may be published.
+func (c *Case) withoutPaths(s string) string {
+	if c.Output.path != "" {
+		s = strings.ReplaceAll(s, c.Output.path, "the output")
+	}
+	return s
+}
+
+// rowsDigest is the digest of a reader's rows.
+func rowsDigest(ctx context.Context, r trace.Reader[trace.Request]) (string, error) {
+	d, batch := trace.NewDigest(), make([]trace.Request, 512)
+	for {
+		n, err := r.Read(batch)
+		d.Add(batch[:n])
+		switch {
+		case err == io.EOF:
+			return d.Sum(), nil
+		case err != nil:
+			return "", err
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"reprise/trace"
+)
+
+// Kinds of outputs. A Parquet file of ours is of the kind that its schema names,
+// such as trace, histograms, model or results.
+const (
+	KindTrace   = "trace"
+	KindParquet = "parquet" // of a schema that is not ours
+	KindPage    = "page"    // HTML
+	KindJSON    = "json"
+	KindOther   = "other"
+)
+
+// An Output is an open file that is judged.
+type Output struct {
+	Kind    string
+	Meta    map[string]string // key-value metadata under "reprise.", without that; of Parquet
+	Trace   *trace.Trace      // of a trace; else nil
+	Parquet *parquet.File     // of Parquet; else nil
+
+	file *os.File
+	size int64
+	path string
+}
+
+// OpenOutput opens the file at path and tells its kind by its content. A file of
+// no kind that is known is [KindOther], not an error.
+func OpenOutput(path string) (*Output, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	o := &Output{file: f, path: path, Meta: map[string]string{}}
+	info, err := f.Stat()
+	if err == nil {
+		o.size = info.Size()
+		err = o.detect()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return o, nil
+}
+
+const keyPrefix = "reprise."
+
+func (o *Output) detect() (err error) {
+	p, err := trace.OpenParquet(o.file, o.size)
+	switch {
+	case errors.Is(err, trace.ErrNoFooter):
+		return o.detectText()
+	case err != nil:
+		return err
+	}
+	o.Parquet, o.Kind = p, KindParquet
+	for _, kv := range p.Metadata().KeyValueMetadata {
+		if key, ours := strings.CutPrefix(kv.Key, keyPrefix); ours {
+			o.Meta[key] = kv.Value
+		}
+	}
+	if name, version, ok := strings.Cut(o.Meta["schema"], "/"); ok && version != "" && isWord(name) {
+		o.Kind = name
+	}
+	if o.Meta["schema"] == trace.Schema {
+		o.Kind = KindTrace
+		o.Trace, err = trace.Open(o.path)
+	}
+	return err
+}
+
+// detectText tells pages and JSON by how they begin.
+func (o *Output) detectText() error {
+	head := make([]byte, 512)
+	n, err := o.file.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	head = bytes.TrimSpace(head[:n])
+	o.Kind = KindOther
+	switch {
+	case bytes.HasPrefix(bytes.ToLower(head), []byte("<!doctype html")), bytes.HasPrefix(head, []byte("<html")):
+		o.Kind = KindPage
+	case len(head) > 0 && (head[0] == '{' || head[0] == '['):
+		o.Kind = KindJSON
+		o.jsonMeta()
+	}
+	return nil
+}
+
+// jsonMeta takes the tier and the card that a JSON names at its top.
+func (o *Output) jsonMeta() {
+	var top struct {
+		Tier string `json:"tier"`
+		Meta struct {
+			Tier string `json:"tier"`
+		} `json:"meta"`
+	}
+	if json.NewDecoder(o.reader()).Decode(&top) == nil {
+		if top.Tier == "" {
+			top.Tier = top.Meta.Tier
+		}
+		o.Meta["tier"] = top.Tier
+	}
+}
+
+// Tier is the tier that the output says it is of; empty when it does not say.
+func (o *Output) Tier() string {
+	if t := o.Meta["tier"]; isWord(t) {
+		return t
+	}
+	return ""
+}
+
+func (o *Output) reader() io.Reader { return io.NewSectionReader(o.file, 0, o.size) }
+
+// digests are that of the rows of a trace, counted anew, or what another file says
+// of them, and the SHA-256 of the file.
+func (o *Output) digests(ctx context.Context) (rows, file string, err error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, o.reader()); err != nil {
+		return "", "", err
+	}
+	rows = o.Meta["digest"]
+	if o.Trace != nil {
+		r, err := o.Trace.Reader()
+		if err != nil {
+			return "", "", err
+		}
+		if rows, err = rowsDigest(ctx, r); err != nil {
+			return "", "", err
+		}
+	}
+	return rows, hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Close closes the file.
+func (o *Output) Close() error {
+	if o.Trace != nil {
+		return errors.Join(o.Trace.Close(), o.file.Close())
+	}
+	return o.file.Close()
+}
+
+// isWord reports whether s is a short word of lower-case letters and hyphens, as
+// kinds and tiers are.
+func isWord(s string) bool {
+	return s != "" && len(s) <= 24 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz-") == ""
+}
