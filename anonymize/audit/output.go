@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -74,6 +75,15 @@ func (o *Output) detect() (err error) {
 			o.Meta[key] = kv.Value
 		}
 	}
+	if run := o.Meta["run"]; o.Meta["tier"] == "" && run != "" { // of results
+		var said struct {
+			Tier     string `json:"tier"`
+			Workload string `json:"workload_digest"`
+		}
+		if json.Unmarshal([]byte(run), &said) == nil {
+			o.Meta["tier"], o.Meta["workload_digest"] = said.Tier, said.Workload
+		}
+	}
 	if name, version, ok := strings.Cut(o.Meta["schema"], "/"); ok && version != "" && isWord(name) {
 		o.Kind = name
 	}
@@ -96,11 +106,24 @@ func (o *Output) detectText() error {
 	switch {
 	case bytes.HasPrefix(bytes.ToLower(head), []byte("<!doctype html")), bytes.HasPrefix(head, []byte("<html")):
 		o.Kind = KindPage
+		return o.pageMeta()
 	case len(head) > 0 && (head[0] == '{' || head[0] == '['):
 		o.Kind = KindJSON
 		o.jsonMeta()
 	}
 	return nil
+}
+
+// tierOfPage is the fact that pages begin with.
+var tierOfPage = regexp.MustCompile(`<dt>Tier</dt>\s*<dd>([a-z-]+)`)
+
+// pageMeta takes the tier that a page names.
+func (o *Output) pageMeta() error {
+	b, err := io.ReadAll(io.LimitReader(o.reader(), 16<<20))
+	if m := tierOfPage.FindSubmatch(b); m != nil {
+		o.Meta["tier"] = string(m[1])
+	}
+	return err
 }
 
 // jsonMeta takes the tier and the card that a JSON names at its top.

@@ -79,7 +79,7 @@ Begin with:  reprise demo`,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), synthCommand(), fidelityCommand(), exportCommand(),
+	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
 		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), demoCommand())
 	return root
 }

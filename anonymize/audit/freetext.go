@@ -1,0 +1,229 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// freeText looks for strings that the tool did not choose itself. In Parquet all
+// of them must be words of its own, labels or numbers: the default is to refuse.
+// Prose of pages and JSON is looked through for what has the form of an address,
+// a number of a person or a secret.
+func freeText(ctx context.Context, c *Case) Finding {
+	if c.Output.Parquet == nil {
+		return c.freeProse()
+	}
+	v, err := newVocabulary(ctx, c.SpillDir)
+	if err != nil {
+		return broken(err)
+	}
+	t := &textScan{own: v, tier: c.Output.Tier(), seen: map[string]map[string]bool{}}
+	for _, kv := range c.Output.Parquet.Metadata().KeyValueMetadata {
+		t.metadata(kv.Key, kv.Value)
+	}
+	t.others(c.Output.Parquet)
+	columns := c.Output.Parquet.Schema().Columns()
+	err = eachGroup(c.Output.Parquet, func(column int, chunk parquet.ColumnChunk) error {
+		if chunk.Type().Kind() != parquet.ByteArray && chunk.Type().Kind() != parquet.FixedLenByteArray {
+			return nil
+		}
+		name := strings.Join(columns[column], ".")
+		return eachValue(chunk, func(_ bool, v parquet.Value) {
+			if !v.IsNull() {
+				t.value(c.Output.Kind, name, string(v.ByteArray()))
+			}
+		})
+	})
+	if err != nil {
+		return broken(err)
+	}
+	return t.finding()
+}
+
+// A textScan gathers where strings are that are not the tool's own. It keeps no
+// such string but to count it once.
+type textScan struct {
+	own     vocabulary
+	tier    string
+	strings int
+	kept    int // names that an import for the house was told to keep
+	seen    map[string]map[string]bool
+	bad     []string // where, each once
+	count   int
+}
+
+// once reports whether a value of a place is new.
+func (t *textScan) once(where, value string) bool {
+	if t.seen[where] == nil {
+		t.seen[where] = map[string]bool{}
+	}
+	if t.seen[where][value] {
+		return false
+	}
+	t.seen[where][value] = true
+	t.strings++
+	return true
+}
+
+func (t *textScan) refuse(where string) {
+	t.count++
+	if !slices.Contains(t.bad, where) {
+		t.bad = append(t.bad, where)
+	}
+}
+
+func (t *textScan) finding() Finding {
+	fig := Figures{"distinct_strings": t.strings, "not_our_own": t.count}
+	if t.kept > 0 {
+		fig["model_names_kept"] = t.kept
+	}
+	switch {
+	case t.count > 0:
+		fig["found_in"] = t.bad
+		return failed(fig, "%d strings are not from closed lists, labels or the tool's own words", t.count)
+	case t.kept > 0:
+		return passed(fig, "all strings are closed words, labels and the tool's own, but for %d names of models that were kept on request", t.kept)
+	}
+	return passed(fig, "all %d strings are closed words, labels and the tool's own", t.strings)
+}
+
+var (
+	labelled = map[string]*regexp.Regexp{
+		"model": regexp.MustCompile(`^model-[0-9]+$`), "adapter": regexp.MustCompile(`^adapter-[0-9]+$`),
+		"class": regexp.MustCompile(`^class-[0-9]+$`), "replica": regexp.MustCompile(`^replica-[0-9]+$`),
+	}
+	anyLabel = regexp.MustCompile(`^(model|adapter|class|replica|client|user|session)-[0-9]+$`)
+)
+
+// value judges a string of a column.
+func (t *textScan) value(kind, column, s string) {
+	if !t.once("column "+column, s) || t.allowed(kind, column, s) {
+		return
+	}
+	if column == "model" && t.tier == anonymize.Internal {
+		t.kept++
+		return
+	}
+	t.refuse("column " + column)
+}
+
+func (t *textScan) allowed(kind, column, s string) bool {
+	label := labelled[column]
+	switch {
+	case s == "":
+		return true
+	case label != nil:
+		return label.MatchString(s) || s == "other"
+	case kind != KindTrace:
+		return anyLabel.MatchString(s) || t.own.has(s)
+	case column == "kind":
+		return trace.ClosedKind(s) == s
+	case column == "status":
+		return trace.ClosedStatus(s) == s
+	case column == "finish_reason":
+		return trace.ClosedFinish(s) == s
+	case column == "category":
+		return slices.Contains(trace.Categories(), s)
+	}
+	return false
+}
+
+// What metadata that are no words look like.
+var shapes = map[string]*regexp.Regexp{
+	"digest": digestShape, "source_digest": digestShape, "corpus_sha256": digestShape, "workload_digest": digestShape,
+	"card_sha256": regexp.MustCompile(`^[0-9a-f]{64}$`),
+	"tokenizer":   regexp.MustCompile(`^([a-z0-9_]{1,24}|tokenizer\.json:[0-9a-f]{16})$`),
+	"template":    regexp.MustCompile(`^[a-z0-9.-]{1,24}(:[0-9a-f]{16})?$`),
+	"schema":      regexp.MustCompile(`^[a-z-]{1,24}/[0-9]{1,4}$`),
+}
+
+var (
+	digestShape = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	ofModel     = regexp.MustCompile(`model [0-9a-f]{12}\b`)
+	keyShape    = regexp.MustCompile(`^reprise\.[a-z_0-9]{1,40}$`)
+)
+
+// metadata judges a key and its value.
+func (t *textScan) metadata(key, value string) {
+	if !keyShape.MatchString(key) || !t.own.has(key) {
+		t.refuse("names of metadata")
+		key = "a key of its own"
+	}
+	where := "metadata " + key
+	if !t.once(where, value) {
+		return
+	}
+	name := strings.TrimPrefix(key, keyPrefix)
+	switch shape := shapes[name]; {
+	case shape != nil:
+		if !shape.MatchString(value) {
+			t.refuse(where)
+		}
+	case name == "run": // of results: it names a server and its model, and is judged as prose
+		if len(suspicious(value)) > 0 {
+			t.refuse(where)
+		}
+	default:
+		if name == "source_format" {
+			value = ofModel.ReplaceAllString(value, "model")
+		}
+		if !t.own.has(value) {
+			t.refuse(where)
+		}
+	}
+}
+
+// others judges the strings of a file beside its metadata and values.
+func (t *textScan) others(f *parquet.File) {
+	m := f.Metadata()
+	if m.CreatedBy != createdBy {
+		t.refuse("created by")
+	}
+	for _, e := range m.Schema {
+		if !t.own.has(e.Name) {
+			t.refuse("names of columns")
+		}
+	}
+}
+
+// freeProse looks through pages and JSON.
+func (c *Case) freeProse() Finding {
+	o := c.Output
+	const most = 256 << 20
+	if o.size > most {
+		return inconclusive(nil, "the output has more than %d MiB of prose", most>>20)
+	}
+	b, err := io.ReadAll(o.reader())
+	if err != nil {
+		return broken(err)
+	}
+	found := suspicious(string(b))
+	fig := Figures{"bytes": len(b)}
+	if len(found) > 0 {
+		fig["looks_like"] = found
+		return failed(fig, "there is what looks like %s", strings.Join(found, ", "))
+	}
+	return passed(fig, "nothing looks like an address, a person's number or a secret; prose of a %s cannot be held against closed lists", o.Kind)
+}
+
+// eachGroup calls do for each column chunk with the number of its column.
+func eachGroup(f *parquet.File, do func(column int, c parquet.ColumnChunk) error) error {
+	n := len(f.Schema().Columns())
+	i := 0
+	return eachChunk(f, func(c parquet.ColumnChunk) error {
+		defer func() { i++ }()
+		if i%n != c.Column() {
+			return fmt.Errorf("%w: columns are out of order", errDecode)
+		}
+		return do(i%n, c)
+	})
+}

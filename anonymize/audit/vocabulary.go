@@ -1,0 +1,137 @@
+package audit
+
+import (
+	"context"
+	_ "embed"
+	"io"
+	"strings"
+	"time"
+
+	"reprise/anonymize"
+	"reprise/datasets"
+	"reprise/trace"
+	"reprise/trace/profile"
+	"reprise/trace/token"
+)
+
+// createdBy is what every Parquet file of ours says of its writer.
+const createdBy = "reprise version 1(build trace)"
+
+// ownWords are words of metadata that other packages write. What is missing here
+// shows as a string that is not our own: a test holds the list against all kinds
+// of outputs.
+//
+//go:embed words.txt
+var ownWords string
+
+// A vocabulary is the words that the tool writes by itself.
+type vocabulary map[string]bool
+
+// newVocabulary takes the words of this tool's own lists, and those of the cards
+// that it writes: it makes one of each kind of a few rows made up.
+func newVocabulary(ctx context.Context, dir string) (vocabulary, error) {
+	v := vocabulary{}
+	v.add(ownWords)
+	for _, list := range [][]string{trace.Categories(), profile.Metrics(), token.Names(), token.TemplateNames()} {
+		v.add(strings.Join(list, " "))
+	}
+	for _, f := range datasets.Formats() {
+		v.add(f.Name)
+	}
+	cards, err := ownCards(ctx, dir)
+	for _, c := range cards {
+		v.add(c)
+	}
+	return v, err
+}
+
+func (v vocabulary) add(text string) {
+	for w := range words(text) {
+		v[w] = true
+	}
+}
+
+// has reports whether all words of s are the tool's own. What is neither letter
+// nor digit, and figures, are no words, nor are words of one or two letters.
+func (v vocabulary) has(s string) bool {
+	for w := range words(s) {
+		if len(w) > 2 && !v[w] {
+			return false
+		}
+	}
+	return true
+}
+
+// words gives the runs of letters of a text, in lower case. Bytes beyond ASCII
+// count as letters: there are few that the tool writes.
+func words(s string) func(yield func(string) bool) {
+	return strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool { return r < 0x80 && (r < 'a' || r > 'z') })
+}
+
+// ownCards makes a card of every kind that package anonymize writes.
+func ownCards(ctx context.Context, dir string) ([]string, error) {
+	var out []string
+	add := func(c anonymize.Card) error {
+		text, _, err := c.JSON()
+		out = append(out, text)
+		return err
+	}
+	tok, err := token.Open("o200k_base")
+	if err != nil {
+		return nil, err
+	}
+	text := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, Tokenizer: tok, SpillDir: dir, Workers: 1}
+	entries := &fewEntries{text: true}
+	var rows trace.SliceWriter[trace.Request]
+	card, err := anonymize.Run(ctx, text, entries, &rows)
+	if err != nil {
+		return nil, err
+	}
+	if err := add(card); err != nil {
+		return nil, err
+	}
+	src := anonymize.Source{Meta: trace.Meta{BlockSize: 16, Tier: anonymize.Internal, Sessions: "source"},
+		Open: func() (trace.Reader[trace.Request], error) { return (&fewEntries{}).rows(), nil }}
+	for _, unit := range []string{anonymize.UnitUser, anonymize.UnitSession, anonymize.UnitRequest} {
+		card, err := anonymize.Release(ctx, anonymize.PartnerPolicy{Unit: unit, KClass: 2, SpillDir: dir}, src, &rows)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(card); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// fewEntries are a few made-up requests.
+type fewEntries struct {
+	text bool
+	done bool
+}
+
+const few = 4
+
+func (f *fewEntries) Read(batch []trace.Entry) (int, error) {
+	if f.done || len(batch) < few {
+		return 0, io.EOF
+	}
+	f.done = true
+	for i := range few {
+		batch[i] = trace.Entry{Time: time.Unix(int64(i), 0), Messages: []trace.Message{{Role: trace.User, Content: trace.NewText("hello")}}}
+	}
+	return few, nil
+}
+
+// rows are such requests as rows; one of them names nobody.
+func (f *fewEntries) rows() trace.Reader[trace.Request] {
+	var rows []trace.Request
+	for i := range int64(few) {
+		r := trace.Request{ArrivalNS: i * int64(time.Second), InputTokens: 10, OutputTokens: 10, Blocks: []uint64{uint64(i)}, Kind: "chat", Status: trace.StatusOK}
+		if i > 0 {
+			r.User, r.Session = trace.Ptr(i), trace.Ptr(i)
+		}
+		rows = append(rows, r)
+	}
+	return &trace.SliceReader[trace.Request]{Rows: rows}
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/anonymize"
+	"reprise/anonymize/audit"
+	"reprise/datasets"
+	"reprise/trace"
+)
+
+// auditFlags are the flags of audit.
+type auditFlags struct {
+	importFlags // by which the source was imported, but for its output and tier
+
+	sources  []string
+	internal string
+	canaries string
+	guesses  []string
+	only     []string
+	result   string
+	json     bool
+	auditSeed
+}
+
+// auditSeed keeps its name apart from the seed of an import.
+type auditSeed struct{ draws uint64 }
+
+func auditCommand() *cobra.Command {
+	var f auditFlags
+	cmd := &cobra.Command{
+		Use:   "audit OUTPUT",
+		Short: "Try to break an output, before it leaves the house",
+		Long: `Audit runs the checks that try to break an output: a trace, a workload, a model,
+histograms, results, a page or a JSON. It ends with exit code 3 when one failed.
+
+Whoever received the output can run it on that alone; checks that need what the
+house has are then skipped, and say so. With --source, the log is imported and
+released anew, twice and with everything renamed in between: what comes out must
+be the same. Give the flags of the import with it. --internal takes a trace of
+tier internal in place of the log, for what was released from that.
+
+--canaries names a file of strings and numbers that were planted in the source,
+one a line: none may be in the output, in whatever encoding.
+
+Checks:
+` + checksHelp(),
+		Example: `  reprise audit partner.parquet
+  reprise audit partner.parquet --internal house.parquet
+  reprise audit house.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens
+  reprise audit partner.parquet --internal house.parquet --json -o partner.audit.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0]) },
+	}
+	f.registerAudit(cmd.Flags())
+	return cmd
+}
+
+func checksHelp() string {
+	var b strings.Builder
+	for _, c := range audit.Checks() {
+		fmt.Fprintf(&b, "  %-17s %s\n", c.Name, c.About)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// importsOfAudit are the flags of import that say how a log is read and cut.
+var importsOfAudit = []string{"format", "map", "map-file", "max-bad", "time-unit", "tz", "allow-long-span", "block-size", "source-block-size",
+	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "global-blocks", "rows", "pool-start", "pool-span"}
+
+func (f *auditFlags) registerAudit(fl *pflag.FlagSet) {
+	of := new(cobra.Command)
+	f.importFlags.register(of)
+	for _, name := range importsOfAudit {
+		flag := of.Flags().Lookup(name)
+		flag.Usage = "of the import of --source: " + flag.Usage
+		fl.AddFlag(flag)
+	}
+	fl.StringArrayVar(&f.sources, "source", nil, "`log` that the output was made of; may be repeated")
+	fl.StringVar(&f.internal, "internal", "", "`trace` of tier internal that the output was made of")
+	fl.StringVar(&f.canaries, "canaries", "", "`file` of what was planted in the source, one a line")
+	fl.StringArrayVar(&f.guesses, "guess", nil, "text `file` that somebody outside may know, such as a system prompt; may be repeated")
+	fl.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; empty runs all")
+	fl.StringVarP(&f.result, "output", "o", "", "file for the findings as JSON; empty prints them")
+	fl.BoolVar(&f.json, "json", false, "print JSON")
+	fl.Uint64Var(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
+	fl.Bool("quiet", false, "no progress")
+}
+
+// audit judges the file at path.
+func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
+	if err := f.check(cmd.Flags()); err != nil {
+		return err
+	}
+	if err := keepsInputs(append([]string{path, f.internal, f.canaries}, f.sources...), f.result); err != nil {
+		return err
+	}
+	c, closing, err := f.open(cmd, path)
+	defer closing()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	bar := newProgress(cmd)
+	c.Progress = func(check string) { bar.end(); bar.start("check "+check, "requests", 0) }
+	r, err := audit.Run(cmd.Context(), c, f.only)
+	bar.end()
+	if errors.Is(err, audit.ErrNoCheck) {
+		return &exitError{exitUsage, fmt.Errorf("--only: %w", err)}
+	}
+	if err != nil {
+		return err
+	}
+	if f.result != "" {
+		if err := writeOutput(cmd, f.result, r.WriteJSON); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		err = r.WriteJSON(cmd.OutOrStdout())
+	} else if f.result != standard {
+		err = r.WriteText(cmd.OutOrStdout())
+	}
+	if err == nil && r.Failed() {
+		err = &exitError{exitCheck, fmt.Errorf("%d checks of %d failed: the output must not leave the house", r.Count(audit.Fail), len(r.Findings))}
+	}
+	return err
+}
+
+// check refuses what has no meaning together.
+func (f *auditFlags) check(fl *pflag.FlagSet) error {
+	if len(f.sources) > 0 && f.internal != "" {
+		return usagef("--source and --internal say both what the output was made of: give one")
+	}
+	if f.json && f.result == standard {
+		return usagef("--json and -o - both want stdout")
+	}
+	for _, name := range importsOfAudit {
+		if fl.Changed(name) && len(f.sources) == 0 {
+			return usagef("--%s says how --source is imported", name)
+		}
+	}
+	return nil
+}
+
+// open opens all that is judged and judged by. closing is to be called also after
+// an error.
+func (f *auditFlags) open(cmd *cobra.Command, path string) (c *audit.Case, closing func(), err error) {
+	var open []io.Closer
+	closing = func() {
+		for _, c := range open {
+			c.Close()
+		}
+	}
+	c = &audit.Case{Seed: f.draws, Version: version}
+	if c.Output, err = audit.OpenOutput(path); err != nil {
+		return nil, closing, err
+	}
+	open = append(open, c.Output)
+	if f.internal != "" {
+		if c.Internal, err = trace.Open(f.internal); err != nil {
+			return nil, closing, err
+		}
+		open = append(open, c.Internal)
+		if t := c.Internal.Meta.Tier; t != anonymize.Internal {
+			return nil, closing, usagef("--internal: the trace is of tier %q, not %s", t, anonymize.Internal)
+		}
+	}
+	if f.canaries != "" {
+		file, err := os.Open(f.canaries)
+		if err != nil {
+			return nil, closing, err
+		}
+		open = append(open, file)
+		if c.Canaries, err = audit.Planted(file); err != nil {
+			return nil, closing, usagef("--canaries: %v", err)
+		}
+	}
+	for _, name := range f.guesses {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, closing, err
+		}
+		c.Guesses = append(c.Guesses, string(b))
+	}
+	if len(f.sources) > 0 {
+		c.Log, err = f.log(cmd)
+	}
+	return c, closing, err
+}
+
+// log is the source log, by the flags of its import.
+func (f *auditFlags) log(cmd *cobra.Command) (*audit.Log, error) {
+	for _, name := range f.sources {
+		if name == standard {
+			return nil, usagef("--source: stdin cannot be read twice; give a file")
+		}
+	}
+	files, err := logFiles(cmd, f.sources)
+	if err != nil {
+		return nil, err
+	}
+	f.tier.tier = anonymize.Internal
+	first, err := f.importFlags.open(files)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := f.policy(first.Info())
+	if err := errors.Join(err, first.Close()); err != nil {
+		return nil, err
+	}
+	return &audit.Log{Policy: policy, Open: func() (*audit.Opened, error) { return f.openLog(files) }}, nil
+}
+
+func (f *auditFlags) openLog(files []datasets.File) (*audit.Opened, error) {
+	src, err := f.importFlags.open(files)
+	if err != nil {
+		return nil, err
+	}
+	entries, timing, err := f.timed(src)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	return &audit.Opened{Entries: entries, Close: src.Close,
+		Meta: func(card anonymize.Card) (trace.Meta, error) { return f.meta(card, src.Info(), timing) }}, nil
+}
