@@ -113,7 +113,10 @@ func (e *encoder) tokens(dst []uint32, pieces []token.Piece, begin bool) []uint3
 	if p := &pieces[0]; len(pieces) == 1 && p.Alone && p.Text == e.chain.reply {
 		return append(dst, e.chain.tokens...)
 	}
-	return token.AppendPieces(dst, e.p.Tokenizer, pieces, begin)
+	n := len(dst)
+	dst = token.AppendPieces(dst, e.p.Tokenizer, pieces, begin)
+	e.p.Renaming.tokens(dst[n:])
+	return dst
 }
 
 // resume makes the cutter go on behind the full blocks of the chain.
@@ -138,7 +141,7 @@ func (c *chain) push(m cut, rest []uint32) {
 // answer returns the tokens of a reply.
 func (e *encoder) answer(pieces []token.Piece) []uint32 {
 	c := &e.chain
-	c.reply, c.tokens = "", token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false)
+	c.reply, c.tokens = "", e.p.Renaming.tokens(token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false))
 	if len(pieces) == 1 && pieces[0].Alone {
 		c.reply = pieces[0].Text
 	}

@@ -59,7 +59,8 @@ var (
 
 // encode turns one entry into a row. It overwrites x.
 func (e *encoder) encode(en *trace.Entry, x *encoded) error {
-	*x = encoded{user: en.User.Reveal(), session: en.Session.Reveal(), salt: en.Salt.Reveal()}
+	to := e.p.Renaming
+	*x = encoded{user: to.name(en.User.Reveal()), session: to.name(en.Session.Reveal()), salt: to.name(en.Salt.Reveal())}
 	switch year := en.Time.UTC().Year(); {
 	case en.Time.IsZero():
 		return errNoTime
@@ -67,14 +68,17 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 		return errFarTime
 	}
 	x.row = trace.Request{
-		ArrivalNS: en.Time.UnixNano(), Turn: en.Turn, Parents: en.Parents,
+		ArrivalNS: to.shift(en.Time.UnixNano()), Turn: en.Turn, Parents: en.Parents,
 		ThinkNS: nanoseconds(en.Think), ToolNS: nanoseconds(en.Tool),
-		Model: en.Model.Reveal(), Adapter: en.Adapter.Reveal(),
-		Class: optional(en.Class), Replica: optional(en.Replica),
+		Model: en.Model.Reveal(), Adapter: to.name(en.Adapter.Reveal()),
+		Class: to.optional(en.Class), Replica: to.optional(en.Replica),
 		Kind: trace.ClosedKind(en.Kind), Status: trace.ClosedStatus(en.Status), FinishReason: trace.ClosedFinish(en.FinishReason),
 		ReasoningTokens: en.Reasoning, CachedTokens: en.Cached, ImageTokens: en.ImageTokens, Images: en.Images,
 		MaxTokens: en.MaxTokens, Temperature: en.Temperature, Stream: en.Stream,
 		TTFTNS: nanoseconds(en.TTFT), E2ENS: nanoseconds(en.E2E),
+	}
+	if !e.p.KeepModel {
+		x.row.Model = to.name(x.row.Model)
 	}
 	if len(en.Messages) > 0 {
 		return e.encodeText(en, x)
@@ -86,7 +90,7 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	if en.OutputTokens != nil {
 		x.row.OutputTokens = *en.OutputTokens
 	}
-	x.source = en.SourceBlocks
+	x.source = to.blocks(en.SourceBlocks)
 	return nil
 }
 
@@ -124,7 +128,7 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	size := e.p.blockSize()
 	x.text, x.sourceInput = true, en.InputTokens
 	if chat {
-		x.template = render.Name(x.row.Model)
+		x.template = render.Name(e.chat.Model)
 	}
 	x.row.InputTokens = int32(before*size + e.cutter.Len())
 	x.blocks = make([]block.ID, 0, block.Count(int(x.row.InputTokens), size))
