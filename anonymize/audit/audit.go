@@ -141,6 +141,7 @@ func Names() []string {
 func Checks() []Check {
 	return []Check{
 		{"card", "the output names its tier and carries its privacy card, which matches its hash", 0, card},
+		{"non-interference", "with everything that the source names renamed, the output made anew is the same to the last bit", NeedsTrace | NeedsBefore, interference},
 		{"free-text", "no string of the output is another than closed words, labels and the tool's own", 0, freeText},
 		{"canaries", "no string that was planted in the source is in the output, in whatever encoding", NeedsCanaries, canaries},
 		{"numbers", "no number that was planted in the source is among the values of the output", NeedsCanaries, numeric},

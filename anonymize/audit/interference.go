@@ -1,0 +1,235 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// interference is the gate: rename every token, user, session, model and id of
+// the source, move all its times, make the output anew under a fresh key and with
+// the same noise, and it must be the same to the last bit. What a name cannot
+// change, it cannot be read from. It begins behind the tokeniser; planted strings
+// cover the way before that.
+func interference(ctx context.Context, c *Case) Finding {
+	tier := c.Output.Tier()
+	j := &judge{Case: c, fig: Figures{}}
+	switch {
+	case tier == anonymize.Internal && c.Log == nil:
+		return skipped("it needs the source log (--source): rows of tier internal are the first that are made of it")
+	case tier != anonymize.Internal && tier != anonymize.Partner:
+		return skipped("it is of the tiers internal and partner; noise hides what tier %s publishes", orNone(tier))
+	}
+	err := j.internal(ctx)
+	if err == nil && tier == anonymize.Partner {
+		err = j.partner(ctx)
+	}
+	f := j.finding(tier)
+	if err != nil {
+		f = broken(err)
+	}
+	f.Figures, f.Seed = j.fig, strconv.FormatUint(c.Seed, 10)
+	return f
+}
+
+// A judge gathers what a renaming changed.
+type judge struct {
+	*Case
+	fig      Figures
+	runs     int
+	shows    []string // what of the output tells names apart
+	imported bool     // the source log was read
+	same     bool     // what was made anew is the output
+}
+
+func (j *judge) finding(tier string) Finding {
+	j.fig["runs"] = j.runs
+	j.fig["made_anew_is_the_output"] = j.same
+	switch {
+	case len(j.shows) > 0:
+		j.fig["differs_in"] = j.shows
+		return failed(nil, "with everything renamed the output is another one: names of the source show")
+	case !j.same:
+		return inconclusive(nil, "what was made anew depends on no name, but it is not this output: give the source and the flags that it was made of")
+	case tier == anonymize.Internal || j.imported:
+		return passed(nil, "with all tokens, names, ids and times of the source renamed, rows and metadata are the same to the last bit")
+	}
+	return passed(nil, "with all ids, names and times of the trace of tier internal renamed, rows and metadata are the same to the last bit")
+}
+
+// internal imports the log as it is and renamed.
+func (j *judge) internal(ctx context.Context) error {
+	if j.Log == nil {
+		return nil
+	}
+	j.imported = true
+	if _, err := j.Before(ctx); err != nil {
+		return err
+	}
+	other, err := j.importLog(ctx, func(p *anonymize.Policy, e trace.EntryReader) trace.EntryReader {
+		p.Renaming = &anonymize.Renaming{Seed: j.Seed ^ 0x5ee1_ab1e_0dd5, Shift: 1000*24*time.Hour + 12345*time.Second + 678901*time.Nanosecond}
+		return e
+	})
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	j.runs += 2
+	j.same = j.Output.Tier() == anonymize.Internal && j.before.Meta.Digest == j.Output.Meta["digest"]
+	if err := j.compareRows(ctx, "internal", sourceOf(j.before), sourceOf(other)); err != nil {
+		return err
+	}
+	j.compareMeta("internal", j.before.Meta, other.Meta)
+	return nil
+}
+
+// partner releases the rows of tier internal, as they are and renamed, for several
+// rules of sharing.
+func (j *judge) partner(ctx context.Context) error {
+	p, card, err := policyOf(j.Output)
+	if err != nil {
+		return err
+	}
+	src, err := j.Before(ctx)
+	if err != nil {
+		return err
+	}
+	x, err := extentOf(ctx, src)
+	if err != nil {
+		return err
+	}
+	other := newRenamed(rand.New(rand.NewPCG(j.Seed, 1)), x, int64(p.Quantum)).source(src)
+	ks := []int{1, 2, 5, 20}
+	if !slices.Contains(ks, p.KShare) {
+		ks = append(ks, p.KShare)
+	}
+	for _, k := range ks {
+		a, err := j.release(ctx, p, k, src)
+		if err != nil {
+			return err
+		}
+		b, err := j.release(ctx, p, k, other)
+		if err != nil {
+			return err
+		}
+		j.runs += 2
+		j.compareRuns(fmt.Sprintf("partner, k_share %d", k), a, b)
+		if k == p.KShare {
+			j.same = a.meta.Card == card
+		}
+	}
+	return nil
+}
+
+// A made is one release: the digest of its rows and what its file would say.
+type made struct {
+	digest string
+	meta   trace.Meta
+}
+
+// release makes a release without a file, with noise that is the same each time.
+func (c *Case) release(ctx context.Context, p anonymize.PartnerPolicy, k int, src anonymize.Source) (made, error) {
+	var seed [32]byte
+	copy(seed[:], strconv.FormatUint(c.Seed, 10))
+	p.KShare, p.Noise, p.SpillDir = k, rand.NewChaCha8(seed), c.SpillDir
+	out := &digestWriter{d: trace.NewDigest()}
+	card, err := c.make().release(ctx, p, src, out)
+	if err != nil {
+		return made{}, err
+	}
+	meta, err := card.Meta(src.Meta)
+	return made{out.d.Sum(), meta}, err
+}
+
+type digestWriter struct{ d *trace.Digest }
+
+func (w *digestWriter) Write(rows []trace.Request) (int, error) {
+	w.d.Add(rows)
+	return len(rows), nil
+}
+
+// policyOf is the policy that a release to a partner names in its card. The card
+// does not say how many requests were allowed to be left out: it is taken for the
+// default, or what was left out where that is more.
+func policyOf(o *Output) (anonymize.PartnerPolicy, string, error) {
+	text := o.Meta["card"]
+	card, err := anonymize.ParseCard(text, o.Meta["card_sha256"])
+	if err != nil {
+		return anonymize.PartnerPolicy{}, "", err
+	}
+	of := card.Partner
+	if of == nil {
+		return anonymize.PartnerPolicy{}, "", fmt.Errorf("the privacy card does not say by what the release was made")
+	}
+	p := anonymize.PartnerPolicy{Unit: of.Unit, KShare: of.KShare, KClass: of.KClass, PerOctave: of.PerOctave, Quantum: time.Duration(of.QuantumNS)}
+	if of.SuppressedShare > 0.05 {
+		p.Suppressed = min(of.SuppressedShare*1.0001, 0.9999)
+	}
+	return p, text, nil
+}
+
+func (j *judge) show(where, what string) {
+	j.shows = append(j.shows, where+": "+what)
+}
+
+func (j *judge) compareRuns(where string, a, b made) {
+	if a.digest != b.digest {
+		j.show(where, "rows")
+	}
+	j.compareMeta(where, a.meta, b.meta)
+}
+
+// compareMeta names the keys whose values differ.
+func (j *judge) compareMeta(where string, a, b trace.Meta) {
+	values := map[string]string{}
+	a.Each(func(k, v string) { values[k] = v })
+	b.Each(func(k, v string) {
+		if values[k] != v && k != keyPrefix+"digest" {
+			j.show(where, "metadata "+strings.TrimPrefix(k, keyPrefix))
+		}
+		delete(values, k)
+	})
+	for k := range values {
+		j.show(where, "metadata "+strings.TrimPrefix(k, keyPrefix))
+	}
+}
+
+// compareRows names the columns in which rows differ.
+func (j *judge) compareRows(ctx context.Context, where string, a, b anonymize.Source) error {
+	if a.Meta.Digest == b.Meta.Digest {
+		return nil
+	}
+	rows, err := b.Open()
+	if err != nil {
+		return err
+	}
+	columns := map[string]bool{}
+	one := make([]trace.Request, 1)
+	err = eachRow(ctx, a, func(_ int64, r *trace.Request) error {
+		if n, err := rows.Read(one); n < 1 {
+			columns["number of rows"] = true
+			if err != nil {
+				return errEnough
+			}
+		}
+		for _, name := range differing(r, &one[0]) {
+			columns[name] = true
+		}
+		return nil
+	})
+	if err != nil && err != errEnough {
+		return err
+	}
+	for name := range columns {
+		j.show(where, name)
+	}
+	slices.Sort(j.shows)
+	return nil
+}

@@ -1,0 +1,182 @@
+package audit
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"slices"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// extent is how far the ids of a trace of tier internal go, and its names.
+type extent struct {
+	rows, blocks, sessions, users int64
+	last                          int64 // arrival of the last row
+}
+
+func extentOf(ctx context.Context, src anonymize.Source) (x extent, err error) {
+	err = eachRow(ctx, src, func(_ int64, r *trace.Request) error {
+		x.rows++
+		x.last = r.ArrivalNS
+		for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
+			for _, b := range ids {
+				x.blocks = max(x.blocks, int64(b)+1)
+			}
+		}
+		if r.Session != nil {
+			x.sessions = max(x.sessions, *r.Session+1)
+		}
+		if r.User != nil {
+			x.users = max(x.users, *r.User+1)
+		}
+		return nil
+	})
+	return x, err
+}
+
+// eachRow reads all rows of a source.
+func eachRow(ctx context.Context, src anonymize.Source, f func(row int64, r *trace.Request) error) error {
+	rows, err := src.Open()
+	if err != nil {
+		return err
+	}
+	return trace.Each(rows, func(row int64, r *trace.Request) error {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return f(row, r)
+	})
+}
+
+// A permutation of the numbers below n: x·a + c, with an a that shares no factor
+// with n. It needs no memory, and keeps no order.
+type permutation struct{ n, a, c uint64 }
+
+func newPermutation(rng *rand.Rand, n int64) permutation {
+	if n < 2 {
+		return permutation{1, 0, 0}
+	}
+	p := permutation{n: uint64(n), c: rng.Uint64N(uint64(n))}
+	for p.a = 1 + rng.Uint64N(p.n-1); gcd(p.a, p.n) != 1; p.a = 1 + rng.Uint64N(p.n-1) {
+	}
+	return p
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// of is the number for x. Numbers of 32 bits at most do not overflow, and beyond
+// four billion blocks [extentOf] has taken hours.
+func (p permutation) of(x uint64) uint64 { return (x*p.a + p.c) % p.n }
+
+// A renamed source has the rows of another with all names changed, one to one, and
+// all arrivals later by one distance. Names keep their order, since names of tier
+// internal are labels in the order of their appearance, which says nothing that the
+// rows do not.
+type renamed struct {
+	blocks, sessions, users permutation
+	shift                   int64
+}
+
+// newRenamed draws a renaming. The distance is of whole quanta, as an import makes
+// the first arrival 0 whatever it was.
+func newRenamed(rng *rand.Rand, x extent, quantum int64) *renamed {
+	return &renamed{newPermutation(rng, x.blocks), newPermutation(rng, x.sessions), newPermutation(rng, x.users), quantum * (1 + rng.Int64N(1000))}
+}
+
+func (n *renamed) source(src anonymize.Source) anonymize.Source {
+	open := src.Open
+	src.Open = func() (trace.Reader[trace.Request], error) {
+		rows, err := open()
+		return &renamedReader{n, rows}, err
+	}
+	return src
+}
+
+type renamedReader struct {
+	*renamed
+	rows trace.Reader[trace.Request]
+}
+
+func (r *renamedReader) Read(rows []trace.Request) (int, error) {
+	n, err := r.rows.Read(rows)
+	for i := range rows[:n] {
+		r.rename(&rows[i])
+	}
+	return n, err
+}
+
+func (n *renamed) rename(r *trace.Request) {
+	r.ArrivalNS += n.shift
+	r.Blocks, r.OutputBlocks = n.list(r.Blocks), n.list(r.OutputBlocks)
+	if r.Session != nil {
+		r.Session = trace.Ptr(int64(n.sessions.of(uint64(*r.Session))))
+	}
+	if r.User != nil {
+		r.User = trace.Ptr(int64(n.users.of(uint64(*r.User))))
+	}
+	for _, name := range []*string{&r.Model, &r.Adapter} {
+		if *name != "" {
+			*name = "x" + *name
+		}
+	}
+	for _, name := range []**string{&r.Class, &r.Replica} {
+		if *name != nil && **name != "" {
+			*name = trace.Ptr("x" + **name)
+		}
+	}
+}
+
+func (n *renamed) list(ids []uint64) []uint64 {
+	ids = slices.Clone(ids)
+	for i, id := range ids {
+		ids[i] = n.blocks.of(id)
+	}
+	return ids
+}
+
+// A withRows source has more rows behind those of another. Renumbering is left to
+// the caller.
+func withRows(src anonymize.Source, more []trace.Request) anonymize.Source {
+	open := src.Open
+	src.Open = func() (trace.Reader[trace.Request], error) {
+		rows, err := open()
+		return &chained{rows, more}, err
+	}
+	return src
+}
+
+type chained struct {
+	first trace.Reader[trace.Request]
+	more  []trace.Request
+}
+
+func (c *chained) Read(rows []trace.Request) (int, error) {
+	if c.first != nil {
+		n, err := c.first.Read(rows)
+		if err != io.EOF {
+			return n, err
+		}
+		c.first = nil
+		if n > 0 {
+			return n, nil
+		}
+	}
+	n := 0
+	for n < len(rows) && n < len(c.more) {
+		rows[n] = c.more[n]
+		rows[n].Blocks = slices.Clone(rows[n].Blocks)
+		n++
+	}
+	c.more = c.more[n:]
+	if len(c.more) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
