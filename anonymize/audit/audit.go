@@ -142,6 +142,9 @@ func Checks() []Check {
 	return []Check{
 		{"card", "the output names its tier and carries its privacy card, which matches its hash", 0, card},
 		{"non-interference", "with everything that the source names renamed, the output made anew is the same to the last bit", NeedsTrace | NeedsBefore, interference},
+		{"injection", "somebody who had accounts while the traffic was recorded cannot confirm a guess at what others sent", NeedsTrace | NeedsBefore, injection},
+		{"ids", "ids are numbers in the order of first appearance, and none that can be computed of a known text", NeedsTrace, ids},
+		{"container", "a Parquet file repeats no values in bounds, filters or dictionaries, where readers of its columns do not look", 0, container},
 		{"free-text", "no string of the output is another than closed words, labels and the tool's own", 0, freeText},
 		{"canaries", "no string that was planted in the source is in the output, in whatever encoding", NeedsCanaries, canaries},
 		{"numbers", "no number that was planted in the source is among the values of the output", NeedsCanaries, numeric},

@@ -20,7 +20,7 @@ func card(_ context.Context, c *Case) Finding {
 	switch {
 	case tier == "":
 		return failed(nil, "the output does not say of what tier it is")
-	case text == "" && tier == publicTier && o.Meta["source_format"] == "spec":
+	case text == "" && tier == publicTier && o.ofSpec():
 		return passed(nil, "tier public, made of a specification and of no source")
 	case text == "" && (o.Parquet == nil || o.Meta["run"] != ""):
 		return passed(nil, "tier %s; %s carry no card", tier, o.plural())
@@ -57,3 +57,6 @@ func (o *Output) plural() string {
 	}
 	return o.Kind
 }
+
+// ofSpec reports whether the output is a workload that was made of a specification.
+func (o *Output) ofSpec() bool { return o.Meta["source_format"] == "spec" }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"reprise/anonymize"
 	"reprise/trace"
 )
 
@@ -115,30 +116,40 @@ func (o *Output) detectText() error {
 }
 
 // tierOfPage is the fact that pages begin with.
-var tierOfPage = regexp.MustCompile(`<dt>Tier</dt>\s*<dd>([a-z-]+)`)
+var tierOfPage = regexp.MustCompile(`<dt>(?:[^<]{0,40} t|T)ier</dt>\s*<dd>([a-z-]+)`)
 
 // pageMeta takes the tier that a page names.
 func (o *Output) pageMeta() error {
 	b, err := io.ReadAll(io.LimitReader(o.reader(), 16<<20))
-	if m := tierOfPage.FindSubmatch(b); m != nil {
-		o.Meta["tier"] = string(m[1])
+	for _, m := range tierOfPage.FindAllSubmatch(b, -1) {
+		o.meet(string(m[1]))
 	}
 	return err
 }
 
-// jsonMeta takes the tier and the card that a JSON names at its top.
+// jsonMeta takes the tier that a JSON names at its top or one level below.
 func (o *Output) jsonMeta() {
-	var top struct {
-		Tier string `json:"tier"`
-		Meta struct {
-			Tier string `json:"tier"`
-		} `json:"meta"`
+	var top map[string]json.RawMessage
+	if json.NewDecoder(o.reader()).Decode(&top) != nil {
+		return
 	}
-	if json.NewDecoder(o.reader()).Decode(&top) == nil {
-		if top.Tier == "" {
-			top.Tier = top.Meta.Tier
+	top["\x00top"], _ = json.Marshal(map[string]json.RawMessage{"tier": top["tier"]})
+	for _, part := range top {
+		var said struct {
+			Tier string `json:"tier"`
 		}
-		o.Meta["tier"] = top.Tier
+		if json.Unmarshal(part, &said) == nil && said.Tier != "" {
+			o.meet(said.Tier)
+		}
+	}
+}
+
+// meet takes a tier of something that the output was made of: of several, the
+// least public is its own.
+func (o *Output) meet(tier string) {
+	openness := map[string]int{anonymize.Partner: 1, publicTier: 2}
+	if now := o.Meta["tier"]; now == "" || openness[tier] < openness[now] {
+		o.Meta["tier"] = tier
 	}
 }
 

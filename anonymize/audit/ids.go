@@ -1,0 +1,146 @@
+package audit
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"reprise/trace"
+	"reprise/trace/token"
+)
+
+// publicGuesses are texts that anybody knows, for a judge who brings none.
+var publicGuesses = []string{
+	"You are a helpful assistant.",
+	"You are ChatGPT, a large language model trained by OpenAI.",
+	"A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, and polite answers to the user's questions.",
+}
+
+// ids looks whether block ids are numbers and nothing else: 0, 1, 2… in the order
+// of their first appearance, and none that somebody outside could compute of a text
+// that is known.
+func ids(ctx context.Context, c *Case) Finding {
+	if c.Output.ofSpec() {
+		return skipped("the workload was made of a specification, and its ids are of no source")
+	}
+	rows, err := c.Output.Trace.Reader()
+	if err != nil {
+		return broken(err)
+	}
+	known, texts := c.dictionary()
+	n := &numbering{shuffled: c.Output.Trace.Meta.Seed != ""}
+	hits, refs := map[string]int{}, 0
+	err = eachOf(ctx, rows, func(r *trace.Request) {
+		n.row(r)
+		for _, list := range [][]uint64{r.Blocks, r.OutputBlocks} {
+			for _, id := range list {
+				refs++
+				if scheme, ok := known.ids[id]; ok {
+					hits[scheme]++
+				}
+			}
+		}
+	})
+	if err != nil {
+		return broken(err)
+	}
+	fig := Figures{"block_references": refs, "distinct_blocks": n.blocks.Len(), "texts_guessed": texts, "ids_computed": len(known.ids), "hits": len(hits)}
+	var schemes []string
+	for s := range hits {
+		schemes = append(schemes, s)
+	}
+	slices.Sort(schemes)
+	switch {
+	case len(hits) > 0:
+		fig["schemes"] = schemes
+		return failed(fig, "block ids are those that anybody can compute of a text that is known")
+	case n.wrong > 0:
+		fig["rows_out_of_order"] = n.wrong
+		return failed(fig, "block, session or user ids are not 0, 1, 2… in the order of first appearance: they tell more than what is equal")
+	case n.shuffled && refs > 0 && n.most >= uint64(n.blocks.Len()):
+		return failed(fig, "block ids of the workload are not 0 to n-1: they tell more than what is equal")
+	case refs == 0:
+		return passed(fig, "the trace has no block ids; sessions and users are numbered in the order of first appearance")
+	}
+	if n.shuffled {
+		return passed(fig, "ids of the workload are 0 to n-1 in an order that a seed gave, and none of %d computed of known texts is among them", len(known.ids))
+	}
+	return passed(fig, "ids are 0 to n-1 in the order of first appearance, and none of %d computed of known texts is among them", len(known.ids))
+}
+
+func eachOf(ctx context.Context, rows trace.Reader[trace.Request], f func(r *trace.Request)) error {
+	batch := make([]trace.Request, 512)
+	for {
+		n, err := rows.Read(batch)
+		for i := range batch[:n] {
+			f(&batch[i])
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+}
+
+// numbering follows ids that must count up as they appear.
+type numbering struct {
+	blocks, sessions, users trace.Renumber
+	shuffled                bool // by a seed, as the ids of a workload that mirrors a trace
+	most                    uint64
+	wrong                   int
+}
+
+func (n *numbering) row(r *trace.Request) {
+	ok := true
+	for _, list := range [][]uint64{r.Blocks, r.OutputBlocks} {
+		for _, id := range list {
+			ok = n.blocks.ID(id) == id && ok
+			n.most = max(n.most, id)
+		}
+	}
+	if r.Session != nil {
+		ok = n.sessions.ID(uint64(*r.Session)) == uint64(*r.Session) && ok
+	}
+	if r.User != nil {
+		ok = n.users.ID(uint64(*r.User)) == uint64(*r.User) && ok
+	}
+	if !ok && !n.shuffled {
+		n.wrong++
+	}
+}
+
+// weak is how many keys are tried; of long texts fewer blocks are.
+const (
+	weak       = 1000
+	mostTokens = 1 << 14
+)
+
+// dictionary computes the ids of what is guessed, for the tokenizer and the block
+// size of the output.
+func (c *Case) dictionary() (*dictionary, int) {
+	guesses := c.Guesses
+	if len(guesses) == 0 {
+		guesses = publicGuesses
+	}
+	meta := c.Output.Trace.Meta
+	d := newDictionary(weak)
+	tok, err := token.Open(meta.Tokenizer)
+	if err != nil { // none, or of a file: ids of a source without text
+		if tok, err = token.Open("o200k_base"); err != nil {
+			return d, 0
+		}
+	}
+	size := meta.BlockSize
+	if size == 0 {
+		size = 512
+	}
+	for _, g := range guesses {
+		tokens := tok.Append(nil, g)
+		d.add(tok.Name(), size, tokens[:min(len(tokens), mostTokens)])
+	}
+	return d, len(guesses)
+}
