@@ -143,6 +143,8 @@ func Checks() []Check {
 		{"card", "the output names its tier and carries its privacy card, which matches its hash", 0, card},
 		{"non-interference", "with everything that the source names renamed, the output made anew is the same to the last bit", NeedsTrace | NeedsBefore, interference},
 		{"injection", "somebody who had accounts while the traffic was recorded cannot confirm a guess at what others sent", NeedsTrace | NeedsBefore, injection},
+		{"times", "instants of the source do not come out of a release to a partner", NeedsTrace | NeedsBefore, times},
+		{"rules", "every row of a release to a partner is as its card says", NeedsTrace, rules},
 		{"ids", "ids are numbers in the order of first appearance, and none that can be computed of a known text", NeedsTrace, ids},
 		{"container", "a Parquet file repeats no values in bounds, filters or dictionaries, where readers of its columns do not look", 0, container},
 		{"free-text", "no string of the output is another than closed words, labels and the tool's own", 0, freeText},

@@ -1,0 +1,134 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"sort"
+	"strings"
+
+	"reprise/anonymize"
+	"reprise/trace"
+	"reprise/trace/block"
+)
+
+// rules holds every row against what the card of tier partner says of its columns.
+func rules(ctx context.Context, c *Case) Finding {
+	if c.Output.Tier() != anonymize.Partner {
+		return skipped("it is of tier partner: others keep what they have")
+	}
+	if m := c.Output.Trace.Meta; m.Seed != "" {
+		return skipped("the workload was made of a trace, and its lengths and times of a seed")
+	}
+	p, _, err := policyOf(c.Output)
+	if err != nil {
+		return broken(err)
+	}
+	rows, err := c.Output.Trace.Reader()
+	if err != nil {
+		return broken(err)
+	}
+	h := &held{size: c.Output.Trace.Meta.BlockSize, quantum: int64(p.Quantum), middles: middles(p.PerOctave), broken: map[string]int{},
+		pairs: map[[2]int32]bool{}, before: map[uint64]step{}}
+	n := 0
+	if err := eachOf(ctx, rows, func(r *trace.Request) { n++; h.row(r) }); err != nil {
+		return broken(err)
+	}
+	fig := Figures{"rows": n, "pairs_of_lengths": len(h.pairs)}
+	if card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"]); err == nil && len(h.pairs) > card.Partner.Classes {
+		h.broken[fmt.Sprintf("%d pairs of lengths, and the card says %d", len(h.pairs), card.Partner.Classes)]++
+	}
+	if len(h.broken) > 0 {
+		fig["not_as_the_card_says"] = slices.Sorted(maps.Keys(h.broken))
+		return failed(fig, "rows are not as the card says: %s", strings.Join(slices.Sorted(maps.Keys(h.broken)), ", "))
+	}
+	switch {
+	case h.unchained > 0 && c.Output.Trace.Meta.Tokenizer == "":
+		return inconclusive(fig, "some blocks stand behind different ones: either the source's own ids are not chained, or what fills lists up is the same for all")
+	case h.unchained > 0:
+		return failed(fig, "some blocks stand behind different ones, as filling that is the same for all: their number is the length")
+	}
+	return passed(fig, "lengths and pauses are of public buckets, what the card says is dropped is not there, and no block follows two others")
+}
+
+// held are rows that are held against the card.
+type held struct {
+	size    int
+	quantum int64
+	middles map[int64]bool
+	broken  map[string]int
+	pairs   map[[2]int32]bool
+	before  map[uint64]step
+
+	unchained int // blocks that stand behind different ones
+}
+
+// A step is where a block stands, and behind what.
+type step struct {
+	at   int
+	past uint64
+}
+
+// middles are the lengths that a release may have: the middles of buckets with the
+// edges ⌈2^(i/perOctave)⌉, and 0. They are computed here once more, since a check
+// that asks the code that it judges would see nothing.
+func middles(perOctave int) map[int64]bool {
+	out := map[int64]bool{0: true}
+	last := int64(1)
+	for i := 1; i <= 31*perOctave; i++ {
+		edge := ceilPower(i, perOctave)
+		if edge > last {
+			out[(last+edge-1)/2] = true
+			last = edge
+		}
+	}
+	return out
+}
+
+func (h *held) row(r *trace.Request) {
+	h.hold("input_tokens", h.middles[int64(r.InputTokens)])
+	h.hold("output_tokens", h.middles[int64(r.OutputTokens)])
+	h.hold("think_ns", h.pause(r.ThinkNS))
+	h.hold("tool_ns", h.pause(r.ToolNS))
+	h.hold("blocks", len(r.Blocks) == 0 || len(r.Blocks) == block.Count(int(r.InputTokens), h.size))
+	h.hold("user, which is dropped", r.User == nil)
+	h.hold("replica, which is dropped", r.Replica == nil)
+	h.hold("output_blocks, which are dropped", r.OutputBlocks == nil)
+	h.hold("finish_reason, which is dropped", r.FinishReason == "")
+	h.hold("counts, which are dropped", r.ReasoningTokens == nil && r.CachedTokens == nil && r.ImageTokens == nil && r.Images == nil && r.MaxTokens == nil)
+	h.hold("settings, which are dropped", r.Temperature == nil && r.Stream == nil)
+	h.hold("latencies, which are dropped", r.TTFTNS == nil && r.E2ENS == nil)
+	h.pairs[[2]int32{r.InputTokens, r.OutputTokens}] = true
+	past := uint64(0)
+	for i, b := range r.Blocks {
+		// A block's id is of all before it. What fills lists up must not be told by
+		// standing behind others each time: their number is the length.
+		if was, ok := h.before[b]; ok && was != (step{i, past}) {
+			h.unchained++
+		}
+		h.before[b] = step{i, past}
+		past = b + 1
+	}
+}
+
+func (h *held) hold(what string, ok bool) {
+	if !ok {
+		h.broken[what]++
+	}
+}
+
+// pause reports whether a pause is half a quantum, or the middle of a bucket of
+// whole ones.
+func (h *held) pause(ns *int64) bool {
+	return ns == nil || *ns == h.quantum/2 || *ns%h.quantum == 0 && *ns > 0 && h.middles[*ns/h.quantum]
+}
+
+// ceilPower is ⌈2^(i/n)⌉, by whole numbers: the smallest x with xⁿ ≥ 2^i.
+func ceilPower(i, n int) int64 {
+	want := new(big.Int).Lsh(big.NewInt(1), uint(i))
+	return int64(sort.Search(1<<31, func(x int) bool {
+		return new(big.Int).Exp(big.NewInt(int64(x)), big.NewInt(int64(n)), nil).Cmp(want) >= 0
+	}))
+}
