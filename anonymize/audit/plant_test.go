@@ -1,0 +1,232 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/anonymize"
+	"reprise/trace"
+	"reprise/trace/token"
+)
+
+// traffic makes chats of users over a few system prompts, in order of time and with
+// different times each.
+func traffic(seed uint64, users, n int) []trace.Entry {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	say := func(words int) trace.Text {
+		var b strings.Builder
+		for range words {
+			b.WriteString([]string{"red ", "blue ", "tree ", "house ", "seven ", "walks "}[rng.IntN(6)])
+		}
+		return trace.NewText(b.String())
+	}
+	systems := []trace.Text{say(60), say(80)}
+	at := time.Date(2026, 3, 4, 5, 6, 7, 89, time.UTC)
+	talks := map[string][]trace.Message{}
+	var out []trace.Entry
+	for range n {
+		at = at.Add(time.Duration(1 + rng.Int64N(3e9)))
+		user := rng.IntN(users)
+		session := fmt.Sprintf("s-%d-%d", user, rng.IntN(3))
+		talk := talks[session]
+		if len(talk) == 0 || len(talk) > 8 {
+			talk = []trace.Message{{Role: trace.System, Content: systems[rng.IntN(len(systems))]}}
+		}
+		talk = append(slices.Clone(talk), trace.Message{Role: trace.User, Content: say(5 + rng.IntN(40))})
+		reply := say(3 + rng.IntN(30))
+		out = append(out, trace.Entry{Time: at, User: trace.NewText(fmt.Sprintf("user-%d@example", user)), Session: trace.NewText(session), Messages: talk,
+			Reply: &reply, Model: trace.NewText([]string{"acme-large", "acme-small"}[rng.IntN(2)]), Class: trace.NewText("gold"), Kind: "chat", Status: trace.StatusOK})
+		talks[session] = append(talk, trace.Message{Role: trace.Assistant, Content: reply})
+	}
+	return out
+}
+
+type entryReader struct{ left []trace.Entry }
+
+func (r *entryReader) Read(batch []trace.Entry) (int, error) {
+	n := copy(batch, r.left)
+	if r.left = r.left[n:]; len(r.left) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// logOf is a log of entries.
+func logOf(t testing.TB, entries []trace.Entry) *Log {
+	tok, err := token.Open("o200k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Log{Policy: anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, Tokenizer: tok, Workers: 2},
+		Open: func() (*Opened, error) {
+			return &Opened{Entries: &entryReader{entries}, Close: func() error { return nil }, Meta: metaOf}, nil
+		}}
+}
+
+func metaOf(c anonymize.Card) (m trace.Meta, err error) {
+	m = trace.Meta{BlockSize: c.BlockSize, Convention: trace.PartialTail, Tokenizer: c.Tokenizer, Sessions: "source", Tier: c.Tier, Unit: c.Unit,
+		SourceFormat: "openai", TimeUnit: "s"}
+	m.Card, m.CardHash, err = c.JSON()
+	return m, err
+}
+
+// A bug is what a test plants.
+type bug struct {
+	name    string
+	rows    func(p anonymize.Policy, entries []trace.Entry, rows []trace.Request) // of tier internal, row by entry
+	release func(p *anonymize.PartnerPolicy, src anonymize.Source)                // before a release
+	out     func(src anonymize.Source, rows []trace.Request)                      // after it
+	meta    func(p anonymize.Policy, entries []trace.Entry, c *anonymize.Card)
+}
+
+// planted is a maker with a bug in it.
+func planted(b bug) maker {
+	return maker{
+		run: func(ctx context.Context, p anonymize.Policy, src trace.EntryReader, dst trace.Writer[trace.Request]) (anonymize.Card, error) {
+			all, err := allEntries(src)
+			if err != nil {
+				return anonymize.Card{}, err
+			}
+			var rows trace.SliceWriter[trace.Request]
+			card, err := anonymize.Run(ctx, p, &entryReader{all}, &copies{&rows})
+			if err != nil {
+				return card, err
+			}
+			if b.rows != nil {
+				b.rows(p, all, rows.Rows)
+			}
+			if b.meta != nil {
+				b.meta(p, all, &card)
+			}
+			_, err = dst.Write(rows.Rows)
+			return card, err
+		},
+		release: func(ctx context.Context, p anonymize.PartnerPolicy, src anonymize.Source, dst trace.Writer[trace.Request]) (anonymize.Card, error) {
+			said := p
+			if b.release != nil {
+				b.release(&p, src)
+			}
+			var rows trace.SliceWriter[trace.Request]
+			card, err := anonymize.Release(ctx, p, src, &copies{&rows})
+			if err != nil {
+				return card, err
+			}
+			card.Partner.KShare, card.Partner.PerOctave, card.Partner.QuantumNS = said.KShare, said.PerOctave, int64(said.Quantum) // as if the rule had been kept
+			if b.out != nil {
+				b.out(src, rows.Rows)
+			}
+			_, err = dst.Write(rows.Rows)
+			return card, err
+		},
+	}
+}
+
+// copies keeps rows whose lists the writer uses again.
+type copies struct {
+	dst trace.Writer[trace.Request]
+}
+
+func (c *copies) Write(rows []trace.Request) (int, error) {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		r := &rows[i]
+		r.Blocks, r.OutputBlocks, r.Parents = slices.Clone(r.Blocks), slices.Clone(r.OutputBlocks), slices.Clone(r.Parents)
+	}
+	return c.dst.Write(rows)
+}
+
+func allEntries(src trace.EntryReader) (all []trace.Entry, err error) {
+	for {
+		batch := make([]trace.Entry, 64)
+		n, err := src.Read(batch)
+		all = append(all, batch[:n]...)
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// caseOf makes an output of a tier by a maker, and the case against it.
+func caseOf(t testing.TB, tier string, m maker, entries []trace.Entry) *Case {
+	t.Helper()
+	c := &Case{Log: logOf(t, entries), maker: m, Seed: 5}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "internal.parquet")
+	write := func(path string, f func(trace.Writer[trace.Request]) (trace.Meta, error)) {
+		if err := trace.Create(path, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		card, err := c.make().run(t.Context(), c.Log.Policy, &entryReader{entries}, dst)
+		if err != nil {
+			return trace.Meta{}, err
+		}
+		return metaOf(card)
+	})
+	if tier == anonymize.Partner {
+		internal, err := trace.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer internal.Close()
+		file = filepath.Join(dir, "partner.parquet")
+		write(file, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+			card, err := c.make().release(t.Context(), anonymize.PartnerPolicy{KShare: 5, KClass: 4, PerOctave: 2, Quantum: time.Second}, sourceOf(internal), dst)
+			if err != nil {
+				return trace.Meta{}, err
+			}
+			return card.Meta(internal.Meta)
+		})
+	}
+	var err error
+	if c.Output, err = OpenOutput(file); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); c.Output.Close() })
+	return c
+}
+
+// found runs checks and gives what they found, by name.
+func found(t testing.TB, c *Case, only ...string) map[string]Finding {
+	t.Helper()
+	r, err := Run(t.Context(), c, only)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]Finding{}
+	for _, f := range r.Findings {
+		out[f.Check] = f
+	}
+	return out
+}
+
+// unkeyed are the ids that hashes without a key would have, of what the tokeniser
+// gave: renaming tokens changes them.
+func unkeyed(p anonymize.Policy, e *trace.Entry, n int) []uint64 {
+	var all []byte
+	for _, m := range e.Messages {
+		all = append(all, m.Content.Reveal()...)
+	}
+	if p.Renaming != nil {
+		all = binary.LittleEndian.AppendUint64(all, p.Renaming.Seed)
+	}
+	var out []uint64
+	for i := range n {
+		sum := sha256.Sum256(append(all, byte(i)))
+		out = append(out, binary.BigEndian.Uint64(sum[:8]))
+	}
+	return out
+}
