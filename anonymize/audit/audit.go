@@ -109,20 +109,18 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 	return r, ctx.Err()
 }
 
+// chosen are the checks of those names, in the order of [Checks].
 func chosen(only []string) ([]Check, error) {
 	all := Checks()
 	if len(only) == 0 {
 		return all, nil
 	}
-	var out []Check
 	for _, name := range only {
-		i := slices.IndexFunc(all, func(c Check) bool { return c.Name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("%w: want %s", ErrNoCheck, strings.Join(Names(), ", "))
+		if !slices.ContainsFunc(all, func(c Check) bool { return c.Name == name }) {
+			return nil, fmt.Errorf("%w: want some of %s", ErrNoCheck, strings.Join(Names(), ", "))
 		}
-		out = append(out, all[i])
 	}
-	return out, nil
+	return slices.DeleteFunc(all, func(c Check) bool { return !slices.Contains(only, c.Name) }), nil
 }
 
 // ErrNoCheck is of a name that no check has.

@@ -1,0 +1,159 @@
+package audit
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"reprise/anonymize"
+	"reprise/datasets"
+	"reprise/trace"
+	"reprise/trace/arrival"
+	"reprise/trace/token"
+)
+
+// sourceFile is a log on disk, imported as the command does.
+func sourceFile(t testing.TB, path string, timed bool) *Log {
+	t.Helper()
+	open := func() (*datasets.Source, error) {
+		files, err := datasets.Expand(path)
+		if err != nil {
+			return nil, err
+		}
+		return datasets.OpenFiles(files, datasets.Options{MaxBad: 0.5, Seed: 1, AllowLongSpan: true})
+	}
+	src, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 64, SourceBlock: src.Info().BlockSize}
+	if p.Tokenizer, err = token.Open("o200k_base"); err != nil {
+		t.Fatal(err)
+	}
+	process, err := arrival.ParseProcess("poisson:2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := arrival.ParseDist("lognormal:5s,1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Log{Policy: p, Open: func() (*Opened, error) {
+		src, err := open()
+		if err != nil {
+			return nil, err
+		}
+		var entries trace.EntryReader = src
+		if timed {
+			stream := func() *rand.Rand { return arrival.Stream(1, "x") }
+			entries = datasets.Timed(src, process.New(stream()), service.New(stream()), service.New(stream()))
+		}
+		return &Opened{Entries: entries, Close: src.Close, Meta: func(card anonymize.Card) (m trace.Meta, err error) {
+			m, err = metaOf(card)
+			if card.Totals.Sessions == 0 {
+				m.Sessions = "inferred"
+			}
+			return m, err
+		}}, nil
+	}}
+}
+
+// Published logs of four families, imported and released, depend on no name.
+func TestNonInterferenceOfPublishedLogs(t *testing.T) {
+	for name, timed := range map[string]bool{"mooncake_conversation.jsonl": false, "azure_llm_2023_code.csv": false, "sharegpt_sample.json": true, "tracelab_example.jsonl": false} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join("../../../shared/data", name)
+			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+				t.Skipf("the published trace %s is not here", name)
+			}
+			c := &Case{Log: sourceFile(t, path, timed), Seed: 3}
+			defer c.Close()
+			src, err := c.Before(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			house := filepath.Join(t.TempDir(), "house.parquet")
+			copyTrace(t, src, house)
+			partner := filepath.Join(t.TempDir(), "partner.parquet")
+			err = trace.Create(partner, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+				card, err := anonymize.Release(t.Context(), anonymize.PartnerPolicy{Unit: anonymize.UnitRequest, KClass: 5}, src, dst)
+				if err != nil {
+					return trace.Meta{}, err
+				}
+				return card.Meta(src.Meta)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{house, partner} {
+				o, err := OpenOutput(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Output = o
+				for _, f := range found(t, c) {
+					if f.Status == Fail || f.Check == "non-interference" && f.Status != Pass {
+						t.Errorf("%s: %s: %s %v", o.Tier(), f.Status, f.Why, f.Figures)
+					}
+					if f.Status == Inconclusive {
+						t.Logf("%s: %s: %s", o.Tier(), f.Check, f.Why)
+					}
+				}
+				o.Close()
+			}
+		})
+	}
+}
+
+func copyTrace(t *testing.T, src anonymize.Source, path string) {
+	t.Helper()
+	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
+		rows, err := src.Open()
+		if err != nil {
+			return trace.Meta{}, err
+		}
+		_, err = trace.Copy(w, rows)
+		return src.Meta, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A generated log in the shape of a gateway's goes the whole way too: from bytes.
+func TestNonInterferenceOfBytes(t *testing.T) {
+	var b strings.Builder
+	for i := range 300 {
+		b.WriteString(`{"timestamp":` + strconv.Itoa(1760000000000+i*1700) + `,"input_length":` + strconv.Itoa(600+i%7*512) + `,"output_length":` + strconv.Itoa(10+i%5) + `,"hash_ids":[1,` + strconv.Itoa(2+i%3))
+		for j := range (600+i%7*512+511)/512 - 2 {
+			b.WriteString("," + strconv.Itoa(100+i*10+j))
+		}
+		b.WriteString("]}\n")
+	}
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &Case{Log: sourceFile(t, path, false), Seed: 4}
+	defer c.Close()
+	src, err := c.Before(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	house := filepath.Join(t.TempDir(), "house.parquet")
+	copyTrace(t, src, house)
+	if c.Output, err = OpenOutput(house); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Output.Close()
+	for name, f := range found(t, c, "non-interference", "ids", "container", "card") {
+		if f.Status != Pass {
+			t.Errorf("%s: %s: %s %v", name, f.Status, f.Why, f.Figures)
+		}
+	}
+}

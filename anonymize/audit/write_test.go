@@ -1,0 +1,58 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// A result reads back as it was, and its text names every check with its reason.
+func TestResultWrites(t *testing.T) {
+	r := Result{Schema: Schema, Version: "1", Kind: KindTrace, Tier: "partner", Digest: "sha256:00", FileSHA256: "11", Findings: []Finding{
+		{Check: "a", Status: Pass, Why: "k < 3 & more", Figures: Figures{"share": 0.25, "found_in": []string{"x", "y"}}},
+		{Check: "b", Status: Fail, Why: "because", Seed: "7"}, {Check: "c", Status: Skipped, Why: "no source"}}}
+	var out bytes.Buffer
+	if err := r.WriteJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "k < 3 & more") {
+		t.Error("the JSON is escaped for HTML")
+	}
+	var back Result
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	r.Findings[0].Figures, back.Findings[0].Figures = nil, nil
+	if !reflect.DeepEqual(r, back) {
+		t.Errorf("read back as %+v", back)
+	}
+	r.Findings[0].Figures = Figures{"share": 0.25, "found_in": []string{"x", "y"}}
+	out.Reset()
+	if err := r.WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"trace of tier partner", "pass          a ", "fail          b ", "because", "no source", "share: 0.25", "found in: x, y", "1 passed, 1 failed, 0 inconclusive, 1 skipped"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the text lacks %q:\n%s", want, out.String())
+		}
+	}
+	if !r.Failed() || (&Result{Findings: []Finding{{Status: Inconclusive}, {Status: Skipped}}}).Failed() {
+		t.Error("a result fails when a check failed, and only then")
+	}
+}
+
+// Names are unique and every check says what it is about.
+func TestChecks(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range Checks() {
+		if seen[c.Name] || c.Name == "" || len(c.About) < 20 || c.Run == nil {
+			t.Errorf("check %q", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	if _, err := Run(t.Context(), &Case{}, []string{"no such check"}); err == nil {
+		t.Error("a check without a name was run")
+	}
+}
