@@ -18,6 +18,8 @@ func card(_ context.Context, c *Case) Finding {
 	o := c.Output
 	tier, text := o.Tier(), o.Meta["card"]
 	switch {
+	case tier == "" && o.Kind == KindOther:
+		return inconclusive(nil, "a file of no kind of ours cannot say of what tier it is")
 	case tier == "":
 		return failed(nil, "the output does not say of what tier it is")
 	case text == "" && tier == publicTier && o.ofSpec():

@@ -26,7 +26,7 @@ const (
 	KindParquet = "parquet" // of a schema that is not ours
 	KindPage    = "page"    // HTML
 	KindJSON    = "json"
-	KindOther   = "other"
+	KindOther   = "other" // such as the formats of other tools
 )
 
 // An Output is an open file that is judged.
@@ -109,7 +109,6 @@ func (o *Output) detectText() error {
 		o.Kind = KindPage
 		return o.pageMeta()
 	case len(head) > 0 && (head[0] == '{' || head[0] == '['):
-		o.Kind = KindJSON
 		o.jsonMeta()
 	}
 	return nil
@@ -127,10 +126,16 @@ func (o *Output) pageMeta() error {
 	return err
 }
 
-// jsonMeta takes the tier that a JSON names at its top or one level below.
+// jsonMeta takes the tier that a JSON document names at its top or one level below.
+// Lines of several are the format of another tool.
 func (o *Output) jsonMeta() {
 	var top map[string]json.RawMessage
-	if json.NewDecoder(o.reader()).Decode(&top) != nil {
+	dec := json.NewDecoder(o.reader())
+	err := dec.Decode(&top)
+	if dec.More() {
+		return
+	}
+	if o.Kind = KindJSON; err != nil {
 		return
 	}
 	top["\x00top"], _ = json.Marshal(map[string]json.RawMessage{"tier": top["tier"]})
