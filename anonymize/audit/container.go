@@ -73,6 +73,7 @@ func bounded(s *format.Statistics) bool {
 
 func hasDictionary(m *format.ColumnMetaData) bool {
 	for _, e := range m.Encoding {
+		//lint:ignore SA1019 older writers still do so
 		if e == format.RLEDictionary || e == format.PlainDictionary {
 			return true
 		}
