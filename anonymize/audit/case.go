@@ -17,9 +17,10 @@ type Case struct {
 	Canaries []string     // planted in the source; one of digits alone is a number
 	Guesses  []string     // texts that somebody outside may know, such as a public system prompt
 
-	Seed     uint64 // of what checks draw: victims, guesses, names
-	Version  string // of the tool
-	SpillDir string // for private files; os.TempDir when empty
+	Paths    []string // of the inputs: findings do not name them, since a result may be published
+	Seed     uint64   // of what checks draw: victims, guesses, names
+	Version  string   // of the tool
+	SpillDir string   // for private files; os.TempDir when empty
 	Progress func(check string)
 
 	before *trace.Trace // made of Log
@@ -123,8 +124,13 @@ func (c *Case) lacks(n Needs) string {
 	return ""
 }
 
-// withoutPaths takes names of files out of a sentence: a result may be published.
+// withoutPaths takes names of files out of a sentence.
 func (c *Case) withoutPaths(s string) string {
+	for _, path := range c.Paths {
+		if path != "" {
+			s = strings.ReplaceAll(s, path, "the source")
+		}
+	}
 	if c.Output.path != "" {
 		s = strings.ReplaceAll(s, c.Output.path, "the output")
 	}

@@ -61,6 +61,10 @@ type textScan struct {
 	count   int
 }
 
+// mostSeen bounds the values that are remembered of a place: what comes again
+// beyond it is judged again.
+const mostSeen = 100_000
+
 // once reports whether a value of a place is new.
 func (t *textScan) once(where, value string) bool {
 	if t.seen[where] == nil {
@@ -69,8 +73,9 @@ func (t *textScan) once(where, value string) bool {
 	if t.seen[where][value] {
 		return false
 	}
-	t.seen[where][value] = true
-	t.strings++
+	if t.strings++; len(t.seen[where]) < mostSeen {
+		t.seen[where][value] = true
+	}
 	return true
 }
 

@@ -3,7 +3,9 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -247,5 +249,16 @@ func TestInjectionNeedsThree(t *testing.T) {
 		if f := found(t, c, "injection")["injection"]; f.Status != want {
 			t.Errorf("k_share %d: %s: %s", k, f.Status, f.Why)
 		}
+	}
+}
+
+// What an error says of a source does not carry its name into a result.
+func TestFindingsNameNoPath(t *testing.T) {
+	c := caseOf(t, anonymize.Internal, maker{}, traffic(10, 3, 10))
+	c.Paths = []string{"/logs/of-jane.jsonl"}
+	c.Log.Open = func() (*Opened, error) { return nil, errors.New("/logs/of-jane.jsonl:3:7: bad") }
+	f := found(t, c, "non-interference")["non-interference"]
+	if f.Status != Inconclusive || strings.Contains(f.Why, "jane") || !strings.Contains(f.Why, "the source:3:7: bad") {
+		t.Errorf("%s: %s", f.Status, f.Why)
 	}
 }

@@ -190,14 +190,15 @@ func (f *auditFlags) open(cmd *cobra.Command, path string) (c *audit.Case, closi
 		}
 		c.Guesses = append(c.Guesses, string(b))
 	}
+	c.Paths = []string{f.internal}
 	if len(f.sources) > 0 {
-		c.Log, err = f.log(cmd)
+		c.Log, err = f.log(cmd, c)
 	}
 	return c, closing, err
 }
 
 // log is the source log, by the flags of its import.
-func (f *auditFlags) log(cmd *cobra.Command) (*audit.Log, error) {
+func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) {
 	for _, name := range f.sources {
 		if name == standard {
 			return nil, usagef("--source: stdin cannot be read twice; give a file")
@@ -206,6 +207,9 @@ func (f *auditFlags) log(cmd *cobra.Command) (*audit.Log, error) {
 	files, err := logFiles(cmd, f.sources)
 	if err != nil {
 		return nil, err
+	}
+	for _, file := range files {
+		c.Paths = append(c.Paths, file.Name)
 	}
 	f.tier.tier = anonymize.Internal
 	first, err := f.importFlags.open(files)
