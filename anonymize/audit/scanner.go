@@ -45,7 +45,7 @@ type index struct {
 
 const (
 	keyBytes = 8
-	someBits = 18
+	someBits = 20
 )
 
 func (x *index) add(p pattern) {

@@ -145,7 +145,7 @@ func eachValue(c parquet.ColumnChunk, do func(dictionary bool, v parquet.Value))
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
+			if err != nil || n == 0 { // a broken page may give nothing for ever
 				return errDecode
 			}
 		}
