@@ -18,12 +18,14 @@ func TestLiveIsVirtual(t *testing.T) {
 		c := randomConfig(rng)
 		c.MaxWaiting = 1000
 		for _, f := range c.Costs.fields() {
-			*f.value *= 1000 // whole nanoseconds
+			*f.value *= 1e6 // whole microseconds
 		}
 		c.KVTokens = max(c.KVTokens, min(c.KVTokens, 1)*c.BlockSize*(1+240/c.BlockSize))
 		list := randomArrivals(rng, c)
 		for i := range list {
-			list[i].at, list[i].abort = list[i].at*1000, 0
+			// Nanoseconds of its own: what comes at the very end of a step, which
+			// another job began, may be seen by the next or by the one after it.
+			list[i].at, list[i].abort = list[i].at*1e6+Picos(i)*1000, 0
 		}
 		_, virtual, _ := play(t, c, list, false)
 		synctest.Test(t, func(t *testing.T) {
