@@ -10,7 +10,7 @@ demo: build ## run the main job on the embedded log, to demo/report.html
 	$(BIN) demo -o demo
 
 test: ## all tests
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 
 lint: ## vet, gofmt and staticcheck (pinned in go.mod)
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -28,7 +28,7 @@ test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see doc
 	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay
 
 race: ## the tests under the race detector, without those that are only long
-	$(GO) test -race -short ./...
+	$(GO) test -race -short -timeout 20m ./...
 
 # Go reports a target whose time is up in the wrong moment as failed, with
 # "context deadline exceeded" and no failing input.

@@ -368,7 +368,7 @@ func (d *Disagreement) Error() string {
 
 // mayDiffer lists what of a Run may be another in a resumption. All else that is
 // known at the beginning of a run must be the same.
-var mayDiffer = []string{"version", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early"}
+var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early"}
 
 // agree holds what is asked for against what was.
 func (r *Resumption) agree(now Run) error {
