@@ -132,7 +132,7 @@ func killAndCount(t *testing.T, w string, after time.Duration, beside int, worst
 		t.Fatal(err)
 	}
 	journal := replay.JournalName(out)
-	killAwait(journal)
+	killAwait(t, journal)
 	running, killed := time.NewTimer(after/2), time.NewTimer(after)
 	<-running.C
 	_ = killRows(t, journal)
@@ -155,14 +155,17 @@ func killAndCount(t *testing.T, w string, after time.Duration, beside int, worst
 
 // killAwait waits until a file holds something: a journal does as soon as its run
 // is about to begin.
-func killAwait(file string) {
+func killAwait(t *testing.T, file string) {
+	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for range tick.C {
+	for range 120_000 {
+		<-tick.C
 		if fi, err := os.Stat(file); err == nil && fi.Size() > 0 {
 			return
 		}
 	}
+	t.Fatal("the run does not begin")
 }
 
 // killRows reports on a journal, and counts its rows.

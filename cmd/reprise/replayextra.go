@@ -20,8 +20,8 @@ import (
 func (f *replayFlags) checkExtras() error {
 	switch {
 	case f.rowExtra == "":
-	case f.loop != "", f.cache == replay.CacheWarm, f.checkSame > 0:
-		return usagef("--row-extra is read once: it cannot be had with --loop, --cache warm or --check-deterministic")
+	case f.loop != "", f.cache == replay.CacheWarm:
+		return usagef("--row-extra is read once: it cannot be had with --loop or --cache warm")
 	}
 	return nil
 }

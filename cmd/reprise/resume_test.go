@@ -26,7 +26,7 @@ func TestResumeAfterThreeKills(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		killAwait(part)
+		killAwait(t, part)
 		<-time.After(time.Second + time.Duration(rand.Int64N(int64(500*time.Millisecond))))
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)

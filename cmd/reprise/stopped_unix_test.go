@@ -22,7 +22,7 @@ func TestStoppedClientIsNotTrusted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	killAwait(replay.JournalName(out))
+	killAwait(t, replay.JournalName(out))
 	<-time.After(700 * time.Millisecond)
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -87,8 +87,6 @@ var refused = map[string]string{
 	"random-input-len": "lengths are those of the workload: `reprise synth --help`", "random-output-len": "lengths are those of the workload: `reprise synth --help`",
 	"self-timed":         "recorded times are the default, and --rate replaces them",
 	"no-self-timed":      "recorded times are replaced by --rate or --request-rate",
-	"temperature":        "sampling parameters go into --extra-body, such as '{\"temperature\":0}'",
-	"top-p":              "sampling parameters go into --extra-body, such as '{\"top_p\":0.9}'",
 	"top-k":              "sampling parameters go into --extra-body, such as '{\"top_k\":20}'",
 	"min-p":              "sampling parameters go into --extra-body, such as '{\"min_p\":0.1}'",
 	"frequency-penalty":  "sampling parameters go into --extra-body, such as '{\"frequency_penalty\":1}'",

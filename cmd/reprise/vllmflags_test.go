@@ -34,10 +34,10 @@ func vllmParse(args ...string) (*replayFlags, *cobra.Command, error) {
 
 func TestVLLMSpellings(t *testing.T) {
 	for typed, want := range map[string]string{
-		"--base-url http://h:9":           "url=http://h:9",
-		"--host h --port 9":               "url=http://h:9",
-		"--port 9":                        "url=http://127.0.0.1:9",
-		"--host ::1":                      "url=http://[::1]:8000",
+		"--base-url http://h:9":           "url=[http://h:9]",
+		"--host h --port 9":               "url=[http://h:9]",
+		"--port 9":                        "url=[http://127.0.0.1:9]",
+		"--host ::1":                      "url=[http://[::1]:8000]",
 		"--endpoint /v1/chat/completions": "api=chat",
 		"--backend openai-chat --endpoint /v1/chat/completions": "api=chat",
 		"--backend vllm":                         "api=completions",
@@ -105,8 +105,8 @@ func TestVLLMSpellingsThatContradict(t *testing.T) {
 		"--num-warmups -1":                                                                     "--num-warmups: want a whole number",
 		"--dataset-name random":                                                                "reprise import FILE",
 		"--dataset-name custom --dataset-path f.jsonl":                                         "reprise import FILE",
-		"--temperature 0":                                                                      "--extra-body",
-		"--no-self-timed":                                                                      "--request-rate",
+		"--top-k 20":      "--extra-body",
+		"--no-self-timed": "--request-rate",
 	} {
 		_, _, err := vllmParse(strings.Fields(typed)...)
 		var exit *exitError
