@@ -139,8 +139,11 @@ func ParseCard(card, hash string) (Card, error) {
 func (c Card) WriteText(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "tier             %s\nunit of privacy  %s\nblock ids        %s\ntime             %s\n", c.Tier, c.Unit, c.Key, c.Time)
 	if p := c.Partner; p != nil && err == nil {
-		_, err = fmt.Fprintf(w, "k_share          %d\nk_class          %d\nlengths          %d buckets an octave, %d classes\nleft out         %.2f %% of the requests\n",
-			p.KShare, p.KClass, p.PerOctave, p.Classes, 100*p.SuppressedShare)
+		_, err = fmt.Fprintf(w, "k_share          %d\nk_class          %d\nk_link           %d\nlengths          %d buckets an octave, %d classes\nleft out         %.2f %% of the requests\n",
+			p.KShare, p.KClass, p.LinkK, p.PerOctave, p.Classes, 100*p.SuppressedShare)
+	}
+	if p := c.Partner; p != nil && p.LinksKept != nil && err == nil {
+		_, err = fmt.Fprintf(w, "links kept       %.2f %% of the turns behind another\n", 100**p.LinksKept)
 	}
 	for _, r := range c.Columns {
 		if err == nil {

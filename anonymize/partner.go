@@ -33,6 +33,7 @@ type PartnerPolicy struct {
 
 	KShare     int           // users that must have a block for its id to be the same for all of them: 5
 	KClass     int           // users that a pair of lengths, and a name, must have: 11
+	LinkK      int           // users that the lengths of a session's turns must have for these to stay linked: KClass; 1 links all
 	PerOctave  int           // buckets of lengths in an octave: 2
 	Quantum    time.Duration // of times: 1 s
 	Suppressed float64       // most of the requests that may be left out: 0.05
@@ -57,6 +58,9 @@ func (p *PartnerPolicy) settle() error {
 			*d.v = *d.to
 		}
 	}
+	if p.LinkK == 0 {
+		p.LinkK = p.KClass
+	}
 	if p.Quantum == 0 {
 		p.Quantum = time.Second
 	}
@@ -70,6 +74,8 @@ func (p *PartnerPolicy) settle() error {
 	switch {
 	case p.KShare < 1 || p.KShare > 1000 || p.KClass < 1 || p.KClass > 1_000_000:
 		return errors.New("k_share is from 1 to 1,000 and k_class from 1 to 1,000,000")
+	case p.LinkK < 1 || p.LinkK > 1_000_000:
+		return errors.New("k_link is from 1 to 1,000,000")
 	case p.PerOctave < 1 || p.PerOctave > 16:
 		return errors.New("there are 1 to 16 buckets in an octave")
 	case p.Quantum < time.Millisecond || p.Quantum > time.Hour:
@@ -97,18 +103,21 @@ type Source struct {
 //     each block are counted.
 //  2. Pairs with fewer than KClass units are merged with their neighbours, or
 //     left out; a name with fewer is other.
-//  3. A block that at least KShare units have keeps one id; that of fewer is
+//  3. Turns of a session stay linked as long as LinkK units have sessions of the
+//     same lengths, turn by turn; then another session begins.
+//  4. A block that at least KShare units have keeps one id; that of fewer is
 //     another one for each of them. So reuse of what few have stays within each,
 //     and nobody can find out by prompts of their own what another one sent.
 //     The list is cut, or filled with ids that come once, to the length of the
 //     bucket.
-//  4. Arrivals are drawn anew within the bin of the quantum that they were in.
-//  5. Rows are sorted, annotated and numbered as at an import: categories and
+//  5. Arrivals are drawn anew within the bin of the quantum that they were in.
+//  6. Rows are sorted, annotated and numbered as at an import: categories and
 //     inferred sessions are those of what is released.
 //
 // What becomes of each column is in the rules of the [Card]. Memory is bounded as
-// in [Run], with two bits for each distinct block beside, and 256 MB while units
-// of blocks are counted, which takes more passes over the rows for more blocks.
+// in [Run], with two bits for each distinct block beside, 16 bytes for each turn of
+// a session while links are decided, and 256 MB while units of blocks are counted,
+// which takes more passes over the rows for more blocks.
 func Release(ctx context.Context, p PartnerPolicy, src Source, dst trace.Writer[trace.Request]) (Card, error) {
 	if err := p.settle(); err != nil {
 		return Card{}, err
@@ -142,6 +151,7 @@ type release struct {
 	counts  survey
 	sharing *sharing
 	merging merging
+	links   *links // nil when all are kept
 	before  Reuse
 }
 
@@ -254,6 +264,9 @@ func (r *release) decide(ctx context.Context) (err error) {
 	}
 	budget := int64(r.p.Suppressed * float64(s.rows))
 	if r.merging, err = s.classes.merge(2*r.p.PerOctave, budget); err != nil && s.rows > 0 {
+		return err
+	}
+	if r.links, err = r.link(ctx); err != nil {
 		return err
 	}
 	r.sharing, err = countSharing(ctx, r.src.Open, func(row int64, q *trace.Request) uint64 {

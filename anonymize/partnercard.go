@@ -10,6 +10,7 @@ import (
 type PartnerCard struct {
 	KShare          int     `json:"k_share"`
 	KClass          int     `json:"k_class"`
+	LinkK           int     `json:"k_link"` // 1: every link was kept
 	PerOctave       int     `json:"length_buckets_per_octave"`
 	QuantumNS       int64   `json:"time_quantum_ns"`
 	Unit            string  `json:"counted_as_user"`           // the field: user, session or request
@@ -17,6 +18,15 @@ type PartnerCard struct {
 	Classes         int     `json:"classes"`                   // pairs of lengths
 	MergedShare     float64 `json:"merged_requests_share"`     // of the requests: out with lengths of another class
 	SuppressedShare float64 `json:"suppressed_requests_share"` // of the requests: left out
+
+	// LinksKept is of the turns that follow another one in a session of the source:
+	// how many still do. Nil where none did.
+	LinksKept *float64 `json:"links_kept_share,omitempty"`
+	// OwnBlocks is of the released requests: how many share a block that few have
+	// with an earlier one of the same unit, and so are linked to that. OwnBlocksLeast
+	// says that they may be more.
+	OwnBlocks      float64 `json:"requests_linked_by_own_blocks_share"`
+	OwnBlocksLeast bool    `json:"requests_linked_by_own_blocks_at_least,omitempty"`
 }
 
 // A Change is what a release did to a trace.
@@ -40,8 +50,9 @@ func shareOf(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }
 // card describes a release.
 func (r *release) card(t *transformer, after *counted, totals Totals) Card {
 	s, m, p := &r.counts, &r.merging, r.p
-	pc := &PartnerCard{KShare: p.KShare, KClass: p.KClass, PerOctave: p.PerOctave, QuantumNS: int64(p.Quantum), Unit: p.Unit,
-		Coverage: shareOf(s.withUnit, s.rows), Classes: m.classes, MergedShare: shareOf(m.merged, s.rows), SuppressedShare: shareOf(m.suppressed, s.rows)}
+	pc := &PartnerCard{KShare: p.KShare, KClass: p.KClass, LinkK: p.LinkK, PerOctave: p.PerOctave, QuantumNS: int64(p.Quantum), Unit: p.Unit,
+		Coverage: shareOf(s.withUnit, s.rows), Classes: m.classes, MergedShare: shareOf(m.merged, s.rows), SuppressedShare: shareOf(m.suppressed, s.rows),
+		LinksKept: r.links.kept(), OwnBlocks: shareOf(t.own.linked, after.Requests), OwnBlocksLeast: t.own.least}
 	c := Card{
 		Schema: CardSchema, Tier: Partner, Unit: p.Unit, BlockSize: r.src.Meta.BlockSize, Tokenizer: r.src.Meta.Tokenizer, Template: r.src.Meta.Template,
 		Key:     "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
@@ -68,7 +79,14 @@ func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 		fmt.Sprintf("No pair of lengths has fewer than %d of a %s's peers. What is known of somebody beside lengths, such as the minute of a request, may still single requests out.", p.KClass, who),
 		fmt.Sprintf("Block ids that fewer than %d have tell nothing across them. Several accounts of one person count as several: whoever holds s accounts and guesses at prompts needs k_share of s+2 to be kept out.", p.KShare),
 		"Two releases of one source may be joined: what each hides, both together may show.",
-		"Singling out: by lengths, no. Linkability: turns of a session stay linked. Inference: of what most of a class have in common, yes.",
+		fmt.Sprintf("Singling out: by lengths, no. Linkability: %s Inference: of what most of a class have in common, yes.", linkability(p)),
+	}
+	if pc.OwnBlocks > 0 {
+		least := ""
+		if pc.OwnBlocksLeast {
+			least = "at least "
+		}
+		risks = append(risks, fmt.Sprintf("%s%.1f %% of the requests share a block that few have with an earlier request of the same %s, and are linked to it by that whatever their sessions say: the reuse within one %s is kept.", least, 100*pc.OwnBlocks, who, who))
 	}
 	if pc.Coverage < 1 {
 		risks = append(risks, fmt.Sprintf("%.1f %% of the requests name no %s and were counted as one together.", 100*(1-pc.Coverage), who))
@@ -82,6 +100,14 @@ func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 	return risks
 }
 
+// linkability says which requests of a session can be told to be of one.
+func linkability(p *PartnerPolicy) string {
+	if p.LinkK < 2 {
+		return "all turns of a session stay linked, and a few lengths of a conversation may single it out."
+	}
+	return fmt.Sprintf("turns of a session stay linked where %d or more have sessions of the same lengths; with pauses or times beside them they may be fewer.", p.LinkK)
+}
+
 // partnerRules lists every column of trace/1 for tier partner. A column without a
 // rule is dropped; a test holds that none is missing.
 func partnerRules(p *PartnerPolicy) []Rule {
@@ -89,12 +115,18 @@ func partnerRules(p *PartnerPolicy) []Rule {
 	names := fmt.Sprintf("numbered by how often they come; other where fewer than %d have the name", p.KClass)
 	closed := fmt.Sprintf("closed list; other where fewer than %d have the word", p.KClass)
 	pauses := fmt.Sprintf("the middle of a bucket, %d an octave, in whole %s", p.PerOctave, seconds(p.Quantum))
+	session, parents := "renumbered densely; where the source has none, inferred from what is released", "rows of this file"
+	if p.LinkK > 1 {
+		session = fmt.Sprintf("renumbered densely; another one begins where fewer than %d have sessions of the same lengths so far; where the source has none, inferred from what is released", p.LinkK)
+		parents += ", of the same session"
+		pauses += "; none before the first turn of a session"
+	}
 	const dropped = "dropped"
 	return []Rule{
 		{"arrival_ns", fmt.Sprintf("drawn anew within a bin of %s, counted from the first arrival; turns of a session keep their order", seconds(p.Quantum))},
-		{"session", "renumbered densely; where the source has none, inferred from what is released"},
+		{"session", session},
 		{"turn", "numbered in what is released"},
-		{"parents", "rows of this file"},
+		{"parents", parents},
 		{"think_ns", pauses},
 		{"tool_ns", pauses},
 		{"user", dropped},

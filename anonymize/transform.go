@@ -97,7 +97,7 @@ type transformer struct {
 	c     *collector
 	times *retimer
 
-	turns      map[int64]int32 // by session: those that were released
+	turns      map[int64]int32 // by released session: those so far
 	suppressed []int64         // rows that are left out, in their order
 	one        [1]trace.Request
 	parents    []int64
@@ -105,6 +105,7 @@ type transformer struct {
 	input      int64
 	output     int64
 	cut        int64 // blocks that a shorter length cost
+	own        ownBlocks
 }
 
 // add releases the next row, or leaves it out.
@@ -118,7 +119,7 @@ func (t *transformer) add(row int64, q *trace.Request) error {
 	in, out := t.buckets.middle(shown.in), t.buckets.middle(shown.out)
 	t.input, t.output = t.input+in, t.output+out
 	r := trace.Request{
-		ArrivalNS: t.times.arrival(q.ArrivalNS, q.Session), Parents: t.kept(q.Parents), Session: q.Session, Turn: q.Turn,
+		ArrivalNS: t.times.arrival(q.ArrivalNS, q.Session), Parents: t.kept(row, q.Parents), Session: q.Session, Turn: q.Turn,
 		ThinkNS: t.pause(q.ThinkNS), ToolNS: t.pause(q.ToolNS),
 		Model: s.labelOf(columnModel, q.Model), Adapter: s.labelOf(columnAdapter, q.Adapter),
 		Kind: s.labelOf(columnKind, q.Kind), Status: s.labelOf(columnStatus, q.Status),
@@ -127,12 +128,15 @@ func (t *transformer) add(row int64, q *trace.Request) error {
 	if q.Class != nil {
 		r.Class = trace.Ptr(s.labelOf(columnClass, *q.Class))
 	}
+	if t.links != nil {
+		t.links.apply(row, &r, t.turns)
+	}
 	switch {
 	case t.src.Meta.Sessions != "source":
 		r.Session, r.Turn = nil, nil // inferred anew from what is released
-	case q.Session != nil:
-		r.Turn = trace.Ptr(t.turns[*q.Session]) // without a gap where one was left out
-		t.turns[*q.Session]++
+	case r.Session != nil:
+		r.Turn = trace.Ptr(t.turns[*r.Session]) // without a gap where one was left out
+		t.turns[*r.Session]++
 	}
 	if len(q.Blocks) > 0 {
 		r.Blocks = t.blocks(row, q, block.Count(int(in), t.src.Meta.BlockSize))
@@ -146,10 +150,14 @@ func (t *transformer) add(row int64, q *trace.Request) error {
 	return err
 }
 
-// kept are the parents that are released, by where they stand among what is.
-func (t *transformer) kept(parents []int64) []int64 {
+// kept are the parents that are released and linked to the row, by where they
+// stand among what is released.
+func (t *transformer) kept(row int64, parents []int64) []int64 {
 	t.parents = t.parents[:0]
 	for _, p := range parents {
+		if !t.links.linked(row, p) {
+			continue
+		}
 		i := sort.Search(len(t.suppressed), func(i int) bool { return t.suppressed[i] >= p })
 		if i == len(t.suppressed) || t.suppressed[i] != p {
 			t.parents = append(t.parents, p-int64(i))
@@ -183,6 +191,7 @@ func (t *transformer) blocks(row int64, q *trace.Request, n int) []uint64 {
 	t.c.code, t.words = keyWriter{}, t.words[:0]
 	kept := min(len(q.Blocks), n)
 	t.cut += int64(len(q.Blocks) - kept)
+	t.own.add(t.sharing, unit, q.Blocks[:kept])
 	for _, b := range q.Blocks[:kept] {
 		hi := uint64(0)
 		if t.sharing.of(b) == sharedByFew {

@@ -24,6 +24,7 @@ func (f *tierFlags) register(fl *pflag.FlagSet, tier string) {
 	fl.StringVar(&f.Unit, "unit", "", "for --tier partner: who is counted, user, session or request; by default users, else sessions of the source")
 	fl.IntVar(&f.KShare, "k-share", 5, "for --tier partner: users that must have a block for its id to be the same for all")
 	fl.IntVar(&f.KClass, "k-class", 11, "for --tier partner: users that must have a pair of lengths, or a name")
+	fl.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: users whose sessions must have the same lengths for turns to stay linked, 0 or 1 for all; as --k-class by default")
 	fl.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: buckets of lengths in an octave")
 	fl.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are drawn anew")
 	fl.Float64Var(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: share of the requests that may be left out")
@@ -32,9 +33,12 @@ func (f *tierFlags) register(fl *pflag.FlagSet, tier string) {
 // check refuses flags that have no meaning for the tier.
 func (f *tierFlags) check(fl *pflag.FlagSet) error {
 	if f.tier == anonymize.Partner {
+		if fl.Changed("k-link") && f.LinkK == 0 {
+			f.LinkK = 1
+		}
 		return nil
 	}
-	for _, name := range []string{"unit", "k-share", "k-class", "length-buckets", "time-quantum", "max-suppressed"} {
+	for _, name := range []string{"unit", "k-share", "k-class", "k-link", "length-buckets", "time-quantum", "max-suppressed"} {
 		if fl.Changed(name) {
 			return usagef("--%s is for --tier %s", name, anonymize.Partner)
 		}
@@ -146,6 +150,9 @@ func sayRelease(cmd *cobra.Command, card anonymize.Card) {
 	notef(cmd, "requests %d, before %d; input tokens %+.2f %%, output tokens %+.2f %%", c.After.Requests, c.Before.Requests, 100*c.Input(), 100*c.Output())
 	if before, after := c.Before.HitRatio(), c.After.HitRatio(); before != nil && after != nil {
 		notef(cmd, "hit ratio by block %.4f, before %.4f; %d blocks of prompts were cut off by a shorter length", *after, *before, c.CutBlocks)
+	}
+	if p.LinksKept != nil {
+		notef(cmd, "links between turns: %.2f %% kept with k_link %d; %.2f %% of the requests are linked to an earlier one by blocks of their own", 100**p.LinksKept, p.LinkK, 100*p.OwnBlocks)
 	}
 	for _, r := range card.Risks {
 		notef(cmd, "risk: %s", r)

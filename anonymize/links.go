@@ -1,0 +1,268 @@
+package anonymize
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"reprise/trace"
+)
+
+// links says which turns of a session stay together. Four lengths that somebody
+// knows of a conversation would else single it out, as four places single out
+// most people (de Montjoye et al., Scientific Reports 2013), though each of them
+// alone hides among k units.
+//
+// The turns of a session are a sequence of classes of lengths. All sequences go
+// down a trie, and one is cut where fewer than k units share it so far; what is
+// left of it begins anew, in another round with what is left of the others. A
+// sequence may neither end where fewer than k units end: some that go on are
+// then cut as well. So a released session of several turns has the lengths of
+// those of k units or more, turn by turn and to its end. Nothing but the
+// released lengths and the units decides.
+//
+// Memory is 16 bytes for each row of a session, and 56 for each session.
+type links struct {
+	segment []int32 // by row of the source: its released session; -1 for none
+	before  int64   // turns behind another one of their session
+	after   int64   // those that stay linked
+}
+
+// A turn is a released row of a session.
+type turn struct{ session, row, class int32 }
+
+// A sequence is what is left of a session: turns at to end. Those before from
+// are decided; the level-th behind it is looked at.
+type sequence struct {
+	from, end int32
+	group     int32 // sequences that were equal so far have the same one
+	class     int32 // of the turn that is looked at; -1 behind the end
+	unit      uint64
+}
+
+var errManyRows = errors.New("more than two billion requests: release them in parts")
+
+// link decides about the sessions of the source; nil keeps all links.
+func (r *release) link(ctx context.Context) (*links, error) {
+	if r.p.LinkK < 2 {
+		return nil, nil
+	}
+	if r.counts.rows > math.MaxInt32 {
+		return nil, errManyRows
+	}
+	l := &links{segment: make([]int32, r.counts.rows)}
+	for i := range l.segment {
+		l.segment[i] = -1
+	}
+	if r.src.Meta.Sessions != "source" {
+		return l, nil
+	}
+	turns, sequences, err := r.turns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns))}
+	cutter.cut(slices.Clone(sequences))
+	l.before = int64(len(turns) - len(sequences))
+	segment := int32(-1)
+	for i, t := range turns {
+		if cutter.cuts[i] {
+			segment++
+		}
+		l.segment[t.row] = segment
+	}
+	l.after = int64(len(turns)) - int64(segment) - 1
+	return l, nil
+}
+
+// turns lists the released rows of sessions by session, and the sessions.
+func (r *release) turns(ctx context.Context) ([]turn, []sequence, error) {
+	classes := r.merging.numbered()
+	var turns []turn
+	var sequences []sequence
+	numbers := map[int64]int32{}
+	err := r.each(ctx, "link", func(row int64, q *trace.Request) error {
+		shown, ok := r.merging.shown[r.cellOf(q)]
+		if q.Session == nil || !ok {
+			return nil
+		}
+		n, ok := numbers[*q.Session]
+		if !ok {
+			n = int32(len(sequences))
+			numbers[*q.Session] = n
+			unit, _ := r.unitOf(row, q)
+			sequences = append(sequences, sequence{unit: unit})
+		}
+		sequences[n].end++
+		turns = append(turns, turn{n, int32(row), classes[shown]})
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	at := int32(0)
+	for i := range sequences {
+		s := &sequences[i]
+		s.from, s.end = at, at+s.end
+		at = s.end
+	}
+	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.row, b.row)) })
+	return turns, sequences, nil
+}
+
+// numbered numbers the pairs of lengths that come out.
+func (m *merging) numbered() map[cell]int32 {
+	var all []cell
+	for _, shown := range m.shown {
+		all = append(all, shown)
+	}
+	slices.SortFunc(all, compareCells)
+	numbers := map[cell]int32{}
+	for i, c := range slices.Compact(all) {
+		numbers[c] = int32(i)
+	}
+	return numbers
+}
+
+// A cutter cuts sequences.
+type cutter struct {
+	k     int
+	turns []turn
+	cuts  []bool // a released session begins with the turn
+}
+
+// cut goes in rounds until nothing is left. It sorts all that are left once for
+// each turn that it decides and once more a round: twice for each turn at most.
+func (c *cutter) cut(left []sequence) {
+	for len(left) > 0 {
+		left = c.round(left)
+	}
+}
+
+// round decides about the beginnings of all sequences, and returns what is left.
+func (c *cutter) round(all []sequence) (left []sequence) {
+	for i := range all {
+		c.cuts[all[i].from] = true
+		all[i].group = 0
+	}
+	alive := all
+	for level := int32(0); len(alive) > 0; level++ {
+		var on []sequence // that go on together
+		groups := int32(0)
+		for i := range alive {
+			s := &alive[i]
+			s.class = -1
+			if s.from+level < s.end {
+				s.class = c.turns[s.from+level].class
+			}
+		}
+		slices.SortFunc(alive, func(a, b sequence) int {
+			return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.class, b.class), cmp.Compare(a.unit, b.unit))
+		})
+		for len(alive) > 0 {
+			n := same(alive, func(s *sequence) int32 { return s.group })
+			ends := branches(alive[:n], c.k, level == 0)
+			alive = alive[n:]
+			for _, b := range ends.on {
+				for i := range b {
+					b[i].group = groups
+				}
+				on = append(on, b...)
+				groups++
+			}
+			for _, b := range ends.cut {
+				for _, s := range b {
+					if s.from += max(level, 1); s.from < s.end {
+						left = append(left, s)
+					}
+				}
+			}
+		}
+		alive = on
+	}
+	return left
+}
+
+// same is how many of the first sequences have one value.
+func same(of []sequence, value func(*sequence) int32) int {
+	n := 1
+	for n < len(of) && value(&of[n]) == value(&of[0]) {
+		n++
+	}
+	return n
+}
+
+// A parting says which of the sequences that were equal so far go on, by their
+// next turn, and which end.
+type parting struct{ on, cut [][]sequence }
+
+// branches parts sequences that were equal so far and are sorted by their next
+// turn and unit. First says that they have no turn yet: then none can end for
+// the sake of others.
+func branches(group []sequence, k int, first bool) parting {
+	var p parting
+	var ended []uint64 // units
+	for len(group) > 0 {
+		n := same(group, func(s *sequence) int32 { return s.class })
+		b := group[:n]
+		group = group[n:]
+		if b[0].class >= 0 && distinct(b) >= k {
+			p.on = append(p.on, b)
+			continue
+		}
+		p.cut = append(p.cut, b)
+		for _, s := range b {
+			ended = append(ended, s.unit)
+		}
+	}
+	slices.Sort(ended)
+	if first || len(ended) == 0 || len(slices.Compact(ended)) >= k || len(p.on) == 0 {
+		return p
+	}
+	// The fewest that may end beside them: any branch that goes on has k units.
+	fewest := slices.MinFunc(p.on, func(a, b []sequence) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a[0].class, b[0].class))
+	})
+	p.cut = append(p.cut, fewest)
+	p.on = slices.DeleteFunc(p.on, func(b []sequence) bool { return b[0].class == fewest[0].class })
+	return p
+}
+
+// distinct counts the units of sequences that are sorted by them.
+func distinct(of []sequence) int {
+	n := 0
+	for i := range of {
+		if i == 0 || of[i].unit != of[i-1].unit {
+			n++
+		}
+	}
+	return n
+}
+
+// apply gives a row that is released its session. The first turn of one waits for
+// nobody.
+func (l *links) apply(row int64, r *trace.Request, turns map[int64]int32) {
+	r.Session, r.Turn = nil, nil
+	segment := int64(l.segment[row])
+	if segment >= 0 {
+		r.Session = &segment
+	}
+	if segment < 0 || turns[segment] == 0 {
+		r.Parents, r.ThinkNS, r.ToolNS = nil, nil, nil
+	}
+}
+
+// linked tells whether a row may name a parent.
+func (l *links) linked(row, parent int64) bool {
+	return l == nil || parent >= 0 && parent < row && l.segment[row] == l.segment[parent]
+}
+
+// kept is the share of the links that are left; nil where there were none.
+func (l *links) kept() *float64 {
+	if l == nil || l.before == 0 {
+		return nil
+	}
+	return trace.Ptr(float64(l.after) / float64(l.before))
+}
