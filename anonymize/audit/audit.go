@@ -148,6 +148,8 @@ func Checks() []Check {
 		{"free-text", "no string of the output is another than closed words, labels and the tool's own", 0, freeText},
 		{"canaries", "no string that was planted in the source is in the output, in whatever encoding", NeedsCanaries, canaries},
 		{"numbers", "no number that was planted in the source is among the values of the output", NeedsCanaries, numeric},
+		{"linkage", "requests and sessions of a release hide among others, and synthetic ones are not near to real ones", NeedsTrace, linkage},
+		{"noise", "one user more or less cannot be told from the noisy counts of a public release beyond the ε that is claimed", 0, noise},
 	}
 }
 

@@ -1,0 +1,256 @@
+package audit
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"reprise/anonymize/dp"
+)
+
+// A DPBound is a lower bound of the ε that a mechanism really has, from playing it
+// many times on two inputs that differ by one user: whatever an (ε, δ) mechanism
+// does, no event is more than e^ε times as likely with the user than without, but
+// for δ.
+//
+// It can refute a claim and not prove it: another input or event may tell more.
+type DPBound struct {
+	Epsilon    float64 `json:"epsilon"`    // as claimed
+	Delta      float64 `json:"delta"`      // as claimed
+	Runs       int     `json:"runs"`       // of each side; half of them choose the event
+	Lower      float64 `json:"lower"`      // bound of the real ε, 97.5 % sure on each side
+	Limit      float64 `json:"limit"`      // what a correct mechanism of this noise shows at the most, in no end of runs
+	Achievable float64 `json:"achievable"` // what a correct mechanism can be expected to show in so many runs
+	Statistic  string  `json:"statistic"`  // that the event is about…
+	Threshold  float64 `json:"threshold"`  // …being so much or more
+	With       float64 `json:"with"`       // share of the runs with the user in which it came true
+	Without    float64 `json:"without"`
+}
+
+// dpSense is the least part of what is achievable that a bound must reach to say
+// that the play would have found something.
+const dpSense = 0.8
+
+// Broken reports whether the mechanism cannot have the ε that it claims, or not
+// the noise that makes it.
+func (b *DPBound) Broken() bool { return b.Lower > b.Limit }
+
+// Blind reports whether the play says nothing, by more than chance: twice the
+// standard error of the logarithm of a ratio of two shares.
+func (b *DPBound) Blind() bool {
+	n := float64(b.Runs / 2)
+	chance := math.Sqrt(1/max(n*b.With, 1) + 1/max(n*b.Without, 1))
+	return b.Lower < dpSense*b.Achievable-2*chance
+}
+
+// A dpRecord is a record of the play: the bucket it is in.
+type dpRecord int
+
+// A dpGame is a histogram of few buckets and one user who comes or not. The others
+// leave the user's buckets empty. The user has as many records in a bucket as the
+// bound for each of them allows, and where that is one bucket, far more: the worst
+// that a user can do.
+type dpGame struct {
+	buckets int
+	bound   dp.Contribution
+	spec    dp.NoiseSpec
+	budget  dp.Budget
+	others  [][]dpRecord
+	user    []dpRecord
+	rare    int // buckets of the user, the last ones
+}
+
+const (
+	dpBuckets = 32
+	dpOthers  = 12
+	dpRecords = 100 // of the user
+)
+
+func newDPGame(bound dp.Contribution, b dp.Budget) dpGame {
+	g := dpGame{buckets: dpBuckets, bound: bound, budget: b, rare: (bound.Records + bound.PerCell - 1) / bound.PerCell}
+	for i := range dpOthers {
+		var records []dpRecord
+		for j := range 1 + i%bound.Records {
+			records = append(records, dpRecord((i*7+j)%(g.buckets-g.rare)))
+		}
+		g.others = append(g.others, records)
+	}
+	// Of records in several buckets a sample would seldom have as many of each as
+	// it may: there the user has what is kept and no more.
+	n := dpRecords
+	if g.rare > 1 {
+		n = bound.Records
+	}
+	for i := range n {
+		g.user = append(g.user, dpRecord(g.buckets-1-i%g.rare))
+	}
+	return g
+}
+
+// measurement is what the game measures.
+func (g *dpGame) measurement() dp.Measurement { return g.bound.Measurement("audit", g.buckets, 1) }
+
+// A dpOutput is what a mechanism publishes: counts by bucket, those that it shows.
+type dpOutput map[dpRecord]int64
+
+// A dpMechanism publishes a histogram of the records of users.
+type dpMechanism func(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error)
+
+// publish is the mechanism that releases are made by: the records of a user are
+// sampled and bounded, and every bucket gets noise. See [dp.Sample], [dp.Bounded]
+// and [dp.NoiseSpec.Add].
+func publish(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) {
+	cells := make([]int64, g.buckets)
+	for _, records := range users {
+		var s dp.Sample[dpRecord]
+		for _, r := range records {
+			s.Offer(n, g.bound, r)
+		}
+		dp.Bounded(g.bound, &s, func(r dpRecord) dpRecord { return r }, func(r dpRecord) { cells[r]++ })
+	}
+	if err := g.spec.Add(n, cells); err != nil {
+		return nil, err
+	}
+	out := make(dpOutput, len(cells))
+	for i, c := range cells {
+		out[dpRecord(i)] = c
+	}
+	return out, n.Err()
+}
+
+// dpStatistics are what the events are about. A count may tell by being low as
+// well, when the noise depends on who is there.
+var dpStatistics = []struct {
+	name string
+	of   func(g *dpGame, o dpOutput) float64
+}{
+	{"count in the buckets of the user", (*dpGame).count},
+	{"negative of the count in the buckets of the user", func(g *dpGame, o dpOutput) float64 {
+		if n := g.count(o); !math.IsInf(n, 0) {
+			return -n
+		}
+		return math.Inf(-1)
+	}},
+	{"buckets that are shown", func(_ *dpGame, o dpOutput) float64 { return float64(len(o)) }},
+}
+
+// count is what is published of the user's buckets, -∞ where one is not shown.
+func (g *dpGame) count(o dpOutput) float64 {
+	sum := 0.0
+	for i := range g.rare {
+		n, shown := o[dpRecord(g.buckets-1-i)]
+		if !shown {
+			return math.Inf(-1)
+		}
+		sum += float64(n)
+	}
+	return sum
+}
+
+// play runs a mechanism with and without the user, as often as that.
+func (g *dpGame) play(m dpMechanism, noise func() *dp.Noise, runs int) (DPBound, error) {
+	n := noise()
+	with, without := make([][]float64, len(dpStatistics)), make([][]float64, len(dpStatistics))
+	users := append(slices.Clone(g.others), g.user)
+	for range runs {
+		for _, side := range []struct {
+			users [][]dpRecord
+			to    [][]float64
+		}{{users, with}, {g.others, without}} {
+			o, err := m(n, g, side.users)
+			if err != nil {
+				return DPBound{}, err
+			}
+			for i, s := range dpStatistics {
+				side.to[i] = append(side.to[i], s.of(g, o))
+			}
+		}
+	}
+	best := DPBound{Lower: math.Inf(-1)}
+	half := runs / 2
+	for i, s := range dpStatistics {
+		threshold, lower := bestEvent(with[i][:half], without[i][:half], g.budget.Delta)
+		if lower > best.Lower {
+			best = DPBound{Lower: lower, Statistic: s.name, Threshold: threshold}
+			best.With, best.Without = share(with[i][half:], threshold), share(without[i][half:], threshold)
+		}
+	}
+	best.Epsilon, best.Delta, best.Runs = g.budget.Epsilon, g.budget.Delta, runs
+	best.Lower = lowerBound(best.With, best.Without, runs-half, g.budget.Delta)
+	best.Achievable = g.achievable(runs - half)
+	best.Limit = min(g.budget.Epsilon, g.achievable(math.MaxInt64>>12))
+	return best, nil
+}
+
+// bestEvent is the threshold that tells most.
+func bestEvent(with, without []float64, delta float64) (threshold, lower float64) {
+	lower = math.Inf(-1)
+	for _, t := range thresholds(with) {
+		if b := lowerBound(share(with, t), share(without, t), len(with), delta); b > lower {
+			threshold, lower = t, b
+		}
+	}
+	return threshold, lower
+}
+
+// thresholds are 200 quantiles of values.
+func thresholds(values []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	var out []float64
+	for i := range 200 {
+		if v := sorted[i*len(sorted)/200]; !math.IsInf(v, 0) {
+			out = append(out, v)
+		}
+	}
+	return slices.Compact(out)
+}
+
+func share(values []float64, threshold float64) float64 {
+	n := 0
+	for _, v := range values {
+		if v >= threshold {
+			n++
+		}
+	}
+	return float64(n) / float64(len(values))
+}
+
+// lowerBound is the ε that an event proves which came true in such shares of n
+// runs each: ln((TPR − δ)/FPR), with the lower end of the interval of the one and
+// the upper end of the other.
+func lowerBound(with, without float64, n int, delta float64) float64 {
+	lo, _ := clopperPearson(int(math.Round(with*float64(n))), n, 0.025)
+	_, hi := clopperPearson(int(math.Round(without*float64(n))), n, 0.025)
+	return math.Log(max(lo-delta, 1e-300) / hi)
+}
+
+// achievable is the bound that a correct mechanism shows when its events come true
+// just as often as they should: the best over all thresholds of a Laplace or a
+// Gaussian distribution that the user moves.
+func (g *dpGame) achievable(n int) float64 {
+	shift := float64(min(g.bound.Records, g.rare*g.bound.PerCell))
+	var above func(t float64) float64
+	if g.spec.Scale > 0 {
+		// Only one bucket: a sum of several is no Laplace distribution.
+		shift = float64(g.bound.PerCell)
+		q := math.Exp(-float64(dp.Denominator) / float64(g.spec.Scale))
+		above = func(t float64) float64 { // of the discrete distribution
+			if t <= 0 {
+				return 1 - math.Pow(q, 1-t)/(1+q)
+			}
+			return math.Pow(q, t) / (1 + q)
+		}
+	} else {
+		sd := math.Sqrt(float64(g.spec.Variance) / dp.Denominator * float64(g.rare))
+		normal := distuv.Normal{Sigma: sd}
+		above = func(t float64) float64 { return normal.Survival(t - 0.5) } // whole numbers
+	}
+	best := math.Inf(-1)
+	reach := 8 * g.spec.SD * math.Sqrt(float64(g.rare))
+	for i := range 400 {
+		t := math.Round(-reach + 2*reach*float64(i)/400)
+		best = max(best, lowerBound(above(t-shift), above(t), n, g.budget.Delta))
+	}
+	return best
+}
