@@ -18,7 +18,7 @@ import (
 // to real rows than these do.
 type Attack struct {
 	Rows      int     `json:"rows"`     // of each side, for the figures
-	Distance  float64 `json:"distance"` // in octaves; chosen on other rows, where the synthetic ones did best
+	Distance  float64 `json:"distance"` // in octaves; chosen on other rows, where the synthetic ones were most surely better
 	Synthetic Score   `json:"synthetic"`
 	HeldOut   Score   `json:"held_out"`
 }
@@ -55,7 +55,7 @@ func linkAttack(synthetic, real, held []place) Attack {
 	s, h := nearests(synthetic[:half], real[:half]), nearests(held[:half], real[:half])
 	best, distance := math.Inf(-1), 0.0
 	for _, d := range distances(s) {
-		if gain := s.score(d).F1 - h.score(d).F1; gain > best {
+		if gain := s.score(d).Low - h.score(d).High; gain > best { // where it is surest
 			best, distance = gain, d
 		}
 	}
