@@ -309,7 +309,7 @@ func TestLinkageGates(t *testing.T) {
 		t.Errorf("with a pair of its own: %s, %s", f.Status, f.Why)
 	}
 	few := linkReleased(t, src, anonymize.PartnerPolicy{KClass: 2, LinkK: 11}, nil)
-	if f := linkage(t.Context(), few); f.Status != Fail {
+	if f := linkage(t.Context(), few); f.Status != Pass || !strings.Contains(f.Why, "its k_class of 2 is below 11") {
 		t.Errorf("with k_class 2: %s, %s", f.Status, f.Why)
 	}
 	internal := &Case{Output: &Output{Kind: KindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Internal}}}

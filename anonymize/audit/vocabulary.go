@@ -92,8 +92,8 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	}
 	src := anonymize.Source{Meta: trace.Meta{BlockSize: 16, Tier: anonymize.Internal, Sessions: "source"},
 		Open: func() (trace.Reader[trace.Request], error) { return (&fewEntries{}).rows(), nil }}
-	for _, unit := range []string{anonymize.UnitUser, anonymize.UnitSession, anonymize.UnitRequest} {
-		card, err := anonymize.Release(ctx, anonymize.PartnerPolicy{Unit: unit, KClass: 2, SpillDir: dir}, src, &rows)
+	for i, unit := range []string{anonymize.UnitUser, anonymize.UnitSession, anonymize.UnitRequest} {
+		card, err := anonymize.Release(ctx, anonymize.PartnerPolicy{Unit: unit, KClass: 2, LinkK: 1 + i, SpillDir: dir}, src, &rows)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (f *fewEntries) Read(batch []trace.Entry) (int, error) {
 	return few, nil
 }
 
-// rows are such requests as rows; one of them names nobody.
+// rows are such requests as rows; one of them names nobody, and one is a next turn.
 func (f *fewEntries) rows() trace.Reader[trace.Request] {
 	var rows []trace.Request
 	for i := range int64(few) {
@@ -133,5 +133,8 @@ func (f *fewEntries) rows() trace.Reader[trace.Request] {
 		}
 		rows = append(rows, r)
 	}
+	next := rows[few-1]
+	next.ArrivalNS += int64(time.Second)
+	rows = append(rows, next)
 	return &trace.SliceReader[trace.Request]{Rows: rows}
 }
