@@ -247,7 +247,7 @@ func (r *release) survey(ctx context.Context) error {
 			}
 			s.blocks = max(s.blocks, int64(b)+1)
 		}
-		r.before.count(q, r.src.Meta.BlockSize)
+		r.before.Count(q, r.src.Meta.BlockSize)
 		return nil
 	})
 }

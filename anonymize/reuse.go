@@ -26,7 +26,8 @@ func (u *Reuse) HitRatio() *float64 {
 	return trace.Ptr(float64(u.Hits) / float64(u.Blocks))
 }
 
-func (u *Reuse) count(q *trace.Request, size int) {
+// Count takes the next row of a trace whose blocks have so many tokens.
+func (u *Reuse) Count(q *trace.Request, size int) {
 	u.Requests++
 	u.InputTokens, u.OutputTokens = u.InputTokens+int64(q.InputTokens), u.OutputTokens+int64(q.OutputTokens)
 	if size == 0 || !isLoad(q) {
@@ -56,7 +57,7 @@ type counted struct {
 // Write implements [trace.Writer].
 func (c *counted) Write(rows []trace.Request) (int, error) {
 	for i := range rows {
-		c.count(&rows[i], c.size)
+		c.Count(&rows[i], c.size)
 	}
 	return c.dst.Write(rows)
 }

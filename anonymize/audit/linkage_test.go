@@ -298,7 +298,7 @@ func TestLinkageGates(t *testing.T) {
 	src := linkHouse(t)
 	c := linkReleased(t, src, anonymize.PartnerPolicy{}, nil)
 	f := linkage(t.Context(), c)
-	if f.Status != Pass || f.Figures["before_sets"] == nil {
+	if f.Status != Pass || f.Figures["before"] == nil {
 		t.Errorf("a release: %s, %s", f.Status, f.Why)
 	}
 	if f := linkage(t.Context(), linkReleased(t, src, anonymize.PartnerPolicy{LinkK: 1}, nil)); f.Status != Fail || !strings.Contains(f.Why, "single out") {

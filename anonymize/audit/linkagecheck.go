@@ -35,7 +35,7 @@ func linkage(ctx context.Context, c *Case) Finding {
 	if err != nil {
 		return broken(err)
 	}
-	fig := linkFigures(after, "")
+	fig := Figures{"sets": lines[SetRisk](after.Sets), "points": lines[PointRisk](after.Points), "columns": lines[ColumnRisk](after.Columns)}
 	if c.Internal != nil || c.Log != nil {
 		src, err := c.Before(ctx)
 		if err != nil {
@@ -45,9 +45,7 @@ func linkage(ctx context.Context, c *Case) Finding {
 		if err != nil {
 			return broken(err)
 		}
-		for name, v := range linkFigures(before, "before_") {
-			fig[name] = v
-		}
+		fig["before"] = before
 	}
 	if o.Tier() != anonymize.Partner {
 		return passed(fig, "report only: tier %s claims no anonymity; %s", orNone(o.Tier()), after.words())
@@ -95,10 +93,8 @@ func (l *Linkage) point(known string, points int) *PointRisk {
 	return nil
 }
 
-// linkFigures lays the measurements out for a finding.
-func linkFigures(l Linkage, prefix string) Figures {
-	return Figures{prefix + "sets": lines[SetRisk](l.Sets), prefix + "points": lines[PointRisk](l.Points), prefix + "columns": lines[ColumnRisk](l.Columns)}
-}
+// String is a line for people, who find the rest in the JSON.
+func (l Linkage) String() string { return l.words() }
 
 // String is a line for people.
 func (s SetRisk) String() string {

@@ -27,6 +27,7 @@ type auditFlags struct {
 	only     []string
 	result   string
 	json     bool
+	html     string
 	auditSeed
 }
 
@@ -55,7 +56,8 @@ Checks:
 		Example: `  reprise audit partner.parquet
   reprise audit partner.parquet --internal house.parquet
   reprise audit house.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens
-  reprise audit partner.parquet --internal house.parquet --json -o partner.audit.json`,
+  reprise audit partner.parquet --internal house.parquet --json -o partner.audit.json
+  reprise audit partner.parquet --internal house.parquet --html partner.html`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0]) },
 	}
@@ -90,6 +92,7 @@ func (f *auditFlags) registerAudit(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; empty runs all")
 	fl.StringVarP(&f.result, "output", "o", "", "file for the findings as JSON; empty prints them")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
+	fl.StringVar(&f.html, "html", "", "`page` to write, with the findings, the fields and the risks that are left")
 	fl.Uint64Var(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
 	fl.Bool("quiet", false, "no progress")
 }
@@ -99,8 +102,10 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	if err := keepsInputs(append([]string{path, f.internal, f.canaries}, f.sources...), f.result); err != nil {
-		return err
+	for _, out := range []string{f.result, f.html} {
+		if err := keepsInputs(append([]string{path, f.internal, f.canaries}, f.sources...), out); err != nil {
+			return err
+		}
 	}
 	c, closing, err := f.open(cmd, path)
 	defer closing()
@@ -120,6 +125,11 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 	}
 	if f.result != "" {
 		if err := writeOutput(cmd, f.result, r.WriteJSON); err != nil {
+			return err
+		}
+	}
+	if f.html != "" {
+		if err := writeAuditPage(cmd, f.html, c, &r); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,306 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/anonymize"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// Page lays a result out for whoever must answer for a release, such as a data
+// protection officer: the verdict, what became of each field of the source, rows
+// as they were released, the checks, and what risks are left, in the terms of
+// opinion 05/2014 of the Article 29 working party. It reads the output again; where
+// the case holds what it was made of, totals of both stand side by side, and then
+// the page is no more public than the source.
+func Page(ctx context.Context, c *Case, r *Result) (*page.Page, error) {
+	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
+	s := sheet{c: c, r: r, card: card, carded: err == nil}
+	p := &page.Page{
+		Title: "Privacy audit",
+		Lead:  "What an output says of the people behind it: what was done to each field, what was tried to break it, and what risks are left.",
+		Facts: s.facts(), Notes: s.verdict(),
+	}
+	rows, err := s.rows()
+	if err != nil {
+		return nil, err
+	}
+	change, err := s.change(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, section := range []page.Section{s.checks(), s.fields(), rows, change, s.hiding(), s.opinion(), s.risks()} {
+		if len(section.Tables)+len(section.Plots)+len(section.Notes)+len(section.Text) > 0 {
+			p.Sections = append(p.Sections, section)
+		}
+	}
+	return p, nil
+}
+
+// A sheet is what a page is made of.
+type sheet struct {
+	c      *Case
+	r      *Result
+	card   anonymize.Card
+	carded bool
+}
+
+func (s *sheet) facts() []page.Fact {
+	tier := orNone(s.r.Tier)
+	out := []page.Fact{
+		{Label: "Tier", Value: tier, Note: tierWords[s.r.Tier]},
+		{Label: "Kind of file", Value: s.r.Kind},
+		{Label: "Checks", Value: fmt.Sprintf("%d passed", s.r.Count(Pass)),
+			Note: fmt.Sprintf("%d failed, %d inconclusive, %d skipped", s.r.Count(Fail), s.r.Count(Inconclusive), s.r.Count(Skipped))},
+	}
+	if s.carded && s.card.Partner != nil {
+		k := s.card.Partner
+		out = append(out, page.Fact{Label: "Hidden among", Value: fmt.Sprintf("%d %ss", k.KClass, k.Unit), Note: "k_class: who has the same lengths, at least"},
+			page.Fact{Label: "Left out", Value: percent(k.SuppressedShare), Note: "of the requests"})
+	} else if s.carded {
+		out = append(out, page.Fact{Label: "Unit of privacy", Value: s.card.Unit})
+	}
+	if s.r.Digest != "" {
+		out = append(out, page.Fact{Label: "Digest of the rows", Value: short(s.r.Digest), Note: "SHA-256; whole in the JSON"})
+	}
+	return append(out, page.Fact{Label: "File", Value: short(s.r.FileSHA256), Note: "SHA-256 of its bytes"},
+		page.Fact{Label: "Judged by", Value: "reprise " + s.r.Version})
+}
+
+var tierWords = map[string]string{
+	anonymize.Internal: "pseudonymous; for use inside the house",
+	anonymize.Partner:  "k-anonymous records, for a partner under contract",
+	tierPublic:         "made by a differentially private model; no row is real",
+}
+
+func short(digest string) string {
+	digest = strings.TrimPrefix(digest, "sha256:")
+	return digest[:min(12, len(digest))] + "…"
+}
+
+func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + "\u00a0%" }
+
+// verdict is what to do.
+func (s *sheet) verdict() []page.Note {
+	var out []page.Note
+	failed, open := s.r.Count(Fail), s.r.Count(Inconclusive)
+	switch {
+	case failed > 0:
+		out = append(out, page.Note{Level: page.Bad, Text: fmt.Sprintf("%s failed: the output must not leave the house.", plural(failed, "check"))})
+	case open > 0:
+		out = append(out, page.Note{Level: page.Warn, Text: fmt.Sprintf("No check failed, but %s could not have found anything: see why below before the output is released.", plural(open, "check"))})
+	case s.r.Count(Pass) == 0:
+		out = append(out, page.Note{Level: page.Warn, Text: "No check was run."})
+	default:
+		out = append(out, page.Note{Level: page.Good, Text: "No way in was found. A check can refute and never prove: the risks that are left are below."})
+	}
+	if n := s.r.Count(Skipped); n > 0 && s.c.Log == nil && s.c.Internal == nil {
+		out = append(out, page.Note{Level: page.Info, Text: "The audit had the output alone. Checks that compare it with its source were skipped; the house that has the source can run them."})
+	}
+	if s.r.Tier == anonymize.Internal {
+		out = append(out, page.Note{Level: page.Warn, Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."})
+	}
+	return out
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// statusWords go before a check's name.
+var statusWords = map[Status]string{Pass: "✓ passed", Fail: "✕ failed", Inconclusive: "? inconclusive", Skipped: "– skipped"}
+
+func (s *sheet) checks() page.Section {
+	about := map[string]string{}
+	for _, c := range Checks() {
+		about[c.Name] = c.About
+	}
+	t := page.Table{Head: []string{"", "Check", "What must hold", "What was found"}, Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
+	for _, f := range s.r.Findings {
+		t.Rows = append(t.Rows, []string{statusWords[f.Status], f.Check, sentence(about[f.Check]), sentence(f.Why)})
+	}
+	return page.Section{Title: "Checks", Text: []string{"Each of these tries to break the output the way somebody who got hold of it would."}, Tables: []page.Table{t}}
+}
+
+// sentence makes one of a clause.
+func sentence(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}
+
+// fields says what became of each column.
+func (s *sheet) fields() page.Section {
+	if !s.carded || len(s.card.Columns) == 0 {
+		return page.Section{}
+	}
+	t := page.Table{Head: []string{"Field", "Fate", "How, or why"}, Align: []page.Align{page.Left, page.Left, page.Left}}
+	fates := map[string]int{}
+	for _, rule := range s.card.Columns {
+		f := fate(rule.Rule)
+		fates[f]++
+		words := rule.Rule
+		if f == droppedFate {
+			words = "it would help to tell requests apart, and a replay does without"
+		}
+		t.Rows = append(t.Rows, []string{rule.Column, f, sentence(words)})
+	}
+	return page.Section{Title: "What became of each field",
+		Text: []string{fmt.Sprintf("As the privacy card of the file says: of %d fields %d are dropped, %d changed and %d as in the source. Prompts, replies and all other text never reach a trace: it has no field for them.",
+			len(s.card.Columns), fates[droppedFate], fates["changed"], fates["as it was"])},
+		Tables: []page.Table{t}}
+}
+
+const droppedFate = "dropped"
+
+// fate sorts a rule of a card.
+func fate(rule string) string {
+	switch {
+	case rule == droppedFate:
+		return droppedFate
+	case rule == "kept", strings.HasPrefix(rule, "exact"):
+		return "as it was"
+	}
+	return "changed"
+}
+
+const shownRows = 20
+
+// rows shows the first rows as they are.
+func (s *sheet) rows() (page.Section, error) {
+	if s.c.Output.Trace == nil {
+		return page.Section{}, nil
+	}
+	src, err := s.c.Output.Trace.Reader()
+	if err != nil {
+		return page.Section{}, err
+	}
+	rows := make([]trace.Request, shownRows)
+	n, err := src.Read(rows)
+	if err != nil && err != io.EOF {
+		return page.Section{}, err
+	}
+	all := shownColumns()
+	var t page.Table
+	for _, c := range all {
+		cells, any := make([]string, n), false
+		for i := range n {
+			cells[i] = c.cell(&rows[i])
+			any = any || cells[i] != ""
+		}
+		if !any {
+			continue
+		}
+		t.Head = append(t.Head, c.name)
+		if t.Rows == nil {
+			t.Rows = make([][]string, n)
+		}
+		for i := range n {
+			t.Rows[i] = append(t.Rows[i], cells[i])
+		}
+	}
+	if n == 0 {
+		return page.Section{}, nil
+	}
+	return page.Section{Title: "Rows as released",
+		Text:   []string{fmt.Sprintf("The first %d rows of the file, in full: a column that is not here is empty in all of them. Of long lists of blocks the beginning is shown.", n)},
+		Tables: []page.Table{t}}, nil
+}
+
+// A shownColumn is a column of the rows.
+type shownColumn struct {
+	name string
+	cell func(r *trace.Request) string
+}
+
+func shownColumns() []shownColumn {
+	whole := func(v *int64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatInt(*v, 10)
+	}
+	short := func(v *int32) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.Itoa(int(*v))
+	}
+	lasting := func(v *int64) string {
+		if v == nil {
+			return ""
+		}
+		return time.Duration(*v).String()
+	}
+	word := func(v *string) string {
+		if v == nil {
+			return ""
+		}
+		return *v
+	}
+	return []shownColumn{
+		{"arrival", func(r *trace.Request) string {
+			return strconv.FormatFloat(float64(r.ArrivalNS)/1e9, 'f', 3, 64) + " s"
+		}},
+		{"session", func(r *trace.Request) string { return whole(r.Session) }},
+		{"turn", func(r *trace.Request) string { return short(r.Turn) }},
+		{"parents", func(r *trace.Request) string { return list(r.Parents) }},
+		{"think", func(r *trace.Request) string { return lasting(r.ThinkNS) }},
+		{"tool", func(r *trace.Request) string { return lasting(r.ToolNS) }},
+		{"user", func(r *trace.Request) string { return whole(r.User) }},
+		{"model", func(r *trace.Request) string { return r.Model }},
+		{"adapter", func(r *trace.Request) string { return r.Adapter }},
+		{"kind", func(r *trace.Request) string { return r.Kind }},
+		{"class", func(r *trace.Request) string { return word(r.Class) }},
+		{"replica", func(r *trace.Request) string { return word(r.Replica) }},
+		{"category", func(r *trace.Request) string { return r.Category }},
+		{"input", func(r *trace.Request) string { return strconv.Itoa(int(r.InputTokens)) }},
+		{"output", func(r *trace.Request) string { return strconv.Itoa(int(r.OutputTokens)) }},
+		{"reasoning", func(r *trace.Request) string { return short(r.ReasoningTokens) }},
+		{"cached", func(r *trace.Request) string { return short(r.CachedTokens) }},
+		{"image tokens", func(r *trace.Request) string { return short(r.ImageTokens) }},
+		{"images", func(r *trace.Request) string { return short(r.Images) }},
+		{"max_tokens", func(r *trace.Request) string { return short(r.MaxTokens) }},
+		{"temperature", func(r *trace.Request) string {
+			if r.Temperature == nil {
+				return ""
+			}
+			return strconv.FormatFloat(float64(*r.Temperature), 'g', -1, 32)
+		}},
+		{"stream", func(r *trace.Request) string {
+			if r.Stream == nil {
+				return ""
+			}
+			return strconv.FormatBool(*r.Stream)
+		}},
+		{"status", func(r *trace.Request) string { return r.Status }},
+		{"finish", func(r *trace.Request) string { return r.FinishReason }},
+		{"TTFT", func(r *trace.Request) string { return lasting(r.TTFTNS) }},
+		{"E2E", func(r *trace.Request) string { return lasting(r.E2ENS) }},
+		{"blocks", func(r *trace.Request) string { return list(r.Blocks) }},
+		{"output blocks", func(r *trace.Request) string { return list(r.OutputBlocks) }},
+	}
+}
+
+// list shows the beginning of a list of ids.
+func list[T int64 | uint64](ids []T) string {
+	const shown = 4
+	var words []string
+	for _, id := range ids[:min(len(ids), shown)] {
+		words = append(words, fmt.Sprint(id))
+	}
+	if len(ids) > shown {
+		words = append(words, fmt.Sprintf("… (%d)", len(ids)))
+	}
+	return strings.Join(words, " ")
+}

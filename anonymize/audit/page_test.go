@@ -1,0 +1,122 @@
+package audit
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/anonymize"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+func auditPage(t *testing.T, c *Case, only ...string) (*page.Page, string) {
+	t.Helper()
+	r, err := Run(t.Context(), c, only)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Page(t.Context(), c, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return p, b.String()
+}
+
+func sectionOf(t *testing.T, p *page.Page, title string) page.Section {
+	t.Helper()
+	i := slices.IndexFunc(p.Sections, func(s page.Section) bool { return s.Title == title })
+	if i < 0 {
+		t.Fatalf("there is no section %q", title)
+	}
+	return p.Sections[i]
+}
+
+// The page of a release says what became of every field, shows rows, the checks
+// and the risks, and what the release cost where the source is at hand.
+func TestPageOfRelease(t *testing.T) {
+	src := linkHouse(t)
+	c := linkReleased(t, src, anonymize.PartnerPolicy{}, nil)
+	p, html := auditPage(t, c, "card", "linkage")
+	if p.Notes[0].Level != page.Good || !strings.Contains(html, "k-anonymous records, for a partner under contract") {
+		t.Errorf("the verdict is %+v", p.Notes)
+	}
+	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := sectionOf(t, p, "What became of each field").Tables[0].Rows
+	for i, rule := range card.Columns {
+		if fields[i][0] != rule.Column || (fields[i][1] == "dropped") != (rule.Rule == "dropped") {
+			t.Errorf("%v stands for %+v", fields[i], rule)
+		}
+	}
+	rows := sectionOf(t, p, "Rows as released").Tables[0]
+	if len(rows.Rows) != shownRows || slices.Contains(rows.Head, "user") || !slices.Contains(rows.Head, "input") {
+		t.Errorf("%d rows of %v", len(rows.Rows), rows.Head)
+	}
+	change := sectionOf(t, p, "Before and after").Tables[0].Rows
+	if change[0][0] != "Requests" || change[len(change)-1][0] != "Turns linked to one before" {
+		t.Errorf("the change is %v", change)
+	}
+	hiding := sectionOf(t, p, "How well requests hide").Tables[0]
+	if hiding.Head[1] != "unique in the source" || hiding.Rows[0][2] != "0.0\u00a0%" {
+		t.Errorf("%v: %v", hiding.Head, hiding.Rows[0])
+	}
+	questions := sectionOf(t, p, "The three questions").Tables[0].Rows
+	for i, c := range criteria {
+		if questions[i][0] != c.name || len(questions[i][2]) < 5 || strings.Contains(questions[i][2], "Inference:") {
+			t.Errorf("%v", questions[i])
+		}
+	}
+	if n := len(sectionOf(t, p, "What risks are left").Notes); n != len(card.Risks)-1 {
+		t.Errorf("%d risks are left of %d", n, len(card.Risks))
+	}
+}
+
+// A failed check is the verdict, an outsider is told what was skipped, and data
+// that are for the house say so.
+func TestPageVerdict(t *testing.T) {
+	src := linkHouse(t)
+	bad := linkReleased(t, src, anonymize.PartnerPolicy{LinkK: 1}, nil)
+	if p, _ := auditPage(t, bad, "linkage"); p.Notes[0].Level != page.Bad || len(sectionOf(t, p, "How well requests hide").Plots) != 1 {
+		t.Errorf("with all links: %+v", p.Notes)
+	}
+	bad.Internal = nil
+	p, _ := auditPage(t, bad, "non-interference")
+	if len(p.Notes) != 2 || p.Notes[0].Level != page.Warn || p.Notes[1].Level != page.Info {
+		t.Errorf("somebody outside: %+v", p.Notes)
+	}
+	if slices.ContainsFunc(p.Sections, func(s page.Section) bool { return s.Title == "Before and after" }) {
+		t.Error("there is a change without a source")
+	}
+	path := t.TempDir() + "/house.parquet"
+	err := trace.Create(path, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		return trace.Meta{Tier: anonymize.Internal}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := OpenOutput(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	p, _ = auditPage(t, &Case{Output: o}, "card")
+	if p.Notes[0].Level != page.Bad || !slices.ContainsFunc(p.Notes, func(n page.Note) bool { return strings.Contains(n.Text, "stays personal data") }) {
+		t.Errorf("a trace of the house without rows and card: %+v", p.Notes)
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		if got := grouped(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+}

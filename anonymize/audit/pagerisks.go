@@ -1,0 +1,219 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/anonymize"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// totals are the lengths and the reuse of a trace, and its turns.
+type totals struct {
+	anonymize.Reuse
+	sessions map[int64]struct{}
+	turns    int64 // rows of sessions
+}
+
+func totalsOf(ctx context.Context, size int, open func() (trace.Reader[trace.Request], error)) (totals, error) {
+	t := totals{sessions: map[int64]struct{}{}}
+	rows, err := open()
+	if err != nil {
+		return t, err
+	}
+	return t, trace.Each(rows, func(row int64, r *trace.Request) error {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		t.Count(r, size)
+		if r.Session != nil {
+			t.sessions[*r.Session] = struct{}{}
+			t.turns++
+		}
+		return nil
+	})
+}
+
+// change sets the totals of the source and of the output side by side.
+func (s *sheet) change(ctx context.Context) (page.Section, error) {
+	o := s.c.Output.Trace
+	if o == nil || s.c.Internal == nil && s.c.Log == nil {
+		return page.Section{}, nil
+	}
+	src, err := s.c.Before(ctx)
+	if err != nil {
+		return page.Section{}, err
+	}
+	before, err := totalsOf(ctx, src.Meta.BlockSize, src.Open)
+	if err != nil {
+		return page.Section{}, err
+	}
+	after, err := totalsOf(ctx, o.Meta.BlockSize, sourceOf(o).Open)
+	if err != nil {
+		return page.Section{}, err
+	}
+	t := page.Table{Head: []string{"", "source", "output", "change"}, Align: []page.Align{page.Left, page.Right, page.Right, page.Right}}
+	add := func(name string, a, b int64) {
+		change := ""
+		if a > 0 {
+			change = fmt.Sprintf("%+.1f\u00a0%%", 100*float64(b-a)/float64(a))
+		}
+		t.Rows = append(t.Rows, []string{name, grouped(a), grouped(b), change})
+	}
+	add("Requests", before.Requests, after.Requests)
+	add("Input tokens", before.InputTokens, after.InputTokens)
+	add("Output tokens", before.OutputTokens, after.OutputTokens)
+	if a, b := before.HitRatio(), after.HitRatio(); a != nil && b != nil {
+		t.Rows = append(t.Rows, []string{"Hit ratio by block", percent(*a), percent(*b), fmt.Sprintf("%+.1f points", 100*(*b-*a))})
+	}
+	if src.Meta.Sessions == "source" {
+		add("Turns linked to one before", before.turns-int64(len(before.sessions)), after.turns-int64(len(after.sessions)))
+	}
+	return page.Section{Title: "Before and after", Text: []string{"What the release cost. These are exact counts of the source: with them this page is no more public than that."}, Tables: []page.Table{t}}, nil
+}
+
+// grouped prints a count with its thousands apart.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// hiding shows what the check of linkage measured.
+func (s *sheet) hiding() page.Section {
+	i := slices.IndexFunc(s.r.Findings, func(f Finding) bool { return f.Check == "linkage" })
+	if i < 0 {
+		return page.Section{}
+	}
+	fig := s.r.Findings[i].Figures
+	sets, _ := fig["sets"].(lines[SetRisk])
+	if len(sets) == 0 {
+		return page.Section{}
+	}
+	source, _ := fig["before"].(Linkage)
+	before := source.Sets
+	t := page.Table{Head: []string{"Somebody who knows", "unique", fmt.Sprintf("in classes below %d", sets[0].K), "smallest class", "risk at most", "risk on average"},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Right}}
+	if before != nil {
+		t.Head = slices.Insert(t.Head, 1, "unique in the source")
+		t.Align = append(t.Align, page.Right)
+	}
+	for i, r := range sets {
+		row := []string{r.Known + ", of " + r.Of, percent(r.Unique), percent(r.BelowK), fmt.Sprint(r.Smallest), percent(r.MaxRisk), percent(r.Average)}
+		if before != nil {
+			was := ""
+			if i < len(before) {
+				was = percent(before[i].Unique)
+			}
+			row = slices.Insert(row, 1, was)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	columns := page.Table{Caption: "Which column makes requests unique: how many are by all of these together, and how many still are without one", Head: []string{"Left out", "unique"}, Align: []page.Align{page.Left, page.Right}}
+	list, _ := fig["columns"].(lines[ColumnRisk])
+	for _, c := range list {
+		name := c.Column
+		if name == "" {
+			name = "none"
+		}
+		columns.Rows = append(columns.Rows, []string{name, percent(c.Unique)})
+	}
+	out := page.Section{Title: "How well requests hide", Tables: []page.Table{t, columns},
+		Text: []string{"Requests that look the same to somebody who knows so much of them are a class. Who is alone in a class can be found; in a class of eleven a guess is right once in eleven times."}}
+	after, _ := fig["points"].(lines[PointRisk])
+	out.Plots = pointPlots(source.Points, after)
+	return out
+}
+
+// pointPlots draws how many sessions are singled out by a few requests of theirs.
+func pointPlots(before, after []PointRisk) []page.Plot {
+	p := page.Plot{Title: "Sessions that a few requests single out", XLabel: "Requests that are known", YLabel: "Sessions singled out", YUnit: "%",
+		Text: "Of the sessions that have so many requests. In places, four points single out nearly everybody; a release should stay near 0."}
+	for _, of := range []struct {
+		name   string
+		points []PointRisk
+	}{{"source", before}, {"output", after}} {
+		series := map[string]*page.Series{}
+		var order []string
+		for _, r := range of.points {
+			if series[r.Known] == nil {
+				series[r.Known] = &page.Series{Name: of.name + ": " + r.Known}
+				order = append(order, r.Known)
+			}
+			one := series[r.Known]
+			one.X, one.Y = append(one.X, float64(r.Points)), append(one.Y, 100*r.Unique)
+		}
+		for _, known := range order {
+			if of.name == "output" || known == lengthsKnown {
+				p.Series = append(p.Series, *series[known])
+			}
+		}
+	}
+	if !slices.ContainsFunc(p.Series, func(s page.Series) bool { return len(s.X) > 1 }) {
+		return nil // nothing to draw from one point
+	}
+	return []page.Plot{p}
+}
+
+// The three questions of opinion 05/2014, and what each asks.
+var criteria = []struct{ name, question string }{
+	{"Singling out", "Can records of one person be told apart from all others?"},
+	{"Linkability", "Can two records of one person be found to belong together?"},
+	{"Inference", "Can something be concluded of a person that the person did not tell?"},
+}
+
+// opinion answers these in the words of the card.
+func (s *sheet) opinion() page.Section {
+	if !s.carded {
+		return page.Section{}
+	}
+	t := page.Table{Head: []string{"", "Question", "Answer"}, Align: []page.Align{page.Left, page.Left, page.Left}}
+	for _, risk := range s.card.Risks {
+		answers, ok := triplet(risk)
+		if !ok {
+			continue
+		}
+		for i, c := range criteria {
+			t.Rows = append(t.Rows, []string{c.name, c.question, sentence(answers[i])})
+		}
+	}
+	if t.Rows == nil {
+		return page.Section{}
+	}
+	return page.Section{Title: "The three questions", Tables: []page.Table{t},
+		Text: []string{"Opinion 05/2014 of the Article 29 working party on anonymisation techniques asks these of every release. Data for which one answer is yes are pseudonymous for that purpose, and stay personal data."}}
+}
+
+// triplet takes a card's sentence on the three questions apart.
+func triplet(risk string) (answers [3]string, ok bool) {
+	for i, c := range criteria {
+		_, rest, found := strings.Cut(risk, c.name+": ")
+		if !found {
+			return answers, false
+		}
+		if i+1 < len(criteria) {
+			rest, _, _ = strings.Cut(rest, " "+criteria[i+1].name+": ")
+		}
+		answers[i] = rest
+	}
+	return answers, true
+}
+
+// risks are what the card says is left.
+func (s *sheet) risks() page.Section {
+	out := page.Section{Title: "What risks are left"}
+	for _, risk := range s.card.Risks {
+		if _, ok := triplet(risk); !ok {
+			out.Notes = append(out.Notes, page.Note{Level: page.Warn, Text: sentence(risk)})
+		}
+	}
+	if !s.carded {
+		out.Notes = append(out.Notes, page.Note{Level: page.Warn, Text: "The file carries no privacy card that could be read, so nothing is known of what was done to it."})
+	}
+	return out
+}
