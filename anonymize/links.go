@@ -2,7 +2,6 @@ package anonymize
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -23,15 +22,71 @@ import (
 // those of k units or more, turn by turn and to its end. Nothing but the
 // released lengths and the units decides.
 //
-// Memory is 16 bytes for each row of a session, and 56 for each session.
+// Memory is 16 bytes for each row of a session, and some 100 for each session.
 type links struct {
 	segment []int32 // by row of the source: its released session; -1 for none
 	before  int64   // turns behind another one of their session
 	after   int64   // those that stay linked
 }
 
-// A turn is a released row of a session.
+// A turn is a row of a session, with its buckets of lengths.
 type turn struct{ session, row, class int32 }
+
+// sessionTurns lists the rows of sessions while they are counted, which spares
+// another pass over them.
+type sessionTurns struct {
+	turns   []turn
+	units   []uint64 // by session: that of its first turn
+	numbers map[int64]int32
+}
+
+// classBits are for the bucket of the output in a turn's class.
+const classBits = 15
+
+func (t *sessionTurns) add(row int64, q *trace.Request, at cell, unit uint64) error {
+	if row > math.MaxInt32 {
+		return errManyRows
+	}
+	if q.Session == nil {
+		return nil
+	}
+	n, ok := t.numbers[*q.Session]
+	if !ok {
+		if t.numbers == nil {
+			t.numbers = map[int64]int32{}
+		}
+		n = int32(len(t.units))
+		t.numbers[*q.Session] = n
+		t.units = append(t.units, unit)
+	}
+	t.turns = append(t.turns, turn{n, int32(row), int32(at.in)<<classBits | int32(at.out)})
+	return nil
+}
+
+// released keeps the turns that come out, by session, with the lengths that come
+// out.
+func (t *sessionTurns) released(m *merging) ([]turn, []sequence) {
+	shown := map[int32]int32{}
+	for from, to := range m.shown {
+		shown[int32(from.in)<<classBits|int32(from.out)] = int32(to.in)<<classBits | int32(to.out)
+	}
+	turns := t.turns[:0]
+	for _, one := range t.turns {
+		if class, ok := shown[one.class]; ok {
+			one.class = class
+			turns = append(turns, one)
+		}
+	}
+	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.row, b.row)) })
+	var sequences []sequence
+	for i, one := range turns {
+		if i == 0 || one.session != turns[i-1].session {
+			sequences = append(sequences, sequence{from: int32(i), unit: t.units[one.session]})
+		}
+		sequences[len(sequences)-1].end = int32(i) + 1
+	}
+	return turns, sequences
+}
 
 // A sequence is what is left of a session: turns at to end. Those before from
 // are decided; the level-th behind it is looked at.
@@ -45,27 +100,19 @@ type sequence struct {
 var errManyRows = errors.New("more than two billion requests: release them in parts")
 
 // link decides about the sessions of the source; nil keeps all links.
-func (r *release) link(ctx context.Context) (*links, error) {
-	if r.p.LinkK < 2 {
-		return nil, nil
-	}
-	if r.counts.rows > math.MaxInt32 {
-		return nil, errManyRows
+func (r *release) link() *links {
+	if !r.cutsLinks() {
+		return nil
 	}
 	l := &links{segment: make([]int32, r.counts.rows)}
 	for i := range l.segment {
 		l.segment[i] = -1
 	}
-	if r.src.Meta.Sessions != "source" {
-		return l, nil
-	}
-	turns, sequences, err := r.turns(ctx)
-	if err != nil {
-		return nil, err
-	}
-	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns))}
-	cutter.cut(slices.Clone(sequences))
+	turns, sequences := r.counts.turns.released(&r.merging)
+	r.counts.turns = sessionTurns{}
 	l.before = int64(len(turns) - len(sequences))
+	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns))}
+	cutter.cut(sequences)
 	segment := int32(-1)
 	for i, t := range turns {
 		if cutter.cuts[i] {
@@ -74,57 +121,10 @@ func (r *release) link(ctx context.Context) (*links, error) {
 		l.segment[t.row] = segment
 	}
 	l.after = int64(len(turns)) - int64(segment) - 1
-	return l, nil
+	return l
 }
 
-// turns lists the released rows of sessions by session, and the sessions.
-func (r *release) turns(ctx context.Context) ([]turn, []sequence, error) {
-	classes := r.merging.numbered()
-	var turns []turn
-	var sequences []sequence
-	numbers := map[int64]int32{}
-	err := r.each(ctx, "link", func(row int64, q *trace.Request) error {
-		shown, ok := r.merging.shown[r.cellOf(q)]
-		if q.Session == nil || !ok {
-			return nil
-		}
-		n, ok := numbers[*q.Session]
-		if !ok {
-			n = int32(len(sequences))
-			numbers[*q.Session] = n
-			unit, _ := r.unitOf(row, q)
-			sequences = append(sequences, sequence{unit: unit})
-		}
-		sequences[n].end++
-		turns = append(turns, turn{n, int32(row), classes[shown]})
-		return nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	at := int32(0)
-	for i := range sequences {
-		s := &sequences[i]
-		s.from, s.end = at, at+s.end
-		at = s.end
-	}
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.row, b.row)) })
-	return turns, sequences, nil
-}
-
-// numbered numbers the pairs of lengths that come out.
-func (m *merging) numbered() map[cell]int32 {
-	var all []cell
-	for _, shown := range m.shown {
-		all = append(all, shown)
-	}
-	slices.SortFunc(all, compareCells)
-	numbers := map[cell]int32{}
-	for i, c := range slices.Compact(all) {
-		numbers[c] = int32(i)
-	}
-	return numbers
-}
+func (r *release) cutsLinks() bool { return r.p.LinkK > 1 }
 
 // A cutter cuts sequences.
 type cutter struct {

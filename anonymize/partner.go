@@ -163,6 +163,7 @@ type survey struct {
 	classes            *classes
 	names              map[column]map[string]*named
 	input, output      int64
+	turns              sessionTurns // where links are cut
 }
 
 // unitOf returns whom a row counts for. All rows that do not say count as one.
@@ -238,7 +239,13 @@ func (r *release) survey(ctx context.Context) error {
 		}
 		s.rows++
 		s.input, s.output = s.input+int64(q.InputTokens), s.output+int64(q.OutputTokens)
-		s.classes.add(r.cellOf(q), unit)
+		at := r.cellOf(q)
+		s.classes.add(at, unit)
+		if r.cutsLinks() && r.src.Meta.Sessions == "source" {
+			if err := s.turns.add(row, q, at, unit); err != nil {
+				return err
+			}
+		}
 		s.addNames(q, unit, r.p.KClass)
 		s.refs += int64(len(q.Blocks) + len(q.OutputBlocks)) // both are numbered together
 		for _, b := range q.Blocks {
@@ -266,9 +273,7 @@ func (r *release) decide(ctx context.Context) (err error) {
 	if r.merging, err = s.classes.merge(2*r.p.PerOctave, budget); err != nil && s.rows > 0 {
 		return err
 	}
-	if r.links, err = r.link(ctx); err != nil {
-		return err
-	}
+	r.links = r.link()
 	r.sharing, err = countSharing(ctx, r.src.Open, func(row int64, q *trace.Request) uint64 {
 		unit, _ := r.unitOf(row, q)
 		return unit
