@@ -14,6 +14,7 @@ type retimer struct {
 	quantum int64 // ns
 	noise   *bufio.Reader
 	last    map[int64]int64 // by session: the last instant that came out
+	buf     [8]byte
 	err     error
 }
 
@@ -43,12 +44,11 @@ func (t *retimer) uniform(n uint64) uint64 {
 	// Lemire's method: the high half of a product, redrawn where some values
 	// would come up more often than others.
 	for {
-		var b [8]byte
-		if _, err := io.ReadFull(t.noise, b[:]); err != nil {
+		if _, err := io.ReadFull(t.noise, t.buf[:]); err != nil {
 			t.err = err
 			return 0
 		}
-		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(b[:]), n)
+		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(t.buf[:]), n)
 		if lo >= -n%n {
 			return hi
 		}

@@ -12,6 +12,7 @@ import (
 // A Noise draws noise. It is not safe for concurrent use.
 type Noise struct {
 	src *bufio.Reader
+	buf [8]byte // of the draw at hand; a local one would be allocated for each
 	err error
 }
 
@@ -28,13 +29,14 @@ func NewNoiseFrom(src io.Reader) *Noise { return &Noise{src: bufio.NewReaderSize
 func (n *Noise) Err() error { return n.err }
 
 func (n *Noise) word() uint64 {
-	var b [8]byte
-	if n.err == nil {
-		if _, err := io.ReadFull(n.src, b[:]); err != nil {
-			n.err = fmt.Errorf("no randomness: %w", err)
-		}
+	if n.err != nil {
+		return 0
 	}
-	return binary.LittleEndian.Uint64(b[:])
+	if _, err := io.ReadFull(n.src, n.buf[:]); err != nil {
+		n.err = fmt.Errorf("no randomness: %w", err)
+		return 0
+	}
+	return binary.LittleEndian.Uint64(n.buf[:])
 }
 
 // A wide is an unsigned number of 128 bits. Products of a sum of squares and a
