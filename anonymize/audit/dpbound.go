@@ -91,8 +91,10 @@ func newDPGame(bound dp.Contribution, b dp.Budget) dpGame {
 // measurement is what the game measures.
 func (g *dpGame) measurement() dp.Measurement { return g.bound.Measurement("audit", g.buckets, 1) }
 
-// A dpOutput is what a mechanism publishes: counts by bucket, those that it shows.
-type dpOutput map[dpRecord]int64
+// A dpOutput is what a mechanism publishes: counts by bucket, or dpHidden.
+type dpOutput []int64
+
+const dpHidden = math.MinInt64
 
 // A dpMechanism publishes a histogram of the records of users.
 type dpMechanism func(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error)
@@ -112,11 +114,7 @@ func publish(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) {
 	if err := g.spec.Add(n, cells); err != nil {
 		return nil, err
 	}
-	out := make(dpOutput, len(cells))
-	for i, c := range cells {
-		out[dpRecord(i)] = c
-	}
-	return out, n.Err()
+	return cells, n.Err()
 }
 
 // dpStatistics are what the events are about. A count may tell by being low as
@@ -132,15 +130,23 @@ var dpStatistics = []struct {
 		}
 		return math.Inf(-1)
 	}},
-	{"buckets that are shown", func(_ *dpGame, o dpOutput) float64 { return float64(len(o)) }},
+	{"buckets that are shown", func(_ *dpGame, o dpOutput) float64 {
+		n := 0.0
+		for _, c := range o {
+			if c != dpHidden {
+				n++
+			}
+		}
+		return n
+	}},
 }
 
 // count is what is published of the user's buckets, -∞ where one is not shown.
 func (g *dpGame) count(o dpOutput) float64 {
 	sum := 0.0
 	for i := range g.rare {
-		n, shown := o[dpRecord(g.buckets-1-i)]
-		if !shown {
+		n := o[g.buckets-1-i]
+		if n == dpHidden {
 			return math.Inf(-1)
 		}
 		sum += float64(n)

@@ -100,7 +100,7 @@ func emptyDropped(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) 
 	out, err := publish(n, g, users)
 	for r := range dpRecord(g.buckets) {
 		if !slices.ContainsFunc(users, func(records []dpRecord) bool { return slices.Contains(records, r) }) {
-			delete(out, r)
+			out[r] = dpHidden
 		}
 	}
 	return out, err
@@ -114,7 +114,7 @@ func topOfTheData(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) 
 		top = max(top, slices.Max(records))
 	}
 	for r := top + 1; int(r) < g.buckets; r++ {
-		delete(out, r)
+		out[r] = dpHidden
 	}
 	return out, err
 }

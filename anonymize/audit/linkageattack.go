@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -30,6 +31,12 @@ type Score struct {
 	F1        float64 `json:"f1"`
 	Low       float64 `json:"f1_low"` // of its interval of 95 %, of the intervals of both
 	High      float64 `json:"f1_high"`
+}
+
+// String is a line for people.
+func (a Attack) String() string {
+	side := func(s Score) string { return fmt.Sprintf("precision %.3f, recall %.3f", s.Precision, s.Recall) }
+	return fmt.Sprintf("%d rows a side; synthetic %s; held out %s", a.Rows, side(a.Synthetic), side(a.HeldOut))
 }
 
 // Beaten reports whether the attack does better on the synthetic trace than on
