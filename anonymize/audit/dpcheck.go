@@ -12,14 +12,19 @@ import (
 // third of it in some ten seconds.
 const dpRuns = 200_000
 
-// noise plays the mechanism that public releases are made by. It judges the build
-// and not the file: of the file only the claim matters, that it is public.
+// noise plays the mechanism that public models are made by. It judges the build
+// and not the file: of the file only the claim matters, that it is one.
 func noise(ctx context.Context, c *Case) Finding {
-	if c.Output.Tier() != tierPublic {
-		return skipped("it is about the noise of tier %s, and the output is of tier %s", tierPublic, orNone(c.Output.Tier()))
+	switch o := c.Output; {
+	case o.Tier() != tierPublic:
+		return skipped("it is about the noise of tier %s, and the output is of tier %s", tierPublic, orNone(o.Tier()))
+	case o.Kind != kindModel:
+		return skipped("noise is in models of tier %s: what is generated of one adds nothing that could be told apart", tierPublic)
 	}
 	return playNoise(ctx, publish, dp.NewNoise, dpRuns)
 }
+
+const kindModel = "model"
 
 // dpGames are the games: a histogram of Laplace noise where all records of a user
 // may fall in one bucket, and one of Gaussian noise with the bounds of a release.

@@ -316,6 +316,10 @@ func TestLinkageGates(t *testing.T) {
 	if f := linkage(t.Context(), internal); f.Status != Pass || !strings.Contains(f.Why, "report only") {
 		t.Errorf("internal: %s, %s", f.Status, f.Why)
 	}
+	made := &Case{Output: &Output{Kind: KindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Partner}}}
+	if f := linkage(t.Context(), made); f.Status != Pass || !strings.Contains(f.Why, "no release itself") {
+		t.Errorf("made of a release: %s, %s", f.Status, f.Why)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if f := linkage(ctx, c); f.Status != Inconclusive {

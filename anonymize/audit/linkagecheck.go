@@ -47,8 +47,11 @@ func linkage(ctx context.Context, c *Case) Finding {
 		}
 		fig["before"] = before
 	}
-	if o.Tier() != anonymize.Partner {
+	switch {
+	case o.Tier() != anonymize.Partner:
 		return passed(fig, "report only: tier %s claims no anonymity; %s", orNone(o.Tier()), after.words())
+	case partner == nil, o.Trace.Meta.Seed != "":
+		return passed(fig, "report only: it is made of a release, and no release itself; %s", after.words())
 	}
 	f := judgeLinkage(after, fig, opts.k, o.Trace.Meta.Sessions == "source")
 	if opts.k < leastClass {

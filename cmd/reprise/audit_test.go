@@ -54,6 +54,12 @@ func TestAuditOfEveryKind(t *testing.T) {
 			t.Errorf("%s is a %s of tier %q, digest %q", path, r.Kind, r.Tier, r.Digest)
 		}
 		for _, f := range r.Findings {
+			if path == "slice.parquet" && f.Check == "linkage" {
+				if f.Status != audit.Fail { // what hides among many in a release is rare in a part of it
+					t.Errorf("a slice of a release: %s: %s", f.Status, f.Why)
+				}
+				continue
+			}
 			if f.Status == audit.Fail || f.Status == audit.Inconclusive && kind != "other" {
 				t.Errorf("%s: %s: %s: %s %v", path, f.Check, f.Status, f.Why, f.Figures)
 			}
