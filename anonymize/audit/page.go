@@ -133,10 +133,10 @@ func (s *sheet) checks() page.Section {
 
 // sentence makes one of a clause.
 func sentence(s string) string {
-	if s == "" || strings.HasSuffix(s, ".") {
+	if s == "" {
 		return s
 	}
-	return strings.ToUpper(s[:1]) + s[1:] + "."
+	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
 }
 
 // fields says what became of each column.
