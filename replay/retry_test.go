@@ -238,7 +238,7 @@ func TestSilence(t *testing.T) {
 			client, server := net.Pipe()
 			h.transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return client, nil }
 			byNet(h)
-		h.transport.Proxy = nil
+			h.transport.Proxy = nil
 			over, gone := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(gone)
