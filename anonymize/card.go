@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 
+	"reprise/anonymize/dp"
 	"reprise/trace/profile"
 )
 
@@ -17,6 +17,7 @@ const CardSchema = "card/1"
 // must answer for it. It names no path, host, user, wall-clock time or count.
 type Card struct {
 	Schema    string   `json:"schema"`
+	Tool      string   `json:"tool,omitempty"` // and its version; whoever writes the file sets it
 	Tier      string   `json:"tier"`
 	Unit      string   `json:"unit_of_privacy"`
 	Key       string   `json:"block_id_key"`
@@ -24,10 +25,14 @@ type Card struct {
 	Tokenizer string   `json:"tokenizer,omitempty"`
 	Template  string   `json:"template,omitempty"`
 	Time      string   `json:"time"`
+	Lengths   string   `json:"lengths"` // how they are cut into buckets or cells, if they are
 	Columns   []Rule   `json:"columns"`
+	Dropped   []string `json:"dropped_columns"`
+	WP29      WP29     `json:"wp29"`
 	Risks     []string `json:"residual_risks"`
 
-	Partner *PartnerCard `json:"partner,omitempty"` // of tier partner
+	Partner *PartnerCard  `json:"partner,omitempty"` // of tier partner
+	Public  *dp.Statement `json:"public,omitempty"`  // of tier public
 
 	// Change is for the operator's own eyes and not part of the card: what a
 	// release did to the totals. Nil for tier internal.
@@ -37,6 +42,14 @@ type Card struct {
 	// Breakers are where near-identical prompts part; nil without text. They go
 	// beside the card, into the metadata of the trace.
 	Breakers *profile.Breakers `json:"-"`
+}
+
+// WP29 answers the three questions by which the Article 29 Working Party of the
+// European Union (opinion 05/2014) judges whether data is anonymous, in words.
+type WP29 struct {
+	SinglingOut string `json:"singling_out"` // can records of one person be told from all others?
+	Linkability string `json:"linkability"`  // can records of one person be joined, here or with other data?
+	Inference   string `json:"inference"`    // can something be learnt of a person from the others?
 }
 
 // Totals count what Run read and wrote.
@@ -96,15 +109,20 @@ func newCard(p *Policy, t Totals) Card {
 	c := Card{
 		Schema: CardSchema, Tier: p.Tier, Unit: "none: every record is one request and stays in the file",
 		Key:       "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
-		BlockSize: p.blockSize(), Time: "exact, relative to the first arrival", Columns: rules,
+		BlockSize: p.blockSize(), Time: "exact, relative to the first arrival", Lengths: "exact", Columns: rulesOf(p.Tier, nil),
+		WP29: WP29{
+			SinglingOut: "Possible: exact lengths and times are those of one request most of the time.",
+			Linkability: "Possible: users and sessions keep a number each, and logs of the same traffic can be joined by times and lengths.",
+			Inference:   "Possible: lengths and reuse tell of what kind a request was, and shared blocks who sent the same.",
+		},
 		Risks: []string{
 			"Pseudonymous, not anonymous: exact lengths and times single out most records for anybody who saw some of the traffic.",
 			"Equal block ids show which requests share a prefix; somebody who could place prompts of their own in the traffic may test guesses.",
-			"Singling out: possible. Linkability: possible with logs of the same traffic. Inference: possible from lengths and reuse.",
 			"For use inside the house that the traffic came from.",
 		},
 		Totals: t,
 	}
+	c.Dropped = droppedOf(c.Columns)
 	if t.Texts > 0 {
 		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
 		c.Risks = append(c.Risks, fmt.Sprintf("The metadata tell where near-identical prompts part: positions, lengths and counts, of at least %d requests each.", profile.MinBreakerRequests))
@@ -112,12 +130,15 @@ func newCard(p *Policy, t Totals) Card {
 	return c
 }
 
-// JSON returns the card as it goes into a file, and its SHA-256 in hex.
+// JSON returns the card as it goes into a file, and its SHA-256 in hex. It is
+// indented, and ends in a line's end, so that the same bytes can stand in a file
+// beside the trace for people to read.
 func (c Card) JSON() (card, hash string, err error) {
-	b, err := json.Marshal(c)
+	b, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return "", "", err
 	}
+	b = append(b, '\n')
 	sum := sha256.Sum256(b)
 	return string(b), hex.EncodeToString(sum[:]), nil
 }
@@ -133,27 +154,4 @@ func ParseCard(card, hash string) (Card, error) {
 		return Card{}, fmt.Errorf("the privacy card is not of schema %s", CardSchema)
 	}
 	return c, nil
-}
-
-// WriteText writes the card for people.
-func (c Card) WriteText(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "tier             %s\nunit of privacy  %s\nblock ids        %s\ntime             %s\n", c.Tier, c.Unit, c.Key, c.Time)
-	if p := c.Partner; p != nil && err == nil {
-		_, err = fmt.Fprintf(w, "k_share          %d\nk_class          %d\nk_link           %d\nlengths          %d buckets an octave, %d classes\nleft out         %.2f %% of the requests\n",
-			p.KShare, p.KClass, p.LinkK, p.PerOctave, p.Classes, 100*p.SuppressedShare)
-	}
-	if p := c.Partner; p != nil && p.LinksKept != nil && err == nil {
-		_, err = fmt.Fprintf(w, "links kept       %.2f %% of the turns behind another\n", 100**p.LinksKept)
-	}
-	for _, r := range c.Columns {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "  %-17s %s\n", r.Column, r.Rule)
-		}
-	}
-	for _, r := range c.Risks {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "- %s\n", r)
-		}
-	}
-	return err
 }

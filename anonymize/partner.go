@@ -301,7 +301,7 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 	}
 	defer sorted.Close()
 	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: r.src.Meta.Sessions == "source", keepNames: true}
-	after := &counted{dst: dst, size: r.src.Meta.BlockSize}
+	after := &counted{dst: Enforce(Partner, dst), size: r.src.Meta.BlockSize}
 	if c.keyed {
 		err = f.runSpilled(ctx, c.blocks, c.refs, after)
 	} else {

@@ -57,9 +57,10 @@ func (r *release) card(t *transformer, after *counted, totals Totals) Card {
 		Schema: CardSchema, Tier: Partner, Unit: p.Unit, BlockSize: r.src.Meta.BlockSize, Tokenizer: r.src.Meta.Tokenizer, Template: r.src.Meta.Template,
 		Key:     "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
 		Time:    fmt.Sprintf("drawn anew within bins of %s, relative to the first arrival", seconds(p.Quantum)),
-		Columns: partnerRules(p), Partner: pc, Totals: totals, Change: &Change{r.before, after.Reuse, t.cut},
+		Lengths: fmt.Sprintf("in buckets, %d an octave, whose edges ⌈2^(i/%d)⌉ depend on no data; the middle stands for all in a bucket", p.PerOctave, p.PerOctave),
+		Columns: rulesOf(Partner, p), WP29: partnerWP29(p), Partner: pc, Totals: totals, Change: &Change{r.before, after.Reuse, t.cut},
 	}
-	c.Risks = partnerRisks(p, pc)
+	c.Dropped, c.Risks = droppedOf(c.Columns), partnerRisks(p, pc)
 	return c
 }
 
@@ -72,6 +73,28 @@ func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {
 	return m, err
 }
 
+// partnerWP29 are the three answers for a release to a partner.
+func partnerWP29(p *PartnerPolicy) WP29 {
+	w := WP29{
+		SinglingOut: fmt.Sprintf("By a pair of lengths or by a name, no: %d or more have it. By what is known beside, such as the minute of a request, possibly.", p.KClass),
+		Linkability: linkability(p) + " Reuse within one " + p.Unit + " links its requests. Nothing names whose they are.",
+		Inference:   "Of what most of a class have in common, yes: k-anonymity does not keep that from being learnt.",
+	}
+	if p.Unit == UnitRequest {
+		w.SinglingOut = "Of a person, possible: every request was counted as a person of its own."
+		w.Linkability = linkability(p)
+	}
+	return w
+}
+
+// linkability says which requests of a session can be told to be of one.
+func linkability(p *PartnerPolicy) string {
+	if p.LinkK < 2 {
+		return "All turns of a session stay linked, and a few lengths of a conversation may single it out."
+	}
+	return fmt.Sprintf("Turns of a session stay linked where %d or more have sessions of the same lengths; with pauses or times beside them they may be fewer.", p.LinkK)
+}
+
 // partnerRisks are what is left, in words.
 func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 	who := p.Unit
@@ -79,7 +102,6 @@ func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 		fmt.Sprintf("No pair of lengths has fewer than %d of a %s's peers. What is known of somebody beside lengths, such as the minute of a request, may still single requests out.", p.KClass, who),
 		fmt.Sprintf("Block ids that fewer than %d have tell nothing across them. Several accounts of one person count as several: whoever holds s accounts and guesses at prompts needs k_share of s+2 to be kept out.", p.KShare),
 		"Two releases of one source may be joined: what each hides, both together may show.",
-		fmt.Sprintf("Singling out: by lengths, no. Linkability: %s Inference: of what most of a class have in common, yes.", linkability(p)),
 	}
 	if pc.OwnBlocks > 0 {
 		least := ""
@@ -98,58 +120,4 @@ func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 		risks = append(risks, "Sessions were counted, since the source names no users: one person with many sessions counts as many.")
 	}
 	return risks
-}
-
-// linkability says which requests of a session can be told to be of one.
-func linkability(p *PartnerPolicy) string {
-	if p.LinkK < 2 {
-		return "all turns of a session stay linked, and a few lengths of a conversation may single it out."
-	}
-	return fmt.Sprintf("turns of a session stay linked where %d or more have sessions of the same lengths; with pauses or times beside them they may be fewer.", p.LinkK)
-}
-
-// partnerRules lists every column of trace/1 for tier partner. A column without a
-// rule is dropped; a test holds that none is missing.
-func partnerRules(p *PartnerPolicy) []Rule {
-	lengths := fmt.Sprintf("the middle of a bucket, %d an octave; pairs of input and output that fewer than %d have are merged with a neighbour, or the request left out", p.PerOctave, p.KClass)
-	names := fmt.Sprintf("numbered by how often they come; other where fewer than %d have the name", p.KClass)
-	closed := fmt.Sprintf("closed list; other where fewer than %d have the word", p.KClass)
-	pauses := fmt.Sprintf("the middle of a bucket, %d an octave, in whole %s", p.PerOctave, seconds(p.Quantum))
-	session, parents := "renumbered densely; where the source has none, inferred from what is released", "rows of this file"
-	if p.LinkK > 1 {
-		session = fmt.Sprintf("renumbered densely; another one begins where fewer than %d have sessions of the same lengths so far; where the source has none, inferred from what is released", p.LinkK)
-		parents += ", of the same session"
-		pauses += "; none before the first turn of a session"
-	}
-	const dropped = "dropped"
-	return []Rule{
-		{"arrival_ns", fmt.Sprintf("drawn anew within a bin of %s, counted from the first arrival; turns of a session keep their order", seconds(p.Quantum))},
-		{"session", session},
-		{"turn", "numbered in what is released"},
-		{"parents", parents},
-		{"think_ns", pauses},
-		{"tool_ns", pauses},
-		{"user", dropped},
-		{"model", names},
-		{"adapter", names},
-		{"kind", closed},
-		{"class", names},
-		{"replica", dropped},
-		{"category", "computed from what is released"},
-		{"input_tokens", lengths},
-		{"output_tokens", lengths},
-		{"reasoning_tokens", dropped},
-		{"cached_tokens", dropped},
-		{"image_tokens", dropped},
-		{"images", dropped},
-		{"max_tokens", dropped},
-		{"temperature", dropped},
-		{"stream", dropped},
-		{"blocks", fmt.Sprintf("one id for all where %d or more have the block, else one for each of them; cut or filled up to the released length; renumbered densely", p.KShare)},
-		{"output_blocks", dropped},
-		{"status", closed},
-		{"finish_reason", dropped},
-		{"ttft_ns", dropped},
-		{"e2e_ns", dropped},
-	}
 }

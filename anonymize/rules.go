@@ -1,40 +1,160 @@
 package anonymize
 
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"reprise/trace"
+)
+
+// Public is the tier of what is differentially private: a model of noisy counts,
+// and rows drawn from it. No record of the source is in it. Package synth makes
+// both.
+const Public = "public"
+
 // A Rule says what a tier does with a column, in words for the card.
 type Rule struct {
 	Column string `json:"column"`
 	Rule   string `json:"rule"`
 }
 
-// rules lists every column of trace/1 for tier internal. A column without a
-// rule would be dropped; a test holds that none is missing.
-var rules = []Rule{
-	{"arrival_ns", "exact, counted from the first arrival"},
-	{"session", "renumbered densely, or inferred from shared prefixes where the source has none"},
-	{"turn", "kept"},
-	{"parents", "rows of this file"},
-	{"think_ns", "kept"},
-	{"tool_ns", "kept"},
-	{"user", "renumbered densely"},
-	{"model", "relabelled by first appearance, unless names were asked for"},
-	{"adapter", "relabelled by first appearance"},
-	{"kind", "closed list, else other"},
-	{"class", "relabelled by first appearance"},
-	{"replica", "relabelled by first appearance"},
-	{"category", "computed"},
-	{"input_tokens", "exact; counted where there is text, else as the source says"},
-	{"output_tokens", "exact; as the source says, else counted from the text"},
-	{"reasoning_tokens", "kept"},
-	{"cached_tokens", "kept"},
-	{"image_tokens", "kept"},
-	{"images", "kept"},
-	{"max_tokens", "kept"},
-	{"temperature", "kept"},
-	{"stream", "kept"},
-	{"blocks", "every id, renumbered densely"},
-	{"output_blocks", "every id, renumbered densely"},
-	{"status", "closed list, else other"},
-	{"finish_reason", "closed list, else other"},
-	{"ttft_ns", "kept"},
-	{"e2e_ns", "kept"},
+// dropped is the rule of a column that a tier does not have, and that of every
+// column without a rule.
+const dropped = "dropped"
+
+// drawn begins the rule of every column of tier public that is not dropped.
+const drawn = "synthetic: "
+
+// columns has a rule for every column of trace/1 in each tier. What is in braces
+// is filled in from the settings of a release.
+var columns = []struct{ name, internal, partner, public string }{
+	{"arrival_ns", "exact, counted from the first arrival",
+		"drawn anew within a bin of {quantum}, counted from the first arrival; turns of a session keep their order",
+		drawn + "drawn within one of 24 periods"},
+	{"session", "renumbered densely, or inferred from shared prefixes where the source has none",
+		"{session}", drawn + "made by generating"},
+	{"turn", "kept", "numbered in what is released", drawn + "made by generating"},
+	{"parents", "rows of this file", "{parents}", drawn + "rows of this file"},
+	{"think_ns", "kept", "{pauses}", drawn + "drawn from noisy counts"},
+	{"tool_ns", "kept", "{pauses}", dropped},
+	{"user", "renumbered densely", dropped, dropped},
+	{"model", "relabelled by first appearance, unless names were asked for", "{names}", dropped},
+	{"adapter", "relabelled by first appearance", "{names}", dropped},
+	{"kind", "closed list, else other", "{closed}", dropped},
+	{"class", "relabelled by first appearance", "{names}", dropped},
+	{"replica", "relabelled by first appearance", dropped, dropped},
+	{"category", "computed", "computed from what is released", drawn + "computed from the rows of this file"},
+	{"input_tokens", "exact; counted where there is text, else as the source says", "{lengths}", drawn + "drawn from noisy counts"},
+	{"output_tokens", "exact; as the source says, else counted from the text", "{lengths}", drawn + "drawn from noisy counts"},
+	{"reasoning_tokens", "kept", dropped, dropped},
+	{"cached_tokens", "kept", dropped, dropped},
+	{"image_tokens", "kept", dropped, dropped},
+	{"images", "kept", dropped, dropped},
+	{"max_tokens", "kept", dropped, dropped},
+	{"temperature", "kept", dropped, dropped},
+	{"stream", "kept", dropped, dropped},
+	{"blocks", "every id, renumbered densely",
+		"one id for all where {k_share} or more have the block, else one for each of them; cut or filled up to the released length; renumbered densely",
+		drawn + "counted up; shared as noisy counts say"},
+	{"output_blocks", "every id, renumbered densely", dropped, dropped},
+	{"status", "closed list, else other", "{closed}", drawn + "always ok"},
+	{"finish_reason", "closed list, else other", dropped, dropped},
+	{"ttft_ns", "kept", dropped, dropped},
+	{"e2e_ns", "kept", dropped, dropped},
+}
+
+// rulesOf are the rules of a tier; p is for [Partner] alone. Rows of tier raw are
+// those of tier internal. Another tier drops everything.
+func rulesOf(tier string, p *PartnerPolicy) []Rule {
+	fill := strings.NewReplacer()
+	if p != nil {
+		fill = p.words()
+	}
+	out := make([]Rule, 0, len(columns))
+	for _, c := range columns {
+		rule := ""
+		switch tier {
+		case Internal, "raw":
+			rule = c.internal
+		case Partner:
+			rule = fill.Replace(c.partner)
+		case Public:
+			rule = c.public
+		}
+		if rule == "" {
+			rule = dropped
+		}
+		out = append(out, Rule{c.name, rule})
+	}
+	return out
+}
+
+// words fill the rules of a release to a partner.
+func (p *PartnerPolicy) words() *strings.Replacer {
+	session, parents := "renumbered densely; where the source has none, inferred from what is released", "rows of this file"
+	pauses := fmt.Sprintf("the middle of a bucket, %d an octave, in whole %s", p.PerOctave, seconds(p.Quantum))
+	if p.LinkK > 1 {
+		session = fmt.Sprintf("renumbered densely; another one begins where fewer than %d have sessions of the same lengths so far; where the source has none, inferred from what is released", p.LinkK)
+		parents += ", of the same session"
+		pauses += "; none before the first turn of a session"
+	}
+	return strings.NewReplacer(
+		"{session}", session, "{parents}", parents,
+		"{quantum}", seconds(p.Quantum),
+		"{k_share}", fmt.Sprint(p.KShare),
+		"{lengths}", fmt.Sprintf("the middle of a bucket, %d an octave; pairs of input and output that fewer than %d have are merged with a neighbour, or the request left out", p.PerOctave, p.KClass),
+		"{names}", fmt.Sprintf("numbered by how often they come; other where fewer than %d have the name", p.KClass),
+		"{closed}", fmt.Sprintf("closed list; other where fewer than %d have the word", p.KClass),
+		"{pauses}", pauses,
+	)
+}
+
+// droppedOf are the columns that rules drop.
+func droppedOf(rules []Rule) []string {
+	out := []string{}
+	for _, r := range rules {
+		if r.Rule == dropped {
+			out = append(out, r.Column)
+		}
+	}
+	return out
+}
+
+// Enforce is a writer to dst that leaves of each row what the rules of a tier
+// keep, and clears every other column, in the rows that it is given. A column
+// that has no rule yet is cleared as well.
+func Enforce(tier string, dst trace.Writer[trace.Request]) trace.Writer[trace.Request] {
+	keep := map[string]bool{}
+	for _, r := range rulesOf(tier, nil) {
+		keep[r.Column] = r.Rule != dropped
+	}
+	e := &enforcer{dst: dst}
+	t := reflect.TypeFor[trace.Request]()
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("parquet"), ",")
+		if !keep[name] {
+			e.clear = append(e.clear, i)
+		}
+	}
+	return e
+}
+
+// An enforcer is what [Enforce] returns.
+type enforcer struct {
+	dst   trace.Writer[trace.Request]
+	clear []int // fields
+}
+
+// Write implements [trace.Writer].
+func (e *enforcer) Write(rows []trace.Request) (int, error) {
+	if len(e.clear) > 0 {
+		for i := range rows {
+			row := reflect.ValueOf(&rows[i]).Elem()
+			for _, f := range e.clear {
+				row.Field(f).SetZero()
+			}
+		}
+	}
+	return e.dst.Write(rows)
 }

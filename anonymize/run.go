@@ -44,6 +44,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	f.totals.SpillBytes = sorted.SpillBytes()
 	numbered, refs, keyed, models, breakers := c.blocks, c.refs, c.keyed, c.models, c.breakers.report()
 	c = nil // it is large
+	dst = Enforce(p.Tier, dst)
 	if keyed {
 		err = f.runSpilled(ctx, numbered, refs, dst)
 	} else {

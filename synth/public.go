@@ -176,7 +176,7 @@ func (f *publicFit) fit(meta trace.Meta) (*Model, *Release, error) {
 	cells, end := s.shape()
 	predicted := s.predict()
 	r := f.release(predicted)
-	if _, worst := predicted.worst(); worst > MaxPredictedError {
+	if _, worst := worstOf(predicted); worst > MaxPredictedError {
 		return nil, r, &TooNoisy{Errors: predicted, Epsilon: f.options.Budget.Epsilon, Records: f.source.rows, Unit: f.options.Unit}
 	}
 	// A workload's format names the digest of the model that it came from, and
@@ -187,7 +187,6 @@ func (f *publicFit) fit(meta trace.Meta) (*Model, *Release, error) {
 	if err := m.attach(r); err != nil {
 		return nil, nil, err
 	}
-	m.meta.Digest = m.cellDigest()
 	m.finish()
 	return m, r, nil
 }

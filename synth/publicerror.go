@@ -4,26 +4,22 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"reprise/anonymize/dp"
 )
 
 // MaxPredictedError is the predicted error of total tokens or of a 99th
 // percentile above which no public model is made.
 const MaxPredictedError = 0.10
 
-// PublicErrors are the relative errors that a workload of a public model is
-// predicted to have, against the sampled requests: what 19 of 20 fits stay
-// below. They follow from the noise and the noisy counts alone, so they tell
-// nothing more of the trace. What sampling a unit's requests left out, and where
-// within a cell of a fifth of its value the values lie, they do not know.
-type PublicErrors struct {
-	InputTotal  float64 `json:"input_tokens_total"`
-	OutputTotal float64 `json:"output_tokens_total"`
-	InputP99    float64 `json:"input_tokens_p99"`
-	OutputP99   float64 `json:"output_tokens_p99"`
-}
+// PublicErrors are predicted against the sampled requests: what 19 of 20 fits
+// stay below. They follow from the noise and the noisy counts alone, so they
+// tell nothing more of the trace. What sampling a unit's requests left out, and
+// where within a cell of a fifth of its value the values lie, they do not know.
+type PublicErrors = dp.Errors
 
-// worst is the greatest of the errors, by name.
-func (e *PublicErrors) worst() (name string, worst float64) {
+// worstOf is the greatest of the errors, by name.
+func worstOf(e PublicErrors) (name string, worst float64) {
 	for _, x := range []struct {
 		name string
 		at   float64
@@ -45,7 +41,7 @@ type TooNoisy struct {
 
 // Error implements error.
 func (e *TooNoisy) Error() string {
-	name, worst := e.Errors.worst()
+	name, worst := worstOf(e.Errors)
 	size := "above 1000 %"
 	if worst < 10 {
 		size = strconv.FormatFloat(100*worst, 'f', 0, 64) + " %"

@@ -5,47 +5,28 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 
 	"reprise/anonymize/dp"
 )
 
-// A Release is the privacy card of a public model: what was measured, with which
-// noise. It goes with the model and with what is generated from it. All of it
-// is public, or comes from noisy counts.
+// A Release says how a public model was made. The statement is the private part of
+// the privacy card, which goes with the model and with what is generated from it.
 type Release struct {
-	Tier         string           `json:"tier"`
-	Unit         string           `json:"unit"`
-	Protects     string           `json:"protects"` // the unit in plain words
-	Budget       dp.Budget        `json:"budget"`
-	Mechanism    string           `json:"mechanism"`
-	Rho          float64          `json:"rho_zcdp,omitempty"`
-	Contribution dp.Contribution  `json:"contribution"`
-	Clip         int64            `json:"requests_per_unit"` // at most, where only their number counts
-	MaxInput     int32            `json:"max_input_tokens"`
-	MaxOutput    int32            `json:"max_output_tokens"`
-	Dropped      float64          `json:"dropped_share"` // of the requests, those whose input length was not counted; from noisy counts
-	Selection    *PublicSelection `json:"prefix_selection,omitempty"`
-	Measurements []dp.NoiseSpec   `json:"measurements"`
-	Predicted    PublicErrors     `json:"predicted_errors"`
+	dp.Statement
 
 	// Exact says what was left out. It is for whoever holds the trace, and is
 	// not written.
 	Exact Exact `json:"-"`
 }
 
-// PublicSelection is how public prefixes were selected.
-type PublicSelection struct {
-	dp.Selection
-	Budget       dp.Budget `json:"budget"`
-	NodesPerUnit int       `json:"nodes_per_unit"`
-	Nodes        int       `json:"nodes"` // selected
-}
-
 // Exact are counts without noise: never publish them.
 type Exact struct {
 	Requests, Units int64
+	Unnamed         int64            // requests that name no unit, and are one unit's together
 	NotSampled      int64            // requests above those of a unit that are kept
 	NotCounted      map[string]int64 // of those kept, by histogram: above those of a unit in one cell
 }
@@ -58,11 +39,11 @@ var protects = map[string]string{
 
 func (f *publicFit) release(predicted PublicErrors) *Release {
 	o := &f.options
-	r := &Release{Tier: TierPublic, Unit: o.Unit, Protects: protects[o.Unit], Budget: o.Budget, Mechanism: f.plan.Mechanism,
+	r := &Release{Statement: dp.Statement{Unit: o.Unit, Protects: protects[o.Unit], Budget: o.Budget, Mechanism: f.plan.Mechanism,
 		Rho: f.plan.Rho, Contribution: o.Contribution, Clip: f.clip, MaxInput: o.MaxInput, MaxOutput: o.MaxOutput,
-		Measurements: f.plan.Noise, Predicted: predicted}
+		Public: f.public(), Measurements: f.plan.Noise, Predicted: predicted}}
 	if f.size > 0 {
-		r.Selection = &PublicSelection{Selection: f.nodes.selection, NodesPerUnit: nodesPerUnit, Nodes: len(f.nodes.list),
+		r.Selection = &dp.Selected{Selection: f.nodes.selection, NodesPerUnit: nodesPerUnit, Nodes: len(f.nodes.list),
 			Budget: dp.Budget{Epsilon: o.Budget.Epsilon * selectionShare, Delta: o.Budget.Delta / 2}}
 	}
 	counted := 0.0
@@ -72,6 +53,9 @@ func (f *publicFit) release(predicted PublicErrors) *Release {
 	all := float64(max(1, f.noisy[ofRequests].cells[0]))
 	r.Dropped = math.Round(1000*math.Min(1, math.Max(0, 1-counted/all))) / 1000
 	r.Exact = Exact{Requests: f.source.rows, Units: int64(len(f.source.units)), NotCounted: map[string]int64{}}
+	if u, ok := f.source.index[nobody]; ok && o.Unit != UnitRequest {
+		r.Exact.Unnamed = f.source.units[u].Seen
+	}
 	for i := range f.source.units {
 		r.Exact.NotSampled += f.source.units[i].Seen - int64(len(f.source.units[i].Kept))
 	}
@@ -81,14 +65,56 @@ func (f *publicFit) release(predicted PublicErrors) *Release {
 	return r
 }
 
-// attach puts the card into the model's metadata.
+// public lists what the cells depend on beside noisy counts. It must be known to
+// everybody anyway.
+func (f *publicFit) public() []string {
+	list := []string{
+		"when the capture began, from which all times count",
+		fmt.Sprintf("the limits of %d input and %d output tokens; longer requests count as so long", f.options.MaxInput, f.options.MaxOutput),
+		fmt.Sprintf("the edges of all cells: powers of two, quarter octaves for single lengths, %d equal periods of a span that noisy counts gave", periods),
+		"that the source names " + map[bool]string{true: "sessions", false: "no sessions"}[f.sessions],
+	}
+	if f.size > 0 {
+		list = append(list, fmt.Sprintf("the block size of %d tokens", f.size))
+	}
+	return list
+}
+
+// A card is what synth reads of a privacy card.
+type card struct {
+	Tier   string   `json:"tier"`
+	Public *Release `json:"public"`
+}
+
+// attach puts the least card into the model's metadata.
 func (m *Model) attach(r *Release) error {
-	b, err := json.Marshal(r)
+	b, err := json.Marshal(card{TierPublic, r})
 	if err != nil {
 		return errors.New("the privacy card has a number that JSON cannot write")
 	}
-	sum := sha256.Sum256(b)
-	m.meta.Card, m.meta.CardHash = string(b), hex.EncodeToString(sum[:])
+	m.setCard(string(b))
+	return nil
+}
+
+func (m *Model) setCard(card string) {
+	sum := sha256.Sum256([]byte(card))
+	m.meta.Card, m.meta.CardHash = card, hex.EncodeToString(sum[:])
+	m.meta.Digest = m.cellDigest()
+}
+
+// SetCard gives a public model a privacy card, which must hold a statement of its
+// release under the key "public". The digest of the model covers the card.
+func (m *Model) SetCard(text string) error {
+	was := m.Release()
+	if was == nil {
+		return errors.New("only a public model has a card of its own")
+	}
+	before := m.meta
+	m.setCard(text)
+	if now := m.Release(); now == nil || now.Unit != was.Unit || !reflect.DeepEqual(now.publicKeys(), was.publicKeys()) {
+		m.meta = before
+		return errors.New("the privacy card is of another release")
+	}
 	return nil
 }
 
@@ -119,16 +145,16 @@ func (r *Release) publicKeys() [][2]string {
 	}
 }
 
-// Release is the privacy card of a public model, nil for any other.
+// Release is what the privacy card of a public model says, nil for any other.
 func (m *Model) Release() *Release {
 	if m.cells == nil || m.meta.Tier != TierPublic || m.meta.Card == "" {
 		return nil
 	}
-	var r Release
-	if json.Unmarshal([]byte(m.meta.Card), &r) != nil {
+	var c card
+	if json.Unmarshal([]byte(m.meta.Card), &c) != nil || c.Tier != TierPublic {
 		return nil
 	}
-	return &r
+	return c.Public
 }
 
 // describeRelease writes what the model is worth for privacy.

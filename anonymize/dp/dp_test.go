@@ -250,7 +250,7 @@ func TestContribution(t *testing.T) {
 
 func TestLedger(t *testing.T) {
 	l := Ledger{filepath.Join(t.TempDir(), "ledger.jsonl")}
-	if _, n, err := l.Spent("a"); n != 0 || err != nil {
+	if got, err := l.Spent("a"); got.Releases != 0 || err != nil {
 		t.Fatal("an absent ledger is empty")
 	}
 	rho := Rho(1, 1e-6)
@@ -259,20 +259,21 @@ func TestLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, n, err := l.Spent("a")
+	got, err := l.Spent("a")
+	n := got.Releases
 	if err != nil || n != 2 || got.Epsilon >= 2 || got.Epsilon < 1.4 || got.Delta != 1e-6 {
 		t.Errorf("two Gaussian releases cost %v (%d), %v: want less than the sum", got, n, err)
 	}
 	if err := l.Add(Release{Source: "a", Budget: Budget{1, 0}}); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, _ := l.Spent("a"); got.Epsilon != 3 || got.Delta != 2e-6 {
+	if got, _ := l.Spent("a"); got.Epsilon != 3 || got.Delta != 2e-6 {
 		t.Errorf("with a Laplace release among them they cost %v, want the sum", got)
 	}
 	if err := os.WriteFile(l.Path, []byte("{\"epsilon\":1}\nsecret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.Spent("a"); err == nil || errors.Is(err, io.EOF) {
+	if _, err := l.Spent("a"); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("a damaged ledger: %v", err)
 	}
 }
@@ -330,8 +331,8 @@ func FuzzLedger(f *testing.F) {
 		if err := os.WriteFile(l.Path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, n, err := l.Spent("a"); err == nil && n > 0 && !(got.Epsilon > 0) {
-			t.Errorf("%d releases cost nothing", n)
+		if got, err := l.Spent("a"); err == nil && got.Releases > 0 && !(got.Epsilon > 0) {
+			t.Errorf("%d releases cost nothing", got.Releases)
 		}
 	})
 }

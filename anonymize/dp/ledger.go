@@ -28,42 +28,54 @@ type Ledger struct{ Path string }
 
 // Spent adds up the releases of a source: ε and δ of each, or, when all were
 // Gaussian, their ρ, converted at the largest δ among them, where that is less.
-// A file that does not exist is an empty ledger.
-func (l Ledger) Spent(source string) (Budget, int, error) {
-	f, err := os.Open(l.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Budget{}, 0, nil
-	}
+// A file that does not exist is an empty ledger. Releases that are not entered
+// yet may be given beside.
+func (l Ledger) Spent(source string, more ...Release) (Total, error) {
+	list, err := l.releases(source)
 	if err != nil {
-		return Budget{}, 0, err
+		return Total{}, err
 	}
-	defer f.Close()
 	var sum Budget
 	var rho, delta float64
-	n, onlyRho := 0, true
-	lines := bufio.NewScanner(f)
-	for line := 1; lines.Scan(); line++ {
-		var r Release
-		if json.Unmarshal(lines.Bytes(), &r) != nil || !(r.Epsilon > 0) || !(r.Delta >= 0) || !(r.Rho >= 0) {
-			return Budget{}, 0, fmt.Errorf("%s:%d: not an entry of a ledger", l.Path, line)
-		}
-		if r.Source != source {
-			continue
-		}
-		n++
+	onlyRho := true
+	list = append(list, more...)
+	for _, r := range list {
 		sum.Epsilon, sum.Delta = sum.Epsilon+r.Epsilon, sum.Delta+r.Delta
 		rho, delta = rho+r.Rho, max(delta, r.Delta)
 		onlyRho = onlyRho && r.Rho > 0
 	}
-	if err := lines.Err(); err != nil {
-		return Budget{}, 0, fmt.Errorf("%s: cannot be read as a ledger", l.Path)
-	}
-	if n > 0 && onlyRho {
+	if len(list) > 0 && onlyRho {
 		if eps := epsilon(rho, delta); eps < sum.Epsilon {
 			sum = Budget{eps, delta}
 		}
 	}
-	return sum, n, nil
+	return Total{sum, len(list)}, nil
+}
+
+// releases are those of a source.
+func (l Ledger) releases(source string) (list []Release, err error) {
+	f, err := os.Open(l.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for line := 1; lines.Scan(); line++ {
+		var r Release
+		if json.Unmarshal(lines.Bytes(), &r) != nil || !(r.Epsilon > 0) || !(r.Delta >= 0) || !(r.Rho >= 0) {
+			return nil, fmt.Errorf("%s:%d: not an entry of a ledger", l.Path, line)
+		}
+		if r.Source == source {
+			list = append(list, r)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: cannot be read as a ledger", l.Path)
+	}
+	return list, nil
 }
 
 // Add appends a release and waits until it is on disk.

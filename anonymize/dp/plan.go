@@ -47,7 +47,9 @@ type NoiseSpec struct {
 	Measurement
 	Scale    uint64  `json:"laplace_scale_1024ths,omitempty"`
 	Variance uint64  `json:"gaussian_variance_1024ths,omitempty"`
-	SD       float64 `json:"sd"` // standard deviation of the noise of a cell
+	SD       float64 `json:"sd"`                      // standard deviation of the noise of a cell
+	Epsilon  float64 `json:"epsilon_share,omitempty"` // what it costs of ε; 0 for Gaussian noise, which adds up in ρ
+	Rho      float64 `json:"rho_share,omitempty"`     // what it costs of ρ; 0 for Laplace noise
 }
 
 // NewPlan divides a budget among measurements that are all released. It plans
@@ -93,12 +95,13 @@ func (m *Measurement) weight() float64 {
 func (b Budget) laplace(ms []Measurement, total float64) (Plan, error) {
 	p := Plan{Budget: b, Mechanism: Laplace}
 	for _, m := range ms {
-		scale := up(float64(m.L1) / (b.Epsilon * m.weight() / total))
+		share := b.Epsilon * m.weight() / total
+		scale := up(float64(m.L1) / share)
 		if scale > maxScale*Denominator {
 			return Plan{}, fmt.Errorf("measurement %s: its share of epsilon is too small", m.Name)
 		}
 		q := math.Exp(-Denominator / float64(scale)) // variance 2q/(1−q)²
-		p.Noise = append(p.Noise, NoiseSpec{Measurement: m, Scale: scale, SD: math.Sqrt(2*q) / (1 - q)})
+		p.Noise = append(p.Noise, NoiseSpec{Measurement: m, Scale: scale, SD: math.Sqrt(2*q) / (1 - q), Epsilon: share})
 	}
 	return p, nil
 }
@@ -106,11 +109,12 @@ func (b Budget) laplace(ms []Measurement, total float64) (Plan, error) {
 func (b Budget) gaussian(ms []Measurement, total float64) (Plan, error) {
 	p := Plan{Budget: b, Mechanism: Gaussian, Rho: Rho(b.Epsilon, b.Delta)}
 	for _, m := range ms {
-		v := float64(m.L2Squared) / (2 * p.Rho * m.weight() / total)
+		share := p.Rho * m.weight() / total
+		v := float64(m.L2Squared) / (2 * share)
 		if v > maxScale*maxScale {
 			return Plan{}, fmt.Errorf("measurement %s: its share of rho is too small", m.Name)
 		}
-		p.Noise = append(p.Noise, NoiseSpec{Measurement: m, Variance: up(v), SD: math.Sqrt(float64(up(v)) / Denominator)})
+		p.Noise = append(p.Noise, NoiseSpec{Measurement: m, Variance: up(v), SD: math.Sqrt(float64(up(v)) / Denominator), Rho: share})
 	}
 	return p, nil
 }

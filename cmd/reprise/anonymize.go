@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/anonymize"
+	"reprise/synth"
 	"reprise/trace"
 )
 
@@ -17,97 +18,199 @@ import (
 type tierFlags struct {
 	tier string
 	anonymize.PartnerPolicy
+	public publicFlags
 }
 
-func (f *tierFlags) register(fl *pflag.FlagSet, tier string) {
-	fl.StringVar(&f.tier, "tier", tier, "release tier of the trace: internal or partner")
-	fl.StringVar(&f.Unit, "unit", "", "for --tier partner: who is counted, user, session or request; by default users, else sessions of the source")
+// partnerNames are the flags of tier partner alone.
+var partnerNames = []string{"k-share", "k-class", "k-link", "length-buckets", "time-quantum", "max-suppressed"}
+
+func (f *tierFlags) register(fl *pflag.FlagSet, tier, tiers string) {
+	fl.StringVar(&f.tier, "tier", tier, "release tier of the trace: "+tiers)
+	fl.StringVar(&f.Unit, "unit", "", "for --tier partner and public: who is counted, or protected, user, session or request; by default users, else sessions of the source")
 	fl.IntVar(&f.KShare, "k-share", 5, "for --tier partner: users that must have a block for its id to be the same for all")
 	fl.IntVar(&f.KClass, "k-class", 11, "for --tier partner: users that must have a pair of lengths, or a name")
 	fl.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: users whose sessions must have the same lengths for turns to stay linked, 0 or 1 for all; as --k-class by default")
 	fl.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: buckets of lengths in an octave")
 	fl.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are drawn anew")
 	fl.Float64Var(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: share of the requests that may be left out")
+	f.public.register(fl)
 }
 
 // check refuses flags that have no meaning for the tier.
-func (f *tierFlags) check(fl *pflag.FlagSet) error {
-	if f.tier == anonymize.Partner {
-		if fl.Changed("k-link") && f.LinkK == 0 {
-			f.LinkK = 1
-		}
-		return nil
+func (f *tierFlags) check(cmd *cobra.Command) error {
+	fl := cmd.Flags()
+	if fl.Changed("k-link") && f.LinkK == 0 {
+		f.LinkK = 1
 	}
-	for _, name := range []string{"unit", "k-share", "k-class", "k-link", "length-buckets", "time-quantum", "max-suppressed"} {
-		if fl.Changed(name) {
-			return usagef("--%s is for --tier %s", name, anonymize.Partner)
+	if f.tier != anonymize.Partner {
+		for _, name := range partnerNames {
+			if fl.Changed(name) {
+				return usagef("--%s is for --tier %s", name, anonymize.Partner)
+			}
 		}
 	}
-	return nil
+	switch f.tier {
+	case anonymize.Public:
+		f.public.tier, f.public.unit = f.tier, f.Unit
+		return f.public.check(cmd)
+	case anonymize.Partner:
+	default:
+		if fl.Changed("unit") {
+			return usagef("--unit is for --tier %s and %s", anonymize.Partner, anonymize.Public)
+		}
+	}
+	return f.public.refuse(fl)
+}
+
+// anonymizeFlags are the flags of anonymize.
+type anonymizeFlags struct {
+	tierFlags
+	out    string
+	card   bool
+	asJSON bool
 }
 
 func anonymizeCommand() *cobra.Command {
-	var f tierFlags
-	var out string
-	var asCard bool
+	var f anonymizeFlags
 	cmd := &cobra.Command{
 		Use:   "anonymize TRACE",
 		Short: "Make a trace that may leave the house, or print a privacy card",
-		Long: `Anonymize makes a trace of tier partner of one of tier internal. Lengths come out
-as buckets that several users share, times are drawn anew within a second, block
-ids are the same for two users only where several have the block, and much is
-dropped: the privacy card in the file says what became of each column, and --card
-prints it. reprise import --tier partner does the same in one go.
+		Long: `Anonymize makes of a trace of tier internal one that may leave the house. Beside
+it NAME.privacy.json says what was done, as the trace's own metadata do; --card
+prints that in words, of any file that has a privacy card.
 
-What the release did to the totals and to the hit ratio is printed.`,
+Tier partner is for a partner under contract. Lengths come out as buckets that
+several users share, times are drawn anew within a second, block ids are the
+same for two users only where several have the block, and much is dropped. What
+the release did to the totals and to the hit ratio is printed.
+
+Tier public may be published. No record stays: NAME.model.parquet holds a
+differentially private model of noisy counts, as reprise synth fit --tier public
+makes it, and the trace is drawn from that; reprise synth NAME.model.parquet
+draws more. It needs some hundred thousand requests at ε=1, with users, and is
+refused with exit code 3 where the noise would spoil the totals by more than
+10 %. Each release, and each attempt, counts in the ledger of its source.
+
+Who is hidden is a user, or a session of the source. Where it names neither,
+only --unit request goes on: that hides requests among others, not people.
+
+No flag takes a key. Block ids are made under one that lives in memory and is
+dropped at the end, so two releases cannot be joined by them.
+
+reprise import --tier does the same in one go.`,
 		Example: `  reprise import gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens -o house.parquet
   reprise anonymize house.parquet --tier partner -o partner.parquet
   reprise anonymize --card partner.parquet`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd.Flags()); err != nil {
-				return err
-			}
-			if err := keepsInputs(args, out); err != nil {
-				return err
-			}
-			t, err := openTrace(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			switch {
-			case asCard && cmd.Flags().Changed("tier"):
-				return usagef("--card prints the card of a file: it takes no --tier")
-			case asCard:
-				return writeOutput(cmd, out, func(w io.Writer) error { return printCard(w, t.Meta) })
-			case f.tier != anonymize.Partner:
-				return usagef("--tier %s: want %s", f.tier, anonymize.Partner)
-			}
-			return f.release(cmd, t, out)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&out, "output", "o", "", "trace to write, - for stdout")
-	fl.BoolVar(&asCard, "card", false, "print the privacy card of the file and do nothing else")
+	fl.StringVarP(&f.out, "output", "o", "", "trace to write, - for stdout")
+	fl.BoolVar(&f.card, "card", false, "print the privacy card of a file of any kind and do nothing else")
+	fl.BoolVar(&f.asJSON, "json", false, "with --card: print it as JSON")
 	fl.Bool("quiet", false, "no progress")
-	f.register(fl, anonymize.Partner)
+	f.register(fl, anonymize.Partner, "partner or public")
 	return cmd
 }
 
-func printCard(w io.Writer, m trace.Meta) error {
-	if m.Card == "" {
-		return errors.New("the file has no privacy card")
+func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
+	switch {
+	case f.card && cmd.Flags().Changed("tier"):
+		return usagef("--card prints the card of a file: it takes no --tier")
+	case f.asJSON && !f.card:
+		return usagef("--json is for --card")
 	}
-	card, err := anonymize.ParseCard(m.Card, m.CardHash)
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	if err := keepsInputs([]string{path, f.public.ledger}, f.outputs(f.out)...); err != nil {
+		return err
+	}
+	if f.card {
+		return f.printCard(cmd, path)
+	}
+	if f.tier != anonymize.Partner && f.tier != anonymize.Public {
+		return usagef("--tier %s: want %s or %s", f.tier, anonymize.Partner, anonymize.Public)
+	}
+	t, err := openTrace(cmd, path)
 	if err != nil {
 		return err
 	}
-	return card.WriteText(w)
+	defer t.Close()
+	return f.release(cmd, path, t, f.out)
 }
 
-// release writes the partner's trace of one of tier internal.
-func (f *tierFlags) release(cmd *cobra.Command, t *trace.Trace, out string) error {
+// outputs are the files that are written for a trace.
+func (f *tierFlags) outputs(out string) []string {
+	list := []string{out, cardBeside(out)}
+	if f.tier == anonymize.Public {
+		list = append(list, modelBeside(out))
+	}
+	return list
+}
+
+// release writes the trace of a tier of one of tier internal. path is where that
+// is, empty where it is in no file.
+func (f *tierFlags) release(cmd *cobra.Command, path string, t *trace.Trace, out string) error {
+	if f.tier == anonymize.Public {
+		return f.publish(cmd, path, t, out)
+	}
+	return f.releasePartner(cmd, t, out)
+}
+
+// publishable refuses an output beside which nothing can stand.
+func publishable(out string) error {
+	if modelBeside(out) == "" {
+		return usagef("--tier %s writes two files: say where they go, such as -o public.parquet, and the model is public.model.parquet", anonymize.Public)
+	}
+	return nil
+}
+
+// publish writes a public model, and a trace that is drawn from it.
+func (f *tierFlags) publish(cmd *cobra.Command, path string, t *trace.Trace, out string) error {
+	if err := publishable(out); err != nil {
+		return err
+	}
+	m, err := f.public.fit(cmd, path, t)
+	if err != nil {
+		return err
+	}
+	err = trace.WriteFile(modelBeside(out), 0o644, func(w io.Writer) error {
+		err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+			return drawPublic(cmd, m, anonymize.Enforce(anonymize.Public, dst))
+		})
+		if err != nil {
+			return err
+		}
+		return m.Write(w)
+	})
+	if err != nil {
+		return err
+	}
+	card, err := anonymize.ParseCard(m.Meta().Card, m.Meta().CardHash)
+	if err == nil {
+		notef(cmd, "tier public: the model is %s, the card %s; the rows of %s are drawn from the model", modelBeside(out), cardBeside(out), out)
+		sayRisks(cmd, card)
+	}
+	return err
+}
+
+// drawPublic writes as many rows as the model was fitted to, by a noisy count.
+func drawPublic(cmd *cobra.Command, m *synth.Model, dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	bar := newProgress(cmd)
+	bar.start("synth", "requests", 0)
+	defer bar.end()
+	w, err := m.Generate(cmd.Context(), synth.Options{Seed: 1, Progress: bar.set})
+	if err != nil {
+		return trace.Meta{}, err
+	}
+	bar.start("write", "requests", w.Rows())
+	_, err = trace.Copy(dst, &watched{Reader: w.Reader(), cmd: cmd, bar: bar})
+	return w.Meta(), err
+}
+
+// releasePartner writes the partner's trace of one of tier internal.
+func (f *tierFlags) releasePartner(cmd *cobra.Command, t *trace.Trace, out string) error {
 	bar := newProgress(cmd)
 	step := ""
 	p := f.PartnerPolicy
@@ -119,12 +222,13 @@ func (f *tierFlags) release(cmd *cobra.Command, t *trace.Trace, out string) erro
 		bar.set(done)
 	}
 	var card anonymize.Card
-	err := writeTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error
 		src := anonymize.Source{Meta: t.Meta, Open: func() (trace.Reader[trace.Request], error) { return t.Reader() }}
 		if card, err = anonymize.Release(cmd.Context(), p, src, dst); err != nil {
 			return trace.Meta{}, err
 		}
+		card.Tool = tool()
 		return card.Meta(t.Meta)
 	})
 	bar.end()
@@ -154,6 +258,10 @@ func sayRelease(cmd *cobra.Command, card anonymize.Card) {
 	if p.LinksKept != nil {
 		notef(cmd, "links between turns: %.2f %% kept with k_link %d; %.2f %% of the requests are linked to an earlier one by blocks of their own", 100**p.LinksKept, p.LinkK, 100*p.OwnBlocks)
 	}
+	sayRisks(cmd, card)
+}
+
+func sayRisks(cmd *cobra.Command, card anonymize.Card) {
 	for _, r := range card.Risks {
 		notef(cmd, "risk: %s", r)
 	}

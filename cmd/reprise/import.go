@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -101,7 +102,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
 	fl.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
 	fl.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
-	f.tier.register(fl, anonymize.Internal)
+	f.tier.register(fl, anonymize.Internal, "internal, partner or public")
 	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
 	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
 	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
@@ -163,7 +164,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	for _, file := range files {
 		inputs = append(inputs, file.Name)
 	}
-	if err := keepsInputs(inputs, f.out); err != nil {
+	if err := keepsInputs(append(inputs, f.tier.public.ledger), f.tier.outputs(f.out)...); err != nil {
 		return err
 	}
 	src, err := f.open(files)
@@ -171,8 +172,13 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	defer src.Close()
-	if err := f.tier.check(cmd.Flags()); err != nil {
+	if err := f.tier.check(cmd); err != nil {
 		return err
+	}
+	if f.tier.tier == anonymize.Public {
+		if err := cmp.Or(publishable(f.out), f.ledgerOf(inputs)); err != nil {
+			return err
+		}
 	}
 	policy, err := f.policy(src.Info())
 	if err != nil {
@@ -202,9 +208,10 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		if card, err = anonymize.Run(cmd.Context(), policy, entries, dst); err != nil {
 			return trace.Meta{}, err
 		}
+		card.Tool = tool()
 		return f.meta(card, src.Info(), timing)
 	}
-	if f.tier.tier == anonymize.Partner {
+	if f.tier.tier != anonymize.Internal {
 		internal, err := trace.Private("", rows)
 		bar.end()
 		if err != nil {
@@ -214,14 +221,27 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		if err := f.say(cmd, src.Info(), card, policy, timing); err != nil {
 			return err
 		}
-		return f.tier.release(cmd, internal, f.out)
+		return f.tier.release(cmd, "", internal, f.out)
 	}
-	err = writeTrace(cmd, f.out, rows)
+	err = writeCarded(cmd, f.out, rows)
 	bar.end()
 	if err != nil {
 		return err
 	}
 	return f.say(cmd, src.Info(), card, policy, timing)
+}
+
+// ledgerOf refuses a release without a ledger, since there is no trace beside
+// which it would stand, and one that is an input.
+func (f *importFlags) ledgerOf(inputs []string) error {
+	ledger := f.tier.public.ledger
+	if ledger == "" {
+		return usagef("say where the ledger of the source is: --ledger FILE")
+	}
+	if slices.Contains(inputs, ledger) {
+		return usagef("--ledger: %s is the log", ledger)
+	}
+	return nil
 }
 
 func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
@@ -270,8 +290,8 @@ func (f *importFlags) mappings() ([]string, error) {
 
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel}
-	if t := f.tier.tier; t != anonymize.Internal && t != anonymize.Partner {
-		return p, usagef("--tier %s is not available: want %s or %s", t, anonymize.Internal, anonymize.Partner)
+	if t := f.tier.tier; t != anonymize.Internal && t != anonymize.Partner && t != anonymize.Public {
+		return p, usagef("--tier %s is not available: want %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public)
 	}
 	if f.blockSize < 1 || f.blockSize > 1<<16 {
 		return p, usagef("--block-size: want 1 to %d tokens", 1<<16)

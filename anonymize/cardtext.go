@@ -1,0 +1,189 @@
+package anonymize
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"reprise/anonymize/dp"
+)
+
+// cardWidth is how long the lines of a card for people are at most, in
+// characters, but for tables.
+const cardWidth = 80
+
+// WriteText writes the card for people, such as a data protection officer: what
+// the file is, who is protected and how, what was done to each column, and what
+// is left to fear.
+func (c Card) WriteText(w io.Writer) error {
+	var t cardText
+	t.b.WriteString("PRIVACY CARD\n")
+	t.about(&c)
+	t.made(&c)
+	if c.Partner != nil {
+		t.partner(c.Partner)
+	}
+	if c.Public != nil {
+		t.public(c.Public)
+	}
+	t.columns(c.Columns)
+	t.section("Three questions of WP29 opinion 05/2014 on anonymisation")
+	t.fact("singling out", c.WP29.SinglingOut)
+	t.fact("linkability", c.WP29.Linkability)
+	t.fact("inference", c.WP29.Inference)
+	t.section("What is left to fear")
+	for _, r := range c.Risks {
+		t.item(r)
+	}
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// WriteNotes writes what there is to say of a file beside its card.
+func (c Card) WriteNotes(w io.Writer, notes []string) error {
+	if len(notes) == 0 {
+		return nil
+	}
+	var t cardText
+	t.section("Of this file")
+	for _, n := range notes {
+		t.item(n)
+	}
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// tierWords say what a tier is.
+var tierWords = map[string]string{
+	"raw":    "the text of prompts goes with the records. Nothing is hidden.",
+	Internal: "pseudonymous records, one for each request. They are personal data still, for use inside the house that the traffic came from.",
+	Partner:  "k-anonymous records: requests of several look alike. For a partner under contract, not for publication.",
+	Public:   "differentially private. It may be published: no record of the source is here, only noisy counts and rows drawn from them.",
+}
+
+// A cardText puts a card into words.
+type cardText struct{ b strings.Builder }
+
+func (t *cardText) section(title string) { fmt.Fprintf(&t.b, "\n%s\n", title) }
+
+// lines writes words behind a first mark, wrapped, and indented below it.
+func (t *cardText) lines(mark, words string) {
+	width := len([]rune(mark))
+	line, used := mark, width
+	for word := range strings.FieldsSeq(words) {
+		n := len([]rune(word))
+		if used > width && used+1+n > cardWidth {
+			t.b.WriteString(strings.TrimRight(line, " ") + "\n")
+			line, used = strings.Repeat(" ", width), width
+		}
+		if used > width {
+			line, used = line+" ", used+1
+		}
+		line, used = line+word, used+n
+	}
+	t.b.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+func (t *cardText) fact(name, words string) {
+	if words != "" {
+		t.lines(fmt.Sprintf("  %-16s ", name), words)
+	}
+}
+
+func (t *cardText) say(format string, args ...any) { t.lines("  ", fmt.Sprintf(format, args...)) }
+func (t *cardText) item(words string)              { t.lines("  - ", words) }
+
+func (t *cardText) about(c *Card) {
+	t.section("What this is")
+	t.fact("tier", c.Tier+": "+tierWords[c.Tier])
+	t.fact("unit of privacy", c.Unit)
+	t.fact("made by", c.Tool)
+}
+
+func (t *cardText) made(c *Card) {
+	t.section("How it was made")
+	t.fact("times", c.Time)
+	t.fact("lengths", c.Lengths)
+	if c.BlockSize > 0 {
+		t.fact("prefix blocks", fmt.Sprintf("of %d tokens; each has an id, and two requests with the same first tokens the same first ids", c.BlockSize))
+	}
+	t.fact("key of block ids", c.Key)
+	t.fact("tokenizer", c.Tokenizer)
+	t.fact("chat template", c.Template)
+	t.fact("text", "No word of a prompt or an answer is in the rows. What the source has beside these columns was not taken over; it is not listed, since its names may tell something.")
+}
+
+func (t *cardText) partner(p *PartnerCard) {
+	t.section("Hiding among others")
+	counted := "by request: each counts as a person of its own"
+	if p.Unit != UnitRequest {
+		counted = fmt.Sprintf("by %s, which %.1f %% of the requests name; the others count as one %s together", p.Unit, 100*p.Coverage, p.Unit)
+	}
+	t.fact("counted", counted)
+	t.fact("k_class", fmt.Sprintf("%d: so many have each pair of input and output lengths, and each name of a model, adapter or class. There are %d such pairs.", p.KClass, p.Classes))
+	t.fact("k_share", fmt.Sprintf("%d: a block of a prompt has one id across several only where so many have it", p.KShare))
+	if p.LinksKept != nil {
+		t.fact("k_link", fmt.Sprintf("%d: so many have sessions of the same lengths where turns stay linked; %.2f %% of the turns behind another do", p.LinkK, 100**p.LinksKept))
+	}
+	t.fact("merged", fmt.Sprintf("%.2f %% of the requests have the lengths of a neighbouring class, since too few had their own", 100*p.MergedShare))
+	t.fact("left out", fmt.Sprintf("%.2f %% of the requests, since nobody near them had such lengths", 100*p.SuppressedShare))
+}
+
+func (t *cardText) public(s *dp.Statement) {
+	t.section("The guarantee")
+	t.say("Protected is %s. With or without any one of them, every outcome of this release is about as likely: more likely by a factor of e^ε = %.2f at most, but for a chance of δ.", s.Protects, math.Exp(s.Budget.Epsilon))
+	t.fact("this release", fmt.Sprintf("ε = %g, δ = %g; %s noise", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism)+ofRho(s.Rho))
+	if l := s.Ledger; l != nil {
+		t.fact("all releases", fmt.Sprintf("ε = %.4g, δ = %.3g, of %d releases of this source, refused attempts included", l.Epsilon, l.Delta, l.Releases))
+	}
+	c := s.Contribution
+	t.fact("bounds", fmt.Sprintf("of each %s at most %d requests count, drawn uniformly (C), and in a cell of the lengths at most %d of them (m); where only the number of requests counts, %d", s.Unit, c.Records, c.PerCell, s.Clip))
+	t.fact("limits", fmt.Sprintf("%d input and %d output tokens; longer requests count as so long", s.MaxInput, s.MaxOutput))
+	t.fact("left out", fmt.Sprintf("about %.1f %% of the requests by these bounds, as noisy counts say. The exact share is not published.", 100*s.Dropped))
+	if p := s.Selection; p != nil {
+		t.fact("public prefixes", fmt.Sprintf("%d, selected with ε = %.3g and δ = %.3g: a noisy count of each %s that has it of at least %d; each counts in at most %d", p.Nodes, p.Budget.Epsilon, p.Budget.Delta, s.Unit, p.Threshold, p.NodesPerUnit))
+	}
+	t.measurements(s)
+	t.section("What counts as public, and is not protected")
+	for _, p := range s.Public {
+		t.item(p)
+	}
+	e := s.Predicted
+	t.section("How good it is")
+	t.say("Predicted errors, below which 19 of 20 such releases stay: total input %.1f %%, total output %.1f %%, 99th percentile of input %.1f %%, of output %.1f %%.",
+		100*e.InputTotal, 100*e.OutputTotal, 100*e.InputP99, 100*e.OutputP99)
+}
+
+func ofRho(rho float64) string {
+	if rho == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", ρ = %.4g of zero-concentrated privacy for the histograms together", rho)
+}
+
+// measurements lists what was counted, each with its part of the budget.
+func (t *cardText) measurements(s *dp.Statement) {
+	t.section("What was counted, with its part of the budget and the noise of each cell")
+	part := "part of ε"
+	if s.Mechanism == dp.Gaussian {
+		part = "part of ρ"
+	}
+	fmt.Fprintf(&t.b, "  %-20s %8s %6s %6s %10s %10s\n", "histogram", "cells", "L1", "L2²", part, "noise, sd")
+	for _, m := range s.Measurements {
+		fmt.Fprintf(&t.b, "  %-20s %8d %6d %6d %10.5f %10.2f\n", m.Name, m.Cells, m.L1, m.L2Squared, m.Epsilon+m.Rho, m.SD)
+	}
+	t.say("L1 and L2² are by how much one %s can change the counts: in sum, and in the sum of squares.", s.Unit)
+}
+
+func (t *cardText) columns(rules []Rule) {
+	t.section("What became of each column")
+	for _, r := range rules {
+		if r.Rule != dropped {
+			t.fact(r.Column, r.Rule)
+		}
+	}
+	if gone := droppedOf(rules); len(gone) > 0 {
+		t.fact("dropped", strings.Join(gone, ", "))
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// tool names this program in a privacy card.
+func tool() string { return "reprise " + version }
+
+// beside is the name of a file that goes with a trace, empty where the trace goes
+// to stdout or to what is no regular file.
+func beside(out, extension string) string {
+	if out == "" || out == standard {
+		return ""
+	}
+	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
+		return ""
+	}
+	return strings.TrimSuffix(out, ".parquet") + extension
+}
+
+// cardBeside is where the privacy card of a trace goes.
+func cardBeside(out string) string { return beside(out, ".privacy.json") }
+
+// modelBeside is where the public model of a trace goes.
+func modelBeside(out string) string { return beside(out, ".model.parquet") }
+
+// writeCarded writes a trace, and its privacy card beside it: the same bytes that
+// are in its metadata, so that their SHA-256 is reprise.card_sha256 there.
+func writeCarded(cmd *cobra.Command, out string, rows func(trace.Writer[trace.Request]) (trace.Meta, error)) error {
+	name := cardBeside(out)
+	if name == "" {
+		return writeTrace(cmd, out, rows)
+	}
+	return trace.WriteFile(name, 0o644, func(w io.Writer) error {
+		card := ""
+		err := writeTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+			meta, err := rows(dst)
+			card = meta.Card
+			return meta, err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(w, card)
+		return err
+	})
+}
+
+// maxCard bounds what is read of a file that may be a card.
+const maxCard = 1 << 20
+
+// A carded is what a file says of its privacy.
+type carded struct {
+	text string // of the card
+	hash string // of the card as the file says
+	bare bool   // the file is a card
+	kind string // schema of the file
+	kSwap,
+	note string // of a model
+}
+
+// cardOf reads the privacy card of a Parquet file of ours, or of a file that is
+// one.
+func cardOf(in *os.File, size int64) (c carded, err error) {
+	f, err := trace.OpenParquet(in, size)
+	if errors.Is(err, trace.ErrNoFooter) {
+		if size > maxCard {
+			return c, errors.New("it is neither a Parquet file of Reprise nor a privacy card")
+		}
+		b, err := io.ReadAll(io.NewSectionReader(in, 0, size))
+		sum := sha256.Sum256(b)
+		return carded{text: string(b), hash: hex.EncodeToString(sum[:]), bare: true}, err
+	}
+	if err != nil {
+		return c, err
+	}
+	for key, to := range map[string]*string{"card": &c.text, "card_sha256": &c.hash, "schema": &c.kind, "k_swap": &c.kSwap, "privacy_note": &c.note} {
+		*to, _ = f.Lookup("reprise." + key)
+	}
+	if c.text == "" {
+		return c, errors.New("the file has no privacy card")
+	}
+	return c, nil
+}
+
+// printCard prints the card of the file at path.
+func (f *anonymizeFlags) printCard(cmd *cobra.Command, path string) error {
+	in, size, err := openInput(cmd, path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	c, err := cardOf(in, size)
+	if err != nil {
+		return inFile(path, err)
+	}
+	card, err := anonymize.ParseCard(c.text, c.hash)
+	if err != nil {
+		return inFile(path, err)
+	}
+	return writeOutput(cmd, f.out, func(w io.Writer) error {
+		if f.asJSON {
+			_, err := io.WriteString(w, c.text)
+			return err
+		}
+		if err := card.WriteText(w); err != nil {
+			return err
+		}
+		return card.WriteNotes(w, c.notes())
+	})
+}
+
+// notes say what the card of a trace does not, of a file that was made of it.
+func (c carded) notes() (notes []string) {
+	if c.kind != "" && c.kind != trace.Schema {
+		notes = append(notes, "This file, of schema "+strconv.Quote(c.kind)+", was made of a trace that had this card, and is of its tier.")
+	}
+	if c.kSwap != "" {
+		notes = append(notes, "Its tuples were swapped among at least "+strconv.Quote(c.kSwap)+" alike (k_swap).")
+	}
+	if c.note != "" {
+		notes = append(notes, c.note)
+	}
+	if c.bare {
+		notes = append(notes, "The card stood alone: no file's metadata were at hand to check it against.")
+	}
+	return notes
+}
