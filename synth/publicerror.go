@@ -14,8 +14,9 @@ const MaxPredictedError = 0.10
 
 // PublicErrors are predicted against the sampled requests: what 19 of 20 fits
 // stay below. They follow from the noise and the noisy counts alone, so they
-// tell nothing more of the trace. What sampling a unit's requests left out, and
-// where within a cell of a fifth of its value the values lie, they do not know.
+// tell nothing more of the trace. What sampling a unit's requests left out they do
+// not know, and where within a cell of a fifth of its value the values lie only as
+// far as the cells beside it tell.
 type PublicErrors = dp.Errors
 
 // worstOf is the greatest of the errors, by name.
@@ -96,7 +97,26 @@ func (h *noisy) errors(sc scale, count, n float64) (total, p99 float64) {
 	sd := h.spec.SD / sum
 	variance := noise*sd*sd + (square/mean/mean-1)/n + count*count
 	total = math.Max(2*math.Sqrt(variance), math.Max(above+2*math.Sqrt(variance+a*sd*sd), below+2*math.Sqrt(variance+b*sd*sd)))
-	return total, h.tailError(sc, kept, sum, n)
+	bias := 0.0 // values are drawn evenly within cells, and lie unevenly there
+	for i, p := range kept {
+		lo, hi := sc.edges(i)
+		bias += p * float64(hi+1-lo) * slope(sc, kept, i) / 12 / mean
+	}
+	return total + math.Abs(bias), h.tailError(sc, kept, sum, n)
+}
+
+// slope is by how much the density of values changes from one end of a cell to the
+// other, as a share of that in its middle, judged by the cells beside it. A linear
+// density is at most 2 steep; its mean is slope/12 of the cell's width off the
+// middle, and a quantile at most slope/8.
+func slope(sc scale, kept []float64, i int) float64 {
+	if i == 0 || i+1 >= len(kept) || kept[i-1] == 0 || kept[i] == 0 || kept[i+1] == 0 {
+		return 0
+	}
+	width := func(i int) float64 { lo, hi := sc.edges(i); return float64(hi + 1 - lo) }
+	density := func(i int) float64 { return kept[i] / width(i) }
+	run := sc.middle(i+1) - sc.middle(i-1)
+	return max(-2, min(2, width(i)*(density(i+1)-density(i-1))/run/density(i)))
 }
 
 // tailError is the error of the 99th percentile: from the lowest to the highest
@@ -121,7 +141,10 @@ func (h *noisy) tailError(sc scale, kept []float64, sum, n float64) float64 {
 		before = now
 	}
 	got := quantile(sc, kept, tail)
-	return math.Max(quantile(sc, high, tail)/got-1, 1-quantile(sc, low, tail)/got)
+	at := sc.of(int64(got))
+	lo, hi := sc.edges(at)
+	uneven := math.Abs(slope(sc, kept, at)) / 8 * float64(hi+1-lo) / got
+	return uneven + math.Max(quantile(sc, high, tail)/got-1, 1-quantile(sc, low, tail)/got)
 }
 
 // quantile is the value above which a share of the requests lies.
