@@ -135,7 +135,7 @@ func (t *cardText) public(s *dp.Statement) {
 	t.say("Protected is %s. With or without any one of them, every outcome of this release is about as likely: more likely by a factor of e^ε = %.2f at most, but for a chance of δ.", s.Protects, math.Exp(s.Budget.Epsilon))
 	t.fact("this release", fmt.Sprintf("ε = %g, δ = %g; %s noise", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism)+ofRho(s.Rho))
 	if l := s.Ledger; l != nil {
-		t.fact("all releases", fmt.Sprintf("ε = %.4g, δ = %.3g, of %d releases of this source, refused attempts included", l.Epsilon, l.Delta, l.Releases))
+		t.fact("all releases", fmt.Sprintf("ε = %.4g, δ = %.3g: this release and %d before it of this source, refused attempts included", l.Epsilon, l.Delta, l.Releases-1))
 	}
 	c := s.Contribution
 	t.fact("bounds", fmt.Sprintf("of each %s at most %d requests count, drawn uniformly (C), and in a cell of the lengths at most %d of them (m); where only the number of requests counts, %d", s.Unit, c.Records, c.PerCell, s.Clip))

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"reprise/anonymize"
 	"reprise/trace"
 )
@@ -336,25 +334,6 @@ func TestReleaseRefuses(t *testing.T) {
 	failing := anonymize.PartnerPolicy{Noise: new(strings.Reader)}
 	if _, err := anonymize.Release(t.Context(), failing, source(rows), &out); err == nil {
 		t.Error("a source of noise that fails is no error")
-	}
-}
-
-// Every column of the schema has a rule for every tier.
-func TestReleaseRulesEveryColumn(t *testing.T) {
-	_, internal := run(t, policy(t), chat("a", "u", 0, 2, 5))
-	_, partner := released(t, anonymize.PartnerPolicy{KClass: 2}, house(rand.New(rand.NewPCG(7, 7)), 20, 100))
-	var columns []string
-	for _, path := range parquet.SchemaOf(new(trace.Request)).Columns() {
-		columns = append(columns, path[0])
-	}
-	for _, card := range []anonymize.Card{internal, partner} {
-		var ruled []string
-		for _, r := range card.Columns {
-			ruled = append(ruled, r.Column)
-		}
-		if !slices.Equal(ruled, columns) {
-			t.Errorf("tier %s has rules for %v, want %v", card.Tier, ruled, columns)
-		}
 	}
 }
 

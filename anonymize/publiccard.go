@@ -20,13 +20,30 @@ func PublicCard(s dp.Statement, of trace.Meta) Card {
 		WP29: WP29{
 			SinglingOut: "No: no record of the source is here, and each row is made up.",
 			Linkability: "No: rows belong to nobody, and sessions are made up.",
-			Inference: fmt.Sprintf("Hardly: whatever is concluded from this file would be concluded about as well without any one %s; how much better at most, ε says. What holds of all of them can be learnt, as it is meant to.",
-				s.Unit),
+			Inference:   inference(&s),
 		},
 		Risks: publicRisks(&s),
 	}
 	c.Dropped = droppedOf(c.Columns)
 	return c
+}
+
+// weak is the ε above which a guarantee is more of a formality.
+const weak = 4
+
+// spent is ε with all releases of the source.
+func spent(s *dp.Statement) float64 {
+	if s.Ledger != nil {
+		return s.Ledger.Epsilon
+	}
+	return s.Budget.Epsilon
+}
+
+func inference(s *dp.Statement) string {
+	if spent(s) > weak {
+		return fmt.Sprintf("To some degree: at ε = %.3g what one %s adds to the counts may show.", spent(s), s.Unit)
+	}
+	return fmt.Sprintf("Hardly: whatever is concluded from this file would be concluded about as well without any one %s. What holds of all of them can be learnt, as it is meant to.", s.Unit)
 }
 
 func publicRisks(s *dp.Statement) []string {
@@ -42,6 +59,9 @@ func publicRisks(s *dp.Statement) []string {
 		risks = append(risks, "Sessions are protected, since the source names no users: of somebody with n sessions n times as much may show.")
 	default:
 		risks = append(risks, "Requests that name no user are protected as those of one user together; a person with several accounts is protected less.")
+	}
+	if spent(s) > weak {
+		risks = append([]string{fmt.Sprintf("ε = %.3g PROTECTS LITTLE: 1 is usual, and above %d the guarantee hardly says anything of a single %s.", spent(s), weak, s.Unit)}, risks...)
 	}
 	if s.Ledger != nil && s.Ledger.Epsilon > s.Budget.Epsilon {
 		risks = append(risks, fmt.Sprintf("This is not the only release: with those before, and refused attempts, ε is %.3g.", s.Ledger.Epsilon))

@@ -67,6 +67,7 @@ type carded struct {
 	hash string // of the card as the file says
 	bare bool   // the file is a card
 	kind string // schema of the file
+	tier string
 	kSwap,
 	note string // of a model
 }
@@ -86,7 +87,7 @@ func cardOf(in *os.File, size int64) (c carded, err error) {
 	if err != nil {
 		return c, err
 	}
-	for key, to := range map[string]*string{"card": &c.text, "card_sha256": &c.hash, "schema": &c.kind, "k_swap": &c.kSwap, "privacy_note": &c.note} {
+	for key, to := range map[string]*string{"card": &c.text, "card_sha256": &c.hash, "schema": &c.kind, "tier": &c.tier, "k_swap": &c.kSwap, "privacy_note": &c.note} {
 		*to, _ = f.Lookup("reprise." + key)
 	}
 	if c.text == "" {
@@ -124,8 +125,8 @@ func (f *anonymizeFlags) printCard(cmd *cobra.Command, path string) error {
 
 // notes say what the card of a trace does not, of a file that was made of it.
 func (c carded) notes() (notes []string) {
-	if c.kind != "" && c.kind != trace.Schema {
-		notes = append(notes, "This file, of schema "+strconv.Quote(c.kind)+", was made of a trace that had this card, and is of its tier.")
+	if c.kind != "" && c.kind != trace.Schema && c.tier != anonymize.Public {
+		notes = append(notes, "This file, of schema "+strconv.Quote(c.kind)+", was made of the trace that the card is of, and is of its tier.")
 	}
 	if c.kSwap != "" {
 		notes = append(notes, "Its tuples were swapped among at least "+strconv.Quote(c.kSwap)+" alike (k_swap).")
