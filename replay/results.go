@@ -56,6 +56,9 @@ func EncodeResults(w io.Writer, run Run, rows trace.Reader[Result]) error {
 	out := trace.NewRowsWriter(w, resultBytes)
 	out.SetMetadata("reprise.schema", ResultsSchema)
 	out.SetMetadata(runKey, doc)
+	if run.Tier != "" {
+		out.SetMetadata("reprise.tier", run.Tier)
+	}
 	if _, err := trace.Copy(out, rows); err != nil {
 		return err
 	}

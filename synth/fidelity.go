@@ -17,6 +17,7 @@ const FidelitySchema = "fidelity/1"
 // Nothing is hidden in a score: each measure stands by itself.
 type Fidelity struct {
 	Schema    string `json:"schema"`
+	Tier      string `json:"tier,omitempty"` // the stricter of both sides', see [trace.Stricter]
 	Reference Side   `json:"reference"`
 	Candidate Side   `json:"candidate"`
 	// BlockSizeTokens is the block size by which both were measured, 0 when
@@ -120,6 +121,7 @@ func Compare(ref, cand *Signature) (Fidelity, error) {
 		c.f.BlockSizeTokens = ref.size
 	}
 	c.f.Reference, c.f.Candidate = ref.side(), cand.side()
+	c.f.Tier = trace.Stricter(ref.meta.Tier, cand.meta.Tier)
 	c.reuse()
 	c.lengths()
 	c.joint()

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reprise/trace"
 	"reprise/trace/page"
 )
 
@@ -16,6 +17,9 @@ func (f Fidelity) Page(checks []Check) *page.Page {
 		Lead:  "How close a candidate workload is to a reference trace. Every distance is 0 where the two agree, and where a plot shows one curve, the other lies under it.",
 		Facts: f.facts(),
 		Notes: pageVerdict(checks),
+	}
+	if tier := trace.TierNote("page", f.Tier); tier != "" {
+		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
 	}
 	for _, w := range f.Warnings {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: w.Message})

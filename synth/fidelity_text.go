@@ -9,6 +9,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"reprise/trace"
 )
 
 // fidelityWidth is the widest line that WriteText writes.
@@ -70,6 +72,9 @@ func (f Fidelity) WriteText(w io.Writer, checks []Check) error {
 		}
 	}
 	line(gateVerdict(checks))
+	if tier := trace.TierNote("report", f.Tier); tier != "" {
+		line(tier)
+	}
 	for _, c := range checks {
 		if c.OK == nil {
 			line("  not applicable: " + c.Name + ": " + c.Why)

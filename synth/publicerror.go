@@ -108,7 +108,7 @@ func (h *noisy) errors(sc scale, count, n float64) (total, p99 float64) {
 // slope is by how much the density of values changes from one end of a cell to the
 // other, as a share of that in its middle, judged by the cells beside it. A linear
 // density is at most 2 steep; its mean is slope/12 of the cell's width off the
-// middle, and a quantile at most slope/8.
+// middle, and a quantile at u of the cell slope·u(1−u)/2.
 func slope(sc scale, kept []float64, i int) float64 {
 	if i == 0 || i+1 >= len(kept) || kept[i-1] == 0 || kept[i] == 0 || kept[i+1] == 0 {
 		return 0
@@ -143,7 +143,8 @@ func (h *noisy) tailError(sc scale, kept []float64, sum, n float64) float64 {
 	got := quantile(sc, kept, tail)
 	at := sc.of(int64(got))
 	lo, hi := sc.edges(at)
-	uneven := math.Abs(slope(sc, kept, at)) / 8 * float64(hi+1-lo) / got
+	u := (got - float64(lo)) / float64(hi+1-lo)
+	uneven := math.Abs(slope(sc, kept, at)) * u * (1 - u) / 2 * float64(hi+1-lo) / got
 	return uneven + math.Max(quantile(sc, high, tail)/got-1, 1-quantile(sc, low, tail)/got)
 }
 

@@ -376,7 +376,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		return writeJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
-			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": f.tier.tier,
+			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.tier,
 			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": countsJSON(t.Models),
 			"prefix_breakers": card.Breakers})
 	}

@@ -138,9 +138,26 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		all = append(all, s.summary)
 	}
 	if f.judge.asJSON {
-		return writeJSON(cmd.OutOrStdout(), all)
+		return writeJSON(cmd.OutOrStdout(), tiered(all, w.Meta.Tier))
+	}
+	if tier := trace.TierNote("table", w.Meta.Tier); tier != "" {
+		fmt.Fprintln(cmd.OutOrStdout(), tier)
 	}
 	return writeFleets(cmd.OutOrStdout(), all)
+}
+
+// A tieredFleet is a summary with the tier of the workload that it is of.
+type tieredFleet struct {
+	Tier string `json:"tier,omitempty"`
+	simserver.FleetSummary
+}
+
+func tiered(all []simserver.FleetSummary, tier string) []tieredFleet {
+	out := make([]tieredFleet, len(all))
+	for i, s := range all {
+		out[i] = tieredFleet{tier, s}
+	}
+	return out
 }
 
 // fleets are those that the flags ask for.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/trace"
 	"reprise/trace/page"
 )
 
@@ -74,7 +75,7 @@ func facts(s *Summary) []page.Fact {
 	add("API", r.API, prompts)
 	add("Tokenizer", r.Tokenizer, "")
 	add("Workload", shortDigest(r.Workload), "digest of its rows; whole in the JSON")
-	add("Tier", r.Tier, tierLine(r.Tier))
+	add("Tier", r.Tier, "that of the workload")
 	add("Seed", r.Seed, "")
 	if r.Speed > 0 {
 		add("Speed", "× "+number(r.Speed), "")
@@ -117,7 +118,7 @@ func pageNotes(s *Summary) []page.Note {
 	for _, r := range s.Verdict.Reasons {
 		notes = append(notes, page.Note{Level: page.Bad, Text: r.Text})
 	}
-	if tier := tierLine(s.Run.Tier); tier != "" {
+	if tier := trace.TierNote("page", s.Run.Tier); tier != "" {
 		notes = append(notes, page.Note{Level: page.Warn, Text: tier})
 	}
 	if s.Run.Note != "" {

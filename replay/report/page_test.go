@@ -65,10 +65,10 @@ func TestPage(t *testing.T) {
 
 // The tier is said whatever it is, and a released one is not called internal.
 func TestPageTier(t *testing.T) {
-	for tier, want := range map[string]string{"internal": "internal: not for release", "": "No tier is stated", "public": ""} {
+	for tier, want := range map[string]string{"internal": "This page is internal: not for release", "": "No tier is stated", "partner": "This page is of tier partner", "public": ""} {
 		got := ""
 		for _, n := range Page(summarise(t, replay.Run{Tier: tier}, Options{}, answer(0, 0, 0, 1))).Notes {
-			if strings.Contains(n.Text, "not for release") {
+			if strings.Contains(n.Text, "not for ") {
 				got = n.Text
 			}
 		}

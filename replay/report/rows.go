@@ -183,17 +183,6 @@ func verdictLine(s *Summary) string {
 	}
 }
 
-// tierLine is empty when the results may be released.
-func tierLine(tier string) string {
-	switch tier {
-	case "internal":
-		return "internal: not for release"
-	case "":
-		return "No tier is stated, so this counts as internal: not for release"
-	}
-	return ""
-}
-
 // plain makes a string from a file safe for a terminal: what does not print,
 // escape sequences above all, becomes a question mark.
 func plain(s string) string {

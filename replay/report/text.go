@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"reprise/trace"
 )
 
 // textWidth is the widest line of WriteText, in columns.
@@ -26,7 +28,7 @@ func WriteText(w io.Writer, s Summary) error {
 	for _, r := range s.Verdict.Reasons {
 		line("  - ", r.Text)
 	}
-	if tier := tierLine(s.Run.Tier); tier != "" {
+	if tier := trace.TierNote("report", s.Run.Tier); tier != "" {
 		line("", tier)
 	}
 	if s.Run.Note != "" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"reprise/trace"
 	"reprise/trace/page"
 )
 
@@ -65,8 +66,6 @@ func (h *sheet) warned(code string) bool {
 	return false
 }
 
-const tierInternal = "internal"
-
 // facts are what a reader looks for first. What is unknown is left out.
 func (h *sheet) facts() []page.Fact {
 	var out []page.Fact
@@ -97,11 +96,7 @@ func (h *sheet) facts() []page.Fact {
 	}
 	add(true, "Tokenizer", h.Tokenizer, "")
 	add(true, "Source format", h.SourceFormat, "")
-	tier := "this page is no more public than that"
-	if h.Tier == tierInternal {
-		tier = "not for release"
-	}
-	add(true, "Tier", h.Tier, tier)
+	add(true, "Tier", h.Tier, "this page is no more public than that")
 	add(true, "Digest", shortDigest(h.Digest), "SHA-256 of the rows; whole in the JSON")
 	return out
 }
@@ -118,11 +113,8 @@ func shortDigest(d string) string {
 // notes are the tier, where it forbids a release, and all warnings.
 func (h *sheet) notes() []page.Note {
 	var out []page.Note
-	switch h.Tier {
-	case tierInternal:
-		out = append(out, page.Note{Level: page.Warn, Text: "This page is internal, as is the trace that it describes: not for release."})
-	case "":
-		out = append(out, page.Note{Level: page.Warn, Text: "The trace states no tier, so this page counts as internal: not for release."})
+	if tier := trace.TierNote("page", h.Tier); tier != "" {
+		out = append(out, page.Note{Level: page.Warn, Text: tier})
 	}
 	for _, w := range h.Warnings {
 		out = append(out, page.Note{Level: page.Warn, Text: asSentence(w.Message)})

@@ -300,11 +300,12 @@ func TestPageOfLittle(t *testing.T) {
 // The tier is on the face of the page whatever it is; a released one is not
 // called internal.
 func TestPageTier(t *testing.T) {
-	for tier, want := range map[string]string{"internal": "This page is internal", "": "The trace states no tier", "partner": ""} {
+	for tier, want := range map[string]string{"internal": "This page is internal: not for release", "": "No tier is stated",
+		"partner": "This page is of tier partner: for a partner under contract", "public": ""} {
 		p := profile.Page(profile.Summary{Tier: tier}, nil)
 		got := ""
 		for _, n := range p.Notes {
-			if strings.Contains(n.Text, "not for release") && n.Level == page.Warn {
+			if strings.Contains(n.Text, ": not for release") || strings.Contains(n.Text, "not for publication") && n.Level == page.Warn {
 				got = n.Text
 			}
 		}
