@@ -105,6 +105,9 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	for _, l := range lost {
 		notef(cmd, "note: %s", l)
 	}
+	if tier := trace.TierNote("file", t.Meta.Tier); tier != "" {
+		notef(cmd, "note: %s The format has no place to say so.", tier)
+	}
 	if use := f.use(format, rows.total, blockSize); use != "" {
 		notef(cmd, "use:  %s", use)
 	}

@@ -147,6 +147,9 @@ func (f *judgeFlags) write(cmd *cobra.Command, path string, s report.Summary) er
 		}
 		return report.WriteText(w, s)
 	})
+	if tier := trace.TierNote("file", s.Run.Tier); tier != "" && (f.format == formatVLLM || f.vllm.saves()) {
+		notef(cmd, "note: %s vLLM's JSON has no place to say so.", tier)
+	}
 	if err != nil || !f.vllm.saves() {
 		return err
 	}

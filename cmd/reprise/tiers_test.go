@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// tierOf is what a Parquet file says of its tier.
+func tierOf(t *testing.T, path string) string {
+	t.Helper()
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := trace.OpenParquet(in, info.Size())
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	tier, _ := f.Lookup("reprise.tier")
+	return tier
+}
+
+// tierOfJSON is what a document says of its tier, in itself, in what it says of
+// its run, or in its first element.
+func tierOfJSON(t *testing.T, doc string) string {
+	t.Helper()
+	type said struct {
+		Tier string
+		Run  struct{ Tier string }
+	}
+	var one said
+	if strings.HasPrefix(strings.TrimSpace(doc), "[") {
+		var list []said
+		if err := json.Unmarshal([]byte(doc), &list); err != nil || len(list) == 0 {
+			t.Fatalf("%v: %s", err, doc)
+		}
+		one = list[0]
+	} else if err := json.Unmarshal([]byte(doc), &one); err != nil {
+		t.Fatalf("%v: %s", err, doc)
+	}
+	if one.Tier == "" {
+		return one.Run.Tier
+	}
+	return one.Tier
+}
+
+// Every kind of output has the tier of the trace that it was made of: Parquet in
+// its metadata, JSON in a field, pages and tables on their face.
+func TestOutputsInheritTheTier(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("log.jsonl", []byte(sharingLog(60)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "import", "log.jsonl", "-o", "internal.parquet")
+	must(t, "anonymize", "internal.parquet", "--unit", "request", "--k-class", "1", "--k-share", "1", "-o", "partner.parquet")
+	face := map[string]string{"internal": "is internal: not for release", "partner": "is of tier partner: for a partner under contract"}
+	engine := []string{"--preset", "l4-qwen2.5-0.5b", "--quiet"}
+	for tier, note := range face {
+		in := tier + ".parquet"
+		profiled := must(t, "profile", in, "--histograms", "h.parquet", "--html", "p.html")
+		must(t, "synth", "fit", in, "-o", "m.parquet")
+		must(t, "synth", "fit", "h.parquet", "-o", "hm.parquet")
+		must(t, "synth", "m.parquet", "-o", "w.parquet")
+		must(t, "synth", "hm.parquet", "-o", "hw.parquet")
+		must(t, "synth", "--mirror", in, "-o", "mirror.parquet")
+		must(t, "slice", in, "--end", "10s", "-o", "s.parquet")
+		reprise(t, append([]string{"simulate", "w.parquet", "-o", "r.parquet"}, engine...)...)
+		for _, file := range []string{in, "h.parquet", "m.parquet", "hm.parquet", "w.parquet", "hw.parquet", "mirror.parquet", "s.parquet", "r.parquet"} {
+			if got := tierOf(t, file); got != tier {
+				t.Errorf("%s of a trace of tier %s is of tier %q", file, tier, got)
+			}
+		}
+		if !strings.Contains(profiled, tier) {
+			t.Errorf("the tables of a profile do not say %s", tier)
+		}
+		reported, _, _ := reprise(t, "report", "r.parquet", "--html", "r.html")
+		compared, _, _ := reprise(t, "fidelity", in, "w.parquet", "--html", "f.html")
+		simulated, _, _ := reprise(t, append([]string{"simulate", "w.parquet"}, engine...)...)
+		for name, text := range map[string]string{"report": reported, "fidelity": compared, "simulate": simulated, "profile page": contents(t, "p.html"),
+			"report page": contents(t, "r.html"), "fidelity page": contents(t, "f.html")} {
+			if !strings.Contains(text, note) {
+				t.Errorf("%s of tier %s does not say so on its face", name, tier)
+			}
+		}
+		for _, args := range [][]string{{"profile", in, "--json"}, {"report", "r.parquet", "--json"}, {"fidelity", in, "w.parquet", "--json"},
+			append([]string{"simulate", "w.parquet", "--json"}, engine...), {"anonymize", "--card", in, "--json"}} {
+			if out, _, _ := reprise(t, args...); tierOfJSON(t, out) != tier {
+				t.Errorf("%v of tier %s says %q", args, tier, tierOfJSON(t, out))
+			}
+		}
+		if _, errs, code := reprise(t, "export", in, "--to", "mooncake", "-o", "x.jsonl"); code != exitGood || !strings.Contains(errs, note) {
+			t.Errorf("export of tier %s: exit code %d\n%s", tier, code, errs)
+		}
+	}
+}
+
+// What is made of files of two tiers is of the stricter one, and what an import
+// prints of the log is internal, whatever it releases.
+func TestStricterTierWins(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("log.jsonl", []byte(sharingLog(60)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, code := reprise(t, "import", "log.jsonl", "--json", "--tier", "partner", "--unit", "request", "--k-class", "1", "-o", "partner.parquet")
+	if got := tierOfJSON(t, out); code != exitGood || got != anonymize.Internal || !strings.Contains(out, `"trace_tier": "partner"`) {
+		t.Errorf("exit code %d, the import's JSON is of tier %q\n%s", code, got, out)
+	}
+	must(t, "import", "log.jsonl", "-o", "internal.parquet")
+	for _, args := range [][]string{{"partner.parquet", "internal.parquet"}, {"internal.parquet", "partner.parquet"}} {
+		if out, _, _ := reprise(t, "fidelity", args[0], args[1], "--json"); tierOfJSON(t, out) != anonymize.Internal {
+			t.Errorf("fidelity of %v is of tier %q", args, tierOfJSON(t, out))
+		}
+	}
+	for want, args := range map[string][]string{
+		"cannot be released to a partner":  {"anonymize", "partner.parquet", "-o", "x.parquet"},
+		"its tier is partner":              {"anonymize", "partner.parquet", "--tier", "public", "--unit", "request", "-o", "x.parquet"},
+		"neither users nor sessions":       {"anonymize", "internal.parquet", "--tier", "public", "-o", "x.parquet"},
+		"want partner or public":           {"anonymize", "internal.parquet", "--tier", "internal", "-o", "x.parquet"},
+		"unknown flag: --key":              {"anonymize", "internal.parquet", "--key", "0123", "-o", "x.parquet"},
+		"unknown flag: --key-file":         {"import", "log.jsonl", "--key-file", "k", "-o", "x.parquet"},
+		"it takes no --tier":               {"anonymize", "--card", "partner.parquet", "--tier", "public"},
+		"neither a Parquet file of Repris": {"anonymize", "--card", "big"},
+		"not of schema card/1":             {"anonymize", "--card", "log.jsonl"},
+	} {
+		if err := os.WriteFile("big", make([]byte, 2<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs, code := reprise(t, args...); code == exitGood || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d, want %q\n%s", args, code, want, errs)
+		}
+	}
+	if _, err := os.Stat("x.parquet"); err == nil {
+		t.Error("there is an output")
+	}
+}
+
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
