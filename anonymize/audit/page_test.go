@@ -74,7 +74,7 @@ func TestPageOfRelease(t *testing.T) {
 			t.Errorf("%v", questions[i])
 		}
 	}
-	if n := len(sectionOf(t, p, "What risks are left").Notes); n != len(card.Risks)-1 {
+	if n := len(sectionOf(t, p, "What risks are left").Notes); n != len(card.Risks) {
 		t.Errorf("%d risks are left of %d", n, len(card.Risks))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"reprise/anonymize"
 	"reprise/trace"
@@ -172,45 +171,24 @@ func (s *sheet) opinion() page.Section {
 	if !s.carded {
 		return page.Section{}
 	}
-	t := page.Table{Head: []string{"", "Question", "Answer"}, Align: []page.Align{page.Left, page.Left, page.Left}}
-	for _, risk := range s.card.Risks {
-		answers, ok := triplet(risk)
-		if !ok {
-			continue
-		}
-		for i, c := range criteria {
-			t.Rows = append(t.Rows, []string{c.name, c.question, sentence(answers[i])})
-		}
-	}
-	if t.Rows == nil {
+	w := s.card.WP29
+	answers := []string{w.SinglingOut, w.Linkability, w.Inference}
+	if slices.Contains(answers, "") {
 		return page.Section{}
+	}
+	t := page.Table{Head: []string{"", "Question", "Answer"}, Align: []page.Align{page.Left, page.Left, page.Left}}
+	for i, c := range criteria {
+		t.Rows = append(t.Rows, []string{c.name, c.question, answers[i]})
 	}
 	return page.Section{Title: "The three questions", Tables: []page.Table{t},
 		Text: []string{"Opinion 05/2014 of the Article 29 working party on anonymisation techniques asks these of every release. Data for which one answer is yes are pseudonymous for that purpose, and stay personal data."}}
-}
-
-// triplet takes a card's sentence on the three questions apart.
-func triplet(risk string) (answers [3]string, ok bool) {
-	for i, c := range criteria {
-		_, rest, found := strings.Cut(risk, c.name+": ")
-		if !found {
-			return answers, false
-		}
-		if i+1 < len(criteria) {
-			rest, _, _ = strings.Cut(rest, " "+criteria[i+1].name+": ")
-		}
-		answers[i] = rest
-	}
-	return answers, true
 }
 
 // risks are what the card says is left.
 func (s *sheet) risks() page.Section {
 	out := page.Section{Title: "What risks are left"}
 	for _, risk := range s.card.Risks {
-		if _, ok := triplet(risk); !ok {
-			out.Notes = append(out.Notes, page.Note{Level: page.Warn, Text: sentence(risk)})
-		}
+		out.Notes = append(out.Notes, page.Note{Level: page.Warn, Text: sentence(risk)})
 	}
 	if !s.carded {
 		out.Notes = append(out.Notes, page.Note{Level: page.Warn, Text: "The file carries no privacy card that could be read, so nothing is known of what was done to it."})
