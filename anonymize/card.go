@@ -31,6 +31,10 @@ type Card struct {
 	WP29      WP29     `json:"wp29"`
 	Risks     []string `json:"residual_risks"`
 
+	// Confined is how the process that made the rows was confined; nil where it
+	// was not.
+	Confined *Confinement `json:"confined,omitempty"`
+
 	Partner *PartnerCard  `json:"partner,omitempty"` // of tier partner
 	Public  *dp.Statement `json:"public,omitempty"`  // of tier public
 
@@ -120,7 +124,7 @@ func newCard(p *Policy, t Totals) Card {
 			"Equal block ids show which requests share a prefix; somebody who could place prompts of their own in the traffic may test guesses.",
 			"For use inside the house that the traffic came from.",
 		},
-		Totals: t,
+		Totals: t, Confined: p.Confined,
 	}
 	c.Dropped = droppedOf(c.Columns)
 	if t.Texts > 0 {

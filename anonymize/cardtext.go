@@ -109,6 +109,9 @@ func (t *cardText) made(c *Card) {
 		t.fact("prefix blocks", fmt.Sprintf("of %d tokens; each has an id, and two requests with the same first tokens the same first ids", c.BlockSize))
 	}
 	t.fact("key of block ids", c.Key)
+	if x := c.Confined; x != nil {
+		t.fact("confined", fmt.Sprintf("while it was made: network %s; files %s; core dumps %s", x.Network, x.Files, x.CoreDumps))
+	}
 	t.fact("tokenizer", c.Tokenizer)
 	t.fact("chat template", c.Template)
 	t.fact("text", "No word of a prompt or an answer is in the rows. What the source has beside these columns was not taken over; it is not listed, since its names may tell something.")

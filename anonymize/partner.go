@@ -39,6 +39,7 @@ type PartnerPolicy struct {
 	Suppressed float64       // most of the requests that may be left out: 0.05
 
 	SpillDir string
+	Confined *Confinement // of this process, for the card; nil where it is not confined
 	Progress func(step string, done int64)
 
 	// Noise is nil, for the system's randomness. Only tests and audits set it.

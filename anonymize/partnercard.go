@@ -58,7 +58,7 @@ func (r *release) card(t *transformer, after *counted, totals Totals) Card {
 		Key:     "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
 		Time:    fmt.Sprintf("drawn anew within bins of %s, relative to the first arrival", seconds(p.Quantum)),
 		Lengths: fmt.Sprintf("in buckets, %d an octave, whose edges ⌈2^(i/%d)⌉ depend on no data; the middle stands for all in a bucket", p.PerOctave, p.PerOctave),
-		Columns: rulesOf(Partner, p), WP29: partnerWP29(p), Partner: pc, Totals: totals, Change: &Change{r.before, after.Reuse, t.cut},
+		Columns: rulesOf(Partner, p), WP29: partnerWP29(p), Partner: pc, Totals: totals, Confined: p.Confined, Change: &Change{r.before, after.Reuse, t.cut},
 	}
 	c.Dropped, c.Risks = droppedOf(c.Columns), partnerRisks(p, pc)
 	return c

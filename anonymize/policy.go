@@ -29,6 +29,8 @@ type Policy struct {
 	SpillDir     string // for private spill files; os.TempDir when empty
 	Workers      int    // goroutines that tokenise; 0 means GOMAXPROCS
 
+	Confined *Confinement // of this process, for the card; nil where it is not confined
+
 	// Progress, when set, is called now and then with the number of entries
 	// or rows that a step has done.
 	Progress func(step string, done int64)

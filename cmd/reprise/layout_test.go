@@ -20,7 +20,7 @@ var mayImport = map[string]string{
 	"trace/profile":    "trace trace/block trace/page",
 	"datasets":         "trace trace/token trace/arrival",
 	"datasets/demolog": "",
-	"anonymize":        "trace trace/token trace/block trace/profile anonymize/dp",
+	"anonymize":        "trace trace/token trace/block trace/profile anonymize/dp anonymize/internal/confine",
 	"anonymize/dp":     "",
 	"anonymize/audit":  "trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page",
 	"synth":            "trace trace/token trace/block trace/arrival trace/profile anonymize/dp trace/page",
@@ -34,6 +34,7 @@ var mayImport = map[string]string{
 	"cmd/reprise":      "*",
 
 	"trace/token/internal/jinja": "",
+	"anonymize/internal/confine": "",
 	"replay/internal/h1":         "replay/openai",
 }
 
