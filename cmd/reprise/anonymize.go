@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -132,6 +133,11 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 	if f.tier != anonymize.Partner && f.tier != anonymize.Public {
 		return usagef("--tier %s: want %s or %s", f.tier, anonymize.Partner, anonymize.Public)
 	}
+	writes := f.outputs(f.out)
+	if f.tier == anonymize.Public {
+		writes = append(writes, cmp.Or(f.public.ledger, path)) // by default the ledger is beside the trace
+	}
+	f.Confined = confine(cmd, []string{path}, writes)
 	t, err := openTrace(cmd, path)
 	if err != nil {
 		return err

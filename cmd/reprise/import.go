@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ type importFlags struct {
 	maxBad       float64
 	timeUnit     string
 	tz           string
+	zone         *time.Location // of tz, once it is looked up
 	longSpan     bool
 	tier         tierFlags
 	blockSize    int
@@ -85,6 +87,10 @@ A distribution, of --service and --think, is one of
 			if err != nil {
 				return err
 			}
+			if err := f.findZone(); err != nil {
+				return err
+			}
+			f.tier.Confined = confine(cmd, f.reads(files), append(f.writes(), f.tier.public.ledger))
 			return f.run(cmd, files)
 		},
 	}
@@ -160,11 +166,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if f.asJSON && f.out == standard {
 		return usagef("--json and -o - both want stdout")
 	}
-	inputs := []string{f.mapFile, f.tokenizer, f.template}
-	for _, file := range files {
-		inputs = append(inputs, file.Name)
-	}
-	if err := keepsInputs(append(inputs, f.tier.public.ledger), f.tier.outputs(f.out)...); err != nil {
+	if err := keepsInputs(append(f.inputs(files), f.tier.public.ledger), f.writes()...); err != nil {
 		return err
 	}
 	src, err := f.open(files)
@@ -176,7 +178,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	if f.tier.tier == anonymize.Public {
-		if err := cmp.Or(publishable(f.out), f.ledgerOf(inputs)); err != nil {
+		if err := cmp.Or(publishable(f.out), f.ledgerOf(f.inputs(files))); err != nil {
 			return err
 		}
 	}
@@ -244,6 +246,37 @@ func (f *importFlags) ledgerOf(inputs []string) error {
 	return nil
 }
 
+// inputs are what import reads.
+func (f *importFlags) inputs(files []datasets.File) []string {
+	inputs := []string{f.mapFile, f.tokenizer, f.template}
+	for _, file := range files {
+		inputs = append(inputs, file.Name)
+	}
+	return inputs
+}
+
+// writes are what import writes.
+func (f *importFlags) writes() []string { return f.tier.outputs(f.out) }
+
+// reads are the inputs and what belongs to them.
+func (f *importFlags) reads(files []datasets.File) []string {
+	reads := f.inputs(files)
+	if _, err := os.Stat(f.template); err == nil {
+		reads = append(reads, filepath.Dir(f.template)) // a config may stand beside it
+	}
+	return reads
+}
+
+// findZone looks up the time zone once, in files of the system.
+func (f *importFlags) findZone() (err error) {
+	if f.tz != "" && f.zone == nil {
+		if f.zone, err = time.LoadLocation(f.tz); err != nil {
+			return usagef("--tz: no such time zone is known here")
+		}
+	}
+	return nil
+}
+
 func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	o := datasets.Options{Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit, Rows: f.rows,
 		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan}
@@ -259,11 +292,10 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 			return nil, &exitError{exitUsage, err}
 		}
 	}
-	if f.tz != "" {
-		if o.TZ, err = time.LoadLocation(f.tz); err != nil {
-			return nil, usagef("--tz: no such time zone is known here")
-		}
+	if err := f.findZone(); err != nil {
+		return nil, err
 	}
+	o.TZ = f.zone
 	src, err := datasets.OpenFiles(files, o)
 	return src, usageOf(err)
 }
@@ -289,7 +321,8 @@ func (f *importFlags) mappings() ([]string, error) {
 }
 
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
-	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel}
+	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel,
+		Confined: f.tier.Confined}
 	if t := f.tier.tier; t != anonymize.Internal && t != anonymize.Partner && t != anonymize.Public {
 		return p, usagef("--tier %s is not available: want %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public)
 	}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// confineLog is a log with text.
+const confineLog = `{"timestamp":"2026-01-02T03:04:05Z","messages":[{"role":"user","content":"Hello"}]}` + "\n"
+
+// The program itself confines itself when it imports and when it anonymises, and
+// says so in the card. What other tests run in this process must not be.
+func TestCommandsConfine(t *testing.T) {
+	dir := t.TempDir()
+	house, partner := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "p.parquet")
+	for _, args := range [][]string{
+		{"import", "-", "-o", house, "--tz", "UTC"},
+		{"anonymize", house, "--unit", "request", "--k-class", "1", "-o", partner},
+	} {
+		cmd := child(t, args...)
+		cmd.Stdin = strings.NewReader(confineLog)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		f, err := trace.Open(args[slices.Index(args, "-o")+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		card, err := anonymize.ParseCard(f.Meta.Card, f.Meta.CardHash)
+		if f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		switch c := card.Confined; {
+		case c == nil:
+			t.Errorf("%s: nothing is said of it", args[0])
+		case c.CoreDumps != "off" || c.Network != "seccomp" || c.Files == "":
+			t.Errorf("%s: %+v", args[0], *c)
+		}
+	}
+}
+
+// confineSpy fails a test in which something is confined.
+func confineSpy(t *testing.T) context.Context {
+	return withConfine(context.Background(), func(read, write []string) anonymize.Confinement {
+		t.Errorf("confined to %v and %v", read, write)
+		return anonymize.Confinement{}
+	})
+}
+
+// The demo sends to an endpoint after its import.
+func TestDemoIsNotConfined(t *testing.T) {
+	cmd := demoCommand()
+	cmd.SetContext(confineSpy(t))
+	cmd.SetErr(new(strings.Builder))
+	d := demo{cmd: cmd, dir: t.TempDir()}
+	if err := d.importLog(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a command needs is left to it: the configuration beside a template.
+func TestConfineLeavesInputs(t *testing.T) {
+	dir := t.TempDir()
+	template := filepath.Join(dir, "chat_template.jinja")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(template, `{{ bos_token }}{% for m in messages %}{{ m['content'] }}{% endfor %}`)
+	write(filepath.Join(dir, "tokenizer_config.json"), `{"bos_token":"one two three four "}`)
+	write(filepath.Join(dir, "log.jsonl"), confineLog)
+	bin := filepath.Join(t.TempDir(), "reprise")
+	build := exec.Command("go", "build", "-o", bin, ".")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command(bin, "import", filepath.Join(dir, "log.jsonl"), "--template", template, "-o", filepath.Join(t.TempDir(), "t.parquet")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "5 input") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
