@@ -153,6 +153,7 @@ var shapes = map[string]*regexp.Regexp{
 
 var (
 	digestShape = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	madeBy      = regexp.MustCompile(`"tool": "reprise [0-9A-Za-z.+_-]{1,64}"`) // and its version
 	ofModel     = regexp.MustCompile(`model [0-9a-f]{12}\b`)
 	keyShape    = regexp.MustCompile(`^reprise\.[a-z_0-9]{1,40}$`)
 )
@@ -178,8 +179,11 @@ func (t *textScan) metadata(key, value string) {
 			t.refuse(where)
 		}
 	default:
-		if name == "source_format" {
+		switch name {
+		case "source_format":
 			value = ofModel.ReplaceAllString(value, "model")
+		case "card":
+			value = madeBy.ReplaceAllString(value, "")
 		}
 		if !t.own.has(value) {
 			t.refuse(where)

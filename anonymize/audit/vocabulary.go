@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/anonymize"
+	"reprise/anonymize/dp"
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/profile"
@@ -88,6 +89,9 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	if err := add(card); err != nil {
+		return nil, err
+	}
+	if err := add(anonymize.PublicCard(dp.Statement{}, trace.Meta{})); err != nil {
 		return nil, err
 	}
 	src := anonymize.Source{Meta: trace.Meta{BlockSize: 16, Tier: anonymize.Internal, Sessions: "source"},
