@@ -38,6 +38,14 @@ type Card struct {
 	Partner *PartnerCard  `json:"partner,omitempty"` // of tier partner
 	Public  *dp.Statement `json:"public,omitempty"`  // of tier public
 
+	// Templates are the system prompts that were kept; nil for none. They are for
+	// a file of their own and not part of the card.
+	Templates *Templates `json:"-"`
+
+	// Raw is the digest of the raw file that keeps the text; empty for none. It
+	// goes into the metadata of the trace, beside the card, which has words alone.
+	Raw string `json:"-"`
+
 	// Change is for the operator's own eyes and not part of the card: what a
 	// release did to the totals. Nil for tier internal.
 	Change *Change `json:"-"`

@@ -33,6 +33,8 @@ type collector struct {
 	in, out  []uint64
 	one      [1]trace.Request
 	breakers breakerFinder
+	prompts  *templateCounter // nil where no templates are kept
+	raw      *rawKeeper       // of text that is kept; nil for none
 }
 
 func newCollector(p *Policy) *collector {
@@ -46,6 +48,14 @@ func newCollector(p *Policy) *collector {
 // add takes the next row; tokens are those of its job.
 func (c *collector) add(x *encoded, tokens []uint32) error {
 	r := &x.row
+	if c.prompts != nil {
+		c.prompts.add(x.system, x.user, x.session)
+	}
+	if c.raw != nil {
+		if err := c.raw.add(x.raw); err != nil {
+			return err
+		}
+	}
 	c.breakers.add(x, tokens)
 	if x.session != "" {
 		r.Session = trace.Ptr(int64(c.sessions.ID(x.session)))

@@ -20,6 +20,11 @@
 // hashes, or the source's own ids, are in files too. These are private: they
 // have no name where the system allows that, and end with the process.
 //
+// Text leaves the package in two ways, both asked for by a [Policy]: whole, in the
+// file that [OpenRaw] reads for a verbatim replay, and as [Templates], system prompts
+// that many users have, scrubbed of what patterns recognise. [Confine] takes from
+// the process what it could send text with otherwise.
+//
 // The [Policy] says what tier the rows are for; the [Card] says what was done,
 // in words that go with the file.
 package anonymize

@@ -11,7 +11,8 @@ import (
 )
 
 // An encoded entry is a row whose block ids are still keyed hashes and whose
-// names are still the source's. It holds no text.
+// names are still the source's. It holds no text, unless
+// that is to be kept.
 type encoded struct {
 	row         trace.Request // ArrivalNS is Unix time
 	user        string
@@ -24,6 +25,8 @@ type encoded struct {
 	template    string // that the chat was rendered with; empty of what is no chat
 	sourceInput *int32 // as the source counted, when the text was counted too
 	prompt      promptPart
+	system      []trace.Text // messages that it begins with, where templates are kept
+	raw         []byte       // its text, encoded, where that is kept: see [Policy].Raw
 }
 
 // An encoder turns entries into rows. Each worker has its own.
@@ -76,6 +79,12 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 		ReasoningTokens: en.Reasoning, CachedTokens: en.Cached, ImageTokens: en.ImageTokens, Images: en.Images,
 		MaxTokens: en.MaxTokens, Temperature: en.Temperature, Stream: en.Stream,
 		TTFTNS: nanoseconds(en.TTFT), E2ENS: nanoseconds(en.E2E),
+	}
+	if e.p.KTemplate > 0 {
+		x.system = systemPrompt(en.Messages)
+	}
+	if e.p.Raw != nil {
+		x.raw = appendText(nil, en)
 	}
 	if !e.p.KeepModel {
 		x.row.Model = to.name(x.row.Model)

@@ -1,7 +1,9 @@
 package anonymize
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"runtime"
 
 	"reprise/trace/token"
@@ -28,6 +30,15 @@ type Policy struct {
 	GlobalBlocks *int   // depth of the global prefix, instead of measuring it
 	SpillDir     string // for private spill files; os.TempDir when empty
 	Workers      int    // goroutines that tokenise; 0 means GOMAXPROCS
+
+	// Raw, when set, gets the text of the rows, for verbatim replay: a raw file,
+	// which [OpenRaw] reads. It is the one way for text out of this package, so it
+	// must be a file that its owner alone can read. The source must have text.
+	Raw io.Writer
+
+	// KTemplate, when above 0, has [Card].Templates keep the system prompts that
+	// at least so many users have, as text.
+	KTemplate int
 
 	Confined *Confinement // of this process, for the card; nil where it is not confined
 
@@ -63,6 +74,12 @@ func (p *Policy) check() error {
 	}
 	if size := p.blockSize(); size < 1 || size > 1<<16 {
 		return fmt.Errorf("a block of %d tokens: want 1 to %d", size, 1<<16)
+	}
+	switch {
+	case (p.Raw != nil || p.KTemplate != 0) && p.Tokenizer == nil:
+		return errors.New("text cannot be kept of a source that has none")
+	case p.KTemplate != 0 && (p.KTemplate < 2 || p.KTemplate > maxKTemplate):
+		return errTemplateK
 	}
 	p.limits.settle()
 	return nil

@@ -30,6 +30,17 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 		return Card{}, fmt.Errorf("no random key: %w", err)
 	}
 	c := newCollector(&p)
+	if p.KTemplate > 0 {
+		c.prompts = newTemplateCounter(p.KTemplate)
+	}
+	sums := &digested{dst, trace.NewDigest()}
+	if p.Raw != nil {
+		if c.raw, err = newRawKeeper(p.SpillDir); err != nil {
+			return Card{}, err
+		}
+		dst = sums
+		defer c.raw.close()
+	}
 	sorter := c.sorter
 	defer sorter.Close()
 	if err := encodeAll(ctx, &p, key, src, c.add); err != nil {
@@ -42,7 +53,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	defer sorted.Close()
 	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0}
 	f.totals.SpillBytes = sorted.SpillBytes()
-	numbered, refs, keyed, models, breakers := c.blocks, c.refs, c.keyed, c.models, c.breakers.report()
+	numbered, refs, keyed, models, breakers, prompts, raw := c.blocks, c.refs, c.keyed, c.models, c.breakers.report(), c.prompts, c.raw
 	c = nil // it is large
 	dst = Enforce(p.Tier, dst)
 	if keyed {
@@ -56,7 +67,16 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	f.totals.Models = f.modelCounts(models)
 	card := newCard(&p, f.totals)
 	card.Breakers = f.named(breakers)
-	return card, nil
+	if prompts != nil {
+		card.Templates = prompts.report()
+		card.Risks = append(card.Risks, fmt.Sprintf("System prompts that at least %d users have are kept as text in a file of their own, which somebody must read before anybody else gets it.", p.KTemplate))
+	}
+	if raw != nil {
+		card.Raw, err = raw.write(p.Raw, sorted, sums.sum.Sum())
+		card.Risks = append(card.Risks, rawRisk)
+		card.Totals.SpillBytes += raw.spill.Size()
+	}
+	return card, err
 }
 
 const (

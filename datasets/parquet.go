@@ -143,6 +143,9 @@ func spoolParquet(in io.Reader) (*parquetFile, error) {
 	p.in, err = trace.OpenParquet(spool, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	switch {
 	case err == nil:
+		if schema, _ := p.in.Lookup("reprise.schema"); schema == trace.RawSchema {
+			return nil, p.close(refuse(1, 1, trace.ErrRaw.Error()))
+		}
 		return p, nil
 	case errors.Is(err, trace.ErrNoFooter):
 		return nil, p.close(cutOff(1, 1, noFooter))

@@ -71,7 +71,13 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p Prompter, last openai.Ext
 		req.MinTokens, req.IgnoreEOS = &length, true
 	}
 	api := apiOf(h.opt.API, row)
-	err := h.prompt(api, row, p)
+	var err error
+	if v, ok := p.(Verbatim); ok {
+		api, h.text, err = v.Input(id, row, h.text[:0])
+		req.Input = h.text
+	} else {
+		err = h.prompt(api, row, p)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +189,7 @@ func widened(f *float32) *float64 {
 func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 	req.Stream, req.IncludeUsage, req.ContinuousUsage = true, true, h.opt.ContinuousUsage
 	switch {
+	case req.Input != nil:
 	case h.asIDs(c.api):
 		req.PromptIDs = h.ids
 	case c.api == APIChat:

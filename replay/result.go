@@ -148,6 +148,9 @@ type Run struct {
 	Plan    Asked          `json:"plan,omitzero"`
 	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see [Resumption]
 
+	// Of a run that sent what the source sent.
+	Verbatim string `json:"verbatim_digest,omitempty"` // digest of the raw file
+
 	// What was said of the run and of the servers, done to them before it, and
 	// measured at them during it.
 	Note          string           `json:"note,omitempty"`           // by who started it

@@ -40,7 +40,7 @@ type Message struct {
 }
 
 // An Entry is one line of a source log. It may hold text: package anonymize
-// consumes it, nothing writes it. Identifiers are as secret as text, so they
+// consumes it, and writes text only where an operator asks to keep it. Identifiers are as secret as text, so they
 // are Texts too: a careless %p would otherwise print them past the methods.
 //
 // What the source does not say is nil or zero; a zero Time is no time.

@@ -53,6 +53,14 @@ func CreateFile(path string, mode os.FileMode) (*File, error) {
 // Write implements io.Writer.
 func (o *File) Write(p []byte) (int, error) { return o.f.Write(p) }
 
+// share lets everybody read what will appear.
+func (o *File) share() error {
+	if o.direct {
+		return nil
+	}
+	return o.f.Chmod(0o644)
+}
+
 // Commit makes the file appear at its path, replacing what stood there.
 func (o *File) Commit() error {
 	if o.done {

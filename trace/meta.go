@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,6 +9,10 @@ import (
 
 // Schema names the row layout that this package writes and accepts.
 const Schema = "trace/1"
+
+// RawSchema names the files that keep text for verbatim replay. Nothing reads
+// them as a trace: package anonymize writes and reads them.
+const RawSchema = "raw/1"
 
 // Meta is what a trace file says of itself, kept as key-value metadata under
 // "reprise." keys. Empty fields are not written.
@@ -30,6 +35,7 @@ type Meta struct {
 	Text         string // what prompts are written in, see [TextWords]; empty for words without meaning
 	Corpus       string // digest of the corpus for [TextCorpus], as "sha256:" and hex
 	SharedTails  string // [TailsShared] when a block that completes a partial one begins with its tokens
+	Raw          string // digest of the raw file that keeps the text of the rows; empty where none does
 	Digest       string // digest of the rows, see [Digest]
 }
 
@@ -60,7 +66,8 @@ func (m *Meta) fields() []struct {
 		{"source_format", &m.SourceFormat}, {"time_unit", &m.TimeUnit}, {"timing", &m.Timing},
 		{"sessions", &m.Sessions}, {"tier", &m.Tier}, {"unit", &m.Unit},
 		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"breakers", &m.Breakers}, {"seed", &m.Seed},
-		{"prompt_text", &m.Text}, {"corpus_sha256", &m.Corpus}, {"shared_tails", &m.SharedTails}, {"digest", &m.Digest},
+		{"prompt_text", &m.Text}, {"corpus_sha256", &m.Corpus}, {"shared_tails", &m.SharedTails},
+		{"raw_digest", &m.Raw}, {"digest", &m.Digest},
 	}
 }
 
@@ -81,11 +88,17 @@ func (m Meta) Each(f func(key, value string)) {
 	}
 }
 
+// ErrRaw says that a file keeps text, for one purpose.
+var ErrRaw = errors.New("it keeps the raw text of a trace, which nothing opens but replay --verbatim; give the trace itself")
+
 // parseMeta reads the metadata back; lookup is a file's key-value lookup.
 func parseMeta(lookup func(string) (string, bool)) (Meta, error) {
 	var m Meta
 	for _, p := range m.fields() {
 		*p.value, _ = lookup(metaPrefix + p.key)
+	}
+	if m.Schema == RawSchema {
+		return m, ErrRaw
 	}
 	if m.Schema != Schema {
 		if strings.HasPrefix(m.Schema, "trace/") {

@@ -110,6 +110,9 @@ func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (*RowsReader[T], error
 
 func rowsOf[T TextFree](f *parquet.File) (rr *RowsReader[T], err error) {
 	defer guard(&err)
+	if schema, _ := f.Lookup(metaPrefix + "schema"); schema == RawSchema {
+		return nil, ErrRaw
+	}
 	if err := sameColumns(f.Schema(), parquet.SchemaOf(new(T))); err != nil {
 		return nil, err
 	}
@@ -262,17 +265,34 @@ func (w *RequestWriter) Close(meta Meta) error {
 }
 
 // Create writes a trace file at path: f writes the rows and returns the
-// metadata. The file appears only when all of it succeeded.
+// metadata. The file appears only when all of it succeeded, and is its owner's
+// alone where its tier is one of real records: who may read them is to be
+// decided by somebody, with chmod.
 func Create(path string, f func(Writer[Request]) (Meta, error)) error {
-	return WriteFile(path, 0o644, func(out io.Writer) error {
-		w := NewRequestWriter(out)
-		meta, err := f(w)
-		if err != nil {
+	out, err := CreateFile(path, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	w := NewRequestWriter(out)
+	meta, err := f(w)
+	if err != nil {
+		return err
+	}
+	if err := w.Close(meta); err != nil {
+		return err
+	}
+	if meta.Tier == "" || meta.Tier == publicTier {
+		if err := out.share(); err != nil {
 			return err
 		}
-		return w.Close(meta)
-	})
+	}
+	return out.Commit()
 }
+
+// publicTier is the tier without real records; a trace made from a specification
+// has none.
+const publicTier = "public"
 
 // A Trace is an open trace file.
 type Trace struct {

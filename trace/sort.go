@@ -170,6 +170,27 @@ func (s *Sorted) Reader() (Reader[Request], error) {
 	return &sortedReader{s: s, m: m}, nil
 }
 
+// Order calls f for each row of the sorted trace, in its order, with its position
+// in the order of writing.
+func (s *Sorted) Order(f func(row, written int64) error) error {
+	m, err := s.merge()
+	if err != nil {
+		return err
+	}
+	for row := int64(0); ; row++ {
+		k, _, err := m.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = f(row, k.seq)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // Close drops the rows.
 func (s *Sorted) Close() error {
 	s.mem = heldRows{}

@@ -45,6 +45,15 @@ func TestSorter(t *testing.T) {
 					clear(got[i].Blocks)
 				}
 			}
+			err = sorted.Order(func(row, written int64) error {
+				if rows[written].ArrivalNS != want[row].ArrivalNS || rows[written].InputTokens != want[row].InputTokens {
+					t.Errorf("row %d is not the one written as %d", row, written)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if files, _ := os.ReadDir(dir); len(files) > 0 {
 				t.Errorf("%d spill files have a name", len(files))
 			}

@@ -88,6 +88,9 @@ func (o *Output) detect() (err error) {
 	if name, version, ok := strings.Cut(o.Meta["schema"], "/"); ok && version != "" && isWord(name) {
 		o.Kind = name
 	}
+	if o.Meta["schema"] == trace.RawSchema {
+		return trace.ErrRaw
+	}
 	if o.Meta["schema"] == trace.Schema {
 		o.Kind = KindTrace
 		o.Trace, err = trace.Open(o.path)

@@ -81,7 +81,8 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, Tokenizer: tok, SpillDir: dir, Workers: 1}
+	text := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, Tokenizer: tok, SpillDir: dir, Workers: 1,
+		Raw: io.Discard, KTemplate: 2, Confined: &anonymize.Confinement{Network: "seccomp", Files: "landlock abi", CoreDumps: "off"}}
 	entries := &fewEntries{text: true}
 	var rows trace.SliceWriter[trace.Request]
 	card, err := anonymize.Run(ctx, text, entries, &rows)

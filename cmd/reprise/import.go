@@ -45,9 +45,10 @@ type importFlags struct {
 	keepModel    bool
 	globalBlocks int
 	rows         string
-	poolStart    time.Duration
-	poolSpan     time.Duration
-	asJSON       bool
+	templateFlags
+	poolStart time.Duration
+	poolSpan  time.Duration
+	asJSON    bool
 }
 
 func importCommand() *cobra.Command {
@@ -108,7 +109,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
 	fl.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
 	fl.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
-	f.tier.register(fl, anonymize.Internal, "internal, partner or public")
+	f.tier.register(fl, anonymize.Internal, "internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
 	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
 	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
 	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
@@ -119,6 +120,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of what is made up or expanded, such as times; never of keys")
 	fl.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
 	fl.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; -1 measures it")
+	f.templateFlags.register(fl)
 	fl.StringVar(&f.rows, "rows", "", "what a row of a session holds, where the source does not say: full or delta")
 	fl.DurationVar(&f.poolStart, "pool-start", 0, "where in a pool of clients to begin")
 	fl.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
@@ -186,6 +188,9 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if err != nil {
 		return err
 	}
+	if policy.KTemplate, err = f.templates(cmd.Flags(), f.out, f.tier.tier, src.Info()); err != nil {
+		return err
+	}
 	entries, timing, err := f.timed(src)
 	if err != nil {
 		return err
@@ -204,6 +209,11 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		}
 		bar.set(done)
 	}
+	raw, err := f.keepRaw(src.Info(), &policy)
+	if err != nil {
+		return err
+	}
+	defer raw.abort()
 	var card anonymize.Card
 	rows := func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error
@@ -213,7 +223,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		card.Tool = tool()
 		return f.meta(card, src.Info(), timing)
 	}
-	if f.tier.tier != anonymize.Internal {
+	if f.tier.tier == anonymize.Partner || f.tier.tier == anonymize.Public {
 		internal, err := trace.Private("", rows)
 		bar.end()
 		if err != nil {
@@ -227,6 +237,12 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	}
 	err = writeCarded(cmd, f.out, rows)
 	bar.end()
+	if err == nil {
+		err = raw.commit()
+	}
+	if err == nil && card.Templates != nil {
+		err = writeTemplates(cmd, templatesName(f.out), card.Templates)
+	}
 	if err != nil {
 		return err
 	}
@@ -256,7 +272,16 @@ func (f *importFlags) inputs(files []datasets.File) []string {
 }
 
 // writes are what import writes.
-func (f *importFlags) writes() []string { return f.tier.outputs(f.out) }
+func (f *importFlags) writes() []string {
+	out := f.tier.outputs(f.out)
+	if f.tier.tier == anonymize.Raw {
+		out = append(out, rawName(f.out))
+	}
+	if f.keepTemplates {
+		out = append(out, templatesName(f.out))
+	}
+	return out
+}
 
 // reads are the inputs and what belongs to them.
 func (f *importFlags) reads(files []datasets.File) []string {
@@ -323,8 +348,10 @@ func (f *importFlags) mappings() ([]string, error) {
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel,
 		Confined: f.tier.Confined}
-	if t := f.tier.tier; t != anonymize.Internal && t != anonymize.Partner && t != anonymize.Public {
-		return p, usagef("--tier %s is not available: want %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public)
+	switch t := f.tier.tier; t {
+	case anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw:
+	default:
+		return p, usagef("--tier %s is not available: want %s, %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw)
 	}
 	if f.blockSize < 1 || f.blockSize > 1<<16 {
 		return p, usagef("--block-size: want 1 to %d tokens", 1<<16)
@@ -385,7 +412,7 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 
 func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing string) (trace.Meta, error) {
 	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Tier: card.Tier, Unit: card.Unit,
-		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source"}
+		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source", Raw: card.Raw}
 	if card.Totals.InferredSessions {
 		m.Sessions = "inferred"
 	} else if card.Totals.Sessions == 0 {
@@ -444,7 +471,11 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 			notef(cmd, "  %v", b)
 		}
 	}
-	if f.tier.tier == anonymize.Internal {
+	switch f.tier.tier {
+	case anonymize.Raw:
+		notef(cmd, "tier raw: %s keeps the text as it was, for replay --verbatim; it must not leave the house", rawName(f.out))
+		fallthrough
+	case anonymize.Internal:
 		notef(cmd, "tier %s: pseudonymous, for use inside the house", card.Tier)
 	}
 	return nil

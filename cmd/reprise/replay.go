@@ -35,6 +35,7 @@ type replayFlags struct {
 	abortFlags
 	serverFlags
 	threadFlags
+	verbatimFlags
 	serverBlock int
 	judge       judgeFlags
 }
@@ -89,6 +90,10 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 				return err
 			}
 			defer w.Close()
+			if err := f.openRaw(w); err != nil {
+				return err
+			}
+			defer f.closeRaw()
 			if f.dry.run {
 				return f.dryRun(cmd, w)
 			}
@@ -118,6 +123,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	f.abortFlags.register(cmd)
 	f.serverFlags.register(cmd)
 	f.threadFlags.register(cmd)
+	f.verbatimFlags.register(cmd)
 	f.wireFlags.register(cmd)
 	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
 	fl.Bool("quiet", false, "no progress")
@@ -136,6 +142,7 @@ func (f *replayFlags) check(cmd *cobra.Command) error {
 		f.abortFlags.check,
 		f.serverFlags.check,
 		f.checkThreads,
+		func() error { return f.checkVerbatim(cmd) },
 		f.checkExtras,
 	} {
 		if err := check(); err != nil {
@@ -198,6 +205,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		Seed: strconv.FormatUint(maker.seed, 10), BlockSize: blockSize, ServerBlock: f.serverBlock}
 	endpoint.Describe(&about)
 	about.PromptText, about.Note = cmp.Or(w.Meta.Text, replay.TextStable), f.note
+	f.describeRaw(&about)
 	servers.describe(cmd.Context(), &about)
 	if err := part.spellable(prompter.Blocks()); err != nil {
 		return err
@@ -240,7 +248,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		}
 	}
 	options.Then = f.determinism(cmd, w, endpoint, prompter)
-	runner := replay.Runner{Prompter: prompter, Endpoint: endpoint, Options: options}
+	runner := replay.Runner{Prompter: f.sends(prompter), Endpoint: endpoint, Options: options}
 	verify := func() error { return nil }
 	if f.verify {
 		single, ok := prompter.(*synth.Prompter)
@@ -292,7 +300,9 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *re
 			return err
 		}
 		for _, api := range apis {
-			if overheads[api], err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0]); err != nil {
+			if f.raw != nil {
+				overheads[api] = 0 // no prompt is made to a length
+			} else if overheads[api], err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0]); err != nil {
 				return err
 			}
 		}
@@ -300,6 +310,10 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *re
 	})
 	if err != nil {
 		return nil, err
+	}
+	if f.raw != nil {
+		notef(cmd, "endpoint: %s, model %s, prompts as in the source", strings.Join(endpoint.Endpoints(), ", "), model)
+		return overheads, nil
 	}
 	for _, api := range apis {
 		notef(cmd, "endpoint: %s, %s, model %s, %d tokens of template around each prompt", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])

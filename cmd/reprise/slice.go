@@ -40,7 +40,7 @@ the window is dropped.`,
 				var err error
 				rows, err = trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
 				meta := t.Meta
-				meta.Breakers = "" // those of the whole log
+				meta.Breakers, meta.Raw = "", "" // those of the whole log
 				return meta, err
 			})
 			if err == nil {

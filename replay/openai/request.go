@@ -55,6 +55,11 @@ type Request struct {
 	Prompt    []byte   // text of a completion, when PromptIDs is nil
 	PromptIDs []uint32 // token ids of a completion
 
+	// Input, when not nil, is written in place of all of these: members of the body
+	// as JSON, without the braces, such as "messages":[…],"tools":[…]. An Extra must
+	// not have them too.
+	Input []byte
+
 	Stream          bool
 	IncludeUsage    bool // stream_options.include_usage; written only when Stream is set
 	ContinuousUsage bool // stream_options.continuous_usage_stats: running usage in every chunk (vLLM, SGLang)
@@ -191,7 +196,7 @@ func (w *object) generation(r *Request) {
 // sizeHint is enough for a request whose text holds few escapes, so that a large
 // prompt does not grow its buffer step by step.
 func (r *Request) sizeHint() int {
-	n := 256 + len(r.Model) + len(r.Extra.encoded) + len(r.Prompt) + len(r.Prompt)/32 + 7*len(r.PromptIDs)
+	n := 256 + len(r.Model) + len(r.Extra.encoded) + len(r.Prompt) + len(r.Prompt)/32 + 7*len(r.PromptIDs) + len(r.Input)
 	for _, m := range r.Messages {
 		n += 32 + len(m.Role) + len(m.Content) + len(m.Content)/32
 	}
@@ -228,6 +233,9 @@ func (w *object) prompt(r *Request) {
 		text, messages = "input", "input"
 	}
 	switch {
+	case r.Input != nil:
+		w.comma()
+		w.dst = append(w.dst, r.Input...)
 	case r.Messages != nil:
 		w.field(messages)
 		w.dst = append(w.dst, '[')

@@ -14,7 +14,11 @@ func Process(p Paths) Status {
 }
 
 func said(done string, err error) string {
-	if err != nil {
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &errno):
+		return notAvailable("the kernel refuses it") // cards have words of our own alone
+	case err != nil:
 		return notAvailable(err.Error())
 	}
 	return done

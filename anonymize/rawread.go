@@ -1,0 +1,198 @@
+package anonymize
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/parquet-go/parquet-go"
+
+	"reprise/trace"
+)
+
+// A RawText is an open raw file, whose text was checked against its digest and
+// waits in a private file without a name. Its inputs can be read in any order,
+// by one goroutine.
+type RawText struct {
+	text   *rawKeeper
+	digest string
+}
+
+var (
+	errOtherRaw  = errors.New("it is not the raw file of this trace: their digests disagree")
+	errNoRaw     = errors.New("the trace has no raw file: import the log with --tier raw")
+	errOpenRaw   = errors.New("others may read it: take that from them (chmod 600), as it holds raw text")
+	errBrokenRaw = errors.New("the raw file is damaged")
+	errNotRaw    = errors.New("it is not a raw file, such as import --tier raw makes")
+	errNoText    = errors.New("no text is kept of the row")
+	errEmbedding = errors.New("the row is an embedding, which a replay does not send")
+	errToolsJSON = errors.New("the tools of the row are no JSON")
+)
+
+// OpenRaw opens the raw file that belongs to a trace. It is an error if that is
+// another one, if any of its text was changed, or if others than its owner may
+// read it. Errors quote nothing of it.
+func OpenRaw(path string, of trace.Meta) (*RawText, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := readRaw(f, of)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+func readRaw(f *os.File, of trace.Meta) (*RawText, error) {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case of.Raw == "":
+		return nil, errNoRaw
+	case !info.Mode().IsRegular():
+		return nil, errNotRaw
+	case info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/':
+		return nil, errOpenRaw
+	}
+	p, err := trace.OpenParquet(f, info.Size(), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	has := func(key, value string) bool {
+		got, _ := p.Lookup(key)
+		return got == value
+	}
+	switch {
+	case !has(rawSchemaKey, trace.RawSchema):
+		return nil, errNotRaw
+	case !has(rawRowsKey, of.Digest), !has(rawDigestKey, of.Raw):
+		return nil, errOtherRaw
+	}
+	text, err := newRawKeeper("")
+	if err != nil {
+		return nil, err
+	}
+	nonce, _ := p.Lookup(rawNonceKey)
+	if err := text.fill(p, rawDigestOf(nonce), of.Raw); err != nil {
+		return nil, errors.Join(err, text.close())
+	}
+	return &RawText{text, of.Raw}, nil
+}
+
+// fill reads all rows and holds them against the digest.
+func (k *rawKeeper) fill(p *parquet.File, d *rawDigest, want string) (err error) {
+	defer func() { // the library panics at some damaged files
+		if recover() != nil {
+			err = errBrokenRaw
+		}
+	}()
+	rows := parquet.NewGenericReader[rawRow](p)
+	batch := make([]rawRow, 16)
+	var text []byte
+	for next := int64(0); ; {
+		n, err := rows.Read(batch)
+		for i := range batch[:n] {
+			if batch[i].Row != next {
+				return errBrokenRaw
+			}
+			next++
+			text = batch[i].append(text[:0])
+			d.add(text)
+			if err := k.add(text); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF && d.sum() != want:
+			return errOtherRaw
+		case err == io.EOF:
+			return k.flush()
+		case err != nil, n == 0: // some damaged files would give nothing for ever
+			return errBrokenRaw
+		}
+	}
+}
+
+// Close drops the text.
+func (r *RawText) Close() error { return r.text.close() }
+
+// Digest is that of the file.
+func (r *RawText) Digest() string { return r.digest }
+
+// AppendInput appends the input of a row as members of the JSON body of a request
+// to an OpenAI-compatible endpoint: messages and tools of a chat, the prompt of a
+// completion, whose kind is that of the row. A developer's messages are a
+// system's, as they were read; else the text is that of the source.
+func (r *RawText) AppendInput(row int64, kind string, b []byte) (chat bool, out []byte, err error) {
+	if row < 0 || row >= int64(len(r.text.at)) {
+		return false, b, errNoText
+	}
+	text, err := r.text.get(row)
+	if err != nil {
+		return false, b, err
+	}
+	var raw rawRow
+	if err := raw.decode(text); err != nil {
+		return false, b, err
+	}
+	switch {
+	case len(raw.Messages) == 0:
+		return false, b, errNoText
+	case kind == "embedding":
+		return false, b, errEmbedding
+	case kind == "completion":
+		var prompt string
+		for _, m := range raw.Messages {
+			prompt += m.Content
+		}
+		out, err = appendMember(b, "prompt", prompt)
+		return false, out, err
+	}
+	out, err = appendMember(b, "messages", chatMessages(raw.Messages))
+	if err == nil && raw.Tools != "" {
+		out, err = appendMember(append(out, ','), "tools", json.RawMessage(raw.Tools))
+	}
+	if err != nil {
+		return true, b, errToolsJSON // what else there is are strings
+	}
+	return true, out, nil
+}
+
+// A chatMessage is a message as the API takes it.
+type chatMessage struct {
+	Role    string          `json:"role"`
+	Content *string         `json:"content"`
+	Calls   json.RawMessage `json:"tool_calls,omitempty"`
+	CallID  string          `json:"tool_call_id,omitempty"`
+	Name    string          `json:"name,omitempty"`
+}
+
+func chatMessages(raw []rawMessage) []chatMessage {
+	out := make([]chatMessage, len(raw))
+	for i := range raw {
+		m := &raw[i]
+		out[i] = chatMessage{m.Role, &m.Content, json.RawMessage(m.Calls), m.CallID, m.Name}
+		if m.Content == "" && m.Calls != "" {
+			out[i].Content = nil // as the API has a message that only calls
+		}
+	}
+	return out
+}
+
+// appendMember appends a member of a JSON object, without the escapes for HTML.
+func appendMember(b []byte, name string, value any) ([]byte, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return b, err
+	}
+	b = append(append(append(b, '"'), name...), '"', ':')
+	return append(b, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...), nil
+}

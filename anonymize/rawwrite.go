@@ -1,0 +1,177 @@
+package anonymize
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+
+	"reprise/trace"
+)
+
+// Raw is the tier of text that an operator keeps for verbatim replay: a file
+// beside a trace of tier internal, see [Policy].Raw and [OpenRaw].
+const Raw = "raw"
+
+// Metadata of a raw file, beside reprise.schema, tier, card and card_sha256.
+const (
+	rawSchemaKey = "reprise.schema"
+	rawTierKey   = "reprise.tier"
+	rawCardKey   = "reprise.card"
+	rawHashKey   = "reprise.card_sha256"
+	rawRowsKey   = "reprise.rows_digest" // of the trace that it belongs to
+	rawNonceKey  = "reprise.nonce"
+	rawDigestKey = "reprise.digest"
+)
+
+const (
+	rawBuffer = 1 << 20  // bytes that are written to the spill at once
+	rawGroup  = 32 << 20 // bytes of text in a row group
+)
+
+// A rawKeeper takes text in the order of the source and writes it in that of the
+// rows. Between the two it is in a private file without a name; 16 bytes a row
+// stay in memory.
+type rawKeeper struct {
+	spill *trace.Spill
+	buf   []byte
+	at    []trace.Extent // by position in the source
+}
+
+func newRawKeeper(dir string) (*rawKeeper, error) {
+	spill, err := trace.NewSpill(dir)
+	return &rawKeeper{spill: spill}, err
+}
+
+func (k *rawKeeper) close() error { return k.spill.Close() }
+
+// add takes the text of the next request of the source, encoded.
+func (k *rawKeeper) add(text []byte) error {
+	k.at = append(k.at, trace.Extent{At: k.spill.Size() + int64(len(k.buf)), Len: int64(len(text))})
+	k.buf = append(k.buf, text...)
+	if len(k.buf) < rawBuffer {
+		return nil
+	}
+	return k.flush()
+}
+
+func (k *rawKeeper) flush() error {
+	_, err := k.spill.Append(k.buf)
+	k.buf = k.buf[:0]
+	return err
+}
+
+// get reads the text of a request by its position.
+func (k *rawKeeper) get(i int64) ([]byte, error) {
+	e := k.at[i]
+	return k.spill.Reader(int(e.Len), e).Next(int(e.Len))
+}
+
+// write makes the raw file of rows with the given digest, and returns its own.
+func (k *rawKeeper) write(w io.Writer, sorted *trace.Sorted, rows string) (digest string, err error) {
+	if err := k.flush(); err != nil {
+		return "", err
+	}
+	out := parquet.NewGenericWriter[rawRow](w, append(trace.WriterOptions(), trace.SkipBounds[rawRow]()...)...)
+	d := newRawDigest()
+	group := 0
+	var one [1]rawRow
+	err = sorted.Order(func(row, written int64) error {
+		text, err := k.get(written)
+		if err != nil {
+			return err
+		}
+		if err := one[0].decode(text); err != nil {
+			return err
+		}
+		d.add(text)
+		one[0].Row = row
+		if _, err := out.Write(one[:]); err != nil {
+			return err
+		}
+		if group += len(text); group < rawGroup {
+			return nil
+		}
+		group = 0
+		return out.Flush()
+	})
+	if err != nil {
+		return "", err
+	}
+	card, hash, err := rawCard().JSON()
+	if err != nil {
+		return "", err
+	}
+	for _, kv := range [][2]string{{rawSchemaKey, trace.RawSchema}, {rawTierKey, Raw}, {rawRowsKey, rows},
+		{rawNonceKey, d.nonce}, {rawDigestKey, d.sum()}, {rawCardKey, card}, {rawHashKey, hash}} {
+		out.SetKeyValueMetadata(kv[0], kv[1])
+	}
+	return d.sum(), out.Close()
+}
+
+// A rawDigest is of all text, behind a random number: a digest of a few short
+// prompts would else tell somebody who guesses them that they are right.
+type rawDigest struct {
+	nonce string
+	h     hash.Hash
+	size  [binary.MaxVarintLen64]byte
+}
+
+func newRawDigest() *rawDigest {
+	var nonce [16]byte
+	rand.Read(nonce[:]) // never fails
+	return rawDigestOf(hex.EncodeToString(nonce[:]))
+}
+
+func rawDigestOf(nonce string) *rawDigest {
+	d := &rawDigest{nonce: nonce, h: sha256.New()}
+	fmt.Fprintf(d.h, "%s %s\n", trace.RawSchema, nonce)
+	return d
+}
+
+// add takes the encoded text of the next row.
+func (d *rawDigest) add(text []byte) {
+	d.h.Write(binary.AppendUvarint(d.size[:0], uint64(len(text))))
+	d.h.Write(text)
+}
+
+func (d *rawDigest) sum() string { return "sha256:" + hex.EncodeToString(d.h.Sum(nil)) }
+
+// rawCard is the card of a raw file.
+func rawCard() Card {
+	return Card{
+		Schema: CardSchema, Tier: Raw, Unit: "none: the text of every request is in the file", Key: "none", Time: "none: it is in the trace",
+		Columns: []Rule{
+			{"row", "row of the trace that the file belongs to"},
+			{"messages", "AS IN THE SOURCE: role, content, calls of tools"},
+			{"tools", "AS IN THE SOURCE: definitions that the request offered"},
+			{"reply", "AS IN THE SOURCE"},
+			{"reply_calls", "AS IN THE SOURCE"},
+		},
+		Risks: []string{
+			"RAW TEXT: prompts and answers as people wrote and got them. Nothing was removed.",
+			"Only replay --verbatim opens it. It must not leave the house, and goes with the log that it came from: delete it when that is deleted.",
+		},
+	}
+}
+
+// rawRisk is what the card of a trace says of its raw file.
+const rawRisk = "The text of the requests is kept beside this trace, in a file of tier raw that belongs to it."
+
+// A digested writer takes the digest of rows on their way.
+type digested struct {
+	dst trace.Writer[trace.Request]
+	sum *trace.Digest
+}
+
+// Write implements [trace.Writer].
+func (d *digested) Write(rows []trace.Request) (int, error) {
+	n, err := d.dst.Write(rows)
+	d.sum.Add(rows[:n])
+	return n, err
+}

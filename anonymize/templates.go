@@ -1,0 +1,211 @@
+package anonymize
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"reprise/trace"
+)
+
+// TemplatesSchema names the layout of a file of [Templates].
+const TemplatesSchema = "templates/1"
+
+// DefaultKTemplate is how many users must have a system prompt for it to be kept.
+const DefaultKTemplate = 20
+
+const maxKTemplate = 10_000
+
+var errTemplateK = fmt.Errorf("a template is kept if 2 to %d users have it", maxKTemplate)
+
+// Templates are system prompts, whole, that many users have: the text that
+// operators wrote, and not their users, if the rule holds what it is to hold.
+// What is recognised as personal or secret is scrubbed from them; see scrub.go.
+type Templates struct {
+	k, dropped int
+	unit       string
+	list       []template
+}
+
+type template struct {
+	Messages []string       `json:"system_messages"`
+	Requests int64          `json:"requests"`
+	Scrubbed map[string]int `json:"scrubbed,omitempty"` // items found, by kind
+}
+
+// reviewNotice stands at the head of every file of templates.
+const reviewNotice = "A PERSON MUST READ EVERY TEXT BELOW BEFORE ANYBODY ELSE GETS THIS FILE. " +
+	"Patterns find addresses, numbers and keys; they find no names, no customers and no secrets told in words."
+
+// Len is how many there are.
+func (t *Templates) Len() int { return len(t.list) }
+
+// Unit is who was counted: the user, or the session where the source has no users;
+// empty where it has neither, and then nothing is kept.
+func (t *Templates) Unit() string { return t.unit }
+
+// WriteJSON writes them for people, the most used first.
+func (t *Templates) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Schema    string     `json:"schema"`
+		Notice    string     `json:"notice"`
+		K         int        `json:"k_template"`
+		Unit      string     `json:"counted_as_user"`
+		Dropped   int        `json:"candidates_dropped"` // for want of memory: some may have been templates
+		Templates []template `json:"templates"`
+	}{TemplatesSchema, reviewNotice, t.k, t.unit, t.dropped, append([]template{}, t.list...)})
+}
+
+// Candidates that are held: more are dropped, those of one user first.
+const (
+	maxCandidates     = 1 << 16
+	maxCandidateBytes = 64 << 20
+	maxTemplateBytes  = 64 << 10 // of one
+)
+
+// A templateCounter counts who has which system prompt. It may count too few users
+// of one that it dropped and met again, never too many.
+type templateCounter struct {
+	k              int
+	seen           map[string]*candidate // by the encoded messages
+	bytes, dropped int
+	users          bool // some request names its user
+	sessions       bool
+	limit          struct{ candidates, bytes int }
+}
+
+type candidate struct {
+	messages        []string
+	requests        int64
+	users, sessions map[string]struct{} // up to k of each
+}
+
+func newTemplateCounter(k int) *templateCounter {
+	c := &templateCounter{k: k, seen: map[string]*candidate{}}
+	c.limit.candidates, c.limit.bytes = maxCandidates, maxCandidateBytes
+	return c
+}
+
+// systemPrompt are the system messages that a chat begins with.
+func systemPrompt(messages []trace.Message) []trace.Text {
+	var out []trace.Text
+	for i := range messages {
+		if messages[i].Role != trace.System {
+			break
+		}
+		out = append(out, messages[i].Content)
+	}
+	return out
+}
+
+// add counts a request. One that names no user, where others do, counts for none.
+func (c *templateCounter) add(system []trace.Text, user, session string) {
+	c.users, c.sessions = c.users || user != "", c.sessions || session != ""
+	var key []byte
+	for _, m := range system {
+		key = appendField(key, m.Reveal())
+	}
+	if len(key) == 0 || len(key) > maxTemplateBytes {
+		return
+	}
+	x := c.seen[string(key)]
+	if x == nil {
+		if len(c.seen) >= c.limit.candidates || c.bytes+len(key) > c.limit.bytes {
+			c.sweep()
+		}
+		if len(c.seen) >= c.limit.candidates || c.bytes+len(key) > c.limit.bytes {
+			c.dropped++
+			return
+		}
+		x = &candidate{users: map[string]struct{}{}, sessions: map[string]struct{}{}}
+		for _, m := range system {
+			x.messages = append(x.messages, strings.Clone(m.Reveal()))
+		}
+		c.seen[string(key)] = x
+		c.bytes += len(key)
+	}
+	x.requests++
+	for _, set := range []struct {
+		of map[string]struct{}
+		id string
+	}{{x.users, user}, {x.sessions, session}} {
+		if set.id != "" && len(set.of) < c.k {
+			set.of[strings.Clone(set.id)] = struct{}{}
+		}
+	}
+}
+
+// sweep drops what one user or none has had so far.
+func (c *templateCounter) sweep() {
+	for key, x := range c.seen {
+		if len(x.units(c.users)) < 2 {
+			delete(c.seen, key)
+			c.bytes -= len(key)
+			c.dropped++
+		}
+	}
+}
+
+func (x *candidate) units(users bool) map[string]struct{} {
+	if users {
+		return x.users
+	}
+	return x.sessions
+}
+
+// scrubAll scrubs texts one by one and counts what is found in all of them.
+func scrubAll(texts []string) (clean []string, found map[string]int) {
+	found = map[string]int{}
+	for _, s := range texts {
+		c, f := scrub(s)
+		clean = append(clean, c)
+		for kind, n := range f {
+			found[kind] += n
+		}
+	}
+	return clean, found
+}
+
+// report scrubs what enough users have. Texts that become one by it are listed
+// once.
+func (c *templateCounter) report() *Templates {
+	out := &Templates{k: c.k, dropped: c.dropped}
+	switch {
+	case c.users:
+		out.unit = UnitUser
+	case c.sessions:
+		out.unit = UnitSession
+	default:
+		return out
+	}
+	merged := map[string]*template{}
+	for _, x := range c.seen {
+		if len(x.units(c.users)) < c.k {
+			continue
+		}
+		messages, found := scrubAll(x.messages)
+		key := strings.Join(messages, "\x00")
+		t := merged[key]
+		if t == nil {
+			t = &template{Messages: messages, Scrubbed: map[string]int{}}
+			merged[key] = t
+		}
+		t.Requests += x.requests
+		for kind, n := range found {
+			t.Scrubbed[kind] += n
+		}
+	}
+	for _, t := range merged {
+		out.list = append(out.list, *t)
+	}
+	slices.SortFunc(out.list, func(a, b template) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), slices.Compare(a.Messages, b.Messages))
+	})
+	return out
+}

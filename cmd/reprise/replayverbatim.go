@@ -1,0 +1,101 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"reprise/anonymize"
+	"reprise/replay"
+	"reprise/replay/openai"
+	"reprise/trace"
+)
+
+// verbatimFlags say whether the text of the source is sent.
+type verbatimFlags struct {
+	verbatim string
+	raw      *anonymize.RawText // once it is open
+}
+
+func (f *verbatimFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.verbatim, "verbatim", "", "raw `file` of the trace (import --tier raw) whose text to send, in place of prompts that are made: chats as chats, completions as completions")
+}
+
+// verbatimExcludes are flags of prompts that are made, of rounds that must not
+// repeat them, and of what the raw file decides.
+var verbatimExcludes = []string{"api", "token-ids", "corpus", "verify", "check-deterministic", "thread", "cache"}
+
+// checkVerbatim refuses flags that have no meaning for text that was kept.
+func (f *replayFlags) checkVerbatim(cmd *cobra.Command) error {
+	if f.verbatim == "" {
+		return nil
+	}
+	for _, name := range verbatimExcludes {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s is for prompts that are made, and has no meaning with --verbatim", name)
+		}
+	}
+	switch {
+	case f.loop != "" && !f.loopSame:
+		return usagef("--verbatim sends the same text in every round: add --loop-same")
+	case f.start > 0 && f.prime != primeNone:
+		return usagef("--verbatim cannot prime a cache: add --prime %s", primeNone)
+	}
+	if f.extraBody != "" {
+		extra, err := openai.ParseExtra([]byte(f.extraBody))
+		if err != nil {
+			return usagef("--extra-body: %v", err)
+		}
+		if _, ok := extra.Get("tools"); ok {
+			return usagef("--extra-body: with --verbatim, tools are those of the source")
+		}
+	}
+	f.api = replay.APIAuto // each row goes where its kind does
+	return nil
+}
+
+// openRaw opens the raw file and checks that it belongs to the workload.
+func (f *verbatimFlags) openRaw(w *trace.Trace) (err error) {
+	if f.verbatim == "" {
+		return nil
+	}
+	if f.raw, err = anonymize.OpenRaw(f.verbatim, w.Meta); err != nil {
+		return usagef("--verbatim: %v", err)
+	}
+	return nil
+}
+
+// closeRaw drops the text.
+func (f *verbatimFlags) closeRaw() {
+	if f.raw != nil {
+		f.raw.Close()
+	}
+}
+
+// describeRaw notes in the results that the text was that of the source.
+func (f *verbatimFlags) describeRaw(run *replay.Run) {
+	if f.raw != nil {
+		run.Prompts, run.Verbatim, run.PromptText = replay.PromptsVerbatim, f.raw.Digest(), ""
+	}
+}
+
+// sends are the prompts that are made, or the text that was kept.
+func (f *verbatimFlags) sends(p rowPrompter) replay.Prompter {
+	if f.raw == nil {
+		return p
+	}
+	return &verbatimPrompter{rowPrompter: p, raw: f.raw}
+}
+
+// A verbatimPrompter implements [replay.Verbatim].
+type verbatimPrompter struct {
+	rowPrompter
+	raw *anonymize.RawText
+}
+
+// Input implements [replay.Verbatim].
+func (p *verbatimPrompter) Input(id int64, row *trace.Request, buf []byte) (string, []byte, error) {
+	chat, body, err := p.raw.AppendInput(id, row.Kind, buf)
+	if chat {
+		return replay.APIChat, body, err
+	}
+	return replay.APICompletions, body, err
+}
