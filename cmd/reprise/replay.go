@@ -143,6 +143,7 @@ func (f *replayFlags) check(cmd *cobra.Command) error {
 		f.serverFlags.check,
 		f.checkThreads,
 		func() error { return f.checkVerbatim(cmd) },
+		f.checkResume,
 		f.checkExtras,
 	} {
 		if err := check(); err != nil {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,15 +19,48 @@ func (f *resumeFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on with the run whose journal stands beside the output, after a crash: what has a result is kept, and the gap is marked")
 }
 
+// checkResume refuses what a resumed run cannot have, before a server is asked for
+// anything.
+func (f *replayFlags) checkResume() error {
+	switch {
+	case !f.resume:
+	case f.dry.run:
+		return usagef("--dry-run and --resume contradict each other: the plan is that of the whole run")
+	case f.loop != "":
+		return usagef("--resume cannot go on with a run of several rounds: --loop")
+	case len(f.scrapes) > 0 || f.prometheus != "":
+		return usagef("--resume measures nothing at servers, whose figures would have a gap: leave out --scrape and --prometheus")
+	}
+	return nil
+}
+
+// resumedCache says what was done to the servers' caches before the run that is to
+// be resumed, and gives the prompts the seed that they then had. It is not done
+// again: known tokens count what the servers hold of the run so far.
+func (f *replayFlags) resumedCache(m *promptMaker) (*replay.CacheDiscipline, error) {
+	journal, err := replay.OpenResults(replay.JournalName(f.out))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("there is nothing to resume: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer journal.Close()
+	was := journal.Run.Cache
+	if was == nil || was.Asked != f.cache {
+		return &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNothing}, nil // which is refused as another setting
+	}
+	if was.Done == replay.CacheNewSeed && f.prompts.seed == "" {
+		if m.seed, err = strconv.ParseUint(journal.Run.Seed, 10, 64); err != nil {
+			return nil, errors.New("--resume: the journal's seed is not a number")
+		}
+	}
+	return was, nil
+}
+
 // resumption reads what the journals of the run say. The options are those of the
 // run that is to come.
 func (f *replayFlags) resumption(cmd *cobra.Command, part *workloadPart, seed uint64, o replay.Options) (*replay.Resumption, error) {
-	if part.loop != nil {
-		return nil, usagef("--resume cannot go on with a run of several rounds: --loop")
-	}
-	if len(f.scrapes) > 0 || f.prometheus != "" {
-		return nil, usagef("--resume measures nothing at servers, whose figures would have a gap: leave out --scrape and --prometheus")
-	}
 	again, err := f.schedule(o.Causal, seed) // arrivals of its own, to be read to their end
 	if err != nil {
 		return nil, err

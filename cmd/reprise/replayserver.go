@@ -229,6 +229,12 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 	if err != nil {
 		return nil, err
 	}
+	s.cache = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNothing}
+	if f.resume {
+		if s.cache, err = f.resumedCache(m); err != nil {
+			return nil, err
+		}
+	}
 	if s.admin, err = replay.NewAdmin(replay.AdminOptions{URLs: f.servers(f.urls), APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
@@ -241,8 +247,7 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 	if s.overheads, err = f.calibrate(cmd, w, endpoint, m); err != nil {
 		return nil, err
 	}
-	s.cache = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNothing}
-	if f.cache == replay.CacheCold {
+	if f.cache == replay.CacheCold && !f.resume {
 		s.cache, err = f.cold(cmd, s.admin, m, f.prompts.seed != "")
 	}
 	return s, err
@@ -268,7 +273,7 @@ func (s *replayServers) attach(o *replay.Options) {
 // warmUp plays the workload once, for warm caches, and keeps nothing of it but how
 // it went.
 func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *replay.Lineage) error {
-	if s.flags.cache != replay.CacheWarm {
+	if s.flags.cache != replay.CacheWarm || s.flags.resume {
 		return nil
 	}
 	rows, err := p.once()
