@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,6 +96,11 @@ func (f *serverFlags) metering(endpoints []string, header http.Header) (m replay
 		o.Prefixes = append(o.Prefixes, p)
 	}
 	servers := f.servers(endpoints)
+	for _, s := range servers {
+		if strings.HasPrefix(s, "unix:") && slices.Contains(f.scrapes, "auto") {
+			return m, usagef("--scrape auto: pages are scraped by TCP alone, not at a Unix socket: name one by --scrape URL, or a server by --admin-url")
+		}
+	}
 	own := map[string]bool{}
 	for _, s := range append(append([]string{}, servers...), endpoints...) {
 		own[origin(s)] = true
