@@ -176,7 +176,11 @@ func (a *Admin) StopProfile(ctx context.Context) error { return a.every(ctx, "/s
 func (a *Admin) every(ctx context.Context, path string) error {
 	var all []error
 	for i := range a.bases {
-		if err := a.post(ctx, i, path); err != nil {
+		err := a.post(ctx, i, path)
+		if errors.Is(err, ErrNoCall) {
+			err = fmt.Errorf("%w: server %d, POST %s", err, i+1, path)
+		}
+		if err != nil {
 			all = append(all, err)
 		}
 	}

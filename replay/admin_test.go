@@ -140,7 +140,9 @@ func TestProfile(t *testing.T) {
 		{"after the warm-up's time", []int{200}, Span{Time: 15 * time.Millisecond}, func(p *Profiled, err error) bool {
 			return err == nil && *p.FromNS >= int64(20*time.Millisecond)
 		}},
-		{"refused", []int{404}, Span{}, func(p *Profiled, err error) bool { return err != nil && p == nil }},
+		{"refused", []int{404}, Span{}, func(p *Profiled, err error) bool {
+			return err != nil && p == nil && strings.Contains(err.Error(), "POST /start_profile")
+		}},
 		{"refused in the run", []int{500}, Span{Requests: 1}, func(p *Profiled, err error) bool {
 			return err == nil && p.FromNS == nil && strings.Contains(p.Error, "HTTP 500")
 		}},
