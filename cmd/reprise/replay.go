@@ -138,6 +138,7 @@ func (f *replayFlags) check(cmd *cobra.Command) error {
 		f.targetFlags.check,
 		f.scheduleFlags.check,
 		func() error { return f.wireFlags.check(max(f.concurrency, f.maxInFlight)) },
+		f.checkConnections,
 		func() error { return f.liveFlags.check(cmd) },
 		f.abortFlags.check,
 		f.serverFlags.check,
@@ -178,6 +179,9 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	lineage, err := f.lineage(cmd, part.turns)
 	if err != nil {
 		return err
+	}
+	if f.thread && lineage == nil { // before anything is done to the servers
+		return usagef("--thread: the workload has no turns with a think or tool time, so that none waits for a reply")
 	}
 	live, err := f.liveAtStart(cmd, part)
 	if err != nil {

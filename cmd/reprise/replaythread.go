@@ -44,9 +44,6 @@ func (f *threadFlags) threading(cmd *cobra.Command, part *workloadPart, lineage 
 	if !f.thread {
 		return nil, nil
 	}
-	if lineage == nil {
-		return nil, usagef("--thread: the workload has no turns with a think or tool time, so that none waits for a reply")
-	}
 	words := m.tok.Words()
 	overhead, err := e.CalibrateTurn(cmd.Context(), words.Text[0])
 	if err != nil {

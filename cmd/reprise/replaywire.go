@@ -43,6 +43,15 @@ func (f *wireFlags) check(atOnce int) error {
 	return thread.Close()
 }
 
+// checkConnections refuses uses of connections that only our own HTTP/1.1 client
+// has: HTTP/2 has one connection for all, or one for each request.
+func (f *replayFlags) checkConnections() error {
+	if f.http2 && f.connections != replay.PerRequest && f.connections != replay.Pooled {
+		return usagef("--http2 has --connections %s and %s alone", replay.PerRequest, replay.Pooled)
+	}
+	return nil
+}
+
 // told says on stderr what the results say of the connections.
 func (f *wireFlags) told(cmd *cobra.Command, run *replay.Run) {
 	if w := run.Wire; w != nil && w.Note != "" {
