@@ -35,6 +35,7 @@ type lags struct {
 	events         int64
 	failed         int64
 	why            string
+	unanswered     bool // requests that fail for want of an answer count
 }
 
 func (l *lags) Write(rows []Result) (int, error) {
@@ -42,7 +43,7 @@ func (l *lags) Write(rows []Result) (int, error) {
 		r := &rows[i]
 		l.requests++
 		l.events += int64(r.Events)
-		if r.Error != "" || r.SentNS == nil {
+		if r.Error != "" && !l.unanswered || r.SentNS == nil {
 			l.failed++
 			l.why = r.Error
 			continue
@@ -99,20 +100,7 @@ func sendLag(b *testing.B, rate float64, a wireAnswers, conns, pacer string) {
 	tuned(b)
 	server := startWireServer(b, a)
 	h := endpoint(b, HTTPOptions{URL: server.url, Connections: conns, Timeout: time.Minute})
-	r := &Runner{Prompter: words{}, Endpoint: h}
-	switch pacer {
-	case "sleep":
-		r.Pacer = func(start time.Time) (pace.Pacer, error) { return pace.Sleep(start), nil }
-	case "timer":
-		r.Pacer = func(start time.Time) (pace.Pacer, error) { return pace.New(start) }
-	case "realtime":
-		thread, err := pace.NewRealtime(time.Now())
-		if err != nil {
-			b.Skip(err)
-		}
-		thread.Close()
-		r.Realtime = true
-	}
+	r := paced(b, h, pacer)
 	var out lags
 	cpu := cpuTime()
 	b.ResetTimer()
@@ -129,6 +117,57 @@ func sendLag(b *testing.B, rate float64, a wireAnswers, conns, pacer string) {
 	if out.events > 0 {
 		b.ReportMetric(cores*b.Elapsed().Seconds()*1e6/float64(out.events), "µs/event")
 	}
+}
+
+// BenchmarkSendLagSilent reports how late 5,000 requests a second are sent to a
+// server that reads them and answers nothing, so that no answer stands in the way:
+// 15,000 at most, each on a connection of its own that was dialled before.
+func BenchmarkSendLagSilent(b *testing.B) {
+	const most = 15_000
+	for _, pacer := range []string{"thread", "realtime", "sleep"} {
+		b.Run(pacer, func(b *testing.B) {
+			n := min(b.N, most)
+			if err := CheckFiles(n); err != nil {
+				b.Skip(err)
+			}
+			tuned(b)
+			server := startWireServer(b, wireAnswers{Silent: true})
+			h := endpoint(b, HTTPOptions{URL: server.url, Connections: fmt.Sprintf("pooled:%d", n), Timeout: time.Duration(n)*time.Second/5000 + 2*time.Second})
+			r := paced(b, h, pacer)
+			r.Ahead = 10 * time.Second // all are prepared, and their connections there
+			rows := poisson(n, 5000)
+			for i := range rows.Rows {
+				rows.Rows[i].ArrivalNS += 5e9
+			}
+			out := lags{unanswered: true}
+			if _, err := r.Run(b.Context(), rows, &out); err != nil {
+				b.Fatal(err)
+			}
+			if got := server.stop(); got.Requests != int64(n) || len(out.sent) != n {
+				b.Fatalf("%d requests came, %d of %d were sent (%s)", got.Requests, len(out.sent), n, out.why)
+			}
+			out.report(b)
+		})
+	}
+}
+
+// paced is a Runner with one of the pacers.
+func paced(b *testing.B, h *HTTP, pacer string) *Runner {
+	r := &Runner{Prompter: words{}, Endpoint: h}
+	switch pacer {
+	case "sleep":
+		r.Pacer = func(start time.Time) (pace.Pacer, error) { return pace.Sleep(start), nil }
+	case "timer":
+		r.Pacer = func(start time.Time) (pace.Pacer, error) { return pace.New(start) }
+	case "realtime":
+		thread, err := pace.NewRealtime(time.Now())
+		if err != nil {
+			b.Skip(err)
+		}
+		thread.Close()
+		r.Realtime = true
+	}
+	return r
 }
 
 // BenchmarkEvents is what an event costs the client, all that it does included, on

@@ -30,7 +30,8 @@ type wireCounts struct{ Requests, Events int64 }
 type wireAnswers struct {
 	Tokens int
 	ITL    time.Duration
-	Burst  int // token events in one write, without a pause between; 0 is one
+	Burst  int  // token events in one write, without a pause between; 0 is one
+	Silent bool // nothing is ever answered
 }
 
 const wireServerVariable = "REPRISE_WIRE_SERVER"
@@ -118,6 +119,9 @@ func (a wireAnswers) serve(c net.Conn, seen *wireCounts) {
 		}
 		at := time.Now()
 		atomic.AddInt64(&seen.Requests, 1)
+		if a.Silent {
+			continue
+		}
 		io.WriteString(c, wireHead)
 		for n := 0; n < a.Tokens; n += burst {
 			if at = at.Add(a.ITL); a.ITL > 0 {

@@ -269,6 +269,9 @@ func (s *sinkDir) scan(scanner *audit.Scanner) audit.Hits {
 // No planted string comes out of any command by any way: outputs, messages,
 // temporary files.
 func TestNoCanaryComesOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine at a time")
+	}
 	c := newCanaries(64)
 	logs := c.logs()
 	if c.next < 64 {

@@ -13,6 +13,9 @@ import (
 
 // Every command's help ends in an example, and every line of every example runs.
 func TestHelpExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine at a time")
+	}
 	t.Chdir(t.TempDir())
 	url := simulate(t)
 	files := map[string]string{

@@ -81,6 +81,9 @@ func TestKilledHalfWay(t *testing.T) {
 
 // Whatever instant a command is killed at, its output is whole or not there.
 func TestKilledAtAnyInstant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine at a time")
+	}
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(file("log.jsonl"), []byte(sharingLog(5000)), 0o600); err != nil {
