@@ -160,10 +160,13 @@ func (c *Client) stock() {
 }
 
 // sweepEvery is how often connections that idle are looked at, sweepBatch how many
-// without letting a request pass, sweepMost how many at a time.
+// under one lock, sweepMost how many at a time. sweepPause lies between batches: a
+// lock that is only let go and taken again is not to be had by a request that waits
+// until, after 1 ms, sync.Mutex turns fair.
 const (
 	sweepEvery = 100 * time.Millisecond
 	sweepBatch = 16
+	sweepPause = time.Millisecond
 	sweepMost  = 2048
 )
 
@@ -185,6 +188,7 @@ func (c *Client) look() {
 			if !more {
 				break
 			}
+			time.Sleep(sweepPause)
 		}
 	}
 	c.mu.Lock()
