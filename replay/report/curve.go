@@ -23,7 +23,7 @@ func (c *curve) bin(ns int64) int64 {
 		c.width = firstBin
 	}
 	for ns/c.width >= maxBins {
-		c.up, c.down = halve(c.up), halve(c.down)
+		c.up, c.down = halve(c.up, add32), halve(c.down, add32)
 		c.width *= 2
 	}
 	b := ns / c.width
@@ -34,15 +34,18 @@ func (c *curve) bin(ns int64) int64 {
 	return b
 }
 
-func halve(bins []int32) []int32 {
+func add32(into *int32, n int32) { *into += n }
+
+// halve joins the bins of a series by twos, in place.
+func halve[T any](bins []T, join func(into *T, other T)) []T {
 	half := (len(bins) + 1) / 2
 	for i := range half {
-		bins[i] = bins[2*i]
+		b := bins[2*i]
 		if 2*i+1 < len(bins) {
-			bins[i] += bins[2*i+1]
+			join(&b, bins[2*i+1])
 		}
+		bins[i] = b
 	}
-	clear(bins[half:])
 	return bins[:half]
 }
 

@@ -122,15 +122,7 @@ func (b *lineBin) join(o lineBin) {
 }
 
 func (s *serverLine) fold() {
-	half := (len(s.bins) + 1) / 2
-	for i := range half {
-		b := s.bins[2*i]
-		if 2*i+1 < len(s.bins) {
-			b.join(s.bins[2*i+1])
-		}
-		s.bins[i] = b
-	}
-	s.bins = s.bins[:half]
+	s.bins = halve(s.bins, (*lineBin).join)
 	s.width *= 2
 }
 

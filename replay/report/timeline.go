@@ -39,15 +39,7 @@ func (t *timeline) at(ns int64) *slot {
 }
 
 func (t *timeline) fold() {
-	half := (len(t.slots) + 1) / 2
-	for i := range half {
-		s := t.slots[2*i]
-		if 2*i+1 < len(t.slots) {
-			s.join(t.slots[2*i+1])
-		}
-		t.slots[i] = s
-	}
-	t.slots = t.slots[:half]
+	t.slots = halve(t.slots, (*slot).join)
 	t.width *= 2
 }
 

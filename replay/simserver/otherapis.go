@@ -104,21 +104,15 @@ func (s *Server) streamResponse(ctx context.Context, w http.ResponseWriter, j *j
 }
 
 func (s *Server) wholeResponse(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
-	var text strings.Builder
-	for i := range j.output {
-		if err := wait(ctx, i); err != nil {
-			return err
-		}
-		s.seen(j, 1)
-		word, _ := s.word(j, i)
-		text.WriteString(word)
+	text, err := s.answerText(ctx, j, wait)
+	if err != nil {
+		return err
 	}
-	s.keep(j)
 	status := openai.StatusCompleted
 	if j.finish == "length" {
 		status = openai.StatusIncomplete
 	}
-	writeJSON(w, s.response(j, status, text.String()))
+	writeJSON(w, s.response(j, status, text))
 	return nil
 }
 

@@ -61,17 +61,10 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait
 
 // whole writes the answer at once, when its last token is due.
 func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
-	var text strings.Builder
-	for i := range j.output {
-		if err := wait(ctx, i); err != nil {
-			return err
-		}
-		s.seen(j, 1)
-		word, _ := s.word(j, i)
-		text.WriteString(word)
+	answer, err := s.answerText(ctx, j, wait)
+	if err != nil {
+		return err
 	}
-	s.keep(j)
-	answer := text.String()
 	c := j.chunk(s.c.Model)
 	if j.how().usage != usageMissing {
 		c.Usage = j.usage()
@@ -84,8 +77,23 @@ func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, wait 
 		c.Choices[0].Text = &answer
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, err := w.Write(openai.AppendChunk(nil, &c))
+	_, err = w.Write(openai.AppendChunk(nil, &c))
 	return err
+}
+
+// answerText is the text of an answer, when its last token is due.
+func (s *Server) answerText(ctx context.Context, j *job, wait waiter) (string, error) {
+	var text strings.Builder
+	for i := range j.output {
+		if err := wait(ctx, i); err != nil {
+			return "", err
+		}
+		s.seen(j, 1)
+		word, _ := s.word(j, i)
+		text.WriteString(word)
+	}
+	s.keep(j)
+	return text.String(), nil
 }
 
 func (j *job) chunk(model string) openai.Chunk {
