@@ -157,21 +157,31 @@ func (f *replayFlags) check(cmd *cobra.Command) error {
 // defaults sets every flag to its default, for a caller that is no command line.
 func (f *replayFlags) defaults() { f.register(new(cobra.Command)) }
 
-// run replays the workload into the results file that the flags name.
-func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
+// chosen is the part of the workload that the flags ask for, and what makes its
+// prompts.
+func (f *replayFlags) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *promptMaker, error) {
 	_, blockSize, err := workloadRows(w)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	maker, err := f.prompts.maker(cmd, w, blockSize)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	part, err := f.part(cmd, w, maker.seed)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	maker.tails = part.tails(maker.tails)
+	return part, maker, nil
+}
+
+// run replays the workload into the results file that the flags name.
+func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
+	part, maker, err := f.chosen(cmd, w)
+	if err != nil {
+		return err
+	}
 	rows, err := part.reader()
 	if err != nil {
 		return err
@@ -207,7 +217,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 	about := replay.Run{Version: version, Tokenizer: maker.tok.Name(), Workload: w.Meta.Digest, Tier: w.Meta.Tier,
-		Seed: strconv.FormatUint(maker.seed, 10), BlockSize: blockSize, ServerBlock: f.serverBlock}
+		Seed: strconv.FormatUint(maker.seed, 10), BlockSize: part.blockSize, ServerBlock: f.serverBlock}
 	endpoint.Describe(&about)
 	about.PromptText, about.Note = cmp.Or(w.Meta.Text, replay.TextStable), f.note
 	f.describeRaw(&about)
@@ -218,7 +228,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	if err := servers.warmUp(cmd, part, lineage); err != nil {
 		return err
 	}
-	known := profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of))
+	known := profile.NewKnownPass(part.blockSize, false, profile.WithTails(maker.tails.Of))
 	if err := f.fillCache(cmd, part, live, endpoint, servers.prompter, known); err != nil {
 		return err
 	}

@@ -114,19 +114,10 @@ type dryCost struct {
 
 // dryRun prints what a replay would send.
 func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
-	_, blockSize, err := workloadRows(w)
+	part, maker, err := f.chosen(cmd, w)
 	if err != nil {
 		return err
 	}
-	maker, err := f.prompts.maker(cmd, w, blockSize)
-	if err != nil {
-		return err
-	}
-	part, err := f.part(cmd, w, maker.seed)
-	if err != nil {
-		return err
-	}
-	maker.tails = part.tails(maker.tails)
 	prompter, err := maker.prompter(0)
 	if err != nil {
 		return err
@@ -134,7 +125,7 @@ func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
 	if err := part.spellable(prompter.Blocks()); err != nil {
 		return err
 	}
-	known := profile.NewKnownPass(blockSize, false, profile.WithTails(maker.tails.Of))
+	known := profile.NewKnownPass(part.blockSize, false, profile.WithTails(maker.tails.Of))
 	live, err := f.liveAtStart(cmd, part)
 	if err != nil {
 		return err
