@@ -3,9 +3,11 @@ package replay
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"sync/atomic"
 )
 
 // An exchanger sends one encoded request, and returns when the head of its answer
@@ -36,6 +38,24 @@ func (e netExchanger) exchange(ctx context.Context, c *httpCall, t *try, sent fu
 	return &reply{status: resp.StatusCode, header: resp.Header, body: resp.Body}, nil
 }
 
+// errBodySent keeps net/http from sending again what a server may have seen.
+var errBodySent = errors.New("replay: the server refused a request whose body was on its way")
+
+// A markedBody tells that it was read. Requests at once may choose one HTTP/2
+// connection that has room for fewer; net/http closes the body of the one too many
+// before it has read any of it, and must have it anew for another connection.
+type markedBody struct {
+	io.Reader
+	read *atomic.Bool
+}
+
+func (b markedBody) Read(p []byte) (int, error) {
+	b.read.Store(true)
+	return b.Reader.Read(p)
+}
+
+func (markedBody) Close() error { return nil }
+
 // request builds the HTTP request around the encoded body, which it takes over.
 //
 // The body is one that net/http knows to be in memory, else it would write the
@@ -59,6 +79,14 @@ func (e netExchanger) request(ctx context.Context, c *httpCall, t *try, sent fun
 	}
 	if h.opt.HTTP2 { // whose headers have gone out when they are said to be written
 		hooks.WroteHeaders, hooks.GotConn = nil, func(info httptrace.GotConnInfo) { t.reused.Store(info.Reused); sent() }
+		read := new(atomic.Bool)
+		req.GetBody = func() (io.ReadCloser, error) {
+			if read.Load() {
+				return nil, errBodySent
+			}
+			return markedBody{bytes.NewReader(body), read}, nil
+		}
+		req.Body = markedBody{bytes.NewReader(body), read}
 	}
 	if h.opt.Retries > 0 {
 		hooks.WroteRequest = nil

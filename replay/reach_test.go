@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"reprise/replay/openai"
 	"reprise/trace"
@@ -120,6 +121,25 @@ func TestReachHTTP2(t *testing.T) {
 				t.Errorf("%s, %s: HTTP/%d", url, conns, 3-want)
 			}
 		}
+	}
+	// Requests at once may choose one connection that has room for one of them: the
+	// others must go out on connections of their own.
+	for _, conns := range []string{PerRequest, Pooled} {
+		h := endpoint(t, HTTPOptions{URL: over.URL, HTTP2: true, Connections: conns, TLS: &tls.Config{RootCAs: trusted}})
+		var all sync.WaitGroup
+		for range 64 {
+			c, err := h.Prepare(&reachOne, words{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() {
+				var r Result
+				if h.Fire(t.Context(), Shot{Call: c, Start: time.Now()}, &r); r.Error != "" {
+					t.Errorf("%s, at once: %+v", conns, r)
+				}
+			})
+		}
+		all.Wait()
 	}
 	// A server without HTTP/2 is not talked to in another way.
 	old := endpoint(t, HTTPOptions{URL: serve(t, stream(tok, stop, done)), HTTP2: true})
