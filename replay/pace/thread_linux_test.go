@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +71,26 @@ func TestThreadCancelled(t *testing.T) {
 			if err := th.WaitUntil(t.Context(), due); err != nil || time.Since(start) < due {
 				t.Fatalf("%s: after a cancellation: %v", name, err)
 			}
+		}
+	})
+}
+
+// Go can stop a thread that waits, and collect garbage meanwhile.
+func TestThreadStopsForTheCollector(t *testing.T) {
+	if strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff=1") {
+		t.Skip("Go sends no signals")
+	}
+	start := time.Now()
+	threads(t, start, func(name string, th *Thread) {
+		th.keeps = time.Hour
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			time.Sleep(time.Millisecond) // that it waits is likely, and not needed
+			runtime.GC()
+			cancel()
+		}()
+		if err := th.WaitUntil(ctx, time.Since(start)+30*time.Second); err != context.Canceled {
+			t.Errorf("%s: the collector waited for the thread: %v", name, err)
 		}
 	})
 }
