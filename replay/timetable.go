@@ -36,6 +36,7 @@ type Timetable struct {
 
 // A Departure is a row at its due time.
 type Departure struct {
+	ID  int64          // of the row as it was read, for Over: rounds of a [Loop] go on counting
 	Row *trace.Request // valid until the row is over
 	// Cut is when its user hangs up, from its due time; 0 is never.
 	Cut time.Duration
@@ -105,8 +106,8 @@ func (t *Timetable) Take() Departure {
 	if t.closed() {
 		h.due = heap.Pop(&t.room).(place).at
 	}
-	d := Departure{Row: h.row, Cut: f.opt.cut(h.row), Result: f.opt.blank(h.id, h.row, h.due)}
-	t.window.sent(&flight{due: h.due, result: Result{RowID: h.id}})
+	d := Departure{ID: h.id, Row: h.row, Cut: f.opt.cut(h.row), Result: f.opt.blank(h.id, h.row, h.due)}
+	t.window.count(Place{int64(h.due), d.Result.RowID, d.Result.Round})
 	if h.turn {
 		t.drift.add(h.due - h.plan)
 	}
@@ -118,13 +119,13 @@ func (t *Timetable) Take() Departure {
 	return d
 }
 
-// Over says that a row has ended.
-func (t *Timetable) Over(row int64, at time.Duration, failed bool) {
+// Over says that a row has ended, by the id of its departure.
+func (t *Timetable) Over(id int64, at time.Duration, failed bool) {
 	switch {
 	case t.closed():
 		heap.Push(&t.room, place{at})
 	case t.feed.kin != nil:
-		t.feed.kin.end(ended{id: row, at: at, failed: failed}, t.feed.next)
+		t.feed.kin.end(ended{id: id, at: at, failed: failed}, t.feed.next)
 		t.feed.schedule()
 	}
 }

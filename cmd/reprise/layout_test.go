@@ -30,7 +30,7 @@ var mayImport = map[string]string{
 	"replay/scrape":    "",
 	"replay/simserver": "trace trace/token trace/block replay/openai replay/pace",
 	"replay/report":    "trace trace/profile replay trace/page",
-	"replay/bench":     "replay replay/report replay/simserver trace trace/arrival",
+	"replay/bench":     "replay replay/openai replay/report replay/simserver trace trace/arrival trace/page",
 	"cmd/reprise":      "*",
 
 	"trace/token/internal/jinja": "",

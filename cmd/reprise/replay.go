@@ -110,26 +110,32 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 func (f *replayFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet")
-	fl.StringVar(&f.prompts.tokenizer, "tokenizer", "", "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base")
-	fl.StringVar(&f.prompts.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
-	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
+	f.registerEndpoint(cmd)
 	fl.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
-	f.targetFlags.register(cmd)
 	f.scheduleFlags.register(fl)
 	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
 	f.modeFlags.register(cmd)
 	f.resumeFlags.register(cmd)
 	f.liveFlags.register(cmd)
 	f.abortFlags.register(cmd)
-	f.serverFlags.register(cmd)
 	f.threadFlags.register(cmd)
 	f.verbatimFlags.register(cmd)
-	f.wireFlags.register(cmd)
-	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
 	fl.Bool("quiet", false, "no progress")
 	f.judge.register(cmd)
 	f.judge.vllm.registerSave(cmd)
 	f.vllm.register(cmd) // last: it looks for the flags that it stands for
+}
+
+// registerEndpoint registers to whom requests go, and how they are made and sent.
+func (f *replayFlags) registerEndpoint(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.prompts.tokenizer, "tokenizer", "", "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base")
+	fl.StringVar(&f.prompts.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
+	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
+	f.targetFlags.register(cmd)
+	f.serverFlags.register(cmd)
+	f.wireFlags.register(cmd)
+	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
 }
 
 // check refuses what cannot be done, before anything is.

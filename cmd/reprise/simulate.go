@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"reprise/replay"
 	"reprise/replay/simserver"
@@ -23,6 +24,8 @@ type simulateFlags struct {
 	out    string
 	engine engineFlags
 	scheduleFlags
+	modeFlags  // of trials: the command plays the whole workload once
+	note       string
 	presets    bool
 	replicas   int
 	router     string
@@ -79,10 +82,7 @@ inside a block, none of it is shared.`,
 	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet; empty prints a line for the fleet alone")
 	f.scheduleFlags.register(fl)
 	fl.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")
-	f.engine.register(fl)
-	fl.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
-	fl.StringVar(&f.router, "router", simserver.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
-	fl.Float64Var(&f.loadWeight, "load-weight", 1, "of prefix: share of a prompt that a replica must hold more for each share that it was sent above the mean; 0 follows the prefix alone")
+	f.registerFleet(fl)
 	fl.Uint64Var(&f.seed, "seed", 1, "of random")
 	fl.Bool("quiet", false, "no progress")
 	f.judge.defaults() // there is no send lag to limit
@@ -91,6 +91,14 @@ inside a block, none of it is shared.`,
 	fl.StringVar(&f.judge.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	fl.Float64Var(&f.judge.limits.Errors, "max-errors", f.judge.limits.Errors, "share of refused requests beyond which the results are not trusted")
 	return cmd
+}
+
+// registerFleet registers what the engines are, and how many.
+func (f *simulateFlags) registerFleet(fl *pflag.FlagSet) {
+	f.engine.register(fl)
+	fl.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
+	fl.StringVar(&f.router, "router", simserver.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
+	fl.Float64Var(&f.loadWeight, "load-weight", 1, "of prefix: share of a prompt that a replica must hold more for each share that it was sent above the mean; 0 follows the prefix alone")
 }
 
 func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
@@ -115,7 +123,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 			return &exitError{exitUsage, err}
 		}
 	}
-	if err := f.check(); err != nil {
+	if err := f.scheduleFlags.check(); err != nil {
 		return err
 	}
 	if _, err := f.judge.options(); err != nil {
@@ -181,13 +189,23 @@ func (f *simulateFlags) fleets(engine simserver.EngineConfig) []simserver.FleetC
 
 // record simulates into a results file, and reports it as a replay's.
 func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, model string) error {
+	s, err := f.results(cmd, w, c, model)
+	if err != nil {
+		return err
+	}
+	notef(cmd, "KV blocks in use: at most %d of %d; %d preemptions", s.MaxUsedBlocks, s.CapacityBlocks, s.Preemptions)
+	return f.judge.report(cmd, f.out)
+}
+
+// results simulates into a results file.
+func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, model string) (simserver.FleetSummary, error) {
 	about := replay.Run{Schema: replay.ResultsSchema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
-		Model: model, Rate: f.rate, Seed: strconv.FormatUint(f.seed, 10),
+		Model: model, Rate: f.rate, Seed: strconv.FormatUint(f.seed, 10), Note: f.note,
 		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c)}
 	name := replay.JournalName(f.out)
 	journal, err := replay.CreateJournal(name, about)
 	if err != nil {
-		return err
+		return simserver.FleetSummary{}, err
 	}
 	s, err := f.play(cmd, w, c, about, journal)
 	if cerr := journal.Close(); err == nil {
@@ -199,11 +217,7 @@ func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.F
 	if rerr := os.Remove(name); err == nil {
 		err = rerr // what can be computed again is not kept half done
 	}
-	if err != nil {
-		return err
-	}
-	notef(cmd, "KV blocks in use: at most %d of %d; %d preemptions", s.summary.MaxUsedBlocks, s.summary.CapacityBlocks, s.summary.Preemptions)
-	return f.judge.report(cmd, f.out)
+	return s.summary, err
 }
 
 // finishSimulated puts the rows of the journal in order.

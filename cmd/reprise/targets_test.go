@@ -1,0 +1,59 @@
+package main
+
+import (
+	"io"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay/bench"
+	"reprise/replay/report"
+)
+
+// The same trial of an endpoint and of an engine in virtual time ends in results of
+// the same shape, and of the load that the trial asks for.
+func TestTrials(t *testing.T) {
+	w := targetWorkload(t, 8)
+	s := targetStart(t, "p", (*httptest.Server).Start)
+	for name, args := range map[string][]string{
+		"live":      {"--url", s.URL, "--connections", "pooled"},
+		"simulated": {"--preset", "l4-qwen2.5-0.5b", "--replicas", "2"},
+	} {
+		var f trialFlags
+		cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
+			target, err := f.target(cmd)
+			if err != nil {
+				return err
+			}
+			for load, want := range map[bench.Load]int64{{Rate: "constant:50"}: 8, {Concurrency: 3}: 8, {Speed: 2}: 8} {
+				trial := bench.Trial{Name: name, Workload: w, Load: load, Warmup: "2", Seed: "7", Note: "a note", Results: filepath.Join(t.TempDir(), "r.parquet")}
+				s, err := bench.Measure(cmd.Context(), target, trial, report.Options{})
+				if err != nil {
+					return err
+				}
+				if s.Requests.Succeeded != want-2 || s.Requests.WarmUp != 2 || s.Run.Note != "a note" || s.Run.Seed != "7" {
+					t.Errorf("%s, %s: %+v, run %+v", name, load, s.Requests, s.Run)
+				}
+				if load.Concurrency > 0 && s.Run.Concurrency != 3 || load.Rate != s.Run.Rate {
+					t.Errorf("%s: asked for %s, was %q and %d", name, load, s.Run.Rate, s.Run.Concurrency)
+				}
+			}
+			trial := bench.Trial{Workload: w, Load: bench.Load{Rate: "constant:100"}, Duration: 300 * time.Millisecond, Loop: true, Rows: 4, Results: filepath.Join(t.TempDir(), "r.parquet")}
+			s, err := bench.Measure(cmd.Context(), target, trial, report.Options{})
+			if s.Requests.Succeeded != 29 { // each 10 ms from the tenth on
+				t.Errorf("%s: %+v of a loop of 4 rows, 300 ms at 100 a second", name, s.Requests)
+			}
+			return err
+		}}
+		f.register(cmd)
+		cmd.SetArgs(append(args, "--quiet"))
+		cmd.SetErr(io.Discard)
+		cmd.SilenceUsage = true
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

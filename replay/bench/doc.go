@@ -1,0 +1,8 @@
+// Package bench makes several measured runs, and says what they mean together.
+//
+//  1. A [Trial] is one run to make: a workload under a load. A [Target] makes it: a
+//     live endpoint by a replay, or an engine in virtual time ([Simulate]).
+//  2. Every trial ends in a results file, whatever made it, and [Measure] summarises
+//     it as package report does for any other. So a run that is part of a sweep can
+//     be read, compared and trusted, or not, like one made by hand.
+package bench
