@@ -63,7 +63,8 @@ beside the output, and finished to Parquet at the end; after a crash, or while
 the run goes on, "reprise report" reads the journal, and after a crash --resume
 goes on with the run.
 
-The summary goes to stdout. The exit code is 4 when the run cannot be trusted.
+The summary goes to stdout. The exit code is 4 when the run cannot be trusted, and
+3 when it does not keep to its --contract.
 
 Spellings of vllm bench serve are taken where they mean the same, such as
 --base-url, --request-rate, --max-concurrency and --save-result.`,

@@ -26,6 +26,7 @@ type judgeFlags struct {
 	slo         string
 	block       int
 	limitFlags
+	contractFlags
 }
 
 func (f *judgeFlags) register(cmd *cobra.Command) {
@@ -34,6 +35,7 @@ func (f *judgeFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.html, "html", "", "self-contained page to write")
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.limitFlags.register(cmd)
+	f.contractFlags.register(cmd)
 	fl.StringVar(&f.definitions, "definitions", ownDefinitions, "whose definitions the figures have: "+ownDefinitions+", "+strings.Join(report.Presets(), ", "))
 	fl.Float64Var(&f.steadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
 	f.vllm.register(cmd)
@@ -86,7 +88,10 @@ that vllm bench serve --save-result writes. What was measured at the servers is 
 a file beside the results (r.metrics.parquet for r.parquet); when it is there, it
 is part of the report.
 
-The exit code is 4 when the run cannot be trusted.`,
+With --contract the run has to keep to clauses such as p95 ttft <= 1s.
+
+The exit code is 4 when the run cannot be trusted, or the contract not be judged,
+and 3 when the contract does not hold.`,
 		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html
   reprise report r.parquet --definitions aiperf
   reprise report r.parquet --format vllm -o vllm.json`,
@@ -109,7 +114,8 @@ The exit code is 4 when the run cannot be trusted.`,
 }
 
 // report prints the summary of a results file, writes its page, and fails with
-// exit code 4 when the run cannot be trusted.
+// exit code 4 when the run cannot be trusted, or 3 when it does not keep to its
+// contract.
 func (f *judgeFlags) report(cmd *cobra.Command, path string) error {
 	s, err := f.summarise(cmd, path)
 	if err != nil {
@@ -123,7 +129,7 @@ func (f *judgeFlags) report(cmd *cobra.Command, path string) error {
 	if err := f.write(cmd, path, s); err != nil {
 		return err
 	}
-	return untrusted(s.Verdict)
+	return kept(s)
 }
 
 // write writes the report in its format, and the document of vLLM that a replay
@@ -170,14 +176,18 @@ func (f *judgeFlags) options() (report.Options, error) {
 	var err error
 	if f.slo == "" {
 		if o.SLO, err = report.ParseGoodput(f.vllm.goodput); err != nil {
-			err = usagef("--goodput: %v", err)
+			return o, usagef("--goodput: %v", err)
 		}
+	} else if o.SLO, err = report.ParseSLO(f.slo); err != nil {
+		return o, usagef("--slo: %v", err)
+	}
+	if o.Contract, err = f.contract(); err != nil || o.Contract == nil {
 		return o, err
 	}
-	if o.SLO, err = report.ParseSLO(f.slo); err != nil {
-		err = usagef("--slo: %v", err)
+	if err := o.Check(); err != nil {
+		return o, usagef("%s: %v", f.path, err)
 	}
-	return o, err
+	return o, nil
 }
 
 func (f *judgeFlags) summarise(cmd *cobra.Command, path string) (report.Summary, error) {

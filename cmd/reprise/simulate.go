@@ -89,6 +89,7 @@ inside a block, none of it is shared.`,
 	fl.BoolVar(&f.judge.asJSON, "json", false, "print JSON")
 	fl.StringVar(&f.judge.html, "html", "", "self-contained page of the results to write")
 	fl.StringVar(&f.judge.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	f.judge.contractFlags.register(cmd)
 	fl.Float64Var(&f.judge.limits.Errors, "max-errors", f.judge.limits.Errors, "share of refused requests beyond which the results are not trusted")
 	return cmd
 }
@@ -112,7 +113,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	case f.out != "" && f.router == allRouters:
 		return usagef("-o holds the results of one router: name one with --router")
 	}
-	for _, name := range []string{"html", "slo", "max-errors"} {
+	for _, name := range []string{"html", "slo", "max-errors", "contract", "gpus", "price-per-gpu-hour"} {
 		if f.out == "" && cmd.Flags().Changed(name) {
 			return usagef("--%s is about the results: give -o FILE.parquet", name)
 		}

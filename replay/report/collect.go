@@ -68,6 +68,7 @@ type collector struct {
 	picks                 picks
 	input, output, wanted lengths
 	parts                 parts
+	terms                 *terms // nil without a contract
 
 	promptsCut, outputsLonger int64 // what servers do without a word
 }
@@ -95,6 +96,9 @@ func newCollector(run replay.Run, opts Options) *collector {
 	for i := range c.buckets {
 		c.buckets[i] = c.newGroup()
 	}
+	if opts.Contract != nil {
+		c.terms = newTerms(opts.Contract, opts, c.newReuse, &c.run)
+	}
 	return c
 }
 
@@ -103,8 +107,10 @@ func (c *collector) block() int64 {
 	return int64(max(cmp.Or(c.opts.ServerBlock, c.run.ServerBlock, c.run.BlockSize), 0))
 }
 
+func (c *collector) newReuse() reuse { return reuse{block: c.block()} }
+
 func (c *collector) newGroup() *group {
-	return &group{ttft: sample{limit: c.opts.Exact}, cache: reuse{block: c.block()}}
+	return &group{ttft: sample{limit: c.opts.Exact}, cache: c.newReuse()}
 }
 
 // add takes one result that passed check. One outside the run's window is only
@@ -138,6 +144,9 @@ func (c *collector) add(r *replay.Result) error {
 	}
 
 	end, class := outcomeOf(r)
+	if c.terms != nil {
+		c.terms.add(r, end)
+	}
 	switch end {
 	case failed:
 		c.failed++

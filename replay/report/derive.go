@@ -30,6 +30,8 @@ const (
 	origins
 )
 
+var originNames = [origins]string{fromSent: "sent", fromDue: "due"}
+
 // A latency holds the durations of one result, each from both origins where
 // it has one. Latencies of failed requests are not derived: a request that
 // was refused in a millisecond must not make the server look fast.

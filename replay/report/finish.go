@@ -51,6 +51,9 @@ func (c *collector) summary() (Summary, error) {
 	if err := c.servers(&s); err != nil {
 		return s, err
 	}
+	if c.terms != nil {
+		s.Contract = c.contract(duration, zeros)
+	}
 	s.Warnings = c.warnings(&s, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)
 	return s, nil

@@ -19,6 +19,8 @@ type Options struct {
 	Limits      Limits // the zero Limits stand for [DefaultLimits]
 	Exact       int    // values of a metric that are kept exactly; 0 is [DefaultExact]
 
+	Contract *Contract // what the run has to keep to; nil is nothing
+
 	// Metrics, when set, opens what was measured at the servers from its beginning,
 	// as replay.MetricsFile's Reader does. It is read several times.
 	Metrics func() trace.Reader[replay.Metric]
@@ -82,5 +84,14 @@ func (o Options) complete() (Options, error) {
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
 	}
-	return o, o.SLO.check()
+	if err := o.SLO.check(); err != nil || o.Contract == nil {
+		return o, err
+	}
+	return o, o.Contract.check(o.SLO)
+}
+
+// Check refuses what [Summarise] would, before there are results.
+func (o Options) Check() error {
+	_, err := o.complete()
+	return err
 }

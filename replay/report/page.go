@@ -23,7 +23,7 @@ func Page(s Summary) *page.Page {
 		p.Title, p.Lead = "Simulation report", "What a model of an engine would do with a workload, in virtual time; there was no client whose sending could be late."
 	}
 	for _, section := range []page.Section{
-		peerSection(s.Peer), overviewSection(&s), steadySection(s.Steady), ttftSection(&s), itlSection(&s), e2eSection(&s),
+		contractSection(&s), peerSection(s.Peer), overviewSection(&s), steadySection(s.Steady), ttftSection(&s), itlSection(&s), e2eSection(&s),
 		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), partSection(&s), errorSection(&s), definitionSection(),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
@@ -118,6 +118,7 @@ func pageNotes(s *Summary) []page.Note {
 	for _, r := range s.Verdict.Reasons {
 		notes = append(notes, page.Note{Level: page.Bad, Text: r.Text})
 	}
+	notes = append(notes, contractNotes(s)...)
 	if tier := trace.TierNote("page", s.Run.Tier); tier != "" {
 		notes = append(notes, page.Note{Level: page.Warn, Text: tier})
 	}

@@ -32,6 +32,8 @@ type Summary struct {
 	Warnings      []Warning      `json:"warnings"`
 	Servers       *Servers       `json:"servers,omitempty"` // absent when nothing was measured there
 
+	Contract *ContractResult `json:"contract,omitempty"` // absent without one
+
 	// Steady and Peer take further passes over the results: see [FindSteady] and
 	// [Under]. [Summarise] leaves them nil.
 	Steady *Steady `json:"steady,omitempty"`

@@ -28,12 +28,16 @@ func WriteText(w io.Writer, s Summary) error {
 	for _, r := range s.Verdict.Reasons {
 		line("  - ", r.Text)
 	}
+	if s.Contract != nil {
+		line("", contractLine(&s))
+	}
 	if tier := trace.TierNote("report", s.Run.Tier); tier != "" {
 		line("", tier)
 	}
 	if s.Run.Note != "" {
 		line("note: ", s.Run.Note)
 	}
+	grid(&b, "Contract", contractHead, contractRows(&s))
 	if s.Peer != nil {
 		writePeer(&b, s.Peer, line)
 	} else {

@@ -1,0 +1,261 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Clause is one condition of a contract.
+type Clause struct {
+	quantity  *quantity
+	statistic statistic
+	allowed   float64 // in the unit of the measure
+	origin    int     // of a latency, and of goodput
+	slo       SLO     // of goodput; empty takes that of the [Options]
+	where     scope   // nil is every request
+}
+
+// A quantity is what a clause is about.
+type quantity struct {
+	name  string
+	kind  quantityKind
+	floor bool // it has to be at least something; else at most
+}
+
+type quantityKind uint8
+
+const (
+	unknownQuantity quantityKind = iota
+	latencyFrom                  // has a statistic and an origin
+	latencyWithin                // has a statistic
+	shareOf
+	rateOf
+	goodShare // has an SLO and an origin
+	costOf
+)
+
+// Measures of more than one place.
+const (
+	errorRate = "error_rate"
+	hitRatio  = "hit_ratio"
+)
+
+var quantities = []quantity{
+	{"ttft", latencyFrom, false},
+	{"e2e", latencyFrom, false},
+	{"headers", latencyFrom, false},
+	{"tpot", latencyWithin, false},
+	{"itl", latencyWithin, false},
+	{"itl_token", latencyWithin, false},
+	{errorRate, shareOf, false},
+	{"requests_per_s", rateOf, true},
+	{"prompt_tokens_per_s", rateOf, true},
+	{"output_tokens_per_s", rateOf, true},
+	{"goodput", goodShare, true},
+	{hitRatio, shareOf, true},
+	{"cost_per_million_output_tokens", costOf, false},
+}
+
+func quantityOf(name string) *quantity {
+	for i := range quantities {
+		if quantities[i].name == name {
+			return &quantities[i]
+		}
+	}
+	return nil
+}
+
+func quantityNames() string {
+	var names []string
+	for _, m := range quantities {
+		names = append(names, m.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (m *quantity) latency() bool   { return m.kind == latencyFrom || m.kind == latencyWithin }
+func (m *quantity) hasOrigin() bool { return m.kind == latencyFrom || m.kind == goodShare }
+
+func (m *quantity) unit() string {
+	switch m.kind {
+	case latencyFrom, latencyWithin:
+		return "ms"
+	case shareOf, goodShare:
+		return "share"
+	case rateOf:
+		return "1/s"
+	}
+	return "per million tokens"
+}
+
+func (m *quantity) operator() string {
+	if m.floor {
+		return ">="
+	}
+	return "<="
+}
+
+// A statistic is a percentile in millionths, the mean or the maximum; 0 is none.
+type statistic int64
+
+const (
+	meanOf     statistic = -1
+	maxOf      statistic = -2
+	millionths           = 1_000_000
+)
+
+func (s statistic) String() string {
+	switch s {
+	case 0:
+		return ""
+	case meanOf:
+		return "mean"
+	case maxOf:
+		return "max"
+	}
+	return "p" + strconv.FormatFloat(float64(s)/(millionths/100), 'f', -1, 64)
+}
+
+// needed is how many values it takes: 1/(1−p) for a percentile.
+func (s statistic) needed() int64 {
+	if s <= 0 {
+		return 1
+	}
+	rest := millionths - int64(s)
+	return (millionths + rest - 1) / rest
+}
+
+// parseStatistic reads p95, p99.9, mean or max.
+func parseStatistic(s string) (statistic, bool) {
+	switch s {
+	case "mean":
+		return meanOf, true
+	case "max":
+		return maxOf, true
+	}
+	digits, ok := strings.CutPrefix(s, "p")
+	if !ok || strings.Trim(digits, "0123456789.") != "" {
+		return 0, false
+	}
+	p, err := strconv.ParseFloat(digits, 64)
+	out := statistic(math.Round(p * (millionths / 100)))
+	if err != nil || math.Abs(float64(out)-p*(millionths/100)) > 1e-6 || out <= 0 || out >= millionths {
+		return 0, false
+	}
+	return out, true
+}
+
+// String writes the condition as parseClause reads it, without its scope.
+func (c *Clause) String() string {
+	if c.quantity == nil {
+		return ""
+	}
+	out := c.quantity.name + " " + c.quantity.operator() + " " + c.limit()
+	if c.quantity.latency() {
+		out = c.statistic.String() + " " + out
+	}
+	return out
+}
+
+// limit writes what is allowed with its unit.
+func (c *Clause) limit() string {
+	switch c.quantity.unit() {
+	case "ms":
+		return time.Duration(math.Round(c.allowed * 1e6)).String()
+	case "share":
+		return strconv.FormatFloat(*rounded(c.allowed*100, 1e7), 'f', -1, 64) + "%"
+	}
+	return strconv.FormatFloat(c.allowed, 'f', -1, 64)
+}
+
+// parseClause reads a condition such as "p95 ttft <= 1s". Errors are misplaced.
+func parseClause(s string) (Clause, error) {
+	all, err := lex(s)
+	if err != nil {
+		return Clause{}, err
+	}
+	var c Clause
+	at := 0
+	if stat, ok := parseStatistic(all[0].text); ok {
+		c.statistic = stat
+		at++
+	}
+	name := all[at]
+	c.quantity = quantityOf(name.text)
+	switch {
+	case name.kind == lexWord && c.quantity != nil:
+	case at == 0 && len(all) > 2 && all[1].kind == lexWord:
+		return Clause{}, misplacedf(name.at, "want a percentile such as p95 or p99.9, mean or max before the metric")
+	default:
+		return Clause{}, misplacedf(name.at, "want a metric, one of %s", quantityNames())
+	}
+	switch {
+	case c.quantity.latency() && c.statistic == 0:
+		return Clause{}, misplacedf(name.at, "say which %s: a percentile such as p95, mean or max before it", name.text)
+	case !c.quantity.latency() && c.statistic != 0:
+		return Clause{}, misplacedf(all[0].at, "%s is one figure, without a percentile or a mean", name.text)
+	}
+	op := all[at+1]
+	if op.kind != lexOperator || op.text != c.quantity.operator() {
+		return Clause{}, misplacedf(op.at, "want %s after %s", c.quantity.operator(), name.text)
+	}
+	value, rest := all[at+2], all[at+3:]
+	if value.kind == lexEnd {
+		return Clause{}, misplacedf(value.at, "want a limit, such as %s", c.quantity.example())
+	}
+	if len(rest) > 1 && rest[0].kind == lexWord { // 40 ms
+		value.text += rest[0].text
+		rest = rest[1:]
+	}
+	if value.kind != lexWord || rest[0].kind != lexEnd {
+		return Clause{}, misplacedf(rest[0].at, "want nothing after the limit; which requests a clause is about is said by where")
+	}
+	if c.quantity.hasOrigin() {
+		c.origin = fromDue
+	}
+	c.allowed, err = c.quantity.parseLimit(value.text)
+	if err != nil {
+		return Clause{}, misplacedf(value.at, "%v", err)
+	}
+	return c, nil
+}
+
+func (m *quantity) example() string {
+	switch m.unit() {
+	case "ms":
+		return "200ms"
+	case "share":
+		return "1%"
+	}
+	return "2.5"
+}
+
+// parseLimit reads what is allowed. Durations and shares want their unit, because
+// the tools that leave it out disagree on it.
+func (m *quantity) parseLimit(s string) (float64, error) {
+	var v float64
+	var err error
+	switch m.unit() {
+	case "ms":
+		d, err := time.ParseDuration(s)
+		if err != nil || d <= 0 || d > maxInstant {
+			return 0, fmt.Errorf("write the limit as a duration above zero with its unit, such as 200ms or 5s")
+		}
+		return ms(d), nil
+	case "share":
+		digits, ok := strings.CutSuffix(s, "%")
+		v, err = strconv.ParseFloat(digits, 64)
+		if !ok || err != nil || !(v >= 0 && v <= 100) || v == 0 && m.floor {
+			return 0, fmt.Errorf("write the limit as a percentage, such as 1%%")
+		}
+		return *rounded(v/100, 1e9), nil
+	}
+	v, err = strconv.ParseFloat(s, 64)
+	if err != nil || !(v > 0 && v < math.MaxInt32) {
+		return 0, fmt.Errorf("write the limit as a number above zero")
+	}
+	return v, nil
+}

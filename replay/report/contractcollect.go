@@ -1,0 +1,188 @@
+package report
+
+import "reprise/replay"
+
+// A timing is a latency with its origin, fromSent where it has none.
+type timing struct {
+	name   string
+	origin int
+}
+
+// Evidence is what the clauses of one scope are judged by. That of all requests holds
+// what the summary does not have; its other figures are the summary's own.
+type evidence struct {
+	where             scope // nil is all
+	timings           []timed
+	succeeded, failed int64
+	prompt, output    int64
+	cache             reuse
+	good              []goodCount
+}
+
+type timed struct {
+	timing
+	sample *sample
+}
+
+// A goodCount counts the requests that meet what a clause about goodput asks.
+type goodCount struct {
+	clause int
+	slo    SLO
+	origin int
+	n      int64
+}
+
+// terms hold a contract against the results as they come.
+type terms struct {
+	contract *Contract
+	run      *replay.Run
+	all      []*evidence
+	of       []*evidence // by clause
+	shared   []int64
+}
+
+// newTerms prepares for a contract that was checked. Clauses of one scope share
+// their values.
+func newTerms(c *Contract, opts Options, newReuse func() reuse, run *replay.Run) *terms {
+	t := &terms{contract: c, run: run}
+	for i := range c.Clauses {
+		clause := &c.Clauses[i]
+		v := t.evidence(clause.where, newReuse)
+		t.of = append(t.of, v)
+		switch {
+		case clause.quantity.kind == goodShare:
+			slo := clause.slo
+			if slo.empty() {
+				slo = opts.SLO
+			}
+			v.good = append(v.good, goodCount{i, slo, clause.origin, 0})
+		case clause.quantity.latency() && v.where != nil && v.sample(clause.timing()) == nil:
+			v.timings = append(v.timings, timed{clause.timing(), &sample{limit: opts.Exact}})
+		}
+	}
+	return t
+}
+
+func (t *terms) evidence(where scope, newReuse func() reuse) *evidence {
+	for _, v := range t.all {
+		if v.where == nil && where == nil || v.where != nil && where != nil && v.where.String() == where.String() {
+			return v
+		}
+	}
+	v := &evidence{where: where, cache: newReuse()}
+	t.all = append(t.all, v)
+	return v
+}
+
+func (c *Clause) timing() timing {
+	if c.quantity.kind == latencyWithin {
+		return timing{c.quantity.name, fromSent}
+	}
+	return timing{c.quantity.name, c.origin}
+}
+
+// sample is that of a latency, nil when no clause of its scope asks for it.
+func (v *evidence) sample(of timing) *sample {
+	for i := range v.timings {
+		if v.timings[i].timing == of {
+			return v.timings[i].sample
+		}
+	}
+	return nil
+}
+
+// add takes a result of the run's window.
+func (t *terms) add(r *replay.Result, end outcome) {
+	if end != succeeded && end != failed {
+		return
+	}
+	var l *latency
+	for _, v := range t.all {
+		if v.where != nil && !v.where.holds(r, t.run) {
+			continue
+		}
+		if end == failed {
+			v.failed++
+			continue
+		}
+		if l == nil {
+			d := derive(r)
+			l = &d
+			t.shared = t.shared[:0]
+		}
+		v.succeeded++
+		for i := range v.good {
+			if g := &v.good[i]; l.meets(&g.slo, g.origin) {
+				g.n++
+			}
+		}
+		if v.where != nil {
+			v.add(r, l, &t.shared)
+		}
+	}
+}
+
+// add takes a successful result of a scope.
+func (v *evidence) add(r *replay.Result, l *latency, shared *[]int64) {
+	v.prompt += int64(inputOf(r))
+	if r.Output != nil {
+		v.output += int64(*r.Output)
+	}
+	v.cache.add(r)
+	for i := range v.timings {
+		of, s := v.timings[i].timing, v.timings[i].sample
+		switch of.name {
+		case "ttft":
+			s.addSpan(l.ttft[of.origin])
+		case "e2e":
+			s.addSpan(l.e2e[of.origin])
+		case "headers":
+			s.addSpan(l.headers[of.origin])
+		case "tpot":
+			s.addSpan(l.tpot)
+		case "itl":
+			s.addAll(r.GapsNS)
+		case "itl_token":
+			*shared = perToken((*shared)[:0], r)
+			s.addAll(*shared)
+		}
+	}
+}
+
+func (s *sample) addAll(values []int64) {
+	for _, v := range values {
+		s.add(v)
+	}
+}
+
+// whole completes the evidence of all requests by what the summary is made of.
+func (c *collector) whole(v *evidence) {
+	v.succeeded, v.failed = c.succeeded, c.failed
+	v.prompt, v.output, v.cache = c.tokens.Prompt, c.tokens.Output, c.cache
+	v.timings = nil
+	for origin := range origins {
+		v.timings = append(v.timings, timed{timing{"ttft", origin}, &c.ttft[origin]},
+			timed{timing{"e2e", origin}, &c.e2e[origin]}, timed{timing{"headers", origin}, &c.headers[origin]})
+	}
+	v.timings = append(v.timings, timed{timing{"tpot", fromSent}, &c.tpot},
+		timed{timing{"itl", fromSent}, &c.chunk}, timed{timing{"itl_token", fromSent}, &c.token})
+}
+
+// value is a statistic of a sample in milliseconds, nil when it has too few values.
+func (s statistic) value(of *sample) *float64 {
+	if of.m.n < s.needed() {
+		return nil
+	}
+	switch s {
+	case meanOf:
+		return milliseconds(of.m.mean())
+	case maxOf:
+		return milliseconds(float64(of.m.max))
+	}
+	num, den := int64(s), int64(millionths)
+	for den > 1000 && num%10 == 0 { // as the summary asks, to the last nanosecond
+		num, den = num/10, den/10
+	}
+	q := of.quantiles()
+	return milliseconds(float64(q.at(num, den)))
+}

@@ -1,0 +1,184 @@
+package report
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Words with a meaning of their own, unless they are quoted.
+const (
+	wordAnd  = "and"
+	wordOr   = "or"
+	wordNone = "none" // a field without a value
+)
+
+func joins(s string) bool { return s == wordAnd || s == wordOr }
+
+// maxScopeDepth is how many parentheses may be within each other.
+const maxScopeDepth = 32
+
+// A scopeParser descends through
+//
+//	any        = all { "or" all }
+//	all        = one { "and" one }
+//	one        = "(" any ")" | comparison
+//	comparison = field ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) ( word | text | "none" )
+type scopeParser struct {
+	rest  []lexeme // ends in lexEnd
+	depth int
+}
+
+// parseScope reads a scope such as "class = gold or input_tokens < 2048". Errors
+// are misplaced.
+func parseScope(s string) (scope, error) {
+	all, err := lex(s)
+	if err != nil {
+		return nil, err
+	}
+	p := scopeParser{rest: all}
+	out, err := p.any()
+	if err != nil {
+		return nil, err
+	}
+	if next := p.next(); next.kind != lexEnd {
+		return nil, misplacedf(next.at, "want and, or, or the end")
+	}
+	return out, nil
+}
+
+func (p *scopeParser) next() lexeme { return p.rest[0] }
+
+func (p *scopeParser) take() lexeme {
+	l := p.rest[0]
+	if l.kind != lexEnd {
+		p.rest = p.rest[1:]
+	}
+	return l
+}
+
+// sees takes the next lexeme when it is the one that is meant.
+func (p *scopeParser) sees(kind lexemeKind, text string) bool {
+	l := p.next()
+	if l.kind != kind || l.text != text {
+		return false
+	}
+	p.take()
+	return true
+}
+
+func (p *scopeParser) any() (scope, error) {
+	parts, err := p.joined(wordOr, p.all)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(parts) == 1:
+		return parts[0], nil
+	}
+	return anyOf(parts), nil
+}
+
+func (p *scopeParser) all() (scope, error) {
+	parts, err := p.joined(wordAnd, p.one)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(parts) == 1:
+		return parts[0], nil
+	}
+	return allOf(parts), nil
+}
+
+// joined reads parts with a word between them. What is in parentheses and needs
+// none becomes part of the same list.
+func (p *scopeParser) joined(by string, part func() (scope, error)) (out []scope, err error) {
+	for {
+		s, err := part()
+		if err != nil {
+			return nil, err
+		}
+		switch inner := s.(type) {
+		case anyOf:
+			if by == wordOr {
+				out = append(out, inner...)
+			} else {
+				out = append(out, s)
+			}
+		case allOf:
+			if by == wordAnd {
+				out = append(out, inner...)
+			} else {
+				out = append(out, s)
+			}
+		default:
+			out = append(out, s)
+		}
+		if !p.sees(lexWord, by) {
+			return out, nil
+		}
+	}
+}
+
+func (p *scopeParser) one() (scope, error) {
+	open := p.next()
+	if !p.sees(lexParenthesis, "(") {
+		return p.comparison()
+	}
+	if p.depth++; p.depth > maxScopeDepth {
+		return nil, misplacedf(open.at, "more than %d parentheses within each other", maxScopeDepth)
+	}
+	s, err := p.any()
+	if err != nil {
+		return nil, err
+	}
+	p.depth--
+	if end := p.next(); !p.sees(lexParenthesis, ")") {
+		return nil, misplacedf(end.at, "want and, or, or a closing parenthesis")
+	}
+	return s, nil
+}
+
+func (p *scopeParser) comparison() (scope, error) {
+	name := p.take()
+	i := slices.IndexFunc(scopeFields, func(f field) bool { return name.kind == lexWord && f.name == name.text })
+	if i < 0 {
+		return nil, misplacedf(name.at, "want one of %s", fieldNames())
+	}
+	c := &comparison{of: &scopeFields[i]}
+	op := p.take()
+	switch {
+	case op.kind != lexOperator:
+		return nil, misplacedf(op.at, "want =, !=, <, <=, > or >= after %s", name.text)
+	case c.of.number == nil && op.text != "=" && op.text != "!=":
+		return nil, misplacedf(op.at, "%s is a text: want = or !=", name.text)
+	}
+	c.op = op.text
+	return c, c.take(p.take())
+}
+
+// take sets the value.
+func (c *comparison) take(value lexeme) (err error) {
+	switch {
+	case value.kind != lexWord && value.kind != lexQuoted || value.kind == lexWord && joins(value.text):
+		return misplacedf(value.at, "want a value after %s", c.op)
+	case c.of.number != nil:
+		if c.number, err = strconv.ParseInt(value.text, 10, 32); err != nil || c.number < 0 {
+			return misplacedf(value.at, "%s is a whole number", c.of.name)
+		}
+	case value.kind == lexWord && value.text == wordNone:
+		c.none = true
+	case c.of.values != nil && !slices.Contains(c.of.values, value.text):
+		return misplacedf(value.at, "%s is %s", c.of.name, strings.Join(append(slices.Clone(c.of.values), wordNone), ", "))
+	default:
+		c.text = value.text
+	}
+	return nil
+}
+
+func fieldNames() string {
+	var names []string
+	for _, f := range scopeFields {
+		names = append(names, f.name)
+	}
+	return strings.Join(names, ", ")
+}
