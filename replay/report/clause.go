@@ -1,7 +1,7 @@
 package report
 
 import (
-	"fmt"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -28,20 +28,15 @@ type quantity struct {
 type quantityKind uint8
 
 const (
-	unknownQuantity quantityKind = iota
-	latencyFrom                  // has a statistic and an origin
-	latencyWithin                // has a statistic
+	latencyFrom   quantityKind = iota // has a statistic and an origin
+	latencyWithin                     // has a statistic
 	shareOf
 	rateOf
 	goodShare // has an SLO and an origin
 	costOf
 )
 
-// Measures of more than one place.
-const (
-	errorRate = "error_rate"
-	hitRatio  = "hit_ratio"
-)
+const errorRate = "error_rate"
 
 var quantities = []quantity{
 	{"ttft", latencyFrom, false},
@@ -55,7 +50,7 @@ var quantities = []quantity{
 	{"prompt_tokens_per_s", rateOf, true},
 	{"output_tokens_per_s", rateOf, true},
 	{"goodput", goodShare, true},
-	{hitRatio, shareOf, true},
+	{"hit_ratio", shareOf, true},
 	{"cost_per_million_output_tokens", costOf, false},
 }
 
@@ -76,6 +71,8 @@ func quantityNames() string {
 	return strings.Join(names, ", ")
 }
 
+const unitCost = "per million tokens"
+
 func (m *quantity) latency() bool   { return m.kind == latencyFrom || m.kind == latencyWithin }
 func (m *quantity) hasOrigin() bool { return m.kind == latencyFrom || m.kind == goodShare }
 
@@ -88,7 +85,7 @@ func (m *quantity) unit() string {
 	case rateOf:
 		return "1/s"
 	}
-	return "per million tokens"
+	return unitCost
 }
 
 func (m *quantity) operator() string {
@@ -136,11 +133,11 @@ func parseStatistic(s string) (statistic, bool) {
 	case "max":
 		return maxOf, true
 	}
-	digits, ok := strings.CutPrefix(s, "p")
-	if !ok || strings.Trim(digits, "0123456789.") != "" {
+	figure, ok := strings.CutPrefix(s, "p")
+	if !ok || strings.Trim(figure, digits) != "" {
 		return 0, false
 	}
-	p, err := strconv.ParseFloat(digits, 64)
+	p, err := strconv.ParseFloat(figure, 64)
 	out := statistic(math.Round(p * (millionths / 100)))
 	if err != nil || math.Abs(float64(out)-p*(millionths/100)) > 1e-6 || out <= 0 || out >= millionths {
 		return 0, false
@@ -177,50 +174,56 @@ func parseClause(s string) (Clause, error) {
 	if err != nil {
 		return Clause{}, err
 	}
-	var c Clause
-	at := 0
-	if stat, ok := parseStatistic(all[0].text); ok {
-		c.statistic = stat
-		at++
+	c, rest, err := parseSubject(all)
+	if err != nil {
+		return Clause{}, err
 	}
-	name := all[at]
+	if op := rest[0]; op.kind != lexOperator || op.text != c.quantity.operator() {
+		return Clause{}, misplacedf(op.at, "want %s after %s", c.quantity.operator(), c.quantity.name)
+	}
+	value, rest := rest[1], rest[2:]
+	if value.kind != lexWord {
+		return Clause{}, misplacedf(value.at, "want a limit, such as %s", c.quantity.example())
+	}
+	if unit := rest[0]; unit.kind == lexWord && strings.Trim(value.text, digits) == "" && strings.IndexAny(unit.text, digits) != 0 { // 40 ms
+		value.text += unit.text
+		rest = rest[1:]
+	}
+	if rest[0].kind != lexEnd {
+		return Clause{}, misplacedf(rest[0].at, "want nothing after the limit; which requests a clause is about is said by where")
+	}
+	if c.allowed, err = c.quantity.parseLimit(value.text); err != nil {
+		return Clause{}, &misplaced{value.at, err.Error()}
+	}
+	return c, nil
+}
+
+const digits = "0123456789."
+
+// parseSubject reads what a clause is about, and returns what follows.
+func parseSubject(all []lexeme) (c Clause, rest []lexeme, err error) {
+	name, rest := all[0], all[1:]
+	if stat, ok := parseStatistic(name.text); ok && name.kind == lexWord {
+		c.statistic = stat
+		name, rest = rest[0], rest[1:]
+	}
 	c.quantity = quantityOf(name.text)
 	switch {
 	case name.kind == lexWord && c.quantity != nil:
-	case at == 0 && len(all) > 2 && all[1].kind == lexWord:
-		return Clause{}, misplacedf(name.at, "want a percentile such as p95 or p99.9, mean or max before the metric")
+	case c.statistic == 0 && len(all) > 2 && all[1].kind == lexWord:
+		return c, nil, misplacedf(name.at, "want a percentile such as p95 or p99.9, mean or max before the metric")
 	default:
-		return Clause{}, misplacedf(name.at, "want a metric, one of %s", quantityNames())
+		return c, nil, misplacedf(name.at, "want a metric, one of %s", quantityNames())
 	}
 	switch {
 	case c.quantity.latency() && c.statistic == 0:
-		return Clause{}, misplacedf(name.at, "say which %s: a percentile such as p95, mean or max before it", name.text)
+		return c, nil, misplacedf(name.at, "say which %s: a percentile such as p95, mean or max before it", name.text)
 	case !c.quantity.latency() && c.statistic != 0:
-		return Clause{}, misplacedf(all[0].at, "%s is one figure, without a percentile or a mean", name.text)
-	}
-	op := all[at+1]
-	if op.kind != lexOperator || op.text != c.quantity.operator() {
-		return Clause{}, misplacedf(op.at, "want %s after %s", c.quantity.operator(), name.text)
-	}
-	value, rest := all[at+2], all[at+3:]
-	if value.kind == lexEnd {
-		return Clause{}, misplacedf(value.at, "want a limit, such as %s", c.quantity.example())
-	}
-	if len(rest) > 1 && rest[0].kind == lexWord { // 40 ms
-		value.text += rest[0].text
-		rest = rest[1:]
-	}
-	if value.kind != lexWord || rest[0].kind != lexEnd {
-		return Clause{}, misplacedf(rest[0].at, "want nothing after the limit; which requests a clause is about is said by where")
-	}
-	if c.quantity.hasOrigin() {
+		return c, nil, misplacedf(all[0].at, "%s is one figure, without a percentile or a mean", name.text)
+	case c.quantity.hasOrigin():
 		c.origin = fromDue
 	}
-	c.allowed, err = c.quantity.parseLimit(value.text)
-	if err != nil {
-		return Clause{}, misplacedf(value.at, "%v", err)
-	}
-	return c, nil
+	return c, rest, nil
 }
 
 func (m *quantity) example() string {
@@ -236,26 +239,22 @@ func (m *quantity) example() string {
 // parseLimit reads what is allowed. Durations and shares want their unit, because
 // the tools that leave it out disagree on it.
 func (m *quantity) parseLimit(s string) (float64, error) {
-	var v float64
-	var err error
 	switch m.unit() {
 	case "ms":
-		d, err := time.ParseDuration(s)
-		if err != nil || d <= 0 || d > maxInstant {
-			return 0, fmt.Errorf("write the limit as a duration above zero with its unit, such as 200ms or 5s")
+		if d, err := time.ParseDuration(s); err == nil && d > 0 && d <= maxInstant {
+			return ms(d), nil
 		}
-		return ms(d), nil
+		return 0, errors.New("write the limit as a duration above zero with its unit, such as 200ms or 5s")
 	case "share":
-		digits, ok := strings.CutSuffix(s, "%")
-		v, err = strconv.ParseFloat(digits, 64)
-		if !ok || err != nil || !(v >= 0 && v <= 100) || v == 0 && m.floor {
-			return 0, fmt.Errorf("write the limit as a percentage, such as 1%%")
+		figure, ok := strings.CutSuffix(s, "%")
+		v, err := strconv.ParseFloat(figure, 64)
+		if !ok || err != nil || !(v >= 0 && v <= 100) || v < 1e-7 && m.floor {
+			return 0, errors.New("write the limit as a percentage, such as 1%")
 		}
 		return *rounded(v/100, 1e9), nil
 	}
-	v, err = strconv.ParseFloat(s, 64)
-	if err != nil || !(v > 0 && v < math.MaxInt32) {
-		return 0, fmt.Errorf("write the limit as a number above zero")
+	if v, err := strconv.ParseFloat(s, 64); err == nil && v > 0 && v < math.MaxInt32 {
+		return v, nil
 	}
-	return v, nil
+	return 0, errors.New("write the limit as a number above zero")
 }

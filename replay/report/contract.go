@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // A Contract is what a run has to keep to: clauses about latencies, errors,
@@ -29,20 +30,35 @@ func (c *Contract) check(slo SLO) error {
 	}
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
+		if clause.quantity == nil {
+			return errors.New("a clause of the contract is empty")
+		}
 		switch clause.quantity.kind {
 		case goodShare:
 			if clause.slo.empty() && slo.empty() {
 				return fmt.Errorf("%s: the clause has no slo, such as slo: ttft:200ms,tpot:50ms", clause)
 			}
 		case costOf:
-			if !(c.PricePerGPUHour > 0) || c.GPUs <= 0 {
+			if !(c.PricePerGPUHour > 0 && c.PricePerGPUHour < math.MaxInt32) || c.GPUs <= 0 {
 				return fmt.Errorf("%s: cost needs gpus and price_per_gpu_hour", clause)
 			}
-		case unknownQuantity:
-			return errors.New("a clause that was not parsed")
 		}
 	}
 	return nil
+}
+
+// leavesErrorsOut tells whether failures cannot break the contract, which is about
+// latencies.
+func (c *Contract) leavesErrorsOut() bool {
+	latencies := false
+	for i := range c.Clauses {
+		q := c.Clauses[i].quantity
+		if q.name == errorRate || q.kind == goodShare {
+			return false
+		}
+		latencies = latencies || q.latency()
+	}
+	return latencies
 }
 
 // Outcomes of a clause.

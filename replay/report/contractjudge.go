@@ -51,7 +51,7 @@ func (t *terms) clause(i int, duration int64, zeros bool) ClauseResult {
 	}
 	r.hold(c)
 	if r.Outcome == Unjudged {
-		r.Why = r.why(v)
+		r.Why = r.why(c, v)
 	}
 	return r
 }
@@ -61,7 +61,7 @@ func (t *terms) figure(m *quantity, v *evidence, duration int64, zeros bool) (*f
 	switch m.name {
 	case errorRate:
 		return ratio(v.failed, v.succeeded+v.failed), v.succeeded + v.failed
-	case hitRatio:
+	case "hit_ratio":
 		c := v.cache.summary(zeros)
 		return c.Measured, c.Rows
 	case "requests_per_s":
@@ -98,14 +98,20 @@ func (r *ClauseResult) hold(c *Clause) {
 }
 
 // why says what is missing.
-func (r *ClauseResult) why(v *evidence) string {
+func (r *ClauseResult) why(c *Clause, v *evidence) string {
 	switch {
-	case v.where != nil && v.succeeded+v.failed == 0:
-		return "no measured request is of its scope"
-	case v.succeeded+v.failed == 0:
-		return "no request was measured"
-	case r.Needed > 1 && r.Samples > 0:
-		return fmt.Sprintf("it needs %s, and there %s %s", many(r.Needed, "value"), verb(r.Samples), count(r.Samples))
+	case c.where != nil && v.succeeded+v.failed == 0:
+		return "no measured request is in its scope"
+	case v.succeeded == 0:
+		return "no request succeeded"
+	case c.quantity.latency() && r.Samples > 0:
+		return fmt.Sprintf("it takes %s, and there %s %s", many(r.Needed, "value"), verb(r.Samples), count(r.Samples))
+	case c.quantity.latency():
+		return "no request has a value"
+	case c.quantity.name == "hit_ratio":
+		return "the server reports no cached tokens"
+	case c.quantity.kind == costOf && v.output == 0:
+		return "there are no output tokens"
 	}
-	return "there is nothing to measure it by"
+	return "the run has no duration"
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -202,7 +201,18 @@ func clauseOf(n ast.Node) (Clause, error) {
 		return Clause{}, wrong(n, "want clause: with the condition, such as p95 ttft <= 1s")
 	}
 	c, err := conditionOf(parts["clause"])
-	return c, cmp.Or(err, c.setWhere(parts["where"]), c.setFrom(parts["from"]), c.setSLO(parts["slo"]))
+	for _, part := range []struct {
+		key string
+		set func(*Clause, ast.Node, string) error
+	}{{"where", (*Clause).setWhere}, {"from", (*Clause).setFrom}, {"slo", (*Clause).setSLO}} {
+		if n := parts[part.key]; n != nil && err == nil {
+			var s string
+			if s, err = textOf(part.key, n); err == nil {
+				err = part.set(&c, n, s)
+			}
+		}
+	}
+	return c, err
 }
 
 func conditionOf(n ast.Node) (Clause, error) {
@@ -214,14 +224,7 @@ func conditionOf(n ast.Node) (Clause, error) {
 	return c, placeIn(n, err)
 }
 
-func (c *Clause) setWhere(n ast.Node) error {
-	if n == nil {
-		return nil
-	}
-	s, err := textOf("where", n)
-	if err != nil {
-		return err
-	}
+func (c *Clause) setWhere(n ast.Node, s string) (err error) {
 	if c.quantity.kind == costOf {
 		return wrong(n, "cost is that of all requests: what a GPU costs cannot be told apart by request")
 	}
@@ -229,32 +232,19 @@ func (c *Clause) setWhere(n ast.Node) error {
 	return placeIn(n, err)
 }
 
-func (c *Clause) setFrom(n ast.Node) error {
-	if n == nil {
-		return nil
-	}
-	s, err := textOf("from", n)
+func (c *Clause) setFrom(n ast.Node, s string) error {
+	i := slices.Index(originNames[:], s)
 	switch {
-	case err != nil:
-		return err
 	case !c.quantity.hasOrigin():
 		return wrong(n, "%s does not begin when a request is due or sent", c.quantity.name)
-	case s == originNames[fromSent]:
-		c.origin = fromSent
-	case s != originNames[fromDue]:
+	case i < 0:
 		return wrong(n, "from: want due or sent")
 	}
+	c.origin = i
 	return nil
 }
 
-func (c *Clause) setSLO(n ast.Node) error {
-	if n == nil {
-		return nil
-	}
-	s, err := textOf("slo", n)
-	if err != nil {
-		return err
-	}
+func (c *Clause) setSLO(n ast.Node, s string) (err error) {
 	if c.quantity.kind != goodShare {
 		return wrong(n, "slo belongs to goodput")
 	}

@@ -8,99 +8,155 @@ import (
 	"reprise/trace/page"
 )
 
-// String says in a sentence or two whether the contract holds, and by how much it
-// does not.
+// String says whether the contract holds, and by how much it does not.
 func (r *ContractResult) String() string {
 	var fails, unjudged []string
 	for i := range r.Clauses {
 		switch c := &r.Clauses[i]; c.Outcome {
 		case Fails:
-			fails = append(fails, c.name()+" is "+inUnit(c.Measured, c.Unit)+c.beyond())
+			fails = append(fails, c.fault())
 		case Unjudged:
-			unjudged = append(unjudged, c.name()+": "+c.Why)
+			unjudged = append(unjudged, c.subject()+": "+c.Why)
 		}
 	}
 	what := "the contract"
 	if r.Name != "" {
-		what = "the contract " + r.Name
+		what += ` "` + plain(r.Name) + `"`
 	}
-	what = plain(what)
 	var says []string
 	if len(fails) > 0 {
-		says = append(says, fmt.Sprintf("%s does not hold: %s", what, strings.Join(fails, "; ")))
+		says = append(says, what+" does not hold: "+strings.Join(fails, "; "))
+		what = "it"
 	}
 	if len(unjudged) > 0 {
-		says = append(says, fmt.Sprintf("%s cannot be judged: %s", what, strings.Join(unjudged, "; ")))
+		says = append(says, what+" cannot be judged: "+strings.Join(unjudged, "; "))
 	}
 	if len(says) == 0 {
-		return fmt.Sprintf("%s holds, in %s", what, r.closest())
+		return what + " holds, " + r.closest()
 	}
 	return strings.Join(says, "; ")
 }
 
-// closest names the clause with the least room.
+// closest counts the clauses and names that with the least room.
 func (r *ContractResult) closest() string {
-	says, least := many(int64(len(r.Clauses)), "clause"), math.Inf(1)
-	name := ""
+	out := "in " + many(int64(len(r.Clauses)), "clause")
+	least := math.Inf(1)
+	var close *ClauseResult
 	for i := range r.Clauses {
 		if c := &r.Clauses[i]; c.Margin != nil && *c.Margin < least {
-			name, least = c.name(), *c.Margin
+			close, least = c, *c.Margin
 		}
 	}
-	if name != "" {
-		says += fmt.Sprintf("; the closest is %s, with %s to spare", name, percent(least))
+	if close != nil {
+		out += fmt.Sprintf("; with the least to spare, %s is %s, %s within %s", close.subject(), close.figure(), room(least), close.limit())
 	}
-	return says
+	return out
 }
 
-// name is the clause with its scope.
+// fault says what is measured in place of what is allowed.
+func (c *ClauseResult) fault() string {
+	out := c.subject() + " is " + c.figure()
+	switch {
+	case c.Margin == nil:
+		return out + ", with " + c.limit() + " allowed"
+	case strings.Contains(c.Clause, " >= "):
+		return out + ", " + room(-*c.Margin) + " short of " + c.limit()
+	}
+	return out + ", " + room(-*c.Margin) + " beyond " + c.limit()
+}
+
+// subject is what the clause is about, and limit what it allows.
+func (c *ClauseResult) subject() string {
+	subject, _ := c.parts()
+	if c.From != "" {
+		subject += " from " + c.From
+	}
+	if c.Where != "" {
+		subject += " where " + plain(c.Where)
+	}
+	return subject
+}
+
+func (c *ClauseResult) limit() string {
+	_, limit := c.parts()
+	return limit
+}
+
+func (c *ClauseResult) parts() (subject, limit string) {
+	at := strings.IndexAny(c.Clause, "<>")
+	if at < 1 {
+		return c.Clause, ""
+	}
+	return c.Clause[:at-1], strings.TrimLeft(c.Clause[at:], "<>= ")
+}
+
+// figure is what was measured. What is not a time, a share or a rate has its unit in
+// its name.
+func (c *ClauseResult) figure() string {
+	if c.Measured != nil && c.Unit == unitCost {
+		return number(*c.Measured)
+	}
+	return inUnit(c.Measured, c.Unit)
+}
+
+// name is the clause with all that belongs to it.
 func (c *ClauseResult) name() string {
-	if c.Where == "" {
-		return c.Clause
+	out := c.Clause
+	if c.SLO != "" {
+		out += ", slo " + c.SLO
 	}
-	return c.Clause + " where " + plain(c.Where)
+	if c.From != "" {
+		out += ", from " + c.From
+	}
+	if c.Where != "" {
+		out += ", where " + plain(c.Where)
+	}
+	return out
 }
 
-// beyond says by how much a clause fails.
-func (c *ClauseResult) beyond() string {
-	if c.Margin == nil {
-		return ""
+// verdict is the outcome with its margin. What is missing is in the sentence above.
+func (c *ClauseResult) verdict() string {
+	switch {
+	case c.Margin == nil:
+		return c.Outcome
+	case c.Outcome == Fails:
+		return c.Outcome + " by " + room(-*c.Margin)
 	}
-	return ", " + percent(-*c.Margin) + " beyond"
+	return c.Outcome + ", " + room(*c.Margin) + " to spare"
 }
 
-// contractHead are the columns of contractRows.
-var contractHead = []string{"clause", "measured", "margin", "n", ""}
+// room prints a margin, which may be of any size, as a percentage.
+func room(margin float64) string { return number(margin*100) + " %" }
 
-func contractRows(s *Summary) [][]string {
+// contractLine is the sentence above the table.
+func contractLine(s *Summary) string {
+	line := s.Contract.String()
+	line = strings.ToUpper(line[:1]) + line[1:] + "."
+	if s.Contract.Holds && !s.Verdict.Trustworthy {
+		line += " That is what the figures say, which cannot be trusted."
+	}
+	return line
+}
+
+var contractHead = []string{"clause", "measured", "outcome", "n"}
+
+func contractRows(s *Summary) (rows [][]string) {
 	if s.Contract == nil {
 		return nil
 	}
-	var rows [][]string
 	for i := range s.Contract.Clauses {
 		c := &s.Contract.Clauses[i]
-		name := c.name()
-		for _, more := range []struct{ word, what string }{{"from ", c.From}, {"", c.SLO}} {
-			if more.what != "" {
-				name += ", " + more.word + more.what
-			}
-		}
-		margin := "–"
-		if c.Margin != nil {
-			margin = percent(*c.Margin)
-		}
-		rows = append(rows, []string{name, inUnit(c.Measured, c.Unit), margin, count(c.Samples), c.Outcome})
+		rows = append(rows, []string{c.name(), c.figure(), c.verdict(), count(c.Samples)})
 	}
 	return rows
 }
 
-// contractLine is the sentence above the table, "" without a contract.
-func contractLine(s *Summary) string {
-	if s.Contract == nil {
-		return ""
+// contractTitle says whose definitions the clauses have, where others are shown.
+func contractTitle(s *Summary) string {
+	if s.Peer != nil {
+		return "Contract, under the definitions of reprise"
 	}
-	line := s.Contract.String()
-	return strings.ToUpper(line[:1]) + line[1:] + "."
+	return "Contract"
 }
 
 func contractNotes(s *Summary) []page.Note {
@@ -112,7 +168,7 @@ func contractNotes(s *Summary) []page.Note {
 	switch {
 	case c.Fails():
 		level = page.Bad
-	case !c.Holds:
+	case !c.Holds || !s.Verdict.Trustworthy:
 		level = page.Warn
 	}
 	return []page.Note{{Level: level, Text: contractLine(s)}}
@@ -123,5 +179,14 @@ func contractSection(s *Summary) page.Section {
 	if rows == nil {
 		return page.Section{}
 	}
-	return page.Section{Title: "Contract", Tables: []page.Table{{Head: contractHead, Rows: rows}}}
+	return page.Section{Title: contractTitle(s), Tables: []page.Table{{Head: contractHead, Rows: rows}}}
+}
+
+var contractDefinitions = []Definition{
+	{"contract.clauses.margin", "share",
+		"How far a measurement is within what its clause of the contract allows, as a share of that; below zero it is beyond. Latencies are of the measured requests that succeeded; failed ones count for error_rate and goodput alone.",
+		"(allowed − measured) ÷ allowed; (measured − allowed) ÷ allowed"},
+	{"contract.cost_per_million_output_tokens", "price",
+		"What the GPUs cost for the duration of the run, idle or not, for a million output tokens of the requests that succeeded.",
+		"price per GPU-hour · GPUs · duration ÷ 3,600 s ÷ (Σ output ÷ 10⁶)"},
 }

@@ -14,7 +14,7 @@ type Definition struct {
 // write; headers; first and last token; done, the end of its stream or its failure.
 func Definitions() []Definition {
 	var all []Definition
-	for _, part := range [][]Definition{latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions, serverDefinitions} {
+	for _, part := range [][]Definition{latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions, serverDefinitions, contractDefinitions} {
 		all = append(all, part...)
 	}
 	return all

@@ -37,7 +37,7 @@ func WriteText(w io.Writer, s Summary) error {
 	if s.Run.Note != "" {
 		line("note: ", s.Run.Note)
 	}
-	grid(&b, "Contract", contractHead, contractRows(&s))
+	grid(&b, contractTitle(&s), contractHead, contractRows(&s))
 	if s.Peer != nil {
 		writePeer(&b, s.Peer, line)
 	} else {
@@ -141,7 +141,7 @@ func grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}
 		if i == 0 && head != nil {
-			c.WidthMax = max(17, 50-10*(len(head)-1)) // the name of a row, where there are few columns
+			c.WidthMax = max(17, textWidth-taken(head, rows)) // the name of a row: what the figures leave
 		}
 		columns = append(columns, c)
 	}
@@ -153,6 +153,20 @@ func grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 		t.AppendRow(cells(row))
 	}
 	b.WriteString("\n" + title + "\n" + t.Render() + "\n")
+}
+
+// taken is how wide a table is without what is in its first column: the frame
+// around that takes 4 columns, each further one 3 and its widest cell.
+func taken(head []string, rows [][]string) int {
+	out := 4
+	for i := 1; i < len(head); i++ {
+		wide := text.StringWidth(head[i])
+		for _, row := range rows {
+			wide = max(wide, text.StringWidth(row[i]))
+		}
+		out += 3 + wide
+	}
+	return out
 }
 
 func cells(row []string) table.Row {

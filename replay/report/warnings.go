@@ -31,6 +31,7 @@ const (
 	WarnOutputLonger  = "outputs_longer_than_asked"
 	WarnTLS           = "tls_unverified"
 	WarnCaches        = "several_caches"
+	WarnContract      = "contract_without_error_rate"
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
@@ -82,6 +83,8 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 	warn(c.run.TLSUnverified, WarnTLS, "the server's certificate was not checked, so who answered is not known")
 	warn(len(s.ByEndpoint) > 1 && s.Cache.Expected != nil, WarnCaches,
 		"requests went to %d servers, each with a cache of its own; the expected hit ratio is that of one cache which all share", len(s.ByEndpoint))
+	warn(s.Contract != nil && s.Requests.Failed > 0 && c.opts.Contract.leavesErrorsOut(), WarnContract,
+		"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: %s could not break it", many(s.Requests.Failed, "failed request"))
 	return out
 }
 

@@ -1,0 +1,101 @@
+package report
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestClauses(t *testing.T) {
+	for in, want := range map[string]string{
+		"p95 ttft <= 1s":                              "p95 ttft <= 1s",
+		"p95 ttft≤1s":                                 "p95 ttft <= 1s",
+		"  p99.9   itl<= 200 ms ":                     "p99.9 itl <= 200ms",
+		"p99.999 itl_token <= 50.5µs":                 "p99.999 itl_token <= 50.5µs",
+		"mean tpot <= 0.04s":                          "mean tpot <= 40ms",
+		"max e2e <= 2m":                               "max e2e <= 2m0s",
+		"p50 headers <= 5ms":                          "p50 headers <= 5ms",
+		"error_rate <= 0%":                            "error_rate <= 0%",
+		"error_rate ≤ 0.1 %":                          "error_rate <= 0.1%",
+		"goodput ≥ 99.5%":                             "goodput >= 99.5%",
+		"hit_ratio >= 33.3333333%":                    "hit_ratio >= 33.3333333%",
+		"requests_per_s >= 20":                        "requests_per_s >= 20",
+		"output_tokens_per_s >= 5e2":                  "output_tokens_per_s >= 500",
+		"prompt_tokens_per_s >= 0.5":                  "prompt_tokens_per_s >= 0.5",
+		"cost_per_million_output_tokens <= 2.5":       "cost_per_million_output_tokens <= 2.5",
+		"cost_per_million_output_tokens <= 0.0000001": "cost_per_million_output_tokens <= 0.0000001",
+	} {
+		c, err := parseClause(in)
+		if err != nil || c.String() != want {
+			t.Errorf("%q: %q, %v; want %q", in, c.String(), err, want)
+		}
+	}
+}
+
+// Faults of clauses, with the bytes before each.
+func TestClauseFaults(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		at   int
+		want string
+	}{
+		{"", 0, "want a metric, one of ttft, e2e"},
+		{"p95", 3, "want a metric"},
+		{"p95 speed <= 1s", 4, "want a metric"},
+		{"p95 e2el <= 1s", 4, "want a metric"},
+		{"ttft <= 1s", 0, "say which ttft"},
+		{"median ttft <= 1s", 0, "want a percentile"},
+		{"p100 ttft <= 1s", 0, "want a percentile"},
+		{"p0 ttft <= 1s", 0, "want a percentile"},
+		{"p99.99999 ttft <= 1s", 0, "want a percentile"},
+		{"p95 error_rate <= 1%", 0, "is one figure"},
+		{"p95 ttft", 8, "want <= after ttft"},
+		{"p95 ttft >= 1s", 9, "want <= after ttft"},
+		{"p95 ttft < 1s", 9, "want <= after ttft"},
+		{"p95 ttft = 1s", 9, "want <= after ttft"},
+		{"requests_per_s <= 5", 15, "want >= after"},
+		{"p95 ttft <=", 11, "want a limit, such as 200ms"},
+		{"p95 ttft <= 1", 12, "with its unit"},
+		{"p95 ttft <= 0s", 12, "above zero"},
+		{"p95 ttft <= -1s", 12, "above zero"},
+		{"p95 ttft <= 99999h", 12, "duration"},
+		{"p95 ttft <= 1s where class = gold", 15, "is said by where"},
+		{"p95 ttft <= 1 1s", 14, "want nothing after"},
+		{"p95 ttft <= 1s, p99 ttft <= 2s", 14, "no meaning here"},
+		{"p95 ttft <= 1s <= 2s", 15, "want nothing after the limit"},
+		{"error_rate <= 0.01", 14, "percentage"},
+		{"error_rate <= 101%", 14, "percentage"},
+		{"error_rate <= NaN%", 14, "percentage"},
+		{"goodput >= 0%", 11, "percentage"},
+		{"requests_per_s >= 0", 18, "above zero"},
+		{"requests_per_s >= Inf", 18, "above zero"},
+		{"p95 ttft <= \"1s\"", 12, "want a limit"},
+		{"p95 ttft <= (1s)", 12, "want a limit"},
+	} {
+		_, err := parseClause(c.in)
+		var m *misplaced
+		if !errors.As(err, &m) || m.at != c.at || !strings.Contains(m.why, c.want) {
+			t.Errorf("%q: %+v; want %q behind %d bytes", c.in, m, c.want, c.at)
+		}
+	}
+}
+
+// What a clause prints is read as that clause.
+func FuzzClause(f *testing.F) {
+	for _, seed := range []string{"p95 ttft <= 1s", "p99.9 itl ≤ 200 ms", "error_rate <= 1%", "goodput >= 99%", "cost_per_million_output_tokens <= 2.5", "mean ttft", "p95 <= <="} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		c, err := parseClause(in)
+		if err != nil {
+			if m := new(misplaced); !errors.As(err, &m) || m.at < 0 || m.at > len(in) {
+				t.Fatalf("%q: the fault has no place: %v", in, err)
+			}
+			return
+		}
+		back, err := parseClause(c.String())
+		if err != nil || back.String() != c.String() || back.allowed != c.allowed {
+			t.Fatalf("%q is read back as %+v, %v", c.String(), back, err)
+		}
+	})
+}

@@ -1,0 +1,363 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"reprise/replay"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// contractOf parses clauses as a contract's lines.
+func contractOf(t *testing.T, lines ...string) *Contract {
+	t.Helper()
+	c, err := ParseContract("c.yaml", []byte("gpus: 2\nprice_per_gpu_hour: 3\nclauses:\n  - "+strings.Join(lines, "\n  - ")+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+// bounds is a contract of every measure, from both origins, within a scope or not.
+func bounds(t *testing.T, where string) *Contract {
+	t.Helper()
+	var lines []string
+	add := func(clause string, more ...string) {
+		if where != "" {
+			more = append(more, "where: "+where)
+		}
+		lines = append(lines, strings.Join(append([]string{"clause: " + clause}, more...), "\n    "))
+	}
+	for _, stat := range []string{"p50", "p95", "p99", "p99.9", "mean", "max"} {
+		for _, q := range quantities {
+			switch q.kind {
+			case latencyFrom:
+				add(stat+" "+q.name+" <= 50ms", "from: sent")
+				add(stat + " " + q.name + " <= 50ms")
+			case latencyWithin:
+				add(stat + " " + q.name + " <= 20ms")
+			}
+		}
+	}
+	for _, clause := range []string{"error_rate <= 1%", "hit_ratio >= 20%", "requests_per_s >= 20", "prompt_tokens_per_s >= 5", "output_tokens_per_s >= 5000"} {
+		add(clause)
+	}
+	add("goodput >= 50%", "slo: ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
+	add("goodput >= 50%", "slo: ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms", "from: sent")
+	return contractOf(t, lines...)
+}
+
+// measuredOf finds what a summary says of a clause.
+func measuredOf(t *testing.T, s *Summary, c *ClauseResult) *float64 {
+	t.Helper()
+	subject, _, _ := strings.Cut(c.Clause, " ")
+	switch subject {
+	case "error_rate":
+		return s.Requests.ErrorShare
+	case "hit_ratio":
+		return s.Cache.Measured
+	case "requests_per_s":
+		return s.Throughput.RequestsPerS
+	case "prompt_tokens_per_s":
+		return s.Throughput.PromptTokensPerS
+	case "output_tokens_per_s":
+		return s.Throughput.OutputTokensPerS
+	case "goodput":
+		return map[string]*float64{"due": s.Goodput.FromDue.Share, "sent": s.Goodput.FromSent.Share}[c.From]
+	}
+	name := strings.Fields(c.Clause)[1]
+	if c.From != "" {
+		name = "from_" + c.From + "." + name
+	} else if name == "itl" {
+		name = "itl_chunk"
+	}
+	for _, m := range s.Latency.metrics() {
+		if m.name != name {
+			continue
+		}
+		for _, p := range percentiles {
+			if p.name == subject {
+				return *p.of(m.stat)
+			}
+		}
+		return map[string]*float64{"mean": m.stat.Mean, "max": m.stat.Max}[subject]
+	}
+	t.Fatalf("%+v is not in the summary", c)
+	return nil
+}
+
+// A clause about all requests has the figure that the summary prints, whether it
+// comes from every value or from a histogram.
+func TestClausesHaveTheSummarysFigures(t *testing.T) {
+	slo, _ := ParseSLO("ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
+	results := messy(rand.New(rand.NewPCG(5, 6)), 2000)
+	for _, exact := range []int{0, 700} {
+		s := summarise(t, replay.Run{ServerBlock: 16}, Options{Contract: bounds(t, ""), SLO: slo, Exact: exact}, results...)
+		outcomes := map[string]int{}
+		for i := range s.Contract.Clauses {
+			c := &s.Contract.Clauses[i]
+			outcomes[c.Outcome]++
+			if want := measuredOf(t, &s, c); c.Measured == nil || want == nil || *c.Measured != *want {
+				t.Errorf("exact %d: %s from %s: %v, and %v in the summary", exact, c.Clause, c.From, show(c.Measured), show(want))
+			}
+		}
+		if outcomes[Holds] < 5 || outcomes[Fails] < 5 {
+			t.Errorf("too one-sided to tell: %v", outcomes)
+		}
+	}
+}
+
+// The figures are the same to the last nanosecond, even where a percentile lies in
+// the middle of a gap of hours.
+func TestPercentileOfAWideGap(t *testing.T) {
+	s := sample{limit: 1 << 20}
+	for i := range 3411 {
+		s.add(int64(i/3240) * 33570367678183)
+	}
+	st, _ := s.stat()
+	if p95, _ := parseStatistic("p95"); *p95.value(&s) != *st.P95 {
+		t.Errorf("%v, and %v in the summary", *p95.value(&s), *st.P95)
+	}
+}
+
+// The clauses of a scope have the figures that a run of its requests alone would
+// have, but for the duration, which is the run's.
+func TestScopedClausesAreOfTheirRequests(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	slo, _ := ParseSLO("ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
+	results := messy(rng, 5000)
+	var inside []replay.Result
+	for i := range results {
+		r := &results[i]
+		r.Class = []string{"", "gold", "silver"}[rng.IntN(3)]
+		length := r.WantInput
+		if r.Error == "" && r.SentNS != nil && r.DoneNS != nil && r.Input != nil {
+			length = *r.Input
+		}
+		if r.Class == "gold" || r.Category == trace.Branch && length < 8000 {
+			inside = append(inside, *r)
+		}
+	}
+	where := "class = gold or category = branch and input_tokens < 8000"
+	opts := Options{Contract: bounds(t, where), SLO: slo}
+	s := summarise(t, replay.Run{ServerBlock: 16}, opts, results...)
+	alone := summarise(t, replay.Run{ServerBlock: 16}, Options{SLO: slo}, inside...)
+	stretch := *alone.DurationS / *s.DurationS
+	if len(inside) < 1500 || len(inside) > 3000 || len(s.Contract.Clauses) != len(opts.Contract.Clauses) {
+		t.Fatalf("%d inside, %d clauses", len(inside), len(s.Contract.Clauses))
+	}
+	for i := range s.Contract.Clauses {
+		c := &s.Contract.Clauses[i]
+		want := measuredOf(t, &alone, c)
+		if c.Measured == nil || want == nil || c.Where != where {
+			t.Errorf("%s where %s: %v", c.Clause, c.Where, c)
+			continue
+		}
+		if c.Unit == "1/s" {
+			near(t, c.Clause, c.Measured, *want*stretch, 1e-6)
+		} else if *c.Measured != *want {
+			t.Errorf("%s from %s: %v; of these alone %v", c.Clause, c.From, *c.Measured, *want)
+		}
+	}
+}
+
+// evenly makes n results, one a second, whose TTFT is 1, 2, … n ms.
+func evenly(n int64) (out []replay.Result) {
+	for i := range n {
+		out = append(out, answer(i, i*1000, 0, i+1, i+21))
+	}
+	return out
+}
+
+func TestOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		clause  string
+		results []replay.Result
+		outcome string
+		margin  float64 // NaN is null
+	}{
+		{"max ttft <= 20ms", evenly(20), Holds, 0}, // what is allowed is allowed
+		{"max ttft <= 19.999999ms", evenly(20), Fails, -0.00000005},
+		{"max ttft <= 40ms", evenly(20), Holds, 0.5},
+		{"max ttft <= 8ms", evenly(20), Fails, -1.5},
+		{"p95 ttft <= 1s", evenly(20), Holds, 0.98095},
+		{"p95 ttft <= 1s", evenly(19), Unjudged, math.NaN()},
+		{"p97 ttft <= 1s", evenly(34), Holds, 0.96699},
+		{"p97 ttft <= 1s", evenly(33), Unjudged, math.NaN()},
+		{"p99.99 ttft <= 1s", evenly(9999), Unjudged, math.NaN()},
+		{"mean ttft <= 1ms", evenly(1), Holds, 0},
+		{"mean ttft <= 1ms", nil, Unjudged, math.NaN()},
+		{"mean tpot <= 1ms", []replay.Result{answer(0, 0, 0, 5)}, Unjudged, math.NaN()},
+		{"error_rate <= 50%", []replay.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Holds, 0},
+		{"error_rate <= 40%", []replay.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Fails, -0.25},
+		{"error_rate <= 0%", []replay.Result{answer(0, 0, 0, 5)}, Holds, math.NaN()},
+		{"error_rate <= 0%", []replay.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Fails, math.NaN()},
+		{"error_rate <= 10%", []replay.Result{failure(1, 0, "reset")}, Fails, -9},
+		{"output_tokens_per_s >= 4", []replay.Result{answer(0, 0, 0, 5, 500)}, Holds, 0},
+		{"output_tokens_per_s >= 5", []replay.Result{answer(0, 0, 0, 5, 500)}, Fails, -0.2},
+		{"requests_per_s >= 1", []replay.Result{answer(0, 0, 0, 5, 500)}, Holds, 1},
+		{"prompt_tokens_per_s >= 100", []replay.Result{answer(0, 0, 0, 5, 500)}, Holds, 1},
+		{"hit_ratio >= 10%", evenly(5), Unjudged, math.NaN()},
+		{"{clause: max ttft <= 1s, where: class = gold}", evenly(5), Unjudged, math.NaN()},
+		{"{clause: goodput >= 50%, slo: 'ttft:10ms'}", evenly(20), Holds, 0},
+		{"{clause: goodput >= 50%, slo: 'ttft:5ms'}", evenly(20), Fails, -0.5},
+		// 2 GPUs at 3 for an hour is 6, for 4 M output tokens.
+		{"cost_per_million_output_tokens <= 1.5", []replay.Result{expensive(4_000_000)}, Holds, 0},
+		{"cost_per_million_output_tokens <= 1", []replay.Result{expensive(4_000_000)}, Fails, -0.5},
+		{"cost_per_million_output_tokens <= 1", []replay.Result{expensive(0)}, Unjudged, math.NaN()},
+	} {
+		s := summarise(t, replay.Run{}, Options{Contract: contractOf(t, c.clause)}, c.results...)
+		got := &s.Contract.Clauses[0]
+		if got.Outcome != c.outcome || s.Contract.Holds != (c.outcome == Holds) || s.Contract.Judged != (c.outcome != Unjudged) ||
+			s.Contract.Fails() != (c.outcome == Fails) || (got.Why == "") != (c.outcome != Unjudged) {
+			t.Errorf("%s of %d: %+v", c.clause, len(c.results), got)
+		}
+		near(t, c.clause, got.Margin, c.margin, 1e-6)
+	}
+}
+
+// expensive is a result that took an hour.
+func expensive(output int32) replay.Result {
+	r := answer(0, 0, 0, 5, 3600_000)
+	r.Output = &output
+	return r
+}
+
+// The wait in the client counts from due and not from sent.
+func TestOrigins(t *testing.T) {
+	s := summarise(t, replay.Run{}, Options{Contract: contractOf(t, "max ttft <= 50ms", "{clause: max ttft <= 50ms, from: sent}")}, answer(0, 0, 100, 20))
+	if c := s.Contract.Clauses; c[0].From != "due" || *c[0].Measured != 120 || c[1].From != "sent" || *c[1].Measured != 20 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What is outside the window counts for no clause.
+func TestContractOfTheWindow(t *testing.T) {
+	results := evenly(40)
+	results[0] = failure(0, 0, "reset")
+	for i := range results {
+		results[i].Class = "gold"
+	}
+	run := replay.Run{Window: &replay.Window{From: &replay.Place{DueNS: 10e9}, To: &replay.Place{DueNS: 30e9}}}
+	contract := contractOf(t, "max ttft <= 30ms", "error_rate <= 0%", "{clause: max ttft <= 30ms, where: class = gold}", "{clause: error_rate <= 0%, where: class = gold}", "{clause: goodput >= 100%, slo: 'ttft:30ms'}")
+	s := summarise(t, run, Options{Contract: contract}, results...)
+	for _, c := range s.Contract.Clauses {
+		if c.Outcome != Holds || c.Samples != 20 {
+			t.Errorf("%+v", c)
+		}
+	}
+	run.Window = nil
+	s = summarise(t, run, Options{Contract: contract}, results...)
+	for _, c := range s.Contract.Clauses {
+		if c.Outcome != Fails {
+			t.Errorf("without a window: %+v", c)
+		}
+	}
+}
+
+// Clauses of one scope share their values; those of all requests keep none.
+func TestContractMemory(t *testing.T) {
+	c := contractOf(t, "p95 ttft <= 1s", "{clause: p95 ttft <= 1s, where: class = gold}", "{clause: p99 ttft <= 1s, where: class = 'gold'}",
+		"{clause: p99 ttft <= 1s, where: class = gold, from: sent}", "{clause: p99 itl <= 1s, where: class = silver}")
+	terms := newTerms(c, Options{Exact: 3}, func() reuse { return reuse{} }, &replay.Run{})
+	var kept []int
+	for _, e := range terms.all {
+		kept = append(kept, len(e.timings))
+	}
+	if fmt.Sprint(kept) != "[0 2 1]" {
+		t.Errorf("samples by scope: %v", kept)
+	}
+	for i := range 100 {
+		r := rowOf([]string{"gold", "silver"}[i%2], 100)
+		terms.add(r, succeeded)
+	}
+	for _, e := range terms.all[1:] {
+		for _, of := range e.timings {
+			if of.sample.hist == nil || of.sample.m.n != 50 {
+				t.Errorf("%s has %d values, and %d of them exactly", of.name, of.sample.m.n, len(of.sample.values))
+			}
+		}
+	}
+}
+
+// A contract of latencies alone is deaf to failures, and the report says so.
+func TestContractWithoutErrorRate(t *testing.T) {
+	for clauses, want := range map[string]bool{
+		"max ttft <= 1s":                                          true,
+		"max ttft <= 1s|error_rate <= 50%":                        false,
+		"max ttft <= 1s|{clause: goodput >= 10%, slo: 'ttft:1s'}": false,
+		"requests_per_s >= 1":                                     false,
+	} {
+		for _, failures := range []int{0, 1} {
+			results := append(evenly(5), failure(9, 9, "reset"))[:5+failures]
+			s := summarise(t, replay.Run{}, Options{Contract: contractOf(t, strings.Split(clauses, "|")...)}, results...)
+			said := false
+			for _, w := range s.Warnings {
+				said = said || w.Code == WarnContract
+			}
+			if said != (want && failures > 0) {
+				t.Errorf("%s with %d failures: %v", clauses, failures, s.Warnings)
+			}
+		}
+	}
+}
+
+func TestContractIsShown(t *testing.T) {
+	contract := contractOf(t, "p95 ttft <= 10ms", "{clause: max e2e <= 1s, where: class = gold or input_tokens < 2048 and category != cold and output_tokens > 3}", "p99.99 ttft <= 1s", "requests_per_s >= 2", "error_rate <= 1%")
+	contract.Name = "chat \x1b[31m"
+	results := evenly(1100)
+	results[7] = answer(7, 0, 0, 8, 6_612_742)
+	for i := range results {
+		results[i].Class = "gold"
+	}
+	s := summarise(t, replay.Run{Simulated: "a model"}, Options{Contract: contract}, results...)
+	const says = `the contract "chat ?[31m" does not hold: p95 ttft from due is 1,045 ms, 10,351 % beyond 10ms; ` +
+		`max e2e from due where class = gold or input_tokens < 2048 and category != cold and output_tokens > 3 is 6,612,742 ms, 661,174 % beyond 1s; ` +
+		`requests_per_s is 0.166 1/s, 91.68 % short of 2; it cannot be judged: p99.99 ttft from due: it takes 10,000 values, and there were 1,100`
+	if got := s.Contract.String(); got != says {
+		t.Errorf("got\n%s\nwant\n%s", got, says)
+	}
+	var text bytes.Buffer
+	if err := WriteText(&text, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(text.String(), "\n") {
+		if utf8.RuneCountInString(line) > textWidth {
+			t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
+		}
+	}
+	p := Page(s)
+	if p.Sections[0].Title != "Contract" || len(p.Sections[0].Tables[0].Rows) != 5 {
+		t.Errorf("%+v", p.Sections[0])
+	}
+	if n := contractNotes(&s)[0]; n.Level != page.Bad || n.Text != "The"+says[3:]+"." {
+		t.Errorf("%+v", n)
+	}
+	for _, want := range []string{"The contract \"chat ?[31m\" does not hold", "fails by 10,351 %", "holds, 100 % to spare", "cannot be judged", "The contract"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text does not say %q:\n%s", want, text.String())
+		}
+	}
+}
+
+// A contract that holds names the clause with the least room, and what the run's
+// verdict does to it.
+func TestContractHolds(t *testing.T) {
+	contract := contractOf(t, "max ttft <= 40ms", "{clause: max e2e <= 100ms, from: sent}", "error_rate <= 0%")
+	s := summarise(t, replay.Run{}, Options{Contract: contract}, evenly(20)...)
+	const says = "the contract holds, in 3 clauses; with the least to spare, max ttft from due is 20 ms, 50 % within 40ms"
+	if got := s.Contract.String(); got != says || contractNotes(&s)[0].Level != page.Good {
+		t.Errorf("%s", got)
+	}
+	s = summarise(t, replay.Run{GCPauseMaxNS: int64(time.Second)}, Options{Contract: contract}, evenly(20)...)
+	if got := contractNotes(&s)[0]; got.Level != page.Warn || !strings.Contains(got.Text, "cannot be trusted") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// rowOf is a successful result with a class, for scopes.
+func rowOf(class string, input int32) *replay.Result {
+	r := answer(0, 0, 0, 10, 20)
+	r.Class, r.WantInput, r.Input = class, input, trace.Ptr(input)
+	return &r
+}
+
+func TestScopes(t *testing.T) {
+	run := &replay.Run{Endpoints: []string{"http://a:8000", "http://b:8000"}}
+	gold, plain := rowOf("gold", 5000), rowOf("", 100)
+	gold.Session, gold.Endpoint, gold.API, gold.Category = trace.Ptr(int64(3)), trace.Ptr(int32(1)), replay.APIChat, trace.Cold
+	for _, c := range []struct {
+		in, out     string // out is "" where it is in
+		gold, plain bool
+	}{
+		{in: "class = gold", gold: true},
+		{in: `class = "gold"`, out: "class = gold", gold: true},
+		{in: "class='gold'", out: "class = gold", gold: true},
+		{in: "class != gold", plain: true},
+		{in: "class ≠ gold", out: "class != gold", plain: true},
+		{in: "class = none", plain: true},
+		{in: `class = "none"`},
+		{in: `class = ""`, plain: true},
+		{in: `class = "and"`},
+		{in: `class = 'a "b"'`},
+		{in: "class != none", gold: true},
+		{in: "session != none", gold: true},
+		{in: "session = none", plain: true},
+		{in: "category = cold", gold: true},
+		{in: "api = chat", gold: true},
+		{in: "endpoint = http://b:8000", gold: true},
+		{in: "endpoint = http://a:8000"},
+		{in: "endpoint = none", plain: true},
+		{in: "input_tokens < 2048", plain: true},
+		{in: "input_tokens <= 100", plain: true},
+		{in: "input_tokens < 100"},
+		{in: "input_tokens ≥ 5000", out: "input_tokens >= 5000", gold: true},
+		{in: "input_tokens > 5000"},
+		{in: "input_tokens = 100", plain: true},
+		{in: "input_tokens != 100", gold: true},
+		{in: "output_tokens = 2", gold: true, plain: true},
+		{in: "class = gold or input_tokens < 2048", gold: true, plain: true},
+		{in: "class = gold and input_tokens < 2048"},
+		// and binds tighter
+		{in: "class = none or class = gold and input_tokens < 2048", plain: true},
+		{in: "(class = none or class = gold) and input_tokens < 2048", plain: true},
+		{in: "(class = none or class = gold) and input_tokens > 2048", gold: true},
+		{in: "class = none or (class = gold and input_tokens < 2048)", out: "class = none or class = gold and input_tokens < 2048", plain: true},
+		{in: "((class = gold) or (class = none or input_tokens < 7))", out: "class = gold or class = none or input_tokens < 7", gold: true, plain: true},
+	} {
+		s, err := parseScope(c.in)
+		if err != nil {
+			t.Errorf("%s: %v", c.in, err)
+			continue
+		}
+		if want := cmp.Or(c.out, c.in); s.String() != want {
+			t.Errorf("%s prints as %s", c.in, s)
+		}
+		if g, p := s.holds(gold, run), s.holds(plain, run); g != c.gold || p != c.plain {
+			t.Errorf("%s: gold %v, plain %v", c.in, g, p)
+		}
+	}
+}
+
+// A request that failed is where the workload puts it, however far its answer came.
+func TestScopeOfAFailure(t *testing.T) {
+	r := rowOf("", 100)
+	r.WantInput, r.WantOutput = 90, 50
+	for in, want := range map[string][2]bool{"input_tokens = 100": {true, false}, "output_tokens = 50": {false, true}} {
+		s, err := parseScope(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := *r
+		broken.Error = "reset"
+		if got := [2]bool{s.holds(r, &replay.Run{}), s.holds(&broken, &replay.Run{})}; got != want {
+			t.Errorf("%s: %v, want %v", in, got, want)
+		}
+	}
+}
+
+func TestScopeFaults(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		at   int
+		want string
+	}{
+		{"", 0, "want one of class, category"},
+		{"klass = gold", 0, "want one of class"},
+		{`"class" = gold`, 0, "want one of class"},
+		{"class", 5, "want =, !="},
+		{"class gold", 6, "want =, !="},
+		{"class < gold", 6, "class is a text"},
+		{"class =", 7, "want a value after ="},
+		{"class = and", 8, "want a value"},
+		{"class = )", 8, "want a value"},
+		{"category = warm", 11, "category is cold, global"},
+		{"api = grpc", 6, "api is chat"},
+		{"session = 3", 10, "session is none"},
+		{"input_tokens = none", 15, "whole number"},
+		{"input_tokens < 2k", 15, "whole number"},
+		{"input_tokens < -1", 15, "whole number"},
+		{"input_tokens < 1.5", 15, "whole number"},
+		{"input_tokens < 99999999999", 15, "whole number"},
+		{"class = gold silver", 13, "want and, or, or the end"},
+		{"class = gold or", 15, "want one of class"},
+		{"(class = gold", 13, "closing parenthesis"},
+		{"class = gold)", 12, "want and, or, or the end"},
+		{"class = 'gold", 8, "not closed"},
+		{"class = gold; input_tokens < 5", 12, "no meaning"},
+		{"class == gold", 7, "want a value"},
+		{strings.Repeat("(", 33) + "class = gold", 32, "more than 32 parentheses"},
+	} {
+		_, err := parseScope(c.in)
+		var m *misplaced
+		if !errors.As(err, &m) || m.at != c.at || !strings.Contains(m.why, c.want) {
+			t.Errorf("%q: %+v; want %q behind %d bytes", c.in, m, c.want, c.at)
+		}
+	}
+}
+
+// What a scope prints is read as that scope, and holds for the same results.
+func FuzzScope(f *testing.F) {
+	for _, seed := range []string{"class = gold or input_tokens < 2048", "(class != 'a b' or api=chat) and session != none", "((((", `class = "`, "input_tokens ≤ 3 and (output_tokens > 1 or endpoint = http://a:1/v1?x)"} {
+		f.Add(seed)
+	}
+	run := &replay.Run{Endpoints: []string{"http://a:1"}}
+	rows := messy(rand.New(rand.NewPCG(1, 2)), 50)
+	for i := range rows {
+		rows[i].Class = []string{"", "gold", "a b"}[i%3]
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		s, err := parseScope(in)
+		if err != nil {
+			if m := new(misplaced); !errors.As(err, &m) || m.at < 0 || m.at > len(in) {
+				t.Fatalf("%q: the fault has no place: %v", in, err)
+			}
+			return
+		}
+		back, err := parseScope(s.String())
+		if err != nil || back.String() != s.String() {
+			t.Fatalf("%q is read back as %v, %v", s, back, err)
+		}
+		for i := range rows {
+			if s.holds(&rows[i], run) != back.holds(&rows[i], run) {
+				t.Fatalf("%q and %q differ on row %d", in, back, i)
+			}
+		}
+	})
+}
