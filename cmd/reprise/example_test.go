@@ -22,6 +22,7 @@ func TestHelpExamples(t *testing.T) {
 		"mooncake_conversation.jsonl": sharingLog(20),
 		"sharegpt.json":               `[{"id":"a","conversations":[{"from":"human","value":"hello"},{"from":"gpt","value":"good day"}]}]`,
 		"gateway.jsonl":               userLog(40),
+		"contract.yaml":               "clauses: [mean ttft <= 1h]\n",
 	}
 	for name, content := range files {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {

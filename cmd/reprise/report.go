@@ -93,6 +93,7 @@ With --contract the run has to keep to clauses such as p95 ttft <= 1s.
 The exit code is 4 when the run cannot be trusted, or the contract not be judged,
 and 3 when the contract does not hold.`,
 		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html
+  reprise report r.parquet --contract contract.yaml
   reprise report r.parquet --definitions aiperf
   reprise report r.parquet --format vllm -o vllm.json`,
 		Args: cobra.ExactArgs(1),
