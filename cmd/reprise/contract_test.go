@@ -96,7 +96,7 @@ func TestContractOfAnUntrustedRun(t *testing.T) {
 	writeFiles(t, map[string]string{"good.yaml": "clauses: [max ttft <= 1h]\n", "bad.yaml": "clauses: [max ttft <= 1ns]\n"})
 	url := simulate(t)
 	for name, want := range map[string]string{"good.yaml": "the report says why\n", "bad.yaml": "the report says why; the contract does not hold"} {
-		_, errs, code := reprise(t, "replay", "t.parquet", "--url", url, "-o", "x.parquet", "--open-loop", "--speed", "100", "--max-lag-p50", "0s", "--contract", name)
+		_, errs, code := reprise(t, "replay", "t.parquet", "--url", url, "-o", "x.parquet", "--open-loop", "--speed", "100", "--max-cpu", "0", "--contract", name)
 		if code != exitUntrusted || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d\n%s", name, code, errs)
 		}
