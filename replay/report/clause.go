@@ -12,7 +12,7 @@ import (
 type Clause struct {
 	quantity  *quantity
 	statistic statistic
-	allowed   float64 // in the unit of the measure
+	allowed   float64 // in the unit of its quantity
 	origin    int     // of a latency, and of goodput
 	slo       SLO     // of goodput; empty takes that of the [Options]
 	where     scope   // nil is every request
