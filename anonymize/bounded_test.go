@@ -104,6 +104,9 @@ func TestTextSpills(t *testing.T) {
 // conversations that go on, take turns, part ways, lose messages, change roles
 // and domains.
 func TestChainAgreesWithWholePrompts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	r := rand.New(rand.NewPCG(13, 14))
 	for _, template := range token.TemplateNames() {
 		p := policy(t)

@@ -59,7 +59,11 @@ func TestBreakersOfALog(t *testing.T) {
 		p.Template = mustTemplate(t, template)
 		src := dated(20, "m")
 		want := found(p, src)
-		for range 3 {
+		rounds := 3
+		if testing.Short() {
+			rounds = 1
+		}
+		for range rounds {
 			for _, p.Workers = range []int{1, 2, 7} {
 				if got := found(p, src); got != want {
 					t.Fatalf("%d workers find %s, not %s", p.Workers, got, want)

@@ -146,6 +146,9 @@ func breakages(text string, r *rand.Rand) map[string]string {
 // Whatever is wrong with an input, a reader ends with an error or counts what
 // it skipped, and repeats nothing of it.
 func TestBrokenInputs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	for _, f := range streams(t) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for name, text := range breakages(whole(f), r) {
@@ -170,6 +173,9 @@ func TestBrokenInputs(t *testing.T) {
 
 // A line of 100 MB is refused without being held.
 func TestHugeLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	for _, f := range streams(t) {
 		text := whole(f)
 		at := strings.LastIndexByte(strings.TrimSpace(text), '"')

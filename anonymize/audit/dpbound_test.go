@@ -24,6 +24,9 @@ func stillNoise(seed byte) func() *dp.Noise {
 // The mechanism of releases passes, and shows 0.8 of its ε or more: so a fifth
 // more than it claims would be noticed.
 func TestDPBoundOfTheRealMechanism(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	for seed := range byte(2) {
 		games, err := dpGames()
 		if err != nil {
@@ -121,6 +124,9 @@ func topOfTheData(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) 
 
 // Every planted bug fails.
 func TestDPBoundFindsBugs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	for name, bug := range map[string]dpMechanism{
 		"no user bound": noUserBound, "sensitivity 1": sensitivityOfOne, "fixed seed": fixedSeed,
 		"empty buckets dropped": emptyDropped, "top edge of the data": topOfTheData,

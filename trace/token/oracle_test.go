@@ -203,6 +203,9 @@ func TestOracleRandom(t *testing.T) {
 }
 
 func TestOracleGoSource(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Skip("no go command: ", err)
