@@ -1,0 +1,400 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"reprise/trace"
+)
+
+// ComparisonSchema names the layout of a [Comparison] as JSON.
+const ComparisonSchema = "comparison/1"
+
+// MinRounds is how many pairs a verdict needs at least, whatever alpha is: five
+// pairs cannot come below p = 1/16.
+const MinRounds = 6
+
+// An Arm is one of the sides of a comparison: run i of every arm is of round i.
+type Arm struct {
+	Name     string
+	Runs     []Summary
+	Clusters *Clusters // the runs' requests, for the resampling; nil does none
+}
+
+// CompareOptions say how arms are compared. The zero value is good.
+type CompareOptions struct {
+	Primary     string    // the metric that decides; empty is [DefaultPrimary]
+	Alpha       float64   // of the primary metric; 0 is 0.01
+	FamilyAlpha float64   // of all others together; 0 is 0.05
+	Detect      float64   // a change, such as 0.03, to find the rounds for; 0 is none
+	AA          []RunPair // pairs of runs of the first arm's server against itself
+}
+
+// A RunPair is two runs of one round.
+type RunPair struct{ A, B Summary }
+
+// A Comparison says what tells servers apart, and what does not. A change is
+// relative (0.1: B is 10 % above A), of shares absolute. What cannot be said is
+// null. Its JSON names are stable.
+type Comparison struct {
+	Schema      string  `json:"schema"` // [ComparisonSchema]
+	Kind        string  `json:"kind"`   // rounds, single or production
+	Primary     string  `json:"primary"`
+	Alpha       float64 `json:"alpha"`        // of the primary metric
+	FamilyAlpha float64 `json:"family_alpha"` // of the others, after Holm
+	Confidence  float64 `json:"confidence"`   // of every interval: 1 − alpha
+	Power       float64 `json:"power"`        // of what is detectable
+	LeastRounds int     `json:"least_rounds"` // with which the primary metric can be significant
+
+	A        string       `json:"a"`
+	Versus   []Versus     `json:"versus"` // the other arms, each against A
+	Runs     []ComparedOf `json:"runs"`
+	Warnings []Warning    `json:"warnings"`
+	Tier     string       `json:"tier"` // the strictest of the runs
+}
+
+// Kinds of a [Comparison].
+const (
+	KindRounds     = "rounds"     // pairs of runs
+	KindSingle     = "single"     // one run each: there is no verdict
+	KindProduction = "production" // what a trace recorded against a replay of it: there is no verdict
+)
+
+// Decisions of a [Versus].
+const (
+	Worse     = "worse"
+	Better    = "better"
+	NotFound  = "not_found" // no difference was found
+	Undecided = "undecided" // too few rounds, or too few values, for a verdict
+)
+
+// Versus is an arm against the first.
+type Versus struct {
+	B        string     `json:"b"`
+	Rounds   int        `json:"rounds"`
+	Decision string     `json:"decision"` // by the primary metric alone
+	Text     string     `json:"text"`     // the decision in words
+	Others   []string   `json:"others"`   // differences of the other metrics, in words
+	Metrics  []Contrast `json:"metrics"`  // the primary one first
+}
+
+// ComparedOf is a run that was compared.
+type ComparedOf struct {
+	Arm         string   `json:"arm"`
+	Round       int      `json:"round"` // from 1
+	Trustworthy bool     `json:"trustworthy"`
+	Reasons     []Reason `json:"reasons"`
+	Simulated   bool     `json:"simulated"`
+	Model       string   `json:"model"`
+	Workload    string   `json:"workload_digest"`
+	Started     string   `json:"started"`
+	Requests    int64    `json:"requests"`
+}
+
+// Trustworthy says whether all runs are.
+func (c *Comparison) Trustworthy() bool {
+	return !slices.ContainsFunc(c.Runs, func(r ComparedOf) bool { return !r.Trustworthy })
+}
+
+// A Contrast is one metric in two arms.
+type Contrast struct {
+	Metric   string `json:"metric"`
+	Label    string `json:"label"`
+	Unit     string `json:"unit"`
+	Primary  bool   `json:"primary"`
+	Higher   bool   `json:"higher_is_better"`
+	Relative bool   `json:"relative"` // changes are; else they are differences
+
+	Rounds int        `json:"rounds"`   // pairs that have a value in both
+	A      *float64   `json:"a_median"` // over those pairs; of kind single, of all
+	B      *float64   `json:"b_median"`
+	AEach  []*float64 `json:"a_by_round"`
+	BEach  []*float64 `json:"b_by_round"`
+
+	Change      *Interval   `json:"change"`      // Hodges-Lehmann
+	Shift       *float64    `json:"shift"`       // Hodges-Lehmann, in the unit
+	Wilcoxon    *SignedRank `json:"wilcoxon"`    // null below two pairs
+	P           *float64    `json:"p"`           // Wilcoxon's after Holm, of all primary metrics or of all others
+	T           *PairedT    `json:"paired_t"`    //
+	Significant bool        `json:"significant"` // p is at most the alpha of its family, of MinRounds pairs at least
+	Detectable  *float64    `json:"detectable"`  // the smallest change that so many rounds would find with the power
+	RoundsFor   *int        `json:"rounds_for"`  // of the primary metric, that find the change that was asked about with the power
+	Noise       *Noise      `json:"noise"`       //
+	Resampled   *Resampled  `json:"resampled"`   // null without the requests
+
+	differences []float64
+}
+
+// An Interval is an estimate between its bounds, which are null where there are
+// too few values for the confidence.
+type Interval struct {
+	Estimate float64  `json:"estimate"`
+	Low      *float64 `json:"low"`
+	High     *float64 `json:"high"`
+}
+
+// Noise is how far a metric moves when nothing was changed, as a change: the
+// standard deviation of its differences.
+type Noise struct {
+	From string     `json:"from"` // aa_rounds, or successive_rounds of A
+	N    int        `json:"n"`    // differences
+	SD   float64    `json:"sd"`   // of them; of ratios, of their logarithms
+	P    *float64   `json:"p"`    // of A/A rounds: small where the order of a pair is in the figures
+	Each []*float64 `json:"each"` // changes from A to A; of A/A rounds
+}
+
+// Values of [Noise.From].
+const (
+	NoiseAA         = "aa_rounds"
+	NoiseSuccessive = "successive_rounds"
+)
+
+func (o CompareOptions) complete() (CompareOptions, error) {
+	o.Primary = cmp.Or(o.Primary, DefaultPrimary)
+	o.Alpha, o.FamilyAlpha = cmp.Or(o.Alpha, 0.01), cmp.Or(o.FamilyAlpha, 0.05)
+	for _, alpha := range []float64{o.Alpha, o.FamilyAlpha} {
+		if !(alpha >= 1e-6 && alpha <= 0.2) {
+			return o, errors.New("alpha: want a probability from 0.000001 to 0.2")
+		}
+	}
+	if !(o.Detect >= 0 && o.Detect < 10) || o.Detect > 0 && o.Detect < 1e-6 {
+		return o, errors.New("the change to detect: want a share such as 0.03, below 10")
+	}
+	return o, checkPrimary(o.Primary)
+}
+
+// Compare compares two arms or more, each with the first. With one run in every
+// arm it is of kind single: only the spread between requests is known, nothing of
+// that between runs, and there is no verdict.
+func Compare(arms []Arm, options CompareOptions) (Comparison, error) {
+	o, err := options.complete()
+	if err != nil {
+		return Comparison{}, err
+	}
+	if err := checkArms(arms); err != nil {
+		return Comparison{}, err
+	}
+	c := Comparison{Schema: ComparisonSchema, Kind: KindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
+		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: max(leastRounds(o.Alpha), MinRounds), A: arms[0].Name, Warnings: []Warning{}}
+	if len(arms[0].Runs) == 1 {
+		c.Kind = KindSingle
+	}
+	c.Tier = arms[0].Runs[0].Run.Tier
+	for _, arm := range arms {
+		for i := range arm.Runs {
+			c.Runs = append(c.Runs, comparedOf(arm.Name, i+1, &arm.Runs[i]))
+			c.Tier = trace.Stricter(c.Tier, arm.Runs[i].Run.Tier)
+		}
+	}
+	for _, arm := range arms[1:] {
+		c.Versus = append(c.Versus, contrasts(arms[0], arm, o))
+	}
+	c.correct()
+	c.plan(o)
+	c.Warnings = append(c.Warnings, compareWarnings(arms)...)
+	c.resultWarnings()
+	c.decide()
+	return c, nil
+}
+
+func checkArms(arms []Arm) error {
+	if len(arms) < 2 {
+		return errors.New("a comparison is of two arms at least")
+	}
+	n := len(arms[0].Runs)
+	switch {
+	case n == 0:
+		return errors.New("an arm has no runs")
+	case n > MaxRounds:
+		return fmt.Errorf("at most %d rounds are compared", MaxRounds)
+	}
+	for _, arm := range arms[1:] {
+		if len(arm.Runs) != n {
+			return fmt.Errorf("%s has %s and %s has %s: rounds are paired in their order",
+				arms[0].Name, many(int64(n), "run"), arm.Name, many(int64(len(arm.Runs)), "run"))
+		}
+	}
+	return nil
+}
+
+func comparedOf(arm string, round int, s *Summary) ComparedOf {
+	return ComparedOf{Arm: arm, Round: round, Trustworthy: s.Verdict.Trustworthy, Reasons: s.Verdict.Reasons, Simulated: s.Run.Simulated != "",
+		Model: s.Run.Model, Workload: s.Run.Workload, Started: s.Run.Started, Requests: s.Requests.Rows}
+}
+
+// contrasts computes everything of two arms that needs no other arm.
+func contrasts(a, b Arm, o CompareOptions) Versus {
+	v := Versus{B: b.Name, Rounds: len(a.Runs)}
+	pairs := make([]RunPair, len(a.Runs))
+	for i := range pairs {
+		pairs[i] = RunPair{a.Runs[i], b.Runs[i]}
+	}
+	resampled := resample(a.Clusters, b.Clusters, o.Alpha)
+	for _, m := range comparedMetrics(o.Primary) {
+		c := contrast(&m, pairs, o)
+		if c.A == nil && c.B == nil && !c.Primary {
+			continue // such as goodput without objectives
+		}
+		c.Noise = noiseOf(&m, a.Runs, o.AA)
+		if c.A != nil {
+			c.Resampled = resampled.of(&m)
+		}
+		v.Metrics = append(v.Metrics, c)
+	}
+	slices.SortStableFunc(v.Metrics, func(a, b Contrast) int {
+		return cmp.Compare(b2i(b.Primary), b2i(a.Primary))
+	})
+	return v
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// contrast computes what the pairs say of a metric.
+func contrast(m *compared, pairs []RunPair, o CompareOptions) Contrast {
+	c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Higher: m.higher, Relative: !m.share}
+	var as, bs, plain []float64
+	for i := range pairs {
+		a, b := m.of(&pairs[i].A), m.of(&pairs[i].B)
+		c.AEach, c.BEach = append(c.AEach, a), append(c.BEach, b)
+		if d, ok := m.difference(a, b); ok {
+			as, bs = append(as, *a), append(bs, *b)
+			c.differences, plain = append(c.differences, d), append(plain, *b-*a)
+		}
+	}
+	c.Rounds = len(c.differences)
+	if c.Rounds == 0 {
+		return c
+	}
+	slices.Sort(as)
+	slices.Sort(bs)
+	c.A, c.B = rounded(middle(as), 1e9), rounded(middle(bs), 1e9)
+	estimate, low, high := shift(c.differences, o.Alpha)
+	c.Change = &Interval{Estimate: *rounded(m.change(estimate), 1e9), Low: m.bound(low), High: m.bound(high)}
+	absolute, _, _ := shift(plain, o.Alpha)
+	c.Shift = rounded(absolute, 1e9)
+	if c.Rounds > 1 {
+		w := signedRank(c.differences)
+		c.Wilcoxon, c.T = &w, pairedT(c.differences)
+	}
+	return c
+}
+
+// bound is a bound of an interval as a change.
+func (m *compared) bound(difference *float64) *float64 {
+	if difference == nil {
+		return nil
+	}
+	return rounded(m.change(*difference), 1e9)
+}
+
+// correct gives every metric its p after Holm: the primary metrics of all arms are
+// one family, all others another.
+func (c *Comparison) correct() {
+	for _, family := range []struct {
+		primary bool
+		alpha   float64
+	}{{true, c.Alpha}, {false, c.FamilyAlpha}} {
+		var members []*Contrast
+		var p []float64
+		c.each(func(_ *Versus, m *Contrast) {
+			if m.Wilcoxon != nil && m.Primary == family.primary {
+				members, p = append(members, m), append(p, m.Wilcoxon.P)
+			}
+		})
+		for i, adjusted := range holm(p) {
+			members[i].P = &adjusted
+			members[i].Significant = adjusted <= family.alpha && members[i].Rounds >= MinRounds
+		}
+	}
+}
+
+func (c *Comparison) each(f func(*Versus, *Contrast)) {
+	for i := range c.Versus {
+		for j := range c.Versus[i].Metrics {
+			f(&c.Versus[i], &c.Versus[i].Metrics[j])
+		}
+	}
+}
+
+// plan says what the rounds could have found, and how many would find what was
+// asked about: at the alpha of the first step of Holm, which every metric passes
+// that is the only one to differ.
+func (c *Comparison) plan(o CompareOptions) {
+	sizes := map[bool]int{}
+	c.each(func(_ *Versus, m *Contrast) {
+		if m.Wilcoxon != nil {
+			sizes[m.Primary]++
+		}
+	})
+	type key struct {
+		rounds  int
+		primary bool
+	}
+	known := map[key]float64{}
+	c.each(func(_ *Versus, m *Contrast) {
+		if m.Wilcoxon == nil {
+			return
+		}
+		alpha := c.FamilyAlpha / float64(sizes[false])
+		if m.Primary {
+			alpha = c.Alpha / float64(sizes[true])
+		}
+		_, sd := stat.MeanStdDev(m.differences, nil)
+		k := key{m.Rounds, m.Primary}
+		if _, ok := known[k]; !ok {
+			known[k] = detectable(m.Rounds, alpha)
+		}
+		size := known[k] * sd
+		asked := o.Detect
+		if m.Relative {
+			size, asked = math.Expm1(size), math.Log1p(asked)
+		}
+		if m.Rounds >= MinRounds {
+			m.Detectable = rounded(size, 1e9)
+		}
+		if asked > 0 && sd > 0 && m.Primary {
+			m.RoundsFor = trace.Ptr(roundsFor(asked/sd, alpha))
+		}
+	})
+}
+
+// noiseOf is the noise of a metric: of A/A rounds where there are, else of
+// successive rounds of A.
+func noiseOf(m *compared, runs []Summary, aa []RunPair) *Noise {
+	n := Noise{From: NoiseAA}
+	var differences []float64
+	for i := range aa {
+		d, ok := m.difference(m.of(&aa[i].A), m.of(&aa[i].B))
+		if ok {
+			differences = append(differences, d)
+			n.Each = append(n.Each, rounded(m.change(d), 1e9))
+		}
+	}
+	if len(aa) == 0 {
+		n.From = NoiseSuccessive
+		for i := 1; i < len(runs); i++ {
+			if d, ok := m.difference(m.of(&runs[i-1]), m.of(&runs[i])); ok {
+				differences = append(differences, d)
+			}
+		}
+	}
+	if n.N = len(differences); n.N < 2 {
+		return nil
+	}
+	_, n.SD = stat.MeanStdDev(differences, nil)
+	n.SD = *rounded(n.SD, 1e9)
+	if n.From == NoiseAA {
+		n.P = trace.Ptr(signedRank(differences).P)
+	}
+	return &n
+}

@@ -1,0 +1,258 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// round makes the results of n requests whose times to the first token are drawn
+// around 100 ms and scaled by a factor.
+func roundOf(rng *rand.Rand, n int, factor float64) []replay.Result {
+	var out []replay.Result
+	for row := range int64(n) {
+		first := int64(factor * (80 + 40*rng.Float64()))
+		step := int64(math.Round(factor * 10))
+		out = append(out, answer(row, 10*row, 0, first, first+step, first+2*step))
+	}
+	return out
+}
+
+// arms are n rounds of a server and of one with the factor, which vary by a noise
+// that both sides of a round have, and by one of their own.
+func arms(t *testing.T, n int, factor, own float64) []Arm {
+	rng := rand.New(rand.NewPCG(3, uint64(n)))
+	a, b := Arm{Name: "A", Clusters: &Clusters{}}, Arm{Name: "B", Clusters: &Clusters{}}
+	for range n {
+		both := 1 + 0.2*rng.Float64()
+		for _, side := range []struct {
+			arm    *Arm
+			factor float64
+		}{{&a, 1}, {&b, factor}} {
+			rows := roundOf(rng, 200, both*side.factor*(1+own*rng.NormFloat64()))
+			run := replay.Run{Workload: "sha256:w", Tier: "partner", Requests: int64(len(rows))}
+			side.arm.Runs = append(side.arm.Runs, summarise(t, run, Options{}, rows...))
+			if err := side.arm.Clusters.Add(run, &trace.SliceReader[replay.Result]{Rows: rows}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return []Arm{a, b}
+}
+
+func compare(t *testing.T, arms []Arm, o CompareOptions) Comparison {
+	t.Helper()
+	c, err := Compare(arms, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCompareFindsAndSaysWhatChanged(t *testing.T) {
+	for _, c := range []struct {
+		factor   float64
+		decision string
+		says     string
+	}{
+		{1.2, Worse, "B is slower: p99 TTFT +"},
+		{1 / 1.2, Better, "B is faster: p99 TTFT −"},
+		{1, NotFound, "No difference found: p99 TTFT "},
+	} {
+		got := compare(t, arms(t, 10, c.factor, 0.01), CompareOptions{})
+		v := got.Versus[0]
+		if v.Decision != c.decision || !strings.HasPrefix(v.Text, c.says) || !strings.Contains(v.Text, "10 rounds") {
+			t.Errorf("× %v: %s: %s", c.factor, v.Decision, v.Text)
+		}
+		m := v.Metrics[0]
+		if m.Metric != DefaultPrimary || math.Abs(m.Change.Estimate-(c.factor-1)) > 0.03 || *m.Change.Low > m.Change.Estimate || *m.Change.High < m.Change.Estimate {
+			t.Errorf("× %v: change %+v", c.factor, m.Change)
+		}
+		// The interval and the test agree: it leaves out zero when it is significant.
+		if outside := *m.Change.Low > 0 || *m.Change.High < 0; outside != m.Significant {
+			t.Errorf("× %v: significant %v, interval %v to %v", c.factor, m.Significant, *m.Change.Low, *m.Change.High)
+		}
+		if (c.decision == NotFound) != strings.Contains(v.Text, "would not have been seen") || *m.Detectable < 0.005 || *m.Detectable > 0.06 {
+			t.Errorf("× %v: detectable %v: %s", c.factor, *m.Detectable, v.Text)
+		}
+		if (c.decision != NotFound) != (len(v.Others) > 5) {
+			t.Errorf("× %v: others %q", c.factor, v.Others)
+		}
+		if got.Tier != "partner" || !got.Trustworthy() {
+			t.Errorf("tier %q, trustworthy %v", got.Tier, got.Trustworthy())
+		}
+	}
+}
+
+// A pair cancels what both sides have, which is far more than the difference.
+func TestCompareUsesPairs(t *testing.T) {
+	m := compare(t, arms(t, 10, 1.05, 0.002), CompareOptions{}).Versus[0].Metrics[0]
+	if !m.Significant || m.Noise.From != NoiseSuccessive || m.Noise.SD < 0.04 {
+		t.Errorf("significant %v, noise %+v", m.Significant, m.Noise)
+	}
+}
+
+func TestCompareNeedsRounds(t *testing.T) {
+	for n, says := range map[int]string{
+		2: "No verdict: 2 rounds are too few, alpha 0.01 needs 8.",
+		7: "No verdict: 7 rounds are too few, alpha 0.01 needs 8.",
+	} {
+		c := compare(t, arms(t, n, 2, 0.01), CompareOptions{})
+		if v := c.Versus[0]; v.Decision != Undecided || !strings.HasPrefix(v.Text, says) || v.Metrics[0].Significant {
+			t.Errorf("%d rounds: %s: %s", n, v.Decision, v.Text)
+		}
+		if c.Warnings[len(c.Warnings)-1].Code != WarnTooFewRounds {
+			t.Errorf("%d rounds: warnings %v", n, c.Warnings)
+		}
+	}
+	// Five rounds decide nothing, whatever alpha is.
+	if c := compare(t, arms(t, 5, 2, 0.01), CompareOptions{Alpha: 0.1, FamilyAlpha: 0.2}); c.Versus[0].Decision != Undecided || len(c.Versus[0].Others) > 0 || c.LeastRounds != 6 {
+		t.Errorf("five rounds: %+v", c.Versus[0].Text)
+	}
+	if c := compare(t, arms(t, 6, 2, 0.01), CompareOptions{Alpha: 0.05}); c.Versus[0].Decision != Worse {
+		t.Errorf("six rounds at 0.05: %s", c.Versus[0].Text)
+	}
+}
+
+func TestCompareSingleRunsHasNoVerdict(t *testing.T) {
+	c := compare(t, arms(t, 1, 1.5, 0.01), CompareOptions{})
+	v := c.Versus[0]
+	if c.Kind != KindSingle || v.Decision != Undecided || !strings.HasPrefix(v.Text, "No verdict: one run each") || len(v.Others) > 0 {
+		t.Fatalf("%s: %s", v.Decision, v.Text)
+	}
+	r := v.Metrics[0].Resampled
+	if r == nil || !r.Paired || r.Clusters < 180 || *r.Change.Low < 0.3 || *r.Change.High > 0.7 || *r.Change.Low >= *r.Change.High {
+		t.Fatalf("resampled %+v", r)
+	}
+	if math.Abs(r.A.Estimate / *v.Metrics[0].A - 1) > 0.01 {
+		t.Errorf("resampling has %v, the report %v", r.A.Estimate, *v.Metrics[0].A)
+	}
+}
+
+// Three arms share their alpha: each p is twice what it was.
+func TestCompareManyArms(t *testing.T) {
+	two := arms(t, 10, 1.2, 0.01)
+	c := compare(t, append(two, Arm{Name: "C", Runs: two[1].Runs}), CompareOptions{})
+	for _, v := range c.Versus {
+		if m := v.Metrics[0]; math.Abs(*m.P-2*m.Wilcoxon.P) > 1e-12 || !m.Significant {
+			t.Errorf("%s: p %v of %v", v.B, *m.P, m.Wilcoxon.P)
+		}
+	}
+}
+
+func TestCompareDetect(t *testing.T) {
+	m := compare(t, arms(t, 10, 1, 0.02), CompareOptions{Detect: 0.03}).Versus[0].Metrics[0]
+	fine := compare(t, arms(t, 10, 1, 0.02), CompareOptions{Detect: 0.01}).Versus[0].Metrics[0]
+	if *m.RoundsFor < 8 || *m.RoundsFor > 60 || *fine.RoundsFor < 5**m.RoundsFor {
+		t.Errorf("3 %%: %d rounds, 1 %%: %d rounds", *m.RoundsFor, *fine.RoundsFor)
+	}
+}
+
+// With A/A rounds the noise is theirs, and an order that is in the figures is said.
+func TestCompareAA(t *testing.T) {
+	a := arms(t, 10, 1, 0.01)
+	skew := arms(t, 10, 1.1, 0.01)
+	for _, c := range []struct {
+		of   []Arm
+		warn bool
+	}{{a, false}, {skew, true}} {
+		var o CompareOptions
+		for i := range c.of[0].Runs {
+			o.AA = append(o.AA, RunPair{c.of[0].Runs[i], c.of[1].Runs[i]})
+		}
+		got := compare(t, a, o)
+		warned := false
+		for _, w := range got.Warnings {
+			warned = warned || w.Code == WarnNoise
+		}
+		if n := got.Versus[0].Metrics[0].Noise; n.From != NoiseAA || n.N != 10 || n.SD > 0.04 || warned != c.warn {
+			t.Errorf("noise %+v, warned %v", n, warned)
+		}
+	}
+}
+
+func TestCompareWarns(t *testing.T) {
+	for name, c := range map[string]struct {
+		code   string
+		change func(*replay.Run)
+	}{
+		"workload":  {WarnWorkload, func(r *replay.Run) { r.Workload = "sha256:x" }},
+		"tokenizer": {WarnSettings, func(r *replay.Run) { r.Tokenizer = "x" }},
+		"seed":      {WarnSettings, func(r *replay.Run) { r.Seed = "2" }},
+		"rate":      {WarnSettings, func(r *replay.Run) { r.Rate = "poisson:2" }},
+		"cache":     {WarnSettings, func(r *replay.Run) { r.Cache = &replay.CacheDiscipline{Done: "reset"} }},
+		"client":    {WarnClient, func(r *replay.Run) { r.Cores++ }},
+		"model":     {WarnModel, func(r *replay.Run) { r.Model = "x" }},
+	} {
+		two := arms(t, 2, 1, 0.01)
+		c.change(&two[1].Runs[1].Run)
+		got := compare(t, two, CompareOptions{})
+		if w := got.Warnings[0]; w.Code != c.code || !strings.Contains(w.Text, "in 1 round:") {
+			t.Errorf("%s: %v", name, got.Warnings)
+		}
+	}
+	two := arms(t, 3, 1, 0.01)
+	for i := range 3 {
+		two[0].Runs[i].Run.Started = fmt.Sprintf("2026-05-01T10:0%d:00Z", i)
+		two[1].Runs[i].Run.Started = fmt.Sprintf("2026-05-01T11:0%d:00Z", i)
+	}
+	two[1].Runs[2].Verdict.Trustworthy = false
+	got := compare(t, two, CompareOptions{})
+	if got.Warnings[0].Code != WarnOrder || got.Warnings[1].Code != WarnUntrusted || got.Trustworthy() {
+		t.Errorf("%v", got.Warnings)
+	}
+	two[1].Runs[1].Run.Started = two[0].Runs[1].Run.Started
+	if got := compare(t, two, CompareOptions{}); got.Warnings[0].Code != WarnSameRun {
+		t.Errorf("%v", got.Warnings)
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	two := arms(t, 2, 1, 0.01)
+	for want, f := range map[string]func() (Comparison, error){
+		"A has 2 runs and B has 1 run": func() (Comparison, error) {
+			return Compare([]Arm{two[0], {Name: "B", Runs: two[1].Runs[:1]}}, CompareOptions{})
+		},
+		"two arms":      func() (Comparison, error) { return Compare(two[:1], CompareOptions{}) },
+		"primary":       func() (Comparison, error) { return Compare(two, CompareOptions{Primary: "ttft"}) },
+		"alpha":         func() (Comparison, error) { return Compare(two, CompareOptions{Alpha: 0.5}) },
+		"to detect":     func() (Comparison, error) { return Compare(two, CompareOptions{Detect: -1}) },
+		"has no runs":   func() (Comparison, error) { return Compare([]Arm{{Name: "A"}, {Name: "B"}}, CompareOptions{}) },
+		"at most 200 r": func() (Comparison, error) { return Compare([]Arm{{Runs: make([]Summary, 201)}, {}}, CompareOptions{}) },
+	} {
+		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+// Every writer takes every kind; what cannot be said is null and not NaN.
+func TestComparisonWriters(t *testing.T) {
+	same := arms(t, 10, 1, 0)
+	same[1].Runs = same[0].Runs // no difference at all
+	for name, c := range map[string]Comparison{
+		"rounds": compare(t, arms(t, 10, 1.2, 0.01), CompareOptions{Detect: 0.03}),
+		"single": compare(t, arms(t, 1, 1.2, 0.01), CompareOptions{}),
+		"same":   compare(t, same, CompareOptions{Detect: 0.03}),
+	} {
+		var text, doc, html bytes.Buffer
+		if err := WriteComparisonText(&text, c); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteComparisonJSON(&doc, c); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := ComparisonPage(c).Write(&html); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !strings.Contains(text.String(), "tier partner") || !strings.Contains(html.String(), "tier partner") {
+			t.Errorf("%s does not say its tier", name)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package report
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// Clusters hold the latencies of an arm's requests by their session, for
+// intervals by resampling whole sessions: the turns of a session are not
+// independent of each other, and single requests would make intervals too narrow.
+// A request without a session is a cluster of its own.
+//
+// They are bounded however many requests there are. Sessions are put by a hash
+// into 2,048 groups, which are the clusters from there on: with few sessions
+// nearly each has its own, and with many the groups are still independent of each
+// other. Of each group a histogram is kept with bars of at most 0.4 % of their
+// value, 8 bytes for each bar that holds something: about 16 MB for each of the
+// four latencies with 10 million requests, and never more than the number of
+// groups times that of the bars, some 100 MB for what lies between a microsecond
+// and ten minutes.
+type Clusters struct {
+	spreads [spreads]clustered
+	rows    int64 // requests in them
+	digest  string
+	mixed   bool // rows of more than one workload: sessions do not mean the same
+}
+
+// groups is the number of groups of sessions. A power of two.
+const (
+	groupBits = 11
+	groups    = 1 << groupBits
+)
+
+// A clustered distribution counts values by bar and group.
+type clustered struct {
+	cells  []cell
+	merged int // of cells, the sorted ones
+	count  [groups]int64
+	sum    [groups]float64
+}
+
+// A cell is a bar of a group: bar<<groupBits | group.
+type cell struct {
+	key uint32
+	n   uint32
+}
+
+func (c *clustered) add(group int, v int64) {
+	v = max(v, 0)
+	c.count[group]++
+	c.sum[group] += float64(v)
+	c.cells = append(c.cells, cell{uint32(barOf(v))<<groupBits | uint32(group), 1})
+	if len(c.cells) >= 2*c.merged+1<<18 {
+		c.merge()
+	}
+}
+
+// merge sorts the cells and adds up those that are the same.
+func (c *clustered) merge() {
+	slices.SortFunc(c.cells, func(a, b cell) int { return int(int64(a.key) - int64(b.key)) })
+	out := c.cells[:0]
+	for _, x := range c.cells {
+		if n := len(out); n > 0 && out[n-1].key == x.key {
+			out[n-1].n += x.n
+			continue
+		}
+		out = append(out, x)
+	}
+	c.cells, c.merged = out, len(out)
+}
+
+// Bars are exact up to 511 and 256 to each doubling beyond.
+func barOf(v int64) int {
+	e := max(bits.Len64(uint64(v))-9, 0)
+	return e<<8 + int(v>>e)
+}
+
+// middleOf is the middle of a bar.
+func middleOf(bar int) float64 {
+	e := max(bar>>8-1, 0)
+	return math.Ldexp(float64(bar-e<<8)+0.5, e) - 0.5
+}
+
+// groupOf is the group of a session, or of a row without one.
+func groupOf(session *int64, row int64) int {
+	x := uint64(row)<<1 | 1
+	if session != nil {
+		x = uint64(*session) << 1
+	}
+	// The finisher of SplitMix64.
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return int((x ^ x>>31) & (groups - 1))
+}
+
+// Add takes the successful requests of a run, of all that are measured.
+func (c *Clusters) Add(run replay.Run, results trace.Reader[replay.Result]) error {
+	if c.rows > 0 && run.Workload != c.digest {
+		c.mixed = true
+	}
+	c.digest = run.Workload
+	return trace.Each(results, func(_ int64, r *replay.Result) error {
+		if err := check(r); err != nil {
+			return err
+		}
+		before, after := run.Window.Holds(r)
+		if end, _ := outcomeOf(r); before || after || end != succeeded {
+			return nil
+		}
+		if c.rows++; c.rows > math.MaxUint32/4 {
+			return errors.New("report: too many requests to resample")
+		}
+		group, l := groupOf(r.Session, r.RowID), derive(r)
+		c.addSpan(spreadTTFT, group, l.ttft[fromDue])
+		c.addSpan(spreadTPOT, group, l.tpot)
+		c.addSpan(spreadE2E, group, l.e2e[fromDue])
+		for _, gap := range r.GapsNS {
+			c.spreads[spreadITL].add(group, gap)
+		}
+		return nil
+	})
+}
+
+func (c *Clusters) addSpan(spread, group int, d span) {
+	if d.ok {
+		c.spreads[spread].add(group, d.ns)
+	}
+}
+
+// Resampled are intervals from resampling sessions, of all runs of an arm
+// together: what other sessions of the same kind would have given. They know
+// nothing of how runs differ from each other.
+type Resampled struct {
+	Clusters   int       `json:"clusters"`   // groups of sessions that were drawn from
+	Paired     bool      `json:"paired"`     // both arms drew the same sessions
+	Replicates int       `json:"replicates"` // draws
+	A          *Interval `json:"a"`          // in the unit
+	B          *Interval `json:"b"`
+	Change     *Interval `json:"change"`
+}
+
+const replicates = 2000
+
+// resampling are the statistics of every draw, and of the requests as they were.
+type resampling struct {
+	alpha    float64
+	clusters int
+	paired   bool
+	draws    map[statistic][2][]float64 // first of the requests as they were
+}
+
+// A statistic of a distribution; the quantile is −1 for the mean.
+type statistic struct {
+	spread   int
+	quantile float64
+}
+
+// leastClusters is how many clusters a draw needs to say anything.
+const leastClusters = 10
+
+// resample draws clusters with replacement, as many as there are, and computes
+// every statistic of each draw: the cluster bootstrap of A. C. Davison and D. V.
+// Hinkley (1997), Bootstrap Methods, section 3.8, with percentile intervals. Where
+// both arms sent the same rows, a draw takes the same sessions in both. The draws
+// have a fixed seed.
+func resample(a, b *Clusters, alpha float64) *resampling {
+	if a == nil || b == nil {
+		return nil
+	}
+	r := &resampling{alpha: alpha, draws: map[statistic][2][]float64{}}
+	r.paired = a.digest == b.digest && a.digest != "" && !a.mixed && !b.mixed
+	arms := [2]*Clusters{a, b}
+	var present [2][]int
+	for i, c := range arms {
+		present[i] = c.present()
+		for s := range c.spreads {
+			c.spreads[s].merge()
+		}
+	}
+	if r.paired {
+		present[0] = union(present[0], present[1])
+		present[1] = present[0]
+	}
+	r.clusters = min(len(present[0]), len(present[1]))
+	if r.clusters < leastClusters {
+		return r
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var weights [2][groups]int64
+	for draw := range replicates + 1 {
+		for i := range arms {
+			if i == 1 && r.paired {
+				weights[1] = weights[0]
+				continue
+			}
+			weights[i] = [groups]int64{}
+			for _, g := range present[i] {
+				if draw > 0 {
+					g = present[i][rng.IntN(len(present[i]))]
+				}
+				weights[i][g]++
+			}
+		}
+		for i, c := range arms {
+			c.measure(&weights[i], func(s statistic, v float64) {
+				both := r.draws[s]
+				both[i] = append(both[i], v)
+				r.draws[s] = both
+			})
+		}
+	}
+	return r
+}
+
+// present lists the groups that have a request.
+func (c *Clusters) present() (all []int) {
+	for g := range groups {
+		for s := range c.spreads {
+			if c.spreads[s].count[g] > 0 {
+				all = append(all, g)
+				break
+			}
+		}
+	}
+	return all
+}
+
+func union(a, b []int) []int {
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+var quantilesDrawn = func() (all []float64) {
+	for _, s := range comparedStats {
+		if !math.IsNaN(s.quantile) {
+			all = append(all, s.quantile)
+		}
+	}
+	return all
+}()
+
+// measure computes every statistic with each group counted so many times. A draw
+// without a value of a distribution gives NaN.
+func (c *Clusters) measure(weights *[groups]int64, told func(statistic, float64)) {
+	for s := range c.spreads {
+		d := &c.spreads[s]
+		if len(d.cells) == 0 {
+			continue
+		}
+		total, sum := int64(0), 0.0
+		for g, w := range weights {
+			total += w * d.count[g]
+			sum += float64(w) * d.sum[g]
+		}
+		told(statistic{s, -1}, sum/float64(total))
+		seen, i := int64(0), 0
+		for _, q := range quantilesDrawn {
+			at := int64(math.Round(q * float64(total-1)))
+			for i < len(d.cells) && seen <= at {
+				seen += int64(d.cells[i].n) * weights[d.cells[i].key&(groups-1)]
+				i++
+			}
+			if total == 0 {
+				told(statistic{s, q}, math.NaN())
+				continue
+			}
+			told(statistic{s, q}, middleOf(int(d.cells[i-1].key>>groupBits)))
+		}
+	}
+}
+
+// of are the intervals of a metric; nil where nothing was drawn of it.
+func (r *resampling) of(m *compared) *Resampled {
+	if r == nil || m.spread == noSpread {
+		return nil
+	}
+	q := m.quantile
+	if math.IsNaN(q) {
+		q = -1
+	}
+	both, ok := r.draws[statistic{m.spread, q}]
+	if !ok || len(both[0]) == 0 || len(both[1]) == 0 {
+		return nil
+	}
+	out := &Resampled{Clusters: r.clusters, Paired: r.paired, Replicates: replicates}
+	var logs []float64
+	for i := range both[0] {
+		logs = append(logs, math.Log(both[1][i]/both[0][i]))
+	}
+	out.A, out.B = r.interval(both[0], func(v float64) float64 { return v / 1e6 }), r.interval(both[1], func(v float64) float64 { return v / 1e6 })
+	out.Change = r.interval(logs, math.Expm1)
+	if out.A == nil || out.B == nil || out.Change == nil {
+		return nil
+	}
+	return out
+}
+
+// interval is the first value between quantiles of the others; nil when a value
+// is missing.
+func (r *resampling) interval(values []float64, as func(float64) float64) *Interval {
+	drawn := slices.Clone(values[1:])
+	slices.Sort(drawn) // NaN first
+	if math.IsNaN(drawn[0]) || math.IsInf(drawn[0], 0) || math.IsInf(drawn[len(drawn)-1], 0) || math.IsNaN(values[0]) {
+		return nil
+	}
+	tail := int(r.alpha / 2 * float64(len(drawn)))
+	return &Interval{Estimate: *rounded(as(values[0]), 1e9), Low: rounded(as(drawn[tail]), 1e9), High: rounded(as(drawn[len(drawn)-1-tail]), 1e9)}
+}

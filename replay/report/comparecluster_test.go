@@ -1,0 +1,117 @@
+package report
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+func TestBars(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for v := int64(0); v < 512; v++ {
+		if middleOf(barOf(v)) != float64(v) {
+			t.Fatalf("%d has the middle %v", v, middleOf(barOf(v)))
+		}
+	}
+	last := 0
+	for range 100000 {
+		v := rng.Int64N(maxInstant) >> rng.IntN(50)
+		if got := middleOf(barOf(v)); math.Abs(got-float64(v)) > 0.002*float64(v) {
+			t.Fatalf("%d has the middle %v", v, got)
+		}
+		last = max(last, barOf(v))
+	}
+	if last<<groupBits > math.MaxUint32 {
+		t.Fatal("a bar and a group do not fit into a key")
+	}
+}
+
+// The values of the cells are those that were added, whatever was merged when.
+func TestClusteredCounts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	var c clustered
+	want := map[uint32]uint32{}
+	for range 700_000 {
+		group, v := rng.IntN(groups), rng.Int64N(50)*1000
+		c.add(group, v)
+		want[uint32(barOf(v))<<groupBits|uint32(group)]++
+	}
+	c.merge()
+	if len(c.cells) != len(want) || !slices.IsSortedFunc(c.cells, func(a, b cell) int { return int(int64(a.key) - int64(b.key)) }) {
+		t.Fatalf("%d cells of %d", len(c.cells), len(want))
+	}
+	for _, x := range c.cells {
+		if want[x.key] != x.n {
+			t.Fatalf("cell %d has %d, want %d", x.key, x.n, want[x.key])
+		}
+	}
+}
+
+// clustersOf makes an arm of sessions of so many requests, all of a session alike.
+func clustersOf(t *testing.T, seed uint64, sessions, each int, digest string) *Clusters {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	var rows []replay.Result
+	for s := range sessions {
+		first := 100 + 50*rng.NormFloat64()
+		for range each {
+			r := answer(int64(len(rows)), 0, 0, max(int64(first*1000), 1)/1000)
+			r.Session = trace.Ptr(int64(s))
+			rows = append(rows, r)
+		}
+	}
+	c := &Clusters{}
+	if err := c.Add(replay.Run{Workload: digest}, &trace.SliceReader[replay.Result]{Rows: rows}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var meanTTFT = compared{name: "mean_ttft", unit: "ms", spread: spreadTTFT, quantile: math.NaN()}
+
+// The interval of a mean is as wide as theory has it for the number of sessions,
+// not of requests: 2 · 2.576 · 50 ÷ √sessions ms at 99 %.
+func TestResamplingTakesSessions(t *testing.T) {
+	for _, each := range []int{1, 20} {
+		a := clustersOf(t, 1, 400, each, "w")
+		r := resample(a, clustersOf(t, 2, 400, each, "x"), 0.01).of(&meanTTFT)
+		width, want := *r.A.High-*r.A.Low, 2*2.576*50/math.Sqrt(400)
+		if r.Paired || math.Abs(width/want-1) > 0.15 {
+			t.Errorf("%d requests a session: %v ms wide, want %v; paired %v", each, width, want, r.Paired)
+		}
+	}
+}
+
+// The same sessions drawn on both sides cancel; other ones do not.
+func TestResamplingPairs(t *testing.T) {
+	for digest, narrow := range map[string]bool{"w": true, "x": false} {
+		r := resample(clustersOf(t, 1, 400, 3, "w"), clustersOf(t, 1, 400, 3, digest), 0.01).of(&meanTTFT)
+		if width := *r.Change.High - *r.Change.Low; (width < 1e-9) != narrow || r.Paired != narrow {
+			t.Errorf("%s: %v wide, paired %v", digest, width, r.Paired)
+		}
+	}
+	if resample(clustersOf(t, 1, 5, 30, "w"), clustersOf(t, 1, 5, 30, "w"), 0.01).of(&meanTTFT) != nil {
+		t.Error("five sessions were resampled")
+	}
+}
+
+// Of 100 samples, at least 95 hold the truth between bounds of 99 %.
+func TestResamplingCovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws 200,000 times")
+	}
+	held := 0
+	for seed := range uint64(100) {
+		a := clustersOf(t, 2*seed, 100, 1, "w")
+		b := clustersOf(t, 2*seed+1, 100, 1, "x")
+		if r := resample(a, b, 0.01).of(&meanTTFT); *r.Change.Low <= 0 && *r.Change.High >= 0 {
+			held++
+		}
+	}
+	if held < 95 {
+		t.Errorf("%d of 100 intervals of 99 %% hold the truth", held)
+	}
+}

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// decide puts the decision of every arm into words.
+func (c *Comparison) decide() {
+	for i := range c.Versus {
+		v := &c.Versus[i]
+		v.Others = []string{}
+		for j := range v.Metrics {
+			m := &v.Metrics[j]
+			switch {
+			case m.Primary:
+				v.Decision = c.decision(m)
+				v.Text = c.say(v, m)
+			case m.Significant:
+				v.Others = append(v.Others, fmt.Sprintf("%s %s, p = %s after Holm", m.Label, changeOf(m, m.Change), pValue(*m.P)))
+			}
+		}
+	}
+}
+
+func (c *Comparison) decision(m *Contrast) string {
+	switch {
+	case c.Kind != KindRounds || m.Rounds < c.LeastRounds:
+		return Undecided
+	case !m.Significant:
+		return NotFound
+	case (m.Change.Estimate > 0) != m.Higher:
+		return Worse
+	}
+	return Better
+}
+
+// say is the decision in words, with the figures that it rests on.
+func (c *Comparison) say(v *Versus, m *Contrast) string {
+	if m.Change == nil {
+		return fmt.Sprintf("No verdict: %s has no value in both %s and %s; a p99 needs 100 successful requests in a run.", m.Label, c.A, v.B)
+	}
+	if c.Kind == KindRounds {
+		figures := fmt.Sprintf("%s %s, p = %s, %s", m.Label, changeOf(m, m.Change), pValueOf(m), many(int64(m.Rounds), "round"))
+		switch v.Decision {
+		case Worse, Better:
+			return v.B + " is " + comparative(m) + ": " + figures + "."
+		case NotFound:
+			return "No difference found: " + figures + "." + c.unseen(m)
+		}
+		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.", many(int64(m.Rounds), "round"), number(c.Alpha), c.LeastRounds, figures)
+	}
+	figures := fmt.Sprintf("%s %s", m.Label, changeOf(m, m.Change))
+	if m.Resampled != nil {
+		figures = fmt.Sprintf("%s %s, from resampling %s", m.Label, changeOf(m, m.Resampled.Change), many(int64(m.Resampled.Clusters), "session"))
+	}
+	if c.Kind == KindProduction {
+		return "No verdict on a change, since one replay cannot separate it from the noise between runs: replayed against recorded, " + figures + "."
+	}
+	return "No verdict: one run each cannot separate a change from the noise between runs. " + strings.ToUpper(figures[:1]) + figures[1:] + "."
+}
+
+// unseen says what so many rounds are blind to.
+func (c *Comparison) unseen(m *Contrast) string {
+	if m.Detectable == nil {
+		return ""
+	}
+	return fmt.Sprintf(" A difference below %s would not have been seen (power %s).", size(m, *m.Detectable), number(c.Power))
+}
+
+// comparative is what B is, of a metric whose difference is significant.
+func comparative(m *Contrast) string {
+	rose := m.Change.Estimate > 0
+	switch {
+	case m.Unit == "ms" && rose:
+		return "slower"
+	case m.Unit == "ms":
+		return "faster"
+	case rose != m.Higher:
+		return "worse"
+	}
+	return "better"
+}
+
+// changeOf prints a change between its bounds: +10.2 % [8.1, 12.5].
+func changeOf(m *Contrast, i *Interval) string {
+	if i == nil {
+		return "–"
+	}
+	unit := " %"
+	if !m.Relative {
+		unit = " pt"
+	}
+	if i.Low == nil || i.High == nil {
+		return signed(i.Estimate) + unit
+	}
+	return fmt.Sprintf("%s%s [%s, %s]", signed(i.Estimate), unit, hundredths(*i.Low), hundredths(*i.High))
+}
+
+// size prints the size of a change.
+func size(m *Contrast, v float64) string {
+	if m.Relative {
+		return hundredths(v) + " %"
+	}
+	return hundredths(v) + " pt"
+}
+
+func signed(share float64) string {
+	out := hundredths(share)
+	if share > 0 && out != "0" {
+		return "+" + out
+	}
+	return out
+}
+
+// hundredths prints a share in percent with a digit that matters.
+func hundredths(share float64) string {
+	places := 1
+	if math.Abs(share) < 0.01 {
+		places = 2
+	}
+	out := strconv.FormatFloat(share*100, 'f', places, 64)
+	if strings.Trim(out, "-0.") == "" {
+		return "0"
+	}
+	return strings.Replace(out, "-", "−", 1)
+}
+
+// pValue prints a probability to two digits.
+func pValue(p float64) string {
+	switch {
+	case p < 0.0001:
+		return strconv.FormatFloat(p, 'g', 2, 64)
+	case p < 0.0995:
+		return strconv.FormatFloat(p, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(p, 'f', 2, 64)
+}
+
+func pValueOf(m *Contrast) string {
+	if m.P == nil {
+		return "–"
+	}
+	return pValue(*m.P)
+}

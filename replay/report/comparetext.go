@@ -1,0 +1,256 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// WriteComparisonJSON writes the comparison as indented JSON with a line feed at
+// its end.
+func WriteComparisonJSON(w io.Writer, c Comparison) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(c)
+}
+
+// WriteComparisonText writes the comparison for people: for each arm the decision,
+// then the table, then the warnings.
+func WriteComparisonText(w io.Writer, c Comparison) error {
+	var b bytes.Buffer
+	line := func(mark, words string) {
+		for _, part := range strings.Split(text.WrapSoft(plain(words), textWidth-len(mark)), "\n") {
+			b.WriteString(mark + strings.TrimRight(part, " ") + "\n")
+			mark = strings.Repeat(" ", len(mark))
+		}
+	}
+	for i := range c.Versus {
+		v := &c.Versus[i]
+		line("", v.Text)
+		for _, other := range v.Others {
+			line("  - ", other)
+		}
+	}
+	if !c.Trustworthy() {
+		line("", "Not trustworthy: a run that was compared is not.")
+	}
+	if tier := trace.TierNote("comparison", c.Tier); tier != "" {
+		line("", tier)
+	}
+	for i := range c.Versus {
+		v := &c.Versus[i]
+		head, rows := c.table(v)
+		grid(&b, plain(v.B+" against "+c.A), head, rows)
+		if head, rows := c.resampledTable(v); len(rows) > 0 {
+			grid(&b, "Resampled by session", head, rows)
+		}
+	}
+	b.WriteByte('\n')
+	for _, says := range c.reading() {
+		line("  ", says)
+	}
+	for _, says := range c.planned() {
+		line("  ", says)
+	}
+	for _, warning := range c.Warnings {
+		line("warning: ", warning.Text)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// table is what the rounds say of each metric.
+func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
+	head = []string{"", plain(c.A), plain(v.B), "change"}
+	rounds := c.Kind == KindRounds
+	if rounds {
+		head = append(head, "p", "t-test p", "effect dz", "unseen below", "noise")
+	}
+	for i := range v.Metrics {
+		m := &v.Metrics[i]
+		label := m.Label
+		if m.Unit == "ms" {
+			label += ", ms"
+		}
+		row := []string{label, valueOf(m, m.A), valueOf(m, m.B), changeOf(m, m.Change)}
+		if rounds {
+			p, t, dz, unseen, noise := pValueOf(m), "–", "–", "–", "–"
+			if m.Significant {
+				p += " *"
+			}
+			if m.T != nil {
+				t, dz = pValue(m.T.P), number(m.T.CohenDz)
+			}
+			if m.Detectable != nil {
+				unseen = size(m, *m.Detectable)
+			}
+			if m.Noise != nil {
+				noise = size(m, m.Noise.SD)
+			}
+			row = append(row, p, t, dz, unseen, noise)
+		}
+		rows = append(rows, row)
+	}
+	return head, rows
+}
+
+// resampledTable are the intervals from resampling.
+func (c *Comparison) resampledTable(v *Versus) (head []string, rows [][]string) {
+	head = []string{"", plain(c.A), plain(v.B), "change"}
+	for i := range v.Metrics {
+		m := &v.Metrics[i]
+		if r := m.Resampled; r != nil {
+			rows = append(rows, []string{m.Label, bounded(r.A, m.Unit), bounded(r.B, m.Unit), changeOf(m, r.Change)})
+		}
+	}
+	return head, rows
+}
+
+func bounded(i *Interval, unit string) string {
+	if i == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%s [%s, %s] %s", short(i.Estimate), orDash(i.Low), orDash(i.High), unit)
+}
+
+func valueOf(m *Contrast, v *float64) string {
+	if m.Unit == "share" {
+		return percentOrDash(v)
+	}
+	return orDash(v)
+}
+
+// reading says how the table is read.
+func (c *Comparison) reading() (says []string) {
+	confidence := percent(c.Confidence)
+	switch c.Kind {
+	case KindRounds:
+		says = append(says, fmt.Sprintf("Figures are medians over the rounds, latencies from due. The change is the Hodges-Lehmann estimate within %s. "+
+			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
+			"The t-test decides nothing. Noise is the standard deviation from %s.",
+			confidence, number(c.Alpha), number(c.FamilyAlpha), c.noiseSource()))
+	case KindSingle:
+		says = append(says, "Figures are those of the two runs, latencies from due.")
+	case KindProduction:
+		says = append(says, "Recorded is what the trace says that its requests took; replayed is the same rows from when they were sent.")
+	}
+	for i := range c.Versus {
+		for _, m := range c.Versus[i].Metrics {
+			if r := m.Resampled; r != nil {
+				drawn := "each side drawn for itself"
+				if r.Paired {
+					drawn = "the same sessions drawn on both sides"
+				}
+				return append(says, fmt.Sprintf("Resampled: %s within %s, from %s draws of %s, %s. It knows how sessions differ, not how runs do.",
+					"percentiles and means of all requests", confidence, count(int64(r.Replicates)), many(int64(r.Clusters), "session"), drawn))
+			}
+		}
+	}
+	return says
+}
+
+// noiseSource says where the noise is from; all metrics have it from one place.
+func (c *Comparison) noiseSource() string {
+	for i := range c.Versus {
+		for _, m := range c.Versus[i].Metrics {
+			if m.Noise != nil && m.Noise.From == NoiseAA {
+				return fmt.Sprintf("one run of %s to another of its round (A/A)", c.A)
+			}
+		}
+	}
+	return fmt.Sprintf("one round of %s to the next", c.A)
+}
+
+// planned says how many rounds would find what was asked about.
+func (c *Comparison) planned() (says []string) {
+	for i := range c.Versus {
+		for _, m := range c.Versus[i].Metrics {
+			if m.Primary && m.RoundsFor != nil {
+				says = append(says, fmt.Sprintf("%s against %s: with the spread of these rounds, a change of %s of the size asked about needs %s (power %s, alpha %s).",
+					c.Versus[i].B, c.A, m.Label, many(int64(*m.RoundsFor), "round"), number(c.Power), number(c.Alpha)))
+			}
+		}
+	}
+	return says
+}
+
+// ComparisonPage lays the comparison out for a browser.
+func ComparisonPage(c Comparison) *page.Page {
+	p := &page.Page{Title: "Comparison", Lead: "What tells " + plain(c.A) + " from the others, and what does not."}
+	for i := range c.Versus {
+		v := &c.Versus[i]
+		p.Notes = append(p.Notes, page.Note{Level: levelOf(v.Decision), Text: v.Text})
+		for _, other := range v.Others {
+			p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: v.B + ": " + other})
+		}
+	}
+	if !c.Trustworthy() {
+		p.Notes = append(p.Notes, page.Note{Level: page.Bad, Text: "Not trustworthy: a run that was compared is not."})
+	}
+	if tier := trace.TierNote("page", c.Tier); tier != "" {
+		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
+	}
+	for _, w := range c.Warnings {
+		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: w.Text})
+	}
+	for i := range c.Versus {
+		p.Sections = append(p.Sections, c.sections(&c.Versus[i])...)
+	}
+	return p
+}
+
+func levelOf(decision string) page.Level {
+	switch decision {
+	case Worse:
+		return page.Bad
+	case Better:
+		return page.Good
+	}
+	return page.Info
+}
+
+func (c *Comparison) sections(v *Versus) []page.Section {
+	head, rows := c.table(v)
+	main := page.Section{Title: v.B + " against " + c.A, Text: append(c.reading(), c.planned()...),
+		Tables: []page.Table{{Caption: "Metrics", Head: head, Rows: rows}}}
+	if head, rows := c.resampledTable(v); len(rows) > 0 {
+		main.Tables = append(main.Tables, page.Table{Caption: "Resampled by session", Head: head, Rows: rows})
+	}
+	if c.Kind != KindRounds {
+		return []page.Section{main}
+	}
+	plots := page.Section{Title: "By round", Text: []string{"Both sides of every round, and their change; a pair is compared with itself, so that what moves both is not in the change."}}
+	for i := range v.Metrics {
+		m := &v.Metrics[i]
+		a, b, change := page.Series{Name: c.A}, page.Series{Name: v.B}, page.Series{Name: "change"}
+		for round := range m.AEach {
+			at, before, after := float64(round+1), m.AEach[round], m.BEach[round]
+			if before == nil || after == nil {
+				continue
+			}
+			a.X, a.Y = append(a.X, at), append(a.Y, *before)
+			b.X, b.Y = append(b.X, at), append(b.Y, *after)
+			d := *after - *before
+			if m.Relative && *before > 0 {
+				d /= *before
+			}
+			change.X, change.Y = append(change.X, at), append(change.Y, 100*d)
+		}
+		plot := func(title, label, unit string, series ...page.Series) page.Plot {
+			return page.Plot{Title: title, Kind: page.Points, XLabel: "round", YLabel: label, YUnit: unit, Series: series}
+		}
+		plots.Plots = append(plots.Plots, page.Drawn(plot(m.Label, m.Label, m.Unit, a, b))...)
+		if m.Primary {
+			plots.Plots = append(plots.Plots, page.Drawn(plot("Change of "+m.Label, "B over A", "%", change))...)
+		}
+	}
+	return []page.Section{main, plots}
+}

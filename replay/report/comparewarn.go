@@ -1,0 +1,173 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"reprise/replay"
+)
+
+// Codes of the warnings of a [Comparison], in the order in which they are given.
+const (
+	WarnWorkload     = "workloads_differ"
+	WarnSettings     = "settings_differ"
+	WarnClient       = "clients_differ"
+	WarnModel        = "models_differ"
+	WarnOrder        = "not_alternating"
+	WarnSameRun      = "same_run"
+	WarnUntrusted    = "not_trustworthy"
+	WarnValues       = "values_missing"
+	WarnFewSessions  = "few_sessions"
+	WarnTooFewRounds = "too_few_rounds"
+	WarnNoise        = "aa_differs"
+	WarnJoin         = "rows_left_out"
+)
+
+// told are what two runs must have in common to be compared, as text: a change of
+// any of it is in the difference.
+var told = []struct {
+	code, what string
+	of         func(*replay.Run) string
+}{
+	{WarnWorkload, "other workloads", func(r *replay.Run) string { return r.Workload }},
+	{WarnSettings, "other tokenizers", func(r *replay.Run) string { return r.Tokenizer }},
+	{WarnSettings, "other seeds", func(r *replay.Run) string { return r.Seed }},
+	{WarnSettings, "other schedules", scheduleOf},
+	{WarnSettings, "other parts of the workload", func(r *replay.Run) string { return asJSON(r.Selection) }},
+	{WarnSettings, "other cache policies", cachePolicy},
+	{WarnSettings, "other APIs, prompts, sampling or connections", func(r *replay.Run) string {
+		return asJSON([]any{r.API, r.Prompts, r.PromptText, r.Sampling, r.Connections, r.HTTP2})
+	}},
+	{WarnClient, "other clients", func(r *replay.Run) string {
+		return fmt.Sprint(r.Version, r.Cores, r.Simulated != "")
+	}},
+	{WarnModel, "other models", func(r *replay.Run) string { return r.Model }},
+}
+
+func scheduleOf(r *replay.Run) string {
+	return asJSON([]any{r.Speed, r.Timing, r.Rate, r.Concurrency, r.KeepThink, r.InFlightLimit})
+}
+
+// cachePolicy leaves out what tells rounds apart that are meant to.
+func cachePolicy(r *replay.Run) string {
+	if r.Cache == nil {
+		return ""
+	}
+	return asJSON([]any{r.Cache.Asked, r.Cache.Done})
+}
+
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "" // a NaN; no run is read with one
+	}
+	return string(b)
+}
+
+// compareWarnings says what else than the servers may be in the differences.
+func compareWarnings(arms []Arm) (out []Warning) {
+	warn := func(code, format string, args ...any) {
+		out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+	}
+	a := arms[0]
+	for _, b := range arms[1:] {
+		for _, t := range told {
+			n := 0
+			for i := range a.Runs {
+				if t.of(&a.Runs[i].Run) != t.of(&b.Runs[i].Run) {
+					n++
+				}
+			}
+			if n > 0 {
+				warn(t.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, t.what, many(int64(n), "round"))
+			}
+		}
+		out = append(out, orderWarnings(a, b)...)
+	}
+	for _, arm := range arms {
+		bad := 0
+		for i := range arm.Runs {
+			if !arm.Runs[i].Verdict.Trustworthy {
+				bad++
+			}
+		}
+		if bad > 0 {
+			warn(WarnUntrusted, "%s of %s %s not trustworthy; reprise report says why", many(int64(bad), "run"), arm.Name, verb(int64(bad)))
+		}
+	}
+	return out
+}
+
+// orderWarnings look at when the runs began.
+func orderWarnings(a, b Arm) (out []Warning) {
+	var lastA, firstA, lastB, firstB time.Time
+	for i := range a.Runs {
+		at, errA := time.Parse(time.RFC3339, a.Runs[i].Run.Started)
+		bt, errB := time.Parse(time.RFC3339, b.Runs[i].Run.Started)
+		if errA != nil || errB != nil {
+			return nil
+		}
+		if at.Equal(bt) && a.Runs[i].Run.TraceID == b.Runs[i].Run.TraceID {
+			return []Warning{{Code: WarnSameRun, Text: fmt.Sprintf("run %d of %s and of %s is one and the same", i+1, a.Name, b.Name)}}
+		}
+		if i == 0 {
+			firstA, lastA, firstB, lastB = at, at, bt, bt
+		}
+		firstA, lastA, firstB, lastB = earlier(firstA, at), later(lastA, at), earlier(firstB, bt), later(lastB, bt)
+	}
+	if len(a.Runs) > 1 && (lastA.Before(firstB) || lastB.Before(firstA)) {
+		out = append(out, Warning{Code: WarnOrder, Text: fmt.Sprintf(
+			"all runs of one of %s and %s were before those of the other: whatever changed meanwhile is in the difference; alternate them", a.Name, b.Name)})
+	}
+	return out
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// resultWarnings say what the figures cannot bear.
+func (c *Comparison) resultWarnings() {
+	warn := func(code, format string, args ...any) {
+		c.Warnings = append(c.Warnings, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+	}
+	for i := range c.Versus {
+		v := &c.Versus[i]
+		if c.Kind == KindRounds && v.Rounds < c.LeastRounds {
+			warn(WarnTooFewRounds, "%s of %s and %s: alpha %s needs %d, since the signed ranks of n pairs cannot come below p = 2 ÷ 2^n, here %s; no verdict rests on fewer than %d",
+				many(int64(v.Rounds), "round"), c.A, v.B, number(c.Alpha), c.LeastRounds, pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), MinRounds)
+		}
+		var missing []string
+		few := 0
+		for _, m := range v.Metrics {
+			if m.Rounds < v.Rounds {
+				missing = append(missing, fmt.Sprintf("%s in %d", m.Label, v.Rounds-m.Rounds))
+			}
+			if r := m.Resampled; r != nil && r.Clusters < 50 {
+				few = r.Clusters
+			}
+			if m.Primary && m.Noise != nil && m.Noise.P != nil && *m.Noise.P <= c.Alpha {
+				warn(WarnNoise, "%s differs between %s and itself (p = %s over %s of A against A): the order of a pair, or drift, is in the figures",
+					m.Label, c.A, pValue(*m.Noise.P), many(int64(m.Noise.N), "round"))
+			}
+		}
+		if len(missing) > 0 && c.Kind != KindProduction {
+			warn(WarnValues, "rounds of %s and %s without a value on both sides, which are left out: %s; a p99 needs 100 successful requests, a ratio figures above zero", c.A, v.B, strings.Join(missing, ", "))
+		}
+		if few > 0 {
+			warn(WarnFewSessions, "the intervals of %s and %s from resampling rest on %d sessions: with fewer than 50 they tend to be too narrow (Cameron, Gelbach and Miller 2008)", c.A, v.B, few)
+		}
+	}
+}
