@@ -30,7 +30,8 @@ const (
 	spreadTPOT
 	spreadITL
 	spreadE2E
-	spreadPairs // of single rows: replayed over recorded, in parts per million
+	spreadTTFTPairs // of single rows: replayed over recorded, in parts per million
+	spreadE2EPairs
 	spreads
 	noSpread = -1
 )

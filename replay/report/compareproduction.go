@@ -1,0 +1,218 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// A Recorded is a row of a trace with what its request took in production.
+type Recorded struct {
+	trace.Row `parquet:"-"`
+
+	InputTokens  int32  `parquet:"input_tokens"`
+	OutputTokens int32  `parquet:"output_tokens"`
+	Status       string `parquet:"status,optional,dict"`
+	TTFTNS       *int64 `parquet:"ttft_ns,optional"`
+	E2ENS        *int64 `parquet:"e2e_ns,optional"`
+}
+
+// CompareProduction compares what a trace recorded of its requests with a replay
+// of it, row by row: the rows that ended well in both, from when they were sent,
+// since a server or gateway records nothing of what came before. Its memory is that
+// of two [Clusters] and of the exact values of a report. The results must be in
+// the order of their rows, as in a results file; of a workload that was played
+// several times it takes the first.
+func CompareProduction(meta trace.Meta, recorded trace.Reader[Recorded], s Summary, results trace.Reader[replay.Result], options CompareOptions) (Comparison, error) {
+	given := options.Primary != ""
+	o, err := options.complete()
+	if err != nil {
+		return Comparison{}, err
+	}
+	p := production{next: -1, recorded: recorded, same: meta.Digest == s.Run.Workload, run: s.Run}
+	if err := trace.Each(results, func(_ int64, r *replay.Result) error { return p.add(r) }); err != nil {
+		return Comparison{}, err
+	}
+	if p.joined == 0 {
+		return Comparison{}, fmt.Errorf("no row has a time in the trace and in the replay: the trace recorded %s, of %s",
+			many(p.times, "time"), many(p.rows, "row that was replayed"))
+	}
+	if p.arms[0].spreads[spreadTTFT].cells == nil && !given {
+		o.Primary = "p99_e2e"
+	}
+	c := Comparison{Schema: ComparisonSchema, Kind: KindProduction, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
+		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: max(leastRounds(o.Alpha), MinRounds), A: "recorded",
+		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []ComparedOf{comparedOf("replayed", 1, &s)}, Warnings: p.warnings()}
+	v := Versus{B: "replayed", Rounds: 1, Metrics: p.contrasts(o)}
+	if len(v.Metrics) == 0 || !v.Metrics[0].Primary {
+		return Comparison{}, fmt.Errorf("a trace records TTFT and E2E; %s is of neither", o.Primary)
+	}
+	c.Versus = []Versus{v}
+	c.Warnings = append(c.Warnings, compareWarnings([]Arm{{Name: "the replay", Runs: []Summary{s}}})...)
+	c.resultWarnings()
+	c.decide()
+	return c, nil
+}
+
+// A production joins results to the rows of their trace.
+type production struct {
+	recorded trace.Reader[Recorded]
+	same     bool // the workload is this trace
+	run      replay.Run
+	buffer   [512]Recorded
+	held, at int   // rows in the buffer, and which of them is the next
+	next     int64 // row that was taken last
+
+	rows, joined, times, again int64
+	arms                       [2]Clusters
+	exact                      [2][spreads]sample
+}
+
+// to reads on to a row of the trace.
+func (p *production) to(row int64) (*Recorded, error) {
+	for {
+		if skip := min(row-p.next, int64(p.held-p.at)); skip > 0 {
+			p.next, p.at = p.next+skip, p.at+int(skip)
+		}
+		if p.next == row {
+			return &p.buffer[p.at-1], nil
+		}
+		n, err := p.recorded.Read(p.buffer[:])
+		if p.held, p.at = n, 0; n > 0 {
+			continue
+		}
+		if err == io.EOF {
+			return nil, fmt.Errorf("the results have row %d, and the trace ends with row %d: they are not of this trace", row, p.next)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *production) add(r *replay.Result) error {
+	if err := check(r); err != nil {
+		return err
+	}
+	if r.Round > 0 {
+		p.again++
+		return nil
+	}
+	if r.RowID <= p.next {
+		return fmt.Errorf("the results are not in the order of their rows at row %d", r.RowID)
+	}
+	rec, err := p.to(r.RowID)
+	if err != nil {
+		return err
+	}
+	if !p.same && (rec.InputTokens != r.WantInput || rec.OutputTokens != r.WantOutput) {
+		return fmt.Errorf("row %d has other lengths in the trace than in the replay: they are not of one workload", r.RowID)
+	}
+	p.rows++
+	for _, at := range []*int64{rec.TTFTNS, rec.E2ENS} {
+		if at != nil {
+			p.times++
+		}
+	}
+	before, after := p.run.Window.Holds(r)
+	if end, _ := outcomeOf(r); before || after || end != succeeded || rec.Status != trace.StatusOK && rec.Status != "" {
+		return nil
+	}
+	l, group, ok := derive(r), groupOf(r.Session, r.RowID), false
+	for _, m := range []struct {
+		spread, pairs int
+		was           *int64
+		is            span
+	}{{spreadTTFT, spreadTTFTPairs, rec.TTFTNS, l.ttft[fromSent]}, {spreadE2E, spreadE2EPairs, rec.E2ENS, l.e2e[fromSent]}} {
+		if m.was == nil || *m.was <= 0 || *m.was > maxInstant || !m.is.ok {
+			continue
+		}
+		ok = true
+		const one = 1e6
+		p.value(0, m.spread, group, *m.was)
+		p.value(1, m.spread, group, m.is.ns)
+		p.value(0, m.pairs, group, one)
+		p.value(1, m.pairs, group, round(float64(m.is.ns)/float64(*m.was)*one))
+	}
+	if ok {
+		p.joined++
+	}
+	return nil
+}
+
+func (p *production) value(arm, spread, group int, v int64) {
+	p.arms[arm].spreads[spread].add(group, v)
+	s := &p.exact[arm][spread]
+	s.limit = DefaultExact
+	s.add(v)
+}
+
+// contrasts are the percentiles and means of both sides, and the median of the
+// ratio of single rows; the primary metric first.
+func (p *production) contrasts(o CompareOptions) (all []Contrast) {
+	p.arms[0].digest, p.arms[1].digest = "joined", "joined" // the same rows on both sides
+	resampled := resample(&p.arms[0], &p.arms[1], o.Alpha)
+	var stats [2][spreads]Stat
+	for arm := range stats {
+		for s := range spreads {
+			stats[arm][s], _ = p.exact[arm][s].stat()
+		}
+	}
+	add := func(m compared, of func(*Stat) *float64) {
+		a, b := of(&stats[0][m.spread]), of(&stats[1][m.spread])
+		d, ok := m.difference(a, b)
+		if !ok && m.name != o.Primary {
+			return
+		}
+		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Relative: true, Rounds: 1, A: a, B: b,
+			AEach: []*float64{a}, BEach: []*float64{b}}
+		if ok {
+			c.Change, c.Resampled = &Interval{Estimate: *rounded(m.change(d), 1e9)}, resampled.of(&m)
+		}
+		if c.Primary {
+			all = append([]Contrast{c}, all...)
+			return
+		}
+		all = append(all, c)
+	}
+	for _, l := range comparedLatencies {
+		pairs := map[int]int{spreadTTFT: spreadTTFTPairs, spreadE2E: spreadE2EPairs}[l.spread]
+		if pairs == 0 {
+			continue
+		}
+		for _, st := range comparedStats {
+			name := st.name + "_" + l.name
+			if st.usual || name == o.Primary {
+				add(compared{name: name, label: st.name + " " + l.label, unit: "ms", spread: l.spread, quantile: st.quantile}, st.of)
+			}
+		}
+		add(compared{name: "median_ratio_" + l.name, label: "ratio of a row's " + l.label + ", median", unit: "", spread: pairs, quantile: 0.5},
+			func(s *Stat) *float64 { return s.P50 })
+	}
+	return all
+}
+
+// warnings say what else than the server is in the difference.
+func (p *production) warnings() []Warning {
+	out := []Warning{}
+	warn := func(when bool, code, format string, args ...any) {
+		if when {
+			out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+		}
+	}
+	r := &p.run
+	warn(!p.same, WarnWorkload, "the replay was of another workload than the trace, with the same lengths in every row: the rows are taken for the same")
+	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, WarnSettings, "the replay was %s times as fast as what was recorded", number(r.Speed))
+	warn(r.Rate != "", WarnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
+	warn(r.Timing == replay.ClosedLoop, WarnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
+	if d := r.Drift; d != nil {
+		warn(time.Duration(d.P50NS).Abs() > time.Second, WarnSettings, "half of the turns that follow others were sent %v or more from their recorded time, as the server was faster or slower", time.Duration(d.P50NS))
+	}
+	warn(p.joined < p.rows, WarnJoin, "%s of %s have a time on both sides and ended well; the others are left out", count(p.joined), many(p.rows, "row"))
+	warn(p.again > 0, WarnJoin, "%s of further rounds of the workload are left out", many(p.again, "result"))
+	return out
+}
