@@ -154,6 +154,12 @@ const (
 	NoiseSuccessive = "successive_rounds"
 )
 
+// Check refuses options that make no sense.
+func (o CompareOptions) Check() error {
+	_, err := o.complete()
+	return err
+}
+
 func (o CompareOptions) complete() (CompareOptions, error) {
 	o.Primary = cmp.Or(o.Primary, DefaultPrimary)
 	o.Alpha, o.FamilyAlpha = cmp.Or(o.Alpha, 0.01), cmp.Or(o.FamilyAlpha, 0.05)
@@ -180,7 +186,7 @@ func Compare(arms []Arm, options CompareOptions) (Comparison, error) {
 		return Comparison{}, err
 	}
 	c := Comparison{Schema: ComparisonSchema, Kind: KindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
-		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: max(leastRounds(o.Alpha), MinRounds), A: arms[0].Name, Warnings: []Warning{}}
+		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name, Warnings: []Warning{}}
 	if len(arms[0].Runs) == 1 {
 		c.Kind = KindSingle
 	}

@@ -123,7 +123,7 @@ func TestCompareNeedsRounds(t *testing.T) {
 func TestCompareSingleRunsHasNoVerdict(t *testing.T) {
 	c := compare(t, arms(t, 1, 1.5, 0.01), CompareOptions{})
 	v := c.Versus[0]
-	if c.Kind != KindSingle || v.Decision != Undecided || !strings.HasPrefix(v.Text, "No verdict: one run each") || len(v.Others) > 0 {
+	if c.Kind != KindSingle || v.Decision != Undecided || !strings.HasPrefix(v.Text, "No verdict, since one run each") || len(v.Others) > 0 {
 		t.Fatalf("%s: %s", v.Decision, v.Text)
 	}
 	r := v.Metrics[0].Resampled

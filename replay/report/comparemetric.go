@@ -90,9 +90,9 @@ func comparedMetrics(primary string) (all []compared) {
 		}
 	}
 	return append(all,
-		compared{name: "prompt_tokens_per_s", label: "prompt tokens/s", unit: "1/s", higher: true, spread: noSpread,
+		compared{name: "prompt_tokens_per_s", label: "prompt tok/s", unit: "1/s", higher: true, spread: noSpread,
 			of: func(s *Summary) *float64 { return s.Throughput.PromptTokensPerS }},
-		compared{name: "output_tokens_per_s", label: "output tokens/s", unit: "1/s", higher: true, spread: noSpread,
+		compared{name: "output_tokens_per_s", label: "output tok/s", unit: "1/s", higher: true, spread: noSpread,
 			of: func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }},
 		compared{name: "error_share", label: "error share", unit: "share", share: true, spread: noSpread,
 			of: func(s *Summary) *float64 { return s.Requests.ErrorShare }},

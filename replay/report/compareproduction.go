@@ -45,7 +45,7 @@ func CompareProduction(meta trace.Meta, recorded trace.Reader[Recorded], s Summa
 		o.Primary = "p99_e2e"
 	}
 	c := Comparison{Schema: ComparisonSchema, Kind: KindProduction, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
-		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: max(leastRounds(o.Alpha), MinRounds), A: "recorded",
+		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: LeastRounds(o.Alpha, 1), A: "recorded",
 		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []ComparedOf{comparedOf("replayed", 1, &s)}, Warnings: p.warnings()}
 	v := Versus{B: "replayed", Rounds: 1, Metrics: p.contrasts(o)}
 	if len(v.Metrics) == 0 || !v.Metrics[0].Primary {

@@ -125,11 +125,12 @@ func criticalSum(n int, alpha float64) int {
 	return w
 }
 
-// leastRounds is the smallest number of rounds with which the signed ranks can
-// come to a p of at most alpha: 2 ÷ 2^n.
-func leastRounds(alpha float64) int {
-	n := 1
-	for math.Ldexp(2, -n) > alpha {
+// LeastRounds is the smallest number of rounds with which several arms, each against
+// one more, can come to a verdict: [MinRounds], and as many as the signed ranks take
+// to come to a p of alpha, which is 2 ÷ 2^n, after Holm.
+func LeastRounds(alpha float64, against int) int {
+	n := MinRounds
+	for math.Ldexp(2, -n) > alpha/float64(against) {
 		n++
 	}
 	return n

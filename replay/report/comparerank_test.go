@@ -23,8 +23,8 @@ func TestCriticalSumsOfTheTable(t *testing.T) {
 			}
 		}
 	}
-	for alpha, want := range map[float64]int{0.05: 6, 0.01: 8, 0.0625: 5} {
-		if got := leastRounds(alpha); got != want {
+	for alpha, want := range map[float64]int{0.05: 6, 0.01: 8, 0.2: 6, 0.005: 9} {
+		if got := LeastRounds(alpha, 1); got != want || LeastRounds(alpha*2, 2) != want {
 			t.Errorf("alpha %v needs %d rounds, want %d", alpha, got, want)
 		}
 	}

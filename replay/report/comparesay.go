@@ -19,7 +19,7 @@ func (c *Comparison) decide() {
 				v.Decision = c.decision(m)
 				v.Text = c.say(v, m)
 			case m.Significant:
-				v.Others = append(v.Others, fmt.Sprintf("%s %s, p = %s after Holm", m.Label, changeOf(m, m.Change), pValue(*m.P)))
+				v.Others = append(v.Others, fmt.Sprintf("%s %s, p %s", m.Label, changeOf(m, m.Change), equals(m.P)))
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (c *Comparison) say(v *Versus, m *Contrast) string {
 		return fmt.Sprintf("No verdict: %s has no value in both %s and %s; a p99 needs 100 successful requests in a run.", m.Label, c.A, v.B)
 	}
 	if c.Kind == KindRounds {
-		figures := fmt.Sprintf("%s %s, p = %s, %s", m.Label, changeOf(m, m.Change), pValueOf(m), many(int64(m.Rounds), "round"))
+		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P), many(int64(m.Rounds), "round"))
 		switch v.Decision {
 		case Worse, Better:
 			return v.B + " is " + comparative(m) + ": " + figures + "."
@@ -54,12 +54,12 @@ func (c *Comparison) say(v *Versus, m *Contrast) string {
 	}
 	figures := fmt.Sprintf("%s %s", m.Label, changeOf(m, m.Change))
 	if m.Resampled != nil {
-		figures = fmt.Sprintf("%s %s, from resampling %s", m.Label, changeOf(m, m.Resampled.Change), many(int64(m.Resampled.Clusters), "session"))
+		figures = fmt.Sprintf("%s %s, from resampling %s", m.Label, changeOf(m, m.Resampled.Change), many(int64(m.Resampled.Clusters), "group")+" of sessions")
 	}
 	if c.Kind == KindProduction {
 		return "No verdict on a change, since one replay cannot separate it from the noise between runs: replayed against recorded, " + figures + "."
 	}
-	return "No verdict: one run each cannot separate a change from the noise between runs. " + strings.ToUpper(figures[:1]) + figures[1:] + "."
+	return "No verdict, since one run each cannot separate a change from the noise between runs: " + figures + "."
 }
 
 // unseen says what so many rounds are blind to.
@@ -115,6 +115,11 @@ func signed(share float64) string {
 	return out
 }
 
+// onePlace prints a number for a table.
+func onePlace(v float64) string {
+	return strings.Replace(strconv.FormatFloat(v, 'f', 1, 64), "-", "−", 1)
+}
+
 // hundredths prints a share in percent with a digit that matters.
 func hundredths(share float64) string {
 	places := 1
@@ -131,12 +136,23 @@ func hundredths(share float64) string {
 // pValue prints a probability to two digits.
 func pValue(p float64) string {
 	switch {
-	case p < 0.0001:
-		return strconv.FormatFloat(p, 'g', 2, 64)
+	case p < 0.001:
+		return "<0.001"
 	case p < 0.0995:
 		return strconv.FormatFloat(p, 'g', 2, 64)
 	}
 	return strconv.FormatFloat(p, 'f', 2, 64)
+}
+
+// equals prints a probability behind its letter.
+func equals(p *float64) string {
+	if p == nil {
+		return "unknown"
+	}
+	if out := pValue(*p); out[0] == '<' {
+		return "< " + out[1:]
+	}
+	return "= " + pValue(*p)
 }
 
 func pValueOf(m *Contrast) string {

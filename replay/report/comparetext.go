@@ -35,8 +35,8 @@ func WriteComparisonText(w io.Writer, c Comparison) error {
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		line("", v.Text)
-		for _, other := range v.Others {
-			line("  - ", other)
+		if len(v.Others) > 0 {
+			line("  ", "Also, after Holm: "+strings.Join(v.Others, "; ")+".")
 		}
 	}
 	if !c.Trustworthy() {
@@ -72,7 +72,7 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 	head = []string{"", plain(c.A), plain(v.B), "change"}
 	rounds := c.Kind == KindRounds
 	if rounds {
-		head = append(head, "p", "t-test p", "effect dz", "unseen below", "noise")
+		head = append(head, "p", "t-test", "dz", "unseen", "noise")
 	}
 	for i := range v.Metrics {
 		m := &v.Metrics[i]
@@ -87,7 +87,7 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 				p += " *"
 			}
 			if m.T != nil {
-				t, dz = pValue(m.T.P), number(m.T.CohenDz)
+				t, dz = pValue(m.T.P), onePlace(m.T.CohenDz)
 			}
 			if m.Detectable != nil {
 				unseen = size(m, *m.Detectable)
@@ -135,8 +135,8 @@ func (c *Comparison) reading() (says []string) {
 	case KindRounds:
 		says = append(says, fmt.Sprintf("Figures are medians over the rounds, latencies from due. The change is the Hodges-Lehmann estimate within %s. "+
 			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
-			"The t-test decides nothing. Noise is the standard deviation from %s.",
-			confidence, number(c.Alpha), number(c.FamilyAlpha), c.noiseSource()))
+			"The paired t-test and Cohen's dz beside it decide nothing. Unseen: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
+			confidence, number(c.Alpha), number(c.FamilyAlpha), percent(c.Power), c.noiseSource()))
 	case KindSingle:
 		says = append(says, "Figures are those of the two runs, latencies from due.")
 	case KindProduction:
@@ -149,8 +149,8 @@ func (c *Comparison) reading() (says []string) {
 				if r.Paired {
 					drawn = "the same sessions drawn on both sides"
 				}
-				return append(says, fmt.Sprintf("Resampled: %s within %s, from %s draws of %s, %s. It knows how sessions differ, not how runs do.",
-					"percentiles and means of all requests", confidence, count(int64(r.Replicates)), many(int64(r.Clusters), "session"), drawn))
+				return append(says, fmt.Sprintf("Resampled: %s within %s, from %s draws of %s of sessions, a request without one for itself, %s. It knows how sessions differ, not how runs do.",
+					"percentiles and means of all requests", confidence, count(int64(r.Replicates)), many(int64(r.Clusters), "group"), drawn))
 			}
 		}
 	}
@@ -188,8 +188,8 @@ func ComparisonPage(c Comparison) *page.Page {
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		p.Notes = append(p.Notes, page.Note{Level: levelOf(v.Decision), Text: v.Text})
-		for _, other := range v.Others {
-			p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: v.B + ": " + other})
+		if len(v.Others) > 0 {
+			p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "Also, after Holm: " + strings.Join(v.Others, "; ") + "."})
 		}
 	}
 	if !c.Trustworthy() {

@@ -159,15 +159,15 @@ func (c *Comparison) resultWarnings() {
 				few = r.Clusters
 			}
 			if m.Primary && m.Noise != nil && m.Noise.P != nil && *m.Noise.P <= c.Alpha {
-				warn(WarnNoise, "%s differs between %s and itself (p = %s over %s of A against A): the order of a pair, or drift, is in the figures",
-					m.Label, c.A, pValue(*m.Noise.P), many(int64(m.Noise.N), "round"))
+				warn(WarnNoise, "%s differs between %s and itself (p %s over %s of A against A): the order of a pair, or drift, is in the figures",
+					m.Label, c.A, equals(m.Noise.P), many(int64(m.Noise.N), "round"))
 			}
 		}
 		if len(missing) > 0 && c.Kind != KindProduction {
 			warn(WarnValues, "rounds of %s and %s without a value on both sides, which are left out: %s; a p99 needs 100 successful requests, a ratio figures above zero", c.A, v.B, strings.Join(missing, ", "))
 		}
 		if few > 0 {
-			warn(WarnFewSessions, "the intervals of %s and %s from resampling rest on %d sessions: with fewer than 50 they tend to be too narrow (Cameron, Gelbach and Miller 2008)", c.A, v.B, few)
+			warn(WarnFewSessions, "the intervals of %s and %s from resampling rest on %d groups of sessions: with fewer than 50 they tend to be too narrow (Cameron, Gelbach and Miller 2008)", c.A, v.B, few)
 		}
 	}
 }

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay"
+	"reprise/replay/report"
+	"reprise/trace"
+)
+
+// compareFlags are the flags of compare.
+type compareFlags struct {
+	a, b, aa   []string // results of recorded rounds
+	arms       []string // NAME=FILE
+	production string
+	primary    string
+	alpha      float64
+	detect     string
+	gate       bool
+	judge      judgeFlags
+}
+
+func compareCommand() *cobra.Command {
+	var f compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare A.parquet B.parquet | --a FILE … --b FILE … | --production TRACE RESULTS",
+		Short: "Say whether one server is slower than another, and how sure that is",
+		Long: `Compare takes the results of replays against two servers in rounds, one run of
+each in every round, and says whether B differs from A. One metric decides, by
+the exact signed-rank test of Wilcoxon over the rounds; the others stand beside
+it and are corrected for their number. A verdict is given only where the
+difference is significant; else it says how small a difference could have been
+missed. Six rounds are the least for a verdict, eight at the usual alpha of 0.01.
+
+--a and --b name the runs in the order of their rounds, --arm NAME=FILE those of
+more servers, each of which is compared with the first. Two results alone, one
+of each server, give intervals and no verdict: they cannot tell a change from the
+noise between runs. --production compares what a trace recorded of its requests
+with a replay of it, row by row.
+
+The exit code is 4 when a run cannot be trusted, and with --gate 3 when B is
+significantly worse.`,
+		Example: `  reprise compare --a r.parquet --b r.parquet --json`,
+		Args:    cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := f.compare(cmd, args)
+			if err != nil {
+				return err
+			}
+			return f.write(cmd, c)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.a, "a", nil, "results of the first server, one `file` a round; may be repeated")
+	fl.StringArrayVar(&f.b, "b", nil, "results of the second, in the same order; may be repeated")
+	fl.StringArrayVar(&f.arms, "arm", nil, "`NAME=FILE`: results of a server by its name, in the place of --a and --b; may be repeated, the first name is what the others are compared with")
+	fl.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, for the noise; may be repeated")
+	fl.StringVar(&f.production, "production", "", "`trace` whose own TTFT and E2E the results of a replay of it are compared with")
+	fl.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(report.PrimaryMetrics(), ", ")+"; empty is "+report.DefaultPrimary)
+	fl.Float64Var(&f.alpha, "alpha", 0.01, "probability of a verdict where there is no difference")
+	fl.StringVar(&f.detect, "detect", "", "`change` of the primary metric, such as 3%, to say the number of rounds that would find it")
+	fl.BoolVar(&f.gate, "gate", false, "exit with 3 when B is significantly worse on the primary metric")
+	f.judge.defaults()
+	fl.BoolVar(&f.judge.asJSON, "json", false, "print the comparison as JSON")
+	fl.StringVar(&f.judge.html, "html", "", "self-contained page to write")
+	fl.StringVar(&f.judge.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	f.judge.limitFlags.register(cmd)
+	return cmd
+}
+
+// options are what the flags ask for.
+func (f *compareFlags) options() (report.CompareOptions, error) {
+	o := report.CompareOptions{Primary: f.primary, Alpha: f.alpha}
+	if f.alpha == 0 {
+		return o, usagef("--alpha: want a probability above 0")
+	}
+	if f.detect != "" {
+		digits, ok := strings.CutSuffix(f.detect, "%")
+		percent, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		if !ok || err != nil || !(percent > 0) {
+			return o, usagef("--detect: want a change in percent, such as 3%%")
+		}
+		o.Detect = percent / 100
+	}
+	if err := o.Check(); err != nil {
+		return o, &exitError{exitUsage, err}
+	}
+	return o, nil
+}
+
+// compare reads what the arguments name, by the kind of comparison that they ask
+// for.
+func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c report.Comparison, err error) {
+	o, err := f.options()
+	if err != nil {
+		return c, err
+	}
+	if _, err := f.judge.options(); err != nil {
+		return c, err
+	}
+	if err := keepsInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...), f.judge.html); err != nil {
+		return c, err
+	}
+	if f.production != "" {
+		return f.againstProduction(cmd, args, o)
+	}
+	arms, err := f.recorded(args)
+	if err != nil {
+		return c, err
+	}
+	return f.rounds(cmd, arms, f.aa, o)
+}
+
+// gated refuses a gate that could never fail.
+func (f *compareFlags) gated(rounds, against int) error {
+	if need := report.LeastRounds(f.alpha, against); f.gate && rounds < need {
+		return usagef("--gate: a verdict at alpha %v needs %d rounds, and there are %d", f.alpha, need, rounds)
+	}
+	return nil
+}
+
+// write prints the comparison and says by the exit code what came of it.
+func (f *compareFlags) write(cmd *cobra.Command, c report.Comparison) error {
+	if f.judge.html != "" {
+		if err := trace.WriteFile(f.judge.html, 0o644, report.ComparisonPage(c).Write); err != nil {
+			return err
+		}
+	}
+	write := report.WriteComparisonText
+	if f.judge.asJSON {
+		write = report.WriteComparisonJSON
+	}
+	if err := write(cmd.OutOrStdout(), c); err != nil {
+		return err
+	}
+	if !c.Trustworthy() {
+		return &exitError{exitUntrusted, errors.New("a run that was compared is not trustworthy; reprise report says why")}
+	}
+	for _, v := range c.Versus {
+		if f.gate && v.Decision == report.Worse {
+			return &exitError{exitCheck, errors.New("the gate does not hold: " + v.Text)}
+		}
+	}
+	return nil
+}
+
+// A recordedArm is a server's results, in the order of rounds.
+type recordedArm struct {
+	name  string
+	files []string
+}
+
+// recorded finds the arms that the arguments and flags name.
+func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
+	ways := 0
+	for _, given := range []bool{len(args) > 0, len(f.a)+len(f.b) > 0, len(f.arms) > 0} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return nil, usagef("name the results in one way: two files, --a and --b, or --arm")
+	case len(args) == 2:
+		arms = []recordedArm{{"A", args[:1]}, {"B", args[1:]}}
+	case len(args) == 1:
+		return nil, usagef("a comparison is of two results at least; with --production TRACE, of one and its trace")
+	case len(f.arms) > 0:
+		for _, given := range f.arms {
+			name, file, ok := strings.Cut(given, "=")
+			if !ok || name == "" || file == "" {
+				return nil, usagef("--arm: want NAME=FILE")
+			}
+			i := 0
+			for i < len(arms) && arms[i].name != name {
+				i++
+			}
+			if i == len(arms) {
+				arms = append(arms, recordedArm{name: name})
+			}
+			arms[i].files = append(arms[i].files, file)
+		}
+	default:
+		arms = []recordedArm{{"A", f.a}, {"B", f.b}}
+	}
+	if len(arms) < 2 {
+		return nil, usagef("--arm: name two servers at least")
+	}
+	for _, arm := range arms {
+		if n := len(arms[0].files); len(arm.files) != n || n == 0 {
+			return nil, usagef("%s has %d runs and %s has %d: want one of each in every round", arms[0].name, n, arm.name, len(arm.files))
+		}
+	}
+	if len(f.aa)%2 != 0 {
+		return nil, usagef("--aa: want two runs of every round")
+	}
+	return arms, f.gated(len(arms[0].files), len(arms)-1)
+}
+
+// rounds compares recorded runs.
+func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []string, o report.CompareOptions) (c report.Comparison, err error) {
+	var compared []report.Arm
+	for _, arm := range arms {
+		a := report.Arm{Name: arm.name, Clusters: new(report.Clusters)}
+		for _, file := range arm.files {
+			s, err := f.summarise(cmd, file, a.Clusters)
+			if err != nil {
+				return c, err
+			}
+			a.Runs = append(a.Runs, s)
+		}
+		compared = append(compared, a)
+	}
+	for i := 0; i+1 < len(aa); i += 2 {
+		var pair report.RunPair
+		if pair.A, err = f.summarise(cmd, aa[i], nil); err != nil {
+			return c, err
+		}
+		if pair.B, err = f.summarise(cmd, aa[i+1], nil); err != nil {
+			return c, err
+		}
+		o.AA = append(o.AA, pair)
+	}
+	c, err = report.Compare(compared, o)
+	if err != nil {
+		err = &exitError{exitUsage, err}
+	}
+	return c, err
+}
+
+// summarise reads a run, and its requests into the clusters.
+func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *report.Clusters) (report.Summary, error) {
+	if err := cmd.Context().Err(); err != nil {
+		return report.Summary{}, err
+	}
+	o, err := f.judge.options()
+	if err != nil {
+		return report.Summary{}, err
+	}
+	results, err := replay.OpenResults(path)
+	if err != nil {
+		return report.Summary{}, err
+	}
+	defer results.Close()
+	s, err := report.Summarise(results.Run, results.Reader(), o)
+	s.Series = report.Series{} // the plots of hundreds of runs are not needed
+	if err == nil && into != nil {
+		err = into.Add(results.Run, results.Reader())
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return s, err
+}
+
+// againstProduction compares a replay with what its trace recorded.
+func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o report.CompareOptions) (c report.Comparison, err error) {
+	switch {
+	case len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 || len(args) != 1:
+		return c, usagef("--production takes the results of one replay: reprise compare --production TRACE RESULTS")
+	case f.gate:
+		return c, usagef("--gate: one replay cannot give a verdict")
+	case f.detect != "":
+		return c, usagef("--detect is about rounds, which --production has none of")
+	}
+	t, err := openTrace(cmd, f.production)
+	if err != nil {
+		return c, err
+	}
+	defer t.Close()
+	s, err := f.summarise(cmd, args[0], nil)
+	if err != nil {
+		return c, err
+	}
+	results, err := replay.OpenResults(args[0])
+	if err != nil {
+		return c, err
+	}
+	defer results.Close()
+	recorded, err := trace.Columns[report.Recorded](t)
+	if err != nil {
+		return c, err
+	}
+	c, err = report.CompareProduction(t.Meta, recorded, s, results.Reader(), o)
+	if err != nil {
+		err = fmt.Errorf("%s and %s: %w", cmp.Or(f.production, "stdin"), args[0], err)
+	}
+	return c, err
+}
+
+// defaultRounds are enough for a verdict at an alpha of 0.01, and for one of the
+// other metrics after Holm.
+const defaultRounds = 10
