@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"reprise/replay"
 	"reprise/replay/report"
@@ -24,15 +26,26 @@ type compareFlags struct {
 	detect     string
 	gate       bool
 	judge      judgeFlags
+	making     roundFlags
+	readers    map[string]bool // names of the flags that are not about making rounds
 }
 
 func compareCommand() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
-		Use:   "compare A.parquet B.parquet | --a FILE … --b FILE … | --production TRACE RESULTS",
+		Use:   "compare WORKLOAD --url-a URL --url-b URL | A.parquet B.parquet | --a FILE … --b FILE … | --production TRACE RESULTS",
 		Short: "Say whether one server is slower than another, and how sure that is",
-		Long: `Compare takes the results of replays against two servers in rounds, one run of
-each in every round, and says whether B differs from A. One metric decides, by
+		Long: `Compare plays a workload to two servers in rounds, one run of each in every round,
+and says whether B differs from A. The sides of a round get the same requests at
+the same times, and take turns in being first; every round has a seed of its own
+for arrivals and prompts. With --url-a and --url-b they are endpoints, whose prefix
+caches are made cold before each run unless --cache says otherwise; with --preset-a
+and --preset-b, or --preset and --costs-b, engines in virtual time. The results are
+kept in a directory, and a comparison that was stopped goes on there, also with
+more --rounds. Results that were recorded before are compared when they are named,
+a directory of rounds too.
+
+One metric decides, by
 the exact signed-rank test of Wilcoxon over the rounds; the others stand beside
 it and are corrected for their number. A verdict is given only where the
 difference is significant; else it says how small a difference could have been
@@ -46,8 +59,10 @@ with a replay of it, row by row.
 
 The exit code is 4 when a run cannot be trusted, and with --gate 3 when B is
 significantly worse.`,
-		Example: `  reprise compare --a r.parquet --b r.parquet --json`,
-		Args:    cobra.MaximumNArgs(2),
+		Example: `  reprise compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=5.7ms --rate poisson:20 -o rounds
+  reprise compare rounds --detect 3% --html compare.html
+  reprise compare --a r.parquet --b r.parquet --json`,
+		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.compare(cmd, args)
 			if err != nil {
@@ -71,6 +86,9 @@ significantly worse.`,
 	fl.StringVar(&f.judge.html, "html", "", "self-contained page to write")
 	fl.StringVar(&f.judge.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.limitFlags.register(cmd)
+	f.readers = map[string]bool{}
+	fl.VisitAll(func(fl *pflag.Flag) { f.readers[fl.Name] = true })
+	f.making.register(cmd)
 	return cmd
 }
 
@@ -107,14 +125,50 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c report.Comp
 	if err := keepsInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...), f.judge.html); err != nil {
 		return c, err
 	}
+	if f.making.given() {
+		if len(args) != 1 || f.production != "" || len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 {
+			return c, usagef("rounds are made of one workload: reprise compare WORKLOAD --url-a URL --url-b URL -o DIRECTORY")
+		}
+		return f.live(cmd, args[0], o)
+	}
+	if err := f.onlyReads(cmd); err != nil {
+		return c, err
+	}
 	if f.production != "" {
 		return f.againstProduction(cmd, args, o)
+	}
+	if info, err := os.Stat(first(args)); len(args) == 1 && err == nil && info.IsDir() {
+		arms, aa := stored(args[0], 0, 0)
+		if len(arms[0].files) == 0 {
+			return c, fmt.Errorf("%s has no rounds: round-01-a.parquet and round-01-b.parquet", args[0])
+		}
+		if err := f.gated(len(arms[0].files), 1); err != nil {
+			return c, err
+		}
+		return f.rounds(cmd, arms, append(aa, f.aa...), o)
 	}
 	arms, err := f.recorded(args)
 	if err != nil {
 		return c, err
 	}
 	return f.rounds(cmd, arms, f.aa, o)
+}
+
+// onlyReads refuses flags about making rounds where none are made.
+func (f *compareFlags) onlyReads(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(fl *pflag.Flag) {
+		if !f.readers[fl.Name] && fl.Name != "quiet" && err == nil {
+			err = usagef("--%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a and --preset-b", fl.Name)
+		}
+	})
+	return err
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
 }
 
 // gated refuses a gate that could never fail.
@@ -293,7 +347,3 @@ func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o re
 	}
 	return c, err
 }
-
-// defaultRounds are enough for a verdict at an alpha of 0.01, and for one of the
-// other metrics after Holm.
-const defaultRounds = 10

@@ -19,6 +19,10 @@ const ComparisonSchema = "comparison/1"
 // pairs cannot come below p = 1/16.
 const MinRounds = 6
 
+// DefaultRounds are enough for a verdict at an alpha of 0.01, and for one of the
+// other metrics after Holm at 0.05.
+const DefaultRounds = 10
+
 // An Arm is one of the sides of a comparison: run i of every arm is of round i.
 type Arm struct {
 	Name     string

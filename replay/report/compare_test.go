@@ -63,7 +63,7 @@ func TestCompareFindsAndSaysWhatChanged(t *testing.T) {
 	}{
 		{1.2, Worse, "B is slower: p99 TTFT +"},
 		{1 / 1.2, Better, "B is faster: p99 TTFT −"},
-		{1, NotFound, "No difference found: p99 TTFT "},
+		{1, NotFound, "No difference found in p99 TTFT: "},
 	} {
 		got := compare(t, arms(t, 10, c.factor, 0.01), CompareOptions{})
 		v := got.Versus[0]

@@ -153,11 +153,11 @@ type resampling struct {
 	alpha    float64
 	clusters int
 	paired   bool
-	draws    map[statistic][2][]float64 // first of the requests as they were
+	draws    map[resampledStat][2][]float64 // first of the requests as they were
 }
 
-// A statistic of a distribution; the quantile is −1 for the mean.
-type statistic struct {
+// A resampledStat is a statistic of a distribution; the quantile is −1 for the mean.
+type resampledStat struct {
 	spread   int
 	quantile float64
 }
@@ -174,7 +174,7 @@ func resample(a, b *Clusters, alpha float64) *resampling {
 	if a == nil || b == nil {
 		return nil
 	}
-	r := &resampling{alpha: alpha, draws: map[statistic][2][]float64{}}
+	r := &resampling{alpha: alpha, draws: map[resampledStat][2][]float64{}}
 	r.paired = a.digest == b.digest && a.digest != "" && !a.mixed && !b.mixed
 	arms := [2]*Clusters{a, b}
 	var present [2][]int
@@ -209,7 +209,7 @@ func resample(a, b *Clusters, alpha float64) *resampling {
 			}
 		}
 		for i, c := range arms {
-			c.measure(&weights[i], func(s statistic, v float64) {
+			c.measure(&weights[i], func(s resampledStat, v float64) {
 				both := r.draws[s]
 				both[i] = append(both[i], v)
 				r.draws[s] = both
@@ -249,7 +249,7 @@ var quantilesDrawn = func() (all []float64) {
 
 // measure computes every statistic with each group counted so many times. A draw
 // without a value of a distribution gives NaN.
-func (c *Clusters) measure(weights *[groups]int64, told func(statistic, float64)) {
+func (c *Clusters) measure(weights *[groups]int64, told func(resampledStat, float64)) {
 	for s := range c.spreads {
 		d := &c.spreads[s]
 		if len(d.cells) == 0 {
@@ -260,7 +260,7 @@ func (c *Clusters) measure(weights *[groups]int64, told func(statistic, float64)
 			total += w * d.count[g]
 			sum += float64(w) * d.sum[g]
 		}
-		told(statistic{s, -1}, sum/float64(total))
+		told(resampledStat{s, -1}, sum/float64(total))
 		seen, i := int64(0), 0
 		for _, q := range quantilesDrawn {
 			at := int64(math.Round(q * float64(total-1)))
@@ -269,10 +269,10 @@ func (c *Clusters) measure(weights *[groups]int64, told func(statistic, float64)
 				i++
 			}
 			if total == 0 {
-				told(statistic{s, q}, math.NaN())
+				told(resampledStat{s, q}, math.NaN())
 				continue
 			}
-			told(statistic{s, q}, middleOf(int(d.cells[i-1].key>>groupBits)))
+			told(resampledStat{s, q}, middleOf(int(d.cells[i-1].key>>groupBits)))
 		}
 	}
 }
@@ -286,7 +286,7 @@ func (r *resampling) of(m *compared) *Resampled {
 	if math.IsNaN(q) {
 		q = -1
 	}
-	both, ok := r.draws[statistic{m.spread, q}]
+	both, ok := r.draws[resampledStat{m.spread, q}]
 	if !ok || len(both[0]) == 0 || len(both[1]) == 0 {
 		return nil
 	}

@@ -25,6 +25,18 @@ func (c *Comparison) decide() {
 	}
 }
 
+// also says which other metrics differ; empty without any.
+func (v *Versus) also() string {
+	if len(v.Others) == 0 {
+		return ""
+	}
+	begin := "Also, after Holm: "
+	if v.Decision == NotFound {
+		begin = "Other metrics differ, after Holm: "
+	}
+	return begin + strings.Join(v.Others, "; ") + "."
+}
+
 func (c *Comparison) decision(m *Contrast) string {
 	switch {
 	case c.Kind != KindRounds || m.Rounds < c.LeastRounds:
@@ -48,7 +60,7 @@ func (c *Comparison) say(v *Versus, m *Contrast) string {
 		case Worse, Better:
 			return v.B + " is " + comparative(m) + ": " + figures + "."
 		case NotFound:
-			return "No difference found: " + figures + "." + c.unseen(m)
+			return "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "." + c.unseen(m)
 		}
 		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.", many(int64(m.Rounds), "round"), number(c.Alpha), c.LeastRounds, figures)
 	}

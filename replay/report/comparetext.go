@@ -35,8 +35,8 @@ func WriteComparisonText(w io.Writer, c Comparison) error {
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		line("", v.Text)
-		if len(v.Others) > 0 {
-			line("  ", "Also, after Holm: "+strings.Join(v.Others, "; ")+".")
+		if also := v.also(); also != "" {
+			line("  ", also)
 		}
 	}
 	if !c.Trustworthy() {
@@ -188,8 +188,8 @@ func ComparisonPage(c Comparison) *page.Page {
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		p.Notes = append(p.Notes, page.Note{Level: levelOf(v.Decision), Text: v.Text})
-		if len(v.Others) > 0 {
-			p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "Also, after Holm: " + strings.Join(v.Others, "; ") + "."})
+		if also := v.also(); also != "" {
+			p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: also})
 		}
 	}
 	if !c.Trustworthy() {

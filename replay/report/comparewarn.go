@@ -33,7 +33,7 @@ var told = []struct {
 }{
 	{WarnWorkload, "other workloads", func(r *replay.Run) string { return r.Workload }},
 	{WarnSettings, "other tokenizers", func(r *replay.Run) string { return r.Tokenizer }},
-	{WarnSettings, "other seeds", func(r *replay.Run) string { return r.Seed }},
+	{WarnSettings, "other seeds", seedOf},
 	{WarnSettings, "other schedules", scheduleOf},
 	{WarnSettings, "other parts of the workload", func(r *replay.Run) string { return asJSON(r.Selection) }},
 	{WarnSettings, "other cache policies", cachePolicy},
@@ -44,6 +44,15 @@ var told = []struct {
 		return fmt.Sprint(r.Version, r.Cores, r.Simulated != "")
 	}},
 	{WarnModel, "other models", func(r *replay.Run) string { return r.Model }},
+}
+
+// seedOf is the seed that both sides must have: that of the arrivals, where new
+// prompts were what made a cache cold.
+func seedOf(r *replay.Run) string {
+	if r.Cache != nil && r.Cache.ArrivalSeed != "" {
+		return r.Cache.ArrivalSeed
+	}
+	return r.Seed
 }
 
 func scheduleOf(r *replay.Run) string {

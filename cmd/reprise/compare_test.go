@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay"
+	"reprise/replay/report"
+)
+
+// labArgs compares two engines in virtual time.
+func labArgs(more ...string) []string {
+	return append([]string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "poisson:20", "-o", "rounds", "--json"}, more...)
+}
+
+func readComparison(t *testing.T, doc string) (c report.Comparison) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(doc), &c); err != nil {
+		t.Fatalf("%v\n%s", err, doc)
+	}
+	return c
+}
+
+func TestCompareRounds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "chat", "-n", "150", "-o", "w.parquet")
+	slower := []string{"--costs-b", "step=7ms,prefill-token=30us,request=30ms", "--rounds", "8", "--aa-rounds", "2"}
+	out, errs, code := reprise(t, labArgs(slower...)...)
+	c := readComparison(t, out)
+	if v := c.Versus[0]; code != exitGood || v.Decision != report.Worse || v.Rounds != 8 || v.Metrics[0].Noise.From != report.NoiseAA || c.Tier != "public" && c.Tier != "" {
+		t.Fatalf("code %d, tier %q: %+v\n%s", code, c.Tier, v.Text, errs)
+	}
+	// The sides of a round have one seed, and take turns.
+	first := map[string]int{}
+	for _, line := range strings.Split(errs, "\n") {
+		if round, side, ok := strings.Cut(line, ", "); ok && len(side) == 1 && first[round] == 0 {
+			first[round] = int(side[0])
+		}
+	}
+	begins := map[int]int{}
+	for _, side := range first {
+		begins[side]++
+	}
+	if begins['a'] != 4 || begins['b'] != 4 {
+		t.Errorf("the sides began %v\n%s", begins, errs)
+	}
+	for _, w := range c.Warnings {
+		if w.Code == report.WarnSettings || w.Code == report.WarnWorkload {
+			t.Errorf("warning: %s", w.Text)
+		}
+	}
+	if stored := readComparison(t, string(read(t, "rounds/compare.json"))); stored.Versus[0].Text != c.Versus[0].Text {
+		t.Errorf("stored: %s", stored.Versus[0].Text)
+	}
+
+	// What is there is not made again, unless half of a pair is missing.
+	before := modified(t, "rounds/round-03-a.parquet")
+	if err := os.Remove("rounds/round-05-b.parquet"); err != nil {
+		t.Fatal(err)
+	}
+	_, errs, _ = reprise(t, labArgs(slower...)...)
+	if modified(t, "rounds/round-03-a.parquet") != before || strings.Count(errs, "round 5 of 8") != 2 || strings.Contains(errs, "round 4") {
+		t.Errorf("resumed:\n%s", errs)
+	}
+	if _, errs, code := reprise(t, labArgs("--speed", "2", "--rounds", "8")...); code != exitUsage || !strings.Contains(errs, "other flags") {
+		t.Errorf("other flags: code %d\n%s", code, errs)
+	}
+
+	// The directory is read alone, and gated.
+	if out, _, code := reprise(t, "compare", "rounds", "--gate", "--html", "c.html"); code != exitCheck || !strings.HasPrefix(out, "B is slower: p99 TTFT +") || len(read(t, "c.html")) == 0 {
+		t.Errorf("gate: code %d\n%s", code, out)
+	}
+	if _, errs, code := reprise(t, "compare", "rounds", "--gate", "--alpha", "0.001"); code != exitUsage || !strings.Contains(errs, "needs 11 rounds") {
+		t.Errorf("a gate that cannot fail: code %d\n%s", code, errs)
+	}
+}
+
+func modified(t *testing.T, path string) time.Time {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.ModTime()
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Equal engines in virtual time have equal runs, and nothing is claimed.
+func TestCompareEqualEngines(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "chat", "-n", "120", "-o", "w.parquet")
+	out, errs, code := reprise(t, labArgs("--rounds", "8", "--gate", "--detect", "3%")...)
+	if v := readComparison(t, out).Versus[0]; code != exitGood || v.Decision != report.NotFound || len(v.Others) > 0 {
+		t.Errorf("code %d: %s\n%s", code, v.Text, errs)
+	}
+}
+
+// Two endpoints get the same requests; a run that is not trustworthy gives 4.
+func TestCompareEndpoints(t *testing.T) {
+	w := targetWorkload(t, 12)
+	a, b := targetStart(t, "a", (*httptest.Server).Start), targetStart(t, "b", (*httptest.Server).Start)
+	dir := filepath.Join(t.TempDir(), "rounds")
+	args := []string{"compare", w, "--url-a", a.URL, "--url-b", b.URL, "-o", dir, "--rounds", "2", "--rest", "0s", "--rate", "constant:100", "--connections", "pooled",
+		"--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
+	out, errs, code := reprise(t, args...)
+	if c := readComparison(t, out); c.Versus[0].Decision != report.Undecided || code != exitGood && code != exitUntrusted || (code == exitGood) != c.Trustworthy() {
+		t.Errorf("code %d: %s\n%s", code, c.Versus[0].Text, errs)
+	}
+	for _, side := range []string{"a", "b"} {
+		r, err := replay.OpenResults(roundFile(dir, 2, side))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if r.Rows() != 12 || r.Run.Cache == nil || r.Run.Cache.Asked != replay.CacheCold || r.Run.Cache.ArrivalSeed != "2" && r.Run.Seed != "2" {
+			t.Errorf("%s: %d rows, seed %s, cache %+v", side, r.Rows(), r.Run.Seed, r.Run.Cache)
+		}
+	}
+	if out, _, code := reprise(t, "compare", dir, "--max-errors", "-1", "--max-cpu", "0.000001"); code != exitUntrusted || !strings.Contains(out, "Not trustworthy") {
+		t.Errorf("code %d\n%s", code, out)
+	}
+}
+
+func TestCompareUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "chat", "-n", "20", "-o", "w.parquet")
+	for want, args := range map[string]string{
+		"one workload":              "w.parquet x.parquet --preset-a l4-qwen2.5-0.5b --preset-b l4-qwen2.5-0.5b",
+		"name both sides":           "w.parquet --url-a http://localhost:1 -o d",
+		"say where the rounds":      "w.parquet --preset l4-qwen2.5-0.5b",
+		"give one of them":          "w.parquet --preset l4-qwen2.5-0.5b --url-a http://localhost:1 -o d",
+		"needs 8 rounds":            "w.parquet --preset l4-qwen2.5-0.5b --rounds 7 --gate -o d",
+		"--rate is about making":    "a b --rate poisson:1",
+		"two results at least":      "w.parquet",
+		"in one way":                "a b --a c",
+		"A has 2 runs and B has 1":  "--a a --a b --b c",
+		"two runs of every round":   "--a a --b b --aa c",
+		"name two servers":          "--arm x=a",
+		"want NAME=FILE":            "--arm a",
+		"want a change in percent":  "a b --detect 3",
+		"the primary metric is one": "a b --primary ttft",
+		"alpha":                     "a b --alpha 0.9",
+		"one replay cannot":         "--production w.parquet r.parquet --gate",
+		"takes the results of one":  "--production w.parquet",
+	} {
+		if _, errs, code := reprise(t, append([]string{"compare"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: code %d, want %q in\n%s", args, code, want, errs)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/replay"
+	"reprise/replay/bench"
+	"reprise/replay/report"
+	"reprise/trace"
+)
+
+// roundFlags say how rounds are made: with whom, under which load, and where the
+// results are kept.
+type roundFlags struct {
+	trial            trialFlags
+	urls             [2]string // of A and of B
+	presets, costs   [2]string
+	out              string
+	rounds, aaRounds int
+	rest             time.Duration
+	load             bench.Load
+	duration         time.Duration
+	maxRequests      int64
+	warmup, cooldown string
+}
+
+func (f *roundFlags) register(cmd *cobra.Command) {
+	f.trial.register(cmd)
+	fl := cmd.Flags()
+	for _, name := range []string{"url", "note"} { // each side has its own URL
+		if err := fl.MarkHidden(name); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
+	fl.StringVarP(&f.out, "output", "o", "", "directory of the rounds: results, compare.json; rounds that it has are not made again")
+	for i, side := range []string{"a", "b"} {
+		fl.StringVar(&f.urls[i], "url-"+side, "", "base URL of the endpoint "+side)
+		fl.StringVar(&f.presets[i], "preset-"+side, "", "simulated engine of "+side+"; empty is --preset")
+		fl.StringVar(&f.costs[i], "costs-"+side, "", "costs of the simulated engine of "+side+"; empty is --costs")
+	}
+	fl.IntVar(&f.rounds, "rounds", report.DefaultRounds, "rounds to make, in each of which both sides get the same requests")
+	fl.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, one after each of the first rounds, for the noise")
+	fl.DurationVar(&f.rest, "rest", 10*time.Second, "pause between two runs; an engine in virtual time has none")
+	fl.StringVar(&f.load.Rate, "rate", "", "arrival `process` in place of recorded times, such as poisson:5; of a new seed in every round")
+	fl.IntVar(&f.load.Concurrency, "concurrency", 0, "close the loop: so many requests in flight. It hides saturation")
+	fl.Float64Var(&f.load.Speed, "speed", 1, "of recorded times")
+	fl.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
+	fl.Int64Var(&f.maxRequests, "max-requests", 0, "send only so many rows, the first; 0 is all")
+	fl.StringVar(&f.warmup, "warmup", "", "first requests of every run to send and not to measure, a number or a `span` of time; empty is a tenth of them, 50 at most")
+	fl.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure")
+}
+
+// given says whether the flags name servers.
+func (f *roundFlags) given() bool {
+	return f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || f.trial.simulated.engine.preset != ""
+}
+
+// targets are the two sides.
+func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulated bool, err error) {
+	for i := range sides {
+		t := f.trial
+		engine := &t.simulated.engine
+		if f.presets[i] != "" {
+			engine.preset = f.presets[i]
+		}
+		if f.costs[i] != "" {
+			engine.costs = f.costs[i]
+		}
+		simulated = engine.preset != "" || engine.costs != ""
+		switch {
+		case simulated && f.urls != [2]string{}:
+			return sides, false, usagef("--url-a and --url-b are endpoints, and presets and costs are models of them: give one of them")
+		case simulated && t.simulated.router == allRouters:
+			return sides, false, usagef("--router: name one")
+		case !simulated && f.urls[i] == "":
+			return sides, false, usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or a --preset and --costs-b")
+		}
+		t.live.urls = []string{f.urls[i]}
+		if sides[i], err = t.target(cmd); err != nil {
+			return sides, false, err
+		}
+	}
+	return sides, simulated, nil
+}
+
+// A roundPlan is what all rounds of a directory have in common, kept in it so that
+// it is not gone on with by another comparison.
+type roundPlan struct {
+	Schema   string            `json:"schema"`
+	Workload string            `json:"workload_digest"`
+	Seed     uint64            `json:"seed"` // of the first round, and of the order
+	Warmup   string            `json:"warmup"`
+	Flags    map[string]string `json:"flags"` // that were given and are in the results
+}
+
+const roundsSchema = "rounds/1"
+
+// readAgain are flags of what is made of rounds, and not of the rounds.
+var readAgain = []string{"output", "rounds", "aa-rounds", "rest", "quiet"}
+
+// plan is that of the flags; recorded are the names of the flags that are about
+// results, which may differ from one call to the next.
+func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]bool) (p roundPlan, err error) {
+	w, err := openTrace(cmd, path)
+	if err != nil {
+		return p, err
+	}
+	defer w.Close()
+	rows, err := w.Reader()
+	if err != nil {
+		return p, err
+	}
+	p = roundPlan{Schema: roundsSchema, Workload: w.Meta.Digest, Seed: 1, Warmup: f.warmup, Flags: map[string]string{}}
+	if s := f.trial.live.prompts.seed; s != "" {
+		if p.Seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			return p, usagef("--seed: want a whole number")
+		}
+	}
+	if p.Warmup == "" {
+		n := rows.Rows()
+		if f.maxRequests > 0 {
+			n = min(n, f.maxRequests)
+		}
+		p.Warmup = strconv.FormatInt(min(n/10, 50), 10)
+	}
+	if _, err := replay.ParseSpan(p.Warmup); err != nil {
+		return p, usagef("--warmup: %v", err)
+	}
+	cmd.Flags().Visit(func(fl *pflag.Flag) {
+		if !recorded[fl.Name] && !slices.Contains(readAgain, fl.Name) {
+			p.Flags[fl.Name] = fl.Value.String()
+		}
+	})
+	return p, nil
+}
+
+// keep writes the plan into the directory, or finds the same one there.
+func (p *roundPlan) keep(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, "rounds.json")
+	doc, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return trace.WriteFile(name, 0o644, func(w io.Writer) error { return writeJSON(w, p) })
+	}
+	if err != nil {
+		return err
+	}
+	var was roundPlan
+	if json.Unmarshal(doc, &was) != nil || was.Schema != roundsSchema {
+		return fmt.Errorf("%s is not the plan of rounds", name)
+	}
+	if was.Workload != p.Workload || was.Seed != p.Seed || was.Warmup != p.Warmup || !maps.Equal(was.Flags, p.Flags) {
+		return usagef("%s holds rounds of another workload or of other flags, see rounds.json there: name another directory with -o", dir)
+	}
+	return nil
+}
+
+// roundFile is the results of a side of a round, which is a, b, aa-1 or aa-2.
+func roundFile(dir string, round int, side string) string {
+	return filepath.Join(dir, fmt.Sprintf("round-%02d-%s.parquet", round, side))
+}
+
+// make makes the rounds that the directory does not have.
+func (f *roundFlags) make(cmd *cobra.Command, path string, recorded map[string]bool) error {
+	sides, simulated, err := f.targets(cmd)
+	if err != nil {
+		return err
+	}
+	plan, err := f.plan(cmd, path, recorded)
+	if err != nil {
+		return err
+	}
+	if err := plan.keep(f.out); err != nil {
+		return err
+	}
+	m := roundMaker{roundFlags: f, plan: plan, workload: path, simulated: simulated}
+	if !simulated && !cmd.Flags().Changed("cache") {
+		m.cache = replay.CacheCold // of the other side, when both are one server, and of earlier rounds
+	}
+	first := rand.New(rand.NewPCG(plan.Seed, 0)).IntN(2) // which side begins
+	for round := 1; round <= f.rounds; round++ {
+		order := []roundRun{{"a", sides[0]}, {"b", sides[1]}}
+		if (round+first)%2 == 0 {
+			slices.Reverse(order)
+		}
+		if err := m.pair(cmd, round, order); err != nil {
+			return err
+		}
+		if round <= f.aaRounds {
+			if err := m.pair(cmd, round, []roundRun{{"aa-1", sides[0]}, {"aa-2", sides[0]}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A roundRun is one run of a round.
+type roundRun struct {
+	side   string
+	target bench.Target
+}
+
+// A roundMaker makes pairs of runs.
+type roundMaker struct {
+	*roundFlags
+	plan      roundPlan
+	workload  string
+	cache     string
+	simulated bool
+	began     bool // a run was made
+}
+
+// pair makes both runs, unless both are there: one of today and one of yesterday are
+// not a pair.
+func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun) error {
+	if complete(roundFile(m.out, round, order[0].side)) && complete(roundFile(m.out, round, order[1].side)) {
+		return nil
+	}
+	for _, r := range order {
+		if m.began && !m.simulated {
+			if err := pause(cmd, m.rest); err != nil {
+				return err
+			}
+		}
+		m.began = true
+		name := fmt.Sprintf("round %d of %d, %s", round, m.rounds, r.side)
+		notef(cmd, "%s", name)
+		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load, Seed: strconv.FormatUint(m.plan.Seed+uint64(round-1), 10),
+			Duration: m.duration, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown, Cache: m.cache, Note: name,
+			Results: roundFile(m.out, round, r.side)}
+		if err := r.target.Run(cmd.Context(), t); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := cmd.Context().Err(); err != nil {
+			return fmt.Errorf("interrupted in %s; the same command goes on with it", name)
+		}
+	}
+	return nil
+}
+
+// complete says whether a run was made to its end.
+func complete(path string) bool {
+	r, err := replay.OpenResults(path)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	return !r.Unfinished && r.Run.EndedEarly == ""
+}
+
+func pause(cmd *cobra.Command, d time.Duration) error {
+	select {
+	case <-cmd.Context().Done():
+		return errors.New("interrupted between two runs; the same command goes on")
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// stored finds the rounds of a directory, and how many of them are to be there; 0
+// takes all.
+func stored(dir string, rounds, aaRounds int) (arms []recordedArm, aa []string) {
+	arms = []recordedArm{{name: "A"}, {name: "B"}}
+	both := func(round int, a, b string) bool {
+		return complete(roundFile(dir, round, a)) && complete(roundFile(dir, round, b))
+	}
+	for i := 1; (rounds == 0 || i <= rounds) && both(i, "a", "b"); i++ {
+		arms[0].files = append(arms[0].files, roundFile(dir, i, "a"))
+		arms[1].files = append(arms[1].files, roundFile(dir, i, "b"))
+	}
+	for i := 1; (rounds == 0 || i <= aaRounds) && both(i, "aa-1", "aa-2"); i++ {
+		aa = append(aa, roundFile(dir, i, "aa-1"), roundFile(dir, i, "aa-2"))
+	}
+	return arms, aa
+}
+
+// live makes the rounds and compares them.
+func (f *compareFlags) live(cmd *cobra.Command, path string, o report.CompareOptions) (c report.Comparison, err error) {
+	switch {
+	case f.making.out == "" || f.making.out == standard:
+		return c, usagef("say where the rounds go: -o DIRECTORY")
+	case f.making.rounds < 1 || f.making.rounds > report.MaxRounds || f.making.aaRounds < 0 || f.making.aaRounds > f.making.rounds:
+		return c, usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", report.MaxRounds)
+	case f.making.rest < 0:
+		return c, usagef("--rest: want a time of 0 or more")
+	case cmd.Flags().Changed("url") || cmd.Flags().Changed("note"):
+		return c, usagef("--url and --note are of one run: a comparison has --url-a and --url-b")
+	}
+	if err := f.gated(f.making.rounds, 1); err != nil {
+		return c, err
+	}
+	if err := f.making.make(cmd, path, f.readers); err != nil {
+		return c, err
+	}
+	arms, aa := stored(f.making.out, f.making.rounds, f.making.aaRounds)
+	if c, err = f.rounds(cmd, arms, aa, o); err != nil {
+		return c, err
+	}
+	return c, trace.WriteFile(filepath.Join(f.making.out, "compare.json"), 0o644, func(w io.Writer) error { return report.WriteComparisonJSON(w, c) })
+}
