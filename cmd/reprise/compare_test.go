@@ -11,6 +11,7 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/trace"
 )
 
 // labArgs compares two engines in virtual time.
@@ -159,5 +160,42 @@ func TestCompareUsage(t *testing.T) {
 		if _, errs, code := reprise(t, append([]string{"compare"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d, want %q in\n%s", args, code, want, errs)
 		}
+	}
+}
+
+// What a trace recorded is compared with a replay of it.
+func TestCompareProduction(t *testing.T) {
+	t.Chdir(t.TempDir())
+	err := trace.Create("t.parquet", func(w trace.Writer[trace.Request]) (trace.Meta, error) {
+		rows := make([]trace.Request, 300)
+		for i := range rows {
+			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e8, Session: trace.Ptr(int64(i / 3)), InputTokens: int32(50 + i), OutputTokens: 5, Status: trace.StatusOK,
+				TTFTNS: trace.Ptr(int64(20e6)), E2ENS: trace.Ptr(int64(30e6))}
+		}
+		rows[7].TTFTNS, rows[7].E2ENS = nil, nil
+		_, err := w.Write(rows)
+		return trace.Meta{Tier: "partner"}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, "simulate", "t.parquet", "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet")
+	out, errs, code := reprise(t, "compare", "--production", "t.parquet", "r.parquet", "--json")
+	c := readComparison(t, out)
+	v := c.Versus[0]
+	if code != exitGood || c.Kind != report.KindProduction || v.Decision != report.Undecided || c.Tier != "partner" || *v.Metrics[0].A != 20 || *v.Metrics[0].B < 25 {
+		t.Errorf("code %d: %s\n%s", code, v.Text, errs)
+	}
+	if r := v.Metrics[0].Resampled; r == nil || r.Clusters > 100 || r.Clusters < 90 {
+		t.Errorf("resampled %+v", r)
+	}
+	if w := c.Warnings[0]; w.Code != report.WarnJoin || !strings.Contains(w.Text, "299 of 300") {
+		t.Errorf("warnings %v", c.Warnings)
+	}
+	if out := must(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "mean_e2e"); !strings.Contains(strings.Join(strings.Fields(out), " "), "replayed against recorded, mean E2E +") {
+		t.Error(out)
+	}
+	if _, errs, code := reprise(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "p99_tpot"); code != exitFailure || !strings.Contains(errs, "of neither") {
+		t.Errorf("code %d\n%s", code, errs)
 	}
 }

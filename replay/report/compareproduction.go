@@ -190,7 +190,7 @@ func (p *production) contrasts(o CompareOptions) (all []Contrast) {
 				add(compared{name: name, label: st.name + " " + l.label, unit: "ms", spread: l.spread, quantile: st.quantile}, st.of)
 			}
 		}
-		add(compared{name: "median_ratio_" + l.name, label: "ratio of a row's " + l.label + ", median", unit: "", spread: pairs, quantile: 0.5},
+		add(compared{name: "median_ratio_" + l.name, label: "median row ratio " + l.label, unit: "", spread: pairs, quantile: 0.5},
 			func(s *Stat) *float64 { return s.P50 })
 	}
 	return all
