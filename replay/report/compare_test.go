@@ -112,7 +112,7 @@ func TestCompareNeedsRounds(t *testing.T) {
 		}
 	}
 	// Five rounds decide nothing, whatever alpha is.
-	if c := compare(t, arms(t, 5, 2, 0.01), CompareOptions{Alpha: 0.1, FamilyAlpha: 0.2}); c.Versus[0].Decision != Undecided || len(c.Versus[0].Others) > 0 || c.LeastRounds != 6 {
+	if c := compare(t, arms(t, 5, 2, 0.01), CompareOptions{Alpha: 0.1, FamilyAlpha: 0.2}); c.Versus[0].Decision != Undecided || c.Versus[0].Metrics[0].Significant || len(c.Versus[0].Others) > 0 || c.LeastRounds != 6 {
 		t.Errorf("five rounds: %+v", c.Versus[0].Text)
 	}
 	if c := compare(t, arms(t, 6, 2, 0.01), CompareOptions{Alpha: 0.05}); c.Versus[0].Decision != Worse {

@@ -1,10 +1,14 @@
 package report
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"reprise/replay"
 	"reprise/trace"
@@ -113,5 +117,61 @@ func TestResamplingCovers(t *testing.T) {
 	}
 	if held < 95 {
 		t.Errorf("%d of 100 intervals of 99 %% hold the truth", held)
+	}
+}
+
+// A stream of results that are made as they are read.
+type endless struct {
+	rng  *rand.Rand
+	left int
+	row  int64
+	gaps [20]int64
+}
+
+func (e *endless) Read(rows []replay.Result) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(len(rows), e.left)
+	e.left -= n
+	for i := range rows[:n] {
+		e.row++
+		at := int64(math.Exp(18 + 0.6*e.rng.NormFloat64()))
+		r := replay.Result{RowID: e.row, Session: trace.Ptr(e.row / 4), SentNS: trace.Ptr(int64(0)), FirstTokenNS: trace.Ptr(at), Events: 21,
+			Output: trace.Ptr(int32(21))}
+		for g := range e.gaps {
+			e.gaps[g] = int64(math.Exp(16.5 + 0.3*e.rng.NormFloat64()))
+			at += e.gaps[g]
+		}
+		r.GapsNS, r.LastTokenNS, r.DoneNS = e.gaps[:], &at, &at
+		rows[i] = r
+	}
+	return n, nil
+}
+
+// BenchmarkClusters says what the resampling of a run of many requests takes, of
+// both sides.
+func BenchmarkClusters(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000, 10_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				var sides [2]*Clusters
+				var before, after runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				for i := range sides {
+					sides[i] = &Clusters{}
+					if err := sides[i].Add(replay.Run{Workload: "w"}, &endless{rng: rand.New(rand.NewPCG(1, uint64(i))), left: n}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				began := time.Now()
+				resample(sides[0], sides[1], 0.01)
+				b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/2e6, "MB/side")
+				b.ReportMetric(time.Since(began).Seconds(), "s-to-draw")
+			}
+		})
 	}
 }
