@@ -185,6 +185,7 @@ func (c *Comparison) planned() (says []string) {
 // ComparisonPage lays the comparison out for a browser.
 func ComparisonPage(c Comparison) *page.Page {
 	p := &page.Page{Title: "Comparison", Lead: "What tells " + plain(c.A) + " from the others, and what does not."}
+	p.Facts = c.facts()
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		p.Notes = append(p.Notes, page.Note{Level: levelOf(v.Decision), Text: v.Text})
@@ -205,6 +206,25 @@ func ComparisonPage(c Comparison) *page.Page {
 		p.Sections = append(p.Sections, c.sections(&c.Versus[i])...)
 	}
 	return p
+}
+
+// facts are where the figures are from: of the first run of each arm.
+func (c *Comparison) facts() (all []page.Fact) {
+	add := func(label, value, note string) {
+		if value != "" {
+			all = append(all, page.Fact{Label: label, Value: value, Note: note})
+		}
+	}
+	for i := range c.Runs {
+		if r := &c.Runs[i]; r.Round == 1 {
+			add(r.Arm, r.Model, many(r.Requests, "request")+" in the first round")
+		}
+	}
+	add("Rounds", count(int64(c.Versus[0].Rounds)), "")
+	add("Workload", shortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
+	add("Tier", c.Tier, "the strictest of the runs")
+	add("Started", toSecond(c.Runs[0].Started), "")
+	return all
 }
 
 func levelOf(decision string) page.Level {
@@ -245,7 +265,7 @@ func (c *Comparison) sections(v *Versus) []page.Section {
 			change.X, change.Y = append(change.X, at), append(change.Y, 100*d)
 		}
 		plot := func(title, label, unit string, series ...page.Series) page.Plot {
-			return page.Plot{Title: title, Kind: page.Points, XLabel: "round", YLabel: label, YUnit: unit, Series: series}
+			return page.Plot{Title: title, Kind: page.Line, XLabel: "round", YLabel: label, YUnit: unit, Series: series}
 		}
 		plots.Plots = append(plots.Plots, page.Drawn(plot(m.Label, m.Label, m.Unit, a, b))...)
 		if m.Primary {
