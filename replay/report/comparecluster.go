@@ -20,10 +20,11 @@ import (
 // into 2,048 groups, which are the clusters from there on: with few sessions
 // nearly each has its own, and with many the groups are still independent of each
 // other. Of each group a histogram is kept with bars of at most 0.4 % of their
-// value, 8 bytes for each bar that holds something: 38 MB for a million requests with
-// twenty gaps each (BenchmarkClusters), and never more than the number of groups
-// times that of the bars, for each latency some 100 MB where it lies between a
-// microsecond and ten minutes. Twice as much is held while cells are added up.
+// value, 8 bytes for each bar that holds something: 38 MB for a million requests
+// with twenty gaps each, 80 MB for ten million (BenchmarkClusters), and never more
+// than the number of groups times that of the bars, for each latency some 100 MB
+// where it lies between a microsecond and ten minutes. Twice as much is held while
+// cells are added up.
 type Clusters struct {
 	spreads [spreads]clustered
 	rows    int64 // requests in them
@@ -43,6 +44,41 @@ type clustered struct {
 	merged int // of cells, the sorted ones
 	count  [groups]int64
 	sum    [groups]float64
+	starts []start // for each of quantilesDrawn
+}
+
+// A start is a cell somewhat below a quantile, and what each group has before it: a
+// draw seldom has the quantile so much lower, and need not count up to there.
+type start struct {
+	cell  int
+	below [groups]int64
+}
+
+// seek finds the starts, in merged cells.
+func (c *clustered) seek() {
+	total := int64(0)
+	for _, n := range c.count {
+		total += n
+	}
+	var s start
+	seen := int64(0)
+	for _, q := range quantilesDrawn {
+		for s.cell < len(c.cells) && float64(seen+int64(c.cells[s.cell].n)) < (q-0.02)*float64(total) {
+			x := c.cells[s.cell]
+			seen += int64(x.n)
+			s.below[x.key&(groups-1)] += int64(x.n)
+			s.cell++
+		}
+		c.starts = append(c.starts, s)
+	}
+}
+
+// drawn is how many values a draw has before the start.
+func (s *start) drawn(weights *[groups]int64) (n int64) {
+	for g, w := range weights {
+		n += w * s.below[g]
+	}
+	return n
 }
 
 // A cell is a bar of a group: bar<<groupBits | group.
@@ -182,6 +218,7 @@ func resample(a, b *Clusters, alpha float64) *resampling {
 		present[i] = c.present()
 		for s := range c.spreads {
 			c.spreads[s].merge()
+			c.spreads[s].seek()
 		}
 	}
 	if r.paired {
@@ -261,9 +298,12 @@ func (c *Clusters) measure(weights *[groups]int64, told func(resampledStat, floa
 			sum += float64(w) * d.sum[g]
 		}
 		told(resampledStat{s, -1}, sum/float64(total))
-		seen, i := int64(0), 0
-		for _, q := range quantilesDrawn {
+		for j, q := range quantilesDrawn {
 			at := int64(math.Round(q * float64(total-1)))
+			seen, i := d.starts[j].drawn(weights), d.starts[j].cell
+			if seen > at {
+				seen, i = 0, 0
+			}
 			for i < len(d.cells) && seen <= at {
 				seen += int64(d.cells[i].n) * weights[d.cells[i].key&(groups-1)]
 				i++

@@ -120,6 +120,43 @@ func TestResamplingCovers(t *testing.T) {
 	}
 }
 
+// Quantiles of a draw are those of its values, whether the start is below them or not.
+func TestDrawnQuantiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	c := &Clusters{}
+	values := map[int][]int64{}
+	for range 3000 {
+		group, v := rng.IntN(40), rng.Int64N(500)
+		v += int64(group) // groups differ, so that draws do
+		v = min(v, 511)   // exact bars
+		c.spreads[spreadTTFT].add(group, v)
+		values[group] = append(values[group], v)
+	}
+	c.spreads[spreadTTFT].merge()
+	c.spreads[spreadTTFT].seek()
+	for draw := range 50 {
+		var weights [groups]int64
+		var all []int64
+		for range 40 {
+			g := rng.IntN(40)
+			if draw%2 == 0 {
+				g = rng.IntN(5) // far from the whole
+			}
+			weights[g]++
+			all = append(all, values[g]...)
+		}
+		slices.Sort(all)
+		c.measure(&weights, func(s resampledStat, got float64) {
+			if s.quantile < 0 {
+				return
+			}
+			if want := all[int(math.Round(s.quantile*float64(len(all)-1)))]; got != float64(want) {
+				t.Fatalf("draw %d: quantile %v is %v, want %v", draw, s.quantile, got, want)
+			}
+		})
+	}
+}
+
 // A stream of results that are made as they are read.
 type endless struct {
 	rng  *rand.Rand
