@@ -110,13 +110,18 @@ func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (*RowsReader[T], error
 
 func rowsOf[T TextFree](f *parquet.File) (rr *RowsReader[T], err error) {
 	defer guard(&err)
-	if schema, _ := f.Lookup(metaPrefix + "schema"); schema == RawSchema {
-		return nil, ErrRaw
-	}
-	if err := sameColumns(f.Schema(), parquet.SchemaOf(new(T))); err != nil {
+	if err := hasRows[T](f); err != nil {
 		return nil, err
 	}
 	return &RowsReader[T]{r: parquet.NewGenericReader[T](f), f: f}, nil
+}
+
+// hasRows says why a file has no rows of a type.
+func hasRows[T TextFree](f *parquet.File) error {
+	if schema, _ := f.Lookup(metaPrefix + "schema"); schema == RawSchema {
+		return ErrRaw
+	}
+	return sameColumns(f.Schema(), parquet.SchemaOf(new(T)))
 }
 
 // OpenParquet reads the footer of size bytes of r, whoever wrote them. What would
@@ -365,18 +370,22 @@ func (t *Trace) check() error {
 	if t.Meta, err = parseMeta(f.Lookup); err != nil {
 		return err
 	}
-	_, err = rowsOf[Request](f)
+	_, err = newColumnReader(f)
 	return err
 }
 
 // Reader reads the rows from the beginning; it may be called any number of
 // times. Rows out of order and impossible values are errors.
 func (t *Trace) Reader() (*RequestReader, error) {
-	r, err := NewRowsReader[Request](t.file, t.size)
+	f, err := OpenParquet(t.file, t.size, parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
-	return &RequestReader{RowsReader: r, name: t.name}, nil
+	columns, err := newColumnReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.name, err)
+	}
+	return &RequestReader{columns: columns, name: t.name}, nil
 }
 
 // Columns reads the rows of a trace as T, whose fields are some of its columns:
@@ -394,15 +403,18 @@ func (t *Trace) Close() error { return t.file.Close() }
 
 // A RequestReader reads and checks the rows of a trace.
 type RequestReader struct {
-	*RowsReader[Request]
-	name string
-	row  int64
-	last int64
+	columns *columnReader
+	name    string
+	row     int64
+	last    int64
 }
+
+// Rows returns the number of rows.
+func (r *RequestReader) Rows() int64 { return r.columns.f.NumRows() }
 
 // Read implements [Reader].
 func (r *RequestReader) Read(rows []Request) (int, error) {
-	n, err := r.RowsReader.Read(rows)
+	n, err := r.columns.Read(rows)
 	for i := range rows[:n] {
 		if reason := r.check(&rows[i]); reason != "" {
 			return i, fmt.Errorf("%s: row %d: %s", r.name, r.row, reason)

@@ -296,17 +296,3 @@ func BenchmarkWrite(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*1e4/b.Elapsed().Seconds(), "rows/s")
 }
-
-func BenchmarkRead(b *testing.B) {
-	file := encode(b, randomRows(rand.New(rand.NewPCG(1, 1)), 10_000), trace.Meta{})
-	for b.Loop() {
-		r, err := trace.NewRowsReader[trace.Request](bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := trace.Each(r, func(int64, *trace.Request) error { return nil }); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.N)*1e4/b.Elapsed().Seconds(), "rows/s")
-}

@@ -1,0 +1,363 @@
+package trace
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
+)
+
+// A columnReader reads the rows of a trace column by column, page by page. The
+// library's reader of rows makes a value of 24 bytes of each number and sets
+// fields by reflection, which takes several times as long.
+type columnReader struct {
+	f      *parquet.File
+	fields []field
+	group  int   // the next row group
+	left   int64 // rows of the one at hand
+}
+
+func newColumnReader(f *parquet.File) (r *columnReader, err error) {
+	defer guard(&err)
+	if err := hasRows[Request](f); err != nil {
+		return nil, err
+	}
+	r = &columnReader{f: f, fields: requestFields()}
+	for _, c := range r.fields {
+		c.find(f.Schema())
+	}
+	return r, nil
+}
+
+// Read implements [Reader]. What rows point to is not used again: they may be
+// kept.
+func (r *columnReader) Read(rows []Request) (n int, err error) {
+	defer guard(&err)
+	clear(rows)
+	for n < len(rows) {
+		for r.left == 0 {
+			if err := r.next(); err != nil {
+				return n, err
+			}
+		}
+		part := rows[n : n+int(min(int64(len(rows)-n), r.left))]
+		for _, c := range r.fields {
+			if err := c.read(part); err != nil {
+				return n, errBroken
+			}
+		}
+		n += len(part)
+		r.left -= int64(len(part))
+	}
+	return n, nil
+}
+
+// next goes on to the next row group.
+func (r *columnReader) next() error {
+	groups := r.f.RowGroups()
+	if r.group == len(groups) {
+		for _, c := range r.fields {
+			c.close()
+		}
+		return io.EOF
+	}
+	g := groups[r.group]
+	r.group++
+	if r.left = g.NumRows(); r.left < 0 {
+		return errBroken
+	}
+	chunks := g.ColumnChunks()
+	for _, c := range r.fields {
+		c.open(chunks)
+	}
+	return nil
+}
+
+// A field fills one field of rows from its column.
+type field interface {
+	find(*parquet.Schema)
+	open(chunks []parquet.ColumnChunk)
+	read(rows []Request) error
+	close()
+}
+
+// requestFields are the columns of [Request].
+func requestFields() []field {
+	return []field{
+		required("arrival_ns", longs, func(r *Request) *int64 { return &r.ArrivalNS }),
+		optional("session", longs, func(r *Request) **int64 { return &r.Session }),
+		optional("turn", ints, func(r *Request) **int32 { return &r.Turn }),
+		list("parents", longs, func(r *Request) *[]int64 { return &r.Parents }),
+		optional("think_ns", longs, func(r *Request) **int64 { return &r.ThinkNS }),
+		optional("tool_ns", longs, func(r *Request) **int64 { return &r.ToolNS }),
+		optional("user", longs, func(r *Request) **int64 { return &r.User }),
+		name("model", func(r *Request) *string { return &r.Model }),
+		name("adapter", func(r *Request) *string { return &r.Adapter }),
+		name("kind", func(r *Request) *string { return &r.Kind }),
+		optional("class", names, func(r *Request) **string { return &r.Class }),
+		optional("replica", names, func(r *Request) **string { return &r.Replica }),
+		name("category", func(r *Request) *string { return &r.Category }),
+		required("input_tokens", ints, func(r *Request) *int32 { return &r.InputTokens }),
+		required("output_tokens", ints, func(r *Request) *int32 { return &r.OutputTokens }),
+		optional("reasoning_tokens", ints, func(r *Request) **int32 { return &r.ReasoningTokens }),
+		optional("cached_tokens", ints, func(r *Request) **int32 { return &r.CachedTokens }),
+		optional("image_tokens", ints, func(r *Request) **int32 { return &r.ImageTokens }),
+		optional("images", ints, func(r *Request) **int32 { return &r.Images }),
+		optional("max_tokens", ints, func(r *Request) **int32 { return &r.MaxTokens }),
+		optional("temperature", floats, func(r *Request) **float32 { return &r.Temperature }),
+		optional("stream", bools, func(r *Request) **bool { return &r.Stream }),
+		list("blocks", words, func(r *Request) *[]uint64 { return &r.Blocks }),
+		list("output_blocks", words, func(r *Request) *[]uint64 { return &r.OutputBlocks }),
+		name("status", func(r *Request) *string { return &r.Status }),
+		name("finish_reason", func(r *Request) *string { return &r.FinishReason }),
+		optional("ttft_ns", longs, func(r *Request) **int64 { return &r.TTFTNS }),
+		optional("e2e_ns", longs, func(r *Request) **int64 { return &r.E2ENS }),
+	}
+}
+
+// A leaf is a column of values of type T, and where it stands in the page at hand.
+type leaf[T any] struct {
+	path   []string
+	decode func(*encoding.Values, int) []T
+	put    func(c *leaf[T], rows []Request) (int, error) // fills some rows from the page at hand
+	column int
+	max    byte // the definition level of a value
+	pages  parquet.Pages
+	page   parquet.Page
+	slab   slab[T]
+
+	values   []T
+	def, rep []byte // levels, where the column has any
+	level    int    // of the next value or null
+	next     int    // value
+	dict     []T    // of the row group
+}
+
+func (c *leaf[T]) find(s *parquet.Schema) {
+	leaf, _ := s.Lookup(c.path...) // it is there: see hasRows
+	c.column, c.max = leaf.ColumnIndex, byte(leaf.MaxDefinitionLevel)
+}
+
+func (c *leaf[T]) open(chunks []parquet.ColumnChunk) {
+	c.close()
+	c.pages = chunks[c.column].Pages()
+}
+
+// close gives memory back, to be used for other pages.
+func (c *leaf[T]) close() {
+	c.drop()
+	c.dict = nil
+	if c.pages != nil {
+		c.pages.Close()
+		c.pages = nil
+	}
+}
+
+func (c *leaf[T]) drop() {
+	if c.page != nil {
+		parquet.Release(c.page)
+	}
+	c.page, c.values, c.def, c.rep, c.level, c.next = nil, nil, nil, nil, 0, 0
+}
+
+func (c *leaf[T]) read(rows []Request) error {
+	for len(rows) > 0 {
+		if c.level == c.size() {
+			if err := c.load(); err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := c.put(c, rows)
+		if err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// size is how many values and nulls the page has.
+func (c *leaf[T]) size() int {
+	if c.max > 0 {
+		return len(c.def)
+	}
+	return len(c.values)
+}
+
+// load reads the next page; io.EOF is the end of the row group.
+func (c *leaf[T]) load() error {
+	c.drop()
+	p, err := c.pages.ReadPage()
+	if err != nil {
+		return err
+	}
+	c.page = p
+	data, n := p.Data(), int(p.NumValues()-p.NumNulls())
+	if dict := p.Dictionary(); dict != nil {
+		err = c.look(dict, data.Int32())
+	} else {
+		c.values = c.decode(&data, n)
+	}
+	if c.max > 0 {
+		c.def, c.rep = p.DefinitionLevels(), p.RepetitionLevels()
+	}
+	if err != nil || n > len(c.values) {
+		return errBroken
+	}
+	c.values = c.values[:n]
+	return nil
+}
+
+// look takes values from a dictionary.
+func (c *leaf[T]) look(dict parquet.Dictionary, indexes []int32) error {
+	if c.dict == nil {
+		page := dict.Page()
+		data := page.Data()
+		c.dict = append([]T{}, c.decode(&data, int(page.NumValues()))...)
+	}
+	c.values = make([]T, len(indexes))
+	for i, at := range indexes {
+		if at < 0 || int(at) >= len(c.dict) {
+			return errBroken
+		}
+		c.values[i] = c.dict[at]
+	}
+	return nil
+}
+
+// required is a column without nulls.
+func required[T any](path string, decode func(*encoding.Values, int) []T, at func(*Request) *T) field {
+	return &leaf[T]{path: []string{path}, decode: decode, put: func(c *leaf[T], rows []Request) (int, error) {
+		values := c.values[c.level:]
+		n := min(len(rows), len(values))
+		for i := range n {
+			*at(&rows[i]) = values[i]
+		}
+		c.level += n
+		return n, nil
+	}}
+}
+
+// present calls f for the values of the next rows that are not null.
+func (c *leaf[T]) present(rows []Request, f func(i int, v T)) (int, error) {
+	levels := c.def[c.level:]
+	levels = levels[:min(len(levels), len(rows))]
+	if c.next < len(c.values) {
+		for i, level := range levels {
+			if level != c.max {
+				continue
+			}
+			if c.next == len(c.values) {
+				return 0, errBroken
+			}
+			f(i, c.values[c.next])
+			c.next++
+		}
+	}
+	c.level += len(levels)
+	return len(levels), nil
+}
+
+// optional is a column whose nulls are nil.
+func optional[T any](path string, decode func(*encoding.Values, int) []T, at func(*Request) **T) field {
+	return &leaf[T]{path: []string{path}, decode: decode, put: func(c *leaf[T], rows []Request) (int, error) {
+		return c.present(rows, func(i int, v T) {
+			p := &c.slab.take(1)[0]
+			*p = v
+			*at(&rows[i]) = p
+		})
+	}}
+}
+
+// name is a column of strings whose nulls are empty.
+func name(path string, at func(*Request) *string) field {
+	return &leaf[string]{path: []string{path}, decode: names, put: func(c *leaf[string], rows []Request) (int, error) {
+		return c.present(rows, func(i int, v string) { *at(&rows[i]) = v })
+	}}
+}
+
+// list is a column of lists, which may be null where the level of an empty one is
+// above 0.
+func list[T any](path string, decode func(*encoding.Values, int) []T, at func(*Request) *[]T) field {
+	return &leaf[T]{path: []string{path, "list", "element"}, decode: decode, put: func(c *leaf[T], rows []Request) (int, error) {
+		for i := range rows {
+			if c.level == len(c.def) {
+				return i, nil
+			}
+			to := at(&rows[i])
+			if c.rep[c.level] != 0 {
+				return i, errBroken
+			}
+			if level := c.def[c.level]; level < c.max {
+				if c.level++; level+1 == c.max {
+					*to = c.slab.take(0)
+				}
+				continue
+			}
+			if err := c.elements(to); err != nil {
+				return i, err
+			}
+		}
+		return len(rows), nil
+	}}
+}
+
+// elements reads a list that has some. In pages of the first version it may go on
+// in the next one, so that one is looked at before the row is given away.
+func (c *leaf[T]) elements(to *[]T) error {
+	for from := 1; ; from = 0 {
+		n := len(c.rep) - c.level
+		end := bytes.IndexByte(c.rep[c.level+from:], 0)
+		if end >= 0 {
+			n = end + from
+		}
+		if n > len(c.values)-c.next || bytes.Count(c.def[c.level:c.level+n], []byte{c.max}) != n {
+			return errBroken
+		}
+		values := c.values[c.next : c.next+n]
+		c.level, c.next = c.level+n, c.next+n
+		if from > 0 {
+			*to = c.slab.take(n)
+			copy(*to, values)
+		} else {
+			*to = append(*to, values...)
+		}
+		if end >= 0 {
+			return nil
+		}
+		switch err := c.load(); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case len(c.rep) == 0 || c.rep[0] == 0:
+			return nil
+		}
+	}
+}
+
+// What a page or a dictionary holds, as values of a type; n of them.
+
+func longs(v *encoding.Values, _ int) []int64    { return v.Int64() }
+func words(v *encoding.Values, _ int) []uint64   { return v.Uint64() }
+func ints(v *encoding.Values, _ int) []int32     { return v.Int32() }
+func floats(v *encoding.Values, _ int) []float32 { return v.Float() }
+
+func bools(v *encoding.Values, n int) []bool {
+	bits, out := v.Boolean(), make([]bool, n)
+	for i := range out {
+		out[i] = bits[i/8]>>(i%8)&1 != 0
+	}
+	return out
+}
+
+func names(v *encoding.Values, n int) []string {
+	data, offsets := v.ByteArray()
+	out := make([]string, n)
+	for i := range out {
+		out[i] = string(data[offsets[i]:offsets[i+1]])
+	}
+	return out
+}
