@@ -9,7 +9,7 @@ import (
 // but how many there are in an octave. Length 0 has a bucket of its own.
 type buckets struct {
 	edges []int64 // first length of each bucket
-	steps int     // buckets in an octave
+	small []int16 // the buckets of the lengths that most have
 }
 
 // newBuckets makes the buckets whose edges are ⌈2^(i/perOctave)⌉.
@@ -22,11 +22,20 @@ func newBuckets(perOctave int) *buckets {
 		}
 		edges = append(edges, int64(edge))
 	}
-	return &buckets{slices.Compact(edges), perOctave}
+	b := &buckets{edges: slices.Compact(edges)}
+	small := make([]int16, 1<<12)
+	for n := range small {
+		small[n] = int16(b.of(int64(n)))
+	}
+	b.small = small
+	return b
 }
 
 // of is the bucket of a length.
 func (b *buckets) of(n int64) int {
+	if n >= 0 && n < int64(len(b.small)) {
+		return int(b.small[n])
+	}
 	i, found := slices.BinarySearch(b.edges, max(n, 0))
 	if !found {
 		i--

@@ -15,6 +15,7 @@ type finisher struct {
 	sorted       *trace.Sorted
 	keepSessions bool // the source has sessions: infer none beside them
 	keepNames    bool // they are labels already
+	noBlocks     bool // no row has any
 	totals       Totals
 	ids          trace.Dense
 	models       labels
@@ -27,14 +28,16 @@ type finisher struct {
 // run writes the rows to dst, with all that is known of blocks in memory.
 func (f *finisher) run(ctx context.Context, dst trace.Writer[trace.Request]) error {
 	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{GlobalBlocks: f.p.GlobalBlocks})
-	err := f.each(ctx, func(_ int64, rows []trace.Request) error {
-		for i := range rows {
-			a.Count(&rows[i])
+	if !f.noBlocks {
+		err := f.each(ctx, func(_ int64, rows []trace.Request) error {
+			for i := range rows {
+				a.Count(&rows[i])
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			return err
 		}
-		return nil
-	}, nil)
-	if err != nil {
-		return err
 	}
 	return f.each(ctx, func(row int64, rows []trace.Request) error {
 		for i := range rows {

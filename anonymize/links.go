@@ -22,70 +22,99 @@ import (
 // those of k units or more, turn by turn and to its end. Nothing but the
 // released lengths and the units decides.
 //
-// Memory is 16 bytes for each row of a session, and some 100 for each session.
+// Memory is 20 bytes for each row, and some 60 for each session.
 type links struct {
 	segment []int32 // by row of the source: its released session; -1 for none
 	before  int64   // turns behind another one of their session
 	after   int64   // those that stay linked
 }
 
-// A turn is a row of a session, with its buckets of lengths.
-type turn struct{ session, row, class int32 }
-
-// sessionTurns lists the rows of sessions while they are counted, which spares
+// sessionTurns lists the turns of sessions while rows are counted, which spares
 // another pass over them.
 type sessionTurns struct {
-	turns   []turn
-	units   []uint64 // by session: that of its first turn
-	numbers map[int64]int32
+	rows    []rowTurn
+	units   []uint64         // by session: that of its first turn
+	numbers bySession[int32] // of sessions, from 1
 }
 
-// classBits are for the bucket of the output in a turn's class.
-const classBits = 15
+// A rowTurn is the number of a row's session, 0 for none, and its cell.
+type rowTurn struct {
+	session int32
+	cell    packedCell
+}
 
-func (t *sessionTurns) add(row int64, q *trace.Request, at cell, unit uint64) error {
-	if row > math.MaxInt32 {
+// A packedCell is a cell in one number, in the order of cells.
+type packedCell int32
+
+const outBits = 15
+
+func (c cell) pack() packedCell { return packedCell(c.in)<<outBits | packedCell(c.out) }
+
+// add takes the next row.
+func (t *sessionTurns) add(q *trace.Request, at cell, unit uint64) error {
+	if len(t.rows) == math.MaxInt32 {
 		return errManyRows
 	}
 	if q.Session == nil {
+		t.rows = append(t.rows, rowTurn{})
 		return nil
 	}
-	n, ok := t.numbers[*q.Session]
-	if !ok {
-		if t.numbers == nil {
-			t.numbers = map[int64]int32{}
-		}
-		n = int32(len(t.units))
-		t.numbers[*q.Session] = n
+	n := t.numbers.get(*q.Session)
+	if n == 0 {
 		t.units = append(t.units, unit)
+		n = int32(len(t.units))
+		t.numbers.set(*q.Session, n)
 	}
-	t.turns = append(t.turns, turn{n, int32(row), int32(at.in)<<classBits | int32(at.out)})
+	t.rows = append(t.rows, rowTurn{n, at.pack()})
 	return nil
 }
 
-// released keeps the turns that come out, by session, with the lengths that come
-// out.
-func (t *sessionTurns) released(m *merging) ([]turn, []sequence) {
-	shown := map[int32]int32{}
-	for from, to := range m.shown {
-		shown[int32(from.in)<<classBits|int32(from.out)] = int32(to.in)<<classBits | int32(to.out)
-	}
-	turns := t.turns[:0]
-	for _, one := range t.turns {
-		if class, ok := shown[one.class]; ok {
-			one.class = class
-			turns = append(turns, one)
+// A turn is a row of a session that comes out, and the class of its lengths.
+type turn struct{ row, class int32 }
+
+// released are the turns that come out, by session and in their order.
+func (t *sessionTurns) released(classes map[packedCell]int32) (turns []turn, sequences []sequence) {
+	ends := make([]int32, len(t.units)+1)
+	for i := range t.rows {
+		r := &t.rows[i]
+		if _, ok := classes[r.cell]; !ok {
+			r.session = 0
 		}
+		ends[r.session]++
 	}
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.row, b.row)) })
-	var sequences []sequence
-	for i, one := range turns {
-		if i == 0 || one.session != turns[i-1].session {
-			sequences = append(sequences, sequence{from: int32(i), unit: t.units[one.session]})
+	ends[0] = 0 // rows of no session
+	for n := 1; n < len(ends); n++ {
+		from := ends[n-1]
+		if ends[n] > 0 {
+			sequences = append(sequences, sequence{from: from, end: from + ends[n], unit: t.units[n-1]})
 		}
-		sequences[len(sequences)-1].end = int32(i) + 1
+		ends[n] += from
+	}
+	turns = make([]turn, ends[len(ends)-1])
+	for row, r := range slices.Backward(t.rows) {
+		if r.session > 0 {
+			ends[r.session]--
+			turns[ends[r.session]] = turn{int32(row), classes[r.cell]}
+		}
 	}
 	return turns, sequences
+}
+
+// numbers gives each cell whose rows come out the number of the pair of lengths
+// that these have, in the order of such pairs. There are n.
+func (m *merging) numbers() (of map[packedCell]int32, n int) {
+	var pairs []packedCell
+	for _, to := range m.shown {
+		pairs = append(pairs, to.pack())
+	}
+	slices.Sort(pairs)
+	pairs = slices.Compact(pairs)
+	of = map[packedCell]int32{}
+	for from, to := range m.shown {
+		at, _ := slices.BinarySearch(pairs, to.pack())
+		of[from.pack()] = int32(at)
+	}
+	return of, len(pairs)
 }
 
 // A sequence is what is left of a session: turns at to end. Those before from
@@ -108,10 +137,11 @@ func (r *release) link() *links {
 	for i := range l.segment {
 		l.segment[i] = -1
 	}
-	turns, sequences := r.counts.turns.released(&r.merging)
+	classes, n := r.merging.numbers()
+	turns, sequences := r.counts.turns.released(classes)
 	r.counts.turns = sessionTurns{}
 	l.before = int64(len(turns) - len(sequences))
-	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns))}
+	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns)), parter: newParter(n)}
 	cutter.cut(sequences)
 	segment := int32(-1)
 	for i, t := range turns {
@@ -131,12 +161,14 @@ type cutter struct {
 	k     int
 	turns []turn
 	cuts  []bool // a released session begins with the turn
+	parter
 }
 
-// cut goes in rounds until nothing is left. It sorts all that are left once for
+// cut goes in rounds until nothing is left. It moves all that are left once for
 // each turn that it decides and once more a round: twice for each turn at most.
 func (c *cutter) cut(left []sequence) {
 	for len(left) > 0 {
+		slices.SortFunc(left, func(a, b sequence) int { return cmp.Compare(a.unit, b.unit) })
 		left = c.round(left)
 	}
 }
@@ -158,11 +190,9 @@ func (c *cutter) round(all []sequence) (left []sequence) {
 				s.class = c.turns[s.from+level].class
 			}
 		}
-		slices.SortFunc(alive, func(a, b sequence) int {
-			return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.class, b.class), cmp.Compare(a.unit, b.unit))
-		})
 		for len(alive) > 0 {
 			n := same(alive, func(s *sequence) int32 { return s.group })
+			c.part(alive[:n])
 			ends := branches(alive[:n], c.k, level == 0)
 			alive = alive[n:]
 			for _, b := range ends.on {
@@ -183,6 +213,34 @@ func (c *cutter) round(all []sequence) (left []sequence) {
 		alive = on
 	}
 	return left
+}
+
+// A parter brings sequences in the order of their next turn's class. Those of one
+// class keep their order, which is that of units.
+type parter struct {
+	ends    []int // by class and one, while they are moved
+	scratch []sequence
+}
+
+func newParter(classes int) parter { return parter{ends: make([]int, classes+1)} }
+
+func (p *parter) part(group []sequence) {
+	if len(group) < len(p.ends) {
+		slices.SortStableFunc(group, func(a, b sequence) int { return cmp.Compare(a.class, b.class) })
+		return
+	}
+	clear(p.ends)
+	for i := range group {
+		p.ends[group[i].class+1]++
+	}
+	for i := 1; i < len(p.ends); i++ {
+		p.ends[i] += p.ends[i-1]
+	}
+	p.scratch = append(p.scratch[:0], group...)
+	for _, s := range slices.Backward(p.scratch) {
+		p.ends[s.class+1]--
+		group[p.ends[s.class+1]] = s
+	}
 }
 
 // same is how many of the first sequences have one value.
@@ -243,13 +301,13 @@ func distinct(of []sequence) int {
 
 // apply gives a row that is released its session. The first turn of one waits for
 // nobody.
-func (l *links) apply(row int64, r *trace.Request, turns map[int64]int32) {
+func (l *links) apply(row int64, r *trace.Request, turns *bySession[int32]) {
 	r.Session, r.Turn = nil, nil
 	segment := int64(l.segment[row])
 	if segment >= 0 {
 		r.Session = &segment
 	}
-	if segment < 0 || turns[segment] == 0 {
+	if segment < 0 || turns.get(segment) == 0 {
 		r.Parents, r.ThinkNS, r.ToolNS = nil, nil, nil
 	}
 }

@@ -116,8 +116,8 @@ type Source struct {
 //     inferred sessions are those of what is released.
 //
 // What becomes of each column is in the rules of the [Card]. Memory is bounded as
-// in [Run], with two bits for each distinct block beside, 16 bytes for each turn of
-// a session while links are decided, and 256 MB while units of blocks are counted,
+// in [Run], with two bits for each distinct block beside, 20 bytes for each row while
+// links are decided, and 256 MB while units of blocks are counted,
 // which takes more passes over the rows for more blocks.
 func Release(ctx context.Context, p PartnerPolicy, src Source, dst trace.Writer[trace.Request]) (Card, error) {
 	if err := p.settle(); err != nil {
@@ -162,7 +162,7 @@ type survey struct {
 	withUnit           int64 // rows that name their unit
 	units              map[uint64]struct{}
 	classes            *classes
-	names              map[column]map[string]*named
+	names              [nameColumns]namesOf
 	input, output      int64
 	turns              sessionTurns // where links are cut
 }
@@ -229,7 +229,10 @@ func (r *release) survey(ctx context.Context) error {
 		return err
 	}
 	s := &r.counts
-	s.classes, s.names, s.units = newClasses(r.p.KClass), map[column]map[string]*named{}, map[uint64]struct{}{}
+	s.classes, s.units = newClasses(r.p.KClass), map[uint64]struct{}{}
+	for c := range s.names {
+		s.names[c].all = map[string]*named{}
+	}
 	return r.each(ctx, "count", func(row int64, q *trace.Request) error {
 		unit, named := r.unitOf(row, q)
 		if named {
@@ -243,7 +246,7 @@ func (r *release) survey(ctx context.Context) error {
 		at := r.cellOf(q)
 		s.classes.add(at, unit)
 		if r.cutsLinks() && r.src.Meta.Sessions == "source" {
-			if err := s.turns.add(row, q, at, unit); err != nil {
+			if err := s.turns.add(q, at, unit); err != nil {
 				return err
 			}
 		}
@@ -289,7 +292,7 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 	sorter := c.sorter
 	defer sorter.Close()
 	r.counts.label()
-	t := &transformer{release: r, c: c, turns: map[int64]int32{}, times: newRetimer(int64(r.p.Quantum), r.p.Noise)}
+	t := &transformer{release: r, c: c, times: newRetimer(int64(r.p.Quantum), r.p.Noise)}
 	if err := r.each(ctx, "release", t.add); err != nil {
 		return Card{}, err
 	}
@@ -301,7 +304,7 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 		return Card{}, err
 	}
 	defer sorted.Close()
-	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: r.src.Meta.Sessions == "source", keepNames: true}
+	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: r.src.Meta.Sessions == "source", keepNames: true, noBlocks: r.counts.refs == 0}
 	after := &counted{dst: Enforce(Partner, dst), size: r.src.Meta.BlockSize}
 	if c.keyed {
 		err = f.runSpilled(ctx, c.blocks, c.refs, after)

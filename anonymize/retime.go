@@ -13,13 +13,13 @@ import (
 type retimer struct {
 	quantum int64 // ns
 	noise   *bufio.Reader
-	last    map[int64]int64 // by session: the last instant that came out
+	last    bySession[int64] // the instant behind the last one that came out
 	buf     [8]byte
 	err     error
 }
 
 func newRetimer(quantum int64, noise io.Reader) *retimer {
-	return &retimer{quantum: quantum, noise: bufio.NewReaderSize(noise, 1<<16), last: map[int64]int64{}}
+	return &retimer{quantum: quantum, noise: bufio.NewReaderSize(noise, 1<<16)}
 }
 
 // arrival draws an instant in the bin of ns.
@@ -27,14 +27,14 @@ func (t *retimer) arrival(ns int64, session *int64) int64 {
 	bin := ns - ns%t.quantum
 	from := bin
 	if session != nil {
-		from = max(from, t.last[*session])
+		from = max(from, t.last.get(*session))
 	}
 	if from >= bin+t.quantum { // a bin cannot hold more turns than it has nanoseconds
 		from = bin + t.quantum - 1
 	}
 	at := from + int64(t.uniform(uint64(bin+t.quantum-from)))
 	if session != nil {
-		t.last[*session] = at + 1
+		t.last.set(*session, at+1)
 	}
 	return at
 }

@@ -13,15 +13,20 @@ import (
 )
 
 // A column of names.
-type column string
+type column int
 
 const (
-	columnModel   column = "model"
-	columnAdapter column = "adapter"
-	columnClass   column = "class"
-	columnKind    column = "kind"
-	columnStatus  column = "status"
+	columnModel column = iota
+	columnAdapter
+	columnClass
+	columnKind
+	columnStatus
+	nameColumns
 )
+
+func (c column) String() string {
+	return [nameColumns]string{"model", "adapter", "class", "kind", "status"}[c]
+}
 
 // otherName stands for every name that too few units use.
 const otherName = "other"
@@ -33,6 +38,21 @@ type named struct {
 	label string
 }
 
+// namesOf are the names of a column. Most rows have that of the row before.
+type namesOf struct {
+	all  map[string]*named
+	last string
+	of   *named // the last one
+}
+
+// look finds a name, or nil.
+func (n *namesOf) look(name string) *named {
+	if n.of == nil || name != n.last {
+		n.last, n.of = name, n.all[name]
+	}
+	return n.of
+}
+
 // addNames counts the names of a row. Kind and status are from closed lists and
 // keep their words.
 func (s *survey) addNames(q *trace.Request, unit uint64, k int) {
@@ -40,13 +60,10 @@ func (s *survey) addNames(q *trace.Request, unit uint64, k int) {
 		if name == "" {
 			return
 		}
-		if s.names[c] == nil {
-			s.names[c] = map[string]*named{}
-		}
-		n := s.names[c][name]
+		n := s.names[c].look(name)
 		if n == nil {
 			n = &named{}
-			s.names[c][name] = n
+			s.names[c].all[name] = n
 		}
 		n.rows++
 		n.units.add(unit, k)
@@ -63,7 +80,8 @@ func (s *survey) addNames(q *trace.Request, unit uint64, k int) {
 // label gives the names that enough units use their labels: closed words as they
 // are, others by how often they come.
 func (s *survey) label() {
-	for c, names := range s.names {
+	for c := range s.names {
+		names := s.names[c].all
 		order := make([]string, 0, len(names))
 		for name := range names {
 			order = append(order, name)
@@ -74,10 +92,10 @@ func (s *survey) label() {
 			switch n := names[name]; {
 			case !n.units.full:
 				n.label = otherName
-			case c == columnKind || c == columnStatus:
+			case column(c) == columnKind || column(c) == columnStatus:
 				n.label = name
 			default:
-				n.label = string(c) + "-" + strconv.Itoa(rank)
+				n.label = column(c).String() + "-" + strconv.Itoa(rank)
 				rank++
 			}
 		}
@@ -85,10 +103,10 @@ func (s *survey) label() {
 }
 
 func (s *survey) labelOf(c column, name string) string {
-	if n := s.names[c][name]; n != nil {
-		return n.label
+	if name == "" {
+		return ""
 	}
-	return ""
+	return s.names[c].look(name).label // all were counted
 }
 
 // A transformer makes the rows of a release.
@@ -97,8 +115,8 @@ type transformer struct {
 	c     *collector
 	times *retimer
 
-	turns      map[int64]int32 // by released session: those so far
-	suppressed []int64         // rows that are left out, in their order
+	turns      bySession[int32] // by released session: those so far
+	suppressed []int64          // rows that are left out, in their order
 	one        [1]trace.Request
 	parents    []int64
 	words      []uint64
@@ -129,14 +147,15 @@ func (t *transformer) add(row int64, q *trace.Request) error {
 		r.Class = trace.Ptr(s.labelOf(columnClass, *q.Class))
 	}
 	if t.links != nil {
-		t.links.apply(row, &r, t.turns)
+		t.links.apply(row, &r, &t.turns)
 	}
 	switch {
 	case t.src.Meta.Sessions != "source":
 		r.Session, r.Turn = nil, nil // inferred anew from what is released
 	case r.Session != nil:
-		r.Turn = trace.Ptr(t.turns[*r.Session]) // without a gap where one was left out
-		t.turns[*r.Session]++
+		turn := t.turns.get(*r.Session)
+		r.Turn = &turn // without a gap where one was left out
+		t.turns.set(*r.Session, turn+1)
 	}
 	if len(q.Blocks) > 0 {
 		r.Blocks = t.blocks(row, q, block.Count(int(in), t.src.Meta.BlockSize))

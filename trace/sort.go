@@ -273,6 +273,9 @@ func (h *heldRows) add(key rowKey, b []byte) {
 		last++
 	}
 	c := &h.chunks[last]
+	if len(h.refs) == cap(h.refs) {
+		h.refs = slices.Grow(h.refs, max(len(h.refs), 4096)) // append grows by a quarter, and copies as much each time
+	}
 	h.refs = append(h.refs, rowRef{key, int32(last), int32(len(*c)), int32(len(b))})
 	*c = append(*c, b...)
 	h.size += int64(len(b)) + refBytes
