@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"reprise/anonymize/dp"
 	"reprise/trace/profile"
@@ -28,6 +31,13 @@ type Card struct {
 	Lengths   string   `json:"lengths"` // how they are cut into buckets or cells, if they are
 	Columns   []Rule   `json:"columns"`
 	Dropped   []string `json:"dropped_columns"`
+
+	// SourceFields are fields of the source that no column took; nil where they
+	// were not counted. Whoever reads the source sets it. It is in no public card:
+	// one person's record may have a field that no other one has, and no noise
+	// hides it.
+	SourceFields *SourceFields `json:"source_fields,omitempty"`
+
 	WP29      WP29     `json:"wp29"`
 	Risks     []string `json:"residual_risks"`
 
@@ -54,6 +64,33 @@ type Card struct {
 	// Breakers are where near-identical prompts part; nil without text. They go
 	// beside the card, into the metadata of the trace.
 	Breakers *profile.Breakers `json:"-"`
+}
+
+// SourceFields count fields of a source that went into no column. They are
+// counted and not named, since a name may tell something.
+type SourceFields struct {
+	Dropped int            `json:"dropped"`
+	Kinds   map[string]int `json:"kinds,omitempty"` // of them by what they hold: text, number, flag, list
+	More    bool           `json:"more,omitempty"`  // there may be more
+}
+
+// Words say how many fields of a source were dropped.
+func (f *SourceFields) Words() string {
+	if f == nil {
+		return "What the source has beside these columns was not taken over, and is not named, since its names may tell something."
+	}
+	least, kinds := "", ""
+	if f.More {
+		least = "at least "
+	}
+	if len(f.Kinds) > 0 {
+		var of []string
+		for _, kind := range slices.Sorted(maps.Keys(f.Kinds)) {
+			of = append(of, fmt.Sprintf("%s %d", kind, f.Kinds[kind]))
+		}
+		kinds = " (" + strings.Join(of, ", ") + ")"
+	}
+	return fmt.Sprintf("Of the fields of the source %s%d%s went into no column and were dropped. They are not named, since names may tell something.", least, f.Dropped, kinds)
 }
 
 // WP29 answers the three questions by which the Article 29 Working Party of the

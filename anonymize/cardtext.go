@@ -114,7 +114,7 @@ func (t *cardText) made(c *Card) {
 	}
 	t.fact("tokenizer", c.Tokenizer)
 	t.fact("chat template", c.Template)
-	t.fact("text", "No word of a prompt or an answer is in the rows. What the source has beside these columns was not taken over; it is not listed, since its names may tell something.")
+	t.fact("text", "No word of a prompt or an answer is in the rows. "+c.SourceFields.Words())
 }
 
 func (t *cardText) partner(p *PartnerCard) {

@@ -116,9 +116,9 @@ type Source struct {
 //     inferred sessions are those of what is released.
 //
 // What becomes of each column is in the rules of the [Card]. Memory is bounded as
-// in [Run], with two bits for each distinct block beside, 20 bytes for each row while
-// links are decided, and 256 MB while units of blocks are counted,
-// which takes more passes over the rows for more blocks.
+// in [Run], with two bits for each distinct block beside, 20 bytes for each row
+// while links are decided, and 256 MB while units of blocks are counted, which
+// takes more passes over the rows for more blocks.
 func Release(ctx context.Context, p PartnerPolicy, src Source, dst trace.Writer[trace.Request]) (Card, error) {
 	if err := p.settle(); err != nil {
 		return Card{}, err

@@ -61,6 +61,9 @@ func (r *release) card(t *transformer, after *counted, totals Totals) Card {
 		Columns: rulesOf(Partner, p), WP29: partnerWP29(p), Partner: pc, Totals: totals, Confined: p.Confined, Change: &Change{r.before, after.Reuse, t.cut},
 	}
 	c.Dropped, c.Risks = droppedOf(c.Columns), partnerRisks(p, pc)
+	if of, err := ParseCard(r.src.Meta.Card, r.src.Meta.CardHash); err == nil {
+		c.SourceFields = of.SourceFields
+	}
 	return c
 }
 

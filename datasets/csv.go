@@ -177,5 +177,5 @@ func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*m
 	if err != nil {
 		return nil, err
 	}
-	return newMappedDecoder(rows, first, m, o, s)
+	return counting(newMappedDecoder(rows, first, m, o, s))
 }

@@ -164,7 +164,7 @@ func jsonlFormat() Format {
 		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
 		timed:   true, mapped: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return openJSONL(in, head, o.Map, o, s)
+			return counting(openJSONL(in, head, o.Map, o, s))
 		},
 	}
 }

@@ -36,6 +36,7 @@ type mappedDecoder struct {
 	entries   int64
 	builder   builder // of the current row
 	s         *Source
+	counted   *fieldCounter // of fields that are not read; nil where they are not counted
 }
 
 // A lastTurn is the latest entry of a session.
@@ -96,6 +97,23 @@ func (d *mappedDecoder) setBlockSize(size int) {
 	d.s.info.BlockSize, d.s.info.BlocksHashed = size, size > 0
 }
 
+// countFields counts the fields that the mapping leaves. It is for formats that
+// read nothing beside their mapping.
+func (d *mappedDecoder) countFields() {
+	if d.s.fields == nil {
+		d.s.fields = newFieldCounter()
+	}
+	d.counted = d.s.fields
+}
+
+// counting counts the fields of a decoder that could be opened.
+func counting(d *mappedDecoder, err error) (*mappedDecoder, error) {
+	if err == nil {
+		d.countFields()
+	}
+	return d, err
+}
+
 // require makes every record have its time and all mapped targets.
 func (d *mappedDecoder) require() {
 	d.timing = withTimes
@@ -151,7 +169,7 @@ func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 // entry appends the entry of one row.
 func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	b := &d.builder
-	*b = builder{}
+	*b = builder{taken: d.counted}
 	if err := fill(b, d.fields, r); err != nil {
 		return dst, err
 	}
@@ -163,6 +181,9 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	}
 	d.chain(b)
 	d.tell(b, r)
+	if d.counted != nil {
+		d.counted.see(r)
+	}
 	d.entries++
 	return append(dst, b.e), nil
 }
@@ -176,6 +197,9 @@ func fill(b *builder, fields []field, r row) error {
 		}
 		if !ok {
 			continue
+		}
+		if b.taken != nil {
+			b.taken.take(p)
 		}
 		b.source = nil
 		if w, ok := r.(writtenRow); ok {
@@ -209,6 +233,9 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 		return badAt(r, "", "it has no time")
 	case !ok:
 		return nil
+	}
+	if d.counted != nil {
+		d.counted.take(p)
 	}
 	st, ok := readStamp(plain(v))
 	if !ok {

@@ -47,6 +47,7 @@ func mooncakeFormat() Format {
 			if err != nil {
 				return nil, err
 			}
+			mapped.countFields()
 			mapped.require()
 			mapped.setBlockSize(cmp.Or(o.BlockSize, mooncakeBlock))
 			mapped.clock.usual = time.Millisecond

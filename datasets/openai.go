@@ -47,7 +47,7 @@ func openAILogFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			return openJSONL(in, head, o.Map.over(base), o, s)
+			return counting(openJSONL(in, head, o.Map.over(base), o, s))
 		},
 	}
 }

@@ -48,7 +48,11 @@ func openParquet(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 		return nil, err
 	}
 	if o.Map != nil {
-		return openMappedParquet(p, o.Map, o, s)
+		d, err := counting(openMappedParquet(p, o.Map, o, s))
+		if err == nil {
+			d.counted.name(p.columns())
+		}
+		return d, err
 	}
 	columns := p.columns()
 	has := func(name string) bool { return slices.Contains(columns, name) }

@@ -47,6 +47,7 @@ type Info struct {
 	Records, Bad int64 // records read and records skipped; a record may give several entries or none
 	FirstBad     []*trace.SourceError
 	Notes        []string // what a reader of the result should know
+	Fields       *Fields  // that were not read; nil for a format that does not tell them apart
 }
 
 // firstBad is how many bad records are kept with their places.
@@ -68,6 +69,7 @@ type Source struct {
 	maxBad  float64
 	info    Info
 	notes   notes
+	fields  *fieldCounter // nil where fields are not counted
 	pending []trace.Entry // entries of a record that did not fit the batch
 	err     error
 }
@@ -175,6 +177,9 @@ func (s *Source) Info() Info {
 	info := s.info
 	info.FirstBad = append([]*trace.SourceError(nil), info.FirstBad...)
 	info.Notes = s.notes.lines()
+	if s.fields != nil {
+		info.Fields = s.fields.count()
+	}
 	return info
 }
 

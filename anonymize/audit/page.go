@@ -157,7 +157,7 @@ func (s *sheet) fields() page.Section {
 	}
 	return page.Section{Title: "What became of each field",
 		Text: []string{fmt.Sprintf("As the privacy card of the file says: of %d fields %d are dropped, %d changed and %d as in the source. Prompts, replies and all other text never reach a trace: it has no field for them.",
-			len(s.card.Columns), fates[droppedFate], fates["changed"], fates["as it was"])},
+			len(s.card.Columns), fates[droppedFate], fates["changed"], fates["as it was"]), s.card.SourceFields.Words()},
 		Tables: []page.Table{t}}
 }
 

@@ -89,6 +89,10 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	card.SourceFields = &anonymize.SourceFields{Kinds: map[string]int{}, More: true}
+	for _, kind := range datasets.FieldKinds() {
+		card.SourceFields.Kinds[kind] = 1
+	}
 	if err := add(card); err != nil {
 		return nil, err
 	}

@@ -421,6 +421,7 @@ func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing strin
 	if card.Totals.Blocks > 0 {
 		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
 	}
+	card.SourceFields = (*anonymize.SourceFields)(info.Fields)
 	var err error
 	if m.Card, m.CardHash, err = card.JSON(); err == nil && card.Breakers != nil {
 		m.Breakers, err = card.Breakers.JSON()
@@ -431,7 +432,7 @@ func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing strin
 // say tells what was imported: to stdout as JSON, or to stderr for people.
 func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy, timing string) error {
 	t := card.Totals
-	notes := slices.Concat(info.Notes, missing(info, t), templateNotes(card, p))
+	notes := slices.Concat(info.Notes, leftFields(info), missing(info, t), templateNotes(card, p))
 	if f.asJSON {
 		return writeJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
@@ -488,6 +489,14 @@ func told[T comparable](v T) *T {
 		return nil
 	}
 	return &v
+}
+
+// leftFields says how many fields of the source are in no column.
+func leftFields(info datasets.Info) []string {
+	if info.Fields == nil || info.Fields.Dropped == 0 {
+		return nil
+	}
+	return []string{(*anonymize.SourceFields)(info.Fields).Words()}
 }
 
 // missing says what a source does not tell, and what to do about it.

@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"reprise/anonymize"
+	"reprise/anonymize/dp"
 	"reprise/trace"
 )
 
@@ -154,4 +156,38 @@ func contents(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// Cards say how many fields of the log went into no column, and of what kind, and
+// no name of one; a public card does not: one record may have a field alone.
+func TestCardCountsDroppedFields(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var log strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&log, `{"t":"2026-01-02T03:04:05Z","u":"u%d","in":120,"out":40,"zebra":{"note":"x","n":1},"yak":[1],"ok":true}`+"\n", i%40)
+	}
+	if err := os.WriteFile("log.jsonl", []byte(log.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	maps := []string{"--map", "time=t", "--map", "user=u", "--map", "input_tokens=in", "--map", "output_tokens=out"}
+	_, said, _ := reprise(t, append([]string{"import", "log.jsonl", "-o", "internal.parquet"}, maps...)...)
+	must(t, "anonymize", "internal.parquet", "-o", "partner.parquet")
+	must(t, append([]string{"import", "log.jsonl", "--tier", "partner", "-o", "at-once.parquet"}, maps...)...)
+	const want = "4 (flag 1, list 1, number 1, text 1) went into no column"
+	if !strings.Contains(said, want) {
+		t.Errorf("import says\n%s", said)
+	}
+	for _, name := range []string{"internal", "partner", "at-once"} {
+		doc, words := contents(t, name+".privacy.json"), must(t, "anonymize", "--card", name+".parquet")
+		if !strings.Contains(strings.Join(strings.Fields(words), " "), want) || strings.Contains(doc+words, "zebra") || strings.Contains(doc+words, "yak") {
+			t.Errorf("%s: the card says\n%s", name, words)
+		}
+	}
+	if out, _, code := reprise(t, "audit", "partner.parquet", "--internal", "internal.parquet", "--only", "card,non-interference,free-text,canaries"); code != exitGood {
+		t.Errorf("audit: exit code %d\n%s", code, out)
+	}
+	c := anonymize.PublicCard(dp.Statement{Unit: "user"}, trace.Meta{})
+	if c.SourceFields != nil {
+		t.Error("a public card counts fields")
+	}
 }
