@@ -38,8 +38,8 @@ type Card struct {
 	// hides it.
 	SourceFields *SourceFields `json:"source_fields,omitempty"`
 
-	WP29      WP29     `json:"wp29"`
-	Risks     []string `json:"residual_risks"`
+	WP29  WP29     `json:"wp29"`
+	Risks []string `json:"residual_risks"`
 
 	// Confined is how the process that made the rows was confined; nil where it
 	// was not.

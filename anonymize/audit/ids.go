@@ -28,7 +28,8 @@ func ids(ctx context.Context, c *Case) Finding {
 		return broken(err)
 	}
 	known, texts := c.dictionary()
-	n := &numbering{shuffled: c.Output.Trace.Meta.Seed != ""}
+	n := &numbering{}
+	shuffled := c.Output.Trace.Meta.Seed != "" // by a seed, as the ids of a workload that mirrors a trace
 	hits, refs := map[string]int{}, 0
 	err = eachOf(ctx, rows, func(r *trace.Request) {
 		n.row(r)
@@ -44,7 +45,13 @@ func ids(ctx context.Context, c *Case) Finding {
 	if err != nil {
 		return broken(err)
 	}
-	fig := Figures{"block_references": refs, "distinct_blocks": n.blocks.Len(), "texts_guessed": texts, "ids_computed": len(known.ids), "hits": len(hits)}
+	distinct := int(n.blocks)
+	if shuffled {
+		if distinct, err = distinctBlocks(ctx, c.Output.Trace, min(n.blocks, uint64(refs))); err != nil {
+			return broken(err)
+		}
+	}
+	fig := Figures{"block_references": refs, "distinct_blocks": distinct, "texts_guessed": texts, "ids_computed": len(known.ids), "hits": len(hits)}
 	var schemes []string
 	for s := range hits {
 		schemes = append(schemes, s)
@@ -54,15 +61,15 @@ func ids(ctx context.Context, c *Case) Finding {
 	case len(hits) > 0:
 		fig["schemes"] = schemes
 		return failed(fig, "block ids are those that anybody can compute of a text that is known")
-	case n.wrong > 0:
+	case n.wrong > 0 && !shuffled:
 		fig["rows_out_of_order"] = n.wrong
 		return failed(fig, "block, session or user ids are not 0, 1, 2… in the order of first appearance: they tell more than what is equal")
-	case n.shuffled && refs > 0 && n.most >= uint64(n.blocks.Len()):
+	case shuffled && n.blocks != uint64(distinct):
 		return failed(fig, "block ids of the workload are not 0 to n-1: they tell more than what is equal")
 	case refs == 0:
 		return passed(fig, "the trace has no block ids; sessions and users are numbered in the order of first appearance")
 	}
-	if n.shuffled {
+	if shuffled {
 		return passed(fig, "ids of the workload are 0 to n-1 in an order that a seed gave, and none of %d computed of known texts is among them", len(known.ids))
 	}
 	return passed(fig, "ids are 0 to n-1 in the order of first appearance, and none of %d computed of known texts is among them", len(known.ids))
@@ -86,31 +93,42 @@ func eachOf(ctx context.Context, rows trace.Reader[trace.Request], f func(r *tra
 	}
 }
 
-// numbering follows ids that must count up as they appear.
+// numbering follows ids that must count up as they appear: each is one that was
+// there, or the next. It keeps the largest of each kind, plus one.
 type numbering struct {
-	blocks, sessions, users trace.Renumber
-	shuffled                bool // by a seed, as the ids of a workload that mirrors a trace
-	most                    uint64
-	wrong                   int
+	blocks, sessions, users uint64
+	wrong                   int // rows with an id that is neither
 }
 
 func (n *numbering) row(r *trace.Request) {
 	ok := true
 	for _, list := range [][]uint64{r.Blocks, r.OutputBlocks} {
 		for _, id := range list {
-			ok = n.blocks.ID(id) == id && ok
-			n.most = max(n.most, id)
+			ok = counts(&n.blocks, id) && ok
 		}
 	}
 	if r.Session != nil {
-		ok = n.sessions.ID(uint64(*r.Session)) == uint64(*r.Session) && ok
+		ok = counts(&n.sessions, uint64(*r.Session)) && ok
 	}
 	if r.User != nil {
-		ok = n.users.ID(uint64(*r.User)) == uint64(*r.User) && ok
+		ok = counts(&n.users, uint64(*r.User)) && ok
 	}
-	if !ok && !n.shuffled {
+	if !ok {
 		n.wrong++
 	}
+}
+
+// counts reports whether an id counts up.
+func counts(next *uint64, id uint64) bool {
+	switch {
+	case id < *next:
+		return true
+	case id == *next:
+		*next++
+		return true
+	}
+	*next = max(id, id+1) // the largest number has no next
+	return false
 }
 
 // weak is how many keys are tried; of long texts fewer blocks are.

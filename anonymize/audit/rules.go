@@ -31,9 +31,14 @@ func rules(ctx context.Context, c *Case) Finding {
 		return broken(err)
 	}
 	h := &held{size: c.Output.Trace.Meta.BlockSize, quantum: int64(p.Quantum), middles: middles(p.PerOctave), broken: map[string]int{},
-		pairs: map[[2]int32]bool{}, before: map[uint64]step{}}
+		pairs: map[[2]int32]bool{}}
 	n := 0
 	if err := eachOf(ctx, rows, func(r *trace.Request) { n++; h.row(r) }); err != nil {
+		return broken(err)
+	}
+	h.hold("blocks, which are numbered from 0", h.most <= h.refs)
+	behind, err := unchained(ctx, c.Output.Trace, min(h.most, h.refs), blockBytes)
+	if err != nil {
 		return broken(err)
 	}
 	fig := Figures{"rows": n, "pairs_of_lengths": len(h.pairs)}
@@ -45,9 +50,9 @@ func rules(ctx context.Context, c *Case) Finding {
 		return failed(fig, "rows are not as the card says: %s", strings.Join(slices.Sorted(maps.Keys(h.broken)), ", "))
 	}
 	switch {
-	case h.unchained > 0 && c.Output.Trace.Meta.Tokenizer == "":
+	case behind > 0 && c.Output.Trace.Meta.Tokenizer == "":
 		return inconclusive(fig, "some blocks stand behind different ones: either the source's own ids are not chained, or what fills lists up is the same for all")
-	case h.unchained > 0:
+	case behind > 0:
 		return failed(fig, "some blocks stand behind different ones, as filling that is the same for all: their number is the length")
 	}
 	return passed(fig, "lengths and pauses are of public buckets, what the card says is dropped is not there, and no block follows two others")
@@ -60,15 +65,8 @@ type held struct {
 	middles map[int64]bool
 	broken  map[string]int
 	pairs   map[[2]int32]bool
-	before  map[uint64]step
-
-	unchained int // blocks that stand behind different ones
-}
-
-// A step is where a block stands, and behind what.
-type step struct {
-	at   int
-	past uint64
+	refs    uint64 // to blocks
+	most    uint64 // the largest id of one, plus one
 }
 
 // middles are the lengths that a release may have: the middles of buckets with the
@@ -101,15 +99,9 @@ func (h *held) row(r *trace.Request) {
 	h.hold("settings, which are dropped", r.Temperature == nil && r.Stream == nil)
 	h.hold("latencies, which are dropped", r.TTFTNS == nil && r.E2ENS == nil)
 	h.pairs[[2]int32{r.InputTokens, r.OutputTokens}] = true
-	past := uint64(0)
-	for i, b := range r.Blocks {
-		// A block's id is of all before it. What fills lists up must not be told by
-		// standing behind others each time: their number is the length.
-		if was, ok := h.before[b]; ok && was != (step{i, past}) {
-			h.unchained++
-		}
-		h.before[b] = step{i, past}
-		past = b + 1
+	h.refs += uint64(len(r.Blocks))
+	for _, b := range r.Blocks {
+		h.most = max(h.most, b, b+1) // the largest number has no next
 	}
 }
 
