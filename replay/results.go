@@ -43,7 +43,7 @@ func decodeRun(doc string) (Run, error) {
 // WriteResults writes a results file at path, which appears whole or not at
 // all: the rows as Parquet, the run in its metadata.
 func WriteResults(path string, run Run, rows trace.Reader[Result]) error {
-	return trace.WriteFile(path, 0o644, func(w io.Writer) error { return EncodeResults(w, run, rows) })
+	return trace.WriteFile(path, trace.TierMode(run.Tier), func(w io.Writer) error { return EncodeResults(w, run, rows) })
 }
 
 // EncodeResults writes the bytes of a results file.

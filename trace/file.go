@@ -58,7 +58,7 @@ func (o *File) share() error {
 	if o.direct {
 		return nil
 	}
-	return o.f.Chmod(0o644)
+	return o.f.Chmod(shared)
 }
 
 // Commit makes the file appear at its path, replacing what stood there.

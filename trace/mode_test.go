@@ -8,14 +8,17 @@ import (
 	"reprise/trace"
 )
 
-// Real records are their owner's alone, whatever stood in their place.
+// What was made of a source is its owner's alone, whatever stood in its place.
 func TestModeFollowsTier(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	for _, c := range []struct {
-		tier string
-		mode os.FileMode
-	}{{"", 0o644}, {"internal", 0o600}, {"public", 0o644}, {"partner", 0o600}, {"unheard of", 0o600}} {
-		err := trace.Create(path, func(trace.Writer[trace.Request]) (trace.Meta, error) { return trace.Meta{Tier: c.tier}, nil })
+		tier, source string
+		mode         os.FileMode
+	}{{"", "", 0o644}, {"internal", "csv", 0o600}, {"public", "csv", 0o600}, {"public", "spec", 0o644}, {"partner", "csv", 0o600},
+		{"internal", "spec", 0o600}, {"unheard of", "csv", 0o600}} {
+		err := trace.Create(path, func(trace.Writer[trace.Request]) (trace.Meta, error) {
+			return trace.Meta{Tier: c.tier, SourceFormat: c.source}, nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

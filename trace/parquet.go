@@ -271,8 +271,7 @@ func (w *RequestWriter) Close(meta Meta) error {
 
 // Create writes a trace file at path: f writes the rows and returns the
 // metadata. The file appears only when all of it succeeded, and is its owner's
-// alone where its tier is one of real records: who may read them is to be
-// decided by somebody, with chmod.
+// alone unless it was made of no source, see [Meta.Mode].
 func Create(path string, f func(Writer[Request]) (Meta, error)) error {
 	out, err := CreateFile(path, 0o600)
 	if err != nil {
@@ -287,17 +286,13 @@ func Create(path string, f func(Writer[Request]) (Meta, error)) error {
 	if err := w.Close(meta); err != nil {
 		return err
 	}
-	if meta.Tier == "" || meta.Tier == publicTier {
+	if meta.Mode() == shared {
 		if err := out.share(); err != nil {
 			return err
 		}
 	}
 	return out.Commit()
 }
-
-// publicTier is the tier without real records; a trace made from a specification
-// has none.
-const publicTier = "public"
 
 // A Trace is an open trace file.
 type Trace struct {

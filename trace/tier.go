@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"os"
 	"slices"
 )
 
@@ -27,6 +28,35 @@ func strictness(tier string) int {
 	}
 	return slices.Index(tiers, "internal")
 }
+
+// Modes of files.
+const (
+	private os.FileMode = 0o600
+	shared  os.FileMode = 0o644
+)
+
+// Mode is the mode of a file with such metadata. What was made of a source is its
+// owner's alone, whatever its tier: a tier is what a file claims, and somebody is
+// to look whether it holds before others read it. What was made of a specification,
+// or of nothing, is for everybody.
+func (m Meta) Mode() os.FileMode {
+	if m.Tier == "public" && m.SourceFormat != "spec" {
+		return private
+	}
+	return TierMode(m.Tier)
+}
+
+// TierMode is the mode of what was measured with a trace of a tier: its owner's
+// alone where that has real records.
+func TierMode(tier string) os.FileMode {
+	if tier == "" || tier == "public" {
+		return shared
+	}
+	return private
+}
+
+// Share lets everybody read a file.
+func Share(path string) error { return os.Chmod(path, shared) }
 
 // TierNote is what a page, table or the like, named by what, says on its face of
 // the tier that it has from its trace. It is empty for what may be published.

@@ -181,7 +181,7 @@ func (f *tierFlags) publish(cmd *cobra.Command, path string, t *trace.Trace, out
 	if err != nil {
 		return err
 	}
-	err = trace.WriteFile(modelBeside(out), 0o644, func(w io.Writer) error {
+	err = trace.WriteFile(modelBeside(out), m.Meta().Mode(), func(w io.Writer) error {
 		err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 			return drawPublic(cmd, m, anonymize.Enforce(anonymize.Public, dst))
 		})

@@ -28,6 +28,7 @@ type auditFlags struct {
 	result   string
 	json     bool
 	html     string
+	release  bool
 	auditSeed
 }
 
@@ -48,6 +49,10 @@ released anew, twice and with everything renamed in between: what comes out must
 be the same. Give the flags of the import with it. --internal takes a trace of
 tier internal in place of the log, for what was released from that.
 
+A release is a file of mode 0600. With --release it becomes readable to everybody
+(0644) when it is of tier partner or public and every check of a trace that has
+its source at hand passed or does not apply.
+
 --canaries names a file of strings and numbers that were planted in the source,
 one a line: none may be in the output, in whatever encoding.
 
@@ -57,7 +62,7 @@ Checks:
   reprise audit partner.parquet --internal house.parquet
   reprise audit house.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens
   reprise audit partner.parquet --internal house.parquet --json -o partner.audit.json
-  reprise audit partner.parquet --internal house.parquet --html partner.html`,
+  reprise audit partner.parquet --internal house.parquet --html partner.html --release`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0]) },
 	}
@@ -93,6 +98,7 @@ func (f *auditFlags) registerAudit(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.result, "output", "o", "", "file for the findings as JSON; empty prints them")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.StringVar(&f.html, "html", "", "`page` to write, with the findings, the fields and the risks that are left")
+	fl.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed or was inconclusive")
 	fl.Uint64Var(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
 	fl.Bool("quiet", false, "no progress")
 }
@@ -113,6 +119,11 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer c.Close()
+	if f.release {
+		if err := f.releasable(c); err != nil {
+			return err
+		}
+	}
 	bar := newProgress(cmd)
 	c.Progress = func(check string) { bar.end(); bar.start("check "+check, "requests", 0) }
 	r, err := audit.Run(cmd.Context(), c, f.only)
@@ -138,10 +149,41 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 	} else if f.result != standard {
 		err = r.WriteText(cmd.OutOrStdout())
 	}
+	if err == nil && f.release {
+		err = f.share(cmd, path, &r)
+	}
 	if err == nil && r.Failed() {
 		err = &exitError{exitCheck, fmt.Errorf("%d checks of %d failed: the output must not leave the house", r.Count(audit.Fail), len(r.Findings))}
 	}
 	return err
+}
+
+// share lets everybody read an output that held.
+func (f *auditFlags) share(cmd *cobra.Command, path string, r *audit.Result) error {
+	switch n := r.Count(audit.Inconclusive); {
+	case r.Failed():
+		return nil // which is an error of its own
+	case n > 0:
+		return &exitError{exitCheck, fmt.Errorf("%d checks of %d were inconclusive: the output stays its owner's alone", n, len(r.Findings))}
+	}
+	if err := trace.Share(path); err != nil {
+		return err
+	}
+	notef(cmd, "everybody on this machine may read %s now", path)
+	return nil
+}
+
+// releasable refuses to release what no audit can clear.
+func (f *auditFlags) releasable(c *audit.Case) error {
+	switch tier := c.Output.Tier(); {
+	case tier != anonymize.Partner && tier != anonymize.Public:
+		return usagef("--release is for tier %s and %s, and the output says %q", anonymize.Partner, anonymize.Public, tier)
+	case len(f.only) > 0:
+		return usagef("--release wants all checks: leave out --only")
+	case c.Output.Trace != nil && c.Internal == nil && c.Log == nil:
+		return usagef("--release wants the source of a trace: give --internal or --source")
+	}
+	return nil
 }
 
 // check refuses what has no meaning together.

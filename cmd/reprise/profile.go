@@ -223,7 +223,7 @@ func writeHistograms(path string, meta trace.Meta, rows []profile.HistogramRow) 
 
 // writeTable writes rows with the tier of the trace they are of.
 func writeTable[T trace.TextFree](path, schema string, meta trace.Meta, rows []T) error {
-	return trace.WriteFile(path, 0o644, func(w io.Writer) error {
+	return trace.WriteFile(path, meta.Mode(), func(w io.Writer) error {
 		out := trace.NewRowsWriter[T](w, nil)
 		if _, err := out.Write(rows); err != nil {
 			return err

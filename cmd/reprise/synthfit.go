@@ -59,7 +59,10 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 			if err != nil {
 				return err
 			}
-			return writeOutput(cmd, out, func(w io.Writer) error { return m.Write(w) })
+			if out == standard {
+				return m.Write(cmd.OutOrStdout())
+			}
+			return trace.WriteFile(out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) })
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "model to write, - for stdout")

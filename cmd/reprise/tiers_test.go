@@ -191,3 +191,52 @@ func TestCardCountsDroppedFields(t *testing.T) {
 		t.Error("a public card counts fields")
 	}
 }
+
+// What was made of a source is its owner's alone, and a release becomes everybody's
+// by an audit that it passes, and by nothing less.
+func TestModesOfOutputs(t *testing.T) {
+	if os.PathSeparator != '/' {
+		t.Skip("modes are those of Unix")
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("log.jsonl", []byte(sharingLog(300)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mode := func(name string) os.FileMode {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode().Perm()
+	}
+	must(t, "import", "log.jsonl", "-o", "house.parquet")
+	must(t, "anonymize", "house.parquet", "--unit", "request", "--k-class", "2", "-o", "partner.parquet")
+	must(t, "profile", "house.parquet", "--histograms", "h.parquet")
+	must(t, "synth", "fit", "house.parquet", "-o", "m.parquet")
+	must(t, "synth", "m.parquet", "-o", "w.parquet")
+	must(t, "slice", "house.parquet", "--end", "5s", "-o", "s.parquet")
+	reprise(t, "simulate", "w.parquet", "-o", "r.parquet", "--preset", "l4-qwen2.5-0.5b", "--quiet")
+	for _, name := range []string{"house", "partner", "h", "m", "w", "s", "r"} {
+		if got := mode(name + ".parquet"); got != 0o600 {
+			t.Errorf("%s.parquet has mode %o", name, got)
+		}
+	}
+	source := []string{"--internal", "house.parquet"}
+	for want, args := range map[string][]string{
+		"wants the source":          {"audit", "partner.parquet", "--release"},
+		"wants all checks":          append([]string{"audit", "partner.parquet", "--release", "--only", "card"}, source...),
+		"is for tier partner and p": append([]string{"audit", "house.parquet", "--release"}, source...),
+	} {
+		if _, errs, code := reprise(t, args...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d\n%s", args, code, errs)
+		}
+	}
+	must(t, "slice", "partner.parquet", "--end", "5s", "-o", "part.parquet") // who hides in the whole may be alone in a part
+	if _, _, code := reprise(t, append([]string{"audit", "part.parquet", "--release"}, source...)...); code != exitCheck || mode("part.parquet") != 0o600 {
+		t.Errorf("a release that fails: exit code %d, mode %o", code, mode("part.parquet"))
+	}
+	out, errs, code := reprise(t, append([]string{"audit", "partner.parquet", "--release"}, source...)...)
+	if code != exitGood || mode("partner.parquet") != 0o644 {
+		t.Errorf("a release that holds: exit code %d, mode %o\n%s%s", code, mode("partner.parquet"), out, errs)
+	}
+}
