@@ -28,7 +28,7 @@ func auditOf(t *testing.T, path string, flags ...string) audit.Result {
 // of file it is: so every word in their metadata is known to the audit.
 func TestAuditOfEveryKind(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and of one goroutine at a time")
+		t.Skip("long, and what runs at once in it does so in shorter tests")
 	}
 	t.Chdir(t.TempDir())
 	crowdTrace(t, "crowd.parquet", 30000)

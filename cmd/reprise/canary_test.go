@@ -270,7 +270,7 @@ func (s *sinkDir) scan(scanner *audit.Scanner) audit.Hits {
 // temporary files.
 func TestNoCanaryComesOut(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and of one goroutine at a time")
+		t.Skip("long, and what runs at once in it does so in shorter tests")
 	}
 	c := newCanaries(64)
 	logs := c.logs()

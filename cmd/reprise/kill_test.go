@@ -82,7 +82,7 @@ func TestKilledHalfWay(t *testing.T) {
 // Whatever instant a command is killed at, its output is whole or not there.
 func TestKilledAtAnyInstant(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and of one goroutine at a time")
+		t.Skip("long, and what runs at once in it does so in shorter tests")
 	}
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }

@@ -60,7 +60,7 @@ func tierOfJSON(t *testing.T, doc string) string {
 // its metadata, JSON in a field, pages and tables on their face.
 func TestOutputsInheritTheTier(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and of one goroutine at a time")
+		t.Skip("long, and what runs at once in it does so in shorter tests")
 	}
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("log.jsonl", []byte(sharingLog(60)), 0o600); err != nil {
