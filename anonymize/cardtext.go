@@ -125,7 +125,11 @@ func (t *cardText) partner(p *PartnerCard) {
 	}
 	t.fact("counted", counted)
 	t.fact("k_class", fmt.Sprintf("%d: so many have each pair of input and output lengths, and each name of a model, adapter or class. There are %d such pairs.", p.KClass, p.Classes))
-	t.fact("k_share", fmt.Sprintf("%d: a block of a prompt has one id across several only where so many have it", p.KShare))
+	own := ""
+	if p.DropOwn {
+		own = "; what fewer have links not even the requests of one of them"
+	}
+	t.fact("k_share", fmt.Sprintf("%d: a block of a prompt has one id across several only where so many have it%s", p.KShare, own))
 	if p.LinksKept != nil {
 		t.fact("k_link", fmt.Sprintf("%d: so many have sessions of the same lengths where turns stay linked; %.2f %% of the turns behind another do", p.LinkK, 100**p.LinksKept))
 	}

@@ -36,6 +36,7 @@ type PartnerPolicy struct {
 	LinkK      int           // users that the lengths of a session's turns must have for these to stay linked: KClass; 1 links all
 	PerOctave  int           // buckets of lengths in an octave: 2
 	Quantum    time.Duration // of times: 1 s
+	DropOwn    bool          // blocks that fewer than KShare have link nothing, not even the requests of one of them
 	Suppressed float64       // most of the requests that may be left out: 0.05
 
 	SpillDir string
@@ -108,7 +109,8 @@ type Source struct {
 //     same lengths, turn by turn; then another session begins.
 //  4. A block that at least KShare units have keeps one id; that of fewer is
 //     another one for each of them. So reuse of what few have stays within each,
-//     and nobody can find out by prompts of their own what another one sent.
+//     and nobody can find out by prompts of their own what another one sent. With
+//     DropOwn it is gone as well, and with it what links the requests of each.
 //     The list is cut, or filled with ids that come once, to the length of the
 //     bucket.
 //  5. Arrivals are drawn anew within the bin of the quantum that they were in.

@@ -373,3 +373,53 @@ func (discard) Write(rows []trace.Request) (int, error) { return len(rows), nil 
 
 func BenchmarkReleaseNoBlocks(b *testing.B) { benchmarkRelease(b, 0) }
 func BenchmarkRelease24Blocks(b *testing.B) { benchmarkRelease(b, 24) }
+
+// Where blocks of few are dropped, what two requests share is what many have, and
+// the audit's measure of what else links them is 0.
+func TestReleaseDropsOwnBlocks(t *testing.T) {
+	for seed := range uint64(10) {
+		rows := house(rand.New(rand.NewPCG(seed, 1)), 25, 600)
+		for i := range rows {
+			rows[i].User = trace.Ptr(*rows[i].Session / 3)
+		}
+		p := anonymize.PartnerPolicy{KShare: 2 + int(seed)%4, KClass: 3, LinkK: 1, Noise: still(seed)}
+		kept, _ := released(t, p, rows)
+		p.DropOwn, p.Noise = true, still(seed)
+		out, origin, card := withOrigin(t, p, rows)
+		if card.Partner.OwnBlocks != 0 || len(out) != len(kept) {
+			t.Fatalf("seed %d: %d rows, own blocks of %v", seed, len(out), card.Partner.OwnBlocks)
+		}
+		seen, users := map[uint64]int{}, map[uint64]map[int64]bool{}
+		shared := 0
+		for i := range out {
+			if len(out[i].Blocks) != len(kept[i].Blocks) {
+				t.Fatalf("seed %d: row %d has %d blocks, not %d", seed, i, len(out[i].Blocks), len(kept[i].Blocks))
+			}
+			for at, b := range out[i].Blocks {
+				if seen[b]++; seen[b] == 2 {
+					shared++
+				}
+				if seen[b] == 1 && at < len(rows[origin[i]].Blocks) {
+					users[b] = haveBlock(rows, rows[origin[i]].Blocks[at])
+				}
+				if seen[b] > 1 && len(users[b]) < p.KShare {
+					t.Fatalf("seed %d: a block of %d users links requests, k_share is %d", seed, len(users[b]), p.KShare)
+				}
+			}
+		}
+		if shared == 0 {
+			t.Fatalf("seed %d: nothing is shared", seed)
+		}
+	}
+}
+
+// haveBlock are those who have a block.
+func haveBlock(rows []trace.Request, block uint64) map[int64]bool {
+	users := map[int64]bool{}
+	for i := range rows {
+		if slices.Contains(rows[i].Blocks, block) {
+			users[*rows[i].User] = true
+		}
+	}
+	return users
+}

@@ -11,6 +11,7 @@ type PartnerCard struct {
 	KShare          int     `json:"k_share"`
 	KClass          int     `json:"k_class"`
 	LinkK           int     `json:"k_link"` // 1: every link was kept
+	DropOwn         bool    `json:"own_blocks_dropped,omitempty"`
 	PerOctave       int     `json:"length_buckets_per_octave"`
 	QuantumNS       int64   `json:"time_quantum_ns"`
 	Unit            string  `json:"counted_as_user"`           // the field: user, session or request
@@ -50,7 +51,7 @@ func shareOf(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }
 // card describes a release.
 func (r *release) card(t *transformer, after *counted, totals Totals) Card {
 	s, m, p := &r.counts, &r.merging, r.p
-	pc := &PartnerCard{KShare: p.KShare, KClass: p.KClass, LinkK: p.LinkK, PerOctave: p.PerOctave, QuantumNS: int64(p.Quantum), Unit: p.Unit,
+	pc := &PartnerCard{KShare: p.KShare, KClass: p.KClass, LinkK: p.LinkK, DropOwn: p.DropOwn, PerOctave: p.PerOctave, QuantumNS: int64(p.Quantum), Unit: p.Unit,
 		Coverage: shareOf(s.withUnit, s.rows), Classes: m.classes, MergedShare: shareOf(m.merged, s.rows), SuppressedShare: shareOf(m.suppressed, s.rows),
 		LinksKept: r.links.kept(), OwnBlocks: shareOf(t.own.linked, after.Requests), OwnBlocksLeast: t.own.least}
 	c := Card{
@@ -80,7 +81,7 @@ func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {
 func partnerWP29(p *PartnerPolicy) WP29 {
 	w := WP29{
 		SinglingOut: fmt.Sprintf("By a pair of lengths or by a name, no: %d or more have it. By what is known beside, such as the minute of a request, possibly.", p.KClass),
-		Linkability: linkability(p) + " Reuse within one " + p.Unit + " links its requests. Nothing names whose they are.",
+		Linkability: linkability(p) + reuseLinks(p) + " Nothing names whose they are.",
 		Inference:   "Of what most of a class have in common, yes: k-anonymity does not keep that from being learnt.",
 	}
 	if p.Unit == UnitRequest {
@@ -88,6 +89,13 @@ func partnerWP29(p *PartnerPolicy) WP29 {
 		w.Linkability = linkability(p)
 	}
 	return w
+}
+
+func reuseLinks(p *PartnerPolicy) string {
+	if p.DropOwn {
+		return ""
+	}
+	return " Reuse within one " + p.Unit + " links its requests."
 }
 
 // linkability says which requests of a session can be told to be of one.

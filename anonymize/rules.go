@@ -55,7 +55,7 @@ var columns = []struct{ name, internal, partner, public string }{
 	{"temperature", "kept", dropped, dropped},
 	{"stream", "kept", dropped, dropped},
 	{"blocks", "every id, renumbered densely",
-		"one id for all where {k_share} or more have the block, else one for each of them; cut or filled up to the released length; renumbered densely",
+		"one id for all where {k_share} or more have the block, else {own}; cut or filled up to the released length; renumbered densely",
 		drawn + "counted up; shared as noisy counts say"},
 	{"output_blocks", "every id, renumbered densely", dropped, dropped},
 	{"status", "closed list, else other", "{closed}", drawn + "always ok"},
@@ -99,7 +99,12 @@ func (p *PartnerPolicy) words() *strings.Replacer {
 		parents += ", of the same session"
 		pauses += "; none before the first turn of a session"
 	}
+	own := "one for each of them"
+	if p.DropOwn {
+		own = "another one each time"
+	}
 	return strings.NewReplacer(
+		"{own}", own,
 		"{session}", session, "{parents}", parents,
 		"{quantum}", seconds(p.Quantum),
 		"{k_share}", fmt.Sprint(p.KShare),

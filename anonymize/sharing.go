@@ -118,3 +118,13 @@ func (s *sharing) set(b uint64, others int) {
 }
 
 func (s *sharing) of(b uint64) int { return int(s.state[b/perWord] >> (b % perWord * sharingBits) & 3) }
+
+// leading is how many blocks at the beginning are shared by all.
+func (s *sharing) leading(blocks []uint64) int {
+	for i, b := range blocks {
+		if s.of(b) != sharedByAll {
+			return i
+		}
+	}
+	return len(blocks)
+}

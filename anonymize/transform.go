@@ -210,6 +210,9 @@ func (t *transformer) blocks(row int64, q *trace.Request, n int) []uint64 {
 	t.c.code, t.words = keyWriter{}, t.words[:0]
 	kept := min(len(q.Blocks), n)
 	t.cut += int64(len(q.Blocks) - kept)
+	if t.p.DropOwn {
+		kept = t.sharing.leading(q.Blocks[:kept])
+	}
 	t.own.add(t.sharing, unit, q.Blocks[:kept])
 	for _, b := range q.Blocks[:kept] {
 		hi := uint64(0)

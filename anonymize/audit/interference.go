@@ -187,7 +187,7 @@ func policyOf(o *Output) (anonymize.PartnerPolicy, string, error) {
 	if of == nil {
 		return anonymize.PartnerPolicy{}, "", fmt.Errorf("the privacy card does not say by what the release was made")
 	}
-	p := anonymize.PartnerPolicy{Unit: of.Unit, KShare: of.KShare, KClass: of.KClass, LinkK: max(of.LinkK, 1), PerOctave: of.PerOctave, Quantum: time.Duration(of.QuantumNS)}
+	p := anonymize.PartnerPolicy{Unit: of.Unit, KShare: of.KShare, KClass: of.KClass, LinkK: max(of.LinkK, 1), DropOwn: of.DropOwn, PerOctave: of.PerOctave, Quantum: time.Duration(of.QuantumNS)}
 	if of.SuppressedShare > 0.05 {
 		p.Suppressed = min(of.SuppressedShare*1.0001, 0.9999)
 	}

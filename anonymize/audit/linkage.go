@@ -49,7 +49,7 @@ type linkOptions struct {
 }
 
 // measureLinkage reads the rows that open gives a few times. Memory is bounded by
-// the limits: some 500 MB at the most, and 16 bytes for each session.
+// the limits: some 700 MB at the most, and 20 bytes for each session.
 func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], error), o linkOptions) (Linkage, error) {
 	limit := o.limit
 	if limit == 0 {

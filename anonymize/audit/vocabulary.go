@@ -102,7 +102,7 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	src := anonymize.Source{Meta: trace.Meta{BlockSize: 16, Tier: anonymize.Internal, Sessions: "source"},
 		Open: func() (trace.Reader[trace.Request], error) { return (&fewEntries{}).rows(), nil }}
 	for i, unit := range []string{anonymize.UnitUser, anonymize.UnitSession, anonymize.UnitRequest} {
-		card, err := anonymize.Release(ctx, anonymize.PartnerPolicy{Unit: unit, KClass: 2, LinkK: 1 + i, SpillDir: dir}, src, &rows)
+		card, err := anonymize.Release(ctx, anonymize.PartnerPolicy{Unit: unit, KClass: 2, LinkK: 1 + i, DropOwn: i == 1, SpillDir: dir}, src, &rows)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ type tierFlags struct {
 }
 
 // partnerNames are the flags of tier partner alone.
-var partnerNames = []string{"k-share", "k-class", "k-link", "length-buckets", "time-quantum", "max-suppressed"}
+var partnerNames = []string{"k-share", "k-class", "k-link", "drop-own-blocks", "length-buckets", "time-quantum", "max-suppressed"}
 
 func (f *tierFlags) register(fl *pflag.FlagSet, tier, tiers string) {
 	fl.StringVar(&f.tier, "tier", tier, "release tier of the trace: "+tiers)
@@ -31,6 +31,7 @@ func (f *tierFlags) register(fl *pflag.FlagSet, tier, tiers string) {
 	fl.IntVar(&f.KShare, "k-share", 5, "for --tier partner: users that must have a block for its id to be the same for all")
 	fl.IntVar(&f.KClass, "k-class", 11, "for --tier partner: users that must have a pair of lengths, or a name")
 	fl.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: users whose sessions must have the same lengths for turns to stay linked, 0 or 1 for all; as --k-class by default")
+	fl.BoolVar(&f.DropOwn, "drop-own-blocks", false, "for --tier partner: blocks that fewer than --k-share have link not even the requests of one user")
 	fl.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: buckets of lengths in an octave")
 	fl.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are drawn anew")
 	fl.Float64Var(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: share of the requests that may be left out")
