@@ -51,6 +51,8 @@ type Finding struct {
 	Why     string  `json:"why"`
 	Figures Figures `json:"figures,omitempty"`
 	Seed    string  `json:"seed,omitempty"` // decimal, of what the check drew
+
+	broken bool // an error ended the check
 }
 
 // A Result is what all checks found of one output.
@@ -68,6 +70,19 @@ type Result struct {
 // Failed reports whether a check failed.
 func (r *Result) Failed() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Status == Fail })
+}
+
+// Unsettled names a check without which nobody should release the output, though
+// none failed: one that an error ended, and non-interference where the source was
+// not that of the output. It is empty when there is none. Other checks that are
+// inconclusive had nothing to find: no block to guess at, or few rows.
+func (r *Result) Unsettled() string {
+	for _, f := range r.Findings {
+		if f.broken || f.Check == nonInterference && f.Status == Inconclusive {
+			return f.Check
+		}
+	}
+	return ""
 }
 
 // Count is how many findings have a status.
@@ -139,7 +154,7 @@ func Names() []string {
 func Checks() []Check {
 	return []Check{
 		{"card", "the output names its tier and carries its privacy card, which matches its hash", 0, card},
-		{"non-interference", "with everything that the source names renamed, the output made anew is the same to the last bit", NeedsTrace | NeedsBefore, interference},
+		{nonInterference, "with everything that the source names renamed, the output made anew is the same to the last bit", NeedsTrace | NeedsBefore, interference},
 		{"injection", "somebody who had accounts while the traffic was recorded cannot confirm a guess at what others sent", NeedsTrace | NeedsBefore, injection},
 		{"times", "instants of the source do not come out of a release to a partner", NeedsTrace | NeedsBefore, times},
 		{"rules", "every row of a release to a partner is as its card says", NeedsTrace, rules},
@@ -171,4 +186,8 @@ func skipped(format string, args ...any) Finding {
 }
 
 // broken is the finding of a check that an error ended.
-func broken(err error) Finding { return inconclusive(nil, "it could not be run to its end: %v", err) }
+func broken(err error) Finding {
+	f := inconclusive(nil, "it could not be run to its end: %v", err)
+	f.broken = true
+	return f
+}

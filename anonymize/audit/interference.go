@@ -14,6 +14,8 @@ import (
 	"reprise/trace"
 )
 
+const nonInterference = "non-interference"
+
 // interference is the gate: rename every token, user, session, model and id of
 // the source, move all its times, make the output anew under a fresh key and with
 // the same noise, and it must be the same to the last bit. What a name cannot

@@ -50,8 +50,8 @@ be the same. Give the flags of the import with it. --internal takes a trace of
 tier internal in place of the log, for what was released from that.
 
 A release is a file of mode 0600. With --release it becomes readable to everybody
-(0644) when it is of tier partner or public and every check of a trace that has
-its source at hand passed or does not apply.
+(0644) when it is of tier partner or public, the source of a trace was at hand, and
+no check failed or broke off.
 
 --canaries names a file of strings and numbers that were planted in the source,
 one a line: none may be in the output, in whatever encoding.
@@ -98,7 +98,7 @@ func (f *auditFlags) registerAudit(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.result, "output", "o", "", "file for the findings as JSON; empty prints them")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.StringVar(&f.html, "html", "", "`page` to write, with the findings, the fields and the risks that are left")
-	fl.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed or was inconclusive")
+	fl.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed")
 	fl.Uint64Var(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
 	fl.Bool("quiet", false, "no progress")
 }
@@ -160,11 +160,11 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 
 // share lets everybody read an output that held.
 func (f *auditFlags) share(cmd *cobra.Command, path string, r *audit.Result) error {
-	switch n := r.Count(audit.Inconclusive); {
+	switch check := r.Unsettled(); {
 	case r.Failed():
 		return nil // which is an error of its own
-	case n > 0:
-		return &exitError{exitCheck, fmt.Errorf("%d checks of %d were inconclusive: the output stays its owner's alone", n, len(r.Findings))}
+	case check != "":
+		return &exitError{exitCheck, fmt.Errorf("the check %s was inconclusive: the output stays its owner's alone", check)}
 	}
 	if err := trace.Share(path); err != nil {
 		return err

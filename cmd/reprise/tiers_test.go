@@ -235,6 +235,14 @@ func TestModesOfOutputs(t *testing.T) {
 	if _, _, code := reprise(t, append([]string{"audit", "part.parquet", "--release"}, source...)...); code != exitCheck || mode("part.parquet") != 0o600 {
 		t.Errorf("a release that fails: exit code %d, mode %o", code, mode("part.parquet"))
 	}
+	if err := os.WriteFile("other.jsonl", []byte(sharingLog(200)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "import", "other.jsonl", "-o", "other.parquet")
+	_, errs, code := reprise(t, "audit", "partner.parquet", "--internal", "other.parquet", "--release")
+	if code != exitCheck || !strings.Contains(errs, "non-interference was inconclusive") || mode("partner.parquet") != 0o600 {
+		t.Errorf("a release of another source: exit code %d, mode %o\n%s", code, mode("partner.parquet"), errs)
+	}
 	out, errs, code := reprise(t, append([]string{"audit", "partner.parquet", "--release"}, source...)...)
 	if code != exitGood || mode("partner.parquet") != 0o644 {
 		t.Errorf("a release that holds: exit code %d, mode %o\n%s%s", code, mode("partner.parquet"), out, errs)
