@@ -48,6 +48,9 @@ func countSharing(ctx context.Context, open func() (trace.Reader[trace.Request],
 		if err != nil {
 			return nil, err
 		}
+		if r, ok := rows.(interface{ Only(columns ...string) }); ok {
+			r.Only("user", "session", "blocks") // what unit and add look at
+		}
 		err = trace.Each(rows, func(row int64, r *trace.Request) error {
 			if row%4096 == 0 && ctx.Err() != nil {
 				return ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -406,6 +407,12 @@ type RequestReader struct {
 
 // Rows returns the number of rows.
 func (r *RequestReader) Rows() int64 { return r.columns.f.NumRows() }
+
+// Only leaves all other columns than those unread, which is to be said before the
+// first row is read.
+func (r *RequestReader) Only(columns ...string) {
+	r.columns.fields = slices.DeleteFunc(r.columns.fields, func(f field) bool { return !slices.Contains(columns, f.name()) })
+}
 
 // Read implements [Reader].
 func (r *RequestReader) Read(rows []Request) (int, error) {

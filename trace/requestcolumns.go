@@ -76,6 +76,7 @@ func (r *columnReader) next() error {
 
 // A field fills one field of rows from its column.
 type field interface {
+	name() string
 	find(*parquet.Schema)
 	open(chunks []parquet.ColumnChunk)
 	read(rows []Request) error
@@ -92,12 +93,12 @@ func requestFields() []field {
 		optional("think_ns", longs, func(r *Request) **int64 { return &r.ThinkNS }),
 		optional("tool_ns", longs, func(r *Request) **int64 { return &r.ToolNS }),
 		optional("user", longs, func(r *Request) **int64 { return &r.User }),
-		name("model", func(r *Request) *string { return &r.Model }),
-		name("adapter", func(r *Request) *string { return &r.Adapter }),
-		name("kind", func(r *Request) *string { return &r.Kind }),
+		word("model", func(r *Request) *string { return &r.Model }),
+		word("adapter", func(r *Request) *string { return &r.Adapter }),
+		word("kind", func(r *Request) *string { return &r.Kind }),
 		optional("class", names, func(r *Request) **string { return &r.Class }),
 		optional("replica", names, func(r *Request) **string { return &r.Replica }),
-		name("category", func(r *Request) *string { return &r.Category }),
+		word("category", func(r *Request) *string { return &r.Category }),
 		required("input_tokens", ints, func(r *Request) *int32 { return &r.InputTokens }),
 		required("output_tokens", ints, func(r *Request) *int32 { return &r.OutputTokens }),
 		optional("reasoning_tokens", ints, func(r *Request) **int32 { return &r.ReasoningTokens }),
@@ -109,8 +110,8 @@ func requestFields() []field {
 		optional("stream", bools, func(r *Request) **bool { return &r.Stream }),
 		list("blocks", words, func(r *Request) *[]uint64 { return &r.Blocks }),
 		list("output_blocks", words, func(r *Request) *[]uint64 { return &r.OutputBlocks }),
-		name("status", func(r *Request) *string { return &r.Status }),
-		name("finish_reason", func(r *Request) *string { return &r.FinishReason }),
+		word("status", func(r *Request) *string { return &r.Status }),
+		word("finish_reason", func(r *Request) *string { return &r.FinishReason }),
 		optional("ttft_ns", longs, func(r *Request) **int64 { return &r.TTFTNS }),
 		optional("e2e_ns", longs, func(r *Request) **int64 { return &r.E2ENS }),
 	}
@@ -133,6 +134,8 @@ type leaf[T any] struct {
 	next     int    // value
 	dict     []T    // of the row group
 }
+
+func (c *leaf[T]) name() string { return c.path[0] }
 
 func (c *leaf[T]) find(s *parquet.Schema) {
 	leaf, _ := s.Lookup(c.path...) // it is there: see hasRows
@@ -271,8 +274,8 @@ func optional[T any](path string, decode func(*encoding.Values, int) []T, at fun
 	}}
 }
 
-// name is a column of strings whose nulls are empty.
-func name(path string, at func(*Request) *string) field {
+// word is a column of strings whose nulls are empty.
+func word(path string, at func(*Request) *string) field {
 	return &leaf[string]{path: []string{path}, decode: names, put: func(c *leaf[string], rows []Request) (int, error) {
 		return c.present(rows, func(i int, v string) { *at(&rows[i]) = v })
 	}}

@@ -107,6 +107,31 @@ func TestRowsAreTheLibrarys(t *testing.T) {
 	}
 }
 
+// Columns that nobody asked for are not there, and the others are.
+func TestOnlySomeColumns(t *testing.T) {
+	rows := filledRows(rand.New(rand.NewPCG(23, 24)), 2000)
+	tr, err := trace.Spool("test", bytes.NewReader(encode(t, rows, trace.Meta{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	r, err := tr.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Only("user", "blocks")
+	got := readAll(t, r)
+	if len(got) != len(rows) {
+		t.Fatalf("%d rows of %d", len(got), len(rows))
+	}
+	for i, q := range got {
+		want := trace.Request{User: rows[i].User, Blocks: rows[i].Blocks}
+		if digest([]trace.Request{q}) != digest([]trace.Request{want}) {
+			t.Fatalf("row %d is %+v, not %+v", i, q, want)
+		}
+	}
+}
+
 // benchFile is a trace in a file.
 func benchFile(b *testing.B) *trace.Trace {
 	path := filepath.Join(b.TempDir(), "t.parquet")

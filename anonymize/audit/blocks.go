@@ -18,6 +18,7 @@ func distinctBlocks(ctx context.Context, t *trace.Trace, n uint64) (int, error) 
 		return 0, err
 	}
 	seen := make([]uint64, n/64+1)
+	rows.Only("blocks", "output_blocks")
 	err = eachOf(ctx, rows, func(r *trace.Request) {
 		for _, list := range [][]uint64{r.Blocks, r.OutputBlocks} {
 			for _, id := range list {
@@ -45,6 +46,7 @@ func unchained(ctx context.Context, t *trace.Trace, n uint64, limit uint64) (cou
 		if err != nil {
 			return 0, err
 		}
+		rows.Only("blocks")
 		at := make([]uint64, min(step, n-from)) // by block: a hash of where it stands
 		err = eachOf(ctx, rows, func(r *trace.Request) {
 			past := uint64(0)
