@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +99,7 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 			return err
 		}
 	}
-	lost, err := f.write(cmd, rows, o)
+	lost, err := f.write(cmd, t.Meta.Mode(), rows, o)
 	if err != nil {
 		return err
 	}
@@ -130,9 +131,9 @@ func exportRows(t *trace.Trace, format datasets.Output) (*countedRows, int, erro
 
 // write writes the rows, and the header beside them; neither file appears
 // unless both are whole.
-func (f *exportFlags) write(cmd *cobra.Command, rows *countedRows, o datasets.WriteOptions) (lost []string, err error) {
+func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *countedRows, o datasets.WriteOptions) (lost []string, err error) {
 	body := func(header io.Writer) error {
-		return writeOutput(cmd, f.out, func(w io.Writer) error {
+		return writeModed(cmd, f.out, mode, func(w io.Writer) error {
 			o.Header = header
 			dst, err := datasets.NewWriter(f.to, w, o)
 			if err != nil {
@@ -148,7 +149,7 @@ func (f *exportFlags) write(cmd *cobra.Command, rows *countedRows, o datasets.Wr
 	if f.header == "" {
 		err = body(nil)
 	} else {
-		err = trace.WriteFile(f.header, 0o644, body)
+		err = trace.WriteFile(f.header, mode, body)
 	}
 	return lost, err
 }

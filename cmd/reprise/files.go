@@ -64,10 +64,15 @@ func writeTrace(cmd *cobra.Command, path string, f func(trace.Writer[trace.Reque
 
 // writeOutput writes text to a path, or to stdout when it is empty or "-".
 func writeOutput(cmd *cobra.Command, path string, f func(io.Writer) error) error {
+	return writeModed(cmd, path, 0o644, f)
+}
+
+// writeModed is writeOutput to a file of a mode.
+func writeModed(cmd *cobra.Command, path string, mode os.FileMode, f func(io.Writer) error) error {
 	if path == "" || path == standard {
 		return f(cmd.OutOrStdout())
 	}
-	return trace.WriteFile(path, 0o644, f)
+	return trace.WriteFile(path, mode, f)
 }
 
 // keepsInputs refuses to write over a file that the command reads, and two outputs

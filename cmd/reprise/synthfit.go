@@ -59,10 +59,7 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 			if err != nil {
 				return err
 			}
-			if out == standard {
-				return m.Write(cmd.OutOrStdout())
-			}
-			return trace.WriteFile(out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) })
+			return writeModed(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) })
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "model to write, - for stdout")

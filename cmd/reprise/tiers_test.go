@@ -215,8 +215,9 @@ func TestModesOfOutputs(t *testing.T) {
 	must(t, "synth", "fit", "house.parquet", "-o", "m.parquet")
 	must(t, "synth", "m.parquet", "-o", "w.parquet")
 	must(t, "slice", "house.parquet", "--end", "5s", "-o", "s.parquet")
+	must(t, "export", "house.parquet", "--to", "mooncake", "-o", "x.parquet")
 	reprise(t, "simulate", "w.parquet", "-o", "r.parquet", "--preset", "l4-qwen2.5-0.5b", "--quiet")
-	for _, name := range []string{"house", "partner", "h", "m", "w", "s", "r"} {
+	for _, name := range []string{"house", "partner", "h", "m", "w", "s", "x", "r"} {
 		if got := mode(name + ".parquet"); got != 0o600 {
 			t.Errorf("%s.parquet has mode %o", name, got)
 		}
