@@ -221,37 +221,6 @@ func (a *Admin) call(ctx context.Context, method string, server int, path string
 	return resp.StatusCode, body, nil
 }
 
-// About asks the servers which version they are, at /version as vLLM has it, and
-// which context length they list for the model. What they do not say stays empty;
-// several versions are joined by commas, and the smallest length counts.
-func (a *Admin) About(ctx context.Context, model string) (version string, maxLen int) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	var versions []string
-	for i := range a.bases {
-		var v struct {
-			Version string `json:"version"`
-		}
-		if a.ask(ctx, i, "/version", &v) && v.Version != "" && len(v.Version) <= 64 {
-			versions = append(versions, printable(v.Version))
-		}
-		var list struct {
-			Data []struct {
-				ID     string `json:"id"`
-				MaxLen int    `json:"max_model_len"`
-			} `json:"data"`
-		}
-		a.ask(ctx, i, "/v1/models", &list)
-		for _, m := range list.Data {
-			if m.ID == model && m.MaxLen > 0 && (maxLen == 0 || m.MaxLen < maxLen) {
-				maxLen = m.MaxLen
-			}
-		}
-	}
-	slices.Sort(versions)
-	return strings.Join(slices.Compact(versions), ", "), maxLen
-}
-
 // ask decodes the answer to a GET, if there is a good one.
 func (a *Admin) ask(ctx context.Context, server int, path string, into any) bool {
 	status, body, err := a.call(ctx, http.MethodGet, server, path)

@@ -115,10 +115,10 @@ func TestAbout(t *testing.T) {
 	a := (&adminServer{gets: map[string]string{"/version": `{"version":"0.11.0"}`, "/v1/models": models(8192)}}).start(t)
 	b := (&adminServer{gets: map[string]string{"/version": `{"version":"0.10.2\u001b"}`, "/v1/models": models(4096)}}).start(t)
 	c := (&adminServer{gets: map[string]string{"/version": `not JSON`}}).start(t)
-	if version, n := adminOf(t, a, b, c, a).About(t.Context(), "m"); version != "0.10.2?, 0.11.0" || n != 4096 {
+	if version, n := About(adminOf(t, a, b, c, a).Survey(t.Context(), "m"), "m"); version != "0.10.2?, 0.11.0" || n != 4096 {
 		t.Errorf("%q, %d", version, n)
 	}
-	if version, n := adminOf(t, c).About(t.Context(), "m"); version != "" || n != 0 {
+	if version, n := About(adminOf(t, c).Survey(t.Context(), "m"), "m"); version != "" || n != 0 {
 		t.Errorf("%q, %d", version, n)
 	}
 }

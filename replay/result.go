@@ -163,6 +163,8 @@ type Run struct {
 	// Thread says what became of the turns whose prompts were to hold the
 	// server's own replies. Null in a run without [Threading].
 	Thread *Threads `json:"thread,omitempty"`
+	// Environment is where it was measured; null in files of versions that did not say.
+	Environment *Environment `json:"environment,omitempty"`
 	// To whom the requests went, and with what.
 	Endpoints     []string                   `json:"endpoints,omitempty"` // URLs without queries
 	Balance       string                     `json:"balance,omitempty"`   // of several: round-robin or session

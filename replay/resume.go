@@ -329,6 +329,9 @@ func (s *surveyor) turnDue(id int64, row *trace.Request) (due int64, ok bool) {
 func (r *Resumption) carry(o *Options) {
 	o.About.Started = r.run.Started
 	o.About.Resumed = append(slices.Clone(r.run.Resumed), r.gap)
+	if was, now := r.run.Environment, o.About.Environment; was != nil && now != nil && now.Deployment == nil {
+		now.Deployment = was.Deployment // said once
+	}
 	if o.Duration > 0 {
 		o.Duration += r.shift()
 	}
@@ -368,7 +371,7 @@ func (d *Disagreement) Error() string {
 
 // mayDiffer lists what of a Run may be another in a resumption. All else that is
 // known at the beginning of a run must be the same.
-var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early"}
+var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early", "environment"}
 
 // agree holds what is asked for against what was.
 func (r *Resumption) agree(now Run) error {

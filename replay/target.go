@@ -56,7 +56,9 @@ func parseTarget(s string, index int) (target, error) {
 	return target{base: base, name: "unix://" + path, host: "localhost", socket: socket}, err
 }
 
-func socketHost(index int) string { return "socket-" + strconv.Itoa(index) + ".invalid" }
+func socketHost(index int) string { return "socket-" + strconv.Itoa(index) + socketSuffix }
+
+const socketSuffix = ".invalid"
 
 // targets reads the servers' URLs.
 func (o *HTTPOptions) targets() ([]target, error) {

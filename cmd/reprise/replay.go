@@ -36,6 +36,7 @@ type replayFlags struct {
 	serverFlags
 	threadFlags
 	verbatimFlags
+	deploymentFlags
 	serverBlock int
 	judge       judgeFlags
 }
@@ -121,6 +122,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	f.abortFlags.register(cmd)
 	f.threadFlags.register(cmd)
 	f.verbatimFlags.register(cmd)
+	f.deploymentFlags.register(fl)
 	fl.Bool("quiet", false, "no progress")
 	f.judge.register(cmd)
 	f.judge.vllm.registerSave(cmd)
@@ -153,6 +155,7 @@ func (f *replayFlags) check(cmd *cobra.Command) error {
 		func() error { return f.checkVerbatim(cmd) },
 		f.checkResume,
 		f.checkExtras,
+		func() error { _, err := f.deployment(); return err },
 	} {
 		if err := check(); err != nil {
 			return err
@@ -228,7 +231,9 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 	endpoint.Describe(&about)
 	about.PromptText, about.Note = cmp.Or(w.Meta.Text, replay.TextStable), f.note
 	f.describeRaw(&about)
-	servers.describe(cmd.Context(), &about)
+	if err := servers.describe(cmd.Context(), &about); err != nil {
+		return err
+	}
 	if err := part.spellable(prompter.Blocks()); err != nil {
 		return err
 	}

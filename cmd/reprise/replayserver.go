@@ -262,10 +262,14 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 // prompter makes prompts for them.
 func (s *replayServers) prompter() (rowPrompter, error) { return s.maker.forAPIs(s.overheads) }
 
-// describe notes what the servers say of themselves, and what is done to them.
-func (s *replayServers) describe(ctx context.Context, about *replay.Run) {
+// describe notes where the run is measured, what the servers say of themselves, and
+// what is done to them.
+func (s *replayServers) describe(ctx context.Context, about *replay.Run) (err error) {
 	about.Cache = s.cache
-	about.ServerVersion, about.MaxModelLen = s.admin.About(ctx, about.Model)
+	about.Environment = s.admin.CaptureEnvironment(ctx, about.Model)
+	about.ServerVersion, about.MaxModelLen = replay.About(about.Environment.Servers, about.Model)
+	about.Environment.Deployment, err = s.flags.deployment()
+	return err
 }
 
 // attach makes a run measure and profile.

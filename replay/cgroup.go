@@ -1,0 +1,112 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// groupLimits reads what Linux' control groups allow the process: cores, and bytes of
+// memory when that is less than the machine has. Of a group and those above it the
+// smallest limit holds. In version 2 all groups are below /sys/fs/cgroup, in version 1
+// below a directory for each controller.
+func groupLimits(root fs.FS, memory int64) (cores *float64, bytes *int64) {
+	for controller, group := range groupsOf(root) {
+		dir := path.Join("sys/fs/cgroup", controller)
+		for {
+			at := path.Join(dir, group)
+			if v := coresAllowed(root, at); v > 0 && (cores == nil || v < *cores) {
+				cores = &v
+			}
+			if v := memoryAllowed(root, at); v > 0 && (memory == 0 || v < memory) && (bytes == nil || v < *bytes) {
+				bytes = &v
+			}
+			if group == "/" || group == "." || group == "" {
+				break
+			}
+			group = path.Dir(group)
+		}
+	}
+	return cores, bytes
+}
+
+// groupsOf lists the groups of the process by the controllers that may limit it; ""
+// is version 2.
+func groupsOf(root fs.FS) map[string]string {
+	doc, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for lines := bufio.NewScanner(bytes.NewReader(doc)); lines.Scan(); {
+		// Such as 4:cpu,cpuacct:/group, and 0::/group in version 2.
+		parts := strings.SplitN(lines.Text(), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		group := path.Clean("/" + parts[2]) // nothing leads out of the tree
+		for _, controller := range strings.Split(parts[1], ",") {
+			if controller == "" || controller == "cpu" || controller == "memory" {
+				out[controller] = group
+			}
+		}
+	}
+	return out
+}
+
+func coresAllowed(root fs.FS, group string) float64 {
+	quota, period := word(root, group+"/cpu.max", 0), word(root, group+"/cpu.max", 1) // such as "150000 100000", or "max 100000"
+	if quota == 0 {
+		quota, period = word(root, group+"/cpu.cfs_quota_us", 0), word(root, group+"/cpu.cfs_period_us", 0)
+	}
+	if quota <= 0 || period <= 0 {
+		return 0
+	}
+	return float64(quota) / float64(period)
+}
+
+func memoryAllowed(root fs.FS, group string) int64 {
+	if n := word(root, group+"/memory.max", 0); n > 0 {
+		return n
+	}
+	return word(root, group+"/memory.limit_in_bytes", 0)
+}
+
+// word is a number in a file, 0 where there is none.
+func word(root fs.FS, name string, i int) int64 {
+	doc, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0
+	}
+	words := strings.Fields(string(doc))
+	if i >= len(words) {
+		return 0
+	}
+	n, err := strconv.ParseInt(words[i], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// armModel names an ARM CPU by the numbers that Linux lists, since it lists no name.
+func armModel(root fs.FS) string {
+	doc, err := fs.ReadFile(root, "proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	found := map[string]string{}
+	for lines := bufio.NewScanner(bytes.NewReader(doc)); lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		if key = strings.TrimSpace(key); found[key] == "" {
+			found[key] = strings.TrimSpace(value)
+		}
+	}
+	if found["CPU part"] == "" {
+		return shown(found["model name"])
+	}
+	return shown("ARM implementer " + found["CPU implementer"] + ", part " + found["CPU part"])
+}

@@ -1,0 +1,12 @@
+package replay
+
+import "golang.org/x/sys/unix"
+
+func (h *Host) system() {
+	if release, err := unix.Sysctl("kern.osrelease"); err == nil {
+		h.Kernel = shown(release)
+	}
+	if n, err := unix.SysctlUint64("hw.memsize"); err == nil {
+		h.MemoryBytes = int64(n)
+	}
+}

@@ -1,0 +1,138 @@
+package replay
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ServerModels is what a server says of itself: its version, at /version as vLLM has
+// it, and what it serves, at /v1/models. Where models lie on its disks, which vLLM
+// says too, is left out.
+type ServerModels struct {
+	Version  string        `json:"version,omitempty"`
+	Models   []ServedModel `json:"models,omitempty"`
+	Unlisted int           `json:"unlisted_models,omitempty"` // further ones, beyond twenty
+}
+
+// A ServedModel is a model that a server lists. What it does not tell is empty.
+type ServedModel struct {
+	ID         string `json:"id"`
+	OwnedBy    string `json:"owned_by,omitempty"` // engines put their name here
+	Parent     string `json:"parent,omitempty"`   // model that an adapter is of
+	MaxLen     int    `json:"max_model_len,omitempty"`
+	Parameters int64  `json:"parameters,omitempty"`   // of the model; llama.cpp says so
+	Bytes      int64  `json:"weight_bytes,omitempty"` // of its weights; llama.cpp says so
+}
+
+// mostModels is how many models of a server are kept.
+const mostModels = 20
+
+// Survey asks every server, all at once, what it is; it takes 10 s at most. The model
+// given comes first.
+func (a *Admin) Survey(ctx context.Context, model string) []ServerModels {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out := make([]ServerModels, len(a.bases))
+	var all sync.WaitGroup
+	for i := range out {
+		all.Go(func() { out[i] = a.survey(ctx, i, shown(model)) })
+	}
+	all.Wait()
+	if !slices.ContainsFunc(out, func(s ServerModels) bool { return s.Version != "" || len(s.Models) > 0 }) {
+		return nil
+	}
+	return out
+}
+
+func (a *Admin) survey(ctx context.Context, server int, model string) (out ServerModels) {
+	var v struct {
+		Version string `json:"version"`
+	}
+	if a.ask(ctx, server, "/version", &v) {
+		out.Version = shown(v.Version)
+	}
+	var list struct {
+		Data []struct {
+			ID      string `json:"id"`
+			OwnedBy string `json:"owned_by"`
+			Parent  string `json:"parent"`
+			MaxLen  int    `json:"max_model_len"`
+			Meta    struct {
+				Parameters int64 `json:"n_params"`
+				Size       int64 `json:"size"`
+			} `json:"meta"`
+		} `json:"data"`
+	}
+	if !a.ask(ctx, server, "/v1/models", &list) {
+		return out
+	}
+	for _, m := range list.Data {
+		if m.ID == "" {
+			continue
+		}
+		out.Models = append(out.Models, ServedModel{ID: shown(m.ID), OwnedBy: shown(m.OwnedBy), Parent: shown(m.Parent),
+			MaxLen: max(m.MaxLen, 0), Parameters: max(m.Meta.Parameters, 0), Bytes: max(m.Meta.Size, 0)})
+	}
+	if i := slices.IndexFunc(out.Models, func(m ServedModel) bool { return m.ID == model }); i > 0 {
+		out.Models[0], out.Models[i] = out.Models[i], out.Models[0]
+	}
+	if n := len(out.Models) - mostModels; n > 0 {
+		out.Models, out.Unlisted = out.Models[:mostModels], n
+	}
+	return out
+}
+
+// About sums a survey up: which versions there are, joined by commas, and the smallest
+// context length that is listed for the model. What servers do not say stays empty.
+func About(servers []ServerModels, model string) (version string, maxLen int) {
+	var versions []string
+	for _, s := range servers {
+		if s.Version != "" {
+			versions = append(versions, s.Version)
+		}
+		for _, m := range s.Models {
+			if m.ID == shown(model) && m.MaxLen > 0 && (maxLen == 0 || m.MaxLen < maxLen) {
+				maxLen = m.MaxLen
+			}
+		}
+	}
+	slices.Sort(versions)
+	return strings.Join(slices.Compact(versions), ", "), maxLen
+}
+
+// local says whether all servers are at an address of this host, or at a socket of
+// its. A name other than localhost is not looked up.
+func (a *Admin) local() bool {
+	for _, base := range a.bases {
+		if host := base.Hostname(); !strings.HasSuffix(host, socketSuffix) && !localHost(host, net.InterfaceAddrs) {
+			return false
+		}
+	}
+	return true
+}
+
+func localHost(host string, addresses func() ([]net.Addr, error)) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return true
+	}
+	own, err := addresses()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		prefix, err := netip.ParsePrefix(a.String())
+		return err == nil && prefix.Addr().WithZone("") == ip.Unmap().WithZone("")
+	})
+}
