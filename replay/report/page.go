@@ -24,7 +24,7 @@ func Page(s Summary) *page.Page {
 	}
 	for _, section := range []page.Section{
 		contractSection(&s), peerSection(s.Peer), overviewSection(&s), steadySection(s.Steady), ttftSection(&s), itlSection(&s), e2eSection(&s),
-		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), partSection(&s), errorSection(&s), definitionSection(),
+		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), partSection(&s), errorSection(&s), environmentSection(&s), definitionSection(),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
 			p.Sections = append(p.Sections, section)

@@ -37,6 +37,9 @@ func WriteText(w io.Writer, s Summary) error {
 	if s.Run.Note != "" {
 		line("note: ", s.Run.Note)
 	}
+	for _, row := range environmentRows(&s.Run) {
+		line(strings.ToLower(row[0])+": ", row[1])
+	}
 	grid(&b, contractTitle(&s), contractHead, contractRows(&s))
 	if s.Peer != nil {
 		writePeer(&b, s.Peer, line)

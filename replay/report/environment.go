@@ -1,0 +1,163 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/replay"
+	"reprise/trace/page"
+)
+
+// environmentRows say where a run was measured: name and value. What is not known has
+// no row.
+func environmentRows(r *replay.Run) [][]string {
+	var rows [][]string
+	add := func(label string, parts ...string) {
+		if value := joined(parts...); value != "" {
+			rows = append(rows, []string{label, value})
+		}
+	}
+	e := r.Environment
+	if e == nil {
+		return nil
+	}
+	add("Engine", engineParts(r)...)
+	add("Model", modelParts(r)...)
+	add("GPUs", gpuParts(e)...)
+	if d := e.Deployment; d != nil {
+		add("Engine's flags", d.EngineFlags)
+	}
+	add("Client", hostParts(&e.Host)...)
+	return rows
+}
+
+// joined puts commas between what is not empty.
+func joined(parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p = strings.TrimSpace(plain(p)); p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// engineParts are the engine as it was given, and as the servers say.
+func engineParts(r *replay.Run) []string {
+	var out []string
+	e := r.Environment
+	if d := e.Deployment; d != nil && d.Engine != "" {
+		out = append(out, d.Engine+" (as given)")
+	}
+	for _, s := range e.Servers {
+		said := s.Version
+		if len(s.Models) > 0 {
+			said = s.Models[0].OwnedBy + " " + said
+		}
+		if said = strings.TrimSpace(said); said == "" {
+			continue
+		}
+		if said += " (as the server says)"; !slices.Contains(out, said) {
+			out = append(out, said)
+		}
+	}
+	return out
+}
+
+func modelParts(r *replay.Run) []string {
+	out := []string{r.Model}
+	var given replay.Deployment
+	if d := r.Environment.Deployment; d != nil {
+		given = *d
+	}
+	parameters := given.Parameters
+	for _, s := range r.Environment.Servers {
+		if parameters == 0 && len(s.Models) > 0 {
+			parameters = float64(s.Models[0].Parameters)
+		}
+	}
+	if parameters > 0 {
+		out = append(out, billions(parameters)+" parameters")
+	}
+	out = append(out, given.Quantization)
+	if given.TP > 0 {
+		out = append(out, fmt.Sprintf("TP %d", given.TP))
+	}
+	if given.PP > 0 {
+		out = append(out, fmt.Sprintf("PP %d", given.PP))
+	}
+	return out
+}
+
+// billions prints a number of parameters as models are named: 70B, 494M.
+func billions(n float64) string {
+	for _, u := range []struct {
+		of   float64
+		name string
+	}{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}} {
+		if n >= u.of {
+			return number(n/u.of) + u.name
+		}
+	}
+	return number(n)
+}
+
+func gpuParts(e *replay.Environment) []string {
+	var out []string
+	if d := e.Deployment; d != nil && d.GPU != "" {
+		out = append(out, fmt.Sprintf("%d × %s", d.GPUs, d.GPU))
+		if d.GPUMemoryGB > 0 {
+			out = append(out, number(d.GPUMemoryGB)+" GB each")
+		}
+		return append(out, d.Interconnect, "as given")
+	}
+	for _, g := range e.GPUs {
+		out = append(out, fmt.Sprintf("%d × %s", g.Count, g.Name))
+		if g.MemoryMiB > 0 {
+			out = append(out, number(float64(g.MemoryMiB)/1024)+" GiB each")
+		}
+		if g.PowerLimitW > 0 {
+			out = append(out, number(g.PowerLimitW)+" W each at most")
+		}
+		if g.Driver != "" {
+			out = append(out, "driver "+g.Driver)
+		}
+	}
+	if len(out) > 0 {
+		out = append(out, "of the client's host, where the server is too")
+	}
+	return out
+}
+
+func hostParts(h *replay.Host) []string {
+	out := []string{h.OS + "/" + h.Arch, h.CPU, many(int64(h.Cores), "core")}
+	if h.MemoryBytes > 0 {
+		out = append(out, gibibytes(h.MemoryBytes))
+	}
+	if h.LimitCores != nil {
+		out = append(out, "limited to "+strconv.FormatFloat(*h.LimitCores, 'g', 4, 64)+" cores")
+	}
+	if h.LimitMemory != nil {
+		out = append(out, "limited to "+gibibytes(*h.LimitMemory))
+	}
+	if h.Kernel != "" {
+		out = append(out, "kernel "+h.Kernel)
+	}
+	return append(out, h.Go)
+}
+
+func gibibytes(n int64) string { return number(float64(n)/(1<<30)) + " GiB" }
+
+// environmentSection is where the run was measured, for the page.
+func environmentSection(s *Summary) page.Section {
+	rows := environmentRows(&s.Run)
+	if len(rows) == 0 {
+		return page.Section{}
+	}
+	if b := s.Run.Environment.Host.Build; b != "" {
+		rows = append(rows, []string{"Reprise's source", plain(b)})
+	}
+	return page.Section{Title: "Where it was measured", Tables: []page.Table{{Head: []string{"", ""}, Rows: rows, Align: []page.Align{page.Left, page.Left}}}}
+}

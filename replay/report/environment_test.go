@@ -1,0 +1,75 @@
+package report
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// fullEnvironment has everything that there is to say.
+func fullEnvironment() *replay.Environment {
+	return &replay.Environment{
+		Host: replay.Host{OS: "linux", Arch: "amd64", Kernel: "6.8.0", CPU: "AMD EPYC 7543", Cores: 64, MemoryBytes: 256 << 30, Go: "go1.26.0",
+			Build: "5f0b02c75b57", LimitCores: trace.Ptr(2.5), LimitMemory: trace.Ptr(int64(4 << 30))},
+		Servers: []replay.ServerModels{
+			{Version: "0.11.0", Models: []replay.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
+			{Version: "0.11.0", Models: []replay.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
+		},
+		GPUs: []replay.GPU{{Name: "NVIDIA H100", Count: 8, MemoryMiB: 81920, Driver: "550.54", PowerLimitW: 700}},
+		Deployment: &replay.Deployment{GPU: "H100", GPUs: 8, GPUMemoryGB: 80, Interconnect: "NVLink", Parameters: 70e9, Quantization: "fp8", TP: 8, PP: 1,
+			Engine: "vllm 0.11.0", EngineFlags: "--max-num-seqs 256"},
+	}
+}
+
+func TestEnvironmentRows(t *testing.T) {
+	run := replay.Run{Model: "m", Environment: fullEnvironment()}
+	want := [][]string{
+		{"Engine", "vllm 0.11.0 (as given), vllm 0.11.0 (as the server says)"},
+		{"Model", "m, 70B parameters, fp8, TP 8, PP 1"},
+		{"GPUs", "8 × H100, 80 GB each, NVLink, as given"},
+		{"Engine's flags", "--max-num-seqs 256"},
+		{"Client", "linux/amd64, AMD EPYC 7543, 64 cores, 256 GiB, limited to 2.5 cores, limited to 4 GiB, kernel 6.8.0, go1.26.0"},
+	}
+	if got := environmentRows(&run); !reflect.DeepEqual(got, want) {
+		t.Errorf("%q", got)
+	}
+	run.Environment.Deployment = nil
+	run.Environment.Servers[0].Models[0].Parameters = 494032768
+	want = [][]string{
+		{"Engine", "vllm 0.11.0 (as the server says)"},
+		{"Model", "m, 494M parameters"},
+		{"GPUs", "8 × NVIDIA H100, 80 GiB each, 700 W each at most, driver 550.54, of the client's host, where the server is too"},
+		want[4],
+	}
+	if got := environmentRows(&run); !reflect.DeepEqual(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := environmentRows(&replay.Run{Model: "m"}); got != nil {
+		t.Errorf("a file without an environment: %q", got)
+	}
+}
+
+// The text and the page begin and end with it, within their bounds.
+func TestEnvironmentShown(t *testing.T) {
+	run, results, opts := smallRun()
+	run.Environment = fullEnvironment()
+	run.Environment.Deployment.EngineFlags = strings.Repeat("--flag \x1b ", 50)
+	s := summarise(t, run, opts, results...)
+	var text, html bytes.Buffer
+	if err := WriteText(&text, s); err != nil {
+		t.Fatal(err)
+	}
+	holdWidth(t, text.String())
+	if err := Page(s).Write(&html); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"8 × H100, 80 GB each, NVLink", "AMD EPYC 7543"} {
+		if !strings.Contains(text.String(), want) || !strings.Contains(html.String(), want) {
+			t.Errorf("%q is not shown", want)
+		}
+	}
+}
