@@ -1,23 +1,27 @@
 package report
 
+import "slices"
+
 // A Definition says what a number of a report means: the same name is another
 // number in another tool.
 type Definition struct {
-	Name       string `json:"name"` // the path in the JSON of a [Summary], without its unit
+	Name       string `json:"name"` // of the metric; else the path of the number in the JSON of a [Summary], * for any element. Several are separated by commas
 	Unit       string `json:"unit"`
 	Definition string `json:"definition"`
 	Formula    string `json:"formula"`
 }
 
-// Definitions lists every metric of a report. Instants are of one monotonic
-// clock: due, when the schedule wanted the request sent; sent, the entry to its
-// write; headers; first and last token; done, the end of its stream or its failure.
+// Definitions lists every metric of a report, and behind them every other number in
+// the JSON of a [Summary]. Instants are of one monotonic clock: due, when the schedule
+// wanted the request sent; sent, the entry to its write; headers; first and last
+// token; done, the end of its stream or its failure.
 func Definitions() []Definition {
-	var all []Definition
-	for _, part := range [][]Definition{latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions, serverDefinitions, contractDefinitions} {
-		all = append(all, part...)
-	}
-	return all
+	return slices.Concat(metricDefinitions(), fieldDefinitions())
+}
+
+// metricDefinitions are those of the figures that tables and plots show.
+func metricDefinitions() []Definition {
+	return slices.Concat(latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions, serverDefinitions, contractDefinitions)
 }
 
 var latencyDefinitions = []Definition{
@@ -45,6 +49,7 @@ var latencyDefinitions = []Definition{
 	{"p50, p90, p95, p99, p99_9", "as the metric",
 		"Percentiles by linear interpolation between order statistics. Null below 1/(1−p) values. Exact up to a stated number of values (method exact), beyond it within 0.1 % (method hdrhistogram).",
 		"x[k] + f·(x[k+1] − x[k]), k + f = p·(n − 1)"},
+	{"count", "values", "How many values a statistic is of: one for each request, of ITL one for each gap.", "n"},
 	{"mean, sd, min, max", "as the metric", "Exact for any number of values; sd is that of the population.", "√(Σ(x − mean)² ÷ n)"},
 }
 

@@ -151,7 +151,7 @@ func overviewSection(s *Summary) page.Section {
 
 func definitionSection() page.Section {
 	t := page.Table{Head: []string{"name", "unit", "definition", "formula"}, Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
-	for _, d := range Definitions() {
+	for _, d := range metricDefinitions() {
 		t.Rows = append(t.Rows, []string{d.Name, d.Unit, d.Definition, d.Formula})
 	}
 	return page.Section{Title: "Definitions", Tables: []page.Table{t}, Text: []string{
