@@ -22,6 +22,7 @@ type judgeFlags struct {
 	out         string
 	vllm        vllmResult
 	asJSON      bool
+	explain     string // of report alone
 	html        string
 	slo         string
 	block       int
@@ -95,8 +96,14 @@ and 3 when the contract does not hold.`,
 		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html
   reprise report r.parquet --contract contract.yaml
   reprise report r.parquet --definitions aiperf
-  reprise report r.parquet --format vllm -o vllm.json`,
-		Args: cobra.ExactArgs(1),
+  reprise report r.parquet --format vllm -o vllm.json
+  reprise report r.parquet --explain p99_ttft`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.explain != "" {
+				return cobra.MaximumNArgs(1)(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(f.format == formatVLLM, "--format vllm"); err != nil {
 				return err
@@ -104,11 +111,15 @@ and 3 when the contract does not hold.`,
 			if err := keepsInputs(args, f.out, f.html); err != nil {
 				return err
 			}
+			if f.explain != "" {
+				return f.explained(cmd, args)
+			}
 			return f.report(cmd, args[0])
 		},
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.format, "format", "", "text, json or vllm; empty is text")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; empty is stdout")
 	cmd.Flags().IntVar(&f.block, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")
 	return cmd

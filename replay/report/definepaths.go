@@ -59,11 +59,19 @@ func (d *Definition) Paths() []string {
 	return strings.Split(d.Name, ", ")
 }
 
+// has says whether the definition is of a number of the JSON.
+func (d *Definition) has(path string) bool {
+	return slices.ContainsFunc(d.Paths(), func(p string) bool { return matches(p, path) })
+}
+
 // names are those under which the definition is found.
 func (d *Definition) names() []string { return strings.Split(d.Name, ", ") }
 
 // matches says whether a path is of a pattern of [Definition.Paths].
 func matches(pattern, path string) bool {
+	if !strings.Contains(pattern, "*") {
+		return pattern == path
+	}
 	want, got := strings.Split(pattern, "."), strings.Split(path, ".")
 	return len(want) == len(got) && !slices.ContainsFunc(want, func(w string) bool {
 		g := got[0]

@@ -1,0 +1,270 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// An Explanation says what a number of a report means and, of a run, what it is.
+type Explanation struct {
+	Name        string       `json:"name"`        // as asked
+	Definitions []Definition `json:"definitions"` // of the metrics, then of the origin and the statistic
+	Paths       []string     `json:"paths"`       // in the JSON of a [Summary]; * is any element
+	Values      []Explained  `json:"values,omitempty"`
+}
+
+// An Explained is a number of a run.
+type Explained struct {
+	Path    string      `json:"path"`
+	Value   json.Number `json:"value"`   // empty where it was not measured
+	Unit    string      `json:"unit"`    // of its definition
+	Samples *int64      `json:"samples"` // that it rests on; null where it is a count itself, or a setting
+	Method  string      `json:"method,omitempty"`
+}
+
+// An UnknownName is a name that no number has.
+type UnknownName struct {
+	Name string
+	Near []string // names that are like it
+}
+
+func (u *UnknownName) Error() string {
+	out := "no number of a report has this name"
+	if len(u.Near) > 0 {
+		out += "; near it are " + strings.Join(u.Near, ", ")
+	}
+	return out
+}
+
+// otherNames are names that other tools and people give to metrics.
+var otherNames = map[string]string{
+	"itl": "itl_chunk itl_token", "inter_token_latency": "itl_chunk itl_token",
+	"time_to_first_token": "ttft", "time_per_output_token": "tpot",
+	"latency": "e2e", "e2el": "e2e", "e2e_latency": "e2e", "request_latency": "e2e",
+	"lag": "send_lag", "drift": "run.drift",
+	"hit_ratio": "measured_ratio expected_ratio servers.prefix_hit_ratio", "cache_hit_ratio": "measured_ratio expected_ratio servers.prefix_hit_ratio",
+	"throughput": "requests prompt_tokens output_tokens", "request_throughput": "requests", "output_throughput": "output_tokens",
+	"error_rate": "error_share", "offered": "offered_requests", "rate": "offered_requests",
+}
+
+// otherStatistics are names of statistics.
+var otherStatistics = map[string]string{"median": "p50", "avg": "mean", "average": "mean", "std": "sd", "n": "count", "p999": "p99_9"}
+
+// Explain finds what a name means: that of a metric, such as ttft or goodput, with a
+// statistic before or behind it, as in p99_ttft, and an origin, as in
+// ttft_from_due_p99; or a path in the JSON, such as latency.from_due.ttft.p99_ms. The
+// error is an [UnknownName].
+func Explain(name string) (*Explanation, error) {
+	q := strings.NewReplacer("p99.9", "p99_9", "-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(name)))
+	all := Definitions()
+	e := meaningOf(all, q)
+	if e == nil {
+		return nil, &UnknownName{name, likeNames(all, q)}
+	}
+	e.Name = name
+	return e, nil
+}
+
+// meaningOf is nil for a name that nothing has.
+func meaningOf(all []Definition, q string) *Explanation {
+	for _, as := range []func([]Definition, string) *Explanation{asStatement, asPath, asMetric} {
+		if e := as(all, q); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// asStatement finds what is defined and is no number of its own: a percentile, an origin.
+func asStatement(all []Definition, q string) *Explanation {
+	q = cmp.Or(otherStatistics[q], q)
+	for _, d := range all {
+		if len(d.Paths()) == 0 && slices.ContainsFunc(d.names(), func(n string) bool { return n == q || strings.HasSuffix(n, "."+q) }) {
+			return &Explanation{Definitions: []Definition{d}, Paths: []string{}}
+		}
+	}
+	return nil
+}
+
+// asPath finds a path of the JSON, its unit left out or not, or all below one.
+func asPath(all []Definition, q string) *Explanation {
+	var e Explanation
+	for _, path := range numberPaths() {
+		bare := path
+		for _, unit := range []string{"_ms", "_s", "_ns", "_per_s"} {
+			bare = strings.TrimSuffix(bare, unit)
+		}
+		switch {
+		case matches(path, q) || matches(bare, q):
+			e.add(all, q, path)
+		case strings.HasPrefix(path, q+".") && strings.Contains(q, "."):
+			e.add(all, path, path)
+		}
+	}
+	return e.orNil()
+}
+
+// asMetric finds a metric by its name, or by the end of its name, with a statistic and
+// an origin.
+func asMetric(all []Definition, q string) *Explanation {
+	q, statistic, origin := taken(q)
+	names := []string{q}
+	if other, ok := otherNames[q]; ok {
+		names = strings.Fields(other)
+	}
+	exactly := func(n string) bool { return slices.Contains(names, n) }
+	ending := func(n string) bool { return strings.HasSuffix(n, "."+q) }
+	for _, is := range []func(string) bool{exactly, ending} {
+		var e Explanation
+		for _, path := range numberPaths() {
+			if strings.Contains(path, "*") || statistic != "" && statisticOf(path) != statistic || !strings.Contains(path, origin) {
+				continue
+			}
+			for _, d := range all {
+				if d.has(path) && is(nameAt(&d, path)) {
+					e.define(d)
+					e.add(all, path, path)
+					break
+				}
+			}
+		}
+		if found := e.orNil(); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// nameAt is the name that a definition has for a number: of several, that of its path.
+func nameAt(d *Definition, path string) string {
+	names := d.names()
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(path, n) }); i >= 0 {
+		return names[i]
+	}
+	return names[0]
+}
+
+// taken splits a name into a metric, a statistic and an origin, in whatever order.
+func taken(q string) (metric, statistic, origin string) {
+	q, statistic = takeOff(q, statisticNames())
+	q, origin = takeOff(q, []string{"from_due", "from_sent"})
+	if statistic == "" {
+		q, statistic = takeOff(q, statisticNames())
+	}
+	return q, cmp.Or(otherStatistics[statistic], statistic), origin
+}
+
+// takeOff takes one of the words from the beginning or the end of a name.
+func takeOff(name string, words []string) (rest, word string) {
+	for _, w := range words {
+		if rest, ok := strings.CutPrefix(name, w+"_"); ok {
+			return rest, w
+		}
+		if rest, ok := strings.CutSuffix(name, "_"+w); ok {
+			return rest, w
+		}
+	}
+	return name, ""
+}
+
+// statisticNames lists longer ones first: p99_9 begins with p99.
+func statisticNames() []string {
+	names := slices.Clone(statistics)
+	for n := range otherStatistics {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return names
+}
+
+// add takes a path that was found, with what defines it. In a path that was asked for
+// an element may have a number, which that of the type has not.
+func (e *Explanation) add(all []Definition, path, of string) {
+	d, ok := definitionOf(all, of)
+	if !ok {
+		return
+	}
+	if of != path && !strings.Contains(of, "*") {
+		path = of // it was asked for without its unit
+	}
+	e.Paths = append(e.Paths, path)
+	e.define(d)
+	for _, about := range []string{originOf(of), statisticOf(of)} {
+		for _, d := range all {
+			if about != "" && len(d.Paths()) == 0 && slices.Contains(d.names(), about) {
+				e.define(d)
+			}
+		}
+	}
+}
+
+// define adds a definition once.
+func (e *Explanation) define(d Definition) {
+	if !slices.Contains(e.Definitions, d) {
+		e.Definitions = append(e.Definitions, d)
+	}
+}
+
+func originOf(path string) string {
+	for _, o := range []string{"latency.from_sent", "latency.from_due"} {
+		if strings.HasPrefix(path, o+".") {
+			return o
+		}
+	}
+	if strings.HasPrefix(path, "steady.") && statisticOf(path) != "" {
+		return "latencies of the steady state"
+	}
+	return ""
+}
+
+// orNil orders the definitions: of metrics before those of origins and statistics.
+func (e *Explanation) orNil() *Explanation {
+	if len(e.Paths) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(e.Definitions, func(a, b Definition) int {
+		about := func(d Definition) int {
+			if len(d.Paths()) == 0 {
+				return 1
+			}
+			return 0
+		}
+		return about(a) - about(b)
+	})
+	return e
+}
+
+// numberPaths lists where in the JSON of a [Summary] numbers can be, * for any element.
+func numberPaths() []string { return pathsIn(reflect.TypeFor[Summary](), "") }
+
+func pathsIn(t reflect.Type, path string) (out []string) {
+	below := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+	switch t.Kind() {
+	case reflect.Pointer:
+		return pathsIn(t.Elem(), path)
+	case reflect.Slice, reflect.Map:
+		if t == reflect.TypeFor[json.RawMessage]() {
+			return nil
+		}
+		return pathsIn(t.Elem(), below("*"))
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			switch {
+			case name == "-" || !f.IsExported():
+			case name == "" && f.Anonymous:
+				out = append(out, pathsIn(f.Type, path)...)
+			default:
+				out = append(out, pathsIn(f.Type, below(cmp.Or(name, f.Name)))...)
+			}
+		}
+		return out
+	case reflect.String, reflect.Bool:
+		return nil
+	}
+	return []string{path}
+}

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// WriteExplanation writes an explanation for people, in lines of at most 100 columns:
+// what is defined, and of a run the values.
+func WriteExplanation(w io.Writer, e *Explanation) error {
+	var b bytes.Buffer
+	for i, d := range e.Definitions {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for _, part := range []struct{ label, words string }{{"", d.Name}, {"  ", d.Definition}, {"  formula: ", d.Formula}, {"  unit: ", d.Unit}} {
+			indent := part.label
+			for _, line := range strings.Split(text.WrapSoft(part.words, textWidth-len(indent)), "\n") {
+				b.WriteString(indent + strings.TrimRight(line, " ") + "\n")
+				indent = strings.Repeat(" ", len(indent))
+			}
+		}
+	}
+	switch {
+	case e.Values != nil && len(e.Paths) > 0:
+		grid(&b, "In these results", []string{"path in the JSON", "value", "unit", "samples", "method"}, explainedRows(e))
+		if len(e.Values) == 0 {
+			b.WriteString("\nThese results do not have it.\n")
+		}
+	case len(e.Paths) > 0:
+		b.WriteString("\nIn the JSON of a report:\n  " + strings.Join(e.Paths, "\n  ") + "\n")
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func explainedRows(e *Explanation) [][]string {
+	var rows [][]string
+	for _, v := range e.Values {
+		value, samples := v.Value.String(), "–"
+		if value == "" {
+			value = "–"
+		}
+		if v.Samples != nil {
+			samples = count(*v.Samples)
+		}
+		rows = append(rows, []string{plain(v.Path), value, v.Unit, samples, v.Method})
+	}
+	return rows
+}
+
+// WriteNames lists all that [Explain] knows, with the units and where in the JSON of a
+// report the numbers are.
+func WriteNames(w io.Writer) error {
+	var b bytes.Buffer
+	for _, d := range Definitions() {
+		b.WriteString(d.Name + " [" + d.Unit + "]\n")
+		if len(d.Paths()) > 0 && d.Name != strings.Join(d.Paths(), ", ") {
+			b.WriteString("  " + strings.Join(d.Paths(), "\n  ") + "\n")
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
