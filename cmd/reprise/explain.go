@@ -15,6 +15,9 @@ const listNames = "list"
 // explain says what the number that --explain names means, and with results what it
 // is in them. As in any report, the exit code is 4 where those cannot be trusted.
 func (f *judgeFlags) explained(cmd *cobra.Command, results []string) error {
+	if f.format != "" || f.html != "" || f.push.url != "" {
+		return usagef("--explain is no report, and takes --json and -o of what says how one is written")
+	}
 	if f.explain == listNames {
 		return writeOutput(cmd, f.out, func(w io.Writer) error {
 			if f.asJSON {

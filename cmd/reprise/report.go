@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -23,6 +24,7 @@ type judgeFlags struct {
 	vllm        vllmResult
 	asJSON      bool
 	explain     string // of report alone
+	push        pushFlags
 	html        string
 	slo         string
 	block       int
@@ -44,13 +46,6 @@ func (f *judgeFlags) register(cmd *cobra.Command) {
 
 const ownDefinitions = "reprise"
 
-// Values of --format.
-const (
-	formatText = "text"
-	formatJSON = "json"
-	formatVLLM = "vllm"
-)
-
 // check refuses flags before anything is sent or read. A document of vLLM's is
 // written when the flag says so that how names.
 func (f *judgeFlags) check(document bool, how string) error {
@@ -60,11 +55,11 @@ func (f *judgeFlags) check(document bool, how string) error {
 	if !(f.steadyShare >= 0 && f.steadyShare <= 1) {
 		return usagef("--steady-share: want a share from 0 to 1")
 	}
-	switch {
-	case f.asJSON && f.format != "" && f.format != formatJSON:
-		return usagef("--json and --format contradict each other")
-	case !slices.Contains([]string{"", formatText, formatJSON, formatVLLM}, f.format):
-		return usagef("--format: want %s, %s or %s", formatText, formatJSON, formatVLLM)
+	if err := f.checkFormat(); err != nil {
+		return err
+	}
+	if _, err := f.push.pusher(); err != nil {
+		return err
 	}
 	if err := f.vllm.check(document, how); err != nil {
 		return err
@@ -118,7 +113,8 @@ and 3 when the contract does not hold.`,
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&f.format, "format", "", "text, json or vllm; empty is text")
+	cmd.Flags().StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+"; empty is text")
+	f.push.register(cmd)
 	cmd.Flags().StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; empty is stdout")
 	cmd.Flags().IntVar(&f.block, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")
@@ -141,6 +137,9 @@ func (f *judgeFlags) report(cmd *cobra.Command, path string) error {
 	if err := f.write(cmd, path, s); err != nil {
 		return err
 	}
+	if err := f.pushed(cmd, s); err != nil {
+		return err
+	}
 	return kept(s)
 }
 
@@ -153,20 +152,17 @@ func (f *judgeFlags) write(cmd *cobra.Command, path string, s report.Summary) er
 	}
 	defer results.Close()
 	err = writeOutput(cmd, f.out, func(w io.Writer) error {
-		switch {
-		case f.format == formatVLLM:
+		if f.format == formatVLLM {
 			if err := f.vllm.write(w, results); err != nil {
 				return err
 			}
 			_, err := io.WriteString(w, "\n")
 			return err
-		case f.asJSON || f.format == formatJSON:
-			return report.WriteJSON(w, s)
 		}
-		return report.WriteText(w, s)
+		return f.writeSummary(w, s)
 	})
-	if tier := trace.TierNote("file", s.Run.Tier); tier != "" && (f.format == formatVLLM || f.vllm.saves()) {
-		notef(cmd, "note: %s vLLM's JSON has no place to say so.", tier)
+	if tier := trace.TierNote("file", s.Run.Tier); tier != "" && (f.format == formatVLLM || f.format == formatCSV || f.vllm.saves()) {
+		notef(cmd, "note: %s Neither vLLM's JSON nor CSV has a place to say so.", tier)
 	}
 	if err != nil || !f.vllm.saves() {
 		return err
@@ -176,6 +172,19 @@ func (f *judgeFlags) write(cmd *cobra.Command, path string, s report.Summary) er
 		notef(cmd, "vLLM's JSON: %s", name)
 	}
 	return err
+}
+
+// pushed pushes the summary where the flags say.
+func (f *judgeFlags) pushed(cmd *cobra.Command, s report.Summary) error {
+	p, err := f.push.pusher()
+	if err != nil || p == nil {
+		return err
+	}
+	if err := p.Push(cmd.Context(), s); err != nil {
+		return fmt.Errorf("--push: %w", err)
+	}
+	notef(cmd, "pushed to the gateway")
+	return nil
 }
 
 func (f *judgeFlags) writePage(path string, s report.Summary) error {

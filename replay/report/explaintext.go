@@ -2,8 +2,10 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -26,9 +28,8 @@ func WriteExplanation(w io.Writer, e *Explanation) error {
 	}
 	switch {
 	case e.Values != nil && len(e.Paths) > 0:
-		grid(&b, "In these results", []string{"path in the JSON", "value", "unit", "samples", "method"}, explainedRows(e))
-		if len(e.Values) == 0 {
-			b.WriteString("\nThese results do not have it.\n")
+		if err := writeExplained(&b, e); err != nil {
+			return err
 		}
 	case len(e.Paths) > 0:
 		b.WriteString("\nIn the JSON of a report:\n  " + strings.Join(e.Paths, "\n  ") + "\n")
@@ -37,19 +38,28 @@ func WriteExplanation(w io.Writer, e *Explanation) error {
 	return err
 }
 
-func explainedRows(e *Explanation) [][]string {
-	var rows [][]string
+// writeExplained lists the values, which tables would break the paths of.
+func writeExplained(b *bytes.Buffer, e *Explanation) error {
+	if len(e.Values) == 0 {
+		b.WriteString("\nThese results do not have it.\n")
+		return nil
+	}
+	b.WriteString("\nIn these results:\n")
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, v := range e.Values {
-		value, samples := v.Value.String(), "–"
-		if value == "" {
-			value = "–"
+		value, rests := "none", ""
+		if v.Value != "" {
+			value = v.Value.String() + " " + v.Unit
 		}
 		if v.Samples != nil {
-			samples = count(*v.Samples)
+			rests = "of " + count(*v.Samples)
 		}
-		rows = append(rows, []string{plain(v.Path), value, v.Unit, samples, v.Method})
+		if v.Method != "" {
+			rests += ", " + v.Method
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", plain(v.Path), value, rests)
 	}
-	return rows
+	return t.Flush()
 }
 
 // WriteNames lists all that [Explain] knows, with the units and where in the JSON of a

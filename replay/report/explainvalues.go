@@ -11,15 +11,9 @@ import (
 
 // Measure adds what the numbers are in a summary, and how many values each rests on.
 func (e *Explanation) Measure(s Summary) error {
-	var doc bytes.Buffer
-	if err := WriteJSON(&doc, s); err != nil {
+	root, err := asDocument(s)
+	if err != nil {
 		return err
-	}
-	var root any
-	d := json.NewDecoder(&doc)
-	d.UseNumber()
-	if err := d.Decode(&root); err != nil {
-		return fmt.Errorf("report: the summary's own JSON: %w", err)
 	}
 	all := Definitions()
 	e.Values = []Explained{}
@@ -38,6 +32,20 @@ func (e *Explanation) Measure(s Summary) error {
 		}
 	}
 	return nil
+}
+
+// asDocument is a summary as its JSON reads back, with its numbers as they are written.
+func asDocument(s Summary) (root any, err error) {
+	var doc bytes.Buffer
+	if err := WriteJSON(&doc, s); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(&doc)
+	d.UseNumber()
+	if err := d.Decode(&root); err != nil {
+		return nil, fmt.Errorf("report: the summary's own JSON: %w", err)
+	}
+	return root, nil
 }
 
 // expand lists the paths of a document that a pattern has, null values included.

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// csvHead names the columns of [WriteCSV].
+var csvHead = []string{"name", "of", "unit", "statistic", "value", "count"}
+
+// leftOut are the parts of the JSON that are no measurements.
+var leftOut = []string{"run.", "verdict.", "peer.", "goodput.slo.", "contract."}
+
+// WriteCSV writes a row for every number that was measured, in the order of the JSON:
+// its name, which is its path there without the unit and the statistic; what of the
+// requests it is of, where that is a part of them, such as category=cold; its unit;
+// the statistic, or value; the number, empty where there are too few values for it;
+// and how many values or requests it rests on, if that is said.
+func WriteCSV(w io.Writer, s Summary) error {
+	root, err := asDocument(s)
+	if err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write(csvHead); err != nil {
+		return err
+	}
+	all := Definitions()
+	for _, pattern := range numberPaths() {
+		if startsWithAny(pattern, leftOut) {
+			continue
+		}
+		for _, path := range expand(root, strings.Split(pattern, "."), "") {
+			d, ok := definitionOf(all, path)
+			if !ok {
+				continue // a test holds that there is none
+			}
+			if err := out.Write(csvRow(root, &d, path)); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func csvRow(root any, d *Definition, path string) []string {
+	name, of := withoutElements(root, path)
+	statistic := statisticOf(path)
+	if statistic == "" {
+		statistic, name = "value", withoutUnit(name)
+	} else if name = parentPath(name); strings.Contains(path, ".ttft_") {
+		name += ".ttft"
+	}
+	value, _ := lookup(root, path).(json.Number)
+	rests := ""
+	if n := samplesOf(root, d, path); n != nil {
+		rests = strconv.FormatInt(*n, 10)
+	}
+	return []string{name, of, unitOf(d, path), statistic, value.String(), rests}
+}
+
+func startsWithAny(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutUnit takes the unit of a time from the end of a name. That of a rate stays:
+// requests are another number than requests_per_s.
+func withoutUnit(name string) string {
+	for _, unit := range []string{"_ms", "_ns", "_s"} {
+		if bare, ok := strings.CutSuffix(name, unit); ok && !strings.HasSuffix(name, "_per_s") {
+			return bare
+		}
+	}
+	return name
+}
+
+func parentPath(path string) string { return path[:max(strings.LastIndex(path, "."), 0)] }
+
+// labels name the elements of lists, by the field that tells them apart.
+var labels = []struct{ list, field, label string }{
+	{"by_category", "category", "category"},
+	{"by_input_length", "lo_tokens", "prompt_tokens_from"},
+	{"by_endpoint", "name", "endpoint"},
+	{"by_response_header", "header", "header"},
+	{"values", "name", "value"},
+	{"errors", "class", "error"},
+}
+
+// withoutElements takes the numbers of elements out of a path, and says which
+// elements they are.
+func withoutElements(root any, path string) (name, of string) {
+	var parts, which []string
+	at := ""
+	for _, part := range strings.Split(path, ".") {
+		at = strings.TrimPrefix(at+"."+part, ".")
+		if _, err := strconv.Atoi(part); err != nil || len(parts) == 0 {
+			parts = append(parts, part)
+			continue
+		}
+		for _, l := range labels {
+			if l.list != parts[len(parts)-1] {
+				continue
+			}
+			switch v := lookup(root, at+"."+l.field).(type) {
+			case string:
+				which = append(which, l.label+"="+plain(v))
+			case json.Number:
+				which = append(which, l.label+"="+v.String())
+			}
+		}
+	}
+	return strings.Join(parts, "."), strings.Join(which, " ")
+}

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"time"
+)
+
+// The JUnit XML that CI systems read, as far as a report needs it.
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       float64         `xml:"time,attr"` // s
+	Timestamp  string          `xml:"timestamp,attr,omitempty"`
+	Properties []junitProperty `xml:"properties>property,omitempty"`
+	Cases      []junitCase     `xml:"testcase"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	Time    float64       `xml:"time,attr"`
+	Failure *junitOutcome `xml:"failure,omitempty"`
+	Error   *junitOutcome `xml:"error,omitempty"`
+	Skipped *junitOutcome `xml:"skipped,omitempty"`
+}
+
+type junitOutcome struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// WriteJUnit writes the checks of the verdict as JUnit XML. One that does not hold is
+// a failure; one without a limit or a measurement is skipped.
+func WriteJUnit(w io.Writer, s Summary) error {
+	out := junitSuites{Name: title(&s), Suites: []junitSuite{verdictSuite(&s)}}
+	for i := range out.Suites {
+		suite := &out.Suites[i]
+		suite.sum(&s)
+		out.Tests, out.Failures, out.Errors = out.Tests+suite.Tests, out.Failures+suite.Failures, out.Errors+suite.Errors
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(out); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// verdictSuite holds a case for each check.
+func verdictSuite(s *Summary) junitSuite {
+	suite := junitSuite{Name: "the run can be trusted"}
+	for _, c := range s.Verdict.Checks {
+		test := junitCase{Class: "reprise.verdict", Name: checkName(c.Code)}
+		switch {
+		case !c.Holds:
+			test.Failure = &junitOutcome{Type: c.Code, Message: fmt.Sprintf("%s, and %s is allowed", inUnit(c.Measured, c.Unit), inUnit(c.Allowed, c.Unit)), Text: reasonOf(s, c.Code)}
+		case c.Allowed == nil:
+			test.Skipped = &junitOutcome{Message: "no limit is set"}
+		case c.Measured == nil:
+			test.Skipped = &junitOutcome{Message: "not measured"}
+		}
+		suite.Cases = append(suite.Cases, test)
+	}
+	return suite
+}
+
+// checkName is the name of a check for people.
+func checkName(code string) string {
+	for _, n := range checkNames {
+		if n.code == code {
+			return n.name
+		}
+	}
+	return code
+}
+
+// reasonOf is why a check does not hold, in words.
+func reasonOf(s *Summary, code string) string {
+	for _, r := range s.Verdict.Reasons {
+		if r.Code == code {
+			return plain(r.Text)
+		}
+	}
+	return ""
+}
+
+// sum completes a suite with its counts and with what the run was.
+func (suite *junitSuite) sum(s *Summary) {
+	for _, c := range suite.Cases {
+		suite.Tests++
+		switch {
+		case c.Failure != nil:
+			suite.Failures++
+		case c.Error != nil:
+			suite.Errors++
+		case c.Skipped != nil:
+			suite.Skipped++
+		}
+	}
+	if s.DurationS != nil {
+		suite.Time = *s.DurationS
+	}
+	if t, err := time.Parse(time.RFC3339, s.Run.Started); err == nil {
+		suite.Timestamp = t.UTC().Format("2006-01-02T15:04:05")
+	}
+	for _, row := range append(environmentRows(&s.Run), provenanceRows(s)...) {
+		suite.Properties = append(suite.Properties, junitProperty{row[0], row[1]})
+	}
+	if s.Run.Tier != "" {
+		suite.Properties = append(suite.Properties, junitProperty{"Tier", plain(s.Run.Tier)})
+	}
+}

@@ -1,0 +1,164 @@
+package report
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"reprise/trace"
+)
+
+// WritePrometheus writes the summary in Prometheus' text format, for the textfile
+// collector of node_exporter or a Pushgateway. Every metric is a gauge named reprise_…
+// with the labels model and run, which is when the run started or else the workload's
+// digest; durations are in seconds and shares are ratios. What was not measured is left
+// out, and so are percentiles of too few values.
+func WritePrometheus(w io.Writer, s Summary) error {
+	e := exposition{common: []label{{"model", s.Run.Model}, {"run", cmp.Or(s.Run.Started, strings.TrimSuffix(shortDigest(s.Run.Workload), "…"))}}}
+	e.about(&s)
+	e.latencies(&s)
+	e.load(&s)
+	for _, f := range e.families {
+		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A label is a name and its value.
+type label struct{ name, value string }
+
+// An exposition collects metrics into families, in the order in which they first come.
+type exposition struct {
+	common   []label
+	families []*dto.MetricFamily
+}
+
+// add takes a value, unless it was not measured.
+func (e *exposition) add(name, help string, v *float64, labels ...label) {
+	if v == nil {
+		return
+	}
+	name = "reprise_" + name
+	i := slices.IndexFunc(e.families, func(f *dto.MetricFamily) bool { return f.GetName() == name })
+	if i < 0 {
+		i = len(e.families)
+		e.families = append(e.families, &dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()})
+	}
+	m := &dto.Metric{Gauge: &dto.Gauge{Value: v}}
+	for _, l := range append(slices.Clone(e.common), labels...) {
+		m.Label = append(m.Label, &dto.LabelPair{Name: &l.name, Value: trace.Ptr(plain(l.value))})
+	}
+	e.families[i].Metric = append(e.families[i].Metric, m)
+}
+
+// oneOrZero is 1 or 0.
+func oneOrZero(holds bool) *float64 {
+	if holds {
+		return trace.Ptr(1.0)
+	}
+	return trace.Ptr(0.0)
+}
+
+func whole(n int64) *float64 { return trace.Ptr(float64(n)) }
+
+// msInSeconds converts milliseconds.
+func msInSeconds(ms *float64) *float64 {
+	if ms == nil {
+		return nil
+	}
+	return rounded(*ms/1000, 1e9)
+}
+
+// about says what the run was and whether it can be trusted.
+func (e *exposition) about(s *Summary) {
+	r := &s.Run
+	engine, gpu := r.ServerVersion, ""
+	if env := r.Environment; env != nil {
+		if parts := engineParts(r); len(parts) > 0 {
+			engine = parts[0]
+		}
+		gpu = joined(gpuParts(env)...)
+	}
+	e.add("info", "What the run was; the value is 1.", trace.Ptr(1.0), label{"version", r.Version}, label{"workload", r.Workload}, label{"tier", r.Tier},
+		label{"timing", r.Timing}, label{"simulated", map[bool]string{true: "yes", false: "no"}[r.Simulated != ""]}, label{"engine", engine}, label{"gpu", gpu})
+	if t, err := time.Parse(time.RFC3339, r.Started); err == nil {
+		e.add("started_timestamp_seconds", "When the run started.", whole(t.Unix()))
+	}
+	e.add("trustworthy", "Whether the figures describe the server: 1 or 0.", oneOrZero(s.Verdict.Trustworthy))
+	for _, c := range s.Verdict.Checks {
+		e.add("check_holds", "Whether a check of the verdict holds: 1 or 0.", oneOrZero(c.Holds), label{"check", c.Code})
+	}
+}
+
+// latencies are all of [Latency].
+func (e *exposition) latencies(s *Summary) {
+	for _, m := range s.Latency.metrics() {
+		name, origin := m.name, []label(nil)
+		if from, metric, ok := strings.Cut(strings.TrimPrefix(m.name, "from_"), "."); ok {
+			name, origin = metric, []label{{"origin", from}}
+		}
+		help := m.label
+		if d, ok := definitionOf(latencyDefinitions, "latency."+m.name+".count"); ok {
+			help = d.Definition
+		}
+		for _, st := range statValues(m.stat) {
+			e.add(name+"_seconds", help, msInSeconds(st.value), append(slices.Clone(origin), label{"statistic", st.name})...)
+		}
+		e.add(name+"_values", "How many values the statistics of "+name+"_seconds are of.", whole(m.stat.Count), origin...)
+	}
+}
+
+// statValues lists the figures of a Stat by the names that JSON gives them.
+func statValues(st *Stat) []namedValue {
+	out := []namedValue{{"mean", st.Mean}, {"sd", st.SD}, {"min", st.Min}}
+	for _, p := range percentiles {
+		out = append(out, namedValue{strings.ReplaceAll(p.name, ".", "_"), *p.of(st)})
+	}
+	return append(out, namedValue{"max", st.Max})
+}
+
+type namedValue struct {
+	name  string
+	value *float64
+}
+
+// load is what was sent, what came of it, and what the cache gave.
+func (e *exposition) load(s *Summary) {
+	r, t := &s.Requests, &s.Throughput
+	for _, o := range []struct {
+		outcome string
+		n       int64
+	}{{"succeeded", r.Succeeded}, {"failed", r.Failed}, {"cancelled", r.Cancelled}, {"not_sent", r.NotSent}} {
+		e.add("requests", "Requests by how they ended.", whole(o.n), label{"outcome", o.outcome})
+	}
+	for _, c := range s.Errors {
+		e.add("errors", "Failed requests by class.", whole(c.Count), label{"class", c.Class})
+	}
+	e.add("error_ratio", "Failed requests of those that succeeded or failed.", r.ErrorShare)
+	e.add("duration_seconds", "From the first due time to the last end of a request.", s.DurationS)
+	e.add("offered_requests_per_second", "The rate that the schedule asked for.", t.OfferedPerS)
+	e.add("requests_per_second", "Successful requests per second of the duration.", t.RequestsPerS)
+	e.add("prompt_tokens_per_second", "Prompt tokens of successful requests per second of the duration.", t.PromptTokensPerS)
+	e.add("output_tokens_per_second", "Output tokens of successful requests per second of the duration.", t.OutputTokensPerS)
+	if g := s.Goodput; g != nil {
+		for _, o := range []struct {
+			origin string
+			good   Good
+		}{{"sent", g.FromSent}, {"due", g.FromDue}} {
+			labels := []label{{"origin", o.origin}, {"slo", g.SLO.String()}}
+			e.add("goodput_requests_per_second", "Requests per second that met every objective.", o.good.PerS, labels...)
+			e.add("goodput_ratio", "Requests that met every objective, of those that succeeded or failed.", o.good.Share, labels...)
+		}
+	}
+	e.add("in_flight_requests", "Requests in flight.", s.InFlight.Mean, label{"statistic", "mean"})
+	e.add("in_flight_requests", "Requests in flight.", whole(int64(s.InFlight.Max)), label{"statistic", "max"})
+	e.add("prefix_cache_hit_ratio", "Hit ratio of the prefix cache by token.", s.Cache.Measured, label{"kind", "measured"})
+	e.add("prefix_cache_hit_ratio", "Hit ratio of the prefix cache by token.", s.Cache.Expected, label{"kind", "expected"})
+}
