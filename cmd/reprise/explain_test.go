@@ -10,9 +10,9 @@ import (
 	"reprise/replay/report"
 )
 
-// simulatedResults are results of a simulation, which needs no endpoint and comes out
+// resultsOf150 are results of a simulation, which needs no endpoint and comes out
 // the same every time.
-func simulatedResults(t *testing.T) (path string) {
+func resultsOf150(t *testing.T) (path string) {
 	t.Helper()
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log.jsonl")
@@ -33,7 +33,7 @@ func TestExplainNumber(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	results := simulatedResults(t)
+	results := resultsOf150(t)
 	var s report.Summary
 	if err := json.Unmarshal([]byte(must(t, "report", results, "--json")), &s); err != nil {
 		t.Fatal(err)

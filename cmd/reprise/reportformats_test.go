@@ -13,7 +13,7 @@ import (
 
 // Each format is written to stdout or a file, and is what it says.
 func TestReportFormats(t *testing.T) {
-	results := simulatedResults(t)
+	results := resultsOf150(t)
 	for format, begins := range map[string]string{"markdown": "### Simulation of", "csv": "name,of,unit,statistic,value,count\n", "junit": xml.Header, "prometheus": "# HELP reprise_info", "text": "Simulated", "json": "{"} {
 		out := must(t, "report", results, "--format", format)
 		if !strings.HasPrefix(out, begins) {
@@ -29,7 +29,7 @@ func TestReportFormats(t *testing.T) {
 
 // A push takes its credentials from the environment or a file alone.
 func TestReportPush(t *testing.T) {
-	results := simulatedResults(t)
+	results := resultsOf150(t)
 	var user, body string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)

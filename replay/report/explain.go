@@ -110,7 +110,7 @@ func asPath(all []Definition, q string) *Explanation {
 // asMetric finds a metric by its name, or by the end of its name, with a statistic and
 // an origin.
 func asMetric(all []Definition, q string) *Explanation {
-	q, statistic, origin := taken(q)
+	q, statistic, origin := nameParts(q)
 	names := []string{q}
 	if other, ok := otherNames[q]; ok {
 		names = strings.Fields(other)
@@ -120,7 +120,7 @@ func asMetric(all []Definition, q string) *Explanation {
 	for _, is := range []func(string) bool{exactly, ending} {
 		var e Explanation
 		for _, path := range numberPaths() {
-			if strings.Contains(path, "*") || statistic != "" && statisticOf(path) != statistic || !strings.Contains(path, origin) {
+			if strings.Contains(path, "*") && !strings.Contains(q, ".") || statistic != "" && statisticOf(path) != statistic || !strings.Contains(path, origin) {
 				continue
 			}
 			for _, d := range all {
@@ -147,8 +147,8 @@ func nameAt(d *Definition, path string) string {
 	return names[0]
 }
 
-// taken splits a name into a metric, a statistic and an origin, in whatever order.
-func taken(q string) (metric, statistic, origin string) {
+// nameParts splits a name into a metric, a statistic and an origin, in whatever order.
+func nameParts(q string) (metric, statistic, origin string) {
 	q, statistic = takeOff(q, statisticNames())
 	q, origin = takeOff(q, []string{"from_due", "from_sent"})
 	if statistic == "" {

@@ -107,10 +107,10 @@ func TestExplainMeasures(t *testing.T) {
 		value, unit, method string
 		samples             int64
 	}{
-		"latency.from_due.ttft.p50_ms": {numberOf(s.Latency.FromDue.TTFT.P50), "ms", Exact, s.Latency.FromDue.TTFT.Count},
-		"goodput.from_due.share":       {numberOf(s.Goodput.FromDue.Share), "share", "", s.Requests.Succeeded + s.Requests.Failed},
-		"throughput.requests_per_s":    {numberOf(s.Throughput.RequestsPerS), "1/s", "", s.Requests.Succeeded},
-		"cache.measured_ratio":         {numberOf(s.Cache.Measured), "share", "", s.Cache.Rows},
+		"latency.from_due.ttft.p50_ms": {inJSON(s.Latency.FromDue.TTFT.P50), "ms", Exact, s.Latency.FromDue.TTFT.Count},
+		"goodput.from_due.share":       {inJSON(s.Goodput.FromDue.Share), "share", "", s.Requests.Succeeded + s.Requests.Failed},
+		"throughput.requests_per_s":    {inJSON(s.Throughput.RequestsPerS), "1/s", "", s.Requests.Succeeded},
+		"cache.measured_ratio":         {inJSON(s.Cache.Measured), "share", "", s.Cache.Rows},
 	} {
 		e, err := Explain(name)
 		if err != nil {
@@ -139,8 +139,8 @@ func TestExplainMeasures(t *testing.T) {
 	}
 }
 
-// numberOf is a number as JSON has it.
-func numberOf(v *float64) string {
+// inJSON is a number as JSON has it.
+func inJSON(v *float64) string {
 	if v == nil {
 		return ""
 	}

@@ -12,7 +12,7 @@ var strangePercentile = regexp.MustCompile(`^p\d[\d._]*_|_p\d[\d._]*$`)
 
 // likeNames lists the names that are like an unknown one, at most five.
 func likeNames(all []Definition, q string) []string {
-	rest, statistic, _ := taken(q)
+	rest, statistic, _ := nameParts(q)
 	if other := strangePercentile.ReplaceAllString(rest, ""); other != rest {
 		rest, statistic = other, "p99"
 	}

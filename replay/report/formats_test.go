@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"reprise/replay"
+	"reprise/trace"
 )
 
 // writers are all that write nothing but a summary.
@@ -84,8 +85,8 @@ func readBack(t *testing.T, name string, s Summary) {
 		t.Fatal(err)
 	}
 	var twice junitSuites
-	if err := xml.Unmarshal(again, &twice); err != nil || twice.Tests != len(s.Verdict.Checks) {
-		t.Errorf("%s: %d cases of %d checks, error %v", name, twice.Tests, len(s.Verdict.Checks), err)
+	if want := len(s.Verdict.Checks) + clauses(s); xml.Unmarshal(again, &twice) != nil || twice.Tests != want {
+		t.Errorf("%s: %d cases of %d checks and clauses", name, twice.Tests, want)
 	}
 	families(t, written(t, WritePrometheus, s))
 	rows, err := csv.NewReader(strings.NewReader(written(t, WriteCSV, s))).ReadAll()
@@ -165,9 +166,9 @@ func TestCSVValues(t *testing.T) {
 	s := formatted(t, smallRun)
 	doc := written(t, WriteCSV, s)
 	for _, want := range []string{
-		"latency.from_due.ttft,,ms,p99," + numberOf(s.Latency.FromDue.TTFT.P99) + "," + numberOfInt(s.Latency.FromDue.TTFT.Count) + "\n",
-		"throughput.requests_per_s,,1/s,value," + numberOf(s.Throughput.RequestsPerS) + "," + numberOfInt(s.Requests.Succeeded) + "\n",
-		"cache.measured_ratio,,share,value," + numberOf(s.Cache.Measured) + "," + numberOfInt(s.Cache.Rows) + "\n",
+		"latency.from_due.ttft,,ms,p99," + inJSON(s.Latency.FromDue.TTFT.P99) + "," + intInJSON(s.Latency.FromDue.TTFT.Count) + "\n",
+		"throughput.requests_per_s,,1/s,value," + inJSON(s.Throughput.RequestsPerS) + "," + intInJSON(s.Requests.Succeeded) + "\n",
+		"cache.measured_ratio,,share,value," + inJSON(s.Cache.Measured) + "," + intInJSON(s.Cache.Rows) + "\n",
 	} {
 		if !strings.Contains(doc, want) {
 			t.Errorf("%q is not in\n%s", want, doc)
@@ -175,7 +176,7 @@ func TestCSVValues(t *testing.T) {
 	}
 }
 
-func numberOfInt(n int64) string {
+func intInJSON(n int64) string {
 	doc, err := json.Marshal(n)
 	if err != nil {
 		panic(err)
@@ -196,4 +197,37 @@ func TestJUnitOutcomes(t *testing.T) {
 			t.Errorf("%s fails without a reason", c.Name)
 		}
 	}
+}
+
+func clauses(s Summary) int {
+	if s.Contract == nil {
+		return 0
+	}
+	return len(s.Contract.Clauses)
+}
+
+// A clause that fails is a failure, and one that cannot be judged an error.
+func TestContractInFormats(t *testing.T) {
+	s := formatted(t, smallRun)
+	margin, v := 0.5, 2.0
+	s.Contract = &ContractResult{Name: "a|b", Clauses: []ClauseResult{
+		{Clause: "p50 ttft <= 1s", Outcome: Holds, Measured: &v, Allowed: 1000, Unit: "ms", Margin: &margin},
+		{Clause: "p99 ttft <= 1ms", Outcome: Fails, Measured: &v, Allowed: 1, Unit: "ms", Margin: trace.Ptr(-1.0)},
+		{Clause: "p99.9 e2e <= 1s", Outcome: Unjudged, Why: "too few", Allowed: 1000, Unit: "ms"},
+	}}
+	var suites junitSuites
+	if err := xml.Unmarshal([]byte(written(t, WriteJUnit, s)), &suites); err != nil || len(suites.Suites) != 2 {
+		t.Fatalf("%d suites, error %v", len(suites.Suites), err)
+	}
+	if c := suites.Suites[1]; c.Tests != 3 || c.Failures != 1 || c.Errors != 1 || c.Cases[1].Failure == nil || c.Cases[2].Error.Message != "too few" {
+		t.Errorf("%+v", c)
+	}
+	all := families(t, written(t, WritePrometheus, s))
+	if len(all["reprise_contract_clause_holds"].GetMetric()) != 2 || len(all["reprise_contract_clause_margin_ratio"].GetMetric()) != 2 || all["reprise_contract_holds"].GetMetric()[0].GetGauge().GetValue() != 0 {
+		t.Errorf("%v", all["reprise_contract_clause_holds"])
+	}
+	if md := written(t, WriteMarkdown, s); !strings.Contains(md, "p99 ttft &lt;= 1ms") {
+		t.Error("the contract is not in the Markdown")
+	}
+	readBack(t, "contract", s)
 }

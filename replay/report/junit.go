@@ -49,10 +49,14 @@ type junitOutcome struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the checks of the verdict as JUnit XML. One that does not hold is
-// a failure; one without a limit or a measurement is skipped.
+// WriteJUnit writes the checks of the verdict, and the clauses of a contract, as JUnit
+// XML. What does not hold is a failure. A check without a limit or a measurement is
+// skipped; a clause that cannot be judged is an error.
 func WriteJUnit(w io.Writer, s Summary) error {
 	out := junitSuites{Name: title(&s), Suites: []junitSuite{verdictSuite(&s)}}
+	if s.Contract != nil {
+		out.Suites = append(out.Suites, contractSuite(s.Contract))
+	}
 	for i := range out.Suites {
 		suite := &out.Suites[i]
 		suite.sum(&s)
@@ -82,6 +86,23 @@ func verdictSuite(s *Summary) junitSuite {
 			test.Skipped = &junitOutcome{Message: "no limit is set"}
 		case c.Measured == nil:
 			test.Skipped = &junitOutcome{Message: "not measured"}
+		}
+		suite.Cases = append(suite.Cases, test)
+	}
+	return suite
+}
+
+// contractSuite holds a case for each clause.
+func contractSuite(r *ContractResult) junitSuite {
+	suite := junitSuite{Name: joined("the contract is kept", r.Name)}
+	for i := range r.Clauses {
+		c := &r.Clauses[i]
+		test := junitCase{Class: "reprise.contract", Name: c.name()}
+		switch c.Outcome {
+		case Fails:
+			test.Failure = &junitOutcome{Type: "contract", Message: joined(c.name()+" is "+c.figure(), c.verdict())}
+		case Unjudged:
+			test.Error = &junitOutcome{Type: "unjudged", Message: plain(c.Why)}
 		}
 		suite.Cases = append(suite.Cases, test)
 	}

@@ -15,6 +15,7 @@ func WriteMarkdown(w io.Writer, s Summary) error {
 	var b bytes.Buffer
 	b.WriteString("### " + inMarkdown(title(&s)) + "\n\n")
 	writeVerdict(&b, &s)
+	markdownTable(&b, contractTitle(&s), contractHead, contractRows(&s))
 	if s.Peer != nil {
 		b.WriteString("\n" + inMarkdown(peerLine(s.Peer)) + "\n")
 		markdownTable(&b, "Run", peerFigureHead, peerFigures(s.Peer))
@@ -59,6 +60,9 @@ func writeVerdict(b *bytes.Buffer, s *Summary) {
 	}
 	for _, r := range s.Verdict.Reasons {
 		b.WriteString("- " + inMarkdown(r.Text) + "\n")
+	}
+	if s.Contract != nil {
+		b.WriteString("\n**" + inMarkdown(contractLine(s)) + "**\n")
 	}
 	for _, note := range []string{trace.TierNote("report", s.Run.Tier), s.Run.Note} {
 		if note != "" {

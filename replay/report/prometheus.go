@@ -21,6 +21,7 @@ import (
 func WritePrometheus(w io.Writer, s Summary) error {
 	e := exposition{common: []label{{"model", s.Run.Model}, {"run", cmp.Or(s.Run.Started, strings.TrimSuffix(shortDigest(s.Run.Workload), "…"))}}}
 	e.about(&s)
+	e.contract(&s)
 	e.latencies(&s)
 	e.load(&s)
 	for _, f := range e.families {
@@ -94,6 +95,22 @@ func (e *exposition) about(s *Summary) {
 	e.add("trustworthy", "Whether the figures describe the server: 1 or 0.", oneOrZero(s.Verdict.Trustworthy))
 	for _, c := range s.Verdict.Checks {
 		e.add("check_holds", "Whether a check of the verdict holds: 1 or 0.", oneOrZero(c.Holds), label{"check", c.Code})
+	}
+}
+
+// contract says which clauses hold; one that cannot be judged has no value.
+func (e *exposition) contract(s *Summary) {
+	if s.Contract == nil {
+		return
+	}
+	e.add("contract_holds", "Whether every clause of the contract holds: 1 or 0.", oneOrZero(s.Contract.Holds), label{"contract", s.Contract.Name})
+	for i := range s.Contract.Clauses {
+		c := &s.Contract.Clauses[i]
+		about := []label{{"contract", s.Contract.Name}, {"clause", c.name()}}
+		if c.Outcome != Unjudged {
+			e.add("contract_clause_holds", "Whether a clause of the contract holds: 1 or 0.", oneOrZero(c.Outcome == Holds), about...)
+		}
+		e.add("contract_clause_margin_ratio", "How far the measurement is within what the clause allows, as a share of it.", c.Margin, about...)
 	}
 }
 
