@@ -14,6 +14,7 @@ type contractFlags struct {
 	path  string
 	gpus  int
 	price float64
+	alone bool             // GPUs and price have a meaning without a contract
 	read  *report.Contract // once, before anything is sent
 }
 
@@ -29,7 +30,7 @@ func (f *contractFlags) contract() (*report.Contract, error) {
 	switch {
 	case f.gpus < 0 || !(f.price >= 0):
 		return nil, usagef("--gpus and --price-per-gpu-hour: want numbers above zero")
-	case f.path == "" && (f.gpus > 0 || f.price > 0):
+	case f.path == "" && !f.alone && (f.gpus > 0 || f.price > 0):
 		return nil, usagef("--gpus and --price-per-gpu-hour are what a contract computes cost from: give --contract FILE")
 	case f.path == "" || f.read != nil:
 		return f.read, nil

@@ -24,6 +24,7 @@ type judgeFlags struct {
 	vllm        vllmResult
 	asJSON      bool
 	explain     string // of report alone
+	why         string // of --format decision
 	push        pushFlags
 	html        string
 	slo         string
@@ -84,6 +85,11 @@ that vllm bench serve --save-result writes. What was measured at the servers is 
 a file beside the results (r.metrics.parquet for r.parquet); when it is there, it
 is part of the report.
 
+With --explain it says what a number means. With --format decision it writes the
+record of a tuning from several results: settings, figures and cost of each, and
+which the contract accepts; the exit code is then that of a report where none is
+accepted.
+
 With --contract the run has to keep to clauses such as p95 ttft <= 1s.
 
 The exit code is 4 when the run cannot be trusted, or the contract not be judged,
@@ -92,14 +98,19 @@ and 3 when the contract does not hold.`,
   reprise report r.parquet --contract contract.yaml
   reprise report r.parquet --definitions aiperf
   reprise report r.parquet --format vllm -o vllm.json
-  reprise report r.parquet --explain p99_ttft`,
+  reprise report r.parquet --explain p99_ttft
+  reprise report r.parquet --format decision --slo ttft:500ms -o decision.md`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.explain != "" {
 				return cobra.MaximumNArgs(1)(cmd, args)
 			}
+			if f.format == formatDecision {
+				return cobra.MinimumNArgs(1)(cmd, args)
+			}
 			return cobra.ExactArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.contractFlags.alone = f.format == formatDecision
 			if err := f.check(f.format == formatVLLM, "--format vllm"); err != nil {
 				return err
 			}
@@ -109,12 +120,16 @@ and 3 when the contract does not hold.`,
 			if f.explain != "" {
 				return f.explained(cmd, args)
 			}
+			if f.format == formatDecision {
+				return f.decided(cmd, args)
+			}
 			return f.report(cmd, args[0])
 		},
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+"; empty is text")
 	f.push.register(cmd)
+	cmd.Flags().StringVar(&f.why, "why", "", "why the tuning stopped, `text` for --format decision")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; empty is stdout")
 	cmd.Flags().IntVar(&f.block, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")

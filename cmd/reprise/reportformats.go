@@ -13,10 +13,11 @@ import (
 
 // Values of --format.
 const (
-	formatText = "text"
-	formatJSON = "json"
-	formatVLLM = "vllm"
-	formatCSV  = "csv"
+	formatText     = "text"
+	formatJSON     = "json"
+	formatVLLM     = "vllm"
+	formatDecision = "decision"
+	formatCSV      = "csv"
 )
 
 // A summaryFormat is a way to write a summary.
@@ -41,7 +42,7 @@ func formatNames() []string {
 	for _, f := range summaryFormats {
 		names = append(names, f.name)
 	}
-	return append(names, formatVLLM)
+	return append(names, formatVLLM, formatDecision)
 }
 
 // checkFormat refuses what is no format, and what contradicts it.
@@ -51,6 +52,13 @@ func (f *judgeFlags) checkFormat() error {
 		return usagef("--json and --format contradict each other")
 	case f.format != "" && !slices.Contains(formatNames(), f.format):
 		return usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
+	}
+	decision := f.format == formatDecision
+	switch {
+	case !decision && f.why != "":
+		return usagef("--why is for --format %s", formatDecision)
+	case decision && (f.html != "" || f.push.url != "" || f.definitions != ownDefinitions):
+		return usagef("--format %s writes one page of several runs, and takes no --html, --push or --definitions", formatDecision)
 	}
 	return nil
 }

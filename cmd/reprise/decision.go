@@ -1,0 +1,58 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay/report"
+)
+
+// decided writes the record of a tuning from the results of its runs. It fails, as a
+// report of the first would, when none of them is accepted.
+func (f *judgeFlags) decided(cmd *cobra.Command, paths []string) error {
+	var runs []report.Tried
+	var refused error
+	accepted := false
+	for _, path := range paths {
+		s, err := f.summarise(cmd, path)
+		if err != nil {
+			return err
+		}
+		digest, err := digestOf(path)
+		if err != nil {
+			return err
+		}
+		run := report.Tried{Name: filepath.Base(path), Digest: digest, Summary: s}
+		if err := kept(s); refused == nil {
+			refused = err
+		}
+		accepted = accepted || run.Accepted()
+		runs = append(runs, run)
+	}
+	err := writeOutput(cmd, f.out, func(w io.Writer) error {
+		return report.WriteDecision(w, runs, report.Decision{Why: f.why, GPUs: f.gpus, PricePerGPUHour: f.price})
+	})
+	if err != nil || accepted {
+		return err
+	}
+	return refused
+}
+
+// digestOf is that of a file's bytes.
+func digestOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReportDecision(t *testing.T) {
+	a, b := resultsOf150(t), resultsOf150(t)
+	out := must(t, "report", a, b, "--format", "decision", "--slo", "ttft:1s", "--why", "enough", "--price-per-gpu-hour", "2", "--gpus", "1")
+	for _, want := range []string{"# Decision record", "accepted, and preferred", "per million output tokens (1 GPU", "enough", "sha256:"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	for _, args := range [][]string{{"--why", "x"}, {"--format", "decision", "--html", "x.html"}, {"--format", "csv", b}, {"--price-per-gpu-hour", "2"}} {
+		if _, errs, code := reprise(t, append([]string{"report", a}, args...)...); code != exitUsage {
+			t.Errorf("%q: exit code %d, %s", args, code, errs)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"reprise/replay"
+)
+
+// tried are two runs whose engine's flags differ.
+func tried(t *testing.T) []Tried {
+	t.Helper()
+	var out []Tried
+	for _, of := range []func() (replay.Run, []replay.Result, Options){smallRun, brokenRun} {
+		s := formatted(t, of)
+		out = append(out, Tried{Name: "r" + string(rune('1'+len(out))) + ".parquet", Digest: "sha256:abc", Summary: s})
+	}
+	out[0].Summary.Verdict, out[0].Summary.Throughput = Verdict{Trustworthy: true}, out[1].Summary.Throughput
+	env := fullEnvironment()
+	env.Deployment.EngineFlags = "--max-num-seqs 512"
+	out[1].Summary.Run.Environment = env
+	return out
+}
+
+func decision(t *testing.T, runs []Tried, d Decision) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteDecision(&b, runs, d); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A record says which settings were accepted and which not, what differs, what each
+// costs, and why the tuning stopped.
+func TestDecision(t *testing.T) {
+	runs := tried(t)
+	out := decision(t, runs, Decision{Why: "the <budget> is spent", PricePerGPUHour: 2})
+	perS := *runs[0].Summary.Throughput.OutputTokensPerS
+	for _, want := range []string{
+		"**r1.parquet**: accepted, and preferred\n", "**r2.parquet**: rejected, since it cannot be trusted", "| environment.deployment.engine\\_flags | --max-num-seqs 256 | --max-num-seqs 512 |",
+		"**r1.parquet**: " + number(16.0/3600/perS*1e6) + " per million output tokens (8 GPUs, 2 each per hour", "the &lt;budget&gt; is spent", "sha256:abc",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if out := decision(t, runs, Decision{}); !strings.Contains(out, "Not given: the price") || !strings.Contains(out, "Not given.") {
+		t.Errorf("what was not given is not said:\n%s", out)
+	}
+}
+
+// The contract decides, and is the stopping rule.
+func TestDecisionByContract(t *testing.T) {
+	runs := tried(t)
+	v := 5.0
+	for i := range runs {
+		runs[i].Summary.Verdict = Verdict{Trustworthy: true}
+		runs[i].Summary.Contract = &ContractResult{Holds: i == 1, Judged: true, Clauses: []ClauseResult{
+			{Clause: "p50 ttft <= 1s", Outcome: []string{Fails, Holds}[i], Measured: &v, Allowed: 1000, Unit: "ms"}}}
+	}
+	out := decision(t, runs, Decision{})
+	for _, want := range []string{"- p50 ttft &lt;= 1s", "**r1.parquet**: rejected: ", "**r2.parquet**: accepted, and preferred", "r2.parquet keeps to the contract, which is the stopping rule."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	runs[1].Summary.Contract.Holds = false
+	if out := decision(t, runs, Decision{}); !strings.Contains(out, "no run keeps to the contract") || strings.Contains(out, "preferred\n") {
+		t.Errorf("nothing is accepted:\n%s", out)
+	}
+}
