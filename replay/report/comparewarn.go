@@ -41,7 +41,7 @@ var told = []struct {
 		return asJSON([]any{r.API, r.Prompts, r.PromptText, r.Sampling, r.Connections, r.HTTP2})
 	}},
 	{WarnClient, "other clients", func(r *replay.Run) string {
-		return fmt.Sprint(r.Version, r.Cores, r.Simulated != "")
+		return fmt.Sprint(r.Version, r.Cores, r.Simulated != "", hostOf(r))
 	}},
 	{WarnModel, "other models", func(r *replay.Run) string { return r.Model }},
 }
@@ -53,6 +53,14 @@ func seedOf(r *replay.Run) string {
 		return r.Cache.ArrivalSeed
 	}
 	return r.Seed
+}
+
+// hostOf is the machine of the client.
+func hostOf(r *replay.Run) string {
+	if r.Environment == nil {
+		return ""
+	}
+	return asJSON(r.Environment.Host)
 }
 
 func scheduleOf(r *replay.Run) string {

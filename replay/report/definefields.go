@@ -11,7 +11,7 @@ const (
 	asked    = "as asked for"
 	counted  = "counted"
 	measured = "as measured"
-	told     = "as the server or the system says"
+	given    = "as the server or the system says"
 )
 
 func fieldDefinitions() []Definition {
@@ -21,7 +21,7 @@ func fieldDefinitions() []Definition {
 		fields []numberField
 	}{
 		{counted, outcomeFields}, {asked, settingFields}, {measured, clientFields}, {counted, sendingFields},
-		{counted, oddFields}, {counted, threadFields}, {measured, serverFields}, {told, environmentFields},
+		{counted, oddFields}, {counted, threadFields}, {measured, serverFields}, {given, environmentFields},
 	} {
 		for _, f := range part.fields {
 			out = append(out, Definition{f.path, f.unit, f.definition, part.how})
