@@ -77,7 +77,7 @@ func edgeCases() *Page {
 	}
 	p := &Page{Title: "Edge cases", Sections: []Section{{Plots: plots}}}
 	for _, s := range hostile {
-		p.Sections = append(p.Sections, everywhere(s).Sections...)
+		p.Sections, p.Terms = append(p.Sections, everywhere(s).Sections...), append(p.Terms, everywhere(s).Terms...)
 	}
 	return p
 }

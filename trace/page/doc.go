@@ -1,7 +1,7 @@
 // Package page writes the one self-contained HTML page, with plots, that every
 // report uses: profiles, replays, comparisons, audits.
 //
-// A report fills in a [Page] (facts, sections, notes, tables, plots: plain
+// A report fills in a [Page] (facts, sections, notes, tables, plots, terms: plain
 // strings and numbers, nothing of HTML) and calls [Page.Write]. Then
 //
 //  1. the page is checked: every row as wide as its head, every series with as
@@ -14,6 +14,13 @@
 //  4. the numbers are rounded to six digits and embedded as JSON, text goes
 //     through html/template, and style and scripts are put inline;
 //  5. the page goes to the writer in one call, or not at all.
+//
+// A number's definition is at hand: what names a [Term] links to it at the end of
+// the page, for paper and for readers without a pointer, and shows it on hovering.
+//
+// [Plot.WriteSVG] draws the same points, thinned in the same way, as an image for a
+// slide or a paper, and [Plot.WriteCSV] writes all of them. The drawing is our own:
+// gonum's plots bring fonts and a second set of axes, and would not be those of the page.
 //
 // The file opens from disk and reaches for nothing: its Content-Security-Policy
 // forbids every connection, image and frame, and admits the one script and the

@@ -12,13 +12,29 @@ import (
 type Page struct {
 	Title    string
 	Lead     string    // a sentence or two under the title
+	Verdict  []Note    // what to know before any figure; above the facts
 	Facts    []Fact    // shown as a grid in the header
-	Notes    []Note    // about the page as a whole, such as the verdict; under the facts
+	Notes    []Note    // about the page as a whole; under the facts
+	About    []Group   // where the figures come from; small, under the notes
 	Sections []Section // more than three get a table of contents
+	Terms    []Term    // what the figures mean; a last section lists them
 }
 
 // A Fact is a labelled value. The note is small print under the value.
-type Fact struct{ Label, Value, Note string }
+type Fact struct {
+	Label, Value, Note string
+	Term               string // name of the [Term] that defines the value; "" is none
+}
+
+// A Group is facts of one kind, under a title. Long values take the whole line.
+type Group struct {
+	Title string
+	Facts []Fact
+}
+
+// A Term is a definition. Whatever names it links to its place at the end of the
+// page and shows it to those who point at it.
+type Term struct{ Name, Unit, Text, Formula string }
 
 // A Section shows its parts in the order of the fields. What is empty takes no
 // space; a section without a title gets no heading and no place in the contents.
@@ -61,6 +77,10 @@ type Table struct {
 	Head    []string
 	Rows    [][]string
 	Align   []Align // of the columns; those beyond its end are Auto
+
+	// Names of the terms that define the columns and the rows, "" for none. Those
+	// beyond the end of a list have none.
+	HeadTerms, RowTerms []string
 }
 
 // An Align places the cells of a column. Right also sets digits of one width.
@@ -76,6 +96,7 @@ const (
 type Plot struct {
 	Title  string
 	Text   string // what to see in it; under the title
+	Term   string // name of the term that defines what is drawn; "" is none
 	XLabel string // without the unit
 	YLabel string
 	XUnit  string // as printed, such as "ms"; "s" on a long linear X axis is read as h:mm:ss
@@ -119,8 +140,8 @@ type Series struct {
 
 // Write writes the page as one HTML file, in one call of w.Write. The same page
 // gives the same bytes. A page that contradicts itself (no title, ragged rows,
-// series of unequal lengths, an unknown kind, level or alignment) is an error,
-// and nothing is written.
+// series of unequal lengths, an unknown kind, level, alignment or term) is an
+// error, and nothing is written.
 func (p *Page) Write(w io.Writer) error {
 	v, err := newView(p)
 	if err != nil {
@@ -143,8 +164,10 @@ func (p *Page) check() error {
 	if p.Title == "" {
 		return errors.New("page: no title")
 	}
-	if err := checkNotes(p.Notes); err != nil {
-		return fmt.Errorf("page: %w", err)
+	for _, notes := range [][]Note{p.Verdict, p.Notes} {
+		if err := checkNotes(notes); err != nil {
+			return fmt.Errorf("page: %w", err)
+		}
 	}
 	for i := range p.Sections {
 		if err := p.Sections[i].check(); err != nil {
@@ -186,6 +209,9 @@ func (t *Table) check() error {
 	}
 	if len(t.Align) > len(t.Head) {
 		return fmt.Errorf("%d alignments for %d columns", len(t.Align), len(t.Head))
+	}
+	if len(t.HeadTerms) > len(t.Head) || len(t.RowTerms) > len(t.Rows) {
+		return fmt.Errorf("%d terms for %d columns, %d for %d rows", len(t.HeadTerms), len(t.Head), len(t.RowTerms), len(t.Rows))
 	}
 	for i, a := range t.Align {
 		if a > Right {

@@ -37,11 +37,11 @@ func data(t testing.TB, html string) string {
 func everywhere(s string) *Page {
 	notes := []Note{{Info, s}, {Bad, s}}
 	return &Page{
-		Title: s, Lead: s, Facts: []Fact{{s, s, s}}, Notes: notes,
+		Title: s, Lead: s, Facts: []Fact{{s, s, s, s}}, About: []Group{{s, []Fact{{s, s, s, s}}}}, Terms: []Term{{s, s, s, s}}, Verdict: notes, Notes: notes,
 		Sections: []Section{
 			{Title: s, Text: []string{s}, Notes: notes,
-				Tables: []Table{{Caption: s, Head: []string{s, s}, Rows: [][]string{{s, s}}, Align: []Align{Left, Right}}},
-				Plots:  []Plot{{Title: s, Text: s, XLabel: s, YLabel: s, XUnit: s, YUnit: s, Series: []Series{{Name: s, X: []float64{1, 2}, Y: []float64{1, 2}}, {Name: s}}}}},
+				Tables: []Table{{Caption: s, Head: []string{s, s}, Rows: [][]string{{s, s}}, Align: []Align{Left, Right}, HeadTerms: []string{s}, RowTerms: []string{s}}},
+				Plots:  []Plot{{Title: s, Text: s, Term: s, XLabel: s, YLabel: s, XUnit: s, YUnit: s, Series: []Series{{Name: s, X: []float64{1, 2}, Y: []float64{1, 2}}, {Name: s}}}}},
 			{Title: s}, {Title: s}, {Title: s},
 		},
 	}
@@ -208,15 +208,17 @@ func TestOverhead(t *testing.T) {
 // The golden file holds the body of a page with one of everything, up to the data.
 func TestStructure(t *testing.T) {
 	html := render(t, &Page{
-		Title: "Title", Lead: "Lead.", Facts: []Fact{{"Requests", "12", "all"}, {"Rate", "3 /s", ""}}, Notes: []Note{{Good, "Fine."}},
+		Title: "Title", Lead: "Lead.", Facts: []Fact{{"Requests", "12", "all", "requests"}, {Label: "Rate", Value: "3 /s"}}, Notes: []Note{{Good, "Fine."}},
+		Verdict: []Note{{Bad, "First of all."}}, About: []Group{{"Hardware", []Fact{{Label: "GPU", Value: strings.Repeat("long ", 13)}}}},
+		Terms: []Term{{"requests", "count", "All rows.", ""}, {"ttft", "ms", "Time to first token.", "first − sent"}},
 		Sections: []Section{
 			{Title: "First", Text: []string{"One.", "Two."}, Notes: []Note{{Info, "i"}, {Warn, "w"}, {Bad, "b"}},
 				Tables: []Table{
-					{Caption: "Numbers", Head: []string{"Metric", "p50", "Unit"}, Rows: [][]string{{"TTFT", "1,234.5", "ms"}, {"TPOT", "–", "ms"}}},
+					{Caption: "Numbers", Head: []string{"Metric", "p50", "Unit"}, Rows: [][]string{{"TTFT", "1,234.5", "ms"}, {"TPOT", "–", "ms"}}, RowTerms: []string{"ttft"}, HeadTerms: []string{"", "requests"}},
 					{Head: []string{"Empty"}},
 				}},
 			{Title: "Second", Plots: []Plot{
-				{Title: "Drawn", Text: "Look.", XLabel: "Time", XUnit: "s", YLabel: "Rate", Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{3, 4}}, {Name: "b", X: []float64{0}, Y: []float64{1}}}},
+				{Title: "Drawn", Text: "Look.", Term: "ttft", XLabel: "Time", XUnit: "s", YLabel: "Rate", Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{3, 4}}, {Name: "b", X: []float64{0}, Y: []float64{1}}}},
 				{Title: "Nothing at all"},
 				{Title: "Nothing in it", Series: []Series{{Name: "a", X: []float64{0}, Y: []float64{nan}}}},
 			}},
@@ -293,6 +295,9 @@ func TestErrors(t *testing.T) {
 		{section(Section{Tables: []Table{{Head: []string{"secret"}, Rows: [][]string{{""}, {"secret", "x"}}}}}), "page: section 2, table 1: row 2 has 2 cells, the head has 1"},
 		{section(Section{Tables: []Table{{Head: []string{""}, Align: []Align{7}}}}), "page: section 2, table 1: column 1: unknown alignment 7"},
 		{section(Section{Tables: []Table{{Head: []string{""}, Align: make([]Align, 2)}}}), "page: section 2, table 1: 2 alignments for 1 columns"},
+		{section(Section{Tables: []Table{{Head: []string{""}, RowTerms: []string{""}}}}), "page: section 2, table 1: 0 terms for 1 columns, 1 for 0 rows"},
+		{section(Section{Plots: []Plot{{Term: "ttft"}}}), `page: no definition of the term "ttft"`},
+		{&Page{Title: "T", Verdict: []Note{{9, ""}}}, "page: note 1: unknown level 9"},
 		{plot(8), "page: section 2, plot 2: unknown kind 8"},
 		{plot(Line, Series{}, Series{X: []float64{1}}), "page: section 2, plot 2: series 2: 1 X and 0 Y"},
 		{plot(Line, Series{Hi: []float64{}}), "page: section 2, plot 2: series 1: only bars have a Hi"},

@@ -11,8 +11,10 @@ import (
 // A view is a page as the template reads it: no decisions left but those of layout.
 type view struct {
 	Title, Lead string
-	Facts       []Fact
+	Verdict     []noteView
+	Facts       []factView
 	Notes       []noteView
+	About       []groupView
 	Sections    []sectionView
 	Contents    []sectionView // the titled sections, if there are enough for a list
 	Plots       int           // plots with data
@@ -20,6 +22,20 @@ type view struct {
 }
 
 type noteView struct{ Class, Sign, Word, Text string }
+
+// A label is text that links to the definition of its term, if it has one.
+type label struct{ Text, Ref, Tip string }
+
+type factView struct {
+	Label       label
+	Value, Note string
+	Long        bool // takes a line of its own
+}
+
+type groupView struct {
+	Title string
+	Facts []factView
+}
 
 type sectionView struct {
 	ID, Title string
@@ -32,17 +48,23 @@ type sectionView struct {
 type tableView struct {
 	Caption string
 	Head    []cell
-	Rows    [][]cell
+	Rows    []rowView
+}
+
+type rowView struct {
+	ID    string // "" is none
+	Cells []cell
 }
 
 // A cell is Right if it is set in the style of numbers, a Row if it names its row.
 type cell struct {
-	Text       string
+	Label      label
 	Right, Row bool
 }
 
 type plotView struct {
-	Title, Text    string
+	Title          label
+	Text           string
 	ID             string // "" if there is nothing to draw
 	XTitle, YTitle string
 	Label          string
@@ -55,16 +77,20 @@ func newView(p *Page) (*view, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	v := &view{Title: p.Title, Lead: p.Lead, Facts: p.Facts, Notes: newNotes(p.Notes)}
+	terms := newGlossary(p.Terms)
+	v := &view{Title: p.Title, Lead: p.Lead, Verdict: newNotes(p.Verdict), Facts: terms.facts(p.Facts), Notes: newNotes(p.Notes)}
+	for _, g := range p.About {
+		v.About = append(v.About, groupView{g.Title, terms.facts(g.Facts)})
+	}
 	var charts []chart
 	for i := range p.Sections {
 		s := &p.Sections[i]
 		sv := sectionView{ID: fmt.Sprintf("section-%d", i+1), Title: s.Title, Text: s.Text, Notes: newNotes(s.Notes)}
 		for j := range s.Tables {
-			sv.Tables = append(sv.Tables, newTable(&s.Tables[j]))
+			sv.Tables = append(sv.Tables, terms.table(&s.Tables[j]))
 		}
 		for j := range s.Plots {
-			c, pv := newPlot(&s.Plots[j])
+			c, pv := terms.plot(&s.Plots[j])
 			if len(c.Series) > 0 {
 				charts = append(charts, c)
 				pv.ID = fmt.Sprintf("plot-%d", len(charts))
@@ -72,8 +98,16 @@ func newView(p *Page) (*view, error) {
 			sv.Plots = append(sv.Plots, pv)
 		}
 		v.Sections = append(v.Sections, sv)
+	}
+	if len(p.Terms) > 0 {
+		v.Sections = append(v.Sections, terms.section())
+	}
+	if terms.unknown != "" {
+		return nil, fmt.Errorf("page: no definition of the term %q", terms.unknown)
+	}
+	for _, s := range v.Sections {
 		if s.Title != "" {
-			v.Contents = append(v.Contents, sv)
+			v.Contents = append(v.Contents, s)
 		}
 	}
 	if len(v.Contents) <= 3 {
@@ -95,36 +129,6 @@ func newNotes(notes []Note) []noteView {
 		out = append(out, noteView{l.class, l.sign, l.word, n.Text})
 	}
 	return out
-}
-
-func newPlot(p *Plot) (chart, plotView) {
-	c, remarks, label := newChart(p)
-	return c, plotView{
-		Title: p.Title, Text: p.Text, Label: label, Remarks: remarks,
-		XTitle: titled(p.XLabel, p.XUnit), YTitle: titled(p.YLabel, p.YUnit),
-		Several: len(c.Series) > 1,
-	}
-}
-
-func newTable(t *Table) tableView {
-	v := tableView{Caption: t.Caption}
-	right := make([]bool, len(t.Head))
-	for col := range t.Head {
-		align := Auto
-		if col < len(t.Align) {
-			align = t.Align[col]
-		}
-		right[col] = align == Right || align == Auto && t.numeric(col)
-		v.Head = append(v.Head, cell{Text: t.Head[col], Right: right[col]})
-	}
-	for _, row := range t.Rows {
-		cells := make([]cell, len(row))
-		for col, text := range row {
-			cells[col] = cell{Text: text, Right: right[col], Row: col == 0 && !right[col]}
-		}
-		v.Rows = append(v.Rows, cells)
-	}
-	return v
 }
 
 // number is a figure with an optional sign or bound before it and a short unit

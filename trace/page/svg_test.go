@@ -1,0 +1,156 @@
+package page
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// drawSVG draws a plot and holds that it is well-formed XML.
+func drawSVG(t testing.TB, p *Plot) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := p.WriteSVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(bytes.NewReader(b.Bytes()))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return b.String()
+		} else if err != nil {
+			t.Fatalf("%v in\n%s", err, b.String())
+		}
+	}
+}
+
+var place2 = regexp.MustCompile(`[MLHV]?(-?[0-9.]+)`)
+
+// Whatever is drawn lies within the axes, and no coordinate is not a number.
+func TestSVGStaysWithinTheAxes(t *testing.T) {
+	for _, page := range []*Page{demo(), edgeCases()} {
+		for _, s := range page.Sections {
+			for i := range s.Plots {
+				p := &s.Plots[i]
+				c, _, _ := newChart(p)
+				if len(c.Series) == 0 {
+					if err := p.WriteSVG(io.Discard); !errors.Is(err, ErrNoData) {
+						t.Errorf("%q: no data, and the error is %v", p.Title, err)
+					}
+					continue
+				}
+				svg := drawSVG(t, p)
+				if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+					t.Errorf("%q: a place that is no number", p.Title)
+				}
+				d := newDrawing(p, &c)
+				for _, tr := range c.Series {
+					for j, x := range tr.X.v {
+						y := tr.Y.v[j]
+						if px := d.x.at(x); px < svgLeft-0.01 || px > svgWidth-svgRight+0.01 {
+							t.Errorf("%q: X %v lies at %v", p.Title, x, px)
+						}
+						if py := d.y.at(y); py < d.top-0.01 || py > d.top+svgPlot+0.01 { // NaN is neither
+							t.Errorf("%q: Y %v lies at %v", p.Title, y, py)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// A line of two points goes from corner to corner of the axes.
+func TestSVGPlaces(t *testing.T) {
+	p := &Plot{Title: "T", XLabel: "x", YLabel: "y", Series: []Series{{Name: "a", X: []float64{0, 10}, Y: []float64{0, 100}}}}
+	svg := drawSVG(t, p)
+	m := regexp.MustCompile(`<path class="line" d="([^"]*)" style="stroke: var\(--s1\)"`).FindStringSubmatch(svg)
+	if m == nil {
+		t.Fatal(svg)
+	}
+	var got []float64
+	for _, n := range place2.FindAllStringSubmatch(strings.ReplaceAll(m[1], "L", " "), -1) {
+		v, err := strconv.ParseFloat(n[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, v)
+	}
+	top := 44 + 32.0
+	want := []float64{svgLeft, top + svgPlot, svgWidth - svgRight, roundTo(top+svgPlot-svgPlot/1.06, 3)}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, label := range []string{">0<", ">4<", ">10<", ">100<", "<title>T</title>"} {
+		if !strings.Contains(svg, label) {
+			t.Errorf("no %s", label)
+		}
+	}
+}
+
+func TestSVGEscapes(t *testing.T) {
+	for _, s := range hostile {
+		p := everywhere(s).Sections[0].Plots[0]
+		svg := drawSVG(t, &p)
+		if n := strings.Count(svg, "<"); n != strings.Count(drawSVG(t, &everywhere("harmless").Sections[0].Plots[0]), "<") {
+			t.Errorf("%q changes the elements", s)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	labels := func(s scale, count float64) (out []string) {
+		for _, tick := range s.ticks(count) {
+			if tick.label != "" {
+				out = append(out, tick.label)
+			}
+		}
+		return out
+	}
+	for _, test := range []struct {
+		s     scale
+		count float64
+		want  string
+	}{
+		{scale{lo: 0, hi: 1}, 6, "0 0.2 0.4 0.6 0.8 1"},
+		{scale{lo: 0, hi: 3600, timed: true}, 6, "0:00 10:00 20:00 30:00 40:00 50:00 1:00:00"},
+		{scale{lo: 0, hi: 6700}, 4, "0 2k 4k 6k"},
+		{scale{lo: 1, hi: 1e6, log: true}, 8, "1 10 100 1k 10k 100k 1M"},
+		{scale{lo: 36, hi: 223, log: true}, 9, "40 50 60 70 80 90 100 200"},
+		{scale{lo: -1, hi: 1, unit: "%"}, 4, "−1% −0.5% 0% 0.5% 1%"},
+		{scale{lo: 1e-6, hi: 3e-6}, 3, "1e−6 2e−6 3e−6"},
+	} {
+		if got := strings.Join(labels(test.s, test.count), " "); got != test.want {
+			t.Errorf("%+v: %s, want %s", test.s, got, test.want)
+		}
+	}
+	if got := clock(200000.5); got != "2 d 07:33" {
+		t.Error(got)
+	}
+}
+
+func TestCSV(t *testing.T) {
+	p := &Plot{XLabel: "length", XUnit: "tokens", YLabel: "requests", Kind: Bars, Series: []Series{
+		{Name: "a, b", X: []float64{1, 2}, Hi: []float64{2, 4}, Y: []float64{5, nan}}, {Name: "c", X: []float64{0.1}, Y: []float64{1e-7}},
+	}}
+	var b bytes.Buffer
+	if err := p.WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := "series,length (tokens) from,length (tokens) to,requests\n\"a, b\",1,2,5\n\"a, b\",2,4,\nc,0.1,,1e-07\n"
+	if b.String() != want {
+		t.Errorf("%s, want %s", b.String(), want)
+	}
+	if _, err := csv.NewReader(&b).ReadAll(); err != nil {
+		t.Error(err)
+	}
+	if err := (&Plot{Series: []Series{{X: []float64{1}}}}).WriteCSV(io.Discard); err == nil {
+		t.Error("ragged series were written")
+	}
+}
