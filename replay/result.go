@@ -132,6 +132,7 @@ type Run struct {
 	// Simulated says what model gave the results, in virtual time: nothing was
 	// sent, and there was no client to measure. Empty for a replay.
 	Simulated string `json:"simulated,omitempty"`
+	Instances int    `json:"instances,omitempty"` // engines that took the requests, where that is known
 
 	// Odd counts answers that were sound, but not as they should be.
 	Odd Odd `json:"odd_answers,omitzero"`

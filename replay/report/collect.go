@@ -62,7 +62,7 @@ type collector struct {
 	cache         reuse
 	cachedZero    int64 // successful rows whose usage says that nothing was cached
 
-	categories            map[string]*group
+	categories, classes   map[string]*group
 	buckets               [len(lengthBuckets)]*group
 	time                  timeline
 	picks                 picks
@@ -76,13 +76,13 @@ type collector struct {
 // A group is a part of the results that gets a line of its own.
 type group struct {
 	rows, succeeded int64
-	ttft            sample
+	ttft, tpot, e2e sample // the last two of successful requests, as the first
 	cache           reuse
 }
 
 func newCollector(run replay.Run, opts Options) *collector {
 	c := &collector{run: run, opts: opts, lastDone: -1}
-	c.errors, c.categories = map[string]int64{}, map[string]*group{}
+	c.errors, c.categories, c.classes = map[string]int64{}, map[string]*group{}, map[string]*group{}
 	c.tokens.OutputSources = map[string]int64{}
 	c.cache.block = c.block()
 	for origin := range origins {
@@ -109,8 +109,13 @@ func (c *collector) block() int64 {
 
 func (c *collector) newReuse() reuse { return reuse{block: c.block()} }
 
+// groupExact is how many values of a metric a group keeps exactly: there may be
+// many of them.
+const groupExact = 1 << 17
+
 func (c *collector) newGroup() *group {
-	return &group{ttft: sample{limit: c.opts.Exact}, cache: c.newReuse()}
+	limit := min(c.opts.Exact, groupExact)
+	return &group{ttft: sample{limit: limit}, tpot: sample{limit: limit}, e2e: sample{limit: limit}, cache: c.newReuse()}
 }
 
 // add takes one result that passed check. One outside the run's window is only
@@ -137,6 +142,8 @@ func (c *collector) add(r *replay.Result) error {
 	}
 	category.rows++
 	bucket.rows++
+	ofClass := c.classOf(r)
+	ofClass.rows++
 	places := c.parts.of(r, c.newGroup)
 	c.addSending(r)
 	if r.DoneNS != nil {
@@ -158,13 +165,26 @@ func (c *collector) add(r *replay.Result) error {
 		c.notSent++
 	case succeeded:
 		c.succeeded++
-		c.addLatency(r, append(places, category, bucket)...)
+		c.addLatency(r, append(places, category, bucket, ofClass)...)
 		c.addTokens(r, category)
+		c.addOverTime(r)
 	}
 	if len(c.errors) > maxNames || len(c.categories) > maxNames {
 		return errNames
 	}
 	return nil
+}
+
+// classOf is the group of a row's class. Classes beyond maxNames are one.
+func (c *collector) classOf(r *replay.Result) *group {
+	name := r.Class
+	if c.classes[name] == nil && len(c.classes) >= maxNames {
+		name = "(others)"
+	}
+	if c.classes[name] == nil {
+		c.classes[name] = c.newGroup()
+	}
+	return c.classes[name]
 }
 
 // addFailure tells apart who refused whom.
@@ -241,6 +261,8 @@ func (c *collector) addLatency(r *replay.Result, groups ...*group) {
 	for _, g := range groups {
 		g.succeeded++
 		g.ttft.addSpan(l.ttft[fromSent])
+		g.tpot.addSpan(l.tpot)
+		g.e2e.addSpan(l.e2e[fromSent])
 	}
 	for _, gap := range r.GapsNS {
 		c.chunk.add(gap)

@@ -179,7 +179,7 @@ func contractSection(s *Summary) page.Section {
 	if rows == nil {
 		return page.Section{}
 	}
-	return page.Section{Title: contractTitle(s), Tables: []page.Table{{Head: contractHead, Rows: rows}}}
+	return page.Section{Title: contractTitle(s), Tables: []page.Table{{Head: contractHead, Rows: rows, HeadTerms: repeat(termOf("contract.clauses.margin"), len(contractHead))}}}
 }
 
 var contractDefinitions = []Definition{

@@ -21,7 +21,8 @@ func Definitions() []Definition {
 
 // metricDefinitions are those of the figures that tables and plots show.
 func metricDefinitions() []Definition {
-	return slices.Concat(latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions, serverDefinitions, contractDefinitions)
+	return slices.Concat(latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions, serverDefinitions,
+		efficiencyDefinitions, overTimeDefinitions, methodDefinitions, contractDefinitions)
 }
 
 var latencyDefinitions = []Definition{
@@ -49,11 +50,20 @@ var latencyDefinitions = []Definition{
 	{"p50, p90, p95, p99, p99_9", "as the metric",
 		"Percentiles by linear interpolation between order statistics. Null below 1/(1−p) values. Exact up to a stated number of values (method exact), beyond it within 0.1 % (method hdrhistogram).",
 		"x[k] + f·(x[k+1] − x[k]), k + f = p·(n − 1)"},
+	{"tail_ratio", "ratio", "How much longer one request in a hundred takes than the one in the middle.", "p99 ÷ p50"},
 	{"count", "values", "How many values a statistic is of: one for each request, of ITL one for each gap.", "n"},
+	{"groups", "ms", "Latencies of the successful requests of a category, class or length of prompt: TTFT and E2E from sent. Exact up to 131,072 values, beyond within 0.1 %.", "as above, of the part"},
 	{"mean, sd, min, max", "as the metric", "Exact for any number of values; sd is that of the population.", "√(Σ(x − mean)² ÷ n)"},
 }
 
 var loadDefinitions = []Definition{
+	{"rows, succeeded, failed, cancelled, not_sent, warm_up, cool_down, beyond", "count",
+		"Requests by how they ended. Failed are those with an error or without an end; cancelled those hung up on purpose, as in the trace; warm-up and cool-down are sent before and after the part that is measured, and further rows; beyond are those due after the duration that was asked for.",
+		"rows = succeeded + failed + cancelled + not sent"},
+	{"errors", "count; share", "Failed requests by their class, from a closed list.", "n ÷ (succeeded + failed)"},
+	{"retried", "count", "Requests that were tried more than once. Their latencies include all attempts.", "attempts > 1"},
+	{"determinism", "count", "Requests that were sent twice at temperature 0 and answered differently.", "answer₁ ≠ answer₂"},
+	{"run.selection", "rows", "Which part of the workload was sent, and what was sent before to prime the cache.", "rows"},
 	{"duration", "s", "From the first due time to the last end of a request.", "max(done) − min(due)"},
 	{"offered_requests", "1/s", "The rate that the schedule asked for.", "(rows − 1) ÷ (max(due) − min(due))"},
 	{"requests", "1/s", "Successful requests.", "succeeded ÷ duration"},
@@ -84,6 +94,7 @@ var cacheDefinitions = []Definition{
 }
 
 var serverDefinitions = []Definition{
+	{"servers.measured", "s", "The part of the run over which the servers' figures are taken, and how many scrapes or answers of Prometheus they rest on.", "from_s to to_s"},
 	{"servers.running, servers.waiting, servers.kv_cache_use, servers.gpu_utilisation, servers.gpu_power, servers.gpu_memory", "as the metric",
 		"Gauges of the servers, over the measured part of the run. Requests, watts and memory are of all engines or GPUs together, shares are the mean of them; the maximum is that of any one scrape interval.",
 		"Σ samples ÷ n"},

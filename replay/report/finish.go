@@ -41,13 +41,13 @@ func (c *collector) summary() (Summary, error) {
 	zeros := c.cache.zerosLeftOut(c.cachedZero)
 	s.Cache = c.cache.summary(zeros)
 	s.ByCategory = c.byCategory(zeros)
-	s.ByInputLength = c.byLength()
+	s.ByInputLength, s.ByClass = c.byLength(), c.byClass()
 	s.ByEndpoint, s.ByHeader, s.Retries = c.parts.endpoints(&c.run), c.parts.headers(&c.run), c.parts.retries.orNil()
 	c.picks.finish()
 	if drift := c.picks.drift(); drift.ok && c.run.Simulated == "" {
 		s.LagDriftMS = milliseconds(float64(drift.ns))
 	}
-	c.describe(&s)
+	c.describe(&s, zeros)
 	if err := c.servers(&s); err != nil {
 		return s, err
 	}
@@ -56,6 +56,8 @@ func (c *collector) summary() (Summary, error) {
 	}
 	s.Warnings = c.warnings(&s, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)
+	s.Efficiency = efficiency(&s, c.opts.GPUs)
+	s.Checklist, s.Diagnoses = c.checklist(&s), c.diagnose(&s)
 	return s, nil
 }
 
@@ -76,8 +78,11 @@ func (c *collector) errorCounts() []ErrorCount {
 }
 
 func (g *group) summary() Group {
-	st, _ := g.ttft.stat()
-	return Group{Rows: g.rows, Succeeded: g.succeeded, TTFTCount: st.Count, TTFTP50: st.P50, TTFTP99: st.P99}
+	ttft, _ := g.ttft.stat()
+	tpot, _ := g.tpot.stat()
+	e2e, _ := g.e2e.stat()
+	return Group{Rows: g.rows, Succeeded: g.succeeded, TTFTCount: ttft.Count, TTFTP50: ttft.P50, TTFTP99: ttft.P99,
+		TPOTP50: tpot.P50, TPOTP99: tpot.P99, E2EP50: e2e.P50, E2EP99: e2e.P99}
 }
 
 // byCategory lists the categories in their order of precedence, then any
@@ -96,6 +101,18 @@ func (c *collector) byCategory(zeros bool) []Category {
 	slices.SortFunc(out, func(a, b Category) int {
 		return cmp.Or(cmp.Compare(place(a.Category), place(b.Category)), cmp.Compare(a.Category, b.Category))
 	})
+	return out
+}
+
+// byClass lists the classes by name: nothing when no row has one.
+func (c *collector) byClass() []Class {
+	var out []Class
+	for name, g := range c.classes {
+		if name != "" || len(c.classes) > 1 {
+			out = append(out, Class{name, g.summary()})
+		}
+	}
+	slices.SortFunc(out, func(a, b Class) int { return cmp.Compare(a.Class, b.Class) })
 	return out
 }
 

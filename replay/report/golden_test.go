@@ -170,7 +170,7 @@ func TestJSONNames(t *testing.T) {
 	for _, name := range strings.Fields(`rows succeeded failed cancelled not_sent count share requests mean max limit held_back
 		ttft_count difference rounding_loss tokens_per_event max_in_flight in_flight_limit excluded short_tails speed cores
 		usage tokenizer none unprepared measured skipped read_late turns sample beyond row warm_up cool_down
-		allowed unconnected refused`) {
+		allowed unconnected refused gpus output_tokens_per_s_per_gpu tokens_per_s_per_user`) {
 		delete(bare, name)
 	}
 	if len(bare) > 0 {

@@ -69,6 +69,9 @@ func (s *sample) stat() (Stat, quantiles) {
 			*p.of(&out) = milliseconds(float64(q.at(p.per, 1000)))
 		}
 	}
+	if out.P99 != nil && *out.P50 > 0 {
+		out.TailRatio = rounded(*out.P99 / *out.P50, 1e6)
+	}
 	return out, q
 }
 

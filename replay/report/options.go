@@ -17,6 +17,7 @@ type Options struct {
 	SLO         SLO    // what goodput asks of a request; without objectives there is no goodput
 	ServerBlock int    // tokens in a block of the server's prefix cache; 0 takes it from the run
 	Limits      Limits // the zero Limits stand for [DefaultLimits]
+	GPUs        int    // that the servers have together; 0 is not known
 	Exact       int    // values of a metric that are kept exactly; 0 is [DefaultExact]
 
 	Contract *Contract // what the run has to keep to; nil is nothing
@@ -74,6 +75,9 @@ func DefaultLimits() Limits {
 func (o Options) complete() (Options, error) {
 	if o.ServerBlock < 0 {
 		return o, errors.New("report: the server's block size is negative")
+	}
+	if o.GPUs < 0 {
+		return o, errors.New("report: the number of GPUs is negative")
 	}
 	if o.Exact < 0 {
 		return o, errors.New("report: the number of exact values is negative")

@@ -28,17 +28,20 @@ func TestPage(t *testing.T) {
 	p := Page(summarise(t, run, opts, results...))
 	plots := plotsOf(p)
 	for title, series := range map[string][]string{
-		"TTFT distribution":     {"from sent", "from due"},
-		"TTFT over time":        {"a request", "slowest of each bin"},
-		"ITL distribution":      {"between events (chunk ITL)", "per token (token-normalised ITL)"},
-		"TPOT distribution":     {"TPOT"},
-		"E2E distribution":      {"from sent", "from due"},
-		"Arrivals":              {"due", "sent"},
-		"In flight":             {"in flight"},
-		"Send lag distribution": {"sent − due"},
-		"Send lag over time":    {"a request", "latest of each bin"},
-		"Prompt lengths":        {"prompt tokens"},
-		"Output lengths":        {"output tokens", "as the workload asks"},
+		"TTFT distribution":       {"from sent", "from due"},
+		"TTFT over time":          {"a request", "slowest of each bin"},
+		"ITL distribution":        {"between events (chunk ITL)", "per token (token-normalised ITL)"},
+		"Prompt tokens over time": {"prompt tokens"},
+		"Output tokens over time": {"output tokens"},
+		"Hit ratio over time":     {"measured", "expected of a cache without limit"},
+		"TPOT distribution":       {"TPOT"},
+		"E2E distribution":        {"from sent", "from due"},
+		"Arrivals":                {"due", "sent"},
+		"In flight":               {"in flight"},
+		"Send lag distribution":   {"sent − due"},
+		"Send lag over time":      {"a request", "latest of each bin"},
+		"Prompt lengths":          {"prompt tokens"},
+		"Output lengths":          {"output tokens", "as the workload asks"},
 	} {
 		var names []string
 		for _, s := range plots[title].Series {
@@ -67,7 +70,7 @@ func TestPage(t *testing.T) {
 func TestPageTier(t *testing.T) {
 	for tier, want := range map[string]string{"internal": "This page is internal: not for release", "": "No tier is stated", "partner": "This page is of tier partner", "public": ""} {
 		got := ""
-		for _, n := range Page(summarise(t, replay.Run{Tier: tier}, Options{}, answer(0, 0, 0, 1))).Notes {
+		for _, n := range Page(summarise(t, replay.Run{Tier: tier}, Options{}, answer(0, 0, 0, 1))).Verdict {
 			if strings.Contains(n.Text, "not for ") {
 				got = n.Text
 			}
@@ -81,7 +84,7 @@ func TestPageTier(t *testing.T) {
 func TestPageVerdict(t *testing.T) {
 	run, results, opts := brokenRun()
 	s := summarise(t, run, opts, results...)
-	notes := Page(s).Notes
+	notes := Page(s).Verdict
 	if notes[0].Level != page.Bad || !strings.HasPrefix(notes[0].Text, "Not trustworthy") {
 		t.Errorf("first note: %+v", notes[0])
 	}
@@ -197,7 +200,7 @@ func TestSentences(t *testing.T) {
 		t.Errorf("only %d sentences", n)
 	}
 	late := Page(summarise(t, replay.Run{}, Options{}, answer(0, 0, 100, 5), answer(1, 0, 100, 5)))
-	if text := strings.Join(late.Sections[1].Text, " "); !strings.Contains(text, "105 ms, which is 100 ms more") {
+	if text := strings.Join(late.Sections[2].Text, " "); !strings.Contains(text, "105 ms, which is 100 ms more") {
 		t.Errorf("no word of the wait: %s", text)
 	}
 	for _, line := range sayCache(ptr(summarise(t, replay.Run{ServerBlock: 16}, Options{}, hit(0, 100, 50, -1)))) {

@@ -175,10 +175,10 @@ func servedRows(h *HeaderPart) (rows [][]string) {
 func partSection(s *Summary) page.Section {
 	out := page.Section{Title: "Who answered"}
 	if len(s.ByEndpoint) > 1 {
-		out.Tables = append(out.Tables, page.Table{Caption: "By endpoint, TTFT from sent", Head: endpointHead, Rows: endpointRows(s)})
+		out.Tables = append(out.Tables, page.Table{Caption: "By endpoint, TTFT from sent", Head: endpointHead, Rows: endpointRows(s), HeadTerms: repeat(termOf("groups"), len(endpointHead))})
 	}
 	for _, h := range s.ByHeader {
-		out.Tables = append(out.Tables, page.Table{Caption: "By " + h.Header + " of the response, TTFT from sent", Head: servedHead, Rows: servedRows(&h)})
+		out.Tables = append(out.Tables, page.Table{Caption: "By " + h.Header + " of the response, TTFT from sent", Head: servedHead, Rows: servedRows(&h), HeadTerms: repeat(termOf("groups"), len(servedHead))})
 	}
 	return out
 }

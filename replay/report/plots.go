@@ -41,27 +41,60 @@ func overTime(s *Summary, title, label string, points, largest page.Series) page
 	}
 }
 
+// bothOrigins draws a latency from both of its origins, which in a simulation are one.
+func bothOrigins(s *Summary, sent, due page.Series, name string) []page.Series {
+	if s.Run.Simulated != "" {
+		sent.Name = name
+		return []page.Series{sent}
+	}
+	return []page.Series{sent, due}
+}
+
+// farApart says that the values of a metric need a logarithmic axis.
+func farApart(st *Stat) bool {
+	return st.Min != nil && *st.Min > 0 && *st.Max > 20**st.Min
+}
+
+// defined gives plots the definition that they share.
+func defined(term string, plots ...page.Plot) []page.Plot {
+	for i := range plots {
+		plots[i].Term = termOf(term)
+	}
+	return page.Drawn(plots...)
+}
+
 func ttftSection(s *Summary) page.Section {
 	p := &s.Series
 	return page.Section{Title: "Time to first token", Text: sayTTFT(s),
-		Plots: page.Drawn(
-			cdf("TTFT distribution", "Where the curve from due lies to the right, requests waited before they were sent.", false, p.TTFTSent, p.TTFTDue),
+		Plots: defined("ttft",
+			cdf("TTFT distribution", originsNote(s), farApart(&s.Latency.FromSent.TTFT), bothOrigins(s, p.TTFTSent, p.TTFTDue, "TTFT")...),
 			overTime(s, "TTFT over time", "TTFT from sent", p.TTFTPoints, p.TTFTMax)),
 		Tables: lengthTables(s),
 	}
 }
 
+func originsNote(s *Summary) string {
+	if s.Run.Simulated != "" {
+		return "Share of the requests whose first token came within the time."
+	}
+	return "Where the curve from due lies to the right, requests waited before they were sent."
+}
+
 func itlSection(s *Summary) page.Section {
 	p := &s.Series
-	return page.Section{Title: "Between tokens", Text: sayITL(s), Plots: page.Drawn(
-		cdf("ITL distribution", "All gaps of all requests, by event and by token; gaps under a microsecond are drawn at one.", true, p.ITLChunk, p.ITLToken),
-		cdf("TPOT distribution", "One value for each request.", false, p.TPOT))}
+	gaps, about := []page.Series{p.ITLChunk}, "All gaps between token events, of all requests; each event carried one token. "
+	if per := s.Tokens.PerEvent; per == nil || *per != 1 {
+		gaps, about = append(gaps, p.ITLToken), "All gaps of all requests, by event and by token. "
+	}
+	itl := defined("itl_chunk", cdf("ITL distribution", about+"Gaps under a microsecond are drawn at one.", true, gaps...))
+	tpot := defined("tpot", cdf("TPOT distribution", "One value for each request.", farApart(&s.Latency.TPOT), p.TPOT))
+	return page.Section{Title: "Between tokens", Text: sayITL(s), Plots: append(itl, tpot...)}
 }
 
 func e2eSection(s *Summary) page.Section {
 	p := &s.Series
-	return page.Section{Title: "End to end", Text: sayE2E(s), Plots: page.Drawn(
-		cdf("E2E distribution", "", false, p.E2ESent, p.E2EDue))}
+	return page.Section{Title: "End to end", Text: sayE2E(s), Plots: defined("e2e",
+		cdf("E2E distribution", "To the last token.", farApart(&s.Latency.FromSent.E2E), bothOrigins(s, p.E2ESent, p.E2EDue, "E2E")...))}
 }
 
 func loadSection(s *Summary) page.Section {
@@ -70,11 +103,23 @@ func loadSection(s *Summary) page.Section {
 		return page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start", XUnit: "s", YLabel: label, Series: series}
 	}
 	bins := fmt.Sprintf("In bins of %s s.", number(p.BinS))
-	return page.Section{Title: "Load and send lag", Text: sayLag(s), Plots: page.Drawn(
-		over("Arrivals", bins+" Where the two part, the client did not keep to the schedule.", "requests per second", page.Step, p.DuePerS, p.SentPerS),
-		over("In flight", "Requests sent and not done, at the end of each bin of "+number(p.BinS)+" s.", "requests", page.Line, p.InFlight),
-		cdf("Send lag distribution", "Lags under a microsecond are drawn at one.", true, p.Lag),
-		logY(overTime(s, "Send lag over time", "sent − due", p.LagPoints, p.LagMax)))}
+	arrivals := over("Arrivals", bins+" Where the two part, the client did not keep to the schedule.", "requests per second", page.Step, p.DuePerS, p.SentPerS)
+	if s.Run.Simulated != "" {
+		arrivals.Text, arrivals.Series = bins, []page.Series{p.DuePerS}
+	}
+	sec := page.Section{Title: "Load and send lag", Text: sayLag(s), Plots: slices.Concat(
+		defined("arrivals", arrivals),
+		defined("in_flight", over("In flight", "Requests sent and not done, at the end of each bin of "+number(p.BinS)+" s.", "requests", page.Line, p.InFlight)),
+		defined("tokens over time",
+			over("Prompt tokens over time", bins+" Each prompt counts at its first token, which ends its prefill.", "tokens per second", page.Step, p.PromptPerS),
+			over("Output tokens over time", bins+" Each token counts when it came.", "tokens per second", page.Step, p.OutputPerS)),
+		defined("send_lag",
+			cdf("Send lag distribution", "Lags under a microsecond are drawn at one.", true, p.Lag),
+			logY(overTime(s, "Send lag over time", "sent − due", p.LagPoints, p.LagMax))))}
+	if s.Run.Simulated != "" {
+		sec.Title = "Load"
+	}
+	return sec
 }
 
 func lengthSection(s *Summary) page.Section {
@@ -88,27 +133,71 @@ func lengthSection(s *Summary) page.Section {
 		outputs = append(outputs, p.Wanted)
 	}
 	return page.Section{Title: "Lengths", Text: sayTokens(s),
-		Plots: page.Drawn(bars("Prompt lengths", p.Input), bars("Output lengths", outputs...))}
+		Plots: defined("lengths", bars("Prompt lengths", p.Input), bars("Output lengths", outputs...))}
 }
 
 func cacheSection(s *Summary) page.Section {
 	sec := page.Section{Title: "Prefix cache", Text: sayCache(s)}
 	if len(s.ByCategory) > 0 {
-		sec.Tables = []page.Table{{Caption: "By reuse category: TTFT from sent, and hit ratios by token", Head: categoryHead, Rows: categoryRows(s)}}
+		var groups []Group
+		for _, c := range s.ByCategory {
+			groups = append(groups, c.Group)
+		}
+		t := groupTable("By reuse category", "category", categoryRows(s), groups)
+		t.Head = append(t.Head, categoryHead[len(categoryHead)-3:]...)
+		t.HeadTerms = append(t.HeadTerms, termOf("measured_ratio"), termOf("expected_ratio"), termOf("difference"))
+		for i, row := range categoryRows(s) {
+			t.Rows[i] = append(t.Rows[i], row[len(row)-3:]...)
+		}
+		sec.Tables = []page.Table{t}
+	}
+	if len(s.Series.Hits.X) > 0 { // what a workload allows says little alone
+		sec.Plots = defined("hit ratio over time", page.Plot{Title: "Hit ratio over time", Text: "By token, of the requests that were sent in each bin.", Kind: page.Line,
+			XLabel: "time since the start", XUnit: "s", YLabel: "share of the prompt tokens", Series: []page.Series{s.Series.Hits, s.Series.HitsAllowed}})
 	}
 	return sec
+}
+
+// groupTable shows the latencies of parts of the results, each under the first
+// cell of its row.
+func groupTable(caption, what string, named [][]string, groups []Group) page.Table {
+	t := page.Table{Caption: caption, Head: []string{what, "requests", "succeeded"}, HeadTerms: []string{"", termOf("rows"), termOf("succeeded")}}
+	for _, m := range []string{"TTFT p50, ms", "p99", "TPOT p50, ms", "p99", "E2E p50, ms", "p99"} {
+		t.Head, t.HeadTerms = append(t.Head, m), append(t.HeadTerms, termOf("groups"))
+	}
+	for i, g := range groups {
+		t.Rows = append(t.Rows, []string{named[i][0], count(g.Rows), count(g.Succeeded),
+			orDash(g.TTFTP50), orDash(g.TTFTP99), orDash(g.TPOTP50), orDash(g.TPOTP99), orDash(g.E2EP50), orDash(g.E2EP99)})
+	}
+	return t
 }
 
 func lengthTables(s *Summary) []page.Table {
 	if len(s.ByInputLength) == 0 {
 		return nil
 	}
-	return []page.Table{{Caption: "TTFT from sent, by prompt length", Head: lengthHead, Rows: lengthRows(s)}}
+	var groups []Group
+	for _, b := range s.ByInputLength {
+		groups = append(groups, b.Group)
+	}
+	return []page.Table{groupTable("By prompt length", "prompt tokens", lengthRows(s), groups)}
+}
+
+func classSection(s *Summary) page.Section {
+	if len(s.ByClass) == 0 {
+		return page.Section{}
+	}
+	var groups []Group
+	for _, c := range s.ByClass {
+		groups = append(groups, c.Group)
+	}
+	return page.Section{Title: "Classes", Tables: []page.Table{groupTable("By class", "class", classRows(s), groups)}}
 }
 
 func errorSection(s *Summary) page.Section {
 	if len(s.Errors) == 0 {
 		return page.Section{}
 	}
-	return page.Section{Title: "Errors", Tables: []page.Table{{Caption: "Share of the requests that ended", Head: errorHead, Rows: errorRows(s)}}}
+	return page.Section{Title: "Errors", Tables: []page.Table{{Caption: "Share of the requests that ended", Head: errorHead, Rows: errorRows(s),
+		HeadTerms: []string{"", termOf("errors"), termOf("errors")}}}}
 }

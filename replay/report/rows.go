@@ -41,6 +41,7 @@ func overview(s *Summary) [][]string {
 	}
 	rows = append(append(rows, driftRows(s)...), retryRows(s)...)
 	rows = append(append(rows, partRows(s.Run.Selection)...), beforeRows(&s.Run)...)
+	rows = append(rows, s.Efficiency.rows()...)
 	return append(rows,
 		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", count(int64(s.InFlight.Max)), limit)},
 		[]string{"Prompt error", count(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
@@ -152,6 +153,19 @@ func lengthRows(s *Summary) [][]string {
 			name = count(b.Lo) + " to " + count(*b.Hi-1)
 		}
 		rows = append(rows, append([]string{name}, b.row()...))
+	}
+	return rows
+}
+
+var classHead = append([]string{"class"}, groupHead...)
+
+func classRows(s *Summary) (rows [][]string) {
+	for _, c := range s.ByClass {
+		name := plain(c.Class)
+		if name == "" {
+			name = "none"
+		}
+		rows = append(rows, append([]string{name}, c.row()...))
 	}
 	return rows
 }

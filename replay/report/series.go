@@ -8,6 +8,9 @@ type Series struct {
 	Input, Output, Wanted page.Series // token lengths, as bars
 	DuePerS, SentPerS     page.Series // requests per second over time
 	InFlight              page.Series // at the end of each bin
+	PromptPerS            page.Series // tokens per second, by the first token of a prompt
+	OutputPerS            page.Series // tokens per second, by the events of an output
+	Hits, HitsAllowed     page.Series // hit ratios over the time of sending, as shares
 	BinS                  float64     // width of the bins of time
 
 	TTFTSent, TTFTDue    page.Series // cumulative distributions
@@ -29,7 +32,7 @@ type Series struct {
 const minDrawnMS = 1e-3
 
 // describe finishes the samples, into the statistics and the curves.
-func (c *collector) describe(s *Summary) {
+func (c *collector) describe(s *Summary, zeros bool) {
 	l, p := &s.Latency, &s.Series
 	curve := func(into *page.Series, name string, of *sample, stat *Stat, atLeast float64) {
 		var q quantiles
@@ -54,6 +57,9 @@ func (c *collector) describe(s *Summary) {
 	p.DuePerS = c.time.rate("due", func(s slot) int64 { return s.due })
 	p.SentPerS = c.time.rate("sent", func(s slot) int64 { return s.sent })
 	p.InFlight = c.time.inFlight("in flight")
+	p.PromptPerS = c.time.rate("prompt tokens", func(s slot) int64 { return s.prompt })
+	p.OutputPerS = c.time.rate("output tokens", func(s slot) int64 { return s.output })
+	p.Hits, p.HitsAllowed = c.time.hits(zeros)
 	p.TTFTPoints = c.picks.points("a request", func(q pick) int64 { return q.sent }, func(q pick) span { return q.ttft })
 	p.TTFTMax = c.time.largest("slowest of each bin", func(s slot) span { return s.ttft })
 	if c.run.Simulated == "" {

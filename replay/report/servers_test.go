@@ -88,7 +88,7 @@ func TestServers(t *testing.T) {
 			titles = append(titles, p.Title)
 		}
 	}
-	for _, want := range []string{"Requests at the servers", "Prefix cache hit ratio", "Tokens at the servers", "GPU power"} {
+	for _, want := range []string{"Requests at the servers", "Prefix cache hit ratio", "Tokens generated at the servers", "GPU power"} {
 		if !slices.Contains(titles, want) {
 			t.Errorf("no plot %q in %q", want, titles)
 		}
@@ -172,8 +172,10 @@ func TestServerWords(t *testing.T) {
 		}
 	}
 	labels := map[string]string{}
-	for _, f := range facts(&s) {
-		labels[f.Label] = f.Value
+	for _, g := range provenanceGroups(&s) {
+		for _, f := range g.Facts {
+			labels[f.Label] = f.Value
+		}
 	}
 	if labels["Server"] != "0.11.0" || labels["Context length"] != "8,192 tokens" || labels["Caches before"] != "emptied" {
 		t.Errorf("facts %v", labels)

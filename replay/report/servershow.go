@@ -131,18 +131,25 @@ func serverSection(s *Summary) page.Section {
 	over := func(title, about, label, unit string, series ...page.Series) page.Plot {
 		return page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "time since the start", XUnit: "s", YLabel: label, YUnit: unit, Series: series}
 	}
+	t := page.Table{Head: []string{"", "figure", "note"}, Rows: rows, Align: []page.Align{page.Left, page.Right, page.Left}}
+	for _, row := range rows {
+		t.RowTerms = append(t.RowTerms, termOf(serverTerms[row[0]]))
+	}
 	return page.Section{
 		Title:  "Servers",
 		Text:   []string{"What the servers say of themselves. Their instants are of the clock of the run, as those of the client in the plots above."},
-		Tables: []page.Table{{Head: []string{"", "figure", "note"}, Rows: rows, Align: []page.Align{page.Left, page.Right, page.Left}}},
-		Plots: page.Drawn(
-			over("Requests at the servers", "Of all engines together; the client's requests in flight are in the plot above.", "requests", "", p.Running, p.Waiting),
-			over("KV cache in use", "Mean of the engines.", "share", "", p.KVUse),
-			over("Prefix cache hit ratio", "Of the tokens that were looked up between one scrape and the next.", "share", "", p.ServerHits),
-			over("Tokens at the servers", "", "tokens per second", "", p.Generated, p.Prefilled),
-			over("Preemptions", "", "per second", "", p.Preempted),
-			over("GPU utilisation", "Mean of the GPUs.", "share", "", p.GPUUse),
-			over("GPU power", "Of all GPUs together.", "power", "W", p.GPUPower)),
+		Tables: []page.Table{t},
+		Plots: slices.Concat(
+			defined("servers.running", over("Requests at the servers", "Of all engines together; the client's requests in flight are in the plot above.", "requests", "", p.Running, p.Waiting)),
+			defined("servers.kv_cache_use", over("KV cache in use", "Mean of the engines.", "share", "", p.KVUse)),
+			defined("servers.prefix_hit_ratio", over("Prefix cache hit ratio", "Of the tokens that were looked up between one scrape and the next.", "share", "", p.ServerHits)),
+			defined("servers.generated_tokens",
+				over("Tokens generated at the servers", "", "tokens per second", "", p.Generated),
+				over("Prompt tokens at the servers", "", "tokens per second", "", p.Prefilled),
+				over("Preemptions", "", "per second", "", p.Preempted)),
+			defined("servers.gpu_utilisation",
+				over("GPU utilisation", "Mean of the GPUs.", "share", "", p.GPUUse),
+				over("GPU power", "Of all GPUs together.", "power", "W", p.GPUPower))),
 	}
 }
 

@@ -258,7 +258,7 @@ func steadySection(s *Steady) page.Section {
 		sec.Title = "Steady state"
 	}
 	if rows := steadyRows(s); rows != nil {
-		sec.Tables = []page.Table{{Caption: "Latency in ms, of requests sent and finished inside", Head: latencyHead, Rows: rows}}
+		sec.Tables = []page.Table{{Caption: "Latency in ms, of requests sent and finished inside", Head: latencyHead, Rows: rows, HeadTerms: repeat(termOf("latencies of the steady state"), len(latencyHead))}}
 	}
 	return sec
 }

@@ -28,7 +28,11 @@ type Summary struct {
 	Tokens        Tokens         `json:"tokens"`
 	Cache         Cache          `json:"cache"`
 	ByCategory    []Category     `json:"by_category"`
-	ByInputLength []LengthBucket `json:"by_input_length"` // buckets that hold requests
+	ByInputLength []LengthBucket `json:"by_input_length"`    // buckets that hold requests
+	ByClass       []Class        `json:"by_class,omitempty"` // absent when no row has one
+	Efficiency    *Efficiency    `json:"efficiency"`
+	Checklist     []Point        `json:"checklist"`
+	Diagnoses     []Diagnosis    `json:"diagnoses"`
 	Warnings      []Warning      `json:"warnings"`
 	Servers       *Servers       `json:"servers,omitempty"` // absent when nothing was measured there
 
@@ -121,6 +125,8 @@ type Stat struct {
 	P99    *float64 `json:"p99_ms"`
 	P999   *float64 `json:"p99_9_ms"`
 	Max    *float64 `json:"max_ms"`
+
+	TailRatio *float64 `json:"tail_ratio"` // p99 ÷ p50
 }
 
 // How the percentiles of a [Stat] were computed.
@@ -224,13 +230,23 @@ type Cache struct {
 	RoundingLoss *float64 `json:"rounding_loss"`
 }
 
-// Group is the time to the first token from sent in a part of the results.
+// Group is the latencies in a part of the results: TTFT and E2E from sent.
 type Group struct {
 	Rows      int64    `json:"rows"`
 	Succeeded int64    `json:"succeeded"`
 	TTFTCount int64    `json:"ttft_count"`
 	TTFTP50   *float64 `json:"ttft_p50_ms"`
 	TTFTP99   *float64 `json:"ttft_p99_ms"`
+	TPOTP50   *float64 `json:"tpot_p50_ms"`
+	TPOTP99   *float64 `json:"tpot_p99_ms"`
+	E2EP50    *float64 `json:"e2e_p50_ms"`
+	E2EP99    *float64 `json:"e2e_p99_ms"`
+}
+
+// A Class is a priority or SLO class of the workload.
+type Class struct {
+	Class string `json:"class"` // "" for rows without one
+	Group
 }
 
 // A Category is a prefix-reuse category of the workload.

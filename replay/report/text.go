@@ -41,6 +41,7 @@ func WriteText(w io.Writer, s Summary) error {
 		line(strings.ToLower(row[0])+": ", row[1])
 	}
 	grid(&b, contractTitle(&s), contractHead, contractRows(&s))
+	grid(&b, "Checklist of the method", nil, checklistRows(s.Checklist))
 	if s.Peer != nil {
 		writePeer(&b, s.Peer, line)
 	} else {
@@ -88,6 +89,22 @@ func writeOwn(b *bytes.Buffer, s *Summary, line func(mark, words string)) {
 	if len(s.ByInputLength) > 1 {
 		grid(b, "By prompt length, TTFT from sent", lengthHead, lengthRows(s))
 	}
+	if len(s.ByClass) > 0 {
+		grid(b, "By class, TTFT from sent", classHead, classRows(s))
+	}
+	writeDiagnoses(b, s.Diagnoses, line)
+}
+
+// writeDiagnoses writes what the figures hint at.
+func writeDiagnoses(b *bytes.Buffer, all []Diagnosis, line func(mark, words string)) {
+	if len(all) == 0 {
+		return
+	}
+	b.WriteString("\nWhat the figures hint at\n")
+	for _, d := range all {
+		line("  - ", d.Text)
+		line("    To confirm: ", d.Confirm+".")
+	}
 }
 
 // readLatency says how to read the table of latencies.
@@ -98,6 +115,15 @@ func readLatency(s *Summary) []string {
 	says := []string{"From sent is what the server took; from due adds what a request waited in the client. – is too few values."}
 	if per := s.Tokens.PerEvent; per != nil && *per == 1 {
 		says = append(says, "Every event carried one token, so that chunk ITL and token ITL are the same.")
+	}
+	var tails []string
+	for _, m := range s.Latency.metrics() {
+		if r := m.stat.TailRatio; r != nil && m.stat != &s.Latency.SendLag {
+			tails = append(tails, m.label+" "+number(*r))
+		}
+	}
+	if len(tails) > 0 {
+		says = append(says, "Tail ratio, p99 ÷ p50: "+strings.Join(tails, ", ")+".")
 	}
 	return says
 }

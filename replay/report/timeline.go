@@ -15,6 +15,10 @@ const (
 type slot struct {
 	due, sent, done int64 // requests
 	ttft, lag       span  // largest of the requests sent in it
+
+	prompt, output         int64 // tokens
+	asked, looked, allowed int64 // prompt tokens: of all, and where hits are measured, are expected
+	cached, reach          int64 // hits, measured and expected
 }
 
 // A timeline counts over time in at most maxSlots bins of equal width. When an
@@ -49,6 +53,13 @@ func (s *slot) join(o slot) {
 	s.done += o.done
 	s.ttft = longer(s.ttft, o.ttft)
 	s.lag = longer(s.lag, o.lag)
+	s.prompt += o.prompt
+	s.output += o.output
+	s.asked += o.asked
+	s.looked += o.looked
+	s.allowed += o.allowed
+	s.cached += o.cached
+	s.reach += o.reach
 }
 
 func longer(a, b span) span {

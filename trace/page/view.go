@@ -85,7 +85,10 @@ func newView(p *Page) (*view, error) {
 	var charts []chart
 	for i := range p.Sections {
 		s := &p.Sections[i]
-		sv := sectionView{ID: fmt.Sprintf("section-%d", i+1), Title: s.Title, Text: s.Text, Notes: newNotes(s.Notes)}
+		sv := sectionView{ID: fmt.Sprintf("section-%d", i+1), Title: s.Title, Notes: newNotes(s.Notes)}
+		for _, text := range s.Text {
+			sv.Text = append(sv.Text, whole(text))
+		}
 		for j := range s.Tables {
 			sv.Tables = append(sv.Tables, terms.table(&s.Tables[j]))
 		}
@@ -122,11 +125,14 @@ func newView(p *Page) (*view, error) {
 	return v, nil
 }
 
+// whole keeps a per cent sign on the line of its number.
+func whole(text string) string { return strings.ReplaceAll(text, " %", "\u00a0%") }
+
 func newNotes(notes []Note) []noteView {
 	var out []noteView
 	for _, n := range notes {
 		l := levels[n.Level]
-		out = append(out, noteView{l.class, l.sign, l.word, n.Text})
+		out = append(out, noteView{l.class, l.sign, l.word, whole(n.Text)})
 	}
 	return out
 }

@@ -1,0 +1,179 @@
+package report
+
+import (
+	"fmt"
+
+	"reprise/replay"
+)
+
+// A Diagnosis is what the figures of a run hint at, and the measurement that would
+// confirm it or rule it out. It is a lead, no finding: one run cannot tell causes
+// apart that look the same from outside.
+type Diagnosis struct {
+	Code    string `json:"code"`    // one of the Lead constants
+	Text    string `json:"text"`    // with the figures that it rests on
+	Confirm string `json:"confirm"` // what to measure next
+}
+
+// Codes of the diagnoses, in the order in which they are given.
+const (
+	LeadClient       = "client_limit"        // the client shaped the figures
+	LeadClientWait   = "client_wait"         // requests waited in the client
+	LeadSaturated    = "saturation"          // more came than the server finished
+	LeadQueueing     = "queueing"            // requests waited in the server
+	LeadTail         = "ttft_tail"           // p99 of TTFT far from its p50, for a reason that is not seen
+	LeadPrefill      = "prefill_cost"        // TTFT grows with the prompt
+	LeadInterference = "decode_interference" // some gaps are far longer than the rest
+	LeadSingle       = "single_stream"       // decode without batching
+	LeadColdCache    = "cold_cache"          // fewer hits than the workload allows
+	LeadMemory       = "kv_cache_full"       // sequences were thrown out of the batch
+	LeadIdleGPU      = "idle_gpu"            // requests wait while the GPU does not work
+)
+
+// From where on a figure says something. They are rules of thumb, set so that what
+// every healthy run has stays unsaid.
+const (
+	farTail    = 4    // p99 ÷ p50 of TTFT
+	farGap     = 3    // p99 ÷ p50 of the gaps between tokens
+	farLength  = 2    // TTFT p50 of the longest prompts ÷ that of the shortest
+	fewFlying  = 2    // requests in flight that a decode step is hardly shared among
+	grown      = 1.5  // requests in flight, last quarter ÷ first, beyond what the arrivals grew by
+	missedHits = 0.05 // share of prompt tokens
+	idleGPU    = 0.5  // mean utilisation
+)
+
+type leads struct{ out []Diagnosis }
+
+func (l *leads) add(code, confirm, format string, args ...any) {
+	l.out = append(l.out, Diagnosis{code, fmt.Sprintf(format, args...), confirm})
+}
+
+// diagnose looks for what the figures hint at.
+func (c *collector) diagnose(s *Summary) []Diagnosis {
+	l := &leads{out: []Diagnosis{}}
+	l.client(s)
+	c.saturation(l, s)
+	l.queue(s)
+	l.prefill(s)
+	l.decode(s)
+	l.cache(s)
+	return l.out
+}
+
+func (l *leads) client(s *Summary) {
+	for _, r := range s.Verdict.Reasons {
+		switch r.Code {
+		case CodeLagP50, CodeLagP99, CodeLagP999, CodeLagDrift, CodeCPU, CodeGCPause, CodeStalled, CodeHeldBack:
+			l.add(LeadClient, "the same load from several clients, or a lower rate: where the figures change, they were the client's",
+				"The client shaped these figures: %s (what the verdict rests on).", r.Text)
+			return
+		}
+	}
+	sent, due := s.Latency.FromSent.TTFT.P99, s.Latency.FromDue.TTFT.P99
+	if s.Run.Simulated == "" && sent != nil && due != nil && *due-*sent > max(1, 0.1**sent) {
+		l.add(LeadClientWait, "send lag over time beside requests in flight; the same run with a higher limit of requests in flight, or with more connections",
+			"Requests waited before they were sent: p99 of TTFT is %s ms from due and %s ms from sent (TTFT from due, TTFT from sent), with a send lag of %s ms at p99 (send lag).",
+			number(*due), number(*sent), numberOrDash(s.Latency.SendLag.P99))
+	}
+}
+
+// saturation compares how much was in flight early and late with how much came.
+func (c *collector) saturation(l *leads, s *Summary) {
+	if s.Run.Timing == replay.ClosedLoop {
+		return
+	}
+	early, late, came, ok := c.time.growth(c.firstDue, c.lastDue)
+	if !ok || late < early*grown*max(came, 1)+2 {
+		return
+	}
+	l.add(LeadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in flight stay level",
+		"The server fell behind: %s requests were in flight in the last quarter of the run, and %s in the first, while arrivals changed by a factor of %s (in flight, arrivals).",
+		number(late), number(early), number(came))
+}
+
+func (l *leads) queue(s *Summary) {
+	t := &s.Latency.FromSent.TTFT
+	if v := s.Servers; v != nil && v.Waiting != nil && v.Waiting.Mean >= 1 {
+		l.add(LeadQueueing, "TTFT over time beside requests waiting; the same rate with a larger batch (max_num_seqs), or a lower rate",
+			"Requests queued at the servers: %s waited on average and %s at most (waiting), and TTFT is %s ms at p50 and %s ms at p99 (TTFT from sent).",
+			number(v.Waiting.Mean), number(v.Waiting.Max), numberOrDash(t.P50), numberOrDash(t.P99))
+		if v.GPUUse != nil && v.GPUUse.Mean < idleGPU {
+			l.add(LeadIdleGPU, "the server's CPU, the GPU's clocks and the engine's log over the same time",
+				"The GPU worked %s of the time while requests waited (GPU utilisation, waiting): something else holds the engine up.", percent(v.GPUUse.Mean))
+		}
+		return
+	}
+	if t.TailRatio == nil || *t.TailRatio < farTail {
+		return
+	}
+	l.add(LeadTail, "requests waiting at the servers over time (--scrape), and whether the shortest prompts have the same tail (TTFT by prompt length): if they do, they queue behind others",
+		"One request in a hundred waits %s times as long for its first token as the median one, %s ms and %s ms (p99 and p50 of TTFT from sent): queueing, bursts, or short prompts behind long ones.",
+		number(*t.TailRatio), number(*t.P99), number(*t.P50))
+}
+
+// prefill looks whether the first token takes longer the longer the prompt is.
+func (l *leads) prefill(s *Summary) {
+	var of []LengthBucket
+	for _, b := range s.ByInputLength {
+		if b.TTFTP50 == nil || b.TTFTCount < 10 {
+			continue
+		}
+		if n := len(of); n > 0 && *b.TTFTP50 < *of[n-1].TTFTP50 {
+			return
+		}
+		of = append(of, b)
+	}
+	if len(of) < 2 {
+		return
+	}
+	short, long := of[0], of[len(of)-1]
+	if *long.TTFTP50 < farLength**short.TTFTP50 {
+		return
+	}
+	l.add(LeadPrefill, "prompt tokens per second and GPU compute utilisation over the same time, and the longest prompts alone, one at a time; then chunked prefill, shorter context or prefix reuse",
+		"Time to first token grows with the prompt: its median is %s ms for prompts of %s and %s ms for those of %s (TTFT by prompt length), with %s requests in flight on average (in flight): prefill has a price here.",
+		number(*short.TTFTP50), short.tokens(), number(*long.TTFTP50), long.tokens(), numberOrDash(s.InFlight.Mean))
+}
+
+// tokens names the lengths of a bucket.
+func (b *LengthBucket) tokens() string {
+	if b.Hi == nil {
+		return count(b.Lo) + " tokens or more"
+	}
+	return fmt.Sprintf("%s to %s tokens", count(b.Lo), count(*b.Hi-1))
+}
+
+func (l *leads) decode(s *Summary) {
+	itl, tpot := &s.Latency.ITLChunk, &s.Latency.TPOT
+	if r := itl.TailRatio; r != nil && *r >= farGap {
+		l.add(LeadInterference, "ITL beside prompt tokens over time; the same run with chunked prefill, or with a smaller budget of tokens in a step (max_num_batched_tokens)",
+			"Streams stall: one gap in a hundred is %s times the median one, %s ms and %s ms (p99 and p50 of chunk ITL). Prompts computed between the steps of decoding do that.",
+			number(*r), number(*itl.P99), number(*itl.P50))
+	}
+	if m := s.InFlight.Mean; m != nil && *m < fewFlying && tpot.Count >= 10 && *tpot.Mean > 0 {
+		l.add(LeadSingle, "memory bandwidth ÷ bytes of the weights, which bounds it (8 B parameters of 2 bytes at 600 GB/s: 37 tokens/s), and the GPU's memory counters: far below the bound, look at kernels, clocks and precision",
+			"Hardly anything was batched, with %s requests in flight on average (in flight): %s ms for a token, %s tokens per second for a user (mean TPOT), is what decoding alone gives. It is bound by memory where it is near what the bandwidth allows.",
+			number(*m), number(*tpot.Mean), number(1000 / *tpot.Mean))
+	}
+}
+
+func (l *leads) cache(s *Summary) {
+	if d := s.Cache.Difference; d != nil && *d < -missedHits {
+		confirm := "the KV cache in use over time (--scrape), and the same run with more memory for it: with too little, prefixes are evicted before they come again; if not, whether the prompts are the same to the byte"
+		where := ""
+		if n := max(s.Run.Instances, len(s.Run.Endpoints)); n > 1 {
+			confirm = "the same run with one instance, or with a router that follows prefixes (simulate --router prefix): where the hit ratio rises, the caches hold the same prefixes several times"
+			where = fmt.Sprintf("; each of %d instances has a cache of its own", n)
+		}
+		l.add(LeadColdCache, confirm, "Prefixes were computed again: %s of the prompt tokens came from the cache, and %s could have with one cache without limit (measured and expected hit ratio)%s.",
+			percent(*s.Cache.Measured), percent(*s.Cache.Expected), where)
+	}
+	if v := s.Servers; v != nil && v.Preemptions != nil && *v.Preemptions > 0 {
+		most := ""
+		if v.KVUsage != nil {
+			most = fmt.Sprintf(", at most %s of which was in use", percent(v.KVUsage.Max))
+		}
+		l.add(LeadMemory, "preemptions beside the KV cache in use over time; the same rate with a smaller batch (max_num_seqs) or more memory for the cache",
+			"Sequences were thrown out of the batch %s times (preemptions) for want of KV cache%s; they start anew, and their streams stall.", number(*v.Preemptions), most)
+	}
+}

@@ -1,0 +1,272 @@
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/replay"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// statuses are those of the points, by their codes.
+func statuses(s Summary) map[string]Status {
+	out := map[string]Status{}
+	for _, p := range s.Checklist {
+		out[p.Code] = p.Status
+	}
+	return out
+}
+
+// Each point is held by the run that keeps it, and by none that does not.
+func TestChecklist(t *testing.T) {
+	run := replay.Run{Timing: replay.OpenLoop, Model: "org/Llama-3.1-8B-FP8"}
+	var good []replay.Result
+	for i := range int64(200) {
+		good = append(good, answer(i, i*400, 0, 20, 30+i%3, 45+i%3))
+		good[i].Input = trace.Ptr(int32(100 + 3*i))
+		good[i].Output = trace.Ptr(int32(3 + i%2*5))
+	}
+	run.Window = &replay.Window{}
+	all := statuses(summarise(t, run, Options{GPUs: 4}, good...))
+	for code, want := range map[string]Status{PointWarmUp: NotHeld, PointOpenLoop: Held, PointTails: Held, PointLengths: Held, PointSweep: NotHeld,
+		PointDuration: Held, PointHardware: Held, PointPrecise: Held, PointBatch: Held, PointPhases: Held} {
+		if all[code] != want {
+			t.Errorf("%s: %s, want %s", code, all[code], want)
+		}
+	}
+	for name, test := range map[string]struct {
+		code string
+		want Status
+		run  replay.Run
+		rows []replay.Result
+	}{
+		"closed loop":        {PointOpenLoop, NotHeld, replay.Run{Timing: replay.ClosedLoop, Concurrency: 4}, good},
+		"held back":          {PointOpenLoop, NotHeld, replay.Run{Timing: replay.OpenLoop, HeldBack: 1}, good},
+		"no word of timing":  {PointOpenLoop, Unknown, replay.Run{}, good},
+		"sessions":           {PointOpenLoop, Held, replay.Run{Timing: replay.Causal}, good},
+		"a pass to warm":     {PointWarmUp, Held, replay.Run{Cache: &replay.CacheDiscipline{WarmRequests: 50}}, good},
+		"99 are too few":     {PointTails, NotHeld, run, good[:99]},
+		"short":              {PointDuration, NotHeld, run, good[:100]},
+		"none succeeded":     {PointLengths, Unknown, run, []replay.Result{failure(0, 0, "reset")}},
+		"one length":         {PointLengths, NotHeld, run, []replay.Result{answer(0, 0, 0, 1, 2), answer(1, 1, 0, 1, 2)}},
+		"one token each":     {PointPhases, NotHeld, run, []replay.Result{answer(0, 0, 0, 1), answer(1, 1, 0, 1)}},
+		"precision unsaid":   {PointPrecise, Unknown, replay.Run{Model: "Llama-3-70B-Instruct"}, good},
+		"quantised by GPTQ":  {PointPrecise, Held, replay.Run{Model: "a/b-GPTQ-Int4"}, good},
+		"no GPU is known of": {PointHardware, Unknown, run, good},
+	} {
+		if got := statuses(summarise(t, test.run, Options{}, test.rows...))[test.code]; got != test.want {
+			t.Errorf("%s: %s is %q, want %q", name, test.code, got, test.want)
+		}
+	}
+	warm := run
+	warm.Window = &replay.Window{From: &replay.Place{DueNS: 60 * 400 * msNS}}
+	if got := statuses(summarise(t, warm, Options{}, good...))[PointWarmUp]; got != Held {
+		t.Errorf("60 requests of warm-up: %s", got)
+	}
+}
+
+// leadsOf are the codes of the diagnoses.
+func leadsOf(t *testing.T, run replay.Run, opts Options, results ...replay.Result) (codes []string) {
+	t.Helper()
+	for _, d := range summarise(t, run, opts, results...).Diagnoses {
+		codes = append(codes, d.Code)
+		if !strings.HasSuffix(d.Text, ".") || d.Confirm == "" || strings.HasSuffix(d.Confirm, ".") || strings.Contains(d.Text+d.Confirm, "%!") || !strings.Contains(d.Text, "(") {
+			t.Errorf("%+v", d)
+		}
+	}
+	return codes
+}
+
+// Each diagnosis is made of the run that shows its sign, and of no healthy one.
+func TestDiagnoses(t *testing.T) {
+	load := func(n int, of func(i int64) replay.Result) (out []replay.Result) {
+		for i := range int64(n) {
+			out = append(out, of(i))
+		}
+		return out
+	}
+	// Five in flight, each with the same gaps.
+	healthy := func(i int64) replay.Result { return answer(i, i*10, 0, 20+i%5, 30+i%5, 40+i%5, 50+i%5) }
+	for want, results := range map[string][]replay.Result{
+		"": load(400, healthy),
+		LeadClientWait: load(400, func(i int64) replay.Result {
+			return answer(i, i*10, i%50/49*20, 20, 30, 40, 50)
+		}),
+		LeadSaturated: load(400, func(i int64) replay.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i, 40+2*i, 50+2*i) }),
+		LeadTail: load(400, func(i int64) replay.Result {
+			slow := i % 50 / 49 * 200
+			return answer(i, i*10, 0, 20+slow, 30+slow, 40+slow, 50+slow)
+		}),
+		LeadPrefill: load(400, func(i int64) replay.Result {
+			r := answer(i, i*10, 0, 20+i%2*40, 30+i%2*40, 40+i%2*40, 50+i%2*40)
+			r.Input = trace.Ptr(int32(100 + i%2*4000))
+			return r
+		}),
+		LeadInterference: load(400, func(i int64) replay.Result { return answer(i, i*10, 0, 20, 30, 40, 50+i%10/9*50) }),
+		LeadSingle:       load(50, func(i int64) replay.Result { return answer(i, i*100, 0, 20, 30, 40) }),
+		LeadColdCache: load(400, func(i int64) replay.Result {
+			r := healthy(i)
+			r.Known, r.Cached = trace.Ptr(int32(80)), trace.Ptr(int32(16))
+			return r
+		}),
+		LeadClient: load(400, func(i int64) replay.Result { return answer(i, i*10, 30, 20, 30, 40, 50) }),
+	} {
+		got := strings.Join(leadsOf(t, replay.Run{ServerBlock: 16}, Options{}, results...), " ")
+		if want == LeadSaturated && got == LeadSaturated+" "+LeadTail { // what saturates has a tail
+			continue
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := leadsOf(t, replay.Run{Timing: replay.ClosedLoop}, Options{}, load(400, func(i int64) replay.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, LeadSaturated) {
+		t.Error("a closed loop cannot fall behind")
+	}
+}
+
+// What servers say of themselves goes before what is guessed from outside.
+func TestServerDiagnoses(t *testing.T) {
+	s := Summary{Servers: &Servers{Waiting: &Level{3, 9}, GPUUse: &Level{0.2, 0.4}, Preemptions: trace.Ptr(4.0), KVUsage: &Level{0.9, 1}}}
+	s.Latency.FromSent.TTFT.TailRatio = trace.Ptr(9.0)
+	l := &leads{}
+	l.queue(&s)
+	l.cache(&s)
+	var got []string
+	for _, d := range l.out {
+		got = append(got, d.Code)
+	}
+	if want := []string{LeadQueueing, LeadIdleGPU, LeadMemory}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+var digit = regexp.MustCompile(`[0-9]`)
+
+// Every number on the page has its definition at hand: in its column or its row,
+// or with its fact or plot. That the definition exists, the page checks itself.
+func TestPageDefinesItsNumbers(t *testing.T) {
+	run, results, opts := smallRun()
+	for i := range results {
+		results[i].Class = []string{"", "batch", "interactive"}[i%3]
+	}
+	s := summarise(t, run, opts, results...)
+	s.Servers = &Servers{Running: &Level{1, 2}, Waiting: &Level{1, 2}, KVUsage: &Level{1, 2}, PrefixHits: trace.Ptr(1.0), PrefixQueries: trace.Ptr(2.0), PrefixRatio: trace.Ptr(0.5),
+		Preemptions: trace.Ptr(1.0), Generated: trace.Ptr(1.0), GPUUse: &Level{1, 2}, GPUPowerW: &Level{1, 2}, GPUMemoryMiB: &Level{1, 2}, Speculation: &Speculation{Acceptance: trace.Ptr(0.5)}}
+	s.Steady = &Steady{Window: &Stretch{}, TTFT: &Stat{Count: 1}, ITLChunk: &Stat{}, TPOT: &Stat{}, E2E: &Stat{}, Reason: "none"}
+	holdDefined(t, Page(s))
+}
+
+func holdDefined(t *testing.T, p *page.Page) {
+	t.Helper()
+	at := func(list []string, i int) bool { return i < len(list) && list[i] != "" }
+	for _, f := range p.Facts {
+		if f.Term == "" {
+			t.Errorf("fact %q has no definition", f.Label)
+		}
+	}
+	for _, sec := range p.Sections {
+		for _, table := range sec.Tables {
+			for i, row := range table.Rows {
+				for col, cell := range row {
+					if col > 0 && digit.MatchString(cell) && !at(table.HeadTerms, col) && !at(table.RowTerms, i) {
+						t.Errorf("%s, %s: %q in row %q has no definition", sec.Title, table.Caption, cell, row[0])
+					}
+				}
+			}
+		}
+		for _, plot := range sec.Plots {
+			if plot.Term == "" {
+				t.Errorf("plot %q has no definition", plot.Title)
+			}
+		}
+	}
+	if err := p.Write(&strings.Builder{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Tokens over time are those of the totals, however they are spread over events
+// and whatever the width of the bins.
+func TestTokensOverTime(t *testing.T) {
+	var results []replay.Result
+	for i := range int64(3000) {
+		r := answer(i, i*700, 0, 20, 30, 170, 171)
+		r.Input, r.Output = trace.Ptr(int32(50+i%9)), trace.Ptr(int32(7))
+		if i%3 == 0 {
+			r.EventTokens = []int32{1, 1, 2, 3}
+		}
+		results = append(results, r)
+	}
+	s := summarise(t, replay.Run{}, Options{}, results...)
+	for _, test := range []struct {
+		name string
+		of   page.Series
+		want int64
+	}{{"prompt", s.Series.PromptPerS, s.Tokens.Prompt}, {"output", s.Series.OutputPerS, s.Tokens.Output}} {
+		total := 0.0
+		for _, y := range test.of.Y {
+			total += y * s.Series.BinS
+		}
+		near(t, test.name+" tokens over time", &total, float64(test.want), 1e-9)
+	}
+}
+
+// Hit ratios over time have the measured and expected ratio as their weighted mean.
+func TestHitsOverTime(t *testing.T) {
+	var results []replay.Result
+	for i := range int64(100) {
+		r := answer(i, i*100, 0, 20, 30)
+		r.Known, r.Cached = trace.Ptr(int32(i)), trace.Ptr(int32(i/2))
+		results = append(results, r)
+	}
+	s := summarise(t, replay.Run{ServerBlock: 16}, Options{}, results...)
+	for name, test := range map[string]struct {
+		of   page.Series
+		want *float64
+	}{"measured": {s.Series.Hits, s.Cache.Measured}, "expected": {s.Series.HitsAllowed, s.Cache.Expected}} {
+		mean := 0.0
+		for _, y := range test.of.Y { // every bin has one request of 100 tokens
+			mean += y / float64(len(test.of.Y))
+		}
+		near(t, name, &mean, *test.want, 1e-9)
+		if len(test.of.X) != 100 {
+			t.Errorf("%s: %d bins", name, len(test.of.X))
+		}
+	}
+}
+
+// Rows with a class get a table of their own; a file of too many classes stays bounded.
+func TestClasses(t *testing.T) {
+	var results []replay.Result
+	for i := range int64(300) {
+		r := answer(i, i*10, 0, 20+i%3*10, 30+i%3*15)
+		r.Class = []string{"batch", "", "interactive"}[i%3]
+		results = append(results, r)
+	}
+	s := summarise(t, replay.Run{}, Options{}, results...)
+	var got []string
+	for _, c := range s.ByClass {
+		got = append(got, fmt.Sprintf("%s:%d:%v:%v:%v", c.Class, c.Rows, *c.TTFTP50, *c.TPOTP50, *c.E2EP99))
+	}
+	if want := ":100:30:15:45 batch:100:20:10:30 interactive:100:40:20:60"; strings.Join(got, " ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, " "), want)
+	}
+	if s := summarise(t, replay.Run{}, Options{}, answer(0, 0, 0, 1)); s.ByClass != nil {
+		t.Error("classes where no row has one")
+	}
+	for i := range results {
+		results[i].Class = fmt.Sprint(i)
+	}
+	s = summarise(t, replay.Run{}, Options{}, results...)
+	var rows int64
+	for _, c := range s.ByClass {
+		rows += c.Rows
+	}
+	if len(s.ByClass) > maxNames+1 || rows != 300 {
+		t.Errorf("%d classes of %d rows", len(s.ByClass), rows)
+	}
+}

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"reprise/replay"
+	"reprise/trace/page"
+)
+
+// Tokens and cache hits over time.
+
+// addOverTime counts the tokens of a successful request where they came: those of
+// the prompt at the first token, which ends its prefill, and those of the output at
+// their events. Where the server did not say how many an event carried, they are
+// spread over the events in whole tokens, so that sums do not depend on any order.
+func (c *collector) addOverTime(r *replay.Result) {
+	if r.FirstTokenNS != nil && r.Events > 0 {
+		at := *r.FirstTokenNS
+		c.time.at(at).prompt += int64(inputOf(r))
+		exact := len(r.EventTokens) == int(r.Events)
+		output, events := int64(0), int64(r.Events)
+		if r.Output != nil {
+			output = int64(*r.Output)
+		}
+		for i := range events {
+			if i > 0 {
+				at = min(at+r.GapsNS[i-1], maxInstant)
+			}
+			n := (i+1)*output/events - i*output/events
+			if exact {
+				n = int64(r.EventTokens[i])
+			}
+			c.time.at(at).output += n
+		}
+	}
+	if r.Input == nil || *r.Input == 0 {
+		return
+	}
+	s, prompt := c.time.at(*r.SentNS), int64(*r.Input)
+	s.asked += prompt
+	if r.Cached != nil {
+		s.looked += prompt
+		s.cached += int64(*r.Cached)
+	}
+	if block := c.cache.block; block > 0 && r.Known != nil {
+		s.allowed += prompt
+		s.reach += min(int64(*r.Known), prompt-1) / block * block
+	}
+}
+
+// ratioSlots is how many points a line of hit ratios has at most: each needs
+// enough requests to be more than noise.
+const ratioSlots = 120
+
+// hits draws the hit ratios over time, in bins some times as wide as the others.
+func (t *timeline) hits(zeros bool) (measured, expected page.Series) {
+	measured.Name, expected.Name = "measured", "expected of a cache without limit"
+	every := (len(t.slots) + ratioSlots - 1) / ratioSlots
+	put := func(s *page.Series, x float64, num, den int64) {
+		if den > 0 {
+			s.X, s.Y = append(s.X, x), append(s.Y, float64(num)/float64(den))
+		}
+	}
+	for i := 0; i < len(t.slots); i += every {
+		var sum slot
+		for _, s := range t.slots[i:min(i+every, len(t.slots))] {
+			sum.join(s)
+		}
+		x := (float64(i) + float64(every)/2) * t.seconds()
+		looked := sum.looked
+		if zeros {
+			looked = sum.asked
+		}
+		put(&measured, x, sum.cached, looked)
+		put(&expected, x, sum.reach, sum.allowed)
+	}
+	return measured, expected
+}
+
+// growth compares the mean of the requests in flight over the first and over the
+// last quarter of the due times, where there are bins enough, and says by what
+// factor the requests that were due changed.
+func (t *timeline) growth(from, to int64) (first, last, came float64, ok bool) {
+	var open int64
+	var sums, bins, due [2]float64
+	quarter := (to - from) / 4
+	for i, s := range t.slots {
+		open += s.sent - s.done
+		at := int64(i+1)*t.width - from
+		part := 0
+		switch {
+		case at <= 0, at > quarter && at <= to-from-quarter, at > to-from:
+			continue
+		case at > quarter:
+			part = 1
+		}
+		sums[part] += float64(open)
+		due[part] += float64(s.due)
+		bins[part]++
+	}
+	if min(bins[0], bins[1]) < 4 || due[0] == 0 {
+		return 0, 0, 0, false
+	}
+	return sums[0] / bins[0], sums[1] / bins[1], due[1] / bins[1] / (due[0] / bins[0]), true
+}
+
+var overTimeDefinitions = []Definition{
+	{"tokens over time", "1/s", "Tokens of successful requests in each bin of time: those of a prompt at its first token, those of an output at the instants of their events.", "Σ tokens ÷ width of the bin"},
+	{"hit ratio over time", "share", "Measured and expected hit ratio of the requests that were sent in each bin of time.", "Σ cached ÷ Σ prompt; Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
+	{"arrivals", "1/s", "Requests that the schedule wanted sent, and that were sent, in each bin of time.", "n ÷ width of the bin"},
+	{"lengths", "tokens", "Successful requests by the length of prompt or output, eight buckets to each doubling.", "n in 2^(k÷8) ≤ length < 2^((k+1)÷8)"},
+}
