@@ -12,7 +12,7 @@ import (
 // contractFlags say what a run has to keep to.
 type contractFlags struct {
 	path  string
-	gpus  int
+	gpus  []int
 	price float64
 	alone bool             // GPUs and price have a meaning without a contract
 	read  *report.Contract // once, before anything is sent
@@ -21,17 +21,17 @@ type contractFlags struct {
 func (f *contractFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.path, "contract", "", "contract that the run has to keep to, YAML with clauses such as p95 ttft <= 1s; the exit code is 3 when it does not")
-	fl.IntVar(&f.gpus, "gpus", 0, "GPUs that served the run, for a contract about cost; 0 takes the contract's")
+	fl.IntSliceVar(&f.gpus, "gpus", nil, "GPUs that served the run, for output per GPU and a contract about cost; for several results files one number for all, or one for each; otherwise the contract's, or output is per instance")
 	fl.Float64Var(&f.price, "price-per-gpu-hour", 0, "price of a GPU for an hour, for the same; 0 takes the contract's")
 }
 
 // contract is what the flags name, nil when they name none.
 func (f *contractFlags) contract() (*report.Contract, error) {
 	switch {
-	case f.gpus < 0 || !(f.price >= 0):
-		return nil, usagef("--gpus and --price-per-gpu-hour: want numbers above zero")
-	case f.path == "" && !f.alone && (f.gpus > 0 || f.price > 0):
-		return nil, usagef("--gpus and --price-per-gpu-hour are what a contract computes cost from: give --contract FILE")
+	case !(f.price >= 0):
+		return nil, usagef("--price-per-gpu-hour: want a number above zero")
+	case f.path == "" && !f.alone && f.price > 0:
+		return nil, usagef("--price-per-gpu-hour is what a contract computes cost from: give --contract FILE")
 	case f.path == "" || f.read != nil:
 		return f.read, nil
 	}
@@ -42,8 +42,8 @@ func (f *contractFlags) contract() (*report.Contract, error) {
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	if f.gpus > 0 {
-		c.GPUs = f.gpus
+	if len(f.gpus) > 0 {
+		c.GPUs = f.gpus[0]
 	}
 	if f.price > 0 {
 		c.PricePerGPUHour = f.price

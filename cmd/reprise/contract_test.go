@@ -65,7 +65,8 @@ func TestContractExitCodes(t *testing.T) {
 	}
 	for args, want := range map[string]int{
 		"report r.parquet --contract none.yaml":                               exitFailure,
-		"report r.parquet --gpus 4":                                           exitUsage, // without a contract they mean nothing
+		"report r.parquet --gpus 0":                                           exitUsage,
+		"report r.parquet --price-per-gpu-hour 4":                             exitUsage, // without a contract it means nothing
 		"simulate t.parquet --preset l4-qwen2.5-0.5b --contract c.yaml":       exitUsage, // of which results?
 		"replay t.parquet --url http://127.0.0.1:1 -o x.parquet --contract b": exitFailure,
 	} {

@@ -18,8 +18,8 @@ func (f *judgeFlags) decided(cmd *cobra.Command, paths []string) error {
 	var runs []report.Tried
 	var refused error
 	accepted := false
-	for _, path := range paths {
-		s, err := f.summarise(cmd, path)
+	for i, path := range paths {
+		s, err := f.summarise(cmd, path, i, len(paths))
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (f *judgeFlags) decided(cmd *cobra.Command, paths []string) error {
 		runs = append(runs, run)
 	}
 	err := writeOutput(cmd, f.out, func(w io.Writer) error {
-		return report.WriteDecision(w, runs, report.Decision{Why: f.why, GPUs: f.gpus, PricePerGPUHour: f.price})
+		return report.WriteDecision(w, runs, report.Decision{Why: f.why, PricePerGPUHour: f.price})
 	})
 	if err != nil || accepted {
 		return err

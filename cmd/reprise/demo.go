@@ -129,11 +129,12 @@ func (d *demo) report() error {
 	var f judgeFlags
 	f.defaults()
 	f.slo = "ttft:200ms,tpot:50ms"
-	s, err := f.summarise(d.cmd, d.path("results.parquet"))
+	s, err := f.summarise(d.cmd, d.path("results.parquet"), 0, 1)
 	if err != nil {
 		return err
 	}
-	if err := f.writePage(d.path("report.html"), s); err != nil {
+	f.html = d.path("report.html")
+	if err := f.writePages(d.cmd, report.Named{Summary: s}); err != nil {
 		return err
 	}
 	if err := report.WriteText(d.cmd.OutOrStdout(), s); err != nil {

@@ -87,6 +87,9 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 			if err := f.judge.check(f.judge.vllm.saves(), "--save-result"); err != nil {
 				return err
 			}
+			if err := f.judge.checkRuns(1); err != nil {
+				return err
+			}
 			w, err := openTrace(cmd, args[0])
 			if err != nil {
 				return err

@@ -201,7 +201,7 @@ func TestServerMetricsAreTrue(t *testing.T) {
 	if !strings.Contains(text, "Prefix cache hits") || !strings.Contains(text, "a note") || !strings.Contains(text, "emptied") {
 		t.Errorf("the report:\n%s", text)
 	}
-	if page, err := os.ReadFile(filepath.Join(dir, "r.html")); err != nil || !strings.Contains(string(page), "Tokens at the servers") {
+	if page, err := os.ReadFile(filepath.Join(dir, "r.html")); err != nil || !strings.Contains(string(page), "Tokens generated at the servers") {
 		t.Errorf("the page lacks a plot of the servers: %v", err)
 	}
 	if s := serverReplay(t, dir, sim.url); s.Servers != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"reprise/replay"
 	"reprise/replay/report"
@@ -27,6 +28,8 @@ type judgeFlags struct {
 	why         string // of --format decision
 	push        pushFlags
 	html        string
+	plots       string
+	names       []string // of several results files, of report alone
 	slo         string
 	block       int
 	limitFlags
@@ -36,13 +39,19 @@ type judgeFlags struct {
 func (f *judgeFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
-	fl.StringVar(&f.html, "html", "", "self-contained page to write")
+	f.registerPages(fl)
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.limitFlags.register(cmd)
 	f.contractFlags.register(cmd)
 	fl.StringVar(&f.definitions, "definitions", ownDefinitions, "whose definitions the figures have: "+ownDefinitions+", "+strings.Join(report.Presets(), ", "))
 	fl.Float64Var(&f.steadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
 	f.vllm.register(cmd)
+}
+
+// registerPages registers what asks for files beside the report.
+func (f *judgeFlags) registerPages(fl *pflag.FlagSet) {
+	fl.StringVar(&f.html, "html", "", "self-contained page to write")
+	fl.StringVar(&f.plots, "plots", "", "directory to write each plot of the page to, as SVG and as CSV")
 }
 
 const ownDefinitions = "reprise"
@@ -75,7 +84,7 @@ func (f *judgeFlags) defaults() { f.register(new(cobra.Command)) }
 func reportCommand() *cobra.Command {
 	var f judgeFlags
 	cmd := &cobra.Command{
-		Use:   "report RESULTS",
+		Use:   "report RESULTS...",
 		Short: "Say what a replay measured, and whether it can be trusted",
 		Long: `Report reads the results of a replay, or the journal of one that is still
 running or was killed, and prints a verdict and every metric, each from when a
@@ -90,11 +99,17 @@ record of a tuning from several results: settings, figures and cost of each, and
 which the contract accepts; the exit code is then that of a report where none is
 accepted.
 
-With --contract the run has to keep to clauses such as p95 ttft <= 1s.
+Several results files become one report, with a column for each run, their plots
+over each other, and what each gives of its hardware against what a user gets. It
+shows the figures as they are: whether a difference is more than noise, it does
+not say.
 
-The exit code is 4 when the run cannot be trusted, or the contract not be judged,
+With --contract each run has to keep to clauses such as p95 ttft <= 1s.
+
+The exit code is 4 when a run cannot be trusted, or the contract not be judged,
 and 3 when the contract does not hold.`,
 		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html
+  reprise report r.parquet r.parquet --name before,after --html both.html --plots plots
   reprise report r.parquet --contract contract.yaml
   reprise report r.parquet --definitions aiperf
   reprise report r.parquet --format vllm -o vllm.json
@@ -104,10 +119,7 @@ and 3 when the contract does not hold.`,
 			if f.explain != "" {
 				return cobra.MaximumNArgs(1)(cmd, args)
 			}
-			if f.format == formatDecision {
-				return cobra.MinimumNArgs(1)(cmd, args)
-			}
-			return cobra.ExactArgs(1)(cmd, args)
+			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.contractFlags.alone = f.format == formatDecision
@@ -123,6 +135,12 @@ and 3 when the contract does not hold.`,
 			if f.format == formatDecision {
 				return f.decided(cmd, args)
 			}
+			if err := f.checkRuns(len(args)); err != nil {
+				return err
+			}
+			if len(args) > 1 || len(f.names) > 0 {
+				return f.reportRuns(cmd, args)
+			}
 			return f.report(cmd, args[0])
 		},
 	}
@@ -131,6 +149,7 @@ and 3 when the contract does not hold.`,
 	f.push.register(cmd)
 	cmd.Flags().StringVar(&f.why, "why", "", "why the tuning stopped, `text` for --format decision")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
+	cmd.Flags().StringSliceVar(&f.names, "name", nil, "names of the runs, one for each results file; otherwise those of the files")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; empty is stdout")
 	cmd.Flags().IntVar(&f.block, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")
 	return cmd
@@ -140,14 +159,12 @@ and 3 when the contract does not hold.`,
 // exit code 4 when the run cannot be trusted, or 3 when it does not keep to its
 // contract.
 func (f *judgeFlags) report(cmd *cobra.Command, path string) error {
-	s, err := f.summarise(cmd, path)
+	s, err := f.summarise(cmd, path, 0, 1)
 	if err != nil {
 		return err
 	}
-	if f.html != "" {
-		if err := f.writePage(f.html, s); err != nil {
-			return err
-		}
+	if err := f.writePages(cmd, report.Named{Summary: s}); err != nil {
+		return err
 	}
 	if err := f.write(cmd, path, s); err != nil {
 		return err
@@ -202,10 +219,6 @@ func (f *judgeFlags) pushed(cmd *cobra.Command, s report.Summary) error {
 	return nil
 }
 
-func (f *judgeFlags) writePage(path string, s report.Summary) error {
-	return trace.WriteFile(path, 0o644, report.Page(s).Write)
-}
-
 // options are what the flags ask for; replay checks them before it sends.
 func (f *judgeFlags) options() (report.Options, error) {
 	o := report.Options{ServerBlock: f.block, Limits: f.limits}
@@ -226,9 +239,13 @@ func (f *judgeFlags) options() (report.Options, error) {
 	return o, nil
 }
 
-func (f *judgeFlags) summarise(cmd *cobra.Command, path string) (report.Summary, error) {
+// summarise reads results file i of n.
+func (f *judgeFlags) summarise(cmd *cobra.Command, path string, i, n int) (report.Summary, error) {
 	o, err := f.options()
 	if err != nil {
+		return report.Summary{}, err
+	}
+	if err := f.setGPUs(&o, i, n); err != nil {
 		return report.Summary{}, err
 	}
 	results, err := replay.OpenResults(path)

@@ -87,7 +87,7 @@ inside a block, none of it is shared.`,
 	fl.Bool("quiet", false, "no progress")
 	f.judge.defaults() // there is no send lag to limit
 	fl.BoolVar(&f.judge.asJSON, "json", false, "print JSON")
-	fl.StringVar(&f.judge.html, "html", "", "self-contained page of the results to write")
+	f.judge.registerPages(fl)
 	fl.StringVar(&f.judge.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.contractFlags.register(cmd)
 	fl.Float64Var(&f.judge.limits.Errors, "max-errors", f.judge.limits.Errors, "share of refused requests beyond which the results are not trusted")
@@ -113,7 +113,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	case f.out != "" && f.router == allRouters:
 		return usagef("-o holds the results of one router: name one with --router")
 	}
-	for _, name := range []string{"html", "slo", "max-errors", "contract", "gpus", "price-per-gpu-hour"} {
+	for _, name := range []string{"html", "plots", "slo", "max-errors", "contract", "gpus", "price-per-gpu-hour"} {
 		if f.out == "" && cmd.Flags().Changed(name) {
 			return usagef("--%s is about the results: give -o FILE.parquet", name)
 		}
@@ -128,6 +128,9 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if _, err := f.judge.options(); err != nil {
+		return err
+	}
+	if err := f.judge.checkRuns(1); err != nil {
 		return err
 	}
 	w, err := openTrace(cmd, path)

@@ -157,6 +157,9 @@ func longEnough(s *Summary) (Status, string) {
 var precisions = regexp.MustCompile(`(?i)(?:^|[-_/. ])(fp32|bf16|fp16|fp8|nvfp4|mxfp4|fp4|int8|int4|w[48]a(?:16|8|4)|awq|gptq|q[2-8](?:_[0-9k])?(?:_[0-9msl]+)?)(?:$|[-_/. ])`)
 
 func precisionKnown(r *replay.Run) (Status, string) {
+	if e := r.Environment; e != nil && e.Deployment != nil && e.Deployment.Quantization != "" {
+		return Held, plain(e.Deployment.Quantization) + ", as given"
+	}
 	if m := precisions.FindStringSubmatch(r.Model); m != nil {
 		return Held, plain(m[1]) + ", by the name of the model"
 	}
@@ -165,9 +168,21 @@ func precisionKnown(r *replay.Run) (Status, string) {
 
 func hardwareKnown(s *Summary) (Status, string) {
 	if e := s.Efficiency; e != nil && e.GPUsFrom == GPUsGiven {
-		return Held, many(int64(e.GPUs), "GPU") + ", as given; the model of the GPU is for the reader to add"
+		return Held, gpuModel(&s.Run, e.GPUs)
 	}
 	return Unknown, "the run does not say what the server runs on"
+}
+
+// gpuModel says how many GPUs of what kind there were.
+func gpuModel(r *replay.Run, n int) string {
+	says := many(int64(n), "GPU")
+	switch e := r.Environment; {
+	case e != nil && e.Deployment != nil && e.Deployment.GPU != "":
+		return says + ", " + plain(e.Deployment.GPU) + ", as given"
+	case e != nil && len(e.GPUs) > 0:
+		return says + ", " + plain(e.GPUs[0].Name)
+	}
+	return says + ", as given; the model of the GPU is for the reader to add"
 }
 
 func batchKnown(s *Summary) (Status, string) {
@@ -211,5 +226,6 @@ var methodDefinitions = []Definition{
 	{"checklist", "held, not held, unknown",
 		"What a measurement needs before others can rely on it. Unknown is what the run does not say. A point that does not hold leaves the run trustworthy; it limits what can be claimed of it.",
 		"warm-up ≥ 50, duration ≥ 60 s, p99 given, …"},
+	{"diagnoses", "as the figures", "What the figures hint at, with those that it rests on, and the measurement that would confirm it or rule it out. They are leads by rules of thumb, no findings.", "p99 ÷ p50 of TTFT ≥ 4, p99 ÷ p50 of ITL ≥ 3, measured < expected − 5 %, …"},
 	{"verdict.checks", "as the check", "What was measured beside the most, or for some the least, that a trustworthy run may have. --max-lag and its like change what is allowed.", "measured ≤ allowed"},
 }

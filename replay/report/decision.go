@@ -24,7 +24,6 @@ type Tried struct {
 // given, and the record says so.
 type Decision struct {
 	Why             string  // the tuning stopped
-	GPUs            int     // 0 takes what each run says
 	PricePerGPUHour float64 // in any currency
 }
 
@@ -238,9 +237,9 @@ func cost(runs []Tried, d Decision) string {
 	var out []string
 	for i := range runs {
 		s := &runs[i].Summary
-		gpus, says := d.GPUs, ""
-		if gpus == 0 {
-			gpus = s.Run.Environment.GPUCount()
+		gpus, says := 0, ""
+		if e := s.Efficiency; e != nil && e.GPUsFrom == GPUsGiven {
+			gpus = e.GPUs
 		}
 		switch per := s.Throughput.OutputTokensPerS; {
 		case gpus == 0:

@@ -111,13 +111,13 @@ func TestEveryNumberIsDefined(t *testing.T) {
 		}
 	}
 	for name := range metricPaths {
-		if _, ok := named(all, name); !ok {
+		if _, ok := definitionNamed(all, name); !ok {
 			t.Errorf("%s has paths and no definition", name)
 		}
 	}
 }
 
-func named(all []Definition, name string) (Definition, bool) {
+func definitionNamed(all []Definition, name string) (Definition, bool) {
 	for _, d := range all {
 		if d.Name == name {
 			return d, true

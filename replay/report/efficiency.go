@@ -4,7 +4,7 @@ import "cmp"
 
 // Where a number of GPUs is from.
 const (
-	GPUsGiven     = "given"     // by who asked for the report
+	GPUsGiven     = "given"     // by who asked for the report, or recorded with the run
 	GPUsInstances = "instances" // not known: one for each engine or endpoint
 )
 
@@ -19,8 +19,8 @@ type Efficiency struct {
 
 // efficiency divides what was measured by a number of GPUs.
 func efficiency(s *Summary, gpus int) *Efficiency {
-	e := &Efficiency{GPUs: gpus, GPUsFrom: GPUsGiven}
-	if gpus == 0 {
+	e := &Efficiency{GPUs: cmp.Or(gpus, s.Run.Environment.GPUCount()), GPUsFrom: GPUsGiven}
+	if e.GPUs == 0 {
 		e.GPUs, e.GPUsFrom = cmp.Or(s.Run.Instances, max(len(s.Run.Endpoints), 1)), GPUsInstances
 	}
 	if t := s.Throughput.OutputTokensPerS; t != nil {

@@ -121,7 +121,7 @@ func engine(s *Summary) factGroup {
 	g.add("Tokenizer", r.Tokenizer, "")
 	g.add("Context length", positive(r.MaxModelLen, "token"), "as the server lists it")
 	g.add("Server", r.ServerVersion, "its version")
-	g.add("Simulated", r.Simulated, "")
+	g.add("Simulated", strings.NewReplacer("{", "", "}", "", `"`, "", "_", " ", ":", ": ", ",", ", ").Replace(r.Simulated), "")
 	g.add("Endpoints", strings.Join(r.Endpoints, ", "), r.Balance)
 	if b := s.Cache.Block; b != nil {
 		g.add("Cache blocks", many(*b, "token"), "that expected reuse is counted in")

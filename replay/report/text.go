@@ -18,12 +18,7 @@ const textWidth = 100
 // 100 columns, then the warnings. It writes once, and has no colours.
 func WriteText(w io.Writer, s Summary) error {
 	var b bytes.Buffer
-	line := func(mark, words string) {
-		for _, part := range strings.Split(text.WrapSoft(plain(words), textWidth-len(mark)), "\n") {
-			b.WriteString(mark + strings.TrimRight(part, " ") + "\n")
-			mark = strings.Repeat(" ", len(mark))
-		}
-	}
+	line := liner(&b)
 	line("", verdictLine(&s))
 	for _, r := range s.Verdict.Reasons {
 		line("  - ", r.Text)
@@ -68,6 +63,16 @@ func WriteText(w io.Writer, s Summary) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// liner writes words after a mark, wrapped to the width of the text.
+func liner(b *bytes.Buffer) func(mark, words string) {
+	return func(mark, words string) {
+		for _, part := range strings.Split(text.WrapSoft(plain(words), textWidth-len(mark)), "\n") {
+			b.WriteString(mark + strings.TrimRight(part, " ") + "\n")
+			mark = strings.Repeat(" ", len(mark))
+		}
+	}
 }
 
 // writeOwn writes the tables under our own definitions.

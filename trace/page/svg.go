@@ -245,8 +245,12 @@ func (d *drawing) series(i int, c *chart) {
 			dash = "; stroke-dasharray: 8 5"
 		}
 		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s%s"/>`+"\n", d.path(t, c.Kind == kinds[Step].code), tone(i), dash)
-		if len(t.X.v) <= 60 {
-			fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: 5; stroke-linecap: round"/>`+"\n", d.dots(t), tone(i))
+		if n := len(t.X.v); n <= 60 {
+			wide := 5
+			if n == 1 { // no line leads to it
+				wide = 10
+			}
+			fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: %d; stroke-linecap: round"/>`+"\n", d.dots(t), tone(i), wide)
 		}
 	}
 }

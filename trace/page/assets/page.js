@@ -173,7 +173,7 @@ const seriesOptions = (c, css) => c.s.map((s, i) => {
 	const o = {label: s.n, stroke: colour, width: s.x.length > 1000 && c.k === 'step' ? 1 : 1.75, dash: i < 6 ? undefined : [8, 5], value: (u, v) => v == null ? '\u2013' : value(v) + unit(c.yu)};
 	if (c.k === 'line') {
 		Object.assign(o, {paths: uPlot.paths.linear(), fill: alone ? tint(colour, 0.1) : undefined});
-		if (s.x.length <= 60) o.points = {show: true, size: 5, fill: colour};
+		if (s.x.length <= 60) o.points = {show: true, size: s.x.length === 1 ? 10 : 5, fill: colour};
 	} else if (c.k === 'step') {
 		Object.assign(o, {paths: uPlot.paths.stepped({align: 1}), fill: alone ? tint(colour, 0.12) : undefined, points: {show: s.x.length === 1, size: 5, fill: colour}});
 	} else if (c.k === 'bars') {

@@ -1,0 +1,376 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"reprise/replay"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// A Named is the summary of a run under the name that a report of several runs
+// has for it. Its JSON is that of the [Summary], with the name.
+type Named struct {
+	Name string `json:"name"`
+	Summary
+}
+
+// WriteJSONRuns writes the summaries as an indented JSON array.
+func WriteJSONRuns(w io.Writer, runs []Named) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(runs)
+}
+
+// overlayColumns are as many runs as fit beside each other in [textWidth] columns.
+const overlayColumns = 5
+
+// WriteTextRuns writes runs beside each other: a column for each, and below it
+// the next ones where there are more than fit. It claims no difference: what is
+// noise and what is not takes repeats.
+func WriteTextRuns(w io.Writer, runs []Named) error {
+	var b bytes.Buffer
+	line := liner(&b)
+	for _, n := range overlayNotes(runs, "report") {
+		line("", n.Text)
+	}
+	for at := 0; at < len(runs); at += overlayColumns {
+		part := runs[at:min(at+overlayColumns, len(runs))]
+		head, rows, _ := overlayTable(part)
+		for i := range head {
+			head[i] = abridged(head[i])
+		}
+		grid(&b, "Runs, latencies in ms", head, rows)
+	}
+	b.WriteByte('\n')
+	for _, says := range append(sayPareto(runs), noClaim) {
+		line("", says)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// abridged is a name in twelve characters: its begin and its end, which is where
+// names of runs differ.
+func abridged(name string) string {
+	if r := []rune(name); len(r) > 12 {
+		return string(r[:5]) + "…" + string(r[len(r)-6:])
+	}
+	return name
+}
+
+const noClaim = "The figures stand beside each other as they were measured; whether a difference is more than noise is for a comparison with repeats to say."
+
+// Overlay lays several runs over each other for a browser. One run gives the
+// page of [Page].
+func Overlay(runs []Named) *page.Page {
+	if len(runs) == 1 {
+		return Page(runs[0].Summary)
+	}
+	p := &page.Page{
+		Title:   fmt.Sprintf("Report of %d runs", len(runs)),
+		Lead:    "What each run measured, side by side and over each other. " + noClaim,
+		Verdict: overlayNotes(runs, "page"),
+		About:   overlayProvenance(runs),
+		Terms:   pageTerms(),
+	}
+	head, rows, rowTerms := overlayTable(runs)
+	figures := page.Section{Title: "Figures", Tables: []page.Table{
+		{Caption: "A column for each run; latencies in ms", Head: head, Rows: rows, RowTerms: rowTerms, Align: alignRight(len(head))},
+		checklistTable(runs)}}
+	for _, section := range []page.Section{figures, paretoSection(runs), overlaySection(runs), overlayLoad(runs), hintSection(runs)} {
+		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
+			p.Sections = append(p.Sections, section)
+		}
+	}
+	return p
+}
+
+func alignRight(columns int) []page.Align {
+	out := make([]page.Align, columns)
+	for i := range out {
+		out[i] = page.Right
+	}
+	out[0] = page.Left
+	return out
+}
+
+// overlayNotes are the verdict on each run, the tiers, and what keeps the runs
+// from being compared.
+func overlayNotes(runs []Named, what string) []page.Note {
+	var notes []page.Note
+	add := func(level page.Level, format string, args ...any) {
+		notes = append(notes, page.Note{Level: level, Text: fmt.Sprintf(format, args...)})
+	}
+	trusted, tiers := true, []string{}
+	for _, r := range runs {
+		if !r.Verdict.Trustworthy {
+			trusted = false
+			add(page.Bad, "%s is not trustworthy: %s", r.Name, r.Verdict.Reasons[0].Text)
+		}
+		if tier := trace.TierNote(what, r.Run.Tier); tier != "" && !slices.Contains(tiers, tier) {
+			tiers = append(tiers, tier)
+		}
+	}
+	if trusted {
+		add(page.Good, "Each of the %d runs is trustworthy by itself.", len(runs))
+	}
+	for _, tier := range tiers {
+		add(page.Warn, "%s", tier)
+	}
+	for _, d := range differences(runs) {
+		add(page.Warn, "%s", d)
+	}
+	return notes
+}
+
+// differences say in what the runs differ that should be the same where they are
+// to be compared.
+func differences(runs []Named) []string {
+	var out []string
+	differ := func(of func(*Named) string, format string) {
+		var values []string
+		for i := range runs {
+			if v := of(&runs[i]); !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 1 {
+			out = append(out, fmt.Sprintf(format, strings.Join(values, ", ")))
+		}
+	}
+	differ(func(r *Named) string { return orNone(shortDigest(r.Run.Workload)) },
+		"The workloads differ (digests %s): the runs did not do the same work, and their figures do not compare.")
+	differ(func(r *Named) string {
+		if r.Run.Simulated != "" {
+			return "simulated"
+		}
+		return "measured"
+	}, "Some runs were simulated and some were measured (%s).")
+	differ(func(r *Named) string { return orNone(r.Run.API) }, "The runs used different APIs (%s).")
+	differ(func(r *Named) string { return schedule(&r.Run) }, "The schedules differ (%s): the servers did not get the same load.")
+	return out
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return plain(s)
+}
+
+// overlayRows are the figures of a run, each with what it is called and what
+// defines it.
+var overlayRows = []struct {
+	name, term string
+	of         func(*Summary) string
+}{
+	{"Verdict", "verdict.checks", func(s *Summary) string {
+		return map[bool]string{true: "trusted", false: "not trusted"}[s.Verdict.Trustworthy]
+	}},
+	{"Requests", "rows", func(s *Summary) string { return count(s.Requests.Rows) }},
+	{"Failed", "failed", func(s *Summary) string { return count(s.Requests.Failed) }},
+	{"Duration, s", "duration", func(s *Summary) string { return numberOrDash(s.DurationS) }},
+	{"Offered, requests/s", "offered_requests", func(s *Summary) string { return numberOrDash(s.Throughput.OfferedPerS) }},
+	{"Done, requests/s", "requests", func(s *Summary) string { return numberOrDash(s.Throughput.RequestsPerS) }},
+	{"Prompt tokens/s", "prompt_tokens", func(s *Summary) string { return numberOrDash(s.Throughput.PromptTokensPerS) }},
+	{"Output tokens/s", "output_tokens", func(s *Summary) string { return numberOrDash(s.Throughput.OutputTokensPerS) }},
+	{"Goodput from due", "goodput", func(s *Summary) string {
+		if s.Goodput == nil {
+			return "–"
+		}
+		return percentOrDash(s.Goodput.FromDue.Share)
+	}},
+	{"TTFT from sent, p50", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P50) }},
+	{"… p99", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P99) }},
+	{"… p99.9", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P999) }},
+	{"TTFT from due, p99", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromDue.TTFT.P99) }},
+	{"ITL, p50", "itl_chunk", func(s *Summary) string { return numberOrDash(s.Latency.ITLChunk.P50) }},
+	{"… p99", "itl_chunk", func(s *Summary) string { return numberOrDash(s.Latency.ITLChunk.P99) }},
+	{"TPOT, p50", "tpot", func(s *Summary) string { return numberOrDash(s.Latency.TPOT.P50) }},
+	{"… p99", "tpot", func(s *Summary) string { return numberOrDash(s.Latency.TPOT.P99) }},
+	{"E2E from sent, p50", "e2e", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.E2E.P50) }},
+	{"… p99", "e2e", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.E2E.P99) }},
+	{"In flight, mean", "in_flight", func(s *Summary) string { return numberOrDash(s.InFlight.Mean) }},
+	{"Hit ratio", "measured_ratio", func(s *Summary) string { return percentOrDash(s.Cache.Measured) }},
+	{"… expected", "expected_ratio", func(s *Summary) string { return percentOrDash(s.Cache.Expected) }},
+	{"Send lag, p99", "send_lag", func(s *Summary) string { return numberOrDash(s.Latency.SendLag.P99) }},
+	{"Tokens/s per user", "tokens_per_s_per_user", func(s *Summary) string { return numberOrDash(s.Efficiency.PerUser) }},
+	{"GPUs", "output_tokens_per_s_per_gpu", func(s *Summary) string {
+		if s.Efficiency.GPUsFrom != GPUsGiven {
+			return "not known"
+		}
+		return count(int64(s.Efficiency.GPUs))
+	}},
+	{"Output/s per GPU", "output_tokens_per_s_per_gpu", func(s *Summary) string {
+		if s.Efficiency.GPUsFrom != GPUsGiven {
+			return "–"
+		}
+		return numberOrDash(s.Efficiency.PerGPU)
+	}},
+	{"… per instance", "output_tokens_per_s_per_gpu", func(s *Summary) string {
+		if s.Efficiency.GPUsFrom == GPUsGiven {
+			return "–"
+		}
+		return numberOrDash(s.Efficiency.PerGPU)
+	}},
+}
+
+// overlayTable has a column for each run, and no row that none has a figure for.
+func overlayTable(runs []Named) (head []string, rows [][]string, rowTerms []string) {
+	head = []string{""}
+	for _, r := range runs {
+		head = append(head, plain(r.Name))
+	}
+	for _, f := range overlayRows {
+		row, any := []string{f.name}, false
+		for i := range runs {
+			v := f.of(&runs[i].Summary)
+			row, any = append(row, v), any || v != "–"
+		}
+		if any {
+			rows, rowTerms = append(rows, row), append(rowTerms, termOf(f.term))
+		}
+	}
+	return head, rows, rowTerms
+}
+
+// checklistTable has the statuses of all runs. Together they may hold what one
+// alone cannot: several rates.
+func checklistTable(runs []Named) page.Table {
+	t := page.Table{Caption: "Checklist of the method", Head: []string{"point"}, HeadTerms: repeat(termOf("checklist"), len(runs)+1)}
+	for _, r := range runs {
+		t.Head = append(t.Head, plain(r.Name))
+	}
+	sweep := severalRates(runs)
+	for i, p := range runs[0].Checklist {
+		row := []string{p.Name}
+		for _, r := range runs {
+			status := r.Checklist[i].Status
+			if p.Code == PointSweep {
+				status = held(sweep)
+			}
+			row = append(row, statusSigns[status])
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// severalRates says that the runs offered one workload at rates that differ by 5 % or more.
+func severalRates(runs []Named) bool {
+	var lo, hi float64
+	for i, r := range runs {
+		rate := r.Throughput.OfferedPerS
+		if rate == nil || r.Run.Timing == replay.ClosedLoop || r.Run.Workload != runs[0].Run.Workload {
+			return false
+		}
+		if i == 0 {
+			lo, hi = *rate, *rate
+		}
+		lo, hi = min(lo, *rate), max(hi, *rate)
+	}
+	return hi > 1.05*lo
+}
+
+// overlayProvenance says once what all runs share, and of each run the rest.
+func overlayProvenance(runs []Named) []page.Group {
+	type fact = page.Fact
+	var all [][]fact
+	seen := map[fact]int{}
+	for i := range runs {
+		var facts []fact
+		for _, g := range provenanceGroups(&runs[i].Summary) {
+			facts = append(facts, g.Facts...)
+		}
+		for _, f := range facts {
+			seen[f]++
+		}
+		all = append(all, facts)
+	}
+	shared := page.Group{Title: "The same in all runs"}
+	for _, f := range all[0] {
+		if seen[f] == len(runs) {
+			shared.Facts = append(shared.Facts, f)
+		}
+	}
+	out := []page.Group{shared}
+	for i, facts := range all {
+		g := page.Group{Title: runs[i].Name}
+		for _, f := range facts {
+			if seen[f] != len(runs) {
+				g.Facts = append(g.Facts, f)
+			}
+		}
+		if len(g.Facts) > 0 {
+			out = append(out, g)
+		}
+	}
+	return slices.DeleteFunc(out, func(g page.Group) bool { return len(g.Facts) == 0 })
+}
+
+// hintSection has what the figures of each run hint at.
+func hintSection(runs []Named) page.Section {
+	t := page.Table{Head: []string{"run", "what the figures hint at", "to confirm"}, Align: []page.Align{page.Left, page.Left, page.Left},
+		HeadTerms: repeat(termOf("diagnoses"), 3)}
+	for _, r := range runs {
+		for _, d := range r.Diagnoses {
+			t.Rows = append(t.Rows, []string{plain(r.Name), d.Text, d.Confirm + "."})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return page.Section{}
+	}
+	return page.Section{Title: "What the numbers say", Tables: []page.Table{t}}
+}
+
+// over collects one series of each run under the run's name.
+func over(runs []Named, of func(*Series) page.Series) (out []page.Series) {
+	for i := range runs {
+		s := of(&runs[i].Series)
+		s.Name = runs[i].Name
+		out = append(out, s)
+	}
+	return out
+}
+
+// overlaySection draws the distributions over each other.
+func overlaySection(runs []Named) page.Section {
+	var far [3]bool
+	simulated := true
+	for i := range runs {
+		l := &runs[i].Latency
+		for j, st := range []*Stat{&l.FromSent.TTFT, &l.TPOT, &l.FromSent.E2E} {
+			far[j] = far[j] || farApart(st)
+		}
+		simulated = simulated && runs[i].Run.Simulated != ""
+	}
+	plots := defined("ttft", cdf("TTFT distribution", "From when a request was sent. A curve further to the left is faster.", far[0], over(runs, func(s *Series) page.Series { return s.TTFTSent })...))
+	if !simulated {
+		plots = append(plots, defined("ttft", cdf("TTFT distribution, from due", "From when a request was due, its waiting in the client included.", far[0], over(runs, func(s *Series) page.Series { return s.TTFTDue })...))...)
+	}
+	plots = append(plots, defined("itl_chunk", cdf("ITL distribution", "All gaps between token events, of all requests.", true, over(runs, func(s *Series) page.Series { return s.ITLChunk })...))...)
+	plots = append(plots, defined("tpot", cdf("TPOT distribution", "One value for each request.", far[1], over(runs, func(s *Series) page.Series { return s.TPOT })...))...)
+	plots = append(plots, defined("e2e", cdf("E2E distribution", "From when a request was sent, to its last token.", far[2], over(runs, func(s *Series) page.Series { return s.E2ESent })...))...)
+	return page.Section{Title: "Distributions", Plots: plots}
+}
+
+// overlayLoad draws what happened over time.
+func overlayLoad(runs []Named) page.Section {
+	line := func(term, title, about, label string, kind page.Kind, of func(*Series) page.Series) []page.Plot {
+		return defined(term, page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start", XUnit: "s", YLabel: label, Series: over(runs, of)})
+	}
+	return page.Section{Title: "Over time", Text: []string{"Each run on its own clock, from its start."}, Plots: slices.Concat(
+		line("arrivals", "Arrivals", "Requests that were sent.", "requests per second", page.Step, func(s *Series) page.Series { return s.SentPerS }),
+		line("in_flight", "In flight", "Requests sent and not done.", "requests", page.Line, func(s *Series) page.Series { return s.InFlight }),
+		line("tokens over time", "Prompt tokens over time", "Each prompt counts at its first token.", "tokens per second", page.Line, func(s *Series) page.Series { return s.PromptPerS }),
+		line("tokens over time", "Output tokens over time", "Each token counts when it came.", "tokens per second", page.Line, func(s *Series) page.Series { return s.OutputPerS }),
+		line("hit ratio over time", "Hit ratio over time", "Measured, by token.", "share of the prompt tokens", page.Line, func(s *Series) page.Series { return s.Hits }),
+		defined("send_lag", cdf("Send lag distribution", "Lags under a microsecond are drawn at one.", true, over(runs, func(s *Series) page.Series { return s.Lag })...)))}
+}
