@@ -215,6 +215,9 @@ var checklistHead = []string{"point", "status", "what it rests on"}
 
 var statusSigns = map[Status]string{Held: "✓ held", NotHeld: "✕ not held", Unknown: "? unknown"}
 
+// sign keeps sign and word on one line of a page.
+func (s Status) sign() string { return strings.ReplaceAll(statusSigns[s], " ", "\u00a0") }
+
 func checklistRows(points []Point) (rows [][]string) {
 	for _, p := range points {
 		rows = append(rows, []string{p.Name, statusSigns[p.Status], p.Says})

@@ -209,7 +209,7 @@ func TestTokensOverTime(t *testing.T) {
 	}{{"prompt", s.Series.PromptPerS, s.Tokens.Prompt}, {"output", s.Series.OutputPerS, s.Tokens.Output}} {
 		total := 0.0
 		for _, y := range test.of.Y {
-			total += y * s.Series.BinS
+			total += y * s.Series.CoarseS
 		}
 		near(t, test.name+" tokens over time", &total, float64(test.want), 1e-9)
 	}

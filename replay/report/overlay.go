@@ -256,7 +256,7 @@ func checklistTable(runs []Named) page.Table {
 			if p.Code == PointSweep {
 				status = held(sweep)
 			}
-			row = append(row, statusSigns[status])
+			row = append(row, status.sign())
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -105,7 +105,7 @@ func TestOverlayRates(t *testing.T) {
 		}
 		return ""
 	}
-	if a, b := sweep("sha256:aa"), sweep("sha256:bb"); a != "✓ held" || b != "✕ not held" {
+	if a, b := sweep("sha256:aa"), sweep("sha256:bb"); a != Held.sign() || b != NotHeld.sign() {
 		t.Errorf("one workload: %s; two: %s", a, b)
 	}
 }

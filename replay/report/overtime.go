@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"reprise/replay"
 	"reprise/trace/page"
 )
@@ -46,31 +48,34 @@ func (c *collector) addOverTime(r *replay.Result) {
 	}
 }
 
-// ratioSlots is how many points a line of hit ratios has at most: each needs
-// enough requests to be more than noise.
-const ratioSlots = 120
+// coarseSlots is how many bins tokens and hit ratios are drawn in at most: prompts
+// are long and few, and finer bins would show each of them as a spike.
+const coarseSlots = 240
 
-// hits draws the hit ratios over time, in bins some times as wide as the others.
+// coarse joins bins until there are few enough to draw.
+func (t *timeline) coarse() *timeline {
+	out := &timeline{width: t.width, slots: slices.Clone(t.slots)}
+	for len(out.slots) > coarseSlots {
+		out.fold()
+	}
+	return out
+}
+
+// hits draws the hit ratios over time.
 func (t *timeline) hits(zeros bool) (measured, expected page.Series) {
 	measured.Name, expected.Name = "measured", "expected of a cache without limit"
-	every := (len(t.slots) + ratioSlots - 1) / ratioSlots
 	put := func(s *page.Series, x float64, num, den int64) {
 		if den > 0 {
 			s.X, s.Y = append(s.X, x), append(s.Y, float64(num)/float64(den))
 		}
 	}
-	for i := 0; i < len(t.slots); i += every {
-		var sum slot
-		for _, s := range t.slots[i:min(i+every, len(t.slots))] {
-			sum.join(s)
-		}
-		x := (float64(i) + float64(every)/2) * t.seconds()
-		looked := sum.looked
+	for i, s := range t.slots {
+		x, looked := (float64(i)+0.5)*t.seconds(), s.looked
 		if zeros {
-			looked = sum.asked
+			looked = s.asked
 		}
-		put(&measured, x, sum.cached, looked)
-		put(&expected, x, sum.reach, sum.allowed)
+		put(&measured, x, s.cached, looked)
+		put(&expected, x, s.reach, s.allowed)
 	}
 	return measured, expected
 }

@@ -60,6 +60,9 @@ func methodSection(s *Summary) page.Section {
 	}
 	t := page.Table{Caption: "Checklist of the method", Head: checklistHead, Rows: checklistRows(s.Checklist),
 		Align: []page.Align{page.Left, page.Left, page.Left}, HeadTerms: repeat(termOf("checklist"), len(checklistHead))}
+	for i := range t.Rows {
+		t.Rows[i][1] = s.Checklist[i].Status.sign()
+	}
 	checks := page.Table{Caption: "What the verdict rests on", Head: checkHead, Rows: checkRows(s),
 		HeadTerms: []string{"", termOf("verdict.checks"), termOf("verdict.checks")}}
 	sec.Tables = []page.Table{t, checks}

@@ -50,9 +50,10 @@ func bothOrigins(s *Summary, sent, due page.Series, name string) []page.Series {
 	return []page.Series{sent, due}
 }
 
-// farApart says that the values of a metric need a logarithmic axis.
+// farApart says that a metric needs a logarithmic axis: on a linear one its tail
+// would leave no room for the rest.
 func farApart(st *Stat) bool {
-	return st.Min != nil && *st.Min > 0 && *st.Max > 20**st.Min
+	return st.P50 != nil && *st.Min > 0 && *st.Max > 10**st.P50
 }
 
 // defined gives plots the definition that they share.
@@ -103,6 +104,7 @@ func loadSection(s *Summary) page.Section {
 		return page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start", XUnit: "s", YLabel: label, Series: series}
 	}
 	bins := fmt.Sprintf("In bins of %s s.", number(p.BinS))
+	coarse := fmt.Sprintf("In bins of %s s.", number(p.CoarseS))
 	arrivals := over("Arrivals", bins+" Where the two part, the client did not keep to the schedule.", "requests per second", page.Step, p.DuePerS, p.SentPerS)
 	if s.Run.Simulated != "" {
 		arrivals.Text, arrivals.Series = bins, []page.Series{p.DuePerS}
@@ -111,8 +113,8 @@ func loadSection(s *Summary) page.Section {
 		defined("arrivals", arrivals),
 		defined("in_flight", over("In flight", "Requests sent and not done, at the end of each bin of "+number(p.BinS)+" s.", "requests", page.Line, p.InFlight)),
 		defined("tokens over time",
-			over("Prompt tokens over time", bins+" Each prompt counts at its first token, which ends its prefill.", "tokens per second", page.Step, p.PromptPerS),
-			over("Output tokens over time", bins+" Each token counts when it came.", "tokens per second", page.Step, p.OutputPerS)),
+			over("Prompt tokens over time", coarse+" Each prompt counts at its first token, which ends its prefill.", "tokens per second", page.Step, p.PromptPerS),
+			over("Output tokens over time", coarse+" Each token counts when it came.", "tokens per second", page.Step, p.OutputPerS)),
 		defined("send_lag",
 			cdf("Send lag distribution", "Lags under a microsecond are drawn at one.", true, p.Lag),
 			logY(overTime(s, "Send lag over time", "sent − due", p.LagPoints, p.LagMax))))}
@@ -152,7 +154,7 @@ func cacheSection(s *Summary) page.Section {
 		sec.Tables = []page.Table{t}
 	}
 	if len(s.Series.Hits.X) > 0 { // what a workload allows says little alone
-		sec.Plots = defined("hit ratio over time", page.Plot{Title: "Hit ratio over time", Text: "By token, of the requests that were sent in each bin.", Kind: page.Line,
+		sec.Plots = defined("hit ratio over time", page.Plot{Title: "Hit ratio over time", Text: fmt.Sprintf("By token, of the requests that were sent in each %s s.", number(s.Series.CoarseS)), Kind: page.Line,
 			XLabel: "time since the start", XUnit: "s", YLabel: "share of the prompt tokens", Series: []page.Series{s.Series.Hits, s.Series.HitsAllowed}})
 	}
 	return sec

@@ -8,6 +8,7 @@ type Series struct {
 	Input, Output, Wanted page.Series // token lengths, as bars
 	DuePerS, SentPerS     page.Series // requests per second over time
 	InFlight              page.Series // at the end of each bin
+	CoarseS               float64     // width of the bins of what follows
 	PromptPerS            page.Series // tokens per second, by the first token of a prompt
 	OutputPerS            page.Series // tokens per second, by the events of an output
 	Hits, HitsAllowed     page.Series // hit ratios over the time of sending, as shares
@@ -57,9 +58,11 @@ func (c *collector) describe(s *Summary, zeros bool) {
 	p.DuePerS = c.time.rate("due", func(s slot) int64 { return s.due })
 	p.SentPerS = c.time.rate("sent", func(s slot) int64 { return s.sent })
 	p.InFlight = c.time.inFlight("in flight")
-	p.PromptPerS = c.time.rate("prompt tokens", func(s slot) int64 { return s.prompt })
-	p.OutputPerS = c.time.rate("output tokens", func(s slot) int64 { return s.output })
-	p.Hits, p.HitsAllowed = c.time.hits(zeros)
+	coarse := c.time.coarse()
+	p.CoarseS = coarse.seconds()
+	p.PromptPerS = coarse.rate("prompt tokens", func(s slot) int64 { return s.prompt })
+	p.OutputPerS = coarse.rate("output tokens", func(s slot) int64 { return s.output })
+	p.Hits, p.HitsAllowed = coarse.hits(zeros)
 	p.TTFTPoints = c.picks.points("a request", func(q pick) int64 { return q.sent }, func(q pick) span { return q.ttft })
 	p.TTFTMax = c.time.largest("slowest of each bin", func(s slot) span { return s.ttft })
 	if c.run.Simulated == "" {

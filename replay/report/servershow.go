@@ -38,7 +38,7 @@ func serverRows(s *Summary) [][]string {
 		if s.Cache.Expected != nil {
 			client += fmt.Sprintf(", %s expected", percent(*s.Cache.Expected))
 		}
-		add("Prefix cache hits", percent(*v.PrefixRatio), "%s of %s tokens%s", number(*v.PrefixHits), number(*v.PrefixQueries), client)
+		add("Prefix cache hits", percent(*v.PrefixRatio), "%s of %s tokens%s", count(int64(*v.PrefixHits)), count(int64(*v.PrefixQueries)), client)
 	}
 	if v.Preemptions != nil {
 		add("Preemptions", number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")

@@ -114,7 +114,9 @@ func (t *track) edges(log bool) (lo, hi []float64) {
 // xRange is where the values lie, with room around points and lone values.
 func xRange(p *Plot, c *chart) (float64, float64) {
 	lo, hi := math.Inf(1), math.Inf(-1)
+	dots := p.Kind == Points // that the edge would cut
 	for i := range c.Series {
+		dots = dots || p.Kind == Line && len(c.Series[i].X.v) == 1
 		from, to := c.Series[i].edges(c.LogX)
 		for j := range from {
 			lo, hi = min(lo, from[j]), max(hi, to[j])
@@ -129,10 +131,10 @@ func xRange(p *Plot, c *chart) (float64, float64) {
 			room = 1
 		}
 		return lo - room, hi + room
-	case p.Kind == Points && c.LogX:
+	case dots && c.LogX:
 		room := max(1.02, math.Pow(hi/lo, 0.02))
 		return lo / room, hi * room
-	case p.Kind == Points:
+	case dots:
 		return lo - (hi-lo)*0.02, hi + (hi-lo)*0.02
 	}
 	return lo, hi

@@ -92,11 +92,12 @@ const extent = lists => {
 const xRange = (c, data) => {
 	let [lo, hi] = extent(c.k === 'bars' ? c.s.flatMap(s => [s.lo, s.hi]) : [data[0]]);
 	const alone = c.k === 'bars' && data[0].length === 1; // a bar that would fill the plot
+	const dots = c.k === 'points' || c.k === 'line' && c.s.some(s => s.x.length === 1); // that the edge would cut
 	if (c.lx) {
-		const room = alone ? hi / lo : c.k === 'points' ? Math.max(1.02, (hi / lo) ** 0.02) : 1;
+		const room = alone ? hi / lo : dots ? Math.max(1.02, (hi / lo) ** 0.02) : 1;
 		[lo, hi] = lo === hi ? [lo / 2, hi * 2] : [lo / room, hi * room];
 	} else {
-		const room = lo === hi ? Math.abs(lo) / 2 || 1 : alone ? hi - lo : c.k === 'points' ? (hi - lo) * 0.02 : 0;
+		const room = lo === hi ? Math.abs(lo) / 2 || 1 : alone ? hi - lo : dots ? (hi - lo) * 0.02 : 0;
 		[lo, hi] = [lo - room, hi + room];
 	}
 	const first = data[0][0], last = data[0][data[0].length - 1];
