@@ -7,10 +7,12 @@
 //     (coordinated omission). [Definitions] says what each number means.
 //  2. It judges the run. A [Verdict] is a list of reasons, each with what was
 //     measured and what was allowed; without samples nothing is claimed.
-//  3. It says how far the figures carry: [Summary.Checklist] holds the run
+//  3. It holds the run against a [Contract], when there is one: a clause holds,
+//     fails, or cannot be judged, each with its margin.
+//  4. It says how far the figures carry: [Summary.Checklist] holds the run
 //     against what a claim needs, and each [Diagnosis] names the figures that hint
 //     at a cause and the measurement that would confirm it.
-//  4. The [Summary] is written by thin writers: [WriteJSON] for programs,
+//  5. The [Summary] is written by thin writers: [WriteJSON] for programs,
 //     [WriteText] for a terminal, [Page] for a browser. None of them computes
 //     a number of its own, so they cannot disagree. [Overlay], [WriteTextRuns] and
 //     [WriteJSONRuns] put several runs beside each other.
@@ -31,9 +33,9 @@
 // and no more than 8 MB for each metric and 3 MB for each group however many
 // follow. Clauses of a contract that have a scope keep the latencies that they are
 // about apart, once for each scope, within the same 8 MB each; a contract has at
-// most [MaxContractClauses]. Several runs are summarised one after the other, and what is kept of each
-// is what its plots draw. What plots need over time is held in at most 1,024 bins
-// that double in width as the run grows, and in a sample of 2,000 requests chosen
-// by a hash of their row numbers. Every part depends on the set of the results and
-// not on their order.
+// most [MaxContractClauses]. Several runs are summarised one after the other, and
+// what is kept of each is what its plots draw. What plots need over time is held in
+// at most 1,024 bins that double in width as the run grows, and in a sample of 2,000
+// requests chosen by a hash of their row numbers. Every part depends on the set of
+// the results and not on their order.
 package report

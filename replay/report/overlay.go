@@ -121,6 +121,11 @@ func overlayNotes(runs []Named, what string) []page.Note {
 	if trusted {
 		add(page.Good, "Each of the %d runs is trustworthy by itself.", len(runs))
 	}
+	for i := range runs {
+		for _, n := range contractNotes(&runs[i].Summary) {
+			add(n.Level, "%s: %s", runs[i].Name, n.Text)
+		}
+	}
 	for _, tier := range tiers {
 		add(page.Warn, "%s", tier)
 	}
@@ -173,6 +178,17 @@ var overlayRows = []struct {
 }{
 	{"Verdict", "verdict.checks", func(s *Summary) string {
 		return map[bool]string{true: "trusted", false: "not trusted"}[s.Verdict.Trustworthy]
+	}},
+	{"Contract", "contract.clauses.margin", func(s *Summary) string {
+		switch c := s.Contract; {
+		case c == nil:
+			return "–"
+		case c.Holds:
+			return "holds"
+		case c.Fails():
+			return "fails"
+		}
+		return "not judged"
 	}},
 	{"Requests", "rows", func(s *Summary) string { return count(s.Requests.Rows) }},
 	{"Failed", "failed", func(s *Summary) string { return count(s.Requests.Failed) }},

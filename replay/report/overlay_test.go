@@ -92,6 +92,26 @@ func TestOverlayDifferences(t *testing.T) {
 	}
 }
 
+// A contract is held against each run, and the one that fails it is named.
+func TestOverlayContract(t *testing.T) {
+	contract, err := ParseContract("c.yaml", []byte("clauses:\n  - max ttft <= 25ms\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := named(t, 100, 2, func(k int, _ *replay.Run, o *Options) (int64, int64) {
+		o.Contract = &contract
+		return int64(20 + 10*k), 5
+	})
+	p := Overlay(runs)
+	holdDefined(t, p)
+	if row := p.Sections[0].Tables[0].Rows[1]; !slices.Equal(row, []string{"Contract", "holds", "fails"}) {
+		t.Errorf("%q", row)
+	}
+	if got := noteTexts(p.Verdict); !strings.Contains(got, "run-b: ") || !strings.Contains(got, "max ttft") {
+		t.Error(got)
+	}
+}
+
 // Together, runs at several rates hold the point that none holds alone.
 func TestOverlayRates(t *testing.T) {
 	sweep := func(workload string) string {
