@@ -9,29 +9,12 @@ import (
 
 // Tokens and cache hits over time.
 
-// addOverTime counts the tokens of a successful request where they came: those of
-// the prompt at the first token, which ends its prefill, and those of the output at
-// their events. Where the server did not say how many an event carried, they are
-// spread over the events in whole tokens, so that sums do not depend on any order.
+// addOverTime counts the tokens of a successful request where they came, and its
+// cache hits where it was sent.
 func (c *collector) addOverTime(r *replay.Result) {
 	if r.FirstTokenNS != nil && r.Events > 0 {
-		at := *r.FirstTokenNS
-		c.time.at(at).prompt += int64(inputOf(r))
-		exact := len(r.EventTokens) == int(r.Events)
-		output, events := int64(0), int64(r.Events)
-		if r.Output != nil {
-			output = int64(*r.Output)
-		}
-		for i := range events {
-			if i > 0 {
-				at = min(at+r.GapsNS[i-1], maxInstant)
-			}
-			n := (i+1)*output/events - i*output/events
-			if exact {
-				n = int64(r.EventTokens[i])
-			}
-			c.time.at(at).output += n
-		}
+		c.time.at(*r.FirstTokenNS).prompt += int64(inputOf(r)) // which ends its prefill
+		c.time.addOutput(r)
 	}
 	if r.Input == nil || *r.Input == 0 {
 		return
@@ -45,6 +28,42 @@ func (c *collector) addOverTime(r *replay.Result) {
 	if block := c.cache.block; block > 0 && r.Known != nil {
 		s.allowed += prompt
 		s.reach += min(int64(*r.Known), prompt-1) / block * block
+	}
+}
+
+// addOutput counts the tokens of an output at their events. Where the server did not
+// say how many an event carried, they are spread over the events in whole tokens, so
+// that sums do not depend on any order.
+func (t *timeline) addOutput(r *replay.Result) {
+	at := *r.FirstTokenNS
+	last := at
+	for _, gap := range r.GapsNS {
+		last = min(last+gap, maxInstant)
+	}
+	t.at(last) // first, since it may change the width
+	var output int64
+	if r.Output != nil {
+		output = int64(*r.Output)
+	}
+	events := int64(r.Events)
+	each, rest, left := output/events, output%events, int64(0)
+	exact := len(r.EventTokens) == int(r.Events)
+	s, end := t.at(at), (at/t.width+1)*t.width
+	for i := range int(events) {
+		if i > 0 {
+			if at = min(at+r.GapsNS[i-1], maxInstant); at >= end {
+				s, end = t.at(at), (at/t.width+1)*t.width
+			}
+		}
+		if exact {
+			s.output += int64(r.EventTokens[i])
+			continue
+		}
+		s.output += each
+		if left += rest; left >= events {
+			left -= events
+			s.output++
+		}
 	}
 }
 
