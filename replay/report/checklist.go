@@ -215,6 +215,27 @@ var checklistHead = []string{"point", "status", "what it rests on"}
 
 var statusSigns = map[Status]string{Held: "✓ held", NotHeld: "✕ not held", Unknown: "? unknown"}
 
+// sayChecklist counts the points and names those that are not held.
+func sayChecklist(points []Point) string {
+	var not, unknown []string
+	for _, p := range points {
+		switch p.Status {
+		case NotHeld:
+			not = append(not, p.Name)
+		case Unknown:
+			unknown = append(unknown, p.Name)
+		}
+	}
+	out := fmt.Sprintf("%d of the %d points of the method's checklist held", len(points)-len(not)-len(unknown), len(points))
+	if len(not) > 0 {
+		out += "; not held: " + strings.Join(not, ", ")
+	}
+	if len(unknown) > 0 {
+		out += "; unknown: " + strings.Join(unknown, ", ")
+	}
+	return out + "."
+}
+
 // sign keeps sign and word on one line of a page.
 func (s Status) sign() string { return strings.ReplaceAll(statusSigns[s], " ", "\u00a0") }
 

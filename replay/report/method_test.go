@@ -38,6 +38,9 @@ func TestChecklist(t *testing.T) {
 			t.Errorf("%s: %s, want %s", code, all[code], want)
 		}
 	}
+	if got, want := sayChecklist(summarise(t, run, Options{GPUs: 4}, good...).Checklist), "8 of the 10 points of the method's checklist held; not held: Warm-up of 50 or more, Several rates."; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	for name, test := range map[string]struct {
 		code string
 		want Status

@@ -20,6 +20,7 @@ func verdictNotes(s *Summary) []page.Note {
 		notes = append(notes, page.Note{Level: page.Bad, Text: r.Text})
 	}
 	notes = append(notes, contractNotes(s)...)
+	notes = append(notes, page.Note{Level: page.Info, Text: sayChecklist(s.Checklist)})
 	if tier := trace.TierNote("page", s.Run.Tier); tier != "" {
 		notes = append(notes, page.Note{Level: page.Warn, Text: tier})
 	}

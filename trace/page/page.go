@@ -71,7 +71,8 @@ var levels = [...]struct{ class, sign, word string }{
 }
 
 // A Table has one head cell for each column, and rows as wide as the head.
-// Without rows it says so.
+// Without rows it says so. A cell of text that begins with the sign of a check that
+// held or did not, ✓ or ✕, has its colour.
 type Table struct {
 	Caption string
 	Head    []string

@@ -214,7 +214,7 @@ func TestStructure(t *testing.T) {
 		Sections: []Section{
 			{Title: "First", Text: []string{"One.", "Two."}, Notes: []Note{{Info, "i"}, {Warn, "w"}, {Bad, "b"}},
 				Tables: []Table{
-					{Caption: "Numbers", Head: []string{"Metric", "p50", "Unit"}, Rows: [][]string{{"TTFT", "1,234.5", "ms"}, {"TPOT", "–", "ms"}}, RowTerms: []string{"ttft"}, HeadTerms: []string{"", "requests"}},
+					{Caption: "Numbers", Head: []string{"Metric", "p50", "Unit"}, Rows: [][]string{{"TTFT", "1,234.5", "ms"}, {"TPOT", "–", "✕ none"}}, RowTerms: []string{"ttft"}, HeadTerms: []string{"", "requests"}},
 					{Head: []string{"Empty"}},
 				}},
 			{Title: "Second", Plots: []Plot{

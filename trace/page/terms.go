@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -92,6 +93,19 @@ func (g *glossary) table(t *Table) tableView {
 		v.Rows = append(v.Rows, rowView{Cells: cells})
 	}
 	return v
+}
+
+// Class is the style of a cell: of numbers, or of the sign that it begins with.
+func (c cell) Class() string {
+	switch {
+	case c.Right:
+		return "num"
+	case strings.HasPrefix(c.Label.Text, levels[Good].sign):
+		return levels[Good].class
+	case strings.HasPrefix(c.Label.Text, levels[Bad].sign):
+		return levels[Bad].class
+	}
+	return ""
 }
 
 // section lists the definitions, each where its labels lead.
