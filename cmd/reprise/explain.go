@@ -32,7 +32,7 @@ func (f *judgeFlags) explained(cmd *cobra.Command, results []string) error {
 	}
 	var doubt error
 	for _, path := range results {
-		s, err := f.summarise(cmd, path)
+		s, err := f.summarise(cmd, path, 0, 1)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,8 +82,10 @@ func (f *judgeFlags) checkRuns(n int) error {
 	switch {
 	case f.definitions != ownDefinitions:
 		return usagef("--definitions is of one results file: it has no table of several runs")
-	case f.format == formatVLLM:
-		return usagef("--format vllm is of one results file")
+	case !slices.Contains([]string{"", formatText, formatJSON}, f.format):
+		return usagef("--format %s is of one results file", f.format)
+	case f.push.url != "":
+		return usagef("--push is of one results file")
 	}
 	return nil
 }

@@ -52,8 +52,12 @@ func csvRow(root any, d *Definition, path string) []string {
 	statistic := statisticOf(path)
 	if statistic == "" {
 		statistic, name = "value", withoutUnit(name)
-	} else if name = parentPath(name); strings.Contains(path, ".ttft_") {
-		name += ".ttft"
+	} else {
+		metric := ofGroup.FindString(name[strings.LastIndex(name, ".")+1:])
+		name = parentPath(name)
+		if metric != "" {
+			name += "." + strings.TrimSuffix(metric, "_")
+		}
 	}
 	value, _ := lookup(root, path).(json.Number)
 	rests := ""
@@ -88,6 +92,7 @@ func parentPath(path string) string { return path[:max(strings.LastIndex(path, "
 // labels name the elements of lists, by the field that tells them apart.
 var labels = []struct{ list, field, label string }{
 	{"by_category", "category", "category"},
+	{"by_class", "class", "class"},
 	{"by_input_length", "lo_tokens", "prompt_tokens_from"},
 	{"by_endpoint", "name", "endpoint"},
 	{"by_response_header", "header", "header"},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -9,17 +10,38 @@ import (
 // path. The last * of a path stands for a statistic.
 var metricPaths = map[string]string{
 	"latency.from_sent, latency.from_due": "",
-	"ttft":                                "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* by_category.*.ttft_* by_input_length.*.ttft_* by_endpoint.*.ttft_* by_response_header.*.values.*.ttft_*",
+	"ttft":                                "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* by_category.*.ttft_* by_class.*.ttft_* by_input_length.*.ttft_* by_endpoint.*.ttft_* by_response_header.*.values.*.ttft_*",
 	"itl_chunk":                           "latency.itl_chunk.* steady.itl_chunk.*",
 	"itl_token":                           "latency.itl_token.*",
-	"tpot":                                "latency.tpot.* steady.tpot.*",
-	"e2e":                                 "latency.from_sent.e2e.* latency.from_due.e2e.* steady.e2e.*",
+	"tpot":                                "latency.tpot.* steady.tpot.* by_category.*.tpot_* by_class.*.tpot_* by_input_length.*.tpot_* by_endpoint.*.tpot_* by_response_header.*.values.*.tpot_*",
+	"e2e":                                 "latency.from_sent.e2e.* latency.from_due.e2e.* steady.e2e.* by_category.*.e2e_* by_class.*.e2e_* by_input_length.*.e2e_* by_endpoint.*.e2e_* by_response_header.*.values.*.e2e_*",
 	"headers":                             "latency.from_sent.headers.* latency.from_due.headers.*",
 	"send_lag":                            "latency.send_lag.*",
 	"lag_drift":                           "lag_drift_ms",
 	"p50, p90, p95, p99, p99_9":           "",
 	"mean, sd, min, max":                  "",
 	"count":                               "",
+	"tail_ratio":                          "latency.from_sent.ttft.tail_ratio latency.from_sent.e2e.tail_ratio latency.from_sent.headers.tail_ratio latency.from_due.ttft.tail_ratio latency.from_due.e2e.tail_ratio latency.from_due.headers.tail_ratio latency.itl_chunk.tail_ratio latency.itl_token.tail_ratio latency.tpot.tail_ratio latency.send_lag.tail_ratio steady.ttft.tail_ratio steady.itl_chunk.tail_ratio steady.tpot.tail_ratio steady.e2e.tail_ratio",
+	"groups":                              "",
+
+	"rows, succeeded, failed, cancelled, not_sent, warm_up, cool_down, beyond": "",
+
+	"errors":           "",
+	"retried":          "",
+	"determinism":      "",
+	"run.selection":    "",
+	"servers.measured": "",
+	"checklist":        "",
+	"diagnoses":        "",
+	"verdict.checks":   "",
+
+	"tokens over time":    "",
+	"hit ratio over time": "",
+	"arrivals":            "",
+	"lengths":             "",
+
+	"tokens_per_s_per_user":       "efficiency.tokens_per_s_per_user",
+	"output_tokens_per_s_per_gpu": "efficiency.output_tokens_per_s_per_gpu",
 
 	"duration":         "duration_s",
 	"offered_requests": "throughput.offered_requests_per_s",
@@ -99,12 +121,15 @@ func definitionOf(all []Definition, path string) (best Definition, ok bool) {
 // p99 of p99_ms and of ttft_p99_ms; "" is none.
 func statisticOf(path string) string {
 	last := path[strings.LastIndex(path, ".")+1:]
-	last = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(last, "ttft_"), "_ms"), "_ns")
+	last = strings.TrimSuffix(strings.TrimSuffix(ofGroup.ReplaceAllString(last, ""), "_ms"), "_ns")
 	if slices.Contains(statistics, last) {
 		return last
 	}
 	return ""
 }
+
+// ofGroup is what stands before a statistic in a group.
+var ofGroup = regexp.MustCompile("^(ttft|tpot|e2e)_")
 
 // statistics are those that metrics have.
 var statistics = []string{"count", "mean", "sd", "min", "p50", "p90", "p95", "p99", "p99_9", "max"}

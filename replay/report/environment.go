@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"reprise/replay"
-	"reprise/trace/page"
 )
 
 // environmentRows say where a run was measured: name and value. What is not known has
@@ -149,15 +148,3 @@ func hostParts(h *replay.Host) []string {
 }
 
 func gibibytes(n int64) string { return number(float64(n)/(1<<30)) + " GiB" }
-
-// environmentSection is where the run was measured, for the page.
-func environmentSection(s *Summary) page.Section {
-	rows := environmentRows(&s.Run)
-	if len(rows) == 0 {
-		return page.Section{}
-	}
-	if b := s.Run.Environment.Host.Build; b != "" {
-		rows = append(rows, []string{"Reprise's source", plain(b)})
-	}
-	return page.Section{Title: "Where it was measured", Tables: []page.Table{{Head: []string{"", ""}, Rows: rows, Align: []page.Align{page.Left, page.Left}}}}
-}

@@ -25,7 +25,7 @@ func Page(s Summary) *page.Page {
 	}
 	for _, section := range []page.Section{
 		contractSection(&s), methodSection(&s), peerSection(s.Peer), overviewSection(&s), steadySection(s.Steady), ttftSection(&s), itlSection(&s), e2eSection(&s),
-		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), classSection(&s), partSection(&s), errorSection(&s), environmentSection(&s),
+		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), classSection(&s), partSection(&s), errorSection(&s),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
 			p.Sections = append(p.Sections, section)
@@ -81,7 +81,7 @@ func overviewSection(s *Summary) page.Section {
 func latencyTable(s *Summary) page.Table {
 	t := page.Table{Caption: "Latency in ms, of successful requests; send lag of all that were sent",
 		Head:      []string{"metric", "n", "mean", "sd", "min"},
-		HeadTerms: []string{"", termOf("n"), termOf("mean"), termOf("sd"), termOf("min")}}
+		HeadTerms: []string{"", termOf("count"), termOf("mean"), termOf("sd"), termOf("min")}}
 	for _, p := range percentiles {
 		t.Head, t.HeadTerms = append(t.Head, p.name), append(t.HeadTerms, termOf(strings.ReplaceAll(p.name, ".", "_")))
 	}

@@ -102,23 +102,44 @@ func provenanceGroups(s *Summary) []page.Group {
 
 func hardware(s *Summary) factGroup {
 	g := factGroup{page.Group{Title: "Hardware"}}
-	if e := s.Efficiency; e != nil && e.GPUsFrom == GPUsGiven {
-		g.add("GPUs", count(int64(e.GPUs)), "as given")
+	where := s.Run.Environment
+	gpus := ""
+	if where != nil {
+		gpus = joined(gpuParts(where)...)
 	}
+	if e := s.Efficiency; gpus == "" && e != nil && e.GPUsFrom == GPUsGiven {
+		gpus = count(int64(e.GPUs)) + ", as given"
+	}
+	g.add("GPUs", gpus, "")
 	if v := s.Servers; v != nil && v.GPUMemoryMiB != nil {
 		g.add("GPU memory in use", number(v.GPUMemoryMiB.Max)+" MiB", "at most, of all GPUs together")
 	}
 	if n := s.Run.Instances; n > 0 {
 		g.add("Instances", count(int64(n)), "engines behind the endpoint")
 	}
-	g.add("Client", positive(s.Run.Cores, "core"), fmt.Sprintf("%.2f used on average", s.Run.ClientCPU))
+	client, note := positive(s.Run.Cores, "core"), fmt.Sprintf("%.2f cores used on average", s.Run.ClientCPU)
+	if where != nil {
+		client = joined(hostParts(&where.Host)...)
+	}
+	if s.Run.Simulated != "" {
+		note = "that computed the simulation"
+	}
+	g.add("Client", client, note)
 	return g
 }
 
 func engine(s *Summary) factGroup {
 	r := &s.Run
 	g := factGroup{page.Group{Title: "Model and engine"}}
-	g.add("Model", r.Model, "")
+	model := r.Model
+	if e := r.Environment; e != nil {
+		g.add("Engine", joined(engineParts(r)...), "")
+		if d := e.Deployment; d != nil {
+			g.add("Engine's flags", d.EngineFlags, "as given")
+		}
+		model = joined(modelParts(r)...)
+	}
+	g.add("Model", model, "")
 	g.add("Tokenizer", r.Tokenizer, "")
 	g.add("Context length", positive(r.MaxModelLen, "token"), "as the server lists it")
 	g.add("Server", r.ServerVersion, "its version")
@@ -174,6 +195,10 @@ func client(r *replay.Run) factGroup {
 	g.add("Connections", r.Connections, "")
 	g.add("Trace", r.TraceID, "id of the requests' traces")
 	g.add("Started", toSecond(r.Started), "")
-	g.add("Reprise", r.Version, "")
+	source := ""
+	if r.Environment != nil {
+		source = r.Environment.Host.Build
+	}
+	g.add("Reprise", r.Version, source)
 	return g
 }
