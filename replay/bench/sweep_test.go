@@ -1,0 +1,162 @@
+package bench
+
+import (
+	"math"
+	"testing"
+
+	"reprise/replay/report"
+)
+
+// The knee of curves whose shape is known.
+func TestKnee(t *testing.T) {
+	for name, c := range map[string]struct {
+		latency func(x float64) float64
+		want    float64
+		found   bool
+	}{
+		"M/M/1, of rate 10":   {func(x float64) float64 { return 1 / (10 - x) }, 5, true},         // Kleinrock: at half of the capacity
+		"M/D/1, of rate 10":   {func(x float64) float64 { return .1 + x/10/(2*(10-x)) }, 6, true}, // at 2−√2 of it, 5.86
+		"flat up to a wall":   {func(x float64) float64 { return .1 + 50*max(0, x-8) }, 8, true},
+		"flat":                {func(x float64) float64 { return .1 }, 9, false},
+		"as a square of load": {func(x float64) float64 { return x * x }, 1, true},
+	} {
+		var loads, latency []float64
+		for x := 1.; x <= 9; x++ {
+			loads, latency = append(loads, x), append(latency, c.latency(x))
+		}
+		if at, found := Knee(loads, latency); at < 0 || loads[at] != c.want || found != c.found {
+			t.Errorf("%s: the knee is number %d, found %v", name, at, found)
+		}
+	}
+	if at, _ := Knee(nil, nil); at != -1 {
+		t.Error("no levels have a knee")
+	}
+	// One more level far in saturation does not move it.
+	loads, latency := []float64{1, 10, 20, 25}, []float64{.1, .15, .25, 3}
+	a, _ := Knee(loads, latency)
+	b, _ := Knee(append(loads, 50), append(latency, 1000))
+	if a != 2 || b != 2 {
+		t.Errorf("the knee is number %d, and with another level %d", a, b)
+	}
+}
+
+func clauseResult(clause string, measured, allowed float64) report.ClauseResult {
+	outcome := report.Holds
+	if measured > allowed {
+		outcome = report.Fails
+	}
+	return report.ClauseResult{Clause: clause, Outcome: outcome, Measured: &measured, Allowed: allowed, Unit: "ms"}
+}
+
+// The line is through logarithms, and the clause that breaks first counts.
+func TestInterpolate(t *testing.T) {
+	result := func(c ...report.ClauseResult) *report.ContractResult { return &report.ContractResult{Clauses: c} }
+	for _, c := range []struct {
+		lo, hi float64
+		a, b   *report.ContractResult
+		want   float64
+	}{
+		{20, 24, result(clauseResult("p99 ttft", 100, 200)), result(clauseResult("p99 ttft", 400, 200)), 22},
+		{20, 24, result(clauseResult("p99 ttft", 100, 200), clauseResult("p99 tpot", 10, 20)),
+			result(clauseResult("p99 ttft", 400, 200), clauseResult("p99 tpot", 160, 20)), 21},
+		{20, 24, result(clauseResult("p99 ttft", 100, 200)), result(clauseResult("p99 ttft", 150, 200)), 20},   // it is the queue that does not hold
+		{20, 24, result(clauseResult("error_rate", 0, .01)), result(clauseResult("error_rate", .04, .01)), 21}, // no logarithm of 0
+		{20, 24, nil, nil, 20},
+	} {
+		if got := Interpolate(c.lo, c.hi, c.a, c.b); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("between %v and %v: %v, want %v", c.lo, c.hi, got, c.want)
+		}
+	}
+}
+
+// A fixed ladder ascends and stops; a search doubles and then halves.
+func TestLadders(t *testing.T) {
+	play := func(l Ladder, limit float64, beyond string) (loads []float64) {
+		var levels []Level
+		for range 50 {
+			load := l.next(levels)
+			if load == 0 {
+				return loads
+			}
+			outcome := Holds
+			if load > limit {
+				outcome = beyond
+			}
+			loads = append(loads, load)
+			levels = append(levels, Level{Load: load, Outcome: outcome})
+		}
+		t.Errorf("%+v does not end", l)
+		return nil
+	}
+	for name, c := range map[string]struct {
+		ladder Ladder
+		limit  float64
+		beyond string
+		want   []float64
+	}{
+		"fixed":              {Ladder{Loads: []float64{1, 2, 5, 8}}, 2, Saturated, []float64{1, 2, 5}},
+		"a contract alone":   {Ladder{Loads: []float64{1, 2, 5, 8}}, 2, Fails, []float64{1, 2, 5, 8}},
+		"past":               {Ladder{Loads: []float64{1, 2, 5, 8}, Past: true}, 2, Saturated, []float64{1, 2, 5, 8}},
+		"the client":         {Ladder{Loads: []float64{1, 2, 5, 8}, Past: true}, 2, Untrusted, []float64{1, 2, 5}},
+		"search":             {Ladder{From: 1, Resolution: .1}, 11, Fails, []float64{1, 2, 4, 8, 16, 12, 10, 11}},
+		"search down":        {Ladder{From: 8, Resolution: .3}, 1.4, Saturated, []float64{8, 4, 2, 1, 1.5, 1.25}},
+		"whole":              {Ladder{From: 1, Resolution: .01, Whole: true}, 5, Fails, []float64{1, 2, 4, 8, 6, 5}},
+		"the client, on top": {Ladder{From: 1, Resolution: .1}, 3, Untrusted, []float64{1, 2, 4}},
+		"whole, none at all": {Ladder{From: 4, Resolution: .1, Whole: true}, 0, Fails, []float64{4, 2, 1}},
+		"rates, none at all": {Ladder{From: 1. / 16, Resolution: .1}, 0, Fails, []float64{1. / 16, 1. / 32, .01562}},
+	} {
+		got := play(c.ladder, c.limit, c.beyond)
+		same := len(got) == len(c.want)
+		for i := range got {
+			same = same && math.Abs(got[i]-c.want[i]) < 1e-4
+		}
+		if !same {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	for name, l := range map[string]Ladder{"descends": {Loads: []float64{2, 1}}, "zero": {Loads: []float64{0}},
+		"half a request": {Loads: []float64{1.5}, Whole: true}, "no resolution": {From: 1}, "not a number": {Loads: []float64{math.NaN()}}} {
+		if l.check() == nil {
+			t.Errorf("a ladder that %s is taken", name)
+		}
+	}
+}
+
+// Tables of the binomial distribution: of 100 values the true median lies between the
+// 40th and the 61st, with 95 % (Conover, "Practical nonparametric statistics").
+func TestBounds(t *testing.T) {
+	if lo, hi := PercentileBounds(100, .5); math.Abs(lo*99+1-40) > 1e-9 || math.Abs(hi*99+1-61) > 1e-9 {
+		t.Errorf("the median of 100 is between the ranks %v and %v", lo*99+1, hi*99+1)
+	}
+	if _, hi := PercentileBounds(100, .99); hi != 1 {
+		t.Errorf("100 values bound a p99 by p%v", 100*hi)
+	}
+	if lo, hi := ShareBounds(0, 100); lo != 0 || math.Abs(hi-.0362) > 1e-4 { // 1−0.025^(1/100)
+		t.Errorf("0 of 100 is between %v and %v", lo, hi)
+	}
+	if lo, hi := ShareBounds(.1, 100); math.Abs(lo-.0490) > 1e-4 || math.Abs(hi-.1762) > 1e-4 {
+		t.Errorf("10 of 100 is between %v and %v", lo, hi)
+	}
+}
+
+// What chance does to a server without a queue is no saturation.
+func TestFollows(t *testing.T) {
+	flow := func(offered, achieved float64, before, after int64) Flow {
+		return Flow{OfferedPerS: &offered, AchievedPerS: &achieved, OpenBefore: before, OpenAfter: after}
+	}
+	for _, c := range []struct {
+		Flow
+		want bool
+	}{
+		{flow(20, 19.5, 200, 260), true}, // 97.5 %
+		{flow(20, 18, 200, 255), true},   // three deviations are 60
+		{flow(20, 18, 200, 265), false},  //
+		{flow(2, 1, 0, 3), true},         // few requests
+		{flow(25, 20, 250, 250), true},   // failures are another matter
+		{Flow{}, true},
+	} {
+		if c.Follows() != c.want {
+			t.Errorf("%+v: follows %v", c.Flow, c.Follows())
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// DefaultRates and DefaultConcurrencies are the levels of a sweep that names none.
+var (
+	DefaultRates         = []float64{1, 2, 5, 8, 10, 15, 20, 25, 30, 35, 40, 50}
+	DefaultConcurrencies = []float64{1, 2, 4, 8, 16, 32}
+)
+
+// A Ladder says which loads a sweep measures: those of Loads in ascending order, or,
+// without them, those that an adaptive search wants. That doubles the load from From
+// until a level does not hold, and then halves what lies between until it is within
+// Resolution of the load.
+type Ladder struct {
+	Loads      []float64
+	From       float64
+	Resolution float64 // such as 0.05
+	Whole      bool    // loads are whole numbers, as requests in flight are
+	Past       bool    // goes on behind saturation, to the end of Loads
+}
+
+// Bounds of what an adaptive search tries.
+const (
+	leastLoad = 1.0 / 64
+	mostLoad  = 1 << 16
+)
+
+// check refuses a ladder that has no meaning.
+func (l *Ladder) check() error {
+	for i, load := range l.Loads {
+		switch {
+		case !(load > 0 && load <= mostLoad):
+			return errors.New("a load is above 0, up to 65536")
+		case l.Whole && load != math.Trunc(load):
+			return errors.New("a concurrency is a whole number")
+		case i > 0 && load <= l.Loads[i-1]:
+			return errors.New("the loads of a ladder ascend, so that the sweep can stop at saturation")
+		}
+	}
+	if len(l.Loads) == 0 && !(l.From > 0 && l.From <= mostLoad && l.Resolution > 0 && l.Resolution < 1) {
+		return errors.New("an adaptive sweep begins at a load above 0, and ends at a resolution between 0 and 1")
+	}
+	return nil
+}
+
+// next is the load to measure after some levels, 0 at the end of the ladder. It ends
+// at a level that was limited by the client, since every later one would be.
+func (l *Ladder) next(levels []Level) float64 {
+	switch n := len(levels); {
+	case n > 0 && levels[n-1].Outcome == Untrusted:
+		return 0
+	case len(l.Loads) == 0:
+		return l.search(levels)
+	case n == len(l.Loads) || n > 0 && levels[n-1].Outcome == Saturated && !l.Past:
+		return 0
+	default:
+		return l.Loads[n]
+	}
+}
+
+// search is the next load of an adaptive search.
+func (l *Ladder) search(levels []Level) float64 {
+	lo, hi := bracket(levels)
+	next := l.From
+	switch {
+	case len(levels) == 0:
+	case hi == nil:
+		next = 2 * lo.Load
+	case lo == nil && hi.Load <= leastLoad || lo == nil && l.Whole && hi.Load <= 1:
+		return 0
+	case lo == nil:
+		next = hi.Load / 2
+	case hi.Load/lo.Load <= 1+l.Resolution || l.Whole && hi.Load-lo.Load <= 1:
+		return 0
+	default:
+		next = (lo.Load + hi.Load) / 2
+	}
+	if next > mostLoad {
+		return 0
+	}
+	return l.round(next)
+}
+
+// round cuts a load to four digits, so that it can be said and typed again.
+func (l *Ladder) round(load float64) float64 {
+	if l.Whole {
+		return math.Floor(load)
+	}
+	out, err := strconv.ParseFloat(strconv.FormatFloat(load, 'g', 4, 64), 64)
+	if err != nil {
+		return load
+	}
+	return out
+}
+
+// bracket is the first level that does not hold, and the last below it that does; nil
+// where there is none. A level that cannot be judged says neither, but is stepped
+// over in a search: as if it held.
+func bracket(levels []Level) (lo, hi *Level) {
+	for _, l := range byLoad(levels) {
+		switch l.Outcome {
+		case Fails, Saturated:
+			return lo, l
+		case Holds, Unjudged:
+			lo = l
+		}
+	}
+	return lo, nil
+}
+
+// byLoad are levels in ascending order of load, and of measuring where that is equal.
+func byLoad(levels []Level) []*Level {
+	out := make([]*Level, len(levels))
+	for i := range levels {
+		out[i] = &levels[i]
+	}
+	slices.SortStableFunc(out, func(a, b *Level) int {
+		switch {
+		case a.Load < b.Load:
+			return -1
+		case a.Load > b.Load:
+			return 1
+		}
+		return 0
+	})
+	return out
+}

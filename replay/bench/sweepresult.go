@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"reprise/replay"
+)
+
+// SweepSchema names the layout of a [SweepResult] as JSON.
+const SweepSchema = "sweep/1"
+
+// A SweepResult is what a sweep came to, with every level that was measured. Its JSON
+// names carry their units as those of a summary do.
+type SweepResult struct {
+	Schema     string   `json:"schema"`
+	Command    string   `json:"command"`              // without secrets
+	Hypothesis string   `json:"hypothesis,omitempty"` // as it was before the sweep
+	Version    string   `json:"version"`
+	Workload   string   `json:"workload_digest"`
+	Tier       string   `json:"tier,omitempty"`
+	Model      string   `json:"model"`
+	Endpoints  []string `json:"endpoints,omitempty"`
+	Server     string   `json:"server_version,omitempty"`
+	Simulated  string   `json:"simulated,omitempty"`
+	Started    string   `json:"started,omitempty"` // of the first level
+	Seed       string   `json:"seed"`
+	Closed     bool     `json:"closed_loop"`       // loads are requests in flight, and saturation is hidden
+	Process    string   `json:"process,omitempty"` // arrivals of an open loop
+	Contract   []string `json:"contract"`          // its clauses
+
+	Levels  []Level     `json:"levels"` // in the order in which they were measured, with those that did not hold
+	Stopped Stop        `json:"stopped"`
+	Knee    *KneeResult `json:"knee"` // null when too few levels can be trusted
+	Highest Highest     `json:"highest"`
+}
+
+// A Stop says why a sweep went no further up.
+type Stop struct {
+	Code string `json:"code"` // one of the Stopped constants
+	Text string `json:"text"`
+}
+
+// Why a sweep went no further up.
+const (
+	StoppedEnd       = "end"        // of the ladder
+	StoppedSaturated = "saturated"  // the server
+	StoppedUntrusted = "untrusted"  // the client was the limit
+	StoppedResolved  = "resolution" // an adaptive search found what it sought
+)
+
+// about takes over what a run says of its surroundings.
+func (r *SweepResult) about(run *replay.Run) {
+	r.Tier, r.Model, r.Endpoints = run.Tier, run.Model, run.Endpoints
+	r.Server, r.Simulated, r.Version = run.ServerVersion, run.Simulated, run.Version
+	r.Started = cmp.Or(r.Started, run.Started)
+}
+
+// Ladder are the levels of the ladder in ascending order, without the runs that
+// confirm.
+func (r *SweepResult) Ladder() []*Level {
+	var out []*Level
+	for _, l := range byLoad(r.Levels) {
+		if l.Role == RoleLevel {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// stopped says why the ladder ended at its last level.
+func (r *SweepResult) stopped() Stop {
+	if len(r.Levels) == 0 {
+		return Stop{Code: StoppedEnd, Text: "there is no level"}
+	}
+	last := &r.Levels[len(r.Levels)-1]
+	at := fmt.Sprintf("%s, at %s: ", last.Outcome, last.Name)
+	switch {
+	case last.Outcome == Untrusted:
+		return Stop{StoppedUntrusted, at + last.Why}
+	case last.Outcome == Saturated:
+		return Stop{StoppedSaturated, at + last.Why}
+	case last.Load < r.Ladder()[len(r.Ladder())-1].Load:
+		return Stop{StoppedResolved, "the search has the resolution that was asked for"}
+	}
+	return Stop{StoppedEnd, "the last level of the ladder was measured"}
+}
+
+// Untrusted is the first level that was limited by the client, nil when none was.
+func (r *SweepResult) Untrusted() *Level {
+	for i := range r.Levels {
+		if r.Levels[i].Outcome == Untrusted {
+			return &r.Levels[i]
+		}
+	}
+	return nil
+}
+
+// ReadSweep reads the JSON of a sweep.
+func ReadSweep(in io.Reader) (SweepResult, error) {
+	var r SweepResult
+	if err := json.NewDecoder(io.LimitReader(in, maxSweepText)).Decode(&r); err != nil {
+		return r, err
+	}
+	if r.Schema != SweepSchema {
+		return r, fmt.Errorf("its schema is not %s", SweepSchema)
+	}
+	return r, nil
+}
+
+// maxSweepText bounds what is read of a file: a level takes 4 kB.
+const maxSweepText = 64 << 20

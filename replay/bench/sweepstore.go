@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"reprise/replay"
+	"reprise/replay/report"
+	"reprise/trace"
+)
+
+// A stored trial lies beside its results, so that a sweep which was stopped takes up
+// those of the same trial and of no other.
+type stored struct {
+	Trial  Trial  `json:"trial"`
+	Digest string `json:"workload_digest"`
+	Target string `json:"target"`
+}
+
+// measure makes a trial, unless its results are complete, and writes its summary.
+func (s *Sweep) measure(ctx context.Context, t Trial) (report.Summary, error) {
+	dir := filepath.Dir(t.Results)
+	want := stored{t, s.Digest, s.About}
+	want.Trial.Workload, want.Trial.Results = "", "" // paths may change
+	doc, err := json.MarshalIndent(want, "", "  ")
+	if err != nil {
+		return report.Summary{}, err
+	}
+	doc = append(doc, '\n')
+	done, err := complete(t.Results, filepath.Join(dir, "trial.json"), doc)
+	if err != nil {
+		return report.Summary{}, err
+	}
+	if !done {
+		if err := s.make(ctx, t, filepath.Join(dir, "trial.json"), doc); err != nil {
+			return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
+		}
+	}
+	summary, err := Summarise(t.Results, s.Report)
+	if err != nil {
+		return summary, err
+	}
+	return summary, trace.WriteFile(filepath.Join(dir, "summary.json"), 0o644, func(w io.Writer) error { return report.WriteJSON(w, summary) })
+}
+
+// make makes the trial, after what says which it is was written.
+func (s *Sweep) make(ctx context.Context, t Trial, path string, doc []byte) error {
+	err := trace.WriteFile(path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(doc)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.Target.Run(ctx, t)
+}
+
+// complete tells whether the results of a trial are there, whole. Results of another
+// trial are not overwritten.
+func complete(results, path string, want []byte) (bool, error) {
+	f, err := replay.OpenResults(results)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	got, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if string(got) != string(want) {
+		return false, fmt.Errorf("%s holds results of another trial: name another directory", filepath.Dir(results))
+	}
+	if f.Run.EndedEarly != "" {
+		return false, errors.Join(os.Remove(results), removed(replay.MetricsName(results)))
+	}
+	return true, nil
+}
+
+func removed(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// flowIn is the flow of a results file.
+func flowIn(path string) (Flow, error) {
+	results, err := replay.OpenResults(path)
+	if err != nil {
+		return Flow{}, err
+	}
+	defer results.Close()
+	return flowOf(&results.Run, results.Reader)
+}
