@@ -15,6 +15,7 @@ type Flow struct {
 	Seconds      float64  `json:"seconds"` // of the half
 	OfferedPerS  *float64 `json:"offered_requests_per_s"`
 	AchievedPerS *float64 `json:"achieved_requests_per_s"` // that ended and succeeded
+	OutputPerS   *float64 `json:"output_tokens_per_s"`     // of those
 	OpenBefore   int64    `json:"in_flight_at_begin"`
 	OpenAfter    int64    `json:"in_flight_at_end"`
 }
@@ -52,7 +53,7 @@ func flowOf(run *replay.Run, open func() trace.Reader[replay.Result]) (Flow, err
 	}
 	from := first + (last-first)/2
 	var f Flow
-	var in, out int64
+	var in, out, tokens int64
 	err = trace.Each(open(), func(_ int64, r *replay.Result) error {
 		if r.SentNS == nil || r.DoneNS == nil {
 			return nil
@@ -62,6 +63,9 @@ func flowOf(run *replay.Run, open func() trace.Reader[replay.Result]) (Flow, err
 		}
 		if *r.DoneNS > from && *r.DoneNS <= last && r.Error == "" {
 			out++
+			if r.Output != nil {
+				tokens += int64(*r.Output)
+			}
 		}
 		f.OpenBefore += openAt(r, from)
 		f.OpenAfter += openAt(r, last)
@@ -69,6 +73,7 @@ func flowOf(run *replay.Run, open func() trace.Reader[replay.Result]) (Flow, err
 	})
 	f.Seconds = float64(last-from) / 1e9
 	f.OfferedPerS, f.AchievedPerS = trace.Ptr(float64(in)/f.Seconds), trace.Ptr(float64(out)/f.Seconds)
+	f.OutputPerS = trace.Ptr(float64(tokens) / f.Seconds)
 	return f, err
 }
 

@@ -60,10 +60,10 @@ func Interpolate(lo, hi float64, holds, fails *report.ContractResult) float64 {
 }
 
 // candidates are the loads to confirm, from the estimate down: halfway to the last
-// level that held, that level again, and a tenth and two tenths less.
+// level that held, that level again, and 5, 10 and 20 % less.
 func (l *Ladder) candidates(estimate, lo float64) []float64 {
 	var out []float64
-	for _, load := range []float64{estimate, (estimate + lo) / 2, lo, 0.9 * lo, 0.8 * lo} {
+	for _, load := range []float64{estimate, (estimate + lo) / 2, lo, 0.95 * lo, 0.9 * lo, 0.8 * lo} {
 		load = l.round(load)
 		if load > 0 && (len(out) == 0 || load < out[len(out)-1]) {
 			out = append(out, load)
@@ -72,15 +72,17 @@ func (l *Ladder) candidates(estimate, lo float64) []float64 {
 	return out
 }
 
-// interval bounds the highest load by the runs that are beyond chance. Without a
-// contract, that the server follows is what holds, and has its own test of chance.
+// interval bounds the highest load by the runs that are beyond chance. Where runs of
+// one load differ, as a short and a long one may, it counts as failed.
 func (h *Highest) interval(levels []Level) {
-	for _, l := range byLoad(levels) {
-		switch {
-		case (l.Outcome == Fails || l.Outcome == Saturated) && l.Sure:
+	for i := range levels {
+		if l := &levels[i]; (l.Outcome == Fails || l.Outcome == Saturated) && l.Sure && (h.High == nil || l.Load < *h.High) {
 			h.High = &l.Load
-			return
-		case l.Outcome == Holds && l.Sure:
+		}
+	}
+	for i := range levels {
+		l := &levels[i]
+		if l.Outcome == Holds && l.Sure && (h.High == nil || l.Load < *h.High) && (h.Low == nil || l.Load > *h.Low) {
 			h.Low = &l.Load
 		}
 	}

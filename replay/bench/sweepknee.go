@@ -34,16 +34,17 @@ type KneeResult struct {
 }
 
 // knee is that of the levels of the ladder, nil where too few can be trusted. In an
-// open loop it is of the time to the first token, where a queue shows first; a
-// closed loop has no queue, and the delay is that of whole requests.
+// open loop the delay is the mean time to the first token, where a queue shows first;
+// a closed loop has no queue, and the delay is that of whole requests. Both are means,
+// as in the sources: tails are what a contract is for.
 func (r *SweepResult) knee() *KneeResult {
-	of := "achieved requests per second ÷ p99 of TTFT from due"
+	of := "achieved requests per second ÷ mean of TTFT from due"
 	if r.Closed {
 		of = "achieved requests per second ÷ mean of E2E"
 	}
 	var loads, throughput, latency []float64
 	for _, l := range r.Ladder() {
-		delay := l.TTFTDue.P99
+		delay := l.TTFTDue.Mean
 		if r.Closed {
 			delay = l.E2EMean
 		}

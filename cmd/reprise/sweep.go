@@ -1,0 +1,261 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay"
+	"reprise/replay/bench"
+	"reprise/replay/report"
+	"reprise/trace"
+)
+
+// sweepFlags are the flags of sweep, and of what begins with one.
+type sweepFlags struct {
+	trial trialFlags
+	contractFlags
+	limitFlags
+	clauses       []string
+	slo           string
+	rates         []string
+	concurrencies []string
+	adaptive      bool
+	closed        bool
+	from          float64
+	resolution    float64
+	past          bool
+	process       string
+	duration      time.Duration
+	requests      int64
+	warmup        string
+	noConfirm     bool
+	sustain       time.Duration
+	stopTTFT      time.Duration
+	causal        bool
+	hypothesis    string
+	dir           string
+	asJSON        bool
+	html          string
+}
+
+func sweepCommand() *cobra.Command {
+	var f sweepFlags
+	cmd := &cobra.Command{
+		Use:   "sweep WORKLOAD --url URL",
+		Short: "Measure a server at one load after another, up to saturation",
+		Long: `Sweep sends a workload at one rate after another, in an open loop with Poisson
+arrivals, and stops when the server is saturated: when the p99 of TTFT from due is
+beyond --stop-ttft or far beyond the contract, when the queue grows, or when
+requests fail. It prints the curve of latency over load, its knee, and the highest
+rate that keeps to the contract: interpolated, confirmed by a run at that rate, and
+sustained by a longer one. With --concurrencies it closes the loop, which hides
+saturation.
+
+With --preset or --costs the server is a model of an engine in virtual time, where
+an hour takes seconds. WORKLOAD is a trace or a workload, a specification in YAML,
+or the name of a built-in workload, see reprise synth; it is sent again and again
+until a level is over.
+
+With -o every level leaves its results in a directory, and a sweep that was stopped
+goes on where it was. docs/sweep.md defines all that is printed.
+
+The exit code is 4 when the client was the limit, or the contract cannot be judged,
+and 3 when it holds at no load.`,
+		Example: `  reprise sweep chat --preset h100-llama-70b --rates 1,20,25 --clause 'p99ttft<=500ms' --sustain 0s
+  reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
+  reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := keepsInputs(args, f.html); err != nil {
+				return err
+			}
+			r, err := f.sweep(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if err := f.write(cmd, &r); err != nil {
+				return err
+			}
+			return f.kept(&r)
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&f.html, "html", "", "self-contained page to write")
+	return cmd
+}
+
+func (f *sweepFlags) register(cmd *cobra.Command) {
+	f.trial.register(cmd)
+	f.contractFlags.register(cmd)
+	f.limitFlags.register(cmd)
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', in place of --contract; may be repeated")
+	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	fl.StringSliceVar(&f.rates, "rates", nil, "requests per second of the levels, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
+	fl.StringSliceVar(&f.concurrencies, "concurrencies", nil, "requests in flight of the levels of a closed loop, such as 1,2,4,8,16,32")
+	fl.BoolVar(&f.closed, "closed-loop", false, "close the loop, at the concurrencies 1, 2, 4, 8, 16 and 32 or, with --adaptive, at those that it finds")
+	fl.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that holds: double from --from, then halve what lies between")
+	fl.Float64Var(&f.from, "from", 1, "load at which --adaptive begins")
+	fl.Float64Var(&f.resolution, "resolution", 0.05, "share of the load that --adaptive resolves")
+	fl.BoolVar(&f.past, "past-saturation", false, "measure every level of the ladder, also those behind saturation")
+	fl.StringVar(&f.process, "process", "poisson", "arrivals of the open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
+	fl.DurationVar(&f.duration, "level-duration", 60*time.Second, "how long a level is measured, at least")
+	fl.Int64Var(&f.requests, "level-requests", 150, "requests that a level of an open loop measures, as expected, at least: a p99 takes 100")
+	fl.StringVar(&f.warmup, "warmup", "", "what is sent before a level and not measured: a number of requests or a `span` of time; empty is 10s, and 50 requests of an open loop at least")
+	fl.BoolVar(&f.noConfirm, "no-confirm", false, "do not run again at the highest load")
+	fl.DurationVar(&f.sustain, "sustain", 300*time.Second, "how long a run at the highest load has to hold; 0 skips it")
+	fl.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 of TTFT from due beyond which the server is saturated")
+	fl.BoolVar(&f.causal, "causal", false, "turns wait for those before them and their think times; rates are then of first turns")
+	fl.StringVar(&f.hypothesis, "hypothesis", "", "what is expected, and kept with the results")
+	fl.StringVarP(&f.dir, "output", "o", "", "`directory` of the results of every level and of sweep.json; a sweep that was stopped goes on there")
+}
+
+// sweep makes the sweep.
+func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult, err error) {
+	s, err := f.plan()
+	if err != nil {
+		return r, err
+	}
+	f.trial.live.openLoop, f.trial.simulated.openLoop = !s.Closed() && !f.causal, !s.Closed() && !f.causal
+	if s.Target, err = f.trial.target(cmd); err != nil {
+		return r, err
+	}
+	if s.Dir = f.dir; s.Dir == "" {
+		if s.Dir, err = os.MkdirTemp("", "reprise-sweep-"); err != nil {
+			return r, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(s.Dir)) }()
+	}
+	if s.Workload, s.Digest, err = f.workload(cmd, path, s.Dir); err != nil {
+		return r, err
+	}
+	s.About = f.trial.line(cmd)
+	if s.Ladder.Past && len(s.Ladder.Loads) == 0 {
+		return r, usagef("--past-saturation is for a ladder: --adaptive has no end")
+	}
+	s.Told = func(l bench.Level) {
+		notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, figure(l.TTFTDue.P50, 1), figure(l.TTFTDue.P99, 1))
+	}
+	if r, err = s.Run(cmd.Context()); err != nil {
+		return r, err
+	}
+	r.Command, r.Hypothesis, r.Contract = commandLine(cmd, path), f.hypothesis, []string{}
+	if c := s.Report.Contract; c != nil {
+		for i := range c.Clauses {
+			r.Contract = append(r.Contract, c.Clauses[i].String())
+		}
+	}
+	if f.dir == "" {
+		return r, nil
+	}
+	return r, trace.WriteFile(filepath.Join(f.dir, "sweep.json"), 0o644, func(w io.Writer) error { return writeJSON(w, r) })
+}
+
+// plan is the sweep that the flags ask for, without its target.
+func (f *sweepFlags) plan() (bench.Sweep, error) {
+	s := bench.Sweep{Process: f.process, Duration: f.duration, Requests: f.requests, Warmup: f.warmup,
+		Confirm: !f.noConfirm, Sustain: f.sustain, StopTTFT: f.stopTTFT}
+	var err error
+	if s.Seed, err = strconv.ParseUint(cmp.Or(f.trial.live.prompts.seed, "1"), 10, 64); err != nil {
+		return s, usagef("--seed: want a number")
+	}
+	if s.Cache = f.trial.live.cache; s.Cache == replay.CacheAsIs {
+		s.Cache = ""
+	}
+	if f.closed || len(f.concurrencies) > 0 {
+		s.Process = ""
+	}
+	if s.Ladder, err = f.ladder(); err != nil {
+		return s, err
+	}
+	if s.Report, err = f.options(); err != nil {
+		return s, err
+	}
+	if err := s.Check(); err != nil {
+		return s, &exitError{exitUsage, err}
+	}
+	return s, nil
+}
+
+func (f *sweepFlags) ladder() (bench.Ladder, error) {
+	closed := f.closed || len(f.concurrencies) > 0
+	l := bench.Ladder{From: f.from, Resolution: f.resolution, Whole: closed, Past: f.past}
+	flag, list := "rates", f.rates
+	if closed {
+		flag, list = "concurrencies", f.concurrencies
+	}
+	switch {
+	case closed && len(f.rates) > 0:
+		return l, usagef("--rates are of an open loop, and a closed one has none: give one of them")
+	case f.adaptive && len(list) > 0:
+		return l, usagef("--adaptive finds the loads itself: give it, or --%s", flag)
+	case f.adaptive:
+		return l, nil
+	case len(list) == 0 && closed:
+		l.Loads = bench.DefaultConcurrencies
+	case len(list) == 0:
+		l.Loads = bench.DefaultRates
+	}
+	for _, s := range list {
+		load, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return l, usagef("--%s: want numbers, such as 1,2,5", flag)
+		}
+		l.Loads = append(l.Loads, load)
+	}
+	return l, nil
+}
+
+// options say how each level is judged.
+func (f *sweepFlags) options() (o report.Options, err error) {
+	o.Limits = f.limits
+	if f.slo != "" {
+		if o.SLO, err = report.ParseSLO(f.slo); err != nil {
+			return o, usagef("--slo: %v", err)
+		}
+	}
+	if o.Contract, err = f.terms(); err != nil {
+		return o, err
+	}
+	if err := o.Check(); err != nil {
+		return o, &exitError{exitUsage, err}
+	}
+	return o, nil
+}
+
+// kept is the error of a sweep that cannot be trusted, or whose contract holds at no
+// load.
+func (f *sweepFlags) kept(r *bench.SweepResult) error {
+	if l := r.Untrusted(); l != nil {
+		return &exitError{exitUntrusted, errors.New("the sweep is not trustworthy: at " + l.Name + " the client was the limit: " + l.Why)}
+	}
+	if r.Highest.Load != nil {
+		return nil
+	}
+	for _, l := range r.Ladder() {
+		if l.Outcome == bench.Unjudged {
+			return &exitError{exitUntrusted, errors.New("at " + l.Name + " " + l.Why + "; longer levels have more requests (--level-duration, --level-requests)")}
+		}
+	}
+	return &exitError{exitCheck, errors.New("no load holds: " + r.Stopped.Text)}
+}
+
+func (f *sweepFlags) write(cmd *cobra.Command, r *bench.SweepResult) error {
+	if f.html != "" {
+		if err := trace.WriteFile(f.html, 0o644, r.Page().Write); err != nil {
+			return err
+		}
+	}
+	if f.asJSON {
+		return writeJSON(cmd.OutOrStdout(), r)
+	}
+	return r.WriteText(cmd.OutOrStdout())
+}
