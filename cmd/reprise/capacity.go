@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay/bench"
+)
+
+// capacityFlags are the flags of capacity: a demand, and those of the sweep that it
+// makes when it is given none.
+type capacityFlags struct {
+	sweep    sweepFlags
+	target   float64
+	gpus     int
+	headroom string
+	watts    float64
+	kwh      float64
+	asJSON   bool
+}
+
+func capacityCommand() *cobra.Command {
+	var f capacityFlags
+	cmd := &cobra.Command{
+		Use:   "capacity SWEEP.json|DIR|WORKLOAD --target-rate RATE",
+		Short: "Say how many instances and GPUs serve a rate, and what that costs",
+		Long: `Capacity divides a target rate by the highest rate within the contract that a sweep
+found, rounds up to whole instances, adds headroom, and rounds up again:
+
+  instances = ceil(target ÷ highest), with headroom = ceil(instances × (1 + headroom))
+
+It says between which numbers of instances the answer lies, by the runs of the sweep
+that held or failed beyond chance. Given a workload in place of a sweep it makes the
+sweep first, with the flags of reprise sweep.
+
+With --price-per-gpu-hour or --watts it says what serving the target costs: all GPUs
+are paid for, idle headroom included, and output tokens share it. Where the sweep had
+an --slo, so do the tokens of the requests that met it alone.`,
+		Example: `  reprise capacity chat --preset h100-llama-70b --rates 20,25 --clause 'p99ttft<=500ms' --sustain 0s --target-rate 100 --gpus-per-instance 8
+  reprise capacity chat --preset h100-llama-70b --rates 20,25 --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5 --sustain 0s`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	f.sweep.register(cmd)
+	fl := cmd.Flags()
+	fl.Float64Var(&f.target, "target-rate", 0, "requests per second that are to be served")
+	fl.IntVar(&f.gpus, "gpus-per-instance", 1, "GPUs of an instance")
+	fl.StringVar(&f.headroom, "headroom", "20%", "`share` of instances on top, such as 20% or 0.2")
+	fl.Float64Var(&f.watts, "watts", 0, "watts that a GPU and its share of the machine draw")
+	fl.Float64Var(&f.kwh, "price-per-kwh", 0, "price of a kWh, where it is not in that of the GPU-hour; takes --watts")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
+	cmd.AddCommand(predictCommand())
+	return cmd
+}
+
+func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
+	d, err := f.demand(cmd)
+	if err != nil {
+		return err
+	}
+	r, err := f.measured(cmd, path)
+	if err != nil {
+		return err
+	}
+	if l := r.Untrusted(); l != nil {
+		notef(cmd, "the sweep is not trustworthy: at %s the client was the limit", l.Name)
+	}
+	c, err := bench.Plan(&r, d)
+	switch {
+	case err == bench.ErrNoHighest:
+		return &exitError{exitCheck, err}
+	case err != nil:
+		return &exitError{exitUsage, err}
+	case f.asJSON:
+		err = writeJSON(cmd.OutOrStdout(), c)
+	default:
+		err = c.WriteText(cmd.OutOrStdout())
+	}
+	if err != nil {
+		return err
+	}
+	return f.sweep.kept(&r)
+}
+
+// demand is what the flags ask for.
+func (f *capacityFlags) demand(cmd *cobra.Command) (d bench.Demand, err error) {
+	if !(f.target > 0) {
+		return d, usagef("say how much is to be served: --target-rate 100, in requests per second")
+	}
+	digits, percent := strings.CutSuffix(f.headroom, "%")
+	headroom, err := strconv.ParseFloat(digits, 64)
+	if percent {
+		headroom /= 100
+	}
+	if err != nil || !(headroom >= 0) {
+		return d, usagef("--headroom: want a share such as 20%% or 0.2")
+	}
+	d = bench.Demand{Rate: f.target, GPUsPerInstance: f.gpus, Headroom: headroom}
+	d.Prices = bench.Prices{PerGPUHour: f.sweep.price, Watts: f.watts, PerKWh: f.kwh}
+	if f.sweep.path == "" && len(f.sweep.clauses) == 0 { // the price is for this command alone
+		f.sweep.price = 0
+	}
+	if cmd.Flags().Changed("gpus-per-instance") && !cmd.Flags().Changed("gpus") && f.sweep.price > 0 {
+		f.sweep.gpus = f.gpus
+	}
+	return d, nil
+}
+
+// measured is the sweep of a file or directory, or one that is made.
+func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.SweepResult, err error) {
+	if info, serr := os.Stat(path); serr == nil && info.IsDir() {
+		path = filepath.Join(path, "sweep.json")
+	}
+	if !strings.HasSuffix(path, ".json") {
+		return f.sweep.sweep(cmd, path)
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return r, err
+	}
+	defer in.Close()
+	if r, err = bench.ReadSweep(in); err != nil {
+		return r, fmt.Errorf("%s is no result of reprise sweep: %w", path, err)
+	}
+	return r, nil
+}

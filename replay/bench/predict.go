@@ -1,0 +1,212 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"reprise/replay/report"
+)
+
+// A Roofline is what is known of a model and of the hardware it runs on. Bytes and
+// rates are decimal: 1 GB/s is 1e9 bytes per second.
+type Roofline struct {
+	Params        float64 `json:"params"`                       // of the weights that a token reads; of a mixture of experts, the active ones
+	BytesPerParam float64 `json:"bytes_per_param"`              // 2 of BF16, 1 of FP8
+	Bandwidth     float64 `json:"bandwidth_bytes_per_s"`        // of one GPU's memory, peak
+	FLOPS         float64 `json:"flops,omitempty"`              // of one GPU, peak at the precision of the weights; 0 is not known
+	GPUs          int     `json:"gpus"`                         // that share each layer (tensor parallel)
+	Efficiency    float64 `json:"efficiency"`                   // share of the peaks that is reached
+	KVPerToken    float64 `json:"kv_bytes_per_token,omitempty"` // of all layers
+	Context       float64 `json:"context_tokens,omitempty"`     // of a sequence, on average
+	Batch         float64 `json:"batch"`                        // sequences that decode together
+	Prompt        float64 `json:"prompt_tokens,omitempty"`
+}
+
+// A Prediction is what bandwidth and arithmetic allow. Decoding a token reads all
+// weights once for the whole batch, and the KV of each sequence:
+//
+//	TPOT = (params × bytes + batch × context × KV bytes) ÷ (GPUs × bandwidth × efficiency)
+//	TPOT = 2 × params × batch ÷ (GPUs × FLOPS × efficiency), where that is more
+//	TTFT = 2 × params × prompt ÷ (GPUs × FLOPS × efficiency), but no less than a TPOT
+//
+// It has no attention arithmetic, no communication between GPUs, no queue and no host:
+// it is a floor. The form is of Williams, Waterman and Patterson, "Roofline: an
+// insightful visual performance model" (2009), and the 2 FLOP per parameter and token
+// of Kaplan et al., "Scaling laws for neural language models" (2020).
+type Prediction struct {
+	Roofline
+	WeightBytes   float64  `json:"weight_bytes"`
+	KVBytes       float64  `json:"kv_bytes"` // of the batch
+	TPOTMS        float64  `json:"tpot_ms"`
+	StreamPerS    float64  `json:"output_tokens_per_s_per_stream"`
+	OutputPerS    float64  `json:"output_tokens_per_s"`
+	Bound         string   `json:"decode_bound"` // memory or compute
+	TTFTMS        *float64 `json:"ttft_ms"`      // null without FLOPS and a prompt
+	PromptPerS    *float64 `json:"prompt_tokens_per_s"`
+	ComputeBoundB *float64 `json:"compute_bound_batch"` // sequences from which decoding is bound by compute; null without FLOPS, and where KV alone takes longer
+}
+
+// Predict computes the floor.
+func (r Roofline) Predict() (Prediction, error) {
+	for _, v := range []float64{r.Params, r.BytesPerParam, r.Bandwidth, r.Efficiency, r.Batch} {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return Prediction{}, errors.New("parameters, their bytes, bandwidth, efficiency and batch are above 0")
+		}
+	}
+	if r.GPUs < 1 || r.Efficiency > 1 || !(r.FLOPS >= 0) || !(r.KVPerToken >= 0) || !(r.Context >= 0) || !(r.Prompt >= 0) {
+		return Prediction{}, errors.New("an efficiency is at most 1, GPUs are 1 or more, and nothing is below 0")
+	}
+	p := Prediction{Roofline: r, WeightBytes: r.Params * r.BytesPerParam, KVBytes: r.Batch * r.Context * r.KVPerToken, Bound: "memory"}
+	bandwidth, flops := float64(r.GPUs)*r.Bandwidth*r.Efficiency, float64(r.GPUs)*r.FLOPS*r.Efficiency
+	tpot := (p.WeightBytes + p.KVBytes) / bandwidth
+	if flops > 0 {
+		if compute := 2 * r.Params * r.Batch / flops; compute > tpot {
+			tpot, p.Bound = compute, "compute"
+		}
+		if each := 2*r.Params/flops - r.Context*r.KVPerToken/bandwidth; each > 0 {
+			b := p.WeightBytes / bandwidth / each
+			p.ComputeBoundB = &b
+		}
+		if r.Prompt > 0 {
+			perS := flops / (2 * r.Params)
+			ms := max(r.Prompt/perS, tpot) * 1e3
+			p.PromptPerS, p.TTFTMS = &perS, &ms
+		}
+	}
+	p.TPOTMS, p.StreamPerS, p.OutputPerS = tpot*1e3, 1/tpot, r.Batch/tpot
+	return p, nil
+}
+
+// near is how far from the prediction a measurement may be and still count as the
+// regime that it is of: the efficiency is seldom known better.
+const near = 1.25
+
+// A Comparison is a prediction beside a measurement, and what their ratio hints at.
+type Comparison struct {
+	Prediction Prediction `json:"prediction"`
+	TPOTMS     *float64   `json:"measured_tpot_p50_ms"`
+	TPOTRatio  *float64   `json:"tpot_ratio"` // measured ÷ predicted
+	TTFTMS     *float64   `json:"measured_ttft_p50_ms"`
+	TTFTRatio  *float64   `json:"ttft_ratio"`
+	OutputPerS *float64   `json:"measured_output_tokens_per_s"`
+	InFlight   *float64   `json:"measured_in_flight"`
+	Hints      []Hint     `json:"hints"`
+}
+
+// A Hint is a regime that the figures speak for, and what would confirm it. It is no
+// finding: the ratio is as sure as the efficiency that was given.
+type Hint struct {
+	Regime  string `json:"regime"`
+	Because string `json:"because"`
+	Confirm string `json:"confirm"`
+}
+
+// Compare sets a summary beside a prediction.
+func Compare(p Prediction, s *report.Summary) Comparison {
+	c := Comparison{Prediction: p, TPOTMS: s.Latency.TPOT.P50, TTFTMS: s.Latency.FromSent.TTFT.P50,
+		OutputPerS: s.Throughput.OutputTokensPerS, InFlight: s.InFlight.Mean, Hints: []Hint{}}
+	over := func(measured *float64, predicted float64) *float64 {
+		if measured == nil || predicted <= 0 {
+			return nil
+		}
+		v := *measured / predicted
+		return &v
+	}
+	c.TPOTRatio = over(c.TPOTMS, p.TPOTMS)
+	if p.TTFTMS != nil {
+		c.TTFTRatio = over(c.TTFTMS, *p.TTFTMS)
+	}
+	c.decode()
+	c.prefill()
+	return c
+}
+
+// decode judges the time of a token.
+func (c *Comparison) decode() {
+	if c.TPOTRatio == nil {
+		return
+	}
+	ratio, b := *c.TPOTRatio, fmt.Sprintf("TPOT p50 is %s ms, %s times the floor of %s ms", cell(c.TPOTMS), cell(c.TPOTRatio), figure(c.Prediction.TPOTMS))
+	switch {
+	case ratio < 1/near:
+		c.Hints = append(c.Hints, Hint{"faster than the floor", b,
+			"Check parameters, bytes and bandwidth; speculative decoding, or several tokens in an event, also do this."})
+	case ratio <= near && c.Prediction.Bound == "memory":
+		c.Hints = append(c.Hints, Hint{"memory-bound decode", b,
+			"Memory bandwidth counters near their peak; TPOT that hardly rises with the batch."})
+	case ratio <= near:
+		c.Hints = append(c.Hints, Hint{"compute-bound decode", b,
+			"Compute utilisation near its peak; TPOT that rises in proportion to the batch."})
+	default:
+		c.Hints = append(c.Hints, Hint{"not bandwidth alone", b,
+			"Memory bandwidth counters: low ones speak for host, kernels, clocks or prefill between the steps, high ones for more KV than was given. A run at concurrency 1 with equal prompts takes queue and batch away."})
+	}
+}
+
+// prefill judges the time to the first token.
+func (c *Comparison) prefill() {
+	if c.TTFTRatio == nil {
+		return
+	}
+	b := fmt.Sprintf("TTFT p50 from sent is %s ms, %s times the floor of %s ms", cell(c.TTFTMS), cell(c.TTFTRatio), cell(c.Prediction.TTFTMS))
+	switch ratio := *c.TTFTRatio; {
+	case ratio < 1/near:
+		c.Hints = append(c.Hints, Hint{"prompts not computed whole", b, "The share of cached tokens: a prefix cache does this."})
+	case ratio <= near:
+		c.Hints = append(c.Hints, Hint{"compute-bound prefill", b, "GPU compute utilisation during prefill; TTFT in proportion to the prompt at concurrency 1."})
+	default:
+		c.Hints = append(c.Hints, Hint{"a queue, or work beside the prefill", b, "Requests waiting at the server; a run at concurrency 1, where TTFT that stays as high is no queue."})
+	}
+}
+
+// WriteText writes the comparison for people. Without a measurement it is the
+// prediction alone.
+func (c *Comparison) WriteText(w io.Writer) error {
+	p := &c.Prediction
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tfloor\tmeasured\tratio\t")
+	line := func(what string, floor, measured, ratio *float64) {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", what, cell(floor), cell(measured), cell(ratio))
+	}
+	line("TPOT, ms", &p.TPOTMS, c.TPOTMS, c.TPOTRatio)
+	line("output tokens/s of a stream", &p.StreamPerS, inverse(c.TPOTMS), inverse1(c.TPOTRatio))
+	line("output tokens/s", &p.OutputPerS, c.OutputPerS, nil)
+	line("batch, in flight", &p.Batch, c.InFlight, nil)
+	if p.TTFTMS != nil {
+		line("TTFT, ms", p.TTFTMS, c.TTFTMS, c.TTFTRatio)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "\nDecoding reads %s GB of weights and %s GB of KV a step, and is bound by %s.\n", figure(p.WeightBytes/1e9), figure(p.KVBytes/1e9), p.Bound)
+	if p.ComputeBoundB != nil {
+		fmt.Fprintf(&b, "From %s sequences on it is bound by compute.\n", figure(math.Ceil(*p.ComputeBoundB)))
+	}
+	for _, h := range c.Hints {
+		fmt.Fprintf(&b, "Hint: %s. %s. To confirm: %s\n", h.Regime, h.Because, h.Confirm)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// inverse is tokens per second from milliseconds of a token.
+func inverse(ms *float64) *float64 {
+	if ms == nil || *ms <= 0 {
+		return nil
+	}
+	v := 1e3 / *ms
+	return &v
+}
+
+func inverse1(v *float64) *float64 {
+	if v == nil || *v <= 0 {
+		return nil
+	}
+	r := 1 / *v
+	return &r
+}
