@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"reprise/replay/bench"
 )
@@ -41,8 +44,9 @@ sweep first, with the flags of reprise sweep.
 With --price-per-gpu-hour or --watts it says what serving the target costs: all GPUs
 are paid for, idle headroom included, and output tokens share it. Where the sweep had
 an --slo, so do the tokens of the requests that met it alone.`,
-		Example: `  reprise capacity chat --preset h100-llama-70b --rates 20,25 --clause 'p99ttft<=500ms' --sustain 0s --target-rate 100 --gpus-per-instance 8
-  reprise capacity chat --preset h100-llama-70b --rates 20,25 --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5 --sustain 0s`,
+		Example: `  reprise capacity chat --preset h100-llama-70b --contract contract.yaml --rates 20,25 --sustain 0s --target-rate 100 --gpus-per-instance 8
+  reprise sweep chat --preset h100-llama-70b --rates 20,25 --sustain 0s -o swept
+  reprise capacity swept --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
@@ -72,8 +76,8 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	}
 	c, err := bench.Plan(&r, d)
 	switch {
-	case err == bench.ErrNoHighest:
-		return &exitError{exitCheck, err}
+	case errors.Is(err, bench.ErrNoHighest):
+		return f.sweep.kept(&r)
 	case err != nil:
 		return &exitError{exitUsage, err}
 	case f.asJSON:
@@ -119,6 +123,9 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 	if !strings.HasSuffix(path, ".json") {
 		return f.sweep.sweep(cmd, path)
 	}
+	if err := f.alone(cmd, path); err != nil {
+		return r, err
+	}
 	in, err := os.Open(path)
 	if err != nil {
 		return r, err
@@ -128,4 +135,17 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 		return r, fmt.Errorf("%s is no result of reprise sweep: %w", path, err)
 	}
 	return r, nil
+}
+
+// ofDemand are the flags of capacity that are not those of a sweep.
+var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "json", "quiet"}
+
+// alone refuses flags of a sweep where there is one.
+func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {
+	cmd.Flags().Visit(func(fl *pflag.Flag) {
+		if !slices.Contains(ofDemand, fl.Name) {
+			err = usagef("--%s says how to sweep, and %s is a sweep that was made", fl.Name, path)
+		}
+	})
+	return err
 }

@@ -68,7 +68,7 @@ goes on where it was. docs/sweep.md defines all that is printed.
 
 The exit code is 4 when the client was the limit, or the contract cannot be judged,
 and 3 when it holds at no load.`,
-		Example: `  reprise sweep chat --preset h100-llama-70b --rates 1,20,25 --clause 'p99ttft<=500ms' --sustain 0s
+		Example: `  reprise sweep chat --preset h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep`,
 		Args: cobra.ExactArgs(1),
@@ -120,6 +120,9 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 
 // sweep makes the sweep.
 func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult, err error) {
+	if err := f.check(cmd); err != nil {
+		return r, err
+	}
 	s, err := f.plan()
 	if err != nil {
 		return r, err
@@ -138,9 +141,6 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		return r, err
 	}
 	s.About = f.trial.line(cmd)
-	if s.Ladder.Past && len(s.Ladder.Loads) == 0 {
-		return r, usagef("--past-saturation is for a ladder: --adaptive has no end")
-	}
 	s.Told = func(l bench.Level) {
 		notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, figure(l.TTFTDue.P50, 1), figure(l.TTFTDue.P99, 1))
 	}
@@ -157,6 +157,29 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		return r, nil
 	}
 	return r, trace.WriteFile(filepath.Join(f.dir, "sweep.json"), 0o644, func(w io.Writer) error { return writeJSON(w, r) })
+}
+
+// check refuses flags that would mean nothing.
+func (f *sweepFlags) check(cmd *cobra.Command) error {
+	closed := f.closed || len(f.concurrencies) > 0
+	for _, c := range []struct {
+		flag  string
+		alone bool
+		why   string
+	}{
+		{"from", !f.adaptive, "is where --adaptive begins"},
+		{"resolution", !f.adaptive, "is that of --adaptive"},
+		{"past-saturation", f.adaptive, "is for a ladder: --adaptive has no end"},
+		{"sustain", f.noConfirm, "is a longer run at the highest load, and --no-confirm makes none"},
+		{"process", closed, "is of an open loop"},
+		{"level-requests", closed, "is of an open loop: in a closed one the server says how many there are"},
+		{"causal", closed, "is of an open loop"},
+	} {
+		if c.alone && cmd.Flags().Changed(c.flag) {
+			return usagef("--%s %s", c.flag, c.why)
+		}
+	}
+	return nil
 }
 
 // plan is the sweep that the flags ask for, without its target.

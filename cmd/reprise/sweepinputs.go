@@ -23,13 +23,18 @@ func (f *sweepFlags) terms() (*report.Contract, error) {
 	if f.path != "" {
 		return nil, usagef("--clause and --contract contradict each other")
 	}
-	text, err := yaml.Marshal(map[string][]string{"clauses": f.clauses})
-	if err != nil {
-		return nil, err
-	}
-	c, err := report.ParseContract("--clause", text)
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
+	var c report.Contract
+	for _, clause := range f.clauses {
+		text, err := yaml.Marshal(map[string][]string{"clauses": {clause}})
+		if err != nil {
+			return nil, err
+		}
+		one, err := report.ParseContract("", text)
+		if err != nil {
+			_, why, _ := strings.Cut(err.Error(), ": ") // behind the place in what was made here
+			return nil, usagef("--clause %q: %s", clause, why)
+		}
+		c.Clauses = append(c.Clauses, one.Clauses...)
 	}
 	c.GPUs, c.PricePerGPUHour = f.gpus, f.price
 	return &c, nil

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reprise/replay/bench"
+)
+
+// sweepOf runs a sweep of the built-in workload chat, with prompts of 500 and outputs
+// of 200 tokens, against an engine in virtual time.
+func sweepOf(t *testing.T, want int, args ...string) (r bench.SweepResult) {
+	t.Helper()
+	out, errs, code := reprise(t, append([]string{"sweep", "chat", "--json", "--quiet"}, args...)...)
+	if code != want {
+		t.Fatalf("%v: exit code %d, want %d\n%s", args, code, want, errs)
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The QPS-latency curve that the preset was fitted to: 500 ms of TTFT p99 are passed
+// between 20 and 25 requests per second, a closed loop does not show it, and 100
+// requests per second take 5 instances, 40 GPUs, and 48 with headroom.
+func TestSweepOf70B(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const preset, clause = "--preset=h100-llama-70b", "--clause=p99 ttft <= 500ms"
+	open := sweepOf(t, exitGood, preset, clause, "--rates=5,20,25", "-o", "s", "--html", "s.html", "--hypothesis", "it bends at 20")
+	p99 := func(i int) float64 { return *open.Levels[i].TTFTDue.P99 }
+	if open.Levels[1].Load != 20 || p99(1) >= 500 || open.Levels[2].Load != 25 || p99(2) <= 500 {
+		t.Errorf("p99 is %v ms at %v and %v at %v", p99(1), open.Levels[1].Load, p99(2), open.Levels[2].Load)
+	}
+	if open.Stopped.Code != bench.StoppedSaturated || open.Knee == nil || open.Knee.Load != 20 || !open.Knee.Found {
+		t.Errorf("stopped: %+v, knee: %+v", open.Stopped, open.Knee)
+	}
+	h := open.Highest
+	if h.Load == nil || *h.Load < 20 || *h.Load >= 25 || !h.Sustained || h.Low == nil || h.High == nil || *h.Low >= *h.High {
+		t.Errorf("highest: %+v", h)
+	}
+	closed := sweepOf(t, exitGood, preset, "--concurrencies=4,32", "--level-duration=5m", "--no-confirm")
+	if a, b := *closed.Levels[0].TTFTDue.P50, *closed.Levels[1].TTFTDue.P99; b > 2*a || !closed.Closed {
+		t.Errorf("a closed loop goes from %v to %v ms", a, b)
+	}
+	out, errs, code := reprise(t, "capacity", "s", "--target-rate=100", "--gpus-per-instance=8", "--json")
+	var c bench.Capacity
+	if err := json.Unmarshal([]byte(out), &c); err != nil || code != exitGood {
+		t.Fatalf("capacity: %v, exit code %d\n%s", err, code, errs)
+	}
+	if c.Instances != 5 || c.GPUs != 40 || c.GPUsTotal != 48 || *c.Fewest > 5 || *c.Most < 5 {
+		t.Errorf("capacity: %+v", c)
+	}
+	if page, err := os.ReadFile("s.html"); err != nil || !strings.Contains(string(page), "it bends at 20") {
+		t.Errorf("page: %v", err)
+	}
+}
+
+// A sweep that was stopped makes the levels that are missing, and comes to the same.
+func TestSweepGoesOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"--preset=l4-qwen2.5-0.5b", "--level-duration=5s", "--level-requests=0", "--warmup=1s", "--sustain=0s", "-o", "s"}
+	first := sweepOf(t, exitGood, append(args, "--rates=2,4")...)
+	kept, gone := filepath.Join("s", "level-rate-2", "results.parquet"), filepath.Join("s", "level-rate-4", "results.parquet")
+	before, err := os.Stat(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	second := sweepOf(t, exitGood, append(args, "--rates=2,4")...)
+	if after, err := os.Stat(kept); err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("a level that was complete was made again: %v", err)
+	}
+	a, _ := json.Marshal(first)
+	b, _ := json.Marshal(second)
+	if string(a) != string(b) {
+		t.Errorf("it came to something else:\n%s\n%s", a, b)
+	}
+	for _, other := range [][]string{{"--max-num-seqs=1"}, {"--seed=9"}, {"--level-duration=6s"}} { // of another engine, seed or trial
+		if _, errs, code := reprise(t, append(append([]string{"sweep", "chat", "--rates=2,4"}, args...), other...)...); code != exitFailure || !strings.Contains(errs, "another trial") {
+			t.Errorf("%v: exit code %d\n%s", other, code, errs)
+		}
+	}
+}
+
+func TestSweepExitCodes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const preset = "--preset=l4-qwen2.5-0.5b --level-duration=2s --warmup=1 "
+	const short = preset + "--level-requests=0 --sustain=0s"
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"sweep chat --rates=5 --clause=max~ttft~<=~1ns " + short, exitCheck, "no load holds"},
+		{"sweep chat --rates=5 --clause=p99.9~ttft~<=~1h " + short, exitUntrusted, "longer levels have more requests"},
+		{"sweep chat --rates=5,4 " + short, exitUsage, "ascend"},
+		{"sweep chat --rates=5 --concurrencies=1 " + preset, exitUsage, "--rates are of an open loop"},
+		{"sweep chat --adaptive --rates=5 " + short, exitUsage, "--adaptive finds"},
+		{"sweep chat --from=5 " + short, exitUsage, "--from is where --adaptive begins"},
+		{"sweep chat --no-confirm " + short, exitUsage, "--sustain is a longer run"},
+		{"sweep chat --process=gama " + short, exitUsage, "gama"},
+		{"sweep chat --concurrencies=1.5 " + preset, exitUsage, "whole"},
+		{"sweep chat --clause=p99 " + short, exitUsage, `--clause "p99": want a metric`},
+		{"sweep - " + short, exitUsage, "stdin"},
+		{"sweep none.parquet " + short, exitFailure, "none.parquet"},
+		{"capacity chat --rates=5 --target-rate=100 --clause=max~ttft~<=~1ns " + short, exitCheck, "no load holds"},
+		{"capacity chat --rates=5 " + short, exitUsage, "--target-rate"},
+		{"capacity chat --concurrencies=1 --target-rate=10 --no-confirm " + preset, exitUsage, "closed loop"},
+		{"capacity s.json --target-rate=10 --rates=5", exitUsage, "--rates says how to sweep"},
+		{"capacity s.json --target-rate=10", exitFailure, "s.json"},
+		{"capacity predict --params=8X --bandwidth=600GB", exitUsage, "--params"},
+		{"capacity predict --params=8B --bandwidth=600GB --efficiency=2", exitUsage, "efficiency"},
+	} {
+		args := strings.Fields(c.args)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "~", " ")
+		}
+		if _, errs, code := reprise(t, args...); code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: exit code %d, want %d\n%s", c.args, code, c.code, errs)
+		}
+	}
+}
+
+// What a command was called with is kept, and no secret of it.
+func TestCommandLine(t *testing.T) {
+	cmd := sweepCommand()
+	if err := cmd.ParseFlags([]string{"--url=http://user:pass@host:1/x?key=hidden", "--header=Authorization=hidden", "--extra-body={\"k\":\"hidden\"}", "--clause=p99 ttft <= 1s", "--rates=1,2"}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "sweep w.parquet --clause='p99 ttft <= 1s' --extra-body=… --header=… --rates=1 --rates=2 --url=http://host:1/x"
+	if got := commandLine(cmd, "w.parquet"); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
