@@ -62,6 +62,8 @@ func Plan(r *SweepResult, d Demand) (Capacity, error) {
 		return c, errors.New("a demand has a rate and GPUs above 0, and a headroom of 0 or more")
 	case r.Highest.Load == nil || !(*r.Highest.Load > 0):
 		return c, ErrNoHighest
+	case d.Rate / *r.Highest.Load > 1e6:
+		return c, errors.New("it would take more than a million instances")
 	}
 	c.HighestRate = *r.Highest.Load
 	c.Instances = instances(d.Rate, c.HighestRate)
@@ -71,7 +73,7 @@ func Plan(r *SweepResult, d Demand) (Capacity, error) {
 	if high := r.Highest.High; high != nil {
 		c.Fewest = trace.Ptr(min(c.Instances, instances(d.Rate, *high)))
 	}
-	if low := r.Highest.Low; low != nil {
+	if low := r.Highest.Low; low != nil && d.Rate / *low <= 1e6 {
 		c.Most = trace.Ptr(max(c.Instances, instances(d.Rate, *low)))
 	}
 	var err error

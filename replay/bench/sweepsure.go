@@ -14,7 +14,7 @@ const confidence = 0.95
 // PercentileBounds are the percentiles of a sample of n independent values between
 // which the true percentile p lies in 95 of 100 samples: those of the order
 // statistics of the binomial distribution (David and Nagaraja, "Order statistics",
-// 2003, section 7.1). A bound is 0 or 1 where the sample is too small for one.
+// 2003, section 7.1). It is below 0 or above 1 where the sample is too small for one.
 //
 // Requests that queue behind each other are not independent, so that the truth is
 // less sure than this.
@@ -34,8 +34,8 @@ func PercentileBounds(n int64, p float64) (lo, hi float64) {
 	}
 	least := first(func(k int64) bool { return k > n || b.CDF(float64(k)) > tail })       // values below the truth, at least
 	most := first(func(k int64) bool { return k > n || b.CDF(float64(k)) >= 1-tail }) + 1 // rank of the value above it
-	lo, hi = float64(least-1)/float64(max(n-1, 1)), float64(most-1)/float64(max(n-1, 1))  // ranks from 1, as percentiles interpolate
-	return max(lo, 0), min(hi, 1)
+	span := float64(max(n-1, 1))                                                          // ranks count from 1, and percentiles interpolate between them
+	return float64(least-1) / span, float64(most-1) / span
 }
 
 // ShareBounds are the bounds of Clopper and Pearson ("The use of confidence or
@@ -69,7 +69,7 @@ func Sure(c *report.Contract, got *report.ContractResult, summarise func(*report
 		if p, ok := clause.Percentile(); ok && got.Clauses[i].Samples > 0 {
 			lo, hi := PercentileBounds(got.Clauses[i].Samples, p)
 			bound := [2]float64{lo, hi}[at]
-			if got.Holds && bound >= 1 {
+			if bound < 0 || bound > 1 {
 				return false, nil
 			}
 			clause = clause.At(bound)

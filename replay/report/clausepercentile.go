@@ -8,8 +8,12 @@ func (c *Clause) Percentile() (share float64, ok bool) {
 	return float64(c.statistic) / millionths, c.statistic > 0
 }
 
-// At is the same clause about another percentile, which is cut to a millionth.
+// At is the same clause about another percentile, which is cut to a millionth; 1 is
+// the maximum.
 func (c Clause) At(share float64) Clause {
-	c.statistic = statistic(min(max(math.Round(share*millionths), 1), millionths-1))
+	c.statistic = statistic(max(math.Round(share*millionths), 1))
+	if c.statistic >= millionths {
+		c.statistic = maxOf
+	}
 	return c
 }

@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+
+	"reprise/trace"
+)
+
+func TestPlan(t *testing.T) {
+	for _, c := range []struct {
+		rate, highest                           float64
+		low, high                               *float64
+		gpus                                    int
+		headroom                                float64
+		instances, all, withHeadroom, gpusTotal int
+		fewest, most                            *int
+	}{
+		{100, 22, trace.Ptr(20.), trace.Ptr(25.), 8, .2, 5, 40, 6, 48, trace.Ptr(4), trace.Ptr(5)}, // the documents' example
+		{100, 25, nil, nil, 1, .2, 4, 4, 5, 5, nil, nil},
+		{100, 20, trace.Ptr(19.), nil, 8, .2, 5, 40, 6, 48, nil, trace.Ptr(6)}, // 5 × 1.2 is 6, not the next above
+		{1, 50, nil, nil, 4, 0, 1, 4, 1, 4, nil, nil},
+		{100, 33, nil, nil, 2, .5, 4, 8, 6, 12, nil, nil},
+	} {
+		r := SweepResult{Highest: Highest{Load: &c.highest, Low: c.low, High: c.high}}
+		got, err := Plan(&r, Demand{Rate: c.rate, GPUsPerInstance: c.gpus, Headroom: c.headroom})
+		same := func(a, b *int) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+		if err != nil || got.Instances != c.instances || got.GPUs != c.all || got.WithMargin != c.withHeadroom || got.GPUsTotal != c.gpusTotal ||
+			!same(got.Fewest, c.fewest) || !same(got.Most, c.most) || got.Cost != nil {
+			t.Errorf("%v at %v each: %+v, %v", c.rate, c.highest, got, err)
+		}
+	}
+	if _, err := Plan(&SweepResult{Closed: true}, Demand{Rate: 1, GPUsPerInstance: 1}); !errors.Is(err, ErrClosedLoop) {
+		t.Errorf("a closed loop: %v", err)
+	}
+	if _, err := Plan(&SweepResult{}, Demand{Rate: 1, GPUsPerInstance: 1}); !errors.Is(err, ErrNoHighest) {
+		t.Errorf("no load holds: %v", err)
+	}
+}
+
+// 48 GPUs at 2.50 an hour are 120 an hour; 100 requests of 200 tokens a second are 72 M
+// tokens an hour.
+func TestCost(t *testing.T) {
+	r := SweepResult{Highest: Highest{Load: trace.Ptr(22.), OutputPerRequest: trace.Ptr(200.), GoodShare: trace.Ptr(.8)}}
+	d := Demand{Rate: 100, GPUsPerInstance: 8, Headroom: .2, Prices: Prices{PerGPUHour: 2.5, Watts: 500}}
+	got, err := Plan(&r, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := got.Cost
+	for name, v := range map[string][2]float64{
+		"per hour": {*c.PerHour, 120}, "per million": {*c.PerMillion, 120. / 72}, "tokens for 1": {*c.TokensPerPrice, 600_000},
+		"per million good": {*c.PerMillionGood, 120. / 72 / .8}, "good for 1": {*c.GoodPerPrice, 480_000}, "kWh": {*c.KilowattHours, 24}, "J": {*c.JoulesPerToken, 1.2},
+	} {
+		if math.Abs(v[0]-v[1]) > 1e-9*v[1] {
+			t.Errorf("%s: %v, want %v", name, v[0], v[1])
+		}
+	}
+	d.PerKWh = .1
+	if got, err = Plan(&r, d); err != nil || math.Abs(*got.Cost.PerHour-122.4) > 1e-9 {
+		t.Errorf("with energy: %v, %v", *got.Cost.PerHour, err)
+	}
+	d.Watts = 0
+	if _, err = Plan(&r, d); err == nil {
+		t.Error("a price of energy without watts is taken")
+	}
+}
+
+// The documents' example: 8 B parameters of 2 bytes at 600 GB/s are 37 tokens a second.
+func TestPredict(t *testing.T) {
+	r := Roofline{Params: 8e9, BytesPerParam: 2, Bandwidth: 600e9, GPUs: 1, Efficiency: 1, Batch: 1}
+	p, err := r.Predict()
+	if err != nil || math.Abs(p.StreamPerS-37.5) > 1e-9 || p.Bound != "memory" || p.TTFTMS != nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+	r.KVPerToken, r.Context, r.Batch = 100e3, 2000, 40 // 8 GB of KV beside 16 GB of weights
+	if p, _ = r.Predict(); math.Abs(p.TPOTMS-40) > 1e-9 || math.Abs(p.OutputPerS-1000) > 1e-9 {
+		t.Errorf("with KV: %+v", p)
+	}
+	r.GPUs, r.Efficiency = 4, .5
+	if p, _ = r.Predict(); math.Abs(p.TPOTMS-20) > 1e-9 {
+		t.Errorf("of 4 GPUs at half: %+v", p)
+	}
+	// At 100 TFLOPS 16 GFLOP take 0.16 ms a sequence, and 16 GB take 26.7 ms: 167 sequences.
+	r = Roofline{Params: 8e9, BytesPerParam: 2, Bandwidth: 600e9, FLOPS: 100e12, GPUs: 1, Efficiency: 1, Batch: 200, Prompt: 1000}
+	if p, _ = r.Predict(); p.Bound != "compute" || math.Abs(p.TPOTMS-32) > 1e-9 || math.Abs(*p.ComputeBoundB-500./3) > 1e-9 || math.Abs(*p.TTFTMS-160) > 1e-9 {
+		t.Errorf("bound by compute: %+v", p)
+	}
+	for _, bad := range []Roofline{{}, {Params: math.NaN(), BytesPerParam: 1, Bandwidth: 1, GPUs: 1, Efficiency: 1, Batch: 1}, {Params: 1, BytesPerParam: 1, Bandwidth: 1, GPUs: 1, Efficiency: 1.1, Batch: 1}} {
+		if _, err := bad.Predict(); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+}
+
+func FuzzReadSweep(f *testing.F) {
+	good, err := json.Marshal(SweepResult{Schema: SweepSchema, Highest: Highest{Load: trace.Ptr(22.)}, Levels: []Level{{Name: "x", Role: RoleLevel, Load: 1}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"schema":"sweep/1","highest":{"load":-1}}`))
+	f.Add([]byte(`[]`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		r, err := ReadSweep(bytes.NewReader(doc))
+		if err != nil {
+			return
+		}
+		if c, err := Plan(&r, Demand{Rate: 100, GPUsPerInstance: 8, Headroom: .2, Prices: Prices{PerGPUHour: 1}}); err == nil && c.Instances < 1 {
+			t.Errorf("%d instances", c.Instances)
+		}
+		if err := r.WriteText(new(bytes.Buffer)); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package bench
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay"
+	"reprise/replay/report"
+	"reprise/trace"
+)
+
+// A pretended server answers after 100 ms, or after a second at more than a limit of
+// requests per second. The client sends late at more than another limit.
+type pretended struct {
+	serves, sends float64
+	runs          []string
+}
+
+func (p *pretended) Run(_ context.Context, t Trial) error {
+	p.runs = append(p.runs, t.Name)
+	rate, err := strconv.ParseFloat(strings.TrimPrefix(t.Load.Rate, "constant:"), 64)
+	if err != nil {
+		return err
+	}
+	ttft, lag := int64(100e6), int64(0)
+	if rate > p.serves {
+		ttft = 1000e6
+	}
+	if rate > p.sends {
+		lag = 300e6
+	}
+	run := replay.Run{Schema: replay.ResultsSchema, Version: "test", Timing: replay.OpenLoop, Cores: 1}
+	var rows []replay.Result
+	for due := int64(0); due < int64(t.Duration); due += int64(1e9 / rate) {
+		sent := due + lag
+		rows = append(rows, replay.Result{RowID: int64(len(rows)), DueNS: due, SentNS: &sent, FirstTokenNS: trace.Ptr(sent + ttft),
+			LastTokenNS: trace.Ptr(sent + ttft), DoneNS: trace.Ptr(sent + ttft), Output: trace.Ptr(int32(1)), Input: trace.Ptr(int32(8)), Events: 1})
+	}
+	run.Requests = int64(len(rows))
+	return replay.WriteResults(t.Results, run, &rowReader{rows})
+}
+
+type rowReader struct{ rows []replay.Result }
+
+func (r *rowReader) Read(rows []replay.Result) (int, error) {
+	n := copy(rows, r.rows)
+	if r.rows = r.rows[n:]; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func pretend(t *testing.T, p *pretended, loads ...float64) SweepResult {
+	t.Helper()
+	c, err := report.ParseContract("c", []byte("clauses: [p99 ttft <= 400ms]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: loads}, Duration: 5 * time.Second, Requests: 500, Warmup: "0s",
+		Confirm: true, Sustain: 6 * time.Second, StopTTFT: 10 * time.Second, Report: report.Options{Contract: &c}, Dir: t.TempDir()}
+	r, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The contract breaks between two levels: the estimate is confirmed where it holds,
+// and stepped down from where it does not.
+func TestSweepFindsTheHighest(t *testing.T) {
+	p := &pretended{serves: 70, sends: 1000}
+	r := pretend(t, p, 20, 40, 80, 100)
+	// log(400/100) ÷ log(1000/100) is 0.602 of the way from 40 to 80.
+	want := []string{"level-rate-20", "level-rate-40", "level-rate-80", "level-rate-100", "confirm-rate-64.08", "sustain-rate-64.08"}
+	if strings.Join(p.runs, " ") != strings.Join(want, " ") {
+		t.Errorf("runs: %v", p.runs)
+	}
+	h := r.Highest
+	if h.Load == nil || *h.Load != 64.08 || !h.Sustained || h.AtLeast || h.Low == nil || *h.Low != 64.08 || h.High == nil || *h.High != 80 {
+		t.Errorf("highest: %+v", h)
+	}
+	p = &pretended{serves: 45, sends: 1000}
+	r = pretend(t, p, 40, 80)
+	if got := strings.Join(p.runs[2:], " "); got != "confirm-rate-64.08 confirm-rate-52.04 confirm-rate-40 sustain-rate-40" || *r.Highest.Load != 40 || *r.Highest.High != 52.04 {
+		t.Errorf("runs: %s, highest %+v", got, r.Highest)
+	}
+	if r = pretend(t, &pretended{serves: 1000, sends: 1000}, 20, 40); !r.Highest.AtLeast || *r.Highest.Load != 40 || r.Highest.High != nil {
+		t.Errorf("nothing fails: %+v", r.Highest)
+	}
+	if r = pretend(t, &pretended{serves: 1, sends: 1000}, 20, 40); r.Highest.Load != nil || r.Highest.Low != nil || *r.Highest.High != 20 {
+		t.Errorf("nothing holds: %+v", r.Highest)
+	}
+}
+
+// Where the client is late, what is measured is not the server's: the sweep ends
+// there, and neither knee nor limit is said to be.
+func TestClientIsNotTheKnee(t *testing.T) {
+	p := &pretended{serves: 1000, sends: 50}
+	r := pretend(t, p, 20, 40, 80, 100)
+	if got := strings.Join(p.runs, " "); got != "level-rate-20 level-rate-40 level-rate-80 confirm-rate-40 sustain-rate-40" {
+		t.Errorf("runs: %s", got)
+	}
+	if l := r.Untrusted(); l == nil || l.Load != 80 || r.Stopped.Code != StoppedUntrusted {
+		t.Errorf("untrusted: %+v, stopped: %+v", l, r.Stopped)
+	}
+	if r.Knee == nil || r.Knee.Found || r.Knee.Load != 40 || r.Highest.High != nil || !r.Highest.AtLeast {
+		t.Errorf("knee: %+v, highest: %+v", r.Knee, r.Highest)
+	}
+}
+
+// A level that holds by less than chance is not sure.
+func TestSure(t *testing.T) {
+	p := &pretended{serves: 1000, sends: 1000}
+	r := pretend(t, p, 20) // 500 requests at 100 ms
+	if !r.Levels[0].Sure || r.Levels[0].Outcome != Holds {
+		t.Errorf("%+v", r.Levels[0])
+	}
+	c, err := report.ParseContract("c", []byte("clauses: [error_rate <= 1%, p99 ttft <= 400ms]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []struct {
+		errors  float64 // share of 1,000
+		outcome string
+		want    bool
+	}{{.001, report.Holds, true}, {.009, report.Holds, false}, {.011, report.Fails, false}, {.03, report.Fails, true}} {
+		got := &report.ContractResult{Holds: v.outcome == report.Holds, Judged: true, Clauses: []report.ClauseResult{
+			{Clause: c.Clauses[0].String(), Outcome: v.outcome, Measured: &v.errors, Allowed: .01, Unit: "share", Samples: 1000},
+			{Clause: c.Clauses[1].String(), Outcome: report.Holds, Measured: trace.Ptr(300.), Allowed: 400, Unit: "ms", Samples: 1000}}}
+		asked := ""
+		sure, err := Sure(&c, got, func(c *report.Contract) (*report.ContractResult, error) {
+			asked = c.Clauses[1].String()
+			return got, nil
+		})
+		if err != nil || sure != v.want || v.outcome == report.Holds && asked != "p99.6997 ttft <= 400ms" {
+			t.Errorf("%v errors: sure %v, asked for %s, %v", v.errors, sure, asked, err)
+		}
+	}
+}
