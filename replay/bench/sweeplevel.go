@@ -50,6 +50,7 @@ type Level struct {
 	Contract *report.ContractResult `json:"contract,omitempty"`
 	Outcome  string                 `json:"outcome"` // one of Holds and the constants after it
 	Why      string                 `json:"why,omitempty"`
+	Note     string                 `json:"note,omitempty"` // how far the level can be trusted
 	// Sure tells that the outcome is beyond what chance does in a sample of
 	// independent requests, at 95 %. See [Sure].
 	Sure bool `json:"sure"`
@@ -81,11 +82,12 @@ const farBeyond = 4
 // judge settles the outcome. stop is the p99 of TTFT at which a server counts as
 // saturated.
 func (l *Level) judge(s *report.Summary, closed bool, stop time.Duration) {
-	for _, r := range s.Verdict.Reasons {
-		if !ofServer[r.Code] {
-			l.Outcome, l.Why = Untrusted, r.Text
-			return
-		}
+	if why := clientLimit(s); why != "" {
+		l.Outcome, l.Why = Untrusted, why
+		return
+	}
+	if l.E2EMean != nil && *l.E2EMean/1e3 > l.Flow.Seconds {
+		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in its steady state", figure(*l.E2EMean/1e3), figure(l.Flow.Seconds))
 	}
 	if why := l.saturation(s, closed, stop); why != "" {
 		l.Outcome, l.Why = Saturated, why
@@ -99,6 +101,16 @@ func (l *Level) judge(s *report.Summary, closed bool, stop time.Duration) {
 	default:
 		l.Outcome, l.Why = Unjudged, c.String()
 	}
+}
+
+// clientLimit says why a run says nothing of the server, "" when it does.
+func clientLimit(s *report.Summary) string {
+	for _, r := range s.Verdict.Reasons {
+		if !ofServer[r.Code] {
+			return r.Text
+		}
+	}
+	return ""
 }
 
 // saturation says why the server is saturated, "" when it is not.

@@ -14,11 +14,7 @@ func (r *SweepResult) Page() *page.Page {
 	head, rows := r.table()
 	levels := page.Section{Title: "Levels", Text: r.Says(), Tables: []page.Table{{Head: head, Rows: rows,
 		Caption: "Latencies in ms, from due but where sent is said; a question mark is within chance"}}}
-	for _, l := range r.sorted() {
-		if l.Why != "" {
-			levels.Text = append(levels.Text, l.Name+": "+l.Why)
-		}
-	}
+	levels.Text = append(levels.Text, r.remarks()...)
 	p.Sections = append(p.Sections, levels, page.Section{Title: "Curves", Plots: r.plots()})
 	return p
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,6 +110,24 @@ func TestClientIsNotTheKnee(t *testing.T) {
 	}
 	if r.Knee == nil || r.Knee.Found || r.Knee.Load != 40 || r.Highest.High != nil || !r.Highest.AtLeast {
 		t.Errorf("knee: %+v, highest: %+v", r.Knee, r.Highest)
+	}
+}
+
+// A sweep that is made again measures what the client was too late for, and nothing
+// else; what it measured then is kept.
+func TestUntrustedLevelsAreMeasuredAgain(t *testing.T) {
+	p := &pretended{serves: 1000, sends: 50}
+	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20, 80}}, Duration: 5 * time.Second, Warmup: "0s", StopTTFT: 10 * time.Second, Dir: t.TempDir()}
+	r, err := s.Run(t.Context())
+	if err != nil || r.Untrusted() == nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	p.sends, p.runs = 1000, nil
+	if r, err = s.Run(t.Context()); err != nil || r.Untrusted() != nil || strings.Join(p.runs, " ") != "level-rate-80" {
+		t.Errorf("runs: %v, untrusted: %+v, %v", p.runs, r.Untrusted(), err)
+	}
+	if _, err := replay.OpenResults(filepath.Join(s.Dir, "level-rate-80.untrusted-1", "results.parquet")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -37,16 +37,44 @@ func (s *Sweep) measure(ctx context.Context, t Trial) (report.Summary, error) {
 	if err != nil {
 		return report.Summary{}, err
 	}
-	if !done {
-		if err := s.make(ctx, t, filepath.Join(dir, "trial.json"), doc); err != nil {
-			return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
+	if done {
+		summary, err := s.summarise(t)
+		if err != nil || clientLimit(&summary) == "" {
+			return summary, err
+		}
+		if err := setAside(dir); err != nil {
+			return summary, err
 		}
 	}
+	if err := s.make(ctx, t, filepath.Join(dir, "trial.json"), doc); err != nil {
+		return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return s.summarise(t)
+}
+
+// summarise summarises the results of a trial, and keeps the summary beside them.
+func (s *Sweep) summarise(t Trial) (report.Summary, error) {
 	summary, err := Summarise(t.Results, s.Report)
 	if err != nil {
 		return summary, err
 	}
-	return summary, trace.WriteFile(filepath.Join(dir, "summary.json"), 0o644, func(w io.Writer) error { return report.WriteJSON(w, summary) })
+	path := filepath.Join(filepath.Dir(t.Results), "summary.json")
+	return summary, trace.WriteFile(path, 0o644, func(w io.Writer) error { return report.WriteJSON(w, summary) })
+}
+
+// setAside makes place for a level that is measured again, since its client was late.
+// What it measured is kept under another name.
+func setAside(dir string) error {
+	for i := 1; ; i++ {
+		name := fmt.Sprintf("%s.untrusted-%d", dir, i)
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.Rename(dir, name); err != nil {
+			return err
+		}
+		return os.MkdirAll(dir, 0o755)
+	}
 }
 
 // make makes the trial, after what says which it is was written.

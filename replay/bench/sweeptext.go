@@ -34,10 +34,8 @@ func (r *SweepResult) WriteText(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(&b, "\nTTFT, TPOT and ITL in ms; TTFT from due but where sent is said. Offered, achieved and output tokens are of the second\nhalf of a level. A question mark: within chance.")
-	for _, l := range r.sorted() {
-		if l.Why != "" {
-			fmt.Fprintf(&b, "%s: %s\n", l.Name, l.Why)
-		}
+	for _, line := range r.remarks() {
+		fmt.Fprintln(&b, line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -101,6 +99,18 @@ func (r *SweepResult) sorted() []*Level {
 	for i := range r.Levels {
 		if r.Levels[i].Role != RoleLevel {
 			out = append(out, &r.Levels[i])
+		}
+	}
+	return out
+}
+
+// remarks say of levels what does not fit into the table.
+func (r *SweepResult) remarks() (out []string) {
+	for _, l := range r.sorted() {
+		for _, s := range []string{l.Why, l.Note} {
+			if s != "" {
+				out = append(out, l.Name+": "+s)
+			}
 		}
 	}
 	return out
