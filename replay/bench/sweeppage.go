@@ -12,19 +12,25 @@ import (
 func (r *SweepResult) Page() *page.Page {
 	p := &page.Page{Title: "Load sweep", Lead: "What a server does at one load after another, up to saturation.", Facts: r.facts(), Notes: r.notes()}
 	head, rows := r.table()
-	levels := page.Section{Title: "Levels", Text: r.Says(), Tables: []page.Table{{Head: head, Rows: rows,
+	found := page.Section{Title: "What was found", Text: append(r.Says(), r.remarks()...)}
+	levels := page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows,
 		Caption: "Latencies in ms, from due but where sent is said; a question mark is within chance"}}}
-	levels.Text = append(levels.Text, r.remarks()...)
-	p.Sections = append(p.Sections, levels, page.Section{Title: "Curves", Plots: r.plots()})
+	made := page.Section{Title: "How it was made", Tables: []page.Table{{Head: []string{"", ""}, Align: []page.Align{page.Left, page.Left}}}}
+	for _, row := range [][]string{{"command", r.Command}, {"workload", r.Workload}, {"simulated", r.Simulated}} {
+		if row[1] != "" {
+			made.Tables[0].Rows = append(made.Tables[0].Rows, row)
+		}
+	}
+	p.Sections = append(p.Sections, found, page.Section{Title: "Curves", Plots: r.plots()}, levels, made)
 	return p
 }
 
 func (r *SweepResult) facts() []page.Fact {
 	var out []page.Fact
-	for _, f := range []page.Fact{{Label: "Simulated", Value: r.Simulated}, {Label: "Endpoints", Value: strings.Join(r.Endpoints, ", ")}, {Label: "Model", Value: r.Model},
-		{Label: "Server", Value: r.Server, Note: "its version"}, {Label: "Workload", Value: r.Workload, Note: "digest of its rows"}, {Label: "Tier", Value: r.Tier},
+	for _, f := range []page.Fact{{Label: "Endpoints", Value: strings.Join(r.Endpoints, ", ")}, {Label: "Model", Value: r.Model},
+		{Label: "Server", Value: r.Server, Note: "its version"}, {Label: "Tier", Value: r.Tier},
 		{Label: "Arrivals", Value: r.Process}, {Label: "Seed", Value: r.Seed}, {Label: "Contract", Value: strings.Join(r.Contract, "; ")},
-		{Label: "Started", Value: r.Started}, {Label: "Command", Value: r.Command}, {Label: "Reprise", Value: r.Version}} {
+		{Label: "Started", Value: r.Started}, {Label: "Reprise", Value: r.Version}} {
 		if f.Value != "" {
 			out = append(out, f)
 		}

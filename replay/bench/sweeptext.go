@@ -122,15 +122,15 @@ func (r *SweepResult) table() (head []string, rows [][]string) {
 	if r.Closed {
 		what = "concurrency"
 	}
-	head = []string{"level", what, "offered/s", "achieved/s", "TTFT p50", "p99", "sent p50", "sent p99", "TPOT p50", "p99", "ITL p99", "out tok/s", "errors", "in flight", "n", "outcome"}
+	head = []string{"level", what, "outcome", "offered/s", "achieved/s", "TTFT p50", "p99", "sent p50", "sent p99", "TPOT p50", "p99", "ITL p99", "out tok/s", "errors", "in flight", "n"}
 	for _, l := range r.sorted() {
 		outcome := l.Outcome
 		if !l.Sure && (outcome == Holds || outcome == Fails) {
 			outcome += "?"
 		}
-		rows = append(rows, []string{l.Role, figure(l.Load), cell(l.Flow.OfferedPerS), cell(l.Flow.AchievedPerS),
+		rows = append(rows, []string{l.Role, figure(l.Load), outcome, cell(l.Flow.OfferedPerS), cell(l.Flow.AchievedPerS),
 			cell(l.TTFTDue.P50), cell(l.TTFTDue.P99), cell(l.TTFTSent.P50), cell(l.TTFTSent.P99), cell(l.TPOT.P50), cell(l.TPOT.P99), cell(l.ITL.P99),
-			cell(l.Flow.OutputPerS), percentage(l.Requests.ErrorShare), cell(l.InFlight), fmt.Sprint(l.TTFTDue.Count), outcome})
+			cell(l.Flow.OutputPerS), percentage(l.Requests.ErrorShare), cell(l.InFlight), fmt.Sprint(l.TTFTDue.Count)})
 	}
 	return head, rows
 }
