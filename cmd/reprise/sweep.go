@@ -104,7 +104,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	fl.BoolVar(&f.closed, "closed-loop", false, "close the loop, at the concurrencies 1, 2, 4, 8, 16 and 32 or, with --adaptive, at those that it finds")
 	fl.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that holds: double from --from, then halve what lies between")
 	fl.Float64Var(&f.from, "from", 1, "load at which --adaptive begins")
-	fl.Float64Var(&f.resolution, "resolution", 0.05, "share of the load that --adaptive resolves")
+	fl.Float64Var(&f.resolution, "resolution", 0.05, "share of the load within which the highest is found")
 	fl.BoolVar(&f.past, "past-saturation", false, "measure every level of the ladder, also those behind saturation")
 	fl.StringVar(&f.process, "process", "poisson", "arrivals of the open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
 	fl.DurationVar(&f.duration, "level-duration", 60*time.Second, "how long a level is measured, at least")
@@ -168,7 +168,6 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 		why   string
 	}{
 		{"from", !f.adaptive, "is where --adaptive begins"},
-		{"resolution", !f.adaptive, "is that of --adaptive"},
 		{"past-saturation", f.adaptive, "is for a ladder: --adaptive has no end"},
 		{"sustain", f.noConfirm, "is a longer run at the highest load, and --no-confirm makes none"},
 		{"process", closed, "is of an open loop"},

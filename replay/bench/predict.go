@@ -120,6 +120,9 @@ func Compare(p Prediction, s *report.Summary) Comparison {
 	if p.TTFTMS != nil {
 		c.TTFTRatio = over(c.TTFTMS, *p.TTFTMS)
 	}
+	for _, r := range s.Verdict.Reasons {
+		c.Hints = append(c.Hints, Hint{"a run that is not trustworthy", r.Text, "Another run, of a client with room to spare: the figures below may be the client's."})
+	}
 	c.decode()
 	c.prefill()
 	return c
@@ -131,6 +134,10 @@ func (c *Comparison) decode() {
 		return
 	}
 	ratio, b := *c.TPOTRatio, fmt.Sprintf("TPOT p50 is %s ms, %s times the floor of %s ms", cell(c.TPOTMS), cell(c.TPOTRatio), figure(c.Prediction.TPOTMS))
+	together := " A run at concurrency 1 with equal prompts takes queue and batch away."
+	if c.alone() {
+		together = ""
+	}
 	switch {
 	case ratio < 1/near:
 		c.Hints = append(c.Hints, Hint{"faster than the floor", b,
@@ -143,7 +150,7 @@ func (c *Comparison) decode() {
 			"Compute utilisation near its peak; TPOT that rises in proportion to the batch."})
 	default:
 		c.Hints = append(c.Hints, Hint{"not bandwidth alone", b,
-			"Memory bandwidth counters: low ones speak for host, kernels, clocks or prefill between the steps, high ones for more KV than was given. A run at concurrency 1 with equal prompts takes queue and batch away."})
+			"Memory bandwidth counters: low ones speak for host, kernels, clocks or prefill between the steps, high ones for more KV than was given." + together})
 	}
 }
 
@@ -158,10 +165,16 @@ func (c *Comparison) prefill() {
 		c.Hints = append(c.Hints, Hint{"prompts not computed whole", b, "The share of cached tokens: a prefix cache does this."})
 	case ratio <= near:
 		c.Hints = append(c.Hints, Hint{"compute-bound prefill", b, "GPU compute utilisation during prefill; TTFT in proportion to the prompt at concurrency 1."})
+	case c.alone():
+		c.Hints = append(c.Hints, Hint{"work beside the prefill", b + ", and no other request was in flight",
+			"A run with prompts of a few tokens, whose TTFT is what each request costs whatever its length; the engine's log for tokenisation, scheduling and cache misses."})
 	default:
 		c.Hints = append(c.Hints, Hint{"a queue, or work beside the prefill", b, "Requests waiting at the server; a run at concurrency 1, where TTFT that stays as high is no queue."})
 	}
 }
+
+// alone tells that requests were in flight one at a time.
+func (c *Comparison) alone() bool { return c.InFlight != nil && *c.InFlight <= 1.1 }
 
 // WriteText writes the comparison for people. Without a measurement it is the
 // prediction alone.

@@ -113,25 +113,38 @@ func (s *Sweep) highest(ctx context.Context, r *SweepResult) error {
 	}
 	if !s.Confirm {
 		r.Highest.reached(&best)
+		r.Highest.interval(r.Levels)
+		return nil
 	}
-	for _, load := range s.Ladder.candidates(estimate, lo.Load) {
-		if !s.Confirm {
-			break
-		}
+	err := s.approach(ctx, r, s.Ladder.candidates(estimate, lo.Load))
+	r.Highest.interval(r.Levels)
+	return err
+}
+
+// approach confirms the first candidate that holds, and then halves what lies between
+// it and the one before, that failed, down to the resolution.
+func (s *Sweep) approach(ctx context.Context, r *SweepResult, candidates []float64) error {
+	failed := 0.0
+	for len(candidates) > 0 {
+		load := candidates[0]
 		holds, err := s.confirm(ctx, r, load)
-		if err != nil {
+		if err != nil || r.Levels[len(r.Levels)-1].Outcome == Untrusted {
 			return err
 		}
-		if holds {
+		switch {
+		case holds:
 			r.Highest.Sustained = s.Sustain > 0
 			r.Highest.reached(&r.Levels[len(r.Levels)-1])
-			break
+			candidates = nil
+		case r.Highest.Load != nil:
+			failed, candidates = load, nil
+		default:
+			failed, candidates = load, candidates[1:]
 		}
-		if r.Levels[len(r.Levels)-1].Outcome == Untrusted {
-			break
+		if h := r.Highest.Load; h != nil && failed > 0 {
+			candidates = s.Ladder.between(*h, failed)
 		}
 	}
-	r.Highest.interval(r.Levels)
 	return nil
 }
 

@@ -28,14 +28,14 @@ const (
 
 // Follows tells whether the server keeps up with an open loop: it does not when less
 // than 95 % of what was offered came out, and the requests in flight grew by more
-// than three standard deviations of what chance does. In a server without a queue
-// the number in flight is Poisson distributed (M/G/∞), so that two of its values
-// differ with a variance of at most twice their mean.
+// than three standard deviations of what chance does. In a server without a queue the
+// number in flight is Poisson distributed (M/G/∞), so that two of its values, far
+// enough apart, differ with a variance of their sum.
 func (f *Flow) Follows() bool {
-	if f.OfferedPerS == nil || *f.AchievedPerS >= followShare**f.OfferedPerS {
+	if f.OfferedPerS == nil || f.AchievedPerS == nil || *f.AchievedPerS >= followShare**f.OfferedPerS {
 		return true
 	}
-	return float64(f.OpenAfter-f.OpenBefore) <= followSD*math.Sqrt(2*float64(max(f.OpenBefore, 1)))
+	return float64(f.OpenAfter-f.OpenBefore) <= followSD*math.Sqrt(float64(f.OpenAfter+f.OpenBefore))
 }
 
 // flowOf reads the results of a run twice: for the time in which requests were due,

@@ -72,6 +72,19 @@ func (l *Ladder) candidates(estimate, lo float64) []float64 {
 	return out
 }
 
+// finest is the resolution below which chance decides more than load.
+const finest = 0.01
+
+// between is the load halfway from one that holds to one that fails; none when they
+// are within the resolution.
+func (l *Ladder) between(holds, fails float64) []float64 {
+	mid := l.round((holds + fails) / 2)
+	if fails/holds <= 1+max(l.Resolution, finest) || mid <= holds || mid >= fails {
+		return nil
+	}
+	return []float64{mid}
+}
+
 // interval bounds the highest load by the runs that are beyond chance. Where runs of
 // one load differ, as a short and a long one may, it counts as failed.
 func (h *Highest) interval(levels []Level) {
