@@ -5,4 +5,7 @@
 //  2. Every trial ends in a results file, whatever made it, and [Measure] summarises
 //     it as package report does for any other. So a run that is part of a sweep can
 //     be read, compared and trusted, or not, like one made by hand.
+//  3. A [Sweep] makes trials at one load after another and finds the knee and the
+//     highest load that holds. [Plan] makes instances, GPUs and cost of it, and
+//     [Roofline.Predict] says what bandwidth and arithmetic would allow.
 package bench

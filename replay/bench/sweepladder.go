@@ -43,6 +43,9 @@ func (l *Ladder) check() error {
 			return errors.New("the loads of a ladder ascend, so that the sweep can stop at saturation")
 		}
 	}
+	if !(l.Resolution >= 0 && l.Resolution < 1) {
+		return errors.New("a resolution is a share below 1")
+	}
 	if len(l.Loads) == 0 && !(l.From > 0 && l.From <= mostLoad && l.Resolution > 0 && l.Resolution < 1) {
 		return errors.New("an adaptive sweep begins at a load above 0, and ends at a resolution between 0 and 1")
 	}

@@ -62,7 +62,10 @@ func (r *SweepResult) Says() []string {
 
 // holds is what a level has to do.
 func (r *SweepResult) holds() string {
-	if len(r.Contract) == 0 {
+	switch {
+	case len(r.Contract) == 0 && r.Closed:
+		return "that does not saturate the server"
+	case len(r.Contract) == 0:
 		return "that the server follows"
 	}
 	return "within the contract (" + strings.Join(r.Contract, "; ") + ")"
