@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -144,7 +145,11 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	s.Told = func(l bench.Level) {
 		notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, figure(l.TTFTDue.P50, 1), figure(l.TTFTDue.P99, 1))
 	}
-	if r, err = s.Run(cmd.Context()); err != nil {
+	r, err = s.Run(cmd.Context())
+	switch {
+	case err != nil && cmd.Context().Err() != nil && f.dir != "":
+		return r, fmt.Errorf("interrupted; the levels so far are in %s, and the same command goes on from there", f.dir)
+	case err != nil:
 		return r, err
 	}
 	r.Command, r.Hypothesis, r.Contract = commandLine(cmd, path), f.hypothesis, []string{}

@@ -2,7 +2,9 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -128,6 +130,30 @@ func TestUntrustedLevelsAreMeasuredAgain(t *testing.T) {
 		t.Errorf("runs: %v, untrusted: %+v, %v", p.runs, r.Untrusted(), err)
 	}
 	if _, err := replay.OpenResults(filepath.Join(s.Dir, "level-rate-80.untrusted-1", "results.parquet")); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a killed run left of a level is set aside, and the level measured again.
+func TestStoppedLevelsAreMeasuredAgain(t *testing.T) {
+	p := &pretended{serves: 1000, sends: 1000}
+	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20}}, Duration: 5 * time.Second, Warmup: "0s", StopTTFT: 10 * time.Second, Dir: t.TempDir()}
+	if _, err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	results := filepath.Join(s.Dir, "level-rate-20", "results.parquet")
+	journal, err := replay.CreateJournal(replay.JournalName(results), replay.Run{Schema: replay.ResultsSchema})
+	if err == nil {
+		err = errors.Join(journal.Close(), os.Remove(results))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(t.Context())
+	if err != nil || len(p.runs) != 2 || len(r.Levels) != 1 {
+		t.Errorf("runs: %v, %v", p.runs, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, "level-rate-20.stopped-1", filepath.Base(replay.JournalName(results)))); err != nil {
 		t.Error(err)
 	}
 }

@@ -42,7 +42,7 @@ func (s *Sweep) measure(ctx context.Context, t Trial) (report.Summary, error) {
 		if err != nil || clientLimit(&summary) == "" {
 			return summary, err
 		}
-		if err := setAside(dir); err != nil {
+		if err := setAside(dir, "untrusted"); err != nil {
 			return summary, err
 		}
 	}
@@ -62,11 +62,11 @@ func (s *Sweep) summarise(t Trial) (report.Summary, error) {
 	return summary, trace.WriteFile(path, 0o644, func(w io.Writer) error { return report.WriteJSON(w, summary) })
 }
 
-// setAside makes place for a level that is measured again, since its client was late.
-// What it measured is kept under another name.
-func setAside(dir string) error {
+// setAside makes place for a level that is measured again. What was measured is kept
+// under another name, which says why.
+func setAside(dir, why string) error {
 	for i := 1; ; i++ {
-		name := fmt.Sprintf("%s.untrusted-%d", dir, i)
+		name := fmt.Sprintf("%s.%s-%d", dir, why, i)
 		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -89,35 +89,36 @@ func (s *Sweep) make(ctx context.Context, t Trial, path string, doc []byte) erro
 	return s.Target.Run(ctx, t)
 }
 
-// complete tells whether the results of a trial are there, whole. Results of another
-// trial are not overwritten.
+// complete tells whether the results of a trial are there, whole. What is left of a
+// run of it that did not finish is set aside; results of another trial are refused.
 func complete(results, path string, want []byte) (bool, error) {
 	f, err := replay.OpenResults(results)
+	stopped := errors.Is(err, fs.ErrNotExist)
+	if stopped {
+		f, err = replay.OpenResults(replay.JournalName(results))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
+	stopped = stopped || f.Run.EndedEarly != ""
+	if err := f.Close(); err != nil {
+		return false, err
+	}
 	got, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
+	dir := filepath.Dir(results)
 	if string(got) != string(want) {
-		return false, fmt.Errorf("%s holds results of another trial: name another directory", filepath.Dir(results))
+		return false, fmt.Errorf("%s holds results of another trial: name another directory", dir)
 	}
-	if f.Run.EndedEarly != "" {
-		return false, errors.Join(os.Remove(results), removed(replay.MetricsName(results)))
+	if stopped {
+		return false, setAside(dir, "stopped")
 	}
 	return true, nil
-}
-
-func removed(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // flowIn is the flow of a results file.
