@@ -22,6 +22,7 @@ type modeFlags struct {
 	maxRequests      int64
 	loop             string
 	loopSame         bool
+	loopUnsaid       bool // of a trial, which is one of many
 	dry              dryFlags
 }
 

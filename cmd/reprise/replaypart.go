@@ -222,6 +222,9 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *modeFlags) error {
 		return err
 	}
 	p.about.Loop = &replay.Rounds{Rounds: rounds.Requests, PeriodNS: p.loop.PeriodNS, Same: f.loopSame}
+	if f.loopUnsaid {
+		return nil
+	}
 	times := fmt.Sprintf("%d rounds", rounds.Requests)
 	if p.endless {
 		times = fmt.Sprintf("rounds for %v", rounds.Time)

@@ -85,7 +85,7 @@ func (f *scheduleFlags) take(t bench.Trial) {
 func (f *modeFlags) take(t bench.Trial) {
 	f.maxRequests = t.Rows
 	if t.Loop {
-		f.loop = t.Duration.String()
+		f.loop, f.loopUnsaid = t.Duration.String(), true
 	}
 }
 

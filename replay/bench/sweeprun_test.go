@@ -187,3 +187,34 @@ func TestSure(t *testing.T) {
 		}
 	}
 }
+
+// Where runs of one load differ, the load failed.
+func TestInterval(t *testing.T) {
+	levels := []Level{{Load: 20, Outcome: Holds, Sure: true}, {Load: 25, Outcome: Saturated, Sure: true}, {Load: 22, Outcome: Holds, Sure: true},
+		{Load: 22, Outcome: Fails, Sure: true}, {Load: 21.5, Outcome: Holds}, {Load: 21, Outcome: Holds, Sure: true}, {Load: 19, Outcome: Fails}}
+	var h Highest
+	h.interval(levels)
+	if h.Low == nil || *h.Low != 21 || h.High == nil || *h.High != 22 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// Without a contract the time to the first token ends the ladder, and every level has
+// a seed of its own, which is the same in every sweep.
+func TestStopTTFTAndSeeds(t *testing.T) {
+	p := &pretended{serves: 30, sends: 1000}
+	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20, 40, 80}}, Duration: 5 * time.Second, Warmup: "0s", Seed: 7, StopTTFT: 500 * time.Millisecond, Dir: t.TempDir()}
+	r, err := s.Run(t.Context())
+	if err != nil || len(r.Levels) != 2 || r.Levels[1].Outcome != Saturated || r.Stopped.Code != StoppedSaturated {
+		t.Fatalf("%+v, %v", r.Levels, err)
+	}
+	s.Dir = t.TempDir()
+	again, err := s.Run(t.Context())
+	if err != nil || again.Levels[0].Seed != r.Levels[0].Seed || r.Levels[0].Seed == r.Levels[1].Seed {
+		t.Errorf("seeds %v, %v, then %v; %v", r.Levels[0].Seed, r.Levels[1].Seed, again.Levels[0].Seed, err)
+	}
+	s.Seed, s.Dir = 8, t.TempDir()
+	if again, err = s.Run(t.Context()); err != nil || again.Levels[0].Seed == r.Levels[0].Seed {
+		t.Errorf("the seed of another sweep is the same; %v", err)
+	}
+}
