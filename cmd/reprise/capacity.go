@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,10 +130,7 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 		return r, err
 	}
 	defer in.Close()
-	if r, err = bench.ReadSweep(in); err != nil {
-		return r, fmt.Errorf("%s is no result of reprise sweep: %w", path, err)
-	}
-	return r, nil
+	return bench.ReadSweep(path, in)
 }
 
 // ofDemand are the flags of capacity that are not those of a sweep.

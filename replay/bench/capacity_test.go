@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"reprise/trace"
@@ -96,6 +97,19 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+func TestReadSweepSaysWhere(t *testing.T) {
+	for doc, want := range map[string]string{
+		"{\n  \"levels\": 5\n}": "s.json:2:13: ",
+		"{\n":                   "s.json:1:2: ",
+		"{}":                    "s.json:1:1: it is no result of a sweep: its schema is not sweep/1",
+		"{\"a\":1,}":            "s.json:1:8: ",
+	} {
+		if _, err := ReadSweep("s.json", strings.NewReader(doc)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", doc, err, want)
+		}
+	}
+}
+
 func FuzzReadSweep(f *testing.F) {
 	good, err := json.Marshal(SweepResult{Schema: SweepSchema, Highest: Highest{Load: trace.Ptr(22.)}, Levels: []Level{{Name: "x", Role: RoleLevel, Load: 1}}})
 	if err != nil {
@@ -105,7 +119,7 @@ func FuzzReadSweep(f *testing.F) {
 	f.Add([]byte(`{"schema":"sweep/1","highest":{"load":-1}}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		r, err := ReadSweep(bytes.NewReader(doc))
+		r, err := ReadSweep("s.json", bytes.NewReader(doc))
 		if err != nil {
 			return
 		}

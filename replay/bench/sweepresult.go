@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -98,14 +100,27 @@ func (r *SweepResult) Untrusted() *Level {
 	return nil
 }
 
-// ReadSweep reads the JSON of a sweep.
-func ReadSweep(in io.Reader) (SweepResult, error) {
+// ReadSweep reads the JSON of a sweep. Errors begin with the name, and with the line
+// and the column at fault.
+func ReadSweep(name string, in io.Reader) (SweepResult, error) {
 	var r SweepResult
-	if err := json.NewDecoder(io.LimitReader(in, maxSweepText)).Decode(&r); err != nil {
+	text, err := io.ReadAll(io.LimitReader(in, maxSweepText))
+	if err != nil {
 		return r, err
 	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		at := int64(0)
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			at = e.Offset
+		} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			at = e.Offset
+		}
+		before := text[:max(at-1, 0)]
+		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
+		return r, fmt.Errorf("%s:%d:%d: it is no result of a sweep: %w", name, line, column, err)
+	}
 	if r.Schema != SweepSchema {
-		return r, fmt.Errorf("its schema is not %s", SweepSchema)
+		return r, fmt.Errorf("%s:1:1: it is no result of a sweep: its schema is not %s", name, SweepSchema)
 	}
 	return r, nil
 }
