@@ -62,7 +62,7 @@ an --slo, so do the tokens of the requests that met it alone.`,
 }
 
 func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
-	d, err := f.demand(cmd)
+	d, err := f.demand()
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 }
 
 // demand is what the flags ask for.
-func (f *capacityFlags) demand(cmd *cobra.Command) (d bench.Demand, err error) {
+func (f *capacityFlags) demand() (d bench.Demand, err error) {
 	if !(f.target > 0) {
 		return d, usagef("say how much is to be served: --target-rate 100, in requests per second")
 	}
@@ -105,11 +105,8 @@ func (f *capacityFlags) demand(cmd *cobra.Command) (d bench.Demand, err error) {
 	}
 	d = bench.Demand{Rate: f.target, GPUsPerInstance: f.gpus, Headroom: headroom}
 	d.Prices = bench.Prices{PerGPUHour: f.sweep.price, Watts: f.watts, PerKWh: f.kwh}
-	if f.sweep.path == "" && len(f.sweep.clauses) == 0 { // the price is for this command alone
+	if f.sweep.path == "" { // the price is for this command alone
 		f.sweep.price = 0
-	}
-	if cmd.Flags().Changed("gpus-per-instance") && !cmd.Flags().Changed("gpus") && f.sweep.price > 0 {
-		f.sweep.gpus = f.gpus
 	}
 	return d, nil
 }

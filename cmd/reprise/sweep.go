@@ -178,6 +178,7 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 		{"process", closed, "is of an open loop"},
 		{"level-requests", closed, "is of an open loop: in a closed one the server says how many there are"},
 		{"causal", closed, "is of an open loop"},
+		{"gpus", f.path == "", "is what a contract computes cost from: give --contract FILE"},
 	} {
 		if c.alone && cmd.Flags().Changed(c.flag) {
 			return usagef("--%s %s", c.flag, c.why)

@@ -36,7 +36,6 @@ func (f *sweepFlags) terms() (*report.Contract, error) {
 		}
 		c.Clauses = append(c.Clauses, one.Clauses...)
 	}
-	c.GPUs, c.PricePerGPUHour = f.gpus, f.price
 	return &c, nil
 }
 
