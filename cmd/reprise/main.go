@@ -12,6 +12,8 @@
 //	serve    a simulated endpoint to replay against
 //	replay   a workload sent on time, every token of the answers timed
 //	report   what the replay measured, and whether it can be trusted
+//	sweep    one load after another, the knee, and the highest that holds
+//	capacity instances, GPUs and cost of that, and what bandwidth would allow
 //	demo     all of it, on an embedded log
 //
 // This package holds flags and wiring only: one file for each subcommand.
