@@ -52,7 +52,7 @@ an --slo, so do the tokens of the requests that met it alone.`,
 	f.sweep.register(cmd)
 	fl := cmd.Flags()
 	fl.Float64Var(&f.target, "target-rate", 0, "requests per second that are to be served")
-	fl.IntVar(&f.gpus, "gpus-per-instance", 1, "GPUs of an instance")
+	fl.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 takes those that the sweep was measured on, else 1")
 	fl.StringVar(&f.headroom, "headroom", "20%", "`share` of instances on top, such as 20% or 0.2")
 	fl.Float64Var(&f.watts, "watts", 0, "watts that a GPU and its share of the machine draw")
 	fl.Float64Var(&f.kwh, "price-per-kwh", 0, "price of a kWh, where it is not in that of the GPU-hour; takes --watts")
@@ -72,6 +72,9 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	}
 	if l := r.Untrusted(); l != nil {
 		notef(cmd, "the sweep is not trustworthy: at %s the client was the limit", l.Name)
+	}
+	if d.GPUsPerInstance == 0 {
+		d.GPUsPerInstance = max(r.Environment.GPUCount(), 1)
 	}
 	c, err := bench.Plan(&r, d)
 	switch {

@@ -130,10 +130,10 @@ func TestSweepExitCodes(t *testing.T) {
 // What a command was called with is kept, and no secret of it.
 func TestCommandLine(t *testing.T) {
 	cmd := sweepCommand()
-	if err := cmd.ParseFlags([]string{"--url=http://user:pass@host:1/x?key=hidden", "--header=Authorization=hidden", "--extra-body={\"k\":\"hidden\"}", "--clause=p99 ttft <= 1s", "--rates=1,2"}); err != nil {
+	if err := cmd.ParseFlags([]string{"--url=http://user:pass@host:1/x?key=hidden", "--header=Authorization=hidden", "--extra-body={\"k\":\"hidden\"}", "--clause=p99 ttft <= 1s", "--rates=1,2", "--engine-flags=--api-key hidden"}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "sweep w.parquet --clause='p99 ttft <= 1s' --extra-body=… --header=… --rates=1 --rates=2 --url=http://host:1/x"
+	const want = "sweep w.parquet --clause='p99 ttft <= 1s' --engine-flags='--api-key [redacted]' --extra-body=… --header=… --rates=1 --rates=2 --url=http://host:1/x"
 	if got := commandLine(cmd, "w.parquet"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

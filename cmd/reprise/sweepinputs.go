@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/trace"
 )
@@ -82,7 +83,10 @@ func (f *trialFlags) line(cmd *cobra.Command) string {
 
 // commandLine is how the command was called, without what may be secret.
 func commandLine(cmd *cobra.Command, args ...string) string {
-	out := append([]string{cmd.CommandPath()}, args...)
+	out := []string{cmd.CommandPath()}
+	for _, a := range args {
+		out = append(out, replay.Redact(a))
+	}
 	if flags := flagLine(cmd, func(string) bool { return true }); flags != "" {
 		out = append(out, flags)
 	}
@@ -108,6 +112,7 @@ func flagLine(cmd *cobra.Command, take func(name string) bool) string {
 			case strings.Contains(v, "://"):
 				v = plainURL(v)
 			}
+			v = replay.Redact(v)
 			if strings.ContainsAny(v, " '\"$&|;<>()") {
 				v = "'" + strings.ReplaceAll(v, "'", `'\''`) + "'"
 			}

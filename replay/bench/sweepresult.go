@@ -33,6 +33,8 @@ type SweepResult struct {
 	Process    string   `json:"process,omitempty"` // arrivals of an open loop
 	Contract   []string `json:"contract"`          // its clauses
 
+	Environment *replay.Environment `json:"environment,omitempty"` // of the first level
+
 	Levels  []Level     `json:"levels"` // in the order in which they were measured, with those that did not hold
 	Stopped Stop        `json:"stopped"`
 	Knee    *KneeResult `json:"knee"` // null when too few levels can be trusted
@@ -57,7 +59,7 @@ const (
 func (r *SweepResult) about(run *replay.Run) {
 	r.Tier, r.Model, r.Endpoints = run.Tier, run.Model, run.Endpoints
 	r.Server, r.Simulated, r.Version = run.ServerVersion, run.Simulated, run.Version
-	r.Started = cmp.Or(r.Started, run.Started)
+	r.Started, r.Environment = cmp.Or(r.Started, run.Started), cmp.Or(r.Environment, run.Environment)
 }
 
 // Ladder are the levels of the ladder in ascending order, without the runs that
