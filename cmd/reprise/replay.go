@@ -1,13 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
-	"runtime"
-	"runtime/debug"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -189,132 +185,6 @@ func (f *replayFlags) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart,
 	return part, maker, nil
 }
 
-// run replays the workload into the results file that the flags name.
-func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
-	part, maker, err := f.chosen(cmd, w)
-	if err != nil {
-		return err
-	}
-	rows, err := part.reader()
-	if err != nil {
-		return err
-	}
-	lineage, err := f.lineage(cmd, part.turns)
-	if err != nil {
-		return err
-	}
-	if f.thread && lineage == nil { // before anything is done to the servers
-		return usagef("--thread: the workload has no turns with a think or tool time, so that none waits for a reply")
-	}
-	live, err := f.liveAtStart(cmd, part)
-	if err != nil {
-		return err
-	}
-	extras, closeExtras, err := f.openRowExtra(cmd, part.of)
-	if err != nil {
-		return err
-	}
-	defer closeExtras()
-	endpoint, err := f.endpoint(maker.tok, extras)
-	if err != nil {
-		return err
-	}
-	defer endpoint.Close()
-	servers, err := f.openServers(cmd, w, endpoint, maker)
-	if err != nil {
-		return err
-	}
-	defer servers.admin.Close()
-	prompter, err := servers.prompter()
-	if err != nil {
-		return err
-	}
-	about := replay.Run{Version: version, Tokenizer: maker.tok.Name(), Workload: w.Meta.Digest, Tier: w.Meta.Tier,
-		Seed: strconv.FormatUint(maker.seed, 10), BlockSize: part.blockSize, ServerBlock: f.serverBlock}
-	endpoint.Describe(&about)
-	about.PromptText, about.Note = cmp.Or(w.Meta.Text, replay.TextStable), f.note
-	f.describeRaw(&about)
-	if err := servers.describe(cmd.Context(), &about); err != nil {
-		return err
-	}
-	if err := part.spellable(prompter.Blocks()); err != nil {
-		return err
-	}
-	if err := servers.warmUp(cmd, part, lineage); err != nil {
-		return err
-	}
-	known := profile.NewKnownPass(part.blockSize, false, profile.WithTails(maker.tails.Of))
-	if err := f.fillCache(cmd, part, live, endpoint, servers.prompter, known); err != nil {
-		return err
-	}
-
-	// Many streams at once make much garbage that lives briefly: collecting it
-	// at every doubling of a small heap delays them (16,000 streams: p99 skew
-	// 244 ms at 100, 13 ms at 400).
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	about.Cores = runtime.GOMAXPROCS(0)
-	defer replay.SpareProcessor()()
-	f.requests = rows.total
-	options, err := f.schedule(lineage, servers.arrivalSeed)
-	if err != nil {
-		return err
-	}
-	if options.Abort, err = f.conditions(); err != nil {
-		return err
-	}
-	about.Rate, options.Realtime = f.rate, f.realtime
-	if options.Thread, err = f.threading(cmd, part, lineage, endpoint, maker); err != nil {
-		return err
-	}
-	options.About = about
-	part.apply(&options)
-	servers.attach(&options)
-	if options.Known = known.Touch; f.cache == replay.CacheWarm {
-		options.Known = func(row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
-	}
-	if f.resume {
-		if options.Resume, err = f.resumption(cmd, part, servers.arrivalSeed, options); err != nil {
-			return err
-		}
-	}
-	options.Then = f.determinism(cmd, w, endpoint, prompter)
-	runner := replay.Runner{Prompter: f.sends(prompter), Endpoint: endpoint, Options: options}
-	verify := func() error { return nil }
-	if f.verify {
-		single, ok := prompter.(*synth.Prompter)
-		if !ok {
-			return usagef("--verify has no meaning with --api auto where the APIs have different templates")
-		}
-		checker := synth.NewChecker(single, maker.tok)
-		runner.Prompter, verify = checker, func() error { return verified(cmd, checker.Close(), f.out) }
-	}
-	watching := f.watch(cmd, liveAbout{"replay to " + strings.Join(endpoint.Endpoints(), ", "), rows.total, about.Cores, f.judge.limits})
-	defer watching.end()
-	runner.Progress = watching.progress
-	told := context.AfterFunc(cmd.Context(), func() {
-		if watching.stopping() {
-			return
-		}
-		notef(cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves the journal", options.Grace)
-	})
-	defer told()
-	run, err := runner.Record(cmd.Context(), rows, f.out)
-	watching.end()
-	if err == nil && run.EndedEarly != "" {
-		notef(cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, f.out)
-	}
-	noteOdd(cmd, run.Odd)
-	f.told(cmd, &run)
-	noteThreads(cmd, run.Thread)
-	if n := prompter.Filled(); n > 0 {
-		notef(cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
-	}
-	if verr := verify(); err == nil {
-		err = verr
-	}
-	return err
-}
-
 // calibrate finds the endpoint's model and measures its templates, of each API that
 // rows go to.
 func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *promptMaker) (overheads map[string]int, err error) {
@@ -349,16 +219,6 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *re
 		notef(cmd, "endpoint: %s, %s, model %s, %d tokens of template around each prompt", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])
 	}
 	return overheads, nil
-}
-
-// verified says what came of encoding prompts again. One that has other tokens
-// than asked for makes the run untrustworthy.
-func verified(cmd *cobra.Command, v synth.Verified, results string) error {
-	notef(cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked", v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
-	if v.Mismatches > 0 {
-		return &exitError{exitUntrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, results)}
-	}
-	return nil
 }
 
 func (f *replayFlags) endpoint(tok *token.Encoding, extras replay.RowExtras) (*replay.HTTP, error) {

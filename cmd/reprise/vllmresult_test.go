@@ -16,7 +16,7 @@ func TestVLLMResultUsage(t *testing.T) {
 		"report r --format vllm --metric-percentiles 101":          "0 to 100",
 		"report r --format vllm --percentile-metrics ttfb":         "ttft, tpot",
 		"report r --format vllm --goodput itl:3":                   "ttft, tpot or e2el",
-		"report r --format yaml":                                   "text, json or vllm",
+		"report r --format yaml":                                   "text, json, markdown",
 		"report r --format vllm --json":                            "contradict",
 		"report r --definitions jmeter":                            "aiperf",
 		"report r --steady-share 2":                                "from 0 to 1",
