@@ -1,0 +1,139 @@
+package main
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay/bench"
+)
+
+// serveCmdFlags say how an engine is started for what a command measures, and which
+// one setting of it varies.
+type serveCmdFlags struct {
+	command string
+	set     []string
+	vary    []string
+	fresh   bool
+	ready   time.Duration
+	grace   time.Duration
+}
+
+func (f *serveCmdFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.command, "serve-cmd", "", "`command` that starts the engine to measure, such as 'vllm serve M --port {port} --max-num-seqs {x}'; split at spaces and quotes, without a shell. {port} is a free port, other names are those of --set and --vary")
+	fl.StringArrayVar(&f.set, "set", nil, "`NAME=VALUE` of a placeholder of --serve-cmd; may be repeated")
+	fl.StringArrayVar(&f.vary, "vary", nil, "`NAME=A,B,…`: the one placeholder of --serve-cmd that varies; an engine is started for each value, one after another")
+	fl.BoolVar(&f.fresh, "serve-fresh", false, "start the engine anew for each run")
+	fl.DurationVar(&f.ready, "ready-timeout", bench.DefaultReady, "how long the engine may take until it answers /health and /v1/models")
+	fl.DurationVar(&f.grace, "stop-timeout", bench.DefaultGrace, "how long the engine may take to end when asked, before it is killed")
+}
+
+// given tells whether an engine is to be started.
+func (f *serveCmdFlags) given() bool { return f.command != "" }
+
+// A serveSetting is one value of what varies, or all that there is when nothing does.
+type serveSetting struct {
+	name    string // such as x=64; empty when nothing varies
+	command bench.ServeCommand
+}
+
+// settings are the commands to start, one for each value of --vary. They are read
+// before anything is started.
+func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
+	if !f.given() {
+		for _, name := range []string{"set", "vary", "serve-fresh", "ready-timeout", "stop-timeout"} {
+			if cmd.Flags().Changed(name) {
+				return nil, usagef("--%s is about the engine that --serve-cmd starts", name)
+			}
+		}
+		return nil, nil
+	}
+	if f.ready <= 0 || f.grace < 0 {
+		return nil, usagef("--ready-timeout must be above zero, and --stop-timeout not below")
+	}
+	c, err := bench.ParseServeCommand(f.command)
+	if err != nil {
+		return nil, usagef("--serve-cmd: %v", err)
+	}
+	if !c.HasPort() && !cmd.Flags().Changed("url") {
+		return nil, usagef("--serve-cmd has no {port}: put it where the engine is told its port, or say by --url where it answers")
+	}
+	fixed, err := pairs("set", f.set)
+	if err != nil {
+		return nil, err
+	}
+	name, values, err := f.varied()
+	if err != nil {
+		return nil, err
+	}
+	if _, twice := fixed[name]; twice {
+		return nil, usagef("--set and --vary both give %s a value", name)
+	}
+	var out []serveSetting
+	for _, v := range values {
+		all, setting := maps.Clone(fixed), ""
+		if name != "" {
+			all[name], setting = v, name+"="+v
+		}
+		filled, err := c.Fill(all)
+		if err != nil {
+			return nil, usagef("--serve-cmd: %v; --set NAME=VALUE gives one", err)
+		}
+		out = append(out, serveSetting{setting, filled})
+	}
+	return out, nil
+}
+
+// varied reads --vary. Without it there is one value of no name.
+func (f *serveCmdFlags) varied() (name string, values []string, err error) {
+	switch len(f.vary) {
+	case 0:
+		return "", []string{""}, nil
+	case 1:
+	default:
+		return "", nil, usagef("--vary: one setting varies at a time, so that a difference has one cause; others are fixed by --set")
+	}
+	name, list, ok := strings.Cut(f.vary[0], "=")
+	values = strings.Split(list, ",")
+	seen := map[string]bool{}
+	for _, v := range values {
+		switch {
+		case !ok || name == "" || v == "" || len(values) < 2:
+			return "", nil, usagef("--vary: want NAME=A,B with two values or more")
+		case strings.Contains(v, "=") && !strings.HasPrefix(v, "-"):
+			return "", nil, usagef("--vary: one setting varies at a time; others are fixed by --set")
+		case seen[v]:
+			return "", nil, usagef("--vary: %s stands there twice", v)
+		}
+		seen[v] = true
+	}
+	return name, values, nil
+}
+
+// served starts the engine of a setting for trials under the flags of a live
+// endpoint. Its log is the file log, or without one a file beside the results of the
+// trial that starts it. Who asks for it closes it.
+func (f *serveCmdFlags) served(cmd *cobra.Command, s serveSetting, live replayFlags, log string) (*bench.Served, error) {
+	out := &bench.Served{Command: s.command, Fresh: f.fresh, Log: log, Ready: f.ready, Grace: f.grace}
+	if cmd.Flags().Changed("url") {
+		if len(live.urls) != 1 {
+			return nil, usagef("--serve-cmd starts one engine: give one --url, or none")
+		}
+		out.URL = live.urls[0]
+	}
+	out.Target = func(url string) bench.Target {
+		l := live
+		l.urls = []string{url}
+		return liveTarget{cmd, l}
+	}
+	out.Note = func(text string) {
+		if s.name != "" {
+			text = s.name + ": " + text
+		}
+		notef(cmd, "%s", text)
+	}
+	return out, live.check(cmd)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay/bench"
+	"reprise/replay/report"
+)
+
+// serveCmdSettings reads the flags of a command that has them.
+func serveCmdSettings(t *testing.T, args ...string) ([]serveSetting, error) {
+	var live replayFlags
+	var f serveCmdFlags
+	var settings []serveSetting
+	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		settings, err = f.settings(cmd)
+		return err
+	}}
+	live.defaults()
+	live.registerEndpoint(cmd)
+	f.register(cmd)
+	cmd.SetArgs(args)
+	return settings, cmd.ExecuteContext(t.Context())
+}
+
+func TestServeCmdSettings(t *testing.T) {
+	got, err := serveCmdSettings(t, "--serve-cmd", "vllm serve {m} --port {port} --max-num-seqs {x}", "--set", "m=a b", "--vary", "x=32,64")
+	if err != nil || len(got) != 2 || got[0].name != "x=32" || got[1].command.String() != "vllm serve 'a b' --port '{port}' --max-num-seqs 64" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := serveCmdSettings(t); got != nil || err != nil {
+		t.Errorf("without an engine: %+v, %v", got, err)
+	}
+	if got, err := serveCmdSettings(t, "--serve-cmd", "e", "--url", "http://127.0.0.1:1"); len(got) != 1 || err != nil {
+		t.Errorf("at a known place: %+v, %v", got, err)
+	}
+	const engine = "--serve-cmd=e {port} {x}"
+	for want, args := range map[string][]string{
+		"is about the engine":        {"--vary", "x=1,2"},
+		"has {x}, which has no":      {engine},
+		"no {y}":                     {engine, "--set", "x=1", "--set", "y=1"},
+		"one setting varies":         {engine, "--vary", "x=1,2", "--vary", "y=1,2"},
+		"one setting varies at":      {engine, "--vary", "x=1,y=2"},
+		"two values or more":         {engine, "--vary", "x=1"},
+		"stands there twice":         {engine, "--vary", "x=1,1"},
+		"both give x a value":        {engine, "--vary", "x=1,2", "--set", "x=1"},
+		"has no {port}":              {"--serve-cmd", "e"},
+		"has no end":                 {"--serve-cmd", "e 'a"},
+		"must be above zero":         {"--serve-cmd", "e {port}", "--ready-timeout", "0s"},
+		"--set: want two names":      {engine, "--set", "x"},
+		"--set: the same name is gi": {engine, "--set", "x=1", "--set", "x=2"},
+	} {
+		if _, err := serveCmdSettings(t, args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", args, err, want)
+		}
+	}
+}
+
+// An engine is started for a trial, measured, and stopped.
+func TestServeCmdServed(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	w, dir := targetWorkload(t, 4), t.TempDir()
+	var live replayFlags
+	var f serveCmdFlags
+	var errs bytes.Buffer
+	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		settings, err := f.settings(cmd)
+		if err != nil {
+			return err
+		}
+		target, err := f.served(cmd, settings[0], live, "")
+		if err != nil {
+			return err
+		}
+		defer target.Close()
+		s, err := bench.Measure(cmd.Context(), target, bench.Trial{Workload: w, Load: bench.Load{Concurrency: 2}, Results: filepath.Join(dir, "r.parquet")}, report.Options{})
+		if s.Requests.Succeeded != 4 {
+			t.Errorf("%+v", s.Requests)
+		}
+		return err
+	}}
+	live.defaults()
+	live.registerEndpoint(cmd)
+	f.register(cmd)
+	cmd.Flags().Bool("quiet", true, "")
+	cmd.SetErr(&errs)
+	cmd.SetArgs([]string{"--serve-cmd", bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "1ms", "--model", "{name}"}), "--set", "name=the model"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, errs.String())
+	}
+	expect(t, errs.String(), "engine: started", "engine: ready at http://127.0.0.1:", "model the model", "engine: stopped")
+	log, err := os.ReadFile(filepath.Join(dir, "r.engine.log"))
+	if err != nil || !strings.Contains(string(log), "serving the model") {
+		t.Errorf("%q, %v", log, err)
+	}
+}

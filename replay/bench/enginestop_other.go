@@ -1,0 +1,16 @@
+//go:build !unix
+
+package bench
+
+import (
+	"os"
+	"syscall"
+)
+
+// There are no groups of processes here: only the first one is ended, and not asked.
+
+func ownGroup() *syscall.SysProcAttr { return nil }
+
+func askGroup(p *os.Process) { _ = p.Kill() }
+
+func killGroup(p *os.Process) { _ = p.Kill() }
