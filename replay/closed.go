@@ -17,6 +17,7 @@ type closed struct {
 
 	mu    sync.Mutex
 	room  []time.Duration // since when there is a place, in their order
+	come  []time.Duration // when there will be further ones, of a ramp-up
 	spare []*flight       // prepared, in the order of the file
 	bytes int64           // of them
 	last  time.Duration   // due time
@@ -24,7 +25,21 @@ type closed struct {
 }
 
 func newClosed(o *Options, l *line) *closed {
-	return &closed{limit: o.Concurrency, until: o.Duration, line: l, room: slices.Repeat([]time.Duration{o.Resume.base()}, o.Concurrency)}
+	c := &closed{limit: o.Concurrency, until: o.Duration, line: l, come: o.room()}
+	c.open(o.Resume.base())
+	return c
+}
+
+// room is from when on there is each place of a closed loop. One that goes on has
+// been through its ramp-up.
+func (o *Options) room() []time.Duration {
+	room := slices.Repeat([]time.Duration{o.Resume.base()}, o.Concurrency)
+	if o.Resume == nil {
+		for i := range room {
+			room[i] += time.Duration(i) * (o.RampUp / time.Duration(o.Concurrency))
+		}
+	}
+	return room
 }
 
 // takes says that a further row is to be prepared.
@@ -32,6 +47,20 @@ func (c *closed) takes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.spare) < min(c.limit, preparedCalls) && (len(c.spare) == 0 || c.bytes < preparedBytes)
+}
+
+// open gives out the places that there are by now, and says when the next one comes.
+func (c *closed) open(now time.Duration) (next time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.come) > 0 && c.come[0] <= now {
+		c.room, c.come = append(c.room, c.come[0]), c.come[1:]
+	}
+	c.match()
+	if len(c.come) == 0 || c.over {
+		return never
+	}
+	return c.come[0]
 }
 
 // leave gives a place up.

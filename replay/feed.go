@@ -134,7 +134,10 @@ func (f *feeder) step(ctx context.Context) bool {
 	}
 	read, canRead := f.readAt()
 	prepare, canPrepare := f.prepareAt()
-	now := f.now()
+	now, place := f.now(), never
+	if f.closed != nil {
+		place = f.closed.open(now)
+	}
 	switch {
 	case canPrepare && prepare <= now && (!canRead || prepare <= read):
 		f.prepare(heap.Pop(&f.timed).(*held))
@@ -143,9 +146,9 @@ func (f *feeder) step(ctx context.Context) bool {
 	case !canRead && !canPrepare && f.hand == nil && (f.past(now) || f.waiting() == 0 && f.more() == nil):
 		return false
 	default:
-		until := never
+		until := place
 		if f.opt.Duration > now {
-			until = f.opt.Duration
+			until = min(until, f.opt.Duration)
 		}
 		if canRead {
 			until = min(until, read)

@@ -63,7 +63,7 @@ func NewPlanner(o Options, took func(*trace.Request) (time.Duration, bool)) (*Pl
 	if err != nil {
 		return nil, err
 	}
-	p := &Planner{opt: o, took: took, elders: map[int64]*planned{}, places: make(places, o.Concurrency)}
+	p := &Planner{opt: o, took: took, elders: map[int64]*planned{}, places: o.room()}
 	if o.Arrivals != nil {
 		p.at = o.Arrivals.Next()
 	}

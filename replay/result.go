@@ -101,6 +101,7 @@ type Run struct {
 	Timing        string  `json:"timing"`                // open-loop, causal or closed-loop
 	Rate          string  `json:"rate,omitempty"`        // arrival process in place of recorded times
 	Concurrency   int     `json:"concurrency,omitempty"` // of a closed loop
+	RampUp        string  `json:"ramp_up,omitempty"`     // of its concurrency
 	KeepThink     bool    `json:"keep_think,omitempty"`
 	Connections   string  `json:"connections"` // per-request, pooled, pooled:N or per-session
 	Workload      string  `json:"workload_digest"`

@@ -40,6 +40,9 @@ type Options struct {
 	// flight, and the next row is due when one is over. Recorded times and parents
 	// do not count.
 	Concurrency int
+	// RampUp is over how long a closed loop's places come, one after another; 0 is all
+	// at once.
+	RampUp time.Duration
 	// Duration, when above zero, ends the sending: no row is sent that is due
 	// then or later.
 	Duration time.Duration
@@ -157,6 +160,9 @@ func (o Options) settled() (Options, error) {
 	}
 	o.About.Timing = o.timing()
 	o.About.KeepThink, o.About.Concurrency = o.KeepThink, o.Concurrency
+	if o.RampUp > 0 {
+		o.About.RampUp = o.RampUp.String()
+	}
 	o.About.Plan = o.asked()
 	if o.Warmup.Time > 0 {
 		o.About.Window = &Window{From: &Place{DueNS: int64(o.Warmup.Time)}}

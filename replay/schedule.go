@@ -130,6 +130,8 @@ var (
 // check refuses what makes no sense together.
 func (o *Options) check() error {
 	switch {
+	case o.RampUp < 0 || o.RampUp > 0 && o.Concurrency == 0:
+		return errors.New("replay: a ramp-up is that of a closed loop, and not negative")
 	case o.Concurrency < 0 || o.Duration < 0 || o.Warmup.bad() || o.Cooldown.bad():
 		return errors.New("replay: neither concurrency, duration, warm-up nor cool-down may be negative")
 	case o.Concurrency > 0 && (o.Causal != nil || o.Arrivals != nil || o.Speed != 1 || o.KeepThink || o.MaxInFlight > 0):

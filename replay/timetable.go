@@ -57,8 +57,8 @@ func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, erro
 		return nil, err
 	}
 	t := &Timetable{opt: opt, drift: drifts{limit: driftValues}, window: windower{warm: opt.Warmup, cool: opt.Cooldown}}
-	for range opt.Concurrency {
-		heap.Push(&t.room, place{})
+	for _, at := range opt.room() {
+		heap.Push(&t.room, place{at})
 	}
 	t.opt.About.Started, t.opt.About.Cores = "", 0 // there is no clock and no client
 	fed := opt

@@ -74,7 +74,7 @@ func TestTimetableIsARun(t *testing.T) {
 			case 1:
 				return Options{Causal: kinOf(t, rows), Speed: 2, KeepThink: true, Duration: 40 * time.Second}
 			case 2:
-				return Options{Concurrency: 3, Duration: 20 * time.Second}
+				return Options{Concurrency: 3, RampUp: 8 * time.Second, Duration: 20 * time.Second}
 			}
 			process, err := arrival.ParseProcess("poisson:20")
 			if err != nil {

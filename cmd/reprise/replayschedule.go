@@ -18,6 +18,7 @@ type scheduleFlags struct {
 	keepThink     bool
 	rate          string
 	concurrency   int
+	rampUp        time.Duration
 	duration      time.Duration
 	warmup        string
 	cooldown      string
@@ -32,6 +33,7 @@ func (f *scheduleFlags) register(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
 	fl.StringVar(&f.rate, "rate", "", "arrival `process` in place of recorded times, such as poisson:2, constant:10, gamma:5,cv=2, ramp:1-10,60s or inf for all at once; where turns wait for others, of the first turns")
 	fl.IntVar(&f.concurrency, "concurrency", 0, "close the loop: so many requests in flight, the next is sent when one ends. It hides saturation")
+	fl.DurationVar(&f.rampUp, "ramp-up", 0, "time in which the places of --concurrency come, one after another; 0 is all at once")
 	fl.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
 	fl.StringVar(&f.warmup, "warmup", "", "first requests to send and not to measure: a number, or a `span` of time such as 30s")
 	fl.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure: a number, or a `span` of time before the last is due")
@@ -91,6 +93,9 @@ func (f *scheduleFlags) check() error {
 			return usagef("--concurrency and --%s contradict each other: in a closed loop the end of a request alone says when the next is sent", other.name)
 		}
 	}
+	if f.rampUp < 0 || f.rampUp > 0 && f.concurrency == 0 {
+		return usagef("--ramp-up is about the places of --concurrency; an arrival process such as --rate ramp:1-10,60s grows itself")
+	}
 	if f.concurrency < 0 || f.duration < 0 {
 		return usagef("--concurrency and --duration must not be negative")
 	}
@@ -104,7 +109,7 @@ const stopGrace = 5 * time.Second
 // schedule says when rows are due.
 func (f *scheduleFlags) schedule(lineage *replay.Lineage, seed uint64) (o replay.Options, err error) {
 	o = replay.Options{Grace: stopGrace, Speed: f.speed, MaxInFlight: f.maxInFlight, IncludeFailed: f.includeFailed,
-		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.concurrency, Duration: f.duration}
+		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.concurrency, RampUp: f.rampUp, Duration: f.duration}
 	if f.rate != "" {
 		if o.Arrivals, err = arrivals(f.rate, arrival.Stream(seed, "replay arrivals"), f.requests); err != nil {
 			return o, usagef("--rate: %v", err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,6 +27,7 @@ type simulateFlags struct {
 	scheduleFlags
 	modeFlags  // of trials: the command plays the whole workload once
 	note       string
+	timeout    time.Duration
 	presets    bool
 	replicas   int
 	router     string
@@ -81,6 +83,7 @@ inside a block, none of it is shared.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet; empty prints a line for the fleet alone")
 	f.scheduleFlags.register(fl)
+	fl.DurationVar(&f.timeout, "timeout", 0, "of one request, whose client then gives up; 0 is none")
 	fl.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")
 	f.registerFleet(fl)
 	fl.Uint64Var(&f.seed, "seed", 1, "of random")
@@ -123,6 +126,9 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		if _, err := simserver.NewFleet(c, nil); err != nil {
 			return &exitError{exitUsage, err}
 		}
+	}
+	if f.timeout < 0 {
+		return usagef("--timeout must not be below zero")
 	}
 	if err := f.scheduleFlags.check(); err != nil {
 		return err

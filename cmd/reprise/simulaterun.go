@@ -37,7 +37,7 @@ func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.Fle
 	}
 	options.About = about
 	part.apply(&options)
-	sim := bench.Simulation{Fleet: c, Rows: rows, BlockSize: part.blockSize, Options: options}
+	sim := bench.Simulation{Fleet: c, Rows: rows, BlockSize: part.blockSize, Options: options, Timeout: f.timeout}
 	if journal != nil {
 		sim.Results = journal
 		if w.Meta.BlockSize > 0 {

@@ -59,6 +59,7 @@ func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
 	f.out = t.Results
 	f.prompts.seed = cmp.Or(t.Seed, f.prompts.seed)
 	f.cache, f.note = cmp.Or(t.Cache, f.cache), cmp.Or(t.Note, f.note)
+	f.timeout = cmp.Or(t.Timeout, f.timeout)
 	f.scheduleFlags.take(t)
 	f.modeFlags.take(t)
 	if err := f.settle(); err != nil {
@@ -78,7 +79,7 @@ func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
 // take takes over the load of a trial.
 func (f *scheduleFlags) take(t bench.Trial) {
 	f.rate, f.concurrency, f.duration, f.warmup, f.cooldown = t.Load.Rate, t.Load.Concurrency, t.Duration, t.Warmup, t.Cooldown
-	f.speed = cmp.Or(t.Load.Speed, f.speed)
+	f.speed, f.rampUp = cmp.Or(t.Load.Speed, f.speed), t.Load.RampUp
 }
 
 // take takes over what a trial sends, and how often.
@@ -113,7 +114,7 @@ func (s simulatedTarget) Run(ctx context.Context, t bench.Trial) error {
 	if err != nil {
 		return err
 	}
-	f.out, f.note = t.Results, t.Note
+	f.out, f.note, f.timeout = t.Results, t.Note, t.Timeout
 	f.scheduleFlags.take(t)
 	f.modeFlags.take(t)
 	if err := f.scheduleFlags.check(); err != nil {

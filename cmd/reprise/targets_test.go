@@ -57,3 +57,25 @@ func TestTrials(t *testing.T) {
 		}
 	}
 }
+
+// A server that answers one at a time, and clients that do not wait for ever: what
+// does not fit into the timeout fails as such, and the engine drops it.
+func TestSimulateTimeout(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "concurrency_sweep", "-n", "50", "-o", "w.parquet")
+	simulated := func(timeout string) report.Summary {
+		_, errs, code := reprise(t, "simulate", "w.parquet", "--costs", "step=10ms", "--max-num-seqs", "1", "--concurrency", "5", "--timeout", timeout, "-o", "r.parquet", "--quiet")
+		s, err := bench.Summarise("r.parquet", report.Options{})
+		if err != nil {
+			t.Fatalf("exit code %d, %v\n%s", code, err, errs)
+		}
+		return s
+	}
+	if s := simulated("0s"); s.Requests.Succeeded != 50 {
+		t.Errorf("without one: %+v", s.Requests)
+	}
+	// An answer takes 1.28 s, and 4 others go before it.
+	if s := simulated("4s"); s.Requests.Failed == 0 || s.Requests.Succeeded == 0 || len(s.Errors) != 1 || s.Errors[0].Class != "timeout" || *s.Latency.FromSent.E2E.Max > 4000 {
+		t.Errorf("%+v, %+v", s.Requests, s.Errors)
+	}
+}

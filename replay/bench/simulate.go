@@ -18,6 +18,10 @@ type Simulation struct {
 	BlockSize int            // tokens in a block of the rows; 0 is without blocks
 	Options   replay.Options // when rows are due, as in a replay; Known is asked too
 
+	// Timeout, when above zero, is how long a request may take before its client gives
+	// up, and the engine drops it.
+	Timeout time.Duration
+
 	// Results, when set, takes what a replay would have recorded, in the order in
 	// which requests end.
 	Results  trace.Writer[replay.Result]
@@ -100,10 +104,15 @@ func (p *simulation) arrival(d *replay.Departure) simserver.Arrival {
 	if p.BlockSize > 0 {
 		a.Job.Blocks, a.Job.OutputBlocks = r.Blocks, r.OutputBlocks
 	}
-	if d.Cut > 0 {
-		a.Cut = instantOf(p.now + int64(d.Cut))
+	cut, why := d.Cut, openai.KindCancelled
+	if p.Timeout > 0 && (cut == 0 || p.Timeout < cut) {
+		cut, why = p.Timeout, openai.KindTimeout
+	}
+	if cut > 0 {
+		a.Cut = instantOf(p.now + int64(cut))
 	}
 	res := &d.Result
+	res.Error = why // unless it is answered
 	if p.Results != nil {
 		res.SentNS, res.Input = trace.Ptr(p.now), trace.Ptr(r.InputTokens)
 		if p.Options.Known != nil {
@@ -142,6 +151,8 @@ func (p *simulation) note(a *simserver.Answer) error {
 // answered completes a result with what became of its request.
 func answered(r *replay.Result, a *simserver.Answer) {
 	r.DoneNS = trace.Ptr(int64(a.Done.Duration()))
+	whyCut := r.Error
+	r.Error = ""
 	switch a.Err {
 	case simserver.ErrBusy:
 		r.Error, r.HTTPStatus, r.Input = openai.KindRateLimited, trace.Ptr(int32(429)), nil
@@ -150,7 +161,7 @@ func answered(r *replay.Result, a *simserver.Answer) {
 		r.Error, r.HTTPStatus, r.Input = openai.KindTooLong, trace.Ptr(int32(400)), nil
 		return
 	case simserver.ErrCut:
-		r.Error = openai.KindCancelled
+		r.Error = whyCut
 	default:
 		r.FinishReason = "length"
 	}

@@ -21,32 +21,12 @@ type Trial struct {
 	Loop     bool          // play the workload again and again until Duration is over
 	Rows     int64         // send only so many, the first; 0 is all
 
-	Warmup, Cooldown string // requests or times that are not measured, see [replay.ParseSpan]
-	Cache            string // what the prefix cache holds before: see [replay.CacheCold]; "" is as it is
-	Note             string // to keep in the results
+	Warmup, Cooldown string        // requests or times that are not measured, see [replay.ParseSpan]
+	Timeout          time.Duration // of one request; 0 is the target's own, of an engine in virtual time none
+	Cache            string        // what the prefix cache holds before: see [replay.CacheCold]; "" is as it is
+	Note             string        // to keep in the results
 
 	Results string // Parquet file to write
-}
-
-// A Load says when requests are sent: at recorded times, unless one of its fields
-// says otherwise.
-type Load struct {
-	Rate        string  // an arrival process such as "poisson:5", in requests per second
-	Concurrency int     // requests in flight of a closed loop
-	Speed       float64 // of recorded times; 0 is 1
-}
-
-// String names the load, for messages and tables.
-func (l Load) String() string {
-	switch {
-	case l.Rate != "":
-		return l.Rate
-	case l.Concurrency > 0:
-		return fmt.Sprintf("concurrency %d", l.Concurrency)
-	case l.Speed != 0 && l.Speed != 1:
-		return fmt.Sprintf("recorded times, speed %v", l.Speed)
-	}
-	return "recorded times"
 }
 
 // A Target makes trials.
