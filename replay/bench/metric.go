@@ -1,0 +1,110 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/replay/report"
+)
+
+// A Metric is one figure of a summary, by a name such as p95_ttft,
+// output_tokens_per_s or error_rate. Latencies count from when a request was due.
+// The zero Metric is none.
+type Metric struct{ name string }
+
+var (
+	metricStats   = []string{"mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max"}
+	metricTimes   = []string{"ttft", "e2e", "tpot", "itl", "itl_token"}
+	metricFigures = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "error_rate", "hit_ratio"}
+)
+
+// ParseMetric reads the name of a metric.
+func ParseMetric(name string) (Metric, error) {
+	stat, of, ok := strings.Cut(name, "_")
+	if slices.Contains(metricFigures, name) || ok && slices.Contains(metricStats, stat) && slices.Contains(metricTimes, of) {
+		return Metric{name}, nil
+	}
+	return Metric{}, fmt.Errorf("no such metric: want a statistic (%s) of a time (%s), such as p95_ttft, or %s",
+		strings.Join(metricStats, ", "), strings.Join(metricTimes, ", "), strings.Join(metricFigures, ", "))
+}
+
+// String is its name.
+func (m Metric) String() string { return m.name }
+
+// Label names it for tables, with its unit.
+func (m Metric) Label() string {
+	switch m.name {
+	case "requests_per_s":
+		return "Requests/s"
+	case "prompt_tokens_per_s":
+		return "Prompt tokens/s"
+	case "output_tokens_per_s":
+		return "Output tokens/s"
+	case "error_rate":
+		return "Errors (%)"
+	case "hit_ratio":
+		return "Cache hits (%)"
+	}
+	stat, of, _ := strings.Cut(m.name, "_")
+	of = map[string]string{"itl_token": "Token ITL"}[of] + map[string]string{"ttft": "TTFT", "e2e": "E2E", "tpot": "TPOT", "itl": "ITL"}[of]
+	unit := " (ms)"
+	if m.inSeconds() {
+		unit = " (s)"
+	}
+	return of + " " + stat + unit
+}
+
+func (m Metric) isTime() bool { return m.name != "" && !slices.Contains(metricFigures, m.name) }
+
+// inSeconds is that of a whole answer.
+func (m Metric) inSeconds() bool { return strings.HasSuffix(m.name, "_e2e") }
+
+// A Value is a metric of one run. Where a run has too few requests for a percentile
+// the largest of its values stands in for it, and Largest says so.
+type Value struct {
+	V       float64
+	Largest bool
+}
+
+// Of is the metric of a run; not ok is one that the run does not have. Times are in
+// milliseconds, rates per second, shares between 0 and 1.
+func (m Metric) Of(s *report.Summary) (Value, bool) {
+	var v *float64
+	switch m.name {
+	case "requests_per_s":
+		v = s.Throughput.RequestsPerS
+	case "prompt_tokens_per_s":
+		v = s.Throughput.PromptTokensPerS
+	case "output_tokens_per_s":
+		v = s.Throughput.OutputTokensPerS
+	case "error_rate":
+		v = s.Requests.ErrorShare
+	case "hit_ratio":
+		v = s.Cache.Measured
+	default:
+		return m.time(s)
+	}
+	if v == nil {
+		return Value{}, false
+	}
+	return Value{V: *v}, true
+}
+
+func (m Metric) time(s *report.Summary) (Value, bool) {
+	name, of, _ := strings.Cut(m.name, "_")
+	stat, ok := map[string]report.Stat{"ttft": s.Latency.FromDue.TTFT, "e2e": s.Latency.FromDue.E2E,
+		"tpot": s.Latency.TPOT, "itl": s.Latency.ITLChunk, "itl_token": s.Latency.ITLToken}[of]
+	if !ok || stat.Count == 0 {
+		return Value{}, false
+	}
+	v := map[string]*float64{"mean": stat.Mean, "min": stat.Min, "p50": stat.P50, "p90": stat.P90,
+		"p95": stat.P95, "p99": stat.P99, "p99.9": stat.P999, "max": stat.Max}[name]
+	if v == nil && stat.Max != nil {
+		return Value{*stat.Max, true}, true
+	}
+	if v == nil {
+		return Value{}, false
+	}
+	return Value{V: *v}, true
+}

@@ -1,0 +1,297 @@
+package bench
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/replay/report"
+)
+
+// A SuiteResult is what came of a suite.
+type SuiteResult struct {
+	Schema string      `json:"schema"`
+	Suite  string      `json:"suite"`
+	About  string      `json:"about,omitempty"`
+	Digest string      `json:"suite_digest"`
+	Tier   string      `json:"tier,omitempty"` // of privacy, of what was sent
+	Models []string    `json:"models"`         // in the order of the columns
+	Rows   []RowResult `json:"rows"`
+	// Baseline is the directory that changes are against, where there is one.
+	Baseline string `json:"baseline,omitempty"`
+}
+
+// A RowResult is what came of a row, for each model.
+type RowResult struct {
+	Row     string        `json:"row"`
+	About   string        `json:"about,omitempty"`
+	Load    string        `json:"load"`
+	Primary string        `json:"primary_metric"`
+	Models  []ModelResult `json:"models"`
+}
+
+// A ModelResult is what came of the runs of a row against one model.
+type ModelResult struct {
+	Model       string              `json:"model"`
+	Runs        int                 `json:"runs"`
+	Requests    int64               `json:"requests"` // measured, of all runs
+	Succeeded   int64               `json:"succeeded"`
+	Errors      []report.ErrorCount `json:"errors,omitempty"`
+	Figures     []Figure            `json:"figures"`
+	Hypothesis  *Outcome            `json:"hypothesis,omitempty"`
+	Trustworthy bool                `json:"trustworthy"`
+	Reasons     []string            `json:"reasons,omitempty"` // why not
+	Contract    *ContractOutcome    `json:"contract,omitempty"`
+	Changes     []Change            `json:"changes,omitempty"` // against the baseline
+}
+
+// A Figure is a metric over the runs of a row: the median, and the ends.
+type Figure struct {
+	Metric  string  `json:"metric"`
+	V       float64 `json:"median"`
+	Lo      float64 `json:"min"`
+	Hi      float64 `json:"max"`
+	Largest bool    `json:"largest,omitempty"` // too few requests for the percentile: it is the largest value
+}
+
+// A ContractOutcome is what became of a contract in the runs of a row.
+type ContractOutcome struct {
+	Name   string   `json:"name"`
+	Holds  bool     `json:"holds"`  // in every run
+	Judged bool     `json:"judged"` // in every run
+	Broken []string `json:"broken,omitempty"`
+}
+
+// A Change is that of a metric, as a share of what it was.
+type Change struct {
+	Metric string  `json:"metric"`
+	Was    float64 `json:"was"`
+	Is     float64 `json:"is"`
+	Change float64 `json:"change"`
+}
+
+// measured are the runs of a row against a model.
+type measured struct {
+	row, model string
+	runs       []report.Summary
+}
+
+// suiteMetrics are those of every row.
+var suiteMetrics = []string{"output_tokens_per_s", "requests_per_s", "p50_ttft", "p95_ttft", "p99_ttft", "p50_itl", "p95_itl", "p99_itl", "p50_tpot",
+	"min_e2e", "p50_e2e", "p90_e2e", "p95_e2e", "p99_e2e", "max_e2e", "error_rate", "hit_ratio"}
+
+// figure is a metric over the runs; not ok where a run does not have it.
+func (m *measured) figure(of Metric) (f Figure, ok bool) {
+	var values []float64
+	for i := range m.runs {
+		v, ok := of.Of(&m.runs[i])
+		if !ok {
+			return f, false
+		}
+		values, f.Largest = append(values, v.V), f.Largest || v.Largest
+	}
+	if len(values) == 0 {
+		return f, false
+	}
+	slices.Sort(values)
+	n := len(values)
+	f.Metric, f.V, f.Lo, f.Hi = of.name, (values[(n-1)/2]+values[n/2])/2, values[0], values[n-1]
+	return f, true
+}
+
+// result puts the runs side by side.
+func (s *Suite) result(models []string, all []measured) SuiteResult {
+	out := SuiteResult{Schema: stateSchema, Suite: s.Name, About: s.About, Digest: s.Digest, Models: models}
+	find := func(row, model string) *measured {
+		i := slices.IndexFunc(all, func(m measured) bool { return m.row == row && m.model == model })
+		if i < 0 {
+			return nil
+		}
+		return &all[i]
+	}
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		r := RowResult{Row: row.Name, About: row.About, Load: row.Load.String(), Primary: row.Primary.name}
+		for _, model := range models {
+			m := find(row.Name, model)
+			if m == nil {
+				continue
+			}
+			one := m.result(row)
+			if h := row.Hypothesis; h != nil {
+				o := h.outcome(m, find(h.Against, model))
+				one.Hypothesis = &o
+			}
+			for k := range m.runs {
+				out.Tier = cmp.Or(out.Tier, m.runs[k].Run.Tier)
+			}
+			r.Models = append(r.Models, one)
+		}
+		if len(r.Models) > 0 {
+			out.Rows = append(out.Rows, r)
+		}
+	}
+	return out
+}
+
+// outcome judges a hypothesis by the runs of its row and of the other.
+func (h *Hypothesis) outcome(m, other *measured) Outcome {
+	var got, was Figure
+	has := false
+	if other != nil {
+		var a, b bool
+		got, a = m.figure(h.Metric)
+		was, b = other.figure(h.Metric)
+		has = a && b
+	}
+	return h.judge(got, was, has)
+}
+
+func (m *measured) result(row *Row) ModelResult {
+	out := ModelResult{Model: m.model, Runs: len(m.runs), Trustworthy: true}
+	names := slices.Clone(suiteMetrics)
+	if !slices.Contains(names, row.Primary.name) {
+		names = append(names, row.Primary.name)
+	}
+	for _, name := range names {
+		if f, ok := m.figure(Metric{name}); ok {
+			out.Figures = append(out.Figures, f)
+		}
+	}
+	counts := map[string]int64{}
+	for i := range m.runs {
+		s := &m.runs[i]
+		out.Requests += s.Requests.Rows
+		out.Succeeded += s.Requests.Succeeded
+		out.Trustworthy = out.Trustworthy && s.Verdict.Trustworthy
+		for _, r := range s.Verdict.Reasons {
+			if !slices.Contains(out.Reasons, r.Text) {
+				out.Reasons = append(out.Reasons, r.Text)
+			}
+		}
+		for _, e := range s.Errors {
+			counts[e.Class] += e.Count
+		}
+		out.contract(s.Contract)
+	}
+	failed := int64(0)
+	for class, n := range counts {
+		out.Errors = append(out.Errors, report.ErrorCount{Class: class, Count: n})
+		failed += n
+	}
+	for i := range out.Errors {
+		out.Errors[i].Share = math.Round(float64(out.Errors[i].Count)/float64(out.Succeeded+failed)*1e9) / 1e9
+	}
+	slices.SortFunc(out.Errors, func(a, b report.ErrorCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
+	})
+	return out
+}
+
+// contract takes what became of the contract in a run.
+func (m *ModelResult) contract(c *report.ContractResult) {
+	if c == nil {
+		return
+	}
+	if m.Contract == nil {
+		m.Contract = &ContractOutcome{Name: c.Name, Holds: true, Judged: true}
+	}
+	o := m.Contract
+	o.Holds, o.Judged = o.Holds && c.Holds, o.Judged && c.Judged
+	if !c.Holds {
+		o.Broken = append(o.Broken, c.String())
+	}
+}
+
+// find is the result of a row against a model, nil without one.
+func (r *SuiteResult) find(row, model string) *ModelResult {
+	for i := range r.Rows {
+		for j := range r.Rows[i].Models {
+			if r.Rows[i].Row == row && r.Rows[i].Models[j].Model == model {
+				return &r.Rows[i].Models[j]
+			}
+		}
+	}
+	return nil
+}
+
+// Figure is a metric of a model, nil where it does not have it.
+func (m *ModelResult) Figure(metric string) *Figure {
+	for i := range m.Figures {
+		if m.Figures[i].Metric == metric {
+			return &m.Figures[i]
+		}
+	}
+	return nil
+}
+
+// Against fills in what changed since an earlier result: for each row the model of
+// the same name, or the only one where both have one. It says nothing of whether the
+// changes are more than chance.
+func (r *SuiteResult) Against(dir string, before SuiteResult) {
+	r.Baseline = dir
+	for i := range r.Rows {
+		for j := range r.Rows[i].Models {
+			m := &r.Rows[i].Models[j]
+			name := m.Model
+			if len(r.Models) == 1 && len(before.Models) == 1 {
+				name = before.Models[0]
+			}
+			if was := before.find(r.Rows[i].Row, name); was != nil {
+				m.Changes = changes(was, m)
+			}
+		}
+	}
+}
+
+func changes(was, is *ModelResult) []Change {
+	var out []Change
+	for _, f := range is.Figures {
+		if w := was.Figure(f.Metric); w != nil && w.V != 0 {
+			out = append(out, Change{f.Metric, w.V, f.V, f.V/w.V - 1})
+		}
+	}
+	return out
+}
+
+// Trustworthy tells whether every run is.
+func (r *SuiteResult) Trustworthy() bool {
+	return !r.any(func(m *ModelResult) bool { return !m.Trustworthy })
+}
+
+// Unjudged tells whether a contract could not be judged.
+func (r *SuiteResult) Unjudged() bool {
+	return r.any(func(m *ModelResult) bool { return m.Contract != nil && !m.Contract.Judged })
+}
+
+// Broken tells whether a contract does not hold.
+func (r *SuiteResult) Broken() bool {
+	return r.any(func(m *ModelResult) bool { return m.Contract != nil && !m.Contract.Holds })
+}
+
+func (r *SuiteResult) any(f func(*ModelResult) bool) bool {
+	return slices.ContainsFunc(r.Rows, func(row RowResult) bool {
+		return slices.ContainsFunc(row.Models, func(m ModelResult) bool { return f(&m) })
+	})
+}
+
+// format prints a figure: rates to one decimal, times in whole milliseconds, and in
+// seconds where a request is whole; a mark follows what stands in for a percentile.
+func (m Metric) format(f Figure) string {
+	v, digits := f.V, 1
+	switch {
+	case m.inSeconds():
+		v, digits = v/1000, 3
+	case m.isTime() && !strings.HasSuffix(m.name, "_tpot"):
+		digits = 0
+	case m.name == "error_rate" || m.name == "hit_ratio":
+		v *= 100
+	}
+	s := strconv.FormatFloat(v, 'f', digits, 64)
+	if f.Largest {
+		s += "*"
+	}
+	return s
+}

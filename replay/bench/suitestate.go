@@ -1,0 +1,258 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"reprise/replay"
+	"reprise/replay/report"
+	"reprise/trace"
+)
+
+// Names within the directory of a suite.
+const (
+	stateName    = "suite.json"
+	textName     = "suite.yaml"
+	workloadsDir = "workloads"
+	resultsName  = "results.parquet"
+	summaryName  = "summary.json"
+)
+
+// stateSchema names the layout of suite.json.
+const stateSchema = "suite/1"
+
+// A suiteState says which suite a directory holds the runs of, and of what.
+type suiteState struct {
+	Schema string       `json:"schema"`
+	Suite  string       `json:"suite"`
+	Digest string       `json:"suite_digest"` // of suite.yaml
+	Plan   string       `json:"plan_digest"`  // of the rows as they are run, with what was given beside the suite
+	Rows   []string     `json:"rows"`
+	Models []modelState `json:"models"`
+}
+
+// A modelState is a column.
+type modelState struct {
+	Name   string `json:"name"`
+	Target string `json:"target"`
+}
+
+// begin makes the directory that of the suite, or finds that it is.
+func (r *SuiteRun) begin() error {
+	plan, err := json.Marshal(struct {
+		Seed  uint64
+		Rows  []Row
+		Trace string
+	}{r.Suite.Seed, r.planned(), r.Trace})
+	if err != nil {
+		return err
+	}
+	state := suiteState{Schema: stateSchema, Suite: r.Suite.Name, Digest: r.Suite.Digest, Plan: digestOf(plan)}
+	for i := range r.Suite.Rows {
+		state.Rows = append(state.Rows, r.Suite.Rows[i].Name)
+	}
+	before, err := readState(r.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if !r.Force && !empty(r.Dir) {
+			return fmt.Errorf("%s is not empty, and holds no suite: name another directory, or force it", r.Dir)
+		}
+	case err != nil:
+		return err
+	case !r.Force:
+		if err := before.goesOn(&state, r.Dir); err != nil {
+			return err
+		}
+		state.Models = before.Models
+	}
+	for _, c := range r.Columns {
+		i := slices.IndexFunc(state.Models, func(m modelState) bool { return m.Name == c.Name })
+		switch {
+		case i < 0:
+			state.Models = append(state.Models, modelState{c.Name, c.About})
+		case state.Models[i].Target != c.About:
+			return fmt.Errorf("%s holds runs of %s against another target, %s: name another directory or model, or force it", r.Dir, c.Name, state.Models[i].Target)
+		}
+	}
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return err
+	}
+	err = trace.WriteFile(filepath.Join(r.Dir, textName), 0o644, func(w io.Writer) error {
+		_, err := w.Write(r.Text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return writeIndented(filepath.Join(r.Dir, stateName), state)
+}
+
+// planned are the rows, with the clauses of contracts, which have no fields to
+// marshal, as text.
+func (r *SuiteRun) planned() []Row {
+	rows := slices.Clone(r.Suite.Rows)
+	for i := range rows {
+		if c := rows[i].Contract; c != nil {
+			rows[i].About += fmt.Sprintf("\x00%s %d %v", c.Name, c.GPUs, c.PricePerGPUHour)
+			for j := range c.Clauses {
+				rows[i].About += "\x00" + c.Clauses[j].String()
+			}
+			rows[i].Contract = nil
+		}
+	}
+	return rows
+}
+
+// goesOn refuses to take the runs of one suite for those of another.
+func (s *suiteState) goesOn(next *suiteState, dir string) error {
+	switch {
+	case s.Digest != next.Digest:
+		return fmt.Errorf("%s holds runs of another suite, %s with the digest %.12s: name another directory, or force it", dir, s.Suite, s.Digest)
+	case s.Plan != next.Plan:
+		return fmt.Errorf("%s holds runs of this suite with other rows or settings: name another directory, or force it", dir)
+	}
+	return nil
+}
+
+func readState(dir string) (suiteState, error) {
+	var s suiteState
+	path := filepath.Join(dir, stateName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	if s.Schema != stateSchema {
+		return s, fmt.Errorf("%s: it has the schema %q, not %s", path, s.Schema, stateSchema)
+	}
+	for _, name := range s.Rows {
+		if !rowName.MatchString(name) {
+			return s, fmt.Errorf("%s: a row has a name that none can have", path)
+		}
+	}
+	for _, m := range s.Models {
+		if !rowName.MatchString(m.Name) {
+			return s, fmt.Errorf("%s: a model has a name that none can have", path)
+		}
+	}
+	return s, nil
+}
+
+// empty tells whether there is nothing in a directory, or no directory.
+func empty(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
+}
+
+// runComplete tells whether a run has ended: its summary is written last.
+func runComplete(dir string) bool {
+	for _, name := range []string{resultsName, summaryName} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+// finish writes what came of a run, the summary last.
+func finish(dir string, s *report.Summary) error {
+	if err := writeIndented(filepath.Join(dir, "environment.json"), environment(&s.Run)); err != nil {
+		return err
+	}
+	return trace.WriteFile(filepath.Join(dir, summaryName), 0o644, func(w io.Writer) error { return report.WriteJSON(w, *s) })
+}
+
+// environment is where and by what a run was made, as its results say.
+func environment(run *replay.Run) any {
+	return struct {
+		Reprise       string `json:"reprise"`
+		Started       string `json:"started,omitempty"`
+		Cores         int    `json:"client_cores,omitempty"`
+		Model         string `json:"model"`
+		ServerVersion string `json:"server_version,omitempty"`
+		MaxModelLen   int32  `json:"max_model_len,omitempty"`
+		Simulated     string `json:"simulated,omitempty"`
+		Seed          string `json:"seed"`
+		Workload      string `json:"workload_digest"`
+		Tier          string `json:"tier,omitempty"`
+	}{run.Version, run.Started, run.Cores, run.Model, run.ServerVersion, int32(run.MaxModelLen), run.Simulated, run.Seed, run.Workload, run.Tier}
+}
+
+func writeIndented(path string, v any) error {
+	return trace.WriteFile(path, 0o644, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	})
+}
+
+func removeIf(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// ReadSuiteResult reads what came of the suite in a directory, as far as its runs are
+// complete.
+func ReadSuiteResult(dir string) (SuiteResult, error) {
+	state, err := readState(dir)
+	if err != nil {
+		return SuiteResult{}, err
+	}
+	suite, err := ReadSuite(filepath.Join(dir, textName))
+	if err != nil {
+		return SuiteResult{}, err
+	}
+	var names []string
+	var all []measured
+	for _, m := range state.Models {
+		names = append(names, m.Name)
+		for _, row := range state.Rows {
+			of := measured{row: row, model: m.Name}
+			if of.runs, err = readRuns(filepath.Join(dir, m.Name, row)); err != nil {
+				return SuiteResult{}, err
+			}
+			if len(of.runs) > 0 {
+				all = append(all, of)
+			}
+		}
+	}
+	return suite.result(names, all), nil
+}
+
+// readRuns reads the summaries of a row.
+func readRuns(dir string) ([]report.Summary, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "repeat-*", summaryName))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		paths = []string{filepath.Join(dir, summaryName)}
+	}
+	var runs []report.Summary
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var s report.Summary
+		if err := json.Unmarshal(text, &s); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		runs = append(runs, s)
+	}
+	return runs, nil
+}

@@ -1,0 +1,268 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"reprise/trace"
+)
+
+// suiteWidth is the widest line of text between tables, in columns.
+const suiteWidth = 100
+
+// WriteSuite writes what came of a suite for people: a table across rows, one for
+// each row with a column for each model, and what became of hypotheses, contracts and
+// trust. With markdown it is a page for a repository.
+func WriteSuite(w io.Writer, r *SuiteResult, markdown bool) error {
+	p := suitePage{markdown: markdown}
+	p.heading(r.Suite, 1)
+	p.line("%s", r.About)
+	if tier := trace.TierNote("table", r.Tier); tier != "" {
+		p.line("%s", tier)
+	}
+	p.across(r)
+	for i := range r.Rows {
+		p.row(r, &r.Rows[i])
+	}
+	if p.largest {
+		p.line("* the largest value: there are too few requests for the percentile.")
+	}
+	if r.Baseline != "" {
+		p.line("Changes are against %s. They may be chance: reprise compare decides that.", r.Baseline)
+	}
+	_, err := w.Write(p.b.Bytes())
+	return err
+}
+
+type suitePage struct {
+	b        bytes.Buffer
+	markdown bool
+	largest  bool // some figure stands in for a percentile
+}
+
+func (p *suitePage) heading(s string, level int) {
+	if p.b.Len() > 0 {
+		p.b.WriteByte('\n')
+	}
+	if p.markdown {
+		s = strings.Repeat("#", level) + " " + s
+	}
+	p.b.WriteString(printable(s) + "\n")
+	if p.markdown {
+		p.b.WriteByte('\n')
+	}
+}
+
+func (p *suitePage) line(format string, args ...any) {
+	s := printable(fmt.Sprintf(format, args...))
+	switch {
+	case s == "":
+	case p.markdown:
+		p.b.WriteString(s + "\n\n")
+	default:
+		p.b.WriteString(text.WrapSoft(s, suiteWidth) + "\n")
+	}
+}
+
+// printable takes control characters out of what names and servers say.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+func (p *suitePage) table(head []string, rows [][]string, left int) {
+	style := table.StyleLight
+	style.Format.Header = text.FormatDefault
+	t := table.NewWriter()
+	t.SetStyle(style)
+	var columns []table.ColumnConfig
+	cells := func(in []string) (out table.Row) {
+		for _, s := range in {
+			out = append(out, printable(s))
+		}
+		return out
+	}
+	for i := range head {
+		c := table.ColumnConfig{Number: i + 1, Align: text.AlignLeft}
+		if i >= left {
+			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
+		}
+		columns = append(columns, c)
+	}
+	t.SetColumnConfigs(columns)
+	t.AppendHeader(cells(head))
+	for _, row := range rows {
+		t.AppendRow(cells(row))
+	}
+	if p.markdown {
+		p.b.WriteString(t.RenderMarkdown() + "\n\n")
+		return
+	}
+	p.b.WriteString(t.Render() + "\n")
+}
+
+// show is a metric of a model, – without it.
+func (p *suitePage) show(m *ModelResult, metric string) string {
+	f := m.Figure(metric)
+	if f == nil {
+		return "–"
+	}
+	p.largest = p.largest || f.Largest
+	return Metric{metric}.format(*f)
+}
+
+// acrossMetrics are those of the table across rows.
+var acrossMetrics = []string{"output_tokens_per_s", "p50_ttft", "p95_ttft", "p99_ttft", "p50_itl", "p99_itl", "p50_e2e"}
+
+// across is the table across rows.
+func (p *suitePage) across(r *SuiteResult) {
+	head := []string{"Workload", "Model"}
+	for _, m := range acrossMetrics {
+		head = append(head, Metric{m}.Label())
+	}
+	var rows [][]string
+	for _, row := range r.Rows {
+		for i := range row.Models {
+			cells := []string{row.Row, row.Models[i].Model}
+			for _, m := range acrossMetrics {
+				cells = append(cells, p.show(&row.Models[i], m))
+			}
+			rows = append(rows, append(cells, row.Models[i].failures()))
+		}
+	}
+	p.table(append(head, "Errors"), rows, 2)
+}
+
+// failures counts the requests that failed.
+func (m *ModelResult) failures() string {
+	n := int64(0)
+	for _, e := range m.Errors {
+		n += e.Count
+	}
+	return fmt.Sprint(n)
+}
+
+// row is the table of a row, a column for each model, with changes against the
+// first of them and against the baseline.
+func (p *suitePage) row(r *SuiteResult, row *RowResult) {
+	title := row.Row
+	if row.About != "" {
+		title += ": " + row.About
+	}
+	p.heading(title+" ("+row.Load+")", 2)
+	head := []string{"Metric"}
+	first := row.Models[0]
+	for i := range row.Models {
+		head = append(head, row.Models[i].Model)
+		if i > 0 {
+			head = append(head, "against "+first.Model)
+		}
+		if row.Models[i].Changes != nil {
+			head = append(head, "baseline", "change")
+		}
+	}
+	var rows [][]string
+	for _, name := range row.metrics() {
+		cells := []string{Metric{name}.Label()}
+		if name == row.Primary {
+			cells[0] += " ←"
+		}
+		for i := range row.Models {
+			m := &row.Models[i]
+			cells = append(cells, p.show(m, name))
+			if i > 0 {
+				cells = append(cells, changeOf(first.Figure(name), m.Figure(name)))
+			}
+			if m.Changes != nil {
+				cells = append(cells, m.change(name)...)
+			}
+		}
+		rows = append(rows, cells)
+	}
+	p.table(head, append(rows, row.requests(head)), 1)
+	p.says(row)
+}
+
+// metrics are those that some model has.
+func (r *RowResult) metrics() []string {
+	names := slices.Clone(suiteMetrics)
+	if !slices.Contains(names, r.Primary) {
+		names = append(names, r.Primary)
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(r.Models, func(m ModelResult) bool { return m.Figure(name) != nil })
+	})
+}
+
+// requests is the line with the requests that succeeded of those that were measured.
+func (r *RowResult) requests(head []string) []string {
+	cells := []string{"Succeeded"}
+	for i := range r.Models {
+		cells = append(cells, fmt.Sprintf("%d of %d", r.Models[i].Succeeded, r.Models[i].Requests))
+		if i > 0 {
+			cells = append(cells, "")
+		}
+		if r.Models[i].Changes != nil {
+			cells = append(cells, "", "")
+		}
+	}
+	return cells[:len(head)]
+}
+
+func changeOf(was, is *Figure) string {
+	if was == nil || is == nil || was.V == 0 {
+		return "–"
+	}
+	return signed(is.V/was.V - 1)
+}
+
+// change are the cells of a metric against the baseline.
+func (m *ModelResult) change(metric string) []string {
+	for _, c := range m.Changes {
+		if c.Metric == metric {
+			return []string{Metric{metric}.format(Figure{V: c.Was}), signed(c.Change)}
+		}
+	}
+	return []string{"–", "–"}
+}
+
+// says are the sentences below the table of a row.
+func (p *suitePage) says(row *RowResult) {
+	for i := range row.Models {
+		m := &row.Models[i]
+		say := func(format string, args ...any) {
+			mark := ""
+			if p.markdown {
+				mark = "- "
+			}
+			p.line(mark+m.Model+": "+format, args...)
+		}
+		if o := m.Hypothesis; o != nil {
+			say("hypothesis: %s. %s.", o.Hypothesis, capital(o.Text))
+		}
+		for _, e := range m.Errors {
+			say("errors: %d %s, %s of the requests", e.Count, e.Class, percent(e.Share))
+		}
+		if c := m.Contract; c != nil && c.Holds {
+			say("the contract %q holds", c.Name)
+		} else if c != nil {
+			say("%s", strings.Join(c.Broken, "; "))
+		}
+		for _, reason := range m.Reasons {
+			say("NOT TRUSTWORTHY: %s", reason)
+		}
+	}
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
