@@ -14,6 +14,7 @@
 //	report   what the replay measured, and whether it can be trusted
 //	sweep    one load after another, the knee, and the highest that holds
 //	capacity instances, GPUs and cost of that, and what bandwidth would allow
+//	bench    a suite of replays, of one server or several
 //	demo     all of it, on an embedded log
 //
 // This package holds flags and wiring only: one file for each subcommand.

@@ -80,6 +80,6 @@ Begin with:  reprise demo`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), capacityCommand(), demoCommand())
+		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), demoCommand())
 	return root
 }

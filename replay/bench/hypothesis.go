@@ -73,22 +73,15 @@ func (h *Hypothesis) within() float64 {
 
 // An Outcome is what became of a hypothesis.
 type Outcome struct {
-	Hypothesis string   `json:"hypothesis"`
-	Held       *bool    `json:"held"` // null where it cannot be judged
-	Text       string   `json:"text"`
-	Change     *float64 `json:"change"` // of the metric against the other row, as a share of that
+	Held   *bool    `json:"held"` // null where it cannot be judged
+	Text   string   `json:"text"`
+	Change *float64 `json:"change"` // of the metric against the other row, as a share of that
 }
 
 // judge holds a hypothesis against the figures of its row and of the other.
 func (h *Hypothesis) judge(got, other Figure, has bool) Outcome {
-	o := Outcome{Hypothesis: h.String()}
-	switch {
-	case h.Moves == "":
-		o.Text = "not judged: it names no metric and no row"
-		return o
-	case !has || other.V == 0:
-		o.Text = fmt.Sprintf("not judged: no %s to compare", h.Metric)
-		return o
+	if !has || other.V == 0 {
+		return Outcome{Text: fmt.Sprintf("not judged: there is no %s to compare", h.Metric)}
 	}
 	change := got.V/other.V - 1
 	held := false
@@ -100,10 +93,8 @@ func (h *Hypothesis) judge(got, other Figure, has bool) Outcome {
 	case MovesNot:
 		held = math.Abs(change) <= h.within()
 	}
-	o.Held, o.Change = &held, &change
-	o.Text = map[bool]string{true: "as said", false: "not as said"}[held]
-	o.Text += fmt.Sprintf(": %s is %s, in %s %s (%s)", h.Metric, h.Metric.format(got), h.Against, h.Metric.format(other), signed(change))
-	return o
+	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)", map[bool]string{true: "as said", false: "NOT as said"}[held],
+		h.Metric.Label(), h.Metric.format(got), h.Against, h.Metric.format(other), signed(change)), &change}
 }
 
 // percent prints a share.

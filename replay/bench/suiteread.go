@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -52,6 +53,8 @@ func ParseSuite(name string, text []byte) (Suite, error) {
 	r := suiteReader{name: name, text: text, suite: Suite{Seed: 42, Digest: digestOf(text)}}
 	err := r.read()
 	if err == nil {
+		base := filepath.Base(name)
+		r.suite.Name = cmp.Or(r.suite.Name, strings.TrimSuffix(base, filepath.Ext(base)))
 		return r.suite, nil
 	}
 	var at *placedFault

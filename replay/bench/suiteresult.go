@@ -25,11 +25,13 @@ type SuiteResult struct {
 
 // A RowResult is what came of a row, for each model.
 type RowResult struct {
-	Row     string        `json:"row"`
-	About   string        `json:"about,omitempty"`
-	Load    string        `json:"load"`
-	Primary string        `json:"primary_metric"`
-	Models  []ModelResult `json:"models"`
+	Row     string `json:"row"`
+	About   string `json:"about,omitempty"`
+	Load    string `json:"load"`
+	Primary string `json:"primary_metric"`
+	// Hypothesis is what was said before the row ran.
+	Hypothesis string        `json:"hypothesis,omitempty"`
+	Models     []ModelResult `json:"models"`
 }
 
 // A ModelResult is what came of the runs of a row against one model.
@@ -114,13 +116,16 @@ func (s *Suite) result(models []string, all []measured) SuiteResult {
 	for i := range s.Rows {
 		row := &s.Rows[i]
 		r := RowResult{Row: row.Name, About: row.About, Load: row.Load.String(), Primary: row.Primary.name}
+		if row.Hypothesis != nil {
+			r.Hypothesis = row.Hypothesis.String()
+		}
 		for _, model := range models {
 			m := find(row.Name, model)
 			if m == nil {
 				continue
 			}
 			one := m.result(row)
-			if h := row.Hypothesis; h != nil {
+			if h := row.Hypothesis; h != nil && h.Moves != "" {
 				o := h.outcome(m, find(h.Against, model))
 				one.Hypothesis = &o
 			}

@@ -67,7 +67,9 @@ func (p *suitePage) line(format string, args ...any) {
 	case p.markdown:
 		p.b.WriteString(s + "\n\n")
 	default:
-		p.b.WriteString(text.WrapSoft(s, suiteWidth) + "\n")
+		for _, part := range strings.Split(text.WrapSoft(s, suiteWidth), "\n") {
+			p.b.WriteString(strings.TrimRight(part, " ") + "\n")
+		}
 	}
 }
 
@@ -194,14 +196,24 @@ func (p *suitePage) row(r *SuiteResult, row *RowResult) {
 	p.says(row)
 }
 
-// metrics are those that some model has.
+// answerMetrics are those of whole answers that only a row about these shows.
+var answerMetrics = []string{"min_e2e", "p90_e2e", "p95_e2e", "max_e2e"}
+
+// metrics are those that the table of the row shows, where some model has them.
 func (r *RowResult) metrics() []string {
 	names := slices.Clone(suiteMetrics)
 	if !slices.Contains(names, r.Primary) {
 		names = append(names, r.Primary)
 	}
+	answers := r.Primary == "error_rate" || Metric{r.Primary}.inSeconds()
 	return slices.DeleteFunc(names, func(name string) bool {
-		return !slices.ContainsFunc(r.Models, func(m ModelResult) bool { return m.Figure(name) != nil })
+		if !answers && slices.Contains(answerMetrics, name) {
+			return true
+		}
+		return !slices.ContainsFunc(r.Models, func(m ModelResult) bool {
+			f := m.Figure(name)
+			return f != nil && (f.Hi > 0 || name != "hit_ratio")
+		})
 	})
 }
 
@@ -239,17 +251,18 @@ func (m *ModelResult) change(metric string) []string {
 
 // says are the sentences below the table of a row.
 func (p *suitePage) says(row *RowResult) {
+	mark := ""
+	if p.markdown {
+		mark = "- "
+	}
+	if row.Hypothesis != "" {
+		p.line("Hypothesis: %s.", row.Hypothesis)
+	}
 	for i := range row.Models {
 		m := &row.Models[i]
-		say := func(format string, args ...any) {
-			mark := ""
-			if p.markdown {
-				mark = "- "
-			}
-			p.line(mark+m.Model+": "+format, args...)
-		}
+		say := func(format string, args ...any) { p.line(mark+m.Model+": "+format, args...) }
 		if o := m.Hypothesis; o != nil {
-			say("hypothesis: %s. %s.", o.Hypothesis, capital(o.Text))
+			say("%s", o.Text)
 		}
 		for _, e := range m.Errors {
 			say("errors: %d %s, %s of the requests", e.Count, e.Class, percent(e.Share))
@@ -264,5 +277,3 @@ func (p *suitePage) says(row *RowResult) {
 		}
 	}
 }
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

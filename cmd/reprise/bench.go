@@ -1,0 +1,329 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay/bench"
+	"reprise/replay/report"
+)
+
+// benchFlags are the flags of bench.
+type benchFlags struct {
+	out      string
+	trial    trialFlags
+	models   []string // NAME=URL or NAME=preset:PRESET
+	serve    serveCmdFlags
+	contract contractFlags
+	limits   limitFlags
+	slo      string
+
+	rows     []string
+	repeats  int
+	load     string
+	trace    string
+	baseline string
+	force    bool
+	dry      bool
+	list     bool
+	show     string
+	asJSON   bool
+	format   string
+}
+
+func benchCommand() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench SUITE",
+		Short: "Run a suite of workloads against one server or several, and put the results side by side",
+		Long: `Bench runs the rows of a suite, each a workload under a load with what is expected
+of it, and prints a table across rows and one for each. A suite is built in, or a
+YAML file; docs/bench.md has its keys.
+
+It is run against --url, against an engine that --serve-cmd starts, or with
+--preset against one in virtual time. --model NAME=URL, or NAME=preset:PRESET with
+flags behind it such as ,batching=static, makes a column, and may be repeated;
+without = it is the model to ask for.
+
+Each run has a directory, OUTPUT/MODEL/ROW, with the command line that makes it by
+hand, where it was made, every request and the summary. A suite that was stopped
+goes on with the runs that are not complete.
+
+--baseline DIR prints what changed since the suite was run into DIR. It does not
+say whether a change is more than chance.
+
+The exit code is 4 when a run cannot be trusted or a contract not be judged, and 3
+when a contract does not hold.`,
+		Example: `  reprise bench --list
+  reprise bench serving --preset rtx5080-llama-3.2-3b -o results
+  reprise bench serving --model static=preset:rtx5080-llama-3.2-3b,batching=static --model continuous=preset:rtx5080-llama-3.2-3b -o both
+  reprise bench serving --preset rtx5080-llama-3.2-3b --max-num-seqs 16 -o wider --baseline results
+  reprise bench load-test --url http://localhost:8000 -o load`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.list || f.show != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case f.list:
+				return f.writeList(cmd.OutOrStdout())
+			case f.show != "":
+				return showSuite(cmd.OutOrStdout(), f.show)
+			}
+			return f.run(cmd, args[0])
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *benchFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	f.trial.register(cmd)
+	model := fl.Lookup("model")
+	model.Value = &modelValue{model.Value, &f.models}
+	model.Usage = "`NAME=URL` or NAME=preset:PRESET[,flag=value…]: a column of that name; may be repeated. Without =, the model to ask for"
+	f.serve.register(cmd)
+	f.contract.register(cmd)
+	f.limits.register(cmd)
+	fl.StringVarP(&f.out, "output", "o", "results", "`directory` of the runs")
+	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	fl.StringArrayVar(&f.rows, "row", nil, "run only the row of this `name`; may be repeated")
+	fl.IntVar(&f.repeats, "repeats", 0, "runs of each row, in place of the suite's")
+	fl.StringVar(&f.load, "load", "", "`load` of each row, in place of the suite's: recorded, sequential, burst, concurrency:8 or a process such as poisson:6")
+	fl.StringVar(&f.trace, "trace", "", "`file` that rows with the workload trace send, such as an imported log")
+	fl.StringVar(&f.baseline, "baseline", "", "`directory` of an earlier run of the suite, to print changes against")
+	fl.BoolVar(&f.force, "force", false, "make every run again, and take the directory whatever it holds")
+	fl.BoolVar(&f.dry, "dry-run", false, "print the runs and make none")
+	fl.BoolVar(&f.list, "list", false, "print the built-in suites, and do nothing else")
+	fl.StringVar(&f.show, "show", "", "print a built-in `suite` as YAML, and do nothing else")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
+	fl.StringVar(&f.format, "format", formatText, "text, markdown or json")
+}
+
+const formatMarkdown = "markdown"
+
+// openSuite reads a suite by its file, or a built-in one by its name, with its text.
+func openSuite(arg string) (bench.Suite, []byte, error) {
+	text, ok := bench.SuiteText(arg)
+	if _, err := os.Stat(arg); ok && errors.Is(err, fs.ErrNotExist) {
+		s, err := bench.ParseSuite(arg+".yaml", text)
+		return s, text, err
+	}
+	s, err := bench.ReadSuite(arg)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil, usagef("there is no suite %s: name a YAML file, or one of %s", arg, strings.Join(bench.Suites(), ", "))
+	case errors.As(err, new(*fs.PathError)):
+		return s, nil, err
+	case err != nil:
+		return s, nil, &exitError{exitUsage, err}
+	}
+	text, err = os.ReadFile(arg)
+	return s, text, err
+}
+
+func showSuite(w io.Writer, name string) error {
+	text, ok := bench.SuiteText(name)
+	if !ok {
+		return usagef("--show: there is no such suite; there are %s", strings.Join(bench.Suites(), ", "))
+	}
+	_, err := w.Write(text)
+	return err
+}
+
+// writeList prints the built-in suites.
+func (f *benchFlags) writeList(w io.Writer) error {
+	type listed struct {
+		Name  string   `json:"name"`
+		About string   `json:"about"`
+		Rows  []string `json:"rows"`
+	}
+	var all []listed
+	for _, name := range bench.Suites() {
+		s, _, err := openSuite(name)
+		if err != nil {
+			return err
+		}
+		one := listed{Name: name, About: s.About}
+		for _, row := range s.Rows {
+			one.Rows = append(one.Rows, row.Name)
+		}
+		all = append(all, one)
+	}
+	if f.asJSON {
+		return writeJSON(w, all)
+	}
+	for _, s := range all {
+		fmt.Fprintf(w, "%s: %s\n", s.Name, strings.Join(s.Rows, ", "))
+		fmt.Fprintln(w, wrapped(s.About))
+	}
+	return nil
+}
+
+func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
+	if f.asJSON {
+		f.format = formatJSON
+	}
+	if !slices.Contains([]string{formatText, formatMarkdown, formatJSON}, f.format) {
+		return usagef("--format: want text, markdown or json")
+	}
+	suite, text, err := openSuite(arg)
+	if err != nil {
+		return err
+	}
+	if err := f.change(cmd, &suite); err != nil {
+		return err
+	}
+	specs, err := rowSpecs(&suite, arg)
+	if err != nil {
+		return err
+	}
+	r := bench.SuiteRun{Suite: suite, Text: text, Dir: f.out, Trace: f.trace, Force: f.force, Note: func(s string) { notef(cmd, "%s", s) },
+		Workload: func(_ context.Context, row *bench.Row, seed uint64, path string) error {
+			return specs.write(cmd, row, seed, path)
+		}}
+	if r.Options, err = f.options(); err != nil {
+		return err
+	}
+	if r.Columns, err = f.columns(cmd); err != nil {
+		return err
+	}
+	if err := r.Check(); err != nil {
+		return usagef("%v", err)
+	}
+	var before bench.SuiteResult
+	if f.baseline != "" {
+		if before, err = bench.ReadSuiteResult(f.baseline); err != nil { // before hours of work
+			return fmt.Errorf("--baseline: %w", err)
+		}
+	}
+	if f.dry {
+		return f.writePlan(cmd.OutOrStdout(), r.Plan())
+	}
+	result, err := r.Run(cmd.Context())
+	if err != nil {
+		return stoppedSuite(cmd, err)
+	}
+	if f.baseline != "" {
+		result.Against(f.baseline, before)
+	}
+	if err := f.write(cmd.OutOrStdout(), &result); err != nil {
+		return err
+	}
+	return suiteVerdict(&result)
+}
+
+// stoppedSuite says of a suite that was stopped how it goes on.
+func stoppedSuite(cmd *cobra.Command, err error) error {
+	if cmd.Context().Err() != nil {
+		return errors.New("interrupted; the same command goes on with the runs that are not complete")
+	}
+	return err
+}
+
+// change puts what the flags say into the suite.
+func (f *benchFlags) change(cmd *cobra.Command, s *bench.Suite) error {
+	if cmd.Flags().Changed("repeats") && f.repeats < 1 {
+		return usagef("--repeats: want 1 or more")
+	}
+	var load *bench.Load
+	if f.load != "" {
+		l, err := bench.ParseLoad(f.load)
+		if err != nil {
+			return usagef("--load: %v", err)
+		}
+		load = &l
+	}
+	for _, name := range f.rows {
+		if s.Row(name) == nil {
+			return usagef("--row: the suite has no row %s", name)
+		}
+	}
+	var rows []bench.Row
+	for _, row := range s.Rows {
+		switch {
+		case len(f.rows) > 0 && !slices.Contains(f.rows, row.Name):
+			continue
+		case row.Workload.Trace && f.trace == "" && len(f.rows) == 0:
+			notef(cmd, "row %s sends a trace and is left out: give --trace FILE", row.Name)
+			continue
+		}
+		if f.repeats > 0 {
+			row.Repeats = f.repeats
+		}
+		if load != nil {
+			row.Load = *load
+		}
+		rows = append(rows, row)
+	}
+	if s.Rows = rows; len(rows) == 0 {
+		return usagef("no row is left to run")
+	}
+	return nil
+}
+
+// options say how runs are judged.
+func (f *benchFlags) options() (o report.Options, err error) {
+	o.Limits = f.limits.limits
+	if f.slo != "" {
+		if o.SLO, err = report.ParseSLO(f.slo); err != nil {
+			return o, usagef("--slo: %v", err)
+		}
+	}
+	if o.Contract, err = f.contract.contract(); err != nil {
+		return o, err
+	}
+	if err = o.Check(); err != nil {
+		err = usagef("%v", err)
+	}
+	return o, err
+}
+
+func (f *benchFlags) writePlan(w io.Writer, plan []bench.PlannedRun) error {
+	if f.format == formatJSON {
+		return writeJSON(w, plan)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "model\trow\tworkload\tload\tdirectory\t\t")
+	for _, p := range plan {
+		state := ""
+		if p.Complete {
+			state = "complete"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t\n", p.Model, p.Row, p.Workload, p.Load, p.Dir, state)
+	}
+	return t.Flush()
+}
+
+func (f *benchFlags) write(w io.Writer, r *bench.SuiteResult) error {
+	if f.format == formatJSON {
+		return writeJSON(w, r)
+	}
+	return bench.WriteSuite(w, r, f.format == formatMarkdown)
+}
+
+// suiteVerdict is the error of a suite some run of which cannot be trusted or breaks
+// its contract.
+func suiteVerdict(r *bench.SuiteResult) error {
+	switch {
+	case !r.Trustworthy():
+		return &exitError{exitUntrusted, errors.New("a run is not trustworthy; the tables say which and why")}
+	case r.Unjudged():
+		return &exitError{exitUntrusted, errors.New("a contract cannot be judged; the tables say why")}
+	case r.Broken():
+		return &exitError{exitCheck, errors.New("a contract does not hold; the tables say by how much")}
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/replay/bench"
+)
+
+// batching are the columns that compare static, continuous and paged batching.
+var batching = []string{"--model", "static=preset:rtx5080-llama-3.2-3b,batching=static", "--model", "continuous=preset:rtx5080-llama-3.2-3b",
+	"--model", "paged=preset:rtx5080-llama-3.2-3b,max-num-seqs=24", "--quiet"}
+
+func suiteResult(t *testing.T, args ...string) (r bench.SuiteResult) {
+	t.Helper()
+	out, errs, code := reprise(t, append(args, "--json")...)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v: exit code %d, %v\n%s", args, code, err, errs)
+	}
+	return r
+}
+
+// figureOf is a metric of a row and a model.
+func figureOf(t *testing.T, r *bench.SuiteResult, row, model, metric string) float64 {
+	t.Helper()
+	for i := range r.Rows {
+		for j := range r.Rows[i].Models {
+			if m := &r.Rows[i].Models[j]; r.Rows[i].Row == row && m.Model == model && m.Figure(metric) != nil {
+				return m.Figure(metric).V
+			}
+		}
+	}
+	t.Fatalf("no %s of %s, %s", metric, row, model)
+	return 0
+}
+
+// The published comparison of static, continuous and paged batching has these signs:
+// with continuous batching, throughput rises, the first token comes sooner, and the
+// tail of the gaps between tokens grows, since prefills hold up what decodes; with
+// room for 24 in place of 8, more of all three.
+func TestBenchServingSigns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	r := suiteResult(t, append([]string{"bench", "serving"}, batching...)...)
+	if len(r.Rows) != 5 || !slices.Equal(r.Models, []string{"static", "continuous", "paged"}) {
+		t.Fatalf("%d rows of %v", len(r.Rows), r.Models)
+	}
+	for _, want := range []struct {
+		row, from, to, metric string
+		least, most           float64 // of the ratio
+		published             float64
+	}{
+		{"continuous_batching", "static", "continuous", "output_tokens_per_s", 1.05, 1.5, 1.25},
+		{"continuous_batching", "static", "continuous", "p50_ttft", 0.2, 0.7, 0.45},
+		{"continuous_batching", "static", "continuous", "p99_ttft", 0.2, 0.8, 0.45},
+		{"continuous_batching", "static", "continuous", "p50_itl", 1.02, 1.5, 1.24},
+		{"continuous_batching", "static", "continuous", "p99_itl", 1.8, 5, 3.05},
+		{"chunked_prefill", "static", "continuous", "output_tokens_per_s", 1.02, 1.5, 1.31},
+		{"chunked_prefill", "static", "continuous", "p99_itl", 1.8, 6, 3.9},
+		{"paged_attention", "static", "paged", "output_tokens_per_s", 1.15, 1.7, 1.32},
+		{"paged_attention", "static", "paged", "p50_ttft", 0.15, 0.5, 0.34},
+		{"paged_attention", "static", "paged", "p50_itl", 1.5, 4, 2.6},
+		{"paged_attention", "static", "paged", "p99_itl", 1.5, 5, 4.3},
+	} {
+		ratio := figureOf(t, &r, want.row, want.to, want.metric) / figureOf(t, &r, want.row, want.from, want.metric)
+		if ratio < want.least || ratio > want.most {
+			t.Errorf("%s: %s of %s is %.2f of that of %s, published %.2f", want.row, want.metric, want.to, ratio, want.from, want.published)
+		}
+	}
+	// The floor has no queue: it is the same for all, within what was published of it.
+	if v := figureOf(t, &r, "baseline", "static", "output_tokens_per_s"); v < 80 || v > 95 {
+		t.Errorf("baseline: %.1f tokens/s, published 88.5", v)
+	}
+	text, _, code := reprise(t, append([]string{"bench", "serving"}, batching...)...)
+	if code != exitGood {
+		t.Errorf("exit code %d", code)
+	}
+	expect(t, text, "Workload Model Output tokens/s TTFT p50 (ms)", "against static", "continuous: as said: ITL p99 (ms)", "48 of 48", "* the largest value")
+	markdown, _, _ := reprise(t, append([]string{"bench", "serving", "--format", "markdown"}, batching...)...)
+	expect(t, markdown, "# serving", "| Workload | Model |", "## paged_attention: single burst, moderate lengths (burst)", "- paged: as said")
+}
+
+// Each run has a directory, with a command that makes the same results.
+func TestBenchDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, append([]string{"bench", "serving", "--row", "continuous_batching", "--repeats", "2", "-o", "out"}, batching...)...)
+	for _, name := range []string{"command", "environment.json", "results.parquet", "summary.json"} {
+		for _, repeat := range []string{"repeat-1", "repeat-2"} {
+			if _, err := os.Stat(filepath.Join("out", "paged", "continuous_batching", repeat, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	dir := filepath.Join("out", "static", "continuous_batching", "repeat-2")
+	command, err := os.ReadFile(filepath.Join(dir, "command"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := bench.ParseServeCommand(string(command))
+	if err != nil || c.Words()[0] != "reprise" {
+		t.Fatalf("%q: %v", command, err)
+	}
+	must(t, c.Words()[1:]...)
+	a, err := os.ReadFile("by-hand.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "results.parquet"))
+	if err != nil || string(a) != string(b) {
+		t.Errorf("%s makes other results (%v)", command, err)
+	}
+}
+
+// A suite that is stopped goes on where it was, and comes to the same.
+func TestBenchResumes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := append([]string{"bench", "serving", "--json", "-o", "out"}, batching...)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	said := &watch{want: "continuous, paged_attention: burst", then: stop}
+	if code := run(ctx, args, strings.NewReader(""), io.Discard, said); code != exitFailure {
+		t.Fatalf("exit code %d\n%s", code, said.buf.String())
+	}
+	expect(t, said.buf.String(), "interrupted; the same command goes on")
+	out, errs, code := reprise(t, args...)
+	if n := strings.Count(errs, "complete, and not run again"); code != exitGood || n < 6 || n > 8 {
+		t.Errorf("exit code %d, %d runs were complete\n%s", code, n, errs)
+	}
+	whole := append([]string{"bench", "serving", "--json", "-o", "whole"}, batching...)
+	if want := must(t, whole...); out != want {
+		t.Errorf("another result than without an interruption:\n%s", out)
+	}
+	// What is complete is the same suite's, against the same targets.
+	for want, more := range map[string][]string{"other rows or settings": {"--row", "baseline"}, "another target": {"--block-size", "32"}} {
+		if _, errs, code := reprise(t, append(slices.Clone(args), more...)...); code != exitFailure || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d\n%s", more, code, errs)
+		}
+	}
+	if _, errs, code := reprise(t, append(args, "--block-size", "32", "--force")...); code != exitGood || strings.Contains(errs, "complete") {
+		t.Errorf("--force: exit code %d\n%s", code, errs)
+	}
+	if err := os.WriteFile("mine.yaml", []byte("rows: [{name: baseline, workload: baseline}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "out", "--preset", "l4-qwen2.5-0.5b"); code != exitFailure || !strings.Contains(errs, "another suite") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if err := os.MkdirAll("other/x", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "other", "--preset", "l4-qwen2.5-0.5b"); code != exitFailure || !strings.Contains(errs, "holds no suite") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+func TestBenchBaseline(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"bench", "serving", "--row", "paged_attention", "--preset", "rtx5080-llama-3.2-3b", "--quiet"}
+	must(t, append(args, "-o", "a")...)
+	must(t, append(args, "-o", "b", "--max-num-seqs", "16")...)
+	r := suiteResult(t, append(args, "-o", "b", "--max-num-seqs", "16", "--baseline", "a")...)
+	changes := r.Rows[0].Models[0].Changes
+	i := slices.IndexFunc(changes, func(c bench.Change) bool { return c.Metric == "output_tokens_per_s" })
+	if i < 0 || changes[i].Change < 0.1 || changes[i].Is != figureOf(t, &r, "paged_attention", "rtx5080-llama-3.2-3b", "output_tokens_per_s") {
+		t.Errorf("%+v", changes)
+	}
+	text := must(t, append(args, "-o", "c", "--baseline", "a")...)
+	expect(t, text, "baseline change", "+0.0 %", "reprise compare decides")
+	if _, errs, code := reprise(t, append(args, "-o", "d", "--baseline", "none")...); code != exitFailure || !strings.Contains(errs, "--baseline") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if _, err := os.Stat("d"); err == nil {
+		t.Error("runs were made for a baseline that there is not")
+	}
+}
+
+// A contract that does not hold is exit code 3, a run that is not to be trusted 4.
+func TestBenchExitCodes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	suite := `rows:
+  - name: slow
+    workload: baseline
+    load: sequential
+    requests: 30
+    contract: {name: fast, clauses: [p50 ttft <= 1ms]}
+  - name: refused
+    workload: {requests: 20, arrivals: burst, lengths: {input: "constant:20", output: "constant:20"}}
+    timeout: 500ms
+`
+	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"bench", "s.yaml", "--preset", "rtx5080-llama-3.2-3b", "--quiet"}
+	out, _, code := reprise(t, append(args, "--row", "slow", "-o", "slow")...)
+	if code != exitCheck {
+		t.Errorf("exit code %d", code)
+	}
+	expect(t, out, `the contract "fast" does not hold: p50 ttft`)
+	out, _, code = reprise(t, append(args, "-o", "both")...)
+	if code != exitUntrusted {
+		t.Errorf("exit code %d", code)
+	}
+	expect(t, out, "NOT TRUSTWORTHY", "12 timeout, 60 % of the requests", "8 of 20")
+}
+
+// Against endpoints: warm-up requests go before, and each endpoint is a column.
+func TestBenchLive(t *testing.T) {
+	t.Chdir(t.TempDir())
+	url := simulate(t)
+	suite := "warmup: 3\nrows:\n  - {name: one, workload: baseline, requests: 4, output: \"constant:4\", load: sequential}\n"
+	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "-o", "out", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h")
+	if code != exitGood {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	expect(t, out, "4 of 4", "against a")
+	expect(t, errs, "a, one, warm-up: 3 requests", "b, one, warm-up: 3 requests")
+	command, err := os.ReadFile("out/b/one/command")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(command)), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "reprise replay out/workloads/one.parquet") || !strings.Contains(lines[0], "--seed 1000042 --max-requests 3") ||
+		!strings.Contains(lines[1], "--api chat") || !strings.Contains(lines[1], "--url "+url+"/v1 --concurrency 1 --seed 42") {
+		t.Errorf("%q", command)
+	}
+	must(t, strings.Fields(lines[1])[1:]...)
+	if left, _ := filepath.Glob("out/*/one/warmup*"); left != nil {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// Engines are started one after another, for each value of what varies.
+func TestBenchServeCmd(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	t.Chdir(t.TempDir())
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite := "rows:\n  - {name: one, workload: baseline, requests: 4, output: \"constant:4\", load: sequential}\n  - {name: two, workload: baseline, requests: 4, output: \"constant:4\", load: burst}\n"
+	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	engine := bench.QuoteWords([]string{self, "serve", "--listen", "127.0.0.1:{port}", "--itl", "{itl}"})
+	out, errs, _ := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "itl=1ms,2ms", "-o", "out", "--quiet")
+	expect(t, out, "itl-1ms", "itl-2ms", "against itl-1ms")
+	if strings.Count(errs, "engine: started") != 2 || strings.Count(errs, "engine: stopped") != 2 ||
+		strings.Index(errs, "itl=1ms: engine: stopped") > strings.Index(errs, "itl=2ms: engine: started") {
+		t.Errorf("%s", errs)
+	}
+	log, err := os.ReadFile("out/itl-2ms/engine.log")
+	if err != nil || !strings.Contains(string(log), "serving") {
+		t.Errorf("%q, %v", log, err)
+	}
+	command, err := os.ReadFile("out/itl-2ms/two/command")
+	if err != nil || !strings.Contains(string(command), "--itl 2ms") || !strings.HasPrefix(string(command), "# the engine, here at port 8000: ") {
+		t.Errorf("%q, %v", command, err)
+	}
+	// Nothing is started for what is complete.
+	if _, errs, _ := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "itl=1ms,2ms", "-o", "out", "--quiet"); strings.Contains(errs, "started") {
+		t.Errorf("%s", errs)
+	}
+}
+
+func TestBenchUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"bad.yaml":  "rows:\n  - name: a\n    workload: chat\n    load: fast\n",
+		"none.yaml": "rows: [{name: a, workload: nothing}]",
+		"spec.yaml": "rows:\n  - name: a\n    workload:\n      requests: 3\n      arrivals: burst\n      lengths:\n        input: many\n        output: constant:3\n",
+		"warm.yaml": "rows: [{name: a, workload: chat, cache: warm}]",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const preset = "--preset l4-qwen2.5-0.5b"
+	for args, want := range map[string]string{
+		"nothing " + preset:                                                         "there is no suite nothing: name a YAML file",
+		"bad.yaml " + preset:                                                        "bad.yaml:4:11: want recorded",
+		"none.yaml " + preset:                                                       "there is no workload nothing",
+		"spec.yaml " + preset:                                                       "spec.yaml:7:9: lengths.input:",
+		"warm.yaml " + preset:                                                       "begins each run with empty ones",
+		"serving " + preset + " --row x":                                            "no row x",
+		"serving " + preset + " --repeats 0":                                        "--repeats: want 1",
+		"serving " + preset + " --load fast":                                        "--load: want recorded",
+		"serving " + preset + " --format x":                                         "--format: want",
+		"serving " + preset + " --slo x":                                            "--slo:",
+		"serving " + preset + " --model a=preset:t4":                                "no --url, --preset or --costs",
+		"serving --model a=preset:none":                                             "no such preset",
+		"serving --model a=preset:t4-llama-3.2-3b,colour=x":                         "no such flag",
+		"serving --model a/b=preset:t4-llama-3.2-3b":                                "cannot be the name of a model",
+		"serving --model a=preset:t4-llama-3.2-3b --model a=preset:t4-llama-3.2-3b": "two models are named a",
+		"serving " + preset + " --serve-cmd e":                                      "has no {port}",
+		"serving " + preset + " --serve-cmd e{port}":                                "starts what is measured",
+		"matrix " + preset + " --row f":                                             "sends a trace, and none is given",
+		"--show nothing":                                                            "there is no such suite",
+	} {
+		if _, errs, code := reprise(t, append([]string{"bench"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d, want %q in\n%s", args, code, want, errs)
+		}
+	}
+	if left, _ := filepath.Glob("results"); left != nil {
+		t.Error("a directory was made")
+	}
+	text, _ := bench.SuiteText("serving")
+	if out := must(t, "bench", "--show", "serving"); out != string(text) {
+		t.Errorf("%s", out)
+	}
+	expect(t, must(t, "bench", "--list"), "serving: baseline, continuous_batching", "single-stream: single-stream", "MLPerf")
+	expect(t, must(t, "bench", "matrix", "--preset", "l4-qwen2.5-0.5b", "--dry-run"), "e-warm matrix-e concurrency:16 results/l4-qwen2.5-0.5b/e-warm")
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/replay"
+	"reprise/replay/bench"
+)
+
+// presetPrefix begins the address of an engine in virtual time.
+const presetPrefix = "preset:"
+
+// A modelValue is --model of bench: NAME=URL is a column, anything else the model
+// that the endpoint is asked for.
+type modelValue struct {
+	pflag.Value
+	columns *[]string
+}
+
+var columnAddress = regexp.MustCompile(`^[^=]+=(` + presetPrefix + `|https?://|unix:)`)
+
+// Set implements [pflag.Value].
+func (m *modelValue) Set(s string) error {
+	if columnAddress.MatchString(s) {
+		*m.columns = append(*m.columns, s)
+		return nil
+	}
+	return m.Value.Set(s)
+}
+
+// columns are what the suite is run against.
+func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
+	settings, err := f.serve.settings(cmd)
+	given := cmd.Flags().Changed
+	switch {
+	case err != nil:
+		return nil, err
+	case len(settings) > 0 && (len(f.models) > 0 || given("preset") || given("costs")):
+		return nil, usagef("--serve-cmd starts what is measured: no --model NAME=…, --preset or --costs beside it")
+	case len(f.models) > 0 && (given("url") || given("preset") || given("costs")):
+		return nil, usagef("--model NAME=… says what is measured: no --url, --preset or --costs beside it")
+	}
+	var out []bench.Column
+	add := func(c bench.Column, err error) error {
+		out = append(out, c)
+		return err
+	}
+	for _, s := range settings {
+		if err := add(f.servedColumn(cmd, s)); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range f.models {
+		name, address, _ := strings.Cut(m, "=")
+		if err := add(f.column(cmd, name, address)); err != nil {
+			return nil, err
+		}
+	}
+	if len(out) == 0 {
+		name := cmp.Or(f.trial.simulated.engine.preset, f.trial.live.model, "endpoint")
+		err = add(f.column(cmd, directoryName(name), ""))
+	}
+	return out, err
+}
+
+var notInName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// directoryName makes a name fit to be that of a directory.
+func directoryName(s string) string {
+	s = strings.TrimLeft(notInName.ReplaceAllString(s, "-"), "._-")
+	return cmp.Or(s[:min(len(s), 64)], "endpoint")
+}
+
+// A columnFlags is a command line of its own for a column: the flags of cmd about
+// targets, with others beside them.
+type columnFlags struct {
+	trial trialFlags
+	cmd   *cobra.Command
+}
+
+func (f *benchFlags) columnFlags(cmd *cobra.Command, more ...[2]string) (*columnFlags, error) {
+	c := &columnFlags{cmd: &cobra.Command{Use: cmd.Use}}
+	c.cmd.SetErr(cmd.ErrOrStderr())
+	c.cmd.SetContext(cmd.Context())
+	c.trial.register(c.cmd)
+	fl := c.cmd.Flags()
+	var err error
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if own := fl.Lookup(flag.Name); own != nil && flag.Name != "model" && err == nil {
+			err = copyFlag(fl, flag)
+		}
+	})
+	if m := f.trial.live.model; m != "" {
+		more = append(more, [2]string{"model", m})
+	}
+	for _, flag := range more {
+		if err == nil {
+			err = fl.Set(flag[0], flag[1])
+		}
+	}
+	if err != nil {
+		err = usagef("%v", err)
+	}
+	return c, err
+}
+
+func copyFlag(to *pflag.FlagSet, flag *pflag.Flag) error {
+	list, ok := flag.Value.(pflag.SliceValue)
+	if !ok {
+		return to.Set(flag.Name, flag.Value.String())
+	}
+	for _, v := range list.GetSlice() {
+		if err := to.Set(flag.Name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// column is an endpoint by its URL, or an engine in virtual time by its preset; an
+// empty address is what the flags name.
+func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Column, error) {
+	var more [][2]string
+	preset, simulated := strings.CutPrefix(address, presetPrefix)
+	switch {
+	case simulated:
+		for i, part := range strings.Split(preset, ",") {
+			flag, value, ok := strings.Cut(part, "=")
+			if i == 0 {
+				flag, value, ok = "preset", part, true
+			}
+			if !ok {
+				value = "true"
+			}
+			more = append(more, [2]string{flag, value})
+		}
+	case address != "":
+		more = append(more, [2]string{"url", address})
+	}
+	c, err := f.columnFlags(cmd, more...)
+	if err != nil {
+		return bench.Column{}, err
+	}
+	target, err := c.trial.target(c.cmd)
+	out := bench.Column{Name: name, About: replay.Redact(bench.QuoteWords(c.words())), Target: target}
+	_, out.Empty = target.(simulatedTarget)
+	command := "replay"
+	if out.Empty {
+		command = "simulate"
+	}
+	out.Command = func(t bench.Trial) string { return c.command(command, t) }
+	return out, err
+}
+
+// servedColumn is an engine that is started for the suite.
+func (f *benchFlags) servedColumn(cmd *cobra.Command, s serveSetting) (bench.Column, error) {
+	c, err := f.columnFlags(cmd)
+	if err != nil {
+		return bench.Column{}, err
+	}
+	name := directoryName(cmp.Or(s.name, f.trial.live.model, "engine"))
+	served, err := f.serve.served(c.cmd, s, c.trial.live, filepath.Join(f.out, name, "engine.log"))
+	about := replay.Redact(s.command.String())
+	return bench.Column{Name: name, About: strings.TrimSpace(about + " " + replay.Redact(bench.QuoteWords(c.words()))), Target: served, Close: served.Close,
+		Command: func(t bench.Trial) string {
+			return "# the engine, here at port 8000: " + strings.ReplaceAll(about, "{port}", "8000") + "\n" + c.command("replay", t)
+		}}, err
+}
+
+// words are the flags as they are typed, in the order of the alphabet.
+func (c *columnFlags) words() []string {
+	var out []string
+	c.cmd.Flags().Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			switch {
+			case flag.Name == "quiet":
+			case flag.Name == "url":
+				out = append(out, "--url", withoutUser(v))
+			case flag.Value.Type() == "bool":
+				out = append(out, "--"+flag.Name+"="+v)
+			default:
+				out = append(out, "--"+flag.Name, v)
+			}
+		}
+	})
+	return out
+}
+
+// withoutUser takes a password out of a URL.
+func withoutUser(s string) string {
+	if u, err := url.Parse(s); err == nil && u.User != nil {
+		u.User = nil
+		return u.String()
+	}
+	return s
+}
+
+// command is the command line that makes a trial by hand.
+func (c *columnFlags) command(name string, t bench.Trial) string {
+	words := []string{"reprise", name, t.Workload}
+	words = append(words, c.words()...)
+	add := func(flag, value string, given bool) {
+		if given {
+			words = append(words, "--"+flag, value)
+		}
+	}
+	add("rate", t.Load.Rate, t.Load.Rate != "")
+	add("concurrency", strconv.Itoa(t.Load.Concurrency), t.Load.Concurrency > 0)
+	add("ramp-up", t.Load.RampUp.String(), t.Load.RampUp > 0)
+	add("speed", strconv.FormatFloat(t.Load.Speed, 'g', -1, 64), t.Load.Speed > 0 && t.Load.Speed != 1)
+	add("duration", t.Duration.String(), t.Duration > 0)
+	add("warmup", t.Warmup, t.Warmup != "")
+	add("cooldown", t.Cooldown, t.Cooldown != "")
+	add("timeout", t.Timeout.String(), t.Timeout > 0)
+	add("seed", t.Seed, t.Seed != "")
+	if name == "replay" {
+		add("cache", t.Cache, t.Cache != "" && t.Cache != replay.CacheAsIs)
+		add("max-requests", strconv.FormatInt(t.Rows, 10), t.Rows > 0)
+	}
+	add("output", "by-hand.parquet", true)
+	return bench.QuoteWords(slices.DeleteFunc(words, func(w string) bool { return w == "" }))
+}
