@@ -81,7 +81,7 @@ func TestParseSuite(t *testing.T) {
 		t.Errorf("%+v", one)
 	}
 	two := s.Rows[1]
-	if h := two.Hypothesis; two.Load != (Load{Concurrency: 8, RampUp: 30 * time.Second}) || h.String() != "slower: p95_ttft is above that of one, by 10 % or more" || two.Repeats != 1 {
+	if h := two.Hypothesis; two.Load != (Load{Concurrency: 8, RampUp: 30 * time.Second}) || h.String() != "slower: p95_ttft is above that of one, by 10 % or more" || two.Repeats != 1 || two.Cache != "cold" {
 		t.Errorf("%+v, %s", two, h)
 	}
 	// A specification keeps its lines and columns.

@@ -106,7 +106,7 @@ func (r *suiteReader) read() error {
 	if err != nil {
 		return err
 	}
-	r.base = Row{Repeats: 1, Cache: replay.CacheAsIs}
+	r.base = Row{Repeats: 1, Cache: replay.CacheCold}
 	var rows ast.Node
 	err = r.each(doc, func(key string, at, value ast.Node) (err error) {
 		switch key {

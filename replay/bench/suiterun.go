@@ -86,9 +86,11 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	if err := r.Check(); err != nil {
 		return SuiteResult{}, err
 	}
-	if err := r.begin(); err != nil {
+	unlock, err := r.begin()
+	if err != nil {
 		return SuiteResult{}, err
 	}
+	defer unlock()
 	r.workloads = map[workloadKey]string{}
 	var all []measured
 	for i := range r.Columns {
@@ -171,6 +173,9 @@ func (r *SuiteRun) trial(ctx context.Context, c *Column, i, repeat int, dir stri
 	if row.Repeats > 1 {
 		t.Name += fmt.Sprintf(" (%d of %d)", repeat+1, row.Repeats)
 	}
+	if row.Cache == replay.CacheCold && !c.Empty {
+		t.Seed = "" // so that a server that cannot empty its cache gets prompts that no run had
+	}
 	return t, err
 }
 
@@ -181,7 +186,7 @@ func (r *SuiteRun) prepare(ctx context.Context, c *Column, row *Row, t Trial, se
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := removeIf(filepath.Join(dir, summaryName)); err != nil { // else an old one says that the new run is complete
+	if err := clearRun(dir); err != nil {
 		return err
 	}
 	warm := Trial{Name: t.Name + ", warm-up", Workload: t.Workload, Load: Load{Concurrency: 1}, Seed: seed, Rows: row.Warmup,

@@ -43,8 +43,25 @@ type modelState struct {
 	Target string `json:"target"`
 }
 
-// begin makes the directory that of the suite, or finds that it is.
-func (r *SuiteRun) begin() error {
+// begin makes the directory that of the suite, or finds that it is. It is held until
+// unlock is called.
+func (r *SuiteRun) begin() (unlock func(), err error) {
+	fresh := empty(r.Dir)
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	if unlock, err = lockDir(r.Dir); err != nil {
+		return nil, err
+	}
+	if err := r.mark(fresh); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// mark writes which suite the directory is of, unless it is of another.
+func (r *SuiteRun) mark(fresh bool) error {
 	plan, err := json.Marshal(struct {
 		Seed  uint64
 		Rows  []Row
@@ -60,7 +77,7 @@ func (r *SuiteRun) begin() error {
 	before, err := readState(r.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if !r.Force && !empty(r.Dir) {
+		if !r.Force && !fresh {
 			return fmt.Errorf("%s is not empty, and holds no suite: name another directory, or force it", r.Dir)
 		}
 	case err != nil:
@@ -79,9 +96,6 @@ func (r *SuiteRun) begin() error {
 		case state.Models[i].Target != c.About:
 			return fmt.Errorf("%s holds runs of %s against another target, %s: name another directory or model, or force it", r.Dir, c.Name, state.Models[i].Target)
 		}
-	}
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return err
 	}
 	err = trace.WriteFile(filepath.Join(r.Dir, textName), 0o644, func(w io.Writer) error {
 		_, err := w.Write(r.Text)
@@ -160,6 +174,23 @@ func runComplete(dir string) bool {
 		}
 	}
 	return true
+}
+
+// clearRun removes what an earlier run left in its directory: its summary would say
+// that the new one is complete, and its journal would stop that.
+func clearRun(dir string) error {
+	for _, pattern := range []string{summaryName, "results.*", "warmup.*"} {
+		paths, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if err := removeIf(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // finish writes what came of a run, the summary last.
