@@ -220,11 +220,11 @@ func TestBenchLive(t *testing.T) {
 	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "-o", "out", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h")
+	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "--scrape", "auto", "-o", "out", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h")
 	if code != exitGood {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
-	expect(t, out, "4 of 4", "against a")
+	expect(t, out, "4 of 4", "against a", "Running, peak", "Waiting, peak")
 	expect(t, errs, "a, one, warm-up: 3 requests", "b, one, warm-up: 3 requests")
 	command, err := os.ReadFile("out/b/one/command")
 	if err != nil {

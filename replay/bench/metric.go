@@ -16,7 +16,8 @@ type Metric struct{ name string }
 var (
 	metricStats   = []string{"mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max"}
 	metricTimes   = []string{"ttft", "e2e", "tpot", "itl", "itl_token"}
-	metricFigures = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "error_rate", "hit_ratio"}
+	metricFigures = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "error_rate", "hit_ratio",
+		"max_running", "max_waiting", "max_kv_cache_use", "max_gpu_utilisation", "max_gpu_memory_mib"}
 )
 
 // ParseMetric reads the name of a metric.
@@ -32,19 +33,17 @@ func ParseMetric(name string) (Metric, error) {
 // String is its name.
 func (m Metric) String() string { return m.name }
 
+var figureLabels = map[string]string{"requests_per_s": "Requests/s", "prompt_tokens_per_s": "Prompt tokens/s", "output_tokens_per_s": "Output tokens/s",
+	"error_rate": "Errors (%)", "hit_ratio": "Cache hits (%)", "max_running": "Running, peak", "max_waiting": "Waiting, peak",
+	"max_kv_cache_use": "KV cache, peak (%)", "max_gpu_utilisation": "GPU, peak (%)", "max_gpu_memory_mib": "GPU memory, peak (MiB)"}
+
+// isShare tells whether its values are between 0 and 1.
+func (m Metric) isShare() bool { return strings.HasSuffix(figureLabels[m.name], "(%)") }
+
 // Label names it for tables, with its unit.
 func (m Metric) Label() string {
-	switch m.name {
-	case "requests_per_s":
-		return "Requests/s"
-	case "prompt_tokens_per_s":
-		return "Prompt tokens/s"
-	case "output_tokens_per_s":
-		return "Output tokens/s"
-	case "error_rate":
-		return "Errors (%)"
-	case "hit_ratio":
-		return "Cache hits (%)"
+	if label, ok := figureLabels[m.name]; ok {
+		return label
 	}
 	stat, of, _ := strings.Cut(m.name, "_")
 	of = map[string]string{"itl_token": "Token ITL"}[of] + map[string]string{"ttft": "TTFT", "e2e": "E2E", "tpot": "TPOT", "itl": "ITL"}[of]
@@ -83,12 +82,29 @@ func (m Metric) Of(s *report.Summary) (Value, bool) {
 	case "hit_ratio":
 		v = s.Cache.Measured
 	default:
+		if slices.Contains(metricFigures, m.name) {
+			v = m.peak(s.Servers)
+			break
+		}
 		return m.time(s)
 	}
 	if v == nil {
 		return Value{}, false
 	}
 	return Value{V: *v}, true
+}
+
+// peak is the most that the servers said while what is measured was sent.
+func (m Metric) peak(s *report.Servers) *float64 {
+	if s == nil {
+		return nil
+	}
+	level := map[string]*report.Level{"max_running": s.Running, "max_waiting": s.Waiting, "max_kv_cache_use": s.KVUsage,
+		"max_gpu_utilisation": s.GPUUse, "max_gpu_memory_mib": s.GPUMemoryMiB}[m.name]
+	if level == nil {
+		return nil
+	}
+	return &level.Max
 }
 
 func (m Metric) time(s *report.Summary) (Value, bool) {

@@ -82,7 +82,8 @@ type measured struct {
 
 // suiteMetrics are those of every row.
 var suiteMetrics = []string{"output_tokens_per_s", "requests_per_s", "p50_ttft", "p95_ttft", "p99_ttft", "p50_itl", "p95_itl", "p99_itl", "p50_tpot",
-	"min_e2e", "p50_e2e", "p90_e2e", "p95_e2e", "p99_e2e", "max_e2e", "error_rate", "hit_ratio"}
+	"min_e2e", "p50_e2e", "p90_e2e", "p95_e2e", "p99_e2e", "max_e2e", "error_rate", "hit_ratio",
+	"max_running", "max_waiting", "max_kv_cache_use", "max_gpu_utilisation", "max_gpu_memory_mib"}
 
 // figure is a metric over the runs; not ok where a run does not have it.
 func (m *measured) figure(of Metric) (f Figure, ok bool) {
@@ -289,9 +290,11 @@ func (m Metric) format(f Figure) string {
 	switch {
 	case m.inSeconds():
 		v, digits = v/1000, 3
+	case strings.HasPrefix(m.name, "max_") && !m.isTime() && !m.isShare():
+		digits = 0
 	case m.isTime() && !strings.HasSuffix(m.name, "_tpot"):
 		digits = 0
-	case m.name == "error_rate" || m.name == "hit_ratio":
+	case m.isShare():
 		v *= 100
 	}
 	s := strconv.FormatFloat(v, 'f', digits, 64)
