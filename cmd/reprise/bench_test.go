@@ -322,3 +322,34 @@ func TestBenchUsage(t *testing.T) {
 	expect(t, must(t, "bench", "--list"), "serving: baseline, continuous_batching", "single-stream: single-stream", "MLPerf")
 	expect(t, must(t, "bench", "matrix", "--preset", "l4-qwen2.5-0.5b", "--dry-run"), "e-warm matrix-e concurrency:16 results/l4-qwen2.5-0.5b/e-warm")
 }
+
+// What the page shows is read as it stands.
+func TestBenchDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/bench.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	contract := "clauses: [p95 ttft <= 1s]"
+	if err := os.WriteFile("chat.yaml", []byte(contract), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	suites := 0
+	for _, block := range strings.Split(string(page), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		if !strings.Contains(text, "\nrows:") {
+			continue
+		}
+		suites++
+		if err := os.WriteFile("page.yaml", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		must(t, "bench", "page.yaml", "--preset", "h100-llama-70b", "--dry-run")
+	}
+	if suites != 2 {
+		t.Errorf("%d suites on the page", suites)
+	}
+	// The gate, where there is no GPU.
+	out := must(t, "bench", "page.yaml", "--preset", "l4-qwen2.5-0.5b", "--quiet", "--format", "markdown")
+	expect(t, out, `the contract "chat in production" holds`)
+}
