@@ -40,7 +40,9 @@ and says whether B differs from A. The sides of a round get the same requests at
 the same times, and take turns in being first; every round has a seed of its own
 for arrivals and prompts. With --url-a and --url-b they are endpoints, whose prefix
 caches are made cold before each run unless --cache says otherwise; with --preset-a
-and --preset-b, or --preset and --costs-b, engines in virtual time. The results are
+and --preset-b, or --preset and --costs-b, engines in virtual time. With --serve-cmd
+and --vary x=A,B they are one engine with two settings, started and stopped in turn,
+so that both have the same GPU. The results are
 kept in a directory, and a comparison that was stopped goes on there, also with
 more --rounds. Results that were recorded before are compared when they are named,
 a directory of rounds too.

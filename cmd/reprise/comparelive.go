@@ -27,6 +27,7 @@ import (
 // results are kept.
 type roundFlags struct {
 	trial            trialFlags
+	serve            serveCmdFlags
 	urls             [2]string // of A and of B
 	presets, costs   [2]string
 	out              string
@@ -40,6 +41,7 @@ type roundFlags struct {
 
 func (f *roundFlags) register(cmd *cobra.Command) {
 	f.trial.register(cmd)
+	f.serve.register(cmd)
 	fl := cmd.Flags()
 	for _, name := range []string{"url", "note"} { // each side has its own URL
 		if err := fl.MarkHidden(name); err != nil {
@@ -66,11 +68,16 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 
 // given says whether the flags name servers.
 func (f *roundFlags) given() bool {
-	return f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || f.trial.simulated.engine.preset != ""
+	return f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || f.trial.simulated.engine.preset != "" || f.serve.given()
 }
 
 // targets are the two sides.
 func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulated bool, err error) {
+	settings, err := f.serve.settings(cmd)
+	if err != nil || settings != nil {
+		sides, err := f.served(cmd, settings, err)
+		return sides, false, err
+	}
 	for i := range sides {
 		t := f.trial
 		engine := &t.simulated.engine
@@ -97,6 +104,28 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 	return sides, simulated, nil
 }
 
+// served are engines that take turns, the first value of --vary as A and the second
+// as B.
+func (f *roundFlags) served(cmd *cobra.Command, settings []serveSetting, err error) (sides [2]bench.Target, _ error) {
+	switch {
+	case err != nil:
+		return sides, err
+	case len(settings) != 2:
+		return sides, usagef("--serve-cmd: --vary NAME=A,B says in what the two sides differ")
+	case f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || f.trial.simulated.engine.preset != "" || f.trial.simulated.engine.costs != "":
+		return sides, usagef("--serve-cmd starts both sides: no URLs, presets or costs beside it")
+	}
+	var both [2]*bench.Served
+	for i, s := range settings {
+		if both[i], err = f.serve.served(cmd, s, f.trial.live, filepath.Join(f.out, []string{"a", "b"}[i]+".engine.log")); err != nil {
+			return sides, err
+		}
+		sides[i] = both[i]
+	}
+	both[0].Others, both[1].Others = both[1:], both[:1]
+	return sides, nil
+}
+
 // A roundPlan is what all rounds of a directory have in common, kept in it so that
 // it is not gone on with by another comparison.
 type roundPlan struct {
@@ -110,7 +139,7 @@ type roundPlan struct {
 const roundsSchema = "rounds/1"
 
 // readAgain are flags of what is made of rounds, and not of the rounds.
-var readAgain = []string{"output", "rounds", "aa-rounds", "rest", "quiet"}
+var readAgain = []string{"output", "rounds", "aa-rounds", "rest", "quiet", "ready-timeout", "stop-timeout"}
 
 // plan is that of the flags; recorded are the names of the flags that are about
 // results, which may differ from one call to the next.
@@ -142,7 +171,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 	}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !recorded[fl.Name] && !slices.Contains(readAgain, fl.Name) {
-			p.Flags[fl.Name] = fl.Value.String()
+			p.Flags[fl.Name] = replay.Redact(fl.Value.String())
 		}
 	})
 	return p, nil
@@ -181,6 +210,11 @@ func (f *roundFlags) make(cmd *cobra.Command, path string, recorded map[string]b
 	sides, simulated, err := f.targets(cmd)
 	if err != nil {
 		return err
+	}
+	for _, side := range sides {
+		if s, ok := side.(*bench.Served); ok {
+			defer s.Close()
+		}
 	}
 	plan, err := f.plan(cmd, path, recorded)
 	if err != nil {

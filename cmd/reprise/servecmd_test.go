@@ -100,3 +100,43 @@ func TestServeCmdServed(t *testing.T) {
 		t.Errorf("%q, %v", log, err)
 	}
 }
+
+// Two settings of an engine take turns: never do both run.
+func TestCompareServeCmd(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	w, dir := targetWorkload(t, 4), t.TempDir()
+	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "{itl}", "--model", "{m}"})
+	args := []string{"compare", w, "--serve-cmd", engine, "--set", "m=sk-0123456789abcdef", "--vary", "itl=1ms,3ms", "--concurrency", "2", "--rounds", "2", "--rest", "0s", "-o", dir, "--quiet"}
+	out, errs, code := reprise(t, args...)
+	if code != exitGood && code != exitUntrusted {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	running := 0
+	for _, line := range strings.Split(errs, "\n") {
+		switch {
+		case strings.HasSuffix(line, "engine: stopped"):
+			running--
+		case strings.Contains(line, "engine: started"):
+			running++
+		}
+		if running > 1 {
+			t.Fatalf("two engines at once:\n%s", errs)
+		}
+	}
+	if running != 0 || strings.Count(errs, "itl=3ms: engine: ready") < 1 {
+		t.Errorf("%d left\n%s", running, errs)
+	}
+	for _, name := range []string{"a.engine.log", "b.engine.log", "round-02-b.parquet"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if plan, err := os.ReadFile(filepath.Join(dir, "rounds.json")); err != nil || strings.Contains(string(plan), "sk-0123") {
+		t.Errorf("%s, %v", plan, err)
+	}
+	for want, more := range map[string][]string{"in what the two sides differ": {"--vary", "itl=1ms,2ms,3ms"}, "no URLs, presets or costs": {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"}} {
+		if _, errs, code := reprise(t, append([]string{"compare", w, "--serve-cmd", engine, "--set", "m=x", "-o", t.TempDir()}, more...)...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d\n%s", more, code, errs)
+		}
+	}
+}

@@ -27,6 +27,7 @@ type Served struct {
 	URL     string                  // of the endpoint; "" is the port of this machine that the command is told
 	Target  func(url string) Target // makes the trials
 	Fresh   bool                    // an engine of its own for each trial
+	Others  []*Served               // stopped before this one starts, since they share its GPUs
 
 	Log   string        // file at whose end its output goes; "" is one beside the results of the trial that starts it
 	Ready time.Duration // how long it may take to be ready; 0 is [DefaultReady]
@@ -80,6 +81,11 @@ func (s *Served) start(ctx context.Context, log string) error {
 	}
 	if !s.Command.HasPort() && s.URL == "" {
 		return errors.New("the command has no {port}, and no URL is given: one must say where the engine answers")
+	}
+	for _, o := range s.Others {
+		if err := o.Close(); err != nil {
+			return err
+		}
 	}
 	if s.URL != "" && !s.Command.HasPort() {
 		if e := (&engine{url: s.URL}); e.healthy(ctx) {
