@@ -268,6 +268,10 @@ func TestBenchServeCmd(t *testing.T) {
 	if err != nil || !strings.Contains(string(command), "--itl 2ms") || !strings.HasPrefix(string(command), "# the engine, here at port 8000: ") {
 		t.Errorf("%q, %v", command, err)
 	}
+	about, err := os.ReadFile("out/itl-2ms/two/environment.json")
+	if err != nil || !strings.Contains(string(about), `--itl 2ms"`) || !strings.Contains(string(about), `"cores":`) {
+		t.Errorf("%s, %v", about, err)
+	}
 	// Nothing is started for what is complete.
 	if _, errs, _ := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "itl=1ms,2ms", "-o", "out", "--quiet"); strings.Contains(errs, "started") {
 		t.Errorf("%s", errs)
@@ -297,6 +301,7 @@ func TestBenchUsage(t *testing.T) {
 		"serving " + preset + " --repeats 0":                                        "--repeats: want 1",
 		"serving " + preset + " --load fast":                                        "--load: want recorded",
 		"serving " + preset + " --format x":                                         "--format: want",
+		"serving " + preset + " --hardware 8xH100":                                  "say what serves",
 		"serving " + preset + " --slo x":                                            "--slo:",
 		"serving " + preset + " --model a=preset:t4":                                "no --url, --preset or --costs",
 		"serving --model a=preset:none":                                             "no such preset",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"time"
@@ -126,7 +127,7 @@ func (f *serveCmdFlags) served(cmd *cobra.Command, s serveSetting, live replayFl
 	}
 	out.Target = func(url string) bench.Target {
 		l := live
-		l.urls = []string{url}
+		l.urls, l.engineFlags = []string{url}, cmp.Or(l.engineFlags, s.command.String())
 		return liveTarget{cmd, l}
 	}
 	out.Note = func(text string) {

@@ -204,17 +204,16 @@ func finish(dir string, s *report.Summary) error {
 // environment is where and by what a run was made, as its results say.
 func environment(run *replay.Run) any {
 	return struct {
-		Reprise       string `json:"reprise"`
-		Started       string `json:"started,omitempty"`
-		Cores         int    `json:"client_cores,omitempty"`
-		Model         string `json:"model"`
-		ServerVersion string `json:"server_version,omitempty"`
-		MaxModelLen   int32  `json:"max_model_len,omitempty"`
-		Simulated     string `json:"simulated,omitempty"`
-		Seed          string `json:"seed"`
-		Workload      string `json:"workload_digest"`
-		Tier          string `json:"tier,omitempty"`
-	}{run.Version, run.Started, run.Cores, run.Model, run.ServerVersion, int32(run.MaxModelLen), run.Simulated, run.Seed, run.Workload, run.Tier}
+		Reprise       string              `json:"reprise"`
+		Started       string              `json:"started,omitempty"`
+		Model         string              `json:"model"`
+		ServerVersion string              `json:"server_version,omitempty"`
+		Simulated     string              `json:"simulated,omitempty"`
+		Seed          string              `json:"seed"`
+		Workload      string              `json:"workload_digest"`
+		Tier          string              `json:"tier,omitempty"`
+		Environment   *replay.Environment `json:"environment"`
+	}{run.Version, run.Started, run.Model, run.ServerVersion, run.Simulated, run.Seed, run.Workload, run.Tier, run.Environment}
 }
 
 func writeIndented(path string, v any) error {
