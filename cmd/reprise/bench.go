@@ -76,7 +76,7 @@ when a contract does not hold.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case f.list:
+			case f.list || slices.Equal(args, []string{"list"}):
 				return f.writeList(cmd.OutOrStdout())
 			case f.show != "":
 				return showSuite(cmd.OutOrStdout(), f.show)

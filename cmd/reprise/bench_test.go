@@ -164,7 +164,14 @@ func TestBenchResumes(t *testing.T) {
 
 func TestBenchBaseline(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := []string{"bench", "serving", "--row", "paged_attention", "--preset", "rtx5080-llama-3.2-3b", "--quiet"}
+	if err := os.WriteFile("contract.yaml", []byte("clauses: [error_rate <= 1%]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	suite := "contract: contract.yaml\nrows: [{name: paged_attention, workload: paged_attention, load: burst, primary: p90_ttft}]"
+	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"bench", "s.yaml", "--preset", "rtx5080-llama-3.2-3b", "--quiet"}
 	must(t, append(args, "-o", "a")...)
 	must(t, append(args, "-o", "b", "--max-num-seqs", "16")...)
 	r := suiteResult(t, append(args, "-o", "b", "--max-num-seqs", "16", "--baseline", "a")...)
@@ -174,7 +181,7 @@ func TestBenchBaseline(t *testing.T) {
 		t.Errorf("%+v", changes)
 	}
 	text := must(t, append(args, "-o", "c", "--baseline", "a")...)
-	expect(t, text, "baseline change", "+0.0 %", "reprise compare decides")
+	expect(t, text, "TTFT p90 (ms) ← 21626 21626 +0.0 %", "the contract holds", "baseline change", "+0.0 %", "reprise compare decides")
 	if _, errs, code := reprise(t, append(args, "-o", "d", "--baseline", "none")...); code != exitFailure || !strings.Contains(errs, "--baseline") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
@@ -323,6 +330,9 @@ func TestBenchUsage(t *testing.T) {
 	text, _ := bench.SuiteText("serving")
 	if out := must(t, "bench", "--show", "serving"); out != string(text) {
 		t.Errorf("%s", out)
+	}
+	if must(t, "bench", "list") != must(t, "bench", "--list") {
+		t.Error("list is not --list")
 	}
 	expect(t, must(t, "bench", "--list"), "serving: baseline, continuous_batching", "single-stream: single-stream", "MLPerf")
 	expect(t, must(t, "bench", "matrix", "--preset", "l4-qwen2.5-0.5b", "--dry-run"), "e-warm matrix-e concurrency:16 results/l4-qwen2.5-0.5b/e-warm")

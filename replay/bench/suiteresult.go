@@ -10,6 +10,9 @@ import (
 	"reprise/replay/report"
 )
 
+// ResultSchema names the layout of a [SuiteResult] as JSON.
+const ResultSchema = "bench/1"
+
 // A SuiteResult is what came of a suite.
 type SuiteResult struct {
 	Schema string      `json:"schema"`
@@ -106,7 +109,7 @@ func (m *measured) figure(of Metric) (f Figure, ok bool) {
 
 // result puts the runs side by side.
 func (s *Suite) result(models []string, all []measured) SuiteResult {
-	out := SuiteResult{Schema: stateSchema, Suite: s.Name, About: s.About, Digest: s.Digest, Models: models}
+	out := SuiteResult{Schema: ResultSchema, Suite: s.Name, About: s.About, Digest: s.Digest, Models: models}
 	find := func(row, model string) *measured {
 		i := slices.IndexFunc(all, func(m measured) bool { return m.row == row && m.model == model })
 		if i < 0 {

@@ -153,7 +153,10 @@ func (r *SuiteRun) run(ctx context.Context, c *Column, i, repeat int) (report.Su
 	if err := r.prepare(ctx, c, row, t, r.Suite.warmupSeed(i, repeat)); err != nil {
 		return report.Summary{}, err
 	}
-	r.note("%s", t.Name+": "+row.Load.String())
+	r.note("%s: %s", t.Name, row.Load)
+	if row.Hypothesis != nil {
+		r.note("  expected: %s", row.Hypothesis)
+	}
 	s, err := Measure(ctx, c.Target, t, options)
 	if err == nil {
 		err = ctx.Err() // what was stopped has results, and is run again

@@ -33,8 +33,14 @@ type suiteState struct {
 	Suite  string       `json:"suite"`
 	Digest string       `json:"suite_digest"` // of suite.yaml
 	Plan   string       `json:"plan_digest"`  // of the rows as they are run, with what was given beside the suite
-	Rows   []string     `json:"rows"`
+	Rows   []rowState   `json:"rows"`
 	Models []modelState `json:"models"`
+}
+
+// A rowState is a row, with what its figures are read by.
+type rowState struct {
+	Name    string `json:"name"`
+	Primary string `json:"primary_metric"`
 }
 
 // A modelState is a column.
@@ -72,7 +78,7 @@ func (r *SuiteRun) mark(fresh bool) error {
 	}
 	state := suiteState{Schema: stateSchema, Suite: r.Suite.Name, Digest: r.Suite.Digest, Plan: digestOf(plan)}
 	for i := range r.Suite.Rows {
-		state.Rows = append(state.Rows, r.Suite.Rows[i].Name)
+		state.Rows = append(state.Rows, rowState{r.Suite.Rows[i].Name, r.Suite.Rows[i].Primary.name})
 	}
 	before, err := readState(r.Dir)
 	switch {
@@ -147,9 +153,9 @@ func readState(dir string) (suiteState, error) {
 	if s.Schema != stateSchema {
 		return s, fmt.Errorf("%s: it has the schema %q, not %s", path, s.Schema, stateSchema)
 	}
-	for _, name := range s.Rows {
-		if !rowName.MatchString(name) {
-			return s, fmt.Errorf("%s: a row has a name that none can have", path)
+	for _, row := range s.Rows {
+		if _, err := ParseMetric(row.Primary); err != nil || !rowName.MatchString(row.Name) {
+			return s, fmt.Errorf("%s: a row has a name or a metric that none can have", path)
 		}
 	}
 	for _, m := range s.Models {
@@ -239,17 +245,17 @@ func ReadSuiteResult(dir string) (SuiteResult, error) {
 	if err != nil {
 		return SuiteResult{}, err
 	}
-	suite, err := ReadSuite(filepath.Join(dir, textName))
-	if err != nil {
-		return SuiteResult{}, err
+	suite := Suite{Name: state.Suite, Digest: state.Digest}
+	for _, row := range state.Rows {
+		suite.Rows = append(suite.Rows, Row{Name: row.Name, Primary: Metric{row.Primary}})
 	}
 	var names []string
 	var all []measured
 	for _, m := range state.Models {
 		names = append(names, m.Name)
 		for _, row := range state.Rows {
-			of := measured{row: row, model: m.Name}
-			if of.runs, err = readRuns(filepath.Join(dir, m.Name, row)); err != nil {
+			of := measured{row: row.Name, model: m.Name}
+			if of.runs, err = readRuns(filepath.Join(dir, m.Name, row.Name)); err != nil {
 				return SuiteResult{}, err
 			}
 			if len(of.runs) > 0 {

@@ -267,9 +267,12 @@ func (p *suitePage) says(row *RowResult) {
 		for _, e := range m.Errors {
 			say("errors: %d %s, %s of the requests", e.Count, e.Class, percent(e.Share))
 		}
-		if c := m.Contract; c != nil && c.Holds {
+		switch c := m.Contract; {
+		case c != nil && c.Holds && c.Name == "":
+			say("the contract holds")
+		case c != nil && c.Holds:
 			say("the contract %q holds", c.Name)
-		} else if c != nil {
+		case c != nil:
 			say("%s", strings.Join(c.Broken, "; "))
 		}
 		for _, reason := range m.Reasons {
