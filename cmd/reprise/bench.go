@@ -91,6 +91,7 @@ when a contract does not hold.`,
 func (f *benchFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.trial.register(cmd)
+	f.trial.live.deploymentFlags.register(fl)
 	model := fl.Lookup("model")
 	model.Value = &modelValue{model.Value, &f.models}
 	model.Usage = "`NAME=URL` or NAME=preset:PRESET[,flag=value…]: a column of that name; may be repeated. Without =, the model to ask for"

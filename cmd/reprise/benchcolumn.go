@@ -93,6 +93,7 @@ func (f *benchFlags) columnFlags(cmd *cobra.Command, more ...[2]string) (*column
 	c.cmd.SetContext(cmd.Context())
 	c.trial.register(c.cmd)
 	fl := c.cmd.Flags()
+	c.trial.live.deploymentFlags.register(fl)
 	var err error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if own := fl.Lookup(flag.Name); own != nil && flag.Name != "model" && err == nil {
@@ -156,6 +157,9 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 	command := "replay"
 	if out.Empty {
 		command = "simulate"
+		if d, derr := c.trial.live.deployment(); err == nil && (d != nil || derr != nil) {
+			err = cmp.Or(derr, usagef("--hardware, --engine and the like say what serves, and %s is a model of that", name))
+		}
 	}
 	out.Command = func(t bench.Trial) string { return c.command(command, t) }
 	return out, err

@@ -22,7 +22,6 @@ type trialFlags struct {
 func (f *trialFlags) register(cmd *cobra.Command) {
 	f.live.defaults()
 	f.live.registerEndpoint(cmd)
-	f.live.deploymentFlags.register(cmd.Flags())
 	f.simulated.judge.defaults()
 	f.simulated.scheduleFlags.register(new(cobra.Command).Flags())
 	f.simulated.registerFleet(cmd.Flags())
@@ -34,9 +33,6 @@ func (f *trialFlags) target(cmd *cobra.Command) (bench.Target, error) {
 	if f.simulated.engine.preset != "" || f.simulated.engine.costs != "" {
 		if cmd.Flags().Changed("url") {
 			return nil, usagef("--url is an endpoint, and --preset and --costs are a model of one: give one of them")
-		}
-		if d, err := f.live.deployment(); err != nil || d != nil {
-			return nil, cmp.Or(err, usagef("--hardware, --engine and the like say what serves, and --preset and --costs are a model of that"))
 		}
 		_, _, err := f.simulated.engine.config(cmd)
 		return simulatedTarget{cmd, f.simulated}, err
