@@ -20,7 +20,9 @@ import (
 
 // sweepFlags are the flags of sweep, and of what begins with one.
 type sweepFlags struct {
-	trial trialFlags
+	trial  trialFlags
+	serve  serveCmdFlags
+	engine *serveSetting // that is started; nil is the only one that the flags name
 	contractFlags
 	limitFlags
 	clauses       []string
@@ -77,6 +79,13 @@ and 3 when it holds at no load.`,
 			if err := keepsInputs(args, f.html); err != nil {
 				return err
 			}
+			settings, err := f.serve.settings(cmd)
+			if err != nil {
+				return err
+			}
+			if len(settings) > 1 {
+				return f.vary(cmd, args[0], settings)
+			}
 			r, err := f.sweep(cmd, args[0])
 			if err != nil {
 				return err
@@ -95,6 +104,7 @@ and 3 when it holds at no load.`,
 
 func (f *sweepFlags) register(cmd *cobra.Command) {
 	f.trial.register(cmd)
+	f.serve.register(cmd)
 	f.contractFlags.register(cmd)
 	f.limitFlags.register(cmd)
 	fl := cmd.Flags()
@@ -120,7 +130,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	fl.StringVarP(&f.dir, "output", "o", "", "`directory` of the results of every level and of sweep.json; a sweep that was stopped goes on there")
 }
 
-// sweep makes the sweep.
+// sweep makes the sweep, of the engine that is to be started where there is one.
 func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult, err error) {
 	if err := f.check(cmd); err != nil {
 		return r, err
@@ -143,6 +153,12 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		return r, err
 	}
 	s.About = f.trial.line(cmd)
+	if err := f.serveFor(cmd, &s); err != nil {
+		return r, err
+	}
+	if served, ok := s.Target.(*bench.Served); ok {
+		defer served.Close()
+	}
 	s.Told = func(l bench.Level) {
 		notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, figure(l.TTFTDue.P50, 1), figure(l.TTFTDue.P99, 1))
 	}
