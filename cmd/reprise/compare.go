@@ -40,18 +40,18 @@ and says whether B differs from A. The sides of a round get the same requests at
 the same times, and take turns in being first; every round has a seed of its own
 for arrivals and prompts. With --url-a and --url-b they are endpoints, whose prefix
 caches are made cold before each run unless --cache says otherwise; with --preset-a
-and --preset-b, or --preset and --costs-b, engines in virtual time. With --serve-cmd
-and --vary x=A,B they are one engine with two settings, started and stopped in turn,
-so that both have the same GPU. The results are
-kept in a directory, and a comparison that was stopped goes on there, also with
-more --rounds. Results that were recorded before are compared when they are named,
-a directory of rounds too.
+and --preset-b, or --preset and what --set-b or --costs-b change, engines in virtual
+time. With --serve-cmd and --vary x=A,B they are one engine with two settings,
+started and stopped in turn, so that both have the same GPU. The results are kept in
+a directory, and a comparison that was stopped goes on there, also with more
+--rounds. Results that were recorded before are compared when they are named, a
+directory of rounds too.
 
-One metric decides, by
-the exact signed-rank test of Wilcoxon over the rounds; the others stand beside
-it and are corrected for their number. A verdict is given only where the
-difference is significant; else it says how small a difference could have been
-missed. Six rounds are the least for a verdict, eight at the usual alpha of 0.01.
+One metric decides, by the exact signed-rank test of Wilcoxon over the rounds; the
+others stand beside it and are corrected for their number. A verdict is given only
+where the difference is significant; else it says how small a difference could have
+been missed. Six rounds are the least for a verdict, eight at the usual alpha of
+0.01. --loop makes long rounds of a short workload.
 
 --a and --b name the runs in the order of their rounds, --arm NAME=FILE those of
 more servers, each of which is compared with the first. Two results alone, one
@@ -62,6 +62,7 @@ with a replay of it, row by row.
 The exit code is 4 when a run cannot be trusted, and with --gate 3 when B is
 significantly worse.`,
 		Example: `  reprise compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=5.7ms --rate poisson:20 -o rounds
+  reprise compare w.parquet --preset l4-qwen2.5-0.5b --set-b no-prefix-caching --rate poisson:20 -o caching
   reprise compare rounds --detect 3% --html compare.html
   reprise compare --a r.parquet --b r.parquet --json`,
 		Args: cobra.MaximumNArgs(2),

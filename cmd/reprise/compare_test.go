@@ -109,6 +109,31 @@ func TestCompareEqualEngines(t *testing.T) {
 	}
 }
 
+// A flag of one side is of that side alone; what both are given stays.
+func TestCompareSet(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "prefix_caching", "-n", "40", "-o", "w.parquet")
+	must(t, labArgs("--set-b", "no-prefix-caching", "--set-b=block-size=32", "--block-size", "64", "--rounds", "1", "--loop", "--duration", "10s", "--warmup", "0")...)
+	for side, want := range map[string]struct {
+		block int
+		hits  bool
+	}{"a": {64, true}, "b": {32, false}} {
+		run, rows := targetResults(t, roundFile("rounds", 1, side))
+		if len(rows) < 120 || run.ServerBlock != want.block {
+			t.Errorf("%s: %d rows, blocks of %d", side, len(rows), run.ServerBlock)
+		}
+		hits := 0
+		for _, r := range rows {
+			if r.Cached != nil && *r.Cached > 0 {
+				hits++
+			}
+		}
+		if (hits > 0) != want.hits {
+			t.Errorf("%s: %d of %d requests found tokens in the cache", side, hits, len(rows))
+		}
+	}
+}
+
 // Two endpoints get the same requests; a run that is not trustworthy gives 4.
 func TestCompareEndpoints(t *testing.T) {
 	w := targetWorkload(t, 12)
@@ -143,6 +168,9 @@ func TestCompareUsage(t *testing.T) {
 		"name both sides":           "w.parquet --url-a http://localhost:1 -o d",
 		"say where the rounds":      "w.parquet --preset l4-qwen2.5-0.5b",
 		"give one of them":          "w.parquet --preset l4-qwen2.5-0.5b --url-a http://localhost:1 -o d",
+		"unknown flag: --nothing":   "w.parquet --preset l4-qwen2.5-0.5b --set-b nothing -o d",
+		"are of simulated engines":  "w.parquet --url-a http://localhost:1 --url-b http://localhost:2 --set-b max-num-seqs=8 -o d",
+		"until --duration is over":  "w.parquet --preset l4-qwen2.5-0.5b --loop -o d",
 		"needs 8 rounds":            "w.parquet --preset l4-qwen2.5-0.5b --rounds 7 --gate -o d",
 		"--rate is about making":    "a b --rate poisson:1",
 		"two results at least":      "w.parquet",

@@ -30,11 +30,13 @@ type roundFlags struct {
 	serve            serveCmdFlags
 	urls             [2]string // of A and of B
 	presets, costs   [2]string
+	sets             [2][]string // further flags of the simulated engines
 	out              string
 	rounds, aaRounds int
 	rest             time.Duration
 	load             bench.Load
 	duration         time.Duration
+	loop             bool
 	maxRequests      int64
 	warmup, cooldown string
 }
@@ -53,6 +55,7 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 		fl.StringVar(&f.urls[i], "url-"+side, "", "base URL of the endpoint "+side)
 		fl.StringVar(&f.presets[i], "preset-"+side, "", "simulated engine of "+side+"; empty is --preset")
 		fl.StringVar(&f.costs[i], "costs-"+side, "", "costs of the simulated engine of "+side+"; empty is --costs")
+		fl.StringArrayVar(&f.sets[i], "set-"+side, nil, "`FLAG[=VALUE]`: flag of the simulated engine of "+side+" alone, such as no-prefix-caching or max-num-seqs=8; may be repeated")
 	}
 	fl.IntVar(&f.rounds, "rounds", report.DefaultRounds, "rounds to make, in each of which both sides get the same requests")
 	fl.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, one after each of the first rounds, for the noise")
@@ -61,14 +64,16 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	fl.IntVar(&f.load.Concurrency, "concurrency", 0, "close the loop: so many requests in flight. It hides saturation")
 	fl.Float64Var(&f.load.Speed, "speed", 1, "of recorded times")
 	fl.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
+	fl.BoolVar(&f.loop, "loop", false, "play the workload again and again until --duration is over, each time with prompts of its own")
 	fl.Int64Var(&f.maxRequests, "max-requests", 0, "send only so many rows, the first; 0 is all")
-	fl.StringVar(&f.warmup, "warmup", "", "first requests of every run to send and not to measure, a number or a `span` of time; empty is a tenth of them, 50 at most")
+	fl.StringVar(&f.warmup, "warmup", "", "first requests of every run to send and not to measure, a number or a `span` of time; empty is a tenth of them, 50 at most, and 50 with --loop")
 	fl.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure")
 }
 
 // given says whether the flags name servers.
 func (f *roundFlags) given() bool {
-	return f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || f.trial.simulated.engine.preset != "" || f.serve.given()
+	sets := len(f.sets[0])+len(f.sets[1]) > 0
+	return f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || sets || f.trial.simulated.engine.preset != "" || f.serve.given()
 }
 
 // targets are the two sides.
@@ -81,6 +86,9 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 	for i := range sides {
 		t := f.trial
 		engine := &t.simulated.engine
+		if *engine, err = engine.with(cmd, f.sets[i]); err != nil {
+			return sides, false, usagef("--set-%s: %v", [2]string{"a", "b"}[i], err)
+		}
 		if f.presets[i] != "" {
 			engine.preset = f.presets[i]
 		}
@@ -93,8 +101,10 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 			return sides, false, usagef("--url-a and --url-b are endpoints, and presets and costs are models of them: give one of them")
 		case simulated && t.simulated.router == allRouters:
 			return sides, false, usagef("--router: name one")
+		case !simulated && len(f.sets[0])+len(f.sets[1]) > 0:
+			return sides, false, usagef("--set-a and --set-b are of simulated engines: give a --preset")
 		case !simulated && f.urls[i] == "":
-			return sides, false, usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or a --preset and --costs-b")
+			return sides, false, usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or a --preset and --set-b or --costs-b")
 		}
 		t.live.urls = []string{f.urls[i]}
 		if sides[i], err = t.target(cmd); err != nil {
@@ -164,7 +174,9 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 		if f.maxRequests > 0 {
 			n = min(n, f.maxRequests)
 		}
-		p.Warmup = strconv.FormatInt(min(n/10, 50), 10)
+		if p.Warmup = "50"; !f.loop {
+			p.Warmup = strconv.FormatInt(min(n/10, 50), 10)
+		}
 	}
 	if _, err := replay.ParseSpan(p.Warmup); err != nil {
 		return p, usagef("--warmup: %v", err)
@@ -277,7 +289,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun) error
 		name := fmt.Sprintf("round %d of %d, %s", round, m.rounds, r.side)
 		notef(cmd, "%s", name)
 		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load, Seed: strconv.FormatUint(m.plan.Seed+uint64(round-1), 10),
-			Duration: m.duration, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown, Cache: m.cache, Note: name,
+			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown, Cache: m.cache, Note: name,
 			Results: roundFile(m.out, round, r.side)}
 		if err := r.target.Run(cmd.Context(), t); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -334,6 +346,8 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o report.CompareOpt
 		return c, usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", report.MaxRounds)
 	case f.making.rest < 0:
 		return c, usagef("--rest: want a time of 0 or more")
+	case f.making.loop && (f.making.duration <= 0 || f.making.maxRequests > 0):
+		return c, usagef("--loop goes on until --duration is over: give that, and no --max-requests")
 	case cmd.Flags().Changed("url") || cmd.Flags().Changed("note"):
 		return c, usagef("--url and --note are of one run: a comparison has --url-a and --url-b")
 	}

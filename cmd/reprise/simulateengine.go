@@ -21,6 +21,7 @@ type engineFlags struct {
 	costs     string
 	noChunks  bool
 	noCaching bool
+	changed   func(name string) bool // a flag was given; nil asks the command
 }
 
 func (f *engineFlags) register(fl *pflag.FlagSet) {
@@ -46,6 +47,29 @@ func (f *engineFlags) registerModel(fl *pflag.FlagSet) {
 	fl.StringVar(&f.given.Batching, "batching", d.Batching, "continuous, or static: no request is admitted before the whole batch has ended")
 }
 
+// with is the engine of the command's flags and of further ones, each NAME or
+// NAME=VALUE, which go before them.
+func (f *engineFlags) with(cmd *cobra.Command, further []string) (engineFlags, error) {
+	var e engineFlags
+	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
+	e.register(fl)
+	e.changed = fl.Changed
+	var args []string
+	fl.VisitAll(func(own *pflag.Flag) {
+		if given := cmd.Flags().Lookup(own.Name); given != nil && given.Changed {
+			args = append(args, "--"+own.Name+"="+given.Value.String())
+		}
+	})
+	for _, s := range further {
+		args = append(args, "--"+strings.TrimPrefix(s, "--"))
+	}
+	err := fl.Parse(args)
+	if err == nil && fl.NArg() > 0 {
+		err = fmt.Errorf("%q is no flag", fl.Arg(0))
+	}
+	return e, err
+}
+
 func presetNames() []string {
 	var names []string
 	for _, p := range simserver.Presets() {
@@ -67,7 +91,10 @@ func (f *engineFlags) config(cmd *cobra.Command) (simserver.EngineConfig, string
 	case f.costs == "":
 		return c, "", usagef("say how fast the engine is: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", presetNames()[0])
 	}
-	given := cmd.Flags().Changed
+	given := f.changed
+	if given == nil {
+		given = cmd.Flags().Changed
+	}
 	for name, set := range map[string]func(){
 		"block-size":             func() { c.BlockSize = f.given.BlockSize },
 		"kv-tokens":              func() { c.KVTokens = f.given.KVTokens },
