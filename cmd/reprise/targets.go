@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"reprise/replay"
 	"reprise/replay/bench"
@@ -37,7 +38,23 @@ func (f *trialFlags) target(cmd *cobra.Command) (bench.Target, error) {
 		_, _, err := f.simulated.engine.config(cmd)
 		return simulatedTarget{cmd, f.simulated}, err
 	}
+	if name := f.simulatedFlag(cmd); name != "" {
+		return nil, usagef("--%s is of a simulated engine, and requests go to an endpoint: start that with it, or give a --preset", name)
+	}
 	return liveTarget{cmd, f.live}, f.live.check(cmd)
+}
+
+// simulatedFlag is a flag that was given and means nothing to an endpoint, or "".
+func (f *trialFlags) simulatedFlag(cmd *cobra.Command) (name string) {
+	var fleet simulateFlags
+	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fleet.registerFleet(fl)
+	fl.VisitAll(func(own *pflag.Flag) {
+		if cmd.Flags().Changed(own.Name) {
+			name = own.Name
+		}
+	})
+	return name
 }
 
 // under is a command with the flags of cmd and another context.

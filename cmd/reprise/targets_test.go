@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,5 +78,20 @@ func TestSimulateTimeout(t *testing.T) {
 	// An answer takes 1.28 s, and 4 others go before it.
 	if s := simulated("4s"); s.Requests.Failed == 0 || s.Requests.Succeeded == 0 || len(s.Errors) != 1 || s.Errors[0].Class != "timeout" || *s.Latency.FromSent.E2E.Max > 4000 {
 		t.Errorf("%+v, %+v", s.Requests, s.Errors)
+	}
+}
+
+// A flag of an engine that is simulated is not ignored where an endpoint answers.
+func TestEndpointHasNoEngineFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "chat", "-n", "10", "-o", "w.parquet")
+	for _, args := range []string{
+		"sweep w.parquet --url http://127.0.0.1:1 --no-prefix-caching",
+		"sweep w.parquet --url http://127.0.0.1:1 --replicas 2",
+		"compare w.parquet --url-a http://127.0.0.1:1 --url-b http://127.0.0.1:2 -o d --max-num-seqs 8",
+	} {
+		if _, errs, code := reprise(t, strings.Fields(args)...); code != exitUsage || !strings.Contains(errs, "is of a simulated engine") {
+			t.Errorf("%s: code %d\n%s", args, code, errs)
+		}
 	}
 }
