@@ -73,6 +73,9 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	if l := r.Untrusted(); l != nil {
 		notef(cmd, "the sweep is not trustworthy: at %s the client was the limit", l.Name)
 	}
+	if contract, err := f.sweep.contract(); err == nil && contract != nil && d.Prices.PerGPUHour == 0 {
+		d.Prices.PerGPUHour = contract.PricePerGPUHour
+	}
 	if d.GPUsPerInstance == 0 {
 		d.GPUsPerInstance = max(r.Environment.GPUCount(), 1)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,18 @@ import (
 // decided writes the record of a tuning from the results of its runs. It fails, as a
 // report of the first would, when none of them is accepted.
 func (f *judgeFlags) decided(cmd *cobra.Command, paths []string) error {
+	names, err := runNames(paths, f.names)
+	if err != nil {
+		return err
+	}
+	contract, err := f.contract()
+	if err != nil {
+		return err
+	}
+	price := f.price
+	if price == 0 && contract != nil {
+		price = contract.PricePerGPUHour
+	}
 	var runs []report.Tried
 	var refused error
 	accepted := false
@@ -27,15 +38,15 @@ func (f *judgeFlags) decided(cmd *cobra.Command, paths []string) error {
 		if err != nil {
 			return err
 		}
-		run := report.Tried{Name: filepath.Base(path), Digest: digest, Summary: s}
+		run := report.Tried{Name: names[i], Digest: digest, Summary: s}
 		if err := kept(s); refused == nil {
 			refused = err
 		}
 		accepted = accepted || run.Accepted()
 		runs = append(runs, run)
 	}
-	err := writeOutput(cmd, f.out, func(w io.Writer) error {
-		return report.WriteDecision(w, runs, report.Decision{Why: f.why, PricePerGPUHour: f.price})
+	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+		return report.WriteDecision(w, runs, report.Decision{Why: f.why, PricePerGPUHour: price})
 	})
 	if err != nil || accepted {
 		return err

@@ -13,6 +13,15 @@ func TestReportDecision(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
+	// The runs are named as asked, and what the contract says of cost is taken from it.
+	contract := t.TempDir() + "/c.yaml"
+	writeFiles(t, map[string]string{contract: "clauses: [max ttft <= 1h]\ngpus: 1\nprice_per_gpu_hour: 2\n"})
+	out = must(t, "report", a, b, "--format", "decision", "--contract", contract, "--name", "before,after")
+	for _, want := range []string{"| setting | before | after |", "per million output tokens (1 GPU"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
 	for _, args := range [][]string{{"--why", "x"}, {"--format", "decision", "--html", "x.html"}, {"--format", "csv", b}, {"--price-per-gpu-hour", "2"}} {
 		if _, errs, code := reprise(t, append([]string{"report", a}, args...)...); code != exitUsage {
 			t.Errorf("%q: exit code %d, %s", args, code, errs)

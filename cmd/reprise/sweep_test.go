@@ -138,3 +138,15 @@ func TestCommandLine(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// What a GPU costs stands in the contract of a sweep, unless the flag says otherwise.
+func TestCapacityTakesThePriceOfTheContract(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"c.yaml": "clauses: [max ttft <= 1h]\ngpus: 1\nprice_per_gpu_hour: 2\n"})
+	args := []string{"capacity", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "5", "--level-duration", "10s", "--level-requests", "0", "--no-confirm", "--contract", "c.yaml", "--target-rate", "5", "--headroom", "0"}
+	for price, flag := range map[string][]string{"2": nil, "3": {"--price-per-gpu-hour", "3"}} {
+		if out, errs, code := reprise(t, append(args, flag...)...); code != exitGood || !strings.Contains(strings.Join(strings.Fields(out), " "), "Cost per hour "+price+" ") {
+			t.Errorf("a price of %s: code %d\n%s%s", price, code, out, errs)
+		}
+	}
+}
