@@ -131,5 +131,8 @@ func (c *Capacity) between() string {
 	if c.Fewest == nil && c.Most == nil {
 		return "; the sweep bounds it on neither side"
 	}
+	if c.Fewest != nil && c.Most != nil && *c.Fewest == *c.Most {
+		return "; by the runs that held or failed beyond chance as well"
+	}
 	return fmt.Sprintf("; %s to %s by the runs that held or failed beyond chance", end(c.Fewest), end(c.Most))
 }

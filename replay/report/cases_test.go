@@ -278,6 +278,27 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// Hits beyond those of earlier prompts come from earlier runs; an engine that is
+// simulated has none, and found what it generated.
+func TestMoreHitsThanExpected(t *testing.T) {
+	run := replay.Run{BlockSize: 512, ServerBlock: 16}
+	for simulated, want := range map[string]string{"": WarnForeignHits, "a model": WarnGeneratedHits} {
+		run.Simulated = simulated
+		for hits, warned := range map[int32]bool{48: false, 64: true} {
+			s := summarise(t, run, Options{}, hit(0, 100, 50, hits))
+			var codes []string
+			for _, w := range s.Warnings {
+				if w.Code == WarnForeignHits || w.Code == WarnGeneratedHits {
+					codes = append(codes, w.Code)
+				}
+			}
+			if len(codes) > 1 || (len(codes) == 1) != warned || warned && codes[0] != want {
+				t.Errorf("%d hits, simulated %q: warnings %q, want %q: %v", hits, simulated, codes, want, warned)
+			}
+		}
+	}
+}
+
 func TestCategoriesAndLengths(t *testing.T) {
 	var results []replay.Result
 	for i, c := range []string{"odd", trace.Branch, trace.Cold, "", trace.Cold} {

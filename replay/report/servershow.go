@@ -172,8 +172,10 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 		warn(st.Prometheus.Failed > 0, WarnUnmeasured, "%s of the Prometheus server failed: %s", many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
 		warn(st.Prometheus.Dropped > 0, WarnSeries, "%s of Prometheus' series beyond a limit were dropped", many(st.Prometheus.Dropped, "sample"))
 	}
-	asItWas := r.Cache == nil || r.Cache.Done == replay.CacheNothing
-	warn(asItWas && s.Cache.Difference != nil && *s.Cache.Difference > 0.005, WarnForeignHits,
+	more := (r.Cache == nil || r.Cache.Done == replay.CacheNothing) && deref(s.Cache.Difference) > 0.005
+	warn(more && r.Simulated != "", WarnGeneratedHits,
+		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", points(deref(s.Cache.Difference)))
+	warn(more && r.Simulated == "", WarnForeignHits,
 		"the servers found more of the prompts in their caches than this run had sent, by %s: what earlier runs left there made this one faster, and --cache cold would not", points(deref(s.Cache.Difference)))
 }
 

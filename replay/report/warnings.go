@@ -27,6 +27,7 @@ const (
 	WarnUnmeasured    = "server_metrics_failed"
 	WarnSeries        = "server_series_dropped"
 	WarnForeignHits   = "cache_held_more_than_was_sent"
+	WarnGeneratedHits = "cache_held_generated_kv"
 	WarnPromptCut     = "prompts_cut"
 	WarnOutputLonger  = "outputs_longer_than_asked"
 	WarnTLS           = "tls_unverified"
