@@ -1,0 +1,119 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A shown is a command of the tutorial, and what the page says that it prints.
+type shown struct {
+	command string
+	lines   []string
+	live    bool // against a server, by the clock: its figures are never the same
+}
+
+// showings are the commands of a page, in order.
+func showings(doc string) (all []shown) {
+	for _, block := range regexp.MustCompile("(?s)```console( live)?\n(.*?)```").FindAllStringSubmatch(doc, -1) {
+		text := strings.ReplaceAll(block[2], "\\\n", " ")
+		for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				all = append(all, shown{command: command, live: block[1] != ""})
+			} else {
+				last := &all[len(all)-1]
+				last.lines = append(last.lines, line)
+			}
+		}
+	}
+	return all
+}
+
+// shellWords splits a command at its spaces, but for those in single quotes.
+func shellWords(command string) (words []string) {
+	for i, part := range strings.Split(command, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
+}
+
+// prints says whether a line of the output is this one, where … stands for anything.
+func prints(output, line string) bool {
+	parts := strings.Split(line, "…")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(strings.TrimSpace(parts[i]))
+	}
+	return regexp.MustCompile("(?m)^ *" + strings.Join(parts, ".*") + " *$").MatchString(output)
+}
+
+// What the tutorial shows is what its commands print: they run in virtual time, so
+// that every figure comes out again. Of the live run only the command is tried, with
+// fewer requests.
+func TestTutorial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some 130,000 requests in virtual time, about 15 s")
+	}
+	docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile(filepath.Join(docs, "tutorial.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join("..", "..", "datasets", "demo.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, contract, _ := strings.Cut(string(doc), "```yaml\n")
+	contract, _, _ = strings.Cut(contract, "```")
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"gateway.jsonl.gz": string(log), "contract.yaml": contract})
+	url, code, ran := simulate(t), exitGood, 0
+	for _, s := range showings(string(doc)) {
+		switch {
+		case s.command == "echo $?":
+			if want := strconv.Itoa(code); !s.live && strings.Join(s.lines, " ") != want {
+				t.Errorf("the page says that the exit code is %q, and it is %d", s.lines, code)
+			}
+			continue
+		case strings.HasPrefix(s.command, "reprise serve "):
+			runServe(t, strings.TrimPrefix(s.command, "reprise ")+" --listen 127.0.0.1:0")
+			continue
+		}
+		args := shellWords(strings.ReplaceAll(s.command, "http://127.0.0.1:8000", url))
+		if s.live {
+			args = append(args, "--max-requests", "5", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h")
+		}
+		var out, errs string
+		if file, ok := strings.CutPrefix(s.command, "cat "); ok {
+			out = string(read(t, file))
+		} else {
+			out, errs, code = reprise(t, args[1:]...)
+			ran++
+		}
+		if code != exitGood && code != exitCheck && (code != exitUntrusted || !s.live) {
+			t.Fatalf("%s: exit code %d\n%s", s.command, code, errs)
+		}
+		for _, line := range s.lines {
+			if !s.live && !prints(out+errs, line) {
+				t.Errorf("%s\ndoes not print, as the page says,\n%s", s.command, line)
+			}
+		}
+	}
+	if ran < 12 {
+		t.Errorf("only %d commands were found", ran)
+	}
+	for _, picture := range regexp.MustCompile(`\]\((img/[^)]+)\)`).FindAllStringSubmatch(string(doc), -1) {
+		if _, err := os.Stat(filepath.Join(docs, picture[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
