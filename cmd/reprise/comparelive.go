@@ -287,7 +287,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun) error
 		}
 		m.began = true
 		name := fmt.Sprintf("round %d of %d, %s", round, m.rounds, r.side)
-		notef(cmd, "%s", name)
+		stepf(cmd, "%s", name)
 		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load, Seed: strconv.FormatUint(m.plan.Seed+uint64(round-1), 10),
 			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown, Cache: m.cache, Note: name,
 			Results: roundFile(m.out, round, r.side)}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,7 +22,16 @@ func openTrace(cmd *cobra.Command, path string) (*trace.Trace, error) {
 	if path == standard {
 		return trace.Spool("stdin", cmd.InOrStdin())
 	}
-	return trace.Open(path)
+	t, err := trace.Open(path)
+	if info, serr := os.Stat(path); err != nil && serr == nil {
+		switch {
+		case info.IsDir():
+			err = fmt.Errorf("%s is a directory: name a trace or a workload in it", path)
+		case errors.Is(err, trace.ErrNoFooter):
+			err = fmt.Errorf("%w; of a log, reprise import makes a trace", err)
+		}
+	}
+	return t, err
 }
 
 // logFiles turns the arguments of a command into the files of a source.

@@ -68,3 +68,33 @@ func shared(t testing.TB, name string) string {
 	}
 	return path
 }
+
+// A log or a directory in the place of a trace is the first mistake to make.
+func TestNotATrace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"gateway.jsonl": userLog(3)})
+	for arg, want := range map[string]string{"gateway.jsonl": "of a log, reprise import makes a trace", ".": ". is a directory: name a trace"} {
+		if _, errs, code := reprise(t, "profile", arg); code != exitFailure || !strings.Contains(errs, want) {
+			t.Errorf("profile %s: code %d\n%s", arg, code, errs)
+		}
+	}
+}
+
+// Nothing is told of the steps on the way with --quiet.
+func TestQuiet(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range []string{
+		"sweep chat --preset l4-qwen2.5-0.5b --rates 5 --level-duration 5s --level-requests 0 --no-confirm",
+		"compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=6ms --rounds 2 -o rounds",
+	} {
+		must(t, "synth", "chat", "-n", "20", "-o", "w.parquet")
+		_, told, _ := reprise(t, strings.Fields(args)...)
+		if err := os.RemoveAll("rounds"); err != nil {
+			t.Fatal(err)
+		}
+		_, errs, code := reprise(t, append(strings.Fields(args), "--quiet")...)
+		if told == "" || errs != "" || code != exitGood {
+			t.Errorf("%s: exit code %d, %q, and with --quiet %q", args, code, told, errs)
+		}
+	}
+}

@@ -160,7 +160,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		defer served.Close()
 	}
 	s.Told = func(l bench.Level) {
-		notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, figure(l.TTFTDue.P50, 1), figure(l.TTFTDue.P99, 1))
+		stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, figure(l.TTFTDue.P50, 1), figure(l.TTFTDue.P99, 1))
 	}
 	r, err = s.Run(cmd.Context())
 	switch {
