@@ -61,7 +61,7 @@ func TestDecisionByContract(t *testing.T) {
 			{Clause: "p50 ttft <= 1s", Outcome: []string{Fails, Holds}[i], Measured: &v, Allowed: 1000, Unit: "ms"}}}
 	}
 	out := decision(t, runs, Decision{})
-	for _, want := range []string{"- p50 ttft &lt;= 1s", "**r1.parquet**: rejected: ", "**r2.parquet**: accepted, and preferred", "r2.parquet keeps to the contract, which is the stopping rule."} {
+	for _, want := range []string{"- p50 ttft <= 1s", "**r1.parquet**: rejected: ", "**r2.parquet**: accepted, and preferred", "r2.parquet keeps to the contract, which is the stopping rule."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}

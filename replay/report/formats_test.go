@@ -226,7 +226,7 @@ func TestContractInFormats(t *testing.T) {
 	if len(all["reprise_contract_clause_holds"].GetMetric()) != 2 || len(all["reprise_contract_clause_margin_ratio"].GetMetric()) != 2 || all["reprise_contract_holds"].GetMetric()[0].GetGauge().GetValue() != 0 {
 		t.Errorf("%v", all["reprise_contract_clause_holds"])
 	}
-	if md := written(t, WriteMarkdown, s); !strings.Contains(md, "p99 ttft &lt;= 1ms") {
+	if md := written(t, WriteMarkdown, s); !strings.Contains(md, "p99 ttft <= 1ms") {
 		t.Error("the contract is not in the Markdown")
 	}
 	readBack(t, "contract", s)

@@ -125,8 +125,8 @@ func folded(b *bytes.Buffer, name string, head []string, rows [][]string) {
 }
 
 // markdownSigns are what GitHub would take for more than text: @ calls a person, and #
-// links to an issue.
-var markdownSigns = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "#", "&#35;", "|", `\|`, `\`, `\\`, "`", "\\`",
+// links to an issue. <= begins no tag, and contracts are full of it.
+var markdownSigns = strings.NewReplacer("<=", "<=", "&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "#", "&#35;", "|", `\|`, `\`, `\\`, "`", "\\`",
 	"*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`)
 
 // inMarkdown makes a text mean nothing but itself.
