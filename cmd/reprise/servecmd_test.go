@@ -134,7 +134,7 @@ func TestCompareServeCmd(t *testing.T) {
 	if plan, err := os.ReadFile(filepath.Join(dir, "rounds.json")); err != nil || strings.Contains(string(plan), "sk-0123") {
 		t.Errorf("%s, %v", plan, err)
 	}
-	for want, more := range map[string][]string{"in what the two sides differ": {"--vary", "itl=1ms,2ms,3ms"}, "no URLs, presets or costs": {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"}} {
+	for want, more := range map[string][]string{"in what the two sides differ": {"--vary", "itl=1ms,2ms,3ms"}, "no URLs, presets or costs": {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"}, "no other flags of simulated": {"--vary", "itl=1ms,2ms", "--set-b", "no-prefix-caching"}} {
 		if _, errs, code := reprise(t, append([]string{"compare", w, "--serve-cmd", engine, "--set", "m=x", "-o", t.TempDir()}, more...)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}
