@@ -27,8 +27,9 @@ test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see doc
 	@test -n "$(REPRISE_TEST_ENGINE_URL)" || { echo "set REPRISE_TEST_ENGINE_URL, such as http://localhost:8000"; exit 2; }
 	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay
 
+# Nothing can race in a package without goroutines and locks.
 race: ## the tests under the race detector, without those that are only long
-	$(GO) test -race -short -timeout 20m ./...
+	$(GO) test -race -short -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|"sync(/atomic)?"' --include='*.go' . | xargs -n1 dirname | sort -u)
 
 # Go reports a target whose time is up in the wrong moment as failed, with
 # "context deadline exceeded" and no failing input.
