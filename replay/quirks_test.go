@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -430,6 +431,21 @@ func TestQuirkTable(t *testing.T) {
 	}
 }
 
+// reachable waits until a port that was closed for a moment is open again.
+func reachable(t *testing.T, url string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err == nil {
+			c.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestServerQuirks(t *testing.T) {
 	srv := quirkServer(t, quirkConfig())
 	for _, row := range quirkRows {
@@ -447,6 +463,7 @@ func TestServerQuirks(t *testing.T) {
 			}
 			inOrder(t, row.quirk, r.SentNS, r.HeadersNS, r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS)
 			if strings.HasPrefix(row.quirk, "refuse") {
+				reachable(t, srv.URL)
 				return // it takes a port
 			}
 			synctest.Test(t, func(t *testing.T) {
