@@ -152,7 +152,11 @@ func TestReplaced(t *testing.T) {
 	}
 	until(t, "the stock is full", func() bool { n, _, _ := c.counts(); return n == firstStock })
 	close(end)
-	until(t, "all are replaced", func() bool { n, _, _ := c.counts(); return c.Stats().Replaced == firstStock && n == firstStock })
+	until(t, "all are replaced", func() bool {
+		replaced := c.Stats().Replaced // first: before it is so, the stock is the old one
+		n, _, _ := c.counts()
+		return replaced == firstStock && n == firstStock
+	})
 	if _, err := do(t.Context(), c, NoSession); err != nil {
 		t.Error(err)
 	}
