@@ -222,11 +222,7 @@ func TestResumeArrivalsKnownAndWindow(t *testing.T) {
 // Whatever the workload, killed three times at random, every row has one result,
 // or is accounted for as it is in a run that was never killed.
 func TestResumedRowsAreAccountedFor(t *testing.T) {
-	seeds := uint64(60)
-	if testing.Short() {
-		seeds = 10
-	}
-	for seed := range seeds {
+	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		rows := workload(every(time.Duration(rng.IntN(400))*time.Millisecond, 1+rng.IntN(200))...)
 		for i := range rows {
