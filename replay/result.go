@@ -165,6 +165,9 @@ type Run struct {
 	// Thread says what became of the turns whose prompts were to hold the
 	// server's own replies. Null in a run without [Threading].
 	Thread *Threads `json:"thread,omitempty"`
+	// Privacy is what the privacy card of the workload says; null without a card.
+	Privacy *Privacy `json:"privacy,omitempty"`
+
 	// Environment is where it was measured; null in files of versions that did not say.
 	Environment *Environment `json:"environment,omitempty"`
 	// To whom the requests went, and with what.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
+	"reprise/replay"
 	"reprise/trace"
 )
 
@@ -138,4 +140,16 @@ func (c carded) notes() (notes []string) {
 		notes = append(notes, "The card stood alone: no file's metadata were at hand to check it against.")
 	}
 	return notes
+}
+
+// privacyOf is what the card of a workload says, for the results made of it.
+func privacyOf(m *trace.Meta) (*replay.Privacy, error) {
+	if m.Card == "" {
+		return nil, nil
+	}
+	card, err := anonymize.ParseCard(m.Card, m.CardHash)
+	if err != nil {
+		return nil, fmt.Errorf("the workload's privacy card: %w", err)
+	}
+	return &replay.Privacy{Card: m.CardHash, Unit: card.Unit, Time: card.Time, Risks: card.Risks}, nil
 }

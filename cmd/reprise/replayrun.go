@@ -109,6 +109,9 @@ func (r *replayRun) fill() error {
 	}
 	r.about = replay.Run{Version: version, Tokenizer: r.maker.tok.Name(), Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier,
 		Seed: strconv.FormatUint(r.maker.seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock}
+	if r.about.Privacy, err = privacyOf(&r.w.Meta); err != nil {
+		return err
+	}
 	r.endpoint.Describe(&r.about)
 	r.about.PromptText, r.about.Note = cmp.Or(r.w.Meta.Text, replay.TextStable), r.note
 	r.describeRaw(&r.about)

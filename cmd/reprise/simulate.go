@@ -213,6 +213,10 @@ func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c simserver.
 		Model: model, Rate: f.rate, Seed: strconv.FormatUint(f.seed, 10), Note: f.note,
 		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c), Instances: c.Replicas,
 		Environment: &replay.Environment{Host: replay.ThisHost()}}
+	var err error
+	if about.Privacy, err = privacyOf(&w.Meta); err != nil {
+		return simserver.FleetSummary{}, err
+	}
 	name := replay.JournalName(f.out)
 	journal, err := replay.CreateJournal(name, about)
 	if err != nil {

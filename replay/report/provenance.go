@@ -161,6 +161,12 @@ func workload(s *Summary) factGroup {
 	g := factGroup{page.Group{Title: "Workload and privacy"}}
 	g.add("Digest", shortDigest(r.Workload), "of the rows; whole in the JSON")
 	g.add("Tier", r.Tier, "privacy tier of the workload, which this page inherits")
+	if p := r.Privacy; p != nil {
+		g.add("Privacy card", shortDigest("sha256:"+p.Card), "in the workload; reprise anonymize --card prints it in words")
+		g.add("Unit of privacy", p.Unit, "")
+		g.add("Times", p.Time, "")
+		g.add("Residual risks", strings.Join(p.Risks, " "), "")
+	}
 	g.add("Seed", r.Seed, "")
 	g.add("Blocks", positive(r.BlockSize, "token"), "prefix blocks of the workload")
 	g.add("Prompt text", promptText(r.PromptText), "")
