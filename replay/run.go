@@ -387,9 +387,9 @@ func (p *play) release(ctx context.Context, fl *flight) {
 		if fl.handover != nil {
 			fl.handover.settle(p.opt.Thread.Encode, r)
 		}
+		p.inFlight.Add(-1) // before over, which may release the next in its place
 		p.feed.over(ended{fl.id, time.Duration(*r.DoneNS), r.Failed(), fl.handover})
 		fl.handover = nil
-		p.inFlight.Add(-1)
 		if p.slots != nil {
 			<-p.slots
 		}
