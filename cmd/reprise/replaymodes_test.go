@@ -44,6 +44,22 @@ func modesHits(t *testing.T, results []replay.Result) (measured, known float64) 
 	return hit / input, expected / input
 }
 
+// modesOverlap is the share of the prompt tokens that were sent while a request
+// before them had no answer: of those a busy machine may have sent two in the wrong
+// order, and their hits are a matter of luck.
+func modesOverlap(results []replay.Result) float64 {
+	var input, over float64
+	var done int64
+	for _, r := range results {
+		input += float64(*r.Input)
+		if *r.SentNS < done {
+			over += float64(*r.Input)
+		}
+		done = max(done, *r.DoneNS)
+	}
+	return over / input
+}
+
 // A window behind a primed cache hits as its rows do in a replay of the whole, row
 // for row; a smaller cache hits less, and none least.
 func TestModesPrimedWindow(t *testing.T) {
@@ -61,7 +77,8 @@ func TestModesPrimedWindow(t *testing.T) {
 		}
 	}
 	got, known := modesHits(t, primed)
-	if math.Abs(got-want) > 0.005 || known != wantKnown || want < 0.2 {
+	luck := modesOverlap(whole) + modesOverlap(primed)
+	if math.Abs(got-want) > 0.005+luck || known != wantKnown || want < 0.2 {
 		t.Errorf("hit ratio %.4f of the window, %.4f of its rows in the whole; known %.4f and %.4f", got, want, known, wantKnown)
 	}
 	s := run.Selection
