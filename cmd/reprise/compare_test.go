@@ -28,6 +28,9 @@ func readComparison(t *testing.T, doc string) (c report.Comparison) {
 }
 
 func TestCompareRounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute under the race detector; TestCompareEqualEngines goes the same way")
+	}
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "150", "-o", "w.parquet")
 	slower := []string{"--costs-b", "step=7ms,prefill-token=30us,request=30ms", "--rounds", "8", "--aa-rounds", "2"}
@@ -193,6 +196,9 @@ func TestCompareUsage(t *testing.T) {
 
 // What a trace recorded is compared with a replay of it.
 func TestCompareProduction(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector")
+	}
 	t.Chdir(t.TempDir())
 	err := trace.Create("t.parquet", func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		rows := make([]trace.Request, 300)

@@ -35,6 +35,9 @@ func (l *lines) Read(p []byte) (int, error) {
 // A command that is killed half-way leaves no half-written output, and what
 // stood at its path stays.
 func TestKilledHalfWay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("120 MiB of log, twice")
+	}
 	for _, sig := range []os.Signal{os.Kill, os.Interrupt} {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "t.parquet")
