@@ -46,6 +46,14 @@ func arms(t *testing.T, n int, factor, own float64) []Arm {
 	return []Arm{a, b}
 }
 
+// unresampled arms are compared sooner, without intervals of percentiles.
+func unresampled(arms []Arm) []Arm {
+	for i := range arms {
+		arms[i].Clusters = nil
+	}
+	return arms
+}
+
 func compare(t *testing.T, arms []Arm, o CompareOptions) Comparison {
 	t.Helper()
 	c, err := Compare(arms, o)
@@ -103,7 +111,7 @@ func TestCompareNeedsRounds(t *testing.T) {
 		2: "No verdict: 2 rounds are too few, alpha 0.01 needs 8.",
 		7: "No verdict: 7 rounds are too few, alpha 0.01 needs 8.",
 	} {
-		c := compare(t, arms(t, n, 2, 0.01), CompareOptions{})
+		c := compare(t, unresampled(arms(t, n, 2, 0.01)), CompareOptions{})
 		if v := c.Versus[0]; v.Decision != Undecided || !strings.HasPrefix(v.Text, says) || v.Metrics[0].Significant {
 			t.Errorf("%d rounds: %s: %s", n, v.Decision, v.Text)
 		}
@@ -112,10 +120,10 @@ func TestCompareNeedsRounds(t *testing.T) {
 		}
 	}
 	// Five rounds decide nothing, whatever alpha is.
-	if c := compare(t, arms(t, 5, 2, 0.01), CompareOptions{Alpha: 0.1, FamilyAlpha: 0.2}); c.Versus[0].Decision != Undecided || c.Versus[0].Metrics[0].Significant || len(c.Versus[0].Others) > 0 || c.LeastRounds != 6 {
+	if c := compare(t, unresampled(arms(t, 5, 2, 0.01)), CompareOptions{Alpha: 0.1, FamilyAlpha: 0.2}); c.Versus[0].Decision != Undecided || c.Versus[0].Metrics[0].Significant || len(c.Versus[0].Others) > 0 || c.LeastRounds != 6 {
 		t.Errorf("five rounds: %+v", c.Versus[0].Text)
 	}
-	if c := compare(t, arms(t, 6, 2, 0.01), CompareOptions{Alpha: 0.05}); c.Versus[0].Decision != Worse {
+	if c := compare(t, unresampled(arms(t, 6, 2, 0.01)), CompareOptions{Alpha: 0.05}); c.Versus[0].Decision != Worse {
 		t.Errorf("six rounds at 0.05: %s", c.Versus[0].Text)
 	}
 }
@@ -147,8 +155,8 @@ func TestCompareManyArms(t *testing.T) {
 }
 
 func TestCompareDetect(t *testing.T) {
-	m := compare(t, arms(t, 10, 1, 0.02), CompareOptions{Detect: 0.03}).Versus[0].Metrics[0]
-	fine := compare(t, arms(t, 10, 1, 0.02), CompareOptions{Detect: 0.01}).Versus[0].Metrics[0]
+	m := compare(t, unresampled(arms(t, 10, 1, 0.02)), CompareOptions{Detect: 0.03}).Versus[0].Metrics[0]
+	fine := compare(t, unresampled(arms(t, 10, 1, 0.02)), CompareOptions{Detect: 0.01}).Versus[0].Metrics[0]
 	if *m.RoundsFor < 8 || *m.RoundsFor > 60 || *fine.RoundsFor < 5**m.RoundsFor {
 		t.Errorf("3 %%: %d rounds, 1 %%: %d rounds", *m.RoundsFor, *fine.RoundsFor)
 	}
@@ -156,8 +164,8 @@ func TestCompareDetect(t *testing.T) {
 
 // With A/A rounds the noise is theirs, and an order that is in the figures is said.
 func TestCompareAA(t *testing.T) {
-	a := arms(t, 10, 1, 0.01)
-	skew := arms(t, 10, 1.1, 0.01)
+	a := unresampled(arms(t, 10, 1, 0.01))
+	skew := unresampled(arms(t, 10, 1.1, 0.01))
 	for _, c := range []struct {
 		of   []Arm
 		warn bool
@@ -190,14 +198,14 @@ func TestCompareWarns(t *testing.T) {
 		"client":    {WarnClient, func(r *replay.Run) { r.Cores++ }},
 		"model":     {WarnModel, func(r *replay.Run) { r.Model = "x" }},
 	} {
-		two := arms(t, 2, 1, 0.01)
+		two := unresampled(arms(t, 2, 1, 0.01))
 		c.change(&two[1].Runs[1].Run)
 		got := compare(t, two, CompareOptions{})
 		if w := got.Warnings[0]; w.Code != c.code || !strings.Contains(w.Text, "in 1 round:") {
 			t.Errorf("%s: %v", name, got.Warnings)
 		}
 	}
-	two := arms(t, 3, 1, 0.01)
+	two := unresampled(arms(t, 3, 1, 0.01))
 	for i := range 3 {
 		two[0].Runs[i].Run.Started = fmt.Sprintf("2026-05-01T10:0%d:00Z", i)
 		two[1].Runs[i].Run.Started = fmt.Sprintf("2026-05-01T11:0%d:00Z", i)
