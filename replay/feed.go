@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reprise/trace"
@@ -74,6 +75,8 @@ type feeder struct {
 	// Counts, read after run returns.
 	excluded, notSent, unprepared, skipped, readLate, beyond int64
 
+	leftOut atomic.Int64 // excluded, skipped and beyond, for reports while it runs
+
 	why         string
 	any         bool
 	first, last time.Duration // due times
@@ -111,7 +114,7 @@ func (f *feeder) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		f.notSent += left
 	} else {
-		f.beyond += left
+		f.leaveOut(&f.beyond, left)
 	}
 	if f.err != nil {
 		return errors.Join(errWorkload, f.err)
@@ -247,11 +250,11 @@ func (f *feeder) settle(h *held) {
 		f.drop(h, ended{id: h.id, at: h.due, failed: before.failed})
 		return
 	case excluded:
-		f.excluded++
+		f.leaveOut(&f.excluded, 1)
 		f.drop(h, ended{id: h.id, at: h.due + f.opt.recordedLength(h.row), failed: h.failed})
 		return
 	case h.failed:
-		f.skipped++
+		f.leaveOut(&f.skipped, 1)
 		f.drop(h, ended{id: h.id, at: h.latest, failed: true})
 		return
 	case f.closed != nil:
@@ -259,7 +262,7 @@ func (f *feeder) settle(h *held) {
 		f.prepare(h)
 		return
 	case f.opt.Duration > 0 && h.due >= f.opt.Duration:
-		f.beyond++
+		f.leaveOut(&f.beyond, 1)
 		f.drop(h, ended{id: h.id, at: h.due}) // what follows is due later still
 		return
 	}
@@ -286,6 +289,12 @@ func (f *feeder) begin(h *held) {
 	if e != nil {
 		e.shift = h.shift
 	}
+}
+
+// leaveOut counts rows that are not sent.
+func (f *feeder) leaveOut(why *int64, rows int64) {
+	*why += rows
+	f.leftOut.Add(rows)
 }
 
 // drop lets go of a row that is not sent.
@@ -408,7 +417,7 @@ func (f *feeder) abandon() (left int64) {
 		switch {
 		case done:
 		case f.opt.excludes(row):
-			f.excluded++
+			f.leaveOut(&f.excluded, 1)
 		default:
 			left++
 		}

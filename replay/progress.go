@@ -12,6 +12,7 @@ type Progress struct {
 	Elapsed  time.Duration // since the start of the run
 	Done     int64         // requests that are over
 	Failed   int64         // of them, those with an error other than a planned cancellation
+	LeftOut  int64         // rows read so far that are not sent: failed in the source, after a turn that failed, or due after the duration
 	InFlight int
 
 	Sent   int64 // requests that were sent
@@ -153,7 +154,7 @@ func (p *play) tell(c *collector) {
 	now := time.Since(p.feed.start)
 	// In flight before sent: a request that is let go in between counts as sent at least.
 	inFlight := p.inFlight.Load()
-	out := Progress{Elapsed: now, Done: p.opt.Resume.kept() + c.done, Failed: c.failed, InFlight: int(inFlight),
+	out := Progress{Elapsed: now, Done: p.opt.Resume.kept() + c.done, Failed: c.failed, LeftOut: p.feed.leftOut.Load(), InFlight: int(inFlight),
 		Sent: p.opt.Resume.sentBefore() + p.sent.Load()}
 	out.Due = out.Sent + p.feed.line.overdue(now)
 	// The conditions first: a report that takes long must not keep a run from its end.

@@ -127,3 +127,28 @@ func BenchmarkProgress(b *testing.B) {
 		})
 	}
 }
+
+// Rows that are not sent are told apart, so that the last report adds up to the
+// workload: some failed in the source, some are turns after one that failed, and
+// some are due after the end.
+func TestProgressAddsUpToTheWorkload(t *testing.T) {
+	rows := workload(every(time.Second, 9)...)
+	rows[2].Status, rows[5].Status = trace.StatusFailed, trace.StatusFailed
+	rows[4].Parents, rows[6].Parents = []int64{3}, []int64{4}
+	synctest.Test(t, func(t *testing.T) {
+		for _, causal := range []bool{false, true} {
+			var last Progress
+			o := Options{Duration: 7500 * time.Millisecond, Progress: func(p Progress) { last = p }}
+			done, leftOut := int64(6), int64(3) // rows 2, 5 and 8
+			if causal {
+				o.Causal = kinOf(t, rows)
+				done, leftOut = 4, 5 // rows 4 and 6 as well
+			}
+			f := &fake{fail: func(id int32) bool { return id == 3 }}
+			f.play(t, t.Context(), o, rows)
+			if last.Done != done || last.LeftOut != leftOut || last.InFlight != 0 {
+				t.Errorf("causal %v: %+v", causal, last)
+			}
+		}
+	})
+}

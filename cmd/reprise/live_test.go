@@ -166,3 +166,25 @@ func TestLiveFlag(t *testing.T) {
 		}
 	}
 }
+
+// Rows that are left out are no part of what is to be done: the last line of a run
+// of which every request is over says 100 %.
+func TestLiveLineEndsAtTheWhole(t *testing.T) {
+	var out strings.Builder
+	about := liveAboutTest()
+	about.total = 242
+	w := watcher{about: about, lines: &out}
+	for _, p := range []replay.Progress{
+		{Elapsed: time.Second, Done: 121, LeftOut: 0}, {Elapsed: 2 * time.Second, Done: 236, LeftOut: 6},
+	} {
+		w.progress(p)
+	}
+	if got := out.String(); !strings.Contains(got, "121 of 242 (50 %),") || !strings.Contains(got, "236 of 236 (100 %), 6 left out,") {
+		t.Error(got)
+	}
+	var m tea.Model = liveModel{about: about, stop: func() {}}
+	m, _ = m.Update(replay.Progress{Elapsed: 2 * time.Second, Done: 236, LeftOut: 6})
+	if got := m.(liveModel).text(); !strings.Contains(got, "236 of 236 (100 %), 6 left out") || strings.Contains(got, "░") {
+		t.Error(got)
+	}
+}

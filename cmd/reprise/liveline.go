@@ -112,11 +112,21 @@ func bar(n, of int64, width int) string {
 	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
 }
 
-func done(n, of int64) string {
-	if of <= 0 {
-		return fmt.Sprintf("%d requests", n)
+// toSend is how many requests a run has; 0 where it has no end. Rows that are left
+// out are known once they are read, so that it falls to what is really sent.
+func (a liveAbout) toSend(p *replay.Progress) int64 { return max(a.total-p.LeftOut, 0) }
+
+// done says how many of the requests are over.
+func done(about liveAbout, p *replay.Progress) string {
+	of := about.toSend(p)
+	if of == 0 {
+		return fmt.Sprintf("%d requests", p.Done)
 	}
-	return fmt.Sprintf("%d of %d (%.0f %%)", n, of, 100*float64(n)/float64(of))
+	out := fmt.Sprintf("%d of %d (%.0f %%)", p.Done, of, 100*float64(p.Done)/float64(of))
+	if p.LeftOut > 0 {
+		out += fmt.Sprintf(", %d left out", p.LeftOut)
+	}
+	return out
 }
 
 // clip cuts a line at a width in columns; all that is shown has one for each rune.
@@ -133,7 +143,7 @@ func liveLine(about liveAbout, h *liveHistory) string {
 	sent, due := h.rates()
 	q := &p.Total
 	out := fmt.Sprintf("replay %s: %s, sent %.1f/s of %.1f/s due, %d in flight, %.0f tok/s, TTFT p50 %s p99 %s, ITL p50 %s p99 %s, lag p50 %s p99 %s, CPU %.2f, errors: %s",
-		p.Elapsed.Round(time.Second), done(p.Done, about.total), sent, due, p.InFlight, h.tokens(),
+		p.Elapsed.Round(time.Second), done(about, &p), sent, due, p.InFlight, h.tokens(),
 		span(q.TTFT, q.TTFT.P50), span(q.TTFT, q.TTFT.P99), span(q.ITL, q.ITL.P50), span(q.ITL, q.ITL.P99),
 		span(q.Lag, q.Lag.P50), span(q.Lag, q.Lag.P99), p.CPU, errorsByClass(&p))
 	if why := liveReasons(&p, about); len(why) > 0 {

@@ -74,7 +74,8 @@ func (m liveModel) text() string {
 		b.WriteString(clip(fmt.Sprintf("%-10s", name)+fmt.Sprintf(format, args...), width) + "\n")
 	}
 	b.WriteString(clip(m.about.title, width) + "\n")
-	line(p.Elapsed.Round(time.Second).String(), "%s %s", bar(p.Done, m.about.total, max(width-40, 5)), done(p.Done, m.about.total))
+	said := done(m.about, &p)
+	line(p.Elapsed.Round(time.Second).String(), "%s %s", bar(p.Done, m.about.toSend(&p), max(min(width-40, width-11-len(said)), 5)), said)
 	sent, due := m.history.rates()
 	line("sent", "%.1f/s of %.1f/s due, %d behind", sent, due, p.Due-p.Sent)
 	line("in flight", "%d", p.InFlight)
