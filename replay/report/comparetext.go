@@ -269,7 +269,9 @@ func (c *Comparison) sections(v *Versus) []page.Section {
 		}
 		plots.Plots = append(plots.Plots, page.Drawn(plot(m.Label, m.Label, m.Unit, a, b))...)
 		if m.Primary {
-			plots.Plots = append(plots.Plots, page.Drawn(plot("Change of "+m.Label, "B over A", "%", change))...)
+			changes := plot("Change of "+m.Label, "B over A", "%", change)
+			changes.Zero = true
+			plots.Plots = append(plots.Plots, page.Drawn(changes)...)
 		}
 	}
 	return []page.Section{main, plots}

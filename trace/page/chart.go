@@ -13,6 +13,7 @@ type chart struct {
 	Kind   string  `json:"k"`
 	LogX   bool    `json:"lx,omitempty"`
 	LogY   bool    `json:"ly,omitempty"`
+	Zero   bool    `json:"z,omitempty"`
 	XLabel string  `json:"xl"`
 	XUnit  string  `json:"xu,omitempty"`
 	YUnit  string  `json:"yu,omitempty"`
@@ -83,7 +84,7 @@ func ys(c cloud) []float64 { return c.y }
 // draw; remarks say what was left out; label describes the plot to those who
 // cannot see it.
 func newChart(p *Plot) (c chart, remarks []string, label string) {
-	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, YUnit: p.YUnit}
+	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, Zero: p.Zero, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, YUnit: p.YUnit}
 	var clouds []cloud
 	var names []string
 	for _, s := range p.Series {

@@ -105,6 +105,7 @@ type Plot struct {
 	Kind   Kind
 	LogX   bool
 	LogY   bool
+	Zero   bool // the Y axis has zero in it, however far from it the values are; of a linear one
 	Series []Series
 }
 

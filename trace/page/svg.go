@@ -160,7 +160,7 @@ func yRange(p *Plot, c *chart) (float64, float64) {
 	if lo == 0 && hi == 0 {
 		return 0, 1
 	}
-	whole := p.Kind == Bars || p.Kind == Step || lo == hi
+	whole := p.Zero || p.Kind == Bars || p.Kind == Step || lo == hi
 	if lo > 0 && (whole || lo <= hi/2) {
 		lo = 0
 	}

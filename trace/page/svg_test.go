@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -152,5 +153,43 @@ func TestCSV(t *testing.T) {
 	}
 	if err := (&Plot{Series: []Series{{X: []float64{1}}}}).WriteCSV(io.Discard); err == nil {
 		t.Error("ragged series were written")
+	}
+}
+
+// However narrow the range, a logarithmic axis of an ordinary plot has four labels
+// at least, in order and far enough apart to be read.
+func TestLogAxesHaveLabels(t *testing.T) {
+	for _, count := range []float64{5.5, 8, 9} { // of the page's upright axes, of an image's, and of those that lie
+		for lo := 1.; lo < 10; lo *= 1.17 {
+			for _, decades := range []float64{0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1, 1.3, 1.8, 2.5, 3.5, 6, 12} {
+				s := scale{lo: lo, hi: lo * math.Pow(10, decades), to: count, log: true}
+				var at []float64
+				for _, tick := range s.ticks(count) {
+					if tick.label != "" {
+						at = append(at, tick.at)
+					}
+				}
+				least := math.Inf(1)
+				for i := 1; i < len(at); i++ {
+					least = min(least, at[i]-at[i-1])
+				}
+				if len(at) < 4 && (decades <= 2.5 || len(at) < 3) || float64(len(at)) > 2*count || least < 0.39 {
+					t.Errorf("%.3g to %.3g on about %g: %d labels, at least %.2f apart", s.lo, s.hi, count, len(at), least)
+				}
+			}
+		}
+	}
+}
+
+// A plot that asks for it shows zero, be the values far above it or below.
+func TestZeroIsInSight(t *testing.T) {
+	for _, y := range [][]float64{{50, 60}, {-60, -50}, {50, 60, 55}} {
+		for _, zero := range []bool{false, true} {
+			p := &Plot{Zero: zero, Series: []Series{{X: []float64{1, 2, 3}[:len(y)], Y: y}}}
+			c, _, _ := newChart(p)
+			if lo, hi := yRange(p, &c); (lo <= 0 && hi >= 0) != zero || c.Zero != zero {
+				t.Errorf("%v, zero %v: from %v to %v", y, zero, lo, hi)
+			}
+		}
 	}
 }

@@ -99,28 +99,60 @@ type mark struct {
 	shown bool // has a label
 }
 
+// logLabels are the multiples of a power of ten that have labels, from few to many,
+// and how many decades for each label that is asked for they may have: within the
+// first they are at ease, within the second there is room for them.
+var logLabels = []struct {
+	digits     string
+	ease, room float64
+}{
+	{"1", math.Inf(1), math.Inf(1)}, {"125", 1. / 3, 2. / 3}, {"12357", 1. / 6, 1. / 4}, {"123456789", 1. / 9, 1. / 9},
+}
+
+// fewLabels of an axis do not tell how it runs.
+const fewLabels = 4
+
 // logSteps are the multiples 1 to 9 of every power of ten within the range, with
-// labels on about count of them. Where fewer than two would have one, ordinary
-// steps serve better.
+// labels on about count of them. Where those would be fewer than fewLabels, closer
+// ones are taken as far as there is room; within a decade, where that does not
+// help, ordinary steps serve better.
 func logSteps(lo, hi, count float64) []mark {
-	from, to := math.Log10(lo), math.Log10(hi)
-	span := to - from
-	every := int(max(1, math.Ceil(span/count)))
-	labels := "1"
-	switch {
-	case span*9 <= count:
-		labels = "123456789"
-	case span*3 <= count:
-		labels = "125"
+	span := math.Log10(hi) - math.Log10(lo)
+	var best []mark
+	shown := 0
+	for _, l := range logLabels {
+		if span > l.room*count || shown >= fewLabels && span > l.ease*count {
+			break
+		}
+		best, shown = logMarks(lo, hi, count, l.digits)
 	}
+	if shown >= fewLabels || shown >= 2 && span > 1 {
+		return best
+	}
+	plain := steps(lo, hi, count, false)
+	if len(plain) < fewLabels {
+		plain = steps(lo, hi, 2*count, false)
+	}
+	if len(plain) <= shown {
+		return best
+	}
+	best = nil
+	for _, v := range plain {
+		best = append(best, mark{v, true})
+	}
+	return best
+}
+
+// logMarks are the multiples with labels on those that begin with one of the digits.
+func logMarks(lo, hi, count float64, digits string) (out []mark, shown int) {
+	from, to := math.Log10(lo), math.Log10(hi)
+	every := int(max(1, math.Ceil((to-from)/count)))
 	most := 9
-	if span > 8 {
+	if to-from > 8 {
 		most = 1
 	}
-	var out []mark
-	shown := 0
 	for e := int(math.Floor(from)); e <= int(math.Ceil(to)); e++ {
-		if span > 8 && e%every != 0 {
+		if most == 1 && e%every != 0 {
 			continue
 		}
 		for m := 1; m <= most; m++ {
@@ -128,21 +160,14 @@ func logSteps(lo, hi, count float64) []mark {
 			if v < lo*(1-1e-9) || v > hi*(1+1e-9) {
 				continue
 			}
-			has := strings.Contains(labels, strconv.Itoa(m)) && (m > 1 || e%every == 0)
+			has := strings.Contains(digits, strconv.Itoa(m)) && (m > 1 || e%every == 0)
 			if has {
 				shown++
 			}
 			out = append(out, mark{v, has})
 		}
 	}
-	if shown >= 2 {
-		return out
-	}
-	out = nil
-	for _, v := range steps(lo, hi, count, false) {
-		out = append(out, mark{v, true})
-	}
-	return out
+	return out, shown
 }
 
 // brief writes the label of a tick: 250, 1.5k, 20M.

@@ -59,25 +59,45 @@ const steps = (min, max, count, timed) => {
 
 const decade = v => Math.round(Math.log10(v) * 1e9) / 1e9;
 
+// logLabels are the multiples of a power of ten that have labels, from few to many,
+// and how many decades for each label that is asked for they may have: within the
+// first they are at ease, within the second there is room for them.
+const logLabels = [
+	[[1], Infinity, Infinity], [[1, 2, 5], 1 / 3, 2 / 3], [[1, 2, 3, 5, 7], 1 / 6, 1 / 4], [[1, 2, 3, 4, 5, 6, 7, 8, 9], 1 / 9, 1 / 9],
+];
+const fewLabels = 4; // do not tell how an axis runs
+
 // logSteps are the multiples 1 to 9 of every power of ten within the range, and
-// those among them that get a label, so that about count do. Where a power of
-// ten is not in sight twice, ordinary steps may serve better.
+// those among them that get a label, so that about count do. Where those would be
+// fewer than fewLabels, closer ones are taken as far as there is room; within a
+// decade, where that does not help, ordinary steps serve better.
 const logSteps = (min, max, count) => {
+	const span = decade(max) - decade(min);
+	let best = [[], new Set()];
+	for (const [digits, ease, room] of logLabels) {
+		if (span > room * count || best[1].size >= fewLabels && span > ease * count) break;
+		best = logMarks(min, max, count, digits);
+	}
+	if (best[1].size >= fewLabels || best[1].size >= 2 && span > 1) return best;
+	let plain = steps(min, max, count, false);
+	if (plain.length < fewLabels) plain = steps(min, max, 2 * count, false);
+	return plain.length <= best[1].size ? best : [plain, new Set(plain)];
+};
+
+// logMarks are the multiples, and those of them that begin with one of the digits.
+const logMarks = (min, max, count, digits) => {
 	const lo = decade(min), hi = decade(max), span = hi - lo, every = Math.max(1, Math.ceil(span / count));
 	const all = [], shown = new Set();
-	const marks = span * 9 <= count ? [1, 2, 3, 4, 5, 6, 7, 8, 9] : span * 3 <= count ? [1, 2, 5] : [1];
 	for (let e = Math.floor(lo); e <= Math.ceil(hi); e++) {
 		if (span > 8 && e % every) continue;
 		for (let m = 1; m < (span > 8 ? 2 : 10); m++) {
 			const v = Number(m + 'e' + e);
 			if (v < min * (1 - 1e-9) || v > max * (1 + 1e-9)) continue;
 			all.push(v);
-			if (marks.includes(m) && (m > 1 || e % every === 0)) shown.add(v);
+			if (digits.includes(m) && (m > 1 || e % every === 0)) shown.add(v);
 		}
 	}
-	if (shown.size >= 2) return [all, shown];
-	const plain = steps(min, max, count, false);
-	return [plain, new Set(plain)];
+	return [all, shown];
 };
 
 // ---- ranges ----
@@ -112,7 +132,7 @@ const yRange = c => (u, min, max) => {
 		return [min / (c.k === 'bars' ? Math.max(2, room) : room), max * room];
 	}
 	if (min === 0 && max === 0) return [0, 1];
-	const whole = c.k === 'bars' || c.k === 'step' || min === max;
+	const whole = c.z || c.k === 'bars' || c.k === 'step' || min === max;
 	if (min > 0 && (whole || min <= max / 2)) min = 0;
 	if (max < 0 && (whole || max >= min / 2)) max = 0;
 	const room = (max - min) * 0.06;
@@ -169,14 +189,21 @@ const tint = (colour, share) => {
 	return `rgba(${n >> 16},${n >> 8 & 255},${n & 255},${share})`;
 };
 
+// area colours what is between a line and zero, and nothing where zero is not in
+// sight: an area from anywhere else shows differences larger than they are.
+const area = colour => u => {
+	const {min, max, distr} = u.scales.y;
+	return distr !== 3 && min <= 0 && max >= 0 ? colour : null;
+};
+
 const seriesOptions = (c, css) => c.s.map((s, i) => {
 	const colour = css(`--s${i % 6 + 1}`), alone = c.s.length === 1;
 	const o = {label: s.n, stroke: colour, width: s.x.length > 1000 && c.k === 'step' ? 1 : 1.75, dash: i < 6 ? undefined : [8, 5], value: (u, v) => v == null ? '\u2013' : value(v) + unit(c.yu)};
 	if (c.k === 'line') {
-		Object.assign(o, {paths: uPlot.paths.linear(), fill: alone ? tint(colour, 0.1) : undefined});
+		Object.assign(o, {paths: uPlot.paths.linear(), fill: alone ? area(tint(colour, 0.1)) : undefined});
 		if (s.x.length <= 60) o.points = {show: true, size: s.x.length === 1 ? 10 : 5, fill: colour};
 	} else if (c.k === 'step') {
-		Object.assign(o, {paths: uPlot.paths.stepped({align: 1}), fill: alone ? tint(colour, 0.12) : undefined, points: {show: s.x.length === 1, size: 5, fill: colour}});
+		Object.assign(o, {paths: uPlot.paths.stepped({align: 1}), fill: alone ? area(tint(colour, 0.12)) : undefined, points: {show: s.x.length === 1, size: 5, fill: colour}});
 	} else if (c.k === 'bars') {
 		Object.assign(o, {paths: barPaths(s), width: 0, fill: tint(colour, alone ? 0.75 : 0.5), points: {show: false}});
 	} else {
