@@ -140,7 +140,8 @@ func outcomeIn(runs []Tried, i, best int) string {
 }
 
 // settings are the fields of a run that say how it was set up, and not what came of it.
-var settings = []string{"note", "model", "api", "prompts", "tokenizer", "speed", "timing", "rate", "concurrency", "keep_think", "connections", "workload_digest",
+// A note is none: it may say which round a run was, and stands with where it is from.
+var settings = []string{"model", "api", "prompts", "tokenizer", "speed", "timing", "rate", "concurrency", "keep_think", "connections", "workload_digest",
 	"seed", "in_flight_limit", "simulated", "endpoints", "balance", "sampling", "retries", "http2", "prompt_text", "server_version", "max_model_len",
 	"cache_discipline.done", "selection", "environment", "version"}
 
@@ -276,7 +277,7 @@ func provenance(runs []Tried) [][]string {
 		name string
 		of   func(*Tried) string
 	}{
-		{"results", func(t *Tried) string { return t.Digest }}, {"workload", func(t *Tried) string { return t.Summary.Run.Workload }},
+		{"results", func(t *Tried) string { return t.Digest }}, {"note", func(t *Tried) string { return t.Summary.Run.Note }}, {"workload", func(t *Tried) string { return t.Summary.Run.Workload }},
 		{"seed", func(t *Tried) string { return t.Summary.Run.Seed }}, {"started", func(t *Tried) string { return t.Summary.Run.Started }},
 		{"reprise", func(t *Tried) string { return t.Summary.Run.Version }},
 	} {

@@ -71,3 +71,15 @@ func TestDecisionByContract(t *testing.T) {
 		t.Errorf("nothing is accepted:\n%s", out)
 	}
 }
+
+// What a comparison notes of each round is no setting: it stands with the provenance.
+func TestDecisionNotes(t *testing.T) {
+	runs := tried(t)
+	runs[0].Summary.Run.Note, runs[1].Summary.Run.Note = "round 1 of 10, a", "round 1 of 10, b"
+	out := decision(t, runs, Decision{})
+	row := "| note | round 1 of 10, a | round 1 of 10, b |"
+	set, from, _ := strings.Cut(out, "## Provenance")
+	if strings.Contains(set, "round 1 of 10") || !strings.Contains(from, row) {
+		t.Errorf("%q is not where it belongs in\n%s", row, out)
+	}
+}
