@@ -134,6 +134,9 @@ type Run struct {
 	// sent, and there was no client to measure. Empty for a replay.
 	Simulated string `json:"simulated,omitempty"`
 	Instances int    `json:"instances,omitempty"` // engines that took the requests, where that is known
+	// PrefixCaching says whether they kept the KV of prompts for later ones; null is
+	// not known, as of every live server.
+	PrefixCaching *bool `json:"prefix_caching,omitempty"`
 
 	// Odd counts answers that were sound, but not as they should be.
 	Odd Odd `json:"odd_answers,omitzero"`

@@ -142,7 +142,7 @@ func outcomeIn(runs []Tried, i, best int) string {
 // settings are the fields of a run that say how it was set up, and not what came of it.
 // A note is none: it may say which round a run was, and stands with where it is from.
 var settings = []string{"model", "api", "prompts", "tokenizer", "speed", "timing", "rate", "concurrency", "keep_think", "connections", "workload_digest",
-	"seed", "in_flight_limit", "simulated", "endpoints", "balance", "sampling", "retries", "http2", "prompt_text", "server_version", "max_model_len",
+	"seed", "in_flight_limit", "simulated", "prefix_caching", "endpoints", "balance", "sampling", "retries", "http2", "prompt_text", "server_version", "max_model_len",
 	"cache_discipline.done", "selection", "environment", "version"}
 
 // differing lists the settings that are not the same in all runs.

@@ -87,7 +87,7 @@ var tokenDefinitions = []Definition{
 var cacheDefinitions = []Definition{
 	{"measured_ratio", "share", "Hit ratio by token: what the server says it found in its prefix cache.", "Σ cached_tokens ÷ Σ prompt_tokens"},
 	{"expected_ratio", "share",
-		"What a server with an endless cache can find of the prefixes that earlier requests have sent: full blocks of its size, at most all but one token, over the same requests.",
+		"What a server with an endless cache can find of the prefixes that earlier requests have sent: full blocks of its size, at most all but one token, over the same requests. What the server generated itself counts only in a replay with --thread, whose turns hold it; in a warm run all of the prompts were sent before.",
 		"Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
 	{"rounding_loss", "share", "What rounding to full blocks costs.", "Σ (min(known, prompt − 1) mod block) ÷ Σ prompt"},
 	{"difference", "share", "Below zero, the server found less than it could have.", "measured − expected"},

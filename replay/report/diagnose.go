@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 
 	"reprise/replay"
 )
@@ -26,6 +27,7 @@ const (
 	LeadInterference = "decode_interference" // some gaps are far longer than the rest
 	LeadSingle       = "single_stream"       // decode without batching
 	LeadColdCache    = "cold_cache"          // fewer hits than the workload allows
+	LeadNoCache      = "no_prefix_cache"     // no hits at all, or caching is known to be off
 	LeadMemory       = "kv_cache_full"       // sequences were thrown out of the batch
 	LeadIdleGPU      = "idle_gpu"            // requests wait while the GPU does not work
 )
@@ -157,8 +159,32 @@ func (l *leads) decode(s *Summary) {
 	}
 }
 
+// cachingOff finds the flags of engines that turn their prefix cache off.
+var cachingOff = regexp.MustCompile(`--no-(enable-)?prefix-caching\b|--enable-prefix-caching[= ]+[Ff]alse\b|--disable-radix-cache\b|--no-cache-prompt\b`)
+
+// uncached speaks of caches that are off, or that nothing was found in: more memory
+// would not help those. It is false for others.
+func (l *leads) uncached(s *Summary) bool {
+	r := &s.Run
+	flags := ""
+	if e := r.Environment; e != nil && e.Deployment != nil {
+		flags = cachingOff.FindString(e.Deployment.EngineFlags)
+	}
+	switch {
+	case r.PrefixCaching != nil && !*r.PrefixCaching, flags != "":
+		l.add(LeadNoCache, "the same run with prefix caching on",
+			"Prefix caching was off, so every prompt was computed whole: %s of the prompt tokens could have come from one cache without limit (expected hit ratio).", percent(*s.Cache.Expected))
+		return true
+	case *s.Cache.Measured == 0 && r.PrefixCaching == nil:
+		l.add(LeadNoCache, "whether prefix caching is on at the server (its start flags, or enable_prefix_caching of vllm:cache_config_info at /metrics); if it is, whether prompts are the same to the byte",
+			"Nothing was found in a prefix cache: none of the prompt tokens came from one, and %s could have with one without limit (measured and expected hit ratio). A cache that is too small finds some.", percent(*s.Cache.Expected))
+		return true
+	}
+	return false
+}
+
 func (l *leads) cache(s *Summary) {
-	if d := s.Cache.Difference; d != nil && *d < -missedHits {
+	if d := s.Cache.Difference; d != nil && *d < -missedHits && !l.uncached(s) {
 		confirm := "the KV cache in use over time (--scrape), and the same run with more memory for it: with too little, prefixes are evicted before they come again; if not, whether the prompts are the same to the byte"
 		where := ""
 		if n := max(s.Run.Instances, len(s.Run.Endpoints)); n > 1 {

@@ -40,6 +40,7 @@ func (c *collector) summary() (Summary, error) {
 	s.Tokens.PerEvent = ratio(c.timed, c.events)
 	zeros := c.cache.zerosLeftOut(c.cachedZero)
 	s.Cache = c.cache.summary(zeros)
+	s.Cache.ExpectedFrom = expectedFrom(&c.run, &s.Cache)
 	s.ByCategory = c.byCategory(zeros)
 	s.ByInputLength, s.ByClass = c.byLength(), c.byClass()
 	s.ByEndpoint, s.ByHeader, s.Retries = c.parts.endpoints(&c.run), c.parts.headers(&c.run), c.parts.retries.orNil()

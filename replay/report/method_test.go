@@ -116,6 +116,11 @@ func TestDiagnoses(t *testing.T) {
 			r.Known, r.Cached = trace.Ptr(int32(80)), trace.Ptr(int32(16))
 			return r
 		}),
+		LeadNoCache: load(400, func(i int64) replay.Result {
+			r := healthy(i)
+			r.Known, r.Cached = trace.Ptr(int32(80)), trace.Ptr(int32(0))
+			return r
+		}),
 		LeadClient: load(400, func(i int64) replay.Result { return answer(i, i*10, 30, 20, 30, 40, 50) }),
 	} {
 		got := strings.Join(leadsOf(t, replay.Run{ServerBlock: 16}, Options{}, results...), " ")
@@ -128,6 +133,57 @@ func TestDiagnoses(t *testing.T) {
 	}
 	if got := leadsOf(t, replay.Run{Timing: replay.ClosedLoop}, Options{}, load(400, func(i int64) replay.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, LeadSaturated) {
 		t.Error("a closed loop cannot fall behind")
+	}
+}
+
+// More memory is a hint at caches alone that are on: with one that is off, or finds
+// nothing, that is what is said.
+func TestCachingOff(t *testing.T) {
+	flags := func(f string) replay.Run {
+		return replay.Run{Environment: &replay.Environment{Deployment: &replay.Deployment{EngineFlags: f}}}
+	}
+	off, on := replay.Run{PrefixCaching: trace.Ptr(false)}, replay.Run{PrefixCaching: trace.Ptr(true)}
+	for _, c := range []struct {
+		run    replay.Run
+		cached int32
+		code   string
+		says   string
+	}{
+		{off, 0, LeadNoCache, "Prefix caching was off"}, {on, 0, LeadColdCache, "computed again"}, {on, 16, LeadColdCache, "computed again"},
+		{replay.Run{}, 0, LeadNoCache, "Nothing was found"}, {replay.Run{}, 16, LeadColdCache, "computed again"},
+		{flags("--tp 2 --no-enable-prefix-caching"), 0, LeadNoCache, "was off"}, {flags("--disable-radix-cache"), 0, LeadNoCache, "was off"},
+		{flags("--enable-prefix-caching"), 16, LeadColdCache, "computed again"},
+	} {
+		c.run.ServerBlock = 16
+		s := summarise(t, c.run, Options{}, hit(0, 100, 80, c.cached))
+		i := slices.IndexFunc(s.Diagnoses, func(d Diagnosis) bool { return d.Code == LeadColdCache || d.Code == LeadNoCache })
+		if i < 0 {
+			t.Errorf("%+v: %+v", c, s.Diagnoses)
+			continue
+		}
+		if d := s.Diagnoses[i]; d.Code != c.code || !strings.Contains(d.Text, c.says) || strings.Contains(d.Confirm, "memory") != (c.code == LeadColdCache) {
+			t.Errorf("%+v: %+v", c, d)
+		}
+	}
+}
+
+// What an expected hit ratio rests on is said with it.
+func TestExpectedFrom(t *testing.T) {
+	for want, run := range map[string]replay.Run{
+		FromPrompts: {}, FromReplies: {Thread: &replay.Threads{}}, FromWarmUp: {Cache: &replay.CacheDiscipline{Done: replay.CacheWarmPass}},
+	} {
+		run.ServerBlock = 16
+		s := summarise(t, run, Options{}, hit(0, 100, 80, 16))
+		var text strings.Builder
+		if err := WriteText(&text, s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Cache.ExpectedFrom != want || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "80 % expected "+expectedFromWords[want]) {
+			t.Errorf("%q, want %q:\n%s", s.Cache.ExpectedFrom, want, text.String())
+		}
+	}
+	if s := summarise(t, replay.Run{}, Options{}, hit(0, 100, 80, 16)); s.Cache.ExpectedFrom != "" {
+		t.Errorf("nothing is expected, from %q", s.Cache.ExpectedFrom)
 	}
 }
 

@@ -68,7 +68,7 @@ func keyFigures(s *Summary) []page.Fact {
 	}
 	add("In flight", "in_flight", s.InFlight.Mean, "on average", "at most "+count(int64(s.InFlight.Max)))
 	if c := &s.Cache; c.Measured != nil {
-		out = append(out, page.Fact{Label: "Prefix cache hits", Value: percent(*c.Measured), Note: percentOrDash(c.Expected) + " expected", Term: termOf("measured_ratio")})
+		out = append(out, page.Fact{Label: "Prefix cache hits", Value: percent(*c.Measured), Note: strings.TrimSpace(percentOrDash(c.Expected) + " expected " + expectedFromWords[c.ExpectedFrom]), Term: termOf("measured_ratio")})
 	}
 	return out
 }

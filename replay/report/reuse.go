@@ -89,3 +89,21 @@ func (u *reuse) zerosLeftOut(zeroRows int64) bool {
 	without := u.sums[0][0].rows + u.sums[0][1].rows
 	return with > 0 && without > 0 && zeroRows == 0
 }
+
+// expectedFrom says what the expected hit ratio of a run rests on.
+func expectedFrom(r *replay.Run, c *Cache) string {
+	switch {
+	case c.Expected == nil:
+		return ""
+	case r.Cache != nil && r.Cache.Done == replay.CacheWarmPass:
+		return FromWarmUp
+	case r.Thread != nil:
+		return FromReplies
+	}
+	return FromPrompts
+}
+
+// expectedFromWords end a sentence on what is expected.
+var expectedFromWords = map[string]string{
+	FromPrompts: "from earlier prompts alone", FromReplies: "from earlier prompts and replies", FromWarmUp: "from the warm-up pass",
+}

@@ -88,8 +88,8 @@ func cacheNote(c *Cache) string {
 	if c.Expected == nil {
 		return "what to expect is not known"
 	}
-	return fmt.Sprintf("%s expected with blocks of %s tokens, %s lost to rounding",
-		percent(*c.Expected), count(*c.Block), percentOrDash(c.RoundingLoss))
+	return fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to rounding",
+		percent(*c.Expected), expectedFromWords[c.ExpectedFrom], count(*c.Block), percentOrDash(c.RoundingLoss))
 }
 
 func difference(d Difference) string {

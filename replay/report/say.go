@@ -125,13 +125,13 @@ func sayCache(s *Summary) []string {
 	var says []string
 	switch {
 	case c.Measured != nil && c.Expected != nil:
-		says = append(says, fmt.Sprintf("The server found %s of the prompt tokens in its cache; the workload allows %s with blocks of %d tokens, a difference of %s (measured and expected ratio over %s).",
-			percent(*c.Measured), percent(*c.Expected), *c.Block, points(*c.Difference), many(c.Rows, "request")))
+		says = append(says, fmt.Sprintf("The server found %s of the prompt tokens in its cache; the workload allows %s %s with blocks of %d tokens, a difference of %s (measured and expected ratio over %s).",
+			percent(*c.Measured), percent(*c.Expected), expectedFromWords[c.ExpectedFrom], *c.Block, points(*c.Difference), many(c.Rows, "request")))
 	case c.Measured != nil:
 		says = append(says, fmt.Sprintf("The server found %s of the prompt tokens in its cache (measured ratio over %s); what the workload allows is not known.", percent(*c.Measured), many(c.Rows, "request")))
 	case c.Expected != nil:
-		says = append(says, fmt.Sprintf("The workload allows %s of the prompt tokens to be found in a cache with blocks of %d tokens (expected ratio over %s); the server did not say what it found.",
-			percent(*c.Expected), *c.Block, many(c.Rows, "request")))
+		says = append(says, fmt.Sprintf("The workload allows %s of the prompt tokens to be found in a cache with blocks of %d tokens, %s (expected ratio over %s); the server did not say what it found.",
+			percent(*c.Expected), *c.Block, expectedFromWords[c.ExpectedFrom], many(c.Rows, "request")))
 	}
 	if c.RoundingLoss != nil && *c.RoundingLoss > 0 {
 		says = append(says, fmt.Sprintf("Rounding to full blocks loses %s of the prompt tokens (rounding loss).", percent(*c.RoundingLoss)))

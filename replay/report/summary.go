@@ -226,9 +226,17 @@ type Cache struct {
 	PromptTokens int64    `json:"prompt_tokens"`
 	Measured     *float64 `json:"measured_ratio"`
 	Expected     *float64 `json:"expected_ratio"`
-	Difference   *float64 `json:"difference"` // measured − expected
+	ExpectedFrom string   `json:"expected_from,omitempty"` // of the whole run: [FromPrompts], [FromReplies] or [FromWarmUp]
+	Difference   *float64 `json:"difference"`              // measured − expected
 	RoundingLoss *float64 `json:"rounding_loss"`
 }
+
+// What the expected hit ratio of a [Cache] takes to be in the server's cache.
+const (
+	FromPrompts = "prompts"             // what earlier prompts brought there, and not what the server generated
+	FromReplies = "prompts and replies" // also what was generated for turns that hold it, see [replay.Threads]
+	FromWarmUp  = "warm-up pass"        // every prompt, since all were sent before
+)
 
 // Group is the latencies in a part of the results: TTFT and E2E from sent.
 type Group struct {
