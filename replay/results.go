@@ -174,7 +174,7 @@ func (f *ResultsFile) open() error {
 func (f *ResultsFile) openParquet() error {
 	r, err := trace.NewRowsReader[Result](f.src, f.size)
 	if err != nil {
-		return err
+		return fmt.Errorf("no results of a replay: %w", err)
 	}
 	f.count = r.Rows()
 	doc, _ := r.Metadata(runKey)

@@ -189,12 +189,15 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 	return p, nil
 }
 
+// roundsName is the plan in a directory of rounds.
+const roundsName = "rounds.json"
+
 // keep writes the plan into the directory, or finds the same one there.
 func (p *roundPlan) keep(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	name := filepath.Join(dir, "rounds.json")
+	name := filepath.Join(dir, roundsName)
 	doc, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return trace.WriteFile(name, 0o644, func(w io.Writer) error { return writeJSON(w, p) })

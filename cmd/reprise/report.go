@@ -104,6 +104,8 @@ over each other, and what each gives of its hardware against what a user gets. I
 shows the figures as they are: whether a difference is more than noise, it does
 not say.
 
+A directory stands for the one results file in it, such as demo or a row of bench.
+
 With --contract each run has to keep to clauses such as p95 ttft <= 1s.
 
 The exit code is 4 when a run cannot be trusted, or the contract not be judged,
@@ -124,6 +126,10 @@ and 3 when the contract does not hold.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.contractFlags.alone = f.format == formatDecision
 			if err := f.check(f.format == formatVLLM, "--format vllm"); err != nil {
+				return err
+			}
+			args, err := resultsNamed(args)
+			if err != nil {
 				return err
 			}
 			if err := keepsInputs(args, f.out, f.html); err != nil {
