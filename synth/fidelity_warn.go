@@ -42,6 +42,10 @@ func (c *comparison) warn(ref, cand *Signature) {
 				grouped(profile.DefaultExactBlocks))
 		}
 	}
+	if n := ref.tally.requests; n < FewRequests && strings.HasPrefix(cand.meta.SourceFormat, synthOf) {
+		add("few_requests", "the reference has %s requests: a model wants %s or more, and one of fewer mostly breaks some of the limits",
+			grouped(n), grouped(FewRequests))
+	}
 	if ref.meta.Tokenizer != cand.meta.Tokenizer && ref.meta.Tokenizer != "" && cand.meta.Tokenizer != "" {
 		add("tokenizers", "the lengths of the two were counted by different tokenizers")
 	}

@@ -238,12 +238,39 @@ func (m *Model) clientOf() func(t *tuple) int {
 	}
 }
 
+// synthOf begins the source of what was generated.
+const synthOf = "synth of "
+
+// FewRequests is how many requests a fit to a trace wants at least. Fewer are not one
+// window of the swapping, so that it mixes all of the time; and a cascade keeps the
+// course of the rate in 32 parts from 2,048 on, in half as many from half of them, and
+// so on.
+const FewRequests = swapWindow
+
+// Few says what is lost when a model was fitted to fewer requests than FewRequests.
+// It is empty for other models, and for those of histograms and public ones.
+func (m *Model) Few() string {
+	n := len(m.tuples)
+	if m.cells != nil || n >= FewRequests {
+		return ""
+	}
+	lost := "the course of their rate is coarse"
+	if m.kSwap > 1 {
+		lost = fmt.Sprintf("swapping among %d alike mixes all of the time, and ", m.kSwap) + lost
+	}
+	return fmt.Sprintf("the model was fitted to %s requests, and wants %s or more: %s", grouped(int64(n)), grouped(FewRequests), lost)
+}
+
 // describe says in one line where a workload comes from: with 12 digits of the
-// model's digest, and what was asked for beside the seed.
+// model's digest, what was asked for beside the seed, and of how many requests the
+// model is if they are few.
 func (m *Model) describe(o Options) string {
-	s := "synth of " + cmp.Or(m.meta.SourceFormat, "a trace") + ", model " + strings.TrimPrefix(m.meta.Digest, "sha256:")[:12]
+	s := synthOf + cmp.Or(m.meta.SourceFormat, "a trace") + ", model " + strings.TrimPrefix(m.meta.Digest, "sha256:")[:12]
 	if m.cells == nil {
 		s += ", k_swap " + strconv.Itoa(m.kSwap)
+	}
+	if m.Few() != "" {
+		s += fmt.Sprintf(", fitted to %d requests (few: below %d)", len(m.tuples), FewRequests)
 	}
 	if o.Users > 1 {
 		s += ", users " + strconv.Itoa(o.Users)

@@ -59,6 +59,7 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 			if err != nil {
 				return err
 			}
+			noteFew(cmd, m)
 			return writeModed(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) })
 		},
 	}
@@ -111,6 +112,13 @@ func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (*synt
 		notef(cmd, "the tuples are not swapped: each request's lengths and reuse are those of the trace")
 	}
 	return m, nil
+}
+
+// noteFew says when a model was fitted to too little.
+func noteFew(cmd *cobra.Command, m *synth.Model) {
+	if few := m.Few(); few != "" {
+		notef(cmd, "note: %s; reprise fidelity says how close it comes, and synth --mirror keeps the rows as they are", few)
+	}
 }
 
 // inFile names the file that an error is of.

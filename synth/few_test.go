@@ -1,0 +1,64 @@
+package synth
+
+import (
+	"strings"
+	"testing"
+
+	"reprise/trace"
+)
+
+// A model of too few requests says so with their number, and so do a workload of it
+// and its comparison with the trace; one of enough does not.
+func TestFewRequests(t *testing.T) {
+	for n, few := range map[int]bool{FewRequests - 1: true, FewRequests: false} {
+		rows := make([]trace.Request, n)
+		for i := range rows {
+			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e8, InputTokens: int32(8 + i%40), OutputTokens: int32(5 + i%7), Blocks: []uint64{uint64(i), uint64(i + n), uint64(i + 2*n)}[:(8+i%40+15)/16]}
+		}
+		meta := trace.Meta{BlockSize: 16, Convention: trace.PartialTail, Tier: "internal"}
+		for _, k := range []int{1, 10} {
+			m, err := Fit(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, meta, FitOptions{KSwap: k})
+			if err != nil {
+				t.Fatal(err)
+			}
+			says := m.Few()
+			if (says != "") != few || few && (!strings.Contains(says, "1,999 requests, and wants 2,000") || strings.Contains(says, "swapping") != (k > 1)) {
+				t.Errorf("%d requests, k %d: %q", n, k, says)
+			}
+			w, err := m.Generate(t.Context(), Options{Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.Meta().SourceFormat; strings.Contains(got, "fitted to 1999 requests (few: below 2000)") != few {
+				t.Errorf("%d requests: %s", n, got)
+			}
+			if k == 1 {
+				continue
+			}
+			f := comparedWith(t, rows, meta, w)
+			warned := false
+			for _, w := range f.Warnings {
+				warned = warned || w.Code == "few_requests" && strings.Contains(w.Message, "1,999 requests")
+			}
+			if warned != few {
+				t.Errorf("%d requests: %+v", n, f.Warnings)
+			}
+		}
+	}
+}
+
+func comparedWith(t *testing.T, rows []trace.Request, meta trace.Meta, w *Workload) Fidelity {
+	t.Helper()
+	ref, cand := NewSignature(meta, SignatureOptions{}), NewSignature(w.Meta(), SignatureOptions{})
+	if _, err := ref.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trace.Copy[trace.Request](cand, w.Reader()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Compare(ref, cand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
