@@ -128,6 +128,9 @@ func (t *cardText) partner(p *PartnerCard) {
 	own := ""
 	if p.DropOwn {
 		own = "; what fewer have links not even the requests of one of them"
+		if p.Unit == UnitRequest {
+			own += ". Counted are sessions here, inferred ones too, so that no conversation shares blocks with itself alone"
+		}
 	}
 	t.fact("k_share", fmt.Sprintf("%d: a block of a prompt has one id across several only where so many have it%s", p.KShare, own))
 	if p.LinksKept != nil {

@@ -13,7 +13,7 @@ import (
 type finisher struct {
 	p            *Policy
 	sorted       *trace.Sorted
-	keepSessions bool // the source has sessions: infer none beside them
+	keepSessions bool // infer none beside those that rows have
 	keepNames    bool // they are labels already
 	noBlocks     bool // no row has any
 	totals       Totals

@@ -36,7 +36,7 @@ type PartnerPolicy struct {
 	LinkK      int           // users that the lengths of a session's turns must have for these to stay linked: KClass; 1 links all
 	PerOctave  int           // buckets of lengths in an octave: 2
 	Quantum    time.Duration // of times: 1 s
-	DropOwn    bool          // blocks that fewer than KShare have link nothing, not even the requests of one of them
+	DropOwn    bool          // blocks that fewer than KShare have link nothing, not even the requests of one of them; see [Release]
 	Suppressed float64       // most of the requests that may be left out: 0.05
 
 	SpillDir string
@@ -92,6 +92,9 @@ func (p *PartnerPolicy) settle() error {
 
 func ptr[T any](v T) *T { return &v }
 
+// dropsOwn tells whether there are blocks to drop: with KShare of 1 all are shared.
+func (p *PartnerPolicy) dropsOwn() bool { return p.DropOwn && p.KShare > 1 }
+
 // A Source is a trace of tier internal that can be read several times.
 type Source struct {
 	Meta trace.Meta
@@ -111,11 +114,15 @@ type Source struct {
 //     another one for each of them. So reuse of what few have stays within each,
 //     and nobody can find out by prompts of their own what another one sent. With
 //     DropOwn it is gone as well, and with it what links the requests of each.
-//     The list is cut, or filled with ids that come once, to the length of the
-//     bucket.
+//     Where the unit is the request, a conversation of KShare requests would
+//     share its own beginning: DropOwn counts sessions then, inferred ones too,
+//     and no rows of none, so that blocks are shared by never more requests than
+//     without. The list is cut, or filled with ids that come once, to the length
+//     of the bucket.
 //  5. Arrivals are drawn anew within the bin of the quantum that they were in.
 //  6. Rows are sorted, annotated and numbered as at an import: categories and
-//     inferred sessions are those of what is released.
+//     inferred sessions are those of what is released. With DropOwn no sessions
+//     are inferred: what several have in common is nobody's conversation.
 //
 // What becomes of each column is in the rules of the [Card]. Memory is bounded as
 // in [Run], with two bits for each distinct block beside, 20 bytes for each row
@@ -184,6 +191,22 @@ func (r *release) unitOf(row int64, q *trace.Request) (unit uint64, named bool) 
 	return uint64(*id) + 1, true
 }
 
+// sharerOf returns whom a row counts for where it is asked who has a block. Rows of
+// no session are those that failed, which are no conversation of their own.
+func (r *release) sharerOf(row int64, q *trace.Request) uint64 {
+	switch {
+	case !r.p.DropOwn || r.p.Unit != UnitRequest:
+		unit, _ := r.unitOf(row, q)
+		return unit
+	case q.Session == nil:
+		return Nobody
+	}
+	return uint64(*q.Session)
+}
+
+// sourced tells whether sessions are those of the source.
+func (r *release) sourced() bool { return r.src.Meta.Sessions == "source" }
+
 // each reads all rows.
 func (r *release) each(ctx context.Context, step string, f func(row int64, q *trace.Request) error) error {
 	rows, err := r.src.Open()
@@ -205,7 +228,7 @@ func (r *release) each(ctx context.Context, step string, f func(row int64, q *tr
 
 // chooseUnit takes the user where there is one, else the session of the source.
 func (r *release) chooseUnit(ctx context.Context) error {
-	sourced := r.src.Meta.Sessions == "source"
+	sourced := r.sourced()
 	found := errors.New("found")
 	err := r.each(ctx, "look for users", func(_ int64, q *trace.Request) error {
 		if q.User != nil {
@@ -247,7 +270,7 @@ func (r *release) survey(ctx context.Context) error {
 		s.input, s.output = s.input+int64(q.InputTokens), s.output+int64(q.OutputTokens)
 		at := r.cellOf(q)
 		s.classes.add(at, unit)
-		if r.cutsLinks() && r.src.Meta.Sessions == "source" {
+		if r.cutsLinks() && r.sourced() {
 			if err := s.turns.add(q, at, unit); err != nil {
 				return err
 			}
@@ -280,10 +303,7 @@ func (r *release) decide(ctx context.Context) (err error) {
 		return err
 	}
 	r.links = r.link()
-	r.sharing, err = countSharing(ctx, r.src.Open, func(row int64, q *trace.Request) uint64 {
-		unit, _ := r.unitOf(row, q)
-		return unit
-	}, s.blocks, r.p.KShare, r.p.limits.sharing)
+	r.sharing, err = countSharing(ctx, r.src.Open, r.sharerOf, s.blocks, r.p.KShare, r.p.limits.sharing)
 	return err
 }
 
@@ -306,7 +326,7 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 		return Card{}, err
 	}
 	defer sorted.Close()
-	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: r.src.Meta.Sessions == "source", keepNames: true, noBlocks: r.counts.refs == 0}
+	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: r.sourced() || r.p.dropsOwn(), keepNames: true, noBlocks: r.counts.refs == 0}
 	after := &counted{dst: Enforce(Partner, dst), size: r.src.Meta.BlockSize}
 	if c.keyed {
 		err = f.runSpilled(ctx, c.blocks, c.refs, after)

@@ -28,6 +28,11 @@ type PartnerCard struct {
 	// says that they may be more.
 	OwnBlocks      float64 `json:"requests_linked_by_own_blocks_share"`
 	OwnBlocksLeast bool    `json:"requests_linked_by_own_blocks_at_least,omitempty"`
+
+	// Joined is of the released requests: how many share blocks with an earlier one
+	// so that a session is inferred of them, by the rule of profile.SessionRule. Nil
+	// where the source has sessions, and where DropOwn leaves none to infer.
+	Joined *float64 `json:"requests_joined_by_blocks_share,omitempty"`
 }
 
 // A Change is what a release did to a trace.
@@ -54,12 +59,15 @@ func (r *release) card(t *transformer, after *counted, totals Totals) Card {
 	pc := &PartnerCard{KShare: p.KShare, KClass: p.KClass, LinkK: p.LinkK, DropOwn: p.DropOwn, PerOctave: p.PerOctave, QuantumNS: int64(p.Quantum), Unit: p.Unit,
 		Coverage: shareOf(s.withUnit, s.rows), Classes: m.classes, MergedShare: shareOf(m.merged, s.rows), SuppressedShare: shareOf(m.suppressed, s.rows),
 		LinksKept: r.links.kept(), OwnBlocks: shareOf(t.own.linked, after.Requests), OwnBlocksLeast: t.own.least}
+	if !r.sourced() && !p.dropsOwn() {
+		pc.Joined = trace.Ptr(shareOf(after.later, after.Requests))
+	}
 	c := Card{
 		Schema: CardSchema, Tier: Partner, Unit: p.Unit, BlockSize: r.src.Meta.BlockSize, Tokenizer: r.src.Meta.Tokenizer, Template: r.src.Meta.Template,
 		Key:     "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
 		Time:    fmt.Sprintf("drawn anew within bins of %s, relative to the first arrival", seconds(p.Quantum)),
 		Lengths: fmt.Sprintf("in buckets, %d an octave, whose edges ⌈2^(i/%d)⌉ depend on no data; the middle stands for all in a bucket", p.PerOctave, p.PerOctave),
-		Columns: rulesOf(Partner, p), WP29: partnerWP29(p), Partner: pc, Totals: totals, Confined: p.Confined, Change: &Change{r.before, after.Reuse, t.cut},
+		Columns: rulesOf(Partner, p), WP29: partnerWP29(p, r.sourced()), Partner: pc, Totals: totals, Confined: p.Confined, Change: &Change{r.before, after.Reuse, t.cut},
 	}
 	c.Dropped, c.Risks = droppedOf(c.Columns), partnerRisks(p, pc)
 	if of, err := ParseCard(r.src.Meta.Card, r.src.Meta.CardHash); err == nil {
@@ -73,20 +81,23 @@ func (r *release) card(t *transformer, after *counted, totals Totals) Card {
 func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {
 	m = trace.Meta{BlockSize: of.BlockSize, Convention: of.Convention, Tokenizer: of.Tokenizer, Template: of.Template,
 		SourceFormat: of.SourceFormat, Timing: of.Timing, Sessions: of.Sessions, Tier: c.Tier, Unit: c.Unit}
+	if m.Sessions == "inferred" && !c.Totals.InferredSessions {
+		m.Sessions = ""
+	}
 	m.Card, m.CardHash, err = c.JSON()
 	return m, err
 }
 
 // partnerWP29 are the three answers for a release to a partner.
-func partnerWP29(p *PartnerPolicy) WP29 {
+func partnerWP29(p *PartnerPolicy, sourced bool) WP29 {
 	w := WP29{
 		SinglingOut: fmt.Sprintf("By a pair of lengths or by a name, no: %d or more have it. By what is known beside, such as the minute of a request, possibly.", p.KClass),
-		Linkability: linkability(p) + reuseLinks(p) + " Nothing names whose they are.",
+		Linkability: linkability(p, sourced) + reuseLinks(p) + " Nothing names whose they are.",
 		Inference:   "Of what most of a class have in common, yes: k-anonymity does not keep that from being learnt.",
 	}
 	if p.Unit == UnitRequest {
 		w.SinglingOut = "Of a person, possible: every request was counted as a person of its own."
-		w.Linkability = linkability(p)
+		w.Linkability = linkability(p, sourced)
 	}
 	return w
 }
@@ -99,11 +110,24 @@ func reuseLinks(p *PartnerPolicy) string {
 }
 
 // linkability says which requests of a session can be told to be of one.
-func linkability(p *PartnerPolicy) string {
-	if p.LinkK < 2 {
+func linkability(p *PartnerPolicy, sourced bool) string {
+	switch {
+	case !sourced && p.dropsOwn():
+		return fmt.Sprintf("Requests have no sessions, and share a block only where %d or more %s have it.", p.KShare, p.sharers())
+	case !sourced:
+		return "Requests that share blocks can be told to be of one conversation, and a few lengths of it may single it out."
+	case p.LinkK < 2:
 		return "All turns of a session stay linked, and a few lengths of a conversation may single it out."
 	}
 	return fmt.Sprintf("Turns of a session stay linked where %d or more have sessions of the same lengths; with pauses or times beside them they may be fewer.", p.LinkK)
+}
+
+// sharers are those whom k_share counts.
+func (p *PartnerPolicy) sharers() string {
+	if p.DropOwn && p.Unit == UnitRequest {
+		return "sessions, inferred ones too,"
+	}
+	return p.Unit + "s"
 }
 
 // partnerRisks are what is left, in words.
@@ -120,6 +144,10 @@ func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 			least = "at least "
 		}
 		risks = append(risks, fmt.Sprintf("%s%.1f %% of the requests share a block that few have with an earlier request of the same %s, and are linked to it by that whatever their sessions say: the reuse within one %s is kept.", least, 100*pc.OwnBlocks, who, who))
+	}
+	if pc.Joined != nil && *pc.Joined > 0 {
+		sharers := PartnerPolicy{Unit: who, DropOwn: true}
+		risks = append(risks, fmt.Sprintf("%.1f %% of the requests share blocks with an earlier one, so that anybody can infer which are of one conversation: a few lengths that are known of it may single it out. With --drop-own-blocks a block links requests only where %d or more %s have it.", 100**pc.Joined, p.KShare, sharers.sharers()))
 	}
 	if pc.Coverage < 1 {
 		risks = append(risks, fmt.Sprintf("%.1f %% of the requests name no %s and were counted as one together.", 100*(1-pc.Coverage), who))

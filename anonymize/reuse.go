@@ -47,17 +47,21 @@ func (u *Reuse) Count(q *trace.Request, size int) {
 	}
 }
 
-// A counted writer counts the rows that pass.
+// A counted writer counts the rows that pass, and the turns behind another one.
 type counted struct {
 	Reuse
-	dst  trace.Writer[trace.Request]
-	size int
+	later int64
+	dst   trace.Writer[trace.Request]
+	size  int
 }
 
 // Write implements [trace.Writer].
 func (c *counted) Write(rows []trace.Request) (int, error) {
 	for i := range rows {
 		c.Count(&rows[i], c.size)
+		if turn := rows[i].Turn; turn != nil && *turn > 0 {
+			c.later++
+		}
 	}
 	return c.dst.Write(rows)
 }

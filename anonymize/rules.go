@@ -92,10 +92,14 @@ func rulesOf(tier string, p *PartnerPolicy) []Rule {
 
 // words fill the rules of a release to a partner.
 func (p *PartnerPolicy) words() *strings.Replacer {
-	session, parents := "renumbered densely; where the source has none, inferred from what is released", "rows of this file"
+	unsourced := "; where the source has none, inferred from what is released"
+	if p.dropsOwn() {
+		unsourced = "; where the source has none, there is none"
+	}
+	session, parents := "renumbered densely"+unsourced, "rows of this file"
 	pauses := fmt.Sprintf("the middle of a bucket, %d an octave, in whole %s", p.PerOctave, seconds(p.Quantum))
 	if p.LinkK > 1 {
-		session = fmt.Sprintf("renumbered densely; another one begins where fewer than %d have sessions of the same lengths so far; where the source has none, inferred from what is released", p.LinkK)
+		session = fmt.Sprintf("renumbered densely; another one begins where fewer than %d have sessions of the same lengths so far%s", p.LinkK, unsourced)
 		parents += ", of the same session"
 		pauses += "; none before the first turn of a session"
 	}

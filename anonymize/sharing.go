@@ -15,6 +15,9 @@ const (
 	sharedByAll         // k or more: it may be told apart from others as what it is
 )
 
+// Nobody is the unit of rows that do not count.
+const Nobody uint64 = math.MaxUint64
+
 // sharing knows of every block how many units it has, in two bits.
 type sharing struct {
 	k     int
@@ -64,6 +67,45 @@ func countSharing(ctx context.Context, open func() (trace.Reader[trace.Request],
 	return s, nil
 }
 
+// CountShared counts the blocks of prompts that k or more units have; unit is
+// [Nobody] for rows that count for none. It says nothing of what a release did, and so holds one to it.
+func CountShared(ctx context.Context, src Source, k int, unit func(row int64, r *trace.Request) uint64) (shared int64, err error) {
+	rows, err := src.Open()
+	if err != nil {
+		return 0, err
+	}
+	if r, ok := rows.(interface{ Only(columns ...string) }); ok {
+		r.Only("blocks", "output_blocks")
+	}
+	n, refs := uint64(0), uint64(0)
+	err = trace.Each(rows, func(row int64, r *trace.Request) error {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		refs += uint64(len(r.Blocks) + len(r.OutputBlocks))
+		for _, b := range r.Blocks {
+			n = max(n, b, b+1) // the largest number has no next
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if n > refs {
+		return 0, errDense
+	}
+	s, err := countSharing(ctx, src.Open, unit, int64(n), k, sharingBytes)
+	if err != nil {
+		return 0, err
+	}
+	for b := range n {
+		if s.of(b) == sharedByAll {
+			shared++
+		}
+	}
+	return shared, nil
+}
+
 // counting is one pass: the units of the blocks from a number on, so many for
 // each, 0 where there is none.
 type counting struct {
@@ -76,6 +118,9 @@ type counting struct {
 var errUnits = errors.New("more than four billion units of privacy")
 
 func (c *counting) add(r *trace.Request, unit uint64) error {
+	if unit == Nobody {
+		return nil
+	}
 	if unit >= math.MaxUint32 {
 		return errUnits
 	}

@@ -150,8 +150,8 @@ func (t *transformer) add(row int64, q *trace.Request) error {
 		t.links.apply(row, &r, &t.turns)
 	}
 	switch {
-	case t.src.Meta.Sessions != "source":
-		r.Session, r.Turn = nil, nil // inferred anew from what is released
+	case !t.sourced():
+		r.Session, r.Turn = nil, nil // inferred anew from what is released, if at all
 	case r.Session != nil:
 		turn := t.turns.get(*r.Session)
 		r.Turn = &turn // without a gap where one was left out

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,16 @@ func linkage(ctx context.Context, c *Case) Finding {
 	case partner == nil, o.Trace.Meta.Seed != "":
 		return passed(fig, "report only: it is made of a release, and no release itself; %s", after.words())
 	}
-	f := judgeLinkage(after, fig, opts.k, o.Trace.Meta.Sessions == "source")
+	f := judgeLinkage(after, fig, opts.k, remedy(o.Trace.Meta.Sessions == "source"))
+	if f.Status == Pass && partner.DropOwn && (c.Internal != nil || c.Log != nil) {
+		own, err := c.ownBlocks(ctx, partner)
+		if err != nil {
+			return broken(err)
+		}
+		if own > 0 {
+			return failed(fig, "blocks that few have link requests, and the card says that they were dropped: %d blocks or more", own)
+		}
+	}
 	if opts.k < leastClass {
 		f.Why += fmt.Sprintf("; its k_class of %d is below %d, which keeps the risk at 9 %%", opts.k, leastClass)
 	}
@@ -62,16 +72,26 @@ func linkage(ctx context.Context, c *Case) Finding {
 
 const tierPublic = "public"
 
-// judgeLinkage holds a release against the gates. Sessions that were inferred
-// from the blocks of the release are no link that it made.
-func judgeLinkage(l Linkage, fig Figures, k int, sourced bool) Finding {
+// remedy says what leaves fewer links between requests: where sessions are not
+// those of the source they were inferred from the blocks of the release, as
+// anybody can.
+func remedy(sourced bool) string {
+	if sourced {
+		return "anonymize with a higher --k-link cuts more links between turns"
+	}
+	return "the blocks that they share link them; anonymize --drop-own-blocks leaves only blocks that many have"
+}
+
+// judgeLinkage holds a release against the gates. The remedy is of sessions that
+// are singled out.
+func judgeLinkage(l Linkage, fig Figures, k int, remedy string) Finding {
 	lengths := l.Sets[0]
 	if lengths.Unique > 0 || lengths.N > 0 && lengths.Smallest < int64(k) {
 		return failed(fig, "a pair of lengths has %d requests, want %d or more; %s", lengths.Smallest, k, l.words())
 	}
-	for _, p := range l.Points {
-		if sourced && p.Known == lengthsKnown && p.Unique > mostUnicity4 {
-			return failed(fig, "the lengths of %d requests single out %.1f %% of the sessions that have so many, want %.0f %% at most", p.Points, 100*p.Unique, 100*mostUnicity4)
+	for _, p := range slices.Backward(l.Points) { // the most points first, by which most are singled out
+		if p.Known == lengthsKnown && p.Unique > mostUnicity4 {
+			return failed(fig, "the lengths of %d requests single out %.1f %% of the sessions that have so many, want %.0f %% at most: %s", p.Points, 100*p.Unique, 100*mostUnicity4, remedy)
 		}
 	}
 	return passed(fig, "%s", l.words())

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"io"
 	"strings"
 	"time"
@@ -99,18 +100,35 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	if err := add(anonymize.PublicCard(dp.Statement{}, trace.Meta{})); err != nil {
 		return nil, err
 	}
-	src := anonymize.Source{Meta: trace.Meta{BlockSize: 16, Tier: anonymize.Internal, Sessions: "source"},
-		Open: func() (trace.Reader[trace.Request], error) { return (&fewEntries{}).rows(), nil }}
-	for i, unit := range []string{anonymize.UnitUser, anonymize.UnitSession, anonymize.UnitRequest} {
-		card, err := anonymize.Release(ctx, anonymize.PartnerPolicy{Unit: unit, KClass: 2, LinkK: 1 + i, DropOwn: i == 1, SpillDir: dir}, src, &rows)
+	cards, err := partnerCards(ctx, dir)
+	for _, c := range cards {
+		err = errors.Join(err, add(c))
+	}
+	return out, err
+}
+
+// partnerCards are those of releases of each unit, with sessions of the source and
+// without, with blocks of few and without.
+func partnerCards(ctx context.Context, dir string) (cards []anonymize.Card, err error) {
+	for i, of := range []struct {
+		unit, sessions string
+		drop           bool
+	}{
+		{anonymize.UnitUser, "source", false}, {anonymize.UnitSession, "source", true}, {anonymize.UnitRequest, "source", false},
+		{anonymize.UnitUser, "inferred", false}, {anonymize.UnitUser, "inferred", true},
+		{anonymize.UnitRequest, "inferred", false}, {anonymize.UnitRequest, "inferred", true},
+	} {
+		src := anonymize.Source{Meta: trace.Meta{BlockSize: 16, Tier: anonymize.Internal, Sessions: of.sessions},
+			Open: func() (trace.Reader[trace.Request], error) { return (&fewEntries{}).rows(), nil }}
+		p := anonymize.PartnerPolicy{Unit: of.unit, KShare: 2, KClass: 2, LinkK: 1 + i, DropOwn: of.drop, SpillDir: dir}
+		var rows trace.SliceWriter[trace.Request]
+		card, err := anonymize.Release(ctx, p, src, &rows)
 		if err != nil {
 			return nil, err
 		}
-		if err := add(card); err != nil {
-			return nil, err
-		}
+		cards = append(cards, card)
 	}
-	return out, nil
+	return cards, nil
 }
 
 // fewEntries are a few made-up requests.

@@ -31,7 +31,7 @@ func (f *tierFlags) register(fl *pflag.FlagSet, tier, tiers string) {
 	fl.IntVar(&f.KShare, "k-share", 5, "for --tier partner: users that must have a block for its id to be the same for all")
 	fl.IntVar(&f.KClass, "k-class", 11, "for --tier partner: users that must have a pair of lengths, or a name")
 	fl.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: users whose sessions must have the same lengths for turns to stay linked, 0 or 1 for all; as --k-class by default")
-	fl.BoolVar(&f.DropOwn, "drop-own-blocks", false, "for --tier partner: blocks that fewer than --k-share have link not even the requests of one user")
+	fl.BoolVar(&f.DropOwn, "drop-own-blocks", false, "for --tier partner: blocks that fewer than --k-share have link not even the requests of one user; with --unit request conversations are counted for that")
 	fl.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: buckets of lengths in an octave")
 	fl.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are drawn anew")
 	fl.Float64Var(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: share of the requests that may be left out")
@@ -95,6 +95,9 @@ refused with exit code 3 where the noise would spoil the totals by more than
 
 Who is hidden is a user, or a session of the source. Where it names neither,
 only --unit request goes on: that hides requests among others, not people.
+Blocks that link the requests of a conversation are kept for the sake of their
+reuse; where the source names no sessions, anybody can infer them by these, and
+reprise audit fails such a release. --drop-own-blocks leaves no such blocks.
 
 No flag takes a key. Block ids are made under one that lives in memory and is
 dropped at the end, so two releases cannot be joined by them.

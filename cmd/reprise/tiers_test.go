@@ -210,7 +210,7 @@ func TestModesOfOutputs(t *testing.T) {
 		return info.Mode().Perm()
 	}
 	must(t, "import", "log.jsonl", "-o", "house.parquet")
-	must(t, "anonymize", "house.parquet", "--unit", "request", "--k-class", "2", "-o", "partner.parquet")
+	must(t, "anonymize", "house.parquet", "--unit", "request", "--k-class", "2", "--drop-own-blocks", "-o", "partner.parquet")
 	must(t, "profile", "house.parquet", "--histograms", "h.parquet")
 	must(t, "synth", "fit", "house.parquet", "-o", "m.parquet")
 	must(t, "synth", "m.parquet", "-o", "w.parquet")
@@ -232,6 +232,11 @@ func TestModesOfOutputs(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}
+	_, said, _ := reprise(t, "anonymize", "house.parquet", "--unit", "request", "--k-class", "2", "-o", "linked.parquet")
+	out, errs, code := reprise(t, append([]string{"audit", "linked.parquet", "--release"}, source...)...)
+	if code != exitCheck || mode("linked.parquet") != 0o600 || !strings.Contains(out, "of the sessions that have so many, want") || !strings.Contains(said, "With --drop-own-blocks") {
+		t.Errorf("a release whose blocks link conversations: exit code %d, mode %o\n%s%s%s", code, mode("linked.parquet"), said, out, errs)
+	}
 	must(t, "slice", "partner.parquet", "--end", "5s", "-o", "part.parquet") // who hides in the whole may be alone in a part
 	if _, _, code := reprise(t, append([]string{"audit", "part.parquet", "--release"}, source...)...); code != exitCheck || mode("part.parquet") != 0o600 {
 		t.Errorf("a release that fails: exit code %d, mode %o", code, mode("part.parquet"))
@@ -240,11 +245,11 @@ func TestModesOfOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "import", "other.jsonl", "-o", "other.parquet")
-	_, errs, code := reprise(t, "audit", "partner.parquet", "--internal", "other.parquet", "--release")
+	_, errs, code = reprise(t, "audit", "partner.parquet", "--internal", "other.parquet", "--release")
 	if code != exitCheck || !strings.Contains(errs, "non-interference was inconclusive") || mode("partner.parquet") != 0o600 {
 		t.Errorf("a release of another source: exit code %d, mode %o\n%s", code, mode("partner.parquet"), errs)
 	}
-	out, errs, code := reprise(t, append([]string{"audit", "partner.parquet", "--release"}, source...)...)
+	out, errs, code = reprise(t, append([]string{"audit", "partner.parquet", "--release"}, source...)...)
 	if code != exitGood || mode("partner.parquet") != 0o644 {
 		t.Errorf("a release that holds: exit code %d, mode %o\n%s%s", code, mode("partner.parquet"), out, errs)
 	}
