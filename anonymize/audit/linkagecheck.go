@@ -32,7 +32,14 @@ func linkage(ctx context.Context, c *Case) Finding {
 		opts.k = partner.KClass
 		opts.quantum = time.Duration(partner.QuantumNS)
 	}
-	after, err := measureLinkage(ctx, traceRows(o.Trace), opts)
+	sourced, rows := o.Trace.Meta.Sessions == "source", traceRows(o.Trace)
+	if partner != nil && !partner.DropOwn && !sourced {
+		var err error
+		if rows, err = joinedRows(ctx, o.Trace); err != nil {
+			return broken(err)
+		}
+	}
+	after, err := measureLinkage(ctx, rows, opts)
 	if err != nil {
 		return broken(err)
 	}
@@ -54,7 +61,7 @@ func linkage(ctx context.Context, c *Case) Finding {
 	case partner == nil, o.Trace.Meta.Seed != "":
 		return passed(fig, "report only: it is made of a release, and no release itself; %s", after.words())
 	}
-	f := judgeLinkage(after, fig, opts.k, remedy(o.Trace.Meta.Sessions == "source"))
+	f := judgeLinkage(after, fig, opts.k, remedy(sourced))
 	if f.Status == Pass && partner.DropOwn && (c.Internal != nil || c.Log != nil) {
 		own, err := c.ownBlocks(ctx, partner)
 		if err != nil {
@@ -142,8 +149,9 @@ func requestRows(src anonymize.Source) func() (trace.Reader[linkRow], error) {
 }
 
 type linkReader struct {
-	src   trace.Reader[trace.Request]
-	batch []trace.Request
+	src    trace.Reader[trace.Request]
+	batch  []trace.Request
+	joiner *joiner // of sessions; nil for those that rows have
 }
 
 // Read implements [trace.Reader].
@@ -156,6 +164,9 @@ func (r *linkReader) Read(rows []linkRow) (int, error) {
 		q := &r.batch[i]
 		rows[i] = linkRow{ArrivalNS: q.ArrivalNS, Session: q.Session, Turn: q.Turn, ThinkNS: q.ThinkNS, Model: q.Model, Class: q.Class,
 			Category: q.Category, InputTokens: q.InputTokens, OutputTokens: q.OutputTokens}
+		if r.joiner != nil {
+			rows[i].Session = r.joiner.session(q.Blocks)
+		}
 	}
 	return n, err
 }
