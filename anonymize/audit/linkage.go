@@ -68,7 +68,7 @@ func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], err
 	return m.out, nil
 }
 
-// traceRows reads the columns that matter here.
+// traceRows reads the columns that matter here; see [joinedRows].
 func traceRows(t *trace.Trace) func() (trace.Reader[linkRow], error) {
 	return func() (trace.Reader[linkRow], error) { return trace.Columns[linkRow](t) }
 }
