@@ -2,6 +2,7 @@ package anonymize_test
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -98,6 +99,10 @@ func TestDropOwnCountsConversations(t *testing.T) {
 		out, card := releasedOf(t, p, src)
 		if card.Partner.Joined != nil || len(out) != len(linked) || *card.Change.After.HitRatio() == 0 {
 			t.Fatalf("seed %d: %d rows of %d, joined %v, hit ratio %v", seed, len(out), len(linked), card.Partner.Joined, card.Change.After.HitRatio())
+		}
+		p.Noise, p.SpillDir = still(seed), t.TempDir()
+		if little, _ := releasedOf(t, p.WithLimits(50, 20, 700), src); !reflect.DeepEqual(little, out) {
+			t.Fatalf("seed %d: a release in little memory is another one", seed)
 		}
 		if m, err := card.Meta(src.Meta); err != nil || m.Sessions != "" {
 			t.Errorf("seed %d: sessions %q of a release without any, %v", seed, m.Sessions, err)
