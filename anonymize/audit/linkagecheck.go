@@ -32,14 +32,15 @@ func linkage(ctx context.Context, c *Case) Finding {
 		opts.k = partner.KClass
 		opts.quantum = time.Duration(partner.QuantumNS)
 	}
-	sourced, rows := o.Trace.Meta.Sessions == "source", traceRows(o.Trace)
-	if partner != nil && !partner.DropOwn && !sourced {
-		var err error
-		if rows, err = joinedRows(ctx, o.Trace); err != nil {
-			return broken(err)
-		}
+	sourced := o.Trace.Meta.Sessions == "source"
+	rows, err := traceRows(o.Trace), error(nil)
+	if partner != nil && !dropsOwn(partner) && !sourced {
+		rows, err = joinedRows(ctx, o.Trace)
 	}
-	after, err := measureLinkage(ctx, rows, opts)
+	var after Linkage
+	if err == nil {
+		after, err = measureLinkage(ctx, rows, opts)
+	}
 	if err != nil {
 		return broken(err)
 	}
@@ -62,12 +63,11 @@ func linkage(ctx context.Context, c *Case) Finding {
 		return passed(fig, "report only: it is made of a release, and no release itself; %s", after.words())
 	}
 	f := judgeLinkage(after, fig, opts.k, remedy(sourced))
-	if f.Status == Pass && partner.DropOwn && (c.Internal != nil || c.Log != nil) {
-		own, err := c.ownBlocks(ctx, partner)
-		if err != nil {
+	if f.Status == Pass && dropsOwn(partner) && (c.Internal != nil || c.Log != nil) {
+		switch own, err := c.ownBlocks(ctx, partner); {
+		case err != nil:
 			return broken(err)
-		}
-		if own > 0 {
+		case own > 0:
 			return failed(fig, "blocks that few have link requests, and the card says that they were dropped: %d blocks or more", own)
 		}
 	}

@@ -7,6 +7,10 @@ import (
 	"reprise/trace"
 )
 
+// dropsOwn tells whether a card claims that blocks of few are gone; with k_share of
+// 1 there are none.
+func dropsOwn(card *anonymize.PartnerCard) bool { return card.DropOwn && card.KShare > 1 }
+
 // ownBlocks holds a release that claims to have dropped the blocks of few against
 // its source, where they would link requests though no session says so. Each of
 // its blocks that two requests have is one that k_share of the source have, so
