@@ -315,8 +315,10 @@ func TestBenchUsage(t *testing.T) {
 		"serving --model a=preset:t4-llama-3.2-3b,colour=x":                         "no such flag",
 		"serving --model a/b=preset:t4-llama-3.2-3b":                                "cannot be the name of a model",
 		"serving --model a=preset:t4-llama-3.2-3b --model a=preset:t4-llama-3.2-3b": "two models are named a",
-		"serving " + preset + " --serve-cmd e":                                      "has no {port}",
-		"serving " + preset + " --serve-cmd e{port}":                                "starts what is measured",
+		"serving --serve-cmd e{port} --max-num-seqs 3":                              "--max-num-seqs is of a simulated one",
+		"serving --serve-cmd e":                                                     "has no {port}",
+		"serving --serve-cmd e{port} --model a=http://h":                            "no --model NAME=…",
+		"serving " + preset + " --serve-cmd e{port}":                                "--serve-cmd starts the engine",
 		"matrix " + preset + " --row f":                                             "sends a trace, and none is given",
 		"--show nothing":                                                            "there is no such suite",
 	} {

@@ -44,8 +44,8 @@ func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(settings) > 0 && (len(f.models) > 0 || given("preset") || given("costs")):
-		return nil, usagef("--serve-cmd starts what is measured: no --model NAME=…, --preset or --costs beside it")
+	case len(settings) > 0 && len(f.models) > 0:
+		return nil, usagef("--serve-cmd starts what is measured: no --model NAME=… beside it")
 	case len(f.models) > 0 && (given("url") || given("preset") || given("costs")):
 		return nil, usagef("--model NAME=… says what is measured: no --url, --preset or --costs beside it")
 	}

@@ -122,8 +122,8 @@ func (f *roundFlags) served(cmd *cobra.Command, settings []serveSetting, err err
 		return sides, err
 	case len(settings) != 2:
 		return sides, usagef("--serve-cmd: --vary NAME=A,B says in what the two sides differ")
-	case f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || len(f.sets[0])+len(f.sets[1]) > 0 || f.trial.simulatedFlag(cmd) != "":
-		return sides, usagef("--serve-cmd starts both sides: no URLs, presets or costs beside it, and no other flags of simulated engines")
+	case f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || len(f.sets[0])+len(f.sets[1]) > 0:
+		return sides, usagef("--serve-cmd starts both sides: no --url-a, --preset-a, --costs-a or --set-a beside it, nor those of b")
 	}
 	var both [2]*bench.Served
 	for i, s := range settings {

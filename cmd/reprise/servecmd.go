@@ -52,6 +52,9 @@ func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
 		}
 		return nil, nil
 	}
+	if name := new(trialFlags).simulatedFlag(cmd); name != "" {
+		return nil, usagef("--serve-cmd starts the engine that is measured, and --%s is of a simulated one: give one of them, or put the setting into the command of --serve-cmd", name)
+	}
 	if f.ready <= 0 || f.grace < 0 {
 		return nil, usagef("--ready-timeout must be above zero, and --stop-timeout not below")
 	}

@@ -101,6 +101,25 @@ func TestServeCmdServed(t *testing.T) {
 	}
 }
 
+// What would only say something of a simulated engine is refused beside one that is
+// started, by every command that starts one, and both flags are named.
+func TestServeCmdNotSimulated(t *testing.T) {
+	w := targetWorkload(t, 4)
+	t.Chdir(t.TempDir())
+	for _, command := range [][]string{{"bench", "serving"}, {"sweep", w}, {"sweep", w, "--vary", "x=1,2"}, {"compare", w, "--vary", "x=1,2", "-o", "rounds"}} {
+		for _, flag := range []string{"--preset=l4-qwen2.5-0.5b", "--costs=step=1ms", "--max-num-seqs=4", "--no-prefix-caching", "--replicas=2", "--router=random"} {
+			name, _, _ := strings.Cut(flag, "=")
+			_, errs, code := reprise(t, append(command, "--serve-cmd", "no-such-engine {port}", flag)...)
+			if code != exitUsage || !strings.Contains(errs, "--serve-cmd starts") || !strings.Contains(errs, name+" is of a simulated one") {
+				t.Errorf("%v %s: exit code %d\n%s", command, flag, code, errs)
+			}
+		}
+	}
+	if left, _ := filepath.Glob("*"); left != nil {
+		t.Errorf("%v was made", left)
+	}
+}
+
 // Two settings of an engine take turns: never do both run.
 func TestCompareServeCmd(t *testing.T) {
 	t.Setenv(asCommand, "1")
@@ -134,7 +153,7 @@ func TestCompareServeCmd(t *testing.T) {
 	if plan, err := os.ReadFile(filepath.Join(dir, "rounds.json")); err != nil || strings.Contains(string(plan), "sk-0123") {
 		t.Errorf("%s, %v", plan, err)
 	}
-	for want, more := range map[string][]string{"in what the two sides differ": {"--vary", "itl=1ms,2ms,3ms"}, "no URLs, presets or costs": {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"}, "no other flags of simulated": {"--vary", "itl=1ms,2ms", "--set-b", "no-prefix-caching"}} {
+	for want, more := range map[string][]string{"in what the two sides differ": {"--vary", "itl=1ms,2ms,3ms"}, "no --url-a": {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"}, "or --set-a beside": {"--vary", "itl=1ms,2ms", "--set-b", "no-prefix-caching"}} {
 		if _, errs, code := reprise(t, append([]string{"compare", w, "--serve-cmd", engine, "--set", "m=x", "-o", t.TempDir()}, more...)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}

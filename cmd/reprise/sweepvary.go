@@ -31,9 +31,6 @@ func (f *sweepFlags) serveFor(cmd *cobra.Command, s *bench.Sweep) error {
 		}
 		engine = &settings[0]
 	}
-	if _, simulated := s.Target.(simulatedTarget); simulated {
-		return usagef("--serve-cmd starts what is measured: no --preset or --costs beside it")
-	}
 	served, err := f.serve.served(cmd, *engine, f.trial.live, filepath.Join(s.Dir, "engine.log"))
 	s.Target, s.About = served, s.About+" of "+replay.Redact(engine.command.String())
 	return err
