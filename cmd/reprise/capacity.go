@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -40,9 +41,11 @@ It says between which numbers of instances the answer lies, by the runs of the s
 that held or failed beyond chance. Given a workload in place of a sweep it makes the
 sweep first, with the flags of reprise sweep.
 
-With --price-per-gpu-hour or --watts it says what serving the target costs: all GPUs
-are paid for, idle headroom included, and output tokens share it. Where the sweep had
-an --slo, so do the tokens of the requests that met it alone.`,
+With a price or --watts it says what serving the target costs: all GPUs are paid for,
+idle headroom included, and output tokens share it. The price is that of the sweep's
+contract; --contract gives that of another file with the same clauses, and
+--price-per-gpu-hour goes before both. Where the sweep had an --slo, the tokens of the
+requests that met it alone share the cost as well.`,
 		Example: `  reprise capacity chat --preset h100-llama-70b --contract contract.yaml --rates 20,25 --sustain 0s --target-rate 100 --gpus-per-instance 8
   reprise sweep chat --preset h100-llama-70b --rates 20,25 --sustain 0s -o swept
   reprise capacity swept --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5`,
@@ -52,7 +55,7 @@ an --slo, so do the tokens of the requests that met it alone.`,
 	f.sweep.register(cmd)
 	fl := cmd.Flags()
 	fl.Float64Var(&f.target, "target-rate", 0, "requests per second that are to be served")
-	fl.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 takes those that the sweep was measured on, else 1")
+	fl.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 takes those of the contract, else those that the sweep was measured on, else 1")
 	fl.StringVar(&f.headroom, "headroom", "20%", "`share` of instances on top, such as 20% or 0.2")
 	fl.Float64Var(&f.watts, "watts", 0, "watts that a GPU and its share of the machine draw")
 	fl.Float64Var(&f.kwh, "price-per-kwh", 0, "price of a kWh, where it is not in that of the GPU-hour; takes --watts")
@@ -73,12 +76,8 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	if l := r.Untrusted(); l != nil {
 		notef(cmd, "the sweep is not trustworthy: at %s the client was the limit", l.Name)
 	}
-	if contract, err := f.sweep.contract(); err == nil && contract != nil && d.Prices.PerGPUHour == 0 {
-		d.Prices.PerGPUHour = contract.PricePerGPUHour
-	}
-	if d.GPUsPerInstance == 0 {
-		d.GPUsPerInstance = max(r.Environment.GPUCount(), 1)
-	}
+	d.Prices.PerGPUHour = cmp.Or(d.Prices.PerGPUHour, r.PricePerGPUHour)
+	d.GPUsPerInstance = cmp.Or(d.GPUsPerInstance, r.GPUs, r.Environment.GPUCount(), 1)
 	c, err := bench.Plan(&r, d)
 	switch {
 	case errors.Is(err, bench.ErrNoHighest):
@@ -133,11 +132,26 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 		return r, err
 	}
 	defer in.Close()
-	return bench.ReadSweep(path, in)
+	if r, err = bench.ReadSweep(path, in); err != nil || f.sweep.path == "" {
+		return r, err
+	}
+	return r, f.reprice(&r)
+}
+
+// reprice takes the price of --contract for that of a sweep that was made.
+func (f *capacityFlags) reprice(r *bench.SweepResult) error {
+	c, err := f.sweep.contract()
+	if err != nil {
+		return err
+	}
+	if err := r.Reprice(c); err != nil {
+		return usagef("--contract %s: %v. Its levels need not be measured again: the command that made the sweep, with this --contract and its -o DIR, judges them anew", f.sweep.path, err)
+	}
+	return nil
 }
 
 // ofDemand are the flags of capacity that are not those of a sweep.
-var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "json", "quiet"}
+var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "quiet"}
 
 // alone refuses flags of a sweep where there is one.
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {

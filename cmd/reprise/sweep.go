@@ -169,12 +169,8 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	case err != nil:
 		return r, err
 	}
-	r.Command, r.Hypothesis, r.Contract = commandLine(cmd, path), f.hypothesis, []string{}
-	if c := s.Report.Contract; c != nil {
-		for i := range c.Clauses {
-			r.Contract = append(r.Contract, c.Clauses[i].String())
-		}
-	}
+	r.Command, r.Hypothesis = commandLine(cmd, path), f.hypothesis
+	r.Under(s.Report.Contract)
 	if f.dir == "" {
 		return r, nil
 	}

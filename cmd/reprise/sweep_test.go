@@ -142,6 +142,43 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+// A sweep that was made knows the price of its contract; another file may say another
+// price, but not other clauses.
+func TestCapacityOfASweepTakesItsContract(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const clauses = "clauses: [max ttft <= 1h, {clause: p50 e2e <= 1h, from: sent, where: input_tokens < 100000}]\n"
+	writeFiles(t, map[string]string{
+		"c.yaml":      clauses + "gpus: 2\nprice_per_gpu_hour: 2\n",
+		"dearer.yaml": "clauses: [{clause: p50 e2e <= 1h, from: sent, where: input_tokens < 100000}, max ttft <= 1h]\nprice_per_gpu_hour: 5\n",
+		"due.yaml":    "clauses: [max ttft <= 1h, {clause: p50 e2e <= 1h, where: input_tokens < 100000}]\n",
+		"all.yaml":    "clauses: [max ttft <= 1h, {clause: p50 e2e <= 1h, from: sent}]\n",
+	})
+	must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "5", "--level-duration", "10s", "--level-requests", "0", "--no-confirm", "--contract", "c.yaml", "-o", "s", "--quiet")
+	for flags, want := range map[string]string{
+		"":                            "Cost per hour 4 2 × 2 a GPU-hour",
+		"--price-per-gpu-hour=3":      "Cost per hour 6 2 × 3 a GPU-hour",
+		"--contract=c.yaml":           "Cost per hour 4 ",
+		"--contract=dearer.yaml":      "Cost per hour 10 2 × 5 a GPU-hour",
+		"--gpus-per-instance=1":       "Cost per hour 2 1 × 2 a GPU-hour",
+		"--watts=1 --price-per-kwh=1": "2 × 2 a GPU-hour, with energy, idle headroom included",
+	} {
+		args := append([]string{"capacity", "s", "--target-rate", "5", "--headroom", "0"}, strings.Fields(flags)...)
+		if out := strings.Join(strings.Fields(must(t, args...)), " "); !strings.Contains(out, want) {
+			t.Errorf("%s: no %q in\n%s", flags, want, out)
+		}
+	}
+	for _, file := range []string{"due.yaml", "all.yaml"} {
+		_, errs, code := reprise(t, "capacity", "s", "--target-rate", "5", "--contract", file)
+		if code != exitUsage || !strings.Contains(errs, "made under another contract: max ttft <= 1h0m0s; p50 e2e <= 1h0m0s from sent where input_tokens < 100000; this one says: max ttft") {
+			t.Errorf("%s: exit code %d\n%s", file, code, errs)
+		}
+	}
+	must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "5", "--level-duration", "10s", "--level-requests", "0", "--no-confirm", "-o", "bare", "--quiet")
+	if _, errs, code := reprise(t, "capacity", "bare", "--target-rate", "5", "--contract", "c.yaml"); code != exitUsage || !strings.Contains(errs, "made without a contract") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
 // What a GPU costs stands in the contract of a sweep, unless the flag says otherwise.
 func TestCapacityTakesThePriceOfTheContract(t *testing.T) {
 	t.Chdir(t.TempDir())

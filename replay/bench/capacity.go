@@ -111,7 +111,7 @@ func (c *Capacity) WriteText(w io.Writer) error {
 	line("Instances with headroom", fmt.Sprint(c.WithMargin), fmt.Sprintf("%s %% on top, rounded up; used to %s %%", figure(c.Headroom*100), figure(c.Utilisation*100)))
 	line("GPUs with headroom", fmt.Sprint(c.GPUsTotal), fmt.Sprintf("%d × %d", c.WithMargin, c.GPUsPerInstance))
 	if c.Cost != nil {
-		c.Cost.lines(line)
+		c.Cost.lines(c.paid(c.GPUsTotal), line)
 	}
 	if err := t.Flush(); err != nil {
 		return err

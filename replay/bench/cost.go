@@ -73,10 +73,22 @@ func shared(price, tokens float64) (perMillion, perPrice *float64) {
 	return &a, &b
 }
 
-func (c *Cost) lines(line func(what, value, note string)) {
+// paid says what the cost of an hour is of.
+func (p *Prices) paid(gpus int) string {
+	out := "of all GPUs"
+	if p.PerGPUHour > 0 {
+		out = fmt.Sprintf("%d × %s a GPU-hour", gpus, figure(p.PerGPUHour))
+	}
+	if p.PerKWh > 0 {
+		out += ", with energy"
+	}
+	return out + ", idle headroom included"
+}
+
+func (c *Cost) lines(paid string, line func(what, value, note string)) {
 	line("Output tokens", figure(c.OutputPerS)+" /s", fmt.Sprintf("%s per request, as measured at the highest rate", figure(c.OutputPerRequest)))
 	if c.PerHour != nil {
-		line("Cost per hour", figure(*c.PerHour), "of all GPUs, idle headroom included")
+		line("Cost per hour", figure(*c.PerHour), paid)
 		line("Cost per million output tokens", cell(c.PerMillion), fmt.Sprintf("%s tokens for 1 of the price's currency", cell(c.TokensPerPrice)))
 	}
 	if c.PerMillionGood != nil {

@@ -121,7 +121,7 @@ func (r *SuiteRun) planned() []Row {
 		if c := rows[i].Contract; c != nil {
 			rows[i].About += fmt.Sprintf("\x00%s %d %v", c.Name, c.GPUs, c.PricePerGPUHour)
 			for j := range c.Clauses {
-				rows[i].About += "\x00" + c.Clauses[j].String()
+				rows[i].About += "\x00" + c.Clauses[j].Whole()
 			}
 			rows[i].Contract = nil
 		}

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"reprise/replay"
+	"reprise/replay/report"
 )
 
 // SweepSchema names the layout of a [SweepResult] as JSON.
@@ -32,6 +35,9 @@ type SweepResult struct {
 	Closed     bool     `json:"closed_loop"`       // loads are requests in flight, and saturation is hidden
 	Process    string   `json:"process,omitempty"` // arrivals of an open loop
 	Contract   []string `json:"contract"`          // its clauses
+	// GPUs and PricePerGPUHour are those of the contract, 0 when it names none.
+	GPUs            int     `json:"contract_gpus,omitempty"`
+	PricePerGPUHour float64 `json:"contract_price_per_gpu_hour,omitempty"`
 
 	Environment *replay.Environment `json:"environment,omitempty"` // of the first level
 
@@ -60,6 +66,34 @@ func (r *SweepResult) about(run *replay.Run) {
 	r.Tier, r.Model, r.Endpoints = run.Tier, run.Model, run.Endpoints
 	r.Server, r.Simulated, r.Version = run.ServerVersion, run.Simulated, run.Version
 	r.Started, r.Environment = cmp.Or(r.Started, run.Started), cmp.Or(r.Environment, run.Environment)
+}
+
+// Under takes over the contract that the levels were held against, nil when there was
+// none.
+func (r *SweepResult) Under(c *report.Contract) {
+	if r.Contract = []string{}; c == nil {
+		return
+	}
+	for i := range c.Clauses {
+		r.Contract = append(r.Contract, c.Clauses[i].Whole())
+	}
+	r.GPUs, r.PricePerGPUHour = c.GPUs, c.PricePerGPUHour
+}
+
+// Reprice takes GPUs and price of a contract for those of the sweep. It must have the
+// clauses that the sweep was held against, in any order.
+func (r *SweepResult) Reprice(c *report.Contract) error {
+	var given SweepResult
+	given.Under(c)
+	is, was := slices.Sorted(slices.Values(given.Contract)), slices.Sorted(slices.Values(r.Contract))
+	switch {
+	case len(was) == 0:
+		return errors.New("the sweep was made without a contract")
+	case !slices.Equal(is, was):
+		return fmt.Errorf("the sweep was made under another contract: %s; this one says: %s", strings.Join(r.Contract, "; "), strings.Join(given.Contract, "; "))
+	}
+	r.GPUs, r.PricePerGPUHour = cmp.Or(c.GPUs, r.GPUs), cmp.Or(c.PricePerGPUHour, r.PricePerGPUHour)
+	return nil
 }
 
 // Ladder are the levels of the ladder in ascending order, without the runs that

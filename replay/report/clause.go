@@ -157,6 +157,22 @@ func (c *Clause) String() string {
 	return out
 }
 
+// Whole writes the clause with all that it says: also its scope, its objectives, and
+// from where it counts when that is not from due.
+func (c *Clause) Whole() string {
+	out := c.String()
+	if c.quantity != nil && c.quantity.hasOrigin() && c.origin != fromDue {
+		out += " from " + originNames[c.origin]
+	}
+	if slo := c.slo.String(); slo != "" {
+		out += " (" + slo + ")"
+	}
+	if c.where != nil {
+		out += " where " + c.where.String()
+	}
+	return out
+}
+
 // limit writes what is allowed with its unit.
 func (c *Clause) limit() string {
 	switch c.quantity.unit() {
