@@ -20,6 +20,7 @@ import (
 type compareFlags struct {
 	a, b, aa   []string // results of recorded rounds
 	arms       []string // NAME=FILE
+	names      [2]string
 	production string
 	primary    string
 	alpha      float64
@@ -53,7 +54,8 @@ where the difference is significant; else it says how small a difference could h
 been missed. Six rounds are the least for a verdict, eight at the usual alpha of
 0.01. --loop makes long rounds of a short workload.
 
---a and --b name the runs in the order of their rounds, --arm NAME=FILE those of
+--name-a and --name-b say what A and B are called in what is printed. --a and --b
+name the runs in the order of their rounds, --arm NAME=FILE those of
 more servers, each of which is compared with the first. Two results alone, one
 of each server, give intervals and no verdict: they cannot tell a change from the
 noise between runs. --production compares what a trace recorded of its requests
@@ -63,7 +65,7 @@ The exit code is 4 when a run cannot be trusted, and with --gate 3 when B is
 significantly worse.`,
 		Example: `  reprise compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=5.7ms --rate poisson:20 -o rounds
   reprise compare w.parquet --preset l4-qwen2.5-0.5b --set-b no-prefix-caching --rate poisson:20 -o caching
-  reprise compare rounds --detect 3% --html compare.html
+  reprise compare rounds --name-a old --name-b new --detect 3% --html compare.html
   reprise compare --a r.parquet --b r.parquet --json`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,6 +79,8 @@ significantly worse.`,
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.a, "a", nil, "results of the first server, one `file` a round; may be repeated")
 	fl.StringArrayVar(&f.b, "b", nil, "results of the second, in the same order; may be repeated")
+	fl.StringVar(&f.names[0], "name-a", "", "what the first server is called in text, JSON and page; empty is A, or what it was called in the directory")
+	fl.StringVar(&f.names[1], "name-b", "", "the same of the second; empty is B")
 	fl.StringArrayVar(&f.arms, "arm", nil, "`NAME=FILE`: results of a server by its name, in the place of --a and --b; may be repeated, the first name is what the others are compared with")
 	fl.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, for the noise; may be repeated")
 	fl.StringVar(&f.production, "production", "", "`trace` whose own TTFT and E2E the results of a replay of it are compared with")
@@ -128,6 +132,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c report.Comp
 	if err := keepsInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...), f.judge.html); err != nil {
 		return c, err
 	}
+	if err := f.checkNames(); err != nil {
+		return c, err
+	}
 	if f.making.given() {
 		if len(args) != 1 || f.production != "" || len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 {
 			return c, usagef("rounds are made of one workload: reprise compare WORKLOAD --url-a URL --url-b URL -o DIRECTORY")
@@ -146,6 +153,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c report.Comp
 			return c, fmt.Errorf("%s has no rounds: round-01-a.parquet and round-01-b.parquet", args[0])
 		}
 		if err := f.gated(len(arms[0].files), 1); err != nil {
+			return c, err
+		}
+		if err := f.call(arms, args[0]); err != nil {
 			return c, err
 		}
 		return f.rounds(cmd, arms, append(aa, f.aa...), o)
@@ -245,6 +255,11 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 		}
 	default:
 		arms = []recordedArm{{"A", f.a}, {"B", f.b}}
+	}
+	if len(f.arms) == 0 {
+		if err := f.call(arms, ""); err != nil {
+			return nil, err
+		}
 	}
 	if len(arms) < 2 {
 		return nil, usagef("--arm: name two servers at least")

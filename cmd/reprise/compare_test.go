@@ -233,3 +233,39 @@ func TestCompareProduction(t *testing.T) {
 		t.Errorf("code %d\n%s", code, errs)
 	}
 }
+
+// Sides are called what the flags say in text, JSON and page; a directory remembers
+// what they were called when its rounds were made.
+func TestCompareNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "chat", "-n", "60", "-o", "w.parquet")
+	args := labArgs("--costs-b", "step=9ms", "--rounds", "6", "--alpha", "0.05", "--name-a", "on", "--name-b", "caching off")
+	if c := readComparison(t, must(t, args...)); c.A != "on" || c.Versus[0].B != "caching off" || c.Runs[0].Arm != "on" {
+		t.Errorf("%s, %s, %+v", c.A, c.Versus[0].B, c.Runs[0])
+	}
+	for name, args := range map[string][]string{
+		"caching off": {"rounds"},
+		"off":         {"rounds", "--name-b", "off"},
+		"new":         {"--a", "rounds/round-01-a.parquet", "--b", "rounds/round-01-b.parquet", "--name-a", "on", "--name-b", "new"},
+	} {
+		out := must(t, append([]string{"compare", "--alpha", "0.05", "--html", "c.html"}, args...)...)
+		expect(t, out, name+" against on", " on "+name+" change ")
+		if html := string(read(t, "c.html")); !strings.Contains(html, name+" against on") || strings.Contains(html, ">B<") {
+			t.Errorf("the page does not call B %s", name)
+		}
+	}
+	for want, args := range map[string][]string{
+		"both sides are called on":  {"rounds", "--name-b", "on"},
+		"names its servers itself":  {"--arm", "x=rounds/round-01-a.parquet", "--arm", "y=rounds/round-01-b.parquet", "--name-a", "x"},
+		"--name-a: want 32 printed": {"rounds", "--name-a", "a\x1b[1m"},
+		"--name-b: want 32 printed": {"rounds", "--name-b", strings.Repeat("x", 33)},
+	} {
+		if _, errs, code := reprise(t, append([]string{"compare"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d\n%s", args, code, errs)
+		}
+	}
+	writeFiles(t, map[string]string{"rounds/compare.json": "{}"})
+	if _, errs, code := reprise(t, "compare", "rounds"); code != exitFailure || !strings.Contains(errs, "no comparison of two sides") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}

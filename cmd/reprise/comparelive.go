@@ -361,6 +361,9 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o report.CompareOpt
 		return c, err
 	}
 	arms, aa := stored(f.making.out, f.making.rounds, f.making.aaRounds)
+	if err := f.call(arms, f.making.out); err != nil {
+		return c, err
+	}
 	if c, err = f.rounds(cmd, arms, aa, o); err != nil {
 		return c, err
 	}

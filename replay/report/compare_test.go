@@ -264,3 +264,37 @@ func TestComparisonWriters(t *testing.T) {
 		}
 	}
 }
+
+// What differs is said first, a family of metrics after the other, and the rest by
+// name; the table has the same order.
+func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
+	contrast := func(label, unit string, change float64, significant bool) Contrast {
+		return Contrast{Label: label, Unit: unit, Relative: unit != "share", Rounds: 10, P: trace.Ptr(0.02), Detectable: trace.Ptr(0.1), Significant: significant, Change: &Interval{Estimate: change}}
+	}
+	v := Versus{B: "new", Decision: Worse, Metrics: []Contrast{contrast("p95 TPOT", "ms", 0.6, true), contrast("p50 TTFT", "ms", 0.3, true), contrast("p99 TTFT", "ms", 0.2, false),
+		contrast("mean TTFT", "ms", 0.4, true), contrast("output tok/s", "tokens/s", -0.2, true), contrast("error share", "share", 0.05, true), contrast("p99 E2E", "ms", 0, false), contrast("mean E2E", "ms", 0.1, true)}}
+	v.Metrics[0].Primary = true
+	const want = "Also, after Holm: TTFT p50 +30.0 %, mean +40.0 %; output tok/s −20.0 %; error share +5.0 pt; E2E mean +10.0 %. No difference found in p99 TTFT, p99 E2E."
+	if got := v.also(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	c := Comparison{Kind: KindRounds, A: "old"}
+	_, rows := c.table(&v)
+	for i, label := range []string{"p95 TPOT, ms", "p50 TTFT, ms", "mean TTFT, ms", "output tok/s", "error share", "mean E2E, ms", "p99 TTFT, ms", "p99 E2E, ms"} {
+		if rows[i][0] != label {
+			t.Errorf("row %d is %s, want %s", i, rows[i][0], label)
+		}
+	}
+	for i := range v.Metrics {
+		v.Metrics[i].Detectable = nil
+	}
+	if got := v.also(); strings.Contains(got, "No difference") {
+		t.Errorf("of rounds that could find none: %s", got)
+	}
+	for i := range v.Metrics {
+		v.Metrics[i].Rounds = MinRounds - 1
+	}
+	if got := v.also(); got != "" {
+		t.Errorf("of too few rounds: %s", got)
+	}
+}

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,16 +27,56 @@ func (c *Comparison) decide() {
 	}
 }
 
-// also says which other metrics differ; empty without any.
+// also says which other metrics differ, and of which that was not found; empty where
+// there is no verdict on any, or could be none. What it rests on is in the table.
 func (v *Versus) also() string {
-	if len(v.Others) == 0 {
-		return ""
+	var differ, same []string
+	family := ""
+	for i := range v.Metrics {
+		m := &v.Metrics[i]
+		switch {
+		case m.Primary || m.P == nil || m.Rounds < MinRounds:
+		case !m.Significant && m.Detectable == nil: // so few rounds could have found none
+		case !m.Significant:
+			same = append(same, m.Label)
+		default:
+			change := signed(m.Change.Estimate) + m.unit()
+			statistic, of, _ := strings.Cut(m.Label, " ")
+			switch {
+			case m.Unit != "ms":
+				of = ""
+				differ = append(differ, m.Label+" "+change)
+			case of == family: // p99 +1 % behind TTFT p50 +2 %
+				differ[len(differ)-1] += ", " + statistic + " " + change
+			default:
+				differ = append(differ, of+" "+statistic+" "+change)
+			}
+			family = of
+		}
 	}
-	begin := "Also, after Holm: "
-	if v.Decision == NotFound {
-		begin = "Other metrics differ, after Holm: "
+	var says []string
+	switch {
+	case len(differ) > 0 && v.Decision == NotFound:
+		says = append(says, "Other metrics differ, after Holm: "+strings.Join(differ, "; ")+".")
+	case len(differ) > 0:
+		says = append(says, "Also, after Holm: "+strings.Join(differ, "; ")+".")
 	}
-	return begin + strings.Join(v.Others, "; ") + "."
+	if len(same) > 0 {
+		says = append(says, "No difference found in "+strings.Join(same, ", ")+".")
+	}
+	return strings.Join(says, " ")
+}
+
+// inOrder are the metrics for a reader: the primary one, those that differ, the rest.
+func (v *Versus) inOrder() []*Contrast {
+	var out []*Contrast
+	for i := range v.Metrics {
+		out = append(out, &v.Metrics[i])
+	}
+	slices.SortStableFunc(out, func(a, b *Contrast) int {
+		return cmp.Or(cmp.Compare(b2i(b.Primary), b2i(a.Primary)), cmp.Compare(b2i(b.Significant), b2i(a.Significant)))
+	})
+	return out
 }
 
 func (c *Comparison) decision(m *Contrast) string {
@@ -101,22 +143,23 @@ func changeOf(m *Contrast, i *Interval) string {
 	if i == nil {
 		return "–"
 	}
-	unit := " %"
-	if !m.Relative {
-		unit = " pt"
-	}
 	if i.Low == nil || i.High == nil {
-		return signed(i.Estimate) + unit
+		return signed(i.Estimate) + m.unit()
 	}
-	return fmt.Sprintf("%s%s [%s, %s]", signed(i.Estimate), unit, hundredths(*i.Low), hundredths(*i.High))
+	return fmt.Sprintf("%s%s [%s, %s]", signed(i.Estimate), m.unit(), hundredths(*i.Low), hundredths(*i.High))
 }
 
 // size prints the size of a change.
 func size(m *Contrast, v float64) string {
+	return hundredths(v) + m.unit()
+}
+
+// unit is that of a change: percent, or percentage points.
+func (m *Contrast) unit() string {
 	if m.Relative {
-		return hundredths(v) + " %"
+		return " %"
 	}
-	return hundredths(v) + " pt"
+	return " pt"
 }
 
 func signed(share float64) string {

@@ -49,13 +49,16 @@ func WriteComparisonText(w io.Writer, c Comparison) error {
 		v := &c.Versus[i]
 		head, rows := c.table(v)
 		grid(&b, plain(v.B+" against "+c.A), head, rows)
-		if head, rows := c.resampledTable(v); len(rows) > 0 {
+		if head, rows := c.resampledTable(v, c.Kind == KindRounds); len(rows) > 0 {
 			grid(&b, "Resampled by session", head, rows)
 		}
 	}
 	b.WriteByte('\n')
 	for _, says := range c.reading() {
 		line("  ", says)
+	}
+	if c.Kind == KindRounds {
+		line("  ", "Intervals from resampling of the metrics that do not differ are in the JSON and on the page.")
 	}
 	for _, says := range c.planned() {
 		line("  ", says)
@@ -74,8 +77,7 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 	if rounds {
 		head = append(head, "p", "t-test", "dz", "unseen", "noise")
 	}
-	for i := range v.Metrics {
-		m := &v.Metrics[i]
+	for _, m := range v.inOrder() {
 		label := m.Label
 		if m.Unit == "ms" {
 			label += ", ms"
@@ -102,12 +104,12 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 	return head, rows
 }
 
-// resampledTable are the intervals from resampling.
-func (c *Comparison) resampledTable(v *Versus) (head []string, rows [][]string) {
+// resampledTable are the intervals from resampling; with found, only those of the
+// primary metric and of those that differ.
+func (c *Comparison) resampledTable(v *Versus, found bool) (head []string, rows [][]string) {
 	head = []string{"", plain(c.A), plain(v.B), "change"}
-	for i := range v.Metrics {
-		m := &v.Metrics[i]
-		if r := m.Resampled; r != nil {
+	for _, m := range v.inOrder() {
+		if r := m.Resampled; r != nil && (!found || m.Primary || m.Significant) {
 			rows = append(rows, []string{m.Label, bounded(r.A, m.Unit), bounded(r.B, m.Unit), changeOf(m, r.Change)})
 		}
 	}
@@ -241,7 +243,7 @@ func (c *Comparison) sections(v *Versus) []page.Section {
 	head, rows := c.table(v)
 	main := page.Section{Title: v.B + " against " + c.A, Text: append(c.reading(), c.planned()...),
 		Tables: []page.Table{{Caption: "Metrics", Head: head, Rows: rows}}}
-	if head, rows := c.resampledTable(v); len(rows) > 0 {
+	if head, rows := c.resampledTable(v, false); len(rows) > 0 {
 		main.Tables = append(main.Tables, page.Table{Caption: "Resampled by session", Head: head, Rows: rows})
 	}
 	if c.Kind != KindRounds {
@@ -269,7 +271,7 @@ func (c *Comparison) sections(v *Versus) []page.Section {
 		}
 		plots.Plots = append(plots.Plots, page.Drawn(plot(m.Label, m.Label, m.Unit, a, b))...)
 		if m.Primary {
-			changes := plot("Change of "+m.Label, "B over A", "%", change)
+			changes := plot("Change of "+m.Label, v.B+" over "+c.A, "%", change)
 			changes.Zero = true
 			plots.Plots = append(plots.Plots, page.Drawn(changes)...)
 		}
