@@ -2,6 +2,7 @@ package bench
 
 import (
 	"math"
+	"time"
 
 	"reprise/replay"
 	"reprise/trace"
@@ -16,6 +17,7 @@ type Flow struct {
 	OfferedPerS  *float64 `json:"offered_requests_per_s"`
 	AchievedPerS *float64 `json:"achieved_requests_per_s"` // that ended and succeeded
 	OutputPerS   *float64 `json:"output_tokens_per_s"`     // of those
+	InFlight     *float64 `json:"in_flight_mean"`          // sent and not over, on average over the time
 	OpenBefore   int64    `json:"in_flight_at_begin"`
 	OpenAfter    int64    `json:"in_flight_at_end"`
 }
@@ -54,6 +56,7 @@ func flowOf(run *replay.Run, open func() trace.Reader[replay.Result]) (Flow, err
 	from := first + (last-first)/2
 	var f Flow
 	var in, out, tokens int64
+	var flight time.Duration // of all requests together
 	err = trace.Each(open(), func(_ int64, r *replay.Result) error {
 		if r.SentNS == nil || r.DoneNS == nil {
 			return nil
@@ -67,13 +70,14 @@ func flowOf(run *replay.Run, open func() trace.Reader[replay.Result]) (Flow, err
 				tokens += int64(*r.Output)
 			}
 		}
+		flight += time.Duration(max(min(*r.DoneNS, last)-max(*r.SentNS, from), 0))
 		f.OpenBefore += openAt(r, from)
 		f.OpenAfter += openAt(r, last)
 		return nil
 	})
 	f.Seconds = float64(last-from) / 1e9
 	f.OfferedPerS, f.AchievedPerS = trace.Ptr(float64(in)/f.Seconds), trace.Ptr(float64(out)/f.Seconds)
-	f.OutputPerS = trace.Ptr(float64(tokens) / f.Seconds)
+	f.OutputPerS, f.InFlight = trace.Ptr(float64(tokens)/f.Seconds), trace.Ptr(flight.Seconds()/f.Seconds)
 	return f, err
 }
 

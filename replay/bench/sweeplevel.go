@@ -38,8 +38,8 @@ type Level struct {
 	PromptPerS  *float64        `json:"prompt_tokens_per_s"`
 	OutputMean  *float64        `json:"output_tokens_per_request"`
 	PromptMean  *float64        `json:"prompt_tokens_per_request"`
-	GoodShare   *float64        `json:"goodput_share"` // from due; null without objectives
-	InFlight    *float64        `json:"in_flight_mean"`
+	GoodShare   *float64        `json:"goodput_share"`  // from due; null without objectives
+	InFlight    *float64        `json:"in_flight_mean"` // over the whole run, with its tail; that of [Flow] is without
 	TTFTDue     report.Stat     `json:"ttft_from_due"`
 	TTFTSent    report.Stat     `json:"ttft_from_sent"`
 	TPOT        report.Stat     `json:"tpot"`

@@ -11,10 +11,10 @@ import (
 // Page lays the sweep out for a browser.
 func (r *SweepResult) Page() *page.Page {
 	p := &page.Page{Title: "Load sweep", Lead: "What a server does at one load after another, up to saturation.", Facts: r.facts(), Notes: r.notes()}
-	head, rows := r.table()
+	head, rows := r.table(sweepColumns)
 	found := page.Section{Title: "What was found", Text: append(r.Says(), r.remarks()...)}
 	levels := page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows,
-		Caption: "Latencies in ms, from due but where sent is said; a question mark is within chance"}}}
+		Caption: "Latencies in ms, from due but where sent is said. Offered, achieved, output tokens and in flight are of the second half of a level, without the drain at its end. A question mark: within chance"}}}
 	made := page.Section{Title: "How it was made", Tables: []page.Table{{Head: []string{"", ""}, Align: []page.Align{page.Left, page.Left}}}}
 	for _, row := range [][]string{{"command", r.Command}, {"workload", r.Workload}, {"simulated", r.Simulated}} {
 		if row[1] != "" {
@@ -81,6 +81,6 @@ func (r *SweepResult) plots() []page.Plot {
 			series("ITL p99", func(l *Level) *float64 { return l.ITL.P99 })),
 		plot("Requests", "Where the two part, the server does not follow.", "requests per second", "", false,
 			series("offered", func(l *Level) *float64 { return l.Flow.OfferedPerS }), series("achieved", func(l *Level) *float64 { return l.Flow.AchievedPerS })),
-		plot("In flight", "", "requests", "", false, series("mean", func(l *Level) *float64 { return l.InFlight })),
+		plot("In flight", "Sent and not over, on average over the second half of a level.", "requests", "", false, series("mean", func(l *Level) *float64 { return l.Flow.InFlight })),
 	)
 }

@@ -3,8 +3,12 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace"
 )
@@ -13,31 +17,63 @@ import (
 func (r *SweepResult) WriteText(w io.Writer) error {
 	var b strings.Builder
 	if tier := trace.TierNote("table", r.Tier); tier != "" {
-		fmt.Fprintln(&b, tier)
+		wrap(&b, tier)
 	}
 	if r.Hypothesis != "" {
-		fmt.Fprintf(&b, "Hypothesis: %s\n", r.Hypothesis)
+		wrap(&b, "Hypothesis: "+r.Hypothesis)
 	}
 	if r.Closed {
-		fmt.Fprintln(&b, closedNote)
+		wrap(&b, closedNote)
 	}
 	for _, line := range r.Says() {
-		fmt.Fprintln(&b, line)
+		wrap(&b, line)
 	}
 	fmt.Fprintln(&b)
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head, rows := r.table()
-	for _, row := range append([][]string{head}, rows...) {
-		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
-	}
-	if err := t.Flush(); err != nil {
+	if err := r.writeTable(&b); err != nil {
 		return err
 	}
-	fmt.Fprintln(&b, "\nTTFT, TPOT and ITL in ms; TTFT from due but where sent is said. Offered, achieved and output tokens are of the second\nhalf of a level. A question mark: within chance.")
+	fmt.Fprintln(&b)
+	wrap(&b, "Latencies in ms, TTFT from due. Offered and achieved requests/s, output tokens and those in flight on average are of the second half of a level, without the drain at its end. A question mark: within chance.")
 	for _, line := range r.remarks() {
-		fmt.Fprintln(&b, line)
+		wrap(&b, line)
 	}
 	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// sweepWidth is the widest line of text, in columns.
+const sweepWidth = 110
+
+func wrap(b *strings.Builder, s string) {
+	for _, part := range strings.Split(text.WrapSoft(printable(s), sweepWidth), "\n") {
+		fmt.Fprintln(b, strings.TrimRight(part, " "))
+	}
+}
+
+// writeTable writes the columns that decide, under heads of two lines. TTFT from sent,
+// errors where there are none, and what a closed loop offered, which is what it
+// achieved, are in the JSON and on the page.
+func (r *SweepResult) writeTable(b *strings.Builder) error {
+	failed := slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Requests.ErrorShare != nil && *l.Requests.ErrorShare > 0 })
+	columns := slices.DeleteFunc(slices.Clone(sweepColumns), func(c sweepColumn) bool {
+		return strings.HasPrefix(c.head, "sent ") || c.head == "errors" && !failed || c.head == "offered" && r.Closed
+	})
+	head, rows := r.table(columns)
+	above := make([]string, len(head))
+	for i, h := range head {
+		if group, rest, ok := strings.Cut(h, " "); ok {
+			above[i], head[i] = group, rest
+		}
+	}
+	var lines strings.Builder
+	t := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range append([][]string{above, head}, rows...) {
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+	}
+	err := t.Flush()
+	for line := range strings.Lines(lines.String()) {
+		fmt.Fprintln(b, strings.TrimRight(strings.TrimPrefix(line, "  "), " \n"))
+	}
 	return err
 }
 
@@ -119,21 +155,61 @@ func (r *SweepResult) remarks() (out []string) {
 	return out
 }
 
-// table is the curve of latency over load.
-func (r *SweepResult) table() (head []string, rows [][]string) {
-	what := "rate"
-	if r.Closed {
-		what = "concurrency"
+// A sweepColumn is a column of the table of levels.
+type sweepColumn struct {
+	head string
+	of   func(l *Level) string
+}
+
+var sweepColumns = []sweepColumn{
+	{"level", func(l *Level) string { return l.Role }},
+	{"rate", func(l *Level) string { return figure(l.Load) }},
+	{"outcome", (*Level).outcome},
+	{"offered", func(l *Level) string { return cell(l.Flow.OfferedPerS) }},
+	{"achieved", func(l *Level) string { return cell(l.Flow.AchievedPerS) }},
+	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }},
+	{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }},
+	{"sent p50", func(l *Level) string { return cell(l.TTFTSent.P50) }},
+	{"sent p99", func(l *Level) string { return cell(l.TTFTSent.P99) }},
+	{"TPOT p50", func(l *Level) string { return cell(l.TPOT.P50) }},
+	{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }},
+	{"ITL p99", func(l *Level) string { return cell(l.ITL.P99) }},
+	{"output tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }},
+	{"errors", (*Level).errors},
+	{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }},
+	{"n", func(l *Level) string { return fmt.Sprint(l.TTFTDue.Count) }},
+}
+
+// errors is the share of requests that failed, in few digits.
+func (l *Level) errors() string {
+	if share := l.Requests.ErrorShare; share != nil && *share > 0 {
+		return strconv.FormatFloat(*share*100, 'g', 2, 64) + " %"
 	}
-	head = []string{"level", what, "outcome", "offered/s", "achieved/s", "TTFT p50", "p99", "sent p50", "sent p99", "TPOT p50", "p99", "ITL p99", "out tok/s", "errors", "in flight", "n"}
-	for _, l := range r.sorted() {
-		outcome := l.Outcome
-		if !l.Sure && (outcome == Holds || outcome == Fails) {
-			outcome += "?"
+	return percentage(l.Requests.ErrorShare)
+}
+
+// outcome marks what chance may have done.
+func (l *Level) outcome() string {
+	if !l.Sure && (l.Outcome == Holds || l.Outcome == Fails) {
+		return l.Outcome + "?"
+	}
+	return l.Outcome
+}
+
+// table is the curve of latency over load.
+func (r *SweepResult) table(columns []sweepColumn) (head []string, rows [][]string) {
+	for _, c := range columns {
+		if c.head == "rate" && r.Closed {
+			c.head = "concurrency"
 		}
-		rows = append(rows, []string{l.Role, figure(l.Load), outcome, cell(l.Flow.OfferedPerS), cell(l.Flow.AchievedPerS),
-			cell(l.TTFTDue.P50), cell(l.TTFTDue.P99), cell(l.TTFTSent.P50), cell(l.TTFTSent.P99), cell(l.TPOT.P50), cell(l.TPOT.P99), cell(l.ITL.P99),
-			cell(l.Flow.OutputPerS), percentage(l.Requests.ErrorShare), cell(l.InFlight), fmt.Sprint(l.TTFTDue.Count)})
+		head = append(head, c.head)
+	}
+	for _, l := range r.sorted() {
+		var row []string
+		for _, c := range columns {
+			row = append(row, c.of(l))
+		}
+		rows = append(rows, row)
 	}
 	return head, rows
 }
