@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,6 +16,7 @@ import (
 
 	"reprise/replay/bench"
 	"reprise/replay/report"
+	"reprise/trace"
 )
 
 // benchFlags are the flags of bench.
@@ -219,6 +221,9 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	}
 	if f.baseline != "" {
 		result.Against(f.baseline, before)
+	}
+	if err := trace.WriteFile(filepath.Join(f.out, "index.html"), 0o644, result.Page(f.out).Write); err != nil {
+		return err
 	}
 	if err := f.write(cmd.OutOrStdout(), &result); err != nil {
 		return err

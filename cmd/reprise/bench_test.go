@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -89,7 +90,7 @@ func TestBenchServingSigns(t *testing.T) {
 func TestBenchDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, append([]string{"bench", "serving", "--row", "continuous_batching", "--repeats", "2", "-o", "out"}, batching...)...)
-	for _, name := range []string{"command", "environment.json", "results.parquet", "summary.json"} {
+	for _, name := range []string{"command", "environment.json", "results.parquet", "report.html", "summary.json"} {
 		for _, repeat := range []string{"repeat-1", "repeat-2"} {
 			if _, err := os.Stat(filepath.Join("out", "paged", "continuous_batching", repeat, name)); err != nil {
 				t.Error(err)
@@ -113,6 +114,42 @@ func TestBenchDirectory(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(dir, "results.parquet"))
 	if err != nil || string(a) != string(b) {
 		t.Errorf("%s makes other results (%v)", command, err)
+	}
+}
+
+// The page of a suite has its tables, what became of each hypothesis and where it was
+// made, and leads to the page of every run.
+func TestBenchPage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := append([]string{"bench", "serving", "--row", "baseline", "--row", "continuous_batching", "--repeats", "2", "-o", "out"}, batching...)
+	must(t, args...)
+	index := string(read(t, "out/index.html"))
+	for _, want := range []string{"<h1>Suite serving</h1>", "Every run is trustworthy", "TTFT p95 (ms) ←", "against static", "Hypothesis: requests that wait",
+		"continuous: as said: TTFT p95", "Where it was made", "batching: static", "max num seqs: 24"} {
+		if !strings.Contains(index, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	links := regexp.MustCompile(`<a href="([^"#]+)">`).FindAllStringSubmatch(index, -1)
+	if len(links) != 12 {
+		t.Errorf("%d links: %v", len(links), links)
+	}
+	for _, link := range links {
+		if html := string(read(t, filepath.Join("out", link[1]))); !strings.Contains(html, "Simulation report") {
+			t.Errorf("%s is no report", link[1])
+		}
+	}
+	// A page that is gone is not led to, and what is wrong stands on top.
+	if err := os.Remove("out/paged/baseline/repeat-2/report.html"); err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, map[string]string{"c.yaml": "name: fast\nclauses: [p50 ttft <= 1ms]\n"})
+	if _, errs, code := reprise(t, append(args, "--contract", "c.yaml")...); code != exitCheck {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	index = string(read(t, "out/index.html"))
+	if strings.Contains(index, "paged/baseline/repeat-2") || !strings.Contains(index, "A contract does not hold") {
+		t.Error("the page is not that of the last command")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reprise/replay/report"
+	"reprise/trace/page"
 )
 
 // ResultSchema names the layout of a [SuiteResult] as JSON.
@@ -24,6 +25,8 @@ type SuiteResult struct {
 	Rows   []RowResult `json:"rows"`
 	// Baseline is the directory that changes are against, where there is one.
 	Baseline string `json:"baseline,omitempty"`
+
+	made [][]page.Fact // of each model, where its first run was made and by what
 }
 
 // A RowResult is what came of a row, for each model.
@@ -116,6 +119,13 @@ func (s *Suite) result(models []string, all []measured) SuiteResult {
 			return nil
 		}
 		return &all[i]
+	}
+	for _, model := range models {
+		var facts []page.Fact
+		if i := slices.IndexFunc(all, func(m measured) bool { return m.model == model && len(m.runs) > 0 }); i >= 0 {
+			facts = report.Made(all[i].runs[0])
+		}
+		out.made = append(out.made, facts)
 	}
 	for i := range s.Rows {
 		row := &s.Rows[i]

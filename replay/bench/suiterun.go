@@ -35,6 +35,7 @@ type Column struct {
 //	MODEL/ROW/command                the command lines that make the run by hand
 //	MODEL/ROW/environment.json       where and by what it was made
 //	MODEL/ROW/results.parquet        every request
+//	MODEL/ROW/report.html            the page of the run
 //	MODEL/ROW/summary.json           what came of it, and that the run is complete
 //
 // A row that repeats has a directory repeat-N for each run. Complete runs are not

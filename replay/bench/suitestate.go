@@ -22,6 +22,7 @@ const (
 	workloadsDir = "workloads"
 	resultsName  = "results.parquet"
 	summaryName  = "summary.json"
+	reportName   = "report.html"
 )
 
 // stateSchema names the layout of suite.json.
@@ -185,7 +186,7 @@ func runComplete(dir string) bool {
 // clearRun removes what an earlier run left in its directory: its summary would say
 // that the new one is complete, and its journal would stop that.
 func clearRun(dir string) error {
-	for _, pattern := range []string{summaryName, "results.*", "warmup.*"} {
+	for _, pattern := range []string{summaryName, reportName, "results.*", "warmup.*"} {
 		paths, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return err
@@ -199,9 +200,12 @@ func clearRun(dir string) error {
 	return nil
 }
 
-// finish writes what came of a run, the summary last.
+// finish writes what came of a run, its page and the summary last.
 func finish(dir string, s *report.Summary) error {
 	if err := writeIndented(filepath.Join(dir, "environment.json"), environment(&s.Run)); err != nil {
+		return err
+	}
+	if err := trace.WriteFile(filepath.Join(dir, reportName), 0o644, report.Page(*s).Write); err != nil {
 		return err
 	}
 	return trace.WriteFile(filepath.Join(dir, summaryName), 0o644, func(w io.Writer) error { return report.WriteJSON(w, *s) })

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
 // suiteWidth is the widest line of text between tables, in columns.
@@ -44,10 +45,15 @@ func WriteSuite(w io.Writer, r *SuiteResult, markdown bool) error {
 type suitePage struct {
 	b        bytes.Buffer
 	markdown bool
-	largest  bool // some figure stands in for a percentile
+	html     *page.Page // when set, what is written goes into its last section
+	largest  bool       // some figure stands in for a percentile
 }
 
 func (p *suitePage) heading(s string, level int) {
+	if p.html != nil {
+		p.html.Sections = append(p.html.Sections, page.Section{Title: s})
+		return
+	}
 	if p.b.Len() > 0 {
 		p.b.WriteByte('\n')
 	}
@@ -64,6 +70,9 @@ func (p *suitePage) line(format string, args ...any) {
 	s := printable(fmt.Sprintf(format, args...))
 	switch {
 	case s == "":
+	case p.html != nil:
+		last := p.section()
+		last.Text = append(last.Text, s)
 	case p.markdown:
 		p.b.WriteString(s + "\n\n")
 	default:
@@ -72,6 +81,21 @@ func (p *suitePage) line(format string, args ...any) {
 		}
 	}
 }
+
+// say writes what is to be seen: as a line, or on a page as a note of this level.
+func (p *suitePage) say(level page.Level, format string, args ...any) {
+	if p.html != nil {
+		last := p.section()
+		last.Notes = append(last.Notes, page.Note{Level: level, Text: fmt.Sprintf(format, args...)})
+		return
+	}
+	if p.markdown {
+		format = "- " + format
+	}
+	p.line(format, args...)
+}
+
+func (p *suitePage) section() *page.Section { return &p.html.Sections[len(p.html.Sections)-1] }
 
 // printable takes control characters out of what names and servers say.
 func printable(s string) string {
@@ -84,6 +108,18 @@ func printable(s string) string {
 }
 
 func (p *suitePage) table(head []string, rows [][]string, left int) {
+	if p.html != nil {
+		t := page.Table{Head: head, Rows: rows}
+		for i := range head {
+			t.Align = append(t.Align, page.Right)
+			if i < left {
+				t.Align[i] = page.Left
+			}
+		}
+		last := p.section()
+		last.Tables = append(last.Tables, t)
+		return
+	}
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
 	t := table.NewWriter()
@@ -251,32 +287,39 @@ func (m *ModelResult) change(metric string) []string {
 
 // says are the sentences below the table of a row.
 func (p *suitePage) says(row *RowResult) {
-	mark := ""
-	if p.markdown {
-		mark = "- "
-	}
 	if row.Hypothesis != "" {
 		p.line("Hypothesis: %s.", row.Hypothesis)
 	}
 	for i := range row.Models {
 		m := &row.Models[i]
-		say := func(format string, args ...any) { p.line(mark+m.Model+": "+format, args...) }
+		say := func(level page.Level, format string, args ...any) { p.say(level, m.Model+": "+format, args...) }
 		if o := m.Hypothesis; o != nil {
-			say("%s", o.Text)
+			say(o.level(), "%s", o.Text)
 		}
 		for _, e := range m.Errors {
-			say("errors: %d %s, %s of the requests", e.Count, e.Class, percent(e.Share))
+			say(page.Warn, "errors: %d %s, %s of the requests", e.Count, e.Class, percent(e.Share))
 		}
 		switch c := m.Contract; {
 		case c != nil && c.Holds && c.Name == "":
-			say("the contract holds")
+			say(page.Good, "the contract holds")
 		case c != nil && c.Holds:
-			say("the contract %q holds", c.Name)
+			say(page.Good, "the contract %q holds", c.Name)
 		case c != nil:
-			say("%s", strings.Join(c.Broken, "; "))
+			say(page.Bad, "%s", strings.Join(c.Broken, "; "))
 		}
 		for _, reason := range m.Reasons {
-			say("NOT TRUSTWORTHY: %s", reason)
+			say(page.Bad, "NOT TRUSTWORTHY: %s", reason)
 		}
 	}
+}
+
+// level is how what became of a hypothesis is meant.
+func (o *Outcome) level() page.Level {
+	switch {
+	case o.Held == nil:
+		return page.Info
+	case *o.Held:
+		return page.Good
+	}
+	return page.Warn
 }

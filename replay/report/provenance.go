@@ -100,6 +100,18 @@ func provenanceGroups(s *Summary) []page.Group {
 	return out
 }
 
+// Made says of a run where it was made and by what: hardware, engine and client.
+func Made(s Summary) []page.Fact {
+	var out []page.Fact
+	for _, g := range []factGroup{hardware(&s), engine(&s), client(&s.Run)} {
+		for _, f := range g.Facts {
+			f.Term = "" // a page of several runs has no definitions of one
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 func hardware(s *Summary) factGroup {
 	g := factGroup{page.Group{Title: "Hardware"}}
 	where := s.Run.Environment

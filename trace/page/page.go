@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"strings"
 )
 
 // A Page is a report. All of its strings are plain text and are escaped; only
@@ -44,6 +46,7 @@ type Section struct {
 	Notes  []Note
 	Tables []Table
 	Plots  []Plot
+	Links  []Link // to files beside the page
 }
 
 // A Note is a callout. Its level is shown by a word, a sign and a colour.
@@ -179,7 +182,16 @@ func (p *Page) check() error {
 	return nil
 }
 
+// A Link leads to a file beside the page: a path relative to the page's directory and
+// inside it, with slashes.
+type Link struct{ Text, Path string }
+
 func (s *Section) check() error {
+	for i, l := range s.Links {
+		if !fs.ValidPath(l.Path) || strings.ContainsRune(l.Path, '\\') || l.Text == "" {
+			return fmt.Errorf("link %d: want a text, and the path of a file beside the page", i+1)
+		}
+	}
 	if err := checkNotes(s.Notes); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -327,4 +328,24 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(out.Len()), "page-bytes")
+}
+
+// Links lead to files beside the page, and nowhere else.
+func TestLinks(t *testing.T) {
+	var b bytes.Buffer
+	p := Page{Title: "t", Sections: []Section{{Links: []Link{{"Run <1>", "a/b c/report.html"}, {"colon", "x:y.html"}}}}}
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<a href="a/b%20c/report.html">Run &lt;1&gt;</a>`, `<a href="./x:y.html">`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	for _, path := range []string{"", "/etc/passwd", "../x.html", "http://h/x", `a\b`, "a/../../b"} {
+		p.Sections[0].Links = []Link{{"x", path}}
+		if err := p.Write(io.Discard); err == nil || !strings.Contains(err.Error(), "link 1") {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
 }

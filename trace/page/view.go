@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -42,8 +43,11 @@ type sectionView struct {
 	Text      []string
 	Notes     []noteView
 	Tables    []tableView
+	Links     []linkView
 	Plots     []plotView
 }
+
+type linkView struct{ Text, Href string }
 
 type tableView struct {
 	Caption string
@@ -91,6 +95,9 @@ func newView(p *Page) (*view, error) {
 		}
 		for j := range s.Tables {
 			sv.Tables = append(sv.Tables, terms.table(&s.Tables[j]))
+		}
+		for _, l := range s.Links {
+			sv.Links = append(sv.Links, linkView{l.Text, (&url.URL{Path: l.Path}).String()})
 		}
 		for j := range s.Plots {
 			c, pv := terms.plot(&s.Plots[j])
