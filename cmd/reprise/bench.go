@@ -93,6 +93,7 @@ when a contract does not hold.`,
 func (f *benchFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.trial.register(cmd)
+	f.trial.measureServers(fl)
 	f.trial.live.deploymentFlags.register(fl)
 	model := fl.Lookup("model")
 	model.Value = &modelValue{model.Value, &f.models}

@@ -4,13 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"reprise/replay"
 	"reprise/replay/bench"
 )
 
@@ -264,7 +270,7 @@ func TestBenchLive(t *testing.T) {
 	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "--scrape", "auto", "-o", "out", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h")
+	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "-o", "out", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h")
 	if code != exitGood {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
@@ -282,6 +288,54 @@ func TestBenchLive(t *testing.T) {
 	must(t, strings.Fields(lines[1])[1:]...)
 	if left, _ := filepath.Glob("out/*/one/warmup*"); left != nil {
 		t.Errorf("%v is left", left)
+	}
+}
+
+// Servers are scraped where their page has metrics, by bench and by sweep; not where it
+// has none, nor when that is not wanted.
+func TestSuitesScrape(t *testing.T) {
+	t.Chdir(t.TempDir())
+	url := simulate(t)
+	var asked atomic.Int32
+	to, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			asked.Add(1)
+			http.NotFound(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer bare.Close()
+	writeFiles(t, map[string]string{"s.yaml": "rows: [{name: one, workload: baseline, requests: 2, output: \"constant:2\", load: sequential}]"})
+	must(t, "synth", "concurrency_sweep", "-n", "5", "-o", "w.parquet")
+	for name, c := range map[string]struct {
+		args    []string
+		scraped bool
+	}{
+		"answers":  {[]string{"--url", url}, true},
+		"unwanted": {[]string{"--url", url, "--scrape", "none"}, false},
+		"bare":     {[]string{"--url", bare.URL}, false},
+	} {
+		limits := append(c.args, "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--quiet", "-o")
+		reprise(t, append(append([]string{"bench", "s.yaml"}, limits...), name)...)
+		reprise(t, append(append([]string{"sweep", "w.parquet", "--concurrencies", "1", "--level-duration", "100ms", "--warmup", "1", "--no-confirm"}, limits...), name+"-sweep")...)
+		for _, results := range []string{filepath.Join(name, "endpoint", "one", "results.parquet"), filepath.Join(name+"-sweep", "level-concurrency-1", "results.parquet")} {
+			read(t, results)
+			if _, err := os.Stat(replay.MetricsName(results)); (err == nil) != c.scraped {
+				t.Errorf("%s: scraped %v, want %v", results, err == nil, c.scraped)
+			}
+		}
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("the server without metrics was asked for them %d times, want once a run", n)
+	}
+	if _, errs, code := reprise(t, "replay", "w.parquet", "--url", url, "-o", "r.parquet", "--scrape", "none", "--scrape", "auto"); code != exitUsage || !strings.Contains(errs, "--scrape none is without") {
+		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
 

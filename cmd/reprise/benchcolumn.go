@@ -93,6 +93,7 @@ func (f *benchFlags) columnFlags(cmd *cobra.Command, more ...[2]string) (*column
 	c.cmd.SetContext(cmd.Context())
 	c.trial.register(c.cmd)
 	fl := c.cmd.Flags()
+	c.trial.measureServers(fl)
 	c.trial.live.deploymentFlags.register(fl)
 	var err error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

@@ -25,6 +25,7 @@ import (
 // beside sending requests.
 type serverFlags struct {
 	scrapes     []string
+	answering   bool // without --scrape, servers whose /metrics answers are scraped
 	scrapeEvery time.Duration
 	prefixes    []string
 	prometheus  string
@@ -38,7 +39,7 @@ type serverFlags struct {
 
 func (f *serverFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.scrapes, "scrape", nil, "`URL` of a Prometheus text page to measure at during the run, or NAME=URL, or auto for the endpoint's /metrics; may be repeated")
+	fl.StringArrayVar(&f.scrapes, "scrape", nil, "`URL` of a Prometheus text page to measure at during the run, or NAME=URL, or auto for the endpoint's /metrics, or none; may be repeated")
 	fl.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "from one scrape to the next, and the step of --prometheus")
 	fl.StringArrayVar(&f.prefixes, "scrape-metric", nil, "`prefix` of the metrics to keep, in place of vllm:, sglang:, llamacpp: and DCGM_FI_; may be repeated")
 	fl.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to ask after the run")
@@ -69,6 +70,8 @@ func (f *serverFlags) check() error {
 		return usagef("--reset-cache: want a path such as /reset_prefix_cache")
 	case len(f.queries) > 0 && f.prometheus == "":
 		return usagef("--prometheus-query needs the server to ask: --prometheus URL")
+	case len(f.scrapes) > 1 && slices.Contains(f.scrapes, "none"):
+		return usagef("--scrape none is without any other --scrape")
 	case len(f.note) > maxNote:
 		return usagef("--note: %d bytes at most", maxNote)
 	}
@@ -106,7 +109,10 @@ func (f *serverFlags) metering(endpoints []string, header http.Header) (m replay
 		own[origin(s)] = true
 	}
 	for i, given := range f.scrapes {
-		if given == "auto" {
+		switch given {
+		case "none":
+			continue
+		case "auto":
 			for k, s := range servers {
 				o.Targets = append(o.Targets, scrape.Target{Name: "server-" + strconv.Itoa(k+1), URL: metricsOf(s)})
 			}
@@ -132,6 +138,32 @@ func (f *serverFlags) metering(endpoints []string, header http.Header) (m replay
 		m.Prometheus, err = f.asked(o.Prefixes)
 	}
 	return m, err
+}
+
+// probeTime is how long a page of metrics that nobody asked for may take to answer.
+const probeTime = 2 * time.Second
+
+// meteringOf makes what measures. Without --scrape it may be the pages of the servers,
+// when they answer with metrics to keep.
+func (f *replayFlags) meteringOf(ctx context.Context, header http.Header) (replay.Metering, error) {
+	asked := f.serverFlags
+	overTCP := !slices.ContainsFunc(f.servers(f.urls), func(s string) bool { return strings.HasPrefix(s, "unix:") })
+	if !f.answering || len(f.scrapes) > 0 || f.prometheus != "" || !overTCP {
+		return asked.metering(f.urls, header)
+	}
+	asked.scrapes = []string{"auto"}
+	probe, err := asked.metering(f.urls, header)
+	if err != nil {
+		return probe, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	samples := probe.Scraper.Once(ctx)
+	probe.Scraper.Close()
+	if len(samples) == 0 {
+		return f.metering(f.urls, header)
+	}
+	return asked.metering(f.urls, header) // a new one, whose counts are of the run alone
 }
 
 var metricName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
@@ -247,7 +279,7 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 	if o.APIKey != "" {
 		o.Header.Set("Authorization", "Bearer "+o.APIKey)
 	}
-	if s.metering, err = f.metering(f.urls, o.Header); err != nil {
+	if s.metering, err = f.meteringOf(cmd.Context(), o.Header); err != nil {
 		return nil, err
 	}
 	if s.overheads, err = f.calibrate(cmd, w, endpoint, m); err != nil {

@@ -108,6 +108,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	f.contractFlags.register(cmd)
 	f.limitFlags.register(cmd)
 	fl := cmd.Flags()
+	f.trial.measureServers(fl)
 	f.trial.live.deploymentFlags.register(fl)
 	fl.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', in place of --contract; may be repeated")
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")

@@ -29,6 +29,12 @@ func (f *trialFlags) register(cmd *cobra.Command) {
 	cmd.Flags().Bool("quiet", false, "no progress")
 }
 
+// measureServers has servers scraped that have metrics, also when no flag asks.
+func (f *trialFlags) measureServers(fl *pflag.FlagSet) {
+	f.live.answering = true
+	fl.Lookup("scrape").Usage += ". Empty is auto where that answers"
+}
+
 // target is what the flags name.
 func (f *trialFlags) target(cmd *cobra.Command) (bench.Target, error) {
 	if f.simulated.engine.preset != "" || f.simulated.engine.costs != "" {
