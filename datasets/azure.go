@@ -20,6 +20,7 @@ var azureFields = Mapping{
 func azureFormat() Format {
 	return Format{
 		Name:    "azure-2023",
+		reads:   mappedFields(azureFields, nil),
 		About:   "Azure LLM inference traces: CSV of TIMESTAMP, ContextTokens, GeneratedTokens",
 		Example: "2023-11-16 18:17:03.9799600,4808,10",
 		detect: func(head []byte) bool {

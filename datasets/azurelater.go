@@ -48,6 +48,7 @@ func firstStyle(head []byte, columns []string) stampStyle {
 func azure2025Format() Format {
 	return Format{
 		Name:    "azure-2025",
+		reads:   append(mappedFields(azureFields, nil), fieldAt("NumImages", "images", "")),
 		About:   "Azure multimodal inference trace of 2025: CSV of TIMESTAMP, NumImages, ContextTokens, GeneratedTokens",
 		Example: "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,1,1180,42",
 		detect: func(head []byte) bool {

@@ -22,6 +22,12 @@ var basetenFields = Mapping{
 	"ttft_ms":       {"duration_ttft_ms"},
 }
 
+// basetenReads is what is read beside the mapping.
+var basetenReads = []SourceField{
+	fieldAt("total_hashes|block_size", "blocks", ""),
+	fieldAt("request_canceled", "status", ""),
+}
+
 func hasBaseten(has func(string) bool) bool {
 	return has("timestamp_start_unix_ms") && has("input_tokens") && has("output_tokens")
 }
@@ -38,6 +44,7 @@ func hasBaseten(has func(string) bool) bool {
 func basetenFormat() Format {
 	return Format{
 		Name:    "baseten",
+		reads:   append(mappedFields(basetenFields, nil), basetenReads...),
 		About:   "Baseten completion traces: Parquet or JSON lines of times, lengths, sessions and block hashes",
 		Example: `{"timestamp_start_unix_ms":1760000000123,"input_tokens":600,"output_tokens":20,"provided_session_id":"s1","total_hashes":[11,12],"block_size":512,"request_canceled":false,"duration_e2e_ms":900,"duration_ttft_ms":150}`,
 		timed:   true,

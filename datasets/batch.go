@@ -3,16 +3,17 @@ package datasets
 import (
 	"bufio"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"reprise/trace"
 )
 
-// batchAsked is where a line of a batch's input has its fields, and
-// batchAnswered one of its output or its errors.
+// batchAskedAt is where a line of a batch's input has its fields, and
+// batchAnsweredAt one of its output or its errors.
 var (
-	batchAsked = Mapping{
+	batchAskedAt = Mapping{
 		"user":        {"body.user"},
 		"model":       {"body.model"},
 		"salt":        {"body.cache_salt"},
@@ -23,8 +24,8 @@ var (
 		"messages":    {"body.messages", "messages"},
 		"tools":       {"body.tools", "body.functions"},
 		"prompt":      {"body.prompt", "prompt"},
-	}.fields()
-	batchAnswered = Mapping{
+	}
+	batchAnsweredAt = Mapping{
 		"output":           {"response.body.choices.0.message", "response.body.choices.0.text"},
 		"finish_reason":    {"response.body.choices.0.finish_reason"},
 		"input_tokens":     {"response.body.usage.prompt_tokens", "response.body.usage.input_tokens"},
@@ -33,7 +34,18 @@ var (
 		"reasoning_tokens": {"response.body.usage.completion_tokens_details.reasoning_tokens", "response.body.usage.output_tokens_details.reasoning_tokens"},
 		"status":           {"response.status_code"},
 		"error":            {"error", "response.body.error"},
-	}.fields()
+	}
+	batchAsked, batchAnswered = batchAskedAt.fields(), batchAnsweredAt.fields()
+)
+
+// batchMade is where [viewRow.batchInput] takes what it makes from, and batchReads
+// what is read beside that and the mappings.
+var (
+	batchMade  = map[string]string{"kind": "url", "messages": "body.input|body.instructions", "prompt": "body.input"}
+	batchReads = []SourceField{
+		fieldAt("custom_id", "", "read to join a request with its response, and not kept"),
+		fieldAt("response.body.created|response.body.created_at", "arrival_ns", ""),
+	}
 )
 
 // batchFormat reads the JSON lines of OpenAI's Batch API, which vLLM's run_batch
@@ -53,6 +65,7 @@ func batchFormat() Format {
 	})
 	return Format{
 		Name:        "openai-batch",
+		reads:       slices.Concat(mappedFields(batchAskedAt, batchMade), mappedFields(batchAnsweredAt, nil), batchReads),
 		About:       "OpenAI Batch JSON lines: requests, responses or both, joined by custom_id",
 		Example:     `{"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}}`,
 		detect:      detect,
@@ -87,7 +100,7 @@ type exchange struct {
 
 func newBatchDecoder(in records, o Options, s *Source) *batchDecoder {
 	s.info.HasText = true
-	return &batchDecoder{in: jsonRows{in}, clock: newClock(o), byID: map[string]*exchange{}, s: s}
+	return &batchDecoder{in: jsonRows{in, s.fields}, clock: newClock(o), byID: map[string]*exchange{}, s: s}
 }
 
 func (d *batchDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {

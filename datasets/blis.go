@@ -30,6 +30,21 @@ var blisFields = Mapping{
 	"finish_reason": {"finish_reason"},
 }
 
+// blisReads is what is read beside the mapping.
+var blisReads = []SourceField{
+	fieldAt("prefix_group|prefix_length", "input_tokens blocks", ""),
+	fieldAt("server_input_tokens", "input_tokens", ""),
+	fieldAt("image_tokens", "image_tokens", ""),
+	fieldAt("audio_tokens|video_tokens", "", "read to note that requests have audio or video"),
+	fieldAt("reason_ratio", "reasoning_tokens", ""),
+	fieldAt("round_index", "turn parents", ""),
+	fieldAt("send_time_us", "ttft_ns e2e_ns", ""),
+	fieldAt("first_chunk_time_us", "ttft_ns", ""),
+	fieldAt("last_chunk_time_us", "e2e_ns think_ns", ""),
+	fieldAt("status", "status", ""),
+	fieldAt("trace_version|time_unit|warm_up_requests", "", "of the header: "+decides),
+}
+
 // blisFormat reads TraceV2 of the BLIS simulator
 // (github.com/inference-sim/inference-sim, sim/workload/tracev2.go): a CSV, and
 // optionally the YAML header that belongs to it as a file of its own.
@@ -50,6 +65,7 @@ var blisFields = Mapping{
 func blisFormat() Format {
 	return Format{
 		Name:  "blis",
+		reads: append(mappedFields(blisFields, nil), blisReads...),
 		About: "BLIS TraceV2: CSV of requests with prefix groups, sessions and chunk times",
 		Example: "request_id,client_id,tenant_id,slo_class,session_id,round_index,prefix_group,prefix_length,streaming,input_tokens,output_tokens," +
 			"text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model,deadline_us,server_input_tokens," +
@@ -108,6 +124,16 @@ func headerValue(text, key string) string {
 	return ""
 }
 
+// countHeader counts the keys at the top of a YAML header.
+func countHeader(text string, known *fieldCounter) {
+	for line := range strings.Lines(text) {
+		key, _, ok := strings.Cut(line, ":")
+		if ok && !strings.ContainsAny(key[:min(1, len(key))], " \t#-") {
+			known.reads(key)
+		}
+	}
+}
+
 // openBLISFiles reads CSVs one after the other, and what their headers say of
 // them all.
 func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
@@ -129,6 +155,9 @@ func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
 	if err := s.chain(rows, o); err != nil {
 		return nil, err
 	}
+	for _, text := range headers {
+		countHeader(text, s.fields)
+	}
 	return s.dec, nil
 }
 
@@ -147,6 +176,7 @@ func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error)
 	if err := rows.need(m); err != nil {
 		return nil, err
 	}
+	rows.admit(s.fields)
 	o.TimeUnit = "us"
 	mapped, err := newMappedDecoder(rows, noRows{}, m, o, s)
 	if err != nil {

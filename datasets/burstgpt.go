@@ -34,6 +34,7 @@ var burstGPTLater = Mapping{
 func burstGPTFormat() Format {
 	return Format{
 		Name:    "burstgpt",
+		reads:   append(mappedFields(burstGPTFields, nil), mappedFields(burstGPTLater, nil)...),
 		About:   "BurstGPT traces: CSV of seconds, models, lengths and kinds of log, with sessions in newer files",
 		Example: "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log",
 		timed:   true,

@@ -18,7 +18,21 @@ type csvRows struct {
 	columns []string
 	fields  []string // of the current row
 	line    int64    // at which the next row begins
+	known   *fieldCounter
 }
+
+// admit takes the names from columns that are not read, so that nothing finds them.
+func (c *csvRows) admit(known *fieldCounter) {
+	c.known = known
+	for i, name := range c.columns {
+		if !known.reads(name) {
+			c.columns[i] = ""
+		}
+	}
+}
+
+// admitAt implements admitter.
+func (c *csvRows) admitAt(path string, v any) { c.known.admitAt(path, v) }
 
 // A csvInput bounds the length of a row, which encoding/csv does not, and tells
 // how the input ends.
@@ -173,9 +187,10 @@ func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*m
 	if err := rows.need(m); err != nil {
 		return nil, err
 	}
+	rows.admit(s.fields)
 	first, err := newCSVRows(bytes.NewReader(bytes.Join(headLines(head), []byte("\n"))))
 	if err != nil {
 		return nil, err
 	}
-	return counting(newMappedDecoder(rows, first, m, o, s))
+	return newMappedDecoder(rows, first, m, o, s)
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -39,9 +38,16 @@ var aiperfFields = Mapping{
 // agenticFields are those of the agentic rows of Dynamo.
 var agenticFields = []string{"wait_for", "branches", "tool_wait_ms", "prefix_reset"}
 
-// readFields are the fields of both formats that no mapping names.
-var readFields = append([]string{"session_id", "request_id", "delay", "delay_ms", "context_mode", "message_mode",
-	"output_token_ids", "group_id", "is_restart", "tools", "payload", "type"}, agenticFields...)
+// dialectReads is what is read of both formats beside their mappings.
+var dialectReads = []SourceField{
+	fieldAt("session_id", "session turn parents", ""),
+	fieldAt("request_id", "parents", ""),
+	fieldAt("wait_for", "parents", ""),
+	fieldAt("delay|delay_ms", "think_ns arrival_ns", ""),
+	fieldAt("tool_wait_ms", "tool_ns arrival_ns", ""),
+	fieldAt("context_mode|message_mode|prefix_reset|branches", "", decides),
+	fieldAt("output_token_ids|group_id|is_restart|type", "", passed),
+}
 
 // dynamoFormat reads the dialects of Mooncake's rows that add sessions, as
 // NVIDIA's Dynamo and AIPerf write and replay them: JSON lines with lengths, ids
@@ -66,6 +72,7 @@ var readFields = append([]string{"session_id", "request_id", "delay", "delay_ms"
 func dynamoFormat() Format {
 	return Format{
 		Name:    "dynamo",
+		reads:   append(mappedFields(dynamoFields, nil), dialectReads...),
 		About:   "Mooncake rows with sessions and delays, as Dynamo and AIPerf have them",
 		Example: `{"session_id":"s1","timestamp":12.5,"input_length":1150,"output_length":500,"hash_ids":[0,1,2],"delay":0}`,
 		timed:   true, sized: true, rows: true,
@@ -83,6 +90,7 @@ func dynamoFormat() Format {
 func aiperfFormat() Format {
 	return Format{
 		Name:    "aiperf",
+		reads:   slices.Concat(mappedFields(aiperfFields, nil), mappedFields(dynamoFields, nil), dialectReads),
 		About:   "AIPerf mooncake_trace rows with text: text_input, messages or payload",
 		Example: `{"timestamp":0,"text_input":"Hello","output_length":40}`,
 		timed:   true, sized: true, rows: true,
@@ -171,16 +179,7 @@ func openDialect(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source)
 		field{target: target{name: "delay", set: durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.Think })}, paths: []string{"delay", "delay_ms"}},
 		field{target: target{name: "tool_wait_ms", set: durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.Tool })}, paths: []string{"tool_wait_ms"}})
 	mapped.notices = []notice{{"output_token_ids", "records with the tokens of their outputs, which are not read"}}
-	d := &dialectDecoder{rows: o.Rows, sessions: map[string]*turnState{}, requests: map[string]served{}, known: map[string]bool{}}
-	for _, paths := range m {
-		for _, p := range paths {
-			key, _, _ := strings.Cut(p, ".")
-			d.known[key] = true
-		}
-	}
-	for _, key := range readFields {
-		d.known[key] = true
-	}
+	d := &dialectDecoder{rows: o.Rows, sessions: map[string]*turnState{}, requests: map[string]served{}}
 	d.steppedDecoder = steppedDecoder{mappedDecoder: mapped, step: d, gives: true}
 	return d, nil
 }

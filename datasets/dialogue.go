@@ -15,6 +15,21 @@ type dialogueKind struct {
 	timed bool   // its messages have times
 }
 
+// reads are the fields of a row.
+func (k dialogueKind) reads() []SourceField {
+	out := []SourceField{
+		fieldAt(k.id, "session turn parents", ""),
+		fieldAt("model", "model", ""),
+		fieldAt("conversation", "", packed),
+		fieldAt("conversation[].role", "", decides),
+		fieldAt("conversation[].content", "input_tokens blocks output_tokens output_blocks", tokenised),
+	}
+	if k.timed {
+		out = append(out, fieldAt("timestamp|conversation[].timestamp", "arrival_ns", ""))
+	}
+	return out
+}
+
 // openLines reads the rows as lines of JSON, or as Parquet when they are that.
 func (k dialogueKind) openLines(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 	if isParquet(head) {
@@ -24,8 +39,8 @@ func (k dialogueKind) openLines(in *bufio.Reader, head []byte, o Options, s *Sou
 		}
 		return k.openParquet(p, o, s)
 	}
-	first := jsonRows{newLineReader(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
-	return k.open(jsonRows{newLineReader(in)}, first, o, s), nil
+	first := jsonRows{records: newLineReader(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
+	return k.open(jsonRows{newLineReader(in), s.fields}, first, o, s), nil
 }
 
 // openParquet reads the columns that are needed; who asked, and from where,
@@ -40,6 +55,7 @@ func (k dialogueKind) openParquet(p *parquetFile, o Options, s *Source) (decoder
 		return nil, p.close(err)
 	}
 	in.owner = true
+	p.count(k.wanted, s.fields)
 	return k.open(in, &limitedRows{first, 100}, o, s), nil
 }
 

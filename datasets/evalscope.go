@@ -26,6 +26,7 @@ var evalscopeFields = Mapping{
 func evalscopeFormat() Format {
 	return Format{
 		Name:    "evalscope",
+		reads:   append(mappedFields(evalscopeFields, nil), fieldAt("body", "", packed)),
 		About:   "EvalScope workload traces: JSON lines of request bodies and times",
 		Example: `{"body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":16},"timestamp":0.0,"request_id":"r1","completion_tokens":9}`,
 		timed:   true,
@@ -59,6 +60,7 @@ func (e evalscopeRows) next() (row, error) {
 		if !ok {
 			return nil, badAt(r, "body", "the body is not valid JSON")
 		}
+		object.admitAt("body", body)
 		object.root["body"] = body
 	}
 	return object, nil

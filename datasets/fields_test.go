@@ -1,17 +1,18 @@
 package datasets
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 )
 
-// Fields that no column took are counted, by the kind of their values, and not
-// named. Which those are depends on where values were found, not on where they
-// might have been.
+// Fields that are not read are counted, by the kind of their values, and not named,
+// at all depths and in members of lists.
 func TestFields(t *testing.T) {
 	mapped := func(specs ...string) Options {
 		m, err := ParseMapping(specs)
@@ -26,17 +27,22 @@ func TestFields(t *testing.T) {
 		o        Options
 		want     string
 	}{
-		{"none", `{"usage":{"in":1}}`, tokens, "&{0 map[] false}"},
+		{"none", `{"usage":{"in":1}}`, tokens, "&{jsonl [input_tokens user] 0 map[] false}"},
 		{"several", `{"usage":{"in":1,"cost":0.5},"meta":{"user":"u","tags":["x"]},"n":7,"note":"secret"}` + "\n" +
-			`{"usage":{"in":1},"note":"again","cached":true,"later":null}`, tokens, "&{5 map[flag:1 list:1 number:2 text:1] false}"},
-		{"another place", `{"n":1}` + "\n" + `{"usage":{"in":2}}`, tokens, "&{0 map[] false}"},
+			`{"usage":{"in":1},"note":"again","cached":true,"later":null}`, tokens, "&{jsonl [input_tokens user] 4 map[flag:1 list:1 number:1 text:1] false}"},
+		{"another place", `{"n":1}` + "\n" + `{"usage":{"in":2}}`, tokens, "&{jsonl [input_tokens user] 0 map[] false}"},
 		{"below what is read", `{"prompt":"x","usage":{"prompt_tokens":1},"response":{"id":"r","choices":[{"text":"y","logprobs":{}}]}}`,
-			Options{Format: "openai-log"}, "&{1 map[text:1] false}"},
-		{"csv", "in,user,a,b\n1,u,2,\n", mapped("input_tokens=in", "user=user"), "&{2 map[] false}"},
-		{"mooncake", `{"timestamp": 0, "input_length": 5, "output_length": 1, "hash_ids": [0]}`, Options{}, "&{0 map[] false}"},
+			Options{Format: "openai-log"}, "&{openai-log [] 1 map[text:1] false}"},
+		{"csv", "in,user,a,b\n1,u,2,\n", mapped("input_tokens=in", "user=user"), "&{csv [input_tokens user] 2 map[] false}"},
+		{"mooncake", `{"timestamp": 0, "input_length": 5, "output_length": 1, "hash_ids": [0]}`, Options{}, "&{mooncake [] 0 map[] false}"},
 		{"more than mooncake", `{"timestamp": 0, "input_length": 5, "output_length": 1, "hash_ids": [0]}` + "\n" +
-			`{"timestamp": 1, "input_length": 5, "output_length": 1, "hash_ids": [0], "type": "text"}`, Options{}, "&{1 map[text:1] false}"},
-		{"not counted", `[{"id":"x_0","conversations":[{"from":"human","value":"Hello"},{"from":"gpt","value":"Hi!"}]}]`, Options{}, "<nil>"},
+			`{"timestamp": 1, "input_length": 5, "output_length": 1, "hash_ids": [0], "type": "text"}`, Options{}, "&{mooncake [] 1 map[text:1] false}"},
+		{"members of lists", `{"messages":[{"role":"user","content":"x"}],"choices":[{"text":"y","logprobs":{"n":1}},{"seed":3}]}`, Options{Format: "openai-log"},
+			"&{openai-log [] 2 map[number:2] false}"},
+		{"packed", "request_json,b\n" + `"{""messages"":[{""role"":""user"",""content"":""x""}],""extra"":{""n"":1}}",2` + "\n", Options{},
+			"&{gateway-csv [] 2 map[number:1] false}"},
+		{"of structs", `[{"id":"x_0","conversations":[{"from":"human","value":"Hello","\u0074one":{"warm":true,"n":null}},{"From":"gpt","value":"Hi!","tone":{"warm":false,"n":1e3}}],"tags":["a",{"b":1}]}]`, Options{},
+			"&{sharegpt [] 3 map[flag:1 list:1 number:1] false}"},
 	} {
 		_, info := mustRead(t, c.in, c.o)
 		if got := fmt.Sprint(info.Fields); got != c.want {
@@ -49,6 +55,36 @@ func TestFields(t *testing.T) {
 	}
 	if _, info := mustRead(t, `{"n":1`+keys+`}`, tokens); !info.Fields.More || info.Fields.Dropped > maxFields || info.Fields.Dropped < maxFields-1 {
 		t.Errorf("fields without end: %+v", info.Fields)
+	}
+}
+
+// What the table does not name is gone before a decoder sees the row.
+func TestDecodersSeeTheTableAlone(t *testing.T) {
+	known := newFieldCounter(formatOf("azure-2023"), nil)
+	rows := jsonRows{newLineReader(bufio.NewReader(strings.NewReader(`{"TIMESTAMP":1,"user":"jane","ContextTokens":{"n":2}}`))), known}
+	r, err := rows.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := r.value("user"); ok {
+		t.Error("a decoder sees a field that the table does not name")
+	}
+	if _, ok := r.value("TIMESTAMP"); !ok {
+		t.Error("a decoder does not see a field of the table")
+	}
+	columns, err := newCSVRows(strings.NewReader("user,TIMESTAMP\njane,1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns.admit(known)
+	if _, err := columns.next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := columns.value("user"); ok {
+		t.Error("a decoder sees a column that the table does not name")
+	}
+	if v, _ := columns.value("TIMESTAMP"); v != "1" {
+		t.Errorf("the column of the table is %v", v)
 	}
 }
 
@@ -71,7 +107,7 @@ func TestFieldsOfParquet(t *testing.T) {
 	}
 	defer f.Close()
 	m, _ := ParseMapping([]string{"input_tokens=in", "output_tokens=usage.out"})
-	if _, info, err := read(f, Options{Map: m}); err != nil || fmt.Sprint(info.Fields) != "&{1 map[] false}" {
+	if _, info, err := read(f, Options{Map: m}); err != nil || fmt.Sprint(info.Fields) != "&{parquet [input_tokens output_tokens] 1 map[] false}" {
 		t.Errorf("%v, %v", info.Fields, err)
 	}
 }

@@ -15,6 +15,9 @@ type Format struct {
 	About   string // one line
 	Example string // one record
 
+	reads []SourceField  // what is read of it
+	base  func() Mapping // in place of that, of a format whose mapping may be overridden
+
 	timed  bool                   // has numeric times, so that a unit may be told
 	mapped bool                   // takes a Mapping
 	sized  bool                   // leaves the size of its blocks open, so that one may be told
@@ -60,6 +63,12 @@ func Detect(head []byte) (Format, error) {
 	}
 	return Format{}, errors.New("the content is of no format that is recognised: name one with --format (" + formatNames() +
 		") or say where the fields are with --map, such as --map input_tokens=usage.prompt_tokens")
+}
+
+// formatOf returns the format of a name.
+func formatOf(name string) Format {
+	all := Formats()
+	return all[slices.IndexFunc(all, func(f Format) bool { return f.Name == name })]
 }
 
 func formatNames() string {

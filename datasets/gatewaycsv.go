@@ -35,13 +35,14 @@ var gatewayFields = Mapping{
 func gatewayCSVFormat() Format {
 	return Format{
 		Name:  "gateway-csv",
+		reads: append(mappedFields(gatewayFields, nil), fieldAt("request_json|response_json", "", packed)),
 		About: "CSV with OpenAI-style requests in a column request_json, and response_json and timestamp beside it",
 		Example: "timestamp,request_json\n" +
 			`2026-01-02T03:04:05Z,"{""messages"":[{""role"":""user"",""content"":""Hello""}]}"`,
 		timed:  true,
 		detect: detectColumns("request_json"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first, err := csvInputs(in, head)
+			all, first, err := csvInputs(in, head, s)
 			if err != nil {
 				return nil, err
 			}

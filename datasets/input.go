@@ -88,7 +88,7 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 	}
 	s := &Source{name: sourceName(files), file: files[0].Name, maxBad: o.MaxBad}
 	if joined {
-		s.info.Format = f.Name
+		s.readAs(f, o)
 		s.dec, err = f.openFiles(all, o, s)
 	} else {
 		err = s.chain(all, o)

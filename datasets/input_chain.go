@@ -80,7 +80,8 @@ func (c *chain) open(in *bufio.Reader, head []byte) error {
 		if f.open == nil {
 			return refuse(1, 1, f.Name+" is made of several files: give their directory")
 		}
-		c.format, c.s.info.Format = f, f.Name
+		c.format = f
+		c.s.readAs(f, o)
 		c.dec, err = f.open(in, head, o, c.s)
 		return err
 	}

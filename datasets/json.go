@@ -33,7 +33,10 @@ func decodeJSON(raw []byte) (v any, offset int, ok bool) {
 }
 
 // jsonRows decodes raw records into rows.
-type jsonRows struct{ records records }
+type jsonRows struct {
+	records records
+	fields  *fieldCounter // through which they go; nil for rows that are looked at ahead
+}
 
 func (j jsonRows) next() (row, error) {
 	raw, err := j.records.next()
@@ -44,7 +47,8 @@ func (j jsonRows) next() (row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonRow{root, raw, j.records}, nil
+	unread := j.fields.admit(root)
+	return jsonRow{root, raw, j.records, j.fields, unread}, nil
 }
 
 // decodeObject decodes the current record of in, which must be a JSON object.
@@ -70,7 +74,12 @@ type jsonRow struct {
 	root    map[string]any
 	raw     []byte
 	records records
+	fields  *fieldCounter
+	unread  bool // it had fields that are not read
 }
+
+// admitAt implements admitter.
+func (r jsonRow) admitAt(path string, v any) { r.fields.admitAt(path, v) }
 
 func (r jsonRow) value(path string) (any, bool) { return lookup(r.root, path) }
 
@@ -164,12 +173,12 @@ func jsonlFormat() Format {
 		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
 		timed:   true, mapped: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return counting(openJSONL(in, head, o.Map, o, s))
+			return openJSONL(in, head, o.Map, o, s)
 		},
 	}
 }
 
 func openJSONL(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	first := jsonRows{newLineReader(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
-	return newMappedDecoder(jsonRows{newLineReader(in)}, first, m.dotted(), o, s)
+	first := jsonRows{records: newLineReader(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
+	return newMappedDecoder(jsonRows{newLineReader(in), s.fields}, first, m.dotted(), o, s)
 }

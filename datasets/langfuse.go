@@ -33,6 +33,23 @@ var langfuseTimes = latencyPaths{
 	[]string{"start_time", "startTime"}, []string{"completion_start_time", "completionStartTime"}, []string{"end_time", "endTime"},
 }
 
+// langfuseMade is where [showLangfuse] takes what it makes from, and langfuseReads
+// what it reads beside that.
+var (
+	langfuseMade = map[string]string{
+		"tokens.input": "usage_details|usageDetails|usage", "tokens.output": "usage_details|usageDetails|usage",
+		"tokens.cached": "usage_details|usageDetails|usage", "tokens.reasoning": "usage_details|usageDetails|usage",
+		"max_tokens":  "model_parameters.max_completion_tokens|model_parameters.max_tokens|modelParameters.max_completion_tokens|modelParameters.max_tokens",
+		"temperature": "model_parameters.temperature|modelParameters.temperature",
+		"failed":      "level", "ttft": "completion_start_time|completionStartTime", "e2e": "end_time|endTime",
+		"text.messages": "input.messages", "text.prompt": "input", "text.output": "output",
+	}
+	langfuseReads = []SourceField{
+		fieldAt("model_parameters|modelParameters", "", packed),
+		fieldAt("type", "", decides),
+	}
+)
+
 // langfuseFormat reads observations as Langfuse exports them: CSV, a JSON array
 // or JSON lines. The rules:
 //
@@ -53,15 +70,16 @@ func langfuseFormat() Format {
 	camel := detectColumns("type", "startTime", "usageDetails")
 	return Format{
 		Name:    "langfuse",
+		reads:   append(mappedFields(langfuseFields, langfuseMade), langfuseReads...),
 		About:   "observations exported from Langfuse, as CSV, a JSON array or JSON lines",
 		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
 		detect:  func(head []byte) bool { return detect(head) || columns(head) || camel(head) },
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if start := bytes.TrimSpace(head); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
-				all, first := jsonInput(in, head)
+				all, first := jsonInput(in, head, s)
 				return openLangfuse(all, first, o, s)
 			}
-			all, first, err := csvInputs(in, head)
+			all, first, err := csvInputs(in, head, s)
 			if err != nil {
 				return nil, err
 			}

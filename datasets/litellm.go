@@ -38,6 +38,24 @@ var litellmFields = Mapping{
 
 var litellmTimes = latencyPaths{[]string{"startTime"}, []string{"completionStartTime"}, []string{"endTime"}}
 
+// litellmMade is where a [litellmView] takes what it makes from, and litellmReads
+// what it reads beside that.
+var (
+	litellmMade = map[string]string{
+		"kind": "call_type", "asked": "proxy_server_request|model_parameters",
+		"ttft": "completionStartTime", "e2e": "endTime",
+		"text.messages": "messages|proxy_server_request.messages|proxy_server_request.input", "text.prompt": "proxy_server_request.prompt",
+		"text.reply": "response.choices[].message|response.choices[].text",
+		"blocks":     "metadata.prefix_block_hashes|metadata.spend_logs_metadata.prefix_block_hashes|metadata.requester_metadata.prefix_block_hashes",
+	}
+	litellmReads = []SourceField{
+		fieldAt("metadata.prefix_block_size|metadata.spend_logs_metadata.prefix_block_size|metadata.requester_metadata.prefix_block_size|"+
+			"metadata.block_size|metadata.spend_logs_metadata.block_size|metadata.requester_metadata.block_size", "blocks", ""),
+		fieldAt("metadata|response|proxy_server_request|model_parameters", "", packed),
+		fieldAt("cache_hit", "", decides),
+	}
+)
+
 // litellmSpendFormat reads LiteLLM's table of spend logs, exported as CSV by
 // [LiteLLMQuery]. Its dates name no zone and are UTC. The rules:
 //
@@ -54,12 +72,13 @@ var litellmTimes = latencyPaths{[]string{"startTime"}, []string{"completionStart
 func litellmSpendFormat() Format {
 	return Format{
 		Name:  "litellm-spend",
+		reads: append(mappedFields(litellmFields, litellmMade), litellmReads...),
 		About: "LiteLLM_SpendLogs as CSV, exported from the gateway's database",
 		Example: "request_id,call_type,startTime,endTime,prompt_tokens,completion_tokens,model\n" +
 			"r1,acompletion,2026-01-02 03:04:05.678,2026-01-02 03:04:07.1,120,40,m",
 		detect: detectColumns("call_type", "startTime", "prompt_tokens"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first, err := csvInputs(in, head)
+			all, first, err := csvInputs(in, head, s)
 			if err != nil {
 				return nil, err
 			}
@@ -73,11 +92,12 @@ func litellmSpendFormat() Format {
 func litellmLogFormat() Format {
 	return Format{
 		Name:    "litellm-log",
+		reads:   append(mappedFields(litellmFields, litellmMade), litellmReads...),
 		About:   "LiteLLM's StandardLoggingPayload objects, one a line or in files of their own",
 		Example: `{"id":"r1","call_type":"acompletion","startTime":1767323045.678,"endTime":1767323047.1,"prompt_tokens":120,"completion_tokens":40,"model":"m"}`,
 		detect:  detectObject(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head)
+			all, first := jsonInput(in, head, s)
 			return openLiteLLM(all, first, false, o, s)
 		},
 	}

@@ -36,7 +36,6 @@ type mappedDecoder struct {
 	entries   int64
 	builder   builder // of the current row
 	s         *Source
-	counted   *fieldCounter // of fields that are not read; nil where they are not counted
 }
 
 // A lastTurn is the latest entry of a session.
@@ -97,23 +96,6 @@ func (d *mappedDecoder) setBlockSize(size int) {
 	d.s.info.BlockSize, d.s.info.BlocksHashed = size, size > 0
 }
 
-// countFields counts the fields that the mapping leaves. It is for formats that
-// read nothing beside their mapping.
-func (d *mappedDecoder) countFields() {
-	if d.s.fields == nil {
-		d.s.fields = newFieldCounter()
-	}
-	d.counted = d.s.fields
-}
-
-// counting counts the fields of a decoder that could be opened.
-func counting(d *mappedDecoder, err error) (*mappedDecoder, error) {
-	if err == nil {
-		d.countFields()
-	}
-	return d, err
-}
-
 // require makes every record have its time and all mapped targets.
 func (d *mappedDecoder) require() {
 	d.timing = withTimes
@@ -169,7 +151,7 @@ func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 // entry appends the entry of one row.
 func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	b := &d.builder
-	*b = builder{taken: d.counted}
+	*b = builder{}
 	if err := fill(b, d.fields, r); err != nil {
 		return dst, err
 	}
@@ -181,9 +163,6 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	}
 	d.chain(b)
 	d.tell(b, r)
-	if d.counted != nil {
-		d.counted.see(r)
-	}
 	d.entries++
 	return append(dst, b.e), nil
 }
@@ -197,9 +176,6 @@ func fill(b *builder, fields []field, r row) error {
 		}
 		if !ok {
 			continue
-		}
-		if b.taken != nil {
-			b.taken.take(p)
 		}
 		b.source = nil
 		if w, ok := r.(writtenRow); ok {
@@ -233,9 +209,6 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 		return badAt(r, "", "it has no time")
 	case !ok:
 		return nil
-	}
-	if d.counted != nil {
-		d.counted.take(p)
 	}
 	st, ok := readStamp(plain(v))
 	if !ok {

@@ -36,6 +36,7 @@ var dialectFields = [][2]string{
 func mooncakeFormat() Format {
 	return Format{
 		Name:    "mooncake",
+		reads:   mappedFields(mooncakeFields, nil),
 		About:   "Mooncake FAST'25 traces: JSON lines of times, lengths and ids of 512-token prefix blocks",
 		Example: `{"timestamp": 27482, "input_length": 1150, "output_length": 500, "hash_ids": [0, 1, 2]}`,
 		timed:   true, sized: true,
@@ -47,7 +48,6 @@ func mooncakeFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			mapped.countFields()
 			mapped.require()
 			mapped.setBlockSize(cmp.Or(o.BlockSize, mooncakeBlock))
 			mapped.clock.usual = time.Millisecond
@@ -80,7 +80,7 @@ func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if err != nil {
 		return dst, err
 	}
-	r := jsonRow{object, raw, d.lines}
+	r := jsonRow{object, raw, d.lines, d.mapped.s.fields, false}
 	for _, f := range dialectFields {
 		if _, ok := object[f[0]]; ok {
 			line, col := r.place(f[0])
@@ -88,8 +88,9 @@ func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		}
 	}
 	n := len(dst)
+	unread := r.fields.admit(object)
 	dst, err = d.mapped.entry(dst, r)
-	if len(dst) > n && len(object) > len(mooncakeFields) {
+	if len(dst) > n && unread {
 		d.mapped.s.notes.count("records with fields that are not read")
 	}
 	return dst, err

@@ -1,6 +1,9 @@
 package datasets
 
-import "bufio"
+import (
+	"bufio"
+	"strings"
+)
 
 // openAILogFields is where a log of OpenAI-style requests has its fields, in
 // the words of --map. Gateways differ in the names; what OpenAI's API names is
@@ -33,6 +36,16 @@ var openAILogFields = []string{
 // line as --map would take it. A --map with this format overrides a target.
 func OpenAILogFields() []string { return append([]string(nil), openAILogFields...) }
 
+// openAILogMapping is the same as a mapping.
+func openAILogMapping() Mapping {
+	m := Mapping{}
+	for _, spec := range openAILogFields {
+		target, paths, _ := strings.Cut(spec, "=")
+		m[target] = strings.Split(paths, "|")
+	}
+	return m
+}
+
 // openAILogFormat reads JSON lines that carry the messages or the prompt of a
 // request to an OpenAI-compatible endpoint, as gateways log them.
 func openAILogFormat() Format {
@@ -40,14 +53,12 @@ func openAILogFormat() Format {
 		Name:    "openai-log",
 		About:   "JSON lines of requests and responses in the shape of OpenAI's API, as gateways log them",
 		Example: `{"timestamp":"2026-01-02T03:04:05Z","user":"u1","messages":[{"role":"user","content":"Hello"}],"usage":{"prompt_tokens":8,"completion_tokens":9}}`,
-		timed:   true, mapped: true,
+		timed:   true, mapped: true, base: openAILogMapping,
+		reads: []SourceField{fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
+			"output_tokens output_blocks", tokenised)},
 		detect: detectKeys(func(has func(string) bool) bool { return has("messages") || has("prompt") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			base, err := ParseMapping(openAILogFields)
-			if err != nil {
-				return nil, err
-			}
-			return counting(openJSONL(in, head, o.Map.over(base), o, s))
+			return openJSONL(in, head, o.Map.over(openAILogMapping()), o, s)
 		},
 	}
 }

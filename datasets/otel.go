@@ -36,6 +36,23 @@ var otelTimes = latencyPaths{
 	end:   []string{"endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"},
 }
 
+// otelMade is where [showSpan] takes what it makes from, and otelReads what it
+// reads beside that. Attributes of OTLP are lists of keys and values; here they
+// stand by their keys.
+var (
+	otelMade = map[string]string{
+		"kind_of_call": "attributes.gen_ai.operation.name", "failed": "status", "e2e": "endTimeUnixNano|end_time_unix_nano|end_time|endTime",
+		"finish_reason": "attributes.gen_ai.response.finish_reasons",
+		"messages":      "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions",
+		"output":        "attributes.gen_ai.output.messages",
+	}
+	otelReads = []SourceField{
+		fieldAt("status.code|status.status_code", "status", ""),
+		fieldAt("resourceSpans[].scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
+		fieldAt("attributes", "", "a list of keys and values, of which those are read that are named here"),
+	}
+)
+
 // otelFormat reads spans of OpenTelemetry: OTLP's JSON as the collector writes it,
 // one export a line or a file, and flat spans with plain attributes, one a line or
 // in a list called spans. The rules:
@@ -53,13 +70,14 @@ func otelFormat() Format {
 	})
 	return Format{
 		Name:  "otel-genai",
+		reads: append(mappedFields(otelFields, otelMade), otelReads...),
 		About: "OpenTelemetry spans of generative AI: OTLP JSON, or flat spans as JSON lines",
 		Example: `{"name":"chat m","start_time":"2026-01-02T03:04:05Z","end_time":"2026-01-02T03:04:07Z",` +
 			`"attributes":{"gen_ai.usage.input_tokens":120,"gen_ai.usage.output_tokens":40}}`,
 		timed:  true,
 		detect: detect,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head)
+			all, first := jsonInput(in, head, s)
 			return openOTel(all, first, o, s)
 		},
 	}
@@ -101,6 +119,13 @@ func (s spanRow) written(path string) []byte {
 	return nil
 }
 
+// admitAt implements admitter.
+func (s spanRow) admitAt(path string, v any) {
+	if r, ok := s.row.(admitter); ok {
+		r.admitAt(path, v)
+	}
+}
+
 func (s *spanRows) next() (row, error) {
 	for len(s.rest) == 0 {
 		r, err := s.in.next()
@@ -129,10 +154,20 @@ func (s *spanRows) gather(r row, in string, names ...string) bool {
 		if len(names) > 1 {
 			s.gather(r, at, names[1:]...)
 		} else {
+			if whole, ok := r.(jsonRow); ok {
+				whole.admitSpan(member)
+			}
 			s.rest = append(s.rest, spanRow{r, at, member})
 		}
 	}
 	return ok
+}
+
+// admitSpan takes from a span what is not read, as is done to one that is a record.
+func (r jsonRow) admitSpan(span any) {
+	if object, ok := span.(map[string]any); ok {
+		r.fields.admit(object)
+	}
 }
 
 const (
@@ -145,7 +180,9 @@ func showSpan(r row, unit time.Duration, tell *notes) (row, error) {
 	v := newView(r)
 	attributes, _ := r.value("attributes")
 	if list, ok := attributes.([]any); ok {
-		v.put("attributes", plainAttributes(list), "attributes")
+		plainOnes := plainAttributes(list)
+		v.admitAt("attributes", plainOnes)
+		v.put("attributes", plainOnes, "attributes")
 	}
 	if !v.isCall() {
 		tell.count(noteOtherSpans)

@@ -48,17 +48,13 @@ func openParquet(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 		return nil, err
 	}
 	if o.Map != nil {
-		d, err := counting(openMappedParquet(p, o.Map, o, s))
-		if err == nil {
-			d.counted.name(p.columns())
-		}
-		return d, err
+		return openMappedParquet(p, o.Map, o, s)
 	}
 	columns := p.columns()
 	has := func(name string) bool { return slices.Contains(columns, name) }
 	for _, kind := range parquetKinds() {
 		if kind.detect(has) {
-			s.info.Format = kind.name
+			s.readAs(formatOf(kind.name), o)
 			return kind.open(p, o, s)
 		}
 	}
@@ -101,6 +97,7 @@ func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mapped
 		return nil, p.close(err)
 	}
 	in.owner = true
+	p.count(wanted, s.fields)
 	d, err := newMappedDecoder(in, &limitedRows{first, 1000}, m, o, s)
 	if err != nil {
 		return nil, p.close(err)
@@ -184,6 +181,15 @@ func (p *parquetFile) columns() (names []string) {
 		names = append(names, c.Name())
 	}
 	return names
+}
+
+// count counts the leaves that are not read.
+func (p *parquetFile) count(wanted func(leaf []string) bool, fields *fieldCounter) {
+	for _, leaf := range p.in.Schema().Columns() {
+		if !wanted(leaf) {
+			fields.column(strings.Join(leaf, "."))
+		}
+	}
 }
 
 // rows reads the columns of which leaves are wanted, and no others. A leaf is a

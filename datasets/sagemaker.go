@@ -25,18 +25,29 @@ var sagemakerFields = Mapping{
 	"error":         {"out.error"},
 }
 
+// sagemakerMade is where the payloads stand, and sagemakerReads what is read of
+// them beside their fields.
+var (
+	sagemakerMade  = map[string]string{"in": "captureData.endpointInput.data", "out": "captureData.endpointOutput.data"}
+	sagemakerReads = []SourceField{
+		fieldAt("captureData.endpointInput.data|captureData.endpointOutput.data", "", packed),
+		fieldAt("captureData.endpointInput.encoding|captureData.endpointOutput.encoding", "", decides),
+	}
+)
+
 // sagemakerFormat reads what SageMaker's data capture writes to S3: JSON lines
 // with the payloads of a request and its response as JSON or Base64. The times
 // are whole seconds. Headers and custom attributes are not read.
 func sagemakerFormat() Format {
 	return Format{
 		Name:  "sagemaker",
+		reads: append(mappedFields(sagemakerFields, sagemakerMade), sagemakerReads...),
 		About: "SageMaker data capture: JSON lines with requests and responses in the shape of OpenAI's API or of TGI",
 		Example: `{"captureData":{"endpointInput":{"data":"{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}","encoding":"JSON"}},` +
 			`"eventMetadata":{"eventId":"e1","inferenceTime":"2026-01-02T03:04:05Z"}}`,
 		detect: detectObject(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head)
+			all, first := jsonInput(in, head, s)
 			return openView(all, first, showCapture, sagemakerFields, o, s)
 		},
 	}
@@ -69,6 +80,7 @@ func (v viewRow) payload(name, path string) bool {
 	if !ok || !valid {
 		return false
 	}
+	v.admitAt(path+".data", value)
 	v.put(name, value, path+".data")
 	return true
 }

@@ -159,7 +159,7 @@ func openClient(f clientFiles, seed uint64, from, to time.Duration, s *Source) (
 	}
 	if len(c.windows) > 0 {
 		first, last := c.windows[0], c.windows[len(c.windows)-1]
-		if c.lengths, err = readLengths(f.dataset, first.start, last.start); err != nil {
+		if c.lengths, err = readLengths(f.dataset, first.start, last.start, s.fields); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -117,7 +117,7 @@ var poolFields = []string{
 // readLengths reads of a dataset file the distributions for windows that begin
 // from first to last: an object of start times, each with an object of fields,
 // each a Python dict of value and probability in a string.
-func readLengths(f *File, first, last time.Duration) ([]lengthWindow, error) {
+func readLengths(f *File, first, last time.Duration, known *fieldCounter) ([]lengthWindow, error) {
 	in, err := f.Open()
 	if err != nil {
 		return nil, broken(1, 1, err).at(f.Name)
@@ -156,6 +156,7 @@ func readLengths(f *File, first, last time.Duration) ([]lengthWindow, error) {
 			return nil, fault(0, "a time is not a whole number of seconds")
 		}
 		starts = append(starts, time.Duration(start)*time.Second)
+		known.admitNames(fields)
 		texts[starts[len(starts)-1]] = fields
 	}
 	slices.Sort(starts)

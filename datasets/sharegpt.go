@@ -12,6 +12,14 @@ import (
 	"reprise/trace"
 )
 
+// shareGPTReads are the fields of a [conversation] and its turns.
+var shareGPTReads = []SourceField{
+	fieldAt("id", "session turn parents", ""),
+	fieldAt("conversations[].from|conversations[].role|conversation[].from|conversation[].role", "input_tokens blocks", decides),
+	fieldAt("conversations[].value|conversations[].content|conversation[].value|conversation[].content",
+		"input_tokens blocks output_tokens output_blocks", tokenised),
+}
+
 // shareGPTFormat reads conversations in the form of ShareGPT's scrapes: a JSON
 // array, read in memory bounded by its largest element. There are no times.
 //
@@ -35,6 +43,7 @@ import (
 func shareGPTFormat() Format {
 	return Format{
 		Name:    "sharegpt",
+		reads:   shareGPTReads,
 		About:   "ShareGPT conversations: a JSON array of conversations with their texts, without times",
 		Example: `[{"id":"x_0","conversations":[{"from":"human","value":"Hello"},{"from":"gpt","value":"Hi!"}]}]`,
 		detect: func(head []byte) bool {
@@ -143,6 +152,7 @@ func (d *shareGPTDecoder) read() (*heldChat, error) {
 	if err != nil {
 		return nil, d.fault(err)
 	}
+	d.s.fields.scan(raw)
 	c.size = len(c.turns)
 	if i := strings.LastIndexByte(c.id, '_'); i > 0 {
 		if n, err := strconv.ParseUint(c.id[i+1:], 10, 31); err == nil {

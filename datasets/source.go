@@ -47,7 +47,7 @@ type Info struct {
 	Records, Bad int64 // records read and records skipped; a record may give several entries or none
 	FirstBad     []*trace.SourceError
 	Notes        []string // what a reader of the result should know
-	Fields       *Fields  // that were not read; nil for a format that does not tell them apart
+	Fields       *Fields  // what was read, and what was not
 }
 
 // firstBad is how many bad records are kept with their places.
@@ -69,7 +69,7 @@ type Source struct {
 	maxBad  float64
 	info    Info
 	notes   notes
-	fields  *fieldCounter // nil where fields are not counted
+	fields  *fieldCounter // of the format; nil before that is known
 	pending []trace.Entry // entries of a record that did not fit the batch
 	err     error
 }
@@ -84,6 +84,11 @@ func Open(r io.Reader, o Options) (*Source, error) {
 		o.File = "input"
 	}
 	return OpenFiles([]File{{Name: o.File, Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}}, o)
+}
+
+// readAs sets the format of the source, and so which fields are read.
+func (s *Source) readAs(f Format, o Options) {
+	s.info.Format, s.fields = f.Name, newFieldCounter(f, o.Map)
 }
 
 // start locates the error of opening, if there was one, and prefetches.

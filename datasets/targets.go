@@ -79,7 +79,6 @@ type builder struct {
 	session string // as the source spells it
 	images  int32
 	source  func() []byte // of the value at hand as it is written, nil where that is not known
-	taken   *fieldCounter // is told which values were read, if there is one
 }
 
 // plain returns a scalar as the source spells it, "" for anything else.

@@ -17,6 +17,13 @@ var traceLabFields = Mapping{
 	"model":            {"model"},
 }
 
+// traceLabReads is what is read beside the mapping.
+var traceLabReads = []SourceField{
+	fieldAt("round_index", "turn", ""),
+	fieldAt("timing_events[].timestamp", "arrival_ns e2e_ns think_ns tool_ns parents", ""),
+	fieldAt("timing_events[].event_type", "", decides),
+}
+
 // traceLabFormat reads the coding-agent rounds of TraceLab
 // (github.com/uw-syfi/TraceLab): a line of JSON for each call of a model, with
 // its lengths and the events around it. What the events tell, as TraceLab's own
@@ -35,6 +42,7 @@ var traceLabFields = Mapping{
 func traceLabFormat() Format {
 	return Format{
 		Name:    "tracelab",
+		reads:   append(mappedFields(traceLabFields, nil), traceLabReads...),
 		About:   "TraceLab coding-agent rounds: JSON lines of lengths, events and tool calls",
 		Example: `{"provider":"claude","session_id":"s1","round_index":0,"model":"m","input_tokens_total":32272,"prefix_tokens":27217,"newly_append_tokens":5055,"output_tokens":931,"timing_events":[{"event_type":"user_message","timestamp":"2026-06-01T05:40:20.151Z"},{"event_type":"text","timestamp":"2026-06-01T05:40:29.887Z"}],"tools":[]}`,
 		detect: detectKeys(func(has func(string) bool) bool {
@@ -43,7 +51,7 @@ func traceLabFormat() Format {
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
 			s.info.HasSessions = true
 			d := &traceLabDecoder{
-				rows: jsonRows{newLineReader(in)}, fields: traceLabFields.fields(),
+				rows: jsonRows{newLineReader(in), s.fields}, fields: traceLabFields.fields(),
 				times: &mappedDecoder{clock: newClock(o), s: s}, sessions: map[string]lastRound{}, s: s,
 			}
 			for i := range d.fields {

@@ -16,6 +16,16 @@ import (
 // the session, which is session_id or id.
 var sessionColumns = []string{"arrival_time", "round_idx", "prefix_len", "input_len", "output_len", "tool_wait_after_ms"}
 
+var traceLabSessionsReads = []SourceField{
+	fieldAt("session_id|id", "session parents", ""),
+	fieldAt("arrival_time", "arrival_ns", ""),
+	fieldAt("round_idx", "turn", ""),
+	fieldAt("prefix_len", "input_tokens blocks", ""),
+	fieldAt("input_len", "input_tokens blocks", ""),
+	fieldAt("output_len", "output_tokens", ""),
+	fieldAt("tool_wait_after_ms", "tool_ns arrival_ns", ""),
+}
+
 // traceLabSessionsFormat reads the session workloads that TraceLab makes of its
 // rounds (artifacts/trace_facts/csv_export): CSV of rounds, each of which begins
 // with the first prefix_len tokens of the session so far and adds input_len.
@@ -32,6 +42,7 @@ var sessionColumns = []string{"arrival_time", "round_idx", "prefix_len", "input_
 func traceLabSessionsFormat() Format {
 	return Format{
 		Name:    "tracelab-sessions",
+		reads:   traceLabSessionsReads,
 		About:   "TraceLab session workloads: CSV of rounds with shared prefixes and tool waits",
 		Example: "session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n0,117,1,2518,348,131,154",
 		detect:  isTraceLabSessions,
@@ -45,6 +56,7 @@ func traceLabSessionsFormat() Format {
 					return nil, refuse(1, 1, "the header has no column for "+name)
 				}
 			}
+			rows.admit(s.fields)
 			s.info.HasTimes, s.info.TimeUnit, s.info.HasSessions = true, "ms", true
 			s.info.BlockSize, s.info.BlocksHashed = sharedBlock, true
 			s.notes.say("later rounds arrive without the time to serve those before them, which this format does not record")

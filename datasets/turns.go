@@ -13,7 +13,6 @@ import (
 type dialectDecoder struct {
 	steppedDecoder
 	rows     string // what they hold: full, delta or not told
-	known    map[string]bool
 	sessions map[string]*turnState
 	requests map[string]served // by request_id, once a row waits for others
 	agentic  bool
@@ -75,7 +74,7 @@ func (d *dialectDecoder) set(b *builder, r row) error {
 			d.agentic = true
 		}
 	}
-	d.unread = d.hasUnread(r)
+	d.unread = r.(jsonRow).unread
 	var before *turnState
 	d.next = nil
 	if d.key != "" {
@@ -222,14 +221,4 @@ func (d *dialectDecoder) countStart(t time.Time) {
 	if !t.IsZero() && t.Equal(d.first) {
 		d.together++
 	}
-}
-
-// hasUnread reports whether a row has fields that are not read.
-func (d *dialectDecoder) hasUnread(r row) bool {
-	for key := range r.(jsonRow).root {
-		if !d.known[key] {
-			return true
-		}
-	}
-	return false
 }

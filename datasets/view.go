@@ -83,9 +83,19 @@ func (v viewRow) unpack(path string) bool {
 		}
 	}
 	if ok {
+		v.admitAt(path, value)
 		v.put(path, value, path)
 	}
 	return ok
+}
+
+// An admitter takes out of what was packed in a value what is not read.
+type admitter interface{ admitAt(path string, v any) }
+
+func (v viewRow) admitAt(path string, value any) {
+	if r, ok := v.row.(admitter); ok {
+		r.admitAt(path, value)
+	}
 }
 
 // A view makes of a record the row that a mapping reads; nil for a record that
@@ -122,15 +132,16 @@ func openView(all, first rows, show view, m Mapping, o Options, s *Source) (*map
 }
 
 // jsonInput reads JSON objects and their first ones in head.
-func jsonInput(in *bufio.Reader, head []byte) (all, first jsonRows) {
-	return jsonRows{newJSONReader(in, head)}, jsonRows{newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
+func jsonInput(in *bufio.Reader, head []byte, s *Source) (all, first jsonRows) {
+	return jsonRows{newJSONReader(in, head), s.fields}, jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
 }
 
 // csvInputs reads rows of CSV and their first ones in head.
-func csvInputs(in *bufio.Reader, head []byte) (all, first *csvRows, err error) {
+func csvInputs(in *bufio.Reader, head []byte, s *Source) (all, first *csvRows, err error) {
 	if all, err = newCSVRows(in); err != nil {
 		return nil, nil, err
 	}
+	all.admit(s.fields)
 	first, err = newCSVRows(bytes.NewReader(bytes.Join(headLines(head), []byte("\n"))))
 	return all, first, err
 }

@@ -23,6 +23,23 @@ var vllmFields = Mapping{
 	"output":        {"output"},
 }
 
+// vllmReads is what is read of the lines of a request.
+var vllmReads = []SourceField{
+	fieldAt("date of the line", "arrival_ns e2e_ns", ""),
+	fieldAt("id of the request", "kind", "its first letters tell the endpoint; it joins lines, and is not kept"),
+	fieldAt("prompt", "input_tokens blocks", tokenised),
+	fieldAt("prompt_token_ids", "input_tokens", "counted"),
+	fieldAt("params.max_tokens|sampling_params.max_tokens", "max_tokens", ""),
+	fieldAt("params.temperature|sampling_params.temperature", "temperature", ""),
+	fieldAt("params|sampling_params", "", "the parameters of sampling, of which those are read that are named here"),
+	fieldAt("lora_request.lora_name", "adapter", ""),
+	fieldAt("lora_request", "", "of which the name is read"),
+	fieldAt("output", "output_tokens output_blocks", tokenised),
+	fieldAt("output_token_ids", "output_tokens", "counted"),
+	fieldAt("finish_reason", "finish_reason", ""),
+	fieldAt("end of the request", "status e2e_ns", "whether a line says that it finished, failed or was aborted"),
+}
+
 // vllmLogFormat reads the text log of a vLLM server that logs requests
 // (--enable-log-requests). The rules:
 //
@@ -44,6 +61,7 @@ var vllmFields = Mapping{
 func vllmLogFormat() Format {
 	return Format{
 		Name:    "vllm-log",
+		reads:   vllmReads,
 		About:   "the text log of a vLLM server with --enable-log-requests",
 		Example: `INFO 08-12 10:11:12 [logger.py:39] Received request chatcmpl-1: prompt: 'Hello', params: SamplingParams(n=1, temperature=0.7, max_tokens=100), prompt_token_ids: None, lora_request: None.`,
 		detect: func(head []byte) bool {
@@ -63,6 +81,7 @@ func vllmLogFormat() Format {
 				return nil, err
 			}
 			d.timing = withTimes
+			all.known = s.fields
 			s.notes.say("prompts stand in a vLLM log as the model saw them, chat template included: import them without a template")
 			return d, nil
 		},

@@ -45,6 +45,7 @@ type vllmRows struct {
 	bytes   int // of the queue
 	eof     bool
 	tell    *notes
+	known   *fieldCounter // through which fields go; nil for lines that are looked at ahead
 }
 
 func newVLLMRows(in *bufio.Reader, limit int, tell *notes) *vllmRows {
@@ -119,6 +120,7 @@ func (v *vllmRows) take(line string) error {
 var (
 	vllmMaxTokens   = regexp.MustCompile(`\bmax_tokens=(\d+)`)
 	vllmTemperature = regexp.MustCompile(`\btemperature=([0-9.e+-]+)`)
+	vllmParam       = regexp.MustCompile(`[(,] ?([a-z_]+)=`) // also in a string of stop=, which is counted with them
 	vllmAdapter     = regexp.MustCompile(`\blora_name='([^']*)'`)
 )
 
@@ -130,6 +132,10 @@ func (v *vllmRows) receive(e vllmEvent, size int) error {
 		size += len(value)
 	}
 	delete(v.details, e.id)
+	v.known.admitNames(fields)
+	for _, m := range vllmParam.FindAllStringSubmatch(fields["params"]+fields["sampling_params"], -1) {
+		v.known.parameter("params", m[1])
+	}
 	q := &vllmRequest{id: e.id, made: map[string]any{}, bytes: size}
 	q.line, q.col = v.in.place(len(e.prefix))
 	if v.in.last() && !strings.HasSuffix(e.rest, ".") {
@@ -244,7 +250,9 @@ func (v *vllmRows) end(q *vllmRequest, e vllmEvent) {
 	case vllmFailed:
 		q.made["status"] = trace.StatusFailed
 	case vllmGenerated:
-		v.generated(q, pyFields(strings.TrimPrefix(strings.TrimPrefix(e.rest, "(streaming complete)"), ": ")))
+		fields := pyFields(strings.TrimPrefix(strings.TrimPrefix(e.rest, "(streaming complete)"), ": "))
+		v.known.admitNames(fields)
+		v.generated(q, fields)
 	}
 }
 

@@ -22,6 +22,7 @@ func hasLMSYS(has func(string) bool) bool {
 func wildChatFormat() Format {
 	return Format{
 		Name:    "wildchat",
+		reads:   wildChat.reads(),
 		About:   "WildChat conversations: Parquet or JSON lines, with a time for each reply",
 		Example: `{"conversation_hash":"c0","model":"gpt-4-0314","timestamp":"2023-04-09T00:02:53Z","turn":1,"conversation":[{"role":"user","content":"Hello","timestamp":null},{"role":"assistant","content":"Hi!","timestamp":"2023-04-09T00:02:53Z"}]}`,
 		timed:   true,
@@ -36,6 +37,7 @@ func wildChatFormat() Format {
 func lmsysFormat() Format {
 	return Format{
 		Name:    "lmsys",
+		reads:   lmsys.reads(),
 		About:   "LMSYS-Chat conversations: Parquet or JSON lines, without times",
 		Example: `{"conversation_id":"c0","model":"vicuna-13b","conversation":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi!"}],"turn":1,"language":"English","redacted":false}`,
 		detect:  detectKeys(hasLMSYS),
