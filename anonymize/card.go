@@ -32,10 +32,10 @@ type Card struct {
 	Columns   []Rule   `json:"columns"`
 	Dropped   []string `json:"dropped_columns"`
 
-	// SourceFields are fields of the source that no column took; nil where they
-	// were not counted. Whoever reads the source sets it. It is in no public card:
-	// one person's record may have a field that no other one has, and no noise
-	// hides it.
+	// SourceFields say what the source was read as, and what it had beside; nil
+	// where no log was read. Whoever reads the source sets it. It is in no public
+	// card: one person's record may have a field that no other one has, and no
+	// noise hides it.
 	SourceFields *SourceFields `json:"source_fields,omitempty"`
 
 	WP29  WP29     `json:"wp29"`
@@ -66,9 +66,14 @@ type Card struct {
 	Breakers *profile.Breakers `json:"-"`
 }
 
-// SourceFields count fields of a source that went into no column. They are
-// counted and not named, since a name may tell something.
+// SourceFields say which format's fields were read of a source, and count those
+// beside them. The fields that were read are those of datasets.ReadFields: all that
+// the format has, however often each occurs, so that the list tells of the format
+// and of nobody. The others are counted and not named, since a name may tell
+// something.
 type SourceFields struct {
+	Format  string         `json:"format,omitempty"`
+	Mapped  []string       `json:"mapped,omitempty"` // targets whose fields --map named, in ways of its own
 	Dropped int            `json:"dropped"`
 	Kinds   map[string]int `json:"kinds,omitempty"` // of them by what they hold: text, number, flag, list
 	More    bool           `json:"more,omitempty"`  // there may be more
@@ -90,7 +95,11 @@ func (f *SourceFields) Words() string {
 		}
 		kinds = " (" + strings.Join(of, ", ") + ")"
 	}
-	return fmt.Sprintf("Of the fields of the source %s%d%s went into no column and were dropped. They are not named, since names may tell something.", least, f.Dropped, kinds)
+	words := fmt.Sprintf("Of the fields of the source %s%d%s went into no column and were dropped. They are not named, since names may tell something.", least, f.Dropped, kinds)
+	if f.Format != "" {
+		words += fmt.Sprintf(" The others are known fields of the format %s: the page of an audit lists each of them and what became of it.", f.Format)
+	}
+	return words
 }
 
 // WP29 answers the three questions by which the Article 29 Working Party of the

@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"reprise/anonymize"
+	"reprise/datasets"
 )
 
 // publicTier is the tier of models with noise, and of what is generated of them.
@@ -45,7 +48,40 @@ func card(_ context.Context, c *Case) Finding {
 	if said.Schema != anonymize.CardSchema && tier != publicTier { // that of a public model has a layout of its own
 		return failed(nil, "the privacy card is not of schema %s", anonymize.CardSchema)
 	}
+	if said.Schema == anonymize.CardSchema {
+		if why := oddCard(text, tier); why != "" {
+			return failed(nil, "%s", why)
+		}
+	}
 	return passed(nil, "tier %s, and the card matches its hash", tier)
+}
+
+// oddCard says what in a card the tool does not write: a key of another name, and
+// of the fields of the source more than the name of a format and counts by kind.
+// The names of other fields are the source's own, and may tell something.
+func oddCard(text, tier string) (why string) {
+	var c anonymize.Card
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&c) != nil {
+		return "the privacy card holds what this version of the tool does not write"
+	}
+	f := c.SourceFields
+	if f == nil {
+		return ""
+	}
+	if tier == publicTier {
+		return "a public card tells of the fields of the source"
+	}
+	if _, ok := datasets.ReadFields(f.Format, f.Mapped); !ok && (f.Format != "" || f.Mapped != nil) {
+		return "the privacy card names fields of the source that are of no known format"
+	}
+	for kind := range f.Kinds {
+		if !slices.Contains(datasets.FieldKinds(), kind) {
+			return "the privacy card names fields of the source by another kind than it has"
+		}
+	}
+	return ""
 }
 
 func (o *Output) plural() string {

@@ -35,7 +35,7 @@ func Page(ctx context.Context, c *Case, r *Result) (*page.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, section := range []page.Section{s.checks(), s.fields(), rows, change, s.hiding(), s.opinion(), s.risks()} {
+	for _, section := range []page.Section{s.checks(), s.sourceFields(), s.columns(), rows, change, s.hiding(), s.opinion(), s.risks()} {
 		if len(section.Tables)+len(section.Plots)+len(section.Notes)+len(section.Text) > 0 {
 			p.Sections = append(p.Sections, section)
 		}
@@ -137,41 +137,6 @@ func sentence(s string) string {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
-}
-
-// fields says what became of each column.
-func (s *sheet) fields() page.Section {
-	if !s.carded || len(s.card.Columns) == 0 {
-		return page.Section{}
-	}
-	t := page.Table{Head: []string{"Field", "Fate", "How, or why"}, Align: []page.Align{page.Left, page.Left, page.Left}}
-	fates := map[string]int{}
-	for _, rule := range s.card.Columns {
-		f := fate(rule.Rule)
-		fates[f]++
-		words := rule.Rule
-		if f == droppedFate {
-			words = "it would help to tell requests apart, and a replay does without"
-		}
-		t.Rows = append(t.Rows, []string{rule.Column, f, sentence(words)})
-	}
-	return page.Section{Title: "What became of each field",
-		Text: []string{fmt.Sprintf("As the privacy card of the file says: of %d fields %d are dropped, %d changed and %d as in the source. Prompts, replies and all other text never reach a trace: it has no field for them.",
-			len(s.card.Columns), fates[droppedFate], fates["changed"], fates["as it was"]), s.card.SourceFields.Words()},
-		Tables: []page.Table{t}}
-}
-
-const droppedFate = "dropped"
-
-// fate sorts a rule of a card.
-func fate(rule string) string {
-	switch {
-	case rule == droppedFate:
-		return droppedFate
-	case rule == "kept", strings.HasPrefix(rule, "exact"):
-		return "as it was"
-	}
-	return "changed"
 }
 
 const shownRows = 20

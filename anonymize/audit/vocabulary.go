@@ -90,7 +90,10 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	card.SourceFields = &anonymize.SourceFields{Kinds: map[string]int{}, More: true}
+	card.SourceFields = &anonymize.SourceFields{Format: "jsonl", Kinds: map[string]int{}, More: true}
+	for _, target := range datasets.Targets() { // and formats are words already
+		card.SourceFields.Mapped = append(card.SourceFields.Mapped, target[0])
+	}
 	for _, kind := range datasets.FieldKinds() {
 		card.SourceFields.Kinds[kind] = 1
 	}

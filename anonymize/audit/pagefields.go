@@ -1,0 +1,120 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/anonymize"
+	"reprise/datasets"
+	"reprise/trace/page"
+)
+
+// sourceFields says what became of each field of the source. The fields are those
+// that the reader of the format knows; the others are counted in the card.
+func (s *sheet) sourceFields() page.Section {
+	section := page.Section{Title: "What became of each field of the source"}
+	from := s.card.SourceFields
+	switch {
+	case !s.carded || len(s.card.Columns) == 0:
+		return page.Section{}
+	case s.r.Tier == tierPublic:
+		section.Text = []string{"They are not listed: one record may have a field that no other one has, and no noise would hide it. No row of this file is of a record: all are drawn from noisy counts, by the rules below."}
+		return section
+	case from == nil:
+		section.Text = []string{"No log was read, or its card tells nothing of it: this was made of a trace that stood in Parquet already, whose fields are the columns below."}
+		return section
+	}
+	fields, ok := datasets.ReadFields(from.Format, from.Mapped)
+	if !ok {
+		section.Text = []string{from.Words(), "Which fields were read the card does not say in a way that this version knows."}
+		return section
+	}
+	t := page.Table{Head: []string{"Field of the source", "Fate", "Column", "How, or why"}, Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
+	for _, f := range fields {
+		t.Rows = append(t.Rows, s.fieldRows(f)...)
+	}
+	if others := otherFields(from); others != "" {
+		t.Rows = append(t.Rows, []string{others, droppedFate, "none", "No column needs them, and what is not needed is dropped. They are counted and not named, since a name may tell something."})
+	}
+	section.Text = []string{fmt.Sprintf("The source was read as %s. These are all fields that its reader knows, whether or not they occur, so that the list tells nothing of anybody; where a row names several, the first that is there is read. What the reader does not know it never gets to see. Fields that feed several columns stand once for each.", from.Format)}
+	section.Tables = []page.Table{t}
+	return section
+}
+
+// fieldRows are the rows of a field: one for each column that it feeds.
+func (s *sheet) fieldRows(f datasets.SourceField) (rows [][]string) {
+	name := strings.Join(f.Paths, " or ")
+	if f.Target != "" {
+		name = "the field that --map names for " + f.Target
+	}
+	if len(f.Columns) == 0 {
+		return [][]string{{name, droppedFate, "none", sentence(f.How)}}
+	}
+	for _, column := range f.Columns {
+		i := slices.IndexFunc(s.card.Columns, func(r anonymize.Rule) bool { return r.Column == column })
+		if i < 0 {
+			continue // of an older version, which had no such column
+		}
+		what, why := became(s.card.Columns[i])
+		if how := sentence(f.How); how != "" {
+			if why = how + " " + why; what == "as it was" {
+				what = "changed"
+			}
+		}
+		rows = append(rows, []string{name, what, column, why})
+	}
+	return rows
+}
+
+// otherFields names what a reader did not know, by number and kind.
+func otherFields(from *anonymize.SourceFields) string {
+	if from.Dropped == 0 {
+		return ""
+	}
+	words := plural(from.Dropped, "other field")
+	if from.More {
+		words = "at least " + words
+	}
+	var kinds []string
+	for _, kind := range datasets.FieldKinds() {
+		if n := from.Kinds[kind]; n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%s %d", kind, n))
+		}
+	}
+	if len(kinds) > 0 {
+		words += " (" + strings.Join(kinds, ", ") + ")"
+	}
+	return words
+}
+
+// columns says what became of each column.
+func (s *sheet) columns() page.Section {
+	if !s.carded || len(s.card.Columns) == 0 {
+		return page.Section{}
+	}
+	t := page.Table{Head: []string{"Column", "Fate", "How, or why"}, Align: []page.Align{page.Left, page.Left, page.Left}}
+	fates := map[string]int{}
+	for _, rule := range s.card.Columns {
+		fate, words := became(rule)
+		fates[fate]++
+		t.Rows = append(t.Rows, []string{rule.Column, fate, words})
+	}
+	return page.Section{Title: "What became of each column",
+		Text: []string{fmt.Sprintf("As the privacy card of the file says: of %d columns %d are dropped, %d changed and %d as in the source. Prompts, replies and all other text never reach a trace: it has no column for them.",
+			len(s.card.Columns), fates[droppedFate], fates["changed"], fates["as it was"])},
+		Tables: []page.Table{t}}
+}
+
+const droppedFate = "dropped"
+
+// became says what became of a column, and how or why.
+func became(r anonymize.Rule) (fate, words string) {
+	switch {
+	case r.Rule == droppedFate:
+		return droppedFate, sentence("it would help to tell requests apart, and a replay does without")
+	case r.Rule == "kept", strings.HasPrefix(r.Rule, "exact"):
+		return "as it was", sentence(r.Rule)
+	}
+	return "changed", sentence(r.Rule)
+}
