@@ -95,11 +95,7 @@ func (f *SourceFields) Words() string {
 		}
 		kinds = " (" + strings.Join(of, ", ") + ")"
 	}
-	words := fmt.Sprintf("Of the fields of the source %s%d%s went into no column and were dropped. They are not named, since names may tell something.", least, f.Dropped, kinds)
-	if f.Format != "" {
-		words += fmt.Sprintf(" The others are known fields of the format %s: the page of an audit lists each of them and what became of it.", f.Format)
-	}
-	return words
+	return fmt.Sprintf("Of the fields of the source %s%d%s went into no column and were dropped. They are not named, since names may tell something.", least, f.Dropped, kinds)
 }
 
 // WP29 answers the three questions by which the Article 29 Working Party of the

@@ -115,6 +115,9 @@ func (t *cardText) made(c *Card) {
 	t.fact("tokenizer", c.Tokenizer)
 	t.fact("chat template", c.Template)
 	t.fact("text", "No word of a prompt or an answer is in the rows. "+c.SourceFields.Words())
+	if f := c.SourceFields; f != nil && f.Format != "" {
+		t.fact("source", fmt.Sprintf("It was read as %s. Which fields that has, and what became of each, is on the page of an audit (reprise audit --html).", f.Format))
+	}
 }
 
 func (t *cardText) partner(p *PartnerCard) {

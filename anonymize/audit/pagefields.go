@@ -32,39 +32,55 @@ func (s *sheet) sourceFields() page.Section {
 	}
 	t := page.Table{Head: []string{"Field of the source", "Fate", "Column", "How, or why"}, Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
 	for _, f := range fields {
-		t.Rows = append(t.Rows, s.fieldRows(f)...)
+		t.Rows = append(t.Rows, s.fieldRow(f))
 	}
 	if others := otherFields(from); others != "" {
 		t.Rows = append(t.Rows, []string{others, droppedFate, "none", "No column needs them, and what is not needed is dropped. They are counted and not named, since a name may tell something."})
 	}
-	section.Text = []string{fmt.Sprintf("The source was read as %s. These are all fields that its reader knows, whether or not they occur, so that the list tells nothing of anybody; where a row names several, the first that is there is read. What the reader does not know it never gets to see. Fields that feed several columns stand once for each.", from.Format)}
+	section.Text = []string{fmt.Sprintf("The source was read as %s. These are all fields that its reader knows, whether or not they occur, so that the list tells nothing of anybody; where a row names several, the first that is there is read. What the reader does not know it never gets to see.", from.Format)}
 	section.Tables = []page.Table{t}
 	return section
 }
 
-// fieldRows are the rows of a field: one for each column that it feeds.
-func (s *sheet) fieldRows(f datasets.SourceField) (rows [][]string) {
-	name := strings.Join(f.Paths, " or ")
+// fieldRow is the row of a field: what became of the columns that it feeds.
+func (s *sheet) fieldRow(f datasets.SourceField) []string {
+	name, how := strings.Join(f.Paths, " or "), sentence(f.How)
 	if f.Target != "" {
 		name = "the field that --map names for " + f.Target
 	}
-	if len(f.Columns) == 0 {
-		return [][]string{{name, droppedFate, "none", sentence(f.How)}}
-	}
-	for _, column := range f.Columns {
-		i := slices.IndexFunc(s.card.Columns, func(r anonymize.Rule) bool { return r.Column == column })
-		if i < 0 {
-			continue // of an older version, which had no such column
+	var kept, gone, fates, rules []string
+	for _, r := range s.card.Columns {
+		if !slices.Contains(f.Columns, r.Column) {
+			continue
 		}
-		what, why := became(s.card.Columns[i])
-		if how := sentence(f.How); how != "" {
-			if why = how + " " + why; what == "as it was" {
-				what = "changed"
-			}
+		fate, rule := became(r)
+		if fates = append(fates, fate); fate == droppedFate {
+			gone = append(gone, r.Column)
+			continue
 		}
-		rows = append(rows, []string{name, what, column, why})
+		kept, rules = append(kept, r.Column), append(rules, r.Column+": "+rule)
 	}
-	return rows
+	switch {
+	case len(f.Columns) == 0:
+		return []string{name, droppedFate, "none", how}
+	case len(kept) == 0:
+		return []string{name, droppedFate, strings.Join(gone, ", "), droppedWhy}
+	case len(kept) == 1:
+		how = strings.TrimSpace(how + " " + strings.TrimPrefix(rules[0], kept[0]+": "))
+	case how != "":
+		how += " Then by the rules of these columns, which are below."
+	default:
+		how = strings.Join(rules, " ")
+	}
+	fate := "changed"
+	if f.How == "" && !slices.ContainsFunc(fates, func(one string) bool { return one != fates[0] }) {
+		fate = fates[0]
+	}
+	columns := strings.Join(kept, ", ")
+	if len(gone) > 0 {
+		columns += "; dropped: " + strings.Join(gone, ", ")
+	}
+	return []string{name, fate, columns, how}
 }
 
 // otherFields names what a reader did not know, by number and kind.
@@ -106,13 +122,16 @@ func (s *sheet) columns() page.Section {
 		Tables: []page.Table{t}}
 }
 
-const droppedFate = "dropped"
+const (
+	droppedFate = "dropped"
+	droppedWhy  = "It would help to tell requests apart, and a replay does without."
+)
 
 // became says what became of a column, and how or why.
 func became(r anonymize.Rule) (fate, words string) {
 	switch {
 	case r.Rule == droppedFate:
-		return droppedFate, sentence("it would help to tell requests apart, and a replay does without")
+		return droppedFate, droppedWhy
 	case r.Rule == "kept", strings.HasPrefix(r.Rule, "exact"):
 		return "as it was", sentence(r.Rule)
 	}

@@ -186,6 +186,16 @@ func TestCardCountsDroppedFields(t *testing.T) {
 	if out, _, code := reprise(t, "audit", "partner.parquet", "--internal", "internal.parquet", "--only", "card,non-interference,free-text,canaries"); code != exitGood {
 		t.Errorf("audit: exit code %d\n%s", code, out)
 	}
+	must(t, "audit", "partner.parquet", "--only", "card", "--html", "page.html")
+	page := contents(t, "page.html")
+	for _, want := range []string{"the field that --map names for user", "4 other fields (text 1, number 1, flag 1, list 1)"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "zebra") || strings.Contains(page, "yak") {
+		t.Error("the page names fields of the source")
+	}
 	c := anonymize.PublicCard(dp.Statement{Unit: "user"}, trace.Meta{})
 	if c.SourceFields != nil {
 		t.Error("a public card counts fields")
