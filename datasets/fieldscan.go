@@ -7,7 +7,7 @@ import (
 )
 
 // scan counts what the table does not name in a record that a decoder reads into
-// structs, and so never gets to see. raw must be valid JSON. It is walked without
+// structs, and so never gets to see. raw is meant to be valid JSON. It is walked without
 // decoding it, since the record may be megabytes of text.
 func (c *fieldCounter) scan(raw []byte) {
 	if c != nil {
@@ -67,7 +67,10 @@ func (s *fieldScan) value(known *knownField, node *fieldNode) (kind string) {
 	word := s.rest[:end]
 	s.rest = s.rest[end:]
 	switch {
-	case len(word) == 0 || word[0] == 'n':
+	case len(word) == 0: // no JSON: go on all the same
+		s.step()
+		return ""
+	case word[0] == 'n':
 		return ""
 	case word[0] == 't' || word[0] == 'f':
 		return flagKind

@@ -201,6 +201,32 @@ func TestPlantedFields(t *testing.T) {
 	}
 }
 
+// Walking over the bytes of a record counts what walking over its values does.
+func FuzzFieldScan(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":1,"tags":["a",{"b":[]}],"conversations":[{"from":"x","y":{"z":null,"w":-1e5}},[{"q":1}],"t"]}`,
+		`{"a":{"b":{"c":true},"d":"\"}"},"conversation" : [ { "role" : "r" , "x" : "" } ] , "\u0061" : 2}`, `{"a":{},"b":[{}]}`, `[}`, `{"a`, `{"a":[,]`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		newFieldCounter(formatOf("sharegpt"), nil).scan(raw) // whatever it is, it ends
+		v, _, _ := decodeJSON(raw)
+		object, ok := v.(map[string]any)
+		once, err := json.Marshal(object) // each key once
+		if !ok || err != nil || strings.ToLower(string(once)) != string(once) {
+			return // keys of structs are taken in any case, and others are not
+		}
+		scanned := newFieldCounter(formatOf("sharegpt"), nil)
+		scanned.scan(once)
+		walked := newFieldCounter(formatOf("sharegpt"), nil)
+		walked.admit(object)
+		if got, want := scanned.count(), walked.count(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", raw, got, want)
+		}
+	})
+}
+
 func all(entries []trace.Entry) (out []string) {
 	for i := range entries {
 		out = append(out, summary(&entries[i]))
