@@ -29,6 +29,30 @@ func TestFormatsDoc(t *testing.T) {
 	}
 }
 
+// readTables are the fields that are read of each format.
+func readTables() string {
+	var b strings.Builder
+	b.WriteString(`
+## What is read of each
+
+These fields, and the columns of trace/1 that they feed; ` + "`[]`" + ` stands for the
+members of a list. What is not named here is taken out of a record before it is
+decoded, and counted: see [privacy](privacy.md#the-card). ` + "`jsonl`, `csv` and `parquet`" + `
+are read by the fields that ` + "`--map`" + ` names.
+`)
+	for _, f := range Formats() {
+		fields, _ := ReadFields(f.Name, nil)
+		if len(fields) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n| field | columns | what becomes of it |\n|---|---|---|\n", f.Name)
+		for _, r := range fields {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(r.Paths, "`, `"), strings.Join(r.Columns, ", "), r.How)
+		}
+	}
+	return b.String()
+}
+
 func formatsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Formats
@@ -47,6 +71,7 @@ The format is recognised by content, or named with ` + "`--format`" + `. Of each
 	for _, f := range Formats() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), code(f.Example))
 	}
+	b.WriteString(readTables())
 	b.WriteString(`
 ## What can be written
 
