@@ -302,13 +302,12 @@ func (p *play) sendAll(sending, flying context.Context, pacer pace.Pacer) error 
 			continue
 		}
 		fl := p.feed.line.take()
-		err := p.takeSlot(sending, fl.due)
-		p.feed.line.letGo(fl)
-		if err != nil {
+		if err := p.takeSlot(sending, fl.due); err != nil {
 			p.left++
 			return err
 		}
 		p.release(flying, fl)
+		p.feed.line.letGo(fl) // after the sending, since it wakes the feeder
 	}
 }
 
