@@ -67,9 +67,8 @@ func (l *lags) report(b *testing.B) {
 
 // tuned sets what the command sets for a run.
 func tuned(b testing.TB) {
-	percent := debug.SetGCPercent(400)
-	undo := SpareProcessor()
-	b.Cleanup(func() { debug.SetGCPercent(percent); undo() })
+	b.Cleanup(FewCollections())
+	b.Cleanup(SpareProcessor())
 }
 
 // BenchmarkSendLag reports how late requests are sent: 800 a second with 50 token

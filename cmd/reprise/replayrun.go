@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -47,10 +46,7 @@ func (f *replayFlags) run(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 
-	// Many streams at once make much garbage that lives briefly: collecting it
-	// at every doubling of a small heap delays them (16,000 streams: p99 skew
-	// 244 ms at 100, 13 ms at 400).
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer replay.FewCollections()()
 	r.about.Cores = runtime.GOMAXPROCS(0)
 	defer replay.SpareProcessor()()
 	options, err := r.options()
