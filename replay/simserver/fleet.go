@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // MaxReplicas is how many replicas a [Fleet] may have.
@@ -37,6 +38,10 @@ type Answer struct {
 
 // ErrCut says that the client hung up before the answer was whole.
 var ErrCut = errors.New("the client hung up")
+
+// refusal is how long it takes a client to learn that a request is refused. In no
+// time at all, a closed loop would ask again and again at one instant.
+const refusal = Picos(time.Millisecond) * 1000
 
 // A Fleet is a number of engines behind one router, in virtual time: it does
 // what they would do between two arrivals as fast as it can.
@@ -91,7 +96,7 @@ func (f *Fleet) Send(a Arrival) error {
 		f.most = max(f.most, f.inFlight(a.At))
 		return nil
 	case ErrBusy, ErrTooLong:
-		answer.Done, answer.Err = a.At, err
+		answer.Done, answer.Err = a.At+refusal, err
 		return f.done(answer)
 	default:
 		return err
