@@ -23,12 +23,15 @@ type Metering struct {
 // Once before the run everything is scraped, so that counters have a beginning
 // before the first request; then every interval on the run's clock; and once more
 // an interval after the last answer, since engines publish what they did a little
-// behind it.
+// behind it. A part of a run that was interrupted is measured like a run of its own,
+// in the same journal.
 type meter struct {
 	what    Metering
 	path    string
 	journal *metricsJournal
 	ids     seriesIDs
+	gap     *Interruption // the last; nil in a run that was not interrupted
+	parts   []partLine    // those before it
 
 	before  []scrape.Sample
 	start   time.Time
@@ -37,24 +40,50 @@ type meter struct {
 	stopped chan error
 }
 
-// newMeter begins the journal of a run's metrics. It is nil when nothing is
-// measured.
-func newMeter(what Metering, path, started string) (*meter, error) {
+// newMeter begins the journal of a run's metrics, or goes on with it. It is nil when
+// nothing is measured.
+func newMeter(what Metering, path string, run *Run) (*meter, error) {
 	if what == (Metering{}) {
 		return nil, nil
 	}
 	m := &meter{what: what, path: MetricsName(path)}
+	name := JournalName(m.path)
 	var err error
-	m.journal, err = createMetricsJournal(JournalName(m.path), started)
-	return m, err
+	n := len(run.Resumed)
+	if n == 0 {
+		m.journal, err = createMetricsJournal(name, run.Started)
+		return m, err
+	}
+	m.gap = &run.Resumed[n-1]
+	var before *metricsReader
+	if m.journal, before, err = resumeMetricsJournal(name, run.Started, m.gap.AtNS); err != nil {
+		return nil, err
+	}
+	m.ids.first, m.parts = len(before.series), before.parts
+	return m, nil
 }
 
-// drop takes the journal of a run that did not begin away.
+// metered holds what is to be measured in a run that goes on against what was.
+func (m *Metering) metered(path string) error {
+	_, err := os.Stat(JournalName(MetricsName(path)))
+	words := map[bool]string{true: "measured", false: "none"}
+	if was, asks := err == nil, *m != (Metering{}); was != asks {
+		return &Disagreement{"metering_of_servers", words[was], words[asks]}
+	}
+	return nil
+}
+
+// drop takes the journal of a run that did not begin away. That of one that was
+// interrupted stays.
 func (m *meter) drop() error {
 	if m == nil {
 		return nil
 	}
-	return errors.Join(m.journal.close(), os.Remove(JournalName(m.path)))
+	err := m.journal.close()
+	if m.gap == nil {
+		err = errors.Join(err, os.Remove(JournalName(m.path)))
+	}
+	return err
 }
 
 // prepare scrapes before the run, and makes begin be called when it starts.
@@ -76,13 +105,23 @@ func (m *meter) prepare(ctx context.Context, o *Options) {
 
 // begin scrapes in the background from the start of the run on.
 func (m *meter) begin(ctx context.Context, start time.Time) {
-	m.start, m.journal.start = start, start
+	m.start = start
+	at := time.Duration(0)
+	if m.gap != nil {
+		at = time.Duration(m.gap.AtNS)
+		for i := range m.before { // the clock stood still while they were taken
+			m.before[i].At = start.Add(at)
+		}
+	}
 	m.stopped = make(chan error, 1)
 	// An interrupt ends the sending; what the server does with the requests in
 	// flight is still measured.
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		err := m.journal.write(m.before, &m.ids)
+		err := m.journal.part(start, at)
+		if err == nil {
+			err = m.journal.write(m.before, &m.ids)
+		}
 		if s := m.what.Scraper; err == nil && s != nil {
 			err = s.Run(ctx, start, func(samples []scrape.Sample) error { return m.journal.write(samples, &m.ids) })
 		}
@@ -103,11 +142,16 @@ func (m *meter) end(ctx context.Context, run *Run) error {
 	if m == nil {
 		return nil
 	}
-	if m.stopped == nil {
+	var err error
+	switch {
+	case m.stopped != nil:
+		err = m.last(ctx)
+	case m.gap == nil:
 		return m.drop() // the run did not start
+	default:
+		m.length = time.Duration(m.gap.AtNS)
 	}
-	err := errors.Join(m.last(ctx), m.journal.close())
-	if err == nil {
+	if err = errors.Join(err, m.journal.close()); err == nil {
 		err = m.finish(run)
 	}
 	if err != nil {
@@ -137,10 +181,34 @@ func (m *meter) last(ctx context.Context) error {
 			return err
 		}
 	}
-	if p := m.what.Prometheus; p != nil {
-		return p.Collect(ctx, m.start, time.Now(), emit)
+	if m.what.Prometheus == nil {
+		return nil
 	}
-	return nil
+	return m.ask(ctx, emit)
+}
+
+// ask asks a Prometheus server for each part of the run, on whose clock what lay
+// between them has no time.
+func (m *meter) ask(ctx context.Context, emit func([]scrape.Sample) error) error {
+	p, now := m.what.Prometheus, time.Now()
+	if m.gap == nil {
+		return p.Collect(ctx, m.start, now, emit)
+	}
+	for i, part := range m.parts {
+		end := m.gap.AtNS
+		if i+1 < len(m.parts) {
+			end = m.parts[i+1].AtNS
+		}
+		if end <= part.AtNS {
+			continue // it was killed before its first result
+		}
+		m.journal.start = part.Wall.Add(-time.Duration(part.AtNS))
+		if err := p.Collect(ctx, part.Wall, m.journal.start.Add(time.Duration(end-1)), emit); err != nil {
+			return err
+		}
+	}
+	m.journal.start = m.start
+	return p.Collect(ctx, m.start.Add(time.Duration(m.gap.AtNS)), now, emit)
 }
 
 // finish turns the journal into the metrics file.
@@ -156,7 +224,7 @@ func (m *meter) finish(run *Run) error {
 		return err
 	}
 	from, to := run.Window.span(int64(m.length))
-	if run.Server, err = SummariseMetrics(file.Reader(), from, to, run.Window == nil); err != nil {
+	if run.Server, err = SummariseMetrics(file.Reader(), from, to, run.Window == nil, run.Resumed); err != nil {
 		return err
 	}
 	run.Server.shorten()

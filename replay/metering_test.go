@@ -250,7 +250,7 @@ func TestSummariseMetrics(t *testing.T) {
 		{"gauge", "gauge", []float64{1, 2, 6, 4, 9}, 0, 2, true, ServerMetric{Samples: 3, First: trace.Ptr(2.0), Last: trace.Ptr(4.0), Delta: trace.Ptr(2.0), Min: trace.Ptr(2.0), Mean: trace.Ptr(4.0), Max: trace.Ptr(6.0)}},
 		{"gauge outside", "gauge", []float64{1}, 0, 2, true, ServerMetric{}},
 	} {
-		s, err := SummariseMetrics(rows(c.kind, c.values...), c.from*1e9, c.to*1e9, c.whole)
+		s, err := SummariseMetrics(rows(c.kind, c.values...), c.from*1e9, c.to*1e9, c.whole, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func FuzzMetricsJournal(f *testing.F) {
 			return
 		}
 		defer m.Close()
-		s, err := SummariseMetrics(m.Reader(), 0, 1e9, true)
+		s, err := SummariseMetrics(m.Reader(), 0, 1e9, true, nil)
 		if err == nil {
 			if _, err := (Run{Server: s}).encode(); err != nil {
 				t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reprise/replay/scrape"
+	"reprise/trace"
 )
 
 // A metricsJournal keeps samples as they come, so that a run that is killed loses
@@ -27,16 +28,23 @@ type metricsJournal struct {
 	start time.Time
 }
 
-// A metricsLine is a line of the journal: one of the three is set.
+// A metricsLine is a line of the journal: one of the four is set.
 type metricsLine struct {
 	Schema  string `json:"schema,omitempty"`
 	Started string `json:"started,omitempty"`
 
+	Part   *partLine   `json:"part,omitempty"`
 	Series *seriesLine `json:"series,omitempty"`
 
 	AtNS   int64     `json:"at_ns,omitempty"`
 	IDs    []int     `json:"ids,omitempty"`
 	Values []float64 `json:"values,omitempty"`
+}
+
+// A partLine says when a run began, or went on after an interruption.
+type partLine struct {
+	AtNS int64     `json:"at_ns"` // on the run's clock
+	Wall time.Time `json:"wall"`
 }
 
 type seriesLine struct {
@@ -62,6 +70,46 @@ func createMetricsJournal(path, started string) (*metricsJournal, error) {
 		return nil, errors.Join(err, f.Close(), os.Remove(path))
 	}
 	return j, nil
+}
+
+// resumeMetricsJournal goes on with the journal of a run that was killed. What it
+// holds of an instant and later goes: the run's clock goes through that time again.
+func resumeMetricsJournal(path, started string, at int64) (*metricsJournal, *metricsReader, error) {
+	old, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer old.Close()
+	r := newMetricsReader(old)
+	switch was, err := r.head(); {
+	case err != nil:
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	case was != started:
+		return nil, nil, fmt.Errorf("%s holds the metrics of another run: move it away", path)
+	}
+	err = trace.WriteFile(path, 0o600, func(w io.Writer) error {
+		lines := json.NewEncoder(w)
+		if err := lines.Encode(metricsLine{Schema: MetricsSchema, Started: started}); err != nil {
+			return err
+		}
+		return r.copyBefore(at, lines)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	j := &metricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10)}
+	j.lines = json.NewEncoder(j.buf)
+	return j, r, nil
+}
+
+// part says at which instant of the wall clock the run's clock begins, or goes on.
+func (j *metricsJournal) part(start time.Time, at time.Duration) error {
+	j.start = start
+	return errors.Join(j.lines.Encode(metricsLine{Part: &partLine{int64(at), start.Add(at).UTC().Round(0)}}), j.buf.Flush())
 }
 
 // write writes samples, which are safe from the death of the process when it
@@ -93,8 +141,12 @@ func (j *metricsJournal) write(samples []scrape.Sample, ids *seriesIDs) error {
 
 func (j *metricsJournal) close() error { return errors.Join(j.buf.Flush(), j.file.Close()) }
 
-// seriesIDs number series densely, in the order in which they come.
-type seriesIDs struct{ ids map[*scrape.Series]int }
+// seriesIDs number series densely, in the order in which they come, behind those
+// that a journal already has.
+type seriesIDs struct {
+	ids   map[*scrape.Series]int
+	first int
+}
 
 func (s *seriesIDs) of(one *scrape.Series) (id int, fresh bool) {
 	if s.ids == nil {
@@ -102,7 +154,7 @@ func (s *seriesIDs) of(one *scrape.Series) (id int, fresh bool) {
 	}
 	id, ok := s.ids[one]
 	if !ok {
-		id = len(s.ids)
+		id = s.first + len(s.ids)
 		s.ids[one] = id
 	}
 	return id, !ok
@@ -117,6 +169,7 @@ var errMetricsJournal = errors.New("the journal of metrics is damaged")
 type metricsReader struct {
 	lines  *bufio.Scanner
 	number int
+	parts  []partLine
 	series []seriesLine
 	ready  []Metric
 	err    error
@@ -182,13 +235,41 @@ func (r *metricsReader) Read(rows []Metric) (int, error) {
 	return n, r.err
 }
 
+// copyBefore copies what is left to be read, but for values of an instant and later.
+func (r *metricsReader) copyBefore(at int64, out *json.Encoder) error {
+	for {
+		line, err := r.next()
+		if err == nil {
+			err = r.take(&line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && (line.IDs == nil || line.AtNS < at) {
+			err = out.Encode(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // fill reads a line.
 func (r *metricsReader) fill() error {
 	line, err := r.next()
 	if err != nil {
 		return err
 	}
+	return r.take(&line)
+}
+
+// take takes what a line says.
+func (r *metricsReader) take(line *metricsLine) error {
 	bad := fmt.Errorf("%w in line %d", errMetricsJournal, r.number)
+	if p := line.Part; p != nil {
+		r.parts = append(r.parts, *p)
+		return nil
+	}
 	if s := line.Series; s != nil {
 		if s.ID != len(r.series) {
 			return bad

@@ -74,20 +74,21 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	if err != nil {
 		return opt.About, err
 	}
-	meter, err := newMeter(r.Metering, path, opt.About.Started)
+	name := JournalName(path)
+	part := partName(name, len(opt.About.Resumed))
+	journal, err := CreateJournal(part, opt.About)
 	if err != nil {
 		return opt.About, err
 	}
-	name := JournalName(path)
-	journal, err := CreateJournal(partName(name, len(opt.About.Resumed)), opt.About)
+	meter, err := newMeter(r.Metering, path, &opt.About)
 	if err != nil {
-		return opt.About, errors.Join(err, meter.drop())
+		return opt.About, errors.Join(err, journal.Close(), os.Remove(part))
 	}
 	metered := *r
 	meter.prepare(ctx, &metered.Options)
 	profiling, err := newProfiling(ctx, r.Profile, &metered.Options)
 	if err != nil {
-		return opt.About, errors.Join(err, meter.drop(), journal.Close(), os.Remove(name))
+		return opt.About, errors.Join(err, meter.drop(), journal.Close(), os.Remove(part))
 	}
 	run, err := metered.Run(ctx, rows, journal)
 	meter.over()

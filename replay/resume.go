@@ -93,7 +93,7 @@ type sentRow struct {
 // It fails when there are none, or the options are not those of that run, a
 // [Disagreement]. rows is the workload, and the options' Known is told of the rows
 // that were sent: which the server knows as long as it is the same and kept its
-// cache. Both are read to their end, so Arrivals and rows must not be those of the
+// cache. Both are read to their end, of an endless run as far as it can have come, so Arrivals and rows must not be those of the
 // run that is to come.
 func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*Resumption, error) {
 	name := JournalName(path)
@@ -110,6 +110,9 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 	}
 	r := &Resumption{run: f.Run, origin: o.origin}
 	if err := r.agree(o.About); err != nil {
+		return nil, err
+	}
+	if err := o.Metering.metered(path); err != nil {
 		return nil, err
 	}
 	if err := r.readDone(f, o.Warmup.Requests+o.Cooldown.Requests > 0); err != nil {
@@ -170,10 +173,7 @@ func (r *Resumption) readDone(f *ResultsFile, sent bool) error {
 	r.gap.Kept = int64(len(r.done))
 	r.requests = r.gap.Kept - r.unready
 	slices.SortFunc(r.sent, func(a, b sentRow) int {
-		if a.released != b.released {
-			return int(min(max(a.released-b.released, -1), 1))
-		}
-		return int(min(max(a.Row-b.Row, -1), 1))
+		return cmp.Or(cmp.Compare(a.released, b.released), cmp.Compare(a.Round, b.Round), cmp.Compare(a.Row, b.Row))
 	})
 	return err
 }
@@ -244,7 +244,7 @@ func (r *Resumption) survey(o Options, rows trace.Reader[trace.Request]) error {
 	if o.Arrivals != nil {
 		s.feed.at = o.Arrivals.Next()
 	}
-	if err := trace.Each(rows, s.row); err != nil {
+	if err := trace.Each(rows, s.row); err != nil && !errors.Is(err, errEnough) {
 		return errors.Join(errWorkload, err)
 	}
 	if o.Concurrency == 0 {
@@ -261,6 +261,34 @@ type surveyor struct {
 	first  int64 // due time of the first row without a result and without parents
 	before int64 // shift of the schedule before
 	known  func(*trace.Request) int32
+	round  int32         // that is read
+	began  time.Duration // when its first row was due
+}
+
+// errEnough ends the reading of rows without end.
+var errEnough = errors.New("replay: what follows was not due")
+
+// enough says of the first row of a round of an endless run that nothing from there
+// on has a result, or was due when the run was killed. A process that does not move
+// on within a round never will.
+func (s *surveyor) enough(h *held) bool {
+	k := s.r.keyOf(h.id)
+	if !s.opt.Endless || k.round == s.round {
+		return false
+	}
+	at := h.due
+	if s.opt.Arrivals != nil {
+		at = s.feed.at // one that is left out has none of its own
+	}
+	stands := at <= s.began
+	s.round, s.began = k.round, at
+	switch n := len(s.r.done); {
+	case n > 0 && k.round <= s.r.done[n-1].round:
+		return false
+	case s.opt.Concurrency > 0, stands, at >= s.opt.Duration:
+		return true
+	}
+	return s.first < math.MaxInt64 && int64(at)+s.before > s.r.gap.AtNS
 }
 
 func (s *surveyor) row(id int64, row *trace.Request) error {
@@ -290,6 +318,9 @@ func (s *surveyor) row(id int64, row *trace.Request) error {
 		if len(s.r.done) > 0 && int64(h.due)+s.before <= s.r.gap.AtNS {
 			s.r.gap.Again++
 		}
+	}
+	if !turn && s.enough(h) {
+		return errEnough
 	}
 	return nil
 }

@@ -21,7 +21,16 @@ type resumeCase struct {
 	path    string
 	fake    func() *fake
 	rows    []trace.Request
+	loop    *Loop          // in place of the rows
 	options func() Options // anew for each part, since arrivals are read once
+}
+
+func (c *resumeCase) reader() trace.Reader[trace.Request] {
+	if c.loop != nil {
+		again := *c.loop
+		return &again
+	}
+	return reader(c.rows)
 }
 
 // part runs the n-th part, in a bubble of its own: the Parquet library's readers
@@ -37,20 +46,20 @@ func (c *resumeCase) inBubble(t *testing.T, n int, kill time.Duration) (Run, err
 	o := c.options()
 	if n > 0 {
 		var err error
-		if o.Resume, err = ReadResumption(c.path, c.options(), reader(c.rows)); err != nil {
+		if o.Resume, err = ReadResumption(c.path, c.options(), c.reader()); err != nil {
 			return Run{}, err
 		}
 	}
 	r := &Runner{Endpoint: c.fake(), Pacer: sleeper, Options: o}
 	if kill == 0 {
-		return r.Record(t.Context(), reader(c.rows), c.path)
+		return r.Record(t.Context(), c.reader(), c.path)
 	}
 	settled, err := o.settled()
 	if err != nil {
 		return Run{}, err
 	}
 	var out trace.SliceWriter[Result]
-	run, err := r.Run(t.Context(), reader(c.rows), &out)
+	run, err := r.Run(t.Context(), c.reader(), &out)
 	if err != nil {
 		return Run{}, err
 	}
@@ -401,5 +410,86 @@ func TestReportOnAResumedRun(t *testing.T) {
 	}
 	if f, rows := readAll(t, partName(JournalName(path), 1)); len(rows) == 15 || len(f.Run.Resumed) != 1 {
 		t.Errorf("the second journal by itself has %d rows", len(rows))
+	}
+}
+
+// noGaps has all arrive at once.
+type noGaps struct{}
+
+func (noGaps) Next() time.Duration { return 0 }
+
+// A loop goes on in the round in which it was killed, with an end or without one, and
+// is as long as it would have been.
+func TestResumeLoop(t *testing.T) {
+	steady, err := arrival.ParseProcess("constant:2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		rounds int64
+		o      func() Options
+	}{
+		"four rounds":     {4, func() Options { return Options{} }},
+		"open":            {0, func() Options { return Options{} }},
+		"fast":            {0, func() Options { return Options{Speed: 2} }},
+		"causal":          {0, func() Options { l := kinOf(t, loopRows()); l.Repeat(); return Options{Causal: l} }},
+		"closed":          {0, func() Options { return Options{Concurrency: 2} }},
+		"by a process":    {0, func() Options { return Options{Arrivals: steady.New(arrival.Stream(1, "x"))} }},
+		"within a window": {0, func() Options { return Options{Warmup: Span{Requests: 5}, Cooldown: Span{Requests: 5}} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := func() Options {
+				o := c.o()
+				o.Origin, o.Known = Origin(3, func(i int64) int64 { return i }), func(*trace.Request) int32 { return 1 }
+				if o.Endless = c.rounds == 0; o.Endless {
+					o.Duration = 60 * time.Second
+				}
+				return o
+			}
+			one := &resumeCase{fake: holding(4 * time.Second), loop: loopOf(c.rounds, 0), options: options}
+			whole := *one
+			want, plain := whole.play(t)
+			run, got := one.play(t, 21*time.Second, 22*time.Second, 40*time.Second)
+			if len(run.Resumed) != 3 || run.Resumed[0].Kept < 4 || run.Resumed[0].Again < 0 || run.Resumed[2].Again > 9 || run.NotSent != 0 || run.Requests != int64(len(got)) {
+				t.Errorf("run %+v", run)
+			}
+			if name == "closed" { // whose last rows depend on when it was killed
+				plain = plain[:min(len(plain), len(got))]
+				got = got[:len(plain)]
+			}
+			if len(got) != len(plain) || len(got) < 12 {
+				t.Fatalf("%d rows, %d of a run that is not killed: %+v and %+v", len(got), len(plain), run, want)
+			}
+			if want.Window != nil && (want.Window.From.Row != run.Window.From.Row || want.Window.From.Round != run.Window.From.Round) {
+				t.Errorf("windows %+v and %+v", want.Window.From, run.Window.From)
+			}
+			for i, r := range got {
+				if r.key() != plain[i].key() {
+					t.Fatalf("result %d is row %d of round %d, and not %+v", i, r.RowID, r.Round, plain[i].key())
+				}
+			}
+		})
+	}
+}
+
+// Of rounds without end that are all due at once, no more is read than there is to know.
+func TestResumeLoopAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.parquet")
+	o := Options{Endless: true, Duration: time.Minute, MaxInFlight: 2, Origin: Origin(3, func(i int64) int64 { return i }), Arrivals: noGaps{}}
+	settled, err := o.settled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := CreateJournal(JournalName(path), settled.About)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Write([]Result{{RowID: 1, Round: 7, DoneNS: trace.Ptr(int64(5e9))}}); err != nil {
+		t.Fatal(err)
+	}
+	j.file.Close()
+	r, err := ReadResumption(path, o, loopOf(0, 0))
+	if err != nil || r.Gap().Kept != 1 || r.Gap().ShiftNS != 5e9 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -37,7 +37,7 @@ type ServerMetric struct {
 	Samples int64    `json:"samples"`
 	First   *float64 `json:"first"`
 	Last    *float64 `json:"last"`
-	Delta   *float64 `json:"delta"` // last − first; of a counter what it grew by, also where its server started anew
+	Delta   *float64 `json:"delta"` // last − first; of a counter what it grew by, also where its server started anew, without what it did while the run was interrupted
 	Min     *float64 `json:"min"`
 	Mean    *float64 `json:"mean"`
 	Max     *float64 `json:"max"`
@@ -60,9 +60,9 @@ const Counter = scrape.Counter
 
 // SummariseMetrics reads metrics once and sums them up over a time in nanoseconds
 // since the start of the run: gauges from fromNS to toNS, counters as
-// [ServerMetric] says, and to the last of all when whole is set. A series needs
-// about 200 bytes.
-func SummariseMetrics(rows trace.Reader[Metric], fromNS, toNS int64, whole bool) (*Server, error) {
+// [ServerMetric] says, and to the last of all when whole is set. Gaps are those of a
+// run that was resumed, in their order. A series needs about 200 bytes.
+func SummariseMetrics(rows trace.Reader[Metric], fromNS, toNS int64, whole bool, gaps []Interruption) (*Server, error) {
 	out := &Server{FromNS: fromNS, ToNS: toNS, Metrics: []ServerMetric{}}
 	type key struct{ target, metric, labels string }
 	known := map[key]*metricSum{}
@@ -80,7 +80,7 @@ func SummariseMetrics(rows trace.Reader[Metric], fromNS, toNS int64, whole bool)
 			order = append(order, s)
 		}
 		if m.Kind == scrape.Counter {
-			s.count(m, fromNS, toNS, whole)
+			s.count(m, fromNS, toNS, whole, s.goesOn(m, gaps))
 		} else {
 			s.level(m, fromNS, toNS)
 		}
@@ -104,6 +104,16 @@ type metricSum struct {
 	first, last   float64
 	least, most   float64
 	sum, increase float64
+	part          int // of the run: how many interruptions the last value stands behind
+}
+
+// goesOn says that a value is the first behind an interruption.
+func (s *metricSum) goesOn(m *Metric, gaps []Interruption) bool {
+	was := s.part
+	for s.part < len(gaps) && gaps[s.part].AtNS <= m.AtNS {
+		s.part++
+	}
+	return s.part > was
 }
 
 // level takes a value of a gauge.
@@ -119,14 +129,17 @@ func (s *metricSum) level(m *Metric, from, to int64) {
 	s.least, s.most = min(s.least, m.Value), max(s.most, m.Value)
 }
 
-// count takes a value of a counter.
-func (s *metricSum) count(m *Metric, from, to int64, whole bool) {
+// count takes a value of a counter. What it grew by across an interruption is not
+// counted: it is of requests whose results were lost, and which are sent again, or
+// of others'.
+func (s *metricSum) count(m *Metric, from, to int64, whole, goesOn bool) {
 	switch {
 	case s.about.Samples == 0 || m.AtNS <= from && !whole:
 		s.first, s.last, s.increase, s.about.Samples, s.about.Resets = m.Value, m.Value, 0, 1, 0
 		return
 	case m.AtNS > to && !whole:
 		return
+	case goesOn:
 	case m.Value < s.last: // its server started anew, and counts from zero
 		s.about.Resets++
 		s.increase += m.Value

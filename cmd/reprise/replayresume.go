@@ -26,10 +26,6 @@ func (f *replayFlags) checkResume() error {
 	case !f.resume:
 	case f.dry.run:
 		return usagef("--dry-run and --resume contradict each other: the plan is that of the whole run")
-	case f.loop != "":
-		return usagef("--resume cannot go on with a run of several rounds: --loop")
-	case len(f.scrapes) > 0 || f.prometheus != "":
-		return usagef("--resume measures nothing at servers, whose figures would have a gap: leave out --scrape and --prometheus")
 	}
 	return nil
 }

@@ -102,8 +102,7 @@ func TestResumeRefusedBeforeAnythingIsSent(t *testing.T) {
 	}{
 		{"", exitFailure, "nothing to resume"},
 		{"--cache=cold", exitFailure, "nothing to resume"},
-		{"--scrape=auto", exitUsage, "--scrape"},
-		{"--loop=2", exitUsage, "--loop"},
+		{"--thread", exitUsage, "--thread"},
 		{"--dry-run", exitUsage, "--dry-run"},
 	} {
 		args := []string{"replay", w, "--url", srv.URL, "-o", filepath.Join(t.TempDir(), "r.parquet"), "--resume"}

@@ -128,7 +128,7 @@ func (c *collector) servers(s *Summary) error {
 	}); err != nil {
 		return err
 	}
-	sums, err := replay.SummariseMetrics(c.opts.Metrics(), from, to, whole)
+	sums, err := replay.SummariseMetrics(c.opts.Metrics(), from, to, whole, c.run.Resumed)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,8 @@ func (s *Scraper) Once(ctx context.Context) []Sample {
 	return out
 }
 
-// Run scrapes every interval, counted from start, until ctx ends. Each target
+// Run scrapes every interval, counted from start, until ctx ends; when start is some
+// intervals ago, at once and then at those to come. Each target
 // has its own goroutine; emit is called by one at a time, with the samples of one
 // answer, in order of time for each target. An error of emit ends the scraping.
 func (s *Scraper) Run(ctx context.Context, start time.Time, emit func([]Sample) error) error {
@@ -178,7 +179,7 @@ func (e *emitError) Error() string { return e.err.Error() }
 func (s *Scraper) follow(ctx context.Context, t *target, start time.Time, emit func([]Sample)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for tick := int64(0); ; {
+	for tick := max(int64(time.Since(start)/s.opt.Every), 0); ; {
 		timer.Reset(time.Until(start.Add(time.Duration(tick) * s.opt.Every)))
 		select {
 		case <-ctx.Done():
