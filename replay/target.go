@@ -37,8 +37,11 @@ type target struct {
 // unix:///path/of.sock, behind which a base path may follow after a colon, as in
 // unix:///run/engine.sock:/base. Its errors do not quote: a URL may hold a password.
 func parseTarget(s string, index int) (target, error) {
-	path, isSocket := strings.CutPrefix(s, "unix://")
-	if !isSocket {
+	socket, below, err := SplitSocket(s)
+	if err != nil {
+		return target{}, err
+	}
+	if socket == "" {
 		base, err := baseURL(s)
 		if err != nil {
 			return target{}, err
@@ -47,13 +50,22 @@ func parseTarget(s string, index int) (target, error) {
 		shown.RawQuery, shown.Fragment = "", ""
 		return target{base: base, name: shown.String(), host: base.Host}, nil
 	}
-	socket, below, _ := strings.Cut(path, ":")
-	if !strings.HasPrefix(socket, "/") || below != "" && !strings.HasPrefix(below, "/") {
-		return target{}, errors.New("replay: a Unix socket's URL must be like unix:///run/engine.sock, or with a base path unix:///run/engine.sock:/base")
-	}
 	// The address that the transport sees names the socket and can be no host.
 	base, err := baseURL("http://" + socketHost(index) + below)
-	return target{base: base, name: "unix://" + path, host: "localhost", socket: socket}, err
+	return target{base: base, name: s, host: "localhost", socket: socket}, err
+}
+
+// SplitSocket takes the URL of a Unix socket apart. Of any other URL, socket is empty.
+func SplitSocket(s string) (socket, path string, err error) {
+	rest, isSocket := strings.CutPrefix(s, "unix://")
+	if !isSocket {
+		return "", "", nil
+	}
+	socket, path, _ = strings.Cut(rest, ":")
+	if !strings.HasPrefix(socket, "/") || path != "" && !strings.HasPrefix(path, "/") {
+		return "", "", errors.New("replay: a Unix socket's URL must be like unix:///run/engine.sock, or with a base path unix:///run/engine.sock:/base")
+	}
+	return socket, path, nil
 }
 
 func socketHost(index int) string { return "socket-" + strconv.Itoa(index) + socketSuffix }

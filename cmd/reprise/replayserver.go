@@ -39,7 +39,7 @@ type serverFlags struct {
 
 func (f *serverFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.scrapes, "scrape", nil, "`URL` of a Prometheus text page to measure at during the run, or NAME=URL, or auto for the endpoint's /metrics, or none; may be repeated")
+	fl.StringArrayVar(&f.scrapes, "scrape", nil, "`URL` of a Prometheus text page to measure at during the run (or unix:///path.sock[:/page]), or NAME=URL, or auto for the endpoint's /metrics, or none; may be repeated")
 	fl.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "from one scrape to the next, and the step of --prometheus")
 	fl.StringArrayVar(&f.prefixes, "scrape-metric", nil, "`prefix` of the metrics to keep, in place of vllm:, sglang:, llamacpp: and DCGM_FI_; may be repeated")
 	fl.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to ask after the run")
@@ -99,11 +99,6 @@ func (f *serverFlags) metering(endpoints []string, header http.Header) (m replay
 		o.Prefixes = append(o.Prefixes, p)
 	}
 	servers := f.servers(endpoints)
-	for _, s := range servers {
-		if strings.HasPrefix(s, "unix:") && slices.Contains(f.scrapes, "auto") {
-			return m, usagef("--scrape auto: pages are scraped by TCP alone, not at a Unix socket: name one by --scrape URL, or a server by --admin-url")
-		}
-	}
 	own := map[string]bool{}
 	for _, s := range append(append([]string{}, servers...), endpoints...) {
 		own[origin(s)] = true
@@ -114,7 +109,7 @@ func (f *serverFlags) metering(endpoints []string, header http.Header) (m replay
 			continue
 		case "auto":
 			for k, s := range servers {
-				o.Targets = append(o.Targets, scrape.Target{Name: "server-" + strconv.Itoa(k+1), URL: metricsOf(s)})
+				o.Targets = append(o.Targets, scraped("server-"+strconv.Itoa(k+1), metricsOf(s), own[origin(s)], header))
 			}
 			continue
 		}
@@ -122,12 +117,7 @@ func (f *serverFlags) metering(endpoints []string, header http.Header) (m replay
 		if !named || strings.ContainsAny(name, ":/") {
 			name, address = "target-"+strconv.Itoa(i+1), given
 		}
-		o.Targets = append(o.Targets, scrape.Target{Name: name, URL: address})
-	}
-	for i := range o.Targets {
-		if own[origin(o.Targets[i].URL)] {
-			o.Targets[i].Header = header
-		}
+		o.Targets = append(o.Targets, scraped(name, address, own[origin(address)], header))
 	}
 	if len(o.Targets) > 0 {
 		if m.Scraper, err = scrape.New(o); err != nil {
@@ -147,8 +137,7 @@ const probeTime = 2 * time.Second
 // when they answer with metrics to keep.
 func (f *replayFlags) meteringOf(ctx context.Context, header http.Header) (replay.Metering, error) {
 	asked := f.serverFlags
-	overTCP := !slices.ContainsFunc(f.servers(f.urls), func(s string) bool { return strings.HasPrefix(s, "unix:") })
-	if !f.answering || len(f.scrapes) > 0 || f.prometheus != "" || !overTCP {
+	if !f.answering || len(f.scrapes) > 0 || f.prometheus != "" {
 		return asked.metering(f.urls, header)
 	}
 	asked.scrapes = []string{"auto"}
@@ -164,6 +153,18 @@ func (f *replayFlags) meteringOf(ctx context.Context, header http.Header) (repla
 		return f.metering(f.urls, header)
 	}
 	return asked.metering(f.urls, header) // a new one, whose counts are of the run alone
+}
+
+// scraped is what to scrape at an address. The header goes along only to an own one.
+func scraped(name, address string, own bool, header http.Header) scrape.Target {
+	t := scrape.Target{Name: name, URL: address}
+	if socket, path, err := replay.SplitSocket(address); err == nil && socket != "" {
+		t.URL, t.Socket = "http://localhost"+path, socket
+	}
+	if own {
+		t.Header = header
+	}
+	return t
 }
 
 var metricName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
@@ -191,8 +192,12 @@ func (f *serverFlags) asked(prefixes []string) (*scrape.Prometheus, error) {
 	return p, err
 }
 
-// origin is the scheme and the host of a URL; of what is none it is empty.
+// origin is the scheme and the host of a URL, or the socket that it names; of what is
+// none it is empty.
 func origin(s string) string {
+	if socket, _, err := replay.SplitSocket(s); err == nil && socket != "" {
+		return "unix://" + socket
+	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
 		return ""
@@ -202,6 +207,9 @@ func origin(s string) string {
 
 // metricsOf is the page beside an API.
 func metricsOf(base string) string {
+	if socket, path, err := replay.SplitSocket(base); err == nil && socket != "" {
+		return "unix://" + socket + ":" + strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1") + "/metrics"
+	}
 	u, err := url.Parse(base)
 	if err != nil {
 		return base // refused, without being quoted, by who takes it

@@ -381,12 +381,3 @@ func TestServerFlags(t *testing.T) {
 		}
 	}
 }
-
-// A page of metrics is not scraped at a Unix socket, and the message says so.
-func TestScrapeAutoOfASocket(t *testing.T) {
-	w := killWorkload(t, 3, time.Millisecond)
-	_, errs, code := reprise(t, "replay", w, "--url", "unix:///nowhere.sock", "-o", filepath.Join(t.TempDir(), "r.parquet"), "--scrape", "auto")
-	if code != exitUsage || !strings.Contains(errs, "Unix socket") {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
-}

@@ -95,6 +95,17 @@ func newTransport() *http.Transport {
 	}
 }
 
+// newSocketTransport asks a Unix socket.
+func newSocketTransport(socket string) *http.Transport {
+	t := newTransport()
+	t.Proxy = nil
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", socket)
+	}
+	return t
+}
+
 // parseURL takes a URL and does not quote it: it may hold a password.
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)

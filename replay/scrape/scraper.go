@@ -14,6 +14,7 @@ import (
 type Target struct {
 	Name   string      // stands for it in samples, where its address must not; short, of letters, digits and -_.
 	URL    string      // of the page; without a path, of its /metrics
+	Socket string      // path of the Unix socket to ask, whatever host the URL names; empty is none
 	Header http.Header // to send with each request; may be nil
 }
 
@@ -24,7 +25,7 @@ type Options struct {
 	Timeout   time.Duration     // of one; 0 means 5 s
 	Prefixes  []string          // of the families to keep; nil means DefaultPrefixes
 	MaxSeries int               // that are followed, of all targets together; 0 means 10,000
-	Transport http.RoundTripper // nil means one of its own
+	Transport http.RoundTripper // of targets without a socket; nil means one of its own
 }
 
 // DefaultSeries is how many series are followed unless [Options] say otherwise.
@@ -42,6 +43,7 @@ type target struct {
 	name   string
 	url    *url.URL
 	header http.Header
+	via    http.RoundTripper
 
 	mu    sync.Mutex
 	stats TargetStats
@@ -106,7 +108,11 @@ func New(o Options) (*Scraper, error) {
 		for k, v := range t.Header {
 			h[http.CanonicalHeaderKey(k)] = v
 		}
-		s.targets = append(s.targets, &target{name: t.Name, url: u, header: h, stats: TargetStats{Target: t.Name}})
+		via := o.Transport
+		if t.Socket != "" {
+			via = newSocketTransport(t.Socket)
+		}
+		s.targets = append(s.targets, &target{name: t.Name, url: u, header: h, via: via, stats: TargetStats{Target: t.Name}})
 	}
 	return s, nil
 }
@@ -200,7 +206,7 @@ func (s *Scraper) follow(ctx context.Context, t *target, start time.Time, emit f
 // scrape asks a target once. A scrape that the end of the run cut off counts as
 // nothing.
 func (s *Scraper) scrape(ctx context.Context, t *target, buckets bool) []Sample {
-	body, begun, headers, err := get(ctx, s.opt.Transport, t.url, t.header, s.opt.Timeout)
+	body, begun, headers, err := get(ctx, t.via, t.url, t.header, s.opt.Timeout)
 	var points []point
 	if err == nil {
 		if points, err = decodeText(body, s.opt.Prefixes, buckets); err != nil {
@@ -249,7 +255,9 @@ func (s *Scraper) Stats() Stats {
 
 // Close drops the idle connections.
 func (s *Scraper) Close() {
-	if t, ok := s.opt.Transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
+	for _, t := range s.targets {
+		if via, ok := t.via.(interface{ CloseIdleConnections() }); ok {
+			via.CloseIdleConnections()
+		}
 	}
 }
