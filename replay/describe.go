@@ -34,7 +34,7 @@ func (h *HTTP) Describe(run *Run) {
 		run.Overheads = maps.Clone(h.overheads)
 	}
 	run.TraceID, run.Affinity = h.traceID, h.opt.AffinityHeader
-	run.Retries, run.BackoffNS = h.opt.Retries, int64(h.opt.Backoff)
+	run.Retries, run.BackoffNS, run.RetryOther = h.opt.Retries, int64(h.opt.Backoff), h.opt.RetryOther
 	run.TLSUnverified = h.opt.TLS != nil && h.opt.TLS.InsecureSkipVerify
 	run.HTTP2, run.Proxy = h.opt.HTTP2, h.opt.Proxy
 	run.TimeoutNS, run.FirstTokenTimeoutNS, run.IdleTimeoutNS = int64(h.opt.Timeout), int64(h.opt.FirstTokenTimeout), int64(h.opt.IdleTimeout)

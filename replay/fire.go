@@ -72,6 +72,10 @@ func (h *HTTP) fire(ctx context.Context, s Shot, r *Result, first trip) {
 		if !ok || !t.pause(ctx, wait, &s, r) {
 			return
 		}
+		if h.opt.RetryOther {
+			h.move(c)
+			r.Endpoint = trace.Ptr(int32(c.target))
+		}
 		first = h.sends(&s)
 	}
 }

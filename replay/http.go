@@ -77,6 +77,9 @@ type HTTPOptions struct {
 	// for by Retry-After, up to a minute.
 	Retries int
 	Backoff time.Duration
+	// RetryOther has each retry go to the next of several servers: at once to one that
+	// the request was not sent to, and after a pause when all of them failed it.
+	RetryOther bool
 
 	NoTraceHeaders bool     // leave out X-Request-Id and traceparent
 	AffinityHeader string   // name of a header with the pseudonym of the session, for routers
@@ -185,6 +188,8 @@ func (o *HTTPOptions) check() error {
 		return errors.New("replay: a timeout cannot be negative")
 	case o.Retries < 0:
 		return errors.New("replay: a number of retries cannot be negative")
+	case o.RetryOther && (o.Retries == 0 || len(o.Also) == 0):
+		return errors.New("replay: retries at another server take several servers, and a number of retries")
 	case len(o.RecordHeaders) > MaxRecordHeaders:
 		return fmt.Errorf("replay: at most %d response headers can be recorded", MaxRecordHeaders)
 	}

@@ -183,6 +183,7 @@ type Run struct {
 	Sampling      map[string]json.RawMessage `json:"sampling,omitempty"` // settings by their names in the body; "workload" is each row's own
 	Retries       int                        `json:"retries,omitempty"`  // of one request, at most
 	BackoffNS     int64                      `json:"backoff_ns,omitempty"`
+	RetryOther    bool                       `json:"retry_other,omitempty"`    // a retry went to the endpoint behind the one that failed, round and round
 	TLSUnverified bool                       `json:"tls_unverified,omitempty"` // certificates were not checked
 	HTTP2         bool                       `json:"http2,omitempty"`
 	Proxy         string                     `json:"proxy,omitempty"`      // URL, or none; empty is the environment's

@@ -39,11 +39,36 @@ func (h *HTTP) again(t *try, r *Result) (wait time.Duration, ok bool) {
 	default:
 		return 0, false
 	}
-	wait = min(h.opt.Backoff<<min(r.Attempts-1, 20), maxBackoff)
+	rounds := r.Attempts // in which all servers failed it that may be asked
+	if h.opt.RetryOther {
+		rounds /= int32(len(h.targets))
+	}
+	if rounds == 0 {
+		return 0, true
+	}
+	wait = min(h.opt.Backoff<<min(rounds-1, 20), maxBackoff)
 	if r.RetryAfterNS != nil && r.HTTPStatus != nil {
 		wait = max(wait, min(time.Duration(*r.RetryAfterNS), maxRetryAfter))
 	}
 	return wait, true
+}
+
+// move gives a call to the next server. Its body is copied, since the connection on
+// which it failed may still be reading. A header that cannot be written for that
+// server, which none for the first can be, leaves the call where it is.
+func (h *HTTP) move(c *httpCall) {
+	next, body := *c, (*c.body)[c.at:]
+	next.target, next.head, next.at = (c.target+1)%len(h.targets), "", 0
+	if w := h.targets[next.target].wire; w != nil {
+		var err error
+		if next.head, err = w.headOf(&next); err != nil {
+			return
+		}
+		next.at = len(next.head) + lengthRoom
+	}
+	moved := append(make([]byte, next.at, next.at+len(body)), body...)
+	next.body = &moved
+	*c = next
 }
 
 // pause waits before a retry and makes the Result ready for it. It is false when the

@@ -82,7 +82,7 @@ func (f *targetFlags) register(cmd *cobra.Command) {
 	fl.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "of dialling, and of the TLS handshake")
 	fl.DurationVar(&f.firstToken, "first-token-timeout", 0, "from sending to the first token; 0 is no limit of its own")
 	fl.DurationVar(&f.idle, "idle-timeout", 0, "between two events of an answer; 0 is no limit of its own")
-	fl.StringVar(&f.retry, "retry", "0", "`N[,backoff]`: send a request again up to N times when there was no connection, the server was full (429, 502, 503, 504, 529), or a pooled connection was dead; backoff doubles from 500ms unless given")
+	fl.StringVar(&f.retry, "retry", "0", "`N[,backoff][,other]`: send a request again up to N times when there was no connection, the server was full (429, 502, 503, 504, 529), or a pooled connection was dead; backoff doubles from 500ms unless given; with other, to the next --url, and without a pause while there is one that has not been asked")
 
 	fl.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
 	fl.StringArrayVar(&f.headerEnv, "header-env", nil, "`Name=VARIABLE`: a header whose value is in the environment; may be repeated")
@@ -113,8 +113,8 @@ func (f *targetFlags) check() error {
 	if f.checkSame < 0 || f.checkSame > 0 && f.api == replay.APIEmbeddings {
 		return usagef("--check-deterministic: want a number of rows, and an API whose answers are text")
 	}
-	_, _, err := f.retries()
-	return err
+	var o replay.HTTPOptions
+	return f.retries(&o)
 }
 
 // options turns the flags into those of an endpoint.
@@ -126,7 +126,7 @@ func (f *targetFlags) options() (o replay.HTTPOptions, err error) {
 		ForceOutput: f.forceOutput, HTTP2: f.http2, Proxy: f.proxy,
 		Timeout: f.timeout, ConnectTimeout: f.connect, FirstTokenTimeout: f.firstToken, IdleTimeout: f.idle,
 		AffinityHeader: f.affinity, RecordHeaders: f.record, NoTraceHeaders: f.noTrace}
-	if o.Retries, o.Backoff, err = f.retries(); err != nil {
+	if err = f.retries(&o); err != nil {
 		return o, err
 	}
 	if o.TLS, err = f.tls(); err != nil {
@@ -149,19 +149,24 @@ func (f *targetFlags) options() (o replay.HTTPOptions, err error) {
 }
 
 // retries reads --retry.
-func (f *targetFlags) retries() (n int, backoff time.Duration, err error) {
-	count, pause, given := strings.Cut(f.retry, ",")
-	backoff = 500 * time.Millisecond
-	if n, err = strconv.Atoi(count); err == nil && given {
-		backoff, err = time.ParseDuration(pause)
+func (f *targetFlags) retries(o *replay.HTTPOptions) (err error) {
+	count, rest, _ := strings.Cut(f.retry, ",")
+	backoff := 500 * time.Millisecond
+	if pause, other := strings.CutSuffix(","+rest, ",other"); other {
+		o.RetryOther, rest = true, strings.TrimPrefix(pause, ",")
 	}
-	if err != nil || n < 0 || backoff < 0 {
-		return 0, 0, usagef("--retry: want a number, or a number and a duration such as 3,250ms")
+	if o.Retries, err = strconv.Atoi(count); err == nil && rest != "" {
+		backoff, err = time.ParseDuration(rest)
 	}
-	if n == 0 {
-		backoff = 0
+	switch {
+	case err != nil || o.Retries < 0 || backoff < 0 || strings.HasSuffix(f.retry, ","):
+		return usagef("--retry: want a number, or a number and a duration such as 3,250ms, and ,other behind either to ask another endpoint")
+	case o.RetryOther && (o.Retries == 0 || len(f.urls) < 2):
+		return usagef("--retry: other is another endpoint: give --url more than once, and a number of retries")
+	case o.Retries > 0:
+		o.Backoff = backoff
 	}
-	return n, backoff, nil
+	return nil
 }
 
 // tls is nil where nothing about it was said.

@@ -145,6 +145,7 @@ func (c *collector) add(r *replay.Result) error {
 	ofClass := c.classOf(r)
 	ofClass.rows++
 	places := c.parts.of(r, c.newGroup)
+	c.parts.retries.spread(r, &c.run)
 	c.addSending(r)
 	if r.DoneNS != nil {
 		c.lastDone = max(c.lastDone, *r.DoneNS)

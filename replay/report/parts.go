@@ -31,6 +31,8 @@ type Retries struct {
 	Succeeded  int64 `json:"retried_succeeded_rows"`
 	Attempts   int64 `json:"further_attempts_requests"` // beyond the first of each
 	AskedLater int64 `json:"retry_after_rows"`          // answered with Retry-After, whether it was followed or not
+	// ByEndpoint is null where retries stayed with their endpoint.
+	ByEndpoint []EndpointRetries `json:"by_endpoint,omitempty"`
 }
 
 func (r *Retries) add(of *replay.Result) {
@@ -47,7 +49,7 @@ func (r *Retries) add(of *replay.Result) {
 }
 
 func (r *Retries) orNil() *Retries {
-	if *r == (Retries{}) {
+	if r.Retried == 0 && r.AskedLater == 0 {
 		return nil
 	}
 	return r
@@ -176,6 +178,9 @@ func partSection(s *Summary) page.Section {
 	out := page.Section{Title: "Who answered"}
 	if len(s.ByEndpoint) > 1 {
 		out.Tables = append(out.Tables, page.Table{Caption: "By endpoint, TTFT from sent", Head: endpointHead, Rows: endpointRows(s), HeadTerms: repeat(termOf("groups"), len(endpointHead))})
+	}
+	if rows := endpointRetryRows(s); len(rows) > 0 {
+		out.Tables = append(out.Tables, page.Table{Caption: "Retries at the next endpoint", Head: endpointRetryHead, Rows: rows, HeadTerms: repeat(termOf("retried"), len(endpointRetryHead))})
 	}
 	for _, h := range s.ByHeader {
 		out.Tables = append(out.Tables, page.Table{Caption: "By " + h.Header + " of the response, TTFT from sent", Head: servedHead, Rows: servedRows(&h), HeadTerms: repeat(termOf("groups"), len(servedHead))})

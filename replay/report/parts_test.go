@@ -41,7 +41,7 @@ func TestParts(t *testing.T) {
 		*s.ByEndpoint[0].TTFTP50 != 10 || *s.ByEndpoint[1].TTFTP50 != 100 {
 		t.Errorf("by endpoint: %+v", s.ByEndpoint)
 	}
-	if want := (Retries{Retried: 5, Succeeded: 4, Attempts: 10, AskedLater: 5}); s.Retries == nil || *s.Retries != want {
+	if want := (Retries{Retried: 5, Succeeded: 4, Attempts: 10, AskedLater: 5}); s.Retries == nil || !reflect.DeepEqual(*s.Retries, want) {
 		t.Errorf("retries %+v", s.Retries)
 	}
 	rows := map[string]int64{}
@@ -127,4 +127,58 @@ func TestSilentServers(t *testing.T) {
 			t.Errorf("%+v: %v", c, codes)
 		}
 	}
+}
+
+// Attempts at each endpoint follow from the last and their number; the sums are those
+// of going through them one by one.
+func TestEndpointRetries(t *testing.T) {
+	run := replay.Run{Endpoints: []string{"http://a", "http://b", "http://c"}, Retries: 9, RetryOther: true}
+	want := make([]EndpointRetries, 3)
+	for i, name := range run.Endpoints {
+		want[i].Name = name
+	}
+	var results []replay.Result
+	for i := range int64(30) {
+		r := answer(i, i, 0, 10, 20)
+		first, attempts := int32(i%3), int32(1+i/3)
+		if i%4 == 0 {
+			r = failure(i, i, "unavailable")
+		}
+		last := (first + attempts - 1) % 3
+		r.Attempts, r.Endpoint = attempts, &last
+		for a := range attempts {
+			e := &want[(first+a)%3]
+			e.Attempts++
+			if a < attempts-1 {
+				e.PassedOn++
+			}
+		}
+		if last != first {
+			want[last].TookOver++
+			if i%4 > 0 {
+				want[last].Answered++
+			}
+		}
+		results = append(results, r)
+	}
+	s := summarise(t, run, Options{}, results...)
+	if s.Retries == nil || !reflect.DeepEqual(s.Retries.ByEndpoint, want) {
+		t.Errorf("%+v, want %+v", s.Retries, want)
+	}
+	var text bytes.Buffer
+	if err := WriteText(&text, s); err != nil || !strings.Contains(text.String(), "Retries at the next endpoint") {
+		t.Errorf("%v:\n%s", err, text.String())
+	}
+	holdWidth(t, text.String())
+	run.RetryOther = false
+	if s := summarise(t, run, Options{}, results...); s.Retries.ByEndpoint != nil || strings.Contains(text.String(), "null") {
+		t.Errorf("retries that stayed: %+v", s.Retries)
+	}
+	// A damaged file has indexes and numbers that cannot be.
+	bad := answer(0, 0, 0, 10, 20)
+	bad.Attempts, bad.Endpoint = 1<<31-1, trace.Ptr(int32(2))
+	worse := bad
+	worse.Endpoint = trace.Ptr(int32(1 << 30))
+	run.RetryOther = true
+	summarise(t, run, Options{}, bad, worse)
 }

@@ -45,6 +45,7 @@ func WriteText(w io.Writer, s Summary) error {
 	if len(s.ByEndpoint) > 1 {
 		grid(&b, "By endpoint, TTFT from sent", endpointHead, endpointRows(&s))
 	}
+	grid(&b, "Retries at the next endpoint", endpointRetryHead, endpointRetryRows(&s))
 	for _, h := range s.ByHeader {
 		grid(&b, "By "+plain(h.Header)+" of the response, TTFT from sent", servedHead, servedRows(&h))
 	}
