@@ -3,6 +3,7 @@ package simserver
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -214,13 +215,31 @@ func (s *Server) begun(j *job) (*job, int, error) {
 	return j, 0, nil
 }
 
+// domain is within which prefixes are shared: the model, and the salt of a request
+// that has one, as vLLM has it.
+func (s *Server) domain(req *openai.Request) ([]string, error) {
+	given, ok := req.Extra.Get("cache_salt")
+	if !ok || string(given) == "null" {
+		return []string{s.c.Model}, nil
+	}
+	var salt string
+	if json.Unmarshal(given, &salt) != nil || salt == "" {
+		return nil, errors.New("cache_salt must be a string that is not empty")
+	}
+	return []string{s.c.Model, salt}, nil
+}
+
 // begin makes the prompt of a job and decides how long its answer will be.
 func (s *Server) begin(j *job) error {
 	if err := s.render(j); err != nil {
 		return err
 	}
 	h := s.hasher.Clone()
-	j.cutter = h.Cutter(h.Root(s.c.Model))
+	domain, err := s.domain(j.req)
+	if err != nil {
+		return err
+	}
+	j.cutter = h.Cutter(h.Root(domain...))
 	j.cutter.Write(j.prompt)
 	j.seed = promptSeed(j.prompt, j.req.Seed)
 	if err := s.setLength(j); err != nil {
