@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -42,7 +43,7 @@ func TestReachTLS(t *testing.T) {
 		stream(tok, stop, done)(w, r)
 	}))
 	s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
-	s.Config.ErrorLog = nil
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	pool := x509.NewCertPool()
@@ -83,6 +84,7 @@ func TestReachHTTP2(t *testing.T) {
 	})
 	over := httptest.NewUnstartedServer(handler)
 	over.EnableHTTP2 = true
+	over.Config.ErrorLog = log.New(io.Discard, "", 0)
 	over.StartTLS()
 	t.Cleanup(over.Close)
 	plain := httptest.NewUnstartedServer(handler)
@@ -201,7 +203,9 @@ func TestReachProxy(t *testing.T) {
 		}
 		reachTunnel(t, w, r.Host)
 	})
-	over := httptest.NewTLSServer(stream(tok, stop, done))
+	over := httptest.NewUnstartedServer(stream(tok, stop, done))
+	over.Config.ErrorLog = log.New(io.Discard, "", 0)
+	over.StartTLS()
 	t.Cleanup(over.Close)
 	insecure := &tls.Config{InsecureSkipVerify: true}
 	reachOK(t, "plain", endpoint(t, HTTPOptions{URL: "http://engine.test:81", Proxy: proxy}))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -158,7 +159,10 @@ func TestReplayTargets(t *testing.T) {
 
 // TLS by the flags, HTTP/2 and a single API.
 func TestReplayTLSFlags(t *testing.T) {
-	s := targetStart(t, "p", func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() })
+	s := targetStart(t, "p", func(s *httptest.Server) {
+		s.EnableHTTP2, s.Config.ErrorLog = true, log.New(io.Discard, "", 0)
+		s.StartTLS()
+	})
 	dir := t.TempDir()
 	ca := filepath.Join(dir, "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -118,8 +119,9 @@ func TestClassifyRealErrors(t *testing.T) {
 			<-hang
 		}
 	})
-	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
-	plain.Config.ErrorLog, secure.Config.ErrorLog = nil, nil
+	plain, secure := httptest.NewServer(handler), httptest.NewUnstartedServer(handler)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes
+	secure.StartTLS()
 	defer plain.Close()
 	defer secure.Close()
 	defer close(hang)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -346,12 +347,14 @@ func TestCancelled(t *testing.T) {
 // Over TLS the tickets of a session that come behind the handshake are no answer,
 // and an end is seen.
 func TestTLS(t *testing.T) {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, "a")
 		w.(http.Flusher).Flush()
 		io.WriteString(w, "b")
 	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
 	defer s.Close()
 	address := s.Listener.Addr().String()
 	config := s.Client().Transport.(*http.Transport).TLSClientConfig
