@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+
+	"reprise/replay/openai"
 )
 
 // An exchanger sends one encoded request, and returns when the head of its answer
@@ -33,6 +35,9 @@ type netExchanger struct{ h *HTTP }
 func (e netExchanger) exchange(ctx context.Context, c *httpCall, t *try, sent func()) (*reply, error) {
 	resp, err := e.h.transport.RoundTrip(e.request(ctx, c, t, sent))
 	if err != nil {
+		if openai.IsHTTP2End(err) {
+			t.reused.Store(false) // its connection was not dead: the server may have the request
+		}
 		return nil, err
 	}
 	return &reply{status: resp.StatusCode, header: resp.Header, body: resp.Body}, nil

@@ -36,7 +36,8 @@ at the costs of the preset. --block-size, --cache-tokens (its whole KV memory),
 they do; --list-quirks prints what there is.
 
 It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
-/reset_prefix_cache, and with --admin /admin/config.`,
+/reset_prefix_cache, and with --admin /admin/config. It speaks HTTP/1.1, and
+HTTP/2 without TLS to clients that begin with it (h2c).`,
 		Example: `  reprise serve --listen 127.0.0.1:8000 --itl 20ms
   reprise serve --listen 127.0.0.1:8000 --preset l4-qwen2.5-0.5b
   reprise serve --listen 127.0.0.1:8000 --imitate llama-server --fault error=503:5%,stall=5s:1%`,
@@ -112,7 +113,9 @@ func (f *engineFlags) serve(cmd *cobra.Command, c *simserver.Config) error {
 
 // serve answers on l until ctx ends, then lets no stream hold it up.
 func serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, Protocols: new(http.Protocols)}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(true) // for clients that begin with it
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	select {

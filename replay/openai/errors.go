@@ -190,7 +190,16 @@ func isTimeout(err error) bool {
 // connection before it answered.
 func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNABORTED) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe)
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || IsHTTP2End(err)
+}
+
+// IsHTTP2End says that a server ended a stream, or its connection, in the manner of
+// HTTP/2: RST_STREAM or GOAWAY. It may have begun to work on the request. The errors of
+// net/http have no exported type.
+func IsHTTP2End(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "stream error: stream ID ") || strings.Contains(text, "http2: server sent GOAWAY") ||
+		strings.Contains(text, "http2: client connection lost")
 }
 
 // describe reads type and code of an error body: {"error":{…}}, {"error":"…"}, or

@@ -87,7 +87,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*manner
 	}
 	defer end()
 	s.count.prompt.Add(int64(len(j.prompt)))
-	s.close(j, write(r.Context(), j, wait))
+	err = write(r.Context(), j, wait)
+	s.close(j, err)
+	abort(err)
 }
 
 // close counts an answer that is over, and keeps its blocks.

@@ -9,6 +9,18 @@ import (
 	"time"
 )
 
+// errStream says that an answer is one stream of a connection with others, which
+// stays: HTTP/2.
+var errStream = errors.New("the answer has no connection of its own")
+
+// abort resets the stream of an answer that has no connection to drop. It does not
+// return then.
+func abort(err error) {
+	if errors.Is(err, errStream) {
+		panic(http.ErrAbortHandler) // net/http's way to say so
+	}
+}
+
 // drop closes the connection of an answer, by RST or by FIN, whatever the answer
 // lacks.
 func drop(w http.ResponseWriter, reset bool) error {
@@ -28,6 +40,9 @@ func connOf(w http.ResponseWriter) (net.Conn, error) {
 		return d.conn, nil
 	}
 	conn, _, err := http.NewResponseController(w).Hijack()
+	if errors.Is(err, http.ErrNotSupported) {
+		err = errStream
+	}
 	return conn, err
 }
 

@@ -19,7 +19,7 @@ func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *manner) bool {
 	case m.refuse > 0:
 		s.count.aborted.Add(1)
 		gate.refuse(m.refuse)
-		drop(w, true)
+		abort(drop(w, true))
 	case m.hang:
 		<-r.Context().Done()
 		s.count.aborted.Add(1)

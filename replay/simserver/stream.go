@@ -19,11 +19,17 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait
 	m := j.how()
 	if m.drip > 0 {
 		d, err := drip(w, m.drip)
-		if err != nil {
+		switch {
+		case err == nil:
+			defer d.conn.Close()
+			w = d
+		case !errors.Is(err, errStream):
 			return err
+		default: // headers are one frame, that comes late
+			if err := until(ctx, time.Now().Add(m.drip)); err != nil {
+				return err
+			}
 		}
-		defer d.conn.Close()
-		w = d
 	}
 	e := newEmitter(s, w, j)
 	if m.early {
