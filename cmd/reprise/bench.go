@@ -194,10 +194,13 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	r := bench.SuiteRun{Suite: suite, Text: text, Dir: f.out, Trace: f.trace, Force: f.force, Note: func(s string) { notef(cmd, "%s", s) },
+	r := bench.SuiteRun{Suite: suite, Text: text, Dir: f.out, Trace: f.trace, Force: f.force,
 		Workload: func(_ context.Context, row *bench.Row, seed uint64, path string) error {
 			return specs.write(cmd, row, seed, path)
 		}}
+	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
+		r.Note = func(s string) { notef(cmd, "%s", s) }
+	}
 	if r.Options, err = f.options(); err != nil {
 		return err
 	}

@@ -162,7 +162,7 @@ func TestBenchPage(t *testing.T) {
 // A suite that is stopped goes on where it was, and comes to the same.
 func TestBenchResumes(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := append([]string{"bench", "serving", "--json", "-o", "out"}, batching...)
+	args := append([]string{"bench", "serving", "--json", "-o", "out"}, batching[:len(batching)-1]...) // said aloud: without --quiet
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	said := &watch{want: "continuous, paged_attention: burst", then: stop}
@@ -179,6 +179,9 @@ func TestBenchResumes(t *testing.T) {
 		t.Errorf("exit code %d, %d runs were complete\n%s", code, n, errs)
 	}
 	whole := append([]string{"bench", "serving", "--json", "-o", "whole"}, batching...)
+	if _, errs, _ := reprise(t, append(whole, "--row", "baseline", "-o", "few")...); errs != "" {
+		t.Errorf("--quiet says %q", errs)
+	}
 	if want := must(t, whole...); out != want {
 		t.Errorf("another result than without an interruption:\n%s", out)
 	}
