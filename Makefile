@@ -31,14 +31,17 @@ test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see doc
 race: ## the tests under the race detector, without those that are only long
 	$(GO) test -race -short -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|"sync(/atomic)?"' --include='*.go' . | xargs -n1 dirname | sort -u)
 
-# Go reports a target whose time is up in the wrong moment as failed, with
-# "context deadline exceeded" and no failing input.
+# A package's targets are built once: go test would link them again for each. Go
+# reports a target whose time is up in the wrong moment as failed, with "context
+# deadline exceeded" and no failing input.
 FUZZTIME ?= 5s
 fuzz: ## every fuzz target for $(FUZZTIME)
-	@set -e; for p in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-	    echo "$$p $$f"; \
-	    out=$$($(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x $$p 2>&1) || \
+	@set -e; bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; cache=$$($(GO) env GOCACHE)/fuzz; \
+	for d in $$(grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+	  $(GO) test -c -fuzz . -o "$$bin/fuzz" "$$d"; \
+	  for f in $$(cd "$$d" && "$$bin/fuzz" -test.list '^Fuzz'); do \
+	    echo "$$d $$f"; \
+	    out=$$(cd "$$d" && "$$bin/fuzz" -test.run '^$$' -test.fuzz "^$$f$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 5x -test.fuzzcachedir "$$cache/$$d" 2>&1) || \
 	      case "$$out" in \
 	        *"Failing input"*) echo "$$out"; exit 1;; \
 	        *"context deadline exceeded"*) ;; \
