@@ -69,7 +69,11 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	var s *report.Summary
 	if len(args) > 0 {
-		got, err := bench.Summarise(args[0], report.Options{})
+		named, err := resultsNamed(args)
+		if err != nil {
+			return err
+		}
+		got, err := bench.Summarise(named[0], report.Options{})
 		if err != nil {
 			return err
 		}

@@ -119,6 +119,7 @@ func TestSweepExitCodes(t *testing.T) {
 		{"capacity s.json --target-rate=10", exitFailure, "s.json"},
 		{"capacity predict --params=8X --bandwidth=600GB", exitUsage, "--params"},
 		{"capacity predict --params=8B --bandwidth=600GB --efficiency=2", exitUsage, "efficiency"},
+		{"capacity predict . --params=8B --bandwidth=600GB", exitUsage, "results"},
 	} {
 		args := strings.Fields(c.args)
 		for i := range args {
