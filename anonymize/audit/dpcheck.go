@@ -71,11 +71,6 @@ func playNoise(ctx context.Context, m dpMechanism, noise func() *dp.Noise, runs 
 			return broken(err)
 		}
 		b, err := games[i].play(m, noise, runs)
-		if err == nil && b.Broken() {
-			// One of forty right mechanisms looks broken, as their limits are of
-			// 97.5 %; one that is broken looks so again.
-			b, err = games[i].play(m, noise, runs)
-		}
 		if err != nil {
 			return broken(err)
 		}
