@@ -45,8 +45,7 @@ func modesHits(t *testing.T, results []replay.Result) (measured, known float64) 
 }
 
 // modesOverlap is the share of the prompt tokens that were sent while a request
-// before them had no answer: of those a busy machine may have sent two in the wrong
-// order, and their hits are a matter of luck.
+// before them had no answer.
 func modesOverlap(results []replay.Result) float64 {
 	var input, over float64
 	var done int64
@@ -64,10 +63,20 @@ func modesOverlap(results []replay.Result) float64 {
 // for row; a smaller cache hits less, and none least.
 func TestModesPrimedWindow(t *testing.T) {
 	workload := modesWorkload(t, 200)
-	_, whole, _ := replayed(t, workload, "--speed", "4")
-	whole = whole[120:]
+	var whole, primed []replay.Result
+	var run replay.Run
+	var said string
+	// A busy machine may send requests in another order, and then their hits are
+	// others: a measurement in which many may have been is taken again.
+	for range 3 {
+		_, whole, _ = replayed(t, workload, "--speed", "4")
+		whole = whole[120:]
+		run, primed, said = replayed(t, workload, "--speed", "4", "--start", "2.4s")
+		if modesOverlap(whole)+modesOverlap(primed) < 0.1 {
+			break
+		}
+	}
 	want, wantKnown := modesHits(t, whole)
-	run, primed, said := replayed(t, workload, "--speed", "4", "--start", "2.4s")
 	if len(primed) != 80 || !strings.Contains(said, "a cache of 1000000 tokens (--prime-tokens)") {
 		t.Fatalf("%d results\n%s", len(primed), said)
 	}
@@ -77,8 +86,7 @@ func TestModesPrimedWindow(t *testing.T) {
 		}
 	}
 	got, known := modesHits(t, primed)
-	luck := modesOverlap(whole) + modesOverlap(primed)
-	if math.Abs(got-want) > 0.005+luck || known != wantKnown || want < 0.2 {
+	if math.Abs(got-want) > 0.005 || known != wantKnown || want < 0.2 {
 		t.Errorf("hit ratio %.4f of the window, %.4f of its rows in the whole; known %.4f and %.4f", got, want, known, wantKnown)
 	}
 	s := run.Selection
