@@ -166,7 +166,7 @@ func (c *Client) stock() {
 // until, after 1 ms, sync.Mutex turns fair.
 const (
 	sweepEvery = 100 * time.Millisecond
-	sweepBatch = 4
+	sweepBatch = 16
 	sweepPause = time.Millisecond
 	sweepMost  = 2048
 )
