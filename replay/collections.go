@@ -24,9 +24,8 @@ const (
 // alive, and 256 MB at least: these and what is alive bound the heap. A program calls
 // it before its runs, and what it returns when they are over.
 func FewCollections() (undo func()) {
-	c := &collections{percent: -1}
-	before := debug.SetGCPercent(c.wanted(0))
-	c.percent = c.wanted(0)
+	c := &collections{percent: garbageWanted(0)}
+	before := debug.SetGCPercent(c.percent)
 	c.watch()
 	return func() {
 		c.mu.Lock()
@@ -42,8 +41,8 @@ type collections struct {
 	over    bool
 }
 
-// wanted is the percentage of a live heap that is wanted as garbage.
-func (c *collections) wanted(live uint64) int {
+// garbageWanted is the percentage of a live heap that is wanted as garbage.
+func garbageWanted(live uint64) int {
 	return int(max(garbagePercent, 100*garbageAtLeast/max(live, smallestHeap)))
 }
 
@@ -62,7 +61,7 @@ func (c *collections) collected() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	// Setting it stops all goroutines too.
-	if want := c.wanted(live[0].Value.Uint64()); want < c.percent || want > c.percent+c.percent/4 {
+	if want := garbageWanted(live[0].Value.Uint64()); want < c.percent || want > c.percent+c.percent/4 {
 		c.percent = want
 		debug.SetGCPercent(want)
 	}
