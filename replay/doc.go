@@ -9,29 +9,24 @@
 //     times divided by the speed, or those of an arrival process. In a causal run
 //     a [Lineage] says which rows wait for which: a turn is due when its parents
 //     are over and its think time has passed, and how far that is from its
-//     recorded time is the [Drift]. In a closed loop a row is due when another is
+//     recorded time is the [Drift]. With [Threading] the server's reply to a parent
+//     stands in the turn's prompt. In a closed loop a row is due when another is
 //     over.
 //  3. A dispatcher waits for the soonest on a pacer and releases the request,
 //     whatever became of those that it does not wait for: it sends by itself where
 //     the endpoint is a [Launcher] that can, and a goroutine reads the answer. A
 //     limit of requests in flight holds back and is counted.
-//  4. [HTTP] sends to an OpenAI-compatible server, on connections that were dialled
-//     ahead of need, and reads the stream, with every instant on the run's one
-//     clock. Nothing is sent twice.
-//     over. With [Threading] the reply to a parent stands in the turn's prompt.
-//  3. A dispatcher waits for the soonest on a pacer and releases the request into
-//     a goroutine, whatever became of those that it does not wait for. A limit of
-//     requests in flight holds back and is counted.
-//  4. [HTTP] sends to one or several OpenAI-compatible servers and reads the
-//     stream, with every instant on the run's one clock. Nothing is sent twice
-//     unless its options say so, and then every attempt is counted.
+//  4. [HTTP] sends to one or several OpenAI-compatible servers, on connections
+//     that were dialled ahead of need, and reads the stream, with every instant on
+//     the run's one clock. Nothing is sent twice unless its options say so, and
+//     then every attempt is counted.
 //  5. Every row that was due ends as one [Result], a failure or a disconnection
 //     included. Results go to a [Journal] within a second, in order of
 //     completion, so that a killed run loses no more than that.
-//  6. [Runner.Record] finishes the journal into a Parquet file in the order of rounds and rows,
-//     with the [Run] in its metadata: what was asked for, and what the client
-//     found out about itself. [OpenResults] reads either. A [Resumption] has a run
-//     that was killed go on.
+//  6. [Runner.Record] finishes the journal into a Parquet file in the order of rounds
+//     and rows, with the [Run] in its metadata: what was asked for, and what the
+//     client found out about itself. [OpenResults] reads either. A [Resumption]
+//     continues a run that was killed.
 //
 // A [Loop] plays rows again and again, a [Primer] fills the server's cache before a
 // run, and a [Planner] says what a run would send without one.
