@@ -12,10 +12,11 @@ demo: build ## run the main job on the embedded log, to demo/report.html
 test: ## all tests
 	$(GO) test -timeout 20m ./...
 
-lint: ## vet, gofmt and staticcheck (pinned in go.mod)
+lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	$(GO) run ./cmd/internal/codecheck
 
 build: ## one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/reprise

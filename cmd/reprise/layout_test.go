@@ -33,6 +33,8 @@ var mayImport = map[string]string{
 	"replay/bench":     "replay replay/openai replay/report replay/simserver trace trace/arrival trace/page",
 	"cmd/reprise":      "*",
 
+	"cmd/internal/codecheck": "",
+
 	"trace/token/internal/jinja": "",
 	"anonymize/internal/confine": "",
 	"replay/internal/h1":         "replay/openai",

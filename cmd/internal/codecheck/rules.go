@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/doc/comment"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A fault is a place that breaks a rule.
+type fault struct{ where, what string }
+
+func (f fault) String() string { return f.where + ": " + f.what }
+
+// check applies all rules. An error means that a rule could not be applied.
+func (m *module) check() ([]fault, error) {
+	var all []fault
+	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands} {
+		faults, err := rule()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, faults...)
+	}
+	return all, nil
+}
+
+// conflictMarkers finds what a merge left behind, in every file that git tracks. A
+// line of equals signs is none: it underlines headings in Markdown.
+func (m *module) conflictMarkers() ([]fault, error) {
+	list := exec.Command("git", "ls-files", "-z")
+	list.Dir = m.dir
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the files that git tracks: %w", err)
+	}
+	var faults []fault
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		data, err := os.ReadFile(filepath.Join(m.dir, name))
+		if err != nil || bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
+			continue // deleted in the working tree, a folder, or not text
+		}
+		for _, n := range markerLines(data) {
+			faults = append(faults, fault{fmt.Sprintf("%s:%d", name, n), "a merge left a conflict marker"})
+		}
+	}
+	return faults, nil
+}
+
+// markerLines returns the numbers of the lines that are conflict markers.
+func markerLines(data []byte) []int {
+	var at []int
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, len(data)+1)
+	for n := 1; lines.Scan(); n++ {
+		for _, marker := range []string{"<<<<<<<", "|||||||", ">>>>>>>"} {
+			if rest, ok := strings.CutPrefix(lines.Text(), marker); ok && (rest == "" || rest[0] == ' ') {
+				at = append(at, n)
+			}
+		}
+	}
+	return at
+}
+
+// numberedLists finds package comments whose numbered lists do not count 1, 2, 3:
+// two lists that a merge put inside each other read like that.
+func (m *module) numberedLists() ([]fault, error) {
+	var faults []fault
+	for _, f := range m.files {
+		if f.ast.Doc == nil {
+			continue
+		}
+		if what := listFault(f.ast.Doc.Text()); what != "" {
+			faults = append(faults, fault{m.position(f.ast.Doc.Pos()), "package comment: " + what})
+		}
+	}
+	return faults, nil
+}
+
+// listFault says where a comment's numbered lists do not ascend by one from 1, and
+// is empty where they do.
+func listFault(text string) string {
+	var p comment.Parser
+	for _, block := range p.Parse(text).Content {
+		list, ok := block.(*comment.List)
+		if !ok {
+			continue
+		}
+		for i, item := range list.Items {
+			if item.Number != "" && item.Number != strconv.Itoa(i+1) {
+				return fmt.Sprintf("item %s of a numbered list stands where %d is due", item.Number, i+1)
+			}
+		}
+	}
+	return ""
+}
+
+// listedCommands finds subcommands of a program that its package comment does not
+// list, as lines of a name and what it does.
+func (m *module) listedCommands() ([]fault, error) {
+	var faults []fault
+	for _, p := range m.packages {
+		if p.Name != "main" {
+			continue
+		}
+		var files []*ast.File
+		docs := ""
+		for _, f := range m.files {
+			if f.pkg == p {
+				files = append(files, f.ast)
+				docs += f.ast.Doc.Text()
+			}
+		}
+		for name, at := range addedCommands(files) {
+			if !slices.ContainsFunc(strings.Split(docs, "\n"), func(l string) bool { return slices.Contains(strings.Fields(l)[:min(1, len(strings.Fields(l)))], name) }) {
+				faults = append(faults, fault{m.position(at), "the package comment does not list the command " + name})
+			}
+		}
+	}
+	slices.SortFunc(faults, func(a, b fault) int { return strings.Compare(a.where, b.where) })
+	return faults, nil
+}
+
+// addedCommands returns the first word of Use of each cobra command that a function
+// of the program makes and a variable named root takes in.
+func addedCommands(files []*ast.File) map[string]token.Pos {
+	made := map[string]string{} // function to the first word of Use in it
+	var added []*ast.Ident
+	for _, f := range files {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.KeyValueExpr:
+					key, isName := n.Key.(*ast.Ident)
+					value, isText := n.Value.(*ast.BasicLit)
+					if isName && isText && key.Name == "Use" && made[fn.Name.Name] == "" {
+						text, _ := strconv.Unquote(value.Value)
+						made[fn.Name.Name], _, _ = strings.Cut(text, " ")
+					}
+				case *ast.CallExpr:
+					sel, ok := n.Fun.(*ast.SelectorExpr)
+					if !ok || sel.Sel.Name != "AddCommand" {
+						break
+					}
+					if on, ok := sel.X.(*ast.Ident); !ok || on.Name != "root" {
+						break
+					}
+					for _, arg := range n.Args {
+						if call, ok := arg.(*ast.CallExpr); ok {
+							if id, ok := call.Fun.(*ast.Ident); ok {
+								added = append(added, id)
+							}
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	commands := map[string]token.Pos{}
+	for _, id := range added {
+		if made[id.Name] != "" {
+			commands[made[id.Name]] = id.Pos()
+		}
+	}
+	return commands
+}
