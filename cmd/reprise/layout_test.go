@@ -33,7 +33,8 @@ var mayImport = map[string]string{
 	"replay/bench":     "replay replay/openai replay/report replay/simserver trace trace/arrival trace/page",
 	"cmd/reprise":      "*",
 
-	"cmd/internal/codecheck": "",
+	"cmd/internal/codecheck":  "",
+	"cmd/internal/samebinary": "",
 
 	"trace/token/internal/jinja": "",
 	"anonymize/internal/confine": "",
