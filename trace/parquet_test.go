@@ -128,6 +128,29 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// An io.ReaderAt may say io.EOF with the last bytes, and may fail having read some.
+type endingReader struct {
+	data []byte
+	err  error
+	cut  int // bytes of every read that are held back
+}
+
+func (r endingReader) ReadAt(p []byte, at int64) (int, error) {
+	n := copy(p, r.data[at:])
+	return n - r.cut, r.err
+}
+
+func TestOpenParquetReadErrors(t *testing.T) {
+	whole := encode(t, randomRows(rand.New(rand.NewPCG(3, 4)), 10), trace.Meta{})
+	size := int64(len(whole))
+	if f, err := trace.OpenParquet(endingReader{data: whole, err: io.EOF}, size); err != nil || f.NumRows() != 10 {
+		t.Errorf("all bytes and io.EOF: %v", err)
+	}
+	if _, err := trace.OpenParquet(endingReader{data: whole, err: io.ErrUnexpectedEOF, cut: 1}, size); !errors.Is(err, trace.ErrNoFooter) {
+		t.Errorf("a read that fails: %v, want %v", err, trace.ErrNoFooter)
+	}
+}
+
 // Every truncation and many corruptions are an error or other rows, never a panic.
 func TestBrokenFiles(t *testing.T) {
 	if testing.Short() {

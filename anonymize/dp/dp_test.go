@@ -136,8 +136,26 @@ func TestPlanTakesTheBetter(t *testing.T) {
 			t.Errorf("budget %v is accepted", b)
 		}
 	}
-	if _, err := NewPlan(Budget{1, 0}, []Measurement{{Name: "x", L1: 1, L2Squared: 2, Cells: 1}}); err == nil {
-		t.Error("an impossible sensitivity is accepted")
+	if _, err := NewPlan(Budget{1, 0}, nil); err == nil {
+		t.Error("a plan of nothing is accepted")
+	}
+}
+
+// One is the smallest sensitivity and the smallest number of cells, and the square
+// of L1 the largest L2Squared.
+func TestPlanBounds(t *testing.T) {
+	for _, m := range []Measurement{{L1: 1, L2Squared: 1, Cells: 1}, {L1: 3, L2Squared: 9, Cells: 1}, {L1: 3, L2Squared: 1, Cells: 1}} {
+		if _, err := NewPlan(Budget{1, 1e-6}, []Measurement{m}); err != nil {
+			t.Errorf("%+v is refused: %v", m, err)
+		}
+	}
+	for _, m := range []Measurement{
+		{L1: 0, L2Squared: 1, Cells: 1}, {L1: 1, L2Squared: 0, Cells: 1}, {L1: 1, L2Squared: 1, Cells: 0},
+		{L1: 1, L2Squared: 2, Cells: 1}, {L1: 3, L2Squared: 10, Cells: 1}, {L1: 1, L2Squared: 1, Cells: 1, Weight: -0.5},
+	} {
+		if _, err := NewPlan(Budget{1, 1e-6}, []Measurement{m}); err == nil {
+			t.Errorf("%+v is accepted", m)
+		}
 	}
 }
 
