@@ -2,6 +2,9 @@ package profile_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"reprise/trace"
@@ -59,7 +62,39 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s is %v (%v); want %v", key, got, ok, want)
 		}
 	}
+	names := map[string]bool{}
+	for _, r := range profile.Tables(sum) {
+		names[r.Table+" "+r.Unit] = true
+	}
+	if got, want := slices.Sorted(maps.Keys(names)), tableColumns(); !slices.Equal(got, want) {
+		t.Errorf("columns of the tables:\n%q\nwant\n%q", got, want)
+	}
 	if got := profile.Tables(profile.Summary{}); len(got) != 0 {
 		t.Errorf("an empty summary has rows: %v", got)
 	}
+}
+
+// tableColumns are all columns of all tables, each with its unit, sorted.
+func tableColumns() []string {
+	var all []string
+	columns := func(tables, columns string) {
+		for _, table := range strings.Fields(tables) {
+			for c := range strings.SplitSeq(columns, ", ") {
+				all = append(all, table+"."+c)
+			}
+		}
+	}
+	curve := "capacity GiB, hit_by_block ratio, hit_by_token ratio"
+	columns("lru_curve_dense lru_curve_generated_kv_dense", curve)
+	columns("lru_curve lru_curve_steady lru_curve_generated_kv lru_curve_generated_kv_steady", curve+", hit_ratio ratio")
+	columns("category category_steady client client_steady model model_steady over_time",
+		"requests requests, input tokens, output tokens, hit_by_block ratio, hit_by_token ratio, server_hit_by_token ratio")
+	columns("prefix_breaker", "message messages, from tokens, to tokens, width tokens, requests requests, lost tokens, lost_share ratio")
+	columns("routing", "hit_by_block ratio, hit_by_token ratio, server_hit_by_token ratio, prefill_tokens_max_over_mean ratio, prompt_tokens_max_over_mean ratio")
+	columns("sessions", "share ratio")
+	columns("top_prefix", "depth tokens, requests requests, saved tokens, own_saved tokens")
+	columns("waterfall", "left ratio, cost points")
+	columns("working_set", "mean blocks, max blocks, total blocks, mean_tokens tokens, max_tokens tokens, total_tokens tokens, mean_gib GiB, max_gib GiB, total_gib GiB")
+	slices.Sort(all)
+	return all
 }
