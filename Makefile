@@ -4,10 +4,13 @@ GO ?= go
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 
-.PHONY: demo test lint test-engine bench build race fuzz clean
+.PHONY: help demo test lint test-engine bench build race fuzz mutants clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	$(BIN) demo -o demo
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-12s %s\n", $$1, $$2}' Makefile
 
 test: ## all tests
 	$(GO) test -timeout 20m ./...
@@ -24,7 +27,7 @@ build: ## one static binary
 bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
 
-test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see docs/replay.md
+test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see docs/engines.md
 	@test -n "$(REPRISE_TEST_ENGINE_URL)" || { echo "set REPRISE_TEST_ENGINE_URL, such as http://localhost:8000"; exit 2; }
 	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay
 
@@ -51,5 +54,9 @@ fuzz: ## every fuzz target for $(FUZZTIME)
 	    echo "$$out" | tail -2; \
 	  done; done
 
-clean:
+MUTANTS ?= 40
+mutants: ## plant $(MUTANTS) random faults in each of five packages, and list those that no test notices
+	@for p in ./replay ./datasets ./synth ./replay/simserver ./anonymize/audit; do $(GO) run ./cmd/internal/mutate -n $(MUTANTS) $$p || failed=1; done; test -z "$$failed"
+
+clean: ## remove what the targets above wrote
 	rm -rf bin demo

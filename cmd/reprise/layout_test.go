@@ -34,6 +34,7 @@ var mayImport = map[string]string{
 	"cmd/reprise":      "*",
 
 	"cmd/internal/codecheck":  "",
+	"cmd/internal/mutate":     "",
 	"cmd/internal/samebinary": "",
 
 	"trace/token/internal/jinja": "",
