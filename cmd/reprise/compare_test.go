@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +163,88 @@ func TestCompareEndpoints(t *testing.T) {
 	}
 	if out, _, code := reprise(t, "compare", dir, "--max-errors", "-1", "--max-cpu", "0.000001"); code != exitUntrusted || !strings.Contains(out, "Not trustworthy") {
 		t.Errorf("code %d\n%s", code, out)
+	}
+}
+
+// Servers that cannot empty their caches get prompts that no run had: in each round the
+// same at two servers, and at one server by two names each side its own. They have the
+// lengths and the sharing of all others, so that every run finds as much in the cache.
+func TestCompareColdWithoutReset(t *testing.T) {
+	w := filepath.Join(serverWorkload(t), "w.parquet")
+	a, b := newServerSim(t, "/reset_prefix_cache"), newServerSim(t, "/reset_prefix_cache")
+	for name, c := range map[string]struct {
+		b     string
+		seeds int // of six runs: two rounds, and one of A against itself
+	}{
+		"two servers": {b.url, 4},
+		"one server":  {strings.Replace(a.url, "127.0.0.1", "localhost", 1) + "/v1", 6},
+	} {
+		dir := filepath.Join(t.TempDir(), "rounds")
+		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--rounds", "2", "--aa-rounds", "1", "--rest", "0s", "--concurrency", "1",
+			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
+		out, errs, code := reprise(t, args...)
+		if code != exitGood && code != exitUntrusted {
+			t.Fatalf("%s: code %d\n%s", name, code, errs)
+		}
+		seeds, first := map[string]int{}, ""
+		for file, arrivals := range map[string]string{"round-01-a": "1", "round-01-b": "1", "round-01-aa-1": "1", "round-01-aa-2": "1", "round-02-a": "2", "round-02-b": "2"} {
+			run, rows := targetResults(t, filepath.Join(dir, file+".parquet"))
+			if run.Cache.Done != replay.CacheNewSeed || run.Cache.ArrivalSeed != arrivals {
+				t.Errorf("%s, %s: %+v", name, file, run.Cache)
+			}
+			seeds[run.Seed]++
+			slices.SortFunc(rows, func(x, y replay.Result) int { return cmp.Compare(x.RowID, y.RowID) })
+			found, lengths := int32(0), ""
+			for _, r := range rows {
+				found += *r.Cached
+				lengths += fmt.Sprint(*r.Input, " of ", *r.Cached, ", ")
+			}
+			if first == "" {
+				first = lengths
+			}
+			if len(rows) != 40 || found == 0 || lengths != first {
+				t.Errorf("%s, %s: tokens and those found in the cache are %s and in another run %s", name, file, lengths, first)
+			}
+		}
+		if len(seeds) != c.seeds || seeds["1"]+seeds["2"] > 0 {
+			t.Errorf("%s: seeds %v, want %d", name, seeds, c.seeds)
+		}
+		compared := readComparison(t, out)
+		for _, r := range compared.Runs {
+			if seeds[r.Seed] == 0 {
+				t.Errorf("%s: the comparison says seed %q of round %d of %s", name, r.Seed, r.Round, r.Arm)
+			}
+		}
+		for _, w := range compared.Warnings {
+			if w.Code == report.WarnSettings {
+				t.Errorf("%s: %s", name, w.Text)
+			}
+		}
+		if _, errs, code := reprise(t, append(args, "-o", dir+"-seed", "--seed", "9")...); code != exitFailure || !strings.Contains(errs, "--seed forbids other prompts") {
+			t.Errorf("%s, with --seed: code %d\n%s", name, code, errs)
+		}
+	}
+}
+
+func TestOneServer(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"http://127.0.0.1:8000", "http://127.0.0.1:8000/v1", true},
+		{"http://127.0.0.1:8000", "http://localhost:8000", true},
+		{"http://[::1]:8000", "http://127.0.0.1:8000", true},
+		{"http://10.0.0.1", "http://10.0.0.1:80/v1", true},
+		{"http://127.0.0.1:8000", "http://127.0.0.1:8001", false},
+		{"http://10.0.0.1:8000", "http://10.0.0.2:8000", false},
+		{"unix:///a.sock", "unix:///a.sock:/v1", true},
+		{"unix:///a.sock", "unix:///b.sock", false},
+		{"unix:///a.sock", "http://127.0.0.1:8000", false},
+		{"", "", false}, // engines that take turns
+	} {
+		if got := oneServer(t.Context(), [2]string{c.a, c.b}); got != c.want {
+			t.Errorf("%s and %s: %v", c.a, c.b, got)
+		}
 	}
 }
 

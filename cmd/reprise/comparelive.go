@@ -242,17 +242,20 @@ func (f *roundFlags) make(cmd *cobra.Command, path string, recorded map[string]b
 	if !simulated && !cmd.Flags().Changed("cache") {
 		m.cache = replay.CacheCold // of the other side, when both are one server, and of earlier rounds
 	}
+	if m.oneServer = !simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.live.prompts.seed == "" {
+		stepf(cmd, "A and B are one server: where its cache cannot be emptied, the two runs of a round have prompts of their own, of the same lengths and the same sharing")
+	}
 	first := rand.New(rand.NewPCG(plan.Seed, 0)).IntN(2) // which side begins
 	for round := 1; round <= f.rounds; round++ {
 		order := []roundRun{{"a", sides[0]}, {"b", sides[1]}}
 		if (round+first)%2 == 0 {
 			slices.Reverse(order)
 		}
-		if err := m.pair(cmd, round, order); err != nil {
+		if err := m.pair(cmd, round, order, m.oneServer); err != nil {
 			return err
 		}
 		if round <= f.aaRounds {
-			if err := m.pair(cmd, round, []roundRun{{"aa-1", sides[0]}, {"aa-2", sides[0]}}); err != nil {
+			if err := m.pair(cmd, round, []roundRun{{"aa-1", sides[0]}, {"aa-2", sides[0]}}, true); err != nil {
 				return err
 			}
 		}
@@ -273,16 +276,25 @@ type roundMaker struct {
 	workload  string
 	cache     string
 	simulated bool
+	oneServer bool // A and B find each other's prompts in its cache
 	began     bool // a run was made
 }
 
 // pair makes both runs, unless both are there: one of today and one of yesterday are
-// not a pair.
-func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun) error {
+// not a pair. Where a cache cannot be emptied, both have the same new prompts, or, on
+// one server, each its own.
+func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneServer bool) error {
 	if complete(roundFile(m.out, round, order[0].side)) && complete(roundFile(m.out, round, order[1].side)) {
 		return nil
 	}
-	for _, r := range order {
+	var cold uint64
+	for i, r := range order {
+		if i == 0 || oneServer {
+			var err error
+			if cold, err = newSeed(); err != nil {
+				return err
+			}
+		}
 		if m.began && !m.simulated {
 			if err := pause(cmd, m.rest); err != nil {
 				return err
@@ -291,7 +303,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun) error
 		m.began = true
 		name := fmt.Sprintf("round %d of %d, %s", round, m.rounds, r.side)
 		stepf(cmd, "%s", name)
-		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load, Seed: strconv.FormatUint(m.plan.Seed+uint64(round-1), 10),
+		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load, Seed: strconv.FormatUint(m.plan.Seed+uint64(round-1), 10), ColdSeed: strconv.FormatUint(cold, 10),
 			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown, Cache: m.cache, Note: name,
 			Results: roundFile(m.out, round, r.side)}
 		if err := r.target.Run(cmd.Context(), t); err != nil {

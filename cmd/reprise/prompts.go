@@ -1,9 +1,12 @@
 package main
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -72,6 +75,31 @@ type promptFlags struct {
 	tokenizer string
 	seed      string
 	corpus    string
+	// Of a run that a command makes by itself. The seed is the command's, and not
+	// the user's, so that cold caches may need another: coldSeed, or a random one.
+	ownSeed  bool
+	coldSeed string
+}
+
+// reseeded is the seed of prompts that match nothing in a cache. It is an error to
+// ask for one where the user said which prompts to send.
+func (f *promptFlags) reseeded() (uint64, error) {
+	switch {
+	case f.seed != "" && !f.ownSeed:
+		return 0, errSeedGiven
+	case f.coldSeed != "":
+		return strconv.ParseUint(f.coldSeed, 10, 64)
+	}
+	return newSeed()
+}
+
+var errSeedGiven = errors.New("--seed forbids other prompts")
+
+// newSeed is a random seed, which no run had before.
+func newSeed() (uint64, error) {
+	var b [8]byte
+	_, err := rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:]), err
 }
 
 const corpusUsage = "`file` that the workload's prompts are slices of, where it was made with one"

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -221,7 +219,7 @@ func metricsOf(base string) string {
 // cold empties the caches, or, when a server has no call for that, gives the
 // prompts a seed that no run had, so that nothing in a cache matches them. Which
 // of the two it was, it notes and says.
-func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *promptMaker, seedGiven bool) (*replay.CacheDiscipline, error) {
+func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *promptMaker, prompts *promptFlags) (*replay.CacheDiscipline, error) {
 	about := &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheReset, Servers: admin.Servers()}
 	var err error
 	about.Call, err = admin.ResetCache(cmd.Context(), f.resetCall)
@@ -233,15 +231,16 @@ func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *promptMak
 		return nil, fmt.Errorf("--cache cold: %w", err)
 	case f.resetCall != "":
 		return nil, fmt.Errorf("--reset-cache: %w", err)
-	case seedGiven:
-		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and --seed forbids other prompts. Start vLLM with VLLM_SERVER_DEV_MODE=1, name the call with --reset-cache, or leave --seed out", err)
 	}
 	about = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNewSeed, ArrivalSeed: strconv.FormatUint(m.seed, 10)}
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return nil, err
+	seed, other := prompts.reseeded()
+	switch {
+	case errors.Is(other, errSeedGiven):
+		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and %w. Start vLLM with VLLM_SERVER_DEV_MODE=1, name the call with --reset-cache, or leave --seed out", err, other)
+	case other != nil:
+		return nil, other
 	}
-	m.seed = binary.LittleEndian.Uint64(b[:])
+	m.seed = seed
 	notef(cmd, "cache: a server has no call that empties it, so the prompts have a new seed, %d, and match nothing that it holds", m.seed)
 	return about, nil
 }
@@ -294,7 +293,7 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 		return nil, err
 	}
 	if f.cache == replay.CacheCold && !f.resume {
-		s.cache, err = f.cold(cmd, s.admin, m, f.prompts.seed != "")
+		s.cache, err = f.cold(cmd, s.admin, m, &f.prompts)
 	}
 	return s, err
 }

@@ -96,6 +96,7 @@ type ComparedOf struct {
 	Simulated   bool     `json:"simulated"`
 	Model       string   `json:"model"`
 	Workload    string   `json:"workload_digest"`
+	Seed        string   `json:"seed"` // of the prompts, decimal
 	Started     string   `json:"started"`
 	Requests    int64    `json:"requests"`
 }
@@ -234,7 +235,7 @@ func checkArms(arms []Arm) error {
 
 func comparedOf(arm string, round int, s *Summary) ComparedOf {
 	return ComparedOf{Arm: arm, Round: round, Trustworthy: s.Verdict.Trustworthy, Reasons: s.Verdict.Reasons, Simulated: s.Run.Simulated != "",
-		Model: s.Run.Model, Workload: s.Run.Workload, Started: s.Run.Started, Requests: s.Requests.Rows}
+		Model: s.Run.Model, Workload: s.Run.Workload, Seed: s.Run.Seed, Started: s.Run.Started, Requests: s.Requests.Rows}
 }
 
 // contrasts computes everything of two arms that needs no other arm.
