@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 )
 
 // samplingFields are the fields of a request body that say how tokens are drawn.
@@ -33,6 +34,7 @@ func (h *HTTP) Describe(run *Run) {
 	if h.opt.API == APIAuto {
 		run.Overheads = maps.Clone(h.overheads)
 	}
+	run.Uncounted, run.NoStreamOptions = slices.Sorted(maps.Keys(h.uncounted)), slices.Sorted(maps.Keys(h.bare))
 	run.TraceID, run.Affinity = h.traceID, h.opt.AffinityHeader
 	run.Retries, run.BackoffNS, run.RetryOther = h.opt.Retries, int64(h.opt.Backoff), h.opt.RetryOther
 	run.TLSUnverified = h.opt.TLS != nil && h.opt.TLS.InsecureSkipVerify

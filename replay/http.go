@@ -124,8 +124,10 @@ type HTTP struct {
 	header    http.Header
 	transport *http.Transport
 	model     string
-	overheads map[string]int // of each API that was calibrated
-	traceID   string         // empty without trace headers
+	overheads map[string]int  // of each API that was calibrated
+	uncounted map[string]bool // those of them whose servers send no usage
+	bare      map[string]bool // and those whose servers refuse stream_options
+	traceID   string          // empty without trace headers
 	served    *servedBy
 	turn      uint64 // of the round robin
 	priority  map[string]openai.Extra
@@ -151,7 +153,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	h := &HTTP{opt: o, model: o.Model, overheads: map[string]int{}, served: newServedBy(o.RecordHeaders)}
+	h := &HTTP{opt: o, model: o.Model, overheads: map[string]int{}, uncounted: map[string]bool{}, bare: map[string]bool{}, served: newServedBy(o.RecordHeaders)}
 	var err error
 	if h.targets, err = o.targets(); err != nil {
 		return nil, err

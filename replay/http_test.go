@@ -521,6 +521,72 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
+// A server that counts nothing can be sent to all the same, one that refuses
+// stream_options without them. Other refusals are errors, as the server words them.
+func TestCalibrateUncounted(t *testing.T) {
+	refuses := func(field string, then http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(field)) {
+				fails(400, `{"error":{"message":"unknown field"}}`)(w, r)
+				return
+			}
+			then(w, r)
+		}
+	}
+	counts, silent := stream(tok, stop, usage, done), stream(tok, stop, done)
+	for name, c := range map[string]struct {
+		servers           []http.HandlerFunc
+		overhead          int
+		uncounted, error  string
+		withoutOptions    bool
+		withContinuous    bool
+		wantsOptionsInRun bool
+	}{
+		"no usage":                       {servers: []http.HandlerFunc{silent}, uncounted: "chat", wantsOptionsInRun: true},
+		"stream_options refused":         {servers: []http.HandlerFunc{refuses("stream_options", silent)}, uncounted: "chat", withoutOptions: true},
+		"refused, and counted unasked":   {servers: []http.HandlerFunc{refuses("stream_options", counts)}, overhead: 10, withoutOptions: true},
+		"one of two counts":              {servers: []http.HandlerFunc{silent, counts}, overhead: 10, wantsOptionsInRun: true},
+		"one of two refuses":             {servers: []http.HandlerFunc{counts, refuses("stream_options", silent)}, overhead: 10, withoutOptions: true},
+		"something else is refused":      {servers: []http.HandlerFunc{refuses("max_tokens", silent)}, error: "bad_request (HTTP 400)", wantsOptionsInRun: true},
+		"running usage is asked for too": {servers: []http.HandlerFunc{refuses("stream_options", silent)}, uncounted: "chat", withoutOptions: true, withContinuous: true},
+	} {
+		o := HTTPOptions{ContinuousUsage: c.withContinuous}
+		for i, s := range c.servers {
+			if url := serve(t, s); i == 0 {
+				o.URL = url
+			} else {
+				o.Also = append(o.Also, url)
+			}
+		}
+		h := endpoint(t, o)
+		got, err := h.Calibrate(t.Context(), " hello", 77)
+		switch {
+		case c.error != "":
+			if err == nil || !strings.Contains(err.Error(), c.error) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case got != c.overhead || errors.Is(err, ErrUncounted) != (c.uncounted != "") || err != nil && c.uncounted == "":
+			t.Errorf("%s: %d, %v", name, got, err)
+		}
+		var run Run
+		h.Describe(&run)
+		if strings.Join(run.Uncounted, " ") != c.uncounted || (len(run.NoStreamOptions) > 0) != c.withoutOptions || run.Overhead != c.overhead {
+			t.Errorf("%s: run %+v", name, run)
+		}
+		call, err := h.Prepare(&trace.Request{InputTokens: 1, OutputTokens: 1}, words{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := call.(*httpCall)
+		if asks := bytes.Contains((*sent.body)[sent.at:], []byte("include_usage")); asks != c.wantsOptionsInRun {
+			t.Errorf("%s: a request asks for usage: %v", name, asks)
+		}
+		if h.Odd() != (Odd{}) {
+			t.Errorf("%s: what was measured counts as odd: %+v", name, h.Odd())
+		}
+	}
+}
+
 // An interrupted run keeps what was under way, cut off.
 func TestInterruptedHTTP(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

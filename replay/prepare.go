@@ -187,7 +187,8 @@ func widened(f *float32) *float64 {
 
 // encode completes a call by the request around the prompt in the scratch buffers.
 func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
-	req.Stream, req.IncludeUsage, req.ContinuousUsage = true, true, h.opt.ContinuousUsage
+	asks := !h.bare[c.api]
+	req.Stream, req.IncludeUsage, req.ContinuousUsage = true, asks, asks && h.opt.ContinuousUsage
 	switch {
 	case req.Input != nil:
 	case h.asIDs(c.api):

@@ -82,22 +82,36 @@ func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead 
 	return h.CalibrateAPI(ctx, apiOf(h.opt.API, &trace.Request{}), word, id)
 }
 
-// CalibrateAPI is Calibrate for one of the APIs.
+// CalibrateAPI is Calibrate for one of the APIs. A server that refuses stream_options
+// in its request is asked without them, and so is every server from then on in this
+// API. [ErrUncounted] says that none of the servers counts prompt tokens; requests can
+// be sent all the same, and [HTTP.Describe] records that the overhead is not known.
 func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (overhead int, err error) {
+	first := -1 // that counts
 	for i := range h.targets {
 		n, err := h.calibrate(ctx, i, api, word, id)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrUncounted):
+		case err != nil:
 			return 0, h.at(i, err)
-		}
-		if i > 0 && n != overhead {
+		case first < 0:
+			first, overhead = i, n
+		case n != overhead:
 			return 0, fmt.Errorf("replay: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same",
-				h.targets[0].name, overhead, h.targets[i].name, n)
+				h.targets[first].name, overhead, h.targets[i].name, n)
 		}
-		overhead = n
 	}
 	h.overheads[api] = overhead
+	if first < 0 {
+		h.uncounted[api] = true
+		return 0, ErrUncounted
+	}
 	return overhead, nil
 }
+
+// ErrUncounted says that a server sends no usage, so that what its template adds to a
+// prompt cannot be measured.
+var ErrUncounted = errors.New("replay: the server does not count prompt tokens")
 
 func (h *HTTP) calibrate(ctx context.Context, target int, api, word string, id uint32) (overhead int, err error) {
 	h.text, h.ids, h.ends = append(h.text[:0], word...), append(h.ids[:0], id), h.ends[:0]
@@ -128,22 +142,50 @@ func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, er
 }
 
 // counted sends the prompt in the scratch buffers and returns the server's count
-// of its tokens.
+// of its tokens, or [ErrUncounted].
 func (h *HTTP) counted(ctx context.Context, target int, api string) (int, error) {
-	one := 1
-	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header}
-	if err := h.encode(c, &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}); err != nil {
+	r, err := h.ask(ctx, target, api)
+	if err != nil {
 		return 0, err
 	}
-	var r Result
-	h.Fire(ctx, Shot{Call: c, Start: time.Now()}, &r)
+	if h.streams(api) && !h.bare[api] && r.HTTPStatus != nil && (*r.HTTPStatus == http.StatusBadRequest || *r.HTTPStatus == http.StatusUnprocessableEntity) {
+		h.bare[api] = true // perhaps it is stream_options that it refuses
+		again, err := h.ask(ctx, target, api)
+		if err != nil {
+			return 0, err
+		}
+		if again.Error == "" {
+			r = again
+		} else {
+			delete(h.bare, api)
+		}
+	}
 	switch {
 	case r.Error != "" && r.HTTPStatus != nil:
 		return 0, fmt.Errorf("replay: the request that measures the template failed: %s (HTTP %d)", r.Error, *r.HTTPStatus)
 	case r.Error != "":
 		return 0, fmt.Errorf("replay: the request that measures the template failed: %s", r.Error)
 	case r.Input == nil:
-		return 0, errors.New("replay: the server does not count prompt tokens, so the template's overhead must be given")
+		return 0, ErrUncounted
 	}
 	return int(*r.Input), nil
 }
+
+// ask sends the prompt in the scratch buffers. What is odd about the answer does not
+// count as an answer of the run.
+func (h *HTTP) ask(ctx context.Context, target int, api string) (r Result, err error) {
+	one := 1
+	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header}
+	if err := h.encode(c, &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}); err != nil {
+		return r, err
+	}
+	before := h.Odd()
+	h.Fire(ctx, Shot{Call: c, Start: time.Now()}, &r)
+	h.odd.mu.Lock()
+	h.odd.odd = before
+	h.odd.mu.Unlock()
+	return r, nil
+}
+
+// streams says whether requests of an API have stream_options.
+func (h *HTTP) streams(api string) bool { return api == APIChat || api == APICompletions }

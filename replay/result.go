@@ -174,9 +174,15 @@ type Run struct {
 	// Environment is where it was measured; null in files of versions that did not say.
 	Environment *Environment `json:"environment,omitempty"`
 	// To whom the requests went, and with what.
-	Endpoints     []string                   `json:"endpoints,omitempty"` // URLs without queries
-	Balance       string                     `json:"balance,omitempty"`   // of several: round-robin or session
-	Overheads     map[string]int             `json:"template_overhead_tokens_by_api,omitempty"`
+	Endpoints []string       `json:"endpoints,omitempty"` // URLs without queries
+	Balance   string         `json:"balance,omitempty"`   // of several: round-robin or session
+	Overheads map[string]int `json:"template_overhead_tokens_by_api,omitempty"`
+	// Uncounted are the APIs whose servers send no usage, so that the overhead of their
+	// templates is not known and counts as 0. Those of NoStreamOptions refuse
+	// stream_options, and requests to them have none.
+	Uncounted       []string `json:"template_overhead_unknown,omitempty"`
+	NoStreamOptions []string `json:"stream_options_refused,omitempty"`
+
 	TraceID       string                     `json:"trace_id,omitempty"` // of the requests' traceparent; X-Request-Id is it, a hyphen, and the row
 	Affinity      string                     `json:"affinity_header,omitempty"`
 	Served        []Served                   `json:"served,omitempty"`   // response headers that were recorded

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -194,6 +195,7 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *re
 	}
 	words := m.tok.Words()
 	var model string
+	uncounted := map[string]bool{}
 	err = f.vllm.whenReady(cmd.Context(), func() (err error) {
 		overheads = map[string]int{}
 		if model, err = endpoint.Probe(cmd.Context()); err != nil {
@@ -202,7 +204,10 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *re
 		for _, api := range apis {
 			if f.raw != nil {
 				overheads[api] = 0 // no prompt is made to a length
-			} else if overheads[api], err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0]); err != nil {
+				continue
+			}
+			overheads[api], err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0])
+			if uncounted[api] = errors.Is(err, replay.ErrUncounted); err != nil && !uncounted[api] {
 				return err
 			}
 		}
@@ -216,6 +221,11 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *re
 		return overheads, nil
 	}
 	for _, api := range apis {
+		if uncounted[api] {
+			notef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, without what a template adds to them",
+				strings.Join(endpoint.Endpoints(), ", "), api, model)
+			continue
+		}
 		notef(cmd, "endpoint: %s, %s, model %s, %d tokens of template around each prompt", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])
 	}
 	return overheads, nil

@@ -18,6 +18,7 @@ const (
 	WarnOrder        = "not_alternating"
 	WarnSameRun      = "same_run"
 	WarnUntrusted    = "not_trustworthy"
+	WarnEstimates    = "token_counts_estimated"
 	WarnValues       = "values_missing"
 	WarnFewSessions  = "few_sessions"
 	WarnTooFewRounds = "too_few_rounds"
@@ -104,14 +105,20 @@ func compareWarnings(arms []Arm) (out []Warning) {
 		out = append(out, orderWarnings(a, b)...)
 	}
 	for _, arm := range arms {
-		bad := 0
+		bad, estimated := 0, 0
 		for i := range arm.Runs {
+			if s := &arm.Runs[i]; promptEstimates(s)+outputEstimates(s) > 0 {
+				estimated++
+			}
 			if !arm.Runs[i].Verdict.Trustworthy {
 				bad++
 			}
 		}
 		if bad > 0 {
 			warn(WarnUntrusted, "%s of %s %s not trustworthy; reprise report says why", many(int64(bad), "run"), arm.Name, verb(int64(bad)))
+		}
+		if estimated > 0 {
+			warn(WarnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT and tokens per second rest on them", many(int64(estimated), "run"), arm.Name)
 		}
 	}
 	return out

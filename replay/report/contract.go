@@ -95,6 +95,10 @@ type ClauseResult struct {
 
 	Samples int64 `json:"samples"`                  // values, or requests, that the measurement rests on
 	Needed  int64 `json:"needed_samples,omitempty"` // by a percentile p: 1/(1−p)
+
+	// Estimated is how many of the requests have counts of tokens that the server did
+	// not make, where the measurement rests on them.
+	Estimated int64 `json:"estimated_requests,omitempty"`
 }
 
 // Fails tells whether some clause does. A contract may fail and have clauses that

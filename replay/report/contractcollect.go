@@ -15,6 +15,8 @@ type evidence struct {
 	timings           []timed
 	succeeded, failed int64
 	prompt, output    int64
+	promptEstimates   int64 // successful requests whose prompt the server did not count
+	outputEstimates   int64 // and those whose output a tokenizer counted
 	cache             reuse
 	good              []goodCount
 }
@@ -128,6 +130,7 @@ func (v *evidence) add(r *replay.Result, l *latency, shared *[]int64) {
 	if r.Output != nil {
 		v.output += int64(*r.Output)
 	}
+	v.estimate(r)
 	v.cache.add(r)
 	for i := range v.timings {
 		of, s := v.timings[i].timing, v.timings[i].sample
@@ -149,6 +152,16 @@ func (v *evidence) add(r *replay.Result, l *latency, shared *[]int64) {
 	}
 }
 
+// estimate counts the estimates among the counts of tokens.
+func (v *evidence) estimate(r *replay.Result) {
+	if r.Input == nil {
+		v.promptEstimates++
+	}
+	if r.Output != nil && r.OutputFrom == replay.FromTokenizer {
+		v.outputEstimates++
+	}
+}
+
 func (s *sample) addAll(values []int64) {
 	for _, v := range values {
 		s.add(v)
@@ -159,6 +172,7 @@ func (s *sample) addAll(values []int64) {
 func (c *collector) whole(v *evidence) {
 	v.succeeded, v.failed = c.succeeded, c.failed
 	v.prompt, v.output, v.cache = c.tokens.Prompt, c.tokens.Output, c.cache
+	v.promptEstimates, v.outputEstimates = c.succeeded-c.tokens.PromptFromUsage, c.tokens.OutputSources[replay.FromTokenizer]
 	v.timings = nil
 	for origin := range origins {
 		v.timings = append(v.timings, timed{timing{"ttft", origin}, &c.ttft[origin]},

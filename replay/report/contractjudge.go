@@ -35,6 +35,7 @@ func (t *terms) clause(i int, duration int64, zeros bool) ClauseResult {
 	if c.quantity.hasOrigin() {
 		r.From = originNames[c.origin]
 	}
+	slo := &c.slo
 	switch c.quantity.kind {
 	case latencyFrom, latencyWithin:
 		s := v.sample(c.timing())
@@ -43,12 +44,14 @@ func (t *terms) clause(i int, duration int64, zeros bool) ClauseResult {
 	case goodShare:
 		for _, g := range v.good {
 			if g.clause == i {
+				slo = &g.slo
 				r.Samples, r.Measured, r.SLO = v.succeeded+v.failed, ratio(g.n, v.succeeded+v.failed), g.slo.String()
 			}
 		}
 	default:
 		r.Measured, r.Samples = t.figure(c.quantity, v, duration, zeros)
 	}
+	r.Estimated = c.estimates(v, slo)
 	r.hold(c)
 	if r.Outcome == Unjudged {
 		r.Why = r.why(c, v)

@@ -93,10 +93,14 @@ func (c *ClauseResult) parts() (subject, limit string) {
 // figure is what was measured. What is not a time, a share or a rate has its unit in
 // its name.
 func (c *ClauseResult) figure() string {
+	out := inUnit(c.Measured, c.Unit)
 	if c.Measured != nil && c.Unit == unitCost {
-		return number(*c.Measured)
+		out = number(*c.Measured)
 	}
-	return inUnit(c.Measured, c.Unit)
+	if c.Measured != nil && c.Estimated > 0 {
+		out += " (estimate)"
+	}
+	return out
 }
 
 // name is the clause with all that belongs to it.

@@ -61,8 +61,8 @@ func keyFigures(s *Summary) []page.Fact {
 	spread("ITL", "itl_chunk", &l.ITLChunk)
 	spread("TPOT", "tpot", &l.TPOT)
 	spread("E2E from sent", "e2e", &l.FromSent.E2E)
-	add("Output tokens", "output_tokens", t.OutputTokensPerS, "/s", count(s.Tokens.Output)+" in all")
-	add("Prompt tokens", "prompt_tokens", t.PromptTokensPerS, "/s", count(s.Tokens.Prompt)+" in all")
+	add("Output tokens", "output_tokens", t.OutputTokensPerS, "/s", count(s.Tokens.Output)+" in all"+estimateNote(outputEstimates(s), r.Succeeded))
+	add("Prompt tokens", "prompt_tokens", t.PromptTokensPerS, "/s", count(s.Tokens.Prompt)+" in all"+estimateNote(promptEstimates(s), r.Succeeded))
 	if g := s.Goodput; g != nil {
 		add("Goodput from due", "goodput", g.FromDue.PerS, "requests/s", fmt.Sprintf("%s met %s", percentOrDash(g.FromDue.Share), g.SLO))
 	}
@@ -204,6 +204,9 @@ func load(s *Summary) factGroup {
 	}
 	g.add("API", r.API, prompts)
 	g.add("Sampling", samplingOf(r), "")
+	if len(r.Uncounted) > 0 {
+		g.add("Template overhead", "not known", "the server sends no usage, so that it cannot be measured")
+	}
 	g.add("Template overhead", positive(r.Overhead, "token"), "of the chat template, in each prompt")
 	return g
 }

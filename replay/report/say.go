@@ -103,6 +103,12 @@ func sayLag(s *Summary) []string {
 func sayTokens(s *Summary) []string {
 	var says []string
 	p, o := s.Tokens.PromptError, s.Tokens.OutputMiss
+	if n := promptEstimates(s); n > 0 {
+		says = append(says, fmt.Sprintf("The server did not count the prompts of %s. They count as the workload asks, which is an estimate, and are not compared (prompt error).", many(n, "request")))
+	}
+	if n := outputEstimates(s); n > 0 {
+		says = append(says, fmt.Sprintf("The server did not count the outputs of %s. A tokenizer did, by the text that came, which is an estimate (output miss).", many(n, "request")))
+	}
 	switch {
 	case p.Compared > 0 && p.SumAbs == 0:
 		says = append(says, fmt.Sprintf("The server's count of the prompt is the wanted one for all of %s (prompt error).", many(p.Compared, "request")))

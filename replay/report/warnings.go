@@ -45,18 +45,27 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 	}
 	t, ok := &s.Tokens, s.Requests.Succeeded
 	p, o := t.PromptError, t.OutputMiss
+	byTokenizer := t.OutputSources[replay.FromTokenizer]
+	template, estimates, lengths := "", "", ""
+	if len(c.run.Uncounted) > 0 {
+		template = ": what the server's template adds could not be measured and is not in it"
+	}
+	if byTokenizer > 0 {
+		estimates = "; a tokenizer's counts are estimates, and so is what rests on them: TPOT, token ITL and output tokens per second"
+		lengths = fmt.Sprintf("; %s of the lengths %s estimated", count(byTokenizer), verb(byTokenizer))
+	}
 	warn(p.SumAbs > 0, WarnPromptLength,
 		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
 		many(p.More+p.Fewer, "request"), many(p.SumAbs, "token"), p.MaxAbs)
 	warn(t.PromptFromUsage < ok, WarnNoPromptUsage,
-		"the server did not report prompt tokens for %s; their prompts count as the workload asked",
-		many(ok-t.PromptFromUsage, "request"))
+		"the server did not report prompt tokens for %s; their prompts count as the workload asked, which is an estimate%s",
+		many(ok-t.PromptFromUsage, "request"), template)
 	warn(o.SumAbs > 0, WarnOutputLength,
-		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d",
-		many(o.Fewer, "output"), verb(o.Fewer), count(o.More), many(o.SumAbs, "token"), o.MaxAbs)
+		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d%s",
+		many(o.Fewer, "output"), verb(o.Fewer), count(o.More), many(o.SumAbs, "token"), o.MaxAbs, lengths)
 	warn(t.OutputSources[replay.FromUsage] < ok, WarnOutputCounted,
-		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s",
-		many(t.OutputSources[replay.FromUsage], "request"), count(t.OutputSources[replay.FromTokenizer]), count(t.OutputSources["none"]+t.OutputSources["other"]))
+		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s%s",
+		many(t.OutputSources[replay.FromUsage], "request"), count(byTokenizer), count(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
 	warn(zeros, WarnZerosLeftOut,
 		"the server reports cached tokens but never a zero, so a missing count was taken as none (as vLLM means it)")
 	ratios := s.Cache.Measured != nil || s.Cache.Expected != nil

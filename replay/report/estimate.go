@@ -1,0 +1,43 @@
+package report
+
+import (
+	"fmt"
+
+	"reprise/replay"
+)
+
+// A server that sends no usage leaves the counts of tokens to estimates: an output is
+// what a tokenizer makes of the text, and a prompt as long as the workload asks.
+
+// promptEstimates and outputEstimates are how many successful requests have one.
+func promptEstimates(s *Summary) int64 { return s.Requests.Succeeded - s.Tokens.PromptFromUsage }
+
+func outputEstimates(s *Summary) int64 { return s.Tokens.OutputSources[replay.FromTokenizer] }
+
+// estimateNote marks a figure that rests on n estimates among the counts of so many
+// requests.
+func estimateNote(n, of int64) string {
+	switch {
+	case n == 0:
+		return ""
+	case n == of:
+		return ", estimated"
+	}
+	return fmt.Sprintf(", estimated for %s of %s", count(n), many(of, "request"))
+}
+
+// estimates is how many of the requests that the clause rests on have a count of
+// tokens that is an estimate, where it matters to what the clause is about.
+func (c *Clause) estimates(v *evidence, slo *SLO) int64 {
+	switch c.quantity.name {
+	case "prompt_tokens_per_s":
+		return v.promptEstimates
+	case "output_tokens_per_s", "cost_per_million_output_tokens", "tpot", "itl_token":
+		return v.outputEstimates
+	case "goodput":
+		if slo.TPOT != nil {
+			return v.outputEstimates
+		}
+	}
+	return 0
+}
