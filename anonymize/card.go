@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"reprise/anonymize/dp"
+	"reprise/trace"
 	"reprise/trace/profile"
 )
 
@@ -163,7 +164,7 @@ func newCard(p *Policy, t Totals) Card {
 	c := Card{
 		Schema: CardSchema, Tier: p.Tier, Unit: "none: every record is one request and stays in the file",
 		Key:       "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
-		BlockSize: p.blockSize(), Time: "exact, relative to the first arrival", Lengths: "exact", Columns: rulesOf(p.Tier, nil),
+		BlockSize: p.blockSize(), Time: "exact, " + countedFrom(p.Capture), Lengths: "exact", Columns: rulesOf(p.Tier, nil),
 		WP29: WP29{
 			SinglingOut: "Possible: exact lengths and times are those of one request most of the time.",
 			Linkability: "Possible: users and sessions keep a number each, and logs of the same traffic can be joined by times and lengths.",
@@ -182,6 +183,14 @@ func newCard(p *Policy, t Totals) Card {
 		c.Risks = append(c.Risks, fmt.Sprintf("The metadata tell where near-identical prompts part: positions, lengths and counts, of at least %d requests each.", profile.MinBreakerRequests))
 	}
 	return c
+}
+
+// countedFrom says what arrival 0 is.
+func countedFrom(c trace.Capture) string {
+	if c.Declared() {
+		return "relative to the declared begin of the capture"
+	}
+	return "relative to the first arrival, which is one request's"
 }
 
 // JSON returns the card as it goes into a file, and its SHA-256 in hex. It is

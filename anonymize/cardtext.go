@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"reprise/anonymize/dp"
 )
@@ -152,6 +153,7 @@ func (t *cardText) public(s *dp.Statement) {
 	}
 	c := s.Contribution
 	t.fact("bounds", fmt.Sprintf("of each %s at most %d requests count, drawn uniformly (C), and in a cell of the lengths at most %d of them (m); where only the number of requests counts, %d", s.Unit, c.Records, c.PerCell, s.Clip))
+	t.fact("capture", fmt.Sprintf("a window of %v that the operator declared. Times count from its begin and periods end with it, so no person's request says where they are", time.Duration(s.CaptureNS)))
 	t.fact("limits", fmt.Sprintf("%d input and %d output tokens; longer requests count as so long", s.MaxInput, s.MaxOutput))
 	t.fact("left out", fmt.Sprintf("about %.1f %% of the requests by these bounds, as noisy counts say. The exact share is not published.", 100*s.Dropped))
 	if p := s.Selection; p != nil {

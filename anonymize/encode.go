@@ -70,6 +70,11 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	case year < 1970 || year > 2200:
 		return errFarTime
 	}
+	if c := e.p.Capture; c.Declared() {
+		if why := c.Outside(en.Time); why != "" {
+			return errors.New(why)
+		}
+	}
 	x.row = trace.Request{
 		ArrivalNS: to.shift(en.Time.UnixNano()), Turn: en.Turn, Parents: en.Parents,
 		ThinkNS: nanoseconds(en.Think), ToolNS: nanoseconds(en.Tool),

@@ -22,7 +22,8 @@ type finisher struct {
 	adapters     labels
 	classes      labels
 	replicas     labels
-	begin        int64
+	declared     bool  // begin is that of the capture
+	begin        int64 // arrival that becomes 0; unless declared, that of the first row
 }
 
 // run writes the rows to dst, with all that is known of blocks in memory.
@@ -95,9 +96,9 @@ func (f *finisher) each(ctx context.Context, do func(row int64, rows []trace.Req
 	}
 }
 
-// rename makes times relative and gives labels in place of names.
+// rename makes times count from the begin and gives labels in place of names.
 func (f *finisher) rename(row int64, r *trace.Request) {
-	if row == 0 {
+	if row == 0 && !f.declared {
 		f.begin = r.ArrivalNS
 	}
 	r.ArrivalNS -= f.begin

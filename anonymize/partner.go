@@ -119,7 +119,8 @@ type Source struct {
 //     and no rows of none, so that blocks are shared by never more requests than
 //     without. The list is cut, or filled with ids that come once, to the length
 //     of the bucket.
-//  5. Arrivals are drawn anew within the bin of the quantum that they were in.
+//  5. Arrivals are drawn anew within the bin of the quantum that they were in, and
+//     count from the begin of the declared capture, or else from the first of them.
 //  6. Rows are sorted, annotated and numbered as at an import: categories and
 //     inferred sessions are those of what is released. With DropOwn no sessions
 //     are inferred: what several have in common is nobody's conversation.
@@ -314,7 +315,7 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 	sorter := c.sorter
 	defer sorter.Close()
 	r.counts.label()
-	t := &transformer{release: r, c: c, times: newRetimer(int64(r.p.Quantum), r.p.Noise)}
+	t := &transformer{release: r, c: c, times: newRetimer(int64(r.p.Quantum), int64(r.src.Meta.Capture.Length()), r.p.Noise)}
 	if err := r.each(ctx, "release", t.add); err != nil {
 		return Card{}, err
 	}
@@ -326,7 +327,8 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 		return Card{}, err
 	}
 	defer sorted.Close()
-	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: r.sourced() || r.p.dropsOwn(), keepNames: true, noBlocks: r.counts.refs == 0}
+	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: r.sourced() || r.p.dropsOwn(), keepNames: true, noBlocks: r.counts.refs == 0,
+		declared: r.src.Meta.Capture.Declared()}
 	after := &counted{dst: Enforce(Partner, dst), size: r.src.Meta.BlockSize}
 	if c.keyed {
 		err = f.runSpilled(ctx, c.blocks, c.refs, after)

@@ -65,7 +65,7 @@ func (r *release) card(t *transformer, after *counted, totals Totals) Card {
 	c := Card{
 		Schema: CardSchema, Tier: Partner, Unit: p.Unit, BlockSize: r.src.Meta.BlockSize, Tokenizer: r.src.Meta.Tokenizer, Template: r.src.Meta.Template,
 		Key:     "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
-		Time:    fmt.Sprintf("drawn anew within bins of %s, relative to the first arrival", seconds(p.Quantum)),
+		Time:    fmt.Sprintf("drawn anew within bins of %s, %s", seconds(p.Quantum), countedFrom(r.src.Meta.Capture)),
 		Lengths: fmt.Sprintf("in buckets, %d an octave, whose edges ⌈2^(i/%d)⌉ depend on no data; the middle stands for all in a bucket", p.PerOctave, p.PerOctave),
 		Columns: rulesOf(Partner, p), WP29: partnerWP29(p, r.sourced()), Partner: pc, Totals: totals, Confined: p.Confined, Change: &Change{r.before, after.Reuse, t.cut},
 	}
@@ -77,10 +77,11 @@ func (r *release) card(t *transformer, after *counted, totals Totals) Card {
 }
 
 // Meta describes the released trace of one with meta: what it says of its source
-// is kept where it holds no more than a format.
+// is kept where it holds no more than a format, and of a declared capture its
+// length alone.
 func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {
 	m = trace.Meta{BlockSize: of.BlockSize, Convention: of.Convention, Tokenizer: of.Tokenizer, Template: of.Template,
-		SourceFormat: of.SourceFormat, Timing: of.Timing, Sessions: of.Sessions, Tier: c.Tier, Unit: c.Unit}
+		SourceFormat: of.SourceFormat, Timing: of.Timing, Capture: of.Capture.Undated(), Sessions: of.Sessions, Tier: c.Tier, Unit: c.Unit}
 	if m.Sessions == "inferred" && !c.Totals.InferredSessions {
 		m.Sessions = ""
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 
+	"reprise/trace"
 	"reprise/trace/token"
 )
 
@@ -25,6 +26,10 @@ type Policy struct {
 	// Tokenizer counts and cuts text. It may be nil for sources without text.
 	Tokenizer token.Tokenizer
 	Template  token.Template // rendered around messages; the zero Template adds nothing
+
+	// Capture is the declared window that all entries must be in: rows then count
+	// from its begin. Without one they count from the first of them.
+	Capture trace.Capture
 
 	KeepModel    bool   // keep model names as the source spells them
 	GlobalBlocks *int   // depth of the global prefix, instead of measuring it

@@ -13,7 +13,7 @@ func PublicCard(s dp.Statement, of trace.Meta) Card {
 	c := Card{
 		Schema: CardSchema, Tier: Public, Unit: s.Unit, BlockSize: of.BlockSize, Tokenizer: of.Tokenizer, Template: of.Template,
 		Key:  "none: no id of the source is here; blocks of the rows are counted up as they are generated",
-		Time: "synthetic: within periods of a span, both from noisy counts; the first arrival is 0",
+		Time: "synthetic: within periods, by noisy counts, that divide the declared capture window; the first arrival of the rows is 0",
 		Lengths: fmt.Sprintf("synthetic: within cells of a quarter of an octave up to %d input and %d output tokens, whose edges depend on no data",
 			s.MaxInput, s.MaxOutput),
 		Columns: rulesOf(Public, nil), Public: &s,

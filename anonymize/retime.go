@@ -12,27 +12,31 @@ import (
 // their order.
 type retimer struct {
 	quantum int64 // ns
+	end     int64 // ns, of the last bin, which may be a short one; 0 for none
 	noise   *bufio.Reader
 	last    bySession[int64] // the instant behind the last one that came out
 	buf     [8]byte
 	err     error
 }
 
-func newRetimer(quantum int64, noise io.Reader) *retimer {
-	return &retimer{quantum: quantum, noise: bufio.NewReaderSize(noise, 1<<16)}
+func newRetimer(quantum, end int64, noise io.Reader) *retimer {
+	return &retimer{quantum: quantum, end: end, noise: bufio.NewReaderSize(noise, 1<<16)}
 }
 
 // arrival draws an instant in the bin of ns.
 func (t *retimer) arrival(ns int64, session *int64) int64 {
-	bin := ns - ns%t.quantum
-	from := bin
+	from := ns - ns%t.quantum
+	to := from + t.quantum
+	if t.end > 0 {
+		to = min(to, max(t.end, ns+1))
+	}
 	if session != nil {
 		from = max(from, t.last.get(*session))
 	}
-	if from >= bin+t.quantum { // a bin cannot hold more turns than it has nanoseconds
-		from = bin + t.quantum - 1
+	if from >= to { // a bin cannot hold more turns than it has nanoseconds
+		from = to - 1
 	}
-	at := from + int64(t.uniform(uint64(bin+t.quantum-from)))
+	at := from + int64(t.uniform(uint64(to-from)))
 	if session != nil {
 		t.last.set(*session, at+1)
 	}

@@ -10,7 +10,7 @@ import (
 // turns of a session in their order, also when all are in one bin.
 func TestRetimer(t *testing.T) {
 	const quantum = 1000
-	r := newRetimer(quantum, rand.NewChaCha8([32]byte{1}))
+	r := newRetimer(quantum, 0, rand.NewChaCha8([32]byte{1}))
 	var parts [10]int
 	for range 100_000 {
 		at := r.arrival(7*quantum+3, nil)

@@ -29,8 +29,8 @@ const drawn = "synthetic: "
 // columns has a rule for every column of trace/1 in each tier. What is in braces
 // is filled in from the settings of a release.
 var columns = []struct{ name, internal, partner, public string }{
-	{"arrival_ns", "exact, counted from the first arrival",
-		"drawn anew within a bin of {quantum}, counted from the first arrival; turns of a session keep their order",
+	{"arrival_ns", "exact, counted from the declared begin of the capture, or else from the first arrival",
+		"drawn anew within a bin of {quantum}, counted from the declared begin of the capture, or else from the first arrival; turns of a session keep their order",
 		drawn + "drawn within one of 24 periods"},
 	{"session", "renumbered densely, or inferred from shared prefixes where the source has none",
 		"{session}", drawn + "made by generating"},

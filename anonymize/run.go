@@ -52,6 +52,9 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	}
 	defer sorted.Close()
 	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0, noBlocks: c.refs == 0}
+	if p.Capture.Declared() {
+		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
+	}
 	f.totals.SpillBytes = sorted.SpillBytes()
 	numbered, refs, keyed, models, breakers, prompts, raw := c.blocks, c.refs, c.keyed, c.models, c.breakers.report(), c.prompts, c.raw
 	c = nil // it is large

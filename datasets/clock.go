@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"reprise/trace"
 )
 
 // A clock turns the stamps of one source into instants. The first records
@@ -23,6 +25,7 @@ type clock struct {
 	zone     *time.Location
 	longSpan bool
 	usual    time.Duration // unit of whole relative numbers; 0 when the format has none
+	capture  trace.Capture // that arrivals must be in, see outside; zero for none
 
 	style     stampStyle
 	unit      time.Duration
@@ -35,7 +38,7 @@ type clock struct {
 }
 
 func newClock(o Options) clock {
-	c := clock{told: unitOf(o.TimeUnit), zone: o.TZ, longSpan: o.AllowLongSpan}
+	c := clock{told: unitOf(o.TimeUnit), zone: o.TZ, longSpan: o.AllowLongSpan, capture: o.Capture}
 	if c.zone == nil {
 		c.zone = time.UTC
 	}

@@ -1,6 +1,8 @@
 package datasets
 
 import (
+	"time"
+
 	"reprise/trace"
 )
 
@@ -221,12 +223,31 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 	return nil
 }
 
-// stampTime sets the time of the entry by its stamp. The place of the fault is
-// the caller's to fill in.
+// stampTime sets the time of the entry by its stamp, which must be in the declared
+// capture. The place of the fault is the caller's to fill in.
 func (d *mappedDecoder) stampTime(e *trace.Entry, st stamp) *fault {
+	t, f := d.instant(st)
+	if f != nil {
+		return f
+	}
+	e.Time = t
+	return d.inCapture(t)
+}
+
+// inCapture refuses an arrival that is outside the declared capture. The place of
+// the fault is the caller's to fill in.
+func (d *mappedDecoder) inCapture(arrival time.Time) *fault {
+	if why := d.clock.outside(arrival); why != "" {
+		return refuse(0, 0, why)
+	}
+	return nil
+}
+
+// instant reads a stamp by the clock of the source, which the first one settles.
+func (d *mappedDecoder) instant(st stamp) (time.Time, *fault) {
 	if d.clock.style == noStamp {
 		if why := d.clock.settle(append(d.sample, st)); why != "" {
-			return refuse(0, 0, why)
+			return time.Time{}, refuse(0, 0, why)
 		}
 		d.sample = nil
 		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
@@ -236,10 +257,9 @@ func (d *mappedDecoder) stampTime(e *trace.Entry, st stamp) *fault {
 	}
 	t, why, stop := d.clock.instant(st)
 	if why != "" {
-		return &fault{reason: why, stop: stop}
+		return t, &fault{reason: why, stop: stop}
 	}
-	e.Time = t
-	return nil
+	return t, nil
 }
 
 // chain makes the entry follow the one before it in its session, when there are

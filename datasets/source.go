@@ -22,6 +22,7 @@ type Options struct {
 	TimeUnit      string         // unit of numeric times: s, ms, us or ns; empty to detect it
 	TZ            *time.Location // zone of times that name none; nil is UTC
 	AllowLongSpan bool           // accept times that span more than 60 days
+	Capture       trace.Capture  // that all times must be in, or the reading stops; zero for none, see [ParseCapture]
 	BlockSize     int            // tokens in a block of a mapped "blocks" field, or of a format that leaves it open
 	Rows          string         // what a row holds of its session: full or delta, where the source does not say
 

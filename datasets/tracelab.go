@@ -175,22 +175,22 @@ func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
 		if !ok {
 			return e, badAt(r, "timing_events", wantEvents)
 		}
-		var at trace.Entry
-		if f := d.times.stampTime(&at, st); f != nil {
+		at, f := d.times.instant(st)
+		if f != nil {
 			f.line, f.col = r.place("timing_events")
 			return e, f
 		}
-		events[i] = event{plain(fields["event_type"]), at.Time}
-		if e.begin.IsZero() || at.Time.Before(e.begin) {
-			e.begin = at.Time
+		events[i] = event{plain(fields["event_type"]), at}
+		if e.begin.IsZero() || at.Before(e.begin) {
+			e.begin = at
 		}
 		switch events[i].kind {
 		case "reasoning", "text", "tool_call":
-			if e.first.IsZero() || at.Time.Before(e.first) {
-				e.first = at.Time
+			if e.first.IsZero() || at.Before(e.first) {
+				e.first = at
 			}
-			if at.Time.After(e.last) {
-				e.last = at.Time
+			if at.After(e.last) {
+				e.last = at
 			}
 		}
 	}
@@ -202,6 +202,10 @@ func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
 	}
 	if e.begin.IsZero() {
 		return e, badAt(r, "timing_events", "it has no time")
+	}
+	if f := d.times.inCapture(e.arrival()); f != nil {
+		f.line, f.col = r.place("timing_events")
+		return e, f
 	}
 	return e, nil
 }

@@ -54,7 +54,7 @@ func BenchmarkWorkloadRead(b *testing.B) {
 func BenchmarkFitPublic(b *testing.B) {
 	rows := aCrowd{users: 10000, hours: 1, size: 64}.rows(1)
 	for b.Loop() {
-		_, _, spent, err := FitPublic(b.Context(), cloned(rows), trace.Meta{BlockSize: 64}, PublicOptions{Unit: UnitUser})
+		_, _, spent, err := FitPublic(b.Context(), cloned(rows), declared(trace.Meta{BlockSize: 64}, rows), PublicOptions{Unit: UnitUser})
 		if !spent {
 			b.Fatal(err)
 		}

@@ -108,6 +108,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	m.renumber()
 	m.finish()
 	m.meta.Seed, m.meta.Breakers = "", ""
+	m.meta.Capture = trace.Capture{} // arrivals are drawn: what is generated was never captured
 	m.meta.Digest = m.digest()
 	return m, nil
 }

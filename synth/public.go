@@ -3,7 +3,6 @@ package synth
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 
 	"reprise/anonymize/dp"
@@ -50,20 +49,27 @@ type PublicOptions struct {
 var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so nothing says which requests are one person's; " +
 	"the unit request would protect one request, not a person")
 
+// ErrNoCapture is the error of [FitPublic] for a trace without a declared capture.
+var ErrNoCapture = errors.New("the trace has no declared capture window: its times count from the first request, which is one person's, " +
+	"so that noise for one user would not hide that user. Import the source anew with its window: reprise import … --capture-begin T --capture-end T")
+
 // FitPublic makes a differentially private model of a trace, which may be
 // published: of the rows nothing is kept but noisy counts.
 //
-//  1. A unit of privacy is chosen: a user, or a session. Of each unit at most
+//  1. The trace must have a declared capture, else the error is [ErrNoCapture]: its
+//     times count from the begin of that, and periods divide it, so that neither
+//     the first request nor the last moves a cell.
+//  2. A unit of privacy is chosen: a user, or a session. Of each unit at most
 //     C=8 requests are kept, drawn uniformly.
-//  2. The prefixes that count as known to all are selected by noisy counts of
+//  3. The prefixes that count as known to all are selected by noisy counts of
 //     the units that carry them. From then on they are public.
-//  3. The kept requests are counted in cells that are public as well: lengths,
+//  4. The kept requests are counted in cells that are public as well: lengths,
 //     the time, reuse category and depth against the public prefixes and against
 //     the unit's own past, turns and pauses. No unit changes the cells of
 //     another's requests, so the sensitivity of each histogram is C, see
 //     [dp.Contribution].
-//  4. Noise is added to every cell, as [dp.NewPlan] divides the budget.
-//  5. Cells that do not stand out of the noise are left out, the rest made to
+//  5. Noise is added to every cell, as [dp.NewPlan] divides the budget.
+//  6. Cells that do not stand out of the noise are left out, the rest made to
 //     agree with each other, and the result is the tables of a model.
 //
 // When the predicted error of total tokens or of a 99th percentile is above
@@ -71,7 +77,7 @@ var ErrNoUnit = errors.New("the trace names neither users nor sessions of its so
 // same: who tries until it passes publishes a choice among all attempts, so each
 // counts in a ledger. spent tells whether noise was drawn.
 //
-// What must be public: when the capture began, the block size and the limits.
+// What must be public: the length of the capture, the block size and the limits.
 // Lost: users, models and settings of requests; bursts within a period (arrivals
 // are Poisson there); reuse that few users share; what of a unit's requests is
 // above C.
@@ -83,7 +89,7 @@ func FitPublic(ctx context.Context, src trace.Reader[trace.Request], meta trace.
 	if err != nil {
 		return nil, nil, false, err
 	}
-	f := publicFit{options: o, layout: newLayout(&o, meta.BlockSize, c.sessions), source: c}
+	f := publicFit{options: o, layout: newLayout(&o, meta, c.sessions), source: c}
 	m, r, err = f.fit(meta)
 	return m, r, true, err
 }
@@ -112,10 +118,20 @@ func (o *PublicOptions) defaults(meta trace.Meta) error {
 		return errors.New("a unit contributes at least one record, and in a cell no more than in all")
 	case o.MaxInput < 1 || o.MaxOutput < 1 || o.MaxInput > 1<<24 || o.MaxOutput > 1<<24:
 		return errors.New("the public limits of the lengths are from 1 to 16,777,216 tokens")
+	}
+	return Publishable(meta)
+}
+
+// Publishable says why no public model can be made of the trace that meta
+// describes, whatever its rows: of its tier, or [ErrNoCapture].
+func Publishable(meta trace.Meta) error {
+	switch {
 	case meta.Tier == tierPartner:
 		return errors.New("its tier is partner: what a row of it says depends on other users' rows, so noise for one user would not protect that user; fit the trace of tier internal")
 	case meta.Tier == TierPublic:
 		return errors.New("it is public already")
+	case !meta.Capture.Declared():
+		return ErrNoCapture
 	}
 	return nil
 }
@@ -130,7 +146,7 @@ func (o *PublicOptions) collect(ctx context.Context, src trace.Reader[trace.Requ
 	if err != nil {
 		return nil, err
 	}
-	c := &collector{key: key, size: meta.BlockSize, sessions: sourced && o.Unit != UnitRequest, alone: o.Unit == UnitRequest,
+	c := &collector{key: key, size: meta.BlockSize, sessions: sourced && o.Unit != UnitRequest, alone: o.Unit == UnitRequest, end: int64(meta.Capture.Length()),
 		bound: o.Contribution, noise: func(int64) *dp.Noise { return o.Noise }}
 	if err := c.read(ctx, src, o.Progress); err != nil {
 		return nil, err
@@ -165,14 +181,13 @@ type publicFit struct {
 	plan    dp.Plan
 	noisy   [histograms]*noisy
 	dropped [histograms]int64
-	span    int64
 }
 
 func (f *publicFit) fit(meta trace.Meta) (*Model, *Release, error) {
 	if err := f.measure(); err != nil {
 		return nil, nil, err
 	}
-	s := shaper{layout: f.layout, noisy: f.noisy, span: f.span}
+	s := shaper{layout: f.layout, noisy: f.noisy}
 	cells, end := s.shape()
 	predicted := s.predict()
 	r := f.release(predicted)
@@ -209,35 +224,13 @@ func (f *publicFit) measure() error {
 		return err
 	}
 	for i, h := range which {
-		cells, dropped := f.count(h, f.source.units, f.span)
+		cells, dropped := f.count(h, f.source.units)
 		if err := f.plan.Noise[i].Add(f.options.Noise, cells); err != nil {
 			return err
 		}
 		f.noisy[h], f.dropped[h] = &noisy{f.plan.Noise[i], cells}, dropped
-		if h == ofSpan {
-			f.span = f.spanOf()
-		}
 	}
 	return nil
-}
-
-// spanOf is the span that the periods divide: up to the end of the last octave of
-// minutes whose noisy count stands out. It is known before the periods are
-// counted, so that their edges depend on what was published only.
-func (f *publicFit) spanOf() int64 {
-	best, most := 0, int64(math.MinInt64)
-	for i, n := range f.noisy[ofSpan].cells {
-		if n > most {
-			best, most = i, n
-		}
-	}
-	for i, n := range f.noisy[ofSpan].cells {
-		if float64(n) > sure*f.noisy[ofSpan].spec.SD {
-			best = max(best, i)
-		}
-	}
-	_, last := f.minutes.edges(best)
-	return (last + 1) * nsPerMinute
 }
 
 // ChooseUnit says what a trace can protect: users, else sessions of its source.

@@ -19,11 +19,17 @@ import (
 
 func noiseOf(seed byte) *dp.Noise { return dp.NewNoiseFrom(rand.NewChaCha8([32]byte{seed})) }
 
+// declared is meta with a capture in which all rows are.
+func declared(meta trace.Meta, rows []trace.Request) trace.Meta {
+	meta.Capture = trace.RelativeCapture(0, time.Duration(rows[len(rows)-1].ArrivalNS+1))
+	return meta
+}
+
 // fitPublic fits with noise of a seed.
 func fitPublic(t testing.TB, rows []trace.Request, meta trace.Meta, o PublicOptions, seed byte) (*Model, *Release) {
 	t.Helper()
 	o.Noise = noiseOf(seed)
-	m, r, spent, err := FitPublic(t.Context(), cloned(rows), meta, o)
+	m, r, spent, err := FitPublic(t.Context(), cloned(rows), declared(meta, rows), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +159,7 @@ func TestPublicRefuses(t *testing.T) {
 	meta := trace.Meta{BlockSize: 64}
 	fit := func(rows []trace.Request, meta trace.Meta, o PublicOptions) (bool, error) {
 		o.Noise = noiseOf(1)
-		m, r, spent, err := FitPublic(t.Context(), cloned(rows), meta, o)
+		m, r, spent, err := FitPublic(t.Context(), cloned(rows), declared(meta, rows), o)
 		if m != nil || (r != nil) != spent && err == nil {
 			t.Errorf("%+v: a model in spite of an error", o)
 		}
@@ -222,7 +228,7 @@ func TestPublicRefusesAzureCode(t *testing.T) {
 	}
 	rows := azureRows(t, string(b))
 	for seed := range byte(5) {
-		_, _, _, err := FitPublic(t.Context(), cloned(rows), trace.Meta{}, PublicOptions{Unit: UnitRequest, Noise: noiseOf(seed)})
+		_, _, _, err := FitPublic(t.Context(), cloned(rows), declared(trace.Meta{}, rows), PublicOptions{Unit: UnitRequest, Noise: noiseOf(seed)})
 		if err == nil || !strings.HasPrefix(err.Error(), "8819 records are too few for ε=1 with a request as the unit of privacy: predicted error of ") {
 			t.Errorf("seed %d: %v", seed, err)
 		}

@@ -12,7 +12,7 @@ import (
 // A record is what is measured of one request. It is a function of the rows of
 // one unit alone: what others sent moves nothing of it.
 type record struct {
-	at            int64
+	at            int64 // ns after the declared begin of the capture
 	input, output int64
 	length        int32 // blocks
 	// Of the unit's own requests before this one:
@@ -35,8 +35,9 @@ type unit struct{ dp.Sample[record] }
 type collector struct {
 	key      func(r *trace.Request, row int64) int64
 	size     int
-	sessions bool // of the source
-	alone    bool // a unit is one request, which has no past
+	sessions bool  // of the source
+	alone    bool  // a unit is one request, which has no past
+	end      int64 // of the declared capture; no row is as late
 	bound    dp.Contribution
 	noise    func(key int64) *dp.Noise // that chooses the sample of a unit
 
@@ -96,6 +97,9 @@ func (c *collector) add(row int64, r *trace.Request) error {
 	}
 	if r.InputTokens < 0 || r.OutputTokens < 0 || r.ArrivalNS < 0 {
 		return fmt.Errorf("row %d: a token count or its time is negative", row)
+	}
+	if r.ArrivalNS >= c.end {
+		return fmt.Errorf("row %d: it arrives after the declared end of the capture", row)
 	}
 	if len(r.Blocks) > 0 && c.size == 0 {
 		return fmt.Errorf("row %d: it has blocks, but the trace does not say of how many tokens", row)

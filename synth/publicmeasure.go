@@ -4,13 +4,13 @@ import (
 	"math"
 
 	"reprise/anonymize/dp"
+	"reprise/trace"
 )
 
 // The histograms that a public model is made of, in the order of their noise.
 const (
 	ofRequests = iota // one cell: how many
-	ofSpan            // octaves of minutes
-	ofHours           // period of the span × category
+	ofHours           // period of the capture × category
 	ofLengths         // octave of input × octave of output
 	ofInput           // quarter octaves
 	ofOutput          // quarter octaves
@@ -28,24 +28,25 @@ const (
 // total of tokens.
 const (
 	selectionShare = 0.10
-	periods        = 24 // of the span
+	periods        = 24 // of the capture
 	categoryCount  = int(branch) + 1
 )
 
-var histogramNames = [histograms]string{"requests", "span", "periods by category", "input by output", "input", "output",
+var histogramNames = [histograms]string{"requests", "periods by category", "input by output", "input", "output",
 	"reuse", "public prefixes", "shared", "gap", "turn", "pause"}
 
-var histogramWeights = [histograms]float64{0.04, 0.02, 0.05, 0.12, 0.24, 0.24, 0.10, 0.02, 0.01, 0.03, 0.02, 0.01}
+var histogramWeights = [histograms]float64{0.04, 0.05, 0.12, 0.24, 0.24, 0.10, 0.02, 0.01, 0.03, 0.02, 0.01}
 
 // A layout holds the cells of all histograms. They are public: they follow from
-// the caps, the block size, what kinds of columns the trace has, and the nodes
-// that were selected.
+// the declared capture, the caps, the block size, what kinds of columns the trace
+// has, and the nodes that were selected.
 type layout struct {
 	bound                   dp.Contribution
 	clip                    int64 // of the requests of a unit, where they are counted
 	size                    int
 	sessions                bool
-	minutes, in, out        scale
+	span                    int64 // ns, of the declared capture
+	in, out                 scale
 	fineIn, fineOut, blocks scale
 	ms, turnScale           scale
 	nodes                   *publicNodes
@@ -63,9 +64,10 @@ type reuseCell struct {
 // their number is asked for.
 const clipFactor = 8
 
-func newLayout(o *PublicOptions, size int, sessions bool) *layout {
+func newLayout(o *PublicOptions, meta trace.Meta, sessions bool) *layout {
+	size := meta.BlockSize
 	l := &layout{bound: o.Contribution, clip: clipFactor * int64(o.Contribution.Records), size: size, sessions: sessions,
-		nodes: &publicNodes{}, minutes: octaves(1 << 20), in: octaves(int64(o.MaxInput)), out: octaves(int64(o.MaxOutput)),
+		span: int64(meta.Capture.Length()), nodes: &publicNodes{}, in: octaves(int64(o.MaxInput)), out: octaves(int64(o.MaxOutput)),
 		fineIn: quarters(int64(o.MaxInput)), fineOut: quarters(int64(o.MaxOutput)),
 		ms: octaves(1 << 35), turnScale: octaves(1 << 12), reuseAt: map[reuseCell]int{}}
 	if o.Unit == UnitRequest {
@@ -100,8 +102,6 @@ func (l *layout) cells(h int) int {
 	switch h {
 	case ofRequests:
 		return 1
-	case ofSpan:
-		return l.minutes.cells()
 	case ofHours:
 		return periods * categoryCount
 	case ofLengths:
@@ -162,8 +162,8 @@ func (l *layout) measurements() (ms []dp.Measurement, which []int) {
 }
 
 // count is histogram h of the kept records, before noise. Only records that fall
-// into a cell count. span is the public span in ns, for ofHours.
-func (l *layout) count(h int, units []unit, span int64) (cells []int64, dropped int64) {
+// into a cell count.
+func (l *layout) count(h int, units []unit) (cells []int64, dropped int64) {
 	cells = make([]int64, l.cells(h))
 	if h == ofRequests {
 		for i := range units {
@@ -174,7 +174,7 @@ func (l *layout) count(h int, units []unit, span int64) (cells []int64, dropped 
 	bound := l.contribution(h)
 	for i := range units {
 		dropped += int64(dp.Bounded(bound, &units[i].Sample, func(r record) int {
-			return l.cell(h, &r, span)
+			return l.cell(h, &r)
 		}, func(at int) {
 			if at >= 0 {
 				cells[at]++
@@ -185,16 +185,11 @@ func (l *layout) count(h int, units []unit, span int64) (cells []int64, dropped 
 }
 
 // cell is where a record counts, or none.
-func (l *layout) cell(h int, r *record, span int64) int {
+func (l *layout) cell(h int, r *record) int {
 	c, blocks, shared := l.nodes.classify(r)
 	switch h {
-	case ofSpan:
-		return l.minutes.of(r.at / nsPerMinute)
 	case ofHours:
-		if r.at >= span {
-			return none
-		}
-		return int(mulDiv(r.at, periods, span))*categoryCount + int(c)
+		return int(mulDiv(r.at, periods, l.span))*categoryCount + int(c)
 	case ofLengths:
 		return l.in.of(r.input)*l.out.cells() + l.out.of(r.output)
 	case ofInput:
@@ -232,8 +227,6 @@ func (l *layout) cell(h int, r *record, span int64) int {
 	}
 	return none
 }
-
-const nsPerMinute = 60 * int64(1e9)
 
 // A noisy histogram.
 type noisy struct {

@@ -27,7 +27,7 @@ func neighbourTrace(seed uint64, rng *rand.Rand) ([]trace.Request, trace.Meta) {
 			rows[i].User = nil
 		}
 	}
-	meta := trace.Meta{BlockSize: k.block}
+	meta := declared(trace.Meta{BlockSize: k.block}, rows)
 	if k.sessions {
 		meta.Sessions = sessionsOfSource
 	}
@@ -50,7 +50,7 @@ func collected(t *testing.T, rows []trace.Request, meta trace.Meta, o *PublicOpt
 	}
 	draws := map[int64]*dp.Noise{}
 	c := &collector{key: key, size: meta.BlockSize, sessions: meta.Sessions != "" && o.Unit != UnitRequest, alone: o.Unit == UnitRequest,
-		bound: o.Contribution, noise: func(key int64) *dp.Noise {
+		end: int64(meta.Capture.Length()), bound: o.Contribution, noise: func(key int64) *dp.Noise {
 			if draws[key] == nil {
 				var seed [32]byte
 				binary.LittleEndian.PutUint64(seed[:], uint64(key))
@@ -92,14 +92,13 @@ func TestNeighboursWithinSensitivity(t *testing.T) {
 			o.Unit = UnitUser
 		}
 		whole := collected(t, rows, meta, &o)
-		l := newLayout(&o, meta.BlockSize, whole.sessions)
-		span := rows[len(rows)-1].ArrivalNS * 2 / 3
+		l := newLayout(&o, meta, whole.sessions)
 		blocks, count := countNodes(whole.units)
 		l.nodes = namedNodes(whole.units, slices.DeleteFunc(blocks, func(uint64) bool { return rng.IntN(3) > 0 }))
 		ms, which := l.measurements()
 		var before [histograms][]int64
 		for _, h := range which {
-			before[h], _ = l.count(h, whole.units, span)
+			before[h], _ = l.count(h, whole.units)
 		}
 		for key := range whole.index {
 			if o.Unit == UnitRequest && rng.IntN(10) > 0 {
@@ -108,7 +107,7 @@ func TestNeighboursWithinSensitivity(t *testing.T) {
 			part := collected(t, without(rows, o.Unit, key), meta, &o)
 			name := fmt.Sprintf("seed %d without %s %d", seed, o.Unit, key)
 			for i, h := range which {
-				after, _ := l.count(h, part.units, span)
+				after, _ := l.count(h, part.units)
 				l1, l2 := int64(0), int64(0)
 				for at, n := range before[h] {
 					d := n - after[at]

@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"time"
 
 	"reprise/anonymize/dp"
 )
@@ -40,7 +41,7 @@ var protects = map[string]string{
 func (f *publicFit) release(predicted PublicErrors) *Release {
 	o := &f.options
 	r := &Release{Statement: dp.Statement{Unit: o.Unit, Protects: protects[o.Unit], Budget: o.Budget, Mechanism: f.plan.Mechanism,
-		Rho: f.plan.Rho, Contribution: o.Contribution, Clip: f.clip, MaxInput: o.MaxInput, MaxOutput: o.MaxOutput,
+		Rho: f.plan.Rho, Contribution: o.Contribution, Clip: f.clip, CaptureNS: f.span, MaxInput: o.MaxInput, MaxOutput: o.MaxOutput,
 		Public: f.public(), Measurements: f.plan.Noise, Predicted: predicted}}
 	if f.size > 0 {
 		r.Selection = &dp.Selected{Selection: f.nodes.selection, NodesPerUnit: nodesPerUnit, Nodes: len(f.nodes.list),
@@ -69,9 +70,9 @@ func (f *publicFit) release(predicted PublicErrors) *Release {
 // everybody anyway.
 func (f *publicFit) public() []string {
 	list := []string{
-		"when the capture began, from which all times count",
+		fmt.Sprintf("the capture window of %v that the operator declared, from whose begin all times count", time.Duration(f.span)),
 		fmt.Sprintf("the limits of %d input and %d output tokens; longer requests count as so long", f.options.MaxInput, f.options.MaxOutput),
-		fmt.Sprintf("the edges of all cells: powers of two, quarter octaves for single lengths, %d equal periods of a span that noisy counts gave", periods),
+		fmt.Sprintf("the edges of all cells: powers of two, quarter octaves for single lengths, %d equal periods of the capture window", periods),
 		"that the source names " + map[bool]string{true: "sessions", false: "no sessions"}[f.sessions],
 	}
 	if f.size > 0 {

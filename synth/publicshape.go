@@ -10,7 +10,6 @@ import (
 type shaper struct {
 	*layout
 	noisy [histograms]*noisy
-	span  int64
 	model *cellModel
 }
 

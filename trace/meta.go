@@ -17,26 +17,27 @@ const RawSchema = "raw/1"
 // Meta is what a trace file says of itself, kept as key-value metadata under
 // "reprise." keys. Empty fields are not written.
 type Meta struct {
-	Schema       string // always [Schema] in a file that Open returns
-	BlockSize    int    // tokens in a full block; 0 when the trace has no blocks
-	Convention   string // what the last block id of a row stands for, see [PartialTail]
-	Tokenizer    string // empty when the source counted the tokens
-	Template     string // chat template counted into the lengths
-	SourceFormat string // such as mooncake, azure-2023, sharegpt
-	TimeUnit     string // detected unit of the source's times, such as ms
-	Timing       string // how times were made up, when the source has none
-	Sessions     string // source, inferred, or empty for none
-	Tier         string // internal, partner, public
-	Unit         string // unit of privacy, such as request or user
-	Card         string // privacy card, JSON
-	CardHash     string // hex SHA-256 of Card
-	Breakers     string // where near-identical prompts of the source part, JSON: see profile.Breakers
-	Seed         string // seed of generated rows and prompts, decimal
-	Text         string // what prompts are written in, see [TextWords]; empty for words without meaning
-	Corpus       string // digest of the corpus for [TextCorpus], as "sha256:" and hex
-	SharedTails  string // [TailsShared] when a block that completes a partial one begins with its tokens
-	Raw          string // digest of the raw file that keeps the text of the rows; empty where none does
-	Digest       string // digest of the rows, see [Digest]
+	Schema       string  // always [Schema] in a file that Open returns
+	BlockSize    int     // tokens in a full block; 0 when the trace has no blocks
+	Convention   string  // what the last block id of a row stands for, see [PartialTail]
+	Tokenizer    string  // empty when the source counted the tokens
+	Template     string  // chat template counted into the lengths
+	SourceFormat string  // such as mooncake, azure-2023, sharegpt
+	TimeUnit     string  // detected unit of the source's times, such as ms
+	Timing       string  // how times were made up, when the source has none
+	Capture      Capture // when the source was recorded, as declared; its begin is arrival 0
+	Sessions     string  // source, inferred, or empty for none
+	Tier         string  // internal, partner, public
+	Unit         string  // unit of privacy, such as request or user
+	Card         string  // privacy card, JSON
+	CardHash     string  // hex SHA-256 of Card
+	Breakers     string  // where near-identical prompts of the source part, JSON: see profile.Breakers
+	Seed         string  // seed of generated rows and prompts, decimal
+	Text         string  // what prompts are written in, see [TextWords]; empty for words without meaning
+	Corpus       string  // digest of the corpus for [TextCorpus], as "sha256:" and hex
+	SharedTails  string  // [TailsShared] when a block that completes a partial one begins with its tokens
+	Raw          string  // digest of the raw file that keeps the text of the rows; empty where none does
+	Digest       string  // digest of the rows, see [Digest]
 }
 
 // PartialTail is the block convention of every trace/1 file so far: when the
@@ -74,6 +75,8 @@ func (m *Meta) fields() []struct {
 const (
 	metaPrefix   = "reprise."
 	blockSizeKey = metaPrefix + "block_size"
+	beginKey     = metaPrefix + "capture_begin"
+	endKey       = metaPrefix + "capture_end"
 )
 
 // Each calls f with every key and value of m that is set.
@@ -85,6 +88,10 @@ func (m Meta) Each(f func(key, value string)) {
 	}
 	if m.BlockSize != 0 {
 		f(blockSizeKey, strconv.Itoa(m.BlockSize))
+	}
+	if begin, end := m.Capture.Texts(); end != "" {
+		f(beginKey, begin)
+		f(endKey, end)
 	}
 }
 
@@ -113,5 +120,9 @@ func parseMeta(lookup func(string) (string, bool)) (Meta, error) {
 		}
 		m.BlockSize = n
 	}
-	return m, nil
+	begin, _ := lookup(beginKey)
+	end, _ := lookup(endKey)
+	var err error
+	m.Capture, err = parseCapture(begin, end)
+	return m, err
 }

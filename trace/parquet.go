@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -263,8 +264,12 @@ func (w *RequestWriter) Digest() string { return w.digest.Sum() }
 // Rows returns how many rows were written.
 func (w *RequestWriter) Rows() int64 { return w.n }
 
-// Close writes meta, with the schema and the digest set, and the footer.
+// Close writes meta, with the schema and the digest set, and the footer. Rows
+// after the end of a declared capture are an error.
 func (w *RequestWriter) Close(meta Meta) error {
+	if c := meta.Capture; c.Declared() && w.n > 0 && w.last >= int64(c.Length()) {
+		return fmt.Errorf("row %d arrives %v after the declared end of the capture", w.n-1, time.Duration(w.last)-c.Length())
+	}
 	meta.Schema, meta.Digest = Schema, w.Digest()
 	meta.Each(w.rows.SetMetadata)
 	return w.rows.Close()

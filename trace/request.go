@@ -11,7 +11,7 @@ import "slices"
 // as the writer says. A tag zstd asks for its usual level, for numbers that look
 // random: the fastest hardly makes those smaller.
 type Request struct {
-	ArrivalNS int64   `parquet:"arrival_ns,delta,zstd"`  // nanoseconds since the trace began
+	ArrivalNS int64   `parquet:"arrival_ns,delta,zstd"`  // nanoseconds since the begin of the trace, see [Meta]
 	Session   *int64  `parquet:"session,optional"`       // dense from 0, in order of appearance
 	Turn      *int32  `parquet:"turn,optional"`          // from 0 within the session
 	Parents   []int64 `parquet:"parents,list"`           // rows that must be done before this one may be sent

@@ -22,7 +22,8 @@ func TestSchemaIsDocumented(t *testing.T) {
 		}
 	}
 	full := trace.Meta{Schema: "x", BlockSize: 1, Convention: "x", Tokenizer: "x", Template: "x", SourceFormat: "x", TimeUnit: "x",
-		Timing: "x", Sessions: "x", Tier: "x", Unit: "x", Card: "x", CardHash: "x", Breakers: "x", Seed: "x", Text: "x", Corpus: "x", SharedTails: "x", Digest: "x"}
+		Timing: "x", Sessions: "x", Tier: "x", Unit: "x", Card: "x", CardHash: "x", Breakers: "x", Seed: "x", Text: "x", Corpus: "x", SharedTails: "x", Digest: "x",
+		Capture: trace.RelativeCapture(0, 1)}
 	full.Each(func(key, _ string) {
 		if !strings.Contains(string(b), "`"+strings.TrimPrefix(key, "reprise.")+"`") {
 			t.Errorf("docs/schema.md does not name the key %s", key)

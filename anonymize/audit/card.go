@@ -41,12 +41,18 @@ func card(_ context.Context, c *Case) Finding {
 	var said struct {
 		Schema string `json:"schema"`
 		Tier   string `json:"tier"`
+		Public struct {
+			CaptureNS int64 `json:"capture_ns"`
+		} `json:"public"`
 	}
 	if json.Unmarshal([]byte(text), &said) != nil || said.Tier != tier {
 		return failed(nil, "the output says tier %s, and its card another", tier)
 	}
 	if said.Schema != anonymize.CardSchema && tier != publicTier { // that of a public model has a layout of its own
 		return failed(nil, "the privacy card is not of schema %s", anonymize.CardSchema)
+	}
+	if tier == publicTier && said.Public.CaptureNS <= 0 {
+		return failed(nil, "its times count from the first request of the source, which no noise hides: the card names no declared capture window. Import the source anew with --capture-begin and --capture-end, and release that")
 	}
 	if said.Schema == anonymize.CardSchema {
 		if why := oddCard(text, tier); why != "" {

@@ -145,17 +145,20 @@ func (t *textScan) allowed(kind, column, s string) bool {
 // What metadata that are no words look like.
 var shapes = map[string]*regexp.Regexp{
 	"digest": digestShape, "source_digest": digestShape, "corpus_sha256": digestShape, "workload_digest": digestShape, "raw_digest": digestShape,
-	"card_sha256": regexp.MustCompile(`^[0-9a-f]{64}$`),
-	"tokenizer":   regexp.MustCompile(`^([a-z0-9_]{1,24}|tokenizer\.json:[0-9a-f]{16})$`),
-	"template":    regexp.MustCompile(`^[a-z0-9.-]{1,24}(:[0-9a-f]{16})?$`),
-	"schema":      regexp.MustCompile(`^[a-z-]{1,24}/[0-9]{1,4}$`),
+	"card_sha256":   regexp.MustCompile(`^[0-9a-f]{64}$`),
+	"tokenizer":     regexp.MustCompile(`^([a-z0-9_]{1,24}|tokenizer\.json:[0-9a-f]{16})$`),
+	"template":      regexp.MustCompile(`^[a-z0-9.-]{1,24}(:[0-9a-f]{16})?$`),
+	"schema":        regexp.MustCompile(`^[a-z-]{1,24}/[0-9]{1,4}$`),
+	"capture_begin": captureShape, "capture_end": captureShape,
 }
 
 var (
 	digestShape = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	madeBy      = regexp.MustCompile(`"tool": "reprise [0-9A-Za-z.+_-]{1,64}"`) // and its version
-	ofModel     = regexp.MustCompile(`model [0-9a-f]{12}\b`)
-	keyShape    = regexp.MustCompile(`^reprise\.[a-z_0-9]{1,40}$`)
+	// an instant in RFC 3339, or a duration
+	captureShape = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,18}Z|([0-9.]{1,20}(h|m|s|ms|µs|ns)){1,3})$`)
+	madeBy       = regexp.MustCompile(`"tool": "reprise [0-9A-Za-z.+_-]{1,64}"`) // and its version
+	ofModel      = regexp.MustCompile(`model [0-9a-f]{12}\b`)
+	keyShape     = regexp.MustCompile(`^reprise\.[a-z_0-9]{1,40}$`)
 )
 
 // metadata judges a key and its value.

@@ -108,7 +108,11 @@ func (j *judge) partner(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	other := newRenamed(rand.New(rand.NewPCG(j.Seed, 1)), x, int64(p.Quantum)).source(src)
+	step := int64(p.Quantum)
+	if src.Meta.Capture.Declared() {
+		step = 0
+	}
+	other := newRenamed(rand.New(rand.NewPCG(j.Seed, 1)), x, step).source(src)
 	ks := []int{1, 2, 5, 20}
 	if !slices.Contains(ks, p.KShare) {
 		ks = append(ks, p.KShare)

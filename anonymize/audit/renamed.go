@@ -85,7 +85,8 @@ type renamed struct {
 }
 
 // newRenamed draws a renaming. The distance is of whole quanta, as an import makes
-// the first arrival 0 whatever it was.
+// the first arrival 0 whatever it was; with a quantum of 0, for a trace whose
+// arrivals count from a declared begin, there is none.
 func newRenamed(rng *rand.Rand, x extent, quantum int64) *renamed {
 	return &renamed{newPermutation(rng, x.blocks), newPermutation(rng, x.sessions), newPermutation(rng, x.users), quantum * (1 + rng.Int64N(1000))}
 }

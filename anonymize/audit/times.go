@@ -24,6 +24,9 @@ func times(ctx context.Context, c *Case) Finding {
 	}
 	exact := map[int64]bool{}
 	var first []int64
+	if src.Meta.Capture.Declared() {
+		first = append(first, 0) // that of the release counts from the same begin
+	}
 	var span int64
 	err = eachRow(ctx, src, func(row int64, r *trace.Request) error {
 		exact[r.ArrivalNS] = true
@@ -44,7 +47,7 @@ func times(ctx context.Context, c *Case) Finding {
 	same := make([]int, len(first))
 	err = eachOf(ctx, rows, func(r *trace.Request) {
 		if n++; r.ArrivalNS == 0 {
-			return // the first is 0 in every trace
+			return // the first is 0 in every trace without a declared capture
 		}
 		for i, from := range first {
 			if exact[r.ArrivalNS+from] {

@@ -11,6 +11,7 @@ type Statement struct {
 	Rho          float64      `json:"rho_zcdp,omitempty"`
 	Contribution Contribution `json:"contribution"`
 	Clip         int64        `json:"requests_per_unit"` // at most, where only their number counts
+	CaptureNS    int64        `json:"capture_ns"`        // length of the declared capture window, from whose begin times count
 	MaxInput     int32        `json:"max_input_tokens"`
 	MaxOutput    int32        `json:"max_output_tokens"`
 	Public       []string     `json:"public_constants"` // what the cells depend on beside noisy counts, in words

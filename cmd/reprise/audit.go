@@ -79,7 +79,7 @@ func checksHelp() string {
 }
 
 // importsOfAudit are the flags of import that say how a log is read and cut.
-var importsOfAudit = []string{"format", "map", "map-file", "max-bad", "time-unit", "tz", "allow-long-span", "block-size", "source-block-size",
+var importsOfAudit = []string{"format", "map", "map-file", "max-bad", "time-unit", "tz", "allow-long-span", "capture-begin", "capture-end", "block-size", "source-block-size",
 	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "global-blocks", "rows", "pool-start", "pool-span"}
 
 func (f *auditFlags) registerAudit(fl *pflag.FlagSet) {
@@ -269,7 +269,7 @@ func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) 
 		return nil, err
 	}
 	policy, err := f.policy(first.Info())
-	if err := errors.Join(err, first.Close()); err != nil {
+	if err := errors.Join(err, f.capture.check(first.Info(), false), first.Close()); err != nil {
 		return nil, err
 	}
 	return &audit.Log{Policy: policy, Open: func() (*audit.Opened, error) { return f.openLog(files) }}, nil

@@ -33,6 +33,7 @@ type importFlags struct {
 	tz           string
 	zone         *time.Location // of tz, once it is looked up
 	longSpan     bool
+	capture      captureFlags
 	tier         tierFlags
 	blockSize    int
 	sourceBlock  int
@@ -68,6 +69,13 @@ A LiteLLM gateway's database is exported by psql with
 
   ` + datasets.LiteLLMQuery() + `
 
+--capture-begin and --capture-end declare when the source was recorded: the times
+at which its file was rotated, say, and not those of the first request and the
+last. The times of the trace then count from that begin, and tier public is
+refused without it. The begin is part of the window and the end is not; a request
+outside stops the import. Both are dates, in the zone of --tz where they name none,
+or durations such as 0s and 1h where the clock of the source shows no dates.
+
 A source without times, such as ShareGPT, needs --arrivals: its sessions start
 by that process, and each later turn follows after a service and a think time.
 
@@ -81,6 +89,7 @@ A distribution, of --service and --think, is one of
 		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
   reprise import sharegpt.json --arrivals poisson:2 --think lognormal:20s,1 -o t.parquet
   reprise import sharegpt.json --arrivals onoff:10,on=30s,off=2m -o t.parquet
+  reprise import openai.jsonl --capture-begin 2026-01-02T00:00:00Z --capture-end 2026-01-03T00:00:00Z -o t.parquet
   reprise import gateway.jsonl --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --map time=ts -o t.parquet`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -109,6 +118,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
 	fl.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
 	fl.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
+	f.capture.register(fl)
 	f.tier.register(fl, anonymize.Internal, "internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
 	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
 	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
@@ -178,6 +188,11 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	defer src.Close()
 	if err := f.tier.check(cmd); err != nil {
 		return err
+	}
+	if !src.Empty() {
+		if err := f.capture.check(src.Info(), f.tier.tier == anonymize.Public); err != nil {
+			return err
+		}
 	}
 	if f.tier.tier == anonymize.Public {
 		if err := cmp.Or(publishable(f.out), f.ledgerOf(f.inputs(files))); err != nil {
@@ -321,6 +336,9 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 		return nil, err
 	}
 	o.TZ = f.zone
+	if o.Capture, err = f.capture.window(f.zone); err != nil {
+		return nil, err
+	}
 	src, err := datasets.OpenFiles(files, o)
 	return src, usageOf(err)
 }
@@ -347,7 +365,7 @@ func (f *importFlags) mappings() ([]string, error) {
 
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel,
-		Confined: f.tier.Confined}
+		Capture: f.capture.declared, Confined: f.tier.Confined}
 	switch t := f.tier.tier; t {
 	case anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw:
 	default:
@@ -411,7 +429,7 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 }
 
 func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing string) (trace.Meta, error) {
-	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Tier: card.Tier, Unit: card.Unit,
+	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Capture: f.capture.declared, Tier: card.Tier, Unit: card.Unit,
 		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source", Raw: card.Raw}
 	if card.Totals.InferredSessions {
 		m.Sessions = "inferred"
@@ -456,6 +474,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	default:
 		notef(cmd, "times in the source: %s", info.TimeUnit)
 	}
+	sayCapture(cmd, f.capture.declared)
 	for _, n := range notes {
 		notef(cmd, "note: %s", n)
 	}

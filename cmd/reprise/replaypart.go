@@ -40,6 +40,11 @@ func (f *modeFlags) part(cmd *cobra.Command, w *trace.Trace, seed uint64) (*work
 		}
 		notef(cmd, "window: %d of %d rows, from %v on", p.rows.Len(), p.of, f.start)
 	}
+	if w.Meta.Capture.Declared() && !cmd.Flags().Changed("start") {
+		if err := p.skipLead(cmd); err != nil {
+			return nil, err
+		}
+	}
 	if share, err := f.share(); err != nil {
 		return nil, err
 	} else if share < 1 {
@@ -62,10 +67,30 @@ func (f *modeFlags) part(cmd *cobra.Command, w *trace.Trace, seed uint64) (*work
 }
 
 // whole says that every row is replayed, once.
-func (p *workloadPart) whole() bool { return p.all() && p.loop == nil }
+func (p *workloadPart) whole() bool {
+	return p.rows.Len() == p.of && p.about.FromNS == 0 && p.loop == nil
+}
 
 // all says that a round is the workload as it stands.
 func (p *workloadPart) all() bool { return p.rows.Len() == p.of && p.fromNS == 0 }
+
+// skipLead begins with the first row that is chosen. A declared capture may have
+// begun long before, and that is no reason to send nothing for as long.
+func (p *workloadPart) skipLead(cmd *cobra.Command) error {
+	arrivals, err := trace.Columns[trace.Arrival](p.w)
+	if err != nil || p.rows.Len() == 0 {
+		return err
+	}
+	one := make([]trace.Arrival, 1)
+	n, err := trace.Pick(arrivals, p.rows, nil).Read(one)
+	if n == 0 {
+		return err
+	}
+	if p.fromNS = one[0].ArrivalNS; p.fromNS >= int64(time.Second) {
+		notef(cmd, "the first request is %v after the capture began: the replay begins with it; --start 0s waits", time.Duration(p.fromNS).Round(time.Millisecond))
+	}
+	return nil
+}
 
 // selection is what the results say of the part; nil for the whole.
 func (p *workloadPart) selection() *replay.Selection {

@@ -16,7 +16,8 @@ func sliceCommand() *cobra.Command {
 		Short: "Cut a window out of a trace",
 		Long: `Slice keeps the requests that arrive in a window and makes a trace of them:
 times begin at the window's start, ids are numbered anew, and a parent outside
-the window is dropped.`,
+the window is dropped. Of a trace with a declared capture, --start and --end count
+from its begin, and the slice declares the part of it between them.`,
 		Example: `  reprise slice t.parquet --end 300s -o first.parquet`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,6 +32,10 @@ the window is dropped.`,
 				return err
 			}
 			defer t.Close()
+			capture, ok := t.Meta.Capture.Slice(int64(start), int64(end))
+			if !ok {
+				return usagef("the window begins after the declared capture, which lasts %v", t.Meta.Capture.Length())
+			}
 			src, err := t.Reader()
 			if err != nil {
 				return err
@@ -40,11 +45,13 @@ the window is dropped.`,
 				var err error
 				rows, err = trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
 				meta := t.Meta
+				meta.Capture = capture
 				meta.Breakers, meta.Raw = "", "" // those of the whole log
 				return meta, err
 			})
 			if err == nil {
 				notef(cmd, "%d of %d requests", rows, src.Rows())
+				sayCapture(cmd, capture)
 			}
 			return err
 		},

@@ -80,6 +80,12 @@ func (f *publicFlags) check(cmd *cobra.Command) error {
 // fit makes the model, when the budget allows it, and enters what it cost in the
 // ledger before anything is written.
 func (f *publicFlags) fit(cmd *cobra.Command, path string, t *trace.Trace) (*synth.Model, error) {
+	switch err := synth.Publishable(t.Meta); {
+	case errors.Is(err, synth.ErrNoCapture):
+		return nil, &exitError{exitUsage, inFile(path, err)}
+	case err != nil:
+		return nil, inFile(path, err)
+	}
 	ledger, err := f.afford(cmd, path, t)
 	if err != nil {
 		return nil, err

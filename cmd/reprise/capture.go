@@ -1,0 +1,56 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/datasets"
+	"reprise/trace"
+)
+
+// captureFlags declare when a source was recorded.
+type captureFlags struct {
+	begin, end string
+	declared   trace.Capture // once window has read them
+}
+
+func (f *captureFlags) register(fl *pflag.FlagSet) {
+	fl.StringVar(&f.begin, "capture-begin", "", "`time` at which the capture of the source began, as RFC 3339, or as a duration on a clock without dates: the times of the trace count from it")
+	fl.StringVar(&f.end, "capture-end", "", "`time` at which it ended, which is not part of it; no request may be outside")
+}
+
+// window reads the flags, which go together.
+func (f *captureFlags) window(zone *time.Location) (trace.Capture, error) {
+	switch {
+	case f.begin == "" && f.end == "":
+		return trace.Capture{}, nil
+	case f.begin == "":
+		return trace.Capture{}, usagef("--capture-end alone declares no window: give --capture-begin too")
+	case f.end == "":
+		return trace.Capture{}, usagef("--capture-begin alone declares no window: give --capture-end too")
+	}
+	var err error
+	f.declared, err = datasets.ParseCapture(f.begin, f.end, zone)
+	return f.declared, usageOf(err)
+}
+
+// check refuses a window for a source whose times would be made up, and a public
+// release of such a source or without a window.
+func (f *captureFlags) check(info datasets.Info, public bool) error {
+	switch declared := f.declared.Declared(); {
+	case (declared || public) && (!info.HasTimes || info.SessionTimes):
+		return usagef("%s does not say when requests arrived, and each time that is made up depends on the sessions before it: so it has no capture window to declare, and no release of tier public", info.Format)
+	case public && !declared:
+		return usagef("--tier public wants a declared capture window: without one all times count from the first request, which is one person's, so that noise for one user would not hide that user. Give --capture-begin T --capture-end T")
+	}
+	return nil
+}
+
+// sayCapture tells from when to when a trace was recorded, if that was declared.
+func sayCapture(cmd *cobra.Command, c trace.Capture) {
+	if begin, end := c.Texts(); end != "" {
+		notef(cmd, "capture declared: %v, from %s to %s; times count from its begin", c.Length(), begin, end)
+	}
+}
