@@ -91,7 +91,9 @@ differentially private model of noisy counts, as reprise synth fit --tier public
 makes it, and the trace is drawn from that; reprise synth NAME.model.parquet
 draws more. It needs some hundred thousand requests at ε=1, with users, and is
 refused with exit code 3 where the noise would spoil the totals by more than
-10 %. Each release, and each attempt, counts in the ledger of its source.
+10 %. The trace must have a declared capture window (reprise import
+--capture-begin T --capture-end T): without one its times count from the first
+request, which is one person's. Each release, and each attempt, counts in the ledger of its source.
 
 Who is hidden is a user, or a session of the source. Where it names neither,
 only --unit request goes on: that hides requests among others, not people.

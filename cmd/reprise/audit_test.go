@@ -93,7 +93,8 @@ func rewritten(t *testing.T, from, to string) {
 	if err := os.WriteFile("crowd.jsonl", []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "import", "crowd.jsonl", "--map", "time=t", "--map", "user=u", "--map", "input_tokens=i", "--map", "output_tokens=o", "-o", to)
+	must(t, "import", "crowd.jsonl", "--map", "time=t", "--map", "user=u", "--map", "input_tokens=i", "--map", "output_tokens=o",
+		"--capture-begin", "2026-01-02T03:00:00Z", "--capture-end", "2026-01-02T05:00:00Z", "-o", to)
 }
 
 // The command says what it is called wrongly with, and ends with 3 when a check

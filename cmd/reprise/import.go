@@ -89,7 +89,7 @@ A distribution, of --service and --think, is one of
 		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
   reprise import sharegpt.json --arrivals poisson:2 --think lognormal:20s,1 -o t.parquet
   reprise import sharegpt.json --arrivals onoff:10,on=30s,off=2m -o t.parquet
-  reprise import openai.jsonl --capture-begin 2026-01-02T00:00:00Z --capture-end 2026-01-03T00:00:00Z -o t.parquet
+  reprise import mooncake_conversation.jsonl --capture-begin 0s --capture-end 1h -o t.parquet
   reprise import gateway.jsonl --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --map time=ts -o t.parquet`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -475,6 +475,9 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		notef(cmd, "times in the source: %s", info.TimeUnit)
 	}
 	sayCapture(cmd, f.capture.declared)
+	if f.capture.declared.Relative {
+		notef(cmd, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier public hides it")
+	}
 	for _, n := range notes {
 		notef(cmd, "note: %s", n)
 	}

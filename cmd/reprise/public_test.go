@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/trace"
 )
@@ -21,7 +22,7 @@ func crowdTrace(t *testing.T, path string, n int) {
 				InputTokens: int32(min(4000, math.Exp(6+0.7*rng.NormFloat64()))), OutputTokens: int32(1 + 900*rng.Float64())}
 		}
 		_, err := w.Write(rows)
-		return trace.Meta{Tier: "internal"}, err
+		return trace.Meta{Tier: "internal", Capture: trace.RelativeCapture(0, time.Hour)}, err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ const defaultPrimeConcurrency = 8
 
 func (f *modeFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.DurationVar(&f.start, "start", 0, "begin of the window of the workload to replay, from its start; what was in a prefix cache by then is sent first, see --prime")
+	fl.DurationVar(&f.start, "start", 0, "begin of the window of the workload to replay, from its start, that of its declared capture; 0s waits for the first request as long as the capture did; what was in a prefix cache by then is sent first, see --prime")
 	fl.DurationVar(&f.end, "end", 0, "end of the window; 0 is the end of the workload")
 	fl.StringVar(&f.prime, "prime", primeLRU, "what is in the server's cache at --start: lru (the prefixes that a cache of --prime-tokens would hold, sent before the run and not measured) or none")
 	fl.Int64Var(&f.primeTokens, "prime-tokens", defaultPrimeTokens, "tokens of the cache that --prime fills")

@@ -32,7 +32,9 @@ the rows nothing is kept but noisy counts, of at most 8 requests of each user,
 in cells that no data chose; workloads are drawn from these. It needs many
 requests, some hundred thousands at ε=1 with users, and is refused with exit code 3 when
 the error of its total tokens or its 99th percentiles is predicted to be above
-10 %. All releases of a trace add up in a ledger, attempts included:
+10 %. The trace must have a declared capture window (reprise import
+--capture-begin T --capture-end T): without one its times count from the first
+request, which is one person's. All releases of a trace add up in a ledger, attempts included:
 
   reprise synth fit t.parquet --tier public --epsilon 1 -o m.parquet
 

@@ -120,7 +120,7 @@ func TestStricterTierWins(t *testing.T) {
 	if got := tierOfJSON(t, out); code != exitGood || got != anonymize.Internal || !strings.Contains(out, `"trace_tier": "partner"`) {
 		t.Errorf("exit code %d, the import's JSON is of tier %q\n%s", code, got, out)
 	}
-	must(t, "import", "log.jsonl", "-o", "internal.parquet")
+	must(t, "import", "log.jsonl", "--capture-begin", "0s", "--capture-end", "1h", "-o", "internal.parquet")
 	for _, args := range [][]string{{"partner.parquet", "internal.parquet"}, {"internal.parquet", "partner.parquet"}} {
 		if out, _, _ := reprise(t, "fidelity", args[0], args[1], "--json"); tierOfJSON(t, out) != anonymize.Internal {
 			t.Errorf("fidelity of %v is of tier %q", args, tierOfJSON(t, out))
