@@ -50,6 +50,7 @@ func (f *ResultsFile) openParts() error {
 		if part.journal == nil || part.Run.Started != f.Run.Started || len(part.Run.Resumed) != i+1 {
 			return fmt.Errorf("%s is no part of the run whose journal stands beside it: move it away", name)
 		}
+		part.Run.Stalls = f.stallsThrough(part)
 		f.count += part.count
 		part.Run.Requests += f.Run.Requests
 		part.Run.Unprepared += f.Run.Unprepared

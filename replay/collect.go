@@ -19,7 +19,7 @@ const collectEvery = time.Second
 func (p *play) collect(out trace.Writer[Result], stop context.CancelCauseFunc) error {
 	tick := time.NewTicker(collectEvery)
 	defer tick.Stop()
-	c := collector{out: out, stop: stop}
+	c := collector{out: out, stop: stop, heart: &p.heart}
 	if p.opt.Progress != nil || len(p.opt.Abort) > 0 {
 		c.meters = newMeters()
 	}
@@ -53,6 +53,7 @@ type collector struct {
 	done, failed int64
 	meters       *meters // nil where nobody is told
 	aborter      *aborter
+	heart        *heartbeat
 	told         [2]int64 // done and failed at the last report
 	err          error
 }
@@ -73,6 +74,9 @@ func (c *collector) add(r *Result) {
 
 func (c *collector) write() {
 	if len(c.batch) > 0 && c.err == nil {
+		if j, ok := c.out.(*Journal); ok {
+			j.stalled(c.heart.take()) // of the rows of the batch, all is known by now
+		}
 		if _, err := c.out.Write(c.batch); err != nil {
 			c.err = fmt.Errorf("replay: results cannot be written, so the sending was stopped: %w", err)
 			c.stop(errWrite)

@@ -21,7 +21,8 @@ type Journal struct {
 	ipc     *ipc.Writer
 	builder *array.RecordBuilder
 	columns []column
-	broken  bool // a write failed, which was told
+	stalls  *Stalls // that the next batch brings
+	broken  bool    // a write failed, which was told
 }
 
 // JournalName is the name of the journal of the results at path.
@@ -106,7 +107,7 @@ func (j *Journal) batch(rows []Result) error {
 			c.put(b, &rows[k])
 		}
 	}
-	rec := j.builder.NewRecordBatch()
+	rec := j.withStalls(j.builder.NewRecordBatch())
 	defer rec.Release()
 	err := j.ipc.Write(rec)
 	if err == nil {

@@ -148,6 +148,9 @@ type Run struct {
 	// What the clocks of the client did while it sent, looked at each second.
 	ClockJumpNS int64 `json:"clock_jump_ns"` // most that the wall clock was off from where it would have been without a step
 	StalledNS   int64 `json:"stalled_ns"`    // longest that a look was overdue: the process, or the machine, stood still
+	// Stalls are those that a heartbeat noticed, each millisecond; null in files of
+	// versions that had none, and where nothing was sent.
+	Stalls *Stalls `json:"stalls,omitempty"`
 
 	// Of a run that was killed and resumed, and for one that may be.
 	Plan    Asked          `json:"plan,omitzero"`

@@ -56,6 +56,9 @@ func EncodeResults(w io.Writer, run Run, rows trace.Reader[Result]) error {
 	out := trace.NewRowsWriter(w, resultBytes)
 	out.SetMetadata("reprise.schema", ResultsSchema)
 	out.SetMetadata(runKey, doc)
+	if run.Stalls != nil {
+		out.SetMetadata(stallsKey, run.Stalls.encode())
+	}
 	if run.Tier != "" {
 		out.SetMetadata("reprise.tier", run.Tier)
 	}
@@ -179,7 +182,13 @@ func (f *ResultsFile) openParquet() error {
 	}
 	f.count = r.Rows()
 	doc, _ := r.Metadata(runKey)
-	f.Run, err = decodeRun(doc)
+	if f.Run, err = decodeRun(doc); err != nil {
+		return err
+	}
+	f.Run.Stalls = nil
+	if doc, ok := r.Metadata(stallsKey); ok {
+		f.Run.Stalls, err = decodeStalls(doc)
+	}
 	return err
 }
 
@@ -189,6 +198,7 @@ func (f *ResultsFile) openJournal() (err error) {
 		return err
 	}
 	f.Run, f.count = f.journal.run, int64(len(f.journal.keys))
+	f.Run.Stalls = f.journal.stalls
 	f.Run.Requests, f.Run.Unprepared = f.journal.sent, f.count-f.journal.sent
 	f.Run.EndedEarly = "the run did not finish: this is its journal"
 	return nil

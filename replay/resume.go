@@ -63,6 +63,7 @@ type Resumption struct {
 	dueLast  int64
 	requests int64 // sent
 	unready  int64
+	stalls   *Stalls
 	origin   func(id int64) (row int64, round int32)
 }
 
@@ -108,7 +109,7 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 	if o, err = o.settled(); err != nil {
 		return nil, err
 	}
-	r := &Resumption{run: f.Run, origin: o.origin}
+	r := &Resumption{run: f.Run, stalls: f.Run.Stalls, origin: o.origin}
 	if err := r.agree(o.About); err != nil {
 		return nil, err
 	}
@@ -375,6 +376,9 @@ func (r *Resumption) add(run *Run) {
 	}
 	run.Requests += r.requests
 	run.Unprepared += r.unready
+	if r.gap.Kept > 0 {
+		run.Stalls = r.stalls.resumed(r.gap.AtNS, run.Stalls)
+	}
 	if run.Unready == "" && r.unready > 0 {
 		run.Unready = "before the run was interrupted"
 	}
@@ -402,7 +406,7 @@ func (d *Disagreement) Error() string {
 
 // mayDiffer lists what of a Run may be another in a resumption. All else that is
 // known at the beginning of a run must be the same.
-var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early", "environment"}
+var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early", "environment", "stalls"}
 
 // agree holds what is asked for against what was.
 func (r *Resumption) agree(now Run) error {

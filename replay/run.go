@@ -104,7 +104,8 @@ type Runner struct {
 	Prompter Prompter
 	Endpoint Endpoint
 	// Pacer makes the pacer that releases requests; nil means [pace.NewThread], or a realtime one. One
-	// that is an io.Closer is closed after the last release.
+	// that is an io.Closer is closed after the last release. A Runner with a Pacer of its
+	// own may be in virtual time, so that no heartbeat watches it for [Stalls].
 	Pacer func(start time.Time) (pace.Pacer, error)
 	Options
 }
@@ -187,6 +188,7 @@ type play struct {
 	start   time.Time
 	cost    cost
 	clock   clockWatch
+	heart   heartbeat
 	flights sync.WaitGroup
 	results chan *Result
 
@@ -273,6 +275,9 @@ func (p *play) dispatch(sending, flying context.Context) error {
 	p.start = time.Now().Add(-p.opt.Resume.base())
 	if p.opt.Resume == nil {
 		p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
+	}
+	if p.runner.Pacer == nil {
+		p.heart.begin(p.start)
 	}
 	p.feed.start = p.start
 	close(p.feed.started)
@@ -454,6 +459,7 @@ func (p *play) summary(cause, feedErr error) Run {
 	}
 	jump, stalled := p.clock.end()
 	run.ClockJumpNS, run.StalledNS = int64(jump), int64(stalled)
+	run.Stalls = p.heart.end()
 	p.opt.Resume.add(&run)
 	switch {
 	case cause != nil && (run.NotSent > 0 || p.wasCut.Load()):

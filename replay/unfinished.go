@@ -28,7 +28,9 @@ type openJournal struct {
 	spans []span // of the batches
 	keys  []key  // sorted by round and row
 	sent  int64  // rows that were sent, not only due
-	cols  []column
+
+	stalls *Stalls // nil where no batch says anything of them
+	cols   []column
 }
 
 type span struct{ from, to int64 }
@@ -121,6 +123,9 @@ func (j *openJournal) index(r *ipc.Reader, src *counter) error {
 	for from := src.n; r.Next(); from = src.n {
 		var one Result
 		rec := r.RecordBatch()
+		if err := j.readStalls(rec); err != nil {
+			return err
+		}
 		for i := range int(rec.NumRows()) {
 			one = Result{}
 			j.decode(rec, i, &one)

@@ -21,6 +21,8 @@ func (f *limitFlags) register(cmd *cobra.Command) {
 	fl.Float64Var(&l.CPU, "max-cpu", l.CPU, "share of the client's cores; so much in use is already too much")
 	fl.DurationVar(&l.GCPause, "max-gc-pause", l.GCPause, "longest pause of the client's garbage collector, at most")
 	fl.DurationVar(&l.Stall, "max-stall", l.Stall, "longest that the client or its machine may have stood still")
+	fl.Float64Var(&l.StallTTFT, "max-stall-ttft", l.StallTTFT, "share of the times to first token in which the client may have stood still")
+	fl.Float64Var(&l.StallGap, "max-stall-gap", l.StallGap, "share of a gap between tokens, at p99, in which it may have")
 	fl.DurationVar(&l.ClockJump, "max-clock-jump", l.ClockJump, "most that the wall clock may have jumped against the monotonic one")
 	fl.Float64Var(&l.HeldBack, "max-held-back", l.HeldBack, "share of requests kept waiting by --max-in-flight, at most")
 	fl.Float64Var(&l.Connect, "max-connect-failures", l.Connect, "share of requests without a connection, at most")

@@ -1,6 +1,9 @@
 package report
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // checkNames say what each check holds against its limit.
 var checkNames = []struct{ code, name string }{
@@ -12,6 +15,8 @@ var checkNames = []struct{ code, name string }{
 	{CodeCPU, "the client's CPU, below"},
 	{CodeGCPause, "longest GC pause"},
 	{CodeStalled, "the client stood still"},
+	{CodeStalledTTFT, "stalls in times to first token"},
+	{CodeStalledGap, "stalls in a token gap, p99"},
 	{CodeClock, "jump of the wall clock"},
 	{CodeHeldBack, "held back at the limit"},
 	{CodeConnect, "found no connection"},
@@ -38,7 +43,7 @@ func checkRows(s *Summary) [][]string {
 		if !c.Holds {
 			name += " (!)"
 		}
-		rows = append(rows, []string{name, inUnit(c.Measured, c.Unit), inUnit(c.Allowed, c.Unit)})
+		rows = append(rows, []string{name, cmp.Or(c.Says, inUnit(c.Measured, c.Unit)), inUnit(c.Allowed, c.Unit)})
 	}
 	return rows
 }

@@ -68,7 +68,8 @@ type collector struct {
 	picks                 picks
 	input, output, wanted lengths
 	parts                 parts
-	terms                 *terms // nil without a contract
+	terms                 *terms      // nil without a contract
+	stalls                *stallMeter // nil where the run was not watched
 
 	promptsCut, outputsLonger int64 // what servers do without a word
 }
@@ -85,6 +86,7 @@ func newCollector(run replay.Run, opts Options) *collector {
 	c.errors, c.categories, c.classes = map[string]int64{}, map[string]*group{}, map[string]*group{}
 	c.tokens.OutputSources = map[string]int64{}
 	c.cache.block = c.block()
+	c.stalls = newStallMeter(run.Stalls)
 	for origin := range origins {
 		c.headers[origin].limit = opts.Exact
 		c.ttft[origin].limit = opts.Exact
@@ -166,6 +168,7 @@ func (c *collector) add(r *replay.Result) error {
 		c.notSent++
 	case succeeded:
 		c.succeeded++
+		c.stalls.add(r)
 		c.addLatency(r, append(places, category, bucket, ofClass)...)
 		c.addTokens(r, category)
 		c.addOverTime(r)

@@ -65,7 +65,7 @@ func (c *collector) diagnose(s *Summary) []Diagnosis {
 func (l *leads) client(s *Summary) {
 	for _, r := range s.Verdict.Reasons {
 		switch r.Code {
-		case CodeLagP50, CodeLagP99, CodeLagP999, CodeLagDrift, CodeCPU, CodeGCPause, CodeStalled, CodeHeldBack:
+		case CodeLagP50, CodeLagP99, CodeLagP999, CodeLagDrift, CodeCPU, CodeGCPause, CodeStalled, CodeStalledTTFT, CodeStalledGap, CodeHeldBack:
 			l.add(LeadClient, "the same load from several clients, or a lower rate: where the figures change, they were the client's",
 				"The client shaped these figures: %s (what the verdict rests on).", r.Text)
 			return

@@ -48,6 +48,7 @@ func (c *collector) summary() (Summary, error) {
 	if drift := c.picks.drift(); drift.ok && c.run.Simulated == "" {
 		s.LagDriftMS = milliseconds(float64(drift.ns))
 	}
+	s.Stalled = c.stalls.summary()
 	c.describe(&s, zeros)
 	if err := c.servers(&s); err != nil {
 		return s, err

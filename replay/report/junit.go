@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -85,7 +86,7 @@ func verdictSuite(s *Summary) junitSuite {
 		case c.Allowed == nil:
 			test.Skipped = &junitOutcome{Message: "no limit is set"}
 		case c.Measured == nil:
-			test.Skipped = &junitOutcome{Message: "not measured"}
+			test.Skipped = &junitOutcome{Message: cmp.Or(c.Says, "not measured")}
 		}
 		suite.Cases = append(suite.Cases, test)
 	}

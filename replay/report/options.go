@@ -43,6 +43,8 @@ type Limits struct {
 	Errors   float64       // share of the requests that failed
 
 	Stall     time.Duration // longest that the client, or its machine, stood still
+	StallTTFT float64       // share of the times to first token in which the client stood still, see [Stalled]
+	StallGap  float64       // share of a gap between token events, at p99, in which the client stood still
 	ClockJump time.Duration // most that the wall clock jumped
 	HeldBack  float64       // share of the requests that waited for the limit in flight
 	Connect   float64       // share of the requests that found no connection
@@ -51,8 +53,9 @@ type Limits struct {
 
 // DefaultLimits are 10 ms at p50 and 100 ms at p99 of the send lag with no
 // limit at p99.9, 10 ms of drift, 90 % of the cores, 50 ms of pause, 1 % of
-// errors, a second that the client stood still, 100 ms that the wall clock jumped,
-// no request held back, 0.1 % without a connection and 1 % refused. A median lag under 10 ms is what inference-perf calls good.
+// errors, a second that the client stood still, 1 % of the times to first token and
+// 5 % of a token gap at p99 in which it did, 100 ms that the wall clock jumped, no
+// request held back, 0.1 % without a connection and 1 % refused. A median lag under 10 ms is what inference-perf calls good.
 func DefaultLimits() Limits {
 	return Limits{
 		LagP50:   10 * time.Millisecond,
@@ -64,6 +67,8 @@ func DefaultLimits() Limits {
 		Errors:   0.01,
 
 		Stall:     time.Second,
+		StallTTFT: 0.01,
+		StallGap:  0.05,
 		ClockJump: 100 * time.Millisecond,
 		HeldBack:  0,
 		Connect:   0.001,

@@ -214,6 +214,7 @@ func load(s *Summary) factGroup {
 func client(r *replay.Run) factGroup {
 	g := factGroup{page.Group{Title: "Client"}}
 	g.add("Connections", r.Connections, "")
+	g.add("Stalls", sayStalls(r.Stalls), "in which the client stood still")
 	g.add("Trace", r.TraceID, "id of the requests' traces")
 	g.add("Started", toSecond(r.Started), "")
 	source := ""

@@ -23,6 +23,7 @@ type Summary struct {
 	Goodput       *Goodput       `json:"goodput"` // null without objectives
 	InFlight      InFlight       `json:"in_flight"`
 	Latency       Latency        `json:"latency"`
+	Stalled       *Stalled       `json:"stalled,omitempty"` // absent where nobody watched, as in a simulation
 	LagDriftMS    *float64       `json:"lag_drift_ms"`
 	Errors        []ErrorCount   `json:"errors"` // most frequent first
 	Tokens        Tokens         `json:"tokens"`

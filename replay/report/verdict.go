@@ -32,6 +32,7 @@ type Check struct {
 	Allowed  *float64 `json:"allowed"`  // null where there is no limit
 	Unit     string   `json:"unit"`
 	Holds    bool     `json:"holds"`
+	Says     string   `json:"says,omitempty"` // why nothing was measured, where that is not plain
 }
 
 // Codes of the checks, in the order in which they are given.
@@ -44,6 +45,8 @@ const (
 	CodeCPU         = "client_cpu"       // the client had no cores to spare
 	CodeGCPause     = "client_gc_pause"  // the client stood still
 	CodeStalled     = "client_stalled"   // the process or the machine stood still
+	CodeStalledTTFT = "stalled_ttft"     // the client stood still while it waited for first tokens
+	CodeStalledGap  = "stalled_gap"      // the client stood still between tokens
 	CodeClock       = "clock_jump"       // the wall clock was set, or the machine suspended
 	CodeHeldBack    = "held_back"        // the limit of requests in flight shaped the load
 	CodeConnect     = "connect_failures" // requests that never reached the server
@@ -65,6 +68,7 @@ func judge(s *Summary, limits Limits) Verdict {
 		j.lag(s, limits)
 		j.machine(&s.Run, limits)
 	}
+	j.stalls(s, limits)
 	j.outcomes(s, limits)
 	j.completeness(s)
 	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons, Checks: j.checks}

@@ -1,0 +1,224 @@
+package report
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/replay"
+	"reprise/trace"
+)
+
+// stalledRun is a run with stalls at pairs of milliseconds.
+func stalledRun(pairs ...int64) replay.Run {
+	s := &replay.Stalls{}
+	for i := 0; i < len(pairs); i += 2 {
+		x := replay.Stall{FromNS: pairs[i] * msNS, ToNS: pairs[i+1] * msNS}
+		s.Intervals = append(s.Intervals, x)
+		s.Count++
+		s.TotalNS += x.ToNS - x.FromNS
+		s.LongestNS = max(s.LongestNS, x.ToNS-x.FromNS)
+	}
+	return replay.Run{Stalls: s}
+}
+
+// The covered part of any time is what counting its nanoseconds gives.
+func TestStallCoverage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	const end = 400
+	for range 200 {
+		var stalls replay.Stalls
+		var stood [end]bool
+		for at := rng.Int64N(50); at < end-60; {
+			x := replay.Stall{FromNS: at, ToNS: at + 1 + rng.Int64N(40)}
+			stalls.Intervals = append(stalls.Intervals, x)
+			for i := x.FromNS; i < x.ToNS; i++ {
+				stood[i] = true
+			}
+			at = x.ToNS + 1 + rng.Int64N(50)
+		}
+		m := newStallMeter(&stalls)
+		for range 200 {
+			from := rng.Int64N(end)
+			to := from + rng.Int64N(end-from)
+			want := int64(0)
+			for _, is := range stood[from:to] {
+				if is {
+					want++
+				}
+			}
+			if got := m.within(from, to); got != want {
+				t.Fatalf("%v: %d of %d to %d, want %d", stalls.Intervals, got, from, to, want)
+			}
+		}
+	}
+}
+
+// The shares of a run are those that brute force gives.
+func TestStalledShares(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 2))
+	for range 50 {
+		run := stalledRun()
+		for at := int64(0); at < 20_000; {
+			x := replay.Stall{FromNS: at * msNS, ToNS: (at + 6 + rng.Int64N(200)) * msNS}
+			run.Stalls.Intervals = append(run.Stalls.Intervals, x)
+			at = x.ToNS/msNS + 1 + rng.Int64N(2000)
+		}
+		overlap := func(from, to int64) (sum int64) {
+			for _, x := range run.Stalls.Intervals {
+				sum += max(min(to, x.ToNS)-max(from, x.FromNS), 0)
+			}
+			return sum
+		}
+		var results []replay.Result
+		var ttft, covered, touched int64
+		var shares []float64
+		for i := range int64(30) {
+			events, at := []int64(nil), int64(0)
+			for range 1 + rng.IntN(12) {
+				at += rng.Int64N(300) // two at once as well
+				events = append(events, at)
+			}
+			r := answer(i, i*500, 3, events...)
+			if i%7 == 6 {
+				r.Error = "timeout" // no latency of it counts
+			} else {
+				n := overlap(*r.SentNS, *r.FirstTokenNS)
+				ttft, covered = ttft+*r.FirstTokenNS-*r.SentNS, covered+n
+				if n > 0 {
+					touched++
+				}
+				from := *r.FirstTokenNS
+				for _, gap := range r.GapsNS {
+					share := 0.0
+					if gap > 0 {
+						share = float64(overlap(from, from+gap)) / float64(gap)
+					}
+					shares = append(shares, share)
+					from += gap
+				}
+			}
+			results = append(results, r)
+		}
+		s := summarise(t, run, Options{}, results...)
+		if got, want := *s.Stalled.TTFTShare, float64(covered)/float64(ttft); got-want > 1e-9 || want-got > 1e-9 {
+			t.Fatalf("TTFT: %v, want %v", got, want)
+		}
+		if s.Stalled.StalledRequests != touched {
+			t.Errorf("%d requests, want %d", s.Stalled.StalledRequests, touched)
+		}
+		slices.Sort(shares)
+		p99 := shares[len(shares)-1-len(shares)/100]
+		if got := *s.Stalled.GapP99Share; got < p99-1e-9 || got > p99+0.001+1e-9 {
+			t.Fatalf("gaps: %v, want %v rounded up to a tenth of a percent", got, p99)
+		}
+	}
+}
+
+// Just at a limit of the stalls a run is trusted, and just above it not.
+func TestStallVerdict(t *testing.T) {
+	// A hundred requests with a TTFT of 100 ms, a second apart, and two gaps of 100 ms.
+	var steady []replay.Result
+	for i := range int64(100) {
+		steady = append(steady, answer(i, i*1000, 0, 100, 200, 300))
+	}
+	ttft := func(ms int64) replay.Run { return stalledRun(1010, 1010+ms/2, 2010, 2010+ms-ms/2) }
+	gaps := func(n, ms int64) replay.Run {
+		var pairs []int64
+		for i := range n {
+			pairs = append(pairs, i*1000+120, i*1000+120+ms)
+		}
+		return stalledRun(pairs...)
+	}
+	one := func(change func(*Limits)) Options {
+		l := DefaultLimits()
+		change(&l)
+		return Options{Limits: l}
+	}
+	embedding := answer(0, 0, 0)
+	embedding.API, embedding.DoneNS = replay.APIEmbeddings, trace.Ptr(100*msNS)
+	for _, c := range []struct {
+		name    string
+		run     replay.Run
+		options Options
+		results []replay.Result
+		codes   string
+		says    string // of both checks
+	}{
+		{"no stall", stalledRun(), Options{}, steady, "", ""},
+		{"between requests", stalledRun(400, 990), Options{}, steady, "", ""},
+		{"1 % of TTFT", ttft(100), Options{}, steady, "", ""},
+		{"more of TTFT", ttft(102), Options{}, steady, CodeStalledTTFT, ""},
+		{"more of TTFT, allowed", ttft(102), one(func(l *Limits) { l.StallTTFT = 0.02 }), steady, "", ""},
+		{"more of TTFT, unlimited", ttft(102), one(func(l *Limits) { l.StallTTFT = -1 }), steady, "", ""},
+		{"1 % of gaps", gaps(2, 80), Options{}, steady, "", ""},
+		{"5 % of more gaps", gaps(3, 5), Options{}, steady, "", ""},
+		{"6 % of more gaps", gaps(3, 6), Options{}, steady, CodeStalledGap, ""},
+		{"6 % of more gaps, allowed", gaps(3, 6), one(func(l *Limits) { l.StallGap = 0.06 }), steady, "", ""},
+		{"6 % of more gaps, unlimited", gaps(3, 6), one(func(l *Limits) { l.StallGap = -1 }), steady, "", ""},
+		{"both", stalledRun(10, 300, 1010, 1300, 2010, 2300), Options{}, steady, CodeStalledTTFT + " " + CodeStalledGap, ""},
+		{"an embedding", stalledRun(50, 60), Options{}, []replay.Result{embedding}, CodeStalledTTFT, ""},
+		{"an old file", replay.Run{}, Options{}, steady, "", "not recorded"},
+		{"a simulation", replay.Run{Simulated: "1 × engine"}, Options{}, steady, "", "not applicable"},
+	} {
+		s := summarise(t, c.run, c.options, c.results...)
+		var codes []string
+		for _, r := range s.Verdict.Reasons {
+			codes = append(codes, r.Code)
+		}
+		if got := strings.Join(codes, " "); got != c.codes || s.Verdict.Trustworthy != (c.codes == "") {
+			t.Errorf("%s: %q, want %q; %+v", c.name, got, c.codes, s.Stalled)
+		}
+		found := 0
+		for _, k := range s.Verdict.Checks {
+			if k.Code == CodeStalledTTFT || k.Code == CodeStalledGap {
+				found++
+				if k.Says != c.says || (k.Measured == nil) != (c.says != "" || k.Code == CodeStalledGap && c.name == "an embedding") {
+					t.Errorf("%s: %+v", c.name, k)
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("%s: %d checks", c.name, found)
+		}
+	}
+}
+
+// A report from the file says what the run's own report said, in words and in tables.
+func TestStallsAreReportedFromTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.parquet")
+	run := stalledRun(10, 110, 5000, 5600)
+	if err := replay.WriteResults(path, run, &trace.SliceReader[replay.Result]{Rows: []replay.Result{answer(0, 0, 0, 200), answer(1, 4900, 0, 700)}}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := replay.OpenResults(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := Summarise(f.Run, f.Reader(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "the client stood still for 77.78 % of the times to first token, those of 2 of 2 requests (2 stalls, the longest 600 ms): so much of TTFT may be its own; the limit is 1 %"
+	if r := s.Verdict.Reasons; len(r) != 1 || r[0].Text != want || r[0].Code != CodeStalledTTFT {
+		t.Fatalf("%+v", r)
+	}
+	var text, page strings.Builder
+	if err := WriteText(&text, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := Page(s).Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	for name, out := range map[string]string{"text": text.String(), "page": strings.ReplaceAll(page.String(), "\u00a0", " ")} {
+		if !strings.Contains(out, "77.78 %") || !strings.Contains(out, "stalls in times to first token (!)") || !strings.Contains(out, "stood still for 77.78 %") {
+			t.Errorf("the %s does not say it", name)
+		}
+	}
+	if !strings.Contains(page.String(), "2, 700 ms in all, the longest 600 ms") {
+		t.Error("the page does not count the stalls")
+	}
+}
