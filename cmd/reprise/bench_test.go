@@ -273,7 +273,7 @@ func TestBenchLive(t *testing.T) {
 	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "-o", "out", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h")
+	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "-o", "out", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
 	if code != exitGood {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}

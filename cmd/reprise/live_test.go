@@ -157,8 +157,8 @@ func TestLiveFlag(t *testing.T) {
 		{[]string{"--live", "on"}, exitUsage, "not both a terminal", ""},
 		{[]string{"--live", "on", "--quiet"}, exitUsage, "contradict", ""},
 		{[]string{"--live", "yes"}, exitUsage, "auto, on or off", ""},
-		{[]string{"--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h"}, exitGood, "of 30 (", ""},
-		{[]string{"--live", "off", "--quiet", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h"}, exitGood, "", "of 30 ("},
+		{[]string{"--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, exitGood, "of 30 (", ""},
+		{[]string{"--live", "off", "--quiet", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, exitGood, "", "of 30 ("},
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", w, "--url", url, "-o", out}, c.args...)...)
 		if code != c.code || !strings.Contains(errs, c.says) || c.not != "" && strings.Contains(errs, c.not) {

@@ -157,7 +157,7 @@ func TestRepliesStayInMemory(t *testing.T) {
 	s := &talker{tok: tok, journal: replay.JournalName(file("r.parquet"))}
 	srv := httptest.NewServer(s)
 	defer srv.Close()
-	out, errs, code := reprise(t, "replay", file("w.parquet"), "--url", srv.URL, "--model", canary[:1], "--thread", "--json", "-o", file("r.parquet"), "--max-lag", "1h", "--max-errors", "1")
+	out, errs, code := reprise(t, "replay", file("w.parquet"), "--url", srv.URL, "--model", canary[:1], "--thread", "--json", "-o", file("r.parquet"), "--max-lag", "1h", "--max-errors", "1", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
 	if code != exitGood {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}

@@ -103,7 +103,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	if ttft := s.Latency.FromSent.TTFT.Min; ttft == nil || *ttft < 300 {
 		t.Errorf("the stalls are in no TTFT: %v", s.Latency.FromSent.TTFT)
 	}
-	if _, c, code := judged(out, "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-cpu", "-1"); code != exitGood || !c.Holds {
+	if _, c, code := judged(out, "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-cpu", "-1", "--max-stall", "-1s", "--max-gc-pause", "-1s", "--max-clock-jump", "-1s"); code != exitGood || !c.Holds {
 		t.Errorf("without limits: exit code %d, %+v", code, c)
 	}
 
