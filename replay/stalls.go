@@ -26,8 +26,9 @@ type Stalls struct {
 	Intervals []Stall `json:"-"`
 }
 
-// mostStalls bounds the intervals of a run: 64 KB of memory, and some 160 KB of JSON
-// in a results file. Without any joined they hold 20 s of stalls at least.
+// mostStalls bounds the intervals of a run: 64 KB of memory, of which a run has three
+// at most, and some 160 KB of JSON in a results file. Without any joined they hold 20 s
+// of stalls at least.
 const mostStalls = 4096
 
 // add takes a stall that begins no sooner than the last one. A stall that begins
