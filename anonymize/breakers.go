@@ -137,8 +137,11 @@ func (b *breakerFinder) add(x *encoded, tokens []uint32) {
 	if x.row.Status == trace.StatusFailed {
 		return // it is no load
 	}
+	if x.inputGap == shortGap {
+		return // what it says is not how the prompt began
+	}
 	b.find.Add(&profile.Prompt{Domain: x.prompt.root, Model: x.row.Model, Adapter: x.row.Adapter, Tokens: b.tokens,
-		Length: x.row.InputTokens, ArrivalNS: x.row.ArrivalNS, Source: source})
+		Length: x.counted, ArrivalNS: x.row.ArrivalNS, Source: source})
 }
 
 func (b *breakerFinder) report() *profile.Breakers {

@@ -115,7 +115,11 @@ type Totals struct {
 	Blocks              int // distinct
 	Sessions, Users     int // distinct; 0 when the source has none
 	InferredSessions    bool
-	Texts               int64            // requests whose text was tokenised
+	InputGaps           Gaps             // requests whose prompts in the source cannot be what was sent
+	OutputGaps          Gaps             // the same of replies; without a count of the source, their lengths are 0
+	UnknownOutputs      int64            // of those, requests without such a count
+	PartlyRedacted      int64            // requests whose length is that of what redaction left, as the source does not count
+	Texts               int64            // requests of which the tokenizer gave a length or blocks
 	TextInput           int64            // their input tokens as counted
 	TextInputSource     int64            // their input tokens as the source says, over rows that say
 	TextInputComparable int64            // their input tokens as counted, over the same rows
@@ -178,6 +182,9 @@ func newCard(p *Policy, t Totals) Card {
 		Totals: t, Confined: p.Confined,
 	}
 	c.Dropped = droppedOf(c.Columns)
+	if t.InputGaps.Total()+t.OutputGaps.Total() > 0 {
+		c.Lengths = "exact; as the source counts them where its text is redacted, empty or not all that was sent"
+	}
 	if t.Texts > 0 {
 		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
 		c.Risks = append(c.Risks, fmt.Sprintf("The metadata tell where near-identical prompts part: positions, lengths and counts, of at least %d requests each.", profile.MinBreakerRequests))

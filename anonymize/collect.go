@@ -125,13 +125,23 @@ func (c *collector) count(x *encoded) {
 	t.InputTokens += int64(x.row.InputTokens)
 	t.OutputTokens += int64(x.row.OutputTokens)
 	t.Blocks, t.Sessions, t.Users = c.blocks.Len(), c.sessions.Len(), c.users.Len()
-	if x.text {
+	t.InputGaps.add(x.inputGap)
+	t.OutputGaps.add(x.outputGap)
+	if x.partly {
+		t.PartlyRedacted++
+	}
+	if x.unknownOut {
+		t.UnknownOutputs++
+	}
+	if x.tokenised {
 		t.Texts++
-		t.TextInput += int64(x.row.InputTokens)
+	}
+	if x.text && x.inputGap != shortGap {
+		t.TextInput += int64(x.counted)
 		if x.sourceInput != nil {
 			t.TextInputSource += int64(*x.sourceInput)
-			t.TextInputComparable += int64(x.row.InputTokens)
-			c.compare(x.row.Model, x.row.InputTokens, *x.sourceInput)
+			t.TextInputComparable += int64(x.counted)
+			c.compare(x.row.Model, x.counted, *x.sourceInput)
 		}
 		if x.template != "" {
 			t.Templates[x.template]++

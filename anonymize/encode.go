@@ -23,7 +23,13 @@ type encoded struct {
 	text        bool
 	refused     bool   // the chat template refuses the chat
 	template    string // that the chat was rendered with; empty of what is no chat
+	tokenised   bool   // a length or blocks of the row are the tokenizer's
+	partly      bool   // some messages are redacted, and the source does not count
+	unknownOut  bool   // the reply is redacted, and the source does not count
+	counted     int32  // input tokens of the text, where that was tokenised
 	sourceInput *int32 // as the source counted, when the text was counted too
+	inputGap    gap    // between the text of the prompt and its length
+	outputGap   gap    // the same of the reply
 	prompt      promptPart
 	system      []trace.Text // messages that it begins with, where templates are kept
 	raw         []byte       // its text, encoded, where that is kept: see [Policy].Raw
@@ -108,10 +114,11 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	return nil
 }
 
-// encodeText counts and cuts the messages and the reply. The count wins over
-// the source's for the input, since the blocks must agree with the length; for
-// the output the source's count wins, since it has seen what the text does not
-// show, such as reasoning.
+// encodeText counts and cuts the messages and the reply. The length of the input
+// is the text's count, since the blocks must agree with it. It is the source's
+// where the text is not what was sent, and where an operator named its field: see
+// [gap]. Of the output the source's count wins wherever there is one, since it
+// has seen what the text does not show, such as reasoning.
 func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	switch {
 	case e.hasher == nil:
@@ -119,13 +126,18 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	case len(en.SourceBlocks) > 0:
 		return errTwoCuts
 	}
-	root := e.hasher.Root(x.row.Model, x.row.Adapter, x.salt)
-	if e.cutter == nil {
-		e.cutter = e.hasher.Cutter(root)
-	}
 	render, chat := e.render, true
 	if k := x.row.Kind; k == "completion" || k == "embedding" {
 		render, chat = e.plain, false // a server takes these prompts as they are
+	}
+	if x.inputGap = promptGap(en); x.inputGap != noGap {
+		x.row.InputTokens, x.system = *en.InputTokens, nil
+		e.encodeReply(en, x, render)
+		return nil
+	}
+	root := e.hasher.Root(x.row.Model, x.row.Adapter, x.salt)
+	if e.cutter == nil {
+		e.cutter = e.hasher.Cutter(root)
 	}
 	e.reveal(en)
 	pieces, err := render.Render(&e.chat)
@@ -144,19 +156,38 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	if chat {
 		x.template = render.Name(e.chat.Model)
 	}
-	x.row.InputTokens = int32(before*size + e.cutter.Len())
-	x.blocks = make([]block.ID, 0, block.Count(int(x.row.InputTokens), size))
-	x.blocks = e.cutter.Append(append(x.blocks, e.chain.full...))
-	if en.Reply != nil {
-		reply := e.answer(render.Reply(e.chat.Model, en.Reply.Reveal(), en.ReplyCalls.Reveal()))
-		e.cutter.Write(reply)
-		x.row.OutputTokens = int32(len(reply))
-		x.out = e.cutter.Append(nil)[block.Full(int(x.row.InputTokens), size)-before:]
+	x.counted = int32(before*size + e.cutter.Len())
+	x.row.InputTokens = x.counted
+	if x.inputGap = countGap(en, x.counted, size); x.inputGap != noGap || en.InputGiven && en.InputTokens != nil {
+		x.row.InputTokens = *en.InputTokens
 	}
-	if en.OutputTokens != nil {
-		x.row.OutputTokens = *en.OutputTokens
+	if x.inputGap == noGap {
+		x.tokenised, x.partly = true, en.InputTokens == nil && redactedInPart(en.Messages)
+		x.blocks = make([]block.ID, 0, block.Count(int(x.counted), size))
+		x.blocks = e.cutter.Append(append(x.blocks, e.chain.full...))
 	}
+	e.encodeReply(en, x, render)
 	return nil
+}
+
+// encodeReply counts the reply and, where the prompt is in the cutter, cuts it
+// behind that.
+func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Renderer) {
+	if x.outputGap = replyGap(en); en.Reply != nil && x.outputGap == noGap {
+		reply := e.answer(render.Reply(en.Model.Reveal(), en.Reply.Reveal(), en.ReplyCalls.Reveal()))
+		x.row.OutputTokens = int32(len(reply))
+		x.tokenised = x.tokenised || en.OutputTokens == nil
+		if x.outputGap = countReplyGap(en, len(reply)); x.inputGap == noGap && x.outputGap == noGap {
+			e.cutter.Write(reply)
+			x.out = e.cutter.Append(nil)[block.Full(int(x.counted), e.p.blockSize())-len(e.chain.full):]
+		}
+	}
+	switch {
+	case en.OutputTokens != nil:
+		x.row.OutputTokens = *en.OutputTokens
+	case x.outputGap != noGap:
+		x.unknownOut = true
+	}
 }
 
 // reveal makes the chat of an entry.

@@ -220,10 +220,11 @@ func (x *exchange) answer(v viewRow) error {
 }
 
 const (
-	noteUnanswered  = "requests without a response, whose output lengths are not known: give the batch's output file beside its input"
-	noteUnasked     = "responses without their requests, of which only the lengths were read"
-	noteEmptyAnswer = "responses without their requests and without usage were left out"
-	noteBatchTimes  = "the times are those at which the responses were created: a batch has no arrivals"
+	noteUnanswered   = "requests without a response, whose output lengths are not known: give the batch's output file beside its input"
+	noteUnasked      = "responses without their requests, of which only the lengths were read"
+	noteEmptyAnswer  = "responses without their requests and without usage were left out"
+	noteUnknownInput = "requests with an empty or redacted prompt, of which no response counts the tokens, were left out"
+	noteBatchTimes   = "the times are those at which the responses were created: a batch has no arrivals"
 )
 
 // settle ends the reading: it decides on the times, drops what has no input and
@@ -242,6 +243,13 @@ func (d *batchDecoder) settle() {
 		d.order = append(d.order, x)
 	}
 	d.extra, d.byID = nil, nil
+	d.order = slices.DeleteFunc(d.order, func(x *exchange) bool {
+		unknown := x.b.lengthUnknown()
+		if unknown {
+			d.s.notes.count(noteUnknownInput)
+		}
+		return unknown
+	})
 	for _, x := range d.order {
 		x.b.finish(0) // an exchange without input is not among them
 		d.s.info.HasUsers = d.s.info.HasUsers || x.b.e.User != (trace.Text{})

@@ -163,6 +163,9 @@ func (b *builder) finish(blockSize int) string {
 	if e.Messages == nil && e.InputTokens == nil {
 		return "it has neither a prompt nor the length of one"
 	}
+	if b.lengthUnknown() {
+		return unknownLength
+	}
 	if e.Messages != nil && e.Kind == "" {
 		e.Kind = "chat"
 	}
@@ -173,6 +176,32 @@ func (b *builder) finish(blockSize int) string {
 		return wrongBlocks
 	}
 	return ""
+}
+
+const unknownLength = "its prompt is empty or redacted, and no token count stands beside it, so its length is not known: " +
+	"log the usage of each request, or where it has another name, say which (--map input_tokens=)"
+
+const noteFailedUnknown = "calls that failed, with an empty or redacted prompt and no token count, were left out"
+
+// lengthUnknown reports whether nothing tells the length of the prompt: there is
+// no count, and all that stands in the messages are redaction markers, if
+// anything. Images and calls of tools are content.
+func (b *builder) lengthUnknown() bool {
+	if b.e.InputTokens != nil || b.e.Messages == nil || b.images > 0 {
+		return false
+	}
+	for i := range b.e.Messages {
+		if m := &b.e.Messages[i]; m.Calls.Len() > 0 || !m.Content.Blank() && !m.Redacted() {
+			return false
+		}
+	}
+	return true
+}
+
+// failedUnknown reports the same of a call that failed, which has no usage: no
+// record of it could be better.
+func (b *builder) failedUnknown() bool {
+	return b.e.Status == trace.StatusFailed && b.lengthUnknown()
 }
 
 const wrongBlocks = "its block ids are not one for each full block of the input length and one for the rest (--source-block-size tells another size, where a format leaves it open)"

@@ -35,6 +35,7 @@ type mappedDecoder struct {
 	sample    []stamp // times of the first records, until the clock is settled
 	timing    timing
 	sessions  map[string]lastTurn // of a source without times
+	given     bool                // the operator named the field of the input length
 	entries   int64
 	builder   builder // of the current row
 	s         *Source
@@ -83,7 +84,7 @@ func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedD
 		return nil, usage("--map needs one of messages, prompt and input_tokens")
 	}
 	d := &mappedDecoder{rows: in, clock: newClock(o), times: m["time"], sessions: map[string]lastTurn{}, s: s}
-	d.fields = m.fields()
+	d.fields, d.given = m.fields(), o.Map["input_tokens"] != nil
 	if o.Map["time"] != nil {
 		d.timing = withTimes
 	}
@@ -159,6 +160,11 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	}
 	if err := d.setTime(&b.e, r); err != nil {
 		return dst, err
+	}
+	b.e.InputGiven = d.given && b.e.InputTokens != nil
+	if b.failedUnknown() {
+		d.s.notes.count(noteFailedUnknown)
+		return dst, nil
 	}
 	if why := b.finish(d.blockSize); why != "" {
 		return dst, badAt(r, "", why)

@@ -29,6 +29,33 @@ func TestFormatsDoc(t *testing.T) {
 	}
 }
 
+// lengthsPage says where the lengths of a record with text and usage come from.
+// In it ~ stands for a backtick.
+const lengthsPage = `
+## Text and usage
+
+Where a record has the text of its prompt and the server's count of its tokens
+(usage), ~input_tokens~ is the count of the text, by ~--tokenizer~ and ~--template~,
+so that it agrees with the prefix blocks, and ~output_tokens~ is that of usage. The
+length is another where the text cannot be what was sent, and where ~--map~ names it:
+
+| text of the prompt | with usage | without usage |
+|---|---|---|
+| a whole message is a redaction marker: ~[REDACTED]~, ~<redacted>~, ~***~, a hash, ~{"length":9}~, ~content was removed by policy~ | length of usage, no blocks | all messages are: a bad record; some are: as the text that is left |
+| empty, without images or calls of tools | length of usage, no blocks | a bad record |
+| counts below a tenth of usage | length of usage, no blocks | – |
+| any other, and ~--map~ names ~input_tokens~ | length that ~--map~ names; the blocks of the text where that has as many of them, else none | as the text |
+
+The first three rules hold for the answer too, of whose usage reasoning tokens are
+taken off first. A redacted answer without usage has 0 output tokens, and the import
+says how many have. A call that failed has no usage: where its prompt is redacted it
+is left out, and is no bad record. Hashes and lengths in messages of tools are their
+results, and no markers.
+
+The import warns of all this, and ~--json~ counts it in ~lengths_of_source~. Rows
+without blocks take no part in hit ratios, which are of the other rows.
+`
+
 // readTables are the fields that are read of each format.
 func readTables() string {
 	var b strings.Builder
@@ -71,6 +98,7 @@ The format is recognised by content, or named with ` + "`--format`" + `. Of each
 	for _, f := range Formats() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), code(f.Example))
 	}
+	b.WriteString(strings.ReplaceAll(lengthsPage, "~", "`"))
 	b.WriteString(readTables())
 	b.WriteString(`
 ## What can be written

@@ -61,6 +61,7 @@ type Entry struct {
 	ReplyCalls Text
 
 	InputTokens  *int32 // as the source counted; the length when there are no Messages
+	InputGiven   bool   // an operator named the field of InputTokens: it is the length, with Messages too
 	OutputTokens *int32
 	Reasoning    *int32 // output tokens that were reasoning
 	Cached       *int32 // input tokens that the server took from its cache

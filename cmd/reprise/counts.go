@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,4 +90,55 @@ func templateNotes(card anonymize.Card, p anonymize.Policy) []string {
 		notes = append(notes, fmt.Sprintf("%d requests whose conversation the template refuses, as a server with it would: they were counted without it", n))
 	}
 	return notes
+}
+
+// A gapsJSON is [anonymize.Gaps] as --json prints it.
+type gapsJSON struct {
+	Requests int64 `json:"requests"`
+	Marker   int64 `json:"redaction_marker"`
+	Empty    int64 `json:"empty"`
+	Short    int64 `json:"below_a_tenth"`
+	Mapped   int64 `json:"other_blocks_than_mapped_length"`
+}
+
+func newGapsJSON(g anonymize.Gaps) gapsJSON {
+	return gapsJSON{g.Total(), g.Marker, g.Empty, g.Short, g.Mapped}
+}
+
+// gapWarnings say of how many requests the counts of the source stand in for those
+// of the text, and which requests figures of reuse are then of.
+func gapWarnings(t anonymize.Totals) []string {
+	var out []string
+	warn := func(n int64, format string, args ...any) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%d of %d requests ", n, t.Requests)+fmt.Sprintf(format, args...))
+		}
+	}
+	in, all := t.InputGaps, t.InputGaps.Total()
+	warn(all-in.Mapped, "have the input length that the source counts and no prefix blocks, since their text is not what was sent (%s)", gapWords(in))
+	warn(in.Mapped, "have the input length that --map names and no prefix blocks, since their text has another number of blocks: choose the server's --tokenizer and --template")
+	switch {
+	case all == t.Requests && all > 0:
+		out = append(out, "no request is left whose prefix reuse is known: hit ratios are unknown, not 0")
+	case all > 0:
+		out = append(out, fmt.Sprintf("hit ratios are of the other %d requests", t.Requests-all))
+	}
+	warn(t.OutputGaps.Total()-t.UnknownOutputs, "have no blocks of their output, since the answer in the source is not what was sent (%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
+	warn(t.UnknownOutputs, "have a redacted answer and no count of its tokens: their output length is not known and stands as 0")
+	warn(t.PartlyRedacted, "have redacted messages and no count of their tokens: their lengths are of the text that is left, and their blocks may be equal where the prompts were not")
+	return out
+}
+
+// gapWords list why the text is not what was sent.
+func gapWords(g anonymize.Gaps) string {
+	var words []string
+	for _, w := range []struct {
+		n    int64
+		what string
+	}{{g.Marker, "a redaction marker"}, {g.Empty, "empty"}, {g.Short, "the text counts below a tenth"}} {
+		if w.n > 0 {
+			words = append(words, fmt.Sprintf("%s: %d", w.what, w.n))
+		}
+	}
+	return strings.Join(words, "; ")
 }

@@ -451,13 +451,16 @@ func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing strin
 func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy, timing string) error {
 	t := card.Totals
 	notes := slices.Concat(info.Notes, leftFields(info), missing(info, t), templateNotes(card, p))
+	warnings := gapWarnings(t)
 	if f.asJSON {
+		notes = append(notes, warnings...)
 		return writeJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
 			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.tier,
 			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": countsJSON(t.Models),
-			"prefix_breakers": card.Breakers})
+			"prefix_breakers": card.Breakers, "lengths_of_source": map[string]any{"input": newGapsJSON(t.InputGaps), "output": newGapsJSON(t.OutputGaps)},
+			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted})
 	}
 	blocks := "no blocks"
 	if t.Blocks > 0 {
@@ -480,6 +483,9 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	}
 	for _, n := range notes {
 		notef(cmd, "note: %s", n)
+	}
+	for _, w := range warnings {
+		notef(cmd, "warning: %s", w)
 	}
 	sayCounts(cmd, card)
 	for _, line := range card.Breakers.Notes() {
