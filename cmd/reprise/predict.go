@@ -8,11 +8,12 @@ import (
 
 	"reprise/replay/bench"
 	"reprise/replay/report"
+	"reprise/replay/simserver"
 )
 
 // predictFlags are the flags of capacity predict.
 type predictFlags struct {
-	r         bench.Roofline
+	r         simserver.Roofline
 	params    string
 	bandwidth string
 	flops     string

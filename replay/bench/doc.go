@@ -7,7 +7,7 @@
 //     be read, compared and trusted, or not, like one made by hand.
 //  3. A [Sweep] makes trials at one load after another and finds the knee and the
 //     highest load that holds. [Plan] makes instances, GPUs and cost of it, and
-//     [Roofline.Predict] says what bandwidth and arithmetic would allow.
+//     [Compare] sets results beside what bandwidth and arithmetic would allow.
 //  4. A [SuiteRun] makes the rows of a [Suite] against servers and engines, a column
 //     each, in a directory that it goes on in when it was stopped.
 //  5. A [Served] target has its engine started for it, and stopped, by a
