@@ -133,7 +133,10 @@ type Run struct {
 	// Simulated says what model gave the results, in virtual time: nothing was
 	// sent, and there was no client to measure. Empty for a replay.
 	Simulated string `json:"simulated,omitempty"`
-	Instances int    `json:"instances,omitempty"` // engines that took the requests, where that is known
+	// PresetWarning says how far that model is from the hardware that its preset names;
+	// empty where it is near.
+	PresetWarning string `json:"preset_warning,omitempty"`
+	Instances     int    `json:"instances,omitempty"` // engines that took the requests, where that is known
 	// PrefixCaching says whether they kept the KV of prompts for later ones; null is
 	// not known, as of every live server.
 	PrefixCaching *bool `json:"prefix_caching,omitempty"`

@@ -108,6 +108,9 @@ func (f *engineFlags) serve(cmd *cobra.Command, c *simserver.Config) error {
 		c.Model = model
 	}
 	c.Engine = &e
+	if warning := f.warning(e); warning != "" {
+		notef(cmd, "warning: %s", warning)
+	}
 	return nil
 }
 

@@ -156,7 +156,10 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		all = append(all, s.summary)
 	}
 	if f.judge.asJSON {
-		return writeJSON(cmd.OutOrStdout(), tiered(all, w.Meta.Tier))
+		return writeJSON(cmd.OutOrStdout(), tiered(all, w.Meta.Tier, f.engine.warning(engine)))
+	}
+	if warning := f.engine.warning(engine); warning != "" {
+		fmt.Fprintln(cmd.OutOrStdout(), wrapped("Warning: "+warning+"."))
 	}
 	if tier := trace.TierNote("table", w.Meta.Tier); tier != "" {
 		fmt.Fprintln(cmd.OutOrStdout(), tier)
@@ -164,16 +167,18 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	return writeFleets(cmd.OutOrStdout(), all)
 }
 
-// A tieredFleet is a summary with the tier of the workload that it is of.
+// A tieredFleet is a summary with the tier of the workload that it is of, and the
+// warning of the preset.
 type tieredFleet struct {
-	Tier string `json:"tier,omitempty"`
+	Tier          string `json:"tier,omitempty"`
+	PresetWarning string `json:"preset_warning,omitempty"`
 	simserver.FleetSummary
 }
 
-func tiered(all []simserver.FleetSummary, tier string) []tieredFleet {
+func tiered(all []simserver.FleetSummary, tier, warning string) []tieredFleet {
 	out := make([]tieredFleet, len(all))
 	for i, s := range all {
-		out[i] = tieredFleet{tier, s}
+		out[i] = tieredFleet{tier, warning, s}
 	}
 	return out
 }
@@ -211,7 +216,7 @@ func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.F
 func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, model string) (simserver.FleetSummary, error) {
 	about := replay.Run{Schema: replay.ResultsSchema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
 		Model: model, Rate: f.rate, Seed: strconv.FormatUint(f.seed, 10), Note: f.note,
-		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching),
+		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c), PresetWarning: f.engine.warning(c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching),
 		Environment: &replay.Environment{Host: replay.ThisHost()}}
 	var err error
 	if about.Privacy, err = privacyOf(&w.Meta); err != nil {

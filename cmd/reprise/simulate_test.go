@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -177,7 +179,9 @@ func BenchmarkSimulateMooncake(b *testing.B) {
 // A preset can be looked up with its errors, and changed.
 func TestSimulatePresets(t *testing.T) {
 	t.Chdir(t.TempDir())
-	expect(t, must(t, "simulate", "--presets"), "l4-qwen2.5-0.5b", "closed loop of 32, 256/128 tokens", "not fitted", "figures were fitted")
+	expect(t, must(t, "simulate", "--presets"), "l4-qwen2.5-0.5b", "closed loop of 32, 256/128 tokens", "not fitted",
+		"over all 18 figures: 6.5 %", "over all 48 figures: 43.1 %", "over the 24 that were fitted: 9.8 %", "6 req/s, Poisson, 1024–2048 and every fourth 64–128/64–256 tokens, static", "8 req/s, even, 1056–1152/256 tokens",
+		"WARNING: the preset h100-llama-70b decodes 6.9 times slower")
 	var all []fittedPreset
 	if err := json.Unmarshal([]byte(must(t, "simulate", "--presets", "--json")), &all); err != nil || len(all) != len(presetNames()) || len(all[0].Fit) == 0 {
 		t.Errorf("%d presets, %v", len(all), err)
@@ -206,6 +210,56 @@ func TestSimulatePresets(t *testing.T) {
 	}
 	if s := hits("--no-prefix-caching", "--block-size", "32", "--costs", "request=1s"); *s.HitByToken != 0 || s.CapacityBlocks != 1_080_000/32 || *s.TTFTP50MS < 1000 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A preset that is not of its hardware's speed says so wherever it is used, and in all
+// that is made of its results. One that is says nothing.
+func TestPresetWarnsEverywhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"log.jsonl": sharingLog(40)})
+	must(t, "import", "log.jsonl", "-o", "t.parquet")
+	const text = "the preset h100-llama-70b decodes 6.9 times slower than the memory of its 8 × H100 allows"
+	said := func(what, out string) {
+		t.Helper()
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), text) {
+			t.Errorf("%s has no warning:\n%s", what, out)
+		}
+	}
+	const preset = "--preset=h100-llama-70b"
+	said("simulate", must(t, "simulate", "t.parquet", preset))
+	said("simulate --json", must(t, "simulate", "t.parquet", preset, "--json"))
+	said("simulate -o", must(t, "simulate", "t.parquet", preset, "-o", "r.parquet", "--html", "r.html"))
+	said("its page", string(read(t, "r.html")))
+	for _, format := range []string{"", "markdown", "json", "decision"} {
+		out, _, _ := reprise(t, "report", "r.parquet", "--format", format)
+		said("report --format "+format, out)
+	}
+	said("report of two", must(t, "report", "r.parquet", "r.parquet"))
+	short := []string{preset, "--rates=5", "--level-duration=5s", "--level-requests=0", "--no-confirm", "-o", "s"}
+	said("sweep", must(t, append([]string{"sweep", "chat", "--html", "s.html"}, short...)...))
+	said("its page", string(read(t, "s.html")))
+	said("sweep.json", string(read(t, "s/sweep.json")))
+	said("capacity", must(t, "capacity", "s", "--target-rate=10"))
+	said("capacity --json", must(t, "capacity", "s", "--target-rate=10", "--json"))
+	said("compare", must(t, "compare", "t.parquet", preset, "--costs-b=step=35ms", "--rounds=2", "-o", "rounds", "--html", "c.html"))
+	said("its page", string(read(t, "c.html")))
+	if err := os.WriteFile("b.yaml", []byte("rows:\n- {name: one, workload: t.parquet, load: recorded, primary: p95_ttft}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said("bench", must(t, "bench", "b.yaml", preset, "-o", "b", "--quiet"))
+	said("its page", string(read(t, "b/index.html")))
+	ctx, stop := context.WithCancel(t.Context())
+	serving := &watch{want: "serving", then: stop}
+	if code := run(ctx, []string{"serve", "--listen", "127.0.0.1:0", preset}, strings.NewReader(""), io.Discard, serving); code != exitGood {
+		t.Errorf("serve: exit code %d", code)
+	}
+	said("serve", serving.buf.String())
+	if out := must(t, "simulate", "t.parquet", "--preset=l4-qwen2.5-0.5b", "-o", "l4.parquet"); strings.Contains(out, "times slower") {
+		t.Errorf("a preset near its hardware warns:\n%s", out)
+	}
+	if out := must(t, "simulate", "t.parquet", preset, "--costs=step=6ms"); strings.Contains(out, "times slower") {
+		t.Errorf("at costs near the hardware's it warns:\n%s", out)
 	}
 }
 

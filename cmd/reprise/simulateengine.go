@@ -118,15 +118,27 @@ func (f *engineFlags) config(cmd *cobra.Command) (simserver.EngineConfig, string
 	return c, model, nil
 }
 
+// warning is that of the preset at the costs of the engine that the flags ask for, or
+// "", see [simserver.Preset].
+func (f *engineFlags) warning(c simserver.EngineConfig) string {
+	p, err := simserver.OpenPreset(f.preset)
+	if err != nil {
+		return ""
+	}
+	return p.Warn(c.Costs)
+}
+
 // A fittedPreset is a preset beside the figures that it was fitted to.
 type fittedPreset struct {
-	Name   string                 `json:"name"`
-	Model  string                 `json:"model"`
-	About  string                 `json:"about"`
-	Engine simserver.EngineConfig `json:"engine"`
-	Costs  string                 `json:"costs"`
-	RMSE   float64                `json:"rmse_log"`
-	Fit    []simserver.FitPoint   `json:"fit"`
+	Name    string                 `json:"name"`
+	Model   string                 `json:"model"`
+	About   string                 `json:"about"`
+	Warning string                 `json:"warning,omitempty"`
+	Engine  simserver.EngineConfig `json:"engine"`
+	Costs   string                 `json:"costs"`
+	RMSE    float64                `json:"rmse_log"`        // over all figures of the source
+	Fitted  float64                `json:"rmse_log_fitted"` // over those that the costs were fitted to
+	Fit     []simserver.FitPoint   `json:"fit"`
 }
 
 // writePresets plays the published loads to every preset and prints how far
@@ -138,27 +150,36 @@ func writePresets(w io.Writer, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, fittedPreset{p.Name, p.Model, p.About, p.Engine, p.Engine.Costs.String(), simserver.RMSE(points), points})
+		all = append(all, fittedPreset{p.Name, p.Model, p.About, p.Warning, p.Engine, p.Engine.Costs.String(),
+			simserver.RMSE(points), simserver.RMSE(simserver.Fitted(points)), points})
 	}
 	if asJSON {
 		return writeJSON(w, all)
 	}
 	for _, p := range all {
 		fmt.Fprintf(w, "%s\n%s\n%s\n", p.Name, wrapped(p.Model+". "+p.About), p.Costs)
+		if p.Warning != "" {
+			fmt.Fprintln(w, wrapped("WARNING: "+p.Warning+"."))
+		}
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "  load\tmetric\tpublished\tsimulated\terror\t")
-		fitted, worst := 0, 0.0
+		worst := 0.0
 		for _, f := range p.Fit {
+			worst = max(worst, math.Abs(f.Error()))
 			note := "not fitted"
 			if f.Fitted {
-				fitted, worst, note = fitted+1, max(worst, math.Abs(f.Error())), ""
+				note = ""
 			}
 			fmt.Fprintf(t, "  %s\t%s\t%.5g\t%.5g\t%+.1f %%\t%s\n", f.Load, f.Metric, f.Published, f.Simulated, 100*f.Error(), note)
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "  %d figures were fitted: root mean square error %.1f %% (of logarithms), the worst %.1f %%\n\n", fitted, 100*p.RMSE, 100*worst)
+		fmt.Fprintf(w, "  root mean square error over all %d figures: %.1f %% (of logarithms), the worst %.1f %%\n", len(p.Fit), 100*p.RMSE, 100*worst)
+		if n := len(simserver.Fitted(p.Fit)); n < len(p.Fit) {
+			fmt.Fprintf(w, "  over the %d that were fitted: %.1f %%\n", n, 100*p.Fitted)
+		}
+		fmt.Fprintln(w)
 	}
 	return nil
 }

@@ -49,12 +49,15 @@ type Capacity struct {
 	Utilisation float64  `json:"utilisation"` // target rate ÷ what all instances hold, with headroom
 	Contract    []string `json:"contract"`
 	Tier        string   `json:"tier,omitempty"`
-	Cost        *Cost    `json:"cost,omitempty"` // null without a price and watts
+	// PresetWarning is that of the sweep, see [replay.Run].
+	PresetWarning string `json:"preset_warning,omitempty"`
+
+	Cost *Cost `json:"cost,omitempty"` // null without a price and watts
 }
 
 // Plan says how many instances of what was swept serve a demand.
 func Plan(r *SweepResult, d Demand) (Capacity, error) {
-	c := Capacity{Demand: d, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained, Contract: r.Contract, Tier: r.Tier}
+	c := Capacity{Demand: d, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained, Contract: r.Contract, Tier: r.Tier, PresetWarning: r.PresetWarning}
 	switch {
 	case r.Closed:
 		return c, ErrClosedLoop
@@ -91,6 +94,9 @@ func (c *Capacity) WriteText(w io.Writer) error {
 	var b strings.Builder
 	if tier := trace.TierNote("table", c.Tier); tier != "" {
 		fmt.Fprintln(&b, tier)
+	}
+	if c.PresetWarning != "" {
+		wrap(&b, "Warning: "+c.PresetWarning+".")
 	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	line := func(what, value, note string) { fmt.Fprintf(t, "%s\t%s\t%s\n", what, value, note) }

@@ -31,6 +31,9 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 	}
 	tier := trace.TierNote("page", r.Tier)
 	note(tier != "", page.Warn, tier)
+	for _, w := range r.PresetWarnings {
+		note(true, page.Warn, w)
+	}
 	note(p.largest, page.Info, "* the largest value: there are too few requests for the percentile.")
 	note(r.Baseline != "", page.Info, "Changes are against "+r.Baseline+". They may be chance: reprise compare decides that.")
 	out.Facts = []page.Fact{{Label: "Rows", Value: strconv.Itoa(len(r.Rows))}, {Label: "Models", Value: strconv.Itoa(len(r.Models))}, {Label: "Runs", Value: strconv.Itoa(r.runs())}}

@@ -26,6 +26,9 @@ type SuiteResult struct {
 	// Baseline is the directory that changes are against, where there is one.
 	Baseline string `json:"baseline,omitempty"`
 
+	// PresetWarnings are those of the models' runs, see [replay.Run].
+	PresetWarnings []string `json:"preset_warnings,omitempty"`
+
 	made [][]page.Fact // of each model, where its first run was made and by what
 }
 
@@ -144,7 +147,11 @@ func (s *Suite) result(models []string, all []measured) SuiteResult {
 				one.Hypothesis = &o
 			}
 			for k := range m.runs {
-				out.Tier = cmp.Or(out.Tier, m.runs[k].Run.Tier)
+				run := &m.runs[k].Run
+				out.Tier = cmp.Or(out.Tier, run.Tier)
+				if w := model + ": " + printable(run.PresetWarning); run.PresetWarning != "" && !slices.Contains(out.PresetWarnings, w) {
+					out.PresetWarnings = append(out.PresetWarnings, w)
+				}
 			}
 			r.Models = append(r.Models, one)
 		}

@@ -219,11 +219,12 @@ func environment(run *replay.Run) any {
 		Model         string              `json:"model"`
 		ServerVersion string              `json:"server_version,omitempty"`
 		Simulated     string              `json:"simulated,omitempty"`
+		PresetWarning string              `json:"preset_warning,omitempty"`
 		Seed          string              `json:"seed"`
 		Workload      string              `json:"workload_digest"`
 		Tier          string              `json:"tier,omitempty"`
 		Environment   *replay.Environment `json:"environment"`
-	}{run.Version, run.Started, run.Model, run.ServerVersion, run.Simulated, run.Seed, run.Workload, run.Tier, run.Environment}
+	}{run.Version, run.Started, run.Model, run.ServerVersion, run.Simulated, run.PresetWarning, run.Seed, run.Workload, run.Tier, run.Environment}
 }
 
 func writeIndented(path string, v any) error {

@@ -28,6 +28,9 @@ func WriteSuite(w io.Writer, r *SuiteResult, markdown bool) error {
 	if tier := trace.TierNote("table", r.Tier); tier != "" {
 		p.line("%s", tier)
 	}
+	for _, warning := range r.PresetWarnings {
+		p.line("Warning: %s.", warning)
+	}
 	p.across(r)
 	for i := range r.Rows {
 		p.row(r, &r.Rows[i])

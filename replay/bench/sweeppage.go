@@ -43,6 +43,9 @@ func (r *SweepResult) notes() []page.Note {
 	if l := r.Untrusted(); l != nil {
 		out = append(out, page.Note{Level: page.Bad, Text: fmt.Sprintf("The sweep is not trustworthy: at %s the client was the limit. %s", l.Name, l.Why)})
 	}
+	if r.PresetWarning != "" {
+		out = append(out, page.Note{Level: page.Warn, Text: printable(r.PresetWarning)})
+	}
 	if r.Closed {
 		out = append(out, page.Note{Level: page.Warn, Text: closedNote})
 	}

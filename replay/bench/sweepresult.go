@@ -30,11 +30,14 @@ type SweepResult struct {
 	Endpoints  []string `json:"endpoints,omitempty"`
 	Server     string   `json:"server_version,omitempty"`
 	Simulated  string   `json:"simulated,omitempty"`
-	Started    string   `json:"started,omitempty"` // of the first level
-	Seed       string   `json:"seed"`
-	Closed     bool     `json:"closed_loop"`       // loads are requests in flight, and saturation is hidden
-	Process    string   `json:"process,omitempty"` // arrivals of an open loop
-	Contract   []string `json:"contract"`          // its clauses
+	// PresetWarning is that of the runs, see [replay.Run].
+	PresetWarning string `json:"preset_warning,omitempty"`
+
+	Started  string   `json:"started,omitempty"` // of the first level
+	Seed     string   `json:"seed"`
+	Closed   bool     `json:"closed_loop"`       // loads are requests in flight, and saturation is hidden
+	Process  string   `json:"process,omitempty"` // arrivals of an open loop
+	Contract []string `json:"contract"`          // its clauses
 	// GPUs and PricePerGPUHour are those of the contract, 0 when it names none.
 	GPUs            int     `json:"contract_gpus,omitempty"`
 	PricePerGPUHour float64 `json:"contract_price_per_gpu_hour,omitempty"`
@@ -64,7 +67,7 @@ const (
 // about takes over what a run says of its surroundings.
 func (r *SweepResult) about(run *replay.Run) {
 	r.Tier, r.Model, r.Endpoints = run.Tier, run.Model, run.Endpoints
-	r.Server, r.Simulated, r.Version = run.ServerVersion, run.Simulated, run.Version
+	r.Server, r.Simulated, r.PresetWarning, r.Version = run.ServerVersion, run.Simulated, run.PresetWarning, run.Version
 	r.Started, r.Environment = cmp.Or(r.Started, run.Started), cmp.Or(r.Environment, run.Environment)
 }
 

@@ -19,6 +19,9 @@ func (r *SweepResult) WriteText(w io.Writer) error {
 	if tier := trace.TierNote("table", r.Tier); tier != "" {
 		wrap(&b, tier)
 	}
+	if r.PresetWarning != "" {
+		wrap(&b, "Warning: "+r.PresetWarning+".")
+	}
 	if r.Hypothesis != "" {
 		wrap(&b, "Hypothesis: "+r.Hypothesis)
 	}

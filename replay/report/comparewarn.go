@@ -105,6 +105,9 @@ func compareWarnings(arms []Arm) (out []Warning) {
 		out = append(out, orderWarnings(a, b)...)
 	}
 	for _, arm := range arms {
+		if w := arm.Runs[0].Run.PresetWarning; w != "" {
+			warn(WarnPreset, "%s: %s", arm.Name, plain(w))
+		}
 		bad, estimated := 0, 0
 		for i := range arm.Runs {
 			if s := &arm.Runs[i]; promptEstimates(s)+outputEstimates(s) > 0 {

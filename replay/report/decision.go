@@ -45,6 +45,11 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 			break
 		}
 	}
+	for i := range runs {
+		if warning := runs[i].Summary.Run.PresetWarning; warning != "" {
+			b.WriteString("\n" + inMarkdown("Warning: "+runs[i].Name+": "+plain(warning)) + ".\n")
+		}
+	}
 	part := func(name string) { b.WriteString("\n## " + name + "\n\n") }
 	part("Target")
 	b.WriteString(target(runs) + "\n")

@@ -126,6 +126,11 @@ func overlayNotes(runs []Named, what string) []page.Note {
 			add(n.Level, "%s: %s", runs[i].Name, n.Text)
 		}
 	}
+	for i := range runs {
+		if w := runs[i].Run.PresetWarning; w != "" {
+			add(page.Warn, "%s: %s", runs[i].Name, plain(w))
+		}
+	}
 	for _, tier := range tiers {
 		add(page.Warn, "%s", tier)
 	}

@@ -34,7 +34,11 @@ func pageNotes(s *Summary) []page.Note {
 		notes = append(notes, page.Note{Level: page.Info, Text: "Of this run: " + s.Run.Note})
 	}
 	for _, w := range s.Warnings {
-		notes = append(notes, page.Note{Level: page.Info, Text: w.Text})
+		level := page.Info
+		if w.Code == WarnPreset {
+			level = page.Warn
+		}
+		notes = append(notes, page.Note{Level: level, Text: w.Text})
 	}
 	return notes
 }

@@ -9,6 +9,7 @@ import (
 
 // Codes of the warnings, in the order in which they are given.
 const (
+	WarnPreset        = "preset_off_its_hardware"
 	WarnFewSamples    = "too_few_samples"
 	WarnPromptLength  = "prompt_tokens_differ"
 	WarnNoPromptUsage = "prompt_tokens_not_reported"
@@ -37,12 +38,14 @@ const (
 
 // warnings says what the numbers of s cannot tell or rest on.
 func (c *collector) warnings(s *Summary, zeros bool) []Warning {
-	out := fewSamples(s)
+	out := []Warning{}
 	warn := func(when bool, code, format string, args ...any) {
 		if when {
 			out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 		}
 	}
+	warn(c.run.PresetWarning != "", WarnPreset, "%s", plain(c.run.PresetWarning))
+	out = append(out, fewSamples(s)...)
 	t, ok := &s.Tokens, s.Requests.Succeeded
 	p, o := t.PromptError, t.OutputMiss
 	byTokenizer := t.OutputSources[replay.FromTokenizer]

@@ -3,6 +3,7 @@ package simserver
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +15,34 @@ type Preset struct {
 	About  string // hardware, source, and what the source does not say and was assumed
 	Engine EngineConfig
 
+	Hardware Roofline // what it was measured on, decoding one sequence
+	Cards    string   // the hardware in words, such as 8 × H100
+	// Warning says that the engine is far slower than its hardware; empty where it is
+	// not. Whatever uses the preset shows it.
+	Warning string
+
 	published []published
+}
+
+// tooSlow is how many times the floor of its hardware a token may take before an
+// engine is said not to be one of that hardware. Presets of a single card take
+// 1.4 to 1.6 times.
+const tooSlow = 2
+
+// Warn is the warning of the preset's engine at these costs, or "": what it takes to
+// decode one sequence, beside the least that [Roofline.Predict] gives the hardware.
+func (p *Preset) Warn(c Costs) string {
+	floor, err := p.Hardware.Predict()
+	if err != nil {
+		return ""
+	}
+	ms := float64(c.of(0, 0, 1)) / 1e9
+	times := ms / floor.TPOTMS
+	if times <= tooSlow {
+		return ""
+	}
+	return fmt.Sprintf("the preset %s decodes %.2g times slower than the memory of its %s allows: a token of one sequence takes %.1f ms, where reading %.0f GB of weights takes %.2f ms. That is the speed of %.2g of the %d GPUs. Take no latency, throughput, capacity or cost of that hardware from it",
+		p.Name, times, p.Cards, ms, floor.WeightBytes/1e9, floor.TPOTMS, float64(p.Hardware.GPUs)/times, p.Hardware.GPUs)
 }
 
 // published is what a source measured under a load; 0 is what it does not say.
@@ -70,17 +98,19 @@ func (p Preset) Fit() ([]FitPoint, error) {
 }
 
 // RMSE is the root mean square of the natural logarithms of simulated over
-// published, of the points that were fitted: 0.1 is about 10 %.
+// published: 0.1 is about 10 %.
 func RMSE(points []FitPoint) float64 {
-	sum, n := 0.0, 0
+	sum := 0.0
 	for _, p := range points {
-		if p.Fitted {
-			l := math.Log(p.Simulated / p.Published)
-			sum += float64(l * l)
-			n++
-		}
+		l := math.Log(p.Simulated / p.Published)
+		sum += float64(l * l)
 	}
-	return math.Sqrt(sum / float64(max(n, 1)))
+	return math.Sqrt(sum / float64(max(len(points), 1)))
+}
+
+// Fitted are the points that the costs were fitted to.
+func Fitted(points []FitPoint) []FitPoint {
+	return slices.DeleteFunc(slices.Clone(points), func(p FitPoint) bool { return !p.Fitted })
 }
 
 // OpenPreset finds a preset by name; without one the error lists them.

@@ -1,7 +1,9 @@
 package simserver
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -29,5 +31,39 @@ func TestPredict(t *testing.T) {
 		if _, err := bad.Predict(); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
+	}
+}
+
+// The warning of a preset is what capacity predict says of its hardware: nothing but
+// h100-llama-70b decodes at less than half the speed that memory allows, and nothing
+// decodes faster.
+func TestPresetWarning(t *testing.T) {
+	for _, p := range Presets() {
+		floor, err := p.Hardware.Predict()
+		if err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		one, err := ClosedLoop{Concurrency: 1, Requests: 1, Prompt: Exactly(1), Output: Exactly(50)}.Run(p.Engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times := one.ITLP50 / floor.TPOTMS
+		t.Logf("%s: %.3g ms a token, floor %.3g ms", p.Name, one.ITLP50, floor.TPOTMS)
+		switch {
+		case times < 1:
+			t.Errorf("%s takes %.3g ms a token; memory allows no less than %.3g ms", p.Name, one.ITLP50, floor.TPOTMS)
+		case (times > 2) != (p.Warning != "") || p.Warning != p.Warn(p.Engine.Costs):
+			t.Errorf("%s takes %.2g times its floor, and its warning is %q", p.Name, times, p.Warning)
+		case times > 2 && !strings.Contains(p.Warning, fmt.Sprintf("decodes %.2g times slower", times)):
+			t.Errorf("%s takes %.2g times its floor, and its warning says %q", p.Name, times, p.Warning)
+		}
+	}
+	p, err := OpenPreset("h100-llama-70b")
+	if err != nil || !strings.Contains(p.Warning, "6.9 times slower than the memory of its 8 × H100") {
+		t.Errorf("%v: %q", err, p.Warning)
+	}
+	p.Hardware.GPUs = 1 // the speed that its source gives is that of one
+	if p.Warning = p.Warn(p.Engine.Costs); p.Warning != "" {
+		t.Errorf("of one H100: %q", p.Warning)
 	}
 }

@@ -1,6 +1,7 @@
 package simserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -73,6 +74,7 @@ type OpenLoop struct {
 	Rate           float64 // per second; 0 is all at once
 	Even           bool    // at equal gaps; else Poisson arrivals
 	Prompt, Output Lengths
+	Fourth         Lengths // of the prompt of every fourth request; zero is Prompt
 	Seed           uint64
 }
 
@@ -112,19 +114,28 @@ func (l OpenLoop) String() string {
 	case l.Even:
 		arrivals = fmt.Sprintf("%g req/s, even", l.Rate)
 	}
-	return fmt.Sprintf("open loop, %d requests, %s, %s/%s tokens", l.Requests, arrivals, l.Prompt, l.Output)
+	prompt := l.Prompt.String()
+	if l.Fourth != (Lengths{}) {
+		prompt += " and every fourth " + l.Fourth.String()
+	}
+	return fmt.Sprintf("open loop, %d requests, %s, %s/%s tokens", l.Requests, arrivals, prompt, l.Output)
 }
 
 // Run implements [Trial].
 func (l OpenLoop) Run(c EngineConfig) (TrialResult, error) {
-	e, err := newTrial(c, l.Prompt, l.Output)
+	fourth := cmp.Or(l.Fourth, l.Prompt)
+	e, err := newTrial(c, l.Prompt, fourth, l.Output)
 	if err != nil {
 		return TrialResult{}, err
 	}
 	m, rng := newMeter(), rand.New(rand.NewPCG(l.Seed, 0))
 	at := 0.0 // seconds
 	for i := range l.Requests {
-		j := &Job{ID: int64(i), Prompt: l.Prompt.draw(rng), Output: l.Output.draw(rng)}
+		prompt := l.Prompt
+		if i%4 == 3 {
+			prompt = fourth
+		}
+		j := &Job{ID: int64(i), Prompt: prompt.draw(rng), Output: l.Output.draw(rng)}
 		now := Picos(at * 1e12)
 		e.Run(now, m)
 		m.began[j] = now
@@ -144,8 +155,8 @@ func (l OpenLoop) Run(c EngineConfig) (TrialResult, error) {
 }
 
 // newTrial makes an engine for requests of these lengths.
-func newTrial(c EngineConfig, prompt, output Lengths) (*Engine, error) {
-	for _, n := range []Lengths{prompt, output} {
+func newTrial(c EngineConfig, lengths ...Lengths) (*Engine, error) {
+	for _, n := range lengths {
 		if n.Min < 1 || n.Max < n.Min || n.Sigma > 0 && !(n.Mean > 0) {
 			return nil, errors.New("simulated trial: lengths have at least 1 token, no more than Max, and a mean if they have a sigma")
 		}
