@@ -40,7 +40,7 @@ func publicCrowd(t *testing.T, path string) {
 	}
 	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		_, err := w.Write(rows)
-		return trace.Meta{Tier: anonymize.Internal, BlockSize: size, Convention: trace.PartialTail, Capture: trace.RelativeCapture(0, 6*time.Hour)}, err
+		return trace.Meta{Tier: anonymize.Internal, BlockSize: size, Convention: trace.PartialTail, Capture: trace.RelativeCapture(0, 334*time.Minute)}, err
 	})
 	if err != nil {
 		t.Fatal(err)
