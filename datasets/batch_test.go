@@ -76,21 +76,23 @@ func TestBatchQuirks(t *testing.T) {
 		return `{"custom_id":"a","url":"` + url + `","body":` + body + "}\n"
 	}
 	for in, want := range map[string]string{
-		body("/v1/completions", `{"prompt":[5,6,7]}`):                                               "in=3 completion",
-		body("/v1/embeddings", `{"input":"e"}`):                                                     `user:"e" embedding`,
-		body("/v1/embeddings", `{"input":["e"]}`):                                                   `user:"e" embedding`,
-		body("/v1/responses", `{"input":"e","max_output_tokens":3}`):                                `user:"e" responses max=3`,
-		body("/v1/responses", `{"input":"e","instructions":"i"}`):                                   `system:"i" user:"e" responses`,
-		body("/v1/responses", `{"input":[{"role":"user","content":"e"}]}`):                          `user:"e" responses`,
-		body("https://x/openai/deployments/d/chat/completions", `{"messages":[{"role":"user"}]}`):   `user:"" chat`,
-		batchAsk + `{"custom_id":"a","response":{"status_code":400,"body":{"error":{"code":"x"}}}}`: `model=m user:"q" max=50 chat failed`,
-		batchAsk + `{"custom_id":"a","response":null,"error":{"code":"batch_expired"}}`:             `model=m user:"q" max=50 chat failed`,
+		body("/v1/completions", `{"prompt":[5,6,7]}`):                                                           "in=3 completion",
+		body("/v1/embeddings", `{"input":"e"}`):                                                                 `user:"e" embedding`,
+		body("/v1/embeddings", `{"input":["e"]}`):                                                               `user:"e" embedding`,
+		body("/v1/responses", `{"input":"e","max_output_tokens":3}`):                                            `user:"e" responses max=3`,
+		body("/v1/responses", `{"input":"e","instructions":"i"}`):                                               `system:"i" user:"e" responses`,
+		body("/v1/responses", `{"input":[{"role":"user","content":"e"}]}`):                                      `user:"e" responses`,
+		body("https://x/openai/deployments/d/chat/completions", `{"messages":[{"role":"user","content":"e"}]}`): `user:"e" chat`,
+		batchAsk + `{"custom_id":"a","response":{"status_code":400,"body":{"error":{"code":"x"}}}}`:             `model=m user:"q" max=50 chat failed`,
+		batchAsk + `{"custom_id":"a","response":null,"error":{"code":"batch_expired"}}`:                         `model=m user:"q" max=50 chat failed`,
 		body("/v1/chat/completions", `{"messages":[{"role":"user","content":"e"}]}`) + `{"custom_id":"a","response":{"body":{"usage":{"input_tokens":2,"output_tokens":3,"input_tokens_details":{"cached_tokens":1}}}}}`: `user:"e" chat in=2 out=3 cached=1`,
 	} {
 		wantEntries(t, in, Options{}, want)
 	}
 	info := wantEntries(t, `{"custom_id":"a","error":{"code":"x"}}`, Options{})
 	wantNote(t, info, noteEmptyAnswer+": 1")
+	info = wantEntries(t, body("/v1/chat/completions", `{"messages":[{"role":"user"}]}`), Options{})
+	wantNote(t, info, noteUnknownInput+": 1")
 }
 
 func TestBatchFaults(t *testing.T) {
