@@ -47,17 +47,10 @@ func compareFolders(old1, old2, after string) (same bool, err error) {
 				return false, err
 			}
 		}
-		drawn := strings.HasSuffix(n, ".parquet") && !slices.Equal(parts[0], parts[1])
-		for i := range max(len(parts[0]), len(parts[2])) {
-			a, b, c := at(parts[0], i), at(parts[1], i), at(parts[2], i)
-			compared++
-			switch {
-			case a == c:
-			case a != b, drawn && a.name == c.name:
-				volatile++
-			default:
-				differ("%s: %s\n  old: %.300s\n  new: %.300s", n, a.name, a.value, c.value)
-			}
+		total, unstable, differences := compareParts(parts[0], parts[1], parts[2], strings.HasSuffix(n, ".parquet"))
+		compared, volatile = compared+total, volatile+unstable
+		for _, d := range differences {
+			differ("%s: %.400s", n, d)
 		}
 	}
 	fmt.Printf("%d files, %d parts compared, %d of them volatile\n", len(names), compared, volatile)
@@ -65,15 +58,73 @@ func compareFolders(old1, old2, after string) (same bool, err error) {
 }
 
 // A part is what is compared at once: a line of text, or a column or a key of the
-// metadata of a Parquet file.
+// metadata of a Parquet file, which have names.
 type part struct{ name, value string }
 
-// at returns a part, or one that is empty behind the last.
-func at(parts []part, i int) part {
-	if i < len(parts) {
-		return parts[i]
+// compareParts says what of a file differs. Parts in which the two old runs differ are
+// volatile, and the new run may have as many parts of its own in their place.
+func compareParts(old1, old2, after []part, columns bool) (compared, volatile int, differences []string) {
+	stable := common(old1, old2)
+	volatile = len(old1) - len(stable)
+	if columns && volatile > 0 { // the rows were drawn at random: only the names must agree
+		stable, after = namesOf(old1), namesOf(after)
+		volatile = 0
 	}
-	return part{}
+	kept := common(stable, after)
+	for _, p := range without(stable, kept) {
+		differences = append(differences, "only old: "+p.name+p.value)
+	}
+	if added := without(after, kept); len(added) > volatile {
+		for _, p := range added {
+			differences = append(differences, "only new: "+p.name+p.value)
+		}
+	}
+	return len(old1), volatile, differences
+}
+
+// common returns the longest sequence of parts that begins both lists, and then those
+// that both have in the same order, found greedily.
+func common(a, b []part) (both []part) {
+	next := map[part][]int{}
+	for i, p := range b {
+		next[p] = append(next[p], i)
+	}
+	from := 0
+	for _, p := range a {
+		at := next[p]
+		for len(at) > 0 && at[0] < from {
+			at = at[1:]
+		}
+		next[p] = at
+		// A line far ahead would leave out all between: it is taken for moved.
+		if len(at) > 0 && at[0]-from <= maxMove {
+			both = append(both, p)
+			from = at[0] + 1
+		}
+	}
+	return both
+}
+
+// maxMove is how many parts ahead an equal one is looked for.
+const maxMove = 50
+
+// without returns the parts of all that are not in some, a subsequence of it.
+func without(all, some []part) (rest []part) {
+	for _, p := range all {
+		if len(some) > 0 && p == some[0] {
+			some = some[1:]
+			continue
+		}
+		rest = append(rest, p)
+	}
+	return rest
+}
+
+func namesOf(parts []part) (names []part) {
+	for _, p := range parts {
+		names = append(names, part{name: p.name})
+	}
+	return names
 }
 
 func filesBelow(dir string) ([]string, error) {
@@ -99,8 +150,8 @@ func partsOf(name string) ([]part, error) {
 		return parquetParts(data)
 	}
 	var parts []part
-	for i, line := range strings.Split(string(data), "\n") {
-		parts = append(parts, part{fmt.Sprintf("line %d", i+1), line})
+	for _, line := range strings.Split(string(data), "\n") {
+		parts = append(parts, part{"", line})
 	}
 	return parts, nil
 }
@@ -133,10 +184,10 @@ func parquetParts(data []byte) ([]part, error) {
 	}
 	var parts []part
 	for i, path := range f.Schema().Columns() {
-		parts = append(parts, part{"column " + strings.Join(path, "."), columns[i].String()})
+		parts = append(parts, part{"column " + strings.Join(path, ".") + " ", columns[i].String()})
 	}
 	for _, kv := range f.Metadata().KeyValueMetadata {
-		parts = append(parts, part{"metadata " + kv.Key, kv.Value})
+		parts = append(parts, part{"metadata " + kv.Key + " ", kv.Value})
 	}
 	return parts, nil
 }
