@@ -324,7 +324,7 @@ func TestSuitesScrape(t *testing.T) {
 		"unwanted": {[]string{"--url", url, "--scrape", "none"}, false},
 		"bare":     {[]string{"--url", bare.URL}, false},
 	} {
-		limits := append(c.args, "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--quiet", "-o")
+		limits := append(c.args, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--quiet", "-o")
 		reprise(t, append(append([]string{"bench", "s.yaml"}, limits...), name)...)
 		reprise(t, append(append([]string{"sweep", "w.parquet", "--concurrencies", "1", "--level-duration", "100ms", "--warmup", "1", "--no-confirm"}, limits...), name+"-sweep")...)
 		for _, results := range []string{filepath.Join(name, "endpoint", "one", "results.parquet"), filepath.Join(name+"-sweep", "level-concurrency-1", "results.parquet")} {

@@ -40,7 +40,7 @@ func TestCacheSalt(t *testing.T) {
 	must(t, "import", write("log.jsonl", log.String()), "-o", w)
 	cached := func(more ...string) (tokens []int32) {
 		t.Helper()
-		must(t, append([]string{"replay", w, "--url", srv.URL, "-o", out, "--quiet", "--seed", "7", "--concurrency", "1", "--max-lag", "1h", "--max-lag-p50", "1h"}, more...)...)
+		must(t, append([]string{"replay", w, "--url", srv.URL, "-o", out, "--quiet", "--seed", "7", "--concurrency", "1", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h"}, more...)...)
 		_, results := targetResults(t, out)
 		for _, r := range results {
 			tokens = append(tokens, *r.Cached)

@@ -29,7 +29,7 @@ func rowsOf[T trace.TextFree](t *testing.T, r trace.Reader[T], err error) []T {
 func replayed(t *testing.T, workload string, args ...string) (replay.Run, []replay.Result, string) {
 	t.Helper()
 	results := filepath.Join(t.TempDir(), "r.parquet")
-	args = append([]string{"replay", workload, "--url", simulate(t), "-o", results, "--quiet", "--max-lag", "1h"}, args...)
+	args = append([]string{"replay", workload, "--url", simulate(t), "-o", results, "--quiet", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, args...)
 	out, errs, code := reprise(t, args...)
 	if code != exitGood && code != exitUntrusted { // a busy machine is late, and that is not at stake here
 		t.Fatalf("exit code %d: %s", code, errs)
@@ -158,7 +158,7 @@ func TestInterruptedReplayIsSaved(t *testing.T) {
 	dir := t.TempDir()
 	workload, results := filepath.Join(dir, "w.parquet"), filepath.Join(dir, "r.parquet")
 	must(t, "synth", "baseline", "-n", "3000", "-o", workload)
-	cmd := child(t, "replay", workload, "--url", simulate(t), "--rate", "constant:30", "--open-loop", "-o", results, "--max-lag", "1h")
+	cmd := child(t, "replay", workload, "--url", simulate(t), "--rate", "constant:30", "--open-loop", "-o", results, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {

@@ -146,7 +146,7 @@ func TestCompareEndpoints(t *testing.T) {
 	a, b := targetStart(t, "a", (*httptest.Server).Start), targetStart(t, "b", (*httptest.Server).Start)
 	dir := filepath.Join(t.TempDir(), "rounds")
 	args := []string{"compare", w, "--url-a", a.URL, "--url-b", b.URL, "-o", dir, "--rounds", "2", "--rest", "0s", "--rate", "constant:100", "--connections", "pooled",
-		"--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
+		"--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
 	out, errs, code := reprise(t, args...)
 	if c := readComparison(t, out); c.Versus[0].Decision != report.Undecided || code != exitGood && code != exitUntrusted || (code == exitGood) != c.Trustworthy() {
 		t.Errorf("code %d: %s\n%s", code, c.Versus[0].Text, errs)
@@ -181,7 +181,7 @@ func TestCompareColdWithoutReset(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "rounds")
 		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--rounds", "2", "--aa-rounds", "1", "--rest", "0s", "--concurrency", "1",
-			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
+			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
 		out, errs, code := reprise(t, args...)
 		if code != exitGood && code != exitUntrusted {
 			t.Fatalf("%s: code %d\n%s", name, code, errs)

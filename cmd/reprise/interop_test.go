@@ -33,7 +33,7 @@ func interopFiles(t *testing.T) (trace, results string) {
 	}
 	trace, results = filepath.Join(dir, "t.parquet"), filepath.Join(dir, "r.parquet")
 	must(t, "import", log, "-o", trace)
-	reprise(t, "replay", trace, "--url", simulate(t), "-o", results, "--max-lag", "1h")
+	reprise(t, "replay", trace, "--url", simulate(t), "-o", results, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
 	return trace, results
 }
 

@@ -102,7 +102,7 @@ func TestReplayIsExact(t *testing.T) {
 func checkExact(t *testing.T, workload, results string, how ...string) (expected float64) {
 	t.Helper()
 	args := append([]string{"replay", workload, "--url", simulate(t), "--speed", "4", "-o", results,
-		"--json", "--max-lag", "1h", "--quiet"}, how...)
+		"--json", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--quiet"}, how...)
 	out, errs, code := reprise(t, args...)
 	if code != exitGood && code != exitUntrusted { // a busy machine is late, and that is not at stake here
 		t.Fatalf("%v: exit code %d: %s", how, code, errs)

@@ -155,7 +155,7 @@ func serverWorkload(t *testing.T) (dir string) {
 func serverReplay(t *testing.T, dir string, url string, how ...string) serverSummary {
 	t.Helper()
 	args := append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", url, "--speed", "8", "-o", filepath.Join(dir, "r.parquet"),
-		"--json", "--max-lag", "1h", "--quiet"}, how...)
+		"--json", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--quiet"}, how...)
 	var s serverSummary
 	if err := json.Unmarshal([]byte(must(t, args...)), &s); err != nil {
 		t.Fatal(err)

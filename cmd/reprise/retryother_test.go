@@ -45,7 +45,7 @@ func TestReplayRetryOther(t *testing.T) {
 		}
 	}) {
 		t.Helper()
-		text := must(t, "replay", w, "--url", full.URL, "--url", fine.URL, "-o", out, "--quiet", "--json", "--retry", retry, "--max-lag", "1h", "--max-lag-p50", "1h")
+		text := must(t, "replay", w, "--url", full.URL, "--url", fine.URL, "-o", out, "--quiet", "--json", "--retry", retry, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h")
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func TestScrapeSocket(t *testing.T) {
 	t.Setenv("REPRISE_TEST_KEY", "a-key")
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	must(t, "replay", killWorkload(t, 20, time.Millisecond), "--url", "unix://"+socket+":/engine/v1", "-o", out, "--quiet", "--api-key-env", "REPRISE_TEST_KEY",
-		"--scrape", "auto", "--scrape", "again=unix://"+socket+":/engine/metrics", "--max-lag", "-1s", "--max-lag-p50", "-1s")
+		"--scrape", "auto", "--scrape", "again=unix://"+socket+":/engine/metrics", "--max-lag", "-1s", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "-1s")
 	m, err := replay.OpenMetrics(out)
 	if err != nil {
 		t.Fatal(err)

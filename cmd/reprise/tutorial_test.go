@@ -90,7 +90,7 @@ func TestTutorial(t *testing.T) {
 		}
 		args := shellWords(strings.ReplaceAll(s.command, "http://127.0.0.1:8000", url))
 		if s.live {
-			args = append(args, "--max-requests", "5", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h")
+			args = append(args, "--max-requests", "5", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h")
 		}
 		var out, errs string
 		if file, ok := strings.CutPrefix(s.command, "cat "); ok {

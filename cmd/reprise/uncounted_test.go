@@ -88,7 +88,7 @@ func TestServerWithoutUsage(t *testing.T) {
 			defer s.Close()
 			out, html := filepath.Join(dir, "r.parquet"), filepath.Join(dir, "r.html")
 			text, errs, code := reprise(t, "replay", w, "--url", s.URL, "--api", api, "--rate", "constant:100", "--force-output=false", "--connections", "pooled",
-				"--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-cpu", "-1", "--contract", contract, "--html", html, "-o", out, "--quiet")
+				"--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-cpu", "-1", "--contract", contract, "--html", html, "-o", out, "--quiet")
 			if code != exitGood {
 				t.Fatalf("%s: code %d\n%s\n%s", name, code, errs, text)
 			}
@@ -121,7 +121,7 @@ func TestServerWithoutUsage(t *testing.T) {
 				t.Errorf("%s: %d requests had stream_options, %d were refused", name, u.options, u.refused)
 			}
 
-			doc, _, _ := reprise(t, "report", out, "--json", "--contract", contract, "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-cpu", "-1")
+			doc, _, _ := reprise(t, "report", out, "--json", "--contract", contract, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-cpu", "-1")
 			var summary report.Summary
 			if err := json.Unmarshal([]byte(doc), &summary); err != nil {
 				t.Fatal(err)
