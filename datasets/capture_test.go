@@ -95,7 +95,7 @@ func TestOutsideCapture(t *testing.T) {
 		"ends after":          {lab("2026-01-02T23:59:59Z", "2026-01-03T00:00:09Z"), Options{Capture: dates}, ""},
 		"answers a stale one": {lab("2026-01-01T23:59:59Z", "2026-01-02T00:00:09Z"), Options{Capture: dates}, "its time is 1s before"},
 	} {
-		c.o.File, c.o.MaxBad = "log", 1
+		c.o.MaxBad = 1
 		err := func() error {
 			src, err := Open(strings.NewReader(c.in), c.o)
 			if err != nil {

@@ -25,7 +25,7 @@ var wholes = map[string]string{
 
 // corpusOptions let a format be read without a word about its fields.
 func corpusOptions(f Format) Options {
-	o := Options{File: "corpus", MaxBad: 1}
+	o := Options{MaxBad: 1}
 	switch f.Name {
 	case "csv", "jsonl":
 		o.Format = f.Name

@@ -13,11 +13,11 @@ import (
 // A log is read in batches; its format and the unit of its times are found
 // from its content, and a bad line is located and skipped.
 func Example() {
-	log := strings.NewReader(`{"timestamp": 0, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}
+	log := inMemory("log.jsonl", `{"timestamp": 0, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}
 {"timestamp": 900, "input_length": 700, "output_length": 34, "hash_ids": [0]}
 {"timestamp": 1500, "input_length": 512, "output_length": 55, "hash_ids": [0]}
 `)
-	src, err := datasets.Open(log, datasets.Options{File: "log.jsonl", MaxBad: 0.5})
+	src, err := datasets.OpenFiles(log, datasets.Options{MaxBad: 0.5})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -44,14 +44,21 @@ func Example() {
 	// log.jsonl:2:1: its block ids are not one for each full block of the input length and one for the rest (--source-block-size tells another size, where a format leaves it open)
 }
 
+// inMemory is a source of one file. Those on disk come from datasets.Expand.
+func inMemory(name, content string) []datasets.File {
+	return []datasets.File{{Name: name, Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(content)), nil
+	}}}
+}
+
 func ExampleParseMapping() {
 	m, err := datasets.ParseMapping([]string{"time=when", "input_tokens=usage.in", "output_tokens=usage.out"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	log := strings.NewReader(`{"when": "2026-01-02T03:04:05Z", "usage": {"in": 120, "out": 7}}`)
-	src, err := datasets.Open(log, datasets.Options{Map: m})
+	log := inMemory("log", `{"when": "2026-01-02T03:04:05Z", "usage": {"in": 120, "out": 7}}`)
+	src, err := datasets.OpenFiles(log, datasets.Options{Map: m})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,8 +9,8 @@ import (
 	"reprise/trace"
 )
 
-// ErrUsage matches, by errors.Is, the errors of [Open] and [ParseMapping] that lie in
-// what was asked for rather than in the input.
+// ErrUsage matches, by errors.Is, the errors of [OpenFiles] and [ParseMapping] that lie
+// in what was asked for rather than in the input.
 var ErrUsage = errors.New("usage error")
 
 type usageError string

@@ -65,15 +65,19 @@ func fileAt(path string) File {
 	return File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
 }
 
-// OpenFiles begins to read a source that is one file or several, each of which
-// may be compressed, see [Open].
+// OpenFiles begins to read a source that is one file or several. Each may be
+// compressed with gzip or zstd, as its first bytes tell. An archive that is cut off
+// matches io.ErrUnexpectedEOF, at the place up to which it was read; one that holds
+// more than 64 MiB and 1,000 times its own size is refused.
 //
 // Several files of a format whose sources are made of several are read as that
 // format joins them. Of any other format they are read one after the other as
 // one source: the format is told or found in the first file, each other file
 // must be of the same, and what an entry refers to may be in a file before.
-// Empty files are passed over. Errors are those of Open, with the name of the
-// file they are of. Close the source when it is not read to its end.
+// Empty files are passed over. Close the source when it is not read to its end.
+//
+// Errors of what was asked for match [ErrUsage]. Errors of the input are of type
+// *trace.SourceError and name the file, here and from Read.
 func OpenFiles(files []File, o Options) (*Source, error) {
 	if len(files) == 0 {
 		return nil, usage("there is no file to read")

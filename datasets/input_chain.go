@@ -71,7 +71,6 @@ func (c *chain) advance() error {
 // open begins to decode a file.
 func (c *chain) open(in *bufio.Reader, head []byte) error {
 	o := c.options
-	o.File = c.s.file
 	if c.dec == nil {
 		f, err := o.format(head)
 		if err != nil {

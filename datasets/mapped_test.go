@@ -210,7 +210,7 @@ func TestOpenAILogWithMap(t *testing.T) {
 	if got := summary(&all[0]); !strings.HasSuffix(got, `user=t user:"p" completion e2e=2s`) || all[0].Time.Unix() != 1767323045 {
 		t.Error(got)
 	}
-	for _, f := range OpenAILogFields() {
+	for _, f := range openAILogFields {
 		if _, err := ParseMapping([]string{f}); err != nil {
 			t.Error(err)
 		}

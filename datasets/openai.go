@@ -7,7 +7,8 @@ import (
 
 // openAILogFields is where a log of OpenAI-style requests has its fields, in
 // the words of --map. Gateways differ in the names; what OpenAI's API names is
-// as there, and a response may be nested or not.
+// as there, and a response may be nested or not. A --map with this format
+// overrides a target.
 var openAILogFields = []string{
 	"time=timestamp|time|created_at|created|ts",
 	"user=user",
@@ -31,10 +32,6 @@ var openAILogFields = []string{
 	"ttft_ms=ttft_ms",
 	"e2e_ms=latency_ms|e2e_ms",
 }
-
-// OpenAILogFields returns the default mapping of the format openai-log, each
-// line as --map would take it. A --map with this format overrides a target.
-func OpenAILogFields() []string { return append([]string(nil), openAILogFields...) }
 
 // openAILogMapping is the same as a mapping.
 func openAILogMapping() Mapping {

@@ -15,7 +15,6 @@ var Epoch = time.Unix(0, 0).UTC()
 // Options say how to read a source. The zero Options detect the format and
 // tolerate no bad record.
 type Options struct {
-	File          string         // name of the source in errors
 	Format        string         // name of the format; empty to detect it
 	Map           Mapping        // fields of a generic source
 	MaxBad        float64        // share of bad records that is tolerated, from 0 to 1
@@ -32,7 +31,7 @@ type Options struct {
 	PoolSpan  time.Duration // how much of it to expand; 0 is an hour
 }
 
-// Info says what was found in a source. After Open it tells the format, the
+// Info says what was found in a source. After [OpenFiles] it tells the format, the
 // block size, the unit of the times, and whether there are times and text; it is
 // complete when Read has returned io.EOF.
 type Info struct {
@@ -73,18 +72,6 @@ type Source struct {
 	fields  *fieldCounter // of the format; nil before that is known
 	pending []trace.Entry // entries of a record that did not fit the batch
 	err     error
-}
-
-// Open begins to read r, which may be compressed with gzip or zstd, as its
-// first bytes tell. Errors of what was asked for match [ErrUsage]; errors of the
-// input are of type *trace.SourceError, here and from Read. An archive that is
-// cut off matches io.ErrUnexpectedEOF, at the place up to which it was read; one
-// that holds more than 64 MiB and 1,000 times its own size is refused.
-func Open(r io.Reader, o Options) (*Source, error) {
-	if o.File == "" {
-		o.File = "input"
-	}
-	return OpenFiles([]File{{Name: o.File, Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}}, o)
 }
 
 // readAs sets the format of the source, and so which fields are read.
@@ -173,7 +160,7 @@ func (o *Options) choose(head []byte) (Format, error) {
 	}
 	f, err := Detect(head)
 	if err != nil {
-		return f, refuse(1, 1, err.Error()).at(o.File)
+		return f, refuse(1, 1, err.Error())
 	}
 	return f, nil
 }
@@ -189,7 +176,7 @@ func (s *Source) Info() Info {
 	return info
 }
 
-// Empty reports, right after Open, that no record holds a request: then Info
+// Empty reports, right after OpenFiles, that no record holds a request: then Info
 // cannot tell of times or text.
 func (s *Source) Empty() bool { return len(s.pending) == 0 && s.err == io.EOF }
 

@@ -17,9 +17,6 @@ import (
 
 // read reads a whole source in batches of a size that seldom divides it.
 func read(in io.Reader, o Options) ([]trace.Entry, Info, error) {
-	if o.File == "" {
-		o.File = "log"
-	}
 	s, err := Open(in, o)
 	if err != nil {
 		return nil, Info{}, err

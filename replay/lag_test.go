@@ -73,8 +73,8 @@ func tuned(b testing.TB) {
 
 // BenchmarkSendLag reports how late requests are sent: 800 a second with 50 token
 // events each, 40,000 events a second, and 5,000 a second that are answered at
-// once. The server is on the same cores, in a process of its own. pace.Sleep stands
-// beside the pacers for comparison. b.N is the number of requests, 10,000 at least
+// once. The server is on the same cores, in a process of its own. A pacer that only
+// sleeps is there for comparison. b.N is the number of requests, 10,000 at least
 // since fewer have no percentiles: a minute is -benchtime 48000x and 300000x.
 func BenchmarkSendLag(b *testing.B) {
 	for _, load := range []struct {
@@ -86,7 +86,7 @@ func BenchmarkSendLag(b *testing.B) {
 		{"5000x0", 5000, wireAnswers{}},
 	} {
 		for _, conns := range []string{PerRequest, Pooled} {
-			for _, pacer := range []string{"thread", "realtime", "timer", "sleep"} {
+			for _, pacer := range []string{"thread", "realtime", "sleep"} {
 				b.Run(load.name+"/"+conns+"/"+pacer, func(b *testing.B) {
 					sendLag(b, load.rate, load.wireAnswers, conns, pacer)
 				})
@@ -156,9 +156,7 @@ func paced(b *testing.B, h *HTTP, pacer string) *Runner {
 	r := &Runner{Prompter: words{}, Endpoint: h}
 	switch pacer {
 	case "sleep":
-		r.Pacer = func(start time.Time) (pace.Pacer, error) { return pace.Sleep(start), nil }
-	case "timer":
-		r.Pacer = func(start time.Time) (pace.Pacer, error) { return pace.New(start) }
+		r.Pacer = sleeper
 	case "realtime":
 		thread, err := pace.NewRealtime(time.Now())
 		if err != nil {

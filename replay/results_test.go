@@ -44,7 +44,7 @@ func randomResult(rng *rand.Rand, row int64) Result {
 		DueNS: rng.Int64(), ReleasedNS: i64(), SentNS: i64(), HeadersNS: i64(), FirstEventNS: i64(), FirstTokenNS: i64(),
 		LastTokenNS: i64(), DoneNS: i64(), WantInput: rng.Int32(), WantOutput: rng.Int32(), Known: i32(), Input: i32(),
 		Cached: i32(), Output: i32(), OutputFrom: []string{"", FromUsage, FromTokenizer}[rng.IntN(3)], Events: rng.Int32(),
-		HTTPStatus: i32(), Error: append(openai.ErrorKinds(), "", "", KindPrepare)[rng.IntN(18)], FinishReason: []string{"", "stop", "length"}[rng.IntN(3)],
+		HTTPStatus: i32(), Error: []string{"", "", openai.KindTimeout, openai.KindServer, openai.KindCancelled, KindPrepare}[rng.IntN(6)], FinishReason: []string{"", "stop", "length"}[rng.IntN(3)],
 		Round: int32(row / 100),
 		API:   []string{"", APIChat, APIEmbeddings}[rng.IntN(3)], Endpoint: i32(), Attempts: rng.Int32N(4), RetryAfterNS: i64(),
 	}

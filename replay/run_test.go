@@ -85,7 +85,22 @@ func (f *fake) Fire(ctx context.Context, s Shot, r *Result) {
 	}
 }
 
-func sleeper(start time.Time) (pace.Pacer, error) { return pace.Sleep(start), nil }
+// sleeper makes a pacer that only sleeps, which is exact in virtual time.
+func sleeper(start time.Time) (pace.Pacer, error) { return sleeping(start), nil }
+
+type sleeping time.Time
+
+func (s sleeping) WaitUntil(ctx context.Context, due time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(due - time.Since(time.Time(s))):
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // workload makes rows that arrive at the given times; a row's input length is
 // its number, by which the fake knows it.

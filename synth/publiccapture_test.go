@@ -3,6 +3,7 @@ package synth
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,8 @@ func imported(t *testing.T, log string, capture trace.Capture) ([]trace.Request,
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := datasets.Open(strings.NewReader(log), datasets.Options{Map: m, Capture: capture})
+	file := datasets.File{Name: "log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(log)), nil }}
+	src, err := datasets.OpenFiles([]datasets.File{file}, datasets.Options{Map: m, Capture: capture})
 	if err != nil {
 		t.Fatal(err)
 	}

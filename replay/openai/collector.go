@@ -86,17 +86,6 @@ func (c *Collector) Reset() {
 	}
 }
 
-// Collect reads a stream to its end and returns what became of the request.
-func Collect(s *Scanner, c *Collector) Outcome {
-	for {
-		ev, err := s.Scan()
-		if err != nil {
-			return c.Finish(ev.At, err)
-		}
-		c.Add(ev)
-	}
-}
-
 // Add takes one event and reports whether [DONE] has come, or the last event of the
 // Responses API, after which a caller may stop reading. It copies what it keeps. The body of an answer that is not a stream may
 // be added as the data of one event.

@@ -10,13 +10,24 @@ import (
 	"time"
 )
 
+// collect reads a stream to its end and returns what became of the request.
+func collect(s *Scanner, c *Collector) Outcome {
+	for {
+		ev, err := s.Scan()
+		if err != nil {
+			return c.Finish(ev.At, err)
+		}
+		c.Add(ev)
+	}
+}
+
 // A Collector that was used before gives what a new one gives.
 func TestCollectorReset(t *testing.T) {
 	used := NewCollector(1 << 10)
 	for _, row := range quirks {
 		feed := func(c *Collector) Outcome {
 			w := &wire{reads: append([]string(nil), row.reads...), err: row.err}
-			return Collect(NewScanner(w, w.clock, 0), c)
+			return collect(NewScanner(w, w.clock, 0), c)
 		}
 		used.Reset()
 		a, b := feed(used), feed(NewCollector(1<<10))
@@ -56,7 +67,7 @@ func TestCollectorBatches(t *testing.T) {
 func TestResetDropsGiantBuffers(t *testing.T) {
 	giant := `data: {"choices":[{"index":0,"text":"` + strings.Repeat("x", 1<<20) + `"}]}` + "\n\n"
 	s, c := NewScanner(strings.NewReader(giant), noClock, 0), NewCollector(0)
-	if out := Collect(s, c); out.TokenEvents != 1 {
+	if out := collect(s, c); out.TokenEvents != 1 {
 		t.Fatalf("%s", summary(out, false))
 	}
 	s.Reset(strings.NewReader(""))
@@ -94,7 +105,7 @@ func TestMissingDone(t *testing.T) {
 		stream string
 		want   bool
 	}{{tokA + finish, true}, {tokA + finish + done, false}, {tokA, false}} {
-		out := Collect(NewScanner(strings.NewReader(row.stream), noClock, 0), NewCollector(0))
+		out := collect(NewScanner(strings.NewReader(row.stream), noClock, 0), NewCollector(0))
 		if out.MissingDone() != row.want {
 			t.Errorf("%q: %v", row.stream, out.MissingDone())
 		}
@@ -117,7 +128,7 @@ func TestText(t *testing.T) {
 		`data: {"choices":[{"index":0,"delta":{"content":"caf\u00e9 \ud83d\ude00"}}]}` + "\n\n" +
 		`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"id":"t","function":{"name":"f","arguments":"{\"a\""}},{"function":{"name":null,"arguments":":1}"}},7,{"function":null}]}}]}` + "\n\n"
 	read := func(limit int) Text {
-		return Collect(NewScanner(strings.NewReader(stream), noClock, 0), NewCollector(limit)).Text
+		return collect(NewScanner(strings.NewReader(stream), noClock, 0), NewCollector(limit)).Text
 	}
 	if got := read(1000); string(got.Content) != "café 😀" || string(got.Reasoning) != "hm\n" || string(got.Tools) != `f{"a":1}` || got.Truncated {
 		t.Errorf("%+v", got)
@@ -149,7 +160,7 @@ func TestCollectorAllocations(t *testing.T) {
 		src.Reset(stream.Bytes())
 		s.Reset(src)
 		c.Reset()
-		if out := Collect(s, c); out.Err != nil || out.TokenEvents != 500 {
+		if out := collect(s, c); out.Err != nil || out.TokenEvents != 500 {
 			t.Fatal(summary(out, false))
 		}
 	}
@@ -166,8 +177,8 @@ func FuzzCollector(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		w := &wire{reads: []string{string(stream)}}
-		out := Collect(NewScanner(w, w.clock, 0), NewCollector(100))
-		bytewise := Collect(NewScanner(iotest.OneByteReader(bytes.NewReader(stream)), noClock, 0), NewCollector(100))
+		out := collect(NewScanner(w, w.clock, 0), NewCollector(100))
+		bytewise := collect(NewScanner(iotest.OneByteReader(bytes.NewReader(stream)), noClock, 0), NewCollector(100))
 		if a, b := summary(out, false), summary(bytewise, false); a != b {
 			t.Fatalf("one read: %s\nbyte by byte: %s", a, b)
 		}
@@ -217,7 +228,7 @@ func BenchmarkCollector(b *testing.B) {
 			src.Reset(stream)
 			s.Reset(src)
 			c.Reset()
-			Collect(s, c)
+			collect(s, c)
 		}
 		perEvent(b)
 	})

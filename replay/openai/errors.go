@@ -34,17 +34,9 @@ const (
 	KindOther       = "other"
 )
 
-// ErrorKinds returns the closed list in the order in which it is documented.
-func ErrorKinds() []string {
-	return []string{
-		KindConnect, KindTLS, KindTimeout, KindBadRequest, KindAuth, KindNotFound, KindRateLimited, KindTooLong,
-		KindServer, KindUnavailable, KindStream, KindIncomplete, KindReset, KindCancelled, KindOther,
-	}
-}
-
 // A StreamError says how a request failed, without a word of the server's message.
 type StreamError struct {
-	Kind       string // one of ErrorKinds
+	Kind       string // one of the classes above
 	HTTPStatus int    // 0 when no status is to blame
 	Type, Code string // the server's own, such as "BadRequestError" and "400", if each is a plain identifier of at most 64 bytes
 }

@@ -66,7 +66,7 @@ func TestEvents(t *testing.T) {
 	for _, row := range eventStreams {
 		w := &wire{reads: row.reads}
 		c := NewCollector(100)
-		o := Collect(NewScanner(w, w.clock, 0), c)
+		o := collect(NewScanner(w, w.clock, 0), c)
 		if got := summary(o, true); got != row.want {
 			t.Errorf("%s:\n got %s\nwant %s", row.name, got, row.want)
 		}
@@ -95,7 +95,7 @@ func TestBegun(t *testing.T) {
 func TestTextOfEvents(t *testing.T) {
 	c := NewCollector(100)
 	w := &wire{reads: []string{evText, evThought, evCall, evCall, evDone}}
-	if o := Collect(NewScanner(w, w.clock, 0), c); string(o.Text.Content) != "A b" || string(o.Text.Reasoning) != "hm" || string(o.Text.Tools) != `{"a":{"a":` {
+	if o := collect(NewScanner(w, w.clock, 0), c); string(o.Text.Content) != "A b" || string(o.Text.Reasoning) != "hm" || string(o.Text.Tools) != `{"a":{"a":` {
 		t.Errorf("%+v", o.Text)
 	}
 }
@@ -108,8 +108,8 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		w := &wire{reads: []string{string(stream)}}
-		out := Collect(NewScanner(w, w.clock, 0), NewCollector(100))
-		bytewise := Collect(NewScanner(iotest.OneByteReader(bytes.NewReader(stream)), noClock, 0), NewCollector(100))
+		out := collect(NewScanner(w, w.clock, 0), NewCollector(100))
+		bytewise := collect(NewScanner(iotest.OneByteReader(bytes.NewReader(stream)), noClock, 0), NewCollector(100))
 		if a, b := summary(out, false), summary(bytewise, false); a != b {
 			t.Fatalf("one read: %s\nbyte by byte: %s", a, b)
 		}

@@ -36,7 +36,12 @@ data: [DONE]
 	// A replay gives the time since its start; all of this came with one read.
 	clock := func() time.Duration { return 120 * time.Millisecond }
 	scanner := openai.NewScanner(answer, clock, 0)
-	out := openai.Collect(scanner, openai.NewCollector(0))
+	collector := openai.NewCollector(0)
+	ev, err := scanner.Scan()
+	for ; err == nil; ev, err = scanner.Scan() {
+		collector.Add(ev)
+	}
+	out := collector.Finish(ev.At, err)
 	fmt.Println(out.Err == nil, out.FinishReason, out.FirstToken, out.TokenEvents, out.Usage.CompletionTokens)
 	// Output:
 	// {"model":"m","messages":[{"role":"user","content":"Say \"hi\"."}],"stream":true,"stream_options":{"include_usage":true},"max_tokens":2}

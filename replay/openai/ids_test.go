@@ -11,7 +11,7 @@ import (
 func TestTokenIDsAreKept(t *testing.T) {
 	read := func(limit int, stream ...string) Text {
 		all := "data: " + strings.Join(stream, "\n\ndata: ") + "\n\n"
-		return Collect(NewScanner(strings.NewReader(all), noClock, 0), NewCollector(limit)).Text
+		return collect(NewScanner(strings.NewReader(all), noClock, 0), NewCollector(limit)).Text
 	}
 	completion := []string{`{"choices":[{"index":0,"text":"a","token_ids":[5],"prompt_token_ids":[1,2]}]}`, `{"choices":[{"index":1,"text":"z","token_ids":[9]}]}`,
 		`{"choices":[{"index":0,"text":"bc","token_ids":[6, 7]}]}`, `{"choices":[{"index":0,"text":"","token_ids":null}]}`}

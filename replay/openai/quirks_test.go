@@ -364,7 +364,7 @@ func TestQuirks(t *testing.T) {
 	for _, row := range quirks {
 		t.Run(row.name, func(t *testing.T) {
 			w := &wire{reads: append([]string(nil), row.reads...), err: row.err}
-			out := Collect(NewScanner(w, w.clock, 0), NewCollector(0))
+			out := collect(NewScanner(w, w.clock, 0), NewCollector(0))
 			if got := summary(out, true); got != row.want {
 				t.Errorf("got  %s\nwant %s", got, row.want)
 			}
@@ -380,7 +380,7 @@ func TestQuirks(t *testing.T) {
 				if w.reads[0] == "" {
 					w.reads = nil
 				}
-				out := Collect(NewScanner(wrap(w), w.clock, 0), NewCollector(0))
+				out := collect(NewScanner(wrap(w), w.clock, 0), NewCollector(0))
 				if got := summary(out, false); got != whole {
 					t.Errorf("%s: got  %s\nwant %s", how, got, whole)
 				}

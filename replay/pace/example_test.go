@@ -11,14 +11,14 @@ import (
 // Requests are sent when they are due, counted from one start.
 func Example() {
 	start := time.Now()
-	timer, err := pace.New(start)
+	thread, err := pace.NewThread(start)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer timer.Close()
+	defer thread.Close()
 	for _, due := range []time.Duration{0, 2 * time.Millisecond, 3 * time.Millisecond} {
-		if err := timer.WaitUntil(context.Background(), due); err != nil {
+		if err := thread.WaitUntil(context.Background(), due); err != nil {
 			fmt.Println(err)
 			return
 		}

@@ -90,6 +90,33 @@ func newThread(start time.Time) (*Thread, error) {
 	return &Thread{start: start, epoch: epoch, timer: timer, wake: wake, slept: start, keeps: brief, woken: make(chan struct{}, 1)}, nil
 }
 
+// monotonic returns CLOCK_MONOTONIC at start.
+//
+// The timer is armed with an absolute time, not with what is left: a thread that loses
+// its core between computing the rest and arming would fire late by that much. That
+// takes start on the kernel's clock. Go's monotonic reading is the same clock with
+// another origin, which it hides, so the two are read side by side, once; of a few
+// tries the one with the least time between counts, since a preemption there would
+// shift every release. Their rates are equal, so the relation holds for good, and an
+// error makes a wake-up late or the spin longer, but never a release early: that is
+// judged by Go's clock alone.
+func monotonic(start time.Time) (int64, error) {
+	var epoch int64
+	least := time.Duration(1<<63 - 1)
+	for range 16 {
+		var now unix.Timespec
+		before := time.Since(start)
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+			return 0, err
+		}
+		if between := time.Since(start) - before; between < least {
+			least = between
+			epoch = now.Nano() - int64(before+between/2)
+		}
+	}
+	return epoch, nil
+}
+
 // WaitUntil implements [Pacer]. Its error is the context's, or os.ErrClosed after
 // Close.
 func (t *Thread) WaitUntil(ctx context.Context, due time.Duration) error {

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +13,18 @@ import (
 
 // Every class of failure has its words; a cancellation is none.
 func TestCauses(t *testing.T) {
-	for _, class := range append(openai.ErrorKinds(), replay.KindPrepare) {
+	source, err := os.ReadFile("../openai/errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := []string{replay.KindPrepare}
+	for _, kind := range regexp.MustCompile(`(?m)^\tKind\w+ += "(\w+)"`).FindAllSubmatch(source, -1) {
+		classes = append(classes, string(kind[1]))
+	}
+	if !slices.Contains(classes, openai.KindConnect) || !slices.Contains(classes, openai.KindOther) {
+		t.Fatalf("the classes of openai's closed list are not found: %q", classes)
+	}
+	for _, class := range classes {
 		if _, ok := causes[class]; ok == (class == openai.KindCancelled) {
 			t.Errorf("class %s", class)
 		}

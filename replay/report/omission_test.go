@@ -36,6 +36,21 @@ func (stalling) Fire(_ context.Context, s replay.Shot, r *replay.Result) {
 	r.HeadersNS, r.FirstEventNS, r.Events = r.FirstTokenNS, r.FirstTokenNS, 1
 }
 
+// sleeping is a pacer that only sleeps, which is exact in virtual time.
+type sleeping time.Time
+
+func (s sleeping) WaitUntil(ctx context.Context, due time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(due - time.Since(time.Time(s))):
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Coordinated omission. A server that serves one request at a time stalls for
 // five seconds. The requests that stand behind it are sent late and answered at
 // once: latencies from sent do not show that their users waited, those from due
@@ -47,7 +62,7 @@ func TestStalledServer(t *testing.T) {
 			rows = append(rows, trace.Request{ArrivalNS: int64(i) * 20e6, InputTokens: int32(i), OutputTokens: 1})
 		}
 		runner := replay.Runner{Endpoint: stalling{}, Options: replay.Options{MaxInFlight: 1},
-			Pacer: func(start time.Time) (pace.Pacer, error) { return pace.Sleep(start), nil }}
+			Pacer: func(start time.Time) (pace.Pacer, error) { return sleeping(start), nil }}
 		var out trace.SliceWriter[replay.Result]
 		run, err := runner.Run(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, &out)
 		if err != nil {

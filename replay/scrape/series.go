@@ -44,9 +44,6 @@ var keptLabels = []string{
 	"quantile", "tp_rank", "type",
 }
 
-// KeptLabels lists the names of the labels that are kept, sorted.
-func KeptLabels() []string { return slices.Sorted(slices.Values(keptLabels)) }
-
 // A label is one of a point.
 type label struct{ name, value string }
 

@@ -23,7 +23,11 @@ func askedAPI(t *testing.T, c simserver.Config, path, body string) (int, openai.
 		col.Add(openai.Event{Data: []byte(text)})
 		return status, col.Finish(0, nil), text
 	}
-	return status, openai.Collect(s, col), text
+	ev, err := s.Scan()
+	for ; err == nil; ev, err = s.Scan() {
+		col.Add(ev)
+	}
+	return status, col.Finish(ev.At, err), text
 }
 
 // A response has the words that a chat about the same has, by timeline and by engine.

@@ -1,7 +1,6 @@
 package block
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
 )
@@ -73,11 +72,6 @@ func (d *IDs) ID(hi, lo uint64) (n int, ok bool) {
 		d.grow()
 	}
 	return n, true
-}
-
-// Of is [IDs.ID] of a block id.
-func (d *IDs) Of(id ID) (n int, ok bool) {
-	return d.ID(binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:]))
 }
 
 // hash folds a product of the halves of the key, each masked by half of the seed.

@@ -57,9 +57,6 @@ func newHasher(key Key, tokenizer string, blockSize int) *Hasher {
 // Clone gives another hasher of the same ids, for another goroutine. It costs about a microsecond.
 func (h *Hasher) Clone() *Hasher { return newHasher(h.state().key, h.tokenizer, h.size) }
 
-// BlockSize is the number of tokens in a full block.
-func (h *Hasher) BlockSize() int { return h.size }
-
 // start begins a message: the tag, the tokenizer and the block size. Every field of variable length goes behind its length
 // (four bytes rather than eight, which at 16 tokens spares one of three SHA-256 blocks), so that no two lists of fields make
 // the same message.

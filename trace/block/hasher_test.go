@@ -189,7 +189,7 @@ func TestClone(t *testing.T) {
 	h := newTest(t, 4)
 	root := h.Root("m")
 	c := h.Clone()
-	if c.Root("m") != root || c.BlockSize() != 4 || cut(c, root, []uint32{1, 2, 3, 4, 5})[1] != cut(h, root, []uint32{1, 2, 3, 4, 5})[1] {
+	if c.Root("m") != root || cut(c, root, []uint32{1, 2, 3, 4, 5})[1] != cut(h, root, []uint32{1, 2, 3, 4, 5})[1] {
 		t.Error("a clone gives other ids")
 	}
 }

@@ -66,15 +66,6 @@ func TemplateNames() []string {
 	return append(names, autoName)
 }
 
-// TemplateTable lists the templates that are built in, each with what it is.
-func TemplateTable() [][2]string {
-	var table [][2]string
-	for _, f := range styles() {
-		table = append(table, [2]string{f.name, f.about})
-	}
-	return append(table, [2]string{autoName, "one of these for each request, by the name of its model; none where that is unknown"})
-}
-
 // OpenTemplate gives a template by its name. The error for an unknown name lists the known ones.
 //
 //   - "none" adds nothing: contents are taken one after the other, behind the definitions of tools.
@@ -82,7 +73,7 @@ func TemplateTable() [][2]string {
 //     marks are encoded as the ordinary text they look like, and each content by itself. The simulated endpoint renders the
 //     same way, so that its counts can be checked to the token.
 //   - "auto" is one of the others for each request, by the name of its model.
-//   - The others give, token for token, what the published template of their models gives: see [TemplateTable]. Chats that
+//   - The others give, token for token, what the published template of their models gives. Chats that
 //     a published template refuses, such as two messages of the user in a row, are rendered message by message.
 func OpenTemplate(name string) (Template, error) {
 	if name == autoName {

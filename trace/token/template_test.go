@@ -47,8 +47,8 @@ func TestTemplate(t *testing.T) {
 		}
 	}
 	for i, name := range TemplateNames() {
-		if tpl := mustTemplate(t, name); tpl.Name != name || TemplateTable()[i][0] != name || len(TemplateTable()[i][1]) < 10 {
-			t.Errorf("%s is named %s, and %v in the table", name, tpl.Name, TemplateTable()[i])
+		if tpl := mustTemplate(t, name); tpl.Name != name || templateTable()[i][0] != name || len(templateTable()[i][1]) < 10 {
+			t.Errorf("%s is named %s, and %v in the table", name, tpl.Name, templateTable()[i])
 		}
 	}
 }

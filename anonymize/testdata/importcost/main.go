@@ -51,13 +51,12 @@ func run(in, out, profile string, p anonymize.Policy) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	f, err := os.Open(in)
+	files, err := datasets.Expand(in)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	begin := time.Now()
-	src, err := datasets.Open(f, datasets.Options{File: in, MaxBad: 0.001})
+	src, err := datasets.OpenFiles(files, datasets.Options{MaxBad: 0.001})
 	if err != nil {
 		return err
 	}
@@ -82,7 +81,7 @@ func run(in, out, profile string, p anonymize.Policy) error {
 	}); err != nil {
 		return err
 	}
-	return say(f, time.Since(begin), card.Totals)
+	return say(in, time.Since(begin), card.Totals)
 }
 
 // timed gives the times that the command gives by default and --arrivals poisson:2.
@@ -102,8 +101,8 @@ func timed(src trace.EntryReader) (trace.EntryReader, error) {
 	return datasets.Timed(src, process.New(arrival.Stream(1, "arrivals")), service.New(arrival.Stream(1, "service")), think.New(arrival.Stream(1, "think"))), nil
 }
 
-func say(f *os.File, wall time.Duration, t anonymize.Totals) error {
-	fi, err := f.Stat()
+func say(in string, wall time.Duration, t anonymize.Totals) error {
+	fi, err := os.Stat(in)
 	if err != nil {
 		return err
 	}
