@@ -53,6 +53,22 @@ func partCommand() *cobra.Command { return &cobra.Command{Use: "part"} }
 	}
 }
 
+func TestDeadFaults(t *testing.T) {
+	printed := "trace/block/key.go:26:12\tm/trace/block\tKey.String\n" +
+		"trace/block/key.go:40:6\tm/trace/block\tString\n" +
+		"a/a.go:3:17\tm/a\tT.Close\n"
+	got, err := deadFaults(printed, "m")
+	if err != nil || len(got) != 2 || got[0].where != "trace/block/key.go:40:6" || got[1].where != "a/a.go:3:17" {
+		t.Errorf("%v, %v; want String and T.Close, as Key.String is kept", got, err)
+	}
+	if got, err := deadFaults("", "m"); err != nil || len(got) != 0 {
+		t.Errorf("nothing printed gives %v, %v", got, err)
+	}
+	if got, err := deadFaults("a/a.go:3:17: unreachable func: T.Close\n", "m"); err == nil {
+		t.Errorf("another format is taken: %v", got)
+	}
+}
+
 func TestFeedback(t *testing.T) {
 	graph := func(arcs ...string) map[string]map[string]bool {
 		g := map[string]map[string]bool{}
