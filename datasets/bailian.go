@@ -8,6 +8,10 @@ import (
 	"reprise/trace"
 )
 
+// BailianBlock is the block size of the Qwen-Bailian traces and of vLLM, in
+// tokens.
+const BailianBlock = 16
+
 var bailianFields = Mapping{
 	"time":          {"timestamp"},
 	"input_tokens":  {"input_length"},
@@ -48,7 +52,7 @@ func bailianFormat() Format {
 				return nil, err
 			}
 			mapped.require()
-			mapped.setBlockSize(bailianBlock)
+			mapped.setBlockSize(BailianBlock)
 			if mapped.clock.told == 0 {
 				mapped.clock.told = time.Second // also without a fraction
 			}
@@ -134,10 +138,10 @@ func (s *bailianStep) fitBlocks(b *builder, r row) error {
 	if reserved(e.SourceBlocks) {
 		return badAt(r, "hash_ids", reservedID)
 	}
-	switch n := blocksOf(*e.InputTokens, bailianBlock); {
+	switch n := blocksOf(*e.InputTokens, BailianBlock); {
 	case len(e.SourceBlocks) == n+1:
 		e.SourceBlocks, s.note = e.SourceBlocks[:n], notePadding
-	case len(e.SourceBlocks) == n-1 && *e.InputTokens%bailianBlock != 0:
+	case len(e.SourceBlocks) == n-1 && *e.InputTokens%BailianBlock != 0:
 		e.SourceBlocks, s.note = append(e.SourceBlocks, s.fresh.next()), noteNoTail
 	}
 	return nil

@@ -38,7 +38,7 @@ func mooncakeLog() []byte {
 	var log bytes.Buffer
 	for i := range 10_000 {
 		blocks := 1 + i*7%47
-		fmt.Fprintf(&log, `{"timestamp": %d, "input_length": %d, "output_length": %d, "hash_ids": [0`, i*300, blocks*mooncakeBlock-100, i%1000)
+		fmt.Fprintf(&log, `{"timestamp": %d, "input_length": %d, "output_length": %d, "hash_ids": [0`, i*300, blocks*MooncakeBlock-100, i%1000)
 		for j := 1; j < blocks; j++ {
 			fmt.Fprintf(&log, ", %d", 1000+i*40+j)
 		}

@@ -162,7 +162,7 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 		d.fields[i].required = name == "input_tokens" || name == "output_tokens"
 	}
 	if m["blocks"] != nil {
-		d.setBlockSize(cmp.Or(o.BlockSize, mooncakeBlock))
+		d.setBlockSize(cmp.Or(o.BlockSize, MooncakeBlock))
 	}
 	return d, nil
 }

@@ -1,5 +1,5 @@
 // Package datasets reads the logs and traces of the outside world, one file
-// for each format, and writes some of them.
+// for each format. Package datasets/export writes some of them.
 //
 // The way of a source to its entries:
 //

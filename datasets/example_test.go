@@ -3,7 +3,6 @@ package datasets_test
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"reprise/datasets"
@@ -69,26 +68,4 @@ func ExampleParseMapping() {
 	}
 	fmt.Println(*batch[0].InputTokens, *batch[0].OutputTokens)
 	// Output: 120 7
-}
-
-func ExampleNewWriter_mooncake() {
-	w, err := datasets.NewWriter("mooncake", os.Stdout, datasets.WriteOptions{BlockSize: 512})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	row := trace.Request{ArrivalNS: 1_500_200_000, InputTokens: 700, OutputTokens: 21, Blocks: []uint64{0, 1}, Model: "model-0"}
-	if _, err := w.Write([]trace.Request{row}); err != nil {
-		fmt.Println(err)
-	}
-	if err := w.Close(); err != nil {
-		fmt.Println(err)
-	}
-	for _, l := range w.Loss() {
-		fmt.Println(l)
-	}
-	// Output:
-	// {"timestamp": 1500, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}
-	// 1 of 1 arrivals were rounded to the millisecond
-	// columns left out, with the rows that had a value: model (1)
 }

@@ -8,8 +8,8 @@ import (
 	"reprise/trace"
 )
 
-// mooncakeBlock is the block size of the Mooncake release, in tokens.
-const mooncakeBlock = 512
+// MooncakeBlock is the block size of the Mooncake release, in tokens.
+const MooncakeBlock = 512
 
 var mooncakeFields = Mapping{
 	"time":          {"timestamp"},
@@ -49,9 +49,9 @@ func mooncakeFormat() Format {
 				return nil, err
 			}
 			mapped.require()
-			mapped.setBlockSize(cmp.Or(o.BlockSize, mooncakeBlock))
+			mapped.setBlockSize(cmp.Or(o.BlockSize, MooncakeBlock))
 			mapped.clock.usual = time.Millisecond
-			return &mooncakeDecoder{mapped: mapped, size: cmp.Or(o.BlockSize, mooncakeBlock), lines: mapped.rows.(jsonRows).records}, nil
+			return &mooncakeDecoder{mapped: mapped, size: cmp.Or(o.BlockSize, MooncakeBlock), lines: mapped.rows.(jsonRows).records}, nil
 		},
 	}
 }

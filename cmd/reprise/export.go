@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/datasets"
+	"reprise/datasets/export"
 	"reprise/trace"
 	"reprise/trace/token"
 )
@@ -63,15 +64,15 @@ docs/formats.md says what each of them loses.`,
 
 func outputsHelp() string {
 	var b strings.Builder
-	for _, o := range datasets.Outputs() {
+	for _, o := range export.Formats() {
 		fmt.Fprintf(&b, "  %-17s %s\n", o.Name, o.About)
 	}
 	return b.String()
 }
 
 func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
-	outputs := datasets.Outputs()
-	i := slices.IndexFunc(outputs, func(o datasets.Output) bool { return o.Name == f.to })
+	outputs := export.Formats()
+	i := slices.IndexFunc(outputs, func(o export.Format) bool { return o.Name == f.to })
 	if i < 0 {
 		return usagef("--to: want one of the formats that --help lists")
 	}
@@ -89,7 +90,7 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	o := datasets.WriteOptions{BlockSize: blockSize, Model: f.model}
+	o := export.Options{BlockSize: blockSize, Model: f.model}
 	if format.NeedsPrompts {
 		maker, err := f.prompts.maker(cmd, t, blockSize)
 		if err != nil {
@@ -118,7 +119,7 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 // exportRows reads the trace. One without blocks gets blocks that nothing
 // shares where the format is of requests with prompts; where it is of blocks,
 // made-up ones would be a lie.
-func exportRows(t *trace.Trace, format datasets.Output) (*countedRows, int, error) {
+func exportRows(t *trace.Trace, format export.Format) (*countedRows, int, error) {
 	if format.NeedsPrompts {
 		return workloadRows(t)
 	}
@@ -131,11 +132,11 @@ func exportRows(t *trace.Trace, format datasets.Output) (*countedRows, int, erro
 
 // write writes the rows, and the header beside them; neither file appears
 // unless both are whole.
-func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *countedRows, o datasets.WriteOptions) (lost []string, err error) {
+func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *countedRows, o export.Options) (lost []string, err error) {
 	body := func(header io.Writer) error {
 		return writeModed(cmd, f.out, mode, func(w io.Writer) error {
 			o.Header = header
-			dst, err := datasets.NewWriter(f.to, w, o)
+			dst, err := export.NewWriter(f.to, w, o)
 			if err != nil {
 				return usageOf(err)
 			}
@@ -163,7 +164,7 @@ func usageOf(err error) error {
 }
 
 // use fills the placeholders of the other tool's command line.
-func (f *exportFlags) use(format datasets.Output, rows int64, blockSize int) string {
+func (f *exportFlags) use(format export.Format, rows int64, blockSize int) string {
 	file, model := f.out, f.model
 	if file == "" || file == standard {
 		file = "FILE"

@@ -20,6 +20,7 @@ var mayImport = map[string]string{
 	"trace/profile":    "trace trace/block trace/page",
 	"datasets":         "trace trace/token trace/arrival",
 	"datasets/demolog": "",
+	"datasets/export":  "trace datasets",
 	"anonymize":        "trace trace/token trace/block trace/profile anonymize/dp anonymize/internal/confine",
 	"anonymize/dp":     "",
 	"anonymize/audit":  "trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page",

@@ -1,4 +1,4 @@
-package datasets
+package export
 
 import (
 	"bufio"
@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/datasets"
 	"reprise/trace"
 )
 
-// An Output is a format that a trace can be written in.
-type Output struct {
+// A Format is one that a trace can be written in.
+type Format struct {
 	Name    string
 	About   string   // one line
 	Example string   // one record, as the writer spells it
@@ -24,19 +25,19 @@ type Output struct {
 	Use string
 
 	NeedsBlocks  bool   // a trace without block ids cannot be written
-	NeedsPrompts bool   // WriteOptions.Prompter is needed
-	HeaderExt    string // the file name extension of a second file, WriteOptions.Header; "" without one
+	NeedsPrompts bool   // Options.Prompter is needed
+	HeaderExt    string // the file name extension of a second file, Options.Header; "" without one
 
 	top  string   // what stands above the records
 	says []string // the columns that a record holds, besides arrival and lengths
-	open func(o WriteOptions, l *losses) (encoder, error)
+	open func(o Options, l *losses) (encoder, error)
 }
 
-// Outputs lists the formats that a trace can be written in.
-func Outputs() []Output {
-	return []Output{
-		mooncakeOutput(), bailianOutput(), aiperfOutput(), vllmCustomOutput(), vllmTimedOutput(),
-		sglangOutput(), guideLLMOutput(), inferencePerfOutput(), openAIBatchOutput(), blisOutput(),
+// Formats lists the formats that a trace can be written in.
+func Formats() []Format {
+	return []Format{
+		mooncakeFormat(), bailianFormat(), aiperfFormat(), vllmCustomFormat(), vllmTimedFormat(),
+		sglangFormat(), guideLLMFormat(), inferencePerfFormat(), openAIBatchFormat(), blisFormat(),
 	}
 }
 
@@ -46,9 +47,9 @@ type Prompter interface {
 	Prompt(row *trace.Request, buf []byte) ([]byte, error)
 }
 
-// WriteOptions are what a trace file says of itself, beside its rows, and what
-// some formats want to be told.
-type WriteOptions struct {
+// Options hold what a trace file says of itself in addition to its rows, and
+// what some formats need to be told.
+type Options struct {
 	BlockSize int       // tokens in a full block of the rows; 0 for a trace without blocks
 	Prompter  Prompter  // for the formats that hold prompts
 	Model     string    // stands in place of the rows' models, in formats of requests
@@ -67,11 +68,19 @@ type Writer interface {
 	Close() error
 }
 
+// A usageError is an error in what was asked for, and matches [datasets.ErrUsage].
+type usageError string
+
+func (e usageError) Error() string        { return string(e) }
+func (e usageError) Is(target error) bool { return target == datasets.ErrUsage }
+
+func usage(format string, args ...any) error { return usageError(fmt.Sprintf(format, args...)) }
+
 // NewWriter writes to w in the format of that name. Errors in what was asked
-// for match [ErrUsage].
-func NewWriter(name string, w io.Writer, o WriteOptions) (Writer, error) {
-	outputs := Outputs()
-	i := slices.IndexFunc(outputs, func(out Output) bool { return out.Name == name })
+// for match [datasets.ErrUsage].
+func NewWriter(name string, w io.Writer, o Options) (Writer, error) {
+	outputs := Formats()
+	i := slices.IndexFunc(outputs, func(out Format) bool { return out.Name == name })
 	if i < 0 {
 		names := make([]string, len(outputs))
 		for i, out := range outputs {
@@ -90,7 +99,7 @@ func NewWriter(name string, w io.Writer, o WriteOptions) (Writer, error) {
 	case out.HeaderExt != "" && o.Header == nil:
 		return nil, usage("the format %s has a second file, with the header: say where to write it", name)
 	}
-	f := &fileWriter{w: bufio.NewWriter(w), losses: newLosses(out.says)}
+	f := &writer{w: bufio.NewWriter(w), losses: newLosses(out.says)}
 	var err error
 	if f.encode, err = out.open(o, f.losses); err != nil {
 		return nil, err
@@ -103,15 +112,15 @@ func NewWriter(name string, w io.Writer, o WriteOptions) (Writer, error) {
 // of it the format cannot say.
 type encoder func(b []byte, row int64, r *trace.Request) ([]byte, error)
 
-// A fileWriter is the Writer of every format.
-type fileWriter struct {
+// A writer is the Writer of every format.
+type writer struct {
 	w      *bufio.Writer
 	encode encoder
 	losses *losses
 	buf    []byte
 }
 
-func (f *fileWriter) Write(rows []trace.Request) (int, error) {
+func (f *writer) Write(rows []trace.Request) (int, error) {
 	for i := range rows {
 		r := &rows[i]
 		err := checkNumbers(r)
@@ -129,9 +138,9 @@ func (f *fileWriter) Write(rows []trace.Request) (int, error) {
 	return len(rows), nil
 }
 
-func (f *fileWriter) Loss() []string { return f.losses.lines() }
+func (f *writer) Loss() []string { return f.losses.lines() }
 
-func (f *fileWriter) Close() error { return f.w.Flush() }
+func (f *writer) Close() error { return f.w.Flush() }
 
 var errNegative = errors.New("has a negative arrival or length, which no format can hold")
 

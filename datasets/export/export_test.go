@@ -1,4 +1,4 @@
-package datasets
+package export
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets"
 	"reprise/trace"
 )
 
@@ -28,7 +29,7 @@ func (s stub) Prompt(_ *trace.Request, buf []byte) ([]byte, error) {
 }
 
 // write writes rows and returns the file, its header and what was lost.
-func write(t testing.TB, name string, o WriteOptions, rows []trace.Request) (file, header string, loss []string) {
+func write(t testing.TB, name string, o Options, rows []trace.Request) (file, header string, loss []string) {
 	t.Helper()
 	var out, head bytes.Buffer
 	o.Header = &head
@@ -113,7 +114,7 @@ func TestWritersGolden(t *testing.T) {
 2,,,,0,1,,0,false,1024,100,1024,0,0,0,0.25,"m,1",0,0,3000000,3000000,0,0,0,error,,stop
 `,
 	} {
-		got, header, _ := write(t, name, WriteOptions{BlockSize: 512, Prompter: stub("a\"\\\n\x01é<")}, sampleRows())
+		got, header, _ := write(t, name, Options{BlockSize: 512, Prompter: stub("a\"\\\n\x01é<")}, sampleRows())
 		if got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
@@ -138,7 +139,7 @@ func TestTurns(t *testing.T) {
 		"blis":           {`0,,,,0,0,*`, `1,,,,0,1,*`, `2,,,,1,0,*`, `3,,,,1,1,*`, `4,,,,0,2,*`, `5,,,,,0,*`},
 		"inference-perf": {`00:00:02.0000000,`, `00:00:02.0000000,`, `00:00:02.0000000,`, `00:00:02.0000000,`, `00:00:02.0000000,`, `00:00:02.0000001,`},
 	} {
-		file, _, _ := write(t, name, WriteOptions{BlockSize: 16}, rows)
+		file, _, _ := write(t, name, Options{BlockSize: 16}, rows)
 		lines := strings.Split(file, "\n")
 		if name == "blis" || name == "inference-perf" {
 			lines = lines[1:]
@@ -155,7 +156,7 @@ func TestTurns(t *testing.T) {
 // Every format is described, and its example is what its writer writes.
 func TestOutputs(t *testing.T) {
 	seen := map[string]bool{}
-	for _, out := range Outputs() {
+	for _, out := range Formats() {
 		t.Run(out.Name, func(t *testing.T) {
 			if seen[out.Name] || out.About == "" || len(out.Loses) == 0 || (out.Use == "") != (out.Name == "mooncake") {
 				t.Errorf("%+v", out)
@@ -163,7 +164,7 @@ func TestOutputs(t *testing.T) {
 			seen[out.Name] = true
 			row := trace.Request{ArrivalNS: 1_500_200_000, InputTokens: 700, OutputTokens: 21, Blocks: []uint64{0, 1},
 				Session: trace.Ptr[int64](0), Model: "model-0", Stream: trace.Ptr(true)}
-			o := WriteOptions{BlockSize: 512}
+			o := Options{BlockSize: 512}
 			if out.Name == "bailian" || out.Name == "vllm-timed-trace" {
 				row.InputTokens, row.Blocks, o.BlockSize = 40, []uint64{0, 1, 2}, 16
 			}
@@ -269,8 +270,8 @@ func TestLinesHaveTheirForm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{3, 16, 20, 64, 512} {
 		rows := randomRows(rng, 300, size)
-		for _, out := range Outputs() {
-			file, _, _ := write(t, out.Name, WriteOptions{BlockSize: size}, rows)
+		for _, out := range Formats() {
+			file, _, _ := write(t, out.Name, Options{BlockSize: size}, rows)
 			lines := strings.Split(strings.TrimSuffix(file, "\n"), "\n")
 			if out.top != "" {
 				table, err := csv.NewReader(strings.NewReader(file)).ReadAll()
@@ -293,25 +294,62 @@ func TestLinesHaveTheirForm(t *testing.T) {
 	}
 }
 
+// readAll reads text as a log.
+func readAll(t *testing.T, in string, o datasets.Options) ([]trace.Entry, datasets.Info) {
+	t.Helper()
+	s, err := datasets.Open(strings.NewReader(in), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return drain(t, s)
+}
+
+func drain(t *testing.T, s *datasets.Source) ([]trace.Entry, datasets.Info) {
+	t.Helper()
+	var all []trace.Entry
+	batch := make([]trace.Entry, 100)
+	for {
+		n, err := s.Read(batch)
+		all = append(all, batch[:n]...)
+		if err == io.EOF {
+			return all, s.Info()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// facts spells what a row and its entry have in common.
+func facts(e *trace.Entry) string {
+	number := func(n *int32) string {
+		if n == nil {
+			return "?"
+		}
+		return fmt.Sprint(*n)
+	}
+	return fmt.Sprintf("%v in=%s out=%s max=%s blocks=%v, %d messages", e.Time, number(e.InputTokens), number(e.OutputTokens), number(e.MaxTokens), e.SourceBlocks, len(e.Messages))
+}
+
 // reread reads what a writer wrote and compares arrival, lengths and, with
 // size, blocks.
-func reread(t *testing.T, file string, o Options, rows []trace.Request, unit time.Duration, blocks bool) []trace.Entry {
+func reread(t *testing.T, file string, o datasets.Options, rows []trace.Request, unit time.Duration, blocks bool) []trace.Entry {
 	t.Helper()
 	o.AllowLongSpan = true
-	all, info := mustRead(t, file, o)
+	all, info := readAll(t, file, o)
 	if len(all) != len(rows) || info.Bad != 0 {
 		t.Fatalf("%d rows of %d, %d bad: %v", len(all), len(rows), info.Bad, info.FirstBad)
 	}
 	for i := range all {
 		e, r := &all[i], &rows[i]
 		if e.InputTokens != nil && *e.InputTokens != r.InputTokens || e.OutputTokens != nil && *e.OutputTokens != r.OutputTokens {
-			t.Fatalf("row %d: %s", i, summary(e))
+			t.Fatalf("row %d is read as %s", i, facts(e))
 		}
-		if at := time.Duration(r.ArrivalNS); !e.Time.IsZero() && e.Time.Sub(Epoch) != at.Round(unit) {
-			t.Fatalf("row %d: %s, want %v", i, summary(e), at)
+		if at := time.Duration(r.ArrivalNS); !e.Time.IsZero() && e.Time.Sub(datasets.Epoch) != at.Round(unit) {
+			t.Fatalf("row %d is read as %s, want %v", i, facts(e), at)
 		}
 		if blocks && !slices.Equal(e.SourceBlocks, r.Blocks) {
-			t.Fatalf("row %d: %s", i, summary(e))
+			t.Fatalf("row %d is read as %s", i, facts(e))
 		}
 	}
 	return all
@@ -320,8 +358,8 @@ func reread(t *testing.T, file string, o Options, rows []trace.Request, unit tim
 func TestWrittenTracesReadBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	rows := randomRows(rng, 400, 512)
-	mapped := func(spec ...string) Mapping {
-		m, err := ParseMapping(spec)
+	mapped := func(spec ...string) datasets.Mapping {
+		m, err := datasets.ParseMapping(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,23 +367,23 @@ func TestWrittenTracesReadBack(t *testing.T) {
 	}
 	trades := mapped("time=timestamp", "input_tokens=input_length", "output_tokens=output_length", "blocks=hash_ids")
 
-	file, _, _ := write(t, "mooncake", WriteOptions{BlockSize: 512}, rows)
-	reread(t, file, Options{Format: "mooncake", TimeUnit: "ms"}, rows, time.Millisecond, true)
+	file, _, _ := write(t, "mooncake", Options{BlockSize: 512}, rows)
+	reread(t, file, datasets.Options{Format: "mooncake", TimeUnit: "ms"}, rows, time.Millisecond, true)
 
-	file, _, _ = write(t, "guidellm", WriteOptions{BlockSize: 512}, rows)
-	reread(t, file, Options{Format: "jsonl", Map: trades, BlockSize: 512, TimeUnit: "s"}, rows, 1, true)
+	file, _, _ = write(t, "guidellm", Options{BlockSize: 512}, rows)
+	reread(t, file, datasets.Options{Format: "jsonl", Map: trades, BlockSize: 512, TimeUnit: "s"}, rows, 1, true)
 
-	file, _, _ = write(t, "inference-perf", WriteOptions{}, rows)
-	reread(t, file, Options{Format: "azure-2023"}, rows, 100, false)
+	file, _, _ = write(t, "inference-perf", Options{}, rows)
+	reread(t, file, datasets.Options{Format: "azure-2023"}, rows, 100, false)
 
 	small := randomRows(rng, 400, 16)
 	for _, name := range []string{"bailian", "vllm-timed-trace"} {
-		file, _, _ = write(t, name, WriteOptions{BlockSize: 16}, small)
-		reread(t, file, Options{Format: "jsonl", Map: trades, BlockSize: 16, TimeUnit: "s"}, small, 1, true)
+		file, _, _ = write(t, name, Options{BlockSize: 16}, small)
+		reread(t, file, datasets.Options{Format: "jsonl", Map: trades, BlockSize: 16, TimeUnit: "s"}, small, 1, true)
 	}
 
-	file, _, _ = write(t, "openai-batch", WriteOptions{}, rows)
-	checkBatch(t, rows, reread(t, file, Options{Format: "jsonl", Map: mapped("messages=body.messages", "prompt=body.prompt", "model=body.model",
+	file, _, _ = write(t, "openai-batch", Options{}, rows)
+	checkBatch(t, rows, reread(t, file, datasets.Options{Format: "jsonl", Map: mapped("messages=body.messages", "prompt=body.prompt", "model=body.model",
 		"max_tokens=body.max_tokens", "temperature=body.temperature")}, rows, 1, false))
 }
 
@@ -356,14 +394,14 @@ func checkBatch(t *testing.T, rows []trace.Request, all []trace.Entry) {
 		e, r := &all[i], &rows[i]
 		if *e.MaxTokens != max(r.OutputTokens, 1) || len(e.Messages) != 1 || e.Messages[0].Content.Reveal() != "some words" ||
 			(e.Temperature == nil) != (r.Temperature == nil) || e.Temperature != nil && *e.Temperature != *r.Temperature {
-			t.Fatalf("row %d: %s", i, summary(e))
+			t.Fatalf("row %d is read as %s", i, facts(e))
 		}
 	}
 }
 
 // What has a reader of the same name is read by it.
 func TestWrittenTracesReadBackByTheirReaders(t *testing.T) {
-	for _, f := range Formats() {
+	for _, f := range datasets.Formats() {
 		unit, size := time.Duration(0), 512
 		switch f.Name {
 		case "mooncake", "aiperf":
@@ -381,8 +419,8 @@ func TestWrittenTracesReadBackByTheirReaders(t *testing.T) {
 					rows[i].Parents, rows[i].ThinkNS = nil, nil // a later turn has no arrival
 				}
 			}
-			file, _, _ := write(t, f.Name, WriteOptions{BlockSize: size}, rows)
-			all := reread(t, file, Options{Format: f.Name}, rows, unit, unit != 0)
+			file, _, _ := write(t, f.Name, Options{BlockSize: size}, rows)
+			all := reread(t, file, datasets.Options{Format: f.Name}, rows, unit, unit != 0)
 			if unit == 0 {
 				checkBatch(t, rows, all)
 			}
@@ -397,8 +435,8 @@ func TestConversationsReadBack(t *testing.T) {
 	for i := range rows {
 		rows[i].Turn = nil // so that every row of a session has the one before as its parent
 	}
-	file, _, _ := write(t, "bailian", WriteOptions{BlockSize: 16}, rows)
-	aiperf, _, _ := write(t, "aiperf", WriteOptions{BlockSize: 16}, rows)
+	file, _, _ := write(t, "bailian", Options{BlockSize: 16}, rows)
+	aiperf, _, _ := write(t, "aiperf", Options{BlockSize: 16}, rows)
 	second := strings.Split(aiperf, "\n")
 	root := map[int64]int64{} // chat to the root of its conversation
 	session := map[int64]int64{}
@@ -441,17 +479,17 @@ func TestConversationsReadBack(t *testing.T) {
 func TestWriterErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
-		o          WriteOptions
+		o          Options
 		usage      bool
 	}{
-		{"parquet", "unknown format to write: want one of mooncake, bailian,", WriteOptions{}, true},
-		{"guidellm", "the block size is negative", WriteOptions{BlockSize: -1}, true},
-		{"bailian", "the trace has no block ids, which the format bailian needs", WriteOptions{}, false},
-		{"vllm-custom", "the format vllm-custom holds prompts", WriteOptions{}, true},
-		{"blis", "the format blis has a second file", WriteOptions{}, true},
-		{"blis", "disk full", WriteOptions{Header: full{}}, false},
+		{"parquet", "unknown format to write: want one of mooncake, bailian,", Options{}, true},
+		{"guidellm", "the block size is negative", Options{BlockSize: -1}, true},
+		{"bailian", "the trace has no block ids, which the format bailian needs", Options{}, false},
+		{"vllm-custom", "the format vllm-custom holds prompts", Options{}, true},
+		{"blis", "the format blis has a second file", Options{}, true},
+		{"blis", "disk full", Options{Header: full{}}, false},
 	} {
-		if _, err := NewWriter(c.name, io.Discard, c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) || errors.Is(err, ErrUsage) != c.usage {
+		if _, err := NewWriter(c.name, io.Discard, c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) || errors.Is(err, datasets.ErrUsage) != c.usage {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -476,7 +514,7 @@ func TestWriterErrors(t *testing.T) {
 		if c.p == nil {
 			c.p = stub("x")
 		}
-		w, err := NewWriter(c.name, io.Discard, WriteOptions{BlockSize: 16, Prompter: c.p, Header: io.Discard})
+		w, err := NewWriter(c.name, io.Discard, Options{BlockSize: 16, Prompter: c.p, Header: io.Discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -485,8 +523,8 @@ func TestWriterErrors(t *testing.T) {
 			t.Errorf("%s: %d, %v", c.name, n, err)
 		}
 	}
-	for _, out := range Outputs() {
-		w, err := NewWriter(out.Name, full{}, WriteOptions{BlockSize: 16, Prompter: stub("x"), Header: io.Discard})
+	for _, out := range Formats() {
+		w, err := NewWriter(out.Name, full{}, Options{BlockSize: 16, Prompter: stub("x"), Header: io.Discard})
 		if err == nil {
 			_, err = w.Write(slices.Repeat([]trace.Request{good}, 100))
 			err = errors.Join(err, w.Close())
@@ -510,12 +548,12 @@ func TestTracesWithoutBlocks(t *testing.T) {
 		"aiperf":   `{"timestamp": 2000, "input_length": 700, "output_length": 3}`,
 		"guidellm": `{"timestamp": 2.0, "input_length": 700, "output_length": 3}`,
 	} {
-		if got, _, _ := write(t, name, WriteOptions{}, []trace.Request{row}); got != want+"\n" {
+		if got, _, _ := write(t, name, Options{}, []trace.Request{row}); got != want+"\n" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	for _, out := range Outputs() {
-		_, err := NewWriter(out.Name, io.Discard, WriteOptions{Prompter: stub("x"), Header: io.Discard})
+	for _, out := range Formats() {
+		_, err := NewWriter(out.Name, io.Discard, Options{Prompter: stub("x"), Header: io.Discard})
 		if (err != nil) != out.NeedsBlocks {
 			t.Errorf("%s: %v", out.Name, err)
 		}

@@ -1,17 +1,14 @@
-package datasets
+package export
 
 import (
 	"slices"
 	"strconv"
 
+	"reprise/datasets"
 	"reprise/trace"
 )
 
-// bailianBlock is the block size of the Qwen-Bailian traces and of vLLM, in
-// tokens.
-const bailianBlock = 16
-
-// bailianOutput writes the format of the Qwen-Bailian usage traces
+// bailianFormat writes the format of the Qwen-Bailian usage traces
 // (github.com/alibaba-edu/qwen-bailian-usagetraces-anon): seconds, ids of
 // 16-token prefix blocks with one for the rest, and requests that name the one
 // before in their conversation. Blocks of another size are regrouped.
@@ -19,8 +16,8 @@ const bailianBlock = 16
 // chat_id is the number of the row. parent_chat_id is its latest parent; for a
 // row of a session without parents the row before in the session, unless its
 // turn is the first; else -1. turn counts from 1.
-func bailianOutput() Output {
-	return Output{
+func bailianFormat() Format {
+	return Format{
 		Name:    "bailian",
 		About:   "JSON lines of the Qwen-Bailian traces: seconds, lengths, conversations, ids of 16-token prefix blocks",
 		Example: `{"chat_id":0,"parent_chat_id":-1,"timestamp":1.5002,"input_length":40,"output_length":21,"type":"text","turn":1,"hash_ids":[0,1,2]}`,
@@ -31,8 +28,8 @@ func bailianOutput() Output {
 		Use:         "aiperf profile --model MODEL --custom-dataset-type bailian_trace --input-file FILE --fixed-schedule",
 		NeedsBlocks: true,
 		says:        []string{"session", "turn", "parents", "blocks"},
-		open: func(o WriteOptions, l *losses) (encoder, error) {
-			e := &bailianEncoder{losses: l, size: o.BlockSize, regrouping: regroup(o.BlockSize, bailianBlock), sessions: placer{}}
+		open: func(o Options, l *losses) (encoder, error) {
+			e := &bailianEncoder{losses: l, size: o.BlockSize, regrouping: regroup(o.BlockSize, datasets.BailianBlock), sessions: placer{}}
 			l.sum(e.regrouping.loss)
 			return e.encode, nil
 		},
@@ -100,4 +97,25 @@ func (e *bailianEncoder) chain(row int64, r *trace.Request) (parent, turn int64)
 
 func hasImages(r *trace.Request) bool {
 	return r.Images != nil && *r.Images > 0 || r.ImageTokens != nil && *r.ImageTokens > 0
+}
+
+// A place is that of a row in its session, by the order of the rows.
+type place struct {
+	turn     int32 // from 0
+	previous int64 // the row before in the session, -1 for none
+}
+
+// A placer finds the places of rows. Its memory is some 50 bytes a session.
+type placer map[int64]place
+
+// of returns the place of a row that belongs to a session, and is called once
+// for each such row, in order.
+func (p placer) of(row int64, r *trace.Request) place {
+	last, ok := p[*r.Session]
+	at := place{previous: -1}
+	if ok {
+		at = place{turn: last.turn + 1, previous: last.previous}
+	}
+	p[*r.Session] = place{turn: at.turn, previous: row}
+	return at
 }

@@ -1,4 +1,4 @@
-package datasets
+package export
 
 import (
 	"strconv"
@@ -6,7 +6,7 @@ import (
 	"reprise/trace"
 )
 
-// aiperfOutput writes AIPerf's dialect of the Mooncake lines
+// aiperfFormat writes AIPerf's dialect of the Mooncake lines
 // (--custom-dataset-type mooncake_trace). AIPerf sends the first turn of a
 // session at its timestamp and a later one its delay after the answer to the
 // turn before; a later turn whose think time is not known gets its timestamp,
@@ -15,8 +15,8 @@ import (
 // Each row holds its whole context. AIPerf would put the turns before it in
 // front once more, but for context_mode, which versions that do not know it
 // ignore.
-func aiperfOutput() Output {
-	return Output{
+func aiperfFormat() Format {
+	return Format{
 		Name:    "aiperf",
 		About:   "AIPerf's mooncake_trace: Mooncake lines with sessions, whose later turns wait a delay",
 		Example: `{"session_id": "0", "context_mode": "message_array_with_responses", "timestamp": 1500, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}`,
@@ -27,7 +27,7 @@ func aiperfOutput() Output {
 		},
 		Use:  "aiperf profile --model MODEL --custom-dataset-type mooncake_trace --input-file FILE --fixed-schedule --isl-block-size BLOCK",
 		says: []string{"session", "turn", "parents", "think_ns", "tool_ns", "blocks"},
-		open: func(o WriteOptions, l *losses) (encoder, error) {
+		open: func(o Options, l *losses) (encoder, error) {
 			e := &aiperfEncoder{losses: l, size: o.BlockSize, sessions: placer{}}
 			l.sum(func() string {
 				if s := otherBlockSize(o.BlockSize); s != "" {

@@ -1,4 +1,4 @@
-package datasets
+package export
 
 import (
 	"io"
@@ -16,9 +16,9 @@ func BenchmarkWriters(b *testing.B) {
 			}
 		}
 	}
-	for _, out := range Outputs() {
+	for _, out := range Formats() {
 		b.Run(out.Name, func(b *testing.B) {
-			w, err := NewWriter(out.Name, io.Discard, WriteOptions{BlockSize: 512, Prompter: stub("some words"), Header: io.Discard})
+			w, err := NewWriter(out.Name, io.Discard, Options{BlockSize: 512, Prompter: stub("some words"), Header: io.Discard})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package datasets
+package export
 
 import (
 	"slices"
@@ -41,12 +41,12 @@ func TestNothingIsLost(t *testing.T) {
 		"openai-batch":     {16, []trace.Request{request}},
 		"blis":             {0, []trace.Request{known}},
 	} {
-		if _, _, loss := write(t, name, WriteOptions{BlockSize: c.size}, c.rows); loss != nil {
+		if _, _, loss := write(t, name, Options{BlockSize: c.size}, c.rows); loss != nil {
 			t.Errorf("%s: %q", name, loss)
 		}
 	}
-	for _, out := range Outputs() {
-		if _, _, loss := write(t, out.Name, WriteOptions{BlockSize: 512}, nil); loss != nil && out.Name != "mooncake" {
+	for _, out := range Formats() {
+		if _, _, loss := write(t, out.Name, Options{BlockSize: 512}, nil); loss != nil && out.Name != "mooncake" {
 			t.Errorf("%s: an empty trace lost %q", out.Name, loss)
 		}
 	}
@@ -81,7 +81,7 @@ func TestLossIsCounted(t *testing.T) {
 			`1 of 3 rows were cancelled, which BLIS has no word for: they are written as incomplete|` +
 			`columns left out, with the rows that had a value: parents (1), think_ns (1), tool_ns (2), kind (1), category (1), images (1), max_tokens (1), temperature (1), blocks (3), output_blocks (1)`,
 	} {
-		_, _, loss := write(t, name, WriteOptions{BlockSize: 512}, many)
+		_, _, loss := write(t, name, Options{BlockSize: 512}, many)
 		for _, w := range strings.Split(want, "|") {
 			if !slices.ContainsFunc(loss, func(l string) bool { return strings.Contains(l, w) }) {
 				t.Errorf("%s: %q is not in\n%s", name, w, strings.Join(loss, "\n"))
@@ -100,19 +100,19 @@ func TestLossOfTheWholeTrace(t *testing.T) {
 	split := []trace.Request{{Session: trace.Ptr[int64](1)}, {Session: trace.Ptr[int64](1), Turn: trace.Ptr[int32](0)}}
 	for _, c := range []struct {
 		name, want string
-		o          WriteOptions
+		o          Options
 		rows       []trace.Request
 	}{
-		{"guidellm", "GuideLLM holds times as 32-bit floats: in this trace they are off by up to 23µs", WriteOptions{BlockSize: 64}, late},
-		{"bailian", "blocks of 24 tokens became blocks of 16: shared prefixes are rounded down to both", WriteOptions{BlockSize: 24}, late},
-		{"vllm-timed-trace", "blocks of 8 tokens became blocks of 16: shared prefixes", WriteOptions{BlockSize: 8}, late},
-		{"bailian", "1 of 2 rows are a first turn of a session that had begun before", WriteOptions{BlockSize: 16}, split},
-		{"aiperf", "readers of the format take a block to be 512 tokens; here it is 64: say --isl-block-size 64", WriteOptions{BlockSize: 64}, late},
-		{"openai-batch", "OpenAI takes one endpoint in a file; this one has 1 chats, 1 completions and 1 embeddings", WriteOptions{}, mixed},
-		{"openai-batch", "1 of 3 rows are of another model than the one named", WriteOptions{Model: "a"}, mixed},
-		{"openai-batch", "1 of 3 rows have no input; their prompts have a token", WriteOptions{}, mixed},
-		{"openai-batch", "OpenAI takes 50000 requests and 200 MB in a file; this one has 50001 and 8 MB", WriteOptions{}, crowd},
-		{"blis", "1 of 3 rows are of another model than the one named", WriteOptions{Model: "a"}, mixed},
+		{"guidellm", "GuideLLM holds times as 32-bit floats: in this trace they are off by up to 23µs", Options{BlockSize: 64}, late},
+		{"bailian", "blocks of 24 tokens became blocks of 16: shared prefixes are rounded down to both", Options{BlockSize: 24}, late},
+		{"vllm-timed-trace", "blocks of 8 tokens became blocks of 16: shared prefixes", Options{BlockSize: 8}, late},
+		{"bailian", "1 of 2 rows are a first turn of a session that had begun before", Options{BlockSize: 16}, split},
+		{"aiperf", "readers of the format take a block to be 512 tokens; here it is 64: say --isl-block-size 64", Options{BlockSize: 64}, late},
+		{"openai-batch", "OpenAI takes one endpoint in a file; this one has 1 chats, 1 completions and 1 embeddings", Options{}, mixed},
+		{"openai-batch", "1 of 3 rows are of another model than the one named", Options{Model: "a"}, mixed},
+		{"openai-batch", "1 of 3 rows have no input; their prompts have a token", Options{}, mixed},
+		{"openai-batch", "OpenAI takes 50000 requests and 200 MB in a file; this one has 50001 and 8 MB", Options{}, crowd},
+		{"blis", "1 of 3 rows are of another model than the one named", Options{Model: "a"}, mixed},
 	} {
 		_, _, loss := write(t, c.name, c.o, c.rows)
 		if !slices.ContainsFunc(loss, func(l string) bool { return strings.HasPrefix(l, c.want) }) {

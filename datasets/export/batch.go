@@ -1,4 +1,4 @@
-package datasets
+package export
 
 import (
 	"errors"
@@ -16,11 +16,11 @@ const (
 
 var errNoModel = errors.New("names no model, which a request must: name one")
 
-// openAIBatchOutput writes the requests of an OpenAI batch: chats, or text
+// openAIBatchFormat writes the requests of an OpenAI batch: chats, or text
 // completions and embeddings where the row is of that kind. max_tokens is the
 // length of the row's output.
-func openAIBatchOutput() Output {
-	return Output{
+func openAIBatchFormat() Format {
+	return Format{
 		Name:    "openai-batch",
 		About:   "JSON lines of requests for OpenAI's Batch API, or vllm run-batch: prompts and output lengths, no times",
 		Example: `{"custom_id": "request-0", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "model-0", "messages": [{"role": "user", "content": "some words"}], "max_tokens": 21}}`,
@@ -32,7 +32,7 @@ func openAIBatchOutput() Output {
 		Use:          "vllm run-batch -i FILE -o results.jsonl --model MODEL",
 		NeedsPrompts: true,
 		says:         []string{"model", "kind", "temperature", "max_tokens", "blocks"},
-		open: func(o WriteOptions, l *losses) (encoder, error) {
+		open: func(o Options, l *losses) (encoder, error) {
 			e := &batchEncoder{model: o.Model, losses: l, prompts: newPrompts(o.Prompter, l)}
 			l.sum(e.limits)
 			l.sum(e.mixture)

@@ -1,4 +1,4 @@
-package datasets
+package export
 
 import (
 	"io"
@@ -18,11 +18,11 @@ const blisColumns = "request_id,client_id,tenant_id,slo_class,session_id,round_i
 // blisClasses are the SLO classes that BLIS knows.
 var blisClasses = []string{"critical", "standard", "sheddable", "batch", "background"}
 
-// blisOutput writes TraceV2 of BLIS (github.com/inference-sim/inference-sim,
+// blisFormat writes TraceV2 of BLIS (github.com/inference-sim/inference-sim,
 // sim/workload/tracev2.go), a YAML header and a CSV, which its simulator
 // replays. Users become clients; 0 and "" stand for what is not known.
-func blisOutput() Output {
-	return Output{
+func blisFormat() Format {
+	return Format{
 		Name:    "blis",
 		About:   "TraceV2 of the BLIS simulator: a CSV of requests and a second file with a YAML header",
 		Example: "0,,,,0,0,,0,true,700,21,700,0,0,0,0,model-0,0,0,1500200,1500200,0,0,0,ok,,",
@@ -36,7 +36,7 @@ func blisOutput() Output {
 		top:       blisColumns,
 		says: []string{"session", "turn", "user", "model", "class", "reasoning_tokens", "image_tokens", "stream", "status",
 			"finish_reason", "ttft_ns", "e2e_ns"},
-		open: func(o WriteOptions, l *losses) (encoder, error) {
+		open: func(o Options, l *losses) (encoder, error) {
 			if _, err := io.WriteString(o.Header, blisHeader); err != nil {
 				return nil, err
 			}

@@ -1,4 +1,4 @@
-package datasets
+package export
 
 import (
 	"errors"
@@ -12,13 +12,13 @@ import (
 
 var errGuideLLMID = errors.New("has a block id above 2147483647, more than GuideLLM can hold: number the blocks densely")
 
-// guideLLMOutput writes the Mooncake lines with timestamps in seconds. GuideLLM
+// guideLLMFormat writes the Mooncake lines with timestamps in seconds. GuideLLM
 // sends at start + time_scale·timestamp seconds and never converts, so that the
 // milliseconds of the release run a thousand times too slow. Its ids have 32
 // bits and a sign, its times are 32-bit floats. A trace without blocks is
 // written without ids, for its kind trace_synthetic.
-func guideLLMOutput() Output {
-	return Output{
+func guideLLMFormat() Format {
+	return Format{
 		Name:    "guidellm",
 		About:   "Mooncake lines with timestamps in seconds, as GuideLLM takes them",
 		Example: `{"timestamp": 1.5002, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}`,
@@ -29,7 +29,7 @@ func guideLLMOutput() Output {
 		},
 		Use:  "guidellm run --profile kind=replay,time_scale=1.0 --data kind=mooncake,path=FILE,hash_id_block_size=BLOCK (kind=trace_synthetic without blocks)",
 		says: []string{"blocks"},
-		open: func(o WriteOptions, l *losses) (encoder, error) {
+		open: func(o Options, l *losses) (encoder, error) {
 			var off time.Duration
 			l.sum(func() string {
 				if off < time.Microsecond {

@@ -1,4 +1,4 @@
-package datasets
+package export
 
 import (
 	"errors"
@@ -7,6 +7,9 @@ import (
 
 	"reprise/trace"
 )
+
+// blocksOf is how many blocks hold n tokens, the last of them perhaps in part.
+func blocksOf(n int32, size int) int { return (int(n) + size - 1) / size }
 
 // wantBlocks reports a row whose ids are not one for each full block of its
 // input and one for the rest: no format can say that ids are unknown.

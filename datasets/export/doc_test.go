@@ -1,16 +1,17 @@
-package datasets
+package export
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"reprise/datasets"
 	"strings"
 	"testing"
 )
 
 var updateDoc = flag.Bool("update", false, "rewrite docs/formats.md")
 
-const formatsDoc = "../docs/formats.md"
+const formatsDoc = "../../docs/formats.md"
 
 // The page of formats is made from the code.
 func TestFormatsDoc(t *testing.T) {
@@ -25,7 +26,7 @@ func TestFormatsDoc(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Error("docs/formats.md is not what the code says: go test ./datasets -run TestFormatsDoc -update")
+		t.Error("docs/formats.md is not what the code says: go test ./datasets/export -run TestFormatsDoc -update")
 	}
 }
 
@@ -67,8 +68,8 @@ members of a list. What is not named here is taken out of a record before it is
 decoded, and counted: see [privacy](privacy.md#the-card). ` + "`jsonl`, `csv` and `parquet`" + `
 are read by the fields that ` + "`--map`" + ` names.
 `)
-	for _, f := range Formats() {
-		fields, _ := ReadFields(f.Name, nil)
+	for _, f := range datasets.Formats() {
+		fields, _ := datasets.ReadFields(f.Name, nil)
 		if len(fields) == 0 {
 			continue
 		}
@@ -86,7 +87,7 @@ func formatsPage() string {
 
 This page is made from the code; do not edit it. To make it anew:
 
-    go test ./datasets -run TestFormatsDoc -update
+    go test ./datasets/export -run TestFormatsDoc -update
 
 ## What can be read
 
@@ -95,7 +96,7 @@ The format is recognised by content, or named with ` + "`--format`" + `. Of each
 | format | what it is | a record |
 |---|---|---|
 `)
-	for _, f := range Formats() {
+	for _, f := range datasets.Formats() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), code(f.Example))
 	}
 	b.WriteString(strings.ReplaceAll(lengthsPage, "~", "`"))
@@ -111,11 +112,11 @@ failed or were cancelled are written too.
 | format | what it is | needs | what it cannot say |
 |---|---|---|---|
 `)
-	for _, out := range Outputs() {
+	for _, out := range Formats() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", out.Name, cell(out.About), needs(out), cell(strings.Join(out.Loses, "; ")))
 	}
 	b.WriteString("\nHow each is spelled, and how the tool that reads it is told of it:\n")
-	for _, out := range Outputs() {
+	for _, out := range Formats() {
 		fmt.Fprintf(&b, "\n### %s\n\n```\n%s%s\n```\n", out.Name, out.top, out.Example)
 		if out.Use != "" {
 			fmt.Fprintf(&b, "\n```\n%s\n```\n", out.Use)
@@ -124,7 +125,7 @@ failed or were cancelled are written too.
 	return b.String()
 }
 
-func needs(out Output) string {
+func needs(out Format) string {
 	var n []string
 	if out.NeedsBlocks {
 		n = append(n, "block ids")

@@ -1,4 +1,4 @@
-package datasets_test
+package export_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"reprise/datasets"
+	"reprise/datasets/export"
 	"reprise/synth"
 	"reprise/trace"
 	"reprise/trace/token"
@@ -42,7 +42,7 @@ func TestWrittenPromptsAreExact(t *testing.T) {
 		}
 		for _, name := range []string{"vllm-custom", "openai-batch"} {
 			var out bytes.Buffer
-			w, err := datasets.NewWriter(name, &out, datasets.WriteOptions{BlockSize: size, Prompter: prompter})
+			w, err := export.NewWriter(name, &out, export.Options{BlockSize: size, Prompter: prompter})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func ExampleNewWriter() {
 		{ArrivalNS: 61_114_000_000, InputTokens: 90, OutputTokens: 13, Blocks: []uint64{0, 1, 3, 4, 5, 6}, Session: trace.Ptr[int64](0),
 			Parents: []int64{0}, ThinkNS: trace.Ptr[int64](60_000_000_000)},
 	}
-	w, err := datasets.NewWriter("bailian", os.Stdout, datasets.WriteOptions{BlockSize: 16})
+	w, err := export.NewWriter("bailian", os.Stdout, export.Options{BlockSize: 16})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -110,4 +110,26 @@ func ExampleNewWriter() {
 	// {"chat_id":0,"parent_chat_id":-1,"timestamp":0.0,"input_length":40,"output_length":21,"type":"text","turn":1,"hash_ids":[0,1,2]}
 	// {"chat_id":1,"parent_chat_id":0,"timestamp":61.114,"input_length":90,"output_length":13,"type":"text","turn":2,"hash_ids":[0,1,3,4,5,6]}
 	// columns left out, with the rows that had a value: think_ns (1)
+}
+
+func ExampleNewWriter_mooncake() {
+	w, err := export.NewWriter("mooncake", os.Stdout, export.Options{BlockSize: 512})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	row := trace.Request{ArrivalNS: 1_500_200_000, InputTokens: 700, OutputTokens: 21, Blocks: []uint64{0, 1}, Model: "model-0"}
+	if _, err := w.Write([]trace.Request{row}); err != nil {
+		fmt.Println(err)
+	}
+	if err := w.Close(); err != nil {
+		fmt.Println(err)
+	}
+	for _, l := range w.Loss() {
+		fmt.Println(l)
+	}
+	// Output:
+	// {"timestamp": 1500, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}
+	// 1 of 1 arrivals were rounded to the millisecond
+	// columns left out, with the rows that had a value: model (1)
 }

@@ -1,18 +1,19 @@
-package datasets
+package export
 
 import (
 	"fmt"
 	"strconv"
 
+	"reprise/datasets"
 	"reprise/trace"
 )
 
-// vllmTimedOutput writes what vLLM's benchmark reads as its dataset
+// vllmTimedFormat writes what vLLM's benchmark reads as its dataset
 // timed_trace, so that its defaults are right: seconds, and blocks of 16
 // tokens. With another --timed-trace-chunk-hash-size than that of the file it
 // makes prompts of another length, and says nothing.
-func vllmTimedOutput() Output {
-	return Output{
+func vllmTimedFormat() Format {
+	return Format{
 		Name:    "vllm-timed-trace",
 		About:   "JSON lines for vllm bench serve --dataset-name timed_trace: seconds, lengths, ids of 16-token prefix blocks",
 		Example: `{"timestamp": 1.5002, "input_length": 40, "output_length": 21, "hash_ids": [0, 1, 2]}`,
@@ -24,8 +25,8 @@ func vllmTimedOutput() Output {
 		Use:         "vllm bench serve --model MODEL --dataset-name timed_trace --dataset-path FILE --num-prompts ROWS --timed-trace-chunk-hash-size 16 --ignore-eos",
 		NeedsBlocks: true,
 		says:        []string{"blocks"},
-		open: func(o WriteOptions, l *losses) (encoder, error) {
-			regrouping := regroup(o.BlockSize, bailianBlock)
+		open: func(o Options, l *losses) (encoder, error) {
+			regrouping := regroup(o.BlockSize, datasets.BailianBlock)
 			l.sum(regrouping.loss)
 			return func(b []byte, _ int64, r *trace.Request) ([]byte, error) {
 				if err := wantBlocks(r, o.BlockSize, "timed_trace"); err != nil {
@@ -46,9 +47,9 @@ func vllmTimedOutput() Output {
 	}
 }
 
-// vllmCustomOutput writes what vLLM's benchmark reads as its dataset custom.
-func vllmCustomOutput() Output {
-	return Output{
+// vllmCustomFormat writes what vLLM's benchmark reads as its dataset custom.
+func vllmCustomFormat() Format {
+	return Format{
 		Name:    "vllm-custom",
 		About:   "JSON lines for vllm bench serve --dataset-name custom: prompts and output lengths, no times",
 		Example: `{"prompt": "some words", "output_tokens": 21}`,
@@ -60,7 +61,7 @@ func vllmCustomOutput() Output {
 		Use:          "vllm bench serve --model MODEL --dataset-name custom --dataset-path FILE --num-prompts ROWS --custom-output-len -1 --disable-shuffle --skip-chat-template --ignore-eos",
 		NeedsPrompts: true,
 		says:         []string{"blocks"},
-		open: func(o WriteOptions, l *losses) (encoder, error) {
+		open: func(o Options, l *losses) (encoder, error) {
 			p := newPrompts(o.Prompter, l)
 			return func(b []byte, _ int64, r *trace.Request) ([]byte, error) {
 				b = append(b, `{"prompt": `...)

@@ -1,0 +1,93 @@
+package export
+
+import (
+	"fmt"
+	"strconv"
+
+	"reprise/datasets"
+	"reprise/trace"
+)
+
+// mooncakeFormat is one line for each row, spelled as in the release.
+func mooncakeFormat() Format {
+	return Format{
+		Name:    "mooncake",
+		About:   "JSON lines of the Mooncake release: integer milliseconds, lengths, ids of prefix blocks",
+		Example: `{"timestamp": 1500, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}`,
+		Loses: []string{
+			"times below the millisecond", "sessions, parents and think times", "all columns but arrival, lengths and blocks",
+			"the block size, which readers take to be 512",
+		},
+		NeedsBlocks: true,
+		says:        []string{"blocks"},
+		open: func(o Options, l *losses) (encoder, error) {
+			l.sum(func() string { return otherBlockSize(o.BlockSize) })
+			return func(b []byte, _ int64, r *trace.Request) ([]byte, error) {
+				l.count(roundedToMS, r.ArrivalNS%1e6 != 0)
+				return appendMooncake(b, r), wantBlocks(r, o.BlockSize, "Mooncake")
+			}, nil
+		},
+	}
+}
+
+func otherBlockSize(size int) string {
+	if size == datasets.MooncakeBlock || size == 0 {
+		return ""
+	}
+	return fmt.Sprintf("readers of the format take a block to be %d tokens; here it is %d", datasets.MooncakeBlock, size)
+}
+
+func appendMooncake(b []byte, r *trace.Request) []byte {
+	b = append(b, `{"timestamp": `...)
+	b = strconv.AppendInt(b, milliseconds(r.ArrivalNS), 10)
+	b = appendLengths(b, r)
+	b = append(b, `, "hash_ids": `...)
+	b = appendIDs(b, r.Blocks, ", ")
+	return append(b, "}\n"...)
+}
+
+// appendLengths appends the lengths under their names in the Mooncake release,
+// which most formats share. Another member stands before them.
+func appendLengths(b []byte, r *trace.Request) []byte {
+	b = append(b, `, "input_length": `...)
+	b = strconv.AppendInt(b, int64(r.InputTokens), 10)
+	b = append(b, `, "output_length": `...)
+	return strconv.AppendInt(b, int64(r.OutputTokens), 10)
+}
+
+// sglangIDTokens is about how many tokens SGLang's benchmark makes for a block
+// id: the id itself and "hi" 128 times (benchmark/datasets/mooncake.py).
+const sglangIDTokens = 130
+
+// sglangFormat writes what SGLang's benchmark reads as its dataset mooncake:
+// the lines of the release. It reads timestamp, hash_ids and output_length, and
+// no input_length.
+func sglangFormat() Format {
+	out := mooncakeFormat()
+	open := out.open
+	out.Name = "sglang"
+	out.About = "the lines of the Mooncake release, for SGLang's bench_serving, which ignores input_length"
+	out.Loses = []string{
+		"times below the millisecond", "sessions, parents and think times", "all columns but arrival, lengths and blocks",
+		"input lengths: SGLang makes some 130 tokens for each block id, whatever the block size, and a fixed question",
+	}
+	out.Use = "python -m sglang.bench_serving --backend sglang --dataset-name mooncake --dataset-path FILE --num-prompts ROWS --use-trace-timestamps"
+	out.open = func(o Options, l *losses) (encoder, error) {
+		inner, err := open(o, newLosses(out.says)) // the block size does not matter here
+		if err != nil {
+			return nil, err
+		}
+		var ids, input int64
+		l.sum(func() string {
+			return fmt.Sprintf("SGLang ignores input_length: it will make about %d prompt tokens, some %d for each block id, in place of %d",
+				ids*sglangIDTokens, sglangIDTokens, input)
+		})
+		return func(b []byte, row int64, r *trace.Request) ([]byte, error) {
+			l.count(roundedToMS, r.ArrivalNS%1e6 != 0)
+			ids += int64(len(r.Blocks))
+			input += int64(r.InputTokens)
+			return inner(b, row, r)
+		}, nil
+	}
+	return out
+}
