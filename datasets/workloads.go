@@ -22,7 +22,7 @@ func Workloads() []string {
 }
 
 // Workload gives the specification of a built-in workload as YAML, for
-// synth.ParseSpec.
+// package synth/spec to parse.
 func Workload(name string) (text []byte, ok bool) {
 	text, err := workloads.ReadFile("workloads/" + name + ".yaml")
 	return text, err == nil

@@ -7,12 +7,12 @@ import (
 
 	"reprise/datasets"
 	"reprise/replay/bench"
-	"reprise/synth"
+	"reprise/synth/spec"
 	"reprise/trace"
 )
 
 // suiteSpecs are the specifications of a suite's workloads, by row.
-type suiteSpecs map[string]*synth.Spec
+type suiteSpecs map[string]*spec.Spec
 
 // rowSpecs reads the specification of every row that has one, before anything runs.
 func rowSpecs(s *bench.Suite, suite string) (suiteSpecs, error) {
@@ -36,17 +36,17 @@ func rowSpecs(s *bench.Suite, suite string) (suiteSpecs, error) {
 }
 
 // rowSpec is the specification that a row names, nil where it names a trace.
-func rowSpec(row *bench.Row, suite string) (*synth.Spec, error) {
+func rowSpec(row *bench.Row, suite string) (*spec.Spec, error) {
 	w := row.Workload
 	switch {
 	case w.Spec != "":
-		return synth.ParseSpec(suite, []byte(w.Spec))
+		return spec.Parse(suite, []byte(w.Spec))
 	case w.Name != "":
 		text, ok := datasets.Workload(w.Name)
 		if !ok {
 			return nil, fmt.Errorf("%s, row %s: there is no workload %s; reprise synth --help lists those that there are", suite, row.Name, w.Name)
 		}
-		return synth.ParseSpec(w.Name, text)
+		return spec.Parse(w.Name, text)
 	case w.File != "":
 		return openSpec(w.File)
 	}
@@ -54,7 +54,7 @@ func rowSpec(row *bench.Row, suite string) (*synth.Spec, error) {
 }
 
 // changeSpec puts what a row says of its workload into it.
-func changeSpec(s *synth.Spec, row *bench.Row) {
+func changeSpec(s *spec.Spec, row *bench.Row) {
 	switch {
 	case row.Requests > 0:
 		s.Requests, s.Duration = row.Requests, 0

@@ -25,6 +25,7 @@ var mayImport = map[string]string{
 	"anonymize/dp":     "",
 	"anonymize/audit":  "trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page",
 	"synth":            "trace trace/token trace/block trace/arrival trace/profile anonymize/dp trace/page",
+	"synth/spec":       "trace trace/arrival trace/block trace/profile",
 	"replay":           "trace trace/token trace/arrival replay/pace replay/openai replay/scrape replay/internal/h1",
 	"replay/pace":      "",
 	"replay/openai":    "",

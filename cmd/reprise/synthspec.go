@@ -11,24 +11,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/datasets"
-	"reprise/synth"
+	"reprise/synth/spec"
 	"reprise/trace"
 )
 
 // openSpec opens a specification, which is a YAML file or the name of a
 // built-in workload. It returns nil when the argument is neither.
-func openSpec(arg string) (*synth.Spec, error) {
+func openSpec(arg string) (*spec.Spec, error) {
 	if ext := strings.ToLower(filepath.Ext(arg)); ext == ".yaml" || ext == ".yml" {
 		f, err := os.Open(arg)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		text, err := io.ReadAll(io.LimitReader(f, synth.MaxSpecText+1)) // one more is refused
+		text, err := io.ReadAll(io.LimitReader(f, spec.MaxText+1)) // one more is refused
 		if err != nil {
 			return nil, err
 		}
-		return synth.ParseSpec(arg, text)
+		return spec.Parse(arg, text)
 	}
 	if _, err := os.Stat(arg); !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // a file of that name goes first
@@ -37,11 +37,11 @@ func openSpec(arg string) (*synth.Spec, error) {
 	if !ok {
 		return nil, nil
 	}
-	return synth.ParseSpec(arg, text)
+	return spec.Parse(arg, text)
 }
 
 // fromSpec writes the workload of a specification, if it could be read.
-func (f *synthFlags) fromSpec(cmd *cobra.Command, s *synth.Spec, err error) error {
+func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error {
 	given := cmd.Flags().Changed
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func workloadsHelp() string {
 	b.WriteString("Built-in workloads:\n")
 	for _, name := range datasets.Workloads() {
 		text, _ := datasets.Workload(name)
-		if s, err := synth.ParseSpec(name, text); err == nil {
+		if s, err := spec.Parse(name, text); err == nil {
 			b.WriteString("  " + name + strings.Repeat(" ", max(1, 22-len(name))) + s.About + "\n")
 		}
 	}

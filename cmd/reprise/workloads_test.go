@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"reprise/datasets"
-	"reprise/synth"
+	"reprise/synth/spec"
 	"reprise/trace"
 )
 
@@ -16,7 +16,7 @@ func TestBuiltInWorkloads(t *testing.T) {
 	}
 	for _, name := range names {
 		text, _ := datasets.Workload(name)
-		s, err := synth.ParseSpec(name, text)
+		s, err := spec.Parse(name, text)
 		if err != nil {
 			t.Fatal(err)
 		}

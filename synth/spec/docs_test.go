@@ -1,4 +1,4 @@
-package synth_test
+package spec_test
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 // The YAML that docs/synthesis.md prints runs as it is; a block without arrivals
 // is the part of a specification that the text above it speaks of.
 func TestSpecsOfTheDocs(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "docs", "synthesis.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "synthesis.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestSpecsOfTheDocs(t *testing.T) {
 		if !strings.Contains(spec, "arrivals:") {
 			spec = regexp.MustCompile(`(?m)^sessions:.*\n`).ReplaceAllString(whole, "") + spec
 		}
-		rows, s := specRows(t, spec, 1)
+		rows, s := rowsOf(t, spec, 1)
 		if int64(len(rows)) != s.Requests {
 			t.Errorf("block %d: %d rows, want %d", i, len(rows), s.Requests)
 		}

@@ -1,4 +1,4 @@
-package synth
+package spec
 
 import (
 	"container/heap"
@@ -9,6 +9,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/block"
 	"reprise/trace/profile"
 )
 
@@ -30,7 +31,7 @@ func (s *Spec) Rows(seed uint64) (trace.Reader[trace.Request], error) {
 		return nil, err
 	}
 	again, err := s.rows(seed)
-	return &specAnnotated{again, a}, err
+	return &annotated{again, a}, err
 }
 
 // Meta describes the workload of [Spec.Rows]. No real request is in it, so it
@@ -46,14 +47,14 @@ func (s *Spec) Meta(seed uint64) trace.Meta {
 	return m
 }
 
-// specAnnotated gives rows their categories, and no sessions that they lack.
-type specAnnotated struct {
-	*specRows
+// annotated gives rows their categories, and no sessions that they lack.
+type annotated struct {
+	*generator
 	a *profile.Annotator
 }
 
-func (s *specAnnotated) Read(rows []trace.Request) (int, error) {
-	n, err := s.specRows.Read(rows)
+func (s *annotated) Read(rows []trace.Request) (int, error) {
+	n, err := s.generator.Read(rows)
 	for i := range rows[:n] {
 		session, turn := rows[i].Session, rows[i].Turn
 		s.a.Annotate(0, &rows[i])
@@ -62,8 +63,8 @@ func (s *specAnnotated) Read(rows []trace.Request) (int, error) {
 	return n, err
 }
 
-// specRows makes rows as they arrive.
-type specRows struct {
+// generator makes rows as they arrive.
+type generator struct {
 	s         *Spec
 	parts     []*partRows
 	choose    chooser
@@ -76,12 +77,12 @@ type specRows struct {
 	blocks    uint64 // the next new one
 }
 
-func (s *Spec) rows(seed uint64) (*specRows, error) {
+func (s *Spec) rows(seed uint64) (*generator, error) {
 	p, err := s.process()
 	if err != nil {
 		return nil, err
 	}
-	g := &specRows{s: s, arrivals: p.New(arrival.Stream(seed, "spec arrivals"))}
+	g := &generator{s: s, arrivals: p.New(arrival.Stream(seed, "spec arrivals"))}
 	var weights []float64
 	for i, p := range s.parts() {
 		part, err := newPartRows(g, p, seed, "spec part "+strconv.Itoa(i)+" ")
@@ -96,7 +97,7 @@ func (s *Spec) rows(seed uint64) (*specRows, error) {
 }
 
 // Read implements [trace.Reader].
-func (g *specRows) Read(rows []trace.Request) (int, error) {
+func (g *generator) Read(rows []trace.Request) (int, error) {
 	for i := range rows {
 		if !g.row(&rows[i]) {
 			return i, io.EOF
@@ -106,7 +107,7 @@ func (g *specRows) Read(rows []trace.Request) (int, error) {
 }
 
 // row makes the next row, or reports that there is none.
-func (g *specRows) row(r *trace.Request) bool {
+func (g *generator) row(r *trace.Request) bool {
 	if g.s.Requests > 0 && g.rows == g.s.Requests {
 		return false
 	}
@@ -142,8 +143,8 @@ func (g *specRows) row(r *trace.Request) bool {
 }
 
 // advance sets when the next session arrives.
-func (g *specRows) advance(t *turn) {
-	if g.s.Arrivals != specSequential {
+func (g *generator) advance(t *turn) {
+	if g.s.Arrivals != sequential {
 		g.next = t.at + g.arrivals.Next()
 		return
 	}
@@ -155,8 +156,8 @@ func (g *specRows) advance(t *turn) {
 
 // fresh appends new blocks until there are as many as a prompt of so many
 // tokens has. It copies the list, since rows share their beginnings.
-func (g *specRows) fresh(blocks []uint64, tokens int32) []uint64 {
-	n := blockCount(tokens, g.s.Block)
+func (g *generator) fresh(blocks []uint64, tokens int32) []uint64 {
+	n := block.Count(int(tokens), g.s.Block)
 	out := make([]uint64, len(blocks), max(n, len(blocks)))
 	copy(out, blocks)
 	for len(out) < n {

@@ -1,4 +1,4 @@
-package synth_test
+package spec_test
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"reprise/synth"
+	"reprise/synth/spec"
 	"reprise/trace"
 )
 
-// specRows makes all rows of a specification.
-func specRows(t testing.TB, text string, seed uint64) ([]trace.Request, *synth.Spec) {
+// rowsOf makes all rows of a specification.
+func rowsOf(t testing.TB, text string, seed uint64) ([]trace.Request, *spec.Spec) {
 	t.Helper()
-	s, err := synth.ParseSpec("test.yaml", []byte(text))
+	s, err := spec.Parse("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestSpecCategories(t *testing.T) {
 		for k, v := range c {
 			fmt.Fprintf(&b, "  %s: %g\n", k, v)
 		}
-		rows, _ := specRows(t, b.String(), 3)
+		rows, _ := rowsOf(t, b.String(), 3)
 		got := shares(rows)
 		for _, name := range trace.Categories() {
 			if math.Abs(got[name]-c[name]) > 2 {
@@ -82,7 +82,7 @@ func TestSpecCategories(t *testing.T) {
 }
 
 func TestSpecSessions(t *testing.T) {
-	rows, s := specRows(t, `
+	rows, s := rowsOf(t, `
 requests: 2000
 block: 32
 arrivals: poisson:2
@@ -133,7 +133,7 @@ prefix: {global: 30, groups: [{share: 0.5, count: 4, depth: 'constant:100', popu
 lengths: {own: 'constant:64', output: 'constant:1'}
 `
 	for turnover, want := range map[string][2]int{"''": {4, 4}, "'constant:100s'": {12, 24}} {
-		rows, _ := specRows(t, strings.Replace(text, "%s", turnover, 1), 9)
+		rows, _ := rowsOf(t, strings.Replace(text, "%s", turnover, 1), 9)
 		uses, without := map[uint64]int{}, 0
 		for i := range rows {
 			b := rows[i].Blocks
@@ -168,7 +168,7 @@ lengths: {own: 'constant:64', output: 'constant:1'}
 }
 
 func TestSpecWarmPairs(t *testing.T) {
-	rows, _ := specRows(t, "requests: 100\narrivals: constant:1\nwarm: constant:2500ms\nlengths: {input: 'constant:200', output: 'constant:5'}\n", 1)
+	rows, _ := rowsOf(t, "requests: 100\narrivals: constant:1\nwarm: constant:2500ms\nlengths: {input: 'constant:200', output: 'constant:5'}\n", 1)
 	first := map[uint64]int64{}
 	warm := 0
 	for i := range rows {
@@ -190,7 +190,7 @@ func TestSpecWarmPairs(t *testing.T) {
 }
 
 func TestSpecSequential(t *testing.T) {
-	rows, _ := specRows(t, "requests: 5\narrivals: sequential\nanswer: constant:2s\nlengths: {input: 'constant:20', output: 'constant:5'}\n", 1)
+	rows, _ := rowsOf(t, "requests: 5\narrivals: sequential\nanswer: constant:2s\nlengths: {input: 'constant:20', output: 'constant:5'}\n", 1)
 	for i := range rows {
 		if i > 0 && (rows[i].Parents[0] != int64(i-1) || *rows[i].ThinkNS != 0) || rows[i].ArrivalNS != int64(i)*2e9 || rows[i].Session != nil {
 			t.Errorf("row %d: %+v", i, rows[i])
@@ -199,7 +199,7 @@ func TestSpecSequential(t *testing.T) {
 }
 
 func TestSpecMixAndDuration(t *testing.T) {
-	rows, _ := specRows(t, `
+	rows, _ := rowsOf(t, `
 duration: 5m
 arrivals: poisson:20
 lengths: {output: 'constant:7', max_tokens: 'constant:9'}
@@ -232,7 +232,7 @@ mix:
 func TestSpecSeeds(t *testing.T) {
 	const text = "requests: 200\narrivals: poisson:5\nlengths: {input: 'uniform:10..500', output: 'uniform:1..50'}\n"
 	digest := func(seed uint64) string {
-		rows, _ := specRows(t, text, seed)
+		rows, _ := rowsOf(t, text, seed)
 		d := trace.NewDigest()
 		d.Add(rows)
 		return d.Sum()
@@ -248,7 +248,7 @@ func TestSpecSeeds(t *testing.T) {
 
 func TestBadSpecs(t *testing.T) {
 	const good = "requests: 10\narrivals: poisson:5\nlengths: {input: 'uniform:10..500', output: 'uniform:1..50'}\n"
-	specRows(t, good, 1)
+	rowsOf(t, good, 1)
 	for text, want := range map[string]string{
 		"":                                       "empty",
 		"requests: [":                            "bad.yaml:1:",
@@ -288,7 +288,7 @@ func TestBadSpecs(t *testing.T) {
 		good + "mix: [{share: -1}]\n":                                                                       "mix[0].share",
 		strings.Replace(good, "poisson:5", "burst", 1) + "warm: constant:1s\n":                              "burst",
 	} {
-		_, err := synth.ParseSpec("bad.yaml", []byte(text))
+		_, err := spec.Parse("bad.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -300,25 +300,25 @@ func TestBadSpecs(t *testing.T) {
 func TestBadSpecsAreCheap(t *testing.T) {
 	const good = "requests: 10\narrivals: poisson:5\nlengths: &l {input: 'uniform:10..500', output: 'uniform:1..50'}\n"
 	for what, c := range map[string]struct{ text, want string }{
-		"long":     {good + strings.Repeat("# \n", synth.MaxSpecText/3), "bytes"},
+		"long":     {good + strings.Repeat("# \n", spec.MaxText/3), "bytes"},
 		"brackets": {"mix: " + strings.Repeat("[", 1e5) + strings.Repeat("]", 1e5), "within each other"},
 		"braces":   {"mix: " + strings.Repeat("{a: ", 1e5), "within each other"},
 		"dashes":   {strings.Repeat("- ", 3e5), "within each other"},
 		"aliases":  {good + "mix:\n" + strings.Repeat("- lengths: *l\n", 100), "bad.yaml:69:12: more than 64 aliases"},
 		"laughs":   {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nmix: *c\n", "bad.yaml:"},
 	} {
-		if _, err := synth.ParseSpec("bad.yaml", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := spec.Parse("bad.yaml", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	specRows(t, good+"mix:\n"+strings.Repeat("- lengths: *l\n", 64), 1)
+	rowsOf(t, good+"mix:\n"+strings.Repeat("- lengths: *l\n", 64), 1)
 }
 
 func FuzzParseSpec(f *testing.F) {
 	f.Add([]byte("requests: 10\narrivals: poisson:5\nlengths: {input: 'uniform:10..500', output: 'uniform:1..50'}\n"))
 	f.Add([]byte("requests: 9\narrivals: burst\nprefix: {global: 64}\ncategories: {cold: 10, global: 90}\nlengths: {own: 'constant:7', output: 'constant:1'}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := synth.ParseSpec("x", text)
+		s, err := spec.Parse("x", text)
 		if err != nil {
 			return
 		}

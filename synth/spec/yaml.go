@@ -1,4 +1,4 @@
-package synth
+package spec
 
 import (
 	"bytes"
@@ -16,20 +16,20 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxSpecText is the largest text that [ParseSpec] reads. Text is cheap and what
+// MaxText is the largest text that [Parse] reads, in bytes. Text is cheap and what
 // YAML makes of it is not: the parser takes some 200 bytes of memory for each.
-const MaxSpecText = 1 << 20
+const MaxText = 1 << 20
 
 // Bounds of what a text can do within that. The parser needs memory in the
 // square of the depth; a list of aliases of a list multiplies the two.
 const (
-	maxSpecDepth   = 32
-	maxSpecAliases = 64
+	maxDepth   = 32
+	maxAliases = 64
 )
 
-// ParseSpec reads a specification. Errors name the line and column at fault, or
+// Parse reads a specification. Errors name the line and column at fault, or
 // those of the nearest key that is there when one is missing.
-func ParseSpec(name string, text []byte) (*Spec, error) {
+func Parse(name string, text []byte) (*Spec, error) {
 	s := new(Spec)
 	doc, err := parseYAML(text)
 	if err == nil {
@@ -50,11 +50,11 @@ func ParseSpec(name string, text []byte) (*Spec, error) {
 
 // parseYAML reads the one document of a text, within bounds.
 func parseYAML(text []byte) (ast.Node, error) {
-	if len(text) > MaxSpecText {
-		return nil, fmt.Errorf("want at most %d bytes", MaxSpecText)
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("want at most %d bytes", MaxText)
 	}
 	if tooDeep(text) {
-		return nil, fmt.Errorf("more than %d lists or maps within each other", maxSpecDepth)
+		return nil, fmt.Errorf("more than %d lists or maps within each other", maxDepth)
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
@@ -66,7 +66,7 @@ func parseYAML(text []byte) (ast.Node, error) {
 	case len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.CommentType:
 		return nil, errors.New("it is empty")
 	}
-	v := specVisitor{}
+	v := visitor{}
 	ast.Walk(&v, file.Docs[0].Body)
 	return file.Docs[0].Body, v.fault
 }
@@ -94,28 +94,28 @@ func tooDeep(text []byte) bool {
 		default:
 			begun = true
 		}
-		if open > maxSpecDepth || marks > maxSpecDepth {
+		if open > maxDepth || marks > maxDepth {
 			return true
 		}
 	}
 	return false
 }
 
-// A specVisitor looks for what decoding would take without a word, or would
+// A visitor looks for what decoding would take without a word, or would
 // refuse without a place.
-type specVisitor struct {
+type visitor struct {
 	aliases int
 	fault   error
 }
 
 // Visit implements [ast.Visitor].
-func (v *specVisitor) Visit(n ast.Node) ast.Visitor {
+func (v *visitor) Visit(n ast.Node) ast.Visitor {
 	if v.fault != nil {
 		return nil
 	}
 	if alias, ok := n.(*ast.AliasNode); ok {
-		if v.aliases++; v.aliases > maxSpecAliases {
-			v.fault = &placed{alias.GetToken().Position, fmt.Sprintf("more than %d aliases", maxSpecAliases)}
+		if v.aliases++; v.aliases > maxAliases {
+			v.fault = &placed{alias.GetToken().Position, fmt.Sprintf("more than %d aliases", maxAliases)}
 		}
 	}
 	if pair, ok := n.(*ast.MappingValueNode); ok && pair.Value != nil && pair.Value.GetToken() != nil {

@@ -1,4 +1,4 @@
-package synth
+package spec
 
 import (
 	"math/rand/v2"
@@ -13,7 +13,7 @@ import (
 // of its own, so that no two of them are correlated and a change of one moves
 // none of the others.
 type partRows struct {
-	g *specRows
+	g *generator
 	Part
 	input, own, output, maxTokens, turns, added arrival.Length // nil where not said
 	answer, think, warm                         arrival.Dist
@@ -26,7 +26,7 @@ type partRows struct {
 	any                                         *rand.Rand
 }
 
-func newPartRows(g *specRows, p Part, seed uint64, name string) (*partRows, error) {
+func newPartRows(g *generator, p Part, seed uint64, name string) (*partRows, error) {
 	t := &partRows{g: g, Part: p, any: arrival.Stream(seed, name+"any")}
 	lengths := map[string]*arrival.Length{"input": &t.input, "own": &t.own, "output": &t.output, "max tokens": &t.maxTokens}
 	specs := map[string]string{"input": p.Lengths.Input, "own": p.Lengths.Own, "output": p.Lengths.Output, "max tokens": p.Lengths.MaxTokens}

@@ -1,4 +1,4 @@
-package synth
+package spec
 
 import (
 	"cmp"
@@ -32,14 +32,14 @@ type Spec struct {
 
 // A Part is one kind of request of a [Spec].
 type Part struct {
-	Share      float64         `yaml:"share"` // of sessions, beside the other parts'; 0 is 1
-	Class      string          `yaml:"class"` // of the rows
-	Lengths    Lengths         `yaml:"lengths"`
-	Prefix     *Prefix         `yaml:"prefix"`
-	Sessions   *SpecSessions   `yaml:"sessions"`
-	Categories *SpecCategories `yaml:"categories"`
-	Warm       string          `yaml:"warm"`   // time after which each prompt comes once more: cold and warm pairs
-	Answer     string          `yaml:"answer"` // time an answer is taken to last, before a next turn; "lognormal:5s,1"
+	Share      float64     `yaml:"share"` // of sessions, beside the other parts'; 0 is 1
+	Class      string      `yaml:"class"` // of the rows
+	Lengths    Lengths     `yaml:"lengths"`
+	Prefix     *Prefix     `yaml:"prefix"`
+	Sessions   *Sessions   `yaml:"sessions"`
+	Categories *Categories `yaml:"categories"`
+	Warm       string      `yaml:"warm"`   // time after which each prompt comes once more: cold and warm pairs
+	Answer     string      `yaml:"answer"` // time an answer is taken to last, before a next turn; "lognormal:5s,1"
 }
 
 // Lengths are numbers of tokens.
@@ -66,18 +66,18 @@ type PrefixGroup struct {
 	Turnover   string  `yaml:"turnover"`   // time until one is replaced by another; empty is never
 }
 
-// SpecSessions lets requests come in sessions, each turn with all before it.
-type SpecSessions struct {
+// Sessions lets requests come in sessions, each turn with all before it.
+type Sessions struct {
 	Turns string `yaml:"turns"` // requests of a session
 	Added string `yaml:"added"` // tokens that a turn adds behind the last reply; empty is Lengths.Own
 	Think string `yaml:"think"` // from the answer to the next turn
 	Users int64  `yaml:"users"` // people whom sessions are dealt to; 0 names none
 }
 
-// SpecCategories sets the reuse categories of the requests in percent, instead
+// Categories sets the reuse categories of the requests in percent, instead
 // of Sessions and shares of groups. The hits that they ask for are made from the
 // last Window requests.
-type SpecCategories struct {
+type Categories struct {
 	Cold         float64 `yaml:"cold"`
 	Global       float64 `yaml:"global"`
 	Branch       float64 `yaml:"branch"`
@@ -87,16 +87,16 @@ type SpecCategories struct {
 }
 
 const (
-	defaultSpecBlock = 16 // as vLLM's
-	defaultAnswer    = "lognormal:5s,1"
-	specBurst        = "burst"
-	specSequential   = "sequential"
+	defaultBlock  = 16 // as vLLM's
+	defaultAnswer = "lognormal:5s,1"
+	burst         = "burst"
+	sequential    = "sequential"
 )
 
 // Check reports what is wrong with a specification. ParseSpec has checked it: it is
 // for callers that change one.
 func (s *Spec) Check() error {
-	s.Block = cmp.Or(s.Block, defaultSpecBlock)
+	s.Block = cmp.Or(s.Block, defaultBlock)
 	switch {
 	case s.Block < 3 || s.Block > 1<<16:
 		return at("block", fmt.Errorf("want 3 to %d tokens", 1<<16))
@@ -104,7 +104,7 @@ func (s *Spec) Check() error {
 		return errors.New("requests and duration must not be below 0")
 	case s.Requests == 0 && s.Duration == 0:
 		return errors.New("say how much: requests or duration")
-	case s.Requests == 0 && s.Arrivals == specBurst:
+	case s.Requests == 0 && s.Arrivals == burst:
 		return at("arrivals", errors.New("a burst needs requests"))
 	}
 	if _, err := s.process(); err != nil {
@@ -115,7 +115,7 @@ func (s *Spec) Check() error {
 	}
 	for i, p := range s.parts() {
 		err := p.check()
-		if s.Arrivals == specBurst && (p.Sessions != nil || p.Warm != "") {
+		if s.Arrivals == burst && (p.Sessions != nil || p.Warm != "") {
 			err = at("arrivals", errors.New("a burst has no later turns: give a process"))
 		}
 		if err != nil && len(s.Mix) > 0 {
@@ -231,7 +231,7 @@ func (p *Prefix) check() error {
 	return nil
 }
 
-func (c *SpecCategories) check(prefix *Prefix) error {
+func (c *Categories) check(prefix *Prefix) error {
 	if c == nil {
 		return nil
 	}
@@ -258,7 +258,7 @@ func (c *SpecCategories) check(prefix *Prefix) error {
 }
 
 // percent are the shares in the order of [trace.Categories].
-func (c *SpecCategories) percent() [5]float64 {
+func (c *Categories) percent() [5]float64 {
 	return [5]float64{c.Cold, c.Global, c.Duplicate, c.Continuation, c.Branch}
 }
 
@@ -267,7 +267,7 @@ func (s *Spec) process() (arrival.ProcessSpec, error) {
 	switch s.Arrivals {
 	case "":
 		return arrival.ProcessSpec{}, errors.New("say how requests arrive, such as poisson:2, burst or sequential")
-	case specBurst, specSequential:
+	case burst, sequential:
 		return arrival.ProcessSpec{}, nil
 	}
 	return arrival.ParseProcess(s.Arrivals)

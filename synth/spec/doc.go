@@ -1,0 +1,19 @@
+// Package spec makes a workload from a description, without a trace.
+//
+// The way of a description to rows:
+//
+//  1. [Parse] reads the YAML of a [Spec] within bounds of its size and depth.
+//     [Spec.Check] judges every key; an error names its line and column.
+//  2. Each [Part] is one kind of request. It draws lengths, think times and
+//     prefixes from distributions of its own, each from a stream of its own, so
+//     that a change of one moves none of the others.
+//  3. [Spec.Rows] lets sessions arrive and plans each next turn when the one
+//     before it is made. A prompt begins with the blocks of the global prefix,
+//     of a template, or of an earlier turn, and ends with new ones.
+//  4. With [Categories] a request repeats, continues or branches from one of the
+//     last requests, as the drawn reuse category wants it.
+//  5. The rows are made twice: once to count their blocks, once to annotate them
+//     with the categories that they turned out to have.
+//
+// Draws are rounded, so that the same seed gives the same rows on every machine.
+package spec
