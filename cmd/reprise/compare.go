@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/replay"
+	"reprise/replay/compare"
 	"reprise/replay/report"
 	"reprise/trace"
 )
@@ -84,7 +85,7 @@ significantly worse.`,
 	fl.StringArrayVar(&f.arms, "arm", nil, "`NAME=FILE`: results of a server by its name, in the place of --a and --b; may be repeated, the first name is what the others are compared with")
 	fl.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, for the noise; may be repeated")
 	fl.StringVar(&f.production, "production", "", "`trace` whose own TTFT and E2E the results of a replay of it are compared with")
-	fl.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(report.PrimaryMetrics(), ", ")+"; empty is "+report.DefaultPrimary)
+	fl.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(compare.PrimaryMetrics(), ", ")+"; empty is "+compare.DefaultPrimary)
 	fl.Float64Var(&f.alpha, "alpha", 0.01, "probability of a verdict where there is no difference")
 	fl.StringVar(&f.detect, "detect", "", "`change` of the primary metric, such as 3%, to say the number of rounds that would find it")
 	fl.BoolVar(&f.gate, "gate", false, "exit with 3 when B is significantly worse on the primary metric")
@@ -100,8 +101,8 @@ significantly worse.`,
 }
 
 // options are what the flags ask for.
-func (f *compareFlags) options() (report.CompareOptions, error) {
-	o := report.CompareOptions{Primary: f.primary, Alpha: f.alpha}
+func (f *compareFlags) options() (compare.Options, error) {
+	o := compare.Options{Primary: f.primary, Alpha: f.alpha}
 	if f.alpha == 0 {
 		return o, usagef("--alpha: want a probability above 0")
 	}
@@ -119,9 +120,9 @@ func (f *compareFlags) options() (report.CompareOptions, error) {
 	return o, nil
 }
 
-// compare reads what the arguments name, by the kind of comparison that they ask
+// compared reads what the arguments name, by the kind of comparison that they ask
 // for.
-func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c report.Comparison, err error) {
+func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Comparison, err error) {
 	o, err := f.options()
 	if err != nil {
 		return c, err
@@ -186,22 +187,22 @@ func first(args []string) string {
 
 // gated refuses a gate that could never fail.
 func (f *compareFlags) gated(rounds, against int) error {
-	if need := report.LeastRounds(f.alpha, against); f.gate && rounds < need {
+	if need := compare.LeastRounds(f.alpha, against); f.gate && rounds < need {
 		return usagef("--gate: a verdict at alpha %v needs %d rounds, and there are %d", f.alpha, need, rounds)
 	}
 	return nil
 }
 
 // write prints the comparison and says by the exit code what came of it.
-func (f *compareFlags) write(cmd *cobra.Command, c report.Comparison) error {
+func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 	if f.judge.html != "" {
-		if err := trace.WriteFile(f.judge.html, 0o644, report.ComparisonPage(c).Write); err != nil {
+		if err := trace.WriteFile(f.judge.html, 0o644, compare.Page(c).Write); err != nil {
 			return err
 		}
 	}
-	write := report.WriteComparisonText
+	write := compare.WriteText
 	if f.judge.asJSON {
-		write = report.WriteComparisonJSON
+		write = compare.WriteJSON
 	}
 	if err := write(cmd.OutOrStdout(), c); err != nil {
 		return err
@@ -210,7 +211,7 @@ func (f *compareFlags) write(cmd *cobra.Command, c report.Comparison) error {
 		return &exitError{exitUntrusted, errors.New("a run that was compared is not trustworthy; reprise report says why")}
 	}
 	for _, v := range c.Versus {
-		if f.gate && v.Decision == report.Worse {
+		if f.gate && v.Decision == compare.Worse {
 			return &exitError{exitCheck, errors.New("the gate does not hold: " + v.Text)}
 		}
 	}
@@ -276,10 +277,10 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 }
 
 // rounds compares recorded runs.
-func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []string, o report.CompareOptions) (c report.Comparison, err error) {
-	var compared []report.Arm
+func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []string, o compare.Options) (c compare.Comparison, err error) {
+	var compared []compare.Arm
 	for _, arm := range arms {
-		a := report.Arm{Name: arm.name, Clusters: new(report.Clusters)}
+		a := compare.Arm{Name: arm.name, Clusters: new(compare.Clusters)}
 		for _, file := range arm.files {
 			s, err := f.summarise(cmd, file, a.Clusters)
 			if err != nil {
@@ -290,7 +291,7 @@ func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []strin
 		compared = append(compared, a)
 	}
 	for i := 0; i+1 < len(aa); i += 2 {
-		var pair report.RunPair
+		var pair compare.RunPair
 		if pair.A, err = f.summarise(cmd, aa[i], nil); err != nil {
 			return c, err
 		}
@@ -299,7 +300,7 @@ func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []strin
 		}
 		o.AA = append(o.AA, pair)
 	}
-	c, err = report.Compare(compared, o)
+	c, err = compare.Arms(compared, o)
 	if err != nil {
 		err = &exitError{exitUsage, err}
 	}
@@ -307,7 +308,7 @@ func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []strin
 }
 
 // summarise reads a run, and its requests into the clusters.
-func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *report.Clusters) (report.Summary, error) {
+func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *compare.Clusters) (report.Summary, error) {
 	if err := cmd.Context().Err(); err != nil {
 		return report.Summary{}, err
 	}
@@ -332,7 +333,7 @@ func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *report.C
 }
 
 // againstProduction compares a replay with what its trace recorded.
-func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o report.CompareOptions) (c report.Comparison, err error) {
+func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o compare.Options) (c compare.Comparison, err error) {
 	switch {
 	case len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 || len(args) != 1:
 		return c, usagef("--production takes the results of one replay: reprise compare --production TRACE RESULTS")
@@ -355,11 +356,11 @@ func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o re
 		return c, err
 	}
 	defer results.Close()
-	recorded, err := trace.Columns[report.Recorded](t)
+	recorded, err := trace.Columns[compare.Recorded](t)
 	if err != nil {
 		return c, err
 	}
-	c, err = report.CompareProduction(t.Meta, recorded, s, results.Reader(), o)
+	c, err = compare.Production(t.Meta, recorded, s, results.Reader(), o)
 	if err != nil {
 		err = fmt.Errorf("%s and %s: %w", cmp.Or(f.production, "stdin"), args[0], err)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/bench"
-	"reprise/replay/report"
+	"reprise/replay/compare"
 	"reprise/trace"
 )
 
@@ -57,7 +57,7 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 		fl.StringVar(&f.costs[i], "costs-"+side, "", "costs of the simulated engine of "+side+"; empty is --costs")
 		fl.StringArrayVar(&f.sets[i], "set-"+side, nil, "`FLAG[=VALUE]`: flag of the simulated engine of "+side+" alone, such as no-prefix-caching or max-num-seqs=8; may be repeated")
 	}
-	fl.IntVar(&f.rounds, "rounds", report.DefaultRounds, "rounds to make, in each of which both sides get the same requests")
+	fl.IntVar(&f.rounds, "rounds", compare.DefaultRounds, "rounds to make, in each of which both sides get the same requests")
 	fl.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, one after each of the first rounds, for the noise")
 	fl.DurationVar(&f.rest, "rest", 10*time.Second, "pause between two runs; an engine in virtual time has none")
 	fl.StringVar(&f.load.Rate, "rate", "", "arrival `process` in place of recorded times, such as poisson:5; of a new seed in every round")
@@ -353,12 +353,12 @@ func stored(dir string, rounds, aaRounds int) (arms []recordedArm, aa []string) 
 }
 
 // live makes the rounds and compares them.
-func (f *compareFlags) live(cmd *cobra.Command, path string, o report.CompareOptions) (c report.Comparison, err error) {
+func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) (c compare.Comparison, err error) {
 	switch {
 	case f.making.out == "" || f.making.out == standard:
 		return c, usagef("say where the rounds go: -o DIRECTORY")
-	case f.making.rounds < 1 || f.making.rounds > report.MaxRounds || f.making.aaRounds < 0 || f.making.aaRounds > f.making.rounds:
-		return c, usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", report.MaxRounds)
+	case f.making.rounds < 1 || f.making.rounds > compare.MaxRounds || f.making.aaRounds < 0 || f.making.aaRounds > f.making.rounds:
+		return c, usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", compare.MaxRounds)
 	case f.making.rest < 0:
 		return c, usagef("--rest: want a time of 0 or more")
 	case f.making.loop && (f.making.duration <= 0 || f.making.maxRequests > 0):
@@ -379,5 +379,5 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o report.CompareOpt
 	if c, err = f.rounds(cmd, arms, aa, o); err != nil {
 		return c, err
 	}
-	return c, trace.WriteFile(filepath.Join(f.making.out, "compare.json"), 0o644, func(w io.Writer) error { return report.WriteComparisonJSON(w, c) })
+	return c, trace.WriteFile(filepath.Join(f.making.out, "compare.json"), 0o644, func(w io.Writer) error { return compare.WriteJSON(w, c) })
 }

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"reprise/replay/report"
+	"reprise/replay/compare"
 )
 
 // maxSideName is how long the name of a side may be: it is the head of a column.
@@ -80,7 +80,7 @@ func sideNames(path string) (names [2]string, err error) {
 			B string `json:"b"`
 		} `json:"versus"`
 	}
-	if err := json.Unmarshal(doc, &c); err != nil || c.Schema != report.ComparisonSchema || len(c.Versus) != 1 {
+	if err := json.Unmarshal(doc, &c); err != nil || c.Schema != compare.Schema || len(c.Versus) != 1 {
 		return names, fmt.Errorf("%s is no comparison of two sides: remove it, it is made anew of the rounds", path)
 	}
 	return [2]string{c.A, c.Versus[0].B}, nil

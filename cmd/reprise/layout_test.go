@@ -32,6 +32,7 @@ var mayImport = map[string]string{
 	"replay/scrape":    "",
 	"replay/simserver": "trace trace/token trace/block replay/openai replay/pace",
 	"replay/report":    "trace trace/profile replay trace/page",
+	"replay/compare":   "trace trace/page replay replay/report",
 	"replay/bench":     "replay replay/openai replay/report replay/simserver trace trace/arrival trace/page",
 	"cmd/reprise":      "*",
 
@@ -42,6 +43,7 @@ var mayImport = map[string]string{
 	"trace/token/internal/jinja": "",
 	"anonymize/internal/confine": "",
 	"replay/internal/h1":         "replay/openai",
+	"replay/internal/resulttest": "trace replay", // for tests
 }
 
 func TestImportTable(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reprise/replay"
+	"reprise/replay/compare"
 	"reprise/replay/report"
 	"reprise/replay/simserver"
 	"reprise/trace"
@@ -68,15 +69,15 @@ func labRun(t *testing.T, rng *rand.Rand, round []trace.Request, factor float64)
 }
 
 // labComparison is a comparison of as many rounds as is the default.
-func labComparison(t *testing.T, seed uint64, factor float64) report.Comparison {
+func labComparison(t *testing.T, seed uint64, factor float64) compare.Comparison {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	a, b := report.Arm{Name: "A"}, report.Arm{Name: "B"}
-	for range report.DefaultRounds {
+	a, b := compare.Arm{Name: "A"}, compare.Arm{Name: "B"}
+	for range compare.DefaultRounds {
 		round := labRound(rng)
 		a.Runs = append(a.Runs, labRun(t, rng, round, 1))
 		b.Runs = append(b.Runs, labRun(t, rng, round, factor))
 	}
-	c, err := report.Compare([]report.Arm{a, b}, report.CompareOptions{})
+	c, err := compare.Arms([]compare.Arm{a, b}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestCompareClaimsAndFinds(t *testing.T) {
 		if !claimed {
 			quiet++
 		}
-		if v := labComparison(t, 1000+seed, 1.1).Versus[0]; v.Decision == report.Worse {
+		if v := labComparison(t, 1000+seed, 1.1).Versus[0]; v.Decision == compare.Worse {
 			found++
 		}
 	}

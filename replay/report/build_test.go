@@ -6,39 +6,14 @@ import (
 	"testing"
 
 	"reprise/replay"
+	"reprise/replay/internal/resulttest"
 	"reprise/trace"
 )
 
-const msNS = int64(1e6)
+// What the tests share with those of the packages that read results too.
+const msNS = resulttest.MS
 
-// answer makes a successful result that was sent lag ms after it was due; its
-// token events came at the given times after that.
-func answer(row, dueMS, lagMS int64, eventsMS ...int64) replay.Result {
-	due, sent := dueMS*msNS, (dueMS+lagMS)*msNS
-	r := replay.Result{
-		RowID: row, DueNS: due, SentNS: &sent, HeadersNS: trace.Ptr(sent + msNS), DoneNS: trace.Ptr(sent + msNS),
-		WantInput: 100, Input: trace.Ptr(int32(100)),
-		WantOutput: int32(len(eventsMS)), Output: trace.Ptr(int32(len(eventsMS))), OutputFrom: "usage",
-		Events: int32(len(eventsMS)),
-	}
-	for i, at := range eventsMS {
-		at := sent + at*msNS
-		if i == 0 {
-			r.FirstEventNS, r.FirstTokenNS = &at, &at
-		} else {
-			r.GapsNS = append(r.GapsNS, at-*r.LastTokenNS)
-		}
-		r.LastTokenNS, r.DoneNS = &at, &at
-	}
-	return r
-}
-
-// failure is a result that was sent and failed.
-func failure(row, dueMS int64, class string) replay.Result {
-	r := answer(row, dueMS, 0)
-	r.Error, r.Input, r.Output, r.OutputFrom = class, nil, nil, ""
-	return r
-}
+var answer, failure = resulttest.Answer, resulttest.Failure
 
 func summarise(t *testing.T, run replay.Run, opts Options, results ...replay.Result) Summary {
 	t.Helper()

@@ -161,7 +161,7 @@ func (c *Clause) String() string {
 // from where it counts when that is not from due.
 func (c *Clause) Whole() string {
 	out := c.String()
-	if c.quantity != nil && c.quantity.hasOrigin() && c.origin != fromDue {
+	if c.quantity != nil && c.quantity.hasOrigin() && c.origin != FromDue {
 		out += " from " + originNames[c.origin]
 	}
 	if slo := c.slo.String(); slo != "" {
@@ -237,7 +237,7 @@ func parseSubject(all []lexeme) (c Clause, rest []lexeme, err error) {
 	case !c.quantity.latency() && c.statistic != 0:
 		return c, nil, misplacedf(all[0].at, "%s is one figure, without a percentile or a mean", name.text)
 	case c.quantity.hasOrigin():
-		c.origin = fromDue
+		c.origin = FromDue
 	}
 	return c, rest, nil
 }
@@ -257,7 +257,7 @@ func (m *quantity) example() string {
 func (m *quantity) parseLimit(s string) (float64, error) {
 	switch m.unit() {
 	case "ms":
-		if d, err := time.ParseDuration(s); err == nil && d > 0 && d <= maxInstant {
+		if d, err := time.ParseDuration(s); err == nil && d > 0 && d <= MaxInstant {
 			return ms(d), nil
 		}
 		return 0, errors.New("write the limit as a duration above zero with its unit, such as 200ms or 5s")

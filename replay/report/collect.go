@@ -237,7 +237,7 @@ func (c *collector) addSending(r *replay.Result) {
 	s.sent++
 	if c.run.Simulated == "" { // where nobody sent, nobody was on time
 		c.lag.add(lag)
-		s.lag = longer(s.lag, span{lag, true})
+		s.lag = longer(s.lag, Span{lag, true})
 	}
 	p := pick{due: r.DueNS, sent: sent}
 	if end, _ := outcomeOf(r); end == succeeded {
@@ -254,19 +254,19 @@ func (c *collector) addSending(r *replay.Result) {
 func (c *collector) addLatency(r *replay.Result, groups ...*group) {
 	l := derive(r)
 	for origin := range origins {
-		c.headers[origin].addSpan(l.headers[origin])
-		c.ttft[origin].addSpan(l.ttft[origin])
-		c.e2e[origin].addSpan(l.e2e[origin])
+		c.headers[origin].addSpan(l.Headers[origin])
+		c.ttft[origin].addSpan(l.TTFT[origin])
+		c.e2e[origin].addSpan(l.E2E[origin])
 		if l.meets(&c.opts.SLO, origin) {
 			c.good[origin]++
 		}
 	}
-	c.tpot.addSpan(l.tpot)
+	c.tpot.addSpan(l.TPOT)
 	for _, g := range groups {
 		g.succeeded++
-		g.ttft.addSpan(l.ttft[fromSent])
-		g.tpot.addSpan(l.tpot)
-		g.e2e.addSpan(l.e2e[fromSent])
+		g.ttft.addSpan(l.TTFT[FromSent])
+		g.tpot.addSpan(l.TPOT)
+		g.e2e.addSpan(l.E2E[FromSent])
 	}
 	for _, gap := range r.GapsNS {
 		c.chunk.add(gap)

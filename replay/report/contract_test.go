@@ -329,7 +329,7 @@ func TestContractIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(text.String(), "\n") {
-		if utf8.RuneCountInString(line) > textWidth {
+		if utf8.RuneCountInString(line) > TextWidth {
 			t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
 		}
 	}

@@ -2,7 +2,7 @@ package report
 
 import "reprise/replay"
 
-// A timing is a latency with its origin, fromSent where it has none.
+// A timing is a latency with its origin, FromSent where it has none.
 type timing struct {
 	name   string
 	origin int
@@ -78,7 +78,7 @@ func (t *terms) evidence(where scope, newReuse func() reuse) *evidence {
 
 func (c *Clause) timing() timing {
 	if c.quantity.kind == latencyWithin {
-		return timing{c.quantity.name, fromSent}
+		return timing{c.quantity.name, FromSent}
 	}
 	return timing{c.quantity.name, c.origin}
 }
@@ -98,7 +98,7 @@ func (t *terms) add(r *replay.Result, end outcome) {
 	if end != succeeded && end != failed {
 		return
 	}
-	var l *latency
+	var l *Durations
 	for _, v := range t.all {
 		if v.where != nil && !v.where.holds(r, t.run) {
 			continue
@@ -125,7 +125,7 @@ func (t *terms) add(r *replay.Result, end outcome) {
 }
 
 // add takes a successful result of a scope.
-func (v *evidence) add(r *replay.Result, l *latency, shared *[]int64) {
+func (v *evidence) add(r *replay.Result, l *Durations, shared *[]int64) {
 	v.prompt += int64(inputOf(r))
 	if r.Output != nil {
 		v.output += int64(*r.Output)
@@ -136,13 +136,13 @@ func (v *evidence) add(r *replay.Result, l *latency, shared *[]int64) {
 		of, s := v.timings[i].timing, v.timings[i].sample
 		switch of.name {
 		case "ttft":
-			s.addSpan(l.ttft[of.origin])
+			s.addSpan(l.TTFT[of.origin])
 		case "e2e":
-			s.addSpan(l.e2e[of.origin])
+			s.addSpan(l.E2E[of.origin])
 		case "headers":
-			s.addSpan(l.headers[of.origin])
+			s.addSpan(l.Headers[of.origin])
 		case "tpot":
-			s.addSpan(l.tpot)
+			s.addSpan(l.TPOT)
 		case "itl":
 			s.addAll(r.GapsNS)
 		case "itl_token":
@@ -178,8 +178,8 @@ func (c *collector) whole(v *evidence) {
 		v.timings = append(v.timings, timed{timing{"ttft", origin}, &c.ttft[origin]},
 			timed{timing{"e2e", origin}, &c.e2e[origin]}, timed{timing{"headers", origin}, &c.headers[origin]})
 	}
-	v.timings = append(v.timings, timed{timing{"tpot", fromSent}, &c.tpot},
-		timed{timing{"itl", fromSent}, &c.chunk}, timed{timing{"itl_token", fromSent}, &c.token})
+	v.timings = append(v.timings, timed{timing{"tpot", FromSent}, &c.tpot},
+		timed{timing{"itl", FromSent}, &c.chunk}, timed{timing{"itl_token", FromSent}, &c.token})
 }
 
 // value is a statistic of a sample in milliseconds, nil when it has too few values.

@@ -9,69 +9,83 @@ import (
 	"reprise/replay"
 )
 
-// A span is a duration in nanoseconds, or missing.
-type span struct {
-	ns int64
-	ok bool
+// A Span is a duration in nanoseconds. It is missing where OK is false.
+type Span struct {
+	NS int64
+	OK bool
 }
 
 // between is to − from where both happened.
-func between(from int64, to *int64) span {
+func between(from int64, to *int64) Span {
 	if to == nil {
-		return span{}
+		return Span{}
 	}
-	return span{*to - from, true}
+	return Span{*to - from, true}
 }
 
-// From which instant a latency is counted.
+// The instants from which a latency is counted: indices into [Durations].
 const (
-	fromSent = iota
-	fromDue
+	FromSent = iota
+	FromDue
 	origins
 )
 
-var originNames = [origins]string{fromSent: "sent", fromDue: "due"}
+var originNames = [origins]string{FromSent: "sent", FromDue: "due"}
 
-// A latency holds the durations of one result, each from both origins where
-// it has one. Latencies of failed requests are not derived: a request that
-// was refused in a millisecond must not make the server look fast.
-type latency struct {
-	headers, ttft, e2e [origins]span
-	tpot               span
-	longest            span // gap between token events
+// Durations are those of one result, from both origins where there are two.
+// Those of failed requests are not derived: a request that was refused in a
+// millisecond must not make the server look fast.
+type Durations struct {
+	Headers, TTFT, E2E [origins]Span
+	TPOT               Span
+	longest            Span // gap between token events
 	whole              bool // an embedding: it has no tokens to come one by one
 }
 
+// Measured derives the durations of a result. It is not ok where the request
+// failed, was not sent, or is outside the measured window of its run. A result
+// that contradicts itself is an error.
+func Measured(run *replay.Run, r *replay.Result) (d Durations, ok bool, err error) {
+	if err := check(r); err != nil {
+		return Durations{}, false, err
+	}
+	before, after := run.Window.Holds(r)
+	if end, _ := outcomeOf(r); before || after || end != succeeded {
+		return Durations{}, false, nil
+	}
+	return derive(r), true, nil
+}
+
 // derive computes the latencies of a request that was sent.
-func derive(r *replay.Result) latency {
-	l := latency{whole: r.API == replay.APIEmbeddings}
+func derive(r *replay.Result) Durations {
+	l := Durations{whole: r.API == replay.APIEmbeddings}
 	last := r.LastTokenNS
 	if l.whole {
 		last = r.DoneNS
 	}
-	for origin, start := range [origins]int64{fromSent: *r.SentNS, fromDue: r.DueNS} {
-		l.headers[origin] = between(start, r.HeadersNS)
-		l.ttft[origin] = between(start, r.FirstTokenNS)
-		l.e2e[origin] = between(start, last)
+	for origin, start := range [origins]int64{FromSent: *r.SentNS, FromDue: r.DueNS} {
+		l.Headers[origin] = between(start, r.HeadersNS)
+		l.TTFT[origin] = between(start, r.FirstTokenNS)
+		l.E2E[origin] = between(start, last)
 	}
 	if r.FirstTokenNS != nil && r.LastTokenNS != nil && r.Output != nil && *r.Output > 1 {
 		steps := float64(*r.Output - 1)
-		l.tpot = span{int64(math.Round(float64(*r.LastTokenNS-*r.FirstTokenNS) / steps)), true}
+		l.TPOT = Span{int64(math.Round(float64(*r.LastTokenNS-*r.FirstTokenNS) / steps)), true}
 	}
 	for _, gap := range r.GapsNS {
-		l.longest = span{max(l.longest.ns, gap), true}
+		l.longest = Span{max(l.longest.NS, gap), true}
 	}
 	return l
 }
 
 // meets tells whether a successful request meets every objective.
-func (l *latency) meets(s *SLO, origin int) bool {
-	within := func(d span, limit *time.Duration) bool {
-		return limit == nil || d.ok && d.ns <= int64(*limit)
+func (l *Durations) meets(s *SLO, origin int) bool {
+	within := func(d Span, limit *time.Duration) bool {
+		return limit == nil || d.OK && d.NS <= int64(*limit)
 	}
-	withinOrNone := func(d span, limit *time.Duration) bool { return !d.ok || within(d, limit) }
-	return (l.whole || within(l.ttft[origin], s.TTFT)) && within(l.e2e[origin], s.E2E) &&
-		withinOrNone(l.tpot, s.TPOT) && withinOrNone(l.longest, s.ITL)
+	withinOrNone := func(d Span, limit *time.Duration) bool { return !d.OK || within(d, limit) }
+	return (l.whole || within(l.TTFT[origin], s.TTFT)) && within(l.E2E[origin], s.E2E) &&
+		withinOrNone(l.TPOT, s.TPOT) && withinOrNone(l.longest, s.ITL)
 }
 
 // perToken shares each gap out over tokens, in place of a chunk's: it appends
@@ -90,7 +104,7 @@ func perToken(dst []int64, r *replay.Result) []int64 {
 		} else {
 			events, tokens = float64(r.Events), float64(*r.Output)
 		}
-		dst = append(dst, int64(math.Round(min(float64(gap)*events/tokens, maxInstant))))
+		dst = append(dst, int64(math.Round(min(float64(gap)*events/tokens, MaxInstant))))
 	}
 	return dst
 }
@@ -123,15 +137,15 @@ func outcomeOf(r *replay.Result) (outcome, string) {
 	return succeeded, ""
 }
 
-// maxInstant is 104 days. It keeps every sum and product within 64 bits or the
+// MaxInstant is the longest time in a run, in nanoseconds: 104 days. It keeps every sum and product within 64 bits or the
 // exact integers of a float64.
-const maxInstant = 1 << 53
+const MaxInstant = 1 << 53
 
 // check refuses a result that contradicts itself: a summary of it would be
 // wrong without a sign of it. Tokens after the end mark do happen.
 func check(r *replay.Result) error {
 	bad := func(reason string) error { return fmt.Errorf("report: result of row %d: %s", r.RowID, reason) }
-	if r.DueNS < 0 || r.DueNS > maxInstant {
+	if r.DueNS < 0 || r.DueNS > MaxInstant {
 		return bad("its due time is outside the run")
 	}
 	start := int64(0)
@@ -139,7 +153,7 @@ func check(r *replay.Result) error {
 		start = *r.SentNS
 	}
 	for _, p := range []*int64{&start, r.HeadersNS, r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS} {
-		if p != nil && (*p < start || *p < 0 || *p > maxInstant) {
+		if p != nil && (*p < start || *p < 0 || *p > MaxInstant) {
 			return bad("an instant is outside the run, or before the request was sent")
 		}
 	}
@@ -150,7 +164,7 @@ func check(r *replay.Result) error {
 		return bad("the number of gaps is not one less than the token events")
 	}
 	for _, gap := range r.GapsNS {
-		if gap < 0 || gap > maxInstant {
+		if gap < 0 || gap > MaxInstant {
 			return bad("a gap is negative or longer than a run can be")
 		}
 	}

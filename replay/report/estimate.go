@@ -9,10 +9,13 @@ import (
 // A server that sends no usage leaves the counts of tokens to estimates: an output is
 // what a tokenizer makes of the text, and a prompt as long as the workload asks.
 
-// promptEstimates and outputEstimates are how many successful requests have one.
-func promptEstimates(s *Summary) int64 { return s.Requests.Succeeded - s.Tokens.PromptFromUsage }
+// PromptEstimates is how many successful requests have a prompt that the server did
+// not count.
+func (s *Summary) PromptEstimates() int64 { return s.Requests.Succeeded - s.Tokens.PromptFromUsage }
 
-func outputEstimates(s *Summary) int64 { return s.Tokens.OutputSources[replay.FromTokenizer] }
+// OutputEstimates is how many successful requests have an output that a tokenizer
+// counted from the text, and not the server.
+func (s *Summary) OutputEstimates() int64 { return s.Tokens.OutputSources[replay.FromTokenizer] }
 
 // estimateNote marks a figure that rests on n estimates among the counts of so many
 // requests.

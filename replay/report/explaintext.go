@@ -20,7 +20,7 @@ func WriteExplanation(w io.Writer, e *Explanation) error {
 		}
 		for _, part := range []struct{ label, words string }{{"", d.Name}, {"  ", d.Definition}, {"  formula: ", d.Formula}, {"  unit: ", d.Unit}} {
 			indent := part.label
-			for _, line := range strings.Split(text.WrapSoft(part.words, textWidth-len(indent)), "\n") {
+			for _, line := range strings.Split(text.WrapSoft(part.words, TextWidth-len(indent)), "\n") {
 				b.WriteString(indent + strings.TrimRight(line, " ") + "\n")
 				indent = strings.Repeat(" ", len(indent))
 			}

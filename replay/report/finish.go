@@ -26,7 +26,7 @@ func (c *collector) summary() (Summary, error) {
 		OutputTokensPerS: perSecond(c.tokens.Output, duration),
 	}
 	if !c.opts.SLO.empty() {
-		s.Goodput = &Goodput{SLO: c.opts.SLO, FromSent: c.goodput(fromSent, duration), FromDue: c.goodput(fromDue, duration)}
+		s.Goodput = &Goodput{SLO: c.opts.SLO, FromSent: c.goodput(FromSent, duration), FromDue: c.goodput(FromDue, duration)}
 	}
 	s.InFlight = InFlight{Max: c.run.MaxInFlight, HeldBack: c.run.HeldBack}
 	if n := c.run.InFlightLimit; n > 0 {
@@ -45,8 +45,8 @@ func (c *collector) summary() (Summary, error) {
 	s.ByInputLength, s.ByClass = c.byLength(), c.byClass()
 	s.ByEndpoint, s.ByHeader, s.Retries = c.parts.endpoints(&c.run), c.parts.headers(&c.run), c.parts.retries.orNil()
 	c.picks.finish()
-	if drift := c.picks.drift(); drift.ok && c.run.Simulated == "" {
-		s.LagDriftMS = milliseconds(float64(drift.ns))
+	if drift := c.picks.drift(); drift.OK && c.run.Simulated == "" {
+		s.LagDriftMS = milliseconds(float64(drift.NS))
 	}
 	s.Stalled = c.stalls.summary()
 	c.describe(&s, zeros)

@@ -111,7 +111,7 @@ func TestGolden(t *testing.T) {
 func holdWidth(t *testing.T, text string) {
 	t.Helper()
 	for _, line := range strings.Split(text, "\n") {
-		if n := utf8.RuneCountInString(line); n > textWidth {
+		if n := utf8.RuneCountInString(line); n > TextWidth {
 			t.Errorf("a line of %d columns: %s", n, line)
 		}
 		if strings.ContainsAny(line, "\x1b\r\t") {

@@ -76,7 +76,7 @@ func provenanceRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, row := range [][]string{
 		{"Workload", plain(s.Run.Workload)}, {"Seed", plain(s.Run.Seed)}, {"Schedule", schedule(&s.Run)},
-		{"Started", toSecond(s.Run.Started)}, {"Reprise", plain(s.Run.Version)},
+		{"Started", ToSecond(s.Run.Started)}, {"Reprise", plain(s.Run.Version)},
 	} {
 		if row[1] != "" {
 			rows = append(rows, row)

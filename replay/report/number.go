@@ -76,4 +76,4 @@ func (s *sample) stat() (Stat, quantiles) {
 }
 
 // round makes a whole number of a float, within what sums of them allow.
-func round(v float64) int64 { return int64(math.Round(min(v, maxInstant))) }
+func round(v float64) int64 { return int64(math.Round(min(v, MaxInstant))) }

@@ -28,7 +28,7 @@ func WriteJSONRuns(w io.Writer, runs []Named) error {
 	return e.Encode(runs)
 }
 
-// overlayColumns are as many runs as fit beside each other in [textWidth] columns.
+// overlayColumns are as many runs as fit beside each other in [TextWidth] columns.
 const overlayColumns = 5
 
 // WriteTextRuns writes runs beside each other: a column for each, and below it
@@ -46,7 +46,7 @@ func WriteTextRuns(w io.Writer, runs []Named) error {
 		for i := range head {
 			head[i] = abridged(head[i])
 		}
-		grid(&b, "Runs, latencies in ms", head, rows)
+		Grid(&b, "Runs, latencies in ms", head, rows)
 	}
 	b.WriteByte('\n')
 	for _, says := range append(sayPareto(runs), noClaim) {
@@ -155,7 +155,7 @@ func differences(runs []Named) []string {
 			out = append(out, fmt.Sprintf(format, strings.Join(values, ", ")))
 		}
 	}
-	differ(func(r *Named) string { return orNone(shortDigest(r.Run.Workload)) },
+	differ(func(r *Named) string { return orNone(ShortDigest(r.Run.Workload)) },
 		"The workloads differ (digests %s): the runs did not do the same work, and their figures do not compare.")
 	differ(func(r *Named) string {
 		if r.Run.Simulated != "" {

@@ -38,7 +38,7 @@ func (t *timeline) addOutput(r *replay.Result) {
 	at := *r.FirstTokenNS
 	last := at
 	for _, gap := range r.GapsNS {
-		last = min(last+gap, maxInstant)
+		last = min(last+gap, MaxInstant)
 	}
 	t.at(last) // first, since it may change the width
 	var output int64
@@ -51,7 +51,7 @@ func (t *timeline) addOutput(r *replay.Result) {
 	s, end := t.at(at), (at/t.width+1)*t.width
 	for i := range int(events) {
 		if i > 0 {
-			if at = min(at+r.GapsNS[i-1], maxInstant); at >= end {
+			if at = min(at+r.GapsNS[i-1], MaxInstant); at >= end {
 				s, end = t.at(at), (at/t.width+1)*t.width
 			}
 		}

@@ -34,8 +34,8 @@ func Page(s Summary) *page.Page {
 	return p
 }
 
-// shortDigest keeps enough of a digest to tell workloads apart by eye.
-func shortDigest(d string) string {
+// ShortDigest keeps enough of a digest to tell workloads apart by eye.
+func ShortDigest(d string) string {
 	const enough = len("sha256:") + 12
 	if len(d) <= enough {
 		return d
@@ -43,8 +43,8 @@ func shortDigest(d string) string {
 	return d[:enough] + "…"
 }
 
-// toSecond drops the fraction of an RFC 3339 instant, and nothing else.
-func toSecond(at string) string {
+// ToSecond drops the fraction of an RFC 3339 instant, and nothing else.
+func ToSecond(at string) string {
 	t, err := time.Parse(time.RFC3339, at)
 	if err != nil {
 		return at

@@ -84,5 +84,5 @@ func (c *curve) parts(limit int) []part {
 		}
 		held += n
 	}
-	return append(out, part{from, maxInstant + 1})
+	return append(out, part{from, MaxInstant + 1})
 }

@@ -11,7 +11,7 @@ import (
 type pick struct {
 	hash      uint64
 	due, sent int64
-	ttft      span
+	ttft      Span
 }
 
 func (p *pick) lag() int64 { return p.sent - p.due }
@@ -43,7 +43,7 @@ func (p *picks) add(row int64, q pick) {
 func (p *picks) cut() {
 	slices.SortFunc(p.held, func(a, b pick) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.due, b.due),
-			cmp.Compare(a.sent, b.sent), cmp.Compare(a.ttft.ns, b.ttft.ns))
+			cmp.Compare(a.sent, b.sent), cmp.Compare(a.ttft.NS, b.ttft.NS))
 	})
 	if len(p.held) > maxPicks {
 		p.held = p.held[:maxPicks]
@@ -72,10 +72,10 @@ const minDrift = 40
 // drift is the median lag of the last quarter of the sample, by due time,
 // minus that of the first. A slope by least squares was rejected: one stall
 // near the end would tilt it.
-func (p *picks) drift() span {
+func (p *picks) drift() Span {
 	quarter := len(p.held) / 4
 	if len(p.held) < minDrift {
-		return span{}
+		return Span{}
 	}
 	median := func(part []pick) int64 {
 		lags := make([]int64, len(part))
@@ -86,17 +86,17 @@ func (p *picks) drift() span {
 		q := quantiles{n: int64(len(lags)), sorted: lags, exact: true}
 		return q.at(1, 2)
 	}
-	return span{median(p.held[len(p.held)-quarter:]) - median(p.held[:quarter]), true}
+	return Span{median(p.held[len(p.held)-quarter:]) - median(p.held[:quarter]), true}
 }
 
 // points draws a duration of the sampled requests, in milliseconds, over an
 // instant, in seconds.
-func (p *picks) points(name string, at func(pick) int64, of func(pick) span) page.Series {
+func (p *picks) points(name string, at func(pick) int64, of func(pick) Span) page.Series {
 	s := page.Series{Name: name}
 	for _, q := range p.held {
-		if d := of(q); d.ok {
+		if d := of(q); d.OK {
 			s.X = append(s.X, float64(at(q))/1e9)
-			s.Y = append(s.Y, float64(d.ns)/1e6)
+			s.Y = append(s.Y, float64(d.NS)/1e6)
 		}
 	}
 	return s

@@ -19,7 +19,7 @@ import (
 // digest; durations are in seconds and shares are ratios. What was not measured is left
 // out, and so are percentiles of too few values.
 func WritePrometheus(w io.Writer, s Summary) error {
-	e := exposition{common: []label{{"model", s.Run.Model}, {"run", cmp.Or(s.Run.Started, strings.TrimSuffix(shortDigest(s.Run.Workload), "…"))}}}
+	e := exposition{common: []label{{"model", s.Run.Model}, {"run", cmp.Or(s.Run.Started, strings.TrimSuffix(ShortDigest(s.Run.Workload), "…"))}}}
 	e.about(&s)
 	e.contract(&s)
 	e.latencies(&s)

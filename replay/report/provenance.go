@@ -65,8 +65,8 @@ func keyFigures(s *Summary) []page.Fact {
 	spread("ITL", "itl_chunk", &l.ITLChunk)
 	spread("TPOT", "tpot", &l.TPOT)
 	spread("E2E from sent", "e2e", &l.FromSent.E2E)
-	add("Output tokens", "output_tokens", t.OutputTokensPerS, "/s", count(s.Tokens.Output)+" in all"+estimateNote(outputEstimates(s), r.Succeeded))
-	add("Prompt tokens", "prompt_tokens", t.PromptTokensPerS, "/s", count(s.Tokens.Prompt)+" in all"+estimateNote(promptEstimates(s), r.Succeeded))
+	add("Output tokens", "output_tokens", t.OutputTokensPerS, "/s", count(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
+	add("Prompt tokens", "prompt_tokens", t.PromptTokensPerS, "/s", count(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
 	if g := s.Goodput; g != nil {
 		add("Goodput from due", "goodput", g.FromDue.PerS, "requests/s", fmt.Sprintf("%s met %s", percentOrDash(g.FromDue.Share), g.SLO))
 	}
@@ -175,10 +175,10 @@ func engine(s *Summary) factGroup {
 func workload(s *Summary) factGroup {
 	r := &s.Run
 	g := factGroup{page.Group{Title: "Workload and privacy"}}
-	g.add("Digest", shortDigest(r.Workload), "of the rows; whole in the JSON")
+	g.add("Digest", ShortDigest(r.Workload), "of the rows; whole in the JSON")
 	g.add("Tier", r.Tier, "privacy tier of the workload, which this page inherits")
 	if p := r.Privacy; p != nil {
-		g.add("Privacy card", shortDigest("sha256:"+p.Card), "in the workload; reprise anonymize --card prints it in words")
+		g.add("Privacy card", ShortDigest("sha256:"+p.Card), "in the workload; reprise anonymize --card prints it in words")
 		g.add("Unit of privacy", p.Unit, "")
 		g.add("Times", p.Time, "")
 		g.add("Residual risks", strings.Join(p.Risks, " "), "")
@@ -187,7 +187,7 @@ func workload(s *Summary) factGroup {
 	g.add("Blocks", positive(r.BlockSize, "token"), "prefix blocks of the workload")
 	g.add("Prompt text", promptText(r.PromptText), "")
 	if r.Verbatim != "" {
-		g.add("Verbatim", shortDigest(r.Verbatim), "digest of the raw file: real text was sent")
+		g.add("Verbatim", ShortDigest(r.Verbatim), "digest of the raw file: real text was sent")
 	}
 	g.add("Left out", positive(int(r.Excluded), "row"), "failed in the source")
 	g.add("Skipped", positive(int(r.Skipped), "turn"), "a turn before failed")
@@ -220,7 +220,7 @@ func client(r *replay.Run) factGroup {
 	g.add("Connections", r.Connections, "")
 	g.add("Stalls", sayStalls(r.Stalls), "in which the client stood still")
 	g.add("Trace", r.TraceID, "id of the requests' traces")
-	g.add("Started", toSecond(r.Started), "")
+	g.add("Started", ToSecond(r.Started), "")
 	source := ""
 	if r.Environment != nil {
 		source = r.Environment.Host.Build

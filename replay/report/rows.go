@@ -19,9 +19,9 @@ func overview(s *Summary) [][]string {
 		{"Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it"},
 		{"Offered", unit(t.OfferedPerS, "requests/s"), schedule(&s.Run)},
 		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests, the drain at the end included"},
-		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), many(tok.Prompt, "token") + estimateNote(promptEstimates(s), r.Succeeded)},
+		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), many(tok.Prompt, "token") + estimateNote(s.PromptEstimates(), r.Succeeded)},
 		{"Output tokens", unit(t.OutputTokensPerS, "tokens/s"),
-			fmt.Sprintf("%s, %s per event", many(tok.Output, "token"), numberOrDash(tok.PerEvent)) + estimateNote(outputEstimates(s), r.Succeeded)},
+			fmt.Sprintf("%s, %s per event", many(tok.Output, "token"), numberOrDash(tok.PerEvent)) + estimateNote(s.OutputEstimates(), r.Succeeded)},
 	}
 	if g := s.Goodput; g != nil {
 		note := func(of Good) string { return fmt.Sprintf("%s met %s", percentOrDash(of.Share), g.SLO) }

@@ -20,6 +20,22 @@ type sample struct {
 	hist   *hdr.Histogram
 }
 
+// Latencies collect the values of one latency, in nanoseconds. They are exact up
+// to [DefaultExact] values, and an HdrHistogram beyond. The zero value is empty.
+type Latencies struct{ values sample }
+
+// Add takes a value.
+func (l *Latencies) Add(ns int64) {
+	l.values.limit = DefaultExact
+	l.values.add(ns)
+}
+
+// Stat describes the values in milliseconds.
+func (l *Latencies) Stat() Stat {
+	stat, _ := l.values.stat()
+	return stat
+}
+
 // histMax is the largest value the histogram tells apart, a day; the maximum
 // itself is kept exactly.
 const histMax = 24 * 3600 * 1e9
@@ -40,9 +56,9 @@ func (s *sample) add(v int64) {
 	s.record(v)
 }
 
-func (s *sample) addSpan(d span) {
-	if d.ok {
-		s.add(d.ns)
+func (s *sample) addSpan(d Span) {
+	if d.OK {
+		s.add(d.NS)
 	}
 }
 

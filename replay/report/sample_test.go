@@ -15,7 +15,7 @@ func TestMomentsAreExact(t *testing.T) {
 	sum, n := new(big.Int), int64(5000)
 	var values []int64
 	for range n {
-		v := rng.Int64N(2*maxInstant) - maxInstant
+		v := rng.Int64N(2*MaxInstant) - MaxInstant
 		values = append(values, v)
 		m.add(v)
 		sum.Add(sum, big.NewInt(v))
@@ -144,8 +144,8 @@ func TestTimelineFolds(t *testing.T) {
 		for _, at := range instants {
 			s := line.at(at)
 			s.due++
-			s.ttft = longer(s.ttft, span{at % 1000, true})
-			s.lag = longer(s.lag, span{at % 997, true})
+			s.ttft = longer(s.ttft, Span{at % 1000, true})
+			s.lag = longer(s.lag, Span{at % 997, true})
 		}
 		return line
 	}
@@ -158,7 +158,7 @@ func TestTimelineFolds(t *testing.T) {
 		t.Error("folding lost something")
 	}
 	far := timeline{}
-	far.at(maxInstant)
+	far.at(MaxInstant)
 	if len(far.slots) > maxSlots {
 		t.Errorf("%d slots", len(far.slots))
 	}

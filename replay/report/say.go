@@ -103,10 +103,10 @@ func sayLag(s *Summary) []string {
 func sayTokens(s *Summary) []string {
 	var says []string
 	p, o := s.Tokens.PromptError, s.Tokens.OutputMiss
-	if n := promptEstimates(s); n > 0 {
+	if n := s.PromptEstimates(); n > 0 {
 		says = append(says, fmt.Sprintf("The server did not count the prompts of %s. They count as the workload asks, which is an estimate, and are not compared (prompt error).", many(n, "request")))
 	}
-	if n := outputEstimates(s); n > 0 {
+	if n := s.OutputEstimates(); n > 0 {
 		says = append(says, fmt.Sprintf("The server did not count the outputs of %s. A tokenizer did, by the text that came, which is an estimate (output miss).", many(n, "request")))
 	}
 	switch {

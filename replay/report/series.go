@@ -42,12 +42,12 @@ func (c *collector) describe(s *Summary, zeros bool) {
 		into.X, into.Y = q.cdf(atLeast)
 	}
 	var unused page.Series
-	curve(&p.TTFTSent, "from sent", &c.ttft[fromSent], &l.FromSent.TTFT, 0)
-	curve(&p.TTFTDue, "from due", &c.ttft[fromDue], &l.FromDue.TTFT, 0)
-	curve(&p.E2ESent, "from sent", &c.e2e[fromSent], &l.FromSent.E2E, 0)
-	curve(&p.E2EDue, "from due", &c.e2e[fromDue], &l.FromDue.E2E, 0)
-	curve(&unused, "", &c.headers[fromSent], &l.FromSent.Headers, 0)
-	curve(&unused, "", &c.headers[fromDue], &l.FromDue.Headers, 0)
+	curve(&p.TTFTSent, "from sent", &c.ttft[FromSent], &l.FromSent.TTFT, 0)
+	curve(&p.TTFTDue, "from due", &c.ttft[FromDue], &l.FromDue.TTFT, 0)
+	curve(&p.E2ESent, "from sent", &c.e2e[FromSent], &l.FromSent.E2E, 0)
+	curve(&p.E2EDue, "from due", &c.e2e[FromDue], &l.FromDue.E2E, 0)
+	curve(&unused, "", &c.headers[FromSent], &l.FromSent.Headers, 0)
+	curve(&unused, "", &c.headers[FromDue], &l.FromDue.Headers, 0)
 	curve(&p.ITLChunk, "between events (chunk ITL)", &c.chunk, &l.ITLChunk, minDrawnMS)
 	curve(&p.ITLToken, "per token (token-normalised ITL)", &c.token, &l.ITLToken, minDrawnMS)
 	curve(&p.TPOT, "TPOT", &c.tpot, &l.TPOT, 0)
@@ -63,11 +63,11 @@ func (c *collector) describe(s *Summary, zeros bool) {
 	p.PromptPerS = coarse.rate("prompt tokens", func(s slot) int64 { return s.prompt })
 	p.OutputPerS = coarse.rate("output tokens", func(s slot) int64 { return s.output })
 	p.Hits, p.HitsAllowed = coarse.hits(zeros)
-	p.TTFTPoints = c.picks.points("a request", func(q pick) int64 { return q.sent }, func(q pick) span { return q.ttft })
-	p.TTFTMax = c.time.largest("slowest of each bin", func(s slot) span { return s.ttft })
+	p.TTFTPoints = c.picks.points("a request", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.ttft })
+	p.TTFTMax = c.time.largest("slowest of each bin", func(s slot) Span { return s.ttft })
 	if c.run.Simulated == "" {
-		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) span { return span{q.lag(), true} })
-		p.LagMax = c.time.largest("latest of each bin", func(s slot) span { return s.lag })
+		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) Span { return Span{q.lag(), true} })
+		p.LagMax = c.time.largest("latest of each bin", func(s slot) Span { return s.lag })
 	}
 	p.Sampled, p.SampledFrom = int64(len(c.picks.held)), c.sent
 }

@@ -50,7 +50,7 @@ func newServerLines(run *replay.Run, from, to int64) *serverLines {
 
 // add takes a sample. Those of a series come in order of time.
 func (l *serverLines) add(m *replay.Metric) {
-	if secondary(m.Labels) || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.AtNS > maxInstant {
+	if secondary(m.Labels) || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.AtNS > MaxInstant {
 		return
 	}
 	for _, name := range rolesOf(m.Name) {

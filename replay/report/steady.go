@@ -166,9 +166,9 @@ func (in *inside) add(r *replay.Result) {
 	}
 	in.sent++
 	l := derive(r)
-	in.ttft.addSpan(l.ttft[fromSent])
-	in.e2e.addSpan(l.e2e[fromSent])
-	in.tpot.addSpan(l.tpot)
+	in.ttft.addSpan(l.TTFT[FromSent])
+	in.e2e.addSpan(l.E2E[FromSent])
+	in.tpot.addSpan(l.TPOT)
 	for _, gap := range r.GapsNS {
 		in.itl.add(gap)
 	}

@@ -11,8 +11,8 @@ import (
 	"reprise/trace"
 )
 
-// textWidth is the widest line of WriteText, in columns.
-const textWidth = 100
+// TextWidth is the widest line of WriteText, in columns.
+const TextWidth = 100
 
 // WriteText writes the summary for people: the verdict, then tables of at most
 // 100 columns, then the warnings. It writes once, and has no colours.
@@ -35,24 +35,24 @@ func WriteText(w io.Writer, s Summary) error {
 	for _, row := range environmentRows(&s.Run) {
 		line(strings.ToLower(row[0])+": ", row[1])
 	}
-	grid(&b, contractTitle(&s), contractHead, contractRows(&s))
-	grid(&b, "Checklist of the method", nil, checklistRows(s.Checklist))
+	Grid(&b, contractTitle(&s), contractHead, contractRows(&s))
+	Grid(&b, "Checklist of the method", nil, checklistRows(s.Checklist))
 	if s.Peer != nil {
 		writePeer(&b, s.Peer, line)
 	} else {
 		writeOwn(&b, &s, line)
 	}
 	if len(s.ByEndpoint) > 1 {
-		grid(&b, "By endpoint, TTFT from sent", endpointHead, endpointRows(&s))
+		Grid(&b, "By endpoint, TTFT from sent", endpointHead, endpointRows(&s))
 	}
-	grid(&b, "Retries at the next endpoint", endpointRetryHead, endpointRetryRows(&s))
+	Grid(&b, "Retries at the next endpoint", endpointRetryHead, endpointRetryRows(&s))
 	for _, h := range s.ByHeader {
-		grid(&b, "By "+plain(h.Header)+" of the response, TTFT from sent", servedHead, servedRows(&h))
+		Grid(&b, "By "+plain(h.Header)+" of the response, TTFT from sent", servedHead, servedRows(&h))
 	}
 	if len(s.Errors) > 0 {
-		grid(&b, "Errors", errorHead, errorRows(&s))
+		Grid(&b, "Errors", errorHead, errorRows(&s))
 	}
-	grid(&b, "What the verdict rests on", checkHead, checkRows(&s))
+	Grid(&b, "What the verdict rests on", checkHead, checkRows(&s))
 	if len(s.Warnings) > 0 {
 		b.WriteByte('\n')
 	}
@@ -69,7 +69,7 @@ func WriteText(w io.Writer, s Summary) error {
 // liner writes words after a mark, wrapped to the width of the text.
 func liner(b *bytes.Buffer) func(mark, words string) {
 	return func(mark, words string) {
-		for _, part := range strings.Split(text.WrapSoft(plain(words), textWidth-len(mark)), "\n") {
+		for _, part := range strings.Split(text.WrapSoft(plain(words), TextWidth-len(mark)), "\n") {
 			b.WriteString(mark + strings.TrimRight(part, " ") + "\n")
 			mark = strings.Repeat(" ", len(mark))
 		}
@@ -78,25 +78,25 @@ func liner(b *bytes.Buffer) func(mark, words string) {
 
 // writeOwn writes the tables under our own definitions.
 func writeOwn(b *bytes.Buffer, s *Summary, line func(mark, words string)) {
-	grid(b, "Run", nil, overview(s))
-	grid(b, "Latency in ms", latencyHead, latencyRows(s))
+	Grid(b, "Run", nil, overview(s))
+	Grid(b, "Latency in ms", latencyHead, latencyRows(s))
 	for _, says := range readLatency(s) {
 		line("  ", says)
 	}
 	if says := saySteady(s.Steady); len(says) > 0 {
 		b.WriteByte('\n')
 		line("", says[0])
-		grid(b, "Steady state, latency in ms", latencyHead, steadyRows(s.Steady))
+		Grid(b, "Steady state, latency in ms", latencyHead, steadyRows(s.Steady))
 	}
-	grid(b, "Servers", nil, serverRows(s))
+	Grid(b, "Servers", nil, serverRows(s))
 	if len(s.ByCategory) > 1 {
-		grid(b, "By reuse category, TTFT from sent", categoryHead, categoryRows(s))
+		Grid(b, "By reuse category, TTFT from sent", categoryHead, categoryRows(s))
 	}
 	if len(s.ByInputLength) > 1 {
-		grid(b, "By prompt length, TTFT from sent", lengthHead, lengthRows(s))
+		Grid(b, "By prompt length, TTFT from sent", lengthHead, lengthRows(s))
 	}
 	if len(s.ByClass) > 0 {
-		grid(b, "By class, TTFT from sent", classHead, classRows(s))
+		Grid(b, "By class, TTFT from sent", classHead, classRows(s))
 	}
 	writeDiagnoses(b, s.Diagnoses, line)
 }
@@ -138,9 +138,9 @@ func readLatency(s *Summary) []string {
 func writePeer(b *bytes.Buffer, p *Peer, line func(mark, words string)) {
 	b.WriteByte('\n')
 	line("", peerLine(p))
-	grid(b, "Run", peerFigureHead, peerFigures(p))
+	Grid(b, "Run", peerFigureHead, peerFigures(p))
 	head, rows := peerSpreads(p)
-	grid(b, "Distributions", head, rows)
+	Grid(b, "Distributions", head, rows)
 	defined, missing := peerNotes(p)
 	b.WriteByte('\n')
 	for _, notes := range [][]string{defined, missing} {
@@ -160,8 +160,8 @@ func latencyRows(s *Summary) [][]string {
 	return rows
 }
 
-// grid renders a table under its title. Without a head its columns are text.
-func grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
+// Grid renders a table under its title. Without a head its columns are text.
+func Grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
@@ -176,7 +176,7 @@ func grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}
 		if i == 0 && head != nil {
-			c.WidthMax = max(17, textWidth-taken(head, rows)) // the name of a row: what the figures leave
+			c.WidthMax = max(17, TextWidth-taken(head, rows)) // the name of a row: what the figures leave
 		}
 		columns = append(columns, c)
 	}

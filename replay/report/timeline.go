@@ -14,7 +14,7 @@ const (
 // A slot is what happened in one bin of time.
 type slot struct {
 	due, sent, done int64 // requests
-	ttft, lag       span  // largest of the requests sent in it
+	ttft, lag       Span  // largest of the requests sent in it
 
 	prompt, output         int64 // tokens
 	asked, looked, allowed int64 // prompt tokens: of all, and where hits are measured, are expected
@@ -62,8 +62,8 @@ func (s *slot) join(o slot) {
 	s.reach += o.reach
 }
 
-func longer(a, b span) span {
-	if !a.ok || b.ok && b.ns > a.ns {
+func longer(a, b Span) Span {
+	if !a.OK || b.OK && b.NS > a.NS {
 		return b
 	}
 	return a
@@ -107,11 +107,11 @@ func (t *timeline) inFlight(name string) page.Series {
 }
 
 // largest draws the largest duration of each slot in its middle, where it has one.
-func (t *timeline) largest(name string, of func(slot) span) page.Series {
+func (t *timeline) largest(name string, of func(slot) Span) page.Series {
 	var out page.Series
 	all := t.series(name, func(s slot) float64 {
-		if d := of(s); d.ok {
-			return float64(d.ns) / 1e6
+		if d := of(s); d.OK {
+			return float64(d.NS) / 1e6
 		}
 		return math.NaN()
 	}, false)

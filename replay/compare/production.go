@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/replay/report"
 	"reprise/trace"
 )
 
@@ -21,13 +22,13 @@ type Recorded struct {
 	E2ENS        *int64 `parquet:"e2e_ns,optional"`
 }
 
-// CompareProduction compares what a trace recorded of its requests with a replay
+// Production compares what a trace recorded of its requests with a replay
 // of it, row by row: the rows that ended well in both, from when they were sent,
 // since a server or gateway records nothing of what came before. Its memory is that
 // of two [Clusters] and of the exact values of a report. The results must be in
 // the order of their rows, as in a results file; of a workload that was played
 // several times it takes the first.
-func CompareProduction(meta trace.Meta, recorded trace.Reader[Recorded], s Summary, results trace.Reader[replay.Result], options CompareOptions) (Comparison, error) {
+func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summary, results trace.Reader[replay.Result], options Options) (Comparison, error) {
 	given := options.Primary != ""
 	o, err := options.complete()
 	if err != nil {
@@ -39,20 +40,20 @@ func CompareProduction(meta trace.Meta, recorded trace.Reader[Recorded], s Summa
 	}
 	if p.joined == 0 {
 		return Comparison{}, fmt.Errorf("no row has a time in the trace and in the replay: the trace recorded %s, of %s",
-			many(p.times, "time"), many(p.rows, "row that was replayed"))
+			report.Many(p.times, "time"), report.Many(p.rows, "row that was replayed"))
 	}
 	if p.arms[0].spreads[spreadTTFT].cells == nil && !given {
 		o.Primary = "p99_e2e"
 	}
-	c := Comparison{Schema: ComparisonSchema, Kind: KindProduction, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
+	c := Comparison{Schema: Schema, Kind: KindProduction, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
 		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: LeastRounds(o.Alpha, 1), A: "recorded",
-		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []ComparedOf{comparedOf("replayed", 1, &s)}, Warnings: p.warnings()}
+		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)}, Warnings: p.warnings()}
 	v := Versus{B: "replayed", Rounds: 1, Metrics: p.contrasts(o)}
 	if len(v.Metrics) == 0 || !v.Metrics[0].Primary {
 		return Comparison{}, fmt.Errorf("a trace records TTFT and E2E; %s is of neither", o.Primary)
 	}
 	c.Versus = []Versus{v}
-	c.Warnings = append(c.Warnings, compareWarnings([]Arm{{Name: "the replay", Runs: []Summary{s}}})...)
+	c.Warnings = append(c.Warnings, runWarnings([]Arm{{Name: "the replay", Runs: []report.Summary{s}}})...)
 	c.resultWarnings()
 	c.decide()
 	return c, nil
@@ -69,7 +70,7 @@ type production struct {
 
 	rows, joined, times, again int64
 	arms                       [2]Clusters
-	exact                      [2][spreads]sample
+	exact                      [2][spreads]report.Latencies
 }
 
 // to reads on to a row of the trace.
@@ -95,7 +96,8 @@ func (p *production) to(row int64) (*Recorded, error) {
 }
 
 func (p *production) add(r *replay.Result) error {
-	if err := check(r); err != nil {
+	l, measured, err := report.Measured(&p.run, r)
+	if err != nil {
 		return err
 	}
 	if r.Round > 0 {
@@ -118,25 +120,24 @@ func (p *production) add(r *replay.Result) error {
 			p.times++
 		}
 	}
-	before, after := p.run.Window.Holds(r)
-	if end, _ := outcomeOf(r); before || after || end != succeeded || rec.Status != trace.StatusOK && rec.Status != "" {
+	if !measured || rec.Status != trace.StatusOK && rec.Status != "" {
 		return nil
 	}
-	l, group, ok := derive(r), groupOf(r.Session, r.RowID), false
+	group, ok := groupOf(r.Session, r.RowID), false
 	for _, m := range []struct {
 		spread, pairs int
 		was           *int64
-		is            span
-	}{{spreadTTFT, spreadTTFTPairs, rec.TTFTNS, l.ttft[fromSent]}, {spreadE2E, spreadE2EPairs, rec.E2ENS, l.e2e[fromSent]}} {
-		if m.was == nil || *m.was <= 0 || *m.was > maxInstant || !m.is.ok {
+		is            report.Span
+	}{{spreadTTFT, spreadTTFTPairs, rec.TTFTNS, l.TTFT[report.FromSent]}, {spreadE2E, spreadE2EPairs, rec.E2ENS, l.E2E[report.FromSent]}} {
+		if m.was == nil || *m.was <= 0 || *m.was > report.MaxInstant || !m.is.OK {
 			continue
 		}
 		ok = true
 		const one = 1e6
 		p.value(0, m.spread, group, *m.was)
-		p.value(1, m.spread, group, m.is.ns)
+		p.value(1, m.spread, group, m.is.NS)
 		p.value(0, m.pairs, group, one)
-		p.value(1, m.pairs, group, round(float64(m.is.ns)/float64(*m.was)*one))
+		p.value(1, m.pairs, group, int64(math.Round(min(float64(m.is.NS)/float64(*m.was)*one, report.MaxInstant))))
 	}
 	if ok {
 		p.joined++
@@ -146,23 +147,21 @@ func (p *production) add(r *replay.Result) error {
 
 func (p *production) value(arm, spread, group int, v int64) {
 	p.arms[arm].spreads[spread].add(group, v)
-	s := &p.exact[arm][spread]
-	s.limit = DefaultExact
-	s.add(v)
+	p.exact[arm][spread].Add(v)
 }
 
 // contrasts are the percentiles and means of both sides, and the median of the
 // ratio of single rows; the primary metric first.
-func (p *production) contrasts(o CompareOptions) (all []Contrast) {
+func (p *production) contrasts(o Options) (all []Contrast) {
 	p.arms[0].digest, p.arms[1].digest = "joined", "joined" // the same rows on both sides
 	resampled := resample(&p.arms[0], &p.arms[1], o.Alpha)
-	var stats [2][spreads]Stat
+	var stats [2][spreads]report.Stat
 	for arm := range stats {
 		for s := range spreads {
-			stats[arm][s], _ = p.exact[arm][s].stat()
+			stats[arm][s] = p.exact[arm][s].Stat()
 		}
 	}
-	add := func(m compared, of func(*Stat) *float64) {
+	add := func(m metric, of func(*report.Stat) *float64) {
 		a, b := of(&stats[0][m.spread]), of(&stats[1][m.spread])
 		d, ok := m.difference(a, b)
 		if !ok && m.name != o.Primary {
@@ -171,7 +170,7 @@ func (p *production) contrasts(o CompareOptions) (all []Contrast) {
 		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Relative: true, Rounds: 1, A: a, B: b,
 			AEach: []*float64{a}, BEach: []*float64{b}}
 		if ok {
-			c.Change, c.Resampled = &Interval{Estimate: *rounded(m.change(d), 1e9)}, resampled.of(&m)
+			c.Change, c.Resampled = &Interval{Estimate: *report.Rounded(m.change(d), 1e9)}, resampled.of(&m)
 		}
 		if c.Primary {
 			all = append([]Contrast{c}, all...)
@@ -179,40 +178,40 @@ func (p *production) contrasts(o CompareOptions) (all []Contrast) {
 		}
 		all = append(all, c)
 	}
-	for _, l := range comparedLatencies {
+	for _, l := range latencies {
 		pairs := map[int]int{spreadTTFT: spreadTTFTPairs, spreadE2E: spreadE2EPairs}[l.spread]
 		if pairs == 0 {
 			continue
 		}
-		for _, st := range comparedStats {
+		for _, st := range statistics {
 			name := st.name + "_" + l.name
 			if st.usual || name == o.Primary {
-				add(compared{name: name, label: st.name + " " + l.label, unit: "ms", spread: l.spread, quantile: st.quantile}, st.of)
+				add(metric{name: name, label: st.name + " " + l.label, unit: "ms", spread: l.spread, quantile: st.quantile}, st.of)
 			}
 		}
-		add(compared{name: "median_ratio_" + l.name, label: "median row ratio " + l.label, unit: "", spread: pairs, quantile: 0.5},
-			func(s *Stat) *float64 { return s.P50 })
+		add(metric{name: "median_ratio_" + l.name, label: "median row ratio " + l.label, unit: "", spread: pairs, quantile: 0.5},
+			func(s *report.Stat) *float64 { return s.P50 })
 	}
 	return all
 }
 
 // warnings say what else than the server is in the difference.
-func (p *production) warnings() []Warning {
-	out := []Warning{}
+func (p *production) warnings() []report.Warning {
+	out := []report.Warning{}
 	warn := func(when bool, code, format string, args ...any) {
 		if when {
-			out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+			out = append(out, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 		}
 	}
 	r := &p.run
 	warn(!p.same, WarnWorkload, "the replay was of another workload than the trace, with the same lengths in every row: the rows are taken for the same")
-	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, WarnSettings, "the replay was %s times as fast as what was recorded", number(r.Speed))
+	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, WarnSettings, "the replay was %s times as fast as what was recorded", report.Number(r.Speed))
 	warn(r.Rate != "", WarnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
 	warn(r.Timing == replay.ClosedLoop, WarnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
 	if d := r.Drift; d != nil {
 		warn(time.Duration(d.P50NS).Abs() > time.Second, WarnSettings, "half of the turns that follow others were sent %v or more from their recorded time, as the server was faster or slower", time.Duration(d.P50NS))
 	}
-	warn(p.joined < p.rows, WarnJoin, "%s of %s have a time on both sides and ended well; the others are left out", count(p.joined), many(p.rows, "row"))
-	warn(p.again > 0, WarnJoin, "%s of further rounds of the workload are left out", many(p.again, "result"))
+	warn(p.joined < p.rows, WarnJoin, "%s of %s have a time on both sides and ended well; the others are left out", report.Count(p.joined), report.Many(p.rows, "row"))
+	warn(p.again > 0, WarnJoin, "%s of further rounds of the workload are left out", report.Many(p.again, "result"))
 	return out
 }

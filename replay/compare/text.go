@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"bytes"
@@ -9,25 +9,26 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/page"
 )
 
-// WriteComparisonJSON writes the comparison as indented JSON with a line feed at
+// WriteJSON writes the comparison as indented JSON with a line feed at
 // its end.
-func WriteComparisonJSON(w io.Writer, c Comparison) error {
+func WriteJSON(w io.Writer, c Comparison) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(c)
 }
 
-// WriteComparisonText writes the comparison for people: for each arm the decision,
+// WriteText writes the comparison for people: for each arm the decision,
 // then the table, then the warnings.
-func WriteComparisonText(w io.Writer, c Comparison) error {
+func WriteText(w io.Writer, c Comparison) error {
 	var b bytes.Buffer
 	line := func(mark, words string) {
-		for _, part := range strings.Split(text.WrapSoft(plain(words), textWidth-len(mark)), "\n") {
+		for _, part := range strings.Split(text.WrapSoft(report.Plain(words), report.TextWidth-len(mark)), "\n") {
 			b.WriteString(mark + strings.TrimRight(part, " ") + "\n")
 			mark = strings.Repeat(" ", len(mark))
 		}
@@ -48,9 +49,9 @@ func WriteComparisonText(w io.Writer, c Comparison) error {
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		head, rows := c.table(v)
-		grid(&b, plain(v.B+" against "+c.A), head, rows)
+		report.Grid(&b, report.Plain(v.B+" against "+c.A), head, rows)
 		if head, rows := c.resampledTable(v, c.Kind == KindRounds); len(rows) > 0 {
-			grid(&b, "Resampled by session", head, rows)
+			report.Grid(&b, "Resampled by session", head, rows)
 		}
 	}
 	b.WriteByte('\n')
@@ -72,7 +73,7 @@ func WriteComparisonText(w io.Writer, c Comparison) error {
 
 // table is what the rounds say of each metric.
 func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
-	head = []string{"", plain(c.A), plain(v.B), "change"}
+	head = []string{"", report.Plain(c.A), report.Plain(v.B), "change"}
 	rounds := c.Kind == KindRounds
 	if rounds {
 		head = append(head, "p", "t-test", "dz", "unseen", "noise")
@@ -107,7 +108,7 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 // resampledTable are the intervals from resampling; with found, only those of the
 // primary metric and of those that differ.
 func (c *Comparison) resampledTable(v *Versus, found bool) (head []string, rows [][]string) {
-	head = []string{"", plain(c.A), plain(v.B), "change"}
+	head = []string{"", report.Plain(c.A), report.Plain(v.B), "change"}
 	for _, m := range v.inOrder() {
 		if r := m.Resampled; r != nil && (!found || m.Primary || m.Significant) {
 			rows = append(rows, []string{m.Label, bounded(r.A, m.Unit), bounded(r.B, m.Unit), changeOf(m, r.Change)})
@@ -120,25 +121,25 @@ func bounded(i *Interval, unit string) string {
 	if i == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s [%s, %s] %s", short(i.Estimate), orDash(i.Low), orDash(i.High), unit)
+	return fmt.Sprintf("%s [%s, %s] %s", report.Short(i.Estimate), report.OrDash(i.Low), report.OrDash(i.High), unit)
 }
 
 func valueOf(m *Contrast, v *float64) string {
 	if m.Unit == "share" {
-		return percentOrDash(v)
+		return report.PercentOrDash(v)
 	}
-	return orDash(v)
+	return report.OrDash(v)
 }
 
 // reading says how the table is read.
 func (c *Comparison) reading() (says []string) {
-	confidence := percent(c.Confidence)
+	confidence := report.Percent(c.Confidence)
 	switch c.Kind {
 	case KindRounds:
 		says = append(says, fmt.Sprintf("Figures are medians over the rounds, latencies from due. The change is the Hodges-Lehmann estimate within %s. "+
 			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
 			"The paired t-test and Cohen's dz beside it decide nothing. Unseen: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
-			confidence, number(c.Alpha), number(c.FamilyAlpha), percent(c.Power), c.noiseSource()))
+			confidence, report.Number(c.Alpha), report.Number(c.FamilyAlpha), report.Percent(c.Power), c.noiseSource()))
 	case KindSingle:
 		says = append(says, "Figures are those of the two runs, latencies from due.")
 	case KindProduction:
@@ -152,7 +153,7 @@ func (c *Comparison) reading() (says []string) {
 					drawn = "the same sessions drawn on both sides"
 				}
 				return append(says, fmt.Sprintf("Resampled: %s within %s, from %s draws of %s of sessions, a request without one for itself, %s. It knows how sessions differ, not how runs do.",
-					"percentiles and means of all requests", confidence, count(int64(r.Replicates)), many(int64(r.Clusters), "group"), drawn))
+					"percentiles and means of all requests", confidence, report.Count(int64(r.Replicates)), report.Many(int64(r.Clusters), "group"), drawn))
 			}
 		}
 	}
@@ -177,16 +178,16 @@ func (c *Comparison) planned() (says []string) {
 		for _, m := range c.Versus[i].Metrics {
 			if m.Primary && m.RoundsFor != nil {
 				says = append(says, fmt.Sprintf("%s against %s: with the spread of these rounds, a change of %s of the size asked about needs %s (power %s, alpha %s).",
-					c.Versus[i].B, c.A, m.Label, many(int64(*m.RoundsFor), "round"), number(c.Power), number(c.Alpha)))
+					c.Versus[i].B, c.A, m.Label, report.Many(int64(*m.RoundsFor), "round"), report.Number(c.Power), report.Number(c.Alpha)))
 			}
 		}
 	}
 	return says
 }
 
-// ComparisonPage lays the comparison out for a browser.
-func ComparisonPage(c Comparison) *page.Page {
-	p := &page.Page{Title: "Comparison", Lead: "What tells " + plain(c.A) + " from the others, and what does not."}
+// Page lays the comparison out for a browser.
+func Page(c Comparison) *page.Page {
+	p := &page.Page{Title: "Comparison", Lead: "What tells " + report.Plain(c.A) + " from the others, and what does not."}
 	p.Facts = c.facts()
 	for i := range c.Versus {
 		v := &c.Versus[i]
@@ -219,13 +220,13 @@ func (c *Comparison) facts() (all []page.Fact) {
 	}
 	for i := range c.Runs {
 		if r := &c.Runs[i]; r.Round == 1 {
-			add(r.Arm, r.Model, many(r.Requests, "request")+" in the first round")
+			add(r.Arm, r.Model, report.Many(r.Requests, "request")+" in the first round")
 		}
 	}
-	add("Rounds", count(int64(c.Versus[0].Rounds)), "")
-	add("Workload", shortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
+	add("Rounds", report.Count(int64(c.Versus[0].Rounds)), "")
+	add("Workload", report.ShortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
 	add("Tier", c.Tier, "the strictest of the runs")
-	add("Started", toSecond(c.Runs[0].Started), "")
+	add("Started", report.ToSecond(c.Runs[0].Started), "")
 	return all
 }
 

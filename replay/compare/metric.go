@@ -1,14 +1,15 @@
-package report
+package compare
 
 import (
 	"fmt"
 	"math"
+	"reprise/replay/report"
 	"slices"
 	"strings"
 )
 
 // A compared metric is a figure of a run by which two servers are told apart.
-type compared struct {
+type metric struct {
 	name  string // also in --primary: p99_ttft
 	label string // for people: p99 TTFT
 	unit  string
@@ -17,7 +18,7 @@ type compared struct {
 	// Shares may be zero, and are compared by their difference; everything else by
 	// its ratio.
 	share bool
-	of    func(*Summary) *float64
+	of    func(*report.Summary) *float64
 	// Which of the resampled distributions it is of, and at which quantile; NaN is
 	// its mean, and a distribution below 0 none.
 	spread   int
@@ -38,29 +39,29 @@ const (
 
 // Latencies that are compared. From due, so that what a request waited in the
 // client is in them.
-var comparedLatencies = [...]struct {
+var latencies = [...]struct {
 	name, label string
-	of          func(*Summary) *Stat
+	of          func(*report.Summary) *report.Stat
 	spread      int
 }{
-	{"ttft", "TTFT", func(s *Summary) *Stat { return &s.Latency.FromDue.TTFT }, spreadTTFT},
-	{"tpot", "TPOT", func(s *Summary) *Stat { return &s.Latency.TPOT }, spreadTPOT},
-	{"itl", "ITL", func(s *Summary) *Stat { return &s.Latency.ITLChunk }, spreadITL},
-	{"e2e", "E2E", func(s *Summary) *Stat { return &s.Latency.FromDue.E2E }, spreadE2E},
+	{"ttft", "TTFT", func(s *report.Summary) *report.Stat { return &s.Latency.FromDue.TTFT }, spreadTTFT},
+	{"tpot", "TPOT", func(s *report.Summary) *report.Stat { return &s.Latency.TPOT }, spreadTPOT},
+	{"itl", "ITL", func(s *report.Summary) *report.Stat { return &s.Latency.ITLChunk }, spreadITL},
+	{"e2e", "E2E", func(s *report.Summary) *report.Stat { return &s.Latency.FromDue.E2E }, spreadE2E},
 }
 
 // Statistics of them.
-var comparedStats = [...]struct {
+var statistics = [...]struct {
 	name     string
-	of       func(*Stat) *float64
+	of       func(*report.Stat) *float64
 	quantile float64
 	usual    bool // compared unless another is asked for
 }{
-	{"p50", func(s *Stat) *float64 { return s.P50 }, 0.5, true},
-	{"p90", func(s *Stat) *float64 { return s.P90 }, 0.9, false},
-	{"p95", func(s *Stat) *float64 { return s.P95 }, 0.95, false},
-	{"p99", func(s *Stat) *float64 { return s.P99 }, 0.99, true},
-	{"mean", func(s *Stat) *float64 { return s.Mean }, math.NaN(), true},
+	{"p50", func(s *report.Stat) *float64 { return s.P50 }, 0.5, true},
+	{"p90", func(s *report.Stat) *float64 { return s.P90 }, 0.9, false},
+	{"p95", func(s *report.Stat) *float64 { return s.P95 }, 0.95, false},
+	{"p99", func(s *report.Stat) *float64 { return s.P99 }, 0.99, true},
+	{"mean", func(s *report.Stat) *float64 { return s.Mean }, math.NaN(), true},
 }
 
 // DefaultPrimary is the metric that decides: the tail of the time to the first
@@ -70,34 +71,34 @@ const DefaultPrimary = "p99_ttft"
 
 // PrimaryMetrics are the names of what may decide a comparison.
 func PrimaryMetrics() (names []string) {
-	for _, m := range comparedMetrics("") {
+	for _, m := range metricsWith("") {
 		names = append(names, m.name)
 	}
 	return names
 }
 
-// comparedMetrics are those that are usual and the primary one, or all of them
+// metricsWith are those that are usual and the primary one, or all of them
 // when primary is empty.
-func comparedMetrics(primary string) (all []compared) {
-	for _, l := range comparedLatencies {
-		for _, st := range comparedStats {
+func metricsWith(primary string) (all []metric) {
+	for _, l := range latencies {
+		for _, st := range statistics {
 			name := st.name + "_" + l.name
 			if !st.usual && primary != "" && primary != name {
 				continue
 			}
-			all = append(all, compared{name: name, label: st.name + " " + l.label, unit: "ms", spread: l.spread, quantile: st.quantile,
-				of: func(s *Summary) *float64 { return st.of(l.of(s)) }})
+			all = append(all, metric{name: name, label: st.name + " " + l.label, unit: "ms", spread: l.spread, quantile: st.quantile,
+				of: func(s *report.Summary) *float64 { return st.of(l.of(s)) }})
 		}
 	}
 	return append(all,
-		compared{name: "prompt_tokens_per_s", label: "prompt tok/s", unit: "1/s", higher: true, spread: noSpread,
-			of: func(s *Summary) *float64 { return s.Throughput.PromptTokensPerS }},
-		compared{name: "output_tokens_per_s", label: "output tok/s", unit: "1/s", higher: true, spread: noSpread,
-			of: func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }},
-		compared{name: "error_share", label: "error share", unit: "share", share: true, spread: noSpread,
-			of: func(s *Summary) *float64 { return s.Requests.ErrorShare }},
-		compared{name: "goodput_share", label: "goodput share", unit: "share", share: true, higher: true, spread: noSpread,
-			of: func(s *Summary) *float64 {
+		metric{name: "prompt_tokens_per_s", label: "prompt tok/s", unit: "1/s", higher: true, spread: noSpread,
+			of: func(s *report.Summary) *float64 { return s.Throughput.PromptTokensPerS }},
+		metric{name: "output_tokens_per_s", label: "output tok/s", unit: "1/s", higher: true, spread: noSpread,
+			of: func(s *report.Summary) *float64 { return s.Throughput.OutputTokensPerS }},
+		metric{name: "error_share", label: "error share", unit: "share", share: true, spread: noSpread,
+			of: func(s *report.Summary) *float64 { return s.Requests.ErrorShare }},
+		metric{name: "goodput_share", label: "goodput share", unit: "share", share: true, higher: true, spread: noSpread,
+			of: func(s *report.Summary) *float64 {
 				if s.Goodput == nil {
 					return nil
 				}
@@ -116,7 +117,7 @@ func checkPrimary(name string) error {
 // change makes latencies longer by a factor, and rounds under more load must not
 // weigh more; of shares, B − A. It is not ok where one of them is missing, or is
 // not above zero and has no ratio.
-func (m *compared) difference(a, b *float64) (d float64, ok bool) {
+func (m *metric) difference(a, b *float64) (d float64, ok bool) {
 	switch {
 	case a == nil || b == nil:
 		return 0, false
@@ -128,7 +129,7 @@ func (m *compared) difference(a, b *float64) (d float64, ok bool) {
 
 // change turns a difference into what is shown: of a ratio, the share by which B
 // is above A.
-func (m *compared) change(difference float64) float64 {
+func (m *metric) change(difference float64) float64 {
 	if m.share {
 		return difference
 	}

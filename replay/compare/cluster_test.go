@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/replay/internal/resulttest"
+	"reprise/replay/report"
 	"reprise/trace"
 )
 
@@ -23,7 +25,7 @@ func TestBars(t *testing.T) {
 	}
 	last := 0
 	for range 100000 {
-		v := rng.Int64N(maxInstant) >> rng.IntN(50)
+		v := rng.Int64N(report.MaxInstant) >> rng.IntN(50)
 		if got := middleOf(barOf(v)); math.Abs(got-float64(v)) > 0.002*float64(v) {
 			t.Fatalf("%d has the middle %v", v, got)
 		}
@@ -62,7 +64,7 @@ func clustersOf(t *testing.T, seed uint64, sessions, each int, digest string) *C
 	for s := range sessions {
 		first := 100 + 50*rng.NormFloat64()
 		for range each {
-			r := answer(int64(len(rows)), 0, 0, max(int64(first*1000), 1)/1000)
+			r := resulttest.Answer(int64(len(rows)), 0, 0, max(int64(first*1000), 1)/1000)
 			r.Session = trace.Ptr(int64(s))
 			rows = append(rows, r)
 		}
@@ -74,7 +76,7 @@ func clustersOf(t *testing.T, seed uint64, sessions, each int, digest string) *C
 	return c
 }
 
-var meanTTFT = compared{name: "mean_ttft", unit: "ms", spread: spreadTTFT, quantile: math.NaN()}
+var meanTTFT = metric{name: "mean_ttft", unit: "ms", spread: spreadTTFT, quantile: math.NaN()}
 
 // The interval of a mean is as wide as theory has it for the number of sessions,
 // not of requests: 2 · 2.576 · 50 ÷ √sessions ms at 99 %.

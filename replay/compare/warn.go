@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/replay/report"
 )
 
 // Codes of the warnings of a [Comparison], in the order in which they are given.
@@ -84,10 +85,10 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// compareWarnings says what else than the servers may be in the differences.
-func compareWarnings(arms []Arm) (out []Warning) {
+// runWarnings says what else than the servers may be in the differences.
+func runWarnings(arms []Arm) (out []report.Warning) {
 	warn := func(code, format string, args ...any) {
-		out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+		out = append(out, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 	}
 	a := arms[0]
 	for _, b := range arms[1:] {
@@ -99,18 +100,18 @@ func compareWarnings(arms []Arm) (out []Warning) {
 				}
 			}
 			if n > 0 {
-				warn(t.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, t.what, many(int64(n), "round"))
+				warn(t.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, t.what, report.Many(int64(n), "round"))
 			}
 		}
 		out = append(out, orderWarnings(a, b)...)
 	}
 	for _, arm := range arms {
 		if w := arm.Runs[0].Run.PresetWarning; w != "" {
-			warn(WarnPreset, "%s: %s", arm.Name, plain(w))
+			warn(report.WarnPreset, "%s: %s", arm.Name, report.Plain(w))
 		}
 		bad, estimated := 0, 0
 		for i := range arm.Runs {
-			if s := &arm.Runs[i]; promptEstimates(s)+outputEstimates(s) > 0 {
+			if s := &arm.Runs[i]; s.PromptEstimates()+s.OutputEstimates() > 0 {
 				estimated++
 			}
 			if !arm.Runs[i].Verdict.Trustworthy {
@@ -118,17 +119,17 @@ func compareWarnings(arms []Arm) (out []Warning) {
 			}
 		}
 		if bad > 0 {
-			warn(WarnUntrusted, "%s of %s %s not trustworthy; reprise report says why", many(int64(bad), "run"), arm.Name, verb(int64(bad)))
+			warn(WarnUntrusted, "%s of %s %s not trustworthy; reprise report says why", report.Many(int64(bad), "run"), arm.Name, report.Was(int64(bad)))
 		}
 		if estimated > 0 {
-			warn(WarnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT and tokens per second rest on them", many(int64(estimated), "run"), arm.Name)
+			warn(WarnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT and tokens per second rest on them", report.Many(int64(estimated), "run"), arm.Name)
 		}
 	}
 	return out
 }
 
 // orderWarnings look at when the runs began.
-func orderWarnings(a, b Arm) (out []Warning) {
+func orderWarnings(a, b Arm) (out []report.Warning) {
 	var lastA, firstA, lastB, firstB time.Time
 	for i := range a.Runs {
 		at, errA := time.Parse(time.RFC3339, a.Runs[i].Run.Started)
@@ -137,7 +138,7 @@ func orderWarnings(a, b Arm) (out []Warning) {
 			return nil
 		}
 		if at.Equal(bt) && a.Runs[i].Run.TraceID == b.Runs[i].Run.TraceID {
-			return []Warning{{Code: WarnSameRun, Text: fmt.Sprintf("run %d of %s and of %s is one and the same", i+1, a.Name, b.Name)}}
+			return []report.Warning{{Code: WarnSameRun, Text: fmt.Sprintf("run %d of %s and of %s is one and the same", i+1, a.Name, b.Name)}}
 		}
 		if i == 0 {
 			firstA, lastA, firstB, lastB = at, at, bt, bt
@@ -145,7 +146,7 @@ func orderWarnings(a, b Arm) (out []Warning) {
 		firstA, lastA, firstB, lastB = earlier(firstA, at), later(lastA, at), earlier(firstB, bt), later(lastB, bt)
 	}
 	if len(a.Runs) > 1 && (lastA.Before(firstB) || lastB.Before(firstA)) {
-		out = append(out, Warning{Code: WarnOrder, Text: fmt.Sprintf(
+		out = append(out, report.Warning{Code: WarnOrder, Text: fmt.Sprintf(
 			"all runs of one of %s and %s were before those of the other: whatever changed meanwhile is in the difference; alternate them", a.Name, b.Name)})
 	}
 	return out
@@ -168,13 +169,13 @@ func later(a, b time.Time) time.Time {
 // resultWarnings say what the figures cannot bear.
 func (c *Comparison) resultWarnings() {
 	warn := func(code, format string, args ...any) {
-		c.Warnings = append(c.Warnings, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+		c.Warnings = append(c.Warnings, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 	}
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		if c.Kind == KindRounds && v.Rounds < c.LeastRounds {
 			warn(WarnTooFewRounds, "%s of %s and %s: alpha %s needs %d, since the signed ranks of n pairs cannot come below p = 2 ÷ 2^n, here %s; no verdict rests on fewer than %d",
-				many(int64(v.Rounds), "round"), c.A, v.B, number(c.Alpha), c.LeastRounds, pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), MinRounds)
+				report.Many(int64(v.Rounds), "round"), c.A, v.B, report.Number(c.Alpha), c.LeastRounds, pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), MinRounds)
 		}
 		var missing []string
 		few := 0
@@ -187,7 +188,7 @@ func (c *Comparison) resultWarnings() {
 			}
 			if m.Primary && m.Noise != nil && m.Noise.P != nil && *m.Noise.P <= c.Alpha {
 				warn(WarnNoise, "%s differs between %s and itself (p %s over %s of A against A): the order of a pair, or drift, is in the figures",
-					m.Label, c.A, equals(m.Noise.P), many(int64(m.Noise.N), "round"))
+					m.Label, c.A, equals(m.Noise.P), report.Many(int64(m.Noise.N), "round"))
 			}
 		}
 		if len(missing) > 0 && c.Kind != KindProduction {

@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"cmp"
@@ -9,11 +9,12 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"reprise/replay/report"
 	"reprise/trace"
 )
 
-// ComparisonSchema names the layout of a [Comparison] as JSON.
-const ComparisonSchema = "comparison/1"
+// Schema names the layout of a [Comparison] as JSON.
+const Schema = "comparison/1"
 
 // MinRounds is how many pairs a verdict needs at least, whatever alpha is: five
 // pairs cannot come below p = 1/16.
@@ -26,12 +27,12 @@ const DefaultRounds = 10
 // An Arm is one of the sides of a comparison: run i of every arm is of round i.
 type Arm struct {
 	Name     string
-	Runs     []Summary
+	Runs     []report.Summary
 	Clusters *Clusters // the runs' requests, for the resampling; nil does none
 }
 
-// CompareOptions say how arms are compared. The zero value is good.
-type CompareOptions struct {
+// Options say how arms are compared. The zero value is good.
+type Options struct {
 	Primary     string    // the metric that decides; empty is [DefaultPrimary]
 	Alpha       float64   // of the primary metric; 0 is 0.01
 	FamilyAlpha float64   // of all others together; 0 is 0.05
@@ -40,13 +41,13 @@ type CompareOptions struct {
 }
 
 // A RunPair is two runs of one round.
-type RunPair struct{ A, B Summary }
+type RunPair struct{ A, B report.Summary }
 
 // A Comparison says what tells servers apart, and what does not. A change is
 // relative (0.1: B is 10 % above A), of shares absolute. What cannot be said is
 // null. Its JSON names are stable.
 type Comparison struct {
-	Schema      string  `json:"schema"` // [ComparisonSchema]
+	Schema      string  `json:"schema"` // [Schema]
 	Kind        string  `json:"kind"`   // rounds, single or production
 	Primary     string  `json:"primary"`
 	Alpha       float64 `json:"alpha"`        // of the primary metric
@@ -55,11 +56,11 @@ type Comparison struct {
 	Power       float64 `json:"power"`        // of what is detectable
 	LeastRounds int     `json:"least_rounds"` // with which the primary metric can be significant
 
-	A        string       `json:"a"`
-	Versus   []Versus     `json:"versus"` // the other arms, each against A
-	Runs     []ComparedOf `json:"runs"`
-	Warnings []Warning    `json:"warnings"`
-	Tier     string       `json:"tier"` // the strictest of the runs
+	A        string           `json:"a"`
+	Versus   []Versus         `json:"versus"` // the other arms, each against A
+	Runs     []Run            `json:"runs"`
+	Warnings []report.Warning `json:"warnings"`
+	Tier     string           `json:"tier"` // the strictest of the runs
 }
 
 // Kinds of a [Comparison].
@@ -87,23 +88,23 @@ type Versus struct {
 	Metrics  []Contrast `json:"metrics"`  // the primary one first
 }
 
-// ComparedOf is a run that was compared.
-type ComparedOf struct {
-	Arm         string   `json:"arm"`
-	Round       int      `json:"round"` // from 1
-	Trustworthy bool     `json:"trustworthy"`
-	Reasons     []Reason `json:"reasons"`
-	Simulated   bool     `json:"simulated"`
-	Model       string   `json:"model"`
-	Workload    string   `json:"workload_digest"`
-	Seed        string   `json:"seed"` // of the prompts, decimal
-	Started     string   `json:"started"`
-	Requests    int64    `json:"requests"`
+// Run is a run that was compared.
+type Run struct {
+	Arm         string          `json:"arm"`
+	Round       int             `json:"round"` // from 1
+	Trustworthy bool            `json:"trustworthy"`
+	Reasons     []report.Reason `json:"reasons"`
+	Simulated   bool            `json:"simulated"`
+	Model       string          `json:"model"`
+	Workload    string          `json:"workload_digest"`
+	Seed        string          `json:"seed"` // of the prompts, decimal
+	Started     string          `json:"started"`
+	Requests    int64           `json:"requests"`
 }
 
 // Trustworthy says whether all runs are.
 func (c *Comparison) Trustworthy() bool {
-	return !slices.ContainsFunc(c.Runs, func(r ComparedOf) bool { return !r.Trustworthy })
+	return !slices.ContainsFunc(c.Runs, func(r Run) bool { return !r.Trustworthy })
 }
 
 // A Contrast is one metric in two arms.
@@ -160,12 +161,12 @@ const (
 )
 
 // Check refuses options that make no sense.
-func (o CompareOptions) Check() error {
+func (o Options) Check() error {
 	_, err := o.complete()
 	return err
 }
 
-func (o CompareOptions) complete() (CompareOptions, error) {
+func (o Options) complete() (Options, error) {
 	o.Primary = cmp.Or(o.Primary, DefaultPrimary)
 	o.Alpha, o.FamilyAlpha = cmp.Or(o.Alpha, 0.01), cmp.Or(o.FamilyAlpha, 0.05)
 	for _, alpha := range []float64{o.Alpha, o.FamilyAlpha} {
@@ -179,10 +180,10 @@ func (o CompareOptions) complete() (CompareOptions, error) {
 	return o, checkPrimary(o.Primary)
 }
 
-// Compare compares two arms or more, each with the first. With one run in every
+// Arms compares two arms or more, each with the first. With one run in every
 // arm it is of kind single: only the spread between requests is known, nothing of
 // that between runs, and there is no verdict.
-func Compare(arms []Arm, options CompareOptions) (Comparison, error) {
+func Arms(arms []Arm, options Options) (Comparison, error) {
 	o, err := options.complete()
 	if err != nil {
 		return Comparison{}, err
@@ -190,15 +191,15 @@ func Compare(arms []Arm, options CompareOptions) (Comparison, error) {
 	if err := checkArms(arms); err != nil {
 		return Comparison{}, err
 	}
-	c := Comparison{Schema: ComparisonSchema, Kind: KindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
-		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name, Warnings: []Warning{}}
+	c := Comparison{Schema: Schema, Kind: KindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
+		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name, Warnings: []report.Warning{}}
 	if len(arms[0].Runs) == 1 {
 		c.Kind = KindSingle
 	}
 	c.Tier = arms[0].Runs[0].Run.Tier
 	for _, arm := range arms {
 		for i := range arm.Runs {
-			c.Runs = append(c.Runs, comparedOf(arm.Name, i+1, &arm.Runs[i]))
+			c.Runs = append(c.Runs, runOf(arm.Name, i+1, &arm.Runs[i]))
 			c.Tier = trace.Stricter(c.Tier, arm.Runs[i].Run.Tier)
 		}
 	}
@@ -207,7 +208,7 @@ func Compare(arms []Arm, options CompareOptions) (Comparison, error) {
 	}
 	c.correct()
 	c.plan(o)
-	c.Warnings = append(c.Warnings, compareWarnings(arms)...)
+	c.Warnings = append(c.Warnings, runWarnings(arms)...)
 	c.resultWarnings()
 	c.decide()
 	return c, nil
@@ -227,26 +228,26 @@ func checkArms(arms []Arm) error {
 	for _, arm := range arms[1:] {
 		if len(arm.Runs) != n {
 			return fmt.Errorf("%s has %s and %s has %s: rounds are paired in their order",
-				arms[0].Name, many(int64(n), "run"), arm.Name, many(int64(len(arm.Runs)), "run"))
+				arms[0].Name, report.Many(int64(n), "run"), arm.Name, report.Many(int64(len(arm.Runs)), "run"))
 		}
 	}
 	return nil
 }
 
-func comparedOf(arm string, round int, s *Summary) ComparedOf {
-	return ComparedOf{Arm: arm, Round: round, Trustworthy: s.Verdict.Trustworthy, Reasons: s.Verdict.Reasons, Simulated: s.Run.Simulated != "",
+func runOf(arm string, round int, s *report.Summary) Run {
+	return Run{Arm: arm, Round: round, Trustworthy: s.Verdict.Trustworthy, Reasons: s.Verdict.Reasons, Simulated: s.Run.Simulated != "",
 		Model: s.Run.Model, Workload: s.Run.Workload, Seed: s.Run.Seed, Started: s.Run.Started, Requests: s.Requests.Rows}
 }
 
 // contrasts computes everything of two arms that needs no other arm.
-func contrasts(a, b Arm, o CompareOptions) Versus {
+func contrasts(a, b Arm, o Options) Versus {
 	v := Versus{B: b.Name, Rounds: len(a.Runs)}
 	pairs := make([]RunPair, len(a.Runs))
 	for i := range pairs {
 		pairs[i] = RunPair{a.Runs[i], b.Runs[i]}
 	}
 	resampled := resample(a.Clusters, b.Clusters, o.Alpha)
-	for _, m := range comparedMetrics(o.Primary) {
+	for _, m := range metricsWith(o.Primary) {
 		c := contrast(&m, pairs, o)
 		if c.A == nil && c.B == nil && !c.Primary {
 			continue // such as goodput without objectives
@@ -271,7 +272,7 @@ func b2i(b bool) int {
 }
 
 // contrast computes what the pairs say of a metric.
-func contrast(m *compared, pairs []RunPair, o CompareOptions) Contrast {
+func contrast(m *metric, pairs []RunPair, o Options) Contrast {
 	c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Higher: m.higher, Relative: !m.share}
 	var as, bs, plain []float64
 	for i := range pairs {
@@ -288,11 +289,11 @@ func contrast(m *compared, pairs []RunPair, o CompareOptions) Contrast {
 	}
 	slices.Sort(as)
 	slices.Sort(bs)
-	c.A, c.B = rounded(middle(as), 1e9), rounded(middle(bs), 1e9)
+	c.A, c.B = report.Rounded(middle(as), 1e9), report.Rounded(middle(bs), 1e9)
 	estimate, low, high := shift(c.differences, o.Alpha)
-	c.Change = &Interval{Estimate: *rounded(m.change(estimate), 1e9), Low: m.bound(low), High: m.bound(high)}
+	c.Change = &Interval{Estimate: *report.Rounded(m.change(estimate), 1e9), Low: m.bound(low), High: m.bound(high)}
 	absolute, _, _ := shift(plain, o.Alpha)
-	c.Shift = rounded(absolute, 1e9)
+	c.Shift = report.Rounded(absolute, 1e9)
 	if c.Rounds > 1 {
 		w := signedRank(c.differences)
 		c.Wilcoxon, c.T = &w, pairedT(c.differences)
@@ -301,11 +302,11 @@ func contrast(m *compared, pairs []RunPair, o CompareOptions) Contrast {
 }
 
 // bound is a bound of an interval as a change.
-func (m *compared) bound(difference *float64) *float64 {
+func (m *metric) bound(difference *float64) *float64 {
 	if difference == nil {
 		return nil
 	}
-	return rounded(m.change(*difference), 1e9)
+	return report.Rounded(m.change(*difference), 1e9)
 }
 
 // correct gives every metric its p after Holm: the primary metrics of all arms are
@@ -340,7 +341,7 @@ func (c *Comparison) each(f func(*Versus, *Contrast)) {
 // plan says what the rounds could have found, and how many would find what was
 // asked about: at the alpha of the first step of Holm, which every metric passes
 // that is the only one to differ.
-func (c *Comparison) plan(o CompareOptions) {
+func (c *Comparison) plan(o Options) {
 	sizes := map[bool]int{}
 	c.each(func(_ *Versus, m *Contrast) {
 		if m.Wilcoxon != nil {
@@ -371,7 +372,7 @@ func (c *Comparison) plan(o CompareOptions) {
 			size, asked = math.Expm1(size), math.Log1p(asked)
 		}
 		if m.Rounds >= MinRounds {
-			m.Detectable = rounded(size, 1e9)
+			m.Detectable = report.Rounded(size, 1e9)
 		}
 		if asked > 0 && sd > 0 && m.Primary {
 			m.RoundsFor = trace.Ptr(roundsFor(asked/sd, alpha))
@@ -381,14 +382,14 @@ func (c *Comparison) plan(o CompareOptions) {
 
 // noiseOf is the noise of a metric: of A/A rounds where there are, else of
 // successive rounds of A.
-func noiseOf(m *compared, runs []Summary, aa []RunPair) *Noise {
+func noiseOf(m *metric, runs []report.Summary, aa []RunPair) *Noise {
 	n := Noise{From: NoiseAA}
 	var differences []float64
 	for i := range aa {
 		d, ok := m.difference(m.of(&aa[i].A), m.of(&aa[i].B))
 		if ok {
 			differences = append(differences, d)
-			n.Each = append(n.Each, rounded(m.change(d), 1e9))
+			n.Each = append(n.Each, report.Rounded(m.change(d), 1e9))
 		}
 	}
 	if len(aa) == 0 {
@@ -403,7 +404,7 @@ func noiseOf(m *compared, runs []Summary, aa []RunPair) *Noise {
 		return nil
 	}
 	_, n.SD = stat.MeanStdDev(differences, nil)
-	n.SD = *rounded(n.SD, 1e9)
+	n.SD = *report.Rounded(n.SD, 1e9)
 	if n.From == NoiseAA {
 		n.P = trace.Ptr(signedRank(differences).P)
 	}

@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"reprise/replay"
+	"reprise/replay/report"
 	"reprise/trace"
 )
 
@@ -143,20 +144,17 @@ func (c *Clusters) Add(run replay.Run, results trace.Reader[replay.Result]) erro
 	}
 	c.digest = run.Workload
 	return trace.Each(results, func(_ int64, r *replay.Result) error {
-		if err := check(r); err != nil {
+		l, ok, err := report.Measured(&run, r)
+		if err != nil || !ok {
 			return err
 		}
-		before, after := run.Window.Holds(r)
-		if end, _ := outcomeOf(r); before || after || end != succeeded {
-			return nil
-		}
 		if c.rows++; c.rows > math.MaxUint32/4 {
-			return errors.New("report: too many requests to resample")
+			return errors.New("compare: too many requests to resample")
 		}
-		group, l := groupOf(r.Session, r.RowID), derive(r)
-		c.addSpan(spreadTTFT, group, l.ttft[fromDue])
-		c.addSpan(spreadTPOT, group, l.tpot)
-		c.addSpan(spreadE2E, group, l.e2e[fromDue])
+		group := groupOf(r.Session, r.RowID)
+		c.addSpan(spreadTTFT, group, l.TTFT[report.FromDue])
+		c.addSpan(spreadTPOT, group, l.TPOT)
+		c.addSpan(spreadE2E, group, l.E2E[report.FromDue])
 		for _, gap := range r.GapsNS {
 			c.spreads[spreadITL].add(group, gap)
 		}
@@ -164,9 +162,9 @@ func (c *Clusters) Add(run replay.Run, results trace.Reader[replay.Result]) erro
 	})
 }
 
-func (c *Clusters) addSpan(spread, group int, d span) {
-	if d.ok {
-		c.spreads[spread].add(group, d.ns)
+func (c *Clusters) addSpan(spread, group int, d report.Span) {
+	if d.OK {
+		c.spreads[spread].add(group, d.NS)
 	}
 }
 
@@ -276,7 +274,7 @@ func union(a, b []int) []int {
 }
 
 var quantilesDrawn = func() (all []float64) {
-	for _, s := range comparedStats {
+	for _, s := range statistics {
 		if !math.IsNaN(s.quantile) {
 			all = append(all, s.quantile)
 		}
@@ -318,7 +316,7 @@ func (c *Clusters) measure(weights *[groups]int64, told func(resampledStat, floa
 }
 
 // of are the intervals of a metric; nil where nothing was drawn of it.
-func (r *resampling) of(m *compared) *Resampled {
+func (r *resampling) of(m *metric) *Resampled {
 	if r == nil || m.spread == noSpread {
 		return nil
 	}
@@ -352,5 +350,5 @@ func (r *resampling) interval(values []float64, as func(float64) float64) *Inter
 		return nil
 	}
 	tail := int(r.alpha / 2 * float64(len(drawn)))
-	return &Interval{Estimate: *rounded(as(values[0]), 1e9), Low: rounded(as(drawn[tail]), 1e9), High: rounded(as(drawn[len(drawn)-1-tail]), 1e9)}
+	return &Interval{Estimate: *report.Rounded(as(values[0]), 1e9), Low: report.Rounded(as(drawn[tail]), 1e9), High: report.Rounded(as(drawn[len(drawn)-1-tail]), 1e9)}
 }

@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"reprise/replay"
+	"reprise/replay/internal/resulttest"
+	"reprise/replay/report"
 	"reprise/trace"
 )
 
@@ -19,14 +21,14 @@ func roundOf(rng *rand.Rand, n int, factor float64) []replay.Result {
 	for row := range int64(n) {
 		first := int64(factor * (80 + 40*rng.Float64()))
 		step := int64(math.Round(factor * 10))
-		out = append(out, answer(row, 10*row, 0, first, first+step, first+2*step))
+		out = append(out, resulttest.Answer(row, 10*row, 0, first, first+step, first+2*step))
 	}
 	return out
 }
 
-// arms are n rounds of a server and of one with the factor, which vary by a noise
+// armsOf are n rounds of a server and of one with the factor, which vary by a noise
 // that both sides of a round have, and by one of their own.
-func arms(t *testing.T, n int, factor, own float64) []Arm {
+func armsOf(t *testing.T, n int, factor, own float64) []Arm {
 	rng := rand.New(rand.NewPCG(3, uint64(n)))
 	a, b := Arm{Name: "A", Clusters: &Clusters{}}, Arm{Name: "B", Clusters: &Clusters{}}
 	for range n {
@@ -37,7 +39,7 @@ func arms(t *testing.T, n int, factor, own float64) []Arm {
 		}{{&a, 1}, {&b, factor}} {
 			rows := roundOf(rng, 200, both*side.factor*(1+own*rng.NormFloat64()))
 			run := replay.Run{Workload: "sha256:w", Tier: "partner", Requests: int64(len(rows))}
-			side.arm.Runs = append(side.arm.Runs, summarise(t, run, Options{}, rows...))
+			side.arm.Runs = append(side.arm.Runs, summarise(t, run, report.Options{}, rows...))
 			if err := side.arm.Clusters.Add(run, &trace.SliceReader[replay.Result]{Rows: rows}); err != nil {
 				t.Fatal(err)
 			}
@@ -54,9 +56,18 @@ func unresampled(arms []Arm) []Arm {
 	return arms
 }
 
-func compare(t *testing.T, arms []Arm, o CompareOptions) Comparison {
+func summarise(t *testing.T, run replay.Run, opts report.Options, results ...replay.Result) report.Summary {
 	t.Helper()
-	c, err := Compare(arms, o)
+	s, err := report.Summarise(run, &trace.SliceReader[replay.Result]{Rows: results}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func compared(t *testing.T, arms []Arm, o Options) Comparison {
+	t.Helper()
+	c, err := Arms(arms, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +84,7 @@ func TestCompareFindsAndSaysWhatChanged(t *testing.T) {
 		{1 / 1.2, Better, "B is faster: p99 TTFT −"},
 		{1, NotFound, "No difference found in p99 TTFT: "},
 	} {
-		got := compare(t, arms(t, 10, c.factor, 0.01), CompareOptions{})
+		got := compared(t, armsOf(t, 10, c.factor, 0.01), Options{})
 		v := got.Versus[0]
 		if v.Decision != c.decision || !strings.HasPrefix(v.Text, c.says) || !strings.Contains(v.Text, "10 rounds") {
 			t.Errorf("× %v: %s: %s", c.factor, v.Decision, v.Text)
@@ -100,7 +111,7 @@ func TestCompareFindsAndSaysWhatChanged(t *testing.T) {
 
 // A pair cancels what both sides have, which is far more than the difference.
 func TestCompareUsesPairs(t *testing.T) {
-	m := compare(t, arms(t, 10, 1.05, 0.002), CompareOptions{}).Versus[0].Metrics[0]
+	m := compared(t, armsOf(t, 10, 1.05, 0.002), Options{}).Versus[0].Metrics[0]
 	if !m.Significant || m.Noise.From != NoiseSuccessive || m.Noise.SD < 0.04 {
 		t.Errorf("significant %v, noise %+v", m.Significant, m.Noise)
 	}
@@ -111,7 +122,7 @@ func TestCompareNeedsRounds(t *testing.T) {
 		2: "No verdict: 2 rounds are too few, alpha 0.01 needs 8.",
 		7: "No verdict: 7 rounds are too few, alpha 0.01 needs 8.",
 	} {
-		c := compare(t, unresampled(arms(t, n, 2, 0.01)), CompareOptions{})
+		c := compared(t, unresampled(armsOf(t, n, 2, 0.01)), Options{})
 		if v := c.Versus[0]; v.Decision != Undecided || !strings.HasPrefix(v.Text, says) || v.Metrics[0].Significant {
 			t.Errorf("%d rounds: %s: %s", n, v.Decision, v.Text)
 		}
@@ -120,16 +131,16 @@ func TestCompareNeedsRounds(t *testing.T) {
 		}
 	}
 	// Five rounds decide nothing, whatever alpha is.
-	if c := compare(t, unresampled(arms(t, 5, 2, 0.01)), CompareOptions{Alpha: 0.1, FamilyAlpha: 0.2}); c.Versus[0].Decision != Undecided || c.Versus[0].Metrics[0].Significant || len(c.Versus[0].Others) > 0 || c.LeastRounds != 6 {
+	if c := compared(t, unresampled(armsOf(t, 5, 2, 0.01)), Options{Alpha: 0.1, FamilyAlpha: 0.2}); c.Versus[0].Decision != Undecided || c.Versus[0].Metrics[0].Significant || len(c.Versus[0].Others) > 0 || c.LeastRounds != 6 {
 		t.Errorf("five rounds: %+v", c.Versus[0].Text)
 	}
-	if c := compare(t, unresampled(arms(t, 6, 2, 0.01)), CompareOptions{Alpha: 0.05}); c.Versus[0].Decision != Worse {
+	if c := compared(t, unresampled(armsOf(t, 6, 2, 0.01)), Options{Alpha: 0.05}); c.Versus[0].Decision != Worse {
 		t.Errorf("six rounds at 0.05: %s", c.Versus[0].Text)
 	}
 }
 
 func TestCompareSingleRunsHasNoVerdict(t *testing.T) {
-	c := compare(t, arms(t, 1, 1.5, 0.01), CompareOptions{})
+	c := compared(t, armsOf(t, 1, 1.5, 0.01), Options{})
 	v := c.Versus[0]
 	if c.Kind != KindSingle || v.Decision != Undecided || !strings.HasPrefix(v.Text, "No verdict, since one run each") || len(v.Others) > 0 {
 		t.Fatalf("%s: %s", v.Decision, v.Text)
@@ -145,8 +156,8 @@ func TestCompareSingleRunsHasNoVerdict(t *testing.T) {
 
 // Three arms share their alpha: each p is twice what it was.
 func TestCompareManyArms(t *testing.T) {
-	two := arms(t, 10, 1.2, 0.01)
-	c := compare(t, append(two, Arm{Name: "C", Runs: two[1].Runs}), CompareOptions{})
+	two := armsOf(t, 10, 1.2, 0.01)
+	c := compared(t, append(two, Arm{Name: "C", Runs: two[1].Runs}), Options{})
 	for _, v := range c.Versus {
 		if m := v.Metrics[0]; math.Abs(*m.P-2*m.Wilcoxon.P) > 1e-12 || !m.Significant {
 			t.Errorf("%s: p %v of %v", v.B, *m.P, m.Wilcoxon.P)
@@ -155,8 +166,8 @@ func TestCompareManyArms(t *testing.T) {
 }
 
 func TestCompareDetect(t *testing.T) {
-	m := compare(t, unresampled(arms(t, 10, 1, 0.02)), CompareOptions{Detect: 0.03}).Versus[0].Metrics[0]
-	fine := compare(t, unresampled(arms(t, 10, 1, 0.02)), CompareOptions{Detect: 0.01}).Versus[0].Metrics[0]
+	m := compared(t, unresampled(armsOf(t, 10, 1, 0.02)), Options{Detect: 0.03}).Versus[0].Metrics[0]
+	fine := compared(t, unresampled(armsOf(t, 10, 1, 0.02)), Options{Detect: 0.01}).Versus[0].Metrics[0]
 	if *m.RoundsFor < 8 || *m.RoundsFor > 60 || *fine.RoundsFor < 5**m.RoundsFor {
 		t.Errorf("3 %%: %d rounds, 1 %%: %d rounds", *m.RoundsFor, *fine.RoundsFor)
 	}
@@ -164,17 +175,17 @@ func TestCompareDetect(t *testing.T) {
 
 // With A/A rounds the noise is theirs, and an order that is in the figures is said.
 func TestCompareAA(t *testing.T) {
-	a := unresampled(arms(t, 10, 1, 0.01))
-	skew := unresampled(arms(t, 10, 1.1, 0.01))
+	a := unresampled(armsOf(t, 10, 1, 0.01))
+	skew := unresampled(armsOf(t, 10, 1.1, 0.01))
 	for _, c := range []struct {
 		of   []Arm
 		warn bool
 	}{{a, false}, {skew, true}} {
-		var o CompareOptions
+		var o Options
 		for i := range c.of[0].Runs {
 			o.AA = append(o.AA, RunPair{c.of[0].Runs[i], c.of[1].Runs[i]})
 		}
-		got := compare(t, a, o)
+		got := compared(t, a, o)
 		warned := false
 		for _, w := range got.Warnings {
 			warned = warned || w.Code == WarnNoise
@@ -198,41 +209,41 @@ func TestCompareWarns(t *testing.T) {
 		"client":    {WarnClient, func(r *replay.Run) { r.Cores++ }},
 		"model":     {WarnModel, func(r *replay.Run) { r.Model = "x" }},
 	} {
-		two := unresampled(arms(t, 2, 1, 0.01))
+		two := unresampled(armsOf(t, 2, 1, 0.01))
 		c.change(&two[1].Runs[1].Run)
-		got := compare(t, two, CompareOptions{})
+		got := compared(t, two, Options{})
 		if w := got.Warnings[0]; w.Code != c.code || !strings.Contains(w.Text, "in 1 round:") {
 			t.Errorf("%s: %v", name, got.Warnings)
 		}
 	}
-	two := unresampled(arms(t, 3, 1, 0.01))
+	two := unresampled(armsOf(t, 3, 1, 0.01))
 	for i := range 3 {
 		two[0].Runs[i].Run.Started = fmt.Sprintf("2026-05-01T10:0%d:00Z", i)
 		two[1].Runs[i].Run.Started = fmt.Sprintf("2026-05-01T11:0%d:00Z", i)
 	}
 	two[1].Runs[2].Verdict.Trustworthy = false
-	got := compare(t, two, CompareOptions{})
+	got := compared(t, two, Options{})
 	if got.Warnings[0].Code != WarnOrder || got.Warnings[1].Code != WarnUntrusted || got.Trustworthy() {
 		t.Errorf("%v", got.Warnings)
 	}
 	two[1].Runs[1].Run.Started = two[0].Runs[1].Run.Started
-	if got := compare(t, two, CompareOptions{}); got.Warnings[0].Code != WarnSameRun {
+	if got := compared(t, two, Options{}); got.Warnings[0].Code != WarnSameRun {
 		t.Errorf("%v", got.Warnings)
 	}
 }
 
 func TestCompareRefuses(t *testing.T) {
-	two := arms(t, 2, 1, 0.01)
+	two := armsOf(t, 2, 1, 0.01)
 	for want, f := range map[string]func() (Comparison, error){
 		"A has 2 runs and B has 1 run": func() (Comparison, error) {
-			return Compare([]Arm{two[0], {Name: "B", Runs: two[1].Runs[:1]}}, CompareOptions{})
+			return Arms([]Arm{two[0], {Name: "B", Runs: two[1].Runs[:1]}}, Options{})
 		},
-		"two arms":      func() (Comparison, error) { return Compare(two[:1], CompareOptions{}) },
-		"primary":       func() (Comparison, error) { return Compare(two, CompareOptions{Primary: "ttft"}) },
-		"alpha":         func() (Comparison, error) { return Compare(two, CompareOptions{Alpha: 0.5}) },
-		"to detect":     func() (Comparison, error) { return Compare(two, CompareOptions{Detect: -1}) },
-		"has no runs":   func() (Comparison, error) { return Compare([]Arm{{Name: "A"}, {Name: "B"}}, CompareOptions{}) },
-		"at most 200 r": func() (Comparison, error) { return Compare([]Arm{{Runs: make([]Summary, 201)}, {}}, CompareOptions{}) },
+		"two arms":      func() (Comparison, error) { return Arms(two[:1], Options{}) },
+		"primary":       func() (Comparison, error) { return Arms(two, Options{Primary: "ttft"}) },
+		"alpha":         func() (Comparison, error) { return Arms(two, Options{Alpha: 0.5}) },
+		"to detect":     func() (Comparison, error) { return Arms(two, Options{Detect: -1}) },
+		"has no runs":   func() (Comparison, error) { return Arms([]Arm{{Name: "A"}, {Name: "B"}}, Options{}) },
+		"at most 200 r": func() (Comparison, error) { return Arms([]Arm{{Runs: make([]report.Summary, 201)}, {}}, Options{}) },
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
@@ -242,21 +253,21 @@ func TestCompareRefuses(t *testing.T) {
 
 // Every writer takes every kind; what cannot be said is null and not NaN.
 func TestComparisonWriters(t *testing.T) {
-	same := arms(t, 10, 1, 0)
+	same := armsOf(t, 10, 1, 0)
 	same[1].Runs = same[0].Runs // no difference at all
 	for name, c := range map[string]Comparison{
-		"rounds": compare(t, arms(t, 10, 1.2, 0.01), CompareOptions{Detect: 0.03}),
-		"single": compare(t, arms(t, 1, 1.2, 0.01), CompareOptions{}),
-		"same":   compare(t, same, CompareOptions{Detect: 0.03}),
+		"rounds": compared(t, armsOf(t, 10, 1.2, 0.01), Options{Detect: 0.03}),
+		"single": compared(t, armsOf(t, 1, 1.2, 0.01), Options{}),
+		"same":   compared(t, same, Options{Detect: 0.03}),
 	} {
 		var text, doc, html bytes.Buffer
-		if err := WriteComparisonText(&text, c); err != nil {
+		if err := WriteText(&text, c); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteComparisonJSON(&doc, c); err != nil {
+		if err := WriteJSON(&doc, c); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := ComparisonPage(c).Write(&html); err != nil {
+		if err := Page(c).Write(&html); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if !strings.Contains(text.String(), "tier partner") || !strings.Contains(html.String(), "tier partner") {

@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"math"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"reprise/replay"
+	"reprise/replay/internal/resulttest"
+	"reprise/replay/report"
 	"reprise/trace"
 )
 
@@ -18,21 +20,21 @@ func replayedRows(n int, factor float64) (rows []Recorded, results []replay.Resu
 		first := 50 + rng.Int64N(100)
 		last := first + 200
 		rows = append(rows, Recorded{InputTokens: 100, OutputTokens: 2, Status: trace.StatusOK,
-			TTFTNS: trace.Ptr(first * msNS), E2ENS: trace.Ptr(last * msNS)})
+			TTFTNS: trace.Ptr(first * resulttest.MS), E2ENS: trace.Ptr(last * resulttest.MS)})
 		if i%2 == 1 {
-			results = append(results, answer(i, i, 7, int64(factor*float64(first)), int64(factor*float64(last))))
+			results = append(results, resulttest.Answer(i, i, 7, int64(factor*float64(first)), int64(factor*float64(last))))
 		}
 	}
 	return rows, results
 }
 
 func production2(rows []Recorded, results []replay.Result, run replay.Run) (Comparison, error) {
-	s, err := Summarise(run, &trace.SliceReader[replay.Result]{Rows: results}, Options{})
+	s, err := report.Summarise(run, &trace.SliceReader[replay.Result]{Rows: results}, report.Options{})
 	if err != nil {
 		return Comparison{}, err
 	}
-	return CompareProduction(trace.Meta{Digest: "sha256:w", Tier: "partner"}, &trace.SliceReader[Recorded]{Rows: rows}, s,
-		&trace.SliceReader[replay.Result]{Rows: results}, CompareOptions{})
+	return Production(trace.Meta{Digest: "sha256:w", Tier: "partner"}, &trace.SliceReader[Recorded]{Rows: rows}, s,
+		&trace.SliceReader[replay.Result]{Rows: results}, Options{})
 }
 
 func TestCompareProduction(t *testing.T) {
