@@ -394,7 +394,7 @@ func TestBenchUsage(t *testing.T) {
 	const preset = "--preset l4-qwen2.5-0.5b"
 	for args, want := range map[string]string{
 		"nothing " + preset:                                                         "there is no suite nothing: name a YAML file",
-		"bad.yaml " + preset:                                                        "bad.yaml:4:11: want recorded",
+		"bad.yaml " + preset:                                                        "bad.yaml:4:11: load: want recorded",
 		"none.yaml " + preset:                                                       "there is no workload nothing",
 		"spec.yaml " + preset:                                                       "spec.yaml:7:9: lengths.input:",
 		"warm.yaml " + preset:                                                       "begins each run with empty ones",

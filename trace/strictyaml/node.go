@@ -1,0 +1,214 @@
+package strictyaml
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// A Node is a value of a document: a map, a list or a scalar. The zero Node is
+// not there.
+type Node struct {
+	node ast.Node
+	text []byte // of the whole document
+	name string // its key, or what an element of its list is
+}
+
+// Exists tells whether the node is there.
+func (n Node) Exists() bool { return n.node != nil }
+
+// IsMap tells whether the node has keys.
+func (n Node) IsMap() bool {
+	_, ok := n.node.(ast.MapNode)
+	return ok
+}
+
+// Faultf is a fault where the node begins.
+func (n Node) Faultf(format string, args ...any) error {
+	return faultAt(n.begin(), format, args...)
+}
+
+// FaultIn is a fault so many bytes into a scalar. In a text of several lines, or
+// with escapes, it is where the scalar begins.
+func (n Node) FaultIn(offset int, why string) error {
+	t := n.node.GetToken()
+	at := *t.Position
+	if value := t.Value; offset <= len(value) && strings.Contains(t.Origin, value) && !strings.Contains(value, "\n") && !strings.Contains(t.Origin, `\`) {
+		at.Column += utf8.RuneCountInString(value[:offset])
+		if t.Type == token.DoubleQuoteType || t.Type == token.SingleQuoteType {
+			at.Column++
+		}
+	}
+	return faultAt(&at, "%s", why)
+}
+
+// begin is where a node begins. The token of a block map is its first colon.
+func (n Node) begin() *token.Position {
+	at := n.node.GetToken().Position
+	if m, ok := n.node.(ast.MapNode); ok {
+		if it := m.MapRange(); it.Next() && it.Key().GetToken().Position.Offset < at.Offset {
+			return it.Key().GetToken().Position
+		}
+	}
+	return at
+}
+
+// A Key is one that a map may have, and what reads its value.
+type Key struct {
+	Name string
+	Read func(Node) error
+}
+
+// Keys hands the value of each key of a map to its reader. It refuses keys that
+// are not listed and keys without a value; the parser has refused those that stand
+// twice.
+func (n Node) Keys(keys ...Key) error {
+	m, ok := n.node.(ast.MapNode)
+	if !ok {
+		return n.want("keys and values, such as " + keys[0].Name + ":")
+	}
+	for it := m.MapRange(); it.Next(); {
+		key := Node{it.Key(), n.text, ""}
+		name := it.Key().GetToken().Value
+		i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
+		switch {
+		case i < 0:
+			return key.Faultf("unknown key %s: want %s", strconv.Quote(name), alternatives(keys))
+		case it.Value() == nil || it.Value().Type() == ast.NullType:
+			return key.Faultf("%s has no value", name)
+		}
+		if err := keys[i].Read(Node{it.Value(), n.text, name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func alternatives(keys []Key) string {
+	var names []string
+	for _, k := range keys[1:] {
+		names = append(names, k.Name)
+	}
+	if len(names) == 0 {
+		return keys[0].Name
+	}
+	return strings.Join(append([]string{keys[0].Name}, names[:len(names)-1]...), ", ") + " or " + names[len(names)-1]
+}
+
+// List hands each element of a list to a reader. It refuses an empty list, and
+// more than most elements. One is what an element is, such as "a clause".
+func (n Node) List(one string, most int, read func(Node) error) error {
+	list, ok := n.node.(*ast.SequenceNode)
+	if !ok || len(list.Values) == 0 {
+		return n.want("a list, each line of which begins with a dash")
+	}
+	for i, v := range list.Values {
+		element := Node{v, n.text, one}
+		if i == most {
+			return element.Faultf("%s: want %d at most", n.name, most)
+		}
+		if err := read(element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// want is a fault that says what the value must be.
+func (n Node) want(what string) error {
+	if n.name == "" {
+		return n.Faultf("want %s", what)
+	}
+	return n.Faultf("%s: want %s", n.name, what)
+}
+
+// Text is a scalar as it was written, without null and without the space around a
+// text of several lines.
+func (n Node) Text() (string, error) {
+	switch s := n.node.(type) {
+	case *ast.StringNode:
+		return s.Value, nil
+	case *ast.LiteralNode:
+		return strings.TrimSpace(s.Value.Value), nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return s.GetToken().Value, nil
+	}
+	return "", n.want("text")
+}
+
+// Number is a finite number.
+func (n Node) Number() (float64, error) {
+	switch n.node.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+		if v, err := strconv.ParseFloat(n.node.GetToken().Value, 64); err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) {
+			return v, nil
+		}
+	}
+	return 0, n.want("a number")
+}
+
+// Whole is the reader of a whole number from least to most.
+func Whole[T ~int | ~int64 | ~uint64](least, most T) func(Node) (T, error) {
+	return func(n Node) (T, error) {
+		if _, ok := n.node.(*ast.IntegerNode); ok {
+			if v, err := strconv.ParseInt(n.node.GetToken().Value, 10, 64); err == nil && v >= int64(least) && v <= int64(most) {
+				return T(v), nil
+			}
+		}
+		return 0, n.want(fmt.Sprintf("a whole number from %d to %d", least, most))
+	}
+}
+
+// Into is the reader that puts what another one makes of a value at a place.
+func Into[T any](place *T, read func(Node) (T, error)) func(Node) error {
+	return func(n Node) error {
+		v, err := read(n)
+		if err == nil {
+			*place = v
+		}
+		return err
+	}
+}
+
+// Parsed is the reader of a text with a parser of its own, whose error is at the
+// text.
+func Parsed[T any](parse func(string) (T, error)) func(Node) (T, error) {
+	return func(n Node) (v T, err error) {
+		s, err := n.Text()
+		if err != nil {
+			return v, err
+		}
+		if v, err = parse(s); err != nil {
+			err = n.Faultf("%s: %v", n.name, err)
+		}
+		return v, err
+	}
+}
+
+// Source is the text of a map with as many lines and columns before it as it has in
+// the document, so that what reads it finds faults where the document has them.
+func (n Node) Source() []byte {
+	line, column := n.begin().Line, n.begin().Column
+	above := strings.Repeat("\n", line-1)
+	if flow, ok := n.node.(*ast.MappingNode); ok && flow.IsFlowStyle {
+		return []byte(above + strings.Repeat(" ", column-1) + n.node.String())
+	}
+	lines := strings.Split(string(n.text), "\n")
+	end := line
+	for end < len(lines) && inBlock(lines[end], column) {
+		end++
+	}
+	return []byte(above + strings.Join(lines[line-1:end], "\n") + "\n")
+}
+
+// inBlock tells whether a line belongs to a block that begins at a column.
+func inBlock(line string, column int) bool {
+	text := strings.TrimLeft(line, " ")
+	return strings.TrimSpace(text) == "" || strings.HasPrefix(text, "#") || len(line)-len(text) >= column-1
+}

@@ -1,0 +1,166 @@
+// Package strictyaml reads YAML files written by hand into structs, and refuses
+// what does not fit them with the line and the column at fault.
+//
+// [Parse] reads one document within bounds. A [Node] hands its keys to the readers
+// of a list of [Key] and its elements to one reader; [Node.Text], [Node.Number],
+// [Whole] and [Parsed] read a scalar. Every fault is a [Fault], and [Named] puts the
+// name of the file before it.
+package strictyaml
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Bounds of a file. The parser needs memory in the square of the depth, and some
+// 200 bytes for each byte of text.
+type Bounds struct {
+	What  string // what the file is, such as "a suite"
+	Bytes int
+}
+
+// Every file is held to these. A list of aliases of a list multiplies the two.
+const (
+	maxDepth   = 32
+	maxAliases = 64
+)
+
+// A Fault is what is wrong at a place of a file. Line and column begin at 1.
+type Fault struct {
+	Line, Column int
+	Why          string
+}
+
+// Error implements error. It has no place, see [Named].
+func (f *Fault) Error() string { return f.Why }
+
+// Named puts the name of the file before an error, with line and column where
+// they are known: suite.yaml:3:5: unknown key "laod". An error that has a name
+// already keeps it.
+func Named(name string, err error) error {
+	var done *named
+	if err == nil || errors.As(err, &done) {
+		return err
+	}
+	return &named{name, err}
+}
+
+type named struct {
+	name string
+	err  error
+}
+
+// Error implements error.
+func (n *named) Error() string {
+	var f *Fault
+	if errors.As(n.err, &f) {
+		return fmt.Sprintf("%s:%d:%d: %s", n.name, f.Line, f.Column, f.Why)
+	}
+	return n.name + ": " + n.err.Error()
+}
+
+// Unwrap is for [errors.Is].
+func (n *named) Unwrap() error { return n.err }
+
+// ReadFile reads a file that is no larger than its bounds.
+func ReadFile(path string, b Bounds) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, int64(b.Bytes)+1))
+	if err == nil && len(text) > b.Bytes {
+		err = Named(path, b.tooLarge())
+	}
+	return text, err
+}
+
+func (b Bounds) tooLarge() error { return fmt.Errorf("%s has at most %d bytes", b.What, b.Bytes) }
+
+// Parse reads the one document of a text. Errors are a [Fault] where their place
+// is known.
+func Parse(text []byte, b Bounds) (Node, error) {
+	switch {
+	case len(text) > b.Bytes:
+		return Node{}, b.tooLarge()
+	case !utf8.Valid(text):
+		return Node{}, errors.New("it is not UTF-8")
+	case tooDeep(text):
+		return Node{}, fmt.Errorf("more than %d lists or maps within each other", maxDepth)
+	}
+	file, err := parser.ParseBytes(text, 0)
+	switch {
+	case err != nil:
+		return Node{}, translated(err)
+	case len(file.Docs) > 1:
+		return Node{}, errors.New("it has more than one document")
+	case len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.CommentType:
+		return Node{}, errors.New("it is empty")
+	}
+	var v aliases
+	ast.Walk(&v, file.Docs[0].Body)
+	return Node{file.Docs[0].Body, text, ""}, v.fault
+}
+
+// tooDeep counts open brackets, and the dashes and question marks at the beginning
+// of a line, also those in quotes.
+func tooDeep(text []byte) bool {
+	open, marks, begun := 0, 0, false
+	for _, c := range text {
+		switch {
+		case c == '\n' || c == '\r':
+			marks, begun = 0, false
+		case c == '[' || c == '{':
+			open, begun = open+1, true
+		case c == ']' || c == '}':
+			open = max(0, open-1)
+		case (c == '-' || c == '?') && !begun:
+			marks++
+		case c != ' ' && c != '\t':
+			begun = true
+		}
+		if open > maxDepth || marks > maxDepth {
+			return true
+		}
+	}
+	return false
+}
+
+// aliases counts them.
+type aliases struct {
+	n     int
+	fault error
+}
+
+// Visit implements [ast.Visitor].
+func (v *aliases) Visit(n ast.Node) ast.Visitor {
+	if alias, ok := n.(*ast.AliasNode); ok {
+		if v.n++; v.n == maxAliases+1 {
+			v.fault = faultAt(alias.GetToken().Position, "more than %d aliases", maxAliases)
+		}
+	}
+	return v
+}
+
+func faultAt(at *token.Position, format string, args ...any) error {
+	return &Fault{at.Line, at.Column, fmt.Sprintf(format, args...)}
+}
+
+// translated is an error of the library as a fault, without the source that the
+// library shows.
+func translated(err error) error {
+	var library yaml.Error
+	if errors.As(err, &library) && library.GetToken() != nil {
+		return faultAt(library.GetToken().Position, "%s", library.GetMessage())
+	}
+	return err
+}
