@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // Values of [CacheDiscipline].Asked and Done.
@@ -225,13 +224,4 @@ func (a *Admin) call(ctx context.Context, method string, server int, path string
 func (a *Admin) ask(ctx context.Context, server int, path string, into any) bool {
 	status, body, err := a.call(ctx, http.MethodGet, server, path)
 	return err == nil && status == http.StatusOK && json.Unmarshal(body, into) == nil
-}
-
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, s)
 }

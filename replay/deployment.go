@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"regexp"
+	"reprise/replay/host"
 	"strconv"
 	"strings"
 )
@@ -34,7 +35,7 @@ var (
 // without a number, and behind commas the memory of each and what connects them.
 func (d *Deployment) SetHardware(s string) error {
 	parts := strings.Split(s, ",")
-	d.GPUs, d.GPU = 1, shown(Redact(parts[0]))
+	d.GPUs, d.GPU = 1, host.Label(Redact(parts[0]))
 	if m := gpuCount.FindStringSubmatch(d.GPU); m != nil {
 		n, err := strconv.Atoi(m[1])
 		if err != nil || n == 0 {
@@ -46,7 +47,7 @@ func (d *Deployment) SetHardware(s string) error {
 		return errors.New("name the GPU, such as 8xH100")
 	}
 	for _, part := range parts[1:] {
-		part = shown(Redact(part))
+		part = host.Label(Redact(part))
 		switch m := gpuMemory.FindStringSubmatch(part); {
 		case m != nil && d.GPUMemoryGB == 0:
 			v, err := strconv.ParseFloat(m[1], 64)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/host"
 	"reprise/replay/pace"
 	"reprise/trace"
 )
@@ -102,13 +103,13 @@ func sendLag(b *testing.B, rate float64, a wireAnswers, conns, pacer string) {
 	r := paced(b, h, pacer)
 	n := max(b.N, 10_000)
 	var out lags
-	cpu := cpuTime()
+	cpu := host.CPUTime()
 	b.ResetTimer()
 	if _, err := r.Run(b.Context(), poisson(n, rate), &out); err != nil {
 		b.Fatal(err)
 	}
 	b.StopTimer()
-	cores := (cpuTime() - cpu).Seconds() / b.Elapsed().Seconds()
+	cores := (host.CPUTime() - cpu).Seconds() / b.Elapsed().Seconds()
 	if got := server.stop(); out.failed > 0 || got.Requests != int64(n) || got.Events != out.events {
 		b.Fatalf("%d of %d failed (%s); %d events of %d", out.failed, n, out.why, out.events, got.Events)
 	}
@@ -190,13 +191,13 @@ func BenchmarkEvents(b *testing.B) {
 				rows.Rows[i] = trace.Request{InputTokens: 10, OutputTokens: int32(load.Tokens)}
 			}
 			var out lags
-			cpu := cpuTime()
+			cpu := host.CPUTime()
 			b.ResetTimer()
 			if _, err := (&Runner{Prompter: words{}, Endpoint: h, Options: Options{Concurrency: load.concurrency}}).Run(b.Context(), rows, &out); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()
-			used := cpuTime() - cpu
+			used := host.CPUTime() - cpu
 			if got := server.stop(); out.failed > 0 || out.events != got.Events {
 				b.Fatalf("%d failed (%s), %d events of %d", out.failed, out.why, out.events, got.Events)
 			}
@@ -211,7 +212,7 @@ func BenchmarkEvents(b *testing.B) {
 // may be open, each with an event now and then. It takes the same time whatever
 // b.N is, which is therefore best 1.
 func BenchmarkStreams(b *testing.B) {
-	n := min(16000, int(openFiles())-200)
+	n := min(16000, int(host.FileLimit())-200)
 	for b.Loop() {
 		tuned(b)
 		server := startWireServer(b, wireAnswers{Tokens: 4, ITL: 5 * time.Second})

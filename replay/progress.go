@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"reprise/replay/host"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -79,7 +80,7 @@ type meters struct {
 }
 
 func newMeters() *meters {
-	now, cpu := time.Now(), cpuTime()
+	now, cpu := time.Now(), host.CPUTime()
 	return &meters{ttft: newQuantiler(), itl: newQuantiler(), lag: newQuantiler(), errors: map[string]int64{}, begun: now, last: now, cpu: cpu, lastCPU: cpu}
 }
 
@@ -122,7 +123,7 @@ func (m *meters) report(p *Progress) {
 	for class, n := range m.errors {
 		p.Errors[class] = n
 	}
-	now, cpu := time.Now(), cpuTime()
+	now, cpu := time.Now(), host.CPUTime()
 	p.CPU, p.CPUTotal = perWall(cpu-m.lastCPU, now.Sub(m.last)), perWall(cpu-m.cpu, now.Sub(m.begun))
 	m.last, m.lastCPU = now, cpu
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reprise/replay/host"
 	"reprise/replay/pace"
 	"reprise/trace"
 	"reprise/trace/arrival"
@@ -122,7 +123,7 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 	if err != nil {
 		return opt.About, err
 	}
-	growFiles()
+	host.GrowFiles()
 	threads, err := r.threading(&opt)
 	if err != nil {
 		return opt.About, err
@@ -186,7 +187,7 @@ type play struct {
 	runner  *Runner
 	feed    *feeder
 	start   time.Time
-	cost    cost
+	cost    host.Cost
 	clock   clockWatch
 	heart   heartbeat
 	flights sync.WaitGroup
@@ -270,7 +271,7 @@ func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disar
 // dispatch releases what the feeder prepared, each when it is due.
 func (p *play) dispatch(sending, flying context.Context) error {
 	<-p.feed.primed
-	p.cost.begin()
+	p.cost.Begin()
 	p.clock.begin(p.opt.wall)
 	p.start = time.Now().Add(-p.opt.Resume.base())
 	if p.opt.Resume == nil {
@@ -453,7 +454,7 @@ func (p *play) summary(cause, feedErr error) Run {
 	if e, ok := p.runner.Endpoint.(interface{ Conclude(*Run) }); ok {
 		e.Conclude(&run)
 	}
-	run.ClientCPU, run.GCPauseMaxNS = p.cost.end()
+	run.ClientCPU, run.GCPauseMaxNS = p.cost.End()
 	if w, ok := p.runner.Endpoint.(interface{ Wire() *Wire }); ok {
 		run.Wire = w.Wire()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"reprise/replay/host"
 	"slices"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ func (a *Admin) Survey(ctx context.Context, model string) []ServerModels {
 	out := make([]ServerModels, len(a.bases))
 	var all sync.WaitGroup
 	for i := range out {
-		all.Go(func() { out[i] = a.survey(ctx, i, shown(model)) })
+		all.Go(func() { out[i] = a.survey(ctx, i, host.Label(model)) })
 	}
 	all.Wait()
 	if !slices.ContainsFunc(out, func(s ServerModels) bool { return s.Version != "" || len(s.Models) > 0 }) {
@@ -54,7 +55,7 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out Serve
 		Version string `json:"version"`
 	}
 	if a.ask(ctx, server, "/version", &v) {
-		out.Version = shown(v.Version)
+		out.Version = host.Label(v.Version)
 	}
 	var list struct {
 		Data []struct {
@@ -75,7 +76,7 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out Serve
 		if m.ID == "" {
 			continue
 		}
-		out.Models = append(out.Models, ServedModel{ID: shown(m.ID), OwnedBy: shown(m.OwnedBy), Parent: shown(m.Parent),
+		out.Models = append(out.Models, ServedModel{ID: host.Label(m.ID), OwnedBy: host.Label(m.OwnedBy), Parent: host.Label(m.Parent),
 			MaxLen: max(m.MaxLen, 0), Parameters: max(m.Meta.Parameters, 0), Bytes: max(m.Meta.Size, 0)})
 	}
 	if i := slices.IndexFunc(out.Models, func(m ServedModel) bool { return m.ID == model }); i > 0 {
@@ -96,7 +97,7 @@ func About(servers []ServerModels, model string) (version string, maxLen int) {
 			versions = append(versions, s.Version)
 		}
 		for _, m := range s.Models {
-			if m.ID == shown(model) && m.MaxLen > 0 && (maxLen == 0 || m.MaxLen < maxLen) {
+			if m.ID == host.Label(model) && m.MaxLen > 0 && (maxLen == 0 || m.MaxLen < maxLen) {
 				maxLen = m.MaxLen
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"reprise/replay/host"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -86,7 +87,7 @@ func TestWireServerProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	debug.SetGCPercent(400)
-	growFiles()
+	host.GrowFiles()
 	fmt.Println(l.Addr())
 	var seen wireCounts
 	go func() {

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 
+	"reprise/replay/host"
 	"reprise/replay/internal/h1"
 )
 
@@ -39,7 +40,7 @@ func (h *HTTP) Wire() *Wire {
 	if !any {
 		return nil
 	}
-	return described(all, localPorts())
+	return described(all, host.LocalPorts())
 }
 
 func described(s h1.Stats, ports int64) *Wire {
@@ -61,8 +62,8 @@ const spareFiles = 64
 // CheckFiles says whether so many connections can be open at once. The runtime has
 // raised the limit to what the process may have.
 func CheckFiles(connections int) error {
-	limit := openFiles()
-	if need := int64(connections) + usedFiles() + spareFiles; need > limit {
+	limit := host.FileLimit()
+	if need := int64(connections) + host.OpenFiles() + spareFiles; need > limit {
 		return fmt.Errorf("replay: %d connections at once need %d open files with what else is open, and the limit is %d: raise it with ulimit -n", connections, need, limit)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/replay/host"
 	"reprise/replay/internal/h1"
 	"reprise/trace"
 )
@@ -35,8 +36,8 @@ func TestCheckFiles(t *testing.T) {
 	if err := CheckFiles(1); err != nil {
 		t.Error(err)
 	}
-	limit := openFiles()
-	if err := CheckFiles(int(limit) - int(usedFiles()) - spareFiles + 1); err == nil || !strings.Contains(err.Error(), "ulimit -n") {
+	limit := host.FileLimit()
+	if err := CheckFiles(int(limit) - int(host.OpenFiles()) - spareFiles + 1); err == nil || !strings.Contains(err.Error(), "ulimit -n") {
 		t.Errorf("more than may be open: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/replay"
+	"reprise/replay/host"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
@@ -217,7 +218,7 @@ func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c simserver.
 	about := replay.Run{Schema: replay.ResultsSchema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
 		Model: model, Rate: f.rate, Seed: strconv.FormatUint(f.seed, 10), Note: f.note,
 		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c), PresetWarning: f.engine.warning(c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching),
-		Environment: &replay.Environment{Host: replay.ThisHost()}}
+		Environment: &replay.Environment{Host: host.This()}}
 	var err error
 	if about.Privacy, err = privacyOf(&w.Meta); err != nil {
 		return simserver.FleetSummary{}, err

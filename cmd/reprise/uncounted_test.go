@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"reprise/replay"
+	"reprise/replay/compare"
 	"reprise/replay/report"
 )
 
@@ -136,7 +137,7 @@ func TestServerWithoutUsage(t *testing.T) {
 				}
 			}
 			compared, _, _ := reprise(t, "compare", out, out, "--json")
-			if !strings.Contains(compared, report.WarnEstimates) {
+			if !strings.Contains(compared, compare.WarnEstimates) {
 				t.Errorf("%s: a comparison does not say that counts are estimates", name)
 			}
 		}

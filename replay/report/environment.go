@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reprise/replay"
+	"reprise/replay/host"
 )
 
 // environmentRows say where a run was measured: name and value. What is not known has
@@ -130,7 +131,7 @@ func gpuParts(e *replay.Environment) []string {
 	return out
 }
 
-func hostParts(h *replay.Host) []string {
+func hostParts(h *host.Machine) []string {
 	out := []string{h.OS + "/" + h.Arch, h.CPU, many(int64(h.Cores), "core")}
 	if h.MemoryBytes > 0 {
 		out = append(out, gibibytes(h.MemoryBytes))

@@ -7,19 +7,20 @@ import (
 	"testing"
 
 	"reprise/replay"
+	"reprise/replay/host"
 	"reprise/trace"
 )
 
 // fullEnvironment has everything that there is to say.
 func fullEnvironment() *replay.Environment {
 	return &replay.Environment{
-		Host: replay.Host{OS: "linux", Arch: "amd64", Kernel: "6.8.0", CPU: "AMD EPYC 7543", Cores: 64, MemoryBytes: 256 << 30, Go: "go1.26.0",
+		Host: host.Machine{OS: "linux", Arch: "amd64", Kernel: "6.8.0", CPU: "AMD EPYC 7543", Cores: 64, MemoryBytes: 256 << 30, Go: "go1.26.0",
 			Build: "5f0b02c75b57", LimitCores: trace.Ptr(2.5), LimitMemory: trace.Ptr(int64(4 << 30))},
 		Servers: []replay.ServerModels{
 			{Version: "0.11.0", Models: []replay.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
 			{Version: "0.11.0", Models: []replay.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
 		},
-		GPUs: []replay.GPU{{Name: "NVIDIA H100", Count: 8, MemoryMiB: 81920, Driver: "550.54", PowerLimitW: 700}},
+		GPUs: []host.GPU{{Name: "NVIDIA H100", Count: 8, MemoryMiB: 81920, Driver: "550.54", PowerLimitW: 700}},
 		Deployment: &replay.Deployment{GPU: "H100", GPUs: 8, GPUMemoryGB: 80, Interconnect: "NVLink", Parameters: 70e9, Quantization: "fp8", TP: 8, PP: 1,
 			Engine: "vllm 0.11.0", EngineFlags: "--max-num-seqs 256"},
 	}

@@ -1,4 +1,4 @@
-package replay
+package host
 
 import (
 	"bytes"
@@ -30,9 +30,9 @@ const gpuFields = "name,memory.total,driver_version,power.limit,pcie.link.gen.ma
 // nvidiaTimeout is how long nvidia-smi may take, which wakes the driver up.
 const nvidiaTimeout = 10 * time.Second
 
-// LocalGPUs asks nvidia-smi for the GPUs of this host. There are none where it is not
+// GPUs asks nvidia-smi for the GPUs of this host. There are none where it is not
 // installed, fails or says something else.
-func LocalGPUs(ctx context.Context) []GPU {
+func GPUs(ctx context.Context) []GPU {
 	ctx, cancel := context.WithTimeout(ctx, nvidiaTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu="+gpuFields, "--format=csv")
@@ -72,7 +72,7 @@ func parseGPUs(r io.Reader) ([]GPU, error) {
 	c.TrimLeadingSpace = true
 	head, err := c.Read()
 	if err != nil {
-		return nil, errors.New("replay: nvidia-smi printed no table")
+		return nil, errors.New("host: nvidia-smi printed no table")
 	}
 	column := map[string]int{}
 	for i, name := range head {
@@ -80,7 +80,7 @@ func parseGPUs(r io.Reader) ([]GPU, error) {
 		column[strings.TrimSpace(name)] = i
 	}
 	if _, ok := column["name"]; !ok {
-		return nil, errors.New("replay: nvidia-smi printed a table without names")
+		return nil, errors.New("host: nvidia-smi printed a table without names")
 	}
 	var out []GPU
 	at := map[GPU]int{}
@@ -90,7 +90,7 @@ func parseGPUs(r io.Reader) ([]GPU, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, errors.New("replay: nvidia-smi printed a damaged table")
+			return nil, errors.New("host: nvidia-smi printed a damaged table")
 		}
 		g := gpuOf(func(field string) string {
 			i, ok := column[field]
@@ -110,11 +110,11 @@ func parseGPUs(r io.Reader) ([]GPU, error) {
 }
 
 func gpuOf(field func(string) string) GPU {
-	g := GPU{Name: shown(field("name")), Driver: shown(field("driver_version"))}
+	g := GPU{Name: Label(field("name")), Driver: Label(field("driver_version"))}
 	g.MemoryMiB = int64(measured(field("memory.total"), "MiB"))
 	g.PowerLimitW = measured(field("power.limit"), "W")
 	if gen, width := field("pcie.link.gen.max"), field("pcie.link.width.max"); gen != "" && width != "" {
-		g.PCIe = shown(gen + ".0 x" + width)
+		g.PCIe = Label(gen + ".0 x" + width)
 	}
 	return g
 }

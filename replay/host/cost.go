@@ -1,4 +1,4 @@
-package replay
+package host
 
 import (
 	"math"
@@ -6,26 +6,27 @@ import (
 	"time"
 )
 
-// A cost measures what the run took from the machine, by which it can be
+// A Cost measures what the run took from the machine, by which it can be
 // judged: a client that is short of processor time or stopped by its garbage
 // collector measures itself.
-type cost struct {
+type Cost struct {
 	from   time.Time
 	cpu    time.Duration
 	pauses []uint64
 }
 
-func (c *cost) begin() {
-	c.from, c.cpu = time.Now(), cpuTime()
+// Begin starts the measurement.
+func (c *Cost) Begin() {
+	c.from, c.cpu = time.Now(), CPUTime()
 	c.pauses = readPauses().Counts
 }
 
-// end returns the mean number of cores used since begin, and the longest pause
+// End returns the mean number of cores used since Begin, and the longest pause
 // for the garbage collector in nanoseconds, rounded up to an edge of the
 // runtime's histogram, whose buckets are at most a quarter wide.
-func (c *cost) end() (cores float64, pauseNS int64) {
+func (c *Cost) End() (cores float64, pauseNS int64) {
 	if wall := time.Since(c.from); wall > 0 {
-		cores = float64(cpuTime()-c.cpu) / float64(wall)
+		cores = float64(CPUTime()-c.cpu) / float64(wall)
 	}
 	h := readPauses()
 	for i := len(h.Counts) - 1; i >= 0; i-- {

@@ -1,12 +1,12 @@
-package replay
+package host
 
 import (
 	"fmt"
 	"os"
 )
 
-// usedFiles is how many files the process has open.
-func usedFiles() int64 {
+// OpenFiles is how many files the process has open.
+func OpenFiles() int64 {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return 0
@@ -14,9 +14,9 @@ func usedFiles() int64 {
 	return int64(len(open))
 }
 
-// localPorts is how many ports the system gives to outgoing connections; 0 when it
+// LocalPorts is how many ports the system gives to outgoing connections; 0 when it
 // does not say.
-func localPorts() int64 {
+func LocalPorts() int64 {
 	b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
 		return 0

@@ -1,4 +1,4 @@
-package replay
+package host
 
 import (
 	"os"
@@ -8,10 +8,10 @@ import (
 
 // system fills in what the kernel tells. The name of the host, which it tells as
 // well, is not asked for.
-func (h *Host) system() {
+func (h *Machine) system() {
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
-		h.Kernel = shown(unix.ByteSliceToString(name.Release[:]))
+		h.Kernel = Label(unix.ByteSliceToString(name.Release[:]))
 	}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {

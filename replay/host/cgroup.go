@@ -1,4 +1,4 @@
-package replay
+package host
 
 import (
 	"bufio"
@@ -106,7 +106,7 @@ func armModel(root fs.FS) string {
 		}
 	}
 	if found["CPU part"] == "" {
-		return shown(found["model name"])
+		return Label(found["model name"])
 	}
-	return shown("ARM implementer " + found["CPU implementer"] + ", part " + found["CPU part"])
+	return Label("ARM implementer " + found["CPU implementer"] + ", part " + found["CPU part"])
 }

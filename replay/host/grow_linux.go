@@ -1,14 +1,14 @@
-package replay
+package host
 
 import (
 	"golang.org/x/sys/unix"
 )
 
-// growFiles makes the kernel's table of open files as large as the process may
+// GrowFiles makes the kernel's table of open files as large as the process may
 // need. The table doubles as files are opened, and each doubling stops every
 // thread for 10 ms or so (synchronize_rcu): better now than among the
 // measurements. It may fail, which costs only that.
-func growFiles() {
+func GrowFiles() {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return

@@ -1,10 +1,10 @@
-package replay
+package host
 
 import "golang.org/x/sys/unix"
 
-func (h *Host) system() {
+func (h *Machine) system() {
 	if release, err := unix.Sysctl("kern.osrelease"); err == nil {
-		h.Kernel = shown(release)
+		h.Kernel = Label(release)
 	}
 	if n, err := unix.SysctlUint64("hw.memsize"); err == nil {
 		h.MemoryBytes = int64(n)

@@ -1,14 +1,14 @@
 //go:build unix
 
-package replay
+package host
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is what all threads of the process have used, in user and kernel.
-func cpuTime() time.Duration {
+// CPUTime is what all threads of the process have used, in user and kernel.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

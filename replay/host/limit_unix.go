@@ -1,11 +1,11 @@
 //go:build unix
 
-package replay
+package host
 
 import "golang.org/x/sys/unix"
 
-// openFiles is how many files the process may have open.
-func openFiles() int64 {
+// FileLimit is how many files the process may have open.
+func FileLimit() int64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return 1 << 30

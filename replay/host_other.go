@@ -1,5 +1,0 @@
-//go:build !linux && !darwin
-
-package replay
-
-func (h *Host) system() {}
