@@ -10,6 +10,7 @@ import (
 
 	"reprise/replay/openai"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // Values of [HTTPOptions].Balance.
@@ -99,12 +100,9 @@ var apiPaths = map[string]string{
 func (h *HTTP) choose(row *trace.Request) int {
 	n := uint64(len(h.targets))
 	if h.opt.Balance == BySession && row.Session != nil {
-		// The finaliser of splitmix64 (Steele et al. 2014): sessions are numbered as
-		// they appear, and their remainders would go round as requests do.
-		x := uint64(*row.Session) + 0x9e3779b97f4a7c15
-		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-		x = (x ^ x>>27) * 0x94d049bb133111eb
-		return int((x ^ x>>31) % n)
+		// Sessions are numbered as they appear, and their remainders would go round as
+		// requests do.
+		return int(sample.Mix64(uint64(*row.Session)+sample.Golden) % n)
 	}
 	h.turn++
 	return int((h.turn - 1) % n)

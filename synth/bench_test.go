@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/sample"
 	"reprise/trace/token"
 )
 
@@ -77,7 +78,7 @@ func benchmark(b *testing.B, f func(*Prompter, *token.Encoding, *trace.Request) 
 func benchTails(size int) *Tails {
 	found := make([]completion, 1<<20)
 	for i := range found {
-		found[i] = completion{mix(uint64(i)) >> 34, newTail(uint64(i), 3)}
+		found[i] = completion{sample.Mix64(uint64(i)) >> 34, newTail(uint64(i), 3)}
 	}
 	return newTails(size, found)
 }
@@ -93,7 +94,7 @@ func BenchmarkReadTails(b *testing.B) {
 
 func BenchmarkReadCorpus(b *testing.B) {
 	e := mustEncoding(b, "o200k_base")
-	text := strings.Repeat(sample(b), 100)
+	text := strings.Repeat(sampleText(b), 100)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if _, _, err := ReadCorpus(e, strings.NewReader(text)); err != nil {

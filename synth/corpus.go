@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"reprise/trace/sample"
 	"reprise/trace/token"
 )
 
@@ -206,7 +207,7 @@ type corpus struct {
 // open selects the slice of a segment: where it starts, and how far it goes until
 // a piece would have to be cut.
 func (c *corpus) open(s *segment) {
-	piece, _ := bits.Mul64(mix(s.state), uint64(len(c.starts)))
+	piece, _ := bits.Mul64(sample.Mix64(s.state), uint64(len(c.starts)))
 	s.corpusAt, s.corpusFrom = int(c.starts[piece]), s.from+headTokens
 	length := max(s.end-s.corpusFrom, 0)
 	end := (s.corpusAt + length) % c.tokens

@@ -151,7 +151,7 @@ func TestCorpusOfOneWord(t *testing.T) {
 func FuzzReadCorpus(f *testing.F) {
 	e := mustEncoding(f, "o200k_base")
 	f.Add(" one two", uint16(20))
-	f.Add(sample(f)[:600], uint16(50))
+	f.Add(sampleText(f)[:600], uint16(50))
 	f.Add(" a\u0301 b’s  c\n d\r\n\t e", uint16(90))
 	f.Fuzz(func(t *testing.T, src string, n uint16) {
 		text, _, err := ReadCorpus(e, bytes.NewReader([]byte(src)))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // chunkWords is how many tokens are drawn at a time, onto the stack of the
@@ -65,7 +66,7 @@ func (p *Prompter) begin(r *trace.Request) (cursor, error) {
 func (c *cursor) alone(r *trace.Request) {
 	p := c.p
 	c.whole, c.n = true, c.left
-	c.seg = segment{state: mix(p.rows ^ identity(r)), end: c.n}
+	c.seg = segment{state: sample.Mix64(p.rows ^ identity(r)), end: c.n}
 	if p.text.english != nil || p.text.corpus != nil {
 		// What these draw may tell rows apart only after many tokens.
 		c.seg.spell(p, c.seg.state%p.heads.n)
@@ -190,7 +191,7 @@ func (c *cursor) open() {
 		end, owner = min(end, from), partial
 		partial, from = c.p.tailOf(owner)
 	}
-	c.seg = segment{state: mix(c.p.blocks ^ mix(owner+golden)), from: from, pos: pos, end: end}
+	c.seg = segment{state: sample.Mix64(c.p.blocks ^ sample.Mix64(owner+sample.Golden)), from: from, pos: pos, end: end}
 	c.seg.spell(c.p, owner)
 	c.whole = owner == c.id && end-from >= headTokens
 	c.p.text.open(&c.seg)
@@ -244,7 +245,7 @@ func identity(r *trace.Request) uint64 {
 // A fold is a hash of the numbers that were added to it, in their order.
 type fold uint64
 
-func (h fold) add(v uint64) fold { return fold(mix(uint64(h)^v) + golden) }
+func (h fold) add(v uint64) fold { return fold(sample.Mix64(uint64(h)^v) + sample.Golden) }
 
 // optional adds a number that may be missing, which differs from every number.
 func optional[T int32 | int64](h fold, v *T) fold {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/trace/sample"
 	"reprise/trace/token"
 )
 
@@ -145,13 +146,13 @@ func (t *english) draw(s *segment, dst []uint32) {
 		if pos < first {
 			return noMark
 		}
-		return mix(s.state + uint64(pos+1)*golden)
+		return sample.Mix64(s.state + uint64(pos+1)*sample.Golden)
 	}
 	before, last := at(s.pos-2), at(s.pos-1)
-	counter := s.state + uint64(s.pos)*golden
+	counter := s.state + uint64(s.pos)*sample.Golden
 	for i := range dst {
-		counter += golden
-		x := mix(counter)
+		counter += sample.Golden
+		x := sample.Mix64(counter)
 		word := t.slots[x>>(64-slotBits)]
 		switch {
 		case !t.marks:

@@ -1,18 +1,10 @@
 package synth
 
-import "math/bits"
+import (
+	"math/bits"
 
-// golden is 2^64 divided by the golden ratio, the increment of SplitMix64.
-const golden = 0x9e3779b97f4a7c15
-
-// mix is the output function of SplitMix64 (Steele, Lea and Flood, "Fast
-// splittable pseudorandom number generators", OOPSLA 2014): a bijection on 64
-// bits in which every input bit reaches every output bit.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+	"reprise/trace/sample"
+)
 
 // A purpose separates the random streams that one seed drives. The numbers are
 // part of the output: a new purpose takes the next one.
@@ -29,7 +21,7 @@ const (
 
 // key derives the key of one stream from a seed.
 func (p purpose) key(seed uint64) uint64 {
-	return mix(mix(seed+golden) + uint64(p)*golden)
+	return sample.Mix64(sample.Mix64(seed+sample.Golden) + uint64(p)*sample.Golden)
 }
 
 // feistelRounds is twice the four after which a Feistel network with random
@@ -65,8 +57,8 @@ func newPermutation(key, n uint64) permutation {
 	}
 	p := permutation{n: n, half: half, mask: 1<<half - 1}
 	for i := range p.keys {
-		key += golden
-		p.keys[i] = mix(key)
+		key += sample.Golden
+		p.keys[i] = sample.Mix64(key)
 	}
 	return p
 }
@@ -76,7 +68,7 @@ func (p *permutation) at(x uint64) uint64 {
 	for {
 		l, r := x>>p.half, x&p.mask
 		for _, k := range p.keys {
-			l, r = r, l^mix(r^k)>>(64-p.half)
+			l, r = r, l^sample.Mix64(r^k)>>(64-p.half)
 		}
 		if x = l<<p.half | r; x < p.n {
 			return x

@@ -1,10 +1,12 @@
 package synth
 
+import "reprise/trace/sample"
+
 // A lengthPair is the input and the output length of a request.
 type lengthPair struct{ in, out int32 }
 
 // scatter hashes a number for sampling.
-func scatter(z uint64) uint64 { return mix(z + golden) }
+func scatter(z uint64) uint64 { return sample.Mix64(z + sample.Golden) }
 
 // inSample tells whether a hash is in a sample of one in 2^shift.
 func inSample(hash uint64, shift uint) bool { return shift == 0 || hash>>(64-shift) == 0 }

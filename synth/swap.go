@@ -10,6 +10,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"reprise/trace/sample"
 )
 
 // Settings of the swapping. The window keeps swaps local in time: over the
@@ -72,8 +74,8 @@ func (e *entropySource) Uint64() uint64 {
 		_, e.err = io.ReadFull(e.r, b[:])
 	}
 	if e.err != nil {
-		e.last += golden
-		return mix(e.last)
+		e.last += sample.Golden
+		return sample.Mix64(e.last)
 	}
 	return binary.LittleEndian.Uint64(b[:])
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"reprise/trace/sample"
 	"reprise/trace/token"
 )
 
@@ -92,10 +93,10 @@ func stableText(w *token.Words) *Text {
 // takes the high half of a product (Lemire, "Fast random integer generation in
 // an interval", 2019), whose bias of V in 2^64 is nothing here.
 func drawEvenly(s *segment, dst []uint32, words uint64) {
-	counter := s.state + uint64(s.pos)*golden
+	counter := s.state + uint64(s.pos)*sample.Golden
 	for i := range dst {
-		counter += golden
-		hi, _ := bits.Mul64(mix(counter), words)
+		counter += sample.Golden
+		hi, _ := bits.Mul64(sample.Mix64(counter), words)
 		dst[i] = uint32(hi)
 	}
 }

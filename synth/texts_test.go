@@ -31,7 +31,7 @@ func textOf(t testing.TB, e *token.Encoding, kind string) *Text {
 	case "words":
 		text, err = English(e)
 	case "corpus":
-		text, _, err = ReadCorpus(e, strings.NewReader(sample(t)))
+		text, _, err = ReadCorpus(e, strings.NewReader(sampleText(t)))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func textOf(t testing.TB, e *token.Encoding, kind string) *Text {
 
 var sampleOnce = sync.OnceValues(func() ([]byte, error) { return os.ReadFile(filepath.Join("testdata", "corpus.txt")) })
 
-func sample(t testing.TB) string {
+func sampleText(t testing.TB) string {
 	t.Helper()
 	b, err := sampleOnce()
 	if err != nil {

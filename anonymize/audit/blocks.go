@@ -52,7 +52,7 @@ func unchained(ctx context.Context, t *trace.Trace, n uint64, limit uint64) (cou
 			past := uint64(0)
 			for i, b := range r.Blocks {
 				if b >= from && b-from < uint64(len(at)) {
-					here := mix(uint64(i), past) | 1 // never 0, which is nowhere
+					here := keyed(uint64(i), past) | 1 // never 0, which is nowhere
 					if was := at[b-from]; was != 0 && was != here {
 						count++
 					}

@@ -125,10 +125,12 @@ func ofWord(s string) uint64 {
 }
 
 // lengths is the key of a pair of lengths, and of the time beside it.
-func (r *linkRow) lengths() uint64 { return mix(mix(1, uint64(r.InputTokens)), uint64(r.OutputTokens)) }
+func (r *linkRow) lengths() uint64 {
+	return keyed(keyed(1, uint64(r.InputTokens)), uint64(r.OutputTokens))
+}
 
 func (r *linkRow) at(bin time.Duration) uint64 {
-	return mix(r.lengths(), uint64(r.ArrivalNS/int64(bin)))
+	return keyed(r.lengths(), uint64(r.ArrivalNS/int64(bin)))
 }
 
 // A knowledge is what somebody knows of a request.
@@ -168,7 +170,7 @@ func (m *linkMeasure) classes(ctx context.Context) error {
 			h := uint64(7)
 			for j, v := range values {
 				if j != i {
-					h = mix(h, v)
+					h = keyed(h, v)
 				}
 			}
 			c.add(h)
@@ -209,5 +211,5 @@ func (m *linkMeasure) turn(r *linkRow) {
 		m.turns, m.shapes = append(m.turns, 0), append(m.shapes, 3)
 	}
 	m.turns[s]++
-	m.shapes[s] = mix(m.shapes[s], r.lengths())
+	m.shapes[s] = keyed(m.shapes[s], r.lengths())
 }

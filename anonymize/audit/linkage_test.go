@@ -113,7 +113,7 @@ func TestLinkageSamplesClasses(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		c, exact := newClassCounter(500), map[uint64]int{}
 		for range 30_000 {
-			key := mix(seed, uint64(rng.IntN(20_000)))
+			key := keyed(seed, uint64(rng.IntN(20_000)))
 			c.add(key)
 			exact[key]++
 		}

@@ -160,7 +160,7 @@ func publicLinkage(ctx context.Context, c *Case) Finding {
 	before, err := src.Open()
 	if err == nil {
 		err = trace.Each(before, func(row int64, r *trace.Request) error {
-			if mix(salt, personOf(row, r))&1 == 0 {
+			if keyed(salt, personOf(row, r))&1 == 0 {
 				return real.add(ctx, r)
 			}
 			return held.add(ctx, r)
@@ -187,11 +187,11 @@ func publicLinkage(ctx context.Context, c *Case) Finding {
 func personOf(row int64, r *trace.Request) uint64 {
 	switch {
 	case r.User != nil:
-		return mix(1, uint64(*r.User))
+		return keyed(1, uint64(*r.User))
 	case r.Session != nil:
-		return mix(2, uint64(*r.Session))
+		return keyed(2, uint64(*r.Session))
 	}
-	return mix(3, uint64(row))
+	return keyed(3, uint64(row))
 }
 
 // A sampler keeps a uniform sample of the places of rows (Vitter's algorithm R).

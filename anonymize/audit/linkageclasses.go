@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"reprise/trace/sample"
 )
 
 // A SetRisk says how well requests, or sessions, hide among those that look the
@@ -125,10 +127,5 @@ func (c *classCounter) risk(known, of string, k int) SetRisk {
 	return r
 }
 
-// mix is a step of a hash (the finaliser of splitmix64), by which keys are spread.
-func mix(h, x uint64) uint64 {
-	h = (h ^ x) + 0x9e3779b97f4a7c15
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
-}
+// keyed is a step of a hash over the parts of a key: h of those before, and x.
+func keyed(h, x uint64) uint64 { return sample.Mix64((h ^ x) + sample.Golden) }

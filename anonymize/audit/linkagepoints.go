@@ -126,7 +126,7 @@ func (m *linkMeasure) sessionPoints(ctx context.Context, k knowledge, draws []po
 		turn := turns[s]
 		turns[s]++
 		drawn := of[s]
-		if len(drawn) == 0 && mix(5, uint64(s))>>(64-shift) != 0 {
+		if len(drawn) == 0 && keyed(5, uint64(s))>>(64-shift) != 0 {
 			return
 		}
 		key := k.key(r)

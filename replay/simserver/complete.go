@@ -12,6 +12,7 @@ import (
 
 	"reprise/replay/openai"
 	"reprise/trace/block"
+	"reprise/trace/sample"
 )
 
 // maxBody is the longest request body that is read: a million-token prompt as
@@ -353,11 +354,7 @@ func promptSeed(prompt []uint32, seed *int64) uint64 {
 // word returns the i-th token of an answer as text and id. Words of the
 // round-trip-stable vocabulary make as many tokens in any later prompt.
 func (s *Server) word(j *job, i int) (string, uint32) {
-	// splitmix64, Steele et al. 2014
-	x := j.seed + uint64(i+1)*0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	k := int((x ^ x>>31) % uint64(len(s.words.Text)))
+	k := int(sample.Mix64(j.seed+uint64(i+1)*sample.Golden) % uint64(len(s.words.Text)))
 	if i == 0 && j.chat { // behind the template's line end; a completion goes on with its prompt
 		return s.words.Text[k], s.words.Bare[k]
 	}

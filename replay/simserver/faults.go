@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"reprise/trace/sample"
 )
 
 // FaultHeader is the header by which a request chooses the quirks of its answer,
@@ -110,14 +112,11 @@ func (f *faults) manner(r *http.Request, n int64) (*manner, error) {
 }
 
 // draw is a number below 2^53 that depends on nothing but its arguments, so that
-// the n-th request has the same fate in every run (splitmix64, Steele et al. 2014).
+// the n-th request has the same fate in every run.
 func draw(seed, request, item uint64) uint64 {
 	x := seed
 	for _, v := range [...]uint64{request, item} {
-		x += (v + 1) * 0x9e3779b97f4a7c15
-		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-		x = (x ^ x>>27) * 0x94d049bb133111eb
-		x ^= x >> 31
+		x = sample.Mix64(x + (v+1)*sample.Golden)
 	}
 	return x >> 11
 }

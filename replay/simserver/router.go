@@ -3,6 +3,8 @@ package simserver
 import (
 	"errors"
 	"math/rand/v2"
+
+	"reprise/trace/sample"
 )
 
 // The routers of a [Fleet].
@@ -146,10 +148,5 @@ func (r *router) best(score func(replica int) float64) int {
 	return best
 }
 
-// spread is the finaliser of SplitMix64 over the golden ratio's multiples.
-func spread(n uint64) uint64 {
-	z := (n + 1) * 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+// spread makes numbers that count up, such as those of sessions, random ones.
+func spread(n uint64) uint64 { return sample.Mix64((n + 1) * sample.Golden) }

@@ -152,7 +152,7 @@ func TestClock(t *testing.T) {
 		}, 3},
 		{"groups at any time", 3, func(s float64, _ *rand.Rand) int64 {
 			group := uint64(s)
-			return int64(group)*second + int64(mix(uint32(group))%second)
+			return int64(group)*second + int64(spread(uint64(uint32(group)))%second)
 		}, 0},
 	}
 	for _, test := range tests {

@@ -1,6 +1,10 @@
 package profile
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"reprise/trace/sample"
+)
 
 // An lru is an LRU stack that tells how deep a block lies in it, which is the
 // capacity from which on a cache would still hold it (Mattson, Gecsei, Slutz
@@ -71,18 +75,10 @@ func (s *lru) clone() *lru {
 }
 
 // sampled tells whether block id is in the sample; without one every block is.
-func (s *lru) sampled(id uint32) bool { return s.shift == 0 || mix(id)>>(64-s.shift) == 0 }
+func (s *lru) sampled(id uint32) bool { return s.shift == 0 || spread(uint64(id))>>(64-s.shift) == 0 }
 
-// mix spreads block numbers, which are dense, evenly over 64 bits.
-func mix(id uint32) uint64 { return spread(uint64(id)) }
-
-// spread is the finaliser of SplitMix64 over the golden ratio's multiples.
-func spread(n uint64) uint64 {
-	z := (n + 1) * 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+// spread makes numbers that count up random ones.
+func spread(n uint64) uint64 { return sample.Mix64((n + 1) * sample.Golden) }
 
 // position returns the position of id plus one, or 0 when it is not held.
 func (s *lru) position(id uint32) uint32 {

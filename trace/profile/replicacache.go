@@ -21,7 +21,7 @@ func newReplicaCache(limit int) *replicaCache {
 // slot returns where block is in the table, or the free slot where it belongs.
 func (c *replicaCache) slot(block uint32) int {
 	last := len(c.slots) - 1
-	i := int(mix(block)) & last
+	i := int(spread(uint64(block))) & last
 	for c.slots[i] != 0 && c.nodes[c.slots[i]].block != block {
 		i = (i + 1) & last
 	}
@@ -91,7 +91,7 @@ func (c *replicaCache) free(i int) {
 			if c.slots[j] == 0 {
 				return
 			}
-			home := int(mix(c.nodes[c.slots[j]].block)) & last
+			home := int(spread(uint64(c.nodes[c.slots[j]].block))) & last
 			if (j-home)&last >= (j-i)&last {
 				break // its search passes i
 			}
