@@ -309,16 +309,13 @@ func TestHistogramsKeepMooncake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Compare(signatureOf(t, meta, rows, SignatureOptions{}), signatureOf(t, w.Meta(), readAll(t, w.Reader()), SignatureOptions{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := Compared(t, meta, rows, w.Meta(), readAll(t, w.Reader()))
 	for name, limit := range map[string]float64{"requests": 0, "input_tokens": 0.02, "output_tokens": 0.02, "input_ks": 0.02, "output_ks": 0.02, "mrc_mae": 0.01,
 		"hit_by_block": 0.01, "categories": 0.05, "duration_s": 0.01, "turns_ks": 0.05, "iat_cv": 0.1} {
-		x, _ := f.Measure(name)
-		t.Logf("%s %.4f", name, opt2(x.Distance))
-		if !(opt2(x.Distance) <= limit) {
-			t.Errorf("%s is %.4f, want at most %g", name, opt2(x.Distance), limit)
+		x := c.Distance[name]
+		t.Logf("%s %.4f", name, opt2(x))
+		if !(opt2(x) <= limit) {
+			t.Errorf("%s is %.4f, want at most %g", name, opt2(x), limit)
 		}
 	}
 }

@@ -17,9 +17,7 @@
 //  6. [Model.Generate] grows another prefix tree from the tuples, on arrivals of
 //     its own, for more users, at another speed or for longer than the trace. A
 //     [Workload] reads as rows.
-//  7. A [Signature] of a trace and one of a workload are compared ([Compare]):
-//     how far apart they are, measure by measure, each with its limit.
-//  8. A [Prompter] turns one row at a time into a prompt, just before replay
+//  7. A [Prompter] turns one row at a time into a prompt, just before replay
 //     sends it. Prompts are never stored: a row names blocks and lengths, the
 //     seed does the rest. A prompt has exactly the tokens that its row asks
 //     for, and two prompts share exactly the leading tokens that their blocks
@@ -27,10 +25,11 @@
 //     Prompts are words without meaning, or written in another [Text]: common
 //     [English] words, or slices of a corpus ([ReadCorpus]). The end of one can
 //     stand behind what a server has replied ([Prompter.Continue]).
-//  9. [Verify] encodes prompts again and compares; a [Checker] does so beside a
+//  8. [Verify] encodes prompts again and compares; a [Checker] does so beside a
 //     replay.
 //
-// Package synth/spec makes a workload without a trace, from a description.
+// Package synth/spec makes a workload without a trace, from a description, and
+// synth/fidelity says how close a workload is to a trace.
 //
 // Rows and prompts come by integer arithmetic from the model, the row and the
 // seed, so that every machine makes the same. Only fitting uses floating point,

@@ -35,7 +35,7 @@ func TestFewRequests(t *testing.T) {
 			if k == 1 {
 				continue
 			}
-			f := comparedWith(t, rows, meta, w)
+			f := Compared(t, meta, rows, w.Meta(), readAll(t, w.Reader()))
 			warned := false
 			for _, w := range f.Warnings {
 				warned = warned || w.Code == "few_requests" && strings.Contains(w.Message, "1,999 requests")
@@ -45,20 +45,4 @@ func TestFewRequests(t *testing.T) {
 			}
 		}
 	}
-}
-
-func comparedWith(t *testing.T, rows []trace.Request, meta trace.Meta, w *Workload) Fidelity {
-	t.Helper()
-	ref, cand := NewSignature(meta, SignatureOptions{}), NewSignature(w.Meta(), SignatureOptions{})
-	if _, err := ref.Write(rows); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := trace.Copy[trace.Request](cand, w.Reader()); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Compare(ref, cand)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
 }

@@ -17,8 +17,7 @@ const seeds = 5
 func TestKeepsMooncake(t *testing.T) {
 	rows := annotated(mooncake(t), 512)
 	meta := trace.Meta{BlockSize: 512, Sessions: sessionsInferred}
-	ref := signed(t, meta, rows, SignatureOptions{})
-	limits := Thresholds{"mrc_mae": 0.004, "hit_by_block": 0.005, "input_ks": 0.025, "output_ks": 0.01,
+	limits := map[string]float64{"mrc_mae": 0.004, "hit_by_block": 0.005, "input_ks": 0.025, "output_ks": 0.01,
 		"rho_input_output": 0.02, "rho_hit_new": 0.02, "rho_new_output": 0.02, "categories": 0.01,
 		"turns_ks": 0.05, "turn_gap_ks": 0.05, "reuse_time_ks": 0.05, "pair_match": 0.005, "idc_log2": 0.2}
 	all := map[string][]float64{}
@@ -27,16 +26,12 @@ func TestKeepsMooncake(t *testing.T) {
 		if len(got) != len(rows) {
 			t.Fatalf("%d rows, want %d", len(got), len(rows))
 		}
-		f, err := Compare(ref, signed(t, meta, got, SignatureOptions{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := Compared(t, meta, rows, meta, got)
 		for name := range limits {
-			m, _ := f.Measure(name)
-			if m.Distance == nil {
-				t.Fatalf("seed %d: no %s: %s", seed, name, m.Why)
+			if c.Distance[name] == nil {
+				t.Fatalf("seed %d: no %s", seed, name)
 			}
-			all[name] = append(all[name], *m.Distance)
+			all[name] = append(all[name], *c.Distance[name])
 		}
 	}
 	for name, d := range all {
@@ -97,13 +92,4 @@ func generated(t testing.TB, m *Model, o Options) []trace.Request {
 		t.Fatal(err)
 	}
 	return readAll(t, w.Reader())
-}
-
-func signed(t testing.TB, meta trace.Meta, rows []trace.Request, o SignatureOptions) *Signature {
-	t.Helper()
-	s := NewSignature(meta, o)
-	if _, err := s.Write(rows); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

@@ -13,6 +13,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/page"
 )
 
 // A Model is what [Fit] keeps of a trace: a tuple for each request in their
@@ -239,8 +240,10 @@ func (m *Model) clientOf() func(t *tuple) int {
 	}
 }
 
-// synthOf begins the source of what was generated.
-const synthOf = "synth of "
+const nsPerMS = 1_000_000
+
+// GeneratedSource begins [trace.Meta].SourceFormat of what was generated.
+const GeneratedSource = "synth of "
 
 // FewRequests is how many requests a fit to a trace wants at least. Fewer are not one
 // window of the swapping, so that it mixes all of the time; and a cascade keeps the
@@ -259,14 +262,14 @@ func (m *Model) Few() string {
 	if m.kSwap > 1 {
 		lost = fmt.Sprintf("swapping among %d alike mixes all of the time, and ", m.kSwap) + lost
 	}
-	return fmt.Sprintf("the model was fitted to %s requests, and wants %s or more: %s", grouped(int64(n)), grouped(FewRequests), lost)
+	return fmt.Sprintf("the model was fitted to %s requests, and wants %s or more: %s", page.Count(int64(n)), page.Count(FewRequests), lost)
 }
 
 // describe says in one line where a workload comes from: with 12 digits of the
 // model's digest, what was asked for beside the seed, and of how many requests the
 // model is if they are few.
 func (m *Model) describe(o Options) string {
-	s := synthOf + cmp.Or(m.meta.SourceFormat, "a trace") + ", model " + strings.TrimPrefix(m.meta.Digest, "sha256:")[:12]
+	s := GeneratedSource + cmp.Or(m.meta.SourceFormat, "a trace") + ", model " + strings.TrimPrefix(m.meta.Digest, "sha256:")[:12]
 	if m.cells == nil {
 		s += ", k_swap " + strconv.Itoa(m.kSwap)
 	}

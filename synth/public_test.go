@@ -67,7 +67,6 @@ func TestPublicKeeps(t *testing.T) {
 	o := PublicOptions{Unit: UnitUser, MaxInput: 65536, MaxOutput: 8192}
 	input := func(r *trace.Request) int32 { return r.InputTokens }
 	output := func(r *trace.Request) int32 { return r.OutputTokens }
-	ref := signatureOf(t, meta, rows, SignatureOptions{})
 	for seed := range byte(2) {
 		m, r := fitPublic(t, rows, meta, o, seed)
 		w, err := m.Generate(t.Context(), Options{Seed: 1})
@@ -89,16 +88,13 @@ func TestPublicKeeps(t *testing.T) {
 		if seed > 0 {
 			continue
 		}
-		f, err := Compare(ref, signatureOf(t, w.Meta(), got, SignatureOptions{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := Compared(t, meta, rows, w.Meta(), got)
 		for name, limit := range map[string]float64{"requests": 0.02, "input_ks": 0.015, "output_ks": 0.015, "input_output_ks2d": 0.02,
 			"rho_input_output": 0.02, "hit_by_block": 0.03, "mrc_mae": 0.10, "categories": 0.05, "turns_ks": 0.08, "turn_gap_ks": 0.15, "think_ks": 0.05, "duration_s": 0.05} {
-			x, _ := f.Measure(name)
-			t.Logf("seed %d: %s %.4f", seed, name, opt2(x.Distance))
-			if !(opt2(x.Distance) <= limit) {
-				t.Errorf("seed %d: %s is %.4f, want at most %g", seed, name, opt2(x.Distance), limit)
+			x := c.Distance[name]
+			t.Logf("seed %d: %s %.4f", seed, name, opt2(x))
+			if !(opt2(x) <= limit) {
+				t.Errorf("seed %d: %s is %.4f, want at most %g", seed, name, opt2(x), limit)
 			}
 		}
 	}

@@ -292,13 +292,10 @@ func TestSessionsOfTheSource(t *testing.T) {
 	}{"with blocks": {rows, 16}, "without blocks": {bare, 0}} {
 		meta := trace.Meta{BlockSize: c.size, Sessions: sessionsOfSource}
 		got := generated(t, fitted(t, c.rows, meta, 10, 1), Options{Seed: 1})
-		f, err := Compare(signatureOf(t, meta, c.rows, SignatureOptions{}), signatureOf(t, meta, got, SignatureOptions{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := Compared(t, meta, c.rows, meta, got)
 		for name2, limit := range map[string]float64{"turns_ks": 0.05, "think_ks": 0.05, "input_ks": 0.035, "output_ks": 0.035} {
-			if m, _ := f.Measure(name2); m.Distance == nil || *m.Distance > limit {
-				t.Errorf("%s: %s is %v, want at most %g", name, name2, opt2(m.Distance), limit)
+			if d := f.Distance[name2]; d == nil || *d > limit {
+				t.Errorf("%s: %s is %v, want at most %g", name, name2, opt2(d), limit)
 			}
 		}
 		parents := [2]int{}
@@ -373,13 +370,10 @@ func TestWithoutBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := readAll(t, w.Reader())
-	f, err := Compare(signatureOf(t, meta, rows, SignatureOptions{}), signatureOf(t, w.Meta(), got, SignatureOptions{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := Compared(t, meta, rows, w.Meta(), got)
 	for name, limit := range map[string]float64{"input_ks": 0.035, "output_ks": 0.035, "rho_input_output": 0.02} {
-		if m, _ := f.Measure(name); m.Distance == nil || *m.Distance > limit {
-			t.Errorf("%s is %v, want at most %g", name, opt2(m.Distance), limit)
+		if d := f.Distance[name]; d == nil || *d > limit {
+			t.Errorf("%s is %v, want at most %g", name, opt2(d), limit)
 		}
 	}
 	same := 0

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reprise/synth"
+	"reprise/synth/fidelity"
 	"reprise/trace"
 )
 
@@ -60,8 +60,8 @@ docs/synthesis.md says what every measure is.`,
 
 func limitsHelp() string {
 	var b strings.Builder
-	limits := synth.DefaultThresholds()
-	for _, name := range synth.MeasureNames() {
+	limits := fidelity.DefaultThresholds()
+	for _, name := range fidelity.MeasureNames() {
 		if limit, ok := limits[name]; ok {
 			fmt.Fprintf(&b, "  %-24s %g\n", name, limit)
 		}
@@ -70,7 +70,7 @@ func limitsHelp() string {
 }
 
 func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
-	limits := synth.DefaultThresholds()
+	limits := fidelity.DefaultThresholds()
 	for _, s := range f.limits {
 		if err := limits.Set(s); err != nil {
 			return usagef("--max: %v", err)
@@ -103,7 +103,7 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 	if err != nil {
 		return err
 	}
-	if failed := synth.Failures(checks); len(failed) > 0 {
+	if failed := fidelity.Failures(checks); len(failed) > 0 {
 		names := make([]string, len(failed))
 		for i, c := range failed {
 			names[i] = c.Name
@@ -114,7 +114,7 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 }
 
 // compare reads both traces and measures them.
-func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none synth.Fidelity, err error) {
+func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none fidelity.Report, err error) {
 	a, err := openTrace(cmd, ref)
 	if err != nil {
 		return none, err
@@ -125,8 +125,8 @@ func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none synt
 		return none, err
 	}
 	defer b.Close()
-	opts := synth.SignatureOptions{From: f.from, WarmUp: f.warmUp}
-	if opts.BlockSize, err = synth.CommonBlockSize(a.Meta, b.Meta); err != nil {
+	opts := fidelity.Options{From: f.from, WarmUp: f.warmUp}
+	if opts.BlockSize, err = fidelity.CommonBlockSize(a.Meta, b.Meta); err != nil {
 		return none, err
 	}
 	left, err := signatureOf(cmd, "reference", a, opts)
@@ -137,11 +137,11 @@ func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none synt
 	if err != nil {
 		return none, err
 	}
-	return synth.Compare(left, right)
+	return fidelity.Compare(left, right)
 }
 
 // signatureOf reads a whole trace into a signature.
-func signatureOf(cmd *cobra.Command, step string, t *trace.Trace, opts synth.SignatureOptions) (*synth.Signature, error) {
-	s := synth.NewSignature(t.Meta, opts)
+func signatureOf(cmd *cobra.Command, step string, t *trace.Trace, opts fidelity.Options) (*fidelity.Signature, error) {
+	s := fidelity.NewSignature(t.Meta, opts)
 	return s, feed(cmd, step, t, s)
 }

@@ -10,6 +10,7 @@ import (
 
 	"reprise/replay"
 	"reprise/synth"
+	"reprise/synth/fidelity"
 	"reprise/trace"
 )
 
@@ -136,7 +137,7 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	if err != nil {
 		return err
 	}
-	whole, sample := synth.NewSignature(p.w.Meta, synth.SignatureOptions{}), synth.NewSignature(p.w.Meta, synth.SignatureOptions{})
+	whole, sample := fidelity.NewSignature(p.w.Meta, fidelity.Options{}), fidelity.NewSignature(p.w.Meta, fidelity.Options{})
 	var one [1]trace.Request
 	err = trace.Each(trace.Pick(src, *window, nil), func(i int64, r *trace.Request) error {
 		one[0] = *r
@@ -152,7 +153,7 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	if err != nil {
 		return err
 	}
-	found, err := synth.Compare(whole, sample)
+	found, err := fidelity.Compare(whole, sample)
 	if err != nil {
 		return fmt.Errorf("the sample cannot be set beside the whole: %w", err)
 	}
@@ -172,8 +173,8 @@ var sampleWords = map[string]string{
 
 // sampleMeasures picks what tells of a sample. Hits fall with it, since sessions
 // that share prefixes are fewer.
-func sampleMeasures(f synth.Fidelity) []replay.Measure {
-	values := map[string]synth.Measure{}
+func sampleMeasures(f fidelity.Report) []replay.Measure {
+	values := map[string]fidelity.Measure{}
 	for _, m := range f.Measures {
 		values[m.Name] = m
 	}

@@ -1,4 +1,4 @@
-package synth
+package fidelity
 
 import (
 	"bytes"
@@ -17,16 +17,16 @@ import (
 )
 
 // compared compares two traces in memory.
-func compared(t testing.TB, meta trace.Meta, ref, cand []trace.Request) Fidelity {
+func compared(t testing.TB, meta trace.Meta, ref, cand []trace.Request) Report {
 	t.Helper()
-	f, err := Compare(signatureOf(t, meta, ref, SignatureOptions{}), signatureOf(t, meta, cand, SignatureOptions{}))
+	f, err := Compare(signatureOf(t, meta, ref, Options{}), signatureOf(t, meta, cand, Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-func failedNames(f Fidelity, limits Thresholds) (names []string) {
+func failedNames(f Report, limits Thresholds) (names []string) {
 	for _, c := range Failures(f.Gate(limits)) {
 		names = append(names, c.Name)
 	}
@@ -56,7 +56,7 @@ func burst(rows []trace.Request) []trace.Request {
 func TestFidelityOfIdentity(t *testing.T) {
 	c := chatTrace{seed: 6, n: 900, size: 8}
 	rows := burst(c.rows())
-	cands := map[string][]trace.Request{"itself": rows, "mirror": mirrorRows(t, rows, 7)}
+	cands := map[string][]trace.Request{"itself": rows, "mirror": freshIDs(t, rows, 7)}
 	for name, cand := range cands {
 		f := compared(t, c.meta(), rows, cand)
 		for _, m := range f.Measures {
@@ -203,8 +203,8 @@ func TestFidelityOfWhatIsMissing(t *testing.T) {
 			t.Error("a curve was compared with none")
 		}
 	}
-	full := func() *Signature { return signatureOf(t, c.meta(), rows, SignatureOptions{}) }
-	none := func() *Signature { return signatureOf(t, trace.Meta{}, bare, SignatureOptions{}) }
+	full := func() *Signature { return signatureOf(t, c.meta(), rows, Options{}) }
+	none := func() *Signature { return signatureOf(t, trace.Meta{}, bare, Options{}) }
 	check(full(), none(), true, "the candidate has no ")
 	check(none(), full(), false, "the reference has no ")
 	check(none(), none(), false, "neither has ")
@@ -230,7 +230,7 @@ func TestFidelitySessions(t *testing.T) {
 		{noBlocks, inferred, sourceSessions, false},
 		{nothing, c.meta(), "", false},
 	} {
-		f, err := Compare(signatureOf(t, test.ref, rows, SignatureOptions{}), signatureOf(t, test.cand, rows, SignatureOptions{}))
+		f, err := Compare(signatureOf(t, test.ref, rows, Options{}), signatureOf(t, test.cand, rows, Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestFidelityPairsOfHistory(t *testing.T) {
 	}
 	ref := []trace.Request{row(0, 1, 2), row(1, 3, 4), row(8, 5, 6), row(10, 7, 8)}
 	cand := []trace.Request{row(0, 5, 6), row(8, 1, 2), row(9, 3, 3), row(10, 4, 4)}
-	opts := SignatureOptions{From: 0.5}
+	opts := Options{From: 0.5}
 	f, err := Compare(signatureOf(t, trace.Meta{}, ref, opts), signatureOf(t, trace.Meta{}, cand, opts))
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestThresholds(t *testing.T) {
 		t.Error("a check is not off")
 	}
 	value := 0.5
-	f := Fidelity{Measures: []Measure{{Name: "mrc_mae", Ref: &value, Cand: &value, Distance: &value}}}
+	f := Report{Measures: []Measure{{Name: "mrc_mae", Ref: &value, Cand: &value, Distance: &value}}}
 	for limit, ok := range map[float64]bool{0.5: true, 0.4999: false} {
 		if c := f.Gate(Thresholds{"mrc_mae": limit}); len(c) != 1 || c[0].Failed() == ok {
 			t.Errorf("%v at most %v: %v", value, limit, c)
@@ -303,13 +303,13 @@ func TestMeasuresAreListed(t *testing.T) {
 	if !slices.Equal(names, MeasureNames()) {
 		t.Errorf("measured are %v, listed %v", names, MeasureNames())
 	}
-	doc, err := os.ReadFile("../docs/synthesis.md")
+	doc, err := os.ReadFile("../../docs/synthesis.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	limits := DefaultThresholds()
 	for _, name := range names {
-		about, _ := MeasureAbout(name)
+		about := aboutMeasure(name).about
 		line := "| `" + name + "` | " + about + " | "
 		if limit, ok := limits[name]; ok {
 			line += strconv.FormatFloat(limit, 'g', -1, 64) + " |"
@@ -345,7 +345,7 @@ func TestFidelityPrints(t *testing.T) {
 		}
 	}
 	for _, line := range strings.Split(texts[0], "\n") {
-		if utf8.RuneCountInString(line) > fidelityWidth || strings.HasSuffix(line, " ") {
+		if utf8.RuneCountInString(line) > textWidth || strings.HasSuffix(line, " ") {
 			t.Errorf("%d columns: %q", utf8.RuneCountInString(line), line)
 		}
 	}
@@ -364,7 +364,7 @@ func TestFidelityPrints(t *testing.T) {
 	if err := json.Unmarshal([]byte(jsons[0]), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Schema != FidelitySchema || got.OK == nil || *got.OK || len(got.Checks) != len(limits) || len(got.LRUCurve) != 61 ||
+	if got.Schema != Schema || got.OK == nil || *got.OK || len(got.Checks) != len(limits) || len(got.LRUCurve) != 61 ||
 		got.LRUCurve[0].CapacityBlocks != 100 || got.LRUCurve[60].CapacityBlocks != 200_000 {
 		t.Errorf("%+v", got)
 	}
@@ -420,7 +420,7 @@ func TestFidelityOfTicks(t *testing.T) {
 // The published conversation trace, its prompts in another order: lengths stay,
 // and the mean error of the curve is the 0.04 that says "no temporal locality".
 func TestFidelityOfShuffledMooncake(t *testing.T) {
-	rows := mooncake(t)
+	rows := conversation(t)
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail}
 	cand := slices.Clone(rows)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(cand), func(i, j int) { cand[i], cand[j] = cand[j], cand[i] })
@@ -450,11 +450,11 @@ func TestFidelityOfShuffledMooncake(t *testing.T) {
 }
 
 func BenchmarkSignature(b *testing.B) {
-	rows := mooncake(b)
+	rows := conversation(b)
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail}
 	b.ReportAllocs()
 	for b.Loop() {
-		tallyOf(b, signatureOf(b, meta, rows, SignatureOptions{}))
+		tallyOf(b, signatureOf(b, meta, rows, Options{}))
 	}
 	b.ReportMetric(float64(len(rows)*b.N)/b.Elapsed().Seconds(), "rows/s")
 }

@@ -1,4 +1,4 @@
-package synth
+package fidelity
 
 import (
 	"fmt"
@@ -66,13 +66,7 @@ func MeasureNames() []string {
 	return names
 }
 
-// MeasureAbout says what the distance of a measure is, and what its values of
-// the two sides are; empty when there are none, or no such measure.
-func MeasureAbout(name string) (distance, sides string) {
-	m := aboutMeasure(name)
-	return m.about, m.sides
-}
-
+// aboutMeasure is the entry of a measure, without a description if there is no such measure.
 func aboutMeasure(name string) measureAbout {
 	if i := slices.IndexFunc(catalogue, func(m measureAbout) bool { return m.name == name }); i >= 0 {
 		return catalogue[i]
@@ -147,7 +141,7 @@ const copyHint = "the candidate repeats pairs of lengths of the reference; a mir
 
 // Gate holds the measures against thresholds, in the order of [MeasureNames]. A
 // threshold without a measure fails.
-func (f Fidelity) Gate(t Thresholds) []Check {
+func (f Report) Gate(t Thresholds) []Check {
 	var checks []Check
 	for _, m := range f.Measures {
 		limit, asked := t[m.Name]

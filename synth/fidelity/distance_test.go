@@ -1,4 +1,4 @@
-package synth
+package fidelity
 
 import (
 	"math"
@@ -198,7 +198,7 @@ func TestPairMatch(t *testing.T) {
 func TestSamplesAreNear(t *testing.T) {
 	tally := func(seed uint64, limits signatureLimits) *signatureTally {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		s := NewSignature(chatTrace{size: 8}.meta(), SignatureOptions{})
+		s := NewSignature(chatTrace{size: 8}.meta(), Options{})
 		s.limits = limits
 		out := newSignatureTally(s)
 		for row := range int64(40_000) {
@@ -212,7 +212,7 @@ func TestSamplesAreNear(t *testing.T) {
 		}
 		return out
 	}
-	all, some := signatureLimits{SignatureRows, SignatureRows}, signatureLimits{5000, 4000}
+	all, some := signatureLimits{sampleLimit, sampleLimit}, signatureLimits{5000, 4000}
 	ref, cand := tally(1, all), tally(2, all)
 	few, half := tally(1, some), tally(2, some)
 	if len(few.pairs.n) > 4000 || len(few.pairs.n) < 2000 || len(few.sample.rows) > 5000 || len(few.sample.rows) < 2500 {

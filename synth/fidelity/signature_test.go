@@ -1,4 +1,4 @@
-package synth
+package fidelity
 
 import (
 	"fmt"
@@ -85,10 +85,10 @@ func (c chatTrace) rows() []trace.Request {
 	return rows
 }
 
-func signatureOf(t testing.TB, meta trace.Meta, rows []trace.Request, opts SignatureOptions) *Signature {
+func signatureOf(t testing.TB, meta trace.Meta, rows []trace.Request, opts Options) *Signature {
 	t.Helper()
 	s := NewSignature(meta, opts)
-	if _, err := trace.Copy(s, cloned(rows)); err != nil {
+	if _, err := trace.Copy(s, copied(rows)); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -145,7 +145,7 @@ func TestSignatureReuse(t *testing.T) {
 	rows := load(all)
 	depths := naiveStack(rows)
 	span := rows[len(rows)-1].ArrivalNS - rows[0].ArrivalNS
-	for name, opts := range map[string]SignatureOptions{
+	for name, opts := range map[string]Options{
 		"whole": {}, "half": {From: 0.5}, "warm": {WarmUp: 100 * time.Second}, "later": {From: 0.1, WarmUp: 90 * time.Second},
 	} {
 		got := tallyOf(t, signatureOf(t, c.meta(), all, opts))
@@ -199,7 +199,7 @@ func TestSignatureAgreesWithProfile(t *testing.T) {
 		rows := c.rows()
 		meta := c.meta()
 		meta.Sessions = sessions
-		got := tallyOf(t, signatureOf(t, meta, rows, SignatureOptions{}))
+		got := tallyOf(t, signatureOf(t, meta, rows, Options{}))
 
 		a := profile.NewAnnotator(c.size, profile.Options{})
 		for i := range rows {
@@ -262,7 +262,7 @@ func TestSignatureWarmUpSessions(t *testing.T) {
 		at(10, 5, 0, 1, 4, 5), at(12, 6, 2, 3, 6), at(13, 7, 9), at(16, 5, 0, 1, 4, 7), at(20, 8, 10),
 	}
 	meta := trace.Meta{BlockSize: 8, Sessions: sourceSessions}
-	got := tallyOf(t, signatureOf(t, meta, rows, SignatureOptions{From: 0.5}))
+	got := tallyOf(t, signatureOf(t, meta, rows, Options{From: 0.5}))
 	seconds := func(values ...int64) valueList {
 		var h profile.Histogram
 		for _, v := range values {
@@ -319,8 +319,8 @@ func TestWindowTally(t *testing.T) {
 // by 32 just as one that was cut so.
 func TestSignatureJoinsBlocks(t *testing.T) {
 	fine, coarse := chatTrace{3, 300, 8}, chatTrace{3, 300, 32}
-	f, err := Compare(signatureOf(t, coarse.meta(), coarse.rows(), SignatureOptions{}),
-		signatureOf(t, fine.meta(), fine.rows(), SignatureOptions{BlockSize: 32}))
+	f, err := Compare(signatureOf(t, coarse.meta(), coarse.rows(), Options{}),
+		signatureOf(t, fine.meta(), fine.rows(), Options{BlockSize: 32}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestSignatureCompletesBlocks(t *testing.T) {
 		t.Fatalf("only %d blocks are unshared", removed)
 	}
 	for _, size := range []int{8, 32} {
-		opts := SignatureOptions{BlockSize: size}
+		opts := Options{BlockSize: size}
 		f, err := Compare(signatureOf(t, c.meta(), rows, opts), signatureOf(t, c.meta(), bare, opts))
 		if err != nil {
 			t.Fatal(err)
@@ -373,45 +373,45 @@ func TestSignatureCompletesBlocks(t *testing.T) {
 func TestSignatureRefuses(t *testing.T) {
 	row := func(at int64, in int32) trace.Request { return trace.Request{ArrivalNS: at, InputTokens: in} }
 	for name, c := range map[string]struct {
-		opts SignatureOptions
+		opts Options
 		rows []trace.Request
 		want string
 	}{
 		"disorder": {rows: []trace.Request{row(5, 1), row(4, 1)}, want: "row 1 arrives before row 0"},
 		"negative": {rows: []trace.Request{row(5, 1), row(6, -1)}, want: "row 1: a token count is negative"},
-		"blocks":   {opts: SignatureOptions{BlockSize: 12}, rows: []trace.Request{row(1, 1)}, want: "blocks of 8 tokens cannot be measured as blocks of 12"},
+		"blocks":   {opts: Options{BlockSize: 12}, rows: []trace.Request{row(1, 1)}, want: "blocks of 8 tokens cannot be measured as blocks of 12"},
 	} {
 		s := NewSignature(trace.Meta{BlockSize: 8}, c.opts)
 		if _, err := s.Write(c.rows); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	good := func(opts SignatureOptions) *Signature {
+	good := func(opts Options) *Signature {
 		return signatureOf(t, trace.Meta{BlockSize: 8}, []trace.Request{row(0, 1), row(9, 1)}, opts)
 	}
-	once := good(SignatureOptions{})
+	once := good(Options{})
 	if _, err := Compare(once, once); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := once.Write([]trace.Request{row(10, 1)}); err == nil {
 		t.Error("a signature that was compared takes rows")
 	}
-	if _, err := Compare(once, good(SignatureOptions{})); err != nil {
+	if _, err := Compare(once, good(Options{})); err != nil {
 		t.Error(err)
 	}
-	if _, err := Compare(once, NewSignature(trace.Meta{BlockSize: 8}, SignatureOptions{})); err == nil || err.Error() != "the candidate has no requests" {
+	if _, err := Compare(once, NewSignature(trace.Meta{BlockSize: 8}, Options{})); err == nil || err.Error() != "the candidate has no requests" {
 		t.Error(err)
 	}
-	if _, err := Compare(good(SignatureOptions{WarmUp: time.Second}), once); err == nil || err.Error() != "the reference has no request after the warm-up of 1 s" {
+	if _, err := Compare(good(Options{WarmUp: time.Second}), once); err == nil || err.Error() != "the reference has no request after the warm-up of 1 s" {
 		t.Error(err)
 	}
-	if _, err := Compare(once, NewSignature(trace.Meta{BlockSize: 12}, SignatureOptions{})); err == nil || !strings.Contains(err.Error(), "neither is a multiple") {
+	if _, err := Compare(once, NewSignature(trace.Meta{BlockSize: 12}, Options{})); err == nil || !strings.Contains(err.Error(), "neither is a multiple") {
 		t.Error(err)
 	}
-	if _, err := Compare(once, NewSignature(trace.Meta{BlockSize: 16}, SignatureOptions{})); err == nil || !strings.Contains(err.Error(), "measure both in blocks of 16") {
+	if _, err := Compare(once, NewSignature(trace.Meta{BlockSize: 16}, Options{})); err == nil || !strings.Contains(err.Error(), "measure both in blocks of 16") {
 		t.Error(err)
 	}
-	if _, err := Compare(once, NewSignature(trace.Meta{BlockSize: 8, Convention: "other"}, SignatureOptions{})); err == nil || !strings.Contains(err.Error(), "conventions") {
+	if _, err := Compare(once, NewSignature(trace.Meta{BlockSize: 8, Convention: "other"}, Options{})); err == nil || !strings.Contains(err.Error(), "conventions") {
 		t.Error(err)
 	}
 }

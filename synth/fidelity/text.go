@@ -1,4 +1,4 @@
-package synth
+package fidelity
 
 import (
 	"encoding/json"
@@ -11,10 +11,11 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
-// fidelityWidth is the widest line that WriteText writes.
-const fidelityWidth = 96
+// textWidth is the widest line that WriteText writes.
+const textWidth = 96
 
 // A measureForm is how a value is printed.
 type measureForm uint8
@@ -34,40 +35,21 @@ func (f measureForm) print(v *float64) string {
 	case v == nil:
 		return noValue
 	case f == asNumber:
-		return decimals(*v, 3)
+		return page.Decimals(*v, 3)
 	case f == asCount:
-		return grouped(int64(*v))
+		return page.Count(int64(*v))
 	case f == asPercent:
-		return decimals(100**v, 2) + " %"
+		return page.Decimals(100**v, 2) + " %"
 	}
-	return decimals(*v, 4)
+	return page.Decimals(*v, 4)
 }
-
-// decimals prints v with so many decimals, thousands apart.
-func decimals(v float64, places int) string {
-	s := strconv.FormatFloat(v, 'f', places, 64)
-	whole, rest, _ := strings.Cut(s, ".")
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "-", whole[1:]
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if rest != "" {
-		rest = "." + rest
-	}
-	return sign + whole + rest
-}
-
-func grouped(n int64) string { return decimals(float64(n), 0) }
 
 // WriteText prints f and the checks of its gate for people: the verdict, then
 // tables of at most 96 columns without colours, then what to know of them.
-func (f Fidelity) WriteText(w io.Writer, checks []Check) error {
+func (f Report) WriteText(w io.Writer, checks []Check) error {
 	var b strings.Builder
 	line := func(words string) {
-		for _, l := range strings.Split(text.WrapSoft(words, fidelityWidth), "\n") {
+		for _, l := range strings.Split(text.WrapSoft(words, textWidth), "\n") {
 			b.WriteString(strings.TrimRight(l, " ") + "\n")
 		}
 	}
@@ -122,7 +104,7 @@ var (
 )
 
 // measureRows lists every measure, with its check where it has one.
-func (f Fidelity) measureRows(checks []Check) [][]string {
+func (f Report) measureRows(checks []Check) [][]string {
 	byName := map[string]Check{}
 	for _, c := range checks {
 		byName[c.Name] = c
@@ -139,7 +121,7 @@ func (f Fidelity) measureRows(checks []Check) [][]string {
 	return rows
 }
 
-func (f Fidelity) idcRows() [][]string {
+func (f Report) idcRows() [][]string {
 	var rows [][]string
 	for _, p := range f.IDC {
 		rows = append(rows, []string{strconv.FormatFloat(p.WindowS, 'g', -1, 64), asNumber.print(p.Ref), asNumber.print(p.Cand), p.LeftOut})
@@ -172,14 +154,14 @@ func drawFidelity(b *strings.Builder, title string, head []string, rows [][]stri
 }
 
 // WriteJSON writes f with the checks of its gate, and whether none failed.
-func (f Fidelity) WriteJSON(w io.Writer, checks []Check) error {
+func (f Report) WriteJSON(w io.Writer, checks []Check) error {
 	if checks == nil {
 		checks = []Check{}
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(struct {
-		Fidelity
+		Report
 		Checks []Check `json:"checks"`
 		OK     bool    `json:"ok"`
 	}{f, checks, len(Failures(checks)) == 0})

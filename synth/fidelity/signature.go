@@ -1,4 +1,4 @@
-package synth
+package fidelity
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"reprise/trace/block"
 )
 
-// SignatureOptions are the settings of a [Signature].
-type SignatureOptions struct {
+// Options are the settings of a [Signature].
+type Options struct {
 	// From is the share of the duration, from 0 up to 1, after which requests
 	// count: 0.5 measures the second half with the first as its history. What
 	// came before is known to caches, sessions and categories, and in no figure.
@@ -32,18 +32,18 @@ type SignatureOptions struct {
 // duration not known yet: the columns that count are kept, beyond 48 MiB in a
 // private spill file, until the first [Compare] reads them. Nothing can be
 // written from then on. A row that names fewer blocks than its length takes has
-// others that nothing shares: they are completed as [Unshared] does.
+// others that nothing shares: they are completed as [synth.Unshared] does.
 //
 // Memory, beside that: some 120 bytes for each distinct block and 48 for each
 // session, 16 for each distinct length, and at most 150 MB for what has a
 // bound: the rows, or an even sample of them, for what correlates (see
-// [SignatureRows]), and the distinct pairs of lengths. Times are counted in the
+// [sampleLimit]), and the distinct pairs of lengths. Times are counted in the
 // log-linear buckets of [profile.Histogram].
 //
 // It is for one goroutine.
 type Signature struct {
 	meta   trace.Meta
-	opts   SignatureOptions
+	opts   Options
 	size   int // tokens in a block as measured; 0 without blocks
 	joined int // blocks of the trace in one of these
 
@@ -64,17 +64,17 @@ type Signature struct {
 // signatureLimits are up to how many of each are kept; tests lower them.
 type signatureLimits struct{ rows, pairs int }
 
-// SignatureRows is up to how many requests correlations, the two-dimensional distance
+// sampleLimit is up to how many requests correlations, the two-dimensional distance
 // and, counting distinct pairs of lengths, the pair match are exact. Of more
 // requests, a sample of half to all of this number is taken, by a hash of their
 // row; of more pairs, one by a hash of the pair, so that both traces keep the
 // same ones.
-const SignatureRows = 1 << 20
+const sampleLimit = 1 << 20
 
 // NewSignature begins the signature of the trace that meta describes.
-func NewSignature(meta trace.Meta, opts SignatureOptions) *Signature {
+func NewSignature(meta trace.Meta, opts Options) *Signature {
 	s := &Signature{meta: meta, opts: opts, size: meta.BlockSize, joined: 1,
-		rows: trace.NewSorter(""), limits: signatureLimits{rows: SignatureRows, pairs: SignatureRows}}
+		rows: trace.NewSorter(""), limits: signatureLimits{rows: sampleLimit, pairs: sampleLimit}}
 	if meta.BlockSize < 1 {
 		s.size = 0
 	} else if opts.BlockSize > 0 {

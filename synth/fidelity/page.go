@@ -1,4 +1,4 @@
-package synth
+package fidelity
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 
 // Page lays the comparison out for a browser: the verdict, every measure with
 // its check, and the curves of both sides over each other.
-func (f Fidelity) Page(checks []Check) *page.Page {
+func (f Report) Page(checks []Check) *page.Page {
 	p := &page.Page{
 		Title: "Fidelity report",
 		Lead:  "How close a candidate workload is to a reference trace. Every distance is 0 where the two agree, and where a plot shows one curve, the other lies under it.",
@@ -43,13 +43,13 @@ func (f Fidelity) Page(checks []Check) *page.Page {
 const shortDigest = 8
 
 // facts say what was compared. What is not known is left out.
-func (f Fidelity) facts() []page.Fact {
+func (f Report) facts() []page.Fact {
 	var facts []page.Fact
 	for _, s := range []struct {
 		name string
 		Side
 	}{{"Reference", f.Reference}, {"Candidate", f.Candidate}} {
-		facts = append(facts, page.Fact{Label: s.name, Value: grouped(s.Requests) + " requests", Note: s.SourceFormat})
+		facts = append(facts, page.Fact{Label: s.name, Value: page.Count(s.Requests) + " requests", Note: s.SourceFormat})
 		if s.Tier != "" {
 			facts = append(facts, page.Fact{Label: s.name + "'s tier", Value: s.Tier, Note: "this page is no more public than that"})
 		}
@@ -57,11 +57,11 @@ func (f Fidelity) facts() []page.Fact {
 			facts = append(facts, page.Fact{Label: s.name + "'s digest", Value: d[:shortDigest] + "…", Note: "whole in the JSON"})
 		}
 		if s.WarmUpS > 0 {
-			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: decimals(s.WarmUpS, 3) + " s", Note: "known, and in no figure"})
+			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: page.Decimals(s.WarmUpS, 3) + " s", Note: "known, and in no figure"})
 		}
 	}
 	if f.BlockSizeTokens > 0 {
-		facts = append(facts, page.Fact{Label: "Block", Value: grouped(int64(f.BlockSizeTokens)) + " tokens"})
+		facts = append(facts, page.Fact{Label: "Block", Value: page.Count(int64(f.BlockSizeTokens)) + " tokens"})
 	}
 	return facts
 }
@@ -89,14 +89,14 @@ func checkTable(checks []Check) page.Table {
 		if c.OK == nil {
 			result += ": " + c.Why
 		}
-		about, _ := MeasureAbout(c.Name)
+		about := aboutMeasure(c.Name).about
 		t.Rows = append(t.Rows, []string{c.Name, asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), result, about})
 	}
 	return t
 }
 
 // measureTable lists every measure, with what there is to know of it.
-func (f Fidelity) measureTable() page.Table {
+func (f Report) measureTable() page.Table {
 	t := page.Table{Head: []string{"Measure", "Reference", "Candidate", "Distance", "The distance is the", "The sides are the"},
 		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left, page.Left}}
 	for _, m := range f.Measures {
@@ -110,7 +110,7 @@ func (f Fidelity) measureTable() page.Table {
 	return t
 }
 
-func (f Fidelity) reusePlots() []page.Plot {
+func (f Report) reusePlots() []page.Plot {
 	if len(f.LRUCurve) == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (f Fidelity) reusePlots() []page.Plot {
 		XLabel: "capacity", XUnit: "blocks", YLabel: "hit ratio", LogX: true, Series: []page.Series{ref, cand}}}
 }
 
-func (f Fidelity) idcPlots() []page.Plot {
+func (f Report) idcPlots() []page.Plot {
 	ref, cand := page.Series{Name: "reference"}, page.Series{Name: "candidate"}
 	for _, p := range f.IDC {
 		if p.Ref != nil {
@@ -142,7 +142,7 @@ func (f Fidelity) idcPlots() []page.Plot {
 }
 
 // cdfPlots draws the named distributions, those that either side has.
-func (f Fidelity) cdfPlots(names ...string) []page.Plot {
+func (f Report) cdfPlots(names ...string) []page.Plot {
 	var plots []page.Plot
 	for _, c := range f.curves {
 		if !slices.Contains(names, c.name) {

@@ -1,4 +1,4 @@
-package synth
+package fidelity
 
 import (
 	"errors"
@@ -9,13 +9,13 @@ import (
 	"reprise/trace/profile"
 )
 
-// FidelitySchema names the layout of a [Fidelity] as JSON. Fields and measures
+// Schema names the layout of a [Report] as JSON. Fields and measures
 // may be added to it; none changes its meaning.
-const FidelitySchema = "fidelity/1"
+const Schema = "fidelity/1"
 
-// A Fidelity says how close a candidate workload is to a reference trace.
+// A Report says how close a candidate workload is to a reference trace.
 // Nothing is hidden in a score: each measure stands by itself.
-type Fidelity struct {
+type Report struct {
 	Schema    string `json:"schema"`
 	Tier      string `json:"tier,omitempty"` // the stricter of both sides', see [trace.Stricter]
 	Reference Side   `json:"reference"`
@@ -51,7 +51,7 @@ type Side struct {
 }
 
 // A Measure is one distance between the two, with a value of each side to read
-// it by. [MeasureAbout] says what the three are.
+// it by. The catalogue says what the three are.
 type Measure struct {
 	Name string `json:"name"`
 	// Ref and Cand are null when that side lacks what is measured.
@@ -88,7 +88,7 @@ type cdfPair struct {
 }
 
 // Measure returns the measure of that name.
-func (f Fidelity) Measure(name string) (Measure, bool) {
+func (f Report) Measure(name string) (Measure, bool) {
 	for _, m := range f.Measures {
 		if m.Name == name {
 			return m, true
@@ -101,21 +101,21 @@ func (f Fidelity) Measure(name string) (Measure, bool) {
 // signature: it reads what was written and takes no more rows; more comparisons
 // may follow. It is an error when either side has no request that counts, or
 // when the two cannot be measured by the same blocks, see [CommonBlockSize].
-func Compare(ref, cand *Signature) (Fidelity, error) {
+func Compare(ref, cand *Signature) (Report, error) {
 	size, err := CommonBlockSize(ref.meta, cand.meta)
 	if err != nil {
-		return Fidelity{}, err
+		return Report{}, err
 	}
 	if size > 0 && ref.size != cand.size {
-		return Fidelity{}, fmt.Errorf("the reference is measured in blocks of %d tokens and the candidate in blocks of %d: "+
+		return Report{}, fmt.Errorf("the reference is measured in blocks of %d tokens and the candidate in blocks of %d: "+
 			"measure both in blocks of %d", ref.size, cand.size, size)
 	}
-	c := comparison{f: Fidelity{Schema: FidelitySchema, LRUCurve: []CurvePair{}, Warnings: []profile.Warning{}}}
+	c := comparison{f: Report{Schema: Schema, LRUCurve: []CurvePair{}, Warnings: []profile.Warning{}}}
 	if c.ref, err = countedTally("reference", ref); err != nil {
-		return Fidelity{}, err
+		return Report{}, err
 	}
 	if c.cand, err = countedTally("candidate", cand); err != nil {
-		return Fidelity{}, err
+		return Report{}, err
 	}
 	if size > 0 {
 		c.f.BlockSizeTokens = ref.size
@@ -159,7 +159,7 @@ func inSeconds(ns int64) float64 { return float64(ns) / 1e9 }
 // A comparison fills in a Fidelity.
 type comparison struct {
 	ref, cand *signatureTally
-	f         Fidelity
+	f         Report
 }
 
 // add adds a measure. Without a distance, what names what a side may lack.

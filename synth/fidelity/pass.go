@@ -1,10 +1,11 @@
-package synth
+package fidelity
 
 import (
 	"errors"
 	"math"
 	"time"
 
+	"reprise/synth"
 	"reprise/trace"
 	"reprise/trace/profile"
 )
@@ -83,7 +84,7 @@ func (s *Signature) each(sorted *trace.Sorted, f func(*trace.Request)) error {
 		return err
 	}
 	if s.size > 0 {
-		rows = &Unshared{Src: rows, BlockSize: s.size, Next: s.named}
+		rows = &synth.Unshared{Src: rows, BlockSize: s.size, Next: s.named}
 	}
 	return trace.Each(rows, func(_ int64, r *trace.Request) error {
 		f(r)

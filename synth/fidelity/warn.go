@@ -1,9 +1,11 @@
-package synth
+package fidelity
 
 import (
 	"fmt"
 	"strings"
 
+	"reprise/synth"
+	"reprise/trace/page"
 	"reprise/trace/profile"
 )
 
@@ -21,30 +23,30 @@ func (c *comparison) warn(ref, cand *Signature) {
 				s.joined, s.meta.BlockSize, s.name, s.size)
 		}
 		if s.failed > 0 {
-			add("failed_rows", "%s of %s rows of the %s failed; they are in no figure", grouped(s.failed), grouped(s.read), s.name)
+			add("failed_rows", "%s of %s rows of the %s failed; they are in no figure", page.Count(s.failed), page.Count(s.read), s.name)
 		}
 		if w := s.warmUp(); w > 0 {
-			add("warm_up", "the first %s s of the %s are history: known, and in no figure", decimals(inSeconds(w), 3), s.name)
+			add("warm_up", "the first %s s of the %s are history: known, and in no figure", page.Decimals(inSeconds(w), 3), s.name)
 		}
 		if s.meta.Timing != "" {
 			add("made_up_times", "the times of the %s were made up: measures of arrivals, gaps and reuse time describe that choice", s.name)
 		}
 		if s.tally.sample.shift > 0 {
 			add("sampled_requests", "the %s has more than %s requests: correlations and the two-dimensional distance are of a sample of %s",
-				s.name, grouped(int64(s.limits.rows)), grouped(int64(len(s.tally.sample.rows))))
+				s.name, page.Count(int64(s.limits.rows)), page.Count(int64(len(s.tally.sample.rows))))
 		}
 		if s.tally.pairs.shift > 0 {
 			add("sampled_pairs", "the %s has more than %s pairs of lengths: the pair match is of one in %d of them, the same on both sides",
-				s.name, grouped(int64(s.limits.pairs)), uint64(1)<<s.tally.pairs.shift)
+				s.name, page.Count(int64(s.limits.pairs)), uint64(1)<<s.tally.pairs.shift)
 		}
 		if s.tally.sampledCurve {
 			add("sampled_curve", "the %s has more than %s distinct blocks: its LRU curve is estimated from a sample of them", s.name,
-				grouped(profile.DefaultExactBlocks))
+				page.Count(profile.DefaultExactBlocks))
 		}
 	}
-	if n := ref.tally.requests; n < FewRequests && strings.HasPrefix(cand.meta.SourceFormat, synthOf) {
+	if n := ref.tally.requests; n < synth.FewRequests && strings.HasPrefix(cand.meta.SourceFormat, synth.GeneratedSource) {
 		add("few_requests", "the reference has %s requests: a model wants %s or more, and one of fewer mostly breaks some of the limits",
-			grouped(n), grouped(FewRequests))
+			page.Count(n), page.Count(synth.FewRequests))
 	}
 	if ref.meta.Tokenizer != cand.meta.Tokenizer && ref.meta.Tokenizer != "" && cand.meta.Tokenizer != "" {
 		add("tokenizers", "the lengths of the two were counted by different tokenizers")
