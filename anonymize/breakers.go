@@ -5,7 +5,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
-	"reprise/trace/profile"
+	"reprise/trace/breaker"
 	"reprise/trace/token"
 )
 
@@ -52,7 +52,7 @@ const ahead = 4
 // which message a piece is of: it is the next one whose content it holds.
 func (s *spoken) note(pieces []token.Piece, tokens []uint32, messages []trace.Message) {
 	if len(s.tokens) == 0 && len(messages) > 0 {
-		s.tokens = profile.BeginMessage(s.tokens, messages[0].Role)
+		s.tokens = breaker.BeginMessage(s.tokens, messages[0].Role)
 	}
 	found := -1
 	for i := s.next; i < min(len(messages), s.next+ahead) && found < 0; i++ {
@@ -61,9 +61,9 @@ func (s *spoken) note(pieces []token.Piece, tokens []uint32, messages []trace.Me
 		}
 	}
 	for i := max(1, s.next); i <= found; i++ { // the first is marked
-		s.tokens = profile.BeginMessage(s.tokens, messages[i].Role)
+		s.tokens = breaker.BeginMessage(s.tokens, messages[i].Role)
 	}
-	s.tokens = profile.AppendMessage(s.tokens, tokens)
+	s.tokens = breaker.AppendMessage(s.tokens, tokens)
 	s.length = len(s.tokens)
 	if found >= 0 {
 		s.said, s.next = s.length, found+1
@@ -119,8 +119,8 @@ func (p *parts) add(c *chain) promptPart {
 
 // A breakerFinder takes prompts in the order of the source, whoever encoded them.
 type breakerFinder struct {
-	find   *profile.BreakerFinder // nil until there is text
-	tokens []uint32               // of the last prompt
+	find   *breaker.Finder // nil until there is text
+	tokens []uint32        // of the last prompt
 	n      int64
 }
 
@@ -131,7 +131,7 @@ func (b *breakerFinder) add(x *encoded, tokens []uint32) {
 		return
 	}
 	if b.find == nil {
-		b.find = profile.NewBreakerFinder()
+		b.find = breaker.NewFinder()
 	}
 	b.tokens = append(b.tokens[:x.prompt.kept], tokens[x.prompt.from:x.prompt.to]...)
 	if x.row.Status == trace.StatusFailed {
@@ -140,11 +140,11 @@ func (b *breakerFinder) add(x *encoded, tokens []uint32) {
 	if x.inputGap == shortGap {
 		return // what it says is not how the prompt began
 	}
-	b.find.Add(&profile.Prompt{Domain: x.prompt.root, Model: x.row.Model, Adapter: x.row.Adapter, Tokens: b.tokens,
+	b.find.Add(&breaker.Prompt{Domain: x.prompt.root, Model: x.row.Model, Adapter: x.row.Adapter, Tokens: b.tokens,
 		Length: x.counted, ArrivalNS: x.row.ArrivalNS, Source: source})
 }
 
-func (b *breakerFinder) report() *profile.Breakers {
+func (b *breakerFinder) report() *breaker.Set {
 	if b.find == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (b *breakerFinder) report() *profile.Breakers {
 }
 
 // named gives breakers the names of models and adapters that the rows have.
-func (f *finisher) named(b *profile.Breakers) *profile.Breakers {
+func (f *finisher) named(b *breaker.Set) *breaker.Set {
 	if b == nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 	"reprise/anonymize/dp"
 	"reprise/trace"
-	"reprise/trace/profile"
+	"reprise/trace/breaker"
 )
 
 // CardSchema names the layout of a [Card].
@@ -64,7 +64,7 @@ type Card struct {
 	Totals Totals `json:"-"`
 	// Breakers are where near-identical prompts part; nil without text. They go
 	// beside the card, into the metadata of the trace.
-	Breakers *profile.Breakers `json:"-"`
+	Breakers *breaker.Set `json:"-"`
 }
 
 // SourceFields say which format's fields were read of a source, and count those
@@ -187,7 +187,7 @@ func newCard(p *Policy, t Totals) Card {
 	}
 	if t.Texts > 0 {
 		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
-		c.Risks = append(c.Risks, fmt.Sprintf("The metadata tell where near-identical prompts part: positions, lengths and counts, of at least %d requests each.", profile.MinBreakerRequests))
+		c.Risks = append(c.Risks, fmt.Sprintf("The metadata tell where near-identical prompts part: positions, lengths and counts, of at least %d requests each.", breaker.MinRequests))
 	}
 	return c
 }

@@ -13,6 +13,9 @@ func Decimals(v float64, places int) string {
 	return separated(strconv.FormatFloat(v, 'f', places, 64))
 }
 
+// Percent prints the share v in percent, with one decimal.
+func Percent(v float64) string { return Decimals(100*v, 1) + " %" }
+
 func separated(s string) string {
 	sign := ""
 	if strings.HasPrefix(s, "-") {

@@ -21,7 +21,7 @@
 //     [Page] lays both out for a browser.
 //
 // Where near-identical prompts part cannot be seen in rows, whose ids are
-// chained: a [BreakerFinder] finds it at import, while there are tokens, and a
+// chained: a [breaker.Finder] finds it at import, while there are tokens, and a
 // summary shows it.
 //
 // A replay needs less: a [KnownPass] says of each row how many tokens earlier

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"reprise/trace/breaker"
 	"reprise/trace/page"
 )
 
@@ -20,20 +21,20 @@ func (h *sheet) breakers() page.Section {
 	}
 	for i := range b.List {
 		one := &b.List[i]
-		t.Rows = append(t.Rows, []string{one.span(), count(int64(one.Message)), one.Role, short(strings.TrimSpace(one.Model+" "+one.Adapter), 48),
+		t.Rows = append(t.Rows, []string{one.Span(), count(int64(one.Message)), one.Role, short(strings.TrimSpace(one.Model+" "+one.Adapter), 48),
 			count(one.Requests), count(one.Width), count(one.Lost), optional(share(one.Lost, b.PromptTokens), percent)})
 	}
 	return page.Section{Title: "Prefix breakers", Text: sayBreakers(b), Tables: []page.Table{t}}
 }
 
-func sayBreakers(b *BreakerSummary) []string {
+func sayBreakers(b *breaker.Summary) []string {
 	said := fmt.Sprintf("A prefix cache loses %s of %s prompt tokens, %s", compact(b.LostTokens), compact(b.PromptTokens), optional(b.LostShare, percent))
 	if b.LostPerDay != nil {
 		said += fmt.Sprintf(" or %s a day at this rate", compact(int64(*b.LostPerDay)))
 	}
 	says := []string{
 		said + ", because they stand behind a difference: an earlier prompt has them too (tokens lost).",
-		fmt.Sprintf("Most is lost at %s: %s (at token).", b.List[0].place(), b.List[0].advice()),
+		fmt.Sprintf("Most is lost at %s: %s (at token).", b.List[0].Place(), b.List[0].Advice()),
 	}
 	if b.Found > len(b.List) {
 		says = append(says, fmt.Sprintf("These are the %d of %s places that lose most (places).", len(b.List), count(int64(b.Found))))

@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/breaker"
 	"reprise/trace/profile"
 )
 
 // Breakers are on the page when import found some, and only then.
 func TestPageBreakers(t *testing.T) {
-	found := profile.Breakers{Schema: profile.BreakersSchema, Requests: 400, PromptTokens: 100_000, Searched: 90_000, LostTokens: 25_000, Found: 12, List: []profile.Breaker{
+	found := breaker.Set{Schema: breaker.Schema, Requests: 400, PromptTokens: 100_000, Searched: 90_000, LostTokens: 25_000, Found: 12, List: []breaker.Breaker{
 		{Model: "large", Role: trace.System.String(), From: 7, To: 9, Width: 6, Requests: 300, Lost: 24_000},
 		{Role: trace.User.String(), Message: 2, From: 900, To: 900, Width: 200, Requests: 20, Lost: 500},
 	}}
-	s := profile.Summary{Breakers: &profile.BreakerSummary{Breakers: found, LostShare: trace.Ptr(0.25), LostPerDay: trace.Ptr(2e9)}}
+	s := profile.Summary{Breakers: &breaker.Summary{Set: found, LostShare: trace.Ptr(0.25), LostPerDay: trace.Ptr(2e9)}}
 	text := said(s, "Prefix breakers")
 	for _, want := range []string{
 		"A prefix cache loses 25,000 of 100,000 prompt tokens, 25.0 % or 2.00 G a day at this rate,",
@@ -35,7 +36,7 @@ func TestPageBreakers(t *testing.T) {
 	if html := written(t, p); !strings.Contains(html, "had the prompts not differed there") {
 		t.Error("a lost token is not defined")
 	}
-	for _, none := range []*profile.BreakerSummary{nil, {}} {
+	for _, none := range []*breaker.Summary{nil, {}} {
 		if got := titles(profile.Page(profile.Summary{Breakers: none}, nil)); len(got) > 0 {
 			t.Errorf("without breakers: %q", got)
 		}

@@ -1,6 +1,9 @@
 package profile
 
-import "fmt"
+import (
+	"fmt"
+	"reprise/trace/breaker"
+)
 
 // SummarySchema names the layout of a [Summary] as JSON. Fields may be added to
 // it; none changes its meaning.
@@ -69,7 +72,7 @@ type Summary struct {
 	Waterfalls []Waterfall     `json:"waterfalls"`
 
 	// Breakers are where near-identical prompts part, as import found them.
-	Breakers *BreakerSummary `json:"prefix_breakers,omitempty"`
+	Breakers *breaker.Summary `json:"prefix_breakers,omitempty"`
 
 	Warnings []Warning `json:"warnings"`
 }
@@ -121,7 +124,7 @@ func (p *Profiler) Summary() Summary {
 		s.GeneratedGain = generatedGain(s.Reuse, s.ReuseWithGenerated)
 		p.summariseCaches(&s)
 	}
-	s.Breakers = breakerSummary(&p.meta)
+	s.Breakers = breaker.Summarize(&p.meta)
 	s.Warnings = p.warnings(&s)
 	return s
 }

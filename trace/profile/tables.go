@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"reprise/trace"
+	"reprise/trace/breaker"
 )
 
 // TablesSchema names the layout of the rows of [Tables].
@@ -140,7 +141,7 @@ func (t *tableRows) prefixes(top *TopPrefixes) {
 	}
 }
 
-func (t *tableRows) breakers(s *BreakerSummary) {
+func (t *tableRows) breakers(s *breaker.Summary) {
 	if s == nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/breaker"
 	"reprise/trace/profile"
 )
 
@@ -18,8 +19,8 @@ func TestTables(t *testing.T) {
 	annotate(rows, s.block, profile.Options{})
 	opts := profile.ProfilerOptions{ReuseOptions: profile.ReuseOptions{KVBytesPerToken: 1 << 20}, Replicas: []int{2}, ReplicaBlocks: 100}
 	sum := profileOf(t, rows, trace.Meta{BlockSize: s.block, Sessions: "source"}, opts).Summary()
-	sum.Breakers = &profile.BreakerSummary{LostShare: trace.Ptr(0.25),
-		Breakers: profile.Breakers{LostTokens: 90, List: []profile.Breaker{{Message: 1, From: 46, To: 48, Width: 3, Requests: 9, Lost: 80}, {Lost: 10}}}}
+	sum.Breakers = &breaker.Summary{LostShare: trace.Ptr(0.25),
+		Set: breaker.Set{LostTokens: 90, List: []breaker.Breaker{{Message: 1, From: 46, To: 48, Width: 3, Requests: 9, Lost: 80}, {Lost: 10}}}}
 	of := map[string]float64{}
 	for _, r := range profile.Tables(sum) {
 		key := r.Table + " " + r.Key + " " + r.Unit

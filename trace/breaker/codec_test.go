@@ -1,4 +1,4 @@
-package profile_test
+package breaker_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/trace"
+	"reprise/trace/breaker"
 	"reprise/trace/profile"
 )
 
@@ -29,11 +30,11 @@ func reported(t testing.TB) string {
 
 func TestBreakersRoundTrip(t *testing.T) {
 	s := reported(t)
-	b, err := profile.ParseBreakers(s)
+	b, err := breaker.Parse(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b.List) != profile.MaxBreakers || b.Found != 14 || b.LostTokens != 14*29*1458 {
+	if len(b.List) != breaker.MaxListed || b.Found != 14 || b.LostTokens != 14*29*1458 {
 		t.Errorf("%d of %d listed, %d tokens lost", len(b.List), b.Found, b.LostTokens)
 	}
 	if back, err := b.JSON(); err != nil || back != s {
@@ -85,11 +86,11 @@ func TestParseBreakersRefuses(t *testing.T) {
 		if bad == good {
 			t.Fatalf("the report has no %s: %s", change[0], good)
 		}
-		if _, err := profile.ParseBreakers(bad); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := breaker.Parse(bad); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("with %s in place of %s: %v", change[1], change[0], err)
 		}
 	}
-	if _, err := profile.ParseBreakers(strings.Replace(good, `{`, `{"later":[1],`, 1)); err != nil {
+	if _, err := breaker.Parse(strings.Replace(good, `{`, `{"later":[1],`, 1)); err != nil {
 		t.Errorf("a field that this version does not know: %v", err)
 	}
 }
@@ -100,7 +101,7 @@ func FuzzParseBreakers(f *testing.F) {
 	f.Add(`{"schema":"breakers/1","breakers":[]}`)
 	f.Add(`{"schema":"breakers/1","requests":9,"prompt_tokens":99,"lost_tokens":70,"found":1,"duration_s":1e300,"breakers":[{"role":"tool","requests":5,"lost_tokens":70}]}`)
 	f.Fuzz(func(t *testing.T, s string) {
-		b, err := profile.ParseBreakers(s)
+		b, err := breaker.Parse(s)
 		if err != nil {
 			return
 		}
@@ -108,7 +109,7 @@ func FuzzParseBreakers(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		again, err := profile.ParseBreakers(first)
+		again, err := breaker.Parse(first)
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %v", err)
 		}
@@ -173,7 +174,7 @@ func TestBreakersByDay(t *testing.T) {
 }
 
 // A date in front of a system prompt changes every ten requests.
-func ExampleBreakerFinder() {
+func ExampleFinder() {
 	rng := rand.New(rand.NewPCG(1, 2))
 	text := func(n int) []uint32 {
 		tokens := make([]uint32, n)
@@ -183,13 +184,13 @@ func ExampleBreakerFinder() {
 		return tokens
 	}
 	rules := text(1500)
-	f := profile.NewBreakerFinder()
+	f := breaker.NewFinder()
 	for i := range 100 {
 		date := []uint32{17, 4, uint32(i / 10)}
 		var prompt []uint32
 		prompt = appendPrompt(prompt, trace.System, append(date, rules...))
 		prompt = appendPrompt(prompt, trace.User, text(50))
-		f.Add(&profile.Prompt{Tokens: prompt, Length: 1553, Source: int64(i), ArrivalNS: int64(i) * 1e9})
+		f.Add(&breaker.Prompt{Tokens: prompt, Length: 1553, Source: int64(i), ArrivalNS: int64(i) * 1e9})
 	}
 	b := f.Report()
 	for _, one := range b.List {
@@ -200,14 +201,14 @@ func ExampleBreakerFinder() {
 	// message 0 (system): 9 requests part at token 2 for 1 token; 13500 of 155300 prompt tokens are lost
 }
 
-// BenchmarkBreakerFinder takes prompts of 1,500 tokens: chats of one template
+// BenchmarkFinder takes prompts of 1,500 tokens: chats of one template
 // without a breaker, and the same with a date in it that is always new.
-func BenchmarkBreakerFinder(b *testing.B) {
+func BenchmarkFinder(b *testing.B) {
 	for name, dated := range map[string]bool{"clean": false, "dated": true} {
 		b.Run(name, func(b *testing.B) {
 			p := newPlanted(9)
 			head, rest := p.text(40), p.text(1260)
-			var prompts []profile.Prompt
+			var prompts []breaker.Prompt
 			for i := range 2000 {
 				date := head[:2]
 				if dated {
@@ -215,13 +216,13 @@ func BenchmarkBreakerFinder(b *testing.B) {
 				}
 				prompt := appendPrompt(nil, trace.System, append(append(append([]uint32{}, head...), date...), rest...))
 				prompt = appendPrompt(prompt, trace.User, p.text(200))
-				prompts = append(prompts, profile.Prompt{Tokens: prompt, Length: 1502, Source: int64(i)})
+				prompts = append(prompts, breaker.Prompt{Tokens: prompt, Length: 1502, Source: int64(i)})
 			}
 			b.SetBytes(1502)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if i%len(prompts) == 0 {
-					p.find = profile.NewBreakerFinder()
+					p.find = breaker.NewFinder()
 				}
 				p.find.Add(&prompts[i%len(prompts)])
 			}

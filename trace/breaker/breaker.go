@@ -1,4 +1,4 @@
-package profile
+package breaker
 
 import (
 	"encoding/json"
@@ -10,25 +10,25 @@ import (
 	"reprise/trace"
 )
 
-// BreakersSchema names the layout of [Breakers] as JSON. Fields may be added to
+// Schema names the layout of [Set] as JSON. Fields may be added to
 // it; none changes its meaning.
-const BreakersSchema = "breakers/1"
+const Schema = "breakers/1"
 
-// Breakers say where near-identical prompts part. A prefix cache loses all that
+// Set say where near-identical prompts part. A prefix cache loses all that
 // stands behind the first token that differs, so that a date at the top of a
 // system prompt costs the rest of it. They hold positions, counts and lengths
 // in tokens: no text, no token and no hash of either.
 //
-// They are found when a log is imported, by a [BreakerFinder], since block ids
+// They are found when a log is imported, by a [Finder], since block ids
 // are chained: behind a difference they tell nothing. They are of the requests
 // whose text was there and which did not fail.
-type Breakers struct {
+type Set struct {
 	Schema       string  `json:"schema"`
 	Requests     int64   `json:"requests"`
 	PromptTokens int64   `json:"prompt_tokens"` // of these, whole
 	Searched     int64   `json:"searched_tokens"`
 	DurationS    float64 `json:"duration_s"` // from the first arrival to the last
-	// LostTokens is the sum over every breaker that [MinBreakerRequests]
+	// LostTokens is the sum over every breaker that [MinRequests]
 	// requests show, listed or not.
 	LostTokens int64     `json:"lost_tokens"`
 	Found      int       `json:"found"` // so many of these
@@ -66,47 +66,52 @@ type Breaker struct {
 }
 
 const (
-	// MinBreakerRequests is how many requests must show a breaker before it is
+	// MinRequests is how many requests must show a breaker before it is
 	// told: fewer may be the text of one person.
-	MinBreakerRequests = 5
-	// MaxBreakers is how many breakers are listed, those that lose most first.
-	MaxBreakers = 10
+	MinRequests = 5
+	// MaxListed is how many breakers are listed, those that lose most first.
+	MaxListed = 10
 
 	maxBreakersJSON = 64 << 10
 	maxLabel        = 200 // characters
 )
 
 // JSON returns b as it goes into the metadata of a trace.
-func (b *Breakers) JSON() (string, error) {
+func (b *Set) JSON() (string, error) {
 	text, err := json.Marshal(b)
 	return string(text), err
 }
 
 // Share is the part of all prompt tokens that is lost; nil without any.
-func (b *Breakers) Share() *float64 { return share(b.LostTokens, b.PromptTokens) }
+func (b *Set) Share() *float64 {
+	if b.PromptTokens == 0 {
+		return nil
+	}
+	return trace.Ptr(float64(b.LostTokens) / float64(b.PromptTokens))
+}
 
 // Rename gives models and adapters the names that the rows have.
-func (b *Breakers) Rename(model, adapter func(string) string) {
+func (b *Set) Rename(model, adapter func(string) string) {
 	for i := range b.List {
 		one := &b.List[i]
 		one.Model, one.Adapter = label(model(one.Model)), label(adapter(one.Adapter))
 	}
 }
 
-var errBreakers = errors.New("the prefix breakers in the metadata are not of schema " + BreakersSchema)
+var errBreakers = errors.New("the prefix breakers in the metadata are not of schema " + Schema)
 
-// ParseBreakers reads what JSON wrote. Whatever could not have come from there
+// Parse reads what JSON wrote. Whatever could not have come from there
 // is an error, which quotes nothing.
-func ParseBreakers(s string) (*Breakers, error) {
-	var b Breakers
+func Parse(s string) (*Set, error) {
+	var b Set
 	if len(s) > maxBreakersJSON || json.Unmarshal([]byte(s), &b) != nil || !b.valid() {
 		return nil, errBreakers
 	}
 	return &b, nil
 }
 
-func (b *Breakers) valid() bool {
-	ok := b.Schema == BreakersSchema && len(b.List) <= MaxBreakers && b.Found >= len(b.List) &&
+func (b *Set) valid() bool {
+	ok := b.Schema == Schema && len(b.List) <= MaxListed && b.Found >= len(b.List) &&
 		b.Requests >= 0 && b.Searched >= 0 && b.PromptTokens >= b.Searched && b.DurationS >= 0 && b.DurationS <= math.MaxInt64
 	rest := b.LostTokens
 	for i := range b.List {
@@ -122,9 +127,9 @@ func (b *Breaker) valid() bool {
 	for r := trace.System; r <= trace.Tool; r++ {
 		role = role || b.Role == r.String()
 	}
-	return role && label(b.Model) == b.Model && label(b.Adapter) == b.Adapter && b.Message >= 0 && b.Message <= BreakerTokens &&
-		b.From >= 0 && b.To >= b.From && b.To <= BreakerTokens && b.Width >= 0 && b.Width <= BreakerTokens &&
-		b.Requests >= MinBreakerRequests && b.Lost >= 0
+	return role && label(b.Model) == b.Model && label(b.Adapter) == b.Adapter && b.Message >= 0 && b.Message <= SearchTokens &&
+		b.From >= 0 && b.To >= b.From && b.To <= SearchTokens && b.Width >= 0 && b.Width <= SearchTokens &&
+		b.Requests >= MinRequests && b.Lost >= 0
 }
 
 // label makes a name fit for a terminal.

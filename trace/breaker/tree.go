@@ -1,4 +1,4 @@
-package profile
+package breaker
 
 import "reprise/trace/block"
 

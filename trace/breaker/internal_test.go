@@ -1,4 +1,4 @@
-package profile
+package breaker
 
 import (
 	"math/rand/v2"
@@ -213,12 +213,12 @@ func TestAlign(t *testing.T) {
 // With more places than are counted at once, the rare ones go.
 func TestBreakerTallyIsBounded(t *testing.T) {
 	tally := newBreakerTally(100)
-	tokens := make([]uint32, BreakerTokens)
+	tokens := make([]uint32, SearchTokens)
 	r := rand.New(rand.NewPCG(84, 1))
 	for i := range 20_000 {
 		at := 4000
 		if i%20 > 0 {
-			at = r.IntN(BreakerTokens)
+			at = r.IntN(SearchTokens)
 		}
 		tally.add(&Prompt{Tokens: tokens, Source: int64(i)}, at, 5, 100, 0)
 		if len(tally.places) > 100 {
@@ -248,7 +248,7 @@ func TestWidths(t *testing.T) {
 
 // Memory does not follow the source.
 func TestBreakerFinderMemory(t *testing.T) {
-	f := NewBreakerFinder()
+	f := NewFinder()
 	r := rand.New(rand.NewPCG(85, 1))
 	used := func() uint64 {
 		var m runtime.MemStats

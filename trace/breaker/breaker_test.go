@@ -1,4 +1,4 @@
-package profile_test
+package breaker_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
-	"reprise/trace/profile"
+	"reprise/trace/breaker"
 )
 
 // planted makes logs whose breakers are known. Its texts are random tokens, so
@@ -17,7 +17,7 @@ import (
 type planted struct {
 	rng    *rand.Rand
 	rename func(uint32) uint32
-	find   *profile.BreakerFinder
+	find   *breaker.Finder
 	n      int64
 	domain block.ID
 	model  string
@@ -25,7 +25,7 @@ type planted struct {
 }
 
 func newPlanted(seed uint64) *planted {
-	return &planted{rng: rand.New(rand.NewPCG(seed, 71)), find: profile.NewBreakerFinder(), rename: func(t uint32) uint32 { return t }}
+	return &planted{rng: rand.New(rand.NewPCG(seed, 71)), find: breaker.NewFinder(), rename: func(t uint32) uint32 { return t }}
 }
 
 func (p *planted) text(n int) []uint32 {
@@ -52,7 +52,7 @@ func (p *planted) send(messages ...message) {
 		prompt = appendPrompt(prompt, m.role, tokens)
 		length += len(tokens)
 	}
-	p.find.Add(&profile.Prompt{Domain: p.domain, Model: p.model, Tokens: prompt, Length: int32(length), ArrivalNS: p.n * 1e9, Source: p.n})
+	p.find.Add(&breaker.Prompt{Domain: p.domain, Model: p.model, Tokens: prompt, Length: int32(length), ArrivalNS: p.n * 1e9, Source: p.n})
 	p.n++
 	p.tokens += length
 }
@@ -338,7 +338,7 @@ func TestPlantedBreakers(t *testing.T) {
 	}
 }
 
-func (w truth) check(t *testing.T, g profile.Breaker) {
+func (w truth) check(t *testing.T, g breaker.Breaker) {
 	t.Helper()
 	near := func(got, want int64) bool {
 		return float64(max(got-want, want-got)) <= w.tolerance*float64(want)
@@ -379,5 +379,5 @@ func TestBreakersDoNotDependOnTokens(t *testing.T) {
 
 // appendPrompt appends a whole message.
 func appendPrompt(prompt []uint32, role trace.Role, tokens []uint32) []uint32 {
-	return profile.AppendMessage(profile.BeginMessage(prompt, role), tokens)
+	return breaker.AppendMessage(breaker.BeginMessage(prompt, role), tokens)
 }

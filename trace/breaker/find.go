@@ -1,22 +1,22 @@
-package profile
+package breaker
 
 import (
 	"reprise/trace"
 	"reprise/trace/block"
 )
 
-// BreakerTokens is how many leading tokens of a prompt a [BreakerFinder] looks
+// SearchTokens is how many leading tokens of a prompt a [Finder] looks
 // at.
-const BreakerTokens = 16 << 10
+const SearchTokens = 16 << 10
 
 // messageMark and a role stand in a prompt in front of each message. No
 // vocabulary has tokens this great.
 const messageMark = 1 << 31
 
-// BeginMessage appends to a prompt that a [BreakerFinder] is given the mark of a
+// BeginMessage appends to a prompt that a [Finder] is given the mark of a
 // message that begins there. A prompt begins with one.
 func BeginMessage(prompt []uint32, role trace.Role) []uint32 {
-	if len(prompt) >= BreakerTokens {
+	if len(prompt) >= SearchTokens {
 		return prompt
 	}
 	return append(prompt, messageMark|uint32(role))
@@ -27,14 +27,14 @@ func BeginMessage(prompt []uint32, role trace.Role) []uint32 {
 // tokens that it lacks: they lose their highest bit, by which marks are told.
 func AppendMessage(prompt, tokens []uint32) []uint32 {
 	from := len(prompt)
-	prompt = append(prompt, tokens[:max(0, min(len(tokens), BreakerTokens-from))]...)
+	prompt = append(prompt, tokens[:max(0, min(len(tokens), SearchTokens-from))]...)
 	for i := from; i < len(prompt); i++ {
 		prompt[i] &^= messageMark
 	}
 	return prompt
 }
 
-// A Prompt is what a [BreakerFinder] is told of a request.
+// A Prompt is what a [Finder] is told of a request.
 type Prompt struct {
 	Domain         block.ID // within which prompts can share a cache
 	Model, Adapter string
@@ -44,7 +44,7 @@ type Prompt struct {
 	Source         int64 // its position in the source
 }
 
-// A BreakerFinder finds where near-identical prompts part. It takes the prompts
+// A Finder finds where near-identical prompts part. It takes the prompts
 // one by one, in the order of the source, which is taken for that in which they
 // arrived:
 //
@@ -69,13 +69,13 @@ type Prompt struct {
 // fingerprints, one in some 24 tokens, and 2,048 places. So what is lost against
 // a prompt of long ago may go unseen. All hashes are for looking up only: they
 // stay here, and what they find is compared.
-type BreakerFinder struct {
+type Finder struct {
 	tree   *promptTree
 	places places
 	prints []print
 	align  aligner
 	tally  breakerTally
-	totals Breakers
+	totals Set
 
 	candidates  []candidate
 	earlier     []uint32
@@ -83,9 +83,9 @@ type BreakerFinder struct {
 	first, last int64
 }
 
-// NewBreakerFinder returns a finder that has seen nothing.
-func NewBreakerFinder() *BreakerFinder {
-	return &BreakerFinder{tree: newPromptTree(treeTokens), places: newPlaces(), tally: newBreakerTally(maxBreakerPlaces)}
+// NewFinder returns a finder that has seen nothing.
+func NewFinder() *Finder {
+	return &Finder{tree: newPromptTree(treeTokens), places: newPlaces(), tally: newBreakerTally(maxBreakerPlaces)}
 }
 
 // A candidate is an earlier prompt that has a stretch of the one at hand.
@@ -103,7 +103,7 @@ const (
 )
 
 // Add takes the next prompt.
-func (f *BreakerFinder) Add(p *Prompt) {
+func (f *Finder) Add(p *Prompt) {
 	t := &f.totals
 	if t.Requests == 0 {
 		f.first, f.last = p.ArrivalNS, p.ArrivalNS
@@ -111,7 +111,7 @@ func (f *BreakerFinder) Add(p *Prompt) {
 	f.first, f.last = min(f.first, p.ArrivalNS), max(f.last, p.ArrivalNS)
 	t.Requests++
 	t.PromptTokens += int64(p.Length)
-	t.Searched += min(int64(p.Length), BreakerTokens)
+	t.Searched += min(int64(p.Length), SearchTokens)
 
 	known := f.tree.walk(p.Domain, p.Tokens)
 	if known == len(p.Tokens) || f.tree.extends(known) {
@@ -135,7 +135,7 @@ func (f *BreakerFinder) Add(p *Prompt) {
 
 // lookUp finds the candidates. When there are too many the last counts: the
 // later in the prompt they agree, the more they may have in common.
-func (f *BreakerFinder) lookUp(known int32, domain uint32) {
+func (f *Finder) lookUp(known int32, domain uint32) {
 	f.candidates = f.candidates[:0]
 	seen := int32(0)
 	for _, one := range f.prints {
@@ -158,7 +158,7 @@ func (f *BreakerFinder) lookUp(known int32, domain uint32) {
 }
 
 // compare aligns the prompt with the best candidate and counts the differences.
-func (f *BreakerFinder) compare(p *Prompt, known int) {
+func (f *Finder) compare(p *Prompt, known int) {
 	var best run
 	var with candidate
 	furthest := 0
@@ -186,14 +186,14 @@ func (f *BreakerFinder) compare(p *Prompt, known int) {
 }
 
 // Report says what was found so far. Models and adapters have the source's
-// names: see [Breakers.Rename].
-func (f *BreakerFinder) Report() *Breakers {
+// names: see [Set.Rename].
+func (f *Finder) Report() *Set {
 	b := f.totals
-	b.Schema = BreakersSchema
-	b.DurationS = float64(f.last-f.first) / second
+	b.Schema = Schema
+	b.DurationS = float64(f.last-f.first) / 1e9
 	b.List = []Breaker{}
 	for _, one := range f.tally.breakers() {
-		if one.Requests < MinBreakerRequests {
+		if one.Requests < MinRequests {
 			continue
 		}
 		one.Requests = min(one.Requests, b.Requests) // of places taken together, one may have had several
@@ -201,6 +201,6 @@ func (f *BreakerFinder) Report() *Breakers {
 		b.LostTokens += one.Lost
 		b.List = append(b.List, one)
 	}
-	b.List = b.List[:min(len(b.List), MaxBreakers)]
+	b.List = b.List[:min(len(b.List), MaxListed)]
 	return &b
 }

@@ -1,4 +1,4 @@
-package profile
+package breaker
 
 // A print is a place in a sequence of tokens that is chosen by what stands
 // there, so that equal stretches of two sequences are chosen alike wherever they

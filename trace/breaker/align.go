@@ -1,4 +1,4 @@
-package profile
+package breaker
 
 const (
 	minRun  = 64 // tokens that must be lost for a difference to count

@@ -1,4 +1,4 @@
-package profile
+package breaker
 
 import (
 	"cmp"
@@ -158,7 +158,7 @@ func (t *placeTally) join(o *placeTally) {
 }
 
 // Widths are counted exactly below 32, and in quarters of each power of two
-// from there to BreakerTokens.
+// from there to SearchTokens.
 const (
 	exactWidths  = 32
 	widthBuckets = exactWidths + 4*(14-5) + 1
