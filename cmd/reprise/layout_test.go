@@ -29,7 +29,7 @@ var mayImport = map[string]string{
 	"anonymize/audit":  "trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page trace/sample",
 	"synth":            "trace trace/token trace/block trace/arrival trace/profile anonymize/dp trace/page trace/sample",
 	"synth/fidelity":   "trace trace/block trace/profile trace/page trace/sample synth",
-	"synth/spec":       "trace trace/arrival trace/block trace/profile",
+	"synth/spec":       "trace trace/arrival trace/block trace/profile trace/strictyaml",
 	"replay":           "trace trace/token trace/arrival replay/pace replay/openai replay/scrape replay/host replay/internal/h1 trace/sample",
 	"replay/pace":      "",
 	"replay/openai":    "",

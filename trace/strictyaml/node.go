@@ -1,13 +1,16 @@
 package strictyaml
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 )
@@ -211,4 +214,86 @@ func (n Node) Source() []byte {
 func inBlock(line string, column int) bool {
 	text := strings.TrimLeft(line, " ")
 	return strings.TrimSpace(text) == "" || strings.HasPrefix(text, "#") || len(line)-len(text) >= column-1
+}
+
+// Decode fills a struct by its yaml tags from the whole document. It refuses keys
+// that the struct does not have. The library cuts the fraction off a number that
+// is for a whole one: [Node.Walk] can refuse it first.
+func (n Node) Decode(into any) error {
+	err := yaml.NewDecoder(bytes.NewReader(n.text), yaml.Strict()).Decode(into)
+	if err == nil {
+		return nil
+	}
+	return translated(err)
+}
+
+// kindName says what a value of a type is to people.
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Pointer:
+		return "keys and values"
+	}
+	return "a whole number"
+}
+
+// Find is the key, or the element of a list, at a path such as mix[0].lengths. Its
+// faults are where it stands. It is not ok where there is none.
+func (n Node) Find(path string) (at Node, ok bool) {
+	keys := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	at = n
+	for _, key := range keys {
+		if a, ok := n.node.(*ast.AnchorNode); ok {
+			n.node = a.Value
+		}
+		found := false
+		switch m := n.node.(type) {
+		case ast.MapNode:
+			for it := m.MapRange(); !found && it.Next(); {
+				if found = it.Key().GetToken().Value == key; found {
+					at, n = Node{it.Key(), n.text, ""}, Node{it.Value(), n.text, key}
+				}
+			}
+		case *ast.SequenceNode:
+			if i, err := strconv.Atoi(key); err == nil && i < len(m.Values) {
+				n = Node{m.Values[i], n.text, key}
+				at, found = n, true
+			}
+		}
+		if !found {
+			return Node{}, false
+		}
+	}
+	return at, true
+}
+
+// Walk hands every key and its value to a reader, also those in maps and lists
+// below, until it refuses one.
+func (n Node) Walk(read func(key string, value Node) error) error {
+	v := walker{text: n.text, read: read}
+	ast.Walk(&v, n.node)
+	return v.err
+}
+
+type walker struct {
+	text []byte
+	read func(string, Node) error
+	err  error
+}
+
+// Visit implements [ast.Visitor].
+func (v *walker) Visit(n ast.Node) ast.Visitor {
+	if pair, ok := n.(*ast.MappingValueNode); ok && v.err == nil && pair.Value != nil && pair.Value.GetToken() != nil {
+		key := pair.Key.GetToken().Value
+		v.err = v.read(key, Node{pair.Value, v.text, key})
+	}
+	if v.err != nil {
+		return nil
+	}
+	return v
 }

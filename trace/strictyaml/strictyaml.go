@@ -3,7 +3,7 @@
 //
 // [Parse] reads one document within bounds. A [Node] hands its keys to the readers
 // of a list of [Key] and its elements to one reader; [Node.Text], [Node.Number],
-// [Whole] and [Parsed] read a scalar. Every fault is a [Fault], and [Named] puts the
+// [Whole] and [Parsed] read a scalar; [Node.Decode] fills a tagged struct. Every fault is a [Fault], and [Named] puts the
 // name of the file before it.
 package strictyaml
 
@@ -158,8 +158,15 @@ func faultAt(at *token.Position, format string, args ...any) error {
 // translated is an error of the library as a fault, without the source that the
 // library shows.
 func translated(err error) error {
+	var wrongType *yaml.TypeError
+	var tooLarge *yaml.OverflowError
 	var library yaml.Error
-	if errors.As(err, &library) && library.GetToken() != nil {
+	switch {
+	case errors.As(err, &tooLarge) && tooLarge.Token != nil:
+		return faultAt(tooLarge.Token.Position, "the number is too large")
+	case errors.As(err, &wrongType) && wrongType.Token != nil:
+		return faultAt(wrongType.Token.Position, "want %s", kindName(wrongType.DstType))
+	case errors.As(err, &library) && library.GetToken() != nil:
 		return faultAt(library.GetToken().Position, "%s", library.GetMessage())
 	}
 	return err

@@ -138,6 +138,69 @@ func TestFaultIn(t *testing.T) {
 	}
 }
 
+// What a struct does not have, or has of another kind, is refused at its place.
+func TestDecodeFaults(t *testing.T) {
+	for in, want := range map[string]string{
+		"name: a\ndishes:\n  - name: b\n": "",
+		"nmae: a\n":                       `m.yaml:1:1: unknown field "nmae"`,
+		"guests: many\n":                  "m.yaml:1:9: want a whole number",
+		"guests: 1e99\n":                  "m.yaml:1:9: the number is too large",
+		"name: [a]\n":                     "m.yaml:1:7: want text",
+		"dishes: 3\n":                     "m.yaml:1:9: int was used where sequence is expected",
+	} {
+		var into struct {
+			Name   string
+			Guests int
+			Dishes []struct{ Name string }
+		}
+		doc, err := Parse([]byte(in), bounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Named("m.yaml", doc.Decode(&into))
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", in, err, want)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	doc, err := Parse([]byte("name: a\ndishes:\n  - name: b\n    price: 2\n  - &x\n    name: c\n"), bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"name": "1:1", "dishes": "2:1", "dishes[0]": "3:5", "dishes[0].price": "4:5", "dishes[1].name": "6:5",
+		"price": "", "dishes[2]": "", "name.first": "", "dishes.name": "",
+	} {
+		got := ""
+		if at, ok := doc.Find(path); ok {
+			got = strings.TrimSuffix(Named("", at.Faultf("x")).Error()[1:], ": x")
+		}
+		if got != want {
+			t.Errorf("%s: at %q, want %q", path, got, want)
+		}
+	}
+}
+
+// A walk sees every key once, until it is refused.
+func TestWalk(t *testing.T) {
+	doc, err := Parse([]byte("a: 1\nb:\n  - c: 2\n    d: {e: 3}\nf: 4\n"), bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	err = doc.Walk(func(key string, n Node) error {
+		if keys = append(keys, key); key == "e" {
+			return n.Faultf("no %s", key)
+		}
+		return nil
+	})
+	if err == nil || strings.Join(keys, "") != "abcde" || Named("m.yaml", err).Error() != "m.yaml:4:12: no e" {
+		t.Errorf("%v: %v", keys, err)
+	}
+}
+
 // Whatever a file holds, the answer is a value or an error that names it.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"name: a\nwine:\n  name: b\n", "wine: {name: a}", "? a\n: b", "&a [*a]", "dishes:\n- |\n  a\n- b", "wine: &x {<<: *x}"} {
