@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"math"
 	"time"
 
 	"reprise/trace"
@@ -124,7 +125,7 @@ func (o *Options) format(head []byte) (Format, error) {
 // suits checks that the options are right, and right for a format.
 func (o *Options) suits(f Format) (err error) {
 	switch {
-	case o.MaxBad < 0 || o.MaxBad > 1 || o.MaxBad != o.MaxBad:
+	case o.MaxBad < 0 || o.MaxBad > 1 || math.IsNaN(o.MaxBad):
 		err = usage("the tolerated share of bad records is not from 0 to 1")
 	case o.TimeUnit != "" && unitOf(o.TimeUnit) == 0:
 		err = usage("unknown time unit: want s, ms, us or ns")

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"container/heap"
+	"math"
 	"time"
 
 	"reprise/trace"
@@ -143,7 +144,7 @@ func (k *kin) end(o ended, next int64) {
 	}
 	children, first := k.opt.Causal.children(o.id)
 	for _, c := range children {
-		if pause := k.opt.Causal.pause[c]; first+int64(c) >= next && pause == pause && !o.failed {
+		if pause := k.opt.Causal.pause[c]; first+int64(c) >= next && !math.IsNaN(float64(pause)) && !o.failed {
 			heap.Push(&k.wanted, want{o.at + k.opt.thinking(int64(float64(pause)*1e9)), first + int64(c)})
 		}
 	}

@@ -174,7 +174,7 @@ func (e *extractor) describe(r *trace.Request, t *tuple) {
 			l.stream = 1
 		}
 	}
-	if r.Temperature != nil && *r.Temperature == *r.Temperature { // not NaN
+	if r.Temperature != nil && !math.IsNaN(float64(*r.Temperature)) {
 		l.temperature, l.hasTemperature = *r.Temperature, true
 	}
 	t.label = e.labels.of(l)

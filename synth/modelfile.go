@@ -249,7 +249,7 @@ func (r *ModelRow) check(size int) string {
 		return "how it joins its session is unknown"
 	case r.Status == trace.StatusFailed:
 		return "it failed, so it is no load"
-	case r.Temperature != nil && *r.Temperature != *r.Temperature:
+	case r.Temperature != nil && math.IsNaN(float64(*r.Temperature)):
 		return "its temperature is not a number"
 	}
 	for _, d := range [...]int64{r.Distance, r.Distance25, r.Distance50, r.Distance75} {

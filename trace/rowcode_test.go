@@ -52,7 +52,7 @@ func FuzzRowCode(f *testing.F) {
 		if d.decode(b, &r) != nil {
 			return
 		}
-		if r.Temperature != nil && *r.Temperature != *r.Temperature {
+		if r.Temperature != nil && math.IsNaN(float64(*r.Temperature)) {
 			return // a NaN is unlike itself
 		}
 		if err := d.decode(appendCanonical(nil, &r), &again); err != nil || !reflect.DeepEqual(r, again) {

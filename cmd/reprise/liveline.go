@@ -73,7 +73,7 @@ func sparkline(values []float64) string {
 	var b strings.Builder
 	for _, v := range values {
 		switch {
-		case v != v:
+		case math.IsNaN(v):
 			b.WriteByte(' ')
 		case most == 0:
 			b.WriteRune('▁')
@@ -85,7 +85,7 @@ func sparkline(values []float64) string {
 }
 
 func cmpNaN(v float64) float64 {
-	if v != v {
+	if math.IsNaN(v) {
 		return 0
 	}
 	return v
