@@ -37,7 +37,7 @@ var mayImport = map[string]string{
 	"replay/host":      "",
 	"replay/simserver": "trace trace/token trace/block replay/openai replay/pace trace/sample",
 	"replay/report":    "trace trace/profile replay replay/host trace/page trace/strictyaml trace/sample",
-	"replay/compare":   "trace trace/page replay replay/report",
+	"replay/compare":   "trace trace/page trace/sample replay replay/report",
 	"replay/bench":     "replay replay/openai replay/report replay/simserver trace trace/arrival trace/page trace/strictyaml",
 	"cmd/reprise":      "*",
 

@@ -10,6 +10,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // Clusters hold the latencies of an arm's requests by their session, for
@@ -130,11 +131,7 @@ func groupOf(session *int64, row int64) int {
 	if session != nil {
 		x = uint64(*session) << 1
 	}
-	// The finisher of SplitMix64.
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return int((x ^ x>>31) & (groups - 1))
+	return int(sample.Mix64(x+sample.Golden) & (groups - 1))
 }
 
 // Add takes the successful requests of a run, of all that are measured.

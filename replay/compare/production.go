@@ -9,6 +9,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // A Recorded is a row of a trace with what its request took in production.
@@ -70,7 +71,7 @@ type production struct {
 
 	rows, joined, times, again int64
 	arms                       [2]Clusters
-	exact                      [2][spreads]report.Latencies
+	exact                      [2][spreads]sample.Values
 }
 
 // to reads on to a row of the trace.
@@ -147,7 +148,9 @@ func (p *production) add(r *replay.Result) error {
 
 func (p *production) value(arm, spread, group int, v int64) {
 	p.arms[arm].spreads[spread].add(group, v)
-	p.exact[arm][spread].Add(v)
+	s := &p.exact[arm][spread]
+	s.Limit = report.DefaultExact
+	s.Add(v)
 }
 
 // contrasts are the percentiles and means of both sides, and the median of the
@@ -158,7 +161,7 @@ func (p *production) contrasts(o Options) (all []Contrast) {
 	var stats [2][spreads]report.Stat
 	for arm := range stats {
 		for s := range spreads {
-			stats[arm][s] = p.exact[arm][s].Stat()
+			stats[arm][s], _ = report.StatOf(&p.exact[arm][s])
 		}
 	}
 	add := func(m metric, of func(*report.Stat) *float64) {

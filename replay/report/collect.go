@@ -8,6 +8,7 @@ import (
 
 	"reprise/replay"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // Summarise reads all results and describes the run. The results may come in
@@ -50,9 +51,9 @@ type collector struct {
 	rows, succeeded, failed, cancelled, notSent, sent int64
 
 	firstDue, lastDue, lastDone int64 // lastDone −1: nothing was done
-	open                        moments
-	headers, ttft, e2e          [origins]sample
-	chunk, token, tpot, lag     sample
+	open                        sample.Moments
+	headers, ttft, e2e          [origins]sample.Values
+	chunk, token, tpot, lag     sample.Values
 	good                        [origins]int64
 	errors                      map[string]int64
 
@@ -77,7 +78,7 @@ type collector struct {
 // A group is a part of the results that gets a line of its own.
 type group struct {
 	rows, succeeded int64
-	ttft, tpot, e2e sample // the last two of successful requests, as the first
+	ttft, tpot, e2e sample.Values // the last two of successful requests, as the first
 	cache           reuse
 }
 
@@ -88,12 +89,12 @@ func newCollector(run replay.Run, opts Options) *collector {
 	c.cache.block = c.block()
 	c.stalls = newStallMeter(run.Stalls)
 	for origin := range origins {
-		c.headers[origin].limit = opts.Exact
-		c.ttft[origin].limit = opts.Exact
-		c.e2e[origin].limit = opts.Exact
+		c.headers[origin].Limit = opts.Exact
+		c.ttft[origin].Limit = opts.Exact
+		c.e2e[origin].Limit = opts.Exact
 	}
-	for _, s := range []*sample{&c.chunk, &c.token, &c.tpot, &c.lag} {
-		s.limit = opts.Exact
+	for _, s := range []*sample.Values{&c.chunk, &c.token, &c.tpot, &c.lag} {
+		s.Limit = opts.Exact
 	}
 	for i := range c.buckets {
 		c.buckets[i] = c.newGroup()
@@ -117,7 +118,7 @@ const groupExact = 1 << 17
 
 func (c *collector) newGroup() *group {
 	limit := min(c.opts.Exact, groupExact)
-	return &group{ttft: sample{limit: limit}, tpot: sample{limit: limit}, e2e: sample{limit: limit}, cache: c.newReuse()}
+	return &group{ttft: sample.Values{Limit: limit}, tpot: sample.Values{Limit: limit}, e2e: sample.Values{Limit: limit}, cache: c.newReuse()}
 }
 
 // add takes one result that passed check. One outside the run's window is only
@@ -236,7 +237,7 @@ func (c *collector) addSending(r *replay.Result) {
 	s := c.time.at(sent)
 	s.sent++
 	if c.run.Simulated == "" { // where nobody sent, nobody was on time
-		c.lag.add(lag)
+		c.lag.Add(lag)
 		s.lag = longer(s.lag, Span{lag, true})
 	}
 	p := pick{due: r.DueNS, sent: sent}
@@ -247,33 +248,33 @@ func (c *collector) addSending(r *replay.Result) {
 	c.picks.add(r.RowID, p)
 	if r.DoneNS != nil {
 		c.time.at(*r.DoneNS).done++
-		c.open.add(*r.DoneNS - sent)
+		c.open.Add(*r.DoneNS - sent)
 	}
 }
 
 func (c *collector) addLatency(r *replay.Result, groups ...*group) {
 	l := derive(r)
 	for origin := range origins {
-		c.headers[origin].addSpan(l.Headers[origin])
-		c.ttft[origin].addSpan(l.TTFT[origin])
-		c.e2e[origin].addSpan(l.E2E[origin])
+		addSpan(&c.headers[origin], l.Headers[origin])
+		addSpan(&c.ttft[origin], l.TTFT[origin])
+		addSpan(&c.e2e[origin], l.E2E[origin])
 		if l.meets(&c.opts.SLO, origin) {
 			c.good[origin]++
 		}
 	}
-	c.tpot.addSpan(l.TPOT)
+	addSpan(&c.tpot, l.TPOT)
 	for _, g := range groups {
 		g.succeeded++
-		g.ttft.addSpan(l.TTFT[FromSent])
-		g.tpot.addSpan(l.TPOT)
-		g.e2e.addSpan(l.E2E[FromSent])
+		addSpan(&g.ttft, l.TTFT[FromSent])
+		addSpan(&g.tpot, l.TPOT)
+		addSpan(&g.e2e, l.E2E[FromSent])
 	}
 	for _, gap := range r.GapsNS {
-		c.chunk.add(gap)
+		c.chunk.Add(gap)
 	}
 	c.shared = perToken(c.shared[:0], r)
 	for _, gap := range c.shared {
-		c.token.add(gap)
+		c.token.Add(gap)
 	}
 }
 

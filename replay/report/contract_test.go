@@ -13,6 +13,7 @@ import (
 	"reprise/replay"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/sample"
 )
 
 // contractOf parses clauses as a contract's lines.
@@ -117,11 +118,11 @@ func TestClausesHaveTheSummarysFigures(t *testing.T) {
 // The figures are the same to the last nanosecond, even where a percentile lies in
 // the middle of a gap of hours.
 func TestPercentileOfAWideGap(t *testing.T) {
-	s := sample{limit: 1 << 20}
+	s := sample.Values{Limit: 1 << 20}
 	for i := range 3411 {
-		s.add(int64(i/3240) * 33570367678183)
+		s.Add(int64(i/3240) * 33570367678183)
 	}
-	st, _ := s.stat()
+	st, _ := StatOf(&s)
 	if p95, _ := parseStatistic("p95"); *p95.value(&s) != *st.P95 {
 		t.Errorf("%v, and %v in the summary", *p95.value(&s), *st.P95)
 	}
@@ -280,8 +281,8 @@ func TestContractMemory(t *testing.T) {
 	}
 	for _, e := range terms.all[1:] {
 		for _, of := range e.timings {
-			if of.sample.hist == nil || of.sample.m.n != 50 {
-				t.Errorf("%s has %d values, and %d of them exactly", of.name, of.sample.m.n, len(of.sample.values))
+			if q := of.sample.Order(); q.Exact || q.N != 50 {
+				t.Errorf("%s has %d values, exactly: %v", of.name, q.N, q.Exact)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package report
 
-import "reprise/replay"
+import (
+	"reprise/replay"
+	"reprise/trace/sample"
+)
 
 // A timing is a latency with its origin, FromSent where it has none.
 type timing struct {
@@ -23,7 +26,7 @@ type evidence struct {
 
 type timed struct {
 	timing
-	sample *sample
+	sample *sample.Values
 }
 
 // A goodCount counts the requests that meet what a clause about goodput asks.
@@ -59,7 +62,7 @@ func newTerms(c *Contract, opts Options, newReuse func() reuse, run *replay.Run)
 			}
 			v.good = append(v.good, goodCount{i, slo, clause.origin, 0})
 		case clause.quantity.latency() && v.where != nil && v.sample(clause.timing()) == nil:
-			v.timings = append(v.timings, timed{clause.timing(), &sample{limit: opts.Exact}})
+			v.timings = append(v.timings, timed{clause.timing(), &sample.Values{Limit: opts.Exact}})
 		}
 	}
 	return t
@@ -84,7 +87,7 @@ func (c *Clause) timing() timing {
 }
 
 // sample is that of a latency, nil when no clause of its scope asks for it.
-func (v *evidence) sample(of timing) *sample {
+func (v *evidence) sample(of timing) *sample.Values {
 	for i := range v.timings {
 		if v.timings[i].timing == of {
 			return v.timings[i].sample
@@ -136,18 +139,18 @@ func (v *evidence) add(r *replay.Result, l *Durations, shared *[]int64) {
 		of, s := v.timings[i].timing, v.timings[i].sample
 		switch of.name {
 		case "ttft":
-			s.addSpan(l.TTFT[of.origin])
+			addSpan(s, l.TTFT[of.origin])
 		case "e2e":
-			s.addSpan(l.E2E[of.origin])
+			addSpan(s, l.E2E[of.origin])
 		case "headers":
-			s.addSpan(l.Headers[of.origin])
+			addSpan(s, l.Headers[of.origin])
 		case "tpot":
-			s.addSpan(l.TPOT)
+			addSpan(s, l.TPOT)
 		case "itl":
-			s.addAll(r.GapsNS)
+			addAll(s, r.GapsNS)
 		case "itl_token":
 			*shared = perToken((*shared)[:0], r)
-			s.addAll(*shared)
+			addAll(s, *shared)
 		}
 	}
 }
@@ -162,9 +165,9 @@ func (v *evidence) estimate(r *replay.Result) {
 	}
 }
 
-func (s *sample) addAll(values []int64) {
+func addAll(to *sample.Values, values []int64) {
 	for _, v := range values {
-		s.add(v)
+		to.Add(v)
 	}
 }
 
@@ -183,20 +186,20 @@ func (c *collector) whole(v *evidence) {
 }
 
 // value is a statistic of a sample in milliseconds, nil when it has too few values.
-func (s statistic) value(of *sample) *float64 {
-	if of.m.n < s.needed() {
+func (s statistic) value(of *sample.Values) *float64 {
+	if of.N < s.needed() {
 		return nil
 	}
 	switch s {
 	case meanOf:
-		return milliseconds(of.m.mean())
+		return milliseconds(of.Mean())
 	case maxOf:
-		return milliseconds(float64(of.m.max))
+		return milliseconds(float64(of.Max))
 	}
 	num, den := int64(s), int64(millionths)
 	for den > 1000 && num%10 == 0 { // as the summary asks, to the last nanosecond
 		num, den = num/10, den/10
 	}
-	q := of.quantiles()
-	return milliseconds(float64(q.at(num, den)))
+	q := of.Order()
+	return milliseconds(float64(q.At(num, den)))
 }

@@ -39,7 +39,7 @@ func (t *terms) clause(i int, duration int64, zeros bool) ClauseResult {
 	switch c.quantity.kind {
 	case latencyFrom, latencyWithin:
 		s := v.sample(c.timing())
-		r.Samples, r.Needed = s.m.n, c.statistic.needed()
+		r.Samples, r.Needed = s.N, c.statistic.needed()
 		r.Measured = c.statistic.value(s)
 	case goodShare:
 		for _, g := range v.good {

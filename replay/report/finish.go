@@ -32,8 +32,8 @@ func (c *collector) summary() (Summary, error) {
 	if n := c.run.InFlightLimit; n > 0 {
 		s.InFlight.Limit = &n
 	}
-	if c.open.n > 0 && duration > 0 {
-		s.InFlight.Mean = rounded(c.open.mean()*float64(c.open.n)/float64(duration), 1e6)
+	if c.open.N > 0 && duration > 0 {
+		s.InFlight.Mean = rounded(c.open.Mean()*float64(c.open.N)/float64(duration), 1e6)
 	}
 	s.Errors = c.errorCounts()
 	s.Tokens = c.tokens
@@ -80,9 +80,9 @@ func (c *collector) errorCounts() []ErrorCount {
 }
 
 func (g *group) summary() Group {
-	ttft, _ := g.ttft.stat()
-	tpot, _ := g.tpot.stat()
-	e2e, _ := g.e2e.stat()
+	ttft, _ := StatOf(&g.ttft)
+	tpot, _ := StatOf(&g.tpot)
+	e2e, _ := StatOf(&g.e2e)
 	return Group{Rows: g.rows, Succeeded: g.succeeded, TTFTCount: ttft.Count, TTFTP50: ttft.P50, TTFTP99: ttft.P99,
 		TPOTP50: tpot.P50, TPOTP99: tpot.P99, E2EP50: e2e.P50, E2EP99: e2e.P99}
 }

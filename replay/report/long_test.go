@@ -12,6 +12,7 @@ import (
 
 	"reprise/replay"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // A crowd yields n results, 1 ms apart, with latencies from lognormal
@@ -73,9 +74,9 @@ func holdPercentiles(t testing.TB, s *Summary, c *crowd) {
 			t.Errorf("%s: %s; the bound is not tried", m.name, m.stat.Method)
 		}
 		slices.Sort(m.values)
-		exact := quantiles{n: int64(len(m.values)), sorted: m.values, exact: true}
+		exact := sample.Sorted(m.values)
 		for _, p := range percentiles {
-			want, got := float64(exact.at(p.per, 1000))/1e6, **p.of(m.stat)
+			want, got := float64(exact.At(p.per, 1000))/1e6, **p.of(m.stat)
 			if off := math.Abs(got-want) / want; off > 0.001 {
 				t.Errorf("%s %s: %v, exactly %v: %.3f %% off", m.name, p.name, got, want, 100*off)
 			}

@@ -1,6 +1,10 @@
 package report
 
-import "math"
+import (
+	"math"
+
+	"reprise/trace/sample"
+)
 
 // rounded cuts a number to a fixed step, so that the last bits of a division
 // do not reach a file; not finite becomes null.
@@ -49,24 +53,25 @@ var percentiles = [...]struct {
 	{"p99.9", 999, 1000, func(s *Stat) **float64 { return &s.P999 }},
 }
 
-// stat describes the values of a sample.
-func (s *sample) stat() (Stat, quantiles) {
-	q := s.quantiles()
-	out := Stat{Count: s.m.n, Method: HDR}
-	if q.exact {
+// StatOf describes values, given in nanoseconds, and returns their order statistics.
+// Nothing may be added to s after.
+func StatOf(s *sample.Values) (Stat, sample.Order) {
+	q := s.Order()
+	out := Stat{Count: s.N, Method: HDR}
+	if q.Exact {
 		out.Method = Exact
 	}
-	if s.m.n == 0 {
+	if s.N == 0 {
 		return out, q
 	}
-	out.Mean = milliseconds(s.m.mean())
-	out.Min, out.Max = milliseconds(float64(s.m.min)), milliseconds(float64(s.m.max))
-	if s.m.n > 1 {
-		out.SD = milliseconds(s.m.sd())
+	out.Mean = milliseconds(s.Mean())
+	out.Min, out.Max = milliseconds(float64(s.Min)), milliseconds(float64(s.Max))
+	if s.N > 1 {
+		out.SD = milliseconds(s.SD())
 	}
 	for _, p := range percentiles {
-		if s.m.n >= p.needed {
-			*p.of(&out) = milliseconds(float64(q.at(p.per, 1000)))
+		if s.N >= p.needed {
+			*p.of(&out) = milliseconds(float64(q.At(p.per, 1000)))
 		}
 	}
 	if out.P99 != nil && *out.P50 > 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reprise/trace/page"
+	"reprise/trace/sample"
 )
 
 // A pick is one request of a [picks].
@@ -28,7 +29,7 @@ type picks struct {
 const maxPicks = 2000
 
 func (p *picks) add(row int64, q pick) {
-	q.hash = mix(uint64(row))
+	q.hash = sample.Mix64(uint64(row) + sample.Golden)
 	if p.full && q.hash > p.top {
 		return
 	}
@@ -49,15 +50,6 @@ func (p *picks) cut() {
 		p.held = p.held[:maxPicks]
 		p.full, p.top = true, p.held[maxPicks-1].hash
 	}
-}
-
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast Splittable
-// Pseudorandom Number Generators, OOPSLA 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // finish cuts the sample and puts it in order of due time.
@@ -83,8 +75,8 @@ func (p *picks) drift() Span {
 			lags[i] = part[i].lag()
 		}
 		slices.Sort(lags)
-		q := quantiles{n: int64(len(lags)), sorted: lags, exact: true}
-		return q.at(1, 2)
+		q := sample.Sorted(lags)
+		return q.At(1, 2)
 	}
 	return Span{median(p.held[len(p.held)-quarter:]) - median(p.held[:quarter]), true}
 }

@@ -7,6 +7,7 @@ import (
 
 	"reprise/replay"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // A Peer is a recording under another tool's definitions: what that tool would
@@ -85,7 +86,7 @@ func (m *measure) scale() float64 {
 type totals struct {
 	rows, sent, completed, failed, cancelled, good int64
 	in, out                                        int64
-	latency                                        moments
+	latency                                        sample.Moments
 	first, last                                    int64 // of every request: first sent, last end
 	okFirst, okEnd, okClosed                       int64 // of the successful ones
 	slo                                            SLO
@@ -141,16 +142,16 @@ type peerPass struct {
 	preset  *preset
 	run     replay.Run
 	totals  totals
-	samples []sample // one for each measure
-	flow    curve    // of the successful requests, for the peaks
+	samples []sample.Values // one for each measure
+	flow    curve           // of the successful requests, for the peaks
 	view    view
 }
 
 func newPeerPass(p *preset, run replay.Run, opts Options) *peerPass {
-	pass := &peerPass{preset: p, run: run, samples: make([]sample, len(p.measures))}
+	pass := &peerPass{preset: p, run: run, samples: make([]sample.Values, len(p.measures))}
 	pass.totals.slo = opts.SLO
 	for i := range pass.samples {
-		pass.samples[i].limit = opts.Exact
+		pass.samples[i].Limit = opts.Exact
 	}
 	return pass
 }
@@ -212,13 +213,13 @@ func (p *peerPass) add(r *replay.Result) {
 	t.okFirst, t.okEnd, t.okClosed = min(t.okFirst, v.start), max(t.okEnd, v.end), max(t.okClosed, v.closed)
 	t.in += v.in
 	t.out += max(v.out, 0)
-	t.latency.add(v.latency)
+	t.latency.Add(v.latency)
 	if p.preset.peaks {
 		p.flow.add(v.start, v.end)
 	}
 	for i := range p.preset.measures {
 		if each := p.preset.measures[i].each; each != nil {
-			each(v, p.samples[i].add)
+			each(v, p.samples[i].Add)
 		}
 	}
 	if p.good(v) {
@@ -269,8 +270,8 @@ func (p *peerPass) metric(i int) PeerMetric {
 		out.Values = append(out.Values, PeerValue{"", m.total(&p.totals)})
 	case m.each != nil:
 		s := &p.samples[i]
-		out.Count = trace.Ptr(s.m.n)
-		q := s.quantiles()
+		out.Count = trace.Ptr(s.N)
+		q := s.Order()
 		for _, name := range m.stats {
 			out.Values = append(out.Values, PeerValue{name, p.stat(s, &q, name, m.scale())})
 		}
@@ -279,8 +280,8 @@ func (p *peerPass) metric(i int) PeerMetric {
 }
 
 // stat computes a statistic by its name.
-func (p *peerPass) stat(s *sample, q *quantiles, name string, per float64) *float64 {
-	if s.m.n == 0 {
+func (p *peerPass) stat(s *sample.Values, q *sample.Order, name string, per float64) *float64 {
+	if s.N == 0 {
 		if p.preset.zeroes {
 			return new(float64)
 		}
@@ -289,13 +290,13 @@ func (p *peerPass) stat(s *sample, q *quantiles, name string, per float64) *floa
 	scaled := func(v float64) *float64 { return rounded(v/per, 1e9) }
 	switch name {
 	case "mean", "avg":
-		return scaled(s.m.mean())
+		return scaled(s.Mean())
 	case "std":
-		return scaled(s.m.sd())
+		return scaled(s.SD())
 	case "min":
-		return scaled(float64(s.m.min))
+		return scaled(float64(s.Min))
 	case "max":
-		return scaled(float64(s.m.max))
+		return scaled(float64(s.Max))
 	case "median":
 		name = "p50"
 	}
@@ -309,13 +310,13 @@ func (p *peerPass) stat(s *sample, q *quantiles, name string, per float64) *floa
 // percentDen is the denominator of a percentile with six decimals.
 const percentDen = 100_000_000
 
-func (p *peerPass) quantile(q *quantiles, percent float64) int64 {
+func (p *peerPass) quantile(q *sample.Order, percent float64) int64 {
 	num := int64(percent*(percentDen/100) + 0.5)
 	if !p.preset.stepwise {
-		return q.at(num, percentDen)
+		return q.At(num, percentDen)
 	}
 	// The least rank k with k/n >= p.
-	whole, rest := q.n/percentDen*num, q.n%percentDen*num
+	whole, rest := q.N/percentDen*num, q.N%percentDen*num
 	k := whole + (rest+percentDen-1)/percentDen
-	return q.rank(min(max(k-1, 0), q.n-1))
+	return q.Rank(min(max(k-1, 0), q.N-1))
 }

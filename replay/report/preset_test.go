@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"reprise/replay"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // presetRun is made by hand, so that every figure below can be checked with a
@@ -144,9 +146,9 @@ func TestPresetsOfNothing(t *testing.T) {
 func TestPresetTables(t *testing.T) {
 	for _, p := range presets {
 		pass := newPeerPass(p, replay.Run{}, Options{Exact: 10})
-		s := sample{limit: 10}
-		s.add(7)
-		q := s.quantiles()
+		s := sample.Values{Limit: 10}
+		s.Add(7)
+		q := s.Order()
 		for _, m := range p.measures {
 			sources := 0
 			for _, has := range []bool{m.each != nil, m.total != nil, m.missing != ""} {
@@ -207,15 +209,19 @@ func TestStepwisePercentiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	pass := newPeerPass(&guidellmPreset, replay.Run{}, Options{})
 	for range 200 {
-		s := sample{limit: 1000}
+		s := sample.Values{Limit: 1000}
 		n := 1 + rng.IntN(300)
+		var values []int64
 		for range n {
-			s.add(rng.Int64N(50))
+			v := rng.Int64N(50)
+			values = append(values, v)
+			s.Add(v)
 		}
-		q := s.quantiles()
+		slices.Sort(values)
+		q := s.Order()
 		for _, percent := range []float64{0, 10, 50, 95, 99, 99.9, 100} {
-			want := s.values[n-1]
-			for i, v := range s.values {
+			want := values[n-1]
+			for i, v := range values {
 				if float64(i+1)*100 >= percent*float64(n)*(1-1e-12) {
 					want = v
 					break

@@ -83,10 +83,10 @@ var sglangPreset = preset{
 		{name: "Output token throughput", unit: "tok/s", definition: "Over the duration.", formula: "Σ wanted output ÷ duration", total: perRun(outOf)},
 		{name: "Total token throughput", unit: "tok/s", definition: "Over the duration.", formula: "(Σ wanted prompt + Σ wanted output) ÷ duration", total: perRun(bothOf)},
 		{name: "Concurrency", unit: "requests", definition: "The mean of the requests open at once.", formula: "Σ E2E ÷ duration", total: func(t *totals) *float64 {
-			if t.latency.n == 0 || t.duration() == 0 {
+			if t.latency.N == 0 || t.duration() == 0 {
 				return nil
 			}
-			return rounded(t.latency.mean()*float64(t.latency.n)/float64(t.duration()), 1e9)
+			return rounded(t.latency.Mean()*float64(t.latency.N)/float64(t.duration()), 1e9)
 		}},
 		{name: "Accept length", unit: "tokens", definition: "Of speculative decoding, from the server's own state.", formula: "server_info", missing: "the server's state is not asked for"},
 		{name: "E2E Latency", unit: "ms", definition: "To the end of the stream, its end mark included.", formula: "done − sent", stats: []string{"mean", "median", "p90", "p99"}, each: latencyOf},

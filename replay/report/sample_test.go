@@ -2,95 +2,36 @@ package report
 
 import (
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"reprise/trace/sample"
 )
-
-// Sums stay exact where a float64 would not, and where 64 bits overflow.
-func TestMomentsAreExact(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	var m moments
-	sum, n := new(big.Int), int64(5000)
-	var values []int64
-	for range n {
-		v := rng.Int64N(2*MaxInstant) - MaxInstant
-		values = append(values, v)
-		m.add(v)
-		sum.Add(sum, big.NewInt(v))
-	}
-	if m.sum().Cmp(sum) != 0 {
-		t.Errorf("sum %v, want %v", m.sum(), sum)
-	}
-	mean := new(big.Rat).SetFrac(sum, big.NewInt(n))
-	variance := new(big.Rat)
-	for _, v := range values {
-		d := new(big.Rat).Sub(new(big.Rat).SetInt64(v), mean)
-		variance.Add(variance, d.Mul(d, d))
-	}
-	f, _ := variance.Quo(variance, new(big.Rat).SetInt64(n)).Float64()
-	if want := math.Sqrt(f); math.Abs(m.sd()-want) > 1e-12*want {
-		t.Errorf("sd %v, want %v", m.sd(), want)
-	}
-	if m.min != slices.Min(values) || m.max != slices.Max(values) {
-		t.Errorf("%d to %d", m.min, m.max)
-	}
-}
-
-// Histogram quantiles are within 0.1 % of exact ones, from nanoseconds to a day.
-func TestHistogramIsCloseToExact(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 2))
-	exact, hist := sample{limit: 1 << 20}, sample{}
-	for range 200_000 {
-		v := int64(math.Exp(rng.Float64() * math.Log(histMax)))
-		exact.add(v)
-		hist.add(v)
-	}
-	a, b := exact.quantiles(), hist.quantiles()
-	if !a.exact || b.exact {
-		t.Fatal("the wrong methods")
-	}
-	for num := int64(0); num <= 1000; num++ {
-		want, got := float64(a.at(num, 1000)), float64(b.at(num, 1000))
-		if math.Abs(got-want) > 1+0.001*want {
-			t.Errorf("quantile %d/1000: %v, want %v", num, got, want)
-		}
-	}
-}
 
 // What a histogram cannot hold is clamped, and minimum and maximum are not.
 func TestHistogramClamps(t *testing.T) {
-	var s sample
-	for _, v := range []int64{-5e6, -5e6, 1e6, 2 * histMax, 2 * histMax} {
-		s.add(v)
+	var s sample.Values
+	for _, v := range []int64{-5e6, -5e6, 1e6, 2 * sample.MaxBar, 2 * sample.MaxBar} {
+		s.Add(v)
 	}
-	st, q := s.stat()
+	st, q := StatOf(&s)
 	is(t, "min", st.Min, -5)
-	is(t, "max", st.Max, 2*histMax/1e6)
-	if low := q.at(0, 1); low > 0 {
+	is(t, "max", st.Max, 2*sample.MaxBar/1e6)
+	if low := q.At(0, 1); low > 0 {
 		t.Errorf("the lowest is %d", low)
 	}
 	near(t, "p50", st.P50, 1, 1e-3)
 }
 
-func TestQuantileInterpolates(t *testing.T) {
-	q := quantiles{n: 4, sorted: []int64{10, 20, 40, 80}, exact: true}
-	for _, row := range [][3]int64{{0, 1, 10}, {1, 1, 80}, {1, 2, 30}, {1, 3, 20}, {9, 10, 68}, {1, 6, 15}} {
-		if got := q.at(row[0], row[1]); got != row[2] {
-			t.Errorf("%d/%d: %d, want %d", row[0], row[1], got, row[2])
-		}
-	}
-}
-
 func TestCDF(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 1000, 300_000} {
-		s := sample{limit: 1 << 20}
+		s := sample.Values{Limit: 1 << 20}
 		for i := range n {
-			s.add(int64(i) * 1000)
+			s.Add(int64(i) * 1000)
 		}
-		q := s.quantiles()
-		x, y := q.cdf(0.002)
+		q := s.Order()
+		x, y := distributionOf(&q, 0.002)
 		if len(x) > 300 || !slices.IsSorted(x) || !slices.IsSorted(y) {
 			t.Errorf("%d values: %d points, or not in order", n, len(x))
 		}
@@ -101,7 +42,7 @@ func TestCDF(t *testing.T) {
 			t.Errorf("the tail ends at %v", y[len(y)-2])
 		}
 	}
-	if x, _ := new(quantiles).cdf(0); x != nil {
+	if x, _ := distributionOf(new(sample.Order), 0); x != nil {
 		t.Error("points of nothing")
 	}
 }

@@ -1,6 +1,9 @@
 package report
 
-import "reprise/trace/page"
+import (
+	"reprise/trace/page"
+	"reprise/trace/sample"
+)
 
 // Series are what the plots of [Page] draw, in seconds since the start of the
 // run, milliseconds and tokens. None has more than a few thousand points.
@@ -35,11 +38,11 @@ const minDrawnMS = 1e-3
 // describe finishes the samples, into the statistics and the curves.
 func (c *collector) describe(s *Summary, zeros bool) {
 	l, p := &s.Latency, &s.Series
-	curve := func(into *page.Series, name string, of *sample, stat *Stat, atLeast float64) {
-		var q quantiles
-		*stat, q = of.stat()
+	curve := func(into *page.Series, name string, of *sample.Values, stat *Stat, atLeast float64) {
+		var q sample.Order
+		*stat, q = StatOf(of)
 		into.Name = name
-		into.X, into.Y = q.cdf(atLeast)
+		into.X, into.Y = distributionOf(&q, atLeast)
 	}
 	var unused page.Series
 	curve(&p.TTFTSent, "from sent", &c.ttft[FromSent], &l.FromSent.TTFT, 0)

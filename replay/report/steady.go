@@ -9,6 +9,7 @@ import (
 	"reprise/replay"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/sample"
 )
 
 // DefaultSteadyShare is the share of the peak of requests in flight from which
@@ -140,13 +141,13 @@ type inside struct {
 	finished, sent       int64
 	prompt               int64
 	output               float64
-	ttft, tpot, itl, e2e sample
+	ttft, tpot, itl, e2e sample.Values
 }
 
 func newInside(run replay.Run, window part, opts Options) *inside {
 	in := &inside{run: run, window: window}
-	for _, s := range []*sample{&in.ttft, &in.tpot, &in.itl, &in.e2e} {
-		s.limit = opts.Exact
+	for _, s := range []*sample.Values{&in.ttft, &in.tpot, &in.itl, &in.e2e} {
+		s.Limit = opts.Exact
 	}
 	return in
 }
@@ -166,11 +167,11 @@ func (in *inside) add(r *replay.Result) {
 	}
 	in.sent++
 	l := derive(r)
-	in.ttft.addSpan(l.TTFT[FromSent])
-	in.e2e.addSpan(l.E2E[FromSent])
-	in.tpot.addSpan(l.TPOT)
+	addSpan(&in.ttft, l.TTFT[FromSent])
+	addSpan(&in.e2e, l.E2E[FromSent])
+	addSpan(&in.tpot, l.TPOT)
 	for _, gap := range r.GapsNS {
-		in.itl.add(gap)
+		in.itl.Add(gap)
 	}
 }
 
@@ -216,9 +217,9 @@ func (in *inside) finish(s *Steady) {
 	s.OutputTokensPerS = rounded(in.output/float64(ns)*1e9, 1e6)
 	for _, m := range []struct {
 		into **Stat
-		of   *sample
+		of   *sample.Values
 	}{{&s.TTFT, &in.ttft}, {&s.TPOT, &in.tpot}, {&s.ITLChunk, &in.itl}, {&s.E2E, &in.e2e}} {
-		st, _ := m.of.stat()
+		st, _ := StatOf(m.of)
 		*m.into = &st
 	}
 }

@@ -297,7 +297,7 @@ func (o *object) statistics(opts *VLLMOptions, p *peerPass) {
 			continue
 		}
 		s := &p.samples[i]
-		q := s.quantiles()
+		q := s.Order()
 		for _, name := range []string{"mean", "median", "std"} {
 			o.set(name+"_"+m.key+"_ms", *p.stat(s, &q, name, 1e6))
 		}

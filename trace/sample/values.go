@@ -1,0 +1,104 @@
+package sample
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Values collects the values of one metric, of any unit. It keeps them exactly up to
+// Limit; then it moves to a histogram of three significant digits. Which of the two it
+// ends as depends on the number of values only, never on their order.
+type Values struct {
+	Limit int // set before the first value
+	Moments
+
+	kept []int64
+	hist *hdr.Histogram
+}
+
+// MaxBar is the largest value that the histogram tells apart, a day in nanoseconds; the
+// maximum itself is kept exactly.
+const MaxBar = 24 * 3600 * 1e9
+
+// Add takes a value.
+func (s *Values) Add(v int64) {
+	s.Moments.Add(v)
+	if s.hist == nil {
+		if len(s.kept) < s.Limit {
+			s.kept = append(s.kept, v)
+			return
+		}
+		s.hist = hdr.New(1, MaxBar, 3)
+		for _, old := range s.kept {
+			s.record(old)
+		}
+		s.kept = nil
+	}
+	s.record(v)
+}
+
+// record clamps: requests that were sent early have a negative lag, which the
+// histogram cannot hold.
+func (s *Values) record(v int64) {
+	// The clamp leaves nothing that RecordValue refuses.
+	_ = s.hist.RecordValue(min(max(v, 0), MaxBar))
+}
+
+// Order returns the order statistics; Values takes no more values.
+func (s *Values) Order() Order {
+	if s.hist == nil {
+		slices.Sort(s.kept)
+		return Order{N: s.N, Exact: true, sorted: s.kept}
+	}
+	q := Order{N: s.N}
+	var seen int64
+	for _, b := range s.hist.Distribution() {
+		if b.Count == 0 {
+			continue
+		}
+		seen += b.Count
+		q.upTo = append(q.upTo, seen)
+		middle := b.From + (b.To-b.From)/2
+		q.sorted = append(q.sorted, min(max(middle, s.Min), s.Max))
+	}
+	return q
+}
+
+// Order are order statistics: of each value, or of a histogram's bars.
+type Order struct {
+	N     int64 // values
+	Exact bool  // else within 0.1 %
+
+	sorted []int64 // values, or the middles of bars
+	upTo   []int64 // values up to and including each bar
+}
+
+// Sorted are the order statistics of values in ascending order, which it keeps.
+func Sorted(values []int64) Order {
+	return Order{N: int64(len(values)), Exact: true, sorted: values}
+}
+
+// Rank is the i-th of the values in ascending order, from 0 to N−1.
+func (q *Order) Rank(i int64) int64 {
+	if q.Exact {
+		return q.sorted[i]
+	}
+	return q.sorted[sort.Search(len(q.upTo), func(j int) bool { return q.upTo[j] > i })]
+}
+
+// At is the quantile num/den by linear interpolation between the two nearest order
+// statistics, as numpy's default does, rounded to a whole number. It must not be asked
+// of no values.
+func (q *Order) At(num, den int64) int64 {
+	pos := num * (q.N - 1)
+	i, rest := pos/den, pos%den
+	low := q.Rank(i)
+	if rest == 0 {
+		return low
+	}
+	step := q.Rank(i+1) - low
+	return low + int64(math.Round(float64(step)*float64(rest)/float64(den)))
+}
