@@ -62,7 +62,7 @@ func (s *sheet) facts() []page.Fact {
 	if s.carded && s.card.Partner != nil {
 		k := s.card.Partner
 		out = append(out, page.Fact{Label: "Hidden among", Value: fmt.Sprintf("%d %ss", k.KClass, k.Unit), Note: "k_class: who has the same lengths, at least"},
-			page.Fact{Label: "Left out", Value: percent(k.SuppressedShare), Note: "of the requests"})
+			page.Fact{Label: "Left out", Value: page.Percent(k.SuppressedShare), Note: "of the requests"})
 	} else if s.carded {
 		out = append(out, page.Fact{Label: "Unit of privacy", Value: s.card.Unit})
 	}
@@ -84,17 +84,15 @@ func short(digest string) string {
 	return digest[:min(12, len(digest))] + "…"
 }
 
-func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + "\u00a0%" }
-
 // verdict is what to do.
 func (s *sheet) verdict() []page.Note {
 	var out []page.Note
 	failed, open := s.r.Count(Fail), s.r.Count(Inconclusive)
 	switch {
 	case failed > 0:
-		out = append(out, page.Note{Level: page.Bad, Text: fmt.Sprintf("%s failed: the output must not leave the house.", plural(failed, "check"))})
+		out = append(out, page.Note{Level: page.Bad, Text: fmt.Sprintf("%s failed: the output must not leave the house.", page.Many(int64(failed), "check"))})
 	case open > 0:
-		out = append(out, page.Note{Level: page.Warn, Text: fmt.Sprintf("No check failed, but %s could not have found anything: see why below before the output is released.", plural(open, "check"))})
+		out = append(out, page.Note{Level: page.Warn, Text: fmt.Sprintf("No check failed, but %s could not have found anything: see why below before the output is released.", page.Many(int64(open), "check"))})
 	case s.r.Count(Pass) == 0:
 		out = append(out, page.Note{Level: page.Warn, Text: "No check was run."})
 	default:
@@ -107,13 +105,6 @@ func (s *sheet) verdict() []page.Note {
 		out = append(out, page.Note{Level: page.Warn, Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."})
 	}
 	return out
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // statusWords go before a check's name.

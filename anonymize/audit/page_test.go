@@ -65,7 +65,7 @@ func TestPageOfRelease(t *testing.T) {
 		t.Errorf("the change is %v", change)
 	}
 	hiding := sectionOf(t, p, "How well requests hide").Tables[0]
-	if hiding.Head[1] != "unique in the source" || hiding.Rows[0][2] != "0.0\u00a0%" {
+	if hiding.Head[1] != "unique in the source" || hiding.Rows[0][2] != "0 %" {
 		t.Errorf("%v: %v", hiding.Head, hiding.Rows[0])
 	}
 	questions := sectionOf(t, p, "The three questions").Tables[0].Rows
@@ -115,7 +115,7 @@ func TestPageVerdict(t *testing.T) {
 
 func TestGrouped(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
-		if got := grouped(n); got != want {
+		if got := page.Count(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)
 		}
 	}

@@ -88,7 +88,7 @@ func otherFields(from *anonymize.SourceFields) string {
 	if from.Dropped == 0 {
 		return ""
 	}
-	words := plural(from.Dropped, "other field")
+	words := page.Many(int64(from.Dropped), "other field")
 	if from.More {
 		words = "at least " + words
 	}

@@ -60,27 +60,18 @@ func (s *sheet) change(ctx context.Context) (page.Section, error) {
 		if a > 0 {
 			change = fmt.Sprintf("%+.1f\u00a0%%", 100*float64(b-a)/float64(a))
 		}
-		t.Rows = append(t.Rows, []string{name, grouped(a), grouped(b), change})
+		t.Rows = append(t.Rows, []string{name, page.Count(a), page.Count(b), change})
 	}
 	add("Requests", before.Requests, after.Requests)
 	add("Input tokens", before.InputTokens, after.InputTokens)
 	add("Output tokens", before.OutputTokens, after.OutputTokens)
 	if a, b := before.HitRatio(), after.HitRatio(); a != nil && b != nil {
-		t.Rows = append(t.Rows, []string{"Hit ratio by block", percent(*a), percent(*b), fmt.Sprintf("%+.1f points", 100*(*b-*a))})
+		t.Rows = append(t.Rows, []string{"Hit ratio by block", page.Percent(*a), page.Percent(*b), fmt.Sprintf("%+.1f points", 100*(*b-*a))})
 	}
 	if src.Meta.Sessions == "source" {
 		add("Turns linked to one before", before.turns-int64(len(before.sessions)), after.turns-int64(len(after.sessions)))
 	}
 	return page.Section{Title: "Before and after", Text: []string{"What the release cost. These are exact counts of the source: with them this page is no more public than that."}, Tables: []page.Table{t}}, nil
-}
-
-// grouped prints a count with its thousands apart.
-func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // hiding shows what the check of linkage measured.
@@ -103,11 +94,11 @@ func (s *sheet) hiding() page.Section {
 		t.Align = append(t.Align, page.Right)
 	}
 	for i, r := range sets {
-		row := []string{r.Known + ", of " + r.Of, percent(r.Unique), percent(r.BelowK), fmt.Sprint(r.Smallest), percent(r.MaxRisk), percent(r.Average)}
+		row := []string{r.Known + ", of " + r.Of, page.Percent(r.Unique), page.Percent(r.BelowK), fmt.Sprint(r.Smallest), page.Percent(r.MaxRisk), page.Percent(r.Average)}
 		if before != nil {
 			was := ""
 			if i < len(before) {
-				was = percent(before[i].Unique)
+				was = page.Percent(before[i].Unique)
 			}
 			row = slices.Insert(row, 1, was)
 		}
@@ -120,7 +111,7 @@ func (s *sheet) hiding() page.Section {
 		if name == "" {
 			name = "none"
 		}
-		columns.Rows = append(columns.Rows, []string{name, percent(c.Unique)})
+		columns.Rows = append(columns.Rows, []string{name, page.Percent(c.Unique)})
 	}
 	out := page.Section{Title: "How well requests hide", Tables: []page.Table{t, columns},
 		Text: []string{"Requests that look the same to somebody who knows so much of them are a class. Who is alone in a class can be found; in a class of eleven a guess is right once in eleven times."}}

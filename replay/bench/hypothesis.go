@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"reprise/trace/page"
 )
 
 // How a metric moves.
@@ -53,9 +55,9 @@ func (h *Hypothesis) String() string {
 	by := ""
 	switch {
 	case h.Moves == MovesNot:
-		by = fmt.Sprintf(", within %s", percent(h.within()))
+		by = fmt.Sprintf(", within %s", page.Percent(h.within()))
 	case h.By > 0:
-		by = fmt.Sprintf(", by %s or more", percent(h.By))
+		by = fmt.Sprintf(", by %s or more", page.Percent(h.By))
 	}
 	rest := fmt.Sprintf("%s %s of %s%s", h.Metric, what, h.Against, by)
 	if h.Says == "" {
@@ -95,11 +97,6 @@ func (h *Hypothesis) judge(got, other Figure, has bool) Outcome {
 	}
 	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)", map[bool]string{true: "as said", false: "NOT as said"}[held],
 		h.Metric.Label(), h.Metric.format(got), h.Against, h.Metric.format(other), signed(change)), &change}
-}
-
-// percent prints a share.
-func percent(share float64) string {
-	return strconv.FormatFloat(math.Round(share*1000)/10, 'f', -1, 64) + " %"
 }
 
 // signed prints a change in percent.

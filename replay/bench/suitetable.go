@@ -300,7 +300,7 @@ func (p *suitePage) says(row *RowResult) {
 			say(o.level(), "%s", o.Text)
 		}
 		for _, e := range m.Errors {
-			say(page.Warn, "errors: %d %s, %s of the requests", e.Count, e.Class, percent(e.Share))
+			say(page.Warn, "errors: %d %s, %s of the requests", e.Count, e.Class, page.Percent(e.Share))
 		}
 		switch c := m.Contract; {
 		case c != nil && c.Holds && c.Name == "":

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
 // WriteText writes the sweep for people: what came of it, and a line for each level.
@@ -183,13 +183,8 @@ var sweepColumns = []sweepColumn{
 	{"n", func(l *Level) string { return fmt.Sprint(l.TTFTDue.Count) }},
 }
 
-// errors is the share of requests that failed, in few digits.
-func (l *Level) errors() string {
-	if share := l.Requests.ErrorShare; share != nil && *share > 0 {
-		return strconv.FormatFloat(*share*100, 'g', 2, 64) + " %"
-	}
-	return percentage(l.Requests.ErrorShare)
-}
+// errors is the share of requests that failed.
+func (l *Level) errors() string { return percentage(l.Requests.ErrorShare) }
 
 // outcome marks what chance may have done.
 func (l *Level) outcome() string {
@@ -228,5 +223,5 @@ func percentage(share *float64) string {
 	if share == nil {
 		return "–"
 	}
-	return figure(*share*100) + " %"
+	return page.Percent(*share)
 }

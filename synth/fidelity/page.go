@@ -57,7 +57,7 @@ func (f Report) facts() []page.Fact {
 			facts = append(facts, page.Fact{Label: s.name + "'s digest", Value: d[:shortDigest] + "…", Note: "whole in the JSON"})
 		}
 		if s.WarmUpS > 0 {
-			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: page.Decimals(s.WarmUpS, 3) + " s", Note: "known, and in no figure"})
+			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: page.Fixed(s.WarmUpS, 3) + " s", Note: "known, and in no figure"})
 		}
 	}
 	if f.BlockSizeTokens > 0 {

@@ -35,13 +35,13 @@ func (f measureForm) print(v *float64) string {
 	case v == nil:
 		return noValue
 	case f == asNumber:
-		return page.Decimals(*v, 3)
+		return page.Fixed(*v, 3)
 	case f == asCount:
 		return page.Count(int64(*v))
 	case f == asPercent:
-		return page.Decimals(100**v, 2) + " %"
+		return page.Percent(*v)
 	}
-	return page.Decimals(*v, 4)
+	return page.Fixed(*v, 4)
 }
 
 // WriteText prints f and the checks of its gate for people: the verdict, then

@@ -26,7 +26,7 @@ func (c *comparison) warn(ref, cand *Signature) {
 			add("failed_rows", "%s of %s rows of the %s failed; they are in no figure", page.Count(s.failed), page.Count(s.read), s.name)
 		}
 		if w := s.warmUp(); w > 0 {
-			add("warm_up", "the first %s s of the %s are history: known, and in no figure", page.Decimals(inSeconds(w), 3), s.name)
+			add("warm_up", "the first %s s of the %s are history: known, and in no figure", page.Fixed(inSeconds(w), 3), s.name)
 		}
 		if s.meta.Timing != "" {
 			add("made_up_times", "the times of the %s were made up: measures of arrivals, gaps and reuse time describe that choice", s.name)

@@ -138,22 +138,22 @@ func (l loss) remarks(name string, k Kind) []string {
 	}
 	if l.logs > 0 {
 		out = append(out, fmt.Sprintf("%s: %s of %s values are not shown, because a logarithmic axis has no place for zero or less.",
-			name, thousands(l.logs), thousands(l.given)))
+			name, Count(int64(l.logs)), Count(int64(l.given))))
 	}
 	if l.noX > 0 {
-		out = append(out, fmt.Sprintf("%s: %s of %s values have no place on the X axis.", name, thousands(l.noX), thousands(l.given)))
+		out = append(out, fmt.Sprintf("%s: %s of %s values have no place on the X axis.", name, Count(int64(l.noX)), Count(int64(l.given))))
 	}
 	if l.noY > 0 && l.placed > 0 {
-		out = append(out, fmt.Sprintf("%s: %s of %s values are missing.", name, thousands(l.noY), thousands(l.given)))
+		out = append(out, fmt.Sprintf("%s: %s of %s values are missing.", name, Count(int64(l.noY)), Count(int64(l.given))))
 	}
 	switch {
 	case l.drawn == l.placed:
 	case k == Bars:
-		out = append(out, fmt.Sprintf("%s: %s bars are drawn as %s; neighbours are added together.", name, thousands(l.placed), thousands(l.drawn)))
+		out = append(out, fmt.Sprintf("%s: %s bars are drawn as %s; neighbours are added together.", name, Count(int64(l.placed)), Count(int64(l.drawn))))
 	case k == Points:
-		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn: an even choice, and those that stand out.", name, thousands(l.drawn), thousands(l.placed)))
+		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn: an even choice, and those that stand out.", name, Count(int64(l.drawn)), Count(int64(l.placed))))
 	default:
-		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn, chosen to keep the shape (LTTB).", name, thousands(l.drawn), thousands(l.placed)))
+		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn, chosen to keep the shape (LTTB).", name, Count(int64(l.drawn)), Count(int64(l.placed))))
 	}
 	return out
 }
@@ -187,15 +187,6 @@ func short(v float64) string {
 		if r, err := strconv.ParseFloat(s, 64); err == nil {
 			return strconv.FormatFloat(r, 'f', -1, 64)
 		}
-	}
-	return s
-}
-
-// thousands writes a count in groups of three digits.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
 	}
 	return s
 }

@@ -104,7 +104,7 @@ func TestDescribe(t *testing.T) {
 
 func TestThousands(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := thousands(n); got != want {
+		if got := Count(int64(n)); got != want {
 			t.Errorf("%d: got %s; want %s", n, got, want)
 		}
 	}

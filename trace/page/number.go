@@ -1,22 +1,125 @@
 package page
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
 
-// Count prints n with separators of thousands.
-func Count(n int64) string { return separated(strconv.FormatInt(n, 10)) }
+// The printers below are those of every page, text and table, so that one figure reads
+// the same wherever it stands. A space before % is an ordinary one; a page keeps it from
+// breaking.
 
-// Decimals prints v with so many decimals and separators of thousands.
-func Decimals(v float64, places int) string {
-	return separated(strconv.FormatFloat(v, 'f', places, 64))
+// Count prints a whole number, thousands apart: 12,345,678.
+func Count(n int64) string { return apart(strconv.FormatInt(n, 10)) }
+
+// Brief prints a whole number as [Count] does, and in millions from ten million on, for
+// where there is little room: 12 M.
+func Brief(n int64) string {
+	if n >= 1e7 {
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 0, 64) + " M"
+	}
+	return Count(n)
 }
 
-// Percent prints the share v in percent, with one decimal.
-func Percent(v float64) string { return Decimals(100*v, 1) + " %" }
+// Many counts something for a sentence: 1 row, 1,200 rows.
+func Many(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Count(n) + " " + what + "s"
+}
 
-func separated(s string) string {
+// Percent prints a share in percent, with three significant digits at most, two below
+// 1 %, and no zeros at their end: 0.123456 is 12.3 %, 0.00333 is 0.33 %, 1 is 100 %, 12.5
+// is 1,250 %. A share below all is never printed as 100 %, but with as many nines as it
+// has: 0.99996 is 99.996 %.
+func Percent(share float64) string { return hundredths(share) + " %" }
+
+// PercentagePoints prints the difference of two shares in percentage points: 0.0123 is 1.23 pt.
+func PercentagePoints(difference float64) string { return hundredths(difference) + " pt" }
+
+func hundredths(share float64) string {
+	v := 100 * share
+	size := math.Abs(v)
+	if size < 1e-9 { // nothing, or what the rounding of a sum leaves
+		return "0"
+	}
+	places := 0
+	switch order := int(math.Floor(math.Log10(size))); {
+	case order < 0:
+		places = 1 - order
+	case order < 2:
+		places = 2 - order
+	}
+	text := strconv.FormatFloat(v, 'f', places, 64)
+	for size < 100 && strings.HasPrefix(strings.TrimPrefix(text, "-"), "100") && places < 12 {
+		places++
+		text = strconv.FormatFloat(v, 'f', places, 64)
+	}
+	return apart(trimmed(text))
+}
+
+// Number prints a figure for prose: four significant digits, all that are before the
+// point up to ten million, thousands apart, and no zeros at the end of its decimals.
+func Number(v float64) string {
+	if size := math.Abs(v); size >= 1000 && size < 1e7 || v == math.Trunc(v) && size < 1e7 {
+		return Count(int64(math.Round(v)))
+	}
+	out := Short(v)
+	if !strings.Contains(out, "e") {
+		out = trimmed(out)
+	}
+	if out == "-0" {
+		return "0"
+	}
+	return out
+}
+
+// Short prints a figure for a table: four significant digits in at most six characters
+// and a sign, such as 1.500, 150.0, 150000 or 1.5e6.
+func Short(v float64) string {
+	size := math.Abs(v)
+	switch {
+	case size == 0:
+		return "0"
+	case size < 9.9995: // as it is printed
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	case size < 99.995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case size < 999.95:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case size < 1e6:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strings.Replace(strconv.FormatFloat(v, 'e', 1, 64), "e+0", "e", 1)
+}
+
+// Fixed prints a figure with so many decimals, thousands apart: 1,234.50.
+func Fixed(v float64, places int) string { return apart(strconv.FormatFloat(v, 'f', places, 64)) }
+
+// UpTo prints a figure as [Fixed] does, without zeros at the end of its decimals.
+func UpTo(v float64, places int) string { return trimmed(Fixed(v, places)) }
+
+// Seconds prints a time in seconds to the millisecond, and below a second to the
+// microsecond.
+func Seconds(v float64) string {
+	if v != 0 && v < 1 {
+		return Fixed(v, 6)
+	}
+	return Fixed(v, 3)
+}
+
+// trimmed drops zeros at the end of decimals.
+func trimmed(s string) string {
+	if !strings.Contains(s, ".") {
+		return s
+	}
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// apart sets commas between thousands.
+func apart(s string) string {
 	sign := ""
 	if strings.HasPrefix(s, "-") {
 		sign, s = "-", s[1:]

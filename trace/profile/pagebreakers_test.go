@@ -19,7 +19,7 @@ func TestPageBreakers(t *testing.T) {
 	s := profile.Summary{Breakers: &breaker.Summary{Set: found, LostShare: trace.Ptr(0.25), LostPerDay: trace.Ptr(2e9)}}
 	text := said(s, "Prefix breakers")
 	for _, want := range []string{
-		"A prefix cache loses 25,000 of 100,000 prompt tokens, 25.0 % or 2.00 G a day at this rate,",
+		"A prefix cache loses 25,000 of 100,000 prompt tokens, 25 % or 2.00 G a day at this rate,",
 		"Most is lost at token 7–9, in message 0 (system): a few tokens differ",
 		"These are the 2 of 12 places that lose most",
 		"the later one pays only when",
@@ -29,7 +29,7 @@ func TestPageBreakers(t *testing.T) {
 		}
 	}
 	p := profile.Page(s, nil)
-	want := [][]string{{"7–9", "0", "system", "large", "300", "6", "24,000", "24.0 %"}, {"900", "2", "user", "", "20", "200", "500", "0.5 %"}}
+	want := [][]string{{"7–9", "0", "system", "large", "300", "6", "24,000", "24 %"}, {"900", "2", "user", "", "20", "200", "500", "0.5 %"}}
 	if got := p.Sections[0].Tables[0].Rows; !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("the rows are %q; want %q", got, want)
 	}

@@ -102,8 +102,8 @@ func TestPageSays(t *testing.T) {
 			cost(profile.StepRouting, profile.RouterPrefix, -0.25), cost(profile.StepRouting, profile.RouterSession, 1)}}},
 	}
 	for title, want := range map[string]string{
-		"Reuse by category, model and client": "Model large brings the most reuse: 75.0 % of all hit tokens, with 40.0 % of the requests and 75.0 % of the prompt tokens (by model).",
-		"Cache size":                          "One LRU cache reaches half of the 40.0 % that a cache without limit would find with 512,000 tokens (1,000 blocks), and nine tenths of it with 2.0 M tokens (4,000 blocks) (by token, whole trace).",
+		"Reuse by category, model and client": "Model large brings the most reuse: 75 % of all hit tokens, with 40 % of the requests and 75 % of the prompt tokens (by model).",
+		"Cache size":                          "One LRU cache reaches half of the 40 % that a cache without limit would find with 512,000 tokens (1,000 blocks), and nine tenths of it with 2.0 M tokens (4,000 blocks) (by token, whole trace).",
 		"Where reuse is lost":                 "Memory of 1,000 blocks in all costs 12.00 points; spreading the cache over 2 replicas gains 0.25 points with prefix routing and costs 5.50 points with round-robin routing (lost to it).",
 	} {
 		if got := said(s, title); got != want {
@@ -112,7 +112,7 @@ func TestPageSays(t *testing.T) {
 	}
 	s.Reuse, s.Server, s.Waterfalls = nil, nil, nil
 	s.ByModel.Groups[0].Whole.HitTokens, s.ByModel.Groups[1].Whole.HitTokens = 0, 0
-	if got, want := said(s, "Requests by model and client"), "Most requests, 60.0 %, are of model small (share, by model)."; got != want {
+	if got, want := said(s, "Requests by model and client"), "Most requests, 60 %, are of model small (share, by model)."; got != want {
 		t.Errorf("without blocks it says %q; want %q", got, want)
 	}
 }

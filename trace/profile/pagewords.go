@@ -73,13 +73,7 @@ func often(perS float64) string {
 	return figure(rate) + " requests/" + unit
 }
 
-// plural counts something.
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return count(n) + " " + what + "s"
-}
+func plural(n int64, what string) string { return page.Many(n, what) }
 
 // shareBar draws a share from 0 to 1 as a line of text.
 func shareBar(v float64) string {
