@@ -3,7 +3,11 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +90,33 @@ func TestPackageComments(t *testing.T) {
 		pkg, doc, _ := strings.Cut(line, "\t")
 		if len(doc) < 30 {
 			t.Errorf("%s has no package comment", pkg)
+		}
+	}
+}
+
+// An idea that many packages need has one home.
+func TestOneHome(t *testing.T) {
+	for what, idea := range map[string]struct {
+		home string
+		code *regexp.Regexp
+	}{
+		"the finaliser of SplitMix64":   {"trace/sample/mix.go", regexp.MustCompile(`(?i)0xbf58476d1ce4e5b9`)},
+		"commas between thousands":      {"trace/page/number.go", regexp.MustCompile(`\[:i\] \+ ","`)},
+		"a share in percent, as digits": {"trace/page/number.go", regexp.MustCompile(`func (percent|Percent)\(\w+ float64\) string \{\n?[^}]*(FormatFloat|hundredths)`)},
+	} {
+		var homes []string
+		err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if idea.code.Match(text) {
+				homes = append(homes, strings.TrimPrefix(filepath.ToSlash(path), "../../"))
+			}
+			return err
+		})
+		if err != nil || !slices.Equal(homes, []string{idea.home}) {
+			t.Errorf("%s: %v, %v; want %s alone", what, homes, err, idea.home)
 		}
 	}
 }
