@@ -22,6 +22,9 @@
 // slide or a paper, and [Plot.WriteCSV] writes all of them. The drawing is our own:
 // gonum's plots bring fonts and a second set of axes, and would not be those of the page.
 //
+// [Count], [Number], [Percent] and their like print the figures of pages, texts and
+// tables, so that one figure reads the same wherever it stands.
+//
 // The file opens from disk and reaches for nothing: its Content-Security-Policy
 // forbids every connection, image and frame, and admits the one script and the
 // one style sheet by their SHA-256, so that text which slipped through the
