@@ -3,6 +3,8 @@ package bench
 import (
 	"errors"
 	"fmt"
+
+	"reprise/trace/page"
 )
 
 // Prices say what GPUs cost. 0 is not known.
@@ -92,7 +94,7 @@ func (c *Cost) lines(paid string, line func(what, value, note string)) {
 		line("Cost per million output tokens", cell(c.PerMillion), fmt.Sprintf("%s tokens for 1 of the price's currency", cell(c.TokensPerPrice)))
 	}
 	if c.PerMillionGood != nil {
-		line("Cost per million good output tokens", cell(c.PerMillionGood), fmt.Sprintf("%s tokens for 1; %s of the requests met every objective", cell(c.GoodPerPrice), percentage(c.GoodShare)))
+		line("Cost per million good output tokens", cell(c.PerMillionGood), fmt.Sprintf("%s tokens for 1; %s of the requests met every objective", cell(c.GoodPerPrice), page.OrDash(c.GoodShare, page.Percent)))
 	}
 	if c.KilowattHours != nil {
 		line("Energy", figure(*c.KilowattHours)+" kWh per hour", fmt.Sprintf("%s J per output token", cell(c.JoulesPerToken)))

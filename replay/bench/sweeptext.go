@@ -184,7 +184,7 @@ var sweepColumns = []sweepColumn{
 }
 
 // errors is the share of requests that failed.
-func (l *Level) errors() string { return percentage(l.Requests.ErrorShare) }
+func (l *Level) errors() string { return page.OrDash(l.Requests.ErrorShare, page.Percent) }
 
 // outcome marks what chance may have done.
 func (l *Level) outcome() string {
@@ -217,11 +217,4 @@ func cell(v *float64) string {
 		return "–"
 	}
 	return figure(*v)
-}
-
-func percentage(share *float64) string {
-	if share == nil {
-		return "–"
-	}
-	return page.Percent(*share)
 }

@@ -11,6 +11,7 @@ import (
 
 	"reprise/replay/report"
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
 // Schema names the layout of a [Comparison] as JSON.
@@ -228,7 +229,7 @@ func checkArms(arms []Arm) error {
 	for _, arm := range arms[1:] {
 		if len(arm.Runs) != n {
 			return fmt.Errorf("%s has %s and %s has %s: rounds are paired in their order",
-				arms[0].Name, report.Many(int64(n), "run"), arm.Name, report.Many(int64(len(arm.Runs)), "run"))
+				arms[0].Name, page.Many(int64(n), "run"), arm.Name, page.Many(int64(len(arm.Runs)), "run"))
 		}
 	}
 	return nil

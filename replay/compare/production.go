@@ -9,6 +9,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/sample"
 )
 
@@ -41,7 +42,7 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 	}
 	if p.joined == 0 {
 		return Comparison{}, fmt.Errorf("no row has a time in the trace and in the replay: the trace recorded %s, of %s",
-			report.Many(p.times, "time"), report.Many(p.rows, "row that was replayed"))
+			page.Many(p.times, "time"), page.Many(p.rows, "row that was replayed"))
 	}
 	if p.arms[0].spreads[spreadTTFT].cells == nil && !given {
 		o.Primary = "p99_e2e"
@@ -208,13 +209,13 @@ func (p *production) warnings() []report.Warning {
 	}
 	r := &p.run
 	warn(!p.same, WarnWorkload, "the replay was of another workload than the trace, with the same lengths in every row: the rows are taken for the same")
-	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, WarnSettings, "the replay was %s times as fast as what was recorded", report.Number(r.Speed))
+	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, WarnSettings, "the replay was %s times as fast as what was recorded", page.Number(r.Speed))
 	warn(r.Rate != "", WarnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
 	warn(r.Timing == replay.ClosedLoop, WarnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
 	if d := r.Drift; d != nil {
 		warn(time.Duration(d.P50NS).Abs() > time.Second, WarnSettings, "half of the turns that follow others were sent %v or more from their recorded time, as the server was faster or slower", time.Duration(d.P50NS))
 	}
-	warn(p.joined < p.rows, WarnJoin, "%s of %s have a time on both sides and ended well; the others are left out", report.Count(p.joined), report.Many(p.rows, "row"))
-	warn(p.again > 0, WarnJoin, "%s of further rounds of the workload are left out", report.Many(p.again, "result"))
+	warn(p.joined < p.rows, WarnJoin, "%s of %s have a time on both sides and ended well; the others are left out", page.Brief(p.joined), page.Many(p.rows, "row"))
+	warn(p.again > 0, WarnJoin, "%s of further rounds of the workload are left out", page.Many(p.again, "result"))
 	return out
 }

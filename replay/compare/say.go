@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"reprise/replay/report"
+	"reprise/trace/page"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,18 +98,18 @@ func (c *Comparison) say(v *Versus, m *Contrast) string {
 		return fmt.Sprintf("No verdict: %s has no value in both %s and %s; a p99 needs 100 successful requests in a run.", m.Label, c.A, v.B)
 	}
 	if c.Kind == KindRounds {
-		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P), report.Many(int64(m.Rounds), "round"))
+		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P), page.Many(int64(m.Rounds), "round"))
 		switch v.Decision {
 		case Worse, Better:
 			return v.B + " is " + comparative(m) + ": " + figures + "."
 		case NotFound:
 			return "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "." + c.unseen(m)
 		}
-		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.", report.Many(int64(m.Rounds), "round"), report.Number(c.Alpha), c.LeastRounds, figures)
+		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.", page.Many(int64(m.Rounds), "round"), page.Number(c.Alpha), c.LeastRounds, figures)
 	}
 	figures := fmt.Sprintf("%s %s", m.Label, changeOf(m, m.Change))
 	if m.Resampled != nil {
-		figures = fmt.Sprintf("%s %s, from resampling %s", m.Label, changeOf(m, m.Resampled.Change), report.Many(int64(m.Resampled.Clusters), "group")+" of sessions")
+		figures = fmt.Sprintf("%s %s, from resampling %s", m.Label, changeOf(m, m.Resampled.Change), page.Many(int64(m.Resampled.Clusters), "group")+" of sessions")
 	}
 	if c.Kind == KindProduction {
 		return "No verdict on a change, since one replay cannot separate it from the noise between runs: replayed against recorded, " + figures + "."
@@ -122,7 +122,7 @@ func (c *Comparison) unseen(m *Contrast) string {
 	if m.Detectable == nil {
 		return ""
 	}
-	return fmt.Sprintf(" A difference below %s would not have been seen (power %s).", size(m, *m.Detectable), report.Number(c.Power))
+	return fmt.Sprintf(" A difference below %s would not have been seen (power %s).", size(m, *m.Detectable), page.Number(c.Power))
 }
 
 // comparative is what B is, of a metric whose difference is significant.

@@ -121,25 +121,25 @@ func bounded(i *Interval, unit string) string {
 	if i == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s [%s, %s] %s", report.Short(i.Estimate), report.OrDash(i.Low), report.OrDash(i.High), unit)
+	return fmt.Sprintf("%s [%s, %s] %s", page.Short(i.Estimate), page.OrDash(i.Low, page.Short), page.OrDash(i.High, page.Short), unit)
 }
 
 func valueOf(m *Contrast, v *float64) string {
 	if m.Unit == "share" {
-		return report.PercentOrDash(v)
+		return page.OrDash(v, page.Percent)
 	}
-	return report.OrDash(v)
+	return page.OrDash(v, page.Short)
 }
 
 // reading says how the table is read.
 func (c *Comparison) reading() (says []string) {
-	confidence := report.Percent(c.Confidence)
+	confidence := page.Percent(c.Confidence)
 	switch c.Kind {
 	case KindRounds:
 		says = append(says, fmt.Sprintf("Figures are medians over the rounds, latencies from due. The change is the Hodges-Lehmann estimate within %s. "+
 			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
 			"The paired t-test and Cohen's dz beside it decide nothing. Unseen: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
-			confidence, report.Number(c.Alpha), report.Number(c.FamilyAlpha), report.Percent(c.Power), c.noiseSource()))
+			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Percent(c.Power), c.noiseSource()))
 	case KindSingle:
 		says = append(says, "Figures are those of the two runs, latencies from due.")
 	case KindProduction:
@@ -153,7 +153,7 @@ func (c *Comparison) reading() (says []string) {
 					drawn = "the same sessions drawn on both sides"
 				}
 				return append(says, fmt.Sprintf("Resampled: %s within %s, from %s draws of %s of sessions, a request without one for itself, %s. It knows how sessions differ, not how runs do.",
-					"percentiles and means of all requests", confidence, report.Count(int64(r.Replicates)), report.Many(int64(r.Clusters), "group"), drawn))
+					"percentiles and means of all requests", confidence, page.Brief(int64(r.Replicates)), page.Many(int64(r.Clusters), "group"), drawn))
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func (c *Comparison) planned() (says []string) {
 		for _, m := range c.Versus[i].Metrics {
 			if m.Primary && m.RoundsFor != nil {
 				says = append(says, fmt.Sprintf("%s against %s: with the spread of these rounds, a change of %s of the size asked about needs %s (power %s, alpha %s).",
-					c.Versus[i].B, c.A, m.Label, report.Many(int64(*m.RoundsFor), "round"), report.Number(c.Power), report.Number(c.Alpha)))
+					c.Versus[i].B, c.A, m.Label, page.Many(int64(*m.RoundsFor), "round"), page.Number(c.Power), page.Number(c.Alpha)))
 			}
 		}
 	}
@@ -220,10 +220,10 @@ func (c *Comparison) facts() (all []page.Fact) {
 	}
 	for i := range c.Runs {
 		if r := &c.Runs[i]; r.Round == 1 {
-			add(r.Arm, r.Model, report.Many(r.Requests, "request")+" in the first round")
+			add(r.Arm, r.Model, page.Many(r.Requests, "request")+" in the first round")
 		}
 	}
-	add("Rounds", report.Count(int64(c.Versus[0].Rounds)), "")
+	add("Rounds", page.Brief(int64(c.Versus[0].Rounds)), "")
 	add("Workload", report.ShortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
 	add("Tier", c.Tier, "the strictest of the runs")
 	add("Started", report.ToSecond(c.Runs[0].Started), "")

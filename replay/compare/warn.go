@@ -8,6 +8,7 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/trace/page"
 )
 
 // Codes of the warnings of a [Comparison], in the order in which they are given.
@@ -100,7 +101,7 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 				}
 			}
 			if n > 0 {
-				warn(t.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, t.what, report.Many(int64(n), "round"))
+				warn(t.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, t.what, page.Many(int64(n), "round"))
 			}
 		}
 		out = append(out, orderWarnings(a, b)...)
@@ -119,10 +120,10 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 			}
 		}
 		if bad > 0 {
-			warn(WarnUntrusted, "%s of %s %s not trustworthy; reprise report says why", report.Many(int64(bad), "run"), arm.Name, report.Was(int64(bad)))
+			warn(WarnUntrusted, "%s of %s %s not trustworthy; reprise report says why", page.Many(int64(bad), "run"), arm.Name, page.Was(int64(bad)))
 		}
 		if estimated > 0 {
-			warn(WarnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT and tokens per second rest on them", report.Many(int64(estimated), "run"), arm.Name)
+			warn(WarnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT and tokens per second rest on them", page.Many(int64(estimated), "run"), arm.Name)
 		}
 	}
 	return out
@@ -175,7 +176,7 @@ func (c *Comparison) resultWarnings() {
 		v := &c.Versus[i]
 		if c.Kind == KindRounds && v.Rounds < c.LeastRounds {
 			warn(WarnTooFewRounds, "%s of %s and %s: alpha %s needs %d, since the signed ranks of n pairs cannot come below p = 2 ÷ 2^n, here %s; no verdict rests on fewer than %d",
-				report.Many(int64(v.Rounds), "round"), c.A, v.B, report.Number(c.Alpha), c.LeastRounds, pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), MinRounds)
+				page.Many(int64(v.Rounds), "round"), c.A, v.B, page.Number(c.Alpha), c.LeastRounds, pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), MinRounds)
 		}
 		var missing []string
 		few := 0
@@ -188,7 +189,7 @@ func (c *Comparison) resultWarnings() {
 			}
 			if m.Primary && m.Noise != nil && m.Noise.P != nil && *m.Noise.P <= c.Alpha {
 				warn(WarnNoise, "%s differs between %s and itself (p %s over %s of A against A): the order of a pair, or drift, is in the figures",
-					m.Label, c.A, equals(m.Noise.P), report.Many(int64(m.Noise.N), "round"))
+					m.Label, c.A, equals(m.Noise.P), page.Many(int64(m.Noise.N), "round"))
 			}
 		}
 		if len(missing) > 0 && c.Kind != KindProduction {

@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"reprise/trace/page"
+)
 
 // causes say what the classes of failure mean, for those who read a verdict.
 var causes = map[string]string{
@@ -26,7 +30,7 @@ var causes = map[string]string{
 func cause(s *Summary) string {
 	for _, e := range s.Errors {
 		if says := causes[e.Class]; says != "" {
-			return fmt.Sprintf("; %s as %s: %s", count(e.Count), e.Class, says)
+			return fmt.Sprintf("; %s as %s: %s", page.Brief(e.Count), e.Class, says)
 		}
 	}
 	return ""

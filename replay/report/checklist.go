@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reprise/replay"
+	"reprise/trace/page"
 )
 
 // A Status says whether a point of the checklist held.
@@ -85,10 +86,10 @@ func held(is bool) Status {
 
 func warmUp(s *Summary) (Status, string) {
 	n := s.Requests.WarmUp
-	says := many(n, "request") + " before those that are measured"
+	says := page.Many(n, "request") + " before those that are measured"
 	if c := s.Run.Cache; c != nil && c.WarmRequests > 0 {
 		n += c.WarmRequests
-		says += fmt.Sprintf(", %s in a pass to warm the caches", count(c.WarmRequests))
+		says += fmt.Sprintf(", %s in a pass to warm the caches", page.Brief(c.WarmRequests))
 	}
 	return held(n >= leastWarmUp), says
 }
@@ -98,7 +99,7 @@ func openLoop(r *replay.Run) (Status, string) {
 	case r.Timing == replay.ClosedLoop:
 		return NotHeld, schedule(r)
 	case r.HeldBack > 0:
-		return NotHeld, fmt.Sprintf("%s waited for the limit of %d in flight", many(r.HeldBack, "request"), r.InFlightLimit)
+		return NotHeld, fmt.Sprintf("%s waited for the limit of %d in flight", page.Many(r.HeldBack, "request"), r.InFlightLimit)
 	case r.Timing == "":
 		return Unknown, "the results do not say what made requests due"
 	case r.Timing == replay.Causal:
@@ -119,7 +120,7 @@ func tailsGiven(l *Latency) (Status, string) {
 		case m.stat.P99 != nil:
 			has = append(has, m.name)
 		case m.stat.Count > 0:
-			lacks = append(lacks, fmt.Sprintf("%s over %s", m.name, many(m.stat.Count, "value")))
+			lacks = append(lacks, fmt.Sprintf("%s over %s", m.name, page.Many(m.stat.Count, "value")))
 		}
 	}
 	switch {
@@ -150,7 +151,7 @@ func longEnough(s *Summary) (Status, string) {
 	if s.DurationS == nil {
 		return Unknown, "nothing was done"
 	}
-	return held(*s.DurationS >= leastDuration), number(*s.DurationS) + " s"
+	return held(*s.DurationS >= leastDuration), page.Number(*s.DurationS) + " s"
 }
 
 // precisions are the number formats as model names give them.
@@ -158,10 +159,10 @@ var precisions = regexp.MustCompile(`(?i)(?:^|[-_/. ])(fp32|bf16|fp16|fp8|nvfp4|
 
 func precisionKnown(r *replay.Run) (Status, string) {
 	if e := r.Environment; e != nil && e.Deployment != nil && e.Deployment.Quantization != "" {
-		return Held, plain(e.Deployment.Quantization) + ", as given"
+		return Held, Plain(e.Deployment.Quantization) + ", as given"
 	}
 	if m := precisions.FindStringSubmatch(r.Model); m != nil {
-		return Held, plain(m[1]) + ", by the name of the model"
+		return Held, Plain(m[1]) + ", by the name of the model"
 	}
 	return Unknown, "the run does not say in what precision the model computes"
 }
@@ -175,12 +176,12 @@ func hardwareKnown(s *Summary) (Status, string) {
 
 // gpuModel says how many GPUs of what kind there were.
 func gpuModel(r *replay.Run, n int) string {
-	says := many(int64(n), "GPU")
+	says := page.Many(int64(n), "GPU")
 	switch e := r.Environment; {
 	case e != nil && e.Deployment != nil && e.Deployment.GPU != "":
-		return says + ", " + plain(e.Deployment.GPU) + ", as given"
+		return says + ", " + Plain(e.Deployment.GPU) + ", as given"
 	case e != nil && len(e.GPUs) > 0:
-		return says + ", " + plain(e.GPUs[0].Name)
+		return says + ", " + Plain(e.GPUs[0].Name)
 	}
 	return says + ", as given; the model of the GPU is for the reader to add"
 }
@@ -190,9 +191,9 @@ func batchKnown(s *Summary) (Status, string) {
 	if f.Mean == nil {
 		return Unknown, "nothing was in flight"
 	}
-	says := fmt.Sprintf("%s in flight on average, %s at most", number(*f.Mean), count(int64(f.Max)))
+	says := fmt.Sprintf("%s in flight on average, %s at most", page.Number(*f.Mean), page.Brief(int64(f.Max)))
 	if v := s.Servers; v != nil && v.Running != nil {
-		says += fmt.Sprintf("; %s running at the servers on average, %s at most", number(v.Running.Mean), number(v.Running.Max))
+		says += fmt.Sprintf("; %s running at the servers on average, %s at most", page.Number(v.Running.Mean), page.Number(v.Running.Max))
 	}
 	return Held, says
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"slices"
+
+	"reprise/trace/page"
 )
 
 // checkNames say what each check holds against its limit.
@@ -53,9 +55,9 @@ func inUnit(v *float64, unit string) string {
 	case v == nil:
 		return "–"
 	case unit == "share":
-		return percent(*v)
+		return page.Percent(*v)
 	case unit == "requests":
-		return count(int64(*v))
+		return page.Brief(int64(*v))
 	}
-	return number(*v) + " " + unit
+	return page.Number(*v) + " " + unit
 }

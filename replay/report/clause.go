@@ -179,7 +179,7 @@ func (c *Clause) limit() string {
 	case "ms":
 		return time.Duration(math.Round(c.allowed * 1e6)).String()
 	case "share":
-		return strconv.FormatFloat(*rounded(c.allowed*100, 1e7), 'f', -1, 64) + "%"
+		return strconv.FormatFloat(*Rounded(c.allowed*100, 1e7), 'f', -1, 64) + "%"
 	}
 	return strconv.FormatFloat(c.allowed, 'f', -1, 64)
 }
@@ -267,7 +267,7 @@ func (m *quantity) parseLimit(s string) (float64, error) {
 		if !ok || err != nil || !(v >= 0 && v <= 100) || v < 1e-7 && m.floor {
 			return 0, errors.New("write the limit as a percentage, such as 1%")
 		}
-		return *rounded(v/100, 1e9), nil
+		return *Rounded(v/100, 1e9), nil
 	}
 	if v, err := strconv.ParseFloat(s, 64); err == nil && v > 0 && v < math.MaxInt32 {
 		return v, nil

@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"reprise/trace/page"
+)
 
 // contract is what became of the contract.
 func (c *collector) contract(duration int64, zeros bool) *ContractResult {
@@ -78,7 +82,7 @@ func (t *terms) figure(m *quantity, v *evidence, duration int64, zeros bool) (*f
 		return nil, v.succeeded
 	}
 	hours := float64(duration) / 3600e9
-	return rounded(t.contract.PricePerGPUHour*float64(t.contract.GPUs)*hours/(float64(v.output)/1e6), 1e6), v.succeeded
+	return Rounded(t.contract.PricePerGPUHour*float64(t.contract.GPUs)*hours/(float64(v.output)/1e6), 1e6), v.succeeded
 }
 
 // hold compares what was measured with what is allowed.
@@ -96,7 +100,7 @@ func (r *ClauseResult) hold(c *Clause) {
 		r.Outcome = Holds
 	}
 	if c.allowed > 0 {
-		r.Margin = rounded(room/c.allowed, 1e6)
+		r.Margin = Rounded(room/c.allowed, 1e6)
 	}
 }
 
@@ -108,7 +112,7 @@ func (r *ClauseResult) why(c *Clause, v *evidence) string {
 	case v.succeeded == 0:
 		return "no request succeeded"
 	case c.quantity.latency() && r.Samples > 0:
-		return fmt.Sprintf("it takes %s, and there %s %s", many(r.Needed, "value"), verb(r.Samples), count(r.Samples))
+		return fmt.Sprintf("it takes %s, and there %s %s", page.Many(r.Needed, "value"), page.Was(r.Samples), page.Brief(r.Samples))
 	case c.quantity.latency():
 		return "no request has a value"
 	case c.quantity.name == "hit_ratio":

@@ -21,7 +21,7 @@ func (r *ContractResult) String() string {
 	}
 	what := "the contract"
 	if r.Name != "" {
-		what += ` "` + plain(r.Name) + `"`
+		what += ` "` + Plain(r.Name) + `"`
 	}
 	var says []string
 	if len(fails) > 0 {
@@ -39,7 +39,7 @@ func (r *ContractResult) String() string {
 
 // closest counts the clauses and names that with the least room.
 func (r *ContractResult) closest() string {
-	out := "in " + many(int64(len(r.Clauses)), "clause")
+	out := "in " + page.Many(int64(len(r.Clauses)), "clause")
 	least := math.Inf(1)
 	var close *ClauseResult
 	for i := range r.Clauses {
@@ -72,7 +72,7 @@ func (c *ClauseResult) subject() string {
 		subject += " from " + c.From
 	}
 	if c.Where != "" {
-		subject += " where " + plain(c.Where)
+		subject += " where " + Plain(c.Where)
 	}
 	return subject
 }
@@ -95,7 +95,7 @@ func (c *ClauseResult) parts() (subject, limit string) {
 func (c *ClauseResult) figure() string {
 	out := inUnit(c.Measured, c.Unit)
 	if c.Measured != nil && c.Unit == unitCost {
-		out = number(*c.Measured)
+		out = page.Number(*c.Measured)
 	}
 	if c.Measured != nil && c.Estimated > 0 {
 		out += " (estimate)"
@@ -113,7 +113,7 @@ func (c *ClauseResult) name() string {
 		out += ", from " + c.From
 	}
 	if c.Where != "" {
-		out += ", where " + plain(c.Where)
+		out += ", where " + Plain(c.Where)
 	}
 	return out
 }
@@ -130,7 +130,7 @@ func (c *ClauseResult) verdict() string {
 }
 
 // room prints a margin, which may be of any size, as a percentage.
-func room(margin float64) string { return number(margin*100) + " %" }
+func room(margin float64) string { return page.Number(margin*100) + " %" }
 
 // contractLine is the sentence above the table.
 func contractLine(s *Summary) string {
@@ -150,7 +150,7 @@ func contractRows(s *Summary) (rows [][]string) {
 	}
 	for i := range s.Contract.Clauses {
 		c := &s.Contract.Clauses[i]
-		rows = append(rows, []string{c.name(), c.figure(), c.verdict(), count(c.Samples)})
+		rows = append(rows, []string{c.name(), c.figure(), c.verdict(), page.Brief(c.Samples)})
 	}
 	return rows
 }

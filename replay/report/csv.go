@@ -117,7 +117,7 @@ func withoutElements(root any, path string) (name, of string) {
 			}
 			switch v := lookup(root, at+"."+l.field).(type) {
 			case string:
-				which = append(which, l.label+"="+plain(v))
+				which = append(which, l.label+"="+Plain(v))
 			case json.Number:
 				which = append(which, l.label+"="+v.String())
 			}

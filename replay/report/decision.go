@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
 // A Tried is a run of a tuning, with what tells its results from others'.
@@ -47,7 +48,7 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 	}
 	for i := range runs {
 		if warning := runs[i].Summary.Run.PresetWarning; warning != "" {
-			b.WriteString("\n" + inMarkdown("Warning: "+runs[i].Name+": "+plain(warning)) + ".\n")
+			b.WriteString("\n" + inMarkdown("Warning: "+runs[i].Name+": "+Plain(warning)) + ".\n")
 		}
 	}
 	part := func(name string) { b.WriteString("\n## " + name + "\n\n") }
@@ -223,15 +224,15 @@ func decisionFigures(runs []Tried) [][]string {
 		{"Chunk ITL", func(l *Latency) *Stat { return &l.ITLChunk }}, {"E2E from due", func(l *Latency) *Stat { return &l.FromDue.E2E }},
 	} {
 		for _, p := range percentiles {
-			row(m.name+" "+p.name+", ms", func(s *Summary) string { return orDash(*p.of(m.of(&s.Latency))) })
+			row(m.name+" "+p.name+", ms", func(s *Summary) string { return page.OrDash(*p.of(m.of(&s.Latency)), page.Short) })
 		}
 	}
 	row("requests/s", func(s *Summary) string { return numberOrDash(s.Throughput.RequestsPerS) })
 	row("prompt tokens/s", func(s *Summary) string { return numberOrDash(s.Throughput.PromptTokensPerS) })
 	row("output tokens/s", func(s *Summary) string { return numberOrDash(s.Throughput.OutputTokensPerS) })
 	row("goodput from due, requests/s", func(s *Summary) string { return numberOrDash(goodputOf(s)) })
-	row("failed", func(s *Summary) string { return percentOrDash(s.Requests.ErrorShare) })
-	row("values of TTFT", func(s *Summary) string { return count(s.Latency.FromDue.TTFT.Count) })
+	row("failed", func(s *Summary) string { return page.OrDash(s.Requests.ErrorShare, page.Percent) })
+	row("values of TTFT", func(s *Summary) string { return page.Brief(s.Latency.FromDue.TTFT.Count) })
 	return rows
 }
 
@@ -254,7 +255,7 @@ func cost(runs []Tried, d Decision) string {
 			says = "not known, since there is no output"
 		default:
 			says = fmt.Sprintf("%s per million output tokens (%s, %s each per hour, over the duration of the run)",
-				number(d.PricePerGPUHour*float64(gpus)/3600 / *per * 1e6), many(int64(gpus), "GPU"), number(d.PricePerGPUHour))
+				page.Number(d.PricePerGPUHour*float64(gpus)/3600 / *per * 1e6), page.Many(int64(gpus), "GPU"), page.Number(d.PricePerGPUHour))
 		}
 		out = append(out, "- **"+inMarkdown(runs[i].Name)+"**: "+says)
 	}

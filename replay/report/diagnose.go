@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"reprise/replay"
+	"reprise/trace/page"
 )
 
 // A Diagnosis is what the figures of a run hint at, and the measurement that would
@@ -75,7 +76,7 @@ func (l *leads) client(s *Summary) {
 	if s.Run.Simulated == "" && sent != nil && due != nil && *due-*sent > max(1, 0.1**sent) {
 		l.add(LeadClientWait, "send lag over time beside requests in flight; the same run with a higher limit of requests in flight, or with more connections",
 			"Requests waited before they were sent: p99 of TTFT is %s ms from due and %s ms from sent (TTFT from due, TTFT from sent), with a send lag of %s ms at p99 (send lag).",
-			number(*due), number(*sent), numberOrDash(s.Latency.SendLag.P99))
+			page.Number(*due), page.Number(*sent), numberOrDash(s.Latency.SendLag.P99))
 	}
 }
 
@@ -90,7 +91,7 @@ func (c *collector) saturation(l *leads, s *Summary) {
 	}
 	l.add(LeadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in flight stay level",
 		"The server fell behind: %s requests were in flight in the last quarter of the run, and %s in the first, while arrivals changed by a factor of %s (in flight, arrivals).",
-		number(late), number(early), number(came))
+		page.Number(late), page.Number(early), page.Number(came))
 }
 
 func (l *leads) queue(s *Summary) {
@@ -98,10 +99,10 @@ func (l *leads) queue(s *Summary) {
 	if v := s.Servers; v != nil && v.Waiting != nil && v.Waiting.Mean >= 1 {
 		l.add(LeadQueueing, "TTFT over time beside requests waiting; the same rate with a larger batch (max_num_seqs), or a lower rate",
 			"Requests queued at the servers: %s waited on average and %s at most (waiting), and TTFT is %s ms at p50 and %s ms at p99 (TTFT from sent).",
-			number(v.Waiting.Mean), number(v.Waiting.Max), numberOrDash(t.P50), numberOrDash(t.P99))
+			page.Number(v.Waiting.Mean), page.Number(v.Waiting.Max), numberOrDash(t.P50), numberOrDash(t.P99))
 		if v.GPUUse != nil && v.GPUUse.Mean < idleGPU {
 			l.add(LeadIdleGPU, "the server's CPU, the GPU's clocks and the engine's log over the same time",
-				"The GPU worked %s of the time while requests waited (GPU utilisation, waiting): something else holds the engine up.", percent(v.GPUUse.Mean))
+				"The GPU worked %s of the time while requests waited (GPU utilisation, waiting): something else holds the engine up.", page.Percent(v.GPUUse.Mean))
 		}
 		return
 	}
@@ -110,7 +111,7 @@ func (l *leads) queue(s *Summary) {
 	}
 	l.add(LeadTail, "requests waiting at the servers over time (--scrape), and whether the shortest prompts have the same tail (TTFT by prompt length): if they do, they queue behind others",
 		"One request in a hundred waits %s times as long for its first token as the median one, %s ms and %s ms (p99 and p50 of TTFT from sent): queueing, bursts, or short prompts behind long ones.",
-		number(*t.TailRatio), number(*t.P99), number(*t.P50))
+		page.Number(*t.TailRatio), page.Number(*t.P99), page.Number(*t.P50))
 }
 
 // prefill looks whether the first token takes longer the longer the prompt is.
@@ -134,15 +135,15 @@ func (l *leads) prefill(s *Summary) {
 	}
 	l.add(LeadPrefill, "prompt tokens per second and GPU compute utilisation over the same time, and the longest prompts alone, one at a time; then chunked prefill, shorter context or prefix reuse",
 		"Time to first token grows with the prompt: its median is %s ms for prompts of %s and %s ms for those of %s (TTFT by prompt length), with %s requests in flight on average (in flight): prefill has a price here.",
-		number(*short.TTFTP50), short.tokens(), number(*long.TTFTP50), long.tokens(), numberOrDash(s.InFlight.Mean))
+		page.Number(*short.TTFTP50), short.tokens(), page.Number(*long.TTFTP50), long.tokens(), numberOrDash(s.InFlight.Mean))
 }
 
 // tokens names the lengths of a bucket.
 func (b *LengthBucket) tokens() string {
 	if b.Hi == nil {
-		return count(b.Lo) + " tokens or more"
+		return page.Brief(b.Lo) + " tokens or more"
 	}
-	return fmt.Sprintf("%s to %s tokens", count(b.Lo), count(*b.Hi-1))
+	return fmt.Sprintf("%s to %s tokens", page.Brief(b.Lo), page.Brief(*b.Hi-1))
 }
 
 func (l *leads) decode(s *Summary) {
@@ -150,12 +151,12 @@ func (l *leads) decode(s *Summary) {
 	if r := itl.TailRatio; r != nil && *r >= farGap {
 		l.add(LeadInterference, "ITL beside prompt tokens over time; the same run with chunked prefill, or with a smaller budget of tokens in a step (max_num_batched_tokens)",
 			"Streams stall: one gap in a hundred is %s times the median one, %s ms and %s ms (p99 and p50 of chunk ITL). Prompts computed between the steps of decoding do that.",
-			number(*r), number(*itl.P99), number(*itl.P50))
+			page.Number(*r), page.Number(*itl.P99), page.Number(*itl.P50))
 	}
 	if m := s.InFlight.Mean; m != nil && *m < fewFlying && tpot.Count >= 10 && *tpot.Mean > 0 {
 		l.add(LeadSingle, "memory bandwidth ÷ bytes of the weights, which bounds it (8 B parameters of 2 bytes at 600 GB/s: 37 tokens/s), and the GPU's memory counters: far below the bound, look at kernels, clocks and precision",
 			"Hardly anything was batched, with %s requests in flight on average (in flight): %s ms for a token, %s tokens per second for a user (mean TPOT), is what decoding alone gives. It is bound by memory where it is near what the bandwidth allows.",
-			number(*m), number(*tpot.Mean), number(1000 / *tpot.Mean))
+			page.Number(*m), page.Number(*tpot.Mean), page.Number(1000 / *tpot.Mean))
 	}
 }
 
@@ -173,11 +174,11 @@ func (l *leads) uncached(s *Summary) bool {
 	switch {
 	case r.PrefixCaching != nil && !*r.PrefixCaching, flags != "":
 		l.add(LeadNoCache, "the same run with prefix caching on",
-			"Prefix caching was off, so every prompt was computed whole: %s of the prompt tokens could have come from one cache without limit (expected hit ratio).", percent(*s.Cache.Expected))
+			"Prefix caching was off, so every prompt was computed whole: %s of the prompt tokens could have come from one cache without limit (expected hit ratio).", page.Percent(*s.Cache.Expected))
 		return true
 	case *s.Cache.Measured == 0 && r.PrefixCaching == nil:
 		l.add(LeadNoCache, "whether prefix caching is on at the server (its start flags, or enable_prefix_caching of vllm:cache_config_info at /metrics); if it is, whether prompts are the same to the byte",
-			"Nothing was found in a prefix cache: none of the prompt tokens came from one, and %s could have with one without limit (measured and expected hit ratio). A cache that is too small finds some.", percent(*s.Cache.Expected))
+			"Nothing was found in a prefix cache: none of the prompt tokens came from one, and %s could have with one without limit (measured and expected hit ratio). A cache that is too small finds some.", page.Percent(*s.Cache.Expected))
 		return true
 	}
 	return false
@@ -192,14 +193,14 @@ func (l *leads) cache(s *Summary) {
 			where = fmt.Sprintf("; each of %d instances has a cache of its own", n)
 		}
 		l.add(LeadColdCache, confirm, "Prefixes were computed again: %s of the prompt tokens came from the cache, and %s could have with one cache without limit (measured and expected hit ratio)%s.",
-			percent(*s.Cache.Measured), percent(*s.Cache.Expected), where)
+			page.Percent(*s.Cache.Measured), page.Percent(*s.Cache.Expected), where)
 	}
 	if v := s.Servers; v != nil && v.Preemptions != nil && *v.Preemptions > 0 {
 		most := ""
 		if v.KVUsage != nil {
-			most = fmt.Sprintf(", at most %s of which was in use", percent(v.KVUsage.Max))
+			most = fmt.Sprintf(", at most %s of which was in use", page.Percent(v.KVUsage.Max))
 		}
 		l.add(LeadMemory, "preemptions beside the KV cache in use over time; the same rate with a smaller batch (max_num_seqs) or more memory for the cache",
-			"Sequences were thrown out of the batch %s times (preemptions) for want of KV cache%s; they start anew, and their streams stall.", number(*v.Preemptions), most)
+			"Sequences were thrown out of the batch %s times (preemptions) for want of KV cache%s; they start anew, and their streams stall.", page.Number(*v.Preemptions), most)
 	}
 }

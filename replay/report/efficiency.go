@@ -1,6 +1,10 @@
 package report
 
-import "cmp"
+import (
+	"cmp"
+
+	"reprise/trace/page"
+)
 
 // Where a number of GPUs is from.
 const (
@@ -24,10 +28,10 @@ func efficiency(s *Summary, gpus int) *Efficiency {
 		e.GPUs, e.GPUsFrom = cmp.Or(s.Run.Instances, max(len(s.Run.Endpoints), 1)), GPUsInstances
 	}
 	if t := s.Throughput.OutputTokensPerS; t != nil {
-		e.PerGPU = rounded(*t/float64(e.GPUs), 1e6)
+		e.PerGPU = Rounded(*t/float64(e.GPUs), 1e6)
 	}
 	if m := s.Latency.TPOT.Mean; m != nil && *m > 0 {
-		e.PerUser = rounded(1000 / *m, 1e6)
+		e.PerUser = Rounded(1000 / *m, 1e6)
 	}
 	return e
 }
@@ -45,7 +49,7 @@ func (e *Efficiency) rows() [][]string {
 	if e == nil {
 		return nil
 	}
-	note := "output tokens, of " + many(int64(e.GPUs), e.per())
+	note := "output tokens, of " + page.Many(int64(e.GPUs), e.per())
 	if e.GPUsFrom == GPUsInstances {
 		note += "; --gpus gives the number of GPUs"
 	}

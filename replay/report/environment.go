@@ -8,6 +8,7 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/host"
+	"reprise/trace/page"
 )
 
 // environmentRows say where a run was measured: name and value. What is not known has
@@ -37,7 +38,7 @@ func environmentRows(r *replay.Run) [][]string {
 func joined(parts ...string) string {
 	var out []string
 	for _, p := range parts {
-		if p = strings.TrimSpace(plain(p)); p != "" {
+		if p = strings.TrimSpace(Plain(p)); p != "" {
 			out = append(out, p)
 		}
 	}
@@ -98,10 +99,10 @@ func billions(n float64) string {
 		name string
 	}{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}} {
 		if n >= u.of {
-			return number(n/u.of) + u.name
+			return page.Number(n/u.of) + u.name
 		}
 	}
-	return number(n)
+	return page.Number(n)
 }
 
 func gpuParts(e *replay.Environment) []string {
@@ -109,17 +110,17 @@ func gpuParts(e *replay.Environment) []string {
 	if d := e.Deployment; d != nil && d.GPU != "" {
 		out = append(out, fmt.Sprintf("%d × %s", d.GPUs, d.GPU))
 		if d.GPUMemoryGB > 0 {
-			out = append(out, number(d.GPUMemoryGB)+" GB each")
+			out = append(out, page.Number(d.GPUMemoryGB)+" GB each")
 		}
 		return append(out, d.Interconnect, "as given")
 	}
 	for _, g := range e.GPUs {
 		out = append(out, fmt.Sprintf("%d × %s", g.Count, g.Name))
 		if g.MemoryMiB > 0 {
-			out = append(out, number(float64(g.MemoryMiB)/1024)+" GiB each")
+			out = append(out, page.Number(float64(g.MemoryMiB)/1024)+" GiB each")
 		}
 		if g.PowerLimitW > 0 {
-			out = append(out, number(g.PowerLimitW)+" W each at most")
+			out = append(out, page.Number(g.PowerLimitW)+" W each at most")
 		}
 		if g.Driver != "" {
 			out = append(out, "driver "+g.Driver)
@@ -132,7 +133,7 @@ func gpuParts(e *replay.Environment) []string {
 }
 
 func hostParts(h *host.Machine) []string {
-	out := []string{h.OS + "/" + h.Arch, h.CPU, many(int64(h.Cores), "core")}
+	out := []string{h.OS + "/" + h.Arch, h.CPU, page.Many(int64(h.Cores), "core")}
 	if h.MemoryBytes > 0 {
 		out = append(out, gibibytes(h.MemoryBytes))
 	}
@@ -148,4 +149,4 @@ func hostParts(h *host.Machine) []string {
 	return append(out, h.Go)
 }
 
-func gibibytes(n int64) string { return number(float64(n)/(1<<30)) + " GiB" }
+func gibibytes(n int64) string { return page.Number(float64(n)/(1<<30)) + " GiB" }

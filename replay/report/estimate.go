@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"reprise/replay"
+	"reprise/trace/page"
 )
 
 // A server that sends no usage leaves the counts of tokens to estimates: an output is
@@ -26,7 +27,7 @@ func estimateNote(n, of int64) string {
 	case n == of:
 		return ", estimated"
 	}
-	return fmt.Sprintf(", estimated for %s of %s", count(n), many(of, "request"))
+	return fmt.Sprintf(", estimated for %s of %s", page.Brief(n), page.Many(of, "request"))
 }
 
 // estimates is how many of the requests that the clause rests on have a count of

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"reprise/trace/page"
 )
 
 // WriteExplanation writes an explanation for people, in lines of at most 100 columns:
@@ -52,12 +54,12 @@ func writeExplained(b *bytes.Buffer, e *Explanation) error {
 			value = v.Value.String() + " " + v.Unit
 		}
 		if v.Samples != nil {
-			rests = "of " + count(*v.Samples)
+			rests = "of " + page.Brief(*v.Samples)
 		}
 		if v.Method != "" {
 			rests += ", " + v.Method
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", plain(v.Path), value, rests)
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", Plain(v.Path), value, rests)
 	}
 	return t.Flush()
 }

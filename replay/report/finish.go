@@ -33,7 +33,7 @@ func (c *collector) summary() (Summary, error) {
 		s.InFlight.Limit = &n
 	}
 	if c.open.N > 0 && duration > 0 {
-		s.InFlight.Mean = rounded(c.open.Mean()*float64(c.open.N)/float64(duration), 1e6)
+		s.InFlight.Mean = Rounded(c.open.Mean()*float64(c.open.N)/float64(duration), 1e6)
 	}
 	s.Errors = c.errorCounts()
 	s.Tokens = c.tokens

@@ -103,7 +103,7 @@ func contractSuite(r *ContractResult) junitSuite {
 		case Fails:
 			test.Failure = &junitOutcome{Type: "contract", Message: joined(c.name()+" is "+c.figure(), c.verdict())}
 		case Unjudged:
-			test.Error = &junitOutcome{Type: "unjudged", Message: plain(c.Why)}
+			test.Error = &junitOutcome{Type: "unjudged", Message: Plain(c.Why)}
 		}
 		suite.Cases = append(suite.Cases, test)
 	}
@@ -124,7 +124,7 @@ func checkName(code string) string {
 func reasonOf(s *Summary, code string) string {
 	for _, r := range s.Verdict.Reasons {
 		if r.Code == code {
-			return plain(r.Text)
+			return Plain(r.Text)
 		}
 	}
 	return ""
@@ -153,6 +153,6 @@ func (suite *junitSuite) sum(s *Summary) {
 		suite.Properties = append(suite.Properties, junitProperty{row[0], row[1]})
 	}
 	if s.Run.Tier != "" {
-		suite.Properties = append(suite.Properties, junitProperty{"Tier", plain(s.Run.Tier)})
+		suite.Properties = append(suite.Properties, junitProperty{"Tier", Plain(s.Run.Tier)})
 	}
 }

@@ -75,8 +75,8 @@ func writeVerdict(b *bytes.Buffer, s *Summary) {
 func provenanceRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, row := range [][]string{
-		{"Workload", plain(s.Run.Workload)}, {"Seed", plain(s.Run.Seed)}, {"Schedule", schedule(&s.Run)},
-		{"Started", ToSecond(s.Run.Started)}, {"Reprise", plain(s.Run.Version)},
+		{"Workload", Plain(s.Run.Workload)}, {"Seed", Plain(s.Run.Seed)}, {"Schedule", schedule(&s.Run)},
+		{"Started", ToSecond(s.Run.Started)}, {"Reprise", Plain(s.Run.Version)},
 	} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -130,4 +130,4 @@ var markdownSigns = strings.NewReplacer("<=", "<=", "&", "&amp;", "<", "&lt;", "
 	"*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`)
 
 // inMarkdown makes a text mean nothing but itself.
-func inMarkdown(s string) string { return markdownSigns.Replace(plain(s)) }
+func inMarkdown(s string) string { return markdownSigns.Replace(Plain(s)) }

@@ -6,9 +6,9 @@ import (
 	"reprise/trace/sample"
 )
 
-// rounded cuts a number to a fixed step, so that the last bits of a division
-// do not reach a file; not finite becomes null.
-func rounded(v, per float64) *float64 {
+// Rounded cuts v to steps of 1/per, so that the last bits of a division do not reach a
+// file. What is not finite becomes nil.
+func Rounded(v, per float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
@@ -19,16 +19,16 @@ func rounded(v, per float64) *float64 {
 }
 
 // milliseconds converts nanoseconds, whole to the nanosecond.
-func milliseconds(ns float64) *float64 { return rounded(ns/1e6, 1e6) }
+func milliseconds(ns float64) *float64 { return Rounded(ns/1e6, 1e6) }
 
-func seconds(ns int64) *float64 { return rounded(float64(ns)/1e9, 1e9) }
+func seconds(ns int64) *float64 { return Rounded(float64(ns)/1e9, 1e9) }
 
 // ratio is a/b, null where b is 0.
 func ratio(a, b int64) *float64 {
 	if b == 0 {
 		return nil
 	}
-	return rounded(float64(a)/float64(b), 1e9)
+	return Rounded(float64(a)/float64(b), 1e9)
 }
 
 // perSecond is a count over nanoseconds, null over none.
@@ -36,7 +36,7 @@ func perSecond(n, ns int64) *float64 {
 	if ns <= 0 {
 		return nil
 	}
-	return rounded(float64(n)/float64(ns)*1e9, 1e6)
+	return Rounded(float64(n)/float64(ns)*1e9, 1e6)
 }
 
 // percentiles are those of a [Stat], in thousandths.
@@ -75,7 +75,7 @@ func StatOf(s *sample.Values) (Stat, sample.Order) {
 		}
 	}
 	if out.P99 != nil && *out.P50 > 0 {
-		out.TailRatio = rounded(*out.P99 / *out.P50, 1e6)
+		out.TailRatio = Rounded(*out.P99 / *out.P50, 1e6)
 	}
 	return out, q
 }

@@ -128,7 +128,7 @@ func overlayNotes(runs []Named, what string) []page.Note {
 	}
 	for i := range runs {
 		if w := runs[i].Run.PresetWarning; w != "" {
-			add(page.Warn, "%s: %s", runs[i].Name, plain(w))
+			add(page.Warn, "%s: %s", runs[i].Name, Plain(w))
 		}
 	}
 	for _, tier := range tiers {
@@ -172,7 +172,7 @@ func orNone(s string) string {
 	if s == "" {
 		return "none"
 	}
-	return plain(s)
+	return Plain(s)
 }
 
 // overlayRows are the figures of a run, each with what it is called and what
@@ -195,8 +195,8 @@ var overlayRows = []struct {
 		}
 		return "not judged"
 	}},
-	{"Requests", "rows", func(s *Summary) string { return count(s.Requests.Rows) }},
-	{"Failed", "failed", func(s *Summary) string { return count(s.Requests.Failed) }},
+	{"Requests", "rows", func(s *Summary) string { return page.Brief(s.Requests.Rows) }},
+	{"Failed", "failed", func(s *Summary) string { return page.Brief(s.Requests.Failed) }},
 	{"Duration, s", "duration", func(s *Summary) string { return numberOrDash(s.DurationS) }},
 	{"Offered, requests/s", "offered_requests", func(s *Summary) string { return numberOrDash(s.Throughput.OfferedPerS) }},
 	{"Done, requests/s", "requests", func(s *Summary) string { return numberOrDash(s.Throughput.RequestsPerS) }},
@@ -206,7 +206,7 @@ var overlayRows = []struct {
 		if s.Goodput == nil {
 			return "–"
 		}
-		return percentOrDash(s.Goodput.FromDue.Share)
+		return page.OrDash(s.Goodput.FromDue.Share, page.Percent)
 	}},
 	{"TTFT from sent, p50", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P50) }},
 	{"… p99", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P99) }},
@@ -219,15 +219,15 @@ var overlayRows = []struct {
 	{"E2E from sent, p50", "e2e", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.E2E.P50) }},
 	{"… p99", "e2e", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.E2E.P99) }},
 	{"In flight, mean", "in_flight", func(s *Summary) string { return numberOrDash(s.InFlight.Mean) }},
-	{"Hit ratio", "measured_ratio", func(s *Summary) string { return percentOrDash(s.Cache.Measured) }},
-	{"… expected", "expected_ratio", func(s *Summary) string { return percentOrDash(s.Cache.Expected) }},
+	{"Hit ratio", "measured_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Measured, page.Percent) }},
+	{"… expected", "expected_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Expected, page.Percent) }},
 	{"Send lag, p99", "send_lag", func(s *Summary) string { return numberOrDash(s.Latency.SendLag.P99) }},
 	{"Tokens/s per user", "tokens_per_s_per_user", func(s *Summary) string { return numberOrDash(s.Efficiency.PerUser) }},
 	{"GPUs", "output_tokens_per_s_per_gpu", func(s *Summary) string {
 		if s.Efficiency.GPUsFrom != GPUsGiven {
 			return "not known"
 		}
-		return count(int64(s.Efficiency.GPUs))
+		return page.Brief(int64(s.Efficiency.GPUs))
 	}},
 	{"Output/s per GPU", "output_tokens_per_s_per_gpu", func(s *Summary) string {
 		if s.Efficiency.GPUsFrom != GPUsGiven {
@@ -247,7 +247,7 @@ var overlayRows = []struct {
 func overlayTable(runs []Named) (head []string, rows [][]string, rowTerms []string) {
 	head = []string{""}
 	for _, r := range runs {
-		head = append(head, plain(r.Name))
+		head = append(head, Plain(r.Name))
 	}
 	for _, f := range overlayRows {
 		row, any := []string{f.name}, false
@@ -267,7 +267,7 @@ func overlayTable(runs []Named) (head []string, rows [][]string, rowTerms []stri
 func checklistTable(runs []Named) page.Table {
 	t := page.Table{Caption: "Checklist of the method", Head: []string{"point"}, HeadTerms: repeat(termOf("checklist"), len(runs)+1)}
 	for _, r := range runs {
-		t.Head = append(t.Head, plain(r.Name))
+		t.Head = append(t.Head, Plain(r.Name))
 	}
 	sweep := severalRates(runs)
 	for i, p := range runs[0].Checklist {
@@ -342,7 +342,7 @@ func hintSection(runs []Named) page.Section {
 		HeadTerms: repeat(termOf("diagnoses"), 3)}
 	for _, r := range runs {
 		for _, d := range r.Diagnoses {
-			t.Rows = append(t.Rows, []string{plain(r.Name), d.Text, d.Confirm + "."})
+			t.Rows = append(t.Rows, []string{Plain(r.Name), d.Text, d.Confirm + "."})
 		}
 	}
 	if len(t.Rows) == 0 {

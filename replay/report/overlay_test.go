@@ -117,7 +117,7 @@ func TestOverlayRates(t *testing.T) {
 	sweep := func(workload string) string {
 		runs := named(t, 100, 2, func(k int, r *replay.Run, _ *Options) (int64, int64) { return 20, 5 })
 		runs[1].Run.Workload = workload
-		runs[1].Throughput.OfferedPerS = rounded(200, 1)
+		runs[1].Throughput.OfferedPerS = Rounded(200, 1)
 		for _, row := range checklistTable(runs).Rows {
 			if row[0] == "Several rates" {
 				return row[1]

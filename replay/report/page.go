@@ -96,11 +96,11 @@ func latencyTable(s *Summary) page.Table {
 		if st.Method == HDR {
 			near++
 		}
-		row := []string{m.label, count(st.Count), orDash(st.Mean), orDash(st.SD), orDash(st.Min)}
+		row := []string{m.label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short), page.OrDash(st.SD, page.Short), page.OrDash(st.Min, page.Short)}
 		for _, p := range percentiles {
-			row = append(row, orDash(*p.of(st)))
+			row = append(row, page.OrDash(*p.of(st), page.Short))
 		}
-		t.Rows = append(t.Rows, append(row, orDash(st.Max), orDash(st.TailRatio)))
+		t.Rows = append(t.Rows, append(row, page.OrDash(st.Max, page.Short), page.OrDash(st.TailRatio, page.Short)))
 		t.RowTerms = append(t.RowTerms, termOf(m.name[strings.LastIndex(m.name, ".")+1:]))
 	}
 	if near > 0 {

@@ -24,7 +24,7 @@ func spots(runs []Named) (out []spot, known bool) {
 		e := r.Efficiency
 		known = known && e.GPUsFrom == GPUsGiven
 		if e.PerGPU != nil && e.PerUser != nil {
-			out = append(out, spot{name: plain(r.Name), user: *e.PerUser, gpu: *e.PerGPU, gpus: e.GPUs, gpusAreCounts: e.GPUsFrom == GPUsGiven})
+			out = append(out, spot{name: Plain(r.Name), user: *e.PerUser, gpu: *e.PerGPU, gpus: e.GPUs, gpusAreCounts: e.GPUsFrom == GPUsGiven})
 		}
 	}
 	for i := range out {
@@ -59,10 +59,10 @@ func sayPareto(runs []Named) []string {
 	user := slices.MaxFunc(all, func(a, b spot) int { return cmp.Compare(a.user, b.user) })
 	gpu := slices.MaxFunc(all, func(a, b spot) int { return cmp.Compare(a.gpu, b.gpu) })
 	says := []string{fmt.Sprintf("%s gives its users most, %s tokens per second each, and %s has most of its hardware, %s output tokens per second and %s (tokens per second per user, output tokens per second per %s).",
-		user.name, number(user.user), gpu.name, number(gpu.gpu), perWhat(known), perWhat(known))}
+		user.name, page.Number(user.user), gpu.name, page.Number(gpu.gpu), perWhat(known), perWhat(known))}
 	for _, s := range all {
 		if s.beaten != "" {
-			says = append(says, fmt.Sprintf("%s is beaten by %s at both: %s tokens per second per user, %s per %s.", s.name, s.beaten, number(s.user), number(s.gpu), perWhat(known)))
+			says = append(says, fmt.Sprintf("%s is beaten by %s at both: %s tokens per second per user, %s per %s.", s.name, s.beaten, page.Number(s.user), page.Number(s.gpu), perWhat(known)))
 		}
 	}
 	if !known {
@@ -107,7 +107,7 @@ func paretoSection(runs []Named) page.Section {
 		if by == "" {
 			by = "none"
 		}
-		t.Rows = append(t.Rows, []string{s.name, number(s.user), number(s.gpu), count(int64(s.gpus)), by})
+		t.Rows = append(t.Rows, []string{s.name, page.Number(s.user), page.Number(s.gpu), page.Brief(int64(s.gpus)), by})
 	}
 	sec.Tables = []page.Table{t}
 	return sec

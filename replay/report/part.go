@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/trace/page"
 )
 
 // partRows say which part of the workload was sent, how often, and what was sent
@@ -14,7 +15,7 @@ func partRows(p *replay.Selection) [][]string {
 	if p == nil {
 		return nil
 	}
-	notes := []string{"of " + many(p.OfRows, "row")}
+	notes := []string{"of " + page.Many(p.OfRows, "row")}
 	if p.FromNS > 0 || p.ToNS > 0 {
 		end := "the end"
 		if p.ToNS > 0 {
@@ -23,7 +24,7 @@ func partRows(p *replay.Selection) [][]string {
 		notes = append(notes, fmt.Sprintf("the window from %v to %s", time.Duration(p.FromNS), end))
 	}
 	if s := p.Sample; s != nil {
-		notes = append(notes, fmt.Sprintf("%s of %s", count(s.Sessions), many(s.OfSessions, "session")))
+		notes = append(notes, fmt.Sprintf("%s of %s", page.Brief(s.Sessions), page.Many(s.OfSessions, "session")))
 	}
 	if p.MaxRequests > 0 {
 		notes = append(notes, "the first of them")
@@ -31,17 +32,17 @@ func partRows(p *replay.Selection) [][]string {
 	if l := p.Loop; l != nil {
 		times := "again and again"
 		if l.Rounds > 0 {
-			times = many(l.Rounds, "round")
+			times = page.Many(l.Rounds, "round")
 		}
 		if l.Same {
 			times += " of the same prompts"
 		}
 		notes = append(notes, times)
 	}
-	rows := [][]string{{"Part", many(p.Rows, "row"), strings.Join(notes, ", ")}}
+	rows := [][]string{{"Part", page.Many(p.Rows, "row"), strings.Join(notes, ", ")}}
 	if c := p.Prime; c != nil {
-		rows = append(rows, []string{"Primed", many(c.Prompts, "prompt"),
-			fmt.Sprintf("%s before the run, of a cache of %s; %s failed", many(c.Tokens, "token"), count(c.CapacityTokens), count(c.Failed))})
+		rows = append(rows, []string{"Primed", page.Many(c.Prompts, "prompt"),
+			fmt.Sprintf("%s before the run, of a cache of %s; %s failed", page.Many(c.Tokens, "token"), page.Brief(c.CapacityTokens), page.Brief(c.Failed))})
 	}
 	return rows
 }

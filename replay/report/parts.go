@@ -158,17 +158,17 @@ var (
 
 func endpointRows(s *Summary) (rows [][]string) {
 	for _, e := range s.ByEndpoint {
-		rows = append(rows, append([]string{plain(e.Name)}, e.row()...))
+		rows = append(rows, append([]string{Plain(e.Name)}, e.row()...))
 	}
 	return rows
 }
 
 func servedRows(h *HeaderPart) (rows [][]string) {
 	for _, v := range h.Values {
-		rows = append(rows, append([]string{plain(v.Name)}, v.row()...))
+		rows = append(rows, append([]string{Plain(v.Name)}, v.row()...))
 	}
 	if h.Absent > 0 {
-		rows = append(rows, []string{"none", count(h.Absent), "–", "–", "–"})
+		rows = append(rows, []string{"none", page.Brief(h.Absent), "–", "–", "–"})
 	}
 	return rows
 }
@@ -201,16 +201,16 @@ func samplingOf(r *replay.Run) string {
 func retryRows(s *Summary) [][]string {
 	var rows [][]string
 	if d := s.Run.Determinism; d != nil {
-		rows = append(rows, []string{"Determinism", fmt.Sprintf("%s differ", count(d.Differed)),
-			fmt.Sprintf("of %s sent twice at temperature 0, one at a time; %s sampled", many(d.Compared, "request"), count(d.Rows))})
+		rows = append(rows, []string{"Determinism", fmt.Sprintf("%s differ", page.Brief(d.Differed)),
+			fmt.Sprintf("of %s sent twice at temperature 0, one at a time; %s sampled", page.Many(d.Compared, "request"), page.Brief(d.Rows))})
 	}
 	r := s.Retries
 	if r == nil {
 		return rows
 	}
-	return append(rows, []string{"Retried", many(r.Retried, "request"),
+	return append(rows, []string{"Retried", page.Many(r.Retried, "request"),
 		fmt.Sprintf("%s in %s; %s asked for a later try by Retry-After; latencies include the retries",
-			count(r.Succeeded)+" succeeded", many(r.Attempts, "further attempt"), many(r.AskedLater, "answer"))})
+			page.Brief(r.Succeeded)+" succeeded", page.Many(r.Attempts, "further attempt"), page.Many(r.AskedLater, "answer"))})
 }
 
 // EndpointRetries say what an endpoint left to the others, and took from them.
@@ -261,7 +261,7 @@ func endpointRetryRows(s *Summary) (rows [][]string) {
 		return nil
 	}
 	for _, e := range s.Retries.ByEndpoint {
-		rows = append(rows, []string{plain(e.Name), count(e.Attempts), count(e.PassedOn), count(e.TookOver), count(e.Answered)})
+		rows = append(rows, []string{Plain(e.Name), page.Brief(e.Attempts), page.Brief(e.PassedOn), page.Brief(e.TookOver), page.Brief(e.Answered)})
 	}
 	return rows
 }

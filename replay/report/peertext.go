@@ -37,12 +37,12 @@ func peerSpreads(p *Peer) (head []string, rows [][]string) {
 		if m.Missing != "" || m.Count == nil {
 			continue
 		}
-		row := []string{m.Name + ", " + m.Unit, count(*m.Count)}
+		row := []string{m.Name + ", " + m.Unit, page.Brief(*m.Count)}
 		for range head[2:] {
 			row = append(row, "")
 		}
 		for _, v := range m.Values {
-			row[slices.Index(head, v.Stat)] = orDash(v.Value)
+			row[slices.Index(head, v.Stat)] = page.OrDash(v.Value, page.Short)
 		}
 		rows = append(rows, row)
 	}

@@ -33,7 +33,7 @@ func logY(p page.Plot) page.Plot {
 // overTime is a scatter of sampled requests with the largest of each bin.
 func overTime(s *Summary, title, label string, points, largest page.Series) page.Plot {
 	about := fmt.Sprintf("Each point is a request: %s of %s that were sent, chosen by a hash of their rows. The largest of every %s s is of all of them.",
-		count(s.Series.Sampled), count(s.Series.SampledFrom), number(s.Series.BinS))
+		page.Brief(s.Series.Sampled), page.Brief(s.Series.SampledFrom), page.Number(s.Series.BinS))
 	return page.Plot{
 		Title: title, Text: about, Kind: page.Points,
 		XLabel: "time since the start", XUnit: "s", YLabel: label, YUnit: "ms",
@@ -103,15 +103,15 @@ func loadSection(s *Summary) page.Section {
 	over := func(title, about, label string, kind page.Kind, series ...page.Series) page.Plot {
 		return page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start", XUnit: "s", YLabel: label, Series: series}
 	}
-	bins := fmt.Sprintf("In bins of %s s.", number(p.BinS))
-	coarse := fmt.Sprintf("In bins of %s s.", number(p.CoarseS))
+	bins := fmt.Sprintf("In bins of %s s.", page.Number(p.BinS))
+	coarse := fmt.Sprintf("In bins of %s s.", page.Number(p.CoarseS))
 	arrivals := over("Arrivals", bins+" Where the two part, the client did not keep to the schedule.", "requests per second", page.Step, p.DuePerS, p.SentPerS)
 	if s.Run.Simulated != "" {
 		arrivals.Text, arrivals.Series = bins, []page.Series{p.DuePerS}
 	}
 	sec := page.Section{Title: "Load and send lag", Text: sayLag(s), Plots: slices.Concat(
 		defined("arrivals", arrivals),
-		defined("in_flight", over("In flight", "Requests sent and not done, at the end of each bin of "+number(p.BinS)+" s.", "requests", page.Line, p.InFlight)),
+		defined("in_flight", over("In flight", "Requests sent and not done, at the end of each bin of "+page.Number(p.BinS)+" s.", "requests", page.Line, p.InFlight)),
 		defined("tokens over time",
 			over("Prompt tokens over time", coarse+" Each prompt counts at its first token, which ends its prefill.", "tokens per second", page.Step, p.PromptPerS),
 			over("Output tokens over time", coarse+" Each token counts when it came.", "tokens per second", page.Step, p.OutputPerS)),
@@ -154,7 +154,7 @@ func cacheSection(s *Summary) page.Section {
 		sec.Tables = []page.Table{t}
 	}
 	if len(s.Series.Hits.X) > 0 { // what a workload allows says little alone
-		sec.Plots = defined("hit ratio over time", page.Plot{Title: "Hit ratio over time", Text: fmt.Sprintf("By token, of the requests that were sent in each %s s.", number(s.Series.CoarseS)), Kind: page.Line,
+		sec.Plots = defined("hit ratio over time", page.Plot{Title: "Hit ratio over time", Text: fmt.Sprintf("By token, of the requests that were sent in each %s s.", page.Number(s.Series.CoarseS)), Kind: page.Line,
 			XLabel: "time since the start", XUnit: "s", YLabel: "share of the prompt tokens", Series: []page.Series{s.Series.Hits, s.Series.HitsAllowed}})
 	}
 	return sec
@@ -168,8 +168,8 @@ func groupTable(caption, what string, named [][]string, groups []Group) page.Tab
 		t.Head, t.HeadTerms = append(t.Head, m), append(t.HeadTerms, termOf("groups"))
 	}
 	for i, g := range groups {
-		t.Rows = append(t.Rows, []string{named[i][0], count(g.Rows), count(g.Succeeded),
-			orDash(g.TTFTP50), orDash(g.TTFTP99), orDash(g.TPOTP50), orDash(g.TPOTP99), orDash(g.E2EP50), orDash(g.E2EP99)})
+		t.Rows = append(t.Rows, []string{named[i][0], page.Brief(g.Rows), page.Brief(g.Succeeded),
+			page.OrDash(g.TTFTP50, page.Short), page.OrDash(g.TTFTP99, page.Short), page.OrDash(g.TPOTP50, page.Short), page.OrDash(g.TPOTP99, page.Short), page.OrDash(g.E2EP50, page.Short), page.OrDash(g.E2EP99, page.Short)})
 	}
 	return t
 }

@@ -287,7 +287,7 @@ func (p *peerPass) stat(s *sample.Values, q *sample.Order, name string, per floa
 		}
 		return nil
 	}
-	scaled := func(v float64) *float64 { return rounded(v/per, 1e9) }
+	scaled := func(v float64) *float64 { return Rounded(v/per, 1e9) }
 	switch name {
 	case "mean", "avg":
 		return scaled(s.Mean())

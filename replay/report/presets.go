@@ -86,7 +86,7 @@ var sglangPreset = preset{
 			if t.latency.N == 0 || t.duration() == 0 {
 				return nil
 			}
-			return rounded(t.latency.Mean()*float64(t.latency.N)/float64(t.duration()), 1e9)
+			return Rounded(t.latency.Mean()*float64(t.latency.N)/float64(t.duration()), 1e9)
 		}},
 		{name: "Accept length", unit: "tokens", definition: "Of speculative decoding, from the server's own state.", formula: "server_info", missing: "the server's state is not asked for"},
 		{name: "E2E Latency", unit: "ms", definition: "To the end of the stream, its end mark included.", formula: "done − sent", stats: []string{"mean", "median", "p90", "p99"}, each: latencyOf},

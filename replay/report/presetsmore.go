@@ -88,7 +88,7 @@ var inferencePreset = preset{
 			if t.completed == 0 {
 				return nil
 			}
-			return rounded(100*float64(t.good)/float64(t.completed), 1e9)
+			return Rounded(100*float64(t.good)/float64(t.completed), 1e9)
 		})},
 	},
 }

@@ -54,7 +54,7 @@ func (e *exposition) add(name, help string, v *float64, labels ...label) {
 	}
 	m := &dto.Metric{Gauge: &dto.Gauge{Value: v}}
 	for _, l := range append(slices.Clone(e.common), labels...) {
-		m.Label = append(m.Label, &dto.LabelPair{Name: &l.name, Value: trace.Ptr(plain(l.value))})
+		m.Label = append(m.Label, &dto.LabelPair{Name: &l.name, Value: trace.Ptr(Plain(l.value))})
 	}
 	e.families[i].Metric = append(e.families[i].Metric, m)
 }
@@ -74,7 +74,7 @@ func msInSeconds(ms *float64) *float64 {
 	if ms == nil {
 		return nil
 	}
-	return rounded(*ms/1000, 1e9)
+	return Rounded(*ms/1000, 1e9)
 }
 
 // about says what the run was and whether it can be trusted.

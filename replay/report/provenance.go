@@ -46,18 +46,18 @@ func pageNotes(s *Summary) []page.Note {
 // keyFigures are those that are asked for first.
 func keyFigures(s *Summary) []page.Fact {
 	r, t, l := &s.Requests, &s.Throughput, &s.Latency
-	out := []page.Fact{{Label: "Requests", Value: count(r.Rows), Note: fmt.Sprintf("%s succeeded, %s failed", count(r.Succeeded), count(r.Failed)), Term: termOf("rows")}}
+	out := []page.Fact{{Label: "Requests", Value: page.Brief(r.Rows), Note: fmt.Sprintf("%s succeeded, %s failed", page.Brief(r.Succeeded), page.Brief(r.Failed)), Term: termOf("rows")}}
 	add := func(label, term string, value *float64, unit, note string) {
 		if value != nil {
-			out = append(out, page.Fact{Label: label, Value: number(*value) + " " + unit, Note: note, Term: termOf(term)})
+			out = append(out, page.Fact{Label: label, Value: page.Number(*value) + " " + unit, Note: note, Term: termOf(term)})
 		}
 	}
 	spread := func(label, term string, st *Stat) {
 		switch {
 		case st.P99 != nil:
-			out = append(out, page.Fact{Label: label + " p50 / p99", Value: number(*st.P50) + " / " + number(*st.P99) + " ms", Note: "tail ratio " + numberOrDash(st.TailRatio), Term: termOf(term)})
+			out = append(out, page.Fact{Label: label + " p50 / p99", Value: page.Number(*st.P50) + " / " + page.Number(*st.P99) + " ms", Note: "tail ratio " + numberOrDash(st.TailRatio), Term: termOf(term)})
 		case st.P50 != nil:
-			out = append(out, page.Fact{Label: label + " p50 / max", Value: number(*st.P50) + " / " + number(*st.Max) + " ms", Note: many(st.Count, "value") + ", too few for a p99", Term: termOf(term)})
+			out = append(out, page.Fact{Label: label + " p50 / max", Value: page.Number(*st.P50) + " / " + page.Number(*st.Max) + " ms", Note: page.Many(st.Count, "value") + ", too few for a p99", Term: termOf(term)})
 		}
 	}
 	add("Throughput", "requests", t.RequestsPerS, "requests/s", "of "+numberOrDash(t.OfferedPerS)+" offered")
@@ -65,14 +65,14 @@ func keyFigures(s *Summary) []page.Fact {
 	spread("ITL", "itl_chunk", &l.ITLChunk)
 	spread("TPOT", "tpot", &l.TPOT)
 	spread("E2E from sent", "e2e", &l.FromSent.E2E)
-	add("Output tokens", "output_tokens", t.OutputTokensPerS, "/s", count(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
-	add("Prompt tokens", "prompt_tokens", t.PromptTokensPerS, "/s", count(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
+	add("Output tokens", "output_tokens", t.OutputTokensPerS, "/s", page.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
+	add("Prompt tokens", "prompt_tokens", t.PromptTokensPerS, "/s", page.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
 	if g := s.Goodput; g != nil {
-		add("Goodput from due", "goodput", g.FromDue.PerS, "requests/s", fmt.Sprintf("%s met %s", percentOrDash(g.FromDue.Share), g.SLO))
+		add("Goodput from due", "goodput", g.FromDue.PerS, "requests/s", fmt.Sprintf("%s met %s", page.OrDash(g.FromDue.Share, page.Percent), g.SLO))
 	}
-	add("In flight", "in_flight", s.InFlight.Mean, "on average", "at most "+count(int64(s.InFlight.Max)))
+	add("In flight", "in_flight", s.InFlight.Mean, "on average", "at most "+page.Brief(int64(s.InFlight.Max)))
 	if c := &s.Cache; c.Measured != nil {
-		out = append(out, page.Fact{Label: "Prefix cache hits", Value: percent(*c.Measured), Note: strings.TrimSpace(percentOrDash(c.Expected) + " expected " + expectedFromWords[c.ExpectedFrom]), Term: termOf("measured_ratio")})
+		out = append(out, page.Fact{Label: "Prefix cache hits", Value: page.Percent(*c.Measured), Note: strings.TrimSpace(page.OrDash(c.Expected, page.Percent) + " expected " + expectedFromWords[c.ExpectedFrom]), Term: termOf("measured_ratio")})
 	}
 	return out
 }
@@ -90,7 +90,7 @@ func positive(n int, what string) string {
 	if n <= 0 {
 		return ""
 	}
-	return many(int64(n), what)
+	return page.Many(int64(n), what)
 }
 
 // provenanceGroups are where the figures come from.
@@ -124,14 +124,14 @@ func hardware(s *Summary) factGroup {
 		gpus = joined(gpuParts(where)...)
 	}
 	if e := s.Efficiency; gpus == "" && e != nil && e.GPUsFrom == GPUsGiven {
-		gpus = count(int64(e.GPUs)) + ", as given"
+		gpus = page.Brief(int64(e.GPUs)) + ", as given"
 	}
 	g.add("GPUs", gpus, "")
 	if v := s.Servers; v != nil && v.GPUMemoryMiB != nil {
-		g.add("GPU memory in use", number(v.GPUMemoryMiB.Max)+" MiB", "at most, of all GPUs together")
+		g.add("GPU memory in use", page.Number(v.GPUMemoryMiB.Max)+" MiB", "at most, of all GPUs together")
 	}
 	if n := s.Run.Instances; n > 0 {
-		g.add("Instances", count(int64(n)), "engines behind the endpoint")
+		g.add("Instances", page.Brief(int64(n)), "engines behind the endpoint")
 	}
 	client, note := positive(s.Run.Cores, "core"), fmt.Sprintf("%.2f cores used on average", s.Run.ClientCPU)
 	if where != nil {
@@ -162,7 +162,7 @@ func engine(s *Summary) factGroup {
 	g.add("Simulated", strings.NewReplacer("{", "", "}", "", `"`, "", "_", " ", ":", ": ", ",", ", ").Replace(r.Simulated), "")
 	g.add("Endpoints", strings.Join(r.Endpoints, ", "), r.Balance)
 	if b := s.Cache.Block; b != nil {
-		g.add("Cache blocks", many(*b, "token"), "that expected reuse is counted in")
+		g.add("Cache blocks", page.Many(*b, "token"), "that expected reuse is counted in")
 	}
 	if r.Cache != nil {
 		did, note := cacheBefore(r.Cache)
@@ -200,7 +200,7 @@ func load(s *Summary) factGroup {
 	g := factGroup{page.Group{Title: "Load"}}
 	g.add("Schedule", schedule(r), "")
 	if r.Speed > 0 {
-		g.add("Speed", "× "+number(r.Speed), "")
+		g.add("Speed", "× "+page.Number(r.Speed), "")
 	}
 	prompts := ""
 	if r.Prompts != "" {

@@ -89,7 +89,7 @@ func (p *Pusher) Push(ctx context.Context, s Summary) error {
 
 // quoted is what a server said, in one line; "" for a page or nothing.
 func quoted(said []byte) string {
-	line := plain(strings.Join(strings.Fields(string(said)), " "))
+	line := Plain(strings.Join(strings.Fields(string(said)), " "))
 	if line == "" || strings.HasPrefix(line, "<") {
 		return ""
 	}

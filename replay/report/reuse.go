@@ -72,7 +72,7 @@ func (u *reuse) summary(zeros bool) Cache {
 		c.RoundingLoss = ratio(expected.reach-expected.blocks, expected.prompt)
 	}
 	if c.Measured != nil && c.Expected != nil {
-		c.Difference = rounded(*c.Measured-*c.Expected, 1e9)
+		c.Difference = Rounded(*c.Measured-*c.Expected, 1e9)
 	}
 	if c.Measured == nil && c.Expected == nil {
 		c.Rows, c.PromptTokens = 0, 0

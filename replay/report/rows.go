@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"reprise/replay"
+	"reprise/trace/page"
 )
 
 // The tables that the text and the page share, as rows of strings.
@@ -14,38 +15,38 @@ import (
 func overview(s *Summary) [][]string {
 	r, t, tok := &s.Requests, &s.Throughput, &s.Tokens
 	rows := [][]string{
-		{"Requests", count(r.Rows), fmt.Sprintf("%s succeeded, %s failed, %s cancelled, %s not sent",
-			count(r.Succeeded), count(r.Failed), count(r.Cancelled), count(r.NotSent))},
+		{"Requests", page.Brief(r.Rows), fmt.Sprintf("%s succeeded, %s failed, %s cancelled, %s not sent",
+			page.Brief(r.Succeeded), page.Brief(r.Failed), page.Brief(r.Cancelled), page.Brief(r.NotSent))},
 		{"Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it"},
 		{"Offered", unit(t.OfferedPerS, "requests/s"), schedule(&s.Run)},
 		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests, the drain at the end included"},
-		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), many(tok.Prompt, "token") + estimateNote(s.PromptEstimates(), r.Succeeded)},
+		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), page.Many(tok.Prompt, "token") + estimateNote(s.PromptEstimates(), r.Succeeded)},
 		{"Output tokens", unit(t.OutputTokensPerS, "tokens/s"),
-			fmt.Sprintf("%s, %s per event", many(tok.Output, "token"), numberOrDash(tok.PerEvent)) + estimateNote(s.OutputEstimates(), r.Succeeded)},
+			fmt.Sprintf("%s, %s per event", page.Many(tok.Output, "token"), numberOrDash(tok.PerEvent)) + estimateNote(s.OutputEstimates(), r.Succeeded)},
 	}
 	if g := s.Goodput; g != nil {
-		note := func(of Good) string { return fmt.Sprintf("%s met %s", percentOrDash(of.Share), g.SLO) }
+		note := func(of Good) string { return fmt.Sprintf("%s met %s", page.OrDash(of.Share, page.Percent), g.SLO) }
 		rows = append(rows, []string{"Goodput from sent", unit(g.FromSent.PerS, "requests/s"), note(g.FromSent)},
 			[]string{"Goodput from due", unit(g.FromDue.PerS, "requests/s"), note(g.FromDue)})
 	}
 	limit := "no limit"
 	if n := s.InFlight.Limit; n != nil {
-		limit = fmt.Sprintf("limit %s, %s held back", count(int64(*n)), count(s.InFlight.HeldBack))
+		limit = fmt.Sprintf("limit %s, %s held back", page.Brief(int64(*n)), page.Brief(s.InFlight.HeldBack))
 	}
 	if r.WarmUp+r.CoolDown > 0 {
-		rows = append(rows, []string{"Not measured", many(r.WarmUp+r.CoolDown, "request"),
-			fmt.Sprintf("%s to warm up and %s to cool down, sent as well", count(r.WarmUp), count(r.CoolDown))})
+		rows = append(rows, []string{"Not measured", page.Many(r.WarmUp+r.CoolDown, "request"),
+			fmt.Sprintf("%s to warm up and %s to cool down, sent as well", page.Brief(r.WarmUp), page.Brief(r.CoolDown))})
 	}
 	if n := s.Run.Beyond; n > 0 {
-		rows = append(rows, []string{"Beyond", many(n, "request"), "not sent: due after the duration that was asked for"})
+		rows = append(rows, []string{"Beyond", page.Many(n, "request"), "not sent: due after the duration that was asked for"})
 	}
 	rows = append(append(rows, driftRows(s)...), retryRows(s)...)
 	rows = append(append(rows, partRows(s.Run.Selection)...), beforeRows(&s.Run)...)
 	rows = append(rows, s.Efficiency.rows()...)
 	return append(rows,
-		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", count(int64(s.InFlight.Max)), limit)},
-		[]string{"Prompt error", count(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
-		[]string{"Output miss", count(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
+		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", page.Brief(int64(s.InFlight.Max)), limit)},
+		[]string{"Prompt error", page.Brief(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
+		[]string{"Output miss", page.Brief(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
 		[]string{"Prefix cache", cacheFigure(&s.Cache), cacheNote(&s.Cache)})
 }
 
@@ -53,13 +54,13 @@ func overview(s *Summary) [][]string {
 func schedule(r *replay.Run) string {
 	switch {
 	case r.Timing == replay.ClosedLoop:
-		return fmt.Sprintf("closed loop of %s: the server sets the rate", many(int64(r.Concurrency), "request"))
+		return fmt.Sprintf("closed loop of %s: the server sets the rate", page.Many(int64(r.Concurrency), "request"))
 	case r.Rate != "" && r.Timing == replay.Causal:
-		return fmt.Sprintf("%s, sessions start by %s", plain(r.Timing), plain(r.Rate))
+		return fmt.Sprintf("%s, sessions start by %s", Plain(r.Timing), Plain(r.Rate))
 	case r.Rate != "":
-		return fmt.Sprintf("%s, %s", plain(r.Timing), plain(r.Rate))
+		return fmt.Sprintf("%s, %s", Plain(r.Timing), Plain(r.Rate))
 	}
-	return fmt.Sprintf("%s, speed %s", plain(r.Timing), number(r.Speed))
+	return fmt.Sprintf("%s, speed %s", Plain(r.Timing), page.Number(r.Speed))
 }
 
 // driftRows say how far a causal run moved later turns.
@@ -68,20 +69,20 @@ func driftRows(s *Summary) [][]string {
 	if d == nil {
 		return nil
 	}
-	milli := func(ns int64) string { return number(float64(ns) / 1e6) }
+	milli := func(ns int64) string { return page.Number(float64(ns) / 1e6) }
 	p99 := "–"
 	if d.P99NS != nil {
 		p99 = milli(*d.P99NS)
 	}
-	return [][]string{{"Drift of turns", number(d.MeanNS/1e6) + " ms on average",
-		fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", many(d.Turns, "later turn"), milli(d.P50NS), p99, milli(d.MaxNS))}}
+	return [][]string{{"Drift of turns", page.Number(d.MeanNS/1e6) + " ms on average",
+		fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", page.Many(d.Turns, "later turn"), milli(d.P50NS), p99, milli(d.MaxNS))}}
 }
 
 func cacheFigure(c *Cache) string {
 	if c.Measured == nil {
 		return "not reported"
 	}
-	return percent(*c.Measured) + " measured"
+	return page.Percent(*c.Measured) + " measured"
 }
 
 func cacheNote(c *Cache) string {
@@ -89,7 +90,7 @@ func cacheNote(c *Cache) string {
 		return "what to expect is not known"
 	}
 	return fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to rounding",
-		percent(*c.Expected), expectedFromWords[c.ExpectedFrom], count(*c.Block), percentOrDash(c.RoundingLoss))
+		page.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], page.Brief(*c.Block), page.OrDash(c.RoundingLoss, page.Percent))
 }
 
 func difference(d Difference) string {
@@ -97,31 +98,31 @@ func difference(d Difference) string {
 	case d.Compared == 0:
 		return "nothing to compare"
 	case d.SumAbs == 0:
-		return fmt.Sprintf("all of %s as wanted", many(d.Compared, "request"))
+		return fmt.Sprintf("all of %s as wanted", page.Many(d.Compared, "request"))
 	}
 	return fmt.Sprintf("%s compared: %s longer, %s shorter, by at most %s",
-		many(d.Compared, "request"), count(d.More), count(d.Fewer), many(d.MaxAbs, "token"))
+		page.Many(d.Compared, "request"), page.Brief(d.More), page.Brief(d.Fewer), page.Many(d.MaxAbs, "token"))
 }
 
 func unit(v *float64, name string) string {
 	if v == nil {
 		return "–"
 	}
-	return number(*v) + " " + name
+	return page.Number(*v) + " " + name
 }
 
 func numberOrDash(v *float64) string {
 	if v == nil {
 		return "–"
 	}
-	return number(*v)
+	return page.Number(*v)
 }
 
 // groupHead stands above the time to the first token of a part.
 var groupHead = []string{"requests", "succeeded", "p50, ms", "p99, ms"}
 
 func (g *Group) row() []string {
-	return []string{count(g.Rows), count(g.Succeeded), orDash(g.TTFTP50), orDash(g.TTFTP99)}
+	return []string{page.Brief(g.Rows), page.Brief(g.Succeeded), page.OrDash(g.TTFTP50, page.Short), page.OrDash(g.TTFTP99, page.Short)}
 }
 
 var categoryHead = append(append([]string{"category"}, groupHead...), "hit ratio", "expected", "differ by")
@@ -129,16 +130,16 @@ var categoryHead = append(append([]string{"category"}, groupHead...), "hit ratio
 func categoryRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, c := range s.ByCategory {
-		name := plain(c.Category)
+		name := Plain(c.Category)
 		if name == "" {
 			name = "none"
 		}
 		differs := "–"
 		if d := c.Cache.Difference; d != nil {
-			differs = points(*d)
+			differs = page.PercentagePoints(*d)
 		}
 		rows = append(rows, append(append([]string{name}, c.row()...),
-			percentOrDash(c.Cache.Measured), percentOrDash(c.Cache.Expected), differs))
+			page.OrDash(c.Cache.Measured, page.Percent), page.OrDash(c.Cache.Expected, page.Percent), differs))
 	}
 	return rows
 }
@@ -148,9 +149,9 @@ var lengthHead = append([]string{"prompt tokens"}, groupHead...)
 func lengthRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, b := range s.ByInputLength {
-		name := count(b.Lo) + " and more"
+		name := page.Brief(b.Lo) + " and more"
 		if b.Hi != nil {
-			name = count(b.Lo) + " to " + count(*b.Hi-1)
+			name = page.Brief(b.Lo) + " to " + page.Brief(*b.Hi-1)
 		}
 		rows = append(rows, append([]string{name}, b.row()...))
 	}
@@ -161,7 +162,7 @@ var classHead = append([]string{"class"}, groupHead...)
 
 func classRows(s *Summary) (rows [][]string) {
 	for _, c := range s.ByClass {
-		name := plain(c.Class)
+		name := Plain(c.Class)
 		if name == "" {
 			name = "none"
 		}
@@ -175,7 +176,7 @@ var errorHead = []string{"error", "requests", "share"}
 func errorRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, e := range s.Errors {
-		rows = append(rows, []string{plain(e.Class), count(e.Count), percent(e.Share)})
+		rows = append(rows, []string{Plain(e.Class), page.Brief(e.Count), page.Percent(e.Share)})
 	}
 	return rows
 }
@@ -197,9 +198,9 @@ func verdictLine(s *Summary) string {
 	}
 }
 
-// plain makes a string from a file safe for a terminal: what does not print,
+// Plain makes a string from a file safe for a terminal: what does not print,
 // escape sequences above all, becomes a question mark.
-func plain(s string) string {
+func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

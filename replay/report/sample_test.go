@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"reprise/trace/page"
 	"reprise/trace/sample"
 )
 
@@ -141,12 +142,12 @@ func TestFigures(t *testing.T) {
 		1.26e6:    {"1,260,000", "1.3e6"},
 		7.6543e12: {"7.7e+12", "7.7e+12"},
 	} {
-		if got := [2]string{number(v), short(v)}; got != want {
+		if got := [2]string{page.Number(v), page.Short(v)}; got != want {
 			t.Errorf("%v: %q, want %q", v, got, want)
 		}
 	}
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 9999999: "9,999,999", -1000: "-1,000", 12345678: "12 M"} {
-		if got := count(n); got != want {
+		if got := page.Brief(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

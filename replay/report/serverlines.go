@@ -159,7 +159,7 @@ func (l *serverLines) level(name string) *Level {
 			}
 		}
 	}
-	out.Mean, out.Max = *rounded(out.Mean, 1e9), *rounded(max(out.Max, out.Mean), 1e9)
+	out.Mean, out.Max = *Rounded(out.Mean, 1e9), *Rounded(max(out.Max, out.Mean), 1e9)
 	return out
 }
 

@@ -147,7 +147,7 @@ func (c *collector) servers(s *Summary) error {
 	}
 	out.PrefixRatio = quotient(out.PrefixHits, out.PrefixQueries)
 	if seconds := out.ToS - out.FromS; out.Generated != nil && seconds > 0 {
-		out.GeneratedPerS = rounded(*out.Generated/seconds, 1e6)
+		out.GeneratedPerS = Rounded(*out.Generated/seconds, 1e6)
 	}
 	for name, into := range map[string]**Level{"running": &out.Running, "waiting": &out.Waiting, "kv": &out.KVUsage,
 		"gpu": &out.GPUUse, "power": &out.GPUPowerW, "memory": &out.GPUMemoryMiB} {
@@ -185,7 +185,7 @@ func quotient(a, b *float64) *float64 {
 	if a == nil || b == nil || *b <= 0 {
 		return nil
 	}
-	return rounded(*a / *b, 1e9)
+	return Rounded(*a / *b, 1e9)
 }
 
 // speculation takes vLLM's counters, or SGLang's means.
@@ -194,7 +194,7 @@ func speculation(totals map[string]*float64, sums *replay.Server, lines *serverL
 		out := &Speculation{Steps: d, DraftTokens: totals["drafted"], AcceptedTokens: totals["accepted"]}
 		out.Acceptance = quotient(out.AcceptedTokens, out.DraftTokens)
 		if q := quotient(out.AcceptedTokens, d); q != nil {
-			out.Length = rounded(1+*q, 1e9)
+			out.Length = Rounded(1+*q, 1e9)
 		}
 		out.ByPosition = byPosition(sums, *d)
 		return out

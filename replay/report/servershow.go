@@ -25,34 +25,34 @@ func serverRows(s *Summary) [][]string {
 		}
 	}
 	plainly := func(unit string) func(float64) string {
-		return func(f float64) string { return strings.TrimSpace(number(f) + " " + unit) }
+		return func(f float64) string { return strings.TrimSpace(page.Number(f) + " " + unit) }
 	}
 	level("Running", v.Running, plainly(""), ", of all engines together")
 	level("Waiting", v.Waiting, plainly(""), ", of all engines together")
-	level("KV cache in use", v.KVUsage, percent, "")
+	level("KV cache in use", v.KVUsage, page.Percent, "")
 	if v.PrefixRatio != nil {
 		client := ""
 		if s.Cache.Measured != nil {
-			client = fmt.Sprintf("; %s by the answers", percent(*s.Cache.Measured))
+			client = fmt.Sprintf("; %s by the answers", page.Percent(*s.Cache.Measured))
 		}
 		if s.Cache.Expected != nil {
-			client += fmt.Sprintf(", %s expected", percent(*s.Cache.Expected))
+			client += fmt.Sprintf(", %s expected", page.Percent(*s.Cache.Expected))
 		}
-		add("Prefix cache hits", percent(*v.PrefixRatio), "%s of %s tokens%s", count(int64(*v.PrefixHits)), count(int64(*v.PrefixQueries)), client)
+		add("Prefix cache hits", page.Percent(*v.PrefixRatio), "%s of %s tokens%s", page.Brief(int64(*v.PrefixHits)), page.Brief(int64(*v.PrefixQueries)), client)
 	}
 	if v.Preemptions != nil {
-		add("Preemptions", number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")
+		add("Preemptions", page.Number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")
 	}
 	if v.Generated != nil {
-		add("Generated", unit(v.GeneratedPerS, "tokens/s"), "%s tokens", number(*v.Generated))
+		add("Generated", unit(v.GeneratedPerS, "tokens/s"), "%s tokens", page.Number(*v.Generated))
 	}
-	level("GPU utilisation", v.GPUUse, percent, "")
+	level("GPU utilisation", v.GPUUse, page.Percent, "")
 	level("GPU power", v.GPUPowerW, plainly("W"), ", of all GPUs together")
 	level("GPU memory", v.GPUMemoryMiB, plainly("MiB"), ", of all GPUs together")
 	if p := v.Speculation; p != nil {
-		add("Speculation", percentOrDash(p.Acceptance)+" accepted", "%s tokens a step%s", numberOrDash(p.Length), positions(p))
+		add("Speculation", page.OrDash(p.Acceptance, page.Percent)+" accepted", "%s tokens a step%s", numberOrDash(p.Length), positions(p))
 	}
-	return append(rows, []string{"Measured", fmt.Sprintf("%s to %s s", number(v.FromS), number(v.ToS)), measuredNote(&s.Run)})
+	return append(rows, []string{"Measured", fmt.Sprintf("%s to %s s", page.Number(v.FromS), page.Number(v.ToS)), measuredNote(&s.Run)})
 }
 
 func positions(p *Speculation) string {
@@ -61,7 +61,7 @@ func positions(p *Speculation) string {
 	}
 	var all []string
 	for _, share := range p.ByPosition {
-		all = append(all, percent(share))
+		all = append(all, page.Percent(share))
 	}
 	return "; by position " + strings.Join(all, ", ")
 }
@@ -77,14 +77,14 @@ func measuredNote(r *replay.Run) string {
 		for _, t := range st.Targets {
 			good, bad = good+t.Scrapes, bad+t.Failed
 		}
-		says = append(says, fmt.Sprintf("%s of %s, %s failed", many(good, "scrape"), many(int64(len(st.Targets)), "target"), count(bad)))
+		says = append(says, fmt.Sprintf("%s of %s, %s failed", page.Many(good, "scrape"), page.Many(int64(len(st.Targets)), "target"), page.Brief(bad)))
 	}
 	if p := r.Server.Prometheus; p != nil {
 		clock := "its clock is not known"
 		if c := p.Clock; c != nil {
-			clock = fmt.Sprintf("its clock is %s ms ahead, within %s ms", number(float64(c.Offset)/1e6), number(float64(c.Within)/1e6))
+			clock = fmt.Sprintf("its clock is %s ms ahead, within %s ms", page.Number(float64(c.Offset)/1e6), page.Number(float64(c.Within)/1e6))
 		}
-		says = append(says, fmt.Sprintf("%s of Prometheus, %s failed, %s", many(p.Answers, "answer"), count(p.Failed), clock))
+		says = append(says, fmt.Sprintf("%s of Prometheus, %s failed, %s", page.Many(p.Answers, "answer"), page.Brief(p.Failed), clock))
 	}
 	return strings.Join(says, "; ")
 }
@@ -93,11 +93,11 @@ func measuredNote(r *replay.Run) string {
 func cacheBefore(c *replay.CacheDiscipline) (did, note string) {
 	switch c.Done {
 	case replay.CacheReset:
-		return "emptied", fmt.Sprintf("by POST %s, at %s", plain(c.Call), many(int64(c.Servers), "server"))
+		return "emptied", fmt.Sprintf("by POST %s, at %s", Plain(c.Call), page.Many(int64(c.Servers), "server"))
 	case replay.CacheNewSeed:
 		return "not matched", "prompts of a seed of their own: the servers have no call to empty them"
 	case replay.CacheWarmPass:
-		return "warmed", fmt.Sprintf("by the whole workload: %s, of which %s failed", many(c.WarmRequests, "request"), count(c.WarmFailed))
+		return "warmed", fmt.Sprintf("by the whole workload: %s, of which %s failed", page.Many(c.WarmRequests, "request"), page.Brief(c.WarmFailed))
 	}
 	return "as they were", "whatever earlier requests left in them"
 }
@@ -109,7 +109,7 @@ func beforeRows(r *replay.Run) (rows [][]string) {
 		rows = append(rows, []string{"Caches before", did, note})
 	}
 	if p := r.Profiled; p != nil {
-		note := plain(p.Error)
+		note := Plain(p.Error)
 		if note == "" {
 			note = "while the servers' profilers ran, which costs them time"
 		}
@@ -160,23 +160,23 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 		text := map[string]string{replay.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
 		warn(v.Speculation != nil && text != "", WarnSpeculation,
 			"the servers decode speculatively, and how much of a draft is accepted depends on what the text says: these prompts are %s, so that neither the acceptance nor the latencies that rest on it hold for real traffic", text)
-		warn(v.Restarts > 0, WarnRestart, "%s of the servers fell during the run: a server started anew", many(int64(v.Restarts), "counter"))
+		warn(v.Restarts > 0, WarnRestart, "%s of the servers fell during the run: a server started anew", page.Many(int64(v.Restarts), "counter"))
 	}
 	if st := r.Server; st != nil && st.Scraped != nil {
 		for _, t := range st.Scraped.Targets {
-			warn(t.Failed > 0, WarnUnmeasured, "%s of target %s failed: %s", many(t.Failed, "scrape"), plain(t.Target), classes(t.Failures))
+			warn(t.Failed > 0, WarnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"), Plain(t.Target), classes(t.Failures))
 		}
-		warn(st.Scraped.Dropped > 0, WarnSeries, "%s of series beyond the first %s were dropped", many(st.Scraped.Dropped, "sample"), count(int64(st.Scraped.Limit)))
+		warn(st.Scraped.Dropped > 0, WarnSeries, "%s of series beyond the first %s were dropped", page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
 	}
 	if st := r.Server; st != nil && st.Prometheus != nil {
-		warn(st.Prometheus.Failed > 0, WarnUnmeasured, "%s of the Prometheus server failed: %s", many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
-		warn(st.Prometheus.Dropped > 0, WarnSeries, "%s of Prometheus' series beyond a limit were dropped", many(st.Prometheus.Dropped, "sample"))
+		warn(st.Prometheus.Failed > 0, WarnUnmeasured, "%s of the Prometheus server failed: %s", page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
+		warn(st.Prometheus.Dropped > 0, WarnSeries, "%s of Prometheus' series beyond a limit were dropped", page.Many(st.Prometheus.Dropped, "sample"))
 	}
 	more := (r.Cache == nil || r.Cache.Done == replay.CacheNothing) && deref(s.Cache.Difference) > 0.005
 	warn(more && r.Simulated != "", WarnGeneratedHits,
-		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", points(deref(s.Cache.Difference)))
+		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "", WarnForeignHits,
-		"the servers found more of the prompts in their caches than this run had sent, by %s: what earlier runs left there made this one faster, and --cache cold would not", points(deref(s.Cache.Difference)))
+		"the servers found more of the prompts in their caches than this run had sent, by %s: what earlier runs left there made this one faster, and --cache cold would not", page.PercentagePoints(deref(s.Cache.Difference)))
 }
 
 func deref(f *float64) float64 {
@@ -190,7 +190,7 @@ func deref(f *float64) float64 {
 func classes(n map[string]int64) string {
 	var all []string
 	for class, k := range n {
-		all = append(all, fmt.Sprintf("%s %s", count(k), plain(class)))
+		all = append(all, fmt.Sprintf("%s %s", page.Brief(k), Plain(class)))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
@@ -201,5 +201,5 @@ func promptText(kind string) string {
 	if kind == replay.TextStable {
 		return "words without meaning"
 	}
-	return plain(kind)
+	return Plain(kind)
 }

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"reprise/replay"
+	"reprise/trace/page"
 )
 
 // Stalled says how much of what was measured the client stood still in, see
@@ -97,14 +98,14 @@ func (m *stallMeter) summary() *Stalled {
 	}
 	s := &Stalled{StalledRequests: m.touched}
 	if m.ttft > 0 {
-		s.TTFTShare = rounded(m.covered/m.ttft, 1e9)
+		s.TTFTShare = Rounded(m.covered/m.ttft, 1e9)
 	}
 	if m.gaps > 0 {
 		step, above := shareSteps, int64(0)
 		for ; step > 0 && 100*(above+m.shares[step]) <= m.gaps; step-- {
 			above += m.shares[step]
 		}
-		s.GapP99Share = rounded(float64(step)/shareSteps, 1e9)
+		s.GapP99Share = Rounded(float64(step)/shareSteps, 1e9)
 	}
 	return s
 }
@@ -134,18 +135,18 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 			j.check(code, c, "")
 			return
 		}
-		j.check(code, atMost(*share, limit, "share"), format, append([]any{percent(*share)}, append(args, percent(limit))...)...)
+		j.check(code, atMost(*share, limit, "share"), format, append([]any{page.Percent(*share)}, append(args, page.Percent(limit))...)...)
 	}
 	n, longest := int64(0), "0"
 	if r := s.Run.Stalls; r != nil {
-		n, longest = r.Count, number(float64(r.LongestNS)/1e6)
+		n, longest = r.Count, page.Number(float64(r.LongestNS)/1e6)
 	}
 	check(CodeStalledTTFT, stalled.TTFTShare, limits.StallTTFT,
 		"the client stood still for %s of the times to first token, those of %s of %s (%s, the longest %s ms): so much of TTFT may be its own; the limit is %s",
-		count(stalled.StalledRequests), many(s.Requests.Succeeded, "request"), many(n, "stall"), longest)
+		page.Brief(stalled.StalledRequests), page.Many(s.Requests.Succeeded, "request"), page.Many(n, "stall"), longest)
 	check(CodeStalledGap, stalled.GapP99Share, limits.StallGap,
 		"at p99 of the gaps between token events, the client stood still for %s of the gap (%s, the longest %s ms); the limit is %s",
-		many(n, "stall"), longest)
+		page.Many(n, "stall"), longest)
 }
 
 // sayStalls says what stalls there were, empty where the run was not watched.
@@ -156,5 +157,5 @@ func sayStalls(s *replay.Stalls) string {
 	if s.Count == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%s, %s ms in all, the longest %s ms", count(s.Count), number(float64(s.TotalNS)/1e6), number(float64(s.LongestNS)/1e6))
+	return fmt.Sprintf("%s, %s ms in all, the longest %s ms", page.Brief(s.Count), page.Number(float64(s.TotalNS)/1e6), page.Number(float64(s.LongestNS)/1e6))
 }

@@ -127,7 +127,7 @@ func (c *curve) steady(s *Steady) (part, bool) {
 		}
 	}
 	if most.to == most.from {
-		s.Reason = fmt.Sprintf("the requests in flight reached %s, %s of their peak, for an instant only", count(s.AtLeast), percent(s.Share))
+		s.Reason = fmt.Sprintf("the requests in flight reached %s, %s of their peak, for an instant only", page.Brief(s.AtLeast), page.Percent(s.Share))
 		return part{}, false
 	}
 	s.Window = &Stretch{*seconds(most.from), *seconds(most.to), *seconds(most.to - most.from)}
@@ -208,13 +208,13 @@ func (in *inside) finish(s *Steady) {
 	s.Inside, s.Finished = in.sent, in.finished
 	if in.sent < MinSteady {
 		s.Reason = fmt.Sprintf("%s %s sent and finished in the %s s from %s s on in which at least %s were in flight; %d are needed",
-			many(in.sent, "request"), verb(in.sent), number(s.Window.DurationS), number(s.Window.FromS), count(s.AtLeast), MinSteady)
+			page.Many(in.sent, "request"), page.Was(in.sent), page.Number(s.Window.DurationS), page.Number(s.Window.FromS), page.Brief(s.AtLeast), MinSteady)
 		return
 	}
 	ns := in.window.to - in.window.from
 	s.RequestsPerS = perSecond(in.finished, ns)
 	s.PromptTokensPerS = perSecond(in.prompt, ns)
-	s.OutputTokensPerS = rounded(in.output/float64(ns)*1e9, 1e6)
+	s.OutputTokensPerS = Rounded(in.output/float64(ns)*1e9, 1e6)
 	for _, m := range []struct {
 		into **Stat
 		of   *sample.Values
@@ -248,8 +248,8 @@ func saySteady(s *Steady) []string {
 		return []string{"No steady state: " + s.Reason + "."}
 	}
 	out := fmt.Sprintf("Steady from %s s to %s s: at least %s requests in flight, %s of the peak of %s. %s requests, %s prompt tokens and %s output tokens per second; %s sent and finished inside have the latencies.",
-		number(s.Window.FromS), number(s.Window.ToS), count(s.AtLeast), percent(s.Share), count(s.Peak),
-		number(*s.RequestsPerS), number(*s.PromptTokensPerS), number(*s.OutputTokensPerS), many(s.Inside, "request"))
+		page.Number(s.Window.FromS), page.Number(s.Window.ToS), page.Brief(s.AtLeast), page.Percent(s.Share), page.Brief(s.Peak),
+		page.Number(*s.RequestsPerS), page.Number(*s.PromptTokensPerS), page.Number(*s.OutputTokensPerS), page.Many(s.Inside, "request"))
 	return []string{out}
 }
 
@@ -273,9 +273,9 @@ var steadyDefinitions = []Definition{
 
 // statRow is a line of a table under latencyHead.
 func statRow(label string, st *Stat) []string {
-	row := []string{label, count(st.Count), orDash(st.Mean)}
+	row := []string{label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short)}
 	for _, p := range percentiles {
-		row = append(row, orDash(*p.of(st)))
+		row = append(row, page.OrDash(*p.of(st), page.Short))
 	}
-	return slices.Concat(row, []string{orDash(st.Max)})
+	return slices.Concat(row, []string{page.OrDash(st.Max, page.Short)})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
 // TextWidth is the widest line of WriteText, in columns.
@@ -47,7 +48,7 @@ func WriteText(w io.Writer, s Summary) error {
 	}
 	Grid(&b, "Retries at the next endpoint", endpointRetryHead, endpointRetryRows(&s))
 	for _, h := range s.ByHeader {
-		Grid(&b, "By "+plain(h.Header)+" of the response, TTFT from sent", servedHead, servedRows(&h))
+		Grid(&b, "By "+Plain(h.Header)+" of the response, TTFT from sent", servedHead, servedRows(&h))
 	}
 	if len(s.Errors) > 0 {
 		Grid(&b, "Errors", errorHead, errorRows(&s))
@@ -69,7 +70,7 @@ func WriteText(w io.Writer, s Summary) error {
 // liner writes words after a mark, wrapped to the width of the text.
 func liner(b *bytes.Buffer) func(mark, words string) {
 	return func(mark, words string) {
-		for _, part := range strings.Split(text.WrapSoft(plain(words), TextWidth-len(mark)), "\n") {
+		for _, part := range strings.Split(text.WrapSoft(Plain(words), TextWidth-len(mark)), "\n") {
 			b.WriteString(mark + strings.TrimRight(part, " ") + "\n")
 			mark = strings.Repeat(" ", len(mark))
 		}
@@ -125,7 +126,7 @@ func readLatency(s *Summary) []string {
 	var tails []string
 	for _, m := range s.Latency.metrics() {
 		if r := m.stat.TailRatio; r != nil && m.stat != &s.Latency.SendLag {
-			tails = append(tails, m.label+" "+number(*r))
+			tails = append(tails, m.label+" "+page.Number(*r))
 		}
 	}
 	if len(tails) > 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/trace/page"
 )
 
 // A Verdict says whether the numbers describe the server. It is false when the
@@ -81,9 +82,9 @@ type judgement struct {
 
 // against is what was measured beside what is allowed. A limit below zero is none.
 func against(measured, limit float64, unit string, holds bool) Check {
-	c := Check{Measured: rounded(measured, 1e9), Unit: unit, Holds: holds}
+	c := Check{Measured: Rounded(measured, 1e9), Unit: unit, Holds: holds}
 	if limit >= 0 {
-		c.Allowed = rounded(limit, 1e9)
+		c.Allowed = Rounded(limit, 1e9)
 	}
 	c.Holds = c.Holds || c.Allowed == nil || c.Measured == nil
 	return c
@@ -125,18 +126,18 @@ func (j *judgement) lag(s *Summary, limits Limits) {
 	} {
 		value, what := c.value, fmt.Sprintf("the %s of the send lag", c.name)
 		if value == nil {
-			value, what = lag.Max, fmt.Sprintf("the largest send lag of %s, too few for a %s,", many(lag.Count, "request"), c.name)
+			value, what = lag.Max, fmt.Sprintf("the largest send lag of %s, too few for a %s,", page.Many(lag.Count, "request"), c.name)
 		}
 		if value == nil {
 			j.check(c.code, unmeasured(ms(c.limit), "ms"), "")
 			continue
 		}
-		j.check(c.code, atMost(*value, ms(c.limit), "ms"), "%s is %s ms; the limit is %s ms", what, number(*value), number(ms(c.limit)))
+		j.check(c.code, atMost(*value, ms(c.limit), "ms"), "%s is %s ms; the limit is %s ms", what, page.Number(*value), page.Number(ms(c.limit)))
 	}
 	limit := ms(limits.LagDrift)
 	if d := s.LagDriftMS; d != nil {
 		j.check(CodeLagDrift, atMost(*d, limit, "ms"),
-			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms", number(*d), number(limit))
+			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms", page.Number(*d), page.Number(limit))
 	} else {
 		j.check(CodeLagDrift, unmeasured(limit, "ms"), "")
 	}
@@ -149,7 +150,7 @@ func (j *judgement) machine(run *replay.Run, limits Limits) {
 		share := run.ClientCPU / cores
 		cpu = against(share, limits.CPU, "share", share < limits.CPU)
 	}
-	j.check(CodeCPU, cpu, "the client used %.2f of %d cores; from %s on, its own waiting is in the latencies", run.ClientCPU, run.Cores, percent(limits.CPU))
+	j.check(CodeCPU, cpu, "the client used %.2f of %d cores; from %s on, its own waiting is in the latencies", run.ClientCPU, run.Cores, page.Percent(limits.CPU))
 	for _, c := range []struct {
 		code  string
 		value int64
@@ -161,7 +162,7 @@ func (j *judgement) machine(run *replay.Run, limits Limits) {
 		{CodeClock, run.ClockJumpNS, limits.ClockJump, "the wall clock jumped by %s ms against the monotonic one: it was set, or the machine was suspended; the limit is %s ms"},
 	} {
 		value, limit := ms(time.Duration(c.value)), ms(c.limit)
-		j.check(c.code, atMost(value, limit, "ms"), c.words, number(value), number(limit))
+		j.check(c.code, atMost(value, limit, "ms"), c.words, page.Number(value), page.Number(limit))
 	}
 }
 
@@ -175,21 +176,21 @@ func (j *judgement) outcomes(s *Summary, limits Limits) {
 			j.check(code, unmeasured(limit, "share"), "")
 			return
 		}
-		j.check(code, atMost(*part, limit, "share"), format+", %s %s; the limit is %s", append(args, percent(*part), whole, percent(limit))...)
+		j.check(code, atMost(*part, limit, "share"), format+", %s %s; the limit is %s", append(args, page.Percent(*part), whole, page.Percent(limit))...)
 	}
 	ended := r.Succeeded + r.Failed
 	if run.Simulated == "" {
 		share(CodeHeldBack, run.HeldBack, max(run.Requests, r.all(), run.HeldBack), limits.HeldBack, workload,
-			"%s waited for the limit of %d in flight, so the client shaped the load", many(run.HeldBack, "request"), run.InFlightLimit)
-		share(CodeConnect, r.Unconnected, ended, limits.Connect, those, "%s found no connection", many(r.Unconnected, "request"))
-		share(CodeRefused, r.Refused, ended, limits.Refused, those, "the server refused %s with 429 or 503", many(r.Refused, "request"))
+			"%s waited for the limit of %d in flight, so the client shaped the load", page.Many(run.HeldBack, "request"), run.InFlightLimit)
+		share(CodeConnect, r.Unconnected, ended, limits.Connect, those, "%s found no connection", page.Many(r.Unconnected, "request"))
+		share(CodeRefused, r.Refused, ended, limits.Refused, those, "the server refused %s with 429 or 503", page.Many(r.Refused, "request"))
 	}
-	share(CodeErrors, r.Failed, ended, limits.Errors, those, "%s failed", many(r.Failed, "request"))
+	share(CodeErrors, r.Failed, ended, limits.Errors, those, "%s failed", page.Many(r.Failed, "request"))
 	if n := len(j.reasons); n > 0 && j.reasons[n-1].Code == CodeErrors {
 		j.reasons[n-1].Text += cause(s)
 	}
 	share(CodeSkipped, run.Skipped, run.Skipped+r.Rows, limits.Errors, workload,
-		"%s %s not sent since a turn before failed", many(run.Skipped, "later turn"), verb(run.Skipped))
+		"%s %s not sent since a turn before failed", page.Many(run.Skipped, "later turn"), page.Was(run.Skipped))
 }
 
 // completeness checks that the run was the one that was asked for.
@@ -197,12 +198,12 @@ func (j *judgement) completeness(s *Summary) {
 	run := &s.Run
 	j.check(CodeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""), "the run ended early: %s", run.EndedEarly)
 	n := max(run.NotSent, s.Requests.NotSent)
-	j.check(CodeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent", many(n, "request"), verb(n))
+	j.check(CodeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent", page.Many(n, "request"), page.Was(n))
 	j.check(CodeUnprepared, atMost(float64(run.Unprepared), 0, "requests"),
-		"no prompt could be made for %s of the workload: %s", many(run.Unprepared, "row"), run.Unready)
+		"no prompt could be made for %s of the workload: %s", page.Many(run.Unprepared, "row"), run.Unready)
 	due, all := run.Requests+run.Unprepared, s.Requests.all()
 	j.check(CodeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
-		"there are results of %s, but the run had %s", many(all, "request"), count(due))
+		"there are results of %s, but the run had %s", page.Many(all, "request"), page.Brief(due))
 }
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"reprise/replay"
+	"reprise/trace/page"
 )
 
 // Codes of the warnings, in the order in which they are given.
@@ -44,7 +45,7 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 			out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 		}
 	}
-	warn(c.run.PresetWarning != "", WarnPreset, "%s", plain(c.run.PresetWarning))
+	warn(c.run.PresetWarning != "", WarnPreset, "%s", Plain(c.run.PresetWarning))
 	out = append(out, fewSamples(s)...)
 	t, ok := &s.Tokens, s.Requests.Succeeded
 	p, o := t.PromptError, t.OutputMiss
@@ -55,49 +56,49 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 	}
 	if byTokenizer > 0 {
 		estimates = "; a tokenizer's counts are estimates, and so is what rests on them: TPOT, token ITL and output tokens per second"
-		lengths = fmt.Sprintf("; %s of the lengths %s estimated", count(byTokenizer), verb(byTokenizer))
+		lengths = fmt.Sprintf("; %s of the lengths %s estimated", page.Brief(byTokenizer), page.Was(byTokenizer))
 	}
 	warn(p.SumAbs > 0, WarnPromptLength,
 		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
-		many(p.More+p.Fewer, "request"), many(p.SumAbs, "token"), p.MaxAbs)
+		page.Many(p.More+p.Fewer, "request"), page.Many(p.SumAbs, "token"), p.MaxAbs)
 	warn(t.PromptFromUsage < ok, WarnNoPromptUsage,
 		"the server did not report prompt tokens for %s; their prompts count as the workload asked, which is an estimate%s",
-		many(ok-t.PromptFromUsage, "request"), template)
+		page.Many(ok-t.PromptFromUsage, "request"), template)
 	warn(o.SumAbs > 0, WarnOutputLength,
 		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d%s",
-		many(o.Fewer, "output"), verb(o.Fewer), count(o.More), many(o.SumAbs, "token"), o.MaxAbs, lengths)
+		page.Many(o.Fewer, "output"), page.Was(o.Fewer), page.Brief(o.More), page.Many(o.SumAbs, "token"), o.MaxAbs, lengths)
 	warn(t.OutputSources[replay.FromUsage] < ok, WarnOutputCounted,
 		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s%s",
-		many(t.OutputSources[replay.FromUsage], "request"), count(byTokenizer), count(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
+		page.Many(t.OutputSources[replay.FromUsage], "request"), page.Brief(byTokenizer), page.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
 	warn(zeros, WarnZerosLeftOut,
 		"the server reports cached tokens but never a zero, so a missing count was taken as none (as vLLM means it)")
 	ratios := s.Cache.Measured != nil || s.Cache.Expected != nil
 	warn(ratios && s.Cache.RowsLeftOut > 0, WarnCacheRows,
-		"the hit ratios leave out %s without the counts that they need", many(s.Cache.RowsLeftOut, "successful request"))
+		"the hit ratios leave out %s without the counts that they need", page.Many(s.Cache.RowsLeftOut, "successful request"))
 	warn(s.Cache.Block == nil && ok > 0, WarnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
 	warn(c.run.Timing == replay.ClosedLoop, WarnClosedLoop,
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its waiting does not show, so these latencies are not those of users, who come on their own account")
 	warn(len(c.run.Resumed) > 0, WarnResumed, "%s", resumed(c.run.Resumed))
 	warn(c.run.Skipped > 0, WarnSkipped,
-		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", many(c.run.Skipped, "later turn"), verb(c.run.Skipped))
+		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", page.Many(c.run.Skipped, "later turn"), page.Was(c.run.Skipped))
 	warn(c.run.ReadLate > 0, WarnReadLate,
 		"%s %s due before %s could be read, since too many rows waited for their parents; each was sent late and counts as such",
-		many(c.run.ReadLate, "row"), verb(c.run.ReadLate), it(c.run.ReadLate))
+		page.Many(c.run.ReadLate, "row"), page.Was(c.run.ReadLate), it(c.run.ReadLate))
 	if p := c.run.Selection; p != nil && p.Prime != nil {
 		warn(p.Prime.Failed > 0, WarnPrime,
-			"%s of the %s that prime the cache failed, so that it held less than meant when the run began", count(p.Prime.Failed), many(p.Prime.Prompts, "prompt"))
+			"%s of the %s that prime the cache failed, so that it held less than meant when the run began", page.Brief(p.Prime.Failed), page.Many(p.Prime.Prompts, "prompt"))
 	}
 	serverWarnings(s, warn)
 	warn(c.promptsCut > 0, WarnPromptCut,
-		"the server counted far fewer tokens than were sent in %s, and reported no error: it cut prompts silently, so less was computed than the workload asks", many(c.promptsCut, "request"))
+		"the server counted far fewer tokens than were sent in %s, and reported no error: it cut prompts silently, so less was computed than the workload asks", page.Many(c.promptsCut, "request"))
 	warn(c.outputsLonger > 0, WarnOutputLonger,
-		"%s %s longer than the most that was asked for: the server does not keep to max_tokens", many(c.outputsLonger, "output"), verb(c.outputsLonger))
+		"%s %s longer than the most that was asked for: the server does not keep to max_tokens", page.Many(c.outputsLonger, "output"), page.Was(c.outputsLonger))
 	warn(c.run.TLSUnverified, WarnTLS, "the server's certificate was not checked, so who answered is not known")
 	warn(len(s.ByEndpoint) > 1 && s.Cache.Expected != nil, WarnCaches,
 		"requests went to %d servers, each with a cache of its own; the expected hit ratio is that of one cache which all share", len(s.ByEndpoint))
 	warn(s.Contract != nil && s.Requests.Failed > 0 && c.opts.Contract.leavesErrorsOut(), WarnContract,
-		"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: %s could not break it", many(s.Requests.Failed, "failed request"))
+		"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: %s could not break it", page.Many(s.Requests.Failed, "failed request"))
 	return out
 }
 
@@ -106,11 +107,11 @@ func resumed(gaps []replay.Interruption) string {
 	var at []string
 	var again int64
 	for _, g := range gaps {
-		at = append(at, fmt.Sprintf("at %s s for %s s", number(float64(g.AtNS)/1e9), number(float64(g.DownNS)/1e9)))
+		at = append(at, fmt.Sprintf("at %s s for %s s", page.Number(float64(g.AtNS)/1e9), page.Number(float64(g.DownNS)/1e9)))
 		again += g.Again
 	}
 	return fmt.Sprintf("the run was interrupted %s (%s, which its clock leaves out) and resumed: what the server's cache held across the gap is not what one run would have left there, and the expected hit ratio assumes that nothing was lost; of %s due by then the results were lost, so %s %s sent again; CPU, pauses, drift and what the limit of requests in flight held back are known since the last interruption only",
-		many(int64(len(gaps)), "time"), strings.Join(at, ", "), many(again, "request"), it(again), verb(again))
+		page.Many(int64(len(gaps)), "time"), strings.Join(at, ", "), page.Many(again, "request"), it(again), page.Was(again))
 }
 
 // fewSamples has one warning for each percentile that some metric is too small
@@ -135,9 +136,17 @@ func fewSamples(s *Summary) []Warning {
 			labels = []string{"every latency"}
 		}
 		if len(w.Metrics) > 0 {
-			w.Text = fmt.Sprintf("no %s below %s samples: %s", p.name, count(p.needed), strings.Join(labels, ", "))
+			w.Text = fmt.Sprintf("no %s below %s samples: %s", p.name, page.Brief(p.needed), strings.Join(labels, ", "))
 			out = append(out, w)
 		}
 	}
 	return out
+}
+
+// it is it or they.
+func it(n int64) string {
+	if n == 1 {
+		return "it"
+	}
+	return "they"
 }

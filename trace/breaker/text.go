@@ -70,13 +70,10 @@ func (b *Set) Notes() []string {
 	if b == nil || len(b.List) == 0 || float64(b.LostTokens) < noteShare*float64(b.PromptTokens) {
 		return nil
 	}
-	first, share := b.List[0], "–"
-	if s := b.Share(); s != nil {
-		share = page.Percent(*s)
-	}
+	first := b.List[0]
 	return []string{
 		fmt.Sprintf("near-identical prompts part early, which loses a prefix cache %s of %s prompt tokens (%s); most at %s, in %s requests, such as requests %d and %d of the source",
-			page.Count(b.LostTokens), page.Count(b.PromptTokens), share, first.Place(), page.Count(first.Requests),
+			page.Count(b.LostTokens), page.Count(b.PromptTokens), page.OrDash(b.Share(), page.Percent), first.Place(), page.Count(first.Requests),
 			first.Example[0]+1, first.Example[1]+1),
 		"move what changes there behind what does not; reprise profile lists the places",
 	}

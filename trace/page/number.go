@@ -30,6 +30,22 @@ func Many(n int64, what string) string {
 	return Count(n) + " " + what + "s"
 }
 
+// Was is the verb of what [Many] counts: was or were.
+func Was(n int64) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// OrDash prints a figure as print does, and an en dash where there is none.
+func OrDash(v *float64, print func(float64) string) string {
+	if v == nil {
+		return "–"
+	}
+	return print(*v)
+}
+
 // Percent prints a share in percent, with three significant digits at most, two below
 // 1 %, and no zeros at their end: 0.123456 is 12.3 %, 0.00333 is 0.33 %, 1 is 100 %, 12.5
 // is 1,250 %. A share below all is never printed as 100 %, but with as many nines as it

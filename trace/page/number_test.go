@@ -22,6 +22,7 @@ func TestPrinters(t *testing.T) {
 		Many(1, "row"): "1 row", Many(1200, "row"): "1,200 rows",
 		Number(1234.5): "1,235", Number(0.5): "0.5", Number(-0.00001): "0", Number(12.3456): "12.35",
 		Short(1.5): "1.500", Short(1.5e6): "1.5e6", Fixed(1234.5, 2): "1,234.50", UpTo(1234.5, 2): "1,234.5", UpTo(100, 2): "100",
+		Was(1): "was", Was(0): "were", OrDash(nil, Percent): "–", OrDash(new(float64), Percent): "0 %",
 		Seconds(0.5): "0.500000", Seconds(12): "12.000",
 	} {
 		if got != want {

@@ -76,21 +76,21 @@ func (h *sheet) facts() []page.Fact {
 	}
 	failed := ""
 	if h.Failed > 0 {
-		failed = fmt.Sprintf("%s rows, of which %s failed", count(h.Rows), count(h.Failed))
+		failed = fmt.Sprintf("%s rows, of which %s failed", page.Count(h.Rows), page.Count(h.Failed))
 	}
-	add(true, "Requests", count(h.Requests), failed)
-	add(h.DurationS > 0, "Duration", lasting(h.DurationS), decimals(h.DurationS, 3)+" s from the first arrival to the last")
-	add(h.Rate != nil, "Rate", optional(h.Rate, often), "")
+	add(true, "Requests", page.Count(h.Requests), failed)
+	add(h.DurationS > 0, "Duration", lasting(h.DurationS), page.Fixed(h.DurationS, 3)+" s from the first arrival to the last")
+	add(h.Rate != nil, "Rate", page.OrDash(h.Rate, often), "")
 	if h.Requests > 0 {
 		add(h.Input != nil, "Prompt tokens", compact(h.InputTotal), figure(float64(h.InputTotal)/float64(h.Requests))+" each on average")
 		add(h.Output != nil, "Output tokens", compact(h.OutputTotal), figure(float64(h.OutputTotal)/float64(h.Requests))+" each on average")
 	}
 	if r := h.Reuse; r != nil {
-		add(r.HitRatios.ByToken != nil, "Hit ratio by token", optional(r.HitRatios.ByToken, percent),
-			"of a cache without limit; in steady state "+optional(r.Steady.HitRatios.ByToken, percent))
-		add(true, "Distinct blocks", count(r.UniqueBlocks), "of "+count(r.ReferencesBlocks)+" in all prompts")
+		add(r.HitRatios.ByToken != nil, "Hit ratio by token", page.OrDash(r.HitRatios.ByToken, page.Percent),
+			"of a cache without limit; in steady state "+page.OrDash(r.Steady.HitRatios.ByToken, page.Percent))
+		add(true, "Distinct blocks", page.Count(r.UniqueBlocks), "of "+page.Count(r.ReferencesBlocks)+" in all prompts")
 	}
-	add(h.BlockSizeTokens > 0, "Block", plural(int64(h.BlockSizeTokens), "token"), "that prefixes are known in")
+	add(h.BlockSizeTokens > 0, "Block", page.Many(int64(h.BlockSizeTokens), "token"), "that prefixes are known in")
 	if kv := h.KVBytesPerToken; kv != nil {
 		add(true, "KV cache", figure(float64(*kv)/1024)+" KiB", "for each token, as asked for")
 	}

@@ -84,19 +84,19 @@ func curveTable(r namedReuse) page.Table {
 		}
 		var row []string
 		if gib {
-			row = append(row, optional(p.CapacityGiB, number))
+			row = append(row, page.OrDash(p.CapacityGiB, number))
 		}
 		tokens, blocks := missing, "without limit"
 		if p.CapacityTokens != nil {
-			tokens = count(*p.CapacityTokens)
+			tokens = page.Count(*p.CapacityTokens)
 		}
 		if p.CapacityBlocks != nil {
-			blocks = count(*p.CapacityBlocks)
+			blocks = page.Count(*p.CapacityBlocks)
 		}
-		row = append(row, tokens, blocks, optional(p.HitRatioByToken, percent), percent(p.HitRatio), missing, missing)
+		row = append(row, tokens, blocks, page.OrDash(p.HitRatioByToken, page.Percent), page.Percent(p.HitRatio), missing, missing)
 		if i < len(r.Steady.LRUCurve) {
 			steady := r.Steady.LRUCurve[i]
-			row[len(row)-2], row[len(row)-1] = optional(steady.HitRatioByToken, percent), percent(steady.HitRatio)
+			row[len(row)-2], row[len(row)-1] = page.OrDash(steady.HitRatioByToken, page.Percent), page.Percent(steady.HitRatio)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -124,12 +124,12 @@ func (h *sheet) sayCacheSize() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("One LRU cache reaches half of the %s that a cache without limit would find with %s, and nine tenths of it with %s (by token, whole trace).",
-		percent(*all), half, most)}
+		page.Percent(*all), half, most)}
 }
 
 // pointSize prints the capacity of a point.
 func pointSize(p *CurvePoint) string {
-	blocks := plural(*p.CapacityBlocks, "block")
+	blocks := page.Many(*p.CapacityBlocks, "block")
 	switch {
 	case p.CapacityTokens == nil:
 		return blocks
@@ -156,7 +156,7 @@ func (h *sheet) workingSet() page.Section {
 			for _, s := range []*WorkingSetSize{mean, most} {
 				cell := missing
 				if s != nil {
-					cell = optional(of(s), figure)
+					cell = page.OrDash(of(s), figure)
 				}
 				row = append(row, cell)
 			}
@@ -168,7 +168,7 @@ func (h *sheet) workingSet() page.Section {
 		if one.Mean == nil || one.Max == nil {
 			continue
 		}
-		line(lasting(one.WindowS), count(one.Windows), one.Mean, one.Max)
+		line(lasting(one.WindowS), page.Count(one.Windows), one.Mean, one.Max)
 		memory := compact(int64(one.Max.Tokens)) + " tokens"
 		if one.Max.GiB != nil {
 			memory = figure(*one.Max.GiB) + " GiB"

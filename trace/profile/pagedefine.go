@@ -41,7 +41,7 @@ func pageDefinitions() map[string][]definition {
 			{"recorded cached tokens", "tokens", "As the source's server reported for each request, where between none and all of its prompt.", ""},
 		},
 		"Prefix breakers": {
-			{"breaker", "", fmt.Sprintf("A place at which at least %d requests part from near-identical earlier ones, found at import in the first %s tokens of prompts whose text was there. It holds positions and counts, no text.", breaker.MinRequests, count(breaker.SearchTokens)), ""},
+			{"breaker", "", fmt.Sprintf("A place at which at least %d requests part from near-identical earlier ones, found at import in the first %s tokens of prompts whose text was there. It holds positions and counts, no text.", breaker.MinRequests, page.Count(breaker.SearchTokens)), ""},
 			{"at token", "tokens", "The least and the greatest number of tokens in front of the first that differs.", ""},
 			{"tokens that differ", "tokens", "The median over requests, until the prompts agree again.", ""},
 			{"tokens lost", "tokens", "What stands behind the difference, up to the next one, and in the earlier prompt too: what a cache without limit would have served, had the prompts not differed there.", ""},

@@ -50,7 +50,7 @@ func (h *sheet) sayOverTime() []string {
 	}
 	half := seen[len(seen)/2:]
 	return []string{fmt.Sprintf("The hit ratio begins at %s in the first bin of %s; in the second half of the bins it lies between %s and %s (by token, over time).",
-		percent(seen[0]), lasting(h.OverTime.BinS), percent(slices.Min(half)), percent(slices.Max(half)))}
+		page.Percent(seen[0]), lasting(h.OverTime.BinS), page.Percent(slices.Min(half)), page.Percent(slices.Max(half)))}
 }
 
 // groups says who reuses: by category always, by model and by client where there
@@ -86,7 +86,7 @@ func (g *GroupedReuse) rows(kind string) (list []GroupReuse, requests, input, hi
 	}
 	if g.Rest != nil {
 		rest := *g.Rest
-		rest.Name = count(g.Distinct-int64(len(g.Groups))) + " others"
+		rest.Name = page.Count(g.Distinct-int64(len(g.Groups))) + " others"
 		list = append(list, rest)
 	}
 	if g.Unnamed != nil {
@@ -105,16 +105,16 @@ func (g *GroupedReuse) rows(kind string) (list []GroupReuse, requests, input, hi
 func groupTable(kind string, g *GroupedReuse, blocks bool) page.Table {
 	list, requests, _, hit := g.rows(kind)
 	t := page.Table{
-		Caption: fmt.Sprintf("By %s, of %s in all", kind, count(g.Distinct)),
+		Caption: fmt.Sprintf("By %s, of %s in all", kind, page.Count(g.Distinct)),
 		Head:    []string{kind, "requests", "share", "prompt tokens, mean", "output tokens, mean", "share of hit tokens", "by block", "by token", "by token, steady"},
 		Align:   []page.Align{page.Left},
 	}
 	for i := range list {
 		w := &list[i].Whole
-		t.Rows = append(t.Rows, []string{list[i].Name, count(w.Requests), optional(share(w.Requests, requests), percent),
-			optional(share(w.InputTokens, w.Requests), figure), optional(share(w.OutputTokens, w.Requests), figure),
-			optional(share(w.HitTokens, hit), percent), optional(w.HitRatio, percent), optional(w.HitRatioByToken, percent),
-			optional(list[i].Steady.HitRatioByToken, percent)})
+		t.Rows = append(t.Rows, []string{list[i].Name, page.Count(w.Requests), page.OrDash(share(w.Requests, requests), page.Percent),
+			page.OrDash(share(w.InputTokens, w.Requests), figure), page.OrDash(share(w.OutputTokens, w.Requests), figure),
+			page.OrDash(share(w.HitTokens, hit), page.Percent), page.OrDash(w.HitRatio, page.Percent), page.OrDash(w.HitRatioByToken, page.Percent),
+			page.OrDash(list[i].Steady.HitRatioByToken, page.Percent)})
 	}
 	if !blocks {
 		const without = 5 // columns
@@ -132,11 +132,11 @@ func sayGroups(kind string, g *GroupedReuse) string {
 	_, requests, input, hit := g.rows(kind)
 	if hit == 0 {
 		first := &g.Groups[0]
-		return fmt.Sprintf("Most requests, %s, are of %s %s (share, by %s).", percent(ratio(first.Whole.Requests, requests)), kind, short(first.Name, 48), kind)
+		return fmt.Sprintf("Most requests, %s, are of %s %s (share, by %s).", page.Percent(ratio(first.Whole.Requests, requests)), kind, short(first.Name, 48), kind)
 	}
 	most := slices.MaxFunc(g.Groups, func(a, b GroupReuse) int { return cmp.Compare(a.Whole.HitTokens, b.Whole.HitTokens) })
 	return fmt.Sprintf("%s %s brings the most reuse: %s of all hit tokens, with %s of the requests and %s of the prompt tokens (by %s).",
-		strings.ToUpper(kind[:1])+kind[1:], short(most.Name, 48), percent(ratio(most.Whole.HitTokens, hit)), percent(ratio(most.Whole.Requests, requests)), percent(ratio(most.Whole.InputTokens, input)), kind)
+		strings.ToUpper(kind[:1])+kind[1:], short(most.Name, 48), page.Percent(ratio(most.Whole.HitTokens, hit)), page.Percent(ratio(most.Whole.Requests, requests)), page.Percent(ratio(most.Whole.InputTokens, input)), kind)
 }
 
 // distances says how soon blocks come again, in time and in other blocks.

@@ -8,7 +8,7 @@ import (
 )
 
 func (h *sheet) lengths() page.Section {
-	plain := func(v float64) string { return decimals(v, 0) }
+	plain := func(v float64) string { return page.Fixed(v, 0) }
 	return page.Section{Title: "Lengths", Text: h.sayLengths(),
 		Tables: statsTable("Tokens", plain, namedStats{"prompt", h.Input}, namedStats{"output", h.Output},
 			namedStats{"reasoning", h.Reasoning}, namedStats{"cached, as recorded", h.Cached}, namedStats{"image tokens", h.ImageTokens},
@@ -68,11 +68,11 @@ func (h *sheet) latency() page.Section {
 		Tables: statsTable("As recorded in production", lasting, namedStats{"TTFT", h.TTFT}, namedStats{"E2E", h.E2E})}
 	if h.TTFT != nil {
 		s.Text = append(s.Text, fmt.Sprintf("In production, half of the requests had their first token within %s and 99 %% within %s (p50 and p99 of TTFT over %s).",
-			lasting(h.TTFT.P50), lasting(h.TTFT.P99), plural(h.TTFT.Count, "request")))
+			lasting(h.TTFT.P50), lasting(h.TTFT.P99), page.Many(h.TTFT.Count, "request")))
 	}
 	if h.E2E != nil {
 		s.Text = append(s.Text, fmt.Sprintf("In production, half of the requests were done within %s and 99 %% within %s (p50 and p99 of E2E over %s).",
-			lasting(h.E2E.P50), lasting(h.E2E.P99), plural(h.E2E.Count, "request")))
+			lasting(h.E2E.P50), lasting(h.E2E.P99), page.Many(h.E2E.Count, "request")))
 	}
 	return s
 }

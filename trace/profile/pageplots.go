@@ -61,7 +61,7 @@ func (h *sheet) histogram(title, metric, what, label, unit string, per float64) 
 	series, zeros := h.bars(what, metric, per)
 	about := "Four bars to each doubling."
 	if zeros > 0 {
-		some := percent(zeros)
+		some := page.Percent(zeros)
 		if zeros < 0.0005 {
 			some = "under 0.1 %"
 		}

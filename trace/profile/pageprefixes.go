@@ -21,8 +21,8 @@ func (h *sheet) prefixes() page.Section {
 		t := page.Table{Caption: "Prefixes " + list.by, Align: []page.Align{page.Right},
 			Head: []string{"last block", "blocks", "tokens", "requests", "of requests", "saved tokens", "its own", "of hit tokens"}}
 		for _, p := range list.prefixes {
-			t.Rows = append(t.Rows, []string{count(p.LastBlock), count(p.DepthBlocks), count(p.DepthTokens), count(p.Requests),
-				optional(p.RequestShare, percent), count(p.SavedTokens), count(p.OwnSavedTokens), optional(p.OwnShare, percent)})
+			t.Rows = append(t.Rows, []string{page.Count(p.LastBlock), page.Count(p.DepthBlocks), page.Count(p.DepthTokens), page.Count(p.Requests),
+				page.OrDash(p.RequestShare, page.Percent), page.Count(p.SavedTokens), page.Count(p.OwnSavedTokens), page.OrDash(p.OwnShare, page.Percent)})
 		}
 		s.Tables = append(s.Tables, t)
 	}
@@ -33,7 +33,7 @@ func (h *sheet) sayPrefixes() []string {
 	var says []string
 	if list := h.Prefixes.ByRequests; len(list) > 0 {
 		says = append(says, fmt.Sprintf("The prefix that most requests begin with is %s long and begins %s of them, %s (requests).",
-			plural(list[0].DepthTokens, "token"), count(list[0].Requests), optional(list[0].RequestShare, percent)))
+			page.Many(list[0].DepthTokens, "token"), page.Count(list[0].Requests), page.OrDash(list[0].RequestShare, page.Percent)))
 	}
 	var saved float64
 	for _, p := range h.Prefixes.BySaved {
@@ -42,7 +42,7 @@ func (h *sheet) sayPrefixes() []string {
 		}
 	}
 	if saved > 0 {
-		says = append(says, fmt.Sprintf("Those that save most bring %s of all hit tokens together (its own): keeping them in the cache for good is worth no more than that.", percent(saved)))
+		says = append(says, fmt.Sprintf("Those that save most bring %s of all hit tokens together (its own): keeping them in the cache for good is worth no more than that.", page.Percent(saved)))
 	}
 	return says
 }

@@ -20,7 +20,7 @@ func (h *sheet) reuse() page.Section {
 	line := func(name string, of func(*HitRatios) *float64) {
 		row := []string{name}
 		for _, r := range sets {
-			row = append(row, optional(of(&r.HitRatios), percent), optional(of(&r.Steady.HitRatios), percent))
+			row = append(row, page.OrDash(of(&r.HitRatios), page.Percent), page.OrDash(of(&r.Steady.HitRatios), page.Percent))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -36,15 +36,15 @@ func (h *sheet) sayReuse() []string {
 	if r.HitRatios.ByToken == nil {
 		return nil
 	}
-	said := fmt.Sprintf("A cache without limit, empty at the start, would find %s of the prompt tokens (by token, whole trace)", percent(*r.HitRatios.ByToken))
+	said := fmt.Sprintf("A cache without limit, empty at the start, would find %s of the prompt tokens (by token, whole trace)", page.Percent(*r.HitRatios.ByToken))
 	if steady := r.Steady.HitRatios.ByToken; steady != nil {
 		said += fmt.Sprintf("; of those of the %s from %s on, which find it warm, %s (by token, steady state)",
-			plural(r.Steady.Requests, "request"), lasting(r.Steady.WarmUpS), percent(*steady))
+			page.Many(r.Steady.Requests, "request"), lasting(r.Steady.WarmUpS), page.Percent(*steady))
 	}
 	says := []string{said + "."}
 	if r.TouchedOnceShare != nil {
 		says = append(says, fmt.Sprintf("Of %s distinct blocks %s are in one prompt only: memory that a cache spends on them is never repaid (touched once).",
-			count(r.UniqueBlocks), percent(*r.TouchedOnceShare)))
+			page.Count(r.UniqueBlocks), page.Percent(*r.TouchedOnceShare)))
 	}
 	if g := h.GeneratedGain; g != nil && g.Whole.ByToken != nil {
 		says = append(says, fmt.Sprintf("A server that also keeps the KV of what it generates finds %s points more (by token, generated KV too).", points(*g.Whole.ByToken)))
@@ -73,7 +73,7 @@ func (h *sheet) losses() page.Section {
 // all of them begin and end with stands there once.
 func (h *sheet) lossTable(of string, list []Waterfall) page.Table {
 	t := page.Table{
-		Caption: fmt.Sprintf("Points of %s prompt tokens, of %s %s", compact(list[0].PromptTokens), count(list[0].Requests), of),
+		Caption: fmt.Sprintf("Points of %s prompt tokens, of %s %s", compact(list[0].PromptTokens), page.Count(list[0].Requests), of),
 		Head:    []string{"what the prompts meet", "left", "", "lost to it", "tokens lost"},
 		Align:   []page.Align{page.Left, page.Right, page.Left, page.Right, page.Right},
 	}
@@ -91,7 +91,7 @@ func (h *sheet) lossTable(of string, list []Waterfall) page.Table {
 				}
 			}
 			if step.CostPoints != nil {
-				row[3], row[4] = points(*step.CostPoints), decimals(*step.CostPoints/100*float64(w.PromptTokens), 0)
+				row[3], row[4] = points(*step.CostPoints), page.Fixed(*step.CostPoints/100*float64(w.PromptTokens), 0)
 			}
 			switch {
 			case step.Step == StepRecorded:
@@ -109,7 +109,7 @@ func (h *sheet) sayLosses(all, recorded []Waterfall) []string {
 	var says []string
 	if h.Server.HitRatio != nil && h.Server.RoundingLoss != nil {
 		says = append(says, fmt.Sprintf("A server takes full blocks only and computes at least the last token of a prompt: with blocks of %s it could take %s of the prompt tokens; rounding to its blocks loses %s points (server hit ratio, rounding loss).",
-			plural(int64(h.Server.BlockSizeTokens), "token"), percent(*h.Server.HitRatio), points(100**h.Server.RoundingLoss)))
+			page.Many(int64(h.Server.BlockSizeTokens), "token"), page.Percent(*h.Server.HitRatio), points(100**h.Server.RoundingLoss)))
 	}
 	for _, w := range all {
 		if said := sayWaterfall(h.Summary, &w); said != "" {
@@ -121,7 +121,7 @@ func (h *sheet) sayLosses(all, recorded []Waterfall) []string {
 		ceiling, reported := w.Steps[0].HitRatio, w.Steps[len(w.Steps)-1].HitRatio
 		if ceiling != nil && reported != nil {
 			says = append(says, fmt.Sprintf("The source's server reported %s of the prompt tokens as cached, where a cache without limit would have found %s (recorded cached tokens, over %s).",
-				percent(*reported), percent(*ceiling), plural(w.Requests, "request")))
+				page.Percent(*reported), page.Percent(*ceiling), page.Many(w.Requests, "request")))
 		}
 	}
 	return says
@@ -170,5 +170,5 @@ func stepMemory(s *Summary, w *Waterfall) string {
 	if s.Routing.ReplicaGiB != nil {
 		return figure(float64(w.Replicas)**s.Routing.ReplicaGiB) + " GiB in all"
 	}
-	return plural(int64(w.Replicas)**s.Routing.ReplicaBlocks, "block") + " in all"
+	return page.Many(int64(w.Replicas)**s.Routing.ReplicaBlocks, "block") + " in all"
 }

@@ -23,14 +23,14 @@ func (h *sheet) routing() page.Section {
 			continue // one cache is in the waterfall
 		}
 		line := func(router string, r *RouterResult, last ...string) {
-			t.Rows = append(t.Rows, append([]string{count(int64(f.Replicas)), router, optional(r.HitRatio, percent),
-				optional(r.HitRatioByToken, percent), optional(r.ServerHitRatio, percent)}, last...))
+			t.Rows = append(t.Rows, append([]string{page.Count(int64(f.Replicas)), router, page.OrDash(r.HitRatio, page.Percent),
+				page.OrDash(r.HitRatioByToken, page.Percent), page.OrDash(r.ServerHitRatio, page.Percent)}, last...))
 		}
 		line("one cache", &f.OneCache, missing, missing, missing, missing)
 		for j := range f.Routers {
 			r := &f.Routers[j]
-			line(r.Router, r, optional(r.ShareOfOneCache, percent), optional(r.RequestImbalance, fixed2),
-				optional(r.SentImbalance, fixed2), optional(r.PrefillImbalance, fixed2))
+			line(r.Router, r, page.OrDash(r.ShareOfOneCache, page.Percent), page.OrDash(r.RequestImbalance, fixed2),
+				page.OrDash(r.SentImbalance, fixed2), page.OrDash(r.PrefillImbalance, fixed2))
 		}
 		if said := sayFleet(f, h.Routing.SessionOrigin); said != "" {
 			says = append(says, said)
@@ -57,17 +57,17 @@ func sayFleet(f *FleetSummary, origin string) string {
 		return ""
 	}
 	said := fmt.Sprintf("Over %d replicas, round-robin keeps %s of the hit tokens of one cache, prefix routing weighted by load %s", f.Replicas,
-		percent(*blind.ShareOfOneCache), percent(*weighted.ShareOfOneCache))
+		page.Percent(*blind.ShareOfOneCache), page.Percent(*weighted.ShareOfOneCache))
 	if f.SessionShare != nil {
 		sessions := "sessions"
 		if origin == originInferred {
 			sessions = "inferred sessions"
 		}
-		said += fmt.Sprintf(", affinity by %s %s", sessions, percent(*f.SessionShare))
+		said += fmt.Sprintf(", affinity by %s %s", sessions, page.Percent(*f.SessionShare))
 	}
 	if pure := kept(RouterPrefix); pure != nil && pure.SentImbalance != nil {
 		said += fmt.Sprintf("; prefix routing without a weight keeps %s and sends one replica %s times the mean of the prompt tokens",
-			percent(*pure.ShareOfOneCache), fixed2(*pure.SentImbalance))
+			page.Percent(*pure.ShareOfOneCache), fixed2(*pure.SentImbalance))
 	}
 	return said + " (of one cache, most prompt tokens / mean)."
 }

@@ -29,7 +29,7 @@ func (h *sheet) sessionTable() page.Table {
 	t := page.Table{Caption: "Requests by where their session comes from", Head: []string{"session", "requests", "share"}}
 	line := func(name string, requests int64) {
 		if requests > 0 {
-			t.Rows = append(t.Rows, []string{name, count(requests), optional(share(requests, h.Requests), percent)})
+			t.Rows = append(t.Rows, []string{name, page.Count(requests), page.OrDash(share(requests, h.Requests), page.Percent)})
 		}
 	}
 	line("from an identifier in the source", n.Source)
@@ -52,12 +52,12 @@ func (h *sheet) saySessions() []string {
 		origin = ", inferred from shared prefixes since the source names none: " + g.Rule
 	}
 	says := []string{fmt.Sprintf("%s of the requests belong to %s%s; a session has %s turns on average and %s at most (share with a session, turns).",
-		percent(ratio(g.Requests, h.Requests)), plural(g.Sessions, "session"), origin, figure(g.Turns.Mean), figure(g.Turns.Max))}
+		page.Percent(ratio(g.Requests, h.Requests)), page.Many(g.Sessions, "session"), origin, figure(g.Turns.Mean), figure(g.Turns.Max))}
 	if gap := g.TurnGap; gap != nil {
 		says = append(says, fmt.Sprintf("Half of the next turns arrive within %s of the one before, and nine tenths within %s (p50 and p90 of turn gap).", lasting(gap.P50), lasting(gap.P90)))
 	}
 	if h.Think != nil {
-		said := fmt.Sprintf("People take %s between an answer and their next turn in half of the cases, or less (p50 of think time over %s).", lasting(h.Think.P50), plural(h.Think.Count, "turn"))
+		said := fmt.Sprintf("People take %s between an answer and their next turn in half of the cases, or less (p50 of think time over %s).", lasting(h.Think.P50), page.Many(h.Think.Count, "turn"))
 		if h.warned("made_up_times") {
 			said = fmt.Sprintf("The think times, half of which are at most %s, were made up at import (p50 of think time).", lasting(h.Think.P50))
 		}

@@ -16,12 +16,12 @@ func figure(v float64) string {
 	case v == 0:
 		return "0"
 	case size >= 99.95:
-		return decimals(v, 0)
+		return page.Fixed(v, 0)
 	case size < 1e-4:
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
 	places := max(0, 2-int(math.Floor(math.Log10(size))))
-	text := decimals(v, places)
+	text := page.Fixed(v, places)
 	if strings.Contains(text, ".") {
 		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 	}
@@ -32,11 +32,11 @@ func figure(v float64) string {
 func compact(n int64) string {
 	switch {
 	case n >= 1e9:
-		return decimals(float64(n)/1e9, 2) + " G"
+		return page.Fixed(float64(n)/1e9, 2) + " G"
 	case n >= 1e6:
-		return decimals(float64(n)/1e6, 1) + " M"
+		return page.Fixed(float64(n)/1e6, 1) + " M"
 	}
-	return count(n)
+	return page.Count(n)
 }
 
 // lasting prints a time in seconds in the unit that suits it.
@@ -73,8 +73,6 @@ func often(perS float64) string {
 	return figure(rate) + " requests/" + unit
 }
 
-func plural(n int64, what string) string { return page.Many(n, what) }
-
 // shareBar draws a share from 0 to 1 as a line of text.
 func shareBar(v float64) string {
 	const columns = 24
@@ -96,7 +94,7 @@ func statsTable(caption string, print func(float64) string, list ...namedStats) 
 		if s.Stats == nil {
 			continue
 		}
-		row := []string{s.name, count(s.Count), print(s.Mean), optional(s.SD, print)}
+		row := []string{s.name, page.Count(s.Count), print(s.Mean), page.OrDash(s.SD, print)}
 		for _, v := range []float64{s.Min, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max} {
 			row = append(row, print(v))
 		}

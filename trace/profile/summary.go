@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"reprise/trace/breaker"
+	"reprise/trace/page"
 )
 
 // SummarySchema names the layout of a [Summary] as JSON. Fields may be added to
@@ -171,7 +172,7 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 		return list
 	}
 	if s.Failed > 0 {
-		warn("failed_rows", "%s of %s rows failed; they are left out of every other figure", count(s.Failed), count(s.Rows))
+		warn("failed_rows", "%s of %s rows failed; they are left out of every other figure", page.Count(s.Failed), page.Count(s.Rows))
 	}
 	if p.meta.Timing != "" {
 		warn("made_up_times", "the source has no times: arrivals were made up, and their figures describe that choice")
@@ -181,19 +182,19 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 	if c := s.Arrivals.Clock; c != nil {
 		warn("clock_ticks", "the clock of the trace is quantised: %.1f %% of the gaps between requests are 0, the others are "+
 			"multiples of %s s; the CV of gaps and every figure over less than %d ticks are artefacts of the clock",
-			100*c.ZeroShare, decimals(c.TickS, 3), minTicks)
+			100*c.ZeroShare, page.Fixed(c.TickS, 3), minTicks)
 	}
 	if p.negative > 0 {
-		warn("negative_values", "%s recorded counts or times are below 0; they are left out", count(p.negative))
+		warn("negative_values", "%s recorded counts or times are below 0; they are left out", page.Count(p.negative))
 	}
 	for _, st := range []*Stats{s.Arrivals.InterArrival, s.Think, s.Tool, s.TTFT, s.E2E, turnGap(s.Sessions)} {
 		if st != nil && st.Approximate {
-			warn("approximate_quantiles", "times have more than %s distinct values: quantiles of some are within 1 %%", count(exactValues))
+			warn("approximate_quantiles", "times have more than %s distinct values: quantiles of some are within 1 %%", page.Count(exactValues))
 			break
 		}
 	}
 	if s.InputOutput.Method == "cells" {
-		warn("rank_cells", "more than %s requests: the rank correlation is of lengths to within 1 %%", count(exactRanks))
+		warn("rank_cells", "more than %s requests: the rank correlation is of lengths to within 1 %%", page.Count(exactRanks))
 	}
 	p.reuseWarnings(s, warn)
 	return list
@@ -212,29 +213,29 @@ func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args
 		return
 	}
 	if p.blockless > 0 {
-		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is that of the others", count(p.blockless), count(s.Requests))
+		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is that of the others", page.Count(p.blockless), page.Count(s.Requests))
 	}
 	if p.overCached > 0 {
 		warn("cached_over_prompt", "%s requests have more cached tokens than their prompt; these are not compared with what was reusable",
-			count(p.overCached))
+			page.Count(p.overCached))
 	}
 	if g := s.ByClient; g != nil && g.NotToldApart > 0 {
 		warn("clients_pooled", "%s requests are of clients that appeared after %s others; they are pooled in the rest",
-			count(g.NotToldApart), count(apartGroups))
+			page.Count(g.NotToldApart), page.Count(apartGroups))
 	}
 	if n := p.reuse.plain.miscounted; n > 0 {
-		warn("block_count", "%s requests have more or fewer blocks than their length takes; hit ratios by token are off for these", count(n))
+		warn("block_count", "%s requests have more or fewer blocks than their length takes; hit ratios by token are off for these", page.Count(n))
 	}
 	var annotated int64
 	for _, c := range p.categories {
 		annotated += c.requests
 	}
 	if annotated < s.Reuse.Requests {
-		warn("no_category", "%s of %s requests with blocks have no reuse category", count(s.Reuse.Requests-annotated), count(s.Reuse.Requests))
+		warn("no_category", "%s of %s requests with blocks have no reuse category", page.Count(s.Reuse.Requests-annotated), page.Count(s.Reuse.Requests))
 	}
 	if sm := s.Reuse.Sampling; sm != nil {
 		warn("sampled_curve", "the LRU curve is estimated from one block in %s (SHARDS; its authors report a mean error below %g) "+
 			"and cannot be read below %s blocks; the ratios of a cache without limit are exact",
-			count(int64(1/sm.Rate)), sm.MeanError, count(sm.ResolutionBlocks))
+			page.Count(int64(1/sm.Rate)), sm.MeanError, page.Count(sm.ResolutionBlocks))
 	}
 }

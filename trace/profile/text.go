@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"reprise/trace/page"
 )
 
 // textWidth is the widest line that WriteText writes.
@@ -22,7 +24,7 @@ func WriteText(w io.Writer, s Summary) error {
 	writeStats(&b, "Lengths", fixed2, number, []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output},
 		{"reasoning tokens", s.Reasoning}, {"cached tokens", s.Cached}, {"image tokens", s.ImageTokens},
 		{"images", s.Images}, {"max tokens", s.MaxTokens}})
-	writeStats(&b, "Times in seconds", seconds, seconds, []namedStats{{"between requests", s.Arrivals.InterArrival},
+	writeStats(&b, "Times in seconds", page.Seconds, page.Seconds, []namedStats{{"between requests", s.Arrivals.InterArrival},
 		{"turn to turn", turnGap(s.Sessions)}, {"think", s.Think}, {"tool", s.Tool}, {"TTFT", s.TTFT}, {"E2E", s.E2E}})
 	writeDispersion(&b, &s.Arrivals)
 	writeReuse(&b, &s)
@@ -68,19 +70,19 @@ func writeFacts(b *strings.Builder, s *Summary) {
 	fact("source", s.SourceFormat)
 	fact("tier", s.Tier)
 	fact("tokenizer", s.Tokenizer)
-	fact("requests", count(s.Requests)+" of "+count(s.Rows)+" rows")
-	fact("duration", decimals(s.DurationS, 3)+" s")
-	fact("rate", optional(s.Rate, fixed3)+" requests/s")
-	fact("input", count(s.InputTotal)+" tokens")
-	fact("output", count(s.OutputTotal)+" tokens")
-	fact("input ~ output", "Spearman "+optional(s.InputOutput.Rho, fixed3))
+	fact("requests", page.Count(s.Requests)+" of "+page.Count(s.Rows)+" rows")
+	fact("duration", page.Fixed(s.DurationS, 3)+" s")
+	fact("rate", page.OrDash(s.Rate, fixed3)+" requests/s")
+	fact("input", page.Count(s.InputTotal)+" tokens")
+	fact("output", page.Count(s.OutputTotal)+" tokens")
+	fact("input ~ output", "Spearman "+page.OrDash(s.InputOutput.Rho, fixed3))
 	if g := s.Sessions; g != nil {
 		origin := ""
 		if g.Origin != "" {
 			origin = " (" + g.Origin + ")"
 		}
-		fact("sessions", fmt.Sprintf("%s%s, %s turns on average; %s of requests have one", count(g.Sessions), origin,
-			decimals(g.Turns.Mean, 2), optional(share(g.Requests, s.Requests), percent)))
+		fact("sessions", fmt.Sprintf("%s%s, %s turns on average; %s of requests have one", page.Count(g.Sessions), origin,
+			page.Fixed(g.Turns.Mean, 2), page.OrDash(share(g.Requests, s.Requests), page.Percent)))
 		if g.Rule != "" {
 			for line := range strings.SplitSeq(text.WrapSoft("inferred: "+g.Rule, textWidth-16), "\n") {
 				fact("", strings.TrimRight(line, " "))
@@ -89,7 +91,7 @@ func writeFacts(b *strings.Builder, s *Summary) {
 	}
 	if r := s.Reuse; r != nil {
 		fact("blocks", fmt.Sprintf("%s of %d tokens, %s distinct, of which %s in one prompt only",
-			count(r.ReferencesBlocks), s.BlockSizeTokens, count(r.UniqueBlocks), optional(r.TouchedOnceShare, percent)))
+			page.Count(r.ReferencesBlocks), s.BlockSizeTokens, page.Count(r.UniqueBlocks), page.OrDash(r.TouchedOnceShare, page.Percent)))
 	}
 }
 
@@ -127,9 +129,9 @@ func writeStatColumns(b *strings.Builder, title string, moment, value func(float
 		}
 		rows = append(rows, row)
 	}
-	line("count", func(s *Stats) string { return count(s.Count) })
+	line("count", func(s *Stats) string { return page.Count(s.Count) })
 	line("mean", func(s *Stats) string { return moment(s.Mean) })
-	line("sd", func(s *Stats) string { return optional(s.SD, moment) })
+	line("sd", func(s *Stats) string { return page.OrDash(s.SD, moment) })
 	line("min", func(s *Stats) string { return value(s.Min) })
 	line("p50", func(s *Stats) string { return value(s.P50) })
 	line("p90", func(s *Stats) string { return value(s.P90) })
@@ -150,19 +152,19 @@ func writeDispersion(b *strings.Builder, a *Arrivals) {
 		if one.TickArtefact {
 			mark = "artefact of ticks"
 		}
-		rows = append(rows, table.Row{number(one.WindowS) + " s", count(one.Windows), optional(one.IDC, fixed3), mark})
+		rows = append(rows, table.Row{number(one.WindowS) + " s", page.Count(one.Windows), page.OrDash(one.IDC, fixed3), mark})
 	}
 	title := fmt.Sprintf("Arrivals: CV of gaps %s, gaps of 0 %s; dispersion of counts (1 is Poisson)",
-		optional(a.CV, fixed3), optional(a.ZeroShare, percent))
+		page.OrDash(a.CV, fixed3), page.OrDash(a.ZeroShare, page.Percent))
 	draw(b, title, table.Row{"window", "windows", "IDC", ""}, rows)
 	if a.Clock == nil {
 		return
 	}
 	rows = nil
 	for _, one := range a.Clock.IDC {
-		rows = append(rows, table.Row{decimals(one.WindowS, 3) + " s", count(one.Windows), optional(one.IDC, fixed3)})
+		rows = append(rows, table.Row{page.Fixed(one.WindowS, 3) + " s", page.Count(one.Windows), page.OrDash(one.IDC, fixed3)})
 	}
-	draw(b, fmt.Sprintf("Arrivals by ticks of %s s", decimals(a.Clock.TickS, 3)), table.Row{"window", "windows", "IDC"}, rows)
+	draw(b, fmt.Sprintf("Arrivals by ticks of %s s", page.Fixed(a.Clock.TickS, 3)), table.Row{"window", "windows", "IDC"}, rows)
 }
 
 func writeReuse(b *strings.Builder, s *Summary) {
@@ -178,7 +180,7 @@ func writeReuse(b *strings.Builder, s *Summary) {
 	line := func(name string, of func(*HitRatios) *float64) {
 		row := table.Row{name}
 		for _, r := range sets {
-			row = append(row, optional(of(&r.HitRatios), ratio4), optional(of(&r.Steady.HitRatios), ratio4))
+			row = append(row, page.OrDash(of(&r.HitRatios), ratio4), page.OrDash(of(&r.Steady.HitRatios), ratio4))
 		}
 		rows = append(rows, row)
 	}
@@ -189,16 +191,16 @@ func writeReuse(b *strings.Builder, s *Summary) {
 	if g := s.GeneratedGain; g != nil {
 		head = append(head, "+points")
 		for i, gain := range []*float64{g.Whole.ByBlock, g.Whole.ByToken, g.Whole.MeanOverRequests, g.Whole.FullBlocksOnly} {
-			rows[i] = append(rows[i], optional(gain, points))
+			rows[i] = append(rows[i], page.OrDash(gain, points))
 		}
 	}
 	if v := s.Server; v != nil {
 		name := fmt.Sprintf("by token, server blocks of %d", v.BlockSizeTokens)
-		rows = append(rows, table.Row{name, optional(v.HitRatio, ratio4)},
-			table.Row{"lost by rounding to these", optional(v.RoundingLoss, ratio4)})
+		rows = append(rows, table.Row{name, page.OrDash(v.HitRatio, ratio4)},
+			table.Row{"lost by rounding to these", page.OrDash(v.RoundingLoss, ratio4)})
 	}
 	steady := &s.Reuse.Steady
-	title := fmt.Sprintf("Prefix reuse; steady is the %s requests from %s s on", count(steady.Requests), decimals(steady.WarmUpS, 3))
+	title := fmt.Sprintf("Prefix reuse; steady is the %s requests from %s s on", page.Count(steady.Requests), page.Fixed(steady.WarmUpS, 3))
 	draw(b, title, head, rows)
 }
 

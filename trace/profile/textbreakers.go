@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"reprise/trace/breaker"
+	"reprise/trace/page"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -17,8 +18,8 @@ func writeBreakers(b *strings.Builder, s *breaker.Summary) {
 	for i := range s.List {
 		one := &s.List[i]
 		rows = append(rows, table.Row{one.Span(), fmt.Sprintf("%d, %s", one.Message, one.Role),
-			text.Trim(strings.TrimSpace(one.Model+" "+one.Adapter), 20), count(one.Requests),
-			count(one.Width), count(one.Lost), optional(share(one.Lost, s.PromptTokens), percent)})
+			text.Trim(strings.TrimSpace(one.Model+" "+one.Adapter), 20), page.Count(one.Requests),
+			page.Count(one.Width), page.Count(one.Lost), page.OrDash(share(one.Lost, s.PromptTokens), page.Percent)})
 	}
 	draw(b, "Prefix breakers: where near-identical prompts part",
 		table.Row{"at token", "message", "model", "requests", "differing", "tokens lost", "of prompts"}, rows)
@@ -29,17 +30,17 @@ func writeBreakers(b *strings.Builder, s *breaker.Summary) {
 	}
 	perDay := ""
 	if s.LostPerDay != nil {
-		perDay = fmt.Sprintf(", %s a day at that rate", decimals(*s.LostPerDay, 0))
+		perDay = fmt.Sprintf(", %s a day at that rate", page.Fixed(*s.LostPerDay, 0))
 	}
 	say("A prefix cache loses %s of %s prompt tokens (%s)%s: they stand in an earlier prompt too, but behind a difference.",
-		count(s.LostTokens), count(s.PromptTokens), optional(s.LostShare, percent), perDay)
+		page.Count(s.LostTokens), page.Count(s.PromptTokens), page.OrDash(s.LostShare, page.Percent), perDay)
 	say("At %s, %s.", s.List[0].Place(), s.List[0].Advice())
 	if s.Found > len(s.List) {
-		say("These are the %d of %s places that lose most.", len(s.List), count(int64(s.Found)))
+		say("These are the %d of %s places that lose most.", len(s.List), page.Count(int64(s.Found)))
 	}
 	if len(s.List) > 1 {
 		say("Of two places in one prompt, the later one pays only when the earlier one is mended too.")
 	}
 	say("Found at import in the first %s tokens of %s prompts; places that fewer than %d requests show are left out.",
-		count(breaker.SearchTokens), count(s.Requests), breaker.MinRequests)
+		page.Count(breaker.SearchTokens), page.Count(s.Requests), breaker.MinRequests)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+
+	"reprise/trace/page"
 )
 
 // writeCurve prints the curve at round capacities: in GiB where the memory of a
@@ -23,18 +25,18 @@ func writeCurve(b *strings.Builder, r namedReuse) {
 			if !isRound(*point.CapacityGiB) {
 				continue
 			}
-			row[0] = count(int64(*point.CapacityGiB))
+			row[0] = page.Count(int64(*point.CapacityGiB))
 		}
 		if point.CapacityBlocks != nil {
-			row[size-2] = count(*point.CapacityBlocks)
+			row[size-2] = page.Count(*point.CapacityBlocks)
 		}
 		if point.CapacityTokens != nil {
-			row[size-1] = count(*point.CapacityTokens)
+			row[size-1] = page.Count(*point.CapacityTokens)
 		}
-		row = append(row, ratio4(point.HitRatio), optional(point.HitRatioByToken, ratio4), missing, missing)
+		row = append(row, ratio4(point.HitRatio), page.OrDash(point.HitRatioByToken, ratio4), missing, missing)
 		if i < len(r.Steady.LRUCurve) {
 			steady := r.Steady.LRUCurve[i]
-			row[size+2], row[size+3] = ratio4(steady.HitRatio), optional(steady.HitRatioByToken, ratio4)
+			row[size+2], row[size+3] = ratio4(steady.HitRatio), page.OrDash(steady.HitRatioByToken, ratio4)
 		}
 		rows = append(rows, row)
 	}
@@ -83,7 +85,7 @@ func writeOverTime(b *strings.Builder, s *Summary) {
 		return
 	}
 	bins := s.OverTime.Bins
-	fmt.Fprintf(b, "\nOver time, in %d bins of %s s, each line from 0 to its greatest value\n", len(bins), decimals(s.OverTime.BinS, 3))
+	fmt.Fprintf(b, "\nOver time, in %d bins of %s s, each line from 0 to its greatest value\n", len(bins), page.Fixed(s.OverTime.BinS, 3))
 	line := func(name, unit string, format func(float64) string, of func(*TimeBin) *float64) {
 		var values []*float64
 		highest := math.Inf(-1)
@@ -99,7 +101,7 @@ func writeOverTime(b *strings.Builder, s *Summary) {
 		}
 	}
 	line("requests/s", "", number, func(t *TimeBin) *float64 { return perSecond(t.Requests, t) })
-	line("input", "/s", func(v float64) string { return decimals(v, 0) }, func(t *TimeBin) *float64 { return perSecond(t.InputTokens, t) })
+	line("input", "/s", func(v float64) string { return page.Fixed(v, 0) }, func(t *TimeBin) *float64 { return perSecond(t.InputTokens, t) })
 	line("hit by token", "", ratio4, func(t *TimeBin) *float64 { return t.HitRatioByToken })
 }
 
@@ -126,9 +128,9 @@ func writeCategories(b *strings.Builder, s *Summary) {
 	var rows []table.Row
 	for _, c := range s.Categories {
 		g := ratios[c.Category]
-		rows = append(rows, table.Row{c.Category, count(c.Requests), optional(c.RequestShare, percent),
-			count(c.HitBlocks), optional(c.HitShare, percent),
-			optional(g.Whole.HitRatioByToken, ratio4), optional(g.Steady.HitRatioByToken, ratio4)})
+		rows = append(rows, table.Row{c.Category, page.Count(c.Requests), page.OrDash(c.RequestShare, page.Percent),
+			page.Count(c.HitBlocks), page.OrDash(c.HitShare, page.Percent),
+			page.OrDash(g.Whole.HitRatioByToken, ratio4), page.OrDash(g.Steady.HitRatioByToken, ratio4)})
 	}
 	draw(b, "Reuse categories", table.Row{"category", "requests", "share", "hit blocks", "share of hits", "by token", "steady"}, rows)
 }
@@ -154,14 +156,14 @@ func writeGroups(b *strings.Builder, kind string, g *GroupedReuse) {
 		if i >= len(g.Groups) {
 			name = "no " + kind
 			if i == len(g.Groups) && g.Rest != nil {
-				name = fmt.Sprintf("%s others", count(g.Distinct-int64(len(g.Groups))))
+				name = fmt.Sprintf("%s others", page.Count(g.Distinct-int64(len(g.Groups))))
 			}
 		}
 		w := &one.Whole
-		rows = append(rows, table.Row{name, count(w.Requests), optional(share(w.Requests, total), percent), count(w.InputTokens),
-			optional(w.HitRatio, ratio4), optional(w.HitRatioByToken, ratio4), optional(one.Steady.HitRatioByToken, ratio4)})
+		rows = append(rows, table.Row{name, page.Count(w.Requests), page.OrDash(share(w.Requests, total), page.Percent), page.Count(w.InputTokens),
+			page.OrDash(w.HitRatio, ratio4), page.OrDash(w.HitRatioByToken, ratio4), page.OrDash(one.Steady.HitRatioByToken, ratio4)})
 	}
-	title := fmt.Sprintf("Reuse by %s, of %s in all", kind, count(g.Distinct))
+	title := fmt.Sprintf("Reuse by %s, of %s in all", kind, page.Count(g.Distinct))
 	draw(b, title, table.Row{kind, "requests", "share", "input tokens", "by block", "by token", "steady"}, rows)
 }
 
@@ -186,8 +188,8 @@ func writePrefixes(b *strings.Builder, s *Summary) {
 	}{{"how many requests begin with them", s.Prefixes.ByRequests}, {"tokens that no shorter prefix saves", s.Prefixes.BySaved}} {
 		var rows []table.Row
 		for _, p := range list.prefixes[:min(len(list.prefixes), textPrefixes)] {
-			rows = append(rows, table.Row{count(p.LastBlock), count(p.DepthBlocks), count(p.DepthTokens), count(p.Requests),
-				count(p.SavedTokens), count(p.OwnSavedTokens), optional(p.OwnShare, percent)})
+			rows = append(rows, table.Row{page.Count(p.LastBlock), page.Count(p.DepthBlocks), page.Count(p.DepthTokens), page.Count(p.Requests),
+				page.Count(p.SavedTokens), page.Count(p.OwnSavedTokens), page.OrDash(p.OwnShare, page.Percent)})
 		}
 		if len(rows) > 0 {
 			draw(b, "Top prefixes by "+list.by, table.Row{"last block", "blocks", "tokens", "requests", "saved tokens", "its own", "of all hits"}, rows)
@@ -200,22 +202,22 @@ func writeWorkingSet(b *strings.Builder, w *WorkingSets) {
 		return
 	}
 	head := table.Row{"window", "windows", "mean blocks", "max blocks", "mean tokens", "max tokens"}
-	size := func(v *WorkingSetSize) string { return decimals(v.Tokens, 0) }
+	size := func(v *WorkingSetSize) string { return page.Fixed(v.Tokens, 0) }
 	if w.Total.GiB != nil {
 		head[4], head[5] = "mean GiB", "max GiB"
-		size = func(v *WorkingSetSize) string { return decimals(*v.GiB, 1) }
+		size = func(v *WorkingSetSize) string { return page.Fixed(*v.GiB, 1) }
 	}
 	var rows []table.Row
 	line := func(name, windows string, mean, most *WorkingSetSize) {
-		row := table.Row{name, windows, missing, decimals(most.Blocks, 0), missing, size(most)}
+		row := table.Row{name, windows, missing, page.Fixed(most.Blocks, 0), missing, size(most)}
 		if mean != nil {
-			row[2], row[4] = decimals(mean.Blocks, 0), size(mean)
+			row[2], row[4] = page.Fixed(mean.Blocks, 0), size(mean)
 		}
 		rows = append(rows, row)
 	}
 	for _, one := range w.Windows {
 		if one.Windows > 0 {
-			line(number(one.WindowS/60)+" min", count(one.Windows), one.Mean, one.Max)
+			line(number(one.WindowS/60)+" min", page.Count(one.Windows), one.Mean, one.Max)
 		}
 	}
 	line("whole trace", "", nil, &w.Total)

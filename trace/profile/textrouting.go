@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+
+	"reprise/trace/page"
 )
 
 // replicaMemory says how much a replica holds, in the units that are known.
@@ -12,9 +14,9 @@ func replicaMemory(s *RoutingSummary) string {
 	if s.ReplicaBlocks == nil {
 		return "caches without limit"
 	}
-	text := count(*s.ReplicaBlocks) + " blocks"
+	text := page.Count(*s.ReplicaBlocks) + " blocks"
 	if s.ReplicaTokens != nil {
-		text += ", " + count(*s.ReplicaTokens) + " tokens"
+		text += ", " + page.Count(*s.ReplicaTokens) + " tokens"
 	}
 	if s.ReplicaGiB != nil {
 		text += ", " + number(*s.ReplicaGiB) + " GiB"
@@ -33,12 +35,12 @@ func writeRouting(b *strings.Builder, s *RoutingSummary) {
 			continue // one cache is in the waterfall
 		}
 		rows = append(rows, table.Row{fmt.Sprintf("one cache, of %d", f.Replicas),
-			optional(f.OneCache.HitRatio, ratio4), optional(f.OneCache.HitRatioByToken, ratio4), "", "", ""})
+			page.OrDash(f.OneCache.HitRatio, ratio4), page.OrDash(f.OneCache.HitRatioByToken, ratio4), "", "", ""})
 		for j := range f.Routers {
 			r := &f.Routers[j]
-			rows = append(rows, table.Row{fmt.Sprintf("%d, %s", f.Replicas, r.Router), optional(r.HitRatio, ratio4),
-				optional(r.HitRatioByToken, ratio4), optional(r.ShareOfOneCache, percent),
-				optional(r.SentImbalance, fixed2), optional(r.PrefillImbalance, fixed2)})
+			rows = append(rows, table.Row{fmt.Sprintf("%d, %s", f.Replicas, r.Router), page.OrDash(r.HitRatio, ratio4),
+				page.OrDash(r.HitRatioByToken, ratio4), page.OrDash(r.ShareOfOneCache, page.Percent),
+				page.OrDash(r.SentImbalance, fixed2), page.OrDash(r.PrefillImbalance, fixed2)})
 		}
 	}
 	if len(rows) == 0 {
@@ -55,7 +57,7 @@ func writeRouting(b *strings.Builder, s *RoutingSummary) {
 			origin = "inferred sessions"
 		}
 		fmt.Fprintf(b, "%d replicas: %s keep %s of the hit tokens of one cache, prefix routing %s\n",
-			f.Replicas, origin, percent(*f.SessionShare), percent(*f.PrefixShare))
+			f.Replicas, origin, page.Percent(*f.SessionShare), page.Percent(*f.PrefixShare))
 	}
 }
 
@@ -74,7 +76,7 @@ func writeWaterfall(b *strings.Builder, s *Summary, of string, list []Waterfall)
 	var rows, last []table.Row
 	for i, w := range list {
 		for _, step := range w.Steps {
-			row := table.Row{stepName(s, &w, &step), missing, optional(step.CostPoints, points)}
+			row := table.Row{stepName(s, &w, &step), missing, page.OrDash(step.CostPoints, points)}
 			if step.HitRatio != nil {
 				row[1] = points(100 * *step.HitRatio)
 			}
@@ -90,7 +92,7 @@ func writeWaterfall(b *strings.Builder, s *Summary, of string, list []Waterfall)
 	if len(rows) <= 2 {
 		return // what is printed of the server's blocks says it all
 	}
-	title := fmt.Sprintf("Where reuse goes, in points of %s prompt tokens: %s %s", count(list[0].PromptTokens), count(list[0].Requests), of)
+	title := fmt.Sprintf("Where reuse goes, in points of %s prompt tokens: %s %s", page.Count(list[0].PromptTokens), page.Count(list[0].Requests), of)
 	draw(b, title, table.Row{"step", "left", "cost"}, rows)
 }
 
@@ -101,7 +103,7 @@ func stepName(s *Summary, w *Waterfall, step *WaterfallStep) string {
 	case StepRounding:
 		return fmt.Sprintf("full blocks of %d, not the last token", s.Server.BlockSizeTokens)
 	case StepCapacity:
-		return fmt.Sprintf("one LRU cache of %s blocks", count(int64(w.Replicas)*(*s.Routing.ReplicaBlocks)))
+		return fmt.Sprintf("one LRU cache of %s blocks", page.Count(int64(w.Replicas)*(*s.Routing.ReplicaBlocks)))
 	case StepRouting:
 		return fmt.Sprintf("  over %d replicas, %s", w.Replicas, step.Router)
 	}
