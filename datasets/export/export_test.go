@@ -297,7 +297,8 @@ func TestLinesHaveTheirForm(t *testing.T) {
 // readAll reads text as a log.
 func readAll(t *testing.T, in string, o datasets.Options) ([]trace.Entry, datasets.Info) {
 	t.Helper()
-	s, err := datasets.Open(strings.NewReader(in), o)
+	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(in)), nil }
+	s, err := datasets.OpenFiles([]datasets.File{{Name: "log", Open: open}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
