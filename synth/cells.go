@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"reprise/trace/block"
 )
 
 // A model of cells has histograms in place of tuples: each request is drawn
@@ -137,7 +139,7 @@ func (m *cellModel) request(r *rand.Rand, at int64, size int) tuple {
 	t := tuple{user: none, tail: int32(in)}
 	t.output = int32(m.tables[tableOutput].draw(r, c, in, 1))
 	if size > 0 && in > 0 {
-		n := int64(blockCount(t.tail, size))
+		n := int64(block.Count(int(t.tail), size))
 		hit := m.hit(r, c, in, n)
 		t.hit, t.fresh, t.tail = int32(hit), int32(n-hit), int32(in-(n-1)*int64(size))
 		switch {

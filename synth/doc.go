@@ -1,5 +1,4 @@
-// Package synth makes workloads that keep the shape of a real trace, and the
-// prompts to play them with.
+// Package synth makes workloads that keep the shape of a real trace.
 //
 //  1. [Count] finds how many sessions, users and blocks a trace names.
 //  2. A [Mirror] yields the same rows under fresh ids: what is shared with what,
@@ -17,21 +16,12 @@
 //  6. [Model.Generate] grows another prefix tree from the tuples, on arrivals of
 //     its own, for more users, at another speed or for longer than the trace. A
 //     [Workload] reads as rows.
-//  7. A [Prompter] turns one row at a time into a prompt, just before replay
-//     sends it. Prompts are never stored: a row names blocks and lengths, the
-//     seed does the rest. A prompt has exactly the tokens that its row asks
-//     for, and two prompts share exactly the leading tokens that their blocks
-//     say they share. [ReadTails] finds the blocks that repeat a partial one.
-//     Prompts are words without meaning, or written in another [Text]: common
-//     [English] words, or slices of a corpus ([ReadCorpus]). The end of one can
-//     stand behind what a server has replied ([Prompter.Continue]).
-//  8. [Verify] encodes prompts again and compares; a [Checker] does so beside a
-//     replay.
 //
-// Package synth/spec makes a workload without a trace, from a description, and
-// synth/fidelity says how close a workload is to a trace.
+// Package synth/prompt makes the prompts of rows, synth/spec makes a workload without
+// a trace, from a description, and synth/fidelity says how close a workload is to a
+// trace.
 //
-// Rows and prompts come by integer arithmetic from the model, the row and the
-// seed, so that every machine makes the same. Only fitting uses floating point,
-// and randomness that no seed repeats.
+// Rows come by integer arithmetic from the model and the seed, so that every machine
+// makes the same. Only fitting uses floating point, and randomness that no seed
+// repeats.
 package synth

@@ -56,3 +56,105 @@ func (d *domain) place(r int32) int {
 	i, _ := slices.BinarySearch(d.members, r)
 	return i
 }
+
+// spans finds, among the requests of one domain in their order, the nearest
+// ones that own an interior node at a given depth: those with low < depth <
+// full, where full is the depth of the request's last full block.
+//
+// It is a segment tree with the least low and the greatest full below each
+// node. Both together do not promise a match below, so a search may go down in
+// vain; hardly ever in practice, since what a request still owns mostly begins
+// near the root, and a request that owns no interior node is taken out.
+type spans struct {
+	n    int
+	size int     // leaves, a power of two
+	low  []int32 // by tree node, the root at 1
+	full []int32
+}
+
+// never is a low that matches no depth.
+const never = 1<<31 - 1
+
+func (s *spans) reset(size int) {
+	s.size = size
+	s.low, s.full = make([]int32, 2*size), make([]int32, 2*size)
+	for i := range s.low {
+		s.low[i] = never
+	}
+}
+
+// append adds the next request.
+func (s *spans) append(low, full int32) {
+	if s.n == s.size {
+		old := *s
+		s.reset(max(64, 2*old.size))
+		for i := range old.n {
+			s.low[s.size+i], s.full[s.size+i] = old.low[old.size+i], old.full[old.size+i]
+		}
+		for i := s.size - 1; i > 0; i-- {
+			s.pull(i)
+		}
+	}
+	s.n++
+	s.set(s.n-1, low, full)
+}
+
+// set changes the span of request i.
+func (s *spans) set(i int, low, full int32) {
+	if full <= low+1 {
+		low, full = never, 0
+	}
+	i += s.size
+	if s.low[i] == low && s.full[i] == full {
+		return
+	}
+	s.low[i], s.full[i] = low, full
+	for i >>= 1; i > 0; i >>= 1 {
+		s.pull(i)
+	}
+}
+
+func (s *spans) pull(i int) {
+	s.low[i] = min(s.low[2*i], s.low[2*i+1])
+	s.full[i] = max(s.full[2*i], s.full[2*i+1])
+}
+
+func (s *spans) may(node int, depth int32) bool { return s.low[node] < depth && depth < s.full[node] }
+
+// next returns the first match from i on, or none.
+func (s *spans) next(i int, depth int32) int {
+	if i >= s.n {
+		return none
+	}
+	return s.search(1, 0, s.size, i, depth, true)
+}
+
+// prev returns the last match up to i, or none.
+func (s *spans) prev(i int, depth int32) int {
+	if i < 0 || s.n == 0 {
+		return none
+	}
+	return s.search(1, 0, s.size, i, depth, false)
+}
+
+// search looks below node, which covers [from, to), at or behind i when up is
+// set, else at or before it.
+func (s *spans) search(node, from, to, i int, depth int32, up bool) int {
+	if up && to <= i || !up && from > i || !s.may(node, depth) {
+		return none
+	}
+	if to-from == 1 {
+		return from
+	}
+	mid := (from + to) / 2
+	if up {
+		if r := s.search(2*node, from, mid, i, depth, up); r != none {
+			return r
+		}
+		return s.search(2*node+1, mid, to, i, depth, up)
+	}
+	if r := s.search(2*node+1, mid, to, i, depth, up); r != none {
+		return r
+	}
+	return s.search(2*node, from, mid, i, depth, up)
+}

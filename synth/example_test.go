@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"reprise/synth"
+	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/token"
 )
@@ -26,14 +27,14 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	prompter, err := synth.NewPrompter(encoding.Words(), 1, 4)
+	prompter, err := prompt.New(encoding.Words(), 1, 4)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	err = trace.Each(synth.NewMirror(1, ids).Reader(src()), func(row int64, r *trace.Request) error {
-		prompt, err := prompter.Prompt(r, nil)
-		fmt.Printf("%d: %d tokens: %s\n", row, len(encoding.Append(nil, string(prompt))), prompt)
+		text, err := prompter.Prompt(r, nil)
+		fmt.Printf("%d: %d tokens: %s\n", row, len(encoding.Append(nil, string(text))), text)
 		return err
 	})
 	if err != nil {

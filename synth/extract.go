@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"reprise/trace"
+	"reprise/trace/block"
 )
 
 // An extractor turns the rows of a trace into tuples. Rows that failed are no
@@ -116,7 +117,7 @@ func (e *extractor) lengths(r *trace.Request) (tuple, error) {
 		}
 		return t, nil
 	}
-	n := blockCount(r.InputTokens, e.size)
+	n := block.Count(int(r.InputTokens), e.size)
 	if len(r.Blocks) > n {
 		return t, fmt.Errorf("%d blocks are more than its %d tokens take", len(r.Blocks), r.InputTokens)
 	}

@@ -6,47 +6,16 @@ import (
 	"strconv"
 
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
-// IDs says how many sessions, users and blocks a trace names: one more than
-// the greatest id of each, since a trace numbers them densely from 0.
-type IDs struct{ Sessions, Users, Blocks uint64 }
-
-// maxIDs bounds each of [IDs], far above any trace, so that a broken file is
-// noticed before its numbers spread.
-const maxIDs = 1 << 40
-
-// Count reads src to its end. A negative id, or one of 2^40 and above, is an
-// error that names the row, counted from 0.
-func Count(src trace.Reader[trace.Request]) (IDs, error) {
-	var n IDs
-	err := trace.Each(src, func(row int64, r *trace.Request) error {
-		ok := atLeast(&n.Sessions, r.Session) && atLeast(&n.Users, r.User)
-		for _, ids := range [...][]uint64{r.Blocks, r.OutputBlocks} {
-			for _, id := range ids {
-				ok = ok && id < maxIDs
-				n.Blocks = max(n.Blocks, id+1)
-			}
-		}
-		if !ok {
-			return fmt.Errorf("row %d: a session, user or block id is not between 0 and 2^40", row)
-		}
-		return nil
-	})
-	return n, err
-}
-
-// atLeast raises n above an optional id and reports whether the id is valid.
-func atLeast(n *uint64, id *int64) bool {
-	if id == nil {
-		return true
-	}
-	if *id < 0 || *id >= maxIDs {
-		return false
-	}
-	*n = max(*n, uint64(*id)+1)
-	return true
-}
+// The streams of a seed; package prompt goes on from 4. The numbers are part of what a
+// seed means.
+const (
+	forBlocks = iota + 1
+	forSessions
+	forUsers
+)
 
 // A Mirror yields the rows of a trace under fresh ids. Blocks, sessions and
 // users are each renamed by a bijection of the dense ids onto themselves that
@@ -55,7 +24,7 @@ func atLeast(n *uint64, id *int64) bool {
 // tells nothing. It holds no table: memory does not grow with the trace.
 type Mirror struct {
 	seed                    uint64
-	sessions, users, blocks permutation
+	sessions, users, blocks sample.Permutation
 }
 
 // NewMirror makes the mirror that seed selects for a trace with the ids that
@@ -63,9 +32,9 @@ type Mirror struct {
 func NewMirror(seed uint64, n IDs) *Mirror {
 	return &Mirror{
 		seed:     seed,
-		sessions: newPermutation(forSessions.key(seed), n.Sessions),
-		users:    newPermutation(forUsers.key(seed), n.Users),
-		blocks:   newPermutation(forBlocks.key(seed), n.Blocks),
+		sessions: sample.NewPermutation(sample.Key(seed, forSessions), n.Sessions),
+		users:    sample.NewPermutation(sample.Key(seed, forUsers), n.Users),
+		blocks:   sample.NewPermutation(sample.Key(seed, forBlocks), n.Blocks),
 	}
 }
 
@@ -105,16 +74,16 @@ func (r *mirrored) Read(rows []trace.Request) (int, error) {
 
 func (m *Mirror) rename(r *trace.Request) error {
 	var sessionOK, userOK bool
-	r.Session, sessionOK = m.sessions.renamed(r.Session)
-	r.User, userOK = m.users.renamed(r.User)
+	r.Session, sessionOK = renamed(&m.sessions, r.Session)
+	r.User, userOK = renamed(&m.users, r.User)
 	ok := sessionOK && userOK
 	for _, ids := range [...][]uint64{r.Blocks, r.OutputBlocks} {
 		for i, id := range ids {
-			if id >= m.blocks.n {
+			if id >= m.blocks.Len() {
 				ok = false
 				break
 			}
-			ids[i] = m.blocks.at(id)
+			ids[i] = m.blocks.At(id)
 		}
 	}
 	if !ok {
@@ -125,12 +94,12 @@ func (m *Mirror) rename(r *trace.Request) error {
 
 // renamed returns the image of an optional id. It does not write through the
 // pointer, which the source may share among rows.
-func (p *permutation) renamed(id *int64) (*int64, bool) {
+func renamed(p *sample.Permutation, id *int64) (*int64, bool) {
 	if id == nil {
 		return nil, true
 	}
-	if *id < 0 || uint64(*id) >= p.n {
+	if *id < 0 || uint64(*id) >= p.Len() {
 		return id, false
 	}
-	return trace.Ptr(int64(p.at(uint64(*id)))), true
+	return trace.Ptr(int64(p.At(uint64(*id)))), true
 }

@@ -7,6 +7,7 @@ import (
 
 	"reprise/anonymize/dp"
 	"reprise/trace"
+	"reprise/trace/block"
 )
 
 // A record is what is measured of one request. It is a function of the rows of
@@ -127,7 +128,7 @@ func (c *collector) reuse(u int32, r *trace.Request, rec *record) {
 	if c.size == 0 {
 		return
 	}
-	rec.length = int32(blockCount(r.InputTokens, c.size))
+	rec.length = int32(block.Count(int(r.InputTokens), c.size))
 	full := rec.length
 	if int(r.InputTokens)%c.size != 0 {
 		full--

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/block"
 	"reprise/trace/profile"
 )
 
@@ -126,7 +127,7 @@ func wellFormed(t *testing.T, rows []trace.Request, size int) {
 			t.Fatalf("row %d arrives at %d, after %d", i, r.ArrivalNS, last)
 		}
 		last = r.ArrivalNS
-		if n := blockCount(r.InputTokens, size); n != len(r.Blocks) {
+		if n := block.Count(int(r.InputTokens), size); n != len(r.Blocks) {
 			t.Fatalf("row %d has %d blocks for %d tokens", i, len(r.Blocks), r.InputTokens)
 		}
 		up := uint64(math.MaxUint64)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reprise/synth"
+	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/token"
 )
@@ -66,7 +66,7 @@ func corpusDigest(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	return synth.CorpusDigest(f)
+	return prompt.CorpusDigest(f)
 }
 
 // promptFlags are what makes the prompts of a workload beside what the workload
@@ -109,8 +109,8 @@ type promptMaker struct {
 	tok       *token.Encoding
 	seed      uint64
 	blockSize int
-	text      *synth.Text  // nil for words without meaning
-	tails     *synth.Tails // nil when they are not shared
+	text      *prompt.Text  // nil for words without meaning
+	tails     *prompt.Tails // nil when they are not shared
 }
 
 // maker reads what the prompts of a workload need: tokenizer, seed, corpus, and
@@ -139,7 +139,7 @@ func (f *promptFlags) maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (
 		if err != nil {
 			return nil, err
 		}
-		if m.tails, err = synth.ReadTails(rows, blockSize); err != nil {
+		if m.tails, err = prompt.ReadTails(rows, blockSize); err != nil {
 			return nil, err
 		}
 		notef(cmd, "tails: %d blocks repeat %d tokens of the partial block that they complete", m.tails.Len(), m.tails.Tokens())
@@ -152,7 +152,7 @@ var errNoWords = errors.New("no prompts can be made for this tokenizer: it has n
 var errUnknownText = errors.New("the workload asks for prompts of a kind that this version does not know")
 
 // open opens the text that the workload's prompts are written in.
-func (f *promptFlags) open(cmd *cobra.Command, tok *token.Encoding, meta trace.Meta) (*synth.Text, error) {
+func (f *promptFlags) open(cmd *cobra.Command, tok *token.Encoding, meta trace.Meta) (*prompt.Text, error) {
 	if f.corpus != "" && meta.Text != trace.TextCorpus {
 		return nil, usagef("--corpus: the workload was not made with a corpus; give it to synth")
 	}
@@ -160,7 +160,7 @@ func (f *promptFlags) open(cmd *cobra.Command, tok *token.Encoding, meta trace.M
 	case "":
 		return nil, nil
 	case trace.TextWords:
-		return synth.English(tok)
+		return prompt.English(tok)
 	case trace.TextCorpus:
 		return f.openCorpus(cmd, tok, meta.Corpus)
 	}
@@ -169,7 +169,7 @@ func (f *promptFlags) open(cmd *cobra.Command, tok *token.Encoding, meta trace.M
 
 // openCorpus reads the corpus and refuses another than the workload was made
 // with. That is seen before it is taken apart, since it may be large.
-func (f *promptFlags) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest string) (*synth.Text, error) {
+func (f *promptFlags) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest string) (*prompt.Text, error) {
 	if f.corpus == "" {
 		return nil, usagef("the workload's prompts are made of a corpus: say where it is with --corpus FILE (its digest is %s)", digest)
 	}
@@ -178,7 +178,7 @@ func (f *promptFlags) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest
 		return nil, err
 	}
 	defer file.Close()
-	got, err := synth.CorpusDigest(file)
+	got, err := prompt.CorpusDigest(file)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (f *promptFlags) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	text, info, err := synth.ReadCorpus(tok, file)
+	text, info, err := prompt.ReadCorpus(tok, file)
 	if err == nil {
 		notef(cmd, "corpus: %d of %d bytes can be used, %d tokens", info.Kept, info.Bytes, info.Tokens)
 	}
@@ -196,13 +196,13 @@ func (f *promptFlags) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest
 }
 
 // prompter makes a Prompter.
-func (m *promptMaker) prompter(overhead int) (*synth.Prompter, error) {
-	opts := []synth.Option{synth.WithOverhead(overhead)}
+func (m *promptMaker) prompter(overhead int) (*prompt.Prompter, error) {
+	opts := []prompt.Option{prompt.WithOverhead(overhead)}
 	if m.text != nil {
-		opts = append(opts, synth.WithText(m.text))
+		opts = append(opts, prompt.WithText(m.text))
 	}
 	if m.tails != nil {
-		opts = append(opts, synth.WithTails(m.tails))
+		opts = append(opts, prompt.WithTails(m.tails))
 	}
-	return synth.NewPrompter(m.tok.Words(), m.seed, m.blockSize, opts...)
+	return prompt.New(m.tok.Words(), m.seed, m.blockSize, opts...)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/replay"
-	"reprise/synth"
+	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/profile"
 )
@@ -148,7 +148,7 @@ func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
 type dryPass struct {
 	f        *replayFlags
 	known    *profile.KnownPass
-	prompts  *synth.Prompter
+	prompts  *prompt.Prompter
 	reuse    *profile.ServerReuse
 	sessions trace.Renumber
 	single   int64

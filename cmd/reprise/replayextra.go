@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/replay"
-	"reprise/synth"
+	"reprise/synth/prompt"
 	"reprise/trace"
 )
 
@@ -58,9 +58,9 @@ type rowPrompter interface {
 }
 
 // byKind are Prompters for the APIs that rows go to, whose templates differ.
-type byKind map[string]*synth.Prompter
+type byKind map[string]*prompt.Prompter
 
-func (b byKind) of(row *trace.Request) *synth.Prompter { return b[replay.KindAPI(row.Kind)] }
+func (b byKind) of(row *trace.Request) *prompt.Prompter { return b[replay.KindAPI(row.Kind)] }
 
 func (b byKind) Prompt(row *trace.Request, buf []byte) ([]byte, error) {
 	return b.of(row).Prompt(row, buf)

@@ -11,6 +11,7 @@ import (
 	"reprise/replay"
 	"reprise/synth"
 	"reprise/synth/fidelity"
+	"reprise/synth/prompt"
 	"reprise/trace"
 )
 
@@ -283,7 +284,7 @@ func (p *workloadPart) spellable(limit uint64) error {
 }
 
 // tails are those of the workload in every round.
-func (p *workloadPart) tails(t *synth.Tails) *synth.Tails {
+func (p *workloadPart) tails(t *prompt.Tails) *prompt.Tails {
 	if p.loop == nil {
 		return t
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/replay"
-	"reprise/synth"
+	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/profile"
 )
@@ -155,11 +155,11 @@ func (r *replayRun) send(options replay.Options) error {
 	runner := replay.Runner{Prompter: r.sends(r.prompter), Endpoint: r.endpoint, Options: options}
 	verify := func() error { return nil }
 	if r.verify {
-		single, ok := r.prompter.(*synth.Prompter)
+		single, ok := r.prompter.(*prompt.Prompter)
 		if !ok {
 			return usagef("--verify has no meaning with --api auto where the APIs have different templates")
 		}
-		checker := synth.NewChecker(single, r.maker.tok)
+		checker := prompt.NewChecker(single, r.maker.tok)
 		runner.Prompter, verify = checker, func() error { return verified(r.cmd, checker.Close(), r.out) }
 	}
 	watching := r.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "), r.rows.total, r.about.Cores, r.judge.limits})
@@ -191,7 +191,7 @@ func (r *replayRun) send(options replay.Options) error {
 
 // verified says what came of encoding prompts again. One that has other tokens
 // than asked for makes the run untrustworthy.
-func verified(cmd *cobra.Command, v synth.Verified, results string) error {
+func verified(cmd *cobra.Command, v prompt.Verified, results string) error {
 	notef(cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked", v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
 	if v.Mismatches > 0 {
 		return &exitError{exitUntrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, results)}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"reprise/datasets/export"
-	"reprise/synth"
+	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/token"
 )
@@ -24,7 +24,7 @@ func TestWrittenPromptsAreExact(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, size := range []int{16, 512} {
-		prompter, err := synth.NewPrompter(tok.Words(), 1, size)
+		prompter, err := prompt.New(tok.Words(), 1, size)
 		if err != nil {
 			t.Fatal(err)
 		}

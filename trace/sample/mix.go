@@ -13,3 +13,10 @@ func Mix64(z uint64) uint64 {
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
+
+// Key derives from a seed the key of one of the streams of random numbers that it
+// drives. What a seed means depends on the number of each stream: a new use takes a
+// number that no other has.
+func Key(seed, stream uint64) uint64 {
+	return Mix64(Mix64(seed+Golden) + stream*Golden)
+}

@@ -1,4 +1,4 @@
-package synth
+package prompt
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"reprise/trace"
+	"reprise/trace/sample"
 	"reprise/trace/token"
 )
 
@@ -28,7 +29,7 @@ import (
 //     function of its times, lengths, session, turn, user and parents, in 64
 //     bits. Rows that are alike in all of these get the same prompt, and a
 //     server will find it in its cache. Where that can happen, as in a burst of
-//     requests of one size, read the rows through [Unshared], which tells them
+//     requests of one size, read the rows through [synth.Unshared], which tells them
 //     apart by their order.
 //
 // Any number of words behind spaces encodes to exactly as many tokens, see
@@ -45,9 +46,9 @@ type Prompter struct {
 	tails     *Tails // nil when none are shared
 	blockSize int
 	overhead  int
-	heads     permutation // of [0, v^3), v being the number of words
-	blocks    uint64      // key of the words of blocks
-	rows      uint64      // key of the words of rows without blocks
+	heads     sample.Permutation // of [0, v^3), v being the number of words
+	blocks    uint64             // key of the words of blocks
+	rows      uint64             // key of the words of rows without blocks
 
 	shortTails, shortfalls, filled atomic.Int64
 }
@@ -55,6 +56,14 @@ type Prompter struct {
 // headTokens is how many tokens of a block spell its id. Two would tell apart
 // 53 million blocks, too few for a day of a large service.
 const headTokens = 3
+
+// The streams of a seed; package synth has the first three. The numbers are part of
+// what a seed means: another stream takes the next one.
+const (
+	forHeads = iota + 4
+	forWords
+	forRows
+)
 
 // maxWords keeps V^3 within 63 bits.
 const maxWords = 1 << 21
@@ -86,10 +95,10 @@ func WithText(t *Text) Option {
 	return func(p *Prompter) { p.text = t }
 }
 
-// NewPrompter makes a Prompter for rows in blocks of blockSize tokens, at least
+// New makes a Prompter for rows in blocks of blockSize tokens, at least
 // 3; or 0 for a trace without blocks, when a row that has some is an error.
 // The words are kept and must not change.
-func NewPrompter(words *token.Words, seed uint64, blockSize int, opts ...Option) (*Prompter, error) {
+func New(words *token.Words, seed uint64, blockSize int, opts ...Option) (*Prompter, error) {
 	if words == nil || len(words.Text) < 2 || len(words.Text) > maxWords {
 		return nil, fmt.Errorf("a vocabulary for prompts must have from 2 to %d words", maxWords)
 	}
@@ -99,7 +108,7 @@ func NewPrompter(words *token.Words, seed uint64, blockSize int, opts ...Option)
 	if blockSize != 0 && blockSize < headTokens {
 		return nil, fmt.Errorf("block size %d is too small for prompts: a block takes %d tokens to tell it from all others", blockSize, headTokens)
 	}
-	p := &Prompter{blockSize: blockSize, blocks: forWords.key(seed), rows: forRows.key(seed)}
+	p := &Prompter{blockSize: blockSize, blocks: sample.Key(seed, forWords), rows: sample.Key(seed, forRows)}
 	for _, o := range opts {
 		o(p)
 	}
@@ -107,11 +116,11 @@ func NewPrompter(words *token.Words, seed uint64, blockSize int, opts ...Option)
 		p.text = stableText(words)
 	}
 	v := p.text.words
-	p.heads = newPermutation(forHeads.key(seed), v*v*v)
+	p.heads = sample.NewPermutation(sample.Key(seed, forHeads), v*v*v)
 	if p.tails != nil && p.tails.size != blockSize {
 		return nil, errors.New("the tails were read in blocks of another size")
 	}
-	if p.tails != nil && p.tails.top >= p.heads.n {
+	if p.tails != nil && p.tails.top >= p.heads.Len() {
 		return nil, p.errTooLarge("the workload")
 	}
 	if p.overhead < 0 {
@@ -143,7 +152,7 @@ func (p *Prompter) Tokens(row *trace.Request, buf []uint32) ([]uint32, error) {
 }
 
 // Blocks returns how many block ids there are words to spell, from 0.
-func (p *Prompter) Blocks() uint64 { return p.heads.n }
+func (p *Prompter) Blocks() uint64 { return p.heads.Len() }
 
 // Count returns how many tokens the row's prompt has: InputTokens less the
 // overhead, and one at least.

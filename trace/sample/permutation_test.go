@@ -1,4 +1,4 @@
-package synth
+package sample
 
 import (
 	"math/rand/v2"
@@ -8,10 +8,10 @@ import (
 // checkBijection holds that p maps [0, n) onto itself, value by value.
 func checkBijection(t *testing.T, key, n uint64) {
 	t.Helper()
-	p := newPermutation(key, n)
+	p := NewPermutation(key, n)
 	seen := make([]bool, n)
 	for x := range n {
-		y := p.at(x)
+		y := p.At(x)
 		if y >= n || seen[y] {
 			t.Fatalf("key %d, n %d: %d goes to %d, which is out of range or taken", key, n, x, y)
 		}
@@ -34,11 +34,11 @@ func TestPermutationIsBijection(t *testing.T) {
 func TestPermutationLargeDomains(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []uint64{1 << 40, 7294 * 7294 * 7294, 10483 * 10483 * 10483, 1<<63 - 1, 1 << 63} {
-		p := newPermutation(rng.Uint64(), n)
+		p := NewPermutation(rng.Uint64(), n)
 		from, to := map[uint64]bool{}, map[uint64]bool{}
 		for range 20_000 {
 			x := rng.Uint64N(n)
-			y := p.at(x)
+			y := p.At(x)
 			if y >= n {
 				t.Fatalf("n %d: %d goes to %d", n, x, y)
 			}
@@ -58,9 +58,9 @@ func TestPermutationSpreads(t *testing.T) {
 	for _, n := range []uint64{2, 3, 4, 5, 7, 10, 16, 17} {
 		counts := make([]float64, n*n)
 		for key := range uint64(keys) {
-			p := newPermutation(forBlocks.key(key), n)
+			p := NewPermutation(Key(key, 1), n)
 			for x := range n {
-				counts[x*n+p.at(x)]++
+				counts[x*n+p.At(x)]++
 			}
 		}
 		want := float64(keys) / float64(n)
@@ -77,13 +77,13 @@ func TestPermutationSpreads(t *testing.T) {
 // each is one in n, so about one in all.
 func TestPermutationHidesOrder(t *testing.T) {
 	const n = 10_000
-	p, q := newPermutation(1, n), newPermutation(2, n)
+	p, q := NewPermutation(1, n), NewPermutation(2, n)
 	neighbours, agree := 0, 0
 	for x := range uint64(n - 1) {
-		if p.at(x)+1 == p.at(x+1) {
+		if p.At(x)+1 == p.At(x+1) {
 			neighbours++
 		}
-		if p.at(x) == q.at(x) {
+		if p.At(x) == q.At(x) {
 			agree++
 		}
 	}
@@ -92,11 +92,11 @@ func TestPermutationHidesOrder(t *testing.T) {
 	}
 }
 
-func TestPurposesDiffer(t *testing.T) {
+func TestStreamsOfASeedDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	for seed := range uint64(1000) {
-		for p := forBlocks; p <= forRows; p++ {
-			seen[p.key(seed)] = true
+		for stream := range uint64(6) {
+			seen[Key(seed, stream+1)] = true
 		}
 	}
 	if len(seen) != 6000 {
@@ -105,10 +105,10 @@ func TestPurposesDiffer(t *testing.T) {
 }
 
 func BenchmarkPermutation(b *testing.B) {
-	p := newPermutation(1, 7294*7294*7294)
+	p := NewPermutation(1, 7294*7294*7294)
 	x := uint64(0)
 	for b.Loop() {
-		x = p.at(x)
+		x = p.At(x)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mids/s")
 }

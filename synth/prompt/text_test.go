@@ -1,4 +1,4 @@
-package synth
+package prompt
 
 import (
 	"crypto/sha256"
@@ -109,11 +109,11 @@ func TestVerifyAll(t *testing.T) {
 					t.Skip("this tokenizer has no words")
 				}
 				rows := logUniform(rand.New(rand.NewPCG(21, 22)), prompts, 100_000, 512)
-				p, err := NewPrompter(e.Words(), 1, 512, WithText(textOf(t, e, kind)))
+				p, err := New(e.Words(), 1, 512, WithText(textOf(t, e, kind)))
 				if err != nil {
 					t.Fatal(err)
 				}
-				v, err := Verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
+				v, err := verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
 				if err != nil || v.Mismatches != 0 || v.Prompts != int64(prompts) {
 					t.Errorf("%+v, %v", v, err)
 				}

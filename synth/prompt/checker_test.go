@@ -1,6 +1,7 @@
-package synth
+package prompt
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -19,6 +20,28 @@ func spoilt(w *token.Words) *token.Words {
 	return &bad
 }
 
+// verify makes the prompt of every row, as text and as token ids, encodes the
+// text with the encoding that p's words are from, and compares: a prompt must
+// have exactly [Prompter.Count] tokens, and those of [Prompter.Tokens]. A row
+// that p refuses is an error that names it, counted from 0.
+func verify(rows trace.Reader[trace.Request], p *Prompter, e *token.Encoding) (Verified, error) {
+	var v Verified
+	var text []byte
+	var ids, again []uint32
+	err := trace.Each(rows, func(row int64, r *trace.Request) (err error) {
+		if text, err = p.Prompt(r, text[:0]); err == nil {
+			ids, err = p.Tokens(r, ids[:0])
+		}
+		if err != nil {
+			return fmt.Errorf("row %d: %w", row, err)
+		}
+		again = e.Append(again[:0], string(text))
+		v.add(len(ids), len(again) == p.Count(r) && slices.Equal(again, ids))
+		return nil
+	})
+	return v, err
+}
+
 func TestVerifyCountsMismatches(t *testing.T) {
 	e := mustEncoding(t, "o200k_base")
 	rows := logUniform(rand.New(rand.NewPCG(1, 2)), 200, 3000, 16)
@@ -26,7 +49,7 @@ func TestVerifyCountsMismatches(t *testing.T) {
 		words *token.Words
 		bad   bool
 	}{{e.Words(), false}, {spoilt(e.Words()), true}} {
-		p, err := NewPrompter(c.words, 1, 16, WithOverhead(4))
+		p, err := New(c.words, 1, 16, WithOverhead(4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,28 +61,28 @@ func TestVerifyCountsMismatches(t *testing.T) {
 			}
 			want.add(p.Count(&rows[i]), !strings.Contains(string(text), "xqzjkvw"))
 		}
-		got, err := Verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
+		got, err := verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
 		if err != nil || got != want || (got.Mismatches > 0) != c.bad {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
-	_, err := Verify(cloned([]trace.Request{{InputTokens: 3}, {InputTokens: -3}}), newTestPrompter(t, "o200k_base", 16), e)
+	_, err := verify(cloned([]trace.Request{{InputTokens: 3}, {InputTokens: -3}}), newTestPrompter(t, "o200k_base", 16), e)
 	if err == nil || !strings.Contains(err.Error(), "row 1:") {
 		t.Errorf("got %v, want an error at row 1", err)
 	}
 }
 
-// A Checker gives the prompts of its Prompter and finds what Verify finds; so few
+// A Checker gives the prompts of its Prompter and finds what verify finds; so few
 // prompts all have room in its queue.
 func TestChecker(t *testing.T) {
 	e := mustEncoding(t, "o200k_base")
 	rows := logUniform(rand.New(rand.NewPCG(3, 4)), checkQueue/2, 5000, 16)
 	for _, words := range []*token.Words{e.Words(), spoilt(e.Words())} {
-		p, err := NewPrompter(words, 1, 16)
+		p, err := New(words, 1, 16)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := Verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
+		all, err := verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
 		if err != nil {
 			t.Fatal(err)
 		}

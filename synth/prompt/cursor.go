@@ -1,10 +1,11 @@
-package synth
+package prompt
 
 import (
 	"errors"
 	"fmt"
 
 	"reprise/trace"
+	"reprise/trace/block"
 	"reprise/trace/sample"
 )
 
@@ -69,7 +70,7 @@ func (c *cursor) alone(r *trace.Request) {
 	c.seg = segment{state: sample.Mix64(p.rows ^ identity(r)), end: c.n}
 	if p.text.english != nil || p.text.corpus != nil {
 		// What these draw may tell rows apart only after many tokens.
-		c.seg.spell(p, c.seg.state%p.heads.n)
+		c.seg.spell(p, c.seg.state%p.heads.Len())
 	}
 	p.text.open(&c.seg)
 	c.filled = c.seg.filled()
@@ -129,11 +130,11 @@ func (p *Prompter) check(r *trace.Request) error {
 	if p.blockSize == 0 {
 		return errors.New("it has blocks, but the trace does not say of how many tokens")
 	}
-	if len(r.Blocks) != blockCount(r.InputTokens, p.blockSize) {
+	if len(r.Blocks) != block.Count(int(r.InputTokens), p.blockSize) {
 		return fmt.Errorf("its block ids do not match its input_tokens: there must be one for every %d tokens and one for the rest", p.blockSize)
 	}
 	for _, id := range r.Blocks {
-		if id >= p.heads.n {
+		if id >= p.heads.Len() {
 			return p.errTooLarge("it")
 		}
 	}
@@ -142,7 +143,7 @@ func (p *Prompter) check(r *trace.Request) error {
 
 // errTooLarge says that a block id of who cannot be spelt.
 func (p *Prompter) errTooLarge(who string) error {
-	return fmt.Errorf("%s has a block id of %d or above, more than %d words of this vocabulary can spell; number the blocks densely", who, p.heads.n, headTokens)
+	return fmt.Errorf("%s has a block id of %d or above, more than %d words of this vocabulary can spell; number the blocks densely", who, p.heads.Len(), headTokens)
 }
 
 // fill draws the next tokens into dst and returns those drawn, fewer than
@@ -206,7 +207,7 @@ func (p *Prompter) tailOf(id uint64) (partial uint64, tokens int) {
 
 // spell sets the head to the words for an id.
 func (s *segment) spell(p *Prompter, id uint64) {
-	x, v := p.heads.at(id), p.text.words
+	x, v := p.heads.At(id), p.text.words
 	for i := range s.head {
 		s.head[i] = uint32(x % v)
 		x /= v

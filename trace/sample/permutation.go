@@ -1,28 +1,6 @@
-package synth
+package sample
 
-import (
-	"math/bits"
-
-	"reprise/trace/sample"
-)
-
-// A purpose separates the random streams that one seed drives. The numbers are
-// part of the output: a new purpose takes the next one.
-type purpose uint64
-
-const (
-	forBlocks purpose = iota + 1
-	forSessions
-	forUsers
-	forHeads
-	forWords
-	forRows
-)
-
-// key derives the key of one stream from a seed.
-func (p purpose) key(seed uint64) uint64 {
-	return sample.Mix64(sample.Mix64(seed+sample.Golden) + uint64(p)*sample.Golden)
-}
+import "math/bits"
 
 // feistelRounds is twice the four after which a Feistel network with random
 // round functions is a strong pseudorandom permutation (Luby and Rackoff,
@@ -30,7 +8,7 @@ func (p purpose) key(seed uint64) uint64 {
 // some percent in a domain of five.
 const feistelRounds = 8
 
-// A permutation is a keyed bijection of [0, n) onto itself, in constant memory.
+// A Permutation is a keyed bijection of [0, n) onto itself, in constant memory.
 //
 // It is a balanced Feistel network over the least even number of bits that
 // holds n, applied until the value falls into [0, n) again (cycle walking:
@@ -38,37 +16,40 @@ const feistelRounds = 8
 // The network covers 4n values at most, so that takes four steps at most in the
 // mean. A shuffled table was rejected: it costs 8 bytes an id.
 //
-// It need not be cryptographic, and with [mix] for its round function it is
+// It need not be cryptographic, and with [Mix64] for its round function it is
 // not: the ids that go in are dense pseudonyms already, and the seed is
 // published with what comes out, so that others can make the same. What it
 // gives is that the order of the new ids tells nothing and that seeds differ.
-type permutation struct {
+type Permutation struct {
 	n    uint64
 	half uint   // bits in each half of the network
 	mask uint64 // of one half
 	keys [feistelRounds]uint64
 }
 
-// newPermutation makes the permutation of [0, n) that key selects.
-func newPermutation(key, n uint64) permutation {
+// NewPermutation makes the permutation of [0, n) that key selects.
+func NewPermutation(key, n uint64) Permutation {
 	half := uint(1)
 	if n > 4 {
 		half = uint(bits.Len64(n-1)+1) / 2
 	}
-	p := permutation{n: n, half: half, mask: 1<<half - 1}
+	p := Permutation{n: n, half: half, mask: 1<<half - 1}
 	for i := range p.keys {
-		key += sample.Golden
-		p.keys[i] = sample.Mix64(key)
+		key += Golden
+		p.keys[i] = Mix64(key)
 	}
 	return p
 }
 
-// at returns the image of x, which must be below n.
-func (p *permutation) at(x uint64) uint64 {
+// Len returns n.
+func (p *Permutation) Len() uint64 { return p.n }
+
+// At returns the image of x, which must be below n.
+func (p *Permutation) At(x uint64) uint64 {
 	for {
 		l, r := x>>p.half, x&p.mask
 		for _, k := range p.keys {
-			l, r = r, l^sample.Mix64(r^k)>>(64-p.half)
+			l, r = r, l^Mix64(r^k)>>(64-p.half)
 		}
 		if x = l<<p.half | r; x < p.n {
 			return x

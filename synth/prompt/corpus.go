@@ -1,4 +1,4 @@
-package synth
+package prompt
 
 import (
 	"crypto/sha256"
@@ -247,12 +247,12 @@ func (c *corpus) draw(s *segment, dst []uint32, words uint64) {
 // whether that gives their tokens.
 func (t *Text) holds(e *token.Encoding) bool {
 	c := t.corpus
-	order := newPermutation(0, uint64(len(c.starts)))
+	order := sample.NewPermutation(0, uint64(len(c.starts)))
 	var text strings.Builder
 	text.WriteString(t.lex.entry(0)[1:])
 	want := append(make([]uint32, 0, c.tokens+1), t.lex.bare[0])
 	for i := range c.starts {
-		p := order.at(uint64(i))
+		p := order.At(uint64(i))
 		from, to := int(c.starts[p]), c.tokens
 		if p+1 < uint64(len(c.starts)) {
 			to = int(c.starts[p+1])

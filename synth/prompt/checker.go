@@ -1,7 +1,6 @@
-package synth
+package prompt
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -24,28 +23,6 @@ func (v *Verified) add(tokens int, ok bool) {
 	if !ok {
 		v.Mismatches++
 	}
-}
-
-// Verify makes the prompt of every row, as text and as token ids, encodes the
-// text with the encoding that p's words are from, and compares: a prompt must
-// have exactly [Prompter.Count] tokens, and those of [Prompter.Tokens]. A row
-// that p refuses is an error that names it, counted from 0.
-func Verify(rows trace.Reader[trace.Request], p *Prompter, e *token.Encoding) (Verified, error) {
-	var v Verified
-	var text []byte
-	var ids, again []uint32
-	err := trace.Each(rows, func(row int64, r *trace.Request) (err error) {
-		if text, err = p.Prompt(r, text[:0]); err == nil {
-			ids, err = p.Tokens(r, ids[:0])
-		}
-		if err != nil {
-			return fmt.Errorf("row %d: %w", row, err)
-		}
-		again = e.Append(again[:0], string(text))
-		v.add(len(ids), len(again) == p.Count(r) && slices.Equal(again, ids))
-		return nil
-	})
-	return v, err
 }
 
 // checkQueue bounds the prompts that wait for a [Checker]: by number, and by

@@ -1,4 +1,4 @@
-package synth
+package prompt
 
 import (
 	"crypto/sha256"
@@ -14,14 +14,16 @@ import (
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
 
+	"reprise/synth"
 	"reprise/trace"
+	"reprise/trace/block"
 	"reprise/trace/token"
 )
 
 // rowOf makes a row of tokens in blocks of size with random ids.
 func rowOf(rng *rand.Rand, tokens, size int) *trace.Request {
 	r := &trace.Request{InputTokens: int32(tokens)}
-	for range blockCount(r.InputTokens, size) {
+	for range block.Count(int(r.InputTokens), size) {
 		r.Blocks = append(r.Blocks, rng.Uint64N(1<<35))
 	}
 	return r
@@ -121,7 +123,7 @@ func digestOf(t *testing.T, name string, seed uint64) string {
 	}
 	h := sha256.New()
 	for _, overhead := range []int{0, 11, 70} {
-		p, err := NewPrompter(e.Words(), seed, 16, WithOverhead(overhead))
+		p, err := New(e.Words(), seed, 16, WithOverhead(overhead))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +243,7 @@ func tiny(n int) *token.Words {
 func TestHeadsTellAllBlocksApart(t *testing.T) {
 	const words = 8
 	for seed := range uint64(20) {
-		p, err := NewPrompter(tiny(words), seed, 3)
+		p, err := New(tiny(words), seed, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +269,7 @@ func TestHeadsTellManyBlocksApart(t *testing.T) {
 		for i := range uint64(200_000) {
 			id := i
 			if i%2 == 0 {
-				id = rng.Uint64N(p.heads.n)
+				id = rng.Uint64N(p.heads.Len())
 			}
 			blocks[id] = true
 			seen[[3]uint32(tokensOf(t, p, &trace.Request{InputTokens: 3, Blocks: []uint64{id}}))] = true
@@ -282,7 +284,7 @@ func TestHeadsTellManyBlocksApart(t *testing.T) {
 // block and by seed.
 func TestWordsAreSpread(t *testing.T) {
 	const words, tokens = 20, 200_000
-	p, err := NewPrompter(tiny(words), 3, tokens)
+	p, err := New(tiny(words), 3, tokens)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +327,7 @@ func TestOverheadComesOffTheEndOfBlocks(t *testing.T) {
 		{2, 1, []int{1}, 1, 0},
 	} {
 		r := &trace.Request{InputTokens: int32(c.tokens)}
-		for i := range blockCount(r.InputTokens, 16) {
+		for i := range block.Count(int(r.InputTokens), 16) {
 			r.Blocks = append(r.Blocks, uint64(i))
 		}
 		full := tokensOf(t, whole, r)
@@ -391,7 +393,7 @@ func TestRowsWithoutBlocks(t *testing.T) {
 func TestInconsistentRows(t *testing.T) {
 	p := newTestPrompter(t, "cl100k_base", 16)
 	bare := newTestPrompter(t, "cl100k_base", 0)
-	top := p.heads.n - 1
+	top := p.heads.Len() - 1
 	if top+1 != 7294*7294*7294 {
 		t.Errorf("blocks below %d can be spelt, want 7294^3", top+1)
 	}
@@ -433,12 +435,12 @@ func TestNewPrompterRefuses(t *testing.T) {
 	uneven := tiny(4)
 	uneven.Bare = uneven.Bare[:3]
 	for name, f := range map[string]func() (*Prompter, error){
-		"no words":     func() (*Prompter, error) { return NewPrompter(nil, 1, 16) },
-		"one word":     func() (*Prompter, error) { return NewPrompter(tiny(1), 1, 16) },
-		"lacking ids":  func() (*Prompter, error) { return NewPrompter(uneven, 1, 16) },
-		"small blocks": func() (*Prompter, error) { return NewPrompter(tiny(4), 1, 2) },
-		"negative":     func() (*Prompter, error) { return NewPrompter(tiny(4), 1, -1) },
-		"overhead":     func() (*Prompter, error) { return NewPrompter(tiny(4), 1, 16, WithOverhead(-1)) },
+		"no words":     func() (*Prompter, error) { return New(nil, 1, 16) },
+		"one word":     func() (*Prompter, error) { return New(tiny(1), 1, 16) },
+		"lacking ids":  func() (*Prompter, error) { return New(uneven, 1, 16) },
+		"small blocks": func() (*Prompter, error) { return New(tiny(4), 1, 2) },
+		"negative":     func() (*Prompter, error) { return New(tiny(4), 1, -1) },
+		"overhead":     func() (*Prompter, error) { return New(tiny(4), 1, 16, WithOverhead(-1)) },
 	} {
 		if p, err := f(); err == nil || p != nil {
 			t.Errorf("%s: got %v, %v; want an error", name, p, err)
@@ -446,9 +448,33 @@ func TestNewPrompterRefuses(t *testing.T) {
 	}
 }
 
+// A burst of equal rows must not be served from each other's cache.
+func TestUnsharedTellsEqualRowsApart(t *testing.T) {
+	p := newTestPrompter(t, "o200k_base", 16)
+	burst := make([]trace.Request, 1000)
+	for i := range burst {
+		burst[i].InputTokens = 100
+	}
+	seen := map[[headTokens]uint32]bool{}
+	err := trace.Each(&synth.Unshared{Src: cloned(burst), BlockSize: 16}, func(_ int64, r *trace.Request) error {
+		ids := tokensOf(t, p, r)
+		if len(ids) != 100 {
+			t.Fatalf("%d tokens, want 100", len(ids))
+		}
+		seen[[headTokens]uint32(ids)] = true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != len(burst) {
+		t.Errorf("%d rows have %d different beginnings", len(burst), len(seen))
+	}
+}
+
 func TestPrompterConcurrently(t *testing.T) {
 	p := newTestPrompter(t, "o200k_base", 16)
-	rows := chains(200)
+	rows := conversations(rand.New(rand.NewPCG(3, 4)), 200, 16)
 	want := make([][]uint32, len(rows))
 	for i := range rows {
 		want[i] = tokensOf(t, p, &rows[i])

@@ -1,4 +1,4 @@
-package synth
+package prompt
 
 import (
 	"fmt"
@@ -31,6 +31,10 @@ type tail uint64
 
 const tailBits = 20
 
+// maxBlocks bounds the ids of blocks: a tail takes the other 40 bits for one, and a
+// mark, which has a bit more, still fits.
+const maxBlocks = 1 << 40
+
 func newTail(block uint64, tokens int) tail { return tail(block<<tailBits | uint64(tokens)) }
 
 func (t tail) block() uint64 { return uint64(t >> tailBits) }
@@ -60,7 +64,7 @@ func ReadTails(rows trace.Reader[trace.Request], blockSize int) (*Tails, error) 
 	p := tailPass{size: blockSize}
 	err := trace.Each(rows, func(row int64, r *trace.Request) error {
 		for _, id := range r.Blocks {
-			if id >= maxIDs {
+			if id >= maxBlocks {
 				return fmt.Errorf("row %d: a block id is not below 2^40", row)
 			}
 		}

@@ -1,4 +1,4 @@
-package synth
+package prompt
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ func BenchmarkVerify(b *testing.B) {
 	benchmark(b, func(p *Prompter, e *token.Encoding, r *trace.Request) func() error {
 		rows := []trace.Request{*r}
 		return func() error {
-			v, err := Verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
+			v, err := verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
 			if v.Mismatches > 0 {
 				b.Error("a prompt is not exact")
 			}
@@ -85,7 +85,10 @@ func benchTails(size int) *Tails {
 
 func BenchmarkReadTails(b *testing.B) {
 	rows := conversations(rand.New(rand.NewPCG(1, 1)), 20_000, 16)
-	blocks := len(idsOf(rows, "block"))
+	blocks := 0
+	for _, r := range rows {
+		blocks += len(r.Blocks)
+	}
 	for b.Loop() {
 		readTails(b, rows, 16)
 	}

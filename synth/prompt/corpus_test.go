@@ -1,4 +1,4 @@
-package synth
+package prompt
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"reprise/trace"
+	"reprise/trace/block"
 )
 
 func TestReadCorpus(t *testing.T) {
@@ -85,12 +86,12 @@ func TestCorpusIsExactWhateverItHolds(t *testing.T) {
 			if info.Pieces < 20 {
 				t.Errorf("%s: %d pieces only", e.Name(), info.Pieces)
 			}
-			p, err := NewPrompter(e.Words(), rng.Uint64(), 64, WithText(text))
+			p, err := New(e.Words(), rng.Uint64(), 64, WithText(text))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for n := 1; n < 300; n++ {
-				r := &trace.Request{InputTokens: int32(n), Blocks: []uint64{rng.Uint64N(1 << 30), 1, 2, 3, 4}[:blockCount(int32(n), 64)]}
+				r := &trace.Request{InputTokens: int32(n), Blocks: []uint64{rng.Uint64N(1 << 30), 1, 2, 3, 4}[:block.Count(int(n), 64)]}
 				checkEncodes(t, e, p, r, n)
 			}
 		}
@@ -158,7 +159,7 @@ func FuzzReadCorpus(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := NewPrompter(e.Words(), 1, 16, WithText(text))
+		p, err := New(e.Words(), 1, 16, WithText(text))
 		if err != nil {
 			t.Fatal(err)
 		}

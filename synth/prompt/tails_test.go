@@ -1,4 +1,4 @@
-package synth
+package prompt
 
 import (
 	"math/rand/v2"
@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/block"
 	"reprise/trace/profile"
+	"reprise/trace/sample"
 )
 
 // conversations makes a workload of sessions whose turns grow by little or much,
@@ -43,7 +45,7 @@ func conversations(rng *rand.Rand, rows, size int) []trace.Request {
 		} else {
 			r.InputTokens = int32(1 + rng.IntN(3*size))
 		}
-		r.Blocks = append(r.Blocks, fresh(blockCount(r.InputTokens, size)-kept)...)
+		r.Blocks = append(r.Blocks, fresh(block.Count(int(r.InputTokens), size)-kept)...)
 		switch rng.IntN(20) {
 		case 0:
 			r.Status = trace.StatusFailed
@@ -126,10 +128,10 @@ func TestReadTails(t *testing.T) {
 func TestTailsUnderOtherIDs(t *testing.T) {
 	rows := conversations(rand.New(rand.NewPCG(1, 2)), 400, 16)
 	for name, rename := range map[string]func(uint64) uint64{
-		"mirrored": func(id uint64) uint64 { p := newPermutation(3, 4096); return p.at(id) },
+		"mirrored": func(id uint64) uint64 { p := sample.NewPermutation(3, 4096); return p.At(id) },
 		"sparse":   func(id uint64) uint64 { return id*id*977 + 1<<30 },
-		"one huge": func(id uint64) uint64 { return (id + 1) % 3000 * (maxIDs / 3000) },
-		"two ends": func(id uint64) uint64 { return id>>1 + id&1*(maxIDs-1<<20) },
+		"one huge": func(id uint64) uint64 { return (id + 1) % 3000 * (maxBlocks / 3000) },
+		"two ends": func(id uint64) uint64 { return id>>1 + id&1*(maxBlocks-1<<20) },
 	} {
 		renamed := slices.Clone(rows)
 		for i := range renamed {
@@ -152,7 +154,7 @@ func TestTailsUnderOtherIDs(t *testing.T) {
 			}
 		}
 		for range 1000 { // ids that no row has
-			if _, n := now.Of(maxIDs + rand.Uint64N(maxIDs)); n != 0 {
+			if _, n := now.Of(maxBlocks + rand.Uint64N(maxBlocks)); n != 0 {
 				t.Fatalf("%s: an unknown block has a tail", name)
 			}
 		}
@@ -312,7 +314,7 @@ func TestShortTailsBehindTails(t *testing.T) {
 	} {
 		rows := []trace.Request{
 			{InputTokens: int32(c.first), Blocks: []uint64{0, 1}},
-			{InputTokens: int32(c.second), Blocks: []uint64{0, 2, 3}[:blockCount(int32(c.second), 16)]},
+			{InputTokens: int32(c.second), Blocks: []uint64{0, 2, 3}[:block.Count(int(c.second), 16)]},
 		}
 		p := newTestPrompter(t, "o200k_base", 16, WithTails(readTails(t, rows, 16)))
 		short := 0
@@ -340,14 +342,14 @@ func TestReadTailsRefuses(t *testing.T) {
 			t.Errorf("blocks of %d tokens are taken", size)
 		}
 	}
-	if _, err := NewPrompter(tiny(4), 1, 16, WithTails(readTails(t, nil, 8))); err == nil {
+	if _, err := New(tiny(4), 1, 16, WithTails(readTails(t, nil, 8))); err == nil {
 		t.Error("tails of another block size are taken")
 	}
 	// Four words spell 64 ids; the partial block with another would be spelt in a
 	// row that does not name it.
 	for id, ok := range map[uint64]bool{63: true, 64: false} {
 		far := []trace.Request{{InputTokens: 20, Blocks: []uint64{0, id}}, {InputTokens: 32, Blocks: []uint64{0, 1}}}
-		p, err := NewPrompter(tiny(4), 1, 16, WithTails(readTails(t, far, 16)))
+		p, err := New(tiny(4), 1, 16, WithTails(readTails(t, far, 16)))
 		if (err == nil) != ok || p != nil && len(tokensOf(t, p, &far[1])) != 32 {
 			t.Errorf("a partial block with the id %d: %v", id, err)
 		}
