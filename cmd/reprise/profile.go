@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/trace"
+	"reprise/trace/fleet"
 	"reprise/trace/profile"
 )
 
@@ -137,8 +138,8 @@ func (f *profileFlags) check(cmd *cobra.Command) error {
 	}
 	f.replicas = slices.Compact(slices.Sorted(slices.Values(f.replicas)))
 	for _, n := range f.replicas {
-		if n < 1 || n > profile.MaxReplicas {
-			return usagef("--replicas: each is a number from 1 to %d", profile.MaxReplicas)
+		if n < 1 || n > fleet.MaxReplicas {
+			return usagef("--replicas: each is a number from 1 to %d", fleet.MaxReplicas)
 		}
 	}
 	if given("model-shape") {

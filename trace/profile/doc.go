@@ -13,8 +13,8 @@
 //     arrivals, the sessions and a [Reuse], which finds the hit ratio of an LRU
 //     cache of every capacity at once, over the whole trace and in steady state.
 //     The same pass splits reuse over time and by category, model and client,
-//     ranks the prefixes that bring it, counts working sets, and when asked sends
-//     every request through the prefix caches of several replicas.
+//     ranks the prefixes that bring it and counts working sets. When asked, it also
+//     drives a [fleet.Simulation] of routers over several replicas.
 //  3. [Profiler.Summary] is the result as data, with its warnings beside the
 //     numbers; [WriteText] prints it for people, [Tables] are its curves as rows,
 //     and [Profiler.Histograms] the distributions as rows that merge exactly.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/fleet"
 	"reprise/trace/page"
 	"reprise/trace/profile"
 )
@@ -92,8 +93,8 @@ func TestPageSections(t *testing.T) {
 		{[]string{"Working set"}, "Denning", func(s *profile.Summary, _ *[]profile.HistogramRow) { s.WorkingSet = nil }},
 		{[]string{"Routing over replicas"}, "prefix-weighted", func(s *profile.Summary, _ *[]profile.HistogramRow) {
 			s.Routing = nil
-			s.Waterfalls = slices.DeleteFunc(slices.Clone(s.Waterfalls), func(w profile.Waterfall) bool { return true })
-			s.Waterfalls = []profile.Waterfall{{Rows: "all", Replicas: 1, PromptTokens: 9, Steps: []profile.WaterfallStep{{Step: profile.StepCeiling}}}}
+			s.Waterfalls = slices.DeleteFunc(slices.Clone(s.Waterfalls), func(w fleet.Waterfall) bool { return true })
+			s.Waterfalls = []fleet.Waterfall{{Rows: "all", Replicas: 1, PromptTokens: 9, Steps: []fleet.Step{{Step: fleet.StepCeiling}}}}
 		}},
 		{[]string{"Sessions"}, "of a person, and of tools", func(s *profile.Summary, r *[]profile.HistogramRow) {
 			s.Sessions, s.Think, s.Tool = nil, nil, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"reprise/trace/fleet"
 	"reprise/trace/page"
 )
 
@@ -71,7 +72,7 @@ func (h *sheet) losses() page.Section {
 
 // lossTable has the steps of one waterfall for each number of replicas. What
 // all of them begin and end with stands there once.
-func (h *sheet) lossTable(of string, list []Waterfall) page.Table {
+func (h *sheet) lossTable(of string, list []fleet.Waterfall) page.Table {
 	t := page.Table{
 		Caption: fmt.Sprintf("Points of %s prompt tokens, of %s %s", compact(list[0].PromptTokens), page.Count(list[0].Requests), of),
 		Head:    []string{"what the prompts meet", "left", "", "lost to it", "tokens lost"},
@@ -94,9 +95,9 @@ func (h *sheet) lossTable(of string, list []Waterfall) page.Table {
 				row[3], row[4] = points(*step.CostPoints), page.Fixed(*step.CostPoints/100*float64(w.PromptTokens), 0)
 			}
 			switch {
-			case step.Step == StepRecorded:
+			case step.Step == fleet.StepRecorded:
 				last = [][]string{row}
-			case i == 0 || step.Step != StepCeiling && step.Step != StepRounding:
+			case i == 0 || step.Step != fleet.StepCeiling && step.Step != fleet.StepRounding:
 				t.Rows = append(t.Rows, row)
 			}
 		}
@@ -105,7 +106,7 @@ func (h *sheet) lossTable(of string, list []Waterfall) page.Table {
 	return t
 }
 
-func (h *sheet) sayLosses(all, recorded []Waterfall) []string {
+func (h *sheet) sayLosses(all, recorded []fleet.Waterfall) []string {
 	var says []string
 	if h.Server.HitRatio != nil && h.Server.RoundingLoss != nil {
 		says = append(says, fmt.Sprintf("A server takes full blocks only and computes at least the last token of a prompt: with blocks of %s it could take %s of the prompt tokens; rounding to its blocks loses %s points (server hit ratio, rounding loss).",
@@ -129,16 +130,16 @@ func (h *sheet) sayLosses(all, recorded []Waterfall) []string {
 
 // sayWaterfall says what limited memory costs, and what the best and the worst
 // router cost beyond it.
-func sayWaterfall(s *Summary, w *Waterfall) string {
+func sayWaterfall(s *Summary, w *fleet.Waterfall) string {
 	var said []string
-	var best, worst *WaterfallStep
+	var best, worst *fleet.Step
 	for i := range w.Steps {
 		step := &w.Steps[i]
 		switch {
 		case step.CostPoints == nil:
-		case step.Step == StepCapacity:
+		case step.Step == fleet.StepCapacity:
 			said = append(said, fmt.Sprintf("memory of %s %s", stepMemory(s, w), costs(*step.CostPoints)))
-		case step.Step == StepRouting:
+		case step.Step == fleet.StepRouting:
 			if best == nil || *step.CostPoints < *best.CostPoints {
 				best = step
 			}
@@ -166,9 +167,50 @@ func costs(v float64) string {
 }
 
 // stepMemory is the memory of all replicas together.
-func stepMemory(s *Summary, w *Waterfall) string {
+func stepMemory(s *Summary, w *fleet.Waterfall) string {
 	if s.Routing.ReplicaGiB != nil {
 		return figure(float64(w.Replicas)**s.Routing.ReplicaGiB) + " GiB in all"
 	}
 	return page.Many(int64(w.Replicas)**s.Routing.ReplicaBlocks, "block") + " in all"
+}
+
+func (h *sheet) prefixes() page.Section {
+	if h.Prefixes == nil {
+		return page.Section{}
+	}
+	s := page.Section{Title: "Top prefixes", Text: h.sayPrefixes()}
+	for _, list := range []struct {
+		by       string
+		prefixes []Prefix
+	}{{"by how many requests begin with them", h.Prefixes.ByRequests}, {"by the tokens that no shorter prefix saves", h.Prefixes.BySaved}} {
+		if len(list.prefixes) == 0 {
+			continue
+		}
+		t := page.Table{Caption: "Prefixes " + list.by, Align: []page.Align{page.Right},
+			Head: []string{"last block", "blocks", "tokens", "requests", "of requests", "saved tokens", "its own", "of hit tokens"}}
+		for _, p := range list.prefixes {
+			t.Rows = append(t.Rows, []string{page.Count(p.LastBlock), page.Count(p.DepthBlocks), page.Count(p.DepthTokens), page.Count(p.Requests),
+				page.OrDash(p.RequestShare, page.Percent), page.Count(p.SavedTokens), page.Count(p.OwnSavedTokens), page.OrDash(p.OwnShare, page.Percent)})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return s
+}
+
+func (h *sheet) sayPrefixes() []string {
+	var says []string
+	if list := h.Prefixes.ByRequests; len(list) > 0 {
+		says = append(says, fmt.Sprintf("The prefix that most requests begin with is %s long and begins %s of them, %s (requests).",
+			page.Many(list[0].DepthTokens, "token"), page.Count(list[0].Requests), page.OrDash(list[0].RequestShare, page.Percent)))
+	}
+	var saved float64
+	for _, p := range h.Prefixes.BySaved {
+		if p.OwnShare != nil {
+			saved += *p.OwnShare
+		}
+	}
+	if saved > 0 {
+		says = append(says, fmt.Sprintf("Those that save most bring %s of all hit tokens together (its own): keeping them in the cache for good is worth no more than that.", page.Percent(saved)))
+	}
+	return says
 }

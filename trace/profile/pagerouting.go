@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 
+	"reprise/trace/fleet"
 	"reprise/trace/page"
 )
 
@@ -22,7 +23,7 @@ func (h *sheet) routing() page.Section {
 		if len(f.Routers) == 0 {
 			continue // one cache is in the waterfall
 		}
-		line := func(router string, r *RouterResult, last ...string) {
+		line := func(router string, r *fleet.Result, last ...string) {
 			t.Rows = append(t.Rows, append([]string{page.Count(int64(f.Replicas)), router, page.OrDash(r.HitRatio, page.Percent),
 				page.OrDash(r.HitRatioByToken, page.Percent), page.OrDash(r.ServerHitRatio, page.Percent)}, last...))
 		}
@@ -43,8 +44,8 @@ func (h *sheet) routing() page.Section {
 }
 
 // sayFleet says what the routers keep, and what the best of them costs in load.
-func sayFleet(f *FleetSummary, origin string) string {
-	kept := func(router string) *RouterResult {
+func sayFleet(f *fleet.Fleet, origin string) string {
+	kept := func(router string) *fleet.Result {
 		for i := range f.Routers {
 			if f.Routers[i].Router == router && f.Routers[i].ShareOfOneCache != nil {
 				return &f.Routers[i]
@@ -52,7 +53,7 @@ func sayFleet(f *FleetSummary, origin string) string {
 		}
 		return nil
 	}
-	blind, weighted := kept(RouterRoundRobin), kept(RouterPrefixWeighted)
+	blind, weighted := kept(fleet.RoundRobin), kept(fleet.PrefixWeighted)
 	if blind == nil || weighted == nil {
 		return ""
 	}
@@ -65,7 +66,7 @@ func sayFleet(f *FleetSummary, origin string) string {
 		}
 		said += fmt.Sprintf(", affinity by %s %s", sessions, page.Percent(*f.SessionShare))
 	}
-	if pure := kept(RouterPrefix); pure != nil && pure.SentImbalance != nil {
+	if pure := kept(fleet.Prefix); pure != nil && pure.SentImbalance != nil {
 		said += fmt.Sprintf("; prefix routing without a weight keeps %s and sends one replica %s times the mean of the prompt tokens",
 			page.Percent(*pure.ShareOfOneCache), fixed2(*pure.SentImbalance))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/fleet"
 	"reprise/trace/profile"
 )
 
@@ -88,18 +89,18 @@ func TestPageSays(t *testing.T) {
 	point := func(blocks int64, ratio *float64) profile.CurvePoint {
 		return profile.CurvePoint{CapacityBlocks: &blocks, CapacityTokens: trace.Ptr(512 * blocks), HitRatioByToken: ratio}
 	}
-	cost := func(step, router string, points float64) profile.WaterfallStep {
-		return profile.WaterfallStep{Step: step, Router: router, HitRatio: &few, CostPoints: &points}
+	cost := func(step, router string, points float64) fleet.Step {
+		return fleet.Step{Step: step, Router: router, HitRatio: &few, CostPoints: &points}
 	}
 	s := profile.Summary{
 		ByModel: &profile.GroupedReuse{Distinct: 2, Groups: []profile.GroupReuse{group("small", 60, 10, 100), group("large", 40, 30, 300)}},
 		Reuse: &profile.ReuseSummary{HitRatios: profile.HitRatios{ByToken: &all}, LRUCurve: []profile.CurvePoint{{}},
 			LRUCurveDense: []profile.CurvePoint{point(10, trace.Ptr(0.1)), point(1000, &few), point(4000, &more), point(9000, &all)}},
 		Server:  &profile.ServerReuseSummary{BlockSizeTokens: 16},
-		Routing: &profile.RoutingSummary{ReplicaBlocks: trace.Ptr(int64(500))},
-		Waterfalls: []profile.Waterfall{{Rows: "all", Replicas: 2, Steps: []profile.WaterfallStep{{Step: profile.StepCeiling, HitRatio: &all},
-			cost(profile.StepCapacity, "", 12), cost(profile.StepRouting, profile.RouterRoundRobin, 5.5),
-			cost(profile.StepRouting, profile.RouterPrefix, -0.25), cost(profile.StepRouting, profile.RouterSession, 1)}}},
+		Routing: &fleet.Summary{ReplicaBlocks: trace.Ptr(int64(500))},
+		Waterfalls: []fleet.Waterfall{{Rows: "all", Replicas: 2, Steps: []fleet.Step{{Step: fleet.StepCeiling, HitRatio: &all},
+			cost(fleet.StepCapacity, "", 12), cost(fleet.StepRouting, fleet.RoundRobin, 5.5),
+			cost(fleet.StepRouting, fleet.Prefix, -0.25), cost(fleet.StepRouting, fleet.Session, 1)}}},
 	}
 	for title, want := range map[string]string{
 		"Reuse by category, model and client": "Model large brings the most reuse: 75 % of all hit tokens, with 40 % of the requests and 75 % of the prompt tokens (by model).",

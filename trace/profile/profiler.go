@@ -6,6 +6,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/fleet"
 )
 
 // DefaultServerBlock is the block size in tokens that [Summary].Server is
@@ -18,11 +19,9 @@ type ProfilerOptions struct {
 	// ServerBlock is the block size in tokens of the server whose reachable hit
 	// ratio is computed. 0 means [DefaultServerBlock].
 	ServerBlock int
-	// Replicas are the numbers of replicas, each from 1 to [MaxReplicas], that
-	// routing is simulated over. None, and no ReplicaBlocks, simulates nothing.
-	Replicas []int
-	// ReplicaBlocks is how many blocks of the trace the prefix cache of a replica
-	// holds. 0 is without limit. Without Replicas it is the cache of one server.
+	// Replicas and ReplicaBlocks are those of [fleet.Options]. Without either, no
+	// routing is simulated.
+	Replicas      []int
 	ReplicaBlocks int64
 }
 
@@ -37,8 +36,7 @@ type ProfilerOptions struct {
 // each stretch of a thousandth of the trace in which a group is active, of which
 // 1,024 are told apart: up to 80 MB each.
 //
-// Each simulated fleet, five for each number of replicas, takes 8 bytes more for
-// each block, and up to 36 for each block that one of its replicas holds.
+// A simulation of replicas takes what [fleet.New] says.
 type Profiler struct {
 	meta trace.Meta
 	opts ProfilerOptions
@@ -58,12 +56,12 @@ type Profiler struct {
 	server     *ServerReuse
 	prefixes   prefixes
 	working    workingSets
-	routing    *routing // nil when none is simulated
+	routing    *fleet.Simulation // nil when none is simulated
 
 	now      moment
 	overTime trail
 	groups   breakdowns
-	recorded recordedTraffic
+	recorded fleet.Traffic // of the rows whose cached tokens can be compared
 
 	histograms HistogramSet
 	all        *rowHistograms
@@ -93,7 +91,8 @@ func NewProfiler(meta trace.Meta, opts ProfilerOptions) *Profiler {
 		reuse: NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
 		prefixes: prefixes{size: meta.BlockSize}, working: newWorkingSets(), now: moment{warmUp: opts.WarmUp},
 		names: trace.Categories()}
-	p.routing, p.bad = newRouting(meta.BlockSize, &opts)
+	p.routing, p.bad = fleet.New(fleet.Options{BlockSize: meta.BlockSize, ServerBlock: opts.ServerBlock,
+		Replicas: opts.Replicas, ReplicaBlocks: opts.ReplicaBlocks})
 	for _, d := range []*distribution{&p.lengths.think, &p.lengths.tool, &p.lengths.ttft, &p.lengths.e2e} {
 		d.limit = exactValues
 	}
@@ -242,7 +241,7 @@ func (p *Profiler) addBlocks(r *trace.Request, sets []*rowHistograms) (hit int, 
 	}
 	p.prefixes.carry(r, path, hit, &p.working, p.arrivals.first)
 	if p.routing != nil {
-		p.routing.add(r, path, isRecorded(r))
+		p.routing.Add(r, path)
 	}
 	return hit, parent
 }
@@ -261,9 +260,12 @@ func (p *Profiler) addTraffic(r *trace.Request, hit int) {
 	p.groups.add(&p.now, r, &t)
 	switch {
 	case t.requests == 0 || r.CachedTokens == nil:
-	case isRecorded(r):
-		p.recorded.add(&t)
-		p.recorded.cached += int64(*r.CachedTokens)
+	case fleet.Recorded(r):
+		p.recorded.Requests++
+		p.recorded.PromptTokens += t.promptTokens
+		p.recorded.HitTokens += t.hitTokens
+		p.recorded.ServerTokens += t.serverTokens
+		p.recorded.CachedTokens += int64(*r.CachedTokens)
 	case *r.CachedTokens > r.InputTokens:
 		p.overCached++
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/fleet"
 	"reprise/trace/profile"
 )
 
@@ -59,7 +60,7 @@ func naiveRouting(rows []trace.Request, router string, n, limit int, size, serve
 		}
 		score := func(i int) float64 {
 			held := float64(replicas[i].knows(r.Blocks))
-			if router == profile.RouterPrefix {
+			if router == fleet.Prefix {
 				return held
 			}
 			load := 0.0
@@ -70,13 +71,13 @@ func naiveRouting(rows []trace.Request, router string, n, limit int, size, serve
 		}
 		to := 0
 		switch {
-		case router == profile.RouterPrefix || router == profile.RouterPrefixWeighted:
+		case router == fleet.Prefix || router == fleet.PrefixWeighted:
 			for i := range replicas {
 				if score(i) > score(to) || score(i) == score(to) && replicas[i].sent < replicas[to].sent {
 					to = i
 				}
 			}
-		case router == profile.RouterSession && r.Session != nil:
+		case router == fleet.Session && r.Session != nil:
 			to = sessionOf(*r.Session)
 		default:
 			to = turn % n
@@ -98,7 +99,7 @@ func naiveRouting(rows []trace.Request, router string, n, limit int, size, serve
 }
 
 // checkRouter holds the result of one router against a direct simulation.
-func checkRouter(t *testing.T, got profile.RouterResult, done []choice, replicas []*naiveReplica, one int64) {
+func checkRouter(t *testing.T, got fleet.Result, done []choice, replicas []*naiveReplica, one int64) {
 	t.Helper()
 	var hits, hitTokens, server, blocks, tokens int64
 	for _, c := range done {
@@ -108,7 +109,7 @@ func checkRouter(t *testing.T, got profile.RouterResult, done []choice, replicas
 		blocks += int64(len(c.Blocks))
 		tokens += int64(c.InputTokens)
 	}
-	want := profile.RouterResult{Router: got.Router, HitBlocks: hits, HitTokens: hitTokens, HitRatio: ratio(hits, blocks),
+	want := fleet.Result{Router: got.Router, HitBlocks: hits, HitTokens: hitTokens, HitRatio: ratio(hits, blocks),
 		HitRatioByToken: ratio(hitTokens, tokens), ServerHitRatio: ratio(server, tokens), ShareOfOneCache: ratio(hitTokens, one)}
 	var requests, mostRequests, prefill, mostPrefill, mostSent int64
 	for _, c := range replicas {
@@ -145,14 +146,14 @@ func TestRoutingAgainstNaive(t *testing.T) {
 	}
 }
 
-func checkFleet(t *testing.T, f profile.FleetSummary, n int, rows []trace.Request, s shape, limit int) {
+func checkFleet(t *testing.T, f fleet.Fleet, n int, rows []trace.Request, s shape, limit int) {
 	t.Helper()
 	run := func(router string, n, limit int) ([]choice, []*naiveReplica) {
 		return naiveRouting(rows, router, n, limit, int64(s.block), 3, sticky(n))
 	}
-	done, replicas := run(profile.RouterRoundRobin, 1, n*limit)
+	done, replicas := run(fleet.RoundRobin, 1, n*limit)
 	checkRouter(t, f.OneCache, done, replicas, f.OneCache.HitTokens)
-	want := []string{profile.RouterRoundRobin, profile.RouterSession, profile.RouterPrefix, profile.RouterPrefixWeighted}
+	want := []string{fleet.RoundRobin, fleet.Session, fleet.Prefix, fleet.PrefixWeighted}
 	if !s.sessions {
 		want = slices.Delete(want, 1, 2)
 	}
@@ -186,16 +187,16 @@ func sticky(n int) func(int64) int {
 // cached tokens that can be.
 func checkWaterfalls(t *testing.T, sum profile.Summary, rows []trace.Request, s shape, limit int) {
 	t.Helper()
-	var want []profile.Waterfall
+	var want []fleet.Waterfall
 	recorded := func(r *trace.Request) bool {
 		return r.CachedTokens != nil && *r.CachedTokens >= 0 && *r.CachedTokens <= r.InputTokens
 	}
 	for _, n := range []int{1, 2, 5, 64} {
 		for _, kind := range []string{"all", "recorded"} {
-			w := profile.Waterfall{Rows: kind, Replicas: n}
+			w := fleet.Waterfall{Rows: kind, Replicas: n}
 			keep := func(r *trace.Request) bool { return kind == "all" || recorded(r) }
 			var cached int64
-			ceiling, _ := naiveRouting(rows, profile.RouterRoundRobin, 1, 0, int64(s.block), 3, nil)
+			ceiling, _ := naiveRouting(rows, fleet.RoundRobin, 1, 0, int64(s.block), 3, nil)
 			for _, c := range ceiling {
 				if keep(c.Request) {
 					w.Requests++
@@ -208,9 +209,9 @@ func checkWaterfalls(t *testing.T, sum profile.Summary, rows []trace.Request, s 
 			if w.Requests == 0 {
 				continue
 			}
-			last := profile.WaterfallStep{}
+			last := fleet.Step{}
 			add := func(step, router string, left int64) {
-				one := profile.WaterfallStep{Step: step, Router: router, HitRatio: ratio(left, w.PromptTokens), After: last.Step}
+				one := fleet.Step{Step: step, Router: router, HitRatio: ratio(left, w.PromptTokens), After: last.Step}
 				if last.Step != "" {
 					one.CostPoints = trace.Ptr(100 * (*last.HitRatio - *one.HitRatio))
 				}

@@ -2,7 +2,9 @@ package profile
 
 import (
 	"fmt"
+
 	"reprise/trace/breaker"
+	"reprise/trace/fleet"
 	"reprise/trace/page"
 )
 
@@ -69,8 +71,8 @@ type Summary struct {
 	Prefixes   *TopPrefixes  `json:"top_prefixes"`
 	WorkingSet *WorkingSets  `json:"working_set"`
 	// Routing is null unless options ask for it.
-	Routing    *RoutingSummary `json:"routing"`
-	Waterfalls []Waterfall     `json:"waterfalls"`
+	Routing    *fleet.Summary    `json:"routing"`
+	Waterfalls []fleet.Waterfall `json:"waterfalls"`
 
 	// Breakers are where near-identical prompts part, as import found them.
 	Breakers *breaker.Summary `json:"prefix_breakers,omitempty"`
@@ -135,9 +137,9 @@ func (p *Profiler) summariseCaches(s *Summary) {
 	whole := &p.overTime.whole
 	s.Prefixes = p.prefixes.top(whole.requests, whole.hitTokens)
 	s.WorkingSet = p.working.summary(p.meta.BlockSize, p.opts.KVBytesPerToken)
-	s.Waterfalls = waterfalls(p.routing, whole, &p.recorded)
+	s.Waterfalls = fleet.Waterfalls(p.routing, whole.inBlocks(), p.recorded)
 	if p.routing != nil {
-		s.Routing = p.routing.summary(whole, p.meta.BlockSize, p.opts.KVBytesPerToken, p.meta.Sessions)
+		s.Routing = p.routing.Summary(whole.inBlocks(), p.opts.KVBytesPerToken, p.meta.Sessions)
 	}
 }
 

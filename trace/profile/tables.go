@@ -6,6 +6,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/breaker"
+	"reprise/trace/fleet"
 )
 
 // TablesSchema names the layout of the rows of [Tables].
@@ -176,12 +177,12 @@ func (t *tableRows) workingSets(w *WorkingSets) {
 	size("inf", &w.Total, "total")
 }
 
-func (t *tableRows) routing(s *RoutingSummary) {
+func (t *tableRows) routing(s *fleet.Summary) {
 	if s == nil {
 		return
 	}
 	for _, f := range s.Fleets {
-		for _, r := range append([]RouterResult{f.OneCache}, f.Routers...) {
+		for _, r := range append([]fleet.Result{f.OneCache}, f.Routers...) {
 			key := strconv.Itoa(f.Replicas) + "/" + r.Router
 			t.add("routing.hit_by_block", key, r.HitRatio, "ratio")
 			t.add("routing.hit_by_token", key, r.HitRatioByToken, "ratio")
@@ -192,7 +193,7 @@ func (t *tableRows) routing(s *RoutingSummary) {
 	}
 }
 
-func (t *tableRows) waterfalls(list []Waterfall) {
+func (t *tableRows) waterfalls(list []fleet.Waterfall) {
 	for _, w := range list {
 		for _, step := range w.Steps {
 			key := w.Rows + "/" + strconv.Itoa(w.Replicas) + "/" + step.Step

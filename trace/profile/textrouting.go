@@ -6,11 +6,12 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"reprise/trace/fleet"
 	"reprise/trace/page"
 )
 
 // replicaMemory says how much a replica holds, in the units that are known.
-func replicaMemory(s *RoutingSummary) string {
+func replicaMemory(s *fleet.Summary) string {
 	if s.ReplicaBlocks == nil {
 		return "caches without limit"
 	}
@@ -24,7 +25,7 @@ func replicaMemory(s *RoutingSummary) string {
 	return text + " each"
 }
 
-func writeRouting(b *strings.Builder, s *RoutingSummary) {
+func writeRouting(b *strings.Builder, s *fleet.Summary) {
 	if s == nil {
 		return
 	}
@@ -72,7 +73,7 @@ func writeWaterfalls(b *strings.Builder, s *Summary) {
 	writeWaterfall(b, s, "requests with recorded cached tokens", recorded)
 }
 
-func writeWaterfall(b *strings.Builder, s *Summary, of string, list []Waterfall) {
+func writeWaterfall(b *strings.Builder, s *Summary, of string, list []fleet.Waterfall) {
 	var rows, last []table.Row
 	for i, w := range list {
 		for _, step := range w.Steps {
@@ -81,9 +82,9 @@ func writeWaterfall(b *strings.Builder, s *Summary, of string, list []Waterfall)
 				row[1] = points(100 * *step.HitRatio)
 			}
 			switch {
-			case step.Step == StepRecorded:
+			case step.Step == fleet.StepRecorded:
 				last = []table.Row{row}
-			case i == 0 || step.Step != StepCeiling && step.Step != StepRounding:
+			case i == 0 || step.Step != fleet.StepCeiling && step.Step != fleet.StepRounding:
 				rows = append(rows, row)
 			}
 		}
@@ -96,16 +97,28 @@ func writeWaterfall(b *strings.Builder, s *Summary, of string, list []Waterfall)
 	draw(b, title, table.Row{"step", "left", "cost"}, rows)
 }
 
-func stepName(s *Summary, w *Waterfall, step *WaterfallStep) string {
+func stepName(s *Summary, w *fleet.Waterfall, step *fleet.Step) string {
 	switch step.Step {
-	case StepCeiling:
+	case fleet.StepCeiling:
 		return "a cache without limit"
-	case StepRounding:
+	case fleet.StepRounding:
 		return fmt.Sprintf("full blocks of %d, not the last token", s.Server.BlockSizeTokens)
-	case StepCapacity:
+	case fleet.StepCapacity:
 		return fmt.Sprintf("one LRU cache of %s blocks", page.Count(int64(w.Replicas)*(*s.Routing.ReplicaBlocks)))
-	case StepRouting:
+	case fleet.StepRouting:
 		return fmt.Sprintf("  over %d replicas, %s", w.Replicas, step.Router)
 	}
 	return "recorded cached tokens"
+}
+
+// byRows parts the waterfalls over all requests from those over the recorded.
+func byRows(list []fleet.Waterfall) (all, recorded []fleet.Waterfall) {
+	for _, w := range list {
+		if w.Rows == "recorded" {
+			recorded = append(recorded, w)
+		} else {
+			all = append(all, w)
+		}
+	}
+	return all, recorded
 }

@@ -1,10 +1,10 @@
-package profile
+package fleet
 
-// A replicaCache is one LRU cache of at most limit blocks. It is a list in a
+// A cache is one LRU cache of at most limit blocks. It is a list in a
 // slice and an open-addressed table from block numbers to places in it, so that
 // it takes 24 to 36 bytes for each block that it holds, however many there are
 // in the trace, and a touch takes constant time.
-type replicaCache struct {
+type cache struct {
 	limit int
 	nodes []cacheNode // 0 is the ring's head: its older is the newest block
 	slots []uint32    // places in nodes; 0 is free
@@ -14,12 +14,12 @@ type cacheNode struct{ block, newer, older uint32 }
 
 const minSlots = 64
 
-func newReplicaCache(limit int) *replicaCache {
-	return &replicaCache{limit: limit, nodes: make([]cacheNode, 1), slots: make([]uint32, minSlots)}
+func newCache(limit int) *cache {
+	return &cache{limit: limit, nodes: make([]cacheNode, 1), slots: make([]uint32, minSlots)}
 }
 
 // slot returns where block is in the table, or the free slot where it belongs.
-func (c *replicaCache) slot(block uint32) int {
+func (c *cache) slot(block uint32) int {
 	last := len(c.slots) - 1
 	i := int(spread(uint64(block))) & last
 	for c.slots[i] != 0 && c.nodes[c.slots[i]].block != block {
@@ -30,7 +30,7 @@ func (c *replicaCache) slot(block uint32) int {
 
 // touch makes block the newest. When it takes the room of another, that is
 // returned.
-func (c *replicaCache) touch(block uint32) (evicted uint32, full bool) {
+func (c *cache) touch(block uint32) (evicted uint32, full bool) {
 	at := c.slot(block)
 	if n := c.slots[at]; n != 0 {
 		c.unlink(n)
@@ -55,14 +55,14 @@ func (c *replicaCache) touch(block uint32) (evicted uint32, full bool) {
 	return evicted, true
 }
 
-func (c *replicaCache) unlink(n uint32) {
+func (c *cache) unlink(n uint32) {
 	node := c.nodes[n]
 	c.nodes[node.newer].older = node.older
 	c.nodes[node.older].newer = node.newer
 }
 
 // link puts node n behind the head.
-func (c *replicaCache) link(n uint32) {
+func (c *cache) link(n uint32) {
 	next := c.nodes[0].older
 	c.nodes[n].newer, c.nodes[n].older = 0, next
 	c.nodes[next].newer = n
@@ -70,7 +70,7 @@ func (c *replicaCache) link(n uint32) {
 }
 
 // grow doubles the table once more than half of it is in use.
-func (c *replicaCache) grow() {
+func (c *cache) grow() {
 	if 2*(len(c.nodes)-1) <= len(c.slots) {
 		return
 	}
@@ -82,7 +82,7 @@ func (c *replicaCache) grow() {
 
 // free empties slot i, and moves up what a search would no longer find behind it
 // (Knuth, The art of computer programming 3, section 6.4, algorithm R).
-func (c *replicaCache) free(i int) {
+func (c *cache) free(i int) {
 	last := len(c.slots) - 1
 	for j := i; ; {
 		c.slots[i] = 0

@@ -1,4 +1,4 @@
-package profile
+package fleet
 
 import "reprise/trace"
 
@@ -25,11 +25,11 @@ type Waterfall struct {
 	// Steps holds one for each router after that of the capacity: they are
 	// alternatives. Without a limit there is no step of the capacity, with one
 	// replica none of routing, and without recorded tokens none of these.
-	Steps []WaterfallStep `json:"steps"`
+	Steps []Step `json:"steps"`
 }
 
-// A WaterfallStep is what is left of the reuse, and what the step cost.
-type WaterfallStep struct {
+// A Step is what is left of the reuse, and what the step cost.
+type Step struct {
 	Step     string   `json:"step"`
 	Router   string   `json:"router,omitempty"`
 	HitRatio *float64 `json:"hit_ratio_by_token"` // that is left
@@ -41,44 +41,49 @@ type WaterfallStep struct {
 	CostPoints *float64 `json:"cost_points"`
 }
 
-// recordedTraffic is that of the rows with recorded cached tokens.
-type recordedTraffic struct {
-	traffic
-	cached int64
+// Traffic is what some requests with blocks brought, and what a cache without limit knew
+// of it.
+type Traffic struct {
+	Requests, Blocks, PromptTokens int64
+	HitTokens                      int64
+	ServerTokens                   int64 // of the hit tokens, those that a server can take
+	CachedTokens                   int64 // as recorded
 }
 
-// isRecorded tells whether the cached tokens of a row can be compared.
-func isRecorded(r *trace.Request) bool {
+// Recorded tells whether the cached tokens of a row can be compared: they are between
+// none and all of its prompt.
+func Recorded(r *trace.Request) bool {
 	return r.CachedTokens != nil && *r.CachedTokens >= 0 && *r.CachedTokens <= r.InputTokens
 }
 
-// waterfalls makes one over all rows for each number of replicas, and where
-// there are any one over the recorded ones. It returns nil without blocks.
-func waterfalls(g *routing, all *traffic, recorded *recordedTraffic) []Waterfall {
-	if all.requests == 0 {
+// Waterfalls makes one over all requests for each number of replicas, and one over the
+// recorded ones where there are any: see [Recorded]. g may be nil. It returns nil without
+// blocks.
+func Waterfalls(g *Simulation, all, recorded Traffic) []Waterfall {
+	if all.Requests == 0 {
 		return nil
 	}
-	groups := []fleetGroup{{replicas: 1}}
+	groups := []comparison{{replicas: 1}}
 	if g != nil {
 		groups = g.groups
 	}
 	var list []Waterfall
 	for _, group := range groups {
-		list = append(list, waterfall(g, group, "all", all, func(f *fleet) int64 { return f.all.serverTokens }))
-		if recorded.requests == 0 {
+		list = append(list, waterfall(g, group, "all", &all, func(f *pool) int64 { return f.all.serverTokens }))
+		if recorded.Requests == 0 {
 			continue
 		}
-		w := waterfall(g, group, "recorded", &recorded.traffic, func(f *fleet) int64 { return f.recorded.serverTokens })
-		w.step(StepRecorded, "", recorded.cached)
+		w := waterfall(g, group, "recorded", &recorded, func(f *pool) int64 { return f.recorded.serverTokens })
+		w.step(StepRecorded, "", recorded.CachedTokens)
 		list = append(list, w)
 	}
 	return list
 }
 
-func waterfall(g *routing, group fleetGroup, rows string, t *traffic, hit func(*fleet) int64) Waterfall {
-	w := Waterfall{Rows: rows, Replicas: group.replicas, Requests: t.requests, PromptTokens: t.promptTokens}
-	w.step(StepCeiling, "", t.hitTokens)
-	w.step(StepRounding, "", t.serverTokens)
+func waterfall(g *Simulation, group comparison, rows string, t *Traffic, hit func(*pool) int64) Waterfall {
+	w := Waterfall{Rows: rows, Replicas: group.replicas, Requests: t.Requests, PromptTokens: t.PromptTokens}
+	w.step(StepCeiling, "", t.HitTokens)
+	w.step(StepRounding, "", t.ServerTokens)
 	if g == nil {
 		return w
 	}
@@ -93,7 +98,7 @@ func waterfall(g *routing, group fleetGroup, rows string, t *traffic, hit func(*
 
 // step adds what is left after one.
 func (w *Waterfall) step(name, router string, left int64) {
-	s := WaterfallStep{Step: name, Router: router, HitRatio: share(left, w.PromptTokens)}
+	s := Step{Step: name, Router: router, HitRatio: share(left, w.PromptTokens)}
 	for i := len(w.Steps) - 1; i >= 0 && s.After == ""; i-- {
 		if before := w.Steps[i]; before.Router == "" {
 			s.After = before.Step
@@ -103,16 +108,4 @@ func (w *Waterfall) step(name, router string, left int64) {
 		}
 	}
 	w.Steps = append(w.Steps, s)
-}
-
-// byRows parts the waterfalls over all requests from those over the recorded.
-func byRows(list []Waterfall) (all, recorded []Waterfall) {
-	for _, w := range list {
-		if w.Rows == "recorded" {
-			recorded = append(recorded, w)
-		} else {
-			all = append(all, w)
-		}
-	}
-	return all, recorded
 }

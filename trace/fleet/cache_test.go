@@ -1,4 +1,4 @@
-package profile
+package fleet
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,7 @@ import (
 func TestReplicaCache(t *testing.T) {
 	for _, limit := range []int{1, 2, 31, 32, 33, 500} {
 		rng := rand.New(rand.NewPCG(7, uint64(limit)))
-		c := newReplicaCache(limit)
+		c := newCache(limit)
 		var list []uint32 // the most recent last
 		for i := range 50_000 {
 			block := uint32(rng.ExpFloat64() * float64(limit))

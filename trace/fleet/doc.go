@@ -1,0 +1,13 @@
+// Package fleet says how much of a trace's prefix reuse is left after requests
+// are routed over replicas.
+//
+//  1. A [Simulation] sends every request to one of several replicas, each with a prefix
+//     cache of its own, behind each of the routers: [RoundRobin], [Session], [Prefix] and
+//     [PrefixWeighted]. [Simulation.Summary] compares what they hit, and how evenly they
+//     spread the load, with one cache that has the memory of all replicas.
+//  2. [Waterfalls] list the steps on which reuse is lost, from what the prompts share to
+//     what a server has reported.
+//
+// A profile.Profiler drives the simulation, since it numbers the blocks of a trace, and
+// its summary holds the results.
+package fleet
