@@ -6,15 +6,14 @@ import (
 	"reprise/trace"
 )
 
-// Continue appends the text of the end of a row's prompt, so many tokens of it,
-// to stand behind another text than the row's own: a conversation whose last
-// reply a server has written. As behind a shared tail, the block that the end
-// begins in spells its id there, so that ends of equal blocks and lengths are
-// equal, and others are told apart by their first three tokens. No overhead is
-// dropped from it. Bare says that its first word stands without its space, at
-// the beginning of a message.
+// Continue appends the text of the last tokens of a row's prompt. It follows another
+// text than the row's own: a conversation whose last reply a server has written. As
+// after a shared tail, the block that the end begins in spells its id there, so that
+// ends of equal blocks and lengths are equal, and others differ in their first three
+// tokens. No overhead is dropped from it. Bare drops the space before the first word,
+// for the beginning of a message.
 //
-// Behind a text that the server tokenises as it stands, it encodes to exactly
+// After a text that the server tokenises as it stands, it encodes to exactly
 // tokens tokens where no token of the server's reaches over the space between
 // the two, which the split patterns of the usual tokenizers see to.
 //
@@ -27,7 +26,7 @@ func (p *Prompter) Continue(row *trace.Request, tokens int, bare bool, buf []byt
 	return c.appendText(bare, buf), nil
 }
 
-// ContinueTokens appends the token ids of the same end, behind a space.
+// ContinueTokens appends the token ids of the same end, after a space.
 func (p *Prompter) ContinueTokens(row *trace.Request, tokens int, buf []uint32) ([]uint32, error) {
 	c, err := p.beginEnd(row, tokens)
 	if err != nil || tokens == 0 {

@@ -31,11 +31,11 @@ type CorpusInfo struct {
 }
 
 // ReadCorpus makes a text of a corpus of the user's own, UTF-8 of up to 256 MiB.
-// Behind the words that spell its id, a block is a slice of the corpus from a
+// After the words that spell its id, a block is a slice of the corpus from a
 // place that the seed selects.
 //
 //  1. The corpus is cut before every space that a letter follows. A piece is
-//     mostly a word with what stands behind it.
+//     mostly a word with what follows it.
 //  2. Each piece is encoded between two words, and at the end of a text. It is
 //     kept if the words stay as they are and the tokens between them spell the
 //     piece. Left out are pieces of more than 64 tokens, those that end in white
@@ -47,7 +47,7 @@ type CorpusInfo struct {
 //     words, and it is an error.
 //
 // A slice that would have to end inside a piece ends before it, and words
-// without meaning stand for the rest: see [Prompter.Filled].
+// without meaning make up the rest: see [Prompter.Filled].
 //
 // Memory is about four times the size of the corpus. Neither its text nor its
 // path is ever in an error.
@@ -77,7 +77,7 @@ func ReadCorpus(e *token.Encoding, r io.Reader) (*Text, CorpusInfo, error) {
 	t.corpus.tokens = len(t.lex.ids) - len(words.Text)
 	info.Tokens, info.Pieces = int64(t.corpus.tokens), len(t.corpus.starts)
 	if info.Pieces == 0 {
-		return nil, info, errors.New("the corpus has no words behind spaces that encode as they stand")
+		return nil, info, errors.New("the corpus has no words after spaces that encode as they stand")
 	}
 	if !t.holds(e) {
 		return nil, info, errors.New("this tokenizer does not cut a corpus between its words; use words without meaning")
@@ -177,7 +177,7 @@ func (c *pieces) spell(piece string) bool {
 	c.texts = c.texts[:0]
 	first := c.words.Text[0]
 	for _, id := range c.ids[1 : len(c.ids)-1] {
-		// Decoded behind a word, since some put a space before the first token and
+		// Decoded after a word, since some put a space before the first token and
 		// take it off again.
 		text, err := c.encoding.AppendText(c.buf[:0], []uint32{c.ids[0], id})
 		if err != nil || len(text) <= len(first) || !strings.HasPrefix(piece, string(text[len(first):])) {
@@ -198,7 +198,7 @@ func (c *pieces) add() {
 }
 
 // A corpus is the tokens of pieces that can stand in any order, the last of them
-// followed by the first. They are the entries of the lexicon behind the words.
+// followed by the first. They are the entries of the lexicon after the words.
 type corpus struct {
 	tokens int
 	starts []uint32 // of the pieces, rising, in tokens
@@ -226,7 +226,7 @@ func (s *segment) filled() int {
 	return s.end - s.corpusEnd
 }
 
-// draw gives tokens of the slice, and words behind its end.
+// draw gives tokens of the slice, and words after its end.
 func (c *corpus) draw(s *segment, dst []uint32, words uint64) {
 	n := min(len(dst), max(s.corpusEnd-s.pos, 0))
 	at := (s.corpusAt + s.pos - s.corpusFrom) % c.tokens

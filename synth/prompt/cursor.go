@@ -21,13 +21,13 @@ type cursor struct {
 	drop   int      // overhead still to be dropped
 	left   int      // tokens of the prompt still to be drawn
 
-	id      uint64 // of the block at hand
+	id      uint64 // of the current block
 	partial uint64 // the block that it completes
 	tail    int    // tokens of that one
 	n       int    // tokens of the block
 	seg     segment
 
-	whole  bool // whether the block at hand has spelt its id
+	whole  bool // whether the current block has spelt its id
 	short  bool // whether a block could not
 	filled int
 }
@@ -184,7 +184,7 @@ func (c *cursor) next() {
 
 // open begins the segment at the position that the last one ended at. It is of
 // the block's own tokens, or of the block in whose tail the position lies: that
-// of the block at hand, or a tail within the tail.
+// of the current block, or a tail within the tail.
 func (c *cursor) open() {
 	pos, end := c.seg.end, min(c.n, c.seg.end+c.left)
 	owner, partial, from := c.id, c.partial, c.tail

@@ -26,7 +26,7 @@ const leastEnglish = 100
 // make up most of it (their frequency falls as 1/rank: G. K. Zipf, 1935), and
 // they form sentences with capitals, commas and full stops.
 //
-// Every word is one token, behind a space as well as without: those of a list
+// Every word is one token, after a space as well as without: those of a list
 // that comes with the program that are among [token.Words], some 2,300 under
 // cl100k_base and o200k_base. A capital stands only where the word is one token
 // with it, and marks are used only if no tokenizer's rule reaches across them:
@@ -91,7 +91,7 @@ func (t *english) addMarks(e *token.Encoding, b *lexiconBuilder, words []string)
 	b.add(".", stop)
 }
 
-// stable tries every word before and behind both marks, all in one text, and
+// stable tries every word before and after both marks, all in one text, and
 // the marks at its end.
 func (t *english) stable(e *token.Encoding, b *lexiconBuilder, words []string, comma, stop uint32) bool {
 	var text strings.Builder
@@ -106,7 +106,7 @@ func (t *english) stable(e *token.Encoding, b *lexiconBuilder, words []string, c
 		slices.Equal(e.Append(nil, tried[:len(tried)-1]+","), append(want[:len(want)-1], comma))
 }
 
-// stableCapital tries a word with a capital before and behind words and marks.
+// stableCapital tries a word with a capital before and after words and marks.
 func stableCapital(e *token.Encoding, b *lexiconBuilder, text string, id, comma, stop uint32) bool {
 	word := b.buf.String()[b.ends[0]:b.ends[1]]
 	got := e.Append(nil, word[1:]+"."+text+word+text+","+text+"."+text)
@@ -139,7 +139,7 @@ func zipf(n int) []uint16 {
 // draw gives a word or a mark as the number at its position and the two before
 // it say, so that it can begin anywhere. The top bits choose the word, low ones
 // the mark. A mark stands where the numbers want one, unless they wanted one just
-// before; a capital behind a full stop.
+// before; a capital after a full stop.
 func (t *english) draw(s *segment, dst []uint32) {
 	first := s.from + headTokens
 	at := func(pos int) uint64 {

@@ -24,7 +24,7 @@ import (
 //     for cl100k_base, 1,152 billion for o200k_base. A block of one or two
 //     tokens cannot spell its id and may equal another: see [Prompter.ShortTails].
 //   - With [WithTails], a block that completes a partial one begins with the
-//     tokens of that one and spells its id behind them.
+//     tokens of that one and spells its id after them.
 //   - A row without blocks gets a prompt that is its own: the words are a
 //     function of its times, lengths, session, turn, user and parents, in 64
 //     bits. Rows that are alike in all of these get the same prompt, and a
@@ -32,7 +32,7 @@ import (
 //     requests of one size, read the rows through [synth.Unshared], which tells them
 //     apart by their order.
 //
-// Any number of words behind spaces encodes to exactly as many tokens, see
+// Any number of words after spaces encodes to exactly as many tokens, see
 // [token.Words]; the first word of a prompt stands without its space.
 //
 // Nothing here is secret: the ids are pseudonyms, and whoever has the seed is
@@ -78,7 +78,7 @@ type Option func(*Prompter)
 // tokens, the following blocks give the rest in the same way, and only then the
 // end of the prompt. What a block gives depends on the blocks before it alone,
 // so prompts share leading tokens as before. A shared tail is kept as well, with
-// the three tokens behind it.
+// the three tokens after it.
 func WithOverhead(tokens int) Option {
 	return func(p *Prompter) { p.overhead = tokens }
 }

@@ -431,7 +431,7 @@ func TestInconsistentRows(t *testing.T) {
 	}
 }
 
-func TestNewPrompterRefuses(t *testing.T) {
+func TestNewRefuses(t *testing.T) {
 	uneven := tiny(4)
 	uneven.Bare = uneven.Bare[:3]
 	for name, f := range map[string]func() (*Prompter, error){

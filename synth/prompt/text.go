@@ -13,7 +13,7 @@ import (
 // corpus of the user's own, [ReadCorpus].
 //
 // Whatever the kind, a prompt is a list of segments, each a block or the part
-// of one behind a shared tail. The first three tokens of a segment are words
+// of one after a shared tail. The first three tokens of a segment are words
 // that spell an id, and its other tokens come from the body of the kind, which
 // sees to it that a cut at the end of a segment is a cut between tokens.
 type Text struct {
@@ -30,7 +30,7 @@ func (t *Text) open(s *segment) {
 	}
 }
 
-// draw gives the entries at the next len(dst) positions of the segment, behind
+// draw gives the entries at the next len(dst) positions of the segment, after
 // its head, and does not move it. It is no interface of the kinds, since what
 // goes through one no longer stays on the stack.
 func (t *Text) draw(s *segment, dst []uint32) {
@@ -69,7 +69,7 @@ func (b *lexiconBuilder) add(text string, id uint32) {
 	b.ids = append(b.ids, id)
 }
 
-// addWord adds word i of a vocabulary behind a space.
+// addWord adds word i of a vocabulary after a space.
 func (b *lexiconBuilder) addWord(w *token.Words, i int) {
 	b.add(" "+w.Text[i], w.Spaced[i])
 	b.bare = append(b.bare, w.Bare[i])
