@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
 	"reprise/replay/report"
 	"reprise/trace"
@@ -26,7 +27,7 @@ type benchFlags struct {
 	models   []string // NAME=URL or NAME=preset:PRESET
 	serve    serveCmdFlags
 	contract contractFlags
-	limits   limitFlags
+	trust    flags.Trust
 	slo      string
 
 	rows     []string
@@ -100,7 +101,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	model.Usage = "`NAME=URL` or NAME=preset:PRESET[,flag=value…]: a column of that name; may be repeated. Without =, the model to ask for"
 	f.serve.register(cmd)
 	f.contract.register(cmd)
-	f.limits.register(cmd)
+	f.trust.Register(cmd)
 	fl.StringVarP(&f.out, "output", "o", "results", "`directory` of the runs")
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	fl.StringArrayVar(&f.rows, "row", nil, "run only the row of this `name`; may be repeated")
@@ -286,7 +287,7 @@ func (f *benchFlags) change(cmd *cobra.Command, s *bench.Suite) error {
 
 // options say how runs are judged.
 func (f *benchFlags) options() (o report.Options, err error) {
-	o.Limits = f.limits.limits
+	o.Limits = f.trust.Limits
 	if f.slo != "" {
 		if o.SLO, err = report.ParseSLO(f.slo); err != nil {
 			return o, usagef("--slo: %v", err)

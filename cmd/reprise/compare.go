@@ -93,7 +93,7 @@ significantly worse.`,
 	fl.BoolVar(&f.judge.asJSON, "json", false, "print the comparison as JSON")
 	fl.StringVar(&f.judge.html, "html", "", "self-contained page to write")
 	fl.StringVar(&f.judge.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
-	f.judge.limitFlags.register(cmd)
+	f.judge.trust.Register(cmd)
 	f.readers = map[string]bool{}
 	fl.VisitAll(func(fl *pflag.Flag) { f.readers[fl.Name] = true })
 	f.making.register(cmd)

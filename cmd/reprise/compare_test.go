@@ -161,7 +161,7 @@ func TestCompareEndpoints(t *testing.T) {
 			t.Errorf("%s: %d rows, seed %s, cache %+v", side, r.Rows(), r.Run.Seed, r.Run.Cache)
 		}
 	}
-	if out, _, code := reprise(t, "compare", dir, "--max-errors", "-1", "--max-cpu", "0.000001"); code != exitUntrusted || !strings.Contains(out, "Not trustworthy") {
+	if out, _, code := reprise(t, "compare", dir, "--trust", "max-errors=off,max-cpu=0.000001"); code != exitUntrusted || !strings.Contains(out, "Not trustworthy") {
 		t.Errorf("code %d\n%s", code, out)
 	}
 }

@@ -47,6 +47,8 @@ var mayImport = map[string]string{
 	"replay/bench":     "replay replay/openai replay/report replay/simserver trace trace/arrival trace/page trace/strictyaml",
 	"cmd/reprise":      "*",
 
+	"cmd/reprise/internal/flags": "replay/report",
+
 	"cmd/internal/codecheck":  "",
 	"cmd/internal/mutate":     "",
 	"cmd/internal/samebinary": "",

@@ -162,7 +162,7 @@ func (r *replayRun) send(options replay.Options) error {
 		checker := prompt.NewChecker(single, r.maker.tok)
 		runner.Prompter, verify = checker, func() error { return verified(r.cmd, checker.Close(), r.out) }
 	}
-	watching := r.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "), r.rows.total, r.about.Cores, r.judge.limits})
+	watching := r.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "), r.rows.total, r.about.Cores, r.judge.trust.Limits})
 	defer watching.end()
 	runner.Progress = watching.progress
 	told := context.AfterFunc(r.cmd.Context(), func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/trace"
@@ -32,7 +33,7 @@ type judgeFlags struct {
 	names       []string // of several results files, of report alone
 	slo         string
 	block       int
-	limitFlags
+	trust       flags.Trust
 	contractFlags
 }
 
@@ -41,7 +42,7 @@ func (f *judgeFlags) register(cmd *cobra.Command) {
 	fl.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
 	f.registerPages(fl)
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
-	f.limitFlags.register(cmd)
+	f.trust.Register(cmd)
 	f.contractFlags.register(cmd)
 	fl.StringVar(&f.definitions, "definitions", ownDefinitions, "whose definitions the figures have: "+ownDefinitions+", "+strings.Join(report.Presets(), ", "))
 	fl.Float64Var(&f.steadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
@@ -227,7 +228,7 @@ func (f *judgeFlags) pushed(cmd *cobra.Command, s report.Summary) error {
 
 // options are what the flags ask for; replay checks them before it sends.
 func (f *judgeFlags) options() (report.Options, error) {
-	o := report.Options{ServerBlock: f.block, Limits: f.limits}
+	o := report.Options{ServerBlock: f.block, Limits: f.trust.Limits}
 	var err error
 	if f.slo == "" {
 		if o.SLO, err = report.ParseGoodput(f.vllm.goodput); err != nil {

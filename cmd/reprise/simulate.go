@@ -89,12 +89,12 @@ inside a block, none of it is shared.`,
 	f.registerFleet(fl)
 	fl.Uint64Var(&f.seed, "seed", 1, "of random")
 	fl.Bool("quiet", false, "no progress")
-	f.judge.defaults() // there is no send lag to limit
+	f.judge.defaults()
 	fl.BoolVar(&f.judge.asJSON, "json", false, "print JSON")
 	f.judge.registerPages(fl)
 	fl.StringVar(&f.judge.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.contractFlags.register(cmd)
-	fl.Float64Var(&f.judge.limits.Errors, "max-errors", f.judge.limits.Errors, "share of refused requests beyond which the results are not trusted")
+	f.judge.trust.Register(cmd, "max-errors") // there is no send lag to limit
 	return cmd
 }
 
@@ -117,7 +117,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	case f.out != "" && f.router == allRouters:
 		return usagef("-o holds the results of one router: name one with --router")
 	}
-	for _, name := range []string{"html", "plots", "slo", "max-errors", "contract", "gpus", "price-per-gpu-hour"} {
+	for _, name := range []string{"html", "plots", "slo", "trust", "max-errors", "contract", "gpus", "price-per-gpu-hour"} {
 		if f.out == "" && cmd.Flags().Changed(name) {
 			return usagef("--%s is about the results: give -o FILE.parquet", name)
 		}

@@ -160,7 +160,8 @@ func TestSimulateRefusals(t *testing.T) {
 	for _, bad := range [][]string{{}, {"--costs", "step"}, {"--costs", "step=1ms", "--router", "fair"}, {"--costs", "step=1ms", "--speed", "0"},
 		{"--costs", "step=1ms", "--router", "all", "-o", "x.parquet"}, {"--costs", "step=1ms", "--replicas", "0"},
 		{"--costs", "step=1ms", "--batching", "magic"}, {"--costs", "step=1ms", "-o", "-"},
-		{"--costs", "step=1ms", "--html", "x.html"}, {"--costs", "step=1ms", "--max-lag", "1s"}} {
+		{"--costs", "step=1ms", "--html", "x.html"}, {"--costs", "step=1ms", "--max-lag", "1s"},
+		{"--costs", "step=1ms", "--trust", "max-errors=5%"}, {"--costs", "step=1ms", "-o", "x.parquet", "--trust", "max-lag=1s"}} {
 		if _, _, code := reprise(t, append([]string{"simulate", "t.parquet"}, bad...)...); code != exitUsage {
 			t.Errorf("%v: exit code %d", bad, code)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/bench"
 	"reprise/replay/report"
@@ -24,7 +25,7 @@ type sweepFlags struct {
 	serve  serveCmdFlags
 	engine *serveSetting // that is started; nil is the only one that the flags name
 	contractFlags
-	limitFlags
+	trust         flags.Trust
 	clauses       []string
 	slo           string
 	rates         []string
@@ -106,7 +107,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	f.trial.register(cmd)
 	f.serve.register(cmd)
 	f.contractFlags.register(cmd)
-	f.limitFlags.register(cmd)
+	f.trust.Register(cmd)
 	fl := cmd.Flags()
 	f.trial.measureServers(fl)
 	f.trial.live.deploymentFlags.register(fl)
@@ -258,7 +259,7 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 
 // options say how each level is judged.
 func (f *sweepFlags) options() (o report.Options, err error) {
-	o.Limits = f.limits
+	o.Limits = f.trust.Limits
 	if f.slo != "" {
 		if o.SLO, err = report.ParseSLO(f.slo); err != nil {
 			return o, usagef("--slo: %v", err)

@@ -1,0 +1,196 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/replay/report"
+)
+
+// Trust is --trust: the limits beyond which a run is not trusted.
+type Trust struct {
+	// Limits are the defaults with what was given. A negative one is off.
+	Limits report.Limits
+
+	keys  []limit           // those that the command takes
+	given map[string]string // the flag that set each key
+}
+
+// A limit is a key of --trust, of a share or of a duration.
+type limit struct {
+	key, what string
+	share     func(*report.Limits) *float64
+	duration  func(*report.Limits) *time.Duration
+}
+
+// limits are the keys of --trust. Each is also a hidden flag of its own, the
+// spelling from before there was --trust: --max-lag 1s is --trust max-lag=1s.
+var limits = []limit{
+	{key: "max-lag", what: "p99 of the send lag", duration: func(l *report.Limits) *time.Duration { return &l.LagP99 }},
+	{key: "max-lag-p50", what: "its median", duration: func(l *report.Limits) *time.Duration { return &l.LagP50 }},
+	{key: "max-lag-p999", what: "its p99.9", duration: func(l *report.Limits) *time.Duration { return &l.LagP999 }},
+	{key: "max-lag-drift", what: "growth of its median from the first to the last quarter of the run", duration: func(l *report.Limits) *time.Duration { return &l.LagDrift }},
+	{key: "max-errors", what: "share of failed requests, and of turns not sent after one", share: func(l *report.Limits) *float64 { return &l.Errors }},
+	{key: "max-refused", what: "share of requests that the server refused with 429 or 503", share: func(l *report.Limits) *float64 { return &l.Refused }},
+	{key: "max-connect-failures", what: "share of requests without a connection", share: func(l *report.Limits) *float64 { return &l.Connect }},
+	{key: "max-held-back", what: "share of requests that waited at --max-in-flight", share: func(l *report.Limits) *float64 { return &l.HeldBack }},
+	{key: "max-cpu", what: "share of the client's cores; this much is already too much", share: func(l *report.Limits) *float64 { return &l.CPU }},
+	{key: "max-gc-pause", what: "longest pause of the client's garbage collector", duration: func(l *report.Limits) *time.Duration { return &l.GCPause }},
+	{key: "max-stall", what: "longest that the client or its machine stood still", duration: func(l *report.Limits) *time.Duration { return &l.Stall }},
+	{key: "max-stall-ttft", what: "share of the times to first token in which the client stood still", share: func(l *report.Limits) *float64 { return &l.StallTTFT }},
+	{key: "max-stall-gap", what: "share of a gap between tokens, at p99, in which it did", share: func(l *report.Limits) *float64 { return &l.StallGap }},
+	{key: "max-clock-jump", what: "most that the wall clock jumped against the monotonic one", duration: func(l *report.Limits) *time.Duration { return &l.ClockJump }},
+}
+
+// trustOff switches a limit off.
+const trustOff = "off"
+
+// Register adds --trust with these keys, or with all when none is named, and the
+// hidden flag of each.
+func (t *Trust) Register(cmd *cobra.Command, keys ...string) {
+	*t = Trust{Limits: report.DefaultLimits(), given: map[string]string{}}
+	fl := cmd.Flags()
+	var usage strings.Builder
+	usage.WriteString("`limits` beyond which the run is not trusted, such as max-lag=1s,max-errors=5%; off is no limit. The keys, with their defaults:")
+	for _, l := range limits {
+		if len(keys) > 0 && !slices.Contains(keys, l.key) {
+			continue
+		}
+		t.keys = append(t.keys, l)
+		fmt.Fprintf(&usage, "\n  %-26s %s", l.key+"="+l.text(&t.Limits), l.what)
+		fl.Var(&oldLimit{t, l}, l.key, "the same as --trust "+l.key+"=…")
+		fl.Lookup(l.key).Hidden = true
+	}
+	fl.Var((*trustValue)(t), "trust", usage.String())
+}
+
+// set sets a limit from the value of a flag.
+func (t *Trust) set(l limit, value, flag string) error {
+	if by, ok := t.given[l.key]; ok && by != flag {
+		return fmt.Errorf("%s is given by --trust and by --%s; give it once", l.key, l.key)
+	}
+	if err := l.set(&t.Limits, value); err != nil {
+		return err
+	}
+	t.given[l.key] = flag
+	return nil
+}
+
+// trustValue is the value of --trust itself.
+type trustValue Trust
+
+// Set implements [pflag.Value]. Several --trust add up.
+func (v *trustValue) Set(s string) error {
+	t := (*Trust)(v)
+	for _, pair := range strings.Split(s, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if !ok {
+			return errors.New("want KEY=LIMIT, such as max-lag=100ms, separated by commas")
+		}
+		i := slices.IndexFunc(t.keys, func(l limit) bool { return l.key == key })
+		if i < 0 {
+			return fmt.Errorf("there is no limit %q; there are %s", key, strings.Join(t.names(), ", "))
+		}
+		if t.given[key] == "trust" {
+			return fmt.Errorf("%s is given twice", key)
+		}
+		if err := t.set(t.keys[i], value, "trust"); err != nil {
+			return err
+		}
+		if share := t.keys[i].share; share != nil && *share(&t.Limits) > 1 {
+			return fmt.Errorf("%s: want at most 100%%; a percentage has its sign, as in 5%%", key)
+		}
+	}
+	return nil
+}
+
+func (t *Trust) names() (names []string) {
+	for _, l := range t.keys {
+		names = append(names, l.key)
+	}
+	return names
+}
+
+// String implements [pflag.Value]: what was given, in the order of the keys.
+func (v *trustValue) String() string {
+	var given []string
+	for _, l := range v.keys {
+		if v.given[l.key] == "trust" {
+			given = append(given, l.key+"="+l.text(&v.Limits))
+		}
+	}
+	return strings.Join(given, ",")
+}
+
+// Type implements [pflag.Value].
+func (v *trustValue) Type() string { return "limits" }
+
+// An oldLimit is the hidden flag of one limit. Given twice, the later counts.
+type oldLimit struct {
+	trust *Trust
+	limit limit
+}
+
+// Set implements [pflag.Value].
+func (o *oldLimit) Set(s string) error { return o.trust.set(o.limit, s, o.limit.key) }
+
+// String implements [pflag.Value].
+func (o *oldLimit) String() string { return o.limit.text(&o.trust.Limits) }
+
+// Type implements [pflag.Value].
+func (o *oldLimit) Type() string { return "limit" }
+
+// set reads a limit: a duration, or a share as a percentage or a number. Below 0
+// is off.
+func (l limit) set(to *report.Limits, s string) error {
+	if l.duration != nil {
+		d, err := time.ParseDuration(s)
+		if s == trustOff {
+			d, err = -1, nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: want a duration, such as 100ms, or %s", l.key, trustOff)
+		}
+		*l.duration(to) = d
+		return nil
+	}
+	digits, percent := strings.CutSuffix(s, "%")
+	share, err := strconv.ParseFloat(digits, 64)
+	if percent {
+		share /= 100
+	}
+	if s == trustOff {
+		share, err = -1, nil
+	}
+	if err != nil || math.IsNaN(share) {
+		return fmt.Errorf("%s: want a share, such as 1%% or 0.01, or %s", l.key, trustOff)
+	}
+	*l.share(to) = share
+	return nil
+}
+
+// text writes a limit as set reads it, a share as a percentage where that is exact.
+func (l limit) text(from *report.Limits) string {
+	if l.duration != nil {
+		if d := *l.duration(from); d >= 0 {
+			return d.String()
+		}
+		return trustOff
+	}
+	share := *l.share(from)
+	if share < 0 {
+		return trustOff
+	}
+	percent := strconv.FormatFloat(share*100, 'g', 6, 64)
+	if back, err := strconv.ParseFloat(percent, 64); err == nil && back/100 == share {
+		return percent + "%"
+	}
+	return strconv.FormatFloat(share, 'g', -1, 64)
+}
