@@ -80,6 +80,7 @@ func checksHelp() string {
 
 // importsOfAudit are the flags of import that say how a log is read and cut.
 var importsOfAudit = []string{"format", "map", "map-file", "max-bad", "time-unit", "tz", "allow-long-span", "capture-begin", "capture-end", "block-size", "source-block-size",
+
 	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "global-blocks", "rows", "pool-start", "pool-span"}
 
 func (f *auditFlags) registerAudit(fl *pflag.FlagSet) {
@@ -286,4 +287,13 @@ func (f *auditFlags) openLog(files []datasets.File) (*audit.Opened, error) {
 	}
 	return &audit.Opened{Entries: entries, Close: src.Close,
 		Meta: func(card anonymize.Card) (trace.Meta, error) { return f.meta(card, src.Info(), timing) }}, nil
+}
+
+// writeAuditPage writes a result for whoever must answer for the release.
+func writeAuditPage(cmd *cobra.Command, path string, c *audit.Case, r *audit.Result) error {
+	p, err := audit.Page(cmd.Context(), c, r)
+	if err != nil {
+		return err
+	}
+	return writeOutput(cmd, path, p.Write)
 }

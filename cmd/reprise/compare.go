@@ -2,11 +2,21 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -365,4 +375,127 @@ func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o co
 		err = fmt.Errorf("%s and %s: %w", cmp.Or(f.production, "stdin"), args[0], err)
 	}
 	return c, err
+}
+
+// maxSideName is how long the name of a side may be: it is the head of a column.
+const maxSideName = 32
+
+// checkNames refuses names that would not be seen, or that nothing has.
+func (f *compareFlags) checkNames() error {
+	for i, name := range f.names {
+		flag := "--name-" + [2]string{"a", "b"}[i]
+		switch {
+		case name == "":
+		case len(f.arms) > 0 || f.production != "":
+			return usagef("%s is of the sides A and B: --arm NAME=FILE names its servers itself, and --production has a trace and its replay", flag)
+		case utf8.RuneCountInString(name) > maxSideName || !visible(name):
+			return usagef("%s: want %d printed characters at most", flag, maxSideName)
+		}
+	}
+	return nil
+}
+
+// visible says whether a name can be seen as it is.
+func visible(s string) bool {
+	seen := false
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+		seen = seen || !unicode.IsSpace(r)
+	}
+	return seen
+}
+
+// call gives both sides the names that the flags give; else those that they had when
+// the rounds in the directory were compared, "" being none; else A and B.
+func (f *compareFlags) call(arms []recordedArm, dir string) error {
+	var was [2]string
+	if dir != "" {
+		var err error
+		if was, err = sideNames(filepath.Join(dir, "compare.json")); err != nil {
+			return err
+		}
+	}
+	for i := range arms {
+		arms[i].name = cmp.Or(f.names[i], was[i], arms[i].name)
+	}
+	if arms[0].name == arms[1].name {
+		return usagef("both sides are called %s: give them two names, by --name-a and --name-b", arms[0].name)
+	}
+	return nil
+}
+
+// sideNames are the names of the sides in a comparison that was kept, empty when none
+// was.
+func sideNames(path string) (names [2]string, err error) {
+	doc, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return names, nil
+	}
+	if err != nil {
+		return names, err
+	}
+	var c struct {
+		Schema string `json:"schema"`
+		A      string `json:"a"`
+		Versus []struct {
+			B string `json:"b"`
+		} `json:"versus"`
+	}
+	if err := json.Unmarshal(doc, &c); err != nil || c.Schema != compare.Schema || len(c.Versus) != 1 {
+		return names, fmt.Errorf("%s is no comparison of two sides: remove it, it is made anew of the rounds", path)
+	}
+	return [2]string{c.A, c.Versus[0].B}, nil
+}
+
+// lookupTime is how long the names of two servers may take to be resolved.
+const lookupTime = 5 * time.Second
+
+// oneServer says whether two endpoints may be one server by two names: they have a
+// port and an address in common. One whose name cannot be resolved is another, unless
+// it has the same name.
+//
+// Two servers of one address, such as an ingress, count as one too. A mistake costs
+// little in that direction: in the other, one side would find the prompts of the other.
+func oneServer(ctx context.Context, urls [2]string) bool {
+	if urls[0] == "" || urls[1] == "" {
+		return false
+	}
+	if origin(urls[0]) == origin(urls[1]) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	var ports [2]string
+	var hosts [2][]string
+	for i, s := range urls {
+		u, err := url.Parse(s)
+		if err != nil || u.Host == "" || u.Scheme == "unix" {
+			return false
+		}
+		if ports[i] = u.Port(); ports[i] == "" {
+			ports[i] = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		if hosts[i], err = net.DefaultResolver.LookupHost(ctx, u.Hostname()); err != nil {
+			hosts[i] = []string{strings.ToLower(u.Hostname())}
+		}
+		if slices.ContainsFunc(hosts[i], ofThisMachine) {
+			hosts[i] = append(hosts[i], "127.0.0.1")
+		}
+	}
+	return ports[0] == ports[1] && slices.ContainsFunc(hosts[0], func(h string) bool { return slices.Contains(hosts[1], h) })
+}
+
+// ofThisMachine says whether an address is one of the machine that asks.
+func ofThisMachine(address string) bool {
+	ip := net.ParseIP(address)
+	if ip == nil {
+		return false
+	}
+	own, err := net.InterfaceAddrs()
+	return ip.IsLoopback() || ip.IsUnspecified() || err == nil && slices.ContainsFunc(own, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip)
+	})
 }

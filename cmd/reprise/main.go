@@ -21,14 +21,20 @@
 //	capacity  instances, GPUs and cost for a rate
 //	demo      all of it, on an embedded log
 //
-// This package holds flags and wiring only: one file for each subcommand.
+// This package holds flags and wiring only, a file for each subcommand and for each
+// idea that several share.
 package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
 )
@@ -43,4 +49,113 @@ func main() {
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// Exit codes. The first that applies in the order 2, 1, 4, 3 is used.
+const (
+	exitGood      = 0
+	exitFailure   = 1
+	exitUsage     = 2
+	exitCheck     = 3 // a check did not hold
+	exitUntrusted = 4 // the run is not trustworthy
+)
+
+// An exitError carries an exit code other than 1.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usagef is an error in how the command was called.
+func usagef(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// run is the whole program but for the process: it returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := rootCommand()
+	began := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	root.SetArgs(vllmLists(args))
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitGood
+	}
+	var exit *exitError
+	code := exitFailure
+	switch {
+	case errors.As(err, &exit):
+		code = exit.code
+	case !began: // cobra's own errors: unknown commands, flags and arguments
+		code = exitUsage
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = errors.New("interrupted; nothing was written")
+	}
+	fmt.Fprintf(stderr, "reprise: %v\n", err)
+	if code == exitUsage {
+		fmt.Fprintln(stderr, "Run with --help for how to use it.")
+	}
+	return code
+}
+
+// rootCommand is the tree of commands.
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "reprise",
+		Short: "Turn LLM traffic into a benchmark that may be shared, and replay it on time",
+		Long: `Reprise imports production LLM logs and public traces, without their text,
+synthesises prompts that share prefixes as the real ones did, and replays them
+with their original timing against any OpenAI-compatible endpoint.
+
+Begin with:  reprise demo`,
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
+		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), demoCommand())
+	return root
+}
+
+// A confiner confines the process for good, see [anonymize.Confine].
+type confiner func(read, write []string) anonymize.Confinement
+
+type confinerKey struct{}
+
+// withConfine has commands that look at text confine the process. Only main does,
+// whose process ends with the command: tests run many in one.
+func withConfine(ctx context.Context, f confiner) context.Context {
+	return context.WithValue(ctx, confinerKey{}, f)
+}
+
+// confine leaves the process the files that a command needs, and says what could
+// not be applied. It returns nil where nothing is to be confined.
+func confine(cmd *cobra.Command, read, write []string) *anonymize.Confinement {
+	f, ok := cmd.Context().Value(confinerKey{}).(confiner)
+	if !ok {
+		return nil
+	}
+	named := func(paths []string) (out []string) {
+		for _, p := range paths {
+			if p != "" && p != standard {
+				out = append(out, p)
+			}
+		}
+		return out
+	}
+	c := f(named(read), named(write))
+	for _, m := range c.Missing() {
+		notef(cmd, "not confined: %s", m)
+	}
+	return &c
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -306,4 +307,258 @@ func untrusted(v report.Verdict) error {
 		return nil
 	}
 	return &exitError{exitUntrusted, errors.New("the run is not trustworthy; the report says why")}
+}
+
+// contractFlags say what a run has to keep to.
+type contractFlags struct {
+	path  string
+	gpus  []int
+	price float64
+	alone bool             // GPUs and price have a meaning without a contract
+	read  *report.Contract // once, before anything is sent
+}
+
+func (f *contractFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.path, "contract", "", "contract that the run has to keep to, YAML with clauses such as p95 ttft <= 1s; the exit code is 3 when it does not")
+	fl.IntSliceVar(&f.gpus, "gpus", nil, "GPUs that served the run, for output per GPU and a contract about cost; for several results files one number for all, or one for each; otherwise the contract's, or output is per instance")
+	fl.Float64Var(&f.price, "price-per-gpu-hour", 0, "price of a GPU for an hour, for the same; 0 takes the contract's")
+}
+
+// contract is what the flags name, nil when they name none.
+func (f *contractFlags) contract() (*report.Contract, error) {
+	switch {
+	case !(f.price >= 0):
+		return nil, usagef("--price-per-gpu-hour: want a number above zero")
+	case f.path == "" && !f.alone && f.price > 0:
+		return nil, usagef("--price-per-gpu-hour is what a contract computes cost from: give --contract FILE")
+	case f.path == "" || f.read != nil:
+		return f.read, nil
+	}
+	c, err := report.ReadContract(f.path)
+	if errors.As(err, new(*fs.PathError)) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	if len(f.gpus) > 0 {
+		c.GPUs = f.gpus[0]
+	}
+	if f.price > 0 {
+		c.PricePerGPUHour = f.price
+	}
+	f.read = &c
+	return f.read, nil
+}
+
+// kept is the error of a run that cannot be trusted, of a contract that cannot be
+// judged, or of one that does not hold: the first of them, in this order.
+func kept(s report.Summary) error {
+	err := untrusted(s.Verdict)
+	c := s.Contract
+	switch {
+	case c == nil || err == nil && c.Holds:
+		return err
+	case err != nil && c.Fails():
+		return &exitError{exitUntrusted, errors.New(err.Error() + "; " + c.String())}
+	case err != nil:
+		return err
+	case !c.Judged:
+		return &exitError{exitUntrusted, errors.New(c.String())}
+	}
+	return &exitError{exitCheck, errors.New(c.String())}
+}
+
+// runNames are the names of several runs: given, or those of their files. No two
+// are the same, since a legend would not tell them apart.
+func runNames(paths, given []string) ([]string, error) {
+	if len(given) > 0 && len(given) != len(paths) {
+		return nil, usagef("--name has %d names for %d results files", len(given), len(paths))
+	}
+	names := make([]string, len(paths))
+	seen := map[string]int{}
+	for i, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".parquet")
+		if len(given) > 0 {
+			if name = strings.TrimSpace(given[i]); name == "" {
+				return nil, usagef("--name: name %d is empty", i+1)
+			}
+		}
+		if seen[name]++; seen[name] > 1 {
+			if len(given) > 0 {
+				return nil, usagef("--name: %q is given twice", name)
+			}
+			name = fmt.Sprintf("%s (%d)", name, seen[name])
+		}
+		names[i] = name
+	}
+	return names, nil
+}
+
+// gpusOf is how many GPUs the servers of run i of n had, 0 when that was not said.
+func (f *judgeFlags) gpusOf(i, n int) (int, error) {
+	for _, g := range f.gpus {
+		if g < 1 {
+			return 0, usagef("--gpus: want a number above zero, or one for each results file")
+		}
+	}
+	switch len(f.gpus) {
+	case 0:
+		return 0, nil
+	case 1:
+		return f.gpus[0], nil
+	case n:
+		return f.gpus[i], nil
+	}
+	return 0, usagef("--gpus has %d numbers for %d results files", len(f.gpus), n)
+}
+
+// setGPUs says how many GPUs run i of n had, to the contract as well. What the flags
+// do not say, the contract may.
+func (f *judgeFlags) setGPUs(o *report.Options, i, n int) (err error) {
+	if o.GPUs, err = f.gpusOf(i, n); err != nil || o.Contract == nil {
+		return err
+	}
+	if o.GPUs == 0 {
+		o.GPUs = o.Contract.GPUs
+		return nil
+	}
+	c := *o.Contract
+	c.GPUs = o.GPUs
+	o.Contract = &c
+	return nil
+}
+
+// checkRuns refuses what makes no sense of several runs.
+func (f *judgeFlags) checkRuns(n int) error {
+	if _, err := f.gpusOf(0, n); err != nil || n == 1 {
+		return err
+	}
+	switch {
+	case f.definitions != ownDefinitions:
+		return usagef("--definitions is of one results file: it has no table of several runs")
+	case !slices.Contains([]string{"", formatText, formatJSON}, f.format):
+		return usagef("--format %s is of one results file", f.format)
+	case f.push.url != "":
+		return usagef("--push is of one results file")
+	}
+	return nil
+}
+
+// reportRuns reports several runs as one.
+func (f *judgeFlags) reportRuns(cmd *cobra.Command, paths []string) error {
+	names, err := runNames(paths, f.names)
+	if err != nil {
+		return err
+	}
+	var runs []report.Named
+	var worst error
+	for i, path := range paths {
+		s, err := f.summarise(cmd, path, i, len(paths))
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := kept(s); err != nil && (worst == nil || exitCode(err) > exitCode(worst)) {
+			worst = fmt.Errorf("%s: %w", names[i], err) // 4 goes before 3
+		}
+		runs = append(runs, report.Named{Name: names[i], Summary: s})
+	}
+	if err := f.writePages(cmd, runs...); err != nil {
+		return err
+	}
+	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+		if f.asJSON || f.format == formatJSON {
+			return report.WriteJSONRuns(w, runs)
+		}
+		return report.WriteTextRuns(w, runs)
+	})
+	if err != nil {
+		return err
+	}
+	return worst
+}
+
+func exitCode(err error) int {
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
+	return exitFailure
+}
+
+// writePages writes the page of one or several runs, and its plots as files of
+// their own, as far as they are asked for.
+func (f *judgeFlags) writePages(cmd *cobra.Command, runs ...report.Named) error {
+	if f.html == "" && f.plots == "" {
+		return nil
+	}
+	p := report.Overlay(runs)
+	if f.html != "" {
+		if err := trace.WriteFile(f.html, 0o644, p.Write); err != nil {
+			return err
+		}
+	}
+	if f.plots == "" {
+		return nil
+	}
+	n, err := writePlots(f.plots, p)
+	if err != nil {
+		return err
+	}
+	notef(cmd, "%d plots, as SVG and CSV: %s", n, f.plots)
+	for _, r := range runs {
+		if tier := trace.TierNote("directory of plots", r.Run.Tier); tier != "" {
+			notef(cmd, "note: %s Images and CSV have no place to say so.", tier)
+			break
+		}
+	}
+	return nil
+}
+
+// listNames is the value of --explain that lists all names.
+const listNames = "list"
+
+// explain says what the number that --explain names means, and with results what it
+// is in them. As in any report, the exit code is 4 where those cannot be trusted.
+func (f *judgeFlags) explained(cmd *cobra.Command, results []string) error {
+	if f.format != "" || f.html != "" || f.push.url != "" {
+		return usagef("--explain is no report, and takes --json and -o of what says how one is written")
+	}
+	if f.explain == listNames {
+		return writeOutput(cmd, f.out, func(w io.Writer) error {
+			if f.asJSON {
+				return writeJSON(w, report.Definitions())
+			}
+			return report.WriteNames(w)
+		})
+	}
+	e, err := report.Explain(f.explain)
+	if err != nil {
+		return usagef("--explain: %v. --explain list has them all", err)
+	}
+	var doubt error
+	for _, path := range results {
+		s, err := f.summarise(cmd, path, 0, 1)
+		if err != nil {
+			return err
+		}
+		if err := e.Measure(s); err != nil {
+			return err
+		}
+		doubt = untrusted(s.Verdict)
+	}
+	if doubt != nil {
+		doubt = &exitError{exitUntrusted, errors.New("the run is not trustworthy, and so is this number; the report says why")}
+	}
+	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+		if f.asJSON {
+			return writeJSON(w, e)
+		}
+		return report.WriteExplanation(w, e)
+	})
+	if err != nil {
+		return err
+	}
+	return doubt
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,111 @@ import (
 	"reprise/synth/fidelity"
 	"reprise/synth/prompt"
 	"reprise/trace"
+	"reprise/trace/profile"
 )
+
+// modeFlags say which part of a workload is replayed, how often, and whether at
+// all.
+type modeFlags struct {
+	start, end       time.Duration
+	prime            string
+	primeTokens      int64
+	primeConcurrency int
+	sample           string
+	maxRequests      int64
+	loop             string
+	loopSame         bool
+	loopUnsaid       bool // of a trial, which is one of many
+	dry              dryFlags
+}
+
+// Values of --prime.
+const (
+	primeLRU  = "lru"
+	primeNone = "none"
+)
+
+// defaultPrimeTokens is about what the KV cache of one node of eight large
+// accelerators holds for a 70-billion-parameter model.
+const defaultPrimeTokens = 1_000_000
+
+const defaultPrimeConcurrency = 8
+
+func (f *modeFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.DurationVar(&f.start, "start", 0, "begin of the window of the workload to replay, from its start, that of its declared capture; 0s waits for the first request as long as the capture did; what was in a prefix cache by then is sent first, see --prime")
+	fl.DurationVar(&f.end, "end", 0, "end of the window; 0 is the end of the workload")
+	fl.StringVar(&f.prime, "prime", primeLRU, "what is in the server's cache at --start: lru (the prefixes that a cache of --prime-tokens would hold, sent before the run and not measured) or none")
+	fl.Int64Var(&f.primeTokens, "prime-tokens", defaultPrimeTokens, "tokens of the cache that --prime fills")
+	fl.IntVar(&f.primeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "requests at once that prime the cache")
+	fl.StringVar(&f.sample, "sample", "", "`share` of the sessions to replay, such as 10% or 0.1, whole and at their recorded times, so that the rate falls with it")
+	fl.Int64Var(&f.maxRequests, "max-requests", 0, "replay only so many rows, the first; 0 is all")
+	fl.StringVar(&f.loop, "loop", "", "play the workload again and again: a number of `rounds`, or for as long as a duration such as 2h")
+	fl.BoolVar(&f.loopSame, "loop-same", false, "every round of --loop sends the prompts of the first, and finds them in the server's cache")
+	f.dry.register(fl)
+}
+
+// check refuses flags that have no meaning, alone or together.
+func (f *modeFlags) check() error {
+	switch {
+	case f.start < 0 || f.end < 0 || f.end > 0 && f.end <= f.start:
+		return usagef("the window from %v to %v is empty", f.start, f.end)
+	case f.prime != primeLRU && f.prime != primeNone:
+		return usagef("--prime: want %s or %s", primeLRU, primeNone)
+	case f.primeTokens < 1 || f.primeConcurrency < 1:
+		return usagef("--prime-tokens and --prime-concurrency: want a number above 0; --prime none sends nothing before the run")
+	case (f.prime != primeLRU || f.primeTokens != defaultPrimeTokens || f.primeConcurrency != defaultPrimeConcurrency) && f.start == 0:
+		return usagef("--prime is for a window that begins in the workload: give --start")
+	case f.maxRequests < 0:
+		return usagef("--max-requests: want a number above 0")
+	case f.loopSame && f.loop == "":
+		return usagef("--loop-same is about the rounds of --loop")
+	}
+	if _, err := f.share(); err != nil {
+		return err
+	}
+	if _, err := f.rounds(); err != nil {
+		return err
+	}
+	return f.dry.check()
+}
+
+// share reads --sample; 1 is everything.
+func (f *modeFlags) share() (float64, error) {
+	if f.sample == "" {
+		return 1, nil
+	}
+	digits, percent := strings.CutSuffix(f.sample, "%")
+	share, err := strconv.ParseFloat(digits, 64)
+	if percent {
+		share /= 100
+	}
+	if err != nil || !(share > 0 && share <= 1) {
+		return 0, usagef("--sample: want a share above 0, up to 1, such as 0.1 or 10%%")
+	}
+	return share, nil
+}
+
+// rounds reads --loop. The zero Span is one round.
+func (f *modeFlags) rounds() (replay.Span, error) {
+	s, err := replay.ParseSpan(f.loop)
+	if err != nil || f.loop != "" && s == (replay.Span{}) || s.Requests > math.MaxInt32 {
+		return s, usagef("--loop: want a number of rounds, such as 3, or a duration, such as 2h")
+	}
+	return s, nil
+}
+
+// settle has a loop for a duration end with it.
+func (f *replayFlags) settle() error {
+	if err := f.modeFlags.check(); err != nil {
+		return err
+	}
+	loop, err := f.rounds()
+	if loop.Time > 0 && (f.duration == 0 || loop.Time < f.duration) {
+		f.duration = loop.Time
+	}
+	return err
+}
 
 // A workloadPart is what is replayed of a workload, and how often.
 type workloadPart struct {
@@ -338,4 +443,61 @@ func (p *workloadPart) apply(o *replay.Options) {
 		o.Causal.Repeat()
 	}
 	o.About.Selection = p.selection()
+}
+
+// liveAtStart finds what is in a prefix cache when the window begins. It is nil where
+// nothing is to be primed.
+func (f *modeFlags) liveAtStart(cmd *cobra.Command, p *workloadPart) ([]trace.Request, error) {
+	if f.prime == primeNone || p.rows.First() == 0 {
+		return nil, nil
+	}
+	src, err := p.before()
+	if err != nil {
+		return nil, err
+	}
+	cache := profile.NewLive(p.blockSize, f.primeTokens)
+	err = trace.Each(src, func(_ int64, r *trace.Request) error {
+		cache.Touch(r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	prompts := cache.Prompts()
+	sum := replay.Primed{CapacityTokens: f.primeTokens, LiveTokens: cache.Tokens(), Prompts: int64(len(prompts))}
+	for i := range prompts {
+		sum.Tokens += int64(prompts[i].InputTokens)
+	}
+	p.about.Prime = &sum
+	notef(cmd, "prime: a cache of %d tokens (--prime-tokens) holds %d of them at %v, in %d prefixes of %d tokens in all", f.primeTokens, cache.Tokens(), f.start, len(prompts), sum.Tokens)
+	return prompts, nil
+}
+
+// fillCache sends what is live to the endpoint before the run, and makes what was
+// answered known.
+func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint replay.Endpoint, makes func() (rowPrompter, error), known *profile.KnownPass) error {
+	if len(prompts) == 0 {
+		return nil
+	}
+	prompter, err := makes() // of its own, since the run's counts what it makes
+	if err != nil {
+		return err
+	}
+	bar := newProgress(cmd)
+	bar.start("prime", "requests", int64(len(prompts)))
+	defer bar.end()
+	primer := replay.Primer{Prompter: prompter, Endpoint: endpoint, Concurrency: f.primeConcurrency, Progress: bar.set}
+	sent, answered, err := primer.Prime(cmd.Context(), prompts)
+	sent.CapacityTokens, sent.LiveTokens = p.about.Prime.CapacityTokens, p.about.Prime.LiveTokens
+	p.about.Prime = &sent
+	if err != nil {
+		return err
+	}
+	for i := range prompts {
+		if answered[i] {
+			known.Touch(&prompts[i])
+		}
+	}
+	notef(cmd, "prime: %d prompts with %d tokens sent in %v, %d failed", sent.Prompts, sent.Tokens, time.Duration(sent.TookNS).Round(time.Millisecond), sent.Failed)
+	return nil
 }

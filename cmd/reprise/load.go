@@ -1,6 +1,12 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,4 +128,120 @@ func (f *scheduleFlags) schedule(lineage *replay.Lineage, seed uint64) (o replay
 		return o, usagef("--cooldown: %v", err)
 	}
 	return o, nil
+}
+
+// Arrivals as vLLM knows them, beside the processes of package arrival: all at
+// once, and a rate that grows with the number of the request.
+const (
+	allAtOnce  = "inf"
+	rampUpKind = "ramp-up"
+)
+
+// A rampUp is vLLM's: request i of n comes at a rate between start and end by
+// its share i/(n−1), linearly or exponentially. By time, a linear one grows
+// exponentially; the process ramp:R0-R1,D grows linearly in time.
+type rampUp struct {
+	strategy   string
+	start, end float64
+	burstiness float64 // shape of the gamma distribution of gaps
+}
+
+func (r rampUp) String() string {
+	return fmt.Sprintf("%s:%s,%g-%g,burstiness=%g", rampUpKind, r.strategy, r.start, r.end, r.burstiness)
+}
+
+var errRampUp = errors.New("want ramp-up:linear,START-END or ramp-up:exponential,START-END with rates above zero that grow, with or without burstiness=B")
+
+func parseRampUp(s string) (rampUp, error) {
+	_, rest, _ := strings.Cut(s, ":")
+	fields := strings.Split(rest, ",")
+	r := rampUp{burstiness: 1}
+	if len(fields) < 2 || len(fields) > 3 || fields[0] != "linear" && fields[0] != "exponential" {
+		return r, errRampUp
+	}
+	r.strategy = fields[0]
+	from, to, _ := strings.Cut(fields[1], "-")
+	var err, err2, err3 error
+	r.start, err = strconv.ParseFloat(from, 64)
+	r.end, err2 = strconv.ParseFloat(to, 64)
+	if len(fields) == 3 {
+		value, ok := strings.CutPrefix(fields[2], "burstiness=")
+		if !ok {
+			return r, errRampUp
+		}
+		r.burstiness, err3 = strconv.ParseFloat(value, 64)
+	}
+	if err != nil || err2 != nil || err3 != nil || !(r.start > 0 && r.start <= r.end && r.end <= 1e5 && r.burstiness > 0) {
+		return r, errRampUp
+	}
+	return r, nil
+}
+
+// process draws gaps of mean 1 and divides them by the rate.
+func (r rampUp) process(rng *rand.Rand, requests int64) (arrival.Process, error) {
+	unit, err := arrival.ParseProcess(fmt.Sprintf("gamma:1,burstiness=%g", r.burstiness))
+	if err != nil {
+		return nil, err
+	}
+	return &rampUpProcess{rampUp: r, unit: unit.New(rng), requests: requests}, nil
+}
+
+type rampUpProcess struct {
+	rampUp
+	unit        arrival.Process
+	i, requests int64
+}
+
+// Next returns the gap to the next request; beyond the last the rate stays.
+func (p *rampUpProcess) Next() time.Duration {
+	share := min(float64(p.i)/float64(max(p.requests-1, 1)), 1)
+	p.i++
+	rate := p.start + (p.end-p.start)*share
+	if p.strategy == "exponential" {
+		rate = p.start * math.Pow(p.end/p.start, share)
+	}
+	return time.Duration(float64(p.unit.Next()) / rate).Round(time.Microsecond)
+}
+
+// arrivals makes the process that --rate names, for a workload of so many
+// requests.
+func arrivals(rate string, rng *rand.Rand, requests int64) (arrival.Process, error) {
+	switch kind, _, _ := strings.Cut(rate, ":"); {
+	case rate == allAtOnce:
+		return arrival.ProcessSpec{}.New(rng), nil
+	case kind == rampUpKind:
+		r, err := parseRampUp(rate)
+		if err != nil {
+			return nil, err
+		}
+		return r.process(rng, requests)
+	}
+	process, err := arrival.ParseProcess(rate)
+	if err != nil {
+		return nil, err
+	}
+	return process.New(rng), nil
+}
+
+// abortFlags say what ends a replay early.
+type abortFlags struct{ abortOn string }
+
+func (f *abortFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.abortOn, "abort-on", "", "`conditions`, any of which ends the sending when it holds over 10 s with 20 requests, such as errors>5%,queue>100,ttft-p99>10s; queue is the requests in flight")
+}
+
+func (f *abortFlags) check() error {
+	_, err := f.conditions()
+	return err
+}
+
+func (f *abortFlags) conditions() ([]replay.Condition, error) {
+	if f.abortOn == "" {
+		return nil, nil
+	}
+	c, err := replay.ParseConditions(f.abortOn)
+	if err != nil {
+		return nil, usagef("--abort-on: %v", err)
+	}
+	return c, nil
 }

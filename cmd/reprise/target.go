@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -15,9 +16,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"reprise/replay"
 	"reprise/replay/openai"
+	"reprise/replay/pace"
+	"reprise/trace"
 )
 
 // targetFlags say what a replay sends, and to whom.
@@ -303,4 +307,157 @@ func (f *targetFlags) apiKey() (string, error) {
 		return strings.TrimSpace(string(b)), err
 	}
 	return "", nil
+}
+
+// wireFlags say how requests get onto the wire.
+type wireFlags struct {
+	connections string
+	realtime    bool
+}
+
+func (f *wireFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.connections, "connections", replay.PerRequest, "per-request, pooled, pooled:N with N connections opened before the start, or per-session; each is dialled ahead of need")
+	fl.BoolVar(&f.realtime, "realtime", false, "send from a thread that all others give way to (SCHED_FIFO; Linux, root or CAP_SYS_NICE)")
+}
+
+// check refuses what this process may not do. atOnce is how many requests there may
+// be at once; 0 is unknown.
+func (f *wireFlags) check(atOnce int) error {
+	size, err := replay.PoolSize(f.connections)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if n := max(size, atOnce); n > 0 {
+		if err := replay.CheckFiles(n); err != nil {
+			return err
+		}
+	}
+	if !f.realtime {
+		return nil
+	}
+	thread, err := pace.NewRealtime(time.Now())
+	if err != nil {
+		return usagef("--realtime: %v", err)
+	}
+	return thread.Close()
+}
+
+// checkConnections refuses uses of connections that only our own HTTP/1.1 client
+// has: HTTP/2 has one connection for all, or one for each request.
+func (f *replayFlags) checkConnections() error {
+	if f.http2 && f.connections != replay.PerRequest && f.connections != replay.Pooled {
+		return usagef("--http2 has --connections %s and %s alone", replay.PerRequest, replay.Pooled)
+	}
+	return nil
+}
+
+// told says on stderr what the results say of the connections.
+func (f *wireFlags) told(cmd *cobra.Command, run *replay.Run) {
+	if w := run.Wire; w != nil && w.Note != "" {
+		notef(cmd, "connections: %s", w.Note)
+	}
+}
+
+// deploymentFlags say what serves, where servers do not say it themselves.
+type deploymentFlags struct {
+	hardware     string
+	modelSize    string
+	quantization string
+	tp, pp       int
+	engine       string
+	engineFlags  string
+}
+
+func (f *deploymentFlags) register(fl *pflag.FlagSet) {
+	fl.StringVar(&f.hardware, "hardware", "", "GPUs that serve, for the report: `[N x]GPU`[,memory][,interconnect], such as '8xH100, 80GB, NVLink'")
+	fl.StringVar(&f.modelSize, "model-size", "", "`parameters` of the model, for the report, such as 70B")
+	fl.StringVar(&f.quantization, "quantization", "", "of its weights, for the report, such as fp8")
+	fl.IntVar(&f.tp, "tp", 0, "GPUs that each layer is spread over, for the report")
+	fl.IntVar(&f.pp, "pp", 0, "stages that the layers are spread over, for the report")
+	fl.StringVar(&f.engine, "engine", "", "`name and version` of the engine, for the report, such as 'vllm 0.11.0'")
+	fl.StringVar(&f.engineFlags, "engine-flags", "", "`flags` that it was started with, for the report; what looks like a key is left out")
+}
+
+// deployment is what the flags say, nil when they say nothing.
+func (f *deploymentFlags) deployment() (*replay.Deployment, error) {
+	if f.tp < 0 || f.pp < 0 {
+		return nil, usagef("--tp and --pp: want numbers above zero")
+	}
+	d := replay.Deployment{Quantization: replay.Redact(f.quantization), TP: f.tp, PP: f.pp, Engine: replay.Redact(f.engine), EngineFlags: replay.Redact(f.engineFlags)}
+	for flag, text := range map[string]string{"quantization": d.Quantization, "engine": d.Engine, "engine-flags": d.EngineFlags} {
+		if len(text) > maxNote {
+			return nil, usagef("--%s: %d bytes at most", flag, maxNote)
+		}
+	}
+	if f.hardware != "" {
+		if err := d.SetHardware(f.hardware); err != nil {
+			return nil, usagef("--hardware: %v", err)
+		}
+	}
+	if f.modelSize != "" {
+		if err := d.SetModelSize(f.modelSize); err != nil {
+			return nil, usagef("--model-size: %v", err)
+		}
+	}
+	if d == (replay.Deployment{}) {
+		return nil, nil
+	}
+	return &d, nil
+}
+
+// checkExtras refuses what would read the file of --row-extra more than once.
+func (f *replayFlags) checkExtras() error {
+	switch {
+	case f.rowExtra == "":
+	case f.loop != "", f.cache == replay.CacheWarm:
+		return usagef("--row-extra is read once: it cannot be had with --loop or --cache warm")
+	}
+	return nil
+}
+
+// openRowExtra reads the file of --row-extra to its end, so that its faults are known
+// before anything is sent, and opens it again. It is nil without one.
+func (f *targetFlags) openRowExtra(cmd *cobra.Command, rows int64) (extras replay.RowExtras, close func() error, err error) {
+	close = func() error { return nil }
+	if f.rowExtra == "" {
+		return nil, close, nil
+	}
+	file, err := os.Open(f.rowExtra)
+	if err != nil {
+		return nil, close, err
+	}
+	lines, err := replay.CheckExtras(file, f.rowExtra, rows)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		file.Close()
+		return nil, close, err
+	}
+	notef(cmd, "row extras: %d rows have headers or fields of their own", lines)
+	return replay.NewExtraFile(file, f.rowExtra), file.Close, nil
+}
+
+// A kindRow is the column that says which API a row goes to.
+type kindRow struct {
+	trace.Row `parquet:"-"`
+	Kind      string `parquet:"kind,optional,dict"`
+}
+
+// apis are those that the rows of a workload go to.
+func (f *targetFlags) apis(w *trace.Trace) ([]string, error) {
+	if f.api != replay.APIAuto {
+		return []string{f.api}, nil
+	}
+	rows, err := trace.Columns[kindRow](w)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	err = trace.Each(rows, func(_ int64, r *kindRow) error {
+		found[replay.KindAPI(r.Kind)] = true
+		return nil
+	})
+	return slices.Sorted(maps.Keys(found)), err
 }
