@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/synth"
 	"reprise/trace"
 )
@@ -253,7 +254,7 @@ func (f *tierFlags) releasePartner(cmd *cobra.Command, t *trace.Trace, out strin
 // usageOfUnit makes a missing unit an error of usage, which a flag can mend.
 func usageOfUnit(err error) error {
 	if errors.Is(err, anonymize.ErrNoUnit) {
-		return &exitError{exitUsage, fmt.Errorf("%w; --unit request does that", err)}
+		return cli.Exit(exitUsage, fmt.Errorf("%w; --unit request does that", err))
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/anonymize/audit"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/trace"
 )
@@ -130,7 +131,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 	r, err := audit.Run(cmd.Context(), c, f.only)
 	bar.end()
 	if errors.Is(err, audit.ErrNoCheck) {
-		return &exitError{exitUsage, fmt.Errorf("--only: %w", err)}
+		return cli.Exit(exitUsage, fmt.Errorf("--only: %w", err))
 	}
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 		err = f.share(cmd, path, &r)
 	}
 	if err == nil && r.Failed() {
-		err = &exitError{exitCheck, fmt.Errorf("%d checks of %d failed: the output must not leave the house", r.Count(audit.Fail), len(r.Findings))}
+		err = cli.Exit(exitCheck, fmt.Errorf("%d checks of %d failed: the output must not leave the house", r.Count(audit.Fail), len(r.Findings)))
 	}
 	return err
 }
@@ -165,7 +166,7 @@ func (f *auditFlags) share(cmd *cobra.Command, path string, r *audit.Result) err
 	case r.Failed():
 		return nil // which is an error of its own
 	case check != "":
-		return &exitError{exitCheck, fmt.Errorf("the check %s was inconclusive: the output stays its owner's alone", check)}
+		return cli.Exit(exitCheck, fmt.Errorf("the check %s was inconclusive: the output stays its owner's alone", check))
 	}
 	if err := trace.Share(path); err != nil {
 		return err

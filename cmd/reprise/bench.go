@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/replay/bench"
@@ -97,7 +98,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.trial.register(cmd)
 	f.trial.measureServers(fl)
-	f.trial.live.deploymentFlags.register(fl)
+	f.trial.live.Deployment.Register(fl)
 	model := fl.Lookup("model")
 	model.Value = &modelValue{model.Value, &f.models}
 	model.Usage = "`NAME=URL` or NAME=preset:PRESET[,flag=value…]: a column of that name; may be repeated. Without =, the model to ask for"
@@ -135,7 +136,7 @@ func openSuite(arg string) (bench.Suite, []byte, error) {
 	case errors.As(err, new(*fs.PathError)):
 		return s, nil, err
 	case err != nil:
-		return s, nil, &exitError{exitUsage, err}
+		return s, nil, cli.Exit(exitUsage, err)
 	}
 	text, err = os.ReadFile(arg)
 	return s, text, err
@@ -332,11 +333,11 @@ func (f *benchFlags) write(w io.Writer, r *bench.SuiteResult) error {
 func suiteVerdict(r *bench.SuiteResult) error {
 	switch {
 	case !r.Trustworthy():
-		return &exitError{exitUntrusted, errors.New("a run is not trustworthy; the tables say which and why")}
+		return cli.Exit(exitUntrusted, errors.New("a run is not trustworthy; the tables say which and why"))
 	case r.Unjudged():
-		return &exitError{exitUntrusted, errors.New("a contract cannot be judged; the tables say why")}
+		return cli.Exit(exitUntrusted, errors.New("a contract cannot be judged; the tables say why"))
 	case r.Broken():
-		return &exitError{exitCheck, errors.New("a contract does not hold; the tables say by how much")}
+		return cli.Exit(exitCheck, errors.New("a contract does not hold; the tables say by how much"))
 	}
 	return nil
 }
@@ -351,7 +352,7 @@ func rowSpecs(s *bench.Suite, suite string) (suiteSpecs, error) {
 		row := &s.Rows[i]
 		spec, err := rowSpec(row, suite)
 		if err != nil {
-			return nil, &exitError{exitUsage, err}
+			return nil, cli.Exit(exitUsage, err)
 		}
 		if spec == nil {
 			continue

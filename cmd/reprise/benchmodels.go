@@ -66,7 +66,7 @@ func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
 		}
 	}
 	if len(out) == 0 {
-		name := cmp.Or(f.trial.simulated.engine.preset, f.trial.live.model, "endpoint")
+		name := cmp.Or(f.trial.simulated.engine.preset, f.trial.live.Model, "endpoint")
 		err = add(f.column(cmd, directoryName(name), ""))
 	}
 	return out, err
@@ -94,14 +94,14 @@ func (f *benchFlags) columnFlags(cmd *cobra.Command, more ...[2]string) (*column
 	c.trial.register(c.cmd)
 	fl := c.cmd.Flags()
 	c.trial.measureServers(fl)
-	c.trial.live.deploymentFlags.register(fl)
+	c.trial.live.Deployment.Register(fl)
 	var err error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if own := fl.Lookup(flag.Name); own != nil && flag.Name != "model" && err == nil {
 			err = copyFlag(fl, flag)
 		}
 	})
-	if m := f.trial.live.model; m != "" {
+	if m := f.trial.live.Model; m != "" {
 		more = append(more, [2]string{"model", m})
 	}
 	for _, flag := range more {
@@ -158,7 +158,7 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 	command := "replay"
 	if out.Empty {
 		command = "simulate"
-		if d, derr := c.trial.live.deployment(); err == nil && (d != nil || derr != nil) {
+		if d, derr := c.trial.live.Serving(); err == nil && (d != nil || derr != nil) {
 			err = cmp.Or(derr, usagef("--hardware, --engine and the like say what serves, and %s is a model of that", name))
 		}
 	}
@@ -172,7 +172,7 @@ func (f *benchFlags) servedColumn(cmd *cobra.Command, s serveSetting) (bench.Col
 	if err != nil {
 		return bench.Column{}, err
 	}
-	name := directoryName(cmp.Or(s.name, f.trial.live.model, "engine"))
+	name := directoryName(cmp.Or(s.name, f.trial.live.Model, "engine"))
 	served, err := f.serve.served(c.cmd, s, c.trial.live, filepath.Join(f.out, name, "engine.log"))
 	about := replay.Redact(s.command.String())
 	return bench.Column{Name: name, About: strings.TrimSpace(about + " " + replay.Redact(bench.QuoteWords(c.words()))), Target: served, Close: served.Close,

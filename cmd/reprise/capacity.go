@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
 	"reprise/replay/report"
 	"reprise/replay/simserver"
@@ -85,7 +86,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	case errors.Is(err, bench.ErrNoHighest):
 		return f.sweep.kept(&r)
 	case err != nil:
-		return &exitError{exitUsage, err}
+		return cli.Exit(exitUsage, err)
 	case f.asJSON:
 		err = writeJSON(cmd.OutOrStdout(), c)
 	default:
@@ -237,7 +238,7 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	p, err := f.r.Predict()
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return cli.Exit(exitUsage, err)
 	}
 	c := bench.Comparison{Prediction: p, Hints: []bench.Hint{}}
 	if s != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
 	"reprise/replay/compare"
 	"reprise/replay/report"
@@ -125,7 +126,7 @@ func (f *compareFlags) options() (compare.Options, error) {
 		o.Detect = percent / 100
 	}
 	if err := o.Check(); err != nil {
-		return o, &exitError{exitUsage, err}
+		return o, cli.Exit(exitUsage, err)
 	}
 	return o, nil
 }
@@ -218,11 +219,11 @@ func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 		return err
 	}
 	if !c.Trustworthy() {
-		return &exitError{exitUntrusted, errors.New("a run that was compared is not trustworthy; reprise report says why")}
+		return cli.Exit(exitUntrusted, errors.New("a run that was compared is not trustworthy; reprise report says why"))
 	}
 	for _, v := range c.Versus {
 		if f.gate && v.Decision == compare.Worse {
-			return &exitError{exitCheck, errors.New("the gate does not hold: " + v.Text)}
+			return cli.Exit(exitCheck, errors.New("the gate does not hold: "+v.Text))
 		}
 	}
 	return nil
@@ -312,7 +313,7 @@ func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []strin
 	}
 	c, err = compare.Arms(compared, o)
 	if err != nil {
-		err = &exitError{exitUsage, err}
+		err = cli.Exit(exitUsage, err)
 	}
 	return c, err
 }

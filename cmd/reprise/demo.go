@@ -120,7 +120,7 @@ func (d *demo) replay() error {
 	return withSimulator(d.cmd.Context(), func(url string) error {
 		var f replayFlags
 		f.defaults()
-		f.urls, f.speed, f.out = []string{url}, d.speed, d.path("results.parquet")
+		f.URLs, f.Speed, f.out = []string{url}, d.speed, d.path("results.parquet")
 		return f.run(d.cmd, w)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 )
 
@@ -63,7 +64,7 @@ func environmentOf(t *testing.T, results string) *replay.Environment {
 
 func TestDeploymentFlags(t *testing.T) {
 	for _, args := range [][]string{
-		{"--hardware", "0xH100"}, {"--model-size", "big"}, {"--tp", "-1"}, {"--engine-flags", strings.Repeat("x", maxNote+1)},
+		{"--hardware", "0xH100"}, {"--model-size", "big"}, {"--tp", "-1"}, {"--engine-flags", strings.Repeat("x", flags.MaxNote+1)},
 	} {
 		if _, errs, code := reprise(t, append([]string{"replay", "absent.parquet", "-o", "r.parquet"}, args...)...); code != exitUsage || !strings.Contains(errs, args[0]) {
 			t.Errorf("%v: exit code %d, %s", args[0], code, errs)

@@ -160,7 +160,7 @@ type dryPass struct {
 }
 
 func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*dryRun, error) {
-	lineage, err := d.f.lineage(cmd, part.turns)
+	lineage, err := d.f.Lineage(cmd, part.turns)
 	if err != nil {
 		return nil, err
 	}
@@ -177,20 +177,20 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*dry
 	if err != nil {
 		return nil, err
 	}
-	out := &dryRun{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.rate, Speed: d.f.speed, Selection: part.selection(), ServerBlock: d.f.serverBlock}
+	out := &dryRun{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Rate, Speed: d.f.Speed, Selection: part.selection(), ServerBlock: d.f.serverBlock}
 	recorded, err := d.pass(part, main, least, out)
 	if err != nil {
 		return nil, err
 	}
 	plan := main.Plan()
-	if d.f.concurrency == 0 || plan.Timed == plan.Requests {
+	if d.f.Concurrency == 0 || plan.Timed == plan.Requests {
 		out.Plan = &plan
 	}
 	if lineage != nil {
 		p := least.Plan()
 		out.LeastNS = trace.Ptr(p.LastNS - p.FirstNS)
-		if d.f.rate == "" {
-			out.RecordedNS = trace.Ptr(int64(float64(recorded) / d.f.speed))
+		if d.f.Rate == "" {
+			out.RecordedNS = trace.Ptr(int64(float64(recorded) / d.f.Speed))
 		}
 	}
 	d.finish(out)
@@ -219,7 +219,7 @@ func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *dry
 		case !part.endless:
 		case main.Over():
 			return io.EOF
-		case id >= part.rows.Len() && d.f.concurrency > 0 && main.Plan().EndNS == 0:
+		case id >= part.rows.Len() && d.f.Concurrency > 0 && main.Plan().EndNS == 0:
 			return usagef("a closed loop without an end never ends where requests take no time: give --assume")
 		}
 		return nil
@@ -232,7 +232,7 @@ func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *dry
 
 // planner makes one with a schedule of its own, whose arrivals nobody else draws.
 func (d *dryPass) planner(part *workloadPart, lineage *replay.Lineage, seed uint64, took func(*trace.Request) (time.Duration, bool)) (*replay.Planner, error) {
-	options, err := d.f.schedule(lineage, seed)
+	options, err := d.f.Schedule(lineage, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +269,7 @@ func (d *dryPass) add(r *trace.Request, out *dryRun) error {
 
 // measure makes one prompt and counts what it takes in a request.
 func (d *dryPass) measure(r *trace.Request) (err error) {
-	if d.f.tokenIDs {
+	if d.f.TokenIDs {
 		if d.digits, err = d.prompts.Tokens(r, d.digits[:0]); err != nil {
 			return err
 		}
@@ -300,15 +300,15 @@ func (d *dryPass) finish(out *dryRun) {
 	}
 	most := 0.
 	switch {
-	case f.concurrency > 0:
-		most = float64(f.concurrency)
+	case f.Concurrency > 0:
+		most = float64(f.Concurrency)
 	case out.Plan != nil && out.Plan.PeakInFlight != nil:
 		most = *out.Plan.PeakInFlight
-		if f.maxInFlight > 0 {
-			most = min(most, float64(f.maxInFlight))
+		if f.MaxInFlight > 0 {
+			most = min(most, float64(f.MaxInFlight))
 		}
-	case f.maxInFlight > 0:
-		most = float64(f.maxInFlight)
+	case f.MaxInFlight > 0:
+		most = float64(f.MaxInFlight)
 	}
 	if most > 0 {
 		out.Files = trace.Ptr(int64(math.Ceil(most)) + descriptors)

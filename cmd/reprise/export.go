@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/datasets/export"
 	"reprise/trace"
@@ -158,7 +159,7 @@ func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *countedR
 // usageOf gives the exit code of a usage error to what is one.
 func usageOf(err error) error {
 	if errors.Is(err, datasets.ErrUsage) {
-		return &exitError{exitUsage, err}
+		return cli.Exit(exitUsage, err)
 	}
 	return err
 }
@@ -187,7 +188,7 @@ func openTokenizer(name string, meta trace.Meta) (*token.Encoding, error) {
 	}
 	tok, err := token.OpenAny(name)
 	if err != nil {
-		err = &exitError{exitUsage, err}
+		err = cli.Exit(exitUsage, err)
 	}
 	return tok, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/synth/fidelity"
 	"reprise/trace"
 )
@@ -108,7 +109,7 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		for i, c := range failed {
 			names[i] = c.Name
 		}
-		return &exitError{exitCheck, fmt.Errorf("the candidate is not faithful by %s", strings.Join(names, ", "))}
+		return cli.Exit(exitCheck, fmt.Errorf("the candidate is not faithful by %s", strings.Join(names, ", ")))
 	}
 	return nil
 }

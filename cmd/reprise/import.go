@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/arrival"
@@ -329,7 +330,7 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	}
 	if len(maps) > 0 {
 		if o.Map, err = datasets.ParseMapping(maps); err != nil {
-			return nil, &exitError{exitUsage, err}
+			return nil, cli.Exit(exitUsage, err)
 		}
 	}
 	if err := f.findZone(); err != nil {
@@ -379,11 +380,11 @@ func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	}
 	var err error
 	if p.Template, err = token.OpenTemplateAny(f.template); err != nil {
-		return p, &exitError{exitUsage, err}
+		return p, cli.Exit(exitUsage, err)
 	}
 	tok, err := token.OpenAny(f.tokenizer) // also without text, so that a wrong name never passes
 	if err != nil {
-		return p, &exitError{exitUsage, err}
+		return p, cli.Exit(exitUsage, err)
 	}
 	if info.HasText {
 		p.Tokenizer = tok

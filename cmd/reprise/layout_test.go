@@ -47,7 +47,8 @@ var mayImport = map[string]string{
 	"replay/bench":     "replay replay/openai replay/report replay/simserver trace trace/arrival trace/page trace/strictyaml",
 	"cmd/reprise":      "*",
 
-	"cmd/reprise/internal/flags": "replay/report",
+	"cmd/reprise/internal/cli":   "",
+	"cmd/reprise/internal/flags": "cmd/reprise/internal/cli replay replay/bench replay/openai replay/pace replay/report trace trace/arrival",
 
 	"cmd/internal/codecheck":  "",
 	"cmd/internal/mutate":     "",

@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/report"
 )
@@ -247,7 +248,7 @@ func (m liveModel) text() string {
 	switch {
 	case m.over:
 	case m.stopping:
-		b.WriteString(clip("stopping: requests in flight have "+stopGrace.String()+" to end; q again ends at once, and leaves the journal", width) + "\n")
+		b.WriteString(clip("stopping: requests in flight have "+flags.StopGrace.String()+" to end; q again ends at once, and leaves the journal", width) + "\n")
 	default:
 		b.WriteString("q stops\n")
 	}

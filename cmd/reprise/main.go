@@ -37,6 +37,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // version is set by the linker.
@@ -51,29 +52,23 @@ func main() {
 	os.Exit(code)
 }
 
-// Exit codes. The first that applies in the order 2, 1, 4, 3 is used.
+// The exit codes of package cli.
 const (
-	exitGood      = 0
-	exitFailure   = 1
-	exitUsage     = 2
-	exitCheck     = 3 // a check did not hold
-	exitUntrusted = 4 // the run is not trustworthy
+	exitGood      = cli.Good
+	exitFailure   = cli.Failure
+	exitUsage     = cli.Usage
+	exitCheck     = cli.Check
+	exitUntrusted = cli.Untrusted
 )
 
-// An exitError carries an exit code other than 1.
-type exitError struct {
-	code int
-	err  error
-}
+// usagef is [cli.Usagef].
+func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
 
-func (e *exitError) Error() string { return e.err.Error() }
+// notef is [cli.Notef].
+func notef(cmd *cobra.Command, format string, args ...any) { cli.Notef(cmd, format, args...) }
 
-func (e *exitError) Unwrap() error { return e.err }
-
-// usagef is an error in how the command was called.
-func usagef(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
-}
+// stepf is [cli.Stepf].
+func stepf(cmd *cobra.Command, format string, args ...any) { cli.Stepf(cmd, format, args...) }
 
 // run is the whole program but for the process: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -89,11 +84,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitGood
 	}
-	var exit *exitError
+	var exit *cli.ExitError
 	code := exitFailure
 	switch {
 	case errors.As(err, &exit):
-		code = exit.code
+		code = exit.Code
 	case !began: // cobra's own errors: unknown commands, flags and arguments
 		code = exitUsage
 	}

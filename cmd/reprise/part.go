@@ -114,8 +114,8 @@ func (f *replayFlags) settle() error {
 		return err
 	}
 	loop, err := f.rounds()
-	if loop.Time > 0 && (f.duration == 0 || loop.Time < f.duration) {
-		f.duration = loop.Time
+	if loop.Time > 0 && (f.Duration == 0 || loop.Time < f.Duration) {
+		f.Duration = loop.Time
 	}
 	return err
 }

@@ -91,15 +91,3 @@ func (p *progress) finish() {
 		p.bar = nil
 	}
 }
-
-// notef writes a message for people to stderr.
-func notef(cmd *cobra.Command, format string, args ...any) {
-	fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
-}
-
-// stepf writes that a step of something long began or is over, unless --quiet.
-func stepf(cmd *cobra.Command, format string, args ...any) {
-	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
-		notef(cmd, format, args...)
-	}
-}

@@ -285,15 +285,15 @@ func (f *threadFlags) register(cmd *cobra.Command) {
 func (f *replayFlags) checkThreads() error {
 	switch {
 	case !f.thread:
-	case f.openLoop:
+	case f.OpenLoop:
 		return usagef("--thread and --open-loop contradict each other: a turn sent at its recorded time may be sent before the reply to the one it follows")
-	case f.concurrency != 0:
+	case f.Concurrency != 0:
 		return usagef("--thread and --concurrency contradict each other: a closed loop does not wait for the turn before")
 	case f.verify:
 		return usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
 	case f.resume:
 		return usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
-	case f.api != replay.APICompletions && f.api != replay.APIChat:
+	case f.API != replay.APICompletions && f.API != replay.APIChat:
 		return usagef("--thread is for --api %s and %s", replay.APICompletions, replay.APIChat)
 	case f.loop != "":
 		return usagef("--thread and --loop cannot be had together: replies belong to rows of one round")

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/simserver"
 	"reprise/synth"
@@ -28,18 +30,18 @@ type replayFlags struct {
 	out     string
 	prompts promptFlags
 	verify  bool
-	targetFlags
-	scheduleFlags
+	flags.Target
+	flags.Load
 	vllm vllmFlags
-	wireFlags
+	flags.Wire
 	modeFlags
 	resumeFlags
 	liveFlags
-	abortFlags
+	flags.Abort
 	serverFlags
 	threadFlags
 	verbatimFlags
-	deploymentFlags
+	flags.Deployment
 	serverBlock int
 	judge       judgeFlags
 }
@@ -120,15 +122,15 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet")
 	f.registerEndpoint(cmd)
 	fl.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
-	f.scheduleFlags.register(fl)
-	fl.IntVar(&f.maxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
+	f.Load.Register(fl)
+	fl.IntVar(&f.MaxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
 	f.modeFlags.register(cmd)
 	f.resumeFlags.register(cmd)
 	f.liveFlags.register(cmd)
-	f.abortFlags.register(cmd)
+	f.Abort.Register(cmd)
 	f.threadFlags.register(cmd)
 	f.verbatimFlags.register(cmd)
-	f.deploymentFlags.register(fl)
+	f.Deployment.Register(fl)
 	fl.Bool("quiet", false, "no progress")
 	f.judge.register(cmd)
 	f.judge.vllm.registerSave(cmd)
@@ -141,27 +143,27 @@ func (f *replayFlags) registerEndpoint(cmd *cobra.Command) {
 	fl.StringVar(&f.prompts.tokenizer, "tokenizer", "", "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base")
 	fl.StringVar(&f.prompts.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
 	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
-	f.targetFlags.register(cmd)
+	f.Target.Register(cmd)
 	f.serverFlags.register(cmd)
-	f.wireFlags.register(cmd)
+	f.Wire.Register(cmd)
 	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
 }
 
 // check refuses what cannot be done, before anything is.
 func (f *replayFlags) check(cmd *cobra.Command) error {
 	for _, check := range []func() error{
-		f.targetFlags.check,
-		f.scheduleFlags.check,
-		func() error { return f.wireFlags.check(max(f.concurrency, f.maxInFlight)) },
+		f.Target.Check,
+		f.Load.Check,
+		func() error { return f.Wire.Check(max(f.Concurrency, f.MaxInFlight)) },
 		f.checkConnections,
 		func() error { return f.liveFlags.check(cmd) },
-		f.abortFlags.check,
+		f.Abort.Check,
 		f.serverFlags.check,
 		f.checkThreads,
 		func() error { return f.checkVerbatim(cmd) },
 		f.checkResume,
 		f.checkExtras,
-		func() error { _, err := f.deployment(); return err },
+		func() error { _, err := f.Serving(); return err },
 	} {
 		if err := check(); err != nil {
 			return err
@@ -195,7 +197,7 @@ func (f *replayFlags) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart,
 // calibrate finds the endpoint's model and measures its templates, of each API that
 // rows go to.
 func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *promptMaker) (overheads map[string]int, err error) {
-	apis, err := f.apis(w)
+	apis, err := f.APIs(w)
 	if err != nil {
 		return nil, err
 	}
@@ -238,15 +240,15 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *re
 }
 
 func (f *replayFlags) endpoint(tok *token.Encoding, extras replay.RowExtras) (*replay.HTTP, error) {
-	o, err := f.options()
+	o, err := f.Options()
 	if err != nil {
 		return nil, err
 	}
-	o.Rows, o.Connections, o.Replies = extras, f.connections, f.thread
+	o.Rows, o.Connections, o.Replies = extras, f.Connections, f.thread
 	o.Count = func(text string) int { return len(tok.Append(nil, text)) }
 	e, err := replay.NewHTTP(o)
 	if err != nil {
-		err = &exitError{exitUsage, err}
+		err = cli.Exit(exitUsage, err)
 	}
 	return e, err
 }
@@ -347,13 +349,13 @@ func (r *replayRun) open() (err error) {
 	if r.rows, err = r.part.reader(); err != nil {
 		return err
 	}
-	if r.lineage, err = r.replayFlags.lineage(r.cmd, r.part.turns); err != nil {
+	if r.lineage, err = r.replayFlags.Lineage(r.cmd, r.part.turns); err != nil {
 		return err
 	}
 	if r.thread && r.lineage == nil {
 		return usagef("--thread: the workload has no turns with a think or tool time, so that none waits for a reply")
 	}
-	extras, closeExtras, err := r.openRowExtra(r.cmd, r.part.of)
+	extras, closeExtras, err := r.OpenRowExtra(r.cmd, r.part.of)
 	if err != nil {
 		return err
 	}
@@ -399,15 +401,15 @@ func (r *replayRun) fill() error {
 
 // options are what the flags, the part and the servers make of the run.
 func (r *replayRun) options() (replay.Options, error) {
-	r.requests = r.rows.total
-	o, err := r.schedule(r.lineage, r.servers.arrivalSeed)
+	r.Requests = r.rows.total
+	o, err := r.Schedule(r.lineage, r.servers.arrivalSeed)
 	if err != nil {
 		return o, err
 	}
-	if o.Abort, err = r.conditions(); err != nil {
+	if o.Abort, err = r.Conditions(); err != nil {
 		return o, err
 	}
-	r.about.Rate, o.Realtime = r.rate, r.realtime
+	r.about.Rate, o.Realtime = r.Rate, r.Realtime
 	if o.Thread, err = r.threading(r.cmd, r.part, r.lineage, r.endpoint, r.maker); err != nil {
 		return o, err
 	}
@@ -454,7 +456,7 @@ func (r *replayRun) send(options replay.Options) error {
 		notef(r.cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, r.out)
 	}
 	noteOdd(r.cmd, run.Odd)
-	r.replayFlags.told(r.cmd, &run)
+	r.replayFlags.Told(r.cmd, &run)
 	noteThreads(r.cmd, run.Thread)
 	if n := r.prompter.Filled(); n > 0 {
 		notef(r.cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
@@ -470,14 +472,14 @@ func (r *replayRun) send(options replay.Options) error {
 func verified(cmd *cobra.Command, v prompt.Verified, results string) error {
 	notef(cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked", v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
 	if v.Mismatches > 0 {
-		return &exitError{exitUntrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, results)}
+		return cli.Exit(exitUntrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, results))
 	}
 	return nil
 }
 
 // determinism asks the endpoint again, when the run is over.
 func (f *replayFlags) determinism(cmd *cobra.Command, w *trace.Trace, e *replay.HTTP, p replay.Prompter) func(context.Context, *replay.Run) error {
-	if f.checkSame == 0 {
+	if f.CheckSame == 0 {
 		return nil
 	}
 	return func(ctx context.Context, run *replay.Run) error {
@@ -485,7 +487,7 @@ func (f *replayFlags) determinism(cmd *cobra.Command, w *trace.Trace, e *replay.
 		if err != nil {
 			return err
 		}
-		d, err := e.CheckDeterminism(ctx, rows, rows.total, p, f.checkSame)
+		d, err := e.CheckDeterminism(ctx, rows, rows.total, p, f.CheckSame)
 		if err != nil {
 			return fmt.Errorf("--check-deterministic: %w", err)
 		}
@@ -566,7 +568,7 @@ func (f *replayFlags) resumedCache(m *promptMaker) (*replay.CacheDiscipline, err
 // resumption reads what the journals of the run say. The options are those of the
 // run that is to come.
 func (f *replayFlags) resumption(cmd *cobra.Command, part *workloadPart, seed uint64, o replay.Options) (*replay.Resumption, error) {
-	again, err := f.schedule(o.Causal, seed) // arrivals of its own, to be read to their end
+	again, err := f.Schedule(o.Causal, seed) // arrivals of its own, to be read to their end
 	if err != nil {
 		return nil, err
 	}

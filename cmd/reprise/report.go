@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/report"
@@ -306,7 +307,7 @@ func untrusted(v report.Verdict) error {
 	if v.Trustworthy {
 		return nil
 	}
-	return &exitError{exitUntrusted, errors.New("the run is not trustworthy; the report says why")}
+	return cli.Exit(exitUntrusted, errors.New("the run is not trustworthy; the report says why"))
 }
 
 // contractFlags say what a run has to keep to.
@@ -340,7 +341,7 @@ func (f *contractFlags) contract() (*report.Contract, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, cli.Exit(exitUsage, err)
 	}
 	if len(f.gpus) > 0 {
 		c.GPUs = f.gpus[0]
@@ -361,13 +362,13 @@ func kept(s report.Summary) error {
 	case c == nil || err == nil && c.Holds:
 		return err
 	case err != nil && c.Fails():
-		return &exitError{exitUntrusted, errors.New(err.Error() + "; " + c.String())}
+		return cli.Exit(exitUntrusted, errors.New(err.Error()+"; "+c.String()))
 	case err != nil:
 		return err
 	case !c.Judged:
-		return &exitError{exitUntrusted, errors.New(c.String())}
+		return cli.Exit(exitUntrusted, errors.New(c.String()))
 	}
-	return &exitError{exitCheck, errors.New(c.String())}
+	return cli.Exit(exitCheck, errors.New(c.String()))
 }
 
 // runNames are the names of several runs: given, or those of their files. No two
@@ -480,9 +481,9 @@ func (f *judgeFlags) reportRuns(cmd *cobra.Command, paths []string) error {
 }
 
 func exitCode(err error) int {
-	var exit *exitError
+	var exit *cli.ExitError
 	if errors.As(err, &exit) {
-		return exit.code
+		return exit.Code
 	}
 	return exitFailure
 }
@@ -549,7 +550,7 @@ func (f *judgeFlags) explained(cmd *cobra.Command, results []string) error {
 		doubt = untrusted(s.Verdict)
 	}
 	if doubt != nil {
-		doubt = &exitError{exitUntrusted, errors.New("the run is not trustworthy, and so is this number; the report says why")}
+		doubt = cli.Exit(exitUntrusted, errors.New("the run is not trustworthy, and so is this number; the report says why"))
 	}
 	err = writeOutput(cmd, f.out, func(w io.Writer) error {
 		if f.asJSON {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/trace"
@@ -249,7 +251,7 @@ func (f *vllmResult) check(written bool, how string) error {
 		_, err = report.VLLMFilename(replay.Run{}, o)
 	}
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return cli.Exit(exitUsage, err)
 	}
 	return nil
 }
@@ -291,11 +293,11 @@ func setRate(o *report.VLLMOptions, process string) {
 	fields := strings.Split(rest, ",")
 	rate, err := strconv.ParseFloat(fields[0], 64)
 	switch {
-	case process == "" || process == allAtOnce:
-	case kind == rampUpKind:
-		if r, err := parseRampUp(process); err == nil {
-			o.RampUp = &report.RampUp{Strategy: r.strategy, Start: r.start, End: r.end}
-			o.Burstiness = r.burstiness
+	case process == "" || process == flags.AllAtOnce:
+	case kind == flags.RampUpKind:
+		if r, err := flags.ParseRampUp(process); err == nil {
+			o.RampUp = &report.RampUp{Strategy: r.Strategy, Start: r.Start, End: r.End}
+			o.Burstiness = r.Burstiness
 		}
 	case kind == "poisson" && err == nil:
 		o.RequestRate = rate

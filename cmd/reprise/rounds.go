@@ -106,7 +106,7 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 		case !simulated && f.urls[i] == "":
 			return sides, false, usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or a --preset and --set-b or --costs-b")
 		}
-		t.live.urls = []string{f.urls[i]}
+		t.live.URLs = []string{f.urls[i]}
 		if sides[i], err = t.target(cmd); err != nil {
 			return sides, false, err
 		}

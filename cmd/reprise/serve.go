@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/simserver"
 )
 
@@ -55,7 +56,7 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 			}
 			s, err := simserver.New(c)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return cli.Exit(exitUsage, err)
 			}
 			l, err := net.Listen("tcp", listen)
 			if err != nil {

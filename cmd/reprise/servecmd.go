@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
 )
 
@@ -65,7 +66,7 @@ func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
 	if !c.HasPort() && !cmd.Flags().Changed("url") {
 		return nil, usagef("--serve-cmd has no {port}: put it where the engine is told its port, or say by --url where it answers")
 	}
-	fixed, err := pairs("set", f.set)
+	fixed, err := flags.Pairs("set", f.set)
 	if err != nil {
 		return nil, err
 	}
@@ -123,14 +124,14 @@ func (f *serveCmdFlags) varied() (name string, values []string, err error) {
 func (f *serveCmdFlags) served(cmd *cobra.Command, s serveSetting, live replayFlags, log string) (*bench.Served, error) {
 	out := &bench.Served{Command: s.command, Fresh: f.fresh, Log: log, Ready: f.ready, Grace: f.grace}
 	if cmd.Flags().Changed("url") {
-		if len(live.urls) != 1 {
+		if len(live.URLs) != 1 {
 			return nil, usagef("--serve-cmd starts one engine: give one --url, or none")
 		}
-		out.URL = live.urls[0]
+		out.URL = live.URLs[0]
 	}
 	out.Target = func(url string) bench.Target {
 		l := live
-		l.urls, l.engineFlags = []string{url}, cmp.Or(l.engineFlags, s.command.String())
+		l.URLs, l.EngineFlags = []string{url}, cmp.Or(l.EngineFlags, s.command.String())
 		return liveTarget{cmd, l}
 	}
 	out.Note = func(text string) {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/scrape"
 	"reprise/trace"
@@ -49,9 +51,6 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.note, "note", "", "`text` to keep in the results")
 }
 
-// maxNote bounds what is kept with every copy of the results.
-const maxNote = 4096
-
 // check refuses what cannot be meant.
 func (f *serverFlags) check() error {
 	switch f.cache {
@@ -70,8 +69,8 @@ func (f *serverFlags) check() error {
 		return usagef("--prometheus-query needs the server to ask: --prometheus URL")
 	case len(f.scrapes) > 1 && slices.Contains(f.scrapes, "none"):
 		return usagef("--scrape none is without any other --scrape")
-	case len(f.note) > maxNote:
-		return usagef("--note: %d bytes at most", maxNote)
+	case len(f.note) > flags.MaxNote:
+		return usagef("--note: %d bytes at most", flags.MaxNote)
 	}
 	_, err := f.metering([]string{"http://127.0.0.1"}, nil)
 	return err
@@ -136,10 +135,10 @@ const probeTime = 2 * time.Second
 func (f *replayFlags) meteringOf(ctx context.Context, header http.Header) (replay.Metering, error) {
 	asked := f.serverFlags
 	if !f.answering || len(f.scrapes) > 0 || f.prometheus != "" {
-		return asked.metering(f.urls, header)
+		return asked.metering(f.URLs, header)
 	}
 	asked.scrapes = []string{"auto"}
-	probe, err := asked.metering(f.urls, header)
+	probe, err := asked.metering(f.URLs, header)
 	if err != nil {
 		return probe, err
 	}
@@ -148,9 +147,9 @@ func (f *replayFlags) meteringOf(ctx context.Context, header http.Header) (repla
 	samples := probe.Scraper.Once(ctx)
 	probe.Scraper.Close()
 	if len(samples) == 0 {
-		return f.metering(f.urls, header)
+		return f.metering(f.URLs, header)
 	}
-	return asked.metering(f.urls, header) // a new one, whose counts are of the run alone
+	return asked.metering(f.URLs, header) // a new one, whose counts are of the run alone
 }
 
 // scraped is what to scrape at an address. The header goes along only to an own one.
@@ -270,7 +269,7 @@ type replayServers struct {
 // template; and, for cold caches, empties them last of all.
 func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *promptMaker) (*replayServers, error) {
 	s := &replayServers{flags: f, endpoint: endpoint, maker: m, arrivalSeed: m.seed}
-	o, err := f.options()
+	o, err := f.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -280,8 +279,8 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 			return nil, err
 		}
 	}
-	if s.admin, err = replay.NewAdmin(replay.AdminOptions{URLs: f.servers(f.urls), APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
-		return nil, &exitError{exitUsage, err}
+	if s.admin, err = replay.NewAdmin(replay.AdminOptions{URLs: f.servers(f.URLs), APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
+		return nil, cli.Exit(exitUsage, err)
 	}
 	if o.APIKey != "" {
 		o.Header.Set("Authorization", "Bearer "+o.APIKey)
@@ -307,7 +306,7 @@ func (s *replayServers) describe(ctx context.Context, about *replay.Run) (err er
 	about.Cache = s.cache
 	about.Environment = s.admin.CaptureEnvironment(ctx, about.Model)
 	about.ServerVersion, about.MaxModelLen = replay.About(about.Environment.Servers, about.Model)
-	about.Environment.Deployment, err = s.flags.deployment()
+	about.Environment.Deployment, err = s.flags.Serving()
 	return err
 }
 
@@ -334,7 +333,7 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 		return err
 	}
 	r := replay.Runner{Prompter: prompter, Endpoint: s.endpoint}
-	if r.Options, err = s.flags.schedule(lineage, s.arrivalSeed); err != nil {
+	if r.Options, err = s.flags.Schedule(lineage, s.arrivalSeed); err != nil {
 		return err
 	}
 	bar := newProgress(cmd)
@@ -359,3 +358,22 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 type discard struct{}
 
 func (discard) Write(rows []replay.Result) (int, error) { return len(rows), nil }
+
+// checkConnections refuses uses of connections that only our own HTTP/1.1 client
+// has: HTTP/2 has one connection for all, or one for each request.
+func (f *replayFlags) checkConnections() error {
+	if f.HTTP2 && f.Connections != replay.PerRequest && f.Connections != replay.Pooled {
+		return usagef("--http2 has --connections %s and %s alone", replay.PerRequest, replay.Pooled)
+	}
+	return nil
+}
+
+// checkExtras refuses what would read the file of --row-extra more than once.
+func (f *replayFlags) checkExtras() error {
+	switch {
+	case f.RowExtra == "":
+	case f.loop != "", f.cache == replay.CacheWarm:
+		return usagef("--row-extra is read once: it cannot be had with --loop or --cache warm")
+	}
+	return nil
+}

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/bench"
 	"reprise/replay/host"
@@ -29,7 +31,7 @@ const allRouters = "all"
 type simulateFlags struct {
 	out    string
 	engine engineFlags
-	scheduleFlags
+	flags.Load
 	modeFlags  // of trials: the command plays the whole workload once
 	note       string
 	timeout    time.Duration
@@ -87,7 +89,7 @@ inside a block, none of it is shared.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "results to write, Parquet; empty prints a line for the fleet alone")
-	f.scheduleFlags.register(fl)
+	f.Load.Register(fl)
 	fl.DurationVar(&f.timeout, "timeout", 0, "of one request, whose client then gives up; 0 is none")
 	fl.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")
 	f.registerFleet(fl)
@@ -129,13 +131,13 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	fleets := f.fleets(engine)
 	for _, c := range fleets {
 		if _, err := simserver.NewFleet(c, nil); err != nil {
-			return &exitError{exitUsage, err}
+			return cli.Exit(exitUsage, err)
 		}
 	}
 	if f.timeout < 0 {
 		return usagef("--timeout must not be below zero")
 	}
-	if err := f.scheduleFlags.check(); err != nil {
+	if err := f.Load.Check(); err != nil {
 		return err
 	}
 	if _, err := f.judge.options(); err != nil {
@@ -220,7 +222,7 @@ func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.F
 // results simulates into a results file.
 func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, model string) (simserver.FleetSummary, error) {
 	about := replay.Run{Schema: replay.ResultsSchema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
-		Model: model, Rate: f.rate, Seed: strconv.FormatUint(f.seed, 10), Note: f.note,
+		Model: model, Rate: f.Rate, Seed: strconv.FormatUint(f.seed, 10), Note: f.note,
 		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c), PresetWarning: f.engine.warning(c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching),
 		Environment: &replay.Environment{Host: host.This()}}
 	var err error
@@ -312,11 +314,11 @@ func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.Fle
 	if err != nil {
 		return simulated{}, err
 	}
-	lineage, err := f.lineage(cmd, part.turns)
+	lineage, err := f.Lineage(cmd, part.turns)
 	if err != nil {
 		return simulated{}, err
 	}
-	options, err := f.schedule(lineage, f.seed)
+	options, err := f.Schedule(lineage, f.seed)
 	if err != nil {
 		return simulated{}, err
 	}

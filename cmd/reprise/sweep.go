@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/bench"
@@ -116,7 +117,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	f.trust.Register(cmd)
 	fl := cmd.Flags()
 	f.trial.measureServers(fl)
-	f.trial.live.deploymentFlags.register(fl)
+	f.trial.live.Deployment.Register(fl)
 	fl.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', in place of --contract; may be repeated")
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	fl.StringSliceVar(&f.rates, "rates", nil, "requests per second of the levels, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
@@ -147,7 +148,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if err != nil {
 		return r, err
 	}
-	f.trial.live.openLoop, f.trial.simulated.openLoop = !s.Closed() && !f.causal, !s.Closed() && !f.causal
+	f.trial.live.OpenLoop, f.trial.simulated.OpenLoop = !s.Closed() && !f.causal, !s.Closed() && !f.causal
 	if s.Target, err = f.trial.target(cmd); err != nil {
 		return r, err
 	}
@@ -229,7 +230,7 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 		return s, err
 	}
 	if err := s.Check(); err != nil {
-		return s, &exitError{exitUsage, err}
+		return s, cli.Exit(exitUsage, err)
 	}
 	return s, nil
 }
@@ -275,7 +276,7 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 		return o, err
 	}
 	if err := o.Check(); err != nil {
-		return o, &exitError{exitUsage, err}
+		return o, cli.Exit(exitUsage, err)
 	}
 	return o, nil
 }
@@ -284,17 +285,17 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 // load.
 func (f *sweepFlags) kept(r *bench.SweepResult) error {
 	if l := r.Untrusted(); l != nil {
-		return &exitError{exitUntrusted, errors.New("the sweep is not trustworthy: at " + l.Name + " the client was the limit: " + l.Why)}
+		return cli.Exit(exitUntrusted, errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit: "+l.Why))
 	}
 	if r.Highest.Load != nil {
 		return nil
 	}
 	for _, l := range r.Ladder() {
 		if l.Outcome == bench.Unjudged {
-			return &exitError{exitUntrusted, errors.New("at " + l.Name + " " + l.Why + "; longer levels have more requests (--level-duration, --level-requests)")}
+			return cli.Exit(exitUntrusted, errors.New("at "+l.Name+" "+l.Why+"; longer levels have more requests (--level-duration, --level-requests)"))
 		}
 	}
-	return &exitError{exitCheck, errors.New("no load holds: " + r.Stopped.Text)}
+	return cli.Exit(exitCheck, errors.New("no load holds: "+r.Stopped.Text))
 }
 
 func (f *sweepFlags) write(cmd *cobra.Command, r *bench.SweepResult) error {
@@ -469,7 +470,7 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []serveSetti
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		all = append(all, variedSweep{s.name, r})
-		if err := f.kept(&r); err != nil && (worst == nil || err.(*exitError).code == exitUntrusted) {
+		if err := f.kept(&r); err != nil && (worst == nil || err.(*cli.ExitError).Code == exitUntrusted) {
 			worst = err
 		}
 	}

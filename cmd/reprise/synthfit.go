@@ -13,6 +13,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/anonymize/dp"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/synth"
 	"reprise/trace"
 )
@@ -206,7 +207,7 @@ func (f *publicFlags) check(cmd *cobra.Command) error {
 func (f *publicFlags) fit(cmd *cobra.Command, path string, t *trace.Trace) (*synth.Model, error) {
 	switch err := synth.Publishable(t.Meta); {
 	case errors.Is(err, synth.ErrNoCapture):
-		return nil, &exitError{exitUsage, inFile(path, err)}
+		return nil, cli.Exit(exitUsage, inFile(path, err))
 	case err != nil:
 		return nil, inFile(path, err)
 	}
@@ -233,7 +234,7 @@ func (f *publicFlags) fit(cmd *cobra.Command, path string, t *trace.Trace) (*syn
 	}
 	var noisy *synth.TooNoisy
 	if errors.As(err, &noisy) {
-		return nil, &exitError{exitCheck, fmt.Errorf("%w; the ledger counts the attempt", inFile(path, err))}
+		return nil, cli.Exit(exitCheck, fmt.Errorf("%w; the ledger counts the attempt", inFile(path, err)))
 	}
 	if errors.Is(err, synth.ErrNoUnit) {
 		return nil, usagef("%v; say --unit request if that is meant", err)

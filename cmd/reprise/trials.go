@@ -24,7 +24,7 @@ func (f *trialFlags) register(cmd *cobra.Command) {
 	f.live.defaults()
 	f.live.registerEndpoint(cmd)
 	f.simulated.judge.defaults()
-	f.simulated.scheduleFlags.register(new(cobra.Command).Flags())
+	f.simulated.Load.Register(new(cobra.Command).Flags())
 	f.simulated.registerFleet(cmd.Flags())
 	cmd.Flags().Bool("quiet", false, "no progress")
 }
@@ -83,8 +83,8 @@ func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
 	f.prompts.ownSeed, f.prompts.coldSeed = f.prompts.seed == "", t.ColdSeed
 	f.prompts.seed = cmp.Or(t.Seed, f.prompts.seed)
 	f.cache, f.note = cmp.Or(t.Cache, f.cache), cmp.Or(t.Note, f.note)
-	f.timeout = cmp.Or(t.Timeout, f.timeout)
-	f.scheduleFlags.take(t)
+	f.Timeout = cmp.Or(t.Timeout, f.Timeout)
+	f.Load.Take(t)
 	f.modeFlags.take(t)
 	if err := f.settle(); err != nil {
 		return err
@@ -98,12 +98,6 @@ func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
 	}
 	defer w.Close()
 	return f.run(cmd, w)
-}
-
-// take takes over the load of a trial.
-func (f *scheduleFlags) take(t bench.Trial) {
-	f.rate, f.concurrency, f.duration, f.warmup, f.cooldown = t.Load.Rate, t.Load.Concurrency, t.Duration, t.Warmup, t.Cooldown
-	f.speed, f.rampUp = cmp.Or(t.Load.Speed, f.speed), t.Load.RampUp
 }
 
 // take takes over what a trial sends, and how often.
@@ -139,9 +133,9 @@ func (s simulatedTarget) Run(ctx context.Context, t bench.Trial) error {
 		return err
 	}
 	f.out, f.note, f.timeout = t.Results, t.Note, t.Timeout
-	f.scheduleFlags.take(t)
+	f.Load.Take(t)
 	f.modeFlags.take(t)
-	if err := f.scheduleFlags.check(); err != nil {
+	if err := f.Load.Check(); err != nil {
 		return err
 	}
 	w, err := openTrace(cmd, t.Workload)

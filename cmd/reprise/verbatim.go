@@ -43,8 +43,8 @@ func (f *replayFlags) checkVerbatim(cmd *cobra.Command) error {
 	case f.start > 0 && f.prime != primeNone:
 		return usagef("--verbatim cannot prime a cache: add --prime %s", primeNone)
 	}
-	if f.extraBody != "" {
-		extra, err := openai.ParseExtra([]byte(f.extraBody))
+	if f.ExtraBody != "" {
+		extra, err := openai.ParseExtra([]byte(f.ExtraBody))
 		if err != nil {
 			return usagef("--extra-body: %v", err)
 		}
@@ -52,7 +52,7 @@ func (f *replayFlags) checkVerbatim(cmd *cobra.Command) error {
 			return usagef("--extra-body: with --verbatim, tools are those of the source")
 		}
 	}
-	f.api = replay.APIAuto // each row goes where its kind does
+	f.API = replay.APIAuto // each row goes where its kind does
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 )
 
@@ -305,7 +306,7 @@ func (t *translation) load() {
 		t.fail("--burstiness is one of a finite --request-rate")
 	case all && hasLimit: // the next is sent as one ends
 	case all:
-		t.set("request-rate", "rate", allAtOnce)
+		t.set("request-rate", "rate", flags.AllAtOnce)
 	case hasRate && math.IsInf(shape, 1):
 		t.set("request-rate", "rate", "constant:"+plainFloat(perSecond))
 	case hasRate && shape == 1:
@@ -344,7 +345,7 @@ func (t *translation) rampUp() {
 	if b, ok := t.text("burstiness"); ok {
 		burstiness = b
 	}
-	r, err := parseRampUp(fmt.Sprintf("%s:%s,%s-%s,burstiness=%s", rampUpKind, strategy, start, end, burstiness))
+	r, err := flags.ParseRampUp(fmt.Sprintf("%s:%s,%s-%s,burstiness=%s", flags.RampUpKind, strategy, start, end, burstiness))
 	if err != nil {
 		t.fail("--ramp-up-strategy: %v", err)
 		return

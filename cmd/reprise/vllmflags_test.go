@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // vllmParse reads the flags of a replay as RunE does.
@@ -109,8 +111,8 @@ func TestVLLMSpellingsThatContradict(t *testing.T) {
 		"--no-self-timed": "--request-rate",
 	} {
 		_, _, err := vllmParse(strings.Fields(typed)...)
-		var exit *exitError
-		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &exit) || exit.code != exitUsage {
+		var exit *cli.ExitError
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &exit) || exit.Code != exitUsage {
 			t.Errorf("%s: %v, want %q", typed, err, want)
 		}
 	}

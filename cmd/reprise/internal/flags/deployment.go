@@ -1,0 +1,60 @@
+package flags
+
+import (
+	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay"
+)
+
+// MaxNote is how many bytes a note that is kept with every copy of the results may
+// have.
+const MaxNote = 4096
+
+// Deployment says what serves, where servers do not say it themselves.
+type Deployment struct {
+	hardware     string
+	modelSize    string
+	quantization string
+	tp, pp       int
+	engine       string
+	EngineFlags  string // --engine-flags
+}
+
+// Register adds the flags.
+func (f *Deployment) Register(fl *pflag.FlagSet) {
+	fl.StringVar(&f.hardware, "hardware", "", "GPUs that serve, for the report: `[N x]GPU`[,memory][,interconnect], such as '8xH100, 80GB, NVLink'")
+	fl.StringVar(&f.modelSize, "model-size", "", "`parameters` of the model, for the report, such as 70B")
+	fl.StringVar(&f.quantization, "quantization", "", "of its weights, for the report, such as fp8")
+	fl.IntVar(&f.tp, "tp", 0, "GPUs that each layer is spread over, for the report")
+	fl.IntVar(&f.pp, "pp", 0, "stages that the layers are spread over, for the report")
+	fl.StringVar(&f.engine, "engine", "", "`name and version` of the engine, for the report, such as 'vllm 0.11.0'")
+	fl.StringVar(&f.EngineFlags, "engine-flags", "", "`flags` that it was started with, for the report; what looks like a key is left out")
+}
+
+// Serving is what the flags say, nil when they say nothing.
+func (f *Deployment) Serving() (*replay.Deployment, error) {
+	if f.tp < 0 || f.pp < 0 {
+		return nil, cli.Usagef("--tp and --pp: want numbers above zero")
+	}
+	d := replay.Deployment{Quantization: replay.Redact(f.quantization), TP: f.tp, PP: f.pp, Engine: replay.Redact(f.engine), EngineFlags: replay.Redact(f.EngineFlags)}
+	for flag, text := range map[string]string{"quantization": d.Quantization, "engine": d.Engine, "engine-flags": d.EngineFlags} {
+		if len(text) > MaxNote {
+			return nil, cli.Usagef("--%s: %d bytes at most", flag, MaxNote)
+		}
+	}
+	if f.hardware != "" {
+		if err := d.SetHardware(f.hardware); err != nil {
+			return nil, cli.Usagef("--hardware: %v", err)
+		}
+	}
+	if f.modelSize != "" {
+		if err := d.SetModelSize(f.modelSize); err != nil {
+			return nil, cli.Usagef("--model-size: %v", err)
+		}
+	}
+	if d == (replay.Deployment{}) {
+		return nil, nil
+	}
+	return &d, nil
+}

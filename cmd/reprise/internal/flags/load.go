@@ -1,0 +1,161 @@
+package flags
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay"
+	"reprise/replay/bench"
+	"reprise/trace"
+	"reprise/trace/arrival"
+)
+
+// Load says when the rows of a replay are due, and how many are in flight.
+type Load struct {
+	Speed         float64 // --speed, 1 is as recorded
+	OpenLoop      bool    // --open-loop
+	keepThink     bool
+	Rate          string // --rate, empty for recorded times
+	Concurrency   int    // --concurrency, 0 for an open loop
+	rampUp        time.Duration
+	Duration      time.Duration // --duration, 0 for the whole workload
+	warmup        string
+	cooldown      string
+	MaxInFlight   int // --max-in-flight, 0 for no limit
+	includeFailed bool
+	Requests      int64 // of the workload, for a rate that grows with them
+}
+
+// Register adds the flags, but for --max-in-flight, which only a replay has.
+func (f *Load) Register(fl *pflag.FlagSet) {
+	fl.Float64Var(&f.Speed, "speed", 1, "2 replays twice as fast, and halves think and tool times")
+	fl.BoolVar(&f.OpenLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
+	fl.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
+	fl.StringVar(&f.Rate, "rate", "", "arrival `process` in place of recorded times, such as poisson:2, constant:10, gamma:5,cv=2, ramp:1-10,60s or inf for all at once; where turns wait for others, of the first turns")
+	fl.IntVar(&f.Concurrency, "concurrency", 0, "close the loop: so many requests in flight, the next is sent when one ends. It hides saturation")
+	fl.DurationVar(&f.rampUp, "ramp-up", 0, "time in which the places of --concurrency come, one after another; 0 is all at once")
+	fl.DurationVar(&f.Duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
+	fl.StringVar(&f.warmup, "warmup", "", "first requests to send and not to measure: a number, or a `span` of time such as 30s")
+	fl.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure: a number, or a `span` of time before the last is due")
+	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
+}
+
+// Lineage reads which rows wait for which. It is nil for an open loop: when that
+// is asked for, or the workload has no turn with a think or tool time.
+func (f *Load) Lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn], error)) (*replay.Lineage, error) {
+	if f.OpenLoop || f.Concurrency > 0 {
+		return nil, f.noSpeedWithRate()
+	}
+	turns, err := open()
+	if err != nil {
+		return nil, err
+	}
+	l, err := replay.ReadLineage(turns)
+	if err != nil {
+		return nil, err
+	}
+	if l.Timed() == 0 {
+		if f.keepThink {
+			return nil, cli.Usagef("--keep-think: the workload has no think or tool times")
+		}
+		return nil, f.noSpeedWithRate()
+	}
+	cli.Notef(cmd, "causal: %d turns wait for those before them and a think or tool time; --open-loop sends at recorded times", l.Timed())
+	if n := l.Backward(); n > 0 {
+		cli.Notef(cmd, "%d parents stand below their turns in the file and are not waited for", n)
+	}
+	return l, nil
+}
+
+// noSpeedWithRate refuses a speed that has nothing to divide.
+func (f *Load) noSpeedWithRate() error {
+	if f.Rate != "" && f.Speed != 1 {
+		return cli.Usagef("--rate and --speed contradict each other where no turn waits for another: the rate replaces the recorded times")
+	}
+	return nil
+}
+
+// Check refuses flags that contradict each other.
+func (f *Load) Check() error {
+	if !(f.Speed > 0 && f.Speed <= 1e9) {
+		return cli.Usagef("--speed: a number above 0, up to 1,000,000,000")
+	}
+	if f.OpenLoop && f.keepThink {
+		return cli.Usagef("--keep-think has no meaning with --open-loop, which has no think times")
+	}
+	for _, other := range []struct {
+		name  string
+		given bool
+	}{
+		{"open-loop", f.OpenLoop}, {"keep-think", f.keepThink}, {"rate", f.Rate != ""}, {"speed", f.Speed != 1}, {"max-in-flight", f.MaxInFlight != 0},
+	} {
+		if f.Concurrency != 0 && other.given {
+			return cli.Usagef("--concurrency and --%s contradict each other: in a closed loop the end of a request alone says when the next is sent", other.name)
+		}
+	}
+	if f.rampUp < 0 || f.rampUp > 0 && f.Concurrency == 0 {
+		return cli.Usagef("--ramp-up is about the places of --concurrency; an arrival process such as --rate ramp:1-10,60s grows itself")
+	}
+	if f.Concurrency < 0 || f.Duration < 0 {
+		return cli.Usagef("--concurrency and --duration must not be negative")
+	}
+	_, err := f.Schedule(nil, 0)
+	return err
+}
+
+// StopGrace is how long requests in flight may take to end after an interrupt.
+const StopGrace = 5 * time.Second
+
+// Schedule says when rows are due, with a seed for random arrivals.
+func (f *Load) Schedule(lineage *replay.Lineage, seed uint64) (o replay.Options, err error) {
+	o = replay.Options{Grace: StopGrace, Speed: f.Speed, MaxInFlight: f.MaxInFlight, IncludeFailed: f.includeFailed,
+		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.Concurrency, RampUp: f.rampUp, Duration: f.Duration}
+	if f.Rate != "" {
+		if o.Arrivals, err = arrivals(f.Rate, arrival.Stream(seed, "replay arrivals"), f.Requests); err != nil {
+			return o, cli.Usagef("--rate: %v", err)
+		}
+	}
+	if o.Warmup, err = replay.ParseSpan(f.warmup); err != nil {
+		return o, cli.Usagef("--warmup: %v", err)
+	}
+	if o.Cooldown, err = replay.ParseSpan(f.cooldown); err != nil {
+		return o, cli.Usagef("--cooldown: %v", err)
+	}
+	return o, nil
+}
+
+// Abort says what ends a replay early.
+type Abort struct{ abortOn string }
+
+// Register adds the flag.
+func (f *Abort) Register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.abortOn, "abort-on", "", "`conditions`, any of which ends the sending when it holds over 10 s with 20 requests, such as errors>5%,queue>100,ttft-p99>10s; queue is the requests in flight")
+}
+
+// Check refuses conditions that cannot be read.
+func (f *Abort) Check() error {
+	_, err := f.Conditions()
+	return err
+}
+
+// Conditions are those of --abort-on, nil without one.
+func (f *Abort) Conditions() ([]replay.Condition, error) {
+	if f.abortOn == "" {
+		return nil, nil
+	}
+	c, err := replay.ParseConditions(f.abortOn)
+	if err != nil {
+		return nil, cli.Usagef("--abort-on: %v", err)
+	}
+	return c, nil
+}
+
+// Take takes over the load of a trial.
+func (f *Load) Take(t bench.Trial) {
+	f.Rate, f.Concurrency, f.Duration, f.warmup, f.cooldown = t.Load.Rate, t.Load.Concurrency, t.Duration, t.Warmup, t.Cooldown
+	f.Speed, f.rampUp = cmp.Or(t.Load.Speed, f.Speed), t.Load.RampUp
+}

@@ -1,0 +1,356 @@
+package flags
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay"
+	"reprise/replay/openai"
+	"reprise/trace"
+)
+
+// Target says what a replay sends, and to whom.
+type Target struct {
+	URLs        []string // --url, one or more
+	balance     string
+	API         string // --api
+	Model       string // --model, empty for the only one
+	TokenIDs    bool   // --token-ids
+	forceOutput bool
+
+	HTTP2       bool // --http2
+	proxy       string
+	tlsCA       string
+	tlsCert     string
+	tlsKey      string
+	tlsName     string
+	tlsInsecure bool
+	Timeout     time.Duration // --timeout, of one request
+	connect     time.Duration
+	firstToken  time.Duration
+	idle        time.Duration
+	retry       string
+
+	headers     []string
+	headerEnv   []string
+	headerFile  []string
+	keyEnv      string
+	keyFile     string
+	affinity    string
+	record      []string
+	noTrace     bool
+	ExtraBody   string // --extra-body, JSON
+	temperature float64
+	topP        float64
+	sampleSeed  int64
+	priorities  []string
+	models      []string
+	RowExtra    string // --row-extra, a path
+	CheckSame   int    // --check-deterministic, rows
+	given       func(flag string) bool
+}
+
+// Register adds the flags. The target sees through cmd which were given.
+func (f *Target) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	f.given = fl.Changed
+	fl.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"}, "base URL of the endpoint, or unix:///path.sock[:/base]; may be repeated for several of one model")
+	fl.StringVar(&f.balance, "balance", replay.RoundRobin, "which of several endpoints a request goes to: round-robin, or session for all of a session to one")
+	fl.StringVar(&f.API, "api", replay.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind")
+	fl.StringVar(&f.Model, "model", "", "model to ask for; empty takes the endpoint's only one")
+	fl.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
+	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
+
+	fl.BoolVar(&f.HTTP2, "http2", false, "HTTP/2 in place of HTTP/1.1: over TLS by ALPN, else by prior knowledge (h2c)")
+	fl.StringVar(&f.proxy, "proxy", "", "`URL` of a proxy, or none; empty takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Without a password")
+	fl.StringVar(&f.tlsCA, "tls-ca", "", "PEM `file` of the authorities to trust in place of the system's")
+	fl.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of a client certificate")
+	fl.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of its key")
+	fl.StringVar(&f.tlsName, "tls-server-name", "", "name to expect in the server's certificate, in place of the URL's")
+	fl.BoolVar(&f.tlsInsecure, "tls-insecure", false, "do not check the server's certificate; the results say so")
+	fl.DurationVar(&f.Timeout, "timeout", 10*time.Minute, "of one request, retries included")
+	fl.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "of dialling, and of the TLS handshake")
+	fl.DurationVar(&f.firstToken, "first-token-timeout", 0, "from sending to the first token; 0 is no limit of its own")
+	fl.DurationVar(&f.idle, "idle-timeout", 0, "between two events of an answer; 0 is no limit of its own")
+	fl.StringVar(&f.retry, "retry", "0", "`N[,backoff][,other]`: send a request again up to N times when there was no connection, the server was full (429, 502, 503, 504, 529), or a pooled connection was dead; backoff doubles from 500ms unless given; with other, to the next --url, and without a pause while there is one that has not been asked")
+
+	fl.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
+	fl.StringArrayVar(&f.headerEnv, "header-env", nil, "`Name=VARIABLE`: a header whose value is in the environment; may be repeated")
+	fl.StringArrayVar(&f.headerFile, "header-file", nil, "`Name=file`: a header whose value is in a file; may be repeated")
+	fl.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` that holds the API key")
+	fl.StringVar(&f.keyFile, "api-key-file", "", "`file` that holds the API key")
+	fl.StringVar(&f.affinity, "affinity-header", "", "`name` of a header that carries the session's pseudonym (s0, s1, …), for routers")
+	fl.StringArrayVar(&f.record, "record-header", nil, "`name` of a response header that says who answered; its values are counted in the report. At most 4")
+	fl.BoolVar(&f.noTrace, "no-trace-headers", false, "do not send X-Request-Id and traceparent")
+	fl.StringVar(&f.ExtraBody, "extra-body", "", "`JSON` object with further fields of each request")
+	fl.Float64Var(&f.temperature, "temperature", 0, "of every request, in place of the workload's")
+	fl.Float64Var(&f.topP, "top-p", 0, "top_p of every request")
+	fl.Int64Var(&f.sampleSeed, "sampling-seed", 0, "seed of the server's sampling, for every request")
+	fl.StringArrayVar(&f.priorities, "class-priority", nil, "`CLASS=N`: field priority of the rows of a class (vLLM: lower is sooner); may be repeated")
+	fl.StringArrayVar(&f.models, "model-map", nil, "`LABEL=MODEL`: what rows with this adapter, or else this model, ask for; may be repeated")
+	fl.StringVar(&f.RowExtra, "row-extra", "", "JSONL `file` of {\"row\":N,\"header\":{},\"body\":{}}, in row order: further headers and fields of single rows")
+	fl.IntVar(&f.CheckSame, "check-deterministic", 0, "after the run, send `N` of the rows twice at temperature 0 and count the answers that differ")
+}
+
+// Check refuses what needs no file to be seen to be wrong.
+func (f *Target) Check() error {
+	if (f.tlsCert == "") != (f.tlsKey == "") {
+		return cli.Usagef("--tls-cert and --tls-key go together")
+	}
+	if f.tlsInsecure && f.tlsCA != "" {
+		return cli.Usagef("--tls-insecure and --tls-ca contradict each other")
+	}
+	if f.CheckSame < 0 || f.CheckSame > 0 && f.API == replay.APIEmbeddings {
+		return cli.Usagef("--check-deterministic: want a number of rows, and an API whose answers are text")
+	}
+	var o replay.HTTPOptions
+	return f.retries(&o)
+}
+
+// Options turns the flags into those of an endpoint.
+func (f *Target) Options() (o replay.HTTPOptions, err error) {
+	if len(f.URLs) == 0 {
+		return o, cli.Usagef("--url: say where the endpoint is")
+	}
+	o = replay.HTTPOptions{URL: f.URLs[0], Also: f.URLs[1:], Balance: f.balance, API: f.API, Model: f.Model, TokenIDs: f.TokenIDs,
+		ForceOutput: f.forceOutput, HTTP2: f.HTTP2, Proxy: f.proxy,
+		Timeout: f.Timeout, ConnectTimeout: f.connect, FirstTokenTimeout: f.firstToken, IdleTimeout: f.idle,
+		AffinityHeader: f.affinity, RecordHeaders: f.record, NoTraceHeaders: f.noTrace}
+	if err = f.retries(&o); err != nil {
+		return o, err
+	}
+	if o.TLS, err = f.tls(); err != nil {
+		return o, err
+	}
+	if o.Header, err = f.header(); err != nil {
+		return o, err
+	}
+	if o.Extra, err = f.extra(); err != nil {
+		return o, err
+	}
+	if o.APIKey, err = f.apiKey(); err != nil {
+		return o, err
+	}
+	if o.Models, err = Pairs("model-map", f.models); err != nil {
+		return o, err
+	}
+	o.Priorities, err = f.classPriorities()
+	return o, err
+}
+
+// retries reads --retry.
+func (f *Target) retries(o *replay.HTTPOptions) (err error) {
+	count, rest, _ := strings.Cut(f.retry, ",")
+	backoff := 500 * time.Millisecond
+	if pause, other := strings.CutSuffix(","+rest, ",other"); other {
+		o.RetryOther, rest = true, strings.TrimPrefix(pause, ",")
+	}
+	if o.Retries, err = strconv.Atoi(count); err == nil && rest != "" {
+		backoff, err = time.ParseDuration(rest)
+	}
+	switch {
+	case err != nil || o.Retries < 0 || backoff < 0 || strings.HasSuffix(f.retry, ","):
+		return cli.Usagef("--retry: want a number, or a number and a duration such as 3,250ms, and ,other behind either to ask another endpoint")
+	case o.RetryOther && (o.Retries == 0 || len(f.URLs) < 2):
+		return cli.Usagef("--retry: other is another endpoint: give --url more than once, and a number of retries")
+	case o.Retries > 0:
+		o.Backoff = backoff
+	}
+	return nil
+}
+
+// tls is nil where nothing about it was said.
+func (f *Target) tls() (*tls.Config, error) {
+	if cmp.Or(f.tlsCA, f.tlsCert, f.tlsName) == "" && !f.tlsInsecure {
+		return nil, nil
+	}
+	c := &tls.Config{ServerName: f.tlsName, InsecureSkipVerify: f.tlsInsecure}
+	if f.tlsCA != "" {
+		pem, err := os.ReadFile(f.tlsCA)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, cli.Usagef("--tls-ca: %s holds no certificate in PEM", f.tlsCA)
+		}
+	}
+	if f.tlsCert != "" {
+		pair, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// Pairs reads the values of a flag that is NAME=VALUE. Its errors quote none of them.
+func Pairs(flag string, list []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, s := range list {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" || value == "" {
+			return nil, cli.Usagef("--%s: want two names with = between them", flag)
+		}
+		if _, twice := out[name]; twice {
+			return nil, cli.Usagef("--%s: the same name is given twice", flag)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// header collects the headers of all three flags. No error quotes a value.
+func (f *Target) header() (http.Header, error) {
+	out := http.Header{}
+	for _, h := range f.headers {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok || name == "" {
+			return nil, cli.Usagef("--header: want Name=value")
+		}
+		out.Add(name, value)
+	}
+	fromEnv, err := Pairs("header-env", f.headerEnv)
+	if err != nil {
+		return nil, err
+	}
+	for name, variable := range fromEnv {
+		value, ok := os.LookupEnv(variable)
+		if !ok || value == "" {
+			return nil, cli.Usagef("--header-env: the variable of %s is not set", name)
+		}
+		out.Add(name, value)
+	}
+	fromFile, err := Pairs("header-file", f.headerFile)
+	if err != nil {
+		return nil, err
+	}
+	for name, path := range fromFile {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		out.Add(name, strings.TrimSpace(string(b)))
+	}
+	return out, nil
+}
+
+// extra joins --extra-body and the flags for sampling, which stand above it.
+func (f *Target) extra() (openai.Extra, error) {
+	var extra openai.Extra
+	var err error
+	if f.ExtraBody != "" {
+		if extra, err = openai.ParseExtra([]byte(f.ExtraBody)); err != nil {
+			return extra, cli.Usagef("--extra-body: %v", err)
+		}
+	}
+	sampling := map[string]any{}
+	for flag, field := range map[string]struct {
+		name  string
+		value any
+	}{"temperature": {"temperature", f.temperature}, "top-p": {"top_p", f.topP}, "sampling-seed": {"seed", f.sampleSeed}} {
+		if f.given(flag) {
+			sampling[field.name] = field.value
+		}
+	}
+	body, err := json.Marshal(sampling)
+	if err != nil {
+		return extra, cli.Usagef("--temperature and --top-p: want numbers")
+	}
+	more, err := openai.ParseExtra(body)
+	return extra.With(more), err
+}
+
+func (f *Target) classPriorities() (map[string]int, error) {
+	named, err := Pairs("class-priority", f.priorities)
+	if err != nil || len(named) == 0 {
+		return nil, err
+	}
+	out := map[string]int{}
+	for _, class := range slices.Sorted(maps.Keys(named)) {
+		if out[class], err = strconv.Atoi(named[class]); err != nil {
+			return nil, cli.Usagef("--class-priority: want CLASS=N, N a whole number")
+		}
+	}
+	return out, nil
+}
+
+// apiKey reads the key where the flags say it is: no flag takes a key itself,
+// since command lines end up in histories and process lists.
+func (f *Target) apiKey() (string, error) {
+	switch {
+	case f.keyEnv != "" && f.keyFile != "":
+		return "", cli.Usagef("give one of --api-key-env and --api-key-file")
+	case f.keyEnv != "":
+		key, ok := os.LookupEnv(f.keyEnv)
+		if !ok || key == "" {
+			return "", cli.Usagef("--api-key-env: the variable is not set")
+		}
+		return key, nil
+	case f.keyFile != "":
+		b, err := os.ReadFile(f.keyFile)
+		return strings.TrimSpace(string(b)), err
+	}
+	return "", nil
+}
+
+// OpenRowExtra reads the file of --row-extra to its end, so that its faults are known
+// before anything is sent, and opens it again. It is nil without one.
+func (f *Target) OpenRowExtra(cmd *cobra.Command, rows int64) (extras replay.RowExtras, close func() error, err error) {
+	close = func() error { return nil }
+	if f.RowExtra == "" {
+		return nil, close, nil
+	}
+	file, err := os.Open(f.RowExtra)
+	if err != nil {
+		return nil, close, err
+	}
+	lines, err := replay.CheckExtras(file, f.RowExtra, rows)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		file.Close()
+		return nil, close, err
+	}
+	cli.Notef(cmd, "row extras: %d rows have headers or fields of their own", lines)
+	return replay.NewExtraFile(file, f.RowExtra), file.Close, nil
+}
+
+// A kindRow is the column that says which API a row goes to.
+type kindRow struct {
+	trace.Row `parquet:"-"`
+	Kind      string `parquet:"kind,optional,dict"`
+}
+
+// APIs are those that the rows of a workload go to.
+func (f *Target) APIs(w *trace.Trace) ([]string, error) {
+	if f.API != replay.APIAuto {
+		return []string{f.API}, nil
+	}
+	rows, err := trace.Columns[kindRow](w)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	err = trace.Each(rows, func(_ int64, r *kindRow) error {
+		found[replay.KindAPI(r.Kind)] = true
+		return nil
+	})
+	return slices.Sorted(maps.Keys(found)), err
+}
