@@ -412,7 +412,7 @@ func (specs suiteSpecs) write(cmd *cobra.Command, row *bench.Row, seed uint64, p
 			return trace.Meta{}, err
 		}
 		meta := s.Meta(seed)
-		if err := (&textFlags{text: trace.TextWords}).describe(cmd, &meta, true); err != nil {
+		if err := (&flags.PromptText{Text: trace.TextWords}).Describe(cmd, &meta, true); err != nil {
 			return meta, err
 		}
 		_, err = trace.Copy(dst, &watched{Reader: rows, cmd: cmd, bar: newProgress(cmd)})

@@ -118,14 +118,14 @@ func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	prompter, err := maker.prompter(0)
+	prompter, err := maker.Prompter(0)
 	if err != nil {
 		return err
 	}
 	if err := part.spellable(prompter.Blocks()); err != nil {
 		return err
 	}
-	known := profile.NewKnownPass(part.blockSize, false, profile.WithTails(maker.tails.Of))
+	known := profile.NewKnownPass(part.blockSize, false, profile.WithTails(maker.Tails.Of))
 	live, err := f.liveAtStart(cmd, part)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
 		known.Touch(&live[i])
 	}
 	d := &dryPass{f: f, known: known, prompts: prompter, reuse: profile.NewServerReuse(f.serverBlock), every: 1}
-	out, err := d.run(cmd, part, maker.seed)
+	out, err := d.run(cmd, part, maker.Seed)
 	if err != nil {
 		return err
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/datasets/export"
 	"reprise/trace"
-	"reprise/trace/token"
 )
 
 // exportFlags are the flags of export.
 type exportFlags struct {
 	out, to, header string
 	model           string
-	prompts         promptFlags
+	prompts         flags.Prompts
 }
 
 func exportCommand() *cobra.Command {
@@ -41,7 +41,7 @@ docs/formats.md says what each of them loses.`,
   reprise export t.parquet --to vllm-custom --tokenizer o200k_base -o prompts.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := keepsInputs(append(args, f.prompts.corpus, f.prompts.tokenizer), f.out, f.header); err != nil {
+			if err := keepsInputs(append(args, f.prompts.Corpus, f.prompts.Tokenizer), f.out, f.header); err != nil {
 				return err
 			}
 			t, err := openTrace(cmd, args[0])
@@ -57,9 +57,7 @@ docs/formats.md says what each of them loses.`,
 	fl.StringVar(&f.to, "to", "", "`format` to write")
 	fl.StringVar(&f.header, "header", "", "second `file`, for formats that have one")
 	fl.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")
-	fl.StringVar(&f.prompts.tokenizer, "tokenizer", "", "tokenizer of prompts; empty takes the trace's, else o200k_base")
-	fl.StringVar(&f.prompts.seed, "seed", "", "seed of prompts; empty takes the trace's, else 1")
-	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
+	f.prompts.Register(fl, "tokenizer of prompts; empty takes the trace's, else o200k_base", "seed of prompts; empty takes the trace's, else 1")
 	return cmd
 }
 
@@ -84,7 +82,7 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 			return usagef("--header: %s is one file", f.to)
 		}
 		return usagef("%s has a second file: say where it goes, such as --header t.%s", f.to, strings.TrimPrefix(format.HeaderExt, "."))
-	case !format.NeedsPrompts && f.prompts != promptFlags{}:
+	case !format.NeedsPrompts && f.prompts != flags.Prompts{}:
 		return usagef("--tokenizer, --seed and --corpus make prompts, and %s holds none", f.to)
 	}
 	rows, blockSize, err := exportRows(t, format)
@@ -93,11 +91,11 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	}
 	o := export.Options{BlockSize: blockSize, Model: f.model}
 	if format.NeedsPrompts {
-		maker, err := f.prompts.maker(cmd, t, blockSize)
+		maker, err := f.prompts.Maker(cmd, t, blockSize)
 		if err != nil {
 			return err
 		}
-		if o.Prompter, err = maker.prompter(0); err != nil {
+		if o.Prompter, err = maker.Prompter(0); err != nil {
 			return err
 		}
 	}
@@ -175,35 +173,4 @@ func (f *exportFlags) use(format export.Format, rows int64, blockSize int) strin
 	}
 	return strings.NewReplacer("FILE", file, "HEADER", f.header, "ROWS", strconv.FormatInt(rows, 10),
 		"BLOCK", strconv.Itoa(blockSize), "MODEL", model).Replace(format.Use)
-}
-
-// openTokenizer opens the tokenizer that a flag names, else the trace's own,
-// else o200k_base.
-func openTokenizer(name string, meta trace.Meta) (*token.Encoding, error) {
-	if name == "" {
-		name = meta.Tokenizer
-	}
-	if name == "" {
-		name = "o200k_base"
-	}
-	tok, err := token.OpenAny(name)
-	if err != nil {
-		err = cli.Exit(exitUsage, err)
-	}
-	return tok, err
-}
-
-// promptSeed is the seed that a flag gives, else the trace's own, else 1.
-func promptSeed(s string, meta trace.Meta) (uint64, error) {
-	if s == "" {
-		s = meta.Seed
-	}
-	if s == "" {
-		s = "1"
-	}
-	seed, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0, usagef("--seed: want a whole number from 0 to 2^64-1")
-	}
-	return seed, nil
 }

@@ -48,7 +48,7 @@ var mayImport = map[string]string{
 	"cmd/reprise":      "*",
 
 	"cmd/reprise/internal/cli":   "",
-	"cmd/reprise/internal/flags": "cmd/reprise/internal/cli replay replay/bench replay/openai replay/pace replay/report trace trace/arrival",
+	"cmd/reprise/internal/flags": "cmd/reprise/internal/cli replay replay/bench replay/openai replay/pace replay/report synth/prompt trace trace/arrival trace/token",
 
 	"cmd/internal/codecheck":  "",
 	"cmd/internal/mutate":     "",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/synth"
 	"reprise/synth/fidelity"
@@ -475,7 +476,7 @@ func (f *modeFlags) liveAtStart(cmd *cobra.Command, p *workloadPart) ([]trace.Re
 
 // fillCache sends what is live to the endpoint before the run, and makes what was
 // answered known.
-func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint replay.Endpoint, makes func() (rowPrompter, error), known *profile.KnownPass) error {
+func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint replay.Endpoint, makes func() (flags.RowPrompter, error), known *profile.KnownPass) error {
 	if len(prompts) == 0 {
 		return nil
 	}

@@ -28,7 +28,7 @@ import (
 // replayFlags are the flags of replay; demo fills them too.
 type replayFlags struct {
 	out     string
-	prompts promptFlags
+	prompts flags.Prompts
 	verify  bool
 	flags.Target
 	flags.Load
@@ -140,9 +140,8 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 // registerEndpoint registers to whom requests go, and how they are made and sent.
 func (f *replayFlags) registerEndpoint(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.prompts.tokenizer, "tokenizer", "", "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base")
-	fl.StringVar(&f.prompts.seed, "seed", "", "seed of the prompts; empty takes the workload's, else 1")
-	fl.StringVar(&f.prompts.corpus, "corpus", "", corpusUsage)
+	f.prompts.Register(fl, "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base",
+		"seed of the prompts; empty takes the workload's, else 1")
 	f.Target.Register(cmd)
 	f.serverFlags.register(cmd)
 	f.Wire.Register(cmd)
@@ -177,31 +176,31 @@ func (f *replayFlags) defaults() { f.register(new(cobra.Command)) }
 
 // chosen is the part of the workload that the flags ask for, and what makes its
 // prompts.
-func (f *replayFlags) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *promptMaker, error) {
+func (f *replayFlags) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *flags.PromptMaker, error) {
 	_, blockSize, err := workloadRows(w)
 	if err != nil {
 		return nil, nil, err
 	}
-	maker, err := f.prompts.maker(cmd, w, blockSize)
+	maker, err := f.prompts.Maker(cmd, w, blockSize)
 	if err != nil {
 		return nil, nil, err
 	}
-	part, err := f.part(cmd, w, maker.seed)
+	part, err := f.part(cmd, w, maker.Seed)
 	if err != nil {
 		return nil, nil, err
 	}
-	maker.tails = part.tails(maker.tails)
+	maker.Tails = part.tails(maker.Tails)
 	return part, maker, nil
 }
 
 // calibrate finds the endpoint's model and measures its templates, of each API that
 // rows go to.
-func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *promptMaker) (overheads map[string]int, err error) {
+func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *flags.PromptMaker) (overheads map[string]int, err error) {
 	apis, err := f.APIs(w)
 	if err != nil {
 		return nil, err
 	}
-	words := m.tok.Words()
+	words := m.Tok.Words()
 	var model string
 	uncounted := map[string]bool{}
 	err = f.vllm.whenReady(cmd.Context(), func() (err error) {
@@ -301,12 +300,12 @@ type replayRun struct {
 	w   *trace.Trace
 
 	part     *workloadPart
-	maker    *promptMaker
+	maker    *flags.PromptMaker
 	rows     *countedRows
 	lineage  *replay.Lineage // nil where no turn waits for another
 	endpoint *replay.HTTP
 	servers  *replayServers
-	prompter rowPrompter
+	prompter flags.RowPrompter
 	known    *profile.KnownPass
 	about    replay.Run
 
@@ -360,7 +359,7 @@ func (r *replayRun) open() (err error) {
 		return err
 	}
 	r.closes = append(r.closes, func() { closeExtras() })
-	if r.endpoint, err = r.replayFlags.endpoint(r.maker.tok, extras); err != nil {
+	if r.endpoint, err = r.replayFlags.endpoint(r.maker.Tok, extras); err != nil {
 		return err
 	}
 	r.closes = append(r.closes, r.endpoint.Close)
@@ -381,8 +380,8 @@ func (r *replayRun) fill() error {
 	if err != nil {
 		return err
 	}
-	r.about = replay.Run{Version: version, Tokenizer: r.maker.tok.Name(), Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier,
-		Seed: strconv.FormatUint(r.maker.seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock}
+	r.about = replay.Run{Version: version, Tokenizer: r.maker.Tok.Name(), Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier,
+		Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock}
 	if r.about.Privacy, err = privacyOf(&r.w.Meta); err != nil {
 		return err
 	}
@@ -395,7 +394,7 @@ func (r *replayRun) fill() error {
 	if err := r.servers.warmUp(r.cmd, r.part, r.lineage); err != nil {
 		return err
 	}
-	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.tails.Of))
+	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of))
 	return r.fillCache(r.cmd, r.part, live, r.endpoint, r.servers.prompter, r.known)
 }
 
@@ -437,7 +436,7 @@ func (r *replayRun) send(options replay.Options) error {
 		if !ok {
 			return usagef("--verify has no meaning with --api auto where the APIs have different templates")
 		}
-		checker := prompt.NewChecker(single, r.maker.tok)
+		checker := prompt.NewChecker(single, r.maker.Tok)
 		runner.Prompter, verify = checker, func() error { return verified(r.cmd, checker.Close(), r.out) }
 	}
 	watching := r.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "), r.rows.total, r.about.Cores, r.judge.trust.Limits})
@@ -544,7 +543,7 @@ func (f *replayFlags) checkResume() error {
 // resumedCache says what was done to the servers' caches before the run that is to
 // be resumed, and gives the prompts the seed that they then had. It is not done
 // again: known tokens count what the servers hold of the run so far.
-func (f *replayFlags) resumedCache(m *promptMaker) (*replay.CacheDiscipline, error) {
+func (f *replayFlags) resumedCache(m *flags.PromptMaker) (*replay.CacheDiscipline, error) {
 	journal, err := replay.OpenResults(replay.JournalName(f.out))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("there is nothing to resume: %w", err)
@@ -557,8 +556,8 @@ func (f *replayFlags) resumedCache(m *promptMaker) (*replay.CacheDiscipline, err
 	if was == nil || was.Asked != f.cache {
 		return &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNothing}, nil // which is refused as another setting
 	}
-	if was.Done == replay.CacheNewSeed && f.prompts.seed == "" {
-		if m.seed, err = strconv.ParseUint(journal.Run.Seed, 10, 64); err != nil {
+	if was.Done == replay.CacheNewSeed && f.prompts.Seed == "" {
+		if m.Seed, err = strconv.ParseUint(journal.Run.Seed, 10, 64); err != nil {
 			return nil, errors.New("--resume: the journal's seed is not a number")
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/bench"
 	"reprise/replay/compare"
@@ -164,7 +165,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 		return p, err
 	}
 	p = roundPlan{Schema: roundsSchema, Workload: w.Meta.Digest, Seed: 1, Warmup: f.warmup, Flags: map[string]string{}}
-	if s := f.trial.live.prompts.seed; s != "" {
+	if s := f.trial.live.prompts.Seed; s != "" {
 		if p.Seed, err = strconv.ParseUint(s, 10, 64); err != nil {
 			return p, usagef("--seed: want a whole number")
 		}
@@ -242,7 +243,7 @@ func (f *roundFlags) make(cmd *cobra.Command, path string, recorded map[string]b
 	if !simulated && !cmd.Flags().Changed("cache") {
 		m.cache = replay.CacheCold // of the other side, when both are one server, and of earlier rounds
 	}
-	if m.oneServer = !simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.live.prompts.seed == "" {
+	if m.oneServer = !simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.live.prompts.Seed == "" {
 		stepf(cmd, "A and B are one server: where its cache cannot be emptied, the two runs of a round have prompts of their own, of the same lengths and the same sharing")
 	}
 	first := rand.New(rand.NewPCG(plan.Seed, 0)).IntN(2) // which side begins
@@ -291,7 +292,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneSe
 	for i, r := range order {
 		if i == 0 || oneServer {
 			var err error
-			if cold, err = newSeed(); err != nil {
+			if cold, err = flags.NewSeed(); err != nil {
 				return err
 			}
 		}

@@ -218,7 +218,7 @@ func metricsOf(base string) string {
 // cold empties the caches, or, when a server has no call for that, gives the
 // prompts a seed that no run had, so that nothing in a cache matches them. Which
 // of the two it was, it notes and says.
-func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *promptMaker, prompts *promptFlags) (*replay.CacheDiscipline, error) {
+func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *flags.PromptMaker, prompts *flags.Prompts) (*replay.CacheDiscipline, error) {
 	about := &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheReset, Servers: admin.Servers()}
 	var err error
 	about.Call, err = admin.ResetCache(cmd.Context(), f.resetCall)
@@ -231,16 +231,16 @@ func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *promptMak
 	case f.resetCall != "":
 		return nil, fmt.Errorf("--reset-cache: %w", err)
 	}
-	about = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNewSeed, ArrivalSeed: strconv.FormatUint(m.seed, 10)}
-	seed, other := prompts.reseeded()
+	about = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNewSeed, ArrivalSeed: strconv.FormatUint(m.Seed, 10)}
+	seed, other := prompts.Reseeded()
 	switch {
-	case errors.Is(other, errSeedGiven):
+	case errors.Is(other, flags.ErrSeedGiven):
 		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and %w. Start vLLM with VLLM_SERVER_DEV_MODE=1, name the call with --reset-cache, or leave --seed out", err, other)
 	case other != nil:
 		return nil, other
 	}
-	m.seed = seed
-	notef(cmd, "cache: a server has no call that empties it, so the prompts have a new seed, %d, and match nothing that it holds", m.seed)
+	m.Seed = seed
+	notef(cmd, "cache: a server has no call that empties it, so the prompts have a new seed, %d, and match nothing that it holds", m.Seed)
 	return about, nil
 }
 
@@ -256,7 +256,7 @@ func counted(n int, what string) string {
 type replayServers struct {
 	flags       *replayFlags
 	endpoint    *replay.HTTP
-	maker       *promptMaker
+	maker       *flags.PromptMaker
 	admin       *replay.Admin
 	metering    replay.Metering
 	overheads   map[string]int // tokens of template around a prompt, by API
@@ -267,8 +267,8 @@ type replayServers struct {
 // openServers makes what calls the servers beside requests and what measures at
 // them, with the headers and the key of requests; finds the model and its
 // template; and, for cold caches, empties them last of all.
-func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *promptMaker) (*replayServers, error) {
-	s := &replayServers{flags: f, endpoint: endpoint, maker: m, arrivalSeed: m.seed}
+func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *flags.PromptMaker) (*replayServers, error) {
+	s := &replayServers{flags: f, endpoint: endpoint, maker: m, arrivalSeed: m.Seed}
 	o, err := f.Options()
 	if err != nil {
 		return nil, err
@@ -298,7 +298,7 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 }
 
 // prompter makes prompts for them.
-func (s *replayServers) prompter() (rowPrompter, error) { return s.maker.forAPIs(s.overheads) }
+func (s *replayServers) prompter() (flags.RowPrompter, error) { return s.maker.ForAPIs(s.overheads) }
 
 // describe notes where the run is measured, what the servers say of themselves, and
 // what is done to them.

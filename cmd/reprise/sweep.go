@@ -214,7 +214,7 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 	s := bench.Sweep{Process: f.process, Duration: f.duration, Requests: f.requests, Warmup: f.warmup,
 		Confirm: !f.noConfirm, Sustain: f.sustain, StopTTFT: f.stopTTFT}
 	var err error
-	if s.Seed, err = strconv.ParseUint(cmp.Or(f.trial.live.prompts.seed, "1"), 10, 64); err != nil {
+	if s.Seed, err = strconv.ParseUint(cmp.Or(f.trial.live.prompts.Seed, "1"), 10, 64); err != nil {
 		return s, usagef("--seed: want a number")
 	}
 	if s.Cache = f.trial.live.cache; s.Cache == replay.CacheAsIs {

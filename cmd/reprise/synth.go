@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/synth"
 	"reprise/synth/spec"
@@ -32,7 +33,7 @@ type synthFlags struct {
 	users    int
 	speed    float64
 	arrivals string
-	text     textFlags
+	text     flags.PromptText
 }
 
 func synthCommand() *cobra.Command {
@@ -92,7 +93,7 @@ keys. -n, --duration and --arrivals replace what it says.
 	fl.IntVar(&f.users, "users", 1, "how many populations of the trace's size")
 	fl.Float64Var(&f.speed, "speed", 1, "divides times and think times")
 	fl.StringVar(&f.arrivals, "arrivals", "", "`process` by which the sessions of a specification arrive, in place of its own, such as poisson:5")
-	f.text.register(cmd)
+	f.text.Register(cmd)
 	fl.Bool("quiet", false, "no progress")
 	cmd.AddCommand(synthFitCommand())
 	return cmd
@@ -116,7 +117,7 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 			return err
 		}
 		defer t.Close()
-		if err := f.text.describe(cmd, &t.Meta, false); err != nil {
+		if err := f.text.Describe(cmd, &t.Meta, false); err != nil {
 			return err
 		}
 		return writeTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
@@ -145,7 +146,7 @@ func (f *synthFlags) check(cmd *cobra.Command) error {
 	case f.kSwap < 1:
 		return usagef("--k-swap must be 1 or more")
 	}
-	return f.text.describe(cmd, new(trace.Meta), true) // what is wrong with it shows before the work
+	return f.text.Describe(cmd, new(trace.Meta), true) // what is wrong with it shows before the work
 }
 
 // model reads a model, or fits one to a trace.
@@ -183,7 +184,7 @@ func (f *synthFlags) generate(cmd *cobra.Command, m *synth.Model, dst trace.Writ
 		return trace.Meta{}, err
 	}
 	meta := w.Meta()
-	if err := f.text.describe(cmd, &meta, true); err != nil {
+	if err := f.text.Describe(cmd, &meta, true); err != nil {
 		return meta, err
 	}
 	src := w.Reader()
@@ -319,7 +320,7 @@ func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error
 			return trace.Meta{}, err
 		}
 		meta := s.Meta(f.seed)
-		if err := f.text.describe(cmd, &meta, true); err != nil {
+		if err := f.text.Describe(cmd, &meta, true); err != nil {
 			return meta, err
 		}
 		_, err = trace.Copy(dst, rows)

@@ -80,8 +80,8 @@ type liveTarget struct {
 func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
 	cmd, f := under(ctx, l.cmd), l.flags
 	f.out = t.Results
-	f.prompts.ownSeed, f.prompts.coldSeed = f.prompts.seed == "", t.ColdSeed
-	f.prompts.seed = cmp.Or(t.Seed, f.prompts.seed)
+	f.prompts.OwnSeed, f.prompts.ColdSeed = f.prompts.Seed == "", t.ColdSeed
+	f.prompts.Seed = cmp.Or(t.Seed, f.prompts.Seed)
 	f.cache, f.note = cmp.Or(t.Cache, f.cache), cmp.Or(t.Note, f.note)
 	f.Timeout = cmp.Or(t.Timeout, f.Timeout)
 	f.Load.Take(t)

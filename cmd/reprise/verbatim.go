@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/replay"
 	"reprise/replay/openai"
@@ -82,16 +83,16 @@ func (f *verbatimFlags) describeRaw(run *replay.Run) {
 }
 
 // sends are the prompts that are made, or the text that was kept.
-func (f *verbatimFlags) sends(p rowPrompter) replay.Prompter {
+func (f *verbatimFlags) sends(p flags.RowPrompter) replay.Prompter {
 	if f.raw == nil {
 		return p
 	}
-	return &verbatimPrompter{rowPrompter: p, raw: f.raw}
+	return &verbatimPrompter{RowPrompter: p, raw: f.raw}
 }
 
 // A verbatimPrompter implements [replay.Verbatim].
 type verbatimPrompter struct {
-	rowPrompter
+	flags.RowPrompter
 	raw *anonymize.RawText
 }
 

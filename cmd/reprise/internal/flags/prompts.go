@@ -1,0 +1,313 @@
+package flags
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay"
+	"reprise/synth/prompt"
+	"reprise/trace"
+	"reprise/trace/token"
+)
+
+// PromptText says what the prompts of a workload are like; synth records it.
+type PromptText struct {
+	shareTails   bool
+	Text, corpus string
+}
+
+// textStable names words without meaning, which metadata do not name.
+const textStable = "stable"
+
+// Register adds the flags.
+func (f *PromptText) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another repeats the tokens of its last, partial block; on, but in a mirror only where its source has it on")
+	fl.StringVar(&f.Text, "text", "", "what prompts are written in: stable (words without meaning) or words (common English ones)")
+	fl.StringVar(&f.corpus, "corpus", "", "`file` with a text whose slices prompts are made of; replay needs it again, since only its digest is recorded")
+}
+
+// Describe puts into the metadata of a workload how its prompts are made. What
+// no flag says stays as it is; tails, where nothing was said of them before, are
+// as given.
+func (f *PromptText) Describe(cmd *cobra.Command, meta *trace.Meta, shareTails bool) error {
+	if cmd.Flags().Changed("share-tails") {
+		shareTails, meta.SharedTails = f.shareTails, ""
+	}
+	if shareTails {
+		meta.SharedTails = trace.TailsShared
+	}
+	switch {
+	case f.Text != "" && f.corpus != "":
+		return cli.Usagef("give one of --text and --corpus")
+	case f.corpus != "":
+		digest, err := corpusDigest(f.corpus)
+		if err != nil {
+			return err
+		}
+		meta.Text, meta.Corpus = trace.TextCorpus, digest
+	case f.Text == textStable:
+		meta.Text, meta.Corpus = "", ""
+	case f.Text == trace.TextWords:
+		meta.Text, meta.Corpus = trace.TextWords, ""
+	case f.Text != "":
+		return cli.Usagef("--text: want %s or %s", textStable, trace.TextWords)
+	}
+	return nil
+}
+
+func corpusDigest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return prompt.CorpusDigest(f)
+}
+
+// Prompts are what makes the prompts of a workload beside what the workload
+// says of them.
+type Prompts struct {
+	Tokenizer string // --tokenizer, empty for the workload's
+	Seed      string // --seed, empty for the workload's
+	Corpus    string // --corpus, a path
+	// Of a run that a command makes by itself. The seed is the command's, and not
+	// the user's, so that cold caches may need another: coldSeed, or a random one.
+	OwnSeed  bool
+	ColdSeed string
+}
+
+// Register adds the flags. What the tokenizer and the seed are used for differs from
+// command to command.
+func (f *Prompts) Register(fl *pflag.FlagSet, tokenizer, seed string) {
+	fl.StringVar(&f.Tokenizer, "tokenizer", "", tokenizer)
+	fl.StringVar(&f.Seed, "seed", "", seed)
+	fl.StringVar(&f.Corpus, "corpus", "", "`file` that the workload's prompts are slices of, where it was made with one")
+}
+
+// Reseeded is the seed of prompts that match nothing in a cache. It is an error to
+// ask for one where the user said which prompts to send.
+func (f *Prompts) Reseeded() (uint64, error) {
+	switch {
+	case f.Seed != "" && !f.OwnSeed:
+		return 0, ErrSeedGiven
+	case f.ColdSeed != "":
+		return strconv.ParseUint(f.ColdSeed, 10, 64)
+	}
+	return NewSeed()
+}
+
+// ErrSeedGiven is the error of [Prompts.Reseeded] where the seed is the user's.
+var ErrSeedGiven = errors.New("--seed forbids other prompts")
+
+// NewSeed is a random seed, which no run had before.
+func NewSeed() (uint64, error) {
+	var b [8]byte
+	_, err := rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:]), err
+}
+
+// A PromptMaker makes Prompters for one workload.
+type PromptMaker struct {
+	Tok       *token.Encoding
+	Seed      uint64
+	BlockSize int
+	text      *prompt.Text  // nil for words without meaning
+	Tails     *prompt.Tails // nil when they are not shared
+}
+
+// Maker reads what the prompts of a workload need: tokenizer, seed, corpus, and
+// the tails that its rows share. blockSize is that of its rows.
+func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*PromptMaker, error) {
+	m := &PromptMaker{BlockSize: blockSize}
+	var err error
+	if m.Tok, err = openTokenizer(f.Tokenizer, t.Meta); err != nil {
+		return nil, err
+	}
+	if len(m.Tok.Words().Text) == 0 {
+		return nil, errNoWords
+	}
+	if m.Seed, err = promptSeed(f.Seed, t.Meta); err != nil {
+		return nil, err
+	}
+	if m.text, err = f.open(cmd, m.Tok, t.Meta); err != nil {
+		return nil, err
+	}
+	switch {
+	case t.Meta.SharedTails == "":
+	case t.Meta.SharedTails != trace.TailsShared:
+		return nil, errUnknownText
+	case t.Meta.BlockSize > 0:
+		rows, err := t.Reader()
+		if err != nil {
+			return nil, err
+		}
+		if m.Tails, err = prompt.ReadTails(rows, blockSize); err != nil {
+			return nil, err
+		}
+		cli.Notef(cmd, "tails: %d blocks repeat %d tokens of the partial block that they complete", m.Tails.Len(), m.Tails.Tokens())
+	}
+	return m, nil
+}
+
+var errNoWords = errors.New("no prompts can be made for this tokenizer: it has no words that are one token each")
+
+var errUnknownText = errors.New("the workload asks for prompts of a kind that this version does not know")
+
+// open opens the text that the workload's prompts are written in.
+func (f *Prompts) open(cmd *cobra.Command, tok *token.Encoding, meta trace.Meta) (*prompt.Text, error) {
+	if f.Corpus != "" && meta.Text != trace.TextCorpus {
+		return nil, cli.Usagef("--corpus: the workload was not made with a corpus; give it to synth")
+	}
+	switch meta.Text {
+	case "":
+		return nil, nil
+	case trace.TextWords:
+		return prompt.English(tok)
+	case trace.TextCorpus:
+		return f.openCorpus(cmd, tok, meta.Corpus)
+	}
+	return nil, errUnknownText
+}
+
+// openCorpus reads the corpus and refuses another than the workload was made
+// with. That is seen before it is taken apart, since it may be large.
+func (f *Prompts) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest string) (*prompt.Text, error) {
+	if f.Corpus == "" {
+		return nil, cli.Usagef("the workload's prompts are made of a corpus: say where it is with --corpus FILE (its digest is %s)", digest)
+	}
+	file, err := os.Open(f.Corpus)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	got, err := prompt.CorpusDigest(file)
+	if err != nil {
+		return nil, err
+	}
+	if got != digest {
+		return nil, cli.Usagef("--corpus: this is not the file that the workload was made with: its digest is %s, not %s", got, digest)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	text, info, err := prompt.ReadCorpus(tok, file)
+	if err == nil {
+		cli.Notef(cmd, "corpus: %d of %d bytes can be used, %d tokens", info.Kept, info.Bytes, info.Tokens)
+	}
+	return text, err
+}
+
+// Prompter makes a Prompter, for a template of so many tokens.
+func (m *PromptMaker) Prompter(overhead int) (*prompt.Prompter, error) {
+	opts := []prompt.Option{prompt.WithOverhead(overhead)}
+	if m.text != nil {
+		opts = append(opts, prompt.WithText(m.text))
+	}
+	if m.Tails != nil {
+		opts = append(opts, prompt.WithTails(m.Tails))
+	}
+	return prompt.New(m.Tok.Words(), m.Seed, m.BlockSize, opts...)
+}
+
+// A RowPrompter makes prompts, and says how many tokens of a corpus it had to fill.
+type RowPrompter interface {
+	replay.Prompter
+	Blocks() uint64    // how many it can tell apart
+	Filled() int64     // tokens that had to be filled
+	ShortTails() int64 // prompts with a block too short to be told from all others
+}
+
+// byKind are Prompters for the APIs that rows go to, whose templates differ.
+type byKind map[string]*prompt.Prompter
+
+func (b byKind) of(row *trace.Request) *prompt.Prompter { return b[replay.KindAPI(row.Kind)] }
+
+func (b byKind) Prompt(row *trace.Request, buf []byte) ([]byte, error) {
+	return b.of(row).Prompt(row, buf)
+}
+
+func (b byKind) Tokens(row *trace.Request, buf []uint32) ([]uint32, error) {
+	return b.of(row).Tokens(row, buf)
+}
+
+// Blocks is how many blocks all of them can tell apart.
+func (b byKind) Blocks() uint64 {
+	n := uint64(math.MaxUint64)
+	for _, p := range b {
+		n = min(n, p.Blocks())
+	}
+	return n
+}
+
+func (b byKind) Filled() (n int64) {
+	for _, p := range b {
+		n += p.Filled()
+	}
+	return n
+}
+
+func (b byKind) ShortTails() (n int64) {
+	for _, p := range b {
+		n += p.ShortTails()
+	}
+	return n
+}
+
+// ForAPIs makes the Prompter for APIs with templates of so many tokens.
+func (m *PromptMaker) ForAPIs(overheads map[string]int) (RowPrompter, error) {
+	all, lengths := byKind{}, map[int]bool{}
+	for api, overhead := range overheads {
+		p, err := m.Prompter(overhead)
+		if err != nil {
+			return nil, err
+		}
+		all[api], lengths[overhead] = p, true
+	}
+	if len(lengths) == 1 {
+		for _, p := range all {
+			return p, nil
+		}
+	}
+	return all, nil
+}
+
+// openTokenizer opens the tokenizer that a flag names, else the trace's own,
+// else o200k_base.
+func openTokenizer(name string, meta trace.Meta) (*token.Encoding, error) {
+	if name == "" {
+		name = meta.Tokenizer
+	}
+	if name == "" {
+		name = "o200k_base"
+	}
+	tok, err := token.OpenAny(name)
+	if err != nil {
+		err = cli.Exit(cli.Usage, err)
+	}
+	return tok, err
+}
+
+// promptSeed is the seed that a flag gives, else the trace's own, else 1.
+func promptSeed(s string, meta trace.Meta) (uint64, error) {
+	if s == "" {
+		s = meta.Seed
+	}
+	if s == "" {
+		s = "1"
+	}
+	seed, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, cli.Usagef("--seed: want a whole number from 0 to 2^64-1")
+	}
+	return seed, nil
+}

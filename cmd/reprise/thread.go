@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay"
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// threadFlags say whether the server's replies go into the next turn's prompt.
+type threadFlags struct {
+	thread bool
+}
+
+func (f *threadFlags) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.thread, "thread", false, "put the server's own reply into the prompt of the turn that follows, so that the KV it generated is reused; needs turns that wait for others")
+}
+
+// checkThreads refuses flags that contradict each other.
+func (f *replayFlags) checkThreads() error {
+	switch {
+	case !f.thread:
+	case f.OpenLoop:
+		return usagef("--thread and --open-loop contradict each other: a turn sent at its recorded time may be sent before the reply to the one it follows")
+	case f.Concurrency != 0:
+		return usagef("--thread and --concurrency contradict each other: a closed loop does not wait for the turn before")
+	case f.verify:
+		return usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
+	case f.resume:
+		return usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
+	case f.API != replay.APICompletions && f.API != replay.APIChat:
+		return usagef("--thread is for --api %s and %s", replay.APICompletions, replay.APIChat)
+	case f.loop != "":
+		return usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
+	}
+	return nil
+}
+
+// threading has the run put replies into prompts. It is nil unless asked for.
+func (f *threadFlags) threading(cmd *cobra.Command, part *workloadPart, lineage *replay.Lineage, e *replay.HTTP, m *flags.PromptMaker) (*replay.Threading, error) {
+	if !f.thread {
+		return nil, nil
+	}
+	words := m.Tok.Words()
+	overhead, err := e.CalibrateTurn(cmd.Context(), words.Text[0])
+	if errors.Is(err, replay.ErrUncounted) {
+		notef(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and not left room for")
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &replay.Threading{Encode: m.Tok.Append, Word: words.Text[0], TurnOverhead: overhead,
+		Whole: profile.NewKnownPass(m.BlockSize, true, profile.WithTails(m.Tails.Of)).Touch}
+	shares, err := sharesBlocks(part.w)
+	switch {
+	case err != nil:
+		return nil, err
+	case shares:
+		t.BlockSize = m.BlockSize
+	default:
+		notef(cmd, "threads: no two requests of the workload share a block, so it tells nothing of what turns repeat: every turn that is long enough goes on from the reply before it")
+	}
+	return t, nil
+}
+
+var errShares = errors.New("a block is shared") // ends the reading
+
+// sharesBlocks tells whether any block of a workload stands in two rows. If none
+// does, its blocks were made up for want of others: the least that turns of a
+// session share is how their prompts begin.
+func sharesBlocks(w *trace.Trace) (bool, error) {
+	if w.Meta.BlockSize == 0 {
+		return false, nil
+	}
+	rows, err := w.Reader()
+	if err != nil {
+		return false, err
+	}
+	var ids trace.Renumber
+	shares := false
+	err = trace.Each(rows, func(_ int64, r *trace.Request) error {
+		for _, id := range r.Blocks {
+			known := uint64(ids.Len())
+			shares = shares || ids.ID(id) < known
+		}
+		if shares {
+			return errShares
+		}
+		return nil
+	})
+	if shares {
+		return true, nil
+	}
+	return false, err
+}
+
+// noteThreads says what became of the turns.
+func noteThreads(cmd *cobra.Command, t *replay.Threads) {
+	if t == nil {
+		return
+	}
+	turns := t.Threaded + t.Apart + t.NoReply + t.NoRoom
+	notef(cmd, "threads: %d of %d turns hold the server's own reply, %d of them by their lengths alone; %d do not go on from a reply, %d found none, %d had no room in memory",
+		t.Threaded, turns, t.Assumed, t.Apart, t.NoReply, t.NoRoom)
+	if t.Joined+t.Recoded+t.Longer+t.LostTokens > 0 {
+		notef(cmd, "threads: %d replies of further parents are not in a prompt; %d replies may encode to other tokens than were generated; %d prompts are longer than recorded, by %d tokens; %d tokens that others would share with a reply are lost",
+			t.Joined, t.Recoded, t.Longer, t.LongerBy, t.LostTokens)
+	}
+}
