@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"reprise/replay/result"
 )
 
 // adminServer is a server with some calls, each with the statuses that it answers
@@ -129,24 +131,24 @@ func TestProfile(t *testing.T) {
 		name  string
 		start []int
 		warm  Span
-		check func(*Profiled, error) bool
+		check func(*result.Profiled, error) bool
 	}{
-		{"whole", []int{200}, Span{}, func(p *Profiled, err error) bool {
+		{"whole", []int{200}, Span{}, func(p *result.Profiled, err error) bool {
 			return err == nil && *p.FromNS <= 0 && *p.ToNS >= int64(40*time.Millisecond) && p.Error == ""
 		}},
-		{"after the warm-up", []int{200}, Span{Requests: 2}, func(p *Profiled, err error) bool {
+		{"after the warm-up", []int{200}, Span{Requests: 2}, func(p *result.Profiled, err error) bool {
 			return err == nil && *p.FromNS >= int64(20*time.Millisecond) && *p.ToNS > *p.FromNS
 		}},
-		{"after the warm-up's time", []int{200}, Span{Time: 15 * time.Millisecond}, func(p *Profiled, err error) bool {
+		{"after the warm-up's time", []int{200}, Span{Time: 15 * time.Millisecond}, func(p *result.Profiled, err error) bool {
 			return err == nil && *p.FromNS >= int64(20*time.Millisecond)
 		}},
-		{"refused", []int{404}, Span{}, func(p *Profiled, err error) bool {
+		{"refused", []int{404}, Span{}, func(p *result.Profiled, err error) bool {
 			return err != nil && p == nil && strings.Contains(err.Error(), "POST /start_profile")
 		}},
-		{"refused in the run", []int{500}, Span{Requests: 1}, func(p *Profiled, err error) bool {
+		{"refused in the run", []int{500}, Span{Requests: 1}, func(p *result.Profiled, err error) bool {
 			return err == nil && p.FromNS == nil && strings.Contains(p.Error, "HTTP 500")
 		}},
-		{"a warm-up that nothing outlasts", []int{200}, Span{Requests: 100}, func(p *Profiled, err error) bool {
+		{"a warm-up that nothing outlasts", []int{200}, Span{Requests: 100}, func(p *result.Profiled, err error) bool {
 			return err == nil && p.FromNS == nil && p.ToNS == nil
 		}},
 	} {
@@ -158,7 +160,7 @@ func TestProfile(t *testing.T) {
 			t.Errorf("%s: %+v, error %v", c.name, run.Profiled, err)
 		}
 		if err != nil {
-			if _, err := OpenResults(JournalName(path)); err == nil {
+			if _, err := result.Open(result.JournalName(path)); err == nil {
 				t.Errorf("%s: a journal is left", c.name)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -46,15 +47,15 @@ func TestAPIs(t *testing.T) {
 		output       int32
 		finish, name string
 	}{
-		{HTTPOptions{API: APIResponses, ForceOutput: true}, "", "/v1/responses",
-			`{"model":"m","input":" w0 w1","store":false,"stream":true,"max_output_tokens":3,"ignore_eos":true,"temperature":0.5}`, 2, 7, 3, "length", APIResponses},
-		{HTTPOptions{API: APIEmbeddings}, "", "/v1/embeddings", `{"model":"m","input":" w0 w1"}`, 0, 9, 0, "", APIEmbeddings},
-		{HTTPOptions{API: APIEmbeddings, TokenIDs: true}, "", "/v1/embeddings", `{"model":"m","input":[10,11]}`, 0, 9, 0, "", APIEmbeddings},
-		{HTTPOptions{API: APIAuto, TokenIDs: true}, "embedding", "/v1/embeddings", `{"model":"m","input":[10,11]}`, 0, 9, 0, "", APIEmbeddings},
-		{HTTPOptions{API: APIAuto, TokenIDs: true}, "completion", "/v1/completions", "", 1, 11, 3, "length", APICompletions},
-		{HTTPOptions{API: APIAuto, TokenIDs: true}, "chat", "/v1/chat/completions", "", 1, 11, 3, "length", APIChat},
-		{HTTPOptions{API: APIAuto}, "responses", "/v1/responses", "", 2, 7, 3, "length", APIResponses},
-		{HTTPOptions{API: APIAuto}, "", "/v1/chat/completions", "", 1, 11, 3, "length", APIChat},
+		{HTTPOptions{API: result.APIResponses, ForceOutput: true}, "", "/v1/responses",
+			`{"model":"m","input":" w0 w1","store":false,"stream":true,"max_output_tokens":3,"ignore_eos":true,"temperature":0.5}`, 2, 7, 3, "length", result.APIResponses},
+		{HTTPOptions{API: result.APIEmbeddings}, "", "/v1/embeddings", `{"model":"m","input":" w0 w1"}`, 0, 9, 0, "", result.APIEmbeddings},
+		{HTTPOptions{API: result.APIEmbeddings, TokenIDs: true}, "", "/v1/embeddings", `{"model":"m","input":[10,11]}`, 0, 9, 0, "", result.APIEmbeddings},
+		{HTTPOptions{API: result.APIAuto, TokenIDs: true}, "embedding", "/v1/embeddings", `{"model":"m","input":[10,11]}`, 0, 9, 0, "", result.APIEmbeddings},
+		{HTTPOptions{API: result.APIAuto, TokenIDs: true}, "completion", "/v1/completions", "", 1, 11, 3, "length", result.APICompletions},
+		{HTTPOptions{API: result.APIAuto, TokenIDs: true}, "chat", "/v1/chat/completions", "", 1, 11, 3, "length", result.APIChat},
+		{HTTPOptions{API: result.APIAuto}, "responses", "/v1/responses", "", 2, 7, 3, "length", result.APIResponses},
+		{HTTPOptions{API: result.APIAuto}, "", "/v1/chat/completions", "", 1, 11, 3, "length", result.APIChat},
 	} {
 		var path, body string
 		c.opt.URL = apisServer(t, func(p, b string) { path, body = p, b })
@@ -67,7 +68,7 @@ func TestAPIs(t *testing.T) {
 		if r.API != c.name || r.Events != c.events || *r.Input != c.input || r.Output == nil || *r.Output != c.output || r.FinishReason != c.finish {
 			t.Errorf("%s %s: %+v", c.opt.API, c.kind, r)
 		}
-		if (r.FirstTokenNS == nil) != (c.name == APIEmbeddings) || r.DoneNS == nil {
+		if (r.FirstTokenNS == nil) != (c.name == result.APIEmbeddings) || r.DoneNS == nil {
 			t.Errorf("%s: instants %+v", c.opt.API, r)
 		}
 	}
@@ -75,14 +76,14 @@ func TestAPIs(t *testing.T) {
 
 // The overhead is measured for each API by itself.
 func TestAPIOverheads(t *testing.T) {
-	h := endpoint(t, HTTPOptions{API: APIAuto, URL: apisServer(t, func(string, string) {})})
-	for api, want := range map[string]int{APIChat: 10, APICompletions: 10, APIResponses: 6, APIEmbeddings: 8} {
+	h := endpoint(t, HTTPOptions{API: result.APIAuto, URL: apisServer(t, func(string, string) {})})
+	for api, want := range map[string]int{result.APIChat: 10, result.APICompletions: 10, result.APIResponses: 6, result.APIEmbeddings: 8} {
 		if n, err := h.CalibrateAPI(t.Context(), api, "x", 1); n != want || err != nil {
 			t.Errorf("%s: %d, %v", api, n, err)
 		}
 	}
-	var run Run
-	if h.Describe(&run); run.Overheads[APIResponses] != 6 || len(run.Overheads) != 4 {
+	var run result.Run
+	if h.Describe(&run); run.Overheads[result.APIResponses] != 6 || len(run.Overheads) != 4 {
 		t.Errorf("%v", run.Overheads)
 	}
 }
@@ -115,7 +116,7 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%+v: %s, body %s", c, got, body)
 		}
 	}
-	var run Run
+	var run result.Run
 	h.Describe(&run)
 	var sampling []string
 	for name, v := range run.Sampling {

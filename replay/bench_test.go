@@ -4,28 +4,31 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"reprise/replay/internal/h1"
 	"reprise/replay/pace"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // An instant endpoint answers at once.
 type instantly struct{}
 
-func (instantly) Prepare(*trace.Request, Prompter) (Call, error) { return fakeCall{}, nil }
-func (instantly) Fire(_ context.Context, s Shot, r *Result) {
+func (instantly) Prepare(*trace.Request, result.Prompter) (result.Call, error) {
+	return fakeCall{}, nil
+}
+
+func (instantly) Fire(_ context.Context, s result.Shot, r *result.Result) {
 	r.SentNS = trace.Ptr(int64(time.Since(s.Start)))
 }
 
 // discard takes Results.
 type discard struct{ n int }
 
-func (d *discard) Write(rows []Result) (int, error) { d.n += len(rows); return len(rows), nil }
+func (d *discard) Write(rows []result.Result) (int, error) { d.n += len(rows); return len(rows), nil }
 
 // now is a pacer that waits for nothing.
 type now struct{}
@@ -57,8 +60,8 @@ func BenchmarkHTTPStream(b *testing.B) {
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			var r Result
-			h.Fire(b.Context(), Shot{Call: benchCall(b, h), Start: time.Now()}, &r)
+			var r result.Result
+			h.Fire(b.Context(), result.Shot{Call: benchCall(b, h), Start: time.Now()}, &r)
 			if r.Error != "" || r.Events != events {
 				b.Errorf("%s: %d events", r.Error, r.Events)
 				return
@@ -70,7 +73,7 @@ func BenchmarkHTTPStream(b *testing.B) {
 
 // benchCall encodes a small request. Prepare is for one goroutine.
 func benchCall(b *testing.B, h *HTTP) *httpCall {
-	c := &httpCall{api: APIChat, session: h1.NoSession, header: h.header, body: h.bodies.Get().(*[]byte)}
+	c := &httpCall{api: result.APIChat, session: h1.NoSession, header: h.header, body: h.bodies.Get().(*[]byte)}
 	var err error
 	if c.head, err = h.targets[0].wire.headOf(c); err != nil {
 		b.Fatal(err)
@@ -120,7 +123,7 @@ func BenchmarkLag(b *testing.B) {
 	for i := range rows {
 		rows[i] = trace.Request{ArrivalNS: int64(i) * 1e6, InputTokens: 100, OutputTokens: 2}
 	}
-	var out trace.SliceWriter[Result]
+	var out trace.SliceWriter[result.Result]
 	if _, err := (&Runner{Prompter: words{}, Endpoint: h}).Run(b.Context(), reader(rows), &out); err != nil {
 		b.Fatal(err)
 	}
@@ -134,51 +137,4 @@ func BenchmarkLag(b *testing.B) {
 	}
 	b.ReportMetric(released/1e3/float64(b.N), "µs-released")
 	b.ReportMetric(sent/1e3/float64(b.N), "µs-sent")
-}
-
-// BenchmarkJournal is the cost of a Result with 200 gaps, written and read back
-// in order.
-func BenchmarkJournal(b *testing.B) {
-	rows := randomResults(1, 512)
-	for i := range rows {
-		rows[i].GapsNS = make([]int64, 200)
-	}
-	b.Run("write", func(b *testing.B) {
-		j, err := CreateJournal(filepath.Join(b.TempDir(), "j"), someRun)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer j.Close()
-		b.ReportAllocs()
-		for n := 0; n < b.N; n += len(rows) {
-			if _, err := j.Write(rows[:min(len(rows), b.N-n)]); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("finish", func(b *testing.B) {
-		path := filepath.Join(b.TempDir(), "j")
-		j, err := CreateJournal(path, someRun)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for n := 0; n < b.N; n += len(rows) {
-			if _, err := j.Write(rows[:min(len(rows), b.N-n)]); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := j.Close(); err != nil {
-			b.Fatal(err)
-		}
-		b.ReportAllocs()
-		b.ResetTimer()
-		f, err := OpenResults(path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer f.Close()
-		if err := EncodeResults(io.Discard, someRun, f.Reader()); err != nil {
-			b.Fatal(err)
-		}
-	})
 }

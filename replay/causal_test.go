@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -53,13 +54,13 @@ func TestSlowServerMovesLaterTurns(t *testing.T) {
 			}
 		}
 		d := run.Drift
-		if run.Timing != Causal || d == nil || d.Turns != 3 || d.MeanNS != 4e9 || d.P50NS != 4e9 || d.MaxNS != 6e9 || d.P99NS != nil {
+		if run.Timing != result.Causal || d == nil || d.Turns != 3 || d.MeanNS != 4e9 || d.P50NS != 4e9 || d.MaxNS != 6e9 || d.P99NS != nil {
 			t.Errorf("run %+v, drift %+v", run, d)
 		}
 		// In open loop they are sent at their recorded times, answers or none.
 		f = &fake{hold: func(int32) time.Duration { return 3 * time.Second }}
 		run, _ = f.play(t, t.Context(), Options{}, rows)
-		if f.shots[2] != 6*time.Second || f.shots[3] != 17*time.Second || run.Drift != nil || run.Timing != OpenLoop {
+		if f.shots[2] != 6*time.Second || f.shots[3] != 17*time.Second || run.Drift != nil || run.Timing != result.OpenLoop {
 			t.Errorf("open loop: %v, %+v", f.shots, run)
 		}
 	})
@@ -118,10 +119,10 @@ type endings struct {
 
 // check computes from what really happened when each row was due, one row after
 // another in the order of the file, and compares. It returns the drifts.
-func checkCausal(t *testing.T, rows []trace.Request, speed float64, results []Result) (skipped int64, drift []time.Duration) {
+func checkCausal(t *testing.T, rows []trace.Request, speed float64, results []result.Result) (skipped int64, drift []time.Duration) {
 	t.Helper()
 	scaled := func(ns int64) time.Duration { return time.Duration(float64(ns) / speed) }
-	byRow := map[int64]*Result{}
+	byRow := map[int64]*result.Result{}
 	for i := range results {
 		byRow[results[i].RowID] = &results[i]
 	}
@@ -248,7 +249,7 @@ func TestHeldRowsAreBounded(t *testing.T) {
 		src := &countingReader{rows: rows}
 		f := &fake{}
 		src.held = func() int { f.mu.Lock(); defer f.mu.Unlock(); return len(f.shots) }
-		var out trace.SliceWriter[Result]
+		var out trace.SliceWriter[result.Result]
 		run, err := (&Runner{Endpoint: f, Pacer: sleeper, Options: Options{Causal: kinOf(t, rows), hold: 1000 * one}}).Run(t.Context(), src, &out)
 		if err != nil || len(out.Rows) != len(rows) {
 			t.Fatalf("%d results, %v", len(out.Rows), err)

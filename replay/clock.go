@@ -1,6 +1,8 @@
 package replay
 
-import "time"
+import (
+	"time"
+)
 
 // A clockWatch looks at the clocks each second. Instants are of a monotonic clock,
 // which a step of the wall clock does not move; but what servers log is of a wall

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -16,7 +17,7 @@ const collectEvery = time.Second
 // collect writes Results as they come, in batches, until the channel is closed.
 // A writer that fails stops the run, which cannot be recorded any more; what is
 // in flight is still taken, so that no request blocks.
-func (p *play) collect(out trace.Writer[Result], stop context.CancelCauseFunc) error {
+func (p *play) collect(out trace.Writer[result.Result], stop context.CancelCauseFunc) error {
 	tick := time.NewTicker(collectEvery)
 	defer tick.Stop()
 	c := collector{out: out, stop: stop, heart: &p.heart}
@@ -47,9 +48,9 @@ func (p *play) collect(out trace.Writer[Result], stop context.CancelCauseFunc) e
 var errWrite = errors.New("the results could not be written")
 
 type collector struct {
-	out          trace.Writer[Result]
+	out          trace.Writer[result.Result]
 	stop         context.CancelCauseFunc
-	batch        []Result
+	batch        []result.Result
 	done, failed int64
 	meters       *meters // nil where nobody is told
 	aborter      *aborter
@@ -61,7 +62,7 @@ type collector struct {
 // batchResults bounds what is written at once, and so what waits in memory.
 const batchResults = 512
 
-func (c *collector) add(r *Result) {
+func (c *collector) add(r *result.Result) {
 	c.done++
 	if r.Failed() {
 		c.failed++
@@ -74,8 +75,8 @@ func (c *collector) add(r *Result) {
 
 func (c *collector) write() {
 	if len(c.batch) > 0 && c.err == nil {
-		if j, ok := c.out.(*Journal); ok {
-			j.stalled(c.heart.take()) // of the rows of the batch, all is known by now
+		if j, ok := c.out.(*result.Journal); ok {
+			j.Stalled(c.heart.take()) // of the rows of the batch, all is known by now
 		}
 		if _, err := c.out.Write(c.batch); err != nil {
 			c.err = fmt.Errorf("replay: results cannot be written, so the sending was stopped: %w", err)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"reprise/replay/result"
 )
 
 // samplingFields are the fields of a request body that say how tokens are drawn.
@@ -13,7 +15,7 @@ var samplingFields = []string{
 }
 
 // Endpoints returns the servers' URLs without queries, in the order of
-// [Result.Endpoint].
+// [result.Result.Endpoint].
 func (h *HTTP) Endpoints() (names []string) {
 	for i := range h.targets {
 		names = append(names, h.targets[i].name)
@@ -22,7 +24,7 @@ func (h *HTTP) Endpoints() (names []string) {
 }
 
 // Describe notes in run how the endpoint sends.
-func (h *HTTP) Describe(run *Run) {
+func (h *HTTP) Describe(run *result.Run) {
 	run.API, run.Model, run.Connections, run.Overhead = h.opt.API, h.model, h.opt.Connections, h.overheads[h.opt.API]
 	if run.Prompts = "text"; h.opt.TokenIDs {
 		run.Prompts = "ids"
@@ -31,7 +33,7 @@ func (h *HTTP) Describe(run *Run) {
 	if len(h.targets) > 1 {
 		run.Balance = h.opt.Balance
 	}
-	if h.opt.API == APIAuto {
+	if h.opt.API == result.APIAuto {
 		run.Overheads = maps.Clone(h.overheads)
 	}
 	run.Uncounted, run.NoStreamOptions = slices.Sorted(maps.Keys(h.uncounted)), slices.Sorted(maps.Keys(h.bare))
@@ -44,18 +46,18 @@ func (h *HTTP) Describe(run *Run) {
 }
 
 // Conclude notes in run what was learnt while sending.
-func (h *HTTP) Conclude(run *Run) { run.Served = h.served.all() }
+func (h *HTTP) Conclude(run *result.Run) { run.Served = h.served.all() }
 
 // sampling says which settings requests were sent with. The temperature is that of
 // each row where it has one, unless one is given for all.
 func (h *HTTP) sampling() map[string]json.RawMessage {
-	if h.opt.API == APIEmbeddings {
+	if h.opt.API == result.APIEmbeddings {
 		return nil
 	}
 	out := map[string]json.RawMessage{"temperature": json.RawMessage(`"workload"`)}
 	if h.opt.ForceOutput {
 		out["ignore_eos"] = json.RawMessage(`true`)
-		if h.opt.API != APIResponses {
+		if h.opt.API != result.APIResponses {
 			out["min_tokens"] = json.RawMessage(`"workload"`)
 		}
 	}

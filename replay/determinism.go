@@ -8,15 +8,9 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
-
-// Determinism says whether a server answers the same twice.
-type Determinism struct {
-	Rows     int64 `json:"sampled_rows"`
-	Compared int64 `json:"compared_rows"`  // both answers came whole
-	Differed int64 `json:"differing_rows"` // other text, or another length
-}
 
 // A textHash is of what an answer generated. No text is kept.
 type textHash struct {
@@ -44,9 +38,9 @@ var greedy = []byte(`{"temperature":0,"seed":1}`)
 // answers. One request at a time is the easiest case for a server: what differs between
 // batches of different sizes does not show. Rows that failed in the source are passed
 // over. It must not run beside Prepare.
-func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Request], total int64, p Prompter, n int) (Determinism, error) {
-	var d Determinism
-	if h.opt.API == APIEmbeddings {
+func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Request], total int64, p result.Prompter, n int) (result.Determinism, error) {
+	var d result.Determinism
+	if h.opt.API == result.APIEmbeddings {
 		return d, errors.New("replay: an embedding has no text that could differ")
 	}
 	fixed, err := openai.ParseExtra(greedy)
@@ -55,7 +49,7 @@ func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Req
 	}
 	step := max(total/int64(max(n, 1)), 1)
 	err = trace.Each(rows, func(id int64, row *trace.Request) error {
-		if d.Rows >= int64(n) || id%step != 0 || row.Status == trace.StatusFailed || apiOf(h.opt.API, row) == APIEmbeddings {
+		if d.Rows >= int64(n) || id%step != 0 || row.Status == trace.StatusFailed || apiOf(h.opt.API, row) == result.APIEmbeddings {
 			return ctx.Err()
 		}
 		d.Rows++
@@ -66,8 +60,8 @@ func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Req
 				return err
 			}
 			call.text = &got[i]
-			var r Result
-			h.Fire(ctx, Shot{Call: call, Start: time.Now()}, &r)
+			var r result.Result
+			h.Fire(ctx, result.Shot{Call: call, Start: time.Now()}, &r)
 			if r.Error != "" || !got[i].whole {
 				return ctx.Err()
 			}

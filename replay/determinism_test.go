@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -47,10 +48,10 @@ func TestCheckDeterminism(t *testing.T) {
 		rows = append(rows, row)
 	}
 	d, err := h.CheckDeterminism(t.Context(), reader(rows), 100, words{}, 10)
-	if want := (Determinism{Rows: 10, Compared: 8, Differed: 3}); d != want || err != nil || wrong.Load() > 0 {
+	if want := (result.Determinism{Rows: 10, Compared: 8, Differed: 3}); d != want || err != nil || wrong.Load() > 0 {
 		t.Errorf("%+v, %v, %d not greedy", d, err, wrong.Load())
 	}
-	if _, err := endpoint(t, HTTPOptions{URL: url, API: APIEmbeddings}).CheckDeterminism(t.Context(), reader(rows), 100, words{}, 1); err == nil {
+	if _, err := endpoint(t, HTTPOptions{URL: url, API: result.APIEmbeddings}).CheckDeterminism(t.Context(), reader(rows), 100, words{}, 1); err == nil {
 		t.Error("embeddings are compared")
 	}
 }
@@ -62,15 +63,15 @@ func TestThen(t *testing.T) {
 	defer cancel()
 	for _, early := range []bool{false, true} {
 		called := false
-		opt := Options{Then: func(_ context.Context, run *Run) error {
+		opt := Options{Then: func(_ context.Context, run *result.Run) error {
 			called = true
-			run.Determinism = &Determinism{Rows: run.Requests}
+			run.Determinism = &result.Determinism{Rows: run.Requests}
 			return nil
 		}}
 		if early {
 			cancel()
 		}
-		run, err := (&Runner{Prompter: words{}, Endpoint: endpoint(t, HTTPOptions{URL: url}), Options: opt}).Run(ctx, reader([]trace.Request{reachOne, reachOne}), &trace.SliceWriter[Result]{})
+		run, err := (&Runner{Prompter: words{}, Endpoint: endpoint(t, HTTPOptions{URL: url}), Options: opt}).Run(ctx, reader([]trace.Request{reachOne, reachOne}), &trace.SliceWriter[result.Result]{})
 		if err != nil || called == early || !early && run.Determinism.Rows != 2 {
 			t.Errorf("early %v: called %v, %+v, %v", early, called, run.Determinism, err)
 		}

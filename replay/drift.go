@@ -4,19 +4,9 @@ import (
 	"math"
 	"slices"
 	"time"
-)
 
-// A Drift says how far a causal run moved the turns behind a first one: due less
-// recorded time, the latter divided by the speed. Above zero the server, or the
-// client, took longer than in the source. Durations are nanoseconds.
-type Drift struct {
-	Turns  int64   `json:"turns"` // that were sent
-	MeanNS float64 `json:"mean_ns"`
-	P50NS  int64   `json:"p50_ns"`
-	P99NS  *int64  `json:"p99_ns"` // null below 100 turns
-	MaxNS  int64   `json:"max_ns"`
-	Sample int64   `json:"sample"` // turns that the percentiles are of
-}
+	"reprise/replay/result"
+)
 
 // driftValues bounds the values that a drift is kept of, 8 MB. It is even.
 const driftValues = 1 << 20
@@ -54,12 +44,12 @@ func (d *drifts) add(v time.Duration) {
 }
 
 // summary is nil when no turn was sent.
-func (d *drifts) summary() *Drift {
+func (d *drifts) summary() *result.Drift {
 	if d.n == 0 {
 		return nil
 	}
 	slices.Sort(d.values)
-	s := &Drift{
+	s := &result.Drift{
 		Turns: d.n, MeanNS: math.Round(d.sum / float64(d.n)), MaxNS: int64(d.max),
 		P50NS: d.at(0.5), Sample: int64(len(d.values)),
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"reprise/replay/host"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -46,13 +47,13 @@ func TestSurvey(t *testing.T) {
 	other := (&adminServer{gets: map[string]string{"/version": `<html>`, "/v1/models": `[]`}}).start(t)
 	got := adminOf(t, vllm, llama, other).Survey(t.Context(), "m")
 	if len(got) != 3 || got[0].Version != "0.11.0" || len(got[0].Models) != mostModels || got[0].Unlisted != 11 ||
-		got[0].Models[0] != (ServedModel{ID: "m", OwnedBy: "vllm", MaxLen: 4096}) || got[0].Models[1].Parent != "m" {
+		got[0].Models[0] != (result.ServedModel{ID: "m", OwnedBy: "vllm", MaxLen: 4096}) || got[0].Models[1].Parent != "m" {
 		t.Errorf("%+v", got)
 	}
 	if m := got[1].Models[0]; m.ID != "q?" || len([]rune(m.OwnedBy)) != 200 || m.Parameters != 494032768 || m.Bytes != 987654 {
 		t.Errorf("%+v", m)
 	}
-	if !reflect.DeepEqual(got[2], ServerModels{}) {
+	if !reflect.DeepEqual(got[2], result.ServerModels{}) {
 		t.Errorf("%+v", got[2])
 	}
 	if doc, _ := json.Marshal(got); strings.Contains(string(doc), "SECRET") {
@@ -63,43 +64,18 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-func TestDeployment(t *testing.T) {
-	for given, want := range map[string]Deployment{
-		"8xH100":                        {GPU: "H100", GPUs: 8},
-		"8 x H100-SXM, 80GB, NVLink":    {GPU: "H100-SXM", GPUs: 8, GPUMemoryGB: 80, Interconnect: "NVLink"},
-		"2×RTX 4090,PCIe 4.0 x16,24 GB": {GPU: "RTX 4090", GPUs: 2, GPUMemoryGB: 24, Interconnect: "PCIe 4.0 x16"},
-		"L4":                            {GPU: "L4", GPUs: 1},
-	} {
-		var d Deployment
-		if err := d.SetHardware(given); err != nil || d != want {
-			t.Errorf("%s: %+v, error %v", given, d, err)
-		}
-	}
-	for _, bad := range []string{"", "0xH100", "8xH100, 80GB, 80GB", "8xH100, NVLink, PCIe", "8xH100,", " , 80GB"} {
-		if err := new(Deployment).SetHardware(bad); err == nil {
-			t.Errorf("%q is taken", bad)
-		}
-	}
-	for given, want := range map[string]float64{"70B": 7e10, "0.5b": 5e8, "494M": 494e6, "1T": 1e12, "": 0, "70": 0, "0B": 0, "B": 0, "-1B": 0} {
-		var d Deployment
-		if err := d.SetModelSize(given); (err == nil) != (want > 0) || d.Parameters != want {
-			t.Errorf("%q: %v, error %v", given, d.Parameters, err)
-		}
-	}
-}
-
 // Results hold the environment, and those of versions without it are still read.
 func TestEnvironmentInResults(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")
-	env := &Environment{Host: host.This(), GPUs: []host.GPU{{Name: "A", Count: 2}}, Deployment: &Deployment{GPUs: 4}}
+	env := &result.Environment{Host: host.This(), GPUs: []host.GPU{{Name: "A", Count: 2}}, Deployment: &result.Deployment{GPUs: 4}}
 	if n := env.GPUCount(); n != 4 {
 		t.Errorf("%d GPUs: what is said stands above what is found", n)
 	}
-	for _, want := range []*Environment{env, nil} {
-		if err := WriteResults(path, Run{Environment: want}, new(trace.SliceReader[Result])); err != nil {
+	for _, want := range []*result.Environment{env, nil} {
+		if err := result.Write(path, result.Run{Environment: want}, new(trace.SliceReader[result.Result])); err != nil {
 			t.Fatal(err)
 		}
-		f, err := OpenResults(path)
+		f, err := result.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,16 +84,16 @@ func TestEnvironmentInResults(t *testing.T) {
 		}
 		f.Close()
 	}
-	if (*Environment)(nil).GPUCount() != 0 {
+	if (*result.Environment)(nil).GPUCount() != 0 {
 		t.Error("GPUs of no environment")
 	}
 }
 
 // A run that goes on may be on another machine, and keeps what was said of the servers.
 func TestResumedEnvironment(t *testing.T) {
-	was := Run{Environment: &Environment{Host: host.Machine{Kernel: "1"}, Deployment: &Deployment{Engine: "vllm"}}}
+	was := result.Run{Environment: &result.Environment{Host: host.Machine{Kernel: "1"}, Deployment: &result.Deployment{Engine: "vllm"}}}
 	r := &Resumption{run: was}
-	o := Options{About: Run{Environment: &Environment{Host: host.Machine{Kernel: "2"}}}}
+	o := Options{About: result.Run{Environment: &result.Environment{Host: host.Machine{Kernel: "2"}}}}
 	if err := r.agree(o.About); err != nil {
 		t.Error(err)
 	}

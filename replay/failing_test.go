@@ -13,20 +13,21 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
 
 // failingRun replays rows and returns the results in their order, one for each.
-func failingRun(t *testing.T, r Runner, rows []trace.Request) (Run, []Result) {
+func failingRun(t *testing.T, r Runner, rows []trace.Request) (result.Run, []result.Result) {
 	t.Helper()
-	var out trace.SliceWriter[Result]
+	var out trace.SliceWriter[result.Result]
 	r.Prompter = words{}
 	run, err := r.Run(t.Context(), reader(rows), &out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(out.Rows, func(a, b Result) int { return int(a.RowID - b.RowID) })
+	slices.SortFunc(out.Rows, func(a, b result.Result) int { return int(a.RowID - b.RowID) })
 	if len(out.Rows) != len(rows) || run.Requests != int64(len(rows)) {
 		t.Fatalf("%d results of %d, %d sent", len(out.Rows), len(rows), run.Requests)
 	}
@@ -120,7 +121,7 @@ func TestServerThatHangs(t *testing.T) {
 // exact as ever, and another run gives the same.
 func TestServerThatFailsAtRandom(t *testing.T) {
 	const n = 1000
-	play := func(t *testing.T) (results []Result, odd Odd) {
+	play := func(t *testing.T) (results []result.Result, odd result.Odd) {
 		synctest.Test(t, func(t *testing.T) {
 			c := truthConfig(20*time.Millisecond, time.Millisecond)
 			c.FaultSeed = 5
@@ -137,7 +138,7 @@ func TestServerThatFailsAtRandom(t *testing.T) {
 	var fates strings.Builder
 	for _, r := range results {
 		count[r.Error]++
-		fmt.Fprintln(&fates, quirkSummary(&r, Odd{}), quirkInstants(&r))
+		fmt.Fprintln(&fates, quirkSummary(&r, result.Odd{}), quirkInstants(&r))
 		if r.Error == "" && r.Events == 7 && *r.SentNS != r.DueNS {
 			t.Errorf("row %d was sent %d ns late", r.RowID, *r.SentNS-r.DueNS)
 		}
@@ -160,7 +161,7 @@ func TestServerThatFailsAtRandom(t *testing.T) {
 	again, oddAgain := play(t)
 	var other strings.Builder
 	for _, r := range again {
-		fmt.Fprintln(&other, quirkSummary(&r, Odd{}), quirkInstants(&r))
+		fmt.Fprintln(&other, quirkSummary(&r, result.Odd{}), quirkInstants(&r))
 	}
 	if other.String() != fates.String() || oddAgain != odd {
 		t.Error("another run has other results")

@@ -8,13 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // A flight is one row on its way from the workload to its Result.
 type flight struct {
 	id     int64 // among the rows that are read
-	call   Call
+	call   result.Call
 	size   int64
 	due    time.Duration
 	drift  time.Duration // from its recorded time; of turns only
@@ -23,7 +24,7 @@ type flight struct {
 	at     int64          // backs result.ReleasedNS
 	row    *trace.Request // while result.Known is not counted
 	known  sync.Mutex     // locked while result.Known is counted
-	result Result
+	result result.Result
 
 	share    *share    // where its prompt holds the server's own reply
 	handover *handover // where a turn may follow
@@ -41,10 +42,10 @@ func (fl *flight) when() (time.Duration, int64) { return fl.due, fl.id }
 // rows behind them in the file are read meanwhile.
 type feeder struct {
 	opt     *Options
-	prompts Prompter
-	end     Endpoint
+	prompts result.Prompter
+	end     result.Endpoint
 	line    *line
-	unready chan<- *Result // rows without a prompt
+	unready chan<- *result.Result // rows without a prompt
 
 	rows  trace.Reader[trace.Request]
 	batch []trace.Request // read, of which the first is the next
@@ -82,7 +83,7 @@ type feeder struct {
 	first, last time.Duration // due times
 }
 
-func newFeeder(opt *Options, r *Runner, rows trace.Reader[trace.Request], unready chan<- *Result) *feeder {
+func newFeeder(opt *Options, r *Runner, rows trace.Reader[trace.Request], unready chan<- *result.Result) *feeder {
 	f := &feeder{
 		opt: opt, prompts: r.Prompter, end: r.Endpoint, line: newLine(), unready: unready, rows: rows,
 		news: make(chan struct{}, 1), primed: make(chan struct{}), started: make(chan struct{}),
@@ -387,7 +388,7 @@ func (f *feeder) call(h *held, fl *flight) (err error) {
 
 // spoil gives a row that could not be prepared its Result.
 func (f *feeder) spoil(h *held, fl *flight, err error) {
-	fl.result.Error = KindPrepare
+	fl.result.Error = result.KindPrepare
 	f.unready <- &fl.result
 	if f.unprepared++; f.unprepared == 1 {
 		f.why = err.Error()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -39,11 +40,13 @@ func newAnswer(keepText bool) *answer {
 // says when that was, as soon as it is so.
 type trip func(ctx context.Context, t *try, sent func(at int64)) (*reply, error)
 
-// Fire implements [Endpoint]. s.Call must come from Prepare of the same HTTP.
-func (h *HTTP) Fire(ctx context.Context, s Shot, r *Result) { h.fire(ctx, s, r, h.sends(&s)) }
+// Fire implements [result.Endpoint]. s.Call must come from Prepare of the same HTTP.
+func (h *HTTP) Fire(ctx context.Context, s result.Shot, r *result.Result) {
+	h.fire(ctx, s, r, h.sends(&s))
+}
 
 // sends is the trip that sends a request from its beginning.
-func (h *HTTP) sends(s *Shot) trip {
+func (h *HTTP) sends(s *result.Shot) trip {
 	c := s.Call.(*httpCall)
 	return func(ctx context.Context, t *try, sent func(at int64)) (*reply, error) {
 		return h.targets[c.target].exchanger.exchange(ctx, c, t, func() { sent(int64(time.Since(s.Start))) })
@@ -52,7 +55,7 @@ func (h *HTTP) sends(s *Shot) trip {
 
 // fire takes a request to its end, by the trip at first and as the options have it
 // again.
-func (h *HTTP) fire(ctx context.Context, s Shot, r *Result, first trip) {
+func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, first trip) {
 	ctx, cancel := context.WithTimeout(ctx, h.opt.Timeout)
 	defer cancel()
 	// The one timer that hangs up: for a row that was cancelled, and for a
@@ -81,7 +84,7 @@ func (h *HTTP) fire(ctx context.Context, s Shot, r *Result, first trip) {
 }
 
 // attempt makes the trip once and reads the answer.
-func (h *HTTP) attempt(ctx context.Context, s *Shot, t *try, way trip, hangUp *time.Timer, quiet *silence, r *Result) {
+func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, way trip, hangUp *time.Timer, quiet *silence, r *result.Result) {
 	clock := func() int64 { return int64(time.Since(s.Start)) }
 	c := s.Call.(*httpCall)
 	arm := s.Cut > 0 && !t.armed
@@ -181,7 +184,7 @@ func (a *answer) read(resp *reply, quiet *silence, done func()) openai.Outcome {
 }
 
 // note writes an Outcome into a Result.
-func (h *HTTP) note(o openai.Outcome, r *Result) {
+func (h *HTTP) note(o openai.Outcome, r *result.Result) {
 	r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS = instant(o.FirstEvent), instant(o.FirstToken), instant(o.LastToken)
 	r.DoneNS = instant(o.Done)
 	r.FirstContentNS = instant(o.FirstContent)
@@ -212,18 +215,12 @@ func (h *HTTP) note(o openai.Outcome, r *Result) {
 	}
 }
 
-// Values of Result.OutputFrom.
-const (
-	FromUsage     = "usage"
-	FromTokenizer = "tokenizer"
-)
-
 // countOutput takes the server's count of the output, or makes one. It stays
 // null when neither can be had.
-func (h *HTTP) countOutput(o *openai.Outcome, r *Result) {
+func (h *HTTP) countOutput(o *openai.Outcome, r *result.Result) {
 	switch {
 	case o.Usage != nil && (o.Usage.CompletionTokens > 0 || o.TokenEvents == 0):
-		r.Output, r.OutputFrom = trace.Ptr(clamp(o.Usage.CompletionTokens)), FromUsage
+		r.Output, r.OutputFrom = trace.Ptr(clamp(o.Usage.CompletionTokens)), result.FromUsage
 	case h.opt.Count != nil && o.TokenEvents > 0 && !o.Text.Truncated:
 		n := 0
 		for _, text := range [][]byte{o.Text.Reasoning, o.Text.Content, o.Text.Tools} {
@@ -231,7 +228,7 @@ func (h *HTTP) countOutput(o *openai.Outcome, r *Result) {
 				n += h.opt.Count(string(text))
 			}
 		}
-		r.Output, r.OutputFrom = trace.Ptr(clamp(n)), FromTokenizer
+		r.Output, r.OutputFrom = trace.Ptr(clamp(n)), result.FromTokenizer
 	}
 }
 
@@ -243,3 +240,18 @@ func instant(d time.Duration) *int64 {
 }
 
 func clamp(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
+
+// tooLate is how far behind its time the dispatcher may be and still send by
+// itself, at some 15 µs a request. When it is later, hundreds are due at once: then
+// each goes to a goroutine, which other cores may run. A realtime thread sends
+// whatever it can, since a goroutine would stand behind all that it need not.
+const tooLate = 5 * time.Millisecond
+
+// launch sends a flight from the dispatcher's own goroutine, if that can be done.
+func (p *play) launch(ctx context.Context, s result.Shot, fl *flight) (land func()) {
+	l, ok := p.runner.Endpoint.(result.Launcher)
+	if !ok || !p.opt.Realtime && time.Duration(fl.at)-fl.due > tooLate {
+		return nil
+	}
+	return l.Launch(ctx, s, &fl.result)
+}

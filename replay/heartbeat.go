@@ -3,11 +3,13 @@ package replay
 import (
 	"sync"
 	"time"
+
+	"reprise/replay/result"
 )
 
 // A heartbeat notices that the client stands still: stopped by a signal, starved of
 // the processor, or kept by its own scheduler. It asks to be woken each millisecond,
-// and a wake-up that comes much too late is a [Stall].
+// and a wake-up that comes much too late is a [result.Stall].
 //
 // It is a goroutine like those that read the answers, and not a thread of its own:
 // it waits in the same queues, so that what keeps it from running keeps them. What
@@ -16,9 +18,9 @@ type heartbeat struct {
 	start time.Time
 
 	mu    sync.Mutex
-	last  time.Duration // beat, from the start
-	all   *Stalls       // nil before it begins
-	fresh *Stalls       // not yet taken
+	last  time.Duration  // beat, from the start
+	all   *result.Stalls // nil before it begins
+	fresh *result.Stalls // not yet taken
 
 	stop, done chan struct{}
 }
@@ -57,7 +59,7 @@ func (h *heartbeat) watch(start time.Time, now time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.start, h.last = start, now
-	h.all, h.fresh = &Stalls{AboveNS: int64(lateBeat)}, &Stalls{AboveNS: int64(lateBeat)}
+	h.all, h.fresh = &result.Stalls{AboveNS: int64(lateBeat)}, &result.Stalls{AboveNS: int64(lateBeat)}
 }
 
 // beat takes note of a wake-up.
@@ -71,16 +73,16 @@ func (h *heartbeat) beat(now time.Duration) {
 // look notices a stall that is over, or that goes on.
 func (h *heartbeat) look(now time.Duration) {
 	if due := h.last + beatEvery; now-due > lateBeat {
-		x := Stall{int64(due), int64(now)}
-		h.all.add(x)
-		h.fresh.add(x)
+		x := result.Stall{FromNS: int64(due), ToNS: int64(now)}
+		h.all.Add(x)
+		h.fresh.Add(x)
 	}
 }
 
 // take returns what was noticed since it was last called, with a stall that goes on:
 // after one, who takes may be woken before the heartbeat. It is nil where there is no
 // watch.
-func (h *heartbeat) take() *Stalls {
+func (h *heartbeat) take() *result.Stalls {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.all == nil {
@@ -88,12 +90,12 @@ func (h *heartbeat) take() *Stalls {
 	}
 	h.look(time.Since(h.start))
 	out := h.fresh
-	h.fresh = &Stalls{AboveNS: int64(lateBeat)}
+	h.fresh = &result.Stalls{AboveNS: int64(lateBeat)}
 	return out
 }
 
 // end stops the watch. It returns all that was noticed, nil where there was no watch.
-func (h *heartbeat) end() *Stalls {
+func (h *heartbeat) end() *result.Stalls {
 	if h.stop == nil {
 		return nil
 	}

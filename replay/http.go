@@ -12,18 +12,11 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 )
 
-// Values of [HTTPOptions].API and Connections, as [Run] records them.
+// Values of [HTTPOptions].Connections, as [result.Run] records them.
 const (
-	APIChat        = "chat"
-	APICompletions = "completions"
-	APIResponses   = "responses"
-	APIEmbeddings  = "embeddings" // not streamed: its latency is that of the whole answer
-	// APIAuto is what each row's kind says: chat, completion, responses or embedding,
-	// and chat for any other.
-	APIAuto = "auto"
-
 	// PerRequest opens a connection for each request and closes it after the
 	// answer. It is the default: it loses nothing to servers that promise
 	// keep-alive and close (llama-server after every stream), it lets a
@@ -97,7 +90,7 @@ type HTTPOptions struct {
 	// usage. It is called from many goroutines. Setting it makes every stream
 	// keep up to 1 MiB of its text.
 	Count func(text string) int
-	// Replies has every stream keep as much of its text, for [Shot.Reply].
+	// Replies has every stream keep as much of its text, for [result.Shot.Reply].
 	Replies bool
 }
 
@@ -105,7 +98,7 @@ type HTTPOptions struct {
 // stays uncounted, and is no reply.
 const maxText = 1 << 20
 
-// HTTP is an [Endpoint] that speaks the OpenAI API over HTTP/1.1, or HTTP/2: a
+// HTTP is an [result.Endpoint] that speaks the OpenAI API over HTTP/1.1, or HTTP/2: a
 // streamed chat, text completion or response, or a request for embeddings, for every
 // row. It follows no redirect, and repeats a request only as its options say. It
 // sends HTTP/1.1 on connections of its own, which it dials ahead of need and looks
@@ -148,7 +141,7 @@ const connectTimeout = 10 * time.Second
 
 // NewHTTP checks the options and makes an endpoint. It connects to nothing.
 func NewHTTP(o HTTPOptions) (*HTTP, error) {
-	o.API, o.Connections, o.Balance = cmp.Or(o.API, APIChat), cmp.Or(o.Connections, PerRequest), cmp.Or(o.Balance, RoundRobin)
+	o.API, o.Connections, o.Balance = cmp.Or(o.API, result.APIChat), cmp.Or(o.Connections, PerRequest), cmp.Or(o.Balance, RoundRobin)
 	o.Timeout, o.ConnectTimeout = cmp.Or(o.Timeout, 10*time.Minute), cmp.Or(o.ConnectTimeout, connectTimeout)
 	if err := o.check(); err != nil {
 		return nil, err
@@ -178,22 +171,22 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 
 // check refuses options that mean nothing, or contradict each other.
 func (o *HTTPOptions) check() error {
-	ids := o.API == APICompletions || o.API == APIEmbeddings || o.API == APIAuto
+	ids := o.API == result.APICompletions || o.API == result.APIEmbeddings || o.API == result.APIAuto
 	switch {
-	case apiPaths[o.API] == "" && o.API != APIAuto:
-		return fmt.Errorf("replay: the API is %s, %s, %s, %s or %s", APIChat, APICompletions, APIResponses, APIEmbeddings, APIAuto)
+	case apiPaths[o.API] == "" && o.API != result.APIAuto:
+		return fmt.Errorf("replay: the API is %s, %s, %s, %s or %s", result.APIChat, result.APICompletions, result.APIResponses, result.APIEmbeddings, result.APIAuto)
 	case o.Balance != RoundRobin && o.Balance != BySession:
 		return fmt.Errorf("replay: requests are balanced by %s or %s", RoundRobin, BySession)
 	case o.TokenIDs && !ids:
-		return fmt.Errorf("replay: token ids can be sent to the %s and %s APIs only", APICompletions, APIEmbeddings)
+		return fmt.Errorf("replay: token ids can be sent to the %s and %s APIs only", result.APICompletions, result.APIEmbeddings)
 	case o.Timeout < 0 || o.ConnectTimeout < 0 || o.FirstTokenTimeout < 0 || o.IdleTimeout < 0 || o.Backoff < 0:
 		return errors.New("replay: a timeout cannot be negative")
 	case o.Retries < 0:
 		return errors.New("replay: a number of retries cannot be negative")
 	case o.RetryOther && (o.Retries == 0 || len(o.Also) == 0):
 		return errors.New("replay: retries at another server take several servers, and a number of retries")
-	case len(o.RecordHeaders) > MaxRecordHeaders:
-		return fmt.Errorf("replay: at most %d response headers can be recorded", MaxRecordHeaders)
+	case len(o.RecordHeaders) > result.MaxRecordHeaders:
+		return fmt.Errorf("replay: at most %d response headers can be recorded", result.MaxRecordHeaders)
 	}
 	return o.checkHeaders()
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -111,7 +112,7 @@ func endpoint(t testing.TB, o HTTPOptions) *HTTP {
 }
 
 // fire sends one row.
-func fire(t testing.TB, h *HTTP, row trace.Request, cut time.Duration) Result {
+func fire(t testing.TB, h *HTTP, row trace.Request, cut time.Duration) result.Result {
 	t.Helper()
 	c, err := h.Prepare(&row, words{})
 	if err != nil {
@@ -120,8 +121,8 @@ func fire(t testing.TB, h *HTTP, row trace.Request, cut time.Duration) Result {
 	if c.Size() <= 0 {
 		t.Errorf("the size of a call is %d", c.Size())
 	}
-	var r Result
-	h.Fire(t.Context(), Shot{Call: c, Start: time.Now(), Cut: cut}, &r)
+	var r result.Result
+	h.Fire(t.Context(), result.Shot{Call: c, Start: time.Now(), Cut: cut}, &r)
 	return r
 }
 
@@ -155,15 +156,15 @@ func TestAnswers(t *testing.T) {
 		from    string
 		finish  string
 	}{
-		{"whole", stream(role, tok, tok, tok, stop, usage, done), HTTPOptions{}, "", 200, 3, 3, FromUsage, "length"},
-		{"usage stands above a count", stream(tok, stop, usage, done), HTTPOptions{Count: count}, "", 200, 1, 3, FromUsage, "length"},
-		{"counted", stream(role, tok, tok, stop, done), HTTPOptions{Count: count}, "", 200, 2, 3, FromTokenizer, "length"},
+		{"whole", stream(role, tok, tok, tok, stop, usage, done), HTTPOptions{}, "", 200, 3, 3, result.FromUsage, "length"},
+		{"usage stands above a count", stream(tok, stop, usage, done), HTTPOptions{Count: count}, "", 200, 1, 3, result.FromUsage, "length"},
+		{"counted", stream(role, tok, tok, stop, done), HTTPOptions{Count: count}, "", 200, 2, 3, result.FromTokenizer, "length"},
 		{"too long to count", stream(long, stop, done), HTTPOptions{Count: count}, "", 200, 10, -1, "", "length"},
 		{"not counted", stream(role, tok, stop, done), HTTPOptions{}, "", 200, 1, -1, "", "length"},
 		{"no tokens", stream(role, stop, done), HTTPOptions{Count: count}, "", 200, 0, -1, "", "length"},
 		{"own finish reason", stream(tok, strings.Replace(stop, "length", "abort", 1), done), HTTPOptions{}, "", 200, 1, -1, "", "other"},
-		{"hangs after the end", hangs(tok, stop, usage, done), HTTPOptions{}, "", 200, 1, 3, FromUsage, "length"},
-		{"no end", stream(role, tok), HTTPOptions{Count: count}, openai.KindIncomplete, 200, 1, 2, FromTokenizer, ""},
+		{"hangs after the end", hangs(tok, stop, usage, done), HTTPOptions{}, "", 200, 1, 3, result.FromUsage, "length"},
+		{"no end", stream(role, tok), HTTPOptions{Count: count}, openai.KindIncomplete, 200, 1, 2, result.FromTokenizer, ""},
 		{"error inside", stream(tok, `data: {"error":{"message":"x","code":500}}`+"\n\n"), HTTPOptions{}, openai.KindStream, 200, 1, -1, "", ""},
 		{"breaks before the answer", breaks(), HTTPOptions{}, openai.KindReset, 0, 0, -1, "", ""},
 		{"breaks inside", breaks(role, tok), HTTPOptions{}, openai.KindReset, 200, 1, -1, "", ""},
@@ -179,7 +180,7 @@ func TestAnswers(t *testing.T) {
 		{"no stream", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"choices":[{"index":0,"message":{"content":"a b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":11,"completion_tokens":2}}`)
-		}, HTTPOptions{}, "", 200, 1, 2, FromUsage, "stop"},
+		}, HTTPOptions{}, "", 200, 1, 2, result.FromUsage, "stop"},
 		{"an error with 200", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"error":{"message":"x"}}`)
@@ -212,7 +213,7 @@ func TestAnswers(t *testing.T) {
 			if len(r.GapsNS) != int(max(c.tokens-1, 0)) || c.tokens > 0 && sum != *r.LastTokenNS-*r.FirstTokenNS {
 				t.Errorf("%s: gaps %v", name, r.GapsNS)
 			}
-			if c.from == FromUsage && c.finish == "length" && (*r.Input != 11 || *r.Cached != 8) {
+			if c.from == result.FromUsage && c.finish == "length" && (*r.Input != 11 || *r.Cached != 8) {
 				t.Errorf("%s: input %v, cached %v", name, r.Input, r.Cached)
 			}
 		}
@@ -242,7 +243,7 @@ func TestEventTokens(t *testing.T) {
 			pieces = append(pieces, piece(n))
 		}
 		url := serve(t, stream(append(pieces, done)...))
-		r := fire(t, endpoint(t, HTTPOptions{URL: url, API: APICompletions, ContinuousUsage: true}), trace.Request{InputTokens: 1}, 0)
+		r := fire(t, endpoint(t, HTTPOptions{URL: url, API: result.APICompletions, ContinuousUsage: true}), trace.Request{InputTokens: 1}, 0)
 		var got []int
 		for _, n := range r.EventTokens {
 			got = append(got, int(n))
@@ -293,8 +294,8 @@ func TestRequests(t *testing.T) {
 	}{
 		{"chat", HTTPOptions{}, row, "/v1/chat/completions", "m user:" + text + " 5/- false 0.7 true"},
 		{"forced", HTTPOptions{ForceOutput: true}, row, "/v1/chat/completions", "m user:" + text + " 5/5 true 0.7 true"},
-		{"text", HTTPOptions{API: APICompletions}, row, "/v1/completions", "m " + text + " 5/- false 0.7 true"},
-		{"ids", HTTPOptions{API: APICompletions, TokenIDs: true}, row, "/v1/completions", "m " + ids + " 5/- false 0.7 true"},
+		{"text", HTTPOptions{API: result.APICompletions}, row, "/v1/completions", "m " + text + " 5/- false 0.7 true"},
+		{"ids", HTTPOptions{API: result.APICompletions, TokenIDs: true}, row, "/v1/completions", "m " + ids + " 5/- false 0.7 true"},
 		{"no output", HTTPOptions{ForceOutput: true}, trace.Request{InputTokens: 3}, "/v1/chat/completions", "m user:" + text + " 1/1 true - true"},
 		{"cancelled", HTTPOptions{ForceOutput: true}, cancelled, "/v1/chat/completions", "m user:" + text + " 100/100 true 0.7 true"},
 		{"extra", HTTPOptions{Extra: extra}, row, "/v1/chat/completions", "m user:" + text + ` 5/- false 0.7 true "s"`},
@@ -374,7 +375,7 @@ func TestClosingServer(t *testing.T) {
 		for i := range n { // every body is another
 			rows = append(rows, trace.Request{InputTokens: int32(i + 1), OutputTokens: 1})
 		}
-		var out trace.SliceWriter[Result]
+		var out trace.SliceWriter[result.Result]
 		run, err := (&Runner{Prompter: words{}, Endpoint: h, Options: Options{Concurrency: 32}}).Run(t.Context(), reader(rows), &out)
 		if err != nil || len(out.Rows) != n || run.Requests != n {
 			t.Fatalf("%d results, run %+v, %v", len(out.Rows), run, err)
@@ -467,17 +468,17 @@ func TestProbe(t *testing.T) {
 		if model != c.model || c.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %q, %v", c.name, model, err)
 		}
-		var run Run
-		if h.Describe(&run); run.Model != c.model || run.API != APIChat || run.Prompts != "text" || run.Connections != PerRequest {
+		var run result.Run
+		if h.Describe(&run); run.Model != c.model || run.API != result.APIChat || run.Prompts != "text" || run.Connections != PerRequest {
 			t.Errorf("%s: run %+v", c.name, run)
 		}
 	}
-	h := endpoint(t, HTTPOptions{URL: "http://127.0.0.1:1", Model: "given", API: APICompletions, TokenIDs: true, Connections: Pooled})
+	h := endpoint(t, HTTPOptions{URL: "http://127.0.0.1:1", Model: "given", API: result.APICompletions, TokenIDs: true, Connections: Pooled})
 	if model, err := h.Probe(t.Context()); model != "given" || err != nil {
 		t.Errorf("a given model: %q, %v", model, err)
 	}
-	var run Run
-	if h.Describe(&run); run.API != APICompletions || run.Prompts != "ids" || run.Connections != Pooled {
+	var run result.Run
+	if h.Describe(&run); run.API != result.APICompletions || run.Prompts != "ids" || run.Connections != Pooled {
 		t.Errorf("run %+v", run)
 	}
 }
@@ -492,8 +493,8 @@ func TestCalibrate(t *testing.T) {
 		error   string
 	}{
 		{"chat", HTTPOptions{}, stream(tok, stop, usage, done), "user: hello", 10, ""},
-		{"text", HTTPOptions{API: APICompletions}, stream(tok, stop, usage, done), " hello", 10, ""},
-		{"ids", HTTPOptions{API: APICompletions, TokenIDs: true}, stream(tok, stop, usage, done), "[77]", 10, ""},
+		{"text", HTTPOptions{API: result.APICompletions}, stream(tok, stop, usage, done), " hello", 10, ""},
+		{"ids", HTTPOptions{API: result.APICompletions, TokenIDs: true}, stream(tok, stop, usage, done), "[77]", 10, ""},
 		{"no usage", HTTPOptions{}, stream(tok, stop, done), "user: hello", 0, "does not count"},
 		{"error", HTTPOptions{}, fails(404, ""), "user: hello", 0, "not_found (HTTP 404)"},
 	} {
@@ -514,7 +515,7 @@ func TestCalibrate(t *testing.T) {
 		if got != c.want || c.error == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.error) {
 			t.Errorf("%s: %d, %v", c.name, got, err)
 		}
-		var run Run
+		var run result.Run
 		if h.Describe(&run); run.Overhead != c.want {
 			t.Errorf("%s: overhead %d in the run", c.name, run.Overhead)
 		}
@@ -568,7 +569,7 @@ func TestCalibrateUncounted(t *testing.T) {
 		case got != c.overhead || errors.Is(err, ErrUncounted) != (c.uncounted != "") || err != nil && c.uncounted == "":
 			t.Errorf("%s: %d, %v", name, got, err)
 		}
-		var run Run
+		var run result.Run
 		h.Describe(&run)
 		if strings.Join(run.Uncounted, " ") != c.uncounted || (len(run.NoStreamOptions) > 0) != c.withoutOptions || run.Overhead != c.overhead {
 			t.Errorf("%s: run %+v", name, run)
@@ -581,7 +582,7 @@ func TestCalibrateUncounted(t *testing.T) {
 		if asks := bytes.Contains((*sent.body)[sent.at:], []byte("include_usage")); asks != c.wantsOptionsInRun {
 			t.Errorf("%s: a request asks for usage: %v", name, asks)
 		}
-		if h.Odd() != (Odd{}) {
+		if h.Odd() != (result.Odd{}) {
 			t.Errorf("%s: what was measured counts as odd: %+v", name, h.Odd())
 		}
 	}
@@ -600,7 +601,7 @@ func TestInterruptedHTTP(t *testing.T) {
 	})
 	rows := workload(append(make([]time.Duration, 10), time.Hour)...)
 	rows[0].InputTokens = 1
-	var out trace.SliceWriter[Result]
+	var out trace.SliceWriter[result.Result]
 	run, err := (&Runner{Prompter: words{}, Endpoint: endpoint(t, HTTPOptions{URL: url}), Options: Options{Grace: time.Millisecond}}).Run(ctx, reader(rows), &out)
 	if err != nil || run.Requests != 10 || run.NotSent != 1 || run.EndedEarly != "interrupted" || len(out.Rows) != 10 {
 		t.Fatalf("run %+v, %v", run, err)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
@@ -48,7 +49,7 @@ func TestKnownTruth(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h, end := virtualEndpoint(t, truthConfig(c.ttft, c.itl), HTTPOptions{ForceOutput: true})
 			defer end()
-			var out trace.SliceWriter[Result]
+			var out trace.SliceWriter[result.Result]
 			r := Runner{Prompter: words{}, Endpoint: h, Pacer: sleeper}
 			if _, err := r.Run(t.Context(), reader(truthRows()), &out); err != nil || len(out.Rows) != truthStreams {
 				t.Fatalf("%d results, %v", len(out.Rows), err)
@@ -85,7 +86,7 @@ func BenchmarkKnownTruth(b *testing.B) {
 			h := endpoint(b, HTTPOptions{URL: srv.URL, ForceOutput: true})
 			var ttft, itl []float64
 			for b.Loop() {
-				var out trace.SliceWriter[Result]
+				var out trace.SliceWriter[result.Result]
 				if _, err := (&Runner{Prompter: words{}, Endpoint: h}).Run(b.Context(), reader(truthRows()), &out); err != nil {
 					b.Fatal(err)
 				}

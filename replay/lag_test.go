@@ -14,6 +14,7 @@ import (
 
 	"reprise/replay/host"
 	"reprise/replay/pace"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -39,7 +40,7 @@ type lags struct {
 	unanswered     bool // requests that fail for want of an answer count
 }
 
-func (l *lags) Write(rows []Result) (int, error) {
+func (l *lags) Write(rows []result.Result) (int, error) {
 	for i := range rows {
 		r := &rows[i]
 		l.requests++

@@ -148,10 +148,14 @@ func before(a, b scheduled) bool {
 // soonest is a heap of what is scheduled.
 type soonest[T scheduled] []T
 
-func (s soonest[T]) Len() int           { return len(s) }
+func (s soonest[T]) Len() int { return len(s) }
+
 func (s soonest[T]) Less(i, j int) bool { return before(s[i], s[j]) }
-func (s soonest[T]) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
-func (s *soonest[T]) Push(x any)        { *s = append(*s, x.(T)) }
+
+func (s soonest[T]) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+
+func (s *soonest[T]) Push(x any) { *s = append(*s, x.(T)) }
+
 func (s *soonest[T]) Pop() any {
 	old := *s
 	last := old[len(old)-1]

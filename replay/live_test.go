@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -32,7 +33,7 @@ func TestLiveServers(t *testing.T) {
 			for i := range 40 {
 				rows = append(rows, trace.Request{ArrivalNS: int64(i) * 50e6, InputTokens: 20, OutputTokens: 8})
 			}
-			var out trace.SliceWriter[Result]
+			var out trace.SliceWriter[result.Result]
 			if _, err := (&Runner{Prompter: words{}, Endpoint: h}).Run(t.Context(), reader(rows), &out); err != nil || len(out.Rows) != 40 {
 				t.Fatalf("%d results, %v", len(out.Rows), err)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -87,12 +88,12 @@ func TestLoopRuns(t *testing.T) {
 		}
 	})
 	// Outside the bubble: decoders of Parquet are pooled, and would belong to it.
-	file, err := OpenResults(path)
+	file, err := result.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	var out trace.SliceWriter[Result]
+	var out trace.SliceWriter[result.Result]
 	if _, err := trace.Copy(&out, file.Reader()); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestLoopReadsAhead(t *testing.T) {
 		l := kinOf(t, loopRows())
 		l.Repeat()
 		f := &fake{hold: func(int32) time.Duration { return 100 * time.Millisecond }}
-		var out trace.SliceWriter[Result]
+		var out trace.SliceWriter[result.Result]
 		r := &Runner{Endpoint: f, Pacer: sleeper, Options: Options{Causal: l, Ahead: time.Millisecond, Origin: Origin(3, func(i int64) int64 { return i })}}
 		if _, err := r.Run(t.Context(), loopOf(3, 0), &out); err != nil {
 			t.Fatal(err)
@@ -135,7 +136,7 @@ func TestEndlessLoop(t *testing.T) {
 			}
 			o.Duration, o.Endless, o.Origin = 60*time.Second, true, Origin(3, func(i int64) int64 { return i })
 			f := &fake{hold: func(int32) time.Duration { return time.Second }}
-			var out trace.SliceWriter[Result]
+			var out trace.SliceWriter[result.Result]
 			run, err := (&Runner{Endpoint: f, Pacer: sleeper, Options: o}).Run(t.Context(), loopOf(0, 0), &out)
 			if err != nil || run.EndedEarly != "" || run.Requests != int64(len(out.Rows)) || run.Requests < 30 {
 				t.Fatal(run, err)
@@ -157,14 +158,14 @@ func TestEndlessLoop(t *testing.T) {
 
 // Warm-up and cool-down of a loop are told apart by rounds, since rows come again.
 func TestPlaceOfRounds(t *testing.T) {
-	w := Window{From: &Place{DueNS: 5, Row: 2, Round: 1}, To: &Place{DueNS: 9, Row: 2, Round: 1}}
+	w := result.Window{From: &result.Place{DueNS: 5, Row: 2, Round: 1}, To: &result.Place{DueNS: 9, Row: 2, Round: 1}}
 	for _, c := range []struct {
-		r             Result
+		r             result.Result
 		before, after bool
 	}{
-		{Result{DueNS: 5, RowID: 9, Round: 0}, true, false}, {Result{DueNS: 5, RowID: 1, Round: 1}, true, false},
-		{Result{DueNS: 5, RowID: 2, Round: 1}, false, false}, {Result{DueNS: 5, RowID: 0, Round: 2}, false, false},
-		{Result{DueNS: 9, RowID: 1, Round: 1}, false, false}, {Result{DueNS: 9, RowID: 0, Round: 2}, false, true},
+		{result.Result{DueNS: 5, RowID: 9, Round: 0}, true, false}, {result.Result{DueNS: 5, RowID: 1, Round: 1}, true, false},
+		{result.Result{DueNS: 5, RowID: 2, Round: 1}, false, false}, {result.Result{DueNS: 5, RowID: 0, Round: 2}, false, false},
+		{result.Result{DueNS: 9, RowID: 1, Round: 1}, false, false}, {result.Result{DueNS: 9, RowID: 0, Round: 2}, false, true},
 	} {
 		if b, a := w.Holds(&c.r); b != c.before || a != c.after {
 			t.Errorf("%+v: before %v, after %v", c.r, b, a)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/replay/scrape"
 )
 
@@ -27,11 +27,11 @@ type Metering struct {
 // in the same journal.
 type meter struct {
 	what    Metering
-	path    string
-	journal *metricsJournal
-	ids     seriesIDs
-	gap     *Interruption // the last; nil in a run that was not interrupted
-	parts   []partLine    // those before it
+	results string // path of the run's results
+	path    string // of their metrics
+	journal *result.MetricsJournal
+	gap     *result.Interruption // the last; nil in a run that was not interrupted
+	parts   []result.MetricsPart // those before it
 
 	before  []scrape.Sample
 	start   time.Time
@@ -42,30 +42,28 @@ type meter struct {
 
 // newMeter begins the journal of a run's metrics, or goes on with it. It is nil when
 // nothing is measured.
-func newMeter(what Metering, path string, run *Run) (*meter, error) {
+func newMeter(what Metering, path string, run *result.Run) (*meter, error) {
 	if what == (Metering{}) {
 		return nil, nil
 	}
-	m := &meter{what: what, path: MetricsName(path)}
-	name := JournalName(m.path)
+	m := &meter{what: what, results: path, path: result.MetricsName(path)}
+	name := result.JournalName(m.path)
 	var err error
 	n := len(run.Resumed)
 	if n == 0 {
-		m.journal, err = createMetricsJournal(name, run.Started)
+		m.journal, err = result.CreateMetricsJournal(name, run.Started)
 		return m, err
 	}
 	m.gap = &run.Resumed[n-1]
-	var before *metricsReader
-	if m.journal, before, err = resumeMetricsJournal(name, run.Started, m.gap.AtNS); err != nil {
+	if m.journal, m.parts, err = result.ResumeMetricsJournal(name, run.Started, m.gap.AtNS); err != nil {
 		return nil, err
 	}
-	m.ids.first, m.parts = len(before.series), before.parts
 	return m, nil
 }
 
 // metered holds what is to be measured in a run that goes on against what was.
 func (m *Metering) metered(path string) error {
-	_, err := os.Stat(JournalName(MetricsName(path)))
+	_, err := os.Stat(result.JournalName(result.MetricsName(path)))
 	words := map[bool]string{true: "measured", false: "none"}
 	if was, asks := err == nil, *m != (Metering{}); was != asks {
 		return &Disagreement{"metering_of_servers", words[was], words[asks]}
@@ -79,9 +77,9 @@ func (m *meter) drop() error {
 	if m == nil {
 		return nil
 	}
-	err := m.journal.close()
+	err := m.journal.Close()
 	if m.gap == nil {
-		err = errors.Join(err, os.Remove(JournalName(m.path)))
+		err = errors.Join(err, os.Remove(result.JournalName(m.path)))
 	}
 	return err
 }
@@ -118,12 +116,12 @@ func (m *meter) begin(ctx context.Context, start time.Time) {
 	// flight is still measured.
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		err := m.journal.part(start, at)
+		err := m.journal.Part(start, at)
 		if err == nil {
-			err = m.journal.write(m.before, &m.ids)
+			err = m.journal.Write(m.before)
 		}
 		if s := m.what.Scraper; err == nil && s != nil {
-			err = s.Run(ctx, start, func(samples []scrape.Sample) error { return m.journal.write(samples, &m.ids) })
+			err = s.Run(ctx, start, func(samples []scrape.Sample) error { return m.journal.Write(samples) })
 		}
 		m.stopped <- err
 	}()
@@ -138,7 +136,7 @@ func (m *meter) over() {
 
 // end measures a last time, writes the metrics file and notes in run what it
 // says.
-func (m *meter) end(ctx context.Context, run *Run) error {
+func (m *meter) end(ctx context.Context, run *result.Run) error {
 	if m == nil {
 		return nil
 	}
@@ -151,7 +149,7 @@ func (m *meter) end(ctx context.Context, run *Run) error {
 	default:
 		m.length = time.Duration(m.gap.AtNS)
 	}
-	if err = errors.Join(err, m.journal.close()); err == nil {
+	if err = errors.Join(err, m.journal.Close()); err == nil {
 		err = m.finish(run)
 	}
 	if err != nil {
@@ -175,7 +173,7 @@ func (m *meter) last(ctx context.Context) error {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx) // each answer has a time limit of its own
-	emit := func(samples []scrape.Sample) error { return m.journal.write(samples, &m.ids) }
+	emit := func(samples []scrape.Sample) error { return m.journal.Write(samples) }
 	if s := m.what.Scraper; s != nil {
 		if err := emit(s.Once(ctx)); err != nil {
 			return err
@@ -202,32 +200,29 @@ func (m *meter) ask(ctx context.Context, emit func([]scrape.Sample) error) error
 		if end <= part.AtNS {
 			continue // it was killed before its first result
 		}
-		m.journal.start = part.Wall.Add(-time.Duration(part.AtNS))
-		if err := p.Collect(ctx, part.Wall, m.journal.start.Add(time.Duration(end-1)), emit); err != nil {
+		start := part.Wall.Add(-time.Duration(part.AtNS))
+		m.journal.Count(start)
+		if err := p.Collect(ctx, part.Wall, start.Add(time.Duration(end-1)), emit); err != nil {
 			return err
 		}
 	}
-	m.journal.start = m.start
+	m.journal.Count(m.start)
 	return p.Collect(ctx, m.start.Add(time.Duration(m.gap.AtNS)), now, emit)
 }
 
 // finish turns the journal into the metrics file.
-func (m *meter) finish(run *Run) error {
-	name := JournalName(m.path)
-	f, err := os.Open(name)
+func (m *meter) finish(run *result.Run) error {
+	name := result.JournalName(m.path)
+	file, err := result.OpenMetrics(result.JournalName(m.results))
 	if err != nil {
 		return err
 	}
-	file := &MetricsFile{name: name, file: f, Unfinished: true}
 	defer file.Close()
-	if err := file.open(); err != nil {
+	from, to := run.Window.Span(int64(m.length))
+	if run.Server, err = result.SummariseMetrics(file.Reader(), from, to, run.Window == nil, run.Resumed); err != nil {
 		return err
 	}
-	from, to := run.Window.span(int64(m.length))
-	if run.Server, err = SummariseMetrics(file.Reader(), from, to, run.Window == nil, run.Resumed); err != nil {
-		return err
-	}
-	run.Server.shorten()
+	run.Server.Shorten()
 	if s := m.what.Scraper; s != nil {
 		stats := s.Stats()
 		run.Server.Scraped, run.Server.EveryNS = &stats, int64(s.Every())
@@ -236,23 +231,8 @@ func (m *meter) finish(run *Run) error {
 		stats := p.Stats()
 		run.Server.Prometheus = &stats
 	}
-	if err := writeMetrics(m.path, run.Started, file.Reader()); err != nil {
+	if err := result.WriteMetrics(m.path, run.Started, file.Reader()); err != nil {
 		return fmt.Errorf("they are still in %s: %w", name, err)
 	}
 	return os.Remove(name)
-}
-
-// span is the time of a window, in a run that was over at some instant.
-func (w *Window) span(over int64) (from, to int64) {
-	to = over
-	if w == nil {
-		return 0, to
-	}
-	if w.From != nil {
-		from = min(w.From.DueNS, math.MaxInt64/2)
-	}
-	if w.To != nil {
-		to = min(w.To.DueNS, to)
-	}
-	return from, to
 }

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/replay/scrape"
 	"reprise/trace"
 )
@@ -47,21 +48,21 @@ func (m *meterServer) metering(t *testing.T) Metering {
 	return Metering{Scraper: s}
 }
 
-func meterRows(t *testing.T, path string) (*MetricsFile, []Metric) {
+func meterRows(t *testing.T, path string) (*result.MetricsFile, []result.Metric) {
 	t.Helper()
-	f, err := OpenMetrics(path)
+	f, err := result.OpenMetrics(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	var out trace.SliceWriter[Metric]
+	var out trace.SliceWriter[result.Metric]
 	if _, err := trace.Copy(&out, f.Reader()); err != nil {
 		t.Fatal(err)
 	}
 	return f, out.Rows
 }
 
-func meterOf(t *testing.T, s *Server, metric string) ServerMetric {
+func meterOf(t *testing.T, s *result.Server, metric string) result.ServerMetric {
 	t.Helper()
 	for _, m := range s.Metrics {
 		if m.Metric == metric {
@@ -69,7 +70,7 @@ func meterOf(t *testing.T, s *Server, metric string) ServerMetric {
 		}
 	}
 	t.Fatalf("nothing of %s", metric)
-	return ServerMetric{}
+	return result.ServerMetric{}
 }
 
 // A run of 10 requests, one each second, is scraped once before it, each second,
@@ -77,7 +78,7 @@ func meterOf(t *testing.T, s *Server, metric string) ServerMetric {
 func TestRecordMetrics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.parquet")
 	server := &meterServer{}
-	var run Run
+	var run result.Run
 	var killed string
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{hold: func(int32) time.Duration { return 300 * time.Millisecond }}
@@ -86,7 +87,7 @@ func TestRecordMetrics(t *testing.T) {
 				synctest.Wait()
 				dir := t.TempDir()
 				killed = filepath.Join(dir, "run.parquet.journal")
-				for _, name := range []string{JournalName(path), JournalName(MetricsName(path))} {
+				for _, name := range []string{result.JournalName(path), result.JournalName(result.MetricsName(path))} {
 					b, err := os.ReadFile(name)
 					if err != nil {
 						t.Error(err)
@@ -129,13 +130,13 @@ func TestRecordMetrics(t *testing.T) {
 		t.Errorf("%d rows, %+v", len(rows), f)
 	}
 	first := rows[0]
-	if want := (Metric{AtNS: first.AtNS, Target: "a", Name: "vllm:h_count", Kind: "counter", Value: 3}); first != want || first.AtNS != -1e6 {
+	if want := (result.Metric{AtNS: first.AtNS, Target: "a", Name: "vllm:h_count", Kind: "counter", Value: 3}); first != want || first.AtNS != -1e6 {
 		t.Errorf("first row %+v", first)
 	}
 	if last := rows[len(rows)-1].AtNS; last != int64(10301*time.Millisecond) {
 		t.Errorf("the last scrape is at %d", last)
 	}
-	if _, err := os.Stat(JournalName(MetricsName(path))); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(result.JournalName(result.MetricsName(path))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the journal is still there: %v", err)
 	}
 	if results, _ := readAll(t, path); !reflect.DeepEqual(results.Run, run) {
@@ -192,96 +193,28 @@ func TestRecordMetricsWindow(t *testing.T) {
 // A journal of metrics that is there is not replaced, and nothing else is left.
 func TestRecordMetricsRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.parquet")
-	if err := os.WriteFile(JournalName(MetricsName(path)), nil, 0o600); err != nil {
+	if err := os.WriteFile(result.JournalName(result.MetricsName(path)), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := &Runner{Endpoint: &fake{}, Options: Options{Metering: (&meterServer{}).metering(t)}}
 	if _, err := r.Record(t.Context(), reader(workload(0)), path); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := os.Stat(JournalName(path)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(result.JournalName(path)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a journal of results is left: %v", err)
 	}
-	if err := os.Remove(JournalName(MetricsName(path))); err != nil {
+	if err := os.Remove(result.JournalName(result.MetricsName(path))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(JournalName(path), []byte("a run"), 0o600); err != nil {
+	if err := os.WriteFile(result.JournalName(path), []byte("a run"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Record(t.Context(), reader(workload(0)), path); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := os.Stat(JournalName(MetricsName(path))); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(result.JournalName(result.MetricsName(path))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a journal of metrics is left: %v", err)
 	}
-}
-
-func TestMetricsName(t *testing.T) {
-	for path, want := range map[string]string{
-		"a/r.parquet": "a/r.metrics.parquet", "r": "r.metrics.parquet", "r.parquet.journal": "r.metrics.parquet",
-	} {
-		if got := MetricsName(path); got != want {
-			t.Errorf("%s: %s", path, got)
-		}
-	}
-}
-
-// Counters that fall began anew; the sums are those of a second computation.
-func TestSummariseMetrics(t *testing.T) {
-	rows := func(kind string, values ...float64) trace.Reader[Metric] {
-		var out []Metric
-		for i, v := range values {
-			out = append(out, Metric{AtNS: int64(i-1) * 1e9, Target: "a", Name: "m", Kind: kind, Value: v})
-		}
-		return &trace.SliceReader[Metric]{Rows: out}
-	}
-	for _, c := range []struct {
-		name     string
-		kind     string
-		values   []float64 // at −1, 0, 1 … s
-		from, to int64     // s
-		whole    bool
-		want     ServerMetric
-	}{
-		{"whole counter", "counter", []float64{5, 6, 9}, 0, 0, true, ServerMetric{Samples: 3, First: trace.Ptr(5.0), Last: trace.Ptr(9.0), Delta: trace.Ptr(4.0)}},
-		{"restart", "counter", []float64{5, 6, 2, 3}, 0, 9, true, ServerMetric{Samples: 4, First: trace.Ptr(5.0), Last: trace.Ptr(3.0), Delta: trace.Ptr(4.0), Resets: 1}},
-		{"restart before the window", "counter", []float64{5, 1, 2, 3, 4}, 1, 2, false, ServerMetric{Samples: 2, First: trace.Ptr(2.0), Last: trace.Ptr(3.0), Delta: trace.Ptr(1.0)}},
-		{"counter that comes late", "counter", []float64{7}, -5, -3, false, ServerMetric{Samples: 1, First: trace.Ptr(7.0), Last: trace.Ptr(7.0), Delta: trace.Ptr(0.0)}},
-		{"gauge", "gauge", []float64{1, 2, 6, 4, 9}, 0, 2, true, ServerMetric{Samples: 3, First: trace.Ptr(2.0), Last: trace.Ptr(4.0), Delta: trace.Ptr(2.0), Min: trace.Ptr(2.0), Mean: trace.Ptr(4.0), Max: trace.Ptr(6.0)}},
-		{"gauge outside", "gauge", []float64{1}, 0, 2, true, ServerMetric{}},
-	} {
-		s, err := SummariseMetrics(rows(c.kind, c.values...), c.from*1e9, c.to*1e9, c.whole, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.want.Target, c.want.Metric, c.want.Kind = "a", "m", c.kind
-		if !reflect.DeepEqual(s.Metrics, []ServerMetric{c.want}) {
-			t.Errorf("%s: %+v", c.name, s.Metrics)
-		}
-	}
-}
-
-func FuzzMetricsJournal(f *testing.F) {
-	f.Add([]byte(`{"schema":"metrics/1","started":"2025-06-01T10:00:00Z"}` + "\n" +
-		`{"series":{"id":0,"target":"a","metric":"vllm:x","kind":"gauge","labels":"engine=0"}}` + "\n" +
-		`{"at_ns":-5,"ids":[0],"values":[1.5]}` + "\n" + `{"at_ns":7,"ids":[0],"val`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "r.parquet")
-		if err := os.WriteFile(JournalName(MetricsName(path)), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m, err := OpenMetrics(path)
-		if err != nil {
-			return
-		}
-		defer m.Close()
-		s, err := SummariseMetrics(m.Reader(), 0, 1e9, true, nil)
-		if err == nil {
-			if _, err := (Run{Server: s}).encode(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
 }
 
 // A cancelled run is measured to its end, without the wait.

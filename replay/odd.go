@@ -5,26 +5,13 @@ import (
 	"sync"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 )
-
-// Odd counts answers that were odd in a way that no Result shows. What was odd
-// about them was tolerated, and is no error.
-type Odd struct {
-	RetryAfter int64 `json:"retry_after,omitempty"`      // an error asked to be repeated later; nothing ever is
-	NoDone     int64 `json:"no_done,omitempty"`          // finished, but without [DONE]
-	DoneAgain  int64 `json:"done_again,omitempty"`       // more than one [DONE]
-	NoFinish   int64 `json:"no_finish_reason,omitempty"` // [DONE], but no choice said that it had finished
-	KeepAlives int64 `json:"keep_alives,omitempty"`      // comments, or data events without data
-	Malformed  int64 `json:"malformed_events,omitempty"` // data that is not a JSON object; it was skipped
-	Choices    int64 `json:"several_choices,omitempty"`  // gaps are between events of any of them
-	NoUsage    int64 `json:"no_usage,omitempty"`         // the server counted nothing
-	Uncounted  int64 `json:"uncounted_events,omitempty"` // usage counts more or fewer tokens than there were events, and no running usage tells whose
-}
 
 // oddities count while answers come.
 type oddities struct {
 	mu  sync.Mutex
-	odd Odd
+	odd result.Odd
 }
 
 // answer looks at the headers of an answer.
@@ -63,7 +50,7 @@ func (o *oddities) outcome(out *openai.Outcome) {
 }
 
 // Odd counts the odd answers so far.
-func (h *HTTP) Odd() Odd {
+func (h *HTTP) Odd() result.Odd {
 	h.odd.mu.Lock()
 	defer h.odd.mu.Unlock()
 	return h.odd.odd

@@ -161,7 +161,7 @@ func (p *Planner) send(r *trace.Request, due time.Duration) time.Duration {
 	return end
 }
 
-// Timing is [Run].Timing of the run.
+// Timing is [result.Run].Timing of the run.
 func (p *Planner) Timing() string { return p.opt.About.Timing }
 
 // Over says that no further row would be sent, however many come.
@@ -202,10 +202,14 @@ func (p *Planner) Plan() Plan {
 // places are the ends of the requests whose places the next take, soonest first.
 type places []time.Duration
 
-func (h places) Len() int           { return len(h) }
+func (h places) Len() int { return len(h) }
+
 func (h places) Less(i, j int) bool { return h[i] < h[j] }
-func (h places) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *places) Push(x any)        { *h = append(*h, x.(time.Duration)) }
+
+func (h places) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *places) Push(x any) { *h = append(*h, x.(time.Duration)) }
+
 func (h *places) Pop() any {
 	old := *h
 	x := old[len(old)-1]

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
@@ -84,7 +85,7 @@ func TestPlanIsTheRun(t *testing.T) {
 	}
 }
 
-func planCheck(t *testing.T, name string, p *Planner, rows []trace.Request, run Run, results []Result) {
+func planCheck(t *testing.T, name string, p *Planner, rows []trace.Request, run result.Run, results []result.Result) {
 	t.Helper()
 	var end int64
 	level := map[int64]float64{}
@@ -117,7 +118,7 @@ func planCheck(t *testing.T, name string, p *Planner, rows []trace.Request, run 
 	if len(results) > 0 || plan.Requests != run.Requests || plan.Excluded+plan.Beyond != run.Excluded+run.Beyond || plan.EndNS != end || plan.LastNS-plan.FirstNS != run.PlannedNS && run.Concurrency == 0 {
 		t.Errorf("%s: plan %+v, run %+v, %d results too many", name, plan, run, len(results))
 	}
-	if plan.Beyond != run.Beyond && run.Timing == OpenLoop {
+	if plan.Beyond != run.Beyond && run.Timing == result.OpenLoop {
 		t.Errorf("%s: %d rows beyond, the run has %d", name, plan.Beyond, run.Beyond)
 	}
 	if plan.PeakInFlight == nil || math.Abs(*plan.PeakInFlight-most) > 1e-6 || *plan.MeanInFlight > most+1e-6 || *plan.Peak1S < *plan.Peak10S {
@@ -162,7 +163,7 @@ func TestPlanOfEndlessLoop(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{hold: func(int32) time.Duration { return time.Second }}
-			var out trace.SliceWriter[Result]
+			var out trace.SliceWriter[result.Result]
 			run, err := (&Runner{Endpoint: f, Pacer: sleeper, Options: o}).Run(t.Context(), loopOf(0, 0), &out)
 			if err != nil {
 				t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/internal/h1"
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -24,38 +25,32 @@ type httpCall struct {
 	text    *textHash   // where the answer's is wanted
 }
 
-// Size implements [Call].
+// Size implements [result.Call].
 func (c *httpCall) Size() int { return cap(*c.body) }
 
-// A RowEndpoint is an [Endpoint] that is told which row of the workload it prepares.
-type RowEndpoint interface {
-	// PrepareRow is called in place of Prepare.
-	PrepareRow(id int64, row *trace.Request, p Prompter) (Call, error)
-}
-
 // prepare makes the call of a row.
-func prepare(e Endpoint, id int64, row *trace.Request, p Prompter) (Call, error) {
-	if e, ok := e.(RowEndpoint); ok {
+func prepare(e result.Endpoint, id int64, row *trace.Request, p result.Prompter) (result.Call, error) {
+	if e, ok := e.(result.RowEndpoint); ok {
 		return e.PrepareRow(id, row, p)
 	}
 	return e.Prepare(row, p)
 }
 
-// Prepare implements [Endpoint] for a row without a number.
-func (h *HTTP) Prepare(row *trace.Request, p Prompter) (Call, error) {
+// Prepare implements [result.Endpoint] for a row without a number.
+func (h *HTTP) Prepare(row *trace.Request, p result.Prompter) (result.Call, error) {
 	return h.PrepareRow(noRow, row, p)
 }
 
 // noRow is the number of a row that has none, and so no extras.
 const noRow = -1
 
-// PrepareRow implements [RowEndpoint]: it makes the prompt, chooses the server and
+// PrepareRow implements [result.RowEndpoint]: it makes the prompt, chooses the server and
 // encodes the request.
 //
 // Every request but one for embeddings is streamed, also one that was not in the
 // source, since the latencies are those of its tokens. A row without output asks for
 // one token, the least that servers take.
-func (h *HTTP) PrepareRow(id int64, row *trace.Request, p Prompter) (Call, error) {
+func (h *HTTP) PrepareRow(id int64, row *trace.Request, p result.Prompter) (result.Call, error) {
 	call, err := h.prepare(id, row, p, openai.Extra{})
 	if err != nil {
 		return nil, err // not a nil pointer in an interface
@@ -64,7 +59,7 @@ func (h *HTTP) PrepareRow(id int64, row *trace.Request, p Prompter) (Call, error
 }
 
 // prepare makes a row's request. The fields of last stand above all others.
-func (h *HTTP) prepare(id int64, row *trace.Request, p Prompter, last openai.Extra) (*httpCall, error) {
+func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last openai.Extra) (*httpCall, error) {
 	length := int(max(wantedLength(row), 1))
 	req := openai.Request{MaxTokens: &length, Temperature: widened(row.Temperature), Model: h.modelOf(row), Extra: h.opt.Extra}
 	if h.opt.ForceOutput {
@@ -72,7 +67,7 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p Prompter, last openai.Ext
 	}
 	api := apiOf(h.opt.API, row)
 	var err error
-	if v, ok := p.(Verbatim); ok {
+	if v, ok := p.(result.Verbatim); ok {
 		api, h.text, err = v.Input(id, row, h.text[:0])
 		req.Input = h.text
 	} else {
@@ -100,13 +95,13 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p Prompter, last openai.Ext
 }
 
 // prompt makes the prompt in the scratch buffers.
-func (h *HTTP) prompt(api string, row *trace.Request, p Prompter) (err error) {
+func (h *HTTP) prompt(api string, row *trace.Request, p result.Prompter) (err error) {
 	h.ends = h.ends[:0]
-	talk, several := p.(Conversation)
+	talk, several := p.(result.Conversation)
 	switch {
 	case h.asIDs(api):
 		h.ids, err = p.Tokens(row, h.ids[:0])
-	case several && api == APIChat:
+	case several && api == result.APIChat:
 		h.text, h.ends, err = talk.Messages(row, h.text[:0], h.ends)
 	default:
 		h.text, err = p.Prompt(row, h.text[:0])
@@ -116,28 +111,28 @@ func (h *HTTP) prompt(api string, row *trace.Request, p Prompter) (err error) {
 
 // apiOf is the API that a row goes to.
 func apiOf(api string, row *trace.Request) string {
-	if api != APIAuto {
+	if api != result.APIAuto {
 		return api
 	}
 	return KindAPI(row.Kind)
 }
 
-// KindAPI is the API that [APIAuto] sends a row of some kind to.
+// KindAPI is the API that [result.APIAuto] sends a row of some kind to.
 func KindAPI(kind string) string {
 	switch kind {
 	case "completion":
-		return APICompletions
+		return result.APICompletions
 	case "embedding":
-		return APIEmbeddings
+		return result.APIEmbeddings
 	case "responses":
-		return APIResponses
+		return result.APIResponses
 	}
-	return APIChat
+	return result.APIChat
 }
 
 // asIDs says whether the prompts of an API are token ids.
 func (h *HTTP) asIDs(api string) bool {
-	return h.opt.TokenIDs && (api == APICompletions || api == APIEmbeddings)
+	return h.opt.TokenIDs && (api == result.APICompletions || api == result.APIEmbeddings)
 }
 
 // modelOf is the model to ask for.
@@ -193,15 +188,15 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 	case req.Input != nil:
 	case h.asIDs(c.api):
 		req.PromptIDs = h.ids
-	case c.api == APIChat:
+	case c.api == result.APIChat:
 		req.Messages = h.messages()
 	default:
 		req.Prompt = h.text
 	}
 	switch c.api {
-	case APIResponses:
+	case result.APIResponses:
 		req.Kind = openai.Response
-	case APIEmbeddings:
+	case result.APIEmbeddings:
 		req.Kind = openai.Embedding
 	}
 	if w := h.targets[c.target].wire; w != nil {

@@ -11,6 +11,7 @@ import (
 
 	"reprise/replay/internal/h1"
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -76,7 +77,7 @@ func (h *HTTP) probe(ctx context.Context, t *target) (model string, err error) {
 // Calibrate measures how many tokens the servers add to a prompt, by their chat
 // template or as a beginning of text: it sends a prompt of one token, as the text word
 // or as id where token ids are sent, and returns the servers' own count less one. All
-// must add the same. [HTTP.Describe] records it. With [APIAuto] it is that of a chat;
+// must add the same. [HTTP.Describe] records it. With [result.APIAuto] it is that of a chat;
 // see [HTTP.CalibrateAPI].
 func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead int, err error) {
 	return h.CalibrateAPI(ctx, apiOf(h.opt.API, &trace.Request{}), word, id)
@@ -123,7 +124,7 @@ func (h *HTTP) calibrate(ctx context.Context, target int, api, word string, id u
 // the message that follows it, at the first server. [HTTP.Calibrate] goes before. It
 // sends three messages of one word each, and is 0 where prompts are no chats.
 func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, err error) {
-	if h.opt.API != APIChat {
+	if h.opt.API != result.APIChat {
 		return 0, nil
 	}
 	h.text, h.ends = h.text[:0], h.ends[:0]
@@ -131,11 +132,11 @@ func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, er
 		h.text = append(h.text, word...)
 		h.ends = append(h.ends, len(h.text))
 	}
-	n, err := h.counted(ctx, 0, APIChat)
+	n, err := h.counted(ctx, 0, result.APIChat)
 	if err != nil {
 		return 0, err
 	}
-	if n -= h.overheads[APIChat] + 3; n < 0 {
+	if n -= h.overheads[result.APIChat] + 3; n < 0 {
 		return 0, errors.New("replay: the server's template drops messages of a conversation")
 	}
 	return n, nil
@@ -173,14 +174,14 @@ func (h *HTTP) counted(ctx context.Context, target int, api string) (int, error)
 
 // ask sends the prompt in the scratch buffers. What is odd about the answer does not
 // count as an answer of the run.
-func (h *HTTP) ask(ctx context.Context, target int, api string) (r Result, err error) {
+func (h *HTTP) ask(ctx context.Context, target int, api string) (r result.Result, err error) {
 	one := 1
 	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header}
 	if err := h.encode(c, &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}); err != nil {
 		return r, err
 	}
 	before := h.Odd()
-	h.Fire(ctx, Shot{Call: c, Start: time.Now()}, &r)
+	h.Fire(ctx, result.Shot{Call: c, Start: time.Now()}, &r)
 	h.odd.mu.Lock()
 	h.odd.odd = before
 	h.odd.mu.Unlock()
@@ -188,4 +189,4 @@ func (h *HTTP) ask(ctx context.Context, target int, api string) (r Result, err e
 }
 
 // streams says whether requests of an API have stream_options.
-func (h *HTTP) streams(api string) bool { return api == APIChat || api == APICompletions }
+func (h *HTTP) streams(api string) bool { return api == result.APIChat || api == result.APICompletions }

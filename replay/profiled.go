@@ -3,14 +3,14 @@ package replay
 import (
 	"context"
 	"time"
+
+	"reprise/replay/result"
 )
 
-// Profiled says when the servers' profilers ran, from the start of the run. They
-// cost the servers time: latencies of such a run are not those of others.
-type Profiled struct {
-	FromNS *int64 `json:"from_ns"` // all servers had started; null: they did not
-	ToNS   *int64 `json:"to_ns"`   // they were told to stop; null: they were not, or did not
-	Error  string `json:"error,omitempty"`
+// A Profiler starts and stops the profilers of the servers.
+type Profiler interface {
+	StartProfile(ctx context.Context) error
+	StopProfile(ctx context.Context) error
 }
 
 // A profiling starts the servers' profilers with the part of a run that is
@@ -18,16 +18,16 @@ type Profiled struct {
 // request that is measured is let go. It stops them when the last request is over,
 // be it one of the cool-down, whose beginning is only known then.
 type profiling struct {
-	admin *Admin
+	admin Profiler
 	begun time.Time // they had started
 	start time.Time // of the run
-	about Profiled
+	about result.Profiled
 	async chan error // of a start beside the run
 }
 
 // newProfiling starts the profilers when the run has no warm-up; that they do not
 // start is an error, since a profile was asked for.
-func newProfiling(ctx context.Context, admin *Admin, o *Options) (*profiling, error) {
+func newProfiling(ctx context.Context, admin Profiler, o *Options) (*profiling, error) {
 	if admin == nil {
 		return nil, nil
 	}
@@ -63,7 +63,7 @@ func newProfiling(ctx context.Context, admin *Admin, o *Options) (*profiling, er
 }
 
 // end stops the profilers and notes in run what became of them.
-func (p *profiling) end(ctx context.Context, run *Run) {
+func (p *profiling) end(ctx context.Context, run *result.Run) {
 	if p == nil {
 		return
 	}

@@ -1,10 +1,12 @@
 package replay
 
 import (
-	"reprise/replay/host"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"reprise/replay/host"
+	"reprise/replay/result"
 )
 
 // Progress says how far a run is, and what its requests have met with so far. What
@@ -85,7 +87,7 @@ func newMeters() *meters {
 }
 
 // add takes a result. A nil meters takes none.
-func (m *meters) add(r *Result) {
+func (m *meters) add(r *result.Result) {
 	if m == nil {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/openai"
 	"reprise/replay/pace"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -22,7 +23,7 @@ func TestMeters(t *testing.T) {
 		for range 3000 {
 			v := int64(1000 * (1 + rng.ExpFloat64()*1e6))
 			part = append(part, v)
-			r := Result{DueNS: 7, SentNS: trace.Ptr(v + 7), FirstTokenNS: trace.Ptr(3*v + 7), GapsNS: []int64{4 * v}, Output: trace.Ptr(int32(2))}
+			r := result.Result{DueNS: 7, SentNS: trace.Ptr(v + 7), FirstTokenNS: trace.Ptr(3*v + 7), GapsNS: []int64{4 * v}, Output: trace.Ptr(int32(2))}
 			m.add(&r)
 		}
 		all = append(all, part...)
@@ -45,12 +46,12 @@ func TestMeters(t *testing.T) {
 			}
 		}
 	}
-	m.add(&Result{Error: openai.KindRateLimited, HTTPStatus: trace.Ptr(int32(429)), SentNS: trace.Ptr(int64(1)), FirstTokenNS: trace.Ptr(int64(2))})
-	m.add(&Result{Error: KindPrepare})
-	m.add(&Result{Error: openai.KindCancelled, SentNS: trace.Ptr(int64(1)), GapsNS: []int64{1}})
+	m.add(&result.Result{Error: openai.KindRateLimited, HTTPStatus: trace.Ptr(int32(429)), SentNS: trace.Ptr(int64(1)), FirstTokenNS: trace.Ptr(int64(2))})
+	m.add(&result.Result{Error: result.KindPrepare})
+	m.add(&result.Result{Error: openai.KindCancelled, SentNS: trace.Ptr(int64(1)), GapsNS: []int64{1}})
 	var p Progress
 	m.report(&p)
-	if p.Errors[openai.KindRateLimited] != 1 || p.Errors[KindPrepare] != 1 || len(p.Errors) != 2 || p.Refused != 1 || p.Tokens != 30000 ||
+	if p.Errors[openai.KindRateLimited] != 1 || p.Errors[result.KindPrepare] != 1 || len(p.Errors) != 2 || p.Refused != 1 || p.Tokens != 30000 ||
 		p.Interval.Lag.Count != 2 || p.Interval.TTFT.Count != 0 || p.Interval.ITL.Count != 0 {
 		t.Errorf("%+v", p)
 	}
@@ -97,7 +98,7 @@ func TestOverdue(t *testing.T) {
 // BenchmarkProgress is what it costs to be watched: of a result with 200 gaps, of
 // a report each second, and of a request in the Runner with and without.
 func BenchmarkProgress(b *testing.B) {
-	r := Result{SentNS: trace.Ptr(int64(1)), FirstTokenNS: trace.Ptr(int64(5e7)), Output: trace.Ptr(int32(201))}
+	r := result.Result{SentNS: trace.Ptr(int64(1)), FirstTokenNS: trace.Ptr(int64(5e7)), Output: trace.Ptr(int32(201))}
 	for i := range int64(200) {
 		r.GapsNS = append(r.GapsNS, 20e6+i*1e5)
 	}

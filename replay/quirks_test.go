@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
@@ -183,7 +184,7 @@ var quirkRows = []quirkRow{
 	{quirk: "per-choice-ids",
 		does: "tells requests apart by their rows",
 		want: quirkPlain, at: quirkOnTime},
-	{quirk: "chat-ids", api: APICompletions,
+	{quirk: "chat-ids", api: result.APICompletions,
 		does: "tells requests apart by their rows",
 		want: "200 token 8 events gaps 7 input 6 cached 0 output 8 by usage length", at: quirkOnTime},
 	{quirk: "usage-null",
@@ -192,7 +193,7 @@ var quirkRows = []quirkRow{
 	{quirk: "usage-zeros",
 		does: "takes the last count that is not zero",
 		want: quirkPlain, at: quirkOnTime},
-	{quirk: "usage-zeros=completions", api: APICompletions,
+	{quirk: "usage-zeros=completions", api: result.APICompletions,
 		does: "",
 		want: "200 token 8 events gaps 7 input 6 cached 0 output 8 by usage length", at: quirkOnTime},
 	{quirk: "usage-every-chunk",
@@ -201,7 +202,7 @@ var quirkRows = []quirkRow{
 	{quirk: "usage-on-finish",
 		does: "takes usage from whatever chunk has it",
 		want: quirkPlain, at: quirkOnTime},
-	{quirk: "usage-on-finish=completions", api: APICompletions,
+	{quirk: "usage-on-finish=completions", api: result.APICompletions,
 		does: "",
 		want: "200 token 8 events gaps 7 input 6 cached 0 output 8 by usage length", at: quirkOnTime},
 	{quirk: "usage-missing",
@@ -302,7 +303,7 @@ func quirkOptions(row quirkRow, url string) HTTPOptions {
 }
 
 // quirkSummary writes all of a Result that does not depend on the clock.
-func quirkSummary(r *Result, odd Odd) string {
+func quirkSummary(r *result.Result, odd result.Odd) string {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, " "+format, args...) }
 	if r.HTTPStatus == nil {
@@ -342,7 +343,7 @@ func quirkSummary(r *Result, odd Odd) string {
 	if r.Error != "" {
 		put("ERROR %s", r.Error)
 	}
-	if odd != (Odd{}) {
+	if odd != (result.Odd{}) {
 		text, _ := json.Marshal(odd)
 		put("odd %s", strings.Trim(strings.ReplaceAll(string(text), `"`, ""), "{}"))
 	}
@@ -351,7 +352,7 @@ func quirkSummary(r *Result, odd Odd) string {
 
 // quirkInstants writes the instants of a Result, in whole milliseconds of
 // virtual time, where nothing takes time but what the server waits for.
-func quirkInstants(r *Result) string {
+func quirkInstants(r *result.Result) string {
 	var b strings.Builder
 	for _, c := range []struct {
 		name string
@@ -489,15 +490,15 @@ func TestImitatedServers(t *testing.T) {
 	text := strings.Replace(sound, "input 28", "input 6", 1)
 	early := strings.Replace(late, "headers@20", "headers@0", 1)
 	for _, row := range []struct{ name, api, want, at string }{
-		{"vllm", APIChat, sound, late},
-		{"vllm", APICompletions, text, late},
-		{"llm-d", APIChat, sound, late},
-		{"llm-d", APICompletions, text, late},
-		{"llama-server", APIChat, sound, early},
-		{"llama-server", APICompletions, text, early},
+		{"vllm", result.APIChat, sound, late},
+		{"vllm", result.APICompletions, text, late},
+		{"llm-d", result.APIChat, sound, late},
+		{"llm-d", result.APICompletions, text, late},
+		{"llama-server", result.APIChat, sound, early},
+		{"llama-server", result.APICompletions, text, early},
 		// It stops where it likes, and tells of no cached tokens.
-		{"ollama", APIChat, "200 token 5 events gaps 4 input 28 output 5 by usage stop", "headers@20 event@20 first@20 content@20 last@24 done@24"},
-		{"ollama", APICompletions, "200 token 3 events gaps 2 input 6 output 3 by usage stop", "headers@20 event@20 first@20 content@20 last@22 done@22"},
+		{"ollama", result.APIChat, "200 token 5 events gaps 4 input 28 output 5 by usage stop", "headers@20 event@20 first@20 content@20 last@24 done@24"},
+		{"ollama", result.APICompletions, "200 token 3 events gaps 2 input 6 output 3 by usage stop", "headers@20 event@20 first@20 content@20 last@22 done@22"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := quirkConfig()

@@ -19,12 +19,13 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 var reachOne = trace.Request{InputTokens: 1, OutputTokens: 1}
 
-func reachOK(t *testing.T, name string, h *HTTP) Result {
+func reachOK(t *testing.T, name string, h *HTTP) result.Result {
 	t.Helper()
 	r := fire(t, h, reachOne, 0)
 	if r.Error != "" || r.Events != 1 || r.SentNS == nil || r.Attempts != 1 {
@@ -64,7 +65,7 @@ func TestReachTLS(t *testing.T) {
 		if r := fire(t, h, reachOne, 0); r.Error != c.error {
 			t.Errorf("%s: error %q, want %q", c.name, r.Error, c.error)
 		}
-		var run Run
+		var run result.Run
 		if h.Describe(&run); run.TLSUnverified != (c.name == "unchecked") {
 			t.Errorf("%s: unverified %v", c.name, run.TLSUnverified)
 		}
@@ -135,8 +136,8 @@ func TestReachHTTP2(t *testing.T) {
 				t.Fatal(err)
 			}
 			all.Go(func() {
-				var r Result
-				if h.Fire(t.Context(), Shot{Call: c, Start: time.Now()}, &r); r.Error != "" {
+				var r result.Result
+				if h.Fire(t.Context(), result.Shot{Call: c, Start: time.Now()}, &r); r.Error != "" {
 					t.Errorf("%s, at once: %+v", conns, r)
 				}
 			})
@@ -266,7 +267,7 @@ func TestReachSeveral(t *testing.T) {
 			}
 			rows = append(rows, row)
 		}
-		var out trace.SliceWriter[Result]
+		var out trace.SliceWriter[result.Result]
 		run, err := (&Runner{Prompter: words{}, Endpoint: h}).Run(t.Context(), reader(rows), &out)
 		if err != nil || len(out.Rows) != 90 {
 			t.Fatal(err)
@@ -330,7 +331,7 @@ func TestReachSeveralAgree(t *testing.T) {
 		if c.template == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.template) || err == nil && n != 4 {
 			t.Errorf("%s: calibrate: %d, %v", c.url, n, err)
 		}
-		var run Run
+		var run result.Run
 		if h.Describe(&run); len(run.Endpoints) != 2 || strings.Contains(strings.Join(run.Endpoints, ""), "secret") || run.Balance != RoundRobin {
 			t.Errorf("run %+v", run)
 		}

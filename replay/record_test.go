@@ -19,17 +19,18 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 func TestRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.parquet")
-	var run Run
+	var run result.Run
 	synctest.Test(t, func(t *testing.T) {
 		// The earlier a row, the longer it takes: completion is in reverse.
 		f := &fake{hold: func(id int32) time.Duration { return time.Hour - time.Duration(id)*10*time.Second }}
 		f.fired = func() {
-			if fi, err := os.Stat(JournalName(path)); err != nil || fi.Mode().Perm() != 0o600 {
+			if fi, err := os.Stat(result.JournalName(path)); err != nil || fi.Mode().Perm() != 0o600 {
 				t.Errorf("during the run, the journal: %v", err)
 			}
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +38,7 @@ func TestRecord(t *testing.T) {
 			}
 		}
 		var err error
-		r := &Runner{Endpoint: f, Pacer: sleeper, Options: Options{About: Run{Model: "m", Seed: "5"}}}
+		r := &Runner{Endpoint: f, Pacer: sleeper, Options: Options{About: result.Run{Model: "m", Seed: "5"}}}
 		if run, err = r.Record(t.Context(), reader(workload(every(time.Second, 300)...)), path); err != nil {
 			t.Fatal(err)
 		}
@@ -46,10 +47,10 @@ func TestRecord(t *testing.T) {
 	if f.Unfinished || !reflect.DeepEqual(f.Run, run) || run.Requests != 300 || run.Model != "m" || run.EndedEarly != "" || f.Rows() != 300 {
 		t.Errorf("the file's run %+v, returned %+v", f.Run, run)
 	}
-	if !slices.IsSortedFunc(rows, func(a, b Result) int { return int(a.RowID - b.RowID) }) || *rows[0].DoneNS < *rows[299].DoneNS {
+	if !slices.IsSortedFunc(rows, func(a, b result.Result) int { return int(a.RowID - b.RowID) }) || *rows[0].DoneNS < *rows[299].DoneNS {
 		t.Error("the rows are not in order")
 	}
-	if _, err := os.Stat(JournalName(path)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(result.JournalName(path)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the journal is still there: %v", err)
 	}
 }
@@ -79,14 +80,14 @@ func TestRecordCannotFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Runner{Endpoint: &fake{}, Pacer: sleeper}
 		_, err := r.Record(t.Context(), reader(workload(0, 0, 0)), path)
-		if err == nil || !strings.Contains(err.Error(), JournalName(path)) {
+		if err == nil || !strings.Contains(err.Error(), result.JournalName(path)) {
 			t.Errorf("error %v", err)
 		}
 		if _, err := r.Record(t.Context(), reader(workload(0)), path); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("over a journal: %v", err)
 		}
 	})
-	if f, rows := readAll(t, JournalName(path)); len(rows) != 3 || !f.Unfinished {
+	if f, rows := readAll(t, result.JournalName(path)); len(rows) != 3 || !f.Unfinished {
 		t.Errorf("%d rows are in the journal", len(rows))
 	}
 }
@@ -115,7 +116,7 @@ func TestRecordHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, results := readAll(t, path)
-	if !reflect.DeepEqual(f.Run, run) || run.Requests != 100 || len(results) != 100 || run.API != APIChat || run.Connections != PerRequest || run.HeldBack == 0 {
+	if !reflect.DeepEqual(f.Run, run) || run.Requests != 100 || len(results) != 100 || run.API != result.APIChat || run.Connections != PerRequest || run.HeldBack == 0 {
 		t.Errorf("run %+v", run)
 	}
 	for i, r := range results {
@@ -138,4 +139,19 @@ func TestTLS(t *testing.T) {
 	if r := fire(t, endpoint(t, HTTPOptions{URL: s.URL, TLS: &tls.Config{InsecureSkipVerify: true}}), row, 0); r.Error != "" {
 		t.Errorf("told not to mind: %q", r.Error)
 	}
+}
+
+// readAll reads the results at path, or the journal.
+func readAll(t testing.TB, path string) (*result.File, []result.Result) {
+	t.Helper()
+	f, err := result.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	var out trace.SliceWriter[result.Result]
+	if _, err := trace.Copy(&out, f.Reader()); err != nil {
+		t.Fatal(err)
+	}
+	return f, out.Rows
 }

@@ -13,33 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
-// An Interruption is a gap in a run that was killed and resumed. The run's clock
-// stood still in it: it goes on from the last instant that was journalled. Durations
-// and instants are nanoseconds.
-type Interruption struct {
-	AtNS    int64 `json:"at_ns"`      // where the clock goes on
-	DownNS  int64 `json:"down_ns"`    // wall clock from the last write to the resumption
-	ShiftNS int64 `json:"shift_ns"`   // by which recorded and scheduled times behind it were moved, those before it included
-	Kept    int64 `json:"kept"`       // rows that had a result
-	Again   int64 `json:"sent_again"` // rows that were due by then and had none: in flight or in the second that was lost
-}
-
-// An Asked is the part of the schedule that a resumption must find as it was, and
-// that [Run] does not say elsewhere.
-type Asked struct {
-	DurationNS       int64 `json:"duration_ns,omitempty"`
-	WarmupNS         int64 `json:"warmup_ns,omitempty"`
-	WarmupRequests   int64 `json:"warmup_requests,omitempty"`
-	CooldownNS       int64 `json:"cooldown_ns,omitempty"`
-	CooldownRequests int64 `json:"cooldown_requests,omitempty"`
-	IncludeFailed    bool  `json:"include_failed,omitempty"`
-}
-
-func (o *Options) asked() Asked {
-	return Asked{DurationNS: int64(o.Duration), WarmupNS: int64(o.Warmup.Time), WarmupRequests: o.Warmup.Requests,
+func (o *Options) asked() result.Asked {
+	return result.Asked{DurationNS: int64(o.Duration), WarmupNS: int64(o.Warmup.Time), WarmupRequests: o.Warmup.Requests,
 		CooldownNS: int64(o.Cooldown.Time), CooldownRequests: o.Cooldown.Requests, IncludeFailed: o.IncludeFailed}
 }
 
@@ -55,39 +34,27 @@ func (o *Options) asked() Asked {
 //     is resumed: think and tool times begin anew.
 //   - In a closed loop all places are free.
 type Resumption struct {
-	run      Run // as the last journal began
-	gap      Interruption
+	run      result.Run // as the last journal began
+	gap      result.Interruption
 	done     []doneRow // in row order
 	sent     []sentRow // in the order of sending, where the window asks for it
 	dueFirst int64
 	dueLast  int64
 	requests int64 // sent
 	unready  int64
-	stalls   *Stalls
+	stalls   *result.Stalls
 	origin   func(id int64) (row int64, round int32)
 }
 
 type doneRow struct {
-	requestKey
+	key    result.RequestKey
 	at     int64
 	failed bool
 }
 
-// A requestKey names a request of a run: a row of the workload, and its round.
-type requestKey struct {
-	round int32
-	row   int64
-}
-
-func (k requestKey) compare(o requestKey) int {
-	return cmp.Or(cmp.Compare(k.round, o.round), cmp.Compare(k.row, o.row))
-}
-
-func (r *Result) key() requestKey { return requestKey{r.Round, r.RowID} }
-
 type sentRow struct {
 	released int64
-	Place
+	result.Place
 }
 
 // ReadResumption reads the journals of the run whose results were to be at path.
@@ -97,8 +64,8 @@ type sentRow struct {
 // cache. Both are read to their end, of an endless run as far as it can have come, so Arrivals and rows must not be those of the
 // run that is to come.
 func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*Resumption, error) {
-	name := JournalName(path)
-	f, err := OpenResults(name)
+	name := result.JournalName(path)
+	f, err := result.Open(name)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("there is nothing to resume: %w", err)
@@ -119,7 +86,7 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 	if err := r.readDone(f, o.Warmup.Requests+o.Cooldown.Requests > 0); err != nil {
 		return nil, err
 	}
-	last, err := lastPart(name)
+	last, err := result.LastWritten(name)
 	if err != nil {
 		return nil, err
 	}
@@ -127,47 +94,28 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 	return r, r.survey(o, rows)
 }
 
-// lastPart says when the last journal was written to. It fails when a process
-// still writes it.
-func lastPart(first string) (time.Time, error) {
-	name := partName(first, len(parts(first)))
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer f.Close()
-	if !lock(f) {
-		return time.Time{}, fmt.Errorf("%s: %w", name, errRunning)
-	}
-	fi, err := f.Stat()
-	if err != nil {
-		return time.Time{}, err
-	}
-	return fi.ModTime(), nil
-}
-
 // readDone reads which rows have a result. Those that were sent are put in order
 // where that is asked for.
-func (r *Resumption) readDone(f *ResultsFile, sent bool) error {
+func (r *Resumption) readDone(f *result.File, sent bool) error {
 	if n := len(r.run.Resumed); n > 0 {
 		r.gap.AtNS = r.run.Resumed[n-1].AtNS
 	}
-	err := trace.Each(f.Reader(), func(_ int64, x *Result) error {
+	err := trace.Each(f.Reader(), func(_ int64, x *result.Result) error {
 		if len(r.done) == 0 {
 			r.dueFirst, r.dueLast = x.DueNS, x.DueNS
 		}
 		r.dueFirst, r.dueLast = min(r.dueFirst, x.DueNS), max(r.dueLast, x.DueNS)
-		d := doneRow{requestKey: x.key(), at: x.DueNS, failed: x.Failed()}
+		d := doneRow{key: x.Key(), at: x.DueNS, failed: x.Failed()}
 		if x.DoneNS != nil {
 			d.at = *x.DoneNS
 			r.gap.AtNS = max(r.gap.AtNS, d.at)
 		}
 		r.done = append(r.done, d)
 		switch {
-		case x.Error == KindPrepare:
+		case x.Error == result.KindPrepare:
 			r.unready++
 		case sent && x.ReleasedNS != nil:
-			r.sent = append(r.sent, sentRow{*x.ReleasedNS, Place{x.DueNS, x.RowID, x.Round}})
+			r.sent = append(r.sent, sentRow{*x.ReleasedNS, result.Place{DueNS: x.DueNS, Row: x.RowID, Round: x.Round}})
 		}
 		return nil
 	})
@@ -185,21 +133,21 @@ func (r *Resumption) find(id int64) (d doneRow, ok bool) {
 		return d, false
 	}
 	k := r.keyOf(id)
-	i := sort.Search(len(r.done), func(i int) bool { return r.done[i].compare(k) >= 0 })
-	if i == len(r.done) || r.done[i].requestKey != k {
+	i := sort.Search(len(r.done), func(i int) bool { return r.done[i].key.Compare(k) >= 0 })
+	if i == len(r.done) || r.done[i].key != k {
 		return d, false
 	}
 	return r.done[i], true
 }
 
 // keyOf names the row that is read as the id-th.
-func (r *Resumption) keyOf(id int64) requestKey {
+func (r *Resumption) keyOf(id int64) result.RequestKey {
 	row, round := r.origin(id)
-	return requestKey{round, row}
+	return result.RequestKey{Round: round, Row: row}
 }
 
 // Gap is the interruption that ends with this resumption.
-func (r *Resumption) Gap() Interruption { return r.gap }
+func (r *Resumption) Gap() result.Interruption { return r.gap }
 
 // kept is the number of rows that have a result.
 func (r *Resumption) kept() int64 {
@@ -274,7 +222,7 @@ var errEnough = errors.New("replay: what follows was not due")
 // on within a round never will.
 func (s *surveyor) enough(h *held) bool {
 	k := s.r.keyOf(h.id)
-	if !s.opt.Endless || k.round == s.round {
+	if !s.opt.Endless || k.Round == s.round {
 		return false
 	}
 	at := h.due
@@ -282,9 +230,9 @@ func (s *surveyor) enough(h *held) bool {
 		at = s.feed.at // one that is left out has none of its own
 	}
 	stands := at <= s.began
-	s.round, s.began = k.round, at
+	s.round, s.began = k.Round, at
 	switch n := len(s.r.done); {
-	case n > 0 && k.round <= s.r.done[n-1].round:
+	case n > 0 && k.Round <= s.r.done[n-1].key.Round:
 		return false
 	case s.opt.Concurrency > 0, stands, at >= s.opt.Duration:
 		return true
@@ -306,7 +254,7 @@ func (s *surveyor) row(id int64, row *trace.Request) error {
 		}
 	case s.opt.excludes(row):
 	case s.opt.Concurrency > 0:
-		if n := len(s.r.done); n > 0 && s.r.keyOf(id).compare(s.r.done[n-1].requestKey) < 0 {
+		if n := len(s.r.done); n > 0 && s.r.keyOf(id).Compare(s.r.done[n-1].key) < 0 {
 			s.r.gap.Again++
 		}
 	case turn:
@@ -370,14 +318,14 @@ func (r *Resumption) carry(o *Options) {
 }
 
 // add counts what the parts of the run before had.
-func (r *Resumption) add(run *Run) {
+func (r *Resumption) add(run *result.Run) {
 	if r == nil {
 		return
 	}
 	run.Requests += r.requests
 	run.Unprepared += r.unready
 	if r.gap.Kept > 0 {
-		run.Stalls = r.stalls.resumed(r.gap.AtNS, run.Stalls)
+		run.Stalls = r.stalls.Resumed(r.gap.AtNS, run.Stalls)
 	}
 	if run.Unready == "" && r.unready > 0 {
 		run.Unready = "before the run was interrupted"
@@ -396,7 +344,7 @@ func (w *windower) resume(r *Resumption) {
 
 // A Disagreement says that a run cannot be resumed with other settings.
 type Disagreement struct {
-	Field     string // of [Run], by its name in JSON
+	Field     string // of [result.Run], by its name in JSON
 	Was, Asks string // as JSON
 }
 
@@ -409,7 +357,7 @@ func (d *Disagreement) Error() string {
 var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early", "environment", "stalls"}
 
 // agree holds what is asked for against what was.
-func (r *Resumption) agree(now Run) error {
+func (r *Resumption) agree(now result.Run) error {
 	was, err := fieldsOf(r.run)
 	if err != nil {
 		return err
@@ -442,18 +390,18 @@ func spelt(value string) string {
 }
 
 // fieldsOf lists the fields of a Run, and what it Asked beside them.
-func fieldsOf(run Run) (map[string]json.RawMessage, error) {
+func fieldsOf(run result.Run) (map[string]json.RawMessage, error) {
 	if run.Selection != nil {
 		chosen := *run.Selection
 		chosen.Prime = nil // the server may need more, or less, than at the start
 		run.Selection = &chosen
 	}
-	doc, err := run.encode()
+	doc, err := json.Marshal(run)
 	if err != nil {
-		return nil, err
+		return nil, errors.New("replay: the run's description cannot be written as JSON")
 	}
 	var fields, plan map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(doc), &fields); err != nil {
+	if err := json.Unmarshal(doc, &fields); err != nil {
 		return nil, err
 	}
 	if inner := fields["plan"]; inner != nil {

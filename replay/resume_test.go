@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
@@ -36,18 +37,18 @@ func (c *resumeCase) reader() trace.Reader[trace.Request] {
 // part runs the n-th part, in a bubble of its own: the Parquet library's readers
 // do not go from one to the next. One that is killed leaves its journal, with what
 // was over by then.
-func (c *resumeCase) part(t *testing.T, n int, kill time.Duration) (run Run, err error) {
+func (c *resumeCase) part(t *testing.T, n int, kill time.Duration) (run result.Run, err error) {
 	synctest.Test(t, func(t *testing.T) { run, err = c.inBubble(t, n, kill) })
 	return run, err
 }
 
-func (c *resumeCase) inBubble(t *testing.T, n int, kill time.Duration) (Run, error) {
+func (c *resumeCase) inBubble(t *testing.T, n int, kill time.Duration) (result.Run, error) {
 	t.Helper()
 	o := c.options()
 	if n > 0 {
 		var err error
 		if o.Resume, err = ReadResumption(c.path, c.options(), c.reader()); err != nil {
-			return Run{}, err
+			return result.Run{}, err
 		}
 	}
 	r := &Runner{Endpoint: c.fake(), Pacer: sleeper, Options: o}
@@ -56,29 +57,38 @@ func (c *resumeCase) inBubble(t *testing.T, n int, kill time.Duration) (Run, err
 	}
 	settled, err := o.settled()
 	if err != nil {
-		return Run{}, err
+		return result.Run{}, err
 	}
-	var out trace.SliceWriter[Result]
+	var out trace.SliceWriter[result.Result]
 	run, err := r.Run(t.Context(), c.reader(), &out)
 	if err != nil {
-		return Run{}, err
+		return result.Run{}, err
 	}
-	j, err := CreateJournal(partName(JournalName(c.path), n), settled.About)
+	j, err := result.CreateJournal(result.PartName(result.JournalName(c.path), n), settled.About)
 	if err != nil {
-		return Run{}, err
+		return result.Run{}, err
 	}
 	for _, x := range out.Rows {
 		if x.DoneNS != nil && time.Duration(*x.DoneNS) <= kill {
-			if _, err := j.Write([]Result{x}); err != nil {
-				return Run{}, err
+			if _, err := j.Write([]result.Result{x}); err != nil {
+				return result.Run{}, err
 			}
 		}
 	}
-	return run, j.file.Close() // as a kill does
+	return run, killed(j, result.PartName(result.JournalName(c.path), n))
+}
+
+// killed closes the journal at path as a kill does: without its end.
+func killed(j *result.Journal, path string) error {
+	written, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(j.Close(), os.WriteFile(path, written, 0o600))
 }
 
 // play runs to the end through all kills.
-func (c *resumeCase) play(t *testing.T, kills ...time.Duration) (Run, []Result) {
+func (c *resumeCase) play(t *testing.T, kills ...time.Duration) (result.Run, []result.Result) {
 	t.Helper()
 	if c.path == "" {
 		c.path = filepath.Join(t.TempDir(), "r.parquet")
@@ -138,7 +148,7 @@ func TestResumeOpenLoop(t *testing.T) {
 func TestResumeKeepsIdleTime(t *testing.T) {
 	c := &resumeCase{fake: holding(5 * time.Second), rows: workload(0, 100*time.Second), options: noOptions}
 	run, rows := c.play(t, 30*time.Second)
-	if rows[1].DueNS != 100e9 || run.Resumed[0] != (Interruption{AtNS: 5e9, DownNS: run.Resumed[0].DownNS, Kept: 1}) {
+	if rows[1].DueNS != 100e9 || run.Resumed[0] != (result.Interruption{AtNS: 5e9, DownNS: run.Resumed[0].DownNS, Kept: 1}) {
 		t.Errorf("rows %+v, run %+v", rows, run)
 	}
 }
@@ -278,7 +288,7 @@ func TestResumeRefuses(t *testing.T) {
 	process, _ := arrival.ParseProcess("poisson:1")
 	rows := workload(every(time.Second, 20)...)
 	path := filepath.Join(t.TempDir(), "r.parquet")
-	base := func() Options { return Options{About: Run{Workload: "w", Seed: "1", Model: "m"}} }
+	base := func() Options { return Options{About: result.Run{Workload: "w", Seed: "1", Model: "m"}} }
 	c := &resumeCase{path: path, fake: holding(time.Second), rows: rows, options: base}
 	if _, err := ReadResumption(path, base(), reader(rows)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a journal: %v", err)
@@ -310,16 +320,28 @@ func TestResumeRefuses(t *testing.T) {
 	if _, err := ReadResumption(path, base(), brokenReader{reader(rows)}); err == nil {
 		t.Error("a workload that cannot be read is taken")
 	}
-	running, err := os.OpenFile(JournalName(path), os.O_RDWR, 0)
+	whole, err := os.ReadFile(result.JournalName(path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock(running)
-	if _, err := ReadResumption(path, base(), reader(rows)); !errors.Is(err, errRunning) {
+	if err := os.Remove(result.JournalName(path)); err != nil {
+		t.Fatal(err)
+	}
+	running, err := result.CreateJournal(result.JournalName(path), result.Run{Schema: result.Schema, Version: "another"}) // locked while it is open
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(result.JournalName(path), whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadResumption(path, base(), reader(rows)); !errors.Is(err, result.ErrRunning) {
 		t.Errorf("a run that goes on: %v", err)
 	}
 	running.Close()
-	foreign, err := CreateJournal(partName(JournalName(path), 1), someRun)
+	if err := os.WriteFile(result.JournalName(path), whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := result.CreateJournal(result.PartName(result.JournalName(path), 1), result.Run{Schema: result.Schema, Version: "another"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,31 +387,6 @@ func TestResumeEndedAtOnce(t *testing.T) {
 	}
 }
 
-// A row that two journals have is read once, and every other as well.
-func TestMergeRows(t *testing.T) {
-	var readers []trace.Reader[Result]
-	for _, ids := range [][]int64{{0, 3, 4, 900}, nil, {1, 3, 5}, {2, 4, 900}} {
-		var rows []Result
-		for _, id := range ids {
-			rows = append(rows, Result{RowID: id, DueNS: int64(len(readers))})
-		}
-		readers = append(readers, &trace.SliceReader[Result]{Rows: rows})
-	}
-	var out trace.SliceWriter[Result]
-	if _, err := trace.Copy(&out, trace.Reader[Result](mergeRows(readers))); err != nil {
-		t.Fatal(err)
-	}
-	want := []Place{{0, 0, 0}, {2, 1, 0}, {3, 2, 0}, {0, 3, 0}, {0, 4, 0}, {2, 5, 0}, {0, 900, 0}}
-	if len(out.Rows) != len(want) {
-		t.Fatalf("%d rows", len(out.Rows))
-	}
-	for i, r := range out.Rows {
-		if r.RowID != want[i].Row || r.DueNS != want[i].DueNS {
-			t.Errorf("row %d is %d of %d", i, r.RowID, r.DueNS)
-		}
-	}
-}
-
 // The journals of a run and of its resumption are one, while it goes on.
 func TestReportOnAResumedRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")
@@ -399,7 +396,7 @@ func TestReportOnAResumedRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f, rows := readAll(t, JournalName(path))
+	f, rows := readAll(t, result.JournalName(path))
 	if len(rows) != 15 || f.Rows() != 15 || f.Run.Requests != 15 || len(f.Run.Resumed) != 2 || !f.Unfinished || f.Run.EndedEarly == "" {
 		t.Errorf("%d rows, run %+v", len(rows), f.Run)
 	}
@@ -408,7 +405,7 @@ func TestReportOnAResumedRun(t *testing.T) {
 			t.Errorf("row %d is %d", i, r.RowID)
 		}
 	}
-	if f, rows := readAll(t, partName(JournalName(path), 1)); len(rows) == 15 || len(f.Run.Resumed) != 1 {
+	if f, rows := readAll(t, result.PartName(result.JournalName(path), 1)); len(rows) == 15 || len(f.Run.Resumed) != 1 {
 		t.Errorf("the second journal by itself has %d rows", len(rows))
 	}
 }
@@ -464,8 +461,8 @@ func TestResumeLoop(t *testing.T) {
 				t.Errorf("windows %+v and %+v", want.Window.From, run.Window.From)
 			}
 			for i, r := range got {
-				if r.key() != plain[i].key() {
-					t.Fatalf("result %d is row %d of round %d, and not %+v", i, r.RowID, r.Round, plain[i].key())
+				if r.Key() != plain[i].Key() {
+					t.Fatalf("result %d is row %d of round %d, and not %+v", i, r.RowID, r.Round, plain[i].Key())
 				}
 			}
 		})
@@ -480,14 +477,16 @@ func TestResumeLoopAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := CreateJournal(JournalName(path), settled.About)
+	j, err := result.CreateJournal(result.JournalName(path), settled.About)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Write([]Result{{RowID: 1, Round: 7, DoneNS: trace.Ptr(int64(5e9))}}); err != nil {
+	if _, err := j.Write([]result.Result{{RowID: 1, Round: 7, DoneNS: trace.Ptr(int64(5e9))}}); err != nil {
 		t.Fatal(err)
 	}
-	j.file.Close()
+	if err := killed(j, result.JournalName(path)); err != nil {
+		t.Fatal(err)
+	}
 	r, err := ReadResumption(path, o, loopOf(0, 0))
 	if err != nil || r.Gap().Kept != 1 || r.Gap().ShiftNS != 5e9 {
 		t.Errorf("%+v, %v", r, err)

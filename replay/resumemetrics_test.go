@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/replay/scrape"
-	"reprise/trace"
 )
 
 // promServer is a Prometheus server without a network: one gauge, which is 7 at
@@ -43,7 +43,7 @@ func (promServer) RoundTrip(r *http.Request) (*http.Response, error) {
 // meteredPart replays 20 rows, one each second, and copies the journals to a new
 // directory, as kill -9 would leave them, when so many were sent. Resumed, when set,
 // is the path of a run that goes on.
-func meteredPart(t *testing.T, server *meterServer, resumed string, killAt int64) (run Run, path, killed string) {
+func meteredPart(t *testing.T, server *meterServer, resumed string, killAt int64) (run result.Run, path, killed string) {
 	path = resumed
 	if path == "" {
 		path = filepath.Join(t.TempDir(), "run.parquet")
@@ -150,7 +150,7 @@ func TestResumeMetricsRefuses(t *testing.T) {
 			t.Errorf("measured before: %v", err)
 		}
 	})
-	journal := JournalName(MetricsName(path))
+	journal := result.JournalName(result.MetricsName(path))
 	whole, err := os.ReadFile(journal)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestResumeMetricsRefuses(t *testing.T) {
 func TestResumeMetricsEndedAtOnce(t *testing.T) {
 	_, _, path := meteredPart(t, &meterServer{}, "", 6)
 	rows := workload(every(time.Second, 20)...)
-	var run Run
+	var run result.Run
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -207,27 +207,5 @@ func TestResumeMetricsEndedAtOnce(t *testing.T) {
 	}
 	if _, rows := meterRows(t, path); len(rows) == 0 {
 		t.Error("nothing is left of what was measured")
-	}
-}
-
-// A value at an interruption, or behind it, goes on from there.
-func TestSummariseMetricsOfAResumedRun(t *testing.T) {
-	gaps := []Interruption{{AtNS: 2e9}, {AtNS: 2e9}, {AtNS: 4e9}}
-	var rows []Metric
-	for i, v := range []float64{1, 2, 4, 50, 53, 10, 11} { // at −1, 0, 1, 2, 3, 4, 5 s
-		rows = append(rows, Metric{AtNS: int64(i-1) * 1e9, Target: "a", Name: "m", Kind: scrape.Counter, Value: v})
-	}
-	for _, c := range []struct {
-		from, to int64
-		whole    bool
-		delta    float64
-	}{{0, 0, true, 3 + 3 + 1}, {1, 3, false, 3}, {2, 5, false, 3 + 1}} {
-		s, err := SummariseMetrics(&trace.SliceReader[Metric]{Rows: rows}, c.from*1e9, c.to*1e9, c.whole, gaps)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m := s.Metrics[0]; *m.Delta != c.delta || m.Resets != 0 {
-			t.Errorf("%+v: %v", c, *m.Delta)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 )
 
 const (
@@ -28,7 +29,7 @@ type try struct {
 // These classes alone are: no connection, and a server that says that it is full, which
 // has done no work; and a pooled connection that was dead when it was used, where not a
 // byte has come back. Anything else may have been computed already.
-func (h *HTTP) again(t *try, r *Result) (wait time.Duration, ok bool) {
+func (h *HTTP) again(t *try, r *result.Result) (wait time.Duration, ok bool) {
 	if int(r.Attempts) > h.opt.Retries {
 		return 0, false
 	}
@@ -73,7 +74,7 @@ func (h *HTTP) move(c *httpCall) {
 
 // pause waits before a retry and makes the Result ready for it. It is false when the
 // request's time is up.
-func (t *try) pause(ctx context.Context, wait time.Duration, s *Shot, r *Result) bool {
+func (t *try) pause(ctx context.Context, wait time.Duration, s *result.Shot, r *result.Result) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

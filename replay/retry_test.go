@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -169,7 +170,7 @@ func TestRetryOfBrokenConnections(t *testing.T) {
 		var last try
 		last.reused.Store(c.reused)
 		last.answered.Store(c.answered)
-		if wait, ok := h.again(&last, &Result{Error: openai.KindReset, Attempts: 1}); ok != c.want || wait != 0 {
+		if wait, ok := h.again(&last, &result.Result{Error: openai.KindReset, Attempts: 1}); ok != c.want || wait != 0 {
 			t.Errorf("%+v: %v, %v", c, ok, wait)
 		}
 	}
@@ -185,7 +186,7 @@ func TestRetryBackoff(t *testing.T) {
 		want     time.Duration
 	}{{1, nil, time.Second}, {2, nil, 2 * time.Second}, {5, nil, 16 * time.Second}, {6, nil, 30 * time.Second}, {99, nil, 30 * time.Second},
 		{1, trace.Ptr(int64(10 * time.Second)), 10 * time.Second}, {1, trace.Ptr(int64(time.Hour)), time.Minute}, {3, trace.Ptr(int64(1)), 4 * time.Second}} {
-		r := Result{Error: openai.KindUnavailable, HTTPStatus: &status, Attempts: c.attempts, RetryAfterNS: c.after}
+		r := result.Result{Error: openai.KindUnavailable, HTTPStatus: &status, Attempts: c.attempts, RetryAfterNS: c.after}
 		if got, ok := h.again(&try{}, &r); got != c.want || !ok {
 			t.Errorf("after %d attempts: %v, %v, want %v", c.attempts, got, ok, c.want)
 		}
@@ -293,7 +294,7 @@ func TestTraceHeaders(t *testing.T) {
 	h := endpoint(t, HTTPOptions{URL: s.URL, AffinityHeader: "x-session", RecordHeaders: []string{"x-pod", "x-none"}})
 	rows := []trace.Request{reachOne, reachOne, reachOne}
 	rows[1].Session, rows[2].Session = trace.Ptr(int64(4)), trace.Ptr(int64(4))
-	var out trace.SliceWriter[Result]
+	var out trace.SliceWriter[result.Result]
 	run, err := (&Runner{Prompter: words{}, Endpoint: h}).Run(t.Context(), reader(rows), &out)
 	if err != nil {
 		t.Fatal(err)
@@ -350,7 +351,7 @@ func TestServedIsBounded(t *testing.T) {
 		seen[s.note(http.Header{"A": {string(rune('a'+i%26)) + string(rune('0'+i/26%10)) + strings.Repeat("y", i/260)}})[0]] = true
 	}
 	list := s.all()[0].Values
-	if len(list) != maxServedValues+1 || list[maxServedValues] != OtherValue || len(seen) != len(list) {
+	if len(list) != maxServedValues+1 || list[maxServedValues] != result.OtherValue || len(seen) != len(list) {
 		t.Errorf("%d values, %d indexes, last %q", len(list), len(seen), list[len(list)-1])
 	}
 	for _, v := range list {

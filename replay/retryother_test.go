@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -119,7 +120,7 @@ func TestRetryOtherBackoff(t *testing.T) {
 		after    *int64
 		want     time.Duration
 	}{{1, nil, 0}, {2, trace.Ptr(int64(10e9)), 0}, {3, nil, time.Second}, {3, trace.Ptr(int64(10e9)), 10 * time.Second}, {5, nil, time.Second}, {6, nil, 2 * time.Second}, {99, nil, 30 * time.Second}} {
-		r := Result{Error: openai.KindUnavailable, HTTPStatus: &status, Attempts: c.attempts, RetryAfterNS: c.after}
+		r := result.Result{Error: openai.KindUnavailable, HTTPStatus: &status, Attempts: c.attempts, RetryAfterNS: c.after}
 		if got, ok := h.again(&try{}, &r); got != c.want || !ok {
 			t.Errorf("after %d attempts: %v, %v, want %v", c.attempts, got, ok, c.want)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -74,7 +75,7 @@ func TestRowExtrasAreSent(t *testing.T) {
 	})
 	h := endpoint(t, HTTPOptions{URL: url, Rows: NewExtraFile(strings.NewReader(`{"row":1,"header":{"x-request-id":"own"},"body":{"priority":7}}`+"\nx"), "e.jsonl")})
 	rows := []trace.Request{reachOne, reachOne, reachOne}
-	var out trace.SliceWriter[Result]
+	var out trace.SliceWriter[result.Result]
 	run, err := (&Runner{Prompter: words{}, Endpoint: h, Options: Options{Concurrency: 1}}).Run(t.Context(), reader(rows), &out)
 	if err != nil || len(bodies) != 2 || run.Unprepared != 1 || !strings.HasPrefix(run.Unready, "e.jsonl:2:1: ") {
 		t.Fatalf("%d bodies, run %+v, %v", len(bodies), run, err)

@@ -13,6 +13,7 @@ import (
 
 	"reprise/replay/host"
 	"reprise/replay/pace"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
@@ -48,7 +49,7 @@ type Options struct {
 	// then or later.
 	Duration time.Duration
 	// Warmup and Cooldown are the first and the last requests, which are sent and
-	// not measured, see [Window]. Times count from the start, and back from the
+	// not measured, see [result.Window]. Times count from the start, and back from the
 	// last due time.
 	Warmup, Cooldown Span
 
@@ -67,7 +68,7 @@ type Options struct {
 	// goroutine calls it.
 	Known func(*trace.Request) int32
 	// Thread, when set, puts the server's replies into the prompts of the turns
-	// that follow, in a causal run. The Prompter must be a [Continuer].
+	// that follow, in a causal run. The Prompter must be a [result.Continuer].
 	Thread *Threading
 	// Progress, when set, is told each second and at the end how far the run is.
 	Progress func(Progress)
@@ -85,13 +86,13 @@ type Options struct {
 	Metering Metering
 	// Profile, when set, is told to start and stop the servers' profilers around
 	// what is measured. Only Record does so.
-	Profile *Admin
+	Profile Profiler
 	// Then, when set, is called when all requests are over, unless the run ended
 	// early, and may add to what is recorded of it. Its requests are not results.
-	Then func(context.Context, *Run) error
+	Then func(context.Context, *result.Run) error
 	// About is what is known of the run before it begins; the Runner fills in
 	// the rest.
-	About Run
+	About result.Run
 
 	wall func() time.Time // the wall clock; nil is the machine's
 	hold int64            // bytes of rows that may wait for their parents; 0 is heldBytes
@@ -102,11 +103,11 @@ type Options struct {
 // those before it; in a causal run it depends on when its parents were over, and
 // in a closed loop on when there is room.
 type Runner struct {
-	Prompter Prompter
-	Endpoint Endpoint
+	Prompter result.Prompter
+	Endpoint result.Endpoint
 	// Pacer makes the pacer that releases requests; nil means [pace.NewThread], or a realtime one. One
 	// that is an io.Closer is closed after the last release. A Runner with a Pacer of its
-	// own may be in virtual time, so that no heartbeat watches it for [Stalls].
+	// own may be in virtual time, so that no heartbeat watches it for [result.Stalls].
 	Pacer func(start time.Time) (pace.Pacer, error)
 	Options
 }
@@ -114,11 +115,11 @@ type Runner struct {
 // Run replays rows and writes one Result for every request that was due, in
 // order of completion, at the latest a second after it. Cancelling ctx ends the
 // sending; requests in flight have [Options.Grace] to finish and are then cut,
-// and every Result is written. An early end is said in [Run], and is no error;
+// and every Result is written. An early end is said in [result.Run], and is no error;
 // an error is a workload that could not be read, a pacer that failed or a
 // writer that did, and comes with the Run so far. An in-flight request whose
 // Endpoint has no time limit can hold the end of a run back.
-func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out trace.Writer[Result]) (Run, error) {
+func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out trace.Writer[result.Result]) (result.Run, error) {
 	opt, err := r.Options.settled()
 	if err != nil {
 		return opt.About, err
@@ -128,7 +129,7 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 	if err != nil {
 		return opt.About, err
 	}
-	p := &play{opt: opt, runner: r, results: make(chan *Result, 1024), drift: drifts{limit: driftValues}, window: windower{warm: opt.Warmup, cool: opt.Cooldown}}
+	p := &play{opt: opt, runner: r, results: make(chan *result.Result, 1024), drift: drifts{limit: driftValues}, window: windower{warm: opt.Warmup, cool: opt.Cooldown}}
 	if opt.MaxInFlight > 0 {
 		p.slots = make(chan struct{}, opt.MaxInFlight)
 	}
@@ -156,7 +157,7 @@ func (o Options) settled() (Options, error) {
 	if !(o.Speed > 0) || math.IsInf(o.Speed, 0) || o.MaxInFlight < 0 || o.Ahead < 0 || o.Grace < 0 {
 		return o, errors.New("replay: speed must be a positive number, and no limit or duration negative")
 	}
-	o.About.Schema = ResultsSchema
+	o.About.Schema = result.Schema
 	if err := o.check(); err != nil {
 		return o, err
 	}
@@ -167,7 +168,7 @@ func (o Options) settled() (Options, error) {
 	}
 	o.About.Plan = o.asked()
 	if o.Warmup.Time > 0 {
-		o.About.Window = &Window{From: &Place{DueNS: int64(o.Warmup.Time)}}
+		o.About.Window = &result.Window{From: &result.Place{DueNS: int64(o.Warmup.Time)}}
 	}
 	o.About.Speed, o.About.InFlightLimit = o.Speed, o.MaxInFlight
 	o.About.Started = time.Now().UTC().Format(time.RFC3339Nano) // until the clock starts
@@ -191,7 +192,7 @@ type play struct {
 	clock   clockWatch
 	heart   heartbeat
 	flights sync.WaitGroup
-	results chan *Result
+	results chan *result.Result
 
 	slots   chan struct{} // nil without a limit
 	blocked time.Duration // until when the limit last held the dispatcher
@@ -208,7 +209,7 @@ type play struct {
 	wasCut   atomic.Bool
 }
 
-func (p *play) run(ctx context.Context, out trace.Writer[Result]) (Run, error) {
+func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result.Run, error) {
 	sending, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	flying, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -373,7 +374,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 		fl.known.Lock()
 		p.asked <- fl
 	}
-	shot := Shot{Call: fl.call, Start: p.start, Cut: fl.cut}
+	shot := result.Shot{Call: fl.call, Start: p.start, Cut: fl.cut}
 	if fl.handover != nil {
 		shot.Reply = &fl.handover.reply
 	}
@@ -433,7 +434,7 @@ func (p *play) known(fl *flight) int32 {
 }
 
 // summary fills in what the run has learnt of itself.
-func (p *play) summary(cause, feedErr error) Run {
+func (p *play) summary(cause, feedErr error) result.Run {
 	run, f := p.opt.About, p.feed
 	run.Requests, run.MaxInFlight, run.HeldBack = p.sent.Load(), int(p.peak), p.held
 	run.Excluded, run.NotSent = f.excluded, f.notSent+p.left
@@ -444,18 +445,18 @@ func (p *play) summary(cause, feedErr error) Run {
 	if t, ok := p.runner.Prompter.(interface{ ShortTails() int64 }); ok {
 		run.ShortTails = t.ShortTails()
 	}
-	if e, ok := p.runner.Endpoint.(interface{ Odd() Odd }); ok {
+	if e, ok := p.runner.Endpoint.(interface{ Odd() result.Odd }); ok {
 		run.Odd = e.Odd()
 	}
 	if f.threads != nil {
 		f.threads.stats.LostTokens = p.lost
 		run.Thread = &f.threads.stats
 	}
-	if e, ok := p.runner.Endpoint.(interface{ Conclude(*Run) }); ok {
+	if e, ok := p.runner.Endpoint.(interface{ Conclude(*result.Run) }); ok {
 		e.Conclude(&run)
 	}
 	run.ClientCPU, run.GCPauseMaxNS = p.cost.End()
-	if w, ok := p.runner.Endpoint.(interface{ Wire() *Wire }); ok {
+	if w, ok := p.runner.Endpoint.(interface{ Wire() *result.Wire }); ok {
 		run.Wire = w.Wire()
 	}
 	jump, stalled := p.clock.end()

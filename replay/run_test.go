@@ -13,6 +13,7 @@ import (
 
 	"reprise/replay/openai"
 	"reprise/replay/pace"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -39,7 +40,7 @@ type fakeCall struct {
 
 func (c fakeCall) Size() int { return c.size }
 
-func (f *fake) Prepare(row *trace.Request, _ Prompter) (Call, error) {
+func (f *fake) Prepare(row *trace.Request, _ result.Prompter) (result.Call, error) {
 	if f.prepare != nil {
 		if err := f.prepare(row); err != nil {
 			return nil, err
@@ -52,7 +53,7 @@ func (f *fake) Prepare(row *trace.Request, _ Prompter) (Call, error) {
 	return fakeCall{row.InputTokens, f.size}, nil
 }
 
-func (f *fake) Fire(ctx context.Context, s Shot, r *Result) {
+func (f *fake) Fire(ctx context.Context, s result.Shot, r *result.Result) {
 	id := s.Call.(fakeCall).id
 	at := time.Since(s.Start)
 	f.mu.Lock()
@@ -125,14 +126,14 @@ func reader(rows []trace.Request) trace.Reader[trace.Request] {
 }
 
 // play runs a workload against f and returns the results in row order.
-func (f *fake) play(t *testing.T, ctx context.Context, o Options, rows []trace.Request) (Run, []Result) {
+func (f *fake) play(t *testing.T, ctx context.Context, o Options, rows []trace.Request) (result.Run, []result.Result) {
 	t.Helper()
-	var out trace.SliceWriter[Result]
+	var out trace.SliceWriter[result.Result]
 	run, err := (&Runner{Endpoint: f, Pacer: sleeper, Options: o}).Run(ctx, reader(rows), &out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(out.Rows, func(a, b Result) int { return int(a.RowID - b.RowID) })
+	slices.SortFunc(out.Rows, func(a, b result.Result) int { return int(a.RowID - b.RowID) })
 	return run, out.Rows
 }
 
@@ -260,14 +261,14 @@ func TestEarlyEnd(t *testing.T) {
 		hold  time.Duration
 		cause error
 		limit int
-		want  Run
+		want  result.Run
 		end   time.Duration
 		cut   int
 	}{
-		{"short requests finish", time.Second, nil, 0, Run{Requests: 51, NotSent: 49, EndedEarly: "interrupted"}, 6 * time.Second, 0},
-		{"long ones are cut", time.Minute, nil, 0, Run{Requests: 51, NotSent: 49, EndedEarly: "interrupted"}, 7 * time.Second, 51},
-		{"the cause is told", time.Minute, cause, 0, Run{Requests: 51, NotSent: 49, EndedEarly: cause.Error()}, 7 * time.Second, 51},
-		{"at the limit", time.Minute, nil, 4, Run{Requests: 4, NotSent: 96, EndedEarly: "interrupted"}, 7 * time.Second, 4},
+		{"short requests finish", time.Second, nil, 0, result.Run{Requests: 51, NotSent: 49, EndedEarly: "interrupted"}, 6 * time.Second, 0},
+		{"long ones are cut", time.Minute, nil, 0, result.Run{Requests: 51, NotSent: 49, EndedEarly: "interrupted"}, 7 * time.Second, 51},
+		{"the cause is told", time.Minute, cause, 0, result.Run{Requests: 51, NotSent: 49, EndedEarly: cause.Error()}, 7 * time.Second, 51},
+		{"at the limit", time.Minute, nil, 4, result.Run{Requests: 4, NotSent: 96, EndedEarly: "interrupted"}, 7 * time.Second, 4},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -357,7 +358,7 @@ func TestUnpreparedRowsHaveResults(t *testing.T) {
 		}
 		for i, r := range results {
 			bad := i%3 == 1
-			if bad != (r.Error == KindPrepare) || bad != (r.SentNS == nil) || bad != (r.Known == nil) || !bad && *r.Known != int32(10*i) {
+			if bad != (r.Error == result.KindPrepare) || bad != (r.SentNS == nil) || bad != (r.Known == nil) || !bad && *r.Known != int32(10*i) {
 				t.Errorf("row %d: %+v", i, r)
 			}
 		}
@@ -393,11 +394,11 @@ func TestRowsAreAccountedFor(t *testing.T) {
 			if run.Requests+run.Excluded+run.NotSent+run.Unprepared != int64(len(rows)) || run.Requests+run.Unprepared != int64(len(results)) {
 				t.Fatalf("seed %d: %d rows, %d results, run %+v", seed, len(rows), len(results), run)
 			}
-			if early := run.NotSent > 0 || slices.ContainsFunc(results, func(r Result) bool { return r.Error == openai.KindCancelled }); early != (run.EndedEarly != "") {
+			if early := run.NotSent > 0 || slices.ContainsFunc(results, func(r result.Result) bool { return r.Error == openai.KindCancelled }); early != (run.EndedEarly != "") {
 				t.Fatalf("seed %d: run %+v", seed, run)
 			}
 			for i, r := range results {
-				if i > 0 && r.RowID == results[i-1].RowID || r.DoneNS == nil && r.Error != KindPrepare || rows[r.RowID].Status == trace.StatusFailed {
+				if i > 0 && r.RowID == results[i-1].RowID || r.DoneNS == nil && r.Error != result.KindPrepare || rows[r.RowID].Status == trace.StatusFailed {
 					t.Fatalf("seed %d: result %+v", seed, r)
 				}
 			}
@@ -412,7 +413,7 @@ type lateWriter struct {
 	fail  int // batches until it fails; 0 is never
 }
 
-func (w *lateWriter) Write(rows []Result) (int, error) {
+func (w *lateWriter) Write(rows []result.Result) (int, error) {
 	if w.fail--; w.fail == 0 {
 		return 0, errors.New("disk full")
 	}
@@ -462,7 +463,7 @@ func (b brokenReader) Read(rows []trace.Request) (int, error) {
 
 func TestReaderFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out trace.SliceWriter[Result]
+		var out trace.SliceWriter[result.Result]
 		run, err := (&Runner{Endpoint: &fake{}, Pacer: sleeper}).Run(t.Context(), brokenReader{reader(workload(every(time.Second, 5)...))}, &out)
 		if err == nil || len(out.Rows) != 5 || run.EndedEarly == "" || run.Requests != 5 {
 			t.Errorf("error %v, run %+v", err, run)
@@ -477,7 +478,7 @@ func TestPacerFails(t *testing.T) {
 		"wait": func(time.Time) (pace.Pacer, error) { return badPacer{boom}, nil },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var out trace.SliceWriter[Result]
+			var out trace.SliceWriter[result.Result]
 			run, err := (&Runner{Endpoint: &fake{}, Pacer: p}).Run(t.Context(), reader(workload(every(time.Second, 50)...)), &out)
 			if !errors.Is(err, boom) || run.NotSent != 50 || run.EndedEarly == "" {
 				t.Errorf("%s: error %v, run %+v", name, err, run)
@@ -497,8 +498,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		run, results := (&fake{}).play(t, t.Context(), Options{About: Run{Version: "v1"}}, nil)
-		if run.Version != "v1" || run.Schema != ResultsSchema || len(results) != 0 || run.Cores == 0 || run.Started == "" {
+		run, results := (&fake{}).play(t, t.Context(), Options{About: result.Run{Version: "v1"}}, nil)
+		if run.Version != "v1" || run.Schema != result.Schema || len(results) != 0 || run.Cores == 0 || run.Started == "" {
 			t.Errorf("an empty workload: %+v", run)
 		}
 	})

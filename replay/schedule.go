@@ -1,11 +1,11 @@
 package replay
 
 import (
-	"cmp"
 	"errors"
 	"strconv"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -35,52 +35,23 @@ func ParseSpan(s string) (Span, error) {
 
 func (s Span) bad() bool { return s.Requests < 0 || s.Time < 0 }
 
-// A Place is one in the order in which requests are due, ties in the order of
-// their rounds and rows.
-type Place struct {
-	DueNS int64 `json:"due_ns"`
-	Row   int64 `json:"row"`
-	Round int32 `json:"round,omitempty"`
-}
-
-func (p Place) less(o Place) bool {
-	return cmp.Or(cmp.Compare(p.DueNS, o.DueNS), cmp.Compare(p.Round, o.Round), cmp.Compare(p.Row, o.Row)) < 0
-}
-
-// A Window says which results are measured. Those outside were sent as well: to
-// bring the server to its steady state, and to keep it there while the last that
-// are measured come to their ends.
-type Window struct {
-	From *Place `json:"from"` // the first that is measured; null is the first of all
-	To   *Place `json:"to"`   // the first that is not any more; null has no end
-}
-
-// Holds says whether a result is measured. A nil Window holds all.
-func (w *Window) Holds(r *Result) (before, after bool) {
-	if w == nil {
-		return false, false
-	}
-	at := Place{r.DueNS, r.RowID, r.Round}
-	return w.From != nil && at.less(*w.From), w.To != nil && !at.less(*w.To)
-}
-
 // A windower finds the window of a run as requests are sent.
 type windower struct {
 	warm, cool Span
 	n          int64
-	from       *Place
+	from       *result.Place
 	last       time.Duration
-	ring       []Place // the last of those sent, as many as cool says
+	ring       []result.Place // the last of those sent, as many as cool says
 }
 
 // sent takes a request as it is let go, and says whether it is measured, as far
 // as the warm-up is concerned.
 func (w *windower) sent(fl *flight) bool {
-	w.count(Place{int64(fl.due), fl.result.RowID, fl.result.Round})
+	w.count(result.Place{DueNS: int64(fl.due), Row: fl.result.RowID, Round: fl.result.Round})
 	return w.n > w.warm.Requests && fl.due >= w.warm.Time
 }
 
-func (w *windower) count(at Place) {
+func (w *windower) count(at result.Place) {
 	if w.n == w.warm.Requests && w.n > 0 {
 		w.from = &at
 	}
@@ -97,24 +68,24 @@ func (w *windower) count(at Place) {
 
 // window is nil without warm-up and cool-down. A warm-up that no request
 // outlasted holds none.
-func (w *windower) window() *Window {
+func (w *windower) window() *result.Window {
 	if w.warm == (Span{}) && w.cool == (Span{}) {
 		return nil
 	}
-	out := &Window{From: w.from}
+	out := &result.Window{From: w.from}
 	switch {
 	case w.warm.Time > 0:
-		out.From = &Place{DueNS: int64(w.warm.Time)}
+		out.From = &result.Place{DueNS: int64(w.warm.Time)}
 	case w.warm.Requests > 0 && w.from == nil:
-		out.From = &Place{DueNS: int64(never)}
+		out.From = &result.Place{DueNS: int64(never)}
 	}
 	for _, p := range w.ring {
-		if out.To == nil || p.less(*out.To) {
-			out.To = &Place{p.DueNS, p.Row, p.Round}
+		if out.To == nil || p.Before(*out.To) {
+			out.To = &result.Place{DueNS: p.DueNS, Row: p.Row, Round: p.Round}
 		}
 	}
 	if w.cool.Time > 0 {
-		out.To = &Place{DueNS: int64(w.last - w.cool.Time)}
+		out.To = &result.Place{DueNS: int64(w.last - w.cool.Time)}
 	}
 	return out
 }
@@ -152,11 +123,11 @@ func (o *Options) check() error {
 func (o *Options) timing() string {
 	switch {
 	case o.Concurrency > 0:
-		return ClosedLoop
+		return result.ClosedLoop
 	case o.Causal != nil:
-		return Causal
+		return result.Causal
 	}
-	return OpenLoop
+	return result.OpenLoop
 }
 
 // excludes says that a row is not sent, since it failed in the source.
@@ -214,9 +185,9 @@ func (o *Options) origin(id int64) (row int64, round int32) {
 }
 
 // blank begins the Result of a row.
-func (o *Options) blank(id int64, row *trace.Request, due time.Duration) Result {
+func (o *Options) blank(id int64, row *trace.Request, due time.Duration) result.Result {
 	at, round := o.origin(id)
-	r := Result{
+	r := result.Result{
 		RowID: at, Round: round, Category: row.Category, DueNS: int64(due),
 		WantInput: row.InputTokens, WantOutput: row.OutputTokens,
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
@@ -81,7 +82,7 @@ func TestClosedLoop(t *testing.T) {
 				t.Errorf("row %d: due %v, want %d s", i, time.Duration(r.DueNS), want)
 			}
 		}
-		if run.Timing != ClosedLoop || run.Concurrency != 3 || run.MaxInFlight != 3 || run.Requests != 7 || run.Unprepared != 1 || run.HeldBack != 0 {
+		if run.Timing != result.ClosedLoop || run.Concurrency != 3 || run.MaxInFlight != 3 || run.Requests != 7 || run.Unprepared != 1 || run.HeldBack != 0 {
 			t.Errorf("run %+v", run)
 		}
 	})

@@ -4,24 +4,14 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"reprise/replay/result"
 )
 
 const (
-	// MaxRecordHeaders is how many response headers may be recorded.
-	MaxRecordHeaders = 4
-	maxServedValues  = 1024 // of one header; others are [OtherValue]
-	maxServedValue   = 128  // bytes of one
+	maxServedValues = 1024 // of one header; others are [result.OtherValue]
+	maxServedValue  = 128  // bytes of one
 )
-
-// OtherValue stands for the values of a recorded header beyond the first 1,024.
-const OtherValue = "(other)"
-
-// Served lists the values that a recorded response header had, in the order in which
-// they were first seen. Result.Served holds indexes into Values.
-type Served struct {
-	Header string   `json:"header"`
-	Values []string `json:"values"` // printable ASCII, at most 128 bytes each
-}
 
 // A servedBy turns header values into indexes. It is bounded, whatever servers send.
 type servedBy struct {
@@ -66,8 +56,8 @@ func (s *servedBy) find(i int, value string) int32 {
 		return at
 	}
 	if len(s.list[i]) >= maxServedValues {
-		if value != OtherValue {
-			return s.find(i, OtherValue)
+		if value != result.OtherValue {
+			return s.find(i, result.OtherValue)
 		}
 	}
 	at := int32(len(s.list[i]))
@@ -77,11 +67,11 @@ func (s *servedBy) find(i int, value string) int32 {
 }
 
 // all returns the dictionaries.
-func (s *servedBy) all() (out []Served) {
+func (s *servedBy) all() (out []result.Served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, name := range s.names {
-		out = append(out, Served{Header: name, Values: append([]string{}, s.list[i]...)})
+		out = append(out, result.Served{Header: name, Values: append([]string{}, s.list[i]...)})
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -14,17 +15,20 @@ func (p *tailed) Prompt(_ *trace.Request, buf []byte) ([]byte, error) {
 	p.n++
 	return append(buf, 'x'), nil
 }
+
 func (p *tailed) Tokens(_ *trace.Request, buf []uint32) ([]uint32, error) { return append(buf, 1), nil }
-func (p *tailed) ShortTails() int64                                       { return p.n }
+
+func (p *tailed) ShortTails() int64 { return p.n }
 
 // asking is an Endpoint that makes every prompt and sends nothing.
 type asking struct{ nothing }
 
-func (asking) Prepare(row *trace.Request, p Prompter) (Call, error) {
+func (asking) Prepare(row *trace.Request, p result.Prompter) (result.Call, error) {
 	_, err := p.Prompt(row, nil)
 	return nothing{}, err
 }
-func (asking) Fire(context.Context, Shot, *Result) {}
+
+func (asking) Fire(context.Context, result.Shot, *result.Result) {}
 
 type nothing struct{}
 
@@ -33,7 +37,7 @@ func (nothing) Size() int { return 1 }
 // The run records how many prompts have a block too short to be told apart.
 func TestRunRecordsShortTails(t *testing.T) {
 	r := Runner{Prompter: new(tailed), Endpoint: asking{}}
-	run, err := r.Run(t.Context(), &trace.SliceReader[trace.Request]{Rows: make([]trace.Request, 5)}, new(trace.SliceWriter[Result]))
+	run, err := r.Run(t.Context(), &trace.SliceReader[trace.Request]{Rows: make([]trace.Request, 5)}, new(trace.SliceWriter[result.Result]))
 	if err != nil || run.ShortTails != 5 {
 		t.Errorf("%d short tails are recorded, want 5 (%v)", run.ShortTails, err)
 	}

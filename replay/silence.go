@@ -2,10 +2,12 @@ package replay
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 )
 
 // A silence hangs up on a server that takes too long to its first token, or between two
@@ -25,7 +27,7 @@ func newSilence(first, idle time.Duration, cancel context.CancelFunc) *silence {
 		return nil
 	}
 	s := &silence{first: first, idle: idle}
-	s.timer = time.AfterFunc(time.Duration(never), func() {
+	s.timer = time.AfterFunc(math.MaxInt64, func() {
 		s.late.Store(true)
 		cancel()
 	})
@@ -48,7 +50,7 @@ func (s *silence) event(ev openai.Event, c *openai.Collector) {
 		return
 	}
 	s.begun = s.begun || s.first <= 0 || c.Begun()
-	next := time.Duration(never)
+	next := time.Duration(math.MaxInt64)
 	if s.idle > 0 {
 		next = s.idle
 	}
@@ -66,7 +68,7 @@ func (s *silence) stop() {
 }
 
 // blame makes a cancellation that was one of these limits a timeout.
-func (s *silence) blame(r *Result) {
+func (s *silence) blame(r *result.Result) {
 	if s != nil && s.late.Load() && r.Error == openai.KindCancelled {
 		r.Error = openai.KindTimeout
 	}

@@ -4,53 +4,36 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"reprise/replay/host"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"reprise/replay/host"
+	"reprise/replay/result"
 )
-
-// ServerModels is what a server says of itself: its version, at /version as vLLM has
-// it, and what it serves, at /v1/models. Where models lie on its disks, which vLLM
-// says too, is left out.
-type ServerModels struct {
-	Version  string        `json:"version,omitempty"`
-	Models   []ServedModel `json:"models,omitempty"`
-	Unlisted int           `json:"unlisted_models,omitempty"` // further ones, beyond twenty
-}
-
-// A ServedModel is a model that a server lists. What it does not tell is empty.
-type ServedModel struct {
-	ID         string `json:"id"`
-	OwnedBy    string `json:"owned_by,omitempty"` // engines put their name here
-	Parent     string `json:"parent,omitempty"`   // model that an adapter is of
-	MaxLen     int    `json:"max_model_len,omitempty"`
-	Parameters int64  `json:"parameters,omitempty"`   // of the model; llama.cpp says so
-	Bytes      int64  `json:"weight_bytes,omitempty"` // of its weights; llama.cpp says so
-}
 
 // mostModels is how many models of a server are kept.
 const mostModels = 20
 
 // Survey asks every server, all at once, what it is; it takes 10 s at most. The model
 // given comes first.
-func (a *Admin) Survey(ctx context.Context, model string) []ServerModels {
+func (a *Admin) Survey(ctx context.Context, model string) []result.ServerModels {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out := make([]ServerModels, len(a.bases))
+	out := make([]result.ServerModels, len(a.bases))
 	var all sync.WaitGroup
 	for i := range out {
 		all.Go(func() { out[i] = a.survey(ctx, i, host.Label(model)) })
 	}
 	all.Wait()
-	if !slices.ContainsFunc(out, func(s ServerModels) bool { return s.Version != "" || len(s.Models) > 0 }) {
+	if !slices.ContainsFunc(out, func(s result.ServerModels) bool { return s.Version != "" || len(s.Models) > 0 }) {
 		return nil
 	}
 	return out
 }
 
-func (a *Admin) survey(ctx context.Context, server int, model string) (out ServerModels) {
+func (a *Admin) survey(ctx context.Context, server int, model string) (out result.ServerModels) {
 	var v struct {
 		Version string `json:"version"`
 	}
@@ -76,10 +59,10 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out Serve
 		if m.ID == "" {
 			continue
 		}
-		out.Models = append(out.Models, ServedModel{ID: host.Label(m.ID), OwnedBy: host.Label(m.OwnedBy), Parent: host.Label(m.Parent),
+		out.Models = append(out.Models, result.ServedModel{ID: host.Label(m.ID), OwnedBy: host.Label(m.OwnedBy), Parent: host.Label(m.Parent),
 			MaxLen: max(m.MaxLen, 0), Parameters: max(m.Meta.Parameters, 0), Bytes: max(m.Meta.Size, 0)})
 	}
-	if i := slices.IndexFunc(out.Models, func(m ServedModel) bool { return m.ID == model }); i > 0 {
+	if i := slices.IndexFunc(out.Models, func(m result.ServedModel) bool { return m.ID == model }); i > 0 {
 		out.Models[0], out.Models[i] = out.Models[i], out.Models[0]
 	}
 	if n := len(out.Models) - mostModels; n > 0 {
@@ -90,7 +73,7 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out Serve
 
 // About sums a survey up: which versions there are, joined by commas, and the smallest
 // context length that is listed for the model. What servers do not say stays empty.
-func About(servers []ServerModels, model string) (version string, maxLen int) {
+func About(servers []result.ServerModels, model string) (version string, maxLen int) {
 	var versions []string
 	for _, s := range servers {
 		if s.Version != "" {

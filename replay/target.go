@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/sample"
 )
@@ -91,8 +92,8 @@ func (o *HTTPOptions) targets() ([]target, error) {
 }
 
 var apiPaths = map[string]string{
-	APIChat: openai.ChatPath, APICompletions: openai.CompletionsPath,
-	APIResponses: openai.ResponsesPath, APIEmbeddings: openai.EmbeddingsPath,
+	result.APIChat: openai.ChatPath, result.APICompletions: openai.CompletionsPath,
+	result.APIResponses: openai.ResponsesPath, result.APIEmbeddings: openai.EmbeddingsPath,
 }
 
 // choose says which server a row goes to. One goroutine calls it, in the order in

@@ -1,6 +1,8 @@
 package replay
 
-import "reprise/trace"
+import (
+	"reprise/trace"
+)
 
 // A share is what is known of a threaded prompt: what was sent for the turn
 // before, the reply to it but for the last token, which has no KV, and what

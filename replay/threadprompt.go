@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"slices"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
-// Prompt implements [Prompter] for the turn at hand.
+// Prompt implements [result.Prompter] for the turn at hand.
 func (t *threads) Prompt(row *trace.Request, buf []byte) ([]byte, error) {
 	b := t.now.before
 	if b == nil {
@@ -28,7 +29,7 @@ func (t *threads) Prompt(row *trace.Request, buf []byte) ([]byte, error) {
 	return buf, err
 }
 
-// Tokens implements [Prompter] for the turn at hand.
+// Tokens implements [result.Prompter] for the turn at hand.
 func (t *threads) Tokens(row *trace.Request, buf []uint32) ([]uint32, error) {
 	b := t.now.before
 	if b == nil {
@@ -49,7 +50,7 @@ func (t *threads) Tokens(row *trace.Request, buf []uint32) ([]uint32, error) {
 	return buf, err
 }
 
-// Messages implements [Conversation] for the turn at hand. A user says a word at
+// Messages implements [result.Conversation] for the turn at hand. A user says a word at
 // least.
 func (t *threads) Messages(row *trace.Request, buf []byte, ends []int) ([]byte, []int, error) {
 	own := 0
@@ -103,34 +104,36 @@ type handover struct {
 	seam string // that it stands behind
 	ids  bool   // the prompt was token ids, and so must the reply be
 
-	reply  Reply
+	reply  result.Reply
+	said   *said // the reply, once it is settled; nil where there is none to repeat
 	tokens int
 	sure   bool // these are the tokens that were generated
 	input  int  // the server's count of the prompt, 0 if unknown
 }
 
 // settle finds the tokens of a reply. It works in the flight's own goroutine.
-func (a *handover) settle(encode func([]uint32, string) []uint32, r *Result) {
+func (a *handover) settle(encode func([]uint32, string) []uint32, r *result.Result) {
 	if r.Input != nil {
 		a.input = int(*r.Input)
 	}
-	s := a.reply.said
-	if s == nil || len(s.text)+len(s.ids) == 0 || r.Failed() {
-		a.reply.said = nil
+	s := new(said)
+	s.text, s.ids = a.reply.Take()
+	if len(s.text)+len(s.ids) == 0 || r.Failed() {
 		return
 	}
 	generated := -1
-	if r.Output != nil && r.OutputFrom == FromUsage {
+	if r.Output != nil && r.OutputFrom == result.FromUsage {
 		generated = int(*r.Output)
 	}
 	if a.ids && len(s.ids) == generated {
 		s.text, a.tokens, a.sure = nil, generated, true
+		a.said = s
 		return
 	}
 	if s.ids = nil; len(s.text) == 0 {
-		a.reply.said = nil
 		return
 	}
+	a.said = s
 	a.encode(encode, s)
 	// A stop token counts, and has no text.
 	stopped := r.FinishReason == "stop" && a.tokens == generated-1

@@ -1,21 +1,24 @@
 package replay
 
-import "reprise/trace"
+import (
+	"reprise/replay/result"
+	"reprise/trace"
+)
 
 // threads keep what was said in the sessions of a run that go on. They belong to
 // the feeder.
 type threads struct {
 	opt     *Threading
 	lineage *Lineage
-	prompts Continuer
+	prompts result.Continuer
 	limit   int64
 	rows    map[int64]*thread // rows that were prepared and that turns may follow
 	bytes   int64
 	now     turn
-	stats   Threads
+	stats   result.Threads
 }
 
-func newThreads(opt *Options, prompts Continuer) *threads {
+func newThreads(opt *Options, prompts result.Continuer) *threads {
 	t := &threads{opt: opt.Thread, lineage: opt.Causal, prompts: prompts, limit: opt.Thread.limit, rows: map[int64]*thread{}}
 	if t.limit == 0 {
 		t.limit = threadBytes
@@ -44,13 +47,22 @@ type thread struct {
 	held    int // threads that begin with it
 }
 
+// said is a piece of a conversation, as text or as token ids. It is kept by a
+// pointer, since fmt would print an unexported field of another struct.
+type said struct {
+	text []byte
+	ids  []uint32
+}
+
+func (s *said) bytes() int64 { return int64(len(s.text) + 4*len(s.ids)) }
+
 // A turn is the row whose prompt is being made.
 type turn struct {
 	id     int64
 	row    *trace.Request
-	before *thread // that it goes on from, or nil
-	stats  Threads // what to add once the prompt is made
-	share  *share  // what is known of the prompt, of one that goes on
+	before *thread        // that it goes on from, or nil
+	stats  result.Threads // what to add once the prompt is made
+	share  *share         // what is known of the prompt, of one that goes on
 	total  int
 	own    *said  // of the prompt, while something may follow
 	seam   string // that the reply stands behind
@@ -164,7 +176,7 @@ func (t *threads) plan(least int) (own int) {
 func (t *threads) finish(fl *flight, err error) {
 	u := &t.now
 	if err == nil {
-		t.stats.add(&u.stats)
+		t.count(&u.stats)
 		fl.share = u.share
 		if u.own != nil {
 			fl.handover = &handover{seam: u.seam, ids: u.ids}
@@ -209,15 +221,15 @@ func (t *threads) grow(by int64) {
 // answered takes the reply to a row.
 func (t *threads) answered(id int64, a *handover) {
 	th := t.rows[id]
-	if th == nil || th.own == nil || a.reply.said == nil {
+	if th == nil || th.own == nil || a.said == nil {
 		return
 	}
-	size := a.reply.said.bytes()
+	size := a.said.bytes()
 	if t.bytes+size > t.limit {
 		t.forget(th)
 		return
 	}
-	th.reply, th.tokens, th.sure = a.reply.said, a.tokens, a.sure
+	th.reply, th.tokens, th.sure = a.said, a.tokens, a.sure
 	if a.input > 0 {
 		th.total = a.input
 	}
@@ -262,8 +274,9 @@ func (t *threads) release(th *thread) {
 	}
 }
 
-// add adds up what became of one turn.
-func (s *Threads) add(one *Threads) {
+// count adds up what became of one turn.
+func (t *threads) count(one *result.Threads) {
+	s := &t.stats
 	s.Threaded += one.Threaded
 	s.Assumed += one.Assumed
 	s.Apart += one.Apart

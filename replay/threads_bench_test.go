@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/token"
 )
@@ -26,7 +27,7 @@ func BenchmarkThreadedTurn(b *testing.B) {
 	}
 	reply := strings.Repeat(" a reply of many words, as a model writes them.", 27)
 	n := int32(len(tok.Append(nil, reply)))
-	result := &Result{Output: &n, OutputFrom: FromUsage}
+	result := &result.Result{Output: &n, OutputFrom: result.FromUsage}
 	t := newThreads(&Options{Causal: l, Thread: &Threading{Encode: tok.Append}}, spelling{})
 	var buf []byte
 	turn := func(i int) {

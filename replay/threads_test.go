@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -182,7 +183,7 @@ func (echoCall) Size() int { return 1 }
 
 const echoOverhead, echoTurn = 3, 5 // of the chat's template
 
-func (e *echoing) Prepare(row *trace.Request, p Prompter) (Call, error) {
+func (e *echoing) Prepare(row *trace.Request, p result.Prompter) (result.Call, error) {
 	if t, ok := p.(*threads); ok {
 		e.threads = t
 	}
@@ -197,7 +198,7 @@ func (e *echoing) Prepare(row *trace.Request, p Prompter) (Call, error) {
 		c.prompt, c.input = ids, len(ids)
 		return c, err
 	}
-	text, ends, err := p.(Conversation).Messages(row, nil, nil)
+	text, ends, err := p.(result.Conversation).Messages(row, nil, nil)
 	from := 0
 	for i, end := range ends {
 		// The template's tokens stand around each message.
@@ -211,7 +212,7 @@ func (e *echoing) Prepare(row *trace.Request, p Prompter) (Call, error) {
 	return c, err
 }
 
-func (e *echoing) Fire(_ context.Context, s Shot, r *Result) {
+func (e *echoing) Fire(_ context.Context, s result.Shot, r *result.Result) {
 	c := s.Call.(echoCall)
 	e.mu.Lock()
 	e.prompts[r.RowID] = c.prompt
@@ -231,7 +232,7 @@ func (e *echoing) Fire(_ context.Context, s Shot, r *Result) {
 	}
 	ids := wordIDs(nil, reply)
 	if e.counts {
-		r.Input, r.Output, r.OutputFrom = trace.Ptr(int32(c.input)), trace.Ptr(int32(len(ids))), FromUsage
+		r.Input, r.Output, r.OutputFrom = trace.Ptr(int32(c.input)), trace.Ptr(int32(len(ids))), result.FromUsage
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -260,7 +261,7 @@ func blocksKnown() func(*trace.Request) int32 {
 }
 
 // play replays a world and checks what holds of every run with threads.
-func (e *echoing) play(t *testing.T, w *threadWorld, th *Threading) (Run, []Result) {
+func (e *echoing) play(t *testing.T, w *threadWorld, th *Threading) (result.Run, []result.Result) {
 	t.Helper()
 	e.prompts, e.replies, e.order = map[int64][]uint32{}, map[int64][]uint32{}, map[int64]int{}
 	for i := range w.rows {
@@ -282,13 +283,13 @@ func (e *echoing) play(t *testing.T, w *threadWorld, th *Threading) (Run, []Resu
 	if e.api == "chat" {
 		prompter.overhead, th.TurnOverhead = echoOverhead, echoTurn
 	}
-	out := new(trace.SliceWriter[Result])
+	out := new(trace.SliceWriter[result.Result])
 	r := Runner{Prompter: prompter, Endpoint: e, Pacer: sleeperPacer, Options: Options{Causal: kinOf(t, w.rows), Thread: th, Known: blocksKnown()}}
 	run, err := r.Run(t.Context(), reader(w.rows), out)
 	if err != nil || len(out.Rows)+int(run.Skipped+run.Excluded) != len(w.rows) || run.Thread == nil {
 		t.Fatalf("%v, %d of %d rows, run %+v", err, len(out.Rows), len(w.rows), run)
 	}
-	slices.SortFunc(out.Rows, func(a, b Result) int { return int(a.RowID - b.RowID) })
+	slices.SortFunc(out.Rows, func(a, b result.Result) int { return int(a.RowID - b.RowID) })
 	if e.threads.bytes != 0 || len(e.threads.rows) != 0 {
 		t.Errorf("%d bytes in %d threads are kept at the end", e.threads.bytes, len(e.threads.rows))
 	}
@@ -326,7 +327,7 @@ func TestThreadsHoldReplies(t *testing.T) {
 			w := world(rng, 60)
 			e := &echoing{api: []string{"text", "ids", "chat"}[seed%3], counts: seed%2 == 0, replyIDs: seed%5 == 0}
 			run, results := e.play(t, w, &Threading{BlockSize: threadBlock})
-			var want Threads
+			var want result.Threads
 			for i := range w.rows {
 				row := &w.rows[i]
 				got := e.prompts[int64(i)]
@@ -375,7 +376,7 @@ func TestThreadsHoldReplies(t *testing.T) {
 // has is how many leading tokens of a row's prompt a server has computed by the
 // time it is sent: of prompts that were sent before, and of replies that were
 // over, but for their last token.
-func (e *echoing) has(results []Result, i int) (tokens int) {
+func (e *echoing) has(results []result.Result, i int) (tokens int) {
 	prompt, at := e.prompts[int64(i)], &results[i]
 	for j := range results {
 		r := &results[j]
@@ -560,36 +561,36 @@ func TestRecodedReplies(t *testing.T) {
 	} {
 		a := &handover{seam: c.seam}
 		a.reply.Set([]byte(c.text), nil)
-		r := &Result{FinishReason: c.finish}
+		r := &result.Result{FinishReason: c.finish}
 		if c.generated >= 0 {
-			r.Output, r.OutputFrom = &c.generated, FromUsage
+			r.Output, r.OutputFrom = &c.generated, result.FromUsage
 		}
-		if a.settle(pairs, r); a.tokens != c.tokens || a.sure != c.sure || string(a.reply.said.text) != c.text {
+		if a.settle(pairs, r); a.tokens != c.tokens || a.sure != c.sure || string(a.said.text) != c.text {
 			t.Errorf("%s: %d tokens, sure %v", name, a.tokens, a.sure)
 		}
 		b := &handover{seam: c.seam, ids: true}
 		b.reply.Set([]byte(c.text), []uint32{7, 8})
-		if b.settle(pairs, r); c.generated == 2 && !slices.Equal(b.reply.said.ids, []uint32{7, 8}) || !b.sure && name != "other tokens" || len(b.reply.said.ids) != b.tokens {
-			t.Errorf("%s: ids %v, sure %v", name, b.reply.said.ids, b.sure)
+		if b.settle(pairs, r); c.generated == 2 && !slices.Equal(b.said.ids, []uint32{7, 8}) || !b.sure && name != "other tokens" || len(b.said.ids) != b.tokens {
+			t.Errorf("%s: ids %v, sure %v", name, b.said.ids, b.sure)
 		}
 	}
 	a := &handover{}
 	a.reply.Set([]byte("half"), nil)
-	if a.settle(pairs, &Result{Error: "timeout"}); a.reply.said != nil {
+	if a.settle(pairs, &result.Result{Error: "timeout"}); a.said != nil {
 		t.Error("the reply of a failed request is kept")
 	}
 }
 
 // A reply shows itself to no formatter or encoder.
 func TestRepliesAreWithheld(t *testing.T) {
-	var r Reply
+	var r result.Reply
 	r.Set([]byte("canary"), []uint32{99991})
 	fl := flight{handover: &handover{reply: r, seam: "canary"}}
 	text, _ := r.MarshalText()
 	doc, _ := r.MarshalJSON()
 	raw, _ := r.MarshalBinary()
-	shown := fmt.Sprintf("%v %+v %#v %s %q %x %v %+v", r, r, r, r, &r, r, fl.handover.reply, maps.All(map[string]Reply{"a": r})) +
-		fmt.Sprintf("%+v", struct{ r Reply }{r}) + string(text) + string(doc) + string(raw) + r.LogValue().String() + r.String()
+	shown := fmt.Sprintf("%v %+v %#v %s %q %x %v %+v", r, r, r, r, &r, r, fl.handover.reply, maps.All(map[string]result.Reply{"a": r})) +
+		fmt.Sprintf("%+v", struct{ r result.Reply }{r}) + string(text) + string(doc) + string(raw) + r.LogValue().String() + r.String()
 	if strings.Contains(shown, "canary") || strings.Contains(shown, "99991") {
 		t.Errorf("%s", shown)
 	}
@@ -603,7 +604,7 @@ func TestThreadsAreRefused(t *testing.T) {
 		errThreadOpen:  {Prompter: spelling{}, Endpoint: &echoing{}, Options: Options{Thread: th}},
 		errNoContinuer: {Prompter: words{}, Endpoint: &echoing{}, Options: Options{Thread: th, Causal: kinOf(t, rows)}},
 	} {
-		if _, err := r.Run(t.Context(), reader(rows), new(trace.SliceWriter[Result])); err != want {
+		if _, err := r.Run(t.Context(), reader(rows), new(trace.SliceWriter[result.Result])); err != want {
 			t.Errorf("got %v, want %v", err, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -41,7 +42,7 @@ type Departure struct {
 	// Cut is when its user hangs up, from its due time; 0 is never.
 	Cut time.Duration
 	// Result is what is known of the row before it is sent.
-	Result Result
+	Result result.Result
 }
 
 // A place in a closed loop became free at an instant.
@@ -94,9 +95,9 @@ func (t *Timetable) Next() (due time.Duration, ok bool) {
 }
 
 // Fixed says that no end of a row changes when another is due.
-func (t *Timetable) Fixed() bool { return t.opt.About.Timing == OpenLoop }
+func (t *Timetable) Fixed() bool { return t.opt.About.Timing == result.OpenLoop }
 
-func (t *Timetable) closed() bool { return t.opt.About.Timing == ClosedLoop }
+func (t *Timetable) closed() bool { return t.opt.About.Timing == result.ClosedLoop }
 
 // Take lets go of the row that Next spoke of.
 func (t *Timetable) Take() Departure {
@@ -107,7 +108,7 @@ func (t *Timetable) Take() Departure {
 		h.due = heap.Pop(&t.room).(place).at
 	}
 	d := Departure{ID: h.id, Row: h.row, Cut: f.opt.cut(h.row), Result: f.opt.blank(h.id, h.row, h.due)}
-	t.window.count(Place{int64(h.due), d.Result.RowID, d.Result.Round})
+	t.window.count(result.Place{DueNS: int64(h.due), Row: d.Result.RowID, Round: d.Result.Round})
 	if h.turn {
 		t.drift.add(h.due - h.plan)
 	}
@@ -130,9 +131,9 @@ func (t *Timetable) Over(id int64, at time.Duration, failed bool) {
 	}
 }
 
-// Finish returns what a [Run] says of the sending, on the rest of
+// Finish returns what a [result.Run] says of the sending, on the rest of
 // [Options.About]; the error is that of reading the workload.
-func (t *Timetable) Finish() (Run, error) {
+func (t *Timetable) Finish() (result.Run, error) {
 	run, f := t.opt.About, t.feed
 	left := f.abandon()
 	run.Requests, run.Excluded, run.Beyond = t.sent, f.excluded, f.beyond+left

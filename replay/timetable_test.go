@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
@@ -24,14 +25,14 @@ func (e ending) when() (time.Duration, int64) { return e.at, e.row }
 
 // playTimetable takes rows from a timetable by the latencies of f, in a time of
 // its own.
-func playTimetable(t *testing.T, f *fake, o Options, rows []trace.Request) (Run, []Result) {
+func playTimetable(t *testing.T, f *fake, o Options, rows []trace.Request) (result.Run, []result.Result) {
 	t.Helper()
 	table, err := NewTimetable(o, reader(rows))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var flying soonest[ending]
-	var results []Result
+	var results []result.Result
 	for {
 		due, ok := table.Next()
 		if len(flying) > 0 && (!ok || flying[0].at <= due) {
@@ -103,7 +104,7 @@ func TestTimetableIsARun(t *testing.T) {
 			}
 			// What becomes of rows that are not sent is counted as the end finds
 			// them: one that failed in the source may be beyond it as well.
-			said := func(r Run) string {
+			said := func(r result.Run) string {
 				return fmt.Sprint(r.Timing, r.Requests, r.Excluded+r.Beyond+r.Skipped, r.ReadLate, r.PlannedNS, deref(r.Drift), windowOf(r.Window))
 			}
 			if said(run) != said(real) {
@@ -113,14 +114,14 @@ func TestTimetableIsARun(t *testing.T) {
 	}
 }
 
-func deref(d *Drift) string {
+func deref(d *result.Drift) string {
 	if d == nil {
 		return "no drift"
 	}
 	return fmt.Sprint(d.Turns, d.MeanNS, d.P50NS, d.MaxNS)
 }
 
-func windowOf(w *Window) string {
+func windowOf(w *result.Window) string {
 	if w == nil {
 		return "whole"
 	}

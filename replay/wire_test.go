@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/replay/internal/h1"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -52,8 +53,8 @@ func TestWireConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.(*httpCall).session = session
-			var r Result
-			h.Fire(t.Context(), Shot{Call: c, Start: time.Now()}, &r)
+			var r result.Result
+			h.Fire(t.Context(), result.Shot{Call: c, Start: time.Now()}, &r)
 			if r.Error != "" {
 				t.Error(r.Error)
 			}
@@ -114,21 +115,21 @@ func TestParseConnections(t *testing.T) {
 // without a connection.
 func TestWireLaunch(t *testing.T) {
 	h := wireEndpoint(t, HTTPOptions{URL: serve(t, stream(role, tok, tok, stop, usage, done)), Connections: Pooled})
-	shot := func() Shot {
+	shot := func() result.Shot {
 		c, err := h.Prepare(&trace.Request{InputTokens: 1 << 16, OutputTokens: 2}, words{}) // more than a socket takes at once
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Shot{Call: c, Start: time.Now()}
+		return result.Shot{Call: c, Start: time.Now()}
 	}
-	var cold Result
+	var cold result.Result
 	s := shot()
 	h.targets[0].wire.client.Close() // what was dialled ahead
 	if h.Launch(t.Context(), s, &cold) != nil {
 		t.Fatal("launched without a connection")
 	}
 	h = wireEndpoint(t, HTTPOptions{URL: "http://" + h.targets[0].base.Host, Connections: Pooled})
-	var first, r Result
+	var first, r result.Result
 	h.Fire(t.Context(), shot(), &first)
 	land := h.Launch(t.Context(), shot(), &r)
 	if land == nil {
@@ -144,7 +145,7 @@ func TestWireLaunch(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var cut Result
+	var cut result.Result
 	if land := h.Launch(ctx, shot(), &cut); land != nil {
 		land()
 		if cut.Error != "cancelled" {

@@ -8,12 +8,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"reprise/replay/host"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"reprise/replay/host"
 )
 
 // A wireServer is a server in a process of its own, so that what the client costs

@@ -5,25 +5,12 @@ import (
 
 	"reprise/replay/host"
 	"reprise/replay/internal/h1"
+	"reprise/replay/result"
 )
-
-// A Wire is what became of the client's connections in a run.
-type Wire struct {
-	Dials        int64 `json:"dials"`            // connections that were opened, those that nobody needed included
-	DialsMinute  int64 `json:"dials_max_minute"` // the most in any one minute to one server
-	Waited       int64 `json:"waited"`           // requests for which none was ready: they dialled between released and sent
-	Reused       int64 `json:"reused"`           // requests on a connection that had served another
-	Replaced     int64 `json:"replaced"`         // connections that the server closed while nobody used them
-	Stale        int64 `json:"stale"`            // requests lost, as "reset", to a connection that the server was closing
-	ServerCloses bool  `json:"server_closes"`    // it promises to keep connections and does not: none was used again
-
-	LocalPorts int64  `json:"local_ports,omitempty"` // that connections to one address can have, where the system tells
-	Note       string `json:"note,omitempty"`        // what is to be known of them, in words
-}
 
 // Wire returns what became of the connections so far; nil where net/http has them
 // all.
-func (h *HTTP) Wire() *Wire {
+func (h *HTTP) Wire() *result.Wire {
 	var all h1.Stats
 	any := false
 	for i := range h.targets {
@@ -43,8 +30,8 @@ func (h *HTTP) Wire() *Wire {
 	return described(all, host.LocalPorts())
 }
 
-func described(s h1.Stats, ports int64) *Wire {
-	w := &Wire{
+func described(s h1.Stats, ports int64) *result.Wire {
+	w := &result.Wire{
 		Dials: s.Dials, DialsMinute: s.MaxMinute, Waited: s.Waited, Reused: s.Reused,
 		Replaced: s.Replaced, Stale: s.Stale, ServerCloses: s.Closes, LocalPorts: ports,
 	}

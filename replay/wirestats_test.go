@@ -6,13 +6,14 @@ import (
 
 	"reprise/replay/host"
 	"reprise/replay/internal/h1"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // A run says what became of its connections.
 func TestWireInRun(t *testing.T) {
 	h := wireEndpoint(t, HTTPOptions{URL: serve(t, stream(tok, stop, done)), Connections: Pooled})
-	var out trace.SliceWriter[Result]
+	var out trace.SliceWriter[result.Result]
 	run, err := (&Runner{Prompter: words{}, Endpoint: h, Options: Options{MaxInFlight: 1}}).Run(t.Context(), poisson(50, 1e6), &out)
 	if err != nil || run.Wire == nil || run.Wire.Dials < 1 || run.Wire.Reused < 50-run.Wire.Dials || run.Wire.Stale != 0 {
 		t.Errorf("%+v, %v", run.Wire, err)

@@ -36,7 +36,8 @@ var mayImport = map[string]string{
 	"synth/prompt":     "trace trace/token trace/block trace/sample",
 	"synth/fidelity":   "trace trace/block trace/profile trace/page trace/sample synth",
 	"synth/spec":       "trace trace/arrival trace/block trace/profile trace/strictyaml",
-	"replay":           "trace trace/token trace/arrival replay/pace replay/openai replay/scrape replay/host replay/internal/h1 trace/sample",
+	"replay":           "trace trace/arrival trace/sample replay/result replay/pace replay/openai replay/scrape replay/host replay/internal/h1",
+	"replay/result":    "trace replay/host replay/openai replay/scrape",
 	"replay/pace":      "",
 	"replay/openai":    "",
 	"replay/scrape":    "",
@@ -57,7 +58,7 @@ var mayImport = map[string]string{
 	"trace/token/internal/jinja": "",
 	"anonymize/internal/confine": "",
 	"replay/internal/h1":         "replay/openai",
-	"replay/internal/resulttest": "trace replay", // for tests
+	"replay/internal/resulttest": "trace replay/result", // for tests
 }
 
 func TestImportTable(t *testing.T) {

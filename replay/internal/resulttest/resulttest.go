@@ -3,7 +3,7 @@
 package resulttest
 
 import (
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -12,9 +12,9 @@ const MS = int64(1e6)
 
 // Answer is a successful result that was sent lagMS after it was due. Its token
 // events came at the given times after it was sent.
-func Answer(row, dueMS, lagMS int64, eventsMS ...int64) replay.Result {
+func Answer(row, dueMS, lagMS int64, eventsMS ...int64) result.Result {
 	due, sent := dueMS*MS, (dueMS+lagMS)*MS
-	r := replay.Result{
+	r := result.Result{
 		RowID: row, DueNS: due, SentNS: &sent, HeadersNS: trace.Ptr(sent + MS), DoneNS: trace.Ptr(sent + MS),
 		WantInput: 100, Input: trace.Ptr(int32(100)),
 		WantOutput: int32(len(eventsMS)), Output: trace.Ptr(int32(len(eventsMS))), OutputFrom: "usage",
@@ -33,7 +33,7 @@ func Answer(row, dueMS, lagMS int64, eventsMS ...int64) replay.Result {
 }
 
 // Failure is a result that was sent and failed.
-func Failure(row, dueMS int64, class string) replay.Result {
+func Failure(row, dueMS int64, class string) result.Result {
 	r := Answer(row, dueMS, 0)
 	r.Error, r.Input, r.Output, r.OutputFrom = class, nil, nil, ""
 	return r

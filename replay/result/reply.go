@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"fmt"
@@ -8,20 +8,28 @@ import (
 // A Reply is what a server wrote. It stays in memory, for the next turn's
 // prompt: every formatter, encoder and log handler of the standard library
 // prints a redaction in its place.
-type Reply struct{ said *said }
+type Reply struct{ written *written }
 
-// said is a piece of a conversation, as text or as token ids. It is kept behind
-// a pointer, since fmt would print an unexported field of another struct.
-type said struct {
+// written is what a Reply withholds. It is kept by a pointer, since fmt would print
+// an unexported field of another struct.
+type written struct {
 	text []byte
 	ids  []uint32
 }
 
-func (s *said) bytes() int64 { return int64(len(s.text) + 4*len(s.ids)) }
-
 // Set takes a copy of the text, and of its token ids where the server told them.
 func (r *Reply) Set(text []byte, ids []uint32) {
-	r.said = &said{append([]byte(nil), text...), append([]uint32(nil), ids...)}
+	r.written = &written{append([]byte(nil), text...), append([]uint32(nil), ids...)}
+}
+
+// Take returns what was set, and leaves the Reply empty. Both are nil where nothing was.
+func (r *Reply) Take() (text []byte, ids []uint32) {
+	if r.written == nil {
+		return nil, nil
+	}
+	text, ids = r.written.text, r.written.ids
+	r.written = nil
+	return text, ids
 }
 
 const withheld = "[withheld]"

@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"cmp"
@@ -31,9 +31,9 @@ type Stalls struct {
 // of stalls at least.
 const mostStalls = 4096
 
-// add takes a stall that begins no sooner than the last one. A stall that begins
+// Add takes a stall that begins no sooner than the last one. A stall that begins
 // within the last one is the same, which has gone on.
-func (s *Stalls) add(x Stall) {
+func (s *Stalls) Add(x Stall) {
 	if n := len(s.Intervals); n > 0 && x.FromNS <= s.Intervals[n-1].ToNS {
 		last := &s.Intervals[n-1]
 		s.TotalNS += max(x.ToNS-last.ToNS, 0)
@@ -55,7 +55,7 @@ func (s *Stalls) join(later *Stalls) {
 	joined, between := later.Count-int64(len(later.Intervals)), -later.TotalNS
 	for _, x := range later.Intervals {
 		between += x.ToNS - x.FromNS
-		s.add(x)
+		s.Add(x)
 	}
 	if joined == 0 {
 		longest = max(longest, s.LongestNS) // of one that has gone on
@@ -83,10 +83,10 @@ func (s *Stalls) until(at int64) *Stalls {
 	return out
 }
 
-// resumed are the stalls of a run that was killed, and went on at an instant of its
+// Resumed are the stalls of a run that was killed, and went on at an instant of its
 // clock: those before it, and those of the part that followed. Where one of the two
 // was not watched, nothing is known of the run.
-func (s *Stalls) resumed(at int64, later *Stalls) *Stalls {
+func (s *Stalls) Resumed(at int64, later *Stalls) *Stalls {
 	if s == nil || later == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"bufio"
@@ -15,17 +15,18 @@ import (
 	"reprise/trace"
 )
 
-// A metricsJournal keeps samples as they come, so that a run that is killed loses
+// A MetricsJournal keeps samples as they come, so that a run that is killed loses
 // at most the scrape under way. It is JSON lines, private to its owner: a line
 // for the run, one for each series when it is first seen, and one for each
 // instant with the values of several series. Arrow IPC, as results have it, would
 // gain nothing: samples are few, and of lines that are cut off the last one is
 // dropped without a decoder that must be guarded.
-type metricsJournal struct {
+type MetricsJournal struct {
 	file  *os.File
 	buf   *bufio.Writer
 	lines *json.Encoder
 	start time.Time
+	ids   seriesIDs
 }
 
 // A metricsLine is a line of the journal: one of the four is set.
@@ -33,16 +34,16 @@ type metricsLine struct {
 	Schema  string `json:"schema,omitempty"`
 	Started string `json:"started,omitempty"`
 
-	Part   *partLine   `json:"part,omitempty"`
-	Series *seriesLine `json:"series,omitempty"`
+	Part   *MetricsPart `json:"part,omitempty"`
+	Series *seriesLine  `json:"series,omitempty"`
 
 	AtNS   int64     `json:"at_ns,omitempty"`
 	IDs    []int     `json:"ids,omitempty"`
 	Values []float64 `json:"values,omitempty"`
 }
 
-// A partLine says when a run began, or went on after an interruption.
-type partLine struct {
+// A MetricsPart says when a run began, or went on after an interruption.
+type MetricsPart struct {
 	AtNS int64     `json:"at_ns"` // on the run's clock
 	Wall time.Time `json:"wall"`
 }
@@ -55,7 +56,9 @@ type seriesLine struct {
 	Labels string `json:"labels"`
 }
 
-func createMetricsJournal(path, started string) (*metricsJournal, error) {
+// CreateMetricsJournal begins the journal of metrics at path, of a run that started at
+// that time, in RFC 3339. It refuses to replace a file.
+func CreateMetricsJournal(path, started string) (*MetricsJournal, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%w: it holds the metrics of a run that did not finish; read them, then move or delete it", err)
@@ -63,7 +66,7 @@ func createMetricsJournal(path, started string) (*metricsJournal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &metricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10)}
+	j := &MetricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10)}
 	j.lines = json.NewEncoder(j.buf)
 	err = errors.Join(j.lines.Encode(metricsLine{Schema: MetricsSchema, Started: started}), j.buf.Flush())
 	if err != nil {
@@ -72,9 +75,10 @@ func createMetricsJournal(path, started string) (*metricsJournal, error) {
 	return j, nil
 }
 
-// resumeMetricsJournal goes on with the journal of a run that was killed. What it
-// holds of an instant and later goes: the run's clock goes through that time again.
-func resumeMetricsJournal(path, started string, at int64) (*metricsJournal, *metricsReader, error) {
+// ResumeMetricsJournal goes on with the journal of a run that was killed, and returns
+// the parts that it has. What it holds of an instant at, in nanoseconds from the start,
+// and later is dropped: the run's clock goes through that time again.
+func ResumeMetricsJournal(path, started string, at int64) (*MetricsJournal, []MetricsPart, error) {
 	old, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
@@ -101,20 +105,23 @@ func resumeMetricsJournal(path, started string, at int64) (*metricsJournal, *met
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &metricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10)}
+	j := &MetricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10), ids: seriesIDs{first: len(r.series)}}
 	j.lines = json.NewEncoder(j.buf)
-	return j, r, nil
+	return j, r.parts, nil
 }
 
-// part says at which instant of the wall clock the run's clock begins, or goes on.
-func (j *metricsJournal) part(start time.Time, at time.Duration) error {
+// Part says at which instant of the wall clock the run's clock begins, or goes on.
+func (j *MetricsJournal) Part(start time.Time, at time.Duration) error {
 	j.start = start
-	return errors.Join(j.lines.Encode(metricsLine{Part: &partLine{int64(at), start.Add(at).UTC().Round(0)}}), j.buf.Flush())
+	return errors.Join(j.lines.Encode(metricsLine{Part: &MetricsPart{int64(at), start.Add(at).UTC().Round(0)}}), j.buf.Flush())
 }
 
-// write writes samples, which are safe from the death of the process when it
-// returns. ids maps the series of several sources onto numbers of the journal.
-func (j *metricsJournal) write(samples []scrape.Sample, ids *seriesIDs) error {
+// Count has the samples that follow count from another start of the run's clock.
+func (j *MetricsJournal) Count(start time.Time) { j.start = start }
+
+// Write writes samples, which may come from several sources. They are safe from the
+// death of the process when it returns.
+func (j *MetricsJournal) Write(samples []scrape.Sample) error {
 	for len(samples) > 0 {
 		n := 1
 		for n < len(samples) && samples[n].At.Equal(samples[0].At) {
@@ -122,7 +129,7 @@ func (j *metricsJournal) write(samples []scrape.Sample, ids *seriesIDs) error {
 		}
 		line := metricsLine{AtNS: int64(samples[0].At.Sub(j.start))}
 		for _, s := range samples[:n] {
-			id, fresh := ids.of(s.Series)
+			id, fresh := j.ids.of(s.Series)
 			if fresh {
 				err := j.lines.Encode(metricsLine{Series: &seriesLine{id, s.Series.Target, s.Series.Metric, s.Series.Kind, s.Series.Labels}})
 				if err != nil {
@@ -139,7 +146,8 @@ func (j *metricsJournal) write(samples []scrape.Sample, ids *seriesIDs) error {
 	return j.buf.Flush()
 }
 
-func (j *metricsJournal) close() error { return errors.Join(j.buf.Flush(), j.file.Close()) }
+// Close closes the file.
+func (j *MetricsJournal) Close() error { return errors.Join(j.buf.Flush(), j.file.Close()) }
 
 // seriesIDs number series densely, in the order in which they come, behind those
 // that a journal already has.
@@ -169,7 +177,7 @@ var errMetricsJournal = errors.New("the journal of metrics is damaged")
 type metricsReader struct {
 	lines  *bufio.Scanner
 	number int
-	parts  []partLine
+	parts  []MetricsPart
 	series []seriesLine
 	ready  []Metric
 	err    error

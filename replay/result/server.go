@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"cmp"
@@ -8,6 +8,14 @@ import (
 	"reprise/replay/scrape"
 	"reprise/trace"
 )
+
+// Profiled says when the servers' profilers ran, from the start of the run. They
+// cost the servers time: latencies of such a run are not those of others.
+type Profiled struct {
+	FromNS *int64 `json:"from_ns"` // all servers had started; null: they did not
+	ToNS   *int64 `json:"to_ns"`   // they were told to stop; null: they were not, or did not
+	Error  string `json:"error,omitempty"`
+}
 
 // Server is what was measured at the servers during a run. All of it is over the
 // time of the run's [Window], and the values themselves are in the metrics file.
@@ -44,11 +52,11 @@ type ServerMetric struct {
 	Resets  int      `json:"resets,omitempty"` // of a counter: how often it fell
 }
 
-// listedMetrics bounds what a Run holds.
+// listedMetrics bounds the Metrics that a Run holds.
 const listedMetrics = 1000
 
-// shorten drops the metrics beyond it.
-func (s *Server) shorten() {
+// Shorten drops all Metrics but the first thousand, and counts those that it drops.
+func (s *Server) Shorten() {
 	if n := len(s.Metrics) - listedMetrics; n > 0 {
 		s.Missing, s.Metrics = n, s.Metrics[:listedMetrics]
 	}

@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"

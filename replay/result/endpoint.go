@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"context"
@@ -6,18 +6,6 @@ import (
 
 	"reprise/trace"
 )
-
-// A Prompter makes the prompt of a row just before it is sent: prompts are
-// never stored. One goroutine calls it, in the order in which rows are due as far
-// as that is known. It appends to buf[:0], may return a larger slice, and keeps
-// neither the row nor the buffer. One that also has ShortTails() int64 says how
-// many prompts hold a block too short to be told from others, and [Run] records it.
-type Prompter interface {
-	// Prompt makes the prompt as text, UTF-8.
-	Prompt(row *trace.Request, buf []byte) ([]byte, error)
-	// Tokens makes the same prompt as token ids.
-	Tokens(row *trace.Request, buf []uint32) ([]uint32, error)
-}
 
 // A Call is a request ready to go.
 type Call interface {
@@ -44,4 +32,23 @@ type Endpoint interface {
 	// It returns when the request is over, soon after the end of ctx. It is
 	// called from many goroutines, once for each Call.
 	Fire(ctx context.Context, s Shot, r *Result)
+}
+
+// A Launcher is an Endpoint that can send without waiting, so that the goroutine
+// that waits for due times sends by itself. One that is woken for each request
+// stands behind all those that have an event to read: at 40,000 events a second on
+// two cores, that is most of a request's lateness.
+type Launcher interface {
+	Endpoint
+	// Launch sends the request if that can be done at once, and returns what reads
+	// the answer, to be called once, in a goroutine of its own. It is nil, and
+	// nothing was sent, when the request would have to wait: then Fire sends it.
+	// r is as in Fire.
+	Launch(ctx context.Context, s Shot, r *Result) (land func())
+}
+
+// A RowEndpoint is an [Endpoint] that is told which row of the workload it prepares.
+type RowEndpoint interface {
+	// PrepareRow is called in place of Prepare.
+	PrepareRow(id int64, row *trace.Request, p Prompter) (Call, error)
 }

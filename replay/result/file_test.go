@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"bytes"
@@ -21,6 +21,53 @@ import (
 	"reprise/replay/openai"
 	"reprise/trace"
 )
+
+// BenchmarkJournal is the cost of a Result with 200 gaps, written and read back
+// in order.
+func BenchmarkJournal(b *testing.B) {
+	rows := randomResults(1, 512)
+	for i := range rows {
+		rows[i].GapsNS = make([]int64, 200)
+	}
+	b.Run("write", func(b *testing.B) {
+		j, err := CreateJournal(filepath.Join(b.TempDir(), "j"), someRun)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer j.Close()
+		b.ReportAllocs()
+		for n := 0; n < b.N; n += len(rows) {
+			if _, err := j.Write(rows[:min(len(rows), b.N-n)]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("finish", func(b *testing.B) {
+		path := filepath.Join(b.TempDir(), "j")
+		j, err := CreateJournal(path, someRun)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for n := 0; n < b.N; n += len(rows) {
+			if _, err := j.Write(rows[:min(len(rows), b.N-n)]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := j.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		b.ResetTimer()
+		f, err := Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+		if err := Encode(io.Discard, someRun, f.Reader()); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
 
 // randomResult has every optional column set or not, and values at the edges.
 func randomResult(rng *rand.Rand, row int64) Result {
@@ -67,7 +114,7 @@ func randomResults(seed uint64, n int) []Result {
 	return rows
 }
 
-var someRun = Run{Schema: ResultsSchema, Version: "v1", Model: "m", Speed: 2, PlannedNS: 5, Seed: "11"}
+var someRun = Run{Schema: Schema, Version: "v1", Model: "m", Speed: 2, PlannedNS: 5, Seed: "11"}
 
 // writeJournal writes rows in batches of the given size.
 func writeJournal(t testing.TB, rows []Result, batch int) string {
@@ -88,9 +135,9 @@ func writeJournal(t testing.TB, rows []Result, batch int) string {
 	return path
 }
 
-func readAll(t testing.TB, path string) (*ResultsFile, []Result) {
+func readAll(t testing.TB, path string) (*File, []Result) {
 	t.Helper()
-	f, err := OpenResults(path)
+	f, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +187,7 @@ func TestResultsSurviveJournalAndParquet(t *testing.T) {
 			t.Errorf("the journal's run is %+v", j.Run)
 		}
 		path := filepath.Join(t.TempDir(), "x.parquet")
-		if err := WriteResults(path, someRun, j.Reader()); err != nil {
+		if err := Write(path, someRun, j.Reader()); err != nil {
 			t.Fatal(err)
 		}
 		f, got := readAll(t, path)
@@ -214,7 +261,7 @@ func TestCutJournal(t *testing.T) {
 
 // openBytes opens bytes as a results file and reads all of it.
 func openBytes(data []byte) ([]Result, error) {
-	f := &ResultsFile{src: bytes.NewReader(data), size: int64(len(data))}
+	f := &File{src: bytes.NewReader(data), size: int64(len(data))}
 	if err := f.open(); err != nil {
 		return nil, err
 	}
@@ -229,7 +276,7 @@ func TestDamagedResultsAreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := EncodeResults(&b, someRun, &trace.SliceReader[Result]{Rows: randomResults(6, 20)}); err != nil {
+	if err := Encode(&b, someRun, &trace.SliceReader[Result]{Rows: randomResults(6, 20)}); err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(8, 8))
@@ -255,7 +302,7 @@ func TestDamagedResultsAreErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := OpenResults(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent: %v", err)
 	}
 }
@@ -410,7 +457,7 @@ func FuzzOpenResults(f *testing.F) {
 	f.Add(journal)
 	f.Add(journal[:len(journal)*2/3])
 	var b bytes.Buffer
-	if err := EncodeResults(&b, someRun, &trace.SliceReader[Result]{Rows: rows}); err != nil {
+	if err := Encode(&b, someRun, &trace.SliceReader[Result]{Rows: rows}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())

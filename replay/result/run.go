@@ -1,78 +1,17 @@
-package replay
+package result
 
 import (
 	"encoding/json"
-
-	"reprise/replay/openai"
-	"reprise/trace"
 )
 
-// A Result is one replayed request: instants in nanoseconds from the start of
-// the run on one monotonic clock, counts, and how it ended. Latencies are
-// derived from the instants, never stored. What did not happen is null.
-type Result struct {
-	trace.Row `parquet:"-"`
-
-	RowID    int64  `parquet:"row,delta"` // row of the workload
-	Session  *int64 `parquet:"session,optional"`
-	Category string `parquet:"category,optional,dict"`
-	Class    string `parquet:"class,optional,dict"`
-
-	DueNS        int64  `parquet:"due_ns,delta"`         // when the schedule wanted it sent
-	ReleasedNS   *int64 `parquet:"released_ns,optional"` // when the client let go of it; from here to sent it waits for its connection
-	SentNS       *int64 `parquet:"sent_ns,optional"`     // entry to the write of the request
-	HeadersNS    *int64 `parquet:"headers_ns,optional"`  // response headers read
-	FirstEventNS *int64 `parquet:"first_event_ns,optional"`
-	FirstTokenNS *int64 `parquet:"first_token_ns,optional"` // first event with generated content
-	LastTokenNS  *int64 `parquet:"last_token_ns,optional"`
-	DoneNS       *int64 `parquet:"done_ns,optional"` // stream closed, or the failure
-
-	WantInput  int32  `parquet:"want_input_tokens"`         // as the workload asks
-	WantOutput int32  `parquet:"want_output_tokens"`        // as the workload asks
-	Known      *int32 `parquet:"known_tokens,optional"`     // leading prompt tokens that earlier rows have sent, or, in threads, that were generated
-	Input      *int32 `parquet:"input_tokens,optional"`     // usage.prompt_tokens
-	Cached     *int32 `parquet:"cached_tokens,optional"`    // usage.prompt_tokens_details.cached_tokens
-	Output     *int32 `parquet:"output_tokens,optional"`    // see OutputFrom
-	OutputFrom string `parquet:"output_from,optional,dict"` // usage or tokenizer
-
-	Events int32   `parquet:"token_events"`
-	GapsNS []int64 `parquet:"gaps_ns,list"` // between successive token events, Events-1 of them
-
-	// EventTokens is how many tokens each token event carried, by the running
-	// usage that came with it; empty when the server did not say, or each
-	// carried one.
-	EventTokens []int32 `parquet:"event_tokens,list"`
-
-	HTTPStatus   *int32 `parquet:"http_status,optional"`
-	Error        string `parquet:"error,optional,dict"`         // class from openai's closed list, or [KindPrepare]; empty is success
-	FinishReason string `parquet:"finish_reason,optional,dict"` // from trace's closed list
-
-	// FirstContentNS is the first event with something else than reasoning, which
-	// FirstTokenNS counts too; null when all of the answer was reasoning.
-	FirstContentNS *int64 `parquet:"first_content_ns,optional"`
-	// Round is which time the workload was played, from 0: with RowID it names a
-	// request of a run that plays it several times, see [Loop].
-	Round        int32   `parquet:"round"`
-	API          string  `parquet:"api,optional,dict"`       // that it was sent to: chat, completions, responses or embeddings
-	Endpoint     *int32  `parquet:"endpoint,optional"`       // index into Run.Endpoints
-	Attempts     int32   `parquet:"attempts"`                // how often it was tried; more than one was a retry
-	RetryAfterNS *int64  `parquet:"retry_after_ns,optional"` // what the server last asked for by Retry-After
-	Served       []int32 `parquet:"served,list"`             // for each of Run.Served, an index into its values; −1 is none
+// A Privacy is what the privacy card of a workload says, in short. The card itself
+// is in the workload.
+type Privacy struct {
+	Card  string   `json:"card"`            // its digest, hex SHA-256
+	Unit  string   `json:"unit_of_privacy"` // whom it protects, such as user or request
+	Time  string   `json:"time,omitempty"`  // how times were changed
+	Risks []string `json:"residual_risks,omitempty"`
 }
-
-// Failed says whether the request counts as an error. One that was cut off on
-// purpose does not.
-func (r *Result) Failed() bool { return r.Error != "" && r.Error != openai.KindCancelled }
-
-// KindPrepare is the class of a row whose prompt could not be made: it was due,
-// and not sent.
-const KindPrepare = "prepare"
-
-// Classes of errors that say who refused whom.
-const (
-	KindConnect     = openai.KindConnect     // no connection: the server took none, or the client had none left
-	KindRateLimited = openai.KindRateLimited // HTTP 429
-)
 
 // Values of Run.Timing.
 const (
@@ -85,7 +24,7 @@ const (
 )
 
 // ResultsSchema names the layout of a results file.
-const ResultsSchema = "results/1"
+const Schema = "results/1"
 
 // Run is what a results file says of the run as a whole, kept as JSON under
 // the metadata key "reprise.run". Durations are nanoseconds.
@@ -157,7 +96,7 @@ type Run struct {
 
 	// Of a run that was killed and resumed, and for one that may be.
 	Plan    Asked          `json:"plan,omitzero"`
-	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see [Resumption]
+	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see [replay.Resumption]
 
 	// Of a run that sent what the source sent.
 	Verbatim string `json:"verbatim_digest,omitempty"` // digest of the raw file
@@ -172,7 +111,7 @@ type Run struct {
 	Profiled      *Profiled        `json:"server_profile,omitempty"` // null: the servers' profilers were left alone
 	Server        *Server          `json:"server,omitempty"`         // null: nothing was measured there
 	// Thread says what became of the turns whose prompts were to hold the
-	// server's own replies. Null in a run without [Threading].
+	// server's own replies. Null in a run without [replay.Threading].
 	Thread *Threads `json:"thread,omitempty"`
 	// Privacy is what the privacy card of the workload says; null without a card.
 	Privacy *Privacy `json:"privacy,omitempty"`

@@ -1,9 +1,34 @@
-package replay
+package result
 
 import (
 	"strings"
 	"testing"
 )
+
+func TestDeployment(t *testing.T) {
+	for given, want := range map[string]Deployment{
+		"8xH100":                        {GPU: "H100", GPUs: 8},
+		"8 x H100-SXM, 80GB, NVLink":    {GPU: "H100-SXM", GPUs: 8, GPUMemoryGB: 80, Interconnect: "NVLink"},
+		"2×RTX 4090,PCIe 4.0 x16,24 GB": {GPU: "RTX 4090", GPUs: 2, GPUMemoryGB: 24, Interconnect: "PCIe 4.0 x16"},
+		"L4":                            {GPU: "L4", GPUs: 1},
+	} {
+		var d Deployment
+		if err := d.SetHardware(given); err != nil || d != want {
+			t.Errorf("%s: %+v, error %v", given, d, err)
+		}
+	}
+	for _, bad := range []string{"", "0xH100", "8xH100, 80GB, 80GB", "8xH100, NVLink, PCIe", "8xH100,", " , 80GB"} {
+		if err := new(Deployment).SetHardware(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	for given, want := range map[string]float64{"70B": 7e10, "0.5b": 5e8, "494M": 494e6, "1T": 1e12, "": 0, "70": 0, "0B": 0, "B": 0, "-1B": 0} {
+		var d Deployment
+		if err := d.SetModelSize(given); (err == nil) != (want > 0) || d.Parameters != want {
+			t.Errorf("%q: %v, error %v", given, d.Parameters, err)
+		}
+	}
+}
 
 func TestRedact(t *testing.T) {
 	for given, want := range map[string]string{

@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"bufio"
@@ -66,7 +66,7 @@ func takeFile(path string) (*os.File, error) {
 	switch {
 	case err != nil:
 	case !lock(f):
-		err = fmt.Errorf("%s: %w", path, errRunning)
+		err = fmt.Errorf("%s: %w", path, ErrRunning)
 	case fi.Size() > 0:
 		err = fmt.Errorf("%s: %w: it is the journal of a run that did not finish; read it or resume the run, or move or delete it", path, os.ErrExist)
 	default:
@@ -75,8 +75,8 @@ func takeFile(path string) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// errRunning is an error of who would take the journal of a run that goes on.
-var errRunning = fmt.Errorf("%w, and the run that writes this journal is still going on", os.ErrExist)
+// ErrRunning is an error of who would take the journal of a run that goes on.
+var ErrRunning = fmt.Errorf("%w, and the run that writes this journal is still going on", os.ErrExist)
 
 // batchBytes bounds one batch of a journal, and with it the memory of who reads
 // it: rows with long lists of gaps are written in smaller batches.

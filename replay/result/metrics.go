@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"errors"
@@ -117,8 +117,8 @@ func (f failedReader) Read([]Metric) (int, error) { return 0, f.err }
 // Close closes the file; its readers end with it.
 func (m *MetricsFile) Close() error { return m.file.Close() }
 
-// writeMetrics writes a metrics file, which appears whole or not at all.
-func writeMetrics(path, started string, rows trace.Reader[Metric]) error {
+// WriteMetrics writes a metrics file, which appears whole or not at all.
+func WriteMetrics(path, started string, rows trace.Reader[Metric]) error {
 	return trace.WriteFile(path, 0o644, func(w io.Writer) error {
 		out := trace.NewRowsWriter[Metric](w, nil)
 		out.SetMetadata("reprise.schema", MetricsSchema)

@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"reprise/trace"
 )
@@ -16,8 +17,8 @@ import (
 // first, and behind it .2, .3 and so on. Read by the name of the first, they are
 // one.
 
-// partName is the name of the n-th journal behind the first, n from 0.
-func partName(first string, n int) string {
+// PartName is the name of the n-th journal behind the first, n from 0.
+func PartName(first string, n int) string {
 	if n == 0 {
 		return first
 	}
@@ -28,7 +29,7 @@ func partName(first string, n int) string {
 // that was killed before it began.
 func parts(first string) (names []string) {
 	for n := 1; ; n++ {
-		name := partName(first, n)
+		name := PartName(first, n)
 		if fi, err := os.Stat(name); err != nil || fi.Size() == 0 {
 			return names
 		}
@@ -37,12 +38,12 @@ func parts(first string) (names []string) {
 }
 
 // openParts opens the journals behind the one that f is.
-func (f *ResultsFile) openParts() error {
+func (f *File) openParts() error {
 	if !strings.HasSuffix(f.name, JournalName("")) {
 		return nil
 	}
 	for i, name := range parts(f.name) {
-		part, err := OpenResults(name)
+		part, err := Open(name)
 		if err != nil {
 			return err
 		}
@@ -59,7 +60,7 @@ func (f *ResultsFile) openParts() error {
 	return nil
 }
 
-func (f *ResultsFile) closeParts() (err error) {
+func (f *File) closeParts() (err error) {
 	for _, part := range f.parts {
 		err = errors.Join(err, part.Close())
 	}
@@ -70,7 +71,7 @@ func (f *ResultsFile) closeParts() (err error) {
 // that more than one has is read once, from the first of them.
 type merged struct {
 	heads []*head
-	last  requestKey // of the row that was read last
+	last  RequestKey // of the row that was read last
 	any   bool
 }
 
@@ -99,13 +100,13 @@ func (m *merged) Read(rows []Result) (n int, err error) {
 		if len(m.heads) == 0 {
 			return n, io.EOF
 		}
-		h := slices.MinFunc(m.heads, func(a, b *head) int { return a.left[0].key().compare(b.left[0].key()) })
+		h := slices.MinFunc(m.heads, func(a, b *head) int { return a.left[0].Key().Compare(b.left[0].Key()) })
 		r := h.left[0]
 		h.left = h.left[1:]
-		if m.any && r.key() == m.last {
+		if m.any && r.Key() == m.last {
 			continue
 		}
-		rows[n], m.last, m.any = r, r.key(), true
+		rows[n], m.last, m.any = r, r.Key(), true
 		n++
 	}
 	return n, nil
@@ -125,4 +126,23 @@ func (m *merged) fill() error {
 	}
 	m.heads = slices.DeleteFunc(m.heads, func(h *head) bool { return len(h.left) == 0 })
 	return nil
+}
+
+// LastWritten says when the journal first, or the last one of the run after it was
+// resumed, was written to. It fails when a process still writes it.
+func LastWritten(first string) (time.Time, error) {
+	name := PartName(first, len(parts(first)))
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer f.Close()
+	if !lock(f) {
+		return time.Time{}, fmt.Errorf("%s: %w", name, ErrRunning)
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return fi.ModTime(), nil
 }

@@ -1,7 +1,6 @@
-package replay
+package result
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,29 +31,29 @@ func decodeRun(doc string) (Run, error) {
 		return run, fmt.Errorf("it has no %s, so it does not hold results", runKey)
 	case err != nil:
 		return run, fmt.Errorf("its %s is not what this version writes", runKey)
-	case run.Schema == ResultsSchema:
+	case run.Schema == Schema:
 		return run, nil
 	case strings.HasPrefix(run.Schema, "results/"):
-		return run, fmt.Errorf("its schema is of another version than %s", ResultsSchema)
+		return run, fmt.Errorf("its schema is of another version than %s", Schema)
 	}
-	return run, fmt.Errorf("its schema is not %s", ResultsSchema)
+	return run, fmt.Errorf("its schema is not %s", Schema)
 }
 
 // WriteResults writes a results file at path, which appears whole or not at
 // all: the rows as Parquet, the run in its metadata.
-func WriteResults(path string, run Run, rows trace.Reader[Result]) error {
-	return trace.WriteFile(path, trace.TierMode(run.Tier), func(w io.Writer) error { return EncodeResults(w, run, rows) })
+func Write(path string, run Run, rows trace.Reader[Result]) error {
+	return trace.WriteFile(path, trace.TierMode(run.Tier), func(w io.Writer) error { return Encode(w, run, rows) })
 }
 
 // EncodeResults writes the bytes of a results file.
-func EncodeResults(w io.Writer, run Run, rows trace.Reader[Result]) error {
-	run.Schema = ResultsSchema
+func Encode(w io.Writer, run Run, rows trace.Reader[Result]) error {
+	run.Schema = Schema
 	doc, err := run.encode()
 	if err != nil {
 		return err
 	}
 	out := trace.NewRowsWriter(w, resultBytes)
-	out.SetMetadata("reprise.schema", ResultsSchema)
+	out.SetMetadata("reprise.schema", Schema)
 	out.SetMetadata(runKey, doc)
 	if run.Stalls != nil {
 		out.SetMetadata(stallsKey, run.Stalls.encode())
@@ -68,46 +67,15 @@ func EncodeResults(w io.Writer, run Run, rows trace.Reader[Result]) error {
 	return out.Close()
 }
 
-// Record runs r with a journal beside path, named [JournalName], and finishes
-// that into a results file at path. A run that fails is recorded as far as it
-// came. The journal goes when the results are whole, and stays when they cannot
-// be written.
-func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], path string) (Run, error) {
-	opt, err := r.Options.settled()
-	if err != nil {
-		return opt.About, err
-	}
-	name := JournalName(path)
-	part := partName(name, len(opt.About.Resumed))
-	journal, err := CreateJournal(part, opt.About)
-	if err != nil {
-		return opt.About, err
-	}
-	meter, err := newMeter(r.Metering, path, &opt.About)
-	if err != nil {
-		return opt.About, errors.Join(err, journal.Close(), os.Remove(part))
-	}
-	metered := *r
-	meter.prepare(ctx, &metered.Options)
-	profiling, err := newProfiling(ctx, r.Profile, &metered.Options)
-	if err != nil {
-		return opt.About, errors.Join(err, meter.drop(), journal.Close(), os.Remove(part))
-	}
-	run, err := metered.Run(ctx, rows, journal)
-	meter.over()
-	profiling.end(ctx, &run)
-	err = errors.Join(err, journal.Close(), meter.end(ctx, &run))
-	return run, errors.Join(err, finish(name, path, run))
-}
-
-// finish turns a journal into a results file.
-func finish(journal, path string, run Run) error {
-	j, err := OpenResults(journal)
+// Finish turns the journal of a run, with those of its further parts, into a results
+// file at path, and removes it.
+func Finish(journal, path string, run Run) error {
+	j, err := Open(journal)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
-	if err := WriteResults(path, run, j.Reader()); err != nil {
+	if err := Write(path, run, j.Reader()); err != nil {
 		return fmt.Errorf("the results are still in %s: %w", journal, err)
 	}
 	// The last part first: what is left, should this be cut short, is still a run.
@@ -121,7 +89,7 @@ func finish(journal, path string, run Run) error {
 
 // A ResultsFile is an open results file, or the journal of a run that did not
 // finish.
-type ResultsFile struct {
+type File struct {
 	// Run describes the run. That of a journal is what was known at its
 	// beginning, with the requests counted and the early end said.
 	Run Run
@@ -134,13 +102,13 @@ type ResultsFile struct {
 	close   func() error
 	journal *openJournal
 	count   int64
-	parts   []*ResultsFile // journals of the run after it was resumed
+	parts   []*File // journals of the run after it was resumed
 }
 
 // OpenResults opens the results at path, Parquet or a journal as the content
 // tells, with the journals of the run after it was resumed. A damaged file is an
 // error; a journal whose end is missing is not.
-func OpenResults(path string) (*ResultsFile, error) {
+func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -149,7 +117,7 @@ func OpenResults(path string) (*ResultsFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	r := &ResultsFile{name: path, src: f, size: fi.Size(), close: f.Close}
+	r := &File{name: path, src: f, size: fi.Size(), close: f.Close}
 	if err := r.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
@@ -161,7 +129,7 @@ func OpenResults(path string) (*ResultsFile, error) {
 	return r, nil
 }
 
-func (f *ResultsFile) open() error {
+func (f *File) open() error {
 	var magic [4]byte
 	if _, err := f.src.ReadAt(magic[:], 0); err != nil && err != io.EOF {
 		return err
@@ -175,7 +143,7 @@ func (f *ResultsFile) open() error {
 	return errors.New("it is neither Parquet nor a journal")
 }
 
-func (f *ResultsFile) openParquet() error {
+func (f *File) openParquet() error {
 	r, err := trace.NewRowsReader[Result](f.src, f.size)
 	if err != nil {
 		return fmt.Errorf("no results of a replay: %w", err)
@@ -192,7 +160,7 @@ func (f *ResultsFile) openParquet() error {
 	return err
 }
 
-func (f *ResultsFile) openJournal() (err error) {
+func (f *File) openJournal() (err error) {
 	f.Unfinished = true
 	if f.journal, err = readJournal(f.src, f.size); err != nil {
 		return err
@@ -205,11 +173,11 @@ func (f *ResultsFile) openJournal() (err error) {
 }
 
 // Rows returns the number of rows.
-func (f *ResultsFile) Rows() int64 { return f.count }
+func (f *File) Rows() int64 { return f.count }
 
 // Reader reads the rows from the beginning, in the order of rounds and rows; it may be called any
 // number of times.
-func (f *ResultsFile) Reader() trace.Reader[Result] {
+func (f *File) Reader() trace.Reader[Result] {
 	if f.journal != nil {
 		r := f.journal.rows()
 		if len(f.parts) > 0 {
@@ -226,7 +194,7 @@ func (f *ResultsFile) Reader() trace.Reader[Result] {
 }
 
 // Close closes the file; its readers end with it.
-func (f *ResultsFile) Close() error { return errors.Join(f.closeParts(), f.close()) }
+func (f *File) Close() error { return errors.Join(f.closeParts(), f.close()) }
 
 // A namedReader puts the file's name and the row before an error.
 type namedReader struct {

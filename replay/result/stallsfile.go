@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"encoding/json"
@@ -38,8 +38,8 @@ func decodeStalls(doc string) (*Stalls, error) {
 	return s, nil
 }
 
-// stalled has the next batch bring stalls. Nil are of a run that nobody watches.
-func (j *Journal) stalled(s *Stalls) {
+// Stalled has the next batch bring stalls. Nil are of a run that nobody watches.
+func (j *Journal) Stalled(s *Stalls) {
 	if j.stalls == nil {
 		j.stalls = s
 	} else if s != nil {
@@ -81,14 +81,14 @@ func (j *openJournal) readStalls(rec arrow.RecordBatch) error {
 
 // stallsThrough are the stalls of a run up to the end of its next part. A part that
 // was killed before it had a row says nothing of stalls, and nothing can be said of it.
-func (f *ResultsFile) stallsThrough(next *ResultsFile) *Stalls {
+func (f *File) stallsThrough(next *File) *Stalls {
 	at := next.Run.Resumed[len(next.Run.Resumed)-1].AtNS
 	switch before, later := f.Run.Stalls, next.Run.Stalls; {
 	case f.count == 0:
 		return later
 	case next.count == 0:
-		return before.resumed(at, &Stalls{})
+		return before.Resumed(at, &Stalls{})
 	default:
-		return before.resumed(at, later)
+		return before.Resumed(at, later)
 	}
 }

@@ -1,4 +1,14 @@
-package replay
+package result
+
+// Primed says what a [replay.Primer] sent. None of it is in the results.
+type Primed struct {
+	CapacityTokens int64 `json:"capacity_tokens"` // of the cache that the prompts are from
+	LiveTokens     int64 `json:"live_tokens"`     // that it holds
+	Prompts        int64 `json:"prompts"`         // sent
+	Tokens         int64 `json:"prompt_tokens"`   // of them; prefixes that prompts share are counted in each
+	Failed         int64 `json:"failed"`          // of the prompts
+	TookNS         int64 `json:"took_ns"`
+}
 
 // A Selection says which part of a workload a run sent, and how often. It is
 // missing from a run that sent all of it once.

@@ -1,4 +1,4 @@
-package replay
+package result
 
 import (
 	"os"
@@ -30,7 +30,7 @@ func jsonNames(of reflect.Type, visit func(name string, of reflect.Type)) {
 // docs/schema.md has a row for every field of a Run, which names every field below it,
 // and no row for one that is not there.
 func TestSchemaNamesTheFieldsOfARun(t *testing.T) {
-	doc, err := os.ReadFile("../docs/schema.md")
+	doc, err := os.ReadFile("../../docs/schema.md")
 	if err != nil {
 		t.Fatal(err)
 	}

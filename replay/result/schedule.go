@@ -1,0 +1,106 @@
+package result
+
+import (
+	"cmp"
+	"math"
+)
+
+// A Drift says how far a causal run moved the turns behind a first one: due less
+// recorded time, the latter divided by the speed. Above zero the server, or the
+// client, took longer than in the source. Durations are nanoseconds.
+type Drift struct {
+	Turns  int64   `json:"turns"` // that were sent
+	MeanNS float64 `json:"mean_ns"`
+	P50NS  int64   `json:"p50_ns"`
+	P99NS  *int64  `json:"p99_ns"` // null below 100 turns
+	MaxNS  int64   `json:"max_ns"`
+	Sample int64   `json:"sample"` // turns that the percentiles are of
+}
+
+// Span is the time of a window in nanoseconds from the start, in a run that was over
+// at some instant.
+func (w *Window) Span(over int64) (from, to int64) {
+	to = over
+	if w == nil {
+		return 0, to
+	}
+	if w.From != nil {
+		from = min(w.From.DueNS, math.MaxInt64/2)
+	}
+	if w.To != nil {
+		to = min(w.To.DueNS, to)
+	}
+	return from, to
+}
+
+// An Interruption is a gap in a run that was killed and resumed. The run's clock
+// stood still in it: it goes on from the last instant that was journalled. Durations
+// and instants are nanoseconds.
+type Interruption struct {
+	AtNS    int64 `json:"at_ns"`      // where the clock goes on
+	DownNS  int64 `json:"down_ns"`    // wall clock from the last write to the resumption
+	ShiftNS int64 `json:"shift_ns"`   // by which recorded and scheduled times behind it were moved, those before it included
+	Kept    int64 `json:"kept"`       // rows that had a result
+	Again   int64 `json:"sent_again"` // rows that were due by then and had none: in flight or in the second that was lost
+}
+
+// An Asked is the part of the schedule that a resumption must find as it was, and
+// that [Run] does not say elsewhere.
+type Asked struct {
+	DurationNS       int64 `json:"duration_ns,omitempty"`
+	WarmupNS         int64 `json:"warmup_ns,omitempty"`
+	WarmupRequests   int64 `json:"warmup_requests,omitempty"`
+	CooldownNS       int64 `json:"cooldown_ns,omitempty"`
+	CooldownRequests int64 `json:"cooldown_requests,omitempty"`
+	IncludeFailed    bool  `json:"include_failed,omitempty"`
+}
+
+// A Place is one in the order in which requests are due, ties in the order of
+// their rounds and rows.
+type Place struct {
+	DueNS int64 `json:"due_ns"`
+	Row   int64 `json:"row"`
+	Round int32 `json:"round,omitempty"`
+}
+
+// Before says that p is due before o.
+func (p Place) Before(o Place) bool {
+	return cmp.Or(cmp.Compare(p.DueNS, o.DueNS), cmp.Compare(p.Round, o.Round), cmp.Compare(p.Row, o.Row)) < 0
+}
+
+// A Window says which results are measured. Those outside were sent as well: to
+// bring the server to its steady state, and to keep it there while the last that
+// are measured come to their ends.
+type Window struct {
+	From *Place `json:"from"` // the first that is measured; null is the first of all
+	To   *Place `json:"to"`   // the first that is not any more; null has no end
+}
+
+// Holds says whether a result is measured. A nil Window holds all.
+func (w *Window) Holds(r *Result) (before, after bool) {
+	if w == nil {
+		return false, false
+	}
+	at := Place{r.DueNS, r.RowID, r.Round}
+	return w.From != nil && at.Before(*w.From), w.To != nil && !at.Before(*w.To)
+}
+
+// Threads says what became of the turns of a run with [replay.Threading]. Every turn
+// that was prepared is threaded, apart, without a reply or without room.
+type Threads struct {
+	Threaded int64 `json:"threaded"`  // turns whose prompt holds the server's own reply
+	Assumed  int64 `json:"assumed"`   // of these, without a block of the source that holds some of the reply: only lengths agree
+	Apart    int64 `json:"apart"`     // turns that do not go on from a parent's reply, by blocks or lengths
+	NoReply  int64 `json:"no_reply"`  // turns whose parent has no reply to repeat: it was empty, over 1 MiB, or never asked for
+	NoRoom   int64 `json:"no_room"`   // turns whose parent's text did not fit in memory
+	Joined   int64 `json:"joined"`    // further parents of threaded turns, whose replies are not in the prompt
+	Recoded  int64 `json:"recoded"`   // replies in prompts that may not encode to the tokens that were generated; their reuse is not expected
+	Longer   int64 `json:"longer"`    // prompts that are longer than recorded, since the reply left no room
+	LongerBy int64 `json:"longer_by"` // by so many tokens in all
+
+	ReplyTokens int64 `json:"reply_tokens"` // of the server's replies, each counted in the first prompts that hold it
+	// LostTokens are prompt tokens that other rows would find known if every
+	// reply were the one recorded.
+	LostTokens int64 `json:"lost_tokens"`
+	PeakBytes  int64 `json:"peak_bytes"` // of prompts and replies kept in memory
+}
