@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -63,13 +64,13 @@ func Example() {
 	}
 	fmt.Printf("%d sent to the %s API, %d left out\n", run.Requests, run.API, run.Excluded)
 
-	results, err := replay.OpenResults(path)
+	results, err := result.Open(path)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer results.Close()
-	err = trace.Each(results.Reader(), func(_ int64, r *replay.Result) error {
+	err = trace.Each(results.Reader(), func(_ int64, r *result.Result) error {
 		fmt.Printf("row %d due at %d ms, %d prompt tokens, %d token events, finish %s\n",
 			r.RowID, r.DueNS/1e6, *r.Input, r.Events, r.FinishReason)
 		return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 )
 
 // A run that meets its condition stops, says which it was, and keeps its results.
@@ -20,7 +20,7 @@ func TestAbortOn(t *testing.T) {
 	if code != exitUntrusted || !strings.Contains(errs, "ttft-p50 was") {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	f, err := replay.OpenResults(out)
+	f, err := result.Open(out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"reprise/replay"
 	"reprise/replay/bench"
+	"reprise/replay/result"
 )
 
 // batching are the columns that compare static, continuous and paged batching.
@@ -329,7 +329,7 @@ func TestSuitesScrape(t *testing.T) {
 		reprise(t, append(append([]string{"sweep", "w.parquet", "--concurrencies", "1", "--level-duration", "100ms", "--warmup", "1", "--no-confirm"}, limits...), name+"-sweep")...)
 		for _, results := range []string{filepath.Join(name, "endpoint", "one", "results.parquet"), filepath.Join(name+"-sweep", "level-concurrency-1", "results.parquet")} {
 			read(t, results)
-			if _, err := os.Stat(replay.MetricsName(results)); (err == nil) != c.scraped {
+			if _, err := os.Stat(result.MetricsName(results)); (err == nil) != c.scraped {
 				t.Errorf("%s: scraped %v, want %v", results, err == nil, c.scraped)
 			}
 		}

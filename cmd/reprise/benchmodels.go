@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"reprise/replay"
 	"reprise/replay/bench"
+	"reprise/replay/result"
 )
 
 // presetPrefix begins the address of an engine in virtual time.
@@ -153,7 +153,7 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 		return bench.Column{}, err
 	}
 	target, err := c.trial.target(c.cmd)
-	out := bench.Column{Name: name, About: replay.Redact(bench.QuoteWords(c.words())), Target: target}
+	out := bench.Column{Name: name, About: result.Redact(bench.QuoteWords(c.words())), Target: target}
 	_, out.Empty = target.(simulatedTarget)
 	command := "replay"
 	if out.Empty {
@@ -174,8 +174,8 @@ func (f *benchFlags) servedColumn(cmd *cobra.Command, s serveSetting) (bench.Col
 	}
 	name := directoryName(cmp.Or(s.name, f.trial.live.Model, "engine"))
 	served, err := f.serve.served(c.cmd, s, c.trial.live, filepath.Join(f.out, name, "engine.log"))
-	about := replay.Redact(s.command.String())
-	return bench.Column{Name: name, About: strings.TrimSpace(about + " " + replay.Redact(bench.QuoteWords(c.words()))), Target: served, Close: served.Close,
+	about := result.Redact(s.command.String())
+	return bench.Column{Name: name, About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words()))), Target: served, Close: served.Close,
 		Command: func(t bench.Trial) string {
 			return "# the engine, here at port 8000: " + strings.ReplaceAll(about, "{port}", "8000") + "\n" + c.command("replay", t)
 		}}, err
@@ -232,7 +232,7 @@ func (c *columnFlags) command(name string, t bench.Trial) string {
 	add("timeout", t.Timeout.String(), t.Timeout > 0)
 	add("seed", t.Seed, t.Seed != "")
 	if name == "replay" {
-		add("cache", t.Cache, t.Cache != "" && t.Cache != replay.CacheAsIs)
+		add("cache", t.Cache, t.Cache != "" && t.Cache != result.CacheAsIs)
 		add("max-requests", strconv.FormatInt(t.Rows, 10), t.Rows > 0)
 	}
 	add("output", "by-hand.parquet", true)

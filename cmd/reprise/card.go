@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -143,7 +143,7 @@ func (c carded) notes() (notes []string) {
 }
 
 // privacyOf is what the card of a workload says, for the results made of it.
-func privacyOf(m *trace.Meta) (*replay.Privacy, error) {
+func privacyOf(m *trace.Meta) (*result.Privacy, error) {
 	if m.Card == "" {
 		return nil, nil
 	}
@@ -151,5 +151,5 @@ func privacyOf(m *trace.Meta) (*replay.Privacy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the workload's privacy card: %w", err)
 	}
-	return &replay.Privacy{Card: m.CardHash, Unit: card.Unit, Time: card.Time, Risks: card.Risks}, nil
+	return &result.Privacy{Card: m.CardHash, Unit: card.Unit, Time: card.Time, Risks: card.Risks}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -26,7 +26,7 @@ func rowsOf[T trace.TextFree](t *testing.T, r trace.Reader[T], err error) []T {
 }
 
 // replayed runs a replay and returns what it recorded.
-func replayed(t *testing.T, workload string, args ...string) (replay.Run, []replay.Result, string) {
+func replayed(t *testing.T, workload string, args ...string) (result.Run, []result.Result, string) {
 	t.Helper()
 	results := filepath.Join(t.TempDir(), "r.parquet")
 	args = append([]string{"replay", workload, "--url", simulate(t), "-o", results, "--quiet", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, args...)
@@ -34,7 +34,7 @@ func replayed(t *testing.T, workload string, args ...string) (replay.Run, []repl
 	if code != exitGood && code != exitUntrusted { // a busy machine is late, and that is not at stake here
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	f, err := replay.OpenResults(results)
+	f, err := result.Open(results)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestPublishedSessionsAreCausal(t *testing.T) {
 		r, err := w.Reader()
 		rows := rowsOf(t, r, err)
 		w.Close()
-		if len(results) != len(rows) || run.Timing != replay.Causal || run.Skipped+run.NotSent != 0 {
+		if len(results) != len(rows) || run.Timing != result.Causal || run.Skipped+run.NotSent != 0 {
 			t.Fatalf("%s: %d results of %d rows, run %+v", c.log[0], len(results), len(rows), run)
 		}
 		turns := checkCausal(t, c.log[0], rows, results, c.speed)
@@ -78,7 +78,7 @@ func TestPublishedSessionsAreCausal(t *testing.T) {
 
 // checkCausal holds that every turn was due when those before it were over and
 // its pause had passed, and was not sent sooner. It returns how many there are.
-func checkCausal(t *testing.T, name string, rows []trace.Request, results []replay.Result, speed float64) (turns int64) {
+func checkCausal(t *testing.T, name string, rows []trace.Request, results []result.Result, speed float64) (turns int64) {
 	t.Helper()
 	for i, r := range results {
 		row := &rows[i]
@@ -110,7 +110,7 @@ func TestOpenLoop(t *testing.T) {
 	must(t, "synth", "baseline", "-n", "5", "-o", workload)
 	for _, args := range [][]string{{"--open-loop"}, nil} {
 		run, _, said := replayed(t, workload, append(args, "--speed", "100")...)
-		if open := run.Timing == replay.OpenLoop; open != (args != nil) || open == strings.Contains(said, "Drift of turns") {
+		if open := run.Timing == result.OpenLoop; open != (args != nil) || open == strings.Contains(said, "Drift of turns") {
 			t.Errorf("%v: %s\n%s", args, run.Timing, said)
 		}
 	}
@@ -134,7 +134,7 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("run %+v\n%s", run, said)
 	}
 	run, results, said = replayed(t, workload, "--concurrency", "4")
-	if run.Timing != replay.ClosedLoop || run.MaxInFlight != 4 || len(results) != 40 || !strings.Contains(said, "closed loop of 4 requests") {
+	if run.Timing != result.ClosedLoop || run.MaxInFlight != 4 || len(results) != 40 || !strings.Contains(said, "closed loop of 4 requests") {
 		t.Errorf("run %+v\n%s", run, said)
 	}
 	run, results, _ = replayed(t, workload, "--rate", "constant:100", "--duration", "200ms", "--open-loop")
@@ -167,7 +167,7 @@ func TestInterruptedReplayIsSaved(t *testing.T) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for range tick.C { // until something was measured
-		if j, err := replay.OpenResults(replay.JournalName(results)); err == nil {
+		if j, err := result.Open(result.JournalName(results)); err == nil {
 			rows := j.Rows()
 			j.Close()
 			if rows > 0 {
@@ -182,7 +182,7 @@ func TestInterruptedReplayIsSaved(t *testing.T) {
 	if !strings.Contains(errs.String(), "requests in flight have") || !strings.Contains(out.String(), "the run ended early: interrupted") {
 		t.Errorf("%s%s", &errs, &out)
 	}
-	f, err := replay.OpenResults(results)
+	f, err := result.Open(results)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestInterruptedReplayIsSaved(t *testing.T) {
 	if run := f.Run; f.Unfinished || run.Requests != f.Rows() || run.Requests == 0 || run.Requests+run.NotSent != 3000 || run.EndedEarly != "interrupted" {
 		t.Errorf("%d results, run %+v", f.Rows(), run)
 	}
-	if _, err := os.Stat(replay.JournalName(results)); err == nil {
+	if _, err := os.Stat(result.JournalName(results)); err == nil {
 		t.Error("the journal is left behind")
 	}
 }

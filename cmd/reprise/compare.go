@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay"
 	"reprise/replay/compare"
 	"reprise/replay/report"
 	"reprise/trace"
@@ -327,7 +327,7 @@ func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *compare.
 	if err != nil {
 		return report.Summary{}, err
 	}
-	results, err := replay.OpenResults(path)
+	results, err := result.Open(path)
 	if err != nil {
 		return report.Summary{}, err
 	}
@@ -362,7 +362,7 @@ func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o co
 	if err != nil {
 		return c, err
 	}
-	results, err := replay.OpenResults(args[0])
+	results, err := result.Open(args[0])
 	if err != nil {
 		return c, err
 	}

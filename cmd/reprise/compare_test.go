@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/compare"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -152,12 +152,12 @@ func TestCompareEndpoints(t *testing.T) {
 		t.Errorf("code %d: %s\n%s", code, c.Versus[0].Text, errs)
 	}
 	for _, side := range []string{"a", "b"} {
-		r, err := replay.OpenResults(roundFile(dir, 2, side))
+		r, err := result.Open(roundFile(dir, 2, side))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if r.Rows() != 12 || r.Run.Cache == nil || r.Run.Cache.Asked != replay.CacheCold || r.Run.Cache.ArrivalSeed != "2" && r.Run.Seed != "2" {
+		if r.Rows() != 12 || r.Run.Cache == nil || r.Run.Cache.Asked != result.CacheCold || r.Run.Cache.ArrivalSeed != "2" && r.Run.Seed != "2" {
 			t.Errorf("%s: %d rows, seed %s, cache %+v", side, r.Rows(), r.Run.Seed, r.Run.Cache)
 		}
 	}
@@ -189,11 +189,11 @@ func TestCompareColdWithoutReset(t *testing.T) {
 		seeds, first := map[string]int{}, ""
 		for file, arrivals := range map[string]string{"round-01-a": "1", "round-01-b": "1", "round-01-aa-1": "1", "round-01-aa-2": "1", "round-02-a": "2", "round-02-b": "2"} {
 			run, rows := targetResults(t, filepath.Join(dir, file+".parquet"))
-			if run.Cache.Done != replay.CacheNewSeed || run.Cache.ArrivalSeed != arrivals {
+			if run.Cache.Done != result.CacheNewSeed || run.Cache.ArrivalSeed != arrivals {
 				t.Errorf("%s, %s: %+v", name, file, run.Cache)
 			}
 			seeds[run.Seed]++
-			slices.SortFunc(rows, func(x, y replay.Result) int { return cmp.Compare(x.RowID, y.RowID) })
+			slices.SortFunc(rows, func(x, y result.Result) int { return cmp.Compare(x.RowID, y.RowID) })
 			found, lengths := int32(0), ""
 			for _, r := range rows {
 				found += *r.Cached

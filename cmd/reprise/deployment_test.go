@@ -3,12 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reprise/replay/result"
 	"runtime"
 	"strings"
 	"testing"
 
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/replay"
 )
 
 // Results say where they were measured: the host, what the endpoint says of itself,
@@ -49,9 +49,9 @@ func TestReplayEnvironment(t *testing.T) {
 	}
 }
 
-func environmentOf(t *testing.T, results string) *replay.Environment {
+func environmentOf(t *testing.T, results string) *result.Environment {
 	t.Helper()
-	r, err := replay.OpenResults(results)
+	r, err := result.Open(results)
 	if err != nil {
 		t.Fatal(err)
 	}

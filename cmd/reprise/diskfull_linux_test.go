@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 )
 
 // A journal that cannot grow stops the run with an error that says so, soon, and
@@ -24,7 +24,7 @@ func TestDiskFull(t *testing.T) {
 	out := filepath.Join(full, "r.parquet")
 	cmd := child(t, "replay", w, "--url", server.url, "-o", out, "--quiet")
 	errs := diskFullRun(t, cmd)
-	journal := replay.JournalName(out)
+	journal := result.JournalName(out)
 	if !strings.Contains(errs, "the results are still in "+journal) {
 		t.Errorf("stderr: %s", errs)
 	}
@@ -36,7 +36,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--resume")
-	f, err := replay.OpenResults(out)
+	f, err := result.Open(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestFileSizeLimit(t *testing.T) {
 	cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 300; exec "$0" "$@"`}, plain.Args...)...)
 	cmd.Env = plain.Env
 	diskFullRun(t, cmd)
-	f, err := replay.OpenResults(out)
+	f, err := result.Open(out)
 	if err != nil {
 		t.Fatal(err)
 	}

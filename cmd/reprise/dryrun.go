@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reprise/replay/result"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -79,7 +80,7 @@ type dryRun struct {
 	Timing    string            `json:"timing"`
 	Rate      string            `json:"rate,omitempty"`
 	Speed     float64           `json:"speed"`
-	Selection *replay.Selection `json:"selection"` // null for the whole workload, once
+	Selection *result.Selection `json:"selection"` // null for the whole workload, once
 	Sessions  int64             `json:"sessions"`  // of the requests; one without is one by itself
 
 	InputTokens      int64    `json:"input_tokens"`
@@ -398,7 +399,7 @@ func (d *dryRun) schedule() string {
 	if d.Rate != "" {
 		how = d.Rate
 	}
-	if d.Timing == replay.ClosedLoop {
+	if d.Timing == result.ClosedLoop {
 		return d.Timing
 	}
 	return d.Timing + ", " + how

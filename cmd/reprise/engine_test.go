@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -51,20 +51,20 @@ func TestEngine(t *testing.T) {
 // checkEngine holds what must be true of any engine.
 func checkEngine(t *testing.T, results string, exact bool) {
 	t.Helper()
-	r, err := replay.OpenResults(results)
+	r, err := result.Open(results)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	var cold, warm []int64 // TTFT
 	var rows, promptOff, fewer, cached int64
-	err = trace.Each(r.Reader(), func(_ int64, r *replay.Result) error {
+	err = trace.Each(r.Reader(), func(_ int64, r *result.Result) error {
 		rows++
 		switch {
 		case r.Error != "" || r.FirstTokenNS == nil || r.Input == nil:
 			t.Errorf("row %d: error %q, first token %v, usage %v", r.RowID, r.Error, r.FirstTokenNS, r.Input)
 			return nil
-		case r.OutputFrom != replay.FromUsage || *r.Output != r.WantOutput || r.Events > *r.Output:
+		case r.OutputFrom != result.FromUsage || *r.Output != r.WantOutput || r.Events > *r.Output:
 			t.Errorf("row %d: %d output tokens by %s in %d events, want %d", r.RowID, *r.Output, r.OutputFrom, r.Events, r.WantOutput)
 		}
 		fewer += int64(*r.Output - r.Events)

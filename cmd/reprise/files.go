@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reprise/replay/result"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"reprise/datasets"
-	"reprise/replay"
 	"reprise/trace"
 )
 
@@ -159,7 +159,7 @@ func resultsIn(dir string) (found []string, err error) {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" {
 			return err
 		}
-		if f, err := replay.OpenResults(path); err == nil { // other Parquet is no concern of a report
+		if f, err := result.Open(path); err == nil { // other Parquet is no concern of a report
 			found = append(found, path)
 			return f.Close()
 		}

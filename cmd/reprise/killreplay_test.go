@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
@@ -131,7 +131,7 @@ func killAndCount(t *testing.T, w string, after time.Duration, beside int, worst
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	journal := replay.JournalName(out)
+	journal := result.JournalName(out)
 	killAwait(t, journal)
 	running, killed := time.NewTimer(after/2), time.NewTimer(after)
 	<-running.C
@@ -189,13 +189,13 @@ func killRows(t *testing.T, journal string) int {
 	if !early {
 		t.Error("the report does not say that this is a journal")
 	}
-	f, err := replay.OpenResults(journal)
+	f, err := result.Open(journal)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	rows, last := 0, int64(-1)
-	err = trace.Each(f.Reader(), func(_ int64, r *replay.Result) error {
+	err = trace.Each(f.Reader(), func(_ int64, r *result.Result) error {
 		if r.RowID <= last {
 			t.Errorf("row %d after %d", r.RowID, last)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"reprise/replay/result"
 	"slices"
 	"strings"
 	"sync"
@@ -282,7 +283,7 @@ func liveReasons(p *replay.Progress, about liveAbout) (why []string) {
 	}
 	share("errors", p.Failed, l.Errors)
 	share("refused", p.Refused, l.Refused)
-	share("no connection", p.Errors[replay.KindConnect], l.Connect)
+	share("no connection", p.Errors[result.KindConnect], l.Connect)
 	if c := p.CPUTotal / float64(max(about.cores, 1)); l.CPU >= 0 && c >= l.CPU {
 		why = append(why, fmt.Sprintf("CPU %.0f %%, allowed below %.0f %%", 100*c, 100*l.CPU))
 	}

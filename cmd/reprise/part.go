@@ -11,6 +11,7 @@ import (
 
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/synth"
 	"reprise/synth/fidelity"
 	"reprise/synth/prompt"
@@ -131,7 +132,7 @@ type workloadPart struct {
 	loop      *replay.Loop // nil for once
 	endless   bool
 
-	about replay.Selection
+	about result.Selection
 }
 
 // part chooses what the flags ask for: first the window, then the sample of it,
@@ -201,7 +202,7 @@ func (p *workloadPart) skipLead(cmd *cobra.Command) error {
 }
 
 // selection is what the results say of the part; nil for the whole.
-func (p *workloadPart) selection() *replay.Selection {
+func (p *workloadPart) selection() *result.Selection {
 	if p.whole() {
 		return nil
 	}
@@ -229,8 +230,8 @@ func (p *workloadPart) sample(cmd *cobra.Command, share float64, seed uint64) er
 	if p.rows, took, err = window.Sample(members, share, seed); err != nil {
 		return err
 	}
-	p.about.Sample = &replay.Sample{Share: share, Seed: strconv.FormatUint(seed, 10), Sessions: took.Sessions, OfSessions: took.OfSessions,
-		Rows: took.Rows, OfRows: took.OfRows, Measures: []replay.Measure{}}
+	p.about.Sample = &result.Sample{Share: share, Seed: strconv.FormatUint(seed, 10), Sessions: took.Sessions, OfSessions: took.OfSessions,
+		Rows: took.Rows, OfRows: took.OfRows, Measures: []result.Measure{}}
 	notef(cmd, "sample: %d of %d sessions, %d of %d rows, at their recorded times, so that the rate falls with it", took.Sessions, took.OfSessions, took.Rows, took.OfRows)
 	if took.Rows == 0 {
 		return nil
@@ -280,15 +281,15 @@ var sampleWords = map[string]string{
 
 // sampleMeasures picks what tells of a sample. Hits fall with it, since sessions
 // that share prefixes are fewer.
-func sampleMeasures(f fidelity.Report) []replay.Measure {
+func sampleMeasures(f fidelity.Report) []result.Measure {
 	values := map[string]fidelity.Measure{}
 	for _, m := range f.Measures {
 		values[m.Name] = m
 	}
-	out := []replay.Measure{}
+	out := []result.Measure{}
 	per := func(name, what string, by, bySample *float64) {
 		a := values[what]
-		m := replay.Measure{Name: name, Whole: quotient(a.Ref, by), Sample: quotient(a.Cand, bySample)}
+		m := result.Measure{Name: name, Whole: quotient(a.Ref, by), Sample: quotient(a.Cand, bySample)}
 		if m.Whole != nil && m.Sample != nil && *m.Whole != 0 {
 			m.Distance = trace.Ptr(math.Abs(*m.Sample / *m.Whole - 1))
 		}
@@ -300,7 +301,7 @@ func sampleMeasures(f fidelity.Report) []replay.Measure {
 	per("output_tokens_mean", "output_tokens", n.Ref, n.Cand)
 	for _, name := range []string{"input_ks", "output_ks", "turns_ks", "hit_by_token", "hit_by_block", "mrc_mae"} {
 		if m := values[name]; m.Distance != nil {
-			out = append(out, replay.Measure{Name: name, Whole: m.Ref, Sample: m.Cand, Distance: m.Distance})
+			out = append(out, result.Measure{Name: name, Whole: m.Ref, Sample: m.Cand, Distance: m.Distance})
 		}
 	}
 	return out
@@ -315,7 +316,7 @@ func quotient(a, b *float64) *float64 {
 
 // sayMeasure is a measure for people. Distances between distributions are shares;
 // the others are beside their values.
-func sayMeasure(m replay.Measure) string {
+func sayMeasure(m result.Measure) string {
 	switch {
 	case m.Name == "mrc_mae":
 		return fmt.Sprintf("off by %s on average over capacities", figure(m.Distance, 4))
@@ -354,7 +355,7 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *modeFlags) error {
 	} else if p.loop.Blocks, err = p.blocks(); err != nil {
 		return err
 	}
-	p.about.Loop = &replay.Rounds{Rounds: rounds.Requests, PeriodNS: p.loop.PeriodNS, Same: f.loopSame}
+	p.about.Loop = &result.Rounds{Rounds: rounds.Requests, PeriodNS: p.loop.PeriodNS, Same: f.loopSame}
 	if f.loopUnsaid {
 		return nil
 	}
@@ -465,7 +466,7 @@ func (f *modeFlags) liveAtStart(cmd *cobra.Command, p *workloadPart) ([]trace.Re
 		return nil, err
 	}
 	prompts := cache.Prompts()
-	sum := replay.Primed{CapacityTokens: f.primeTokens, LiveTokens: cache.Tokens(), Prompts: int64(len(prompts))}
+	sum := result.Primed{CapacityTokens: f.primeTokens, LiveTokens: cache.Tokens(), Prompts: int64(len(prompts))}
 	for i := range prompts {
 		sum.Tokens += int64(prompts[i].InputTokens)
 	}
@@ -476,7 +477,7 @@ func (f *modeFlags) liveAtStart(cmd *cobra.Command, p *workloadPart) ([]trace.Re
 
 // fillCache sends what is live to the endpoint before the run, and makes what was
 // answered known.
-func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint replay.Endpoint, makes func() (flags.RowPrompter, error), known *profile.KnownPass) error {
+func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint result.Endpoint, makes func() (flags.RowPrompter, error), known *profile.KnownPass) error {
 	if len(prompts) == 0 {
 		return nil
 	}

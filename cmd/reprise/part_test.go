@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -28,7 +28,7 @@ func modesWorkload(t *testing.T, rows int) string {
 
 // modesHits adds up what the endpoint had of the prompts of results, and what was
 // known.
-func modesHits(t *testing.T, results []replay.Result) (measured, known float64) {
+func modesHits(t *testing.T, results []result.Result) (measured, known float64) {
 	t.Helper()
 	var input, hit, expected float64
 	for _, r := range results {
@@ -46,7 +46,7 @@ func modesHits(t *testing.T, results []replay.Result) (measured, known float64) 
 
 // modesOverlap is the share of the prompt tokens that were sent while a request
 // before them had no answer.
-func modesOverlap(results []replay.Result) float64 {
+func modesOverlap(results []result.Result) float64 {
 	var input, over float64
 	var done int64
 	for _, r := range results {
@@ -63,8 +63,8 @@ func modesOverlap(results []replay.Result) float64 {
 // for row; a smaller cache hits less, and none least.
 func TestModesPrimedWindow(t *testing.T) {
 	workload := modesWorkload(t, 200)
-	var whole, primed []replay.Result
-	var run replay.Run
+	var whole, primed []result.Result
+	var run result.Run
 	var said string
 	// A busy machine may send requests in another order, and then their hits are
 	// others: a measurement in which many may have been is taken again.
@@ -121,7 +121,7 @@ func TestModesWindowCutsSessions(t *testing.T) {
 	r, err := w.Reader()
 	rows := rowsOf(t, r, err)
 	run, results, _ := replayed(t, workload, "--speed", "1000", "--start", "60s", "--prime", "none")
-	if run.Timing != replay.Causal || len(results) == 0 || int64(len(results)) != run.Selection.Rows {
+	if run.Timing != result.Causal || len(results) == 0 || int64(len(results)) != run.Selection.Rows {
 		t.Fatalf("%d results, run %+v", len(results), run)
 	}
 	cut, kept := 0, 0
@@ -180,7 +180,7 @@ func TestModesSample(t *testing.T) {
 	if s == nil || s.Share != 0.25 || s.Sessions != int64(len(part)) || s.OfSessions != int64(len(whole)) || math.Abs(float64(len(part))-0.25*float64(len(whole))) > 0.5 || s.Rows != int64(len(results)) {
 		t.Fatalf("%d of %d sessions, %+v", len(part), len(whole), s)
 	}
-	names := map[string]replay.Measure{}
+	names := map[string]result.Measure{}
 	for _, m := range s.Measures {
 		names[m.Name] = m
 	}
@@ -243,7 +243,7 @@ func TestModesLoopOfSessions(t *testing.T) {
 	src, err := w.Reader()
 	rows := rowsOf(t, src, err)[:150]
 	run, results, said := replayed(t, workload, "--speed", "1000", "--max-requests", "150", "--loop", "2")
-	if run.Timing != replay.Causal || len(results) != 300 || strings.Contains(said, "tails: 0 blocks") || !strings.Contains(said, "tails: ") {
+	if run.Timing != result.Causal || len(results) != 300 || strings.Contains(said, "tails: 0 blocks") || !strings.Contains(said, "tails: ") {
 		t.Fatalf("%d results, run %+v\n%s", len(results), run, said)
 	}
 	turns := 0
@@ -297,7 +297,7 @@ func TestModesDryRun(t *testing.T) {
 		if d.Plan.Requests != run.Requests || d.InputTokens != input || d.OutputTokens != output || d.Timing != run.Timing || (d.Selection == nil) != (run.Selection == nil) {
 			t.Errorf("%v: plan %+v of %d and %d tokens, run %+v of %d and %d", args, d.Plan, d.InputTokens, d.OutputTokens, run, input, output)
 		}
-		if run.Timing != replay.ClosedLoop && d.Plan.LastNS != last {
+		if run.Timing != result.ClosedLoop && d.Plan.LastNS != last {
 			t.Errorf("%v: the last is planned for %d, due at %d", args, d.Plan.LastNS, last)
 		}
 		if _, known := modesHits(t, results); d.ExpectedHitRatio == nil || *d.ExpectedHitRatio > known || *d.ExpectedHitRatio < known-0.03 {
@@ -334,7 +334,7 @@ func TestModesDryRunFigures(t *testing.T) {
 	causal := filepath.Join(t.TempDir(), "w.parquet")
 	must(t, "synth", "baseline", "-n", "50", "-o", causal)
 	// Each of its requests follows the one before it at once.
-	if d := dryOf(t, causal, "--assume", "ttft=1s"); d.Timing != replay.Causal || d.LeastNS == nil || *d.LeastNS != 0 || *d.RecordedNS <= 0 || d.Plan.LastNS != 49e9 || *d.Plan.PeakInFlight != 1 {
+	if d := dryOf(t, causal, "--assume", "ttft=1s"); d.Timing != result.Causal || d.LeastNS == nil || *d.LeastNS != 0 || *d.RecordedNS <= 0 || d.Plan.LastNS != 49e9 || *d.Plan.PeakInFlight != 1 {
 		t.Errorf("%+v", d)
 	}
 	out, _, code := reprise(t, "replay", causal, "--dry-run", "--price-output", "1")

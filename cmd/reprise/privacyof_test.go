@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -21,7 +21,7 @@ func TestResultsNameTheCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r, err := replay.OpenResults(results)
+	r, err := result.Open(results)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reprise/replay/result"
 	"runtime"
 	"strconv"
 	"strings"
@@ -307,7 +308,7 @@ type replayRun struct {
 	servers  *replayServers
 	prompter flags.RowPrompter
 	known    *profile.KnownPass
-	about    replay.Run
+	about    result.Run
 
 	closes []func() // what is to be closed at the end, in the order of opening
 }
@@ -380,13 +381,13 @@ func (r *replayRun) fill() error {
 	if err != nil {
 		return err
 	}
-	r.about = replay.Run{Version: version, Tokenizer: r.maker.Tok.Name(), Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier,
+	r.about = result.Run{Version: version, Tokenizer: r.maker.Tok.Name(), Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier,
 		Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock}
 	if r.about.Privacy, err = privacyOf(&r.w.Meta); err != nil {
 		return err
 	}
 	r.endpoint.Describe(&r.about)
-	r.about.PromptText, r.about.Note = cmp.Or(r.w.Meta.Text, replay.TextStable), r.note
+	r.about.PromptText, r.about.Note = cmp.Or(r.w.Meta.Text, result.TextStable), r.note
 	r.describeRaw(&r.about)
 	if err := r.servers.describe(r.cmd.Context(), &r.about); err != nil {
 		return err
@@ -415,7 +416,7 @@ func (r *replayRun) options() (replay.Options, error) {
 	o.About = r.about
 	r.part.apply(&o)
 	r.servers.attach(&o)
-	if o.Known = r.known.Touch; r.cache == replay.CacheWarm {
+	if o.Known = r.known.Touch; r.cache == result.CacheWarm {
 		o.Known = func(row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
 	}
 	if r.resume {
@@ -477,11 +478,11 @@ func verified(cmd *cobra.Command, v prompt.Verified, results string) error {
 }
 
 // determinism asks the endpoint again, when the run is over.
-func (f *replayFlags) determinism(cmd *cobra.Command, w *trace.Trace, e *replay.HTTP, p replay.Prompter) func(context.Context, *replay.Run) error {
+func (f *replayFlags) determinism(cmd *cobra.Command, w *trace.Trace, e *replay.HTTP, p result.Prompter) func(context.Context, *result.Run) error {
 	if f.CheckSame == 0 {
 		return nil
 	}
-	return func(ctx context.Context, run *replay.Run) error {
+	return func(ctx context.Context, run *result.Run) error {
 		rows, _, err := workloadRows(w)
 		if err != nil {
 			return err
@@ -497,7 +498,7 @@ func (f *replayFlags) determinism(cmd *cobra.Command, w *trace.Trace, e *replay.
 }
 
 // noteOdd says which answers were odd, though they were sound.
-func noteOdd(cmd *cobra.Command, o replay.Odd) {
+func noteOdd(cmd *cobra.Command, o result.Odd) {
 	var says []string
 	for _, c := range []struct {
 		n    int64
@@ -543,8 +544,8 @@ func (f *replayFlags) checkResume() error {
 // resumedCache says what was done to the servers' caches before the run that is to
 // be resumed, and gives the prompts the seed that they then had. It is not done
 // again: known tokens count what the servers hold of the run so far.
-func (f *replayFlags) resumedCache(m *flags.PromptMaker) (*replay.CacheDiscipline, error) {
-	journal, err := replay.OpenResults(replay.JournalName(f.out))
+func (f *replayFlags) resumedCache(m *flags.PromptMaker) (*result.CacheDiscipline, error) {
+	journal, err := result.Open(result.JournalName(f.out))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("there is nothing to resume: %w", err)
 	}
@@ -554,9 +555,9 @@ func (f *replayFlags) resumedCache(m *flags.PromptMaker) (*replay.CacheDisciplin
 	defer journal.Close()
 	was := journal.Run.Cache
 	if was == nil || was.Asked != f.cache {
-		return &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNothing}, nil // which is refused as another setting
+		return &result.CacheDiscipline{Asked: f.cache, Done: result.CacheNothing}, nil // which is refused as another setting
 	}
-	if was.Done == replay.CacheNewSeed && f.prompts.Seed == "" {
+	if was.Done == result.CacheNewSeed && f.prompts.Seed == "" {
 		if m.Seed, err = strconv.ParseUint(journal.Run.Seed, 10, 64); err != nil {
 			return nil, errors.New("--resume: the journal's seed is not a number")
 		}

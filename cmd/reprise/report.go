@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"reprise/replay/result"
 	"slices"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/trace"
 )
@@ -187,7 +187,7 @@ func (f *judgeFlags) report(cmd *cobra.Command, path string) error {
 // write writes the report in its format, and the document of vLLM that a replay
 // saves.
 func (f *judgeFlags) write(cmd *cobra.Command, path string, s report.Summary) error {
-	results, err := replay.OpenResults(path)
+	results, err := result.Open(path)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (f *judgeFlags) summarise(cmd *cobra.Command, path string, i, n int) (repor
 	if err := f.setGPUs(&o, i, n); err != nil {
 		return report.Summary{}, err
 	}
-	results, err := replay.OpenResults(path)
+	results, err := result.Open(path)
 	if err != nil {
 		return report.Summary{}, err
 	}
@@ -287,8 +287,8 @@ func (f *judgeFlags) summarise(cmd *cobra.Command, path string, i, n int) (repor
 // openMetrics opens what was measured at the servers during the run that started
 // then, nil when nothing was. A file of the same name that an earlier run left is
 // not taken for it.
-func openMetrics(cmd *cobra.Command, results, started string) (*replay.MetricsFile, error) {
-	m, err := replay.OpenMetrics(results)
+func openMetrics(cmd *cobra.Command, results, started string) (*result.MetricsFile, error) {
+	m, err := result.OpenMetrics(results)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -296,7 +296,7 @@ func openMetrics(cmd *cobra.Command, results, started string) (*replay.MetricsFi
 		return nil, err
 	}
 	if m.Started != started {
-		notef(cmd, "%s is of another run, and left out", replay.MetricsName(results))
+		notef(cmd, "%s is of another run, and left out", result.MetricsName(results))
 		return nil, m.Close()
 	}
 	return m, nil

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,6 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -245,10 +245,10 @@ func (f *vllmResult) check(written bool, how string) error {
 			return usagef("--%s says something of vLLM's JSON, which is written with %s", flag.name, how)
 		}
 	}
-	o, err := f.options(replay.Run{})
+	o, err := f.options(result.Run{})
 	if err == nil && written {
 		// What vLLM's document cannot hold is found before anything is sent.
-		_, err = report.VLLMFilename(replay.Run{}, o)
+		_, err = report.VLLMFilename(result.Run{}, o)
 	}
 	if err != nil {
 		return cli.Exit(exitUsage, err)
@@ -257,7 +257,7 @@ func (f *vllmResult) check(written bool, how string) error {
 }
 
 // options are what a document says beside the run.
-func (f *vllmResult) options(run replay.Run) (report.VLLMOptions, error) {
+func (f *vllmResult) options(run result.Run) (report.VLLMOptions, error) {
 	o := report.VLLMOptions{Backend: f.backend, Label: f.label, Model: f.model, Detailed: f.detailed}
 	for _, pair := range f.metadata {
 		key, value, ok := strings.Cut(pair, "=")
@@ -323,7 +323,7 @@ func setRate(o *report.VLLMOptions, process string) {
 }
 
 // write writes the document of a results file.
-func (f *vllmResult) write(w io.Writer, results *replay.ResultsFile) error {
+func (f *vllmResult) write(w io.Writer, results *result.File) error {
 	o, err := f.options(results.Run)
 	if err != nil {
 		return err
@@ -332,7 +332,7 @@ func (f *vllmResult) write(w io.Writer, results *replay.ResultsFile) error {
 }
 
 // store saves the document where the flags say, and returns its path.
-func (f *vllmResult) store(results *replay.ResultsFile) (string, error) {
+func (f *vllmResult) store(results *result.File) (string, error) {
 	name := f.name
 	if name == "" {
 		o, err := f.options(results.Run)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -19,7 +19,7 @@ func TestResumeAfterThreeKills(t *testing.T) {
 	w, server := killWorkload(t, 1200, 5*time.Millisecond), killServer(t)
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	args := []string{"replay", w, "--url", server.url, "-o", out, "--quiet", "--seed", "5"}
-	name := replay.JournalName(out)
+	name := result.JournalName(out)
 	kept := 0
 	for _, part := range []string{name, name + ".2", name + ".3"} {
 		cmd := child(t, args...)
@@ -48,7 +48,7 @@ func TestResumeAfterThreeKills(t *testing.T) {
 	}
 	var s struct {
 		summary
-		Run      replay.Run
+		Run      result.Run
 		Warnings []struct{ Code, Text string }
 	}
 	if err := json.Unmarshal([]byte(stdout), &s); err != nil {
@@ -61,7 +61,7 @@ func TestResumeAfterThreeKills(t *testing.T) {
 	if s.Requests.Rows != 1200 || s.Requests.Succeeded != 1200 || s.Run.Requests != 1200 || len(s.Run.Resumed) != 3 || !warned {
 		t.Errorf("%+v, %d interruptions, warnings %+v", s.Requests, len(s.Run.Resumed), s.Warnings)
 	}
-	f, err := replay.OpenResults(out)
+	f, err := result.Open(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestResumeAfterThreeKills(t *testing.T) {
 	for _, gap := range s.Run.Resumed {
 		moved[gap.ShiftNS] = true
 	}
-	if err := trace.Each(f.Reader(), func(_ int64, r *replay.Result) error {
+	if err := trace.Each(f.Reader(), func(_ int64, r *result.Result) error {
 		if by := r.DueNS - r.RowID*5e6; r.RowID != next || !moved[by] {
 			t.Errorf("row %d where %d should be, moved by %d", r.RowID, next, by)
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 )
 
 // What is done to caches before a run is not done again when it is resumed: the
@@ -22,9 +22,9 @@ func TestResumeLeavesCachesAlone(t *testing.T) {
 		cache, done string
 		hasCall     bool
 	}{
-		{"cold", replay.CacheReset, true},
-		{"cold", replay.CacheNewSeed, false},
-		{"warm", replay.CacheWarmPass, true},
+		{"cold", result.CacheReset, true},
+		{"cold", result.CacheNewSeed, false},
+		{"warm", result.CacheWarmPass, true},
 	} {
 		t.Run(c.done, func(t *testing.T) {
 			w, server := killWorkload(t, 400, 5*time.Millisecond), killServer(t)
@@ -55,13 +55,13 @@ func TestResumeLeavesCachesAlone(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			killAwait(t, replay.JournalName(out))
+			killAwait(t, result.JournalName(out))
 			<-time.After(1500 * time.Millisecond)
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			_ = cmd.Wait()
-			kept := killRows(t, replay.JournalName(out))
+			kept := killRows(t, result.JournalName(out))
 			before := resets.Load()
 			completions.Store(0)
 			_, errs, code := reprise(t, append(args, "--resume")...)
@@ -74,7 +74,7 @@ func TestResumeLeavesCachesAlone(t *testing.T) {
 			if n := completions.Load(); n > int64(400-kept+5) {
 				t.Errorf("%d requests where %d rows had no result", n, 400-kept)
 			}
-			f, err := replay.OpenResults(out)
+			f, err := result.Open(out)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -20,7 +20,7 @@ func TestResumeLoopAndScrape(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	killAwait(t, replay.JournalName(out))
+	killAwait(t, result.JournalName(out))
 	<-time.After(1700 * time.Millisecond)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -36,13 +36,13 @@ func TestResumeLoopAndScrape(t *testing.T) {
 	if !strings.Contains(stdout, "Servers") {
 		t.Errorf("no figures of the server:\n%s", stdout)
 	}
-	f, err := replay.OpenResults(out)
+	f, err := result.Open(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	next := int64(0)
-	if err := trace.Each(f.Reader(), func(_ int64, r *replay.Result) error {
+	if err := trace.Each(f.Reader(), func(_ int64, r *result.Result) error {
 		if r.RowID != next%200 || int64(r.Round) != next/200 {
 			t.Fatalf("row %d of round %d where the %d-th should be", r.RowID, r.Round, next)
 		}
@@ -51,13 +51,13 @@ func TestResumeLoopAndScrape(t *testing.T) {
 	}); err != nil || next != 600 {
 		t.Errorf("%d rows, %v", next, err)
 	}
-	m, err := replay.OpenMetrics(out)
+	m, err := result.OpenMetrics(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
 	last := int64(-time.Hour)
-	err = trace.Each(m.Reader(), func(_ int64, m *replay.Metric) error {
+	err = trace.Each(m.Reader(), func(_ int64, m *result.Metric) error {
 		if m.Name != "vllm:num_requests_running" {
 			return nil
 		}

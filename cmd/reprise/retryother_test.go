@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 )
 
@@ -34,7 +34,7 @@ func TestReplayRetryOther(t *testing.T) {
 	w, out := killWorkload(t, 40, time.Millisecond), filepath.Join(t.TempDir(), "r.parquet")
 	run := func(retry string) (s struct {
 		summary
-		Run     replay.Run
+		Run     result.Run
 		Retries struct {
 			ByEndpoint []struct {
 				Name     string

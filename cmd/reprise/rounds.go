@@ -21,6 +21,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/bench"
 	"reprise/replay/compare"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -184,7 +185,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 	}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !recorded[fl.Name] && !slices.Contains(readAgain, fl.Name) {
-			p.Flags[fl.Name] = replay.Redact(fl.Value.String())
+			p.Flags[fl.Name] = result.Redact(fl.Value.String())
 		}
 	})
 	return p, nil
@@ -241,7 +242,7 @@ func (f *roundFlags) make(cmd *cobra.Command, path string, recorded map[string]b
 	}
 	m := roundMaker{roundFlags: f, plan: plan, workload: path, simulated: simulated}
 	if !simulated && !cmd.Flags().Changed("cache") {
-		m.cache = replay.CacheCold // of the other side, when both are one server, and of earlier rounds
+		m.cache = result.CacheCold // of the other side, when both are one server, and of earlier rounds
 	}
 	if m.oneServer = !simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.live.prompts.Seed == "" {
 		stepf(cmd, "A and B are one server: where its cache cannot be emptied, the two runs of a round have prompts of their own, of the same lengths and the same sharing")
@@ -319,7 +320,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneSe
 
 // complete says whether a run was made to its end.
 func complete(path string) bool {
-	r, err := replay.OpenResults(path)
+	r, err := result.Open(path)
 	if err != nil {
 		return false
 	}

@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reprise/replay/result"
 	"sync"
 	"testing"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
@@ -54,13 +54,13 @@ func TestScrapeSocket(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	must(t, "replay", killWorkload(t, 20, time.Millisecond), "--url", "unix://"+socket+":/engine/v1", "-o", out, "--quiet", "--api-key-env", "REPRISE_TEST_KEY",
 		"--scrape", "auto", "--scrape", "again=unix://"+socket+":/engine/metrics", "--max-lag", "-1s", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "-1s")
-	m, err := replay.OpenMetrics(out)
+	m, err := result.OpenMetrics(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
 	answered := map[string]float64{}
-	if err := trace.Each(m.Reader(), func(_ int64, m *replay.Metric) error {
+	if err := trace.Each(m.Reader(), func(_ int64, m *result.Metric) error {
 		if m.Name == "vllm:generation_tokens_total" {
 			answered[m.Target] = m.Value
 		}

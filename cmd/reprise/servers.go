@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.prefixes, "scrape-metric", nil, "`prefix` of the metrics to keep, in place of vllm:, sglang:, llamacpp: and DCGM_FI_; may be repeated")
 	fl.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to ask after the run")
 	fl.StringArrayVar(&f.queries, "prometheus-query", nil, "`NAME=EXPR` to ask it, in place of all series with the prefixes; may be repeated")
-	fl.StringVar(&f.cache, "cache", replay.CacheAsIs, "what the servers' prefix caches hold before the run: as-is, cold (nothing of earlier runs) or warm (all of the workload, which is played once before)")
+	fl.StringVar(&f.cache, "cache", result.CacheAsIs, "what the servers' prefix caches hold before the run: as-is, cold (nothing of earlier runs) or warm (all of the workload, which is played once before)")
 	fl.StringVar(&f.resetCall, "reset-cache", "", "`path` that empties a server's cache by POST, for --cache cold; empty tries those of vLLM and SGLang")
 	fl.StringArrayVar(&f.adminURLs, "admin-url", nil, "base `URL` of a server for calls beside requests, where --url is a balancer; may be repeated")
 	fl.BoolVar(&f.profile, "profile-server", false, "start and stop the servers' profilers around what is measured")
@@ -54,14 +55,14 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 // check refuses what cannot be meant.
 func (f *serverFlags) check() error {
 	switch f.cache {
-	case replay.CacheAsIs, replay.CacheCold, replay.CacheWarm:
+	case result.CacheAsIs, result.CacheCold, result.CacheWarm:
 	case "asis":
-		f.cache = replay.CacheAsIs
+		f.cache = result.CacheAsIs
 	default:
-		return usagef("--cache: want %s, %s or %s", replay.CacheAsIs, replay.CacheCold, replay.CacheWarm)
+		return usagef("--cache: want %s, %s or %s", result.CacheAsIs, result.CacheCold, result.CacheWarm)
 	}
 	switch {
-	case f.resetCall != "" && f.cache != replay.CacheCold:
+	case f.resetCall != "" && f.cache != result.CacheCold:
 		return usagef("--reset-cache says how --cache cold empties the caches, and is nothing without it")
 	case f.resetCall != "" && !strings.HasPrefix(f.resetCall, "/"):
 		return usagef("--reset-cache: want a path such as /reset_prefix_cache")
@@ -218,8 +219,8 @@ func metricsOf(base string) string {
 // cold empties the caches, or, when a server has no call for that, gives the
 // prompts a seed that no run had, so that nothing in a cache matches them. Which
 // of the two it was, it notes and says.
-func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *flags.PromptMaker, prompts *flags.Prompts) (*replay.CacheDiscipline, error) {
-	about := &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheReset, Servers: admin.Servers()}
+func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *flags.PromptMaker, prompts *flags.Prompts) (*result.CacheDiscipline, error) {
+	about := &result.CacheDiscipline{Asked: f.cache, Done: result.CacheReset, Servers: admin.Servers()}
 	var err error
 	about.Call, err = admin.ResetCache(cmd.Context(), f.resetCall)
 	switch {
@@ -231,7 +232,7 @@ func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *flags.Pro
 	case f.resetCall != "":
 		return nil, fmt.Errorf("--reset-cache: %w", err)
 	}
-	about = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNewSeed, ArrivalSeed: strconv.FormatUint(m.Seed, 10)}
+	about = &result.CacheDiscipline{Asked: f.cache, Done: result.CacheNewSeed, ArrivalSeed: strconv.FormatUint(m.Seed, 10)}
 	seed, other := prompts.Reseeded()
 	switch {
 	case errors.Is(other, flags.ErrSeedGiven):
@@ -261,7 +262,7 @@ type replayServers struct {
 	metering    replay.Metering
 	overheads   map[string]int // tokens of template around a prompt, by API
 	arrivalSeed uint64         // stays, where the prompts get another seed
-	cache       *replay.CacheDiscipline
+	cache       *result.CacheDiscipline
 }
 
 // openServers makes what calls the servers beside requests and what measures at
@@ -273,7 +274,7 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 	if err != nil {
 		return nil, err
 	}
-	s.cache = &replay.CacheDiscipline{Asked: f.cache, Done: replay.CacheNothing}
+	s.cache = &result.CacheDiscipline{Asked: f.cache, Done: result.CacheNothing}
 	if f.resume {
 		if s.cache, err = f.resumedCache(m); err != nil {
 			return nil, err
@@ -291,7 +292,7 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 	if s.overheads, err = f.calibrate(cmd, w, endpoint, m); err != nil {
 		return nil, err
 	}
-	if f.cache == replay.CacheCold && !f.resume {
+	if f.cache == result.CacheCold && !f.resume {
 		s.cache, err = f.cold(cmd, s.admin, m, &f.prompts)
 	}
 	return s, err
@@ -302,7 +303,7 @@ func (s *replayServers) prompter() (flags.RowPrompter, error) { return s.maker.F
 
 // describe notes where the run is measured, what the servers say of themselves, and
 // what is done to them.
-func (s *replayServers) describe(ctx context.Context, about *replay.Run) (err error) {
+func (s *replayServers) describe(ctx context.Context, about *result.Run) (err error) {
 	about.Cache = s.cache
 	about.Environment = s.admin.CaptureEnvironment(ctx, about.Model)
 	about.ServerVersion, about.MaxModelLen = replay.About(about.Environment.Servers, about.Model)
@@ -321,7 +322,7 @@ func (s *replayServers) attach(o *replay.Options) {
 // warmUp plays the workload once, for warm caches, and keeps nothing of it but how
 // it went.
 func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *replay.Lineage) error {
-	if s.flags.cache != replay.CacheWarm || s.flags.resume {
+	if s.flags.cache != result.CacheWarm || s.flags.resume {
 		return nil
 	}
 	rows, err := p.once()
@@ -349,7 +350,7 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 		return fmt.Errorf("the warm-up pass: %w", err)
 	}
 	c := s.cache
-	c.Done, c.WarmRequests, c.WarmFailed, c.WarmEnded = replay.CacheWarmPass, run.Requests, failed, run.EndedEarly
+	c.Done, c.WarmRequests, c.WarmFailed, c.WarmEnded = result.CacheWarmPass, run.Requests, failed, run.EndedEarly
 	notef(cmd, "cache: warmed by %d requests, of which %d failed", run.Requests, failed)
 	return nil
 }
@@ -357,7 +358,7 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 // discard takes results and keeps none.
 type discard struct{}
 
-func (discard) Write(rows []replay.Result) (int, error) { return len(rows), nil }
+func (discard) Write(rows []result.Result) (int, error) { return len(rows), nil }
 
 // checkConnections refuses uses of connections that only our own HTTP/1.1 client
 // has: HTTP/2 has one connection for all, or one for each request.
@@ -372,7 +373,7 @@ func (f *replayFlags) checkConnections() error {
 func (f *replayFlags) checkExtras() error {
 	switch {
 	case f.RowExtra == "":
-	case f.loop != "", f.cache == replay.CacheWarm:
+	case f.loop != "", f.cache == result.CacheWarm:
 		return usagef("--row-extra is read once: it cannot be had with --loop or --cache warm")
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"reprise/replay/result"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,7 +17,6 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/replay"
 	"reprise/replay/bench"
 	"reprise/replay/host"
 	"reprise/replay/simserver"
@@ -156,7 +156,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	}
 	var all []simserver.FleetSummary
 	for _, c := range fleets {
-		s, err := f.play(cmd, w, c, replay.Run{}, nil)
+		s, err := f.play(cmd, w, c, result.Run{}, nil)
 		if err != nil {
 			return err
 		}
@@ -221,16 +221,16 @@ func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.F
 
 // results simulates into a results file.
 func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, model string) (simserver.FleetSummary, error) {
-	about := replay.Run{Schema: replay.ResultsSchema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
+	about := result.Run{Schema: result.Schema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
 		Model: model, Rate: f.Rate, Seed: strconv.FormatUint(f.seed, 10), Note: f.note,
 		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c), PresetWarning: f.engine.warning(c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching),
-		Environment: &replay.Environment{Host: host.This()}}
+		Environment: &result.Environment{Host: host.This()}}
 	var err error
 	if about.Privacy, err = privacyOf(&w.Meta); err != nil {
 		return simserver.FleetSummary{}, err
 	}
-	name := replay.JournalName(f.out)
-	journal, err := replay.CreateJournal(name, about)
+	name := result.JournalName(f.out)
+	journal, err := result.CreateJournal(name, about)
 	if err != nil {
 		return simserver.FleetSummary{}, err
 	}
@@ -248,13 +248,13 @@ func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c simserver.
 }
 
 // finishSimulated puts the rows of the journal in order.
-func finishSimulated(journal, out string, about replay.Run) error {
-	j, err := replay.OpenResults(journal)
+func finishSimulated(journal, out string, about result.Run) error {
+	j, err := result.Open(journal)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
-	return replay.WriteResults(out, about, j.Reader())
+	return result.Write(out, about, j.Reader())
 }
 
 // describe names the model for the results.
@@ -300,12 +300,12 @@ func figure(v *float64, places int) string {
 // simulated is what a simulation came to.
 type simulated struct {
 	summary simserver.FleetSummary
-	run     replay.Run // what the sending says of itself
+	run     result.Run // what the sending says of itself
 }
 
 // play sends a workload to a fleet. Without a journal the results are counted
 // and not kept.
-func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, about replay.Run, journal *replay.Journal) (simulated, error) {
+func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, about result.Run, journal *result.Journal) (simulated, error) {
 	part, err := f.part(cmd, w, f.seed)
 	if err != nil {
 		return simulated{}, err

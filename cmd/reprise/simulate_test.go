@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
@@ -120,12 +120,12 @@ func TestSimulateResults(t *testing.T) {
 	if err != nil || string(a) != string(b) {
 		t.Errorf("not twice the same (%v)", err)
 	}
-	f, err := replay.OpenResults("a.parquet")
+	f, err := result.Open("a.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	rows := make([]replay.Result, 41)
+	rows := make([]result.Result, 41)
 	n, _ := f.Reader().Read(rows)
 	if n != 40 || f.Run.Requests != 40 || f.Run.Simulated == "" || f.Run.ClientCPU != 0 {
 		t.Fatalf("%d rows, run %+v", n, f.Run)
@@ -286,16 +286,16 @@ func TestSimulateSchedules(t *testing.T) {
 	must(t, "synth", file("w.yaml"), "-o", file("w.parquet"))
 	type of struct {
 		rows []trace.Request
-		by   []replay.Result
+		by   []result.Result
 	}
-	play := func(flags ...string) (got of, run replay.Run) {
+	play := func(flags ...string) (got of, run result.Run) {
 		must(t, append(append([]string{"simulate", file("w.parquet"), "-o", file("r.parquet")}, quick...), flags...)...)
-		r, err := replay.OpenResults(file("r.parquet"))
+		r, err := result.Open(file("r.parquet"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if err := trace.Each(r.Reader(), func(_ int64, r *replay.Result) error { got.by = append(got.by, *r); return nil }); err != nil {
+		if err := trace.Each(r.Reader(), func(_ int64, r *result.Result) error { got.by = append(got.by, *r); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		w, err := trace.Open(file("w.parquet"))
@@ -327,7 +327,7 @@ func TestSimulateSchedules(t *testing.T) {
 			}
 		}
 	}
-	if run.Timing != replay.Causal || len(got.by) != 120 || run.Drift == nil || run.Drift.Turns != turns || turns < 60 {
+	if run.Timing != result.Causal || len(got.by) != 120 || run.Drift == nil || run.Drift.Turns != turns || turns < 60 {
 		t.Errorf("%d results, %d turns, run %+v", len(got.by), turns, run)
 	}
 	got, run = play("--concurrency", "3")
@@ -338,10 +338,10 @@ func TestSimulateSchedules(t *testing.T) {
 		}
 		ends = append(ends, *r.DoneNS)
 	}
-	if run.Timing != replay.ClosedLoop || run.MaxInFlight != 3 {
+	if run.Timing != result.ClosedLoop || run.MaxInFlight != 3 {
 		t.Errorf("run %+v", run)
 	}
-	if _, run = play("--open-loop", "--warmup", "10"); run.Timing != replay.OpenLoop || run.Window == nil {
+	if _, run = play("--open-loop", "--warmup", "10"); run.Timing != result.OpenLoop || run.Window == nil {
 		t.Errorf("run %+v", run)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 )
 
@@ -51,7 +51,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	dir := t.TempDir()
 	var client atomic.Pointer[exec.Cmd]
 	out := filepath.Join(dir, "r.parquet")
-	url := stallingServer(t, replay.JournalName(out), &client)
+	url := stallingServer(t, result.JournalName(out), &client)
 	const requests = 4
 	var log strings.Builder
 	for i := range requests {
@@ -109,14 +109,14 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 
 	// Killed when two answers are in its journal.
 	out = filepath.Join(dir, "killed.parquet")
-	cmd = child(t, "replay", w, "--url", stallingServer(t, replay.JournalName(out), &client), "-o", out, "--quiet")
+	cmd = child(t, "replay", w, "--url", stallingServer(t, result.JournalName(out), &client), "-o", out, "--quiet")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	client.Store(cmd)
 	<-time.After(time.Second)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
-		f, err := replay.OpenResults(replay.JournalName(out))
+		f, err := result.Open(result.JournalName(out))
 		if err != nil {
 			continue
 		}
@@ -128,7 +128,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if _, c, code := judged(replay.JournalName(out)); code != exitUntrusted || c.Holds || c.Measured == nil || *c.Measured < 0.5 {
+	if _, c, code := judged(result.JournalName(out)); code != exitUntrusted || c.Holds || c.Measured == nil || *c.Measured < 0.5 {
 		t.Errorf("from the journal: exit code %d, %+v", code, c)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 )
 
 // A client that stood still, here stopped by a signal, says so by its exit code,
@@ -22,7 +22,7 @@ func TestStoppedClientIsNotTrusted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	killAwait(t, replay.JournalName(out))
+	killAwait(t, result.JournalName(out))
 	<-time.After(700 * time.Millisecond)
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,6 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/replay"
 	"reprise/replay/bench"
 	"reprise/replay/report"
 	"reprise/trace"
@@ -217,7 +217,7 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 	if s.Seed, err = strconv.ParseUint(cmp.Or(f.trial.live.prompts.Seed, "1"), 10, 64); err != nil {
 		return s, usagef("--seed: want a number")
 	}
-	if s.Cache = f.trial.live.cache; s.Cache == replay.CacheAsIs {
+	if s.Cache = f.trial.live.cache; s.Cache == result.CacheAsIs {
 		s.Cache = ""
 	}
 	if f.closed || len(f.concurrencies) > 0 {
@@ -379,7 +379,7 @@ func (f *trialFlags) line(cmd *cobra.Command) string {
 func commandLine(cmd *cobra.Command, args ...string) string {
 	out := []string{cmd.CommandPath()}
 	for _, a := range args {
-		out = append(out, replay.Redact(a))
+		out = append(out, result.Redact(a))
 	}
 	if flags := flagLine(cmd, func(string) bool { return true }); flags != "" {
 		out = append(out, flags)
@@ -406,7 +406,7 @@ func flagLine(cmd *cobra.Command, take func(name string) bool) string {
 			case strings.Contains(v, "://"):
 				v = plainURL(v)
 			}
-			v = replay.Redact(v)
+			v = result.Redact(v)
 			if strings.ContainsAny(v, " '\"$&|;<>()") {
 				v = "'" + strings.ReplaceAll(v, "'", `'\''`) + "'"
 			}
@@ -446,7 +446,7 @@ func (f *sweepFlags) serveFor(cmd *cobra.Command, s *bench.Sweep) error {
 		engine = &settings[0]
 	}
 	served, err := f.serve.served(cmd, *engine, f.trial.live, filepath.Join(s.Dir, "engine.log"))
-	s.Target, s.About = served, s.About+" of "+replay.Redact(engine.command.String())
+	s.Target, s.About = served, s.About+" of "+result.Redact(engine.command.String())
 	return err
 }
 

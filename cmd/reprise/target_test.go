@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
@@ -84,14 +85,14 @@ func targetStart(t *testing.T, pod string, start func(*httptest.Server)) *target
 }
 
 // targetResults reads what a replay wrote.
-func targetResults(t *testing.T, path string) (replay.Run, []replay.Result) {
+func targetResults(t *testing.T, path string) (result.Run, []result.Result) {
 	t.Helper()
-	f, err := replay.OpenResults(path)
+	f, err := result.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var out trace.SliceWriter[replay.Result]
+	var out trace.SliceWriter[result.Result]
 	if _, err := trace.Copy(&out, f.Reader()); err != nil {
 		t.Fatal(err)
 	}
@@ -127,12 +128,12 @@ func TestReplayTargets(t *testing.T) {
 	if err != nil || strings.Contains(string(doc), "SECRET") || strings.Contains(string(doc), "from a file") || strings.Contains(text, "SECRET") {
 		t.Errorf("the results hold a secret: %s, %v", doc, err)
 	}
-	if run.API != replay.APIAuto || run.Balance != replay.BySession || len(run.Endpoints) != 2 || run.Retries != 2 || run.Determinism == nil || run.Determinism.Compared != 5 ||
-		string(run.Sampling["temperature"]) != "0" || string(run.Sampling["top_k"]) != "4" || run.Overheads[replay.APIChat] == 0 || run.Overheads[replay.APICompletions] != 0 {
+	if run.API != result.APIAuto || run.Balance != replay.BySession || len(run.Endpoints) != 2 || run.Retries != 2 || run.Determinism == nil || run.Determinism.Compared != 5 ||
+		string(run.Sampling["temperature"]) != "0" || string(run.Sampling["top_k"]) != "4" || run.Overheads[result.APIChat] == 0 || run.Overheads[result.APICompletions] != 0 {
 		t.Errorf("run %s", doc)
 	}
 	for _, r := range rows {
-		want := []string{replay.APIChat, replay.APICompletions, replay.APIEmbeddings, replay.APIResponses}[r.RowID%4]
+		want := []string{result.APIChat, result.APICompletions, result.APIEmbeddings, result.APIResponses}[r.RowID%4]
 		if r.Error != "" || r.API != want || *r.Input != r.WantInput || r.Endpoint == nil || run.Served[0].Values[r.Served[0]] != []string{"pod-a", "pod-b"}[*r.Endpoint] {
 			t.Errorf("row %d: %+v", r.RowID, r)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"reprise/replay/result"
 
 	"github.com/spf13/cobra"
 
@@ -32,8 +33,8 @@ func (f *replayFlags) checkThreads() error {
 		return usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
 	case f.resume:
 		return usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
-	case f.API != replay.APICompletions && f.API != replay.APIChat:
-		return usagef("--thread is for --api %s and %s", replay.APICompletions, replay.APIChat)
+	case f.API != result.APICompletions && f.API != result.APIChat:
+		return usagef("--thread is for --api %s and %s", result.APICompletions, result.APIChat)
 	case f.loop != "":
 		return usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
 	}
@@ -100,7 +101,7 @@ func sharesBlocks(w *trace.Trace) (bool, error) {
 }
 
 // noteThreads says what became of the turns.
-func noteThreads(cmd *cobra.Command, t *replay.Threads) {
+func noteThreads(cmd *cobra.Command, t *result.Threads) {
 	if t == nil {
 		return
 	}

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"reprise/replay"
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/token"
 )
@@ -154,7 +154,7 @@ func TestRepliesStayInMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &talker{tok: tok, journal: replay.JournalName(file("r.parquet"))}
+	s := &talker{tok: tok, journal: result.JournalName(file("r.parquet"))}
 	srv := httptest.NewServer(s)
 	defer srv.Close()
 	out, errs, code := reprise(t, "replay", file("w.parquet"), "--url", srv.URL, "--model", canary[:1], "--thread", "--json", "-o", file("r.parquet"), "--max-lag", "1h", "--max-errors", "1", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
@@ -182,7 +182,7 @@ func TestRepliesStayInMemory(t *testing.T) {
 		}
 	}
 	var doc struct {
-		Run struct{ Thread *replay.Threads }
+		Run struct{ Thread *result.Threads }
 	}
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || doc.Run.Thread == nil || doc.Run.Thread.Threaded == 0 {
 		t.Errorf("the summary does not tell of threads: %v", err)

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"reprise/replay"
 	"reprise/replay/bench"
+	"reprise/replay/result"
 )
 
 // trialFlags say what a command that makes several runs measures: an endpoint, with
@@ -118,7 +118,7 @@ type simulatedTarget struct {
 // Run implements [bench.Target].
 func (s simulatedTarget) Run(ctx context.Context, t bench.Trial) error {
 	cmd, f := under(ctx, s.cmd), s.flags
-	if t.Cache == replay.CacheWarm {
+	if t.Cache == result.CacheWarm {
 		return usagef("a warm cache is not simulated: the engines of each run begin empty")
 	}
 	if t.Seed != "" {

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"reprise/replay"
 	"reprise/replay/compare"
 	"reprise/replay/report"
+	"reprise/replay/result"
 )
 
 // An uncounted server speaks as much of the API as streaming takes, and never sends
@@ -114,7 +114,7 @@ func TestServerWithoutUsage(t *testing.T) {
 				t.Errorf("%s: run says %q, %q, %d", name, run.Uncounted, run.NoStreamOptions, run.Overhead)
 			}
 			for _, r := range rows {
-				if r.Error != "" || r.Input != nil || r.OutputFrom != replay.FromTokenizer || r.Output == nil || *r.Output != max(r.WantOutput, 1) || r.Events >= max(r.WantOutput, 2) {
+				if r.Error != "" || r.Input != nil || r.OutputFrom != result.FromTokenizer || r.Output == nil || *r.Output != max(r.WantOutput, 1) || r.Events >= max(r.WantOutput, 2) {
 					t.Errorf("%s: row %d: error %q, input %v, output %v of %d by %q, %d events", name, r.RowID, r.Error, r.Input, r.Output, r.WantOutput, r.OutputFrom, r.Events)
 				}
 			}
@@ -128,7 +128,7 @@ func TestServerWithoutUsage(t *testing.T) {
 				t.Fatal(err)
 			}
 			tokens, clauses := summary.Tokens, summary.Contract.Clauses
-			if tokens.PromptFromUsage != 0 || tokens.OutputSources[replay.FromTokenizer] != 12 || tokens.Output == 0 || summary.Throughput.OutputTokensPerS == nil {
+			if tokens.PromptFromUsage != 0 || tokens.OutputSources[result.FromTokenizer] != 12 || tokens.Output == 0 || summary.Throughput.OutputTokensPerS == nil {
 				t.Errorf("%s: %+v", name, tokens)
 			}
 			for i, want := range []int64{12, 12, 0, 12, 12, 0} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"reprise/replay/result"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,7 +10,6 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
-	"reprise/replay"
 	"reprise/replay/openai"
 	"reprise/trace"
 )
@@ -53,7 +53,7 @@ func (f *replayFlags) checkVerbatim(cmd *cobra.Command) error {
 			return usagef("--extra-body: with --verbatim, tools are those of the source")
 		}
 	}
-	f.API = replay.APIAuto // each row goes where its kind does
+	f.API = result.APIAuto // each row goes where its kind does
 	return nil
 }
 
@@ -76,33 +76,33 @@ func (f *verbatimFlags) closeRaw() {
 }
 
 // describeRaw notes in the results that the text was that of the source.
-func (f *verbatimFlags) describeRaw(run *replay.Run) {
+func (f *verbatimFlags) describeRaw(run *result.Run) {
 	if f.raw != nil {
-		run.Prompts, run.Verbatim, run.PromptText = replay.PromptsVerbatim, f.raw.Digest(), ""
+		run.Prompts, run.Verbatim, run.PromptText = result.PromptsVerbatim, f.raw.Digest(), ""
 	}
 }
 
 // sends are the prompts that are made, or the text that was kept.
-func (f *verbatimFlags) sends(p flags.RowPrompter) replay.Prompter {
+func (f *verbatimFlags) sends(p flags.RowPrompter) result.Prompter {
 	if f.raw == nil {
 		return p
 	}
 	return &verbatimPrompter{RowPrompter: p, raw: f.raw}
 }
 
-// A verbatimPrompter implements [replay.Verbatim].
+// A verbatimPrompter implements [result.Verbatim].
 type verbatimPrompter struct {
 	flags.RowPrompter
 	raw *anonymize.RawText
 }
 
-// Input implements [replay.Verbatim].
+// Input implements [result.Verbatim].
 func (p *verbatimPrompter) Input(id int64, row *trace.Request, buf []byte) (string, []byte, error) {
 	chat, body, err := p.raw.AppendInput(id, row.Kind, buf)
 	if chat {
-		return replay.APIChat, body, err
+		return result.APIChat, body, err
 	}
-	return replay.APICompletions, body, err
+	return result.APICompletions, body, err
 }
 
 // rawName is the name of the raw file beside a trace.

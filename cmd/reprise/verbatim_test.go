@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 )
 
 // verbatimBodies are requests of a log, out of order: each is sent as it is.
@@ -125,12 +125,12 @@ func TestVerbatimReplay(t *testing.T) {
 	replays(want, "--connections", "pooled")
 	replays(want[1:3], "--start", "50ms", "--end", "250ms", "--prime", "none")
 	replays(append(want[:2:2], want[:2]...), "--max-requests", "2", "--loop", "2", "--loop-same")
-	r, err := replay.OpenResults(results)
+	r, err := result.Open(results)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if r.Run.Prompts != replay.PromptsVerbatim || !strings.HasPrefix(r.Run.Verbatim, "sha256:") {
+	if r.Run.Prompts != result.PromptsVerbatim || !strings.HasPrefix(r.Run.Verbatim, "sha256:") {
 		t.Errorf("%q, %q", r.Run.Prompts, r.Run.Verbatim)
 	}
 

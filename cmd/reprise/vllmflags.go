@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/replay"
 )
 
 // vllmFlags are spellings of `vllm bench serve` that replay takes as well, where
@@ -246,8 +246,8 @@ func (t *translation) address() {
 
 // backends and endpoints, and the API that each is.
 var (
-	backends  = map[string]string{"vllm": replay.APICompletions, "openai": replay.APICompletions, "openai-chat": replay.APIChat, "openai-embeddings": "embeddings"}
-	endpoints = map[string]string{"/v1/completions": replay.APICompletions, "/v1/chat/completions": replay.APIChat, "/v1/embeddings": "embeddings"}
+	backends  = map[string]string{"vllm": result.APICompletions, "openai": result.APICompletions, "openai-chat": result.APIChat, "openai-embeddings": "embeddings"}
+	endpoints = map[string]string{"/v1/completions": result.APICompletions, "/v1/chat/completions": result.APIChat, "/v1/embeddings": "embeddings"}
 )
 
 func (t *translation) api() {

@@ -49,7 +49,7 @@ type Capacity struct {
 	Utilisation float64  `json:"utilisation"` // target rate ÷ what all instances hold, with headroom
 	Contract    []string `json:"contract"`
 	Tier        string   `json:"tier,omitempty"`
-	// PresetWarning is that of the sweep, see [replay.Run].
+	// PresetWarning is that of the sweep, see [result.Run].
 	PresetWarning string `json:"preset_warning,omitempty"`
 
 	Cost *Cost `json:"cost,omitempty"` // null without a price and watts

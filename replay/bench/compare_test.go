@@ -9,6 +9,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/compare"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
@@ -25,9 +26,9 @@ func labRound(rng *rand.Rand) []trace.Request {
 }
 
 // kept takes results as they come.
-type kept struct{ rows []replay.Result }
+type kept struct{ rows []result.Result }
 
-func (k *kept) Write(rows []replay.Result) (int, error) {
+func (k *kept) Write(rows []result.Result) (int, error) {
 	k.rows = append(k.rows, rows...)
 	return len(rows), nil
 }
@@ -55,13 +56,13 @@ func labRun(t *testing.T, rng *rand.Rand, round []trace.Request, factor float64)
 	_, run, err := Simulation{
 		Fleet:   simserver.FleetConfig{Engine: p.Engine, Replicas: 1, Router: simserver.RouterRoundRobin},
 		Rows:    &trace.SliceReader[trace.Request]{Rows: rows},
-		Options: replay.Options{Speed: 1, About: replay.Run{Workload: "sha256:lab", Simulated: "lab"}},
+		Options: replay.Options{Speed: 1, About: result.Run{Workload: "sha256:lab", Simulated: "lab"}},
 		Results: &results,
 	}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := report.Summarise(run, &trace.SliceReader[replay.Result]{Rows: results.rows}, report.Options{})
+	s, err := report.Summarise(run, &trace.SliceReader[result.Result]{Rows: results.rows}, report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/replay/simserver"
 	"reprise/trace"
 )
@@ -24,23 +25,23 @@ type Simulation struct {
 
 	// Results, when set, takes what a replay would have recorded, in the order in
 	// which requests end.
-	Results  trace.Writer[replay.Result]
+	Results  trace.Writer[result.Result]
 	Progress func(sent int64) // when set, is told now and then
 }
 
 // Run plays the workload to its end. It returns what the fleet came to, and what the
 // sending says of itself.
-func (s Simulation) Run(ctx context.Context) (simserver.FleetSummary, replay.Run, error) {
-	p := &simulation{Simulation: s, tally: simserver.NewTally(s.Fleet), pending: map[int64]*replay.Result{}}
+func (s Simulation) Run(ctx context.Context) (simserver.FleetSummary, result.Run, error) {
+	p := &simulation{Simulation: s, tally: simserver.NewTally(s.Fleet), pending: map[int64]*result.Result{}}
 	var err error
 	if p.times, err = replay.NewTimetable(s.Options, s.Rows); err != nil {
-		return simserver.FleetSummary{}, replay.Run{}, err
+		return simserver.FleetSummary{}, result.Run{}, err
 	}
 	if p.fleet, err = simserver.NewFleet(s.Fleet, p.note); err != nil {
-		return simserver.FleetSummary{}, replay.Run{}, err
+		return simserver.FleetSummary{}, result.Run{}, err
 	}
 	if err := p.run(ctx); err != nil {
-		return simserver.FleetSummary{}, replay.Run{}, err
+		return simserver.FleetSummary{}, result.Run{}, err
 	}
 	run, err := p.times.Finish()
 	run.MaxInFlight = p.fleet.MaxInFlight()
@@ -56,8 +57,8 @@ type simulation struct {
 	times   *replay.Timetable
 	fleet   *simserver.Fleet
 	tally   *simserver.Tally
-	pending map[int64]*replay.Result // by id, without an answer yet
-	rows    []replay.Result          // to be written
+	pending map[int64]*result.Result // by id, without an answer yet
+	rows    []result.Result          // to be written
 	sent    int64
 	now     int64 // ns, of the last arrival
 }
@@ -149,7 +150,7 @@ func (p *simulation) note(a *simserver.Answer) error {
 }
 
 // answered completes a result with what became of its request.
-func answered(r *replay.Result, a *simserver.Answer) {
+func answered(r *result.Result, a *simserver.Answer) {
 	r.DoneNS = trace.Ptr(int64(a.Done.Duration()))
 	whyCut := r.Error
 	r.Error = ""
@@ -167,7 +168,7 @@ func answered(r *replay.Result, a *simserver.Answer) {
 	}
 	r.HTTPStatus, r.Cached = trace.Ptr(int32(200)), trace.Ptr(int32(a.Job.Cached))
 	r.Events = int32(len(a.Tokens))
-	r.Output, r.OutputFrom = trace.Ptr(r.Events), replay.FromUsage
+	r.Output, r.OutputFrom = trace.Ptr(r.Events), result.FromUsage
 	r.GapsNS = make([]int64, 0, max(len(a.Tokens)-1, 0))
 	for i, at := range a.Tokens {
 		ns := int64(at.Duration())

@@ -4,19 +4,19 @@ import (
 	"path/filepath"
 	"testing"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // What judges the runs of suites, sweeps and capacities sees the stalls of a file.
 func TestStalledRunIsNotTrusted(t *testing.T) {
-	row := replay.Result{RowID: 0, SentNS: trace.Ptr(int64(0)), FirstTokenNS: trace.Ptr(int64(7e8)), LastTokenNS: trace.Ptr(int64(7e8)), DoneNS: trace.Ptr(int64(7e8)), Events: 1}
-	for _, stalls := range []*replay.Stalls{
-		nil, {}, {Count: 1, TotalNS: 6e8, LongestNS: 6e8, Intervals: []replay.Stall{{FromNS: 1e8, ToNS: 7e8}}},
+	row := result.Result{RowID: 0, SentNS: trace.Ptr(int64(0)), FirstTokenNS: trace.Ptr(int64(7e8)), LastTokenNS: trace.Ptr(int64(7e8)), DoneNS: trace.Ptr(int64(7e8)), Events: 1}
+	for _, stalls := range []*result.Stalls{
+		nil, {}, {Count: 1, TotalNS: 6e8, LongestNS: 6e8, Intervals: []result.Stall{{FromNS: 1e8, ToNS: 7e8}}},
 	} {
 		path := filepath.Join(t.TempDir(), "r.parquet")
-		if err := replay.WriteResults(path, replay.Run{Stalls: stalls}, &trace.SliceReader[replay.Result]{Rows: []replay.Result{row}}); err != nil {
+		if err := result.Write(path, result.Run{Stalls: stalls}, &trace.SliceReader[result.Result]{Rows: []result.Result{row}}); err != nil {
 			t.Fatal(err)
 		}
 		s, err := Summarise(path, report.Options{})

@@ -35,7 +35,7 @@ type Row struct {
 	Warmup   int64         // requests sent before the run, one at a time and with other prompts
 	Settle   string        // first requests of the run, or time, that are not measured; see replay.ParseSpan
 	Cooldown string        // last ones
-	Cache    string        // what the prefix cache holds before: see replay.CacheCold
+	Cache    string        // what the prefix cache holds before: see result.CacheCold
 	Repeats  int           // of the run, each with prompts of its own
 	Duration time.Duration // nothing is sent that is due later; a synthetic workload at recorded times is so long
 	Timeout  time.Duration // of one request; 0 is the target's

@@ -11,6 +11,7 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace/arrival"
 	"reprise/trace/strictyaml"
 )
@@ -57,7 +58,7 @@ type suiteReader struct {
 }
 
 func (r *suiteReader) read(doc strictyaml.Node) error {
-	r.base = Row{Repeats: 1, Cache: replay.CacheCold}
+	r.base = Row{Repeats: 1, Cache: result.CacheCold}
 	var rows strictyaml.Node
 	keys := append([]strictyaml.Key{
 		{Name: "name", Read: strictyaml.Into(&r.suite.Name, strictyaml.Node.Text)},
@@ -163,8 +164,8 @@ func asWritten[T any](parse func(string) (T, error)) func(string) (string, error
 }
 
 func parseCache(s string) (string, error) {
-	if s != replay.CacheAsIs && s != replay.CacheCold && s != replay.CacheWarm {
-		return "", fmt.Errorf("want %s, %s or %s", replay.CacheAsIs, replay.CacheCold, replay.CacheWarm)
+	if s != result.CacheAsIs && s != result.CacheCold && s != result.CacheWarm {
+		return "", fmt.Errorf("want %s, %s or %s", result.CacheAsIs, result.CacheCold, result.CacheWarm)
 	}
 	return s, nil
 }

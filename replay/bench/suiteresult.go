@@ -26,7 +26,7 @@ type SuiteResult struct {
 	// Baseline is the directory that changes are against, where there is one.
 	Baseline string `json:"baseline,omitempty"`
 
-	// PresetWarnings are those of the models' runs, see [replay.Run].
+	// PresetWarnings are those of the models' runs, see [result.Run].
 	PresetWarnings []string `json:"preset_warnings,omitempty"`
 
 	made [][]page.Fact // of each model, where its first run was made and by what

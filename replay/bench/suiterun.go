@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -69,7 +69,7 @@ func (r *SuiteRun) Check() error {
 		}
 		seen[c.Name] = true
 		for i := range r.Suite.Rows {
-			if row := &r.Suite.Rows[i]; c.Empty && row.Cache == replay.CacheWarm {
+			if row := &r.Suite.Rows[i]; c.Empty && row.Cache == result.CacheWarm {
 				return fmt.Errorf("row %s wants a warm cache, and %s begins each run with empty ones", row.Name, c.Name)
 			}
 		}
@@ -177,7 +177,7 @@ func (r *SuiteRun) trial(ctx context.Context, c *Column, i, repeat int, dir stri
 	if row.Repeats > 1 {
 		t.Name += fmt.Sprintf(" (%d of %d)", repeat+1, row.Repeats)
 	}
-	if row.Cache == replay.CacheCold && !c.Empty {
+	if row.Cache == result.CacheCold && !c.Empty {
 		t.Seed = "" // so that a server that cannot empty its cache gets prompts that no run had
 	}
 	return t, err
@@ -211,7 +211,7 @@ func (r *SuiteRun) prepare(ctx context.Context, c *Column, row *Row, t Trial, se
 	if err := c.Target.Run(ctx, warm); err != nil {
 		return fmt.Errorf("warm-up: %w", err)
 	}
-	return errors.Join(os.Remove(warm.Results), removeIf(replay.MetricsName(warm.Results)), ctx.Err())
+	return errors.Join(os.Remove(warm.Results), removeIf(result.MetricsName(warm.Results)), ctx.Err())
 }
 
 // A workloadKey is what the workload of a row depends on.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -212,7 +212,7 @@ func finish(dir string, s *report.Summary) error {
 }
 
 // environment is where and by what a run was made, as its results say.
-func environment(run *replay.Run) any {
+func environment(run *result.Run) any {
 	return struct {
 		Reprise       string              `json:"reprise"`
 		Started       string              `json:"started,omitempty"`
@@ -223,7 +223,7 @@ func environment(run *replay.Run) any {
 		Seed          string              `json:"seed"`
 		Workload      string              `json:"workload_digest"`
 		Tier          string              `json:"tier,omitempty"`
-		Environment   *replay.Environment `json:"environment"`
+		Environment   *result.Environment `json:"environment"`
 	}{run.Version, run.Started, run.Model, run.ServerVersion, run.Simulated, run.PresetWarning, run.Seed, run.Workload, run.Tier, run.Environment}
 }
 

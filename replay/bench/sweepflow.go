@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -42,9 +42,9 @@ func (f *Flow) Follows() bool {
 
 // flowOf reads the results of a run twice: for the time in which requests were due,
 // and for what happened in its second half.
-func flowOf(run *replay.Run, open func() trace.Reader[replay.Result]) (Flow, error) {
+func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, error) {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
-	err := trace.Each(open(), func(_ int64, r *replay.Result) error {
+	err := trace.Each(open(), func(_ int64, r *result.Result) error {
 		if before, after := run.Window.Holds(r); !before && !after && r.SentNS != nil {
 			first, last = min(first, r.DueNS), max(last, r.DueNS)
 		}
@@ -57,7 +57,7 @@ func flowOf(run *replay.Run, open func() trace.Reader[replay.Result]) (Flow, err
 	var f Flow
 	var in, out, tokens int64
 	var flight time.Duration // of all requests together
-	err = trace.Each(open(), func(_ int64, r *replay.Result) error {
+	err = trace.Each(open(), func(_ int64, r *result.Result) error {
 		if r.SentNS == nil || r.DoneNS == nil {
 			return nil
 		}
@@ -83,7 +83,7 @@ func flowOf(run *replay.Run, open func() trace.Reader[replay.Result]) (Flow, err
 
 // openAt is 1 for a request that was due by an instant and not over. A request that
 // waits in the client counts as well.
-func openAt(r *replay.Result, at int64) int64 {
+func openAt(r *result.Result, at int64) int64 {
 	if r.DueNS <= at && *r.DoneNS > at {
 		return 1
 	}

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 )
 
 // SweepSchema names the layout of a [SweepResult] as JSON.
@@ -30,7 +30,7 @@ type SweepResult struct {
 	Endpoints  []string `json:"endpoints,omitempty"`
 	Server     string   `json:"server_version,omitempty"`
 	Simulated  string   `json:"simulated,omitempty"`
-	// PresetWarning is that of the runs, see [replay.Run].
+	// PresetWarning is that of the runs, see [result.Run].
 	PresetWarning string `json:"preset_warning,omitempty"`
 
 	Started  string   `json:"started,omitempty"` // of the first level
@@ -42,7 +42,7 @@ type SweepResult struct {
 	GPUs            int     `json:"contract_gpus,omitempty"`
 	PricePerGPUHour float64 `json:"contract_price_per_gpu_hour,omitempty"`
 
-	Environment *replay.Environment `json:"environment,omitempty"` // of the first level
+	Environment *result.Environment `json:"environment,omitempty"` // of the first level
 
 	Levels  []Level     `json:"levels"` // in the order in which they were measured, with those that did not hold
 	Stopped Stop        `json:"stopped"`
@@ -65,7 +65,7 @@ const (
 )
 
 // about takes over what a run says of its surroundings.
-func (r *SweepResult) about(run *replay.Run) {
+func (r *SweepResult) about(run *result.Run) {
 	r.Tier, r.Model, r.Endpoints = run.Tier, run.Model, run.Endpoints
 	r.Server, r.Simulated, r.PresetWarning, r.Version = run.ServerVersion, run.Simulated, run.PresetWarning, run.Version
 	r.Started, r.Environment = cmp.Or(r.Started, run.Started), cmp.Or(r.Environment, run.Environment)

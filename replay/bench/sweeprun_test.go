@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -36,20 +36,20 @@ func (p *pretended) Run(_ context.Context, t Trial) error {
 	if rate > p.sends {
 		lag = 300e6
 	}
-	run := replay.Run{Schema: replay.ResultsSchema, Version: "test", Timing: replay.OpenLoop, Cores: 1}
-	var rows []replay.Result
+	run := result.Run{Schema: result.Schema, Version: "test", Timing: result.OpenLoop, Cores: 1}
+	var rows []result.Result
 	for due := int64(0); due < int64(t.Duration); due += int64(1e9 / rate) {
 		sent := due + lag
-		rows = append(rows, replay.Result{RowID: int64(len(rows)), DueNS: due, SentNS: &sent, FirstTokenNS: trace.Ptr(sent + ttft),
+		rows = append(rows, result.Result{RowID: int64(len(rows)), DueNS: due, SentNS: &sent, FirstTokenNS: trace.Ptr(sent + ttft),
 			LastTokenNS: trace.Ptr(sent + ttft), DoneNS: trace.Ptr(sent + ttft), Output: trace.Ptr(int32(1)), Input: trace.Ptr(int32(8)), Events: 1})
 	}
 	run.Requests = int64(len(rows))
-	return replay.WriteResults(t.Results, run, &rowReader{rows})
+	return result.Write(t.Results, run, &rowReader{rows})
 }
 
-type rowReader struct{ rows []replay.Result }
+type rowReader struct{ rows []result.Result }
 
-func (r *rowReader) Read(rows []replay.Result) (int, error) {
+func (r *rowReader) Read(rows []result.Result) (int, error) {
 	n := copy(rows, r.rows)
 	if r.rows = r.rows[n:]; n == 0 {
 		return 0, io.EOF
@@ -129,7 +129,7 @@ func TestUntrustedLevelsAreMeasuredAgain(t *testing.T) {
 	if r, err = s.Run(t.Context()); err != nil || r.Untrusted() != nil || strings.Join(p.runs, " ") != "level-rate-80" {
 		t.Errorf("runs: %v, untrusted: %+v, %v", p.runs, r.Untrusted(), err)
 	}
-	if _, err := replay.OpenResults(filepath.Join(s.Dir, "level-rate-80.untrusted-1", "results.parquet")); err != nil {
+	if _, err := result.Open(filepath.Join(s.Dir, "level-rate-80.untrusted-1", "results.parquet")); err != nil {
 		t.Error(err)
 	}
 }
@@ -142,7 +142,7 @@ func TestStoppedLevelsAreMeasuredAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	results := filepath.Join(s.Dir, "level-rate-20", "results.parquet")
-	journal, err := replay.CreateJournal(replay.JournalName(results), replay.Run{Schema: replay.ResultsSchema})
+	journal, err := result.CreateJournal(result.JournalName(results), result.Run{Schema: result.Schema})
 	if err == nil {
 		err = errors.Join(journal.Close(), os.Remove(results))
 	}
@@ -153,7 +153,7 @@ func TestStoppedLevelsAreMeasuredAgain(t *testing.T) {
 	if err != nil || len(p.runs) != 2 || len(r.Levels) != 1 {
 		t.Errorf("runs: %v, %v", p.runs, err)
 	}
-	if _, err := os.Stat(filepath.Join(s.Dir, "level-rate-20.stopped-1", filepath.Base(replay.JournalName(results)))); err != nil {
+	if _, err := os.Stat(filepath.Join(s.Dir, "level-rate-20.stopped-1", filepath.Base(result.JournalName(results)))); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -92,10 +92,10 @@ func (s *Sweep) make(ctx context.Context, t Trial, path string, doc []byte) erro
 // complete tells whether the results of a trial are there, whole. What is left of a
 // run of it that did not finish is set aside; results of another trial are refused.
 func complete(results, path string, want []byte) (bool, error) {
-	f, err := replay.OpenResults(results)
+	f, err := result.Open(results)
 	stopped := errors.Is(err, fs.ErrNotExist)
 	if stopped {
-		f, err = replay.OpenResults(replay.JournalName(results))
+		f, err = result.Open(result.JournalName(results))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -123,7 +123,7 @@ func complete(results, path string, want []byte) (bool, error) {
 
 // flowIn is the flow of a results file.
 func flowIn(path string) (Flow, error) {
-	results, err := replay.OpenResults(path)
+	results, err := result.Open(path)
 	if err != nil {
 		return Flow{}, err
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -55,16 +55,16 @@ func TestSweepTextIsNarrow(t *testing.T) {
 // sent before counts whole, nor the drain.
 func TestFlowInFlight(t *testing.T) {
 	const s = int64(1e9)
-	var rows []replay.Result
+	var rows []result.Result
 	for i := range int64(11) { // due each second, and 2 s long, but the last: it takes a minute to drain
-		r := replay.Result{DueNS: i * s, SentNS: trace.Ptr(i * s), DoneNS: trace.Ptr((i + 2) * s)}
+		r := result.Result{DueNS: i * s, SentNS: trace.Ptr(i * s), DoneNS: trace.Ptr((i + 2) * s)}
 		if i == 10 {
 			r.DoneNS = trace.Ptr(70 * s)
 		}
 		rows = append(rows, r)
 	}
 	rows[7].SentNS = trace.Ptr(8 * s) // held back by the client: it is not in flight
-	f, err := flowOf(&replay.Run{}, func() trace.Reader[replay.Result] { return &trace.SliceReader[replay.Result]{Rows: rows} })
+	f, err := flowOf(&result.Run{}, func() trace.Reader[result.Result] { return &trace.SliceReader[result.Result]{Rows: rows} })
 	if err != nil || f.InFlight == nil || *f.InFlight != 1.8 || f.Seconds != 5 {
 		t.Errorf("%+v, %v", f, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 )
 
 // A Trial is one measured run to make.
@@ -24,7 +24,7 @@ type Trial struct {
 
 	Warmup, Cooldown string        // requests or times that are not measured, see [replay.ParseSpan]
 	Timeout          time.Duration // of one request; 0 is the target's own, of an engine in virtual time none
-	Cache            string        // what the prefix cache holds before: see [replay.CacheCold]; "" is as it is
+	Cache            string        // what the prefix cache holds before: see [result.CacheCold]; "" is as it is
 	Note             string        // to keep in the results
 
 	Results string // Parquet file to write
@@ -48,12 +48,12 @@ func Measure(ctx context.Context, target Target, t Trial, o report.Options) (rep
 // Summarise summarises a results file and, when there is one beside it, what was
 // measured at the servers.
 func Summarise(path string, o report.Options) (report.Summary, error) {
-	results, err := replay.OpenResults(path)
+	results, err := result.Open(path)
 	if err != nil {
 		return report.Summary{}, err
 	}
 	defer results.Close()
-	switch metrics, err := replay.OpenMetrics(path); {
+	switch metrics, err := result.OpenMetrics(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return report.Summary{}, err

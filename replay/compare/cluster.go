@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/sample"
 )
@@ -135,12 +135,12 @@ func groupOf(session *int64, row int64) int {
 }
 
 // Add takes the successful requests of a run, of all that are measured.
-func (c *Clusters) Add(run replay.Run, results trace.Reader[replay.Result]) error {
+func (c *Clusters) Add(run result.Run, results trace.Reader[result.Result]) error {
 	if c.rows > 0 && run.Workload != c.digest {
 		c.mixed = true
 	}
 	c.digest = run.Workload
-	return trace.Each(results, func(_ int64, r *replay.Result) error {
+	return trace.Each(results, func(_ int64, r *result.Result) error {
 		l, ok, err := report.Measured(&run, r)
 		if err != nil || !ok {
 			return err

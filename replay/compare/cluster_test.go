@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/internal/resulttest"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -60,7 +60,7 @@ func TestClusteredCounts(t *testing.T) {
 // clustersOf makes an arm of sessions of so many requests, all of a session alike.
 func clustersOf(t *testing.T, seed uint64, sessions, each int, digest string) *Clusters {
 	rng := rand.New(rand.NewPCG(seed, 9))
-	var rows []replay.Result
+	var rows []result.Result
 	for s := range sessions {
 		first := 100 + 50*rng.NormFloat64()
 		for range each {
@@ -70,7 +70,7 @@ func clustersOf(t *testing.T, seed uint64, sessions, each int, digest string) *C
 		}
 	}
 	c := &Clusters{}
-	if err := c.Add(replay.Run{Workload: digest}, &trace.SliceReader[replay.Result]{Rows: rows}); err != nil {
+	if err := c.Add(result.Run{Workload: digest}, &trace.SliceReader[result.Result]{Rows: rows}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -167,7 +167,7 @@ type endless struct {
 	gaps [20]int64
 }
 
-func (e *endless) Read(rows []replay.Result) (int, error) {
+func (e *endless) Read(rows []result.Result) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF
 	}
@@ -176,7 +176,7 @@ func (e *endless) Read(rows []replay.Result) (int, error) {
 	for i := range rows[:n] {
 		e.row++
 		at := int64(math.Exp(18 + 0.6*e.rng.NormFloat64()))
-		r := replay.Result{RowID: e.row, Session: trace.Ptr(e.row / 4), SentNS: trace.Ptr(int64(0)), FirstTokenNS: trace.Ptr(at), Events: 21,
+		r := result.Result{RowID: e.row, Session: trace.Ptr(e.row / 4), SentNS: trace.Ptr(int64(0)), FirstTokenNS: trace.Ptr(at), Events: 21,
 			Output: trace.Ptr(int32(21))}
 		for g := range e.gaps {
 			e.gaps[g] = int64(math.Exp(16.5 + 0.3*e.rng.NormFloat64()))
@@ -200,7 +200,7 @@ func BenchmarkClusters(b *testing.B) {
 				runtime.ReadMemStats(&before)
 				for i := range sides {
 					sides[i] = &Clusters{}
-					if err := sides[i].Add(replay.Run{Workload: "w"}, &endless{rng: rand.New(rand.NewPCG(1, uint64(i))), left: n}); err != nil {
+					if err := sides[i].Add(result.Run{Workload: "w"}, &endless{rng: rand.New(rand.NewPCG(1, uint64(i))), left: n}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
 	"reprise/replay/internal/resulttest"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // round makes the results of n requests whose times to the first token are drawn
 // around 100 ms and scaled by a factor.
-func roundOf(rng *rand.Rand, n int, factor float64) []replay.Result {
-	var out []replay.Result
+func roundOf(rng *rand.Rand, n int, factor float64) []result.Result {
+	var out []result.Result
 	for row := range int64(n) {
 		first := int64(factor * (80 + 40*rng.Float64()))
 		step := int64(math.Round(factor * 10))
@@ -38,9 +38,9 @@ func armsOf(t *testing.T, n int, factor, own float64) []Arm {
 			factor float64
 		}{{&a, 1}, {&b, factor}} {
 			rows := roundOf(rng, 200, both*side.factor*(1+own*rng.NormFloat64()))
-			run := replay.Run{Workload: "sha256:w", Tier: "partner", Requests: int64(len(rows))}
+			run := result.Run{Workload: "sha256:w", Tier: "partner", Requests: int64(len(rows))}
 			side.arm.Runs = append(side.arm.Runs, summarise(t, run, report.Options{}, rows...))
-			if err := side.arm.Clusters.Add(run, &trace.SliceReader[replay.Result]{Rows: rows}); err != nil {
+			if err := side.arm.Clusters.Add(run, &trace.SliceReader[result.Result]{Rows: rows}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -56,9 +56,9 @@ func unresampled(arms []Arm) []Arm {
 	return arms
 }
 
-func summarise(t *testing.T, run replay.Run, opts report.Options, results ...replay.Result) report.Summary {
+func summarise(t *testing.T, run result.Run, opts report.Options, results ...result.Result) report.Summary {
 	t.Helper()
-	s, err := report.Summarise(run, &trace.SliceReader[replay.Result]{Rows: results}, opts)
+	s, err := report.Summarise(run, &trace.SliceReader[result.Result]{Rows: results}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,15 +199,15 @@ func TestCompareAA(t *testing.T) {
 func TestCompareWarns(t *testing.T) {
 	for name, c := range map[string]struct {
 		code   string
-		change func(*replay.Run)
+		change func(*result.Run)
 	}{
-		"workload":  {WarnWorkload, func(r *replay.Run) { r.Workload = "sha256:x" }},
-		"tokenizer": {WarnSettings, func(r *replay.Run) { r.Tokenizer = "x" }},
-		"seed":      {WarnSettings, func(r *replay.Run) { r.Seed = "2" }},
-		"rate":      {WarnSettings, func(r *replay.Run) { r.Rate = "poisson:2" }},
-		"cache":     {WarnSettings, func(r *replay.Run) { r.Cache = &replay.CacheDiscipline{Done: "reset"} }},
-		"client":    {WarnClient, func(r *replay.Run) { r.Cores++ }},
-		"model":     {WarnModel, func(r *replay.Run) { r.Model = "x" }},
+		"workload":  {WarnWorkload, func(r *result.Run) { r.Workload = "sha256:x" }},
+		"tokenizer": {WarnSettings, func(r *result.Run) { r.Tokenizer = "x" }},
+		"seed":      {WarnSettings, func(r *result.Run) { r.Seed = "2" }},
+		"rate":      {WarnSettings, func(r *result.Run) { r.Rate = "poisson:2" }},
+		"cache":     {WarnSettings, func(r *result.Run) { r.Cache = &result.CacheDiscipline{Done: "reset"} }},
+		"client":    {WarnClient, func(r *result.Run) { r.Cores++ }},
+		"model":     {WarnModel, func(r *result.Run) { r.Model = "x" }},
 	} {
 		two := unresampled(armsOf(t, 2, 1, 0.01))
 		c.change(&two[1].Runs[1].Run)

@@ -3,9 +3,10 @@ package compare
 import (
 	"fmt"
 	"math"
-	"reprise/replay/report"
 	"slices"
 	"strings"
+
+	"reprise/replay/report"
 )
 
 // A compared metric is a figure of a run by which two servers are told apart.

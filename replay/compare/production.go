@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/sample"
@@ -30,14 +30,14 @@ type Recorded struct {
 // of two [Clusters] and of the exact values of a report. The results must be in
 // the order of their rows, as in a results file; of a workload that was played
 // several times it takes the first.
-func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summary, results trace.Reader[replay.Result], options Options) (Comparison, error) {
+func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summary, results trace.Reader[result.Result], options Options) (Comparison, error) {
 	given := options.Primary != ""
 	o, err := options.complete()
 	if err != nil {
 		return Comparison{}, err
 	}
 	p := production{next: -1, recorded: recorded, same: meta.Digest == s.Run.Workload, run: s.Run}
-	if err := trace.Each(results, func(_ int64, r *replay.Result) error { return p.add(r) }); err != nil {
+	if err := trace.Each(results, func(_ int64, r *result.Result) error { return p.add(r) }); err != nil {
 		return Comparison{}, err
 	}
 	if p.joined == 0 {
@@ -65,7 +65,7 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 type production struct {
 	recorded trace.Reader[Recorded]
 	same     bool // the workload is this trace
-	run      replay.Run
+	run      result.Run
 	buffer   [512]Recorded
 	held, at int   // rows in the buffer, and which of them is the next
 	next     int64 // row that was taken last
@@ -97,7 +97,7 @@ func (p *production) to(row int64) (*Recorded, error) {
 	}
 }
 
-func (p *production) add(r *replay.Result) error {
+func (p *production) add(r *result.Result) error {
 	l, measured, err := report.Measured(&p.run, r)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (p *production) warnings() []report.Warning {
 	warn(!p.same, WarnWorkload, "the replay was of another workload than the trace, with the same lengths in every row: the rows are taken for the same")
 	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, WarnSettings, "the replay was %s times as fast as what was recorded", page.Number(r.Speed))
 	warn(r.Rate != "", WarnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
-	warn(r.Timing == replay.ClosedLoop, WarnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
+	warn(r.Timing == result.ClosedLoop, WarnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
 	if d := r.Drift; d != nil {
 		warn(time.Duration(d.P50NS).Abs() > time.Second, WarnSettings, "half of the turns that follow others were sent %v or more from their recorded time, as the server was faster or slower", time.Duration(d.P50NS))
 	}

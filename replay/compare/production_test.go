@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
 	"reprise/replay/internal/resulttest"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // replayed makes a trace of n rows with recorded times, and results of every
 // second row that took factor times as long, sent 7 ms after they were due.
-func replayedRows(n int, factor float64) (rows []Recorded, results []replay.Result) {
+func replayedRows(n int, factor float64) (rows []Recorded, results []result.Result) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for i := range int64(n) {
 		first := 50 + rng.Int64N(100)
@@ -28,17 +28,17 @@ func replayedRows(n int, factor float64) (rows []Recorded, results []replay.Resu
 	return rows, results
 }
 
-func production2(rows []Recorded, results []replay.Result, run replay.Run) (Comparison, error) {
-	s, err := report.Summarise(run, &trace.SliceReader[replay.Result]{Rows: results}, report.Options{})
+func production2(rows []Recorded, results []result.Result, run result.Run) (Comparison, error) {
+	s, err := report.Summarise(run, &trace.SliceReader[result.Result]{Rows: results}, report.Options{})
 	if err != nil {
 		return Comparison{}, err
 	}
 	return Production(trace.Meta{Digest: "sha256:w", Tier: "partner"}, &trace.SliceReader[Recorded]{Rows: rows}, s,
-		&trace.SliceReader[replay.Result]{Rows: results}, Options{})
+		&trace.SliceReader[result.Result]{Rows: results}, Options{})
 }
 
 func TestCompareProduction(t *testing.T) {
-	run := replay.Run{Workload: "sha256:w", Tier: "public", Requests: 1500}
+	run := result.Run{Workload: "sha256:w", Tier: "public", Requests: 1500}
 	rows, results := replayedRows(3000, 1.5)
 	rows[1].Status = trace.StatusFailed
 	rows[3].TTFTNS = nil
@@ -70,7 +70,7 @@ func TestCompareProduction(t *testing.T) {
 }
 
 func TestCompareProductionRefusesOtherTraces(t *testing.T) {
-	run := replay.Run{Workload: "sha256:w", Requests: 50}
+	run := result.Run{Workload: "sha256:w", Requests: 50}
 	rows, results := replayedRows(100, 1)
 	other := run
 	other.Workload = "sha256:x"
@@ -85,7 +85,7 @@ func TestCompareProductionRefusesOtherTraces(t *testing.T) {
 			return production2(changed, results, other)
 		},
 		"not in the order": func() (Comparison, error) {
-			return production2(rows, []replay.Result{results[1], results[0]}, run)
+			return production2(rows, []result.Result{results[1], results[0]}, run)
 		},
 		"no row has a time": func() (Comparison, error) {
 			bare := make([]Recorded, len(rows))

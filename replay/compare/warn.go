@@ -3,10 +3,10 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"reprise/replay/result"
 	"strings"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/trace/page"
 )
@@ -32,26 +32,26 @@ const (
 // any of it is in the difference.
 var told = []struct {
 	code, what string
-	of         func(*replay.Run) string
+	of         func(*result.Run) string
 }{
-	{WarnWorkload, "other workloads", func(r *replay.Run) string { return r.Workload }},
-	{WarnSettings, "other tokenizers", func(r *replay.Run) string { return r.Tokenizer }},
+	{WarnWorkload, "other workloads", func(r *result.Run) string { return r.Workload }},
+	{WarnSettings, "other tokenizers", func(r *result.Run) string { return r.Tokenizer }},
 	{WarnSettings, "other seeds", seedOf},
 	{WarnSettings, "other schedules", scheduleOf},
-	{WarnSettings, "other parts of the workload", func(r *replay.Run) string { return asJSON(r.Selection) }},
+	{WarnSettings, "other parts of the workload", func(r *result.Run) string { return asJSON(r.Selection) }},
 	{WarnSettings, "other cache policies", cachePolicy},
-	{WarnSettings, "other APIs, prompts, sampling or connections", func(r *replay.Run) string {
+	{WarnSettings, "other APIs, prompts, sampling or connections", func(r *result.Run) string {
 		return asJSON([]any{r.API, r.Prompts, r.PromptText, r.Sampling, r.Connections, r.HTTP2})
 	}},
-	{WarnClient, "other clients", func(r *replay.Run) string {
+	{WarnClient, "other clients", func(r *result.Run) string {
 		return fmt.Sprint(r.Version, r.Cores, r.Simulated != "", hostOf(r))
 	}},
-	{WarnModel, "other models", func(r *replay.Run) string { return r.Model }},
+	{WarnModel, "other models", func(r *result.Run) string { return r.Model }},
 }
 
 // seedOf is the seed that both sides must have: that of the arrivals, where new
 // prompts were what made a cache cold.
-func seedOf(r *replay.Run) string {
+func seedOf(r *result.Run) string {
 	if r.Cache != nil && r.Cache.ArrivalSeed != "" {
 		return r.Cache.ArrivalSeed
 	}
@@ -59,19 +59,19 @@ func seedOf(r *replay.Run) string {
 }
 
 // hostOf is the machine of the client.
-func hostOf(r *replay.Run) string {
+func hostOf(r *result.Run) string {
 	if r.Environment == nil {
 		return ""
 	}
 	return asJSON(r.Environment.Host)
 }
 
-func scheduleOf(r *replay.Run) string {
+func scheduleOf(r *result.Run) string {
 	return asJSON([]any{r.Speed, r.Timing, r.Rate, r.Concurrency, r.KeepThink, r.InFlightLimit})
 }
 
 // cachePolicy leaves out what tells rounds apart that are meant to.
-func cachePolicy(r *replay.Run) string {
+func cachePolicy(r *result.Run) string {
 	if r.Cache == nil {
 		return ""
 	}

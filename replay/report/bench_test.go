@@ -6,17 +6,17 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // loop yields the same results over and over, n in all, each as a row of its own.
 type loop struct {
-	rows []replay.Result
+	rows []result.Result
 	n    int
 }
 
-func (l *loop) Read(rows []replay.Result) (int, error) {
+func (l *loop) Read(rows []result.Result) (int, error) {
 	n := min(len(rows), l.n)
 	for i := range n {
 		rows[i] = l.rows[(l.n-i)%len(l.rows)]
@@ -31,7 +31,7 @@ func (l *loop) Read(rows []replay.Result) (int, error) {
 func BenchmarkSummarise(b *testing.B) {
 	for _, gaps := range []int{1, 128} {
 		rng := rand.New(rand.NewPCG(1, 1))
-		var rows []replay.Result
+		var rows []result.Result
 		for i := range int64(1000) {
 			events := []int64{20 + rng.Int64N(100)}
 			for range gaps {
@@ -43,7 +43,7 @@ func BenchmarkSummarise(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("gaps=%d", gaps), func(b *testing.B) {
 			b.ReportAllocs()
-			if _, err := Summarise(replay.Run{ServerBlock: 16}, &loop{rows, b.N}, Options{}); err != nil {
+			if _, err := Summarise(result.Run{ServerBlock: 16}, &loop{rows, b.N}, Options{}); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "results/s")
@@ -53,7 +53,7 @@ func BenchmarkSummarise(b *testing.B) {
 
 func BenchmarkPage(b *testing.B) {
 	run, results, opts := smallRun()
-	s, err := Summarise(run, &trace.SliceReader[replay.Result]{Rows: results}, opts)
+	s, err := Summarise(run, &trace.SliceReader[result.Result]{Rows: results}, opts)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -70,16 +70,16 @@ func inARow(n int) Reread {
 	for range 64 {
 		events = append(events, events[len(events)-1]+10)
 	}
-	return func() trace.Reader[replay.Result] { return &queue{n: int64(n), one: answer(0, 0, 0, events...)} }
+	return func() trace.Reader[result.Result] { return &queue{n: int64(n), one: answer(0, 0, 0, events...)} }
 }
 
 // A queue yields n copies of a result, each 13 ms behind the one before.
 type queue struct {
 	n, i int64
-	one  replay.Result
+	one  result.Result
 }
 
-func (q *queue) Read(rows []replay.Result) (int, error) {
+func (q *queue) Read(rows []result.Result) (int, error) {
 	n := int(min(int64(len(rows)), q.n-q.i))
 	for i := range n {
 		r, shift := q.one, q.i*13*msNS
@@ -98,10 +98,10 @@ func (q *queue) Read(rows []replay.Result) (int, error) {
 
 func BenchmarkFurtherPasses(b *testing.B) {
 	for name, f := range map[string]func(Reread) error{
-		"vllm":          func(r Reread) error { return WriteVLLM(io.Discard, replay.Run{}, r, VLLMOptions{}) },
-		"vllm-detailed": func(r Reread) error { return WriteVLLM(io.Discard, replay.Run{}, r, VLLMOptions{Detailed: true}) },
-		"steady":        func(r Reread) error { _, err := FindSteady(replay.Run{}, r, 0.8, Options{}); return err },
-		"aiperf":        func(r Reread) error { _, err := Under("aiperf", replay.Run{}, r, Options{}); return err },
+		"vllm":          func(r Reread) error { return WriteVLLM(io.Discard, result.Run{}, r, VLLMOptions{}) },
+		"vllm-detailed": func(r Reread) error { return WriteVLLM(io.Discard, result.Run{}, r, VLLMOptions{Detailed: true}) },
+		"steady":        func(r Reread) error { _, err := FindSteady(result.Run{}, r, 0.8, Options{}); return err },
+		"aiperf":        func(r Reread) error { _, err := Under("aiperf", result.Run{}, r, Options{}); return err },
 	} {
 		b.Run(name, func(b *testing.B) {
 			if err := f(inARow(b.N)); err != nil {

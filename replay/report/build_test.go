@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"reprise/replay"
 	"reprise/replay/internal/resulttest"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -15,9 +15,9 @@ const msNS = resulttest.MS
 
 var answer, failure = resulttest.Answer, resulttest.Failure
 
-func summarise(t *testing.T, run replay.Run, opts Options, results ...replay.Result) Summary {
+func summarise(t *testing.T, run result.Run, opts Options, results ...result.Result) Summary {
 	t.Helper()
-	s, err := Summarise(run, &trace.SliceReader[replay.Result]{Rows: results}, opts)
+	s, err := Summarise(run, &trace.SliceReader[result.Result]{Rows: results}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,10 +25,10 @@ func summarise(t *testing.T, run replay.Run, opts Options, results ...replay.Res
 }
 
 // messy makes n results that have, between them, everything that can happen.
-func messy(rng *rand.Rand, n int) []replay.Result {
-	var out []replay.Result
+func messy(rng *rand.Rand, n int) []result.Result {
+	var out []result.Result
 	for row := range int64(n) {
-		r := replay.Result{
+		r := result.Result{
 			RowID: row, Category: append(trace.Categories(), "")[rng.IntN(6)],
 			DueNS: rng.Int64N(60e9), WantInput: 1 + rng.Int32N(40000), WantOutput: 1 + rng.Int32N(20),
 		}
@@ -55,7 +55,7 @@ func messy(rng *rand.Rand, n int) []replay.Result {
 }
 
 // stream fills in what came back.
-func stream(rng *rand.Rand, r *replay.Result, at int64) {
+func stream(rng *rand.Rand, r *result.Result, at int64) {
 	r.FirstEventNS = trace.Ptr(at)
 	r.Events = rng.Int32N(r.WantOutput + 1)
 	total := int32(0)

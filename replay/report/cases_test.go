@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestTTFTSkipsRoleOnlyEvents(t *testing.T) {
 	r := answer(0, 0, 0, 200, 230)
 	r.FirstEventNS = trace.Ptr(5 * msNS)
-	s := summarise(t, replay.Run{}, Options{}, r)
+	s := summarise(t, result.Run{}, Options{}, r)
 	is(t, "ttft", s.Latency.FromSent.TTFT.Mean, 200)
 	is(t, "headers", s.Latency.FromSent.Headers.Mean, 1)
 	is(t, "e2e", s.Latency.FromSent.E2E.Mean, 230)
@@ -29,7 +29,7 @@ func TestOneToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := summarise(t, replay.Run{}, Options{SLO: slo}, answer(0, 0, 0, 20))
+	s := summarise(t, result.Run{}, Options{SLO: slo}, answer(0, 0, 0, 20))
 	if l := s.Latency; l.TPOT.Count+l.ITLChunk.Count+l.ITLToken.Count != 0 || l.FromSent.TTFT.Count != 1 {
 		t.Errorf("%+v", l)
 	}
@@ -45,7 +45,7 @@ func TestOneToken(t *testing.T) {
 // A request without tokens has no TTFT, and cannot meet an objective for it.
 func TestNoToken(t *testing.T) {
 	slo := SLO{TTFT: trace.Ptr(time.Second)}
-	s := summarise(t, replay.Run{}, Options{SLO: slo}, answer(0, 0, 0))
+	s := summarise(t, result.Run{}, Options{SLO: slo}, answer(0, 0, 0))
 	if s.Latency.FromSent.TTFT.Count != 0 || s.Goodput.FromSent.Requests != 0 || s.Requests.Succeeded != 1 {
 		t.Errorf("%+v", s.Requests)
 	}
@@ -55,7 +55,7 @@ func TestNoToken(t *testing.T) {
 func TestMultiTokenEvents(t *testing.T) {
 	r := answer(0, 0, 0, 10, 70)
 	r.Output = trace.Ptr(int32(6))
-	s := summarise(t, replay.Run{}, Options{}, r)
+	s := summarise(t, result.Run{}, Options{}, r)
 	is(t, "chunk", s.Latency.ITLChunk.Mean, 60)
 	is(t, "token", s.Latency.ITLToken.Mean, 20)
 	is(t, "tpot", s.Latency.TPOT.Mean, 12)
@@ -63,17 +63,17 @@ func TestMultiTokenEvents(t *testing.T) {
 
 	// The server says that the second event, which ends the gap, had five.
 	r.EventTokens = []int32{1, 5}
-	s = summarise(t, replay.Run{}, Options{}, r)
+	s = summarise(t, result.Run{}, Options{}, r)
 	is(t, "token", s.Latency.ITLToken.Mean, 12)
 
 	// An event without tokens cannot divide: the mean again.
 	r.EventTokens = []int32{6, 0}
-	s = summarise(t, replay.Run{}, Options{}, r)
+	s = summarise(t, result.Run{}, Options{}, r)
 	is(t, "token", s.Latency.ITLToken.Mean, 20)
 
 	// Without any count, only the gap is known.
 	r.EventTokens, r.Output = nil, nil
-	s = summarise(t, replay.Run{}, Options{}, r)
+	s = summarise(t, result.Run{}, Options{}, r)
 	is(t, "chunk", s.Latency.ITLChunk.Mean, 60)
 	null(t, "token", s.Latency.ITLToken.Mean)
 	null(t, "tpot", s.Latency.TPOT.Mean)
@@ -83,7 +83,7 @@ func TestMultiTokenEvents(t *testing.T) {
 // the user waited for a second and ten.
 func TestCoordinatedOmission(t *testing.T) {
 	slo := SLO{TTFT: trace.Ptr(100 * time.Millisecond)}
-	s := summarise(t, replay.Run{}, Options{SLO: slo}, answer(0, 0, 1000, 10, 20), answer(1, 10, 1000, 10, 20))
+	s := summarise(t, result.Run{}, Options{SLO: slo}, answer(0, 0, 1000, 10, 20), answer(1, 10, 1000, 10, 20))
 	is(t, "ttft sent", s.Latency.FromSent.TTFT.P50, 10)
 	is(t, "ttft due", s.Latency.FromDue.TTFT.P50, 1010)
 	is(t, "e2e sent", s.Latency.FromSent.E2E.P50, 20)
@@ -106,9 +106,9 @@ func TestErrorsInTheDenominator(t *testing.T) {
 	open := answer(5, 0, 0)
 	open.DoneNS = nil
 	slo := SLO{E2E: trace.Ptr(time.Second)}
-	s := summarise(t, replay.Run{}, Options{SLO: slo},
+	s := summarise(t, result.Run{}, Options{SLO: slo},
 		answer(0, 0, 0, 10, 20), answer(1, 0, 0, 10, 2000), failure(2, 0, "timeout"), failure(3, 1000, "timeout"),
-		cut, open, replay.Result{RowID: 6, DueNS: 7})
+		cut, open, result.Result{RowID: 6, DueNS: 7})
 	is(t, "good", s.Goodput.FromSent.Share, 0.2)
 	is(t, "good/s", s.Goodput.FromSent.PerS, 0.5)
 	is(t, "errors", s.Requests.ErrorShare, 0.6)
@@ -142,11 +142,11 @@ func TestFewSamples(t *testing.T) {
 		{999, []string{"p99.9"}},
 		{1000, nil},
 	} {
-		var results []replay.Result
+		var results []result.Result
 		for i := range row.n {
 			results = append(results, answer(i, i, 0, 10, 20))
 		}
-		s := summarise(t, replay.Run{ServerBlock: 16}, Options{}, results...)
+		s := summarise(t, result.Run{ServerBlock: 16}, Options{}, results...)
 		var missing, warned []string
 		for _, p := range percentiles {
 			if *p.of(&s.Latency.FromSent.TTFT) == nil {
@@ -170,7 +170,7 @@ func TestFewSamples(t *testing.T) {
 
 // Nothing is claimed without results.
 func TestEmpty(t *testing.T) {
-	s := summarise(t, replay.Run{}, Options{SLO: SLO{TTFT: trace.Ptr(time.Second)}})
+	s := summarise(t, result.Run{}, Options{SLO: SLO{TTFT: trace.Ptr(time.Second)}})
 	for _, m := range s.Latency.metrics() {
 		for _, v := range []*float64{m.stat.Mean, m.stat.SD, m.stat.Min, m.stat.Max, m.stat.P50, m.stat.P999} {
 			null(t, m.name, v)
@@ -197,7 +197,7 @@ func TestTokenCounts(t *testing.T) {
 	short.Input, short.WantOutput = trace.Ptr(int32(98)), 12
 	counted.OutputFrom = "tokenizer"
 	unknown.Output, unknown.OutputFrom, unknown.Input = nil, "", nil
-	s := summarise(t, replay.Run{}, Options{}, long, short, counted, unknown)
+	s := summarise(t, result.Run{}, Options{}, long, short, counted, unknown)
 	if want := (Difference{Compared: 3, More: 1, Fewer: 1, SumAbs: 9, MaxAbs: 7}); s.Tokens.PromptError != want {
 		t.Errorf("prompt: %+v, want %+v", s.Tokens.PromptError, want)
 	}
@@ -222,7 +222,7 @@ func TestTokenCounts(t *testing.T) {
 	}
 }
 
-func hit(row int64, prompt, known, cached int32) replay.Result {
+func hit(row int64, prompt, known, cached int32) result.Result {
 	r := answer(row, 0, 0, 1)
 	r.WantInput, r.Input = prompt, &prompt
 	if known >= 0 {
@@ -235,28 +235,28 @@ func hit(row int64, prompt, known, cached int32) replay.Result {
 }
 
 func TestCache(t *testing.T) {
-	block := replay.Run{BlockSize: 512, ServerBlock: 16}
+	block := result.Run{BlockSize: 512, ServerBlock: 16}
 	for _, row := range []struct {
 		name                     string
 		opts                     Options
-		run                      replay.Run
-		results                  []replay.Result
+		run                      result.Run
+		results                  []result.Result
 		measured, expected, lost float64 // of 100 tokens; below 0 is null
 		rows, left               int64
 	}{
-		{"floors to blocks", Options{}, block, []replay.Result{hit(0, 100, 50, 40)}, 40, 48, 2, 1, 0},
-		{"the option stands above the run", Options{ServerBlock: 32}, block, []replay.Result{hit(0, 100, 50, 0)}, 0, 32, 18, 1, 0},
-		{"the workload's block is the last resort", Options{}, replay.Run{BlockSize: 10}, []replay.Result{hit(0, 100, 55, 0)}, 0, 50, 5, 1, 0},
-		{"at most all but one token", Options{ServerBlock: 10}, block, []replay.Result{hit(0, 100, 100, 90)}, 90, 90, 9, 1, 0},
-		{"a known prefix longer than the prompt", Options{ServerBlock: 1}, block, []replay.Result{hit(0, 100, 300, 99)}, 99, 99, 0, 1, 0},
-		{"only the same rows compare", Options{}, block, []replay.Result{hit(0, 100, 64, 32), hit(1, 900, -1, 900), hit(2, 900, 900, -1), hit(3, 100, 0, 0)}, 16, 32, 0, 2, 2},
-		{"no cached count", Options{}, block, []replay.Result{hit(0, 100, 50, -1)}, -1, 48, 2, 1, 0},
-		{"no known count", Options{}, block, []replay.Result{hit(0, 100, -1, 7)}, 7, -1, -1, 1, 0},
-		{"disjoint counts", Options{}, block, []replay.Result{hit(0, 100, 50, -1), hit(1, 100, -1, 7), hit(2, 100, -1, 0)}, 3.5, -1, -1, 2, 1},
-		{"no block size", Options{}, replay.Run{}, []replay.Result{hit(0, 100, 50, 40)}, 40, -1, -1, 1, 0},
-		{"neither", Options{}, replay.Run{}, []replay.Result{hit(0, 100, 50, -1)}, -1, -1, -1, 0, 1},
+		{"floors to blocks", Options{}, block, []result.Result{hit(0, 100, 50, 40)}, 40, 48, 2, 1, 0},
+		{"the option stands above the run", Options{ServerBlock: 32}, block, []result.Result{hit(0, 100, 50, 0)}, 0, 32, 18, 1, 0},
+		{"the workload's block is the last resort", Options{}, result.Run{BlockSize: 10}, []result.Result{hit(0, 100, 55, 0)}, 0, 50, 5, 1, 0},
+		{"at most all but one token", Options{ServerBlock: 10}, block, []result.Result{hit(0, 100, 100, 90)}, 90, 90, 9, 1, 0},
+		{"a known prefix longer than the prompt", Options{ServerBlock: 1}, block, []result.Result{hit(0, 100, 300, 99)}, 99, 99, 0, 1, 0},
+		{"only the same rows compare", Options{}, block, []result.Result{hit(0, 100, 64, 32), hit(1, 900, -1, 900), hit(2, 900, 900, -1), hit(3, 100, 0, 0)}, 16, 32, 0, 2, 2},
+		{"no cached count", Options{}, block, []result.Result{hit(0, 100, 50, -1)}, -1, 48, 2, 1, 0},
+		{"no known count", Options{}, block, []result.Result{hit(0, 100, -1, 7)}, 7, -1, -1, 1, 0},
+		{"disjoint counts", Options{}, block, []result.Result{hit(0, 100, 50, -1), hit(1, 100, -1, 7), hit(2, 100, -1, 0)}, 3.5, -1, -1, 2, 1},
+		{"no block size", Options{}, result.Run{}, []result.Result{hit(0, 100, 50, 40)}, 40, -1, -1, 1, 0},
+		{"neither", Options{}, result.Run{}, []result.Result{hit(0, 100, 50, -1)}, -1, -1, -1, 0, 1},
 		// vLLM leaves the count of a request without a hit out.
-		{"zeros left out", Options{}, block, []replay.Result{hit(0, 100, 64, 64), hit(1, 100, 64, -1)}, 32, 64, 0, 2, 0},
+		{"zeros left out", Options{}, block, []result.Result{hit(0, 100, 64, 64), hit(1, 100, 64, -1)}, 32, 64, 0, 2, 0},
 	} {
 		s := summarise(t, row.run, row.opts, row.results...)
 		for name, v := range map[string][2]any{
@@ -281,7 +281,7 @@ func TestCache(t *testing.T) {
 // Hits beyond those of earlier prompts come from earlier runs; an engine that is
 // simulated has none, and found what it generated.
 func TestMoreHitsThanExpected(t *testing.T) {
-	run := replay.Run{BlockSize: 512, ServerBlock: 16}
+	run := result.Run{BlockSize: 512, ServerBlock: 16}
 	for simulated, want := range map[string]string{"": WarnForeignHits, "a model": WarnGeneratedHits} {
 		run.Simulated = simulated
 		for hits, warned := range map[int32]bool{48: false, 64: true} {
@@ -300,14 +300,14 @@ func TestMoreHitsThanExpected(t *testing.T) {
 }
 
 func TestCategoriesAndLengths(t *testing.T) {
-	var results []replay.Result
+	var results []result.Result
 	for i, c := range []string{"odd", trace.Branch, trace.Cold, "", trace.Cold} {
 		r := hit(int64(i), int32(64<<i), 32, 16)
 		r.Category = c
 		results = append(results, r)
 	}
 	results[4].Error = "timeout"
-	s := summarise(t, replay.Run{ServerBlock: 16}, Options{}, results...)
+	s := summarise(t, result.Run{ServerBlock: 16}, Options{}, results...)
 	var names []string
 	for _, c := range s.ByCategory {
 		names = append(names, c.Category)
@@ -330,42 +330,42 @@ func TestCategoriesAndLengths(t *testing.T) {
 			t.Fatalf("length buckets %v, want %v", lengths, want)
 		}
 	}
-	last := summarise(t, replay.Run{}, Options{}, hit(0, 1<<30, 0, 0)).ByInputLength[0]
+	last := summarise(t, result.Run{}, Options{}, hit(0, 1<<30, 0, 0)).ByInputLength[0]
 	if last.Lo != 131072 || last.Hi != nil {
 		t.Errorf("the last bucket is %+v", last)
 	}
 }
 
 func TestLagDrift(t *testing.T) {
-	var late []replay.Result
+	var late []result.Result
 	for i := range int64(400) {
 		late = append(late, answer(i, i*10, i/10, 5)) // 1 ms later every tenth request
 	}
-	s := summarise(t, replay.Run{}, Options{}, late...)
+	s := summarise(t, result.Run{}, Options{}, late...)
 	is(t, "drift", s.LagDriftMS, 30)
 	late[399].SentNS = trace.Ptr(int64(60e9)) // one stall does not tilt it
 	*late[399].SentNS += 60e9
 	late[399] = answer(399, 3990, 100000, 5)
-	s = summarise(t, replay.Run{}, Options{}, late...)
+	s = summarise(t, result.Run{}, Options{}, late...)
 	is(t, "drift with a stall", s.LagDriftMS, 30)
-	null(t, "drift of few", summarise(t, replay.Run{}, Options{}, late[:39]...).LagDriftMS)
+	null(t, "drift of few", summarise(t, result.Run{}, Options{}, late[:39]...).LagDriftMS)
 }
 
 func TestContradictions(t *testing.T) {
-	for reason, spoil := range map[string]func(*replay.Result){
-		"due time":       func(r *replay.Result) { r.DueNS = -1 },
-		"first":          func(r *replay.Result) { r.FirstTokenNS = trace.Ptr(*r.LastTokenNS + 1) },
-		"before":         func(r *replay.Result) { r.HeadersNS = trace.Ptr(*r.SentNS - 1) },
-		"outside":        func(r *replay.Result) { r.DoneNS = trace.Ptr(int64(1) << 60) },
-		"number of gaps": func(r *replay.Result) { r.Events = 3 },
-		"gap":            func(r *replay.Result) { r.GapsNS[0] = -5 },
-		"count":          func(r *replay.Result) { r.Cached = trace.Ptr(int32(-1)) },
-		"negative":       func(r *replay.Result) { r.EventTokens = []int32{1, -1} },
+	for reason, spoil := range map[string]func(*result.Result){
+		"due time":       func(r *result.Result) { r.DueNS = -1 },
+		"first":          func(r *result.Result) { r.FirstTokenNS = trace.Ptr(*r.LastTokenNS + 1) },
+		"before":         func(r *result.Result) { r.HeadersNS = trace.Ptr(*r.SentNS - 1) },
+		"outside":        func(r *result.Result) { r.DoneNS = trace.Ptr(int64(1) << 60) },
+		"number of gaps": func(r *result.Result) { r.Events = 3 },
+		"gap":            func(r *result.Result) { r.GapsNS[0] = -5 },
+		"count":          func(r *result.Result) { r.Cached = trace.Ptr(int32(-1)) },
+		"negative":       func(r *result.Result) { r.EventTokens = []int32{1, -1} },
 	} {
 		bad := answer(77, 0, 0, 10, 20)
 		bad.SentNS = trace.Ptr(int64(5))
 		spoil(&bad)
-		_, err := Summarise(replay.Run{}, &trace.SliceReader[replay.Result]{Rows: []replay.Result{answer(1, 0, 0, 1), bad}}, Options{})
+		_, err := Summarise(result.Run{}, &trace.SliceReader[result.Result]{Rows: []result.Result{answer(1, 0, 0, 1), bad}}, Options{})
 		if err == nil || !strings.Contains(err.Error(), "row 77") || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%s: %v", reason, err)
 		}
@@ -373,23 +373,23 @@ func TestContradictions(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	empty := func() trace.Reader[replay.Result] { return &trace.SliceReader[replay.Result]{} }
+	empty := func() trace.Reader[result.Result] { return &trace.SliceReader[result.Result]{} }
 	for _, opts := range []Options{{ServerBlock: -1}, {Exact: -1}, {SLO: SLO{E2E: trace.Ptr(-time.Second)}}} {
-		if _, err := Summarise(replay.Run{}, empty(), opts); err == nil {
+		if _, err := Summarise(result.Run{}, empty(), opts); err == nil {
 			t.Errorf("%+v is taken", opts)
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := Summarise(replay.Run{}, &failing{err: broken}, Options{}); !errors.Is(err, broken) {
+	if _, err := Summarise(result.Run{}, &failing{err: broken}, Options{}); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
-	var many []replay.Result
+	var many []result.Result
 	for i := range int64(100) {
 		r := answer(i, 0, 0, 1)
 		r.Category = strings.Repeat("x", int(i))
 		many = append(many, r)
 	}
-	if _, err := Summarise(replay.Run{}, &trace.SliceReader[replay.Result]{Rows: many}, Options{}); !errors.Is(err, errNames) {
+	if _, err := Summarise(result.Run{}, &trace.SliceReader[result.Result]{Rows: many}, Options{}); !errors.Is(err, errNames) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -398,10 +398,10 @@ func TestRefusals(t *testing.T) {
 func TestFromFile(t *testing.T) {
 	run, results, opts := smallRun()
 	path := filepath.Join(t.TempDir(), "run.results.parquet")
-	if err := replay.WriteResults(path, run, &trace.SliceReader[replay.Result]{Rows: results}); err != nil {
+	if err := result.Write(path, run, &trace.SliceReader[result.Result]{Rows: results}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := replay.OpenResults(path)
+	f, err := result.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,11 @@ package report
 import (
 	"os"
 	"regexp"
+	"reprise/replay/result"
 	"slices"
 	"strings"
 	"testing"
 
-	"reprise/replay"
 	"reprise/replay/openai"
 )
 
@@ -17,7 +17,7 @@ func TestCauses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes := []string{replay.KindPrepare}
+	classes := []string{result.KindPrepare}
 	for _, kind := range regexp.MustCompile(`(?m)^\tKind\w+ += "(\w+)"`).FindAllSubmatch(source, -1) {
 		classes = append(classes, string(kind[1]))
 	}
@@ -34,11 +34,11 @@ func TestCauses(t *testing.T) {
 // A server that refuses every connection is the first thing that the verdict
 // speaks of.
 func TestVerdictOfRefusingServer(t *testing.T) {
-	var rows []replay.Result
+	var rows []result.Result
 	for i := range int64(3000) {
 		rows = append(rows, failure(i, i, openai.KindConnect))
 	}
-	s := summarise(t, replay.Run{Requests: 3000}, Options{}, rows...)
+	s := summarise(t, result.Run{Requests: 3000}, Options{}, rows...)
 	if s.Verdict.Trustworthy || s.Verdict.Reasons[0].Code != CodeNoSamples ||
 		!strings.Contains(s.Verdict.Reasons[0].Text, "3,000 as connect: the server refused connections") {
 		t.Errorf("%+v", s.Verdict)

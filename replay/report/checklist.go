@@ -3,9 +3,9 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"reprise/replay/result"
 	"strings"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
@@ -94,15 +94,15 @@ func warmUp(s *Summary) (Status, string) {
 	return held(n >= leastWarmUp), says
 }
 
-func openLoop(r *replay.Run) (Status, string) {
+func openLoop(r *result.Run) (Status, string) {
 	switch {
-	case r.Timing == replay.ClosedLoop:
+	case r.Timing == result.ClosedLoop:
 		return NotHeld, schedule(r)
 	case r.HeldBack > 0:
 		return NotHeld, fmt.Sprintf("%s waited for the limit of %d in flight", page.Many(r.HeldBack, "request"), r.InFlightLimit)
 	case r.Timing == "":
 		return Unknown, "the results do not say what made requests due"
-	case r.Timing == replay.Causal:
+	case r.Timing == result.Causal:
 		return Held, schedule(r) + ": sessions come on their own account, and a turn waits for the one before as its user does"
 	}
 	return Held, schedule(r)
@@ -157,7 +157,7 @@ func longEnough(s *Summary) (Status, string) {
 // precisions are the number formats as model names give them.
 var precisions = regexp.MustCompile(`(?i)(?:^|[-_/. ])(fp32|bf16|fp16|fp8|nvfp4|mxfp4|fp4|int8|int4|w[48]a(?:16|8|4)|awq|gptq|q[2-8](?:_[0-9k])?(?:_[0-9msl]+)?)(?:$|[-_/. ])`)
 
-func precisionKnown(r *replay.Run) (Status, string) {
+func precisionKnown(r *result.Run) (Status, string) {
 	if e := r.Environment; e != nil && e.Deployment != nil && e.Deployment.Quantization != "" {
 		return Held, Plain(e.Deployment.Quantization) + ", as given"
 	}
@@ -175,7 +175,7 @@ func hardwareKnown(s *Summary) (Status, string) {
 }
 
 // gpuModel says how many GPUs of what kind there were.
-func gpuModel(r *replay.Run, n int) string {
+func gpuModel(r *result.Run, n int) string {
 	says := page.Many(int64(n), "GPU")
 	switch e := r.Environment; {
 	case e != nil && e.Deployment != nil && e.Deployment.GPU != "":

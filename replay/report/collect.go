@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/sample"
 )
@@ -14,13 +14,13 @@ import (
 // Summarise reads all results and describes the run. The results may come in
 // any order. It fails when they cannot be read, when a result contradicts
 // itself (the error names the workload row), and on options without sense.
-func Summarise(run replay.Run, results trace.Reader[replay.Result], opts Options) (Summary, error) {
+func Summarise(run result.Run, results trace.Reader[result.Result], opts Options) (Summary, error) {
 	opts, err := opts.complete()
 	if err != nil {
 		return Summary{}, err
 	}
 	c := newCollector(run, opts)
-	err = trace.Each(results, func(_ int64, r *replay.Result) error {
+	err = trace.Each(results, func(_ int64, r *result.Result) error {
 		if err := check(r); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ var lengthBuckets = [...]int64{0, 128, 512, 2048, 8192, 32768, 131072}
 
 // A collector holds what one pass keeps; see the package comment for its size.
 type collector struct {
-	run  replay.Run
+	run  result.Run
 	opts Options
 
 	before, after                                     int64 // outside the window
@@ -82,7 +82,7 @@ type group struct {
 	cache           reuse
 }
 
-func newCollector(run replay.Run, opts Options) *collector {
+func newCollector(run result.Run, opts Options) *collector {
 	c := &collector{run: run, opts: opts, lastDone: -1}
 	c.errors, c.categories, c.classes = map[string]int64{}, map[string]*group{}, map[string]*group{}
 	c.tokens.OutputSources = map[string]int64{}
@@ -123,7 +123,7 @@ func (c *collector) newGroup() *group {
 
 // add takes one result that passed check. One outside the run's window is only
 // counted.
-func (c *collector) add(r *replay.Result) error {
+func (c *collector) add(r *result.Result) error {
 	if before, after := c.run.Window.Holds(r); before || after {
 		if before {
 			c.before++
@@ -181,7 +181,7 @@ func (c *collector) add(r *replay.Result) error {
 }
 
 // classOf is the group of a row's class. Classes beyond maxNames are one.
-func (c *collector) classOf(r *replay.Result) *group {
+func (c *collector) classOf(r *result.Result) *group {
 	name := r.Class
 	if c.classes[name] == nil && len(c.classes) >= maxNames {
 		name = "(others)"
@@ -193,15 +193,15 @@ func (c *collector) classOf(r *replay.Result) *group {
 }
 
 // addFailure tells apart who refused whom.
-func (c *collector) addFailure(r *replay.Result) {
+func (c *collector) addFailure(r *result.Result) {
 	status := int32(0)
 	if r.HTTPStatus != nil {
 		status = *r.HTTPStatus
 	}
 	switch {
-	case r.Error == replay.KindConnect:
+	case r.Error == result.KindConnect:
 		c.unconnected++
-	case r.Error == replay.KindRateLimited || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+	case r.Error == result.KindRateLimited || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		c.refused++
 	}
 }
@@ -212,14 +212,14 @@ func (c *collector) addFailure(r *replay.Result) {
 func cut(got, want int32) bool { return want-got >= 16 && float64(got) < 0.9*float64(want) }
 
 // inputOf is the length of a prompt: what the server counted, else what was asked for.
-func inputOf(r *replay.Result) int32 {
+func inputOf(r *result.Result) int32 {
 	if r.Input != nil {
 		return *r.Input
 	}
 	return r.WantInput
 }
 
-func bucketOf(r *replay.Result) int {
+func bucketOf(r *result.Result) int {
 	i, found := slices.BinarySearch(lengthBuckets[:], int64(inputOf(r)))
 	if !found {
 		i--
@@ -228,7 +228,7 @@ func bucketOf(r *replay.Result) int {
 }
 
 // addSending takes what every request that was sent has, however it ended.
-func (c *collector) addSending(r *replay.Result) {
+func (c *collector) addSending(r *result.Result) {
 	if r.SentNS == nil {
 		return
 	}
@@ -252,7 +252,7 @@ func (c *collector) addSending(r *replay.Result) {
 	}
 }
 
-func (c *collector) addLatency(r *replay.Result, groups ...*group) {
+func (c *collector) addLatency(r *result.Result, groups ...*group) {
 	l := derive(r)
 	for origin := range origins {
 		addSpan(&c.headers[origin], l.Headers[origin])
@@ -278,7 +278,7 @@ func (c *collector) addLatency(r *replay.Result, groups ...*group) {
 	}
 }
 
-func (c *collector) addTokens(r *replay.Result, category *group) {
+func (c *collector) addTokens(r *result.Result, category *group) {
 	t := &c.tokens
 	input := inputOf(r)
 	t.Prompt += int64(input)
@@ -293,13 +293,13 @@ func (c *collector) addTokens(r *replay.Result, category *group) {
 	}
 	source := "none"
 	if r.Output != nil {
-		if source = r.OutputFrom; source != replay.FromUsage && source != replay.FromTokenizer {
+		if source = r.OutputFrom; source != result.FromUsage && source != result.FromTokenizer {
 			source = "other"
 		}
 		t.Output += int64(*r.Output)
 		t.OutputMiss.add(*r.Output, r.WantOutput)
 		c.output.add(*r.Output)
-		if r.OutputFrom == replay.FromUsage && *r.Output > max(r.WantOutput, 1) { // one is the least that is asked for
+		if r.OutputFrom == result.FromUsage && *r.Output > max(r.WantOutput, 1) { // one is the least that is asked for
 			c.outputsLonger++
 		}
 		if r.Events > 0 {

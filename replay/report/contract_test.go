@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/sample"
@@ -100,7 +100,7 @@ func TestClausesHaveTheSummarysFigures(t *testing.T) {
 	slo, _ := ParseSLO("ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
 	results := messy(rand.New(rand.NewPCG(5, 6)), 2000)
 	for _, exact := range []int{0, 700} {
-		s := summarise(t, replay.Run{ServerBlock: 16}, Options{Contract: bounds(t, ""), SLO: slo, Exact: exact}, results...)
+		s := summarise(t, result.Run{ServerBlock: 16}, Options{Contract: bounds(t, ""), SLO: slo, Exact: exact}, results...)
 		outcomes := map[string]int{}
 		for i := range s.Contract.Clauses {
 			c := &s.Contract.Clauses[i]
@@ -134,7 +134,7 @@ func TestScopedClausesAreOfTheirRequests(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	slo, _ := ParseSLO("ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
 	results := messy(rng, 5000)
-	var inside []replay.Result
+	var inside []result.Result
 	for i := range results {
 		r := &results[i]
 		r.Class = []string{"", "gold", "silver"}[rng.IntN(3)]
@@ -148,8 +148,8 @@ func TestScopedClausesAreOfTheirRequests(t *testing.T) {
 	}
 	where := "class = gold or category = branch and input_tokens < 8000"
 	opts := Options{Contract: bounds(t, where), SLO: slo}
-	s := summarise(t, replay.Run{ServerBlock: 16}, opts, results...)
-	alone := summarise(t, replay.Run{ServerBlock: 16}, Options{SLO: slo}, inside...)
+	s := summarise(t, result.Run{ServerBlock: 16}, opts, results...)
+	alone := summarise(t, result.Run{ServerBlock: 16}, Options{SLO: slo}, inside...)
 	stretch := *alone.DurationS / *s.DurationS
 	if len(inside) < 1500 || len(inside) > 3000 || len(s.Contract.Clauses) != len(opts.Contract.Clauses) {
 		t.Fatalf("%d inside, %d clauses", len(inside), len(s.Contract.Clauses))
@@ -170,7 +170,7 @@ func TestScopedClausesAreOfTheirRequests(t *testing.T) {
 }
 
 // evenly makes n results, one a second, whose TTFT is 1, 2, … n ms.
-func evenly(n int64) (out []replay.Result) {
+func evenly(n int64) (out []result.Result) {
 	for i := range n {
 		out = append(out, answer(i, i*1000, 0, i+1, i+21))
 	}
@@ -180,7 +180,7 @@ func evenly(n int64) (out []replay.Result) {
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		clause  string
-		results []replay.Result
+		results []result.Result
 		outcome string
 		margin  float64 // NaN is null
 	}{
@@ -195,26 +195,26 @@ func TestOutcomes(t *testing.T) {
 		{"p99.99 ttft <= 1s", evenly(9999), Unjudged, math.NaN()},
 		{"mean ttft <= 1ms", evenly(1), Holds, 0},
 		{"mean ttft <= 1ms", nil, Unjudged, math.NaN()},
-		{"mean tpot <= 1ms", []replay.Result{answer(0, 0, 0, 5)}, Unjudged, math.NaN()},
-		{"error_rate <= 50%", []replay.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Holds, 0},
-		{"error_rate <= 40%", []replay.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Fails, -0.25},
-		{"error_rate <= 0%", []replay.Result{answer(0, 0, 0, 5)}, Holds, math.NaN()},
-		{"error_rate <= 0%", []replay.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Fails, math.NaN()},
-		{"error_rate <= 10%", []replay.Result{failure(1, 0, "reset")}, Fails, -9},
-		{"output_tokens_per_s >= 4", []replay.Result{answer(0, 0, 0, 5, 500)}, Holds, 0},
-		{"output_tokens_per_s >= 5", []replay.Result{answer(0, 0, 0, 5, 500)}, Fails, -0.2},
-		{"requests_per_s >= 1", []replay.Result{answer(0, 0, 0, 5, 500)}, Holds, 1},
-		{"prompt_tokens_per_s >= 100", []replay.Result{answer(0, 0, 0, 5, 500)}, Holds, 1},
+		{"mean tpot <= 1ms", []result.Result{answer(0, 0, 0, 5)}, Unjudged, math.NaN()},
+		{"error_rate <= 50%", []result.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Holds, 0},
+		{"error_rate <= 40%", []result.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Fails, -0.25},
+		{"error_rate <= 0%", []result.Result{answer(0, 0, 0, 5)}, Holds, math.NaN()},
+		{"error_rate <= 0%", []result.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Fails, math.NaN()},
+		{"error_rate <= 10%", []result.Result{failure(1, 0, "reset")}, Fails, -9},
+		{"output_tokens_per_s >= 4", []result.Result{answer(0, 0, 0, 5, 500)}, Holds, 0},
+		{"output_tokens_per_s >= 5", []result.Result{answer(0, 0, 0, 5, 500)}, Fails, -0.2},
+		{"requests_per_s >= 1", []result.Result{answer(0, 0, 0, 5, 500)}, Holds, 1},
+		{"prompt_tokens_per_s >= 100", []result.Result{answer(0, 0, 0, 5, 500)}, Holds, 1},
 		{"hit_ratio >= 10%", evenly(5), Unjudged, math.NaN()},
 		{"{clause: max ttft <= 1s, where: class = gold}", evenly(5), Unjudged, math.NaN()},
 		{"{clause: goodput >= 50%, slo: 'ttft:10ms'}", evenly(20), Holds, 0},
 		{"{clause: goodput >= 50%, slo: 'ttft:5ms'}", evenly(20), Fails, -0.5},
 		// 2 GPUs at 3 for an hour is 6, for 4 M output tokens.
-		{"cost_per_million_output_tokens <= 1.5", []replay.Result{expensive(4_000_000)}, Holds, 0},
-		{"cost_per_million_output_tokens <= 1", []replay.Result{expensive(4_000_000)}, Fails, -0.5},
-		{"cost_per_million_output_tokens <= 1", []replay.Result{expensive(0)}, Unjudged, math.NaN()},
+		{"cost_per_million_output_tokens <= 1.5", []result.Result{expensive(4_000_000)}, Holds, 0},
+		{"cost_per_million_output_tokens <= 1", []result.Result{expensive(4_000_000)}, Fails, -0.5},
+		{"cost_per_million_output_tokens <= 1", []result.Result{expensive(0)}, Unjudged, math.NaN()},
 	} {
-		s := summarise(t, replay.Run{}, Options{Contract: contractOf(t, c.clause)}, c.results...)
+		s := summarise(t, result.Run{}, Options{Contract: contractOf(t, c.clause)}, c.results...)
 		got := &s.Contract.Clauses[0]
 		if got.Outcome != c.outcome || s.Contract.Holds != (c.outcome == Holds) || s.Contract.Judged != (c.outcome != Unjudged) ||
 			s.Contract.Fails() != (c.outcome == Fails) || (got.Why == "") != (c.outcome != Unjudged) {
@@ -225,7 +225,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 // expensive is a result that took an hour.
-func expensive(output int32) replay.Result {
+func expensive(output int32) result.Result {
 	r := answer(0, 0, 0, 5, 3600_000)
 	r.Output = &output
 	return r
@@ -233,7 +233,7 @@ func expensive(output int32) replay.Result {
 
 // The wait in the client counts from due and not from sent.
 func TestOrigins(t *testing.T) {
-	s := summarise(t, replay.Run{}, Options{Contract: contractOf(t, "max ttft <= 50ms", "{clause: max ttft <= 50ms, from: sent}")}, answer(0, 0, 100, 20))
+	s := summarise(t, result.Run{}, Options{Contract: contractOf(t, "max ttft <= 50ms", "{clause: max ttft <= 50ms, from: sent}")}, answer(0, 0, 100, 20))
 	if c := s.Contract.Clauses; c[0].From != "due" || *c[0].Measured != 120 || c[1].From != "sent" || *c[1].Measured != 20 {
 		t.Errorf("%+v", c)
 	}
@@ -246,7 +246,7 @@ func TestContractOfTheWindow(t *testing.T) {
 	for i := range results {
 		results[i].Class = "gold"
 	}
-	run := replay.Run{Window: &replay.Window{From: &replay.Place{DueNS: 10e9}, To: &replay.Place{DueNS: 30e9}}}
+	run := result.Run{Window: &result.Window{From: &result.Place{DueNS: 10e9}, To: &result.Place{DueNS: 30e9}}}
 	contract := contractOf(t, "max ttft <= 30ms", "error_rate <= 0%", "{clause: max ttft <= 30ms, where: class = gold}", "{clause: error_rate <= 0%, where: class = gold}", "{clause: goodput >= 100%, slo: 'ttft:30ms'}")
 	s := summarise(t, run, Options{Contract: contract}, results...)
 	for _, c := range s.Contract.Clauses {
@@ -267,7 +267,7 @@ func TestContractOfTheWindow(t *testing.T) {
 func TestContractMemory(t *testing.T) {
 	c := contractOf(t, "p95 ttft <= 1s", "{clause: p95 ttft <= 1s, where: class = gold}", "{clause: p99 ttft <= 1s, where: class = 'gold'}",
 		"{clause: p99 ttft <= 1s, where: class = gold, from: sent}", "{clause: p99 itl <= 1s, where: class = silver}")
-	terms := newTerms(c, Options{Exact: 3}, func() reuse { return reuse{} }, &replay.Run{})
+	terms := newTerms(c, Options{Exact: 3}, func() reuse { return reuse{} }, &result.Run{})
 	var kept []int
 	for _, e := range terms.all {
 		kept = append(kept, len(e.timings))
@@ -298,7 +298,7 @@ func TestContractWithoutErrorRate(t *testing.T) {
 	} {
 		for _, failures := range []int{0, 1} {
 			results := append(evenly(5), failure(9, 9, "reset"))[:5+failures]
-			s := summarise(t, replay.Run{}, Options{Contract: contractOf(t, strings.Split(clauses, "|")...)}, results...)
+			s := summarise(t, result.Run{}, Options{Contract: contractOf(t, strings.Split(clauses, "|")...)}, results...)
 			said := false
 			for _, w := range s.Warnings {
 				said = said || w.Code == WarnContract
@@ -318,7 +318,7 @@ func TestContractIsShown(t *testing.T) {
 	for i := range results {
 		results[i].Class = "gold"
 	}
-	s := summarise(t, replay.Run{Simulated: "a model"}, Options{Contract: contract}, results...)
+	s := summarise(t, result.Run{Simulated: "a model"}, Options{Contract: contract}, results...)
 	const says = `the contract "chat ?[31m" does not hold: p95 ttft from due is 1,045 ms, 10,351 % beyond 10ms; ` +
 		`max e2e from due where class = gold or input_tokens < 2048 and category != cold and output_tokens > 3 is 6,612,742 ms, 661,174 % beyond 1s; ` +
 		`requests_per_s is 0.166 1/s, 91.68 % short of 2; it cannot be judged: p99.99 ttft from due: it takes 10,000 values, and there were 1,100`
@@ -352,12 +352,12 @@ func TestContractIsShown(t *testing.T) {
 // verdict does to it.
 func TestContractHolds(t *testing.T) {
 	contract := contractOf(t, "max ttft <= 40ms", "{clause: max e2e <= 100ms, from: sent}", "error_rate <= 0%")
-	s := summarise(t, replay.Run{}, Options{Contract: contract}, evenly(20)...)
+	s := summarise(t, result.Run{}, Options{Contract: contract}, evenly(20)...)
 	const says = "the contract holds, in 3 clauses; with the least to spare, max ttft from due is 20 ms, 50 % within 40ms"
 	if got := s.Contract.String(); got != says || contractNotes(&s)[0].Level != page.Good {
 		t.Errorf("%s", got)
 	}
-	s = summarise(t, replay.Run{GCPauseMaxNS: int64(time.Second)}, Options{Contract: contract}, evenly(20)...)
+	s = summarise(t, result.Run{GCPauseMaxNS: int64(time.Second)}, Options{Contract: contract}, evenly(20)...)
 	if got := contractNotes(&s)[0]; got.Level != page.Warn || !strings.Contains(got.Text, "cannot be trusted") {
 		t.Errorf("%+v", got)
 	}

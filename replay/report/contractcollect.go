@@ -1,7 +1,7 @@
 package report
 
 import (
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace/sample"
 )
 
@@ -40,7 +40,7 @@ type goodCount struct {
 // terms hold a contract against the results as they come.
 type terms struct {
 	contract *Contract
-	run      *replay.Run
+	run      *result.Run
 	all      []*evidence
 	of       []*evidence // by clause
 	shared   []int64
@@ -48,7 +48,7 @@ type terms struct {
 
 // newTerms prepares for a contract that was checked. Clauses of one scope share
 // their values.
-func newTerms(c *Contract, opts Options, newReuse func() reuse, run *replay.Run) *terms {
+func newTerms(c *Contract, opts Options, newReuse func() reuse, run *result.Run) *terms {
 	t := &terms{contract: c, run: run}
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
@@ -97,7 +97,7 @@ func (v *evidence) sample(of timing) *sample.Values {
 }
 
 // add takes a result of the run's window.
-func (t *terms) add(r *replay.Result, end outcome) {
+func (t *terms) add(r *result.Result, end outcome) {
 	if end != succeeded && end != failed {
 		return
 	}
@@ -128,7 +128,7 @@ func (t *terms) add(r *replay.Result, end outcome) {
 }
 
 // add takes a successful result of a scope.
-func (v *evidence) add(r *replay.Result, l *Durations, shared *[]int64) {
+func (v *evidence) add(r *result.Result, l *Durations, shared *[]int64) {
 	v.prompt += int64(inputOf(r))
 	if r.Output != nil {
 		v.output += int64(*r.Output)
@@ -156,11 +156,11 @@ func (v *evidence) add(r *replay.Result, l *Durations, shared *[]int64) {
 }
 
 // estimate counts the estimates among the counts of tokens.
-func (v *evidence) estimate(r *replay.Result) {
+func (v *evidence) estimate(r *result.Result) {
 	if r.Input == nil {
 		v.promptEstimates++
 	}
-	if r.Output != nil && r.OutputFrom == replay.FromTokenizer {
+	if r.Output != nil && r.OutputFrom == result.FromTokenizer {
 		v.outputEstimates++
 	}
 }
@@ -175,7 +175,7 @@ func addAll(to *sample.Values, values []int64) {
 func (c *collector) whole(v *evidence) {
 	v.succeeded, v.failed = c.succeeded, c.failed
 	v.prompt, v.output, v.cache = c.tokens.Prompt, c.tokens.Output, c.cache
-	v.promptEstimates, v.outputEstimates = c.succeeded-c.tokens.PromptFromUsage, c.tokens.OutputSources[replay.FromTokenizer]
+	v.promptEstimates, v.outputEstimates = c.succeeded-c.tokens.PromptFromUsage, c.tokens.OutputSources[result.FromTokenizer]
 	v.timings = nil
 	for origin := range origins {
 		v.timings = append(v.timings, timed{timing{"ttft", origin}, &c.ttft[origin]},

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -74,4 +74,4 @@ func (p part) holds(ns int64) bool { return p.from <= ns && ns < p.to }
 
 // Reread opens the results of a run from their beginning; it is called once
 // for each pass over them.
-type Reread func() trace.Reader[replay.Result]
+type Reread func() trace.Reader[result.Result]

@@ -2,10 +2,10 @@ package report
 
 import (
 	"bytes"
+	"reprise/replay/result"
 	"strings"
 	"testing"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
@@ -13,7 +13,7 @@ import (
 func tried(t *testing.T) []Tried {
 	t.Helper()
 	var out []Tried
-	for _, of := range []func() (replay.Run, []replay.Result, Options){smallRun, brokenRun} {
+	for _, of := range []func() (result.Run, []result.Result, Options){smallRun, brokenRun} {
 		s := formatted(t, of)
 		out = append(out, Tried{Name: "r" + string(rune('1'+len(out))) + ".parquet", Digest: "sha256:abc", Summary: s})
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 )
 
 // A Span is a duration in nanoseconds. It is missing where OK is false.
@@ -45,7 +45,7 @@ type Durations struct {
 // Measured derives the durations of a result. It is not ok where the request
 // failed, was not sent, or is outside the measured window of its run. A result
 // that contradicts itself is an error.
-func Measured(run *replay.Run, r *replay.Result) (d Durations, ok bool, err error) {
+func Measured(run *result.Run, r *result.Result) (d Durations, ok bool, err error) {
 	if err := check(r); err != nil {
 		return Durations{}, false, err
 	}
@@ -57,8 +57,8 @@ func Measured(run *replay.Run, r *replay.Result) (d Durations, ok bool, err erro
 }
 
 // derive computes the latencies of a request that was sent.
-func derive(r *replay.Result) Durations {
-	l := Durations{whole: r.API == replay.APIEmbeddings}
+func derive(r *result.Result) Durations {
+	l := Durations{whole: r.API == result.APIEmbeddings}
 	last := r.LastTokenNS
 	if l.whole {
 		last = r.DoneNS
@@ -92,7 +92,7 @@ func (l *Durations) meets(s *SLO, origin int) bool {
 // gap ÷ tokens to dst, one value for each gap, to the nanosecond. The tokens
 // are those of the event that ends the gap, where the server said so for every
 // event, else the mean of the request. It appends nothing without either.
-func perToken(dst []int64, r *replay.Result) []int64 {
+func perToken(dst []int64, r *result.Result) []int64 {
 	exact := len(r.EventTokens) == int(r.Events) && !slices.Contains(r.EventTokens, 0)
 	if !exact && (r.Output == nil || *r.Output == 0) {
 		return dst
@@ -123,7 +123,7 @@ const (
 // and has no end: its run was killed.
 const unfinished = "unfinished"
 
-func outcomeOf(r *replay.Result) (outcome, string) {
+func outcomeOf(r *result.Result) (outcome, string) {
 	switch {
 	case r.Failed():
 		return failed, r.Error
@@ -143,7 +143,7 @@ const MaxInstant = 1 << 53
 
 // check refuses a result that contradicts itself: a summary of it would be
 // wrong without a sign of it. Tokens after the end mark do happen.
-func check(r *replay.Result) error {
+func check(r *result.Result) error {
 	bad := func(reason string) error { return fmt.Errorf("report: result of row %d: %s", r.RowID, reason) }
 	if r.DueNS < 0 || r.DueNS > MaxInstant {
 		return bad("its due time is outside the run")

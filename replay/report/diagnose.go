@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"reprise/replay/result"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
@@ -82,7 +82,7 @@ func (l *leads) client(s *Summary) {
 
 // saturation compares how much was in flight early and late with how much came.
 func (c *collector) saturation(l *leads, s *Summary) {
-	if s.Run.Timing == replay.ClosedLoop {
+	if s.Run.Timing == result.ClosedLoop {
 		return
 	}
 	early, late, came, ok := c.time.growth(c.firstDue, c.lastDue)

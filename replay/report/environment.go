@@ -2,18 +2,18 @@ package report
 
 import (
 	"fmt"
+	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
 
-	"reprise/replay"
 	"reprise/replay/host"
 	"reprise/trace/page"
 )
 
 // environmentRows say where a run was measured: name and value. What is not known has
 // no row.
-func environmentRows(r *replay.Run) [][]string {
+func environmentRows(r *result.Run) [][]string {
 	var rows [][]string
 	add := func(label string, parts ...string) {
 		if value := joined(parts...); value != "" {
@@ -46,7 +46,7 @@ func joined(parts ...string) string {
 }
 
 // engineParts are the engine as it was given, and as the servers say.
-func engineParts(r *replay.Run) []string {
+func engineParts(r *result.Run) []string {
 	var out []string
 	e := r.Environment
 	if d := e.Deployment; d != nil && d.Engine != "" {
@@ -67,9 +67,9 @@ func engineParts(r *replay.Run) []string {
 	return out
 }
 
-func modelParts(r *replay.Run) []string {
+func modelParts(r *result.Run) []string {
 	out := []string{r.Model}
-	var given replay.Deployment
+	var given result.Deployment
 	if d := r.Environment.Deployment; d != nil {
 		given = *d
 	}
@@ -105,7 +105,7 @@ func billions(n float64) string {
 	return page.Number(n)
 }
 
-func gpuParts(e *replay.Environment) []string {
+func gpuParts(e *result.Environment) []string {
 	var out []string
 	if d := e.Deployment; d != nil && d.GPU != "" {
 		out = append(out, fmt.Sprintf("%d × %s", d.GPUs, d.GPU))

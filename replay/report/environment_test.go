@@ -6,28 +6,28 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
 	"reprise/replay/host"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // fullEnvironment has everything that there is to say.
-func fullEnvironment() *replay.Environment {
-	return &replay.Environment{
+func fullEnvironment() *result.Environment {
+	return &result.Environment{
 		Host: host.Machine{OS: "linux", Arch: "amd64", Kernel: "6.8.0", CPU: "AMD EPYC 7543", Cores: 64, MemoryBytes: 256 << 30, Go: "go1.26.0",
 			Build: "5f0b02c75b57", LimitCores: trace.Ptr(2.5), LimitMemory: trace.Ptr(int64(4 << 30))},
-		Servers: []replay.ServerModels{
-			{Version: "0.11.0", Models: []replay.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
-			{Version: "0.11.0", Models: []replay.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
+		Servers: []result.ServerModels{
+			{Version: "0.11.0", Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
+			{Version: "0.11.0", Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
 		},
 		GPUs: []host.GPU{{Name: "NVIDIA H100", Count: 8, MemoryMiB: 81920, Driver: "550.54", PowerLimitW: 700}},
-		Deployment: &replay.Deployment{GPU: "H100", GPUs: 8, GPUMemoryGB: 80, Interconnect: "NVLink", Parameters: 70e9, Quantization: "fp8", TP: 8, PP: 1,
+		Deployment: &result.Deployment{GPU: "H100", GPUs: 8, GPUMemoryGB: 80, Interconnect: "NVLink", Parameters: 70e9, Quantization: "fp8", TP: 8, PP: 1,
 			Engine: "vllm 0.11.0", EngineFlags: "--max-num-seqs 256"},
 	}
 }
 
 func TestEnvironmentRows(t *testing.T) {
-	run := replay.Run{Model: "m", Environment: fullEnvironment()}
+	run := result.Run{Model: "m", Environment: fullEnvironment()}
 	want := [][]string{
 		{"Engine", "vllm 0.11.0 (as given), vllm 0.11.0 (as the server says)"},
 		{"Model", "m, 70B parameters, fp8, TP 8, PP 1"},
@@ -49,7 +49,7 @@ func TestEnvironmentRows(t *testing.T) {
 	if got := environmentRows(&run); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got := environmentRows(&replay.Run{Model: "m"}); got != nil {
+	if got := environmentRows(&result.Run{Model: "m"}); got != nil {
 		t.Errorf("a file without an environment: %q", got)
 	}
 }

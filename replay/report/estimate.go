@@ -2,8 +2,8 @@ package report
 
 import (
 	"fmt"
+	"reprise/replay/result"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
@@ -16,7 +16,7 @@ func (s *Summary) PromptEstimates() int64 { return s.Requests.Succeeded - s.Toke
 
 // OutputEstimates is how many successful requests have an output that a tokenizer
 // counted from the text, and not the server.
-func (s *Summary) OutputEstimates() int64 { return s.Tokens.OutputSources[replay.FromTokenizer] }
+func (s *Summary) OutputEstimates() int64 { return s.Tokens.OutputSources[result.FromTokenizer] }
 
 // estimateNote marks a figure that rests on n estimates among the counts of so many
 // requests.

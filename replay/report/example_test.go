@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -13,7 +13,7 @@ import (
 // late. From sent, the server looks equally fast to both.
 func Example() {
 	at := func(d time.Duration) *int64 { return trace.Ptr(int64(d)) }
-	results := []replay.Result{
+	results := []result.Result{
 		{RowID: 0, SentNS: at(0), FirstTokenNS: at(80 * time.Millisecond), LastTokenNS: at(180 * time.Millisecond), DoneNS: at(181 * time.Millisecond),
 			Events: 2, GapsNS: []int64{int64(100 * time.Millisecond)}, Output: trace.Ptr(int32(2)), OutputFrom: "usage"},
 		{RowID: 1, SentNS: at(500 * time.Millisecond), FirstTokenNS: at(580 * time.Millisecond), LastTokenNS: at(680 * time.Millisecond), DoneNS: at(681 * time.Millisecond),
@@ -24,7 +24,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	s, err := report.Summarise(replay.Run{}, &trace.SliceReader[replay.Result]{Rows: results}, report.Options{SLO: slo})
+	s, err := report.Summarise(result.Run{}, &trace.SliceReader[result.Result]{Rows: results}, report.Options{SLO: slo})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -47,11 +47,11 @@ func Example() {
 // time to the first token depends on who says it.
 func ExampleUnder() {
 	at := func(ms int) *int64 { return trace.Ptr(int64(ms) * 1e6) }
-	results := []replay.Result{{SentNS: at(0), FirstEventNS: at(10), FirstTokenNS: at(80), LastTokenNS: at(180), DoneNS: at(181),
+	results := []result.Result{{SentNS: at(0), FirstEventNS: at(10), FirstTokenNS: at(80), LastTokenNS: at(180), DoneNS: at(181),
 		Events: 2, GapsNS: []int64{100e6}, Output: trace.Ptr(int32(2)), OutputFrom: "usage"}}
-	reread := func() trace.Reader[replay.Result] { return &trace.SliceReader[replay.Result]{Rows: results} }
+	reread := func() trace.Reader[result.Result] { return &trace.SliceReader[result.Result]{Rows: results} }
 	for _, name := range []string{"vllm", "aiperf", "guidellm"} {
-		p, err := report.Under(name, replay.Run{}, reread, report.Options{})
+		p, err := report.Under(name, result.Run{}, reread, report.Options{})
 		if err != nil {
 			fmt.Println(err)
 			return

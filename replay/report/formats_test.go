@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -34,7 +34,7 @@ func written(t *testing.T, write func(io.Writer, Summary) error, s Summary) stri
 }
 
 // formatted is a summary for the golden files: small or broken, on a known machine.
-func formatted(t *testing.T, of func() (replay.Run, []replay.Result, Options)) Summary {
+func formatted(t *testing.T, of func() (result.Run, []result.Result, Options)) Summary {
 	t.Helper()
 	run, results, opts := of()
 	run.Model, run.Started, run.Environment = "org/a_model@v1", "2026-05-01T12:00:00Z", fullEnvironment()
@@ -42,7 +42,7 @@ func formatted(t *testing.T, of func() (replay.Run, []replay.Result, Options)) S
 }
 
 func TestFormatsGolden(t *testing.T) {
-	for name, of := range map[string]func() (replay.Run, []replay.Result, Options){"small": smallRun, "broken": brokenRun} {
+	for name, of := range map[string]func() (result.Run, []result.Result, Options){"small": smallRun, "broken": brokenRun} {
 		s := formatted(t, of)
 		for suffix, write := range writers {
 			golden(t, name+"."+suffix, []byte(written(t, write, s)))
@@ -59,7 +59,7 @@ func TestFormatsOfAnything(t *testing.T) {
 	run.Environment = fullEnvironment()
 	run.Environment.Deployment.Engine = evil
 	results[0] = failure(0, 0, evil)
-	for name, s := range map[string]Summary{"full": full, "evil": summarise(t, run, opts, results...), "empty": summarise(t, replay.Run{}, Options{})} {
+	for name, s := range map[string]Summary{"full": full, "evil": summarise(t, run, opts, results...), "empty": summarise(t, result.Run{}, Options{})} {
 		for suffix, write := range writers {
 			out := written(t, write, s)
 			if strings.ContainsAny(out, "\x1b\r") {

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -21,15 +21,15 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // smallRun is a run of 1,200 requests made by arithmetic alone, with something
 // of everything in it.
-func smallRun() (replay.Run, []replay.Result, Options) {
-	run := replay.Run{
-		Schema: replay.ResultsSchema, Version: "1.0.0", Started: "2025-06-01T10:00:00Z", API: "chat", Prompts: "text",
+func smallRun() (result.Run, []result.Result, Options) {
+	run := result.Run{
+		Schema: result.Schema, Version: "1.0.0", Started: "2025-06-01T10:00:00Z", API: "chat", Prompts: "text",
 		Model: "meta-llama/Llama-3.2-3B", Tokenizer: "o200k_base", Speed: 2, Timing: "open-loop", Connections: "pooled",
 		Workload: "sha256:5c3f", Tier: "internal", Seed: "42", BlockSize: 512, ServerBlock: 16, Overhead: 4,
 		Requests: 1200, Excluded: 3, ShortTails: 1, MaxInFlight: 31, InFlightLimit: 64, ClientCPU: 0.4, Cores: 2,
 		GCPauseMaxNS: 400_000, PlannedNS: 1199 * 50 * msNS,
 	}
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(1200) {
 		first := 30 + i*i%97
 		step := 5 + i%7
@@ -51,12 +51,12 @@ func smallRun() (replay.Run, []replay.Result, Options) {
 }
 
 // brokenRun is one whose numbers say little.
-func brokenRun() (replay.Run, []replay.Result, Options) {
-	run := replay.Run{
+func brokenRun() (result.Run, []result.Result, Options) {
+	run := result.Run{
 		Model: "m\x1b[31m", EndedEarly: "interrupted", NotSent: 40, HeldBack: 2, InFlightLimit: 1, MaxInFlight: 1,
 		Tier: "public", Speed: 1, Timing: "open-loop", Requests: 4,
 	}
-	return run, []replay.Result{
+	return run, []result.Result{
 		answer(0, 0, 0, 40, 50), answer(1, 10, 250, 60), failure(2, 20, "connect"), failure(3, 30, "con\x1b[31mnect"),
 	}, Options{}
 }
@@ -82,7 +82,7 @@ func golden(t *testing.T, name string, got []byte) {
 var runObject = regexp.MustCompile(`(?s)  "run": \{.*?\n  \},\n`)
 
 func TestGolden(t *testing.T) {
-	for name, make := range map[string]func() (replay.Run, []replay.Result, Options){"small": smallRun, "broken": brokenRun} {
+	for name, make := range map[string]func() (result.Run, []result.Result, Options){"small": smallRun, "broken": brokenRun} {
 		run, results, opts := make()
 		s := summarise(t, run, opts, results...)
 		var text, data bytes.Buffer
@@ -122,7 +122,7 @@ func holdWidth(t *testing.T, text string) {
 
 // Tables stay narrow with figures as large as they come.
 func TestTextWidth(t *testing.T) {
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(1000) {
 		r := answer(i, i, 900_000_000-i*999, 8_000_000, 17_654_321)
 		r.Category = []string{trace.Continuation, strings.Repeat("long ", 20)}[i%2]
@@ -130,7 +130,7 @@ func TestTextWidth(t *testing.T) {
 		results = append(results, r)
 	}
 	results[0] = failure(0, 0, strings.Repeat("x", 200))
-	run := replay.Run{Speed: 123456, MaxInFlight: 1e9, InFlightLimit: 1e9, HeldBack: 1e12, EndedEarly: strings.Repeat("word ", 100), Requests: 1e15, NotSent: 1e15, ServerBlock: 1 << 20}
+	run := result.Run{Speed: 123456, MaxInFlight: 1e9, InFlightLimit: 1e9, HeldBack: 1e12, EndedEarly: strings.Repeat("word ", 100), Requests: 1e15, NotSent: 1e15, ServerBlock: 1 << 20}
 	s := summarise(t, run, Options{SLO: SLO{TTFT: trace.Ptr(123456789 * time.Microsecond), E2E: trace.Ptr(time.Hour)}}, results...)
 	s.Latency.ITLChunk.Count = 1e15
 	var b bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/sample"
 )
@@ -29,7 +29,7 @@ func newCrowd(n int64, keep bool) *crowd {
 	return &crowd{n: n, keep: keep, rng: rand.New(rand.NewPCG(1, 2))}
 }
 
-func (c *crowd) Read(rows []replay.Result) (int, error) {
+func (c *crowd) Read(rows []result.Result) (int, error) {
 	for k := range rows {
 		if c.i == c.n {
 			return k, io.EOF
@@ -44,7 +44,7 @@ func (c *crowd) Read(rows []replay.Result) (int, error) {
 	return len(rows), nil
 }
 
-func (c *crowd) next() replay.Result {
+func (c *crowd) next() result.Result {
 	normal := func(median, sigma float64) int64 { return int64(median * 1e6 * math.Exp(sigma*c.rng.NormFloat64())) }
 	due := c.i * msNS
 	sent := due + normal(0.1, 1)
@@ -55,10 +55,10 @@ func (c *crowd) next() replay.Result {
 		c.ttft, c.e2e, c.gaps = append(c.ttft, first-sent), append(c.e2e, last-sent), append(c.gaps, gaps...)
 	}
 	prompt, output := int32(normal(1000, 1)/1e6+1), int32(3)
-	return replay.Result{
+	return result.Result{
 		RowID: c.i, Category: trace.Categories()[c.i%5], Class: []string{"batch", "chat"}[c.i%2], DueNS: due, SentNS: &sent, HeadersNS: &first,
 		FirstEventNS: &first, FirstTokenNS: &first, LastTokenNS: &last, DoneNS: &last,
-		WantInput: prompt, Input: &prompt, WantOutput: output, Output: &output, OutputFrom: replay.FromUsage, Events: 3, GapsNS: gaps,
+		WantInput: prompt, Input: &prompt, WantOutput: output, Output: &output, OutputFrom: result.FromUsage, Events: 3, GapsNS: gaps,
 	}
 }
 
@@ -87,7 +87,7 @@ func holdPercentiles(t testing.TB, s *Summary, c *crowd) {
 // Beyond the values that are kept exactly, percentiles are within 0.1 %.
 func TestPercentilesOfMany(t *testing.T) {
 	c := newCrowd(200_000, true)
-	s, err := Summarise(replay.Run{}, c, Options{Exact: 1000})
+	s, err := Summarise(result.Run{}, c, Options{Exact: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestPercentilesOfMany(t *testing.T) {
 
 // A page of 100,000 requests stays far below 3 MB.
 func TestPageSize(t *testing.T) {
-	s, err := Summarise(replay.Run{ServerBlock: 16}, newCrowd(100_000, false), Options{})
+	s, err := Summarise(result.Run{ServerBlock: 16}, newCrowd(100_000, false), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func BenchmarkTenMillion(b *testing.B) {
 	}
 	for b.Loop() {
 		c := newCrowd(10_000_000, false)
-		s, err := Summarise(replay.Run{}, c, Options{})
+		s, err := Summarise(result.Run{}, c, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 )
@@ -23,14 +23,14 @@ func statuses(s Summary) map[string]Status {
 
 // Each point is held by the run that keeps it, and by none that does not.
 func TestChecklist(t *testing.T) {
-	run := replay.Run{Timing: replay.OpenLoop, Model: "org/Llama-3.1-8B-FP8"}
-	var good []replay.Result
+	run := result.Run{Timing: result.OpenLoop, Model: "org/Llama-3.1-8B-FP8"}
+	var good []result.Result
 	for i := range int64(200) {
 		good = append(good, answer(i, i*400, 0, 20, 30+i%3, 45+i%3))
 		good[i].Input = trace.Ptr(int32(100 + 3*i))
 		good[i].Output = trace.Ptr(int32(3 + i%2*5))
 	}
-	run.Window = &replay.Window{}
+	run.Window = &result.Window{}
 	all := statuses(summarise(t, run, Options{GPUs: 4}, good...))
 	for code, want := range map[string]Status{PointWarmUp: NotHeld, PointOpenLoop: Held, PointTails: Held, PointLengths: Held, PointSweep: NotHeld,
 		PointDuration: Held, PointHardware: Held, PointPrecise: Held, PointBatch: Held, PointPhases: Held} {
@@ -44,21 +44,21 @@ func TestChecklist(t *testing.T) {
 	for name, test := range map[string]struct {
 		code string
 		want Status
-		run  replay.Run
-		rows []replay.Result
+		run  result.Run
+		rows []result.Result
 	}{
-		"closed loop":        {PointOpenLoop, NotHeld, replay.Run{Timing: replay.ClosedLoop, Concurrency: 4}, good},
-		"held back":          {PointOpenLoop, NotHeld, replay.Run{Timing: replay.OpenLoop, HeldBack: 1}, good},
-		"no word of timing":  {PointOpenLoop, Unknown, replay.Run{}, good},
-		"sessions":           {PointOpenLoop, Held, replay.Run{Timing: replay.Causal}, good},
-		"a pass to warm":     {PointWarmUp, Held, replay.Run{Cache: &replay.CacheDiscipline{WarmRequests: 50}}, good},
+		"closed loop":        {PointOpenLoop, NotHeld, result.Run{Timing: result.ClosedLoop, Concurrency: 4}, good},
+		"held back":          {PointOpenLoop, NotHeld, result.Run{Timing: result.OpenLoop, HeldBack: 1}, good},
+		"no word of timing":  {PointOpenLoop, Unknown, result.Run{}, good},
+		"sessions":           {PointOpenLoop, Held, result.Run{Timing: result.Causal}, good},
+		"a pass to warm":     {PointWarmUp, Held, result.Run{Cache: &result.CacheDiscipline{WarmRequests: 50}}, good},
 		"99 are too few":     {PointTails, NotHeld, run, good[:99]},
 		"short":              {PointDuration, NotHeld, run, good[:100]},
-		"none succeeded":     {PointLengths, Unknown, run, []replay.Result{failure(0, 0, "reset")}},
-		"one length":         {PointLengths, NotHeld, run, []replay.Result{answer(0, 0, 0, 1, 2), answer(1, 1, 0, 1, 2)}},
-		"one token each":     {PointPhases, NotHeld, run, []replay.Result{answer(0, 0, 0, 1), answer(1, 1, 0, 1)}},
-		"precision unsaid":   {PointPrecise, Unknown, replay.Run{Model: "Llama-3-70B-Instruct"}, good},
-		"quantised by GPTQ":  {PointPrecise, Held, replay.Run{Model: "a/b-GPTQ-Int4"}, good},
+		"none succeeded":     {PointLengths, Unknown, run, []result.Result{failure(0, 0, "reset")}},
+		"one length":         {PointLengths, NotHeld, run, []result.Result{answer(0, 0, 0, 1, 2), answer(1, 1, 0, 1, 2)}},
+		"one token each":     {PointPhases, NotHeld, run, []result.Result{answer(0, 0, 0, 1), answer(1, 1, 0, 1)}},
+		"precision unsaid":   {PointPrecise, Unknown, result.Run{Model: "Llama-3-70B-Instruct"}, good},
+		"quantised by GPTQ":  {PointPrecise, Held, result.Run{Model: "a/b-GPTQ-Int4"}, good},
 		"no GPU is known of": {PointHardware, Unknown, run, good},
 	} {
 		if got := statuses(summarise(t, test.run, Options{}, test.rows...))[test.code]; got != test.want {
@@ -66,14 +66,14 @@ func TestChecklist(t *testing.T) {
 		}
 	}
 	warm := run
-	warm.Window = &replay.Window{From: &replay.Place{DueNS: 60 * 400 * msNS}}
+	warm.Window = &result.Window{From: &result.Place{DueNS: 60 * 400 * msNS}}
 	if got := statuses(summarise(t, warm, Options{}, good...))[PointWarmUp]; got != Held {
 		t.Errorf("60 requests of warm-up: %s", got)
 	}
 }
 
 // leadsOf are the codes of the diagnoses.
-func leadsOf(t *testing.T, run replay.Run, opts Options, results ...replay.Result) (codes []string) {
+func leadsOf(t *testing.T, run result.Run, opts Options, results ...result.Result) (codes []string) {
 	t.Helper()
 	for _, d := range summarise(t, run, opts, results...).Diagnoses {
 		codes = append(codes, d.Code)
@@ -86,44 +86,44 @@ func leadsOf(t *testing.T, run replay.Run, opts Options, results ...replay.Resul
 
 // Each diagnosis is made of the run that shows its sign, and of no healthy one.
 func TestDiagnoses(t *testing.T) {
-	load := func(n int, of func(i int64) replay.Result) (out []replay.Result) {
+	load := func(n int, of func(i int64) result.Result) (out []result.Result) {
 		for i := range int64(n) {
 			out = append(out, of(i))
 		}
 		return out
 	}
 	// Five in flight, each with the same gaps.
-	healthy := func(i int64) replay.Result { return answer(i, i*10, 0, 20+i%5, 30+i%5, 40+i%5, 50+i%5) }
-	for want, results := range map[string][]replay.Result{
+	healthy := func(i int64) result.Result { return answer(i, i*10, 0, 20+i%5, 30+i%5, 40+i%5, 50+i%5) }
+	for want, results := range map[string][]result.Result{
 		"": load(400, healthy),
-		LeadClientWait: load(400, func(i int64) replay.Result {
+		LeadClientWait: load(400, func(i int64) result.Result {
 			return answer(i, i*10, i%50/49*20, 20, 30, 40, 50)
 		}),
-		LeadSaturated: load(400, func(i int64) replay.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i, 40+2*i, 50+2*i) }),
-		LeadTail: load(400, func(i int64) replay.Result {
+		LeadSaturated: load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i, 40+2*i, 50+2*i) }),
+		LeadTail: load(400, func(i int64) result.Result {
 			slow := i % 50 / 49 * 200
 			return answer(i, i*10, 0, 20+slow, 30+slow, 40+slow, 50+slow)
 		}),
-		LeadPrefill: load(400, func(i int64) replay.Result {
+		LeadPrefill: load(400, func(i int64) result.Result {
 			r := answer(i, i*10, 0, 20+i%2*40, 30+i%2*40, 40+i%2*40, 50+i%2*40)
 			r.Input = trace.Ptr(int32(100 + i%2*4000))
 			return r
 		}),
-		LeadInterference: load(400, func(i int64) replay.Result { return answer(i, i*10, 0, 20, 30, 40, 50+i%10/9*50) }),
-		LeadSingle:       load(50, func(i int64) replay.Result { return answer(i, i*100, 0, 20, 30, 40) }),
-		LeadColdCache: load(400, func(i int64) replay.Result {
+		LeadInterference: load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20, 30, 40, 50+i%10/9*50) }),
+		LeadSingle:       load(50, func(i int64) result.Result { return answer(i, i*100, 0, 20, 30, 40) }),
+		LeadColdCache: load(400, func(i int64) result.Result {
 			r := healthy(i)
 			r.Known, r.Cached = trace.Ptr(int32(80)), trace.Ptr(int32(16))
 			return r
 		}),
-		LeadNoCache: load(400, func(i int64) replay.Result {
+		LeadNoCache: load(400, func(i int64) result.Result {
 			r := healthy(i)
 			r.Known, r.Cached = trace.Ptr(int32(80)), trace.Ptr(int32(0))
 			return r
 		}),
-		LeadClient: load(400, func(i int64) replay.Result { return answer(i, i*10, 30, 20, 30, 40, 50) }),
+		LeadClient: load(400, func(i int64) result.Result { return answer(i, i*10, 30, 20, 30, 40, 50) }),
 	} {
-		got := strings.Join(leadsOf(t, replay.Run{ServerBlock: 16}, Options{}, results...), " ")
+		got := strings.Join(leadsOf(t, result.Run{ServerBlock: 16}, Options{}, results...), " ")
 		if want == LeadSaturated && got == LeadSaturated+" "+LeadTail { // what saturates has a tail
 			continue
 		}
@@ -131,7 +131,7 @@ func TestDiagnoses(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := leadsOf(t, replay.Run{Timing: replay.ClosedLoop}, Options{}, load(400, func(i int64) replay.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, LeadSaturated) {
+	if got := leadsOf(t, result.Run{Timing: result.ClosedLoop}, Options{}, load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, LeadSaturated) {
 		t.Error("a closed loop cannot fall behind")
 	}
 }
@@ -139,18 +139,18 @@ func TestDiagnoses(t *testing.T) {
 // More memory is a hint at caches alone that are on: with one that is off, or finds
 // nothing, that is what is said.
 func TestCachingOff(t *testing.T) {
-	flags := func(f string) replay.Run {
-		return replay.Run{Environment: &replay.Environment{Deployment: &replay.Deployment{EngineFlags: f}}}
+	flags := func(f string) result.Run {
+		return result.Run{Environment: &result.Environment{Deployment: &result.Deployment{EngineFlags: f}}}
 	}
-	off, on := replay.Run{PrefixCaching: trace.Ptr(false)}, replay.Run{PrefixCaching: trace.Ptr(true)}
+	off, on := result.Run{PrefixCaching: trace.Ptr(false)}, result.Run{PrefixCaching: trace.Ptr(true)}
 	for _, c := range []struct {
-		run    replay.Run
+		run    result.Run
 		cached int32
 		code   string
 		says   string
 	}{
 		{off, 0, LeadNoCache, "Prefix caching was off"}, {on, 0, LeadColdCache, "computed again"}, {on, 16, LeadColdCache, "computed again"},
-		{replay.Run{}, 0, LeadNoCache, "Nothing was found"}, {replay.Run{}, 16, LeadColdCache, "computed again"},
+		{result.Run{}, 0, LeadNoCache, "Nothing was found"}, {result.Run{}, 16, LeadColdCache, "computed again"},
 		{flags("--tp 2 --no-enable-prefix-caching"), 0, LeadNoCache, "was off"}, {flags("--disable-radix-cache"), 0, LeadNoCache, "was off"},
 		{flags("--enable-prefix-caching"), 16, LeadColdCache, "computed again"},
 	} {
@@ -169,8 +169,8 @@ func TestCachingOff(t *testing.T) {
 
 // What an expected hit ratio rests on is said with it.
 func TestExpectedFrom(t *testing.T) {
-	for want, run := range map[string]replay.Run{
-		FromPrompts: {}, FromReplies: {Thread: &replay.Threads{}}, FromWarmUp: {Cache: &replay.CacheDiscipline{Done: replay.CacheWarmPass}},
+	for want, run := range map[string]result.Run{
+		FromPrompts: {}, FromReplies: {Thread: &result.Threads{}}, FromWarmUp: {Cache: &result.CacheDiscipline{Done: result.CacheWarmPass}},
 	} {
 		run.ServerBlock = 16
 		s := summarise(t, run, Options{}, hit(0, 100, 80, 16))
@@ -182,7 +182,7 @@ func TestExpectedFrom(t *testing.T) {
 			t.Errorf("%q, want %q:\n%s", s.Cache.ExpectedFrom, want, text.String())
 		}
 	}
-	if s := summarise(t, replay.Run{}, Options{}, hit(0, 100, 80, 16)); s.Cache.ExpectedFrom != "" {
+	if s := summarise(t, result.Run{}, Options{}, hit(0, 100, 80, 16)); s.Cache.ExpectedFrom != "" {
 		t.Errorf("nothing is expected, from %q", s.Cache.ExpectedFrom)
 	}
 }
@@ -251,7 +251,7 @@ func holdDefined(t *testing.T, p *page.Page) {
 // Tokens over time are those of the totals, however they are spread over events
 // and whatever the width of the bins.
 func TestTokensOverTime(t *testing.T) {
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(3000) {
 		r := answer(i, i*700, 0, 20, 30, 170, 171)
 		r.Input, r.Output = trace.Ptr(int32(50+i%9)), trace.Ptr(int32(7))
@@ -260,7 +260,7 @@ func TestTokensOverTime(t *testing.T) {
 		}
 		results = append(results, r)
 	}
-	s := summarise(t, replay.Run{}, Options{}, results...)
+	s := summarise(t, result.Run{}, Options{}, results...)
 	for _, test := range []struct {
 		name string
 		of   page.Series
@@ -276,13 +276,13 @@ func TestTokensOverTime(t *testing.T) {
 
 // Hit ratios over time have the measured and expected ratio as their weighted mean.
 func TestHitsOverTime(t *testing.T) {
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(100) {
 		r := answer(i, i*100, 0, 20, 30)
 		r.Known, r.Cached = trace.Ptr(int32(i)), trace.Ptr(int32(i/2))
 		results = append(results, r)
 	}
-	s := summarise(t, replay.Run{ServerBlock: 16}, Options{}, results...)
+	s := summarise(t, result.Run{ServerBlock: 16}, Options{}, results...)
 	for name, test := range map[string]struct {
 		of   page.Series
 		want *float64
@@ -300,13 +300,13 @@ func TestHitsOverTime(t *testing.T) {
 
 // Rows with a class get a table of their own; a file of too many classes stays bounded.
 func TestClasses(t *testing.T) {
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(300) {
 		r := answer(i, i*10, 0, 20+i%3*10, 30+i%3*15)
 		r.Class = []string{"batch", "", "interactive"}[i%3]
 		results = append(results, r)
 	}
-	s := summarise(t, replay.Run{}, Options{}, results...)
+	s := summarise(t, result.Run{}, Options{}, results...)
 	var got []string
 	for _, c := range s.ByClass {
 		got = append(got, fmt.Sprintf("%s:%d:%v:%v:%v", c.Class, c.Rows, *c.TTFTP50, *c.TPOTP50, *c.E2EP99))
@@ -314,13 +314,13 @@ func TestClasses(t *testing.T) {
 	if want := ":100:30:15:45 batch:100:20:10:30 interactive:100:40:20:60"; strings.Join(got, " ") != want {
 		t.Errorf("%s, want %s", strings.Join(got, " "), want)
 	}
-	if s := summarise(t, replay.Run{}, Options{}, answer(0, 0, 0, 1)); s.ByClass != nil {
+	if s := summarise(t, result.Run{}, Options{}, answer(0, 0, 0, 1)); s.ByClass != nil {
 		t.Error("classes where no row has one")
 	}
 	for i := range results {
 		results[i].Class = fmt.Sprint(i)
 	}
-	s = summarise(t, replay.Run{}, Options{}, results...)
+	s = summarise(t, result.Run{}, Options{}, results...)
 	var rows int64
 	for _, c := range s.ByClass {
 		rows += c.Rows

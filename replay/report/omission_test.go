@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"context"
+	"reprise/replay/result"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,11 +21,11 @@ type stalledCall int32
 
 func (stalledCall) Size() int { return 1 }
 
-func (stalling) Prepare(row *trace.Request, _ replay.Prompter) (replay.Call, error) {
+func (stalling) Prepare(row *trace.Request, _ result.Prompter) (result.Call, error) {
 	return stalledCall(row.InputTokens), nil
 }
 
-func (stalling) Fire(_ context.Context, s replay.Shot, r *replay.Result) {
+func (stalling) Fire(_ context.Context, s result.Shot, r *result.Result) {
 	now := func() *int64 { return trace.Ptr(int64(time.Since(s.Start))) }
 	r.SentNS = now()
 	hold := 10 * time.Millisecond
@@ -63,7 +64,7 @@ func TestStalledServer(t *testing.T) {
 		}
 		runner := replay.Runner{Endpoint: stalling{}, Options: replay.Options{MaxInFlight: 1},
 			Pacer: func(start time.Time) (pace.Pacer, error) { return sleeping(start), nil }}
-		var out trace.SliceWriter[replay.Result]
+		var out trace.SliceWriter[result.Result]
 		run, err := runner.Run(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, &out)
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +92,7 @@ func TestStalledServer(t *testing.T) {
 
 // Requests outside the window are counted and nothing else.
 func TestWindow(t *testing.T) {
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(100) {
 		wait := int64(5)
 		if i < 10 || i >= 80 {
@@ -100,7 +101,7 @@ func TestWindow(t *testing.T) {
 		results = append(results, answer(i, i*10, 0, wait))
 	}
 	results[3] = failure(3, 30, "timeout")
-	run := replay.Run{Requests: 100, Window: &replay.Window{From: &replay.Place{DueNS: 10 * 10 * msNS, Row: 10}, To: &replay.Place{DueNS: 80 * 10 * msNS}}}
+	run := result.Run{Requests: 100, Window: &result.Window{From: &result.Place{DueNS: 10 * 10 * msNS, Row: 10}, To: &result.Place{DueNS: 80 * 10 * msNS}}}
 	s := summarise(t, run, Options{}, results...)
 	r := s.Requests
 	if r.Rows != 70 || r.Succeeded != 70 || r.WarmUp != 10 || r.CoolDown != 20 || *s.Latency.FromSent.TTFT.Max != 5 || !s.Verdict.Trustworthy {
@@ -114,7 +115,7 @@ func TestWindow(t *testing.T) {
 
 // A closed loop is called one wherever its figures are shown.
 func TestClosedLoopIsLabelled(t *testing.T) {
-	s := summarise(t, replay.Run{Timing: replay.ClosedLoop, Concurrency: 8}, Options{}, answer(0, 0, 0, 5))
+	s := summarise(t, result.Run{Timing: result.ClosedLoop, Concurrency: 8}, Options{}, answer(0, 0, 0, 5))
 	var text bytes.Buffer
 	if err := WriteText(&text, s); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -23,8 +23,8 @@ type Options struct {
 	Contract *Contract // what the run has to keep to; nil is nothing
 
 	// Metrics, when set, opens what was measured at the servers from its beginning,
-	// as replay.MetricsFile's Reader does. It is read several times.
-	Metrics func() trace.Reader[replay.Metric]
+	// as result.MetricsFile's Reader does. It is read several times.
+	Metrics func() trace.Reader[result.Metric]
 }
 
 // Limits are what a trustworthy run stays within: each is the largest value

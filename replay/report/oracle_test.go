@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -29,7 +29,7 @@ type truth struct {
 	groups   map[string][]float64 // TTFT by category
 }
 
-func tell(results []replay.Result, block int64, slo SLO) *truth {
+func tell(results []result.Result, block int64, slo SLO) *truth {
 	o := &truth{metrics: map[string][]float64{}, errors: map[string]int64{}, groups: map[string][]float64{}, from: math.MaxInt64}
 	for i := range results {
 		r := &results[i]
@@ -64,7 +64,7 @@ func (o *truth) put(name string, ns int64) {
 	o.metrics[name] = append(o.metrics[name], float64(ns)/1e6)
 }
 
-func (o *truth) success(r *replay.Result, block int64, slo SLO) {
+func (o *truth) success(r *result.Result, block int64, slo SLO) {
 	for i, origin := range []int64{*r.SentNS, r.DueNS} {
 		name := []string{"from_sent.", "from_due."}[i]
 		o.put(name+"headers", *r.HeadersNS-origin)
@@ -160,7 +160,7 @@ func TestAgainstOracle(t *testing.T) {
 		if seed%2 == 1 {
 			opts.Exact, relative, method = 20, 1e-3, HDR
 		}
-		s := summarise(t, replay.Run{}, opts, results...)
+		s := summarise(t, result.Run{}, opts, results...)
 		o := tell(results, 16, slo)
 		for _, m := range s.Latency.metrics() {
 			o.holdStat(t, m.name, m.stat, relative)
@@ -223,10 +223,10 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	for _, exact := range []int{0, 30} {
 		rng := rand.New(rand.NewPCG(3, uint64(exact)))
 		results := messy(rng, 5000)
-		want := summarise(t, replay.Run{}, Options{Exact: exact}, results...)
+		want := summarise(t, result.Run{}, Options{Exact: exact}, results...)
 		for range 4 {
 			rng.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
-			if got := summarise(t, replay.Run{}, Options{Exact: exact}, results...); !reflect.DeepEqual(got, want) {
+			if got := summarise(t, result.Run{}, Options{Exact: exact}, results...); !reflect.DeepEqual(got, want) {
 				t.Errorf("exact %d: the summary depends on the order", exact)
 			}
 		}
@@ -235,11 +235,11 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 // failing yields some results, then an error.
 type failing struct {
-	trace.SliceReader[replay.Result]
+	trace.SliceReader[result.Result]
 	err error
 }
 
-func (f *failing) Read(rows []replay.Result) (int, error) {
+func (f *failing) Read(rows []result.Result) (int, error) {
 	n, _ := f.SliceReader.Read(rows)
 	return n, f.err
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 )
@@ -289,7 +289,7 @@ func severalRates(runs []Named) bool {
 	var lo, hi float64
 	for i, r := range runs {
 		rate := r.Throughput.OfferedPerS
-		if rate == nil || r.Run.Timing == replay.ClosedLoop || r.Run.Workload != runs[0].Run.Workload {
+		if rate == nil || r.Run.Timing == result.ClosedLoop || r.Run.Workload != runs[0].Run.Workload {
 			return false
 		}
 		if i == 0 {

@@ -8,19 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 
 // named are runs of n requests each; of says what makes each one another.
-func named(t *testing.T, n, runs int, of func(run int, r *replay.Run, o *Options) (ttft, gap int64)) []Named {
+func named(t *testing.T, n, runs int, of func(run int, r *result.Run, o *Options) (ttft, gap int64)) []Named {
 	t.Helper()
 	var out []Named
 	for k := range runs {
-		run := replay.Run{Timing: replay.OpenLoop, Speed: 1, Workload: "sha256:aa", Tier: "public", Requests: int64(n), Model: "m"}
+		run := result.Run{Timing: result.OpenLoop, Speed: 1, Workload: "sha256:aa", Tier: "public", Requests: int64(n), Model: "m"}
 		var o Options
 		ttft, gap := of(k, &run, &o)
-		var results []replay.Result
+		var results []result.Result
 		for i := range int64(n) {
 			results = append(results, answer(i, i*10, 0, ttft+i%3, ttft+gap+i%3, ttft+2*gap+i%3))
 		}
@@ -39,7 +39,7 @@ func noteTexts(notes []page.Note) string {
 
 // Each plot has a series for each run, under its name; every number is defined.
 func TestOverlay(t *testing.T) {
-	runs := named(t, 200, 3, func(k int, _ *replay.Run, _ *Options) (int64, int64) { return int64(20 + 10*k), int64(5 + k) })
+	runs := named(t, 200, 3, func(k int, _ *result.Run, _ *Options) (int64, int64) { return int64(20 + 10*k), int64(5 + k) })
 	p := Overlay(runs)
 	holdDefined(t, p)
 	plots := plotsOf(p)
@@ -72,15 +72,15 @@ func TestOverlay(t *testing.T) {
 
 // What keeps runs from being compared is said.
 func TestOverlayDifferences(t *testing.T) {
-	for want, change := range map[string]func(r *replay.Run){
-		"The workloads differ (digests sha256:aa, sha256:bb)": func(r *replay.Run) { r.Workload = "sha256:bb" },
-		"The schedules differ":                                func(r *replay.Run) { r.Speed = 2 },
-		"simulated and some were measured":                    func(r *replay.Run) { r.Simulated = "a model" },
-		"different APIs (none, chat)":                         func(r *replay.Run) { r.API = "chat" },
-		"This page is internal: not for release":              func(r *replay.Run) { r.Tier = "internal" },
-		"run-b is not trustworthy: the run ended early":       func(r *replay.Run) { r.EndedEarly = "interrupted" },
+	for want, change := range map[string]func(r *result.Run){
+		"The workloads differ (digests sha256:aa, sha256:bb)": func(r *result.Run) { r.Workload = "sha256:bb" },
+		"The schedules differ":                                func(r *result.Run) { r.Speed = 2 },
+		"simulated and some were measured":                    func(r *result.Run) { r.Simulated = "a model" },
+		"different APIs (none, chat)":                         func(r *result.Run) { r.API = "chat" },
+		"This page is internal: not for release":              func(r *result.Run) { r.Tier = "internal" },
+		"run-b is not trustworthy: the run ended early":       func(r *result.Run) { r.EndedEarly = "interrupted" },
 	} {
-		runs := named(t, 40, 2, func(k int, r *replay.Run, _ *Options) (int64, int64) {
+		runs := named(t, 40, 2, func(k int, r *result.Run, _ *Options) (int64, int64) {
 			if k == 1 {
 				change(r)
 			}
@@ -98,7 +98,7 @@ func TestOverlayContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := named(t, 100, 2, func(k int, _ *replay.Run, o *Options) (int64, int64) {
+	runs := named(t, 100, 2, func(k int, _ *result.Run, o *Options) (int64, int64) {
 		o.Contract = &contract
 		return int64(20 + 10*k), 5
 	})
@@ -115,7 +115,7 @@ func TestOverlayContract(t *testing.T) {
 // Together, runs at several rates hold the point that none holds alone.
 func TestOverlayRates(t *testing.T) {
 	sweep := func(workload string) string {
-		runs := named(t, 100, 2, func(k int, r *replay.Run, _ *Options) (int64, int64) { return 20, 5 })
+		runs := named(t, 100, 2, func(k int, r *result.Run, _ *Options) (int64, int64) { return 20, 5 })
 		runs[1].Run.Workload = workload
 		runs[1].Throughput.OfferedPerS = Rounded(200, 1)
 		for _, row := range checklistTable(runs).Rows {
@@ -134,7 +134,7 @@ func TestOverlayRates(t *testing.T) {
 // axis says so.
 func TestPareto(t *testing.T) {
 	gaps, gpus := []int64{10, 20, 25, 5}, []int{8, 4, 8, 32}
-	runs := named(t, 200, 4, func(k int, _ *replay.Run, o *Options) (int64, int64) { o.GPUs = gpus[k]; return 20, gaps[k] })
+	runs := named(t, 200, 4, func(k int, _ *result.Run, o *Options) (int64, int64) { o.GPUs = gpus[k]; return 20, gaps[k] })
 	sec := paretoSection(runs)
 	plot := sec.Plots[0]
 	front := plot.Series[len(plot.Series)-1]
@@ -144,7 +144,7 @@ func TestPareto(t *testing.T) {
 	if says := strings.Join(sec.Text, " "); !strings.Contains(says, "run-c is beaten by run-a at both") && !strings.Contains(says, "run-c is beaten by run-b at both") {
 		t.Error(says)
 	}
-	unknown := named(t, 200, 2, func(k int, _ *replay.Run, _ *Options) (int64, int64) { return 20, gaps[k] })
+	unknown := named(t, 200, 2, func(k int, _ *result.Run, _ *Options) (int64, int64) { return 20, gaps[k] })
 	if sec := paretoSection(unknown); sec.Plots[0].YLabel != "output tokens per second per instance" || !strings.Contains(strings.Join(sec.Text, " "), "not known") {
 		t.Errorf("%+v", sec)
 	}
@@ -155,7 +155,7 @@ func TestPareto(t *testing.T) {
 	if got := *runs[0].Efficiency.PerGPU * 8; got < *runs[0].Throughput.OutputTokensPerS-1e-4 || got > *runs[0].Throughput.OutputTokensPerS+1e-4 {
 		t.Errorf("%v per second over 8 GPUs", got)
 	}
-	if e := efficiency(&Summary{Run: replay.Run{Endpoints: []string{"a", "b"}}}, 0); e.GPUs != 2 || e.GPUsFrom != GPUsInstances {
+	if e := efficiency(&Summary{Run: result.Run{Endpoints: []string{"a", "b"}}}, 0); e.GPUs != 2 || e.GPUsFrom != GPUsInstances {
 		t.Errorf("two endpoints: %+v", e)
 	}
 }
@@ -163,7 +163,7 @@ func TestPareto(t *testing.T) {
 // As text, runs stand in tables that fit the width, however long their names; as
 // JSON they are an array that reads back.
 func TestWriteRuns(t *testing.T) {
-	runs := named(t, 50, 7, func(k int, r *replay.Run, _ *Options) (int64, int64) { return 1e8, 1e7 })
+	runs := named(t, 50, 7, func(k int, r *result.Run, _ *Options) (int64, int64) { return 1e8, 1e7 })
 	runs[0].Name = strings.Repeat("long", 20) + "\x1b[31m"
 	var text, data bytes.Buffer
 	if err := WriteTextRuns(&text, runs); err != nil {

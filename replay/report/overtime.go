@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 
@@ -11,7 +11,7 @@ import (
 
 // addOverTime counts the tokens of a successful request where they came, and its
 // cache hits where it was sent.
-func (c *collector) addOverTime(r *replay.Result) {
+func (c *collector) addOverTime(r *result.Result) {
 	if r.FirstTokenNS != nil && r.Events > 0 {
 		c.time.at(*r.FirstTokenNS).prompt += int64(inputOf(r)) // which ends its prefill
 		c.time.addOutput(r)
@@ -34,7 +34,7 @@ func (c *collector) addOverTime(r *replay.Result) {
 // addOutput counts the tokens of an output at their events. Where the server did not
 // say how many an event carried, they are spread over the events in whole tokens, so
 // that sums do not depend on any order.
-func (t *timeline) addOutput(r *replay.Result) {
+func (t *timeline) addOutput(r *result.Result) {
 	at := *r.FirstTokenNS
 	last := at
 	for _, gap := range r.GapsNS {

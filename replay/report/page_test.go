@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 )
@@ -70,7 +70,7 @@ func TestPage(t *testing.T) {
 func TestPageTier(t *testing.T) {
 	for tier, want := range map[string]string{"internal": "This page is internal: not for release", "": "No tier is stated", "partner": "This page is of tier partner", "public": ""} {
 		got := ""
-		for _, n := range Page(summarise(t, replay.Run{Tier: tier}, Options{}, answer(0, 0, 0, 1))).Verdict {
+		for _, n := range Page(summarise(t, result.Run{Tier: tier}, Options{}, answer(0, 0, 0, 1))).Verdict {
 			if strings.Contains(n.Text, "not for ") {
 				got = n.Text
 			}
@@ -97,11 +97,11 @@ func TestPageVerdict(t *testing.T) {
 
 // However long the run, the series stay short; what they show stays true.
 func TestSeriesAreBounded(t *testing.T) {
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(50_000) {
 		results = append(results, answer(i, i*997, i%5, 10+i%100, 20+i%100))
 	}
-	s := summarise(t, replay.Run{}, Options{Exact: 1000}, results...)
+	s := summarise(t, result.Run{}, Options{Exact: 1000}, results...)
 	for title, plot := range plotsOf(Page(s)) {
 		for _, series := range plot.Series {
 			if len(series.X) > 2050 {
@@ -171,7 +171,7 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := Page(summarise(t, replay.Run{}, Options{})).Write(&b); err != nil {
+	if err := Page(summarise(t, result.Run{}, Options{})).Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "coordinated omission"); n == 0 {
@@ -199,11 +199,11 @@ func TestSentences(t *testing.T) {
 	if n < 12 {
 		t.Errorf("only %d sentences", n)
 	}
-	late := Page(summarise(t, replay.Run{}, Options{}, answer(0, 0, 100, 5), answer(1, 0, 100, 5)))
+	late := Page(summarise(t, result.Run{}, Options{}, answer(0, 0, 100, 5), answer(1, 0, 100, 5)))
 	if text := strings.Join(late.Sections[2].Text, " "); !strings.Contains(text, "105 ms, which is 100 ms more") {
 		t.Errorf("no word of the wait: %s", text)
 	}
-	for _, line := range sayCache(ptr(summarise(t, replay.Run{ServerBlock: 16}, Options{}, hit(0, 100, 50, -1)))) {
+	for _, line := range sayCache(ptr(summarise(t, result.Run{ServerBlock: 16}, Options{}, hit(0, 100, 50, -1)))) {
 		if !strings.Contains(line, "did not say") && !strings.Contains(line, "rounding") {
 			t.Error(line)
 		}

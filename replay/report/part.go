@@ -2,16 +2,16 @@ package report
 
 import (
 	"fmt"
+	"reprise/replay/result"
 	"strings"
 	"time"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
 // partRows say which part of the workload was sent, how often, and what was sent
 // before it to prime the server's cache.
-func partRows(p *replay.Selection) [][]string {
+func partRows(p *result.Selection) [][]string {
 	if p == nil {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -13,8 +13,8 @@ func TestPartRows(t *testing.T) {
 	if rows := partRows(nil); rows != nil {
 		t.Errorf("the whole workload: %q", rows)
 	}
-	p := &replay.Selection{Rows: 19, OfRows: 12031, FromNS: 6e11, MaxRequests: 19, Sample: &replay.Sample{Sessions: 142, OfSessions: 1420},
-		Loop: &replay.Rounds{Rounds: 3, Same: true}, Prime: &replay.Primed{Prompts: 65, Tokens: 1032677, CapacityTokens: 1000000, Failed: 2}}
+	p := &result.Selection{Rows: 19, OfRows: 12031, FromNS: 6e11, MaxRequests: 19, Sample: &result.Sample{Sessions: 142, OfSessions: 1420},
+		Loop: &result.Rounds{Rounds: 3, Same: true}, Prime: &result.Primed{Prompts: 65, Tokens: 1032677, CapacityTokens: 1000000, Failed: 2}}
 	var all []string
 	for _, r := range partRows(p) {
 		all = append(all, strings.Join(r, " | "))
@@ -29,8 +29,8 @@ func TestPartRows(t *testing.T) {
 // A cache that was primed in part is no secret.
 func TestPrimingFailedIsSaid(t *testing.T) {
 	for failed := range int64(2) {
-		run := replay.Run{Schema: replay.ResultsSchema, Selection: &replay.Selection{Prime: &replay.Primed{Prompts: 3, Failed: failed}}}
-		s, err := Summarise(run, &trace.SliceReader[replay.Result]{}, Options{Limits: DefaultLimits()})
+		run := result.Run{Schema: result.Schema, Selection: &result.Selection{Prime: &result.Primed{Prompts: 3, Failed: failed}}}
+		s, err := Summarise(run, &trace.SliceReader[result.Result]{}, Options{Limits: DefaultLimits()})
 		if err != nil {
 			t.Fatal(err)
 		}

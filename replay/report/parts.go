@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 
@@ -35,7 +35,7 @@ type Retries struct {
 	ByEndpoint []EndpointRetries `json:"by_endpoint,omitempty"`
 }
 
-func (r *Retries) add(of *replay.Result) {
+func (r *Retries) add(of *result.Result) {
 	if of.RetryAfterNS != nil {
 		r.AskedLater++
 	}
@@ -58,8 +58,8 @@ func (r *Retries) orNil() *Retries {
 // parts tell requests apart by where they went and who answered.
 type parts struct {
 	byEndpoint map[int32]*group
-	byHeader   [replay.MaxRecordHeaders]map[int32]*group
-	absent     [replay.MaxRecordHeaders]int64
+	byHeader   [result.MaxRecordHeaders]map[int32]*group
+	absent     [result.MaxRecordHeaders]int64
 	retries    Retries
 }
 
@@ -68,12 +68,12 @@ type parts struct {
 const maxParts = 2048
 
 // of counts a result and returns its groups.
-func (p *parts) of(r *replay.Result, make func() *group) (groups []*group) {
+func (p *parts) of(r *result.Result, make func() *group) (groups []*group) {
 	p.retries.add(r)
 	if r.Endpoint != nil {
 		groups = append(groups, find(&p.byEndpoint, *r.Endpoint, make))
 	}
-	for i, at := range r.Served[:min(len(r.Served), replay.MaxRecordHeaders)] {
+	for i, at := range r.Served[:min(len(r.Served), result.MaxRecordHeaders)] {
 		if at < 0 {
 			p.absent[i]++
 			continue
@@ -115,7 +115,7 @@ func list(of map[int32]*group, names []string) (out []Part) {
 }
 
 // endpoints are in the order in which they were given.
-func (p *parts) endpoints(run *replay.Run) []Part {
+func (p *parts) endpoints(run *result.Run) []Part {
 	out := list(p.byEndpoint, run.Endpoints)
 	if len(out) < 2 {
 		return nil
@@ -129,8 +129,8 @@ func (p *parts) endpoints(run *replay.Run) []Part {
 // shownValues of a header get a line of their own.
 const shownValues = 20
 
-func (p *parts) headers(run *replay.Run) (out []HeaderPart) {
-	for i, served := range run.Served[:min(len(run.Served), replay.MaxRecordHeaders)] {
+func (p *parts) headers(run *result.Run) (out []HeaderPart) {
+	for i, served := range run.Served[:min(len(run.Served), result.MaxRecordHeaders)] {
 		h := HeaderPart{Header: served.Header, Absent: p.absent[i], Values: list(p.byHeader[i], served.Values)}
 		slices.SortFunc(h.Values, func(a, b Part) int {
 			return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Name, b.Name))
@@ -189,7 +189,7 @@ func partSection(s *Summary) page.Section {
 }
 
 // samplingOf writes the sampling settings in one line.
-func samplingOf(r *replay.Run) string {
+func samplingOf(r *result.Run) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(r.Sampling)) {
 		out = append(out, name+" "+strings.Trim(string(r.Sampling[name]), `"`))
@@ -224,7 +224,7 @@ type EndpointRetries struct {
 
 // spread counts the attempts of a request at each endpoint. A retry goes to the next
 // endpoint, so the last one and the number of attempts tell where the others were.
-func (r *Retries) spread(of *replay.Result, run *replay.Run) {
+func (r *Retries) spread(of *result.Result, run *result.Run) {
 	n := int32(min(len(run.Endpoints), maxParts))
 	if !run.RetryOther || of.Endpoint == nil || *of.Endpoint < 0 || *of.Endpoint >= n || of.Attempts < 1 {
 		return

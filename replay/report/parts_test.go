@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // partsRun went to two servers, was retried, and says who answered.
-func partsRun() (replay.Run, []replay.Result) {
-	run := replay.Run{Endpoints: []string{"http://b", "http://a"}, Balance: replay.RoundRobin, ServerBlock: 16, TLSUnverified: true,
-		Determinism: &replay.Determinism{Rows: 10, Compared: 9, Differed: 3},
-		Served:      []replay.Served{{Header: "X-Pod", Values: []string{"p0", "p1\x1b[31m"}}}, Sampling: map[string]json.RawMessage{"top_p": json.RawMessage("0.9"), "temperature": json.RawMessage(`"workload"`)}}
-	var results []replay.Result
+func partsRun() (result.Run, []result.Result) {
+	run := result.Run{Endpoints: []string{"http://b", "http://a"}, Balance: replay.RoundRobin, ServerBlock: 16, TLSUnverified: true,
+		Determinism: &result.Determinism{Rows: 10, Compared: 9, Differed: 3},
+		Served:      []result.Served{{Header: "X-Pod", Values: []string{"p0", "p1\x1b[31m"}}}, Sampling: map[string]json.RawMessage{"top_p": json.RawMessage("0.9"), "temperature": json.RawMessage(`"workload"`)}}
+	var results []result.Result
 	for i := range int64(40) {
 		r := answer(i, i, 0, 10+90*(i%2), 200)
 		r.Endpoint, r.Attempts = trace.Ptr(int32(i%2)), 1
@@ -67,7 +68,7 @@ func TestParts(t *testing.T) {
 	// With one server and nothing tried again there is nothing to tell.
 	one := answer(0, 0, 0, 10, 20)
 	one.Endpoint, one.Attempts = trace.Ptr(int32(0)), 1
-	if s := summarise(t, replay.Run{Endpoints: []string{"http://b"}}, Options{}, one); s.ByEndpoint != nil || s.Retries != nil || s.ByHeader != nil {
+	if s := summarise(t, result.Run{Endpoints: []string{"http://b"}}, Options{}, one); s.ByEndpoint != nil || s.Retries != nil || s.ByHeader != nil {
 		t.Errorf("%+v, %+v, %+v", s.ByEndpoint, s.Retries, s.ByHeader)
 	}
 }
@@ -75,7 +76,7 @@ func TestParts(t *testing.T) {
 // A header with many values has the most frequent ones shown, and a result whose
 // dictionary was lost still counts.
 func TestManyValues(t *testing.T) {
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(3000) {
 		r := answer(i, i, 0, 10, 20)
 		r.Served = []int32{int32(min(i, 2999))}
@@ -85,7 +86,7 @@ func TestManyValues(t *testing.T) {
 	for i := range 10 {
 		values = append(values, fmt.Sprint("v", i))
 	}
-	s := summarise(t, replay.Run{Served: []replay.Served{{Header: "X", Values: values}}}, Options{}, results...)
+	s := summarise(t, result.Run{Served: []result.Served{{Header: "X", Values: values}}}, Options{}, results...)
 	h := s.ByHeader[0]
 	total := int64(0)
 	for _, v := range h.Values {
@@ -99,10 +100,10 @@ func TestManyValues(t *testing.T) {
 // An embedding ends with its answer, and has no first token to be late with.
 func TestEmbeddingLatency(t *testing.T) {
 	r := answer(0, 0, 5, 10, 20)
-	r.API, r.FirstTokenNS, r.LastTokenNS, r.Events, r.GapsNS = replay.APIEmbeddings, nil, nil, 0, nil
+	r.API, r.FirstTokenNS, r.LastTokenNS, r.Events, r.GapsNS = result.APIEmbeddings, nil, nil, 0, nil
 	done := *r.SentNS + 30*msNS
 	r.DoneNS = &done
-	s := summarise(t, replay.Run{}, Options{SLO: SLO{TTFT: trace.Ptr(time.Millisecond), E2E: trace.Ptr(40 * time.Millisecond)}}, r)
+	s := summarise(t, result.Run{}, Options{SLO: SLO{TTFT: trace.Ptr(time.Millisecond), E2E: trace.Ptr(40 * time.Millisecond)}}, r)
 	if e := s.Latency.FromSent.E2E; e.Count != 1 || *e.Mean != 30 || s.Latency.FromSent.TTFT.Count != 0 || s.Goodput.FromSent.Requests != 1 {
 		t.Errorf("%+v, goodput %+v", e, s.Goodput)
 	}
@@ -118,9 +119,9 @@ func TestSilentServers(t *testing.T) {
 		{1000, 1000, 6, 5, false, true}, {1000, 1000, 1, 0, false, false}, {1000, 1000, 2, 0, false, true},
 	} {
 		r := answer(0, 0, 0, 10, 20)
-		r.WantInput, r.Input, r.WantOutput, r.Output, r.OutputFrom = c.wantInput, &c.input, c.wantOutput, &c.output, replay.FromUsage
+		r.WantInput, r.Input, r.WantOutput, r.Output, r.OutputFrom = c.wantInput, &c.input, c.wantOutput, &c.output, result.FromUsage
 		codes := map[string]bool{}
-		for _, w := range summarise(t, replay.Run{}, Options{}, r).Warnings {
+		for _, w := range summarise(t, result.Run{}, Options{}, r).Warnings {
 			codes[w.Code] = true
 		}
 		if codes[WarnPromptCut] != c.cut || codes[WarnOutputLonger] != c.longer {
@@ -132,12 +133,12 @@ func TestSilentServers(t *testing.T) {
 // Attempts at each endpoint follow from the last and their number; the sums are those
 // of going through them one by one.
 func TestEndpointRetries(t *testing.T) {
-	run := replay.Run{Endpoints: []string{"http://a", "http://b", "http://c"}, Retries: 9, RetryOther: true}
+	run := result.Run{Endpoints: []string{"http://a", "http://b", "http://c"}, Retries: 9, RetryOther: true}
 	want := make([]EndpointRetries, 3)
 	for i, name := range run.Endpoints {
 		want[i].Name = name
 	}
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(30) {
 		r := answer(i, i, 0, 10, 20)
 		first, attempts := int32(i%3), int32(1+i/3)

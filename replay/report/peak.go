@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -30,7 +30,7 @@ func (p *peerPass) findPeaksBy(reread Reread, limit int) error {
 	var open, most int64
 	for i, part := range parts {
 		var events []int64
-		err := trace.Each(reread(), func(_ int64, r *replay.Result) error {
+		err := trace.Each(reread(), func(_ int64, r *result.Result) error {
 			if !p.measured(r) {
 				return nil
 			}

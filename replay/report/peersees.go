@@ -3,14 +3,14 @@ package report
 import (
 	"slices"
 
-	"reprise/replay"
+	"reprise/replay/result"
 )
 
 // base reads what most peers agree on: a request begins when it is sent, its
 // first token is the first event with generated content, it ends with its last,
 // and tokens are those of the server's usage. Requests without a token are
 // not streamed.
-func base(r *replay.Result, v *view) bool {
+func base(r *result.Result, v *view) bool {
 	v.start, v.closed, v.in, v.out = *r.SentNS, *r.DoneNS, int64(inputOf(r)), -1
 	if r.Output != nil {
 		v.out = int64(*r.Output)
@@ -28,7 +28,7 @@ func base(r *replay.Result, v *view) bool {
 // seeVLLM counts from the first event of any kind, a role-only one included,
 // to the last token event. A stream without an event is a failure; an answer
 // without a count has one token, as where vLLM has no tokenizer.
-func seeVLLM(r *replay.Result, v *view) bool {
+func seeVLLM(r *result.Result, v *view) bool {
 	base(r, v)
 	if r.FirstEventNS == nil {
 		return false
@@ -49,7 +49,7 @@ func seeVLLM(r *replay.Result, v *view) bool {
 // seeSGLang does not ask the server for usage, so that its lengths are those
 // that were asked for; a request ends with its stream, and one without content
 // has a time to the first token of zero.
-func seeSGLang(r *replay.Result, v *view) bool {
+func seeSGLang(r *result.Result, v *view) bool {
 	base(r, v)
 	v.in, v.out, v.end = int64(r.WantInput), int64(r.WantOutput), v.closed
 	v.streamed, v.latency = true, v.end-v.start
@@ -57,14 +57,14 @@ func seeSGLang(r *replay.Result, v *view) bool {
 }
 
 // seeContent wants an answer with content.
-func seeContent(r *replay.Result, v *view) bool {
+func seeContent(r *result.Result, v *view) bool {
 	base(r, v)
 	return v.streamed
 }
 
 // seeGuideLLM ends a request with its stream, and takes each chunk for a token
 // where there is no count.
-func seeGuideLLM(r *replay.Result, v *view) bool {
+func seeGuideLLM(r *result.Result, v *view) bool {
 	base(r, v)
 	if v.out < 0 {
 		v.out = int64(r.Events)
@@ -76,7 +76,7 @@ func seeGuideLLM(r *replay.Result, v *view) bool {
 // seeInferencePerf ends a request with its stream. It gives every token of a
 // chunk the chunk's instant, so that gaps of zero stand within chunks, and has
 // streaming latencies only of answers with two tokens or more.
-func seeInferencePerf(r *replay.Result, v *view) bool {
+func seeInferencePerf(r *result.Result, v *view) bool {
 	base(r, v)
 	v.latency = v.closed - v.start
 	tokens := r.EventTokens

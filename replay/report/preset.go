@@ -3,9 +3,9 @@ package report
 import (
 	"errors"
 	"fmt"
+	"reprise/replay/result"
 	"strings"
 
-	"reprise/replay"
 	"reprise/trace"
 	"reprise/trace/sample"
 )
@@ -42,7 +42,7 @@ type preset struct {
 	name, source string
 	// see reads one sent result as the peer would have; it returns false for
 	// what the peer counts as failed.
-	see      func(r *replay.Result, v *view) bool
+	see      func(r *result.Result, v *view) bool
 	tpot     func(v *view) (ns float64, ok bool) // that an objective per token is compared with; nil is perOutput
 	zeroes   bool                                // no value reads 0, as numpy's of an empty list in the peer's code
 	stepwise bool                                // percentiles are the least value whose share reaches p, without interpolation
@@ -118,7 +118,7 @@ func findPreset(name string) (*preset, error) {
 
 // Under reads a recording under a peer's definitions. The results are read
 // once; for vllm, which prints peaks over time, some times more, see [WriteVLLM].
-func Under(name string, run replay.Run, reread Reread, opts Options) (Peer, error) {
+func Under(name string, run result.Run, reread Reread, opts Options) (Peer, error) {
 	p, err := findPreset(name)
 	if err != nil {
 		return Peer{}, err
@@ -140,14 +140,14 @@ func Under(name string, run replay.Run, reread Reread, opts Options) (Peer, erro
 // A peerPass is one reading of a recording under a preset.
 type peerPass struct {
 	preset  *preset
-	run     replay.Run
+	run     result.Run
 	totals  totals
 	samples []sample.Values // one for each measure
 	flow    curve           // of the successful requests, for the peaks
 	view    view
 }
 
-func newPeerPass(p *preset, run replay.Run, opts Options) *peerPass {
+func newPeerPass(p *preset, run result.Run, opts Options) *peerPass {
 	pass := &peerPass{preset: p, run: run, samples: make([]sample.Values, len(p.measures))}
 	pass.totals.slo = opts.SLO
 	for i := range pass.samples {
@@ -158,7 +158,7 @@ func newPeerPass(p *preset, run replay.Run, opts Options) *peerPass {
 
 // read makes the passes.
 func (p *peerPass) read(reread Reread) error {
-	err := trace.Each(reread(), func(_ int64, r *replay.Result) error {
+	err := trace.Each(reread(), func(_ int64, r *result.Result) error {
 		if err := check(r); err != nil {
 			return err
 		}
@@ -172,13 +172,13 @@ func (p *peerPass) read(reread Reread) error {
 }
 
 // measured tells whether a result lies in the run's window.
-func (p *peerPass) measured(r *replay.Result) bool {
+func (p *peerPass) measured(r *result.Result) bool {
 	before, after := p.run.Window.Holds(r)
 	return !before && !after
 }
 
 // look reads one result; ok is success under the preset.
-func (p *peerPass) look(r *replay.Result) (v *view, ok bool) {
+func (p *peerPass) look(r *result.Result) (v *view, ok bool) {
 	p.view = view{gaps: p.view.gaps[:0], tokenGaps: p.view.tokenGaps[:0]}
 	if end, _ := outcomeOf(r); end != succeeded {
 		return &p.view, false
@@ -186,7 +186,7 @@ func (p *peerPass) look(r *replay.Result) (v *view, ok bool) {
 	return &p.view, p.preset.see(r, &p.view)
 }
 
-func (p *peerPass) add(r *replay.Result) {
+func (p *peerPass) add(r *result.Result) {
 	if !p.measured(r) {
 		return
 	}
@@ -227,7 +227,7 @@ func (p *peerPass) add(r *replay.Result) {
 	}
 }
 
-func (p *peerPass) addInstants(r *replay.Result) {
+func (p *peerPass) addInstants(r *result.Result) {
 	t := &p.totals
 	if r.SentNS == nil {
 		return

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"reprise/replay/result"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"reprise/replay"
 	"reprise/trace"
 	"reprise/trace/sample"
 )
@@ -22,7 +22,7 @@ import (
 //	b  due 90, sent 100: one chunk with one token at 140; done 140
 //	c  due 200, sent 200: failed at 201
 //	d  due 300, sent 300: cancelled on purpose
-func presetRun() []replay.Result {
+func presetRun() []result.Result {
 	a := answer(0, 0, 0, 50, 70, 120)
 	a.FirstEventNS, a.DoneNS = trace.Ptr(10*msNS), trace.Ptr(130*msNS)
 	a.EventTokens, a.Output, a.WantOutput = []int32{1, 3, 2}, trace.Ptr(int32(6)), 8
@@ -31,13 +31,13 @@ func presetRun() []replay.Result {
 	c := failure(2, 200, "reset")
 	d := failure(3, 300, "cancelled")
 	d.DoneNS = trace.Ptr(310 * msNS)
-	return []replay.Result{a, b, c, d}
+	return []result.Result{a, b, c, d}
 }
 
 // under flattens a peer's figures into "name/stat".
-func under(t *testing.T, name string, opts Options, results []replay.Result) map[string]any {
+func under(t *testing.T, name string, opts Options, results []result.Result) map[string]any {
 	t.Helper()
-	p, err := Under(name, replay.Run{}, rereadOf(results), opts)
+	p, err := Under(name, result.Run{}, rereadOf(results), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestPresetsByHand(t *testing.T) {
 
 // Without a value vLLM, SGLang and GuideLLM say 0, and the others nothing.
 func TestPresetsOfNothing(t *testing.T) {
-	results := []replay.Result{failure(0, 0, "reset")}
+	results := []result.Result{failure(0, 0, "reset")}
 	for name, want := range map[string]any{"vllm/TTFT/p99": 0.0, "sglang/ITL/max": 0.0, "guidellm/request_latency/mean": 0.0,
 		"aiperf/Request Latency/avg": nil, "inference-perf/request_latency/mean": nil, "genai-perf/Request Latency/avg": nil} {
 		preset, key, _ := strings.Cut(name, "/")
@@ -137,7 +137,7 @@ func TestPresetsOfNothing(t *testing.T) {
 	if got := under(t, "vllm", Options{}, results)["Request goodput"]; got != nil {
 		t.Errorf("a goodput of %v without objectives", got)
 	}
-	if _, err := Under("jmeter", replay.Run{}, rereadOf(nil), Options{}); err == nil {
+	if _, err := Under("jmeter", result.Run{}, rereadOf(nil), Options{}); err == nil {
 		t.Error("unknown definitions are accepted")
 	}
 }
@@ -145,7 +145,7 @@ func TestPresetsOfNothing(t *testing.T) {
 // Every metric says what it is, has one source, and statistics that exist.
 func TestPresetTables(t *testing.T) {
 	for _, p := range presets {
-		pass := newPeerPass(p, replay.Run{}, Options{Exact: 10})
+		pass := newPeerPass(p, result.Run{}, Options{Exact: 10})
 		s := sample.Values{Limit: 10}
 		s.Add(7)
 		q := s.Order()
@@ -207,7 +207,7 @@ func TestPeerWriters(t *testing.T) {
 // GuideLLM's percentile is the least value whose share reaches p.
 func TestStepwisePercentiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	pass := newPeerPass(&guidellmPreset, replay.Run{}, Options{})
+	pass := newPeerPass(&guidellmPreset, result.Run{}, Options{})
 	for range 200 {
 		s := sample.Values{Limit: 1000}
 		n := 1 + rng.IntN(300)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 )
@@ -215,7 +215,7 @@ func load(s *Summary) factGroup {
 	return g
 }
 
-func client(r *replay.Run) factGroup {
+func client(r *result.Run) factGroup {
 	g := factGroup{page.Group{Title: "Client"}}
 	g.add("Connections", r.Connections, "")
 	g.add("Stalls", sayStalls(r.Stalls), "in which the client stood still")

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -25,7 +25,7 @@ func (a *reuseSums) join(b reuseSums) {
 
 // add takes a successful result. A server can reuse at most prompt − 1 tokens:
 // it needs one to compute the next from.
-func (u *reuse) add(r *replay.Result) {
+func (u *reuse) add(r *result.Result) {
 	u.rows++
 	if r.Input == nil || *r.Input == 0 {
 		return
@@ -91,11 +91,11 @@ func (u *reuse) zerosLeftOut(zeroRows int64) bool {
 }
 
 // expectedFrom says what the expected hit ratio of a run rests on.
-func expectedFrom(r *replay.Run, c *Cache) string {
+func expectedFrom(r *result.Run, c *Cache) string {
 	switch {
 	case c.Expected == nil:
 		return ""
-	case r.Cache != nil && r.Cache.Done == replay.CacheWarmPass:
+	case r.Cache != nil && r.Cache.Done == result.CacheWarmPass:
 		return FromWarmUp
 	case r.Thread != nil:
 		return FromReplies

@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
+	"reprise/replay/result"
 	"strings"
 	"unicode"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
@@ -51,11 +51,11 @@ func overview(s *Summary) [][]string {
 }
 
 // schedule says what made requests due.
-func schedule(r *replay.Run) string {
+func schedule(r *result.Run) string {
 	switch {
-	case r.Timing == replay.ClosedLoop:
+	case r.Timing == result.ClosedLoop:
 		return fmt.Sprintf("closed loop of %s: the server sets the rate", page.Many(int64(r.Concurrency), "request"))
-	case r.Rate != "" && r.Timing == replay.Causal:
+	case r.Rate != "" && r.Timing == result.Causal:
 		return fmt.Sprintf("%s, sessions start by %s", Plain(r.Timing), Plain(r.Rate))
 	case r.Rate != "":
 		return fmt.Sprintf("%s, %s", Plain(r.Timing), Plain(r.Rate))

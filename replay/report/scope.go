@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // A scope says which requests a clause is about.
 type scope interface {
-	holds(r *replay.Result, run *replay.Run) bool
+	holds(r *result.Result, run *result.Run) bool
 	String() string // as parseScope reads it
 }
 
@@ -21,11 +21,11 @@ type (
 	allOf []scope
 )
 
-func (a anyOf) holds(r *replay.Result, run *replay.Run) bool {
+func (a anyOf) holds(r *result.Result, run *result.Run) bool {
 	return slices.ContainsFunc(a, func(s scope) bool { return s.holds(r, run) })
 }
 
-func (a allOf) holds(r *replay.Result, run *replay.Run) bool {
+func (a allOf) holds(r *result.Result, run *result.Run) bool {
 	return !slices.ContainsFunc(a, func(s scope) bool { return !s.holds(r, run) })
 }
 
@@ -62,8 +62,8 @@ type comparison struct {
 // there is none, or a number.
 type field struct {
 	name   string
-	text   func(*replay.Result, *replay.Run) string
-	number func(*replay.Result) int32
+	text   func(*result.Result, *result.Run) string
+	number func(*result.Result) int32
 	values []string // the only ones; nil is any
 }
 
@@ -71,38 +71,38 @@ type field struct {
 // that the workload asked for: what a request asked decides where its failure
 // counts, not how far its answer came.
 var scopeFields = []field{
-	{name: "class", text: func(r *replay.Result, _ *replay.Run) string { return r.Class }},
-	{name: "category", text: func(r *replay.Result, _ *replay.Run) string { return r.Category }, values: trace.Categories()},
-	{name: "api", text: func(r *replay.Result, _ *replay.Run) string { return r.API },
-		values: []string{replay.APIChat, replay.APICompletions, replay.APIResponses, replay.APIEmbeddings}},
+	{name: "class", text: func(r *result.Result, _ *result.Run) string { return r.Class }},
+	{name: "category", text: func(r *result.Result, _ *result.Run) string { return r.Category }, values: trace.Categories()},
+	{name: "api", text: func(r *result.Result, _ *result.Run) string { return r.API },
+		values: []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIEmbeddings}},
 	{name: "endpoint", text: endpointOf},
 	{name: "session", text: sessionOf, values: []string{}},
-	{name: "input_tokens", number: func(r *replay.Result) int32 { return countedOr(r, r.Input, r.WantInput) }},
-	{name: "output_tokens", number: func(r *replay.Result) int32 { return countedOr(r, r.Output, r.WantOutput) }},
+	{name: "input_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Input, r.WantInput) }},
+	{name: "output_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Output, r.WantOutput) }},
 }
 
-func endpointOf(r *replay.Result, run *replay.Run) string {
+func endpointOf(r *result.Result, run *result.Run) string {
 	if r.Endpoint == nil || *r.Endpoint < 0 || int(*r.Endpoint) >= len(run.Endpoints) {
 		return ""
 	}
 	return run.Endpoints[*r.Endpoint]
 }
 
-func sessionOf(r *replay.Result, _ *replay.Run) string {
+func sessionOf(r *result.Result, _ *result.Run) string {
 	if r.Session == nil {
 		return ""
 	}
 	return strconv.FormatInt(*r.Session, 10)
 }
 
-func countedOr(r *replay.Result, counted *int32, wanted int32) int32 {
+func countedOr(r *result.Result, counted *int32, wanted int32) int32 {
 	if end, _ := outcomeOf(r); end == succeeded && counted != nil {
 		return *counted
 	}
 	return wanted
 }
 
-func (c *comparison) holds(r *replay.Result, run *replay.Run) bool {
+func (c *comparison) holds(r *result.Result, run *result.Run) bool {
 	if c.of.number == nil {
 		return (c.of.text(r, run) == c.text) == (c.op == "=") // none is the empty text
 	}

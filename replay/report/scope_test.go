@@ -7,21 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // rowOf is a successful result with a class, for scopes.
-func rowOf(class string, input int32) *replay.Result {
+func rowOf(class string, input int32) *result.Result {
 	r := answer(0, 0, 0, 10, 20)
 	r.Class, r.WantInput, r.Input = class, input, trace.Ptr(input)
 	return &r
 }
 
 func TestScopes(t *testing.T) {
-	run := &replay.Run{Endpoints: []string{"http://a:8000", "http://b:8000"}}
+	run := &result.Run{Endpoints: []string{"http://a:8000", "http://b:8000"}}
 	gold, plain := rowOf("gold", 5000), rowOf("", 100)
-	gold.Session, gold.Endpoint, gold.API, gold.Category = trace.Ptr(int64(3)), trace.Ptr(int32(1)), replay.APIChat, trace.Cold
+	gold.Session, gold.Endpoint, gold.API, gold.Category = trace.Ptr(int64(3)), trace.Ptr(int32(1)), result.APIChat, trace.Cold
 	for _, c := range []struct {
 		in, out     string // out is "" where it is in
 		gold, plain bool
@@ -86,7 +86,7 @@ func TestScopeOfAFailure(t *testing.T) {
 		}
 		broken := *r
 		broken.Error = "reset"
-		if got := [2]bool{s.holds(r, &replay.Run{}), s.holds(&broken, &replay.Run{})}; got != want {
+		if got := [2]bool{s.holds(r, &result.Run{}), s.holds(&broken, &result.Run{})}; got != want {
 			t.Errorf("%s: %v, want %v", in, got, want)
 		}
 	}
@@ -137,7 +137,7 @@ func FuzzScope(f *testing.F) {
 	for _, seed := range []string{"class = gold or input_tokens < 2048", "(class != 'a b' or api=chat) and session != none", "((((", `class = "`, "input_tokens ≤ 3 and (output_tokens > 1 or endpoint = http://a:1/v1?x)"} {
 		f.Add(seed)
 	}
-	run := &replay.Run{Endpoints: []string{"http://a:1"}}
+	run := &result.Run{Endpoints: []string{"http://a:1"}}
 	rows := messy(rand.New(rand.NewPCG(1, 2)), 50)
 	for i := range rows {
 		rows[i].Class = []string{"", "gold", "a b"}[i%3]

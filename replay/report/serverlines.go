@@ -3,7 +3,7 @@ package report
 import (
 	"math"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 
@@ -36,7 +36,7 @@ type serverLine struct {
 
 type lineBin struct{ num, den, most float64 }
 
-func newServerLines(run *replay.Run, from, to int64) *serverLines {
+func newServerLines(run *result.Run, from, to int64) *serverLines {
 	l := &serverLines{from: from, to: to, first: 1e9, of: map[string][]*serverLine{}, known: map[lineKey]*serverLine{}}
 	switch s := run.Server; {
 	case s != nil && s.EveryNS > 0:
@@ -49,7 +49,7 @@ func newServerLines(run *replay.Run, from, to int64) *serverLines {
 }
 
 // add takes a sample. Those of a series come in order of time.
-func (l *serverLines) add(m *replay.Metric) {
+func (l *serverLines) add(m *result.Metric) {
 	if secondary(m.Labels) || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.AtNS > MaxInstant {
 		return
 	}
@@ -69,7 +69,7 @@ func (l *serverLines) add(m *replay.Metric) {
 		if r.scale != 0 {
 			value *= r.scale
 		}
-		if m.Kind == replay.Counter {
+		if m.Kind == result.Counter {
 			line.count(m.AtNS, value)
 		} else {
 			line.level(m.AtNS, value, m.AtNS >= l.from && m.AtNS <= l.to)

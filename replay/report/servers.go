@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -122,13 +122,13 @@ func (c *collector) servers(s *Summary) error {
 	from, to, whole := int64(0), c.lastDone, c.run.Window == nil
 	if made := c.run.Server; made != nil {
 		from, to = made.FromNS, made.ToNS
-	} else if err := trace.Each(c.opts.Metrics(), func(_ int64, m *replay.Metric) error {
+	} else if err := trace.Each(c.opts.Metrics(), func(_ int64, m *result.Metric) error {
 		to = max(to, m.AtNS) // of a run that did not finish
 		return nil
 	}); err != nil {
 		return err
 	}
-	sums, err := replay.SummariseMetrics(c.opts.Metrics(), from, to, whole, c.run.Resumed)
+	sums, err := result.SummariseMetrics(c.opts.Metrics(), from, to, whole, c.run.Resumed)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *collector) servers(s *Summary) error {
 		return nil
 	}
 	lines := newServerLines(&c.run, from, to)
-	if err := trace.Each(c.opts.Metrics(), func(_ int64, m *replay.Metric) error { lines.add(m); return nil }); err != nil {
+	if err := trace.Each(c.opts.Metrics(), func(_ int64, m *result.Metric) error { lines.add(m); return nil }); err != nil {
 		return err
 	}
 	out := &Servers{FromS: float64(from) / 1e9, ToS: float64(to) / 1e9}
@@ -160,11 +160,11 @@ func (c *collector) servers(s *Summary) error {
 }
 
 // counterTotals adds up what counters grew by, over engines.
-func counterTotals(sums *replay.Server, out *Servers) map[string]*float64 {
+func counterTotals(sums *result.Server, out *Servers) map[string]*float64 {
 	totals := map[string]*float64{}
 	for i := range sums.Metrics {
 		m := &sums.Metrics[i]
-		if m.Kind != replay.Counter || m.Delta == nil || secondary(m.Labels) {
+		if m.Kind != result.Counter || m.Delta == nil || secondary(m.Labels) {
 			continue
 		}
 		names := rolesOf(m.Metric)
@@ -189,7 +189,7 @@ func quotient(a, b *float64) *float64 {
 }
 
 // speculation takes vLLM's counters, or SGLang's means.
-func speculation(totals map[string]*float64, sums *replay.Server, lines *serverLines) *Speculation {
+func speculation(totals map[string]*float64, sums *result.Server, lines *serverLines) *Speculation {
 	if d := totals["drafts"]; d != nil && *d > 0 {
 		out := &Speculation{Steps: d, DraftTokens: totals["drafted"], AcceptedTokens: totals["accepted"]}
 		out.Acceptance = quotient(out.AcceptedTokens, out.DraftTokens)
@@ -214,7 +214,7 @@ func speculation(totals map[string]*float64, sums *replay.Server, lines *serverL
 }
 
 // byPosition is the share of the drafts whose token at each position was accepted.
-func byPosition(sums *replay.Server, drafts float64) (out []float64) {
+func byPosition(sums *result.Server, drafts float64) (out []float64) {
 	type position struct {
 		at       int
 		accepted float64

@@ -7,38 +7,38 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // serverMetric begins a series of values at −0.5, 0.5, 1.5 … s.
-func serverMetric(kind, name, labels string, values ...float64) []replay.Metric {
-	var out []replay.Metric
+func serverMetric(kind, name, labels string, values ...float64) []result.Metric {
+	var out []result.Metric
 	for i, v := range values {
-		out = append(out, replay.Metric{AtNS: int64(i)*1e9 - 5e8, Target: "a", Name: name, Kind: kind, Labels: labels, Value: v})
+		out = append(out, result.Metric{AtNS: int64(i)*1e9 - 5e8, Target: "a", Name: name, Kind: kind, Labels: labels, Value: v})
 	}
 	return out
 }
 
 // serverRun summarises ten requests, one a second, beside metrics.
-func serverRun(t *testing.T, run replay.Run, metrics ...[]replay.Metric) Summary {
+func serverRun(t *testing.T, run result.Run, metrics ...[]result.Metric) Summary {
 	t.Helper()
 	rows := slices.Concat(metrics...)
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(10) {
 		results = append(results, answer(i, i*1000, 0, 100, 200))
 	}
 	if run.Server == nil {
-		run.Server = &replay.Server{ToNS: 9.2e9, EveryNS: 1e9}
+		run.Server = &result.Server{ToNS: 9.2e9, EveryNS: 1e9}
 	}
-	opts := Options{Metrics: func() trace.Reader[replay.Metric] { return &trace.SliceReader[replay.Metric]{Rows: rows} }}
+	opts := Options{Metrics: func() trace.Reader[result.Metric] { return &trace.SliceReader[result.Metric]{Rows: rows} }}
 	return summarise(t, run, opts, results...)
 }
 
 // Two engines are taken together: requests are summed, shares averaged, counters
 // added, and the ranks of one model counted once.
 func TestServers(t *testing.T) {
-	s := serverRun(t, replay.Run{},
+	s := serverRun(t, result.Run{},
 		serverMetric("gauge", "vllm:num_requests_running", "engine=0", 90, 1, 2, 3, 0, 0, 0, 0, 0, 0),
 		serverMetric("gauge", "vllm:num_requests_running", "engine=1", 90, 4, 0, 0, 0, 0, 0, 0, 0, 5),
 		serverMetric("gauge", "vllm:num_requests_running", "engine=1,tp_rank=1", 90, 4, 0, 0, 0, 0, 0, 0, 0, 5),
@@ -105,12 +105,12 @@ func TestServersOfOtherEngines(t *testing.T) {
 		{"sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:generation_tokens_total"},
 		{"llamacpp:requests_processing", "llamacpp:requests_deferred", "llamacpp:tokens_predicted_total"},
 	} {
-		v := serverRun(t, replay.Run{}, serverMetric("gauge", c.running, "", 0, 2), serverMetric("gauge", c.waiting, "", 0, 3), serverMetric("counter", c.generated, "", 1, 9)).Servers
+		v := serverRun(t, result.Run{}, serverMetric("gauge", c.running, "", 0, 2), serverMetric("gauge", c.waiting, "", 0, 3), serverMetric("counter", c.generated, "", 1, 9)).Servers
 		if v == nil || v.Running.Mean != 2 || v.Waiting.Mean != 3 || *v.Generated != 8 {
 			t.Errorf("%s: %+v", c.running, v)
 		}
 	}
-	v := serverRun(t, replay.Run{}, serverMetric("counter", "sglang:prompt_tokens_total", "", 0, 1000),
+	v := serverRun(t, result.Run{}, serverMetric("counter", "sglang:prompt_tokens_total", "", 0, 1000),
 		serverMetric("counter", "sglang:cached_tokens_total", "cache_source=device", 0, 200),
 		serverMetric("counter", "sglang:cached_tokens_total", "cache_source=host", 0, 100)).Servers
 	if *v.PrefixRatio != .3 || *v.PromptTokens != 1000 {
@@ -121,7 +121,7 @@ func TestServersOfOtherEngines(t *testing.T) {
 // Acceptance comes from vLLM's counters or from SGLang's means, and is not taken
 // for that of real text.
 func TestSpeculation(t *testing.T) {
-	vllm := [][]replay.Metric{
+	vllm := [][]result.Metric{
 		serverMetric("counter", "vllm:spec_decode_num_drafts_total", "engine=0", 10, 110),
 		serverMetric("counter", "vllm:spec_decode_num_draft_tokens_total", "engine=0", 30, 330),
 		serverMetric("counter", "vllm:spec_decode_num_accepted_tokens_total", "engine=0", 20, 170),
@@ -129,8 +129,8 @@ func TestSpeculation(t *testing.T) {
 		serverMetric("counter", "vllm:spec_decode_num_accepted_tokens_per_pos_total", "engine=0,position=2", 0, 40),
 		serverMetric("counter", "vllm:spec_decode_num_accepted_tokens_per_pos_total", "engine=1,position=2", 0, 10),
 	}
-	for kind, warned := range map[string]bool{"": false, replay.TextStable: true, trace.TextWords: true, trace.TextCorpus: false} {
-		s := serverRun(t, replay.Run{PromptText: kind}, vllm...)
+	for kind, warned := range map[string]bool{"": false, result.TextStable: true, trace.TextWords: true, trace.TextCorpus: false} {
+		s := serverRun(t, result.Run{PromptText: kind}, vllm...)
 		p := s.Servers.Speculation
 		if p == nil || *p.Acceptance != .5 || *p.Length != 2.5 || *p.Steps != 100 || !slices.Equal(p.ByPosition, []float64{.5, .05}) {
 			t.Fatalf("%+v", p)
@@ -139,14 +139,14 @@ func TestSpeculation(t *testing.T) {
 			t.Errorf("prompts of %q: %+v", kind, s.Warnings)
 		}
 	}
-	s := serverRun(t, replay.Run{PromptText: replay.TextStable}, serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0, 2, 3),
+	s := serverRun(t, result.Run{PromptText: result.TextStable}, serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0, 2, 3),
 		serverMetric("gauge", "sglang:spec_accept_rate", "", 0, 0, .5, .7))
 	p := s.Servers.Speculation
 	if p == nil || *p.Length != 2.5 || math.Abs(*p.Acceptance-.6) > 1e-9 || p.Steps != nil || !serverWarns(&s, WarnSpeculation) {
 		t.Errorf("SGLang: %+v", p)
 	}
 	// A server that could speculate and did not is no speculating one.
-	s = serverRun(t, replay.Run{PromptText: replay.TextStable}, serverMetric("counter", "vllm:spec_decode_num_drafts_total", "", 0, 0), serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0))
+	s = serverRun(t, result.Run{PromptText: result.TextStable}, serverMetric("counter", "vllm:spec_decode_num_drafts_total", "", 0, 0), serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0))
 	if s.Servers.Speculation != nil || serverWarns(&s, WarnSpeculation) {
 		t.Errorf("idle: %+v", s.Servers.Speculation)
 	}
@@ -154,8 +154,8 @@ func TestSpeculation(t *testing.T) {
 
 // What was done before a run, and what failed in measuring it, is said.
 func TestServerWords(t *testing.T) {
-	run := replay.Run{Note: "after\x1b the fix", Server: &replay.Server{ToNS: 9.2e9}, Cache: &replay.CacheDiscipline{Asked: "cold", Done: replay.CacheReset, Call: "/flush_cache", Servers: 2},
-		Profiled: &replay.Profiled{FromNS: trace.Ptr(int64(0)), ToNS: trace.Ptr(int64(1e9))}, ServerVersion: "0.11.0", MaxModelLen: 8192}
+	run := result.Run{Note: "after\x1b the fix", Server: &result.Server{ToNS: 9.2e9}, Cache: &result.CacheDiscipline{Asked: "cold", Done: result.CacheReset, Call: "/flush_cache", Servers: 2},
+		Profiled: &result.Profiled{FromNS: trace.Ptr(int64(0)), ToNS: trace.Ptr(int64(1e9))}, ServerVersion: "0.11.0", MaxModelLen: 8192}
 	s := serverRun(t, run, serverMetric("gauge", "vllm:num_requests_running", "", 0, 2))
 	var text bytes.Buffer
 	if err := WriteText(&text, s); err != nil {
@@ -166,8 +166,8 @@ func TestServerWords(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	for done, want := range map[string]string{replay.CacheNothing: "as they were", replay.CacheNewSeed: "not matched", replay.CacheWarmPass: "warmed", replay.CacheReset: "emptied"} {
-		if did, note := cacheBefore(&replay.CacheDiscipline{Done: done}); did != want || note == "" {
+	for done, want := range map[string]string{result.CacheNothing: "as they were", result.CacheNewSeed: "not matched", result.CacheWarmPass: "warmed", result.CacheReset: "emptied"} {
+		if did, note := cacheBefore(&result.CacheDiscipline{Done: done}); did != want || note == "" {
 			t.Errorf("%s: %s, %s", done, did, note)
 		}
 	}
@@ -184,11 +184,11 @@ func TestServerWords(t *testing.T) {
 
 // However many samples a series has, what is drawn of it stays short and true.
 func TestServerLinesAreBounded(t *testing.T) {
-	lines := newServerLines(&replay.Run{}, 0, math.MaxInt64)
+	lines := newServerLines(&result.Run{}, 0, math.MaxInt64)
 	const n = 20_000
 	for i := range int64(n) {
-		lines.add(&replay.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:num_requests_running", Kind: "gauge", Value: float64(i % 10)})
-		lines.add(&replay.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:generation_tokens_total", Kind: "counter", Value: float64(i) * 7})
+		lines.add(&result.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:num_requests_running", Kind: "gauge", Value: float64(i % 10)})
+		lines.add(&result.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:generation_tokens_total", Kind: "counter", Value: float64(i) * 7})
 	}
 	running, generated := lines.series("running", ""), lines.series("generate", "")
 	if len(running.X) > maxSlots || len(running.X) < maxSlots/4 {
@@ -213,8 +213,8 @@ func TestServerLinesAreBounded(t *testing.T) {
 // last count.
 func TestServersOfUnfinishedRun(t *testing.T) {
 	rows := serverMetric("counter", "vllm:generation_tokens_total", "", 0, 100, 200, 300, 400)
-	opts := Options{Metrics: func() trace.Reader[replay.Metric] { return &trace.SliceReader[replay.Metric]{Rows: rows} }}
-	s := summarise(t, replay.Run{EndedEarly: "killed"}, opts, answer(0, 0, 0, 100))
+	opts := Options{Metrics: func() trace.Reader[result.Metric] { return &trace.SliceReader[result.Metric]{Rows: rows} }}
+	s := summarise(t, result.Run{EndedEarly: "killed"}, opts, answer(0, 0, 0, 100))
 	if v := s.Servers; v == nil || *v.Generated != 400 || v.ToS != 3.5 {
 		t.Errorf("%+v", v)
 	}

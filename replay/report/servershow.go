@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
+	"reprise/replay/result"
 	"slices"
 	"strings"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
@@ -67,7 +67,7 @@ func positions(p *Speculation) string {
 }
 
 // measuredNote says how the measuring went.
-func measuredNote(r *replay.Run) string {
+func measuredNote(r *result.Run) string {
 	if r.Server == nil {
 		return "the run did not finish: up to its last second"
 	}
@@ -90,20 +90,20 @@ func measuredNote(r *replay.Run) string {
 }
 
 // cacheBefore says what was done to the caches before the run.
-func cacheBefore(c *replay.CacheDiscipline) (did, note string) {
+func cacheBefore(c *result.CacheDiscipline) (did, note string) {
 	switch c.Done {
-	case replay.CacheReset:
+	case result.CacheReset:
 		return "emptied", fmt.Sprintf("by POST %s, at %s", Plain(c.Call), page.Many(int64(c.Servers), "server"))
-	case replay.CacheNewSeed:
+	case result.CacheNewSeed:
 		return "not matched", "prompts of a seed of their own: the servers have no call to empty them"
-	case replay.CacheWarmPass:
+	case result.CacheWarmPass:
 		return "warmed", fmt.Sprintf("by the whole workload: %s, of which %s failed", page.Many(c.WarmRequests, "request"), page.Brief(c.WarmFailed))
 	}
 	return "as they were", "whatever earlier requests left in them"
 }
 
 // beforeRows say what was done before the run, and what was said of it.
-func beforeRows(r *replay.Run) (rows [][]string) {
+func beforeRows(r *result.Run) (rows [][]string) {
 	if r.Cache != nil {
 		did, note := cacheBefore(r.Cache)
 		rows = append(rows, []string{"Caches before", did, note})
@@ -157,7 +157,7 @@ func serverSection(s *Summary) page.Section {
 func serverWarnings(s *Summary, warn func(when bool, code, format string, args ...any)) {
 	r := &s.Run
 	if v := s.Servers; v != nil {
-		text := map[string]string{replay.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
+		text := map[string]string{result.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
 		warn(v.Speculation != nil && text != "", WarnSpeculation,
 			"the servers decode speculatively, and how much of a draft is accepted depends on what the text says: these prompts are %s, so that neither the acceptance nor the latencies that rest on it hold for real traffic", text)
 		warn(v.Restarts > 0, WarnRestart, "%s of the servers fell during the run: a server started anew", page.Many(int64(v.Restarts), "counter"))
@@ -172,7 +172,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 		warn(st.Prometheus.Failed > 0, WarnUnmeasured, "%s of the Prometheus server failed: %s", page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
 		warn(st.Prometheus.Dropped > 0, WarnSeries, "%s of Prometheus' series beyond a limit were dropped", page.Many(st.Prometheus.Dropped, "sample"))
 	}
-	more := (r.Cache == nil || r.Cache.Done == replay.CacheNothing) && deref(s.Cache.Difference) > 0.005
+	more := (r.Cache == nil || r.Cache.Done == result.CacheNothing) && deref(s.Cache.Difference) > 0.005
 	warn(more && r.Simulated != "", WarnGeneratedHits,
 		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "", WarnForeignHits,
@@ -198,7 +198,7 @@ func classes(n map[string]int64) string {
 
 // promptText says what the prompts were written in.
 func promptText(kind string) string {
-	if kind == replay.TextStable {
+	if kind == result.TextStable {
 		return "words without meaning"
 	}
 	return Plain(kind)

@@ -2,14 +2,14 @@ package report
 
 import (
 	"fmt"
+	"reprise/replay/result"
 	"sort"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
 // Stalled says how much of what was measured the client stood still in, see
-// [replay.Stalls]. It is of the successful requests of the measured window. An event
+// [result.Stalls]. It is of the successful requests of the measured window. An event
 // that comes in a stall is timed at its end, so that these shares bound what the
 // client added to the latencies.
 type Stalled struct {
@@ -27,7 +27,7 @@ type Stalled struct {
 // A stallMeter holds requests against the stalls of the client, which are in order
 // and apart.
 type stallMeter struct {
-	stalls []replay.Stall
+	stalls []result.Stall
 	before []int64 // ns stalled before each
 
 	ttft, covered float64 // ns, of all requests
@@ -39,7 +39,7 @@ type stallMeter struct {
 // shareSteps is how finely the covered part of a gap is told.
 const shareSteps = 1000
 
-func newStallMeter(s *replay.Stalls) *stallMeter {
+func newStallMeter(s *result.Stalls) *stallMeter {
 	if s == nil {
 		return nil
 	}
@@ -63,12 +63,12 @@ func (m *stallMeter) until(at int64) int64 {
 func (m *stallMeter) within(from, to int64) int64 { return m.until(to) - m.until(from) }
 
 // add takes a successful request. A nil stallMeter takes none.
-func (m *stallMeter) add(r *replay.Result) {
+func (m *stallMeter) add(r *result.Result) {
 	if m == nil {
 		return
 	}
 	first := r.FirstTokenNS
-	if r.API == replay.APIEmbeddings {
+	if r.API == result.APIEmbeddings {
 		first = r.DoneNS
 	}
 	if first == nil {
@@ -150,7 +150,7 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 }
 
 // sayStalls says what stalls there were, empty where the run was not watched.
-func sayStalls(s *replay.Stalls) string {
+func sayStalls(s *result.Stalls) string {
 	if s == nil {
 		return ""
 	}

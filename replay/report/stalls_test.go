@@ -7,21 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // stalledRun is a run with stalls at pairs of milliseconds.
-func stalledRun(pairs ...int64) replay.Run {
-	s := &replay.Stalls{}
+func stalledRun(pairs ...int64) result.Run {
+	s := &result.Stalls{}
 	for i := 0; i < len(pairs); i += 2 {
-		x := replay.Stall{FromNS: pairs[i] * msNS, ToNS: pairs[i+1] * msNS}
+		x := result.Stall{FromNS: pairs[i] * msNS, ToNS: pairs[i+1] * msNS}
 		s.Intervals = append(s.Intervals, x)
 		s.Count++
 		s.TotalNS += x.ToNS - x.FromNS
 		s.LongestNS = max(s.LongestNS, x.ToNS-x.FromNS)
 	}
-	return replay.Run{Stalls: s}
+	return result.Run{Stalls: s}
 }
 
 // The covered part of any time is what counting its nanoseconds gives.
@@ -29,10 +29,10 @@ func TestStallCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	const end = 400
 	for range 200 {
-		var stalls replay.Stalls
+		var stalls result.Stalls
 		var stood [end]bool
 		for at := rng.Int64N(50); at < end-60; {
-			x := replay.Stall{FromNS: at, ToNS: at + 1 + rng.Int64N(40)}
+			x := result.Stall{FromNS: at, ToNS: at + 1 + rng.Int64N(40)}
 			stalls.Intervals = append(stalls.Intervals, x)
 			for i := x.FromNS; i < x.ToNS; i++ {
 				stood[i] = true
@@ -62,7 +62,7 @@ func TestStalledShares(t *testing.T) {
 	for range 50 {
 		run := stalledRun()
 		for at := int64(0); at < 20_000; {
-			x := replay.Stall{FromNS: at * msNS, ToNS: (at + 6 + rng.Int64N(200)) * msNS}
+			x := result.Stall{FromNS: at * msNS, ToNS: (at + 6 + rng.Int64N(200)) * msNS}
 			run.Stalls.Intervals = append(run.Stalls.Intervals, x)
 			at = x.ToNS/msNS + 1 + rng.Int64N(2000)
 		}
@@ -72,7 +72,7 @@ func TestStalledShares(t *testing.T) {
 			}
 			return sum
 		}
-		var results []replay.Result
+		var results []result.Result
 		var ttft, covered, touched int64
 		var shares []float64
 		for i := range int64(30) {
@@ -120,12 +120,12 @@ func TestStalledShares(t *testing.T) {
 // Just at a limit of the stalls a run is trusted, and just above it not.
 func TestStallVerdict(t *testing.T) {
 	// A hundred requests with a TTFT of 100 ms, a second apart, and two gaps of 100 ms.
-	var steady []replay.Result
+	var steady []result.Result
 	for i := range int64(100) {
 		steady = append(steady, answer(i, i*1000, 0, 100, 200, 300))
 	}
-	ttft := func(ms int64) replay.Run { return stalledRun(1010, 1010+ms/2, 2010, 2010+ms-ms/2) }
-	gaps := func(n, ms int64) replay.Run {
+	ttft := func(ms int64) result.Run { return stalledRun(1010, 1010+ms/2, 2010, 2010+ms-ms/2) }
+	gaps := func(n, ms int64) result.Run {
 		var pairs []int64
 		for i := range n {
 			pairs = append(pairs, i*1000+120, i*1000+120+ms)
@@ -138,12 +138,12 @@ func TestStallVerdict(t *testing.T) {
 		return Options{Limits: l}
 	}
 	embedding := answer(0, 0, 0)
-	embedding.API, embedding.DoneNS = replay.APIEmbeddings, trace.Ptr(100*msNS)
+	embedding.API, embedding.DoneNS = result.APIEmbeddings, trace.Ptr(100*msNS)
 	for _, c := range []struct {
 		name    string
-		run     replay.Run
+		run     result.Run
 		options Options
-		results []replay.Result
+		results []result.Result
 		codes   string
 		says    string // of both checks
 	}{
@@ -159,9 +159,9 @@ func TestStallVerdict(t *testing.T) {
 		{"6 % of more gaps, allowed", gaps(3, 6), one(func(l *Limits) { l.StallGap = 0.06 }), steady, "", ""},
 		{"6 % of more gaps, unlimited", gaps(3, 6), one(func(l *Limits) { l.StallGap = -1 }), steady, "", ""},
 		{"both", stalledRun(10, 300, 1010, 1300, 2010, 2300), Options{}, steady, CodeStalledTTFT + " " + CodeStalledGap, ""},
-		{"an embedding", stalledRun(50, 60), Options{}, []replay.Result{embedding}, CodeStalledTTFT, ""},
-		{"an old file", replay.Run{}, Options{}, steady, "", "not recorded"},
-		{"a simulation", replay.Run{Simulated: "1 × engine"}, Options{}, steady, "", "not applicable"},
+		{"an embedding", stalledRun(50, 60), Options{}, []result.Result{embedding}, CodeStalledTTFT, ""},
+		{"an old file", result.Run{}, Options{}, steady, "", "not recorded"},
+		{"a simulation", result.Run{Simulated: "1 × engine"}, Options{}, steady, "", "not applicable"},
 	} {
 		s := summarise(t, c.run, c.options, c.results...)
 		var codes []string
@@ -190,10 +190,10 @@ func TestStallVerdict(t *testing.T) {
 func TestStallsAreReportedFromTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")
 	run := stalledRun(10, 110, 5000, 5600)
-	if err := replay.WriteResults(path, run, &trace.SliceReader[replay.Result]{Rows: []replay.Result{answer(0, 0, 0, 200), answer(1, 4900, 0, 700)}}); err != nil {
+	if err := result.Write(path, run, &trace.SliceReader[result.Result]{Rows: []result.Result{answer(0, 0, 0, 200), answer(1, 4900, 0, 700)}}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := replay.OpenResults(path)
+	f, err := result.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/sample"
@@ -62,7 +62,7 @@ type Stretch struct {
 
 // FindSteady reads the results twice: for the requests in flight over time, and
 // for what the steady stretch holds. Its memory does not grow with the run.
-func FindSteady(run replay.Run, reread Reread, share float64, opts Options) (Steady, error) {
+func FindSteady(run result.Run, reread Reread, share float64, opts Options) (Steady, error) {
 	if !(share > 0 && share <= 1) {
 		return Steady{}, errors.New("report: the share of the peak is above 0 and at most 1")
 	}
@@ -71,7 +71,7 @@ func FindSteady(run replay.Run, reread Reread, share float64, opts Options) (Ste
 		return Steady{}, err
 	}
 	var c curve
-	err = trace.Each(reread(), func(_ int64, r *replay.Result) error {
+	err = trace.Each(reread(), func(_ int64, r *result.Result) error {
 		if err := check(r); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func FindSteady(run replay.Run, reread Reread, share float64, opts Options) (Ste
 		return s, nil
 	}
 	in := newInside(run, window, opts)
-	err = trace.Each(reread(), func(_ int64, r *replay.Result) error {
+	err = trace.Each(reread(), func(_ int64, r *result.Result) error {
 		in.add(r)
 		return nil
 	})
@@ -136,7 +136,7 @@ func (c *curve) steady(s *Steady) (part, bool) {
 
 // inside adds up what happened in a stretch.
 type inside struct {
-	run                  replay.Run
+	run                  result.Run
 	window               part
 	finished, sent       int64
 	prompt               int64
@@ -144,7 +144,7 @@ type inside struct {
 	ttft, tpot, itl, e2e sample.Values
 }
 
-func newInside(run replay.Run, window part, opts Options) *inside {
+func newInside(run result.Run, window part, opts Options) *inside {
 	in := &inside{run: run, window: window}
 	for _, s := range []*sample.Values{&in.ttft, &in.tpot, &in.itl, &in.e2e} {
 		s.Limit = opts.Exact
@@ -152,7 +152,7 @@ func newInside(run replay.Run, window part, opts Options) *inside {
 	return in
 }
 
-func (in *inside) add(r *replay.Result) {
+func (in *inside) add(r *result.Result) {
 	if end, _ := outcomeOf(r); end != succeeded {
 		return
 	}
@@ -177,7 +177,7 @@ func (in *inside) add(r *replay.Result) {
 
 // addTokens counts the tokens of the events inside. Where the server did not
 // say how many each carried, all of a request's carried as many.
-func (in *inside) addTokens(r *replay.Result) {
+func (in *inside) addTokens(r *result.Result) {
 	if r.FirstTokenNS == nil || r.Events == 0 {
 		return
 	}

@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
-func rereadOf(results []replay.Result) Reread {
-	return func() trace.Reader[replay.Result] { return &trace.SliceReader[replay.Result]{Rows: results} }
+func rereadOf(results []result.Result) Reread {
+	return func() trace.Reader[result.Result] { return &trace.SliceReader[result.Result]{Rows: results} }
 }
 
-func steadyOf(t *testing.T, share float64, results []replay.Result) Steady {
+func steadyOf(t *testing.T, share float64, results []result.Result) Steady {
 	t.Helper()
-	s, err := FindSteady(replay.Run{}, rereadOf(results), share, Options{})
+	s, err := FindSteady(result.Run{}, rereadOf(results), share, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +28,8 @@ func steadyOf(t *testing.T, share float64, results []replay.Result) Steady {
 // plateau is ten users that begin 100 ms apart and send 40 requests each, one
 // behind the other, 50 ms long with a token at 20, 30 and 50 ms. All ten are there
 // from 0.9 s on, and the first leaves at 2 s.
-func plateau() []replay.Result {
-	var results []replay.Result
+func plateau() []result.Result {
+	var results []result.Result
 	for user := range int64(10) {
 		for i := range int64(40) {
 			results = append(results, answer(int64(len(results)), user*100+i*50, 0, 20, 30, 50))
@@ -122,7 +122,7 @@ func TestSteadyAgainstOracle(t *testing.T) {
 
 // holdStretch counts the requests in flight at every edge of the run: none of
 // the window is below, none is above the peak, and no longer stretch exists.
-func holdStretch(t *testing.T, s *Steady, results []replay.Result, from, to int64) {
+func holdStretch(t *testing.T, s *Steady, results []result.Result, from, to int64) {
 	t.Helper()
 	width := int64(math.Round(*s.ResolutionS * 1e9))
 	var peak, longest, begin int64
@@ -161,7 +161,7 @@ func holdStretch(t *testing.T, s *Steady, results []replay.Result, from, to int6
 func TestSteadyReasons(t *testing.T) {
 	instant := answer(0, 0, 0)
 	instant.DoneNS, instant.HeadersNS = instant.SentNS, nil
-	for want, results := range map[string][]replay.Result{
+	for want, results := range map[string][]result.Result{
 		"100 are needed":           plateau()[:80],
 		"no request was in flight": {instant},
 		"for an instant only":      {answer(0, 0, 0)},
@@ -172,7 +172,7 @@ func TestSteadyReasons(t *testing.T) {
 		}
 	}
 	for _, share := range []float64{0, -1, 1.1, math.NaN()} {
-		if _, err := FindSteady(replay.Run{}, rereadOf(nil), share, Options{}); err == nil {
+		if _, err := FindSteady(result.Run{}, rereadOf(nil), share, Options{}); err == nil {
 			t.Errorf("share %v is accepted", share)
 		}
 	}
@@ -203,7 +203,7 @@ func TestCurveFolds(t *testing.T) {
 
 func TestSteadyWriters(t *testing.T) {
 	results := plateau()
-	s := summarise(t, replay.Run{}, Options{}, results...)
+	s := summarise(t, result.Run{}, Options{}, results...)
 	steady := steadyOf(t, 1, results)
 	s.Steady = &steady
 	var text, html bytes.Buffer

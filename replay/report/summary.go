@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"reprise/replay"
+	"reprise/replay/result"
 )
 
 // Schema names the layout of a [Summary] as JSON.
@@ -16,7 +16,7 @@ const Schema = "summary/1"
 type Summary struct {
 	Schema        string         `json:"schema"` // [Schema]
 	Verdict       Verdict        `json:"verdict"`
-	Run           replay.Run     `json:"run"`
+	Run           result.Run     `json:"run"`
 	Requests      Requests       `json:"requests"`
 	DurationS     *float64       `json:"duration_s"`
 	Throughput    Throughput     `json:"throughput"`
@@ -235,7 +235,7 @@ type Cache struct {
 // What the expected hit ratio of a [Cache] takes to be in the server's cache.
 const (
 	FromPrompts = "prompts"             // what earlier prompts brought there, and not what the server generated
-	FromReplies = "prompts and replies" // also what was generated for turns that hold it, see [replay.Threads]
+	FromReplies = "prompts and replies" // also what was generated for turns that hold it, see [result.Threads]
 	FromWarmUp  = "warm-up pass"        // every prompt, since all were sent before
 )
 

@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
+	"reprise/replay/result"
 	"time"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
@@ -144,7 +144,7 @@ func (j *judgement) lag(s *Summary, limits Limits) {
 }
 
 // machine checks what the client took of its machine, and the machine of it.
-func (j *judgement) machine(run *replay.Run, limits Limits) {
+func (j *judgement) machine(run *result.Run, limits Limits) {
 	cpu := unmeasured(limits.CPU, "share")
 	if cores := float64(run.Cores); cores > 0 && run.ClientCPU > 0 {
 		share := run.ClientCPU / cores

@@ -5,33 +5,33 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 )
 
 // Each reason by itself, just above its limit and just at it.
 func TestVerdict(t *testing.T) {
-	steady := func(lagMS ...int64) []replay.Result {
-		var out []replay.Result
+	steady := func(lagMS ...int64) []result.Result {
+		var out []result.Result
 		for i := range int64(1000) {
 			out = append(out, answer(i, i, lagMS[i*int64(len(lagMS))/1000], 5))
 		}
 		return out
 	}
-	failures := func(n int) []replay.Result {
+	failures := func(n int) []result.Result {
 		out := steady(0)
 		for i := range n {
 			out[i] = failure(int64(i), int64(i), "timeout")
 		}
 		return out
 	}
-	tail := func(lagMS int64, n int) []replay.Result {
+	tail := func(lagMS int64, n int) []result.Result {
 		out := steady(0)
 		for i := range n {
 			out[i*90] = answer(int64(i*90), int64(i*90), lagMS, 5)
 		}
 		return out
 	}
-	planted := func(n int, r replay.Result) []replay.Result {
+	planted := func(n int, r result.Result) []result.Result {
 		out := steady(0)
 		for i := range n {
 			out[i] = failure(int64(i), int64(i), r.Error)
@@ -39,7 +39,7 @@ func TestVerdict(t *testing.T) {
 		}
 		return out
 	}
-	refusal := func(status int32) replay.Result {
+	refusal := func(status int32) result.Result {
 		r := failure(0, 0, map[bool]string{true: "rate_limited", false: "unavailable"}[status == 429])
 		r.HTTPStatus = &status
 		return r
@@ -55,53 +55,53 @@ func TestVerdict(t *testing.T) {
 	none.LagP999 = -1
 	for _, row := range []struct {
 		name    string
-		run     replay.Run
+		run     result.Run
 		limits  Limits
-		results []replay.Result
+		results []result.Result
 		codes   string
 	}{
-		{"good", replay.Run{Requests: 1000, Cores: 2, ClientCPU: 1.7, GCPauseMaxNS: 50e6, InFlightLimit: 8}, Limits{}, steady(0), ""},
-		{"p50 at the limit", replay.Run{}, Limits{}, steady(10), ""},
-		{"p50", replay.Run{}, Limits{}, steady(11), CodeLagP50},
-		{"p99 at the limit", replay.Run{}, Limits{}, tail(100, 10), ""},
-		{"p99 with ten of a thousand", replay.Run{}, Limits{}, tail(101, 10), ""},
-		{"p99", replay.Run{}, Limits{}, tail(101, 11), CodeLagP99},
-		{"p99.9 is not limited", replay.Run{}, Limits{}, tail(5000, 2), ""},
-		{"p99.9", replay.Run{}, p999, tail(101, 2), CodeLagP999},
-		{"p99 of few is the largest", replay.Run{}, Limits{}, steady(0, 0, 0, 101)[702:751], CodeLagP99},
-		{"drift", replay.Run{}, Limits{}, steady(0, 0, 0, 10), ""},
-		{"drift over the limit", replay.Run{}, Limits{}, steady(0, 0, 0, 11), CodeLagDrift},
-		{"a client that catches up", replay.Run{}, Limits{}, steady(11, 0, 0, 0), ""},
-		{"cpu", replay.Run{Cores: 2, ClientCPU: 1.8}, Limits{}, steady(0), CodeCPU},
-		{"cpu below", replay.Run{Cores: 2, ClientCPU: 1.79}, Limits{}, steady(0), ""},
-		{"few skipped", replay.Run{Skipped: 10}, Limits{}, steady(0), ""},
-		{"skipped", replay.Run{Skipped: 11}, Limits{}, steady(0), CodeSkipped},
-		{"cpu unknown", replay.Run{ClientCPU: 1.8}, Limits{}, steady(0), ""},
-		{"gc", replay.Run{GCPauseMaxNS: 50e6 + 1}, Limits{}, steady(0), CodeGCPause},
-		{"held back", replay.Run{HeldBack: 1, InFlightLimit: 8}, Limits{}, steady(0), CodeHeldBack},
-		{"held back as allowed", replay.Run{HeldBack: 20, InFlightLimit: 8}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), ""},
-		{"held back more", replay.Run{HeldBack: 21, InFlightLimit: 8}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), CodeHeldBack},
-		{"stalled at the limit", replay.Run{StalledNS: 1e9}, Limits{}, steady(0), ""},
-		{"stalled", replay.Run{StalledNS: 1e9 + 1}, Limits{}, steady(0), CodeStalled},
-		{"clock at the limit", replay.Run{ClockJumpNS: 100e6}, Limits{}, steady(0), ""},
-		{"clock", replay.Run{ClockJumpNS: 100e6 + 1}, Limits{}, steady(0), CodeClock},
-		{"one without a connection", replay.Run{}, Limits{}, planted(1, failure(0, 0, "connect")), ""},
-		{"without a connection", replay.Run{}, Limits{}, planted(2, failure(0, 0, "connect")), CodeConnect},
-		{"refused as allowed", replay.Run{}, Limits{}, planted(10, refusal(429)), ""},
-		{"refused with 429", replay.Run{}, Limits{}, planted(11, refusal(429)), CodeRefused + " " + CodeErrors},
-		{"refused with 503", replay.Run{}, one(func(l *Limits) { l.Errors = 0.5 }), planted(11, refusal(503)), CodeRefused},
-		{"502 is no refusal", replay.Run{}, one(func(l *Limits) { l.Errors = 0.5 }), planted(11, refusal(502)), ""},
-		{"refused and allowed", replay.Run{}, one(func(l *Limits) { l.Errors, l.Refused = -1, 0.02 }), planted(11, refusal(503)), ""},
-		{"errors at the limit", replay.Run{}, Limits{}, failures(10), ""},
-		{"errors", replay.Run{}, Limits{}, failures(11), CodeErrors},
-		{"only errors", replay.Run{}, Limits{}, failures(1000), CodeNoSamples + " " + CodeErrors},
-		{"ended early", replay.Run{EndedEarly: "interrupted"}, Limits{}, steady(0), CodeEndedEarly},
-		{"not sent", replay.Run{EndedEarly: "interrupted", NotSent: 3}, Limits{}, steady(0), CodeEndedEarly + " " + CodeNotSent},
-		{"not sent by the rows", replay.Run{}, Limits{}, append(steady(0), replay.Result{}), CodeNotSent},
-		{"unprepared", replay.Run{Unprepared: 1, Unready: "too long"}, Limits{}, steady(0), CodeUnprepared},
-		{"results missing", replay.Run{Requests: 1001}, Limits{}, steady(0), CodeRowsMissing},
-		{"no limits", replay.Run{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9, StalledNS: 1e12, ClockJumpNS: 1e12, HeldBack: 99}, none, append(steady(500), failures(500)...), ""},
-		{"nothing", replay.Run{}, none, nil, CodeNoSamples},
+		{"good", result.Run{Requests: 1000, Cores: 2, ClientCPU: 1.7, GCPauseMaxNS: 50e6, InFlightLimit: 8}, Limits{}, steady(0), ""},
+		{"p50 at the limit", result.Run{}, Limits{}, steady(10), ""},
+		{"p50", result.Run{}, Limits{}, steady(11), CodeLagP50},
+		{"p99 at the limit", result.Run{}, Limits{}, tail(100, 10), ""},
+		{"p99 with ten of a thousand", result.Run{}, Limits{}, tail(101, 10), ""},
+		{"p99", result.Run{}, Limits{}, tail(101, 11), CodeLagP99},
+		{"p99.9 is not limited", result.Run{}, Limits{}, tail(5000, 2), ""},
+		{"p99.9", result.Run{}, p999, tail(101, 2), CodeLagP999},
+		{"p99 of few is the largest", result.Run{}, Limits{}, steady(0, 0, 0, 101)[702:751], CodeLagP99},
+		{"drift", result.Run{}, Limits{}, steady(0, 0, 0, 10), ""},
+		{"drift over the limit", result.Run{}, Limits{}, steady(0, 0, 0, 11), CodeLagDrift},
+		{"a client that catches up", result.Run{}, Limits{}, steady(11, 0, 0, 0), ""},
+		{"cpu", result.Run{Cores: 2, ClientCPU: 1.8}, Limits{}, steady(0), CodeCPU},
+		{"cpu below", result.Run{Cores: 2, ClientCPU: 1.79}, Limits{}, steady(0), ""},
+		{"few skipped", result.Run{Skipped: 10}, Limits{}, steady(0), ""},
+		{"skipped", result.Run{Skipped: 11}, Limits{}, steady(0), CodeSkipped},
+		{"cpu unknown", result.Run{ClientCPU: 1.8}, Limits{}, steady(0), ""},
+		{"gc", result.Run{GCPauseMaxNS: 50e6 + 1}, Limits{}, steady(0), CodeGCPause},
+		{"held back", result.Run{HeldBack: 1, InFlightLimit: 8}, Limits{}, steady(0), CodeHeldBack},
+		{"held back as allowed", result.Run{HeldBack: 20, InFlightLimit: 8}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), ""},
+		{"held back more", result.Run{HeldBack: 21, InFlightLimit: 8}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), CodeHeldBack},
+		{"stalled at the limit", result.Run{StalledNS: 1e9}, Limits{}, steady(0), ""},
+		{"stalled", result.Run{StalledNS: 1e9 + 1}, Limits{}, steady(0), CodeStalled},
+		{"clock at the limit", result.Run{ClockJumpNS: 100e6}, Limits{}, steady(0), ""},
+		{"clock", result.Run{ClockJumpNS: 100e6 + 1}, Limits{}, steady(0), CodeClock},
+		{"one without a connection", result.Run{}, Limits{}, planted(1, failure(0, 0, "connect")), ""},
+		{"without a connection", result.Run{}, Limits{}, planted(2, failure(0, 0, "connect")), CodeConnect},
+		{"refused as allowed", result.Run{}, Limits{}, planted(10, refusal(429)), ""},
+		{"refused with 429", result.Run{}, Limits{}, planted(11, refusal(429)), CodeRefused + " " + CodeErrors},
+		{"refused with 503", result.Run{}, one(func(l *Limits) { l.Errors = 0.5 }), planted(11, refusal(503)), CodeRefused},
+		{"502 is no refusal", result.Run{}, one(func(l *Limits) { l.Errors = 0.5 }), planted(11, refusal(502)), ""},
+		{"refused and allowed", result.Run{}, one(func(l *Limits) { l.Errors, l.Refused = -1, 0.02 }), planted(11, refusal(503)), ""},
+		{"errors at the limit", result.Run{}, Limits{}, failures(10), ""},
+		{"errors", result.Run{}, Limits{}, failures(11), CodeErrors},
+		{"only errors", result.Run{}, Limits{}, failures(1000), CodeNoSamples + " " + CodeErrors},
+		{"ended early", result.Run{EndedEarly: "interrupted"}, Limits{}, steady(0), CodeEndedEarly},
+		{"not sent", result.Run{EndedEarly: "interrupted", NotSent: 3}, Limits{}, steady(0), CodeEndedEarly + " " + CodeNotSent},
+		{"not sent by the rows", result.Run{}, Limits{}, append(steady(0), result.Result{}), CodeNotSent},
+		{"unprepared", result.Run{Unprepared: 1, Unready: "too long"}, Limits{}, steady(0), CodeUnprepared},
+		{"results missing", result.Run{Requests: 1001}, Limits{}, steady(0), CodeRowsMissing},
+		{"no limits", result.Run{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9, StalledNS: 1e12, ClockJumpNS: 1e12, HeldBack: 99}, none, append(steady(500), failures(500)...), ""},
+		{"nothing", result.Run{}, none, nil, CodeNoSamples},
 	} {
 		s := summarise(t, row.run, Options{Limits: row.limits}, row.results...)
 		var codes []string
@@ -128,7 +128,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestReasonFigures(t *testing.T) {
-	s := summarise(t, replay.Run{Cores: 4, ClientCPU: 3.8}, Options{}, answer(0, 0, 250, 5))
+	s := summarise(t, result.Run{Cores: 4, ClientCPU: 3.8}, Options{}, answer(0, 0, 250, 5))
 	want := []Reason{
 		{CodeLagP50, "the largest send lag of 1 request, too few for a p50, is 250 ms; the limit is 10 ms", 250, 10, "ms"},
 		{CodeLagP99, "the largest send lag of 1 request, too few for a p99, is 250 ms; the limit is 100 ms", 250, 100, "ms"},
@@ -144,11 +144,11 @@ func TestReasonFigures(t *testing.T) {
 // A simulation has no client: nothing is said of one, and what the model
 // refused still counts.
 func TestSimulatedVerdict(t *testing.T) {
-	var results []replay.Result
+	var results []result.Result
 	for i := range int64(1000) {
 		results = append(results, answer(i, i, 0, 5, 9))
 	}
-	s := summarise(t, replay.Run{Simulated: "1 × engine", Requests: 1000}, Options{}, results...)
+	s := summarise(t, result.Run{Simulated: "1 × engine", Requests: 1000}, Options{}, results...)
 	if !s.Verdict.Trustworthy || s.Latency.SendLag.Count != 0 || s.LagDriftMS != nil || s.Latency.FromDue.TTFT.Count != 1000 {
 		t.Errorf("%+v, send lag %+v", s.Verdict, s.Latency.SendLag)
 	}
@@ -168,7 +168,7 @@ func TestSimulatedVerdict(t *testing.T) {
 	for i := range int64(20) {
 		results[i] = failure(i, i, "rate_limited")
 	}
-	if s := summarise(t, replay.Run{Simulated: "1 × engine", Requests: 1000}, Options{}, results...); s.Verdict.Trustworthy {
+	if s := summarise(t, result.Run{Simulated: "1 × engine", Requests: 1000}, Options{}, results...); s.Verdict.Trustworthy {
 		t.Error("2 % of errors are trusted")
 	}
 }

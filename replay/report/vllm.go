@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 )
 
 // VLLMOptions are what `vllm bench serve` is told beside the run itself, for
@@ -55,7 +55,7 @@ type Pair struct{ Key, Value string }
 // grow with the run. Generated text is not kept, so that generated_texts holds
 // empty strings; errors are classes of errors. Requests that were cancelled on
 // purpose, which vLLM has not, are left out.
-func WriteVLLM(w io.Writer, run replay.Run, reread Reread, o VLLMOptions) error {
+func WriteVLLM(w io.Writer, run result.Run, reread Reread, o VLLMOptions) error {
 	o, err := o.complete(run)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func vllmMetrics() []string {
 	return names
 }
 
-func (o VLLMOptions) complete(run replay.Run) (VLLMOptions, error) {
+func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 	if len(o.Metrics) == 0 {
 		o.Metrics = []string{"ttft", "tpot", "itl"}
 	}
@@ -113,7 +113,7 @@ func (o VLLMOptions) complete(run replay.Run) (VLLMOptions, error) {
 	}
 	if o.Backend == "" {
 		o.Backend = "openai"
-		if run.API != "" && run.API != replay.APICompletions {
+		if run.API != "" && run.API != result.APICompletions {
 			o.Backend = "openai-" + run.API
 		}
 	}
@@ -327,7 +327,7 @@ func ParseGoodput(parts []string) (SLO, error) {
 
 // VLLMFilename is the name that vLLM gives to a result, by what was asked for,
 // the model and the start of the run.
-func VLLMFilename(run replay.Run, o VLLMOptions) (string, error) {
+func VLLMFilename(run result.Run, o VLLMOptions) (string, error) {
 	o, err := o.complete(run)
 	if err != nil {
 		return "", err

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -28,7 +28,7 @@ type vllmTruth struct {
 	chunks                           []float64
 }
 
-func tellVLLM(results []replay.Result, ttft, tpot, e2el float64) *vllmTruth {
+func tellVLLM(results []result.Result, ttft, tpot, e2el float64) *vllmTruth {
 	o := &vllmTruth{first: math.Inf(1)}
 	for i := range results {
 		r := &results[i]
@@ -51,14 +51,14 @@ func tellVLLM(results []replay.Result, ttft, tpot, e2el float64) *vllmTruth {
 	return o
 }
 
-func (o *vllmTruth) span(r *replay.Result) {
+func (o *vllmTruth) span(r *result.Result) {
 	o.first = min(o.first, float64(*r.SentNS)/1e9)
 	if r.DoneNS != nil {
 		o.last = max(o.last, float64(*r.DoneNS)/1e9)
 	}
 }
 
-func (o *vllmTruth) success(r *replay.Result, maxTTFT, maxTPOT, maxE2EL float64) {
+func (o *vllmTruth) success(r *result.Result, maxTTFT, maxTPOT, maxE2EL float64) {
 	start := float64(*r.SentNS) / 1e9
 	times := []float64{float64(*r.FirstEventNS) / 1e9}
 	if r.FirstTokenNS != nil {
@@ -115,7 +115,7 @@ func (o *vllmTruth) peaks() (tokens, open float64) {
 	return tokens, open
 }
 
-func writeVLLM(t *testing.T, run replay.Run, results []replay.Result, o VLLMOptions) map[string]any {
+func writeVLLM(t *testing.T, run result.Run, results []result.Result, o VLLMOptions) map[string]any {
 	t.Helper()
 	var b bytes.Buffer
 	if err := WriteVLLM(&b, run, rereadOf(results), o); err != nil {
@@ -137,7 +137,7 @@ func TestVLLMAgainstOracle(t *testing.T) {
 	ms := func(n int) *time.Duration { return trace.Ptr(time.Duration(n) * time.Millisecond) }
 	for seed := range uint64(10) {
 		results := messy(rand.New(rand.NewPCG(seed, 70)), 30+int(seed)*150)
-		doc := writeVLLM(t, replay.Run{InFlightLimit: 5}, results, VLLMOptions{
+		doc := writeVLLM(t, result.Run{InFlightLimit: 5}, results, VLLMOptions{
 			RequestRate: 3, Metrics: everyMetric, Percentiles: []float64{1, 50, 99, 99.9},
 			Goodput: SLO{TTFT: ms(40), TPOT: ms(12), E2E: ms(300)}, Detailed: true})
 		o := tellVLLM(results, .040, .012, .300)
@@ -190,7 +190,7 @@ func numpy(into map[string]float64, name string, values []float64) {
 }
 
 // holdDetails holds that the arrays are parallel and add up to the statistics.
-func holdDetails(t *testing.T, doc map[string]any, results []replay.Result) {
+func holdDetails(t *testing.T, doc map[string]any, results []result.Result) {
 	t.Helper()
 	n := doc["completed"].(float64) + doc["failed"].(float64)
 	list := func(key string) []any { return doc[key].([]any) }
@@ -230,7 +230,7 @@ func holdDetails(t *testing.T, doc map[string]any, results []replay.Result) {
 
 // The keys stand in vLLM's order, and only those that were asked for are there.
 func TestVLLMKeys(t *testing.T) {
-	run := replay.Run{API: "chat", Model: "org/m", Tokenizer: "tok", Started: "2026-01-02T03:04:05.5Z", Concurrency: 4}
+	run := result.Run{API: "chat", Model: "org/m", Tokenizer: "tok", Started: "2026-01-02T03:04:05.5Z", Concurrency: 4}
 	keys := func(o VLLMOptions) string {
 		var b bytes.Buffer
 		if err := WriteVLLM(&b, run, rereadOf(presetRun()), o); err != nil {
@@ -298,12 +298,12 @@ func TestPeaksInParts(t *testing.T) {
 		}
 		_, open := tellVLLM(results, 0, 0, 0).peaks()
 		for _, limit := range []int{1, 7, 100, peakEvents} {
-			pass := newPeerPass(&vllmPreset, replay.Run{}, Options{Exact: 10})
+			pass := newPeerPass(&vllmPreset, result.Run{}, Options{Exact: 10})
 			for i := range results {
 				pass.add(&results[i])
 			}
 			passes := 0
-			err := pass.findPeaksBy(func() trace.Reader[replay.Result] { passes++; return rereadOf(results)() }, limit)
+			err := pass.findPeaksBy(func() trace.Reader[result.Result] { passes++; return rereadOf(results)() }, limit)
 			if err != nil || float64(pass.totals.peakRequests) != open {
 				t.Errorf("seed %d, limit %d: peak %d, want %v: %v", seed, limit, pass.totals.peakRequests, open, err)
 			}
@@ -323,7 +323,7 @@ func TestVLLMAgainstNumpy(t *testing.T) {
 	}
 	var b bytes.Buffer
 	results := messy(rand.New(rand.NewPCG(1, 1)), 3000)
-	err := WriteVLLM(&b, replay.Run{}, rereadOf(results), VLLMOptions{Metrics: []string{"ttft", "tpot", "itl", "e2el"}, Percentiles: []float64{5, 90, 99.9}, Detailed: true})
+	err := WriteVLLM(&b, result.Run{}, rereadOf(results), VLLMOptions{Metrics: []string{"ttft", "tpot", "itl", "e2el"}, Percentiles: []float64{5, 90, 99.9}, Detailed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestVLLMAgainstNumpy(t *testing.T) {
 }
 
 func TestVLLMFilename(t *testing.T) {
-	run := replay.Run{API: "chat", Model: "org/m-7b", Started: "2026-01-02T03:04:05Z"}
+	run := result.Run{API: "chat", Model: "org/m-7b", Started: "2026-01-02T03:04:05Z"}
 	for want, o := range map[string]VLLMOptions{
 		"openai-chat-infqps-m-7b-20260102-030405.json":                   {},
 		"x-3.0qps-concurrency8-m-7b-20260102-030405.json":                {Label: "x", RequestRate: 3, MaxConcurrency: 8},
@@ -369,13 +369,13 @@ func TestParseGoodput(t *testing.T) {
 // A request that begins in the instant of another's last token does not overlap
 // it; statistics of a queue need a limit; a warm-up is in nothing.
 func TestVLLMEdges(t *testing.T) {
-	touching := []replay.Result{answer(0, 0, 0, 50, 100), answer(1, 100, 0, 50, 100)}
-	run := replay.Run{}
+	touching := []result.Result{answer(0, 0, 0, 50, 100), answer(1, 100, 0, 50, 100)}
+	run := result.Run{}
 	doc := writeVLLM(t, run, touching, VLLMOptions{Metrics: everyMetric, RequestRate: 1})
 	if doc["max_concurrent_requests"] != 1.0 || doc["mean_client_queue_time_ms"] != nil || doc["mean_e2el_including_client_queue_ms"] != nil || doc["mean_e2el_ms"] != 100.0 {
 		t.Errorf("%v", doc)
 	}
-	run.Window = &replay.Window{From: &replay.Place{DueNS: 100 * msNS}}
+	run.Window = &result.Window{From: &result.Place{DueNS: 100 * msNS}}
 	doc = writeVLLM(t, run, touching, VLLMOptions{Detailed: true})
 	if doc["num_prompts"] != 1.0 || doc["completed"] != 1.0 || doc["duration"] != 0.1 || len(doc["ttfts"].([]any)) != 1 || doc["max_output_tokens_per_s"] != 2.0 {
 		t.Errorf("with a warm-up: %v", doc)

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -10,38 +10,38 @@ import (
 // for, no output, and zeroes.
 var details = []struct {
 	key string
-	of  func(r *replay.Result, v *view, ok bool) any
+	of  func(r *result.Result, v *view, ok bool) any
 }{
-	{"input_lens", func(r *replay.Result, v *view, ok bool) any {
+	{"input_lens", func(r *result.Result, v *view, ok bool) any {
 		if !ok {
 			return r.WantInput
 		}
 		return v.in
 	}},
-	{"output_lens", func(_ *replay.Result, v *view, ok bool) any { return v.out }},
-	{"ttfts", func(_ *replay.Result, v *view, ok bool) any { return inSeconds(v.ttft) }},
-	{"itls", func(_ *replay.Result, v *view, ok bool) any {
+	{"output_lens", func(_ *result.Result, v *view, ok bool) any { return v.out }},
+	{"ttfts", func(_ *result.Result, v *view, ok bool) any { return inSeconds(v.ttft) }},
+	{"itls", func(_ *result.Result, v *view, ok bool) any {
 		gaps := make([]float64, len(v.gaps))
 		for i, gap := range v.gaps {
 			gaps[i] = inSeconds(gap)
 		}
 		return gaps
 	}},
-	{"latencies", func(_ *replay.Result, v *view, ok bool) any { return inSeconds(v.latency) }},
-	{"start_times", func(r *replay.Result, _ *view, _ bool) any {
+	{"latencies", func(_ *result.Result, v *view, ok bool) any { return inSeconds(v.latency) }},
+	{"start_times", func(r *result.Result, _ *view, _ bool) any {
 		if r.SentNS == nil {
 			return 0.0
 		}
 		return inSeconds(*r.SentNS)
 	}},
-	{"queue_times", func(r *replay.Result, _ *view, _ bool) any {
+	{"queue_times", func(r *result.Result, _ *view, _ bool) any {
 		if r.SentNS == nil {
 			return 0.0
 		}
 		return inSeconds(*r.SentNS - r.DueNS)
 	}},
-	{"generated_texts", func(*replay.Result, *view, bool) any { return "" }},
-	{"errors", func(r *replay.Result, _ *view, ok bool) any {
+	{"generated_texts", func(*result.Result, *view, bool) any { return "" }},
+	{"errors", func(r *result.Result, _ *view, ok bool) any {
 		if _, class := outcomeOf(r); class != "" || ok {
 			return class
 		}
@@ -58,7 +58,7 @@ func (o *object) arrays(p *peerPass, reread Reread) error {
 	for _, d := range details {
 		o.key(d.key)
 		separator := "["
-		err := trace.Each(reread(), func(_ int64, r *replay.Result) error {
+		err := trace.Each(reread(), func(_ int64, r *result.Result) error {
 			end, _ := outcomeOf(r)
 			if !p.measured(r) || end == notSent || end == cancelled {
 				return nil

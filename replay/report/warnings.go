@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
+	"reprise/replay/result"
 	"strings"
 
-	"reprise/replay"
 	"reprise/trace/page"
 )
 
@@ -49,7 +49,7 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 	out = append(out, fewSamples(s)...)
 	t, ok := &s.Tokens, s.Requests.Succeeded
 	p, o := t.PromptError, t.OutputMiss
-	byTokenizer := t.OutputSources[replay.FromTokenizer]
+	byTokenizer := t.OutputSources[result.FromTokenizer]
 	template, estimates, lengths := "", "", ""
 	if len(c.run.Uncounted) > 0 {
 		template = ": what the server's template adds could not be measured and is not in it"
@@ -67,9 +67,9 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 	warn(o.SumAbs > 0, WarnOutputLength,
 		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d%s",
 		page.Many(o.Fewer, "output"), page.Was(o.Fewer), page.Brief(o.More), page.Many(o.SumAbs, "token"), o.MaxAbs, lengths)
-	warn(t.OutputSources[replay.FromUsage] < ok, WarnOutputCounted,
+	warn(t.OutputSources[result.FromUsage] < ok, WarnOutputCounted,
 		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s%s",
-		page.Many(t.OutputSources[replay.FromUsage], "request"), page.Brief(byTokenizer), page.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
+		page.Many(t.OutputSources[result.FromUsage], "request"), page.Brief(byTokenizer), page.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
 	warn(zeros, WarnZerosLeftOut,
 		"the server reports cached tokens but never a zero, so a missing count was taken as none (as vLLM means it)")
 	ratios := s.Cache.Measured != nil || s.Cache.Expected != nil
@@ -77,7 +77,7 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 		"the hit ratios leave out %s without the counts that they need", page.Many(s.Cache.RowsLeftOut, "successful request"))
 	warn(s.Cache.Block == nil && ok > 0, WarnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
-	warn(c.run.Timing == replay.ClosedLoop, WarnClosedLoop,
+	warn(c.run.Timing == result.ClosedLoop, WarnClosedLoop,
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its waiting does not show, so these latencies are not those of users, who come on their own account")
 	warn(len(c.run.Resumed) > 0, WarnResumed, "%s", resumed(c.run.Resumed))
 	warn(c.run.Skipped > 0, WarnSkipped,
@@ -103,7 +103,7 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 }
 
 // resumed says what an interruption of the run does to its numbers.
-func resumed(gaps []replay.Interruption) string {
+func resumed(gaps []result.Interruption) string {
 	var at []string
 	var again int64
 	for _, g := range gaps {

@@ -3,7 +3,6 @@ package result
 import (
 	"cmp"
 
-	"reprise/replay/openai"
 	"reprise/trace"
 )
 
@@ -80,16 +79,17 @@ type Result struct {
 
 // Failed says whether the request counts as an error. One that was cut off on
 // purpose does not.
-func (r *Result) Failed() bool { return r.Error != "" && r.Error != openai.KindCancelled }
+func (r *Result) Failed() bool { return r.Error != "" && r.Error != KindCancelled }
 
 // KindPrepare is the class of a row whose prompt could not be made: it was due,
 // and not sent.
 const KindPrepare = "prepare"
 
-// Classes of errors that say who refused whom.
+// Classes of openai's closed list that readers of results tell from the others.
 const (
-	KindConnect     = openai.KindConnect     // no connection: the server took none, or the client had none left
-	KindRateLimited = openai.KindRateLimited // HTTP 429
+	KindCancelled   = "cancelled"    // cut off on purpose, as its user did
+	KindConnect     = "connect"      // no connection: the server took none, or the client had none left
+	KindRateLimited = "rate_limited" // HTTP 429
 )
 
 // A RequestKey names a request of a run: a row of the workload, and its round.

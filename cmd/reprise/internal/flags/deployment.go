@@ -2,9 +2,9 @@ package flags
 
 import (
 	"github.com/spf13/pflag"
+	"reprise/replay/result"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay"
 )
 
 // MaxNote is how many bytes a note that is kept with every copy of the results may
@@ -33,11 +33,11 @@ func (f *Deployment) Register(fl *pflag.FlagSet) {
 }
 
 // Serving is what the flags say, nil when they say nothing.
-func (f *Deployment) Serving() (*replay.Deployment, error) {
+func (f *Deployment) Serving() (*result.Deployment, error) {
 	if f.tp < 0 || f.pp < 0 {
 		return nil, cli.Usagef("--tp and --pp: want numbers above zero")
 	}
-	d := replay.Deployment{Quantization: replay.Redact(f.quantization), TP: f.tp, PP: f.pp, Engine: replay.Redact(f.engine), EngineFlags: replay.Redact(f.EngineFlags)}
+	d := result.Deployment{Quantization: result.Redact(f.quantization), TP: f.tp, PP: f.pp, Engine: result.Redact(f.engine), EngineFlags: result.Redact(f.EngineFlags)}
 	for flag, text := range map[string]string{"quantization": d.Quantization, "engine": d.Engine, "engine-flags": d.EngineFlags} {
 		if len(text) > MaxNote {
 			return nil, cli.Usagef("--%s: %d bytes at most", flag, MaxNote)
@@ -53,7 +53,7 @@ func (f *Deployment) Serving() (*replay.Deployment, error) {
 			return nil, cli.Usagef("--model-size: %v", err)
 		}
 	}
-	if d == (replay.Deployment{}) {
+	if d == (result.Deployment{}) {
 		return nil, nil
 	}
 	return &d, nil

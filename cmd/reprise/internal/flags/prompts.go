@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"reprise/replay/result"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -221,7 +222,7 @@ func (m *PromptMaker) Prompter(overhead int) (*prompt.Prompter, error) {
 
 // A RowPrompter makes prompts, and says how many tokens of a corpus it had to fill.
 type RowPrompter interface {
-	replay.Prompter
+	result.Prompter
 	Blocks() uint64    // how many it can tell apart
 	Filled() int64     // tokens that had to be filled
 	ShortTails() int64 // prompts with a block too short to be told from all others

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +71,7 @@ func (f *Target) Register(cmd *cobra.Command) {
 	f.given = fl.Changed
 	fl.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"}, "base URL of the endpoint, or unix:///path.sock[:/base]; may be repeated for several of one model")
 	fl.StringVar(&f.balance, "balance", replay.RoundRobin, "which of several endpoints a request goes to: round-robin, or session for all of a session to one")
-	fl.StringVar(&f.API, "api", replay.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind")
+	fl.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind")
 	fl.StringVar(&f.Model, "model", "", "model to ask for; empty takes the endpoint's only one")
 	fl.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
 	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
@@ -114,7 +115,7 @@ func (f *Target) Check() error {
 	if f.tlsInsecure && f.tlsCA != "" {
 		return cli.Usagef("--tls-insecure and --tls-ca contradict each other")
 	}
-	if f.CheckSame < 0 || f.CheckSame > 0 && f.API == replay.APIEmbeddings {
+	if f.CheckSame < 0 || f.CheckSame > 0 && f.API == result.APIEmbeddings {
 		return cli.Usagef("--check-deterministic: want a number of rows, and an API whose answers are text")
 	}
 	var o replay.HTTPOptions
@@ -340,7 +341,7 @@ type kindRow struct {
 
 // APIs are those that the rows of a workload go to.
 func (f *Target) APIs(w *trace.Trace) ([]string, error) {
-	if f.API != replay.APIAuto {
+	if f.API != result.APIAuto {
 		return []string{f.API}, nil
 	}
 	rows, err := trace.Columns[kindRow](w)

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"reprise/replay/result"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ func (f *Wire) Check(atOnce int) error {
 }
 
 // Told says on stderr what the results say of the connections.
-func (f *Wire) Told(cmd *cobra.Command, run *replay.Run) {
+func (f *Wire) Told(cmd *cobra.Command, run *result.Run) {
 	if w := run.Wire; w != nil && w.Note != "" {
 		cli.Notef(cmd, "connections: %s", w.Note)
 	}
