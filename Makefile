@@ -29,7 +29,7 @@ bench: ## every Go benchmark, once
 
 test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see docs/engines.md
 	@test -n "$(REPRISE_TEST_ENGINE_URL)" || { echo "set REPRISE_TEST_ENGINE_URL, such as http://localhost:8000"; exit 2; }
-	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay
+	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay/client
 
 # Nothing can race in a package without goroutines and locks.
 race: ## the tests under the race detector, without those that are only long
@@ -56,7 +56,7 @@ fuzz: ## every fuzz target for $(FUZZTIME)
 
 MUTANTS ?= 40
 mutants: ## plant $(MUTANTS) random faults in each of five packages, and list those that no test notices
-	@for p in ./replay ./datasets ./synth ./replay/simserver ./anonymize/audit; do $(GO) run ./cmd/internal/mutate -n $(MUTANTS) $$p || failed=1; done; test -z "$$failed"
+	@for p in ./replay ./replay/result ./replay/client ./datasets ./synth ./replay/simserver ./anonymize/audit; do $(GO) run ./cmd/internal/mutate -n $(MUTANTS) $$p || failed=1; done; test -z "$$failed"
 
 clean: ## remove what the targets above wrote
 	rm -rf bin demo

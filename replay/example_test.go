@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reprise/replay"
+	"reprise/replay/client"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -43,7 +44,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 
-	endpoint, err := replay.NewHTTP(replay.HTTPOptions{URL: server.URL, Model: "m"})
+	endpoint, err := client.New(client.Options{URL: server.URL, Model: "m"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -427,3 +427,11 @@ func (f *feeder) abandon() (left int64) {
 	}
 	return left
 }
+
+// prepare makes the call of a row.
+func prepare(e result.Endpoint, id int64, row *trace.Request, p result.Prompter) (result.Call, error) {
+	if e, ok := e.(result.RowEndpoint); ok {
+		return e.PrepareRow(id, row, p)
+	}
+	return e.Prepare(row, p)
+}

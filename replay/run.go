@@ -18,6 +18,32 @@ import (
 	"reprise/trace/arrival"
 )
 
+// tooLate is how far behind its time the dispatcher may be and still send by
+// itself, at some 15 µs a request. When it is later, hundreds are due at once: then
+// each goes to a goroutine, which other cores may run. A realtime thread sends
+// whatever it can, since a goroutine would stand behind all that it need not.
+const tooLate = 5 * time.Millisecond
+
+// launch sends a flight from the dispatcher's own goroutine, if that can be done.
+func (p *play) launch(ctx context.Context, s result.Shot, fl *flight) (land func()) {
+	l, ok := p.runner.Endpoint.(result.Launcher)
+	if !ok || !p.opt.Realtime && time.Duration(fl.at)-fl.due > tooLate {
+		return nil
+	}
+	return l.Launch(ctx, s, &fl.result)
+}
+
+// newPacer makes the pacer that the options and the Runner want.
+func (r *Runner) newPacer(start time.Time) (pace.Pacer, error) {
+	switch {
+	case r.Pacer != nil:
+		return r.Pacer(start)
+	case r.Realtime:
+		return pace.NewRealtime(start)
+	}
+	return pace.NewThread(start)
+}
+
 // Options are the settings of a run. The zero value replays at the recorded
 // speed, without limits.
 type Options struct {

@@ -17,6 +17,27 @@ import (
 	"reprise/trace"
 )
 
+// Then comes last, with the whole run, and not after an early end.
+func TestThen(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, early := range []bool{false, true} {
+		called := false
+		opt := Options{Then: func(_ context.Context, run *result.Run) error {
+			called = true
+			run.Determinism = &result.Determinism{Rows: run.Requests}
+			return nil
+		}}
+		if early {
+			cancel()
+		}
+		run, err := (&Runner{Endpoint: instantly{}, Options: opt}).Run(ctx, reader(workload(0, 0)), &trace.SliceWriter[result.Result]{})
+		if err != nil || called == early || !early && run.Determinism.Rows != 2 {
+			t.Errorf("early %v: called %v, %+v, %v", early, called, run.Determinism, err)
+		}
+	}
+}
+
 // A fake is an Endpoint without a network, in the virtual time of a synctest
 // bubble. It knows a row by its input length.
 type fake struct {

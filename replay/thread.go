@@ -40,7 +40,7 @@ type Threading struct {
 	// Word is a word that is one token, also before a space and a further word.
 	Word string
 	// TurnOverhead is how many tokens the chat template adds with a reply and a
-	// further message, see [HTTP.CalibrateTurn].
+	// further message, see [client.HTTP.CalibrateTurn].
 	TurnOverhead int
 	// Whole, when set, counts for every row the known tokens as if every prompt
 	// and reply stood where the workload has it. It is called as

@@ -602,7 +602,7 @@ func TestThreadsAreRefused(t *testing.T) {
 	th := &Threading{BlockSize: threadBlock, Encode: wordIDs}
 	for want, r := range map[error]Runner{
 		errThreadOpen:  {Prompter: spelling{}, Endpoint: &echoing{}, Options: Options{Thread: th}},
-		errNoContinuer: {Prompter: words{}, Endpoint: &echoing{}, Options: Options{Thread: th, Causal: kinOf(t, rows)}},
+		errNoContinuer: {Prompter: struct{ result.Prompter }{}, Endpoint: &echoing{}, Options: Options{Thread: th, Causal: kinOf(t, rows)}},
 	} {
 		if _, err := r.Run(t.Context(), reader(rows), new(trace.SliceWriter[result.Result])); err != want {
 			t.Errorf("got %v, want %v", err, want)

@@ -36,7 +36,8 @@ var mayImport = map[string]string{
 	"synth/prompt":     "trace trace/token trace/block trace/sample",
 	"synth/fidelity":   "trace trace/block trace/profile trace/page trace/sample synth",
 	"synth/spec":       "trace trace/arrival trace/block trace/profile trace/strictyaml",
-	"replay":           "trace trace/arrival trace/sample replay/result replay/pace replay/openai replay/scrape replay/host replay/internal/h1",
+	"replay":           "trace trace/arrival replay/result replay/pace replay/scrape replay/host",
+	"replay/client":    "trace trace/sample replay/result replay/openai replay/host replay/client/internal/h1",
 	"replay/result":    "trace replay/host replay/scrape",
 	"replay/pace":      "",
 	"replay/openai":    "",
@@ -49,7 +50,7 @@ var mayImport = map[string]string{
 	"cmd/reprise":      "*",
 
 	"cmd/reprise/internal/cli":   "",
-	"cmd/reprise/internal/flags": "cmd/reprise/internal/cli replay replay/result replay/bench replay/openai replay/pace replay/report synth/prompt trace trace/arrival trace/token",
+	"cmd/reprise/internal/flags": "cmd/reprise/internal/cli replay replay/client replay/result replay/bench replay/openai replay/pace replay/report synth/prompt trace trace/arrival trace/token",
 
 	"cmd/internal/codecheck":  "",
 	"cmd/internal/mutate":     "",
@@ -57,7 +58,7 @@ var mayImport = map[string]string{
 
 	"trace/token/internal/jinja": "",
 	"anonymize/internal/confine": "",
-	"replay/internal/h1":         "replay/openai",
+	"replay/client/internal/h1":  "replay/openai",
 	"replay/internal/resulttest": "trace replay/result", // for tests
 }
 

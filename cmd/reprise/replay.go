@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reprise/replay/client"
 	"reprise/replay/result"
 	"runtime"
 	"strconv"
@@ -196,7 +197,7 @@ func (f *replayFlags) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart,
 
 // calibrate finds the endpoint's model and measures its templates, of each API that
 // rows go to.
-func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *flags.PromptMaker) (overheads map[string]int, err error) {
+func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *client.HTTP, m *flags.PromptMaker) (overheads map[string]int, err error) {
 	apis, err := f.APIs(w)
 	if err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *re
 				continue
 			}
 			overheads[api], err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0])
-			if uncounted[api] = errors.Is(err, replay.ErrUncounted); err != nil && !uncounted[api] {
+			if uncounted[api] = errors.Is(err, client.ErrUncounted); err != nil && !uncounted[api] {
 				return err
 			}
 		}
@@ -239,14 +240,14 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *re
 	return overheads, nil
 }
 
-func (f *replayFlags) endpoint(tok *token.Encoding, extras replay.RowExtras) (*replay.HTTP, error) {
+func (f *replayFlags) endpoint(tok *token.Encoding, extras client.RowExtras) (*client.HTTP, error) {
 	o, err := f.Options()
 	if err != nil {
 		return nil, err
 	}
 	o.Rows, o.Connections, o.Replies = extras, f.Connections, f.thread
 	o.Count = func(text string) int { return len(tok.Append(nil, text)) }
-	e, err := replay.NewHTTP(o)
+	e, err := client.New(o)
 	if err != nil {
 		err = cli.Exit(exitUsage, err)
 	}
@@ -304,7 +305,7 @@ type replayRun struct {
 	maker    *flags.PromptMaker
 	rows     *countedRows
 	lineage  *replay.Lineage // nil where no turn waits for another
-	endpoint *replay.HTTP
+	endpoint *client.HTTP
 	servers  *replayServers
 	prompter flags.RowPrompter
 	known    *profile.KnownPass
@@ -478,7 +479,7 @@ func verified(cmd *cobra.Command, v prompt.Verified, results string) error {
 }
 
 // determinism asks the endpoint again, when the run is over.
-func (f *replayFlags) determinism(cmd *cobra.Command, w *trace.Trace, e *replay.HTTP, p result.Prompter) func(context.Context, *result.Run) error {
+func (f *replayFlags) determinism(cmd *cobra.Command, w *trace.Trace, e *client.HTTP, p result.Prompter) func(context.Context, *result.Run) error {
 	if f.CheckSame == 0 {
 		return nil
 	}

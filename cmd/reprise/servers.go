@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"reprise/replay/client"
 	"reprise/replay/result"
 	"slices"
 	"strconv"
@@ -156,7 +157,7 @@ func (f *replayFlags) meteringOf(ctx context.Context, header http.Header) (repla
 // scraped is what to scrape at an address. The header goes along only to an own one.
 func scraped(name, address string, own bool, header http.Header) scrape.Target {
 	t := scrape.Target{Name: name, URL: address}
-	if socket, path, err := replay.SplitSocket(address); err == nil && socket != "" {
+	if socket, path, err := client.SplitSocket(address); err == nil && socket != "" {
 		t.URL, t.Socket = "http://localhost"+path, socket
 	}
 	if own {
@@ -193,7 +194,7 @@ func (f *serverFlags) asked(prefixes []string) (*scrape.Prometheus, error) {
 // origin is the scheme and the host of a URL, or the socket that it names; of what is
 // none it is empty.
 func origin(s string) string {
-	if socket, _, err := replay.SplitSocket(s); err == nil && socket != "" {
+	if socket, _, err := client.SplitSocket(s); err == nil && socket != "" {
 		return "unix://" + socket
 	}
 	u, err := url.Parse(s)
@@ -205,7 +206,7 @@ func origin(s string) string {
 
 // metricsOf is the page beside an API.
 func metricsOf(base string) string {
-	if socket, path, err := replay.SplitSocket(base); err == nil && socket != "" {
+	if socket, path, err := client.SplitSocket(base); err == nil && socket != "" {
 		return "unix://" + socket + ":" + strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1") + "/metrics"
 	}
 	u, err := url.Parse(base)
@@ -219,7 +220,7 @@ func metricsOf(base string) string {
 // cold empties the caches, or, when a server has no call for that, gives the
 // prompts a seed that no run had, so that nothing in a cache matches them. Which
 // of the two it was, it notes and says.
-func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *flags.PromptMaker, prompts *flags.Prompts) (*result.CacheDiscipline, error) {
+func (f *serverFlags) cold(cmd *cobra.Command, admin *client.Admin, m *flags.PromptMaker, prompts *flags.Prompts) (*result.CacheDiscipline, error) {
 	about := &result.CacheDiscipline{Asked: f.cache, Done: result.CacheReset, Servers: admin.Servers()}
 	var err error
 	about.Call, err = admin.ResetCache(cmd.Context(), f.resetCall)
@@ -227,7 +228,7 @@ func (f *serverFlags) cold(cmd *cobra.Command, admin *replay.Admin, m *flags.Pro
 	case err == nil:
 		notef(cmd, "cache: emptied by POST %s at %s", about.Call, counted(admin.Servers(), "server"))
 		return about, nil
-	case !errors.Is(err, replay.ErrNoCall):
+	case !errors.Is(err, client.ErrNoCall):
 		return nil, fmt.Errorf("--cache cold: %w", err)
 	case f.resetCall != "":
 		return nil, fmt.Errorf("--reset-cache: %w", err)
@@ -256,9 +257,9 @@ func counted(n int, what string) string {
 // ready for what the flags ask for.
 type replayServers struct {
 	flags       *replayFlags
-	endpoint    *replay.HTTP
+	endpoint    *client.HTTP
 	maker       *flags.PromptMaker
-	admin       *replay.Admin
+	admin       *client.Admin
 	metering    replay.Metering
 	overheads   map[string]int // tokens of template around a prompt, by API
 	arrivalSeed uint64         // stays, where the prompts get another seed
@@ -268,7 +269,7 @@ type replayServers struct {
 // openServers makes what calls the servers beside requests and what measures at
 // them, with the headers and the key of requests; finds the model and its
 // template; and, for cold caches, empties them last of all.
-func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *replay.HTTP, m *flags.PromptMaker) (*replayServers, error) {
+func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *client.HTTP, m *flags.PromptMaker) (*replayServers, error) {
 	s := &replayServers{flags: f, endpoint: endpoint, maker: m, arrivalSeed: m.Seed}
 	o, err := f.Options()
 	if err != nil {
@@ -280,7 +281,7 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 			return nil, err
 		}
 	}
-	if s.admin, err = replay.NewAdmin(replay.AdminOptions{URLs: f.servers(f.URLs), APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
+	if s.admin, err = client.NewAdmin(client.AdminOptions{URLs: f.servers(f.URLs), APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
 		return nil, cli.Exit(exitUsage, err)
 	}
 	if o.APIKey != "" {
@@ -306,7 +307,7 @@ func (s *replayServers) prompter() (flags.RowPrompter, error) { return s.maker.F
 func (s *replayServers) describe(ctx context.Context, about *result.Run) (err error) {
 	about.Cache = s.cache
 	about.Environment = s.admin.CaptureEnvironment(ctx, about.Model)
-	about.ServerVersion, about.MaxModelLen = replay.About(about.Environment.Servers, about.Model)
+	about.ServerVersion, about.MaxModelLen = client.About(about.Environment.Servers, about.Model)
 	about.Environment.Deployment, err = s.flags.Serving()
 	return err
 }
@@ -363,8 +364,8 @@ func (discard) Write(rows []result.Result) (int, error) { return len(rows), nil 
 // checkConnections refuses uses of connections that only our own HTTP/1.1 client
 // has: HTTP/2 has one connection for all, or one for each request.
 func (f *replayFlags) checkConnections() error {
-	if f.HTTP2 && f.Connections != replay.PerRequest && f.Connections != replay.Pooled {
-		return usagef("--http2 has --connections %s and %s alone", replay.PerRequest, replay.Pooled)
+	if f.HTTP2 && f.Connections != client.PerRequest && f.Connections != client.Pooled {
+		return usagef("--http2 has --connections %s and %s alone", client.PerRequest, client.Pooled)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"reprise/replay"
+	"reprise/replay/client"
 	"reprise/replay/result"
 	"reprise/replay/simserver"
 	"reprise/trace"
@@ -128,7 +128,7 @@ func TestReplayTargets(t *testing.T) {
 	if err != nil || strings.Contains(string(doc), "SECRET") || strings.Contains(string(doc), "from a file") || strings.Contains(text, "SECRET") {
 		t.Errorf("the results hold a secret: %s, %v", doc, err)
 	}
-	if run.API != result.APIAuto || run.Balance != replay.BySession || len(run.Endpoints) != 2 || run.Retries != 2 || run.Determinism == nil || run.Determinism.Compared != 5 ||
+	if run.API != result.APIAuto || run.Balance != client.BySession || len(run.Endpoints) != 2 || run.Retries != 2 || run.Determinism == nil || run.Determinism.Compared != 5 ||
 		string(run.Sampling["temperature"]) != "0" || string(run.Sampling["top_k"]) != "4" || run.Overheads[result.APIChat] == 0 || run.Overheads[result.APICompletions] != 0 {
 		t.Errorf("run %s", doc)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"reprise/replay/client"
 	"reprise/replay/result"
 
 	"github.com/spf13/cobra"
@@ -42,13 +43,13 @@ func (f *replayFlags) checkThreads() error {
 }
 
 // threading has the run put replies into prompts. It is nil unless asked for.
-func (f *threadFlags) threading(cmd *cobra.Command, part *workloadPart, lineage *replay.Lineage, e *replay.HTTP, m *flags.PromptMaker) (*replay.Threading, error) {
+func (f *threadFlags) threading(cmd *cobra.Command, part *workloadPart, lineage *replay.Lineage, e *client.HTTP, m *flags.PromptMaker) (*replay.Threading, error) {
 	if !f.thread {
 		return nil, nil
 	}
 	words := m.Tok.Words()
 	overhead, err := e.CalibrateTurn(cmd.Context(), words.Text[0])
-	if errors.Is(err, replay.ErrUncounted) {
+	if errors.Is(err, client.ErrUncounted) {
 		notef(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and not left room for")
 		err = nil
 	}

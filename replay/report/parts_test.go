@@ -9,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay"
 	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // partsRun went to two servers, was retried, and says who answered.
 func partsRun() (result.Run, []result.Result) {
-	run := result.Run{Endpoints: []string{"http://b", "http://a"}, Balance: replay.RoundRobin, ServerBlock: 16, TLSUnverified: true,
+	run := result.Run{Endpoints: []string{"http://b", "http://a"}, Balance: "round-robin", ServerBlock: 16, TLSUnverified: true,
 		Determinism: &result.Determinism{Rows: 10, Compared: 9, Differed: 3},
 		Served:      []result.Served{{Header: "X-Pod", Values: []string{"p0", "p1\x1b[31m"}}}, Sampling: map[string]json.RawMessage{"top_p": json.RawMessage("0.9"), "temperature": json.RawMessage(`"workload"`)}}
 	var results []result.Result

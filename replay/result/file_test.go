@@ -69,7 +69,6 @@ func BenchmarkJournal(b *testing.B) {
 	})
 }
 
-// randomResult has every optional column set or not, and values at the edges.
 // The classes that results tell apart are those that the client writes.
 func TestKindsAreOpenAIs(t *testing.T) {
 	if KindCancelled != openai.KindCancelled || KindConnect != openai.KindConnect || KindRateLimited != openai.KindRateLimited {
@@ -77,6 +76,7 @@ func TestKindsAreOpenAIs(t *testing.T) {
 	}
 }
 
+// randomResult has every optional column set or not, and values at the edges.
 func randomResult(rng *rand.Rand, row int64) Result {
 	i64 := func() *int64 {
 		switch rng.IntN(4) {

@@ -68,7 +68,7 @@ type Result struct {
 	// FirstTokenNS counts too; null when all of the answer was reasoning.
 	FirstContentNS *int64 `parquet:"first_content_ns,optional"`
 	// Round is which time the workload was played, from 0: with RowID it names a
-	// request of a run that plays it several times, see [replay.Loop].
+	// request of a run that plays it several times, see replay.Loop.
 	Round        int32   `parquet:"round"`
 	API          string  `parquet:"api,optional,dict"`       // that it was sent to: chat, completions, responses or embeddings
 	Endpoint     *int32  `parquet:"endpoint,optional"`       // index into Run.Endpoints

@@ -96,7 +96,7 @@ type Run struct {
 
 	// Of a run that was killed and resumed, and for one that may be.
 	Plan    Asked          `json:"plan,omitzero"`
-	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see [replay.Resumption]
+	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see replay.Resumption
 
 	// Of a run that sent what the source sent.
 	Verbatim string `json:"verbatim_digest,omitempty"` // digest of the raw file
@@ -111,7 +111,7 @@ type Run struct {
 	Profiled      *Profiled        `json:"server_profile,omitempty"` // null: the servers' profilers were left alone
 	Server        *Server          `json:"server,omitempty"`         // null: nothing was measured there
 	// Thread says what became of the turns whose prompts were to hold the
-	// server's own replies. Null in a run without [replay.Threading].
+	// server's own replies. Null in a run without replay.Threading.
 	Thread *Threads `json:"thread,omitempty"`
 	// Privacy is what the privacy card of the workload says; null without a card.
 	Privacy *Privacy `json:"privacy,omitempty"`

@@ -85,7 +85,7 @@ func (w *Window) Holds(r *Result) (before, after bool) {
 	return w.From != nil && at.Before(*w.From), w.To != nil && !at.Before(*w.To)
 }
 
-// Threads says what became of the turns of a run with [replay.Threading]. Every turn
+// Threads says what became of the turns of a run with replay.Threading. Every turn
 // that was prepared is threaded, apart, without a reply or without room.
 type Threads struct {
 	Threaded int64 `json:"threaded"`  // turns whose prompt holds the server's own reply

@@ -1,6 +1,6 @@
 package result
 
-// Primed says what a [replay.Primer] sent. None of it is in the results.
+// Primed says what a replay.Primer sent. None of it is in the results.
 type Primed struct {
 	CapacityTokens int64 `json:"capacity_tokens"` // of the cache that the prompts are from
 	LiveTokens     int64 `json:"live_tokens"`     // that it holds

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"reprise/replay/client"
 	"reprise/replay/result"
 	"strconv"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay"
 	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/token"
@@ -231,7 +231,7 @@ type RowPrompter interface {
 // byKind are Prompters for the APIs that rows go to, whose templates differ.
 type byKind map[string]*prompt.Prompter
 
-func (b byKind) of(row *trace.Request) *prompt.Prompter { return b[replay.KindAPI(row.Kind)] }
+func (b byKind) of(row *trace.Request) *prompt.Prompter { return b[client.KindAPI(row.Kind)] }
 
 func (b byKind) Prompt(row *trace.Request, buf []byte) ([]byte, error) {
 	return b.of(row).Prompt(row, buf)

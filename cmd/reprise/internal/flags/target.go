@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"reprise/replay/client"
 	"reprise/replay/result"
 	"slices"
 	"strconv"
@@ -19,7 +20,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay"
 	"reprise/replay/openai"
 	"reprise/trace"
 )
@@ -70,7 +70,7 @@ func (f *Target) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.given = fl.Changed
 	fl.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"}, "base URL of the endpoint, or unix:///path.sock[:/base]; may be repeated for several of one model")
-	fl.StringVar(&f.balance, "balance", replay.RoundRobin, "which of several endpoints a request goes to: round-robin, or session for all of a session to one")
+	fl.StringVar(&f.balance, "balance", client.RoundRobin, "which of several endpoints a request goes to: round-robin, or session for all of a session to one")
 	fl.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind")
 	fl.StringVar(&f.Model, "model", "", "model to ask for; empty takes the endpoint's only one")
 	fl.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
@@ -118,16 +118,16 @@ func (f *Target) Check() error {
 	if f.CheckSame < 0 || f.CheckSame > 0 && f.API == result.APIEmbeddings {
 		return cli.Usagef("--check-deterministic: want a number of rows, and an API whose answers are text")
 	}
-	var o replay.HTTPOptions
+	var o client.Options
 	return f.retries(&o)
 }
 
 // Options turns the flags into those of an endpoint.
-func (f *Target) Options() (o replay.HTTPOptions, err error) {
+func (f *Target) Options() (o client.Options, err error) {
 	if len(f.URLs) == 0 {
 		return o, cli.Usagef("--url: say where the endpoint is")
 	}
-	o = replay.HTTPOptions{URL: f.URLs[0], Also: f.URLs[1:], Balance: f.balance, API: f.API, Model: f.Model, TokenIDs: f.TokenIDs,
+	o = client.Options{URL: f.URLs[0], Also: f.URLs[1:], Balance: f.balance, API: f.API, Model: f.Model, TokenIDs: f.TokenIDs,
 		ForceOutput: f.forceOutput, HTTP2: f.HTTP2, Proxy: f.proxy,
 		Timeout: f.Timeout, ConnectTimeout: f.connect, FirstTokenTimeout: f.firstToken, IdleTimeout: f.idle,
 		AffinityHeader: f.affinity, RecordHeaders: f.record, NoTraceHeaders: f.noTrace}
@@ -154,7 +154,7 @@ func (f *Target) Options() (o replay.HTTPOptions, err error) {
 }
 
 // retries reads --retry.
-func (f *Target) retries(o *replay.HTTPOptions) (err error) {
+func (f *Target) retries(o *client.Options) (err error) {
 	count, rest, _ := strings.Cut(f.retry, ",")
 	backoff := 500 * time.Millisecond
 	if pause, other := strings.CutSuffix(","+rest, ",other"); other {
@@ -312,7 +312,7 @@ func (f *Target) apiKey() (string, error) {
 
 // OpenRowExtra reads the file of --row-extra to its end, so that its faults are known
 // before anything is sent, and opens it again. It is nil without one.
-func (f *Target) OpenRowExtra(cmd *cobra.Command, rows int64) (extras replay.RowExtras, close func() error, err error) {
+func (f *Target) OpenRowExtra(cmd *cobra.Command, rows int64) (extras client.RowExtras, close func() error, err error) {
 	close = func() error { return nil }
 	if f.RowExtra == "" {
 		return nil, close, nil
@@ -321,7 +321,7 @@ func (f *Target) OpenRowExtra(cmd *cobra.Command, rows int64) (extras replay.Row
 	if err != nil {
 		return nil, close, err
 	}
-	lines, err := replay.CheckExtras(file, f.RowExtra, rows)
+	lines, err := client.CheckExtras(file, f.RowExtra, rows)
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
@@ -330,7 +330,7 @@ func (f *Target) OpenRowExtra(cmd *cobra.Command, rows int64) (extras replay.Row
 		return nil, close, err
 	}
 	cli.Notef(cmd, "row extras: %d rows have headers or fields of their own", lines)
-	return replay.NewExtraFile(file, f.RowExtra), file.Close, nil
+	return client.NewExtraFile(file, f.RowExtra), file.Close, nil
 }
 
 // A kindRow is the column that says which API a row goes to.
@@ -350,7 +350,7 @@ func (f *Target) APIs(w *trace.Trace) ([]string, error) {
 	}
 	found := map[string]bool{}
 	err = trace.Each(rows, func(_ int64, r *kindRow) error {
-		found[replay.KindAPI(r.Kind)] = true
+		found[client.KindAPI(r.Kind)] = true
 		return nil
 	})
 	return slices.Sorted(maps.Keys(found)), err

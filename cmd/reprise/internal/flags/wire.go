@@ -1,38 +1,38 @@
 package flags
 
 import (
+	"reprise/replay/client"
 	"reprise/replay/result"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay"
 	"reprise/replay/pace"
 )
 
 // Wire says how requests get onto the wire.
 type Wire struct {
-	Connections string // --connections, as [replay.PoolSize] reads it
+	Connections string // --connections, as [client.PoolSize] reads it
 	Realtime    bool   // --realtime
 }
 
 // Register adds the flags.
 func (f *Wire) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.Connections, "connections", replay.PerRequest, "per-request, pooled, pooled:N with N connections opened before the start, or per-session; each is dialled ahead of need")
+	fl.StringVar(&f.Connections, "connections", client.PerRequest, "per-request, pooled, pooled:N with N connections opened before the start, or per-session; each is dialled ahead of need")
 	fl.BoolVar(&f.Realtime, "realtime", false, "send from a thread that all others give way to (SCHED_FIFO; Linux, root or CAP_SYS_NICE)")
 }
 
 // Check refuses what this process may not do. atOnce is how many requests there may
 // be at once; 0 is unknown.
 func (f *Wire) Check(atOnce int) error {
-	size, err := replay.PoolSize(f.Connections)
+	size, err := client.PoolSize(f.Connections)
 	if err != nil {
 		return cli.Exit(cli.Usage, err)
 	}
 	if n := max(size, atOnce); n > 0 {
-		if err := replay.CheckFiles(n); err != nil {
+		if err := client.CheckFiles(n); err != nil {
 			return err
 		}
 	}

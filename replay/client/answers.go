@@ -1,0 +1,137 @@
+package client
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"reprise/replay/openai"
+	"reprise/replay/result"
+)
+
+// oddities count while answers come.
+type oddities struct {
+	mu  sync.Mutex
+	odd result.Odd
+}
+
+// answer looks at the headers of an answer.
+func (o *oddities) answer(resp *reply) {
+	if resp.status != http.StatusOK && resp.header.Get("Retry-After") != "" {
+		o.mu.Lock()
+		o.odd.RetryAfter++
+		o.mu.Unlock()
+	}
+}
+
+// outcome looks at a stream that is over. One that failed is told by its class,
+// and here only for what it held.
+func (o *oddities) outcome(out *openai.Outcome) {
+	sound, u := out.Err == nil, out.Usage
+	counted := len(out.EventTokens) > 0 || out.Choices != 1
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range []struct {
+		n     *int64
+		holds bool
+	}{
+		{&o.odd.NoDone, out.MissingDone()},
+		{&o.odd.DoneAgain, out.DoneMarkers > 1},
+		{&o.odd.NoFinish, sound && out.FinishReason == ""},
+		{&o.odd.KeepAlives, out.Comments > 0},
+		{&o.odd.Malformed, out.Malformed > 0},
+		{&o.odd.Choices, out.Choices > 1},
+		{&o.odd.NoUsage, sound && u == nil},
+		{&o.odd.Uncounted, sound && !counted && u != nil && u.CompletionTokens > 0 && u.CompletionTokens != out.TokenEvents},
+	} {
+		if c.holds {
+			*c.n++
+		}
+	}
+}
+
+// Odd counts the odd answers so far.
+func (h *HTTP) Odd() result.Odd {
+	h.odd.mu.Lock()
+	defer h.odd.mu.Unlock()
+	return h.odd.odd
+}
+
+const (
+	maxServedValues = 1024 // of one header; others are [result.OtherValue]
+	maxServedValue  = 128  // bytes of one
+)
+
+// A servedBy turns header values into indexes. It is bounded, whatever servers send.
+type servedBy struct {
+	mu    sync.Mutex
+	names []string
+	index []map[string]int32
+	list  [][]string
+}
+
+func newServedBy(names []string) *servedBy {
+	s := &servedBy{}
+	for _, name := range names {
+		s.names = append(s.names, http.CanonicalHeaderKey(name))
+		s.index = append(s.index, map[string]int32{})
+		s.list = append(s.list, nil)
+	}
+	return s
+}
+
+// note returns an index for each recorded header, −1 where the answer has none, or an empty one; nil
+// when nothing is recorded.
+func (s *servedBy) note(header interface{ Get(name string) string }) []int32 {
+	if len(s.names) == 0 {
+		return nil
+	}
+	out := make([]int32, len(s.names))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, name := range s.names {
+		value := header.Get(name)
+		if value == "" {
+			out[i] = -1
+			continue
+		}
+		out[i] = s.find(i, servedValue(value))
+	}
+	return out
+}
+
+func (s *servedBy) find(i int, value string) int32 {
+	if at, ok := s.index[i][value]; ok {
+		return at
+	}
+	if len(s.list[i]) >= maxServedValues {
+		if value != result.OtherValue {
+			return s.find(i, result.OtherValue)
+		}
+	}
+	at := int32(len(s.list[i]))
+	s.index[i][value] = at
+	s.list[i] = append(s.list[i], value)
+	return at
+}
+
+// all returns the dictionaries.
+func (s *servedBy) all() (out []result.Served) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, name := range s.names {
+		out = append(out, result.Served{Header: name, Values: append([]string{}, s.list[i]...)})
+	}
+	return out
+}
+
+// servedValue makes a header's value fit to be kept and shown.
+func servedValue(v string) string {
+	v = v[:min(len(v), maxServedValue)]
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, v)
+}

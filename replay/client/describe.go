@@ -1,0 +1,70 @@
+package client
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"reprise/replay/result"
+)
+
+// samplingFields are the fields of a request body that say how tokens are drawn.
+var samplingFields = []string{
+	"temperature", "top_p", "top_k", "min_p", "seed", "n", "best_of", "presence_penalty", "frequency_penalty", "repetition_penalty",
+	"stop", "ignore_eos", "min_tokens", "logit_bias", "logprobs", "top_logprobs",
+}
+
+// Endpoints returns the servers' URLs without queries, in the order of
+// [result.Result.Endpoint].
+func (h *HTTP) Endpoints() (names []string) {
+	for i := range h.targets {
+		names = append(names, h.targets[i].name)
+	}
+	return names
+}
+
+// Describe notes in run how the endpoint sends.
+func (h *HTTP) Describe(run *result.Run) {
+	run.API, run.Model, run.Connections, run.Overhead = h.opt.API, h.model, h.opt.Connections, h.overheads[h.opt.API]
+	if run.Prompts = "text"; h.opt.TokenIDs {
+		run.Prompts = "ids"
+	}
+	run.Endpoints = h.Endpoints()
+	if len(h.targets) > 1 {
+		run.Balance = h.opt.Balance
+	}
+	if h.opt.API == result.APIAuto {
+		run.Overheads = maps.Clone(h.overheads)
+	}
+	run.Uncounted, run.NoStreamOptions = slices.Sorted(maps.Keys(h.uncounted)), slices.Sorted(maps.Keys(h.bare))
+	run.TraceID, run.Affinity = h.traceID, h.opt.AffinityHeader
+	run.Retries, run.BackoffNS, run.RetryOther = h.opt.Retries, int64(h.opt.Backoff), h.opt.RetryOther
+	run.TLSUnverified = h.opt.TLS != nil && h.opt.TLS.InsecureSkipVerify
+	run.HTTP2, run.Proxy = h.opt.HTTP2, h.opt.Proxy
+	run.TimeoutNS, run.FirstTokenTimeoutNS, run.IdleTimeoutNS = int64(h.opt.Timeout), int64(h.opt.FirstTokenTimeout), int64(h.opt.IdleTimeout)
+	run.Sampling = h.sampling()
+}
+
+// Conclude notes in run what was learnt while sending.
+func (h *HTTP) Conclude(run *result.Run) { run.Served = h.served.all() }
+
+// sampling says which settings requests were sent with. The temperature is that of
+// each row where it has one, unless one is given for all.
+func (h *HTTP) sampling() map[string]json.RawMessage {
+	if h.opt.API == result.APIEmbeddings {
+		return nil
+	}
+	out := map[string]json.RawMessage{"temperature": json.RawMessage(`"workload"`)}
+	if h.opt.ForceOutput {
+		out["ignore_eos"] = json.RawMessage(`true`)
+		if h.opt.API != result.APIResponses {
+			out["min_tokens"] = json.RawMessage(`"workload"`)
+		}
+	}
+	for _, name := range samplingFields {
+		if v, ok := h.opt.Extra.Get(name); ok {
+			out[name] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+
+	"reprise/replay/openai"
+)
+
+// An exchanger sends one encoded request, and returns when the head of its answer
+// is there. sent is called at the entry to the write. The buffer of the call is
+// the exchanger's, unless the request may be sent again: it goes back to where it
+// came from when nothing reads it any more. An exchanger sends nothing twice; it
+// tells t what a retry must know.
+type exchanger interface {
+	exchange(ctx context.Context, c *httpCall, t *try, sent func()) (*reply, error)
+}
+
+// A reply is the head of an answer, and its body to come. The body must be closed;
+// it need not be read to its end.
+type reply struct {
+	status int
+	header interface{ Get(name string) string } // such as http.Header
+	body   io.ReadCloser
+}
+
+// A netExchanger sends by net/http, which speaks HTTP/2 and knows proxies.
+type netExchanger struct{ h *HTTP }
+
+func (e netExchanger) exchange(ctx context.Context, c *httpCall, t *try, sent func()) (*reply, error) {
+	resp, err := e.h.transport.RoundTrip(e.request(ctx, c, t, sent))
+	if err != nil {
+		if openai.IsHTTP2End(err) {
+			t.reused.Store(false) // its connection was not dead: the server may have the request
+		}
+		return nil, err
+	}
+	return &reply{status: resp.StatusCode, header: resp.Header, body: resp.Body}, nil
+}
+
+// errBodySent keeps net/http from sending again what a server may have seen.
+var errBodySent = errors.New("replay: the server refused a request whose body was on its way")
+
+// A markedBody tells that it was read. Requests at once may choose one HTTP/2
+// connection that has room for fewer; net/http closes the body of the one too many
+// before it has read any of it, and must have it anew for another connection.
+type markedBody struct {
+	io.Reader
+	read *atomic.Bool
+}
+
+func (b markedBody) Read(p []byte) (int, error) {
+	b.read.Store(true)
+	return b.Reader.Read(p)
+}
+
+func (markedBody) Close() error { return nil }
+
+// request builds the HTTP request around the encoded body, which it takes over.
+//
+// The body is one that net/http knows to be in memory, else it would write the
+// headers by themselves; so its first Read cannot be the mark of sending. Without
+// GetBody it cannot be sent a second time behind our back. Where we may send it
+// again ourselves, it is kept.
+func (e netExchanger) request(ctx context.Context, c *httpCall, t *try, sent func()) *http.Request {
+	h := e.h
+	to := &h.targets[c.target]
+	body := (*c.body)[c.at:]
+	req := &http.Request{
+		Method: http.MethodPost, URL: to.urls[c.api], Host: to.host, Header: c.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+	hooks := httptrace.ClientTrace{
+		WroteHeaders: sent,
+		GotConn:      func(info httptrace.GotConnInfo) { t.reused.Store(info.Reused) },
+		// The last that net/http does with the body, be it after the answer.
+		WroteRequest: func(httptrace.WroteRequestInfo) { h.bodies.Put(c.body) },
+	}
+	if h.opt.HTTP2 { // whose headers have gone out when they are said to be written
+		hooks.WroteHeaders, hooks.GotConn = nil, func(info httptrace.GotConnInfo) { t.reused.Store(info.Reused); sent() }
+		read := new(atomic.Bool)
+		req.GetBody = func() (io.ReadCloser, error) {
+			if read.Load() {
+				return nil, errBodySent
+			}
+			return markedBody{bytes.NewReader(body), read}, nil
+		}
+		req.Body = markedBody{bytes.NewReader(body), read}
+	}
+	if h.opt.Retries > 0 {
+		hooks.WroteRequest = nil
+		hooks.GotFirstResponseByte = func() { t.answered.Store(true) }
+	}
+	return req.WithContext(httptrace.WithClientTrace(ctx, &hooks))
+}

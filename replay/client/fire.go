@@ -1,0 +1,262 @@
+package client
+
+import (
+	"context"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"reprise/replay/openai"
+	"reprise/replay/result"
+	"reprise/trace"
+)
+
+// drainTime is how long after [DONE] a stream may take to end. Its end lets a
+// pooled connection serve again, and is not worth more.
+const drainTime = 250 * time.Millisecond
+
+// An answer reads one stream after another.
+type answer struct {
+	start   time.Time
+	scanner *openai.Scanner
+	events  *openai.Collector
+}
+
+func newAnswer(keepText bool) *answer {
+	a := &answer{}
+	a.scanner = openai.NewScanner(nil, func() time.Duration { return time.Since(a.start) }, 0)
+	limit := 0
+	if keepText {
+		limit = maxText
+	}
+	a.events = openai.NewCollector(limit)
+	return a
+}
+
+// A trip sends a request, or has sent it, and returns the head of the answer. It
+// says when that was, as soon as it is so.
+type trip func(ctx context.Context, t *try, sent func(at int64)) (*reply, error)
+
+// Fire implements [result.Endpoint]. s.Call must come from Prepare of the same HTTP.
+func (h *HTTP) Fire(ctx context.Context, s result.Shot, r *result.Result) {
+	h.fire(ctx, s, r, h.sends(&s))
+}
+
+// sends is the trip that sends a request from its beginning.
+func (h *HTTP) sends(s *result.Shot) trip {
+	c := s.Call.(*httpCall)
+	return func(ctx context.Context, t *try, sent func(at int64)) (*reply, error) {
+		return h.targets[c.target].exchanger.exchange(ctx, c, t, func() { sent(int64(time.Since(s.Start))) })
+	}
+}
+
+// fire takes a request to its end, by the trip at first and as the options have it
+// again.
+func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, first trip) {
+	ctx, cancel := context.WithTimeout(ctx, h.opt.Timeout)
+	defer cancel()
+	// The one timer that hangs up: for a row that was cancelled, and for a
+	// stream that does not end.
+	hangUp := time.AfterFunc(math.MaxInt64, cancel)
+	defer hangUp.Stop()
+	quiet := newSilence(h.opt.FirstTokenTimeout, h.opt.IdleTimeout, cancel)
+	defer quiet.stop()
+	c := s.Call.(*httpCall)
+	r.API, r.Endpoint = c.api, trace.Ptr(int32(c.target))
+	t := try{}
+	for {
+		r.Attempts++
+		h.attempt(ctx, &s, &t, first, hangUp, quiet, r)
+		quiet.blame(r)
+		wait, ok := h.again(&t, r)
+		if !ok || !t.pause(ctx, wait, &s, r) {
+			return
+		}
+		if h.opt.RetryOther {
+			h.move(c)
+			r.Endpoint = trace.Ptr(int32(c.target))
+		}
+		first = h.sends(&s)
+	}
+}
+
+// attempt makes the trip once and reads the answer.
+func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, way trip, hangUp *time.Timer, quiet *silence, r *result.Result) {
+	clock := func() int64 { return int64(time.Since(s.Start)) }
+	c := s.Call.(*httpCall)
+	arm := s.Cut > 0 && !t.armed
+	*t = try{start: clock(), armed: t.armed}
+	var sent atomic.Pointer[int64]
+	resp, err := way(ctx, t, func(at int64) {
+		quiet.sent()
+		sent.Store(&at)
+		if arm {
+			hangUp.Reset(s.Cut - time.Duration(clock()-at))
+		}
+	})
+	if at := sent.Load(); at != nil {
+		t.armed = true
+		if r.SentNS == nil {
+			r.SentNS = at
+		}
+	}
+	if err != nil {
+		r.DoneNS = trace.Ptr(clock())
+		r.Error = transportError(err)
+		return
+	}
+	defer resp.body.Close()
+	r.HeadersNS = trace.Ptr(clock())
+	r.HTTPStatus = trace.Ptr(int32(resp.status))
+	r.Served = h.served.note(resp.header)
+	h.odd.answer(resp)
+	if ns, ok := retryAfter(resp.header, time.Now()); ok {
+		r.RetryAfterNS = &ns
+	}
+	if resp.status != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.body, 64<<10))
+		r.DoneNS = trace.Ptr(clock())
+		r.Error = openai.HTTPError(resp.status, body).Kind
+		return
+	}
+	var a *answer
+	if c.text != nil {
+		a = newAnswer(true)
+	} else {
+		a = h.readers.Get().(*answer)
+	}
+	a.start = s.Start
+	o := a.read(resp, quiet, func() { hangUp.Reset(drainTime) })
+	h.note(o, r)
+	switch {
+	case c.text != nil:
+		*c.text = hashText(&o.Text)
+		return // it is not like the others
+	case s.Reply != nil && !o.Text.Truncated:
+		s.Reply.Set(o.Text.Content, o.Text.IDs)
+	}
+	a.scanner.Reset(nil)
+	h.readers.Put(a)
+}
+
+// transportError classes an error of net/http. One has neither type nor name:
+// a pooled connection that the server closed as the request was given to it.
+func transportError(err error) string {
+	if strings.HasSuffix(err.Error(), "server closed idle connection") {
+		return openai.KindReset
+	}
+	return openai.ClassifyError(err)
+}
+
+// maxAnswer bounds an answer that is not a stream.
+const maxAnswer = 16 << 20
+
+// read folds the answer into an Outcome, valid until the next. done is called
+// when the stream says that it is over.
+func (a *answer) read(resp *reply, quiet *silence, done func()) openai.Outcome {
+	a.events.Reset()
+	if strings.HasPrefix(resp.header.Get("Content-Type"), "application/json") {
+		// A server that does not stream: the whole answer is one event.
+		body, err := io.ReadAll(io.LimitReader(resp.body, maxAnswer))
+		at := time.Since(a.start)
+		a.events.Add(openai.Event{At: at, Data: body})
+		return a.events.Finish(at, err)
+	}
+	a.scanner.Reset(resp.body)
+	over := false
+	for {
+		ev, err := a.scanner.Scan()
+		if err != nil {
+			return a.events.Finish(ev.At, err)
+		}
+		switch ended := a.events.Add(ev); {
+		case ended && !over:
+			over = true
+			quiet.stop()
+			done()
+		case !over:
+			quiet.event(ev, a.events)
+		}
+	}
+}
+
+// note writes an Outcome into a Result.
+func (h *HTTP) note(o openai.Outcome, r *result.Result) {
+	r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS = instant(o.FirstEvent), instant(o.FirstToken), instant(o.LastToken)
+	r.DoneNS = instant(o.Done)
+	r.FirstContentNS = instant(o.FirstContent)
+	h.odd.outcome(&o)
+	r.Events = clamp(o.TokenEvents)
+	r.GapsNS = make([]int64, len(o.Gaps))
+	for i, g := range o.Gaps {
+		r.GapsNS[i] = int64(g)
+	}
+	for _, n := range o.EventTokens {
+		if n != 1 {
+			r.EventTokens = append([]int32(nil), o.EventTokens...)
+			break
+		}
+	}
+	if u := o.Usage; u != nil {
+		if u.PromptTokens > 0 {
+			r.Input = trace.Ptr(clamp(u.PromptTokens))
+		}
+		if u.PromptTokensDetails != nil {
+			r.Cached = trace.Ptr(clamp(u.PromptTokensDetails.CachedTokens))
+		}
+	}
+	h.countOutput(&o, r)
+	r.FinishReason = trace.ClosedFinish(o.FinishReason)
+	if o.Err != nil {
+		r.Error = o.Err.Kind
+	}
+}
+
+// countOutput takes the server's count of the output, or makes one. It stays
+// null when neither can be had.
+func (h *HTTP) countOutput(o *openai.Outcome, r *result.Result) {
+	switch {
+	case o.Usage != nil && (o.Usage.CompletionTokens > 0 || o.TokenEvents == 0):
+		r.Output, r.OutputFrom = trace.Ptr(clamp(o.Usage.CompletionTokens)), result.FromUsage
+	case h.opt.Count != nil && o.TokenEvents > 0 && !o.Text.Truncated:
+		n := 0
+		for _, text := range [][]byte{o.Text.Reasoning, o.Text.Content, o.Text.Tools} {
+			if len(text) > 0 {
+				n += h.opt.Count(string(text))
+			}
+		}
+		r.Output, r.OutputFrom = trace.Ptr(clamp(n)), result.FromTokenizer
+	}
+}
+
+func instant(d time.Duration) *int64 {
+	if d == openai.NoInstant {
+		return nil
+	}
+	return trace.Ptr(int64(d))
+}
+
+func clamp(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
+
+// Launch implements [result.Launcher].
+func (h *HTTP) Launch(ctx context.Context, s result.Shot, r *result.Result) (land func()) {
+	c := s.Call.(*httpCall)
+	w := h.targets[c.target].wire
+	if w == nil {
+		return nil
+	}
+	var at int64
+	await := w.start(c, func() { at = int64(time.Since(s.Start)) })
+	if await == nil {
+		return nil
+	}
+	return func() {
+		h.fire(ctx, s, r, func(ctx context.Context, t *try, sent func(at int64)) (*reply, error) {
+			sent(at)
+			return await(ctx, t)
+		})
+	}
+}

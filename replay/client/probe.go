@@ -1,0 +1,192 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"reprise/replay/client/internal/h1"
+	"reprise/replay/openai"
+	"reprise/replay/result"
+	"reprise/trace"
+)
+
+// Probe asks the servers for their model, at /v1/models, unless one was given, and
+// returns it. A server with several needs one to be given, and several servers must
+// have the same.
+func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
+	if h.model != "" {
+		return h.model, nil
+	}
+	for i := range h.targets {
+		one, err := h.probe(ctx, &h.targets[i])
+		if err != nil {
+			return "", h.at(i, err)
+		}
+		if i > 0 && one != model {
+			return "", fmt.Errorf("replay: %s and %s have different models; name the one to use", h.targets[0].name, h.targets[i].name)
+		}
+		model = one
+	}
+	h.model = model
+	return model, nil
+}
+
+// at says which server an error comes from, where there are several.
+func (h *HTTP) at(i int, err error) error {
+	if len(h.targets) > 1 {
+		return fmt.Errorf("%s: %w", h.targets[i].name, err)
+	}
+	return err
+}
+
+func (h *HTTP) probe(ctx context.Context, t *target) (model string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req := (&http.Request{Method: http.MethodGet, URL: below(t.base, "/v1/models"), Host: t.host, Header: h.header}).WithContext(ctx)
+	resp, err := h.transport.RoundTrip(req)
+	if err != nil {
+		return "", fmt.Errorf("replay: the server's list of models: %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	if err != nil {
+		return "", fmt.Errorf("replay: the server's list of models: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("replay: the server's list of models: %w", openai.HTTPError(resp.StatusCode, body))
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	switch err := json.Unmarshal(body, &list); {
+	case err != nil:
+		return "", errors.New("replay: the server's list of models is not one; name the model")
+	case len(list.Data) != 1 || list.Data[0].ID == "":
+		return "", fmt.Errorf("replay: the server has %d models; name the one to use", len(list.Data))
+	}
+	return list.Data[0].ID, nil
+}
+
+// Calibrate measures how many tokens the servers add to a prompt, by their chat
+// template or as a beginning of text: it sends a prompt of one token, as the text word
+// or as id where token ids are sent, and returns the servers' own count less one. All
+// must add the same. [HTTP.Describe] records it. With [result.APIAuto] it is that of a chat;
+// see [HTTP.CalibrateAPI].
+func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead int, err error) {
+	return h.CalibrateAPI(ctx, apiOf(h.opt.API, &trace.Request{}), word, id)
+}
+
+// CalibrateAPI is Calibrate for one of the APIs. A server that refuses stream_options
+// in its request is asked without them, and so is every server from then on in this
+// API. [ErrUncounted] says that none of the servers counts prompt tokens; requests can
+// be sent all the same, and [HTTP.Describe] records that the overhead is not known.
+func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (overhead int, err error) {
+	first := -1 // that counts
+	for i := range h.targets {
+		n, err := h.calibrate(ctx, i, api, word, id)
+		switch {
+		case errors.Is(err, ErrUncounted):
+		case err != nil:
+			return 0, h.at(i, err)
+		case first < 0:
+			first, overhead = i, n
+		case n != overhead:
+			return 0, fmt.Errorf("replay: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same",
+				h.targets[first].name, overhead, h.targets[i].name, n)
+		}
+	}
+	h.overheads[api] = overhead
+	if first < 0 {
+		h.uncounted[api] = true
+		return 0, ErrUncounted
+	}
+	return overhead, nil
+}
+
+// ErrUncounted says that a server sends no usage, so that what its template adds to a
+// prompt cannot be measured.
+var ErrUncounted = errors.New("replay: the server does not count prompt tokens")
+
+func (h *HTTP) calibrate(ctx context.Context, target int, api, word string, id uint32) (overhead int, err error) {
+	h.text, h.ids, h.ends = append(h.text[:0], word...), append(h.ids[:0], id), h.ends[:0]
+	n, err := h.counted(ctx, target, api)
+	return n - 1, err
+}
+
+// CalibrateTurn measures how many tokens a chat template adds with a reply and
+// the message that follows it, at the first server. [HTTP.Calibrate] goes before. It
+// sends three messages of one word each, and is 0 where prompts are no chats.
+func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, err error) {
+	if h.opt.API != result.APIChat {
+		return 0, nil
+	}
+	h.text, h.ends = h.text[:0], h.ends[:0]
+	for range 3 {
+		h.text = append(h.text, word...)
+		h.ends = append(h.ends, len(h.text))
+	}
+	n, err := h.counted(ctx, 0, result.APIChat)
+	if err != nil {
+		return 0, err
+	}
+	if n -= h.overheads[result.APIChat] + 3; n < 0 {
+		return 0, errors.New("replay: the server's template drops messages of a conversation")
+	}
+	return n, nil
+}
+
+// counted sends the prompt in the scratch buffers and returns the server's count
+// of its tokens, or [ErrUncounted].
+func (h *HTTP) counted(ctx context.Context, target int, api string) (int, error) {
+	r, err := h.ask(ctx, target, api)
+	if err != nil {
+		return 0, err
+	}
+	if h.streams(api) && !h.bare[api] && r.HTTPStatus != nil && (*r.HTTPStatus == http.StatusBadRequest || *r.HTTPStatus == http.StatusUnprocessableEntity) {
+		h.bare[api] = true // perhaps it is stream_options that it refuses
+		again, err := h.ask(ctx, target, api)
+		if err != nil {
+			return 0, err
+		}
+		if again.Error == "" {
+			r = again
+		} else {
+			delete(h.bare, api)
+		}
+	}
+	switch {
+	case r.Error != "" && r.HTTPStatus != nil:
+		return 0, fmt.Errorf("replay: the request that measures the template failed: %s (HTTP %d)", r.Error, *r.HTTPStatus)
+	case r.Error != "":
+		return 0, fmt.Errorf("replay: the request that measures the template failed: %s", r.Error)
+	case r.Input == nil:
+		return 0, ErrUncounted
+	}
+	return int(*r.Input), nil
+}
+
+// ask sends the prompt in the scratch buffers. What is odd about the answer does not
+// count as an answer of the run.
+func (h *HTTP) ask(ctx context.Context, target int, api string) (r result.Result, err error) {
+	one := 1
+	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header}
+	if err := h.encode(c, &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}); err != nil {
+		return r, err
+	}
+	before := h.Odd()
+	h.Fire(ctx, result.Shot{Call: c, Start: time.Now()}, &r)
+	h.odd.mu.Lock()
+	h.odd.odd = before
+	h.odd.mu.Unlock()
+	return r, nil
+}
+
+// streams says whether requests of an API have stream_options.
+func (h *HTTP) streams(api string) bool { return api == result.APIChat || api == result.APICompletions }

@@ -1,0 +1,75 @@
+package client
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"reprise/replay/openai"
+	"reprise/replay/result"
+)
+
+// A silence hangs up on a server that takes too long to its first token, or between two
+// events. A nil one never does. Only the goroutine that reads the answer changes it,
+// but for sent, which comes before.
+type silence struct {
+	first, idle time.Duration // 0 is no limit
+	timer       *time.Timer
+	by          time.Time // when the first token must be there
+	begun       bool
+	late        atomic.Bool
+}
+
+// newSilence returns nil when there is nothing to limit.
+func newSilence(first, idle time.Duration, cancel context.CancelFunc) *silence {
+	if first <= 0 && idle <= 0 {
+		return nil
+	}
+	s := &silence{first: first, idle: idle}
+	s.timer = time.AfterFunc(math.MaxInt64, func() {
+		s.late.Store(true)
+		cancel()
+	})
+	return s
+}
+
+// sent begins the time to the first token.
+func (s *silence) sent() {
+	if s == nil || s.first <= 0 {
+		return
+	}
+	s.by = time.Now().Add(s.first)
+	s.timer.Reset(s.first)
+}
+
+// event puts the next limit off. Comments are no events: they keep connections alive,
+// whatever became of the generation.
+func (s *silence) event(ev openai.Event, c *openai.Collector) {
+	if s == nil || ev.Comment {
+		return
+	}
+	s.begun = s.begun || s.first <= 0 || c.Begun()
+	next := time.Duration(math.MaxInt64)
+	if s.idle > 0 {
+		next = s.idle
+	}
+	if !s.begun {
+		next = min(next, time.Until(s.by))
+	}
+	s.timer.Reset(max(next, 0))
+}
+
+// stop ends the limits.
+func (s *silence) stop() {
+	if s != nil {
+		s.timer.Stop()
+	}
+}
+
+// blame makes a cancellation that was one of these limits a timeout.
+func (s *silence) blame(r *result.Result) {
+	if s != nil && s.late.Load() && r.Error == openai.KindCancelled {
+		r.Error = openai.KindTimeout
+	}
+}

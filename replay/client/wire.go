@@ -1,0 +1,270 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reprise/replay/host"
+	"reprise/replay/client/internal/h1"
+	"reprise/replay/result"
+)
+
+// PerSession keeps a connection for each session of the workload, as a user's
+// client does: a balancer of connections then sends a whole session to one
+// server. Rows without a session have a connection each.
+const PerSession = "per-session"
+
+// maxSize bounds the connections of pooled:N.
+const maxSize = 1 << 16
+
+// parseConnections reads PerRequest, Pooled, pooled:N or PerSession; size is N.
+func parseConnections(s string) (keep h1.Keep, size int, err error) {
+	switch kind, n, sized := strings.Cut(s, ":"); {
+	case sized && kind == Pooled:
+		if size, err = strconv.Atoi(n); err == nil && size > 0 && size <= maxSize {
+			return h1.Pooled, size, nil
+		}
+	case s == PerRequest:
+		return h1.PerRequest, 0, nil
+	case s == Pooled:
+		return h1.Pooled, 0, nil
+	case s == PerSession:
+		return h1.PerSession, 0, nil
+	}
+	return 0, 0, fmt.Errorf("replay: connections are %s, %s, pooled:N with N connections opened before the start, at most %d, or %s", PerRequest, Pooled, maxSize, PerSession)
+}
+
+// PoolSize checks a value of [Options].Connections, and returns the N of
+// pooled:N, else 0.
+func PoolSize(connections string) (int, error) {
+	_, size, err := parseConnections(connections)
+	return size, err
+}
+
+// A wire is the exchanger of the hot path: HTTP/1.1 on connections to one server
+// that are dialled ahead of need.
+type wire struct {
+	h      *HTTP
+	client *h1.Client
+	to     *target
+	closes bool              // requests say that their connections close
+	heads  map[string]string // of requests with the header that all have, by API
+}
+
+// The head ends with the length, of at most this many bytes.
+const lengthRoom = len("9223372036854775807\r\n\r\n")
+
+// connect chooses the exchangers.
+func (h *HTTP) connect() error {
+	keep, size, err := parseConnections(h.opt.Connections)
+	if err != nil {
+		return err
+	}
+	for i := range h.targets {
+		t := &h.targets[i]
+		t.exchanger = netExchanger{h}
+		if t.wire, err = h.newWire(t, keep, size); err != nil {
+			return err
+		}
+		if t.wire != nil {
+			t.exchanger = t.wire
+		}
+	}
+	return nil
+}
+
+// newWire makes the exchanger for a server, or nil where net/http has to send, by
+// HTTP/2 or through a proxy.
+func (h *HTTP) newWire(t *target, keep h1.Keep, size int) (*wire, error) {
+	if h.opt.HTTP2 {
+		return nil, nil
+	}
+	proxy, err := h.proxy()
+	if err != nil {
+		return nil, err
+	}
+	if proxy != nil {
+		if u, err := proxy(&http.Request{URL: t.base}); u != nil || err != nil {
+			return nil, nil // of a proxy that cannot be read, net/http says so
+		}
+	}
+	address := dialAddress(t.base)
+	o := h1.Options{Address: address, Keep: keep, Size: size,
+		Dial: func(ctx context.Context) (net.Conn, error) { return h.dial(ctx, "tcp", address) }}
+	if t.base.Scheme == "https" {
+		if o.TLS = h.opt.TLS; o.TLS == nil {
+			o.TLS = new(tls.Config)
+		}
+	}
+	w := &wire{h: h, client: h1.New(o), to: t, closes: keep == h1.PerRequest, heads: map[string]string{}}
+	for api := range apiPaths {
+		if w.heads[api], err = w.head(api, h.header); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// headOf is the head of a call's request up to the length of its body.
+func (w *wire) headOf(c *httpCall) (string, error) {
+	if sameMap(c.header, w.h.header) {
+		return w.heads[c.api], nil
+	}
+	return w.head(c.api, c.header)
+}
+
+// sameMap says whether two headers are one.
+func sameMap(a, b http.Header) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+func (w *wire) head(api string, header http.Header) (string, error) {
+	return requestHead(w.to.urls[api], w.to.host, header, w.closes)
+}
+
+func dialAddress(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// requestHead serialises the head of a request up to the length of its body. Errors
+// do not quote: a header may hold a key.
+func requestHead(u *url.URL, host string, header http.Header, closes bool) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", u.RequestURI(), host)
+	if !h1.IsValue(host) {
+		return "", errors.New("replay: the Host header has a character that no header may have")
+	}
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		switch name {
+		case "Content-Length", "Transfer-Encoding", "Host":
+			continue // the sender's to say
+		case "Connection":
+			closes = false
+		}
+		for _, v := range header[name] {
+			if !h1.IsToken(name) || !h1.IsValue(v) {
+				return "", errors.New("replay: a header has a character that no header may have")
+			}
+			fmt.Fprintf(&b, "%s: %s\r\n", name, v)
+		}
+	}
+	if closes {
+		b.WriteString("Connection: close\r\n")
+	}
+	b.WriteString("Content-Length: ")
+	return b.String(), nil
+}
+
+// message returns the whole request of a call: the head goes in front of the body,
+// into the room that was left there.
+func (w *wire) message(c *httpCall) []byte {
+	b := *c.body
+	var scratch [lengthRoom]byte
+	length := append(strconv.AppendInt(scratch[:0], int64(len(b)-c.at), 10), "\r\n\r\n"...)
+	from := c.at - len(length) - len(c.head)
+	copy(b[from:], c.head)
+	copy(b[c.at-len(length):], length)
+	return b[from:]
+}
+
+// exchange implements exchanger.
+func (w *wire) exchange(ctx context.Context, c *httpCall, t *try, sent func()) (*reply, error) {
+	defer w.giveBack(c)
+	return replied(t)(w.client.Do(ctx, w.message(c), c.session, sent))
+}
+
+// giveBack takes the buffer of a call that is not sent again.
+func (w *wire) giveBack(c *httpCall) {
+	if w.h.opt.Retries == 0 {
+		w.h.bodies.Put(c.body)
+	}
+}
+
+// start sends a call without waiting, if that can be done. What it returns awaits
+// the answer; it is nil when nothing was sent.
+func (w *wire) start(c *httpCall, sent func()) (await func(ctx context.Context, t *try) (*reply, error)) {
+	x := w.client.Start(w.message(c), c.session, sent)
+	if x == nil {
+		return nil
+	}
+	return func(ctx context.Context, t *try) (*reply, error) {
+		defer w.giveBack(c)
+		return replied(t)(x.Await(ctx))
+	}
+}
+
+// replied makes a reply of an answer, and tells t of a connection that was dead.
+func replied(t *try) func(r *h1.Response, err error) (*reply, error) {
+	return func(r *h1.Response, err error) (*reply, error) {
+		if err != nil {
+			t.reused.Store(errors.Is(err, h1.ErrStale))
+			return nil, err
+		}
+		return &reply{status: r.Status(), header: r, body: r}, nil
+	}
+}
+
+// Wire returns what became of the connections so far; nil where net/http has them
+// all.
+func (h *HTTP) Wire() *result.Wire {
+	var all h1.Stats
+	any := false
+	for i := range h.targets {
+		w := h.targets[i].wire
+		if w == nil {
+			continue
+		}
+		any = true
+		s := w.client.Stats()
+		all.Dials, all.Waited, all.Reused = all.Dials+s.Dials, all.Waited+s.Waited, all.Reused+s.Reused
+		all.Replaced, all.Stale, all.Closes = all.Replaced+s.Replaced, all.Stale+s.Stale, all.Closes || s.Closes
+		all.MaxMinute = max(all.MaxMinute, s.MaxMinute) // ports are counted for each address
+	}
+	if !any {
+		return nil
+	}
+	return described(all, host.LocalPorts())
+}
+
+func described(s h1.Stats, ports int64) *result.Wire {
+	w := &result.Wire{
+		Dials: s.Dials, DialsMinute: s.MaxMinute, Waited: s.Waited, Reused: s.Reused,
+		Replaced: s.Replaced, Stale: s.Stale, ServerCloses: s.Closes, LocalPorts: ports,
+	}
+	// A port is in use for a minute after its connection (TIME_WAIT), unless the
+	// server was the first to close.
+	if ports > 0 && w.DialsMinute > ports {
+		w.Note = fmt.Sprintf("%d connections were opened within a minute and there are %d local ports: where the client closes first, requests fail as connect. Use pooled connections, or widen net.ipv4.ip_local_port_range", w.DialsMinute, ports)
+	}
+	return w
+}
+
+// spareFiles are kept for what the process has open beside its connections.
+const spareFiles = 64
+
+// CheckFiles says whether so many connections can be open at once. The runtime has
+// raised the limit to what the process may have.
+func CheckFiles(connections int) error {
+	limit := host.FileLimit()
+	if need := int64(connections) + host.OpenFiles() + spareFiles; need > limit {
+		return fmt.Errorf("replay: %d connections at once need %d open files with what else is open, and the limit is %d: raise it with ulimit -n", connections, need, limit)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package replay
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+)
+
+const (
+	// Go collects no sooner than there is so much garbage, which most runs never
+	// make. Each collection stops all goroutines twice, until each thread has come to
+	// a safe point, for which one that the kernel has put aside takes milliseconds;
+	// meanwhile nothing is sent.
+	garbageAtLeast = 256 << 20
+	// Streams make much garbage that lives briefly: at every doubling of the heap
+	// they are delayed (16,000 of them: p99 skew 244 ms at 100, 13 ms at 400).
+	garbagePercent = 400
+	// Go multiplies a heap of 4 MB, where less than that is alive.
+	smallestHeap = 4 << 20
+)
+
+// FewCollections has Go collect garbage when there is four times as much as is
+// alive, and 256 MB at least: these and what is alive bound the heap. A program calls
+// it before its runs, and what it returns when they are over.
+func FewCollections() (undo func()) {
+	c := &collections{percent: garbageWanted(0)}
+	before := debug.SetGCPercent(c.percent)
+	c.watch()
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.over = true
+		debug.SetGCPercent(before)
+	}
+}
+
+type collections struct {
+	mu      sync.Mutex
+	percent int
+	over    bool
+}
+
+// garbageWanted is the percentage of a live heap that is wanted as garbage.
+func garbageWanted(live uint64) int {
+	return int(max(garbagePercent, 100*garbageAtLeast/max(live, smallestHeap)))
+}
+
+// watch has the percentage follow the heap: an object that nobody holds is found by
+// each collection.
+func (c *collections) watch() {
+	runtime.AddCleanup(new([4]*int), (*collections).collected, c)
+}
+
+func (c *collections) collected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	// Setting it stops all goroutines too.
+	if want := garbageWanted(live[0].Value.Uint64()); want < c.percent || want > c.percent+c.percent/4 {
+		c.percent = want
+		debug.SetGCPercent(want)
+	}
+	c.watch()
+}
+
+// SpareProcessor lets Go run one more thread than there are cores, for the one that
+// waits for due times: it then need not take another's place when it wakes. A
+// program calls it before its runs, and what it returns when they are over;
+// Run.Cores must be noted before.
+func SpareProcessor() (undo func()) {
+	before := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(before + 1)
+	return func() { runtime.GOMAXPROCS(before) }
+}
