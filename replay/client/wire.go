@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/replay/host"
 	"reprise/replay/client/internal/h1"
+	"reprise/replay/host"
 	"reprise/replay/result"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"reprise/replay"
-	"reprise/replay/host"
 	"reprise/replay/client/internal/h1"
+	"reprise/replay/host"
 	"reprise/replay/result"
 	"reprise/trace"
 )

@@ -2,6 +2,8 @@ package result
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"reprise/trace"
@@ -52,3 +54,95 @@ type RowEndpoint interface {
 	// PrepareRow is called in place of Prepare.
 	PrepareRow(id int64, row *trace.Request, p Prompter) (Call, error)
 }
+
+// A Prompter makes the prompt of a row just before it is sent: prompts are
+// never stored. One goroutine calls it, in the order in which rows are due as far
+// as that is known. It appends to buf[:0], may return a larger slice, and keeps
+// neither the row nor the buffer. One that also has ShortTails() int64 says how
+// many prompts hold a block too short to be told from others, and [Run] records it.
+type Prompter interface {
+	// Prompt makes the prompt as text, UTF-8.
+	Prompt(row *trace.Request, buf []byte) ([]byte, error)
+	// Tokens makes the same prompt as token ids.
+	Tokens(row *trace.Request, buf []uint32) ([]uint32, error)
+}
+
+// A Continuer is a [Prompter] that can also make the end of a row's prompt, so
+// many tokens of it, to stand behind a reply.
+type Continuer interface {
+	Prompter
+	// Continue appends the end as text, with a space before its first word
+	// unless it is bare.
+	Continue(row *trace.Request, tokens int, bare bool, buf []byte) ([]byte, error)
+	// ContinueTokens appends the token ids of the end behind a space.
+	ContinueTokens(row *trace.Request, tokens int, buf []uint32) ([]uint32, error)
+}
+
+// A Conversation is a [Prompter] whose prompts can be messages. An [Endpoint]
+// that sends chats asks for them.
+type Conversation interface {
+	// Messages appends the texts of the messages to buf and their ends in buf to
+	// ends: those of the user and of the assistant in turn, the user first and
+	// last.
+	Messages(row *trace.Request, buf []byte, ends []int) ([]byte, []int, error)
+}
+
+// A Verbatim is a [Prompter] that sends what the source sent, in place of prompts
+// that are made.
+type Verbatim interface {
+	Prompter
+	// Input appends the input of a row to buf, as members of the JSON body of a
+	// request, and says for which API: [APIChat] or [APICompletions]. The id is that
+	// of the row in the workload, or below 0 for what is none.
+	Input(id int64, row *trace.Request, buf []byte) (api string, body []byte, err error)
+}
+
+// PromptsVerbatim is [Run].Prompts where they were those of the source.
+const PromptsVerbatim = "verbatim"
+
+// A Reply is what a server wrote. It stays in memory, for the next turn's
+// prompt: every formatter, encoder and log handler of the standard library
+// prints a redaction in its place.
+type Reply struct{ written *written }
+
+// written is what a Reply withholds. It is kept by a pointer, since fmt would print
+// an unexported field of another struct.
+type written struct {
+	text []byte
+	ids  []uint32
+}
+
+// Set takes a copy of the text, and of its token ids where the server told them.
+func (r *Reply) Set(text []byte, ids []uint32) {
+	r.written = &written{append([]byte(nil), text...), append([]uint32(nil), ids...)}
+}
+
+// Take returns what was set, and leaves the Reply empty. Both are nil where nothing was.
+func (r *Reply) Take() (text []byte, ids []uint32) {
+	if r.written == nil {
+		return nil, nil
+	}
+	text, ids = r.written.text, r.written.ids
+	r.written = nil
+	return text, ids
+}
+
+const withheld = "[withheld]"
+
+// String withholds the reply.
+func (Reply) String() string { return withheld }
+
+// Format withholds it under every verb.
+func (Reply) Format(f fmt.State, _ rune) { fmt.Fprint(f, withheld) }
+
+// MarshalText withholds it from encoders.
+func (Reply) MarshalText() ([]byte, error) { return []byte(withheld), nil }
+
+// MarshalJSON withholds it.
+func (Reply) MarshalJSON() ([]byte, error) { return []byte(`"` + withheld + `"`), nil }
+
+// MarshalBinary withholds it.
+func (Reply) MarshalBinary() ([]byte, error) { return []byte(withheld), nil }
+
+// LogValue withholds it from log/slog.
+func (Reply) LogValue() slog.Value { return slog.StringValue(withheld) }
