@@ -127,3 +127,26 @@ func TestOneHome(t *testing.T) {
 		}
 	}
 }
+
+// TestMap holds the map of docs/architecture.md to the tree: it names every package,
+// and every path in it exists.
+func TestMap(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(doc), "\n## Map\n")
+	text, _, _ := strings.Cut(after, "\n## ")
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`([a-z0-9_/.]+)`").FindAllStringSubmatch(text, -1) {
+		named[m[1]] = true
+		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
+			t.Errorf("the map names %s: %v", m[1], err)
+		}
+	}
+	for pkg := range mayImport {
+		if !strings.Contains(pkg, "/internal/") && pkg != "datasets/demolog" && !named[pkg] {
+			t.Errorf("the map does not name %s", pkg)
+		}
+	}
+}
