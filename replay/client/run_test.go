@@ -29,8 +29,12 @@ func sleeper(start time.Time) (pace.Pacer, error) { return sleeping(start), nil 
 type sleeping time.Time
 
 func (s sleeping) WaitUntil(ctx context.Context, due time.Duration) error {
+	left := due - time.Since(time.Time(s))
+	if left <= 0 {
+		return ctx.Err()
+	}
 	select {
-	case <-time.After(due - time.Since(time.Time(s))):
+	case <-time.After(left):
 	case <-ctx.Done():
 	}
 	return ctx.Err()
