@@ -93,7 +93,7 @@ func (f *frame) take(h *head, name, value string) error {
 	switch {
 	case strings.EqualFold(name, "Content-Length"):
 		n, ok := parseLength(value)
-		if !ok || f.sized && n != h.length {
+		if !ok || f.sized && (n != h.length || strconv.FormatInt(int64(n), 10) != value) {
 			return malformed("a bad Content-Length")
 		}
 		f.sized, h.length = true, n
