@@ -87,16 +87,19 @@ func (h *head) statusLine(line []byte) (minor int, ok bool) {
 }
 
 // A frame is what the header says of the body's length.
-type frame struct{ chunked, sized bool }
+type frame struct {
+	chunked bool
+	length  string // as Content-Length spells it; empty without one
+}
 
 func (f *frame) take(h *head, name, value string) error {
 	switch {
 	case strings.EqualFold(name, "Content-Length"):
 		n, ok := parseLength(value)
-		if !ok || f.sized && (n != h.length || strconv.FormatInt(int64(n), 10) != value) {
+		if !ok || f.length != "" && value != f.length { // another spelling of the same number, too: so does net/http
 			return malformed("a bad Content-Length")
 		}
-		f.sized, h.length = true, n
+		f.length, h.length = value, n
 	case strings.EqualFold(name, "Transfer-Encoding"):
 		if f.chunked || !strings.EqualFold(value, "chunked") {
 			return malformed("a Transfer-Encoding other than chunked")
@@ -127,8 +130,8 @@ func (f *frame) settle(h *head, minor int) error {
 		}
 	case f.chunked:
 		h.framing = byChunks
-		h.keep = h.keep && !f.sized
-	case f.sized:
+		h.keep = h.keep && f.length == ""
+	case f.length != "":
 		h.framing = byLength
 	default:
 		h.keep = false

@@ -74,6 +74,8 @@ var heads = []struct{ name, answer, class, body string }{
 	{"line feed inside", "HTTP/1.1 200 OK\r\nX: y\nZ: a\r\n\r\n", openai.KindStream, ""},
 	{"signed length", "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello", openai.KindStream, ""},
 	{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", openai.KindStream, ""},
+	{"a length in two spellings", "HTTP/1.1 200 OK\r\nContent-Length: 05\r\nContent-Length: 5\r\n\r\nhello", openai.KindStream, ""},
+	{"and the other way round", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 05\r\n\r\nhello", openai.KindStream, ""},
 	{"huge length", "HTTP/1.1 200 OK\r\nContent-Length: 9999999999999999999\r\n\r\n", openai.KindStream, ""},
 	{"compressed", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", openai.KindStream, ""},
 	{"chunks in 1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", openai.KindStream, ""},
