@@ -41,11 +41,12 @@ func (stalling) Fire(_ context.Context, s result.Shot, r *result.Result) {
 type sleeping time.Time
 
 func (s sleeping) WaitUntil(ctx context.Context, due time.Duration) error {
-	if err := ctx.Err(); err != nil {
+	left := due - time.Since(time.Time(s))
+	if err := ctx.Err(); err != nil || left <= 0 {
 		return err
 	}
 	select {
-	case <-time.After(due - time.Since(time.Time(s))):
+	case <-time.After(left):
 		return ctx.Err()
 	case <-ctx.Done():
 		return ctx.Err()
