@@ -1,0 +1,34 @@
+package audit
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/anonymize"
+	"reprise/anonymize/dp"
+	"reprise/trace"
+)
+
+// A public release whose card names no declared capture fails: its times count from
+// one person's request. So do those that versions before the window have made.
+func TestCardOfAPublicRelease(t *testing.T) {
+	for name, c := range map[string]struct {
+		captureNS int64
+		status    Status
+		why       string
+	}{
+		"a declared capture": {int64(time.Hour), Pass, "the card matches"},
+		"none":               {0, Fail, "names no declared capture window"},
+		"an impossible one":  {-1, Fail, "names no declared capture window"},
+	} {
+		text, hash, err := anonymize.PublicCard(dp.Statement{Unit: "user", CaptureNS: c.captureNS}, trace.Meta{}).JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := card(t.Context(), &Case{Output: &Output{Kind: KindTrace, Meta: map[string]string{"tier": publicTier, "card": text, "card_sha256": hash}}})
+		if f.Status != c.status || !strings.Contains(f.Why, c.why) {
+			t.Errorf("%s: %s, %s", name, f.Status, f.Why)
+		}
+	}
+}
