@@ -119,7 +119,7 @@ type Totals struct {
 	OutputGaps          Gaps             // the same of replies; without a count of the source, their lengths are 0
 	UnknownOutputs      int64            // of those, requests without such a count
 	PartlyRedacted      int64            // requests whose length is that of what redaction left, as the source does not count
-	Texts               int64            // requests of which the tokenizer gave a length or blocks
+	Texts               int64            // requests with a length or blocks from the tokenizer
 	TextInput           int64            // their input tokens as counted
 	TextInputSource     int64            // their input tokens as the source says, over rows that say
 	TextInputComparable int64            // their input tokens as counted, over the same rows

@@ -30,7 +30,7 @@ type backReferences struct {
 	folder      string
 	files       int
 	lines       int
-	pairs, back int // ordered pairs of files of which the first names something of the second; against the best order found
+	pairs, back int // pairs of files, the first naming something in the second; those against the best order found
 }
 
 // measure computes the figures.
@@ -116,9 +116,9 @@ func (m *module) measureFunctions(f *figures, uses []use) {
 	}
 }
 
-// measureOrder counts, in each package, which files name something of which
-// others, and how many of these references run against an order of the files that
-// is chosen to keep them few (Eades, Lin and Smyth, "A fast and effective
+// measureOrder counts, in each package, the pairs of files where one names
+// something in the other, and how many of them run against the order of the files.
+// The order is chosen to keep these few (Eades, Lin and Smyth, "A fast and effective
 // heuristic for the feedback arc set problem", 1993).
 func (m *module) measureOrder(perPackage map[string]*backReferences, uses []use) {
 	home := map[string]*file{}
