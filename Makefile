@@ -56,7 +56,7 @@ fuzz: ## every fuzz target for $(FUZZTIME)
 
 MUTANTS ?= 40
 mutants: ## plant $(MUTANTS) random faults in each of five packages, and list those that no test notices
-	@for p in ./replay ./replay/result ./replay/client ./datasets ./synth ./replay/simserver ./anonymize/audit; do $(GO) run ./cmd/internal/mutate -n $(MUTANTS) $$p || failed=1; done; test -z "$$failed"
+	@for p in ./replay ./replay/result ./replay/client ./datasets ./synth ./replay/engine ./anonymize/audit; do $(GO) run ./cmd/internal/mutate -n $(MUTANTS) $$p || failed=1; done; test -z "$$failed"
 
 clean: ## remove what the targets above wrote
 	rm -rf bin demo

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay/simserver"
+	"reprise/replay/engine"
 )
 
 // A server's prefix cache is shared within a salt: that of a run leaves it nothing of
 // earlier runs, and those of rows keep tenants apart.
 func TestCacheSalt(t *testing.T) {
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
-	sim, err := simserver.New(c)
+	sim, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
+	"reprise/replay/engine"
 	"reprise/replay/report"
-	"reprise/replay/simserver"
 )
 
 // capacityFlags are the flags of capacity: a demand, and those of the sweep that it
@@ -168,7 +168,7 @@ func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {
 
 // predictFlags are the flags of capacity predict.
 type predictFlags struct {
-	r         simserver.Roofline
+	r         engine.Roofline
 	params    string
 	bandwidth string
 	flops     string

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/engine"
 	"reprise/replay/result"
-	"reprise/replay/simserver"
 	"reprise/trace"
 )
 
@@ -43,9 +43,9 @@ type killTarget struct {
 
 func killServer(t testing.TB) *killTarget {
 	t.Helper()
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, 5*time.Millisecond, 1e9
-	s, err := simserver.New(c)
+	s, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

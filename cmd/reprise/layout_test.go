@@ -43,10 +43,10 @@ var mayImport = map[string]string{
 	"replay/openai":    "",
 	"replay/scrape":    "",
 	"replay/host":      "",
-	"replay/simserver": "trace trace/token trace/block replay/openai replay/pace trace/sample",
+	"replay/engine":    "trace trace/token trace/block replay/openai replay/pace trace/sample",
 	"replay/report":    "trace trace/profile replay/result replay/host trace/page trace/strictyaml trace/sample",
 	"replay/compare":   "trace trace/page trace/sample replay/result replay/report",
-	"replay/bench":     "replay replay/result replay/openai replay/report replay/simserver trace trace/arrival trace/page trace/strictyaml",
+	"replay/bench":     "replay replay/result replay/openai replay/report replay/engine trace trace/arrival trace/page trace/strictyaml",
 	"cmd/reprise":      "*",
 
 	"cmd/reprise/internal/cli":   "",

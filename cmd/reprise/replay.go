@@ -19,7 +19,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
-	"reprise/replay/simserver"
+	"reprise/replay/engine"
 	"reprise/synth"
 	"reprise/synth/prompt"
 	"reprise/trace"
@@ -276,7 +276,7 @@ func workloadRows(t *trace.Trace) (*countedRows, int, error) {
 
 // withSimulator runs f against a simulated endpoint in this process.
 func withSimulator(ctx context.Context, f func(url string) error) error {
-	s, err := simserver.New(simserver.DefaultConfig())
+	s, err := engine.New(engine.DefaultConfig())
 	if err != nil {
 		return err
 	}

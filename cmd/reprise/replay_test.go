@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay/simserver"
+	"reprise/replay/engine"
 )
 
 // simulate starts an endpoint that answers as fast as it can.
 func simulate(t testing.TB) string {
 	t.Helper()
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
-	s, err := simserver.New(c)
+	s, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/engine"
 	"reprise/replay/result"
-	"reprise/replay/simserver"
 )
 
 // A server that is full leaves its requests to the other, which the report says of each.
 func TestReplayRetryOther(t *testing.T) {
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
-	sim, err := simserver.New(c)
+	sim, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

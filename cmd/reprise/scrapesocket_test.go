@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay/simserver"
+	"reprise/replay/engine"
 	"reprise/trace"
 )
 
 // Pages of an endpoint at a Unix socket are asked over the socket, with the key that
 // it takes, whatever proxy the environment names; one that is given by its URL as well.
 func TestScrapeSocket(t *testing.T) {
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
-	sim, err := simserver.New(c)
+	sim, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

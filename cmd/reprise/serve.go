@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay/simserver"
+	"reprise/replay/engine"
 )
 
 func serveCommand() *cobra.Command {
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	var listen string
-	var engine engineFlags
+	var asked engineFlags
 	var faults serveFaults
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -51,10 +51,10 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 			if faults.list {
 				return writeQuirks(cmd.OutOrStdout())
 			}
-			if err := engine.serve(cmd, &c); err != nil {
+			if err := asked.serve(cmd, &c); err != nil {
 				return err
 			}
-			s, err := simserver.New(c)
+			s, err := engine.New(c)
 			if err != nil {
 				return cli.Exit(exitUsage, err)
 			}
@@ -68,7 +68,7 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 chooses one")
-	fl.StringVar(&engine.preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; see reprise simulate --presets")
+	fl.StringVar(&asked.preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; see reprise simulate --presets")
 	fl.StringVar(&c.Model, "model", c.Model, "name of the model")
 	fl.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
 	fl.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block of the prefix cache")
@@ -80,13 +80,13 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 	fl.Float64Var(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, beyond the base")
 	fl.BoolVar(&c.ParallelPrefill, "parallel-prefill", false, "let prompts not wait for each other's prefill, so that the time to the first token is constant: to check what a client measures")
 	fl.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
-	engine.registerModel(fl)
+	asked.registerModel(fl)
 	faults.register(fl, &c)
 	return cmd
 }
 
 // serve makes c the engine that the flags ask for, if they ask for one.
-func (f *engineFlags) serve(cmd *cobra.Command, c *simserver.Config) error {
+func (f *engineFlags) serve(cmd *cobra.Command, c *engine.Config) error {
 	given := cmd.Flags().Changed
 	if f.preset == "" && f.costs == "" {
 		for _, name := range modelFlags {
@@ -144,12 +144,12 @@ func ignoreClosed(err error) error {
 // serveFaults say how a simulated endpoint differs from the usual, and fails.
 type serveFaults struct{ list bool }
 
-func (f *serveFaults) register(fl *pflag.FlagSet, c *simserver.Config) {
-	fl.StringVar(&c.Imitate, "imitate", "", "the wire of a server: "+strings.Join(simserver.Imitations(), ", "))
+func (f *serveFaults) register(fl *pflag.FlagSet, c *engine.Config) {
+	fl.StringVar(&c.Imitate, "imitate", "", "the wire of a server: "+strings.Join(engine.Imitations(), ", "))
 	fl.StringVar(&c.Quirks, "quirks", "", "`list` of quirks of every answer, such as crlf,usage-missing; see --list-quirks")
 	fl.StringVar(&c.Faults, "fault", "", "`list` of quirks that are drawn for each request, with their shares: error=503:5%,stall=5s:1%; + joins those that strike together: error=429+retry-after=2:1%")
 	fl.Uint64Var(&c.FaultSeed, "fault-seed", 1, "seed of these draws, which depend on nothing else but the number of a request")
-	fl.BoolVar(&c.FaultHeader, "fault-header", false, "let requests choose quirks of their answer, by the header "+simserver.FaultHeader)
+	fl.BoolVar(&c.FaultHeader, "fault-header", false, "let requests choose quirks of their answer, by the header "+engine.FaultHeader)
 	fl.BoolVar(&c.Admin, "admin", false, "serve /admin/config: latencies, limits, quirks and faults, to be read and changed while it runs")
 	fl.BoolVar(&f.list, "list-quirks", false, "print the quirks, and what the imitations are made of")
 }
@@ -157,7 +157,7 @@ func (f *serveFaults) register(fl *pflag.FlagSet, c *simserver.Config) {
 // writeQuirks prints the closed list.
 func writeQuirks(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, q := range simserver.Quirks() {
+	for _, q := range engine.Quirks() {
 		name := q.Name
 		if q.Value != "" {
 			name = strings.Replace(name+"="+q.Value, "=[", "[=", 1)
@@ -168,8 +168,8 @@ func writeQuirks(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	for _, name := range simserver.Imitations() {
-		if _, err := fmt.Fprintf(w, "--imitate %s is --quirks %s\n", name, simserver.Imitation(name)); err != nil {
+	for _, name := range engine.Imitations() {
+		if _, err := fmt.Fprintf(w, "--imitate %s is --quirks %s\n", name, engine.Imitation(name)); err != nil {
 			return err
 		}
 	}

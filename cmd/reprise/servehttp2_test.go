@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay/simserver"
+	"reprise/replay/engine"
 )
 
 // The simulated endpoint speaks HTTP/1.1 and, to those that begin with it, HTTP/2 on
 // one port, with the same answers and faults.
 func TestServeHTTP2(t *testing.T) {
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	c.Base, c.ITL, c.PrefillRate, c.Faults = 0, time.Millisecond, 1e9, "error=503:10%,reset:10%"
-	sim, err := simserver.New(c)
+	sim, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay/simserver"
+	"reprise/replay/engine"
 )
 
 // serverSim is the simulated engine with what real ones have beside it: a version,
@@ -29,9 +29,9 @@ type serverSim struct {
 
 func newServerSim(t *testing.T, lacks string) *serverSim {
 	t.Helper()
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
-	sim, err := simserver.New(c)
+	sim, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

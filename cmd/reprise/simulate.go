@@ -18,8 +18,8 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
+	"reprise/replay/engine"
 	"reprise/replay/host"
-	"reprise/replay/simserver"
 	"reprise/trace"
 	"reprise/trace/profile"
 )
@@ -108,12 +108,12 @@ inside a block, none of it is shared.`,
 func (f *simulateFlags) registerFleet(fl *pflag.FlagSet) {
 	f.engine.register(fl)
 	fl.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
-	fl.StringVar(&f.router, "router", simserver.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
+	fl.StringVar(&f.router, "router", engine.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
 	fl.Float64Var(&f.loadWeight, "load-weight", 1, "of prefix: share of a prompt that a replica must hold more for each share that it was sent above the mean; 0 follows the prefix alone")
 }
 
 func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
-	engine, model, err := f.engine.config(cmd)
+	config, model, err := f.engine.config(cmd)
 	if err != nil {
 		return err
 	}
@@ -128,9 +128,9 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 			return usagef("--%s is about the results: give -o FILE.parquet", name)
 		}
 	}
-	fleets := f.fleets(engine)
+	fleets := f.fleets(config)
 	for _, c := range fleets {
-		if _, err := simserver.NewFleet(c, nil); err != nil {
+		if _, err := engine.NewFleet(c, nil); err != nil {
 			return cli.Exit(exitUsage, err)
 		}
 	}
@@ -154,7 +154,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if f.out != "" {
 		return f.record(cmd, w, fleets[0], model)
 	}
-	var all []simserver.FleetSummary
+	var all []engine.FleetSummary
 	for _, c := range fleets {
 		s, err := f.play(cmd, w, c, result.Run{}, nil)
 		if err != nil {
@@ -163,9 +163,9 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		all = append(all, s.summary)
 	}
 	if f.judge.asJSON {
-		return writeJSON(cmd.OutOrStdout(), tiered(all, w.Meta.Tier, f.engine.warning(engine)))
+		return writeJSON(cmd.OutOrStdout(), tiered(all, w.Meta.Tier, f.engine.warning(config)))
 	}
-	if warning := f.engine.warning(engine); warning != "" {
+	if warning := f.engine.warning(config); warning != "" {
 		fmt.Fprintln(cmd.OutOrStdout(), wrapped("Warning: "+warning+"."))
 	}
 	if tier := trace.TierNote("table", w.Meta.Tier); tier != "" {
@@ -179,10 +179,10 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 type tieredFleet struct {
 	Tier          string `json:"tier,omitempty"`
 	PresetWarning string `json:"preset_warning,omitempty"`
-	simserver.FleetSummary
+	engine.FleetSummary
 }
 
-func tiered(all []simserver.FleetSummary, tier, warning string) []tieredFleet {
+func tiered(all []engine.FleetSummary, tier, warning string) []tieredFleet {
 	out := make([]tieredFleet, len(all))
 	for i, s := range all {
 		out[i] = tieredFleet{tier, warning, s}
@@ -191,15 +191,15 @@ func tiered(all []simserver.FleetSummary, tier, warning string) []tieredFleet {
 }
 
 // fleets are those that the flags ask for.
-func (f *simulateFlags) fleets(engine simserver.EngineConfig) []simserver.FleetConfig {
-	one := simserver.FleetConfig{Engine: engine, Replicas: f.replicas, Router: f.router, LoadWeight: f.loadWeight, Seed: f.seed}
+func (f *simulateFlags) fleets(config engine.EngineConfig) []engine.FleetConfig {
+	one := engine.FleetConfig{Engine: config, Replicas: f.replicas, Router: f.router, LoadWeight: f.loadWeight, Seed: f.seed}
 	if f.router != allRouters {
-		return []simserver.FleetConfig{one}
+		return []engine.FleetConfig{one}
 	}
-	var all []simserver.FleetConfig
-	for _, name := range simserver.Routers() {
+	var all []engine.FleetConfig
+	for _, name := range engine.Routers() {
 		one.Router = name
-		if name == simserver.RouterPrefix && f.loadWeight > 0 {
+		if name == engine.RouterPrefix && f.loadWeight > 0 {
 			one.LoadWeight = 0
 			all = append(all, one)
 			one.LoadWeight = f.loadWeight
@@ -210,7 +210,7 @@ func (f *simulateFlags) fleets(engine simserver.EngineConfig) []simserver.FleetC
 }
 
 // record simulates into a results file, and reports it as a replay's.
-func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, model string) error {
+func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig, model string) error {
 	s, err := f.results(cmd, w, c, model)
 	if err != nil {
 		return err
@@ -220,19 +220,19 @@ func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c simserver.F
 }
 
 // results simulates into a results file.
-func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, model string) (simserver.FleetSummary, error) {
+func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig, model string) (engine.FleetSummary, error) {
 	about := result.Run{Schema: result.Schema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
 		Model: model, Rate: f.Rate, Seed: strconv.FormatUint(f.seed, 10), Note: f.note,
 		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c), PresetWarning: f.engine.warning(c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching),
 		Environment: &result.Environment{Host: host.This()}}
 	var err error
 	if about.Privacy, err = privacyOf(&w.Meta); err != nil {
-		return simserver.FleetSummary{}, err
+		return engine.FleetSummary{}, err
 	}
 	name := result.JournalName(f.out)
 	journal, err := result.CreateJournal(name, about)
 	if err != nil {
-		return simserver.FleetSummary{}, err
+		return engine.FleetSummary{}, err
 	}
 	s, err := f.play(cmd, w, c, about, journal)
 	if cerr := journal.Close(); err == nil {
@@ -258,13 +258,13 @@ func finishSimulated(journal, out string, about result.Run) error {
 }
 
 // describe names the model for the results.
-func (f *simulateFlags) describe(c simserver.FleetConfig) string {
+func (f *simulateFlags) describe(c engine.FleetConfig) string {
 	doc, err := json.Marshal(c.Engine)
 	if err != nil {
 		return ""
 	}
 	router := c.Router
-	if router == simserver.RouterPrefix {
+	if router == engine.RouterPrefix {
 		router += fmt.Sprintf(" with load weight %v", c.LoadWeight)
 	}
 	out := fmt.Sprintf("%d × %s, router %s, costs %s", c.Replicas, doc, router, c.Engine.Costs)
@@ -275,12 +275,12 @@ func (f *simulateFlags) describe(c simserver.FleetConfig) string {
 }
 
 // writeFleets prints fleets side by side.
-func writeFleets(w io.Writer, all []simserver.FleetSummary) error {
+func writeFleets(w io.Writer, all []engine.FleetSummary) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "router\tload weight\tanswered\trefused\thit by token\thit by block\tprefill max/mean\tload max/mean\tTTFT p50, ms\tTTFT p99, ms\tpreempted\tblocks in use\t")
 	for _, s := range all {
 		weight := "–"
-		if s.Router == simserver.RouterPrefix {
+		if s.Router == engine.RouterPrefix {
 			weight = strconv.FormatFloat(s.LoadWeight, 'g', -1, 64)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d of %d\t\n", s.Router, weight, s.Answered, s.Refused,
@@ -299,13 +299,13 @@ func figure(v *float64, places int) string {
 
 // simulated is what a simulation came to.
 type simulated struct {
-	summary simserver.FleetSummary
+	summary engine.FleetSummary
 	run     result.Run // what the sending says of itself
 }
 
 // play sends a workload to a fleet. Without a journal the results are counted
 // and not kept.
-func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.FleetConfig, about result.Run, journal *result.Journal) (simulated, error) {
+func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig, about result.Run, journal *result.Journal) (simulated, error) {
 	part, err := f.part(cmd, w, f.seed)
 	if err != nil {
 		return simulated{}, err
@@ -342,7 +342,7 @@ func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c simserver.Fle
 // engineFlags say what a simulated engine is like: a preset, and what differs
 // from it.
 type engineFlags struct {
-	given     simserver.EngineConfig
+	given     engine.EngineConfig
 	preset    string
 	costs     string
 	noChunks  bool
@@ -351,7 +351,7 @@ type engineFlags struct {
 }
 
 func (f *engineFlags) register(fl *pflag.FlagSet) {
-	d := simserver.DefaultEngine()
+	d := engine.DefaultEngine()
 	fl.StringVar(&f.preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; the flags below change it")
 	f.registerModel(fl)
 	fl.IntVar(&f.given.BlockSize, "block-size", d.BlockSize, "tokens in a block of KV")
@@ -365,7 +365,7 @@ var modelFlags = []string{"costs", "max-num-batched-tokens", "no-chunked-prefill
 
 // registerModel registers what only a model of an engine has.
 func (f *engineFlags) registerModel(fl *pflag.FlagSet) {
-	d := simserver.DefaultEngine()
+	d := engine.DefaultEngine()
 	fl.StringVar(&f.costs, "costs", "", "what steps take: step, kv-token, prefill-token and decode-seq, and request before the first; such as step=5ms,kv-token=40ns")
 	fl.IntVar(&f.given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "tokens computed in a step")
 	fl.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
@@ -398,18 +398,18 @@ func (f *engineFlags) with(cmd *cobra.Command, further []string) (engineFlags, e
 
 func presetNames() []string {
 	var names []string
-	for _, p := range simserver.Presets() {
+	for _, p := range engine.Presets() {
 		names = append(names, p.Name)
 	}
 	return names
 }
 
 // config is the engine that the flags ask for, and the name of its model.
-func (f *engineFlags) config(cmd *cobra.Command) (simserver.EngineConfig, string, error) {
-	c, model := simserver.DefaultEngine(), "simulated"
+func (f *engineFlags) config(cmd *cobra.Command) (engine.EngineConfig, string, error) {
+	c, model := engine.DefaultEngine(), "simulated"
 	switch {
 	case f.preset != "":
-		p, err := simserver.OpenPreset(f.preset)
+		p, err := engine.OpenPreset(f.preset)
 		if err != nil {
 			return c, "", usagef("--preset: %v", err)
 		}
@@ -437,7 +437,7 @@ func (f *engineFlags) config(cmd *cobra.Command) (simserver.EngineConfig, string
 	}
 	if f.costs != "" {
 		var err error
-		if c.Costs, err = simserver.ParseCosts(f.costs, c.Costs); err != nil {
+		if c.Costs, err = engine.ParseCosts(f.costs, c.Costs); err != nil {
 			return c, "", usagef("--costs: %v", err)
 		}
 	}
@@ -445,9 +445,9 @@ func (f *engineFlags) config(cmd *cobra.Command) (simserver.EngineConfig, string
 }
 
 // warning is that of the preset at the costs of the engine that the flags ask for, or
-// "", see [simserver.Preset].
-func (f *engineFlags) warning(c simserver.EngineConfig) string {
-	p, err := simserver.OpenPreset(f.preset)
+// "", see [engine.Preset].
+func (f *engineFlags) warning(c engine.EngineConfig) string {
+	p, err := engine.OpenPreset(f.preset)
 	if err != nil {
 		return ""
 	}
@@ -456,28 +456,28 @@ func (f *engineFlags) warning(c simserver.EngineConfig) string {
 
 // A fittedPreset is a preset beside the figures that it was fitted to.
 type fittedPreset struct {
-	Name    string                 `json:"name"`
-	Model   string                 `json:"model"`
-	About   string                 `json:"about"`
-	Warning string                 `json:"warning,omitempty"`
-	Engine  simserver.EngineConfig `json:"engine"`
-	Costs   string                 `json:"costs"`
-	RMSE    float64                `json:"rmse_log"`        // over all figures of the source
-	Fitted  float64                `json:"rmse_log_fitted"` // over those that the costs were fitted to
-	Fit     []simserver.FitPoint   `json:"fit"`
+	Name    string              `json:"name"`
+	Model   string              `json:"model"`
+	About   string              `json:"about"`
+	Warning string              `json:"warning,omitempty"`
+	Engine  engine.EngineConfig `json:"engine"`
+	Costs   string              `json:"costs"`
+	RMSE    float64             `json:"rmse_log"`        // over all figures of the source
+	Fitted  float64             `json:"rmse_log_fitted"` // over those that the costs were fitted to
+	Fit     []engine.FitPoint   `json:"fit"`
 }
 
 // writePresets plays the published loads to every preset and prints how far
 // each comes from its source.
 func writePresets(w io.Writer, asJSON bool) error {
 	var all []fittedPreset
-	for _, p := range simserver.Presets() {
+	for _, p := range engine.Presets() {
 		points, err := p.Fit()
 		if err != nil {
 			return err
 		}
 		all = append(all, fittedPreset{p.Name, p.Model, p.About, p.Warning, p.Engine, p.Engine.Costs.String(),
-			simserver.RMSE(points), simserver.RMSE(simserver.Fitted(points)), points})
+			engine.RMSE(points), engine.RMSE(engine.Fitted(points)), points})
 	}
 	if asJSON {
 		return writeJSON(w, all)
@@ -502,7 +502,7 @@ func writePresets(w io.Writer, asJSON bool) error {
 			return err
 		}
 		fmt.Fprintf(w, "  root mean square error over all %d figures: %.1f %% (of logarithms), the worst %.1f %%\n", len(p.Fit), 100*p.RMSE, 100*worst)
-		if n := len(simserver.Fitted(p.Fit)); n < len(p.Fit) {
+		if n := len(engine.Fitted(p.Fit)); n < len(p.Fit) {
 			fmt.Fprintf(w, "  over the %d that were fitted: %.1f %%\n", n, 100*p.Fitted)
 		}
 		fmt.Fprintln(w)

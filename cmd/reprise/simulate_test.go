@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/replay/engine"
 	"reprise/replay/result"
-	"reprise/replay/simserver"
 	"reprise/trace"
 )
 
@@ -28,9 +28,9 @@ func mooncakeTrace(t testing.TB) string {
 	return out
 }
 
-func simulateJSON(t *testing.T, args ...string) []simserver.FleetSummary {
+func simulateJSON(t *testing.T, args ...string) []engine.FleetSummary {
 	t.Helper()
-	var all []simserver.FleetSummary
+	var all []engine.FleetSummary
 	if err := json.Unmarshal([]byte(must(t, append(append([]string{"simulate", "--json"}, args...), quick...)...)), &all); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestSimulateMooncakeRouting(t *testing.T) {
 		"round-robin": {0.126, 1.04}, "session": {0.362, 1.13}, "prefix 0": {0.212, 8}, "prefix 1": {0.361, 1}}
 	for _, s := range all {
 		name := s.Router
-		if name == simserver.RouterPrefix {
+		if name == engine.RouterPrefix {
 			name += " " + strconv.FormatFloat(s.LoadWeight, 'g', -1, 64)
 		}
 		if w, ok := want[name]; ok {
@@ -197,8 +197,8 @@ func TestSimulatePresets(t *testing.T) {
 	if _, _, code := reprise(t, "simulate", "t.parquet", "--preset", "none"); code != exitUsage {
 		t.Errorf("a preset that there is not: exit code %d", code)
 	}
-	hits := func(args ...string) simserver.FleetSummary {
-		var all []simserver.FleetSummary
+	hits := func(args ...string) engine.FleetSummary {
+		var all []engine.FleetSummary
 		out := must(t, append([]string{"simulate", "t.parquet", "--preset", "l4-qwen2.5-0.5b", "--json"}, args...)...)
 		if err := json.Unmarshal([]byte(out), &all); err != nil {
 			t.Fatal(err)

@@ -17,18 +17,18 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/engine"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/replay/simserver"
 )
 
 // stallingServer answers after 100 ms. Once a replay has begun its journal, it stops
 // the replay for 0.4 s whenever a request has arrived.
 func stallingServer(t *testing.T, journal string, client *atomic.Pointer[exec.Cmd]) string {
 	t.Helper()
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	c.Base, c.ITL, c.PrefillRate = 100*time.Millisecond, time.Millisecond, 1e9
-	s, err := simserver.New(c)
+	s, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

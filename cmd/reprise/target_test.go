@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"reprise/replay/client"
+	"reprise/replay/engine"
 	"reprise/replay/result"
-	"reprise/replay/simserver"
 	"reprise/trace"
 )
 
@@ -56,9 +56,9 @@ type targetServer struct {
 
 func targetStart(t *testing.T, pod string, start func(*httptest.Server)) *targetServer {
 	t.Helper()
-	c := simserver.DefaultConfig()
+	c := engine.DefaultConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
-	sim, err := simserver.New(c)
+	sim, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

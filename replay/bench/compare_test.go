@@ -8,9 +8,9 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/compare"
+	"reprise/replay/engine"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/replay/simserver"
 	"reprise/trace"
 )
 
@@ -39,13 +39,13 @@ func (k *kept) Write(rows []result.Result) (int, error) {
 // network), 2 ms on average.
 func labRun(t *testing.T, rng *rand.Rand, round []trace.Request, factor float64) report.Summary {
 	factor *= math.Exp(0.02 * rng.NormFloat64())
-	scaled := func(v simserver.Picos) simserver.Picos { return simserver.Picos(factor * float64(v)) }
-	p, err := simserver.OpenPreset("l4-qwen2.5-0.5b")
+	scaled := func(v engine.Picos) engine.Picos { return engine.Picos(factor * float64(v)) }
+	p, err := engine.OpenPreset("l4-qwen2.5-0.5b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := p.Engine.Costs
-	p.Engine.Costs = simserver.Costs{Step: scaled(c.Step), KVToken: scaled(c.KVToken), PrefillToken: scaled(c.PrefillToken),
+	p.Engine.Costs = engine.Costs{Step: scaled(c.Step), KVToken: scaled(c.KVToken), PrefillToken: scaled(c.PrefillToken),
 		DecodeSeq: scaled(c.DecodeSeq), Request: scaled(c.Request)}
 	rows := slices.Clone(round)
 	for i := range rows {
@@ -54,7 +54,7 @@ func labRun(t *testing.T, rng *rand.Rand, round []trace.Request, factor float64)
 	slices.SortFunc(rows, func(a, b trace.Request) int { return int(a.ArrivalNS - b.ArrivalNS) })
 	var results kept
 	_, run, err := Simulation{
-		Fleet:   simserver.FleetConfig{Engine: p.Engine, Replicas: 1, Router: simserver.RouterRoundRobin},
+		Fleet:   engine.FleetConfig{Engine: p.Engine, Replicas: 1, Router: engine.RouterRoundRobin},
 		Rows:    &trace.SliceReader[trace.Request]{Rows: rows},
 		Options: replay.Options{Speed: 1, About: result.Run{Workload: "sha256:lab", Simulated: "lab"}},
 		Results: &results,

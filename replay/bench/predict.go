@@ -7,8 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"reprise/replay/engine"
 	"reprise/replay/report"
-	"reprise/replay/simserver"
 )
 
 // near is how far from the prediction a measurement may be and still count as the
@@ -17,14 +17,14 @@ const near = 1.25
 
 // A Comparison is a prediction beside a measurement, and what their ratio hints at.
 type Comparison struct {
-	Prediction simserver.Prediction `json:"prediction"`
-	TPOTMS     *float64             `json:"measured_tpot_p50_ms"`
-	TPOTRatio  *float64             `json:"tpot_ratio"` // measured ÷ predicted
-	TTFTMS     *float64             `json:"measured_ttft_p50_ms"`
-	TTFTRatio  *float64             `json:"ttft_ratio"`
-	OutputPerS *float64             `json:"measured_output_tokens_per_s"`
-	InFlight   *float64             `json:"measured_in_flight"`
-	Hints      []Hint               `json:"hints"`
+	Prediction engine.Prediction `json:"prediction"`
+	TPOTMS     *float64          `json:"measured_tpot_p50_ms"`
+	TPOTRatio  *float64          `json:"tpot_ratio"` // measured ÷ predicted
+	TTFTMS     *float64          `json:"measured_ttft_p50_ms"`
+	TTFTRatio  *float64          `json:"ttft_ratio"`
+	OutputPerS *float64          `json:"measured_output_tokens_per_s"`
+	InFlight   *float64          `json:"measured_in_flight"`
+	Hints      []Hint            `json:"hints"`
 }
 
 // A Hint is a regime that the figures speak for, and what would confirm it. It is no
@@ -36,7 +36,7 @@ type Hint struct {
 }
 
 // Compare sets a summary beside a prediction.
-func Compare(p simserver.Prediction, s *report.Summary) Comparison {
+func Compare(p engine.Prediction, s *report.Summary) Comparison {
 	c := Comparison{Prediction: p, TPOTMS: s.Latency.TPOT.P50, TTFTMS: s.Latency.FromSent.TTFT.P50,
 		OutputPerS: s.Throughput.OutputTokensPerS, InFlight: s.InFlight.Mean, Hints: []Hint{}}
 	over := func(measured *float64, predicted float64) *float64 {

@@ -34,7 +34,7 @@ type Served struct {
 	Grace time.Duration // how long it may take to end when asked; 0 is [DefaultGrace]
 	Note  func(string)  // when set, is told what happens
 
-	engine *engine
+	engine *engineProcess
 	target Target
 }
 
@@ -88,7 +88,7 @@ func (s *Served) start(ctx context.Context, log string) error {
 		}
 	}
 	if s.URL != "" && !s.Command.HasPort() {
-		if e := (&engine{url: s.URL}); e.healthy(ctx) {
+		if e := (&engineProcess{url: s.URL}); e.healthy(ctx) {
 			return fmt.Errorf("something answers at %s already, before the engine is started", s.URL)
 		}
 	}

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/replay/engine"
 	"reprise/replay/openai"
 	"reprise/replay/result"
-	"reprise/replay/simserver"
 	"reprise/trace"
 )
 
 // A Simulation is a workload that is answered by engines in virtual time.
 type Simulation struct {
-	Fleet     simserver.FleetConfig
+	Fleet     engine.FleetConfig
 	Rows      trace.Reader[trace.Request]
 	BlockSize int            // tokens in a block of the rows; 0 is without blocks
 	Options   replay.Options // when rows are due, as in a replay; Known is asked too
@@ -31,17 +31,17 @@ type Simulation struct {
 
 // Run plays the workload to its end. It returns what the fleet came to, and what the
 // sending says of itself.
-func (s Simulation) Run(ctx context.Context) (simserver.FleetSummary, result.Run, error) {
-	p := &simulation{Simulation: s, tally: simserver.NewTally(s.Fleet), pending: map[int64]*result.Result{}}
+func (s Simulation) Run(ctx context.Context) (engine.FleetSummary, result.Run, error) {
+	p := &simulation{Simulation: s, tally: engine.NewTally(s.Fleet), pending: map[int64]*result.Result{}}
 	var err error
 	if p.times, err = replay.NewTimetable(s.Options, s.Rows); err != nil {
-		return simserver.FleetSummary{}, result.Run{}, err
+		return engine.FleetSummary{}, result.Run{}, err
 	}
-	if p.fleet, err = simserver.NewFleet(s.Fleet, p.note); err != nil {
-		return simserver.FleetSummary{}, result.Run{}, err
+	if p.fleet, err = engine.NewFleet(s.Fleet, p.note); err != nil {
+		return engine.FleetSummary{}, result.Run{}, err
 	}
 	if err := p.run(ctx); err != nil {
-		return simserver.FleetSummary{}, result.Run{}, err
+		return engine.FleetSummary{}, result.Run{}, err
 	}
 	run, err := p.times.Finish()
 	run.MaxInFlight = p.fleet.MaxInFlight()
@@ -55,8 +55,8 @@ const resultRows = 512
 type simulation struct {
 	Simulation
 	times   *replay.Timetable
-	fleet   *simserver.Fleet
-	tally   *simserver.Tally
+	fleet   *engine.Fleet
+	tally   *engine.Tally
 	pending map[int64]*result.Result // by id, without an answer yet
 	rows    []result.Result          // to be written
 	sent    int64
@@ -67,7 +67,7 @@ type simulation struct {
 func (p *simulation) run(ctx context.Context) error {
 	for {
 		due, ok := p.times.Next()
-		until := simserver.Never
+		until := engine.Never
 		if ok {
 			until = instantOf(int64(due))
 		}
@@ -97,10 +97,10 @@ func (p *simulation) run(ctx context.Context) error {
 	return p.flush()
 }
 
-func (p *simulation) arrival(d *replay.Departure) simserver.Arrival {
+func (p *simulation) arrival(d *replay.Departure) engine.Arrival {
 	r := d.Row
 	p.now = max(p.now, d.Result.DueNS) // a row that was read late is sent late
-	a := simserver.Arrival{Session: d.Result.Session, At: instantOf(p.now), Job: simserver.Job{ID: d.ID,
+	a := engine.Arrival{Session: d.Result.Session, At: instantOf(p.now), Job: engine.Job{ID: d.ID,
 		Prompt: int(r.InputTokens), Output: int(r.OutputTokens), BlockSize: p.BlockSize}}
 	if p.BlockSize > 0 {
 		a.Job.Blocks, a.Job.OutputBlocks = r.Blocks, r.OutputBlocks
@@ -126,15 +126,15 @@ func (p *simulation) arrival(d *replay.Departure) simserver.Arrival {
 
 // instantOf converts nanoseconds since the trace began, which a damaged file
 // may have below 0: a fleet refuses those.
-func instantOf(ns int64) simserver.Picos {
-	if ns >= int64(simserver.Never/1000) {
-		return simserver.Never
+func instantOf(ns int64) engine.Picos {
+	if ns >= int64(engine.Never/1000) {
+		return engine.Never
 	}
-	return simserver.Picos(max(ns, -1)) * 1000
+	return engine.Picos(max(ns, -1)) * 1000
 }
 
 // note takes an answer.
-func (p *simulation) note(a *simserver.Answer) error {
+func (p *simulation) note(a *engine.Answer) error {
 	p.tally.Add(a)
 	r := p.pending[a.Job.ID]
 	delete(p.pending, a.Job.ID)
@@ -150,18 +150,18 @@ func (p *simulation) note(a *simserver.Answer) error {
 }
 
 // answered completes a result with what became of its request.
-func answered(r *result.Result, a *simserver.Answer) {
+func answered(r *result.Result, a *engine.Answer) {
 	r.DoneNS = trace.Ptr(int64(a.Done.Duration()))
 	whyCut := r.Error
 	r.Error = ""
 	switch a.Err {
-	case simserver.ErrBusy:
+	case engine.ErrBusy:
 		r.Error, r.HTTPStatus, r.Input = openai.KindRateLimited, trace.Ptr(int32(429)), nil
 		return
-	case simserver.ErrTooLong:
+	case engine.ErrTooLong:
 		r.Error, r.HTTPStatus, r.Input = openai.KindTooLong, trace.Ptr(int32(400)), nil
 		return
-	case simserver.ErrCut:
+	case engine.ErrCut:
 		r.Error = whyCut
 	default:
 		r.FinishReason = "length"

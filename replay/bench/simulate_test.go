@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"reprise/replay"
-	"reprise/replay/simserver"
+	"reprise/replay/engine"
 	"reprise/trace"
 )
 
 // A closed loop of rows without end, of which the server takes some and refuses the
 // others, comes to the end of its duration: being refused takes a round trip.
 func TestRefusedClosedLoopEnds(t *testing.T) {
-	preset, err := simserver.OpenPreset("l4-qwen2.5-0.5b")
+	preset, err := engine.OpenPreset("l4-qwen2.5-0.5b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fleet := simserver.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: simserver.RouterRoundRobin}
+	fleet := engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: engine.RouterRoundRobin}
 	fleet.Engine.MaxSeqs, fleet.Engine.MaxWaiting = 2, 1
 	rows := &replay.Loop{Rows: 1, PeriodNS: 1e9, Open: func() (trace.Reader[trace.Request], error) {
 		return &trace.SliceReader[trace.Request]{Rows: []trace.Request{{InputTokens: 10, OutputTokens: 100}}}, nil

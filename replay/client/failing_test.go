@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/replay/engine"
 	"reprise/replay/openai"
 	"reprise/replay/result"
-	"reprise/replay/simserver"
 	"reprise/trace"
 )
 
@@ -69,7 +69,7 @@ func TestServerThatRefuses(t *testing.T) {
 // what was in flight broke, and all that follows finds nobody.
 func TestServerThatGoes(t *testing.T) {
 	const n, gone = 400, 150
-	s, err := simserver.New(quirkConfig())
+	s, err := engine.New(quirkConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/engine"
 	"reprise/replay/result"
-	"reprise/replay/simserver"
 	"reprise/trace"
 )
 
@@ -268,10 +268,10 @@ var quirkRows = []quirkRow{
 }
 
 // quirkServer is the simulated endpoint behind a port of its own.
-func quirkServer(t testing.TB, c simserver.Config) *httptest.Server {
+func quirkServer(t testing.TB, c engine.Config) *httptest.Server {
 	t.Helper()
 	c.FaultHeader = true
-	s, err := simserver.New(c)
+	s, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,8 +284,8 @@ func quirkServer(t testing.TB, c simserver.Config) *httptest.Server {
 
 // quirkConfig is an engine whose first token comes 20 ms after a request, and
 // every other 1 ms later.
-func quirkConfig() simserver.Config {
-	c := simserver.DefaultConfig()
+func quirkConfig() engine.Config {
+	c := engine.DefaultConfig()
 	c.Model, c.Base, c.ITL, c.PrefillRate = "m", 20*time.Millisecond, time.Millisecond, 1e15
 	return c
 }
@@ -295,7 +295,7 @@ var quirkRequest = trace.Request{InputTokens: 3, OutputTokens: 8}
 
 func quirkOptions(row quirkRow, url string) Options {
 	o := Options{URL: url, API: row.api, ForceOutput: true, Header: http.Header{}, Timeout: 20 * time.Second}
-	o.Header.Set(simserver.FaultHeader, row.quirk)
+	o.Header.Set(engine.FaultHeader, row.quirk)
 	if row.opt != nil {
 		row.opt(&o)
 	}
@@ -370,7 +370,7 @@ func quirkInstants(r *result.Result) string {
 func quirkTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| quirk | what the server does | seen at | what the client does | result |\n|---|---|---|---|---|\n")
-	for _, q := range simserver.Quirks() {
+	for _, q := range engine.Quirks() {
 		var does string
 		var results []string
 		for _, row := range quirkRows {
@@ -511,7 +511,7 @@ func TestImitatedServers(t *testing.T) {
 			}
 		})
 	}
-	if len(simserver.Imitations()) != 4 {
+	if len(engine.Imitations()) != 4 {
 		t.Error("an imitation lacks its rows")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/replay/engine"
 	"reprise/replay/openai"
-	"reprise/replay/simserver"
 )
 
 // Over HTTP/2 without TLS every quirk of the server has the result that it has over
@@ -15,7 +15,7 @@ import (
 func TestQuirksOverHTTP2(t *testing.T) {
 	c := quirkConfig()
 	c.FaultHeader = true
-	s, err := simserver.New(c)
+	s, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"reprise/replay/simserver"
+	"reprise/replay/engine"
 )
 
 // A virtualWire connects client and server within a synctest bubble, whose clock
@@ -54,9 +54,9 @@ func byNet(h *HTTP) {
 
 // virtualEndpoint is a client whose server is simulated, both in virtual time.
 // The caller must call end within the bubble.
-func virtualEndpoint(t testing.TB, c simserver.Config, o Options) (h *HTTP, end func()) {
+func virtualEndpoint(t testing.TB, c engine.Config, o Options) (h *HTTP, end func()) {
 	t.Helper()
-	s, err := simserver.New(c)
+	s, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,371 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"time"
+
+	"reprise/replay/openai"
+	"reprise/trace/block"
+	"reprise/trace/sample"
+)
+
+// maxBody is the longest request body that is read: a million-token prompt as
+// text is about a tenth of it.
+const maxBody = 64 << 20
+
+// A job is one request on its way through the engine.
+type job struct {
+	req    *openai.Request
+	chat   bool
+	id     string
+	prompt []uint32
+	output int // tokens to generate
+	finish string
+	cached int
+	seed   uint64 // of the words of the answer
+	cutter *block.Cutter
+	manner *manner
+
+	came, first, last time.Time     // by the clock: the request, its tokens as they were sent
+	queued            time.Duration // before it ran
+}
+
+// how is the manner in which the job is answered.
+func (j *job) how() *manner {
+	if j.manner == nil {
+		m := plain()
+		j.manner = &m
+	}
+	return j.manner
+}
+
+// complete serves both kinds of completion.
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, func(m *manner) (*job, int, error) { return s.decode(r, m) }, func(ctx context.Context, j *job, wait waiter) error {
+		if j.req.Stream {
+			return s.stream(ctx, w, j, wait)
+		}
+		return s.whole(ctx, w, j, wait)
+	})
+}
+
+// serve takes a request through the engine, in the manner that the faults give it.
+// read begins its job, or says by what status it is refused; write answers.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*manner) (*job, int, error), write func(context.Context, *job, waiter) error) {
+	came := time.Now()
+	m, err := s.now.Load().faults.manner(r, s.count.requests.Add(1))
+	if err != nil {
+		s.refuse(w, m, http.StatusBadRequest, err)
+		return
+	}
+	j, status, err := read(m)
+	if err != nil {
+		s.refuse(w, m, status, err)
+		return
+	}
+	if s.fails(w, r, m) {
+		return
+	}
+	j.came = came
+	wait, end, err := s.schedule(r.Context(), j)
+	switch {
+	case err == nil:
+	case errors.Is(err, errBusy):
+		s.refuse(w, m, http.StatusTooManyRequests, err)
+		return
+	case r.Context().Err() != nil: // the client has gone
+		s.count.refused.Add(1)
+		return
+	default:
+		s.refuse(w, m, http.StatusBadRequest, err)
+		return
+	}
+	defer end()
+	s.count.prompt.Add(int64(len(j.prompt)))
+	err = write(r.Context(), j, wait)
+	s.close(j, err)
+	abort(err)
+}
+
+// close counts an answer that is over, and keeps its blocks.
+func (s *Server) close(j *job, err error) {
+	switch {
+	case err != nil:
+		s.count.aborted.Add(1)
+		return
+	case j.finish == "stop":
+		s.count.stopped.Add(1)
+	default:
+		s.count.cutShort.Add(1)
+	}
+	s.took.e2e.add(j.last.Sub(j.came))
+}
+
+// keep makes the blocks over a generated answer known, just before its end is
+// told: who sends it back at once finds it. The last token has no KV, since
+// nothing was generated from it.
+func (s *Server) keep(j *job) {
+	if s.live == nil {
+		s.answer(j, j.output-1)
+		s.cache.add(j.cutter.AppendFull(nil))
+	}
+}
+
+// seen notes that the next k tokens of a job are sent now.
+func (s *Server) seen(j *job, k int) {
+	now := time.Now()
+	if j.first.IsZero() {
+		j.first = now
+		s.took.queue.add(j.queued)
+		s.took.ttft.add(now.Sub(j.came))
+	} else {
+		s.took.itl.add(now.Sub(j.last))
+	}
+	j.last = now
+	s.count.generated.Add(int64(k * j.how().choices))
+}
+
+// answer writes the first n tokens of the answer behind those of the prompt.
+func (s *Server) answer(j *job, n int) {
+	answer := make([]uint32, n)
+	for i := range answer {
+		_, answer[i] = s.word(j, i)
+	}
+	j.cutter.Write(answer)
+}
+
+// A waiter returns when token i is due; tokens are asked for in order, and may
+// be passed over.
+type waiter func(ctx context.Context, i int) error
+
+// schedule puts a request into the engine. The caller must call end.
+func (s *Server) schedule(ctx context.Context, j *job) (wait waiter, end func(), err error) {
+	if s.live != nil {
+		return s.scheduleLive(j)
+	}
+	if err := s.engine.admit(ctx); err != nil {
+		return nil, nil, err
+	}
+	j.queued = time.Since(j.came)
+	j.cached = s.cache.schedule(j.cutter.AppendFull(nil), len(j.prompt), s.c.BlockSize)
+	first, itl := s.engine.prefill(len(j.prompt) - j.cached)
+	return func(ctx context.Context, i int) error {
+		return until(ctx, first.Add(time.Duration(i)*itl))
+	}, s.engine.leave, nil
+}
+
+// scheduleLive gives it to the engine's model. What the answer will be is known,
+// and with it the blocks that it fills.
+func (s *Server) scheduleLive(j *job) (waiter, func(), error) {
+	s.answer(j, j.output)
+	of := &Job{ID: s.count.jobs.Add(1), Prompt: len(j.prompt), Output: j.output}
+	for _, id := range j.cutter.AppendFull(nil) {
+		of.keys = append(of.keys, binary.LittleEndian.Uint64(id[:]))
+	}
+	tokens, err := s.live.add(of)
+	if err != nil {
+		return nil, nil, err
+	}
+	told := stream{tokens: tokens}
+	wait := func(ctx context.Context, i int) error {
+		err := told.wait(ctx, i)
+		if err == nil {
+			j.cached, j.queued = of.Cached, (of.started - of.entered).Duration() // settled before the first token was told
+		}
+		return err
+	}
+	return wait, func() { s.live.leave(of) }, nil
+}
+
+// decode reads a request and begins its job.
+func (s *Server) decode(r *http.Request, m *manner) (*job, int, error) {
+	req, err := openai.DecodeRequest(r.Body, maxBody)
+	j, status, err := s.job(req, err, m)
+	if err != nil {
+		return nil, status, err
+	}
+	if j.chat = r.URL.Path == openai.ChatPath; j.chat != (req.Messages != nil) {
+		return nil, http.StatusBadRequest, errors.New("a chat has messages, a completion has a prompt")
+	}
+	return s.begun(j)
+}
+
+// job is that of a request whose decoding gave err.
+func (s *Server) job(req *openai.Request, err error, m *manner) (*job, int, error) {
+	switch {
+	case errors.Is(err, openai.ErrTooLarge):
+		return nil, http.StatusRequestEntityTooLarge, err
+	case err != nil && m.jsonFails:
+		return nil, http.StatusInternalServerError, err
+	case err != nil:
+		return nil, http.StatusBadRequest, err
+	case m.modelMust && req.Model != s.c.Model:
+		return nil, http.StatusNotFound, errors.New("the model does not exist")
+	}
+	return &job{req: req, manner: m}, 0, nil
+}
+
+func (s *Server) begun(j *job) (*job, int, error) {
+	if err := s.begin(j); err != nil {
+		return nil, http.StatusBadRequest, err
+	}
+	return j, 0, nil
+}
+
+// domain is within which prefixes are shared: the model, and the salt of a request
+// that has one, as vLLM has it.
+func (s *Server) domain(req *openai.Request) ([]string, error) {
+	given, ok := req.Extra.Get("cache_salt")
+	if !ok || string(given) == "null" {
+		return []string{s.c.Model}, nil
+	}
+	var salt string
+	if json.Unmarshal(given, &salt) != nil || salt == "" {
+		return nil, errors.New("cache_salt must be a string that is not empty")
+	}
+	return []string{s.c.Model, salt}, nil
+}
+
+// begin makes the prompt of a job and decides how long its answer will be.
+func (s *Server) begin(j *job) error {
+	if err := s.render(j); err != nil {
+		return err
+	}
+	h := s.hasher.Clone()
+	domain, err := s.domain(j.req)
+	if err != nil {
+		return err
+	}
+	j.cutter = h.Cutter(h.Root(domain...))
+	j.cutter.Write(j.prompt)
+	j.seed = promptSeed(j.prompt, j.req.Seed)
+	if err := s.setLength(j); err != nil {
+		return err
+	}
+	s.name(j)
+	return nil
+}
+
+// name gives the answer its id and its finish reason.
+func (s *Server) name(j *job) {
+	m := j.how()
+	j.id = fmt.Sprintf("cmpl-%d", s.count.ids.Add(1))
+	if j.chat || m.chatIDs {
+		j.id = "chat" + j.id
+	}
+	if m.id != "" {
+		j.id = m.id
+	}
+	switch {
+	case m.finish != "":
+		j.finish = m.finish
+	case m.tools && j.chat:
+		j.finish = "tool_calls"
+	case m.swallowed > 0:
+		j.finish = "stop"
+	}
+}
+
+// render turns the request into the prompt's tokens.
+func (s *Server) render(j *job) error {
+	switch {
+	case j.chat:
+		for _, m := range j.req.Messages {
+			j.prompt = s.template.AppendMessage(j.prompt, s.tok, m.Role, string(m.Content))
+		}
+		j.prompt = s.template.AppendGeneration(j.prompt, s.tok)
+	case j.req.PromptIDs != nil:
+		j.prompt = j.req.PromptIDs
+	default:
+		j.prompt = s.tok.Append(nil, string(j.req.Prompt))
+	}
+	if len(j.prompt) == 0 {
+		return errors.New("the prompt has no tokens")
+	}
+	if m := j.how(); m.cutPrompt {
+		keep := m.keepPrompt
+		if keep == 0 {
+			keep = max(1, s.c.MaxModelLen-j.limit())
+		}
+		j.prompt = j.prompt[max(0, len(j.prompt)-keep):]
+	}
+	return nil
+}
+
+// setLength decides the length of the answer. With ignore_eos it is exactly
+// max_tokens; otherwise the "model" stops by itself at a length that depends on
+// the prompt, and not before min_tokens. Without max_tokens a completion has at
+// most 16 tokens and a chat 256.
+func (s *Server) setLength(j *job) error {
+	limit := j.limit()
+	if room := s.c.MaxModelLen - len(j.prompt); limit > room {
+		if room < 1 || j.req.MaxTokens != nil {
+			return fmt.Errorf("the model's maximum context length is %d tokens, and %d were requested (%d in the prompt, %d for the completion)",
+				s.c.MaxModelLen, len(j.prompt)+limit, len(j.prompt), limit)
+		}
+		limit = room
+	}
+	j.output, j.finish = limit+j.how().more, "length"
+	if !j.req.IgnoreEOS || j.how().stops {
+		stop := 1 + int(j.seed%uint64(2*limit))
+		if j.req.MinTokens != nil && !j.how().stops {
+			stop = max(stop, *j.req.MinTokens)
+		}
+		if stop < limit {
+			j.output, j.finish = stop, "stop"
+		}
+	}
+	return nil
+}
+
+// limit is the most tokens that the request asks for.
+func (j *job) limit() int {
+	switch {
+	case j.req.MaxTokens != nil:
+		return max(1, *j.req.MaxTokens) // none of the servers we know answers with no token at all
+	case j.chat:
+		return 256
+	}
+	return 16
+}
+
+// promptSeed makes answers depend on the prompt and the request's seed alone,
+// as at temperature 0.
+func promptSeed(prompt []uint32, seed *int64) uint64 {
+	h := fnv.New64a()
+	var b [8]byte
+	if seed != nil {
+		binary.LittleEndian.PutUint64(b[:], uint64(*seed))
+	}
+	h.Write(b[:])
+	for _, t := range prompt[max(0, len(prompt)-64):] {
+		binary.LittleEndian.PutUint32(b[:], t)
+		h.Write(b[:4])
+	}
+	return h.Sum64()
+}
+
+// word returns the i-th token of an answer as text and id. Words of the
+// round-trip-stable vocabulary make as many tokens in any later prompt.
+func (s *Server) word(j *job, i int) (string, uint32) {
+	k := int(sample.Mix64(j.seed+uint64(i+1)*sample.Golden) % uint64(len(s.words.Text)))
+	if i == 0 && j.chat { // behind the template's line end; a completion goes on with its prompt
+		return s.words.Text[k], s.words.Bare[k]
+	}
+	return " " + s.words.Text[k], s.words.Spaced[k]
+}
+
+// usage is what the answer says of its tokens.
+func (j *job) usage() *openai.Usage {
+	u := &openai.Usage{PromptTokens: len(j.prompt), CompletionTokens: j.output, TotalTokens: len(j.prompt) + j.output}
+	if !j.how().noCached {
+		u.PromptTokensDetails = &openai.PromptTokensDetails{CachedTokens: j.cached}
+	}
+	return u
+}

@@ -1,0 +1,312 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/replay/openai"
+)
+
+// An emitter writes one streamed answer in the manner of its request. Events are
+// gathered, and leave in one write when they are flushed.
+type emitter struct {
+	s     *Server
+	j     *job
+	m     *manner
+	w     http.ResponseWriter
+	to    *http.ResponseController
+	usage usageManner
+
+	chunk  openai.Chunk
+	delta  openai.Delta
+	one    [1]openai.Choice
+	json   []byte
+	buf    []byte
+	held   int // token events in buf
+	told   int // tokens so far
+	opened bool
+}
+
+func newEmitter(s *Server, w http.ResponseWriter, j *job) *emitter {
+	e := &emitter{s: s, j: j, m: j.how(), w: w, to: http.NewResponseController(w), chunk: j.chunk(s.c.Model)}
+	if e.m.usageOf == "" || !j.chat {
+		e.usage = e.m.usage
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	if e.m.shut {
+		w.Header().Set("Keep-Alive", "timeout=5, max=100")
+	}
+	return e
+}
+
+// early sends the headers, and what stands before the first token.
+func (e *emitter) early() error {
+	e.w.WriteHeader(http.StatusOK)
+	if e.m.comments {
+		e.keepAlives()
+	}
+	if e.m.progress {
+		e.put(0, "", nil, fmt.Sprintf(`"prompt_progress":{"total":%d,"cache":0,"processed":0,"time_ms":0}`, len(e.j.prompt)))
+	}
+	if e.m.empties {
+		e.put(0, "", nil, "")
+	}
+	return e.flush(true)
+}
+
+func (e *emitter) keepAlives() {
+	e.buf = e.m.frame.AppendComment(e.buf, "")
+	e.buf = e.m.frame.AppendComment(e.buf, "ping")
+	e.buf = e.m.frame.AppendEvent(e.buf, []byte(": keepalive"))
+	e.buf = e.m.frame.AppendEvent(e.buf, nil)
+}
+
+// tokens puts tokens i to i+k into one event for each choice.
+func (e *emitter) tokens(i, k int) {
+	if !e.opened && e.j.chat && !e.m.roleEvery {
+		for c := range e.m.choices {
+			e.role(c)
+		}
+	}
+	e.opened = true
+	if e.m.comments {
+		e.keepAlives()
+	}
+	if e.m.empties && i > 0 {
+		e.put(0, "", nil, "")
+	}
+	e.told = i + k
+	shown := min(i+k, max(1, e.j.output-e.m.swallowed))
+	for c := e.m.choices - 1; c >= 0; c-- {
+		var finish *string
+		if e.m.tools && e.j.chat && e.told == e.j.output && !e.m.noFinish {
+			finish = &e.j.finish
+		}
+		e.put(c, e.text(c, i, shown), finish, "")
+	}
+	e.held++
+}
+
+// text joins tokens from to shown of a choice; swallowed ones are not in it.
+func (e *emitter) text(choice, from, shown int) string {
+	at := choice * e.j.output // every choice has words of its own
+	if from+1 == shown {
+		word, _ := e.s.word(e.j, at+from)
+		return word
+	}
+	var b strings.Builder
+	for i := from; i < shown; i++ {
+		word, _ := e.s.word(e.j, at+i)
+		b.WriteString(word)
+	}
+	return b.String()
+}
+
+// role opens a chat. Servers that write content null are imitated by putting it
+// in: the encoder leaves out what is nil.
+func (e *emitter) role(choice int) {
+	empty := ""
+	e.delta = openai.Delta{Role: "assistant", Content: &empty}
+	e.append(choice, nil, "")
+}
+
+// put appends a chunk with a piece of a choice's answer. Members are further
+// JSON of the chunk.
+func (e *emitter) put(choice int, text string, finish *string, members string) {
+	e.delta = openai.Delta{Content: &text}
+	first := e.told <= e.m.perEvent
+	switch {
+	case !e.j.chat:
+	case e.m.tools && text != "":
+		e.toolCall(choice, text, first, finish != nil)
+	case text != "" && e.told <= e.m.reasoning:
+		e.delta = openai.Delta{ReasoningContent: &text}
+		if e.m.reasoningField == "reasoning" {
+			e.delta = openai.Delta{Reasoning: &text}
+		}
+	}
+	if e.m.roleEvery {
+		e.delta.Role = "assistant"
+	}
+	e.append(choice, finish, members)
+}
+
+func (e *emitter) toolCall(choice int, text string, first, last bool) {
+	call := openai.ToolCall{}
+	call.Function.Arguments = text
+	if first {
+		name := "look_up"
+		call.ID, call.Type, call.Function.Name = e.j.id+"-tool-"+strconv.Itoa(choice), "function", &name
+		call.Function.Arguments = `{"words":"` + text
+	}
+	if last {
+		call.Function.Arguments += `"}`
+	}
+	e.delta = openai.Delta{ToolCalls: []openai.ToolCall{call}}
+}
+
+// append makes an event of the delta at hand.
+func (e *emitter) append(choice int, finish *string, members string) {
+	c := &e.chunk
+	e.one[0] = openai.Choice{Index: choice, FinishReason: finish}
+	if e.j.chat {
+		e.one[0].Delta = &e.delta
+	} else {
+		e.one[0].Text = e.delta.Content
+	}
+	c.ID, c.Choices, c.Usage = e.j.id, e.one[:], nil
+	if e.m.choiceIDs {
+		c.ID += "-" + strconv.Itoa(choice)
+	}
+	running := e.usage == usageEvery || e.usage == usageAsked && e.j.req.ContinuousUsage
+	switch {
+	case finish != nil && (e.usage == usageOnFinish || e.m.choices > 1 && e.usage != usageMissing):
+		c.Usage = e.count(e.told)
+	case e.usage == usageZeros && e.j.req.IncludeUsage:
+		c.Usage = &openai.Usage{}
+	case running:
+		c.Usage = e.count(e.told)
+	case e.usage == usageNull:
+		members = joined(members, `"usage":null`)
+	}
+	e.event(members)
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "," + b
+}
+
+// count is the usage after so many tokens of each choice.
+func (e *emitter) count(tokens int) *openai.Usage {
+	u := e.j.usage()
+	u.CompletionTokens = tokens
+	u.TotalTokens = u.PromptTokens + tokens
+	return u
+}
+
+// event appends the chunk at hand with further members.
+func (e *emitter) event(members string) {
+	if members == "" && !e.m.lines && !e.m.nullContent && !e.m.tools {
+		e.buf = e.m.frame.AppendChunk(e.buf, &e.chunk)
+		return
+	}
+	b := openai.AppendChunk(e.json[:0], &e.chunk)
+	if members != "" {
+		b = append(append(append(b[:len(b)-1], ','), members...), '}')
+	}
+	if e.m.nullContent {
+		b = bytes.Replace(b, []byte(`"role":"assistant","content":""`), []byte(`"role":"assistant","content":null`), 1)
+	}
+	if e.m.tools {
+		b = bytes.Replace(b, []byte(`"function":{"arguments"`), []byte(`"function":{"name":null,"arguments"`), 1)
+	}
+	if e.m.lines {
+		b = bytes.Replace(b, []byte(`,"choices":`), []byte(",\n\"choices\":"), 1)
+	}
+	e.json = b
+	e.buf = e.m.frame.AppendEvent(e.buf, b)
+}
+
+// end puts what stands behind the tokens: finish, usage, [DONE].
+func (e *emitter) end() {
+	timings := ""
+	if e.m.timings {
+		timings = e.timings()
+	}
+	own := e.usage != usageOnFinish && e.usage != usageMissing && e.j.req.IncludeUsage && e.m.choices == 1
+	if !e.m.noFinish && !(e.m.tools && e.j.chat) {
+		for c := e.m.choices - 1; c >= 0; c-- {
+			text := ""
+			if e.delta = (openai.Delta{}); !e.j.chat || e.m.roleEvery {
+				e.delta.Content = &text
+			}
+			if e.m.roleEvery {
+				e.delta.Role = "assistant"
+			}
+			members := ""
+			if !own {
+				members = timings
+			}
+			e.append(c, &e.j.finish, members)
+		}
+	}
+	if own {
+		e.chunk.Choices, e.chunk.Usage = nil, e.j.usage()
+		e.event(timings)
+	}
+	for range e.m.doneMarks {
+		e.buf = e.m.frame.AppendDone(e.buf)
+	}
+}
+
+// timings are as llama-server writes them.
+func (e *emitter) timings() string {
+	prompt := e.j.first.Sub(e.j.came)
+	answer := e.j.last.Sub(e.j.first)
+	return fmt.Sprintf(`"timings":{"cache_n":%d,"prompt_n":%d,"prompt_ms":%.3f,"predicted_n":%d,"predicted_ms":%.3f}`,
+		e.j.cached, len(e.j.prompt)-e.j.cached, prompt.Seconds()*1e3, e.j.output, answer.Seconds()*1e3)
+}
+
+// flush writes what is gathered, once that is as many token events as leave
+// together, or all of it.
+func (e *emitter) flush(all bool) error {
+	if !all && e.held < e.m.perWrite {
+		return nil
+	}
+	e.held = 0
+	step := len(e.buf)
+	if e.m.perByte > 0 {
+		step = e.m.perByte
+	}
+	for from := 0; from < len(e.buf); from += step {
+		if _, err := e.w.Write(e.buf[from:min(from+step, len(e.buf))]); err != nil {
+			return err
+		}
+		if err := e.to.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(e.buf) == 0 {
+		return e.to.Flush()
+	}
+	e.buf = e.buf[:0]
+	return nil
+}
+
+// strike does in the middle of the stream what the manner says.
+func (e *emitter) strike(ctx context.Context) error {
+	m := e.m
+	if m.stall > 0 {
+		if err := until(ctx, time.Now().Add(m.stall)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case m.errorThen != "":
+		e.buf = m.frame.AppendEvent(e.buf, openai.AppendError(nil, openai.ErrorDetail{
+			Message: "the engine failed", Type: "InternalServerError", Code: m.codeOf(http.StatusInternalServerError)}))
+		if m.errorThen == "done" {
+			e.buf = m.frame.AppendDone(e.buf)
+		}
+		if err := e.flush(true); err != nil {
+			return err
+		}
+		return errStruck
+	case m.reset, m.cut:
+		if err := e.flush(true); err != nil {
+			return err
+		}
+		return errors.Join(errStruck, drop(e.w, m.reset))
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Ways of batching.
+const (
+	// Continuous admits a request as soon as there is a place, as vLLM does.
+	Continuous = "continuous"
+	// Static admits requests only when the batch before has ended, as many as
+	// wait then.
+	Static = "static"
+)
+
+// EngineConfig says what an [Engine] is like. The names are vLLM's.
+type EngineConfig struct {
+	BlockSize      int    `json:"block_size"`             // tokens in a block of KV
+	KVTokens       int    `json:"kv_tokens"`              // tokens of KV memory; 0 is without bound
+	MaxSeqs        int    `json:"max_num_seqs"`           // requests that run at once
+	MaxBatchTokens int    `json:"max_num_batched_tokens"` // tokens computed in a step
+	MaxWaiting     int    `json:"max_waiting"`            // requests that wait; more are refused
+	ChunkedPrefill bool   `json:"chunked_prefill"`        // a prompt is computed in parts as the budget of a step allows; else whole
+	PrefixCaching  bool   `json:"prefix_caching"`         // blocks are found again by what they hold
+	Batching       string `json:"batching"`               // Continuous or Static
+	Costs          Costs  `json:"-"`                      // see Costs.String
+}
+
+// DefaultEngine has vLLM's defaults for a server on one accelerator: blocks of
+// 16 tokens, 256 sequences, 2,048 tokens a step, chunked prefill and prefix
+// caching. KV memory is without bound.
+func DefaultEngine() EngineConfig {
+	return EngineConfig{BlockSize: 16, MaxSeqs: 256, MaxBatchTokens: 2048, MaxWaiting: 100_000,
+		ChunkedPrefill: true, PrefixCaching: true, Batching: Continuous}
+}
+
+const maxBlocks = 1<<31 - 2
+
+func (c *EngineConfig) check() error {
+	switch {
+	case c.BlockSize < 1 || c.BlockSize > maxBlockSize:
+		return errors.New("simulated engine: a block has 1 to 524,288 tokens")
+	case c.KVTokens < 0 || c.KVTokens/c.BlockSize > maxBlocks:
+		return errors.New("simulated engine: the KV memory is negative or above 2^31 blocks")
+	case c.KVTokens > 0 && c.KVTokens < c.BlockSize:
+		return fmt.Errorf("simulated engine: a KV memory of %d tokens holds no block of %d", c.KVTokens, c.BlockSize)
+	case c.MaxSeqs < 1 || c.MaxBatchTokens < 1 || c.MaxWaiting < 0:
+		return errors.New("simulated engine: the limits of a step must be positive, and that of the queue not negative")
+	case c.Batching != Continuous && c.Batching != Static:
+		return errors.New("simulated engine: batching is continuous or static")
+	}
+	return c.Costs.check()
+}
+
+// A Sink is told what becomes of jobs, during [Engine.Step]. The instants may
+// lie ahead of the caller's clock, up to that which Step returns.
+type Sink interface {
+	// Tokens tells the instants of a job's next tokens, in order. The slice is
+	// the engine's again afterwards.
+	Tokens(j *Job, at []Picos)
+	// Finished tells that a job has all its tokens and left the engine.
+	Finished(j *Job, at Picos)
+}
+
+// Errors of [Engine.Add].
+var (
+	// ErrBusy says that the waiting queue is full (HTTP 429).
+	ErrBusy = errBusy
+	// ErrTooLong says that a job would not fit into the KV memory alone.
+	ErrTooLong = errors.New("the request is longer than the KV memory")
+)
+
+// An Engine is a serving engine as a state machine: it has no clock, and is
+// told the time. What it does depends on nothing else, so that the same calls
+// give the same tokens at the same instants, be the time real or virtual.
+//
+// In each step it first gives every running sequence its next token, or the next
+// part of its prompt, in order of admission; then it admits from the queue, in
+// order of arrival, while the budget of tokens, the places and the blocks last.
+// When blocks run out, the sequence admitted last loses its own and waits at the
+// head of the queue, to compute all of its tokens anew, but for those it finds
+// in the cache. This is the order of vLLM's V1 scheduler (vllm/v1/core/sched).
+//
+// It differs where nothing was to be learnt from more: the head of the queue,
+// once there were no blocks for it, is tried again when blocks were given back,
+// and not in every step; and blocks without a key are used again before any
+// others, where vLLM queues them behind.
+//
+// An Engine is for one goroutine.
+type Engine struct {
+	c       EngineConfig
+	now     Picos // when the next step may begin
+	pool    *pool
+	running []*Job
+	waiting queue
+	enters  queue // added, and not yet seen by the scheduler
+
+	batch    int  // of a static batch: jobs still to be admitted
+	blocked  bool // the head of the queue found no blocks, and none were given back since
+	lastOver int  // jobs that finished at the end of the last step, which is now
+
+	ends      []Picos
+	crossings []crossing
+	peak      Load
+	steps     int64
+	preempted int64
+	computed  int64
+}
+
+// NewEngine makes an engine at instant 0.
+func NewEngine(c EngineConfig) (*Engine, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	blocks := maxBlocks
+	if c.KVTokens > 0 {
+		blocks = c.KVTokens / c.BlockSize
+	}
+	return &Engine{c: c, pool: newPool(blocks)}, nil
+}
+
+// Add gives the engine a job that arrives at an instant, which must not be
+// before that of an earlier Add. On [ErrBusy] or [ErrTooLong] the job is not
+// taken.
+func (e *Engine) Add(j *Job, at Picos) error {
+	if err := j.check(); err != nil {
+		return err
+	}
+	if j.state != stateNew {
+		return errors.New("simulated engine: a job was added twice")
+	}
+	if at < 0 || at >= Never/2 {
+		return errors.New("simulated engine: an arrival is before 0 or after 26 days")
+	}
+	if len(e.running)+e.waiting.len()+e.enters.len() >= e.c.MaxSeqs+e.c.MaxWaiting {
+		return ErrBusy
+	}
+	if blocksOf(j.most(), e.c.BlockSize) > e.pool.limit {
+		return ErrTooLong
+	}
+	j.entered, j.state, j.first = at+e.c.Costs.Request, stateWaiting, true
+	e.enters.push(j)
+	return nil
+}
+
+// Abort takes a job out between two steps; it is not told as finished. It
+// reports whether the engine had the job.
+func (e *Engine) Abort(j *Job) bool {
+	switch j.state {
+	case stateRunning:
+		for i, r := range e.running {
+			if r == j {
+				e.running = append(e.running[:i], e.running[i+1:]...)
+				break
+			}
+		}
+		e.release(j)
+	case stateWaiting:
+		if !e.waiting.remove(j) {
+			e.enters.remove(j)
+		}
+		e.blocked = false
+	default:
+		return false
+	}
+	j.state = stateOver
+	return true
+}
+
+// ResetCache forgets the blocks that no job uses.
+func (e *Engine) ResetCache() {
+	for e.pool.kept > 0 {
+		e.pool.evict()
+		e.pool.free++
+	}
+	e.blocked = false
+}
+
+// Now is the instant at which the last step ended.
+func (e *Engine) Now() Picos { return e.now }
+
+// Step begins at now, or at the end of the last step when that is later. It does
+// one step and returns the instant at which it ends; or several, when they decode
+// the same sequences, each begins before the horizon, and no job enters. It is
+// not ok when there is nothing to do: until is then the instant of the next job
+// to enter, or [Never].
+func (e *Engine) Step(now, horizon Picos, sink Sink) (until Picos, ok bool) {
+	e.now = max(e.now, now)
+	for e.enters.len() > 0 && e.enters.head().entered <= e.now {
+		e.waiting.push(e.enters.pop())
+	}
+	if len(e.running) == 0 && e.waiting.len() == 0 {
+		if e.enters.len() == 0 {
+			return Never, false
+		}
+		return e.enters.head().entered, false
+	}
+	if e.enters.len() > 0 {
+		horizon = min(horizon, e.enters.head().entered)
+	}
+	e.lastOver = 0
+	if !e.decodeOnly(horizon, sink) {
+		e.mixed(sink)
+	}
+	return e.now, true
+}
+
+// next is when the next step begins; Never when there is nothing to do.
+func (e *Engine) next() Picos {
+	switch {
+	case len(e.running) > 0 || e.waiting.len() > 0:
+		return e.now
+	case e.enters.len() > 0:
+		return max(e.now, e.enters.head().entered)
+	}
+	return Never
+}
+
+// Run does all steps that begin before an instant.
+func (e *Engine) Run(until Picos, sink Sink) {
+	for now := e.now; now < until; {
+		now, _ = e.Step(now, until, sink)
+	}
+}
+
+// Load is what an engine is busy with.
+type Load struct {
+	Running, Waiting int
+	UsedBlocks       int // held by sequences: not to be evicted
+	KeptBlocks       int // of the prefix cache, held by none
+}
+
+// Load returns the load between two steps.
+func (e *Engine) Load() Load {
+	return Load{len(e.running), e.waiting.len() + e.enters.len(), e.pool.used(), e.pool.kept}
+}
+
+// InFlight is how many jobs were not finished at an instant no earlier than the
+// beginning of the last step.
+func (e *Engine) InFlight(at Picos) int {
+	n := len(e.running) + e.waiting.len() + e.enters.len()
+	if at < e.now {
+		n += e.lastOver
+	}
+	return n
+}
+
+// EngineStats count since the beginning.
+type EngineStats struct {
+	Steps          int64
+	PrefillTokens  int64 // computed, those computed anew included
+	Preemptions    int64
+	MaxRunning     int
+	MaxWaiting     int
+	MaxUsedBlocks  int
+	CapacityBlocks int
+}
+
+// Stats returns the counts so far.
+func (e *Engine) Stats() EngineStats {
+	return EngineStats{e.steps, e.computed, e.preempted, e.peak.Running, e.peak.Waiting, e.peak.UsedBlocks, e.pool.limit}
+}
+
+// notePeak keeps the largest load, as it is during a step.
+func (e *Engine) notePeak() {
+	e.peak.Running = max(e.peak.Running, len(e.running))
+	e.peak.Waiting = max(e.peak.Waiting, e.waiting.len())
+	e.peak.UsedBlocks = max(e.peak.UsedBlocks, e.pool.used())
+}
+
+// A queue is first in, first out, but for those put back at its head.
+type queue struct {
+	jobs []*Job
+	from int
+}
+
+func (q *queue) len() int    { return len(q.jobs) - q.from }
+func (q *queue) head() *Job  { return q.jobs[q.from] }
+func (q *queue) push(j *Job) { q.jobs = append(q.jobs, j) }
+
+func (q *queue) pop() *Job {
+	j := q.jobs[q.from]
+	q.jobs[q.from] = nil
+	q.from++
+	if q.from > len(q.jobs)/2 {
+		q.jobs, q.from = append(q.jobs[:0], q.jobs[q.from:]...), 0
+	}
+	return j
+}
+
+func (q *queue) putBack(j *Job) {
+	if q.from > 0 {
+		q.from--
+		q.jobs[q.from] = j
+		return
+	}
+	q.jobs = append([]*Job{j}, q.jobs...)
+}
+
+func (q *queue) remove(j *Job) bool {
+	for i := q.from; i < len(q.jobs); i++ {
+		if q.jobs[i] == j {
+			q.jobs = append(q.jobs[:i], q.jobs[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func blocksOf(tokens, size int) int { return (tokens + size - 1) / size }

@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Picos is an instant or a duration of an engine's clock, in picoseconds. It is
+// an integer, so that a sum of steps is the same in whatever order it is made,
+// and fine enough for what one token of KV cache adds to a step.
+type Picos int64
+
+// Never is later than every instant of an engine: 53 days.
+const Never Picos = 1 << 62
+
+// PicosOf converts a duration of up to [Never]; longer ones become that.
+func PicosOf(d time.Duration) Picos {
+	if d >= time.Duration(Never/1000) {
+		return Never
+	}
+	return Picos(d) * 1000
+}
+
+// Duration rounds to nanoseconds, half up.
+func (p Picos) Duration() time.Duration {
+	n := p / 1000
+	if p%1000 >= 500 {
+		n++
+	}
+	return time.Duration(n)
+}
+
+// Costs are what the steps of an engine take, all in picoseconds:
+//
+//	step = max(Step + KVToken × tokens of KV in the batch,
+//	           PrefillToken × prompt tokens computed + DecodeSeq × sequences that decode)
+//
+// the larger of the time to read memory, weights and KV, and the time to
+// compute: the roofline of Williams, Waterman and Patterson (2009) with linear
+// terms. Tokens of KV are those of each sequence of the step, with the ones that
+// the step adds.
+type Costs struct {
+	Step         Picos // of reading the weights, whatever the batch
+	KVToken      Picos // of reading the KV of one token
+	PrefillToken Picos // of computing one token of a prompt
+	DecodeSeq    Picos // of computing one token of an answer
+	// Request is the time from the arrival of a request until the scheduler sees
+	// it: HTTP, tokenising, handing over. It delays one request and no step.
+	Request Picos
+}
+
+// maxStep bounds what a step may take, 1,000 s, so that sums do not overflow.
+const maxStep Picos = 1e15
+
+// maxRun is how many steps are added up at once.
+const maxRun = 4096
+
+// fields names the costs for people.
+func (c *Costs) fields() []costField {
+	return []costField{{"step", &c.Step}, {"kv-token", &c.KVToken}, {"prefill-token", &c.PrefillToken},
+		{"decode-seq", &c.DecodeSeq}, {"request", &c.Request}}
+}
+
+type costField struct {
+	name  string
+	value *Picos
+}
+
+// costUnits are in picoseconds; that which ends the others is last.
+var costUnits = []struct {
+	name  string
+	picos float64
+}{{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"µs", 1e6}, {"ms", 1e9}, {"s", 1e12}}
+
+// String writes the costs as [ParseCosts] reads them.
+func (c Costs) String() string {
+	var parts []string
+	for _, f := range c.fields() {
+		unit := costUnits[0]
+		for _, u := range costUnits {
+			if u.name != "µs" && float64(*f.value) >= u.picos {
+				unit = u
+			}
+		}
+		parts = append(parts, f.name+"="+strconv.FormatFloat(float64(*f.value)/unit.picos, 'f', -1, 64)+unit.name)
+	}
+	return strings.Join(parts, ",")
+}
+
+// ParseCosts changes the costs that a text such as "step=5ms,kv-token=40ns"
+// names: step, kv-token, prefill-token, decode-seq, request, each with ps, ns,
+// us, ms or s.
+func ParseCosts(text string, c Costs) (Costs, error) {
+	for i, part := range strings.Split(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		var to *Picos
+		for _, f := range c.fields() {
+			if f.name == name {
+				to = f.value
+			}
+		}
+		if !ok || to == nil {
+			return c, fmt.Errorf("part %d is not one of step, kv-token, prefill-token, decode-seq and request, with = and a time", i+1)
+		}
+		picos, ok := parsePicos(value)
+		if !ok {
+			return c, fmt.Errorf("%s: not a time such as 40ns, 2.5us or 5ms, of at most 1,000 s", name)
+		}
+		*to = picos
+	}
+	return c, c.check()
+}
+
+func parsePicos(text string) (Picos, bool) {
+	for _, u := range costUnits {
+		if number, ok := strings.CutSuffix(text, u.name); ok {
+			v, err := strconv.ParseFloat(number, 64)
+			v = math.Round(v * u.picos)
+			return Picos(v), err == nil && v >= 0 && v <= float64(maxStep)
+		}
+	}
+	return 0, false
+}
+
+func (c *Costs) check() error {
+	for _, v := range []Picos{c.Step, c.KVToken, c.PrefillToken, c.DecodeSeq, c.Request} {
+		if v < 0 {
+			return errors.New("simulated engine: a cost is negative")
+		}
+		if v > maxStep {
+			return errors.New("simulated engine: a cost is above 1,000 s")
+		}
+	}
+	return nil
+}
+
+// times is n × p, and no more than maxStep.
+func times(p Picos, n int64) Picos {
+	if n > 0 && p > maxStep/Picos(n) {
+		return maxStep
+	}
+	return p * Picos(n)
+}
+
+// of is what one step takes.
+func (c *Costs) of(kv, prefill, decode int64) Picos {
+	return min(max(c.Step+times(c.KVToken, kv), times(c.PrefillToken, prefill)+times(c.DecodeSeq, decode)), maxStep)
+}
+
+// A stretch is a run of steps that decode the same sequences, so that each has
+// seqs tokens of KV more than the one before.
+type stretch struct {
+	costs    *Costs
+	kv, seqs int64 // of the first step
+}
+
+// step is what step i takes, from 0.
+func (s stretch) step(i int64) Picos { return s.costs.of(s.kv+i*s.seqs, 0, s.seqs) }
+
+// sum is what the first k steps take, k ≤ maxRun. Steps take compute until
+// memory has grown above it, and memory from there on until the bound of a
+// step; each part is an arithmetic series.
+func (s stretch) sum(k int64) Picos {
+	flat := s.below(k, func(i int64) bool { return s.step(i) == s.step(0) })
+	capped := s.below(k, func(i int64) bool { return s.step(i) < maxStep })
+	capped = max(capped, flat)
+	total := Picos(flat) * s.step(0)
+	if n := capped - flat; n > 0 {
+		total += Picos(n)*s.step(flat) + times(s.costs.KVToken, s.seqs)*Picos(n*(n-1)/2)
+	}
+	return total + Picos(k-capped)*maxStep
+}
+
+// below is the number of the first k steps for which holds is true; it is true
+// up to some step and false from there on.
+func (s stretch) below(k int64, holds func(i int64) bool) int64 {
+	return int64(sort.Search(int(k), func(i int) bool { return !holds(int64(i)) }))
+}
+
+// begun is how many of at most k steps begin before so long a time has passed;
+// the first always does.
+func (s stretch) begun(k int64, within Picos) int64 {
+	k = min(k, maxRun)
+	if within == math.MaxInt64 {
+		return k
+	}
+	return max(1, s.below(k, func(i int64) bool { return s.sum(i) < within }))
+}

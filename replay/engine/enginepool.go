@@ -1,0 +1,114 @@
+package engine
+
+// A pool is the KV memory of an engine, in blocks. A block is free; or in use
+// by sequences, under a key by which others find it or without one; or kept,
+// under its key, after its last user left. Kept blocks are in LRU order and give
+// way to new ones once none is free: those in use never do.
+type pool struct {
+	limit int
+	free  int
+	kept  int // in the ring
+	index map[uint64]int32
+	nodes []blockNode // 0 heads the ring: its next was kept last, its prev longest ago
+	spare []int32     // nodes to use again
+}
+
+type blockNode struct {
+	key        uint64
+	users      int32
+	prev, next int32 // while kept
+}
+
+// keyless stands for a block without a key among the blocks of a sequence.
+const keyless int32 = 0
+
+func newPool(limit int) *pool {
+	return &pool{limit: limit, free: limit, index: map[uint64]int32{}, nodes: make([]blockNode, 1)}
+}
+
+// room is how many blocks can be taken.
+func (p *pool) room() int { return p.free + p.kept }
+
+// used is how many blocks sequences hold.
+func (p *pool) used() int { return p.limit - p.free - p.kept }
+
+// find returns the block under key, in use or kept, or keyless.
+func (p *pool) find(key uint64) int32 { return p.index[key] }
+
+// isKept says whether nobody uses block n.
+func (p *pool) isKept(n int32) bool { return p.nodes[n].users == 0 }
+
+// share makes a sequence a user of block n.
+func (p *pool) share(n int32) {
+	if p.nodes[n].users == 0 {
+		p.unlink(n)
+		p.kept--
+	}
+	p.nodes[n].users++
+}
+
+// take takes a block without a key; there must be room.
+func (p *pool) take() {
+	if p.free > 0 {
+		p.free--
+		return
+	}
+	p.evict()
+}
+
+// evict forgets the block kept longest ago, which is then neither kept nor free.
+func (p *pool) evict() {
+	n := p.nodes[0].prev
+	p.unlink(n)
+	p.kept--
+	delete(p.index, p.nodes[n].key)
+	p.spare = append(p.spare, n)
+}
+
+// name puts a block that take returned under key. It stays without one when
+// another has that key, as when two prompts that begin alike are computed at
+// once: vLLM keeps both, and so does this, but finds the first.
+func (p *pool) name(key uint64) int32 {
+	if _, held := p.index[key]; held {
+		return keyless
+	}
+	var n int32
+	if last := len(p.spare) - 1; last >= 0 {
+		n, p.spare = p.spare[last], p.spare[:last]
+	} else {
+		n = int32(len(p.nodes))
+		p.nodes = append(p.nodes, blockNode{})
+	}
+	p.nodes[n] = blockNode{key: key, users: 1}
+	p.index[key] = n
+	return n
+}
+
+// release gives the blocks of a sequence back from the last to the first, so
+// that the beginnings of prompts are evicted last.
+func (p *pool) release(held []int32) {
+	for i := len(held) - 1; i >= 0; i-- {
+		n := held[i]
+		if n == keyless {
+			p.free++
+			continue
+		}
+		if p.nodes[n].users--; p.nodes[n].users == 0 {
+			p.link(n)
+			p.kept++
+		}
+	}
+}
+
+func (p *pool) unlink(n int32) {
+	node := p.nodes[n]
+	p.nodes[node.prev].next = node.next
+	p.nodes[node.next].prev = node.prev
+}
+
+func (p *pool) link(n int32) {
+	next := p.nodes[0].next
+	p.nodes[n].prev, p.nodes[n].next = 0, next
+	p.nodes[next].prev = n
+	p.nodes[0].next = n
+}

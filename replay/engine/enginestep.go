@@ -1,0 +1,310 @@
+package engine
+
+import "slices"
+
+// mixed does one step of prefill, decode or both.
+func (e *Engine) mixed(sink Sink) {
+	var b batch
+	b.budget = e.c.MaxBatchTokens
+	calm := e.goOn(&b)
+	if calm {
+		e.admit(&b)
+	}
+	e.notePeak()
+	e.now += e.c.Costs.of(b.kv, b.prefill, b.decode)
+	e.steps++
+	e.computed += b.prefill
+	at := append(e.ends[:0], e.now)
+	e.ends = at
+	for _, j := range e.running {
+		if j.plan == 0 {
+			continue
+		}
+		j.computed += j.plan
+		j.plan = 0
+		if j.need() == 0 && j.generated < j.Output {
+			j.generated++
+			sink.Tokens(j, at)
+		}
+	}
+	e.retire(sink)
+}
+
+// A batch is what one step computes.
+type batch struct {
+	budget              int
+	kv, prefill, decode int64
+}
+
+// put plans n tokens of j.
+func (b *batch) put(j *Job, n int) {
+	j.plan = n
+	b.budget -= n
+	b.kv += int64(j.computed + n)
+	if j.decodes() {
+		b.decode++
+	} else {
+		b.prefill += int64(n)
+	}
+}
+
+// goOn plans the next tokens of the running. It is not calm when one of them
+// lost its blocks.
+func (e *Engine) goOn(b *batch) (calm bool) {
+	calm = true
+	for i := 0; i < len(e.running) && b.budget > 0; i++ {
+		j := e.running[i]
+		n := j.need()
+		if e.c.ChunkedPrefill {
+			n = min(n, b.budget)
+		}
+		for len(e.running) > i && !e.grow(j, j.computed+n) {
+			e.preempt()
+			calm = false
+		}
+		if len(e.running) > i {
+			b.put(j, n)
+		}
+	}
+	return calm
+}
+
+// preempt takes the blocks of the sequence admitted last, which then waits
+// before all others.
+func (e *Engine) preempt() {
+	last := len(e.running) - 1
+	j := e.running[last]
+	e.running[last] = nil
+	e.running = e.running[:last]
+	e.release(j)
+	j.computed, j.state = 0, stateWaiting
+	j.Preempted++
+	e.preempted++
+	e.waiting.putBack(j)
+	if e.c.Batching == Static {
+		e.batch++ // it still is of this batch
+	}
+}
+
+// release gives back what j holds.
+func (e *Engine) release(j *Job) {
+	e.pool.release(j.held)
+	j.held = j.held[:0]
+	e.blocked = false
+}
+
+// grow makes sure that j has blocks for its first so many tokens, and makes
+// those known to others that are then full. It does nothing when there is no
+// room for all of them.
+func (e *Engine) grow(j *Job, tokens int) bool {
+	size := e.c.BlockSize
+	more := blocksOf(tokens, size) - len(j.held)
+	if more > e.pool.room() {
+		return false
+	}
+	from := j.computed / size // the first that may become full
+	for ; more > 0; more-- {
+		e.pool.take()
+		j.held = append(j.held, keyless)
+	}
+	if e.c.PrefixCaching {
+		for k := from; k < tokens/size; k++ {
+			j.held[k] = e.pool.name(j.key(k, size))
+		}
+	}
+	return true
+}
+
+// open says whether the head of the queue may be admitted, blocks and budget
+// aside.
+func (e *Engine) open() bool {
+	if e.waiting.len() == 0 || len(e.running) >= e.c.MaxSeqs || e.blocked {
+		return false
+	}
+	return e.c.Batching == Continuous || e.batch > 0 || len(e.running) == 0
+}
+
+// admit takes jobs from the queue while there is room for them in the batch.
+func (e *Engine) admit(b *batch) {
+	if e.c.Batching == Static && len(e.running) == 0 && e.batch == 0 {
+		e.batch = min(e.waiting.len(), e.c.MaxSeqs)
+	}
+	for b.budget > 0 && e.open() && (e.c.Batching == Continuous || e.batch > 0) {
+		j := e.waiting.head()
+		hits := e.match(j)
+		n := j.tokens() - hits*e.c.BlockSize
+		switch {
+		case e.c.ChunkedPrefill:
+			n = min(n, b.budget)
+		case n > b.budget && (n <= e.c.MaxBatchTokens || b.prefill > 0):
+			return // one that no budget is enough for goes without another prefill
+		}
+		if !e.fits(j, hits, n) {
+			e.blocked = true
+			return
+		}
+		e.waiting.pop()
+		e.start(j, hits)
+		e.grow(j, j.computed+n)
+		b.put(j, n)
+	}
+}
+
+// match finds the leading blocks of a waiting job, at most one token less than
+// it has, and leaves them in its list. They are not yet its own.
+func (e *Engine) match(j *Job) (hits int) {
+	j.held = j.held[:0]
+	if !e.c.PrefixCaching {
+		return 0
+	}
+	for most := (j.tokens() - 1) / e.c.BlockSize; hits < most; hits++ {
+		n := e.pool.find(j.key(hits, e.c.BlockSize))
+		if n == keyless {
+			break
+		}
+		j.held = append(j.held, n)
+	}
+	return hits
+}
+
+// fits says whether there are blocks for n tokens behind the hits, none of which
+// may be evicted for them.
+func (e *Engine) fits(j *Job, hits, n int) bool {
+	room := e.pool.room()
+	for _, n := range j.held {
+		if e.pool.isKept(n) {
+			room--
+		}
+	}
+	return blocksOf(hits*e.c.BlockSize+n, e.c.BlockSize)-hits <= room
+}
+
+// start makes a job run, with its hits.
+func (e *Engine) start(j *Job, hits int) {
+	for _, n := range j.held {
+		e.pool.share(n)
+	}
+	j.computed, j.state = hits*e.c.BlockSize, stateRunning
+	if j.first {
+		j.first, j.Cached, j.started = false, j.computed, e.now
+	}
+	e.running = append(e.running, j)
+	if e.batch > 0 {
+		e.batch--
+	}
+}
+
+// retire lets go of the jobs that are done.
+func (e *Engine) retire(sink Sink) {
+	e.running = slices.DeleteFunc(e.running, func(j *Job) bool {
+		if j.generated < j.Output || j.computed < max(j.Prompt, 1) {
+			return false
+		}
+		e.release(j)
+		j.held, j.state = nil, stateOver
+		e.lastOver++
+		sink.Finished(j, e.now)
+		return true
+	})
+	if len(e.running) == 0 && e.waiting.len() == 0 {
+		e.batch = 0
+	}
+}
+
+// A crossing is where a sequence needs a block, or fills one, in a stretch.
+type crossing struct{ step, seq int }
+
+// decodeOnly does steps that decode every running sequence and nothing else, as
+// many as are alike: each begins before the horizon, none but the last finishes
+// a sequence, and blocks suffice. It is not for a step in which anything else
+// may happen, and says so.
+func (e *Engine) decodeOnly(horizon Picos, sink Sink) bool {
+	n := len(e.running)
+	if n == 0 || n > e.c.MaxBatchTokens || n < e.c.MaxBatchTokens && e.open() {
+		return false
+	}
+	s := stretch{costs: &e.c.Costs, seqs: int64(n)}
+	steps := int64(maxRun)
+	for _, j := range e.running {
+		if !j.decodes() {
+			return false
+		}
+		steps = min(steps, int64(j.Output-j.generated))
+		s.kv += int64(j.computed + 1)
+	}
+	steps = e.cross(int(s.begun(steps, horizon-e.now)))
+	if steps == 0 {
+		return false
+	}
+	e.ends = e.ends[:0]
+	for i, at := int64(0), e.now; i < steps; i++ {
+		at += s.step(i)
+		e.ends = append(e.ends, at)
+	}
+	e.notePeak()
+	e.now = e.ends[steps-1]
+	e.steps += steps
+	for _, j := range e.running {
+		j.computed += int(steps)
+		j.generated += int(steps)
+		sink.Tokens(j, e.ends)
+	}
+	e.retire(sink)
+	return true
+}
+
+// cross gives the running their blocks for so many steps, in the order in which
+// single steps would, and returns for how many of them the blocks suffice.
+func (e *Engine) cross(steps int) int64 {
+	size := e.c.BlockSize
+	list := e.crossings[:0]
+	for i, j := range e.running {
+		// The token of step s is the (computed+s+1)th: it needs a block when it
+		// is the first in it, and fills one when it is the last.
+		for s := (size - j.computed%size) % size; s < steps; s += size {
+			list = append(list, crossing{s, i})
+		}
+		if size > 1 {
+			for s := size - 1 - j.computed%size; s < steps; s += size {
+				list = append(list, crossing{s, i})
+			}
+		}
+	}
+	e.crossings = list
+	slices.SortFunc(list, func(a, b crossing) int {
+		if a.step != b.step {
+			return a.step - b.step
+		}
+		return a.seq - b.seq
+	})
+	room := e.pool.room()
+	for i, c := range list {
+		if (e.running[c.seq].computed+c.step)%size == 0 {
+			if room--; room < 0 {
+				steps = c.step
+				list = list[:i]
+				break
+			}
+		}
+	}
+	for _, c := range list {
+		if c.step >= steps {
+			break
+		}
+		e.fill(e.running[c.seq], c.step)
+	}
+	return int64(steps)
+}
+
+// fill is what grow does for the token of one step of a stretch.
+func (e *Engine) fill(j *Job, step int) {
+	size, tokens := e.c.BlockSize, j.computed+step+1
+	if tokens > len(j.held)*size {
+		e.pool.take()
+		j.held = append(j.held, keyless)
+	}
+	if e.c.PrefixCaching && tokens%size == 0 {
+		k := tokens/size - 1
+		j.held[k] = e.pool.name(j.key(k, size))
+	}
+}

@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// MaxReplicas is how many replicas a [Fleet] may have.
+const MaxReplicas = 64
+
+// FleetConfig says what a [Fleet] is like.
+type FleetConfig struct {
+	Engine     EngineConfig // of each replica
+	Replicas   int          // 1 to [MaxReplicas]
+	Router     string       // one of [Routers]
+	LoadWeight float64      // of RouterPrefix
+	Seed       uint64       // of RouterRandom
+}
+
+// An Arrival is a request as a fleet sees it.
+type Arrival struct {
+	Job     Job
+	Session *int64 // for RouterSession
+	At      Picos
+	Cut     Picos // when the client hangs up; 0 is never
+}
+
+// An Answer is what became of an [Arrival].
+type Answer struct {
+	Arrival
+	Replica int
+	Tokens  []Picos // instants of the tokens that the client got
+	Done    Picos
+	Err     error // nil, ErrCut, ErrBusy or ErrTooLong
+}
+
+// ErrCut says that the client hung up before the answer was whole.
+var ErrCut = errors.New("the client hung up")
+
+// refusal is how long it takes a client to learn that a request is refused. In no
+// time at all, a closed loop would ask again and again at one instant.
+const refusal = Picos(time.Millisecond) * 1000
+
+// A Fleet is a number of engines behind one router, in virtual time: it does
+// what they would do between two arrivals as fast as it can.
+type Fleet struct {
+	c       FleetConfig
+	engines []*Engine
+	router  *router
+	done    func(*Answer) error
+	flying  map[*Job]*Answer
+	cuts    cuts
+	most    int // requests in flight at once
+	ended   int64
+	failed  error
+}
+
+// NewFleet makes a fleet at instant 0. It hands every answer to done, in the
+// order in which they end on each replica; an error from done ends the run.
+func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
+	if c.Replicas < 1 || c.Replicas > MaxReplicas {
+		return nil, fmt.Errorf("simulated fleet: 1 to %d replicas", MaxReplicas)
+	}
+	f := &Fleet{c: c, done: done, flying: map[*Job]*Answer{}}
+	for range c.Replicas {
+		e, err := NewEngine(c.Engine)
+		if err != nil {
+			return nil, err
+		}
+		f.engines = append(f.engines, e)
+	}
+	var err error
+	f.router, err = newRouter(c, f.engines)
+	return f, err
+}
+
+// Send lets a request arrive, which must not be before an earlier one.
+func (f *Fleet) Send(a Arrival) error {
+	f.runTo(a.At)
+	if f.failed != nil {
+		return f.failed
+	}
+	if err := a.Job.check(); err != nil {
+		return err
+	}
+	answer := &Answer{Arrival: a, Replica: f.router.route(&a)}
+	job := &answer.Job
+	switch err := f.engines[answer.Replica].Add(job, a.At); err {
+	case nil:
+		f.flying[job] = answer
+		if a.Cut > 0 {
+			heap.Push(&f.cuts, answer)
+		}
+		f.most = max(f.most, f.inFlight(a.At))
+		return nil
+	case ErrBusy, ErrTooLong:
+		answer.Done, answer.Err = a.At+refusal, err
+		return f.done(answer)
+	default:
+		return err
+	}
+}
+
+// Advance lets time pass, and returns true as soon as a request has ended, so
+// that its end may lead to an arrival sooner than at. What else happened by then
+// is no later than that end, but for steps under way. Else it is false, and all
+// that comes before at has happened.
+func (f *Fleet) Advance(at Picos) (ended bool) {
+	for before := f.ended; f.ended == before; {
+		e, begin, horizon := f.soonest(at)
+		switch {
+		case len(f.cuts) > 0 && f.cuts[0].Cut <= min(begin, at):
+			f.runTo(f.cuts[0].Cut)
+		case e == nil || begin >= at:
+			return false
+		default:
+			e.Step(begin, horizon, f)
+		}
+	}
+	return true
+}
+
+// soonest is the engine whose next step begins first, nil when none has work, and
+// how far it may go before another one, a hang-up or an instant comes.
+func (f *Fleet) soonest(at Picos) (first *Engine, begin, horizon Picos) {
+	begin, horizon = Never, at
+	for _, e := range f.engines {
+		switch next := e.next(); {
+		case next < begin:
+			first, begin, horizon = e, next, min(horizon, begin)
+		default:
+			horizon = min(horizon, next)
+		}
+	}
+	if len(f.cuts) > 0 {
+		horizon = min(horizon, f.cuts[0].Cut)
+	}
+	return first, begin, horizon
+}
+
+// Finish lets all requests end.
+func (f *Fleet) Finish() error {
+	f.runTo(Never)
+	return f.failed
+}
+
+// Stats returns what each engine counted.
+func (f *Fleet) Stats() []EngineStats {
+	var all []EngineStats
+	for _, e := range f.engines {
+		all = append(all, e.Stats())
+	}
+	return all
+}
+
+// MaxInFlight is the most requests that were in flight at once.
+func (f *Fleet) MaxInFlight() int { return f.most }
+
+func (f *Fleet) inFlight(at Picos) (n int) {
+	for _, e := range f.engines {
+		n += e.InFlight(at)
+	}
+	return n
+}
+
+// Load returns what each engine is busy with.
+func (f *Fleet) Load() []Load {
+	var all []Load
+	for _, e := range f.engines {
+		all = append(all, e.Load())
+	}
+	return all
+}
+
+func (f *Fleet) runTo(at Picos) {
+	for len(f.cuts) > 0 && f.cuts[0].Cut <= at {
+		a := heap.Pop(&f.cuts).(*Answer)
+		e := f.engines[a.Replica]
+		e.Run(a.Cut, f)
+		if e.Abort(&a.Job) {
+			f.end(&a.Job, a.Cut, ErrCut)
+		}
+	}
+	for _, e := range f.engines {
+		e.Run(at, f)
+	}
+}
+
+// Tokens implements [Sink].
+func (f *Fleet) Tokens(j *Job, at []Picos) {
+	a := f.flying[j]
+	a.Tokens = append(a.Tokens, at...)
+}
+
+// Finished implements [Sink].
+func (f *Fleet) Finished(j *Job, at Picos) {
+	if cut := f.flying[j].Cut; cut > 0 && at > cut {
+		f.end(j, cut, ErrCut) // within the step in which it was cut
+		return
+	}
+	f.end(j, at, nil)
+}
+
+// end hands an answer on. One that was cut has no more than the client got.
+func (f *Fleet) end(j *Job, at Picos, how error) {
+	a := f.flying[j]
+	delete(f.flying, j)
+	a.Done, a.Err = at, how
+	f.ended++
+	for n := len(a.Tokens); n > 0 && a.Tokens[n-1] > at; n-- {
+		a.Tokens = a.Tokens[:n-1]
+	}
+	if err := f.done(a); err != nil && f.failed == nil {
+		f.failed = err
+	}
+}
+
+// cuts is a heap of answers by the instant of their cut, then by job.
+type cuts []*Answer
+
+func (c cuts) Len() int { return len(c) }
+func (c cuts) Less(i, j int) bool {
+	if c[i].Cut != c[j].Cut {
+		return c[i].Cut < c[j].Cut
+	}
+	return c[i].Job.ID < c[j].Job.ID
+}
+func (c cuts) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c *cuts) Push(v any)   { *c = append(*c, v.(*Answer)) }
+func (c *cuts) Pop() any {
+	last := len(*c) - 1
+	v := (*c)[last]
+	*c = (*c)[:last]
+	return v
+}

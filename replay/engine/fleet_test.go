@@ -1,0 +1,305 @@
+package engine
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// Every arrival gives one answer on every router, the same each time, and no
+// client gets a token after it hung up.
+func TestFleetProperties(t *testing.T) {
+	cut, refused := 0, 0
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		list := randomArrivals(rng, EngineConfig{BlockSize: 4})
+		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(5), LoadWeight: float64(rng.IntN(3)), Seed: seed,
+			Router: Routers()[rng.IntN(len(Routers()))]}
+		play := func() (map[int64]Answer, FleetSummary) {
+			got := map[int64]Answer{}
+			tally := NewTally(c)
+			f, err := NewFleet(c, func(a *Answer) error {
+				if _, twice := got[a.Job.ID]; twice {
+					t.Fatalf("seed %d: job %d was answered twice", seed, a.Job.ID)
+				}
+				got[a.Job.ID] = *a
+				tally.Add(a)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, a := range list {
+				session := int64(i % 5)
+				if err := f.Send(Arrival{Job: a.job, At: a.at, Cut: a.abort, Session: &session}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := f.Finish(); err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range f.Load() {
+				if l.Running+l.Waiting+l.UsedBlocks != 0 {
+					t.Fatalf("seed %d: replica %d holds %+v at the end", seed, i, l)
+				}
+			}
+			return got, tally.Summary(f)
+		}
+		got, sum := play()
+		again, sum2 := play()
+		if !reflect.DeepEqual(got, again) || !reflect.DeepEqual(sum, sum2) {
+			t.Fatalf("seed %d: not twice the same", seed)
+		}
+		if len(got) != len(list) || sum.Answered+sum.Cut+sum.Refused != int64(len(list)) {
+			t.Fatalf("seed %d: %d answers, %+v, for %d requests", seed, len(got), sum, len(list))
+		}
+		for _, a := range got {
+			last := Picos(0)
+			if n := len(a.Tokens); n > 0 {
+				last = a.Tokens[n-1]
+			}
+			switch {
+			case a.Err == nil && (len(a.Tokens) != a.Job.Output || a.Done < last || a.Cut > 0 && a.Done > a.Cut):
+				t.Fatalf("seed %d: job %d has %d of %d tokens, until %d", seed, a.Job.ID, len(a.Tokens), a.Job.Output, a.Done)
+			case a.Err == ErrCut && (a.Done != a.Cut || last > a.Cut):
+				t.Fatalf("seed %d: job %d was cut at %d, has a token at %d", seed, a.Job.ID, a.Cut, last)
+			}
+			if a.Err == ErrCut {
+				cut++
+			} else if a.Err != nil {
+				refused++
+			}
+		}
+	}
+	if cut < 100 || refused < 100 {
+		t.Errorf("the workloads are too tame: %d cut, %d refused", cut, refused)
+	}
+}
+
+// One engine behind a router is that engine.
+func TestFleetOfOne(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		c := randomConfig(rng)
+		list := randomArrivals(rng, c)
+		for i := range list {
+			list[i].abort = 0
+		}
+		_, p, _ := play(t, c, list, false)
+		got := newTape()
+		f, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: RouterLeastLoaded}, func(a *Answer) error {
+			if a.Err == nil {
+				got.over[a.Job.ID] = a.Done
+				got.order = append(got.order, a.Job.ID)
+				if len(a.Tokens) > 0 {
+					got.tokens[a.Job.ID] = a.Tokens
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range list {
+			if err := f.Send(Arrival{Job: a.job, At: a.at}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		p.calls = 0
+		if !reflect.DeepEqual(got, p) {
+			t.Fatalf("seed %d: the fleet differs from its engine", seed)
+		}
+	}
+}
+
+// Where each router sends a few requests, one a second, on three replicas.
+func TestRouters(t *testing.T) {
+	c := DefaultEngine()
+	c.BlockSize, c.KVTokens, c.Costs = 4, 40, Costs{Step: 1e9, PrefillToken: 1e9}
+	blocks := func(ids ...uint64) []uint64 { return ids }
+	list := []struct {
+		session int64
+		blocks  []uint64
+		tokens  int
+	}{
+		{0, blocks(1, 2), 8}, {1, blocks(1, 3), 8}, {0, blocks(1, 2, 4), 12}, {1, blocks(1, 3, 5), 12}, {2, blocks(9), 4}, {0, blocks(1, 2, 4, 6), 16},
+	}
+	for name, want := range map[string]struct {
+		weight float64
+		to     []int
+	}{
+		RouterRoundRobin: {0, []int{0, 1, 2, 0, 1, 2}},
+		// All are idle at each arrival, so the fewest tokens decide.
+		RouterLeastLoaded: {0, []int{0, 1, 2, 0, 1, 1}},
+		// The first block draws all that begin with it to replica 0; 9 has no
+		// place, so the fewest tokens decide.
+		RouterPrefix: {0, []int{0, 0, 0, 0, 1, 0}},
+		// The second: replica 0 holds 1/2 of it and was sent 2 above the mean. The
+		// third: it holds 2/3 and was sent 8 tokens, 1/2 above the mean of 16/3.
+		RouterPrefix + " weighted": {1, []int{0, 1, 0, 1, 2, 0}},
+	} {
+		router := name
+		if want.weight > 0 {
+			router = RouterPrefix
+		}
+		var got []int
+		f, err := NewFleet(FleetConfig{Engine: c, Replicas: 3, Router: router, LoadWeight: want.weight}, func(a *Answer) error {
+			got = append(got, a.Replica)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range list {
+			a := Arrival{Session: &r.session, At: Picos(i) * 1e12, Job: Job{ID: int64(i), Prompt: r.tokens, Output: 1, Blocks: r.blocks, BlockSize: 4}}
+			if err := f.Send(a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want.to) {
+			t.Errorf("%s sends to %v; want %v", name, got, want.to)
+		}
+	}
+	if _, err := NewFleet(FleetConfig{Engine: c, Replicas: 2, Router: "fair"}, nil); err == nil {
+		t.Error("a router that there is not is taken")
+	}
+	for _, n := range []int{0, MaxReplicas + 1} {
+		if _, err := NewFleet(FleetConfig{Engine: c, Replicas: n, Router: RouterRandom}, nil); err == nil {
+			t.Errorf("%d replicas are taken", n)
+		}
+	}
+	if _, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: RouterPrefix, LoadWeight: math.NaN()}, nil); err == nil {
+		t.Error("a load weight that is no number is taken")
+	}
+}
+
+// Two at a time: 4 tokens of prompt each in one step, then 2 decoded; worked out
+// by hand.
+func TestClosedLoop(t *testing.T) {
+	c := DefaultEngine()
+	c.Costs = Costs{Step: 1e9, PrefillToken: 5e8, Request: 1e9} // 1 ms, 0.5 ms, 1 ms
+	got, err := ClosedLoop{Concurrency: 2, Requests: 4, Prompt: Exactly(4), Output: Exactly(3)}.Run(c)
+	want := TrialResult{OutputPerS: 12 / 0.014, TTFTP50: 5, TTFTP99: 5, ITLP50: 1, E2EP50: 7}
+	if err != nil || got != want {
+		t.Errorf("%+v; want %+v (%v)", got, want, err)
+	}
+	// Two at once, in the open.
+	open, err := OpenLoop{Requests: 2, Prompt: Exactly(4), Output: Exactly(3)}.Run(c)
+	want.OutputPerS = 6 / 0.007
+	if err != nil || open != want {
+		t.Errorf("%+v; want %+v (%v)", open, want, err)
+	}
+	if _, err := (ClosedLoop{Concurrency: 1, Requests: 1}).Run(c); err == nil {
+		t.Error("requests of no tokens are taken")
+	}
+}
+
+func TestParseCosts(t *testing.T) {
+	base := Costs{Step: 1, KVToken: 2, PrefillToken: 3, DecodeSeq: 4, Request: 5}
+	got, err := ParseCosts("step=5ms, kv-token=40ns,prefill-token=23.5us,decode-seq=1.5µs,request=0s", base)
+	want := Costs{5e9, 40e3, 23_500_000, 1_500_000, 0}
+	if err != nil || got != want {
+		t.Errorf("%+v; want %+v (%v)", got, want, err)
+	}
+	if one, err := ParseCosts("kv-token=7ps", base); err != nil || one != (Costs{1, 7, 3, 4, 5}) {
+		t.Errorf("%+v, %v", one, err)
+	}
+	for _, c := range []Costs{base, want, {Step: 1e15, KVToken: 123_456_789, Request: 999}} {
+		if back, err := ParseCosts(c.String(), Costs{}); err != nil || back != c {
+			t.Errorf("%s reads back as %+v, %v", c, back, err)
+		}
+	}
+	for _, bad := range []string{"", "step", "step=", "step=5", "steps=5ms", "step=-5ms", "step=NaNs", "step=1e9s", "step=5ms,", "step=Infs"} {
+		if _, err := ParseCosts(bad, base); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func FuzzParseCosts(f *testing.F) {
+	f.Add("step=5ms,kv-token=40ns")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseCosts(text, Costs{})
+		if err != nil {
+			return
+		}
+		if back, err := ParseCosts(c.String(), Costs{}); err != nil || back != c {
+			t.Errorf("%s reads back as %+v, %v", c, back, err)
+		}
+	})
+}
+
+// Time that passes from end to end gives the same answers as in one go, and
+// stops at every end: a request that follows one arrives when that is over.
+func TestFleetAdvance(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		list := randomArrivals(rng, EngineConfig{BlockSize: 4})
+		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(4), Router: RouterRoundRobin}
+		play := func(advance bool) map[int64]Answer {
+			got := map[int64]Answer{}
+			last := Picos(0)
+			f, err := NewFleet(c, func(a *Answer) error {
+				if advance && a.Done < last {
+					t.Fatalf("seed %d: job %d ended at %d, told after one arrived at %d", seed, a.Job.ID, a.Done, last)
+				}
+				got[a.Job.ID] = *a
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range list {
+				for advance && f.Advance(a.at) {
+				}
+				last = a.at
+				if err := f.Send(Arrival{Job: a.job, At: a.at, Cut: a.abort}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for advance && f.Advance(Never) {
+			}
+			if err := f.Finish(); err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		if got, want := play(true), play(false); !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: other answers when time passes from end to end", seed)
+		}
+	}
+}
+
+// A chain of requests over several replicas, each sent at the end of the one
+// before, never runs two at once: the last ends when all have taken their time.
+func TestFleetChain(t *testing.T) {
+	e := DefaultEngine()
+	e.Costs = Costs{Step: 1e9}
+	var next Picos
+	ends := 0
+	f, err := NewFleet(FleetConfig{Engine: e, Replicas: 3, Router: RouterRoundRobin}, func(a *Answer) error {
+		next, ends = a.Done, ends+1
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if err := f.Send(Arrival{Job: Job{ID: int64(i), Prompt: 10, Output: 5}, At: next}); err != nil {
+			t.Fatal(err)
+		}
+		for f.Advance(Never) {
+		}
+		if ends != i+1 || next != Picos(5*(i+1))*1e9 {
+			t.Fatalf("request %d: %d ends, the last at %d", i, ends, next)
+		}
+	}
+}

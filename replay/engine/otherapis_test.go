@@ -1,0 +1,105 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay/engine"
+	"reprise/replay/openai"
+)
+
+// askedAPI sends a body and folds the answer as the client does.
+func askedAPI(t *testing.T, c engine.Config, path, body string) (int, openai.Outcome, string) {
+	t.Helper()
+	status, text := post(t, start(t, c), path, body)
+	s := openai.NewScanner(strings.NewReader(text), func() time.Duration { return 0 }, 0)
+	col := openai.NewCollector(1 << 20)
+	if strings.HasPrefix(text, "{") {
+		col.Add(openai.Event{Data: []byte(text)})
+		return status, col.Finish(0, nil), text
+	}
+	ev, err := s.Scan()
+	for ; err == nil; ev, err = s.Scan() {
+		col.Add(ev)
+	}
+	return status, col.Finish(ev.At, err), text
+}
+
+// A response has the words that a chat about the same has, by timeline and by engine.
+func TestResponses(t *testing.T) {
+	withEngine := fast()
+	e := engine.DefaultEngine()
+	withEngine.Engine = &e
+	for name, c := range map[string]engine.Config{"timeline": fast(), "engine": withEngine} {
+		_, chat, _ := askedAPI(t, c, openai.ChatPath, `{"messages":[{"role":"user","content":"hello there"}],"max_tokens":9,"ignore_eos":true}`)
+		for _, stream := range []bool{true, false} {
+			status, o, text := askedAPI(t, c, openai.ResponsesPath, fmt.Sprintf(`{"input":"hello there","max_output_tokens":9,"ignore_eos":true,"stream":%v}`, stream))
+			if status != 200 || o.Err != nil || o.FinishReason != "length" || o.Usage.PromptTokens != chat.Usage.PromptTokens || o.Usage.CompletionTokens != 9 || o.Usage.PromptTokensDetails == nil {
+				t.Fatalf("%s: status %d, %+v\n%s", name, status, o, text)
+			}
+			if stream && (o.TokenEvents != 9 || string(o.Text.Content) != string(chat.Text.Content)) {
+				t.Errorf("%s: %d tokens, %q; the chat %q", name, o.TokenEvents, o.Text.Content, chat.Text.Content)
+			}
+			if !strings.Contains(text, string(chat.Text.Content)) {
+				t.Errorf("%s: the whole text is not in the answer: %s", name, text)
+			}
+		}
+	}
+	if status, o, _ := askedAPI(t, fast(), openai.ResponsesPath, `{"input":"hello there","max_output_tokens":1000}`); status != 200 || o.FinishReason != "stop" {
+		t.Errorf("by itself: status %d, %+v", status, o)
+	}
+	for _, body := range []string{`{"prompt":"p"}`, `{`} {
+		if status, _, text := askedAPI(t, fast(), openai.ResponsesPath, body); status != 400 || !strings.Contains(text, "BadRequestError") {
+			t.Errorf("%s: status %d: %s", body, status, text)
+		}
+	}
+}
+
+func TestEmbeddings(t *testing.T) {
+	vector := func(body string) ([]float32, int) {
+		t.Helper()
+		status, o, text := askedAPI(t, fast(), openai.EmbeddingsPath, body)
+		if status != 200 || o.Err != nil || o.TokenEvents != 0 || o.Usage == nil {
+			t.Fatalf("%s: status %d, %+v", body, status, o)
+		}
+		var list openai.EmbeddingList
+		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Data) != 1 {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return list.Data[0].Embedding, list.Usage.PromptTokens
+	}
+	a, n := vector(`{"input":"hello there"}`)
+	b, _ := vector(`{"input":["hello there"],"max_tokens":5}`)
+	c, m := vector(`{"input":[1,2,3]}`)
+	if n < 1 || m != 3 || !slices.Equal(a, b) || slices.Equal(a, c) {
+		t.Errorf("%d and %d tokens, %v, %v, %v", n, m, a, b, c)
+	}
+	full := fast()
+	full.MaxModelLen = 2
+	if status, _, _ := askedAPI(t, full, openai.EmbeddingsPath, `{"input":[1,2,3]}`); status != 400 {
+		t.Errorf("too long: status %d", status)
+	}
+}
+
+// A server that is full refuses the other APIs too.
+func TestOtherAPIsAreRefused(t *testing.T) {
+	c := fast()
+	c.MaxSeqs, c.MaxWaiting, c.ITL = 1, 0, time.Hour
+	srv := start(t, c)
+	// One that streams for hours; its first token says that it has the only place.
+	resp, err := http.Post(srv.URL+openai.CompletionsPath, "application/json", strings.NewReader(`{"prompt":"p","stream":true,"max_tokens":5,"ignore_eos":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for _, path := range []string{openai.ResponsesPath, openai.EmbeddingsPath} {
+		if status, text := post(t, srv, path, `{"input":"p"}`); status != 429 || !strings.Contains(text, "RateLimitError") {
+			t.Errorf("%s: status %d: %s", path, status, text)
+		}
+	}
+}

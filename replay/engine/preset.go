@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A Preset is an engine whose costs were fitted to published measurements of a
+// real one, by least squares on the logarithms of simulated over published.
+type Preset struct {
+	Name   string
+	Model  string
+	About  string // hardware, source, and what the source does not say and was assumed
+	Engine EngineConfig
+
+	Hardware Roofline // what it was measured on, decoding one sequence
+	Cards    string   // the hardware in words, such as 8 × H100
+	// Warning says that the engine is far slower than its hardware; empty where it is
+	// not. Whatever uses the preset shows it.
+	Warning string
+
+	published []published
+}
+
+// tooSlow is how many times the floor of its hardware a token may take before an
+// engine is said not to be one of that hardware. Presets of a single card take
+// 1.4 to 1.6 times.
+const tooSlow = 2
+
+// Warn is the warning of the preset's engine at these costs, or "": what it takes to
+// decode one sequence, beside the least that [Roofline.Predict] gives the hardware.
+func (p *Preset) Warn(c Costs) string {
+	floor, err := p.Hardware.Predict()
+	if err != nil {
+		return ""
+	}
+	ms := float64(c.of(0, 0, 1)) / 1e9
+	times := ms / floor.TPOTMS
+	if times <= tooSlow {
+		return ""
+	}
+	return fmt.Sprintf("the preset %s decodes %.2g times slower than the memory of its %s allows: a token of one sequence takes %.1f ms, where reading %.0f GB of weights takes %.2f ms. That is the speed of %.2g of the %d GPUs. Take no latency, throughput, capacity or cost of that hardware from it",
+		p.Name, times, p.Cards, ms, floor.WeightBytes/1e9, floor.TPOTMS, float64(p.Hardware.GPUs)/times, p.Hardware.GPUs)
+}
+
+// published is what a source measured under a load; 0 is what it does not say.
+type published struct {
+	load   Trial
+	want   TrialResult
+	engine func(*EngineConfig) // what it changed for this load
+	beyond bool                // shown, and not fitted
+}
+
+// A FitPoint is one published figure beside the simulated one.
+type FitPoint struct {
+	Load      string  `json:"load"`
+	Metric    string  `json:"metric"`
+	Fitted    bool    `json:"fitted"` // else shown for comparison alone
+	Published float64 `json:"published"`
+	Simulated float64 `json:"simulated"`
+}
+
+// Error is simulated over published, less one.
+func (p FitPoint) Error() float64 { return p.Simulated/p.Published - 1 }
+
+// Fit plays the loads of the source to the preset's engine, and returns every
+// published figure beside what came out.
+func (p Preset) Fit() ([]FitPoint, error) {
+	var points []FitPoint
+	for _, of := range p.published {
+		c := p.Engine
+		if of.engine != nil {
+			of.engine(&c)
+		}
+		got, err := of.load.Run(c)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", p.Name, of.load, err)
+		}
+		load := of.load.String()
+		if c.Batching == Static {
+			load += ", static"
+		}
+		for _, m := range []struct {
+			name      string
+			want, got float64
+		}{
+			{"output tokens/s", of.want.OutputPerS, got.OutputPerS}, {"TTFT p50, ms", of.want.TTFTP50, got.TTFTP50},
+			{"TTFT p99, ms", of.want.TTFTP99, got.TTFTP99}, {"ITL p50, ms", of.want.ITLP50, got.ITLP50}, {"E2E p50, ms", of.want.E2EP50, got.E2EP50},
+		} {
+			if m.want > 0 {
+				points = append(points, FitPoint{load, m.name, !of.beyond, m.want, m.got})
+			}
+		}
+	}
+	return points, nil
+}
+
+// RMSE is the root mean square of the natural logarithms of simulated over
+// published: 0.1 is about 10 %.
+func RMSE(points []FitPoint) float64 {
+	sum := 0.0
+	for _, p := range points {
+		l := math.Log(p.Simulated / p.Published)
+		sum += float64(l * l)
+	}
+	return math.Sqrt(sum / float64(max(len(points), 1)))
+}
+
+// Fitted are the points that the costs were fitted to.
+func Fitted(points []FitPoint) []FitPoint {
+	return slices.DeleteFunc(slices.Clone(points), func(p FitPoint) bool { return !p.Fitted })
+}
+
+// OpenPreset finds a preset by name; without one the error lists them.
+func OpenPreset(name string) (Preset, error) {
+	var names []string
+	for _, p := range Presets() {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return Preset{}, fmt.Errorf("no such preset; there are %s", strings.Join(names, ", "))
+}

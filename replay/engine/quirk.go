@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/replay/openai"
+)
+
+// A Quirk is one thing that servers in the wild do to their clients: a manner of
+// writing answers that the standard leaves open, or a fault. The list of
+// [Quirks] is closed. A quirk is chosen by its name, and by name=value where it
+// takes a value.
+type Quirk struct {
+	Name  string
+	Value string // what may stand behind "=": "" is nothing; in brackets when it may be left out
+	Does  string // what the server does
+	Seen  string // where
+	apply func(m *manner, value string) error
+}
+
+// Quirks returns the closed list, in the order of an answer's life.
+func Quirks() []Quirk {
+	var all []Quirk
+	for _, part := range [][]Quirk{connectionQuirks, requestQuirks, chunkQuirks, usageQuirks, framingQuirks, endQuirks} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// A manner is how one request is answered: what its quirks add up to.
+type manner struct {
+	// before the answer
+	hang, early, localOnly, modelMust, jsonFails, stops, cutPrompt bool
+	refuse, drip                                                   time.Duration
+	status, retryAfter                                             int
+	code                                                           string // number, string, null, or empty for no body
+	keepPrompt, more                                               int
+
+	// the chunks
+	roleEvery, nullContent, empties, progress, timings bool
+	tools, choiceIDs, chatIDs                          bool
+	perEvent, swallowed, reasoning, choices            int
+	reasoningField, id, finish                         string
+	usage                                              usageManner
+	usageOf                                            string // completions, or empty for both
+	noCached                                           bool
+
+	// the bytes
+	frame             openai.Framing
+	lines, comments   bool
+	perWrite, perByte int
+
+	// the end
+	stall          time.Duration
+	errorThen      string // done or close: an error in mid-stream
+	reset, cut     bool
+	noFinish, shut bool
+	doneMarks      int
+}
+
+type usageManner uint8
+
+const (
+	usageAsked usageManner = iota // behind the answer, if asked for
+	usageNull
+	usageZeros
+	usageEvery
+	usageOnFinish
+	usageMissing
+)
+
+// plain is what most servers do most of the time.
+func plain() manner {
+	return manner{perEvent: 1, choices: 1, perWrite: 1, doneMarks: 1, code: "number", reasoningField: "reasoning_content"}
+}
+
+// A chosen quirk has its value.
+type chosen struct {
+	quirk *Quirk
+	value string
+}
+
+// parseQuirks reads a list such as "crlf,stall=5s". Its errors name places and
+// the quirks that there are, and quote nothing.
+func parseQuirks(list, separator string) ([]chosen, error) {
+	var out []chosen
+	if strings.TrimSpace(list) == "" {
+		return nil, nil
+	}
+	known := Quirks()
+	for i, word := range strings.Split(list, separator) {
+		name, value, _ := strings.Cut(strings.TrimSpace(word), "=")
+		var q *Quirk
+		for k := range known {
+			if known[k].Name == name {
+				q = &known[k]
+			}
+		}
+		if q == nil {
+			return nil, fmt.Errorf("quirk %d is not known; there are %s", i+1, strings.Join(quirkNames(), ", "))
+		}
+		trial := plain()
+		if err := q.apply(&trial, value); err != nil {
+			return nil, fmt.Errorf("quirk %s: %w", q.Name, err)
+		}
+		out = append(out, chosen{q, value})
+	}
+	return out, nil
+}
+
+func quirkNames() []string {
+	var names []string
+	for _, q := range Quirks() {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+// take makes the manner follow more quirks; of two that exclude each other the
+// later holds.
+func (m *manner) take(list []chosen) {
+	for _, c := range list {
+		_ = c.quirk.apply(m, c.value) // it was tried when it was read
+	}
+}
+
+// on makes a quirk without a value.
+func on(set func(m *manner)) func(*manner, string) error {
+	return func(m *manner, value string) error {
+		if value != "" {
+			return errors.New("it takes no value")
+		}
+		set(m)
+		return nil
+	}
+}
+
+// number makes a quirk with a whole number; without is its value when none is
+// given, and -1 asks for one.
+func number(without, least, most int, set func(m *manner, n int)) func(*manner, string) error {
+	return func(m *manner, value string) error {
+		n := without
+		if value != "" {
+			var err error
+			if n, err = strconv.Atoi(value); err != nil {
+				n = least - 1
+			}
+		}
+		if n < least || n > most {
+			return fmt.Errorf("its value is a number from %d to %d", least, most)
+		}
+		set(m, n)
+		return nil
+	}
+}
+
+// span makes a quirk with a duration.
+func span(set func(m *manner, d time.Duration)) func(*manner, string) error {
+	return func(m *manner, value string) error {
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 || d > time.Hour {
+			return errors.New("its value is a duration of at most an hour, such as 5s")
+		}
+		set(m, d)
+		return nil
+	}
+}
+
+// word makes a quirk with a value from a list, of which the first is meant when
+// none is given.
+func word(set func(m *manner, value string), values ...string) func(*manner, string) error {
+	return func(m *manner, value string) error {
+		if value == "" {
+			value = values[0]
+		}
+		for _, v := range values {
+			if v == value {
+				set(m, value)
+				return nil
+			}
+		}
+		return fmt.Errorf("its value is one of %s", strings.Join(values, ", "))
+	}
+}

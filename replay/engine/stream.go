@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"reprise/replay/openai"
+)
+
+// errStruck says that a fault ended the stream.
+var errStruck = errors.New("a fault ended the stream")
+
+// stream writes the answer token by token, each at its instant, in the manner of
+// the request. Headers go out with the first token, unless that says early.
+func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
+	m := j.how()
+	if m.drip > 0 {
+		d, err := drip(w, m.drip)
+		switch {
+		case err == nil:
+			defer d.conn.Close()
+			w = d
+		case !errors.Is(err, errStream):
+			return err
+		default: // headers are one frame, that comes late
+			if err := until(ctx, time.Now().Add(m.drip)); err != nil {
+				return err
+			}
+		}
+	}
+	e := newEmitter(s, w, j)
+	if m.early {
+		if err := e.early(); err != nil {
+			return err
+		}
+	}
+	half := max(1, j.output/2)
+	for i := 0; i < j.output; {
+		k := min(m.perEvent, j.output-i)
+		if err := wait(ctx, i+k-1); err != nil {
+			return err
+		}
+		s.seen(j, k)
+		e.tokens(i, k)
+		if err := e.flush(false); err != nil {
+			return err
+		}
+		if i += k; i >= half && i-k < half {
+			if err := e.strike(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	s.keep(j)
+	e.end()
+	if err := e.flush(true); err != nil {
+		return err
+	}
+	if m.shut {
+		return e.shut()
+	}
+	return nil
+}
+
+// whole writes the answer at once, when its last token is due.
+func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
+	answer, err := s.answerText(ctx, j, wait)
+	if err != nil {
+		return err
+	}
+	c := j.chunk(s.c.Model)
+	if j.how().usage != usageMissing {
+		c.Usage = j.usage()
+	}
+	c.Choices[0].FinishReason = &j.finish
+	if j.chat {
+		c.Object = openai.ObjectChat
+		c.Choices[0].Message = &openai.Delta{Role: "assistant", Content: &answer}
+	} else {
+		c.Choices[0].Text = &answer
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, err = w.Write(openai.AppendChunk(nil, &c))
+	return err
+}
+
+// answerText is the text of an answer, when its last token is due.
+func (s *Server) answerText(ctx context.Context, j *job, wait waiter) (string, error) {
+	var text strings.Builder
+	for i := range j.output {
+		if err := wait(ctx, i); err != nil {
+			return "", err
+		}
+		s.seen(j, 1)
+		word, _ := s.word(j, i)
+		text.WriteString(word)
+	}
+	s.keep(j)
+	return text.String(), nil
+}
+
+func (j *job) chunk(model string) openai.Chunk {
+	c := openai.Chunk{ID: j.id, Object: openai.ObjectCompletion, Created: time.Now().Unix(), Model: model, Choices: make([]openai.Choice, 1)}
+	if j.chat {
+		c.Object = openai.ObjectChatChunk
+	}
+	return c
+}

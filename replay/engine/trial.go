@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+)
+
+// A Trial plays requests of its own making to a new engine, in virtual time.
+type Trial interface {
+	Run(EngineConfig) (TrialResult, error)
+	String() string
+}
+
+// TrialResult is what a [Trial] measured, over all of its requests.
+type TrialResult struct {
+	OutputPerS       float64 // output tokens per second, from the start to the last token
+	TTFTP50, TTFTP99 float64 // ms
+	ITLP50           float64 // ms, of gaps pooled over requests; 0 without any
+	E2EP50           float64 // ms
+}
+
+// ClosedLoop is a load of a fixed number of requests at once: each that ends is
+// followed by the next, with nothing in common. The same fields give the same
+// requests.
+type ClosedLoop struct {
+	Concurrency, Requests int
+	Prompt, Output        Lengths
+	Seed                  uint64
+}
+
+func (l ClosedLoop) String() string {
+	return fmt.Sprintf("closed loop of %d, %s/%s tokens", l.Concurrency, l.Prompt, l.Output)
+}
+
+// Run implements [Trial].
+func (l ClosedLoop) Run(c EngineConfig) (TrialResult, error) {
+	e, err := newTrial(c, l.Prompt, l.Output)
+	if err != nil {
+		return TrialResult{}, err
+	}
+	m, rng := newMeter(), rand.New(rand.NewPCG(l.Seed, 0))
+	sent := 0
+	send := func(at Picos) error {
+		j := &Job{ID: int64(sent), Prompt: l.Prompt.draw(rng), Output: l.Output.draw(rng)}
+		sent++
+		m.began[j] = at
+		return e.Add(j, at)
+	}
+	for range min(l.Concurrency, l.Requests) {
+		if err := send(0); err != nil {
+			return TrialResult{}, err
+		}
+	}
+	for now, over := Picos(0), 0; now < Never; {
+		now, _ = e.Step(now, Never, m)
+		for ; over < len(m.over) && sent < l.Requests; over++ {
+			if err := send(m.over[over]); err != nil {
+				return TrialResult{}, err
+			}
+		}
+	}
+	return m.result(), nil
+}
+
+// OpenLoop is a load whose requests arrive whatever became of those before, with
+// nothing in common. The same fields give the same requests.
+type OpenLoop struct {
+	Requests       int
+	Rate           float64 // per second; 0 is all at once
+	Even           bool    // at equal gaps; else Poisson arrivals
+	Prompt, Output Lengths
+	Fourth         Lengths // of the prompt of every fourth request; zero is Prompt
+	Seed           uint64
+}
+
+// Lengths are uniform from Min to Max tokens, or with a Sigma lognormal of this
+// mean, clipped to them.
+type Lengths struct {
+	Min, Max    int
+	Mean, Sigma float64
+}
+
+// Exactly is always so many tokens.
+func Exactly(tokens int) Lengths { return Lengths{Min: tokens, Max: tokens} }
+
+func (l Lengths) String() string {
+	switch {
+	case l.Sigma > 0:
+		return fmt.Sprintf("~%g", l.Mean)
+	case l.Min == l.Max:
+		return strconv.Itoa(l.Min)
+	}
+	return fmt.Sprintf("%d–%d", l.Min, l.Max)
+}
+
+func (l Lengths) draw(rng *rand.Rand) int {
+	if l.Sigma > 0 {
+		mu := math.Log(l.Mean) - float64(l.Sigma*l.Sigma)/2
+		return int(min(max(math.Exp(mu+float64(l.Sigma*rng.NormFloat64())), float64(l.Min)), float64(l.Max)))
+	}
+	return l.Min + rng.IntN(l.Max-l.Min+1)
+}
+
+func (l OpenLoop) String() string {
+	arrivals := fmt.Sprintf("%g req/s, Poisson", l.Rate)
+	switch {
+	case l.Rate == 0:
+		arrivals = "all at once"
+	case l.Even:
+		arrivals = fmt.Sprintf("%g req/s, even", l.Rate)
+	}
+	prompt := l.Prompt.String()
+	if l.Fourth != (Lengths{}) {
+		prompt += " and every fourth " + l.Fourth.String()
+	}
+	return fmt.Sprintf("open loop, %d requests, %s, %s/%s tokens", l.Requests, arrivals, prompt, l.Output)
+}
+
+// Run implements [Trial].
+func (l OpenLoop) Run(c EngineConfig) (TrialResult, error) {
+	fourth := cmp.Or(l.Fourth, l.Prompt)
+	e, err := newTrial(c, l.Prompt, fourth, l.Output)
+	if err != nil {
+		return TrialResult{}, err
+	}
+	m, rng := newMeter(), rand.New(rand.NewPCG(l.Seed, 0))
+	at := 0.0 // seconds
+	for i := range l.Requests {
+		prompt := l.Prompt
+		if i%4 == 3 {
+			prompt = fourth
+		}
+		j := &Job{ID: int64(i), Prompt: prompt.draw(rng), Output: l.Output.draw(rng)}
+		now := Picos(at * 1e12)
+		e.Run(now, m)
+		m.began[j] = now
+		if err := e.Add(j, now); err != nil {
+			return TrialResult{}, err
+		}
+		switch {
+		case l.Rate == 0:
+		case l.Even:
+			at += 1 / l.Rate
+		default:
+			at += rng.ExpFloat64() / l.Rate
+		}
+	}
+	e.Run(Never, m)
+	return m.result(), nil
+}
+
+// newTrial makes an engine for requests of these lengths.
+func newTrial(c EngineConfig, lengths ...Lengths) (*Engine, error) {
+	for _, n := range lengths {
+		if n.Min < 1 || n.Max < n.Min || n.Sigma > 0 && !(n.Mean > 0) {
+			return nil, errors.New("simulated trial: lengths have at least 1 token, no more than Max, and a mean if they have a sigma")
+		}
+	}
+	return NewEngine(c)
+}
+
+// A meter keeps the latencies of jobs.
+type meter struct {
+	began, last     map[*Job]Picos
+	ttft, gaps, e2e []Picos
+	over            []Picos
+	tokens          int64
+}
+
+func newMeter() *meter { return &meter{began: map[*Job]Picos{}, last: map[*Job]Picos{}} }
+
+// Tokens implements [Sink].
+func (m *meter) Tokens(j *Job, at []Picos) {
+	last, ok := m.last[j]
+	for _, t := range at {
+		if ok {
+			m.gaps = append(m.gaps, t-last)
+		} else {
+			m.ttft = append(m.ttft, t-m.began[j])
+		}
+		last, ok = t, true
+	}
+	m.last[j] = last
+	m.tokens += int64(len(at))
+}
+
+// Finished implements [Sink].
+func (m *meter) Finished(j *Job, at Picos) {
+	m.over = append(m.over, at)
+	m.e2e = append(m.e2e, at-m.began[j])
+	delete(m.last, j)
+	delete(m.began, j)
+}
+
+func (m *meter) result() TrialResult {
+	for _, list := range [][]Picos{m.ttft, m.gaps, m.e2e} {
+		slices.Sort(list)
+	}
+	ms := func(list []Picos, p float64) float64 {
+		if len(list) == 0 {
+			return 0
+		}
+		return quantile(list, p) / 1e9
+	}
+	end := Picos(1)
+	if n := len(m.over); n > 0 {
+		end = max(m.over[n-1], end)
+	}
+	return TrialResult{OutputPerS: float64(m.tokens) / (float64(end) / 1e12),
+		TTFTP50: ms(m.ttft, 0.5), TTFTP99: ms(m.ttft, 0.99), ITLP50: ms(m.gaps, 0.5), E2EP50: ms(m.e2e, 0.5)}
+}
