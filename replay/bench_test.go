@@ -5,15 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/internal/resulttest"
 	"reprise/replay/pace"
 	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // An instant endpoint answers at once.
-type instantly struct{}
+type instantly struct{ resulttest.Endpoint }
 
-func (instantly) Prepare(*trace.Request, result.Prompter) (result.Call, error) {
+func (instantly) Prepare(int64, *trace.Request, result.Prompter) (result.Call, error) {
 	return fakeCall{}, nil
 }
 

@@ -13,7 +13,7 @@
 //     is over.
 //  3. A dispatcher waits for the soonest on a pacer and releases the request,
 //     whatever became of those that it does not wait for: it sends by itself where
-//     the endpoint is a [result.Launcher] that can, and a goroutine reads the answer.
+//     the endpoint can, and a goroutine reads the answer.
 //     A limit of requests in flight holds back and is counted.
 //  4. Every row that was due ends as one [result.Result], a failure or a
 //     disconnection included, and is written within a second, in order of completion.

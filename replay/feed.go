@@ -377,11 +377,11 @@ func (f *feeder) prepare(h *held) {
 // call makes the call of a flight.
 func (f *feeder) call(h *held, fl *flight) (err error) {
 	if f.threads == nil {
-		fl.call, err = prepare(f.end, fl.result.RowID, h.row, f.prompts)
+		fl.call, err = f.end.Prepare(fl.result.RowID, h.row, f.prompts)
 		return err
 	}
 	f.threads.begin(h.id, h.row)
-	fl.call, err = prepare(f.end, fl.result.RowID, h.row, f.threads)
+	fl.call, err = f.end.Prepare(fl.result.RowID, h.row, f.threads)
 	f.threads.finish(fl, err)
 	return err
 }
@@ -426,12 +426,4 @@ func (f *feeder) abandon() (left int64) {
 		f.next++
 	}
 	return left
-}
-
-// prepare makes the call of a row.
-func prepare(e result.Endpoint, id int64, row *trace.Request, p result.Prompter) (result.Call, error) {
-	if e, ok := e.(result.RowEndpoint); ok {
-		return e.PrepareRow(id, row, p)
-	}
-	return e.Prepare(row, p)
 }

@@ -31,7 +31,7 @@ func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.P
 	kinds := make([]string, len(rows))
 	var flights sync.WaitGroup
 	for i := range rows {
-		call, err := p.Endpoint.Prepare(&rows[i], p.Prompter)
+		call, err := p.Endpoint.Prepare(result.NoRow, &rows[i], p.Prompter)
 		if err != nil {
 			kinds[i] = result.KindPrepare
 			continue

@@ -25,12 +25,11 @@ import (
 const tooLate = 5 * time.Millisecond
 
 // launch sends a flight from the dispatcher's own goroutine, if that can be done.
-func (p *play) launch(ctx context.Context, s result.Shot, fl *flight) (land func()) {
-	l, ok := p.runner.Endpoint.(result.Launcher)
-	if !ok || !p.opt.Realtime && time.Duration(fl.at)-fl.due > tooLate {
+func (p *play) launch(ctx context.Context, s result.Shot, fl *flight) (read func()) {
+	if !p.opt.Realtime && time.Duration(fl.at)-fl.due > tooLate {
 		return nil
 	}
-	return l.Launch(ctx, s, &fl.result)
+	return p.runner.Endpoint.Launch(ctx, s, &fl.result)
 }
 
 // newPacer makes the pacer that the options and the Runner want.
@@ -404,11 +403,11 @@ func (p *play) release(ctx context.Context, fl *flight) {
 	if fl.handover != nil {
 		shot.Reply = &fl.handover.reply
 	}
-	land := p.launch(ctx, shot, fl)
+	read := p.launch(ctx, shot, fl)
 	p.flights.Go(func() {
 		r := &fl.result
-		if land != nil {
-			land()
+		if read != nil {
+			read()
 		} else {
 			p.runner.Endpoint.Fire(ctx, shot, r)
 		}
@@ -468,23 +467,16 @@ func (p *play) summary(cause, feedErr error) result.Run {
 	run.Beyond, run.Window = f.beyond, p.window.window()
 	run.Skipped, run.ReadLate, run.Drift = f.skipped, f.readLate, p.drift.summary()
 	run.PlannedNS = int64(f.last - f.first)
-	if t, ok := p.runner.Prompter.(interface{ ShortTails() int64 }); ok {
-		run.ShortTails = t.ShortTails()
-	}
-	if e, ok := p.runner.Endpoint.(interface{ Odd() result.Odd }); ok {
-		run.Odd = e.Odd()
+	if c, ok := p.runner.Prompter.(result.TailCounter); ok {
+		run.ShortTails = c.ShortTails()
 	}
 	if f.threads != nil {
 		f.threads.stats.LostTokens = p.lost
 		run.Thread = &f.threads.stats
 	}
-	if e, ok := p.runner.Endpoint.(interface{ Conclude(*result.Run) }); ok {
-		e.Conclude(&run)
-	}
 	run.ClientCPU, run.GCPauseMaxNS = p.cost.End()
-	if w, ok := p.runner.Endpoint.(interface{ Wire() *result.Wire }); ok {
-		run.Wire = w.Wire()
-	}
+	learnt := p.runner.Endpoint.Report()
+	run.Odd, run.Served, run.Wire = learnt.Odd, learnt.Served, learnt.Wire
 	jump, stalled := p.clock.end()
 	run.ClockJumpNS, run.StalledNS = int64(jump), int64(stalled)
 	run.Stalls = p.heart.end()

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/internal/resulttest"
 	"reprise/replay/openai"
 	"reprise/replay/pace"
 	"reprise/replay/result"
@@ -41,6 +42,7 @@ func TestThen(t *testing.T) {
 // A fake is an Endpoint without a network, in the virtual time of a synctest
 // bubble. It knows a row by its input length.
 type fake struct {
+	resulttest.Endpoint
 	size    int                            // of every Call
 	prepare func(row *trace.Request) error // may sleep
 	hold    func(id int32) time.Duration   // how long a request takes
@@ -61,7 +63,7 @@ type fakeCall struct {
 
 func (c fakeCall) Size() int { return c.size }
 
-func (f *fake) Prepare(row *trace.Request, _ result.Prompter) (result.Call, error) {
+func (f *fake) Prepare(_ int64, row *trace.Request, _ result.Prompter) (result.Call, error) {
 	if f.prepare != nil {
 		if err := f.prepare(row); err != nil {
 			return nil, err

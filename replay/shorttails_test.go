@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"reprise/replay/internal/resulttest"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -21,18 +22,16 @@ func (p *tailed) Tokens(_ *trace.Request, buf []uint32) ([]uint32, error) { retu
 func (p *tailed) ShortTails() int64 { return p.n }
 
 // asking is an Endpoint that makes every prompt and sends nothing.
-type asking struct{ nothing }
+type asking struct{ resulttest.Endpoint }
 
-func (asking) Prepare(row *trace.Request, p result.Prompter) (result.Call, error) {
-	_, err := p.Prompt(row, nil)
-	return nothing{}, err
+func (a asking) Prepare(id int64, row *trace.Request, p result.Prompter) (result.Call, error) {
+	if _, err := p.Prompt(row, nil); err != nil {
+		return nil, err
+	}
+	return a.Endpoint.Prepare(id, row, p)
 }
 
 func (asking) Fire(context.Context, result.Shot, *result.Result) {}
-
-type nothing struct{}
-
-func (nothing) Size() int { return 1 }
 
 // The run records how many prompts have a block too short to be told apart.
 func TestRunRecordsShortTails(t *testing.T) {

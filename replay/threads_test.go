@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/internal/resulttest"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -160,6 +161,7 @@ func wordIDs(dst []uint32, text string) []uint32 {
 // An echoing is a server that answers each row with words of its own and keeps
 // what it has computed.
 type echoing struct {
+	resulttest.Endpoint
 	api      string // text, ids or chat
 	replyIDs bool
 	counts   bool                         // tells usage
@@ -183,7 +185,7 @@ func (echoCall) Size() int { return 1 }
 
 const echoOverhead, echoTurn = 3, 5 // of the chat's template
 
-func (e *echoing) Prepare(row *trace.Request, p result.Prompter) (result.Call, error) {
+func (e *echoing) Prepare(_ int64, row *trace.Request, p result.Prompter) (result.Call, error) {
 	if t, ok := p.(*threads); ok {
 		e.threads = t
 	}

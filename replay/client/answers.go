@@ -50,11 +50,11 @@ func (o *oddities) outcome(out *openai.Outcome) {
 	}
 }
 
-// Odd counts the odd answers so far.
-func (h *HTTP) Odd() result.Odd {
-	h.odd.mu.Lock()
-	defer h.odd.mu.Unlock()
-	return h.odd.odd
+// counts returns the odd answers so far.
+func (o *oddities) counts() result.Odd {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.odd
 }
 
 const (

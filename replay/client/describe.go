@@ -45,8 +45,10 @@ func (h *HTTP) Describe(run *result.Run) {
 	run.Sampling = h.sampling()
 }
 
-// Conclude notes in run what was learnt while sending.
-func (h *HTTP) Conclude(run *result.Run) { run.Served = h.served.all() }
+// Report implements [result.Endpoint].
+func (h *HTTP) Report() result.EndpointReport {
+	return result.EndpointReport{Odd: h.odd.counts(), Served: h.served.all(), Wire: h.wireReport()}
+}
 
 // sampling says which settings requests were sent with. The temperature is that of
 // each row where it has one, unless one is given for all.

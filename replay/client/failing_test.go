@@ -130,7 +130,7 @@ func TestServerThatFailsAtRandom(t *testing.T) {
 			h, end := virtualEndpoint(t, c, Options{Timeout: 10 * time.Second, ForceOutput: true})
 			defer end()
 			_, results = failingRun(t, replay.Runner{Endpoint: h, Pacer: sleeper}, failingRows(n, 7*time.Millisecond))
-			odd = h.Odd()
+			odd = h.odd.counts()
 		})
 		return results, odd
 	}

@@ -241,8 +241,8 @@ func instant(d time.Duration) *int64 {
 
 func clamp(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
-// Launch implements [result.Launcher].
-func (h *HTTP) Launch(ctx context.Context, s result.Shot, r *result.Result) (land func()) {
+// Launch implements [result.Endpoint].
+func (h *HTTP) Launch(ctx context.Context, s result.Shot, r *result.Result) (read func()) {
 	c := s.Call.(*httpCall)
 	w := h.targets[c.target].wire
 	if w == nil {

@@ -115,7 +115,7 @@ func endpoint(t testing.TB, o Options) *HTTP {
 // fire sends one row.
 func fire(t testing.TB, h *HTTP, row trace.Request, cut time.Duration) result.Result {
 	t.Helper()
-	c, err := h.Prepare(&row, words{})
+	c, err := h.Prepare(result.NoRow, &row, words{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -575,7 +575,7 @@ func TestCalibrateUncounted(t *testing.T) {
 		if strings.Join(run.Uncounted, " ") != c.uncounted || (len(run.NoStreamOptions) > 0) != c.withoutOptions || run.Overhead != c.overhead {
 			t.Errorf("%s: run %+v", name, run)
 		}
-		call, err := h.Prepare(&trace.Request{InputTokens: 1, OutputTokens: 1}, words{})
+		call, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1, OutputTokens: 1}, words{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -583,8 +583,8 @@ func TestCalibrateUncounted(t *testing.T) {
 		if asks := bytes.Contains((*sent.body)[sent.at:], []byte("include_usage")); asks != c.wantsOptionsInRun {
 			t.Errorf("%s: a request asks for usage: %v", name, asks)
 		}
-		if h.Odd() != (result.Odd{}) {
-			t.Errorf("%s: what was measured counts as odd: %+v", name, h.Odd())
+		if h.odd.counts() != (result.Odd{}) {
+			t.Errorf("%s: what was measured counts as odd: %+v", name, h.odd.counts())
 		}
 	}
 }

@@ -31,21 +31,13 @@ type httpCall struct {
 // Size implements [result.Call].
 func (c *httpCall) Size() int { return cap(*c.body) }
 
-// Prepare implements [result.Endpoint] for a row without a number.
-func (h *HTTP) Prepare(row *trace.Request, p result.Prompter) (result.Call, error) {
-	return h.PrepareRow(noRow, row, p)
-}
-
-// noRow is the number of a row that has none, and so no extras.
-const noRow = -1
-
-// PrepareRow implements [result.RowEndpoint]: it makes the prompt, chooses the server and
-// encodes the request.
+// Prepare implements [result.Endpoint]: it makes the prompt, chooses the server and
+// encodes the request. A row without a number, [result.NoRow], has no extras.
 //
 // Every request but one for embeddings is streamed, also one that was not in the
 // source, since the latencies are those of its tokens. A row without output asks for
 // one token, the least that servers take.
-func (h *HTTP) PrepareRow(id int64, row *trace.Request, p result.Prompter) (result.Call, error) {
+func (h *HTTP) Prepare(id int64, row *trace.Request, p result.Prompter) (result.Call, error) {
 	call, err := h.prepare(id, row, p, openai.Extra{})
 	if err != nil {
 		return nil, err // not a nil pointer in an interface
@@ -75,7 +67,7 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 		req.Extra = req.Extra.With(h.priority[*row.Class])
 	}
 	var more RowExtra
-	if h.opt.Rows != nil && id != noRow {
+	if h.opt.Rows != nil && id != result.NoRow {
 		if more, err = h.opt.Rows.At(id); err != nil {
 			return nil, err
 		}

@@ -180,7 +180,7 @@ func (h *HTTP) ask(ctx context.Context, target int, api string) (r result.Result
 	if err := h.encode(c, &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}); err != nil {
 		return r, err
 	}
-	before := h.Odd()
+	before := h.odd.counts()
 	h.Fire(ctx, result.Shot{Call: c, Start: time.Now()}, &r)
 	h.odd.mu.Lock()
 	h.odd.odd = before

@@ -458,7 +458,7 @@ func TestServerQuirks(t *testing.T) {
 			forget.Body.Close()
 			h := endpoint(t, quirkOptions(row, srv.URL))
 			r := fire(t, h, quirkRequest, 0)
-			got := quirkSummary(&r, h.Odd())
+			got := quirkSummary(&r, h.odd.counts())
 			if got != row.want {
 				t.Errorf("got  %s\nwant %s", got, row.want)
 			}
@@ -473,7 +473,7 @@ func TestServerQuirks(t *testing.T) {
 				h, end := virtualEndpoint(t, c, quirkOptions(row, ""))
 				defer end()
 				r := fire(t, h, quirkRequest, 0)
-				if again := quirkSummary(&r, h.Odd()); again != got {
+				if again := quirkSummary(&r, h.odd.counts()); again != got {
 					t.Errorf("in virtual time: %s", again)
 				}
 				if at := quirkInstants(&r); at != row.at {
@@ -506,7 +506,7 @@ func TestImitatedServers(t *testing.T) {
 			h, end := virtualEndpoint(t, c, Options{API: row.api, ForceOutput: true})
 			defer end()
 			r := fire(t, h, quirkRequest, 0)
-			if got, at := quirkSummary(&r, h.Odd()), quirkInstants(&r); got != row.want || at != row.at {
+			if got, at := quirkSummary(&r, h.odd.counts()), quirkInstants(&r); got != row.want || at != row.at {
 				t.Errorf("%s, %s:\ngot  %s, %s\nwant %s, %s", row.name, row.api, got, at, row.want, row.at)
 			}
 		})

@@ -45,7 +45,7 @@ func TestQuirksOverHTTP2(t *testing.T) {
 		o.HTTP2 = true
 		h := endpoint(t, o)
 		r := fire(t, h, quirkRequest, 0)
-		if got := quirkSummary(&r, h.Odd()); got != row.want {
+		if got := quirkSummary(&r, h.odd.counts()); got != row.want {
 			t.Errorf("%s: %s, want %s", row.quirk, got, row.want)
 		}
 		inOrder(t, row.quirk, r.SentNS, r.HeadersNS, r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS)

@@ -5,23 +5,18 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/internal/resulttest"
 	"reprise/replay/pace"
 	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // atOnce is an endpoint that answers at once.
-type atOnce struct{}
-
-func (atOnce) Prepare(*trace.Request, result.Prompter) (result.Call, error) { return noCall{}, nil }
+type atOnce struct{ resulttest.Endpoint }
 
 func (atOnce) Fire(_ context.Context, s result.Shot, r *result.Result) {
 	r.SentNS = trace.Ptr(int64(time.Since(s.Start)))
 }
-
-type noCall struct{}
-
-func (noCall) Size() int { return 0 }
 
 func sleeper(start time.Time) (pace.Pacer, error) { return sleeping(start), nil }
 

@@ -221,9 +221,9 @@ func replied(t *try) func(r *h1.Response, err error) (*reply, error) {
 	}
 }
 
-// Wire returns what became of the connections so far; nil where net/http has them
-// all.
-func (h *HTTP) Wire() *result.Wire {
+// wireReport says what became of the connections so far. It is nil where net/http has
+// them all.
+func (h *HTTP) wireReport() *result.Wire {
 	var all h1.Stats
 	any := false
 	for i := range h.targets {

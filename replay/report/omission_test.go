@@ -10,18 +10,19 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/replay/internal/resulttest"
 	"reprise/replay/pace"
 	"reprise/trace"
 )
 
 // A stalling server answers in 10 ms, and once takes five seconds.
-type stalling struct{}
+type stalling struct{ resulttest.Endpoint }
 
 type stalledCall int32
 
 func (stalledCall) Size() int { return 1 }
 
-func (stalling) Prepare(row *trace.Request, _ result.Prompter) (result.Call, error) {
+func (stalling) Prepare(_ int64, row *trace.Request, _ result.Prompter) (result.Call, error) {
 	return stalledCall(row.InputTokens), nil
 }
 

@@ -24,47 +24,60 @@ type Shot struct {
 	Reply *Reply        // to be given what the server wrote, once it is all there; nil when nobody wants it
 }
 
-// An Endpoint prepares a request ahead of time and fires it when it is due.
+// NoRow is the number of a row that is not one of the workload's, such as a prompt
+// that fills the prefix cache before a run.
+const NoRow = -1
+
+// An Endpoint prepares a request ahead of time and sends it when it is due.
 type Endpoint interface {
-	// Prepare makes everything that can be made before the due time. It keeps
-	// nothing of the row. One goroutine calls it, in the order of [Prompter].
-	Prepare(row *trace.Request, p Prompter) (Call, error)
-	// Fire sends the request and reads the answer to its end, and writes into
-	// r what happened, a failure included: Sent is the entry to the write.
-	// It returns when the request is over, soon after the end of ctx. It is
-	// called from many goroutines, once for each Call.
+	// Prepare makes everything that can be made before the due time. The id is the
+	// row's number in the workload, or [NoRow]. It keeps nothing of the row. One
+	// goroutine calls it, in the order of [Prompter].
+	Prepare(id int64, row *trace.Request, p Prompter) (Call, error)
+	// Launch sends the request if that can be done without waiting, and returns the
+	// function that reads the answer, to be called once, in a goroutine of its own.
+	// It returns nil, and has sent nothing, when the request would have to wait: then
+	// Fire sends it. r is as in Fire.
+	//
+	// Launch lets the goroutine that waits for due times send by itself. A goroutine
+	// that is woken for each request runs only after all those that have an event to
+	// read: at 40,000 events a second on two cores, that is most of a request's
+	// lateness.
+	Launch(ctx context.Context, s Shot, r *Result) (read func())
+	// Fire sends the request and reads the answer to its end. It writes into r what
+	// happened, a failure included: Sent is the entry to the write. It returns when
+	// the request is over, soon after the end of ctx. Many goroutines call it, once
+	// for each Call.
 	Fire(ctx context.Context, s Shot, r *Result)
+	// Report says what the endpoint has learnt so far of its servers and of its
+	// connections.
+	Report() EndpointReport
 }
 
-// A Launcher is an Endpoint that can send without waiting, so that the goroutine
-// that waits for due times sends by itself. One that is woken for each request
-// stands behind all those that have an event to read: at 40,000 events a second on
-// two cores, that is most of a request's lateness.
-type Launcher interface {
-	Endpoint
-	// Launch sends the request if that can be done at once, and returns what reads
-	// the answer, to be called once, in a goroutine of its own. It is nil, and
-	// nothing was sent, when the request would have to wait: then Fire sends it.
-	// r is as in Fire.
-	Launch(ctx context.Context, s Shot, r *Result) (land func())
-}
-
-// A RowEndpoint is an [Endpoint] that is told which row of the workload it prepares.
-type RowEndpoint interface {
-	// PrepareRow is called in place of Prepare.
-	PrepareRow(id int64, row *trace.Request, p Prompter) (Call, error)
+// An EndpointReport is what an [Endpoint] says of itself after a run. Its fields are
+// those of [Run] with the same names.
+type EndpointReport struct {
+	Odd    Odd
+	Served []Served
+	Wire   *Wire // nil where the endpoint has no connections of its own
 }
 
 // A Prompter makes the prompt of a row just before it is sent: prompts are
 // never stored. One goroutine calls it, in the order in which rows are due as far
 // as that is known. It appends to buf[:0], may return a larger slice, and keeps
-// neither the row nor the buffer. One that also has ShortTails() int64 says how
-// many prompts hold a block too short to be told from others, and [Run] records it.
+// neither the row nor the buffer. One that is a [TailCounter] too has [Run] record
+// its count.
 type Prompter interface {
 	// Prompt makes the prompt as text, UTF-8.
 	Prompt(row *trace.Request, buf []byte) ([]byte, error)
 	// Tokens makes the same prompt as token ids.
 	Tokens(row *trace.Request, buf []uint32) ([]uint32, error)
+}
+
+// A TailCounter is a [Prompter] that counts the prompts that hold a block too short
+// to be told from others.
+type TailCounter interface {
+	ShortTails() int64
 }
 
 // A Continuer is a [Prompter] that can also make the end of a row's prompt, so

@@ -1,8 +1,10 @@
-// Package resulttest makes results of replays for the tests of the packages that
-// read them.
+// Package resulttest serves the tests of replays: it makes results, and the parts of an
+// endpoint that most tests do not care for.
 package resulttest
 
 import (
+	"context"
+
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -38,3 +40,22 @@ func Failure(row, dueMS int64, class string) result.Result {
 	r.Error, r.Input, r.Output, r.OutputFrom = class, nil, nil, ""
 	return r
 }
+
+// Endpoint is a base for a [result.Endpoint] of a test, which embeds it and adds Fire. It
+// prepares a call of one byte, never launches and reports nothing.
+type Endpoint struct{}
+
+type oneByte struct{}
+
+func (oneByte) Size() int { return 1 }
+
+// Prepare makes the same call for every row.
+func (Endpoint) Prepare(int64, *trace.Request, result.Prompter) (result.Call, error) {
+	return oneByte{}, nil
+}
+
+// Launch leaves every request to Fire.
+func (Endpoint) Launch(context.Context, result.Shot, *result.Result) (read func()) { return nil }
+
+// Report is empty.
+func (Endpoint) Report() result.EndpointReport { return result.EndpointReport{} }
