@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 )
 
@@ -17,7 +18,7 @@ func TestAbortOn(t *testing.T) {
 	w, url := killWorkload(t, 3000, 20*time.Millisecond), killServer(t).url
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	_, errs, code := reprise(t, "replay", w, "--url", url, "-o", out, "--quiet", "--abort-on", "errors>50%,ttft-p50>1ns")
-	if code != exitUntrusted || !strings.Contains(errs, "ttft-p50 was") {
+	if code != cli.Untrusted || !strings.Contains(errs, "ttft-p50 was") {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	f, err := result.Open(out)
@@ -32,7 +33,7 @@ func TestAbortOn(t *testing.T) {
 
 func TestAbortOnIsChecked(t *testing.T) {
 	for on, says := range map[string]string{"errors>5": "percentage", "queue": "WHAT>VALUE", "e2e-p99>1s": "want errors, queue", "errors>5%,errors>6%": "two of errors"} {
-		if _, errs, code := reprise(t, "replay", "none.parquet", "-o", "r.parquet", "--abort-on", on); code != exitUsage || !strings.Contains(errs, "--abort-on") || !strings.Contains(errs, says) {
+		if _, errs, code := reprise(t, "replay", "none.parquet", "-o", "r.parquet", "--abort-on", on); code != cli.Usage || !strings.Contains(errs, "--abort-on") || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d: %s", on, code, errs)
 		}
 	}

@@ -48,7 +48,7 @@ func (f *tierFlags) check(cmd *cobra.Command) error {
 	if f.tier != anonymize.Partner {
 		for _, name := range partnerNames {
 			if fl.Changed(name) {
-				return usagef("--%s is for --tier %s", name, anonymize.Partner)
+				return cli.Usagef("--%s is for --tier %s", name, anonymize.Partner)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func (f *tierFlags) check(cmd *cobra.Command) error {
 	case anonymize.Partner:
 	default:
 		if fl.Changed("unit") {
-			return usagef("--unit is for --tier %s and %s", anonymize.Partner, anonymize.Public)
+			return cli.Usagef("--unit is for --tier %s and %s", anonymize.Partner, anonymize.Public)
 		}
 	}
 	return f.public.refuse(fl)
@@ -124,28 +124,28 @@ reprise import --tier does the same in one go.`,
 func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 	switch {
 	case f.card && cmd.Flags().Changed("tier"):
-		return usagef("--card prints the card of a file: it takes no --tier")
+		return cli.Usagef("--card prints the card of a file: it takes no --tier")
 	case f.asJSON && !f.card:
-		return usagef("--json is for --card")
+		return cli.Usagef("--json is for --card")
 	}
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	if err := keepsInputs([]string{path, f.public.ledger}, f.outputs(f.out)...); err != nil {
+	if err := cli.KeepInputs([]string{path, f.public.ledger}, f.outputs(f.out)...); err != nil {
 		return err
 	}
 	if f.card {
 		return f.printCard(cmd, path)
 	}
 	if f.tier != anonymize.Partner && f.tier != anonymize.Public {
-		return usagef("--tier %s: want %s or %s", f.tier, anonymize.Partner, anonymize.Public)
+		return cli.Usagef("--tier %s: want %s or %s", f.tier, anonymize.Partner, anonymize.Public)
 	}
 	writes := f.outputs(f.out)
 	if f.tier == anonymize.Public {
 		writes = append(writes, cmp.Or(f.public.ledger, path)) // by default the ledger is beside the trace
 	}
 	f.Confined = confine(cmd, []string{path}, writes)
-	t, err := openTrace(cmd, path)
+	t, err := cli.OpenTrace(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (f *tierFlags) release(cmd *cobra.Command, path string, t *trace.Trace, out
 // publishable refuses an output beside which nothing can stand.
 func publishable(out string) error {
 	if modelBeside(out) == "" {
-		return usagef("--tier %s writes two files: say where they go, such as -o public.parquet, and the model is public.model.parquet", anonymize.Public)
+		return cli.Usagef("--tier %s writes two files: say where they go, such as -o public.parquet, and the model is public.model.parquet", anonymize.Public)
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (f *tierFlags) publish(cmd *cobra.Command, path string, t *trace.Trace, out
 	}
 	card, err := anonymize.ParseCard(m.Meta().Card, m.Meta().CardHash)
 	if err == nil {
-		notef(cmd, "tier public: the model is %s, the card %s; the rows of %s are drawn from the model", modelBeside(out), cardBeside(out), out)
+		cli.Notef(cmd, "tier public: the model is %s, the card %s; the rows of %s are drawn from the model", modelBeside(out), cardBeside(out), out)
 		sayRisks(cmd, card)
 	}
 	return err
@@ -210,29 +210,29 @@ func (f *tierFlags) publish(cmd *cobra.Command, path string, t *trace.Trace, out
 
 // drawPublic writes as many rows as the model was fitted to, by a noisy count.
 func drawPublic(cmd *cobra.Command, m *synth.Model, dst trace.Writer[trace.Request]) (trace.Meta, error) {
-	bar := newProgress(cmd)
-	bar.start("synth", "requests", 0)
-	defer bar.end()
-	w, err := m.Generate(cmd.Context(), synth.Options{Seed: 1, Progress: bar.set})
+	bar := cli.NewProgress(cmd)
+	bar.Start("synth", "requests", 0)
+	defer bar.End()
+	w, err := m.Generate(cmd.Context(), synth.Options{Seed: 1, Progress: bar.Set})
 	if err != nil {
 		return trace.Meta{}, err
 	}
-	bar.start("write", "requests", w.Rows())
-	_, err = trace.Copy(dst, &watched{Reader: w.Reader(), cmd: cmd, bar: bar})
+	bar.Start("write", "requests", w.Rows())
+	_, err = trace.Copy(dst, bar.Watch(cmd, w.Reader()))
 	return w.Meta(), err
 }
 
 // releasePartner writes the partner's trace of one of tier internal.
 func (f *tierFlags) releasePartner(cmd *cobra.Command, t *trace.Trace, out string) error {
-	bar := newProgress(cmd)
+	bar := cli.NewProgress(cmd)
 	step := ""
 	p := f.PartnerPolicy
 	p.Progress = func(now string, done int64) {
 		if now != step {
 			step = now
-			bar.start(step, "requests", 0)
+			bar.Start(step, "requests", 0)
 		}
-		bar.set(done)
+		bar.Set(done)
 	}
 	var card anonymize.Card
 	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
@@ -244,7 +244,7 @@ func (f *tierFlags) releasePartner(cmd *cobra.Command, t *trace.Trace, out strin
 		card.Tool = tool()
 		return card.Meta(t.Meta)
 	})
-	bar.end()
+	bar.End()
 	if err == nil {
 		sayRelease(cmd, card)
 	}
@@ -254,7 +254,7 @@ func (f *tierFlags) releasePartner(cmd *cobra.Command, t *trace.Trace, out strin
 // usageOfUnit makes a missing unit an error of usage, which a flag can mend.
 func usageOfUnit(err error) error {
 	if errors.Is(err, anonymize.ErrNoUnit) {
-		return cli.Exit(exitUsage, fmt.Errorf("%w; --unit request does that", err))
+		return cli.Exit(cli.Usage, fmt.Errorf("%w; --unit request does that", err))
 	}
 	return err
 }
@@ -262,20 +262,20 @@ func usageOfUnit(err error) error {
 // sayRelease tells what became of the totals.
 func sayRelease(cmd *cobra.Command, card anonymize.Card) {
 	p, c := card.Partner, card.Change
-	notef(cmd, "tier partner, counted as user: %s, named by %.1f %% of the requests; k_share %d, k_class %d", p.Unit, 100*p.Coverage, p.KShare, p.KClass)
-	notef(cmd, "%d classes of lengths; %.2f %% of the requests came out with the lengths of another class, %.2f %% were left out", p.Classes, 100*p.MergedShare, 100*p.SuppressedShare)
-	notef(cmd, "requests %d, before %d; input tokens %+.2f %%, output tokens %+.2f %%", c.After.Requests, c.Before.Requests, 100*c.Input(), 100*c.Output())
+	cli.Notef(cmd, "tier partner, counted as user: %s, named by %.1f %% of the requests; k_share %d, k_class %d", p.Unit, 100*p.Coverage, p.KShare, p.KClass)
+	cli.Notef(cmd, "%d classes of lengths; %.2f %% of the requests came out with the lengths of another class, %.2f %% were left out", p.Classes, 100*p.MergedShare, 100*p.SuppressedShare)
+	cli.Notef(cmd, "requests %d, before %d; input tokens %+.2f %%, output tokens %+.2f %%", c.After.Requests, c.Before.Requests, 100*c.Input(), 100*c.Output())
 	if before, after := c.Before.HitRatio(), c.After.HitRatio(); before != nil && after != nil {
-		notef(cmd, "hit ratio by block %.4f, before %.4f; %d blocks of prompts were cut off by a shorter length", *after, *before, c.CutBlocks)
+		cli.Notef(cmd, "hit ratio by block %.4f, before %.4f; %d blocks of prompts were cut off by a shorter length", *after, *before, c.CutBlocks)
 	}
 	if p.LinksKept != nil {
-		notef(cmd, "links between turns: %.2f %% kept with k_link %d; %.2f %% of the requests are linked to an earlier one by blocks of their own", 100**p.LinksKept, p.LinkK, 100*p.OwnBlocks)
+		cli.Notef(cmd, "links between turns: %.2f %% kept with k_link %d; %.2f %% of the requests are linked to an earlier one by blocks of their own", 100**p.LinksKept, p.LinkK, 100*p.OwnBlocks)
 	}
 	sayRisks(cmd, card)
 }
 
 func sayRisks(cmd *cobra.Command, card anonymize.Card) {
 	for _, r := range card.Risks {
-		notef(cmd, "risk: %s", r)
+		cli.Notef(cmd, "risk: %s", r)
 	}
 }

@@ -111,7 +111,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 		return err
 	}
 	for _, out := range []string{f.result, f.html} {
-		if err := keepsInputs(append([]string{path, f.internal, f.canaries}, f.sources...), out); err != nil {
+		if err := cli.KeepInputs(append([]string{path, f.internal, f.canaries}, f.sources...), out); err != nil {
 			return err
 		}
 	}
@@ -126,18 +126,18 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 			return err
 		}
 	}
-	bar := newProgress(cmd)
-	c.Progress = func(check string) { bar.end(); bar.start("check "+check, "requests", 0) }
+	bar := cli.NewProgress(cmd)
+	c.Progress = func(check string) { bar.End(); bar.Start("check "+check, "requests", 0) }
 	r, err := audit.Run(cmd.Context(), c, f.only)
-	bar.end()
+	bar.End()
 	if errors.Is(err, audit.ErrNoCheck) {
-		return cli.Exit(exitUsage, fmt.Errorf("--only: %w", err))
+		return cli.Exit(cli.Usage, fmt.Errorf("--only: %w", err))
 	}
 	if err != nil {
 		return err
 	}
 	if f.result != "" {
-		if err := writeOutput(cmd, f.result, r.WriteJSON); err != nil {
+		if err := cli.WriteOutput(cmd, f.result, r.WriteJSON); err != nil {
 			return err
 		}
 	}
@@ -148,14 +148,14 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 	}
 	if f.json {
 		err = r.WriteJSON(cmd.OutOrStdout())
-	} else if f.result != standard {
+	} else if f.result != cli.Standard {
 		err = r.WriteText(cmd.OutOrStdout())
 	}
 	if err == nil && f.release {
 		err = f.share(cmd, path, &r)
 	}
 	if err == nil && r.Failed() {
-		err = cli.Exit(exitCheck, fmt.Errorf("%d checks of %d failed: the output must not leave the house", r.Count(audit.Fail), len(r.Findings)))
+		err = cli.Exit(cli.Check, fmt.Errorf("%d checks of %d failed: the output must not leave the house", r.Count(audit.Fail), len(r.Findings)))
 	}
 	return err
 }
@@ -166,12 +166,12 @@ func (f *auditFlags) share(cmd *cobra.Command, path string, r *audit.Result) err
 	case r.Failed():
 		return nil // which is an error of its own
 	case check != "":
-		return cli.Exit(exitCheck, fmt.Errorf("the check %s was inconclusive: the output stays its owner's alone", check))
+		return cli.Exit(cli.Check, fmt.Errorf("the check %s was inconclusive: the output stays its owner's alone", check))
 	}
 	if err := trace.Share(path); err != nil {
 		return err
 	}
-	notef(cmd, "everybody on this machine may read %s now", path)
+	cli.Notef(cmd, "everybody on this machine may read %s now", path)
 	return nil
 }
 
@@ -179,11 +179,11 @@ func (f *auditFlags) share(cmd *cobra.Command, path string, r *audit.Result) err
 func (f *auditFlags) releasable(c *audit.Case) error {
 	switch tier := c.Output.Tier(); {
 	case tier != anonymize.Partner && tier != anonymize.Public:
-		return usagef("--release is for tier %s and %s, and the output says %q", anonymize.Partner, anonymize.Public, tier)
+		return cli.Usagef("--release is for tier %s and %s, and the output says %q", anonymize.Partner, anonymize.Public, tier)
 	case len(f.only) > 0:
-		return usagef("--release wants all checks: leave out --only")
+		return cli.Usagef("--release wants all checks: leave out --only")
 	case c.Output.Trace != nil && c.Internal == nil && c.Log == nil:
-		return usagef("--release wants the source of a trace: give --internal or --source")
+		return cli.Usagef("--release wants the source of a trace: give --internal or --source")
 	}
 	return nil
 }
@@ -191,14 +191,14 @@ func (f *auditFlags) releasable(c *audit.Case) error {
 // check refuses what has no meaning together.
 func (f *auditFlags) check(fl *pflag.FlagSet) error {
 	if len(f.sources) > 0 && f.internal != "" {
-		return usagef("--source and --internal say both what the output was made of: give one")
+		return cli.Usagef("--source and --internal say both what the output was made of: give one")
 	}
-	if f.json && f.result == standard {
-		return usagef("--json and -o - both want stdout")
+	if f.json && f.result == cli.Standard {
+		return cli.Usagef("--json and -o - both want stdout")
 	}
 	for _, name := range importsOfAudit {
 		if fl.Changed(name) && len(f.sources) == 0 {
-			return usagef("--%s says how --source is imported", name)
+			return cli.Usagef("--%s says how --source is imported", name)
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func (f *auditFlags) open(cmd *cobra.Command, path string) (c *audit.Case, closi
 		}
 		open = append(open, c.Internal)
 		if t := c.Internal.Meta.Tier; t != anonymize.Internal {
-			return nil, closing, usagef("--internal: the trace is of tier %q, not %s", t, anonymize.Internal)
+			return nil, closing, cli.Usagef("--internal: the trace is of tier %q, not %s", t, anonymize.Internal)
 		}
 	}
 	if f.canaries != "" {
@@ -234,7 +234,7 @@ func (f *auditFlags) open(cmd *cobra.Command, path string) (c *audit.Case, closi
 		}
 		open = append(open, file)
 		if c.Canaries, err = audit.Planted(file); err != nil {
-			return nil, closing, usagef("--canaries: %v", err)
+			return nil, closing, cli.Usagef("--canaries: %v", err)
 		}
 	}
 	for _, name := range f.guesses {
@@ -254,8 +254,8 @@ func (f *auditFlags) open(cmd *cobra.Command, path string) (c *audit.Case, closi
 // log is the source log, by the flags of its import.
 func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) {
 	for _, name := range f.sources {
-		if name == standard {
-			return nil, usagef("--source: stdin cannot be read twice; give a file")
+		if name == cli.Standard {
+			return nil, cli.Usagef("--source: stdin cannot be read twice; give a file")
 		}
 	}
 	files, err := logFiles(cmd, f.sources)
@@ -296,5 +296,5 @@ func writeAuditPage(cmd *cobra.Command, path string, c *audit.Case, r *audit.Res
 	if err != nil {
 		return err
 	}
-	return writeOutput(cmd, path, p.Write)
+	return cli.WriteOutput(cmd, path, p.Write)
 }

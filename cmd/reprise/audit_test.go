@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reprise/anonymize/audit"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 )
 
@@ -18,7 +19,7 @@ func auditOf(t *testing.T, path string, flags ...string) audit.Result {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%s: %v\n%s", path, err, errs)
 	}
-	if want := map[bool]int{false: exitGood, true: exitCheck}[r.Failed()]; code != want {
+	if want := map[bool]int{false: cli.Good, true: cli.Check}[r.Failed()]; code != want {
 		t.Errorf("%s: exit code %d, want %d", path, code, want)
 	}
 	return r
@@ -120,7 +121,7 @@ func TestAuditCommand(t *testing.T) {
 		}
 		crowdTier(t, "bare.parquet")
 		_, errs, code := reprise(t, append([]string{"audit"}, args...)...)
-		if code != exitUsage || !strings.Contains(errs, want) {
+		if code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d: %s, want %q", args, code, errs, want)
 		}
 	}
@@ -137,7 +138,7 @@ func TestAuditCommand(t *testing.T) {
 		t.Error("the result names a path")
 	}
 	_, errs, code := reprise(t, "audit", "bare.parquet", "--only", "card,ids")
-	if code != exitCheck || !strings.Contains(errs, "must not leave the house") {
+	if code != cli.Check || !strings.Contains(errs, "must not leave the house") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -132,11 +132,11 @@ func openSuite(arg string) (bench.Suite, []byte, error) {
 	s, err := bench.ReadSuite(arg)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s, nil, usagef("there is no suite %s: name a YAML file, or one of %s", arg, strings.Join(bench.Suites(), ", "))
+		return s, nil, cli.Usagef("there is no suite %s: name a YAML file, or one of %s", arg, strings.Join(bench.Suites(), ", "))
 	case errors.As(err, new(*fs.PathError)):
 		return s, nil, err
 	case err != nil:
-		return s, nil, cli.Exit(exitUsage, err)
+		return s, nil, cli.Exit(cli.Usage, err)
 	}
 	text, err = os.ReadFile(arg)
 	return s, text, err
@@ -145,7 +145,7 @@ func openSuite(arg string) (bench.Suite, []byte, error) {
 func showSuite(w io.Writer, name string) error {
 	text, ok := bench.SuiteText(name)
 	if !ok {
-		return usagef("--show: there is no such suite; there are %s", strings.Join(bench.Suites(), ", "))
+		return cli.Usagef("--show: there is no such suite; there are %s", strings.Join(bench.Suites(), ", "))
 	}
 	_, err := w.Write(text)
 	return err
@@ -171,11 +171,11 @@ func (f *benchFlags) writeList(w io.Writer) error {
 		all = append(all, one)
 	}
 	if f.asJSON {
-		return writeJSON(w, all)
+		return cli.WriteJSON(w, all)
 	}
 	for _, s := range all {
 		fmt.Fprintf(w, "%s: %s\n", s.Name, strings.Join(s.Rows, ", "))
-		fmt.Fprintln(w, wrapped(s.About))
+		fmt.Fprintln(w, cli.Wrapped(s.About))
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 		f.format = formatJSON
 	}
 	if !slices.Contains([]string{formatText, formatMarkdown, formatJSON}, f.format) {
-		return usagef("--format: want text, markdown or json")
+		return cli.Usagef("--format: want text, markdown or json")
 	}
 	suite, text, err := openSuite(arg)
 	if err != nil {
@@ -203,7 +203,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 			return specs.write(cmd, row, seed, path)
 		}}
 	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
-		r.Note = func(s string) { notef(cmd, "%s", s) }
+		r.Note = func(s string) { cli.Notef(cmd, "%s", s) }
 	}
 	if r.Options, err = f.options(); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if err := r.Check(); err != nil {
-		return usagef("%v", err)
+		return cli.Usagef("%v", err)
 	}
 	var before bench.SuiteResult
 	if f.baseline != "" {
@@ -250,19 +250,19 @@ func stoppedSuite(cmd *cobra.Command, err error) error {
 // change puts what the flags say into the suite.
 func (f *benchFlags) change(cmd *cobra.Command, s *bench.Suite) error {
 	if cmd.Flags().Changed("repeats") && f.repeats < 1 {
-		return usagef("--repeats: want 1 or more")
+		return cli.Usagef("--repeats: want 1 or more")
 	}
 	var load *bench.Load
 	if f.load != "" {
 		l, err := bench.ParseLoad(f.load)
 		if err != nil {
-			return usagef("--load: %v", err)
+			return cli.Usagef("--load: %v", err)
 		}
 		load = &l
 	}
 	for _, name := range f.rows {
 		if s.Row(name) == nil {
-			return usagef("--row: the suite has no row %s", name)
+			return cli.Usagef("--row: the suite has no row %s", name)
 		}
 	}
 	var rows []bench.Row
@@ -271,7 +271,7 @@ func (f *benchFlags) change(cmd *cobra.Command, s *bench.Suite) error {
 		case len(f.rows) > 0 && !slices.Contains(f.rows, row.Name):
 			continue
 		case row.Workload.Trace && f.trace == "" && len(f.rows) == 0:
-			notef(cmd, "row %s sends a trace and is left out: give --trace FILE", row.Name)
+			cli.Notef(cmd, "row %s sends a trace and is left out: give --trace FILE", row.Name)
 			continue
 		}
 		if f.repeats > 0 {
@@ -283,7 +283,7 @@ func (f *benchFlags) change(cmd *cobra.Command, s *bench.Suite) error {
 		rows = append(rows, row)
 	}
 	if s.Rows = rows; len(rows) == 0 {
-		return usagef("no row is left to run")
+		return cli.Usagef("no row is left to run")
 	}
 	return nil
 }
@@ -293,21 +293,21 @@ func (f *benchFlags) options() (o report.Options, err error) {
 	o.Limits = f.trust.Limits
 	if f.slo != "" {
 		if o.SLO, err = report.ParseSLO(f.slo); err != nil {
-			return o, usagef("--slo: %v", err)
+			return o, cli.Usagef("--slo: %v", err)
 		}
 	}
 	if o.Contract, err = f.contract.contract(); err != nil {
 		return o, err
 	}
 	if err = o.Check(); err != nil {
-		err = usagef("%v", err)
+		err = cli.Usagef("%v", err)
 	}
 	return o, err
 }
 
 func (f *benchFlags) writePlan(w io.Writer, plan []bench.PlannedRun) error {
 	if f.format == formatJSON {
-		return writeJSON(w, plan)
+		return cli.WriteJSON(w, plan)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "model\trow\tworkload\tload\tdirectory\t\t")
@@ -323,7 +323,7 @@ func (f *benchFlags) writePlan(w io.Writer, plan []bench.PlannedRun) error {
 
 func (f *benchFlags) write(w io.Writer, r *bench.SuiteResult) error {
 	if f.format == formatJSON {
-		return writeJSON(w, r)
+		return cli.WriteJSON(w, r)
 	}
 	return bench.WriteSuite(w, r, f.format == formatMarkdown)
 }
@@ -333,11 +333,11 @@ func (f *benchFlags) write(w io.Writer, r *bench.SuiteResult) error {
 func suiteVerdict(r *bench.SuiteResult) error {
 	switch {
 	case !r.Trustworthy():
-		return cli.Exit(exitUntrusted, errors.New("a run is not trustworthy; the tables say which and why"))
+		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy; the tables say which and why"))
 	case r.Unjudged():
-		return cli.Exit(exitUntrusted, errors.New("a contract cannot be judged; the tables say why"))
+		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged; the tables say why"))
 	case r.Broken():
-		return cli.Exit(exitCheck, errors.New("a contract does not hold; the tables say by how much"))
+		return cli.Exit(cli.Check, errors.New("a contract does not hold; the tables say by how much"))
 	}
 	return nil
 }
@@ -352,14 +352,14 @@ func rowSpecs(s *bench.Suite, suite string) (suiteSpecs, error) {
 		row := &s.Rows[i]
 		spec, err := rowSpec(row, suite)
 		if err != nil {
-			return nil, cli.Exit(exitUsage, err)
+			return nil, cli.Exit(cli.Usage, err)
 		}
 		if spec == nil {
 			continue
 		}
 		changeSpec(spec, row)
 		if err := spec.Check(); err != nil {
-			return nil, usagef("%s, row %s: %w", suite, row.Name, err)
+			return nil, cli.Usagef("%s, row %s: %w", suite, row.Name, err)
 		}
 		out[row.Name] = spec
 	}
@@ -415,7 +415,7 @@ func (specs suiteSpecs) write(cmd *cobra.Command, row *bench.Row, seed uint64, p
 		if err := (&flags.PromptText{Text: trace.TextWords}).Describe(cmd, &meta, true); err != nil {
 			return meta, err
 		}
-		_, err = trace.Copy(dst, &watched{Reader: rows, cmd: cmd, bar: newProgress(cmd)})
+		_, err = trace.Copy(dst, cli.NewProgress(cmd).Watch(cmd, rows))
 		return meta, err
 	})
 }

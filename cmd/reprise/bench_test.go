@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
 	"reprise/replay/result"
 )
@@ -84,7 +85,7 @@ func TestBenchServingSigns(t *testing.T) {
 		t.Errorf("baseline: %.1f tokens/s, published 88.5", v)
 	}
 	text, _, code := reprise(t, append([]string{"bench", "serving"}, batching...)...)
-	if code != exitGood {
+	if code != cli.Good {
 		t.Errorf("exit code %d", code)
 	}
 	expect(t, text, "Workload Model Output tokens/s TTFT p50 (ms)", "against static", "continuous: as said: ITL p99 (ms)", "48 of 48", "* the largest value")
@@ -150,7 +151,7 @@ func TestBenchPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFiles(t, map[string]string{"c.yaml": "name: fast\nclauses: [p50 ttft <= 1ms]\n"})
-	if _, errs, code := reprise(t, append(args, "--contract", "c.yaml")...); code != exitCheck {
+	if _, errs, code := reprise(t, append(args, "--contract", "c.yaml")...); code != cli.Check {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	index = string(read(t, "out/index.html"))
@@ -166,7 +167,7 @@ func TestBenchResumes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	said := &watch{want: "continuous, paged_attention: burst", then: stop}
-	if code := run(ctx, args, strings.NewReader(""), io.Discard, said); code != exitFailure {
+	if code := run(ctx, args, strings.NewReader(""), io.Discard, said); code != cli.Failure {
 		t.Fatalf("exit code %d\n%s", code, said.buf.String())
 	}
 	expect(t, said.buf.String(), "interrupted; the same command goes on")
@@ -175,7 +176,7 @@ func TestBenchResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, code := reprise(t, args...)
-	if n := strings.Count(errs, "complete, and not run again"); code != exitGood || n < 6 || n > 8 {
+	if n := strings.Count(errs, "complete, and not run again"); code != cli.Good || n < 6 || n > 8 {
 		t.Errorf("exit code %d, %d runs were complete\n%s", code, n, errs)
 	}
 	whole := append([]string{"bench", "serving", "--json", "-o", "whole"}, batching...)
@@ -187,23 +188,23 @@ func TestBenchResumes(t *testing.T) {
 	}
 	// What is complete is the same suite's, against the same targets.
 	for want, more := range map[string][]string{"other rows or settings": {"--row", "baseline"}, "another target": {"--block-size", "32"}} {
-		if _, errs, code := reprise(t, append(slices.Clone(args), more...)...); code != exitFailure || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, append(slices.Clone(args), more...)...); code != cli.Failure || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}
 	}
-	if _, errs, code := reprise(t, append(args, "--block-size", "32", "--force")...); code != exitGood || strings.Contains(errs, "complete") {
+	if _, errs, code := reprise(t, append(args, "--block-size", "32", "--force")...); code != cli.Good || strings.Contains(errs, "complete") {
 		t.Errorf("--force: exit code %d\n%s", code, errs)
 	}
 	if err := os.WriteFile("mine.yaml", []byte("rows: [{name: baseline, workload: baseline}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "out", "--preset", "l4-qwen2.5-0.5b"); code != exitFailure || !strings.Contains(errs, "another suite") {
+	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "out", "--preset", "l4-qwen2.5-0.5b"); code != cli.Failure || !strings.Contains(errs, "another suite") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if err := os.MkdirAll("other/x", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "other", "--preset", "l4-qwen2.5-0.5b"); code != exitFailure || !strings.Contains(errs, "holds no suite") {
+	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "other", "--preset", "l4-qwen2.5-0.5b"); code != cli.Failure || !strings.Contains(errs, "holds no suite") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -228,7 +229,7 @@ func TestBenchBaseline(t *testing.T) {
 	}
 	text := must(t, append(args, "-o", "c", "--baseline", "a")...)
 	expect(t, text, "TTFT p90 (ms) ← 21626 21626 +0.0 %", "the contract holds", "baseline change", "+0.0 %", "reprise compare decides")
-	if _, errs, code := reprise(t, append(args, "-o", "d", "--baseline", "none")...); code != exitFailure || !strings.Contains(errs, "--baseline") {
+	if _, errs, code := reprise(t, append(args, "-o", "d", "--baseline", "none")...); code != cli.Failure || !strings.Contains(errs, "--baseline") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if _, err := os.Stat("d"); err == nil {
@@ -254,12 +255,12 @@ func TestBenchExitCodes(t *testing.T) {
 	}
 	args := []string{"bench", "s.yaml", "--preset", "rtx5080-llama-3.2-3b", "--quiet"}
 	out, _, code := reprise(t, append(args, "--row", "slow", "-o", "slow")...)
-	if code != exitCheck {
+	if code != cli.Check {
 		t.Errorf("exit code %d", code)
 	}
 	expect(t, out, `the contract "fast" does not hold: p50 ttft`)
 	out, _, code = reprise(t, append(args, "-o", "both")...)
-	if code != exitUntrusted {
+	if code != cli.Untrusted {
 		t.Errorf("exit code %d", code)
 	}
 	expect(t, out, "NOT TRUSTWORTHY", "12 timeout, 60 % of the requests", "8 of 20")
@@ -274,7 +275,7 @@ func TestBenchLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "-o", "out", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
-	if code != exitGood {
+	if code != cli.Good {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	expect(t, out, "4 of 4", "against a", "Running, peak", "Waiting, peak")
@@ -337,7 +338,7 @@ func TestSuitesScrape(t *testing.T) {
 	if n := asked.Load(); n != 2 {
 		t.Errorf("the server without metrics was asked for them %d times, want once a run", n)
 	}
-	if _, errs, code := reprise(t, "replay", "w.parquet", "--url", url, "-o", "r.parquet", "--scrape", "none", "--scrape", "auto"); code != exitUsage || !strings.Contains(errs, "--scrape none is without") {
+	if _, errs, code := reprise(t, "replay", "w.parquet", "--url", url, "-o", "r.parquet", "--scrape", "none", "--scrape", "auto"); code != cli.Usage || !strings.Contains(errs, "--scrape none is without") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -416,7 +417,7 @@ func TestBenchUsage(t *testing.T) {
 		"matrix " + preset + " --row f":                                             "sends a trace, and none is given",
 		"--show nothing":                                                            "there is no such suite",
 	} {
-		if _, errs, code := reprise(t, append([]string{"bench"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, append([]string{"bench"}, strings.Fields(args)...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, want %q in\n%s", args, code, want, errs)
 		}
 	}

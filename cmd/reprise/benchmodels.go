@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
 	"reprise/replay/result"
 )
@@ -45,9 +46,9 @@ func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
 	case err != nil:
 		return nil, err
 	case len(settings) > 0 && len(f.models) > 0:
-		return nil, usagef("--serve-cmd starts what is measured: no --model NAME=… beside it")
+		return nil, cli.Usagef("--serve-cmd starts what is measured: no --model NAME=… beside it")
 	case len(f.models) > 0 && (given("url") || given("preset") || given("costs")):
-		return nil, usagef("--model NAME=… says what is measured: no --url, --preset or --costs beside it")
+		return nil, cli.Usagef("--model NAME=… says what is measured: no --url, --preset or --costs beside it")
 	}
 	var out []bench.Column
 	add := func(c bench.Column, err error) error {
@@ -110,7 +111,7 @@ func (f *benchFlags) columnFlags(cmd *cobra.Command, more ...[2]string) (*column
 		}
 	}
 	if err != nil {
-		err = usagef("%v", err)
+		err = cli.Usagef("%v", err)
 	}
 	return c, err
 }
@@ -159,7 +160,7 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 	if out.Empty {
 		command = "simulate"
 		if d, derr := c.trial.live.Serving(); err == nil && (d != nil || derr != nil) {
-			err = cmp.Or(derr, usagef("--hardware, --engine and the like say what serves, and %s is a model of that", name))
+			err = cmp.Or(derr, cli.Usagef("--hardware, --engine and the like say what serves, and %s is a model of that", name))
 		}
 	}
 	out.Command = func(t bench.Trial) string { return c.command(command, t) }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 )
 
@@ -62,7 +63,7 @@ func TestCacheSalt(t *testing.T) {
 			}
 		}
 	}
-	if _, errs, code := reprise(t, "replay", w, "--url", srv.URL, "-o", out, "--quiet", "--extra-body", `{"cache_salt":""}`); code == exitGood || !strings.Contains(errs, "400") && !strings.Contains(errs, "bad_request") {
+	if _, errs, code := reprise(t, "replay", w, "--url", srv.URL, "-o", out, "--quiet", "--extra-body", `{"cache_salt":""}`); code == cli.Good || !strings.Contains(errs, "400") && !strings.Contains(errs, "bad_request") {
 		t.Errorf("an empty salt: exit code %d: %s", code, errs)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"reprise/anonymize/audit"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 )
 
@@ -213,7 +214,7 @@ func (s *sinkDir) command(args ...string) string {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	if code := cmd.ProcessState.ExitCode(); err != nil && !(code == exitUntrusted && args[0] == "replay") {
+	if code := cmd.ProcessState.ExitCode(); err != nil && !(code == cli.Untrusted && args[0] == "replay") {
 		s.t.Fatalf("reprise %s: %v\n%s", strings.Join(args, " "), err, errs.String())
 	}
 	// Messages to the operator name the file of a bad row, as they must.

@@ -77,7 +77,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if l := r.Untrusted(); l != nil {
-		notef(cmd, "the sweep is not trustworthy: at %s the client was the limit", l.Name)
+		cli.Notef(cmd, "the sweep is not trustworthy: at %s the client was the limit", l.Name)
 	}
 	d.Prices.PerGPUHour = cmp.Or(d.Prices.PerGPUHour, r.PricePerGPUHour)
 	d.GPUsPerInstance = cmp.Or(d.GPUsPerInstance, r.GPUs, r.Environment.GPUCount(), 1)
@@ -86,9 +86,9 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	case errors.Is(err, bench.ErrNoHighest):
 		return f.sweep.kept(&r)
 	case err != nil:
-		return cli.Exit(exitUsage, err)
+		return cli.Exit(cli.Usage, err)
 	case f.asJSON:
-		err = writeJSON(cmd.OutOrStdout(), c)
+		err = cli.WriteJSON(cmd.OutOrStdout(), c)
 	default:
 		err = c.WriteText(cmd.OutOrStdout())
 	}
@@ -101,7 +101,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 // demand is what the flags ask for.
 func (f *capacityFlags) demand() (d bench.Demand, err error) {
 	if !(f.target > 0) {
-		return d, usagef("say how much is to be served: --target-rate 100, in requests per second")
+		return d, cli.Usagef("say how much is to be served: --target-rate 100, in requests per second")
 	}
 	digits, percent := strings.CutSuffix(f.headroom, "%")
 	headroom, err := strconv.ParseFloat(digits, 64)
@@ -109,7 +109,7 @@ func (f *capacityFlags) demand() (d bench.Demand, err error) {
 		headroom /= 100
 	}
 	if err != nil || !(headroom >= 0) {
-		return d, usagef("--headroom: want a share such as 20%% or 0.2")
+		return d, cli.Usagef("--headroom: want a share such as 20%% or 0.2")
 	}
 	d = bench.Demand{Rate: f.target, GPUsPerInstance: f.gpus, Headroom: headroom}
 	d.Prices = bench.Prices{PerGPUHour: f.sweep.price, Watts: f.watts, PerKWh: f.kwh}
@@ -148,7 +148,7 @@ func (f *capacityFlags) reprice(r *bench.SweepResult) error {
 		return err
 	}
 	if err := r.Reprice(c); err != nil {
-		return usagef("--contract %s: %v. Its levels need not be measured again: the command that made the sweep, with this --contract and its -o DIR, judges them anew", f.sweep.path, err)
+		return cli.Usagef("--contract %s: %v. Its levels need not be measured again: the command that made the sweep, with this --contract and its -o DIR, judges them anew", f.sweep.path, err)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts",
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !slices.Contains(ofDemand, fl.Name) {
-			err = usagef("--%s says how to sweep, and %s is a sweep that was made", fl.Name, path)
+			err = cli.Usagef("--%s says how to sweep, and %s is a sweep that was made", fl.Name, path)
 		}
 	})
 	return err
@@ -219,7 +219,7 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		v, ok := magnitude(q.text)
 		if !ok {
-			return usagef("--%s: want a number, such as 8B, 600GB or 989T", q.flag)
+			return cli.Usagef("--%s: want a number, such as 8B, 600GB or 989T", q.flag)
 		}
 		*q.into = v
 	}
@@ -238,14 +238,14 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	p, err := f.r.Predict()
 	if err != nil {
-		return cli.Exit(exitUsage, err)
+		return cli.Exit(cli.Usage, err)
 	}
 	c := bench.Comparison{Prediction: p, Hints: []bench.Hint{}}
 	if s != nil {
 		c = bench.Compare(p, s)
 	}
 	if f.asJSON {
-		err = writeJSON(cmd.OutOrStdout(), c)
+		err = cli.WriteJSON(cmd.OutOrStdout(), c)
 	} else {
 		err = c.WriteText(cmd.OutOrStdout())
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 )
 
@@ -113,7 +114,7 @@ func TestCaptureInherited(t *testing.T) {
 	if card := must(t, "anonymize", "--card", "partner.parquet"); !strings.Contains(strings.Join(strings.Fields(card), " "), "relative to the declared begin of the capture") || strings.Contains(card, "2026") {
 		t.Errorf("the card of the release says\n%s", card)
 	}
-	if _, errs, code := reprise(t, "slice", "t.parquet", "--start", "24h", "-o", "x.parquet"); code != exitUsage || !strings.Contains(errs, "after the declared capture, which lasts 24h0m0s") {
+	if _, errs, code := reprise(t, "slice", "t.parquet", "--start", "24h", "-o", "x.parquet"); code != cli.Usage || !strings.Contains(errs, "after the declared capture, which lasts 24h0m0s") {
 		t.Errorf("a slice after the end: exit code %d\n%s", code, errs)
 	}
 }
@@ -135,7 +136,7 @@ func TestPublicWithoutCapture(t *testing.T) {
 		"a workload":     {"anonymize", "work.parquet", "--tier", "public", "-o", "x.parquet"},
 	} {
 		_, errs, code := reprise(t, args...)
-		if code != exitUsage || !strings.Contains(errs, "declared capture window") || !strings.Contains(errs, "--capture-begin T --capture-end T") {
+		if code != cli.Usage || !strings.Contains(errs, "declared capture window") || !strings.Contains(errs, "--capture-begin T --capture-end T") {
 			t.Errorf("%s: exit code %d\n%s", name, code, errs)
 		}
 		for _, file := range []string{"x.parquet", "x.model.parquet", "x.privacy.json", "t.ledger.jsonl", "work.ledger.jsonl", "l.jsonl"} {
@@ -145,7 +146,7 @@ func TestPublicWithoutCapture(t *testing.T) {
 		}
 	}
 	// With one it is refused for the noise alone, and that counts.
-	if _, errs, code := reprise(t, "synth", "fit", "whole.parquet", "--tier", "public", "-o", "x.parquet"); code != exitCheck || !strings.Contains(errs, "60 records are too few") {
+	if _, errs, code := reprise(t, "synth", "fit", "whole.parquet", "--tier", "public", "-o", "x.parquet"); code != cli.Check || !strings.Contains(errs, "60 records are too few") {
 		t.Errorf("with a window: exit code %d\n%s", code, errs)
 	}
 }
@@ -163,16 +164,16 @@ func TestCaptureRefused(t *testing.T) {
 		args []string
 		code int
 	}{
-		"--capture-begin alone declares no window":                               {importAs("x.parquet", "log.jsonl", secondOfJanuary[:2]...), exitUsage},
-		"--capture-end alone declares no window":                                 {importAs("x.parquet", "log.jsonl", secondOfJanuary[2:]...), exitUsage},
-		"its begin must be before its end":                                       {importAs("x.parquet", "log.jsonl", "--capture-begin", secondOfJanuary[3], "--capture-end", secondOfJanuary[1]), exitUsage},
-		"the begin of the capture: want a date":                                  {importAs("x.parquet", "log.jsonl", "--capture-begin", "noon", "--capture-end", secondOfJanuary[3]), exitUsage},
-		"log.jsonl:1:7: its time is 62h0m0s before the declared begin":           {importAs("x.parquet", "log.jsonl", append(secondOfJanuary, "--max-bad", "1")...), exitFailure},
-		"log.jsonl:1:7: its times are dates":                                     {importAs("x.parquet", "log.jsonl", "--capture-begin", "0s", "--capture-end", "1h"), exitFailure},
-		"relative.jsonl:1:15: its times count from a zero of the source's own":   {append([]string{"import", "relative.jsonl", "-o", "x.parquet"}, secondOfJanuary...), exitFailure},
-		"sharegpt does not say when requests arrived, and each time that is mad": {[]string{"import", "chat.json", "--arrivals", "poisson:1", "--capture-begin", "0s", "--capture-end", "1h", "-o", "x.parquet"}, exitUsage},
-		"so it has no capture window to declare, and no release of tier public":  {[]string{"import", "chat.json", "--arrivals", "poisson:1", "--tier", "public", "--ledger", "l.jsonl", "-o", "x.parquet"}, exitUsage},
-		"--capture-begin says how --source is imported":                          {append([]string{"audit", "x.parquet"}, secondOfJanuary...), exitUsage},
+		"--capture-begin alone declares no window":                               {importAs("x.parquet", "log.jsonl", secondOfJanuary[:2]...), cli.Usage},
+		"--capture-end alone declares no window":                                 {importAs("x.parquet", "log.jsonl", secondOfJanuary[2:]...), cli.Usage},
+		"its begin must be before its end":                                       {importAs("x.parquet", "log.jsonl", "--capture-begin", secondOfJanuary[3], "--capture-end", secondOfJanuary[1]), cli.Usage},
+		"the begin of the capture: want a date":                                  {importAs("x.parquet", "log.jsonl", "--capture-begin", "noon", "--capture-end", secondOfJanuary[3]), cli.Usage},
+		"log.jsonl:1:7: its time is 62h0m0s before the declared begin":           {importAs("x.parquet", "log.jsonl", append(secondOfJanuary, "--max-bad", "1")...), cli.Failure},
+		"log.jsonl:1:7: its times are dates":                                     {importAs("x.parquet", "log.jsonl", "--capture-begin", "0s", "--capture-end", "1h"), cli.Failure},
+		"relative.jsonl:1:15: its times count from a zero of the source's own":   {append([]string{"import", "relative.jsonl", "-o", "x.parquet"}, secondOfJanuary...), cli.Failure},
+		"sharegpt does not say when requests arrived, and each time that is mad": {[]string{"import", "chat.json", "--arrivals", "poisson:1", "--capture-begin", "0s", "--capture-end", "1h", "-o", "x.parquet"}, cli.Usage},
+		"so it has no capture window to declare, and no release of tier public":  {[]string{"import", "chat.json", "--arrivals", "poisson:1", "--tier", "public", "--ledger", "l.jsonl", "-o", "x.parquet"}, cli.Usage},
+		"--capture-begin says how --source is imported":                          {append([]string{"audit", "x.parquet"}, secondOfJanuary...), cli.Usage},
 	} {
 		if _, errs, code := reprise(t, c.args...); code != c.code || !strings.Contains(errs, want) || strings.Contains(errs, "hunter") {
 			t.Errorf("%s: exit code %d, want %d\n%s", want, code, c.code, errs)
@@ -194,7 +195,7 @@ func TestAuditOfCapture(t *testing.T) {
 		"a trace":   append([]string{"audit", "t.parquet", "--source", "log.jsonl", "--only", "card,non-interference,free-text"}, append(captureMaps, secondOfJanuary...)...),
 		"a release": {"audit", "partner.parquet", "--internal", "t.parquet", "--only", "card,non-interference,times,free-text,ids"},
 	} {
-		if out, errs, code := reprise(t, args...); code != exitGood || !strings.Contains(out, " 0 failed, 0 inconclusive, 0 skipped") {
+		if out, errs, code := reprise(t, args...); code != cli.Good || !strings.Contains(out, " 0 failed, 0 inconclusive, 0 skipped") {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
 		}
 	}
@@ -219,7 +220,7 @@ func TestReplaySkipsLead(t *testing.T) {
 		{[]string{"t.parquet", "--start", "10h1m30s"}, "30000000000", false},
 	} {
 		out, errs, code := reprise(t, append(append([]string{"replay"}, c.args...), "--dry-run", "--json")...)
-		if code != exitGood || !strings.Contains(out, `"first_due_ns": `+c.first+",") || strings.Contains(errs, "after the capture began") != c.note {
+		if code != cli.Good || !strings.Contains(out, `"first_due_ns": `+c.first+",") || strings.Contains(errs, "after the capture began") != c.note {
 			t.Errorf("%v: exit code %d\n%s%s", c.args, code, out, errs)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -23,7 +24,7 @@ func tool() string { return "reprise " + version }
 // beside is the name of a file that goes with a trace, empty where the trace goes
 // to stdout or to what is no regular file.
 func beside(out, extension string) string {
-	if out == "" || out == standard {
+	if out == "" || out == cli.Standard {
 		return ""
 	}
 	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
@@ -43,11 +44,11 @@ func modelBeside(out string) string { return beside(out, ".model.parquet") }
 func writeCarded(cmd *cobra.Command, out string, rows func(trace.Writer[trace.Request]) (trace.Meta, error)) error {
 	name := cardBeside(out)
 	if name == "" {
-		return writeTrace(cmd, out, rows)
+		return cli.WriteTrace(cmd, out, rows)
 	}
 	return trace.WriteFile(name, 0o644, func(w io.Writer) error {
 		card := ""
-		err := writeTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		err := cli.WriteTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 			meta, err := rows(dst)
 			card = meta.Card
 			return meta, err
@@ -100,20 +101,20 @@ func cardOf(in *os.File, size int64) (c carded, err error) {
 
 // printCard prints the card of the file at path.
 func (f *anonymizeFlags) printCard(cmd *cobra.Command, path string) error {
-	in, size, err := openInput(cmd, path)
+	in, size, err := cli.OpenInput(cmd, path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	c, err := cardOf(in, size)
 	if err != nil {
-		return inFile(path, err)
+		return cli.InFile(path, err)
 	}
 	card, err := anonymize.ParseCard(c.text, c.hash)
 	if err != nil {
-		return inFile(path, err)
+		return cli.InFile(path, err)
 	}
-	return writeOutput(cmd, f.out, func(w io.Writer) error {
+	return cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		if f.asJSON {
 			_, err := io.WriteString(w, c.text)
 			return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -31,7 +32,7 @@ func replayed(t *testing.T, workload string, args ...string) (result.Run, []resu
 	results := filepath.Join(t.TempDir(), "r.parquet")
 	args = append([]string{"replay", workload, "--url", simulate(t), "-o", results, "--quiet", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, args...)
 	out, errs, code := reprise(t, args...)
-	if code != exitGood && code != exitUntrusted { // a busy machine is late, and that is not at stake here
+	if code != cli.Good && code != cli.Untrusted { // a busy machine is late, and that is not at stake here
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	f, err := result.Open(results)
@@ -114,7 +115,7 @@ func TestOpenLoop(t *testing.T) {
 			t.Errorf("%v: %s\n%s", args, run.Timing, said)
 		}
 	}
-	if _, errs, code := reprise(t, "replay", workload, "-o", filepath.Join(dir, "r.parquet"), "--open-loop", "--keep-think"); code != exitUsage {
+	if _, errs, code := reprise(t, "replay", workload, "-o", filepath.Join(dir, "r.parquet"), "--open-loop", "--keep-think"); code != cli.Usage {
 		t.Errorf("contradicting flags: exit code %d, %s", code, errs)
 	}
 }
@@ -146,7 +147,7 @@ func TestSchedules(t *testing.T) {
 		{"--concurrency", "2", "--max-in-flight", "4"}, {"--rate", "fast"}, {"--warmup", "-1"}, {"--cooldown", "soon"}, {"--duration", "-1s"},
 		{"--rate", "poisson:2", "--speed", "2", "--open-loop"}, {"--concurrency", "-1"},
 	} {
-		if _, errs, code := reprise(t, append([]string{"replay", workload, "-o", "r.parquet"}, args...)...); code != exitUsage {
+		if _, errs, code := reprise(t, append([]string{"replay", workload, "-o", "r.parquet"}, args...)...); code != cli.Usage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
@@ -176,7 +177,7 @@ func TestInterruptedReplayIsSaved(t *testing.T) {
 		}
 	}
 	cmd.Process.Signal(os.Interrupt)
-	if cmd.Wait(); cmd.ProcessState.ExitCode() != exitUntrusted {
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != cli.Untrusted {
 		t.Fatalf("exit code %d\n%s", cmd.ProcessState.ExitCode(), &errs)
 	}
 	if !strings.Contains(errs.String(), "requests in flight have") || !strings.Contains(out.String(), "the run ended early: interrupted") {

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/compare"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -115,18 +115,18 @@ significantly worse.`,
 func (f *compareFlags) options() (compare.Options, error) {
 	o := compare.Options{Primary: f.primary, Alpha: f.alpha}
 	if f.alpha == 0 {
-		return o, usagef("--alpha: want a probability above 0")
+		return o, cli.Usagef("--alpha: want a probability above 0")
 	}
 	if f.detect != "" {
 		digits, ok := strings.CutSuffix(f.detect, "%")
 		percent, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 		if !ok || err != nil || !(percent > 0) {
-			return o, usagef("--detect: want a change in percent, such as 3%%")
+			return o, cli.Usagef("--detect: want a change in percent, such as 3%%")
 		}
 		o.Detect = percent / 100
 	}
 	if err := o.Check(); err != nil {
-		return o, cli.Exit(exitUsage, err)
+		return o, cli.Exit(cli.Usage, err)
 	}
 	return o, nil
 }
@@ -141,7 +141,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	if _, err := f.judge.options(); err != nil {
 		return c, err
 	}
-	if err := keepsInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...), f.judge.html); err != nil {
+	if err := cli.KeepInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...), f.judge.html); err != nil {
 		return c, err
 	}
 	if err := f.checkNames(); err != nil {
@@ -149,7 +149,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	}
 	if f.making.given() {
 		if len(args) != 1 || f.production != "" || len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 {
-			return c, usagef("rounds are made of one workload: reprise compare WORKLOAD --url-a URL --url-b URL -o DIRECTORY")
+			return c, cli.Usagef("rounds are made of one workload: reprise compare WORKLOAD --url-a URL --url-b URL -o DIRECTORY")
 		}
 		return f.live(cmd, args[0], o)
 	}
@@ -183,7 +183,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 func (f *compareFlags) onlyReads(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !f.readers[fl.Name] && fl.Name != "quiet" && err == nil {
-			err = usagef("--%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a and --preset-b", fl.Name)
+			err = cli.Usagef("--%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a and --preset-b", fl.Name)
 		}
 	})
 	return err
@@ -199,7 +199,7 @@ func first(args []string) string {
 // gated refuses a gate that could never fail.
 func (f *compareFlags) gated(rounds, against int) error {
 	if need := compare.LeastRounds(f.alpha, against); f.gate && rounds < need {
-		return usagef("--gate: a verdict at alpha %v needs %d rounds, and there are %d", f.alpha, need, rounds)
+		return cli.Usagef("--gate: a verdict at alpha %v needs %d rounds, and there are %d", f.alpha, need, rounds)
 	}
 	return nil
 }
@@ -219,11 +219,11 @@ func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 		return err
 	}
 	if !c.Trustworthy() {
-		return cli.Exit(exitUntrusted, errors.New("a run that was compared is not trustworthy; reprise report says why"))
+		return cli.Exit(cli.Untrusted, errors.New("a run that was compared is not trustworthy; reprise report says why"))
 	}
 	for _, v := range c.Versus {
 		if f.gate && v.Decision == compare.Worse {
-			return cli.Exit(exitCheck, errors.New("the gate does not hold: "+v.Text))
+			return cli.Exit(cli.Check, errors.New("the gate does not hold: "+v.Text))
 		}
 	}
 	return nil
@@ -245,16 +245,16 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 	}
 	switch {
 	case ways > 1:
-		return nil, usagef("name the results in one way: two files, --a and --b, or --arm")
+		return nil, cli.Usagef("name the results in one way: two files, --a and --b, or --arm")
 	case len(args) == 2:
 		arms = []recordedArm{{"A", args[:1]}, {"B", args[1:]}}
 	case len(args) == 1:
-		return nil, usagef("a comparison is of two results at least; with --production TRACE, of one and its trace")
+		return nil, cli.Usagef("a comparison is of two results at least; with --production TRACE, of one and its trace")
 	case len(f.arms) > 0:
 		for _, given := range f.arms {
 			name, file, ok := strings.Cut(given, "=")
 			if !ok || name == "" || file == "" {
-				return nil, usagef("--arm: want NAME=FILE")
+				return nil, cli.Usagef("--arm: want NAME=FILE")
 			}
 			i := 0
 			for i < len(arms) && arms[i].name != name {
@@ -274,15 +274,15 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 		}
 	}
 	if len(arms) < 2 {
-		return nil, usagef("--arm: name two servers at least")
+		return nil, cli.Usagef("--arm: name two servers at least")
 	}
 	for _, arm := range arms {
 		if n := len(arms[0].files); len(arm.files) != n || n == 0 {
-			return nil, usagef("%s has %d runs and %s has %d: want one of each in every round", arms[0].name, n, arm.name, len(arm.files))
+			return nil, cli.Usagef("%s has %d runs and %s has %d: want one of each in every round", arms[0].name, n, arm.name, len(arm.files))
 		}
 	}
 	if len(f.aa)%2 != 0 {
-		return nil, usagef("--aa: want two runs of every round")
+		return nil, cli.Usagef("--aa: want two runs of every round")
 	}
 	return arms, f.gated(len(arms[0].files), len(arms)-1)
 }
@@ -313,7 +313,7 @@ func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []strin
 	}
 	c, err = compare.Arms(compared, o)
 	if err != nil {
-		err = cli.Exit(exitUsage, err)
+		err = cli.Exit(cli.Usage, err)
 	}
 	return c, err
 }
@@ -347,13 +347,13 @@ func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *compare.
 func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o compare.Options) (c compare.Comparison, err error) {
 	switch {
 	case len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 || len(args) != 1:
-		return c, usagef("--production takes the results of one replay: reprise compare --production TRACE RESULTS")
+		return c, cli.Usagef("--production takes the results of one replay: reprise compare --production TRACE RESULTS")
 	case f.gate:
-		return c, usagef("--gate: one replay cannot give a verdict")
+		return c, cli.Usagef("--gate: one replay cannot give a verdict")
 	case f.detect != "":
-		return c, usagef("--detect is about rounds, which --production has none of")
+		return c, cli.Usagef("--detect is about rounds, which --production has none of")
 	}
-	t, err := openTrace(cmd, f.production)
+	t, err := cli.OpenTrace(cmd, f.production)
 	if err != nil {
 		return c, err
 	}
@@ -388,9 +388,9 @@ func (f *compareFlags) checkNames() error {
 		switch {
 		case name == "":
 		case len(f.arms) > 0 || f.production != "":
-			return usagef("%s is of the sides A and B: --arm NAME=FILE names its servers itself, and --production has a trace and its replay", flag)
+			return cli.Usagef("%s is of the sides A and B: --arm NAME=FILE names its servers itself, and --production has a trace and its replay", flag)
 		case utf8.RuneCountInString(name) > maxSideName || !visible(name):
-			return usagef("%s: want %d printed characters at most", flag, maxSideName)
+			return cli.Usagef("%s: want %d printed characters at most", flag, maxSideName)
 		}
 	}
 	return nil
@@ -422,7 +422,7 @@ func (f *compareFlags) call(arms []recordedArm, dir string) error {
 		arms[i].name = cmp.Or(f.names[i], was[i], arms[i].name)
 	}
 	if arms[0].name == arms[1].name {
-		return usagef("both sides are called %s: give them two names, by --name-a and --name-b", arms[0].name)
+		return cli.Usagef("both sides are called %s: give them two names, by --name-a and --name-b", arms[0].name)
 	}
 	return nil
 }

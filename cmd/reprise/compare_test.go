@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/compare"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -39,7 +40,7 @@ func TestCompareRounds(t *testing.T) {
 	slower := []string{"--costs-b", "step=7ms,prefill-token=30us,request=30ms", "--rounds", "8", "--aa-rounds", "2"}
 	out, errs, code := reprise(t, labArgs(slower...)...)
 	c := readComparison(t, out)
-	if v := c.Versus[0]; code != exitGood || v.Decision != compare.Worse || v.Rounds != 8 || v.Metrics[0].Noise.From != compare.NoiseAA || c.Tier != "public" && c.Tier != "" {
+	if v := c.Versus[0]; code != cli.Good || v.Decision != compare.Worse || v.Rounds != 8 || v.Metrics[0].Noise.From != compare.NoiseAA || c.Tier != "public" && c.Tier != "" {
 		t.Fatalf("code %d, tier %q: %+v\n%s", code, c.Tier, v.Text, errs)
 	}
 	// The sides of a round have one seed, and take turns.
@@ -74,15 +75,15 @@ func TestCompareRounds(t *testing.T) {
 	if modified(t, "rounds/round-03-a.parquet") != before || strings.Count(errs, "round 5 of 8") != 2 || strings.Contains(errs, "round 4") {
 		t.Errorf("resumed:\n%s", errs)
 	}
-	if _, errs, code := reprise(t, labArgs("--speed", "2", "--rounds", "8")...); code != exitUsage || !strings.Contains(errs, "other flags") {
+	if _, errs, code := reprise(t, labArgs("--speed", "2", "--rounds", "8")...); code != cli.Usage || !strings.Contains(errs, "other flags") {
 		t.Errorf("other flags: code %d\n%s", code, errs)
 	}
 
 	// The directory is read alone, and gated.
-	if out, _, code := reprise(t, "compare", "rounds", "--gate", "--html", "c.html"); code != exitCheck || !strings.HasPrefix(out, "B is slower: p99 TTFT +") || len(read(t, "c.html")) == 0 {
+	if out, _, code := reprise(t, "compare", "rounds", "--gate", "--html", "c.html"); code != cli.Check || !strings.HasPrefix(out, "B is slower: p99 TTFT +") || len(read(t, "c.html")) == 0 {
 		t.Errorf("gate: code %d\n%s", code, out)
 	}
-	if _, errs, code := reprise(t, "compare", "rounds", "--gate", "--alpha", "0.001"); code != exitUsage || !strings.Contains(errs, "needs 11 rounds") {
+	if _, errs, code := reprise(t, "compare", "rounds", "--gate", "--alpha", "0.001"); code != cli.Usage || !strings.Contains(errs, "needs 11 rounds") {
 		t.Errorf("a gate that cannot fail: code %d\n%s", code, errs)
 	}
 }
@@ -110,7 +111,7 @@ func TestCompareEqualEngines(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "120", "-o", "w.parquet")
 	out, errs, code := reprise(t, labArgs("--rounds", "8", "--gate", "--detect", "3%")...)
-	if v := readComparison(t, out).Versus[0]; code != exitGood || v.Decision != compare.NotFound || len(v.Others) > 0 {
+	if v := readComparison(t, out).Versus[0]; code != cli.Good || v.Decision != compare.NotFound || len(v.Others) > 0 {
 		t.Errorf("code %d: %s\n%s", code, v.Text, errs)
 	}
 }
@@ -148,7 +149,7 @@ func TestCompareEndpoints(t *testing.T) {
 	args := []string{"compare", w, "--url-a", a.URL, "--url-b", b.URL, "-o", dir, "--rounds", "2", "--rest", "0s", "--rate", "constant:100", "--connections", "pooled",
 		"--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
 	out, errs, code := reprise(t, args...)
-	if c := readComparison(t, out); c.Versus[0].Decision != compare.Undecided || code != exitGood && code != exitUntrusted || (code == exitGood) != c.Trustworthy() {
+	if c := readComparison(t, out); c.Versus[0].Decision != compare.Undecided || code != cli.Good && code != cli.Untrusted || (code == cli.Good) != c.Trustworthy() {
 		t.Errorf("code %d: %s\n%s", code, c.Versus[0].Text, errs)
 	}
 	for _, side := range []string{"a", "b"} {
@@ -161,7 +162,7 @@ func TestCompareEndpoints(t *testing.T) {
 			t.Errorf("%s: %d rows, seed %s, cache %+v", side, r.Rows(), r.Run.Seed, r.Run.Cache)
 		}
 	}
-	if out, _, code := reprise(t, "compare", dir, "--trust", "max-errors=off,max-cpu=0.000001"); code != exitUntrusted || !strings.Contains(out, "Not trustworthy") {
+	if out, _, code := reprise(t, "compare", dir, "--trust", "max-errors=off,max-cpu=0.000001"); code != cli.Untrusted || !strings.Contains(out, "Not trustworthy") {
 		t.Errorf("code %d\n%s", code, out)
 	}
 }
@@ -183,7 +184,7 @@ func TestCompareColdWithoutReset(t *testing.T) {
 		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--rounds", "2", "--aa-rounds", "1", "--rest", "0s", "--concurrency", "1",
 			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
 		out, errs, code := reprise(t, args...)
-		if code != exitGood && code != exitUntrusted {
+		if code != cli.Good && code != cli.Untrusted {
 			t.Fatalf("%s: code %d\n%s", name, code, errs)
 		}
 		seeds, first := map[string]int{}, ""
@@ -220,7 +221,7 @@ func TestCompareColdWithoutReset(t *testing.T) {
 				t.Errorf("%s: %s", name, w.Text)
 			}
 		}
-		if _, errs, code := reprise(t, append(args, "-o", dir+"-seed", "--seed", "9")...); code != exitFailure || !strings.Contains(errs, "--seed forbids other prompts") {
+		if _, errs, code := reprise(t, append(args, "-o", dir+"-seed", "--seed", "9")...); code != cli.Failure || !strings.Contains(errs, "--seed forbids other prompts") {
 			t.Errorf("%s, with --seed: code %d\n%s", name, code, errs)
 		}
 	}
@@ -273,7 +274,7 @@ func TestCompareUsage(t *testing.T) {
 		"one replay cannot":         "--production w.parquet r.parquet --gate",
 		"takes the results of one":  "--production w.parquet",
 	} {
-		if _, errs, code := reprise(t, append([]string{"compare"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, append([]string{"compare"}, strings.Fields(args)...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d, want %q in\n%s", args, code, want, errs)
 		}
 	}
@@ -302,7 +303,7 @@ func TestCompareProduction(t *testing.T) {
 	out, errs, code := reprise(t, "compare", "--production", "t.parquet", "r.parquet", "--json")
 	c := readComparison(t, out)
 	v := c.Versus[0]
-	if code != exitGood || c.Kind != compare.KindProduction || v.Decision != compare.Undecided || c.Tier != "partner" || *v.Metrics[0].A != 20 || *v.Metrics[0].B < 25 {
+	if code != cli.Good || c.Kind != compare.KindProduction || v.Decision != compare.Undecided || c.Tier != "partner" || *v.Metrics[0].A != 20 || *v.Metrics[0].B < 25 {
 		t.Errorf("code %d: %s\n%s", code, v.Text, errs)
 	}
 	if r := v.Metrics[0].Resampled; r == nil || r.Clusters > 100 || r.Clusters < 90 {
@@ -314,7 +315,7 @@ func TestCompareProduction(t *testing.T) {
 	if out := must(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "mean_e2e"); !strings.Contains(strings.Join(strings.Fields(out), " "), "replayed against recorded, mean E2E +") {
 		t.Error(out)
 	}
-	if _, errs, code := reprise(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "p99_tpot"); code != exitFailure || !strings.Contains(errs, "of neither") {
+	if _, errs, code := reprise(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "p99_tpot"); code != cli.Failure || !strings.Contains(errs, "of neither") {
 		t.Errorf("code %d\n%s", code, errs)
 	}
 }
@@ -345,12 +346,12 @@ func TestCompareNames(t *testing.T) {
 		"--name-a: want 32 printed": {"rounds", "--name-a", "a\x1b[1m"},
 		"--name-b: want 32 printed": {"rounds", "--name-b", strings.Repeat("x", 33)},
 	} {
-		if _, errs, code := reprise(t, append([]string{"compare"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, append([]string{"compare"}, args...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}
 	writeFiles(t, map[string]string{"rounds/compare.json": "{}"})
-	if _, errs, code := reprise(t, "compare", "rounds"); code != exitFailure || !strings.Contains(errs, "no comparison of two sides") {
+	if _, errs, code := reprise(t, "compare", "rounds"); code != cli.Failure || !strings.Contains(errs, "no comparison of two sides") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

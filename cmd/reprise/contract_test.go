@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/report"
 )
 
@@ -38,17 +39,17 @@ func TestContractExitCodes(t *testing.T) {
 		code           int
 		says           string
 	}{
-		{"[max ttft <= 1h, error_rate <= 0%]", "", exitGood, ""},
-		{"[max ttft <= 1ns, error_rate <= 0%]", "", exitCheck, "the contract does not hold: max ttft from due is "},
-		{"[p99.9 ttft <= 1h]", "", exitUntrusted, "cannot be judged: p99.9 ttft from due: it takes 1,000 values, and there were 60"},
-		{"[p99.9 ttft <= 1h, max ttft <= 1ns]", "", exitUntrusted, "the contract does not hold: max ttft"}, // 4 goes before 3
-		{"[max ttft <= 1]", "", exitUsage, "c.yaml:1:23: write the limit as a duration"},
-		{"[goodput >= 50%]", "", exitUsage, "c.yaml: goodput >= 50%: the clause has no slo"},
-		{"[goodput >= 50%]", "--slo ttft:1h", exitGood, ""},
-		{"[cost_per_million_output_tokens <= 1000000]", "", exitUsage, "cost needs gpus"},
-		{"[cost_per_million_output_tokens <= 1000000]", "--gpus 1 --price-per-gpu-hour 0.8", exitGood, ""},
-		{"[cost_per_million_output_tokens <= 0.001]", "--gpus 1 --price-per-gpu-hour 0.8", exitCheck, "beyond 0.001"},
-		{"[max ttft <= 1h]", "--gpus -1", exitUsage, "--gpus"},
+		{"[max ttft <= 1h, error_rate <= 0%]", "", cli.Good, ""},
+		{"[max ttft <= 1ns, error_rate <= 0%]", "", cli.Check, "the contract does not hold: max ttft from due is "},
+		{"[p99.9 ttft <= 1h]", "", cli.Untrusted, "cannot be judged: p99.9 ttft from due: it takes 1,000 values, and there were 60"},
+		{"[p99.9 ttft <= 1h, max ttft <= 1ns]", "", cli.Untrusted, "the contract does not hold: max ttft"}, // 4 goes before 3
+		{"[max ttft <= 1]", "", cli.Usage, "c.yaml:1:23: write the limit as a duration"},
+		{"[goodput >= 50%]", "", cli.Usage, "c.yaml: goodput >= 50%: the clause has no slo"},
+		{"[goodput >= 50%]", "--slo ttft:1h", cli.Good, ""},
+		{"[cost_per_million_output_tokens <= 1000000]", "", cli.Usage, "cost needs gpus"},
+		{"[cost_per_million_output_tokens <= 1000000]", "--gpus 1 --price-per-gpu-hour 0.8", cli.Good, ""},
+		{"[cost_per_million_output_tokens <= 0.001]", "--gpus 1 --price-per-gpu-hour 0.8", cli.Check, "beyond 0.001"},
+		{"[max ttft <= 1h]", "--gpus -1", cli.Usage, "--gpus"},
 	} {
 		writeFiles(t, map[string]string{"c.yaml": "clauses: " + c.clauses + "\n"})
 		for _, command := range []string{"report r.parquet", "simulate t.parquet --preset l4-qwen2.5-0.5b -o s.parquet"} {
@@ -57,18 +58,18 @@ func TestContractExitCodes(t *testing.T) {
 			if code != c.code || !strings.Contains(errs, c.says) {
 				t.Errorf("%s, %s: exit code %d, want %d\n%s", strings.Join(args, " "), c.clauses, code, c.code, errs)
 			}
-			if _, err := os.Stat("s.parquet"); c.code == exitUsage && err == nil {
+			if _, err := os.Stat("s.parquet"); c.code == cli.Usage && err == nil {
 				t.Errorf("%s was simulated", c.clauses)
 			}
 			os.Remove("s.parquet")
 		}
 	}
 	for args, want := range map[string]int{
-		"report r.parquet --contract none.yaml":                               exitFailure,
-		"report r.parquet --gpus 0":                                           exitUsage,
-		"report r.parquet --price-per-gpu-hour 4":                             exitUsage, // without a contract it means nothing
-		"simulate t.parquet --preset l4-qwen2.5-0.5b --contract c.yaml":       exitUsage, // of which results?
-		"replay t.parquet --url http://127.0.0.1:1 -o x.parquet --contract b": exitFailure,
+		"report r.parquet --contract none.yaml":                               cli.Failure,
+		"report r.parquet --gpus 0":                                           cli.Usage,
+		"report r.parquet --price-per-gpu-hour 4":                             cli.Usage, // without a contract it means nothing
+		"simulate t.parquet --preset l4-qwen2.5-0.5b --contract c.yaml":       cli.Usage, // of which results?
+		"replay t.parquet --url http://127.0.0.1:1 -o x.parquet --contract b": cli.Failure,
 	} {
 		if _, errs, code := reprise(t, strings.Fields(args)...); code != want {
 			t.Errorf("%s: exit code %d, want %d\n%s", args, code, want, errs)
@@ -98,7 +99,7 @@ func TestContractOfAnUntrustedRun(t *testing.T) {
 	url := simulate(t)
 	for name, want := range map[string]string{"good.yaml": "the report says why\n", "bad.yaml": "the report says why; the contract does not hold"} {
 		_, errs, code := reprise(t, "replay", "t.parquet", "--url", url, "-o", "x.parquet", "--open-loop", "--speed", "100", "--max-cpu", "0", "--contract", name)
-		if code != exitUntrusted || !strings.Contains(errs, want) {
+		if code != cli.Untrusted || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d\n%s", name, code, errs)
 		}
 	}
@@ -109,7 +110,7 @@ func TestContractIsReadBeforeSending(t *testing.T) {
 	simulatedResults(t)
 	writeFiles(t, map[string]string{"c.yaml": "clauses:\n  - p95 ttft <= 1s\n  - p95 speed <= 1s\n"})
 	_, errs, code := reprise(t, "replay", "t.parquet", "--url", "http://127.0.0.1:1", "-o", "x.parquet", "--contract", "c.yaml")
-	if code != exitUsage || !strings.Contains(errs, "c.yaml:3:9: want a metric") {
+	if code != cli.Usage || !strings.Contains(errs, "c.yaml:3:9: want a metric") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -141,7 +142,7 @@ func TestContractsOfTheDocumentation(t *testing.T) {
 		writeFiles(t, map[string]string{name: block})
 		out, errs, code := reprise(t, "report", "r.parquet", "--json", "--slo", "ttft:1s", "--contract", name)
 		var s report.Summary
-		if err := json.Unmarshal([]byte(out), &s); err != nil || code != exitCheck && code != exitUntrusted && code != exitGood {
+		if err := json.Unmarshal([]byte(out), &s); err != nil || code != cli.Check && code != cli.Untrusted && code != cli.Good {
 			t.Fatalf("%s: exit code %d, %v\n%s", block, code, err, errs)
 		}
 		if lines := strings.Count(block, "\n  - "); s.Contract == nil || len(s.Contract.Clauses) != lines || lines < 4 {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace/token"
 )
 
@@ -44,7 +45,7 @@ func sayCounts(cmd *cobra.Command, card anonymize.Card) {
 	apart := false
 	for i, m := range card.Totals.Models {
 		if i == maxSaid {
-			notef(cmd, "%d more models: --json lists them", len(card.Totals.Models)-maxSaid)
+			cli.Notef(cmd, "%d more models: --json lists them", len(card.Totals.Models)-maxSaid)
 			break
 		}
 		name := m.Model
@@ -66,10 +67,10 @@ func sayCounts(cmd *cobra.Command, card anonymize.Card) {
 			apart = true
 			line = "warning: " + line
 		}
-		notef(cmd, "%s", line)
+		cli.Notef(cmd, "%s", line)
 	}
 	if apart {
-		notef(cmd, "counts are more than %g %% apart: the server has another tokenizer (--tokenizer) or chat template (--template auto, or its file), or adds to the prompt", anonymize.Warn)
+		cli.Notef(cmd, "counts are more than %g %% apart: the server has another tokenizer (--tokenizer) or chat template (--template auto, or its file), or adds to the prompt", anonymize.Warn)
 	}
 }
 

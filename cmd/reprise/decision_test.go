@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 func TestReportDecision(t *testing.T) {
@@ -23,7 +25,7 @@ func TestReportDecision(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"--why", "x"}, {"--format", "decision", "--html", "x.html"}, {"--format", "csv", b}, {"--price-per-gpu-hour", "2"}} {
-		if _, errs, code := reprise(t, append([]string{"report", a}, args...)...); code != exitUsage {
+		if _, errs, code := reprise(t, append([]string{"report", a}, args...)...); code != cli.Usage {
 			t.Errorf("%q: exit code %d, %s", args, code, errs)
 		}
 	}

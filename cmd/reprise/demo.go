@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/replay/report"
 	"reprise/trace"
@@ -64,12 +65,12 @@ func (d *demo) run() error {
 		{"replay: sent on time to a simulated endpoint", d.replay},
 		{"report: what was measured", d.report},
 	} {
-		notef(d.cmd, "\n[%d/5] %s", i+1, stage.what)
+		cli.Notef(d.cmd, "\n[%d/5] %s", i+1, stage.what)
 		if err := stage.run(); err != nil {
 			return err
 		}
 	}
-	notef(d.cmd, "\nDone in %.0f s. Open %s in a browser.", time.Since(begin).Seconds(), d.path("report.html"))
+	cli.Notef(d.cmd, "\nDone in %.0f s. Open %s in a browser.", time.Since(begin).Seconds(), d.path("report.html"))
 	return nil
 }
 
@@ -106,7 +107,7 @@ func (d *demo) synth() error {
 		return err
 	}
 	defer t.Close()
-	return writeTrace(d.cmd, d.path("workload.parquet"), func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	return cli.WriteTrace(d.cmd, d.path("workload.parquet"), func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		return mirrorTrace(t, 1, dst)
 	})
 }

@@ -3,12 +3,13 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"reprise/replay/result"
 	"runtime"
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/result"
 )
 
 // Results say where they were measured: the host, what the endpoint says of itself,
@@ -66,7 +67,7 @@ func TestDeploymentFlags(t *testing.T) {
 	for _, args := range [][]string{
 		{"--hardware", "0xH100"}, {"--model-size", "big"}, {"--tp", "-1"}, {"--engine-flags", strings.Repeat("x", flags.MaxNote+1)},
 	} {
-		if _, errs, code := reprise(t, append([]string{"replay", "absent.parquet", "-o", "r.parquet"}, args...)...); code != exitUsage || !strings.Contains(errs, args[0]) {
+		if _, errs, code := reprise(t, append([]string{"replay", "absent.parquet", "-o", "r.parquet"}, args...)...); code != cli.Usage || !strings.Contains(errs, args[0]) {
 			t.Errorf("%v: exit code %d, %s", args[0], code, errs)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reprise/replay/result"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
+	"reprise/replay/result"
 	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/profile"
@@ -35,10 +36,10 @@ func (f *dryFlags) register(fl *pflag.FlagSet) {
 
 func (f *dryFlags) check() error {
 	if !f.run && (f.assume != "" || f.input >= 0 || f.cached >= 0 || f.output >= 0) {
-		return usagef("--assume and prices are for --dry-run")
+		return cli.Usagef("--assume and prices are for --dry-run")
 	}
 	if f.cached >= 0 && f.input < 0 {
-		return usagef("--price-cached takes --price-input for the other prompt tokens")
+		return cli.Usagef("--price-cached takes --price-input for the other prompt tokens")
 	}
 	_, err := f.took()
 	return err
@@ -60,13 +61,13 @@ func (f *dryFlags) took() (func(*trace.Request) (time.Duration, bool), error) {
 		d, err := time.ParseDuration(value)
 		switch {
 		case err != nil || d < 0:
-			return nil, usagef("--assume: want ttft=200ms,itl=20ms")
+			return nil, cli.Usagef("--assume: want ttft=200ms,itl=20ms")
 		case name == "ttft":
 			ttft = d
 		case name == "itl":
 			itl = d
 		default:
-			return nil, usagef("--assume: want ttft=200ms,itl=20ms")
+			return nil, cli.Usagef("--assume: want ttft=200ms,itl=20ms")
 		}
 	}
 	return func(r *trace.Request) (time.Duration, bool) {
@@ -140,7 +141,7 @@ func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 	if f.judge.asJSON {
-		return writeJSON(cmd.OutOrStdout(), out)
+		return cli.WriteJSON(cmd.OutOrStdout(), out)
 	}
 	return out.write(cmd.OutOrStdout())
 }
@@ -221,7 +222,7 @@ func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *dry
 		case main.Over():
 			return io.EOF
 		case id >= part.rows.Len() && d.f.Concurrency > 0 && main.Plan().EndNS == 0:
-			return usagef("a closed loop without an end never ends where requests take no time: give --assume")
+			return cli.Usagef("a closed loop without an end never ends where requests take no time: give --assume")
 		}
 		return nil
 	})
@@ -369,9 +370,9 @@ func (d *dryRun) write(w io.Writer) error {
 		line("", "%v as recorded", inSeconds(*d.RecordedNS))
 	}
 	if p := d.Plan; p != nil {
-		line("rate", "%s requests/s on average, at most %s in 1 s and %s in 10 s", figure(p.MeanRate, 3), figure(p.Peak1S, 1), figure(p.Peak10S, 1))
+		line("rate", "%s requests/s on average, at most %s in 1 s and %s in 10 s", cli.Figure(p.MeanRate, 3), cli.Figure(p.Peak1S, 1), cli.Figure(p.Peak10S, 1))
 		if p.PeakInFlight != nil {
-			line("in flight", "%s on average, %s in the busiest second", figure(p.MeanInFlight, 1), figure(p.PeakInFlight, 1))
+			line("in flight", "%s on average, %s in the busiest second", cli.Figure(p.MeanInFlight, 1), cli.Figure(p.PeakInFlight, 1))
 		} else {
 			line("in flight", "unknown: it is known of %d of %d requests how long they take; --assume says it", p.Timed, p.Requests)
 		}
@@ -384,12 +385,12 @@ func (d *dryRun) write(w io.Writer) error {
 	if d.PromptBytes != nil {
 		line("prompt bytes", "about %.0f, by %d prompts that were made", *d.PromptBytes, d.PromptsMade)
 	}
-	line("expected hit ratio", "%s by token, of a cache of blocks of %d tokens without limit", figure(d.ExpectedHitRatio, 4), d.ServerBlock)
+	line("expected hit ratio", "%s by token, of a cache of blocks of %d tokens without limit", cli.Figure(d.ExpectedHitRatio, 4), d.ServerBlock)
 	if s := d.Selection; s != nil && s.Prime != nil {
 		line("before the run", "%d prompts with %d tokens prime the cache", s.Prime.Prompts, s.Prime.Tokens)
 	}
 	if c := d.Cost; c != nil {
-		line("cost", "%.4f: prompts not cached %s, cached %s, output %s, before the run %s", c.Total, figure(c.Input, 4), figure(c.Cached, 4), figure(c.Output, 4), figure(c.Prime, 4))
+		line("cost", "%.4f: prompts not cached %s, cached %s, output %s, before the run %s", c.Total, cli.Figure(c.Input, 4), cli.Figure(c.Cached, 4), cli.Figure(c.Output, 4), cli.Figure(c.Prime, 4))
 	}
 	return t.Flush()
 }

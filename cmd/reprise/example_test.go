@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // Every command's help ends in an example, and every line of every example runs.
@@ -61,7 +63,7 @@ func TestHelpExamples(t *testing.T) {
 				runServe(t, strings.ReplaceAll(args, ":8000", ":0"))
 				continue
 			}
-			if _, errs, code := reprise(t, strings.Fields(args)...); code != exitGood && code != exitUntrusted {
+			if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Good && code != cli.Untrusted {
 				t.Errorf("%s: exit code %d\n%s", line, code, errs)
 			}
 		}
@@ -82,7 +84,7 @@ func runServe(t *testing.T, args string) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	said := &watch{want: "serving", then: stop}
-	if code := run(ctx, strings.Fields(args), strings.NewReader(""), io.Discard, said); code != exitGood {
+	if code := run(ctx, strings.Fields(args), strings.NewReader(""), io.Discard, said); code != cli.Good {
 		t.Errorf("reprise %s: exit code %d\n%s", args, code, said.buf.String())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/report"
 )
 
@@ -70,11 +71,11 @@ func TestExplainUsage(t *testing.T) {
 		{[]string{"--explain", "p99_ttft", "a", "b"}, "at most 1 arg"},
 		{[]string{}, "1 arg"},
 	} {
-		if _, errs, code := reprise(t, append([]string{"report"}, c.args...)...); code != exitUsage || !strings.Contains(errs, c.want) {
+		if _, errs, code := reprise(t, append([]string{"report"}, c.args...)...); code != cli.Usage || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit code %d, %s", c.args, code, errs)
 		}
 	}
-	if _, errs, code := reprise(t, "report", filepath.Join(t.TempDir(), "absent.parquet"), "--explain", "p99_ttft"); code != exitFailure {
+	if _, errs, code := reprise(t, "report", filepath.Join(t.TempDir(), "absent.parquet"), "--explain", "p99_ttft"); code != cli.Failure {
 		t.Errorf("absent results: exit code %d, %s", code, errs)
 	}
 }

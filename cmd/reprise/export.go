@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/datasets"
 	"reprise/datasets/export"
 	"reprise/trace"
 )
@@ -41,10 +39,10 @@ docs/formats.md says what each of them loses.`,
   reprise export t.parquet --to vllm-custom --tokenizer o200k_base -o prompts.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := keepsInputs(append(args, f.prompts.Corpus, f.prompts.Tokenizer), f.out, f.header); err != nil {
+			if err := cli.KeepInputs(append(args, f.prompts.Corpus, f.prompts.Tokenizer), f.out, f.header); err != nil {
 				return err
 			}
-			t, err := openTrace(cmd, args[0])
+			t, err := cli.OpenTrace(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -73,17 +71,17 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	outputs := export.Formats()
 	i := slices.IndexFunc(outputs, func(o export.Format) bool { return o.Name == f.to })
 	if i < 0 {
-		return usagef("--to: want one of the formats that --help lists")
+		return cli.Usagef("--to: want one of the formats that --help lists")
 	}
 	format := outputs[i]
 	switch {
 	case (f.header != "") != (format.HeaderExt != ""):
 		if f.header != "" {
-			return usagef("--header: %s is one file", f.to)
+			return cli.Usagef("--header: %s is one file", f.to)
 		}
-		return usagef("%s has a second file: say where it goes, such as --header t.%s", f.to, strings.TrimPrefix(format.HeaderExt, "."))
+		return cli.Usagef("%s has a second file: say where it goes, such as --header t.%s", f.to, strings.TrimPrefix(format.HeaderExt, "."))
 	case !format.NeedsPrompts && f.prompts != flags.Prompts{}:
-		return usagef("--tokenizer, --seed and --corpus make prompts, and %s holds none", f.to)
+		return cli.Usagef("--tokenizer, --seed and --corpus make prompts, and %s holds none", f.to)
 	}
 	rows, blockSize, err := exportRows(t, format)
 	if err != nil {
@@ -104,13 +102,13 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 		return err
 	}
 	for _, l := range lost {
-		notef(cmd, "note: %s", l)
+		cli.Notef(cmd, "note: %s", l)
 	}
 	if tier := trace.TierNote("file", t.Meta.Tier); tier != "" {
-		notef(cmd, "note: %s The format has no place to say so.", tier)
+		cli.Notef(cmd, "note: %s The format has no place to say so.", tier)
 	}
 	if use := f.use(format, rows.total, blockSize); use != "" {
-		notef(cmd, "use:  %s", use)
+		cli.Notef(cmd, "use:  %s", use)
 	}
 	return nil
 }
@@ -133,7 +131,7 @@ func exportRows(t *trace.Trace, format export.Format) (*countedRows, int, error)
 // unless both are whole.
 func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *countedRows, o export.Options) (lost []string, err error) {
 	body := func(header io.Writer) error {
-		return writeModed(cmd, f.out, mode, func(w io.Writer) error {
+		return cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
 			o.Header = header
 			dst, err := export.NewWriter(f.to, w, o)
 			if err != nil {
@@ -154,18 +152,10 @@ func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *countedR
 	return lost, err
 }
 
-// usageOf gives the exit code of a usage error to what is one.
-func usageOf(err error) error {
-	if errors.Is(err, datasets.ErrUsage) {
-		return cli.Exit(exitUsage, err)
-	}
-	return err
-}
-
 // use fills the placeholders of the other tool's command line.
 func (f *exportFlags) use(format export.Format, rows int64, blockSize int) string {
 	file, model := f.out, f.model
-	if file == "" || file == standard {
+	if file == "" || file == cli.Standard {
 		file = "FILE"
 	}
 	if model == "" {

@@ -74,16 +74,16 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 	limits := fidelity.DefaultThresholds()
 	for _, s := range f.limits {
 		if err := limits.Set(s); err != nil {
-			return usagef("--max: %v", err)
+			return cli.Usagef("--max: %v", err)
 		}
 	}
 	switch {
 	case !(f.from >= 0 && f.from < 1):
-		return usagef("--from: want a share from 0 up to, but not, 1")
+		return cli.Usagef("--from: want a share from 0 up to, but not, 1")
 	case f.warmUp < 0:
-		return usagef("--warm-up: want a time from 0 up")
-	case ref == standard && cand == standard:
-		return usagef("only one of the two can come from stdin")
+		return cli.Usagef("--warm-up: want a time from 0 up")
+	case ref == cli.Standard && cand == cli.Standard:
+		return cli.Usagef("only one of the two can come from stdin")
 	}
 	result, err := f.compare(cmd, ref, cand)
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 			return err
 		}
 	}
-	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		if f.asJSON {
 			return result.WriteJSON(w, checks)
 		}
@@ -109,19 +109,19 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		for i, c := range failed {
 			names[i] = c.Name
 		}
-		return cli.Exit(exitCheck, fmt.Errorf("the candidate is not faithful by %s", strings.Join(names, ", ")))
+		return cli.Exit(cli.Check, fmt.Errorf("the candidate is not faithful by %s", strings.Join(names, ", ")))
 	}
 	return nil
 }
 
 // compare reads both traces and measures them.
 func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none fidelity.Report, err error) {
-	a, err := openTrace(cmd, ref)
+	a, err := cli.OpenTrace(cmd, ref)
 	if err != nil {
 		return none, err
 	}
 	defer a.Close()
-	b, err := openTrace(cmd, cand)
+	b, err := cli.OpenTrace(cmd, cand)
 	if err != nil {
 		return none, err
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -82,11 +84,11 @@ by that process, and each later turn follows after a service and a think time.
 
 A process is one of
 
-` + wrapped(arrival.ProcessForms) + `
+` + cli.Wrapped(arrival.ProcessForms) + `
 
 A distribution, of --service and --think, is one of
 
-` + wrapped(arrival.DistForms),
+` + cli.Wrapped(arrival.DistForms),
 		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
   reprise import sharegpt.json --arrivals poisson:2 --think lognormal:20s,1 -o t.parquet
   reprise import sharegpt.json --arrivals onoff:10,on=30s,off=2m -o t.parquet
@@ -151,35 +153,15 @@ func formatsHelp() string {
 	return b.String()
 }
 
-// wrapped breaks a list into lines of a help text, at its spaces.
-func wrapped(list string) string {
-	var b strings.Builder
-	width := 0
-	for word := range strings.FieldsSeq(list) {
-		switch {
-		case width == 0:
-			b.WriteString("  ")
-		case width+len(word) > 74:
-			b.WriteString("\n  ")
-			width = 0
-		default:
-			b.WriteByte(' ')
-		}
-		b.WriteString(word)
-		width += len(word) + 1
-	}
-	return b.String()
-}
-
 // importMemory is what the collector of garbage aims to stay below.
 const importMemory = 240 << 20
 
 // run imports files into the trace that the flags name.
 func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
-	if f.asJSON && f.out == standard {
-		return usagef("--json and -o - both want stdout")
+	if f.asJSON && f.out == cli.Standard {
+		return cli.Usagef("--json and -o - both want stdout")
 	}
-	if err := keepsInputs(append(f.inputs(files), f.tier.public.ledger), f.writes()...); err != nil {
+	if err := cli.KeepInputs(append(f.inputs(files), f.tier.public.ledger), f.writes()...); err != nil {
 		return err
 	}
 	src, err := f.open(files)
@@ -216,14 +198,14 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // else GOMEMLIMIT says what the user wants
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
 	}
-	bar := newProgress(cmd)
+	bar := cli.NewProgress(cmd)
 	step := ""
 	policy.Progress = func(now string, done int64) {
 		if now != step {
 			step = now
-			bar.start(step, "requests", 0)
+			bar.Start(step, "requests", 0)
 		}
-		bar.set(done)
+		bar.Set(done)
 	}
 	raw, err := f.keepRaw(src.Info(), &policy)
 	if err != nil {
@@ -241,7 +223,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	}
 	if f.tier.tier == anonymize.Partner || f.tier.tier == anonymize.Public {
 		internal, err := trace.Private("", rows)
-		bar.end()
+		bar.End()
 		if err != nil {
 			return err
 		}
@@ -252,7 +234,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return f.tier.release(cmd, "", internal, f.out)
 	}
 	err = writeCarded(cmd, f.out, rows)
-	bar.end()
+	bar.End()
 	if err == nil {
 		err = raw.commit()
 	}
@@ -270,10 +252,10 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 func (f *importFlags) ledgerOf(inputs []string) error {
 	ledger := f.tier.public.ledger
 	if ledger == "" {
-		return usagef("say where the ledger of the source is: --ledger FILE")
+		return cli.Usagef("say where the ledger of the source is: --ledger FILE")
 	}
 	if slices.Contains(inputs, ledger) {
-		return usagef("--ledger: %s is the log", ledger)
+		return cli.Usagef("--ledger: %s is the log", ledger)
 	}
 	return nil
 }
@@ -312,7 +294,7 @@ func (f *importFlags) reads(files []datasets.File) []string {
 func (f *importFlags) findZone() (err error) {
 	if f.tz != "" && f.zone == nil {
 		if f.zone, err = time.LoadLocation(f.tz); err != nil {
-			return usagef("--tz: no such time zone is known here")
+			return cli.Usagef("--tz: no such time zone is known here")
 		}
 	}
 	return nil
@@ -322,7 +304,7 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	o := datasets.Options{Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit, Rows: f.rows,
 		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan}
 	if f.rows != "" && f.rows != "full" && f.rows != "delta" {
-		return nil, usagef("--rows: want full or delta")
+		return nil, cli.Usagef("--rows: want full or delta")
 	}
 	maps, err := f.mappings()
 	if err != nil {
@@ -330,7 +312,7 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	}
 	if len(maps) > 0 {
 		if o.Map, err = datasets.ParseMapping(maps); err != nil {
-			return nil, cli.Exit(exitUsage, err)
+			return nil, cli.Exit(cli.Usage, err)
 		}
 	}
 	if err := f.findZone(); err != nil {
@@ -370,21 +352,21 @@ func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	switch t := f.tier.tier; t {
 	case anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw:
 	default:
-		return p, usagef("--tier %s is not available: want %s, %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw)
+		return p, cli.Usagef("--tier %s is not available: want %s, %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw)
 	}
 	if f.blockSize < 1 || f.blockSize > 1<<16 {
-		return p, usagef("--block-size: want 1 to %d tokens", 1<<16)
+		return p, cli.Usagef("--block-size: want 1 to %d tokens", 1<<16)
 	}
 	if f.globalBlocks >= 0 {
 		p.GlobalBlocks = &f.globalBlocks
 	}
 	var err error
 	if p.Template, err = token.OpenTemplateAny(f.template); err != nil {
-		return p, cli.Exit(exitUsage, err)
+		return p, cli.Exit(cli.Usage, err)
 	}
 	tok, err := token.OpenAny(f.tokenizer) // also without text, so that a wrong name never passes
 	if err != nil {
-		return p, cli.Exit(exitUsage, err)
+		return p, cli.Exit(cli.Usage, err)
 	}
 	if info.HasText {
 		p.Tokenizer = tok
@@ -400,17 +382,17 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	case src.Empty():
 		return nil, "", fmt.Errorf("%s: none of the %d records is a request: there is nothing to import", info.Format, info.Records+info.Bad)
 	case info.HasTimes && !info.SessionTimes && f.arrivals != "":
-		return nil, "", usagef("%s has times of its own: --arrivals is for sources without", info.Format)
+		return nil, "", cli.Usagef("%s has times of its own: --arrivals is for sources without", info.Format)
 	case info.HasTimes && !info.SessionTimes:
 		return src, "", nil
 	case info.SessionTimes && f.arrivals == "":
-		return nil, "", usagef("%s counts times from the start of each session: say how sessions arrive, such as --arrivals poisson:2", info.Format)
+		return nil, "", cli.Usagef("%s counts times from the start of each session: say how sessions arrive, such as --arrivals poisson:2", info.Format)
 	case f.arrivals == "":
-		return nil, "", usagef("%s has no times: say how sessions arrive, such as --arrivals poisson:2", info.Format)
+		return nil, "", cli.Usagef("%s has no times: say how sessions arrive, such as --arrivals poisson:2", info.Format)
 	}
 	process, err := arrival.ParseProcess(f.arrivals)
 	if err != nil {
-		return nil, "", usagef("--arrivals: %v", err)
+		return nil, "", cli.Usagef("--arrivals: %v", err)
 	}
 	stream := func(name string) *rand.Rand { return arrival.Stream(f.seed, name) }
 	if info.SessionTimes {
@@ -419,11 +401,11 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	}
 	service, err := arrival.ParseDist(f.service)
 	if err != nil {
-		return nil, "", usagef("--service: %v", err)
+		return nil, "", cli.Usagef("--service: %v", err)
 	}
 	think, err := arrival.ParseDist(f.think)
 	if err != nil {
-		return nil, "", usagef("--think: %v", err)
+		return nil, "", cli.Usagef("--think: %v", err)
 	}
 	timing := fmt.Sprintf("made up: sessions %s, service %s, think %s, seed %d", process, service, think, f.seed)
 	return datasets.Timed(src, process.New(stream("arrivals")), service.New(stream("service")), think.New(stream("think"))), timing, nil
@@ -455,7 +437,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	warnings := gapWarnings(t)
 	if f.asJSON {
 		notes = append(notes, warnings...)
-		return writeJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
 			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.tier,
@@ -471,42 +453,42 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	if t.Failed > 0 {
 		requests += fmt.Sprintf(" (%d failed)", t.Failed)
 	}
-	notef(cmd, "%s: %d records, %s, %d input and %d output tokens, %s", info.Format, info.Records, requests, t.InputTokens, t.OutputTokens, blocks)
+	cli.Notef(cmd, "%s: %d records, %s, %d input and %d output tokens, %s", info.Format, info.Records, requests, t.InputTokens, t.OutputTokens, blocks)
 	switch {
 	case timing != "":
-		notef(cmd, "times %s", timing)
+		cli.Notef(cmd, "times %s", timing)
 	default:
-		notef(cmd, "times in the source: %s", info.TimeUnit)
+		cli.Notef(cmd, "times in the source: %s", info.TimeUnit)
 	}
 	sayCapture(cmd, f.capture.declared)
 	if f.capture.declared.Relative {
-		notef(cmd, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier public hides it")
+		cli.Notef(cmd, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier public hides it")
 	}
 	for _, n := range notes {
-		notef(cmd, "note: %s", n)
+		cli.Notef(cmd, "note: %s", n)
 	}
 	for _, w := range warnings {
-		notef(cmd, "warning: %s", w)
+		cli.Notef(cmd, "warning: %s", w)
 	}
 	sayCounts(cmd, card)
 	for _, line := range card.Breakers.Notes() {
-		notef(cmd, "note: %s", line)
+		cli.Notef(cmd, "note: %s", line)
 	}
 	if t.SpillBytes > 0 {
-		notef(cmd, "%d MB went through private spill files, which are gone", (t.SpillBytes+1<<20-1)>>20)
+		cli.Notef(cmd, "%d MB went through private spill files, which are gone", (t.SpillBytes+1<<20-1)>>20)
 	}
 	if info.Bad > 0 {
-		notef(cmd, "%d bad records were skipped, the first of them:", info.Bad)
+		cli.Notef(cmd, "%d bad records were skipped, the first of them:", info.Bad)
 		for _, b := range info.FirstBad {
-			notef(cmd, "  %v", b)
+			cli.Notef(cmd, "  %v", b)
 		}
 	}
 	switch f.tier.tier {
 	case anonymize.Raw:
-		notef(cmd, "tier raw: %s keeps the text as it was, for replay --verbatim; it must not leave the house", rawName(f.out))
+		cli.Notef(cmd, "tier raw: %s keeps the text as it was, for replay --verbatim; it must not leave the house", rawName(f.out))
 		fallthrough
 	case anonymize.Internal:
-		notef(cmd, "tier %s: pseudonymous, for use inside the house", card.Tier)
+		cli.Notef(cmd, "tier %s: pseudonymous, for use inside the house", card.Tier)
 	}
 	return nil
 }
@@ -543,4 +525,31 @@ func missing(info datasets.Info, t anonymize.Totals) []string {
 		out = append(out, "no sessions: they were inferred from shared prefixes, without think times: "+profile.SessionRule)
 	}
 	return out
+}
+
+// usageOf gives the exit code of a usage error to what is one.
+func usageOf(err error) error {
+	if errors.Is(err, datasets.ErrUsage) {
+		return cli.Exit(cli.Usage, err)
+	}
+	return err
+}
+
+// logFiles turns the arguments of a command into the files of a source.
+func logFiles(cmd *cobra.Command, args []string) ([]datasets.File, error) {
+	var files []datasets.File
+	for _, arg := range args {
+		if arg == cli.Standard {
+			files = append(files, datasets.File{Name: "stdin", Open: func() (io.ReadCloser, error) {
+				return io.NopCloser(cmd.InOrStdin()), nil
+			}})
+			continue
+		}
+		more, err := datasets.Expand(arg)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
+	}
+	return files, nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -172,7 +173,7 @@ func killAwait(t *testing.T, file string) {
 func killRows(t *testing.T, journal string) int {
 	t.Helper()
 	out, errs, code := reprise(t, "report", journal, "--json")
-	if code != exitUntrusted {
+	if code != cli.Untrusted {
 		t.Fatalf("report on a journal: exit code %d: %s", code, errs)
 	}
 	var s struct {

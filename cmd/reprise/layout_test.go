@@ -49,7 +49,7 @@ var mayImport = map[string]string{
 	"replay/bench":     "replay replay/result replay/openai replay/report replay/engine trace trace/arrival trace/page trace/strictyaml",
 	"cmd/reprise":      "*",
 
-	"cmd/reprise/internal/cli":   "",
+	"cmd/reprise/internal/cli":   "trace",
 	"cmd/reprise/internal/flags": "cmd/reprise/internal/cli replay replay/client replay/result replay/bench replay/openai replay/pace replay/report synth/prompt trace trace/arrival trace/token",
 
 	"cmd/internal/codecheck":  "",

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 const (
@@ -120,7 +122,7 @@ func TestNoTextComesOut(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	_, said, code := reprise(t, "import", src, "--arrivals", "poisson:2", "-o", file("t.parquet"))
-	if code != exitGood {
+	if code != cli.Good {
 		t.Fatal(said)
 	}
 	said += must(t, "profile", file("t.parquet"), "--json", "--histograms", file("h.parquet"))

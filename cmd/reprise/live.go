@@ -6,18 +6,19 @@ import (
 	"io"
 	"math"
 	"os"
-	"reprise/replay/result"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
+	"charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/replay/result"
 )
 
 // liveFlags say how a replay is watched.
@@ -40,13 +41,13 @@ func (f *liveFlags) check(cmd *cobra.Command) error {
 	case liveAuto, liveOff:
 	case liveOn:
 		if quiet {
-			return usagef("--live on and --quiet contradict each other")
+			return cli.Usagef("--live on and --quiet contradict each other")
 		}
 		if !hasScreen(cmd) {
-			return usagef("--live on: stdin and stderr are not both a terminal")
+			return cli.Usagef("--live on: stdin and stderr are not both a terminal")
 		}
 	default:
-		return usagef("--live: want auto, on or off")
+		return cli.Usagef("--live: want auto, on or off")
 	}
 	return nil
 }
@@ -54,7 +55,7 @@ func (f *liveFlags) check(cmd *cobra.Command) error {
 // hasScreen says that there is somebody to look, who can press keys.
 func hasScreen(cmd *cobra.Command) bool {
 	in, ok := cmd.InOrStdin().(io.Writer) // an os.File is both
-	return ok && isTerminal(in) && isTerminal(cmd.ErrOrStderr())
+	return ok && cli.IsTerminal(in) && cli.IsTerminal(cmd.ErrOrStderr())
 }
 
 // A watcher shows a run: as a view of it, as lines, or not at all.

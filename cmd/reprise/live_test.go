@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
+	"charm.land/bubbletea/v2"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
 	"reprise/replay/openai"
 	"reprise/replay/report"
@@ -154,11 +155,11 @@ func TestLiveFlag(t *testing.T) {
 		says string // on stderr
 		not  string
 	}{
-		{[]string{"--live", "on"}, exitUsage, "not both a terminal", ""},
-		{[]string{"--live", "on", "--quiet"}, exitUsage, "contradict", ""},
-		{[]string{"--live", "yes"}, exitUsage, "auto, on or off", ""},
-		{[]string{"--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, exitGood, "of 30 (", ""},
-		{[]string{"--live", "off", "--quiet", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, exitGood, "", "of 30 ("},
+		{[]string{"--live", "on"}, cli.Usage, "not both a terminal", ""},
+		{[]string{"--live", "on", "--quiet"}, cli.Usage, "contradict", ""},
+		{[]string{"--live", "yes"}, cli.Usage, "auto, on or off", ""},
+		{[]string{"--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, cli.Good, "of 30 (", ""},
+		{[]string{"--live", "off", "--quiet", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, cli.Good, "", "of 30 ("},
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", w, "--url", url, "-o", out}, c.args...)...)
 		if code != c.code || !strings.Contains(errs, c.says) || c.not != "" && strings.Contains(errs, c.not) {

@@ -52,24 +52,6 @@ func main() {
 	os.Exit(code)
 }
 
-// The exit codes of package cli.
-const (
-	exitGood      = cli.Good
-	exitFailure   = cli.Failure
-	exitUsage     = cli.Usage
-	exitCheck     = cli.Check
-	exitUntrusted = cli.Untrusted
-)
-
-// usagef is [cli.Usagef].
-func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
-
-// notef is [cli.Notef].
-func notef(cmd *cobra.Command, format string, args ...any) { cli.Notef(cmd, format, args...) }
-
-// stepf is [cli.Stepf].
-func stepf(cmd *cobra.Command, format string, args ...any) { cli.Stepf(cmd, format, args...) }
-
 // run is the whole program but for the process: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand()
@@ -82,21 +64,21 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitGood
+		return cli.Good
 	}
 	var exit *cli.ExitError
-	code := exitFailure
+	code := cli.Failure
 	switch {
 	case errors.As(err, &exit):
 		code = exit.Code
 	case !began: // cobra's own errors: unknown commands, flags and arguments
-		code = exitUsage
+		code = cli.Usage
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted; nothing was written")
 	}
 	fmt.Fprintf(stderr, "reprise: %v\n", err)
-	if code == exitUsage {
+	if code == cli.Usage {
 		fmt.Fprintln(stderr, "Run with --help for how to use it.")
 	}
 	return code
@@ -142,7 +124,7 @@ func confine(cmd *cobra.Command, read, write []string) *anonymize.Confinement {
 	}
 	named := func(paths []string) (out []string) {
 		for _, p := range paths {
-			if p != "" && p != standard {
+			if p != "" && p != cli.Standard {
 				out = append(out, p)
 			}
 		}
@@ -150,7 +132,7 @@ func confine(cmd *cobra.Command, read, write []string) *anonymize.Confinement {
 	}
 	c := f(named(read), named(write))
 	for _, m := range c.Missing() {
-		notef(cmd, "not confined: %s", m)
+		cli.Notef(cmd, "not confined: %s", m)
 	}
 	return &c
 }

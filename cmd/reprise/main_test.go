@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // asCommand in the environment makes the test binary be the command, for tests
@@ -41,7 +43,7 @@ func reprise(t testing.TB, args ...string) (stdout, stderr string, code int) {
 func must(t testing.TB, args ...string) string {
 	t.Helper()
 	out, errs, code := reprise(t, args...)
-	if code != exitGood && (code != exitUntrusted || args[0] != "replay") {
+	if code != cli.Good && (code != cli.Untrusted || args[0] != "replay") {
 		t.Fatalf("reprise %s: exit code %d\n%s", strings.Join(args, " "), code, errs)
 	}
 	return out
@@ -74,7 +76,7 @@ func TestNotATrace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"gateway.jsonl": userLog(3)})
 	for arg, want := range map[string]string{"gateway.jsonl": "of a log, reprise import makes a trace", ".": ". is a directory: name a trace"} {
-		if _, errs, code := reprise(t, "profile", arg); code != exitFailure || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, "profile", arg); code != cli.Failure || !strings.Contains(errs, want) {
 			t.Errorf("profile %s: code %d\n%s", arg, code, errs)
 		}
 	}
@@ -93,7 +95,7 @@ func TestQuiet(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, errs, code := reprise(t, append(strings.Fields(args), "--quiet")...)
-		if told == "" || errs != "" || code != exitGood {
+		if told == "" || errs != "" || code != cli.Good {
 			t.Errorf("%s: exit code %d, %q, and with --quiet %q", args, code, told, errs)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/result"
@@ -64,17 +65,17 @@ func (f *modeFlags) register(cmd *cobra.Command) {
 func (f *modeFlags) check() error {
 	switch {
 	case f.start < 0 || f.end < 0 || f.end > 0 && f.end <= f.start:
-		return usagef("the window from %v to %v is empty", f.start, f.end)
+		return cli.Usagef("the window from %v to %v is empty", f.start, f.end)
 	case f.prime != primeLRU && f.prime != primeNone:
-		return usagef("--prime: want %s or %s", primeLRU, primeNone)
+		return cli.Usagef("--prime: want %s or %s", primeLRU, primeNone)
 	case f.primeTokens < 1 || f.primeConcurrency < 1:
-		return usagef("--prime-tokens and --prime-concurrency: want a number above 0; --prime none sends nothing before the run")
+		return cli.Usagef("--prime-tokens and --prime-concurrency: want a number above 0; --prime none sends nothing before the run")
 	case (f.prime != primeLRU || f.primeTokens != defaultPrimeTokens || f.primeConcurrency != defaultPrimeConcurrency) && f.start == 0:
-		return usagef("--prime is for a window that begins in the workload: give --start")
+		return cli.Usagef("--prime is for a window that begins in the workload: give --start")
 	case f.maxRequests < 0:
-		return usagef("--max-requests: want a number above 0")
+		return cli.Usagef("--max-requests: want a number above 0")
 	case f.loopSame && f.loop == "":
-		return usagef("--loop-same is about the rounds of --loop")
+		return cli.Usagef("--loop-same is about the rounds of --loop")
 	}
 	if _, err := f.share(); err != nil {
 		return err
@@ -96,7 +97,7 @@ func (f *modeFlags) share() (float64, error) {
 		share /= 100
 	}
 	if err != nil || !(share > 0 && share <= 1) {
-		return 0, usagef("--sample: want a share above 0, up to 1, such as 0.1 or 10%%")
+		return 0, cli.Usagef("--sample: want a share above 0, up to 1, such as 0.1 or 10%%")
 	}
 	return share, nil
 }
@@ -105,7 +106,7 @@ func (f *modeFlags) share() (float64, error) {
 func (f *modeFlags) rounds() (replay.Span, error) {
 	s, err := replay.ParseSpan(f.loop)
 	if err != nil || f.loop != "" && s == (replay.Span{}) || s.Requests > math.MaxInt32 {
-		return s, usagef("--loop: want a number of rounds, such as 3, or a duration, such as 2h")
+		return s, cli.Usagef("--loop: want a number of rounds, such as 3, or a duration, such as 2h")
 	}
 	return s, nil
 }
@@ -147,7 +148,7 @@ func (f *modeFlags) part(cmd *cobra.Command, w *trace.Trace, seed uint64) (*work
 		if err := p.cut(int64(f.start), int64(f.end)); err != nil {
 			return nil, err
 		}
-		notef(cmd, "window: %d of %d rows, from %v on", p.rows.Len(), p.of, f.start)
+		cli.Notef(cmd, "window: %d of %d rows, from %v on", p.rows.Len(), p.of, f.start)
 	}
 	if w.Meta.Capture.Declared() && !cmd.Flags().Changed("start") {
 		if err := p.skipLead(cmd); err != nil {
@@ -165,7 +166,7 @@ func (f *modeFlags) part(cmd *cobra.Command, w *trace.Trace, seed uint64) (*work
 		p.rows = p.rows.Head(f.maxRequests)
 	}
 	if p.rows.Len() == 0 && p.of > 0 {
-		return nil, usagef("none of the %d rows of the workload is chosen", p.of)
+		return nil, cli.Usagef("none of the %d rows of the workload is chosen", p.of)
 	}
 	if err := p.repeat(cmd, f); err != nil {
 		return nil, err
@@ -196,7 +197,7 @@ func (p *workloadPart) skipLead(cmd *cobra.Command) error {
 		return err
 	}
 	if p.fromNS = one[0].ArrivalNS; p.fromNS >= int64(time.Second) {
-		notef(cmd, "the first request is %v after the capture began: the replay begins with it; --start 0s waits", time.Duration(p.fromNS).Round(time.Millisecond))
+		cli.Notef(cmd, "the first request is %v after the capture began: the replay begins with it; --start 0s waits", time.Duration(p.fromNS).Round(time.Millisecond))
 	}
 	return nil
 }
@@ -232,7 +233,7 @@ func (p *workloadPart) sample(cmd *cobra.Command, share float64, seed uint64) er
 	}
 	p.about.Sample = &result.Sample{Share: share, Seed: strconv.FormatUint(seed, 10), Sessions: took.Sessions, OfSessions: took.OfSessions,
 		Rows: took.Rows, OfRows: took.OfRows, Measures: []result.Measure{}}
-	notef(cmd, "sample: %d of %d sessions, %d of %d rows, at their recorded times, so that the rate falls with it", took.Sessions, took.OfSessions, took.Rows, took.OfRows)
+	cli.Notef(cmd, "sample: %d of %d sessions, %d of %d rows, at their recorded times, so that the rate falls with it", took.Sessions, took.OfSessions, took.Rows, took.OfRows)
 	if took.Rows == 0 {
 		return nil
 	}
@@ -267,7 +268,7 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	}
 	p.about.Sample.Measures = sampleMeasures(found)
 	for _, m := range p.about.Sample.Measures {
-		notef(cmd, "  %-22s %s", sampleWords[m.Name], sayMeasure(m))
+		cli.Notef(cmd, "  %-22s %s", sampleWords[m.Name], sayMeasure(m))
 	}
 	return nil
 }
@@ -319,11 +320,11 @@ func quotient(a, b *float64) *float64 {
 func sayMeasure(m result.Measure) string {
 	switch {
 	case m.Name == "mrc_mae":
-		return fmt.Sprintf("off by %s on average over capacities", figure(m.Distance, 4))
+		return fmt.Sprintf("off by %s on average over capacities", cli.Figure(m.Distance, 4))
 	case m.Name == "input_ks" || m.Name == "output_ks" || m.Name == "turns_ks":
-		return fmt.Sprintf("Kolmogorov-Smirnov distance %s", figure(m.Distance, 4))
+		return fmt.Sprintf("Kolmogorov-Smirnov distance %s", cli.Figure(m.Distance, 4))
 	}
-	return fmt.Sprintf("%s in the whole, %s in the sample", figure(m.Whole, 4), figure(m.Sample, 4))
+	return fmt.Sprintf("%s in the whole, %s in the sample", cli.Figure(m.Whole, 4), cli.Figure(m.Sample, 4))
 }
 
 // repeat makes the loop that the flags ask for.
@@ -363,7 +364,7 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *modeFlags) error {
 	if p.endless {
 		times = fmt.Sprintf("rounds for %v", rounds.Time)
 	}
-	notef(cmd, "loop: %s of %d rows and %v, %s", times, p.rows.Len(), time.Duration(p.loop.PeriodNS).Round(time.Millisecond), prompts)
+	cli.Notef(cmd, "loop: %s of %d rows and %v, %s", times, p.rows.Len(), time.Duration(p.loop.PeriodNS).Round(time.Millisecond), prompts)
 	return nil
 }
 
@@ -385,7 +386,7 @@ func (p *workloadPart) spellable(limit uint64) error {
 	}
 	most := limit / p.loop.Blocks
 	if p.loop.Rounds > 0 && uint64(p.loop.Rounds) > most {
-		return usagef("--loop: there are words for the prompts of %d rounds only; --loop-same repeats those of the first", most)
+		return cli.Usagef("--loop: there are words for the prompts of %d rounds only; --loop-same repeats those of the first", most)
 	}
 	return nil
 }
@@ -471,7 +472,7 @@ func (f *modeFlags) liveAtStart(cmd *cobra.Command, p *workloadPart) ([]trace.Re
 		sum.Tokens += int64(prompts[i].InputTokens)
 	}
 	p.about.Prime = &sum
-	notef(cmd, "prime: a cache of %d tokens (--prime-tokens) holds %d of them at %v, in %d prefixes of %d tokens in all", f.primeTokens, cache.Tokens(), f.start, len(prompts), sum.Tokens)
+	cli.Notef(cmd, "prime: a cache of %d tokens (--prime-tokens) holds %d of them at %v, in %d prefixes of %d tokens in all", f.primeTokens, cache.Tokens(), f.start, len(prompts), sum.Tokens)
 	return prompts, nil
 }
 
@@ -485,10 +486,10 @@ func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []tra
 	if err != nil {
 		return err
 	}
-	bar := newProgress(cmd)
-	bar.start("prime", "requests", int64(len(prompts)))
-	defer bar.end()
-	primer := replay.Primer{Prompter: prompter, Endpoint: endpoint, Concurrency: f.primeConcurrency, Progress: bar.set}
+	bar := cli.NewProgress(cmd)
+	bar.Start("prime", "requests", int64(len(prompts)))
+	defer bar.End()
+	primer := replay.Primer{Prompter: prompter, Endpoint: endpoint, Concurrency: f.primeConcurrency, Progress: bar.Set}
 	sent, answered, err := primer.Prime(cmd.Context(), prompts)
 	sent.CapacityTokens, sent.LiveTokens = p.about.Prime.CapacityTokens, p.about.Prime.LiveTokens
 	p.about.Prime = &sent
@@ -500,6 +501,6 @@ func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []tra
 			known.Touch(&prompts[i])
 		}
 	}
-	notef(cmd, "prime: %d prompts with %d tokens sent in %v, %d failed", sent.Prompts, sent.Tokens, time.Duration(sent.TookNS).Round(time.Millisecond), sent.Failed)
+	cli.Notef(cmd, "prime: %d prompts with %d tokens sent in %v, %d failed", sent.Prompts, sent.Tokens, time.Duration(sent.TookNS).Round(time.Millisecond), sent.Failed)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -269,7 +270,7 @@ func TestModesLoopOfSessions(t *testing.T) {
 func dryOf(t *testing.T, workload string, args ...string) dryRun {
 	t.Helper()
 	out, errs, code := reprise(t, append([]string{"replay", workload, "--dry-run", "--json", "--url", "http://127.0.0.1:1"}, args...)...)
-	if code != exitGood {
+	if code != cli.Good {
 		t.Fatalf("%v: exit code %d: %s", args, code, errs)
 	}
 	var d dryRun
@@ -301,7 +302,7 @@ func TestModesDryRun(t *testing.T) {
 			t.Errorf("%v: the last is planned for %d, due at %d", args, d.Plan.LastNS, last)
 		}
 		if _, known := modesHits(t, results); d.ExpectedHitRatio == nil || *d.ExpectedHitRatio > known || *d.ExpectedHitRatio < known-0.03 {
-			t.Errorf("%v: expected hit ratio %v, known %.4f", args, figure(d.ExpectedHitRatio, 4), known)
+			t.Errorf("%v: expected hit ratio %v, known %.4f", args, cli.Figure(d.ExpectedHitRatio, 4), known)
 		}
 	}
 }
@@ -339,7 +340,7 @@ func TestModesDryRunFigures(t *testing.T) {
 	}
 	out, _, code := reprise(t, "replay", causal, "--dry-run", "--price-output", "1")
 	for _, want := range []string{"nothing was sent", "causal", "if every answer took no time", "cost"} {
-		if code != exitGood || !strings.Contains(out, want) {
+		if code != cli.Good || !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
@@ -355,7 +356,7 @@ func TestModesUsage(t *testing.T) {
 		"--start 1000h", "--loop 9999999999", "--dry-run --concurrency 2 --loop 1h",
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", workload, "-o", filepath.Join(t.TempDir(), "r.parquet"), "--url", simulate(t)}, strings.Fields(args)...)...)
-		if code != exitUsage {
+		if code != cli.Usage {
 			t.Errorf("%s: exit code %d: %s", args, code, errs)
 		}
 	}

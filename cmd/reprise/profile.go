@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 	"reprise/trace/fleet"
 	"reprise/trace/profile"
@@ -48,7 +48,7 @@ share of prompt tokens that the replica was sent above the mean.
 Memory is told in GiB with --kv-bytes-per-token, or --model-shape: the name of a
 model, or its fields. A token takes 2 × layers × kv_heads × head_dim × bytes, or
 layers × latent × bytes of a model with multi-head latent attention. Names:
-` + wrapped(strings.Join(profile.ModelShapes(), ", ")),
+` + cli.Wrapped(strings.Join(profile.ModelShapes(), ", ")),
 		Example: `  reprise profile t.parquet
   reprise profile t.parquet --json | jq .reuse
   reprise profile t.parquet --html p.html
@@ -77,10 +77,10 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	if err := keepsInputs([]string{path}, f.out, f.html, f.tables, f.histograms); err != nil {
+	if err := cli.KeepInputs([]string{path}, f.out, f.html, f.tables, f.histograms); err != nil {
 		return err
 	}
-	t, err := openTrace(cmd, path)
+	t, err := cli.OpenTrace(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -105,15 +105,15 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 		}
 	}
 	if f.html != "" {
-		if err := writeOutput(cmd, f.html, profile.Page(summary, p.Histograms()).Write); err != nil {
+		if err := cli.WriteOutput(cmd, f.html, profile.Page(summary, p.Histograms()).Write); err != nil {
 			return err
 		}
 	}
-	return writeOutput(cmd, f.out, func(w io.Writer) error {
+	return cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		if !f.asJSON {
 			return profile.WriteText(w, summary)
 		}
-		return writeJSON(w, summary)
+		return cli.WriteJSON(w, summary)
 	})
 }
 
@@ -122,40 +122,40 @@ func (f *profileFlags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	switch {
 	case f.serverBlock < 1:
-		return usagef("--server-block-size: a block has at least one token")
+		return cli.Usagef("--server-block-size: a block has at least one token")
 	case given("kv-bytes-per-token") && f.kvBytes < 1:
-		return usagef("--kv-bytes-per-token: a token takes at least one byte")
+		return cli.Usagef("--kv-bytes-per-token: a token takes at least one byte")
 	case f.kvBytes > profile.MaxKVBytesPerToken:
-		return usagef("--kv-bytes-per-token: a token takes at most %d bytes", int64(profile.MaxKVBytesPerToken))
+		return cli.Usagef("--kv-bytes-per-token: a token takes at most %d bytes", int64(profile.MaxKVBytesPerToken))
 	case given("kv-bytes-per-token") && given("model-shape"):
-		return usagef("--kv-bytes-per-token and --model-shape say the same: give one of them")
-	case f.histograms == standard || f.tables == standard:
-		return usagef("--histograms and --tables are binary: give each a file")
-	case f.html == standard && (f.out == "" || f.out == standard):
-		return usagef("--html - and what is printed both want stdout: give -o FILE")
+		return cli.Usagef("--kv-bytes-per-token and --model-shape say the same: give one of them")
+	case f.histograms == cli.Standard || f.tables == cli.Standard:
+		return cli.Usagef("--histograms and --tables are binary: give each a file")
+	case f.html == cli.Standard && (f.out == "" || f.out == cli.Standard):
+		return cli.Usagef("--html - and what is printed both want stdout: give -o FILE")
 	case given("replicas") && len(f.replicas) == 0:
-		return usagef("--replicas: give numbers of replicas, such as 2,4,8")
+		return cli.Usagef("--replicas: give numbers of replicas, such as 2,4,8")
 	}
 	f.replicas = slices.Compact(slices.Sorted(slices.Values(f.replicas)))
 	for _, n := range f.replicas {
 		if n < 1 || n > fleet.MaxReplicas {
-			return usagef("--replicas: each is a number from 1 to %d", fleet.MaxReplicas)
+			return cli.Usagef("--replicas: each is a number from 1 to %d", fleet.MaxReplicas)
 		}
 	}
 	if given("model-shape") {
 		shape, err := profile.ParseModelShape(f.shape)
 		if err != nil {
-			return usagef("--model-shape: %v", err)
+			return cli.Usagef("--model-shape: %v", err)
 		}
 		f.kvBytes = shape.KVBytesPerToken()
 	}
 	if given("replica-capacity") {
 		size, err := profile.ParseCacheSize(f.capacity)
 		if err != nil {
-			return usagef("--replica-capacity: %v", err)
+			return cli.Usagef("--replica-capacity: %v", err)
 		}
 		if size.NeedsKVBytes() && f.kvBytes == 0 {
-			return usagef("--replica-capacity in bytes needs --model-shape or --kv-bytes-per-token")
+			return cli.Usagef("--replica-capacity in bytes needs --model-shape or --kv-bytes-per-token")
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func (f *profileFlags) options(blockSize int) (profile.ProfilerOptions, error) {
 		return o, err
 	}
 	if o.ReplicaBlocks = size.Blocks(blockSize, f.kvBytes); o.ReplicaBlocks < 1 {
-		return o, usagef("--replica-capacity: not one block of the trace, of %d tokens, fits", blockSize)
+		return o, cli.Usagef("--replica-capacity: not one block of the trace, of %d tokens, fits", blockSize)
 	}
 	return o, nil
 }
@@ -200,16 +200,16 @@ func feed(cmd *cobra.Command, step string, t *trace.Trace, dst trace.Writer[trac
 	if err != nil {
 		return err
 	}
-	bar := newProgress(cmd)
-	bar.start(step, "requests", src.Rows())
-	defer bar.end()
+	bar := cli.NewProgress(cmd)
+	bar.Start(step, "requests", src.Rows())
+	defer bar.End()
 	one := make([]trace.Request, 1)
 	return trace.Each(src, func(row int64, r *trace.Request) error {
 		if row%4096 == 0 {
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
-			bar.set(row)
+			bar.Set(row)
 		}
 		one[0] = *r
 		_, err := dst.Write(one)
@@ -236,10 +236,4 @@ func writeTable[T trace.TextFree](path, schema string, meta trace.Meta, rows []T
 		out.SetMetadata("reprise.source_digest", digest)
 		return out.Close()
 	})
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

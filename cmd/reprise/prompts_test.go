@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 	"reprise/trace/token"
 )
@@ -135,8 +136,8 @@ func TestCorpusIsNotRecorded(t *testing.T) {
 		{[]string{"synth", "--mirror", file("t.parquet"), "-o", file("x.parquet"), "--text", "poems"}, "--text: want"},
 	} {
 		_, errs, code := reprise(t, c.args...)
-		if code != exitUsage || !strings.Contains(errs, c.want) || strings.Contains(errs, "queue grows") {
-			t.Errorf("%v: exit code %d, want %d with %q: %s", c.args, code, exitUsage, c.want, errs)
+		if code != cli.Usage || !strings.Contains(errs, c.want) || strings.Contains(errs, "queue grows") {
+			t.Errorf("%v: exit code %d, want %d with %q: %s", c.args, code, cli.Usage, c.want, errs)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 )
 
@@ -36,7 +37,7 @@ func TestPublicModel(t *testing.T) {
 	crowdTrace(t, "t.parquet", 30000)
 	fit := []string{"synth", "fit", "t.parquet", "--tier", "public", "--epsilon", "8", "--max-input", "4096", "--max-output", "1024", "-o", "m.parquet"}
 	_, errs, code := reprise(t, fit...)
-	if code != exitGood || !strings.Contains(errs, "warning: an ε of 8") || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, "30000 units of 30000 requests") {
+	if code != cli.Good || !strings.Contains(errs, "warning: an ε of 8") || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, "30000 units of 30000 requests") {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	ledger, err := os.ReadFile("t.ledger.jsonl")
@@ -47,12 +48,12 @@ func TestPublicModel(t *testing.T) {
 	if out := must(t, "profile", "w.parquet"); !strings.Contains(out, "public") {
 		t.Errorf("the workload is not public:\n%s", out)
 	}
-	if _, errs, code := reprise(t, fit...); code != exitUsage || !strings.Contains(errs, "ε would be 16, with 8 of 1 releases") {
+	if _, errs, code := reprise(t, fit...); code != cli.Usage || !strings.Contains(errs, "ε would be 16, with 8 of 1 releases") {
 		t.Errorf("again: exit code %d\n%s", code, errs)
 	}
 	must(t, append(fit, "--ledger", "other.jsonl")...)
 	must(t, append(fit, "--i-understand")...)
-	if _, errs, code := reprise(t, append(fit, "--epsilon", "11")...); code != exitUsage || !strings.Contains(errs, "--i-understand") {
+	if _, errs, code := reprise(t, append(fit, "--epsilon", "11")...); code != cli.Usage || !strings.Contains(errs, "--i-understand") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -62,7 +63,7 @@ func TestPublicModelRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	crowdTrace(t, "t.parquet", 300)
 	_, errs, code := reprise(t, "synth", "fit", "t.parquet", "--tier", "public", "-o", "m.parquet")
-	if code != exitCheck || !strings.Contains(errs, "t.parquet: 300 records are too few for ε=1") || !strings.Contains(errs, "the ledger counts the attempt") {
+	if code != cli.Check || !strings.Contains(errs, "t.parquet: 300 records are too few for ε=1") || !strings.Contains(errs, "the ledger counts the attempt") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if _, err := os.Stat("m.parquet"); err == nil {
@@ -97,7 +98,7 @@ func TestPublicModelRefused(t *testing.T) {
 		}
 		var out, errs strings.Builder
 		code := run(t.Context(), append(append([]string{"synth", "fit"}, args...), "-o", "m.parquet"), strings.NewReader(in), &out, &errs)
-		if code == exitGood || !strings.Contains(errs.String(), want) {
+		if code == cli.Good || !strings.Contains(errs.String(), want) {
 			t.Errorf("%v: exit code %d, want %q\n%s", args, code, want, errs.String())
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/synth"
 	"reprise/trace"
 )
@@ -75,7 +76,7 @@ func TestPublicTrace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	publicCrowd(t, "t.parquet")
 	_, errs, code := reprise(t, "anonymize", "t.parquet", "--tier", "public", "--max-input", "8192", "--max-output", "2048", "-o", "p.parquet")
-	if code != exitGood || !strings.Contains(errs, "the model is p.model.parquet") || !strings.Contains(errs, "protects one user") {
+	if code != cli.Good || !strings.Contains(errs, "the model is p.model.parquet") || !strings.Contains(errs, "protects one user") {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	_, source := publicRows(t, "t.parquet")

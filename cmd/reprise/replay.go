@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"reprise/replay/client"
-	"reprise/replay/result"
 	"runtime"
 	"strconv"
 	"strings"
@@ -19,7 +17,9 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
+	"reprise/replay/client"
 	"reprise/replay/engine"
+	"reprise/replay/result"
 	"reprise/synth"
 	"reprise/synth/prompt"
 	"reprise/trace"
@@ -82,8 +82,8 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 			if err := f.vllm.apply(cmd, &f.judge.vllm); err != nil {
 				return err
 			}
-			if (f.out == "" || f.out == standard) && !f.dry.run {
-				return usagef("say where the results go: -o FILE.parquet")
+			if (f.out == "" || f.out == cli.Standard) && !f.dry.run {
+				return cli.Usagef("say where the results go: -o FILE.parquet")
 			}
 			if err := f.settle(); err != nil {
 				return err
@@ -97,7 +97,7 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 			if err := f.judge.checkRuns(1); err != nil {
 				return err
 			}
-			w, err := openTrace(cmd, args[0])
+			w, err := cli.OpenTrace(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -226,16 +226,16 @@ func (f *replayFlags) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *cl
 		return nil, err
 	}
 	if f.raw != nil {
-		notef(cmd, "endpoint: %s, model %s, prompts as in the source", strings.Join(endpoint.Endpoints(), ", "), model)
+		cli.Notef(cmd, "endpoint: %s, model %s, prompts as in the source", strings.Join(endpoint.Endpoints(), ", "), model)
 		return overheads, nil
 	}
 	for _, api := range apis {
 		if uncounted[api] {
-			notef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, without what a template adds to them",
+			cli.Notef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, without what a template adds to them",
 				strings.Join(endpoint.Endpoints(), ", "), api, model)
 			continue
 		}
-		notef(cmd, "endpoint: %s, %s, model %s, %d tokens of template around each prompt", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])
+		cli.Notef(cmd, "endpoint: %s, %s, model %s, %d tokens of template around each prompt", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])
 	}
 	return overheads, nil
 }
@@ -249,7 +249,7 @@ func (f *replayFlags) endpoint(tok *token.Encoding, extras client.RowExtras) (*c
 	o.Count = func(text string) int { return len(tok.Append(nil, text)) }
 	e, err := client.New(o)
 	if err != nil {
-		err = cli.Exit(exitUsage, err)
+		err = cli.Exit(cli.Usage, err)
 	}
 	return e, err
 }
@@ -354,7 +354,7 @@ func (r *replayRun) open() (err error) {
 		return err
 	}
 	if r.thread && r.lineage == nil {
-		return usagef("--thread: the workload has no turns with a think or tool time, so that none waits for a reply")
+		return cli.Usagef("--thread: the workload has no turns with a think or tool time, so that none waits for a reply")
 	}
 	extras, closeExtras, err := r.OpenRowExtra(r.cmd, r.part.of)
 	if err != nil {
@@ -436,7 +436,7 @@ func (r *replayRun) send(options replay.Options) error {
 	if r.verify {
 		single, ok := r.prompter.(*prompt.Prompter)
 		if !ok {
-			return usagef("--verify has no meaning with --api auto where the APIs have different templates")
+			return cli.Usagef("--verify has no meaning with --api auto where the APIs have different templates")
 		}
 		checker := prompt.NewChecker(single, r.maker.Tok)
 		runner.Prompter, verify = checker, func() error { return verified(r.cmd, checker.Close(), r.out) }
@@ -448,19 +448,19 @@ func (r *replayRun) send(options replay.Options) error {
 		if watching.stopping() {
 			return
 		}
-		notef(r.cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves the journal", options.Grace)
+		cli.Notef(r.cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves the journal", options.Grace)
 	})
 	defer told()
 	run, err := runner.Record(r.cmd.Context(), r.rows, r.out)
 	watching.end()
 	if err == nil && run.EndedEarly != "" {
-		notef(r.cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, r.out)
+		cli.Notef(r.cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, r.out)
 	}
 	noteOdd(r.cmd, run.Odd)
 	r.replayFlags.Told(r.cmd, &run)
 	noteThreads(r.cmd, run.Thread)
 	if n := r.prompter.Filled(); n > 0 {
-		notef(r.cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
+		cli.Notef(r.cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
 	}
 	if verr := verify(); err == nil {
 		err = verr
@@ -471,9 +471,9 @@ func (r *replayRun) send(options replay.Options) error {
 // verified says what came of encoding prompts again. One that has other tokens
 // than asked for makes the run untrustworthy.
 func verified(cmd *cobra.Command, v prompt.Verified, results string) error {
-	notef(cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked", v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
+	cli.Notef(cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked", v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
 	if v.Mismatches > 0 {
-		return cli.Exit(exitUntrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, results))
+		return cli.Exit(cli.Untrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, results))
 	}
 	return nil
 }
@@ -493,7 +493,7 @@ func (f *replayFlags) determinism(cmd *cobra.Command, w *trace.Trace, e *client.
 			return fmt.Errorf("--check-deterministic: %w", err)
 		}
 		run.Determinism = &d
-		notef(cmd, "determinism: %d of %d answers differ when asked twice at temperature 0", d.Differed, d.Compared)
+		cli.Notef(cmd, "determinism: %d of %d answers differ when asked twice at temperature 0", d.Differed, d.Compared)
 		return nil
 	}
 }
@@ -520,7 +520,7 @@ func noteOdd(cmd *cobra.Command, o result.Odd) {
 		}
 	}
 	if len(says) > 0 {
-		notef(cmd, "answers that were odd: %s", strings.Join(says, "; "))
+		cli.Notef(cmd, "answers that were odd: %s", strings.Join(says, "; "))
 	}
 }
 
@@ -537,7 +537,7 @@ func (f *replayFlags) checkResume() error {
 	switch {
 	case !f.resume:
 	case f.dry.run:
-		return usagef("--dry-run and --resume contradict each other: the plan is that of the whole run")
+		return cli.Usagef("--dry-run and --resume contradict each other: the plan is that of the whole run")
 	}
 	return nil
 }
@@ -581,13 +581,13 @@ func (f *replayFlags) resumption(cmd *cobra.Command, part *workloadPart, seed ui
 	r, err := replay.ReadResumption(f.out, o, rows)
 	var other *replay.Disagreement
 	if errors.As(err, &other) {
-		return nil, usagef("--resume: %v", err)
+		return nil, cli.Usagef("--resume: %v", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	gap := r.Gap()
-	notef(cmd, "resuming: %d rows have a result and keep it, %d that were due are sent again; the clock goes on at %v, %v after the journal was last written",
+	cli.Notef(cmd, "resuming: %d rows have a result and keep it, %d that were due are sent again; the clock goes on at %v, %v after the journal was last written",
 		gap.Kept, gap.Again, time.Duration(gap.AtNS).Round(time.Millisecond), time.Duration(gap.DownNS).Round(time.Second))
 	return r, nil
 }

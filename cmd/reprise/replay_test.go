@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 )
 
@@ -104,7 +105,7 @@ func checkExact(t *testing.T, workload, results string, how ...string) (expected
 	args := append([]string{"replay", workload, "--url", simulate(t), "--speed", "4", "-o", results,
 		"--json", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--quiet"}, how...)
 	out, errs, code := reprise(t, args...)
-	if code != exitGood && code != exitUntrusted { // a busy machine is late, and that is not at stake here
+	if code != cli.Good && code != cli.Untrusted { // a busy machine is late, and that is not at stake here
 		t.Fatalf("%v: exit code %d: %s", how, code, errs)
 	}
 	s := decodeSummary(t, out)

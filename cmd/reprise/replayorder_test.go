@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // What cannot be is refused before a cache is emptied or warmed for it.
@@ -24,7 +26,7 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 		"--http2 has --connections":          {"--http2", "--connections", "per-session"},
 	} {
 		args := append([]string{"replay", w, "--url", srv.URL, "-o", filepath.Join(t.TempDir(), "r.parquet")}, more...)
-		if _, errs, code := reprise(t, args...); code != exitUsage || !strings.Contains(errs, says) {
+		if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, says) {
 			t.Errorf("%q: exit code %d: %s", more, code, errs)
 		}
 	}

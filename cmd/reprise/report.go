@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
-	"reprise/replay/result"
 	"slices"
 	"strings"
 
@@ -16,6 +16,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -63,10 +64,10 @@ const ownDefinitions = "reprise"
 // written when the flag says so that how names.
 func (f *judgeFlags) check(document bool, how string) error {
 	if f.definitions != ownDefinitions && !slices.Contains(report.Presets(), f.definitions) {
-		return usagef("--definitions: want %s or one of %s", ownDefinitions, strings.Join(report.Presets(), ", "))
+		return cli.Usagef("--definitions: want %s or one of %s", ownDefinitions, strings.Join(report.Presets(), ", "))
 	}
 	if !(f.steadyShare >= 0 && f.steadyShare <= 1) {
-		return usagef("--steady-share: want a share from 0 to 1")
+		return cli.Usagef("--steady-share: want a share from 0 to 1")
 	}
 	if err := f.checkFormat(); err != nil {
 		return err
@@ -135,7 +136,7 @@ and 3 when the contract does not hold.`,
 			if err != nil {
 				return err
 			}
-			if err := keepsInputs(args, f.out, f.html); err != nil {
+			if err := cli.KeepInputs(args, f.out, f.html); err != nil {
 				return err
 			}
 			if f.explain != "" {
@@ -192,7 +193,7 @@ func (f *judgeFlags) write(cmd *cobra.Command, path string, s report.Summary) er
 		return err
 	}
 	defer results.Close()
-	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		if f.format == formatVLLM {
 			if err := f.vllm.write(w, results); err != nil {
 				return err
@@ -203,14 +204,14 @@ func (f *judgeFlags) write(cmd *cobra.Command, path string, s report.Summary) er
 		return f.writeSummary(w, s)
 	})
 	if tier := trace.TierNote("file", s.Run.Tier); tier != "" && (f.format == formatVLLM || f.format == formatCSV || f.vllm.saves()) {
-		notef(cmd, "note: %s Neither vLLM's JSON nor CSV has a place to say so.", tier)
+		cli.Notef(cmd, "note: %s Neither vLLM's JSON nor CSV has a place to say so.", tier)
 	}
 	if err != nil || !f.vllm.saves() {
 		return err
 	}
 	name, err := f.vllm.store(results)
 	if err == nil {
-		notef(cmd, "vLLM's JSON: %s", name)
+		cli.Notef(cmd, "vLLM's JSON: %s", name)
 	}
 	return err
 }
@@ -224,7 +225,7 @@ func (f *judgeFlags) pushed(cmd *cobra.Command, s report.Summary) error {
 	if err := p.Push(cmd.Context(), s); err != nil {
 		return fmt.Errorf("--push: %w", err)
 	}
-	notef(cmd, "pushed to the gateway")
+	cli.Notef(cmd, "pushed to the gateway")
 	return nil
 }
 
@@ -234,16 +235,16 @@ func (f *judgeFlags) options() (report.Options, error) {
 	var err error
 	if f.slo == "" {
 		if o.SLO, err = report.ParseGoodput(f.vllm.goodput); err != nil {
-			return o, usagef("--goodput: %v", err)
+			return o, cli.Usagef("--goodput: %v", err)
 		}
 	} else if o.SLO, err = report.ParseSLO(f.slo); err != nil {
-		return o, usagef("--slo: %v", err)
+		return o, cli.Usagef("--slo: %v", err)
 	}
 	if o.Contract, err = f.contract(); err != nil || o.Contract == nil {
 		return o, err
 	}
 	if err := o.Check(); err != nil {
-		return o, usagef("%s: %v", f.path, err)
+		return o, cli.Usagef("%s: %v", f.path, err)
 	}
 	return o, nil
 }
@@ -296,7 +297,7 @@ func openMetrics(cmd *cobra.Command, results, started string) (*result.MetricsFi
 		return nil, err
 	}
 	if m.Started != started {
-		notef(cmd, "%s is of another run, and left out", result.MetricsName(results))
+		cli.Notef(cmd, "%s is of another run, and left out", result.MetricsName(results))
 		return nil, m.Close()
 	}
 	return m, nil
@@ -307,7 +308,7 @@ func untrusted(v report.Verdict) error {
 	if v.Trustworthy {
 		return nil
 	}
-	return cli.Exit(exitUntrusted, errors.New("the run is not trustworthy; the report says why"))
+	return cli.Exit(cli.Untrusted, errors.New("the run is not trustworthy; the report says why"))
 }
 
 // contractFlags say what a run has to keep to.
@@ -330,9 +331,9 @@ func (f *contractFlags) register(cmd *cobra.Command) {
 func (f *contractFlags) contract() (*report.Contract, error) {
 	switch {
 	case !(f.price >= 0):
-		return nil, usagef("--price-per-gpu-hour: want a number above zero")
+		return nil, cli.Usagef("--price-per-gpu-hour: want a number above zero")
 	case f.path == "" && !f.alone && f.price > 0:
-		return nil, usagef("--price-per-gpu-hour is what a contract computes cost from: give --contract FILE")
+		return nil, cli.Usagef("--price-per-gpu-hour is what a contract computes cost from: give --contract FILE")
 	case f.path == "" || f.read != nil:
 		return f.read, nil
 	}
@@ -341,7 +342,7 @@ func (f *contractFlags) contract() (*report.Contract, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, cli.Exit(exitUsage, err)
+		return nil, cli.Exit(cli.Usage, err)
 	}
 	if len(f.gpus) > 0 {
 		c.GPUs = f.gpus[0]
@@ -362,20 +363,20 @@ func kept(s report.Summary) error {
 	case c == nil || err == nil && c.Holds:
 		return err
 	case err != nil && c.Fails():
-		return cli.Exit(exitUntrusted, errors.New(err.Error()+"; "+c.String()))
+		return cli.Exit(cli.Untrusted, errors.New(err.Error()+"; "+c.String()))
 	case err != nil:
 		return err
 	case !c.Judged:
-		return cli.Exit(exitUntrusted, errors.New(c.String()))
+		return cli.Exit(cli.Untrusted, errors.New(c.String()))
 	}
-	return cli.Exit(exitCheck, errors.New(c.String()))
+	return cli.Exit(cli.Check, errors.New(c.String()))
 }
 
 // runNames are the names of several runs: given, or those of their files. No two
 // are the same, since a legend would not tell them apart.
 func runNames(paths, given []string) ([]string, error) {
 	if len(given) > 0 && len(given) != len(paths) {
-		return nil, usagef("--name has %d names for %d results files", len(given), len(paths))
+		return nil, cli.Usagef("--name has %d names for %d results files", len(given), len(paths))
 	}
 	names := make([]string, len(paths))
 	seen := map[string]int{}
@@ -383,12 +384,12 @@ func runNames(paths, given []string) ([]string, error) {
 		name := strings.TrimSuffix(filepath.Base(path), ".parquet")
 		if len(given) > 0 {
 			if name = strings.TrimSpace(given[i]); name == "" {
-				return nil, usagef("--name: name %d is empty", i+1)
+				return nil, cli.Usagef("--name: name %d is empty", i+1)
 			}
 		}
 		if seen[name]++; seen[name] > 1 {
 			if len(given) > 0 {
-				return nil, usagef("--name: %q is given twice", name)
+				return nil, cli.Usagef("--name: %q is given twice", name)
 			}
 			name = fmt.Sprintf("%s (%d)", name, seen[name])
 		}
@@ -401,7 +402,7 @@ func runNames(paths, given []string) ([]string, error) {
 func (f *judgeFlags) gpusOf(i, n int) (int, error) {
 	for _, g := range f.gpus {
 		if g < 1 {
-			return 0, usagef("--gpus: want a number above zero, or one for each results file")
+			return 0, cli.Usagef("--gpus: want a number above zero, or one for each results file")
 		}
 	}
 	switch len(f.gpus) {
@@ -412,7 +413,7 @@ func (f *judgeFlags) gpusOf(i, n int) (int, error) {
 	case n:
 		return f.gpus[i], nil
 	}
-	return 0, usagef("--gpus has %d numbers for %d results files", len(f.gpus), n)
+	return 0, cli.Usagef("--gpus has %d numbers for %d results files", len(f.gpus), n)
 }
 
 // setGPUs says how many GPUs run i of n had, to the contract as well. What the flags
@@ -438,11 +439,11 @@ func (f *judgeFlags) checkRuns(n int) error {
 	}
 	switch {
 	case f.definitions != ownDefinitions:
-		return usagef("--definitions is of one results file: it has no table of several runs")
+		return cli.Usagef("--definitions is of one results file: it has no table of several runs")
 	case !slices.Contains([]string{"", formatText, formatJSON}, f.format):
-		return usagef("--format %s is of one results file", f.format)
+		return cli.Usagef("--format %s is of one results file", f.format)
 	case f.push.url != "":
-		return usagef("--push is of one results file")
+		return cli.Usagef("--push is of one results file")
 	}
 	return nil
 }
@@ -468,7 +469,7 @@ func (f *judgeFlags) reportRuns(cmd *cobra.Command, paths []string) error {
 	if err := f.writePages(cmd, runs...); err != nil {
 		return err
 	}
-	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		if f.asJSON || f.format == formatJSON {
 			return report.WriteJSONRuns(w, runs)
 		}
@@ -485,7 +486,7 @@ func exitCode(err error) int {
 	if errors.As(err, &exit) {
 		return exit.Code
 	}
-	return exitFailure
+	return cli.Failure
 }
 
 // writePages writes the page of one or several runs, and its plots as files of
@@ -507,10 +508,10 @@ func (f *judgeFlags) writePages(cmd *cobra.Command, runs ...report.Named) error 
 	if err != nil {
 		return err
 	}
-	notef(cmd, "%d plots, as SVG and CSV: %s", n, f.plots)
+	cli.Notef(cmd, "%d plots, as SVG and CSV: %s", n, f.plots)
 	for _, r := range runs {
 		if tier := trace.TierNote("directory of plots", r.Run.Tier); tier != "" {
-			notef(cmd, "note: %s Images and CSV have no place to say so.", tier)
+			cli.Notef(cmd, "note: %s Images and CSV have no place to say so.", tier)
 			break
 		}
 	}
@@ -524,19 +525,19 @@ const listNames = "list"
 // is in them. As in any report, the exit code is 4 where those cannot be trusted.
 func (f *judgeFlags) explained(cmd *cobra.Command, results []string) error {
 	if f.format != "" || f.html != "" || f.push.url != "" {
-		return usagef("--explain is no report, and takes --json and -o of what says how one is written")
+		return cli.Usagef("--explain is no report, and takes --json and -o of what says how one is written")
 	}
 	if f.explain == listNames {
-		return writeOutput(cmd, f.out, func(w io.Writer) error {
+		return cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 			if f.asJSON {
-				return writeJSON(w, report.Definitions())
+				return cli.WriteJSON(w, report.Definitions())
 			}
 			return report.WriteNames(w)
 		})
 	}
 	e, err := report.Explain(f.explain)
 	if err != nil {
-		return usagef("--explain: %v. --explain list has them all", err)
+		return cli.Usagef("--explain: %v. --explain list has them all", err)
 	}
 	var doubt error
 	for _, path := range results {
@@ -550,11 +551,11 @@ func (f *judgeFlags) explained(cmd *cobra.Command, results []string) error {
 		doubt = untrusted(s.Verdict)
 	}
 	if doubt != nil {
-		doubt = cli.Exit(exitUntrusted, errors.New("the run is not trustworthy, and so is this number; the report says why"))
+		doubt = cli.Exit(cli.Untrusted, errors.New("the run is not trustworthy, and so is this number; the report says why"))
 	}
-	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		if f.asJSON {
-			return writeJSON(w, e)
+			return cli.WriteJSON(w, e)
 		}
 		return report.WriteExplanation(w, e)
 	})
@@ -562,4 +563,54 @@ func (f *judgeFlags) explained(cmd *cobra.Command, results []string) error {
 		return err
 	}
 	return doubt
+}
+
+// resultsNamed replaces a directory by the results file in it. One that has none, or
+// several, is refused with what to name instead: which of them belong together the
+// directory does not say.
+func resultsNamed(paths []string) ([]string, error) {
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		out[i] = path
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			continue // what cannot be read is said when it is opened
+		}
+		found, err := resultsIn(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) != 1 {
+			return nil, cli.Usagef("%s", severalResults(path, found))
+		}
+		out[i] = found[0]
+	}
+	return out, nil
+}
+
+// resultsIn finds the results files in a directory and those below it, in order.
+func resultsIn(dir string) (found []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" {
+			return err
+		}
+		if f, err := result.Open(path); err == nil { // other Parquet is no concern of a report
+			found = append(found, path)
+			return f.Close()
+		}
+		return nil
+	})
+	return found, err
+}
+
+// severalResults says what to name of a directory.
+func severalResults(dir string, found []string) string {
+	if len(found) == 0 {
+		return dir + " is a directory without results: name the file that replay or simulate wrote with -o"
+	}
+	out := fmt.Sprintf("%s is a directory with %d results files: name one, or several to be set side by side, such as %s",
+		dir, len(found), strings.Join(found[:2], " "))
+	if _, err := os.Stat(filepath.Join(dir, roundsName)); err == nil {
+		out += fmt.Sprintf(`; "reprise compare %s" says whether the two sides differ`, dir)
+	}
+	return out
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // A directory is as good as the one results file in it, whatever else it holds; with
@@ -21,7 +23,7 @@ func TestReportOfADirectory(t *testing.T) {
 	refuse := func(dir, says string) {
 		t.Helper()
 		out, errs, code := reprise(t, "report", dir)
-		if code != exitUsage || out != "" || !strings.Contains(errs, says) {
+		if code != cli.Usage || out != "" || !strings.Contains(errs, says) {
 			t.Errorf("exit code %d: %s%s", code, out, errs)
 		}
 	}
@@ -36,7 +38,7 @@ func TestReportOfADirectory(t *testing.T) {
 	}
 	refuse(dir, `"reprise compare `+dir+`" says`)
 	// What is no results file is told as such.
-	if _, errs, code := reprise(t, "report", filepath.Join(dir, "w.parquet")); code != exitFailure || !strings.Contains(errs, "no results of a replay") {
+	if _, errs, code := reprise(t, "report", filepath.Join(dir, "w.parquet")); code != cli.Failure || !strings.Contains(errs, "no results of a replay") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

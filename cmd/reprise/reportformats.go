@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 )
@@ -62,16 +62,16 @@ func formatNames() []string {
 func (f *judgeFlags) checkFormat() error {
 	switch {
 	case f.asJSON && f.format != "" && f.format != formatJSON:
-		return usagef("--json and --format contradict each other")
+		return cli.Usagef("--json and --format contradict each other")
 	case f.format != "" && !slices.Contains(formatNames(), f.format):
-		return usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
+		return cli.Usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
 	}
 	decision := f.format == formatDecision
 	switch {
 	case !decision && f.why != "":
-		return usagef("--why is for --format %s", formatDecision)
+		return cli.Usagef("--why is for --format %s", formatDecision)
 	case decision && (f.html != "" || f.push.url != "" || f.definitions != ownDefinitions):
-		return usagef("--format %s writes one page of several runs, and takes no --html, --push or --definitions", formatDecision)
+		return cli.Usagef("--format %s writes one page of several runs, and takes no --html, --push or --definitions", formatDecision)
 	}
 	return nil
 }
@@ -109,20 +109,20 @@ func (f *pushFlags) register(cmd *cobra.Command) {
 func (f *pushFlags) pusher() (*report.Pusher, error) {
 	switch {
 	case f.url == "" && (f.credentialsEnv != "" || f.credentialsFile != ""):
-		return nil, usagef("--push-credentials-env and --push-credentials-file are for --push")
+		return nil, cli.Usagef("--push-credentials-env and --push-credentials-file are for --push")
 	case f.url == "":
 		return nil, nil
 	case f.credentialsEnv != "" && f.credentialsFile != "":
-		return nil, usagef("give one of --push-credentials-env and --push-credentials-file")
+		return nil, cli.Usagef("give one of --push-credentials-env and --push-credentials-file")
 	}
 	p := &report.Pusher{URL: f.url}
 	if err := p.Check(); err != nil {
-		return nil, usagef("--push: %v", err)
+		return nil, cli.Usagef("--push: %v", err)
 	}
 	switch {
 	case f.credentialsEnv != "":
 		if p.Credentials = os.Getenv(f.credentialsEnv); p.Credentials == "" {
-			return nil, usagef("--push-credentials-env: the variable is not set")
+			return nil, cli.Usagef("--push-credentials-env: the variable is not set")
 		}
 	case f.credentialsFile != "":
 		b, err := os.ReadFile(f.credentialsFile)
@@ -130,7 +130,7 @@ func (f *pushFlags) pusher() (*report.Pusher, error) {
 			return nil, err
 		}
 		if p.Credentials = strings.TrimSpace(string(b)); p.Credentials == "" {
-			return nil, usagef("--push-credentials-file: the file is empty")
+			return nil, cli.Usagef("--push-credentials-file: the file is empty")
 		}
 	}
 	return p, nil
@@ -170,7 +170,7 @@ func (f *judgeFlags) decided(cmd *cobra.Command, paths []string) error {
 		accepted = accepted || run.Accepted()
 		runs = append(runs, run)
 	}
-	err = writeOutput(cmd, f.out, func(w io.Writer) error {
+	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		return report.WriteDecision(w, runs, report.Decision{Why: f.why, PricePerGPUHour: price})
 	})
 	if err != nil || accepted {
@@ -242,7 +242,7 @@ func (f *vllmResult) check(written bool, how string) error {
 		{"result-dir", f.dir != ""}, {"result-filename", f.name != ""},
 	} {
 		if flag.given && !written {
-			return usagef("--%s says something of vLLM's JSON, which is written with %s", flag.name, how)
+			return cli.Usagef("--%s says something of vLLM's JSON, which is written with %s", flag.name, how)
 		}
 	}
 	o, err := f.options(result.Run{})
@@ -251,7 +251,7 @@ func (f *vllmResult) check(written bool, how string) error {
 		_, err = report.VLLMFilename(result.Run{}, o)
 	}
 	if err != nil {
-		return cli.Exit(exitUsage, err)
+		return cli.Exit(cli.Usage, err)
 	}
 	return nil
 }

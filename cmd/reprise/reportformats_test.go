@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // Each format is written to stdout or a file, and is what it says.
@@ -45,14 +47,14 @@ func TestReportPush(t *testing.T) {
 	if user != "me" || !strings.Contains(body, "reprise_trustworthy") {
 		t.Errorf("user %q, body %.80q", user, body)
 	}
-	if _, errs, code := reprise(t, "report", results, "--push", srv.URL); code != exitFailure || !strings.Contains(errs, "HTTP 401") {
+	if _, errs, code := reprise(t, "report", results, "--push", srv.URL); code != cli.Failure || !strings.Contains(errs, "HTTP 401") {
 		t.Errorf("without credentials: exit code %d, %s", code, errs)
 	}
 	for _, args := range [][]string{
 		{"--push", "http://me:SECRET@127.0.0.1"}, {"--push", srv.URL, "--push-credentials-env", "REPRISE_TEST_UNSET"}, {"--push-credentials-file", "x"},
 		{"--format", "yaml"}, {"--format", "csv", "--json"}, {"--explain", "ttft", "--format", "csv"},
 	} {
-		if _, errs, code := reprise(t, append([]string{"report", results}, args...)...); code != exitUsage || strings.Contains(errs, "SECRET") {
+		if _, errs, code := reprise(t, append([]string{"report", results}, args...)...); code != cli.Usage || strings.Contains(errs, "SECRET") {
 			t.Errorf("%q: exit code %d, %s", args, code, errs)
 		}
 	}

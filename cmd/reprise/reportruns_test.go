@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // simulatedRuns writes results of a small workload on each of the numbers of engines,
@@ -93,11 +95,11 @@ func TestReportOfSeveralRunsRefuses(t *testing.T) {
 		{a, b, "--name", "one"}, {a, b, "--name", "same,same"}, {a, b, "--name", "x, "}, {a, b, "--gpus", "0"}, {a, b, "--gpus", "1,2,3"}, {a, "--gpus", "1,2"},
 		{a, b, "--definitions", "vllm"}, {a, b, "--format", "vllm"}, {},
 	} {
-		if _, errs, code := reprise(t, append([]string{"report"}, args...)...); code != exitUsage {
+		if _, errs, code := reprise(t, append([]string{"report"}, args...)...); code != cli.Usage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
-	if _, _, code := reprise(t, "report", a, b); code != exitFailure {
+	if _, _, code := reprise(t, "report", a, b); code != cli.Failure {
 		t.Error("files that are not there were reported")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -43,7 +44,7 @@ func TestResumeAfterThreeKills(t *testing.T) {
 		}
 	}
 	stdout, errs, code := reprise(t, append(args, "--json")...)
-	if code != exitGood && code != exitUntrusted {
+	if code != cli.Good && code != cli.Untrusted {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	var s struct {
@@ -82,7 +83,7 @@ func TestResumeAfterThreeKills(t *testing.T) {
 	if left, _ := filepath.Glob(out + ".*"); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
-	if _, errs, code := reprise(t, args...); code != exitFailure || !strings.Contains(errs, "nothing to resume") {
+	if _, errs, code := reprise(t, args...); code != cli.Failure || !strings.Contains(errs, "nothing to resume") {
 		t.Errorf("again: exit code %d: %s", code, errs)
 	}
 }
@@ -98,16 +99,16 @@ func resumeRefused(t *testing.T, args []string) {
 		{"--warmup", "3", "another warmup requests"},
 		{"--api", "chat", "another"},
 	} {
-		if _, errs, code := reprise(t, append(args, c.flag, c.value)...); code != exitUsage || !strings.Contains(errs, c.names) {
+		if _, errs, code := reprise(t, append(args, c.flag, c.value)...); code != cli.Usage || !strings.Contains(errs, c.names) {
 			t.Errorf("%s %s: exit code %d: %s", c.flag, c.value, code, errs)
 		}
 	}
 	other := killWorkload(t, 3, time.Second)
-	if _, errs, code := reprise(t, append([]string{"replay", other}, args[2:]...)...); code != exitUsage || !strings.Contains(errs, "workload digest") {
+	if _, errs, code := reprise(t, append([]string{"replay", other}, args[2:]...)...); code != cli.Usage || !strings.Contains(errs, "workload digest") {
 		t.Errorf("another workload: exit code %d: %s", code, errs)
 	}
 	// Without --resume a journal is not written over.
-	if _, errs, code := reprise(t, args[:len(args)-1]...); code != exitFailure || !strings.Contains(errs, "did not finish") {
+	if _, errs, code := reprise(t, args[:len(args)-1]...); code != cli.Failure || !strings.Contains(errs, "did not finish") {
 		t.Errorf("without --resume: exit code %d: %s", code, errs)
 	}
 	if _, err := os.Stat(args[6]); err == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 )
 
@@ -65,7 +66,7 @@ func TestResumeLeavesCachesAlone(t *testing.T) {
 			before := resets.Load()
 			completions.Store(0)
 			_, errs, code := reprise(t, append(args, "--resume")...)
-			if code != exitGood && code != exitUntrusted {
+			if code != cli.Good && code != cli.Untrusted {
 				t.Fatalf("exit code %d: %s", code, errs)
 			}
 			if n := resets.Load(); n != before {
@@ -100,10 +101,10 @@ func TestResumeRefusedBeforeAnythingIsSent(t *testing.T) {
 		code int
 		says string
 	}{
-		{"", exitFailure, "nothing to resume"},
-		{"--cache=cold", exitFailure, "nothing to resume"},
-		{"--thread", exitUsage, "--thread"},
-		{"--dry-run", exitUsage, "--dry-run"},
+		{"", cli.Failure, "nothing to resume"},
+		{"--cache=cold", cli.Failure, "nothing to resume"},
+		{"--thread", cli.Usage, "--thread"},
+		{"--dry-run", cli.Usage, "--dry-run"},
 	} {
 		args := []string{"replay", w, "--url", srv.URL, "-o", filepath.Join(t.TempDir(), "r.parquet"), "--resume"}
 		if c.more != "" {

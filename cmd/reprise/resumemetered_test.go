@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -26,11 +27,11 @@ func TestResumeLoopAndScrape(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if _, errs, code := reprise(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--loop", "3", "--resume"); code != exitUsage || !strings.Contains(errs, "another metering of servers: measured, not none") {
+	if _, errs, code := reprise(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--loop", "3", "--resume"); code != cli.Usage || !strings.Contains(errs, "another metering of servers: measured, not none") {
 		t.Errorf("without --scrape: exit code %d: %s", code, errs)
 	}
 	stdout, errs, code := reprise(t, append(args, "--resume")...)
-	if code != exitGood && code != exitUntrusted {
+	if code != cli.Good && code != cli.Untrusted {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	if !strings.Contains(stdout, "Servers") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 	"reprise/replay/result"
 )
@@ -60,11 +61,11 @@ func TestReplayRetryOther(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"0,other", "2,other,1s", "2,", "2,1s,", "2,others", "other"} {
-		if _, errs, code := reprise(t, "replay", w, "--url", full.URL, "--url", fine.URL, "-o", out, "--retry", bad); code != exitUsage || !strings.Contains(errs, "--retry") {
+		if _, errs, code := reprise(t, "replay", w, "--url", full.URL, "--url", fine.URL, "-o", out, "--retry", bad); code != cli.Usage || !strings.Contains(errs, "--retry") {
 			t.Errorf("%s: exit code %d: %s", bad, code, errs)
 		}
 	}
-	if _, errs, code := reprise(t, "replay", w, "--url", fine.URL, "-o", out, "--retry", "2,other"); code != exitUsage || !strings.Contains(errs, "another endpoint") {
+	if _, errs, code := reprise(t, "replay", w, "--url", fine.URL, "-o", out, "--retry", "2,other"); code != cli.Usage || !strings.Contains(errs, "another endpoint") {
 		t.Errorf("one endpoint: exit code %d: %s", code, errs)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/bench"
@@ -89,7 +90,7 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 		t := f.trial
 		engine := &t.simulated.engine
 		if *engine, err = engine.with(cmd, f.sets[i]); err != nil {
-			return sides, false, usagef("--set-%s: %v", [2]string{"a", "b"}[i], err)
+			return sides, false, cli.Usagef("--set-%s: %v", [2]string{"a", "b"}[i], err)
 		}
 		if f.presets[i] != "" {
 			engine.preset = f.presets[i]
@@ -100,13 +101,13 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 		simulated = engine.preset != "" || engine.costs != ""
 		switch {
 		case simulated && f.urls != [2]string{}:
-			return sides, false, usagef("--url-a and --url-b are endpoints, and presets and costs are models of them: give one of them")
+			return sides, false, cli.Usagef("--url-a and --url-b are endpoints, and presets and costs are models of them: give one of them")
 		case simulated && t.simulated.router == allRouters:
-			return sides, false, usagef("--router: name one")
+			return sides, false, cli.Usagef("--router: name one")
 		case !simulated && len(f.sets[0])+len(f.sets[1]) > 0:
-			return sides, false, usagef("--set-a and --set-b are of simulated engines: give a --preset")
+			return sides, false, cli.Usagef("--set-a and --set-b are of simulated engines: give a --preset")
 		case !simulated && f.urls[i] == "":
-			return sides, false, usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or a --preset and --set-b or --costs-b")
+			return sides, false, cli.Usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or a --preset and --set-b or --costs-b")
 		}
 		t.live.URLs = []string{f.urls[i]}
 		if sides[i], err = t.target(cmd); err != nil {
@@ -123,9 +124,9 @@ func (f *roundFlags) served(cmd *cobra.Command, settings []serveSetting, err err
 	case err != nil:
 		return sides, err
 	case len(settings) != 2:
-		return sides, usagef("--serve-cmd: --vary NAME=A,B says in what the two sides differ")
+		return sides, cli.Usagef("--serve-cmd: --vary NAME=A,B says in what the two sides differ")
 	case f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || len(f.sets[0])+len(f.sets[1]) > 0:
-		return sides, usagef("--serve-cmd starts both sides: no --url-a, --preset-a, --costs-a or --set-a beside it, nor those of b")
+		return sides, cli.Usagef("--serve-cmd starts both sides: no --url-a, --preset-a, --costs-a or --set-a beside it, nor those of b")
 	}
 	var both [2]*bench.Served
 	for i, s := range settings {
@@ -156,7 +157,7 @@ var readAgain = []string{"output", "rounds", "aa-rounds", "rest", "quiet", "read
 // plan is that of the flags; recorded are the names of the flags that are about
 // results, which may differ from one call to the next.
 func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]bool) (p roundPlan, err error) {
-	w, err := openTrace(cmd, path)
+	w, err := cli.OpenTrace(cmd, path)
 	if err != nil {
 		return p, err
 	}
@@ -168,7 +169,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 	p = roundPlan{Schema: roundsSchema, Workload: w.Meta.Digest, Seed: 1, Warmup: f.warmup, Flags: map[string]string{}}
 	if s := f.trial.live.prompts.Seed; s != "" {
 		if p.Seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			return p, usagef("--seed: want a whole number")
+			return p, cli.Usagef("--seed: want a whole number")
 		}
 	}
 	if p.Warmup == "" {
@@ -181,7 +182,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 		}
 	}
 	if _, err := replay.ParseSpan(p.Warmup); err != nil {
-		return p, usagef("--warmup: %v", err)
+		return p, cli.Usagef("--warmup: %v", err)
 	}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !recorded[fl.Name] && !slices.Contains(readAgain, fl.Name) {
@@ -202,7 +203,7 @@ func (p *roundPlan) keep(dir string) error {
 	name := filepath.Join(dir, roundsName)
 	doc, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return trace.WriteFile(name, 0o644, func(w io.Writer) error { return writeJSON(w, p) })
+		return trace.WriteFile(name, 0o644, func(w io.Writer) error { return cli.WriteJSON(w, p) })
 	}
 	if err != nil {
 		return err
@@ -212,7 +213,7 @@ func (p *roundPlan) keep(dir string) error {
 		return fmt.Errorf("%s is not the plan of rounds", name)
 	}
 	if was.Workload != p.Workload || was.Seed != p.Seed || was.Warmup != p.Warmup || !maps.Equal(was.Flags, p.Flags) {
-		return usagef("%s holds rounds of another workload or of other flags, see rounds.json there: name another directory with -o", dir)
+		return cli.Usagef("%s holds rounds of another workload or of other flags, see rounds.json there: name another directory with -o", dir)
 	}
 	return nil
 }
@@ -245,7 +246,7 @@ func (f *roundFlags) make(cmd *cobra.Command, path string, recorded map[string]b
 		m.cache = result.CacheCold // of the other side, when both are one server, and of earlier rounds
 	}
 	if m.oneServer = !simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.live.prompts.Seed == "" {
-		stepf(cmd, "A and B are one server: where its cache cannot be emptied, the two runs of a round have prompts of their own, of the same lengths and the same sharing")
+		cli.Stepf(cmd, "A and B are one server: where its cache cannot be emptied, the two runs of a round have prompts of their own, of the same lengths and the same sharing")
 	}
 	first := rand.New(rand.NewPCG(plan.Seed, 0)).IntN(2) // which side begins
 	for round := 1; round <= f.rounds; round++ {
@@ -304,7 +305,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneSe
 		}
 		m.began = true
 		name := fmt.Sprintf("round %d of %d, %s", round, m.rounds, r.side)
-		stepf(cmd, "%s", name)
+		cli.Stepf(cmd, "%s", name)
 		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load, Seed: strconv.FormatUint(m.plan.Seed+uint64(round-1), 10), ColdSeed: strconv.FormatUint(cold, 10),
 			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown, Cache: m.cache, Note: name,
 			Results: roundFile(m.out, round, r.side)}
@@ -357,16 +358,16 @@ func stored(dir string, rounds, aaRounds int) (arms []recordedArm, aa []string) 
 // live makes the rounds and compares them.
 func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) (c compare.Comparison, err error) {
 	switch {
-	case f.making.out == "" || f.making.out == standard:
-		return c, usagef("say where the rounds go: -o DIRECTORY")
+	case f.making.out == "" || f.making.out == cli.Standard:
+		return c, cli.Usagef("say where the rounds go: -o DIRECTORY")
 	case f.making.rounds < 1 || f.making.rounds > compare.MaxRounds || f.making.aaRounds < 0 || f.making.aaRounds > f.making.rounds:
-		return c, usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", compare.MaxRounds)
+		return c, cli.Usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", compare.MaxRounds)
 	case f.making.rest < 0:
-		return c, usagef("--rest: want a time of 0 or more")
+		return c, cli.Usagef("--rest: want a time of 0 or more")
 	case f.making.loop && (f.making.duration <= 0 || f.making.maxRequests > 0):
-		return c, usagef("--loop goes on until --duration is over: give that, and no --max-requests")
+		return c, cli.Usagef("--loop goes on until --duration is over: give that, and no --max-requests")
 	case cmd.Flags().Changed("url") || cmd.Flags().Changed("note"):
-		return c, usagef("--url and --note are of one run: a comparison has --url-a and --url-b")
+		return c, cli.Usagef("--url and --note are of one run: a comparison has --url-a and --url-b")
 	}
 	if err := f.gated(f.making.rounds, 1); err != nil {
 		return c, err

@@ -56,13 +56,13 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 			}
 			s, err := engine.New(c)
 			if err != nil {
-				return cli.Exit(exitUsage, err)
+				return cli.Exit(cli.Usage, err)
 			}
 			l, err := net.Listen("tcp", listen)
 			if err != nil {
 				return err
 			}
-			notef(cmd, "serving %s at http://%s", c.Model, l.Addr())
+			cli.Notef(cmd, "serving %s at http://%s", c.Model, l.Addr())
 			return serve(cmd.Context(), s.Gate(l), s.Handler())
 		},
 	}
@@ -91,14 +91,14 @@ func (f *engineFlags) serve(cmd *cobra.Command, c *engine.Config) error {
 	if f.preset == "" && f.costs == "" {
 		for _, name := range modelFlags {
 			if given(name) {
-				return usagef("--%s is of an engine's model: say which by --preset or --costs", name)
+				return cli.Usagef("--%s is of an engine's model: say which by --preset or --costs", name)
 			}
 		}
 		return nil
 	}
 	for _, other := range []string{"prefill-base", "prefill-rate", "parallel-prefill", "itl"} {
 		if given(other) {
-			return usagef("--%s is of the timeline that an engine's model takes the place of", other)
+			return cli.Usagef("--%s is of the timeline that an engine's model takes the place of", other)
 		}
 	}
 	f.given.BlockSize, f.given.MaxSeqs, f.given.MaxWaiting = c.BlockSize, c.MaxSeqs, c.MaxWaiting
@@ -114,7 +114,7 @@ func (f *engineFlags) serve(cmd *cobra.Command, c *engine.Config) error {
 	}
 	c.Engine = &e
 	if warning := f.warning(e); warning != "" {
-		notef(cmd, "warning: %s", warning)
+		cli.Notef(cmd, "warning: %s", warning)
 	}
 	return nil
 }

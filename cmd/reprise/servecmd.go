@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
 )
@@ -48,23 +49,23 @@ func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
 	if !f.given() {
 		for _, name := range []string{"set", "vary", "serve-fresh", "ready-timeout", "stop-timeout"} {
 			if cmd.Flags().Changed(name) {
-				return nil, usagef("--%s is about the engine that --serve-cmd starts", name)
+				return nil, cli.Usagef("--%s is about the engine that --serve-cmd starts", name)
 			}
 		}
 		return nil, nil
 	}
 	if name := new(trialFlags).simulatedFlag(cmd); name != "" {
-		return nil, usagef("--serve-cmd starts the engine that is measured, and --%s is of a simulated one: give one of them, or put the setting into the command of --serve-cmd", name)
+		return nil, cli.Usagef("--serve-cmd starts the engine that is measured, and --%s is of a simulated one: give one of them, or put the setting into the command of --serve-cmd", name)
 	}
 	if f.ready <= 0 || f.grace < 0 {
-		return nil, usagef("--ready-timeout must be above zero, and --stop-timeout not below")
+		return nil, cli.Usagef("--ready-timeout must be above zero, and --stop-timeout not below")
 	}
 	c, err := bench.ParseServeCommand(f.command)
 	if err != nil {
-		return nil, usagef("--serve-cmd: %v", err)
+		return nil, cli.Usagef("--serve-cmd: %v", err)
 	}
 	if !c.HasPort() && !cmd.Flags().Changed("url") {
-		return nil, usagef("--serve-cmd has no {port}: put it where the engine is told its port, or say by --url where it answers")
+		return nil, cli.Usagef("--serve-cmd has no {port}: put it where the engine is told its port, or say by --url where it answers")
 	}
 	fixed, err := flags.Pairs("set", f.set)
 	if err != nil {
@@ -75,7 +76,7 @@ func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
 		return nil, err
 	}
 	if _, twice := fixed[name]; twice {
-		return nil, usagef("--set and --vary both give %s a value", name)
+		return nil, cli.Usagef("--set and --vary both give %s a value", name)
 	}
 	var out []serveSetting
 	for _, v := range values {
@@ -85,7 +86,7 @@ func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
 		}
 		filled, err := c.Fill(all)
 		if err != nil {
-			return nil, usagef("--serve-cmd: %v; --set NAME=VALUE gives one", err)
+			return nil, cli.Usagef("--serve-cmd: %v; --set NAME=VALUE gives one", err)
 		}
 		out = append(out, serveSetting{setting, filled})
 	}
@@ -99,7 +100,7 @@ func (f *serveCmdFlags) varied() (name string, values []string, err error) {
 		return "", []string{""}, nil
 	case 1:
 	default:
-		return "", nil, usagef("--vary: one setting varies at a time, so that a difference has one cause; others are fixed by --set")
+		return "", nil, cli.Usagef("--vary: one setting varies at a time, so that a difference has one cause; others are fixed by --set")
 	}
 	name, list, ok := strings.Cut(f.vary[0], "=")
 	values = strings.Split(list, ",")
@@ -107,11 +108,11 @@ func (f *serveCmdFlags) varied() (name string, values []string, err error) {
 	for _, v := range values {
 		switch {
 		case !ok || name == "" || v == "" || len(values) < 2:
-			return "", nil, usagef("--vary: want NAME=A,B with two values or more")
+			return "", nil, cli.Usagef("--vary: want NAME=A,B with two values or more")
 		case strings.Contains(v, "=") && !strings.HasPrefix(v, "-"):
-			return "", nil, usagef("--vary: one setting varies at a time; others are fixed by --set")
+			return "", nil, cli.Usagef("--vary: one setting varies at a time; others are fixed by --set")
 		case seen[v]:
-			return "", nil, usagef("--vary: %s stands there twice", v)
+			return "", nil, cli.Usagef("--vary: %s stands there twice", v)
 		}
 		seen[v] = true
 	}
@@ -125,7 +126,7 @@ func (f *serveCmdFlags) served(cmd *cobra.Command, s serveSetting, live replayFl
 	out := &bench.Served{Command: s.command, Fresh: f.fresh, Log: log, Ready: f.ready, Grace: f.grace}
 	if cmd.Flags().Changed("url") {
 		if len(live.URLs) != 1 {
-			return nil, usagef("--serve-cmd starts one engine: give one --url, or none")
+			return nil, cli.Usagef("--serve-cmd starts one engine: give one --url, or none")
 		}
 		out.URL = live.URLs[0]
 	}
@@ -138,7 +139,7 @@ func (f *serveCmdFlags) served(cmd *cobra.Command, s serveSetting, live replayFl
 		if s.name != "" {
 			text = s.name + ": " + text
 		}
-		notef(cmd, "%s", text)
+		cli.Notef(cmd, "%s", text)
 	}
 	return out, live.check(cmd)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
 	"reprise/replay/report"
 )
@@ -110,7 +111,7 @@ func TestServeCmdNotSimulated(t *testing.T) {
 		for _, flag := range []string{"--preset=l4-qwen2.5-0.5b", "--costs=step=1ms", "--max-num-seqs=4", "--no-prefix-caching", "--replicas=2", "--router=random"} {
 			name, _, _ := strings.Cut(flag, "=")
 			_, errs, code := reprise(t, append(command, "--serve-cmd", "no-such-engine {port}", flag)...)
-			if code != exitUsage || !strings.Contains(errs, "--serve-cmd starts") || !strings.Contains(errs, name+" is of a simulated one") {
+			if code != cli.Usage || !strings.Contains(errs, "--serve-cmd starts") || !strings.Contains(errs, name+" is of a simulated one") {
 				t.Errorf("%v %s: exit code %d\n%s", command, flag, code, errs)
 			}
 		}
@@ -127,7 +128,7 @@ func TestCompareServeCmd(t *testing.T) {
 	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "{itl}", "--model", "{m}"})
 	args := []string{"compare", w, "--serve-cmd", engine, "--set", "m=sk-0123456789abcdef", "--vary", "itl=1ms,3ms", "--concurrency", "2", "--rounds", "2", "--rest", "0s", "-o", dir, "--quiet"}
 	out, errs, code := reprise(t, args...)
-	if code != exitGood && code != exitUntrusted {
+	if code != cli.Good && code != cli.Untrusted {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	running := 0
@@ -154,7 +155,7 @@ func TestCompareServeCmd(t *testing.T) {
 		t.Errorf("%s, %v", plan, err)
 	}
 	for want, more := range map[string][]string{"in what the two sides differ": {"--vary", "itl=1ms,2ms,3ms"}, "no --url-a": {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"}, "or --set-a beside": {"--vary", "itl=1ms,2ms", "--set-b", "no-prefix-caching"}} {
-		if _, errs, code := reprise(t, append([]string{"compare", w, "--serve-cmd", engine, "--set", "m=x", "-o", t.TempDir()}, more...)...); code != exitUsage || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, append([]string{"compare", w, "--serve-cmd", engine, "--set", "m=x", "-o", t.TempDir()}, more...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}
 	}

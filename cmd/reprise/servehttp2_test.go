@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 )
 
@@ -50,7 +51,7 @@ func TestServeHTTP2(t *testing.T) {
 		mu.Unlock()
 		args := append([]string{"replay", w, "--url", "http://" + l.Addr().String(), "-o", out, "--quiet", "--scrape", "auto"}, strings.Fields(c.how)...)
 		_, errs, code := reprise(t, args...)
-		if code != exitGood && code != exitUntrusted { // of its errors
+		if code != cli.Good && code != cli.Untrusted { // of its errors
 			t.Fatalf("%s: exit code %d: %s", c.how, code, errs)
 		}
 		run, rows := targetResults(t, out)

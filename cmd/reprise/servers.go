@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"reprise/replay/client"
-	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +17,8 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
+	"reprise/replay/client"
+	"reprise/replay/result"
 	"reprise/replay/scrape"
 	"reprise/trace"
 )
@@ -60,19 +60,19 @@ func (f *serverFlags) check() error {
 	case "asis":
 		f.cache = result.CacheAsIs
 	default:
-		return usagef("--cache: want %s, %s or %s", result.CacheAsIs, result.CacheCold, result.CacheWarm)
+		return cli.Usagef("--cache: want %s, %s or %s", result.CacheAsIs, result.CacheCold, result.CacheWarm)
 	}
 	switch {
 	case f.resetCall != "" && f.cache != result.CacheCold:
-		return usagef("--reset-cache says how --cache cold empties the caches, and is nothing without it")
+		return cli.Usagef("--reset-cache says how --cache cold empties the caches, and is nothing without it")
 	case f.resetCall != "" && !strings.HasPrefix(f.resetCall, "/"):
-		return usagef("--reset-cache: want a path such as /reset_prefix_cache")
+		return cli.Usagef("--reset-cache: want a path such as /reset_prefix_cache")
 	case len(f.queries) > 0 && f.prometheus == "":
-		return usagef("--prometheus-query needs the server to ask: --prometheus URL")
+		return cli.Usagef("--prometheus-query needs the server to ask: --prometheus URL")
 	case len(f.scrapes) > 1 && slices.Contains(f.scrapes, "none"):
-		return usagef("--scrape none is without any other --scrape")
+		return cli.Usagef("--scrape none is without any other --scrape")
 	case len(f.note) > flags.MaxNote:
-		return usagef("--note: %d bytes at most", flags.MaxNote)
+		return cli.Usagef("--note: %d bytes at most", flags.MaxNote)
 	}
 	_, err := f.metering([]string{"http://127.0.0.1"}, nil)
 	return err
@@ -93,7 +93,7 @@ func (f *serverFlags) metering(endpoints []string, header http.Header) (m replay
 	o := scrape.Options{Every: f.scrapeEvery}
 	for _, p := range f.prefixes {
 		if p = strings.TrimSuffix(p, "*"); p == "" {
-			return m, usagef("--scrape-metric: a prefix is empty, which would keep every metric of the page")
+			return m, cli.Usagef("--scrape-metric: a prefix is empty, which would keep every metric of the page")
 		}
 		o.Prefixes = append(o.Prefixes, p)
 	}
@@ -120,7 +120,7 @@ func (f *serverFlags) metering(endpoints []string, header http.Header) (m replay
 	}
 	if len(o.Targets) > 0 {
 		if m.Scraper, err = scrape.New(o); err != nil {
-			return m, usagef("--scrape: %v", err)
+			return m, cli.Usagef("--scrape: %v", err)
 		}
 	}
 	if f.prometheus != "" {
@@ -174,7 +174,7 @@ func (f *serverFlags) asked(prefixes []string) (*scrape.Prometheus, error) {
 	for _, q := range f.queries {
 		name, expr, ok := strings.Cut(q, "=")
 		if !ok || !metricName.MatchString(name) || expr == "" {
-			return nil, usagef("--prometheus-query: want NAME=EXPR, such as 'vllm:num_requests_running=sum(vllm:num_requests_running{namespace=\"a\"})'")
+			return nil, cli.Usagef("--prometheus-query: want NAME=EXPR, such as 'vllm:num_requests_running=sum(vllm:num_requests_running{namespace=\"a\"})'")
 		}
 		o.Queries = append(o.Queries, scrape.Query{Name: name, Expr: expr})
 	}
@@ -186,7 +186,7 @@ func (f *serverFlags) asked(prefixes []string) (*scrape.Prometheus, error) {
 	}
 	p, err := scrape.NewPrometheus(o)
 	if err != nil {
-		err = usagef("--prometheus: %v", err)
+		err = cli.Usagef("--prometheus: %v", err)
 	}
 	return p, err
 }
@@ -226,7 +226,7 @@ func (f *serverFlags) cold(cmd *cobra.Command, admin *client.Admin, m *flags.Pro
 	about.Call, err = admin.ResetCache(cmd.Context(), f.resetCall)
 	switch {
 	case err == nil:
-		notef(cmd, "cache: emptied by POST %s at %s", about.Call, counted(admin.Servers(), "server"))
+		cli.Notef(cmd, "cache: emptied by POST %s at %s", about.Call, counted(admin.Servers(), "server"))
 		return about, nil
 	case !errors.Is(err, client.ErrNoCall):
 		return nil, fmt.Errorf("--cache cold: %w", err)
@@ -242,7 +242,7 @@ func (f *serverFlags) cold(cmd *cobra.Command, admin *client.Admin, m *flags.Pro
 		return nil, other
 	}
 	m.Seed = seed
-	notef(cmd, "cache: a server has no call that empties it, so the prompts have a new seed, %d, and match nothing that it holds", m.Seed)
+	cli.Notef(cmd, "cache: a server has no call that empties it, so the prompts have a new seed, %d, and match nothing that it holds", m.Seed)
 	return about, nil
 }
 
@@ -282,7 +282,7 @@ func (f *replayFlags) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *
 		}
 	}
 	if s.admin, err = client.NewAdmin(client.AdminOptions{URLs: f.servers(f.URLs), APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
-		return nil, cli.Exit(exitUsage, err)
+		return nil, cli.Exit(cli.Usage, err)
 	}
 	if o.APIKey != "" {
 		o.Header.Set("Authorization", "Bearer "+o.APIKey)
@@ -338,11 +338,11 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 	if r.Options, err = s.flags.Schedule(lineage, s.arrivalSeed); err != nil {
 		return err
 	}
-	bar := newProgress(cmd)
-	bar.start("warm-up pass", "requests", p.rows.Len())
-	defer bar.end()
+	bar := cli.NewProgress(cmd)
+	bar.Start("warm-up pass", "requests", p.rows.Len())
+	defer bar.End()
 	var failed int64
-	r.Progress = func(p replay.Progress) { failed = p.Failed; bar.set(p.Done) }
+	r.Progress = func(p replay.Progress) { failed = p.Failed; bar.Set(p.Done) }
 	run, err := r.Run(cmd.Context(), rows, discard{})
 	if err == nil {
 		err = cmd.Context().Err()
@@ -352,7 +352,7 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 	}
 	c := s.cache
 	c.Done, c.WarmRequests, c.WarmFailed, c.WarmEnded = result.CacheWarmPass, run.Requests, failed, run.EndedEarly
-	notef(cmd, "cache: warmed by %d requests, of which %d failed", run.Requests, failed)
+	cli.Notef(cmd, "cache: warmed by %d requests, of which %d failed", run.Requests, failed)
 	return nil
 }
 
@@ -365,7 +365,7 @@ func (discard) Write(rows []result.Result) (int, error) { return len(rows), nil 
 // has: HTTP/2 has one connection for all, or one for each request.
 func (f *replayFlags) checkConnections() error {
 	if f.HTTP2 && f.Connections != client.PerRequest && f.Connections != client.Pooled {
-		return usagef("--http2 has --connections %s and %s alone", client.PerRequest, client.Pooled)
+		return cli.Usagef("--http2 has --connections %s and %s alone", client.PerRequest, client.Pooled)
 	}
 	return nil
 }
@@ -375,7 +375,7 @@ func (f *replayFlags) checkExtras() error {
 	switch {
 	case f.RowExtra == "":
 	case f.loop != "", f.cache == result.CacheWarm:
-		return usagef("--row-extra is read once: it cannot be had with --loop or --cache warm")
+		return cli.Usagef("--row-extra is read once: it cannot be had with --loop or --cache warm")
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 )
 
@@ -252,7 +253,7 @@ func TestCacheDiscipline(t *testing.T) {
 	}
 	for _, how := range [][]string{{"--seed", "3"}, {"--reset-cache", "/reset_prefix_cache"}} {
 		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", lacking.url, "-o", filepath.Join(dir, "x.parquet"), "--cache", "cold"}, how...)...)
-		if code != exitFailure || !strings.Contains(errs, "does not have the call") {
+		if code != cli.Failure || !strings.Contains(errs, "does not have the call") {
 			t.Errorf("%v: exit code %d, %s", how, code, errs)
 		}
 	}
@@ -376,7 +377,7 @@ func TestServerFlags(t *testing.T) {
 		{"--note", strings.Repeat("x", 5000)},
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", "http://127.0.0.1:1", "-o", filepath.Join(dir, "x.parquet")}, how...)...)
-		if code != exitUsage || strings.Contains(errs, "SECRET") {
+		if code != cli.Usage || strings.Contains(errs, "SECRET") {
 			t.Errorf("%v: exit code %d, %s", how, code, errs)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"reprise/replay/result"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -20,6 +19,7 @@ import (
 	"reprise/replay/bench"
 	"reprise/replay/engine"
 	"reprise/replay/host"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/profile"
 )
@@ -118,24 +118,24 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	switch {
-	case f.out == standard:
-		return usagef("results are binary: give -o FILE.parquet")
+	case f.out == cli.Standard:
+		return cli.Usagef("results are binary: give -o FILE.parquet")
 	case f.out != "" && f.router == allRouters:
-		return usagef("-o holds the results of one router: name one with --router")
+		return cli.Usagef("-o holds the results of one router: name one with --router")
 	}
 	for _, name := range []string{"html", "plots", "slo", "trust", "max-errors", "contract", "gpus", "price-per-gpu-hour"} {
 		if f.out == "" && cmd.Flags().Changed(name) {
-			return usagef("--%s is about the results: give -o FILE.parquet", name)
+			return cli.Usagef("--%s is about the results: give -o FILE.parquet", name)
 		}
 	}
 	fleets := f.fleets(config)
 	for _, c := range fleets {
 		if _, err := engine.NewFleet(c, nil); err != nil {
-			return cli.Exit(exitUsage, err)
+			return cli.Exit(cli.Usage, err)
 		}
 	}
 	if f.timeout < 0 {
-		return usagef("--timeout must not be below zero")
+		return cli.Usagef("--timeout must not be below zero")
 	}
 	if err := f.Load.Check(); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.judge.checkRuns(1); err != nil {
 		return err
 	}
-	w, err := openTrace(cmd, path)
+	w, err := cli.OpenTrace(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -163,10 +163,10 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		all = append(all, s.summary)
 	}
 	if f.judge.asJSON {
-		return writeJSON(cmd.OutOrStdout(), tiered(all, w.Meta.Tier, f.engine.warning(config)))
+		return cli.WriteJSON(cmd.OutOrStdout(), tiered(all, w.Meta.Tier, f.engine.warning(config)))
 	}
 	if warning := f.engine.warning(config); warning != "" {
-		fmt.Fprintln(cmd.OutOrStdout(), wrapped("Warning: "+warning+"."))
+		fmt.Fprintln(cmd.OutOrStdout(), cli.Wrapped("Warning: "+warning+"."))
 	}
 	if tier := trace.TierNote("table", w.Meta.Tier); tier != "" {
 		fmt.Fprintln(cmd.OutOrStdout(), tier)
@@ -215,7 +215,7 @@ func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c engine.Flee
 	if err != nil {
 		return err
 	}
-	notef(cmd, "KV blocks in use: at most %d of %d; %d preemptions", s.MaxUsedBlocks, s.CapacityBlocks, s.Preemptions)
+	cli.Notef(cmd, "KV blocks in use: at most %d of %d; %d preemptions", s.MaxUsedBlocks, s.CapacityBlocks, s.Preemptions)
 	return f.judge.report(cmd, f.out)
 }
 
@@ -284,17 +284,10 @@ func writeFleets(w io.Writer, all []engine.FleetSummary) error {
 			weight = strconv.FormatFloat(s.LoadWeight, 'g', -1, 64)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d of %d\t\n", s.Router, weight, s.Answered, s.Refused,
-			figure(s.HitByToken, 4), figure(s.HitByBlock, 4), figure(s.PrefillImbalance, 2), figure(s.LoadImbalance, 2),
-			figure(s.TTFTP50MS, 1), figure(s.TTFTP99MS, 1), s.Preemptions, s.MaxUsedBlocks, s.CapacityBlocks)
+			cli.Figure(s.HitByToken, 4), cli.Figure(s.HitByBlock, 4), cli.Figure(s.PrefillImbalance, 2), cli.Figure(s.LoadImbalance, 2),
+			cli.Figure(s.TTFTP50MS, 1), cli.Figure(s.TTFTP99MS, 1), s.Preemptions, s.MaxUsedBlocks, s.CapacityBlocks)
 	}
 	return t.Flush()
-}
-
-func figure(v *float64, places int) string {
-	if v == nil {
-		return "–"
-	}
-	return strconv.FormatFloat(*v, 'f', places, 64)
 }
 
 // simulated is what a simulation came to.
@@ -331,10 +324,10 @@ func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c engine.FleetC
 			sim.Options.Known = profile.NewKnownPass(w.Meta.BlockSize, false).Touch
 		}
 	}
-	bar := newProgress(cmd)
-	bar.start("simulate "+c.Router, "requests", rows.total)
-	defer bar.end()
-	sim.Progress = bar.set
+	bar := cli.NewProgress(cmd)
+	bar.Start("simulate "+c.Router, "requests", rows.total)
+	defer bar.End()
+	sim.Progress = bar.Set
 	s, run, err := sim.Run(cmd.Context())
 	return simulated{s, run}, err
 }
@@ -411,11 +404,11 @@ func (f *engineFlags) config(cmd *cobra.Command) (engine.EngineConfig, string, e
 	case f.preset != "":
 		p, err := engine.OpenPreset(f.preset)
 		if err != nil {
-			return c, "", usagef("--preset: %v", err)
+			return c, "", cli.Usagef("--preset: %v", err)
 		}
 		c, model = p.Engine, p.Model
 	case f.costs == "":
-		return c, "", usagef("say how fast the engine is: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", presetNames()[0])
+		return c, "", cli.Usagef("say how fast the engine is: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", presetNames()[0])
 	}
 	given := f.changed
 	if given == nil {
@@ -438,7 +431,7 @@ func (f *engineFlags) config(cmd *cobra.Command) (engine.EngineConfig, string, e
 	if f.costs != "" {
 		var err error
 		if c.Costs, err = engine.ParseCosts(f.costs, c.Costs); err != nil {
-			return c, "", usagef("--costs: %v", err)
+			return c, "", cli.Usagef("--costs: %v", err)
 		}
 	}
 	return c, model, nil
@@ -480,12 +473,12 @@ func writePresets(w io.Writer, asJSON bool) error {
 			engine.RMSE(points), engine.RMSE(engine.Fitted(points)), points})
 	}
 	if asJSON {
-		return writeJSON(w, all)
+		return cli.WriteJSON(w, all)
 	}
 	for _, p := range all {
-		fmt.Fprintf(w, "%s\n%s\n%s\n", p.Name, wrapped(p.Model+". "+p.About), p.Costs)
+		fmt.Fprintf(w, "%s\n%s\n%s\n", p.Name, cli.Wrapped(p.Model+". "+p.About), p.Costs)
 		if p.Warning != "" {
-			fmt.Fprintln(w, wrapped("WARNING: "+p.Warning+"."))
+			fmt.Fprintln(w, cli.Wrapped("WARNING: "+p.Warning+"."))
 		}
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "  load\tmetric\tpublished\tsimulated\terror\t")

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -153,7 +154,7 @@ func TestSimulateRefusals(t *testing.T) {
 	}
 	must(t, "import", "log.jsonl", "-o", "t.parquet")
 	out, _, code := reprise(t, "simulate", "t.parquet", "--costs", "step=10s", "--max-num-seqs", "1", "--max-waiting", "0", "-o", "r.parquet", "--quiet")
-	if code != exitUntrusted {
+	if code != cli.Untrusted {
 		t.Errorf("exit code %d", code)
 	}
 	expect(t, out, "Not trustworthy even so", "rate_limited")
@@ -162,7 +163,7 @@ func TestSimulateRefusals(t *testing.T) {
 		{"--costs", "step=1ms", "--batching", "magic"}, {"--costs", "step=1ms", "-o", "-"},
 		{"--costs", "step=1ms", "--html", "x.html"}, {"--costs", "step=1ms", "--max-lag", "1s"},
 		{"--costs", "step=1ms", "--trust", "max-errors=5%"}, {"--costs", "step=1ms", "-o", "x.parquet", "--trust", "max-lag=1s"}} {
-		if _, _, code := reprise(t, append([]string{"simulate", "t.parquet"}, bad...)...); code != exitUsage {
+		if _, _, code := reprise(t, append([]string{"simulate", "t.parquet"}, bad...)...); code != cli.Usage {
 			t.Errorf("%v: exit code %d", bad, code)
 		}
 	}
@@ -187,14 +188,14 @@ func TestSimulatePresets(t *testing.T) {
 	if err := json.Unmarshal([]byte(must(t, "simulate", "--presets", "--json")), &all); err != nil || len(all) != len(presetNames()) || len(all[0].Fit) == 0 {
 		t.Errorf("%d presets, %v", len(all), err)
 	}
-	if _, _, code := reprise(t, "simulate", "--presets", "t.parquet"); code != exitUsage {
+	if _, _, code := reprise(t, "simulate", "--presets", "t.parquet"); code != cli.Usage {
 		t.Errorf("--presets with a workload: exit code %d", code)
 	}
 	if err := os.WriteFile("log.jsonl", []byte(sharingLog(40)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	must(t, "import", "log.jsonl", "-o", "t.parquet")
-	if _, _, code := reprise(t, "simulate", "t.parquet", "--preset", "none"); code != exitUsage {
+	if _, _, code := reprise(t, "simulate", "t.parquet", "--preset", "none"); code != cli.Usage {
 		t.Errorf("a preset that there is not: exit code %d", code)
 	}
 	hits := func(args ...string) engine.FleetSummary {
@@ -252,7 +253,7 @@ func TestPresetWarnsEverywhere(t *testing.T) {
 	said("its page", string(read(t, "b/index.html")))
 	ctx, stop := context.WithCancel(t.Context())
 	serving := &watch{want: "serving", then: stop}
-	if code := run(ctx, []string{"serve", "--listen", "127.0.0.1:0", preset}, strings.NewReader(""), io.Discard, serving); code != exitGood {
+	if code := run(ctx, []string{"serve", "--listen", "127.0.0.1:0", preset}, strings.NewReader(""), io.Discard, serving); code != cli.Good {
 		t.Errorf("serve: exit code %d", code)
 	}
 	said("serve", serving.buf.String())
@@ -267,7 +268,7 @@ func TestPresetWarnsEverywhere(t *testing.T) {
 // By the clock, an endpoint with a preset answers a replay, and flags change it.
 func TestServePreset(t *testing.T) {
 	for _, bad := range []string{"serve --preset none", "serve --preset l4-qwen2.5-0.5b --itl 5ms", "serve --preset l4-qwen2.5-0.5b --cache-tokens 1"} {
-		if _, _, code := reprise(t, strings.Fields(bad)...); code != exitUsage {
+		if _, _, code := reprise(t, strings.Fields(bad)...); code != cli.Usage {
 			t.Errorf("%s: exit code %d", bad, code)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 )
 
@@ -22,26 +23,26 @@ from its begin, and the slice declares the part of it between them.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if start < 0 || end < 0 || end > 0 && end <= start {
-				return usagef("the window from %v to %v is empty", start, end)
+				return cli.Usagef("the window from %v to %v is empty", start, end)
 			}
-			if err := keepsInputs(args, out); err != nil {
+			if err := cli.KeepInputs(args, out); err != nil {
 				return err
 			}
-			t, err := openTrace(cmd, args[0])
+			t, err := cli.OpenTrace(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			defer t.Close()
 			capture, ok := t.Meta.Capture.Slice(int64(start), int64(end))
 			if !ok {
-				return usagef("the window begins after the declared capture, which lasts %v", t.Meta.Capture.Length())
+				return cli.Usagef("the window begins after the declared capture, which lasts %v", t.Meta.Capture.Length())
 			}
 			src, err := t.Reader()
 			if err != nil {
 				return err
 			}
 			var rows int64
-			err = writeTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+			err = cli.WriteTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 				var err error
 				rows, err = trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
 				meta := t.Meta
@@ -50,7 +51,7 @@ from its begin, and the slice declares the part of it between them.`,
 				return meta, err
 			})
 			if err == nil {
-				notef(cmd, "%d of %d requests", rows, src.Rows())
+				cli.Notef(cmd, "%d of %d requests", rows, src.Rows())
 				sayCapture(cmd, capture)
 			}
 			return err

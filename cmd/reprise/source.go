@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/trace"
 )
@@ -29,9 +30,9 @@ func (f *captureFlags) window(zone *time.Location) (trace.Capture, error) {
 	case f.begin == "" && f.end == "":
 		return trace.Capture{}, nil
 	case f.begin == "":
-		return trace.Capture{}, usagef("--capture-end alone declares no window: give --capture-begin too")
+		return trace.Capture{}, cli.Usagef("--capture-end alone declares no window: give --capture-begin too")
 	case f.end == "":
-		return trace.Capture{}, usagef("--capture-begin alone declares no window: give --capture-end too")
+		return trace.Capture{}, cli.Usagef("--capture-begin alone declares no window: give --capture-end too")
 	}
 	var err error
 	f.declared, err = datasets.ParseCapture(f.begin, f.end, zone)
@@ -43,9 +44,9 @@ func (f *captureFlags) window(zone *time.Location) (trace.Capture, error) {
 func (f *captureFlags) check(info datasets.Info, public bool) error {
 	switch declared := f.declared.Declared(); {
 	case (declared || public) && (!info.HasTimes || info.SessionTimes):
-		return usagef("%s does not say when requests arrived, and each time that is made up depends on the sessions before it: so it has no capture window to declare, and no release of tier public", info.Format)
+		return cli.Usagef("%s does not say when requests arrived, and each time that is made up depends on the sessions before it: so it has no capture window to declare, and no release of tier public", info.Format)
 	case public && !declared:
-		return usagef("--tier public wants a declared capture window: without one all times count from the first request, which is one person's, so that noise for one user would not hide that user. Give --capture-begin T --capture-end T")
+		return cli.Usagef("--tier public wants a declared capture window: without one all times count from the first request, which is one person's, so that noise for one user would not hide that user. Give --capture-begin T --capture-end T")
 	}
 	return nil
 }
@@ -53,7 +54,7 @@ func (f *captureFlags) check(info datasets.Info, public bool) error {
 // sayCapture tells from when to when a trace was recorded, if that was declared.
 func sayCapture(cmd *cobra.Command, c trace.Capture) {
 	if begin, end := c.Texts(); end != "" {
-		notef(cmd, "capture declared: %v, from %s to %s; times count from its begin", c.Length(), begin, end)
+		cli.Notef(cmd, "capture declared: %v, from %s to %s; times count from its begin", c.Length(), begin, end)
 	}
 }
 
@@ -78,17 +79,17 @@ func templatesName(path string) string {
 func (f *templateFlags) templates(fl *pflag.FlagSet, out, tier string, info datasets.Info) (int, error) {
 	switch {
 	case !f.keepTemplates && fl.Changed("k-template"):
-		return 0, usagef("--k-template is for --keep-templates")
+		return 0, cli.Usagef("--k-template is for --keep-templates")
 	case !f.keepTemplates:
 		return 0, nil
-	case out == "" || out == standard:
-		return 0, usagef("--keep-templates writes a file beside the trace: give -o FILE.parquet")
+	case out == "" || out == cli.Standard:
+		return 0, cli.Usagef("--keep-templates writes a file beside the trace: give -o FILE.parquet")
 	case tier == anonymize.Partner:
-		return 0, usagef("--keep-templates is not for --tier %s: its text would go beside a release that nobody has read; keep it with --tier %s", tier, anonymize.Internal)
+		return 0, cli.Usagef("--keep-templates is not for --tier %s: its text would go beside a release that nobody has read; keep it with --tier %s", tier, anonymize.Internal)
 	case !info.HasText:
-		return 0, usagef("--keep-templates: %s has no text", info.Format)
+		return 0, cli.Usagef("--keep-templates: %s has no text", info.Format)
 	case f.kTemplate < 2:
-		return 0, usagef("--k-template: want 2 or more")
+		return 0, cli.Usagef("--k-template: want 2 or more")
 	}
 	return f.kTemplate, nil
 }
@@ -96,9 +97,9 @@ func (f *templateFlags) templates(fl *pflag.FlagSet, out, tier string, info data
 // writeTemplates writes the file, for its owner alone.
 func writeTemplates(cmd *cobra.Command, path string, t *anonymize.Templates) error {
 	if t.Unit() == "" {
-		notef(cmd, "templates: none, since the source names neither users nor sessions")
+		cli.Notef(cmd, "templates: none, since the source names neither users nor sessions")
 	} else {
-		notef(cmd, "templates: %d system prompts in %s; A PERSON MUST READ THEM before anybody else gets the file", t.Len(), path)
+		cli.Notef(cmd, "templates: %d system prompts in %s; A PERSON MUST READ THEM before anybody else gets the file", t.Len(), path)
 	}
 	return trace.WriteFile(path, 0o600, t.WriteJSON)
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 	"reprise/replay/report"
 	"reprise/replay/result"
@@ -69,7 +70,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	}
 	client.Store(cmd)
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitUntrusted {
+	if code := cmd.ProcessState.ExitCode(); code != cli.Untrusted {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 	for _, says := range []string{"the client stood still for ", "those of 4 of 4 requests", "stalls in times to first token (!)"} {
@@ -94,7 +95,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 		return s, report.Check{}, code
 	}
 	s, c, code := judged(out)
-	if code != exitUntrusted || c.Holds || c.Measured == nil || *c.Measured < 0.5 {
+	if code != cli.Untrusted || c.Holds || c.Measured == nil || *c.Measured < 0.5 {
 		t.Errorf("from the file: exit code %d, %+v", code, c)
 	}
 	if n := s.Run.Stalls; n == nil || n.Count < requests || n.LongestNS < int64(300*time.Millisecond) {
@@ -103,7 +104,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	if ttft := s.Latency.FromSent.TTFT.Min; ttft == nil || *ttft < 300 {
 		t.Errorf("the stalls are in no TTFT: %v", s.Latency.FromSent.TTFT)
 	}
-	if _, c, code := judged(out, "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-cpu", "-1", "--max-stall", "-1s", "--max-gc-pause", "-1s", "--max-clock-jump", "-1s"); code != exitGood || !c.Holds {
+	if _, c, code := judged(out, "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-cpu", "-1", "--max-stall", "-1s", "--max-gc-pause", "-1s", "--max-clock-jump", "-1s"); code != cli.Good || !c.Holds {
 		t.Errorf("without limits: exit code %d, %+v", code, c)
 	}
 
@@ -128,7 +129,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if _, c, code := judged(result.JournalName(out)); code != exitUntrusted || c.Holds || c.Measured == nil || *c.Measured < 0.5 {
+	if _, c, code := judged(result.JournalName(out)); code != cli.Untrusted || c.Holds || c.Measured == nil || *c.Measured < 0.5 {
 		t.Errorf("from the journal: exit code %d, %+v", code, c)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/report"
 	"reprise/replay/result"
 )
@@ -32,13 +33,13 @@ func TestStoppedClientIsNotTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitUntrusted {
+	if code := cmd.ProcessState.ExitCode(); code != cli.Untrusted {
 		t.Errorf("exit code %d", code)
 	}
 	for limit, want := range map[string]bool{"300ms": false, "1h": true, "-1s": true} {
 		stdout, _, code := reprise(t, "report", out, "--json", "--max-stall", limit)
 		var s report.Summary
-		if err := json.Unmarshal([]byte(stdout), &s); err != nil || code != exitUntrusted && !want {
+		if err := json.Unmarshal([]byte(stdout), &s); err != nil || code != cli.Untrusted && !want {
 			t.Fatalf("exit code %d, %v", code, err)
 		}
 		for _, c := range s.Verdict.Checks {

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -84,7 +84,7 @@ and 3 when it holds at no load.`,
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := keepsInputs(args, f.html); err != nil {
+			if err := cli.KeepInputs(args, f.html); err != nil {
 				return err
 			}
 			settings, err := f.serve.settings(cmd)
@@ -169,7 +169,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		defer served.Close()
 	}
 	s.Told = func(l bench.Level) {
-		stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, figure(l.TTFTDue.P50, 1), figure(l.TTFTDue.P99, 1))
+		cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1), cli.Figure(l.TTFTDue.P99, 1))
 	}
 	r, err = s.Run(cmd.Context())
 	switch {
@@ -183,7 +183,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if f.dir == "" {
 		return r, nil
 	}
-	return r, trace.WriteFile(filepath.Join(f.dir, "sweep.json"), 0o644, func(w io.Writer) error { return writeJSON(w, r) })
+	return r, trace.WriteFile(filepath.Join(f.dir, "sweep.json"), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, r) })
 }
 
 // check refuses flags that would mean nothing.
@@ -203,7 +203,7 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 		{"gpus", f.path == "", "is what a contract computes cost from: give --contract FILE"},
 	} {
 		if c.alone && cmd.Flags().Changed(c.flag) {
-			return usagef("--%s %s", c.flag, c.why)
+			return cli.Usagef("--%s %s", c.flag, c.why)
 		}
 	}
 	return nil
@@ -215,7 +215,7 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 		Confirm: !f.noConfirm, Sustain: f.sustain, StopTTFT: f.stopTTFT}
 	var err error
 	if s.Seed, err = strconv.ParseUint(cmp.Or(f.trial.live.prompts.Seed, "1"), 10, 64); err != nil {
-		return s, usagef("--seed: want a number")
+		return s, cli.Usagef("--seed: want a number")
 	}
 	if s.Cache = f.trial.live.cache; s.Cache == result.CacheAsIs {
 		s.Cache = ""
@@ -230,7 +230,7 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 		return s, err
 	}
 	if err := s.Check(); err != nil {
-		return s, cli.Exit(exitUsage, err)
+		return s, cli.Exit(cli.Usage, err)
 	}
 	return s, nil
 }
@@ -244,9 +244,9 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 	}
 	switch {
 	case closed && len(f.rates) > 0:
-		return l, usagef("--rates are of an open loop, and a closed one has none: give one of them")
+		return l, cli.Usagef("--rates are of an open loop, and a closed one has none: give one of them")
 	case f.adaptive && len(list) > 0:
-		return l, usagef("--adaptive finds the loads itself: give it, or --%s", flag)
+		return l, cli.Usagef("--adaptive finds the loads itself: give it, or --%s", flag)
 	case f.adaptive:
 		return l, nil
 	case len(list) == 0 && closed:
@@ -257,7 +257,7 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 	for _, s := range list {
 		load, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return l, usagef("--%s: want numbers, such as 1,2,5", flag)
+			return l, cli.Usagef("--%s: want numbers, such as 1,2,5", flag)
 		}
 		l.Loads = append(l.Loads, load)
 	}
@@ -269,14 +269,14 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 	o.Limits = f.trust.Limits
 	if f.slo != "" {
 		if o.SLO, err = report.ParseSLO(f.slo); err != nil {
-			return o, usagef("--slo: %v", err)
+			return o, cli.Usagef("--slo: %v", err)
 		}
 	}
 	if o.Contract, err = f.terms(); err != nil {
 		return o, err
 	}
 	if err := o.Check(); err != nil {
-		return o, cli.Exit(exitUsage, err)
+		return o, cli.Exit(cli.Usage, err)
 	}
 	return o, nil
 }
@@ -285,17 +285,17 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 // load.
 func (f *sweepFlags) kept(r *bench.SweepResult) error {
 	if l := r.Untrusted(); l != nil {
-		return cli.Exit(exitUntrusted, errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit: "+l.Why))
+		return cli.Exit(cli.Untrusted, errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit: "+l.Why))
 	}
 	if r.Highest.Load != nil {
 		return nil
 	}
 	for _, l := range r.Ladder() {
 		if l.Outcome == bench.Unjudged {
-			return cli.Exit(exitUntrusted, errors.New("at "+l.Name+" "+l.Why+"; longer levels have more requests (--level-duration, --level-requests)"))
+			return cli.Exit(cli.Untrusted, errors.New("at "+l.Name+" "+l.Why+"; longer levels have more requests (--level-duration, --level-requests)"))
 		}
 	}
-	return cli.Exit(exitCheck, errors.New("no load holds: "+r.Stopped.Text))
+	return cli.Exit(cli.Check, errors.New("no load holds: "+r.Stopped.Text))
 }
 
 func (f *sweepFlags) write(cmd *cobra.Command, r *bench.SweepResult) error {
@@ -305,7 +305,7 @@ func (f *sweepFlags) write(cmd *cobra.Command, r *bench.SweepResult) error {
 		}
 	}
 	if f.asJSON {
-		return writeJSON(cmd.OutOrStdout(), r)
+		return cli.WriteJSON(cmd.OutOrStdout(), r)
 	}
 	return r.WriteText(cmd.OutOrStdout())
 }
@@ -316,7 +316,7 @@ func (f *sweepFlags) terms() (*report.Contract, error) {
 		return f.contract()
 	}
 	if f.path != "" {
-		return nil, usagef("--clause and --contract contradict each other")
+		return nil, cli.Usagef("--clause and --contract contradict each other")
 	}
 	var c report.Contract
 	for _, clause := range f.clauses {
@@ -327,7 +327,7 @@ func (f *sweepFlags) terms() (*report.Contract, error) {
 		one, err := report.ParseContract("", text)
 		if err != nil {
 			_, why, _ := strings.Cut(err.Error(), ": ") // behind the place in what was made here
-			return nil, usagef("--clause %q: %s", clause, why)
+			return nil, cli.Usagef("--clause %q: %s", clause, why)
 		}
 		c.Clauses = append(c.Clauses, one.Clauses...)
 	}
@@ -337,8 +337,8 @@ func (f *sweepFlags) terms() (*report.Contract, error) {
 // workload is the file that every level sends, and the digest of its rows. That of a
 // specification is made in dir.
 func (f *sweepFlags) workload(cmd *cobra.Command, path, dir string) (file, digest string, err error) {
-	if path == standard {
-		return "", "", usagef("every level reads the workload again, and stdin can be read once: give a file")
+	if path == cli.Standard {
+		return "", "", cli.Usagef("every level reads the workload again, and stdin can be read once: give a file")
 	}
 	s, err := openSpec(path)
 	if err != nil {
@@ -361,7 +361,7 @@ func (f *sweepFlags) workload(cmd *cobra.Command, path, dir string) (file, diges
 			return "", "", err
 		}
 	}
-	w, err := openTrace(cmd, path)
+	w, err := cli.OpenTrace(cmd, path)
 	if err != nil {
 		return "", "", err
 	}
@@ -441,7 +441,7 @@ func (f *sweepFlags) serveFor(cmd *cobra.Command, s *bench.Sweep) error {
 		case err != nil || len(settings) == 0:
 			return err
 		case len(settings) > 1:
-			return usagef("--vary: one sweep is of one setting")
+			return cli.Usagef("--vary: one sweep is of one setting")
 		}
 		engine = &settings[0]
 	}
@@ -454,7 +454,7 @@ func (f *sweepFlags) serveFor(cmd *cobra.Command, s *bench.Sweep) error {
 // and puts their highest loads side by side.
 func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []serveSetting) error {
 	if f.html != "" {
-		return usagef("--html is a page of one sweep: --vary makes several")
+		return cli.Usagef("--html is a page of one sweep: --vary makes several")
 	}
 	var all []variedSweep
 	var worst error
@@ -464,13 +464,13 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []serveSetti
 		if f.dir != "" {
 			one.dir = filepath.Join(f.dir, directoryName(s.name))
 		}
-		notef(cmd, "%s", s.name)
+		cli.Notef(cmd, "%s", s.name)
 		r, err := one.sweep(cmd, path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		all = append(all, variedSweep{s.name, r})
-		if err := f.kept(&r); err != nil && (worst == nil || err.(*cli.ExitError).Code == exitUntrusted) {
+		if err := f.kept(&r); err != nil && (worst == nil || err.(*cli.ExitError).Code == cli.Untrusted) {
 			worst = err
 		}
 	}
@@ -483,7 +483,7 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []serveSetti
 func (f *sweepFlags) writeVaried(cmd *cobra.Command, all []variedSweep) error {
 	w := cmd.OutOrStdout()
 	if f.asJSON {
-		return writeJSON(w, all)
+		return cli.WriteJSON(w, all)
 	}
 	for i := range all {
 		fmt.Fprintf(w, "%s\n\n", all[i].Setting)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
 )
 
@@ -33,7 +34,7 @@ func TestSweepOf70B(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	const preset, clause = "--preset=h100-llama-70b", "--clause=p99 ttft <= 500ms"
-	open := sweepOf(t, exitGood, preset, clause, "--rates=5,20,25", "-o", "s", "--html", "s.html", "--hypothesis", "it bends at 20")
+	open := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "-o", "s", "--html", "s.html", "--hypothesis", "it bends at 20")
 	p99 := func(i int) float64 { return *open.Levels[i].TTFTDue.P99 }
 	if open.Levels[1].Load != 20 || p99(1) >= 500 || open.Levels[2].Load != 25 || p99(2) <= 500 {
 		t.Errorf("p99 is %v ms at %v and %v at %v", p99(1), open.Levels[1].Load, p99(2), open.Levels[2].Load)
@@ -45,13 +46,13 @@ func TestSweepOf70B(t *testing.T) {
 	if h.Load == nil || *h.Load < 20 || *h.Load >= 25 || !h.Sustained || h.Low == nil || h.High == nil || *h.Low >= *h.High {
 		t.Errorf("highest: %+v", h)
 	}
-	closed := sweepOf(t, exitGood, preset, "--concurrencies=4,32", "--level-duration=5m", "--no-confirm")
+	closed := sweepOf(t, cli.Good, preset, "--concurrencies=4,32", "--level-duration=5m", "--no-confirm")
 	if a, b := *closed.Levels[0].TTFTDue.P50, *closed.Levels[1].TTFTDue.P99; b > 2*a || !closed.Closed {
 		t.Errorf("a closed loop goes from %v to %v ms", a, b)
 	}
 	out, errs, code := reprise(t, "capacity", "s", "--target-rate=100", "--gpus-per-instance=8", "--json")
 	var c bench.Capacity
-	if err := json.Unmarshal([]byte(out), &c); err != nil || code != exitGood {
+	if err := json.Unmarshal([]byte(out), &c); err != nil || code != cli.Good {
 		t.Fatalf("capacity: %v, exit code %d\n%s", err, code, errs)
 	}
 	if c.Instances != 5 || c.GPUs != 40 || c.GPUsTotal != 48 || *c.Fewest > 5 || *c.Most < 5 {
@@ -66,7 +67,7 @@ func TestSweepOf70B(t *testing.T) {
 func TestSweepGoesOn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"--preset=l4-qwen2.5-0.5b", "--level-duration=5s", "--level-requests=0", "--warmup=1s", "--sustain=0s", "-o", "s"}
-	first := sweepOf(t, exitGood, append(args, "--rates=2,4")...)
+	first := sweepOf(t, cli.Good, append(args, "--rates=2,4")...)
 	kept, gone := filepath.Join("s", "level-rate-2", "results.parquet"), filepath.Join("s", "level-rate-4", "results.parquet")
 	before, err := os.Stat(kept)
 	if err != nil {
@@ -75,7 +76,7 @@ func TestSweepGoesOn(t *testing.T) {
 	if err := os.Remove(gone); err != nil {
 		t.Fatal(err)
 	}
-	second := sweepOf(t, exitGood, append(args, "--rates=2,4")...)
+	second := sweepOf(t, cli.Good, append(args, "--rates=2,4")...)
 	if after, err := os.Stat(kept); err != nil || !after.ModTime().Equal(before.ModTime()) {
 		t.Errorf("a level that was complete was made again: %v", err)
 	}
@@ -85,7 +86,7 @@ func TestSweepGoesOn(t *testing.T) {
 		t.Errorf("it came to something else:\n%s\n%s", a, b)
 	}
 	for _, other := range [][]string{{"--max-num-seqs=1"}, {"--seed=9"}, {"--level-duration=6s"}} { // of another engine, seed or trial
-		if _, errs, code := reprise(t, append(append([]string{"sweep", "chat", "--rates=2,4"}, args...), other...)...); code != exitFailure || !strings.Contains(errs, "another trial") {
+		if _, errs, code := reprise(t, append(append([]string{"sweep", "chat", "--rates=2,4"}, args...), other...)...); code != cli.Failure || !strings.Contains(errs, "another trial") {
 			t.Errorf("%v: exit code %d\n%s", other, code, errs)
 		}
 	}
@@ -100,26 +101,26 @@ func TestSweepExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		{"sweep chat --rates=5 --clause=max~ttft~<=~1ns " + short, exitCheck, "no load holds"},
-		{"sweep chat --rates=5 --clause=p99.9~ttft~<=~1h " + short, exitUntrusted, "longer levels have more requests"},
-		{"sweep chat --rates=5,4 " + short, exitUsage, "ascend"},
-		{"sweep chat --rates=5 --concurrencies=1 " + preset, exitUsage, "--rates are of an open loop"},
-		{"sweep chat --adaptive --rates=5 " + short, exitUsage, "--adaptive finds"},
-		{"sweep chat --from=5 " + short, exitUsage, "--from is where --adaptive begins"},
-		{"sweep chat --no-confirm " + short, exitUsage, "--sustain is a longer run"},
-		{"sweep chat --process=gama " + short, exitUsage, "gama"},
-		{"sweep chat --concurrencies=1.5 " + preset, exitUsage, "whole"},
-		{"sweep chat --clause=p99 " + short, exitUsage, `--clause "p99": want a metric`},
-		{"sweep - " + short, exitUsage, "stdin"},
-		{"sweep none.parquet " + short, exitFailure, "none.parquet"},
-		{"capacity chat --rates=5 --target-rate=100 --clause=max~ttft~<=~1ns " + short, exitCheck, "no load holds"},
-		{"capacity chat --rates=5 " + short, exitUsage, "--target-rate"},
-		{"capacity chat --concurrencies=1 --target-rate=10 --no-confirm " + preset, exitUsage, "closed loop"},
-		{"capacity s.json --target-rate=10 --rates=5", exitUsage, "--rates says how to sweep"},
-		{"capacity s.json --target-rate=10", exitFailure, "s.json"},
-		{"capacity predict --params=8X --bandwidth=600GB", exitUsage, "--params"},
-		{"capacity predict --params=8B --bandwidth=600GB --efficiency=2", exitUsage, "efficiency"},
-		{"capacity predict . --params=8B --bandwidth=600GB", exitUsage, "results"},
+		{"sweep chat --rates=5 --clause=max~ttft~<=~1ns " + short, cli.Check, "no load holds"},
+		{"sweep chat --rates=5 --clause=p99.9~ttft~<=~1h " + short, cli.Untrusted, "longer levels have more requests"},
+		{"sweep chat --rates=5,4 " + short, cli.Usage, "ascend"},
+		{"sweep chat --rates=5 --concurrencies=1 " + preset, cli.Usage, "--rates are of an open loop"},
+		{"sweep chat --adaptive --rates=5 " + short, cli.Usage, "--adaptive finds"},
+		{"sweep chat --from=5 " + short, cli.Usage, "--from is where --adaptive begins"},
+		{"sweep chat --no-confirm " + short, cli.Usage, "--sustain is a longer run"},
+		{"sweep chat --process=gama " + short, cli.Usage, "gama"},
+		{"sweep chat --concurrencies=1.5 " + preset, cli.Usage, "whole"},
+		{"sweep chat --clause=p99 " + short, cli.Usage, `--clause "p99": want a metric`},
+		{"sweep - " + short, cli.Usage, "stdin"},
+		{"sweep none.parquet " + short, cli.Failure, "none.parquet"},
+		{"capacity chat --rates=5 --target-rate=100 --clause=max~ttft~<=~1ns " + short, cli.Check, "no load holds"},
+		{"capacity chat --rates=5 " + short, cli.Usage, "--target-rate"},
+		{"capacity chat --concurrencies=1 --target-rate=10 --no-confirm " + preset, cli.Usage, "closed loop"},
+		{"capacity s.json --target-rate=10 --rates=5", cli.Usage, "--rates says how to sweep"},
+		{"capacity s.json --target-rate=10", cli.Failure, "s.json"},
+		{"capacity predict --params=8X --bandwidth=600GB", cli.Usage, "--params"},
+		{"capacity predict --params=8B --bandwidth=600GB --efficiency=2", cli.Usage, "efficiency"},
+		{"capacity predict . --params=8B --bandwidth=600GB", cli.Usage, "results"},
 	} {
 		args := strings.Fields(c.args)
 		for i := range args {
@@ -170,12 +171,12 @@ func TestCapacityOfASweepTakesItsContract(t *testing.T) {
 	}
 	for _, file := range []string{"due.yaml", "all.yaml"} {
 		_, errs, code := reprise(t, "capacity", "s", "--target-rate", "5", "--contract", file)
-		if code != exitUsage || !strings.Contains(errs, "made under another contract: max ttft <= 1h0m0s; p50 e2e <= 1h0m0s from sent where input_tokens < 100000; this one says: max ttft") {
+		if code != cli.Usage || !strings.Contains(errs, "made under another contract: max ttft <= 1h0m0s; p50 e2e <= 1h0m0s from sent where input_tokens < 100000; this one says: max ttft") {
 			t.Errorf("%s: exit code %d\n%s", file, code, errs)
 		}
 	}
 	must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "5", "--level-duration", "10s", "--level-requests", "0", "--no-confirm", "-o", "bare", "--quiet")
-	if _, errs, code := reprise(t, "capacity", "bare", "--target-rate", "5", "--contract", "c.yaml"); code != exitUsage || !strings.Contains(errs, "made without a contract") {
+	if _, errs, code := reprise(t, "capacity", "bare", "--target-rate", "5", "--contract", "c.yaml"); code != cli.Usage || !strings.Contains(errs, "made without a contract") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -186,7 +187,7 @@ func TestCapacityTakesThePriceOfTheContract(t *testing.T) {
 	writeFiles(t, map[string]string{"c.yaml": "clauses: [max ttft <= 1h]\ngpus: 1\nprice_per_gpu_hour: 2\n"})
 	args := []string{"capacity", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "5", "--level-duration", "10s", "--level-requests", "0", "--no-confirm", "--contract", "c.yaml", "--target-rate", "5", "--headroom", "0"}
 	for price, flag := range map[string][]string{"2": nil, "3": {"--price-per-gpu-hour", "3"}} {
-		if out, errs, code := reprise(t, append(args, flag...)...); code != exitGood || !strings.Contains(strings.Join(strings.Fields(out), " "), "Cost per hour "+price+" ") {
+		if out, errs, code := reprise(t, append(args, flag...)...); code != cli.Good || !strings.Contains(strings.Join(strings.Fields(out), " "), "Cost per hour "+price+" ") {
 			t.Errorf("a price of %s: code %d\n%s%s", price, code, out, errs)
 		}
 	}

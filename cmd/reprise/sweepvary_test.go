@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
 )
 
@@ -31,7 +32,7 @@ func TestSweepServeCmd(t *testing.T) {
 	}
 	for want, more := range map[string][]string{"--html is a page of one": {"--vary", "itl=1ms,2ms", "--html", "x.html"}, "--preset is of a simulated one": {"--set", "itl=1ms", "--preset", "l4-qwen2.5-0.5b"},
 		"has {itl}, which has no value": nil} {
-		if _, errs, code := reprise(t, append(args, more...)...); code != exitUsage || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, append(args, more...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/synth"
@@ -109,10 +110,10 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 		}
 	}
 	if f.arrivals != "" {
-		return usagef("--arrivals is for a specification: a trace has its own")
+		return cli.Usagef("--arrivals is for a specification: a trace has its own")
 	}
 	if f.mirror {
-		t, err := openTrace(cmd, path)
+		t, err := cli.OpenTrace(cmd, path)
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 		if err := f.text.Describe(cmd, &t.Meta, false); err != nil {
 			return err
 		}
-		return writeTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		return cli.WriteTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 			return mirrorTrace(t, f.seed, dst)
 		})
 	}
@@ -128,7 +129,7 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	return writeTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	return cli.WriteTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		return f.generate(cmd, m, dst)
 	})
 }
@@ -138,32 +139,32 @@ func (f *synthFlags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	switch {
 	case f.mirror && (given("requests") || given("duration") || given("users") || given("speed") || given("k-swap")):
-		return usagef("--mirror keeps every row as it is: it takes no -n, --duration, --users, --speed or --k-swap")
+		return cli.Usagef("--mirror keeps every row as it is: it takes no -n, --duration, --users, --speed or --k-swap")
 	case given("requests") && given("duration"):
-		return usagef("give -n or --duration: the rate of the trace makes one of the other")
+		return cli.Usagef("give -n or --duration: the rate of the trace makes one of the other")
 	case given("requests") && f.requests < 1, given("duration") && f.duration <= 0, f.users < 1, !(f.speed > 0):
-		return usagef("-n, --duration, --users and --speed must be above 0")
+		return cli.Usagef("-n, --duration, --users and --speed must be above 0")
 	case f.kSwap < 1:
-		return usagef("--k-swap must be 1 or more")
+		return cli.Usagef("--k-swap must be 1 or more")
 	}
 	return f.text.Describe(cmd, new(trace.Meta), true) // what is wrong with it shows before the work
 }
 
 // model reads a model, or fits one to a trace.
 func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error) {
-	in, size, err := openInput(cmd, path)
+	in, size, err := cli.OpenInput(cmd, path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	m, err := synth.ReadModel(in, size)
 	if err == nil && cmd.Flags().Changed("k-swap") {
-		return nil, usagef("--k-swap is a setting of the fit, and %s is a model already", path)
+		return nil, cli.Usagef("--k-swap is a setting of the fit, and %s is a model already", path)
 	}
 	if !errors.Is(err, synth.ErrNotModel) {
-		return m, inFile(path, err)
+		return m, cli.InFile(path, err)
 	}
-	t, err := traceOf(path, in, size)
+	t, err := cli.TraceIn(path, in, size)
 	if err != nil {
 		return nil, err
 	}
@@ -175,11 +176,11 @@ func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error
 // that nothing shares, so that prompts are told apart.
 func (f *synthFlags) generate(cmd *cobra.Command, m *synth.Model, dst trace.Writer[trace.Request]) (trace.Meta, error) {
 	noteFew(cmd, m)
-	bar := newProgress(cmd)
-	bar.start("synth", "requests", 0)
-	defer bar.end()
+	bar := cli.NewProgress(cmd)
+	bar.Start("synth", "requests", 0)
+	defer bar.End()
 	w, err := m.Generate(cmd.Context(), synth.Options{Seed: f.seed, Requests: f.requests, Duration: f.duration,
-		Users: f.users, Speed: f.speed, Progress: bar.set})
+		Users: f.users, Speed: f.speed, Progress: bar.Set})
 	if err != nil {
 		return trace.Meta{}, err
 	}
@@ -192,57 +193,9 @@ func (f *synthFlags) generate(cmd *cobra.Command, m *synth.Model, dst trace.Writ
 		meta.BlockSize, meta.Convention = unsharedBlock, trace.PartialTail
 		src = &synth.Unshared{Src: src, BlockSize: unsharedBlock}
 	}
-	bar.start("write", "requests", w.Rows())
-	_, err = trace.Copy(dst, &watched{Reader: src, cmd: cmd, bar: bar})
+	bar.Start("write", "requests", w.Rows())
+	_, err = trace.Copy(dst, bar.Watch(cmd, src))
 	return meta, err
-}
-
-// watched reads rows and tells how many, until the command is stopped.
-type watched struct {
-	trace.Reader[trace.Request]
-	cmd  *cobra.Command
-	bar  *progress
-	rows int64
-}
-
-// Read implements trace.Reader.
-func (w *watched) Read(rows []trace.Request) (int, error) {
-	if err := w.cmd.Context().Err(); err != nil {
-		return 0, err
-	}
-	n, err := w.Reader.Read(rows)
-	w.rows += int64(n)
-	w.bar.set(w.rows)
-	return n, err
-}
-
-// openInput opens a file, or copies stdin to a private one that is gone when it
-// is closed, since Parquet is read from its end; and says how long it is.
-func openInput(cmd *cobra.Command, path string) (in *os.File, size int64, err error) {
-	if path != standard {
-		in, err = os.Open(path)
-	} else {
-		in, err = trace.TempFile("")
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	if path == standard {
-		_, err = io.Copy(in, cmd.InOrStdin())
-	}
-	fi, statErr := in.Stat()
-	if err = errors.Join(err, statErr); err != nil {
-		return nil, 0, errors.Join(err, in.Close())
-	}
-	return in, fi.Size(), nil
-}
-
-// traceOf opens the trace that in holds.
-func traceOf(path string, in *os.File, size int64) (*trace.Trace, error) {
-	if path != standard {
-		return trace.Open(path)
-	}
-	return trace.Spool("stdin", io.NewSectionReader(in, 0, size))
 }
 
 // mirrorTrace writes the mirror of t to dst. A trace without blocks gets blocks
@@ -302,7 +255,7 @@ func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error
 	case err != nil:
 		return err
 	case given("users") || given("speed") || given("k-swap"):
-		return usagef("--users, --speed and --k-swap are for traces and models: a specification says its own rate")
+		return cli.Usagef("--users, --speed and --k-swap are for traces and models: a specification says its own rate")
 	case given("requests"):
 		s.Requests = f.requests
 	case given("duration"):
@@ -312,9 +265,9 @@ func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error
 		s.Arrivals = f.arrivals
 	}
 	if err := s.Check(); err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
-	return writeTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	return cli.WriteTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		rows, err := s.Rows(f.seed)
 		if err != nil {
 			return trace.Meta{}, err

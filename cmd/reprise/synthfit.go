@@ -55,11 +55,11 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case out == "":
-				return usagef("say where the model goes: -o FILE.parquet, or -o - for stdout")
-			case out == standard && isTerminal(cmd.OutOrStdout()):
-				return usagef("a model is binary: redirect stdout, or give -o FILE.parquet")
+				return cli.Usagef("say where the model goes: -o FILE.parquet, or -o - for stdout")
+			case out == cli.Standard && cli.IsTerminal(cmd.OutOrStdout()):
+				return cli.Usagef("a model is binary: redirect stdout, or give -o FILE.parquet")
 			case kSwap < 1:
-				return usagef("--k-swap must be 1 or more")
+				return cli.Usagef("--k-swap must be 1 or more")
 			}
 			if err := public.check(cmd); err != nil {
 				return err
@@ -69,7 +69,7 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 				return err
 			}
 			noteFew(cmd, m)
-			return writeModed(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) })
+			return cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) })
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "model to write, - for stdout")
@@ -81,7 +81,7 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 
 // fitInput fits a model to whatever the file holds.
 func fitInput(cmd *cobra.Command, path string, kSwap int, public *publicFlags) (*synth.Model, error) {
-	in, size, err := openInput(cmd, path)
+	in, size, err := cli.OpenInput(cmd, path)
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,11 @@ func fitInput(cmd *cobra.Command, path string, kSwap int, public *publicFlags) (
 	m, err := synth.FitHistograms(in, size)
 	switch {
 	case err == nil && (public.tier != "" || cmd.Flags().Changed("k-swap")):
-		return nil, usagef("%s holds histograms, which have the tier of their trace and no tuples to swap", path)
+		return nil, cli.Usagef("%s holds histograms, which have the tier of their trace and no tuples to swap", path)
 	case !errors.Is(err, synth.ErrNotHistograms):
-		return m, inFile(path, err)
+		return m, cli.InFile(path, err)
 	}
-	t, err := traceOf(path, in, size)
+	t, err := cli.TraceIn(path, in, size)
 	if err != nil {
 		return nil, err
 	}
@@ -110,15 +110,15 @@ func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (*synt
 	if err != nil {
 		return nil, err
 	}
-	bar := newProgress(cmd)
-	bar.start("fit", "requests", src.Rows())
-	defer bar.end()
-	m, err := synth.Fit(cmd.Context(), src, t.Meta, synth.FitOptions{KSwap: kSwap, Progress: bar.set})
+	bar := cli.NewProgress(cmd)
+	bar.Start("fit", "requests", src.Rows())
+	defer bar.End()
+	m, err := synth.Fit(cmd.Context(), src, t.Meta, synth.FitOptions{KSwap: kSwap, Progress: bar.Set})
 	if err != nil {
-		return nil, inFile(path, err)
+		return nil, cli.InFile(path, err)
 	}
 	if kSwap == 1 {
-		notef(cmd, "the tuples are not swapped: each request's lengths and reuse are those of the trace")
+		cli.Notef(cmd, "the tuples are not swapped: each request's lengths and reuse are those of the trace")
 	}
 	return m, nil
 }
@@ -126,19 +126,8 @@ func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (*synt
 // noteFew says when a model was fitted to too little.
 func noteFew(cmd *cobra.Command, m *synth.Model) {
 	if few := m.Few(); few != "" {
-		notef(cmd, "note: %s; reprise fidelity says how close it comes, and synth --mirror keeps the rows as they are", few)
+		cli.Notef(cmd, "note: %s; reprise fidelity says how close it comes, and synth --mirror keeps the rows as they are", few)
 	}
-}
-
-// inFile names the file that an error is of.
-func inFile(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if path == standard {
-		path = "stdin"
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }
 
 // publicFlags are the flags of --tier public, of synth fit, anonymize and import.
@@ -174,7 +163,7 @@ func (f *publicFlags) add(cmd *cobra.Command) {
 func (f *publicFlags) refuse(fl *pflag.FlagSet) error {
 	for _, name := range publicNames {
 		if fl.Changed(name) {
-			return usagef("--%s is for --tier public", name)
+			return cli.Usagef("--%s is for --tier public", name)
 		}
 	}
 	return nil
@@ -185,19 +174,19 @@ func (f *publicFlags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if f.tier == "" {
 		if given("unit") {
-			return usagef("--unit is for --tier public")
+			return cli.Usagef("--unit is for --tier public")
 		}
 		return f.refuse(cmd.Flags())
 	}
 	switch {
 	case f.tier != synth.TierPublic:
-		return usagef("--tier public is the only one that a fit can give; without it the model has that of the trace")
+		return cli.Usagef("--tier public is the only one that a fit can give; without it the model has that of the trace")
 	case given("k-swap"):
-		return usagef("--tier public keeps no tuples, so there is no --k-swap")
+		return cli.Usagef("--tier public keeps no tuples, so there is no --k-swap")
 	case !(f.budget.Epsilon > 0) || !(f.budget.Delta > 0 && f.budget.Delta < 0.01):
-		return usagef("--epsilon must be above 0, and --delta between 0 and 0.01")
+		return cli.Usagef("--epsilon must be above 0, and --delta between 0 and 0.01")
 	case !slices.Contains([]string{"", synth.UnitUser, synth.UnitSession, synth.UnitRequest}, f.unit):
-		return usagef("--unit is user, session or request")
+		return cli.Usagef("--unit is user, session or request")
 	}
 	return nil
 }
@@ -207,9 +196,9 @@ func (f *publicFlags) check(cmd *cobra.Command) error {
 func (f *publicFlags) fit(cmd *cobra.Command, path string, t *trace.Trace) (*synth.Model, error) {
 	switch err := synth.Publishable(t.Meta); {
 	case errors.Is(err, synth.ErrNoCapture):
-		return nil, cli.Exit(exitUsage, inFile(path, err))
+		return nil, cli.Exit(cli.Usage, cli.InFile(path, err))
 	case err != nil:
-		return nil, inFile(path, err)
+		return nil, cli.InFile(path, err)
 	}
 	ledger, err := f.afford(cmd, path, t)
 	if err != nil {
@@ -222,11 +211,11 @@ func (f *publicFlags) fit(cmd *cobra.Command, path string, t *trace.Trace) (*syn
 	if err != nil {
 		return nil, err
 	}
-	bar := newProgress(cmd)
-	bar.start("fit", "requests", src.Rows())
+	bar := cli.NewProgress(cmd)
+	bar.Start("fit", "requests", src.Rows())
 	m, r, spent, err := synth.FitPublic(cmd.Context(), src, t.Meta, synth.PublicOptions{Budget: f.budget, Unit: f.unit,
-		MaxInput: f.maxInput, MaxOutput: f.maxOutput, Progress: bar.set})
-	bar.end()
+		MaxInput: f.maxInput, MaxOutput: f.maxOutput, Progress: bar.Set})
+	bar.End()
 	if spent {
 		if err := f.enter(ledger, t.Meta.Digest, m, r); err != nil {
 			return nil, err
@@ -234,13 +223,13 @@ func (f *publicFlags) fit(cmd *cobra.Command, path string, t *trace.Trace) (*syn
 	}
 	var noisy *synth.TooNoisy
 	if errors.As(err, &noisy) {
-		return nil, cli.Exit(exitCheck, fmt.Errorf("%w; the ledger counts the attempt", inFile(path, err)))
+		return nil, cli.Exit(cli.Check, fmt.Errorf("%w; the ledger counts the attempt", cli.InFile(path, err)))
 	}
 	if errors.Is(err, synth.ErrNoUnit) {
-		return nil, usagef("%v; say --unit request if that is meant", err)
+		return nil, cli.Usagef("%v; say --unit request if that is meant", err)
 	}
 	if err != nil {
-		return nil, inFile(path, err)
+		return nil, cli.InFile(path, err)
 	}
 	f.say(cmd, r)
 	return m, nil
@@ -280,13 +269,13 @@ func (f *publicFlags) enter(ledger dp.Ledger, source string, m *synth.Model, r *
 func (f *publicFlags) afford(cmd *cobra.Command, path string, t *trace.Trace) (dp.Ledger, error) {
 	ledger := dp.Ledger{Path: f.ledger}
 	switch {
-	case ledger.Path == "" && (path == standard || path == ""):
-		return ledger, usagef("say where the ledger of the source is: --ledger FILE")
+	case ledger.Path == "" && (path == cli.Standard || path == ""):
+		return ledger, cli.Usagef("say where the ledger of the source is: --ledger FILE")
 	case ledger.Path == "":
 		ledger.Path = strings.TrimSuffix(path, ".parquet") + ".ledger.jsonl"
 	}
 	if t.Meta.Digest == "" {
-		return ledger, inFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources; write it anew, with reprise slice or import"))
+		return ledger, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources; write it anew, with reprise slice or import"))
 	}
 	spent, err := ledger.Spent(t.Meta.Digest)
 	if err != nil {
@@ -295,10 +284,10 @@ func (f *publicFlags) afford(cmd *cobra.Command, path string, t *trace.Trace) (d
 	total := spent.Epsilon + f.budget.Epsilon
 	switch {
 	case total > synth.MaxEpsilon && !f.understood:
-		return ledger, usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it hardly protects, and only --i-understand allows it",
+		return ledger, cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it hardly protects, and only --i-understand allows it",
 			total, spent.Epsilon, spent.Releases, ledger.Path, synth.MaxEpsilon)
 	case total > synth.WarnEpsilon:
-		notef(cmd, "warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total)
+		cli.Notef(cmd, "warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total)
 	}
 	return ledger, nil
 }
@@ -313,7 +302,7 @@ func (f *publicFlags) choose(t *trace.Trace) error {
 		return err
 	}
 	if f.unit, err = synth.ChooseUnit(src, t.Meta); errors.Is(err, synth.ErrNoUnit) {
-		return usagef("%v; say --unit request if that is meant", err)
+		return cli.Usagef("%v; say --unit request if that is meant", err)
 	}
 	return err
 }
@@ -322,19 +311,19 @@ func (f *publicFlags) choose(t *trace.Trace) error {
 // goes to whoever holds the trace, and has exact counts.
 func (f *publicFlags) say(cmd *cobra.Command, r *synth.Release) {
 	e := r.Exact
-	notef(cmd, "protects %s", r.Protects)
+	cli.Notef(cmd, "protects %s", r.Protects)
 	if r.Unit == synth.UnitRequest {
-		notef(cmd, "WARNING: ONE REQUEST IS PROTECTED, NOT A PERSON, since the source names nobody")
+		cli.Notef(cmd, "WARNING: ONE REQUEST IS PROTECTED, NOT A PERSON, since the source names nobody")
 	}
 	if e.Unnamed > 0 {
-		notef(cmd, "%.1f %% of the requests name no %s: they count as one %s's", 100*float64(e.Unnamed)/float64(max(1, e.Requests)), r.Unit, r.Unit)
+		cli.Notef(cmd, "%.1f %% of the requests name no %s: they count as one %s's", 100*float64(e.Unnamed)/float64(max(1, e.Requests)), r.Unit, r.Unit)
 	}
-	notef(cmd, "ε=%g, δ=%g by %s; %d units of %d requests, of which %.1f %% were left out as more than %d of a unit",
+	cli.Notef(cmd, "ε=%g, δ=%g by %s; %d units of %d requests, of which %.1f %% were left out as more than %d of a unit",
 		r.Budget.Epsilon, r.Budget.Delta, r.Mechanism, e.Units, e.Requests, 100*float64(e.NotSampled)/float64(max(1, e.Requests)), r.Contribution.Records)
 	for _, name := range []string{"input", "output"} {
-		notef(cmd, "%s lengths: %.1f %% more were left out as more than %d of a unit in one cell", name,
+		cli.Notef(cmd, "%s lengths: %.1f %% more were left out as more than %d of a unit in one cell", name,
 			100*float64(e.NotCounted[name])/float64(max(1, e.Requests)), r.Contribution.PerCell)
 	}
-	notef(cmd, "predicted errors at most: total input %.1f %%, total output %.1f %%, 99th percentiles %.1f %% and %.1f %%",
+	cli.Notef(cmd, "predicted errors at most: total input %.1f %%, total output %.1f %%, 99th percentiles %.1f %% and %.1f %%",
 		100*r.Predicted.InputTotal, 100*r.Predicted.OutputTotal, 100*r.Predicted.InputP99, 100*r.Predicted.OutputP99)
 }

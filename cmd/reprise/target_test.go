@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/client"
 	"reprise/replay/engine"
 	"reprise/replay/result"
@@ -188,7 +189,7 @@ func TestReplayTLSFlags(t *testing.T) {
 		}
 	}
 	_, errs, code := reprise(t, "replay", w, "--url", s.URL, "-o", filepath.Join(dir, "x.parquet"), "--quiet")
-	if code != exitFailure || !strings.Contains(errs, "certificate") {
+	if code != cli.Failure || !strings.Contains(errs, "certificate") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -216,7 +217,7 @@ func TestReplayTargetFlagsAreChecked(t *testing.T) {
 		{[]string{"--api", "responses", "--token-ids"}, "token ids"}, {[]string{"--idle-timeout", "-1s"}, "negative"}, {[]string{"--affinity-header", "a:b"}, "header"},
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", w, "-o", filepath.Join(dir, "r.parquet"), "--quiet"}, c.args...)...)
-		if code == exitGood || !strings.Contains(errs, c.want) || strings.Contains(errs, "SECRET") {
+		if code == cli.Good || !strings.Contains(errs, c.want) || strings.Contains(errs, "SECRET") {
 			t.Errorf("%v: exit code %d: %s", c.args, code, errs)
 		}
 	}

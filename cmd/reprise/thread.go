@@ -2,13 +2,14 @@ package main
 
 import (
 	"errors"
-	"reprise/replay/client"
-	"reprise/replay/result"
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
+	"reprise/replay/client"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/profile"
 )
@@ -27,17 +28,17 @@ func (f *replayFlags) checkThreads() error {
 	switch {
 	case !f.thread:
 	case f.OpenLoop:
-		return usagef("--thread and --open-loop contradict each other: a turn sent at its recorded time may be sent before the reply to the one it follows")
+		return cli.Usagef("--thread and --open-loop contradict each other: a turn sent at its recorded time may be sent before the reply to the one it follows")
 	case f.Concurrency != 0:
-		return usagef("--thread and --concurrency contradict each other: a closed loop does not wait for the turn before")
+		return cli.Usagef("--thread and --concurrency contradict each other: a closed loop does not wait for the turn before")
 	case f.verify:
-		return usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
+		return cli.Usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
 	case f.resume:
-		return usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
+		return cli.Usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
 	case f.API != result.APICompletions && f.API != result.APIChat:
-		return usagef("--thread is for --api %s and %s", result.APICompletions, result.APIChat)
+		return cli.Usagef("--thread is for --api %s and %s", result.APICompletions, result.APIChat)
 	case f.loop != "":
-		return usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
+		return cli.Usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
 	}
 	return nil
 }
@@ -50,7 +51,7 @@ func (f *threadFlags) threading(cmd *cobra.Command, part *workloadPart, lineage 
 	words := m.Tok.Words()
 	overhead, err := e.CalibrateTurn(cmd.Context(), words.Text[0])
 	if errors.Is(err, client.ErrUncounted) {
-		notef(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and not left room for")
+		cli.Notef(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and not left room for")
 		err = nil
 	}
 	if err != nil {
@@ -65,7 +66,7 @@ func (f *threadFlags) threading(cmd *cobra.Command, part *workloadPart, lineage 
 	case shares:
 		t.BlockSize = m.BlockSize
 	default:
-		notef(cmd, "threads: no two requests of the workload share a block, so it tells nothing of what turns repeat: every turn that is long enough goes on from the reply before it")
+		cli.Notef(cmd, "threads: no two requests of the workload share a block, so it tells nothing of what turns repeat: every turn that is long enough goes on from the reply before it")
 	}
 	return t, nil
 }
@@ -107,10 +108,10 @@ func noteThreads(cmd *cobra.Command, t *result.Threads) {
 		return
 	}
 	turns := t.Threaded + t.Apart + t.NoReply + t.NoRoom
-	notef(cmd, "threads: %d of %d turns hold the server's own reply, %d of them by their lengths alone; %d do not go on from a reply, %d found none, %d had no room in memory",
+	cli.Notef(cmd, "threads: %d of %d turns hold the server's own reply, %d of them by their lengths alone; %d do not go on from a reply, %d found none, %d had no room in memory",
 		t.Threaded, turns, t.Assumed, t.Apart, t.NoReply, t.NoRoom)
 	if t.Joined+t.Recoded+t.Longer+t.LostTokens > 0 {
-		notef(cmd, "threads: %d replies of further parents are not in a prompt; %d replies may encode to other tokens than were generated; %d prompts are longer than recorded, by %d tokens; %d tokens that others would share with a reply are lost",
+		cli.Notef(cmd, "threads: %d replies of further parents are not in a prompt; %d replies may encode to other tokens than were generated; %d prompts are longer than recorded, by %d tokens; %d tokens that others would share with a reply are lost",
 			t.Joined, t.Recoded, t.Longer, t.LongerBy, t.LostTokens)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -158,7 +159,7 @@ func TestRepliesStayInMemory(t *testing.T) {
 	srv := httptest.NewServer(s)
 	defer srv.Close()
 	out, errs, code := reprise(t, "replay", file("w.parquet"), "--url", srv.URL, "--model", canary[:1], "--thread", "--json", "-o", file("r.parquet"), "--max-lag", "1h", "--max-errors", "1", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
-	if code != exitGood {
+	if code != cli.Good {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	if s.repeated < 200 {
@@ -223,11 +224,11 @@ func TestThreadFlags(t *testing.T) {
 	}
 	must(t, "import", log, "-o", workload)
 	for _, args := range [][]string{{"--open-loop"}, {"--concurrency", "2"}, {"--verify"}} {
-		if _, errs, code := reprise(t, append([]string{"replay", workload, "-o", "r.parquet", "--thread"}, args...)...); code != exitUsage {
+		if _, errs, code := reprise(t, append([]string{"replay", workload, "-o", "r.parquet", "--thread"}, args...)...); code != cli.Usage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
-	if _, errs, code := reprise(t, "replay", workload, "--url", simulate(t), "-o", "r.parquet", "--thread"); code != exitUsage || !strings.Contains(errs, "none waits") {
+	if _, errs, code := reprise(t, "replay", workload, "--url", simulate(t), "-o", "r.parquet", "--thread"); code != cli.Usage || !strings.Contains(errs, "none waits") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

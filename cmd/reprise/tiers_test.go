@@ -9,6 +9,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/anonymize/dp"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 )
 
@@ -103,7 +104,7 @@ func TestOutputsInheritTheTier(t *testing.T) {
 				t.Errorf("%v of tier %s says %q", args, tier, tierOfJSON(t, out))
 			}
 		}
-		if _, errs, code := reprise(t, "export", in, "--to", "mooncake", "-o", "x.jsonl"); code != exitGood || !strings.Contains(errs, note) {
+		if _, errs, code := reprise(t, "export", in, "--to", "mooncake", "-o", "x.jsonl"); code != cli.Good || !strings.Contains(errs, note) {
 			t.Errorf("export of tier %s: exit code %d\n%s", tier, code, errs)
 		}
 	}
@@ -117,7 +118,7 @@ func TestStricterTierWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, code := reprise(t, "import", "log.jsonl", "--json", "--tier", "partner", "--unit", "request", "--k-class", "1", "-o", "partner.parquet")
-	if got := tierOfJSON(t, out); code != exitGood || got != anonymize.Internal || !strings.Contains(out, `"trace_tier": "partner"`) {
+	if got := tierOfJSON(t, out); code != cli.Good || got != anonymize.Internal || !strings.Contains(out, `"trace_tier": "partner"`) {
 		t.Errorf("exit code %d, the import's JSON is of tier %q\n%s", code, got, out)
 	}
 	must(t, "import", "log.jsonl", "--capture-begin", "0s", "--capture-end", "1h", "-o", "internal.parquet")
@@ -140,7 +141,7 @@ func TestStricterTierWins(t *testing.T) {
 		if err := os.WriteFile("big", make([]byte, 2<<20), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, errs, code := reprise(t, args...); code == exitGood || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, args...); code == cli.Good || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d, want %q\n%s", args, code, want, errs)
 		}
 	}
@@ -183,7 +184,7 @@ func TestCardCountsDroppedFields(t *testing.T) {
 			t.Errorf("%s: the card says\n%s", name, words)
 		}
 	}
-	if out, _, code := reprise(t, "audit", "partner.parquet", "--internal", "internal.parquet", "--only", "card,non-interference,free-text,canaries"); code != exitGood {
+	if out, _, code := reprise(t, "audit", "partner.parquet", "--internal", "internal.parquet", "--only", "card,non-interference,free-text,canaries"); code != cli.Good {
 		t.Errorf("audit: exit code %d\n%s", code, out)
 	}
 	must(t, "audit", "partner.parquet", "--only", "card", "--html", "page.html")
@@ -238,17 +239,17 @@ func TestModesOfOutputs(t *testing.T) {
 		"wants all checks":          append([]string{"audit", "partner.parquet", "--release", "--only", "card"}, source...),
 		"is for tier partner and p": append([]string{"audit", "house.parquet", "--release"}, source...),
 	} {
-		if _, errs, code := reprise(t, args...); code != exitUsage || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}
 	_, said, _ := reprise(t, "anonymize", "house.parquet", "--unit", "request", "--k-class", "2", "-o", "linked.parquet")
 	out, errs, code := reprise(t, append([]string{"audit", "linked.parquet", "--release"}, source...)...)
-	if code != exitCheck || mode("linked.parquet") != 0o600 || !strings.Contains(out, "of the sessions that have so many, want") || !strings.Contains(said, "With --drop-own-blocks") {
+	if code != cli.Check || mode("linked.parquet") != 0o600 || !strings.Contains(out, "of the sessions that have so many, want") || !strings.Contains(said, "With --drop-own-blocks") {
 		t.Errorf("a release whose blocks link conversations: exit code %d, mode %o\n%s%s%s", code, mode("linked.parquet"), said, out, errs)
 	}
 	must(t, "slice", "partner.parquet", "--end", "5s", "-o", "part.parquet") // who hides in the whole may be alone in a part
-	if _, _, code := reprise(t, append([]string{"audit", "part.parquet", "--release"}, source...)...); code != exitCheck || mode("part.parquet") != 0o600 {
+	if _, _, code := reprise(t, append([]string{"audit", "part.parquet", "--release"}, source...)...); code != cli.Check || mode("part.parquet") != 0o600 {
 		t.Errorf("a release that fails: exit code %d, mode %o", code, mode("part.parquet"))
 	}
 	if err := os.WriteFile("other.jsonl", []byte(sharingLog(200)), 0o600); err != nil {
@@ -256,11 +257,11 @@ func TestModesOfOutputs(t *testing.T) {
 	}
 	must(t, "import", "other.jsonl", "-o", "other.parquet")
 	_, errs, code = reprise(t, "audit", "partner.parquet", "--internal", "other.parquet", "--release")
-	if code != exitCheck || !strings.Contains(errs, "non-interference was inconclusive") || mode("partner.parquet") != 0o600 {
+	if code != cli.Check || !strings.Contains(errs, "non-interference was inconclusive") || mode("partner.parquet") != 0o600 {
 		t.Errorf("a release of another source: exit code %d, mode %o\n%s", code, mode("partner.parquet"), errs)
 	}
 	out, errs, code = reprise(t, append([]string{"audit", "partner.parquet", "--release"}, source...)...)
-	if code != exitGood || mode("partner.parquet") != 0o644 {
+	if code != cli.Good || mode("partner.parquet") != 0o644 {
 		t.Errorf("a release that holds: exit code %d, mode %o\n%s%s", code, mode("partner.parquet"), out, errs)
 	}
 }

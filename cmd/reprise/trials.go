@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
 	"reprise/replay/result"
 )
@@ -39,13 +40,13 @@ func (f *trialFlags) measureServers(fl *pflag.FlagSet) {
 func (f *trialFlags) target(cmd *cobra.Command) (bench.Target, error) {
 	if f.simulated.engine.preset != "" || f.simulated.engine.costs != "" {
 		if cmd.Flags().Changed("url") {
-			return nil, usagef("--url is an endpoint, and --preset and --costs are a model of one: give one of them")
+			return nil, cli.Usagef("--url is an endpoint, and --preset and --costs are a model of one: give one of them")
 		}
 		_, _, err := f.simulated.engine.config(cmd)
 		return simulatedTarget{cmd, f.simulated}, err
 	}
 	if name := f.simulatedFlag(cmd); name != "" {
-		return nil, usagef("--%s is of a simulated engine, and requests go to an endpoint: start that with it, or give a --preset", name)
+		return nil, cli.Usagef("--%s is of a simulated engine, and requests go to an endpoint: start that with it, or give a --preset", name)
 	}
 	return liveTarget{cmd, f.live}, f.live.check(cmd)
 }
@@ -92,7 +93,7 @@ func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	w, err := openTrace(cmd, t.Workload)
+	w, err := cli.OpenTrace(cmd, t.Workload)
 	if err != nil {
 		return err
 	}
@@ -119,12 +120,12 @@ type simulatedTarget struct {
 func (s simulatedTarget) Run(ctx context.Context, t bench.Trial) error {
 	cmd, f := under(ctx, s.cmd), s.flags
 	if t.Cache == result.CacheWarm {
-		return usagef("a warm cache is not simulated: the engines of each run begin empty")
+		return cli.Usagef("a warm cache is not simulated: the engines of each run begin empty")
 	}
 	if t.Seed != "" {
 		seed, err := strconv.ParseUint(t.Seed, 10, 64)
 		if err != nil {
-			return usagef("the seed of a simulation is a number")
+			return cli.Usagef("the seed of a simulation is a number")
 		}
 		f.seed = seed
 	}
@@ -138,7 +139,7 @@ func (s simulatedTarget) Run(ctx context.Context, t bench.Trial) error {
 	if err := f.Load.Check(); err != nil {
 		return err
 	}
-	w, err := openTrace(cmd, t.Workload)
+	w, err := cli.OpenTrace(cmd, t.Workload)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // A shown is a command of the tutorial, and what the page says that it prints.
@@ -76,7 +78,7 @@ func TestTutorial(t *testing.T) {
 	contract, _, _ = strings.Cut(contract, "```")
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"gateway.jsonl.gz": string(log), "contract.yaml": contract})
-	url, code, ran := simulate(t), exitGood, 0
+	url, code, ran := simulate(t), cli.Good, 0
 	for _, s := range showings(string(doc)) {
 		switch {
 		case s.command == "echo $?":
@@ -99,7 +101,7 @@ func TestTutorial(t *testing.T) {
 			out, errs, code = reprise(t, args[1:]...)
 			ran++
 		}
-		if code != exitGood && code != exitCheck && (code != exitUntrusted || !s.live) {
+		if code != cli.Good && code != cli.Check && (code != cli.Untrusted || !s.live) {
 			t.Fatalf("%s: exit code %d\n%s", s.command, code, errs)
 		}
 		for _, line := range s.lines {

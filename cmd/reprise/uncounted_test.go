@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/compare"
 	"reprise/replay/report"
 	"reprise/replay/result"
@@ -90,7 +91,7 @@ func TestServerWithoutUsage(t *testing.T) {
 			out, html := filepath.Join(dir, "r.parquet"), filepath.Join(dir, "r.html")
 			text, errs, code := reprise(t, "replay", w, "--url", s.URL, "--api", api, "--rate", "constant:100", "--force-output=false", "--connections", "pooled",
 				"--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-cpu", "-1", "--contract", contract, "--html", html, "-o", out, "--quiet")
-			if code != exitGood {
+			if code != cli.Good {
 				t.Fatalf("%s: code %d\n%s\n%s", name, code, errs, text)
 			}
 			if !strings.Contains(errs, "it sends no usage, so token counts are estimates") || !strings.Contains(errs, "12 without usage") {

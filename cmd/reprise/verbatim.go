@@ -2,15 +2,16 @@ package main
 
 import (
 	"os"
-	"reprise/replay/result"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -35,22 +36,22 @@ func (f *replayFlags) checkVerbatim(cmd *cobra.Command) error {
 	}
 	for _, name := range verbatimExcludes {
 		if cmd.Flags().Changed(name) {
-			return usagef("--%s is for prompts that are made, and has no meaning with --verbatim", name)
+			return cli.Usagef("--%s is for prompts that are made, and has no meaning with --verbatim", name)
 		}
 	}
 	switch {
 	case f.loop != "" && !f.loopSame:
-		return usagef("--verbatim sends the same text in every round: add --loop-same")
+		return cli.Usagef("--verbatim sends the same text in every round: add --loop-same")
 	case f.start > 0 && f.prime != primeNone:
-		return usagef("--verbatim cannot prime a cache: add --prime %s", primeNone)
+		return cli.Usagef("--verbatim cannot prime a cache: add --prime %s", primeNone)
 	}
 	if f.ExtraBody != "" {
 		extra, err := openai.ParseExtra([]byte(f.ExtraBody))
 		if err != nil {
-			return usagef("--extra-body: %v", err)
+			return cli.Usagef("--extra-body: %v", err)
 		}
 		if _, ok := extra.Get("tools"); ok {
-			return usagef("--extra-body: with --verbatim, tools are those of the source")
+			return cli.Usagef("--extra-body: with --verbatim, tools are those of the source")
 		}
 	}
 	f.API = result.APIAuto // each row goes where its kind does
@@ -63,7 +64,7 @@ func (f *verbatimFlags) openRaw(w *trace.Trace) (err error) {
 		return nil
 	}
 	if f.raw, err = anonymize.OpenRaw(f.verbatim, w.Meta); err != nil {
-		return usagef("--verbatim: %v", err)
+		return cli.Usagef("--verbatim: %v", err)
 	}
 	return nil
 }
@@ -118,16 +119,16 @@ func (f *importFlags) keepRaw(info datasets.Info, p *anonymize.Policy) (*rawOutp
 		return nil, nil
 	}
 	switch at, err := os.Stat(f.out); {
-	case f.out == "" || f.out == standard || err == nil && !at.Mode().IsRegular():
-		return nil, usagef("--tier raw keeps text in a file beside the trace: give -o FILE.parquet, no pipe")
+	case f.out == "" || f.out == cli.Standard || err == nil && !at.Mode().IsRegular():
+		return nil, cli.Usagef("--tier raw keeps text in a file beside the trace: give -o FILE.parquet, no pipe")
 	case strings.HasSuffix(f.out, ".raw.parquet"):
-		return nil, usagef("--tier raw: a name that ends in .raw.parquet is for text; give the trace another")
+		return nil, cli.Usagef("--tier raw: a name that ends in .raw.parquet is for text; give the trace another")
 	case !info.HasText:
-		return nil, usagef("--tier raw: %s has no text to keep", info.Format)
+		return nil, cli.Usagef("--tier raw: %s has no text to keep", info.Format)
 	}
 	name := rawName(f.out)
 	if at, err := os.Lstat(name); err == nil && !at.Mode().IsRegular() {
-		return nil, usagef("--tier raw: %s is no regular file, and text goes nowhere else", name)
+		return nil, cli.Usagef("--tier raw: %s is no regular file, and text goes nowhere else", name)
 	}
 	file, err := trace.CreateFile(name, 0o600)
 	if err != nil {

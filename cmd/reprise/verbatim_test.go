@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 )
 
@@ -176,7 +177,7 @@ func TestVerbatimRefusals(t *testing.T) {
 	refused := func(why string, args ...string) {
 		t.Helper()
 		_, errs, code := reprise(t, args...)
-		if code == exitGood || !strings.Contains(errs, why) || strings.Contains(errs, "harbour") {
+		if code == cli.Good || !strings.Contains(errs, why) || strings.Contains(errs, "harbour") {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
@@ -209,7 +210,7 @@ func TestVerbatimIsWholeOrNothing(t *testing.T) {
 	if err := os.WriteFile(log, []byte(confineLog+"not a record\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, code := reprise(t, "import", log, "--tier", "raw", "-o", filepath.Join(dir, "t.parquet")); code != exitFailure {
+	if _, _, code := reprise(t, "import", log, "--tier", "raw", "-o", filepath.Join(dir, "t.parquet")); code != cli.Failure {
 		t.Errorf("exit code %d", code)
 	}
 	entries, err := os.ReadDir(dir)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/result"
 )
 
 // vllmFlags are spellings of `vllm bench serve` that replay takes as well, where
@@ -145,7 +146,7 @@ func (f *vllmFlags) refuse(fl *pflag.FlagSet) error {
 		return nil
 	}
 	name := slices.Max(names) // dataset-path before dataset-name
-	return usagef("--%s: %s", name, refused[name])
+	return cli.Usagef("--%s: %s", name, refused[name])
 }
 
 // apply translates what was given into our flags.
@@ -178,7 +179,7 @@ type translation struct {
 
 func (t *translation) fail(format string, args ...any) {
 	if t.err == nil {
-		t.err = usagef(format, args...)
+		t.err = cli.Usagef(format, args...)
 	}
 }
 

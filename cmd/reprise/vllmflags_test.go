@@ -112,12 +112,12 @@ func TestVLLMSpellingsThatContradict(t *testing.T) {
 	} {
 		_, _, err := vllmParse(strings.Fields(typed)...)
 		var exit *cli.ExitError
-		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &exit) || exit.Code != exitUsage {
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &exit) || exit.Code != cli.Usage {
 			t.Errorf("%s: %v, want %q", typed, err, want)
 		}
 	}
 	// Without a workload the data set is what is wrong.
-	if _, errs, code := reprise(t, "replay", "--dataset-path", "f.jsonl", "-o", "r.parquet"); code != exitUsage || !strings.Contains(errs, "reprise import FILE -o w.parquet") {
+	if _, errs, code := reprise(t, "replay", "--dataset-path", "f.jsonl", "-o", "r.parquet"); code != cli.Usage || !strings.Contains(errs, "reprise import FILE -o w.parquet") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

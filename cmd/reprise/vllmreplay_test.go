@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/report"
 )
 
@@ -26,7 +27,7 @@ func vllmWorkload(t *testing.T, dir string, n int) string {
 func judged(t *testing.T, results string, args ...string) string {
 	t.Helper()
 	out, errs, code := reprise(t, append([]string{"report", results}, args...)...)
-	if code != exitGood && code != exitUntrusted {
+	if code != cli.Good && code != cli.Untrusted {
 		t.Fatalf("report %v: exit code %d\n%s", args, code, errs)
 	}
 	return out

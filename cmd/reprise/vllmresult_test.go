@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/report"
 )
 
@@ -24,7 +25,7 @@ func TestVLLMResultUsage(t *testing.T) {
 		"replay w.parquet -o r.parquet --result-dir x":             "--save-result",
 		"replay w.parquet -o r.parquet --save-result --metadata x": "KEY=VALUE",
 	} {
-		if _, errs, code := reprise(t, strings.Fields(args)...); code != exitUsage || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, %s", args, code, errs)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package cli holds what every command of reprise has in common: the exit codes,
-// errors that carry one, and messages on stderr.
+// Package cli holds what the commands of reprise have in common: exit codes and the
+// errors that carry them, messages and progress on stderr, and opening and writing the
+// files that a command line names.
 package cli
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes. The first that applies in the order 2, 1, 4, 3 is used.
+// Exit codes. Where several apply, the first of 2, 1, 4, 3 is used.
 const (
 	Good      = 0
 	Failure   = 1
@@ -23,13 +24,13 @@ type ExitError struct {
 	Err  error
 }
 
-// Error is the text of the error inside.
+// Error is the text of Err.
 func (e *ExitError) Error() string { return e.Err.Error() }
 
-// Unwrap is the error inside.
+// Unwrap is Err.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Exit has the program end with this code and error.
+// Exit makes err end the program with this code.
 func Exit(code int, err error) error { return &ExitError{code, err} }
 
 // Usagef is an error in how the command was called.
@@ -42,7 +43,7 @@ func Notef(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
 }
 
-// Stepf writes that a step of something long began or is over, unless --quiet.
+// Stepf writes a message about a step of a long command, but nothing with --quiet.
 func Stepf(cmd *cobra.Command, format string, args ...any) {
 	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
 		Notef(cmd, format, args...)

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"reprise/trace"
+)
+
+// Standard names stdin or stdout where a command line takes a file.
+const Standard = "-"
+
+// OpenTrace opens a trace by its path, or from stdin.
+func OpenTrace(cmd *cobra.Command, path string) (*trace.Trace, error) {
+	if path == Standard {
+		return trace.Spool("stdin", cmd.InOrStdin())
+	}
+	t, err := trace.Open(path)
+	if info, serr := os.Stat(path); err != nil && serr == nil {
+		switch {
+		case info.IsDir():
+			err = fmt.Errorf("%s is a directory: name a trace or a workload in it", path)
+		case errors.Is(err, trace.ErrNoFooter):
+			err = fmt.Errorf("%w; of a log, reprise import makes a trace", err)
+		}
+	}
+	return t, err
+}
+
+// WriteTrace writes a trace to a path, where it appears whole or not at all,
+// or to stdout.
+func WriteTrace(cmd *cobra.Command, path string, f func(trace.Writer[trace.Request]) (trace.Meta, error)) error {
+	switch path {
+	case "":
+		return Usagef("say where the trace goes: -o FILE.parquet, or -o - for stdout")
+	case Standard:
+		if IsTerminal(cmd.OutOrStdout()) {
+			return Usagef("a trace is binary: redirect stdout, or give -o FILE.parquet")
+		}
+		w := trace.NewRequestWriter(cmd.OutOrStdout())
+		meta, err := f(w)
+		if err != nil {
+			return err
+		}
+		return w.Close(meta)
+	}
+	return trace.Create(path, f)
+}
+
+// WriteOutput writes text to a path, or to stdout when it is empty or "-".
+func WriteOutput(cmd *cobra.Command, path string, f func(io.Writer) error) error {
+	return WriteOutputMode(cmd, path, 0o644, f)
+}
+
+// WriteOutputMode is [WriteOutput] for a file with the given mode.
+func WriteOutputMode(cmd *cobra.Command, path string, mode os.FileMode, f func(io.Writer) error) error {
+	if path == "" || path == Standard {
+		return f(cmd.OutOrStdout())
+	}
+	return trace.WriteFile(path, mode, f)
+}
+
+// KeepInputs refuses an output that would overwrite an input, and two outputs to one
+// place: a log that is overwritten is lost. Empty names and "-" are no files.
+func KeepInputs(inputs []string, outputs ...string) error {
+	var read []os.FileInfo
+	for _, name := range inputs {
+		if info, err := os.Stat(name); err == nil {
+			read = append(read, info)
+		}
+	}
+	seen := make(map[string]bool)
+	for _, name := range outputs {
+		if name == "" || name == Standard {
+			continue
+		}
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return err
+		}
+		if seen[path] {
+			return Usagef("two outputs are to be written to %s: name a file for each", name)
+		}
+		seen[path] = true
+		info, err := os.Stat(name)
+		if err != nil {
+			continue // there is nothing to lose
+		}
+		for _, r := range read {
+			if os.SameFile(info, r) && info.Mode().IsRegular() {
+				return Usagef("%s is what is read, and would be overwritten: name another output", name)
+			}
+		}
+	}
+	return nil
+}
+
+// IsTerminal says whether w is a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// OpenInput opens a file, or copies stdin to a private one that is gone when it
+// is closed, since Parquet is read from its end; and says how long it is.
+func OpenInput(cmd *cobra.Command, path string) (in *os.File, size int64, err error) {
+	if path != Standard {
+		in, err = os.Open(path)
+	} else {
+		in, err = trace.TempFile("")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if path == Standard {
+		_, err = io.Copy(in, cmd.InOrStdin())
+	}
+	fi, statErr := in.Stat()
+	if err = errors.Join(err, statErr); err != nil {
+		return nil, 0, errors.Join(err, in.Close())
+	}
+	return in, fi.Size(), nil
+}
+
+// TraceIn opens the trace that in holds.
+func TraceIn(path string, in *os.File, size int64) (*trace.Trace, error) {
+	if path != Standard {
+		return trace.Open(path)
+	}
+	return trace.Spool("stdin", io.NewSectionReader(in, 0, size))
+}
+
+// InFile names the file that an error is of.
+func InFile(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if path == Standard {
+		path = "stdin"
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}

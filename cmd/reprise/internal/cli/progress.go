@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"reprise/trace"
+)
+
+// Progress shows on stderr how far a command is: a bar on a terminal, and a plain
+// line every five seconds elsewhere. A step that ends within a second shows nothing.
+// Its methods may be called from several goroutines.
+type Progress struct {
+	w     io.Writer
+	term  bool
+	quiet bool
+
+	mu    sync.Mutex
+	step  string
+	unit  string
+	total int64
+	done  int64
+	begin time.Time
+	last  time.Time
+	bar   *progressbar.ProgressBar
+}
+
+// NewProgress shows the progress of cmd. It shows nothing with --quiet.
+func NewProgress(cmd *cobra.Command) *Progress {
+	quiet, _ := cmd.Flags().GetBool("quiet")
+	return &Progress{w: cmd.ErrOrStderr(), term: IsTerminal(cmd.ErrOrStderr()), quiet: quiet}
+}
+
+// Start begins a step of total units; 0 is an unknown number.
+func (p *Progress) Start(step, unit string, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finish()
+	p.step, p.unit, p.total, p.done, p.begin = step, unit, total, 0, time.Now()
+	p.last = p.begin
+}
+
+// Set says how many units of the step are done.
+func (p *Progress) Set(done int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.done = done
+	if p.quiet || p.step == "" || now.Sub(p.begin) < time.Second {
+		return
+	}
+	if p.term {
+		if p.bar == nil {
+			total := p.total
+			if total == 0 {
+				total = -1
+			}
+			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.step),
+				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+				progressbar.OptionSetItsString(p.unit), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))
+		}
+		_ = p.bar.Set64(done) // a bar that cannot be drawn harms nothing
+		return
+	}
+	if now.Sub(p.last) >= 5*time.Second {
+		p.last = now
+		if p.total > 0 {
+			fmt.Fprintf(p.w, "%s: %d of %d %s\n", p.step, p.done, p.total, p.unit)
+		} else {
+			fmt.Fprintf(p.w, "%s: %d %s\n", p.step, p.done, p.unit)
+		}
+	}
+}
+
+// End ends the step.
+func (p *Progress) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finish()
+	p.step = ""
+}
+
+func (p *Progress) finish() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+		p.bar = nil
+	}
+}
+
+// Watch reads src and shows how many rows were read. Reading fails once the command
+// is interrupted.
+func (p *Progress) Watch(cmd *cobra.Command, src trace.Reader[trace.Request]) trace.Reader[trace.Request] {
+	return &watched{Reader: src, cmd: cmd, progress: p}
+}
+
+type watched struct {
+	trace.Reader[trace.Request]
+	cmd      *cobra.Command
+	progress *Progress
+	rows     int64
+}
+
+// Read implements trace.Reader.
+func (w *watched) Read(rows []trace.Request) (int, error) {
+	if err := w.cmd.Context().Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.Reader.Read(rows)
+	w.rows += int64(n)
+	w.progress.Set(w.rows)
+	return n, err
+}

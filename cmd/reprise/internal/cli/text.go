@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Wrapped breaks text at its spaces into indented lines of a help text.
+func Wrapped(list string) string {
+	var b strings.Builder
+	width := 0
+	for word := range strings.FieldsSeq(list) {
+		switch {
+		case width == 0:
+			b.WriteString("  ")
+		case width+len(word) > 74:
+			b.WriteString("\n  ")
+			width = 0
+		default:
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+		width += len(word) + 1
+	}
+	return b.String()
+}
+
+// WriteJSON writes v as indented JSON.
+func WriteJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// Figure prints a number with so many decimal places, and a dash for none.
+func Figure(v *float64, places int) string {
+	if v == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(*v, 'f', places, 64)
+}
