@@ -56,6 +56,10 @@ var mayImport = map[string]string{
 	"cmd/internal/mutate":     "",
 	"cmd/internal/samebinary": "",
 
+	"examples/readtrace":  "trace",
+	"examples/slowest":    "trace replay/result",
+	"examples/replayload": "trace trace/token synth/prompt replay replay/client replay/engine replay/result",
+
 	"trace/token/internal/jinja": "",
 	"anonymize/internal/confine": "",
 	"replay/client/internal/h1":  "replay/openai",
