@@ -12,7 +12,7 @@ demo: build ## run the main job on the embedded log, to demo/report.html
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-12s %s\n", $$1, $$2}' Makefile
 
-test: ## all tests
+test: ## all tests; REPRISE_TEST_LONG=1 runs the long ones too
 	$(GO) test -timeout 20m ./...
 
 lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
@@ -32,8 +32,8 @@ test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see doc
 	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay/client
 
 # Nothing can race in a package without goroutines and locks.
-race: ## the tests under the race detector, without those that are only long
-	$(GO) test -race -short -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|"sync(/atomic)?"' --include='*.go' . | xargs -n1 dirname | sort -u)
+race: ## the tests under the race detector
+	$(GO) test -race -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|"sync(/atomic)?"' --include='*.go' . | xargs -n1 dirname | sort -u)
 
 # A package's targets are built once: go test would link them again for each. Go
 # reports a target whose time is up in the wrong moment as failed, with "context

@@ -11,7 +11,7 @@
 // drawn again. Survivors are printed with their place and change, and each is either
 // a test that lacks or an equivalent mutant, which changes nothing that can be seen.
 //
-// Exit code 1 says that less than -least of the mutants were killed.
+// Long tests run too where REPRISE_TEST_LONG is set. Exit code 1 says that less than -least of the mutants were killed.
 package main
 
 import (
@@ -27,7 +27,6 @@ func main() {
 	seed := flag.Uint64("seed", 1, "seed of the draw")
 	limit := flag.Duration("timeout", 2*time.Minute, "time for the tests of one mutant")
 	least := flag.Float64("least", 0.9, "share of mutants that must be killed")
-	short := flag.Bool("short", true, "run the tests with -short")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "usage: mutate [flags] PACKAGE...")
@@ -44,7 +43,7 @@ func main() {
 		if tried == *n {
 			break
 		}
-		outcome, err := m.test(*limit, *short)
+		outcome, err := m.test(*limit)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "mutate:", err)
 			os.Exit(2)

@@ -152,7 +152,7 @@ const (
 )
 
 // test runs the tests of the mutant's package.
-func (m *mutation) test(limit time.Duration, short bool) (outcome, error) {
+func (m *mutation) test(limit time.Duration) (outcome, error) {
 	src, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
@@ -184,7 +184,7 @@ func (m *mutation) test(limit time.Duration, short bool) (outcome, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	run := exec.CommandContext(ctx, binary, "-test.failfast", fmt.Sprintf("-test.short=%v", short), "-test.timeout", limit.String())
+	run := exec.CommandContext(ctx, binary, "-test.failfast", "-test.timeout", limit.String())
 	run.Dir = filepath.Dir(m.file)
 	switch err := run.Run(); {
 	case err == nil:
