@@ -32,7 +32,7 @@ func TestRecord(t *testing.T) {
 			}
 		}
 		var err error
-		r := &Runner{Endpoint: f, Pacer: sleeper, Options: Options{About: result.Run{Model: "m", Seed: "5"}}}
+		r := &Runner{Endpoint: f, Pacer: sleeper, Options: Options{About: result.Run{Load: result.Load{Model: "m"}, Source: result.Source{Seed: "5"}}}}
 		if run, err = r.Record(t.Context(), reader(workload(every(time.Second, 300)...)), path); err != nil {
 			t.Fatal(err)
 		}

@@ -288,7 +288,9 @@ func TestResumeRefuses(t *testing.T) {
 	process, _ := arrival.ParseProcess("poisson:1")
 	rows := workload(every(time.Second, 20)...)
 	path := filepath.Join(t.TempDir(), "r.parquet")
-	base := func() Options { return Options{About: result.Run{Workload: "w", Seed: "1", Model: "m"}} }
+	base := func() Options {
+		return Options{About: result.Run{Source: result.Source{Workload: "w", Seed: "1"}, Load: result.Load{Model: "m"}}}
+	}
 	c := &resumeCase{path: path, fake: holding(time.Second), rows: rows, options: base}
 	if _, err := ReadResumption(path, base(), reader(rows)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a journal: %v", err)

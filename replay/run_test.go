@@ -294,10 +294,10 @@ func TestEarlyEnd(t *testing.T) {
 		end   time.Duration
 		cut   int
 	}{
-		{"short requests finish", time.Second, nil, 0, result.Run{Requests: 51, NotSent: 49, EndedEarly: "interrupted"}, 6 * time.Second, 0},
-		{"long ones are cut", time.Minute, nil, 0, result.Run{Requests: 51, NotSent: 49, EndedEarly: "interrupted"}, 7 * time.Second, 51},
-		{"the cause is told", time.Minute, cause, 0, result.Run{Requests: 51, NotSent: 49, EndedEarly: cause.Error()}, 7 * time.Second, 51},
-		{"at the limit", time.Minute, nil, 4, result.Run{Requests: 4, NotSent: 96, EndedEarly: "interrupted"}, 7 * time.Second, 4},
+		{"short requests finish", time.Second, nil, 0, result.Run{Sending: result.Sending{Requests: 51, NotSent: 49}, EndedEarly: "interrupted"}, 6 * time.Second, 0},
+		{"long ones are cut", time.Minute, nil, 0, result.Run{Sending: result.Sending{Requests: 51, NotSent: 49}, EndedEarly: "interrupted"}, 7 * time.Second, 51},
+		{"the cause is told", time.Minute, cause, 0, result.Run{Sending: result.Sending{Requests: 51, NotSent: 49}, EndedEarly: cause.Error()}, 7 * time.Second, 51},
+		{"at the limit", time.Minute, nil, 4, result.Run{Sending: result.Sending{Requests: 4, NotSent: 96}, EndedEarly: "interrupted"}, 7 * time.Second, 4},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())

@@ -105,18 +105,18 @@ func TestResumedStallsAddUp(t *testing.T) {
 		{5, stallsAt(6, 12), stallsAt(6, 12)},
 		{300, nil, nil},
 	} {
-		run := result.Run{Stalls: c.later}
+		run := result.Run{Clock: result.Clock{Stalls: c.later}}
 		(&Resumption{stalls: before, gap: result.Interruption{AtNS: c.at * millis, Kept: 3}}).add(&run)
 		if !reflect.DeepEqual(run.Stalls, c.want) {
 			t.Errorf("at %d ms: %+v, want %+v", c.at, run.Stalls, c.want)
 		}
 	}
-	run := result.Run{Stalls: before}
+	run := result.Run{Clock: result.Clock{Stalls: before}}
 	(&Resumption{gap: result.Interruption{Kept: 3}}).add(&run)
 	if run.Stalls != nil {
 		t.Error("the part before was not watched, and the stalls of the run are known")
 	}
-	run = result.Run{Stalls: before}
+	run = result.Run{Clock: result.Clock{Stalls: before}}
 	(&Resumption{}).add(&run)
 	if !reflect.DeepEqual(run.Stalls, before) {
 		t.Error("a part without rows makes the stalls unknown")

@@ -382,8 +382,11 @@ func (r *replayRun) fill() error {
 	if err != nil {
 		return err
 	}
-	r.about = result.Run{Version: version, Tokenizer: r.maker.Tok.Name(), Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier,
-		Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock}
+	r.about = result.Run{
+		Version: version,
+		Load:    result.Load{Tokenizer: r.maker.Tok.Name()},
+		Source:  result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier, Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock},
+	}
 	if r.about.Privacy, err = privacyOf(&r.w.Meta); err != nil {
 		return err
 	}

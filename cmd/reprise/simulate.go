@@ -221,10 +221,15 @@ func (f *simulateFlags) record(cmd *cobra.Command, w *trace.Trace, c engine.Flee
 
 // results simulates into a results file.
 func (f *simulateFlags) results(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig, model string) (engine.FleetSummary, error) {
-	about := result.Run{Schema: result.Schema, Version: version, Workload: w.Meta.Digest, Tier: w.Meta.Tier, Tokenizer: w.Meta.Tokenizer,
-		Model: model, Rate: f.Rate, Seed: strconv.FormatUint(f.seed, 10), Note: f.note,
-		BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize, Simulated: f.describe(c), PresetWarning: f.engine.warning(c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching),
-		Environment: &result.Environment{Host: host.This()}}
+	about := result.Run{
+		Schema:      result.Schema,
+		Version:     version,
+		Source:      result.Source{Workload: w.Meta.Digest, Tier: w.Meta.Tier, Seed: strconv.FormatUint(f.seed, 10), BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize},
+		Load:        result.Load{Tokenizer: w.Meta.Tokenizer, Model: model, Rate: f.Rate},
+		Note:        f.note,
+		Simulation:  result.Simulation{Simulated: f.describe(c), PresetWarning: f.engine.warning(c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching)},
+		Environment: &result.Environment{Host: host.This()},
+	}
 	var err error
 	if about.Privacy, err = privacyOf(&w.Meta); err != nil {
 		return engine.FleetSummary{}, err

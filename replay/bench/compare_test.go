@@ -56,7 +56,7 @@ func labRun(t *testing.T, rng *rand.Rand, round []trace.Request, factor float64)
 	_, run, err := Simulation{
 		Fleet:   engine.FleetConfig{Engine: p.Engine, Replicas: 1, Router: engine.RouterRoundRobin},
 		Rows:    &trace.SliceReader[trace.Request]{Rows: rows},
-		Options: replay.Options{Speed: 1, About: result.Run{Workload: "sha256:lab", Simulated: "lab"}},
+		Options: replay.Options{Speed: 1, About: result.Run{Source: result.Source{Workload: "sha256:lab"}, Simulation: result.Simulation{Simulated: "lab"}}},
 		Results: &results,
 	}.Run(t.Context())
 	if err != nil {

@@ -16,7 +16,7 @@ func TestStalledRunIsNotTrusted(t *testing.T) {
 		nil, {}, {Count: 1, TotalNS: 6e8, LongestNS: 6e8, Intervals: []result.Stall{{FromNS: 1e8, ToNS: 7e8}}},
 	} {
 		path := filepath.Join(t.TempDir(), "r.parquet")
-		if err := result.Write(path, result.Run{Stalls: stalls}, &trace.SliceReader[result.Result]{Rows: []result.Result{row}}); err != nil {
+		if err := result.Write(path, result.Run{Clock: result.Clock{Stalls: stalls}}, &trace.SliceReader[result.Result]{Rows: []result.Result{row}}); err != nil {
 			t.Fatal(err)
 		}
 		s, err := Summarise(path, report.Options{})

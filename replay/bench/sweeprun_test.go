@@ -36,7 +36,7 @@ func (p *pretended) Run(_ context.Context, t Trial) error {
 	if rate > p.sends {
 		lag = 300e6
 	}
-	run := result.Run{Schema: result.Schema, Version: "test", Timing: result.OpenLoop, Cores: 1}
+	run := result.Run{Schema: result.Schema, Version: "test", Load: result.Load{Timing: result.OpenLoop}, Client: result.Client{Cores: 1}}
 	var rows []result.Result
 	for due := int64(0); due < int64(t.Duration); due += int64(1e9 / rate) {
 		sent := due + lag

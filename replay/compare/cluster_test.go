@@ -70,7 +70,7 @@ func clustersOf(t *testing.T, seed uint64, sessions, each int, digest string) *C
 		}
 	}
 	c := &Clusters{}
-	if err := c.Add(result.Run{Workload: digest}, &trace.SliceReader[result.Result]{Rows: rows}); err != nil {
+	if err := c.Add(result.Run{Source: result.Source{Workload: digest}}, &trace.SliceReader[result.Result]{Rows: rows}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -200,7 +200,7 @@ func BenchmarkClusters(b *testing.B) {
 				runtime.ReadMemStats(&before)
 				for i := range sides {
 					sides[i] = &Clusters{}
-					if err := sides[i].Add(result.Run{Workload: "w"}, &endless{rng: rand.New(rand.NewPCG(1, uint64(i))), left: n}); err != nil {
+					if err := sides[i].Add(result.Run{Source: result.Source{Workload: "w"}}, &endless{rng: rand.New(rand.NewPCG(1, uint64(i))), left: n}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -38,7 +38,7 @@ func armsOf(t *testing.T, n int, factor, own float64) []Arm {
 			factor float64
 		}{{&a, 1}, {&b, factor}} {
 			rows := roundOf(rng, 200, both*side.factor*(1+own*rng.NormFloat64()))
-			run := result.Run{Workload: "sha256:w", Tier: "partner", Requests: int64(len(rows))}
+			run := result.Run{Source: result.Source{Workload: "sha256:w", Tier: "partner"}, Sending: result.Sending{Requests: int64(len(rows))}}
 			side.arm.Runs = append(side.arm.Runs, summarise(t, run, report.Options{}, rows...))
 			if err := side.arm.Clusters.Add(run, &trace.SliceReader[result.Result]{Rows: rows}); err != nil {
 				t.Fatal(err)

@@ -38,7 +38,7 @@ func production2(rows []Recorded, results []result.Result, run result.Run) (Comp
 }
 
 func TestCompareProduction(t *testing.T) {
-	run := result.Run{Workload: "sha256:w", Tier: "public", Requests: 1500}
+	run := result.Run{Source: result.Source{Workload: "sha256:w", Tier: "public"}, Sending: result.Sending{Requests: 1500}}
 	rows, results := replayedRows(3000, 1.5)
 	rows[1].Status = trace.StatusFailed
 	rows[3].TTFTNS = nil
@@ -70,7 +70,7 @@ func TestCompareProduction(t *testing.T) {
 }
 
 func TestCompareProductionRefusesOtherTraces(t *testing.T) {
-	run := result.Run{Workload: "sha256:w", Requests: 50}
+	run := result.Run{Source: result.Source{Workload: "sha256:w"}, Sending: result.Sending{Requests: 50}}
 	rows, results := replayedRows(100, 1)
 	other := run
 	other.Workload = "sha256:x"

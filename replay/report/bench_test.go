@@ -43,7 +43,7 @@ func BenchmarkSummarise(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("gaps=%d", gaps), func(b *testing.B) {
 			b.ReportAllocs()
-			if _, err := Summarise(result.Run{ServerBlock: 16}, &loop{rows, b.N}, Options{}); err != nil {
+			if _, err := Summarise(result.Run{Source: result.Source{ServerBlock: 16}}, &loop{rows, b.N}, Options{}); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "results/s")

@@ -146,7 +146,7 @@ func TestFewSamples(t *testing.T) {
 		for i := range row.n {
 			results = append(results, answer(i, i, 0, 10, 20))
 		}
-		s := summarise(t, result.Run{ServerBlock: 16}, Options{}, results...)
+		s := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, results...)
 		var missing, warned []string
 		for _, p := range percentiles {
 			if *p.of(&s.Latency.FromSent.TTFT) == nil {
@@ -235,7 +235,7 @@ func hit(row int64, prompt, known, cached int32) result.Result {
 }
 
 func TestCache(t *testing.T) {
-	block := result.Run{BlockSize: 512, ServerBlock: 16}
+	block := result.Run{Source: result.Source{BlockSize: 512, ServerBlock: 16}}
 	for _, row := range []struct {
 		name                     string
 		opts                     Options
@@ -246,7 +246,7 @@ func TestCache(t *testing.T) {
 	}{
 		{"floors to blocks", Options{}, block, []result.Result{hit(0, 100, 50, 40)}, 40, 48, 2, 1, 0},
 		{"the option stands above the run", Options{ServerBlock: 32}, block, []result.Result{hit(0, 100, 50, 0)}, 0, 32, 18, 1, 0},
-		{"the workload's block is the last resort", Options{}, result.Run{BlockSize: 10}, []result.Result{hit(0, 100, 55, 0)}, 0, 50, 5, 1, 0},
+		{"the workload's block is the last resort", Options{}, result.Run{Source: result.Source{BlockSize: 10}}, []result.Result{hit(0, 100, 55, 0)}, 0, 50, 5, 1, 0},
 		{"at most all but one token", Options{ServerBlock: 10}, block, []result.Result{hit(0, 100, 100, 90)}, 90, 90, 9, 1, 0},
 		{"a known prefix longer than the prompt", Options{ServerBlock: 1}, block, []result.Result{hit(0, 100, 300, 99)}, 99, 99, 0, 1, 0},
 		{"only the same rows compare", Options{}, block, []result.Result{hit(0, 100, 64, 32), hit(1, 900, -1, 900), hit(2, 900, 900, -1), hit(3, 100, 0, 0)}, 16, 32, 0, 2, 2},
@@ -281,7 +281,7 @@ func TestCache(t *testing.T) {
 // Hits beyond those of earlier prompts come from earlier runs; an engine that is
 // simulated has none, and found what it generated.
 func TestMoreHitsThanExpected(t *testing.T) {
-	run := result.Run{BlockSize: 512, ServerBlock: 16}
+	run := result.Run{Source: result.Source{BlockSize: 512, ServerBlock: 16}}
 	for simulated, want := range map[string]string{"": WarnForeignHits, "a model": WarnGeneratedHits} {
 		run.Simulated = simulated
 		for hits, warned := range map[int32]bool{48: false, 64: true} {
@@ -307,7 +307,7 @@ func TestCategoriesAndLengths(t *testing.T) {
 		results = append(results, r)
 	}
 	results[4].Error = "timeout"
-	s := summarise(t, result.Run{ServerBlock: 16}, Options{}, results...)
+	s := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, results...)
 	var names []string
 	for _, c := range s.ByCategory {
 		names = append(names, c.Category)

@@ -38,7 +38,7 @@ func TestVerdictOfRefusingServer(t *testing.T) {
 	for i := range int64(3000) {
 		rows = append(rows, failure(i, i, openai.KindConnect))
 	}
-	s := summarise(t, result.Run{Requests: 3000}, Options{}, rows...)
+	s := summarise(t, result.Run{Sending: result.Sending{Requests: 3000}}, Options{}, rows...)
 	if s.Verdict.Trustworthy || s.Verdict.Reasons[0].Code != CodeNoSamples ||
 		!strings.Contains(s.Verdict.Reasons[0].Text, "3,000 as connect: the server refused connections") {
 		t.Errorf("%+v", s.Verdict)

@@ -100,7 +100,7 @@ func TestClausesHaveTheSummarysFigures(t *testing.T) {
 	slo, _ := ParseSLO("ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
 	results := messy(rand.New(rand.NewPCG(5, 6)), 2000)
 	for _, exact := range []int{0, 700} {
-		s := summarise(t, result.Run{ServerBlock: 16}, Options{Contract: bounds(t, ""), SLO: slo, Exact: exact}, results...)
+		s := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{Contract: bounds(t, ""), SLO: slo, Exact: exact}, results...)
 		outcomes := map[string]int{}
 		for i := range s.Contract.Clauses {
 			c := &s.Contract.Clauses[i]
@@ -148,8 +148,8 @@ func TestScopedClausesAreOfTheirRequests(t *testing.T) {
 	}
 	where := "class = gold or category = branch and input_tokens < 8000"
 	opts := Options{Contract: bounds(t, where), SLO: slo}
-	s := summarise(t, result.Run{ServerBlock: 16}, opts, results...)
-	alone := summarise(t, result.Run{ServerBlock: 16}, Options{SLO: slo}, inside...)
+	s := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, opts, results...)
+	alone := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{SLO: slo}, inside...)
 	stretch := *alone.DurationS / *s.DurationS
 	if len(inside) < 1500 || len(inside) > 3000 || len(s.Contract.Clauses) != len(opts.Contract.Clauses) {
 		t.Fatalf("%d inside, %d clauses", len(inside), len(s.Contract.Clauses))
@@ -246,7 +246,7 @@ func TestContractOfTheWindow(t *testing.T) {
 	for i := range results {
 		results[i].Class = "gold"
 	}
-	run := result.Run{Window: &result.Window{From: &result.Place{DueNS: 10e9}, To: &result.Place{DueNS: 30e9}}}
+	run := result.Run{Sending: result.Sending{Window: &result.Window{From: &result.Place{DueNS: 10e9}, To: &result.Place{DueNS: 30e9}}}}
 	contract := contractOf(t, "max ttft <= 30ms", "error_rate <= 0%", "{clause: max ttft <= 30ms, where: class = gold}", "{clause: error_rate <= 0%, where: class = gold}", "{clause: goodput >= 100%, slo: 'ttft:30ms'}")
 	s := summarise(t, run, Options{Contract: contract}, results...)
 	for _, c := range s.Contract.Clauses {
@@ -318,7 +318,7 @@ func TestContractIsShown(t *testing.T) {
 	for i := range results {
 		results[i].Class = "gold"
 	}
-	s := summarise(t, result.Run{Simulated: "a model"}, Options{Contract: contract}, results...)
+	s := summarise(t, result.Run{Simulation: result.Simulation{Simulated: "a model"}}, Options{Contract: contract}, results...)
 	const says = `the contract "chat ?[31m" does not hold: p95 ttft from due is 1,045 ms, 10,351 % beyond 10ms; ` +
 		`max e2e from due where class = gold or input_tokens < 2048 and category != cold and output_tokens > 3 is 6,612,742 ms, 661,174 % beyond 1s; ` +
 		`requests_per_s is 0.166 1/s, 91.68 % short of 2; it cannot be judged: p99.99 ttft from due: it takes 10,000 values, and there were 1,100`
@@ -357,7 +357,7 @@ func TestContractHolds(t *testing.T) {
 	if got := s.Contract.String(); got != says || contractNotes(&s)[0].Level != page.Good {
 		t.Errorf("%s", got)
 	}
-	s = summarise(t, result.Run{GCPauseMaxNS: int64(time.Second)}, Options{Contract: contract}, evenly(20)...)
+	s = summarise(t, result.Run{Client: result.Client{GCPauseMaxNS: int64(time.Second)}}, Options{Contract: contract}, evenly(20)...)
 	if got := contractNotes(&s)[0]; got.Level != page.Warn || !strings.Contains(got.Text, "cannot be trusted") {
 		t.Errorf("%+v", got)
 	}

@@ -27,7 +27,7 @@ func fullEnvironment() *result.Environment {
 }
 
 func TestEnvironmentRows(t *testing.T) {
-	run := result.Run{Model: "m", Environment: fullEnvironment()}
+	run := result.Run{Load: result.Load{Model: "m"}, Environment: fullEnvironment()}
 	want := [][]string{
 		{"Engine", "vllm 0.11.0 (as given), vllm 0.11.0 (as the server says)"},
 		{"Model", "m, 70B parameters, fp8, TP 8, PP 1"},
@@ -49,7 +49,7 @@ func TestEnvironmentRows(t *testing.T) {
 	if got := environmentRows(&run); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got := environmentRows(&result.Run{Model: "m"}); got != nil {
+	if got := environmentRows(&result.Run{Load: result.Load{Model: "m"}}); got != nil {
 		t.Errorf("a file without an environment: %q", got)
 	}
 }

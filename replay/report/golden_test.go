@@ -23,11 +23,14 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // of everything in it.
 func smallRun() (result.Run, []result.Result, Options) {
 	run := result.Run{
-		Schema: result.Schema, Version: "1.0.0", Started: "2025-06-01T10:00:00Z", API: "chat", Prompts: "text",
-		Model: "meta-llama/Llama-3.2-3B", Tokenizer: "o200k_base", Speed: 2, Timing: "open-loop", Connections: "pooled",
-		Workload: "sha256:5c3f", Tier: "internal", Seed: "42", BlockSize: 512, ServerBlock: 16, Overhead: 4,
-		Requests: 1200, Excluded: 3, ShortTails: 1, MaxInFlight: 31, InFlightLimit: 64, ClientCPU: 0.4, Cores: 2,
-		GCPauseMaxNS: 400_000, PlannedNS: 1199 * 50 * msNS,
+		Schema:    result.Schema,
+		Version:   "1.0.0",
+		Started:   "2025-06-01T10:00:00Z",
+		Load:      result.Load{API: "chat", Prompts: "text", Model: "meta-llama/Llama-3.2-3B", Tokenizer: "o200k_base", Speed: 2, Timing: "open-loop", Connections: "pooled"},
+		Source:    result.Source{Workload: "sha256:5c3f", Tier: "internal", Seed: "42", BlockSize: 512, ServerBlock: 16, Overhead: 4},
+		Sending:   result.Sending{Requests: 1200, Excluded: 3, ShortTails: 1, MaxInFlight: 31, InFlightLimit: 64},
+		Client:    result.Client{ClientCPU: 0.4, Cores: 2, GCPauseMaxNS: 400_000},
+		PlannedNS: 1199 * 50 * msNS,
 	}
 	var results []result.Result
 	for i := range int64(1200) {
@@ -53,8 +56,10 @@ func smallRun() (result.Run, []result.Result, Options) {
 // brokenRun is one whose numbers say little.
 func brokenRun() (result.Run, []result.Result, Options) {
 	run := result.Run{
-		Model: "m\x1b[31m", EndedEarly: "interrupted", NotSent: 40, HeldBack: 2, InFlightLimit: 1, MaxInFlight: 1,
-		Tier: "public", Speed: 1, Timing: "open-loop", Requests: 4,
+		Load:       result.Load{Model: "m\x1b[31m", Speed: 1, Timing: "open-loop"},
+		EndedEarly: "interrupted",
+		Sending:    result.Sending{NotSent: 40, HeldBack: 2, InFlightLimit: 1, MaxInFlight: 1, Requests: 4},
+		Source:     result.Source{Tier: "public"},
 	}
 	return run, []result.Result{
 		answer(0, 0, 0, 40, 50), answer(1, 10, 250, 60), failure(2, 20, "connect"), failure(3, 30, "con\x1b[31mnect"),
@@ -130,7 +135,7 @@ func TestTextWidth(t *testing.T) {
 		results = append(results, r)
 	}
 	results[0] = failure(0, 0, strings.Repeat("x", 200))
-	run := result.Run{Speed: 123456, MaxInFlight: 1e9, InFlightLimit: 1e9, HeldBack: 1e12, EndedEarly: strings.Repeat("word ", 100), Requests: 1e15, NotSent: 1e15, ServerBlock: 1 << 20}
+	run := result.Run{Load: result.Load{Speed: 123456}, Sending: result.Sending{MaxInFlight: 1e9, InFlightLimit: 1e9, HeldBack: 1e12, Requests: 1e15, NotSent: 1e15}, EndedEarly: strings.Repeat("word ", 100), Source: result.Source{ServerBlock: 1 << 20}}
 	s := summarise(t, run, Options{SLO: SLO{TTFT: trace.Ptr(123456789 * time.Microsecond), E2E: trace.Ptr(time.Hour)}}, results...)
 	s.Latency.ITLChunk.Count = 1e15
 	var b bytes.Buffer

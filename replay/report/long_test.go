@@ -96,7 +96,7 @@ func TestPercentilesOfMany(t *testing.T) {
 
 // A page of 100,000 requests stays far below 3 MB.
 func TestPageSize(t *testing.T) {
-	s, err := Summarise(result.Run{ServerBlock: 16}, newCrowd(100_000, false), Options{})
+	s, err := Summarise(result.Run{Source: result.Source{ServerBlock: 16}}, newCrowd(100_000, false), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

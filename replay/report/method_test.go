@@ -23,7 +23,7 @@ func statuses(s Summary) map[string]Status {
 
 // Each point is held by the run that keeps it, and by none that does not.
 func TestChecklist(t *testing.T) {
-	run := result.Run{Timing: result.OpenLoop, Model: "org/Llama-3.1-8B-FP8"}
+	run := result.Run{Load: result.Load{Timing: result.OpenLoop, Model: "org/Llama-3.1-8B-FP8"}}
 	var good []result.Result
 	for i := range int64(200) {
 		good = append(good, answer(i, i*400, 0, 20, 30+i%3, 45+i%3))
@@ -47,18 +47,18 @@ func TestChecklist(t *testing.T) {
 		run  result.Run
 		rows []result.Result
 	}{
-		"closed loop":        {PointOpenLoop, NotHeld, result.Run{Timing: result.ClosedLoop, Concurrency: 4}, good},
-		"held back":          {PointOpenLoop, NotHeld, result.Run{Timing: result.OpenLoop, HeldBack: 1}, good},
+		"closed loop":        {PointOpenLoop, NotHeld, result.Run{Load: result.Load{Timing: result.ClosedLoop, Concurrency: 4}}, good},
+		"held back":          {PointOpenLoop, NotHeld, result.Run{Load: result.Load{Timing: result.OpenLoop}, Sending: result.Sending{HeldBack: 1}}, good},
 		"no word of timing":  {PointOpenLoop, Unknown, result.Run{}, good},
-		"sessions":           {PointOpenLoop, Held, result.Run{Timing: result.Causal}, good},
-		"a pass to warm":     {PointWarmUp, Held, result.Run{Cache: &result.CacheDiscipline{WarmRequests: 50}}, good},
+		"sessions":           {PointOpenLoop, Held, result.Run{Load: result.Load{Timing: result.Causal}}, good},
+		"a pass to warm":     {PointWarmUp, Held, result.Run{Servers: result.Servers{Cache: &result.CacheDiscipline{WarmRequests: 50}}}, good},
 		"99 are too few":     {PointTails, NotHeld, run, good[:99]},
 		"short":              {PointDuration, NotHeld, run, good[:100]},
 		"none succeeded":     {PointLengths, Unknown, run, []result.Result{failure(0, 0, "reset")}},
 		"one length":         {PointLengths, NotHeld, run, []result.Result{answer(0, 0, 0, 1, 2), answer(1, 1, 0, 1, 2)}},
 		"one token each":     {PointPhases, NotHeld, run, []result.Result{answer(0, 0, 0, 1), answer(1, 1, 0, 1)}},
-		"precision unsaid":   {PointPrecise, Unknown, result.Run{Model: "Llama-3-70B-Instruct"}, good},
-		"quantised by GPTQ":  {PointPrecise, Held, result.Run{Model: "a/b-GPTQ-Int4"}, good},
+		"precision unsaid":   {PointPrecise, Unknown, result.Run{Load: result.Load{Model: "Llama-3-70B-Instruct"}}, good},
+		"quantised by GPTQ":  {PointPrecise, Held, result.Run{Load: result.Load{Model: "a/b-GPTQ-Int4"}}, good},
 		"no GPU is known of": {PointHardware, Unknown, run, good},
 	} {
 		if got := statuses(summarise(t, test.run, Options{}, test.rows...))[test.code]; got != test.want {
@@ -123,7 +123,7 @@ func TestDiagnoses(t *testing.T) {
 		}),
 		LeadClient: load(400, func(i int64) result.Result { return answer(i, i*10, 30, 20, 30, 40, 50) }),
 	} {
-		got := strings.Join(leadsOf(t, result.Run{ServerBlock: 16}, Options{}, results...), " ")
+		got := strings.Join(leadsOf(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, results...), " ")
 		if want == LeadSaturated && got == LeadSaturated+" "+LeadTail { // what saturates has a tail
 			continue
 		}
@@ -131,7 +131,7 @@ func TestDiagnoses(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := leadsOf(t, result.Run{Timing: result.ClosedLoop}, Options{}, load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, LeadSaturated) {
+	if got := leadsOf(t, result.Run{Load: result.Load{Timing: result.ClosedLoop}}, Options{}, load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, LeadSaturated) {
 		t.Error("a closed loop cannot fall behind")
 	}
 }
@@ -142,7 +142,7 @@ func TestCachingOff(t *testing.T) {
 	flags := func(f string) result.Run {
 		return result.Run{Environment: &result.Environment{Deployment: &result.Deployment{EngineFlags: f}}}
 	}
-	off, on := result.Run{PrefixCaching: trace.Ptr(false)}, result.Run{PrefixCaching: trace.Ptr(true)}
+	off, on := result.Run{Simulation: result.Simulation{PrefixCaching: trace.Ptr(false)}}, result.Run{Simulation: result.Simulation{PrefixCaching: trace.Ptr(true)}}
 	for _, c := range []struct {
 		run    result.Run
 		cached int32
@@ -170,7 +170,7 @@ func TestCachingOff(t *testing.T) {
 // What an expected hit ratio rests on is said with it.
 func TestExpectedFrom(t *testing.T) {
 	for want, run := range map[string]result.Run{
-		FromPrompts: {}, FromReplies: {Thread: &result.Threads{}}, FromWarmUp: {Cache: &result.CacheDiscipline{Done: result.CacheWarmPass}},
+		FromPrompts: {}, FromReplies: {Thread: &result.Threads{}}, FromWarmUp: {Servers: result.Servers{Cache: &result.CacheDiscipline{Done: result.CacheWarmPass}}},
 	} {
 		run.ServerBlock = 16
 		s := summarise(t, run, Options{}, hit(0, 100, 80, 16))
@@ -282,7 +282,7 @@ func TestHitsOverTime(t *testing.T) {
 		r.Known, r.Cached = trace.Ptr(int32(i)), trace.Ptr(int32(i/2))
 		results = append(results, r)
 	}
-	s := summarise(t, result.Run{ServerBlock: 16}, Options{}, results...)
+	s := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, results...)
 	for name, test := range map[string]struct {
 		of   page.Series
 		want *float64

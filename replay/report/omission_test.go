@@ -103,7 +103,7 @@ func TestWindow(t *testing.T) {
 		results = append(results, answer(i, i*10, 0, wait))
 	}
 	results[3] = failure(3, 30, "timeout")
-	run := result.Run{Requests: 100, Window: &result.Window{From: &result.Place{DueNS: 10 * 10 * msNS, Row: 10}, To: &result.Place{DueNS: 80 * 10 * msNS}}}
+	run := result.Run{Sending: result.Sending{Requests: 100, Window: &result.Window{From: &result.Place{DueNS: 10 * 10 * msNS, Row: 10}, To: &result.Place{DueNS: 80 * 10 * msNS}}}}
 	s := summarise(t, run, Options{}, results...)
 	r := s.Requests
 	if r.Rows != 70 || r.Succeeded != 70 || r.WarmUp != 10 || r.CoolDown != 20 || *s.Latency.FromSent.TTFT.Max != 5 || !s.Verdict.Trustworthy {
@@ -117,7 +117,7 @@ func TestWindow(t *testing.T) {
 
 // A closed loop is called one wherever its figures are shown.
 func TestClosedLoopIsLabelled(t *testing.T) {
-	s := summarise(t, result.Run{Timing: result.ClosedLoop, Concurrency: 8}, Options{}, answer(0, 0, 0, 5))
+	s := summarise(t, result.Run{Load: result.Load{Timing: result.ClosedLoop, Concurrency: 8}}, Options{}, answer(0, 0, 0, 5))
 	var text bytes.Buffer
 	if err := WriteText(&text, s); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func named(t *testing.T, n, runs int, of func(run int, r *result.Run, o *Options
 	t.Helper()
 	var out []Named
 	for k := range runs {
-		run := result.Run{Timing: result.OpenLoop, Speed: 1, Workload: "sha256:aa", Tier: "public", Requests: int64(n), Model: "m"}
+		run := result.Run{Load: result.Load{Timing: result.OpenLoop, Speed: 1, Model: "m"}, Source: result.Source{Workload: "sha256:aa", Tier: "public"}, Sending: result.Sending{Requests: int64(n)}}
 		var o Options
 		ttft, gap := of(k, &run, &o)
 		var results []result.Result
@@ -155,7 +155,7 @@ func TestPareto(t *testing.T) {
 	if got := *runs[0].Efficiency.PerGPU * 8; got < *runs[0].Throughput.OutputTokensPerS-1e-4 || got > *runs[0].Throughput.OutputTokensPerS+1e-4 {
 		t.Errorf("%v per second over 8 GPUs", got)
 	}
-	if e := efficiency(&Summary{Run: result.Run{Endpoints: []string{"a", "b"}}}, 0); e.GPUs != 2 || e.GPUsFrom != GPUsInstances {
+	if e := efficiency(&Summary{Run: result.Run{Routing: result.Routing{Endpoints: []string{"a", "b"}}}}, 0); e.GPUs != 2 || e.GPUsFrom != GPUsInstances {
 		t.Errorf("two endpoints: %+v", e)
 	}
 }

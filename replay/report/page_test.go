@@ -70,7 +70,7 @@ func TestPage(t *testing.T) {
 func TestPageTier(t *testing.T) {
 	for tier, want := range map[string]string{"internal": "This page is internal: not for release", "": "No tier is stated", "partner": "This page is of tier partner", "public": ""} {
 		got := ""
-		for _, n := range Page(summarise(t, result.Run{Tier: tier}, Options{}, answer(0, 0, 0, 1))).Verdict {
+		for _, n := range Page(summarise(t, result.Run{Source: result.Source{Tier: tier}}, Options{}, answer(0, 0, 0, 1))).Verdict {
 			if strings.Contains(n.Text, "not for ") {
 				got = n.Text
 			}
@@ -203,7 +203,7 @@ func TestSentences(t *testing.T) {
 	if text := strings.Join(late.Sections[2].Text, " "); !strings.Contains(text, "105 ms, which is 100 ms more") {
 		t.Errorf("no word of the wait: %s", text)
 	}
-	for _, line := range sayCache(ptr(summarise(t, result.Run{ServerBlock: 16}, Options{}, hit(0, 100, 50, -1)))) {
+	for _, line := range sayCache(ptr(summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, hit(0, 100, 50, -1)))) {
 		if !strings.Contains(line, "did not say") && !strings.Contains(line, "rounding") {
 			t.Error(line)
 		}

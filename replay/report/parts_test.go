@@ -15,9 +15,12 @@ import (
 
 // partsRun went to two servers, was retried, and says who answered.
 func partsRun() (result.Run, []result.Result) {
-	run := result.Run{Endpoints: []string{"http://b", "http://a"}, Balance: "round-robin", ServerBlock: 16, TLSUnverified: true,
+	run := result.Run{
+		Routing:     result.Routing{Endpoints: []string{"http://b", "http://a"}, Balance: "round-robin"},
+		Source:      result.Source{ServerBlock: 16},
+		Transport:   result.Transport{TLSUnverified: true, Served: []result.Served{{Header: "X-Pod", Values: []string{"p0", "p1\x1b[31m"}}}, Sampling: map[string]json.RawMessage{"top_p": json.RawMessage("0.9"), "temperature": json.RawMessage(`"workload"`)}},
 		Determinism: &result.Determinism{Rows: 10, Compared: 9, Differed: 3},
-		Served:      []result.Served{{Header: "X-Pod", Values: []string{"p0", "p1\x1b[31m"}}}, Sampling: map[string]json.RawMessage{"top_p": json.RawMessage("0.9"), "temperature": json.RawMessage(`"workload"`)}}
+	}
 	var results []result.Result
 	for i := range int64(40) {
 		r := answer(i, i, 0, 10+90*(i%2), 200)
@@ -67,7 +70,7 @@ func TestParts(t *testing.T) {
 	// With one server and nothing tried again there is nothing to tell.
 	one := answer(0, 0, 0, 10, 20)
 	one.Endpoint, one.Attempts = trace.Ptr(int32(0)), 1
-	if s := summarise(t, result.Run{Endpoints: []string{"http://b"}}, Options{}, one); s.ByEndpoint != nil || s.Retries != nil || s.ByHeader != nil {
+	if s := summarise(t, result.Run{Routing: result.Routing{Endpoints: []string{"http://b"}}}, Options{}, one); s.ByEndpoint != nil || s.Retries != nil || s.ByHeader != nil {
 		t.Errorf("%+v, %+v, %+v", s.ByEndpoint, s.Retries, s.ByHeader)
 	}
 }
@@ -85,7 +88,7 @@ func TestManyValues(t *testing.T) {
 	for i := range 10 {
 		values = append(values, fmt.Sprint("v", i))
 	}
-	s := summarise(t, result.Run{Served: []result.Served{{Header: "X", Values: values}}}, Options{}, results...)
+	s := summarise(t, result.Run{Transport: result.Transport{Served: []result.Served{{Header: "X", Values: values}}}}, Options{}, results...)
 	h := s.ByHeader[0]
 	total := int64(0)
 	for _, v := range h.Values {
@@ -132,7 +135,7 @@ func TestSilentServers(t *testing.T) {
 // Attempts at each endpoint follow from the last and their number; the sums are those
 // of going through them one by one.
 func TestEndpointRetries(t *testing.T) {
-	run := result.Run{Endpoints: []string{"http://a", "http://b", "http://c"}, Retries: 9, RetryOther: true}
+	run := result.Run{Routing: result.Routing{Endpoints: []string{"http://a", "http://b", "http://c"}}, Transport: result.Transport{Retries: 9, RetryOther: true}}
 	want := make([]EndpointRetries, 3)
 	for i, name := range run.Endpoints {
 		want[i].Name = name

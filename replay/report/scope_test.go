@@ -19,7 +19,7 @@ func rowOf(class string, input int32) *result.Result {
 }
 
 func TestScopes(t *testing.T) {
-	run := &result.Run{Endpoints: []string{"http://a:8000", "http://b:8000"}}
+	run := &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:8000", "http://b:8000"}}}
 	gold, plain := rowOf("gold", 5000), rowOf("", 100)
 	gold.Session, gold.Endpoint, gold.API, gold.Category = trace.Ptr(int64(3)), trace.Ptr(int32(1)), result.APIChat, trace.Cold
 	for _, c := range []struct {
@@ -137,7 +137,7 @@ func FuzzScope(f *testing.F) {
 	for _, seed := range []string{"class = gold or input_tokens < 2048", "(class != 'a b' or api=chat) and session != none", "((((", `class = "`, "input_tokens ≤ 3 and (output_tokens > 1 or endpoint = http://a:1/v1?x)"} {
 		f.Add(seed)
 	}
-	run := &result.Run{Endpoints: []string{"http://a:1"}}
+	run := &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:1"}}}
 	rows := messy(rand.New(rand.NewPCG(1, 2)), 50)
 	for i := range rows {
 		rows[i].Class = []string{"", "gold", "a b"}[i%3]

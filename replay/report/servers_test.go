@@ -154,8 +154,10 @@ func TestSpeculation(t *testing.T) {
 
 // What was done before a run, and what failed in measuring it, is said.
 func TestServerWords(t *testing.T) {
-	run := result.Run{Note: "after\x1b the fix", Server: &result.Server{ToNS: 9.2e9}, Cache: &result.CacheDiscipline{Asked: "cold", Done: result.CacheReset, Call: "/flush_cache", Servers: 2},
-		Profiled: &result.Profiled{FromNS: trace.Ptr(int64(0)), ToNS: trace.Ptr(int64(1e9))}, ServerVersion: "0.11.0", MaxModelLen: 8192}
+	run := result.Run{
+		Note:    "after\x1b the fix",
+		Servers: result.Servers{Server: &result.Server{ToNS: 9.2e9}, Cache: &result.CacheDiscipline{Asked: "cold", Done: result.CacheReset, Call: "/flush_cache", Servers: 2}, Profiled: &result.Profiled{FromNS: trace.Ptr(int64(0)), ToNS: trace.Ptr(int64(1e9))}, ServerVersion: "0.11.0", MaxModelLen: 8192},
+	}
 	s := serverRun(t, run, serverMetric("gauge", "vllm:num_requests_running", "", 0, 2))
 	var text bytes.Buffer
 	if err := WriteText(&text, s); err != nil {

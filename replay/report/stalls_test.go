@@ -21,7 +21,7 @@ func stalledRun(pairs ...int64) result.Run {
 		s.TotalNS += x.ToNS - x.FromNS
 		s.LongestNS = max(s.LongestNS, x.ToNS-x.FromNS)
 	}
-	return result.Run{Stalls: s}
+	return result.Run{Clock: result.Clock{Stalls: s}}
 }
 
 // The covered part of any time is what counting its nanoseconds gives.
@@ -161,7 +161,7 @@ func TestStallVerdict(t *testing.T) {
 		{"both", stalledRun(10, 300, 1010, 1300, 2010, 2300), Options{}, steady, CodeStalledTTFT + " " + CodeStalledGap, ""},
 		{"an embedding", stalledRun(50, 60), Options{}, []result.Result{embedding}, CodeStalledTTFT, ""},
 		{"an old file", result.Run{}, Options{}, steady, "", "not recorded"},
-		{"a simulation", result.Run{Simulated: "1 × engine"}, Options{}, steady, "", "not applicable"},
+		{"a simulation", result.Run{Simulation: result.Simulation{Simulated: "1 × engine"}}, Options{}, steady, "", "not applicable"},
 	} {
 		s := summarise(t, c.run, c.options, c.results...)
 		var codes []string

@@ -60,7 +60,7 @@ func TestVerdict(t *testing.T) {
 		results []result.Result
 		codes   string
 	}{
-		{"good", result.Run{Requests: 1000, Cores: 2, ClientCPU: 1.7, GCPauseMaxNS: 50e6, InFlightLimit: 8}, Limits{}, steady(0), ""},
+		{"good", result.Run{Sending: result.Sending{Requests: 1000, InFlightLimit: 8}, Client: result.Client{Cores: 2, ClientCPU: 1.7, GCPauseMaxNS: 50e6}}, Limits{}, steady(0), ""},
 		{"p50 at the limit", result.Run{}, Limits{}, steady(10), ""},
 		{"p50", result.Run{}, Limits{}, steady(11), CodeLagP50},
 		{"p99 at the limit", result.Run{}, Limits{}, tail(100, 10), ""},
@@ -72,19 +72,19 @@ func TestVerdict(t *testing.T) {
 		{"drift", result.Run{}, Limits{}, steady(0, 0, 0, 10), ""},
 		{"drift over the limit", result.Run{}, Limits{}, steady(0, 0, 0, 11), CodeLagDrift},
 		{"a client that catches up", result.Run{}, Limits{}, steady(11, 0, 0, 0), ""},
-		{"cpu", result.Run{Cores: 2, ClientCPU: 1.8}, Limits{}, steady(0), CodeCPU},
-		{"cpu below", result.Run{Cores: 2, ClientCPU: 1.79}, Limits{}, steady(0), ""},
-		{"few skipped", result.Run{Skipped: 10}, Limits{}, steady(0), ""},
-		{"skipped", result.Run{Skipped: 11}, Limits{}, steady(0), CodeSkipped},
-		{"cpu unknown", result.Run{ClientCPU: 1.8}, Limits{}, steady(0), ""},
-		{"gc", result.Run{GCPauseMaxNS: 50e6 + 1}, Limits{}, steady(0), CodeGCPause},
-		{"held back", result.Run{HeldBack: 1, InFlightLimit: 8}, Limits{}, steady(0), CodeHeldBack},
-		{"held back as allowed", result.Run{HeldBack: 20, InFlightLimit: 8}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), ""},
-		{"held back more", result.Run{HeldBack: 21, InFlightLimit: 8}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), CodeHeldBack},
-		{"stalled at the limit", result.Run{StalledNS: 1e9}, Limits{}, steady(0), ""},
-		{"stalled", result.Run{StalledNS: 1e9 + 1}, Limits{}, steady(0), CodeStalled},
-		{"clock at the limit", result.Run{ClockJumpNS: 100e6}, Limits{}, steady(0), ""},
-		{"clock", result.Run{ClockJumpNS: 100e6 + 1}, Limits{}, steady(0), CodeClock},
+		{"cpu", result.Run{Client: result.Client{Cores: 2, ClientCPU: 1.8}}, Limits{}, steady(0), CodeCPU},
+		{"cpu below", result.Run{Client: result.Client{Cores: 2, ClientCPU: 1.79}}, Limits{}, steady(0), ""},
+		{"few skipped", result.Run{Sending: result.Sending{Skipped: 10}}, Limits{}, steady(0), ""},
+		{"skipped", result.Run{Sending: result.Sending{Skipped: 11}}, Limits{}, steady(0), CodeSkipped},
+		{"cpu unknown", result.Run{Client: result.Client{ClientCPU: 1.8}}, Limits{}, steady(0), ""},
+		{"gc", result.Run{Client: result.Client{GCPauseMaxNS: 50e6 + 1}}, Limits{}, steady(0), CodeGCPause},
+		{"held back", result.Run{Sending: result.Sending{HeldBack: 1, InFlightLimit: 8}}, Limits{}, steady(0), CodeHeldBack},
+		{"held back as allowed", result.Run{Sending: result.Sending{HeldBack: 20, InFlightLimit: 8}}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), ""},
+		{"held back more", result.Run{Sending: result.Sending{HeldBack: 21, InFlightLimit: 8}}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), CodeHeldBack},
+		{"stalled at the limit", result.Run{Clock: result.Clock{StalledNS: 1e9}}, Limits{}, steady(0), ""},
+		{"stalled", result.Run{Clock: result.Clock{StalledNS: 1e9 + 1}}, Limits{}, steady(0), CodeStalled},
+		{"clock at the limit", result.Run{Clock: result.Clock{ClockJumpNS: 100e6}}, Limits{}, steady(0), ""},
+		{"clock", result.Run{Clock: result.Clock{ClockJumpNS: 100e6 + 1}}, Limits{}, steady(0), CodeClock},
 		{"one without a connection", result.Run{}, Limits{}, planted(1, failure(0, 0, "connect")), ""},
 		{"without a connection", result.Run{}, Limits{}, planted(2, failure(0, 0, "connect")), CodeConnect},
 		{"refused as allowed", result.Run{}, Limits{}, planted(10, refusal(429)), ""},
@@ -96,11 +96,11 @@ func TestVerdict(t *testing.T) {
 		{"errors", result.Run{}, Limits{}, failures(11), CodeErrors},
 		{"only errors", result.Run{}, Limits{}, failures(1000), CodeNoSamples + " " + CodeErrors},
 		{"ended early", result.Run{EndedEarly: "interrupted"}, Limits{}, steady(0), CodeEndedEarly},
-		{"not sent", result.Run{EndedEarly: "interrupted", NotSent: 3}, Limits{}, steady(0), CodeEndedEarly + " " + CodeNotSent},
+		{"not sent", result.Run{EndedEarly: "interrupted", Sending: result.Sending{NotSent: 3}}, Limits{}, steady(0), CodeEndedEarly + " " + CodeNotSent},
 		{"not sent by the rows", result.Run{}, Limits{}, append(steady(0), result.Result{}), CodeNotSent},
-		{"unprepared", result.Run{Unprepared: 1, Unready: "too long"}, Limits{}, steady(0), CodeUnprepared},
-		{"results missing", result.Run{Requests: 1001}, Limits{}, steady(0), CodeRowsMissing},
-		{"no limits", result.Run{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9, StalledNS: 1e12, ClockJumpNS: 1e12, HeldBack: 99}, none, append(steady(500), failures(500)...), ""},
+		{"unprepared", result.Run{Sending: result.Sending{Unprepared: 1, Unready: "too long"}}, Limits{}, steady(0), CodeUnprepared},
+		{"results missing", result.Run{Sending: result.Sending{Requests: 1001}}, Limits{}, steady(0), CodeRowsMissing},
+		{"no limits", result.Run{Client: result.Client{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9}, Clock: result.Clock{StalledNS: 1e12, ClockJumpNS: 1e12}, Sending: result.Sending{HeldBack: 99}}, none, append(steady(500), failures(500)...), ""},
 		{"nothing", result.Run{}, none, nil, CodeNoSamples},
 	} {
 		s := summarise(t, row.run, Options{Limits: row.limits}, row.results...)
@@ -128,7 +128,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestReasonFigures(t *testing.T) {
-	s := summarise(t, result.Run{Cores: 4, ClientCPU: 3.8}, Options{}, answer(0, 0, 250, 5))
+	s := summarise(t, result.Run{Client: result.Client{Cores: 4, ClientCPU: 3.8}}, Options{}, answer(0, 0, 250, 5))
 	want := []Reason{
 		{CodeLagP50, "the largest send lag of 1 request, too few for a p50, is 250 ms; the limit is 10 ms", 250, 10, "ms"},
 		{CodeLagP99, "the largest send lag of 1 request, too few for a p99, is 250 ms; the limit is 100 ms", 250, 100, "ms"},
@@ -148,7 +148,7 @@ func TestSimulatedVerdict(t *testing.T) {
 	for i := range int64(1000) {
 		results = append(results, answer(i, i, 0, 5, 9))
 	}
-	s := summarise(t, result.Run{Simulated: "1 × engine", Requests: 1000}, Options{}, results...)
+	s := summarise(t, result.Run{Simulation: result.Simulation{Simulated: "1 × engine"}, Sending: result.Sending{Requests: 1000}}, Options{}, results...)
 	if !s.Verdict.Trustworthy || s.Latency.SendLag.Count != 0 || s.LagDriftMS != nil || s.Latency.FromDue.TTFT.Count != 1000 {
 		t.Errorf("%+v, send lag %+v", s.Verdict, s.Latency.SendLag)
 	}
@@ -168,7 +168,7 @@ func TestSimulatedVerdict(t *testing.T) {
 	for i := range int64(20) {
 		results[i] = failure(i, i, "rate_limited")
 	}
-	if s := summarise(t, result.Run{Simulated: "1 × engine", Requests: 1000}, Options{}, results...); s.Verdict.Trustworthy {
+	if s := summarise(t, result.Run{Simulation: result.Simulation{Simulated: "1 × engine"}, Sending: result.Sending{Requests: 1000}}, Options{}, results...); s.Verdict.Trustworthy {
 		t.Error("2 % of errors are trusted")
 	}
 }

@@ -137,7 +137,7 @@ func TestVLLMAgainstOracle(t *testing.T) {
 	ms := func(n int) *time.Duration { return trace.Ptr(time.Duration(n) * time.Millisecond) }
 	for seed := range uint64(10) {
 		results := messy(rand.New(rand.NewPCG(seed, 70)), 30+int(seed)*150)
-		doc := writeVLLM(t, result.Run{InFlightLimit: 5}, results, VLLMOptions{
+		doc := writeVLLM(t, result.Run{Sending: result.Sending{InFlightLimit: 5}}, results, VLLMOptions{
 			RequestRate: 3, Metrics: everyMetric, Percentiles: []float64{1, 50, 99, 99.9},
 			Goodput: SLO{TTFT: ms(40), TPOT: ms(12), E2E: ms(300)}, Detailed: true})
 		o := tellVLLM(results, .040, .012, .300)
@@ -230,7 +230,7 @@ func holdDetails(t *testing.T, doc map[string]any, results []result.Result) {
 
 // The keys stand in vLLM's order, and only those that were asked for are there.
 func TestVLLMKeys(t *testing.T) {
-	run := result.Run{API: "chat", Model: "org/m", Tokenizer: "tok", Started: "2026-01-02T03:04:05.5Z", Concurrency: 4}
+	run := result.Run{Load: result.Load{API: "chat", Model: "org/m", Tokenizer: "tok", Concurrency: 4}, Started: "2026-01-02T03:04:05.5Z"}
 	keys := func(o VLLMOptions) string {
 		var b bytes.Buffer
 		if err := WriteVLLM(&b, run, rereadOf(presetRun()), o); err != nil {
@@ -337,7 +337,7 @@ func TestVLLMAgainstNumpy(t *testing.T) {
 }
 
 func TestVLLMFilename(t *testing.T) {
-	run := result.Run{API: "chat", Model: "org/m-7b", Started: "2026-01-02T03:04:05Z"}
+	run := result.Run{Load: result.Load{API: "chat", Model: "org/m-7b"}, Started: "2026-01-02T03:04:05Z"}
 	for want, o := range map[string]VLLMOptions{
 		"openai-chat-infqps-m-7b-20260102-030405.json":                   {},
 		"x-3.0qps-concurrency8-m-7b-20260102-030405.json":                {Label: "x", RequestRate: 3, MaxConcurrency: 8},

@@ -121,7 +121,7 @@ func randomResults(seed uint64, n int) []Result {
 	return rows
 }
 
-var someRun = Run{Schema: Schema, Version: "v1", Model: "m", Speed: 2, PlannedNS: 5, Seed: "11"}
+var someRun = Run{Schema: Schema, Version: "v1", Load: Load{Model: "m", Speed: 2}, PlannedNS: 5, Source: Source{Seed: "11"}}
 
 // writeJournal writes rows in batches of the given size.
 func writeJournal(t testing.TB, rows []Result, batch int) string {

@@ -71,7 +71,7 @@ func FuzzMetricsJournal(f *testing.F) {
 		defer m.Close()
 		s, err := SummariseMetrics(m.Reader(), 0, 1e9, true, nil)
 		if err == nil {
-			if _, err := (Run{Server: s}).encode(); err != nil {
+			if _, err := (Run{Servers: Servers{Server: s}}).encode(); err != nil {
 				t.Error(err)
 			}
 		}

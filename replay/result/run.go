@@ -23,32 +23,81 @@ const (
 	ClosedLoop = "closed-loop"
 )
 
-// ResultsSchema names the layout of a results file.
+// Schema names the layout of a results file.
 const Schema = "results/1"
 
-// Run is what a results file says of the run as a whole, kept as JSON under
-// the metadata key "reprise.run". Durations are nanoseconds.
+// Run is what a results file says of the run as a whole. It is kept as JSON under
+// the metadata key "reprise.run". Its parts are embedded, so that the JSON is one flat
+// object whose keys have the order of the fields here; files that were written keep
+// their bytes. Durations are in nanoseconds.
 type Run struct {
-	Schema        string  `json:"schema"` // [ResultsSchema]
-	Version       string  `json:"version"`
-	Started       string  `json:"started"` // RFC 3339, UTC
-	API           string  `json:"api"`     // chat, completions, responses, embeddings, or auto: see Result.API
-	Prompts       string  `json:"prompts"` // text or ids
-	Model         string  `json:"model"`
-	Tokenizer     string  `json:"tokenizer"`
-	Speed         float64 `json:"speed"`
-	Timing        string  `json:"timing"`                // open-loop, causal or closed-loop
-	Rate          string  `json:"rate,omitempty"`        // arrival process in place of recorded times
-	Concurrency   int     `json:"concurrency,omitempty"` // of a closed loop
-	RampUp        string  `json:"ramp_up,omitempty"`     // of its concurrency
-	KeepThink     bool    `json:"keep_think,omitempty"`
-	Connections   string  `json:"connections"` // per-request, pooled, pooled:N or per-session
-	Workload      string  `json:"workload_digest"`
-	Tier          string  `json:"tier,omitempty"`
-	Seed          string  `json:"seed"`
-	BlockSize     int     `json:"block_size"`        // of the workload
-	ServerBlock   int     `json:"server_block_size"` // that expected reuse is counted in
-	Overhead      int     `json:"template_overhead_tokens"`
+	Schema  string `json:"schema"` // [Schema]
+	Version string `json:"version"`
+	Started string `json:"started"` // RFC 3339, UTC
+
+	Load
+	Source
+	Sending
+	Client
+
+	EndedEarly string `json:"ended_early,omitempty"` // why
+	PlannedNS  int64  `json:"planned_ns"`            // first to last due
+
+	Simulation
+
+	Odd       Odd        `json:"odd_answers,omitzero"`
+	Realtime  bool       `json:"realtime,omitempty"`  // requests were sent by a realtime thread
+	Wire      *Wire      `json:"wire,omitempty"`      // null where net/http or something else had the connections
+	Selection *Selection `json:"selection,omitempty"` // which part of the workload was sent; null is all of it
+
+	Clock
+
+	Plan     Asked          `json:"plan,omitzero"`             // a resumption must ask for the same
+	Resumed  []Interruption `json:"resumed,omitempty"`         // in their order; see replay.Resumption
+	Verbatim string         `json:"verbatim_digest,omitempty"` // digest of the raw file, of a run that sent what the source sent
+
+	Note       string `json:"note,omitempty"`        // by who started the run
+	PromptText string `json:"prompt_text,omitempty"` // what prompts are written in: [TextStable], words or corpus; empty is not known
+
+	Servers
+
+	Thread      *Threads     `json:"thread,omitempty"`      // turns whose prompts were to hold the server's replies; null in a run without replay.Threading
+	Privacy     *Privacy     `json:"privacy,omitempty"`     // from the workload's privacy card; null without a card
+	Environment *Environment `json:"environment,omitempty"` // where it was measured; null in files of versions that did not say
+
+	Routing
+	Transport
+
+	Determinism *Determinism `json:"determinism,omitempty"` // null when it was not checked
+}
+
+// Load is what requests were made of, and when they were due.
+type Load struct {
+	API         string  `json:"api"`     // chat, completions, responses, embeddings, or auto: see Result.API
+	Prompts     string  `json:"prompts"` // text or ids
+	Model       string  `json:"model"`
+	Tokenizer   string  `json:"tokenizer"`
+	Speed       float64 `json:"speed"`
+	Timing      string  `json:"timing"`                // open-loop, causal or closed-loop
+	Rate        string  `json:"rate,omitempty"`        // arrival process in place of recorded times
+	Concurrency int     `json:"concurrency,omitempty"` // of a closed loop
+	RampUp      string  `json:"ramp_up,omitempty"`     // of its concurrency
+	KeepThink   bool    `json:"keep_think,omitempty"`
+	Connections string  `json:"connections"` // per-request, pooled, pooled:N or per-session
+}
+
+// Source is the workload, and how its tokens are counted.
+type Source struct {
+	Workload    string `json:"workload_digest"`
+	Tier        string `json:"tier,omitempty"`
+	Seed        string `json:"seed"`
+	BlockSize   int    `json:"block_size"`               // of the workload
+	ServerBlock int    `json:"server_block_size"`        // that expected reuse is counted in
+	Overhead    int    `json:"template_overhead_tokens"` // that the server's template adds to a prompt
+}
+
+// Sending is what became of the rows that were read.
+type Sending struct {
 	Requests      int64   `json:"requests"`          // sent
 	Excluded      int64   `json:"excluded"`          // rows left out: failed in the source
 	Unprepared    int64   `json:"unprepared"`        // rows without a prompt, see [KindPrepare]
@@ -63,12 +112,17 @@ type Run struct {
 	MaxInFlight   int     `json:"max_in_flight"`     // highest seen
 	InFlightLimit int     `json:"in_flight_limit"`   // 0 is none
 	HeldBack      int64   `json:"held_back"`         // requests that waited at the limit
-	ClientCPU     float64 `json:"client_cpu_cores"`  // mean cores used
-	Cores         int     `json:"cores"`
-	GCPauseMaxNS  int64   `json:"gc_pause_max_ns"`
-	EndedEarly    string  `json:"ended_early,omitempty"` // why
-	PlannedNS     int64   `json:"planned_ns"`            // first to last due
+}
 
+// Client is what the run cost the client's machine.
+type Client struct {
+	ClientCPU    float64 `json:"client_cpu_cores"` // mean cores used
+	Cores        int     `json:"cores"`
+	GCPauseMaxNS int64   `json:"gc_pause_max_ns"`
+}
+
+// Simulation says what engines gave the results, where that is known.
+type Simulation struct {
 	// Simulated says what model gave the results, in virtual time: nothing was
 	// sent, and there was no client to measure. Empty for a replay.
 	Simulated string `json:"simulated,omitempty"`
@@ -79,46 +133,29 @@ type Run struct {
 	// PrefixCaching says whether they kept the KV of prompts for later ones; null is
 	// not known, as of every live server.
 	PrefixCaching *bool `json:"prefix_caching,omitempty"`
+}
 
-	// Odd counts answers that were sound, but not as they should be.
-	Odd Odd `json:"odd_answers,omitzero"`
-	// The send path.
-	Realtime bool  `json:"realtime,omitempty"` // requests were sent by a realtime thread
-	Wire     *Wire `json:"wire,omitempty"`     // null where net/http or something else had the connections
-	// Selection is which part of the workload was sent; null is all of it.
-	Selection *Selection `json:"selection,omitempty"`
-	// What the clocks of the client did while it sent, looked at each second.
-	ClockJumpNS int64 `json:"clock_jump_ns"` // most that the wall clock was off from where it would have been without a step
-	StalledNS   int64 `json:"stalled_ns"`    // longest that a look was overdue: the process, or the machine, stood still
+// Clock is what the clocks of the client did while it sent.
+type Clock struct {
+	ClockJumpNS int64 `json:"clock_jump_ns"` // most that the wall clock was off from where it would have been without a step, looked at each second
+	StalledNS   int64 `json:"stalled_ns"`    // longest that such a look was overdue: the process, or the machine, stood still
 	// Stalls are those that a heartbeat noticed, each millisecond; null in files of
 	// versions that had none, and where nothing was sent.
 	Stalls *Stalls `json:"stalls,omitempty"`
+}
 
-	// Of a run that was killed and resumed, and for one that may be.
-	Plan    Asked          `json:"plan,omitzero"`
-	Resumed []Interruption `json:"resumed,omitempty"` // in their order; see replay.Resumption
-
-	// Of a run that sent what the source sent.
-	Verbatim string `json:"verbatim_digest,omitempty"` // digest of the raw file
-
-	// What was said of the run and of the servers, done to them before it, and
-	// measured at them during it.
-	Note          string           `json:"note,omitempty"`           // by who started it
-	PromptText    string           `json:"prompt_text,omitempty"`    // what prompts are written in: [TextStable], words or corpus; empty is not known
-	ServerVersion string           `json:"server_version,omitempty"` // as the servers say at /version; several are joined by commas
-	MaxModelLen   int              `json:"max_model_len,omitempty"`  // the smallest that the servers list; 0 is not known
+// Servers is what the servers say of themselves, what was done to them before the
+// run, and what was measured at them during it.
+type Servers struct {
+	ServerVersion string           `json:"server_version,omitempty"` // as they say at /version; several are joined by commas
+	MaxModelLen   int              `json:"max_model_len,omitempty"`  // the smallest that they list; 0 is not known
 	Cache         *CacheDiscipline `json:"cache_discipline,omitempty"`
-	Profiled      *Profiled        `json:"server_profile,omitempty"` // null: the servers' profilers were left alone
+	Profiled      *Profiled        `json:"server_profile,omitempty"` // null: their profilers were left alone
 	Server        *Server          `json:"server,omitempty"`         // null: nothing was measured there
-	// Thread says what became of the turns whose prompts were to hold the
-	// server's own replies. Null in a run without replay.Threading.
-	Thread *Threads `json:"thread,omitempty"`
-	// Privacy is what the privacy card of the workload says; null without a card.
-	Privacy *Privacy `json:"privacy,omitempty"`
+}
 
-	// Environment is where it was measured; null in files of versions that did not say.
-	Environment *Environment `json:"environment,omitempty"`
-	// To whom the requests went, and with what.
+// Routing is to which servers the requests went.
+type Routing struct {
 	Endpoints []string       `json:"endpoints,omitempty"` // URLs without queries
 	Balance   string         `json:"balance,omitempty"`   // of several: round-robin or session
 	Overheads map[string]int `json:"template_overhead_tokens_by_api,omitempty"`
@@ -127,14 +164,17 @@ type Run struct {
 	// stream_options, and requests to them have none.
 	Uncounted       []string `json:"template_overhead_unknown,omitempty"`
 	NoStreamOptions []string `json:"stream_options_refused,omitempty"`
+}
 
+// Transport is how requests were sent, and what headers and limits they had.
+type Transport struct {
 	TraceID       string                     `json:"trace_id,omitempty"` // of the requests' traceparent; X-Request-Id is it, a hyphen, and the row
 	Affinity      string                     `json:"affinity_header,omitempty"`
 	Served        []Served                   `json:"served,omitempty"`   // response headers that were recorded
 	Sampling      map[string]json.RawMessage `json:"sampling,omitempty"` // settings by their names in the body; "workload" is each row's own
 	Retries       int                        `json:"retries,omitempty"`  // of one request, at most
 	BackoffNS     int64                      `json:"backoff_ns,omitempty"`
-	RetryOther    bool                       `json:"retry_other,omitempty"`    // a retry went to the endpoint behind the one that failed, round and round
+	RetryOther    bool                       `json:"retry_other,omitempty"`    // a retry went to the endpoint after the one that failed, round and round
 	TLSUnverified bool                       `json:"tls_unverified,omitempty"` // certificates were not checked
 	HTTP2         bool                       `json:"http2,omitempty"`
 	Proxy         string                     `json:"proxy,omitempty"`      // URL, or none; empty is the environment's
@@ -142,8 +182,6 @@ type Run struct {
 
 	FirstTokenTimeoutNS int64 `json:"first_token_timeout_ns,omitempty"` // 0 is none of its own
 	IdleTimeoutNS       int64 `json:"idle_timeout_ns,omitempty"`
-
-	Determinism *Determinism `json:"determinism,omitempty"` // null when it was not checked
 }
 
 // TextStable is the PromptText of words without meaning.

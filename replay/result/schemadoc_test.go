@@ -19,9 +19,8 @@ func jsonNames(of reflect.Type, visit func(name string, of reflect.Type)) {
 	if of.Kind() != reflect.Struct {
 		return
 	}
-	for i := range of.NumField() {
-		f := of.Field(i)
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" {
+	for _, f := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" && !f.Anonymous {
 			visit(name, f.Type)
 		}
 	}
