@@ -131,6 +131,60 @@ func cellsOf(weights []float64, edges func(i int) (lo, hi int64)) []cell {
 	return out
 }
 
+// times draws n arrivals within span, in order. Where the source tells the gaps
+// between arrivals they are drawn independently and stretched to the span; else
+// arrivals are Poisson at the rate of their cell of time, given their number.
+// Beyond the period of the model its rates come again.
+func (m *cellModel) times(r *rand.Rand, n int, span, period int64) []int64 {
+	out := make([]int64, n)
+	if g := m.tables[tableGap].of(anyCategory, 0); g != nil {
+		at, end := int64(0), int64(1)
+		for i := range out {
+			out[i] = at
+			at += min(g.draw(r), (1<<61)/int64(n))
+			end = max(end, at)
+		}
+		for i := range out {
+			out[i] = mulDiv(out[i], span, end)
+		}
+		return out
+	}
+	whole := m.tables[tableTime].of(anyCategory, 0)
+	last := whole.clipped(span % period)
+	for i := range out {
+		turn := r.Int64N(span) / period
+		g := whole
+		if turn == span/period {
+			g = last
+		}
+		out[i] = turn*period + g.draw(r)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// clipped is what of a group of times lies before end; when that is nothing,
+// every time before end alike.
+func (g *group) clipped(end int64) *group {
+	var cells []cell
+	for _, c := range g.cells {
+		if c.lo >= end {
+			continue
+		}
+		if hi := min(c.hi, end-1); hi < c.hi {
+			c.count, c.hi = mulDiv(c.count, hi-c.lo+1, c.hi-c.lo+1), hi
+		}
+		if c.count > 0 {
+			cells = append(cells, c)
+		}
+	}
+	if len(cells) == 0 {
+		cells = []cell{{0, max(0, end-1), 1}}
+	}
+	out := every(cells)
+	return &out
+}
+
 // request draws the tuple of a request that arrives at a time of the model's
 // clock.
 func (m *cellModel) request(r *rand.Rand, at int64, size int) tuple {

@@ -77,9 +77,6 @@ func cellModels(t testing.TB) map[string]*Model {
 // A workload of cells is a workload as any: well formed, and what it says of its
 // rows is what profile finds. It is a function of the model and the seed.
 func TestCellsGenerate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
-	}
 	for name, m := range cellModels(t) {
 		seen := map[string]bool{}
 		for i, o := range []Options{{Seed: 1}, {Seed: 2, Requests: 700}, {Seed: 1, Users: 3, Requests: 900}, {Seed: 1, Duration: time.Duration(m.span / 3)},
@@ -259,8 +256,8 @@ func fewRows(t *testing.T, m *Model) {
 	if err != nil {
 		return
 	}
-	for i := range w.crowds[0].forest.length {
-		if w.crowds[0].forest.length[i] > 1<<16 {
+	for i := range w.populations[0].forest.length {
+		if w.populations[0].forest.length[i] > 1<<16 {
 			return
 		}
 	}

@@ -85,7 +85,11 @@ func (f *histogramFit) tables() (*cellModel, int64, error) {
 		if len(input) == 0 {
 			continue
 		}
-		categories = append(categories, cell{int64(c), int64(c), min(countOf(input), maxWeight>>3)})
+		requests := int64(0)
+		for _, x := range input {
+			requests += x.count
+		}
+		categories = append(categories, cell{int64(c), int64(c), min(requests, maxWeight>>3)})
 		f.add(tableInput, c, input)
 		f.add(tableOutput, c, f.of(profile.MetricOutput, c))
 		f.reuse(c)
@@ -122,13 +126,6 @@ func (f *histogramFit) of(metric string, c category) []cell {
 		}
 	}
 	return out
-}
-
-func countOf(cells []cell) (n int64) {
-	for _, c := range cells {
-		n += c.count
-	}
-	return n
 }
 
 func (f *histogramFit) add(k tableKind, c category, cells []cell) {

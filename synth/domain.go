@@ -75,19 +75,12 @@ type spans struct {
 // never is a low that matches no depth.
 const never = 1<<31 - 1
 
-func (s *spans) reset(size int) {
-	s.size = size
-	s.low, s.full = make([]int32, 2*size), make([]int32, 2*size)
-	for i := range s.low {
-		s.low[i] = never
-	}
-}
-
 // append adds the next request.
 func (s *spans) append(low, full int32) {
 	if s.n == s.size {
 		old := *s
-		s.reset(max(64, 2*old.size))
+		s.size = max(64, 2*old.size)
+		s.low, s.full = slices.Repeat([]int32{never}, 2*s.size), make([]int32, 2*s.size)
 		for i := range old.n {
 			s.low[s.size+i], s.full[s.size+i] = old.low[old.size+i], old.full[old.size+i]
 		}
@@ -119,8 +112,6 @@ func (s *spans) pull(i int) {
 	s.full[i] = max(s.full[2*i], s.full[2*i+1])
 }
 
-func (s *spans) may(node int, depth int32) bool { return s.low[node] < depth && depth < s.full[node] }
-
 // next returns the first match from i on, or none.
 func (s *spans) next(i int, depth int32) int {
 	if i >= s.n {
@@ -140,7 +131,7 @@ func (s *spans) prev(i int, depth int32) int {
 // search looks below node, which covers [from, to), at or behind i when up is
 // set, else at or before it.
 func (s *spans) search(node, from, to, i int, depth int32, up bool) int {
-	if up && to <= i || !up && from > i || !s.may(node, depth) {
+	if up && to <= i || !up && from > i || depth <= s.low[node] || s.full[node] <= depth {
 		return none
 	}
 	if to-from == 1 {

@@ -37,25 +37,6 @@ type extractor struct {
 // A node is where a block stands in the forest.
 type node struct{ run, depth int32 }
 
-// A numbering numbers distinct values by first appearance.
-type numbering[T comparable] struct {
-	values []T
-	index  map[T]int32
-}
-
-func (t *numbering[T]) of(v T) int32 {
-	i, ok := t.index[v]
-	if !ok {
-		if t.index == nil {
-			t.index = map[T]int32{}
-		}
-		i = int32(len(t.values))
-		t.index[v] = i
-		t.values = append(t.values, v)
-	}
-	return i
-}
-
 // add takes the next row; row is its number, for errors.
 func (e *extractor) add(row int64, r *trace.Request) error {
 	if r.Status == trace.StatusFailed {
@@ -223,15 +204,6 @@ func (e *extractor) join(r *trace.Request, t *tuple, owner int32) {
 	e.active.push(1)
 }
 
-// forgetSessions leaves the tuples without sessions: those that were inferred
-// are inferred again from what is generated.
-func (e *extractor) forgetSessions() {
-	for i := range e.tuples {
-		t := &e.tuples[i]
-		t.join, t.back, t.turn, t.waits, t.pause = joinless, 0, 0, false, nil
-	}
-}
-
 // finish gives the tuples what needs all of them: how far they follow the trunk
 // of their domain, and their categories, which need the global prefix. A tuple
 // that hits no more than that does not follow its session by the tree: the last
@@ -287,21 +259,4 @@ func (e *extractor) trunks() {
 			depth = e.forest.runs[x].start
 		}
 	}
-}
-
-// categorise applies the rules of profile.Annotator.
-func categorise(hit, length, prefix int32, extends bool) category {
-	switch {
-	case length == 0:
-		return uncategorised
-	case hit == 0:
-		return cold
-	case hit <= prefix:
-		return global
-	case hit == length:
-		return duplicate
-	case extends:
-		return continuation
-	}
-	return branch
 }

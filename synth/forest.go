@@ -161,18 +161,15 @@ func (f *forest) touch(x, to, r int32, take func(owner, n int32)) {
 			break
 		}
 	}
-	u.top = f.newStep(step{to: to, owner: r, next: s})
-}
-
-func (f *forest) newStep(s step) int32 {
+	own := step{to: to, owner: r, next: s}
 	if f.free == 0 {
-		f.steps = append(f.steps, s)
-		return int32(len(f.steps) - 1)
+		f.steps = append(f.steps, own)
+		u.top = int32(len(f.steps) - 1)
+		return
 	}
-	i := f.free - 1
-	f.free = f.steps[i].next
-	f.steps[i] = s
-	return i
+	u.top = f.free - 1
+	f.free = f.steps[u.top].next
+	f.steps[u.top] = own
 }
 
 // weights is a Fenwick tree (Fenwick, "A new data structure for cumulative

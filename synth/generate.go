@@ -1,44 +1,20 @@
 package synth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"reprise/trace"
 	"reprise/trace/arrival"
 )
-
-// Options say what to generate from a [Model]. There are two ways to more load,
-// and they differ: more Users bring more sessions side by side, with the same
-// think times, and push each other's prefixes deeper into the LRU stack; a
-// higher Speed brings the same requests in less time, and leaves distances as
-// they are.
-type Options struct {
-	Seed uint64
-	// Requests is how many requests to generate. Beyond those fitted the
-	// process continues: see [Model.Generate]. 0 means as many as Duration says.
-	Requests int64
-	// Duration is the length of the workload. 0, without Requests, means that
-	// of the trace divided by Speed.
-	Duration time.Duration
-	// Users is the number of independent populations, each the size of the
-	// trace's; 0 means 1. They share the prefixes that more than half of the
-	// requests of a cache domain carry, and nothing else.
-	Users int
-	// Speed divides all times; 0 means 1.
-	Speed float64
-	// Progress, when not nil, is called with the number of requests placed so
-	// far, now and then, from any goroutine.
-	Progress func(requests int64)
-}
 
 // Generate makes a workload: arrivals drawn from the clients' cascades, each
 // taking the next tuple of its client, and for each tuple a prefix found in the
@@ -62,20 +38,28 @@ func (m *Model) Generate(ctx context.Context, o Options) (*Workload, error) {
 		return nil, err
 	}
 	if m.cells != nil {
-		m = m.drawn(counts)
+		// The workload refers to tuples of its model: this copy has room for those
+		// that the populations will draw, each in a stretch of its own.
+		drawn := *m
+		drawn.labels, drawn.ends = []label{{stream: none}}, []end{{status: trace.StatusOK}}
+		total := int64(0)
+		for _, n := range counts {
+			total += n
+		}
+		drawn.tuples = make([]tuple, total)
+		m = &drawn
 	}
-	w := &Workload{model: m, options: o, crowds: make([]crowd, o.Users)}
-	domains := domainsOf(m.labels)
-	var placed atomic.Int64
+	w := &Workload{model: m, options: o, populations: make([]population, o.Users)}
+	g := generator{model: m, options: o, span: span, counts: counts, domains: domainsOf(m.labels)}
 	var wait sync.WaitGroup
 	errs := make([]error, o.Users)
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for i := range w.crowds {
+	for i := range w.populations {
 		wait.Add(1)
 		slots <- struct{}{}
 		go func() {
 			defer wait.Done()
-			errs[i] = m.crowd(ctx, &w.crowds[i], i, counts[i], span, o, domains, &placed)
+			errs[i] = g.growPopulation(ctx, i, &w.populations[i])
 			<-slots
 		}()
 	}
@@ -85,24 +69,6 @@ func (m *Model) Generate(ctx context.Context, o Options) (*Workload, error) {
 	}
 	w.prepare()
 	return w, nil
-}
-
-func (o *Options) check() error {
-	o.Users = max(o.Users, 1)
-	if o.Speed == 0 {
-		o.Speed = 1
-	}
-	switch {
-	case o.Users > 1<<16:
-		return fmt.Errorf("more than %d populations of users", 1<<16)
-	case !(o.Speed > 0) || math.IsInf(o.Speed, 0):
-		return errors.New("the speed must be above 0")
-	case o.Requests < 0 || o.Duration < 0:
-		return errors.New("neither requests nor duration can be negative")
-	case o.Requests > 0 && o.Duration > 0:
-		return errors.New("give requests or a duration: the rate of the model makes one of the other")
-	}
-	return nil
 }
 
 // amounts returns how many requests each population makes, and in which span of
@@ -136,148 +102,156 @@ func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
 	return share(total, slices.Repeat([]int64{1}, o.Users)), max(span, 1), nil
 }
 
-// mulDiv is x·num/den rounded down, and the greatest int64 where that is more.
-func mulDiv(x, num, den int64) int64 {
-	hi, lo := bits.Mul64(uint64(x), uint64(num))
-	if hi >= uint64(den) {
-		return math.MaxInt64
-	}
-	q, _ := bits.Div64(hi, lo, uint64(den))
-	return int64(min(q, math.MaxInt64))
+// A generator grows the populations of one workload, several at a time.
+type generator struct {
+	model   *Model
+	options Options
+	span    int64    // of the model's time
+	counts  []int64  // by population: its requests
+	domains []uint16 // by label: the cache domain
+
+	placed atomic.Int64 // requests of all populations so far, for Options.Progress
 }
 
-// share splits total in proportion to weights, so that the sum is exact: each
-// gets what the running total allows.
-func share(total int64, weights []int64) []int64 {
-	var sum, upTo, done int64
-	for _, w := range weights {
-		sum += w
-	}
-	out := make([]int64, len(weights))
-	for i, w := range weights {
-		upTo += w
-		out[i] = mulDiv(total, upTo, sum) - done
-		done += out[i]
-	}
-	return out
+// A tupleSampler decides when the requests of one population arrive, and which tuple
+// of the model each of them takes.
+type tupleSampler interface {
+	// sampleTimes returns the arrivals in order, by the model's clock. It is called first.
+	sampleTimes() []int64
+	// sampleTuple returns the tuple of request r. It is called for each request, in
+	// their order.
+	sampleTuple(r int) int32
 }
 
-// A crowd is one population with what it was made of.
-type crowd struct {
-	population
-	tuples []int32 // by request: of the model
-}
-
-// crowd generates population i.
-func (m *Model) crowd(ctx context.Context, c *crowd, i int, n, span int64, o Options, domains []uint16, placed *atomic.Int64) error {
+// growPopulation generates population i: its arrivals, for each a tuple, and for each
+// tuple a place in the forest.
+func (g *generator) growPopulation(ctx context.Context, i int, p *population) error {
+	m := g.model
+	var sampler tupleSampler
 	if m.cells != nil {
-		return m.drawCrowd(ctx, c, i, span, o, placed)
+		sampler = &cellSampler{g: g, population: i, r: g.stream("cells", i, 0)}
+	} else {
+		sampler = newClientSampler(g, i)
 	}
-	queues := m.queues()
-	own := make([]int64, len(queues))
-	for j := range queues {
-		own[j] = int64(len(queues[j].tuples))
-	}
-	own = share(n, own)
-	c.size, c.sourced = m.meta.BlockSize, m.sourced
-	c.domains = make([]domain, domainCount(domains))
-	c.times = make([]int64, 0, n)
-	c.tuples = make([]int32, 0, n)
-	from := m.arrivals(c, queues, own, i, span, o.Seed)
-	for j := range queues {
-		queues[j].begin(stream(o.Seed, "tuples", i, j), i > 0)
-	}
-	for r, j := range from {
+	p.size, p.sourced = m.meta.BlockSize, m.sourced
+	p.domains = make([]domain, domainCount(g.domains))
+	p.times = sampler.sampleTimes()
+	p.tuples = make([]int32, 0, len(p.times))
+	for r := range p.times {
 		if r%progressRows == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if done := placed.Add(int64(min(r, progressRows))); o.Progress != nil {
-				o.Progress(done)
+			if done := g.placed.Add(int64(min(r, progressRows))); g.options.Progress != nil {
+				g.options.Progress(done)
 			}
 		}
-		t := queues[j].next()
-		c.tuples = append(c.tuples, t)
-		c.place(&m.tuples[t], domains[m.tuples[t].label])
+		t := sampler.sampleTuple(r)
+		p.tuples = append(p.tuples, t)
+		p.placeTuple(&m.tuples[t], g.domains[m.tuples[t].label])
 	}
-	c.release()
+	p.release()
 	return nil
 }
 
-// arrivals draws the arrivals of all clients, puts the times in order into c,
-// and returns which client each is of.
-func (m *Model) arrivals(c *crowd, queues []queue, own []int64, i int, span int64, seed uint64) []uint8 {
-	type at struct {
+// stream is the random stream of one purpose of one client of one population.
+func (g *generator) stream(purpose string, population, client int) *rand.Rand {
+	return arrival.Stream(g.options.Seed, fmt.Sprintf("synth/%s/%d/%d", purpose, population, client))
+}
+
+// A clientSampler is the [tupleSampler] of a model of tuples. Each client has arrivals
+// of its own, and takes its own tuples.
+type clientSampler struct {
+	g          *generator
+	population int
+	queues     []tupleQueue // by client
+	clients    []uint8      // by request: whose it is
+}
+
+func newClientSampler(g *generator, population int) *clientSampler {
+	s := &clientSampler{g: g, population: population, queues: g.model.tupleQueues()}
+	for j := range s.queues {
+		q := &s.queues[j]
+		q.r = g.stream("tuples", population, j)
+		// The first population takes the tuples in the order of the model, which
+		// swapping mixed already.
+		for from := 0; population > 0 && from < len(q.tuples); from += shuffleWindow {
+			w := q.tuples[from:min(from+shuffleWindow, len(q.tuples))]
+			q.r.Shuffle(len(w), func(i, j int) { w[i], w[j] = w[j], w[i] })
+		}
+	}
+	return s
+}
+
+// sampleTimes implements [tupleSampler]: it merges the arrivals of all clients.
+func (s *clientSampler) sampleTimes() []int64 {
+	type clientArrival struct {
 		ns     int64
 		client uint8
 	}
-	var all []at
-	for j := range queues {
-		r := stream(seed, "arrivals", i, j)
-		for _, t := range m.clients[j].arrivals.Times(r, int(own[j]), span) {
-			all = append(all, at{t, uint8(j)})
+	fitted := make([]int64, len(s.queues))
+	for j := range s.queues {
+		fitted[j] = int64(len(s.queues[j].tuples))
+	}
+	n := s.g.counts[s.population]
+	all := make([]clientArrival, 0, n)
+	for j, own := range share(n, fitted) {
+		r := s.g.stream("arrivals", s.population, j)
+		for _, t := range s.g.model.clients[j].arrivals.Times(r, int(own), s.g.span) {
+			all = append(all, clientArrival{t, uint8(j)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b at) int {
-		switch {
-		case a.ns < b.ns:
-			return -1
-		case a.ns > b.ns:
-			return 1
-		}
-		return 0
-	})
-	from := make([]uint8, len(all))
+	slices.SortStableFunc(all, func(a, b clientArrival) int { return cmp.Compare(a.ns, b.ns) })
+	times := make([]int64, len(all))
+	s.clients = make([]uint8, len(all))
 	for r, a := range all {
-		c.times = append(c.times, a.ns)
-		from[r] = a.client
+		times[r], s.clients[r] = a.ns, a.client
 	}
-	return from
+	return times
 }
 
-// stream is the random stream of one purpose of one client of one population.
-func stream(seed uint64, purpose string, population, client int) *rand.Rand {
-	return arrival.Stream(seed, fmt.Sprintf("synth/%s/%d/%d", purpose, population, client))
-}
+// sampleTuple implements [tupleSampler].
+func (s *clientSampler) sampleTuple(r int) int32 { return s.queues[s.clients[r]].nextTuple() }
 
-// A queue hands out the tuples of one client.
-type queue struct {
+// A tupleQueue hands out the tuples of one client.
+type tupleQueue struct {
 	tuples []int32
 	done   int
 	again  bool // only the second half is left
 	r      *rand.Rand
 }
 
-// queues parts the tuples by client.
-func (m *Model) queues() []queue {
-	out := make([]queue, len(m.clients))
-	of := m.clientOf()
+// tupleQueues parts the tuples by client.
+func (m *Model) tupleQueues() []tupleQueue {
+	clients := map[int64]int{} // by user
+	others := 0
+	for i, c := range m.clients {
+		if c.user == none {
+			others = i
+		} else {
+			clients[c.user] = i
+		}
+	}
+	out := make([]tupleQueue, len(m.clients))
 	for i := range m.tuples {
-		q := &out[of(&m.tuples[i])]
-		q.tuples = append(q.tuples, int32(i))
+		c, ok := clients[m.tuples[i].user]
+		if !ok {
+			c = others
+		}
+		out[c].tuples = append(out[c].tuples, int32(i))
 	}
 	return out
 }
 
-// shuffled is the length of the windows in which a further population takes the
+// shuffleWindow is the length of the windows in which a further population takes the
 // tuples in an order of its own.
-const shuffled = 200
+const shuffleWindow = 200
 
-// begin readies a queue. The first population takes the tuples in the order of
-// the model, which swapping mixed already.
-func (q *queue) begin(r *rand.Rand, shuffle bool) {
-	q.r = r
-	for from := 0; shuffle && from < len(q.tuples); from += shuffled {
-		w := q.tuples[from:min(from+shuffled, len(q.tuples))]
-		r.Shuffle(len(w), func(i, j int) { w[i], w[j] = w[j], w[i] })
-	}
-}
-
-// next returns the next tuple. Beyond the last, it deals the second half of them
-// again and again, each time in another order: draws with replacement would
-// keep the mean of what is known no better than a sample of that size does, and
-// runs of consecutive tuples kept the curve no better than single ones.
-func (q *queue) next() int32 {
+// nextTuple returns the next tuple. Beyond the last, it deals the second half of them
+// again and again, each time in another order. Draws with replacement would keep the
+// mean of what is known no better than a sample of that size does; runs of consecutive
+// tuples kept the curve of hit ratios no better than single ones.
+func (q *tupleQueue) nextTuple() int32 {
 	if q.done == len(q.tuples) {
 		if !q.again {
 			q.tuples, q.again = q.tuples[len(q.tuples)/2:], true
@@ -289,31 +263,29 @@ func (q *queue) next() int32 {
 	return q.tuples[q.done-1]
 }
 
-// domainsOf returns the cache domain of each label.
-func domainsOf(labels []label) []uint16 {
-	var known numbering[[2]string]
-	out := make([]uint16, len(labels))
-	for i, l := range labels {
-		out[i] = uint16(known.of([2]string{l.model, l.adapter}))
-	}
-	return out
+// A cellSampler is the [tupleSampler] of a model of cells: it draws each tuple anew
+// and puts it into the model's own. Memory is about 150 bytes for each request.
+type cellSampler struct {
+	g          *generator
+	population int
+	first      int // place of the population's first tuple
+	times      []int64
+	r          *rand.Rand
 }
 
-// domainCount is how many domains the labels have.
-func domainCount(labels []uint16) int {
-	n := 0
-	for _, d := range labels {
-		n = max(n, int(d)+1)
+// sampleTimes implements [tupleSampler].
+func (s *cellSampler) sampleTimes() []int64 {
+	g := s.g
+	for _, n := range g.counts[:s.population] {
+		s.first += int(n)
 	}
-	return n
+	s.times = g.model.cells.times(g.stream("arrivals", s.population, 0), int(g.counts[s.population]), g.span, g.model.span)
+	return s.times
 }
 
-// release drops what only placing needs.
-func (p *population) release() {
-	for i := range p.domains {
-		p.domains[i] = domain{trunk: p.domains[i].trunk}
-	}
-	p.seat, p.chain = nil, nil
-	p.sessions = sessions{session: p.session}
-	p.forest.low, p.forest.steps, p.forest.stack = nil, nil, weights{}
+// sampleTuple implements [tupleSampler].
+func (s *cellSampler) sampleTuple(r int) int32 {
+	m, at := s.g.model, s.first+r
+	m.tuples[at] = m.cells.request(s.r, s.times[r]%m.span, m.meta.BlockSize)
+	return int32(at)
 }

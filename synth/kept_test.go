@@ -2,6 +2,7 @@ package synth
 
 import (
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -66,8 +67,8 @@ func TestHoldsOutMooncake(t *testing.T) {
 // Ten times as many requests hit as the second half of the trace did: the
 // process goes on, where walks over a finite tree would hit ever more.
 func TestLongWorkloadKeepsItsHitRatio(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	rows := annotated(mooncake(t), 512)
 	n := len(rows)

@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -64,15 +63,16 @@ type mirrored struct {
 func (r *mirrored) Read(rows []trace.Request) (int, error) {
 	n, err := r.src.Read(rows)
 	for i := range rows[:n] {
-		if err := r.m.rename(&rows[i]); err != nil {
-			return i, fmt.Errorf("row %d: %w", r.row, err)
+		if !r.m.rename(&rows[i]) {
+			return i, fmt.Errorf("row %d: it has an id beyond those counted; mirror the same rows that were counted", r.row)
 		}
 		r.row++
 	}
 	return n, err
 }
 
-func (m *Mirror) rename(r *trace.Request) error {
+// rename renames the ids of a row, and reports whether all of them are of those counted.
+func (m *Mirror) rename(r *trace.Request) bool {
 	var sessionOK, userOK bool
 	r.Session, sessionOK = renamed(&m.sessions, r.Session)
 	r.User, userOK = renamed(&m.users, r.User)
@@ -86,10 +86,7 @@ func (m *Mirror) rename(r *trace.Request) error {
 			ids[i] = m.blocks.At(id)
 		}
 	}
-	if !ok {
-		return errors.New("it has an id beyond those counted; mirror the same rows that were counted")
-	}
-	return nil
+	return ok
 }
 
 // renamed returns the image of an optional id. It does not write through the

@@ -5,53 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
-
-// ModelSchema names the row layout of model files, under reprise.schema.
-const ModelSchema = "model/1"
-
-// ErrNotModel is the error of [ReadModel] for a file that is no model at all.
-var ErrNotModel = errors.New("it has no reprise.schema = " + ModelSchema + ", so it is not a model")
-
-// Keys of the metadata that only models have, and those that they inherit from
-// the trace.
-const (
-	keySchema   = "reprise.schema"
-	keyKind     = "reprise.model_kind"
-	keyKSwap    = "reprise.k_swap"
-	keyWindow   = "reprise.swap_window"
-	keyJitter   = "reprise.swap_jitter"
-	keyPrivacy  = "reprise.privacy_note"
-	keyRequests = "reprise.fitted_requests"
-	keySpan     = "reprise.span_ns"
-	keyBlock    = "reprise.block_size"
-	kindTuples  = "reuse-tuples"
-)
-
-// privacyNote goes with every model, so that nobody takes it for more.
-const privacyNote = "Not differentially private. No ids, no times and no text of the trace. With k_swap of 2 or more " +
-	"the lengths of a request are permuted among at least so many alike and jittered; every (category, hit, distance) " +
-	"unit still is one that occurred. The arrivals keep the counts of up to 32 equal parts of the time, and the user " +
-	"numbers of the trace. With k_swap 1 the tuples are those of the trace."
-
-func inherited(m *trace.Meta) []struct {
-	key   string
-	value *string
-} {
-	return []struct {
-		key   string
-		value *string
-	}{
-		{"reprise.tokenizer", &m.Tokenizer}, {"reprise.template", &m.Template}, {"reprise.source_format", &m.SourceFormat},
-		{"reprise.time_unit", &m.TimeUnit}, {"reprise.timing", &m.Timing}, {"reprise.tier", &m.Tier}, {"reprise.unit", &m.Unit},
-		{"reprise.card", &m.Card}, {"reprise.card_sha256", &m.CardHash}, {"reprise.digest", &m.Digest},
-	}
-}
 
 // Write writes the model file: Parquet, see [ModelRow] and [CellRow]. Metadata say what was
 // fitted, the tier of the trace, how tuples were swapped and what that is worth.
@@ -220,12 +178,6 @@ func (b *modelReader) tuple(r *ModelRow) string {
 	return ""
 }
 
-func categoryOf(s string) category { return category(slices.Index(trace.Categories(), s) + 1) }
-
-// maxBlocks bounds the prompts of a model: a damaged file must not claim all
-// memory for one.
-const maxBlocks = 1 << 24
-
 // check says what is wrong with a tuple.
 func (r *ModelRow) check(size int) string {
 	length := int64(r.Hit) + int64(r.Fresh)
@@ -273,7 +225,8 @@ func (b *modelReader) arrival(r *ModelRow) string {
 		b.m.clients = append(b.m.clients, c)
 		b.cascades = append(b.cascades, nil)
 	}
-	b.cascades[r.Client] = append(b.cascades[r.Client], r.cascade())
+	b.cascades[r.Client] = append(b.cascades[r.Client], arrival.CascadeRow{Kind: r.Part, Level: r.Level, Contrast: r.Contrast,
+		Bin: r.Bin, Left: r.Left, Right: r.Right, Count: r.Count})
 	return ""
 }
 
@@ -294,7 +247,7 @@ func (b *modelReader) finish() (*Model, error) {
 		}
 		m.clients[i].arrivals = c
 	}
-	for _, q := range m.queues() {
+	for _, q := range m.tupleQueues() {
 		if len(q.tuples) == 0 {
 			return nil, errors.New("the model has a client without requests")
 		}
@@ -305,5 +258,3 @@ func (b *modelReader) finish() (*Model, error) {
 	m.finish()
 	return m, nil
 }
-
-var errTooManyLabels = errors.New("more than 65535 kinds of requests by model, adapter, class and settings")

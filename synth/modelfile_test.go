@@ -94,9 +94,6 @@ func TestModelFileSaysWhatItIs(t *testing.T) {
 
 // Damage of any kind is an error.
 func TestModelFileDamaged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
-	}
 	good := fullModel(t)
 	if _, err := read([]byte("no parquet")); !errors.Is(err, ErrNotModel) {
 		t.Errorf("the error is %v", err)

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"reprise/trace"
-	"reprise/trace/arrival"
 )
 
 // Tables of a model file, in their order.
@@ -120,10 +119,6 @@ func (m *Model) each(f func(*ModelRow) error) error {
 		}
 	}
 	return nil
-}
-
-func (r *ModelRow) cascade() arrival.CascadeRow {
-	return arrival.CascadeRow{Kind: r.Part, Level: r.Level, Contrast: r.Contrast, Bin: r.Bin, Left: r.Left, Right: r.Right, Count: r.Count}
 }
 
 // digest is the SHA-256 over all that a workload depends on: the rows, the

@@ -16,6 +16,7 @@ type population struct {
 
 	// By request.
 	times   []int64 // of arrivals, by the model's clock, of all requests to come as well
+	tuples  []int32 // of the model
 	tail    []int32 // tokens in the last block
 	hit     []int32 // known blocks
 	owner   []int32 // the request that last touched the deepest of them, or none
@@ -27,19 +28,6 @@ type population struct {
 	sessions
 }
 
-// Settings of the search, which are part of the output. They were chosen on the
-// published Mooncake conversation trace: with a depthWeight of 2 hits fell short
-// by 0.2 % of the blocks, with 128 the distances suffered; without a
-// chainWeight one session in twenty gets another length, and twice as much
-// costs the curve of hit ratios a tenth of its accuracy.
-const (
-	candidates  = 32                  // looked at on each side of the distance, for each depth and class
-	depthWeight = 8 * logOne * 10 / 7 // cost of a depth that is off by its whole: 8 in natural logarithms
-	chainWeight = 2                   // divides the cost of a chain of turns of another length
-	turnWeight  = 2                   // multiplies the cost of another turn of a session of the source
-	hurryWeight = 2                   // multiplies the cost of a turn that comes before its pause is over
-)
-
 // full is the depth of the last full block of request r.
 func (p *population) full(r int32) int32 {
 	if int(p.tail[r]) < p.size {
@@ -48,8 +36,8 @@ func (p *population) full(r int32) int32 {
 	return p.forest.length[r]
 }
 
-// place adds the request of tuple t in a domain.
-func (p *population) place(t *tuple, dom uint16) {
+// placeTuple adds the request of tuple t in a domain.
+func (p *population) placeTuple(t *tuple, dom uint16) {
 	d := &p.domains[dom]
 	b := p.base(t, d)
 	r := int32(len(p.tail))
@@ -59,7 +47,14 @@ func (p *population) place(t *tuple, dom uint16) {
 	p.owner = append(p.owner, b.owner)
 	p.domain = append(p.domain, dom)
 	p.seat = append(p.seat, int32(len(d.members)))
-	p.chain = append(p.chain, p.links(t, r, b.owner))
+	chain := int32(0)
+	switch {
+	case p.sourced:
+		chain = p.sessions.enter(t, r, b.owner, func(last int32) int64 { return p.hurry(t, r, last) })
+	case t.category > global && b.owner != none:
+		chain = p.chain[b.owner] + 1
+	}
+	p.chain = append(p.chain, chain)
 	p.overlap = append(p.overlap, p.follow(t, d, r, b))
 	d.members = append(d.members, r)
 	full := p.full(r)
@@ -72,15 +67,14 @@ func (p *population) place(t *tuple, dom uint16) {
 	}
 }
 
-// links counts what request r builds on.
-func (p *population) links(t *tuple, r, owner int32) int32 {
-	switch {
-	case p.sourced:
-		return p.sessions.enter(t, r, owner, func(last int32) int64 { return p.hurry(t, r, last) })
-	case t.category > global && owner != none:
-		return p.chain[owner] + 1
+// release drops what only placing needs.
+func (p *population) release() {
+	for i := range p.domains {
+		p.domains[i] = domain{trunk: p.domains[i].trunk}
 	}
-	return 0
+	p.seat, p.chain = nil, nil
+	p.sessions = sessions{session: p.session}
+	p.forest.low, p.forest.steps, p.forest.stack = nil, nil, weights{}
 }
 
 // hurry is the cost of letting request r, which thinks or waits for tools
@@ -133,7 +127,15 @@ func (p *population) base(t *tuple, d *domain) base {
 		}
 	}
 	if b.fresh == 0 && b.hit > 0 {
-		b.tail = p.tokens(d, b) // a duplicate has the length of what it repeats
+		// A duplicate has the length of what it repeats.
+		switch {
+		case b.hit == p.forest.length[b.owner]:
+			b.tail = p.tail[b.owner]
+		case int(b.hit) == len(d.trunk) && d.trunk[b.hit-1] == b.run:
+			b.tail = d.trunkTail
+		default:
+			b.tail = int32(p.size)
+		}
 	}
 	return b
 }
@@ -146,17 +148,6 @@ func (p *population) onTrunk(d *domain, follows, length int32) int32 {
 		return h
 	}
 	return n - 1 // nothing hangs on a partial block
-}
-
-// tokens is how many tokens the block at the end of a known path has.
-func (p *population) tokens(d *domain, b base) int32 {
-	switch {
-	case b.hit == p.forest.length[b.owner]:
-		return p.tail[b.owner]
-	case int(b.hit) == len(d.trunk) && d.trunk[b.hit-1] == b.run:
-		return d.trunkTail
-	}
-	return int32(p.size)
 }
 
 // follow returns how many leading blocks of request r, placed at b, are on the
@@ -192,4 +183,67 @@ func (p *population) taken(r, before int32) {
 	if full < length && before < length && length <= low {
 		d.tails.drop(length, func(seat int32) bool { return p.forest.low[d.members[seat]] < length })
 	}
+}
+
+// sessions are those of one population, where the source told them: who joined
+// which, and when each was active.
+type sessions struct {
+	session []int32 // by request; none without one
+	turns   []int32 // by session: requests so far
+	active  weights // by request: 1 when it is the latest of its session
+	last    []int32 // by session: its latest request
+}
+
+// enter puts request r, placed below owner, into the session that its tuple asks
+// for: that of the request that it extends, or else one that was active as long
+// ago; hurry is the cost of following a request so soon. It returns the turn.
+func (s *sessions) enter(t *tuple, r, owner int32, hurry func(last int32) int64) int32 {
+	session := int32(none)
+	switch t.join {
+	case joinless:
+		s.session = append(s.session, none)
+		s.active.push(0)
+		return 0
+	case byTree:
+		if owner != none {
+			session = s.session[owner]
+		}
+	case byRecency:
+		session = s.recent(t, hurry)
+	}
+	if session == none {
+		session = int32(len(s.turns))
+		s.turns, s.last = append(s.turns, 0), append(s.last, none)
+	} else {
+		s.active.add(int(s.last[session]), -1)
+	}
+	s.session = append(s.session, session)
+	s.active.push(1)
+	s.last[session] = r
+	s.turns[session]++
+	return s.turns[session] - 1
+}
+
+// recent looks among the sessions that were active about as long ago as the
+// tuple says for the one that has most nearly as many turns.
+func (s *sessions) recent(t *tuple, hurry func(last int32) int64) int32 {
+	n := s.active.total
+	if n == 0 {
+		return none
+	}
+	back := max(1, min(t.back, n))
+	best, found := int64(unfound), int32(none)
+	for o := range int64(candidates) {
+		for _, b := range [2]int64{back + o, back - o} {
+			if b < 1 || b > n {
+				continue
+			}
+			session := s.session[s.active.find(b)]
+			cost := hurry(s.last[session]) + abs(log2(b)-log2(back)) + turnWeight*abs(log2(int64(s.turns[session])+1)-log2(int64(t.turn)+1))
+			if cost < best {
+				best, found = cost, session
+			}
+		}
+	}
+	return found
 }

@@ -2,56 +2,16 @@ package synth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"reprise/anonymize/dp"
 	"reprise/trace"
 )
-
-// Tiers that a model may be of, beside those it inherits.
-const (
-	TierPublic  = "public"
-	tierPartner = "partner"
-)
-
-// Units of privacy: what may be added to a trace or taken away without being
-// noticed.
-const (
-	UnitUser    = "user"
-	UnitSession = "session"
-	UnitRequest = "request" // protects one request, not a person
-)
-
-// ε above WarnEpsilon protects little; above MaxEpsilon, for all releases of one
-// source together, it hardly protects.
-const (
-	WarnEpsilon = 4
-	MaxEpsilon  = 10
-)
-
-// PublicOptions are the settings of [FitPublic]. But for Unit the zero value of
-// each stands for its default.
-type PublicOptions struct {
-	Budget       dp.Budget       // ε = 1, δ = 1e-6
-	Unit         string          // [UnitUser], [UnitSession] or [UnitRequest], see [ChooseUnit]; it has no default
-	Contribution dp.Contribution // [dp.DefaultContribution]; of [UnitRequest], one record
-	MaxInput     int32           // public limit of input tokens, such as the context window: 131072
-	MaxOutput    int32           // of output tokens: 16384
-	// Noise is nil, for the system's randomness. Only tests set it: whoever knows
-	// the noise can take it off.
-	Noise *dp.Noise
-	// Progress, when not nil, is called with the number of rows read.
-	Progress func(rows int64)
-}
-
-// ErrNoUnit is the error of [FitPublic] for a trace without users and sessions.
-var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so nothing says which requests are one person's; " +
-	"the unit request would protect one request, not a person")
-
-// ErrNoCapture is the error of [FitPublic] for a trace without a declared capture.
-var ErrNoCapture = errors.New("the trace has no declared capture window: its times count from the first request, which is one person's, " +
-	"so that noise for one user would not hide that user. Import the source anew with its window: reprise import … --capture-begin T --capture-end T")
 
 // FitPublic makes a differentially private model of a trace, which may be
 // published: of the rows nothing is kept but noisy counts.
@@ -92,48 +52,6 @@ func FitPublic(ctx context.Context, src trace.Reader[trace.Request], meta trace.
 	f := publicFit{options: o, layout: newLayout(&o, meta, c.sessions), source: c}
 	m, r, err = f.fit(meta)
 	return m, r, true, err
-}
-
-func (o *PublicOptions) defaults(meta trace.Meta) error {
-	if o.Budget == (dp.Budget{}) {
-		o.Budget = dp.Budget{Epsilon: 1, Delta: 1e-6}
-	}
-	if o.Contribution == (dp.Contribution{}) {
-		o.Contribution = dp.DefaultContribution
-	}
-	if o.Unit == UnitRequest {
-		o.Contribution = dp.Contribution{Records: 1, PerCell: 1}
-	}
-	if o.MaxInput == 0 {
-		o.MaxInput = 131072
-	}
-	if o.MaxOutput == 0 {
-		o.MaxOutput = 16384
-	}
-	if o.Noise == nil {
-		o.Noise = dp.NewNoise()
-	}
-	switch {
-	case o.Contribution.Records < 1 || o.Contribution.PerCell < 1 || o.Contribution.PerCell > o.Contribution.Records:
-		return errors.New("a unit contributes at least one record, and in a cell no more than in all")
-	case o.MaxInput < 1 || o.MaxOutput < 1 || o.MaxInput > 1<<24 || o.MaxOutput > 1<<24:
-		return errors.New("the public limits of the lengths are from 1 to 16,777,216 tokens")
-	}
-	return Publishable(meta)
-}
-
-// Publishable says why no public model can be made of the trace that meta
-// describes, whatever its rows: of its tier, or [ErrNoCapture].
-func Publishable(meta trace.Meta) error {
-	switch {
-	case meta.Tier == tierPartner:
-		return errors.New("its tier is partner: what a row of it says depends on other users' rows, so noise for one user would not protect that user; fit the trace of tier internal")
-	case meta.Tier == TierPublic:
-		return errors.New("it is public already")
-	case !meta.Capture.Declared():
-		return ErrNoCapture
-	}
-	return nil
 }
 
 // collect reads the trace into samples of its units.
@@ -183,12 +101,21 @@ type publicFit struct {
 	dropped [histograms]int64
 }
 
+// fit measures the trace, makes tables of what was measured, and states how.
 func (f *publicFit) fit(meta trace.Meta) (*Model, *Release, error) {
 	if err := f.measure(); err != nil {
 		return nil, nil, err
 	}
-	s := shaper{layout: f.layout, noisy: f.noisy}
-	cells, end := s.shape()
+	requests := max(1, f.noisy[ofRequests].cells[0])
+	cells := &cellModel{requests: min(requests, math.MaxInt32), sessions: f.sessions}
+	s := shaper{layout: f.layout, noisy: f.noisy, model: cells}
+	end, categories := s.times()
+	in := s.fit(s.noisy[ofInput].line(), s.fineIn, s.in)
+	out := s.fit(s.noisy[ofOutput].line(), s.fineOut, s.out)
+	s.lengths(categories, in, out)
+	s.shared()
+	s.turns()
+	s.distances(end)
 	predicted := s.predict()
 	r := f.release(predicted)
 	if _, worst := worstOf(predicted); worst > MaxPredictedError {
@@ -199,9 +126,11 @@ func (f *publicFit) fit(meta trace.Meta) (*Model, *Release, error) {
 	format, _, _ := strings.Cut(meta.SourceFormat, ",")
 	m := &Model{kSwap: 1, span: end, cells: cells, meta: trace.Meta{BlockSize: meta.BlockSize, Tokenizer: meta.Tokenizer,
 		Template: meta.Template, SourceFormat: format, Tier: TierPublic, Unit: f.options.Unit}}
-	if err := m.attach(r); err != nil {
-		return nil, nil, err
+	b, err := json.Marshal(card{TierPublic, r})
+	if err != nil {
+		return nil, nil, errors.New("the privacy card has a number that JSON cannot write")
 	}
+	m.setCard(string(b))
 	m.finish()
 	return m, r, nil
 }
@@ -233,22 +162,47 @@ func (f *publicFit) measure() error {
 	return nil
 }
 
-// ChooseUnit says what a trace can protect: users, else sessions of its source.
-func ChooseUnit(src trace.Reader[trace.Request], meta trace.Meta) (string, error) {
-	found := errors.New("found")
-	err := trace.Each(src, func(_ int64, r *trace.Request) error {
-		if r.User != nil {
-			return found
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, found):
-		return UnitUser, nil
-	case err != nil:
-		return "", err
-	case meta.Sessions == sessionsOfSource:
-		return UnitSession, nil
+var protects = map[string]string{
+	UnitUser:    "one user with all requests; requests that name no user are one user's",
+	UnitSession: "one session with all its requests, and a person with several sessions less; requests without a session are one session's",
+	UnitRequest: "one request, not a person",
+}
+
+// release says how the model was made, and with which predicted errors.
+func (f *publicFit) release(predicted PublicErrors) *Release {
+	o := &f.options
+	// What the cells depend on beside noisy counts. It must be known to everybody anyway.
+	public := []string{
+		fmt.Sprintf("the capture window of %v that the operator declared, from whose begin all times count", time.Duration(f.span)),
+		fmt.Sprintf("the limits of %d input and %d output tokens; longer requests count as so long", o.MaxInput, o.MaxOutput),
+		fmt.Sprintf("the edges of all cells: powers of two, quarter octaves for single lengths, %d equal periods of the capture window", periods),
+		"that the source names " + map[bool]string{true: "sessions", false: "no sessions"}[f.sessions],
 	}
-	return "", ErrNoUnit
+	if f.size > 0 {
+		public = append(public, fmt.Sprintf("the block size of %d tokens", f.size))
+	}
+	r := &Release{Statement: dp.Statement{Unit: o.Unit, Protects: protects[o.Unit], Budget: o.Budget, Mechanism: f.plan.Mechanism,
+		Rho: f.plan.Rho, Contribution: o.Contribution, Clip: f.clip, CaptureNS: f.span, MaxInput: o.MaxInput, MaxOutput: o.MaxOutput,
+		Public: public, Measurements: f.plan.Noise, Predicted: predicted}}
+	if f.size > 0 {
+		r.Selection = &dp.Selected{Selection: f.nodes.selection, NodesPerUnit: nodesPerUnit, Nodes: len(f.nodes.list),
+			Budget: dp.Budget{Epsilon: o.Budget.Epsilon * selectionShare, Delta: o.Budget.Delta / 2}}
+	}
+	counted := 0.0
+	for _, n := range f.noisy[ofInput].cells {
+		counted += float64(n)
+	}
+	all := float64(max(1, f.noisy[ofRequests].cells[0]))
+	r.Dropped = math.Round(1000*math.Min(1, math.Max(0, 1-counted/all))) / 1000
+	r.Exact = Exact{Requests: f.source.rows, Units: int64(len(f.source.units)), NotCounted: map[string]int64{}}
+	if u, ok := f.source.index[nobody]; ok && o.Unit != UnitRequest {
+		r.Exact.Unnamed = f.source.units[u].Seen
+	}
+	for i := range f.source.units {
+		r.Exact.NotSampled += f.source.units[i].Seen - int64(len(f.source.units[i].Kept))
+	}
+	for _, h := range []int{ofLengths, ofInput, ofOutput} {
+		r.Exact.NotCounted[histogramNames[h]] = f.dropped[h]
+	}
+	return r
 }

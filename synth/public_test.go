@@ -58,8 +58,8 @@ func p99(rows []trace.Request, of func(*trace.Request) int32) float64 {
 // Of 218,707 requests of 60,000 users the model keeps what it says: totals and
 // 99th percentiles within the predicted errors, and most of the shape.
 func TestPublicKeeps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("218,707 requests")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	meta := trace.Meta{BlockSize: 64, Convention: trace.PartialTail, Sessions: sessionsOfSource, Tier: "internal", Digest: "sha256:the source",
 		Card: "{}", Seed: "5", TimeUnit: "ms"}
@@ -234,8 +234,8 @@ func TestPublicRefusesAzureCode(t *testing.T) {
 // The Mooncake lengths, seventeen times: 204,527 requests are enough to protect
 // each of them.
 func TestPublicMooncakeReplicated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("204,527 requests")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	once := mooncake(t)
 	var rows []trace.Request

@@ -5,11 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
 	"reflect"
 	"strconv"
-	"time"
 
 	"reprise/anonymize/dp"
 )
@@ -32,71 +29,13 @@ type Exact struct {
 	NotCounted      map[string]int64 // of those kept, by histogram: above those of a unit in one cell
 }
 
-var protects = map[string]string{
-	UnitUser:    "one user with all requests; requests that name no user are one user's",
-	UnitSession: "one session with all its requests, and a person with several sessions less; requests without a session are one session's",
-	UnitRequest: "one request, not a person",
-}
-
-func (f *publicFit) release(predicted PublicErrors) *Release {
-	o := &f.options
-	r := &Release{Statement: dp.Statement{Unit: o.Unit, Protects: protects[o.Unit], Budget: o.Budget, Mechanism: f.plan.Mechanism,
-		Rho: f.plan.Rho, Contribution: o.Contribution, Clip: f.clip, CaptureNS: f.span, MaxInput: o.MaxInput, MaxOutput: o.MaxOutput,
-		Public: f.public(), Measurements: f.plan.Noise, Predicted: predicted}}
-	if f.size > 0 {
-		r.Selection = &dp.Selected{Selection: f.nodes.selection, NodesPerUnit: nodesPerUnit, Nodes: len(f.nodes.list),
-			Budget: dp.Budget{Epsilon: o.Budget.Epsilon * selectionShare, Delta: o.Budget.Delta / 2}}
-	}
-	counted := 0.0
-	for _, n := range f.noisy[ofInput].cells {
-		counted += float64(n)
-	}
-	all := float64(max(1, f.noisy[ofRequests].cells[0]))
-	r.Dropped = math.Round(1000*math.Min(1, math.Max(0, 1-counted/all))) / 1000
-	r.Exact = Exact{Requests: f.source.rows, Units: int64(len(f.source.units)), NotCounted: map[string]int64{}}
-	if u, ok := f.source.index[nobody]; ok && o.Unit != UnitRequest {
-		r.Exact.Unnamed = f.source.units[u].Seen
-	}
-	for i := range f.source.units {
-		r.Exact.NotSampled += f.source.units[i].Seen - int64(len(f.source.units[i].Kept))
-	}
-	for _, h := range []int{ofLengths, ofInput, ofOutput} {
-		r.Exact.NotCounted[histogramNames[h]] = f.dropped[h]
-	}
-	return r
-}
-
-// public lists what the cells depend on beside noisy counts. It must be known to
-// everybody anyway.
-func (f *publicFit) public() []string {
-	list := []string{
-		fmt.Sprintf("the capture window of %v that the operator declared, from whose begin all times count", time.Duration(f.span)),
-		fmt.Sprintf("the limits of %d input and %d output tokens; longer requests count as so long", f.options.MaxInput, f.options.MaxOutput),
-		fmt.Sprintf("the edges of all cells: powers of two, quarter octaves for single lengths, %d equal periods of the capture window", periods),
-		"that the source names " + map[bool]string{true: "sessions", false: "no sessions"}[f.sessions],
-	}
-	if f.size > 0 {
-		list = append(list, fmt.Sprintf("the block size of %d tokens", f.size))
-	}
-	return list
-}
-
 // A card is what synth reads of a privacy card.
 type card struct {
 	Tier   string   `json:"tier"`
 	Public *Release `json:"public"`
 }
 
-// attach puts the least card into the model's metadata.
-func (m *Model) attach(r *Release) error {
-	b, err := json.Marshal(card{TierPublic, r})
-	if err != nil {
-		return errors.New("the privacy card has a number that JSON cannot write")
-	}
-	m.setCard(string(b))
-	return nil
-}
-
+// setCard puts a privacy card into the metadata, and renews the digest.
 func (m *Model) setCard(card string) {
 	sum := sha256.Sum256([]byte(card))
 	m.meta.Card, m.meta.CardHash = card, hex.EncodeToString(sum[:])
@@ -118,9 +57,6 @@ func (m *Model) SetCard(text string) error {
 	}
 	return nil
 }
-
-// cellsNote goes with a model of histograms.
-const cellsNote = "Made of the histograms of a profile, without noise: independent lengths by category, and as private as the trace that was profiled."
 
 // publicNote goes with a public model.
 const publicNote = "Differentially private for the unit and the budget that stand here: noisy counts, and nothing else of any request. " +
@@ -156,18 +92,6 @@ func (m *Model) Release() *Release {
 		return nil
 	}
 	return c.Public
-}
-
-// describeRelease writes what the model is worth for privacy.
-func (m *Model) describeRelease(set func(key, value string)) {
-	r := m.Release()
-	if r == nil {
-		set(keyPrivacy, cellsNote)
-		return
-	}
-	for _, kv := range r.publicKeys() {
-		set(kv[0], kv[1])
-	}
 }
 
 // checkRelease holds the metadata of a model that says it is private against

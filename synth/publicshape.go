@@ -13,20 +13,6 @@ type shaper struct {
 	model *cellModel
 }
 
-// shape returns the tables, and the end of the last period with requests.
-func (s *shaper) shape() (*cellModel, int64) {
-	n := max(1, s.noisy[ofRequests].cells[0])
-	s.model = &cellModel{requests: min(n, math.MaxInt32), sessions: s.sessions}
-	end, of := s.times()
-	in := s.fit(s.noisy[ofInput].line(), s.fineIn, s.in)
-	out := s.fit(s.noisy[ofOutput].line(), s.fineOut, s.out)
-	s.lengths(of, in, out)
-	s.shared()
-	s.turns()
-	s.distances(end)
-	return s.model, end
-}
-
 // A marginal is a histogram at quarter octaves with the sums of its octaves.
 type marginal struct {
 	fine, octave []float64 // shares

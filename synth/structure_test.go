@@ -162,7 +162,7 @@ func TestSearchFindsTheLeastCost(t *testing.T) {
 					searched++
 				}
 			}
-			p.place(tup, dom)
+			p.placeTuple(tup, dom)
 		}
 	}
 	if searched < 300 {

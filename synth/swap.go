@@ -28,7 +28,7 @@ const (
 	jitterFrom = 8 // tokens, or 4 blocks, at and below which nothing is jittered
 )
 
-// swap mixes the tuples. Within windows of swapWindow requests it cuts cells of
+// swapTuples mixes the tuples. Within windows of swapWindow requests it cuts cells of
 // at least k by what is known, fresh and put out (Mondrian: LeFevre, DeWitt and
 // Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006), and in
 // each permutes the units among the places, independently of each other, as
@@ -39,18 +39,18 @@ const (
 // jittered by 5 %, the tokens of the last block by 0.5 %. What is left: each
 // reuse unit still is one that occurred, so this is no differential privacy, and
 // a value far from all others stays far.
-func (m *Model) swap(entropy io.Reader) error {
+func swapTuples(tuples []tuple, k, blockSize int, entropy io.Reader) error {
 	if entropy == nil {
 		entropy = crand.Reader
 	}
 	src := &entropySource{r: bufio.NewReader(entropy)}
-	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize}
-	for from := 0; from < len(m.tuples); {
+	s := swapper{r: rand.New(src), k: k, size: blockSize}
+	for from := 0; from < len(tuples); {
 		to := from + swapWindow
-		if len(m.tuples)-to < swapWindow/2 { // a short rest would have coarse cells
-			to = len(m.tuples)
+		if len(tuples)-to < swapWindow/2 { // a short rest would have coarse cells
+			to = len(tuples)
 		}
-		s.window(m.tuples[from:to])
+		s.window(tuples[from:to])
 		from = to
 	}
 	if src.err != nil {

@@ -1,6 +1,11 @@
 package synth
 
-import "reprise/trace"
+import (
+	"errors"
+	"slices"
+
+	"reprise/trace"
+)
 
 // A tuple is what a model keeps of one request: how it reused what came before
 // it, and how much it brought. It holds no id of a block and no time.
@@ -95,3 +100,66 @@ const (
 	byRecency             // the session that was active a number of sessions ago
 	joins                 // how many there are
 )
+
+// A numbering numbers distinct values by first appearance.
+type numbering[T comparable] struct {
+	values []T
+	index  map[T]int32
+}
+
+func (t *numbering[T]) of(v T) int32 {
+	i, ok := t.index[v]
+	if !ok {
+		if t.index == nil {
+			t.index = map[T]int32{}
+		}
+		i = int32(len(t.values))
+		t.index[v] = i
+		t.values = append(t.values, v)
+	}
+	return i
+}
+
+// domainsOf returns the cache domain of each label.
+func domainsOf(labels []label) []uint16 {
+	var known numbering[[2]string]
+	out := make([]uint16, len(labels))
+	for i, l := range labels {
+		out[i] = uint16(known.of([2]string{l.model, l.adapter}))
+	}
+	return out
+}
+
+// domainCount is how many domains the labels have.
+func domainCount(labels []uint16) int {
+	n := 0
+	for _, d := range labels {
+		n = max(n, int(d)+1)
+	}
+	return n
+}
+
+// maxBlocks bounds the prompts of a model: a damaged file must not claim all
+// memory for one.
+const maxBlocks = 1 << 24
+
+func categoryOf(s string) category { return category(slices.Index(trace.Categories(), s) + 1) }
+
+var errTooManyLabels = errors.New("more than 65535 kinds of requests by model, adapter, class and settings")
+
+// categorise applies the rules of profile.Annotator.
+func categorise(hit, length, prefix int32, extends bool) category {
+	switch {
+	case length == 0:
+		return uncategorised
+	case hit == 0:
+		return cold
+	case hit <= prefix:
+		return global
+	case hit == length:
+		return duplicate
+	case extends:
+		return continuation
+	}
+	return branch
+}

@@ -1,9 +1,13 @@
 package synth
 
 import (
-	"container/heap"
-	"io"
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
 	"strconv"
+	"strings"
+	"time"
 
 	"reprise/trace"
 )
@@ -14,14 +18,41 @@ const (
 	sessionsInferred = "inferred"
 )
 
+// Options say what to generate from a [Model]. There are two ways to more load,
+// and they differ: more Users bring more sessions side by side, with the same
+// think times, and push each other's prefixes deeper into the LRU stack; a
+// higher Speed brings the same requests in less time, and leaves distances as
+// they are.
+type Options struct {
+	Seed uint64
+	// Requests is how many requests to generate. Beyond those fitted the
+	// process continues: see [Model.Generate]. 0 means as many as Duration says.
+	Requests int64
+	// Duration is the length of the workload. 0, without Requests, means that
+	// of the trace divided by Speed.
+	Duration time.Duration
+	// Users is the number of independent populations, each the size of the
+	// trace's; 0 means 1. They share the prefixes that more than half of the
+	// requests of a cache domain carry, and nothing else.
+	Users int
+	// Speed divides all times; 0 means 1.
+	Speed float64
+	// Progress, when not nil, is called with the number of requests placed so
+	// far, now and then, from any goroutine.
+	Progress func(requests int64)
+}
+
+// GeneratedSource begins [trace.Meta].SourceFormat of what was generated.
+const GeneratedSource = "synth of "
+
 // A Workload is what [Model.Generate] made. It can be read any number of times.
 type Workload struct {
-	model   *Model
-	options Options
-	crowds  []crowd
-	rows    int64
-	first   int64 // time of the first arrival
-	prefix  int32 // blocks of the global prefix
+	model       *Model
+	options     Options
+	populations []population
+	rows        int64
+	first       int64 // time of the first arrival
+	prefix      int32 // blocks of the global prefix
 }
 
 // Rows is the number of requests.
@@ -49,15 +80,35 @@ func (w *Workload) Meta() trace.Meta {
 	return meta
 }
 
+// describe says in one line where a workload comes from: with 12 digits of the
+// model's digest, what was asked for beside the seed, and of how many requests the
+// model is if they are few.
+func (m *Model) describe(o Options) string {
+	s := GeneratedSource + cmp.Or(m.meta.SourceFormat, "a trace") + ", model " + strings.TrimPrefix(m.meta.Digest, "sha256:")[:12]
+	if m.cells == nil {
+		s += ", k_swap " + strconv.Itoa(m.kSwap)
+	}
+	if m.Few() != "" {
+		s += fmt.Sprintf(", fitted to %d requests (few: below %d)", len(m.tuples), FewRequests)
+	}
+	if o.Users > 1 {
+		s += ", users " + strconv.Itoa(o.Users)
+	}
+	if o.Speed != 1 {
+		s += ", speed " + strconv.FormatFloat(o.Speed, 'g', -1, 64)
+	}
+	return s
+}
+
 // prepare finds where the workload begins and how deep its global prefix is:
 // the deepest block that more than half of its requests with blocks carry, be
-// it on a trunk, which all crowds share, or in one crowd.
+// it on a trunk, which all populations share, or in one population.
 func (w *Workload) prepare() {
 	w.first = -1
 	blocked := int64(0)
 	var trunks [][]int64 // by domain and depth: requests that follow the trunk so far and no further
-	for i := range w.crowds {
-		c := &w.crowds[i]
+	for i := range w.populations {
+		c := &w.populations[i]
 		w.rows += int64(len(c.tail))
 		if len(c.times) > 0 && (w.first < 0 || c.times[0] < w.first) {
 			w.first = c.times[0]
@@ -83,19 +134,15 @@ func (w *Workload) prepare() {
 			}
 		}
 	}
-	for i := range w.crowds {
-		w.ownPrefix(&w.crowds[i], blocked)
-	}
-}
-
-// ownPrefix deepens the global prefix by what more than half of all requests
-// carry that are of one crowd, behind its trunk.
-func (w *Workload) ownPrefix(c *crowd, blocked int64) {
-	for _, s := range c.forest.common(nil, 1)[0] {
-		for k, carriers := range s.carriers {
-			depth := c.forest.runs[s.run].start + int32(k) + 1
-			if 2*carriers > blocked {
-				w.prefix = max(w.prefix, depth)
+	// More than half of all requests may carry blocks that are of one population,
+	// below its trunk.
+	for i := range w.populations {
+		f := &w.populations[i].forest
+		for _, s := range f.common(nil, 1)[0] {
+			for k, carriers := range s.carriers {
+				if 2*carriers > blocked {
+					w.prefix = max(w.prefix, f.runs[s.run].start+int32(k)+1)
+				}
 			}
 		}
 	}
@@ -105,49 +152,20 @@ func (w *Workload) ownPrefix(c *crowd, blocked int64) {
 // carry.
 func (w *Workload) GlobalBlocks() int { return int(w.prefix) }
 
-// Reader reads the rows from the beginning.
-func (w *Workload) Reader() trace.Reader[trace.Request] {
-	r := &workloadReader{Workload: w, known: make([][]mark, domainCount(domainsOf(w.model.labels)))}
-	for i := range w.crowds {
-		if len(w.crowds[i].times) > 0 {
-			r.order = append(r.order, &state{crowd: &w.crowds[i], number: i})
-		}
+func (o *Options) check() error {
+	o.Users = max(o.Users, 1)
+	if o.Speed == 0 {
+		o.Speed = 1
 	}
-	heap.Init(&r.order)
-	return r
-}
-
-// Read implements [trace.Reader].
-func (r *workloadReader) Read(rows []trace.Request) (int, error) {
-	for i := range rows {
-		if len(r.order) == 0 {
-			return i, io.EOF
-		}
-		s := r.order[0]
-		rows[i] = r.row(s)
-		r.next++
-		if s.next++; s.next == len(s.times) {
-			heap.Pop(&r.order)
-		} else {
-			heap.Fix(&r.order, 0)
-		}
+	switch {
+	case o.Users > 1<<16:
+		return fmt.Errorf("more than %d populations of users", 1<<16)
+	case !(o.Speed > 0) || math.IsInf(o.Speed, 0):
+		return errors.New("the speed must be above 0")
+	case o.Requests < 0 || o.Duration < 0:
+		return errors.New("neither requests nor duration can be negative")
+	case o.Requests > 0 && o.Duration > 0:
+		return errors.New("give requests or a duration: the rate of the model makes one of the other")
 	}
-	return len(rows), nil
-}
-
-// states is a heap of the crowds by the time of their next request.
-type states []*state
-
-func (s states) Len() int { return len(s) }
-func (s states) Less(i, j int) bool {
-	a, b := s[i].times[s[i].next], s[j].times[s[j].next]
-	return a < b || a == b && s[i].number < s[j].number
-}
-func (s states) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s *states) Push(x any)   { *s = append(*s, x.(*state)) }
-func (s *states) Pop() any {
-	old := *s
-	x := old[len(old)-1]
-	*s = old[:len(old)-1]
-	return x
+	return nil
 }

@@ -1,6 +1,11 @@
 package synth
 
-import "reprise/trace"
+import (
+	"container/heap"
+	"io"
+
+	"reprise/trace"
+)
 
 // A workloadReader makes the rows of a workload in order of arrival: it numbers
 // blocks, sessions and users by first appearance, and gives categories and
@@ -11,25 +16,25 @@ type workloadReader struct {
 	next     int32 // row
 	blocks   uint64
 	users    trace.Renumber
-	known    [][]mark // by domain: the nodes of the trunk, which all crowds share, so far
+	known    [][]mark // by domain: the nodes of the trunk, which all populations share, so far
 	sessions []sessionState
 }
 
-// A state is how far one crowd is read.
+// A state is how far one population is read.
 type state struct {
-	*crowd
+	*population
 	number int
 	next   int      // request
 	base   []uint64 // by run: id of its first node that is not shared
 	row    []int32  // by request
-	seen   []int32  // by request: its session among all crowds, or none
-	ids    []int32  // by session of the crowd: the same
+	seen   []int32  // by request: its session among all populations, or none
+	ids    []int32  // by session of the population: the same
 }
 
 // A sessionState is one session so far.
 type sessionState struct {
 	turns int32
-	last  int32 // request of its crowd
+	last  int32 // request of its population
 	user  *int64
 }
 
@@ -53,7 +58,7 @@ func (r *workloadReader) row(s *state) trace.Request {
 	r.describe(&q, t)
 	s.row = append(s.row, r.next)
 
-	// What is known: in the crowd's own forest, or of the trunk nodes.
+	// What is known: in the population's own forest, or of the trunk nodes.
 	overlap := s.overlap[i]
 	hit := max(s.hit[i], min(overlap, int32(len(r.known[dom]))))
 	extends, session := false, int32(none)
@@ -159,12 +164,12 @@ func (r *workloadReader) enter(s *state, i int32, t *tuple, session int32, q *tr
 	return session
 }
 
-// user numbers the user of a tuple; each crowd has users of its own.
+// user numbers the user of a tuple; each population has users of its own.
 func (r *workloadReader) user(s *state, t *tuple) *int64 {
 	if t.user == none {
 		return nil
 	}
-	return trace.Ptr(int64(r.users.ID(uint64(t.user)*uint64(len(r.crowds)) + uint64(s.number))))
+	return trace.Ptr(int64(r.users.ID(uint64(t.user)*uint64(len(r.populations)) + uint64(s.number))))
 }
 
 // describe fills what the tuple says of the request itself.
@@ -202,4 +207,55 @@ func (w *Workload) scaled(ns *int64) *int64 {
 		return nil
 	}
 	return trace.Ptr(w.scale(*ns))
+}
+
+// Reader reads the rows from the beginning.
+func (w *Workload) Reader() trace.Reader[trace.Request] {
+	r := &workloadReader{Workload: w, known: make([][]mark, domainCount(domainsOf(w.model.labels)))}
+	for i := range w.populations {
+		if len(w.populations[i].times) > 0 {
+			r.order = append(r.order, &state{population: &w.populations[i], number: i})
+		}
+	}
+	heap.Init(&r.order)
+	return r
+}
+
+// Read implements [trace.Reader].
+func (r *workloadReader) Read(rows []trace.Request) (int, error) {
+	for i := range rows {
+		if len(r.order) == 0 {
+			return i, io.EOF
+		}
+		s := r.order[0]
+		rows[i] = r.row(s)
+		r.next++
+		if s.next++; s.next == len(s.times) {
+			heap.Pop(&r.order)
+		} else {
+			heap.Fix(&r.order, 0)
+		}
+	}
+	return len(rows), nil
+}
+
+// states is a heap of the populations by the time of their next request.
+type states []*state
+
+func (s states) Len() int { return len(s) }
+
+func (s states) Less(i, j int) bool {
+	a, b := s[i].times[s[i].next], s[j].times[s[j].next]
+	return a < b || a == b && s[i].number < s[j].number
+}
+
+func (s states) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+
+func (s *states) Push(x any) { *s = append(*s, x.(*state)) }
+
+func (s *states) Pop() any {
+	old := *s
+	x := old[len(old)-1]
+	*s = old[:len(old)-1]
+	return x
 }

@@ -1,0 +1,56 @@
+package synth
+
+import (
+	"errors"
+
+	"reprise/trace"
+)
+
+// ModelSchema names the row layout of model files, under reprise.schema.
+const ModelSchema = "model/1"
+
+// ErrNotModel is the error of [ReadModel] for a file that is no model at all.
+var ErrNotModel = errors.New("it has no reprise.schema = " + ModelSchema + ", so it is not a model")
+
+// Keys of the metadata that only models have, and those that they inherit from
+// the trace.
+const (
+	keySchema   = "reprise.schema"
+	keyKind     = "reprise.model_kind"
+	keyKSwap    = "reprise.k_swap"
+	keyWindow   = "reprise.swap_window"
+	keyJitter   = "reprise.swap_jitter"
+	keyPrivacy  = "reprise.privacy_note"
+	keyRequests = "reprise.fitted_requests"
+	keySpan     = "reprise.span_ns"
+	keyBlock    = "reprise.block_size"
+	keySessions = "reprise.sessions" // of models of cells
+
+	kindTuples = "reuse-tuples"
+	kindCells  = "cells"
+)
+
+// privacyNote goes with every model, so that nobody takes it for more.
+const privacyNote = "Not differentially private. No ids, no times and no text of the trace. With k_swap of 2 or more " +
+	"the lengths of a request are permuted among at least so many alike and jittered; every (category, hit, distance) " +
+	"unit still is one that occurred. The arrivals keep the counts of up to 32 equal parts of the time, and the user " +
+	"numbers of the trace. With k_swap 1 the tuples are those of the trace."
+
+// cellsNote goes with a model of histograms.
+const cellsNote = "Made of the histograms of a profile, without noise: independent lengths by category, and as private as the trace that was profiled."
+
+// inherited lists the metadata that a model takes over from the trace: each key with
+// its place in m.
+func inherited(m *trace.Meta) []struct {
+	key   string
+	value *string
+} {
+	return []struct {
+		key   string
+		value *string
+	}{
+		{"reprise.tokenizer", &m.Tokenizer}, {"reprise.template", &m.Template}, {"reprise.source_format", &m.SourceFormat},
+		{"reprise.time_unit", &m.TimeUnit}, {"reprise.timing", &m.Timing}, {"reprise.tier", &m.Tier}, {"reprise.unit", &m.Unit},
+		{"reprise.card", &m.Card}, {"reprise.card_sha256", &m.CardHash}, {"reprise.digest", &m.Digest},
+	}
+}
