@@ -1,11 +1,134 @@
 package datasets
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// A SourceField is a field of a format that its reader knows.
+type SourceField struct {
+	Paths   []string // where it is: keys down a record, [] for the members of a list, or a column; one of several
+	Target  string   // of --map, which named the path in place of the format
+	Columns []string // of trace/1 that it feeds
+	How     string   // what becomes of it, where the rules of the columns do not say it
+}
+
+// ReadFields lists what is read of a format whose mapping, if it takes one, names
+// fields for some targets. ok is false for a format or a target that is not known.
+func ReadFields(format string, mapped []string) (fields []SourceField, ok bool) {
+	for _, f := range Formats() {
+		if f.Name != format {
+			continue
+		}
+		for _, name := range mapped {
+			if !f.mapped || !slices.ContainsFunc(targets, func(t target) bool { return t.name == name }) {
+				return nil, false
+			}
+		}
+		return f.fields(mapped), true
+	}
+	return nil, false
+}
+
+// fields are those of the format without the targets that a mapping has, and these.
+func (f Format) fields(mapped []string) []SourceField {
+	over := Mapping{}
+	for _, name := range mapped {
+		over[name] = nil
+	}
+	var out []SourceField
+	if f.mapped && f.base != nil {
+		out = mappedFields(over.over(f.base()), nil)
+		out = slices.DeleteFunc(out, func(r SourceField) bool { return len(r.Paths) == 0 })
+	}
+	if mapped == nil || f.base != nil && !over.has("output") {
+		out = append(out, f.reads...)
+	}
+	for _, t := range targets {
+		if slices.Contains(mapped, t.name) {
+			out = append(out, SourceField{Target: t.name, Columns: strings.Fields(fedBy[t.name].columns), How: fedBy[t.name].how})
+		}
+	}
+	return out
+}
+
+// What becomes of fields that are not kept as they are.
+const (
+	tokenised = "tokenised: counted into lengths and keyed block ids, the text itself is not in this file"
+	packed    = "JSON in a string, of which the fields below are read"
+	decides   = "read to decide what a record is, and not kept"
+	passed    = "known, and not read"
+)
+
+// fedBy are the columns that the targets of a mapping feed.
+var fedBy = func() map[string]struct{ columns, how string } {
+	fed := map[string]struct{ columns, how string }{
+		"time": {"arrival_ns", ""}, "session": {"session turn parents", ""}, "error": {"status", ""},
+		"salt":     {"blocks", "goes into the keyed block ids, and is not kept"},
+		"messages": {"input_tokens blocks images kind", tokenised}, "prompt": {"input_tokens blocks kind", tokenised},
+		"tools": {"input_tokens blocks", tokenised}, "output": {"output_tokens output_blocks", tokenised},
+	}
+	for _, t := range targets {
+		if _, ok := fed[t.name]; ok {
+			continue
+		}
+		column := t.name
+		if q := quantity(column); q == "ttft" || q == "e2e" {
+			column = q + "_ns"
+		}
+		fed[t.name] = struct{ columns, how string }{column, ""}
+	}
+	return fed
+}()
+
+// fieldAt declares a field: its paths, separated by "|", and its columns.
+func fieldAt(paths, columns, how string) SourceField {
+	return SourceField{Paths: strings.Split(paths, "|"), Columns: strings.Fields(columns), How: how}
+}
+
+// member is a place in a list on a path.
+var member = regexp.MustCompile(`\.[0-9]+(\.|$)`)
+
+// mappedFields are those that a mapping names, in the order of the targets. made
+// has, for paths that a view makes, where it takes them from, separated by "|":
+// of the path itself or of what is above it.
+func mappedFields(m Mapping, made map[string]string) (out []SourceField) {
+	for _, t := range targets {
+		var paths []string
+		for _, path := range m[t.name] {
+			for _, p := range unmade(path, made) {
+				p = member.ReplaceAllString(p, listMembers+"$1")
+				if !slices.Contains(paths, p) {
+					paths = append(paths, p)
+				}
+			}
+		}
+		if len(paths) > 0 {
+			out = append(out, SourceField{Paths: paths, Columns: strings.Fields(fedBy[t.name].columns), How: fedBy[t.name].how})
+		}
+	}
+	return out
+}
+
+func unmade(path string, made map[string]string) (paths []string) {
+	for p := path; p != ""; p = p[:max(strings.LastIndexByte(p, '.'), 0)] {
+		origins, ok := made[p]
+		if !ok {
+			continue
+		}
+		for origin := range strings.SplitSeq(origins, "|") {
+			if origin != "" {
+				paths = append(paths, origin+path[len(p):])
+			}
+		}
+		return paths
+	}
+	return []string{path}
+}
 
 // Fields say what a source was read as, and how many fields it has beside those
 // that [ReadFields] lists for that. The names of these stay here: a name may tell
@@ -308,4 +431,143 @@ func (n *fieldNode) sum(f *Fields) {
 	for _, below := range n.below {
 		below.sum(f)
 	}
+}
+
+// scan counts what the table does not name in a record that a decoder reads into
+// structs, and so never gets to see. raw is meant to be valid JSON. It is walked without
+// decoding it, since the record may be megabytes of text.
+func (c *fieldCounter) scan(raw []byte) {
+	if c != nil {
+		s := fieldScan{c: c, rest: raw}
+		s.value(&c.root, nil)
+	}
+}
+
+// A fieldScan is a walk over JSON, of which rest is to come.
+type fieldScan struct {
+	c    *fieldCounter
+	rest []byte
+}
+
+// peek returns the next byte that is no white space; 0 at the end.
+func (s *fieldScan) peek() byte {
+	if s.rest = bytes.TrimLeft(s.rest, " \t\r\n"); len(s.rest) == 0 {
+		return 0
+	}
+	return s.rest[0]
+}
+
+// step passes over one byte, behind white space.
+func (s *fieldScan) step() {
+	if s.peek() != 0 {
+		s.rest = s.rest[1:]
+	}
+}
+
+// value passes over a value, which is known or in a node that is not; with
+// neither it is not of interest. It returns the kind of what is no object.
+func (s *fieldScan) value(known *knownField, node *fieldNode) (kind string) {
+	switch s.peek() {
+	case '{':
+		s.object(known, node)
+		return ""
+	case '[':
+		var member *knownField
+		if known != nil {
+			member = known.below[listMembers]
+		}
+		for s.step(); s.peek() != ']' && s.peek() != 0; {
+			if s.value(member, nil); s.peek() == ',' {
+				s.step()
+			}
+		}
+		s.step()
+		return listKind
+	case '"':
+		s.text()
+		return textKind
+	}
+	end := bytes.IndexAny(s.rest, ",]} \t\r\n")
+	if end < 0 {
+		end = len(s.rest)
+	}
+	word := s.rest[:end]
+	s.rest = s.rest[end:]
+	switch {
+	case len(word) == 0: // no JSON: go on all the same
+		s.step()
+		return ""
+	case word[0] == 'n':
+		return ""
+	case word[0] == 't' || word[0] == 'f':
+		return flagKind
+	}
+	return numberKind
+}
+
+// object passes over an object, and counts the fields in it that are not known.
+func (s *fieldScan) object(known *knownField, node *fieldNode) {
+	for s.step(); s.peek() == '"'; {
+		key := s.key()
+		s.step() // the colon
+		switch {
+		case known == nil && node == nil || known != nil && len(known.below) == 0:
+			s.value(nil, nil)
+		case known == nil:
+			s.count(node, key)
+		default:
+			// encoding/json takes keys in any case.
+			if below := known.child(strings.ToLower(key)); below != nil {
+				s.value(below, nil)
+			} else {
+				s.count(&known.dropped, key)
+			}
+		}
+		if s.peek() == ',' {
+			s.step()
+		}
+	}
+	s.step()
+}
+
+func (s *fieldScan) count(at *fieldNode, key string) {
+	n := s.c.node(at, key)
+	if kind := s.value(nil, n); n != nil && n.kind == "" {
+		n.kind = kind
+	}
+}
+
+// key passes over a key and returns it. A long one is cut: it is counted, not kept.
+func (s *fieldScan) key() string {
+	raw := s.text()
+	raw = raw[:min(len(raw), maxKey)]
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return strings.Trim(string(raw), `"`)
+	}
+	var key string
+	if json.Unmarshal(raw, &key) != nil {
+		return string(raw)
+	}
+	return key
+}
+
+// maxKey bounds what is kept of a key.
+const maxKey = 1 << 10
+
+// text passes over a string and returns it as it is written.
+func (s *fieldScan) text() []byte {
+	i := 1
+	for i < len(s.rest) && s.rest[i] != '"' {
+		n := bytes.IndexAny(s.rest[i:], `"\`)
+		if n < 0 {
+			i = len(s.rest)
+			break
+		}
+		if i += n; s.rest[i] == '\\' {
+			i += 2
+		}
+	}
+	raw := s.rest[:min(i+1, len(s.rest))]
+	s.rest = s.rest[len(raw):]
+	return raw
 }

@@ -60,7 +60,7 @@ func TestFields(t *testing.T) {
 
 // What the table does not name is gone before a decoder sees the row.
 func TestDecodersSeeTheTableAlone(t *testing.T) {
-	known := newFieldCounter(formatOf("azure-2023"), nil)
+	known := newFieldCounter(azureFormat(), nil)
 	rows := jsonRows{newLineReader(bufio.NewReader(strings.NewReader(`{"TIMESTAMP":1,"user":"jane","ContextTokens":{"n":2}}`))), known}
 	r, err := rows.next()
 	if err != nil {

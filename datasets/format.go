@@ -3,10 +3,9 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"slices"
-	"strings"
 )
 
 // A Format is a log or trace format that can be read.
@@ -32,63 +31,11 @@ type Format struct {
 	openFiles   func(files []File, o Options, s *Source) (decoder, error)
 }
 
-// Formats lists the formats in the order in which they are tried: a format
-// that is told by more comes before one that is told by less.
-func Formats() []Format {
-	return slices.Concat(poolFormats(), traceFormats(), logFormats(), chatFormats(), genericFormats())
-}
-
-// genericFormats are tried last, or must be asked for.
-func genericFormats() []Format {
-	return []Format{openAILogFormat(), jsonlFormat(), csvFormat()}
-}
-
 // detectBytes is how much of an input its format and time unit are told from.
 const detectBytes = 64 << 10
 
 // byteOrderMark may stand before UTF-8 that was written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
-
-// Detect recognises the format of an input by its first bytes, 64 KiB or all
-// of it. The error lists the known formats.
-func Detect(head []byte) (Format, error) {
-	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
-	if len(bytes.TrimSpace(head)) == 0 {
-		return Format{}, errors.New("the input is empty")
-	}
-	for _, f := range Formats() {
-		if f.detect != nil && f.detect(head) {
-			return f, nil
-		}
-	}
-	return Format{}, errors.New("the content is of no format that is recognised: name one with --format (" + formatNames() +
-		") or say where the fields are with --map, such as --map input_tokens=usage.prompt_tokens")
-}
-
-// formatOf returns the format of a name.
-func formatOf(name string) Format {
-	all := Formats()
-	return all[slices.IndexFunc(all, func(f Format) bool { return f.Name == name })]
-}
-
-func formatNames() string {
-	var names []string
-	for _, f := range Formats() {
-		names = append(names, f.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
-// generic is the format of an input with a mapping and no name.
-func generic(head []byte) Format {
-	if isParquet(head) {
-		return parquetFormat()
-	}
-	if head = bytes.TrimSpace(head); len(head) > 0 && head[0] == '{' {
-		return jsonlFormat()
-	}
-	return csvFormat()
-}
 
 // headLines yields the lines of head that are not blank, without a last one
 // that may be cut, unless it is the only one.
@@ -136,4 +83,68 @@ func objectKeys(b []byte) []string {
 		}
 	}
 	return keys
+}
+
+// detectObject makes a detector of JSON objects by their keys, however they
+// stand: see [newJSONReader].
+func detectObject(match func(has func(key string) bool) bool) func(head []byte) bool {
+	lines := detectKeys(match)
+	return func(head []byte) bool {
+		whole := bytes.TrimSpace(head)
+		keys := objectKeys(bytes.TrimSpace(bytes.TrimPrefix(whole, []byte("["))))
+		return match(func(key string) bool { return slices.Contains(keys, key) }) || lines(head)
+	}
+}
+
+// eachFile makes a detector of several files, all of which must be detected but
+// for empty ones.
+func eachFile(detect func(head []byte) bool) func(files []File) bool {
+	return func(files []File) bool {
+		some := false
+		for _, file := range files {
+			head, err := file.head()
+			empty := len(bytes.TrimSpace(head)) == 0
+			if empty && err != nil || !empty && !detect(head) {
+				return false
+			}
+			some = some || !empty
+		}
+		return some
+	}
+}
+
+// detectRow makes a detector of JSON lines by all the keys of a row: the first
+// rows are tried in turn.
+func detectRow(match func(keys []string) bool) func(head []byte) bool {
+	return func(head []byte) bool {
+		lines := headLines(head)
+		return slices.ContainsFunc(lines[:min(len(lines), 10)], func(line []byte) bool { return match(objectKeys(line)) })
+	}
+}
+
+// anyOf reports whether one of some keys is among those of a row.
+func anyOf(keys []string, some ...string) bool {
+	return slices.ContainsFunc(some, func(key string) bool { return slices.Contains(keys, key) })
+}
+
+// headColumns returns the names of the columns of a CSV input.
+func headColumns(head []byte) []string {
+	columns, err := csv.NewReader(bytes.NewReader(head)).Read()
+	if err != nil {
+		return nil
+	}
+	return columns
+}
+
+// detectColumns makes a detector of CSV by columns that must be there.
+func detectColumns(names ...string) func(head []byte) bool {
+	return func(head []byte) bool {
+		columns, err := csv.NewReader(bytes.NewReader(head)).Read()
+		for _, name := range names {
+			if err != nil || !slices.Contains(columns, name) {
+				return false
+			}
+		}
+		return true
+	}
 }

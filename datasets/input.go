@@ -1,69 +1,12 @@
 package datasets
 
 import (
-	"errors"
+	"bufio"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
+
+	"reprise/trace"
 )
-
-// A File is one file of a source. Open may be called more than once; for a
-// source of one file in a format that is not made of several, as stdin must be,
-// it is called once only.
-type File struct {
-	Name string // for errors and for formats that are told by names
-	Open func() (io.ReadCloser, error)
-}
-
-// Expand turns a path into files: a file into itself, a directory into the
-// files in it, and a pattern of package path/filepath into those that it
-// matches. Directories and patterns give files in lexical order, without hidden
-// ones and without what is in directories below.
-func Expand(path string) ([]File, error) {
-	info, err := os.Stat(path)
-	pattern := false
-	var paths []string
-	switch {
-	case err == nil && !info.IsDir():
-		return []File{fileAt(path)}, nil
-	case err == nil:
-		entries, err := os.ReadDir(path)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			paths = append(paths, filepath.Join(path, e.Name()))
-		}
-	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
-		pattern = true
-		if paths, err = filepath.Glob(path); err != nil {
-			return nil, fmt.Errorf("%s: it is not a pattern that can be read: %w", path, err)
-		}
-	default:
-		return nil, err
-	}
-	var files []File
-	for _, p := range paths {
-		hidden := strings.HasPrefix(filepath.Base(p), ".") && !(pattern && strings.HasPrefix(filepath.Base(path), "."))
-		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && !hidden {
-			files = append(files, fileAt(p))
-		}
-	}
-	if len(files) == 0 && pattern {
-		return nil, fmt.Errorf("%s: no file matches", path)
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: the directory has no files, but for hidden ones and those of directories below", path)
-	}
-	return files, nil
-}
-
-func fileAt(path string) File {
-	return File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
-}
 
 // OpenFiles begins to read a source that is one file or several. Each may be
 // compressed with gzip or zstd, as its first bytes tell. An archive that is cut off
@@ -108,18 +51,198 @@ func sourceName(files []File) string {
 	return fmt.Sprintf("%s and %d more", files[0].Name, len(files)-1)
 }
 
-// joins finds a format that is made of several files. One file is that only
-// when the format is told and has no other way to be read.
-func (o *Options) joins(files []File) (Format, bool, error) {
-	for _, f := range Formats() {
-		if f.openFiles == nil || o.Format != "" && o.Format != f.Name || o.Format == "" && o.Map != nil {
-			continue
-		}
-		told := o.Format == f.Name && (len(files) > 1 || f.open == nil)
-		if !told && (len(files) == 1 || f.detectFiles == nil || !f.detectFiles(files)) {
-			continue
-		}
-		return f, true, o.suits(f)
-	}
-	return Format{}, false, nil
+// A chain decodes files of one format one after the other. The decoder of the
+// first file goes on with the inputs of the others, and so knows all entries
+// before: their positions, sessions and the unit of their times.
+type chain struct {
+	rest    []File
+	options Options
+	format  Format
+	s       *Source
+	dec     decoder
+	found   bool  // format was found in a file, and is not told
+	entries int64 // of dec so far
+	before  int64 // of decoders before it, which it does not know of
 }
+
+const noteEmpty = "files that are empty"
+
+// chain begins with the first file that is not empty.
+func (s *Source) chain(files []File, o Options) error {
+	c := &chain{rest: files, options: o, s: s, found: o.Format == "" && o.Map == nil}
+	s.dec = c
+	if err := c.advance(); err != io.EOF {
+		return err
+	}
+	return refuse(1, 1, "the input is empty")
+}
+
+// advance opens the next file that is not empty; io.EOF behind the last.
+func (c *chain) advance() error {
+	for len(c.rest) > 0 {
+		file := c.rest[0]
+		c.rest = c.rest[1:]
+		if err := c.s.Close(); err != nil {
+			return err
+		}
+		c.s.file = file.Name
+		r, err := file.Open()
+		if err != nil {
+			return err // it names the file
+		}
+		c.s.closer = r
+		in, head, err := begin(r)
+		if err != nil && len(head) == 0 {
+			return broken(1, 1, err)
+		} // else what there is comes first, and the error at its place
+		if len(head) == 0 && (c.dec != nil || len(c.rest) > 0) {
+			c.s.notes.count(noteEmpty)
+			continue
+		}
+		opened := c.open(in, head)
+		if opened != nil && err != nil {
+			return broken(1, 1, err) // it is cut off within what the format is told by
+		}
+		return opened
+	}
+	if err := c.s.Close(); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// open begins to decode a file.
+func (c *chain) open(in *bufio.Reader, head []byte) error {
+	o := c.options
+	if c.dec == nil {
+		f, err := o.format(head)
+		if err != nil {
+			return err
+		}
+		if f.open == nil {
+			return refuse(1, 1, f.Name+" is made of several files: give their directory")
+		}
+		c.format = f
+		c.s.readAs(f, o)
+		c.dec, err = f.open(in, head, o, c.s)
+		return err
+	}
+	if c.found {
+		if f, err := Detect(head); err != nil || f.Name != c.format.Name {
+			return refuse(1, 1, "it is not "+c.format.Name+" as the files before it are: import each format by itself")
+		}
+	}
+	size := c.s.info.BlockSize
+	next, err := c.format.open(in, head, o, c.s)
+	if err != nil {
+		return err
+	}
+	if now := c.s.info.BlockSize; now != size && now != 0 {
+		return refuse(1, 1, "its blocks are of another size than those of the files before it")
+	}
+	c.s.info.BlockSize = size
+	continued := false
+	switch d := c.dec.(type) {
+	case continuing:
+		continued = d.continueWith(next)
+	case mapping:
+		var n mapping
+		if n, continued = next.(mapping); continued {
+			d.mapping().rows = n.mapping().rows
+		}
+	}
+	if !continued {
+		c.dec, c.before, c.entries = next, c.before+c.entries, 0
+	}
+	return nil
+}
+
+func (c *chain) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	n := len(dst)
+	for {
+		out, err := c.dec.decode(dst)
+		if err != io.EOF {
+			c.entries += int64(len(out) - n)
+			c.shift(out[n:])
+			return out, err
+		}
+		if err := c.advance(); err != nil {
+			return dst, err
+		}
+	}
+}
+
+// shift makes positions of a decoder's own entries those of the source.
+func (c *chain) shift(entries []trace.Entry) {
+	if c.before == 0 {
+		return
+	}
+	for i := range entries {
+		old := entries[i].Parents
+		if len(old) == 0 {
+			continue
+		}
+		parents := make([]int64, len(old)) // several entries may share them
+		for k, p := range old {
+			parents[k] = p + c.before
+		}
+		entries[i].Parents = parents
+	}
+}
+
+// A continuing decoder goes on with the records of another one of its kind, those
+// of the next file of a source. It returns false for another kind.
+type continuing interface{ continueWith(next decoder) bool }
+
+// A mapping decoder takes rows by a mapping, and so can go on with other rows.
+type mapping interface{ mapping() *mappedDecoder }
+
+// fileRecords are the records of several files, one file after the other.
+type fileRecords struct {
+	rest []File
+	in   records // of the current file
+	s    *Source // which closes the current file, and whose errors name it
+}
+
+func (f *fileRecords) next() ([]byte, error) {
+	for {
+		if f.in == nil {
+			if err := f.advance(); err != nil {
+				return nil, err
+			}
+		}
+		raw, err := f.in.next()
+		if err != io.EOF {
+			return raw, err
+		}
+		f.in = nil
+	}
+}
+
+// advance opens the next file; io.EOF behind the last.
+func (f *fileRecords) advance() error {
+	if err := f.s.Close(); err != nil {
+		return broken(1, 1, err)
+	}
+	if len(f.rest) == 0 {
+		return io.EOF
+	}
+	file := f.rest[0]
+	f.rest = f.rest[1:]
+	f.s.file = file.Name
+	r, err := file.Open()
+	if err != nil {
+		return broken(1, 1, err)
+	}
+	f.s.closer = r
+	in, head, err := begin(r)
+	if err != nil && len(head) == 0 {
+		return broken(1, 1, err)
+	}
+	f.in = newJSONReader(in, head)
+	return nil
+}
+
+func (f *fileRecords) place(offset int) (line, col int64) { return f.in.place(offset) }
+
+func (f *fileRecords) last() bool { return f.in.last() }

@@ -1,28 +1,14 @@
 package datasets
 
 import (
+	"bufio"
+	"bytes"
+	"slices"
+	"strings"
 	"time"
 
 	"reprise/trace"
 )
-
-// A row gives the values of one record by path. They are those of encoding/json
-// with json.Number (string, json.Number, bool, []any, map[string]any), and only
-// strings in CSV. A null and an empty CSV field are missing.
-type row interface {
-	value(path string) (any, bool)
-	place(path string) (line, col int64)
-	// cut reports that the row is the last one and nothing marks its end, so that
-	// it may be cut off when something is wrong with it.
-	cut() bool
-}
-
-// A writtenRow has its values as the source wrote them too, where it can tell;
-// nil where it cannot.
-type writtenRow interface{ written(path string) []byte }
-
-// rows yields the rows of a source: io.EOF at the end, a *fault for one at fault.
-type rows interface{ next() (row, error) }
 
 // A mappedDecoder decodes rows by a mapping.
 type mappedDecoder struct {
@@ -99,6 +85,8 @@ func (d *mappedDecoder) setBlockSize(size int) {
 	d.s.info.BlockSize, d.s.info.BlocksHashed = size, size > 0
 }
 
+func (d *mappedDecoder) mapping() *mappedDecoder { return d }
+
 // require makes every record have its time and all mapped targets.
 func (d *mappedDecoder) require() {
 	d.timing = withTimes
@@ -127,16 +115,6 @@ func (d *mappedDecoder) look(first rows) {
 			}
 		}
 	}
-}
-
-// find returns the value of the first path that has one.
-func find(r row, paths []string) (v any, path string, ok bool) {
-	for _, p := range paths {
-		if v, ok = r.value(p); ok {
-			return v, p, true
-		}
-	}
-	return nil, "", false
 }
 
 func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
@@ -194,11 +172,6 @@ func fill(b *builder, fields []field, r row) error {
 		}
 	}
 	return nil
-}
-
-func badAt(r row, path, why string) *fault {
-	line, col := r.place(path)
-	return bad(line, col, why)
 }
 
 // setTime sets the time of the entry, if the source has times.
@@ -298,4 +271,127 @@ func (d *mappedDecoder) tell(b *builder, r row) {
 			d.s.notes.count(n.text)
 		}
 	}
+}
+
+// openView decodes rows through a view. The head is read through one of its own,
+// so that nothing is told twice.
+func openView(all, first rows, show view, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+	return newMappedDecoder(viewRows{all, show, &s.notes}, viewRows{first, show, new(notes)}, m, o, s)
+}
+
+func openJSONL(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+	first := jsonRows{records: newLineReader(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
+	return newMappedDecoder(jsonRows{newLineReader(in), s.fields}, first, m.dotted(), o, s)
+}
+
+func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+	rows, err := newCSVRows(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := rows.need(m); err != nil {
+		return nil, err
+	}
+	rows.admit(s.fields)
+	first, err := newCSVRows(bytes.NewReader(bytes.Join(headLines(head), []byte("\n"))))
+	if err != nil {
+		return nil, err
+	}
+	return newMappedDecoder(rows, first, m, o, s)
+}
+
+// openMappedParquet reads the columns of a mapping.
+func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+	m = m.dotted()
+	var paths []string
+	for _, alternatives := range m {
+		paths = append(paths, alternatives...)
+	}
+	wanted := func(leaf []string) bool {
+		return slices.ContainsFunc(paths, func(path string) bool {
+			return path == leaf[0] || strings.HasPrefix(path, leaf[0]+".")
+		})
+	}
+	in, err := p.rows(wanted)
+	if err != nil {
+		return nil, p.close(err)
+	}
+	first, err := p.rows(wanted)
+	if err != nil {
+		return nil, p.close(err)
+	}
+	in.owner = true
+	p.count(wanted, s.fields)
+	d, err := newMappedDecoder(in, &limitedRows{first, 1000}, m, o, s)
+	if err != nil {
+		return nil, p.close(err)
+	}
+	return d, nil
+}
+
+// A step is what a format adds to the fields of a mapping: what a row says
+// through the rows before it, or in another way than one field at a time.
+type step interface {
+	// set sets the rest of the entry. It may not rely on the entry being taken.
+	set(b *builder, r row) error
+	// taken is told of an entry that was handed out, and of its position.
+	taken(e *trace.Entry, position int64)
+}
+
+// A steppedDecoder decodes rows by a mapping and a step.
+type steppedDecoder struct {
+	*mappedDecoder
+	step  step
+	gives bool // the step gives a time to rows without one
+}
+
+func (d *steppedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	r, err := d.rows.next()
+	if err != nil {
+		return dst, err
+	}
+	b := &d.builder
+	*b = builder{}
+	if err := fill(b, d.fields, r); err != nil {
+		return dst, err
+	}
+	if _, _, ok := find(r, d.times); ok || !d.gives || d.timing != withTimes {
+		if err := d.setTime(&b.e, r); err != nil {
+			return dst, err
+		}
+	}
+	if err := d.step.set(b, r); err != nil {
+		return dst, err
+	}
+	if why := b.finish(d.blockSize); why != "" {
+		return dst, badAt(r, "", why)
+	}
+	d.tell(b, r)
+	d.step.taken(&b.e, d.entries)
+	d.entries++
+	return append(dst, b.e), nil
+}
+
+// A freshIDs yields ids for blocks that no other request holds, from the upper
+// half of the 64-bit numbers. Sources number theirs from 0, so that they do not
+// get there; one that does is at fault.
+type freshIDs uint64
+
+const firstFresh = 1 << 63
+
+const reservedID = "blocks: want ids below 9223372036854775808, since some are added to them"
+
+func (f *freshIDs) next() uint64 {
+	*f++
+	return firstFresh + uint64(*f) - 1
+}
+
+// reserved reports whether a source uses ids that are kept for fresh ones.
+func reserved(ids []uint64) bool {
+	for _, id := range ids {
+		if id >= firstFresh {
+			return true
+		}
+	}
+	return false
 }

@@ -2,8 +2,13 @@ package datasets
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"reprise/trace"
 )
 
 // A Mapping says where the fields of a generic source are: for each target the
@@ -77,3 +82,292 @@ func (m Mapping) dotted() Mapping {
 	}
 	return out
 }
+
+// A target is a field of an entry that a mapping can fill.
+type target struct {
+	name, about string
+	// set stores a value; it returns what was wanted instead, or "". The time
+	// has none, since its meaning depends on other records.
+	set func(b *builder, v any) string
+}
+
+// targets lists the targets. The order is that in which they are set: messages
+// win over a prompt, and an error over a status.
+var targets = []target{
+	{"time", "when the request arrived: a date, or a number in one unit throughout", nil},
+	{"input_tokens", "length of the prompt in tokens", countTo(func(b *builder) **int32 { return &b.e.InputTokens })},
+	{"output_tokens", "length of the output in tokens", countTo(func(b *builder) **int32 { return &b.e.OutputTokens })},
+	{"cached_tokens", "prompt tokens that the server had in its cache", countTo(func(b *builder) **int32 { return &b.e.Cached })},
+	{"reasoning_tokens", "output tokens that were reasoning", countTo(func(b *builder) **int32 { return &b.e.Reasoning })},
+	{"user", "end user or tenant", textTo(func(b *builder) *trace.Text { return &b.e.User })},
+	{"session", "conversation", setSession},
+	{"model", "model", textTo(func(b *builder) *trace.Text { return &b.e.Model })},
+	{"adapter", "LoRA adapter", textTo(func(b *builder) *trace.Text { return &b.e.Adapter })},
+	{"salt", "cache salt: requests with different ones share no cache", textTo(func(b *builder) *trace.Text { return &b.e.Salt })},
+	{"kind", "chat, completion, embedding or responses", closedTo(trace.ClosedKind, func(b *builder) *string { return &b.e.Kind })},
+	{"class", "priority or SLO class", textTo(func(b *builder) *trace.Text { return &b.e.Class })},
+	{"replica", "which server answered", textTo(func(b *builder) *trace.Text { return &b.e.Replica })},
+	{"max_tokens", "limit of the output as asked", countTo(func(b *builder) **int32 { return &b.e.MaxTokens })},
+	{"temperature", "as asked", setTemperature},
+	{"stream", "whether streaming was asked for", setStream},
+	{"status", "HTTP status, or a word such as ok, failed, cancelled", setStatus},
+	{"error", "set to anything when the request failed", setError},
+	{"finish_reason", "such as stop or length", closedTo(trace.ClosedFinish, func(b *builder) *string { return &b.e.FinishReason })},
+	{"ttft", `time to first token, as "350ms"`, durationTo(0, func(b *builder) **time.Duration { return &b.e.TTFT })},
+	{"ttft_s", "the same as a number", durationTo(time.Second, func(b *builder) **time.Duration { return &b.e.TTFT })},
+	{"ttft_ms", "the same as a number", durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.TTFT })},
+	{"ttft_us", "the same as a number", durationTo(time.Microsecond, func(b *builder) **time.Duration { return &b.e.TTFT })},
+	{"ttft_ns", "the same as a number", durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.e.TTFT })},
+	{"e2e", `time to last token, as "2.5s"`, durationTo(0, func(b *builder) **time.Duration { return &b.e.E2E })},
+	{"e2e_s", "the same as a number", durationTo(time.Second, func(b *builder) **time.Duration { return &b.e.E2E })},
+	{"e2e_ms", "the same as a number", durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.E2E })},
+	{"e2e_us", "the same as a number", durationTo(time.Microsecond, func(b *builder) **time.Duration { return &b.e.E2E })},
+	{"e2e_ns", "the same as a number", durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.e.E2E })},
+	{"blocks", "ids of the prompt's prefix blocks, an array of numbers, one for each block and the last for the rest", setBlocks},
+	{"messages", "the prompt as a list of role and content, or that list as a JSON string", setMessages},
+	{"tools", "definitions of tools that the request offers, a list, or that list as a JSON string", setTools},
+	{"prompt", "the prompt as a text or a list of token ids", setPrompt},
+	{"output", "the answer as a text or a message", setOutput},
+}
+
+// Targets lists the targets of a mapping, each with what it is.
+func Targets() [][2]string {
+	out := make([][2]string, len(targets))
+	for i, t := range targets {
+		out[i] = [2]string{t.name, t.about}
+	}
+	return out
+}
+
+func targetNames() string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// A builder gathers the values of one entry.
+type builder struct {
+	e       trace.Entry
+	session string // as the source spells it
+	images  int32
+	source  func() []byte // of the value at hand as it is written, nil where that is not known
+}
+
+func countOf(s string) (int32, bool) {
+	whole, nano, ok := readDecimal(strings.TrimSpace(s))
+	return int32(whole), ok && nano == 0 && whole >= 0 && whole <= math.MaxInt32
+}
+
+func countTo(at func(*builder) **int32) func(*builder, any) string {
+	return func(b *builder, v any) string {
+		n, ok := countOf(plain(v))
+		if !ok {
+			return "want a whole number from 0 to 2147483647"
+		}
+		*at(b) = &n
+		return ""
+	}
+}
+
+const wantWord = "want a string or a number"
+
+// word returns a name as the source spells it. It is a copy, since a CSV field
+// would hold on to its whole row.
+func word(v any) (string, bool) {
+	s := plain(v)
+	return strings.Clone(s), s != "" || v == ""
+}
+
+func textTo(at func(*builder) *trace.Text) func(*builder, any) string {
+	return func(b *builder, v any) string {
+		s, ok := word(v)
+		if !ok {
+			return wantWord
+		}
+		if s != "" {
+			*at(b) = trace.NewText(s)
+		}
+		return ""
+	}
+}
+
+func setSession(b *builder, v any) string {
+	var ok bool
+	if b.session, ok = word(v); !ok {
+		return wantWord
+	}
+	if b.session != "" {
+		b.e.Session = trace.NewText(b.session)
+	}
+	return ""
+}
+
+func closedTo(list func(string) string, at func(*builder) *string) func(*builder, any) string {
+	return func(b *builder, v any) string {
+		s, ok := word(v)
+		if !ok {
+			return wantWord
+		}
+		if s != "" {
+			*at(b) = list(s)
+		}
+		return ""
+	}
+}
+
+func durationTo(unit time.Duration, at func(*builder) **time.Duration) func(*builder, any) string {
+	return func(b *builder, v any) string {
+		d, err := time.Duration(0), error(nil)
+		if unit == 0 {
+			d, err = time.ParseDuration(plain(v))
+			if err != nil || d < 0 {
+				return `want a duration such as "350ms"; for a number name the unit in the target, as in ttft_ms`
+			}
+		} else {
+			whole, nano, ok := readDecimal(strings.TrimSpace(plain(v)))
+			if !ok || whole < 0 || nano < 0 || whole >= math.MaxInt64/int64(unit) {
+				return "want a number that is not negative"
+			}
+			d = time.Duration(whole)*unit + time.Duration(math.Round(float64(nano)*float64(unit)/1e9))
+		}
+		*at(b) = &d
+		return ""
+	}
+}
+
+func setTemperature(b *builder, v any) string {
+	f, err := strconv.ParseFloat(strings.TrimSpace(plain(v)), 32)
+	if err != nil || !(f >= 0) || math.IsInf(f, 0) {
+		return "want a number that is not negative"
+	}
+	b.e.Temperature = trace.Ptr(float32(f))
+	return ""
+}
+
+func setStream(b *builder, v any) string {
+	on, ok := v.(bool)
+	if !ok {
+		var err error
+		if on, err = strconv.ParseBool(strings.ToLower(strings.TrimSpace(plain(v)))); err != nil {
+			return "want true or false"
+		}
+	}
+	b.e.Stream = &on
+	return ""
+}
+
+// setStatus maps HTTP statuses and the usual words; 499 is a client that went
+// away.
+func setStatus(b *builder, v any) string {
+	s := plain(v)
+	if code, ok := countOf(s); ok {
+		switch {
+		case code >= 200 && code < 300:
+			b.e.Status = trace.StatusOK
+		case code == 499:
+			b.e.Status = trace.StatusCancelled
+		case code >= 100 && code < 600:
+			b.e.Status = trace.StatusFailed
+		default:
+			return "want an HTTP status or a word"
+		}
+		return ""
+	}
+	switch strings.ToLower(s) {
+	case "":
+		return "want an HTTP status or a word"
+	case "ok", "success", "succeeded", "completed":
+		s = trace.StatusOK
+	case "failed", "failure", "error":
+		s = trace.StatusFailed
+	case "cancelled", "canceled", "aborted":
+		s = trace.StatusCancelled
+	}
+	b.e.Status = trace.ClosedStatus(s)
+	return ""
+}
+
+// setError marks the request as failed unless it is known to be cancelled.
+func setError(b *builder, v any) string {
+	if v == "" || v == false || b.e.Status == trace.StatusCancelled {
+		return ""
+	}
+	b.e.Status = trace.StatusFailed
+	return ""
+}
+
+func setBlocks(b *builder, v any) string {
+	const want = "want an array of whole numbers that are not negative"
+	if s, ok := v.(string); ok {
+		if v, _, ok = decodeJSON([]byte(s)); !ok {
+			return want
+		}
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return want
+	}
+	b.e.SourceBlocks = make([]uint64, len(list))
+	for i, id := range list {
+		n, isNumber := id.(number)
+		var err error
+		if b.e.SourceBlocks[i], err = strconv.ParseUint(string(n), 10, 64); err != nil || !isNumber {
+			return want
+		}
+	}
+	return ""
+}
+
+// finish checks the entry as a whole.
+func (b *builder) finish(blockSize int) string {
+	e := &b.e
+	if e.Messages == nil && e.InputTokens == nil {
+		return "it has neither a prompt nor the length of one"
+	}
+	if b.lengthUnknown() {
+		return unknownLength
+	}
+	if e.Messages != nil && e.Kind == "" {
+		e.Kind = "chat"
+	}
+	if b.images > 0 {
+		e.Images = trace.Ptr(b.images)
+	}
+	if e.SourceBlocks != nil && (e.InputTokens == nil || len(e.SourceBlocks) != blocksOf(*e.InputTokens, blockSize)) {
+		return wrongBlocks
+	}
+	return ""
+}
+
+const unknownLength = "its prompt is empty or redacted, and no token count stands beside it, so its length is not known: " +
+	"log the usage of each request, or where it has another name, say which (--map input_tokens=)"
+
+const noteFailedUnknown = "calls that failed, with an empty or redacted prompt and no token count, were left out"
+
+// lengthUnknown reports whether nothing tells the length of the prompt: there is
+// no count, and all that stands in the messages are redaction markers, if
+// anything. Images and calls of tools are content.
+func (b *builder) lengthUnknown() bool {
+	if b.e.InputTokens != nil || b.e.Messages == nil || b.images > 0 {
+		return false
+	}
+	for i := range b.e.Messages {
+		if m := &b.e.Messages[i]; m.Calls.Len() > 0 || !m.Content.Blank() && !m.Redacted() {
+			return false
+		}
+	}
+	return true
+}
+
+// failedUnknown reports the same of a call that failed, which has no usage: no
+// record of it could be better.
+func (b *builder) failedUnknown() bool {
+	return b.e.Status == trace.StatusFailed && b.lengthUnknown()
+}
+
+const wrongBlocks = "its block ids are not one for each full block of the input length and one for the rest (--source-block-size tells another size, where a format leaves it open)"
+
+// blocksOf is how many blocks hold n tokens, the last of them perhaps in part.
+func blocksOf(n int32, size int) int { return (int(n) + size - 1) / size }

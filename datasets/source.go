@@ -3,8 +3,9 @@ package datasets
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
-	"math"
+	"strings"
 	"time"
 
 	"reprise/trace"
@@ -112,60 +113,6 @@ func (s *Source) prefetch() error {
 	return s.err
 }
 
-// format finds the format that o asks for or the content shows, and checks that
-// the other options suit it.
-func (o *Options) format(head []byte) (Format, error) {
-	f, err := o.choose(head)
-	if err != nil {
-		return f, err
-	}
-	return f, o.suits(f)
-}
-
-// suits checks that the options are right, and right for a format.
-func (o *Options) suits(f Format) (err error) {
-	switch {
-	case o.MaxBad < 0 || o.MaxBad > 1 || math.IsNaN(o.MaxBad):
-		err = usage("the tolerated share of bad records is not from 0 to 1")
-	case o.TimeUnit != "" && unitOf(o.TimeUnit) == 0:
-		err = usage("unknown time unit: want s, ms, us or ns")
-	case o.TimeUnit != "" && !f.timed:
-		err = usage("%s has no numeric times that --time-unit could apply to", f.Name)
-	case o.Map != nil && !f.mapped:
-		err = usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log", f.Name)
-	case o.Map == nil && f.mapped && f.detect == nil:
-		err = usage("%s needs --map, such as --map input_tokens=usage.prompt_tokens; targets: %s", f.Name, targetNames())
-	case o.Rows != "" && o.Rows != rowsFull && o.Rows != rowsDelta:
-		err = usage("unknown --rows: want full or delta")
-	case o.Rows != "" && !f.rows:
-		err = usage("%s leaves no doubt of what its rows hold: --rows is for dynamo and aiperf", f.Name)
-	case (o.PoolStart != 0 || o.PoolSpan != 0) && !f.pool:
-		err = usage("%s is no pool of clients, of which a part could be expanded", f.Name)
-	case o.BlockSize < 0 || !f.sized && (o.BlockSize != 0) != (o.Map["blocks"] != nil):
-		err = usage("--map blocks= and the size of these blocks, --source-block-size, belong together")
-	}
-	return err
-}
-
-func (o *Options) choose(head []byte) (Format, error) {
-	if o.Format != "" {
-		for _, f := range Formats() {
-			if f.Name == o.Format {
-				return f, nil
-			}
-		}
-		return Format{}, usage("unknown format: want one of %s", formatNames())
-	}
-	if o.Map != nil {
-		return generic(head), nil
-	}
-	f, err := Detect(head)
-	if err != nil {
-		return f, refuse(1, 1, err.Error())
-	}
-	return f, nil
-}
-
 // Info returns what was found so far.
 func (s *Source) Info() Info {
 	info := s.info
@@ -240,4 +187,125 @@ func (s *Source) verdict(limit float64) error {
 		return nil
 	}
 	return &BadError{File: cmp.Or(s.name, s.file), Bad: s.info.Bad, Rows: rows, MaxBad: s.maxBad, First: s.info.FirstBad}
+}
+
+// Close closes the file that is being read, if OpenFiles opened it. It need not
+// be called at the end of the source.
+func (s *Source) Close() error {
+	if s.closer == nil {
+		return nil
+	}
+	err := s.closer.Close()
+	s.closer = nil
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil // the reading has said so
+	}
+	return err
+}
+
+// notes counts what happened by fixed sentences.
+type notes struct {
+	order []string
+	n     map[string]int64
+}
+
+// say adds a sentence once.
+func (t *notes) say(text string) { t.add(text, 0) }
+
+// count counts one more record of which the sentence is true.
+func (t *notes) count(text string) { t.add(text, 1) }
+
+func (t *notes) add(text string, n int64) {
+	if t.n == nil {
+		t.n = map[string]int64{}
+	}
+	if _, ok := t.n[text]; !ok {
+		t.order = append(t.order, text)
+	}
+	t.n[text] += n
+}
+
+func (t *notes) lines() []string {
+	var out []string
+	for _, text := range t.order {
+		if n := t.n[text]; n > 0 {
+			text = fmt.Sprintf("%s: %d", text, n)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// ErrUsage matches, by errors.Is, the errors of [OpenFiles] and [ParseMapping] that lie
+// in what was asked for rather than in the input.
+var ErrUsage = errors.New("usage error")
+
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+func (e usageError) Is(target error) bool { return target == ErrUsage }
+
+func usage(format string, args ...any) error { return usageError(fmt.Sprintf(format, args...)) }
+
+// A fault says what is wrong with an input and where, without quoting it.
+type fault struct {
+	line, col int64
+	reason    string
+	err       error // sentinel
+	stop      bool  // nothing can be read beyond it
+}
+
+func (f *fault) Error() string { return f.reason }
+
+// bad is a fault of one record, which is skipped.
+func bad(line, col int64, reason string) *fault { return &fault{line: line, col: col, reason: reason} }
+
+// refuse is a fault that stops the reading.
+func refuse(line, col int64, reason string) *fault {
+	return &fault{line: line, col: col, reason: reason, stop: true}
+}
+
+// cutOff is the fault of an input that ends in the middle of a record.
+func cutOff(line, col int64, what string) *fault {
+	return &fault{line: line, col: col, reason: "unexpected end of file: " + what, err: io.ErrUnexpectedEOF, stop: true}
+}
+
+// broken passes on an error of the underlying reader with its place.
+func broken(line, col int64, err error) *fault {
+	return &fault{line: line, col: col, reason: err.Error(), err: err, stop: true}
+}
+
+func (f *fault) at(file string) *trace.SourceError {
+	return &trace.SourceError{File: file, Line: f.line, Column: f.col, Reason: f.reason, Err: f.err}
+}
+
+// A BadError says that more records were bad than is tolerated.
+type BadError struct {
+	File      string
+	Bad, Rows int64   // of the records so far
+	MaxBad    float64 // the tolerated share
+	First     []*trace.SourceError
+}
+
+// Error names the first places.
+func (e *BadError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d of %d records are bad, more than the tolerated %.3g %%:", e.File, e.Bad, e.Rows, 100*e.MaxBad)
+	for _, f := range e.First[:min(3, len(e.First))] {
+		b.WriteString("\n  " + f.Error())
+	}
+	if e.Bad > 3 {
+		b.WriteString("\n  …")
+	}
+	return b.String()
+}
+
+// Unwrap returns the first places.
+func (e *BadError) Unwrap() []error {
+	errs := make([]error, len(e.First))
+	for i, f := range e.First {
+		errs[i] = f
+	}
+	return errs
 }

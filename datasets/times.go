@@ -203,3 +203,56 @@ func epochUnit(whole int64) time.Duration {
 	}
 	return 0
 }
+
+// Paths of the times of a record, by which latencies are told.
+type latencyPaths struct{ start, first, end []string }
+
+const backwards = "records that end before they start: their latencies are left out"
+
+// latencies makes "e2e" and "ttft", both in nanoseconds, of the times of a
+// record. A first token at or behind the end was not seen: several gateways put
+// the end there when the answer was not streamed. unit is that of numbers which
+// do not tell theirs by their size; 0 leaves them out.
+func (v viewRow) latencies(p latencyPaths, unit time.Duration, tell *notes) {
+	e2e, ended := since(v, p.start, p.end, unit)
+	ttft, seen := since(v, p.start, p.first, unit)
+	if ended && e2e < 0 || seen && ttft < 0 {
+		tell.count(backwards)
+		return
+	}
+	if ended {
+		v.made["e2e"] = number(strconv.FormatInt(int64(e2e), 10))
+	}
+	if seen && (!ended || ttft < e2e) {
+		v.made["ttft"] = number(strconv.FormatInt(int64(ttft), 10))
+	}
+}
+
+// since returns how long behind one time another is, when both are there and
+// written alike.
+func since(r row, from, to []string, unit time.Duration) (time.Duration, bool) {
+	a, ok := stampAt(r, from)
+	b, ok2 := stampAt(r, to)
+	if !ok || !ok2 || a.style != b.style {
+		return 0, false
+	}
+	if a.style != numeric {
+		return b.t.Sub(a.t), true
+	}
+	if u := epochUnit(a.whole); u != 0 {
+		unit = u
+	}
+	whole := b.whole - a.whole
+	if unit == 0 || whole > int64(maxSpan/unit) || whole < -int64(maxSpan/unit) {
+		return 0, false
+	}
+	return time.Duration(whole)*unit + time.Duration(math.Round(float64(b.nano-a.nano)*float64(unit)/1e9)), true
+}
+
+func stampAt(r row, paths []string) (stamp, bool) {
+	v, _, ok := find(r, paths)
+	if !ok {
+		return stamp{}, false
+	}
+	return readStamp(plain(v))
+}

@@ -1,0 +1,240 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// A File is one file of a source. Open may be called more than once; for a
+// source of one file in a format that is not made of several, as stdin must be,
+// it is called once only.
+type File struct {
+	Name string // for errors and for formats that are told by names
+	Open func() (io.ReadCloser, error)
+}
+
+// Expand turns a path into files: a file into itself, a directory into the
+// files in it, and a pattern of package path/filepath into those that it
+// matches. Directories and patterns give files in lexical order, without hidden
+// ones and without what is in directories below.
+func Expand(path string) ([]File, error) {
+	info, err := os.Stat(path)
+	pattern := false
+	var paths []string
+	switch {
+	case err == nil && !info.IsDir():
+		return []File{fileAt(path)}, nil
+	case err == nil:
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			paths = append(paths, filepath.Join(path, e.Name()))
+		}
+	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
+		pattern = true
+		if paths, err = filepath.Glob(path); err != nil {
+			return nil, fmt.Errorf("%s: it is not a pattern that can be read: %w", path, err)
+		}
+	default:
+		return nil, err
+	}
+	var files []File
+	for _, p := range paths {
+		hidden := strings.HasPrefix(filepath.Base(p), ".") && !(pattern && strings.HasPrefix(filepath.Base(path), "."))
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && !hidden {
+			files = append(files, fileAt(p))
+		}
+	}
+	if len(files) == 0 && pattern {
+		return nil, fmt.Errorf("%s: no file matches", path)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: the directory has no files, but for hidden ones and those of directories below", path)
+	}
+	return files, nil
+}
+
+func fileAt(path string) File {
+	return File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+}
+
+func (f File) head() ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	_, head, err := begin(r)
+	return head, err
+}
+
+// begin returns what r begins with, without a mark.
+func begin(r io.Reader) (in *bufio.Reader, head []byte, err error) {
+	in = bufio.NewReaderSize(r, detectBytes)
+	if mark, _ := in.Peek(3); string(mark) == byteOrderMark {
+		if _, err := in.Discard(3); err != nil {
+			return nil, nil, err
+		}
+	}
+	if head, err = in.Peek(detectBytes); err == io.EOF {
+		err = nil
+	}
+	return in, head, err
+}
+
+// Archives are told by their first bytes, whatever their names. What comes out
+// of one is bounded: beyond 64 MiB it may not be more than 1,000 times what went
+// in, which logs do not reach (gzip itself ends at 1,032), so that a small file
+// cannot keep an import busy for ever. Memory is the window of the archive, for
+// zstd at most 128 MiB (--long=27), for which a frame has to ask.
+const (
+	bombBytes = 64 << 20
+	bombRatio = 1000
+	maxWindow = 128 << 20
+)
+
+// archives are the formats that are read and those that are only known.
+var archives = []struct {
+	name  string
+	magic []byte
+	open  func(r io.Reader) (io.Reader, error) // nil when it is not read
+}{
+	{"gzip", []byte{0x1f, 0x8b}, openGzip},
+	{"zstd", []byte{0x28, 0xb5, 0x2f, 0xfd}, openZstd},
+	{"zip", []byte("PK\x03\x04"), nil},
+	{"xz", []byte("\xfd7zXZ\x00"), nil},
+	{"bzip2", []byte("BZh"), nil},
+}
+
+func openGzip(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+
+// openZstd decodes in the goroutine that reads, so that nothing is left running.
+func openZstd(r io.Reader) (io.Reader, error) {
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// plain makes a file that yields what is in it, when it is an archive.
+func (f File) plain() File {
+	return File{Name: f.Name, Open: func() (io.ReadCloser, error) {
+		r, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{decompress(r), r}, nil
+	}}
+}
+
+// An archiveReader yields what is in an archive, or its input when that is none.
+type archiveReader struct {
+	in   counter
+	out  io.Reader // nil until the first read
+	name string    // of the archive's format
+	n    int64     // bytes that came out
+	err  error
+}
+
+// A counter counts what is read, and keeps the error of it.
+type counter struct {
+	r   io.Reader
+	n   int64
+	err error // but for io.EOF
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if err != io.EOF {
+		c.err = err
+	}
+	return n, err
+}
+
+func decompress(r io.Reader) io.Reader { return &archiveReader{in: counter{r: r}} }
+
+// Read implements io.Reader. An error comes again at each further call.
+func (u *archiveReader) Read(p []byte) (int, error) {
+	if u.out == nil && u.err == nil {
+		u.err = u.begin()
+	}
+	if u.err != nil {
+		return 0, u.err
+	}
+	n, err := u.out.Read(p)
+	u.n += int64(n)
+	switch {
+	case u.name == "":
+		u.err = err
+	case u.n > bombBytes && u.n/bombRatio > u.in.n:
+		u.err = archiveError{u.name, "what is in it is more than 1,000 times its size: unpack it first, if that is right", nil}
+	default:
+		u.err = u.fault(err)
+	}
+	return n, u.err
+}
+
+func (u *archiveReader) begin() error {
+	in := bufio.NewReaderSize(&u.in, detectBytes)
+	u.out = in
+	head, err := in.Peek(6)
+	if err != nil && len(head) == 0 {
+		return err
+	}
+	for _, a := range archives {
+		if !bytes.HasPrefix(head, a.magic) {
+			continue
+		}
+		if u.name = a.name; a.open == nil {
+			return archiveError{u.name, "archives of this kind are not read: unpack it first", nil}
+		}
+		u.out, err = a.open(in)
+		return u.fault(err)
+	}
+	return nil
+}
+
+// fault says of an error what it means for the archive. The library's own words
+// are dropped: they may quote the input.
+func (u *archiveReader) fault(err error) error {
+	switch {
+	case err == nil, err == io.EOF:
+		return err
+	case u.in.err != nil:
+		return u.in.err // of the file, not of what is in it
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return archiveError{u.name, "unexpected end of file: it is cut off", io.ErrUnexpectedEOF}
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return archiveError{u.name, "its window is larger than 128 MiB: unpack it first", nil}
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrMagicMismatch), errors.Is(err, zstd.ErrCRCMismatch):
+		return archiveError{u.name, "it is damaged, or something else follows it", nil}
+	}
+	return archiveError{u.name, "it is damaged", nil}
+}
+
+// An archiveError is what is wrong with an archive.
+type archiveError struct {
+	format, reason string
+	err            error
+}
+
+func (e archiveError) Error() string { return e.format + ": " + e.reason }
+
+func (e archiveError) Unwrap() error { return e.err }

@@ -1,0 +1,193 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Formats lists the formats in the order in which they are tried: a format
+// that is recognised by more fields comes before one that is recognised by fewer.
+func Formats() []Format {
+	return []Format{
+		serveGenFormat(),
+		// Traces. A dialect comes before the format whose fields it extends.
+		aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(),
+		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(),
+		// Logs of gateways, engines and observers.
+		vllmLogFormat(), batchFormat(), otelFormat(), sagemakerFormat(), litellmLogFormat(), langfuseFormat(),
+		litellmSpendFormat(), gatewayCSVFormat(),
+		// Conversations, and the workloads of other tools.
+		shareGPTFormat(), wildChatFormat(), lmsysFormat(), basetenFormat(), parquetFormat(),
+		evalscopeFormat(), traceLabFormat(), traceLabSessionsFormat(), blisFormat(),
+		// What many files may look like, and formats that must be asked for.
+		openAILogFormat(), jsonlFormat(), csvFormat(),
+	}
+}
+
+// Detect recognises the format of an input by its first bytes, 64 KiB or all
+// of it. The error lists the known formats.
+func Detect(head []byte) (Format, error) {
+	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
+	if len(bytes.TrimSpace(head)) == 0 {
+		return Format{}, errors.New("the input is empty")
+	}
+	for _, f := range Formats() {
+		if f.detect != nil && f.detect(head) {
+			return f, nil
+		}
+	}
+	return Format{}, errors.New("the content is of no format that is recognised: name one with --format (" + formatNames() +
+		") or say where the fields are with --map, such as --map input_tokens=usage.prompt_tokens")
+}
+
+func formatNames() string {
+	var names []string
+	for _, f := range Formats() {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func jsonlFormat() Format {
+	return Format{
+		Name:    "jsonl",
+		About:   "one JSON object a line, with the fields that --map names",
+		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
+		timed:   true, mapped: true,
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			return openJSONL(in, head, o.Map, o, s)
+		},
+	}
+}
+
+func csvFormat() Format {
+	return Format{
+		Name:    "csv",
+		About:   "CSV with a header, with the columns that --map names",
+		Example: "t,prompt_tokens,completion_tokens",
+		timed:   true, mapped: true,
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			return openCSV(in, head, o.Map, o, s)
+		},
+	}
+}
+
+// parquetFormat reads Parquet files of any schema, whoever wrote them. A file
+// of a kind that has a format of its own is read as that, unless a mapping says
+// otherwise.
+//
+// The footer of Parquet is its last part, so that the input is spooled to a
+// private temporary file first. Columns that are not wanted stay there unread;
+// of the others memory holds a page each.
+func parquetFormat() Format {
+	return Format{
+		Name:    "parquet",
+		About:   "Parquet with the columns that --map names, or a kind of it that is known: baseten, wildchat, lmsys",
+		Example: "PAR1…",
+		timed:   true, mapped: true,
+		detect: isParquet,
+		open:   openParquet,
+	}
+}
+
+// openParquet reads a Parquet file by the mapping or, without one, in the format
+// that its columns show.
+func openParquet(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+	if !isParquet(head) {
+		return nil, refuse(1, 1, "it is not a Parquet file")
+	}
+	p, err := spoolParquet(in)
+	if err != nil {
+		return nil, err
+	}
+	if o.Map != nil {
+		return openMappedParquet(p, o.Map, o, s)
+	}
+	columns := p.columns()
+	has := func(name string) bool { return slices.Contains(columns, name) }
+	for _, kind := range []struct {
+		format Format
+		detect func(has func(column string) bool) bool
+		open   func(p *parquetFile, o Options, s *Source) (decoder, error)
+	}{
+		{basetenFormat(), hasBaseten, openBasetenParquet},
+		{wildChatFormat(), hasWildChat, wildChat.openParquet},
+		{lmsysFormat(), hasLMSYS, lmsys.openParquet},
+	} {
+		if kind.detect(has) {
+			s.readAs(kind.format, o)
+			return kind.open(p, o, s)
+		}
+	}
+	return nil, p.close(usage("the columns of this Parquet file are of no known kind: say where the fields are with --map, such as --map input_tokens=usage.prompt_tokens; targets: %s", targetNames()))
+}
+
+// format finds the format that o asks for or the content shows, and checks that
+// the other options suit it.
+func (o *Options) format(head []byte) (f Format, err error) {
+	switch {
+	case o.Format != "":
+		all := Formats()
+		i := slices.IndexFunc(all, func(f Format) bool { return f.Name == o.Format })
+		if i < 0 {
+			return f, usage("unknown format: want one of %s", formatNames())
+		}
+		f = all[i]
+	case o.Map != nil && isParquet(head):
+		f = parquetFormat()
+	case o.Map != nil && bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
+		f = jsonlFormat()
+	case o.Map != nil:
+		f = csvFormat()
+	default:
+		if f, err = Detect(head); err != nil {
+			return f, refuse(1, 1, err.Error())
+		}
+	}
+	return f, o.suits(f)
+}
+
+// suits checks that the options are right, and right for a format.
+func (o *Options) suits(f Format) (err error) {
+	switch {
+	case o.MaxBad < 0 || o.MaxBad > 1 || math.IsNaN(o.MaxBad):
+		err = usage("the tolerated share of bad records is not from 0 to 1")
+	case o.TimeUnit != "" && unitOf(o.TimeUnit) == 0:
+		err = usage("unknown time unit: want s, ms, us or ns")
+	case o.TimeUnit != "" && !f.timed:
+		err = usage("%s has no numeric times that --time-unit could apply to", f.Name)
+	case o.Map != nil && !f.mapped:
+		err = usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log", f.Name)
+	case o.Map == nil && f.mapped && f.detect == nil:
+		err = usage("%s needs --map, such as --map input_tokens=usage.prompt_tokens; targets: %s", f.Name, targetNames())
+	case o.Rows != "" && o.Rows != rowsFull && o.Rows != rowsDelta:
+		err = usage("unknown --rows: want full or delta")
+	case o.Rows != "" && !f.rows:
+		err = usage("%s leaves no doubt of what its rows hold: --rows is for dynamo and aiperf", f.Name)
+	case (o.PoolStart != 0 || o.PoolSpan != 0) && !f.pool:
+		err = usage("%s is no pool of clients, of which a part could be expanded", f.Name)
+	case o.BlockSize < 0 || !f.sized && (o.BlockSize != 0) != (o.Map["blocks"] != nil):
+		err = usage("--map blocks= and the size of these blocks, --source-block-size, belong together")
+	}
+	return err
+}
+
+// joins finds a format that is made of several files. One file is that only
+// when the format is told and has no other way to be read.
+func (o *Options) joins(files []File) (Format, bool, error) {
+	for _, f := range Formats() {
+		if f.openFiles == nil || o.Format != "" && o.Format != f.Name || o.Format == "" && o.Map != nil {
+			continue
+		}
+		told := o.Format == f.Name && (len(files) > 1 || f.open == nil)
+		if !told && (len(files) == 1 || f.detectFiles == nil || !f.detectFiles(files)) {
+			continue
+		}
+		return f, true, o.suits(f)
+	}
+	return Format{}, false, nil
+}

@@ -1,0 +1,347 @@
+package datasets
+
+import (
+	"bufio"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// litellmFields is where LiteLLM's two logs have what an entry needs, most of it
+// after a [litellmView] has unpacked it. What they hold of keys, addresses and
+// headers is not read.
+var litellmFields = Mapping{
+	"time":             {"startTime"},
+	"input_tokens":     {"prompt_tokens"},
+	"output_tokens":    {"completion_tokens"},
+	"cached_tokens":    {"metadata.usage_object.prompt_tokens_details.cached_tokens", "response.usage.prompt_tokens_details.cached_tokens", "metadata.additional_usage_values.prompt_tokens_details.cached_tokens", "metadata.additional_usage_values.cache_read_input_tokens"},
+	"reasoning_tokens": {"metadata.usage_object.completion_tokens_details.reasoning_tokens", "response.usage.completion_tokens_details.reasoning_tokens"},
+	"user":             {"end_user", "user", "metadata.user_api_key_user_id"},
+	"session":          {"session_id", "trace_id"},
+	"model":            {"model"},
+	"kind":             {"kind"},
+	"replica":          {"model_id", "api_base"},
+	"max_tokens":       {"asked.max_completion_tokens", "asked.max_tokens"},
+	"temperature":      {"asked.temperature"},
+	"stream":           {"stream", "asked.stream"},
+	"status":           {"status", "metadata.status"},
+	"finish_reason":    {"response.choices.0.finish_reason"},
+	"ttft_ns":          {"ttft"},
+	"e2e_ns":           {"e2e"},
+	"blocks":           {"blocks"},
+	"messages":         {"text.messages"},
+	"tools":            {"asked.tools", "asked.functions"},
+	"prompt":           {"text.prompt"},
+	"output":           {"text.reply"},
+}
+
+var litellmTimes = latencyPaths{[]string{"startTime"}, []string{"completionStartTime"}, []string{"endTime"}}
+
+// litellmMade is where a [litellmView] takes what it makes from, and litellmReads
+// what it reads beside that.
+var (
+	litellmMade = map[string]string{
+		"kind": "call_type", "asked": "proxy_server_request|model_parameters",
+		"ttft": "completionStartTime", "e2e": "endTime",
+		"text.messages": "messages|proxy_server_request.messages|proxy_server_request.input", "text.prompt": "proxy_server_request.prompt",
+		"text.reply": "response.choices[].message|response.choices[].text",
+		"blocks":     "metadata.prefix_block_hashes|metadata.spend_logs_metadata.prefix_block_hashes|metadata.requester_metadata.prefix_block_hashes",
+	}
+	litellmReads = []SourceField{
+		fieldAt("metadata.prefix_block_size|metadata.spend_logs_metadata.prefix_block_size|metadata.requester_metadata.prefix_block_size|"+
+			"metadata.block_size|metadata.spend_logs_metadata.block_size|metadata.requester_metadata.block_size", "blocks", ""),
+		fieldAt("metadata|response|proxy_server_request|model_parameters", "", packed),
+		fieldAt("cache_hit", "", decides),
+	}
+)
+
+// litellmSpendFormat reads LiteLLM's table of spend logs, exported as CSV by
+// [LiteLLMQuery]. Its dates name no zone and are UTC. The rules:
+//
+//   - Calls that LiteLLM answered from its own cache reached no engine and are
+//     left out; so are calls of other kinds than text.
+//   - The prompt stands in proxy_server_request or, in older versions, in
+//     messages, both {} unless store_prompts_in_spend_logs is set. Long texts are
+//     cut there, and a cut or redacted text is not used.
+//   - Ids of prefix blocks, when a callback logged prefix_block_hashes and
+//     prefix_block_size to the metadata, are used rather than the text: they are
+//     what the engine's cache saw.
+//   - When completionStartTime is endTime the answer was not streamed, and the
+//     time to first token is not known.
+func litellmSpendFormat() Format {
+	return Format{
+		Name:  "litellm-spend",
+		reads: append(mappedFields(litellmFields, litellmMade), litellmReads...),
+		About: "LiteLLM_SpendLogs as CSV, exported from the gateway's database",
+		Example: "request_id,call_type,startTime,endTime,prompt_tokens,completion_tokens,model\n" +
+			"r1,acompletion,2026-01-02 03:04:05.678,2026-01-02 03:04:07.1,120,40,m",
+		detect: detectColumns("call_type", "startTime", "prompt_tokens"),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			all, first, err := csvInputs(in, head, s)
+			if err != nil {
+				return nil, err
+			}
+			return openLiteLLM(all, first, true, o, s)
+		},
+	}
+}
+
+// litellmLogFormat reads LiteLLM's StandardLoggingPayload, which its logging
+// callbacks write: one object a line, or one or more in a file of their own.
+func litellmLogFormat() Format {
+	return Format{
+		Name:    "litellm-log",
+		reads:   append(mappedFields(litellmFields, litellmMade), litellmReads...),
+		About:   "LiteLLM's StandardLoggingPayload objects, one a line or in files of their own",
+		Example: `{"id":"r1","call_type":"acompletion","startTime":1767323045.678,"endTime":1767323047.1,"prompt_tokens":120,"completion_tokens":40,"model":"m"}`,
+		detect:  detectObject(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			all, first := jsonInput(in, head, s)
+			return openLiteLLM(all, first, false, o, s)
+		},
+	}
+}
+
+// LiteLLMQuery returns the psql command that exports the last day of LiteLLM's
+// spend logs for the format litellm-spend. It leaves out keys, addresses and
+// headers.
+func LiteLLMQuery() string {
+	metadata := []string{"status", "usage_object", "additional_usage_values", "spend_logs_metadata", "prefix_block_hashes", "prefix_block_size"}
+	request := []string{"messages", "prompt", "input", "max_tokens", "max_completion_tokens", "temperature", "stream", "tools", "functions"}
+	return `\copy (SELECT request_id, call_type, "startTime", "endTime", "completionStartTime", prompt_tokens, completion_tokens, ` +
+		`model, model_id, api_base, end_user, "user", cache_hit, session_id, status, messages, response, ` +
+		picked("metadata", metadata) + `, ` + picked("proxy_server_request", request) +
+		` FROM "LiteLLM_SpendLogs" WHERE "startTime" >= now() AT TIME ZONE 'UTC' - interval '1 day' ORDER BY "startTime") TO 'spend.csv' CSV HEADER`
+}
+
+// picked is a column of JSON with some of its keys.
+func picked(column string, keys []string) string {
+	var parts []string
+	for _, k := range keys {
+		parts = append(parts, "'"+k+"', "+column+"->'"+k+"'")
+	}
+	return "jsonb_build_object(" + strings.Join(parts, ", ") + ") AS " + column
+}
+
+func openLiteLLM(all, first rows, strict bool, o Options, s *Source) (decoder, error) {
+	hashed := s.info.BlocksHashed // by a file before
+	ahead, l := &litellmView{strict: strict, s: s}, &litellmView{strict: strict, s: s}
+	d, err := newMappedDecoder(viewRows{all, l.show, &s.notes}, viewRows{first, ahead.show, new(notes)}, litellmFields, o, s)
+	if err != nil {
+		return nil, err
+	}
+	d.timing = withTimes
+	l.blockSize, l.settled = ahead.blockSize, true
+	d.setBlockSize(l.blockSize)
+	s.info.BlocksHashed = s.info.BlocksHashed || hashed
+	return d, nil
+}
+
+// A litellmView shows the records of either log.
+type litellmView struct {
+	strict    bool // JSON in strings must be JSON: columns of a database
+	blockSize int  // of the source's ids
+	settled   bool // the block size is that of the first records, or there is none
+	s         *Source
+}
+
+const (
+	noteGatewayCache = "calls that the gateway answered from its own cache were left out, since no engine saw them"
+	noteOtherCalls   = "calls of other kinds than chat, completion, responses and embedding were left out"
+	noteNoPrefix     = "records with neither a whole prompt nor ids of prefix blocks, so that their prefix reuse is not known: " +
+		"set general_settings.store_prompts_in_spend_logs and a large MAX_STRING_LENGTH_PROMPT_IN_DB, or log prefix_block_hashes and prefix_block_size as spend_logs_metadata"
+	noteCutText = "prompts or answers that LiteLLM cut or redacted, of which only the lengths were read"
+)
+
+func (l *litellmView) show(r row, tell *notes) (row, error) {
+	if hit, _ := r.value("cache_hit"); hit == true || strings.EqualFold(plain(hit), "true") {
+		tell.count(noteGatewayCache)
+		return nil, nil
+	}
+	call, _ := r.value("call_type")
+	kind := litellmKind(plain(call))
+	if kind == "" {
+		tell.count(noteOtherCalls)
+		return nil, nil
+	}
+	v := newView(r)
+	v.made["kind"] = kind
+	for _, name := range []string{"metadata", "messages", "response", "proxy_server_request", "model_parameters"} {
+		if !v.unpack(name) && l.strict {
+			return nil, badAt(r, name, name+": want JSON")
+		}
+	}
+	v.latencies(litellmTimes, 0, tell)
+	l.text(v, tell)
+	if err := l.blocks(v, tell); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// litellmKind maps LiteLLM's call types, "" for one that is not of text.
+func litellmKind(call string) string {
+	switch call {
+	case "", "completion", "acompletion", "anthropic_messages", "generate_content", "agenerate_content":
+		return "chat"
+	case "text_completion", "atext_completion":
+		return "completion"
+	case "responses", "aresponses":
+		return "responses"
+	case "embedding", "aembedding":
+		return "embedding"
+	}
+	return ""
+}
+
+// text makes "text" of what was stored of the prompt and the answer, and "asked"
+// of the request's parameters.
+func (l *litellmView) text(v viewRow, tell *notes) {
+	asked, origin, _ := find(v, []string{"proxy_server_request", "model_parameters"})
+	if asked != nil {
+		v.put("asked", asked, origin)
+	}
+	// Where nothing is stored there is an empty object or list.
+	var prompt any
+	for _, origin = range []string{"messages", "proxy_server_request.messages", "proxy_server_request.prompt", "proxy_server_request.input"} {
+		if prompt, _ = v.value(origin); isString(prompt) && prompt != "" || areMessages(prompt) {
+			break
+		}
+		prompt = nil
+	}
+	reply, _, _ := find(v, []string{"response.choices.0.message", "response.choices.0.text"})
+	if incomplete(prompt) || incomplete(reply) {
+		tell.count(noteCutText)
+	}
+	text := map[string]any{}
+	v.made["text"] = text
+	column, _, _ := strings.Cut(origin, ".")
+	switch {
+	case prompt == nil || incomplete(prompt):
+	case isString(prompt):
+		text["prompt"], v.from["text.prompt"] = prompt, column
+	default:
+		text["messages"], v.from["text.messages"] = prompt, column
+	}
+	if reply != nil && !incomplete(reply) {
+		text["reply"], v.from["text.reply"] = reply, "response"
+	}
+}
+
+// incomplete reports whether LiteLLM cut or redacted any text in v: it puts
+// words of its own in its place.
+func incomplete(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return v == "redacted-by-litellm" || strings.Contains(v, "litellm_truncated") ||
+			strings.Contains(v, "... (truncated ") && strings.HasSuffix(v, " chars)")
+	case []any:
+		return slices.ContainsFunc(v, incomplete)
+	case map[string]any:
+		for key, child := range v {
+			if key == "litellm_truncated" || incomplete(child) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const (
+	noteNoBlockSize = "records whose block ids were not used, since the first records do not tell the size of a block: log prefix_block_size beside prefix_block_hashes"
+	noteBlocksOver  = "records with both text and block ids, of which the ids were used"
+)
+
+// blocks makes "blocks" of the ids that were logged with a call. They are
+// numbers, negative ones included, or hexadecimal, of which 64 bits are kept. A
+// source that hashes full blocks only gets an id of its own for the rest, which
+// no other prompt shares.
+func (l *litellmView) blocks(v viewRow, tell *notes) error {
+	var list []any
+	var where string
+	for _, where = range []string{"metadata", "metadata.spend_logs_metadata", "metadata.requester_metadata"} {
+		found, _ := v.value(where + ".prefix_block_hashes")
+		if list, _ = found.([]any); list != nil {
+			break
+		}
+	}
+	if list == nil {
+		if !hasAny(v, "text.messages", "text.prompt") {
+			tell.count(noteNoPrefix)
+		}
+		return nil
+	}
+	size := l.size(v, where)
+	if size == 0 {
+		tell.count(noteNoBlockSize)
+		return nil
+	}
+	if size != l.blockSize {
+		return badAt(v, where, "the size of its blocks is not that of the records before it")
+	}
+	ids := make([]any, 0, len(list)+1)
+	var last uint64
+	for _, id := range list {
+		n, ok := blockID(id)
+		if !ok {
+			return badAt(v, where, "its block ids are neither whole numbers nor hexadecimal")
+		}
+		last = n
+		ids = append(ids, number(strconv.FormatUint(n, 10)))
+	}
+	length, _ := v.value("prompt_tokens")
+	if n, ok := countOf(plain(length)); ok && int(n)/size == len(ids) && int(n)%size > 0 {
+		ids = append(ids, number(strconv.FormatUint(l.rest(last), 10)))
+	}
+	v.put("blocks", ids, "metadata")
+	if hasAny(v, "text.messages", "text.prompt") {
+		tell.count(noteBlocksOver)
+	}
+	v.made["text"] = nil
+	return nil
+}
+
+// size returns the block size that a record tells beside its ids; 0 when the
+// first records tell none.
+func (l *litellmView) size(v viewRow, where string) int {
+	found, _, _ := find(v, []string{where + ".prefix_block_size", where + ".block_size"})
+	n, ok := countOf(plain(found))
+	if ok && n > 0 && l.blockSize == 0 && !l.settled {
+		l.blockSize = int(n)
+	}
+	if !ok || n == 0 || l.blockSize == 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// rest is an id for the partial block behind the last of the current record, whose
+// number in the source no other record has.
+func (l *litellmView) rest(last uint64) uint64 {
+	h := fnv.New64a()
+	h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, last), uint64(l.s.info.Records+l.s.info.Bad)))
+	return h.Sum64()
+}
+
+func blockID(v any) (uint64, bool) {
+	switch v := v.(type) {
+	case number:
+		if n, err := strconv.ParseUint(string(v), 10, 64); err == nil {
+			return n, true
+		}
+		n, err := strconv.ParseInt(string(v), 10, 64)
+		return uint64(n), err == nil
+	case string:
+		hex := strings.TrimPrefix(v, "0x")
+		for _, c := range []byte(hex) {
+			if !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
+				return 0, false
+			}
+		}
+		n, err := strconv.ParseUint(hex[:min(len(hex), 16)], 16, 64)
+		return n, err == nil
+	}
+	return 0, false
+}

@@ -1,0 +1,379 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// otelFields is where a span has its fields, in the words of the OpenTelemetry
+// semantic conventions for generative AI, of their earlier versions, and of vLLM.
+var otelFields = Mapping{
+	"time":             {"startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"},
+	"input_tokens":     {"attributes.gen_ai.usage.input_tokens", "attributes.gen_ai.usage.prompt_tokens"},
+	"output_tokens":    {"attributes.gen_ai.usage.output_tokens", "attributes.gen_ai.usage.completion_tokens"},
+	"cached_tokens":    {"attributes.gen_ai.usage.cache_read.input_tokens", "attributes.gen_ai.usage.cache_read_input_tokens"},
+	"reasoning_tokens": {"attributes.gen_ai.usage.reasoning.output_tokens"},
+	"user":             {"attributes.enduser.id", "attributes.user.id"},
+	"session":          {"attributes.gen_ai.conversation.id", "attributes.session.id"},
+	"model":            {"attributes.gen_ai.request.model", "attributes.gen_ai.response.model"},
+	"kind":             {"kind_of_call"},
+	"max_tokens":       {"attributes.gen_ai.request.max_tokens"},
+	"temperature":      {"attributes.gen_ai.request.temperature"},
+	"error":            {"failed", "attributes.error.type"},
+	"finish_reason":    {"finish_reason"},
+	"ttft_s":           {"attributes.gen_ai.latency.time_to_first_token", "attributes.gen_ai.server.time_to_first_token"},
+	"e2e_s":            {"attributes.gen_ai.latency.e2e"},
+	"e2e_ns":           {"e2e"}, // set last: the length of the span
+	"messages":         {"messages"},
+	"tools":            {"attributes.gen_ai.tool.definitions"},
+	"output":           {"output"},
+}
+
+var otelTimes = latencyPaths{
+	start: otelFields["time"],
+	end:   []string{"endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"},
+}
+
+// otelMade is where [showSpan] takes what it makes from, and otelReads what it
+// reads beside that. Attributes of OTLP are lists of keys and values; here they
+// stand by their keys.
+var (
+	otelMade = map[string]string{
+		"kind_of_call": "attributes.gen_ai.operation.name", "failed": "status", "e2e": "endTimeUnixNano|end_time_unix_nano|end_time|endTime",
+		"finish_reason": "attributes.gen_ai.response.finish_reasons",
+		"messages":      "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions",
+		"output":        "attributes.gen_ai.output.messages",
+	}
+	otelReads = []SourceField{
+		fieldAt("status.code|status.status_code", "status", ""),
+		fieldAt("resourceSpans[].scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
+		fieldAt("attributes", "", "a list of keys and values, of which those are read that are named here"),
+	}
+)
+
+// otelFormat reads spans of OpenTelemetry: OTLP's JSON as the collector writes it,
+// one export a line or a file, and flat spans with plain attributes, one a line or
+// in a list called spans. The rules:
+//
+//   - A span that is not the call of a model, such as one of a tool, an agent or
+//     a database, is left out. An agent's span repeats the usage of its calls.
+//   - Arrival is the start of a span, and the time to last token its length.
+//   - Messages are read in the form of the conventions, with parts, and in
+//     OpenAI's, as JSON or as attributes of their own kind.
+//   - vLLM's latencies are seconds.
+func otelFormat() Format {
+	detect := detectObject(func(has func(string) bool) bool {
+		return has("resourceSpans") || has("spans") ||
+			has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))
+	})
+	return Format{
+		Name:  "otel-genai",
+		reads: append(mappedFields(otelFields, otelMade), otelReads...),
+		About: "OpenTelemetry spans of generative AI: OTLP JSON, or flat spans as JSON lines",
+		Example: `{"name":"chat m","start_time":"2026-01-02T03:04:05Z","end_time":"2026-01-02T03:04:07Z",` +
+			`"attributes":{"gen_ai.usage.input_tokens":120,"gen_ai.usage.output_tokens":40}}`,
+		timed:  true,
+		detect: detect,
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			all, first := jsonInput(in, head, s)
+			return openOTel(all, first, o, s)
+		},
+	}
+}
+
+func openOTel(all, first rows, o Options, s *Source) (decoder, error) {
+	show := func(r row, tell *notes) (row, error) { return showSpan(r, unitOf(o.TimeUnit), tell) }
+	d, err := openView(&spanRows{in: all}, &spanRows{in: first}, show, otelFields, o, s)
+	if err != nil {
+		return nil, err
+	}
+	d.timing = withTimes
+	return d, nil
+}
+
+// spanRows are the spans of records that hold several.
+type spanRows struct {
+	in   rows
+	rest []spanRow // of the current record
+}
+
+// A spanRow is one span; in is the path to it.
+type spanRow struct {
+	row
+	in   string
+	span any
+}
+
+func (s spanRow) value(path string) (any, bool) { return lookup(s.span, path) }
+
+func (s spanRow) place(path string) (line, col int64) {
+	return s.row.place(strings.Trim(s.in+"."+path, "."))
+}
+
+func (s spanRow) written(path string) []byte {
+	if w, ok := s.row.(writtenRow); ok {
+		return w.written(strings.Trim(s.in+"."+path, "."))
+	}
+	return nil
+}
+
+// admitAt implements admitter.
+func (s spanRow) admitAt(path string, v any) {
+	if r, ok := s.row.(admitter); ok {
+		r.admitAt(path, v)
+	}
+}
+
+func (s *spanRows) next() (row, error) {
+	for len(s.rest) == 0 {
+		r, err := s.in.next()
+		if err != nil {
+			return nil, err
+		}
+		s.rest = nil
+		if !s.gather(r, "", "resourceSpans", "scopeSpans", "spans") && !s.gather(r, "", "spans") {
+			span, _ := r.value("")
+			s.rest = []spanRow{{r, "", span}}
+		}
+	}
+	span := s.rest[0]
+	s.rest = s.rest[1:]
+	return span, nil
+}
+
+// gather collects the members of lists within lists, such as the spans of the
+// scopes of the resources; false when the first list is not there.
+func (s *spanRows) gather(r row, in string, names ...string) bool {
+	path := strings.Trim(in+"."+names[0], ".")
+	found, _ := r.value(path)
+	list, ok := found.([]any)
+	for i, member := range list {
+		at := path + "." + strconv.Itoa(i)
+		if len(names) > 1 {
+			s.gather(r, at, names[1:]...)
+		} else {
+			if whole, ok := r.(jsonRow); ok {
+				whole.admitSpan(member)
+			}
+			s.rest = append(s.rest, spanRow{r, at, member})
+		}
+	}
+	return ok
+}
+
+// admitSpan takes from a span what is not read, as is done to one that is a record.
+func (r jsonRow) admitSpan(span any) {
+	if object, ok := span.(map[string]any); ok {
+		r.fields.admit(object)
+	}
+}
+
+const (
+	noteOtherSpans   = "spans that are no calls of a model were left out"
+	noteFailedSpans  = "calls that failed and tell neither their prompt nor its length were left out"
+	noteCutAttribute = "messages that are not whole JSON, as a limit on attribute lengths leaves them: only the lengths were read"
+)
+
+func showSpan(r row, unit time.Duration, tell *notes) (row, error) {
+	v := newView(r)
+	attributes, _ := r.value("attributes")
+	if list, ok := attributes.([]any); ok {
+		plainOnes := plainAttributes(list)
+		v.admitAt("attributes", plainOnes)
+		v.put("attributes", plainOnes, "attributes")
+	}
+	if !v.isCall() {
+		tell.count(noteOtherSpans)
+		return nil, nil
+	}
+	v.latencies(otelTimes, unit, tell)
+	if v.spanFailed() {
+		v.put("failed", true, "status")
+	}
+	v.spanMessages(tell)
+	v.finishReason()
+	if hasAny(v, "failed") && !hasAny(v, otelFields["input_tokens"]...) && !hasAny(v, "messages") {
+		tell.count(noteFailedSpans)
+		return nil, nil
+	}
+	return v, nil
+}
+
+// isCall tells the call of a model by its operation, or without one by what it
+// recorded, and makes "kind_of_call".
+func (v viewRow) isCall() bool {
+	operation, _ := v.value("attributes.gen_ai.operation.name")
+	switch plain(operation) {
+	case "chat", "generate_content":
+		v.made["kind_of_call"] = "chat"
+	case "text_completion", "completion":
+		v.made["kind_of_call"] = "completion"
+	case "embeddings":
+		v.made["kind_of_call"] = "embedding"
+	case "":
+		return hasAny(v, otelFields["input_tokens"]...) || hasAny(v, "attributes.gen_ai.input.messages")
+	default:
+		return false
+	}
+	return true
+}
+
+func (v viewRow) spanFailed() bool {
+	code, _, _ := find(v, []string{"status.code", "status.status_code", "status"})
+	s := strings.ToUpper(plain(code))
+	return s == "2" || s == "ERROR" || strings.HasSuffix(s, ".ERROR") || strings.HasSuffix(s, "_ERROR")
+}
+
+// plainAttributes makes an object of OTLP's list of keys and typed values.
+func plainAttributes(list []any) map[string]any {
+	out := map[string]any{}
+	for _, a := range list {
+		fields, _ := a.(map[string]any)
+		if key, ok := fields["key"].(string); ok {
+			out[key] = plainValue(fields["value"])
+		}
+	}
+	return out
+}
+
+// plainValue takes a value out of its type. OTLP writes 64-bit integers as
+// strings.
+func plainValue(v any) any {
+	fields, _ := v.(map[string]any)
+	for _, kind := range []string{"stringValue", "boolValue", "doubleValue", "intValue", "arrayValue", "kvlistValue"} {
+		value, ok := fields[kind]
+		if !ok {
+			continue
+		}
+		members, _ := lookup(value, "values")
+		list, _ := members.([]any)
+		switch kind {
+		case "intValue":
+			return number(plain(value))
+		case "arrayValue":
+			out := make([]any, len(list))
+			for i, m := range list {
+				out[i] = plainValue(m)
+			}
+			return out
+		case "kvlistValue":
+			return plainAttributes(list)
+		}
+		return value
+	}
+	return nil
+}
+
+// spanMessages makes "messages" and "output" of what a span recorded of them.
+func (v viewRow) spanMessages(tell *notes) {
+	const input, output, system = "attributes.gen_ai.input.messages", "attributes.gen_ai.output.messages", "attributes.gen_ai.system_instructions"
+	messages, whole := v.list(input)
+	if !whole {
+		tell.count(noteCutAttribute)
+	}
+	for i := range messages {
+		messages[i] = plainMessage(messages[i])
+	}
+	instructions, whole := v.list(system)
+	switch {
+	case !whole:
+		messages = nil
+		tell.count(noteCutAttribute)
+	case len(instructions) > 0 && len(messages) > 0:
+		head := plainMessage(map[string]any{"role": "system", "parts": instructions})
+		messages = append([]any{head}, messages...)
+	}
+	switch {
+	case areMessages(messages):
+		v.put("messages", messages, "attributes")
+	case len(messages) > 0:
+		tell.count(noteNoMessages)
+	}
+	if replies, _ := v.list(output); areMessages(replies) {
+		v.put("output", plainMessage(replies[0]), "attributes")
+	}
+}
+
+// list returns a list that an attribute holds, as JSON or as it is; whole is
+// false when it holds something else.
+func (v viewRow) list(path string) (list []any, whole bool) {
+	found, ok := v.value(path)
+	if s, isText := found.(string); isText {
+		found, _, _ = decodeJSON([]byte(s))
+	}
+	list, isList := found.([]any)
+	return list, isList || !ok
+}
+
+// plainMessage writes a message with parts, as the conventions have it, in the
+// form of OpenAI's API. Calls of tools are tokens of the message, and so are
+// their results.
+func plainMessage(m any) any {
+	fields, _ := m.(map[string]any)
+	parts, ok := fields["parts"].([]any)
+	if !ok {
+		return m
+	}
+	var content, calls []any
+	var answered any
+	for _, p := range parts {
+		part, _ := p.(map[string]any)
+		kind, _ := part["type"].(string)
+		switch {
+		case kind == "tool_call" || kind == "tool_use":
+			calls = append(calls, part)
+		case kind == "tool_call_response" || kind == "tool_result":
+			content = append(content, toolResult(part))
+			answered = part["id"]
+		case part["modality"] == "image":
+			content = append(content, map[string]any{"type": "image"})
+		default:
+			content = append(content, p)
+		}
+	}
+	return map[string]any{"role": fields["role"], "content": content, "tool_calls": calls, "tool_call_id": answered}
+}
+
+// toolResult returns the text of a tool's result, which may be any value.
+func toolResult(part map[string]any) string {
+	for _, name := range []string{"response", "result", "content"} {
+		switch value := part[name].(type) {
+		case nil:
+		case string:
+			return value
+		default:
+			var buf bytes.Buffer
+			enc := json.NewEncoder(&buf)
+			enc.SetEscapeHTML(false)
+			if enc.Encode(value) == nil {
+				return strings.TrimSuffix(buf.String(), "\n")
+			}
+		}
+	}
+	return ""
+}
+
+// finishReason makes "finish_reason" of the first of the reasons, one for each
+// choice.
+func (v viewRow) finishReason() {
+	const reasons, messages = "attributes.gen_ai.response.finish_reasons", "attributes.gen_ai.output.messages"
+	found, _ := v.value(reasons)
+	list, _ := v.list(reasons)
+	if len(list) > 0 {
+		found = list[0]
+	}
+	if replies, _ := v.list(messages); found == nil && len(replies) > 0 {
+		found, _ = lookup(replies[0], "finish_reason")
+	}
+	switch reason := plain(found); reason {
+	case "":
+	case "tool_call": // as the conventions spell it
+		v.put("finish_reason", "tool_calls", "attributes")
+	default:
+		v.put("finish_reason", reason, "attributes")
+	}
+}

@@ -1,0 +1,224 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// vllmFields is where the rows that a [vllmRows] makes have their fields.
+var vllmFields = Mapping{
+	"time":          {"time"},
+	"adapter":       {"adapter"},
+	"kind":          {"kind"},
+	"max_tokens":    {"max_tokens"},
+	"temperature":   {"temperature"},
+	"status":        {"status"},
+	"finish_reason": {"finish_reason"},
+	"e2e_ns":        {"e2e"},
+	"input_tokens":  {"input_tokens"},
+	"output_tokens": {"output_tokens"},
+	"prompt":        {"prompt"},
+	"output":        {"output"},
+}
+
+// vllmReads is what is read of the lines of a request.
+var vllmReads = []SourceField{
+	fieldAt("date of the line", "arrival_ns e2e_ns", ""),
+	fieldAt("id of the request", "kind", "its first letters tell the endpoint; it joins lines, and is not kept"),
+	fieldAt("prompt", "input_tokens blocks", tokenised),
+	fieldAt("prompt_token_ids", "input_tokens", "counted"),
+	fieldAt("params.max_tokens|sampling_params.max_tokens", "max_tokens", ""),
+	fieldAt("params.temperature|sampling_params.temperature", "temperature", ""),
+	fieldAt("params|sampling_params", "", "the parameters of sampling, of which those are read that are named here"),
+	fieldAt("lora_request.lora_name", "adapter", ""),
+	fieldAt("lora_request", "", "of which the name is read"),
+	fieldAt("output", "output_tokens output_blocks", tokenised),
+	fieldAt("output_token_ids", "output_tokens", "counted"),
+	fieldAt("finish_reason", "finish_reason", ""),
+	fieldAt("end of the request", "status e2e_ns", "whether a line says that it finished, failed or was aborted"),
+}
+
+// vllmLogFormat reads the text log of a vLLM server that logs requests
+// (--enable-log-requests). The rules:
+//
+//   - A request is the line "Received request", in newer versions together with
+//     the debug line "Request … details", which then holds the prompt. What other
+//     lines tell of it, an output or an end, is joined by the request's id.
+//   - The prompt is Python's repr of the text behind the chat template. Its
+//     token ids, when they are logged, give its length.
+//   - --max-log-len cuts prompts and ids. A cut one is bad: its length is not
+//     known. The limit is read from the arguments that the server logs at its
+//     start; without them it is told by prompts that have as many characters as
+//     ids, or by several that end at the same length, and none longer.
+//   - The output's length is known only with --enable-log-outputs. It is not
+//     taken from max_tokens, whose default is what the context leaves.
+//   - vLLM's dates have no year. The log is taken to begin in 1972, or in 1971
+//     when that is in its second half, so that a February 29 exists; a step of
+//     more than half a year is a turn of the year. A date that a container
+//     runtime puts before the line, with its year, is preferred.
+func vllmLogFormat() Format {
+	return Format{
+		Name:    "vllm-log",
+		reads:   vllmReads,
+		About:   "the text log of a vLLM server with --enable-log-requests",
+		Example: `INFO 08-12 10:11:12 [logger.py:39] Received request chatcmpl-1: prompt: 'Hello', params: SamplingParams(n=1, temperature=0.7, max_tokens=100), prompt_token_ids: None, lora_request: None.`,
+		detect: func(head []byte) bool {
+			for _, line := range headLines(head) {
+				if e := vllmEventOf(string(line)); e.verb == vllmReceived && (strings.Contains(e.rest, "params: ") || strings.HasPrefix(e.rest, "prompt: ")) {
+					return true
+				}
+			}
+			return false
+		},
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			limit := vllmLogLimit(head)
+			all := newVLLMRows(in, limit, &s.notes)
+			first := newVLLMRows(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))), limit, new(notes))
+			d, err := newMappedDecoder(all, first, vllmFields, o, s)
+			if err != nil {
+				return nil, err
+			}
+			d.timing = withTimes
+			all.known = s.fields
+			s.notes.say("prompts stand in a vLLM log as the model saw them, chat template included: import them without a template")
+			return d, nil
+		},
+	}
+}
+
+// A vllmEvent is what one line of the log tells.
+type vllmEvent struct {
+	verb   vllmVerb
+	id     string
+	rest   string // behind the id
+	prefix string // before the event
+}
+
+type vllmVerb int
+
+const (
+	vllmOther vllmVerb = iota
+	vllmDetails
+	vllmReceived
+	vllmGenerated
+	vllmFinished
+	vllmAborted
+	vllmFailed
+)
+
+// vllmLine finds the event of a line behind a short prefix, which a runtime, a
+// process name and a level may share.
+var vllmLine = regexp.MustCompile(`^(.{0,300}?)(Received request|Generated response|Finished request|Aborted request(?:\(s\))?|Request) ([^\s:]{1,300}?)([:.]$|[:.]? )`)
+
+// vllmEventOf reads the beginning of a line only, since a line may be megabytes.
+func vllmEventOf(line string) vllmEvent {
+	m := vllmLine.FindStringSubmatchIndex(line[:min(len(line), 1000)])
+	if m == nil {
+		return vllmEvent{}
+	}
+	e := vllmEvent{prefix: line[:m[3]], id: line[m[6]:m[7]], rest: line[m[9]:]}
+	switch line[m[4]:m[5]] {
+	case "Received request":
+		e.verb = vllmReceived
+	case "Generated response":
+		e.verb = vllmGenerated
+	case "Finished request":
+		e.verb = vllmFinished
+	case "Request":
+		what, rest, _ := strings.Cut(e.rest, " ")
+		switch strings.Trim(what, ".:") {
+		case "details":
+			e.verb, e.rest = vllmDetails, rest
+		case "aborted":
+			e.verb = vllmAborted
+		case "failed":
+			e.verb = vllmFailed
+		}
+	default:
+		e.verb = vllmAborted
+	}
+	return e
+}
+
+// vllmDates reads the dates of lines, most of which lack the year.
+type vllmDates struct{ last time.Time }
+
+// assumed reports whether a year had to be made up.
+func (d *vllmDates) assumed() bool { return !d.last.IsZero() }
+
+var (
+	fullDate  = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`)
+	shortDate = regexp.MustCompile(`\b\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?`)
+)
+
+// of returns the date before an event, as a stamp and as it would be with a year.
+func (d *vllmDates) of(prefix string) (st stamp, text string, ok bool) {
+	if text = fullDate.FindString(prefix); text != "" {
+		st, ok = readStamp(text)
+		return st, text, ok
+	}
+	face := shortDate.FindString(prefix)
+	if face == "" {
+		return st, "", false
+	}
+	year := 1972
+	switch {
+	case d.last.IsZero() && face >= "07":
+		year = 1971
+	case !d.last.IsZero():
+		year = d.last.Year()
+	}
+	for _, y := range []int{year, year + 1, year - 1} {
+		text = strconv.Itoa(y) + "-" + face
+		if st, ok = readStamp(text); ok && (d.last.IsZero() || st.t.Sub(d.last).Abs() < 183*24*time.Hour) {
+			d.last = st.t
+			return st, text, true
+		}
+	}
+	return st, text, ok
+}
+
+// minLogLimit is the least number of characters that is taken for a limit when
+// nothing says so: shorter prompts are alike by chance.
+const minLogLimit = 16
+
+var maxLogLen = regexp.MustCompile(`\bmax_log_len'?[=:] ?(\d+)`)
+
+// vllmLogLimit tells --max-log-len from the first lines of a log: from the
+// server's arguments; from a prompt of as many characters as ids; or from three
+// or more different prompts that have the same length, when none is longer. It is
+// 0 when nothing was cut.
+func vllmLogLimit(head []byte) int {
+	alike := map[int]map[string]bool{}
+	longest := 0
+	for _, raw := range headLines(head) {
+		line := ansiColour.ReplaceAllString(string(raw), "")
+		e := vllmEventOf(line)
+		if m := maxLogLen.FindStringSubmatch(line); m != nil && e.verb == vllmOther {
+			n, _ := strconv.Atoi(m[1])
+			return n
+		}
+		if e.verb != vllmReceived && e.verb != vllmDetails {
+			continue
+		}
+		fields := pyFields(e.rest)
+		text, _, _ := pyString(fields["prompt"])
+		n := len([]rune(text))
+		if ids, ok := vllmIDs(fields["prompt_token_ids"]); ok && ids == n && n >= minLogLimit {
+			return n
+		}
+		longest = max(longest, n)
+		if alike[n] == nil {
+			alike[n] = map[string]bool{}
+		}
+		alike[n][text] = true
+	}
+	if longest >= minLogLimit && len(alike[longest]) >= 3 {
+		return longest
+	}
+	return 0
+}

@@ -1,0 +1,300 @@
+package datasets
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"reprise/trace"
+)
+
+// roleOf maps the spellings of roles: OpenAI's and those of ShareGPT.
+func roleOf(s string) (role trace.Role, ok bool) {
+	switch strings.ToLower(s) {
+	case "system", "developer":
+		return trace.System, true
+	case "user", "human":
+		return trace.User, true
+	case "assistant", "gpt", "chatgpt", "bing", "bard":
+		return trace.Assistant, true
+	case "tool", "function":
+		return trace.Tool, true
+	}
+	return 0, false
+}
+
+const wantMessages = "want a list of objects with role and content"
+
+func setMessages(b *builder, v any) string {
+	if s, ok := v.(string); ok {
+		if v, _, ok = decodeJSON([]byte(s)); !ok {
+			return wantMessages
+		}
+	}
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return wantMessages
+	}
+	messages := make([]trace.Message, len(list))
+	for i, m := range list {
+		fields, _ := m.(map[string]any)
+		role, ok := fields["role"].(string)
+		if !ok {
+			return wantMessages
+		}
+		if messages[i].Role, ok = roleOf(role); !ok {
+			return "a role is not one of system, developer, user, assistant, tool and function"
+		}
+		text, ok := b.text(m)
+		if !ok {
+			return "a content is neither a text nor a list of parts"
+		}
+		messages[i].Content = trace.NewText(text)
+		messages[i].Calls = callsOf(fields)
+		messages[i].CallID, messages[i].Name = textAt(fields, "tool_call_id"), textAt(fields, "name")
+	}
+	b.e.Messages = messages
+	return ""
+}
+
+// setPrompt takes the prompt of a completion as one message of the user.
+func setPrompt(b *builder, v any) string {
+	if b.e.Messages != nil {
+		return ""
+	}
+	list, isList := v.([]any)
+	if isList && len(list) == 1 {
+		if inner, ok := list[0].([]any); ok {
+			list = inner
+		} else if s, ok := list[0].(string); ok {
+			v, isList = s, false
+		}
+	}
+	if isList {
+		return b.tokenIDs(list)
+	}
+	s, ok := v.(string)
+	if !ok {
+		return "want a text or a list of token ids"
+	}
+	b.e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(s)}}
+	if b.e.Kind == "" {
+		b.e.Kind = "completion"
+	}
+	return ""
+}
+
+// tokenIDs takes a prompt of token ids, which has a length and no text here.
+func (b *builder) tokenIDs(list []any) string {
+	for _, id := range list {
+		if _, ok := id.(number); !ok {
+			return "want a text or a list of token ids: several prompts are not one request"
+		}
+	}
+	if b.e.InputTokens == nil {
+		b.e.InputTokens = trace.Ptr(int32(len(list)))
+	}
+	if b.e.Kind == "" {
+		b.e.Kind = "completion"
+	}
+	return ""
+}
+
+func setOutput(b *builder, v any) string {
+	if fields, ok := v.(map[string]any); ok && fields["content"] == nil && fields["tool_calls"] == nil && fields["function_call"] == nil && fields["text"] == nil {
+		return "" // such as an error in place of a response
+	}
+	images := b.images
+	text, ok := b.text(v)
+	b.images = images // those of the input count
+	if !ok {
+		return "want a text or a message"
+	}
+	b.e.Reply = trace.Ptr(trace.NewText(text))
+	if fields, ok := v.(map[string]any); ok {
+		b.e.ReplyCalls = callsOf(fields)
+	}
+	return ""
+}
+
+// text returns the text of a content: a string; a list of parts, joined by line
+// ends as vLLM joins them; a message or part. Images are counted.
+func (b *builder) text(v any) (string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", true
+	case string:
+		return v, true
+	case []any:
+		var parts []string
+		for _, part := range v {
+			if fields, ok := part.(map[string]any); ok && fields["type"] == "tool_use" {
+				continue // see callsOf
+			}
+			before := b.images
+			text, ok := b.text(part)
+			if !ok {
+				return "", false
+			}
+			if b.images == before {
+				parts = append(parts, text)
+			}
+		}
+		return strings.Join(parts, "\n"), true
+	case map[string]any:
+		return b.fieldsText(v)
+	}
+	return "", false
+}
+
+func (b *builder) fieldsText(fields map[string]any) (string, bool) {
+	if kind, ok := fields["type"].(string); ok && strings.Contains(kind, "image") {
+		b.images++
+		return "", true
+	}
+	content := fields["content"]
+	if s, ok := fields["text"].(string); ok {
+		content = s
+	}
+	return b.text(content)
+}
+
+// callsOf returns the calls of tools that a message makes, as JSON in the shape
+// of OpenAI's tool_calls: those of that field, of the function_call before it, or
+// of parts in Anthropic's form.
+func callsOf(fields map[string]any) trace.Text {
+	calls, _ := fields["tool_calls"].([]any)
+	if call, ok := fields["function_call"].(map[string]any); ok && len(calls) == 0 {
+		calls = []any{call}
+	}
+	parts, _ := fields["content"].([]any)
+	for _, p := range parts {
+		if part, ok := p.(map[string]any); ok && part["type"] == "tool_use" {
+			calls = append(calls[:len(calls):len(calls)], part)
+		}
+	}
+	if len(calls) == 0 {
+		return trace.Text{}
+	}
+	shaped := make([]any, len(calls))
+	for i, c := range calls {
+		shaped[i] = shapedCall(c)
+	}
+	text, ok := compactJSON(shaped)
+	if !ok {
+		return trace.Text{}
+	}
+	return trace.NewText(text)
+}
+
+// shapedCall gives a call the shape of OpenAI's.
+func shapedCall(v any) any {
+	call, _ := v.(map[string]any)
+	name, ok := call["name"]
+	if !ok || call["function"] != nil {
+		return v
+	}
+	function := map[string]any{"name": name}
+	for _, key := range []string{"arguments", "input", "parameters"} {
+		if arguments, ok := call[key]; ok {
+			function["arguments"] = arguments
+			break
+		}
+	}
+	shaped := map[string]any{"type": "function", "function": function}
+	if id, ok := call["id"]; ok {
+		shaped["id"] = id
+	}
+	return shaped
+}
+
+// compactJSON writes a value as JSON without white space.
+func compactJSON(v any) (string, bool) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", false
+	}
+	return strings.TrimSuffix(buf.String(), "\n"), true
+}
+
+func textAt(fields map[string]any, key string) trace.Text {
+	s, _ := fields[key].(string)
+	if s == "" {
+		return trace.Text{}
+	}
+	return trace.NewText(s)
+}
+
+const wantTools = "want a list of definitions of tools"
+
+// setTools takes the definitions of tools that a request offers, in the order of
+// their keys as the source has it where the record is at hand: templates write
+// them into the prompt as they are. Those of other shapes than OpenAI's are put
+// into it.
+func setTools(b *builder, v any) string {
+	if s, ok := v.(string); ok {
+		if s == "" {
+			return ""
+		}
+		if v, _, ok = decodeJSON([]byte(s)); !ok {
+			return wantTools
+		}
+		b.source = func() []byte { return []byte(s) }
+	}
+	list, ok := v.([]any)
+	if none, isObject := v.(map[string]any); !ok && !(isObject && len(none) == 0) {
+		return wantTools
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	var written []json.RawMessage
+	if b.source == nil || json.Unmarshal(b.source(), &written) != nil || len(written) != len(list) {
+		written = make([]json.RawMessage, len(list))
+		for i := range list {
+			text, _ := compactJSON(list[i])
+			written[i] = json.RawMessage(text)
+		}
+	}
+	var text bytes.Buffer
+	separator := "["
+	for i := range list {
+		text.WriteString(separator)
+		separator = ","
+		writeTool(&text, list[i], written[i])
+	}
+	text.WriteByte(']')
+	b.e.Tools = trace.NewText(text.String())
+	return ""
+}
+
+// writeTool writes a definition: as it is, or a function that stands by itself,
+// as in the older field functions, within one.
+func writeTool(text *bytes.Buffer, v any, written json.RawMessage) {
+	fields, _ := v.(map[string]any)
+	bare := fields["name"] != nil && fields["function"] == nil
+	if bare {
+		text.WriteString(`{"type":"function","function":`)
+	}
+	if json.Compact(text, written) != nil {
+		text.WriteString("null")
+	}
+	if bare {
+		text.WriteByte('}')
+	}
+}
+
+// areMessages reports whether v is a list of messages with known roles.
+func areMessages(v any) bool {
+	list, _ := v.([]any)
+	for _, m := range list {
+		fields, _ := m.(map[string]any)
+		name, _ := fields["role"].(string)
+		if _, ok := roleOf(name); !ok {
+			return false
+		}
+	}
+	return len(list) > 0
+}

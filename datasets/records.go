@@ -1,0 +1,333 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+)
+
+// maxRecord bounds a record in bytes, and so the memory of a reader. A prompt
+// of a million tokens is some 5 MB.
+const maxRecord = 64 << 20
+
+const tooLong = "the record is longer than 64 MiB: is this the right format?"
+
+// records yields the raw records of a source one at a time.
+type records interface {
+	// next returns the next record, valid until the following call, and where
+	// it begins; io.EOF at the end. Other errors are faults that stop.
+	next() (raw []byte, err error)
+	// place converts an offset in the current record to a line and a column.
+	place(offset int) (line, col int64)
+	// last reports that the input ends within or directly behind the current
+	// record, so that a record that does not parse was cut off.
+	last() bool
+}
+
+// A lineReader yields the lines of an input, without blank ones.
+type lineReader struct {
+	in   *bufio.Reader
+	max  int
+	buf  []byte // a line that is longer than the buffer of in
+	line int64
+	eof  bool
+}
+
+func newLineReader(in *bufio.Reader) *lineReader { return &lineReader{in: in, max: maxRecord} }
+
+func (l *lineReader) next() ([]byte, error) {
+	for !l.eof {
+		raw, err := l.read()
+		if err != nil {
+			return nil, err
+		}
+		if raw = bytes.TrimRight(raw, "\r\n"); len(bytes.TrimSpace(raw)) > 0 {
+			return raw, nil
+		}
+	}
+	return nil, io.EOF
+}
+
+// read returns the next line with its end.
+func (l *lineReader) read() ([]byte, error) {
+	l.line++
+	l.buf = l.buf[:0]
+	for {
+		part, err := l.in.ReadSlice('\n')
+		switch {
+		case err == nil && len(l.buf) == 0:
+			return part, nil
+		case err == io.EOF:
+			l.eof = true
+		case err != nil && err != bufio.ErrBufferFull:
+			return nil, broken(l.line, int64(len(l.buf)+len(part))+1, err)
+		}
+		l.buf = append(l.buf, part...)
+		if len(l.buf) > l.max {
+			return nil, refuse(l.line, 1, tooLong)
+		}
+		if err != bufio.ErrBufferFull {
+			return l.buf, nil
+		}
+	}
+}
+
+func (l *lineReader) place(offset int) (line, col int64) { return l.line, int64(offset) + 1 }
+
+func (l *lineReader) last() bool { return l.eof }
+
+// An arrayReader yields the elements of a JSON array that fills its input, in
+// memory bounded by the largest element. It finds their ends by counting
+// brackets outside strings, much faster than a parser, and leaves the checking
+// of what is inside to one.
+type arrayReader struct {
+	in  *bufio.Reader
+	max int
+
+	buf   []byte   // the current element
+	start position // of the current element
+	pos   position // of the next byte to read
+	state arrayState
+}
+
+// A position is a place in a text, both from 1; columns count bytes.
+type position struct{ line, col int64 }
+
+// advance moves the position behind b.
+func (p *position) advance(b []byte) {
+	if n := bytes.Count(b, []byte("\n")); n > 0 {
+		p.line += int64(n)
+		p.col = 1
+		b = b[bytes.LastIndexByte(b, '\n')+1:]
+	}
+	p.col += int64(len(b))
+}
+
+type arrayState int
+
+const (
+	beforeArray   arrayState = iota
+	beforeElement            // behind "[" or ","
+	afterElement
+	afterArray
+)
+
+func newArrayReader(in *bufio.Reader) *arrayReader {
+	return &arrayReader{in: in, max: maxRecord, pos: position{1, 1}}
+}
+
+func (a *arrayReader) next() ([]byte, error) {
+	first := a.state == beforeArray
+	for {
+		c, err := a.peek()
+		if err == io.EOF && a.state == afterArray {
+			return nil, io.EOF
+		}
+		if err != nil {
+			return nil, a.fail(err)
+		}
+		switch {
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+		case a.state == beforeArray && c == '[':
+			a.state = beforeElement
+		case a.state == afterElement && c == ',':
+			a.state = beforeElement
+		case c == ']' && (a.state == afterElement || a.state == beforeElement && first):
+			a.state = afterArray
+		case a.state == beforeElement && c != ',' && c != ']' && c != '}':
+			a.state = afterElement
+			return a.element(c)
+		case a.state == beforeArray:
+			return nil, refuse(a.pos.line, a.pos.col, "want a JSON array")
+		case a.state == afterArray:
+			return nil, refuse(a.pos.line, a.pos.col, "something follows the end of the JSON array")
+		default:
+			return nil, refuse(a.pos.line, a.pos.col, "want an element, a comma or the end of the JSON array")
+		}
+		if err := a.take(1); err != nil {
+			return nil, a.fail(err)
+		}
+	}
+}
+
+func (a *arrayReader) peek() (byte, error) {
+	b, err := a.in.Peek(1)
+	if err != nil {
+		return 0, err
+	}
+	return b[0], nil
+}
+
+// take consumes n buffered bytes outside elements.
+func (a *arrayReader) take(n int) error {
+	b, err := a.in.Peek(n)
+	if err != nil {
+		return err
+	}
+	a.pos.advance(b)
+	_, err = a.in.Discard(n)
+	return err
+}
+
+func (a *arrayReader) fail(err error) error {
+	if err == io.EOF {
+		return cutOff(a.pos.line, a.pos.col, "the JSON array is not closed")
+	}
+	return broken(a.pos.line, a.pos.col, err)
+}
+
+// element reads the element that begins with c, which is not consumed yet.
+func (a *arrayReader) element(c byte) ([]byte, error) {
+	a.buf, a.start = a.buf[:0], a.pos
+	var s scan
+	s.scalar = c != '{' && c != '[' && c != '"'
+	for {
+		if _, err := a.in.Peek(1); err != nil {
+			return nil, a.fail(err)
+		}
+		b, err := a.in.Peek(a.in.Buffered())
+		if err != nil {
+			return nil, a.fail(err)
+		}
+		n, done := s.end(b)
+		a.buf = append(a.buf, b[:n]...)
+		a.pos.advance(b[:n])
+		if _, err := a.in.Discard(n); err != nil {
+			return nil, a.fail(err)
+		}
+		if done {
+			return a.buf, nil
+		}
+		if len(a.buf) > a.max {
+			return nil, refuse(a.start.line, a.start.col, tooLong)
+		}
+	}
+}
+
+func (a *arrayReader) place(offset int) (line, col int64) {
+	at := a.start
+	at.advance(a.buf[:min(offset, len(a.buf))])
+	return at.line, at.col
+}
+
+// last is false: an element that was cut off is not returned at all.
+func (a *arrayReader) last() bool { return false }
+
+// A scan finds the end of a JSON value across chunks.
+type scan struct {
+	scalar   bool // a number or a word, which ends before a comma, a bracket or a space
+	depth    int
+	inString bool
+	escaped  bool // the chunk before ended behind a backslash
+}
+
+// end returns how many bytes of b belong to the value, and whether it ends there.
+func (s *scan) end(b []byte) (n int, done bool) {
+	if s.scalar {
+		if i := bytes.IndexAny(b, ",]} \t\r\n"); i >= 0 {
+			return i, true
+		}
+		return len(b), false
+	}
+	for i := 0; i < len(b); {
+		if s.inString {
+			i += s.skipString(b[i:])
+			if !s.inString && s.depth == 0 {
+				return i, true
+			}
+			continue
+		}
+		switch b[i] {
+		case '"':
+			s.inString = true
+		case '{', '[':
+			s.depth++
+		case '}', ']':
+			if s.depth--; s.depth == 0 {
+				return i + 1, true
+			}
+		}
+		i++
+	}
+	return len(b), false
+}
+
+// skipString returns how many bytes of b belong to the string that b is inside.
+func (s *scan) skipString(b []byte) int {
+	i := 0
+	if s.escaped {
+		s.escaped = false
+		i = 1
+	}
+	for i < len(b) {
+		quote := bytes.IndexByte(b[i:], '"')
+		if quote < 0 {
+			quote = len(b) - i
+		}
+		// An escape before the quote decides whether it ends the string; only the
+		// run of backslashes directly before it matters.
+		run := 0
+		for run < quote && b[i+quote-1-run] == '\\' {
+			run++
+		}
+		odd := run%2 == 1
+		if i+quote == len(b) {
+			s.escaped = odd
+			return len(b)
+		}
+		i += quote + 1
+		if !odd {
+			s.inString = false
+			return i
+		}
+	}
+	return i
+}
+
+// newJSONReader reads JSON objects as head shows them to stand: in an array, one
+// a line, or each over as many lines as it likes.
+func newJSONReader(in *bufio.Reader, head []byte) records {
+	switch head = bytes.TrimSpace(head); {
+	case len(head) > 0 && head[0] == '[':
+		return newArrayReader(in)
+	case spreads(head):
+		return &valueReader{*newArrayReader(in)}
+	}
+	return newLineReader(in)
+}
+
+// spreads reports whether head begins with an object over several lines, unlike
+// a line that is at fault in a file of one object a line.
+func spreads(head []byte) bool {
+	first, rest, several := bytes.Cut(head, []byte("\n"))
+	rest = bytes.TrimSpace(rest)
+	return several && len(first) > 0 && first[0] == '{' && len(rest) > 0 && rest[0] != '{' && !json.Valid(first)
+}
+
+// A valueReader yields JSON objects that follow one another, such as files that
+// were put end to end.
+type valueReader struct{ arrayReader }
+
+func (v *valueReader) next() ([]byte, error) {
+	for {
+		c, err := v.peek()
+		switch {
+		case err == io.EOF:
+			return nil, io.EOF
+		case err != nil:
+			return nil, broken(v.pos.line, v.pos.col, err)
+		case c == '{':
+			raw, err := v.element(c)
+			if f, ok := err.(*fault); ok && f.err == io.ErrUnexpectedEOF {
+				return nil, cutOff(f.line, f.col, "the last record is not whole")
+			}
+			return raw, err
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			return nil, refuse(v.pos.line, v.pos.col, "want a JSON object")
+		}
+		if err := v.take(1); err != nil {
+			return nil, v.fail(err)
+		}
+	}
+}

@@ -1,0 +1,356 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/trace"
+)
+
+// blisFields maps the columns of TraceV2. Of those that not every version has
+// the ones that are there are read.
+var blisFields = Mapping{
+	"time":          {"arrival_time_us"},
+	"input_tokens":  {"input_tokens"},
+	"output_tokens": {"output_tokens"},
+	"user":          {"client_id", "tenant_id"},
+	"session":       {"session_id"},
+	"model":         {"model"},
+	"adapter":       {"adapter"},
+	"class":         {"slo_class"},
+	"stream":        {"streaming"},
+	"finish_reason": {"finish_reason"},
+}
+
+// blisReads is what is read beside the mapping.
+var blisReads = []SourceField{
+	fieldAt("prefix_group|prefix_length", "input_tokens blocks", ""),
+	fieldAt("server_input_tokens", "input_tokens", ""),
+	fieldAt("image_tokens", "image_tokens", ""),
+	fieldAt("audio_tokens|video_tokens", "", "read to note that requests have audio or video"),
+	fieldAt("reason_ratio", "reasoning_tokens", ""),
+	fieldAt("round_index", "turn parents", ""),
+	fieldAt("send_time_us", "ttft_ns e2e_ns", ""),
+	fieldAt("first_chunk_time_us", "ttft_ns", ""),
+	fieldAt("last_chunk_time_us", "e2e_ns think_ns", ""),
+	fieldAt("status", "status", ""),
+	fieldAt("trace_version|time_unit|warm_up_requests", "", "of the header: "+decides),
+}
+
+// blisFormat reads TraceV2 of the BLIS simulator
+// (github.com/inference-sim/inference-sim, sim/workload/tracev2.go): a CSV, and
+// optionally the YAML header that belongs to it as a file of its own.
+//
+//   - Arrivals count from the beginning, while the times of sending and of chunks
+//     count from there or from 1970: the two are never mixed. Latencies count
+//     from the sending. In all of them 0 means not recorded.
+//   - input_tokens leaves out the prefix of prefix_length; the input is both, or
+//     server_input_tokens where the server counted.
+//   - prefix_group and prefix_length become ids of 512-token blocks: requests of
+//     a group share the blocks that lie in the prefix whole, and every other
+//     block is new. What the rounds of a session share beyond that the format
+//     does not say.
+//   - A round follows the one before it in its session when that had ended; where
+//     both times are of one clock the gap is think time.
+//   - A client's timeout is a cancellation, an error a failure. Error messages,
+//     which may hold anything, are not read.
+func blisFormat() Format {
+	return Format{
+		Name:  "blis",
+		reads: append(mappedFields(blisFields, nil), blisReads...),
+		About: "BLIS TraceV2: CSV of requests with prefix groups, sessions and chunk times",
+		Example: "request_id,client_id,tenant_id,slo_class,session_id,round_index,prefix_group,prefix_length,streaming,input_tokens,output_tokens," +
+			"text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model,deadline_us,server_input_tokens," +
+			"arrival_time_us,send_time_us,first_chunk_time_us,last_chunk_time_us,num_chunks,status,error_message,finish_reason\n" +
+			"0,c0,t0,standard,s0,0,g0,1024,true,276,40,276,0,0,0,0,m,0,0,1500,1600,91600,991600,12,ok,,stop",
+		detect: func(head []byte) bool {
+			columns, err := csv.NewReader(bytes.NewReader(head)).Read()
+			return err == nil && slices.Contains(columns, "arrival_time_us") &&
+				slices.Contains(columns, "input_tokens") && slices.Contains(columns, "slo_class")
+		},
+		open: openBLIS,
+		detectFiles: func(files []File) bool {
+			headers, _, ok := blisFiles(files)
+			return ok && len(headers) > 0
+		},
+		openFiles: openBLISFiles,
+	}
+}
+
+// blisFiles tells headers from rows; ok is false when there is something else,
+// or what is named as a header is none.
+func blisFiles(files []File) (headers []string, rows []File, ok bool) {
+	for _, f := range files {
+		switch strings.ToLower(path.Ext(f.Name)) {
+		case ".yaml", ".yml":
+			text, err := readHeader(f)
+			if err != nil || headerValue(text, "trace_version") == "" {
+				return nil, nil, false
+			}
+			headers = append(headers, text)
+		default:
+			rows = append(rows, f)
+		}
+	}
+	return headers, rows, len(rows) > 0
+}
+
+func readHeader(f File) (string, error) {
+	in, err := f.Open()
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	b, err := io.ReadAll(io.LimitReader(in, 1<<20))
+	return string(b), err
+}
+
+// headerValue returns a value at the top of a YAML header. It stands in for a
+// YAML parser, of which a few plain words do not make use.
+func headerValue(text, key string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, key+":"); ok {
+			return strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	return ""
+}
+
+// countHeader counts the keys at the top of a YAML header.
+func countHeader(text string, known *fieldCounter) {
+	for line := range strings.Lines(text) {
+		key, _, ok := strings.Cut(line, ":")
+		if ok && !strings.ContainsAny(key[:min(1, len(key))], " \t#-") {
+			known.reads(key)
+		}
+	}
+}
+
+// openBLISFiles reads CSVs one after the other, and what their headers say of
+// them all.
+func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
+	headers, rows, ok := blisFiles(files)
+	if !ok {
+		return nil, usage("blis wants a CSV, with its YAML header or without")
+	}
+	for _, text := range headers {
+		switch headerValue(text, "time_unit") {
+		case "", "us", "microseconds":
+		default:
+			return nil, refuse(1, 1, "the time_unit of the header is not microseconds, which is all that the columns can be")
+		}
+		if n, err := strconv.ParseUint(headerValue(text, "warm_up_requests"), 10, 31); err == nil && n > 0 {
+			s.notes.say("the first requests are a warm-up by the header, and are kept: " + strconv.FormatUint(n, 10))
+		}
+	}
+	o.Format = "blis"
+	if err := s.chain(rows, o); err != nil {
+		return nil, err
+	}
+	for _, text := range headers {
+		countHeader(text, s.fields)
+	}
+	return s.dec, nil
+}
+
+func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
+	rows, err := newCSVRows(in)
+	if err != nil {
+		return nil, err
+	}
+	m := Mapping{}
+	for name, columns := range blisFields {
+		isThere := func(column string) bool { return slices.Contains(rows.columns, column) }
+		if name == "time" || strings.HasSuffix(name, "_tokens") || slices.ContainsFunc(columns, isThere) {
+			m[name] = columns
+		}
+	}
+	if err := rows.need(m); err != nil {
+		return nil, err
+	}
+	rows.admit(s.fields)
+	o.TimeUnit = "us"
+	mapped, err := newMappedDecoder(rows, noRows{}, m, o, s)
+	if err != nil {
+		return nil, err
+	}
+	mapped.require()
+	for i := range mapped.fields {
+		mapped.fields[i].required = strings.HasSuffix(mapped.fields[i].name, "_tokens")
+	}
+	mapped.s.info.BlockSize, mapped.s.info.BlocksHashed = sharedBlock, true
+	return &blisDecoder{mapped: mapped, groups: map[string][]uint64{}, sessions: map[string]lastRound{}, s: s}, nil
+}
+
+type blisDecoder struct {
+	mapped   *mappedDecoder
+	groups   map[string][]uint64 // blocks of prefix groups
+	blocks   uint64              // ids given so far
+	sessions map[string]lastRound
+	entries  int64
+	s        *Source
+}
+
+func (d *blisDecoder) mapping() *mappedDecoder { return d.mapped }
+
+func (d *blisDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	r, err := d.mapped.rows.next()
+	if err != nil {
+		return dst, err
+	}
+	before := len(dst)
+	dst, err = d.mapped.entry(dst, r)
+	if err == nil {
+		err = d.finish(&dst[before], r)
+	}
+	if f, ok := err.(*fault); ok && !f.stop && r.cut() {
+		err = cutOff(f.line, f.col, "the last row is not whole")
+	}
+	if err != nil {
+		return dst[:before], err
+	}
+	d.entries++
+	return dst, nil
+}
+
+// finish sets what needs several columns.
+func (d *blisDecoder) finish(e *trace.Entry, r row) error {
+	n := map[string]int64{}
+	for _, name := range []string{"prefix_length", "server_input_tokens", "image_tokens", "audio_tokens", "video_tokens",
+		"round_index", "arrival_time_us", "send_time_us", "first_chunk_time_us", "last_chunk_time_us"} {
+		v, ok := r.value(name)
+		if !ok {
+			continue
+		}
+		whole, nano, ok := readDecimal(plain(v))
+		if !ok || nano != 0 || whole < 0 || whole > math.MaxInt32 && !strings.HasSuffix(name, "_us") {
+			return badAt(r, name, name+": want a whole number that is not negative")
+		}
+		n[name] = whole
+	}
+	if why := d.lengths(e, r, n); why != "" {
+		return badAt(r, "input_tokens", why)
+	}
+	d.outcome(e, r)
+	last := d.latencies(e, n)
+	d.follow(e, r, n, last)
+	return nil
+}
+
+// lengths sets the lengths and the blocks.
+func (d *blisDecoder) lengths(e *trace.Entry, r row, n map[string]int64) (why string) {
+	prefix := n["prefix_length"]
+	input := int64(*e.InputTokens) + prefix
+	if n["server_input_tokens"] > 0 {
+		input = n["server_input_tokens"]
+	}
+	if input > math.MaxInt32 {
+		return "the input has more than 2147483647 tokens"
+	}
+	e.InputTokens = trace.Ptr(int32(input))
+	group, _ := r.value("prefix_group")
+	shared := d.groups[plain(group)]
+	blocks := make([]uint64, blocksOf(int32(input), sharedBlock))
+	whole := int(min(prefix, input) / sharedBlock)
+	if plain(group) == "" {
+		shared, whole = nil, 0
+	}
+	for i := range blocks {
+		if i < whole && i < len(shared) {
+			blocks[i] = shared[i]
+			continue
+		}
+		blocks[i] = d.blocks
+		d.blocks++
+		if i < whole {
+			shared = append(shared, blocks[i])
+		}
+	}
+	if whole > 0 {
+		d.groups[strings.Clone(plain(group))] = shared
+	}
+	e.SourceBlocks = blocks
+	if n["image_tokens"] > 0 {
+		e.ImageTokens = trace.Ptr(int32(n["image_tokens"]))
+	}
+	if n["audio_tokens"]+n["video_tokens"] > 0 {
+		d.s.notes.count("requests with audio or video, whose tokens are counted in the input alone")
+	}
+	v, _ := r.value("reason_ratio")
+	if ratio, err := strconv.ParseFloat(plain(v), 64); err == nil && ratio > 0 && ratio <= 1 {
+		e.Reasoning = trace.Ptr(int32(math.Round(ratio * float64(*e.OutputTokens))))
+	}
+	return ""
+}
+
+// outcome sets the status.
+func (d *blisDecoder) outcome(e *trace.Entry, r row) {
+	v, _ := r.value("status")
+	switch s := plain(v); s {
+	case "error":
+		e.Status = trace.StatusFailed
+	case "timeout":
+		e.Status = trace.StatusCancelled
+	default:
+		e.Status = trace.ClosedStatus(s)
+	}
+	if e.Status != trace.StatusOK && *e.OutputTokens == 0 {
+		e.OutputTokens = nil // not recorded
+	}
+}
+
+// latencies sets the latencies, from the sending, and returns the time of the
+// last chunk on the clock of the arrivals, zero when it is not known.
+func (d *blisDecoder) latencies(e *trace.Entry, n map[string]int64) (last time.Time) {
+	sent, first, end := n["send_time_us"], n["first_chunk_time_us"], n["last_chunk_time_us"]
+	oneClock := (sent < 1e15) == (n["arrival_time_us"] < 1e15)
+	if sent == 0 && (n["arrival_time_us"] != 0 || max(first, end) >= 1e15) {
+		return last // of a request that arrives at 0 a sending at 0 is real
+	}
+	if first > 0 && first < sent || end > 0 && end < max(sent, first) {
+		d.s.notes.count("requests whose chunks are before their sending, or out of order, taken to have no latencies")
+		return last
+	}
+	if first > 0 {
+		e.TTFT = fromMicros(first - sent)
+	}
+	if end > 0 {
+		e.E2E = fromMicros(end - sent)
+		if oneClock {
+			last = Epoch.Add(*fromMicros(end))
+		}
+	}
+	return last
+}
+
+// fromMicros is a duration of at most 292 years.
+func fromMicros(us int64) *time.Duration {
+	return trace.Ptr(time.Duration(min(us, math.MaxInt64/1000)) * time.Microsecond)
+}
+
+// follow puts a round behind the one before it in its session.
+func (d *blisDecoder) follow(e *trace.Entry, r row, n map[string]int64, last time.Time) {
+	v, _ := r.value("session_id")
+	id := plain(v)
+	if id == "" {
+		return
+	}
+	e.Turn = trace.Ptr(int32(n["round_index"]))
+	before, later := d.sessions[id]
+	d.sessions[strings.Clone(id)] = lastRound{d.entries, last}
+	if !later || e.Time.Before(before.done) {
+		return
+	}
+	e.Parents = []int64{before.entry}
+	if !before.done.IsZero() {
+		e.Think = trace.Ptr(e.Time.Sub(before.done))
+	}
+}

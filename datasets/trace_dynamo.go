@@ -1,0 +1,493 @@
+package datasets
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/trace"
+)
+
+// The values of Options.Rows.
+const (
+	rowsFull  = "full"  // a row is the whole context of its request
+	rowsDelta = "delta" // a row is what is new since the turn before
+)
+
+var dynamoFields = Mapping{
+	"time":          {"timestamp", "created_time"},
+	"input_tokens":  {"input_length", "input_tokens"},
+	"output_tokens": {"output_length", "output_tokens"},
+	"blocks":        {"hash_ids"},
+	"class":         {"priority"},
+}
+
+var aiperfFields = Mapping{
+	"time":          {"timestamp"},
+	"messages":      {"messages", "payload.messages"},
+	"tools":         {"tools", "payload.tools", "payload.functions"},
+	"prompt":        {"text_input", "payload.prompt"},
+	"input_tokens":  {"input_length"},
+	"output_tokens": {"output_length"},
+	"model":         {"payload.model"},
+	"max_tokens":    {"payload.max_completion_tokens", "payload.max_tokens"},
+	"temperature":   {"payload.temperature"},
+	"stream":        {"payload.stream"},
+}
+
+// agenticFields are those of the agentic rows of Dynamo.
+var agenticFields = []string{"wait_for", "branches", "tool_wait_ms", "prefix_reset"}
+
+// dialectReads is what is read of both formats beside their mappings.
+var dialectReads = []SourceField{
+	fieldAt("session_id", "session turn parents", ""),
+	fieldAt("request_id", "parents", ""),
+	fieldAt("wait_for", "parents", ""),
+	fieldAt("delay|delay_ms", "think_ns arrival_ns", ""),
+	fieldAt("tool_wait_ms", "tool_ns arrival_ns", ""),
+	fieldAt("context_mode|message_mode|prefix_reset|branches", "", decides),
+	fieldAt("output_token_ids|group_id|is_restart|type", "", passed),
+}
+
+// dynamoFormat reads the dialects of Mooncake's rows that add sessions, as
+// NVIDIA's Dynamo and AIPerf write and replay them: JSON lines with lengths, ids
+// of prefix blocks (which AIPerf may leave out), and milliseconds that may have
+// a fraction.
+//
+//   - Rows of a session_id are its turns, in their order; each has the one
+//     before it as its parent. A row without one is a request by itself.
+//   - A first turn has a time. A later one has a time, or a delay after the end
+//     of the turn before, or neither, which is a delay of 0. The delay is the
+//     think time. Since no row tells how long its request took, a turn without
+//     a time is given the earliest that is possible, the arrival of the turn
+//     before and the delay; how many these are is noted.
+//   - A source in which no row has a time has none: see [Timed], which keeps the
+//     delays.
+//   - Agentic rows name the requests that they wait for, which become their
+//     parents, and a tool time beside the delay.
+//
+// Dynamo's rows hold the whole context of a request. Those that AIPerf makes up
+// for coding agents have the same names and hold only what is new in each turn.
+// Where the difference shows, it is asked for and never guessed: see [Options] Rows.
+func dynamoFormat() Format {
+	return Format{
+		Name:    "dynamo",
+		reads:   append(mappedFields(dynamoFields, nil), dialectReads...),
+		About:   "Mooncake rows with sessions and delays, as Dynamo and AIPerf have them",
+		Example: `{"session_id":"s1","timestamp":12.5,"input_length":1150,"output_length":500,"hash_ids":[0,1,2],"delay":0}`,
+		timed:   true, sized: true, rows: true,
+		detect: detectRow(isDynamo),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			return openLengths(in, head, o, s)
+		},
+	}
+}
+
+// aiperfFormat reads AIPerf's mooncake_trace rows that carry text: text_input,
+// messages or a whole payload, with the sessions and times of dynamoFormat, and
+// its rows of lengths as that does. Messages are the whole conversation unless
+// message_mode says delta; texts of one session are asked for like lengths.
+func aiperfFormat() Format {
+	return Format{
+		Name:    "aiperf",
+		reads:   slices.Concat(mappedFields(aiperfFields, nil), mappedFields(dynamoFields, nil), dialectReads),
+		About:   "AIPerf mooncake_trace rows with text: text_input, messages or payload",
+		Example: `{"timestamp":0,"text_input":"Hello","output_length":40}`,
+		timed:   true, sized: true, rows: true,
+		detect: detectRow(isAIPerf),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			if !detectRow(func(keys []string) bool { return anyOf(keys, "text_input", "messages", "payload") })(head) {
+				return openLengths(in, head, o, s)
+			}
+			if o.BlockSize != 0 {
+				return nil, errNoBlocks
+			}
+			return openDialect(in, head, aiperfFields, o, s)
+		},
+	}
+}
+
+// isDynamo tells rows of lengths that have a field of the dialects, or no ids,
+// from those of the release.
+func isDynamo(keys []string) bool {
+	lengths := anyOf(keys, "input_length") || anyOf(keys, "input_tokens") && anyOf(keys, "hash_ids")
+	dialect := anyOf(keys, "session_id", "delay", "delay_ms", "created_time", "priority", "input_tokens", "output_tokens",
+		"output_token_ids", "group_id") || anyOf(keys, agenticFields...)
+	plain := !anyOf(keys, "hash_ids") && anyOf(keys, "output_length") && anyOf(keys, "timestamp")
+	return lengths && (dialect || plain) && !anyOf(keys, "chat_id", "parent_chat_id", "text_input", "messages", "payload")
+}
+
+// isAIPerf tells rows of text from the logs of gateways, which have messages and
+// payloads as well, by fields that only AIPerf has, or by a payload among no
+// others.
+func isAIPerf(keys []string) bool {
+	others := slices.ContainsFunc(keys, func(key string) bool {
+		return !slices.Contains([]string{"payload", "timestamp", "delay", "session_id", "output_length", "extra", "type"}, key)
+	})
+	return anyOf(keys, "text_input") || anyOf(keys, "payload") && !others ||
+		anyOf(keys, "messages") && anyOf(keys, "output_length", "message_mode", "delay")
+}
+
+var errNoBlocks = usage("the rows have no block ids that --source-block-size could apply to")
+
+// openLengths opens rows of lengths, of which some may have no block ids.
+func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+	m := maps.Clone(dynamoFields)
+	if !detectRow(func(keys []string) bool { return anyOf(keys, "hash_ids") })(head) {
+		delete(m, "blocks")
+		if o.BlockSize != 0 {
+			return nil, errNoBlocks
+		}
+	}
+	d, err := openDialect(in, head, m, o, s)
+	if err != nil {
+		return nil, err
+	}
+	for i := range d.fields {
+		name := d.fields[i].name
+		d.fields[i].required = name == "input_tokens" || name == "output_tokens"
+	}
+	if m["blocks"] != nil {
+		d.setBlockSize(cmp.Or(o.BlockSize, MooncakeBlock))
+	}
+	return d, nil
+}
+
+func openDialect(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*dialectDecoder, error) {
+	mapped, err := openJSONL(in, head, m, o, s)
+	if err != nil {
+		return nil, err
+	}
+	if mapped.clock.told == 0 {
+		mapped.clock.told = time.Millisecond // also with a fraction
+	}
+	mapped.fields = append(mapped.fields,
+		field{target: target{name: "delay", set: durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.Think })}, paths: []string{"delay", "delay_ms"}},
+		field{target: target{name: "tool_wait_ms", set: durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.Tool })}, paths: []string{"tool_wait_ms"}})
+	mapped.notices = []notice{{"output_token_ids", "records with the tokens of their outputs, which are not read"}}
+	d := &dialectDecoder{rows: o.Rows, sessions: map[string]*turnState{}, requests: map[string]served{}}
+	d.steppedDecoder = steppedDecoder{mappedDecoder: mapped, step: d, gives: true}
+	return d, nil
+}
+
+// A dialectDecoder decodes the rows of sessions. It holds the last turn of each
+// session and, of agentic rows, the place and time of every request.
+type dialectDecoder struct {
+	steppedDecoder
+	rows     string // what they hold: full, delta or not told
+	sessions map[string]*turnState
+	requests map[string]served // by request_id, once a row waits for others
+	agentic  bool
+	fresh    freshIDs
+
+	key, id string     // session and request of the current row
+	next    *turnState // of the current row, if it is one of a session
+	early   bool       // the current row was given the earliest time
+	unread  bool       // the current row has fields that are not read
+
+	starts, together int64 // sessions, and those of them that start with the first
+	first            time.Time
+}
+
+// A turnState is the last turn of a session.
+type turnState struct {
+	session       trace.Text
+	turn          int32
+	served        served
+	input, output int32           // of the whole context
+	blocks        []uint64        // ids of the full blocks of the context; without deltas only the first
+	unhashed      bool            // no ids are known
+	messages      []trace.Message // of the whole context, for deltas
+}
+
+// served is a request that others may follow.
+type served struct {
+	position int64
+	at       time.Time
+}
+
+func (d *dialectDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	dst, err := d.steppedDecoder.decode(dst)
+	if f, ok := err.(*fault); ok && !f.stop && d.rows == rowsDelta {
+		f.stop, f.reason = true, f.reason+"; rows that hold what is new cannot be read past one at fault"
+	}
+	if err == io.EOF && d.starts > 1 && d.together == d.starts {
+		d.s.notes.say("all sessions start at the same instant: this is seldom how they arrived")
+	}
+	return dst, err
+}
+
+func (d *dialectDecoder) set(b *builder, r row) error {
+	d.key, d.id = "", ""
+	for _, name := range []struct {
+		path string
+		to   *string
+	}{{"session_id", &d.key}, {"request_id", &d.id}} {
+		v, ok := r.value(name.path)
+		if !ok {
+			continue
+		}
+		if *name.to, ok = word(v); !ok {
+			return badAt(r, name.path, name.path+": "+wantWord)
+		}
+	}
+	for _, f := range agenticFields {
+		if _, ok := r.value(f); ok {
+			d.agentic = true
+		}
+	}
+	d.unread = r.(jsonRow).unread
+	var before *turnState
+	d.next = nil
+	if d.key != "" {
+		before = d.sessions[d.key]
+		d.next = &turnState{session: trace.NewText(d.key)}
+		if before != nil {
+			d.next.session, d.next.turn = before.session, before.turn+1
+		}
+		b.e.Session, b.e.Turn = d.next.session, trace.Ptr(d.next.turn)
+	}
+	delta, err := d.delta(b, r, before)
+	if err != nil {
+		return err
+	}
+	if err := d.follow(b, r, before); err != nil || !delta {
+		return err
+	}
+	return d.accumulate(b, r, before)
+}
+
+// follow sets what the request waits for and, without a time, when it arrives
+// at the earliest.
+func (d *dialectDecoder) follow(b *builder, r row, before *turnState) error {
+	e := &b.e
+	after, err := d.parents(e, r, before)
+	if err != nil {
+		return err
+	}
+	wait := time.Duration(0)
+	for _, t := range []*time.Duration{e.Think, e.Tool} {
+		if t != nil {
+			wait += *t
+		}
+	}
+	d.early = false
+	_, delay, _ := find(r, []string{"delay", "delay_ms", "tool_wait_ms"})
+	switch {
+	case len(e.Parents) == 0 && wait > 0:
+		return badAt(r, delay, "it has a delay, and nothing before it that the delay could follow")
+	case len(e.Parents) == 0:
+		e.Think, e.Tool = nil, nil
+	}
+	switch {
+	case d.timing != withTimes:
+	case !e.Time.IsZero():
+		if before != nil && e.Time.Before(before.served.at) {
+			return badAt(r, "timestamp", "it arrives before the turn that it follows")
+		}
+	case len(e.Parents) == 0:
+		return badAt(r, "", "it has no time, and follows no other request")
+	case wait < 0 || wait > maxWait || after.Add(wait).Year() > 2200:
+		return badAt(r, delay, "its delay is too long")
+	default:
+		e.Time, d.early = after.Add(wait), true
+		if why := d.clock.track(e.Time); why != "" {
+			line, col := r.place("")
+			return refuse(line, col, why)
+		}
+	}
+	return nil
+}
+
+// maxWait is a delay beyond doubt in any trace.
+const maxWait = 100 * 365 * 24 * time.Hour
+
+// parents sets the parents of the entry: the requests that it says to wait for,
+// or else the turn before. It returns when the last of them arrived.
+func (d *dialectDecoder) parents(e *trace.Entry, r row, before *turnState) (after time.Time, err error) {
+	v, ok := r.value("wait_for")
+	if !ok {
+		if before == nil {
+			return after, nil
+		}
+		e.Parents = []int64{before.served.position}
+		return before.served.at, nil
+	}
+	list, ok := v.([]any)
+	for _, id := range list {
+		name, isWord := id.(string)
+		ok = ok && isWord
+		p, found := d.requests[name]
+		if !found {
+			d.s.notes.count("requests waited for that are not before the one that waits, left out")
+		} else if !slices.Contains(e.Parents, p.position) {
+			e.Parents = append(e.Parents, p.position)
+			if p.at.After(after) {
+				after = p.at
+			}
+		}
+	}
+	if !ok {
+		return after, badAt(r, "wait_for", "wait_for: want a list of request ids")
+	}
+	return after, nil
+}
+
+func (d *dialectDecoder) taken(e *trace.Entry, position int64) {
+	now := served{position, e.Time}
+	if d.id != "" && d.agentic {
+		d.requests[d.id] = now
+	}
+	if d.early {
+		d.s.notes.count("turns without a time, given the earliest possible, since the time that the turn before took is not known")
+	}
+	if d.blockSize > 0 && e.SourceBlocks == nil {
+		d.s.notes.count("requests without block ids")
+	}
+	if d.unread {
+		d.s.notes.count("records with fields that are not read")
+	}
+	if d.next == nil {
+		return
+	}
+	d.s.info.HasSessions = true
+	n := d.next
+	n.served = now
+	if e.InputTokens != nil {
+		n.input = *e.InputTokens
+	}
+	if e.OutputTokens != nil {
+		n.output = *e.OutputTokens
+	}
+	if d.blockSize > 0 {
+		n.blocks = e.SourceBlocks[:min(int(n.input)/d.blockSize, len(e.SourceBlocks))]
+		if d.rows != rowsDelta {
+			n.blocks = n.blocks[:min(1, len(n.blocks))]
+		}
+		n.blocks, n.unhashed = slices.Clone(n.blocks), len(e.SourceBlocks) == 0 && n.input > 0
+	}
+	if d.rows == rowsDelta {
+		n.messages = e.Messages
+	}
+	if n.turn == 0 {
+		d.countStart(e.Time)
+	}
+	d.sessions[d.key] = n
+}
+
+func (d *dialectDecoder) countStart(t time.Time) {
+	if d.starts == 0 {
+		d.first = t
+	}
+	d.starts++
+	if !t.IsZero() && t.Equal(d.first) {
+		d.together++
+	}
+}
+
+// maxContext bounds the context of accumulated rows, in tokens. Rows that are
+// whole contexts and are read as deltas get there soon.
+const maxContext = 1 << 24
+
+const askRows = "the rows of a session may hold its whole context, as Dynamo's do, or only what is new in each turn, as AIPerf's for coding agents: say --rows full or --rows delta"
+
+// delta reports whether the row holds only what is new in its turn. Without
+// being told it is never assumed: a row that shows a sign of it is refused with
+// what to say. The signs are the agentic fields, a mode of deltas, a text by
+// itself in a later turn, and a later turn whose prompt does not begin as the
+// one before it did, or, without ids, is shorter.
+func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, error) {
+	if d.rows != "" {
+		return d.rows == rowsDelta, nil
+	}
+	doubt := func(path string) (bool, error) {
+		line, col := r.place(path)
+		return false, refuse(line, col, askRows)
+	}
+	for _, f := range agenticFields {
+		if _, ok := r.value(f); ok {
+			return doubt(f)
+		}
+	}
+	for _, f := range []string{"context_mode", "message_mode"} {
+		v, _ := r.value(f)
+		switch mode := plain(v); {
+		case strings.HasPrefix(mode, "delta"):
+			return doubt(f)
+		case strings.HasPrefix(mode, "message_array"):
+			return false, nil
+		}
+	}
+	e := &b.e
+	switch {
+	case before == nil:
+		return false, nil
+	case e.Messages != nil:
+		if _, ok := r.value("text_input"); ok {
+			return doubt("text_input")
+		}
+	case len(before.blocks) > 0 && len(e.SourceBlocks) > 0:
+		if e.SourceBlocks[0] != before.blocks[0] {
+			return doubt("hash_ids")
+		}
+	case e.InputTokens != nil && *e.InputTokens < before.input:
+		return doubt("input_length")
+	}
+	return false, nil
+}
+
+// accumulate makes of what is new in a turn its whole context:
+//
+//	input = input of the turn before + output of the turn before + new input
+//
+// A first turn, and one with prefix_reset, is its own context. The row's ids
+// number the blocks of its new input alone, counted from where that begins, and
+// so do not lie on the blocks of the context, nor are there any for outputs. So
+// of the context before, the full blocks keep their ids: its tokens are a
+// prefix of this one. All blocks behind them, up to the end of the new input,
+// are new: each reaches into a tail, an output or an input that followed one,
+// which no other session shares. Ids of first turns stay as they are, and so does
+// what sessions share by them.
+//
+// Messages are put behind those of the turn before. Its reply is not in the
+// source, so that later prompts are shorter than they were.
+func (d *dialectDecoder) accumulate(b *builder, r row, before *turnState) error {
+	e := &b.e
+	if reserved(e.SourceBlocks) {
+		return badAt(r, "hash_ids", reservedID)
+	}
+	reset, _ := r.value("prefix_reset")
+	if before == nil || reset == true {
+		return nil
+	}
+	if e.Messages != nil {
+		e.Messages = slices.Concat(before.messages, e.Messages)
+		d.s.notes.count("turns behind replies that the source does not have: their prompts are shorter than they were")
+		return nil
+	}
+	if e.InputTokens == nil {
+		return nil // finish says what is missing
+	}
+	if e.SourceBlocks != nil && len(e.SourceBlocks) != blocksOf(*e.InputTokens, d.blockSize) {
+		return badAt(r, "hash_ids", wrongBlocks)
+	}
+	whole := int64(before.input) + int64(before.output) + int64(*e.InputTokens)
+	if whole > maxContext {
+		return badAt(r, "input_length", "the context of its session has grown beyond 16777216 tokens: do the rows hold whole contexts (--rows full)?")
+	}
+	e.InputTokens = trace.Ptr(int32(whole))
+	if d.blockSize == 0 || before.unhashed {
+		e.SourceBlocks = nil
+		return nil
+	}
+	n := blocksOf(int32(whole), d.blockSize)
+	e.SourceBlocks = append(make([]uint64, 0, n), before.blocks...)
+	for len(e.SourceBlocks) < n {
+		e.SourceBlocks = append(e.SourceBlocks, d.fresh.next())
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package datasets
+
+import (
+	"bufio"
+	"cmp"
+	"time"
+
+	"reprise/trace"
+)
+
+// MooncakeBlock is the block size of the Mooncake release, in tokens.
+const MooncakeBlock = 512
+
+var mooncakeFields = Mapping{
+	"time":          {"timestamp"},
+	"input_tokens":  {"input_length"},
+	"output_tokens": {"output_length"},
+	"blocks":        {"hash_ids"},
+}
+
+// dialectFields are fields of formats that share Mooncake's names and give them
+// another meaning, such as delays in place of times, lengths and ids of one turn
+// only, or blocks of another size; each with the format that reads them. They
+// tell a source by its first rows; here they are those of a later one.
+var dialectFields = [][2]string{
+	{"delay", "dynamo"}, {"delay_ms", "dynamo"}, {"session_id", "dynamo"}, {"wait_for", "dynamo"}, {"branches", "dynamo"},
+	{"tool_wait_ms", "dynamo"}, {"prefix_reset", "dynamo"}, {"chat_id", "bailian"}, {"parent_chat_id", "bailian"},
+	{"text_input", "aiperf"}, {"messages", "aiperf"},
+}
+
+// mooncakeFormat reads the traces of the Mooncake release (FAST'25;
+// github.com/kvcache-ai/Mooncake): JSON lines of relative milliseconds, lengths
+// and chained ids of 512-token prefix blocks, of which the last may be partial.
+// Other tools write the same lines with blocks of another size, and say it
+// nowhere: Options.BlockSize does.
+func mooncakeFormat() Format {
+	return Format{
+		Name:    "mooncake",
+		reads:   mappedFields(mooncakeFields, nil),
+		About:   "Mooncake FAST'25 traces: JSON lines of times, lengths and ids of 512-token prefix blocks",
+		Example: `{"timestamp": 27482, "input_length": 1150, "output_length": 500, "hash_ids": [0, 1, 2]}`,
+		timed:   true, sized: true,
+		detect: detectKeys(func(has func(string) bool) bool {
+			return has("timestamp") && has("input_length") && has("hash_ids")
+		}),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			mapped, err := openJSONL(in, head, mooncakeFields, o, s)
+			if err != nil {
+				return nil, err
+			}
+			mapped.require()
+			mapped.setBlockSize(cmp.Or(o.BlockSize, MooncakeBlock))
+			mapped.clock.usual = time.Millisecond
+			return &mooncakeDecoder{mapped: mapped, size: cmp.Or(o.BlockSize, MooncakeBlock), lines: mapped.rows.(jsonRows).records}, nil
+		},
+	}
+}
+
+// A mooncakeDecoder parses the lines of the release by hand, at some ten times
+// the speed of encoding/json, and leaves every line that is unusual in any way,
+// or at fault, to the general decoder.
+type mooncakeDecoder struct {
+	mapped *mappedDecoder
+	size   int // of a block
+	lines  records
+	ids    []uint64 // room for those of the next entries
+	counts []int32  // and for their lengths
+	slow   bool     // never parse by hand, for tests
+}
+
+func (d *mooncakeDecoder) continueWith(next decoder) bool {
+	n, ok := next.(*mooncakeDecoder)
+	if ok {
+		d.lines, d.mapped.rows = n.lines, n.mapped.rows
+	}
+	return ok
+}
+
+func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	raw, err := d.lines.next()
+	if err != nil {
+		return dst, err
+	}
+	if e, ok := d.fast(raw); ok {
+		return append(dst, e), nil
+	}
+	object, err := decodeObject(raw, d.lines)
+	if err != nil {
+		return dst, err
+	}
+	r := jsonRow{object, raw, d.lines, d.mapped.s.fields, false}
+	for _, f := range dialectFields {
+		if _, ok := object[f[0]]; ok {
+			line, col := r.place(f[0])
+			return dst, refuse(line, col, "the field "+f[0]+" changes what the others mean: say --format "+f[1])
+		}
+	}
+	n := len(dst)
+	unread := r.fields.admit(object)
+	dst, err = d.mapped.entry(dst, r)
+	if len(dst) > n && unread {
+		d.mapped.s.notes.count("records with fields that are not read")
+	}
+	return dst, err
+}
+
+// fast parses a line of the release; ok is false for any other.
+func (d *mooncakeDecoder) fast(raw []byte) (e trace.Entry, ok bool) {
+	if d.slow {
+		return e, false
+	}
+	if cap(d.ids) < roomItems/8 {
+		d.ids = make([]uint64, 0, roomItems)
+	}
+	p := parser{rest: raw, ids: d.ids}
+	at := p.key(`{"timestamp": `).integer(1e15)
+	input := p.key(`, "input_length": `).integer(1 << 31)
+	output := p.key(`, "output_length": `).integer(1 << 31)
+	p.key(`, "hash_ids": [`).list()
+	p.key(`}`)
+	if p.failed || len(p.rest) > 0 || len(p.ids) != blocksOf(int32(input), d.size) {
+		return e, false
+	}
+	if d.mapped.stampTime(&e, stamp{style: numeric, whole: int64(at)}) != nil {
+		return e, false
+	}
+	n := len(p.ids)
+	e.SourceBlocks, d.ids = p.ids[:n:n], p.ids[n:]
+	if len(d.counts) < 2 {
+		d.counts = make([]int32, roomItems)
+	}
+	d.counts[0], d.counts[1] = int32(input), int32(output)
+	e.InputTokens, e.OutputTokens = &d.counts[0], &d.counts[1]
+	d.counts = d.counts[2:]
+	return e, true
+}
+
+// roomItems is how many numbers of entries share an allocation.
+const roomItems = 4096
+
+// A parser reads a line with known keys in a known order. After the first thing
+// that it does not know it has failed and does nothing.
+type parser struct {
+	rest   []byte
+	ids    []uint64
+	failed bool
+}
+
+// key reads the bytes of want, which has the spaces of the release; any others
+// outside quotes will do as well.
+func (p *parser) key(want string) *parser {
+	if len(p.rest) >= len(want) && string(p.rest[:len(want)]) == want && !p.failed {
+		p.rest = p.rest[len(want):]
+		p.spaces()
+		return p
+	}
+	inString := false
+	for i := 0; i < len(want) && !p.failed; i++ {
+		if !inString {
+			if p.spaces(); want[i] == ' ' {
+				continue
+			}
+		}
+		if len(p.rest) == 0 || p.rest[0] != want[i] {
+			p.failed = true
+			return p
+		}
+		p.rest = p.rest[1:]
+		inString = inString != (want[i] == '"')
+	}
+	p.spaces()
+	return p
+}
+
+func (p *parser) spaces() { p.rest = p.rest[afterSpaces(p.rest, 0):] }
+
+// integer reads a JSON integer from 0 to below limit.
+func (p *parser) integer(limit uint64) uint64 {
+	if p.failed {
+		return 0
+	}
+	n, i := digits(p.rest, 0)
+	if n >= limit {
+		i = 0
+	}
+	p.failed, p.rest = i == 0, p.rest[i:]
+	return n
+}
+
+// digits reads the JSON integer from 0 to below 1e19 that begins at b[from], and
+// returns what is behind it; 0 when there is none. Eight digits at a time, by
+// multiplications in a word, was rejected: it is no faster, as the ids of a line
+// are of one length and so well predicted.
+func digits(b []byte, from int) (n uint64, end int) {
+	i := from
+	for i < len(b) && b[i]-'0' < 10 {
+		n = 10*n + uint64(b[i]-'0')
+		i++
+	}
+	// A leading zero is not JSON.
+	if i == from || i-from > 19 || i-from > 1 && b[from] == '0' {
+		return 0, 0
+	}
+	return n, i
+}
+
+// list reads integers up to the closing bracket.
+func (p *parser) list() {
+	if p.failed {
+		return
+	}
+	b, i := p.rest, 0
+	if len(b) > 0 && b[0] == ']' {
+		p.rest = b[1:]
+		return
+	}
+	for {
+		var id uint64
+		if id, i = digits(b, i); i == 0 {
+			break
+		}
+		p.ids = append(p.ids, id)
+		if i+1 < len(b) && b[i] == ',' && b[i+1]-'0' < 10 {
+			i++ // written close
+			continue
+		}
+		if i = afterSpaces(b, i); i == len(b) {
+			break
+		}
+		c := b[i]
+		i++
+		if c == ']' {
+			p.rest = b[i:]
+			return
+		}
+		if c != ',' {
+			break
+		}
+		i = afterSpaces(b, i)
+	}
+	p.failed = true
+}
+
+func afterSpaces(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,472 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"reprise/trace"
+)
+
+// wekaReads are the fields of a [wekaConversation]. Those of a subagent stand in
+// its requests; of subagents of subagents, which none of the files has, all is
+// taken to be known.
+var wekaReads = []SourceField{
+	fieldAt("id", "session turn", ""),
+	fieldAt("block_size|hash_id_scope", "blocks", ""),
+	wekaRequestReads("t", "arrival_ns parents"),
+	wekaRequestReads("type", "stream"),
+	wekaRequestReads("model", "model"),
+	wekaRequestReads("in", "input_tokens"),
+	wekaRequestReads("out", "output_tokens"),
+	wekaRequestReads("hash_ids", "blocks"),
+	wekaRequestReads("stop", "finish_reason"),
+	wekaRequestReads("api_time", "e2e_ns parents"),
+	wekaRequestReads("think_time", "think_ns"),
+	wekaRequestReads("ttft", "ttft_ns"),
+	wekaRequestReads("requests[].requests", ""),
+}
+
+func wekaRequestReads(name, columns string) SourceField {
+	if columns == "" {
+		return fieldAt("requests[]."+name, "", decides)
+	}
+	return fieldAt("requests[]."+name+"|requests[].requests[]."+name, columns, "")
+}
+
+// wekaFormat reads the conversations of coding agents that Weka collected
+// (github.com/callanjfox/kv-cache-tester), which AIPerf and Dynamo replay as
+// well: one JSON object for each conversation, as a file of its own, in lines or
+// in an array. Every conversation is a session, and a record here: when
+// something is wrong in it, all of it is skipped.
+//
+//   - Times are seconds from the start of the conversation, and nothing says
+//     when that was, which a note says. All conversations start at [Epoch]
+//     until [Spread] gives them starts.
+//   - Requests of a subagent are in its conversation. Their times count as the
+//     conversation's do, or, in older files, from the start of the subagent:
+//     which is told by one that would be before that start. The peers decide it
+//     for each request; here it is for the subagent as a whole, so that its
+//     requests keep their order.
+//   - A request waits for the latest one before it in its list that had ended by
+//     then, by api_time; the first one of a subagent for the latest before the
+//     subagent; and one behind a subagent for the last of that, once it ended.
+//     One that began while the others were being answered waits for none.
+//   - Ids number blocks within a conversation, or, with the older hash_id_scope
+//     global, throughout. They are renumbered, so that conversations share no
+//     blocks, not even those of the same system prompt.
+//   - Ids are of full blocks only. For the rest of an input a new one is made.
+//     Files that break this are read all the same, see fitWeka.
+//   - Types: "s" is streamed and "n" is not. think_time is the client's delay,
+//     whether of a person or a tool. tool_tokens and system_tokens are not read.
+func wekaFormat() Format {
+	return Format{
+		Name:    "weka",
+		reads:   wekaReads,
+		About:   "Weka cc-traces: conversations of coding agents, with subagents and ids of prefix blocks",
+		Example: `{"id":"t1","block_size":64,"requests":[{"t":0.0,"type":"s","model":"m","in":130,"out":29,"hash_ids":[1,2],"stop":"tool_use","api_time":2.5,"think_time":0,"ttft":0.8}]}`,
+		detect:  isWeka, detectFiles: eachFile(isWeka),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			return openWeka(newJSONReader(in, head), o, s), nil
+		},
+		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
+			return openWeka(&fileRecords{rest: files, s: s}, o, s), nil
+		},
+	}
+}
+
+func openWeka(in records, o Options, s *Source) *wekaDecoder {
+	d := &wekaDecoder{s: s, in: in, clock: newClock(o), global: map[uint64]uint64{}}
+	d.clock.told, d.clock.style, d.clock.unit = time.Second, numeric, time.Second
+	s.info.HasTimes, s.info.SessionTimes, s.info.TimeUnit = true, true, unitName(time.Second)
+	s.info.HasSessions, s.info.BlocksHashed = true, true
+	s.notes.say("times count from the start of each conversation, and the source does not tell when that was")
+	s.notes.say("block ids are those of one conversation: what several share, such as a system prompt, does not show")
+	return d
+}
+
+// isWeka tells by the keys before the requests, which may be longer than the
+// head, and by the first of them.
+func isWeka(head []byte) bool {
+	head = bytes.TrimSpace(head)
+	if len(head) > 0 && head[0] == '[' {
+		head = bytes.TrimSpace(head[1:])
+	}
+	keys := objectKeys(head)
+	return anyOf(keys, "block_size") && anyOf(keys, "requests")
+}
+
+// A wekaDecoder decodes conversations.
+type wekaDecoder struct {
+	s       *Source
+	in      records
+	clock   clock
+	ids     uint64            // how many are in use
+	global  map[uint64]uint64 // new ids by those of files whose scope is global
+	entries int64
+}
+
+// A wekaConversation is one record.
+type wekaConversation struct {
+	ID        *string       `json:"id"`
+	BlockSize int32         `json:"block_size"`
+	Scope     string        `json:"hash_id_scope"`
+	Requests  []wekaRequest `json:"requests"`
+}
+
+// A wekaRequest is a request or, with requests of its own, a subagent.
+type wekaRequest struct {
+	T         *json.Number  `json:"t"`
+	Type      string        `json:"type"`
+	Model     string        `json:"model"`
+	In        *int32        `json:"in"`
+	Out       *int32        `json:"out"`
+	HashIDs   []uint64      `json:"hash_ids"`
+	Stop      string        `json:"stop"`
+	APITime   *json.Number  `json:"api_time"`
+	ThinkTime *json.Number  `json:"think_time"`
+	TTFT      *json.Number  `json:"ttft"`
+	Requests  []wekaRequest `json:"requests"`
+}
+
+func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	raw, err := d.in.next()
+	if err != nil {
+		return dst, err
+	}
+	var c wekaConversation
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return dst, d.fault(err)
+	}
+	switch {
+	case c.ID == nil:
+		return dst, d.bad(raw, "", "it has no id")
+	case c.BlockSize < 1:
+		return dst, d.bad(raw, "block_size", "block_size: want a whole number from 1")
+	case d.s.info.BlockSize != 0 && int(c.BlockSize) != d.s.info.BlockSize:
+		return dst, d.bad(raw, "block_size", "its blocks are of another size than those before it")
+	case c.Scope != "" && c.Scope != "local" && c.Scope != "global":
+		return dst, d.bad(raw, "hash_id_scope", "hash_id_scope: want local or global")
+	}
+	plan, path, why := planWeka(c.Requests)
+	if why != "" {
+		return dst, d.bad(raw, path, why)
+	}
+	before := len(dst)
+	dst, f := d.emit(dst, &c, plan)
+	if f != nil {
+		f.line, f.col = d.in.place(offsetOf(raw, path))
+		return dst[:before], f
+	}
+	d.s.fields.scan(raw)
+	d.s.info.BlockSize = int(c.BlockSize)
+	d.entries += int64(len(plan))
+	if len(plan) == 0 {
+		d.s.notes.count("conversations without requests")
+	}
+	return dst, nil
+}
+
+// emit appends the entries of a conversation in the order of their times.
+func (d *wekaDecoder) emit(dst []trace.Entry, c *wekaConversation, plan []wekaCall) ([]trace.Entry, *fault) {
+	order := make([]int, len(plan))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(min(1, max(-1, plan[a].at-plan[b].at))) })
+	position := make([]int64, len(plan))
+	for at, i := range order {
+		position[i] = d.entries + int64(at)
+	}
+	session, models := trace.NewText(*c.ID), map[string]trace.Text{}
+	ids := wekaIDs{d: d, own: map[uint64]uint64{}, next: d.ids}
+	if c.Scope == "global" {
+		ids.own = d.global
+	}
+	for turn, i := range order {
+		call := &plan[i]
+		t, why, stop := d.clock.instant(stamp{style: numeric, whole: int64(call.at / time.Second), nano: int64(call.at % time.Second)})
+		if why != "" {
+			return dst, &fault{reason: why, stop: stop}
+		}
+		e := call.entry(models)
+		e.Time, e.Session, e.Turn = t, session, trace.Ptr(int32(turn))
+		for _, p := range call.parents {
+			e.Parents = append(e.Parents, position[p])
+		}
+		slices.Sort(e.Parents)
+		e.SourceBlocks = ids.fit(call.HashIDs, *call.In, c.BlockSize)
+		dst = append(dst, e)
+	}
+	d.ids = ids.next
+	return dst, nil
+}
+
+// entry makes the entry of a request, but for its place in the conversation.
+func (c *wekaCall) entry(models map[string]trace.Text) trace.Entry {
+	e := trace.Entry{InputTokens: c.In, OutputTokens: c.Out, Stream: trace.Ptr(c.Type == "s"), TTFT: c.ttft, E2E: c.api}
+	if c.Model != "" {
+		if _, ok := models[c.Model]; !ok {
+			models[c.Model] = trace.NewText(c.Model)
+		}
+		e.Model = models[c.Model]
+	}
+	if len(c.parents) > 0 {
+		e.Think = c.think
+	}
+	switch c.Stop {
+	case "end_turn", "stop_sequence":
+		e.FinishReason = "stop"
+	case "tool_use":
+		e.FinishReason = "tool_calls"
+	case "max_tokens":
+		e.FinishReason = "length"
+	default:
+		e.FinishReason = trace.ClosedFinish(c.Stop)
+	}
+	return e
+}
+
+func (d *wekaDecoder) bad(raw []byte, path, why string) *fault {
+	line, col := d.in.place(offsetOf(raw, path))
+	return bad(line, col, why)
+}
+
+// fault locates an error of encoding/json, whose texts quote the input.
+func (d *wekaDecoder) fault(err error) *fault {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		line, col := d.in.place(int(max(syntax.Offset-1, 0)))
+		if d.in.last() {
+			return cutOff(line, col, "the last record is not whole")
+		}
+		return bad(line, col, "it is not valid JSON")
+	case errors.As(err, &kind):
+		line, col := d.in.place(int(max(kind.Offset-1, 0)))
+		return bad(line, col, "a value of the conversation is not of its kind")
+	}
+	line, col := d.in.place(0)
+	return bad(line, col, "a value of the conversation is not of its kind")
+}
+
+// A wekaCall is a request of a conversation with its instants and the requests
+// that it waits for, by their place in the plan.
+type wekaCall struct {
+	*wekaRequest
+	at, end          time.Duration // since the start of the conversation
+	api, think, ttft *time.Duration
+	parents          []int
+}
+
+// joinSlack is how much later than its start what a request waits for may have
+// ended: times are rounded.
+const joinSlack = time.Microsecond
+
+// A wekaPlan lists the requests of a conversation, those of subagents among
+// them, each behind all that it waits for.
+type wekaPlan struct {
+	calls     []wekaCall
+	path, why string // of what is wrong
+}
+
+// planWeka plans a conversation. why says what is wrong with it, and path where.
+func planWeka(requests []wekaRequest) (calls []wekaCall, path, why string) {
+	var p wekaPlan
+	p.stream(requests, 0, -1, "requests")
+	return p.calls, p.path, p.why
+}
+
+// stream plans the requests of a conversation or a subagent, with their times
+// moved by shift. The first waits for spawn, unless that is -1. It returns the
+// request that ends last, or -1.
+func (p *wekaPlan) stream(requests []wekaRequest, shift time.Duration, spawn int, path string) int {
+	var own []int  // requests of this stream so far
+	var open []int // last requests of subagents that nothing waits for yet
+	last := -1
+	for i := range requests {
+		r := &requests[i]
+		at := path + "." + strconv.Itoa(i)
+		if r.Type == "subagent" {
+			t, ok := p.seconds(r.T, at+".t")
+			if !ok {
+				return -1
+			}
+			before := spawn
+			if len(own) > 0 {
+				before = p.ended(own, t+shift)
+			}
+			if end := p.stream(r.Requests, p.basis(r.Requests, t, shift), before, at+".requests"); end >= 0 {
+				open = append(open, end)
+			}
+		} else {
+			call, ok := p.call(r, shift, at)
+			if !ok {
+				return -1
+			}
+			open = p.wait(&call, own, open, spawn)
+			p.calls = append(p.calls, call)
+			own = append(own, len(p.calls)-1)
+		}
+		if p.why != "" {
+			return -1
+		}
+	}
+	for _, i := range append(own, open...) {
+		if last < 0 || p.calls[i].end >= p.calls[last].end {
+			last = i
+		}
+	}
+	return last
+}
+
+// basis returns what to add to the times of a subagent's requests: they count
+// from its start t when one of them would otherwise be before that.
+func (p *wekaPlan) basis(requests []wekaRequest, t, shift time.Duration) time.Duration {
+	for i := range requests {
+		if at, ok := readSeconds(requests[i].T); ok && at+joinSlack < t {
+			return shift + t
+		}
+	}
+	return shift
+}
+
+// wait sets what a request waits for and returns the subagents that nothing
+// waits for yet.
+func (p *wekaPlan) wait(c *wekaCall, own, open []int, spawn int) (still []int) {
+	before := spawn
+	if len(own) > 0 {
+		before = p.ended(own, c.at)
+	}
+	if before >= 0 && p.calls[before].end <= c.at+joinSlack && p.calls[before].at <= c.at {
+		c.parents = append(c.parents, before)
+	}
+	for _, i := range open {
+		if p.calls[i].end <= c.at+joinSlack && p.calls[i].at <= c.at {
+			c.parents = append(c.parents, i)
+		} else {
+			still = append(still, i)
+		}
+	}
+	return still
+}
+
+// ended returns the latest request of a stream that had ended by t, or -1.
+func (p *wekaPlan) ended(own []int, t time.Duration) int {
+	for i := len(own) - 1; i >= 0; i-- {
+		if c := &p.calls[own[i]]; c.end <= t+joinSlack && c.at <= t {
+			return own[i]
+		}
+	}
+	return -1
+}
+
+func (p *wekaPlan) call(r *wekaRequest, shift time.Duration, path string) (c wekaCall, ok bool) {
+	c.wekaRequest = r
+	switch {
+	case r.Type != "s" && r.Type != "n":
+		return c, p.fail(path+".type", "type: want s, n or subagent")
+	case r.In == nil || *r.In < 0:
+		return c, p.fail(path+".in", "in: want a whole number from 0 to 2147483647")
+	case r.Out == nil || *r.Out < 0:
+		return c, p.fail(path+".out", "out: want a whole number from 0 to 2147483647")
+	}
+	if c.at, ok = p.seconds(r.T, path+".t"); !ok {
+		return c, false
+	}
+	c.at += shift
+	c.end = c.at
+	for _, f := range []struct {
+		name string
+		n    *number
+		to   **time.Duration
+	}{{"api_time", r.APITime, &c.api}, {"think_time", r.ThinkTime, &c.think}, {"ttft", r.TTFT, &c.ttft}} {
+		if f.n == nil {
+			continue
+		}
+		d, ok := p.seconds(f.n, path+"."+f.name)
+		if !ok {
+			return c, false
+		}
+		*f.to = &d
+	}
+	if c.api != nil {
+		c.end += *c.api
+	}
+	return c, true
+}
+
+func (p *wekaPlan) seconds(n *number, path string) (time.Duration, bool) {
+	d, ok := readSeconds(n)
+	if !ok {
+		return 0, p.fail(path, "want seconds that are not negative")
+	}
+	return d, true
+}
+
+// readSeconds reads a number of seconds below a thousand years.
+func readSeconds(n *number) (time.Duration, bool) {
+	if n == nil {
+		return 0, false
+	}
+	whole, nano, ok := readDecimal(string(*n))
+	if !ok || whole < 0 || nano < 0 || whole >= 1e9 {
+		return 0, false
+	}
+	return time.Duration(whole)*time.Second + time.Duration(nano), true
+}
+
+func (p *wekaPlan) fail(path, why string) bool {
+	p.path, p.why = path, why
+	return false
+}
+
+// wekaIDs renumbers the block ids of a conversation.
+type wekaIDs struct {
+	d    *wekaDecoder
+	own  map[uint64]uint64
+	next uint64
+}
+
+func (w *wekaIDs) fresh() uint64 {
+	w.next++
+	return w.next - 1
+}
+
+const (
+	noteWekaFloor = "requests with another number of block ids than full blocks, cut or filled up with new ones"
+	noteWekaNone  = "requests with ids for less than half of their blocks, left without any"
+)
+
+// fit makes of the ids of full blocks one for each block. Of ids that are more
+// than these, the first stands for the rest of the input, when there is one, and
+// others are left out; too few are filled up, as blocks that nothing shares,
+// unless most are missing: then it is not known what the prompt shares.
+func (w *wekaIDs) fit(ids []uint64, input, size int32) []uint64 {
+	full, n := int(input/size), blocksOf(input, int(size))
+	if len(ids) != full {
+		if full > 2*len(ids) {
+			w.d.s.notes.count(noteWekaNone)
+			return nil
+		}
+		w.d.s.notes.count(noteWekaFloor)
+	}
+	out := make([]uint64, 0, n)
+	for _, id := range ids[:min(n, len(ids))] {
+		renumbered, ok := w.own[id]
+		if !ok {
+			renumbered = w.fresh()
+			w.own[id] = renumbered
+		}
+		out = append(out, renumbered)
+	}
+	for len(out) < n {
+		out = append(out, w.fresh())
+	}
+	return out
+}
