@@ -161,7 +161,7 @@ func (c *collector) compare(model string, counted, source int32) {
 		c.models = make(map[string]*ModelCount)
 	}
 	m := c.models[model]
-	if m == nil && len(c.models) >= MaxModels {
+	if m == nil && len(c.models) >= maxModels {
 		model = others
 		m = c.models[model]
 	}

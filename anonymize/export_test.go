@@ -18,3 +18,6 @@ func (p PartnerPolicy) Watched(f func(row, at int64)) PartnerPolicy {
 	p.watch = f
 	return p
 }
+
+// MaxModels is the bound of the models that a card compares one by one.
+const MaxModels = maxModels

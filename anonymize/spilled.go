@@ -3,11 +3,58 @@ package anonymize
 import (
 	"context"
 	"errors"
+	"math/bits"
 
 	"reprise/trace"
 	"reprise/trace/block"
 	"reprise/trace/profile"
 )
+
+// A sight is what was known of a prompt when it came: how many leading blocks,
+// and who touched the last of them last.
+type sight struct {
+	hit     int
+	deepest touch
+}
+
+// An annotator does what profile.Annotator does, by the same rule, when marks of
+// blocks do not fit in memory: a sight tells it what these would. It keeps 4
+// bytes for each row and each session.
+type annotator struct {
+	rule  profile.Classifier
+	infer bool    // sessions
+	rows  []int32 // by row: its session, when it has one
+	turns []int32 // by session: turns so far
+}
+
+// annotate gives the next row its category and, where sessions are inferred, one.
+func (a *annotator) annotate(r *trace.Request, s sight) {
+	r.Category = ""
+	session := int32(0)
+	if isLoad(r) {
+		category, continues := a.rule.Classify(s.hit, len(r.Blocks), s.deepest.end())
+		r.Category = category
+		if a.infer {
+			session = a.join(r, continues, s.deepest)
+		}
+	}
+	if a.infer {
+		a.rows = append(a.rows, session)
+	}
+}
+
+// join sets the session and turn of a row, and returns the session.
+func (a *annotator) join(r *trace.Request, continues bool, deepest touch) int32 {
+	session := int32(len(a.turns))
+	if continues {
+		session = a.rows[deepest.row()]
+	} else {
+		a.turns = append(a.turns, 0)
+	}
+	r.Session, r.Turn = trace.Ptr(int64(session)), trace.Ptr(a.turns[session])
+	a.turns[session]++
+	return session
+}
 
 // runSpilled does what run does, with the state of blocks on disk.
 func (f *finisher) runSpilled(ctx context.Context, numbered *block.IDs, refs int64, dst trace.Writer[trace.Request]) (err error) {
@@ -145,4 +192,55 @@ func readAnswer(r *trace.SpillReader, prompt bool) (a answer, n int, err error) 
 		a.touched, err = r.Uvarint()
 	}
 	return a, n, whole(err)
+}
+
+// firsts marks, of a sequence of block references, those that are the first of
+// their block, in 1.15 bits each, and counts the marks before any of them.
+type firsts struct {
+	pages [][]line
+	n     int64  // references so far
+	marks uint64 // among them
+}
+
+// A line is a cache line: the marks before it, and those of the next 448
+// references.
+type line [8]uint64
+
+const (
+	lineBits  = 7 * 64
+	pageLines = 1 << 14
+)
+
+// add appends n references, which are all the first of their blocks or none of
+// them. The number of the first's block is the number of firsts before it.
+func (f *firsts) add(n int, first bool) {
+	for n > 0 {
+		at := f.n / lineBits
+		page := at / pageLines
+		if page == int64(len(f.pages)) {
+			f.pages = append(f.pages, make([]line, pageLines))
+		}
+		l, bit := &f.pages[page][at%pageLines], f.n%lineBits
+		if bit == 0 {
+			l[0] = f.marks
+		}
+		m := min(n, int(64-bit%64)) // within a word
+		if first {
+			l[1+bit/64] |= (1<<m - 1) << (bit % 64)
+			f.marks += uint64(m)
+		}
+		f.n += int64(m)
+		n -= m
+	}
+}
+
+// before counts the firsts before reference i, which was added.
+func (f *firsts) before(i int64) uint64 {
+	at := i / lineBits
+	l, bit := &f.pages[at/pageLines][at%pageLines], i%lineBits
+	n := l[0]
+	for _, w := range l[1 : 1+bit/64] {
+		n += uint64(bits.OnesCount64(w))
+	}
+	return n + uint64(bits.OnesCount64(l[1+bit/64]&(1<<(bit%64)-1)))
 }

@@ -11,8 +11,8 @@ import (
 	"reprise/trace"
 )
 
-// TemplatesSchema names the layout of a file of [Templates].
-const TemplatesSchema = "templates/1"
+// templatesSchema names the layout of a file of [Templates].
+const templatesSchema = "templates/1"
 
 // DefaultKTemplate is how many users must have a system prompt for it to be kept.
 const DefaultKTemplate = 20
@@ -59,7 +59,7 @@ func (t *Templates) WriteJSON(w io.Writer) error {
 		Unit      string     `json:"counted_as_user"`
 		Dropped   int        `json:"candidates_dropped"` // for want of memory: some may have been templates
 		Templates []template `json:"templates"`
-	}{TemplatesSchema, reviewNotice, t.k, t.unit, t.dropped, append([]template{}, t.list...)})
+	}{templatesSchema, reviewNotice, t.k, t.unit, t.dropped, append([]template{}, t.list...)})
 }
 
 // Candidates that are held: more are dropped, those of one user first.

@@ -8,20 +8,6 @@ import (
 	"strings"
 )
 
-// Schema names the layout of a [Result].
-const Schema = "audit/1"
-
-// A Status says how a check ended.
-type Status string
-
-// How a check ends.
-const (
-	Pass         Status = "pass"         // no way in was found
-	Fail         Status = "fail"         // a way in was found
-	Inconclusive Status = "inconclusive" // the check could not have found one
-	Skipped      Status = "skipped"      // it was not run: what it needs is not there, or it is for other tiers
-)
-
 // Needs says what a check cannot do without, beside the output.
 type Needs uint8
 
@@ -41,61 +27,6 @@ type Check struct {
 	Run   func(ctx context.Context, c *Case) Finding
 }
 
-// Figures are what a check measured, by snake-case names with their units.
-type Figures map[string]any
-
-// A Finding is what became of a check.
-type Finding struct {
-	Check   string  `json:"check"` // set by [Run]
-	Status  Status  `json:"status"`
-	Why     string  `json:"why"`
-	Figures Figures `json:"figures,omitempty"`
-	Seed    string  `json:"seed,omitempty"` // decimal, of what the check drew
-
-	broken bool // an error ended the check
-}
-
-// A Result is what all checks found of one output.
-type Result struct {
-	Schema     string    `json:"schema"`
-	Version    string    `json:"version"`               // of the tool that judged
-	Kind       string    `json:"kind"`                  // of the output, see [Output]
-	Tier       string    `json:"tier,omitempty"`        // as the output says
-	Digest     string    `json:"digest,omitempty"`      // of its rows, counted anew for a trace
-	FileSHA256 string    `json:"file_sha256"`           // hex
-	CardSHA256 string    `json:"card_sha256,omitempty"` // hex, as the output says
-	Findings   []Finding `json:"findings"`
-}
-
-// Failed reports whether a check failed.
-func (r *Result) Failed() bool {
-	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Status == Fail })
-}
-
-// Unsettled names a check without which nobody should release the output, though
-// none failed: one that an error ended, and non-interference where the source was
-// not that of the output. It is empty when there is none. Other checks that are
-// inconclusive had nothing to find: no block to guess at, or few rows.
-func (r *Result) Unsettled() string {
-	for _, f := range r.Findings {
-		if f.broken || f.Check == nonInterference && f.Status == Inconclusive {
-			return f.Check
-		}
-	}
-	return ""
-}
-
-// Count is how many findings have a status.
-func (r *Result) Count(s Status) int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Status == s {
-			n++
-		}
-	}
-	return n
-}
-
 // Run runs the checks whose names are in only, or all when it is empty. It fails
 // for an unknown name, for a file that cannot be read, and when ctx ends.
 func Run(ctx context.Context, c *Case, only []string) (Result, error) {
@@ -103,7 +34,7 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Schema: Schema, Version: c.Version, Kind: c.Output.Kind, Tier: c.Output.Tier(), CardSHA256: c.Output.Meta["card_sha256"]}
+	r := Result{Schema: resultSchema, Version: c.Version, Kind: c.Output.Kind, Tier: c.Output.Tier(), CardSHA256: c.Output.Meta["card_sha256"]}
 	if r.Digest, r.FileSHA256, err = c.Output.digests(ctx); err != nil {
 		return r, err
 	}
@@ -166,28 +97,4 @@ func Checks() []Check {
 		{"linkage", "requests and sessions of a release hide among others, and synthetic ones are not near to real ones", NeedsTrace, linkage},
 		{"noise", "one user more or less cannot be told from the noisy counts of a public release beyond the ε that is claimed", 0, noise},
 	}
-}
-
-// Findings of a check's Run.
-func passed(fig Figures, format string, args ...any) Finding {
-	return Finding{Status: Pass, Why: fmt.Sprintf(format, args...), Figures: fig}
-}
-
-func failed(fig Figures, format string, args ...any) Finding {
-	return Finding{Status: Fail, Why: fmt.Sprintf(format, args...), Figures: fig}
-}
-
-func inconclusive(fig Figures, format string, args ...any) Finding {
-	return Finding{Status: Inconclusive, Why: fmt.Sprintf(format, args...), Figures: fig}
-}
-
-func skipped(format string, args ...any) Finding {
-	return Finding{Status: Skipped, Why: fmt.Sprintf(format, args...)}
-}
-
-// broken is the finding of a check that an error ended.
-func broken(err error) Finding {
-	f := inconclusive(nil, "it could not be run to its end: %v", err)
-	f.broken = true
-	return f
 }

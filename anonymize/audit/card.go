@@ -12,9 +12,6 @@ import (
 	"reprise/datasets"
 )
 
-// publicTier is the tier of models with noise, and of what is generated of them.
-const publicTier = "public"
-
 // card looks whether the output says what it is. Results, pages and JSON name a
 // tier and carry no card.
 func card(_ context.Context, c *Case) Finding {
@@ -25,7 +22,7 @@ func card(_ context.Context, c *Case) Finding {
 		return inconclusive(nil, "a file of no kind of ours cannot say of what tier it is")
 	case tier == "":
 		return failed(nil, "the output does not say of what tier it is")
-	case text == "" && tier == publicTier && o.ofSpec():
+	case text == "" && tier == anonymize.Public && o.ofSpec():
 		return passed(nil, "tier public, made of a specification and of no source")
 	case text == "" && (o.Parquet == nil || o.Meta["run"] != ""):
 		return passed(nil, "tier %s; %s carry no card", tier, o.plural())
@@ -48,10 +45,10 @@ func card(_ context.Context, c *Case) Finding {
 	if json.Unmarshal([]byte(text), &said) != nil || said.Tier != tier {
 		return failed(nil, "the output says tier %s, and its card another", tier)
 	}
-	if said.Schema != anonymize.CardSchema && tier != publicTier { // that of a public model has a layout of its own
+	if said.Schema != anonymize.CardSchema && tier != anonymize.Public { // that of a public model has a layout of its own
 		return failed(nil, "the privacy card is not of schema %s", anonymize.CardSchema)
 	}
-	if tier == publicTier && said.Public.CaptureNS <= 0 {
+	if tier == anonymize.Public && said.Public.CaptureNS <= 0 {
 		return failed(nil, "its times count from the first request of the source, which no noise hides: the card names no declared capture window. Import the source anew with --capture-begin and --capture-end, and release that")
 	}
 	if said.Schema == anonymize.CardSchema {
@@ -76,7 +73,7 @@ func oddCard(text, tier string) (why string) {
 	if f == nil {
 		return ""
 	}
-	if tier == publicTier {
+	if tier == anonymize.Public {
 		return "a public card tells of the fields of the source"
 	}
 	if _, ok := datasets.ReadFields(f.Format, f.Mapped); !ok && (f.Format != "" || f.Mapped != nil) {

@@ -137,19 +137,34 @@ func (c *Case) withoutPaths(s string) string {
 	return s
 }
 
-// rowsDigest is the digest of a reader's rows.
-func rowsDigest(ctx context.Context, r trace.Reader[trace.Request]) (string, error) {
-	d, batch := trace.NewDigest(), make([]trace.Request, 512)
+func eachOf(ctx context.Context, rows trace.Reader[trace.Request], f func(r *trace.Request)) error {
+	batch := make([]trace.Request, 512)
 	for {
-		n, err := r.Read(batch)
-		d.Add(batch[:n])
+		n, err := rows.Read(batch)
+		for i := range batch[:n] {
+			f(&batch[i])
+		}
 		switch {
 		case err == io.EOF:
-			return d.Sum(), nil
+			return nil
 		case err != nil:
-			return "", err
+			return err
 		case ctx.Err() != nil:
-			return "", ctx.Err()
+			return ctx.Err()
 		}
 	}
+}
+
+// eachRow reads all rows of a source.
+func eachRow(ctx context.Context, src anonymize.Source, f func(row int64, r *trace.Request) error) error {
+	rows, err := src.Open()
+	if err != nil {
+		return err
+	}
+	return trace.Each(rows, func(row int64, r *trace.Request) error {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return f(row, r)
+	})
 }

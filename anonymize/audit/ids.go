@@ -2,7 +2,7 @@ package audit
 
 import (
 	"context"
-	"io"
+	"math/bits"
 	"slices"
 
 	"reprise/trace"
@@ -75,24 +75,6 @@ func ids(ctx context.Context, c *Case) Finding {
 	return passed(fig, "ids are 0 to n-1 in the order of first appearance, and none of %d computed of known texts is among them", len(known.ids))
 }
 
-func eachOf(ctx context.Context, rows trace.Reader[trace.Request], f func(r *trace.Request)) error {
-	batch := make([]trace.Request, 512)
-	for {
-		n, err := rows.Read(batch)
-		for i := range batch[:n] {
-			f(&batch[i])
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-	}
-}
-
 // numbering follows ids that must count up as they appear: each is one that was
 // there, or the next. It keeps the largest of each kind, plus one.
 type numbering struct {
@@ -161,4 +143,28 @@ func (c *Case) dictionary() (*dictionary, int) {
 		d.add(tok.Name(), size, tokens[:min(len(tokens), mostTokens)])
 	}
 	return d, len(guesses)
+}
+
+// distinctBlocks counts the blocks of rows whose ids are below n, in a bit each.
+func distinctBlocks(ctx context.Context, t *trace.Trace, n uint64) (int, error) {
+	rows, err := t.Reader()
+	if err != nil {
+		return 0, err
+	}
+	seen := make([]uint64, n/64+1)
+	rows.Only("blocks", "output_blocks")
+	err = eachOf(ctx, rows, func(r *trace.Request) {
+		for _, list := range [][]uint64{r.Blocks, r.OutputBlocks} {
+			for _, id := range list {
+				if id < n {
+					seen[id/64] |= 1 << (id % 64)
+				}
+			}
+		}
+	})
+	distinct := 0
+	for _, word := range seen {
+		distinct += bits.OnesCount64(word)
+	}
+	return distinct, err
 }

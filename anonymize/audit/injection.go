@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -152,4 +153,44 @@ func pickVictims(ctx context.Context, rng *rand.Rand, src anonymize.Source, unit
 	})
 	drawn = slices.DeleteFunc(drawn, func(r trace.Request) bool { return rows[r.Blocks[len(r.Blocks)-1]] != 1 })
 	return drawn[:min(len(drawn), victims)], err
+}
+
+// A withRows source has more rows behind those of another. Renumbering is left to
+// the caller.
+func withRows(src anonymize.Source, more []trace.Request) anonymize.Source {
+	open := src.Open
+	src.Open = func() (trace.Reader[trace.Request], error) {
+		rows, err := open()
+		return &chained{rows, more}, err
+	}
+	return src
+}
+
+type chained struct {
+	first trace.Reader[trace.Request]
+	more  []trace.Request
+}
+
+func (c *chained) Read(rows []trace.Request) (int, error) {
+	if c.first != nil {
+		n, err := c.first.Read(rows)
+		if err != io.EOF {
+			return n, err
+		}
+		c.first = nil
+		if n > 0 {
+			return n, nil
+		}
+	}
+	n := 0
+	for n < len(rows) && n < len(c.more) {
+		rows[n] = c.more[n]
+		rows[n].Blocks = slices.Clone(rows[n].Blocks)
+		n++
+	}
+	c.more = c.more[n:]
+	if len(c.more) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
 }

@@ -344,8 +344,8 @@ func TestLinkageAttack(t *testing.T) {
 	real := population(1, 6000)
 	src := linkTrace(t, trace.Meta{Tier: anonymize.Internal}, real)
 	judge := func(rows []trace.Request) Finding {
-		out := linkTrace(t, trace.Meta{Tier: tierPublic}, rows)
-		return linkage(t.Context(), &Case{Output: &Output{Kind: KindTrace, Trace: out, Meta: map[string]string{"tier": tierPublic}}, Internal: src, Seed: 3})
+		out := linkTrace(t, trace.Meta{Tier: anonymize.Public}, rows)
+		return linkage(t.Context(), &Case{Output: &Output{Kind: KindTrace, Trace: out, Meta: map[string]string{"tier": anonymize.Public}}, Internal: src, Seed: 3})
 	}
 	for seed := range uint64(8) {
 		if f := judge(population(10+seed, 6000)); f.Status != Pass {
@@ -365,7 +365,7 @@ func TestLinkageAttack(t *testing.T) {
 	if f := judge(real[:100]); f.Status != Inconclusive {
 		t.Errorf("a hundred rows: %s, %s", f.Status, f.Why)
 	}
-	alone := &Case{Output: &Output{Kind: KindTrace, Trace: src, Meta: map[string]string{"tier": tierPublic}}}
+	alone := &Case{Output: &Output{Kind: KindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Public}}}
 	if f := linkage(t.Context(), alone); f.Status != Skipped {
 		t.Errorf("without a source: %s, %s", f.Status, f.Why)
 	}

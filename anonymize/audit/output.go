@@ -155,7 +155,7 @@ func (o *Output) jsonMeta() {
 // meet takes a tier of something that the output was made of: of several, the
 // least public is its own.
 func (o *Output) meet(tier string) {
-	openness := map[string]int{anonymize.Partner: 1, publicTier: 2}
+	openness := map[string]int{anonymize.Partner: 1, anonymize.Public: 2}
 	if now := o.Meta["tier"]; now == "" || openness[tier] < openness[now] {
 		o.Meta["tier"] = tier
 	}
@@ -203,4 +203,21 @@ func (o *Output) Close() error {
 // kinds and tiers are.
 func isWord(s string) bool {
 	return s != "" && len(s) <= 24 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz-") == ""
+}
+
+// rowsDigest is the digest of a reader's rows.
+func rowsDigest(ctx context.Context, r trace.Reader[trace.Request]) (string, error) {
+	d, batch := trace.NewDigest(), make([]trace.Request, 512)
+	for {
+		n, err := r.Read(batch)
+		d.Add(batch[:n])
+		switch {
+		case err == io.EOF:
+			return d.Sum(), nil
+		case err != nil:
+			return "", err
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		}
+	}
 }

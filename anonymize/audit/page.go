@@ -76,7 +76,7 @@ func (s *sheet) facts() []page.Fact {
 var tierWords = map[string]string{
 	anonymize.Internal: "pseudonymous; for use inside the house",
 	anonymize.Partner:  "k-anonymous records, for a partner under contract",
-	tierPublic:         "made by a differentially private model; no row is real",
+	anonymize.Public:   "made by a differentially private model; no row is real",
 }
 
 func short(digest string) string {

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -34,20 +33,6 @@ func extentOf(ctx context.Context, src anonymize.Source) (x extent, err error) {
 		return nil
 	})
 	return x, err
-}
-
-// eachRow reads all rows of a source.
-func eachRow(ctx context.Context, src anonymize.Source, f func(row int64, r *trace.Request) error) error {
-	rows, err := src.Open()
-	if err != nil {
-		return err
-	}
-	return trace.Each(rows, func(row int64, r *trace.Request) error {
-		if row%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return f(row, r)
-	})
 }
 
 // A permutation of the numbers below n: x·a + c, with an a that shares no factor
@@ -140,44 +125,4 @@ func (n *renamed) list(ids []uint64) []uint64 {
 		ids[i] = n.blocks.of(id)
 	}
 	return ids
-}
-
-// A withRows source has more rows behind those of another. Renumbering is left to
-// the caller.
-func withRows(src anonymize.Source, more []trace.Request) anonymize.Source {
-	open := src.Open
-	src.Open = func() (trace.Reader[trace.Request], error) {
-		rows, err := open()
-		return &chained{rows, more}, err
-	}
-	return src
-}
-
-type chained struct {
-	first trace.Reader[trace.Request]
-	more  []trace.Request
-}
-
-func (c *chained) Read(rows []trace.Request) (int, error) {
-	if c.first != nil {
-		n, err := c.first.Read(rows)
-		if err != io.EOF {
-			return n, err
-		}
-		c.first = nil
-		if n > 0 {
-			return n, nil
-		}
-	}
-	n := 0
-	for n < len(rows) && n < len(c.more) {
-		rows[n] = c.more[n]
-		rows[n].Blocks = slices.Clone(rows[n].Blocks)
-		n++
-	}
-	c.more = c.more[n:]
-	if len(c.more) == 0 {
-		return n, io.EOF
-	}
-	return n, nil
 }

@@ -168,3 +168,79 @@ func (s NoiseSpec) Threshold() int64 {
 	}
 	return int64(math.Ceil(s.SD * math.Sqrt(2*b)))
 }
+
+// A Selection keeps the keys of an open set, such as prefix nodes, that so many
+// users have that one user more or less cannot be told. Keys that nobody has are
+// never asked, so a key at one user alone must fail almost always: that is what
+// δ pays for.
+type Selection struct {
+	Scale     uint64 `json:"laplace_scale_1024ths"`
+	Threshold int64  `json:"threshold_users"` // noisy counts of users at or above it are kept
+}
+
+// NewSelection plans for counts of distinct users in which one user is in at
+// most keys of them: noise of scale keys/ε, and the threshold at which a key with
+// one user passes with a probability of δ/keys at most.
+//
+// P(1 + noise >= t) = e^(−(t−1)/b) / (1 + e^(−1/b)) for a discrete Laplace of
+// scale b.
+func NewSelection(b Budget, keys int) (Selection, error) {
+	if !(b.Epsilon > 0) || !(b.Delta > 0 && b.Delta < 0.01) || keys < 1 {
+		return Selection{}, fmt.Errorf("selecting keys needs epsilon and delta above 0, and at least one key for each user")
+	}
+	scale := up(float64(keys) / b.Epsilon)
+	if scale > maxScale*Denominator {
+		return Selection{}, fmt.Errorf("%d keys for each user are too many for this epsilon", keys)
+	}
+	width := float64(scale) / Denominator
+	t := 1 + width*(math.Log(float64(keys)/b.Delta)-math.Log1p(math.Exp(-1/width)))
+	return Selection{Scale: scale, Threshold: max(2, int64(math.Ceil(t)))}, nil
+}
+
+// Keep reports whether a key that so many users have is kept. Each key may be
+// asked once.
+func (s Selection) Keep(n *Noise, users int64) (bool, error) {
+	x, err := n.Laplace(s.Scale)
+	return err == nil && users > 0 && users+x >= s.Threshold, err
+}
+
+// Rho is the largest ρ for which every ρ-zCDP mechanism is (ε, δ)-differentially
+// private by [Delta]. ε and δ must be above 0.
+func Rho(eps, delta float64) float64 {
+	lo, hi := 0.0, eps // ρ-zCDP is at best (ρ, ·)-private
+	for range 100 {
+		mid := (lo + hi) / 2
+		if Delta(mid, eps) <= delta {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// Delta is the δ that ρ-zCDP gives at ε:
+//
+//	δ = inf over α>1 of exp((α−1)(αρ−ε))/(α−1) · (1−1/α)^α
+//
+// (Canonne, Kamath and Steinke 2020, corollary 13). The logarithm is convex
+// enough in α for a search by thirds; a point beside the best one only makes the
+// answer larger, which is safe.
+func Delta(rho, eps float64) float64 {
+	if rho <= 0 {
+		return 0
+	}
+	log := func(alpha float64) float64 {
+		return (alpha-1)*(alpha*rho-eps) - math.Log(alpha-1) + alpha*math.Log1p(-1/alpha)
+	}
+	lo, hi := math.Log(1e-5), math.Log((eps+1)/rho+2) // of α−1
+	for range 200 {
+		a, b := lo+(hi-lo)/3, hi-(hi-lo)/3
+		if log(1+math.Exp(a)) < log(1+math.Exp(b)) {
+			hi = b
+		} else {
+			lo = a
+		}
+	}
+	return min(1, math.Exp(log(1+math.Exp(lo))))
+}

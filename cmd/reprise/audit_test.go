@@ -131,7 +131,7 @@ func TestAuditCommand(t *testing.T) {
 	}
 	var r audit.Result
 	b, err := os.ReadFile("a.json")
-	if err != nil || json.Unmarshal(b, &r) != nil || r.Schema != audit.Schema {
+	if err != nil || json.Unmarshal(b, &r) != nil || r.Schema != "audit/1" {
 		t.Errorf("the file has %s, %v", b, err)
 	}
 	if strings.Contains(string(b), "log.jsonl") {

@@ -13,39 +13,6 @@ import (
 	"reprise/trace"
 )
 
-// File looks through a file of any kind, what is decoded of Parquet and what is
-// unpacked of gzip and zstd beside its bytes.
-func (s *Scanner) File(h *Hits, r io.ReaderAt, size int64) error {
-	if f, err := trace.OpenParquet(r, size); err == nil {
-		return s.Parquet(h, f)
-	}
-	all := func() io.Reader { return io.NewSectionReader(r, 0, size) }
-	if err := s.Bytes(h, "bytes of the file", all()); err != nil {
-		return err
-	}
-	head := make([]byte, 4)
-	n, _ := r.ReadAt(head, 0)
-	switch {
-	case bytes.HasPrefix(head[:n], []byte{0x1f, 0x8b}):
-		if z, err := gzip.NewReader(all()); err == nil {
-			return s.Bytes(h, "unpacked bytes", z)
-		}
-	case bytes.HasPrefix(head[:n], []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		if z, err := zstd.NewReader(all()); err == nil {
-			defer z.Close()
-			return s.Bytes(h, "unpacked bytes", z)
-		}
-	}
-	return nil
-}
-
-func (s *Scanner) output(h *Hits, o *Output) error {
-	if o.Parquet != nil {
-		return s.Parquet(h, o.Parquet)
-	}
-	return s.File(h, o.file, o.size)
-}
-
 // canaries looks for planted strings in the output.
 func canaries(_ context.Context, c *Case) Finding { return c.scan(false) }
 
@@ -111,4 +78,37 @@ func Planted(r io.Reader) ([]string, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// File looks through a file of any kind, what is decoded of Parquet and what is
+// unpacked of gzip and zstd beside its bytes.
+func (s *Scanner) File(h *Hits, r io.ReaderAt, size int64) error {
+	if f, err := trace.OpenParquet(r, size); err == nil {
+		return s.Parquet(h, f)
+	}
+	all := func() io.Reader { return io.NewSectionReader(r, 0, size) }
+	if err := s.Bytes(h, "bytes of the file", all()); err != nil {
+		return err
+	}
+	head := make([]byte, 4)
+	n, _ := r.ReadAt(head, 0)
+	switch {
+	case bytes.HasPrefix(head[:n], []byte{0x1f, 0x8b}):
+		if z, err := gzip.NewReader(all()); err == nil {
+			return s.Bytes(h, "unpacked bytes", z)
+		}
+	case bytes.HasPrefix(head[:n], []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		if z, err := zstd.NewReader(all()); err == nil {
+			defer z.Close()
+			return s.Bytes(h, "unpacked bytes", z)
+		}
+	}
+	return nil
+}
+
+func (s *Scanner) output(h *Hits, o *Output) error {
+	if o.Parquet != nil {
+		return s.Parquet(h, o.Parquet)
+	}
+	return s.File(h, o.file, o.size)
 }

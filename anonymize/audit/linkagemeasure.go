@@ -1,0 +1,341 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// A Linkage says how far an output lets somebody who knows a little of a request,
+// or of a session, find it. Classes are counted by hashes of 64 bits, which take
+// two for one in a trace of ten million requests with a chance of 1 in 400,000.
+type Linkage struct {
+	Sets    []SetRisk    `json:"sets"`
+	Points  []PointRisk  `json:"points,omitempty"` // without sessions there are none
+	Columns []ColumnRisk `json:"columns"`
+}
+
+// A ColumnRisk says what a column contributes to singling out: how many requests
+// are alone by all the columns together, and how many still are without it.
+type ColumnRisk struct {
+	Column  string  `json:"column"` // empty for all together
+	Unique  float64 `json:"unique_share_without_it"`
+	Sampled float64 `json:"sampled_share"`
+}
+
+// A linkRow is what of a row somebody else may know.
+type linkRow struct {
+	trace.Row `parquet:"-"`
+
+	ArrivalNS    int64   `parquet:"arrival_ns"`
+	Session      *int64  `parquet:"session,optional"`
+	Turn         *int32  `parquet:"turn,optional"`
+	ThinkNS      *int64  `parquet:"think_ns,optional"`
+	Model        string  `parquet:"model,optional"`
+	Class        *string `parquet:"class,optional"`
+	Category     string  `parquet:"category,optional"`
+	InputTokens  int32   `parquet:"input_tokens"`
+	OutputTokens int32   `parquet:"output_tokens"`
+}
+
+// linkOptions are the settings of a measurement.
+type linkOptions struct {
+	k       int           // of the share below k
+	quantum time.Duration // of the times that were released
+	seed    uint64        // of the draws
+	limit   int           // of classes, and of points of sessions; 0 for the default
+}
+
+// measureLinkage reads the rows that open gives a few times. Memory is bounded by
+// the limits: some 700 MB at the most, and 20 bytes for each session.
+func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], error), o linkOptions) (Linkage, error) {
+	limit := o.limit
+	if limit == 0 {
+		limit = mostClasses
+	}
+	if o.quantum <= 0 {
+		o.quantum = time.Second
+	}
+	m := linkMeasure{open: open, o: o, limit: limit}
+	if err := m.classes(ctx); err != nil {
+		return Linkage{}, err
+	}
+	if err := m.points(ctx); err != nil {
+		return Linkage{}, err
+	}
+	return m.out, nil
+}
+
+// traceRows reads the columns that matter here; see [joinedRows].
+func traceRows(t *trace.Trace) func() (trace.Reader[linkRow], error) {
+	return func() (trace.Reader[linkRow], error) { return trace.Columns[linkRow](t) }
+}
+
+// A linkMeasure is one under way.
+type linkMeasure struct {
+	open     func() (trace.Reader[linkRow], error)
+	o        linkOptions
+	limit    int
+	sessions trace.Renumber
+	turns    []uint32 // by session
+	shapes   []uint64 // by session: hash of the lengths so far
+	out      Linkage
+}
+
+func (m *linkMeasure) each(ctx context.Context, f func(r *linkRow)) error {
+	rows, err := m.open()
+	if err != nil {
+		return err
+	}
+	return trace.Each(rows, func(row int64, r *linkRow) error {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f(r)
+		return nil
+	})
+}
+
+// Columns by which requests are singled out together.
+var linkColumns = []string{"input_tokens", "output_tokens", "arrival_ns, by the minute", "model", "class", "category", "turn", "think_ns"}
+
+// columns are the values of linkColumns.
+func (r *linkRow) columns(dst []uint64) []uint64 {
+	turn, think := uint64(0), uint64(0)
+	if r.Turn != nil {
+		turn = 1 + uint64(*r.Turn)
+	}
+	if r.ThinkNS != nil {
+		think = 1 + uint64(*r.ThinkNS)
+	}
+	class := ""
+	if r.Class != nil {
+		class = *r.Class
+	}
+	return append(dst[:0], uint64(r.InputTokens), uint64(r.OutputTokens), uint64(r.ArrivalNS/int64(time.Minute)),
+		ofWord(r.Model), ofWord(class), ofWord(r.Category), turn, think)
+}
+
+func ofWord(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// lengths is the key of a pair of lengths, and of the time beside it.
+func (r *linkRow) lengths() uint64 {
+	return keyed(keyed(1, uint64(r.InputTokens)), uint64(r.OutputTokens))
+}
+
+func (r *linkRow) at(bin time.Duration) uint64 {
+	return keyed(r.lengths(), uint64(r.ArrivalNS/int64(bin)))
+}
+
+// A knowledge is what somebody knows of a request.
+type knowledge struct {
+	words string
+	key   func(r *linkRow) uint64
+}
+
+const lengthsKnown = "input and output tokens"
+
+func (m *linkMeasure) knowledge() []knowledge {
+	return []knowledge{
+		{lengthsKnown, (*linkRow).lengths},
+		{lengthsKnown + ", minute", func(r *linkRow) uint64 { return r.at(time.Minute) }},
+		{lengthsKnown + ", time in " + m.o.quantum.String(), func(r *linkRow) uint64 { return r.at(m.o.quantum) }},
+	}
+}
+
+// classes counts all that takes one pass.
+func (m *linkMeasure) classes(ctx context.Context) error {
+	all := m.knowledge()
+	var sets []*classCounter
+	for range all {
+		sets = append(sets, newClassCounter(m.limit))
+	}
+	without := make([]*classCounter, len(linkColumns)+1) // the last is without none
+	for i := range without {
+		without[i] = newClassCounter(max(m.limit/8, 1))
+	}
+	var values []uint64
+	err := m.each(ctx, func(r *linkRow) {
+		for i, k := range all {
+			sets[i].add(k.key(r))
+		}
+		values = r.columns(values)
+		for i, c := range without {
+			h := uint64(7)
+			for j, v := range values {
+				if j != i {
+					h = keyed(h, v)
+				}
+			}
+			c.add(h)
+		}
+		m.turn(r)
+	})
+	if err != nil {
+		return err
+	}
+	for i, k := range all {
+		m.out.Sets = append(m.out.Sets, sets[i].risk(k.words, "requests", m.o.k))
+	}
+	for i := len(without) - 1; i >= 0; i-- {
+		name, r := "", without[i].risk("", "", m.o.k)
+		if i < len(linkColumns) {
+			name = linkColumns[i]
+		}
+		m.out.Columns = append(m.out.Columns, ColumnRisk{name, r.Unique, r.Sampled})
+	}
+	if len(m.shapes) > 0 {
+		c := newClassCounter(m.limit)
+		for _, h := range m.shapes {
+			c.add(h)
+		}
+		m.out.Sets = append(m.out.Sets, c.risk("the lengths of all turns", "sessions", m.o.k))
+	}
+	m.shapes = nil
+	return nil
+}
+
+// turn adds a row to its session.
+func (m *linkMeasure) turn(r *linkRow) {
+	if r.Session == nil {
+		return
+	}
+	s := m.sessions.ID(uint64(*r.Session))
+	if s == uint64(len(m.turns)) {
+		m.turns, m.shapes = append(m.turns, 0), append(m.shapes, 3)
+	}
+	m.turns[s]++
+	m.shapes[s] = keyed(m.shapes[s], r.lengths())
+}
+
+// words are the figures that matter most, in a sentence.
+func (l *Linkage) words() string {
+	s := fmt.Sprintf("by input and output tokens %.2f %% of the requests are unique, and the rarest pair has %d", 100*l.Sets[0].Unique, l.Sets[0].Smallest)
+	if p := l.point(lengthsKnown, mostPoints); p != nil {
+		s += fmt.Sprintf("; the lengths of %d requests single out %.1f %% of the sessions that have so many", p.Points, 100*p.Unique)
+	}
+	return s
+}
+
+// point is the risk by so many points.
+func (l *Linkage) point(known string, points int) *PointRisk {
+	for i := range l.Points {
+		if p := &l.Points[i]; p.Known == known && p.Points == points {
+			return p
+		}
+	}
+	return nil
+}
+
+// String is a line for people, who find the rest in the JSON.
+func (l Linkage) String() string { return l.words() }
+
+// String is a line for people.
+func (c ColumnRisk) String() string {
+	if c.Column == "" {
+		return fmt.Sprintf("all columns: %.2f %% unique", 100*c.Unique)
+	}
+	return fmt.Sprintf("without %s: %.2f %%", c.Column, 100*c.Unique)
+}
+
+// requestRows reads whole rows for what matters here.
+func requestRows(src anonymize.Source) func() (trace.Reader[linkRow], error) {
+	return func() (trace.Reader[linkRow], error) {
+		rows, err := src.Open()
+		return &linkReader{src: rows}, err
+	}
+}
+
+type linkReader struct {
+	src    trace.Reader[trace.Request]
+	batch  []trace.Request
+	joiner *joiner // of sessions; nil for those that rows have
+}
+
+// Read implements [trace.Reader].
+func (r *linkReader) Read(rows []linkRow) (int, error) {
+	if len(r.batch) < len(rows) {
+		r.batch = make([]trace.Request, len(rows))
+	}
+	n, err := r.src.Read(r.batch[:len(rows)])
+	for i := range n {
+		q := &r.batch[i]
+		rows[i] = linkRow{ArrivalNS: q.ArrivalNS, Session: q.Session, Turn: q.Turn, ThinkNS: q.ThinkNS, Model: q.Model, Class: q.Class,
+			Category: q.Category, InputTokens: q.InputTokens, OutputTokens: q.OutputTokens}
+		if r.joiner != nil {
+			rows[i].Session = r.joiner.session(q.Blocks)
+		}
+	}
+	return n, err
+}
+
+// crowd is how many requests share a block that nobody takes for the beginning of
+// one conversation.
+const crowd = 100
+
+// A joiner infers sessions as an attacker does who has nothing but blocks: requests
+// are of one conversation when they share the first block that no crowd has. The
+// sessions of the file itself begin behind what more than half of the requests
+// carry, so that several system prompts would hide in them what is below each.
+// Memory is a byte for each block.
+type joiner struct {
+	carriers []uint8 // by block: requests that have it, up to one more than a crowd
+}
+
+// newJoiner counts who has which block, of rows whose ids are numbered from 0;
+// others are passed over.
+func newJoiner(ctx context.Context, t *trace.Trace) (*joiner, error) {
+	rows, err := t.Reader()
+	if err != nil {
+		return nil, err
+	}
+	rows.Only("blocks")
+	j, refs := &joiner{}, 0
+	err = eachOf(ctx, rows, func(r *trace.Request) {
+		refs += len(r.Blocks)
+		for _, b := range r.Blocks {
+			if b >= uint64(refs) {
+				continue
+			}
+			if n := int(b) + 1 - len(j.carriers); n > 0 {
+				j.carriers = append(j.carriers, make([]uint8, n)...)
+			}
+			j.carriers[b] = min(j.carriers[b]+1, crowd+1)
+		}
+	})
+	return j, err
+}
+
+// session is the first block that no crowd has; nil when there is none.
+func (j *joiner) session(blocks []uint64) *int64 {
+	for _, b := range blocks {
+		if b < uint64(len(j.carriers)) && j.carriers[b] <= crowd {
+			return trace.Ptr(int64(b))
+		}
+	}
+	return nil
+}
+
+// joinedRows reads the rows of a trace, in sessions that were inferred.
+func joinedRows(ctx context.Context, t *trace.Trace) (func() (trace.Reader[linkRow], error), error) {
+	j, err := newJoiner(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return func() (trace.Reader[linkRow], error) {
+		rows, err := t.Reader()
+		if err != nil {
+			return nil, err
+		}
+		rows.Only("arrival_ns", "turn", "think_ns", "model", "class", "category", "input_tokens", "output_tokens", "blocks")
+		return &linkReader{src: rows, joiner: j}, nil
+	}, nil
+}
