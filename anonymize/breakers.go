@@ -9,18 +9,18 @@ import (
 	"reprise/trace/token"
 )
 
-// spoken is the prompt of an entry as a breaker finder takes it: with a mark
+// markedPrompt is the prompt of an entry as a breaker finder takes it: with a mark
 // where each message begins, up to the end of the last one. What a template puts
 // behind that, such as the header of the answer, is there but not passed on: the
 // next turn goes on from the message.
-type spoken struct {
+type markedPrompt struct {
 	tokens []uint32
-	spokenCut
+	markedCut
 	kept int // of what was passed on for the entry before
 }
 
-// A spokenCut is how far a prompt has come.
-type spokenCut struct {
+// A markedCut is how far a prompt has come.
+type markedCut struct {
 	length int // in tokens and marks
 	said   int // of these, to the end of the last message that was seen
 	next   int // the message that is looked for
@@ -28,21 +28,21 @@ type spokenCut struct {
 
 // back goes back to a cut that the prompt at hand has in common with the one
 // before.
-func (s *spoken) back(c spokenCut) {
+func (s *markedPrompt) back(c markedCut) {
 	s.kept = min(s.end(), c.length)
-	s.tokens, s.spokenCut = s.tokens[:c.length], c
+	s.tokens, s.markedCut = s.tokens[:c.length], c
 }
 
 // end is how much of the prompt is passed on: all of it while no message was
 // recognised in what a template made of it.
-func (s *spoken) end() int {
+func (s *markedPrompt) end() int {
 	if s.next == 0 {
 		return len(s.tokens)
 	}
 	return s.said
 }
 
-func (s *spoken) cut() spokenCut { return s.spokenCut }
+func (s *markedPrompt) cut() markedCut { return s.markedCut }
 
 // ahead is how many messages are looked for in a piece at most: some leave no
 // piece behind, such as calls of tools that are put in other words.
@@ -50,7 +50,7 @@ const ahead = 4
 
 // note takes the tokens of pieces that belong together. Templates do not say
 // which message a piece is of: it is the next one whose content it holds.
-func (s *spoken) note(pieces []token.Piece, tokens []uint32, messages []trace.Message) {
+func (s *markedPrompt) note(pieces []token.Piece, tokens []uint32, messages []trace.Message) {
 	if len(s.tokens) == 0 && len(messages) > 0 {
 		s.tokens = breaker.BeginMessage(s.tokens, messages[0].Role)
 	}
@@ -103,7 +103,7 @@ type parts struct {
 	any    bool
 }
 
-func (p *parts) add(c *chain) promptPart {
+func (p *parts) addPrompt(c *chain) promptPart {
 	s := &c.spoken
 	kept := min(s.kept, s.end())
 	if !p.any { // another worker may have had the job before
@@ -124,7 +124,7 @@ type breakerFinder struct {
 	n      int64
 }
 
-func (b *breakerFinder) add(x *encoded, tokens []uint32) {
+func (b *breakerFinder) addPrompt(x *encoded, tokens []uint32) {
 	source := b.n
 	b.n++
 	if !x.text {

@@ -18,7 +18,7 @@ type chain struct {
 	reply   string     // the last, if it is encoded by itself
 	tokens  []uint32   // of the last reply
 	scratch []uint32
-	spoken  spoken
+	spoken  markedPrompt
 }
 
 // A cut is a place in the prompt where the tokens before do not depend on what
@@ -28,29 +28,29 @@ type cut struct {
 	full int      // full blocks before it
 	rest []uint32 // tokens behind these
 
-	spoken spokenCut
+	spoken markedCut
 }
 
 // minCut is how many tokens lie between two cuts, but for the last. Fewer would
 // cost more in cuts than they save when a conversation goes on elsewhere.
 const minCut = 64
 
-// known drops what of the chain is not of the prompt, and returns how many
+// keepCommon drops what of the chain is not of the prompt, and returns how many
 // pieces are left of it. What the pieces share with the chain has mostly one
 // origin, and comparing it costs nothing.
-func (c *chain) known(root block.ID, pieces []token.Piece) int {
+func (c *chain) keepCommon(root block.ID, pieces []token.Piece) int {
 	n, from := 0, 0
 	for root == c.root && n < len(c.cuts) && c.reaches(c.cuts[n].end, from, pieces) {
 		from = c.cuts[n].end
 		n++
 	}
 	c.root, c.cuts = root, c.cuts[:n]
-	full, _ := c.end()
+	full, _ := c.lastCut()
 	c.full = c.full[:full]
 	if n > 0 {
 		c.spoken.back(c.cuts[n-1].spoken)
 	} else {
-		c.spoken.back(spokenCut{})
+		c.spoken.back(markedCut{})
 	}
 	c.pieces = append(c.pieces[:from], pieces[from:]...)
 	return from
@@ -70,8 +70,8 @@ func (c *chain) reaches(end, from int, pieces []token.Piece) bool {
 	return true
 }
 
-// end is how far the cuts go.
-func (c *chain) end() (full int, rest []uint32) {
+// lastCut is how far the cuts go.
+func (c *chain) lastCut() (full int, rest []uint32) {
 	if len(c.cuts) == 0 {
 		return 0, nil
 	}
@@ -79,13 +79,13 @@ func (c *chain) end() (full int, rest []uint32) {
 	return last.full, last.rest
 }
 
-// prompt leaves in the cutter what follows the full blocks of the chain, which
+// cutPrompt leaves in the cutter what follows the full blocks of the chain, which
 // then has all pieces.
-func (e *encoder) prompt(root block.ID, pieces []token.Piece, messages []trace.Message) {
+func (e *encoder) cutPrompt(root block.ID, pieces []token.Piece, messages []trace.Message) {
 	c := &e.chain
 	size := e.p.blockSize()
-	for i := c.known(root, pieces); i < len(pieces); {
-		full, rest := c.end()
+	for i := c.keepCommon(root, pieces); i < len(pieces); {
+		full, rest := c.lastCut()
 		tokens := append(c.scratch[:0], rest...)
 		enough := len(tokens) + minCut
 		for i < len(pieces) && len(tokens) < enough {
@@ -102,7 +102,7 @@ func (e *encoder) prompt(root block.ID, pieces []token.Piece, messages []trace.M
 		c.push(cut{end: i, full: full + len(tokens)/size, spoken: c.spoken.cut()}, tokens[len(tokens)-len(tokens)%size:])
 		c.scratch = tokens
 	}
-	_, rest := c.end()
+	_, rest := c.lastCut()
 	e.resume()
 	e.cutter.Write(rest)
 }
@@ -138,8 +138,8 @@ func (c *chain) push(m cut, rest []uint32) {
 	c.cuts = append(c.cuts, m)
 }
 
-// answer returns the tokens of a reply.
-func (e *encoder) answer(pieces []token.Piece) []uint32 {
+// replyTokens returns the tokens of a reply.
+func (e *encoder) replyTokens(pieces []token.Piece) []uint32 {
 	c := &e.chain
 	c.reply, c.tokens = "", e.p.Renaming.tokens(token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false))
 	if len(pieces) == 1 && pieces[0].Alone {

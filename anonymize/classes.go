@@ -27,14 +27,14 @@ func newBuckets(perOctave int) *buckets {
 	b := &buckets{edges: slices.Compact(edges)}
 	small := make([]int16, 1<<12)
 	for n := range small {
-		small[n] = int16(b.of(int64(n)))
+		small[n] = int16(b.bucketOf(int64(n)))
 	}
 	b.small = small
 	return b
 }
 
-// of is the bucket of a length.
-func (b *buckets) of(n int64) int {
+// bucketOf is the bucket of a length.
+func (b *buckets) bucketOf(n int64) int {
 	if n >= 0 && n < int64(len(b.small)) {
 		return int(b.small[n])
 	}
@@ -121,8 +121,8 @@ func (c *classes) add(at cell, unit uint64) {
 	one.units.add(unit, c.k)
 }
 
-// merging is what became of the cells.
-type merging struct {
+// mergedCells is what became of the cells.
+type mergedCells struct {
 	shown      map[cell]cell // what the rows of a cell come out as; none for those suppressed
 	classes    int
 	suppressed int64 // rows
@@ -136,13 +136,13 @@ var errFewUnits = errors.New("all of its requests together come from fewer users
 // left out while at most so many rows are; beyond, it joins the nearest however
 // far. What it does depends on the counts alone and in no order but that of the
 // cells.
-func (c *classes) merge(reach int, budget int64) (merging, error) {
+func (c *classes) merge(reach int, budget int64) (mergedCells, error) {
 	left := make([]*class, 0, len(c.cells))
 	for _, one := range c.cells {
 		left = append(left, one)
 	}
 	slices.SortFunc(left, func(a, b *class) int { return compareCells(a.shown, b.shown) })
-	m := merging{shown: map[cell]cell{}}
+	m := mergedCells{shown: map[cell]cell{}}
 	for {
 		i := smallest(left)
 		if i < 0 {

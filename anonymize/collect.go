@@ -45,18 +45,18 @@ func newCollector(p *Policy) *collector {
 	}
 }
 
-// add takes the next row; tokens are those of its job.
-func (c *collector) add(x *encoded, tokens []uint32) error {
+// addRow takes the next row; tokens are those of its job.
+func (c *collector) addRow(x *encoded, tokens []uint32) error {
 	r := &x.row
 	if c.prompts != nil {
 		c.prompts.add(x.system, x.user, x.session)
 	}
 	if c.raw != nil {
-		if err := c.raw.add(x.raw); err != nil {
+		if err := c.raw.addText(x.raw); err != nil {
 			return err
 		}
 	}
-	c.breakers.add(x, tokens)
+	c.breakers.addPrompt(x, tokens)
 	if x.session != "" {
 		r.Session = trace.Ptr(int64(c.sessions.ID(x.session)))
 	}

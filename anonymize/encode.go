@@ -148,8 +148,8 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	if err != nil {
 		return err
 	}
-	e.prompt(root, pieces, en.Messages)
-	x.prompt = e.parts.add(&e.chain)
+	e.cutPrompt(root, pieces, en.Messages)
+	x.prompt = e.parts.addPrompt(&e.chain)
 	before := len(e.chain.full) // blocks that the cutter does not know of
 	size := e.p.blockSize()
 	x.text, x.sourceInput = true, en.InputTokens
@@ -174,7 +174,7 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 // behind that.
 func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Renderer) {
 	if x.outputGap = replyGap(en); en.Reply != nil && x.outputGap == noGap {
-		reply := e.answer(render.Reply(en.Model.Reveal(), en.Reply.Reveal(), en.ReplyCalls.Reveal()))
+		reply := e.replyTokens(render.Reply(en.Model.Reveal(), en.Reply.Reveal(), en.ReplyCalls.Reveal()))
 		x.row.OutputTokens = int32(len(reply))
 		x.tokenised = x.tokenised || en.OutputTokens == nil
 		if x.outputGap = countReplyGap(en, len(reply)); x.inputGap == noGap && x.outputGap == noGap {

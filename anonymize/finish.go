@@ -26,11 +26,11 @@ type finisher struct {
 	begin        int64 // arrival that becomes 0; unless declared, that of the first row
 }
 
-// run writes the rows to dst, with all that is known of blocks in memory.
-func (f *finisher) run(ctx context.Context, dst trace.Writer[trace.Request]) error {
+// finishInMemory writes the rows to dst, with all that is known of blocks in memory.
+func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Request]) error {
 	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{GlobalBlocks: f.p.GlobalBlocks})
 	if !f.noBlocks {
-		err := f.each(ctx, func(_ int64, rows []trace.Request) error {
+		err := f.eachBatch(ctx, func(_ int64, rows []trace.Request) error {
 			for i := range rows {
 				a.Count(&rows[i])
 			}
@@ -40,7 +40,7 @@ func (f *finisher) run(ctx context.Context, dst trace.Writer[trace.Request]) err
 			return err
 		}
 	}
-	return f.each(ctx, func(row int64, rows []trace.Request) error {
+	return f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		for i := range rows {
 			f.finish(a, row+int64(i), &rows[i])
 		}
@@ -67,7 +67,7 @@ func (f *finisher) finish(a *profile.Annotator, row int64, r *trace.Request) {
 
 // each calls do for all rows, some at a time and with the number of the first,
 // and writes them to dst, if there is one.
-func (f *finisher) each(ctx context.Context, do func(row int64, rows []trace.Request) error, dst trace.Writer[trace.Request]) error {
+func (f *finisher) eachBatch(ctx context.Context, do func(row int64, rows []trace.Request) error, dst trace.Writer[trace.Request]) error {
 	src, err := f.sorted.Reader()
 	if err != nil {
 		return err

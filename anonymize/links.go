@@ -102,7 +102,7 @@ func (t *sessionTurns) released(classes map[packedCell]int32) (turns []turn, seq
 
 // numbers gives each cell whose rows come out the number of the pair of lengths
 // that these have, in the order of such pairs. There are n.
-func (m *merging) numbers() (of map[packedCell]int32, n int) {
+func (m *mergedCells) numbers() (of map[packedCell]int32, n int) {
 	var pairs []packedCell
 	for _, to := range m.shown {
 		pairs = append(pairs, to.pack())
@@ -141,7 +141,7 @@ func (r *release) link() *links {
 	turns, sequences := r.counts.turns.released(classes)
 	r.counts.turns = sessionTurns{}
 	l.before = int64(len(turns) - len(sequences))
-	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns)), parter: newParter(n)}
+	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns)), turnSorter: newParter(n)}
 	cutter.cut(sequences)
 	segment := int32(-1)
 	for i, t := range turns {
@@ -161,7 +161,7 @@ type cutter struct {
 	k     int
 	turns []turn
 	cuts  []bool // a released session begins with the turn
-	parter
+	turnSorter
 }
 
 // cut goes in rounds until nothing is left. It moves all that are left once for
@@ -215,16 +215,16 @@ func (c *cutter) round(all []sequence) (left []sequence) {
 	return left
 }
 
-// A parter brings sequences in the order of their next turn's class. Those of one
+// A turnSorter brings sequences in the order of their next turn's class. Those of one
 // class keep their order, which is that of units.
-type parter struct {
+type turnSorter struct {
 	ends    []int // by class and one, while they are moved
 	scratch []sequence
 }
 
-func newParter(classes int) parter { return parter{ends: make([]int, classes+1)} }
+func newParter(classes int) turnSorter { return turnSorter{ends: make([]int, classes+1)} }
 
-func (p *parter) part(group []sequence) {
+func (p *turnSorter) part(group []sequence) {
 	if len(group) < len(p.ends) {
 		slices.SortStableFunc(group, func(a, b sequence) int { return cmp.Compare(a.class, b.class) })
 		return

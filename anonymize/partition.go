@@ -106,7 +106,7 @@ func newPartitions(p *Policy, numbered *block.IDs, refs int64) (*partitions, err
 func (x *partitions) close() error { return errors.Join(x.refs.Close(), x.answers.Close()) }
 
 // of is the partition of a key, by a hash that no input can foresee.
-func (x *partitions) of(k key) int {
+func (x *partitions) partitionOf(k key) int {
 	hi, lo := bits.Mul64(k.hi^x.seed[0], k.lo>>fieldBits^x.seed[1])
 	i, _ := bits.Mul64(hi^lo, uint64(len(x.parts)))
 	return int(i)
@@ -129,7 +129,7 @@ func (x *partitions) spread(row int64, r *trace.Request) error {
 func (x *partitions) list(row int64, words []uint64, prompt bool, end int) error {
 	blocks := keyReader{words: words, numbered: x.numbered}
 	for {
-		k, n, err := blocks.next()
+		k, n, err := blocks.nextStretch()
 		if n == 0 || err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (x *partitions) list(row int64, words []uint64, prompt bool, end int) error
 func isLoad(r *trace.Request) bool { return r.Status != trace.StatusFailed && len(r.Blocks) > 0 }
 
 func (x *partitions) put(ref *references) error {
-	p := &x.parts[x.of(ref.key)]
+	p := &x.parts[x.partitionOf(ref.key)]
 	if p.buf == nil {
 		p.buf = make([]byte, 0, x.buffer)
 	}
@@ -222,7 +222,7 @@ func (x *partitions) resolve(ctx context.Context, workers int, progress func(don
 				if i >= len(x.parts) || ctx.Err() != nil {
 					return ctx.Err()
 				}
-				if err := v.run(&x.parts[i]); err != nil {
+				if err := v.resolvePart(&x.parts[i]); err != nil {
 					return err
 				}
 				progress(int64(i) + 1)
@@ -238,7 +238,7 @@ type resolver struct {
 	mu     *sync.Mutex
 	pages  *block.IDs         // by key without its low bits
 	slots  [][pageKeys]uint32 // by page and low bits: where the block is in blocks, plus one; 0 for nowhere
-	blocks []past
+	blocks []blockHistory
 	buf    []byte
 }
 
@@ -249,8 +249,8 @@ const (
 	pageKeys = 1 << pageBits
 )
 
-// A past is what is known of a block behind some reference.
-type past struct {
+// A blockHistory is what is known of a block behind some reference.
+type blockHistory struct {
 	first   int64  // the first reference to it
 	touch   touch  // the last
 	earlier touch  // the last one by another row than that
@@ -272,7 +272,7 @@ func newTouch(row int64, end bool) touch {
 func (t touch) row() int64 { return int64(t>>1) - 1 }
 func (t touch) end() bool  { return t&1 != 0 }
 
-func (v *resolver) run(p *part) error {
+func (v *resolver) resolvePart(p *part) error {
 	v.pages.Clear()
 	v.slots, v.blocks = v.slots[:0], v.blocks[:0]
 	r := v.x.refs.Reader(256<<10, p.refs...)
@@ -369,7 +369,7 @@ func (v *resolver) answer(ref *references) {
 		}
 		ordinal := ref.ordinal + int64(i)
 		if page[slot] == 0 {
-			v.blocks = append(v.blocks, past{first: ordinal})
+			v.blocks = append(v.blocks, blockHistory{first: ordinal})
 			page[slot] = uint32(len(v.blocks))
 		}
 		b := &v.blocks[page[slot]-1]
@@ -396,7 +396,7 @@ func (v *resolver) page(k key) *[pageKeys]uint32 {
 }
 
 // touchBy touches the block and says who did before, as an [answer] has it.
-func (b *past) touchBy(row int64, end bool) uint64 {
+func (b *blockHistory) touchBy(row int64, end bool) uint64 {
 	// Within a row, a block that comes again is no better known than before.
 	if b.touch != 0 && b.touch.row() != row {
 		b.earlier = b.touch

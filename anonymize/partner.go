@@ -161,7 +161,7 @@ type release struct {
 
 	counts  survey
 	sharing *sharing
-	merging merging
+	merging mergedCells
 	links   *links // nil when all are kept
 	before  Reuse
 }
@@ -209,7 +209,7 @@ func (r *release) sharerOf(row int64, q *trace.Request) uint64 {
 func (r *release) sourced() bool { return r.src.Meta.Sessions == "source" }
 
 // each reads all rows.
-func (r *release) each(ctx context.Context, step string, f func(row int64, q *trace.Request) error) error {
+func (r *release) eachRow(ctx context.Context, step string, f func(row int64, q *trace.Request) error) error {
 	rows, err := r.src.Open()
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (r *release) each(ctx context.Context, step string, f func(row int64, q *tr
 func (r *release) chooseUnit(ctx context.Context) error {
 	sourced := r.sourced()
 	found := errors.New("found")
-	err := r.each(ctx, "look for users", func(_ int64, q *trace.Request) error {
+	err := r.eachRow(ctx, "look for users", func(_ int64, q *trace.Request) error {
 		if q.User != nil {
 			return found
 		}
@@ -259,7 +259,7 @@ func (r *release) survey(ctx context.Context) error {
 	for c := range s.names {
 		s.names[c].all = map[string]*named{}
 	}
-	return r.each(ctx, "count", func(row int64, q *trace.Request) error {
+	return r.eachRow(ctx, "count", func(row int64, q *trace.Request) error {
 		unit, named := r.unitOf(row, q)
 		if named {
 			s.withUnit++
@@ -290,7 +290,7 @@ func (r *release) survey(ctx context.Context) error {
 }
 
 func (r *release) cellOf(q *trace.Request) cell {
-	return cell{r.buckets.of(int64(q.InputTokens)), r.buckets.of(int64(q.OutputTokens))}
+	return cell{r.buckets.bucketOf(int64(q.InputTokens)), r.buckets.bucketOf(int64(q.OutputTokens))}
 }
 
 // decide makes the classes and looks who has which block.
@@ -316,7 +316,7 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 	defer sorter.Close()
 	r.counts.label()
 	t := &transformer{release: r, c: c, times: newRetimer(int64(r.p.Quantum), int64(r.src.Meta.Capture.Length()), r.p.Noise)}
-	if err := r.each(ctx, "release", t.add); err != nil {
+	if err := r.eachRow(ctx, "release", t.addRow); err != nil {
 		return Card{}, err
 	}
 	if t.times.err != nil {
@@ -329,11 +329,11 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 	defer sorted.Close()
 	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: r.sourced() || r.p.dropsOwn(), keepNames: true, noBlocks: r.counts.refs == 0,
 		declared: r.src.Meta.Capture.Declared()}
-	after := &counted{dst: Enforce(Partner, dst), size: r.src.Meta.BlockSize}
+	after := &countingWriter{dst: Enforce(Partner, dst), size: r.src.Meta.BlockSize}
 	if c.keyed {
-		err = f.runSpilled(ctx, c.blocks, c.refs, after)
+		err = f.finishSpilled(ctx, c.blocks, c.refs, after)
 	} else {
-		err = f.run(ctx, after)
+		err = f.finishInMemory(ctx, after)
 	}
 	if err != nil {
 		return Card{}, err

@@ -54,7 +54,7 @@ func (c *Change) Output() float64 {
 func shareOf(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }
 
 // card describes a release.
-func (r *release) card(t *transformer, after *counted, totals Totals) Card {
+func (r *release) card(t *transformer, after *countingWriter, totals Totals) Card {
 	s, m, p := &r.counts, &r.merging, r.p
 	pc := &PartnerCard{KShare: p.KShare, KClass: p.KClass, LinkK: p.LinkK, DropOwn: p.DropOwn, PerOctave: p.PerOctave, QuantumNS: int64(p.Quantum), Unit: p.Unit,
 		Coverage: shareOf(s.withUnit, s.rows), Classes: m.classes, MergedShare: shareOf(m.merged, s.rows), SuppressedShare: shareOf(m.suppressed, s.rows),

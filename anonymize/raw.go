@@ -153,7 +153,7 @@ func newRawKeeper(dir string) (*rawKeeper, error) {
 func (k *rawKeeper) close() error { return k.spill.Close() }
 
 // add takes the text of the next request of the source, encoded.
-func (k *rawKeeper) add(text []byte) error {
+func (k *rawKeeper) addText(text []byte) error {
 	k.at = append(k.at, trace.Extent{At: k.spill.Size() + int64(len(k.buf)), Len: int64(len(text))})
 	k.buf = append(k.buf, text...)
 	if len(k.buf) < rawBuffer {
@@ -168,8 +168,8 @@ func (k *rawKeeper) flush() error {
 	return err
 }
 
-// get reads the text of a request by its position.
-func (k *rawKeeper) get(i int64) ([]byte, error) {
+// textAt reads the text of a request by its position.
+func (k *rawKeeper) textAt(i int64) ([]byte, error) {
 	e := k.at[i]
 	return k.spill.Reader(int(e.Len), e).Next(int(e.Len))
 }
@@ -184,14 +184,14 @@ func (k *rawKeeper) write(w io.Writer, sorted *trace.Sorted, rows string) (diges
 	group := 0
 	var one [1]rawRow
 	err = sorted.Order(func(row, written int64) error {
-		text, err := k.get(written)
+		text, err := k.textAt(written)
 		if err != nil {
 			return err
 		}
 		if err := one[0].decode(text); err != nil {
 			return err
 		}
-		d.add(text)
+		d.addText(text)
 		one[0].Row = row
 		if _, err := out.Write(one[:]); err != nil {
 			return err
@@ -237,7 +237,7 @@ func rawDigestOf(nonce string) *rawDigest {
 }
 
 // add takes the encoded text of the next row.
-func (d *rawDigest) add(text []byte) {
+func (d *rawDigest) addText(text []byte) {
 	d.h.Write(binary.AppendUvarint(d.size[:0], uint64(len(text))))
 	d.h.Write(text)
 }
@@ -265,14 +265,14 @@ func rawCard() Card {
 // rawRisk is what the card of a trace says of its raw file.
 const rawRisk = "The text of the requests is kept beside this trace, in a file of tier raw that belongs to it."
 
-// A digested writer takes the digest of rows on their way.
-type digested struct {
+// A digestWriter takes the digest of rows on their way.
+type digestWriter struct {
 	dst trace.Writer[trace.Request]
 	sum *trace.Digest
 }
 
 // Write implements [trace.Writer].
-func (d *digested) Write(rows []trace.Request) (int, error) {
+func (d *digestWriter) Write(rows []trace.Request) (int, error) {
 	n, err := d.dst.Write(rows)
 	d.sum.Add(rows[:n])
 	return n, err

@@ -103,8 +103,8 @@ func (k *rawKeeper) fill(p *parquet.File, d *rawDigest, want string) (err error)
 			}
 			next++
 			text = batch[i].append(text[:0])
-			d.add(text)
-			if err := k.add(text); err != nil {
+			d.addText(text)
+			if err := k.addText(text); err != nil {
 				return err
 			}
 		}
@@ -133,7 +133,7 @@ func (r *RawText) AppendInput(row int64, kind string, b []byte) (chat bool, out 
 	if row < 0 || row >= int64(len(r.text.at)) {
 		return false, b, errNoText
 	}
-	text, err := r.text.get(row)
+	text, err := r.text.textAt(row)
 	if err != nil {
 		return false, b, err
 	}

@@ -44,11 +44,11 @@ func TestBuckets(t *testing.T) {
 		}
 	}
 	for _, n := range []int64{0, 1, 2, 3, 5, 6, 11, 12, 1000, math.MaxInt32} {
-		i := b.of(n)
+		i := b.bucketOf(n)
 		if b.edges[i] > n || i+1 < len(b.edges) && b.edges[i+1] <= n {
 			t.Errorf("%d is in the bucket from %d", n, b.edges[i])
 		}
-		if m := b.middle(i); b.of(m) != i {
+		if m := b.middle(i); b.bucketOf(m) != i {
 			t.Errorf("the middle of the bucket from %d is %d, in another one", b.edges[i], m)
 		}
 	}

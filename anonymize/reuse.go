@@ -47,8 +47,8 @@ func (u *Reuse) Count(q *trace.Request, size int) {
 	}
 }
 
-// A counted writer counts the rows that pass, and the turns behind another one.
-type counted struct {
+// A countingWriter counts the rows that pass, and the turns behind another one.
+type countingWriter struct {
 	Reuse
 	later int64
 	dst   trace.Writer[trace.Request]
@@ -56,7 +56,7 @@ type counted struct {
 }
 
 // Write implements [trace.Writer].
-func (c *counted) Write(rows []trace.Request) (int, error) {
+func (c *countingWriter) Write(rows []trace.Request) (int, error) {
 	for i := range rows {
 		c.Count(&rows[i], c.size)
 		if turn := rows[i].Turn; turn != nil && *turn > 0 {

@@ -33,7 +33,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	if p.KTemplate > 0 {
 		c.prompts = newTemplateCounter(p.KTemplate)
 	}
-	sums := &digested{dst, trace.NewDigest()}
+	sums := &digestWriter{dst, trace.NewDigest()}
 	if p.Raw != nil {
 		if c.raw, err = newRawKeeper(p.SpillDir); err != nil {
 			return Card{}, err
@@ -43,7 +43,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	}
 	sorter := c.sorter
 	defer sorter.Close()
-	if err := encodeAll(ctx, &p, key, src, c.add); err != nil {
+	if err := encodeAll(ctx, &p, key, src, c.addRow); err != nil {
 		return Card{}, err
 	}
 	sorted, err := sorter.Sort()
@@ -60,9 +60,9 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	c = nil // it is large
 	dst = Enforce(p.Tier, dst)
 	if keyed {
-		err = f.runSpilled(ctx, numbered, refs, dst)
+		err = f.finishSpilled(ctx, numbered, refs, dst)
 	} else {
-		err = f.run(ctx, dst)
+		err = f.finishInMemory(ctx, dst)
 	}
 	if err != nil {
 		return Card{}, err

@@ -46,7 +46,7 @@ func countSharing(ctx context.Context, open func() (trace.Reader[trace.Request],
 	}
 	step := max(limit/(4*slots), 1)
 	for from := int64(0); from < n; from += step {
-		c := counting{s: s, from: uint64(from), slots: int(slots), units: make([]uint32, min(step, n-from)*slots)}
+		c := unitCounter{s: s, from: uint64(from), slots: int(slots), units: make([]uint32, min(step, n-from)*slots)}
 		rows, err := open()
 		if err != nil {
 			return nil, err
@@ -99,16 +99,16 @@ func CountShared(ctx context.Context, src Source, k int, unit func(row int64, r 
 		return 0, err
 	}
 	for b := range n {
-		if s.of(b) == sharedByAll {
+		if s.stateOf(b) == sharedByAll {
 			shared++
 		}
 	}
 	return shared, nil
 }
 
-// counting is one pass: the units of the blocks from a number on, so many for
+// unitCounter is one pass: the units of the blocks from a number on, so many for
 // each, 0 where there is none.
-type counting struct {
+type unitCounter struct {
 	s     *sharing
 	from  uint64
 	slots int
@@ -117,7 +117,7 @@ type counting struct {
 
 var errUnits = errors.New("more than four billion units of privacy")
 
-func (c *counting) add(r *trace.Request, unit uint64) error {
+func (c *unitCounter) add(r *trace.Request, unit uint64) error {
 	if unit == Nobody {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (c *counting) add(r *trace.Request, unit uint64) error {
 		if b < c.from || b-c.from >= n {
 			continue
 		}
-		if c.s.of(b) == sharedByAll {
+		if c.s.stateOf(b) == sharedByAll {
 			continue
 		}
 		at := (b - c.from) * uint64(c.slots)
@@ -139,7 +139,7 @@ func (c *counting) add(r *trace.Request, unit uint64) error {
 }
 
 // note adds a unit to those of a block.
-func (c *counting) note(list []uint32, id uint32) int {
+func (c *unitCounter) note(list []uint32, id uint32) int {
 	for i, u := range list {
 		switch u {
 		case 0:
@@ -165,12 +165,14 @@ func (s *sharing) set(b uint64, others int) {
 	s.state[word] = s.state[word]&^(3<<bit) | state<<bit
 }
 
-func (s *sharing) of(b uint64) int { return int(s.state[b/perWord] >> (b % perWord * sharingBits) & 3) }
+func (s *sharing) stateOf(b uint64) int {
+	return int(s.state[b/perWord] >> (b % perWord * sharingBits) & 3)
+}
 
 // leading is how many blocks at the beginning are shared by all.
 func (s *sharing) leading(blocks []uint64) int {
 	for i, b := range blocks {
-		if s.of(b) != sharedByAll {
+		if s.stateOf(b) != sharedByAll {
 			return i
 		}
 	}
@@ -198,7 +200,7 @@ const maxOwnBlocks = 1 << 20
 // add takes the blocks of the next row.
 func (o *ownBlocks) add(s *sharing, unit uint64, blocks []uint64) {
 	for _, b := range blocks {
-		switch s.of(b) {
+		switch s.stateOf(b) {
 		case sharedByAll:
 			continue
 		case sharedByNone:

@@ -10,9 +10,9 @@ import (
 	"reprise/trace/profile"
 )
 
-// A sight is what was known of a prompt when it came: how many leading blocks,
+// A prefixHit is what was known of a prompt when it came: how many leading blocks,
 // and who touched the last of them last.
-type sight struct {
+type prefixHit struct {
 	hit     int
 	deepest touch
 }
@@ -28,7 +28,7 @@ type annotator struct {
 }
 
 // annotate gives the next row its category and, where sessions are inferred, one.
-func (a *annotator) annotate(r *trace.Request, s sight) {
+func (a *annotator) annotate(r *trace.Request, s prefixHit) {
 	r.Category = ""
 	session := int32(0)
 	if isLoad(r) {
@@ -56,14 +56,14 @@ func (a *annotator) join(r *trace.Request, continues bool, deepest touch) int32 
 	return session
 }
 
-// runSpilled does what run does, with the state of blocks on disk.
-func (f *finisher) runSpilled(ctx context.Context, numbered *block.IDs, refs int64, dst trace.Writer[trace.Request]) (err error) {
+// finishSpilled does what finishInMemory does, with the state of blocks on disk.
+func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs int64, dst trace.Writer[trace.Request]) (err error) {
 	x, err := newPartitions(f.p, numbered, refs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, x.close()) }()
-	err = f.each(ctx, func(row int64, rows []trace.Request) error {
+	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		for i := range rows {
 			if err := x.spread(row+int64(i), &rows[i]); err != nil {
 				return err
@@ -82,7 +82,7 @@ func (f *finisher) runSpilled(ctx context.Context, numbered *block.IDs, refs int
 	if f.p.GlobalBlocks != nil {
 		a.rule.GlobalBlocks = max(*f.p.GlobalBlocks, 0)
 	}
-	err = f.each(ctx, func(row int64, rows []trace.Request) error {
+	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		n.begin()
 		for i := range rows {
 			r, row := &rows[i], row+int64(i)
@@ -106,7 +106,7 @@ func (f *finisher) runSpilled(ctx context.Context, numbered *block.IDs, refs int
 type numberer struct {
 	x       *partitions
 	answers []*trace.SpillReader // by partition
-	firsts  firsts
+	firsts  firstMarks
 	ids     []uint64 // of the rows at hand
 }
 
@@ -123,7 +123,7 @@ func (n *numberer) begin() { n.ids = n.ids[:0] }
 
 // number puts final numbers in place of the words of a row, and says what was
 // known of its prompt. They are valid until begin is called.
-func (n *numberer) number(row int64, r *trace.Request) (s sight, err error) {
+func (n *numberer) number(row int64, r *trace.Request) (s prefixHit, err error) {
 	if r.Blocks, s, err = n.list(r.Blocks, row, isLoad(r)); err != nil {
 		return s, err
 	}
@@ -134,19 +134,19 @@ func (n *numberer) number(row int64, r *trace.Request) (s sight, err error) {
 }
 
 // list returns the numbers of a list of blocks.
-func (n *numberer) list(words []uint64, row int64, prompt bool) ([]uint64, sight, error) {
-	var s sight
+func (n *numberer) list(words []uint64, row int64, prompt bool) ([]uint64, prefixHit, error) {
+	var s prefixHit
 	from, leading := len(n.ids), prompt
 	blocks := keyReader{words: words, numbered: n.x.numbered}
 	for {
-		k, left, err := blocks.next()
+		k, left, err := blocks.nextStretch()
 		if err != nil {
 			return nil, s, err
 		}
 		if left == 0 {
 			return n.ids[from:len(n.ids):len(n.ids)], s, nil
 		}
-		for answers := n.answers[n.x.of(k)]; left > 0; {
+		for answers := n.answers[n.x.partitionOf(k)]; left > 0; {
 			a, same, err := readAnswer(answers, prompt)
 			if err != nil {
 				return nil, s, err
@@ -157,7 +157,7 @@ func (n *numberer) list(words []uint64, row int64, prompt bool) ([]uint64, sight
 			left -= same
 			n.add(a, same)
 			if leading = leading && a.touched != 0; leading {
-				s = sight{s.hit + same, newTouch(row-int64(a.touched>>1), a.touched&1 != 0)}
+				s = prefixHit{s.hit + same, newTouch(row-int64(a.touched>>1), a.touched&1 != 0)}
 			}
 		}
 	}
@@ -194,9 +194,9 @@ func readAnswer(r *trace.SpillReader, prompt bool) (a answer, n int, err error) 
 	return a, n, whole(err)
 }
 
-// firsts marks, of a sequence of block references, those that are the first of
+// firstMarks marks, of a sequence of block references, those that are the first of
 // their block, in 1.15 bits each, and counts the marks before any of them.
-type firsts struct {
+type firstMarks struct {
 	pages [][]line
 	n     int64  // references so far
 	marks uint64 // among them
@@ -213,7 +213,7 @@ const (
 
 // add appends n references, which are all the first of their blocks or none of
 // them. The number of the first's block is the number of firsts before it.
-func (f *firsts) add(n int, first bool) {
+func (f *firstMarks) add(n int, first bool) {
 	for n > 0 {
 		at := f.n / lineBits
 		page := at / pageLines
@@ -235,7 +235,7 @@ func (f *firsts) add(n int, first bool) {
 }
 
 // before counts the firsts before reference i, which was added.
-func (f *firsts) before(i int64) uint64 {
+func (f *firstMarks) before(i int64) uint64 {
 	at := i / lineBits
 	l, bit := &f.pages[at/pageLines][at%pageLines], i%lineBits
 	n := l[0]

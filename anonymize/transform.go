@@ -130,8 +130,8 @@ type transformer struct {
 	own        ownBlocks
 }
 
-// add releases the next row, or leaves it out.
-func (t *transformer) add(row int64, q *trace.Request) error {
+// addRow releases the next row, or leaves it out.
+func (t *transformer) addRow(row int64, q *trace.Request) error {
 	shown, ok := t.merging.shown[t.cellOf(q)]
 	if !ok {
 		t.suppressed = append(t.suppressed, row)
@@ -200,7 +200,7 @@ func (t *transformer) pause(ns *int64) *int64 {
 	if n == 0 {
 		return trace.Ptr(quantum / 2)
 	}
-	return trace.Ptr(t.buckets.middle(t.buckets.of(n)) * quantum)
+	return trace.Ptr(t.buckets.middle(t.buckets.bucketOf(n)) * quantum)
 }
 
 // Keys of blocks: those of several units as they are, those of few for each unit,
@@ -220,7 +220,7 @@ func (t *transformer) blocks(row int64, q *trace.Request, n int) []uint64 {
 	t.own.add(t.sharing, unit, q.Blocks[:kept])
 	for _, b := range q.Blocks[:kept] {
 		hi := uint64(0)
-		if t.sharing.of(b) == sharedByFew {
+		if t.sharing.stateOf(b) == sharedByFew {
 			hi = unit + 1
 		}
 		t.words = t.c.word(t.words, hi, b)

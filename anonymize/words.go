@@ -81,9 +81,9 @@ const (
 	fieldKeys = 1 << fieldBits
 )
 
-// next returns the next stretch of blocks and the key of its first; n is 0 at
+// nextStretch returns the next stretch of blocks and the key of its first; n is 0 at
 // the end.
-func (r *keyReader) next() (k key, n int, err error) {
+func (r *keyReader) nextStretch() (k key, n int, err error) {
 	if r.left == 0 {
 		if len(r.words) == 0 {
 			return key{}, 0, nil

@@ -43,7 +43,7 @@ func TestWords(t *testing.T) {
 		}
 		r := keyReader{words: words, numbered: numbered}
 		for {
-			k, n, err := r.next()
+			k, n, err := r.nextStretch()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +63,7 @@ func TestWords(t *testing.T) {
 	}
 	for _, words := range [][]uint64{{1<<wordBits | wordRun}, {wordKey}, {0, 1<<wordBits | wordRun}} {
 		r := keyReader{words: words, numbered: numbered}
-		for n, err := 1, error(nil); err == nil; _, n, err = r.next() {
+		for n, err := 1, error(nil); err == nil; _, n, err = r.nextStretch() {
 			if n == 0 {
 				t.Errorf("%v are the words of a list", words)
 				break

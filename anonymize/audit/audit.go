@@ -63,7 +63,7 @@ func chosen(only []string) ([]Check, error) {
 	}
 	for _, name := range only {
 		if !slices.ContainsFunc(all, func(c Check) bool { return c.Name == name }) {
-			return nil, fmt.Errorf("%w: want some of %s", ErrNoCheck, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("%w: want some of %s", ErrNoCheck, strings.Join(checkNames(), ", "))
 		}
 	}
 	return slices.DeleteFunc(all, func(c Check) bool { return !slices.Contains(only, c.Name) }), nil
@@ -72,8 +72,8 @@ func chosen(only []string) ([]Check, error) {
 // ErrNoCheck is of a name that no check has.
 var ErrNoCheck = errors.New("there is no check of that name")
 
-// Names lists the names of the checks.
-func Names() []string {
+// checkNames lists the names of the checks.
+func checkNames() []string {
 	var out []string
 	for _, c := range Checks() {
 		out = append(out, c.Name)

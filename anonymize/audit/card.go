@@ -18,7 +18,7 @@ func card(_ context.Context, c *Case) Finding {
 	o := c.Output
 	tier, text := o.Tier(), o.Meta["card"]
 	switch {
-	case tier == "" && o.Kind == KindOther:
+	case tier == "" && o.Kind == kindOther:
 		return inconclusive(nil, "a file of no kind of ours cannot say of what tier it is")
 	case tier == "":
 		return failed(nil, "the output does not say of what tier it is")
@@ -89,11 +89,11 @@ func oddCard(text, tier string) (why string) {
 
 func (o *Output) plural() string {
 	switch o.Kind {
-	case KindPage:
+	case kindPage:
 		return "pages"
-	case KindJSON:
+	case kindJSON:
 		return "JSON documents"
-	case KindOther:
+	case kindOther:
 		return "other files"
 	}
 	return o.Kind

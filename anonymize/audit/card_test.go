@@ -26,7 +26,7 @@ func TestCardOfAPublicRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := card(t.Context(), &Case{Output: &Output{Kind: KindTrace, Meta: map[string]string{"tier": anonymize.Public, "card": text, "card_sha256": hash}}})
+		f := card(t.Context(), &Case{Output: &Output{Kind: kindTrace, Meta: map[string]string{"tier": anonymize.Public, "card": text, "card_sha256": hash}}})
 		if f.Status != c.status || !strings.Contains(f.Why, c.why) {
 			t.Errorf("%s: %s, %s", name, f.Status, f.Why)
 		}

@@ -137,7 +137,7 @@ func (c *Case) withoutPaths(s string) string {
 	return s
 }
 
-func eachOf(ctx context.Context, rows trace.Reader[trace.Request], f func(r *trace.Request)) error {
+func eachRequest(ctx context.Context, rows trace.Reader[trace.Request], f func(r *trace.Request)) error {
 	batch := make([]trace.Request, 512)
 	for {
 		n, err := rows.Read(batch)

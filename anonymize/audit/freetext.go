@@ -128,7 +128,7 @@ func (t *textScan) allowed(kind, column, s string) bool {
 		return true
 	case label != nil:
 		return label.MatchString(s) || s == "other"
-	case kind != KindTrace:
+	case kind != kindTrace:
 		return anyLabel.MatchString(s) || t.own.has(s)
 	case column == "kind":
 		return trace.ClosedKind(s) == s

@@ -31,8 +31,8 @@ func ids(ctx context.Context, c *Case) Finding {
 	n := &numbering{}
 	shuffled := c.Output.Trace.Meta.Seed != "" // by a seed, as the ids of a workload that mirrors a trace
 	hits, refs := map[string]int{}, 0
-	err = eachOf(ctx, rows, func(r *trace.Request) {
-		n.row(r)
+	err = eachRequest(ctx, rows, func(r *trace.Request) {
+		n.checkRow(r)
 		for _, list := range [][]uint64{r.Blocks, r.OutputBlocks} {
 			for _, id := range list {
 				refs++
@@ -82,7 +82,7 @@ type numbering struct {
 	wrong                   int // rows with an id that is neither
 }
 
-func (n *numbering) row(r *trace.Request) {
+func (n *numbering) checkRow(r *trace.Request) {
 	ok := true
 	for _, list := range [][]uint64{r.Blocks, r.OutputBlocks} {
 		for _, id := range list {
@@ -153,7 +153,7 @@ func distinctBlocks(ctx context.Context, t *trace.Trace, n uint64) (int, error) 
 	}
 	seen := make([]uint64, n/64+1)
 	rows.Only("blocks", "output_blocks")
-	err = eachOf(ctx, rows, func(r *trace.Request) {
+	err = eachRequest(ctx, rows, func(r *trace.Request) {
 		for _, list := range [][]uint64{r.Blocks, r.OutputBlocks} {
 			for _, id := range list {
 				if id < n {

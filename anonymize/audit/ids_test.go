@@ -140,7 +140,7 @@ func TestPermutation(t *testing.T) {
 	for _, n := range []int64{0, 1, 2, 3, 6, 100, 997, 1024} {
 		p, seen := newPermutation(rng, n), map[uint64]bool{}
 		for i := range uint64(n) {
-			seen[p.of(i)] = true
+			seen[p.apply(i)] = true
 		}
 		if len(seen) != int(n) {
 			t.Errorf("%d numbers: %d", n, len(seen))

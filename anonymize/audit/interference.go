@@ -155,24 +155,24 @@ func sameCard(a, b string) bool {
 	return texts[0] == texts[1]
 }
 
-// A made is one release: the digest of its rows and what its file would say.
-type made struct {
+// A madeRelease is one release: the digest of its rows and what its file would say.
+type madeRelease struct {
 	digest string
 	meta   trace.Meta
 }
 
 // release makes a release without a file, with noise that is the same each time.
-func (c *Case) release(ctx context.Context, p anonymize.PartnerPolicy, k int, src anonymize.Source) (made, error) {
+func (c *Case) release(ctx context.Context, p anonymize.PartnerPolicy, k int, src anonymize.Source) (madeRelease, error) {
 	var seed [32]byte
 	copy(seed[:], strconv.FormatUint(c.Seed, 10))
 	p.KShare, p.Noise, p.SpillDir = k, rand.NewChaCha8(seed), c.SpillDir
 	out := &digestWriter{d: trace.NewDigest()}
 	card, err := c.make().release(ctx, p, src, out)
 	if err != nil {
-		return made{}, err
+		return madeRelease{}, err
 	}
 	meta, err := card.Meta(src.Meta)
-	return made{out.d.Sum(), meta}, err
+	return madeRelease{out.d.Sum(), meta}, err
 }
 
 type digestWriter struct{ d *trace.Digest }
@@ -202,13 +202,13 @@ func policyOf(o *Output) (anonymize.PartnerPolicy, string, error) {
 	return p, text, nil
 }
 
-func (j *judge) show(where, what string) {
+func (j *judge) addDifference(where, what string) {
 	j.shows = append(j.shows, where+": "+what)
 }
 
-func (j *judge) compareRuns(where string, a, b made) {
+func (j *judge) compareRuns(where string, a, b madeRelease) {
 	if a.digest != b.digest {
-		j.show(where, "rows")
+		j.addDifference(where, "rows")
 	}
 	j.compareMeta(where, a.meta, b.meta)
 }
@@ -219,12 +219,12 @@ func (j *judge) compareMeta(where string, a, b trace.Meta) {
 	a.Each(func(k, v string) { values[k] = v })
 	b.Each(func(k, v string) {
 		if values[k] != v && k != keyPrefix+"digest" {
-			j.show(where, "metadata "+strings.TrimPrefix(k, keyPrefix))
+			j.addDifference(where, "metadata "+strings.TrimPrefix(k, keyPrefix))
 		}
 		delete(values, k)
 	})
 	for k := range values {
-		j.show(where, "metadata "+strings.TrimPrefix(k, keyPrefix))
+		j.addDifference(where, "metadata "+strings.TrimPrefix(k, keyPrefix))
 	}
 }
 
@@ -255,7 +255,7 @@ func (j *judge) compareRows(ctx context.Context, where string, a, b anonymize.So
 		return err
 	}
 	for name := range columns {
-		j.show(where, name)
+		j.addDifference(where, name)
 	}
 	slices.Sort(j.shows)
 	return nil

@@ -36,14 +36,14 @@ func linkage(ctx context.Context, c *Case) Finding {
 	if partner != nil && !dropsOwn(partner) && !sourced {
 		rows, err = joinedRows(ctx, o.Trace)
 	}
-	var after Linkage
+	var after linkageRisks
 	if err == nil {
 		after, err = measureLinkage(ctx, rows, opts)
 	}
 	if err != nil {
 		return broken(err)
 	}
-	fig := Figures{"sets": lines[SetRisk](after.Sets), "points": lines[PointRisk](after.Points), "columns": lines[ColumnRisk](after.Columns)}
+	fig := Figures{"sets": lines[setRisk](after.Sets), "points": lines[pointRisk](after.Points), "columns": lines[columnRisk](after.Columns)}
 	if c.Internal != nil || c.Log != nil {
 		src, err := c.Before(ctx)
 		if err != nil {
@@ -88,7 +88,7 @@ func remedy(sourced bool) string {
 
 // judgeLinkage holds a release against the gates. The remedy is of sessions that
 // are singled out.
-func judgeLinkage(l Linkage, fig Figures, k int, remedy string) Finding {
+func judgeLinkage(l linkageRisks, fig Figures, k int, remedy string) Finding {
 	lengths := l.Sets[0]
 	if lengths.Unique > 0 || lengths.N > 0 && lengths.Smallest < int64(k) {
 		return failed(fig, "a pair of lengths has %d requests, want %d or more; %s", lengths.Smallest, k, l.words())

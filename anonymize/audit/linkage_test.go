@@ -34,12 +34,12 @@ func linkSource(rows []linkRow) func() (trace.Reader[linkRow], error) {
 }
 
 // slowRisk counts classes by their words.
-func slowRisk(keys []string, k int) SetRisk {
+func slowRisk(keys []string, k int) setRisk {
 	n := map[string]int64{}
 	for _, key := range keys {
 		n[key]++
 	}
-	r := SetRisk{N: int64(len(keys)), Classes: int64(len(n)), Smallest: math.MaxInt64, K: k, Sampled: 1}
+	r := setRisk{N: int64(len(keys)), Classes: int64(len(n)), Smallest: math.MaxInt64, K: k, Sampled: 1}
 	for _, c := range n {
 		r.Smallest = min(r.Smallest, c)
 		if c == 1 {
@@ -113,7 +113,7 @@ func TestLinkageSamplesClasses(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		c, exact := newClassCounter(500), map[uint64]int{}
 		for range 30_000 {
-			key := keyed(seed, uint64(rng.IntN(20_000)))
+			key := mixKey(seed, uint64(rng.IntN(20_000)))
 			c.add(key)
 			exact[key]++
 		}
@@ -312,11 +312,11 @@ func TestLinkageGates(t *testing.T) {
 	if f := linkage(t.Context(), few); f.Status != Pass || !strings.Contains(f.Why, "its k_class of 2 is below 11") {
 		t.Errorf("with k_class 2: %s, %s", f.Status, f.Why)
 	}
-	internal := &Case{Output: &Output{Kind: KindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Internal}}}
+	internal := &Case{Output: &Output{Kind: kindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Internal}}}
 	if f := linkage(t.Context(), internal); f.Status != Pass || !strings.Contains(f.Why, "report only") {
 		t.Errorf("internal: %s, %s", f.Status, f.Why)
 	}
-	made := &Case{Output: &Output{Kind: KindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Partner}}}
+	made := &Case{Output: &Output{Kind: kindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Partner}}}
 	if f := linkage(t.Context(), made); f.Status != Pass || !strings.Contains(f.Why, "no release itself") {
 		t.Errorf("made of a release: %s, %s", f.Status, f.Why)
 	}
@@ -345,7 +345,7 @@ func TestLinkageAttack(t *testing.T) {
 	src := linkTrace(t, trace.Meta{Tier: anonymize.Internal}, real)
 	judge := func(rows []trace.Request) Finding {
 		out := linkTrace(t, trace.Meta{Tier: anonymize.Public}, rows)
-		return linkage(t.Context(), &Case{Output: &Output{Kind: KindTrace, Trace: out, Meta: map[string]string{"tier": anonymize.Public}}, Internal: src, Seed: 3})
+		return linkage(t.Context(), &Case{Output: &Output{Kind: kindTrace, Trace: out, Meta: map[string]string{"tier": anonymize.Public}}, Internal: src, Seed: 3})
 	}
 	for seed := range uint64(8) {
 		if f := judge(population(10+seed, 6000)); f.Status != Pass {
@@ -365,7 +365,7 @@ func TestLinkageAttack(t *testing.T) {
 	if f := judge(real[:100]); f.Status != Inconclusive {
 		t.Errorf("a hundred rows: %s, %s", f.Status, f.Why)
 	}
-	alone := &Case{Output: &Output{Kind: KindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Public}}}
+	alone := &Case{Output: &Output{Kind: kindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Public}}}
 	if f := linkage(t.Context(), alone); f.Status != Skipped {
 		t.Errorf("without a source: %s, %s", f.Status, f.Why)
 	}

@@ -12,20 +12,20 @@ import (
 	"reprise/trace"
 )
 
-// An Attack links rows of a synthetic trace to real ones: each to the nearest, if
+// An attackResult links rows of a synthetic trace to real ones: each to the nearest, if
 // that is near enough. It can succeed by chance, since people do alike; so the
 // same is tried with real rows that were held out, of other people than those that
 // are linked to. A synthesiser that keeps to the population does not come nearer
 // to real rows than these do.
-type Attack struct {
-	Rows      int     `json:"rows"`     // of each side, for the figures
-	Distance  float64 `json:"distance"` // in octaves; chosen on other rows, where the synthetic ones were most surely better
-	Synthetic Score   `json:"synthetic"`
-	HeldOut   Score   `json:"held_out"`
+type attackResult struct {
+	Rows      int         `json:"rows"`     // of each side, for the figures
+	Distance  float64     `json:"distance"` // in octaves; chosen on other rows, where the synthetic ones were most surely better
+	Synthetic attackScore `json:"synthetic"`
+	HeldOut   attackScore `json:"held_out"`
 }
 
-// A Score is how well rows can be linked to real ones within a distance.
-type Score struct {
+// An attackScore is how well rows can be linked to real ones within a distance.
+type attackScore struct {
 	Precision float64 `json:"precision"` // of the rows: how many have a real one so near
 	Recall    float64 `json:"recall"`    // of the real ones: how many have a row so near
 	F1        float64 `json:"f1"`
@@ -34,14 +34,14 @@ type Score struct {
 }
 
 // String is a line for people.
-func (a Attack) String() string {
-	side := func(s Score) string { return fmt.Sprintf("precision %.3f, recall %.3f", s.Precision, s.Recall) }
+func (a attackResult) String() string {
+	side := func(s attackScore) string { return fmt.Sprintf("precision %.3f, recall %.3f", s.Precision, s.Recall) }
 	return fmt.Sprintf("%d rows a side; synthetic %s; held out %s", a.Rows, side(a.Synthetic), side(a.HeldOut))
 }
 
 // Beaten reports whether the attack does better on the synthetic trace than on
 // what was held out, beyond doubt.
-func (a *Attack) Beaten() bool { return a.Synthetic.Low > a.HeldOut.High }
+func (a *attackResult) Beaten() bool { return a.Synthetic.Low > a.HeldOut.High }
 
 const (
 	attackRows  = 40_000 // of each side; half of them choose the distance
@@ -57,7 +57,7 @@ func placeOf(in, out int32) place {
 
 // linkAttack takes places of the synthetic trace, of the real rows that are linked
 // to, and of those held out, as many of each.
-func linkAttack(synthetic, real, held []place) Attack {
+func linkAttack(synthetic, real, held []place) attackResult {
 	half := len(real) / 2
 	s, h := nearests(synthetic[:half], real[:half]), nearests(held[:half], real[:half])
 	best, distance := math.Inf(-1), 0.0
@@ -67,7 +67,7 @@ func linkAttack(synthetic, real, held []place) Attack {
 		}
 	}
 	s, h = nearests(synthetic[half:], real[half:]), nearests(held[half:], real[half:])
-	return Attack{Rows: len(real) - half, Distance: distance, Synthetic: s.score(distance), HeldOut: h.score(distance)}
+	return attackResult{Rows: len(real) - half, Distance: distance, Synthetic: s.score(distance), HeldOut: h.score(distance)}
 }
 
 // Both ways: how far each row is from the nearest real one, and each real one from
@@ -118,7 +118,7 @@ func distances(b bothWays) []float64 {
 	return slices.Compact(out)
 }
 
-func (b bothWays) score(distance float64) Score {
+func (b bothWays) score(distance float64) attackScore {
 	near := func(all []float64) (share, lo, hi float64) {
 		n := sort.Search(len(all), func(i int) bool { return all[i] > distance })
 		lo, hi = clopperPearson(n, len(all), 0.025)
@@ -126,7 +126,7 @@ func (b bothWays) score(distance float64) Score {
 	}
 	p, pLow, pHigh := near(b.rows)
 	r, rLow, rHigh := near(b.real)
-	return Score{p, r, harmonic(p, r), harmonic(pLow, rLow), harmonic(pHigh, rHigh)}
+	return attackScore{p, r, harmonic(p, r), harmonic(pLow, rLow), harmonic(pHigh, rHigh)}
 }
 
 func harmonic(a, b float64) float64 {
@@ -160,7 +160,7 @@ func publicLinkage(ctx context.Context, c *Case) Finding {
 	before, err := src.Open()
 	if err == nil {
 		err = trace.Each(before, func(row int64, r *trace.Request) error {
-			if keyed(salt, personOf(row, r))&1 == 0 {
+			if mixKey(salt, personOf(row, r))&1 == 0 {
 				return real.add(ctx, r)
 			}
 			return held.add(ctx, r)
@@ -187,11 +187,11 @@ func publicLinkage(ctx context.Context, c *Case) Finding {
 func personOf(row int64, r *trace.Request) uint64 {
 	switch {
 	case r.User != nil:
-		return keyed(1, uint64(*r.User))
+		return mixKey(1, uint64(*r.User))
 	case r.Session != nil:
-		return keyed(2, uint64(*r.Session))
+		return mixKey(2, uint64(*r.Session))
 	}
-	return keyed(3, uint64(row))
+	return mixKey(3, uint64(row))
 }
 
 // A sampler keeps a uniform sample of the places of rows (Vitter's algorithm R).

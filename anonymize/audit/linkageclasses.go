@@ -9,9 +9,9 @@ import (
 	"reprise/trace/sample"
 )
 
-// A SetRisk says how well requests, or sessions, hide among those that look the
+// A setRisk says how well requests, or sessions, hide among those that look the
 // same to somebody who knows a set of columns of them.
-type SetRisk struct {
+type setRisk struct {
 	Known    string  `json:"known"`         // the columns
 	Of       string  `json:"of"`            // requests or sessions
 	N        int64   `json:"n"`             // of these
@@ -92,9 +92,9 @@ func (c *classCounter) merge() {
 }
 
 // risk is what the classes say.
-func (c *classCounter) risk(known, of string, k int) SetRisk {
+func (c *classCounter) risk(known, of string, k int) setRisk {
 	c.merge()
-	r := SetRisk{Known: known, Of: of, K: k, Classes: int64(len(c.have)), Sampled: math.Exp2(-float64(c.shift)), Smallest: math.MaxInt64}
+	r := setRisk{Known: known, Of: of, K: k, Classes: int64(len(c.have)), Sampled: math.Exp2(-float64(c.shift)), Smallest: math.MaxInt64}
 	var alone, few int64
 	for _, h := range c.have {
 		r.N += h.n
@@ -128,11 +128,11 @@ func (c *classCounter) risk(known, of string, k int) SetRisk {
 	return r
 }
 
-// keyed is a step of a hash over the parts of a key: h of those before, and x.
-func keyed(h, x uint64) uint64 { return sample.Mix64((h ^ x) + sample.Golden) }
+// mixKey is a step of a hash over the parts of a key: h of those before, and x.
+func mixKey(h, x uint64) uint64 { return sample.Mix64((h ^ x) + sample.Golden) }
 
 // String is a line for people.
-func (s SetRisk) String() string {
+func (s setRisk) String() string {
 	return fmt.Sprintf("by %s: %.2f %% of %d %s unique, %.2f %% in classes below %d, smallest class %d, risk at most %.3g, on average %.3g",
 		s.Known, 100*s.Unique, s.N, s.Of, 100*s.BelowK, s.K, s.Smallest, s.MaxRisk, s.Average)
 }

@@ -10,18 +10,18 @@ import (
 	"reprise/trace"
 )
 
-// A Linkage says how far an output lets somebody who knows a little of a request,
+// A linkageRisks says how far an output lets somebody who knows a little of a request,
 // or of a session, find it. Classes are counted by hashes of 64 bits, which take
 // two for one in a trace of ten million requests with a chance of 1 in 400,000.
-type Linkage struct {
-	Sets    []SetRisk    `json:"sets"`
-	Points  []PointRisk  `json:"points,omitempty"` // without sessions there are none
-	Columns []ColumnRisk `json:"columns"`
+type linkageRisks struct {
+	Sets    []setRisk    `json:"sets"`
+	Points  []pointRisk  `json:"points,omitempty"` // without sessions there are none
+	Columns []columnRisk `json:"columns"`
 }
 
-// A ColumnRisk says what a column contributes to singling out: how many requests
+// A columnRisk says what a column contributes to singling out: how many requests
 // are alone by all the columns together, and how many still are without it.
-type ColumnRisk struct {
+type columnRisk struct {
 	Column  string  `json:"column"` // empty for all together
 	Unique  float64 `json:"unique_share_without_it"`
 	Sampled float64 `json:"sampled_share"`
@@ -52,7 +52,7 @@ type linkOptions struct {
 
 // measureLinkage reads the rows that open gives a few times. Memory is bounded by
 // the limits: some 700 MB at the most, and 20 bytes for each session.
-func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], error), o linkOptions) (Linkage, error) {
+func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], error), o linkOptions) (linkageRisks, error) {
 	limit := o.limit
 	if limit == 0 {
 		limit = mostClasses
@@ -62,10 +62,10 @@ func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], err
 	}
 	m := linkMeasure{open: open, o: o, limit: limit}
 	if err := m.classes(ctx); err != nil {
-		return Linkage{}, err
+		return linkageRisks{}, err
 	}
 	if err := m.points(ctx); err != nil {
-		return Linkage{}, err
+		return linkageRisks{}, err
 	}
 	return m.out, nil
 }
@@ -83,7 +83,7 @@ type linkMeasure struct {
 	sessions trace.Renumber
 	turns    []uint32 // by session
 	shapes   []uint64 // by session: hash of the lengths so far
-	out      Linkage
+	out      linkageRisks
 }
 
 func (m *linkMeasure) each(ctx context.Context, f func(r *linkRow)) error {
@@ -128,11 +128,11 @@ func ofWord(s string) uint64 {
 
 // lengths is the key of a pair of lengths, and of the time beside it.
 func (r *linkRow) lengths() uint64 {
-	return keyed(keyed(1, uint64(r.InputTokens)), uint64(r.OutputTokens))
+	return mixKey(mixKey(1, uint64(r.InputTokens)), uint64(r.OutputTokens))
 }
 
 func (r *linkRow) at(bin time.Duration) uint64 {
-	return keyed(r.lengths(), uint64(r.ArrivalNS/int64(bin)))
+	return mixKey(r.lengths(), uint64(r.ArrivalNS/int64(bin)))
 }
 
 // A knowledge is what somebody knows of a request.
@@ -172,7 +172,7 @@ func (m *linkMeasure) classes(ctx context.Context) error {
 			h := uint64(7)
 			for j, v := range values {
 				if j != i {
-					h = keyed(h, v)
+					h = mixKey(h, v)
 				}
 			}
 			c.add(h)
@@ -190,7 +190,7 @@ func (m *linkMeasure) classes(ctx context.Context) error {
 		if i < len(linkColumns) {
 			name = linkColumns[i]
 		}
-		m.out.Columns = append(m.out.Columns, ColumnRisk{name, r.Unique, r.Sampled})
+		m.out.Columns = append(m.out.Columns, columnRisk{name, r.Unique, r.Sampled})
 	}
 	if len(m.shapes) > 0 {
 		c := newClassCounter(m.limit)
@@ -213,11 +213,11 @@ func (m *linkMeasure) turn(r *linkRow) {
 		m.turns, m.shapes = append(m.turns, 0), append(m.shapes, 3)
 	}
 	m.turns[s]++
-	m.shapes[s] = keyed(m.shapes[s], r.lengths())
+	m.shapes[s] = mixKey(m.shapes[s], r.lengths())
 }
 
 // words are the figures that matter most, in a sentence.
-func (l *Linkage) words() string {
+func (l *linkageRisks) words() string {
 	s := fmt.Sprintf("by input and output tokens %.2f %% of the requests are unique, and the rarest pair has %d", 100*l.Sets[0].Unique, l.Sets[0].Smallest)
 	if p := l.point(lengthsKnown, mostPoints); p != nil {
 		s += fmt.Sprintf("; the lengths of %d requests single out %.1f %% of the sessions that have so many", p.Points, 100*p.Unique)
@@ -226,7 +226,7 @@ func (l *Linkage) words() string {
 }
 
 // point is the risk by so many points.
-func (l *Linkage) point(known string, points int) *PointRisk {
+func (l *linkageRisks) point(known string, points int) *pointRisk {
 	for i := range l.Points {
 		if p := &l.Points[i]; p.Known == known && p.Points == points {
 			return p
@@ -236,10 +236,10 @@ func (l *Linkage) point(known string, points int) *PointRisk {
 }
 
 // String is a line for people, who find the rest in the JSON.
-func (l Linkage) String() string { return l.words() }
+func (l linkageRisks) String() string { return l.words() }
 
 // String is a line for people.
-func (c ColumnRisk) String() string {
+func (c columnRisk) String() string {
 	if c.Column == "" {
 		return fmt.Sprintf("all columns: %.2f %% unique", 100*c.Unique)
 	}
@@ -257,7 +257,7 @@ func requestRows(src anonymize.Source) func() (trace.Reader[linkRow], error) {
 type linkReader struct {
 	src    trace.Reader[trace.Request]
 	batch  []trace.Request
-	joiner *joiner // of sessions; nil for those that rows have
+	joiner *sessionInference // of sessions; nil for those that rows have
 }
 
 // Read implements [trace.Reader].
@@ -277,29 +277,29 @@ func (r *linkReader) Read(rows []linkRow) (int, error) {
 	return n, err
 }
 
-// crowd is how many requests share a block that nobody takes for the beginning of
+// maxCarriers is how many requests share a block that nobody takes for the beginning of
 // one conversation.
-const crowd = 100
+const maxCarriers = 100
 
-// A joiner infers sessions as an attacker does who has nothing but blocks: requests
+// A sessionInference infers sessions as an attacker does who has nothing but blocks: requests
 // are of one conversation when they share the first block that no crowd has. The
 // sessions of the file itself begin behind what more than half of the requests
 // carry, so that several system prompts would hide in them what is below each.
 // Memory is a byte for each block.
-type joiner struct {
+type sessionInference struct {
 	carriers []uint8 // by block: requests that have it, up to one more than a crowd
 }
 
-// newJoiner counts who has which block, of rows whose ids are numbered from 0;
+// newSessionInference counts who has which block, of rows whose ids are numbered from 0;
 // others are passed over.
-func newJoiner(ctx context.Context, t *trace.Trace) (*joiner, error) {
+func newSessionInference(ctx context.Context, t *trace.Trace) (*sessionInference, error) {
 	rows, err := t.Reader()
 	if err != nil {
 		return nil, err
 	}
 	rows.Only("blocks")
-	j, refs := &joiner{}, 0
-	err = eachOf(ctx, rows, func(r *trace.Request) {
+	j, refs := &sessionInference{}, 0
+	err = eachRequest(ctx, rows, func(r *trace.Request) {
 		refs += len(r.Blocks)
 		for _, b := range r.Blocks {
 			if b >= uint64(refs) {
@@ -308,16 +308,16 @@ func newJoiner(ctx context.Context, t *trace.Trace) (*joiner, error) {
 			if n := int(b) + 1 - len(j.carriers); n > 0 {
 				j.carriers = append(j.carriers, make([]uint8, n)...)
 			}
-			j.carriers[b] = min(j.carriers[b]+1, crowd+1)
+			j.carriers[b] = min(j.carriers[b]+1, maxCarriers+1)
 		}
 	})
 	return j, err
 }
 
 // session is the first block that no crowd has; nil when there is none.
-func (j *joiner) session(blocks []uint64) *int64 {
+func (j *sessionInference) session(blocks []uint64) *int64 {
 	for _, b := range blocks {
-		if b < uint64(len(j.carriers)) && j.carriers[b] <= crowd {
+		if b < uint64(len(j.carriers)) && j.carriers[b] <= maxCarriers {
 			return trace.Ptr(int64(b))
 		}
 	}
@@ -326,7 +326,7 @@ func (j *joiner) session(blocks []uint64) *int64 {
 
 // joinedRows reads the rows of a trace, in sessions that were inferred.
 func joinedRows(ctx context.Context, t *trace.Trace) (func() (trace.Reader[linkRow], error), error) {
-	j, err := newJoiner(ctx, t)
+	j, err := newSessionInference(ctx, t)
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// A PointRisk is how often a few requests that are known of a session, drawn at
+// A pointRisk is how often a few requests that are known of a session, drawn at
 // random, are in no other one: U_p, the unicity of de Montjoye et al., "Unique in
 // the Crowd", Scientific Reports 2013.
-type PointRisk struct {
+type pointRisk struct {
 	Known   string  `json:"known"`  // of each request
 	Points  int     `json:"points"` // requests that are known: p
 	Draws   int     `json:"draws"`  // sessions that were drawn, of those with p requests or more
@@ -22,7 +22,7 @@ type PointRisk struct {
 }
 
 // String is a line for people.
-func (p PointRisk) String() string {
+func (p pointRisk) String() string {
 	return fmt.Sprintf("%d × (%s): %.1f %% of the sessions (95 %%: %.1f to %.1f)", p.Points, p.Known, 100*p.Unique, 100*p.Low, 100*p.High)
 }
 
@@ -68,7 +68,7 @@ func (m *linkMeasure) points(ctx context.Context) error {
 				continue
 			}
 			lo, hi := clopperPearson(alone[p], n[p], 0.025)
-			m.out.Points = append(m.out.Points, PointRisk{k.words, p, n[p], float64(alone[p]) / float64(n[p]), lo, hi, sampled})
+			m.out.Points = append(m.out.Points, pointRisk{k.words, p, n[p], float64(alone[p]) / float64(n[p]), lo, hi, sampled})
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func (m *linkMeasure) sessionPoints(ctx context.Context, k knowledge, draws []po
 		turn := turns[s]
 		turns[s]++
 		drawn := of[s]
-		if len(drawn) == 0 && keyed(5, uint64(s))>>(64-shift) != 0 {
+		if len(drawn) == 0 && mixKey(5, uint64(s))>>(64-shift) != 0 {
 			return
 		}
 		key := k.key(r)

@@ -36,7 +36,7 @@ func playNoise(ctx context.Context, m dpMechanism, noise func() *dp.Noise, runs 
 	if err != nil {
 		return broken(err)
 	}
-	var all lines[DPBound]
+	var all lines[dpBound]
 	var blind bool
 	for i := range games {
 		if err := ctx.Err(); err != nil {
@@ -59,13 +59,13 @@ func playNoise(ctx context.Context, m dpMechanism, noise func() *dp.Noise, runs 
 	return passed(fig, "one user more or less cannot be told apart with more than the ε that is claimed: of 1, %.3f shows through Laplace noise; of %g, %.3f through Gaussian noise, of which %.3f can", all[0].Lower, all[1].Epsilon, all[1].Lower, all[1].Achievable)
 }
 
-// A DPBound is a lower bound of the ε that a mechanism really has, from playing it
+// A dpBound is a lower bound of the ε that a mechanism really has, from playing it
 // many times on two inputs that differ by one user: whatever an (ε, δ) mechanism
 // does, no event is more than e^ε times as likely with the user than without, but
 // for δ.
 //
 // It can refute a claim and not prove it: another input or event may tell more.
-type DPBound struct {
+type dpBound struct {
 	Epsilon    float64 `json:"epsilon"`    // as claimed
 	Delta      float64 `json:"delta"`      // as claimed
 	Runs       int     `json:"runs"`       // of each side; half of them choose the event
@@ -84,11 +84,11 @@ const dpSense = 0.8
 
 // Broken reports whether the mechanism cannot have the ε that it claims, or not
 // the noise that makes it.
-func (b *DPBound) Broken() bool { return b.Lower > b.Limit }
+func (b *dpBound) Broken() bool { return b.Lower > b.Limit }
 
 // Blind reports whether the play says nothing, by more than chance: twice the
 // standard error of the logarithm of a ratio of two shares.
-func (b *DPBound) Blind() bool {
+func (b *dpBound) Blind() bool {
 	n := float64(b.Runs / 2)
 	chance := math.Sqrt(1/max(n*b.With, 1) + 1/max(n*b.Without, 1))
 	return b.Lower < dpSense*b.Achievable-2*chance
@@ -205,7 +205,7 @@ func (g *dpGame) count(o dpOutput) float64 {
 }
 
 // play runs a mechanism with and without the user, as often as that.
-func (g *dpGame) play(m dpMechanism, noise func() *dp.Noise, runs int) (DPBound, error) {
+func (g *dpGame) play(m dpMechanism, noise func() *dp.Noise, runs int) (dpBound, error) {
 	n := noise()
 	with, without := make([][]float64, len(dpStatistics)), make([][]float64, len(dpStatistics))
 	users := append(slices.Clone(g.others), g.user)
@@ -216,19 +216,19 @@ func (g *dpGame) play(m dpMechanism, noise func() *dp.Noise, runs int) (DPBound,
 		}{{users, with}, {g.others, without}} {
 			o, err := m(n, g, side.users)
 			if err != nil {
-				return DPBound{}, err
+				return dpBound{}, err
 			}
 			for i, s := range dpStatistics {
 				side.to[i] = append(side.to[i], s.of(g, o))
 			}
 		}
 	}
-	best := DPBound{Lower: math.Inf(-1)}
+	best := dpBound{Lower: math.Inf(-1)}
 	half := runs / 2
 	for i, s := range dpStatistics {
 		threshold, lower := bestEvent(with[i][:half], without[i][:half], g.budget.Delta)
 		if lower > best.Lower {
-			best = DPBound{Lower: lower, Statistic: s.name, Threshold: threshold}
+			best = dpBound{Lower: lower, Statistic: s.name, Threshold: threshold}
 			best.With, best.Without = share(with[i][half:], threshold), share(without[i][half:], threshold)
 		}
 	}
@@ -312,7 +312,7 @@ func (g *dpGame) achievable(n int) float64 {
 }
 
 // String is a line for people.
-func (b DPBound) String() string {
+func (b dpBound) String() string {
 	return fmt.Sprintf("ε of %.3f or more, claimed %g, at most %.3f; %.3f can be shown in %d runs a side (%s of %g or more: %.4f with the user, %.4f without)",
 		b.Lower, b.Epsilon, b.Limit, b.Achievable, b.Runs, b.Statistic, b.Threshold, b.With, b.Without)
 }

@@ -22,11 +22,11 @@ import (
 // Kinds of outputs. A Parquet file of ours is of the kind that its schema names,
 // such as trace, histograms, model or results.
 const (
-	KindTrace   = "trace"
-	KindParquet = "parquet" // of a schema that is not ours
-	KindPage    = "page"    // HTML
-	KindJSON    = "json"
-	KindOther   = "other" // such as the formats of other tools
+	kindTrace   = "trace"
+	kindParquet = "parquet" // of a schema that is not ours
+	kindPage    = "page"    // HTML
+	kindJSON    = "json"
+	kindOther   = "other" // such as the formats of other tools
 )
 
 // An Output is an open file that is judged.
@@ -42,7 +42,7 @@ type Output struct {
 }
 
 // OpenOutput opens the file at path and tells its kind by its content. A file of
-// no kind that is known is [KindOther], not an error.
+// no kind that is known is "other", not an error.
 func OpenOutput(path string) (*Output, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func (o *Output) detect() (err error) {
 	case err != nil:
 		return err
 	}
-	o.Parquet, o.Kind = p, KindParquet
+	o.Parquet, o.Kind = p, kindParquet
 	for _, kv := range p.Metadata().KeyValueMetadata {
 		if key, ours := strings.CutPrefix(kv.Key, keyPrefix); ours {
 			o.Meta[key] = kv.Value
@@ -92,7 +92,7 @@ func (o *Output) detect() (err error) {
 		return trace.ErrRaw
 	}
 	if o.Meta["schema"] == trace.Schema {
-		o.Kind = KindTrace
+		o.Kind = kindTrace
 		o.Trace, err = trace.Open(o.path)
 	}
 	return err
@@ -106,10 +106,10 @@ func (o *Output) detectText() error {
 		return err
 	}
 	head = bytes.TrimSpace(head[:n])
-	o.Kind = KindOther
+	o.Kind = kindOther
 	switch {
 	case bytes.HasPrefix(bytes.ToLower(head), []byte("<!doctype html")), bytes.HasPrefix(head, []byte("<html")):
-		o.Kind = KindPage
+		o.Kind = kindPage
 		return o.pageMeta()
 	case len(head) > 0 && (head[0] == '{' || head[0] == '['):
 		o.jsonMeta()
@@ -124,7 +124,7 @@ var tierOfPage = regexp.MustCompile(`<dt>(?:[^<]{0,40} t|T)ier</dt>\s*<dd>([a-z-
 func (o *Output) pageMeta() error {
 	b, err := io.ReadAll(io.LimitReader(o.reader(), 16<<20))
 	for _, m := range tierOfPage.FindAllSubmatch(b, -1) {
-		o.meet(string(m[1]))
+		o.addTier(string(m[1]))
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (o *Output) jsonMeta() {
 	if dec.More() {
 		return
 	}
-	if o.Kind = KindJSON; err != nil {
+	if o.Kind = kindJSON; err != nil {
 		return
 	}
 	top["\x00top"], _ = json.Marshal(map[string]json.RawMessage{"tier": top["tier"]})
@@ -147,14 +147,14 @@ func (o *Output) jsonMeta() {
 			Tier string `json:"tier"`
 		}
 		if json.Unmarshal(part, &said) == nil && said.Tier != "" {
-			o.meet(said.Tier)
+			o.addTier(said.Tier)
 		}
 	}
 }
 
-// meet takes a tier of something that the output was made of: of several, the
+// addTier takes a tier of something that the output was made of: of several, the
 // least public is its own.
-func (o *Output) meet(tier string) {
+func (o *Output) addTier(tier string) {
 	openness := map[string]int{anonymize.Partner: 1, anonymize.Public: 2}
 	if now := o.Meta["tier"]; now == "" || openness[tier] < openness[now] {
 		o.Meta["tier"] = tier

@@ -81,11 +81,11 @@ func (s *sheet) hiding() page.Section {
 		return page.Section{}
 	}
 	fig := s.r.Findings[i].Figures
-	sets, _ := fig["sets"].(lines[SetRisk])
+	sets, _ := fig["sets"].(lines[setRisk])
 	if len(sets) == 0 {
 		return page.Section{}
 	}
-	source, _ := fig["before"].(Linkage)
+	source, _ := fig["before"].(linkageRisks)
 	before := source.Sets
 	t := page.Table{Head: []string{"Somebody who knows", "unique", fmt.Sprintf("in classes below %d", sets[0].K), "smallest class", "risk at most", "risk on average"},
 		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Right}}
@@ -105,7 +105,7 @@ func (s *sheet) hiding() page.Section {
 		t.Rows = append(t.Rows, row)
 	}
 	columns := page.Table{Caption: "Which column makes requests unique: how many are by all of these together, and how many still are without one", Head: []string{"Left out", "unique"}, Align: []page.Align{page.Left, page.Right}}
-	list, _ := fig["columns"].(lines[ColumnRisk])
+	list, _ := fig["columns"].(lines[columnRisk])
 	for _, c := range list {
 		name := c.Column
 		if name == "" {
@@ -115,18 +115,18 @@ func (s *sheet) hiding() page.Section {
 	}
 	out := page.Section{Title: "How well requests hide", Tables: []page.Table{t, columns},
 		Text: []string{"Requests that look the same to somebody who knows so much of them are a class. Who is alone in a class can be found; in a class of eleven a guess is right once in eleven times."}}
-	after, _ := fig["points"].(lines[PointRisk])
+	after, _ := fig["points"].(lines[pointRisk])
 	out.Plots = pointPlots(source.Points, after)
 	return out
 }
 
 // pointPlots draws how many sessions are singled out by a few requests of theirs.
-func pointPlots(before, after []PointRisk) []page.Plot {
+func pointPlots(before, after []pointRisk) []page.Plot {
 	p := page.Plot{Title: "Sessions that a few requests single out", XLabel: "Requests that are known", YLabel: "Sessions singled out", YUnit: "%",
 		Text: "Of the sessions that have so many requests. In places, four points single out nearly everybody; a release should stay near 0."}
 	for _, of := range []struct {
 		name   string
-		points []PointRisk
+		points []pointRisk
 	}{{"source", before}, {"output", after}} {
 		series := map[string]*page.Series{}
 		var order []string

@@ -56,9 +56,9 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
-// of is the number for x. Numbers of 32 bits at most do not overflow, and beyond
+// apply is the number for x. Numbers of 32 bits at most do not overflow, and beyond
 // four billion blocks [extentOf] has taken hours.
-func (p permutation) of(x uint64) uint64 { return (x*p.a + p.c) % p.n }
+func (p permutation) apply(x uint64) uint64 { return (x*p.a + p.c) % p.n }
 
 // A renamed source has the rows of another with all names changed, one to one, and
 // all arrivals later by one distance. Names keep their order, since names of tier
@@ -102,10 +102,10 @@ func (n *renamed) rename(r *trace.Request) {
 	r.ArrivalNS += n.shift
 	r.Blocks, r.OutputBlocks = n.list(r.Blocks), n.list(r.OutputBlocks)
 	if r.Session != nil {
-		r.Session = trace.Ptr(int64(n.sessions.of(uint64(*r.Session))))
+		r.Session = trace.Ptr(int64(n.sessions.apply(uint64(*r.Session))))
 	}
 	if r.User != nil {
-		r.User = trace.Ptr(int64(n.users.of(uint64(*r.User))))
+		r.User = trace.Ptr(int64(n.users.apply(uint64(*r.User))))
 	}
 	for _, name := range []*string{&r.Model, &r.Adapter} {
 		if *name != "" {
@@ -122,7 +122,7 @@ func (n *renamed) rename(r *trace.Request) {
 func (n *renamed) list(ids []uint64) []uint64 {
 	ids = slices.Clone(ids)
 	for i, id := range ids {
-		ids[i] = n.blocks.of(id)
+		ids[i] = n.blocks.apply(id)
 	}
 	return ids
 }

@@ -10,7 +10,7 @@ import (
 
 // A result reads back as it was, and its text names every check with its reason.
 func TestResultWrites(t *testing.T) {
-	r := Result{Schema: resultSchema, Version: "1", Kind: KindTrace, Tier: "partner", Digest: "sha256:00", FileSHA256: "11", Findings: []Finding{
+	r := Result{Schema: resultSchema, Version: "1", Kind: kindTrace, Tier: "partner", Digest: "sha256:00", FileSHA256: "11", Findings: []Finding{
 		{Check: "a", Status: Pass, Why: "k < 3 & more", Figures: Figures{"share": 0.25, "found_in": []string{"x", "y"}}},
 		{Check: "b", Status: Fail, Why: "because", Seed: "7"}, {Check: "c", Status: Skipped, Why: "no source"}}}
 	var out bytes.Buffer

@@ -30,13 +30,13 @@ func rules(ctx context.Context, c *Case) Finding {
 	if err != nil {
 		return broken(err)
 	}
-	h := &held{size: c.Output.Trace.Meta.BlockSize, quantum: int64(p.Quantum), middles: middles(p.PerOctave), broken: map[string]int{},
+	h := &cardChecker{size: c.Output.Trace.Meta.BlockSize, quantum: int64(p.Quantum), middles: middles(p.PerOctave), broken: map[string]int{},
 		pairs: map[[2]int32]bool{}}
 	n := 0
-	if err := eachOf(ctx, rows, func(r *trace.Request) { n++; h.row(r) }); err != nil {
+	if err := eachRequest(ctx, rows, func(r *trace.Request) { n++; h.checkRow(r) }); err != nil {
 		return broken(err)
 	}
-	h.hold("blocks, which are numbered from 0", h.most <= h.refs)
+	h.expect("blocks, which are numbered from 0", h.most <= h.refs)
 	behind, err := unchained(ctx, c.Output.Trace, min(h.most, h.refs), blockBytes)
 	if err != nil {
 		return broken(err)
@@ -58,8 +58,8 @@ func rules(ctx context.Context, c *Case) Finding {
 	return passed(fig, "lengths and pauses are of public buckets, what the card says is dropped is not there, and no block follows two others")
 }
 
-// held are rows that are held against the card.
-type held struct {
+// cardChecker are rows that are held against the card.
+type cardChecker struct {
 	size    int
 	quantum int64
 	middles map[int64]bool
@@ -85,19 +85,19 @@ func middles(perOctave int) map[int64]bool {
 	return out
 }
 
-func (h *held) row(r *trace.Request) {
-	h.hold("input_tokens", h.middles[int64(r.InputTokens)])
-	h.hold("output_tokens", h.middles[int64(r.OutputTokens)])
-	h.hold("think_ns", h.pause(r.ThinkNS))
-	h.hold("tool_ns", h.pause(r.ToolNS))
-	h.hold("blocks", len(r.Blocks) == 0 || len(r.Blocks) == block.Count(int(r.InputTokens), h.size))
-	h.hold("user, which is dropped", r.User == nil)
-	h.hold("replica, which is dropped", r.Replica == nil)
-	h.hold("output_blocks, which are dropped", r.OutputBlocks == nil)
-	h.hold("finish_reason, which is dropped", r.FinishReason == "")
-	h.hold("counts, which are dropped", r.ReasoningTokens == nil && r.CachedTokens == nil && r.ImageTokens == nil && r.Images == nil && r.MaxTokens == nil)
-	h.hold("settings, which are dropped", r.Temperature == nil && r.Stream == nil)
-	h.hold("latencies, which are dropped", r.TTFTNS == nil && r.E2ENS == nil)
+func (h *cardChecker) checkRow(r *trace.Request) {
+	h.expect("input_tokens", h.middles[int64(r.InputTokens)])
+	h.expect("output_tokens", h.middles[int64(r.OutputTokens)])
+	h.expect("think_ns", h.pause(r.ThinkNS))
+	h.expect("tool_ns", h.pause(r.ToolNS))
+	h.expect("blocks", len(r.Blocks) == 0 || len(r.Blocks) == block.Count(int(r.InputTokens), h.size))
+	h.expect("user, which is dropped", r.User == nil)
+	h.expect("replica, which is dropped", r.Replica == nil)
+	h.expect("output_blocks, which are dropped", r.OutputBlocks == nil)
+	h.expect("finish_reason, which is dropped", r.FinishReason == "")
+	h.expect("counts, which are dropped", r.ReasoningTokens == nil && r.CachedTokens == nil && r.ImageTokens == nil && r.Images == nil && r.MaxTokens == nil)
+	h.expect("settings, which are dropped", r.Temperature == nil && r.Stream == nil)
+	h.expect("latencies, which are dropped", r.TTFTNS == nil && r.E2ENS == nil)
 	h.pairs[[2]int32{r.InputTokens, r.OutputTokens}] = true
 	h.refs += uint64(len(r.Blocks))
 	for _, b := range r.Blocks {
@@ -105,7 +105,7 @@ func (h *held) row(r *trace.Request) {
 	}
 }
 
-func (h *held) hold(what string, ok bool) {
+func (h *cardChecker) expect(what string, ok bool) {
 	if !ok {
 		h.broken[what]++
 	}
@@ -113,7 +113,7 @@ func (h *held) hold(what string, ok bool) {
 
 // pause reports whether a pause is half a quantum, or the middle of a bucket of
 // whole ones.
-func (h *held) pause(ns *int64) bool {
+func (h *cardChecker) pause(ns *int64) bool {
 	return ns == nil || *ns == h.quantum/2 || *ns%h.quantum == 0 && *ns > 0 && h.middles[*ns/h.quantum]
 }
 
@@ -142,11 +142,11 @@ func unchained(ctx context.Context, t *trace.Trace, n uint64, limit uint64) (cou
 		}
 		rows.Only("blocks")
 		at := make([]uint64, min(step, n-from)) // by block: a hash of where it stands
-		err = eachOf(ctx, rows, func(r *trace.Request) {
+		err = eachRequest(ctx, rows, func(r *trace.Request) {
 			past := uint64(0)
 			for i, b := range r.Blocks {
 				if b >= from && b-from < uint64(len(at)) {
-					here := keyed(uint64(i), past) | 1 // never 0, which is nowhere
+					here := mixKey(uint64(i), past) | 1 // never 0, which is nowhere
 					if was := at[b-from]; was != 0 && was != here {
 						count++
 					}

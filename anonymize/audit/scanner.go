@@ -187,7 +187,7 @@ func (h *Hits) add(of int, where string) {
 func (s *Scanner) Bytes(h *Hits, where string, r io.Reader) error {
 	w := s.walk(h, where)
 	_, err := io.Copy(w, r)
-	w.end()
+	w.endNumber()
 	return err
 }
 
@@ -215,10 +215,10 @@ func (w *walk) Write(p []byte) (int, error) {
 		if strings {
 			folded, exact = folded<<8|uint64(folds[c]), exact<<8|uint64(c)
 			if k := hashOf(folded); f.some[k/64]>>(k%64)&1 != 0 {
-				w.look(f.found[folded], all[:i+1], true)
+				w.matchPatterns(f.found[folded], all[:i+1], true)
 			}
 			if k := hashOf(exact); x.some[k/64]>>(k%64)&1 != 0 {
-				w.look(x.found[exact], all[:i+1], false)
+				w.matchPatterns(x.found[exact], all[:i+1], false)
 			}
 		}
 		if numbers {
@@ -232,8 +232,8 @@ func (w *walk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// look compares what stands at the end of seen with patterns that end as it does.
-func (w *walk) look(patterns []pattern, seen []byte, folded bool) {
+// matchPatterns compares what stands at the end of seen with patterns that end as it does.
+func (w *walk) matchPatterns(patterns []pattern, seen []byte, folded bool) {
 	for _, p := range patterns {
 		if len(seen) < len(p.bytes) {
 			continue
@@ -252,7 +252,7 @@ func (w *walk) look(patterns []pattern, seen []byte, folded bool) {
 func (w *walk) digit(c byte) {
 	switch {
 	case c < '0' || c > '9':
-		w.end()
+		w.endNumber()
 	case w.digits < 0 || w.digits == 19:
 		w.digits = -1
 	default:
@@ -264,8 +264,8 @@ func (w *walk) digit(c byte) {
 // minDigits is how long a decimal number in bytes must be to be told from chance.
 const minDigits = 5
 
-// end ends a decimal number.
-func (w *walk) end() {
+// endNumber ends a decimal number.
+func (w *walk) endNumber() {
 	if w.digits >= minDigits {
 		if of, ok := w.s.numbers[w.value]; ok {
 			w.h.add(of, w.where)

@@ -82,7 +82,7 @@ func TestScannerFindsAll(t *testing.T) {
 				w.Write([]byte(text[:n]))
 				text = text[n:]
 			}
-			w.end()
+			w.endNumber()
 			if len(h.Strings) != 1 || !h.Strings[i] {
 				t.Fatalf("%s of string %d: found %v", name, i, h.Strings)
 			}

@@ -45,7 +45,7 @@ func (s *Scanner) Parquet(h *Hits, f *parquet.File) (err error) {
 func (s *Scanner) text(h *Hits, where, text string) {
 	w := s.walk(h, where)
 	w.Write([]byte(text))
-	w.end()
+	w.endNumber()
 }
 
 // bounds looks at encoded values.

@@ -45,7 +45,7 @@ func times(ctx context.Context, c *Case) Finding {
 	}
 	n := 0
 	same := make([]int, len(first))
-	err = eachOf(ctx, rows, func(r *trace.Request) {
+	err = eachRequest(ctx, rows, func(r *trace.Request) {
 		if n++; r.ArrivalNS == 0 {
 			return // the first is 0 in every trace without a declared capture
 		}
