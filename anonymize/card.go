@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"reprise/anonymize/dp"
-	"reprise/trace"
 	"reprise/trace/breaker"
 )
 
@@ -164,41 +163,52 @@ func (m ModelCount) Apart() bool {
 	return ok && (p > Warn || p < -Warn) || !ok && m.Counted > 0
 }
 
-func newCard(p *Policy, t Totals) Card {
-	c := Card{
-		Schema: CardSchema, Tier: p.Tier, Unit: "none: every record is one request and stays in the file",
-		Key:       "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
-		BlockSize: p.blockSize(), Time: "exact, " + countedFrom(p.Capture), Lengths: "exact", Columns: rulesOf(p.Tier, nil),
-		WP29: WP29{
-			SinglingOut: "Possible: exact lengths and times are those of one request most of the time.",
-			Linkability: "Possible: users and sessions keep a number each, and logs of the same traffic can be joined by times and lengths.",
-			Inference:   "Possible: lengths and reuse tell of what kind a request was, and shared blocks who sent the same.",
-		},
-		Risks: []string{
-			"Pseudonymous, not anonymous: exact lengths and times single out most records for anybody who saw some of the traffic.",
-			"Equal block ids show which requests share a prefix; somebody who could place prompts of their own in the traffic may test guesses.",
-			"For use inside the house that the traffic came from.",
-		},
-		Totals: t, Confined: p.Confined,
-	}
-	c.Dropped = droppedOf(c.Columns)
-	if t.InputGaps.Total()+t.OutputGaps.Total() > 0 {
-		c.Lengths = "exact; as the source counts them where its text is redacted, empty or not all that was sent"
-	}
-	if t.Texts > 0 {
-		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
-		c.Risks = append(c.Risks, fmt.Sprintf("The metadata tell where near-identical prompts part: positions, lengths and counts, of at least %d requests each.", breaker.MinRequests))
-	}
-	return c
+// A PartnerCard says by what a release to a partner was made.
+type PartnerCard struct {
+	KShare          int     `json:"k_share"`
+	KClass          int     `json:"k_class"`
+	LinkK           int     `json:"k_link"` // 1: every link was kept
+	DropOwn         bool    `json:"own_blocks_dropped,omitempty"`
+	PerOctave       int     `json:"length_buckets_per_octave"`
+	QuantumNS       int64   `json:"time_quantum_ns"`
+	Unit            string  `json:"counted_as_user"`           // the field: user, session or request
+	Coverage        float64 `json:"requests_that_name_one"`    // share; the others count as one together
+	Classes         int     `json:"classes"`                   // pairs of lengths
+	MergedShare     float64 `json:"merged_requests_share"`     // of the requests: out with lengths of another class
+	SuppressedShare float64 `json:"suppressed_requests_share"` // of the requests: left out
+
+	// LinksKept is of the turns that follow another one in a session of the source:
+	// how many still do. Nil where none did.
+	LinksKept *float64 `json:"links_kept_share,omitempty"`
+	// OwnBlocks is of the released requests: how many share a block that few have
+	// with an earlier one of the same unit, and so are linked to that. OwnBlocksLeast
+	// says that they may be more.
+	OwnBlocks      float64 `json:"requests_linked_by_own_blocks_share"`
+	OwnBlocksLeast bool    `json:"requests_linked_by_own_blocks_at_least,omitempty"`
+
+	// Joined is of the released requests: how many share blocks with an earlier one
+	// so that a session is inferred of them, by the rule of profile.SessionRule. Nil
+	// where the source has sessions, and where DropOwn leaves none to infer.
+	Joined *float64 `json:"requests_joined_by_blocks_share,omitempty"`
 }
 
-// countedFrom says what arrival 0 is.
-func countedFrom(c trace.Capture) string {
-	if c.Declared() {
-		return "relative to the declared begin of the capture"
-	}
-	return "relative to the first arrival, which is one request's"
+// A Change is what a release did to a trace.
+type Change struct {
+	Before, After Reuse
+	CutBlocks     int64 // blocks of prompts that a shorter length cost
 }
+
+// Input is the change of all input tokens, as a share of those before.
+func (c *Change) Input() float64 {
+	return shareOf(c.After.InputTokens-c.Before.InputTokens, c.Before.InputTokens)
+}
+
+// Output is that of the output tokens.
+func (c *Change) Output() float64 {
+	return shareOf(c.After.OutputTokens-c.Before.OutputTokens, c.Before.OutputTokens)
+}
+
+func shareOf(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }
 
 // JSON returns the card as it goes into a file, and its SHA-256 in hex. It is
 // indented, and ends in a line's end, so that the same bytes can stand in a file
@@ -224,66 +234,4 @@ func ParseCard(card, hash string) (Card, error) {
 		return Card{}, fmt.Errorf("the privacy card is not of schema %s", CardSchema)
 	}
 	return c, nil
-}
-
-// PublicCard is the card of tier public, of a model and of the rows that are
-// drawn from it. of describes the model: its block size and tokenizer.
-func PublicCard(s dp.Statement, of trace.Meta) Card {
-	c := Card{
-		Schema: CardSchema, Tier: Public, Unit: s.Unit, BlockSize: of.BlockSize, Tokenizer: of.Tokenizer, Template: of.Template,
-		Key:  "none: no id of the source is here; blocks of the rows are counted up as they are generated",
-		Time: "synthetic: within periods, by noisy counts, that divide the declared capture window; the first arrival of the rows is 0",
-		Lengths: fmt.Sprintf("synthetic: within cells of a quarter of an octave up to %d input and %d output tokens, whose edges depend on no data",
-			s.MaxInput, s.MaxOutput),
-		Columns: rulesOf(Public, nil), Public: &s,
-		WP29: WP29{
-			SinglingOut: "No: no record of the source is here, and each row is made up.",
-			Linkability: "No: rows belong to nobody, and sessions are made up.",
-			Inference:   inference(&s),
-		},
-		Risks: publicRisks(&s),
-	}
-	c.Dropped = droppedOf(c.Columns)
-	return c
-}
-
-// weak is the ε above which a guarantee is more of a formality.
-const weak = 4
-
-// spent is ε with all releases of the source.
-func spent(s *dp.Statement) float64 {
-	if s.Ledger != nil {
-		return s.Ledger.Epsilon
-	}
-	return s.Budget.Epsilon
-}
-
-func inference(s *dp.Statement) string {
-	if spent(s) > weak {
-		return fmt.Sprintf("To some degree: at ε = %.3g what one %s adds to the counts may show.", spent(s), s.Unit)
-	}
-	return fmt.Sprintf("Hardly: whatever is concluded from this file would be concluded about as well without any one %s. What holds of all of them can be learnt, as it is meant to.", s.Unit)
-}
-
-func publicRisks(s *dp.Statement) []string {
-	risks := []string{
-		fmt.Sprintf("The guarantee is for one %s. Several together, such as all users of one company, are protected less: k of them by k times ε.", s.Unit),
-		"Every release of the same traffic adds to what can be learnt. The ledger adds up those that it knows; the same log imported in another way, or released by other means, it cannot know.",
-		"What is listed as public is not protected. Who holds it for secret must not publish this.",
-	}
-	switch s.Unit {
-	case UnitRequest:
-		risks = append([]string{"ONE REQUEST IS PROTECTED, NOT A PERSON, since the source names nobody: of somebody with n requests n times as much may show."}, risks...)
-	case UnitSession:
-		risks = append(risks, "Sessions are protected, since the source names no users: of somebody with n sessions n times as much may show.")
-	default:
-		risks = append(risks, "Requests that name no user are protected as those of one user together; a person with several accounts is protected less.")
-	}
-	if spent(s) > weak {
-		risks = append([]string{fmt.Sprintf("ε = %.3g PROTECTS LITTLE: 1 is usual, and above %d the guarantee hardly says anything of a single %s.", spent(s), weak, s.Unit)}, risks...)
-	}
-	if s.Ledger != nil && s.Ledger.Epsilon > s.Budget.Epsilon {
-		risks = append(risks, fmt.Sprintf("This is not the only release: with those before, and refused attempts, ε is %.3g.", s.Ledger.Epsilon))
-	}
-	return risks
 }

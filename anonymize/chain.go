@@ -1,8 +1,11 @@
 package anonymize
 
 import (
+	"strings"
+
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/breaker"
 	"reprise/trace/token"
 )
 
@@ -79,55 +82,6 @@ func (c *chain) lastCut() (full int, rest []uint32) {
 	return last.full, last.rest
 }
 
-// cutPrompt leaves in the cutter what follows the full blocks of the chain, which
-// then has all pieces.
-func (e *encoder) cutPrompt(root block.ID, pieces []token.Piece, messages []trace.Message) {
-	c := &e.chain
-	size := e.p.blockSize()
-	for i := c.keepCommon(root, pieces); i < len(pieces); {
-		full, rest := c.lastCut()
-		tokens := append(c.scratch[:0], rest...)
-		enough := len(tokens) + minCut
-		for i < len(pieces) && len(tokens) < enough {
-			start := i
-			for i++; i < len(pieces) && !pieces[i].Starts(); i++ {
-			}
-			before := len(tokens)
-			tokens = e.tokens(tokens, pieces[start:i], start == 0)
-			c.spoken.note(pieces[start:i], tokens[before:], messages)
-		}
-		e.resume()
-		e.cutter.Write(tokens)
-		c.full = e.cutter.AppendFull(c.full)
-		c.push(cut{end: i, full: full + len(tokens)/size, spoken: c.spoken.cut()}, tokens[len(tokens)-len(tokens)%size:])
-		c.scratch = tokens
-	}
-	_, rest := c.lastCut()
-	e.resume()
-	e.cutter.Write(rest)
-}
-
-// tokens appends those of pieces that belong together. What was the reply is
-// history now.
-func (e *encoder) tokens(dst []uint32, pieces []token.Piece, begin bool) []uint32 {
-	if p := &pieces[0]; len(pieces) == 1 && p.Alone && p.Text == e.chain.reply {
-		return append(dst, e.chain.tokens...)
-	}
-	n := len(dst)
-	dst = token.AppendPieces(dst, e.p.Tokenizer, pieces, begin)
-	e.p.Renaming.tokens(dst[n:])
-	return dst
-}
-
-// resume makes the cutter go on behind the full blocks of the chain.
-func (e *encoder) resume() {
-	last := e.chain.root
-	if n := len(e.chain.full); n > 0 {
-		last = e.chain.full[n-1]
-	}
-	e.cutter.Reset(last)
-}
-
 // push appends a cut, in the memory of one that was dropped if there is one.
 func (c *chain) push(m cut, rest []uint32) {
 	n := len(c.cuts)
@@ -138,12 +92,110 @@ func (c *chain) push(m cut, rest []uint32) {
 	c.cuts = append(c.cuts, m)
 }
 
-// replyTokens returns the tokens of a reply.
-func (e *encoder) replyTokens(pieces []token.Piece) []uint32 {
-	c := &e.chain
-	c.reply, c.tokens = "", e.p.Renaming.tokens(token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false))
-	if len(pieces) == 1 && pieces[0].Alone {
-		c.reply = pieces[0].Text
+// markedPrompt is the prompt of an entry as a breaker finder takes it: with a mark
+// where each message begins, up to the end of the last one. What a template puts
+// behind that, such as the header of the answer, is there but not passed on: the
+// next turn goes on from the message.
+type markedPrompt struct {
+	tokens []uint32
+	markedCut
+	kept int // of what was passed on for the entry before
+}
+
+// A markedCut is how far a prompt has come.
+type markedCut struct {
+	length int // in tokens and marks
+	said   int // of these, to the end of the last message that was seen
+	next   int // the message that is looked for
+}
+
+// back goes back to a cut that the prompt at hand has in common with the one
+// before.
+func (s *markedPrompt) back(c markedCut) {
+	s.kept = min(s.end(), c.length)
+	s.tokens, s.markedCut = s.tokens[:c.length], c
+}
+
+// end is how much of the prompt is passed on: all of it while no message was
+// recognised in what a template made of it.
+func (s *markedPrompt) end() int {
+	if s.next == 0 {
+		return len(s.tokens)
 	}
-	return c.tokens
+	return s.said
+}
+
+func (s *markedPrompt) cut() markedCut { return s.markedCut }
+
+// ahead is how many messages are looked for in a piece at most: some leave no
+// piece behind, such as calls of tools that are put in other words.
+const ahead = 4
+
+// note takes the tokens of pieces that belong together. Templates do not say
+// which message a piece is of: it is the next one whose content it holds.
+func (s *markedPrompt) note(pieces []token.Piece, tokens []uint32, messages []trace.Message) {
+	if len(s.tokens) == 0 && len(messages) > 0 {
+		s.tokens = breaker.BeginMessage(s.tokens, messages[0].Role)
+	}
+	found := -1
+	for i := s.next; i < min(len(messages), s.next+ahead) && found < 0; i++ {
+		if holds(pieces, messages[i].Content.Reveal()) {
+			found = i
+		}
+	}
+	for i := max(1, s.next); i <= found; i++ { // the first is marked
+		s.tokens = breaker.BeginMessage(s.tokens, messages[i].Role)
+	}
+	s.tokens = breaker.AppendMessage(s.tokens, tokens)
+	s.length = len(s.tokens)
+	if found >= 0 {
+		s.said, s.next = s.length, found+1
+	}
+}
+
+// holds reports whether one of the pieces is a content, or has it within. What
+// is short is in many places by chance.
+func holds(pieces []token.Piece, content string) bool {
+	trimmed := strings.TrimSpace(content)
+	for i := range pieces {
+		text := pieces[i].Text
+		switch {
+		case content == "" || pieces[i].Special || len(text) < len(trimmed):
+		case text == content, text == trimmed, len(trimmed) >= 16 && strings.Contains(text, trimmed):
+			return true
+		}
+	}
+	return false
+}
+
+// A promptPart is the beginning of a prompt on its way to the collector: so many
+// tokens of the one before in its job, and these tokens of the job behind them.
+// So a conversation whose turns follow each other is passed on once.
+type promptPart struct {
+	root     block.ID
+	kept     int
+	from, to int
+}
+
+// jobTokens is room for most jobs: growing into it would cost more than all else.
+const jobTokens = 32 << 10
+
+// parts collect the prompts of a job. Its memory is used again.
+type parts struct {
+	tokens []uint32
+	any    bool
+}
+
+func (p *parts) addPrompt(c *chain) promptPart {
+	s := &c.spoken
+	kept := min(s.kept, s.end())
+	if !p.any { // another worker may have had the job before
+		kept, p.any = 0, true
+	}
+	if p.tokens == nil {
+		p.tokens = make([]uint32, 0, jobTokens)
+	}
+	from := len(p.tokens)
+	p.tokens = append(p.tokens, s.tokens[kept:s.end()]...)
+	return promptPart{c.root, kept, from, len(p.tokens)}
 }

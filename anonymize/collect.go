@@ -1,18 +1,13 @@
 package anonymize
 
 import (
-	"cmp"
 	"encoding/binary"
-	"slices"
 	"strings"
 
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/breaker"
 )
-
-// maxDistinct is how many distinct blocks are numbered in memory, for some 100
-// bytes each over all steps. The published traces have a fifth of it.
-const maxDistinct = 1 << 20
 
 // A collector numbers what is unique in the order of the source and hands rows
 // to the sorter. Its numbers are provisional: they hide no order yet.
@@ -174,21 +169,36 @@ func (c *collector) compare(model string, counted, source int32) {
 	m.Source += int64(source)
 }
 
-// modelCounts lists the models by the names that they have in the rows.
-func (f *finisher) modelCounts(models map[string]*ModelCount) []ModelCount {
-	var out []ModelCount
-	for name, m := range models {
-		if !m.Others {
-			m.Template = f.p.Template.For(name).Name
-			m.Model = name
-			if !f.p.KeepModel {
-				m.Model = f.models.name("model", name)
-			}
-		}
-		out = append(out, *m)
+// A breakerFinder takes prompts in the order of the source, whoever encoded them.
+type breakerFinder struct {
+	find   *breaker.Finder // nil until there is text
+	tokens []uint32        // of the last prompt
+	n      int64
+}
+
+func (b *breakerFinder) addPrompt(x *encoded, tokens []uint32) {
+	source := b.n
+	b.n++
+	if !x.text {
+		return
 	}
-	slices.SortFunc(out, func(a, b ModelCount) int {
-		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Model, b.Model))
-	})
-	return out
+	if b.find == nil {
+		b.find = breaker.NewFinder()
+	}
+	b.tokens = append(b.tokens[:x.prompt.kept], tokens[x.prompt.from:x.prompt.to]...)
+	if x.row.Status == trace.StatusFailed {
+		return // it is no load
+	}
+	if x.inputGap == shortGap {
+		return // what it says is not how the prompt began
+	}
+	b.find.Add(&breaker.Prompt{Domain: x.prompt.root, Model: x.row.Model, Adapter: x.row.Adapter, Tokens: b.tokens,
+		Length: x.counted, ArrivalNS: x.row.ArrivalNS, Source: source})
+}
+
+func (b *breakerFinder) report() *breaker.Set {
+	if b.find == nil {
+		return nil
+	}
+	return b.find.Report()
 }

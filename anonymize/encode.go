@@ -209,14 +209,66 @@ func nanoseconds(d *time.Duration) *int64 {
 	return trace.Ptr(int64(*d))
 }
 
-func optional(t trace.Text) *string {
-	if t == (trace.Text{}) {
-		return nil
-	}
-	return trace.Ptr(t.Reveal())
-}
-
 // entryError says which entry is at fault, without quoting it.
 func entryError(n int64, err error) error {
 	return fmt.Errorf("request %d of the source: %w", n+1, err)
+}
+
+// cutPrompt leaves in the cutter what follows the full blocks of the chain, which
+// then has all pieces.
+func (e *encoder) cutPrompt(root block.ID, pieces []token.Piece, messages []trace.Message) {
+	c := &e.chain
+	size := e.p.blockSize()
+	for i := c.keepCommon(root, pieces); i < len(pieces); {
+		full, rest := c.lastCut()
+		tokens := append(c.scratch[:0], rest...)
+		enough := len(tokens) + minCut
+		for i < len(pieces) && len(tokens) < enough {
+			start := i
+			for i++; i < len(pieces) && !pieces[i].Starts(); i++ {
+			}
+			before := len(tokens)
+			tokens = e.tokens(tokens, pieces[start:i], start == 0)
+			c.spoken.note(pieces[start:i], tokens[before:], messages)
+		}
+		e.resume()
+		e.cutter.Write(tokens)
+		c.full = e.cutter.AppendFull(c.full)
+		c.push(cut{end: i, full: full + len(tokens)/size, spoken: c.spoken.cut()}, tokens[len(tokens)-len(tokens)%size:])
+		c.scratch = tokens
+	}
+	_, rest := c.lastCut()
+	e.resume()
+	e.cutter.Write(rest)
+}
+
+// tokens appends those of pieces that belong together. What was the reply is
+// history now.
+func (e *encoder) tokens(dst []uint32, pieces []token.Piece, begin bool) []uint32 {
+	if p := &pieces[0]; len(pieces) == 1 && p.Alone && p.Text == e.chain.reply {
+		return append(dst, e.chain.tokens...)
+	}
+	n := len(dst)
+	dst = token.AppendPieces(dst, e.p.Tokenizer, pieces, begin)
+	e.p.Renaming.tokens(dst[n:])
+	return dst
+}
+
+// resume makes the cutter go on behind the full blocks of the chain.
+func (e *encoder) resume() {
+	last := e.chain.root
+	if n := len(e.chain.full); n > 0 {
+		last = e.chain.full[n-1]
+	}
+	e.cutter.Reset(last)
+}
+
+// replyTokens returns the tokens of a reply.
+func (e *encoder) replyTokens(pieces []token.Piece) []uint32 {
+	c := &e.chain
+	c.reply, c.tokens = "", e.p.Renaming.tokens(token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false))
+	if len(pieces) == 1 && pieces[0].Alone {
+		c.reply = pieces[0].Text
+	}
+	return c.tokens
 }

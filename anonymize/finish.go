@@ -1,11 +1,15 @@
 package anonymize
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"reprise/trace"
+	"reprise/trace/breaker"
 	"reprise/trace/profile"
 )
 
@@ -136,4 +140,37 @@ func (l *labels) optional(kind string, s *string) *string {
 		return nil
 	}
 	return trace.Ptr(l.name(kind, *s))
+}
+
+// named gives breakers the names of models and adapters that the rows have.
+func (f *finisher) named(b *breaker.Set) *breaker.Set {
+	if b == nil {
+		return nil
+	}
+	b.Rename(func(s string) string {
+		if f.p.KeepModel {
+			return s
+		}
+		return f.models.name("model", s)
+	}, func(s string) string { return f.adapters.name("adapter", s) })
+	return b
+}
+
+// modelCounts lists the models by the names that they have in the rows.
+func (f *finisher) modelCounts(models map[string]*ModelCount) []ModelCount {
+	var out []ModelCount
+	for name, m := range models {
+		if !m.Others {
+			m.Template = f.p.Template.For(name).Name
+			m.Model = name
+			if !f.p.KeepModel {
+				m.Model = f.models.name("model", name)
+			}
+		}
+		out = append(out, *m)
+	}
+	slices.SortFunc(out, func(a, b ModelCount) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Model, b.Model))
+	})
+	return out
 }

@@ -128,34 +128,6 @@ type sequence struct {
 
 var errManyRows = errors.New("more than two billion requests: release them in parts")
 
-// link decides about the sessions of the source; nil keeps all links.
-func (r *release) link() *links {
-	if !r.cutsLinks() {
-		return nil
-	}
-	l := &links{segment: make([]int32, r.counts.rows)}
-	for i := range l.segment {
-		l.segment[i] = -1
-	}
-	classes, n := r.merging.numbers()
-	turns, sequences := r.counts.turns.released(classes)
-	r.counts.turns = sessionTurns{}
-	l.before = int64(len(turns) - len(sequences))
-	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns)), turnSorter: newParter(n)}
-	cutter.cut(sequences)
-	segment := int32(-1)
-	for i, t := range turns {
-		if cutter.cuts[i] {
-			segment++
-		}
-		l.segment[t.row] = segment
-	}
-	l.after = int64(len(turns)) - int64(segment) - 1
-	return l
-}
-
-func (r *release) cutsLinks() bool { return r.p.LinkK > 1 }
-
 // A cutter cuts sequences.
 type cutter struct {
 	k     int

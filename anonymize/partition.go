@@ -145,9 +145,6 @@ func (x *partitions) list(row int64, words []uint64, prompt bool, end int) error
 	}
 }
 
-// isLoad says whether a row takes part in reuse, as package profile has it.
-func isLoad(r *trace.Request) bool { return r.Status != trace.StatusFailed && len(r.Blocks) > 0 }
-
 func (x *partitions) put(ref *references) error {
 	p := &x.parts[x.partitionOf(ref.key)]
 	if p.buf == nil {

@@ -1,12 +1,14 @@
 package anonymize
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"reprise/anonymize/internal/confine"
 	"reprise/trace"
@@ -16,6 +18,15 @@ import (
 // Internal is the tier of pseudonymous records for use inside the house that
 // they came from: exact relative times, exact lengths, every block id.
 const Internal = "internal"
+
+// Partner is the tier of k-anonymous records for a partner under contract: times
+// and lengths in buckets that several users share, block ids across users only
+// where several have them.
+const Partner = "partner"
+
+// Raw is the tier of text that an operator keeps for verbatim replay: a file
+// beside a trace of tier internal, see [Policy].Raw and [OpenRaw].
+const Raw = "raw"
 
 // A Policy says how entries become rows.
 type Policy struct {
@@ -60,6 +71,45 @@ type Policy struct {
 	limits limits
 }
 
+// PartnerPolicy are the settings of [Release]. Zero values stand for the defaults.
+type PartnerPolicy struct {
+	// Unit is [UnitUser], [UnitSession] or [UnitRequest]. When empty it is the
+	// user where the trace has users, else the session of the source; a trace
+	// with neither is [ErrNoUnit].
+	Unit string
+
+	KShare     int           // users that must have a block for its id to be the same for all of them: 5
+	KClass     int           // users that a pair of lengths, and a name, must have: 11
+	LinkK      int           // users that the lengths of a session's turns must have for these to stay linked: KClass; 1 links all
+	PerOctave  int           // buckets of lengths in an octave: 2
+	Quantum    time.Duration // of times: 1 s
+	DropOwn    bool          // blocks that fewer than KShare have link nothing, not even the requests of one of them; see [Release]
+	Suppressed float64       // most of the requests that may be left out: 0.05
+
+	SpillDir string
+	Confined *Confinement // of this process, for the card; nil where it is not confined
+	Progress func(step string, done int64)
+
+	// Noise is nil, for the system's randomness. Only tests and audits set it.
+	Noise io.Reader
+
+	limits limits
+	watch  func(row, at int64) // of tests: which row came out at what instant
+}
+
+// Units of privacy: who is counted, and hidden among others.
+const (
+	UnitUser    = "user"
+	UnitSession = "session" // of the source, never an inferred one
+	UnitRequest = "request" // hides a request among others, not a person
+)
+
+// A Source is a trace of tier internal that can be read several times.
+type Source struct {
+	Meta trace.Meta
+	Open func() (trace.Reader[trace.Request], error)
+}
+
 // limits are for tests: 0 is what is right outside them.
 type limits struct {
 	distinct int   // blocks that are numbered in memory
@@ -75,6 +125,10 @@ func (l *limits) settle() {
 		l.sharing = sharingBytes
 	}
 }
+
+// maxDistinct is how many distinct blocks are numbered in memory, for some 100
+// bytes each over all steps. The published traces have a fifth of it.
+const maxDistinct = 1 << 20
 
 func (p *Policy) check() error {
 	if p.Tier != Internal {
@@ -92,6 +146,47 @@ func (p *Policy) check() error {
 	p.limits.settle()
 	return nil
 }
+
+func (p *PartnerPolicy) settle() error {
+	for _, d := range []struct{ v, to *int }{{&p.KShare, ptr(5)}, {&p.KClass, ptr(11)}, {&p.PerOctave, ptr(2)}} {
+		if *d.v == 0 {
+			*d.v = *d.to
+		}
+	}
+	if p.LinkK == 0 {
+		p.LinkK = p.KClass
+	}
+	if p.Quantum == 0 {
+		p.Quantum = time.Second
+	}
+	if p.Suppressed == 0 {
+		p.Suppressed = 0.05
+	}
+	if p.Noise == nil {
+		p.Noise = rand.Reader
+	}
+	p.limits.settle()
+	switch {
+	case p.KShare < 1 || p.KShare > 1000 || p.KClass < 1 || p.KClass > 1_000_000:
+		return errors.New("k_share is from 1 to 1,000 and k_class from 1 to 1,000,000")
+	case p.LinkK < 1 || p.LinkK > 1_000_000:
+		return errors.New("k_link is from 1 to 1,000,000")
+	case p.PerOctave < 1 || p.PerOctave > 16:
+		return errors.New("there are 1 to 16 buckets in an octave")
+	case p.Quantum < time.Millisecond || p.Quantum > time.Hour:
+		return errors.New("the quantum of times is from a millisecond to an hour")
+	case !(p.Suppressed > 0 && p.Suppressed < 1):
+		return errors.New("the share of requests that may be left out is between 0 and 1")
+	case p.Unit != "" && p.Unit != UnitUser && p.Unit != UnitSession && p.Unit != UnitRequest:
+		return errors.New("the unit is user, session or request")
+	}
+	return nil
+}
+
+// dropsOwn tells whether there are blocks to drop: with KShare of 1 all are shared.
+func (p *PartnerPolicy) dropsOwn() bool { return p.DropOwn && p.KShare > 1 }
+
+func ptr[T any](v T) *T { return &v }
 
 func (p *Policy) workers() int {
 	if p.Workers > 0 {
@@ -134,3 +229,16 @@ func (c Confinement) Missing() []string {
 	}
 	return out
 }
+
+func (p *Policy) progress(step string, done int64) {
+	if p.Progress != nil {
+		p.Progress(step, done)
+	}
+}
+
+// DefaultKTemplate is how many users must have a system prompt for it to be kept.
+const DefaultKTemplate = 20
+
+const maxKTemplate = 10_000
+
+var errTemplateK = fmt.Errorf("a template is kept if 2 to %d users have it", maxKTemplate)

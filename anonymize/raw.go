@@ -116,10 +116,6 @@ func (f *rawFields) field() string {
 	return s
 }
 
-// Raw is the tier of text that an operator keeps for verbatim replay: a file
-// beside a trace of tier internal, see [Policy].Raw and [OpenRaw].
-const Raw = "raw"
-
 // Metadata of a raw file, beside reprise.schema, tier, card and card_sha256.
 const (
 	rawSchemaKey = "reprise.schema"

@@ -65,3 +65,10 @@ func (n *Renaming) shift(ns int64) int64 {
 	}
 	return ns + int64(n.Shift)
 }
+
+func optional(t trace.Text) *string {
+	if t == (trace.Text{}) {
+		return nil
+	}
+	return trace.Ptr(t.Reveal())
+}

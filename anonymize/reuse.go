@@ -65,3 +65,6 @@ func (c *countingWriter) Write(rows []trace.Request) (int, error) {
 	}
 	return c.dst.Write(rows)
 }
+
+// isLoad says whether a row takes part in reuse, as package profile has it.
+func isLoad(r *trace.Request) bool { return r.Status != trace.StatusFailed && len(r.Blocks) > 0 }

@@ -3,7 +3,9 @@ package anonymize
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
+	"time"
 
 	"reprise/trace"
 )
@@ -167,3 +169,6 @@ func (e *enforcer) Write(rows []trace.Request) (int, error) {
 	}
 	return e.dst.Write(rows)
 }
+
+// seconds is a duration for a card.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) + " s" }

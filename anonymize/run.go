@@ -228,9 +228,3 @@ func newText(e *trace.Entry, before []trace.Message) int {
 	}
 	return n
 }
-
-func (p *Policy) progress(step string, done int64) {
-	if p.Progress != nil {
-		p.Progress(step, done)
-	}
-}

@@ -3,7 +3,6 @@ package anonymize
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -13,13 +12,6 @@ import (
 
 // templatesSchema names the layout of a file of [Templates].
 const templatesSchema = "templates/1"
-
-// DefaultKTemplate is how many users must have a system prompt for it to be kept.
-const DefaultKTemplate = 20
-
-const maxKTemplate = 10_000
-
-var errTemplateK = fmt.Errorf("a template is kept if 2 to %d users have it", maxKTemplate)
 
 // Templates are system prompts, whole, that many users have: the text that
 // operators wrote, and not their users, if the rule holds what it is to hold.

@@ -2,116 +2,15 @@ package anonymize
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/binary"
 	"io"
 	"math"
 	"math/bits"
-	"slices"
 	"sort"
-	"strconv"
-	"time"
 
 	"reprise/trace"
 	"reprise/trace/block"
 )
-
-// A column of names.
-type column int
-
-const (
-	columnModel column = iota
-	columnAdapter
-	columnClass
-	columnKind
-	columnStatus
-	nameColumns
-)
-
-func (c column) String() string {
-	return [nameColumns]string{"model", "adapter", "class", "kind", "status"}[c]
-}
-
-// otherName stands for every name that too few units use.
-const otherName = "other"
-
-// A named counts who uses a name.
-type named struct {
-	rows  int64
-	units unitSet
-	label string
-}
-
-// namesOf are the names of a column. Most rows have that of the row before.
-type namesOf struct {
-	all  map[string]*named
-	last string
-	of   *named // the last one
-}
-
-// look finds a name, or nil.
-func (n *namesOf) look(name string) *named {
-	if n.of == nil || name != n.last {
-		n.last, n.of = name, n.all[name]
-	}
-	return n.of
-}
-
-// addNames counts the names of a row. Kind and status are from closed lists and
-// keep their words.
-func (s *survey) addNames(q *trace.Request, unit uint64, k int) {
-	add := func(c column, name string) {
-		if name == "" {
-			return
-		}
-		n := s.names[c].look(name)
-		if n == nil {
-			n = &named{}
-			s.names[c].all[name] = n
-		}
-		n.rows++
-		n.units.add(unit, k)
-	}
-	add(columnModel, q.Model)
-	add(columnAdapter, q.Adapter)
-	add(columnKind, q.Kind)
-	add(columnStatus, q.Status)
-	if q.Class != nil {
-		add(columnClass, *q.Class)
-	}
-}
-
-// label gives the names that enough units use their labels: closed words as they
-// are, others by how often they come.
-func (s *survey) label() {
-	for c := range s.names {
-		names := s.names[c].all
-		order := make([]string, 0, len(names))
-		for name := range names {
-			order = append(order, name)
-		}
-		slices.SortFunc(order, func(a, b string) int { return cmp.Or(cmp.Compare(names[b].rows, names[a].rows), cmp.Compare(a, b)) })
-		rank := 0
-		for _, name := range order {
-			switch n := names[name]; {
-			case !n.units.full:
-				n.label = otherName
-			case column(c) == columnKind || column(c) == columnStatus:
-				n.label = name
-			default:
-				n.label = column(c).String() + "-" + strconv.Itoa(rank)
-				rank++
-			}
-		}
-	}
-}
-
-func (s *survey) labelOf(c column, name string) string {
-	if name == "" {
-		return ""
-	}
-	return s.names[c].look(name).label // all were counted
-}
 
 // A transformer makes the rows of a release.
 type transformer struct {
@@ -230,9 +129,6 @@ func (t *transformer) blocks(row int64, q *trace.Request, n int) []uint64 {
 	}
 	return t.words
 }
-
-// seconds is a duration for a card.
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) + " s" }
 
 // A retimer replaces instants by others of the same bin, drawn uniformly, so that
 // no more of an instant is left than the bin it was in. Turns of a session keep
