@@ -87,7 +87,7 @@ func TestRefusedChats(t *testing.T) {
 			t.Fatal(err)
 		}
 		var err error
-		if p.Template, err = token.OpenTemplateFile(file); err != nil {
+		if p.Template, err = token.OpenTemplateAny(file); err != nil {
 			t.Fatal(err)
 		}
 		src := entries{one(0, "m", "Hello", 0), one(1, "m", "hunter2", 0)}

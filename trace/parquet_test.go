@@ -153,8 +153,8 @@ func TestOpenParquetReadErrors(t *testing.T) {
 
 // Every truncation and many corruptions are an error or other rows, never a panic.
 func TestBrokenFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	r := rand.New(rand.NewPCG(5, 6))
 	whole := encode(t, randomRows(r, 40), trace.Meta{BlockSize: 512})

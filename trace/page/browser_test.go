@@ -14,8 +14,8 @@ import (
 // browser finds a Chromium, or skips the test.
 func browser(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a browser takes seconds to start: skipped by -short")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

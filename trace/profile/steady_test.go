@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"testing"
 	"time"
@@ -169,8 +170,8 @@ func scaled(rows []trace.Request, k int32) []trace.Request {
 }
 
 func TestReuseEqualsPagedCache(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	for name, s := range shapes {
 		t.Run(name, func(t *testing.T) {
@@ -357,8 +358,8 @@ func TestSampledSteadyState(t *testing.T) {
 
 // The conversation trace of Mooncake, each capacity run through a cache.
 func TestMooncakeEqualsPagedCache(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	rows := mooncake(t)
 	sum := profileOf(t, rows, trace.Meta{BlockSize: 512}, profile.ProfilerOptions{}).Summary()

@@ -2,9 +2,9 @@ package token
 
 import "strings"
 
-// A matcher finds added tokens in a text. The reference looks for them before all else: the leftmost first, of those that
-// begin at one place the longest. The spellings of special tokens are looked for too, although they are plain text here,
-// since they hide others that overlap them.
+// A matcher finds added tokens in a text. The reference searches for them before anything else: the leftmost first, and of
+// those that begin at one place the longest. The spellings of special tokens are searched for too, although they are plain
+// text here, since they hide others that overlap them.
 type matcher struct {
 	next  map[uint64]int32 // from a node and a byte to a node: a trie
 	ends  []addedEnd       // of each node
@@ -12,7 +12,7 @@ type matcher struct {
 	only  int              // the one byte that begins one, or -1
 }
 
-// An addedEnd says which token ends at a node.
+// An addedEnd is the token that ends at a node, if any.
 type addedEnd struct {
 	id      uint32
 	ends    bool
@@ -23,8 +23,8 @@ func newMatcher() *matcher {
 	return &matcher{next: make(map[uint64]int32), ends: make([]addedEnd, 1), only: -1}
 }
 
-// add takes a spelling that is not empty.
-func (m *matcher) add(spelling string, id uint32, special bool) {
+// insert adds a spelling, which is not empty.
+func (m *matcher) insert(spelling string, id uint32, special bool) {
 	var node int32
 	for _, b := range []byte(spelling) {
 		key := uint64(node)<<8 | uint64(b)
@@ -45,7 +45,7 @@ func (m *matcher) add(spelling string, id uint32, special bool) {
 	}
 }
 
-// find gives the next token in s at or behind i that is not special, or false. A nil matcher finds none.
+// find gives the next token in s at or after i that is not special, or false. A nil matcher finds none.
 func (m *matcher) find(s string, i int) (start, end int, id uint32, ok bool) {
 	for m != nil {
 		if i = m.candidate(s, i); i < 0 {
@@ -64,7 +64,7 @@ func (m *matcher) find(s string, i int) (start, end int, id uint32, ok bool) {
 	return 0, 0, 0, false
 }
 
-// candidate gives the next place at or behind i where a token may begin, or -1.
+// candidate gives the next place at or after i where a token may begin, or -1.
 func (m *matcher) candidate(s string, i int) int {
 	if m.only >= 0 {
 		n := strings.IndexByte(s[i:], byte(m.only))
@@ -94,4 +94,10 @@ func (m *matcher) longest(s string, i int) (end int, hit addedEnd) {
 		}
 	}
 	return end, hit
+}
+
+// A special is an added token by which templates mark the parts of a chat.
+type special struct {
+	id             uint32
+	lstrip, rstrip bool // it swallows the white space before it, or after it
 }

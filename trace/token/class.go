@@ -29,7 +29,7 @@ type classTable struct {
 	pages [][256]class
 }
 
-// classes is built at the first use; that takes less than a millisecond.
+// classes is built at the first use, in less than a millisecond.
 var classes = sync.OnceValue(func() *classTable {
 	all := make([]class, utf8.MaxRune+1)
 	add := func(c class, tables ...*unicode.RangeTable) {
@@ -60,11 +60,7 @@ var classes = sync.OnceValue(func() *classTable {
 			all[i] |= other
 		}
 	}
-	return paged(all)
-})
-
-// paged folds equal pages into one.
-func paged(all []class) *classTable {
+	// Pages with the same classes are stored once.
 	t := &classTable{ascii: [utf8.RuneSelf]class(all)}
 	seen := make(map[[256]class]uint16)
 	for i := range t.page {
@@ -78,7 +74,7 @@ func paged(all []class) *classTable {
 		t.page[i] = at
 	}
 	return t
-}
+})
 
 // at gives the class and the length in bytes of the character at s[i].
 func (t *classTable) at(s string, i int) (class, int) {

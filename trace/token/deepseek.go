@@ -1,101 +1,104 @@
 package token
 
-import "unicode/utf8"
-
-// DeepSeek V3 and R1 cut a text three times, each time what the time before left: at numbers, at runs of Chinese and Japanese
-// characters, and at words.
-
-// splitThree is \p{N}{1,3}, with what lies between numbers as pieces too.
-func splitThree(t *classTable, s string, i int) int { return t.numbers(s, i, 3) }
-
-// splitOne is \p{N}, with what lies between.
-func splitOne(t *classTable, s string, i int) int { return t.numbers(s, i, 1) }
-
-// splitNumbers is \p{N}+, with what lies between.
-func splitNumbers(t *classTable, s string, i int) int { return t.numbers(s, i, len(s)) }
-
-func (t *classTable) numbers(s string, i, most int) int {
-	if end := t.digits(s, i, most); end > i {
-		return end
-	}
-	return t.run(s, i, letter|space|other)
+var deepSeek3 = &style{
+	name: "deepseek-v3", about: "DeepSeek V3; definitions of tools have no format there, and their JSON joins the system message",
+	models: []string{"deepseek-v3", "deepseek-chat"},
+	format: deepSeek3Format{},
 }
 
-// splitHanKana is [一-龥぀-ゟ゠-ヿ]+, with what lies between.
-func splitHanKana(_ *classTable, s string, i int) int {
-	r, n := utf8.DecodeRuneInString(s[i:])
-	in := isHanKana(r)
-	for i += n; i < len(s); i += n {
-		if s[i] < utf8.RuneSelf {
-			if in {
-				break
+const (
+	deepSeekUser, deepSeekAssistant, deepSeekEnd = "<｜User｜>", "<｜Assistant｜>", "<｜end▁of▁sentence｜>"
+	deepSeekCalls, deepSeekCallsEnd              = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
+	deepSeekCall, deepSeekSep, deepSeekCallEnd   = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
+	deepSeekOuts, deepSeekOutsEnd                = "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"
+	deepSeekOut, deepSeekOutEnd                  = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
+)
+
+// A deepSeek3Format puts all messages of the system first. An answer after the results of a tool has no header. A message
+// with both a text and calls keeps its text alone, as servers render it with the published template. That template closes
+// calls only where there are two; so does this.
+type deepSeek3Format struct{ textFormat }
+
+func (deepSeek3Format) render(r *Renderer, c *Chat) {
+	r.mark("<｜begin▁of▁sentence｜>")
+	first := true
+	for i := range c.Messages {
+		if m := &c.Messages[i]; m.Role == "system" {
+			if !first {
+				r.text("\n\n")
 			}
-			n = 1
-			continue
-		}
-		r, n = utf8.DecodeRuneInString(s[i:])
-		if isHanKana(r) != in {
-			break
+			r.text(m.Content)
+			first = false
 		}
 	}
-	return i
+	if c.Tools != "" {
+		if !first {
+			r.text("\n\n")
+		}
+		r.text(c.Tools)
+	}
+	// The published template carries these from one message to the next, and never resets the first two.
+	called, returned := false, false // there was a call, a result
+	header := deepSeekAssistant      // the mark before an answer; another after results
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		calls := r.parseCalls(m.Calls)
+		switch {
+		case m.Role == "user":
+			header = deepSeekAssistant
+			r.mark(deepSeekUser)
+			r.text(m.Content)
+		case m.Role == "tool":
+			header = deepSeekOutsEnd
+			if returned {
+				r.text("\n")
+			} else {
+				r.mark(deepSeekOuts)
+			}
+			returned = true
+			r.mark(deepSeekOut)
+			r.text(m.Content)
+			r.mark(deepSeekOutEnd)
+		case m.Role == "assistant" && len(calls) > 0 && m.Content == "":
+			header = deepSeekAssistant
+			for _, call := range calls {
+				if called {
+					r.text("\n")
+				} else {
+					r.mark(deepSeekAssistant, deepSeekCalls)
+				}
+				r.deepSeekCall(call)
+				if called {
+					r.mark(deepSeekCallsEnd, deepSeekEnd)
+				}
+				called = true
+			}
+		case m.Role == "assistant":
+			r.mark(header)
+			header = deepSeekAssistant
+			r.text(m.Content)
+			r.mark(deepSeekEnd)
+		}
+	}
+	r.mark(header)
 }
 
-func isHanKana(r rune) bool { return r >= '一' && r <= '龥' || r >= '\u3040' && r <= '\u30ff' }
-
-// splitDeepSeek is the last of the three. Controls and numbers match nothing, unless letters follow; a run of them is a piece.
-//
-//	[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+
-//	[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
-//	 ?[\p{P}\p{S}]+[\r\n]*
-//	\s*[\r\n]+
-//	\s+(?!\S)
-//	\s+
-func splitDeepSeek(t *classTable, s string, i int) int {
-	c, n := t.at(s, i)
-	next := i + n
-	var d class
-	if next < len(s) {
-		d, _ = t.at(s, next)
-	}
-	switch {
-	case c&symbol != 0 && n == 1 && d != 0 && isASCIILetter(s[next]):
-		for next < len(s) && isASCIILetter(s[next]) {
-			next++
-		}
-		return next
-	case c&(letter|mark) != 0:
-		return t.run(s, i, letter|mark)
-	case c&(symbol|newline) == 0 && d&(letter|mark) != 0:
-		return t.run(s, next, letter|mark)
-	case c&symbol != 0:
-		return t.lineEnds(s, t.run(s, i, symbol))
-	case s[i] == ' ' && d&symbol != 0:
-		return t.lineEnds(s, t.run(s, next, symbol))
-	case c&space != 0:
-		return t.blanks(s, i)
-	}
-	for next < len(s) && d&(letter|mark|symbol|space) == 0 {
-		at := next
-		_, n := t.at(s, at)
-		next += n
-		d = 0
-		if next < len(s) {
-			d, _ = t.at(s, next)
-		}
-		if d&(letter|mark) != 0 {
-			return at // this one leads the letters
-		}
-	}
-	return next
+func (r *Renderer) deepSeekCall(c call) {
+	r.mark(deepSeekCall)
+	r.text("function")
+	r.mark(deepSeekSep)
+	r.text(c.name, "\n```json\n", c.text, "\n```")
+	r.mark(deepSeekCallEnd)
 }
 
-// lineEnds is [\r\n]*.
-func (t *classTable) lineEnds(s string, i int) int {
-	for i < len(s) && (s[i] == '\r' || s[i] == '\n') {
-		i++
+func (deepSeek3Format) reply(r *Renderer, content, calls string) {
+	r.text(content)
+	for i, c := range r.parseCalls(calls) {
+		if i == 0 {
+			r.mark(deepSeekCalls)
+		} else {
+			r.text("\n")
+		}
+		r.deepSeekCall(c)
 	}
-	return i
 }
-
-func isASCIILetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }

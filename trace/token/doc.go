@@ -13,8 +13,8 @@
 // always encodes to exactly the tokens it was written from.
 //
 // [Open] gives the encodings of OpenAI's tiktoken (github.com/openai/tiktoken): the same vocabulary files, embedded in the
-// binary, and the same split patterns. [OpenFile] reads the tokenizer.json of an open model, as Hugging Face's tokenizers
-// library (github.com/huggingface/tokenizers) does, and [OpenAny] takes either. All are of the type [Encoding].
+// binary, and the same split patterns. [OpenAny] also reads the tokenizer.json of an open model, as Hugging
+// Face's tokenizers library (github.com/huggingface/tokenizers) does. All are of the type [Encoding].
 //
 // Other implementations of the patterns run a backtracking regular expression over the text and merge in quadratic time; this
 // one is some thirty times faster on prose, does not allocate once it is warm, and takes O(n log n) on a text without a

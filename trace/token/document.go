@@ -8,7 +8,19 @@ import (
 	"strings"
 )
 
-// A document is a tokenizer.json, as far as it matters here.
+const (
+	fileName = "tokenizer.json"
+	maxFile  = 256 << 20 // Gemma 3 has 33 MB
+)
+
+// Bounds far above every published file.
+const (
+	maxSpelling = 1 << 16 // bytes of a token
+	maxContent  = 1 << 10 // bytes of an added token
+	maxContents = 1 << 22 // bytes of all added tokens
+)
+
+// A document is a tokenizer.json, with the fields that are read here.
 type document struct {
 	Added         []addedToken `json:"added_tokens"`
 	Normalizer    *part        `json:"normalizer"`
@@ -18,7 +30,7 @@ type document struct {
 	Model         *model       `json:"model"`
 }
 
-// An addedToken is looked for in the text before all else.
+// An addedToken is searched for in the text before anything else.
 type addedToken struct {
 	ID         *uint32 `json:"id"`
 	Content    string  `json:"content"`
@@ -64,55 +76,49 @@ type model struct {
 	Merges       json.RawMessage `json:"merges"`
 }
 
-// parseDocument reads all but the vocabulary and the merges.
-func parseDocument(data []byte) (*document, error) {
-	doc := new(document)
-	if err := json.Unmarshal(data, doc); err != nil {
-		return nil, jsonError(err, "", data)
-	}
-	m := doc.Model
-	switch {
-	case m == nil:
-		return nil, errors.New("model: missing")
-	case m.Type != "BPE" && (m.Type != "" || m.Merges == nil): // GPT-2's own file does not say
-		return nil, fmt.Errorf("model.type: %.40q is not supported, only BPE is", m.Type)
-	case m.Dropout != nil && *m.Dropout != 0:
-		return nil, errors.New("model.dropout: not supported, since it is random")
-	case m.Vocab == nil:
-		return nil, errors.New("model.vocab: missing")
-	case m.Merges == nil:
-		return nil, errors.New("model.merges: missing")
-	case m.Prefix != "":
-		return nil, errors.New("model.continuing_subword_prefix: not supported")
-	case m.Suffix != "":
-		return nil, errors.New("model.end_of_word_suffix: not supported")
-	}
-	return doc, nil
-}
-
-// tokens reads the vocabulary: the spelling of each id, "" for an id without one, and the way back.
-func (m *model) tokens() (spelling []string, ids map[string]uint32, err error) {
-	if err := json.Unmarshal(m.Vocab, &ids); err != nil {
-		return nil, nil, jsonError(err, "model.vocab", nil)
+// tokens reads the vocabulary: the spelling of each id, "" for an id without one, and the way back. The first inModel
+// spellings are those of the model; the added tokens that the model lacks follow, by the ids that the file gives. (The library
+// numbers them anew, and warns where the file says otherwise.)
+func (d *document) tokens() (spelling []string, inModel int, ids map[string]uint32, err error) {
+	if err := json.Unmarshal(d.Model.Vocab, &ids); err != nil {
+		return nil, 0, nil, jsonError(err, "model.vocab", nil)
 	}
 	if len(ids) > maxTokens {
-		return nil, nil, fmt.Errorf("model.vocab: more than %d tokens", maxTokens)
+		return nil, 0, nil, fmt.Errorf("model.vocab: more than %d tokens", maxTokens)
 	}
 	spelling = make([]string, 0, len(ids))
 	for s, id := range ids {
 		if id >= maxTokens {
-			return nil, nil, fmt.Errorf("model.vocab: an id is above %d", maxTokens-1)
+			return nil, 0, nil, fmt.Errorf("model.vocab: an id is above %d", maxTokens-1)
 		}
 		spelling = grown(spelling, id)
 		switch {
 		case s == "" || spelling[id] != "":
-			return nil, nil, fmt.Errorf("model.vocab: id %d is given to two tokens, or to none", id)
+			return nil, 0, nil, fmt.Errorf("model.vocab: id %d is given to two tokens, or to none", id)
 		case len(s) > maxSpelling:
-			return nil, nil, fmt.Errorf("model.vocab: a token is longer than %d bytes", maxSpelling)
+			return nil, 0, nil, fmt.Errorf("model.vocab: a token is longer than %d bytes", maxSpelling)
 		}
 		spelling[id] = s
 	}
-	return spelling, ids, nil
+	inModel = len(spelling)
+	total := 0
+	for i, t := range d.Added {
+		total += len(t.Content)
+		switch {
+		case t.ID == nil || *t.ID >= maxTokens:
+			return nil, 0, nil, fmt.Errorf("added_tokens[%d].id: missing, or above %d", i, maxTokens-1)
+		case len(t.Content) > maxContent || total > maxContents:
+			return nil, 0, nil, fmt.Errorf("added_tokens[%d].content: too long", i)
+		case t.Content == "":
+			continue
+		}
+		spelling = grown(spelling, *t.ID)
+		if id, ok := ids[t.Content]; ok && id != *t.ID || spelling[*t.ID] != "" && spelling[*t.ID] != t.Content {
+			return nil, 0, nil, fmt.Errorf("added_tokens[%d].id: %d contradicts the vocabulary or another added token", i, *t.ID)
+		}
+		spelling[*t.ID] = t.Content
+	}
+	return spelling, inModel, ids, nil
 }
 
 // grown makes s long enough to hold the index id.

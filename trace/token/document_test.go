@@ -278,18 +278,15 @@ func TestOpenAny(t *testing.T) {
 			t.Errorf("the error for a bad file is %v", err)
 		}
 	}
-	if _, err := OpenFile(filepath.Join(dir, "absent")); err == nil || !strings.Contains(err.Error(), "absent") {
+	if _, err := openFile(filepath.Join(dir, "absent")); err == nil || !strings.Contains(err.Error(), "absent") {
 		t.Errorf("the error for an absent file is %v", err)
 	}
 }
 
 // TestLargeFile writes nothing: the file is a hole.
 func TestLargeFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
-	}
-	if testing.Short() {
-		t.Skip("reads 256 MiB")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	path := filepath.Join(t.TempDir(), fileName)
 	f, err := os.Create(path)
@@ -300,7 +297,7 @@ func TestLargeFile(t *testing.T) {
 	if err := f.Truncate(maxFile + 1); err != nil {
 		t.Skip("no room: ", err)
 	}
-	if _, err := OpenFile(path); err == nil || !strings.Contains(err.Error(), "larger than 256 MiB") {
+	if _, err := openFile(path); err == nil || !strings.Contains(err.Error(), "larger than 256 MiB") {
 		t.Errorf("the error for a large file is %v", err)
 	}
 }

@@ -53,13 +53,19 @@ func (e *Encoding) Name() string { return e.name }
 // string; such text is copied first. Nothing else allocates but dst, once the encoder is warm, unless a piece without any
 // boundary is longer than some 50,000 bytes; one of 2 GiB is more than it can take. With a tokenizer.json, a text that its
 // normaliser changes is copied too, the first word is where a space is put before it, and a split pattern without a splitter
-// of its own (see [OpenFile]) allocates for each piece.
+// of its own (see [OpenAny]) allocates for each piece.
 func (e *Encoding) Append(dst []uint32, text string) []uint32 { return e.append(dst, text, true) }
 
-// append appends the ids of a text that stands at the beginning, or behind a special token.
+// append appends the ids of a text; begin says that nothing but special tokens stands before it.
 func (e *Encoding) append(dst []uint32, text string, begin bool) []uint32 {
 	if !utf8.ValidString(text) {
-		text = valid(text)
+		// Each invalid byte becomes U+FFFD. strings.ToValidUTF8 would replace a run of them by one.
+		var b strings.Builder
+		b.Grow(len(text) + 2*utf8.UTFMax)
+		for _, r := range text {
+			b.WriteRune(r)
+		}
+		text = b.String()
 	}
 	st := e.states.Get().(*state)
 	for at := 0; at < len(text); {
@@ -78,12 +84,7 @@ func (e *Encoding) append(dst []uint32, text string, begin bool) []uint32 {
 
 // appendText normalises what is between the added tokens of a text, and then looks for others.
 func (e *Encoding) appendText(dst []uint32, st *state, text string, first bool) []uint32 {
-	if e.nfc {
-		text = nfc(text)
-	}
-	if e.spaces {
-		text = strings.ReplaceAll(text, "▁", " ")
-	}
+	text = e.normalise(text)
 	if e.lead == leadAlways && e.after != nil && text != "" {
 		text = " " + text
 	}
@@ -99,9 +100,29 @@ func (e *Encoding) appendText(dst []uint32, st *state, text string, first bool) 
 	return dst
 }
 
+// normalise does what the normaliser of a tokenizer.json does, except for a space before the text.
+func (e *Encoding) normalise(text string) string {
+	if e.nfc {
+		text = nfc(text)
+	}
+	if e.spaces {
+		text = strings.ReplaceAll(text, "▁", " ")
+	}
+	return text
+}
+
 // appendPlain encodes a text without added tokens. Where a space leads it, no more than the first piece is copied.
 func (e *Encoding) appendPlain(dst []uint32, st *state, text string, first bool) []uint32 {
-	if text != "" && e.leads(text[0], first) {
+	space := false // one is put before the text
+	switch e.lead {
+	case leadAlways:
+		space = e.after == nil
+	case leadAbsent:
+		space = !strings.HasPrefix(text, " ")
+	case leadFirst:
+		space = first && !strings.HasPrefix(text, " ")
+	}
+	if space && text != "" {
 		end := len(text)
 		if e.split != nil {
 			end = e.split(e.class, text, 0)
@@ -110,19 +131,6 @@ func (e *Encoding) appendPlain(dst []uint32, st *state, text string, first bool)
 		text = text[end:]
 	}
 	return e.appendPieces(dst, st, text)
-}
-
-// leads reports whether a space is put before a text that begins with b.
-func (e *Encoding) leads(b byte, first bool) bool {
-	switch e.lead {
-	case leadAlways:
-		return e.after == nil
-	case leadAbsent:
-		return b != ' '
-	case leadFirst:
-		return first && b != ' '
-	}
-	return false
 }
 
 func (e *Encoding) appendPieces(dst []uint32, st *state, text string) []uint32 {
@@ -135,16 +143,6 @@ func (e *Encoding) appendPieces(dst []uint32, st *state, text string) []uint32 {
 		i = end
 	}
 	return dst
-}
-
-// valid replaces each invalid byte by U+FFFD. strings.ToValidUTF8 would replace a run of them by one.
-func valid(text string) string {
-	var b strings.Builder
-	b.Grow(len(text) + 2*utf8.UTFMax)
-	for _, r := range text {
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // AppendText implements [Tokenizer]: it takes back what Append did, so that a space that was put before the text is left out.
@@ -170,3 +168,40 @@ func (e *Encoding) AppendText(dst []byte, ids []uint32) ([]byte, error) {
 
 // Words gives the round-trip-stable vocabulary, built at the first call and shared by all: it must not be changed.
 func (e *Encoding) Words() *Words { return e.words() }
+
+// appendSteps cuts s by the first of the steps, the pieces by the others, and encodes what comes out.
+func (e *Encoding) appendSteps(dst []uint32, st *state, s string, steps []step) []uint32 {
+	switch {
+	case s == "":
+		return dst
+	case len(steps) == 0:
+		return st.append(dst, e.vocab, s)
+	case steps[0].split != nil:
+		for i := 0; i < len(s); {
+			end := steps[0].split(e.class, s, i)
+			dst = e.appendSteps(dst, st, s[i:end], steps[1:])
+			i = end
+		}
+		return dst
+	}
+	// The engine counts in characters. It fails only if a time limit was set.
+	at, seen := 0, 0 // bytes and characters behind us
+	m, err := steps[0].pattern.FindStringMatch(s)
+	for ; err == nil && m != nil; m, err = steps[0].pattern.FindNextMatch(m) {
+		start := at + skip(s[at:], m.Index-seen)
+		end := start + skip(s[start:], m.Length)
+		dst = e.appendSteps(dst, st, s[at:start], steps[1:])
+		dst = e.appendSteps(dst, st, s[start:end], steps[1:])
+		at, seen = end, m.Index+m.Length
+	}
+	return e.appendSteps(dst, st, s[at:], steps[1:])
+}
+
+// skip is the length in bytes of the first n characters of s.
+func skip(s string, n int) (size int) {
+	for ; n > 0; n-- {
+		_, w := utf8.DecodeRuneInString(s[size:])
+		size += w
+	}
+	return size
+}

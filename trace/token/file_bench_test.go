@@ -14,7 +14,7 @@ func benchFiles(b *testing.B) map[string]*Encoding {
 	all := make(map[string]*Encoding)
 	files, _ := filepath.Glob(filepath.Join(os.Getenv("REPRISE_TEST_TOKENIZERS"), "*", fileName))
 	for _, file := range files {
-		e, err := OpenFile(file)
+		e, err := openFile(file)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -46,13 +46,13 @@ func BenchmarkOpenFile(b *testing.B) {
 	for _, file := range files {
 		b.Run(filepath.Base(filepath.Dir(file)), func(b *testing.B) {
 			before := heapInUse()
-			e, err := OpenFile(file)
+			e, err := openFile(file)
 			if err != nil {
 				b.Fatal(err)
 			}
 			retained := heapInUse() - before
 			for b.Loop() {
-				if _, err := OpenFile(file); err != nil {
+				if _, err := openFile(file); err != nil {
 					b.Fatal(err)
 				}
 			}

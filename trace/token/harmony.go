@@ -12,15 +12,21 @@ var gptOSS = &style{
 	name: "gpt-oss", about: "GPT-OSS (Harmony), which tells the date of the request; tools as TypeScript in the developer's message",
 	tools:  true,
 	models: []string{"gpt-oss"},
-	render: renderHarmony, answer: func(r *Renderer) { r.harmonyStart("assistant") }, reply: replyHarmony,
+	format: harmonyFormat{},
 }
+
+// A harmonyFormat leaves out the messages of the system after the first, and all but the first of several calls, as the
+// published template does.
+type harmonyFormat struct{}
+
+func (harmonyFormat) answer(r *Renderer) { r.harmonyStart("assistant") }
 
 func (r *Renderer) harmonyStart(role string) {
 	r.mark("<|start|>")
 	r.text(role)
 }
 
-// harmonyMessage writes a message but for its end.
+// harmonyMessage writes a message without its end mark.
 func (r *Renderer) harmonyMessage(role, channel string, parts ...string) {
 	r.harmonyStart(role)
 	if channel != "" {
@@ -31,11 +37,9 @@ func (r *Renderer) harmonyMessage(role, channel string, parts ...string) {
 	r.text(parts...)
 }
 
-// renderHarmony leaves out the messages of the system behind the first, and all but the first of several calls, as the
-// published template does.
-func renderHarmony(r *Renderer, c *Chat) {
+func (harmonyFormat) render(r *Renderer, c *Chat) {
 	r.harmonyMessage("system", "", "You are ChatGPT, a large language model trained by OpenAI.\nKnowledge cutoff: 2024-06\nCurrent date: ",
-		day(c.Time), "\n\nReasoning: medium\n\n# Valid channels: analysis, commentary, final. Channel must be included for every message.")
+		c.Time.UTC().Format("2006-01-02"), "\n\nReasoning: medium\n\n# Valid channels: analysis, commentary, final. Channel must be included for every message.")
 	if c.Tools != "" {
 		r.text("\nCalls to these tools must go to the commentary channel: 'functions'.")
 	}
@@ -84,7 +88,7 @@ func renderHarmony(r *Renderer, c *Chat) {
 	}
 }
 
-func replyHarmony(r *Renderer, content, calls string) {
+func (harmonyFormat) reply(r *Renderer, content, calls string) {
 	parsed := r.parseCalls(calls)
 	if len(parsed) == 0 {
 		r.mark("<|channel|>")
@@ -122,7 +126,19 @@ func typeScript(tools []*jinja.Dict) string {
 			if about := stringAt(spec, "description"); about != "" {
 				b.WriteString("// " + about + "\n")
 			}
-			b.WriteString(name + optionalMark(parameters, name) + ": " + typeOf(spec, 0) + defaultOf(spec) + ",\n")
+			b.WriteString(name + optionalMark(parameters, name) + ": " + typeOf(spec, 0))
+			if value, ok := spec.Get("default"); ok {
+				text, isText := value.(string)
+				switch {
+				case len(listAt(spec, "enum")) > 0 && isText:
+					b.WriteString(", // default: " + text)
+				case len(listAt(spec, "oneOf")) > 0 && isText:
+					b.WriteString("// default: " + text)
+				default:
+					b.WriteString(", // default: " + dumps(value))
+				}
+			}
+			b.WriteString(",\n")
 		}
 		b.WriteString("}) => any;\n\n")
 	}
@@ -147,26 +163,12 @@ func listAt(d *jinja.Dict, key string) []any {
 	return nil
 }
 
-// optionalMark is the mark behind the name of a property that is not required.
+// optionalMark is the mark after the name of a property that is not required.
 func optionalMark(d *jinja.Dict, name string) string {
 	if slices.Contains(listAt(d, "required"), any(name)) {
 		return ""
 	}
 	return "?"
-}
-
-func defaultOf(spec *jinja.Dict) string {
-	value, ok := spec.Get("default")
-	text, isText := value.(string)
-	switch {
-	case !ok:
-		return ""
-	case len(listAt(spec, "enum")) > 0 && isText:
-		return ", // default: " + text
-	case len(listAt(spec, "oneOf")) > 0 && isText:
-		return "// default: " + text
-	}
-	return ", // default: " + dumps(value)
 }
 
 // maxTypes bounds how deep types are nested.
@@ -184,7 +186,7 @@ func typeOf(spec *jinja.Dict, depth int) string {
 	case depth > maxTypes:
 		return "any"
 	case kind == "array":
-		return arrayType(spec, depth) + nullable
+		return arrayType(dictAt(spec, "items"), depth) + nullable
 	case len(several) > 0:
 		return joinTexts(several, " | ")
 	case len(listAt(spec, "oneOf")) > 0:
@@ -198,7 +200,20 @@ func typeOf(spec *jinja.Dict, depth int) string {
 	case kind == "boolean":
 		return "boolean"
 	case kind == "object" && isText:
-		return objectType(spec, depth)
+		properties := dictAt(spec, "properties")
+		if properties.Len() == 0 {
+			return "object"
+		}
+		var b strings.Builder
+		b.WriteString("{\n")
+		for i, name := range properties.Keys() {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(name + optionalMark(spec, name) + ": \n" + strings.Repeat(" ", 16) + typeOf(dictAt(properties, name), depth+1))
+		}
+		b.WriteString("}")
+		return b.String()
 	}
 	return "any"
 }
@@ -215,8 +230,8 @@ func joinTexts(items []any, sep string) string {
 	return strings.Join(texts, sep)
 }
 
-func arrayType(spec *jinja.Dict, depth int) string {
-	items := dictAt(spec, "items")
+// arrayType is the type of a list of items. Items whose type is long have none.
+func arrayType(items *jinja.Dict, depth int) string {
 	if items.Len() == 0 {
 		return "any[]"
 	}
@@ -235,6 +250,7 @@ func arrayType(spec *jinja.Dict, depth int) string {
 	return inner + "[]"
 }
 
+// variants is the union of the types that oneOf lists.
 func variants(list []any, depth int) string {
 	var b strings.Builder
 	for i, v := range list {
@@ -253,22 +269,5 @@ func variants(list []any, depth int) string {
 			b.WriteString(" | \n")
 		}
 	}
-	return b.String()
-}
-
-func objectType(spec *jinja.Dict, depth int) string {
-	properties := dictAt(spec, "properties")
-	if properties.Len() == 0 {
-		return "object"
-	}
-	var b strings.Builder
-	b.WriteString("{\n")
-	for i, name := range properties.Keys() {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(name + optionalMark(spec, name) + ": \n" + strings.Repeat(" ", 16) + typeOf(dictAt(properties, name), depth+1))
-	}
-	b.WriteString("}")
 	return b.String()
 }

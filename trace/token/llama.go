@@ -1,52 +1,39 @@
 package token
 
-import (
-	"time"
-
-	"reprise/trace/token/internal/jinja"
-)
+import "reprise/trace/token/internal/jinja"
 
 var (
 	llama2 = &style{
 		name: "llama2", about: "Llama 2 chat: [INST] and <<SYS>>; no format for tools, whose JSON joins the system message",
 		models: []string{"llama-2", "llama2"},
-		render: renderLlama2, answer: func(*Renderer) {}, reply: func(r *Renderer, content, calls string) { r.text(" ", content, calls) },
+		format: llama2Format{},
 	}
 	llama3 = &style{
 		name: "llama3", about: "Llama 3; no format for tools, whose JSON joins the system message",
 		models: []string{"llama-3", "llama3"},
-		render: renderLlama3, answer: answerLlama3, reply: replyLlama3,
+		format: llama3Format{},
 	}
 	llama31 = &style{
 		name: "llama3.1", about: "Llama 3.1 and 3.3, which tell the date of 26 Jul 2024; tools as JSON in the first message of the user",
 		tools:  true,
 		models: []string{"llama-3.1", "llama3.1", "llama-3-1", "llama-v3p1", "llama-3.3", "llama3.3", "llama-3-3", "llama-v3p3"},
-		render: func(r *Renderer, c *Chat) { renderLlama31(r, c, "26 Jul 2024") }, answer: answerLlama3, reply: replyLlama31,
+		format: llama31Format{date: "26 Jul 2024"},
 	}
 	llama32 = &style{
 		name: "llama3.2", about: "Llama 3.2, which tells the date of the request; tools as JSON in the first message of the user",
 		tools:  true,
 		models: []string{"llama-3.2", "llama3.2", "llama-3-2", "llama-v3p2"},
-		render: func(r *Renderer, c *Chat) { renderLlama31(r, c, c.Time.UTC().Format("02 Jan 2006")) }, answer: answerLlama3, reply: replyLlama31,
+		format: llama31Format{},
 	}
 )
 
-// systemPrefix splits off the messages of the system that begin a chat, and puts the JSON of tools behind them, for families
-// without a format for tools.
-func (c *Chat) systemPrefix() (system string, rest []Message) {
-	rest = c.Messages
-	if c.beginsWithSystem() {
-		system, rest = rest[0].Content, rest[1:]
-	}
-	if c.Tools != "" && system != "" {
-		system += "\n\n"
-	}
-	return system + c.Tools, rest
-}
-
-// renderLlama2 is a dialogue of turns that each begin anew. What is neither a question nor an answer, which the published
+// A llama2Format is a dialogue of turns that each begin anew. What is neither a question nor an answer, which the published
 // template refuses, is taken as a question.
-func renderLlama2(r *Renderer, c *Chat) {
+type llama2Format struct{ textFormat }
+
+func (llama2Format) reply(r *Renderer, content, calls string) { r.text(" ", content, calls) }
+
+func (llama2Format) render(r *Renderer, c *Chat) {
 	system, messages := c.systemPrefix()
 	for i := range messages {
 		m := &messages[i]
@@ -65,7 +52,11 @@ func renderLlama2(r *Renderer, c *Chat) {
 	}
 }
 
-func renderLlama3(r *Renderer, c *Chat) {
+type llama3Format struct{ textFormat }
+
+func (llama3Format) answer(r *Renderer) { r.llama3Header("assistant") }
+
+func (llama3Format) render(r *Renderer, c *Chat) {
 	r.mark("<|begin_of_text|>")
 	system, messages := c.systemPrefix()
 	if system != "" || c.beginsWithSystem() {
@@ -90,36 +81,39 @@ func (r *Renderer) llama3Message(role string, parts ...string) {
 	r.mark("<|eot_id|>")
 }
 
-func answerLlama3(r *Renderer) { r.llama3Header("assistant") }
+const llamaToolIntro = "Given the following functions, please respond with a JSON for a function call with its proper arguments that best answers the given prompt.\n\n" +
+	"Respond in the format {\"name\": function name, \"parameters\": dictionary of argument name and its value}.Do not use variables.\n\n"
 
-func replyLlama3(r *Renderer, content, calls string) { r.text(content, calls) }
+// A llama31Format always has a message of the system. A message with calls has these alone; the published template refuses
+// more than one.
+type llama31Format struct {
+	llama3Format
+	date string // that it tells the model; "" for the date of the request
+}
 
-func replyLlama31(r *Renderer, content, calls string) {
+func (llama31Format) reply(r *Renderer, content, calls string) {
 	parsed := r.parseCalls(calls)
 	if len(parsed) == 0 {
 		r.text(content)
 	}
 	for _, c := range parsed {
-		r.text(llamaCall(c)...)
+		r.llamaCall(c)
 	}
 }
 
-func llamaCall(c call) []string {
-	return []string{`{"name": "`, c.name, `", "parameters": `, c.json, "}"}
+func (r *Renderer) llamaCall(c call) {
+	r.text(`{"name": "`, c.name, `", "parameters": `, c.json, "}")
 }
 
-const (
-	llamaToolIntro = "Given the following functions, please respond with a JSON for a function call with its proper arguments that best answers the given prompt.\n\n" +
-		"Respond in the format {\"name\": function name, \"parameters\": dictionary of argument name and its value}.Do not use variables.\n\n"
-)
-
-// renderLlama31 always has a message of the system. A message with calls has these alone; the published template refuses more
-// than one.
-func renderLlama31(r *Renderer, c *Chat, date string) {
+func (f llama31Format) render(r *Renderer, c *Chat) {
 	r.mark("<|begin_of_text|>")
 	system, messages := "", c.Messages
 	if c.beginsWithSystem() {
 		system, messages = strip(messages[0].Content), messages[1:]
+	}
+	date := f.date
+	if date == "" {
+		date = c.Time.UTC().Format("02 Jan 2006")
 	}
 	head := ""
 	if c.Tools != "" {
@@ -146,7 +140,7 @@ func renderLlama31(r *Renderer, c *Chat, date string) {
 		case len(calls) > 0:
 			r.llama3Header("assistant")
 			for _, call := range calls {
-				r.text(llamaCall(call)...)
+				r.llamaCall(call)
 			}
 			r.mark("<|eot_id|>")
 		default:
@@ -154,6 +148,3 @@ func renderLlama31(r *Renderer, c *Chat, date string) {
 		}
 	}
 }
-
-// day is the date of a request, in UTC.
-func day(t time.Time) string { return t.UTC().Format("2006-01-02") }

@@ -5,6 +5,47 @@ import (
 	"unicode/utf8"
 )
 
+// A state is what one goroutine needs to encode: scratch memory, and a cache of the pieces that were merged lately. It keeps
+// those pieces of text in memory for as long as it is pooled, and shows them to no one.
+type state struct {
+	nodes  []node
+	heap   candidates
+	recent [1 << recentBits]piece
+}
+
+// recentBits sets the size of the cache: 2^12 pieces in 256 KiB. Eight times as many gain nothing on chat logs.
+const recentBits = 12
+
+// A piece is a merged piece of text with its ids. It fills a cache line and holds no pointer: to store one allocates nothing,
+// and the garbage collector does not look inside. Longer ones are rare and merged again.
+type piece struct {
+	size, count uint8
+	text        [34]byte
+	ids         [7]uint32
+}
+
+// append appends the ids of one piece of text.
+func (st *state) append(dst []uint32, v *vocab, p string) []uint32 {
+	if len(p) == 1 {
+		return append(dst, v.single[p[0]])
+	}
+	h := v.hash(p)
+	if id, ok := v.find(p, h); ok {
+		return append(dst, id)
+	}
+	// The slot comes from other bits than the vocabulary's index and tag.
+	c := &st.recent[h>>24&(1<<recentBits-1)]
+	if string(c.text[:c.size]) == p {
+		return append(dst, c.ids[:c.count]...)
+	}
+	before := len(dst)
+	dst = st.merge(dst, v, p)
+	if ids := dst[before:]; len(p) <= len(c.text) && len(ids) <= len(c.ids) {
+		c.size, c.count = uint8(copy(c.text[:], p)), uint8(copy(c.ids[:], ids))
+	}
+	return dst
+}
+
 // Byte-pair encoding of a piece that is not a token itself. The piece starts as its single bytes, or characters; the
 // neighbouring pair whose union has the lowest rank, the leftmost of equals, becomes one part, until no union is a token.
 // In tiktoken's encodings the rank of a union is the id of the part it makes; else it is its place in the list of merges.
@@ -18,19 +59,26 @@ const keepMax = 1 << 16
 
 // A node is a part in a linked list, found by the place where it starts. The last node is the end of the piece.
 type node struct {
-	prev, next int32  // places of the neighbours; -1 before the first and behind the end
+	prev, next int32  // places of the neighbours; -1 before the first and after the end
 	id         uint32 // of the token that the part is
-	rank       uint32 // of its union with the part behind it, or none
+	rank       uint32 // of its union with the next part, or none
 }
 
 // merge appends the ids of a piece shorter than 2 GiB, in O(n log n), with 16 bytes of nodes and up to 16 of candidates for
 // each byte.
 func (st *state) merge(dst []uint32, v *vocab, p string) []uint32 {
-	var nodes []node
+	nodes := st.nodes[:0]
 	if v.chars {
-		nodes = v.spellChars(st.nodes[:0], p)
-	} else {
-		nodes = v.spellBytes(st.nodes[:0], p)
+		nodes = v.spellChars(nodes, p)
+	} else { // one node a byte
+		for i := range len(p) {
+			n := node{prev: int32(i - 1), next: int32(i + 1), id: v.single[p[i]], rank: none}
+			if i+1 < len(p) {
+				n.rank = v.double[uint(p[i])<<8|uint(p[i+1])]
+			}
+			nodes = append(nodes, n)
+		}
+		nodes = append(nodes, node{prev: int32(len(p) - 1), next: -1, rank: none})
 	}
 	heap := st.heap[:0]
 	for i := int32(0); int(i) < len(p); i = nodes[i].next {
@@ -38,7 +86,9 @@ func (st *state) merge(dst []uint32, v *vocab, p string) []uint32 {
 			heap = append(heap, newCandidate(rank, int(i)))
 		}
 	}
-	heap.init()
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		heap.down(i)
+	}
 	for len(heap) > 0 {
 		c := heap.pop()
 		i := c.at()
@@ -56,8 +106,12 @@ func (st *state) merge(dst []uint32, v *vocab, p string) []uint32 {
 			}
 			nodes[j].rank = none
 			right := nodes[nodes[j].next]
-			if right.next >= 0 {
-				nodes[j].rank = v.union(nodes[j].id, right.id, p[j:right.next])
+			switch {
+			case right.next < 0: // the end of the piece
+			case v.pairs != nil:
+				nodes[j].rank = v.pairs.rank(nodes[j].id, right.id)
+			default:
+				nodes[j].rank = v.rank(p[j:right.next])
 			}
 			if nodes[j].rank != none {
 				heap.push(newCandidate(nodes[j].rank, int(j)))
@@ -74,18 +128,6 @@ func (st *state) merge(dst []uint32, v *vocab, p string) []uint32 {
 		st.heap = heap
 	}
 	return dst
-}
-
-// spellBytes gives the nodes of the single bytes of a piece.
-func (v *vocab) spellBytes(nodes []node, p string) []node {
-	for i := range len(p) {
-		n := node{prev: int32(i - 1), next: int32(i + 1), id: v.single[p[i]], rank: none}
-		if i+1 < len(p) {
-			n.rank = v.double[uint(p[i])<<8|uint(p[i+1])]
-		}
-		nodes = append(nodes, n)
-	}
-	return append(nodes, node{prev: int32(len(p) - 1), next: -1, rank: none})
 }
 
 // spellChars gives the nodes of the characters of a piece, and of the bytes of those that are not in the vocabulary. The
@@ -131,12 +173,6 @@ func (c candidate) at() int32    { return int32(uint32(c)) }
 
 // candidates is a binary heap. Package container/heap would call through an interface and allocate for each push.
 type candidates []candidate
-
-func (h candidates) init() {
-	for i := len(h)/2 - 1; i >= 0; i-- {
-		h.down(i)
-	}
-}
 
 func (h *candidates) push(c candidate) {
 	*h = append(*h, c)

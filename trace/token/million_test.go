@@ -33,13 +33,13 @@ func fuzzed(r *rand.Rand) string {
 	return b.String()
 }
 
-// Fuzzed strings encode as the library encodes them: twenty thousand of them,
-// or as many as REPRISE_TEST_STRINGS says.
+// Fuzzed strings encode as the library encodes them: two thousand of them, twenty thousand with REPRISE_TEST_LONG, or as many
+// as REPRISE_TEST_STRINGS says.
 func TestOracleFuzzed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	n := 2_000
+	if os.Getenv("REPRISE_TEST_LONG") != "" {
+		n = 20_000
 	}
-	n := 20_000
 	if s := os.Getenv("REPRISE_TEST_STRINGS"); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil {
@@ -63,8 +63,8 @@ func TestOracleFuzzed(t *testing.T) {
 
 // C source, where a compiler's headers are installed.
 func TestOracleCSource(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	var files []string
 	filepath.WalkDir("/usr/include", func(path string, d fs.DirEntry, err error) error {

@@ -10,21 +10,20 @@ var (
 	mistral1 = &style{
 		name: "mistral-v1", about: "Mistral 7B v0.1 and v0.2, Mixtral 8x7B; no format for tools, whose JSON joins the first message",
 		models: []string{"mistral-7b-instruct-v0.1", "mistral-7b-instruct-v0.2", "mistral-7b-v0.1", "mistral-7b-v0.2", "mixtral-8x7b"},
-		render: renderMistral1, answer: func(*Renderer) {}, reply: replyPlainly,
+		format: mistral1Format{},
 	}
 	mistral3 = &style{
 		name: "mistral-v3", about: "Mistral Nemo (V3 Tekken); tools before the last message of the user, which has the system's before it when it is the last of all",
 		tools:  true,
 		models: []string{"mistral-nemo"},
-		render: renderMistral3, answer: func(*Renderer) {}, reply: replyMistral3,
+		format: mistral3Format{},
 	}
 )
 
-// replyPlainly goes on from what is before.
-func replyPlainly(r *Renderer, content, calls string) { r.text(content, calls) }
+// A mistral1Format has no message of the system: it joins the first question.
+type mistral1Format struct{ textFormat }
 
-// renderMistral1 has no message of the system: it joins the first question.
-func renderMistral1(r *Renderer, c *Chat) {
+func (mistral1Format) render(r *Renderer, c *Chat) {
 	r.mark("<s>")
 	system, messages := c.systemPrefix()
 	for i := range messages {
@@ -43,7 +42,9 @@ func renderMistral1(r *Renderer, c *Chat) {
 	}
 }
 
-func renderMistral3(r *Renderer, c *Chat) {
+type mistral3Format struct{ textFormat }
+
+func (mistral3Format) render(r *Renderer, c *Chat) {
 	r.mark("<s>")
 	system, messages := "", c.Messages
 	if c.beginsWithSystem() {
@@ -129,7 +130,7 @@ func (r *Renderer) mistralTools(text string) {
 	r.mark("[/AVAILABLE_TOOLS]")
 }
 
-func replyMistral3(r *Renderer, content, calls string) {
+func (mistral3Format) reply(r *Renderer, content, calls string) {
 	r.text(content)
 	if parsed := r.parseCalls(calls); len(parsed) > 0 {
 		r.mistralCalls(parsed)

@@ -17,12 +17,13 @@ func nfc(s string) string {
 	if n == s || strings.Count(n, joiner) == strings.Count(s, joiner) {
 		return n
 	}
-	return compose(decompose(s))
+	return composed(s)
 }
 
-// decompose gives the characters of normal form D: each decomposed by itself, then the marks between two starters put in
-// order of their class.
-func decompose(s string) (d []rune) {
+// composed gives normal form C without package norm's limit on marks.
+func composed(s string) string {
+	// Normal form D: each character decomposed by itself, then the marks between two starters sorted by class.
+	var d []rune
 	for _, r := range s {
 		d = append(d, []rune(norm.NFD.String(string(r)))...)
 	}
@@ -34,18 +35,15 @@ func decompose(s string) (d []rune) {
 		slices.SortStableFunc(d[i:end], func(a, b rune) int { return combining(a) - combining(b) })
 		i = end
 	}
-	return d
-}
-
-// compose joins each character with the last starter before it where they have a composite, unless one of its own class or
-// a higher stands between (Unicode Standard Annex 15, section 1.3).
-func compose(d []rune) string {
+	// Then each character joins the last starter before it where the two have a composite, unless one of its own class or a
+	// higher stands between (Unicode Standard Annex 15, section 1.3).
 	out := d[:0]
 	starter, last := -1, -1 // class of the last between; -1 for none
 	for _, r := range d {
 		class := combining(r)
 		if starter >= 0 && last < class {
-			if c, ok := composite(out[starter], r); ok {
+			pair := norm.NFC.String(string([]rune{out[starter], r}))
+			if c, n := utf8.DecodeRuneInString(pair); n == len(pair) {
 				out[starter] = c
 				continue
 			}
@@ -60,10 +58,3 @@ func compose(d []rune) string {
 
 // combining is the canonical combining class; a starter has 0.
 func combining(r rune) int { return int(norm.NFC.PropertiesString(string(r)).CCC()) }
-
-// composite gives the one character that two are in normal form C.
-func composite(a, b rune) (rune, bool) {
-	s := norm.NFC.String(string([]rune{a, b}))
-	r, n := utf8.DecodeRuneInString(s)
-	return r, n == len(s)
-}

@@ -161,8 +161,8 @@ func TestOracle(t *testing.T) {
 // TestOracleClasses puts characters between neighbours that show their class: all below U+3000, those on either side of a
 // change of class, and samples of the rest.
 func TestOracleClasses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	table := classes()
 	classOf := func(r rune) class { c, _ := table.at(string(r), 0); return c }
@@ -203,8 +203,8 @@ func TestOracleRandom(t *testing.T) {
 }
 
 func TestOracleGoSource(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -235,8 +235,8 @@ func TestOracleGoSource(t *testing.T) {
 }
 
 func TestOracleShareGPT(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	messages := shareGPT(t)
 	if messages == nil {

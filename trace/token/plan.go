@@ -2,10 +2,11 @@ package token
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
-// A plan is what the normalizer and the pre-tokenizer of a document come to.
+// A plan is what the normalizer and the pre-tokenizer of a document ask for.
 type plan struct {
 	byteLevel bool
 	steps     []step // byte level
@@ -31,7 +32,7 @@ func (l located) unsupported() error {
 	return fmt.Errorf("%s.type: %.40q is not supported here", l.path, l.Type)
 }
 
-// flatten lists a part, or those of which it is a Sequence.
+// flatten lists a part, or the parts of a Sequence.
 func flatten(p *part, path string) (list []located) {
 	if p == nil {
 		return nil
@@ -55,19 +56,19 @@ func flatten(p *part, path string) (list []located) {
 	return list
 }
 
-// plan reads the parts around the model, and refuses what is not understood.
+// plan reads the parts around the model, and refuses what is not supported.
 func (d *document) plan() (plan, error) {
 	var p plan
 	pre := flatten(d.PreTokenizer, "pre_tokenizer")
 	for _, l := range pre {
 		p.byteLevel = p.byteLevel || l.Type == "ByteLevel"
 	}
-	normalizer, preTokenizer, decoders := p.spacesNormalizer, p.spacesPreTokenizer, spacesDecoders
+	preTokenizer, decoders := p.spacesPreTokenizer, spacesDecoders
 	if p.byteLevel {
-		normalizer, preTokenizer, decoders = p.bytesNormalizer, p.bytesPreTokenizer, bytesDecoders
+		preTokenizer, decoders = p.bytesPreTokenizer, bytesDecoders
 	}
 	for _, l := range flatten(d.Normalizer, "normalizer") {
-		if err := normalizer(l); err != nil {
+		if err := p.normalizer(l); err != nil {
 			return p, err
 		}
 	}
@@ -86,7 +87,17 @@ func (d *document) plan() (plan, error) {
 			return p, l.unsupported()
 		}
 	}
-	return p, p.check(d.Model)
+	switch {
+	case p.byteLevel:
+		return p, nil
+	case !p.spaces:
+		return p, fmt.Errorf("pre_tokenizer: neither this nor the normalizer is of a kind that is supported (ByteLevel, Metaspace, Replace of spaces)")
+	case !d.Model.ByteFallback:
+		return p, fmt.Errorf("model.byte_fallback: only true is supported without the pre-tokenizer ByteLevel")
+	case d.Model.IgnoreMerges:
+		return p, fmt.Errorf("model.ignore_merges: only false is supported without the pre-tokenizer ByteLevel")
+	}
+	return p, nil
 }
 
 // The decoders of a family do what AppendText does, and the post-processors add special tokens, or change offsets.
@@ -96,37 +107,35 @@ var (
 	postProcessors = map[string]bool{"ByteLevel": true, "TemplateProcessing": true, "RobertaProcessing": true, "BertProcessing": true}
 )
 
-// check holds the plan against the model.
-func (p *plan) check(m *model) error {
+// normalizer adds a normalizer: NFC with the byte-level alphabet, else those that make "▁" of spaces.
+func (p *plan) normalizer(l located) error {
 	switch {
-	case p.byteLevel:
-		return nil
-	case !p.spaces:
-		return fmt.Errorf("pre_tokenizer: neither this nor the normalizer is of a kind that is supported (ByteLevel, Metaspace, Replace of spaces)")
-	case !m.ByteFallback:
-		return fmt.Errorf("model.byte_fallback: only true is supported without the pre-tokenizer ByteLevel")
-	case m.IgnoreMerges:
-		return fmt.Errorf("model.ignore_merges: only false is supported without the pre-tokenizer ByteLevel")
-	}
-	return nil
-}
-
-func (p *plan) bytesNormalizer(l located) error {
-	if l.Type != "NFC" {
+	case p.byteLevel && l.Type == "NFC":
+		p.nfc = true
+	case !p.byteLevel && l.Type == "Prepend":
+		if l.Prepend != "▁" || p.lead != leadNone {
+			return l.fault(".prepend", `only one "▁" is supported`)
+		}
+		p.lead = leadAlways
+	case !p.byteLevel && l.Type == "Replace":
+		if l.Pattern.String == nil || *l.Pattern.String != " " || l.Content != "▁" {
+			return l.fault("", `only " " may be replaced, by "▁"`)
+		}
+		p.replaced, p.spaces = true, true
+	default:
 		return l.unsupported()
 	}
-	p.nfc = true
 	return nil
 }
 
 func (p *plan) bytesPreTokenizer(l located, last bool) error {
 	switch l.Type {
 	case "Digits":
-		f := splitNumbers
+		most := math.MaxInt
 		if l.IndividualDigits {
-			f = splitOne
+			most = 1
 		}
-		p.steps = append(p.steps, step{split: f})
+		p.steps = append(p.steps, step{split: splitNumbers(most)})
 	case "Split":
 		if l.Pattern.Regex == nil {
 			return l.fault(".pattern", "only Regex is supported here")
@@ -155,35 +164,13 @@ func (p *plan) bytesPreTokenizer(l located, last bool) error {
 	return nil
 }
 
-func (p *plan) spacesNormalizer(l located) error {
-	switch l.Type {
-	case "Prepend":
-		if l.Prepend != "▁" || p.lead != leadNone {
-			return l.fault(".prepend", `only one "▁" is supported`)
-		}
-		p.lead = leadAlways
-	case "Replace":
-		if l.Pattern.String == nil || *l.Pattern.String != " " || l.Content != "▁" {
-			return l.fault("", `only " " may be replaced, by "▁"`)
-		}
-		p.replaced, p.spaces = true, true
-	default:
-		return l.unsupported()
-	}
-	return nil
-}
-
 func (p *plan) spacesPreTokenizer(l located, _ bool) error {
-	switch {
-	case l.Type == "Metaspace":
-		return p.metaspace(l)
-	case l.Type == "Split" && p.replaced && l.Pattern.String != nil && *l.Pattern.String == " " && !l.Invert:
+	if l.Type == "Split" && p.replaced && l.Pattern.String != nil && *l.Pattern.String == " " && !l.Invert {
 		return nil // Gemma splits at spaces when there are none any more
 	}
-	return l.unsupported()
-}
-
-func (p *plan) metaspace(l located) error {
+	if l.Type != "Metaspace" {
+		return l.unsupported()
+	}
 	lead, known := map[string]lead{"": leadAbsent, "always": leadAbsent, "first": leadFirst, "never": leadNone}[l.PrependScheme]
 	switch {
 	case l.Replacement != "▁":

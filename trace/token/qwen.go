@@ -7,13 +7,13 @@ var (
 		name: "qwen2.5", about: "Qwen 2.5, with its default system message; tools in the manner of Hermes",
 		tools:  true,
 		models: []string{"qwen2.5", "qwen-2.5", "qwen2-5"},
-		render: renderQwen25, answer: answerQwen, reply: replyQwen,
+		format: qwen25Format{},
 	}
 	qwen3 = &style{
 		name: "qwen3", about: "Qwen 3, without one, and without the thoughts of earlier turns; tools in the manner of Hermes",
 		tools:  true,
 		models: []string{"qwen3", "qwen-3"},
-		render: renderQwen3, answer: answerQwen, reply: replyQwen,
+		format: qwen3Format{},
 	}
 )
 
@@ -26,8 +26,32 @@ const (
 		"within <tool_call></tool_call> XML tags:\n<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
 )
 
-// beginsWithSystem tells a chat whose first message is one of the system.
-func (c *Chat) beginsWithSystem() bool { return len(c.Messages) > 0 && c.Messages[0].Role == "system" }
+// A qwenFormat is what the versions of Qwen share.
+type qwenFormat struct{}
+
+func (qwenFormat) answer(r *Renderer) {
+	r.mark(imStart)
+	r.text("assistant\n")
+}
+
+func (qwenFormat) reply(r *Renderer, content, calls string) {
+	r.text(content)
+	r.qwenCalls(content, calls)
+}
+
+// qwenCalls writes the calls that follow a content, each on lines of its own.
+func (r *Renderer) qwenCalls(content, calls string) {
+	for i, c := range r.parseCalls(calls) {
+		if i > 0 || content != "" {
+			r.text("\n")
+		}
+		r.qwenCall(c)
+	}
+}
+
+func (r *Renderer) qwenCall(c call) {
+	r.text("<tool_call>\n{\"name\": \"", c.name, "\", \"arguments\": ", c.json, "}\n</tool_call>")
+}
 
 func (r *Renderer) qwenTools(c *Chat) {
 	r.text(qwenTools)
@@ -37,7 +61,29 @@ func (r *Renderer) qwenTools(c *Chat) {
 	r.text(qwenToolsEnd)
 }
 
-func renderQwen25(r *Renderer, c *Chat) {
+func (r *Renderer) qwenMessage(role, content string) {
+	r.mark(imStart)
+	r.text(role, "\n", content)
+	r.mark(imEnd)
+	r.text("\n")
+}
+
+// qwenToolResult puts results that follow one another into one message of the user.
+func (r *Renderer) qwenToolResult(c *Chat, i int) {
+	if i == 0 || c.Messages[i-1].Role != "tool" {
+		r.mark(imStart)
+		r.text("user")
+	}
+	r.text("\n<tool_response>\n", c.Messages[i].Content, "\n</tool_response>")
+	if i == len(c.Messages)-1 || c.Messages[i+1].Role != "tool" {
+		r.mark(imEnd)
+		r.text("\n")
+	}
+}
+
+type qwen25Format struct{ qwenFormat }
+
+func (qwen25Format) render(r *Renderer, c *Chat) {
 	r.mark(imStart)
 	r.text("system\n")
 	if c.beginsWithSystem() {
@@ -75,46 +121,9 @@ func renderQwen25(r *Renderer, c *Chat) {
 	}
 }
 
-func (r *Renderer) qwenMessage(role, content string) {
-	r.mark(imStart)
-	r.text(role, "\n", content)
-	r.mark(imEnd)
-	r.text("\n")
-}
+type qwen3Format struct{ qwenFormat }
 
-func (r *Renderer) qwenCall(c call) {
-	r.text("<tool_call>\n{\"name\": \"", c.name, "\", \"arguments\": ", c.json, "}\n</tool_call>")
-}
-
-// qwenToolResult puts the results that follow one another into one message of the user.
-func (r *Renderer) qwenToolResult(c *Chat, i int) {
-	if i == 0 || c.Messages[i-1].Role != "tool" {
-		r.mark(imStart)
-		r.text("user")
-	}
-	r.text("\n<tool_response>\n", c.Messages[i].Content, "\n</tool_response>")
-	if i == len(c.Messages)-1 || c.Messages[i+1].Role != "tool" {
-		r.mark(imEnd)
-		r.text("\n")
-	}
-}
-
-func answerQwen(r *Renderer) {
-	r.mark(imStart)
-	r.text("assistant\n")
-}
-
-func replyQwen(r *Renderer, content, calls string) {
-	r.text(content)
-	for i, c := range r.parseCalls(calls) {
-		if i > 0 || content != "" {
-			r.text("\n")
-		}
-		r.qwenCall(c)
-	}
-}
-
-func renderQwen3(r *Renderer, c *Chat) {
+func (qwen3Format) render(r *Renderer, c *Chat) {
 	switch system := c.beginsWithSystem(); {
 	case c.Tools != "":
 		r.mark(imStart)
@@ -128,7 +137,14 @@ func renderQwen3(r *Renderer, c *Chat) {
 	case system:
 		r.qwenMessage("system", c.Messages[0].Content)
 	}
-	last := lastQuery(c)
+	last := len(c.Messages) - 1 // the last message of the user that is not the result of a tool
+	for i := last; i >= 0; i-- {
+		m := &c.Messages[i]
+		if m.Role == "user" && !(strings.HasPrefix(m.Content, "<tool_response>") && strings.HasSuffix(m.Content, "</tool_response>")) {
+			last = i
+			break
+		}
+	}
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		switch {
@@ -143,23 +159,14 @@ func renderQwen3(r *Renderer, c *Chat) {
 	}
 }
 
-// lastQuery is the last message of the user that is not the result of a tool.
-func lastQuery(c *Chat) int {
-	for i := len(c.Messages) - 1; i >= 0; i-- {
-		m := &c.Messages[i]
-		if m.Role == "user" && !(strings.HasPrefix(m.Content, "<tool_response>") && strings.HasSuffix(m.Content, "</tool_response>")) {
-			return i
-		}
-	}
-	return len(c.Messages) - 1
-}
-
-// qwen3Assistant keeps the thoughts of the turn that is under way and leaves out the others.
+// qwen3Assistant keeps the thoughts of the current turn and leaves out those of earlier ones.
 func (r *Renderer) qwen3Assistant(m *Message, current, last bool) {
 	content, thought := m.Content, ""
 	if first, rest, found := strings.Cut(content, "</think>"); found {
 		thought = strings.TrimRight(first, "\n")
-		thought = strings.TrimLeft(thought[strings.LastIndex(thought, "<think>")+thinkWidth(thought):], "\n")
+		if i := strings.LastIndex(thought, "<think>"); i >= 0 {
+			thought = thought[i+len("<think>"):]
+		}
 		if i := strings.LastIndex(rest, "</think>"); i >= 0 {
 			rest = rest[i+len("</think>"):]
 		}
@@ -172,20 +179,7 @@ func (r *Renderer) qwen3Assistant(m *Message, current, last bool) {
 	} else {
 		r.text(content)
 	}
-	for i, c := range r.parseCalls(m.Calls) {
-		if i > 0 || content != "" {
-			r.text("\n")
-		}
-		r.qwenCall(c)
-	}
+	r.qwenCalls(content, m.Calls)
 	r.mark(imEnd)
 	r.text("\n")
-}
-
-// thinkWidth is how far behind the last "<think>" a thought begins; 1 undoes the -1 of a search that finds none.
-func thinkWidth(s string) int {
-	if strings.Contains(s, "<think>") {
-		return len("<think>")
-	}
-	return 1
 }

@@ -3,6 +3,7 @@ package token
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -65,7 +66,7 @@ func TestRandomByteLevel(t *testing.T) {
 		vocab := doc["model"].(object)["vocab"].(object)
 		e := mustParse(t, doc)
 		for range 60 {
-			text := valid(randomText(rnd, []string{"a", "b", "c", " ", "é"}, 40))
+			text := eachValid(randomText(rnd, []string{"a", "b", "c", " ", "é"}, 40))
 			var want []uint32
 			for i := 0; i < len(text); {
 				end := splitGPT2(e.class, text, i)
@@ -154,7 +155,7 @@ func TestRandomAdded(t *testing.T) {
 				continue
 			}
 			tokens[s] = rnd.IntN(3) == 0
-			m.add(s, uint32(len(s)), tokens[s])
+			m.insert(s, uint32(len(s)), tokens[s])
 		}
 		for range 20 {
 			text := randomText(rnd, []string{"a", "b", "<", "x"}, 20)
@@ -199,8 +200,8 @@ func naiveFind(s string, i int, tokens map[string]bool) (start, end int) {
 // TestTiktokenAsFile writes tiktoken's own vocabularies as a tokenizer.json, in both spellings of the merges, and expects the
 // same ids. A token is made by every pair of tokens that it can be cut into, as in published files.
 func TestTiktokenAsFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	patterns := map[string]string{
 		"cl100k_base": cl100kHead + `\p{N}{1,3}` + cl100kTail,
@@ -258,8 +259,8 @@ func tiktokenDoc(v *vocab, pattern string, old bool) object {
 
 // TestHostileFiles is TestHostile for the kinds of tokenizer.json: none of them takes quadratic time.
 func TestHostileFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	rnd := rand.New(rand.NewPCG(27, 28))
 	random := make([]byte, 1<<20)
@@ -273,7 +274,7 @@ func TestHostileFiles(t *testing.T) {
 	for _, f := range mustFamilies(t) {
 		e := f.encoding(t)
 		check := func(s string) {
-			want := valid(s)
+			want := eachValid(s)
 			if e.nfc {
 				want = nfc(want)
 			}

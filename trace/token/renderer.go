@@ -4,9 +4,89 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"reprise/trace/token/internal/jinja"
 )
+
+// A Template says how a chat becomes the prompt that a model sees. [Template.Renderer] renders with it.
+//
+// The special tokens of a template, such as <|im_start|>, are single tokens where the tokenizer has them. A tokenizer that lacks
+// them is not that of the model, and each still counts as one token. The text of a message stays text, even where it spells a
+// special token. (A server of Hugging Face's makes a special token of that.)
+//
+// The zero Template is "none".
+type Template struct {
+	Name string // what trace metadata records, such as "qwen3"
+
+	style *style
+	file  *fileTemplate
+	auto  bool
+}
+
+// A Chat is what a template renders.
+type Chat struct {
+	Messages []Message
+	Tools    string    // definitions that the request offers: a JSON list, or ""
+	Model    string    // as the source spells it; the template "auto" goes by it
+	Time     time.Time // of the request: some templates tell the model the date
+}
+
+// beginsWithSystem reports whether the first message is one of the system.
+func (c *Chat) beginsWithSystem() bool { return len(c.Messages) > 0 && c.Messages[0].Role == "system" }
+
+// systemPrefix splits off the message of the system that begins a chat and appends the JSON of tools to it, for families
+// without a format for tools.
+func (c *Chat) systemPrefix() (system string, rest []Message) {
+	rest = c.Messages
+	if c.beginsWithSystem() {
+		system, rest = rest[0].Content, rest[1:]
+	}
+	if c.Tools != "" && system != "" {
+		system += "\n\n"
+	}
+	return system + c.Tools, rest
+}
+
+// A Message is one message of a chat.
+type Message struct {
+	Role    string // system, user, assistant or tool
+	Content string
+	Calls   string // tool calls of the assistant: a JSON list in the shape of OpenAI's API, or ""
+	CallID  string // of the call that a tool's message answers
+	Name    string // of its tool
+}
+
+// A style is a template that is built in.
+type style struct {
+	name   string
+	about  string
+	models []string // parts of the names of its models, for "auto": see [byModel]
+	tools  bool     // it has a format for the definitions of tools
+	format
+}
+
+// A format writes a chat as the published template of a family of models does.
+type format interface {
+	render(r *Renderer, c *Chat)
+	answer(r *Renderer)                       // the mark before the assistant's answer
+	reply(r *Renderer, content, calls string) // the answer itself
+}
+
+// A textFormat is for families to embed that have no mark before the answer and no format for calls.
+type textFormat struct{}
+
+func (textFormat) answer(*Renderer) {}
+
+func (textFormat) reply(r *Renderer, content, calls string) { r.text(content, calls) }
+
+// builtIn is the style of a template, or "none".
+func (t Template) builtIn() *style {
+	if t.style == nil {
+		return noTemplate
+	}
+	return t.style
+}
 
 // A Renderer renders chats for one goroutine. It remembers the JSON of tools and calls that it met lately, as the turns of a
 // conversation repeat them, and holds it in memory as long as it lives.
@@ -117,12 +197,6 @@ func (r *Renderer) alone(s string) {
 	if s != "" {
 		r.pieces = append(r.pieces, Piece{Text: s, Alone: true})
 	}
-}
-
-// plainAnswer is a reply in no format but its own: its text, and its calls as the JSON that they are.
-func plainAnswer(r *Renderer, content, calls string) {
-	r.alone(content)
-	r.text(calls)
 }
 
 // A call is a call of a tool.

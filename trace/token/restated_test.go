@@ -96,7 +96,7 @@ func restatedFile(t testing.TB, name string) Template {
 	if err := os.WriteFile(filepath.Join(dir, configName), config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tpl, err := OpenTemplateFile(dir)
+	tpl, err := OpenTemplateAny(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestPublishedTemplates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			inFile, err := OpenTemplateFile(dir)
+			inFile, err := OpenTemplateAny(dir)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,5 +1,7 @@
 package token
 
+import "unicode/utf8"
+
 // A splitter gives the end of the piece that starts at s[i], for i < len(s). Pieces tile the text; each is at least one
 // character. The cost of all pieces together is linear in the length of the text.
 type splitter func(t *classTable, s string, i int) int
@@ -179,4 +181,167 @@ func (t *classTable) blanks(s string, i int) int {
 		return last
 	}
 	return end
+}
+
+// splitGPT2 is the pattern of GPT-2, which r50k_base and p50k_base share:
+//
+//	's|'t|'re|'ve|'m|'ll|'d
+//	 ?\p{L}+
+//	 ?\p{N}+
+//	 ?[^\s\p{L}\p{N}]+
+//	\s+(?!\S)
+//	\s+
+func splitGPT2(t *classTable, s string, i int) int {
+	if n := contraction(s, i); n > 0 && isLower(s[i+1:i+n]) {
+		return i + n
+	}
+	c, n := t.at(s, i)
+	if next := i + n; s[i] == ' ' && next < len(s) {
+		if d, _ := t.at(s, next); d&space == 0 {
+			return t.run(s, next, d&(letter|number|other))
+		}
+	}
+	if c&space == 0 {
+		return t.run(s, i, c&(letter|number|other))
+	}
+	last, end := i, i
+	for end < len(s) {
+		c, n := t.at(s, end)
+		if c&space == 0 {
+			break
+		}
+		last = end
+		end += n
+	}
+	if end < len(s) && last > i {
+		return last
+	}
+	return end
+}
+
+// isLower reports whether s is [a-z]*.
+func isLower(s string) bool {
+	for _, b := range []byte(s) {
+		if b < 'a' || b > 'z' {
+			return false
+		}
+	}
+	return true
+}
+
+// splitNumbers makes the splitter of \p{N}{1,most}, with what lies between numbers as pieces too.
+func splitNumbers(most int) splitter {
+	return func(t *classTable, s string, i int) int {
+		if end := t.digits(s, i, most); end > i {
+			return end
+		}
+		return t.run(s, i, letter|space|other)
+	}
+}
+
+// DeepSeek V3 and R1 cut a text three times, each time the pieces of the time before: at numbers, at runs of Chinese and
+// Japanese characters, and at words.
+
+// splitHanKana is [一-龥぀-ゟ゠-ヿ]+, with what lies between.
+func splitHanKana(_ *classTable, s string, i int) int {
+	r, n := utf8.DecodeRuneInString(s[i:])
+	in := isHanKana(r)
+	for i += n; i < len(s); i += n {
+		if s[i] < utf8.RuneSelf {
+			if in {
+				break
+			}
+			n = 1
+			continue
+		}
+		r, n = utf8.DecodeRuneInString(s[i:])
+		if isHanKana(r) != in {
+			break
+		}
+	}
+	return i
+}
+
+func isHanKana(r rune) bool { return r >= '一' && r <= '龥' || r >= '\u3040' && r <= '\u30ff' }
+
+// splitDeepSeek is the last of the three. Controls and numbers match nothing, unless letters follow; a run of them is a piece.
+//
+//	[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+
+//	[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
+//	 ?[\p{P}\p{S}]+[\r\n]*
+//	\s*[\r\n]+
+//	\s+(?!\S)
+//	\s+
+func splitDeepSeek(t *classTable, s string, i int) int {
+	c, n := t.at(s, i)
+	next := i + n
+	var d class
+	if next < len(s) {
+		d, _ = t.at(s, next)
+	}
+	switch {
+	case c&symbol != 0 && n == 1 && d != 0 && isASCIILetter(s[next]):
+		for next < len(s) && isASCIILetter(s[next]) {
+			next++
+		}
+		return next
+	case c&(letter|mark) != 0:
+		return t.run(s, i, letter|mark)
+	case c&(symbol|newline) == 0 && d&(letter|mark) != 0:
+		return t.run(s, next, letter|mark)
+	case c&symbol != 0:
+		return t.lineEnds(s, t.run(s, i, symbol))
+	case s[i] == ' ' && d&symbol != 0:
+		return t.lineEnds(s, t.run(s, next, symbol))
+	case c&space != 0:
+		return t.blanks(s, i)
+	}
+	for next < len(s) && d&(letter|mark|symbol|space) == 0 {
+		at := next
+		_, n := t.at(s, at)
+		next += n
+		d = 0
+		if next < len(s) {
+			d, _ = t.at(s, next)
+		}
+		if d&(letter|mark) != 0 {
+			return at // this one leads the letters
+		}
+	}
+	return next
+}
+
+// lineEnds is [\r\n]*.
+func (t *classTable) lineEnds(s string, i int) int {
+	for i < len(s) && (s[i] == '\r' || s[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isASCIILetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+
+// The joints say where a text of SentencePiece's kind can be cut although nothing splits it: between two characters that stand
+// next to each other in no token that merging makes. No merge ever reaches across such a place, so the pieces encode to what
+// the whole would, and short pieces are found in the vocabulary or the cache. In practice a text is cut before almost every
+// word, and between most words and their punctuation.
+//
+// All characters beyond ASCII count as one, and are never cut apart: j[RuneSelf][RuneSelf] is true.
+type joints [utf8.RuneSelf + 1][utf8.RuneSelf + 1]bool
+
+func jointOf(b byte) int { return min(int(b), utf8.RuneSelf) }
+
+// split is a [splitter].
+func (j *joints) split(_ *classTable, s string, i int) int {
+	left := jointOf(s[i])
+	for i++; i < len(s); i++ {
+		right := jointOf(s[i])
+		if !j[left][right] {
+			break
+		}
+		left = right
+	}
+	return i
 }

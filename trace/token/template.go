@@ -3,58 +3,14 @@ package token
 import (
 	"fmt"
 	"strings"
-	"time"
 )
-
-// A Template says how a chat becomes the prompt that a model sees. [Template.Renderer] renders with it.
-//
-// The special tokens of a template, such as <|im_start|>, are single tokens where the tokenizer has them; where it lacks them
-// it is not that of the model, and each counts as one token all the same. The text of a message is never more than text, even
-// where it spells a special token. (A server of Hugging Face's makes a special token of that.)
-//
-// The zero Template is "none".
-type Template struct {
-	Name string
-
-	style *style
-	file  *fileTemplate
-	auto  bool
-}
-
-// A Chat is what a template renders.
-type Chat struct {
-	Messages []Message
-	Tools    string    // definitions that the request offers: a JSON list, or ""
-	Model    string    // as the source spells it; the template "auto" goes by it
-	Time     time.Time // of the request: some templates tell the model the date
-}
-
-// A Message is one message of a chat.
-type Message struct {
-	Role    string // system, user, assistant or tool
-	Content string
-	Calls   string // tool calls of the assistant: a JSON list in the shape of OpenAI's API, or ""
-	CallID  string // of the call that a tool's message answers
-	Name    string // of its tool
-}
-
-// A style is a template that is built in.
-type style struct {
-	name   string
-	about  string
-	models []string // what the names of its models have in them, for "auto": see [byModel]
-	tools  bool     // it has a format for the definitions of tools
-	render func(r *Renderer, c *Chat)
-	answer func(r *Renderer)                        // what stands before the assistant's answer
-	reply  func(r *Renderer, content, calls string) // the answer itself
-}
 
 // styles are the templates that are built in.
 func styles() []*style {
 	return []*style{noTemplate, chatML, qwen25, qwen3, llama2, llama3, llama31, llama32, mistral1, mistral3, gemma, deepSeek3, phi3, gptOSS}
 }
 
-// The names of templates that are no style.
+// autoName is the one name that is of no style.
 const autoName = "auto"
 
 // TemplateNames lists the templates that [OpenTemplate] knows.
@@ -68,11 +24,11 @@ func TemplateNames() []string {
 
 // OpenTemplate gives a template by its name. The error for an unknown name lists the known ones.
 //
-//   - "none" adds nothing: contents are taken one after the other, behind the definitions of tools.
+//   - "none" adds nothing: the definitions of tools and the contents follow one another.
 //   - "chatml" is "<|im_start|>role\n", the content and "<|im_end|>\n", with "<|im_start|>assistant\n" before the answer. The
 //     marks are encoded as the ordinary text they look like, and each content by itself. The simulated endpoint renders the
 //     same way, so that its counts can be checked to the token.
-//   - "auto" is one of the others for each request, by the name of its model.
+//   - "auto" chooses one of the others for each request, by the name of its model.
 //   - The others give, token for token, what the published template of their models gives. Chats that
 //     a published template refuses, such as two messages of the user in a row, are rendered message by message.
 func OpenTemplate(name string) (Template, error) {
@@ -87,7 +43,7 @@ func OpenTemplate(name string) (Template, error) {
 	return Template{}, fmt.Errorf("unknown chat template %q: want one of %s", name, strings.Join(TemplateNames(), ", "))
 }
 
-// For gives the template of a request by the name of its model: of "auto" the one that it chooses, of others themselves.
+// For gives the template of a request by the name of its model: the one that "auto" chooses, or t itself.
 func (t Template) For(model string) Template {
 	if !t.auto {
 		return t
@@ -96,36 +52,27 @@ func (t Template) For(model string) Template {
 	return Template{Name: f.name, style: f}
 }
 
-// byModel gives the style of a model. A name is known by what it has in it, in lower case and with hyphens; of several the
-// longest decides, since llama-3.1 has llama-3 in it. A part that ends in a digit is not found before a point and another
-// digit: qwen3.5 is no qwen3.
+// byModel gives the style of a model: the one with the longest part that the name contains, in lower case and with hyphens,
+// since llama-3.1 contains llama-3. A part is not found before another digit, nor before a point and a digit: qwen3.5 is no
+// qwen3.
 func byModel(model string) *style {
 	name := strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(model))
 	best, length := noTemplate, 0
 	for _, f := range styles() {
 		for _, part := range f.models {
-			if len(part) > length && hasPart(name, part) {
-				best, length = f, len(part)
+			if len(part) <= length {
+				continue
+			}
+			for _, rest, found := strings.Cut(name, part); found; _, rest, found = strings.Cut(rest, part) {
+				if !(len(rest) > 1 && rest[0] == '.' && isDigit(rest[1]) || rest != "" && isDigit(rest[0])) {
+					best, length = f, len(part)
+					break
+				}
 			}
 		}
 	}
 	return best
 }
-
-func hasPart(name, part string) bool {
-	for {
-		_, rest, found := strings.Cut(name, part)
-		if !found {
-			return false
-		}
-		if !(len(rest) > 1 && rest[0] == '.' && isDigit(rest[1]) || rest != "" && isDigit(rest[0])) {
-			return true
-		}
-		name = rest
-	}
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // AppendMessage appends the tokens of one message. It is for templates that render each message by itself: none and chatml.
 func (t Template) AppendMessage(dst []uint32, tok Tokenizer, role, content string) []uint32 {
@@ -141,10 +88,65 @@ func (t Template) AppendGeneration(dst []uint32, tok Tokenizer) []uint32 {
 	return AppendPieces(dst, tok, r.pieces, len(dst) == 0)
 }
 
-// builtIn is the style of a template, or none.
-func (t Template) builtIn() *style {
-	if t.style == nil {
-		return noTemplate
+// "none" and "chatml" encode every content by itself: its tokens do not depend on what surrounds it. Calls follow their
+// content as JSON.
+var (
+	noTemplate = &style{name: "none", about: "nothing: the contents one after the other", format: plainFormat{}}
+	chatML     = &style{
+		name: "chatml", about: "ChatML with its marks as ordinary text, as reprise serve counts; tools as JSON in a system message",
+		format: chatMLFormat{},
 	}
-	return t.style
+)
+
+type plainFormat struct{}
+
+func (plainFormat) render(r *Renderer, c *Chat) {
+	r.alone(c.Tools)
+	for i := range c.Messages {
+		r.plainMessage(c.Messages[i].Content, c.Messages[i].Calls)
+	}
+}
+
+func (plainFormat) answer(*Renderer) {}
+
+func (plainFormat) reply(r *Renderer, content, calls string) { r.plainMessage(content, calls) }
+
+func (r *Renderer) plainMessage(content, calls string) {
+	r.alone(content)
+	r.text(calls)
+}
+
+type chatMLFormat struct{ plainFormat }
+
+func (chatMLFormat) render(r *Renderer, c *Chat) {
+	if c.Tools != "" {
+		r.chatMLMessage("system", c.Tools, "")
+	}
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		r.chatMLMessage(m.Role, m.Content, m.Calls)
+	}
+}
+
+func (chatMLFormat) answer(r *Renderer) { r.alone(chatMLHeader("assistant")) }
+
+func (r *Renderer) chatMLMessage(role, content, calls string) {
+	r.alone(chatMLHeader(role))
+	r.plainMessage(content, calls)
+	r.alone("<|im_end|>\n")
+}
+
+// chatMLHeader is the text before a content. The usual ones allocate nothing.
+func chatMLHeader(role string) string {
+	switch role {
+	case "system":
+		return "<|im_start|>system\n"
+	case "user":
+		return "<|im_start|>user\n"
+	case "assistant":
+		return "<|im_start|>assistant\n"
+	case "tool":
+		return "<|im_start|>tool\n"
+	}
+	return "<|im_start|>" + role + "\n"
 }

@@ -72,7 +72,13 @@ func rendered(t testing.TB, tpl Template, tok Tokenizer, c *Chat) []uint32 {
 }
 
 // text is what the pieces say.
-func textOf(pieces []Piece) string { return joined(pieces) }
+func textOf(pieces []Piece) string {
+	var b strings.Builder
+	for _, p := range pieces {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
 
 func TestAuto(t *testing.T) {
 	auto := mustTemplate(t, "auto")

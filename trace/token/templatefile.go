@@ -25,7 +25,7 @@ const (
 	templateName = "jinja:"
 )
 
-// A fileTemplate is a Jinja template of a file.
+// A fileTemplate is a Jinja template from a file.
 type fileTemplate struct {
 	plain    *jinja.Template
 	tools    *jinja.Template // for chats with tools, where the file has one of its own
@@ -33,8 +33,17 @@ type fileTemplate struct {
 	limits   jinja.Limits
 }
 
-// OpenTemplateAny gives a template by its name, as [OpenTemplate] does, or else by the path of a file, as [OpenTemplateFile]
-// does.
+// OpenTemplateAny gives a template by its name, as [OpenTemplate] does, or reads a chat template in Jinja as it comes with a
+// model, by the path of a file of it alone (chat_template.jinja), of a tokenizer_config.json with a chat_template, or of a
+// directory that has either.
+//
+// A template in a file is rendered as transformers' apply_chat_template does, with add_generation_prompt. Messages are given to
+// it as vLLM gives them: arguments of calls as objects, a missing content as an empty text. The date that strftime_now tells is
+// that of the request. bos_token and eos_token are those of the tokenizer_config.json, which may stand beside the template;
+// without it they are empty.
+//
+// Such a template may take 10 million steps and make 256 MiB of text for one chat. Its name is "jinja:" and the first 16 digits
+// of its SHA-256.
 func OpenTemplateAny(nameOrPath string) (Template, error) {
 	t, err := OpenTemplate(nameOrPath)
 	if err == nil {
@@ -43,26 +52,14 @@ func OpenTemplateAny(nameOrPath string) (Template, error) {
 	if _, statErr := os.Stat(nameOrPath); statErr != nil {
 		return Template{}, fmt.Errorf("%w, or the path of a Jinja template or of a %s", err, configName)
 	}
-	return OpenTemplateFile(nameOrPath)
-}
-
-// OpenTemplateFile reads a chat template in Jinja as it comes with a model: a file of it alone (chat_template.jinja), the
-// chat_template of a tokenizer_config.json, or a directory that has either. It is rendered as transformers'
-// apply_chat_template does, with add_generation_prompt, and messages are given to it as vLLM gives them: arguments of calls as
-// objects, a content that is missing as an empty text. The date that strftime_now tells is that of the request. bos_token and
-// eos_token are those of the tokenizer_config.json, which may stand beside the template; without it they are empty.
-//
-// A template may take 10 million steps and make 256 MiB of text for one chat. Its name is "jinja:" and the first 16 digits of
-// its SHA-256.
-func OpenTemplateFile(path string) (Template, error) {
-	t, err := openTemplateFile(path)
-	if err != nil {
-		return Template{}, fmt.Errorf("open chat template %s: %w", path, err)
+	if t, err = readTemplate(nameOrPath); err != nil {
+		return Template{}, fmt.Errorf("open chat template %s: %w", nameOrPath, err)
 	}
 	return t, nil
 }
 
-func openTemplateFile(path string) (Template, error) {
+// readTemplate reads a template from a file or a directory.
+func readTemplate(path string) (Template, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		dir := path
 		path = filepath.Join(dir, jinjaName)
@@ -121,10 +118,10 @@ func readAtMost(path string, n int64) ([]byte, error) {
 	return b, err
 }
 
-// A templateConfig is what a tokenizer_config.json says of templates.
+// A templateConfig holds the fields of a tokenizer_config.json that templates need.
 type templateConfig struct{ plain, tools, bos, eos string }
 
-// parseConfig reads a tokenizer_config.json, and says whether it is a JSON object at all. Of several templates transformers
+// parseConfig reads a tokenizer_config.json; ok reports whether it is a JSON object at all. Of several templates transformers
 // takes the one named default, and tool_use for a chat with tools.
 func parseConfig(text []byte) (c templateConfig, ok bool) {
 	var raw struct {
@@ -153,7 +150,7 @@ func parseConfig(text []byte) (c templateConfig, ok bool) {
 	return c, true
 }
 
-// spelling is the spelling of a token: a text, or an object with it.
+// spelling is the spelling of a token, which is given as a text or in an object.
 func spelling(raw json.RawMessage) (s string) {
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -168,16 +165,17 @@ func spelling(raw json.RawMessage) (s string) {
 // Limits of one rendering.
 var templateLimits = jinja.Limits{Steps: 10_000_000, Bytes: 256 << 20, Depth: 100}
 
-// A fileScope is what a Renderer keeps for a template of a file.
+// A fileScope holds the variables that a Renderer gives to a template from a file.
 type fileScope struct {
 	vars map[string]any
 	at   time.Time
 }
 
-// ErrRefused is that of a chat that the template itself refuses (raise_exception): a server would have refused the request.
+// ErrRefused is the error for a chat that the template itself refuses (raise_exception). A server would have refused the
+// request.
 var ErrRefused = errors.New("the template refuses the conversation (raise_exception)")
 
-// renderFile renders a chat with the template of a file.
+// renderFile renders a chat with a template from a file.
 func (r *Renderer) renderFile(c *Chat) error {
 	f := r.t.file
 	if r.scope == nil {
@@ -197,7 +195,7 @@ func (r *Renderer) renderFile(c *Chat) error {
 	r.scope.vars["messages"] = r.messages(c, hidden)
 	r.scope.vars["tools"] = nil
 	t := f.plain
-	if tools := r.parseTools(hidden.in(c.Tools)); len(tools) > 0 {
+	if tools := r.parseTools(hidden.apply(c.Tools)); len(tools) > 0 {
 		list := jinja.NewList()
 		for _, d := range tools {
 			list.Items = append(list.Items, d)
@@ -216,17 +214,17 @@ func (r *Renderer) renderFile(c *Chat) error {
 	} else {
 		r.text(text)
 	}
-	hidden.out(r.pieces)
+	hidden.undo(r.pieces)
 	return nil
 }
 
-// messages are those of a chat as a template sees them.
+// messages are the messages of a chat as a template sees them.
 func (r *Renderer) messages(c *Chat, hidden hiding) *jinja.List {
 	list := jinja.NewList()
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		d := jinja.NewDict().Set("role", m.Role).Set("content", hidden.in(m.Content))
-		if calls := r.parseCalls(hidden.in(m.Calls)); len(calls) > 0 {
+		d := jinja.NewDict().Set("role", m.Role).Set("content", hidden.apply(m.Content))
+		if calls := r.parseCalls(hidden.apply(m.Calls)); len(calls) > 0 {
 			items := jinja.NewList()
 			for _, call := range calls {
 				items.Items = append(items.Items, jinja.NewDict().Set("id", call.id).Set("type", "function").Set("function", call.function))
@@ -244,14 +242,15 @@ func (r *Renderer) messages(c *Chat, hidden hiding) *jinja.List {
 	return list
 }
 
-// A hiding keeps a message that spells a special token from making one: in the texts that a template gets, a character that
-// they lack stands behind the first of the spelling, and is taken out again of what it renders. It is "" where no text
-// spells one, which is nearly always.
+// A hiding keeps a message that spells a special token from making one. In the texts that a template gets, mark stands after the
+// first character of the spelling; it is removed again from what the template renders. It is a character that the texts lack, or
+// "" where no text spells a special token, which is nearly always.
 type hiding struct {
 	e    *Encoding
 	mark string
 }
 
+// hide finds the mark for a chat.
 func (r *Renderer) hide(c *Chat) hiding {
 	e, ok := r.tok.(*Encoding)
 	if !ok || e.marks == nil {
@@ -286,8 +285,8 @@ func (r *Renderer) hide(c *Chat) hiding {
 	return hiding{}
 }
 
-// in hides the spellings in a text.
-func (h hiding) in(s string) string {
+// apply hides the spellings in a text.
+func (h hiding) apply(s string) string {
 	if h.mark == "" {
 		return s
 	}
@@ -308,8 +307,8 @@ func (h hiding) in(s string) string {
 	return b.String() + s[at:]
 }
 
-// out takes the mark out of pieces.
-func (h hiding) out(pieces []Piece) {
+// undo removes the mark from pieces.
+func (h hiding) undo(pieces []Piece) {
 	if h.mark == "" {
 		return
 	}
@@ -320,7 +319,7 @@ func (h hiding) out(pieces []Piece) {
 	}
 }
 
-// strftime is Python's, for the codes that templates use.
+// strftime is Python's strftime, for the codes that templates use.
 func strftime(t time.Time, format string) string {
 	codes := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'b': "Jan", 'B': "January", 'a': "Mon",
 		'A': "Monday", 'y': "06", 'p': "PM", 'I': "03", 'j': "002", 'F': "2006-01-02", 'T': "15:04:05"}

@@ -96,7 +96,7 @@ func TestRenderErrors(t *testing.T) {
 		`{% for i in range(4000) %}{% for j in range(4000) %}{% endfor %}{% endfor %}`: "more steps than a template may",
 		`{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}`:                              "too deeply",
 	} {
-		tpl, err := OpenTemplateFile(write(t, map[string]string{jinjaName: source}))
+		tpl, err := OpenTemplateAny(write(t, map[string]string{jinjaName: source}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestRenderErrors(t *testing.T) {
 
 // What a server is given and what it is not, to the point.
 func TestMessagesOfFileTemplate(t *testing.T) {
-	tpl, err := OpenTemplateFile(write(t, map[string]string{jinjaName: `{{ messages | tojson }}`}))
+	tpl, err := OpenTemplateAny(write(t, map[string]string{jinjaName: `{{ messages | tojson }}`}))
 	if err != nil {
 		t.Fatal(err)
 	}

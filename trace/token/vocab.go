@@ -1,12 +1,9 @@
 package token
 
 import (
-	"bytes"
-	"encoding/base64"
-	"fmt"
 	"hash/maphash"
-	"slices"
-	"strconv"
+	"math/bits"
+	"math/rand/v2"
 )
 
 // none is the rank of a pair of tokens that do not merge.
@@ -39,68 +36,11 @@ type vocab struct {
 	chars   bool            // pieces start as characters, and only those that are no token as bytes
 }
 
-// parseVocab reads a tiktoken file: on each line a token in base64, a space and its id, which counts from 0 and leaves out
-// the ids of special tokens. An error names the line. Every single byte must be a token, or some text could not be encoded.
-func parseVocab(data []byte, special ...uint32) (*vocab, error) {
-	lines := bytes.Count(data, []byte{'\n'}) + 1
-	if lines > maxTokens {
-		return nil, fmt.Errorf("%d lines are more than the %d tokens a vocabulary may have", lines, maxTokens)
-	}
-	text := make([]byte, 0, len(data)/2)
-	off := make([]uint32, 1, lines+1)
-	for n := 1; len(data) > 0; n++ {
-		var line []byte
-		line, data, _ = bytes.Cut(data, []byte{'\n'})
-		for slices.Contains(special, uint32(len(off)-1)) {
-			off = append(off, uint32(len(text)))
-		}
-		code, id, ok := bytes.Cut(line, []byte{' '})
-		if i, err := strconv.Atoi(string(id)); !ok || err != nil || i != len(off)-1 {
-			return nil, fmt.Errorf("line %d: want a token in base64, a space and the id %d", n, len(off)-1)
-		}
-		before := len(text)
-		var err error
-		if text, err = base64.StdEncoding.AppendDecode(text, code); err != nil || len(text) == before {
-			return nil, fmt.Errorf("line %d: the token is empty or not base64", n)
-		}
-		off = append(off, uint32(len(text)))
-	}
-	v := newVocab(string(text), slices.Clip(off))
-	return v, v.index()
-}
-
 func newVocab(text string, off []uint32) *vocab {
 	return &vocab{text: text, off: off, seed: maphash.MakeSeed()}
 }
 
-// index fills the tables from text and off.
-func (v *vocab) index() error {
-	v.clear()
-	line := 0
-	for id := range uint32(v.len()) {
-		t := v.token(id)
-		if t == "" {
-			continue // a special token
-		}
-		line++
-		if !v.insert(t, id) {
-			return fmt.Errorf("line %d: the token was on an earlier line", line)
-		}
-		v.longest = max(v.longest, len(t))
-		switch len(t) {
-		case 1:
-			v.single[t[0]] = id
-		case 2:
-			v.double[uint(t[0])<<8|uint(t[1])] = id
-		}
-	}
-	if b := slices.Index(v.single[:], none); b >= 0 {
-		return fmt.Errorf("no token stands for the byte 0x%02x alone", b)
-	}
-	return nil
-}
-
-// clear makes the tables, empty.
+// clear makes empty tables for the tokens in text.
 func (v *vocab) clear() {
 	size := 1
 	for size < 2*v.len() {
@@ -115,7 +55,7 @@ func (v *vocab) clear() {
 	}
 }
 
-// insert enters a token into the table and reports whether it was new.
+// insert puts a token into the table and reports whether it was new.
 func (v *vocab) insert(t string, id uint32) bool {
 	h := v.hash(t)
 	if _, ok := v.find(t, h); ok {
@@ -153,14 +93,6 @@ func (v *vocab) find(s string, h uint64) (id uint32, ok bool) {
 	}
 }
 
-// union is the rank of the union of two parts, which is the text s, or none.
-func (v *vocab) union(left, right uint32, s string) uint32 {
-	if v.pairs != nil {
-		return v.pairs.rank(left, right)
-	}
-	return v.rank(s)
-}
-
 // made is the id of a union by its rank.
 func (v *vocab) made(rank uint32) uint32 {
 	if v.pairs != nil {
@@ -179,4 +111,56 @@ func (v *vocab) rank(s string) uint32 {
 	}
 	id, _ := v.find(s, v.hash(s))
 	return id
+}
+
+// A pairs is a list of merges: which neighbouring tokens become one, the earlier in the list the sooner.
+//
+// It is an open-addressed table of eight bytes a slot: the two ids above the rank plus one. Zero is an empty slot. A Go map
+// takes three times the memory and twice the time.
+type pairs struct {
+	slots []uint64
+	mask  uint64
+	seed  uint64   // of this process, so that no file can be made to collide
+	made  []uint32 // by rank: the id of the union
+}
+
+const (
+	rankBits  = 24
+	rankMask  = 1<<rankBits - 1
+	maxMerges = 1 << 22 // Gemma has 580,604
+)
+
+func newPairs(merges int) *pairs {
+	size := 1 << bits.Len(uint(merges+merges/2)) // at most two thirds full
+	return &pairs{slots: make([]uint64, size), mask: uint64(size - 1), seed: rand.Uint64() | 1, made: make([]uint32, 0, merges)}
+}
+
+// add appends a merge. Of two merges of the same pair the later counts, as in the reference.
+func (p *pairs) add(left, right, made uint32) {
+	key := pairKey(left, right)
+	i := p.slot(key)
+	p.slots[i] = key | uint64(len(p.made)+1)
+	p.made = append(p.made, made)
+}
+
+// rank is the place in the list of the merge of two tokens, or none.
+func (p *pairs) rank(left, right uint32) uint32 {
+	if s := p.slots[p.slot(pairKey(left, right))]; s != 0 {
+		return uint32(s&rankMask) - 1
+	}
+	return none
+}
+
+// slot finds the slot of a pair, or the empty one where it belongs.
+func (p *pairs) slot(key uint64) uint64 {
+	h, l := bits.Mul64(key^0x9e3779b97f4a7c15, p.seed)
+	i := (h ^ l) & p.mask
+	for s := p.slots[i]; s != 0 && s&^rankMask != key; s = p.slots[i] {
+		i = (i + 1) & p.mask
+	}
+	return i
+}
+
+func pairKey(left, right uint32) uint64 {
+	return uint64(left)<<(64-20) | uint64(right)<<rankBits
 }

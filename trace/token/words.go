@@ -32,37 +32,19 @@ type Words struct {
 	Text   []string
 }
 
-func newWords(v *vocab) *Words {
-	w := new(Words)
-	for id := range uint32(v.len()) {
-		t := v.token(id)
-		if t == "" || t[0] != ' ' || !isWord(t[1:]) {
-			continue
-		}
-		if bare := v.rank(t[1:]); bare != none {
-			w.add(id, bare, t[1:])
-		}
-	}
-	return w
-}
-
-func (w *Words) add(spaced, bare uint32, text string) {
-	w.Spaced, w.Bare, w.Text = append(w.Spaced, spaced), append(w.Bare, bare), append(w.Text, text)
-}
-
-// fileWords makes the words of a tokenizer.json. Those are left out that something else in the file gets hold of: merges
-// across a space, an added token, a pattern that cuts words. What is left is tried as a whole; if even that does not come
-// back, there are no words.
-func fileWords(e *Encoding, j *joints) *Words {
+// findWords finds the words of an encoding; j is nil for tiktoken's. Words that something else in a tokenizer.json interferes
+// with are left out: merges across a space, an added token, a pattern that cuts words. The rest is tried in one text; if
+// that does not come back, there are no words.
+func findWords(e *Encoding, j *joints) *Words {
 	v, w := e.vocab, new(Words)
 	for id := range uint32(v.len()) {
 		t := v.token(id)
-		if t == "" || t[0] != ' ' || !isWord(t[1:]) || v.chars && j[t[len(t)-1]][' '] {
+		if t == "" || t[0] != ' ' || len(t) < 3 || !isLower(t[1:]) || v.chars && j[t[len(t)-1]][' '] {
 			continue
 		}
 		ids := e.Append(nil, t[1:]+t+t)
 		if len(ids) == 3 && ids[1] == id && ids[2] == id {
-			w.add(id, ids[0], t[1:])
+			w.Spaced, w.Bare, w.Text = append(w.Spaced, id), append(w.Bare, ids[0]), append(w.Text, t[1:])
 		}
 	}
 	if len(w.Text) == 0 {
@@ -74,6 +56,3 @@ func fileWords(e *Encoding, j *joints) *Words {
 	}
 	return w
 }
-
-// isWord reports whether s is [a-z]{2,}.
-func isWord(s string) bool { return len(s) >= 2 && isLower(s) }

@@ -5,27 +5,6 @@ import (
 	"strings"
 )
 
-// A special is an added token with which templates mark the parts of a chat.
-type special struct {
-	id             uint32
-	lstrip, rstrip bool // it swallows the white space before it, or behind it
-}
-
-// specials collects the added tokens of a document by their spelling, and makes the finder of the special ones.
-func (d *document) specials() (map[string]special, *matcher) {
-	all, m := make(map[string]special, len(d.Added)), newMatcher()
-	for _, t := range d.Added {
-		if t.Content == "" {
-			continue
-		}
-		all[t.Content] = special{*t.ID, t.LStrip, t.RStrip}
-		if t.Special {
-			m.add(t.Content, *t.ID, false)
-		}
-	}
-	return all, m
-}
-
 // A Piece is a part of a rendered chat. Text pieces that follow one another are encoded as one text, as a server does that
 // encodes the whole prompt between its special tokens; one that is Alone is encoded by itself.
 type Piece struct {
@@ -98,7 +77,16 @@ func AppendPieces(dst []uint32, tok Tokenizer, pieces []Piece, begin bool) []uin
 		}
 		text := p.Text
 		if end > i+1 {
-			text = joined(pieces[i:end])
+			n := 0
+			for _, p := range pieces[i:end] {
+				n += len(p.Text)
+			}
+			var b strings.Builder
+			b.Grow(n)
+			for _, p := range pieces[i:end] {
+				b.WriteString(p.Text)
+			}
+			text = b.String()
 		}
 		if i > 0 && pieces[i-1].rstrip {
 			text = strings.TrimLeftFunc(text, isSpace)
@@ -114,17 +102,4 @@ func AppendPieces(dst []uint32, tok Tokenizer, pieces []Piece, begin bool) []uin
 		i, begin = end, false
 	}
 	return dst
-}
-
-func joined(pieces []Piece) string {
-	n := 0
-	for _, p := range pieces {
-		n += len(p.Text)
-	}
-	var b strings.Builder
-	b.Grow(n)
-	for _, p := range pieces {
-		b.WriteString(p.Text)
-	}
-	return b.String()
 }

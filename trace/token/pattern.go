@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
 )
@@ -24,8 +23,8 @@ var splitters = map[string]splitter{
 	o200kLower + o200kSuffix + `|` + o200kUpper + o200kSuffix + `|\p{N}{1,3}` + o200kTail: splitO200K, // GPT-OSS, Llama 4
 	o200kLower + `|` + o200kUpper + `|\p{N}` + o200kTail:                                  splitTekken,
 	gpt2Pattern:     splitGPT2,
-	`\p{N}{1,3}`:    splitThree,
-	`\p{N}`:         splitOne,
+	`\p{N}{1,3}`:    splitNumbers(3),
+	`\p{N}`:         splitNumbers(1),
 	`[一-龥぀-ゟ゠-ヿ]+`:  splitHanKana,
 	deepSeekPattern: splitDeepSeek,
 }
@@ -61,43 +60,6 @@ func newStep(pattern string) (step, error) {
 	return step{pattern: re}, nil
 }
 
-// appendSteps cuts s by the first of the steps, the pieces by the others, and encodes what comes out.
-func (e *Encoding) appendSteps(dst []uint32, st *state, s string, steps []step) []uint32 {
-	switch {
-	case s == "":
-		return dst
-	case len(steps) == 0:
-		return st.append(dst, e.vocab, s)
-	case steps[0].split != nil:
-		for i := 0; i < len(s); {
-			end := steps[0].split(e.class, s, i)
-			dst = e.appendSteps(dst, st, s[i:end], steps[1:])
-			i = end
-		}
-		return dst
-	}
-	// The engine counts in characters. It fails only if a time limit was set.
-	at, seen := 0, 0 // bytes and characters behind us
-	m, err := steps[0].pattern.FindStringMatch(s)
-	for ; err == nil && m != nil; m, err = steps[0].pattern.FindNextMatch(m) {
-		start := at + skip(s[at:], m.Index-seen)
-		end := start + skip(s[start:], m.Length)
-		dst = e.appendSteps(dst, st, s[at:start], steps[1:])
-		dst = e.appendSteps(dst, st, s[start:end], steps[1:])
-		at, seen = end, m.Index+m.Length
-	}
-	return e.appendSteps(dst, st, s[at:], steps[1:])
-}
-
-// skip is the length in bytes of the first n characters of s.
-func skip(s string, n int) (size int) {
-	for ; n > 0; n-- {
-		_, w := utf8.DecodeRuneInString(s[size:])
-		size += w
-	}
-	return size
-}
-
 // checkPattern refuses what Oniguruma and the engine here understand differently, or may: sets within sets, intersections,
 // most escapes by a letter or digit, groups with names or options, and an anchor at the start of lines. (Possessive repetition
 // is an error to the engine.)
@@ -108,7 +70,7 @@ func checkPattern(p string) error {
 		bad := false
 		switch {
 		case p[i] == '\\':
-			bad = len(rest) < 2 || isAlphanumeric(rest[1]) && strings.IndexByte("dDsSpPrntfu", rest[1]) < 0
+			bad = len(rest) < 2 || (isASCIILetter(rest[1]) || isDigit(rest[1])) && strings.IndexByte("dDsSpPrntfu", rest[1]) < 0
 			i++
 		case set:
 			bad = p[i] == '[' || strings.HasPrefix(rest, "&&")
@@ -132,8 +94,6 @@ func checkPattern(p string) error {
 	}
 	return nil
 }
-
-func isAlphanumeric(b byte) bool { return isASCIILetter(b) || b >= '0' && b <= '9' }
 
 func hasPrefix(s string, prefixes ...string) bool {
 	for _, p := range prefixes {
