@@ -44,9 +44,9 @@ type killTarget struct {
 
 func killServer(t testing.TB) *killTarget {
 	t.Helper()
-	c := engine.DefaultConfig()
+	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, 5*time.Millisecond, 1e9
-	s, err := engine.New(c)
+	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -276,7 +276,7 @@ func workloadRows(t *trace.Trace) (*countedRows, int, error) {
 
 // withSimulator runs f against a simulated endpoint in this process.
 func withSimulator(ctx context.Context, f func(url string) error) error {
-	s, err := engine.New(engine.DefaultConfig())
+	s, err := engine.NewServer(engine.DefaultServerConfig())
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,9 @@ import (
 // simulate starts an endpoint that answers as fast as it can.
 func simulate(t testing.TB) string {
 	t.Helper()
-	c := engine.DefaultConfig()
+	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
-	s, err := engine.New(c)
+	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

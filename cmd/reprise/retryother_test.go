@@ -16,9 +16,9 @@ import (
 
 // A server that is full leaves its requests to the other, which the report says of each.
 func TestReplayRetryOther(t *testing.T) {
-	c := engine.DefaultConfig()
+	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
-	sim, err := engine.New(c)
+	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

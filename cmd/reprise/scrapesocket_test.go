@@ -17,9 +17,9 @@ import (
 // Pages of an endpoint at a Unix socket are asked over the socket, with the key that
 // it takes, whatever proxy the environment names; one that is given by its URL as well.
 func TestScrapeSocket(t *testing.T) {
-	c := engine.DefaultConfig()
+	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
-	sim, err := engine.New(c)
+	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

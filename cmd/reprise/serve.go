@@ -19,7 +19,7 @@ import (
 )
 
 func serveCommand() *cobra.Command {
-	c := engine.DefaultConfig()
+	c := engine.DefaultServerConfig()
 	var listen string
 	var asked engineFlags
 	var faults serveFaults
@@ -54,7 +54,7 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 			if err := asked.serve(cmd, &c); err != nil {
 				return err
 			}
-			s, err := engine.New(c)
+			s, err := engine.NewServer(c)
 			if err != nil {
 				return cli.Exit(cli.Usage, err)
 			}
@@ -86,7 +86,7 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 }
 
 // serve makes c the engine that the flags ask for, if they ask for one.
-func (f *engineFlags) serve(cmd *cobra.Command, c *engine.Config) error {
+func (f *engineFlags) serve(cmd *cobra.Command, c *engine.ServerConfig) error {
 	given := cmd.Flags().Changed
 	if f.preset == "" && f.costs == "" {
 		for _, name := range modelFlags {
@@ -144,7 +144,7 @@ func ignoreClosed(err error) error {
 // serveFaults say how a simulated endpoint differs from the usual, and fails.
 type serveFaults struct{ list bool }
 
-func (f *serveFaults) register(fl *pflag.FlagSet, c *engine.Config) {
+func (f *serveFaults) register(fl *pflag.FlagSet, c *engine.ServerConfig) {
 	fl.StringVar(&c.Imitate, "imitate", "", "the wire of a server: "+strings.Join(engine.Imitations(), ", "))
 	fl.StringVar(&c.Quirks, "quirks", "", "`list` of quirks of every answer, such as crlf,usage-missing; see --list-quirks")
 	fl.StringVar(&c.Faults, "fault", "", "`list` of quirks that are drawn for each request, with their shares: error=503:5%,stall=5s:1%; + joins those that strike together: error=429+retry-after=2:1%")

@@ -30,9 +30,9 @@ type serverSim struct {
 
 func newServerSim(t *testing.T, lacks string) *serverSim {
 	t.Helper()
-	c := engine.DefaultConfig()
+	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
-	sim, err := engine.New(c)
+	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

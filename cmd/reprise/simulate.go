@@ -191,7 +191,7 @@ func tiered(all []engine.FleetSummary, tier, warning string) []tieredFleet {
 }
 
 // fleets are those that the flags ask for.
-func (f *simulateFlags) fleets(config engine.EngineConfig) []engine.FleetConfig {
+func (f *simulateFlags) fleets(config engine.Config) []engine.FleetConfig {
 	one := engine.FleetConfig{Engine: config, Replicas: f.replicas, Router: f.router, LoadWeight: f.loadWeight, Seed: f.seed}
 	if f.router != allRouters {
 		return []engine.FleetConfig{one}
@@ -340,7 +340,7 @@ func (f *simulateFlags) play(cmd *cobra.Command, w *trace.Trace, c engine.FleetC
 // engineFlags say what a simulated engine is like: a preset, and what differs
 // from it.
 type engineFlags struct {
-	given     engine.EngineConfig
+	given     engine.Config
 	preset    string
 	costs     string
 	noChunks  bool
@@ -349,7 +349,7 @@ type engineFlags struct {
 }
 
 func (f *engineFlags) register(fl *pflag.FlagSet) {
-	d := engine.DefaultEngine()
+	d := engine.DefaultConfig()
 	fl.StringVar(&f.preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; the flags below change it")
 	f.registerModel(fl)
 	fl.IntVar(&f.given.BlockSize, "block-size", d.BlockSize, "tokens in a block of KV")
@@ -363,7 +363,7 @@ var modelFlags = []string{"costs", "max-num-batched-tokens", "no-chunked-prefill
 
 // registerModel registers what only a model of an engine has.
 func (f *engineFlags) registerModel(fl *pflag.FlagSet) {
-	d := engine.DefaultEngine()
+	d := engine.DefaultConfig()
 	fl.StringVar(&f.costs, "costs", "", "what steps take: step, kv-token, prefill-token and decode-seq, and request before the first; such as step=5ms,kv-token=40ns")
 	fl.IntVar(&f.given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "tokens computed in a step")
 	fl.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
@@ -403,8 +403,8 @@ func presetNames() []string {
 }
 
 // config is the engine that the flags ask for, and the name of its model.
-func (f *engineFlags) config(cmd *cobra.Command) (engine.EngineConfig, string, error) {
-	c, model := engine.DefaultEngine(), "simulated"
+func (f *engineFlags) config(cmd *cobra.Command) (engine.Config, string, error) {
+	c, model := engine.DefaultConfig(), "simulated"
 	switch {
 	case f.preset != "":
 		p, err := engine.OpenPreset(f.preset)
@@ -444,7 +444,7 @@ func (f *engineFlags) config(cmd *cobra.Command) (engine.EngineConfig, string, e
 
 // warning is that of the preset at the costs of the engine that the flags ask for, or
 // "", see [engine.Preset].
-func (f *engineFlags) warning(c engine.EngineConfig) string {
+func (f *engineFlags) warning(c engine.Config) string {
 	p, err := engine.OpenPreset(f.preset)
 	if err != nil {
 		return ""
@@ -454,15 +454,15 @@ func (f *engineFlags) warning(c engine.EngineConfig) string {
 
 // A fittedPreset is a preset beside the figures that it was fitted to.
 type fittedPreset struct {
-	Name    string              `json:"name"`
-	Model   string              `json:"model"`
-	About   string              `json:"about"`
-	Warning string              `json:"warning,omitempty"`
-	Engine  engine.EngineConfig `json:"engine"`
-	Costs   string              `json:"costs"`
-	RMSE    float64             `json:"rmse_log"`        // over all figures of the source
-	Fitted  float64             `json:"rmse_log_fitted"` // over those that the costs were fitted to
-	Fit     []engine.FitPoint   `json:"fit"`
+	Name    string            `json:"name"`
+	Model   string            `json:"model"`
+	About   string            `json:"about"`
+	Warning string            `json:"warning,omitempty"`
+	Engine  engine.Config     `json:"engine"`
+	Costs   string            `json:"costs"`
+	RMSE    float64           `json:"rmse_log"`        // over all figures of the source
+	Fitted  float64           `json:"rmse_log_fitted"` // over those that the costs were fitted to
+	Fit     []engine.FitPoint `json:"fit"`
 }
 
 // writePresets plays the published loads to every preset and prints how far

@@ -27,9 +27,9 @@ import (
 // the replay for 0.4 s whenever a request has arrived.
 func stallingServer(t *testing.T, journal string, client *atomic.Pointer[exec.Cmd]) string {
 	t.Helper()
-	c := engine.DefaultConfig()
+	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 100*time.Millisecond, time.Millisecond, 1e9
-	s, err := engine.New(c)
+	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,9 +57,9 @@ type targetServer struct {
 
 func targetStart(t *testing.T, pod string, start func(*httptest.Server)) *targetServer {
 	t.Helper()
-	c := engine.DefaultConfig()
+	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
-	sim, err := engine.New(c)
+	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func main() {
 	url := flag.String("url", "", "base of an OpenAI-compatible server; a simulated engine when empty")
 	flag.Parse()
 	if *url == "" {
-		server, err := engine.New(engine.DefaultConfig())
+		server, err := engine.NewServer(engine.DefaultServerConfig())
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 // The questions after the first find the system prompt and the document cached, so the
 // server has read each document once.
 func TestReplayQuestions(t *testing.T) {
-	server, err := engine.New(engine.DefaultConfig())
+	server, err := engine.NewServer(engine.DefaultServerConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

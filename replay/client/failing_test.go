@@ -69,7 +69,7 @@ func TestServerThatRefuses(t *testing.T) {
 // what was in flight broke, and all that follows finds nobody.
 func TestServerThatGoes(t *testing.T) {
 	const n, gone = 400, 150
-	s, err := engine.New(quirkConfig())
+	s, err := engine.NewServer(quirkConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ const (
 	truthGap = 3_700 * time.Microsecond
 )
 
-func truthConfig(ttft, itl time.Duration) engine.Config {
-	c := engine.DefaultConfig()
+func truthConfig(ttft, itl time.Duration) engine.ServerConfig {
+	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate, c.ParallelPrefill = ttft, itl, 1e15, true
 	return c
 }
@@ -78,7 +78,7 @@ func TestKnownTruth(t *testing.T) {
 func BenchmarkKnownTruth(b *testing.B) {
 	for _, c := range knownTruths {
 		b.Run(fmt.Sprintf("%v/%v", c.ttft, c.itl), func(b *testing.B) {
-			s, err := engine.New(truthConfig(c.ttft, c.itl))
+			s, err := engine.NewServer(truthConfig(c.ttft, c.itl))
 			if err != nil {
 				b.Fatal(err)
 			}

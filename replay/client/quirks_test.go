@@ -268,10 +268,10 @@ var quirkRows = []quirkRow{
 }
 
 // quirkServer is the simulated endpoint behind a port of its own.
-func quirkServer(t testing.TB, c engine.Config) *httptest.Server {
+func quirkServer(t testing.TB, c engine.ServerConfig) *httptest.Server {
 	t.Helper()
 	c.FaultHeader = true
-	s, err := engine.New(c)
+	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,8 +284,8 @@ func quirkServer(t testing.TB, c engine.Config) *httptest.Server {
 
 // quirkConfig is an engine whose first token comes 20 ms after a request, and
 // every other 1 ms later.
-func quirkConfig() engine.Config {
-	c := engine.DefaultConfig()
+func quirkConfig() engine.ServerConfig {
+	c := engine.DefaultServerConfig()
 	c.Model, c.Base, c.ITL, c.PrefillRate = "m", 20*time.Millisecond, time.Millisecond, 1e15
 	return c
 }

@@ -15,7 +15,7 @@ import (
 func TestQuirksOverHTTP2(t *testing.T) {
 	c := quirkConfig()
 	c.FaultHeader = true
-	s, err := engine.New(c)
+	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,9 +54,9 @@ func byNet(h *HTTP) {
 
 // virtualEndpoint is a client whose server is simulated, both in virtual time.
 // The caller must call end within the bubble.
-func virtualEndpoint(t testing.TB, c engine.Config, o Options) (h *HTTP, end func()) {
+func virtualEndpoint(t testing.TB, c engine.ServerConfig, o Options) (h *HTTP, end func()) {
 	t.Helper()
-	s, err := engine.New(c)
+	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

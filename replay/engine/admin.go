@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// Settings are what /admin/config shows of a running server, and changes.
+// adminSettings are what /admin/config shows of a running server, and changes.
 // Durations are written as "20ms".
-type Settings struct {
+type adminSettings struct {
 	Base        string  `json:"prefill_base,omitempty"` // of the timeline
 	PrefillRate float64 `json:"prefill_rate,omitempty"` // of the timeline, tokens per second
 	ITL         string  `json:"itl,omitempty"`          // of the timeline
 	MaxWaiting  int     `json:"max_waiting"`            // requests that wait
-	Imitate     string  `json:"imitate"`                // see [Config]
-	Quirks      string  `json:"quirks"`                 // see [Config]
-	Faults      string  `json:"faults"`                 // see [Config]
-	FaultSeed   uint64  `json:"fault_seed"`             // see [Config]
+	Imitate     string  `json:"imitate"`                // see [ServerConfig]
+	Quirks      string  `json:"quirks"`                 // see [ServerConfig]
+	Faults      string  `json:"faults"`                 // see [ServerConfig]
+	FaultSeed   uint64  `json:"fault_seed"`             // see [ServerConfig]
 }
 
 // live settings, replaced as a whole.
-type current struct {
+type faultSettings struct {
 	faults  *faults
 	imitate string
 }
 
 // settings are those in force.
-func (s *Server) settings() Settings {
-	now := s.now.Load()
-	out := Settings{Imitate: now.imitate, Quirks: now.faults.quirkList, Faults: now.faults.randomList, FaultSeed: now.faults.seed}
+func (s *Server) settings() adminSettings {
+	now := s.current.Load()
+	out := adminSettings{Imitate: now.imitate, Quirks: now.faults.quirkList, Faults: now.faults.randomList, FaultSeed: now.faults.seed}
 	if s.live != nil {
 		s.live.mu.Lock()
 		defer s.live.mu.Unlock()
@@ -101,13 +101,13 @@ func (s *Server) change(body []byte) error {
 	if err := s.retime(next); err != nil {
 		return err
 	}
-	s.now.Store(&current{f, next.Imitate})
+	s.current.Store(&faultSettings{f, next.Imitate})
 	return nil
 }
 
 // retime changes times and limits. Streams that run keep the times that they
 // began with.
-func (s *Server) retime(next Settings) error {
+func (s *Server) retime(next adminSettings) error {
 	if s.live != nil {
 		s.live.mu.Lock()
 		defer s.live.mu.Unlock()

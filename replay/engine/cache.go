@@ -53,8 +53,8 @@ func (c *prefixCache) schedule(ids []block.ID, prompt, size int) int {
 	return cached
 }
 
-// add makes blocks known, such as those over a generated answer.
-func (c *prefixCache) add(ids []block.ID) {
+// addBlocks makes blocks known, such as those over a generated answer.
+func (c *prefixCache) addBlocks(ids []block.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.touch(ids)

@@ -19,35 +19,26 @@ import (
 // text is about a tenth of it.
 const maxBody = 64 << 20
 
-// A job is one request on its way through the engine.
-type job struct {
-	req    *openai.Request
-	chat   bool
-	id     string
-	prompt []uint32
-	output int // tokens to generate
-	finish string
-	cached int
-	seed   uint64 // of the words of the answer
-	cutter *block.Cutter
-	manner *manner
+// A serverJob is one request on its way through the engine.
+type serverJob struct {
+	req       *openai.Request
+	chat      bool
+	id        string
+	prompt    []uint32
+	output    int // tokens to generate
+	finish    string
+	cached    int
+	seed      uint64 // of the words of the answer
+	cutter    *block.Cutter
+	behaviour *behaviour
 
 	came, first, last time.Time     // by the clock: the request, its tokens as they were sent
 	queued            time.Duration // before it ran
 }
 
-// how is the manner in which the job is answered.
-func (j *job) how() *manner {
-	if j.manner == nil {
-		m := plain()
-		j.manner = &m
-	}
-	return j.manner
-}
-
 // complete serves both kinds of completion.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
-	s.serve(w, r, func(m *manner) (*job, int, error) { return s.decode(r, m) }, func(ctx context.Context, j *job, wait waiter) error {
+	s.serve(w, r, func(m *behaviour) (*serverJob, int, error) { return s.decode(r, m) }, func(ctx context.Context, j *serverJob, wait waiter) error {
 		if j.req.Stream {
 			return s.stream(ctx, w, j, wait)
 		}
@@ -57,9 +48,9 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 
 // serve takes a request through the engine, in the manner that the faults give it.
 // read begins its job, or says by what status it is refused; write answers.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*manner) (*job, int, error), write func(context.Context, *job, waiter) error) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behaviour) (*serverJob, int, error), write func(context.Context, *serverJob, waiter) error) {
 	came := time.Now()
-	m, err := s.now.Load().faults.manner(r, s.count.requests.Add(1))
+	m, err := s.current.Load().faults.behaviourFor(r, s.count.requests.Add(1))
 	if err != nil {
 		s.refuse(w, m, http.StatusBadRequest, err)
 		return
@@ -76,7 +67,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*manner
 	wait, end, err := s.schedule(r.Context(), j)
 	switch {
 	case err == nil:
-	case errors.Is(err, errBusy):
+	case errors.Is(err, ErrBusy):
 		s.refuse(w, m, http.StatusTooManyRequests, err)
 		return
 	case r.Context().Err() != nil: // the client has gone
@@ -89,12 +80,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*manner
 	defer end()
 	s.count.prompt.Add(int64(len(j.prompt)))
 	err = write(r.Context(), j, wait)
-	s.close(j, err)
+	s.countOutcome(j, err)
 	abort(err)
 }
 
-// close counts an answer that is over, and keeps its blocks.
-func (s *Server) close(j *job, err error) {
+// countOutcome counts an answer that is over, and keeps its blocks.
+func (s *Server) countOutcome(j *serverJob, err error) {
 	switch {
 	case err != nil:
 		s.count.aborted.Add(1)
@@ -104,35 +95,35 @@ func (s *Server) close(j *job, err error) {
 	default:
 		s.count.cutShort.Add(1)
 	}
-	s.took.e2e.add(j.last.Sub(j.came))
+	s.latencies.e2e.observe(j.last.Sub(j.came))
 }
 
-// keep makes the blocks over a generated answer known, just before its end is
+// cacheAnswer makes the blocks over a generated answer known, just before its end is
 // told: who sends it back at once finds it. The last token has no KV, since
 // nothing was generated from it.
-func (s *Server) keep(j *job) {
+func (s *Server) cacheAnswer(j *serverJob) {
 	if s.live == nil {
-		s.answer(j, j.output-1)
-		s.cache.add(j.cutter.AppendFull(nil))
+		s.cutAnswer(j, j.output-1)
+		s.cache.addBlocks(j.cutter.AppendFull(nil))
 	}
 }
 
-// seen notes that the next k tokens of a job are sent now.
-func (s *Server) seen(j *job, k int) {
+// recordTokens notes that the next k tokens of a job are sent now.
+func (s *Server) recordTokens(j *serverJob, k int) {
 	now := time.Now()
 	if j.first.IsZero() {
 		j.first = now
-		s.took.queue.add(j.queued)
-		s.took.ttft.add(now.Sub(j.came))
+		s.latencies.queue.observe(j.queued)
+		s.latencies.ttft.observe(now.Sub(j.came))
 	} else {
-		s.took.itl.add(now.Sub(j.last))
+		s.latencies.itl.observe(now.Sub(j.last))
 	}
 	j.last = now
-	s.count.generated.Add(int64(k * j.how().choices))
+	s.count.generated.Add(int64(k * j.behaviour.choices))
 }
 
-// answer writes the first n tokens of the answer behind those of the prompt.
-func (s *Server) answer(j *job, n int) {
+// cutAnswer writes the first n tokens of the answer behind those of the prompt.
+func (s *Server) cutAnswer(j *serverJob, n int) {
 	answer := make([]uint32, n)
 	for i := range answer {
 		_, answer[i] = s.word(j, i)
@@ -145,7 +136,7 @@ func (s *Server) answer(j *job, n int) {
 type waiter func(ctx context.Context, i int) error
 
 // schedule puts a request into the engine. The caller must call end.
-func (s *Server) schedule(ctx context.Context, j *job) (wait waiter, end func(), err error) {
+func (s *Server) schedule(ctx context.Context, j *serverJob) (wait waiter, end func(), err error) {
 	if s.live != nil {
 		return s.scheduleLive(j)
 	}
@@ -157,22 +148,22 @@ func (s *Server) schedule(ctx context.Context, j *job) (wait waiter, end func(),
 	first, itl := s.engine.prefill(len(j.prompt) - j.cached)
 	return func(ctx context.Context, i int) error {
 		return until(ctx, first.Add(time.Duration(i)*itl))
-	}, s.engine.leave, nil
+	}, s.engine.release, nil
 }
 
 // scheduleLive gives it to the engine's model. What the answer will be is known,
 // and with it the blocks that it fills.
-func (s *Server) scheduleLive(j *job) (waiter, func(), error) {
-	s.answer(j, j.output)
+func (s *Server) scheduleLive(j *serverJob) (waiter, func(), error) {
+	s.cutAnswer(j, j.output)
 	of := &Job{ID: s.count.jobs.Add(1), Prompt: len(j.prompt), Output: j.output}
 	for _, id := range j.cutter.AppendFull(nil) {
 		of.keys = append(of.keys, binary.LittleEndian.Uint64(id[:]))
 	}
-	tokens, err := s.live.add(of)
+	tokens, err := s.live.submit(of)
 	if err != nil {
 		return nil, nil, err
 	}
-	told := stream{tokens: tokens}
+	told := tokenStream{tokens: tokens}
 	wait := func(ctx context.Context, i int) error {
 		err := told.wait(ctx, i)
 		if err == nil {
@@ -180,13 +171,13 @@ func (s *Server) scheduleLive(j *job) (waiter, func(), error) {
 		}
 		return err
 	}
-	return wait, func() { s.live.leave(of) }, nil
+	return wait, func() { s.live.withdraw(of) }, nil
 }
 
 // decode reads a request and begins its job.
-func (s *Server) decode(r *http.Request, m *manner) (*job, int, error) {
+func (s *Server) decode(r *http.Request, m *behaviour) (*serverJob, int, error) {
 	req, err := openai.DecodeRequest(r.Body, maxBody)
-	j, status, err := s.job(req, err, m)
+	j, status, err := s.newJob(req, err, m)
 	if err != nil {
 		return nil, status, err
 	}
@@ -196,8 +187,8 @@ func (s *Server) decode(r *http.Request, m *manner) (*job, int, error) {
 	return s.begun(j)
 }
 
-// job is that of a request whose decoding gave err.
-func (s *Server) job(req *openai.Request, err error, m *manner) (*job, int, error) {
+// newJob is that of a request whose decoding gave err.
+func (s *Server) newJob(req *openai.Request, err error, m *behaviour) (*serverJob, int, error) {
 	switch {
 	case errors.Is(err, openai.ErrTooLarge):
 		return nil, http.StatusRequestEntityTooLarge, err
@@ -208,11 +199,11 @@ func (s *Server) job(req *openai.Request, err error, m *manner) (*job, int, erro
 	case m.modelMust && req.Model != s.c.Model:
 		return nil, http.StatusNotFound, errors.New("the model does not exist")
 	}
-	return &job{req: req, manner: m}, 0, nil
+	return &serverJob{req: req, behaviour: m}, 0, nil
 }
 
-func (s *Server) begun(j *job) (*job, int, error) {
-	if err := s.begin(j); err != nil {
+func (s *Server) begun(j *serverJob) (*serverJob, int, error) {
+	if err := s.prepareJob(j); err != nil {
 		return nil, http.StatusBadRequest, err
 	}
 	return j, 0, nil
@@ -232,8 +223,8 @@ func (s *Server) domain(req *openai.Request) ([]string, error) {
 	return []string{s.c.Model, salt}, nil
 }
 
-// begin makes the prompt of a job and decides how long its answer will be.
-func (s *Server) begin(j *job) error {
+// prepareJob makes the prompt of a job and decides how long its answer will be.
+func (s *Server) prepareJob(j *serverJob) error {
 	if err := s.render(j); err != nil {
 		return err
 	}
@@ -253,8 +244,8 @@ func (s *Server) begin(j *job) error {
 }
 
 // name gives the answer its id and its finish reason.
-func (s *Server) name(j *job) {
-	m := j.how()
+func (s *Server) name(j *serverJob) {
+	m := j.behaviour
 	j.id = fmt.Sprintf("cmpl-%d", s.count.ids.Add(1))
 	if j.chat || m.chatIDs {
 		j.id = "chat" + j.id
@@ -273,7 +264,7 @@ func (s *Server) name(j *job) {
 }
 
 // render turns the request into the prompt's tokens.
-func (s *Server) render(j *job) error {
+func (s *Server) render(j *serverJob) error {
 	switch {
 	case j.chat:
 		for _, m := range j.req.Messages {
@@ -288,7 +279,7 @@ func (s *Server) render(j *job) error {
 	if len(j.prompt) == 0 {
 		return errors.New("the prompt has no tokens")
 	}
-	if m := j.how(); m.cutPrompt {
+	if m := j.behaviour; m.cutPrompt {
 		keep := m.keepPrompt
 		if keep == 0 {
 			keep = max(1, s.c.MaxModelLen-j.limit())
@@ -302,7 +293,7 @@ func (s *Server) render(j *job) error {
 // max_tokens; otherwise the "model" stops by itself at a length that depends on
 // the prompt, and not before min_tokens. Without max_tokens a completion has at
 // most 16 tokens and a chat 256.
-func (s *Server) setLength(j *job) error {
+func (s *Server) setLength(j *serverJob) error {
 	limit := j.limit()
 	if room := s.c.MaxModelLen - len(j.prompt); limit > room {
 		if room < 1 || j.req.MaxTokens != nil {
@@ -311,10 +302,10 @@ func (s *Server) setLength(j *job) error {
 		}
 		limit = room
 	}
-	j.output, j.finish = limit+j.how().more, "length"
-	if !j.req.IgnoreEOS || j.how().stops {
+	j.output, j.finish = limit+j.behaviour.more, "length"
+	if !j.req.IgnoreEOS || j.behaviour.stops {
 		stop := 1 + int(j.seed%uint64(2*limit))
-		if j.req.MinTokens != nil && !j.how().stops {
+		if j.req.MinTokens != nil && !j.behaviour.stops {
 			stop = max(stop, *j.req.MinTokens)
 		}
 		if stop < limit {
@@ -325,7 +316,7 @@ func (s *Server) setLength(j *job) error {
 }
 
 // limit is the most tokens that the request asks for.
-func (j *job) limit() int {
+func (j *serverJob) limit() int {
 	switch {
 	case j.req.MaxTokens != nil:
 		return max(1, *j.req.MaxTokens) // none of the servers we know answers with no token at all
@@ -353,7 +344,7 @@ func promptSeed(prompt []uint32, seed *int64) uint64 {
 
 // word returns the i-th token of an answer as text and id. Words of the
 // round-trip-stable vocabulary make as many tokens in any later prompt.
-func (s *Server) word(j *job, i int) (string, uint32) {
+func (s *Server) word(j *serverJob, i int) (string, uint32) {
 	k := int(sample.Mix64(j.seed+uint64(i+1)*sample.Golden) % uint64(len(s.words.Text)))
 	if i == 0 && j.chat { // behind the template's line end; a completion goes on with its prompt
 		return s.words.Text[k], s.words.Bare[k]
@@ -362,9 +353,9 @@ func (s *Server) word(j *job, i int) (string, uint32) {
 }
 
 // usage is what the answer says of its tokens.
-func (j *job) usage() *openai.Usage {
+func (j *serverJob) usage() *openai.Usage {
 	u := &openai.Usage{PromptTokens: len(j.prompt), CompletionTokens: j.output, TotalTokens: len(j.prompt) + j.output}
-	if !j.how().noCached {
+	if !j.behaviour.noCached {
 		u.PromptTokensDetails = &openai.PromptTokensDetails{CachedTokens: j.cached}
 	}
 	return u

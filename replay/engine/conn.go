@@ -24,7 +24,7 @@ func abort(err error) {
 // drop closes the connection of an answer, by RST or by FIN, whatever the answer
 // lacks.
 func drop(w http.ResponseWriter, reset bool) error {
-	conn, err := connOf(w)
+	conn, err := hijack(w)
 	if err != nil {
 		return err
 	}
@@ -34,9 +34,9 @@ func drop(w http.ResponseWriter, reset bool) error {
 	return conn.Close()
 }
 
-// connOf takes the connection of an answer away from net/http.
-func connOf(w http.ResponseWriter) (net.Conn, error) {
-	if d, ok := w.(*dripping); ok {
+// hijack takes the connection of an answer away from net/http.
+func hijack(w http.ResponseWriter) (net.Conn, error) {
+	if d, ok := w.(*slowHeaders); ok {
 		return d.conn, nil
 	}
 	conn, _, err := http.NewResponseController(w).Hijack()
@@ -46,9 +46,9 @@ func connOf(w http.ResponseWriter) (net.Conn, error) {
 	return conn, err
 }
 
-// shut ends the chunked body as it should, and closes the connection for all
+// closeConnection ends the chunked body as it should, and closes the connection for all
 // that the headers promised.
-func (e *emitter) shut() error {
+func (e *emitter) closeConnection() error {
 	conn, out, err := e.to.Hijack()
 	if err != nil {
 		return nil // such an answer closes its connection by itself
@@ -59,17 +59,17 @@ func (e *emitter) shut() error {
 
 // drip returns a writer that lets the headers drip. Its connection must be
 // closed.
-func drip(w http.ResponseWriter, over time.Duration) (*dripping, error) {
-	conn, err := connOf(w)
+func drip(w http.ResponseWriter, over time.Duration) (*slowHeaders, error) {
+	conn, err := hijack(w)
 	if err != nil {
 		return nil, err
 	}
-	return &dripping{conn: conn, out: bufio.NewWriter(conn), header: http.Header{}, over: over}, nil
+	return &slowHeaders{conn: conn, out: bufio.NewWriter(conn), header: http.Header{}, over: over}, nil
 }
 
-// A dripping answer writes its headers byte by byte, and its body until the
+// A slowHeaders answer writes its headers byte by byte, and its body until the
 // connection's end, by which it is delimited.
-type dripping struct {
+type slowHeaders struct {
 	conn   net.Conn
 	out    *bufio.Writer
 	header http.Header
@@ -77,9 +77,9 @@ type dripping struct {
 	sent   bool
 }
 
-func (d *dripping) Header() http.Header { return d.header }
+func (d *slowHeaders) Header() http.Header { return d.header }
 
-func (d *dripping) WriteHeader(int) {
+func (d *slowHeaders) WriteHeader(int) {
 	if d.sent {
 		return
 	}
@@ -94,15 +94,15 @@ func (d *dripping) WriteHeader(int) {
 	}
 }
 
-func (d *dripping) Write(b []byte) (int, error) {
+func (d *slowHeaders) Write(b []byte) (int, error) {
 	d.WriteHeader(http.StatusOK)
 	return d.out.Write(b)
 }
 
-func (d *dripping) FlushError() error { return d.out.Flush() }
+func (d *slowHeaders) FlushError() error { return d.out.Flush() }
 
-// A gate is a listener whose port can be closed for a time.
-type gate struct {
+// A portGate is a listener whose port can be closed for a time.
+type portGate struct {
 	mu    sync.Mutex
 	now   net.Listener
 	again chan struct{} // closed when a closed port is open again; nil while it is open
@@ -112,13 +112,13 @@ type gate struct {
 // Gate wraps a listener, so that the quirk "refuse" can close its port. Serve
 // the [Server.Handler] on what it returns.
 func (s *Server) Gate(l net.Listener) net.Listener {
-	g := &gate{now: l}
+	g := &portGate{now: l}
 	s.gate.Store(g)
 	return g
 }
 
 // Accept waits through the times in which the port is closed.
-func (g *gate) Accept() (net.Conn, error) {
+func (g *portGate) Accept() (net.Conn, error) {
 	for {
 		g.mu.Lock()
 		l, again := g.now, g.again
@@ -139,7 +139,7 @@ func (g *gate) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (g *gate) Close() error {
+func (g *portGate) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.over = true
@@ -152,14 +152,14 @@ func (g *gate) Close() error {
 }
 
 // Addr implements net.Listener.
-func (g *gate) Addr() net.Addr {
+func (g *portGate) Addr() net.Addr {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.now.Addr()
 }
 
-// refuse closes the port for a time; one that is closed stays so for no longer.
-func (g *gate) refuse(d time.Duration) {
+// closeFor closes the port for a time; one that is closed stays so for no longer.
+func (g *portGate) closeFor(d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.again != nil || g.over {
@@ -173,7 +173,7 @@ func (g *gate) refuse(d time.Duration) {
 
 // reopen listens again. A port that another took meanwhile ends the server, by
 // the error of its closed listener.
-func (g *gate) reopen(addr net.Addr) {
+func (g *portGate) reopen(addr net.Addr) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.over {

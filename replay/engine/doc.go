@@ -27,7 +27,7 @@
 // not pinned in a bounded cache: this is a timeline, not a model of an engine's
 // batches. Steps 2 to 5 are such a model when Config.Engine is given.
 //
-// That is [Engine], a state machine without a clock: it batches prefill and
+// That is [engineCore], a state machine without a clock: it batches prefill and
 // decode in steps, keeps KV in blocks that are in use or may be evicted, preempts
 // when they run out, and takes for a step what [Costs] say. By the machine's
 // clock it does one step after another. In virtual time, behind the router of a

@@ -16,82 +16,82 @@ import (
 // An emitter writes one streamed answer in the manner of its request. Events are
 // gathered, and leave in one write when they are flushed.
 type emitter struct {
-	s     *Server
-	j     *job
-	m     *manner
-	w     http.ResponseWriter
-	to    *http.ResponseController
-	usage usageManner
+	s         *Server
+	j         *serverJob
+	behaviour *behaviour
+	w         http.ResponseWriter
+	to        *http.ResponseController
+	usage     usageMode
 
-	chunk  openai.Chunk
-	delta  openai.Delta
-	one    [1]openai.Choice
-	json   []byte
-	buf    []byte
-	held   int // token events in buf
-	told   int // tokens so far
-	opened bool
+	chunk          openai.Chunk
+	delta          openai.Delta
+	one            [1]openai.Choice
+	json           []byte
+	buf            []byte
+	bufferedEvents int // token events in buf
+	sentTokens     int // tokens so far
+	opened         bool
 }
 
-func newEmitter(s *Server, w http.ResponseWriter, j *job) *emitter {
-	e := &emitter{s: s, j: j, m: j.how(), w: w, to: http.NewResponseController(w), chunk: j.chunk(s.c.Model)}
-	if e.m.usageOf == "" || !j.chat {
-		e.usage = e.m.usage
+func newEmitter(s *Server, w http.ResponseWriter, j *serverJob) *emitter {
+	e := &emitter{s: s, j: j, behaviour: j.behaviour, w: w, to: http.NewResponseController(w), chunk: j.chunk(s.c.Model)}
+	if e.behaviour.usageOf == "" || !j.chat {
+		e.usage = e.behaviour.usage
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
-	if e.m.shut {
+	if e.behaviour.shut {
 		w.Header().Set("Keep-Alive", "timeout=5, max=100")
 	}
 	return e
 }
 
-// early sends the headers, and what stands before the first token.
-func (e *emitter) early() error {
+// sendHeaders sends the headers, and what stands before the first token.
+func (e *emitter) sendHeaders() error {
 	e.w.WriteHeader(http.StatusOK)
-	if e.m.comments {
+	if e.behaviour.comments {
 		e.keepAlives()
 	}
-	if e.m.progress {
-		e.put(0, "", nil, fmt.Sprintf(`"prompt_progress":{"total":%d,"cache":0,"processed":0,"time_ms":0}`, len(e.j.prompt)))
+	if e.behaviour.progress {
+		e.putChunk(0, "", nil, fmt.Sprintf(`"prompt_progress":{"total":%d,"cache":0,"processed":0,"time_ms":0}`, len(e.j.prompt)))
 	}
-	if e.m.empties {
-		e.put(0, "", nil, "")
+	if e.behaviour.empties {
+		e.putChunk(0, "", nil, "")
 	}
 	return e.flush(true)
 }
 
 func (e *emitter) keepAlives() {
-	e.buf = e.m.frame.AppendComment(e.buf, "")
-	e.buf = e.m.frame.AppendComment(e.buf, "ping")
-	e.buf = e.m.frame.AppendEvent(e.buf, []byte(": keepalive"))
-	e.buf = e.m.frame.AppendEvent(e.buf, nil)
+	e.buf = e.behaviour.frame.AppendComment(e.buf, "")
+	e.buf = e.behaviour.frame.AppendComment(e.buf, "ping")
+	e.buf = e.behaviour.frame.AppendEvent(e.buf, []byte(": keepalive"))
+	e.buf = e.behaviour.frame.AppendEvent(e.buf, nil)
 }
 
-// tokens puts tokens i to i+k into one event for each choice.
-func (e *emitter) tokens(i, k int) {
-	if !e.opened && e.j.chat && !e.m.roleEvery {
-		for c := range e.m.choices {
+// putTokens puts tokens i to i+k into one event for each choice.
+func (e *emitter) putTokens(i, k int) {
+	if !e.opened && e.j.chat && !e.behaviour.roleEvery {
+		for c := range e.behaviour.choices {
 			e.role(c)
 		}
 	}
 	e.opened = true
-	if e.m.comments {
+	if e.behaviour.comments {
 		e.keepAlives()
 	}
-	if e.m.empties && i > 0 {
-		e.put(0, "", nil, "")
+	if e.behaviour.empties && i > 0 {
+		e.putChunk(0, "", nil, "")
 	}
-	e.told = i + k
-	shown := min(i+k, max(1, e.j.output-e.m.swallowed))
-	for c := e.m.choices - 1; c >= 0; c-- {
+	e.sentTokens = i + k
+	shown := min(i+k, max(1, e.j.output-e.behaviour.swallowed))
+	for c := e.behaviour.choices - 1; c >= 0; c-- {
 		var finish *string
-		if e.m.tools && e.j.chat && e.told == e.j.output && !e.m.noFinish {
+		if e.behaviour.tools && e.j.chat && e.sentTokens == e.j.output && !e.behaviour.noFinish {
 			finish = &e.j.finish
 		}
-		e.put(c, e.text(c, i, shown), finish, "")
+		e.putChunk(c, e.text(c, i, shown), finish, "")
 	}
-	e.held++
+	e.bufferedEvents++
 }
 
 // text joins tokens from to shown of a choice; swallowed ones are not in it.
@@ -114,28 +114,28 @@ func (e *emitter) text(choice, from, shown int) string {
 func (e *emitter) role(choice int) {
 	empty := ""
 	e.delta = openai.Delta{Role: "assistant", Content: &empty}
-	e.append(choice, nil, "")
+	e.appendChoice(choice, nil, "")
 }
 
-// put appends a chunk with a piece of a choice's answer. Members are further
+// putChunk appends a chunk with a piece of a choice's answer. Members are further
 // JSON of the chunk.
-func (e *emitter) put(choice int, text string, finish *string, members string) {
+func (e *emitter) putChunk(choice int, text string, finish *string, members string) {
 	e.delta = openai.Delta{Content: &text}
-	first := e.told <= e.m.perEvent
+	first := e.sentTokens <= e.behaviour.perEvent
 	switch {
 	case !e.j.chat:
-	case e.m.tools && text != "":
+	case e.behaviour.tools && text != "":
 		e.toolCall(choice, text, first, finish != nil)
-	case text != "" && e.told <= e.m.reasoning:
+	case text != "" && e.sentTokens <= e.behaviour.reasoning:
 		e.delta = openai.Delta{ReasoningContent: &text}
-		if e.m.reasoningField == "reasoning" {
+		if e.behaviour.reasoningField == "reasoning" {
 			e.delta = openai.Delta{Reasoning: &text}
 		}
 	}
-	if e.m.roleEvery {
+	if e.behaviour.roleEvery {
 		e.delta.Role = "assistant"
 	}
-	e.append(choice, finish, members)
+	e.appendChoice(choice, finish, members)
 }
 
 func (e *emitter) toolCall(choice int, text string, first, last bool) {
@@ -152,8 +152,8 @@ func (e *emitter) toolCall(choice int, text string, first, last bool) {
 	e.delta = openai.Delta{ToolCalls: []openai.ToolCall{call}}
 }
 
-// append makes an event of the delta at hand.
-func (e *emitter) append(choice int, finish *string, members string) {
+// appendChoice makes an event of the delta at hand.
+func (e *emitter) appendChoice(choice int, finish *string, members string) {
 	c := &e.chunk
 	e.one[0] = openai.Choice{Index: choice, FinishReason: finish}
 	if e.j.chat {
@@ -162,21 +162,21 @@ func (e *emitter) append(choice int, finish *string, members string) {
 		e.one[0].Text = e.delta.Content
 	}
 	c.ID, c.Choices, c.Usage = e.j.id, e.one[:], nil
-	if e.m.choiceIDs {
+	if e.behaviour.choiceIDs {
 		c.ID += "-" + strconv.Itoa(choice)
 	}
 	running := e.usage == usageEvery || e.usage == usageAsked && e.j.req.ContinuousUsage
 	switch {
-	case finish != nil && (e.usage == usageOnFinish || e.m.choices > 1 && e.usage != usageMissing):
-		c.Usage = e.count(e.told)
+	case finish != nil && (e.usage == usageOnFinish || e.behaviour.choices > 1 && e.usage != usageMissing):
+		c.Usage = e.usageAfter(e.sentTokens)
 	case e.usage == usageZeros && e.j.req.IncludeUsage:
 		c.Usage = &openai.Usage{}
 	case running:
-		c.Usage = e.count(e.told)
+		c.Usage = e.usageAfter(e.sentTokens)
 	case e.usage == usageNull:
 		members = joined(members, `"usage":null`)
 	}
-	e.event(members)
+	e.appendEvent(members)
 }
 
 func joined(a, b string) string {
@@ -186,66 +186,66 @@ func joined(a, b string) string {
 	return a + "," + b
 }
 
-// count is the usage after so many tokens of each choice.
-func (e *emitter) count(tokens int) *openai.Usage {
+// usageAfter is the usage after so many tokens of each choice.
+func (e *emitter) usageAfter(tokens int) *openai.Usage {
 	u := e.j.usage()
 	u.CompletionTokens = tokens
 	u.TotalTokens = u.PromptTokens + tokens
 	return u
 }
 
-// event appends the chunk at hand with further members.
-func (e *emitter) event(members string) {
-	if members == "" && !e.m.lines && !e.m.nullContent && !e.m.tools {
-		e.buf = e.m.frame.AppendChunk(e.buf, &e.chunk)
+// appendEvent appends the chunk at hand with further members.
+func (e *emitter) appendEvent(members string) {
+	if members == "" && !e.behaviour.lines && !e.behaviour.nullContent && !e.behaviour.tools {
+		e.buf = e.behaviour.frame.AppendChunk(e.buf, &e.chunk)
 		return
 	}
 	b := openai.AppendChunk(e.json[:0], &e.chunk)
 	if members != "" {
 		b = append(append(append(b[:len(b)-1], ','), members...), '}')
 	}
-	if e.m.nullContent {
+	if e.behaviour.nullContent {
 		b = bytes.Replace(b, []byte(`"role":"assistant","content":""`), []byte(`"role":"assistant","content":null`), 1)
 	}
-	if e.m.tools {
+	if e.behaviour.tools {
 		b = bytes.Replace(b, []byte(`"function":{"arguments"`), []byte(`"function":{"name":null,"arguments"`), 1)
 	}
-	if e.m.lines {
+	if e.behaviour.lines {
 		b = bytes.Replace(b, []byte(`,"choices":`), []byte(",\n\"choices\":"), 1)
 	}
 	e.json = b
-	e.buf = e.m.frame.AppendEvent(e.buf, b)
+	e.buf = e.behaviour.frame.AppendEvent(e.buf, b)
 }
 
-// end puts what stands behind the tokens: finish, usage, [DONE].
-func (e *emitter) end() {
+// putEnd puts what stands behind the tokens: finish, usage, [DONE].
+func (e *emitter) putEnd() {
 	timings := ""
-	if e.m.timings {
+	if e.behaviour.timings {
 		timings = e.timings()
 	}
-	own := e.usage != usageOnFinish && e.usage != usageMissing && e.j.req.IncludeUsage && e.m.choices == 1
-	if !e.m.noFinish && !(e.m.tools && e.j.chat) {
-		for c := e.m.choices - 1; c >= 0; c-- {
+	own := e.usage != usageOnFinish && e.usage != usageMissing && e.j.req.IncludeUsage && e.behaviour.choices == 1
+	if !e.behaviour.noFinish && !(e.behaviour.tools && e.j.chat) {
+		for c := e.behaviour.choices - 1; c >= 0; c-- {
 			text := ""
-			if e.delta = (openai.Delta{}); !e.j.chat || e.m.roleEvery {
+			if e.delta = (openai.Delta{}); !e.j.chat || e.behaviour.roleEvery {
 				e.delta.Content = &text
 			}
-			if e.m.roleEvery {
+			if e.behaviour.roleEvery {
 				e.delta.Role = "assistant"
 			}
 			members := ""
 			if !own {
 				members = timings
 			}
-			e.append(c, &e.j.finish, members)
+			e.appendChoice(c, &e.j.finish, members)
 		}
 	}
 	if own {
 		e.chunk.Choices, e.chunk.Usage = nil, e.j.usage()
-		e.event(timings)
+		e.appendEvent(timings)
 	}
-	for range e.m.doneMarks {
-		e.buf = e.m.frame.AppendDone(e.buf)
+	for range e.behaviour.doneMarks {
+		e.buf = e.behaviour.frame.AppendDone(e.buf)
 	}
 }
 
@@ -260,13 +260,13 @@ func (e *emitter) timings() string {
 // flush writes what is gathered, once that is as many token events as leave
 // together, or all of it.
 func (e *emitter) flush(all bool) error {
-	if !all && e.held < e.m.perWrite {
+	if !all && e.bufferedEvents < e.behaviour.perWrite {
 		return nil
 	}
-	e.held = 0
+	e.bufferedEvents = 0
 	step := len(e.buf)
-	if e.m.perByte > 0 {
-		step = e.m.perByte
+	if e.behaviour.perByte > 0 {
+		step = e.behaviour.perByte
 	}
 	for from := 0; from < len(e.buf); from += step {
 		if _, err := e.w.Write(e.buf[from:min(from+step, len(e.buf))]); err != nil {
@@ -283,9 +283,9 @@ func (e *emitter) flush(all bool) error {
 	return nil
 }
 
-// strike does in the middle of the stream what the manner says.
-func (e *emitter) strike(ctx context.Context) error {
-	m := e.m
+// injectFault does in the middle of the stream what the manner says.
+func (e *emitter) injectFault(ctx context.Context) error {
+	m := e.behaviour
 	if m.stall > 0 {
 		if err := until(ctx, time.Now().Add(m.stall)); err != nil {
 			return err
@@ -301,12 +301,12 @@ func (e *emitter) strike(ctx context.Context) error {
 		if err := e.flush(true); err != nil {
 			return err
 		}
-		return errStruck
+		return errFault
 	case m.reset, m.cut:
 		if err := e.flush(true); err != nil {
 			return err
 		}
-		return errors.Join(errStruck, drop(e.w, m.reset))
+		return errors.Join(errFault, drop(e.w, m.reset))
 	}
 	return nil
 }

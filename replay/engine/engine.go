@@ -14,8 +14,8 @@ const (
 	Static = "static"
 )
 
-// EngineConfig says what an [Engine] is like. The names are vLLM's.
-type EngineConfig struct {
+// Config says what an [engineCore] is like. The names are vLLM's.
+type Config struct {
 	BlockSize      int    `json:"block_size"`             // tokens in a block of KV
 	KVTokens       int    `json:"kv_tokens"`              // tokens of KV memory; 0 is without bound
 	MaxSeqs        int    `json:"max_num_seqs"`           // requests that run at once
@@ -27,17 +27,17 @@ type EngineConfig struct {
 	Costs          Costs  `json:"-"`                      // see Costs.String
 }
 
-// DefaultEngine has vLLM's defaults for a server on one accelerator: blocks of
+// DefaultConfig has vLLM's defaults for a server on one accelerator: blocks of
 // 16 tokens, 256 sequences, 2,048 tokens a step, chunked prefill and prefix
 // caching. KV memory is without bound.
-func DefaultEngine() EngineConfig {
-	return EngineConfig{BlockSize: 16, MaxSeqs: 256, MaxBatchTokens: 2048, MaxWaiting: 100_000,
+func DefaultConfig() Config {
+	return Config{BlockSize: 16, MaxSeqs: 256, MaxBatchTokens: 2048, MaxWaiting: 100_000,
 		ChunkedPrefill: true, PrefixCaching: true, Batching: Continuous}
 }
 
 const maxBlocks = 1<<31 - 2
 
-func (c *EngineConfig) check() error {
+func (c *Config) check() error {
 	switch {
 	case c.BlockSize < 1 || c.BlockSize > maxBlockSize:
 		return errors.New("simulated engine: a block has 1 to 524,288 tokens")
@@ -53,9 +53,9 @@ func (c *EngineConfig) check() error {
 	return c.Costs.check()
 }
 
-// A Sink is told what becomes of jobs, during [Engine.Step]. The instants may
+// A tokenSink is told what becomes of jobs, during [engineCore.Step]. The instants may
 // lie ahead of the caller's clock, up to that which Step returns.
-type Sink interface {
+type tokenSink interface {
 	// Tokens tells the instants of a job's next tokens, in order. The slice is
 	// the engine's again afterwards.
 	Tokens(j *Job, at []Picos)
@@ -63,15 +63,15 @@ type Sink interface {
 	Finished(j *Job, at Picos)
 }
 
-// Errors of [Engine.Add].
+// Errors of an [Answer].
 var (
 	// ErrBusy says that the waiting queue is full (HTTP 429).
-	ErrBusy = errBusy
+	ErrBusy = errors.New("the waiting queue is full")
 	// ErrTooLong says that a job would not fit into the KV memory alone.
 	ErrTooLong = errors.New("the request is longer than the KV memory")
 )
 
-// An Engine is a serving engine as a state machine: it has no clock, and is
+// An engineCore is a serving engine as a state machine: it has no clock, and is
 // told the time. What it does depends on nothing else, so that the same calls
 // give the same tokens at the same instants, be the time real or virtual.
 //
@@ -88,13 +88,13 @@ var (
 // others, where vLLM queues them behind.
 //
 // An Engine is for one goroutine.
-type Engine struct {
-	c       EngineConfig
-	now     Picos // when the next step may begin
-	pool    *pool
-	running []*Job
-	waiting queue
-	enters  queue // added, and not yet seen by the scheduler
+type engineCore struct {
+	c        Config
+	now      Picos // when the next step may begin
+	pool     *blockPool
+	running  []*Job
+	waiting  jobQueue
+	arriving jobQueue // added, and not yet seen by the scheduler
 
 	batch    int  // of a static batch: jobs still to be admitted
 	blocked  bool // the head of the queue found no blocks, and none were given back since
@@ -108,8 +108,8 @@ type Engine struct {
 	computed  int64
 }
 
-// NewEngine makes an engine at instant 0.
-func NewEngine(c EngineConfig) (*Engine, error) {
+// newEngineCore makes an engine at instant 0.
+func newEngineCore(c Config) (*engineCore, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -117,13 +117,13 @@ func NewEngine(c EngineConfig) (*Engine, error) {
 	if c.KVTokens > 0 {
 		blocks = c.KVTokens / c.BlockSize
 	}
-	return &Engine{c: c, pool: newPool(blocks)}, nil
+	return &engineCore{c: c, pool: newPool(blocks)}, nil
 }
 
 // Add gives the engine a job that arrives at an instant, which must not be
 // before that of an earlier Add. On [ErrBusy] or [ErrTooLong] the job is not
 // taken.
-func (e *Engine) Add(j *Job, at Picos) error {
+func (e *engineCore) Add(j *Job, at Picos) error {
 	if err := j.check(); err != nil {
 		return err
 	}
@@ -133,20 +133,20 @@ func (e *Engine) Add(j *Job, at Picos) error {
 	if at < 0 || at >= Never/2 {
 		return errors.New("simulated engine: an arrival is before 0 or after 26 days")
 	}
-	if len(e.running)+e.waiting.len()+e.enters.len() >= e.c.MaxSeqs+e.c.MaxWaiting {
+	if len(e.running)+e.waiting.len()+e.arriving.len() >= e.c.MaxSeqs+e.c.MaxWaiting {
 		return ErrBusy
 	}
-	if blocksOf(j.most(), e.c.BlockSize) > e.pool.limit {
+	if blocksOf(j.maxKVTokens(), e.c.BlockSize) > e.pool.limit {
 		return ErrTooLong
 	}
-	j.entered, j.state, j.first = at+e.c.Costs.Request, stateWaiting, true
-	e.enters.push(j)
+	j.entered, j.state, j.unscheduled = at+e.c.Costs.Request, stateWaiting, true
+	e.arriving.push(j)
 	return nil
 }
 
 // Abort takes a job out between two steps; it is not told as finished. It
 // reports whether the engine had the job.
-func (e *Engine) Abort(j *Job) bool {
+func (e *engineCore) Abort(j *Job) bool {
 	switch j.state {
 	case stateRunning:
 		for i, r := range e.running {
@@ -158,7 +158,7 @@ func (e *Engine) Abort(j *Job) bool {
 		e.release(j)
 	case stateWaiting:
 		if !e.waiting.remove(j) {
-			e.enters.remove(j)
+			e.arriving.remove(j)
 		}
 		e.blocked = false
 	default:
@@ -169,8 +169,8 @@ func (e *Engine) Abort(j *Job) bool {
 }
 
 // ResetCache forgets the blocks that no job uses.
-func (e *Engine) ResetCache() {
-	for e.pool.kept > 0 {
+func (e *engineCore) ResetCache() {
+	for e.pool.cached > 0 {
 		e.pool.evict()
 		e.pool.free++
 	}
@@ -178,47 +178,47 @@ func (e *Engine) ResetCache() {
 }
 
 // Now is the instant at which the last step ended.
-func (e *Engine) Now() Picos { return e.now }
+func (e *engineCore) Now() Picos { return e.now }
 
 // Step begins at now, or at the end of the last step when that is later. It does
 // one step and returns the instant at which it ends; or several, when they decode
 // the same sequences, each begins before the horizon, and no job enters. It is
 // not ok when there is nothing to do: until is then the instant of the next job
 // to enter, or [Never].
-func (e *Engine) Step(now, horizon Picos, sink Sink) (until Picos, ok bool) {
+func (e *engineCore) Step(now, horizon Picos, sink tokenSink) (until Picos, ok bool) {
 	e.now = max(e.now, now)
-	for e.enters.len() > 0 && e.enters.head().entered <= e.now {
-		e.waiting.push(e.enters.pop())
+	for e.arriving.len() > 0 && e.arriving.head().entered <= e.now {
+		e.waiting.push(e.arriving.pop())
 	}
 	if len(e.running) == 0 && e.waiting.len() == 0 {
-		if e.enters.len() == 0 {
+		if e.arriving.len() == 0 {
 			return Never, false
 		}
-		return e.enters.head().entered, false
+		return e.arriving.head().entered, false
 	}
-	if e.enters.len() > 0 {
-		horizon = min(horizon, e.enters.head().entered)
+	if e.arriving.len() > 0 {
+		horizon = min(horizon, e.arriving.head().entered)
 	}
 	e.lastOver = 0
-	if !e.decodeOnly(horizon, sink) {
-		e.mixed(sink)
+	if !e.decodeSteps(horizon, sink) {
+		e.mixedStep(sink)
 	}
 	return e.now, true
 }
 
-// next is when the next step begins; Never when there is nothing to do.
-func (e *Engine) next() Picos {
+// nextStep is when the next step begins; Never when there is nothing to do.
+func (e *engineCore) nextStep() Picos {
 	switch {
 	case len(e.running) > 0 || e.waiting.len() > 0:
 		return e.now
-	case e.enters.len() > 0:
-		return max(e.now, e.enters.head().entered)
+	case e.arriving.len() > 0:
+		return max(e.now, e.arriving.head().entered)
 	}
 	return Never
 }
 
 // Run does all steps that begin before an instant.
-func (e *Engine) Run(until Picos, sink Sink) {
+func (e *engineCore) Run(until Picos, sink tokenSink) {
 	for now := e.now; now < until; {
 		now, _ = e.Step(now, until, sink)
 	}
@@ -232,22 +232,22 @@ type Load struct {
 }
 
 // Load returns the load between two steps.
-func (e *Engine) Load() Load {
-	return Load{len(e.running), e.waiting.len() + e.enters.len(), e.pool.used(), e.pool.kept}
+func (e *engineCore) Load() Load {
+	return Load{len(e.running), e.waiting.len() + e.arriving.len(), e.pool.used(), e.pool.cached}
 }
 
 // InFlight is how many jobs were not finished at an instant no earlier than the
 // beginning of the last step.
-func (e *Engine) InFlight(at Picos) int {
-	n := len(e.running) + e.waiting.len() + e.enters.len()
+func (e *engineCore) InFlight(at Picos) int {
+	n := len(e.running) + e.waiting.len() + e.arriving.len()
 	if at < e.now {
 		n += e.lastOver
 	}
 	return n
 }
 
-// EngineStats count since the beginning.
-type EngineStats struct {
+// Stats count since the beginning.
+type Stats struct {
 	Steps          int64
 	PrefillTokens  int64 // computed, those computed anew included
 	Preemptions    int64
@@ -258,28 +258,28 @@ type EngineStats struct {
 }
 
 // Stats returns the counts so far.
-func (e *Engine) Stats() EngineStats {
-	return EngineStats{e.steps, e.computed, e.preempted, e.peak.Running, e.peak.Waiting, e.peak.UsedBlocks, e.pool.limit}
+func (e *engineCore) Stats() Stats {
+	return Stats{e.steps, e.computed, e.preempted, e.peak.Running, e.peak.Waiting, e.peak.UsedBlocks, e.pool.limit}
 }
 
 // notePeak keeps the largest load, as it is during a step.
-func (e *Engine) notePeak() {
+func (e *engineCore) notePeak() {
 	e.peak.Running = max(e.peak.Running, len(e.running))
 	e.peak.Waiting = max(e.peak.Waiting, e.waiting.len())
 	e.peak.UsedBlocks = max(e.peak.UsedBlocks, e.pool.used())
 }
 
-// A queue is first in, first out, but for those put back at its head.
-type queue struct {
+// A jobQueue is first in, first out, but for those put back at its head.
+type jobQueue struct {
 	jobs []*Job
 	from int
 }
 
-func (q *queue) len() int    { return len(q.jobs) - q.from }
-func (q *queue) head() *Job  { return q.jobs[q.from] }
-func (q *queue) push(j *Job) { q.jobs = append(q.jobs, j) }
+func (q *jobQueue) len() int    { return len(q.jobs) - q.from }
+func (q *jobQueue) head() *Job  { return q.jobs[q.from] }
+func (q *jobQueue) push(j *Job) { q.jobs = append(q.jobs, j) }
 
-func (q *queue) pop() *Job {
+func (q *jobQueue) pop() *Job {
 	j := q.jobs[q.from]
 	q.jobs[q.from] = nil
 	q.from++
@@ -289,7 +289,7 @@ func (q *queue) pop() *Job {
 	return j
 }
 
-func (q *queue) putBack(j *Job) {
+func (q *jobQueue) putBack(j *Job) {
 	if q.from > 0 {
 		q.from--
 		q.jobs[q.from] = j
@@ -298,7 +298,7 @@ func (q *queue) putBack(j *Job) {
 	q.jobs = append([]*Job{j}, q.jobs...)
 }
 
-func (q *queue) remove(j *Job) bool {
+func (q *jobQueue) remove(j *Job) bool {
 	for i := q.from; i < len(q.jobs); i++ {
 		if q.jobs[i] == j {
 			q.jobs = append(q.jobs[:i], q.jobs[i+1:]...)

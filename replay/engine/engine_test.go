@@ -38,7 +38,7 @@ type arrival struct {
 
 // randomArrivals are jobs that share prefixes and answers, so that blocks are
 // found, named twice and evicted.
-func randomArrivals(rng *rand.Rand, c EngineConfig) []arrival {
+func randomArrivals(rng *rand.Rand, c Config) []arrival {
 	var list []arrival
 	at := Picos(0)
 	size := []int{c.BlockSize, 2 * c.BlockSize, 3, max(c.BlockSize/2, 1)}[rng.IntN(4)]
@@ -72,8 +72,8 @@ func randomArrivals(rng *rand.Rand, c EngineConfig) []arrival {
 	return list
 }
 
-func randomConfig(rng *rand.Rand) EngineConfig {
-	c := EngineConfig{BlockSize: 1 + rng.IntN(8), MaxSeqs: 1 + rng.IntN(8), MaxBatchTokens: 1 + rng.IntN(40),
+func randomConfig(rng *rand.Rand) Config {
+	c := Config{BlockSize: 1 + rng.IntN(8), MaxSeqs: 1 + rng.IntN(8), MaxBatchTokens: 1 + rng.IntN(40),
 		MaxWaiting: 1 + rng.IntN(40), ChunkedPrefill: rng.IntN(3) > 0, PrefixCaching: rng.IntN(3) > 0, Batching: Continuous,
 		Costs: Costs{Step: Picos(rng.IntN(9000)), KVToken: Picos(rng.IntN(60)), PrefillToken: Picos(rng.IntN(400)),
 			DecodeSeq: Picos(rng.IntN(5000)), Request: Picos(rng.IntN(2) * 30_000)}}
@@ -88,9 +88,9 @@ func randomConfig(rng *rand.Rand) EngineConfig {
 
 // play runs arrivals and aborts through an engine, with many steps at a time or
 // one, and checks its blocks after each.
-func play(t *testing.T, c EngineConfig, list []arrival, single bool) (*Engine, *tape, []error) {
+func play(t *testing.T, c Config, list []arrival, single bool) (*engineCore, *tape, []error) {
 	t.Helper()
-	e, err := NewEngine(c)
+	e, err := newEngineCore(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,15 +140,15 @@ func play(t *testing.T, c EngineConfig, list []arrival, single bool) (*Engine, *
 }
 
 // checkBlocks counts the blocks of an engine anew.
-func checkBlocks(t *testing.T, e *Engine) {
+func checkBlocks(t *testing.T, e *engineCore) {
 	t.Helper()
 	p := e.pool
 	users, bare := map[int32]int32{}, 0
 	for _, j := range e.running {
-		if len(j.held) < blocksOf(j.computed, e.c.BlockSize) {
-			t.Fatalf("job %d has %d blocks for %d tokens", j.ID, len(j.held), j.computed)
+		if len(j.kvBlocks) < blocksOf(j.computed, e.c.BlockSize) {
+			t.Fatalf("job %d has %d blocks for %d tokens", j.ID, len(j.kvBlocks), j.computed)
 		}
-		for _, n := range j.held {
+		for _, n := range j.kvBlocks {
 			if n == keyless {
 				bare++
 			} else {
@@ -171,8 +171,8 @@ func checkBlocks(t *testing.T, e *Engine) {
 	for n := p.nodes[0].next; n != 0; n = p.nodes[n].next {
 		ring++
 	}
-	if used != len(users) || kept != p.kept || ring != kept || p.free < 0 || p.free+kept+used+bare != p.limit {
-		t.Fatalf("%d free, %d kept (%d in the ring, %d said), %d named, %d bare of %d blocks", p.free, kept, ring, p.kept, used, bare, p.limit)
+	if used != len(users) || kept != p.cached || ring != kept || p.free < 0 || p.free+kept+used+bare != p.limit {
+		t.Fatalf("%d free, %d kept (%d in the ring, %d said), %d named, %d bare of %d blocks", p.free, kept, ring, p.cached, used, bare, p.limit)
 	}
 	if len(e.running) > e.c.MaxSeqs {
 		t.Fatalf("%d run", len(e.running))
@@ -229,7 +229,7 @@ func TestEngineProperties(t *testing.T) {
 }
 
 // script plays jobs that nothing shares and returns the instants of their tokens.
-func script(t *testing.T, c EngineConfig, list ...arrival) map[int64][]Picos {
+func script(t *testing.T, c Config, list ...arrival) map[int64][]Picos {
 	t.Helper()
 	for i := range list {
 		list[i].job.ID = int64(i)
@@ -245,14 +245,14 @@ func script(t *testing.T, c EngineConfig, list ...arrival) map[int64][]Picos {
 
 // Instants worked out by hand.
 func TestEngineByHand(t *testing.T) {
-	base := EngineConfig{BlockSize: 4, MaxSeqs: 2, MaxBatchTokens: 10, MaxWaiting: 9, ChunkedPrefill: true, PrefixCaching: true,
+	base := Config{BlockSize: 4, MaxSeqs: 2, MaxBatchTokens: 10, MaxWaiting: 9, ChunkedPrefill: true, PrefixCaching: true,
 		Batching: Continuous, Costs: Costs{Step: 100, KVToken: 1, PrefillToken: 30, DecodeSeq: 10}}
-	with := func(f func(*EngineConfig)) EngineConfig { c := base; f(&c); return c }
+	with := func(f func(*Config)) Config { c := base; f(&c); return c }
 	job := func(at Picos, prompt, output int, blocks ...uint64) arrival {
 		return arrival{at: at, job: Job{Prompt: prompt, Output: output, Blocks: blocks, BlockSize: 4}}
 	}
 	for name, c := range map[string]struct {
-		config EngineConfig
+		config Config
 		jobs   []arrival
 		want   map[int64][]Picos
 	}{
@@ -263,33 +263,33 @@ func TestEngineByHand(t *testing.T) {
 		// The decoding job takes one token of the budget, so the other's prompt takes 9 and 1.
 		"both": {base, []arrival{job(0, 2, 4), job(10, 10, 1)},
 			map[int64][]Picos{0: {102, 102 + 280, 102 + 280 + 114, 102 + 280 + 114 + 105}, 1: {102 + 280 + 114}}},
-		"whole": {with(func(c *EngineConfig) { c.ChunkedPrefill = false }), []arrival{job(0, 2, 4), job(10, 10, 1)},
+		"whole": {with(func(c *Config) { c.ChunkedPrefill = false }), []arrival{job(0, 2, 4), job(10, 10, 1)},
 			// 10 tokens do not fit beside a decode, and wait until it is over.
 			map[int64][]Picos{0: {102, 205, 309, 414}, 1: {714}}},
-		"longer than a step": {with(func(c *EngineConfig) { c.ChunkedPrefill = false }), []arrival{job(0, 20, 1)},
+		"longer than a step": {with(func(c *Config) { c.ChunkedPrefill = false }), []arrival{job(0, 20, 1)},
 			map[int64][]Picos{0: {600}}},
 		// The first 8 of 9 tokens are found; the last costs 100 + 9.
 		"cached": {base, []arrival{job(0, 9, 1, 1, 2, 3), job(1000, 9, 1, 1, 2, 3)}, map[int64][]Picos{0: {270}, 1: {1109}}},
 		// 8 tokens are known whole, and one must be computed: so only 4 are found.
 		"last token": {base, []arrival{job(0, 8, 1, 1, 2), job(1000, 8, 1, 1, 2)}, map[int64][]Picos{0: {240}, 1: {1120}}},
-		"no cache": {with(func(c *EngineConfig) { c.PrefixCaching = false }),
+		"no cache": {with(func(c *Config) { c.PrefixCaching = false }),
 			[]arrival{job(0, 9, 1, 1, 2, 3), job(1000, 9, 1, 1, 2, 3)}, map[int64][]Picos{0: {270}, 1: {1270}}},
 		// The third waits for a place until the first is over.
 		"places": {base, []arrival{job(0, 1, 2), job(0, 1, 3), job(0, 1, 1)},
 			map[int64][]Picos{0: {102, 206}, 1: {102, 206, 206 + 104}, 2: {206 + 104}}},
 		// In a static batch it waits until both are.
-		"static": {with(func(c *EngineConfig) { c.Batching = Static }), []arrival{job(0, 1, 2), job(0, 1, 3), job(0, 1, 1)},
+		"static": {with(func(c *Config) { c.Batching = Static }), []arrival{job(0, 1, 2), job(0, 1, 3), job(0, 1, 1)},
 			map[int64][]Picos{0: {102, 206}, 1: {102, 206, 309}, 2: {410}}},
 		// Two jobs fill the memory of 4 blocks; the second loses its own when the
 		// first needs a third, and computes 8 + 1 tokens anew once it is over.
-		"preempted": {with(func(c *EngineConfig) { c.KVTokens, c.MaxBatchTokens, c.PrefixCaching = 16, 20, false }),
+		"preempted": {with(func(c *Config) { c.KVTokens, c.MaxBatchTokens, c.PrefixCaching = 16, 20, false }),
 			[]arrival{job(0, 8, 3), job(0, 8, 3)},
 			map[int64][]Picos{0: {480, 589, 699}, 1: {480, 699 + 270, 699 + 270 + 110}}},
 		// The second takes the last block for itself and loses all; who was
 		// preempted in a step is not admitted again in it, though 4 tokens would fit.
-		"not at once": {with(func(c *EngineConfig) { c.KVTokens, c.MaxBatchTokens, c.PrefixCaching = 16, 5, false }),
+		"not at once": {with(func(c *Config) { c.KVTokens, c.MaxBatchTokens, c.PrefixCaching = 16, 5, false }),
 			[]arrival{job(0, 4, 3), job(0, 12, 1)}, map[int64][]Picos{0: {150, 280, 386}, 1: {386 + 150 + 150 + 112}}},
-		"overhead": {with(func(c *EngineConfig) { c.Costs.Request = 50 }), []arrival{job(5, 6, 1)}, map[int64][]Picos{0: {235}}},
+		"overhead": {with(func(c *Config) { c.Costs.Request = 50 }), []arrival{job(5, 6, 1)}, map[int64][]Picos{0: {235}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := script(t, c.config, c.jobs...); !reflect.DeepEqual(got, c.want) {
@@ -300,9 +300,9 @@ func TestEngineByHand(t *testing.T) {
 }
 
 func TestEngineRefuses(t *testing.T) {
-	c := DefaultEngine()
+	c := DefaultConfig()
 	c.KVTokens, c.MaxSeqs, c.MaxWaiting = 64, 1, 1
-	e, err := NewEngine(c)
+	e, err := newEngineCore(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,12 +323,12 @@ func TestEngineRefuses(t *testing.T) {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
-	for _, f := range []func(*EngineConfig){func(c *EngineConfig) { c.BlockSize = 0 }, func(c *EngineConfig) { c.KVTokens = 8 },
-		func(c *EngineConfig) { c.MaxSeqs = 0 }, func(c *EngineConfig) { c.Batching = "" }, func(c *EngineConfig) { c.Costs.Step = -1 },
-		func(c *EngineConfig) { c.Costs.KVToken = 1 << 60 }, func(c *EngineConfig) { c.MaxBatchTokens = 0 }} {
-		bad := DefaultEngine()
+	for _, f := range []func(*Config){func(c *Config) { c.BlockSize = 0 }, func(c *Config) { c.KVTokens = 8 },
+		func(c *Config) { c.MaxSeqs = 0 }, func(c *Config) { c.Batching = "" }, func(c *Config) { c.Costs.Step = -1 },
+		func(c *Config) { c.Costs.KVToken = 1 << 60 }, func(c *Config) { c.MaxBatchTokens = 0 }} {
+		bad := DefaultConfig()
 		f(&bad)
-		if _, err := NewEngine(bad); err == nil {
+		if _, err := newEngineCore(bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
@@ -341,8 +341,8 @@ func TestPoolEvicts(t *testing.T) {
 		for _, key := range keys {
 			n := p.find(key)
 			if n == keyless {
-				p.take()
-				n = p.name(key)
+				p.allocate()
+				n = p.publish(key)
 			} else {
 				p.share(n)
 			}
@@ -354,18 +354,18 @@ func TestPoolEvicts(t *testing.T) {
 	p.release(prompt(1, 4))
 	inUse := prompt(1, 2)
 	for _, want := range [][]uint64{{1, 2, 3, 4}, {1, 2, 4}, {1, 2}} { // one free, then 3, then 4
-		p.take()
+		p.allocate()
 		for key := range uint64(5) {
 			if held := p.find(key) != keyless; key > 0 && held != slices.Contains(want, key) {
 				t.Errorf("block %d is held: %v; want %v", key, held, want)
 			}
 		}
 	}
-	if p.room() != 0 {
-		t.Errorf("room for %d", p.room())
+	if p.available() != 0 {
+		t.Errorf("room for %d", p.available())
 	}
 	p.release(inUse)
-	p.take()
+	p.allocate()
 	if p.find(2) != keyless || p.find(1) == keyless {
 		t.Error("the head of a prompt goes before its tail")
 	}
@@ -379,7 +379,7 @@ func TestStretch(t *testing.T) {
 		if seed%10 == 0 {
 			c.KVToken = maxStep / 40
 		}
-		s := stretch{costs: &c, kv: int64(rng.IntN(100)), seqs: int64(1 + rng.IntN(9))}
+		s := decodeRun{costs: &c, kv: int64(rng.IntN(100)), seqs: int64(1 + rng.IntN(9))}
 		sum, within := Picos(0), Picos(rng.IntN(20_000))
 		begun := int64(0)
 		for k := range int64(60) {
@@ -391,16 +391,16 @@ func TestStretch(t *testing.T) {
 			}
 			sum += s.step(k)
 		}
-		if got := s.begun(60, within); got != begun {
+		if got := s.stepsBegunWithin(60, within); got != begun {
 			t.Fatalf("%d steps of %+v begin within %d; want %d", got, c, within, begun)
 		}
 	}
 }
 
-func ExampleEngine() {
-	c := DefaultEngine()
-	c.Costs = Costs{Step: PicosOf(5 * time.Millisecond), PrefillToken: PicosOf(20 * time.Microsecond)}
-	e, err := NewEngine(c)
+func Example_steps() {
+	c := DefaultConfig()
+	c.Costs = Costs{Step: picosOf(5 * time.Millisecond), PrefillToken: picosOf(20 * time.Microsecond)}
+	e, err := newEngineCore(c)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -18,8 +18,8 @@ type Picos int64
 // Never is later than every instant of an engine: 53 days.
 const Never Picos = 1 << 62
 
-// PicosOf converts a duration of up to [Never]; longer ones become that.
-func PicosOf(d time.Duration) Picos {
+// picosOf converts a duration of up to [Never]; longer ones become that.
+func picosOf(d time.Duration) Picos {
 	if d >= time.Duration(Never/1000) {
 		return Never
 	}
@@ -147,27 +147,27 @@ func times(p Picos, n int64) Picos {
 	return p * Picos(n)
 }
 
-// of is what one step takes.
-func (c *Costs) of(kv, prefill, decode int64) Picos {
+// stepTime is what one step takes.
+func (c *Costs) stepTime(kv, prefill, decode int64) Picos {
 	return min(max(c.Step+times(c.KVToken, kv), times(c.PrefillToken, prefill)+times(c.DecodeSeq, decode)), maxStep)
 }
 
-// A stretch is a run of steps that decode the same sequences, so that each has
+// A decodeRun is a run of steps that decode the same sequences, so that each has
 // seqs tokens of KV more than the one before.
-type stretch struct {
+type decodeRun struct {
 	costs    *Costs
 	kv, seqs int64 // of the first step
 }
 
 // step is what step i takes, from 0.
-func (s stretch) step(i int64) Picos { return s.costs.of(s.kv+i*s.seqs, 0, s.seqs) }
+func (s decodeRun) step(i int64) Picos { return s.costs.stepTime(s.kv+i*s.seqs, 0, s.seqs) }
 
 // sum is what the first k steps take, k ≤ maxRun. Steps take compute until
 // memory has grown above it, and memory from there on until the bound of a
 // step; each part is an arithmetic series.
-func (s stretch) sum(k int64) Picos {
-	flat := s.below(k, func(i int64) bool { return s.step(i) == s.step(0) })
-	capped := s.below(k, func(i int64) bool { return s.step(i) < maxStep })
+func (s decodeRun) sum(k int64) Picos {
+	flat := s.countWhile(k, func(i int64) bool { return s.step(i) == s.step(0) })
+	capped := s.countWhile(k, func(i int64) bool { return s.step(i) < maxStep })
 	capped = max(capped, flat)
 	total := Picos(flat) * s.step(0)
 	if n := capped - flat; n > 0 {
@@ -176,18 +176,18 @@ func (s stretch) sum(k int64) Picos {
 	return total + Picos(k-capped)*maxStep
 }
 
-// below is the number of the first k steps for which holds is true; it is true
+// countWhile is the number of the first k steps for which holds is true; it is true
 // up to some step and false from there on.
-func (s stretch) below(k int64, holds func(i int64) bool) int64 {
+func (s decodeRun) countWhile(k int64, holds func(i int64) bool) int64 {
 	return int64(sort.Search(int(k), func(i int) bool { return !holds(int64(i)) }))
 }
 
-// begun is how many of at most k steps begin before so long a time has passed;
+// stepsBegunWithin is how many of at most k steps begin before so long a time has passed;
 // the first always does.
-func (s stretch) begun(k int64, within Picos) int64 {
+func (s decodeRun) stepsBegunWithin(k int64, within Picos) int64 {
 	k = min(k, maxRun)
 	if within == math.MaxInt64 {
 		return k
 	}
-	return max(1, s.below(k, func(i int64) bool { return s.sum(i) < within }))
+	return max(1, s.countWhile(k, func(i int64) bool { return s.sum(i) < within }))
 }

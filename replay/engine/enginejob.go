@@ -2,7 +2,7 @@ package engine
 
 import "errors"
 
-// A Job is a request as an [Engine] sees it: lengths, and what tells blocks of
+// A Job is a request as an [engineCore] sees it: lengths, and what tells blocks of
 // KV apart. Its exported fields must not change while an engine has it.
 type Job struct {
 	ID     int64 // tells jobs apart that name no blocks; unique in an engine, from 0 to 2^38
@@ -19,15 +19,15 @@ type Job struct {
 	// first scheduled, and Preempted how often it lost its blocks.
 	Cached, Preempted int
 
-	keys      []uint64 // of the leading full blocks, in the engine's size, where they were hashed
-	entered   Picos
-	started   Picos // when it was first scheduled
-	computed  int   // tokens whose KV is held
-	generated int   // tokens of the answer so far
-	plan      int   // tokens of the step at hand
-	first     bool
-	held      []int32 // blocks, by position; keyless among them
-	state     jobState
+	keys        []uint64 // of the leading full blocks, in the engine's size, where they were hashed
+	entered     Picos
+	started     Picos // when it was first scheduled
+	computed    int   // tokens whose KV is held
+	generated   int   // tokens of the answer so far
+	planned     int   // tokens of the step at hand
+	unscheduled bool
+	kvBlocks    []int32 // blocks, by position; keyless among them
+	state       jobState
 }
 
 type jobState uint8
@@ -71,24 +71,24 @@ func (j *Job) check() error {
 // generated.
 func (j *Job) tokens() int { return max(j.Prompt, 1) + j.generated }
 
-// need is how many tokens must be computed before the next can be generated.
-func (j *Job) need() int { return j.tokens() - j.computed }
+// uncomputed is how many tokens must be computed before the next can be generated.
+func (j *Job) uncomputed() int { return j.tokens() - j.computed }
 
-// decodes says that one token is to be computed, and that was generated.
-func (j *Job) decodes() bool { return j.generated > 0 && j.need() == 1 }
+// isDecoding says that one token is to be computed, and that was generated.
+func (j *Job) isDecoding() bool { return j.generated > 0 && j.uncomputed() == 1 }
 
-// most is the tokens whose KV the job holds at its end: the last that is
+// maxKVTokens is the tokens whose KV the job holds at its end: the last that is
 // generated is not computed.
-func (j *Job) most() int { return max(j.Prompt, 1) + max(j.Output-1, 0) }
+func (j *Job) maxKVTokens() int { return max(j.Prompt, 1) + max(j.Output-1, 0) }
 
-// key is that of the job's block k of size tokens. Since ids are chained, the
+// blockKey is that of the job's block k of size tokens. Since ids are chained, the
 // id of the block that holds the last of these tokens, and its place in it, tell
 // all tokens up to there; so any size of the engine's blocks goes with any size
 // of the trace's.
 //
 // The partial block at the end of a prompt goes by the id that it has once the
 // answer completes it, where that is known: the next turn knows it by that.
-func (j *Job) key(k, size int) uint64 {
+func (j *Job) blockKey(k, size int) uint64 {
 	if k < len(j.keys) {
 		return j.keys[k] &^ privateKey
 	}

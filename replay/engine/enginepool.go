@@ -1,16 +1,16 @@
 package engine
 
-// A pool is the KV memory of an engine, in blocks. A block is free; or in use
+// A blockPool is the KV memory of an engine, in blocks. A block is free; or in use
 // by sequences, under a key by which others find it or without one; or kept,
 // under its key, after its last user left. Kept blocks are in LRU order and give
 // way to new ones once none is free: those in use never do.
-type pool struct {
-	limit int
-	free  int
-	kept  int // in the ring
-	index map[uint64]int32
-	nodes []blockNode // 0 heads the ring: its next was kept last, its prev longest ago
-	spare []int32     // nodes to use again
+type blockPool struct {
+	limit  int
+	free   int
+	cached int // in the ring
+	index  map[uint64]int32
+	nodes  []blockNode // 0 heads the ring: its next was kept last, its prev longest ago
+	spare  []int32     // nodes to use again
 }
 
 type blockNode struct {
@@ -22,33 +22,33 @@ type blockNode struct {
 // keyless stands for a block without a key among the blocks of a sequence.
 const keyless int32 = 0
 
-func newPool(limit int) *pool {
-	return &pool{limit: limit, free: limit, index: map[uint64]int32{}, nodes: make([]blockNode, 1)}
+func newPool(limit int) *blockPool {
+	return &blockPool{limit: limit, free: limit, index: map[uint64]int32{}, nodes: make([]blockNode, 1)}
 }
 
-// room is how many blocks can be taken.
-func (p *pool) room() int { return p.free + p.kept }
+// available is how many blocks can be taken.
+func (p *blockPool) available() int { return p.free + p.cached }
 
 // used is how many blocks sequences hold.
-func (p *pool) used() int { return p.limit - p.free - p.kept }
+func (p *blockPool) used() int { return p.limit - p.free - p.cached }
 
 // find returns the block under key, in use or kept, or keyless.
-func (p *pool) find(key uint64) int32 { return p.index[key] }
+func (p *blockPool) find(key uint64) int32 { return p.index[key] }
 
 // isKept says whether nobody uses block n.
-func (p *pool) isKept(n int32) bool { return p.nodes[n].users == 0 }
+func (p *blockPool) isKept(n int32) bool { return p.nodes[n].users == 0 }
 
 // share makes a sequence a user of block n.
-func (p *pool) share(n int32) {
+func (p *blockPool) share(n int32) {
 	if p.nodes[n].users == 0 {
 		p.unlink(n)
-		p.kept--
+		p.cached--
 	}
 	p.nodes[n].users++
 }
 
-// take takes a block without a key; there must be room.
-func (p *pool) take() {
+// allocate takes a block without a key; there must be room.
+func (p *blockPool) allocate() {
 	if p.free > 0 {
 		p.free--
 		return
@@ -57,18 +57,18 @@ func (p *pool) take() {
 }
 
 // evict forgets the block kept longest ago, which is then neither kept nor free.
-func (p *pool) evict() {
+func (p *blockPool) evict() {
 	n := p.nodes[0].prev
 	p.unlink(n)
-	p.kept--
+	p.cached--
 	delete(p.index, p.nodes[n].key)
 	p.spare = append(p.spare, n)
 }
 
-// name puts a block that take returned under key. It stays without one when
+// publish puts a block that take returned under key. It stays without one when
 // another has that key, as when two prompts that begin alike are computed at
 // once: vLLM keeps both, and so does this, but finds the first.
-func (p *pool) name(key uint64) int32 {
+func (p *blockPool) publish(key uint64) int32 {
 	if _, held := p.index[key]; held {
 		return keyless
 	}
@@ -86,7 +86,7 @@ func (p *pool) name(key uint64) int32 {
 
 // release gives the blocks of a sequence back from the last to the first, so
 // that the beginnings of prompts are evicted last.
-func (p *pool) release(held []int32) {
+func (p *blockPool) release(held []int32) {
 	for i := len(held) - 1; i >= 0; i-- {
 		n := held[i]
 		if n == keyless {
@@ -95,18 +95,18 @@ func (p *pool) release(held []int32) {
 		}
 		if p.nodes[n].users--; p.nodes[n].users == 0 {
 			p.link(n)
-			p.kept++
+			p.cached++
 		}
 	}
 }
 
-func (p *pool) unlink(n int32) {
+func (p *blockPool) unlink(n int32) {
 	node := p.nodes[n]
 	p.nodes[node.prev].next = node.next
 	p.nodes[node.next].prev = node.prev
 }
 
-func (p *pool) link(n int32) {
+func (p *blockPool) link(n int32) {
 	next := p.nodes[0].next
 	p.nodes[n].prev, p.nodes[n].next = 0, next
 	p.nodes[next].prev = n

@@ -2,32 +2,32 @@ package engine
 
 import "slices"
 
-// mixed does one step of prefill, decode or both.
-func (e *Engine) mixed(sink Sink) {
+// mixedStep does one step of prefill, decode or both.
+func (e *engineCore) mixedStep(sink tokenSink) {
 	var b batch
 	b.budget = e.c.MaxBatchTokens
-	calm := e.goOn(&b)
+	calm := e.planRunning(&b)
 	if calm {
 		e.admit(&b)
 	}
 	e.notePeak()
-	e.now += e.c.Costs.of(b.kv, b.prefill, b.decode)
+	e.now += e.c.Costs.stepTime(b.kv, b.prefill, b.decode)
 	e.steps++
 	e.computed += b.prefill
 	at := append(e.ends[:0], e.now)
 	e.ends = at
 	for _, j := range e.running {
-		if j.plan == 0 {
+		if j.planned == 0 {
 			continue
 		}
-		j.computed += j.plan
-		j.plan = 0
-		if j.need() == 0 && j.generated < j.Output {
+		j.computed += j.planned
+		j.planned = 0
+		if j.uncomputed() == 0 && j.generated < j.Output {
 			j.generated++
 			sink.Tokens(j, at)
 		}
 	}
-	e.retire(sink)
+	e.retireFinished(sink)
 }
 
 // A batch is what one step computes.
@@ -38,27 +38,27 @@ type batch struct {
 
 // put plans n tokens of j.
 func (b *batch) put(j *Job, n int) {
-	j.plan = n
+	j.planned = n
 	b.budget -= n
 	b.kv += int64(j.computed + n)
-	if j.decodes() {
+	if j.isDecoding() {
 		b.decode++
 	} else {
 		b.prefill += int64(n)
 	}
 }
 
-// goOn plans the next tokens of the running. It is not calm when one of them
+// planRunning plans the next tokens of the running. It is not calm when one of them
 // lost its blocks.
-func (e *Engine) goOn(b *batch) (calm bool) {
+func (e *engineCore) planRunning(b *batch) (calm bool) {
 	calm = true
 	for i := 0; i < len(e.running) && b.budget > 0; i++ {
 		j := e.running[i]
-		n := j.need()
+		n := j.uncomputed()
 		if e.c.ChunkedPrefill {
 			n = min(n, b.budget)
 		}
-		for len(e.running) > i && !e.grow(j, j.computed+n) {
+		for len(e.running) > i && !e.allocateBlocks(j, j.computed+n) {
 			e.preempt()
 			calm = false
 		}
@@ -71,7 +71,7 @@ func (e *Engine) goOn(b *batch) (calm bool) {
 
 // preempt takes the blocks of the sequence admitted last, which then waits
 // before all others.
-func (e *Engine) preempt() {
+func (e *engineCore) preempt() {
 	last := len(e.running) - 1
 	j := e.running[last]
 	e.running[last] = nil
@@ -87,37 +87,37 @@ func (e *Engine) preempt() {
 }
 
 // release gives back what j holds.
-func (e *Engine) release(j *Job) {
-	e.pool.release(j.held)
-	j.held = j.held[:0]
+func (e *engineCore) release(j *Job) {
+	e.pool.release(j.kvBlocks)
+	j.kvBlocks = j.kvBlocks[:0]
 	e.blocked = false
 }
 
-// grow makes sure that j has blocks for its first so many tokens, and makes
+// allocateBlocks makes sure that j has blocks for its first so many tokens, and makes
 // those known to others that are then full. It does nothing when there is no
 // room for all of them.
-func (e *Engine) grow(j *Job, tokens int) bool {
+func (e *engineCore) allocateBlocks(j *Job, tokens int) bool {
 	size := e.c.BlockSize
-	more := blocksOf(tokens, size) - len(j.held)
-	if more > e.pool.room() {
+	more := blocksOf(tokens, size) - len(j.kvBlocks)
+	if more > e.pool.available() {
 		return false
 	}
 	from := j.computed / size // the first that may become full
 	for ; more > 0; more-- {
-		e.pool.take()
-		j.held = append(j.held, keyless)
+		e.pool.allocate()
+		j.kvBlocks = append(j.kvBlocks, keyless)
 	}
 	if e.c.PrefixCaching {
 		for k := from; k < tokens/size; k++ {
-			j.held[k] = e.pool.name(j.key(k, size))
+			j.kvBlocks[k] = e.pool.publish(j.blockKey(k, size))
 		}
 	}
 	return true
 }
 
-// open says whether the head of the queue may be admitted, blocks and budget
+// mayAdmit says whether the head of the queue may be admitted, blocks and budget
 // aside.
-func (e *Engine) open() bool {
+func (e *engineCore) mayAdmit() bool {
 	if e.waiting.len() == 0 || len(e.running) >= e.c.MaxSeqs || e.blocked {
 		return false
 	}
@@ -125,11 +125,11 @@ func (e *Engine) open() bool {
 }
 
 // admit takes jobs from the queue while there is room for them in the batch.
-func (e *Engine) admit(b *batch) {
+func (e *engineCore) admit(b *batch) {
 	if e.c.Batching == Static && len(e.running) == 0 && e.batch == 0 {
 		e.batch = min(e.waiting.len(), e.c.MaxSeqs)
 	}
-	for b.budget > 0 && e.open() && (e.c.Batching == Continuous || e.batch > 0) {
+	for b.budget > 0 && e.mayAdmit() && (e.c.Batching == Continuous || e.batch > 0) {
 		j := e.waiting.head()
 		hits := e.match(j)
 		n := j.tokens() - hits*e.c.BlockSize
@@ -145,33 +145,33 @@ func (e *Engine) admit(b *batch) {
 		}
 		e.waiting.pop()
 		e.start(j, hits)
-		e.grow(j, j.computed+n)
+		e.allocateBlocks(j, j.computed+n)
 		b.put(j, n)
 	}
 }
 
 // match finds the leading blocks of a waiting job, at most one token less than
 // it has, and leaves them in its list. They are not yet its own.
-func (e *Engine) match(j *Job) (hits int) {
-	j.held = j.held[:0]
+func (e *engineCore) match(j *Job) (hits int) {
+	j.kvBlocks = j.kvBlocks[:0]
 	if !e.c.PrefixCaching {
 		return 0
 	}
 	for most := (j.tokens() - 1) / e.c.BlockSize; hits < most; hits++ {
-		n := e.pool.find(j.key(hits, e.c.BlockSize))
+		n := e.pool.find(j.blockKey(hits, e.c.BlockSize))
 		if n == keyless {
 			break
 		}
-		j.held = append(j.held, n)
+		j.kvBlocks = append(j.kvBlocks, n)
 	}
 	return hits
 }
 
 // fits says whether there are blocks for n tokens behind the hits, none of which
 // may be evicted for them.
-func (e *Engine) fits(j *Job, hits, n int) bool {
-	room := e.pool.room()
-	for _, n := range j.held {
+func (e *engineCore) fits(j *Job, hits, n int) bool {
+	room := e.pool.available()
+	for _, n := range j.kvBlocks {
 		if e.pool.isKept(n) {
 			room--
 		}
@@ -180,13 +180,13 @@ func (e *Engine) fits(j *Job, hits, n int) bool {
 }
 
 // start makes a job run, with its hits.
-func (e *Engine) start(j *Job, hits int) {
-	for _, n := range j.held {
+func (e *engineCore) start(j *Job, hits int) {
+	for _, n := range j.kvBlocks {
 		e.pool.share(n)
 	}
 	j.computed, j.state = hits*e.c.BlockSize, stateRunning
-	if j.first {
-		j.first, j.Cached, j.started = false, j.computed, e.now
+	if j.unscheduled {
+		j.unscheduled, j.Cached, j.started = false, j.computed, e.now
 	}
 	e.running = append(e.running, j)
 	if e.batch > 0 {
@@ -194,14 +194,14 @@ func (e *Engine) start(j *Job, hits int) {
 	}
 }
 
-// retire lets go of the jobs that are done.
-func (e *Engine) retire(sink Sink) {
+// retireFinished lets go of the jobs that are done.
+func (e *engineCore) retireFinished(sink tokenSink) {
 	e.running = slices.DeleteFunc(e.running, func(j *Job) bool {
 		if j.generated < j.Output || j.computed < max(j.Prompt, 1) {
 			return false
 		}
 		e.release(j)
-		j.held, j.state = nil, stateOver
+		j.kvBlocks, j.state = nil, stateOver
 		e.lastOver++
 		sink.Finished(j, e.now)
 		return true
@@ -214,25 +214,25 @@ func (e *Engine) retire(sink Sink) {
 // A crossing is where a sequence needs a block, or fills one, in a stretch.
 type crossing struct{ step, seq int }
 
-// decodeOnly does steps that decode every running sequence and nothing else, as
+// decodeSteps does steps that decode every running sequence and nothing else, as
 // many as are alike: each begins before the horizon, none but the last finishes
 // a sequence, and blocks suffice. It is not for a step in which anything else
 // may happen, and says so.
-func (e *Engine) decodeOnly(horizon Picos, sink Sink) bool {
+func (e *engineCore) decodeSteps(horizon Picos, sink tokenSink) bool {
 	n := len(e.running)
-	if n == 0 || n > e.c.MaxBatchTokens || n < e.c.MaxBatchTokens && e.open() {
+	if n == 0 || n > e.c.MaxBatchTokens || n < e.c.MaxBatchTokens && e.mayAdmit() {
 		return false
 	}
-	s := stretch{costs: &e.c.Costs, seqs: int64(n)}
+	s := decodeRun{costs: &e.c.Costs, seqs: int64(n)}
 	steps := int64(maxRun)
 	for _, j := range e.running {
-		if !j.decodes() {
+		if !j.isDecoding() {
 			return false
 		}
 		steps = min(steps, int64(j.Output-j.generated))
 		s.kv += int64(j.computed + 1)
 	}
-	steps = e.cross(int(s.begun(steps, horizon-e.now)))
+	steps = e.allocateForSteps(int(s.stepsBegunWithin(steps, horizon-e.now)))
 	if steps == 0 {
 		return false
 	}
@@ -249,13 +249,13 @@ func (e *Engine) decodeOnly(horizon Picos, sink Sink) bool {
 		j.generated += int(steps)
 		sink.Tokens(j, e.ends)
 	}
-	e.retire(sink)
+	e.retireFinished(sink)
 	return true
 }
 
-// cross gives the running their blocks for so many steps, in the order in which
+// allocateForSteps gives the running their blocks for so many steps, in the order in which
 // single steps would, and returns for how many of them the blocks suffice.
-func (e *Engine) cross(steps int) int64 {
+func (e *engineCore) allocateForSteps(steps int) int64 {
 	size := e.c.BlockSize
 	list := e.crossings[:0]
 	for i, j := range e.running {
@@ -277,7 +277,7 @@ func (e *Engine) cross(steps int) int64 {
 		}
 		return a.seq - b.seq
 	})
-	room := e.pool.room()
+	room := e.pool.available()
 	for i, c := range list {
 		if (e.running[c.seq].computed+c.step)%size == 0 {
 			if room--; room < 0 {
@@ -297,14 +297,14 @@ func (e *Engine) cross(steps int) int64 {
 }
 
 // fill is what grow does for the token of one step of a stretch.
-func (e *Engine) fill(j *Job, step int) {
+func (e *engineCore) fill(j *Job, step int) {
 	size, tokens := e.c.BlockSize, j.computed+step+1
-	if tokens > len(j.held)*size {
-		e.pool.take()
-		j.held = append(j.held, keyless)
+	if tokens > len(j.kvBlocks)*size {
+		e.pool.allocate()
+		j.kvBlocks = append(j.kvBlocks, keyless)
 	}
 	if e.c.PrefixCaching && tokens%size == 0 {
 		k := tokens/size - 1
-		j.held[k] = e.pool.name(j.key(k, size))
+		j.kvBlocks[k] = e.pool.publish(j.blockKey(k, size))
 	}
 }

@@ -11,18 +11,18 @@ import (
 )
 
 // FaultHeader is the header by which a request chooses the quirks of its answer,
-// such as "stall=5s,no-done". It is honoured when [Config].FaultHeader is set.
+// such as "stall=5s,no-done". It is honoured when [ServerConfig].FaultHeader is set.
 const FaultHeader = "X-Reprise-Fault"
 
 // A fault is drawn for each request with its probability.
 type fault struct {
-	quirks []chosen
-	below  uint64 // of 2^53
+	quirks    []chosenQuirk
+	threshold uint64 // of 2^53
 }
 
 // faults decide in what manner each request is answered.
 type faults struct {
-	base   manner // of the whole server
+	base   behaviour // of the whole server
 	random []fault
 	seed   uint64
 	header bool
@@ -32,7 +32,7 @@ type faults struct {
 
 // newFaults reads what the configuration says of quirks and faults.
 func newFaults(imitate, quirks, random string, seed uint64, header bool) (*faults, error) {
-	f := &faults{base: plain(), seed: seed, header: header, quirkList: quirks, randomList: random}
+	f := &faults{base: defaultBehaviour(), seed: seed, header: header, quirkList: quirks, randomList: random}
 	if imitate != "" {
 		list := Imitation(imitate)
 		if list == "" {
@@ -42,13 +42,13 @@ func newFaults(imitate, quirks, random string, seed uint64, header bool) (*fault
 		if err != nil {
 			return nil, err
 		}
-		f.base.take(profile)
+		f.base.applyQuirks(profile)
 	}
 	own, err := parseQuirks(quirks, ",")
 	if err != nil {
 		return nil, fmt.Errorf("simulated engine: %w", err)
 	}
-	f.base.take(own)
+	f.base.applyQuirks(own)
 	f.random, err = parseFaults(random)
 	return f, err
 }
@@ -82,19 +82,19 @@ func parseFaults(list string) ([]fault, error) {
 	return out, nil
 }
 
-// manner is that of the n-th request: the server's, then what the draw says,
+// behaviourFor is that of the n-th request: the server's, then what the draw says,
 // then what the request itself asks for.
-func (f *faults) manner(r *http.Request, n int64) (*manner, error) {
+func (f *faults) behaviourFor(r *http.Request, n int64) (*behaviour, error) {
 	m := &f.base
-	change := func(list []chosen) {
+	change := func(list []chosenQuirk) {
 		if m == &f.base {
 			own := f.base
 			m = &own
 		}
-		m.take(list)
+		m.applyQuirks(list)
 	}
 	for i := range f.random {
-		if draw(f.seed, uint64(n), uint64(i)) < f.random[i].below {
+		if draw(f.seed, uint64(n), uint64(i)) < f.random[i].threshold {
 			change(f.random[i].quirks)
 		}
 	}

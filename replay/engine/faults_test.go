@@ -35,9 +35,9 @@ func faultAsk(t testing.TB, h http.Handler, ctx context.Context, path, body, qui
 	return w
 }
 
-func faultServer(t testing.TB, c engine.Config) http.Handler {
+func faultServer(t testing.TB, c engine.ServerConfig) http.Handler {
 	t.Helper()
-	s, err := engine.New(c)
+	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestFaultLists(t *testing.T) {
 	} {
 		c := fast()
 		c.Quirks, c.Faults, c.Imitate = row.quirks, row.faults, row.imitate
-		_, err := engine.New(c)
+		_, err := engine.NewServer(c)
 		switch {
 		case row.says == "" && err != nil:
 			t.Errorf("%+v: %v", row, err)
@@ -305,7 +305,7 @@ func TestCloseKeepAlive(t *testing.T) {
 func TestGate(t *testing.T) {
 	c := fast()
 	c.FaultHeader = true
-	s, err := engine.New(c)
+	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,13 +343,13 @@ func TestGate(t *testing.T) {
 // A client that goes frees its place at once, or with the next step of an
 // engine's model; who waits is next.
 func TestAbortWithinAStep(t *testing.T) {
-	model := engine.DefaultEngine()
-	model.MaxSeqs, model.Costs = 1, engine.Costs{Step: engine.PicosOf(10 * time.Millisecond)}
+	model := engine.DefaultConfig()
+	model.MaxSeqs, model.Costs = 1, engine.Costs{Step: 10_000_000_000}
 	timeline := fast()
 	timeline.MaxSeqs, timeline.ITL = 1, 10*time.Millisecond
 	modelled := fast()
 	modelled.Engine = &model
-	for name, c := range map[string]engine.Config{"timeline": timeline, "engine": modelled} {
+	for name, c := range map[string]engine.ServerConfig{"timeline": timeline, "engine": modelled} {
 		synctest.Test(t, func(t *testing.T) {
 			h := faultServer(t, c)
 			ctx, cancel := context.WithTimeout(t.Context(), 1003*time.Millisecond)
@@ -377,7 +377,10 @@ func TestAdmin(t *testing.T) {
 		return w.Code, strings.TrimSpace(w.Body.String())
 	}
 	status, before := call("GET", "")
-	var s engine.Settings
+	var s struct {
+		ITL        string `json:"itl"`
+		MaxWaiting int    `json:"max_waiting"`
+	}
 	if err := json.Unmarshal([]byte(before), &s); err != nil || status != 200 || s.ITL != "0s" || s.MaxWaiting != 100_000 {
 		t.Fatalf("status %d, %s, %v", status, before, err)
 	}
@@ -423,7 +426,7 @@ func TestAdmin(t *testing.T) {
 	if w.Code != 404 {
 		t.Errorf("status %d where it is off", w.Code)
 	}
-	e := engine.DefaultEngine()
+	e := engine.DefaultConfig()
 	e.Costs = engine.Costs{Step: 1}
 	c.Admin, c.Engine = true, &e
 	h = faultServer(t, c)

@@ -15,8 +15,8 @@ func FuzzFaultLists(f *testing.F) {
 	f.Add("stall=5s,choices=3,finish-reason=x")
 	f.Fuzz(func(t *testing.T, list string) {
 		if chosen, err := parseQuirks(list, ","); err == nil {
-			m := plain()
-			m.take(chosen)
+			m := defaultBehaviour()
+			m.applyQuirks(chosen)
 			if m.perEvent < 1 || m.choices < 1 || m.perWrite < 1 || m.doneMarks < 0 || m.stall < 0 || m.drip < 0 {
 				t.Errorf("%+v", m)
 			}
@@ -25,7 +25,7 @@ func FuzzFaultLists(f *testing.F) {
 		}
 		faults, err := parseFaults(list)
 		for _, x := range faults {
-			if err != nil || len(x.quirks) == 0 || x.below > 1<<53 {
+			if err != nil || len(x.quirks) == 0 || x.threshold > 1<<53 {
 				t.Errorf("%+v, %v", x, err)
 			}
 		}

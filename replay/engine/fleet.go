@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// MaxReplicas is how many replicas a [Fleet] may have.
-const MaxReplicas = 64
+// maxReplicas is how many replicas a [Fleet] may have.
+const maxReplicas = 64
 
 // FleetConfig says what a [Fleet] is like.
 type FleetConfig struct {
-	Engine     EngineConfig // of each replica
-	Replicas   int          // 1 to [MaxReplicas]
-	Router     string       // one of [Routers]
-	LoadWeight float64      // of RouterPrefix
-	Seed       uint64       // of RouterRandom
+	Engine     Config  // of each replica
+	Replicas   int     // 1 to [maxReplicas]
+	Router     string  // one of [Routers]
+	LoadWeight float64 // of RouterPrefix
+	Seed       uint64  // of RouterRandom
 }
 
 // An Arrival is a request as a fleet sees it.
@@ -47,10 +47,10 @@ const refusal = Picos(time.Millisecond) * 1000
 // what they would do between two arrivals as fast as it can.
 type Fleet struct {
 	c       FleetConfig
-	engines []*Engine
+	engines []*engineCore
 	router  *router
 	done    func(*Answer) error
-	flying  map[*Job]*Answer
+	pending map[*Job]*Answer
 	cuts    cuts
 	most    int // requests in flight at once
 	ended   int64
@@ -60,12 +60,12 @@ type Fleet struct {
 // NewFleet makes a fleet at instant 0. It hands every answer to done, in the
 // order in which they end on each replica; an error from done ends the run.
 func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
-	if c.Replicas < 1 || c.Replicas > MaxReplicas {
-		return nil, fmt.Errorf("simulated fleet: 1 to %d replicas", MaxReplicas)
+	if c.Replicas < 1 || c.Replicas > maxReplicas {
+		return nil, fmt.Errorf("simulated fleet: 1 to %d replicas", maxReplicas)
 	}
-	f := &Fleet{c: c, done: done, flying: map[*Job]*Answer{}}
+	f := &Fleet{c: c, done: done, pending: map[*Job]*Answer{}}
 	for range c.Replicas {
-		e, err := NewEngine(c.Engine)
+		e, err := newEngineCore(c.Engine)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
 
 // Send lets a request arrive, which must not be before an earlier one.
 func (f *Fleet) Send(a Arrival) error {
-	f.runTo(a.At)
+	f.runUntil(a.At)
 	if f.failed != nil {
 		return f.failed
 	}
@@ -89,7 +89,7 @@ func (f *Fleet) Send(a Arrival) error {
 	job := &answer.Job
 	switch err := f.engines[answer.Replica].Add(job, a.At); err {
 	case nil:
-		f.flying[job] = answer
+		f.pending[job] = answer
 		if a.Cut > 0 {
 			heap.Push(&f.cuts, answer)
 		}
@@ -112,7 +112,7 @@ func (f *Fleet) Advance(at Picos) (ended bool) {
 		e, begin, horizon := f.soonest(at)
 		switch {
 		case len(f.cuts) > 0 && f.cuts[0].Cut <= min(begin, at):
-			f.runTo(f.cuts[0].Cut)
+			f.runUntil(f.cuts[0].Cut)
 		case e == nil || begin >= at:
 			return false
 		default:
@@ -124,10 +124,10 @@ func (f *Fleet) Advance(at Picos) (ended bool) {
 
 // soonest is the engine whose next step begins first, nil when none has work, and
 // how far it may go before another one, a hang-up or an instant comes.
-func (f *Fleet) soonest(at Picos) (first *Engine, begin, horizon Picos) {
+func (f *Fleet) soonest(at Picos) (first *engineCore, begin, horizon Picos) {
 	begin, horizon = Never, at
 	for _, e := range f.engines {
-		switch next := e.next(); {
+		switch next := e.nextStep(); {
 		case next < begin:
 			first, begin, horizon = e, next, min(horizon, begin)
 		default:
@@ -142,13 +142,13 @@ func (f *Fleet) soonest(at Picos) (first *Engine, begin, horizon Picos) {
 
 // Finish lets all requests end.
 func (f *Fleet) Finish() error {
-	f.runTo(Never)
+	f.runUntil(Never)
 	return f.failed
 }
 
 // Stats returns what each engine counted.
-func (f *Fleet) Stats() []EngineStats {
-	var all []EngineStats
+func (f *Fleet) Stats() []Stats {
+	var all []Stats
 	for _, e := range f.engines {
 		all = append(all, e.Stats())
 	}
@@ -174,13 +174,13 @@ func (f *Fleet) Load() []Load {
 	return all
 }
 
-func (f *Fleet) runTo(at Picos) {
+func (f *Fleet) runUntil(at Picos) {
 	for len(f.cuts) > 0 && f.cuts[0].Cut <= at {
 		a := heap.Pop(&f.cuts).(*Answer)
 		e := f.engines[a.Replica]
 		e.Run(a.Cut, f)
 		if e.Abort(&a.Job) {
-			f.end(&a.Job, a.Cut, ErrCut)
+			f.finishAnswer(&a.Job, a.Cut, ErrCut)
 		}
 	}
 	for _, e := range f.engines {
@@ -188,25 +188,25 @@ func (f *Fleet) runTo(at Picos) {
 	}
 }
 
-// Tokens implements [Sink].
+// Tokens implements [tokenSink].
 func (f *Fleet) Tokens(j *Job, at []Picos) {
-	a := f.flying[j]
+	a := f.pending[j]
 	a.Tokens = append(a.Tokens, at...)
 }
 
-// Finished implements [Sink].
+// Finished implements [tokenSink].
 func (f *Fleet) Finished(j *Job, at Picos) {
-	if cut := f.flying[j].Cut; cut > 0 && at > cut {
-		f.end(j, cut, ErrCut) // within the step in which it was cut
+	if cut := f.pending[j].Cut; cut > 0 && at > cut {
+		f.finishAnswer(j, cut, ErrCut) // within the step in which it was cut
 		return
 	}
-	f.end(j, at, nil)
+	f.finishAnswer(j, at, nil)
 }
 
-// end hands an answer on. One that was cut has no more than the client got.
-func (f *Fleet) end(j *Job, at Picos, how error) {
-	a := f.flying[j]
-	delete(f.flying, j)
+// finishAnswer hands an answer on. One that was cut has no more than the client got.
+func (f *Fleet) finishAnswer(j *Job, at Picos, how error) {
+	a := f.pending[j]
+	delete(f.pending, j)
 	a.Done, a.Err = at, how
 	f.ended++
 	for n := len(a.Tokens); n > 0 && a.Tokens[n-1] > at; n-- {

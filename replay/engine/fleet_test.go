@@ -14,7 +14,7 @@ func TestFleetProperties(t *testing.T) {
 	cut, refused := 0, 0
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		list := randomArrivals(rng, EngineConfig{BlockSize: 4})
+		list := randomArrivals(rng, Config{BlockSize: 4})
 		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(5), LoadWeight: float64(rng.IntN(3)), Seed: seed,
 			Router: Routers()[rng.IntN(len(Routers()))]}
 		play := func() (map[int64]Answer, FleetSummary) {
@@ -119,7 +119,7 @@ func TestFleetOfOne(t *testing.T) {
 
 // Where each router sends a few requests, one a second, on three replicas.
 func TestRouters(t *testing.T) {
-	c := DefaultEngine()
+	c := DefaultConfig()
 	c.BlockSize, c.KVTokens, c.Costs = 4, 40, Costs{Step: 1e9, PrefillToken: 1e9}
 	blocks := func(ids ...uint64) []uint64 { return ids }
 	list := []struct {
@@ -171,7 +171,7 @@ func TestRouters(t *testing.T) {
 	if _, err := NewFleet(FleetConfig{Engine: c, Replicas: 2, Router: "fair"}, nil); err == nil {
 		t.Error("a router that there is not is taken")
 	}
-	for _, n := range []int{0, MaxReplicas + 1} {
+	for _, n := range []int{0, maxReplicas + 1} {
 		if _, err := NewFleet(FleetConfig{Engine: c, Replicas: n, Router: RouterRandom}, nil); err == nil {
 			t.Errorf("%d replicas are taken", n)
 		}
@@ -184,20 +184,20 @@ func TestRouters(t *testing.T) {
 // Two at a time: 4 tokens of prompt each in one step, then 2 decoded; worked out
 // by hand.
 func TestClosedLoop(t *testing.T) {
-	c := DefaultEngine()
+	c := DefaultConfig()
 	c.Costs = Costs{Step: 1e9, PrefillToken: 5e8, Request: 1e9} // 1 ms, 0.5 ms, 1 ms
-	got, err := ClosedLoop{Concurrency: 2, Requests: 4, Prompt: Exactly(4), Output: Exactly(3)}.Run(c)
-	want := TrialResult{OutputPerS: 12 / 0.014, TTFTP50: 5, TTFTP99: 5, ITLP50: 1, E2EP50: 7}
+	got, err := closedLoop{Concurrency: 2, Requests: 4, Prompt: exactly(4), Output: exactly(3)}.Run(c)
+	want := trialResult{OutputPerS: 12 / 0.014, TTFTP50: 5, TTFTP99: 5, ITLP50: 1, E2EP50: 7}
 	if err != nil || got != want {
 		t.Errorf("%+v; want %+v (%v)", got, want, err)
 	}
 	// Two at once, in the open.
-	open, err := OpenLoop{Requests: 2, Prompt: Exactly(4), Output: Exactly(3)}.Run(c)
+	open, err := openLoop{Requests: 2, Prompt: exactly(4), Output: exactly(3)}.Run(c)
 	want.OutputPerS = 6 / 0.007
 	if err != nil || open != want {
 		t.Errorf("%+v; want %+v (%v)", open, want, err)
 	}
-	if _, err := (ClosedLoop{Concurrency: 1, Requests: 1}).Run(c); err == nil {
+	if _, err := (closedLoop{Concurrency: 1, Requests: 1}).Run(c); err == nil {
 		t.Error("requests of no tokens are taken")
 	}
 }
@@ -242,7 +242,7 @@ func FuzzParseCosts(f *testing.F) {
 func TestFleetAdvance(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		list := randomArrivals(rng, EngineConfig{BlockSize: 4})
+		list := randomArrivals(rng, Config{BlockSize: 4})
 		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(4), Router: RouterRoundRobin}
 		play := func(advance bool) map[int64]Answer {
 			got := map[int64]Answer{}
@@ -281,7 +281,7 @@ func TestFleetAdvance(t *testing.T) {
 // A chain of requests over several replicas, each sent at the end of the one
 // before, never runs two at once: the last ends when all have taken their time.
 func TestFleetChain(t *testing.T) {
-	e := DefaultEngine()
+	e := DefaultConfig()
 	e.Costs = Costs{Step: 1e9}
 	var next Picos
 	ends := 0

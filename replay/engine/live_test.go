@@ -38,18 +38,18 @@ func TestLiveIsVirtual(t *testing.T) {
 			for _, a := range list {
 				time.Sleep(time.Until(l.start.Add(a.at.Duration())))
 				job := a.job
-				tokens, err := l.add(&job)
+				tokens, err := l.submit(&job)
 				if err != nil {
 					t.Fatal(err)
 				}
 				at := make([]Picos, 0, job.Output)
 				go func() {
-					s := stream{tokens: tokens}
+					s := tokenStream{tokens: tokens}
 					for i := range job.Output {
 						if err := s.wait(t.Context(), i); err != nil {
 							t.Error(err)
 						}
-						at = append(at, PicosOf(time.Since(l.start)))
+						at = append(at, picosOf(time.Since(l.start)))
 					}
 					mu.Lock()
 					defer mu.Unlock()
@@ -63,7 +63,7 @@ func TestLiveIsVirtual(t *testing.T) {
 			if !reflect.DeepEqual(got, virtual.tokens) {
 				t.Errorf("seed %d: real time gives other instants", seed)
 			}
-			if load, _, _, _ := l.look(); load.Running+load.Waiting+load.UsedBlocks != 0 || l.driven || len(l.flights) != 0 {
+			if load, _, _, _ := l.snapshot(); load.Running+load.Waiting+load.UsedBlocks != 0 || l.driven || len(l.flights) != 0 {
 				t.Errorf("seed %d: %+v is left", seed, load)
 			}
 		})
@@ -73,42 +73,42 @@ func TestLiveIsVirtual(t *testing.T) {
 // A client that goes away frees its place and its blocks.
 func TestLiveLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := DefaultEngine()
-		c.KVTokens, c.MaxSeqs, c.Costs.Step = 1600, 1, PicosOf(10*time.Millisecond)
+		c := DefaultConfig()
+		c.KVTokens, c.MaxSeqs, c.Costs.Step = 1600, 1, picosOf(10*time.Millisecond)
 		l, err := newLive(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		gone, next := &Job{ID: 1, Prompt: 160, Output: 1000}, &Job{ID: 2, Prompt: 160, Output: 2}
-		first, err := l.add(gone)
+		first, err := l.submit(gone)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := l.add(next)
+		second, err := l.submit(next)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 35*time.Millisecond)
 		defer cancel()
-		a := stream{tokens: first}
-		if err := a.wait(ctx, 999); err == nil || a.told != 4 {
-			t.Errorf("%d tokens in 35 ms (%v)", a.told, err)
+		a := tokenStream{tokens: first}
+		if err := a.wait(ctx, 999); err == nil || a.delivered != 4 {
+			t.Errorf("%d tokens in 35 ms (%v)", a.delivered, err)
 		}
-		l.leave(gone)
-		b := stream{tokens: second}
+		l.withdraw(gone)
+		b := tokenStream{tokens: second}
 		if err := b.wait(t.Context(), 1); err != nil || time.Since(l.start) != 60*time.Millisecond {
 			t.Errorf("the next is over after %v (%v)", time.Since(l.start), err)
 		}
-		l.leave(next)
+		l.withdraw(next)
 		time.Sleep(time.Second)
-		if load, _, _, _ := l.look(); load.UsedBlocks != 0 || load.KeptBlocks == 0 || l.driven {
+		if load, _, _, _ := l.snapshot(); load.UsedBlocks != 0 || load.KeptBlocks == 0 || l.driven {
 			t.Errorf("%+v is left", load)
 		}
 		l.reset()
-		if load, _, _, _ := l.look(); load.KeptBlocks != 0 || l.engine.pool.free != 100 {
+		if load, _, _, _ := l.snapshot(); load.KeptBlocks != 0 || l.engine.pool.free != 100 {
 			t.Errorf("%+v is left by a reset", load)
 		}
-		if _, err := l.add(&Job{ID: 3, Prompt: 1600, Output: 2}); err != ErrTooLong {
+		if _, err := l.submit(&Job{ID: 3, Prompt: 1600, Output: 2}); err != ErrTooLong {
 			t.Errorf("too long: %v", err)
 		}
 	})

@@ -15,8 +15,8 @@ import (
 // A server with an engine's model answers as one with a timeline, and its cache
 // knows prompts and answers.
 func TestServerWithEngine(t *testing.T) {
-	c := engine.DefaultConfig()
-	e := engine.DefaultEngine()
+	c := engine.DefaultServerConfig()
+	e := engine.DefaultConfig()
 	e.KVTokens = 640
 	c.Engine = &e
 	srv := start(t, c)
@@ -71,7 +71,7 @@ func TestServerWithEngine(t *testing.T) {
 		t.Errorf("after the reset: %+v", u.PromptTokensDetails)
 	}
 	e.MaxSeqs = 0
-	if _, err := engine.New(c); err == nil {
+	if _, err := engine.NewServer(c); err == nil {
 		t.Error("an engine without places is taken")
 	}
 }

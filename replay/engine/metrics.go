@@ -53,10 +53,10 @@ func writeJSON(w http.ResponseWriter, v any) {
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	running, waiting := s.engine.load()
 	queries, hits := s.cache.counts()
-	var stats EngineStats
+	var stats Stats
 	var load Load
 	if s.live != nil {
-		load, stats, queries, hits = s.live.look()
+		load, stats, queries, hits = s.live.snapshot()
 		running, waiting = load.Running, load.Waiting
 	}
 	var b bytes.Buffer
@@ -81,7 +81,7 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	}{{"stop", s.count.stopped.Load()}, {"length", s.count.cutShort.Load()}, {"abort", s.count.aborted.Load()}} {
 		fmt.Fprintf(&b, "vllm:request_success_total{model_name=%q,finished_reason=%q} %d\n", s.c.Model, c.reason, c.n)
 	}
-	s.took.write(&b, s.c.Model)
+	s.latencies.write(&b, s.c.Model)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(b.Bytes())
 }

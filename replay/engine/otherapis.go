@@ -19,15 +19,15 @@ func (s *Server) otherAPIs(mux *http.ServeMux) {
 // respond serves the Responses API: the prompt is that of a chat. Faults of answers
 // are those of refused and failing requests alone.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
-	s.serve(w, r, func(m *manner) (*job, int, error) {
+	s.serve(w, r, func(m *behaviour) (*serverJob, int, error) {
 		req, err := openai.DecodeResponse(r.Body, maxBody)
-		j, status, err := s.job(req, err, m)
+		j, status, err := s.newJob(req, err, m)
 		if err != nil {
 			return nil, status, err
 		}
 		j.chat = true
 		return s.begun(j)
-	}, func(ctx context.Context, j *job, wait waiter) error {
+	}, func(ctx context.Context, j *serverJob, wait waiter) error {
 		if j.req.Stream {
 			return s.streamResponse(ctx, w, j, wait)
 		}
@@ -37,16 +37,16 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
 
 // embed serves embeddings: a prefill, whose end is the answer.
 func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
-	s.serve(w, r, func(m *manner) (*job, int, error) {
+	s.serve(w, r, func(m *behaviour) (*serverJob, int, error) {
 		req, err := openai.DecodeEmbedding(r.Body, maxBody)
-		j, status, err := s.job(req, err, m)
+		j, status, err := s.newJob(req, err, m)
 		if err != nil {
 			return nil, status, err
 		}
 		one := 1
 		req.MaxTokens, req.IgnoreEOS = &one, true
 		return s.begun(j)
-	}, func(ctx context.Context, j *job, wait waiter) error {
+	}, func(ctx context.Context, j *serverJob, wait waiter) error {
 		if err := wait(ctx, 0); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 
 // streamResponse writes the events of a response, each token at its instant. Nothing
 // goes out before the first, as with the other streams.
-func (s *Server) streamResponse(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
+func (s *Server) streamResponse(ctx context.Context, w http.ResponseWriter, j *serverJob, wait waiter) error {
 	flush := http.NewResponseController(w)
 	var buf []byte
 	zero, sequence := 0, 0
@@ -83,9 +83,9 @@ func (s *Server) streamResponse(ctx context.Context, w http.ResponseWriter, j *j
 		word, _ := s.word(j, i)
 		text.WriteString(word)
 		add(openai.ResponseEvent{Type: openai.EventTextDelta, ItemID: "msg-" + j.id, OutputIndex: &zero, ContentIndex: &zero, Delta: word})
-		s.seen(j, 1)
+		s.recordTokens(j, 1)
 		if i == j.output-1 {
-			s.keep(j)
+			s.cacheAnswer(j)
 			kind, status := openai.EventCompleted, openai.StatusCompleted
 			if j.finish == "length" {
 				kind, status = openai.EventIncomplete, openai.StatusIncomplete
@@ -103,7 +103,7 @@ func (s *Server) streamResponse(ctx context.Context, w http.ResponseWriter, j *j
 	return nil
 }
 
-func (s *Server) wholeResponse(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
+func (s *Server) wholeResponse(ctx context.Context, w http.ResponseWriter, j *serverJob, wait waiter) error {
 	text, err := s.answerText(ctx, j, wait)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *Server) wholeResponse(ctx context.Context, w http.ResponseWriter, j *jo
 }
 
 // response is the body of a response so far.
-func (s *Server) response(j *job, status, text string) *openai.ResponseBody {
+func (s *Server) response(j *serverJob, status, text string) *openai.ResponseBody {
 	b := &openai.ResponseBody{ID: "resp-" + j.id, Object: "response", CreatedAt: time.Now().Unix(), Status: status, Model: s.c.Model, Output: []openai.ResponseItem{}}
 	if status == openai.StatusInProgress {
 		return b

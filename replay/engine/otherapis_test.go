@@ -14,7 +14,7 @@ import (
 )
 
 // askedAPI sends a body and folds the answer as the client does.
-func askedAPI(t *testing.T, c engine.Config, path, body string) (int, openai.Outcome, string) {
+func askedAPI(t *testing.T, c engine.ServerConfig, path, body string) (int, openai.Outcome, string) {
 	t.Helper()
 	status, text := post(t, start(t, c), path, body)
 	s := openai.NewScanner(strings.NewReader(text), func() time.Duration { return 0 }, 0)
@@ -33,9 +33,9 @@ func askedAPI(t *testing.T, c engine.Config, path, body string) (int, openai.Out
 // A response has the words that a chat about the same has, by timeline and by engine.
 func TestResponses(t *testing.T) {
 	withEngine := fast()
-	e := engine.DefaultEngine()
+	e := engine.DefaultConfig()
 	withEngine.Engine = &e
-	for name, c := range map[string]engine.Config{"timeline": fast(), "engine": withEngine} {
+	for name, c := range map[string]engine.ServerConfig{"timeline": fast(), "engine": withEngine} {
 		_, chat, _ := askedAPI(t, c, openai.ChatPath, `{"messages":[{"role":"user","content":"hello there"}],"max_tokens":9,"ignore_eos":true}`)
 		for _, stream := range []bool{true, false} {
 			status, o, text := askedAPI(t, c, openai.ResponsesPath, fmt.Sprintf(`{"input":"hello there","max_output_tokens":9,"ignore_eos":true,"stream":%v}`, stream))

@@ -13,7 +13,7 @@ type Preset struct {
 	Name   string
 	Model  string
 	About  string // hardware, source, and what the source does not say and was assumed
-	Engine EngineConfig
+	Engine Config
 
 	Hardware Roofline // what it was measured on, decoding one sequence
 	Cards    string   // the hardware in words, such as 8 × H100
@@ -36,7 +36,7 @@ func (p *Preset) Warn(c Costs) string {
 	if err != nil {
 		return ""
 	}
-	ms := float64(c.of(0, 0, 1)) / 1e9
+	ms := float64(c.stepTime(0, 0, 1)) / 1e9
 	times := ms / floor.TPOTMS
 	if times <= tooSlow {
 		return ""
@@ -47,10 +47,10 @@ func (p *Preset) Warn(c Costs) string {
 
 // published is what a source measured under a load; 0 is what it does not say.
 type published struct {
-	load   Trial
-	want   TrialResult
-	engine func(*EngineConfig) // what it changed for this load
-	beyond bool                // shown, and not fitted
+	load   trial
+	want   trialResult
+	engine func(*Config) // what it changed for this load
+	beyond bool          // shown, and not fitted
 }
 
 // A FitPoint is one published figure beside the simulated one.

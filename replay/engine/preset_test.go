@@ -139,7 +139,7 @@ func TestOpenAndClosedLoop(t *testing.T) {
 		t.Errorf("the p99 of TTFT in the open loop is %.0f ms", p99)
 	}
 	for _, concurrency := range []int{1, 16, 64, 128, 256} {
-		r, err := ClosedLoop{Concurrency: concurrency, Requests: max(12*concurrency, 100), Prompt: chatPrompt, Output: chatOutput, Seed: 1}.Run(p.Engine)
+		r, err := closedLoop{Concurrency: concurrency, Requests: max(12*concurrency, 100), Prompt: chatPrompt, Output: chatOutput, Seed: 1}.Run(p.Engine)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ type Quirk struct {
 	Value string // what may stand behind "=": "" is nothing; in brackets when it may be left out
 	Does  string // what the server does
 	Seen  string // where
-	apply func(m *manner, value string) error
+	apply func(m *behaviour, value string) error
 }
 
 // Quirks returns the closed list, in the order of an answer's life.
@@ -31,8 +31,8 @@ func Quirks() []Quirk {
 	return all
 }
 
-// A manner is how one request is answered: what its quirks add up to.
-type manner struct {
+// A behaviour is how one request is answered: what its quirks add up to.
+type behaviour struct {
 	// before the answer
 	hang, early, localOnly, modelMust, jsonFails, stops, cutPrompt bool
 	refuse, drip                                                   time.Duration
@@ -45,7 +45,7 @@ type manner struct {
 	tools, choiceIDs, chatIDs                          bool
 	perEvent, swallowed, reasoning, choices            int
 	reasoningField, id, finish                         string
-	usage                                              usageManner
+	usage                                              usageMode
 	usageOf                                            string // completions, or empty for both
 	noCached                                           bool
 
@@ -62,10 +62,10 @@ type manner struct {
 	doneMarks      int
 }
 
-type usageManner uint8
+type usageMode uint8
 
 const (
-	usageAsked usageManner = iota // behind the answer, if asked for
+	usageAsked usageMode = iota // behind the answer, if asked for
 	usageNull
 	usageZeros
 	usageEvery
@@ -73,21 +73,21 @@ const (
 	usageMissing
 )
 
-// plain is what most servers do most of the time.
-func plain() manner {
-	return manner{perEvent: 1, choices: 1, perWrite: 1, doneMarks: 1, code: "number", reasoningField: "reasoning_content"}
+// defaultBehaviour is what most servers do most of the time.
+func defaultBehaviour() behaviour {
+	return behaviour{perEvent: 1, choices: 1, perWrite: 1, doneMarks: 1, code: "number", reasoningField: "reasoning_content"}
 }
 
-// A chosen quirk has its value.
-type chosen struct {
+// A chosenQuirk is a quirk with its value.
+type chosenQuirk struct {
 	quirk *Quirk
 	value string
 }
 
 // parseQuirks reads a list such as "crlf,stall=5s". Its errors name places and
 // the quirks that there are, and quote nothing.
-func parseQuirks(list, separator string) ([]chosen, error) {
-	var out []chosen
+func parseQuirks(list, separator string) ([]chosenQuirk, error) {
+	var out []chosenQuirk
 	if strings.TrimSpace(list) == "" {
 		return nil, nil
 	}
@@ -103,11 +103,11 @@ func parseQuirks(list, separator string) ([]chosen, error) {
 		if q == nil {
 			return nil, fmt.Errorf("quirk %d is not known; there are %s", i+1, strings.Join(quirkNames(), ", "))
 		}
-		trial := plain()
+		trial := defaultBehaviour()
 		if err := q.apply(&trial, value); err != nil {
 			return nil, fmt.Errorf("quirk %s: %w", q.Name, err)
 		}
-		out = append(out, chosen{q, value})
+		out = append(out, chosenQuirk{q, value})
 	}
 	return out, nil
 }
@@ -120,17 +120,17 @@ func quirkNames() []string {
 	return names
 }
 
-// take makes the manner follow more quirks; of two that exclude each other the
+// applyQuirks makes the manner follow more quirks; of two that exclude each other the
 // later holds.
-func (m *manner) take(list []chosen) {
+func (m *behaviour) applyQuirks(list []chosenQuirk) {
 	for _, c := range list {
 		_ = c.quirk.apply(m, c.value) // it was tried when it was read
 	}
 }
 
 // on makes a quirk without a value.
-func on(set func(m *manner)) func(*manner, string) error {
-	return func(m *manner, value string) error {
+func on(set func(m *behaviour)) func(*behaviour, string) error {
+	return func(m *behaviour, value string) error {
 		if value != "" {
 			return errors.New("it takes no value")
 		}
@@ -141,8 +141,8 @@ func on(set func(m *manner)) func(*manner, string) error {
 
 // number makes a quirk with a whole number; without is its value when none is
 // given, and -1 asks for one.
-func number(without, least, most int, set func(m *manner, n int)) func(*manner, string) error {
-	return func(m *manner, value string) error {
+func number(without, least, most int, set func(m *behaviour, n int)) func(*behaviour, string) error {
+	return func(m *behaviour, value string) error {
 		n := without
 		if value != "" {
 			var err error
@@ -159,8 +159,8 @@ func number(without, least, most int, set func(m *manner, n int)) func(*manner, 
 }
 
 // span makes a quirk with a duration.
-func span(set func(m *manner, d time.Duration)) func(*manner, string) error {
-	return func(m *manner, value string) error {
+func span(set func(m *behaviour, d time.Duration)) func(*behaviour, string) error {
+	return func(m *behaviour, value string) error {
 		d, err := time.ParseDuration(value)
 		if err != nil || d <= 0 || d > time.Hour {
 			return errors.New("its value is a duration of at most an hour, such as 5s")
@@ -172,8 +172,8 @@ func span(set func(m *manner, d time.Duration)) func(*manner, string) error {
 
 // word makes a quirk with a value from a list, of which the first is meant when
 // none is given.
-func word(set func(m *manner, value string), values ...string) func(*manner, string) error {
-	return func(m *manner, value string) error {
+func word(set func(m *behaviour, value string), values ...string) func(*behaviour, string) error {
+	return func(m *behaviour, value string) error {
 		if value == "" {
 			value = values[0]
 		}

@@ -12,13 +12,13 @@ import (
 
 // fails does what the manner of a request has in place of an answer, and reports
 // whether that was anything.
-func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *manner) bool {
+func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) bool {
 	switch gate := s.gate.Load(); {
 	case m.refuse > 0 && gate == nil:
 		s.refuse(w, m, http.StatusNotImplemented, errors.New("the quirk refuse needs a server that has its own port"))
 	case m.refuse > 0:
 		s.count.aborted.Add(1)
-		gate.refuse(m.refuse)
+		gate.closeFor(m.refuse)
 		abort(drop(w, true))
 	case m.hang:
 		<-r.Context().Done()
@@ -43,15 +43,15 @@ func isLocal(hostport string) bool {
 }
 
 // refuse counts a completion that is not made, and answers it.
-func (s *Server) refuse(w http.ResponseWriter, m *manner, status int, err error) {
+func (s *Server) refuse(w http.ResponseWriter, m *behaviour, status int, err error) {
 	s.count.refused.Add(1)
 	refuse(w, m, status, err)
 }
 
 // refuse answers with an error body as vLLM does. A nil manner is the plain one.
-func refuse(w http.ResponseWriter, m *manner, status int, err error) {
+func refuse(w http.ResponseWriter, m *behaviour, status int, err error) {
 	if m == nil {
-		p := plain()
+		p := defaultBehaviour()
 		m = &p
 	}
 	if m.retryAfter > 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) {
@@ -80,7 +80,7 @@ func kindOf(status int) string {
 }
 
 // codeOf is the code of an error's body.
-func (m *manner) codeOf(status int) any {
+func (m *behaviour) codeOf(status int) any {
 	switch m.code {
 	case "string":
 		return "error_" + strconv.Itoa(status)

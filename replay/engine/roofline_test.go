@@ -43,7 +43,7 @@ func TestPresetWarning(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", p.Name, err)
 		}
-		one, err := ClosedLoop{Concurrency: 1, Requests: 1, Prompt: Exactly(1), Output: Exactly(50)}.Run(p.Engine)
+		one, err := closedLoop{Concurrency: 1, Requests: 1, Prompt: exactly(1), Output: exactly(50)}.Run(p.Engine)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,17 +39,17 @@ func Routers() []string {
 // the trace. So requests that still wait count as held.
 type router struct {
 	c       FleetConfig
-	engines []*Engine
+	engines []*engineCore
 	rng     *rand.Rand
 	turn    int
 	sent    []int64 // prompt tokens, by replica
 	total   int64
-	caches  []*pool // by replica, for RouterPrefix; made for the first block size seen
+	caches  []*blockPool // by replica, for RouterPrefix; made for the first block size seen
 	depth   []int
 	path    []int32
 }
 
-func newRouter(c FleetConfig, engines []*Engine) (*router, error) {
+func newRouter(c FleetConfig, engines []*engineCore) (*router, error) {
 	known := false
 	for _, name := range Routers() {
 		known = known || name == c.Router
@@ -72,7 +72,7 @@ func (r *router) route(a *Arrival) int {
 	case r.c.Router == RouterLeastLoaded:
 		to = r.best(func(i int) float64 { return -float64(r.engines[i].InFlight(a.At)) })
 	case r.c.Router == RouterPrefix:
-		r.look(a)
+		r.matchPrefixes(a)
 		to = r.best(func(i int) float64 { return r.score(i, len(a.Job.Blocks)) })
 		r.remember(a, r.caches[to])
 	case r.c.Router == RouterSession && a.Session != nil:
@@ -86,8 +86,8 @@ func (r *router) route(a *Arrival) int {
 	return to
 }
 
-// look finds how many leading blocks each replica was sent and still has.
-func (r *router) look(a *Arrival) {
+// matchPrefixes finds how many leading blocks each replica was sent and still has.
+func (r *router) matchPrefixes(a *Arrival) {
 	if r.caches == nil {
 		limit := maxBlocks
 		if r.c.Engine.KVTokens > 0 && a.Job.BlockSize > 0 {
@@ -107,16 +107,16 @@ func (r *router) look(a *Arrival) {
 }
 
 // remember touches the blocks of a in a cache, from the tail to the head.
-func (r *router) remember(a *Arrival, c *pool) {
+func (r *router) remember(a *Arrival, c *blockPool) {
 	r.path = r.path[:0]
 	for _, id := range a.Job.Blocks {
 		n := c.find(id)
 		switch {
 		case n != keyless:
 			c.share(n)
-		case c.room() > 0:
-			c.take()
-			n = c.name(id)
+		case c.available() > 0:
+			c.allocate()
+			n = c.publish(id)
 		default:
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 	"reprise/trace/token"
 )
 
-// A Config says what the engine is like. Begin with [DefaultConfig].
-type Config struct {
+// A ServerConfig says what the engine is like. Begin with [DefaultServerConfig].
+type ServerConfig struct {
 	Model       string        // name it answers to; other names are accepted too, as llama.cpp and others do
 	Tokenizer   string        // of text prompts
 	BlockSize   int           // tokens in a block of the prefix cache
@@ -30,7 +30,7 @@ type Config struct {
 
 	// Engine, when it is given, takes the place of the timeline that the last
 	// four make, and of BlockSize, CacheTokens, MaxSeqs and MaxWaiting.
-	Engine *EngineConfig
+	Engine *Config
 
 	// How answers differ from the usual, and fail. Quirks are names of [Quirks]
 	// for every request, "crlf,usage-missing"; Imitate is one of [Imitations],
@@ -42,13 +42,13 @@ type Config struct {
 	Admin                   bool // /admin/config is served
 }
 
-// DefaultConfig returns an engine of middling size, with vLLM's block size.
-func DefaultConfig() Config {
-	return Config{Model: "sim", Tokenizer: "o200k_base", BlockSize: 16, MaxSeqs: 256, MaxWaiting: 100_000,
+// DefaultServerConfig returns an engine of middling size, with vLLM's block size.
+func DefaultServerConfig() ServerConfig {
+	return ServerConfig{Model: "sim", Tokenizer: "o200k_base", BlockSize: 16, MaxSeqs: 256, MaxWaiting: 100_000,
 		MaxModelLen: 1 << 20, Base: 5 * time.Millisecond, PrefillRate: 400_000, ITL: 10 * time.Millisecond}
 }
 
-func (c *Config) check() error {
+func (c *ServerConfig) check() error {
 	switch {
 	case c.BlockSize < 1 || c.MaxSeqs < 1 || c.MaxWaiting < 0 || c.MaxModelLen < 2 || c.CacheTokens < 0:
 		return errors.New("simulated engine: sizes and counts must be positive")
@@ -62,20 +62,20 @@ func (c *Config) check() error {
 
 // A Server is one simulated engine behind an OpenAI-compatible interface.
 type Server struct {
-	c        Config
-	tok      *token.Encoding
-	words    *token.Words
-	template token.Template
-	hasher   *block.Hasher // cloned for each request
-	cache    *prefixCache
-	engine   timeline
-	live     *live // in place of cache and engine, or nil
-	count    counters
-	took     durations
+	c         ServerConfig
+	tok       *token.Encoding
+	words     *token.Words
+	template  token.Template
+	hasher    *block.Hasher // cloned for each request
+	cache     *prefixCache
+	engine    timeline
+	live      *liveEngine // in place of cache and engine, or nil
+	count     counters
+	latencies latencyHistograms
 
-	now      atomic.Pointer[current]
+	current  atomic.Pointer[faultSettings]
 	changing sync.Mutex // of now
-	gate     atomic.Pointer[gate]
+	gate     atomic.Pointer[portGate]
 }
 
 // counters are what /metrics shows beside the engine's and the cache's own.
@@ -85,8 +85,8 @@ type counters struct {
 	stopped, cutShort, aborted, refused atomic.Int64
 }
 
-// New makes a server; it listens to nothing by itself.
-func New(c Config) (*Server, error) {
+// NewServer makes a server; it listens to nothing by itself.
+func NewServer(c ServerConfig) (*Server, error) {
 	if e := c.Engine; e != nil {
 		if err := e.check(); err != nil {
 			return nil, err
@@ -113,12 +113,12 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{c: c, tok: tok, words: tok.Words(), template: template, hasher: hasher,
-		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: timeline{c: c}, took: newDurations()}
+		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: timeline{c: c}, latencies: newDurations()}
 	f, err := newFaults(c.Imitate, c.Quirks, c.Faults, c.FaultSeed, c.FaultHeader)
 	if err != nil {
 		return nil, err
 	}
-	s.now.Store(&current{f, c.Imitate})
+	s.current.Store(&faultSettings{f, c.Imitate})
 	if c.Engine != nil {
 		s.live, err = newLive(*c.Engine)
 	}

@@ -17,15 +17,15 @@ import (
 )
 
 // fast is an engine whose timeline does not slow the tests.
-func fast() engine.Config {
-	c := engine.DefaultConfig()
+func fast() engine.ServerConfig {
+	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
 	return c
 }
 
-func start(t testing.TB, c engine.Config) *httptest.Server {
+func start(t testing.TB, c engine.ServerConfig) *httptest.Server {
 	t.Helper()
-	s, err := engine.New(c)
+	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestMetricsAndModels(t *testing.T) {
 
 // The same prompt gets the same answer: temperature 0.
 func Example() {
-	s, err := engine.New(engine.DefaultConfig())
+	s, err := engine.NewServer(engine.DefaultServerConfig())
 	if err != nil {
 		fmt.Println(err)
 		return

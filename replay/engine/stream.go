@@ -10,13 +10,13 @@ import (
 	"reprise/replay/openai"
 )
 
-// errStruck says that a fault ended the stream.
-var errStruck = errors.New("a fault ended the stream")
+// errFault says that a fault ended the stream.
+var errFault = errors.New("a fault ended the stream")
 
 // stream writes the answer token by token, each at its instant, in the manner of
 // the request. Headers go out with the first token, unless that says early.
-func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
-	m := j.how()
+func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob, wait waiter) error {
+	m := j.behaviour
 	if m.drip > 0 {
 		d, err := drip(w, m.drip)
 		switch {
@@ -33,7 +33,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait
 	}
 	e := newEmitter(s, w, j)
 	if m.early {
-		if err := e.early(); err != nil {
+		if err := e.sendHeaders(); err != nil {
 			return err
 		}
 	}
@@ -43,36 +43,36 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *job, wait
 		if err := wait(ctx, i+k-1); err != nil {
 			return err
 		}
-		s.seen(j, k)
-		e.tokens(i, k)
+		s.recordTokens(j, k)
+		e.putTokens(i, k)
 		if err := e.flush(false); err != nil {
 			return err
 		}
 		if i += k; i >= half && i-k < half {
-			if err := e.strike(ctx); err != nil {
+			if err := e.injectFault(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	s.keep(j)
-	e.end()
+	s.cacheAnswer(j)
+	e.putEnd()
 	if err := e.flush(true); err != nil {
 		return err
 	}
 	if m.shut {
-		return e.shut()
+		return e.closeConnection()
 	}
 	return nil
 }
 
 // whole writes the answer at once, when its last token is due.
-func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, wait waiter) error {
+func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *serverJob, wait waiter) error {
 	answer, err := s.answerText(ctx, j, wait)
 	if err != nil {
 		return err
 	}
 	c := j.chunk(s.c.Model)
-	if j.how().usage != usageMissing {
+	if j.behaviour.usage != usageMissing {
 		c.Usage = j.usage()
 	}
 	c.Choices[0].FinishReason = &j.finish
@@ -88,21 +88,21 @@ func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *job, wait 
 }
 
 // answerText is the text of an answer, when its last token is due.
-func (s *Server) answerText(ctx context.Context, j *job, wait waiter) (string, error) {
+func (s *Server) answerText(ctx context.Context, j *serverJob, wait waiter) (string, error) {
 	var text strings.Builder
 	for i := range j.output {
 		if err := wait(ctx, i); err != nil {
 			return "", err
 		}
-		s.seen(j, 1)
+		s.recordTokens(j, 1)
 		word, _ := s.word(j, i)
 		text.WriteString(word)
 	}
-	s.keep(j)
+	s.cacheAnswer(j)
 	return text.String(), nil
 }
 
-func (j *job) chunk(model string) openai.Chunk {
+func (j *serverJob) chunk(model string) openai.Chunk {
 	c := openai.Chunk{ID: j.id, Object: openai.ObjectCompletion, Created: time.Now().Unix(), Model: model, Choices: make([]openai.Choice, 1)}
 	if j.chat {
 		c.Object = openai.ObjectChatChunk

@@ -2,18 +2,14 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
 
-// errBusy says that the waiting queue is full (HTTP 429).
-var errBusy = errors.New("the waiting queue is full")
-
 // A timeline admits requests in order of arrival and keeps the timeline of
 // their prefills.
 type timeline struct {
-	c Config
+	c ServerConfig
 
 	mu        sync.Mutex
 	running   int
@@ -31,7 +27,7 @@ func (e *timeline) admit(ctx context.Context) error {
 	}
 	if len(e.waiting) >= e.c.MaxWaiting {
 		e.mu.Unlock()
-		return errBusy
+		return ErrBusy
 	}
 	turn := make(chan struct{})
 	e.waiting = append(e.waiting, turn)
@@ -49,18 +45,18 @@ func (e *timeline) admit(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	e.pass() // admitted in the same instant: hand the place on
+	e.passPlaceOn() // admitted in the same instant: hand the place on
 	return ctx.Err()
 }
 
-// leave gives the place to the request that has waited longest.
-func (e *timeline) leave() {
+// release gives the place to the request that has waited longest.
+func (e *timeline) release() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.pass()
+	e.passPlaceOn()
 }
 
-func (e *timeline) pass() {
+func (e *timeline) passPlaceOn() {
 	if len(e.waiting) == 0 {
 		e.running--
 		return

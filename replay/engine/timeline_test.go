@@ -9,7 +9,7 @@ import (
 )
 
 func testEngine(seqs, waiting int) *timeline {
-	return &timeline{c: Config{MaxSeqs: seqs, MaxWaiting: waiting, Base: 10 * time.Millisecond, PrefillRate: 1000}}
+	return &timeline{c: ServerConfig{MaxSeqs: seqs, MaxWaiting: waiting, Base: 10 * time.Millisecond, PrefillRate: 1000}}
 }
 
 // Prefills follow each other on one timeline, and an idle engine begins at once.
@@ -50,12 +50,12 @@ func TestAdmission(t *testing.T) {
 			go func() {
 				if e.admit(c) == nil {
 					order = append(order, i)
-					e.leave()
+					e.release()
 				}
 			}()
 			synctest.Wait()
 		}
-		if err := e.admit(t.Context()); !errors.Is(err, errBusy) {
+		if err := e.admit(t.Context()); !errors.Is(err, ErrBusy) {
 			t.Errorf("a full queue answered %v", err)
 		}
 		cancel()
@@ -63,7 +63,7 @@ func TestAdmission(t *testing.T) {
 		if _, waiting := e.load(); waiting != 1 {
 			t.Errorf("%d wait after one gave up", waiting)
 		}
-		e.leave()
+		e.release()
 		synctest.Wait()
 		if running, waiting := e.load(); running != 0 || waiting != 0 || len(order) != 1 || order[0] != 1 {
 			t.Errorf("%d run, %d wait, admitted %v", running, waiting, order)

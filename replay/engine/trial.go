@@ -10,38 +10,38 @@ import (
 	"strconv"
 )
 
-// A Trial plays requests of its own making to a new engine, in virtual time.
-type Trial interface {
-	Run(EngineConfig) (TrialResult, error)
+// A trial plays requests of its own making to a new engine, in virtual time.
+type trial interface {
+	Run(Config) (trialResult, error)
 	String() string
 }
 
-// TrialResult is what a [Trial] measured, over all of its requests.
-type TrialResult struct {
+// trialResult is what a [trial] measured, over all of its requests.
+type trialResult struct {
 	OutputPerS       float64 // output tokens per second, from the start to the last token
 	TTFTP50, TTFTP99 float64 // ms
 	ITLP50           float64 // ms, of gaps pooled over requests; 0 without any
 	E2EP50           float64 // ms
 }
 
-// ClosedLoop is a load of a fixed number of requests at once: each that ends is
+// closedLoop is a load of a fixed number of requests at once: each that ends is
 // followed by the next, with nothing in common. The same fields give the same
 // requests.
-type ClosedLoop struct {
+type closedLoop struct {
 	Concurrency, Requests int
-	Prompt, Output        Lengths
+	Prompt, Output        lengthRange
 	Seed                  uint64
 }
 
-func (l ClosedLoop) String() string {
+func (l closedLoop) String() string {
 	return fmt.Sprintf("closed loop of %d, %s/%s tokens", l.Concurrency, l.Prompt, l.Output)
 }
 
-// Run implements [Trial].
-func (l ClosedLoop) Run(c EngineConfig) (TrialResult, error) {
+// Run implements [trial].
+func (l closedLoop) Run(c Config) (trialResult, error) {
 	e, err := newTrial(c, l.Prompt, l.Output)
 	if err != nil {
-		return TrialResult{}, err
+		return trialResult{}, err
 	}
 	m, rng := newMeter(), rand.New(rand.NewPCG(l.Seed, 0))
 	sent := 0
@@ -53,42 +53,42 @@ func (l ClosedLoop) Run(c EngineConfig) (TrialResult, error) {
 	}
 	for range min(l.Concurrency, l.Requests) {
 		if err := send(0); err != nil {
-			return TrialResult{}, err
+			return trialResult{}, err
 		}
 	}
 	for now, over := Picos(0), 0; now < Never; {
 		now, _ = e.Step(now, Never, m)
 		for ; over < len(m.over) && sent < l.Requests; over++ {
 			if err := send(m.over[over]); err != nil {
-				return TrialResult{}, err
+				return trialResult{}, err
 			}
 		}
 	}
 	return m.result(), nil
 }
 
-// OpenLoop is a load whose requests arrive whatever became of those before, with
+// openLoop is a load whose requests arrive whatever became of those before, with
 // nothing in common. The same fields give the same requests.
-type OpenLoop struct {
+type openLoop struct {
 	Requests       int
 	Rate           float64 // per second; 0 is all at once
 	Even           bool    // at equal gaps; else Poisson arrivals
-	Prompt, Output Lengths
-	Fourth         Lengths // of the prompt of every fourth request; zero is Prompt
+	Prompt, Output lengthRange
+	Fourth         lengthRange // of the prompt of every fourth request; zero is Prompt
 	Seed           uint64
 }
 
-// Lengths are uniform from Min to Max tokens, or with a Sigma lognormal of this
+// lengthRange are uniform from Min to Max tokens, or with a Sigma lognormal of this
 // mean, clipped to them.
-type Lengths struct {
+type lengthRange struct {
 	Min, Max    int
 	Mean, Sigma float64
 }
 
-// Exactly is always so many tokens.
-func Exactly(tokens int) Lengths { return Lengths{Min: tokens, Max: tokens} }
+// exactly is always so many tokens.
+func exactly(tokens int) lengthRange { return lengthRange{Min: tokens, Max: tokens} }
 
-func (l Lengths) String() string {
+func (l lengthRange) String() string {
 	switch {
 	case l.Sigma > 0:
 		return fmt.Sprintf("~%g", l.Mean)
@@ -98,7 +98,7 @@ func (l Lengths) String() string {
 	return fmt.Sprintf("%d–%d", l.Min, l.Max)
 }
 
-func (l Lengths) draw(rng *rand.Rand) int {
+func (l lengthRange) draw(rng *rand.Rand) int {
 	if l.Sigma > 0 {
 		mu := math.Log(l.Mean) - float64(l.Sigma*l.Sigma)/2
 		return int(min(max(math.Exp(mu+float64(l.Sigma*rng.NormFloat64())), float64(l.Min)), float64(l.Max)))
@@ -106,7 +106,7 @@ func (l Lengths) draw(rng *rand.Rand) int {
 	return l.Min + rng.IntN(l.Max-l.Min+1)
 }
 
-func (l OpenLoop) String() string {
+func (l openLoop) String() string {
 	arrivals := fmt.Sprintf("%g req/s, Poisson", l.Rate)
 	switch {
 	case l.Rate == 0:
@@ -115,18 +115,18 @@ func (l OpenLoop) String() string {
 		arrivals = fmt.Sprintf("%g req/s, even", l.Rate)
 	}
 	prompt := l.Prompt.String()
-	if l.Fourth != (Lengths{}) {
+	if l.Fourth != (lengthRange{}) {
 		prompt += " and every fourth " + l.Fourth.String()
 	}
 	return fmt.Sprintf("open loop, %d requests, %s, %s/%s tokens", l.Requests, arrivals, prompt, l.Output)
 }
 
-// Run implements [Trial].
-func (l OpenLoop) Run(c EngineConfig) (TrialResult, error) {
+// Run implements [trial].
+func (l openLoop) Run(c Config) (trialResult, error) {
 	fourth := cmp.Or(l.Fourth, l.Prompt)
 	e, err := newTrial(c, l.Prompt, fourth, l.Output)
 	if err != nil {
-		return TrialResult{}, err
+		return trialResult{}, err
 	}
 	m, rng := newMeter(), rand.New(rand.NewPCG(l.Seed, 0))
 	at := 0.0 // seconds
@@ -140,7 +140,7 @@ func (l OpenLoop) Run(c EngineConfig) (TrialResult, error) {
 		e.Run(now, m)
 		m.began[j] = now
 		if err := e.Add(j, now); err != nil {
-			return TrialResult{}, err
+			return trialResult{}, err
 		}
 		switch {
 		case l.Rate == 0:
@@ -155,13 +155,13 @@ func (l OpenLoop) Run(c EngineConfig) (TrialResult, error) {
 }
 
 // newTrial makes an engine for requests of these lengths.
-func newTrial(c EngineConfig, lengths ...Lengths) (*Engine, error) {
+func newTrial(c Config, lengths ...lengthRange) (*engineCore, error) {
 	for _, n := range lengths {
 		if n.Min < 1 || n.Max < n.Min || n.Sigma > 0 && !(n.Mean > 0) {
 			return nil, errors.New("simulated trial: lengths have at least 1 token, no more than Max, and a mean if they have a sigma")
 		}
 	}
-	return NewEngine(c)
+	return newEngineCore(c)
 }
 
 // A meter keeps the latencies of jobs.
@@ -174,7 +174,7 @@ type meter struct {
 
 func newMeter() *meter { return &meter{began: map[*Job]Picos{}, last: map[*Job]Picos{}} }
 
-// Tokens implements [Sink].
+// Tokens implements [tokenSink].
 func (m *meter) Tokens(j *Job, at []Picos) {
 	last, ok := m.last[j]
 	for _, t := range at {
@@ -189,7 +189,7 @@ func (m *meter) Tokens(j *Job, at []Picos) {
 	m.tokens += int64(len(at))
 }
 
-// Finished implements [Sink].
+// Finished implements [tokenSink].
 func (m *meter) Finished(j *Job, at Picos) {
 	m.over = append(m.over, at)
 	m.e2e = append(m.e2e, at-m.began[j])
@@ -197,7 +197,7 @@ func (m *meter) Finished(j *Job, at Picos) {
 	delete(m.began, j)
 }
 
-func (m *meter) result() TrialResult {
+func (m *meter) result() trialResult {
 	for _, list := range [][]Picos{m.ttft, m.gaps, m.e2e} {
 		slices.Sort(list)
 	}
@@ -211,6 +211,6 @@ func (m *meter) result() TrialResult {
 	if n := len(m.over); n > 0 {
 		end = max(m.over[n-1], end)
 	}
-	return TrialResult{OutputPerS: float64(m.tokens) / (float64(end) / 1e12),
+	return trialResult{OutputPerS: float64(m.tokens) / (float64(end) / 1e12),
 		TTFTP50: ms(m.ttft, 0.5), TTFTP99: ms(m.ttft, 0.99), ITLP50: ms(m.gaps, 0.5), E2EP50: ms(m.e2e, 0.5)}
 }
