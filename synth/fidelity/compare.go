@@ -4,98 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
+	"reprise/synth"
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/profile"
 )
-
-// Schema names the layout of a [Report] as JSON. Fields and measures
-// may be added to it; none changes its meaning.
-const Schema = "fidelity/1"
-
-// A Report says how close a candidate workload is to a reference trace.
-// Nothing is hidden in a score: each measure stands by itself.
-type Report struct {
-	Schema    string `json:"schema"`
-	Tier      string `json:"tier,omitempty"` // the stricter of both sides', see [trace.Stricter]
-	Reference Side   `json:"reference"`
-	Candidate Side   `json:"candidate"`
-	// BlockSizeTokens is the block size by which both were measured, 0 when
-	// either has no blocks.
-	BlockSizeTokens int `json:"block_size_tokens"`
-	// Sessions says what turns are of: source when both traces have their
-	// source's own sessions, else inferred, by [profile.Annotator]; empty when
-	// the reference has neither.
-	Sessions string    `json:"sessions"`
-	Measures []Measure `json:"measures"` // in the order of [MeasureNames]
-	// LRUCurve is the hit ratio by block of LRU caches, at 61 capacities that
-	// are evenly spread on a logarithmic axis. It is empty unless both have one.
-	LRUCurve []CurvePair       `json:"lru_curve"`
-	IDC      []IDCPair         `json:"idc"`
-	Warnings []profile.Warning `json:"warnings"`
-
-	curves []cdfPair // for the page
-}
-
-// A Side describes one of the two traces.
-type Side struct {
-	Tier            string  `json:"tier,omitempty"`
-	SourceFormat    string  `json:"source_format,omitempty"`
-	Tokenizer       string  `json:"tokenizer,omitempty"`
-	Digest          string  `json:"digest,omitempty"`
-	BlockSizeTokens int     `json:"block_size_tokens,omitempty"` // as stored
-	Rows            int64   `json:"rows"`
-	Failed          int64   `json:"failed"`    // rows that are in no figure
-	WarmUpS         float64 `json:"warm_up_s"` // from the first arrival until requests count
-	Requests        int64   `json:"requests"`  // that count
-}
-
-// A Measure is one distance between the two, with a value of each side to read
-// it by. The catalogue says what the three are.
-type Measure struct {
-	Name string `json:"name"`
-	// Ref and Cand are null when that side lacks what is measured.
-	Ref  *float64 `json:"ref"`
-	Cand *float64 `json:"cand"`
-	// Distance is 0 when the two agree. It is null when it cannot be computed,
-	// and Why then says why.
-	Distance *float64 `json:"distance"`
-	Why      string   `json:"why,omitempty"`
-}
-
-// A CurvePair is the hit ratio by block of a cache of one capacity.
-type CurvePair struct {
-	CapacityBlocks int64   `json:"capacity_blocks"`
-	Ref            float64 `json:"ref"`
-	Cand           float64 `json:"cand"`
-}
-
-// An IDCPair is the index of dispersion for counts at one width of window, the
-// variance of the number of arrivals over its mean: see [profile.IDC].
-type IDCPair struct {
-	WindowS float64  `json:"window_s"`
-	Ref     *float64 `json:"ref"` // null below two windows
-	Cand    *float64 `json:"cand"`
-	// LeftOut says why the scale has no part in the distance; empty when it has.
-	LeftOut string `json:"left_out,omitempty"`
-}
-
-// A cdfPair is a distribution of both sides.
-type cdfPair struct {
-	name, unit string
-	per        float64 // divides values
-	ref, cand  valueList
-}
-
-// Measure returns the measure of that name.
-func (f Report) Measure(name string) (Measure, bool) {
-	for _, m := range f.Measures {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Measure{}, false
-}
 
 // Compare measures how far cand is from ref. The first comparison ends a
 // signature: it reads what was written and takes no more rows; more comparisons
@@ -128,17 +43,28 @@ func Compare(ref, cand *Signature) (Report, error) {
 	c.arrivals()
 	c.categories()
 	c.sessions()
-	c.privacy()
+	// Whether the candidate repeats the reference's pairs of lengths more often than
+	// chance does is a question of privacy.
+	if match, chance, ok := pairMatch(c.ref, c.cand); ok {
+		c.add("pair_match", &chance, &match, trace.Ptr(max(match-chance, 0)), "")
+	} else {
+		c.add("pair_match", nil, nil, nil, "pairs of lengths in the sample")
+	}
 	c.amounts()
 	c.warn(ref, cand)
 	return c.f, nil
 }
 
+// countedTally measures a signature, once, and returns what its requests told. It is an
+// error when none of them counts.
 func countedTally(name string, s *Signature) (*signatureTally, error) {
-	t, err := s.measured()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if s.tally == nil && s.err == nil {
+		s.tally, s.err = s.measure()
 	}
+	if s.err != nil {
+		return nil, fmt.Errorf("%s: %w", name, s.err)
+	}
+	t := s.tally
 	if t.requests == 0 {
 		if s.read > s.failed {
 			return nil, fmt.Errorf("the %s has no request after the warm-up of %g s", name, inSeconds(s.warmUp()))
@@ -199,4 +125,61 @@ func relative(ref, cand *float64) *float64 {
 		return nil
 	}
 	return trace.Ptr(math.Abs(*cand / *ref - 1))
+}
+
+// warn says what a reader of the measures must know.
+func (c *comparison) warn(ref, cand *Signature) {
+	add := func(code, format string, args ...any) {
+		c.f.Warnings = append(c.f.Warnings, profile.Warning{Code: code, Message: fmt.Sprintf(format, args...)})
+	}
+	for _, s := range []struct {
+		name string
+		*Signature
+	}{{"reference", ref}, {"candidate", cand}} {
+		if s.joined > 1 {
+			add("joined_blocks", "every %d blocks of %d tokens of the %s were joined to one of %d, which chained ids allow",
+				s.joined, s.meta.BlockSize, s.name, s.size)
+		}
+		if s.failed > 0 {
+			add("failed_rows", "%s of %s rows of the %s failed; they are in no figure", page.Count(s.failed), page.Count(s.read), s.name)
+		}
+		if w := s.warmUp(); w > 0 {
+			add("warm_up", "the first %s s of the %s are history: known, and in no figure", page.Fixed(inSeconds(w), 3), s.name)
+		}
+		if s.meta.Timing != "" {
+			add("made_up_times", "the times of the %s were made up: measures of arrivals, gaps and reuse time describe that choice", s.name)
+		}
+		if s.tally.sample.shift > 0 {
+			add("sampled_requests", "the %s has more than %s requests: correlations and the two-dimensional distance are of a sample of %s",
+				s.name, page.Count(int64(s.limits.rows)), page.Count(int64(len(s.tally.sample.rows))))
+		}
+		if s.tally.pairs.shift > 0 {
+			add("sampled_pairs", "the %s has more than %s pairs of lengths: the pair match is of one in %d of them, the same on both sides",
+				s.name, page.Count(int64(s.limits.pairs)), uint64(1)<<s.tally.pairs.shift)
+		}
+		if s.tally.sampledCurve {
+			add("sampled_curve", "the %s has more than %s distinct blocks: its LRU curve is estimated from a sample of them", s.name,
+				page.Count(profile.DefaultExactBlocks))
+		}
+	}
+	if n := ref.tally.requests; n < synth.FewRequests && strings.HasPrefix(cand.meta.SourceFormat, synth.GeneratedSource) {
+		add("few_requests", "the reference has %s requests: a model wants %s or more, and one of fewer mostly breaks some of the limits",
+			page.Count(n), page.Count(synth.FewRequests))
+	}
+	if ref.meta.Tokenizer != cand.meta.Tokenizer && ref.meta.Tokenizer != "" && cand.meta.Tokenizer != "" {
+		add("tokenizers", "the lengths of the two were counted by different tokenizers")
+	}
+	if c.ref.blocks && c.cand.blocks && max(c.ref.unique, c.cand.unique) <= curveFrom {
+		add("small_curve", "neither has more than %d distinct blocks: every capacity of the curve holds them all", curveFrom)
+	}
+	for i := 0; i < len(c.f.IDC); { // scales that were left out, by reason
+		why := c.f.IDC[i].LeftOut
+		var scales []string
+		for ; i < len(c.f.IDC) && c.f.IDC[i].LeftOut == why; i++ {
+			scales = append(scales, fmt.Sprintf("%g", c.f.IDC[i].WindowS))
+		}
+		if why != "" {
+			add("idc_scales", "the IDC at %s s is left out: %s", strings.Join(scales, ", "), why)
+		}
+	}
 }

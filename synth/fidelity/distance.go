@@ -6,37 +6,6 @@ import (
 	"slices"
 )
 
-// A valueList is values in ascending order, with how often each came.
-type valueList []valueCount
-
-// total adds up how often all values came.
-func (l valueList) total() (n int64) {
-	for _, b := range l {
-		n += b.n
-	}
-	return n
-}
-
-// mean returns the mean of values, of which there must be some.
-func (l valueList) mean() float64 {
-	var sum float64
-	for _, b := range l {
-		sum += float64(b.v) * float64(b.n)
-	}
-	return sum / float64(l.total())
-}
-
-// median returns the lower median of values, of which there must be some.
-func (l valueList) median() float64 {
-	half := (l.total() + 1) / 2
-	for _, b := range l {
-		if half -= b.n; half <= 0 {
-			return float64(b.v)
-		}
-	}
-	return math.NaN() // total counts what is here
-}
-
 // eachStep calls f for every value of either list, in ascending order, with the
 // shares of each list that are at most that value.
 func eachStep(a, b valueList, f func(v int64, shareA, shareB float64)) {
@@ -133,12 +102,42 @@ func centredRanks(values []int32) []float64 {
 // quadratic; this takes n log n, with a Fenwick tree over one coordinate while
 // the other one sweeps.
 func ksDistance2D(a, b []lengthPair) float64 {
-	sweep := newQuadrants(a, b)
-	var d [2]float64
+	sweep := quadrants{n: [2]float64{float64(len(a)), float64(len(b))}}
+	var ys []int32
+	for of, sample := range [2][]lengthPair{a, b} {
+		for _, p := range sample {
+			sweep.points = append(sweep.points, quadrantPoint{p.in, p.out, uint8(of)})
+			ys = append(ys, p.out)
+		}
+	}
+	slices.SortFunc(sweep.points, func(a, b quadrantPoint) int { return cmp.Compare(a.x, b.x) })
+	slices.Sort(ys)
+	ys = slices.Compact(ys)
+	for of := range sweep.below {
+		sweep.below[of] = make([]float64, len(ys))
+		sweep.tree[of] = make([]int32, len(ys)+1)
+	}
+	for i := range sweep.points {
+		p := &sweep.points[i]
+		rank, _ := slices.BinarySearch(ys, p.y)
+		p.y = int32(rank)
+		sweep.below[p.of][rank]++
+	}
+	for _, below := range sweep.below {
+		for i := 1; i < len(below); i++ {
+			below[i] += below[i-1]
+		}
+	}
+
+	var d [2]float64 // by the sample of the origin
 	for i := 0; i < len(sweep.points); {
 		j := i
 		for j < len(sweep.points) && sweep.points[j].x == sweep.points[i].x {
-			sweep.pass(sweep.points[j])
+			p := sweep.points[j]
+			sweep.passed[p.of]++
+			for k := p.y + 1; int(k) < len(sweep.tree[p.of]); k += k & -k {
+				sweep.tree[p.of][k]++
+			}
 			j++
 		}
 		for _, p := range sweep.points[i:j] {
@@ -165,43 +164,6 @@ type quadrants struct {
 	tree   [2][]int32   // Fenwick trees of the points passed, by rank from 1
 }
 
-func newQuadrants(a, b []lengthPair) *quadrants {
-	q := &quadrants{n: [2]float64{float64(len(a)), float64(len(b))}}
-	var ys []int32
-	for of, sample := range [2][]lengthPair{a, b} {
-		for _, p := range sample {
-			q.points = append(q.points, quadrantPoint{p.in, p.out, uint8(of)})
-			ys = append(ys, p.out)
-		}
-	}
-	slices.SortFunc(q.points, func(a, b quadrantPoint) int { return cmp.Compare(a.x, b.x) })
-	slices.Sort(ys)
-	ys = slices.Compact(ys)
-	for of := range q.below {
-		q.below[of] = make([]float64, len(ys))
-		q.tree[of] = make([]int32, len(ys)+1)
-	}
-	for i := range q.points {
-		p := &q.points[i]
-		rank, _ := slices.BinarySearch(ys, p.y)
-		p.y = int32(rank)
-		q.below[p.of][rank]++
-	}
-	for _, below := range q.below {
-		for i := 1; i < len(below); i++ {
-			below[i] += below[i-1]
-		}
-	}
-	return q
-}
-
-func (q *quadrants) pass(p quadrantPoint) {
-	q.passed[p.of]++
-	for i := p.y + 1; int(i) < len(q.tree[p.of]); i += i & -i {
-		q.tree[p.of][i]++
-	}
-}
-
 // apart is the largest difference between the quadrants around the sweep's
 // place and rank y.
 func (q *quadrants) apart(y int32) float64 {
@@ -220,37 +182,4 @@ func (q *quadrants) apart(y int32) float64 {
 		d = max(d, math.Abs(shares[0][i]-shares[1][i]))
 	}
 	return d
-}
-
-// pairMatch returns the share of the candidate's requests whose exact pair of
-// lengths the reference has, and the share that chance alone would give: what
-// is expected when the candidate's outputs are shuffled among its requests,
-// computed exactly. A request with input a then has output b with the share of
-// b among all outputs; so over the reference's pairs (a, b) the shares of a and
-// of b in the candidate multiply and add up.
-//
-// Where pairs were too many to keep, both sides give up the same ones.
-func pairMatch(ref, cand *signatureTally) (match, chance float64, ok bool) {
-	shift := max(ref.pairs.shift, cand.pairs.shift)
-	var matched, asked int64
-	for p, n := range cand.pairs.n {
-		if !inSample(p.hash(), shift) {
-			continue
-		}
-		asked += n
-		if _, has := ref.pairs.n[p]; has {
-			matched += n
-		}
-	}
-	if asked == 0 {
-		return 0, 0, false
-	}
-	var together uint64 // the order of the map does not show in whole numbers
-	for p := range ref.pairs.n {
-		if inSample(p.hash(), shift) {
-			together += uint64(cand.input[int64(p.in)] * cand.output[int64(p.out)])
-		}
-	}
-	n := float64(cand.requests)
-	return float64(matched) / float64(asked), float64(together) * float64(uint64(1)<<shift) / n / n, true
 }

@@ -200,7 +200,8 @@ func TestSamplesAreNear(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		s := NewSignature(chatTrace{size: 8}.meta(), Options{})
 		s.limits = limits
-		out := newSignatureTally(s)
+		out := &signatureTally{input: valueCounts{}, output: valueCounts{},
+			pairs: pairTally{limit: s.limits.pairs, n: map[lengthPair]int64{}}, sample: tupleSample{limit: s.limits.rows}}
 		for row := range int64(40_000) {
 			p := lengthPair{rng.Int32N(200), rng.Int32N(100)}
 			p.out += p.in / 2

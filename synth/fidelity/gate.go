@@ -1,12 +1,16 @@
 package fidelity
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"reprise/trace/page"
 )
 
 // measureAbout is what there is to know of a measure.
@@ -16,6 +20,33 @@ type measureAbout struct {
 	sides string      // what stands beside the distance
 	form  measureForm // of the two sides
 	limit float64     // by default; 0 is none
+}
+
+// A measureForm is how a value is printed.
+type measureForm uint8
+
+const (
+	asRatio measureForm = iota
+	asNumber
+	asCount
+	asPercent
+)
+
+const noValue = "–"
+
+// print prints v, or a dash when it is missing.
+func (f measureForm) print(v *float64) string {
+	switch {
+	case v == nil:
+		return noValue
+	case f == asNumber:
+		return page.Fixed(*v, 3)
+	case f == asCount:
+		return page.Count(int64(*v))
+	case f == asPercent:
+		return page.Percent(*v)
+	}
+	return page.Fixed(*v, 4)
 }
 
 // catalogue lists the measures in their order. The limits are what resynthesis
@@ -172,4 +203,18 @@ func (f Report) Gate(t Thresholds) []Check {
 // Failures returns the checks that failed.
 func Failures(checks []Check) []Check {
 	return slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !c.Failed() })
+}
+
+// WriteJSON writes f with the checks of its gate, and whether none failed.
+func (f Report) WriteJSON(w io.Writer, checks []Check) error {
+	if checks == nil {
+		checks = []Check{}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Report
+		Checks []Check `json:"checks"`
+		OK     bool    `json:"ok"`
+	}{f, checks, len(Failures(checks)) == 0})
 }

@@ -16,7 +16,16 @@ func (f Report) Page(checks []Check) *page.Page {
 		Title: "Fidelity report",
 		Lead:  "How close a candidate workload is to a reference trace. Every distance is 0 where the two agree, and where a plot shows one curve, the other lies under it.",
 		Facts: f.facts(),
-		Notes: pageVerdict(checks),
+	}
+	level := page.Good
+	if len(Failures(checks)) > 0 {
+		level = page.Bad
+	}
+	p.Notes = []page.Note{{Level: level, Text: gateVerdict(checks)}}
+	for _, c := range Failures(checks) {
+		if c.Why != "" {
+			p.Notes = append(p.Notes, page.Note{Level: page.Bad, Text: c.Name + ": " + c.Why + "."})
+		}
 	}
 	if tier := trace.TierNote("page", f.Tier); tier != "" {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
@@ -24,13 +33,33 @@ func (f Report) Page(checks []Check) *page.Page {
 	for _, w := range f.Warnings {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: w.Message})
 	}
+	checked := page.Table{Head: []string{"Check", "Distance", "Limit", "Result", "The distance is the"},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Left, page.Left}}
+	for _, c := range checks {
+		result := c.result()
+		if c.OK == nil {
+			result += ": " + c.Why
+		}
+		about := aboutMeasure(c.Name).about
+		checked.Rows = append(checked.Rows, []string{c.Name, asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), result, about})
+	}
+	measured := page.Table{Head: []string{"Measure", "Reference", "Candidate", "Distance", "The distance is the", "The sides are the"},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left, page.Left}}
+	for _, m := range f.Measures {
+		about := aboutMeasure(m.Name)
+		what := about.about
+		if m.Why != "" {
+			what = m.Why
+		}
+		measured.Rows = append(measured.Rows, []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), what, about.sides})
+	}
 	p.Sections = []page.Section{
-		{Title: "Checks", Tables: []page.Table{checkTable(checks)}},
+		{Title: "Checks", Tables: []page.Table{checked}},
 		{Title: "Prefix reuse", Plots: f.reusePlots()},
 		{Title: "Lengths", Plots: f.cdfPlots("input tokens", "output tokens")},
 		{Title: "Arrivals", Plots: f.idcPlots()},
 		{Title: "Sessions and time to reuse", Plots: f.cdfPlots("turns of a session", "turn gap", "block reuse time", "think time")},
-		{Title: "Every measure", Tables: []page.Table{f.measureTable()}},
+		{Title: "Every measure", Tables: []page.Table{measured}},
 	}
 	if f.Sessions != "" {
 		p.Sections[4].Text = []string{"Turns and turn gaps are of " + f.Sessions + " sessions, in both."}
@@ -64,50 +93,6 @@ func (f Report) facts() []page.Fact {
 		facts = append(facts, page.Fact{Label: "Block", Value: page.Count(int64(f.BlockSizeTokens)) + " tokens"})
 	}
 	return facts
-}
-
-// pageVerdict begins the notes with what the gate says.
-func pageVerdict(checks []Check) []page.Note {
-	level := page.Good
-	if len(Failures(checks)) > 0 {
-		level = page.Bad
-	}
-	notes := []page.Note{{Level: level, Text: gateVerdict(checks)}}
-	for _, c := range Failures(checks) {
-		if c.Why != "" {
-			notes = append(notes, page.Note{Level: page.Bad, Text: c.Name + ": " + c.Why + "."})
-		}
-	}
-	return notes
-}
-
-func checkTable(checks []Check) page.Table {
-	t := page.Table{Head: []string{"Check", "Distance", "Limit", "Result", "The distance is the"},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Left, page.Left}}
-	for _, c := range checks {
-		result := c.result()
-		if c.OK == nil {
-			result += ": " + c.Why
-		}
-		about := aboutMeasure(c.Name).about
-		t.Rows = append(t.Rows, []string{c.Name, asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), result, about})
-	}
-	return t
-}
-
-// measureTable lists every measure, with what there is to know of it.
-func (f Report) measureTable() page.Table {
-	t := page.Table{Head: []string{"Measure", "Reference", "Candidate", "Distance", "The distance is the", "The sides are the"},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left, page.Left}}
-	for _, m := range f.Measures {
-		about := aboutMeasure(m.Name)
-		what := about.about
-		if m.Why != "" {
-			what = m.Why
-		}
-		t.Rows = append(t.Rows, []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), what, about.sides})
-	}
-	return t
 }
 
 func (f Report) reusePlots() []page.Plot {

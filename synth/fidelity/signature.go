@@ -3,10 +3,13 @@ package fidelity
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
+	"reprise/synth"
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/profile"
 )
 
 // Options are the settings of a [Signature].
@@ -111,42 +114,38 @@ func CommonBlockSize(ref, cand trace.Meta) (int, error) {
 // Write implements [trace.Writer]. It keeps nothing of the batch.
 func (s *Signature) Write(rows []trace.Request) (int, error) {
 	for i := range rows {
-		if err := s.write(&rows[i]); err != nil {
+		r := &rows[i]
+		switch {
+		case s.err != nil:
+			return i, s.err
+		case s.tally != nil:
+			return i, errors.New("the signature was compared already: it takes no more rows")
+		case s.read > 0 && r.ArrivalNS < s.at:
+			return i, fmt.Errorf("row %d arrives before row %d: a trace is sorted by arrival", s.read, s.read-1)
+		case r.InputTokens < 0 || r.OutputTokens < 0:
+			return i, fmt.Errorf("row %d: a token count is negative", s.read)
+		}
+		s.read++
+		s.at = r.ArrivalNS
+		if r.Status == trace.StatusFailed {
+			s.failed++
+			continue
+		}
+		if s.read-s.failed == 1 {
+			s.first = r.ArrivalNS
+		}
+		s.last = r.ArrivalNS
+		s.one[0] = trace.Request{ArrivalNS: r.ArrivalNS, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens,
+			ThinkNS: r.ThinkNS, Blocks: s.blocks(r)}
+		if s.meta.Sessions == sourceSessions {
+			s.one[0].Session = r.Session
+		}
+		s.named = uint64(s.ids.Len())
+		if _, err := s.rows.Write(s.one[:]); err != nil {
 			return i, err
 		}
 	}
 	return len(rows), nil
-}
-
-func (s *Signature) write(r *trace.Request) error {
-	switch {
-	case s.err != nil:
-		return s.err
-	case s.tally != nil:
-		return errors.New("the signature was compared already: it takes no more rows")
-	case s.read > 0 && r.ArrivalNS < s.at:
-		return fmt.Errorf("row %d arrives before row %d: a trace is sorted by arrival", s.read, s.read-1)
-	case r.InputTokens < 0 || r.OutputTokens < 0:
-		return fmt.Errorf("row %d: a token count is negative", s.read)
-	}
-	s.read++
-	s.at = r.ArrivalNS
-	if r.Status == trace.StatusFailed {
-		s.failed++
-		return nil
-	}
-	if s.read-s.failed == 1 {
-		s.first = r.ArrivalNS
-	}
-	s.last = r.ArrivalNS
-	s.one[0] = trace.Request{ArrivalNS: r.ArrivalNS, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens,
-		ThinkNS: r.ThinkNS, Blocks: s.blocks(r)}
-	if s.meta.Sessions == sourceSessions {
-		s.one[0].Session = r.Session
-	}
-	s.named = uint64(s.ids.Len())
-	_, err := s.rows.Write(s.one[:])
-	return err
 }
 
 // blocks returns the row's blocks as measured, numbered densely.
@@ -171,11 +170,156 @@ func (s *Signature) warmUp() int64 {
 	return max(int64(s.opts.From*float64(s.last-s.first)), int64(s.opts.WarmUp), 0)
 }
 
-// measured reads the rows, once, and returns what they told.
-func (s *Signature) measured() (*signatureTally, error) {
-	if s.tally != nil || s.err != nil {
-		return s.tally, s.err
+// sourceSessions is the value of [trace.Meta].Sessions of a trace that has its
+// source's own sessions.
+const sourceSessions = "source"
+
+// curveSteps is the number of steps between the capacities of the hit-ratio
+// curve, which is compared from curveFrom to curveTo blocks.
+const (
+	curveSteps = 60
+	curveFrom  = 100
+	curveTo    = 200_000
+)
+
+// curveCapacities lists the 61 capacities in blocks, evenly spread on a
+// logarithmic axis.
+func curveCapacities() []int64 {
+	list := make([]int64, curveSteps+1)
+	for i := range list {
+		list[i] = int64(math.Round(curveFrom * math.Pow(curveTo/curveFrom, float64(i)/curveSteps)))
 	}
-	s.tally, s.err = s.measure()
-	return s.tally, s.err
+	return list
+}
+
+// A signaturePass reads the rows in their order and fills a tally.
+type signaturePass struct {
+	*signatureTally
+	warmUp     int64
+	first      int64
+	source     bool
+	annotator  *profile.Annotator
+	reuse      *profile.Reuse
+	row        int64
+	touched    []int64 // by block: arrival of the request that last carried it
+	capacities []int64
+	before     curveHits // what the history hit
+}
+
+// curveHits are the blocks that caches of so many capacities hit, and all
+// references.
+type curveHits struct {
+	hits       []float64
+	references float64
+}
+
+// measure reads what was written, first to find the prefix that most requests
+// carry and then to measure, and drops it.
+func (s *Signature) measure() (t *signatureTally, err error) {
+	sorted, err := s.rows.Sort()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	s.ids = trace.Renumber{} // its memory is wanted below
+	warmUp := time.Duration(s.warmUp())
+	tally := &signatureTally{input: valueCounts{}, output: valueCounts{}, categories: map[string]int64{}, blocks: s.size > 0,
+		pairs:    pairTally{limit: s.limits.pairs, n: map[lengthPair]int64{}},
+		sample:   tupleSample{limit: s.limits.rows},
+		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
+	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first, source: s.meta.Sessions == sourceSessions,
+		annotator:  profile.NewAnnotator(s.size, profile.Options{}),
+		reuse:      profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
+		capacities: curveCapacities()}
+	if err := s.eachRow(sorted, p.annotator.Count); err != nil {
+		return nil, err
+	}
+	if err := s.eachRow(sorted, p.addRow); err != nil {
+		return nil, err
+	}
+	if !p.blocks || p.requests == 0 {
+		return p.signatureTally, nil
+	}
+	// Reuse after the warm-up: hits of all rows less those of the history.
+	reuse := p.reuse.Summary()
+	p.ratios, p.unique, p.sampledCurve = reuse.Steady.HitRatios, reuse.UniqueBlocks, reuse.Sampling != nil
+	all := p.hits()
+	if all.references == p.before.references {
+		return p.signatureTally, nil
+	}
+	p.curve = make([]float64, len(all.hits))
+	for i, n := range all.hits {
+		if p.before.hits != nil {
+			n -= p.before.hits[i]
+		}
+		p.curve[i] = n / (all.references - p.before.references)
+	}
+	return p.signatureTally, nil
+}
+
+// eachRow reads the rows, completed, from the beginning.
+func (s *Signature) eachRow(sorted *trace.Sorted, f func(*trace.Request)) error {
+	rows, err := sorted.Reader()
+	if err != nil {
+		return err
+	}
+	if s.size > 0 {
+		rows = &synth.Unshared{Src: rows, BlockSize: s.size, Next: s.named}
+	}
+	return trace.Each(rows, func(_ int64, r *trace.Request) error {
+		f(r)
+		return nil
+	})
+}
+
+// addRow measures one row.
+func (p *signaturePass) addRow(r *trace.Request) {
+	counted := r.ArrivalNS-p.first >= p.warmUp
+	if counted && p.requests == 0 && p.row > 0 {
+		p.before = p.hits()
+	}
+	var hit int
+	session := r.Session
+	r.Session = nil
+	if p.blocks {
+		p.annotator.Annotate(p.row, r)
+		hit = p.reuse.Add(r)
+	}
+	// Turns count twice: by the source's sessions, whose turns follow one another, and
+	// by the inferred ones, where a turn follows the request that last touched its
+	// deepest hit block.
+	if p.source && session != nil {
+		p.bySource.add(*session, r.ArrivalNS, nil, counted)
+	}
+	if r.Session != nil {
+		var parent *int64
+		if hit > 0 {
+			parent = &p.touched[r.Blocks[hit-1]]
+		}
+		p.inferred.add(*r.Session, r.ArrivalNS, parent, counted)
+	}
+	p.pairs.add(lengthPair{r.InputTokens, r.OutputTokens}, counted)
+	if counted {
+		p.count(r, p.row, hit)
+		for _, id := range r.Blocks[:hit] {
+			p.reuseTime.Add(r.ArrivalNS-p.touched[id], 1)
+		}
+	}
+	for _, id := range r.Blocks {
+		if n := int(id) + 1 - len(p.touched); n > 0 {
+			p.touched = append(p.touched, make([]int64, n)...)
+		}
+		p.touched[id] = r.ArrivalNS
+	}
+	p.row++
+}
+
+// hits returns the hits so far. The ratios are of whole numbers, which rounding
+// finds again.
+func (p *signaturePass) hits() curveHits {
+	h := curveHits{hits: p.reuse.LRUHitRatios(p.capacities), references: float64(p.reuse.Summary().ReferencesBlocks)}
+	for i, ratio := range h.hits {
+		h.hits[i] = math.Round(ratio * h.references)
+	}
+	return h
 }

@@ -96,11 +96,13 @@ func signatureOf(t testing.TB, meta trace.Meta, rows []trace.Request, opts Optio
 
 func tallyOf(t testing.TB, s *Signature) *signatureTally {
 	t.Helper()
-	tally, err := s.measured()
-	if err != nil {
-		t.Fatal(err)
+	if s.tally == nil {
+		var err error
+		if s.tally, err = s.measure(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return tally
+	return s.tally
 }
 
 // load drops failed rows.

@@ -2,10 +2,12 @@ package fidelity
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"reprise/trace"
 	"reprise/trace/profile"
+	"reprise/trace/sample"
 )
 
 // idcScales are the widths of window in ms at which counts are compared.
@@ -36,13 +38,6 @@ type signatureTally struct {
 	ratios       profile.HitRatios
 	unique       int64 // distinct blocks, of the history too
 	sampledCurve bool
-}
-
-func newSignatureTally(s *Signature) *signatureTally {
-	return &signatureTally{input: valueCounts{}, output: valueCounts{}, categories: map[string]int64{}, blocks: s.size > 0,
-		pairs:    pairTally{limit: s.limits.pairs, n: map[lengthPair]int64{}},
-		sample:   tupleSample{limit: s.limits.rows},
-		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
 }
 
 // count takes a request that counts.
@@ -77,7 +72,7 @@ type valueCounts map[int64]int64
 // A valueCount is a value and how often it came.
 type valueCount struct{ v, n int64 }
 
-// bars lists the values in ascending order.
+// sorted lists the values in ascending order.
 func (c valueCounts) sorted() valueList {
 	list := make(valueList, 0, len(c))
 	for _, v := range slices.Sorted(maps.Keys(c)) {
@@ -174,4 +169,105 @@ func (t *sessionTally) lengths() valueCounts {
 		}
 	}
 	return c
+}
+
+// A lengthPair is the input and the output length of a request.
+type lengthPair struct{ in, out int32 }
+
+// scatter hashes a number for sampling.
+func scatter(z uint64) uint64 { return sample.Mix64(z + sample.Golden) }
+
+// inSample tells whether a hash is in a sample of one in 2^shift.
+func inSample(hash uint64, shift uint) bool { return shift == 0 || hash>>(64-shift) == 0 }
+
+func (p lengthPair) hash() uint64 { return scatter(uint64(uint32(p.in))<<32 | uint64(uint32(p.out))) }
+
+// A pairTally counts distinct pairs of lengths: requests that count, and 0 for
+// a pair that only the history has. Above limit pairs it keeps those whose hash
+// begins with shift zero bits, and gives up half of them as often as needed.
+type pairTally struct {
+	limit int
+	shift uint
+	n     map[lengthPair]int64
+}
+
+func (c *pairTally) add(p lengthPair, counted bool) {
+	if !inSample(p.hash(), c.shift) {
+		return
+	}
+	var one int64
+	if counted {
+		one = 1
+	}
+	c.n[p] += one
+	for len(c.n) > c.limit {
+		c.shift++
+		for p := range c.n {
+			if !inSample(p.hash(), c.shift) {
+				delete(c.n, p)
+			}
+		}
+	}
+}
+
+// A sampledTuple is what is correlated of a request.
+type sampledTuple struct {
+	row                 int64
+	in, out, hit, fresh int32
+}
+
+// A tupleSample keeps requests; above limit those whose hashed row number begins
+// with shift zero bits, as [pairTally] does.
+type tupleSample struct {
+	limit int
+	shift uint
+	rows  []sampledTuple
+}
+
+func (s *tupleSample) add(r sampledTuple) {
+	if !inSample(scatter(uint64(r.row)), s.shift) {
+		return
+	}
+	s.rows = append(s.rows, r)
+	for len(s.rows) > s.limit {
+		s.shift++
+		left := s.rows[:0]
+		for _, r := range s.rows {
+			if inSample(scatter(uint64(r.row)), s.shift) {
+				left = append(left, r)
+			}
+		}
+		s.rows = left
+	}
+}
+
+// A valueList is values in ascending order, with how often each came.
+type valueList []valueCount
+
+// total adds up how often all values came.
+func (l valueList) total() (n int64) {
+	for _, b := range l {
+		n += b.n
+	}
+	return n
+}
+
+// mean returns the mean of values, of which there must be some.
+func (l valueList) mean() float64 {
+	var sum float64
+	for _, b := range l {
+		sum += float64(b.v) * float64(b.n)
+	}
+	return sum / float64(l.total())
+}
+
+// median returns the lower median of values, of which there must be some.
+func (l valueList) median() float64 {
+	half := (l.total() + 1) / 2
+	for _, b := range l {
+		if half -= b.n; half <= 0 {
+			return float64(b.v)
+		}
+	}
+	return math.NaN() // total counts what is here
 }

@@ -1,7 +1,6 @@
 package fidelity
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,38 +10,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace"
-	"reprise/trace/page"
 )
 
 // textWidth is the widest line that WriteText writes.
 const textWidth = 96
-
-// A measureForm is how a value is printed.
-type measureForm uint8
-
-const (
-	asRatio measureForm = iota
-	asNumber
-	asCount
-	asPercent
-)
-
-const noValue = "–"
-
-// print prints v, or a dash when it is missing.
-func (f measureForm) print(v *float64) string {
-	switch {
-	case v == nil:
-		return noValue
-	case f == asNumber:
-		return page.Fixed(*v, 3)
-	case f == asCount:
-		return page.Count(int64(*v))
-	case f == asPercent:
-		return page.Percent(*v)
-	}
-	return page.Fixed(*v, 4)
-}
 
 // WriteText prints f and the checks of its gate for people: the verdict, then
 // tables of at most 96 columns without colours, then what to know of them.
@@ -64,8 +35,25 @@ func (f Report) WriteText(w io.Writer, checks []Check) error {
 			line("  " + c.Name + ": " + c.Why)
 		}
 	}
-	drawFidelity(&b, "Measures", measureHead, f.measureRows(checks))
-	drawFidelity(&b, "IDC by scale", idcHead, f.idcRows())
+	byName := map[string]Check{}
+	for _, c := range checks {
+		byName[c.Name] = c
+	}
+	var rows [][]string
+	for _, m := range f.Measures {
+		about := aboutMeasure(m.Name)
+		row := []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), noValue, ""}
+		if c, ok := byName[m.Name]; ok {
+			row[4], row[5] = strconv.FormatFloat(c.Limit, 'g', -1, 64), c.result()
+		}
+		rows = append(rows, row)
+	}
+	writeTable(&b, "Measures", []string{"measure", "reference", "candidate", "distance", "limit", "check"}, rows)
+	rows = nil
+	for _, p := range f.IDC {
+		rows = append(rows, []string{strconv.FormatFloat(p.WindowS, 'g', -1, 64), asNumber.print(p.Ref), asNumber.print(p.Cand), p.LeftOut})
+	}
+	writeTable(&b, "IDC by scale", []string{"window, s", "reference", "candidate", "left out"}, rows)
 	if f.Sessions != "" {
 		fmt.Fprintf(&b, "\nTurns and turn gaps are of %s sessions.\n", f.Sessions)
 	}
@@ -98,39 +86,8 @@ func gateVerdict(checks []Check) string {
 	return s + "."
 }
 
-var (
-	measureHead = []string{"measure", "reference", "candidate", "distance", "limit", "check"}
-	idcHead     = []string{"window, s", "reference", "candidate", "left out"}
-)
-
-// measureRows lists every measure, with its check where it has one.
-func (f Report) measureRows(checks []Check) [][]string {
-	byName := map[string]Check{}
-	for _, c := range checks {
-		byName[c.Name] = c
-	}
-	var rows [][]string
-	for _, m := range f.Measures {
-		about := aboutMeasure(m.Name)
-		row := []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), noValue, ""}
-		if c, ok := byName[m.Name]; ok {
-			row[4], row[5] = strconv.FormatFloat(c.Limit, 'g', -1, 64), c.result()
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func (f Report) idcRows() [][]string {
-	var rows [][]string
-	for _, p := range f.IDC {
-		rows = append(rows, []string{strconv.FormatFloat(p.WindowS, 'g', -1, 64), asNumber.print(p.Ref), asNumber.print(p.Cand), p.LeftOut})
-	}
-	return rows
-}
-
-// drawFidelity prints a title and a table, with numbers to the right.
-func drawFidelity(b *strings.Builder, title string, head []string, rows [][]string) {
+// writeTable prints a title and a table, with numbers to the right.
+func writeTable(b *strings.Builder, title string, head []string, rows [][]string) {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
@@ -151,18 +108,4 @@ func drawFidelity(b *strings.Builder, title string, head []string, rows [][]stri
 	}
 	t.SetColumnConfigs(right)
 	fmt.Fprintf(b, "\n%s\n%s\n", title, t.Render())
-}
-
-// WriteJSON writes f with the checks of its gate, and whether none failed.
-func (f Report) WriteJSON(w io.Writer, checks []Check) error {
-	if checks == nil {
-		checks = []Check{}
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Report
-		Checks []Check `json:"checks"`
-		OK     bool    `json:"ok"`
-	}{f, checks, len(Failures(checks)) == 0})
 }

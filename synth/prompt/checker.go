@@ -61,7 +61,7 @@ type check struct {
 // it.
 func NewChecker(p *Prompter, e *token.Encoding) *Checker {
 	c := &Checker{Prompter: p, encoding: e, queue: make(chan check, checkQueue), done: make(chan struct{})}
-	go c.run()
+	go c.encodeQueued()
 	return c
 }
 
@@ -100,7 +100,8 @@ func (c *Checker) admit(bytes int) bool {
 	return true
 }
 
-func (c *Checker) run() {
+// encodeQueued encodes the queued prompts again until the queue is closed.
+func (c *Checker) encodeQueued() {
 	defer close(c.done)
 	var text []byte
 	var again []uint32

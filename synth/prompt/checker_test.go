@@ -122,7 +122,7 @@ func TestCheckerSkips(t *testing.T) {
 		}
 	}
 	c.encoding = mustEncoding(t, "o200k_base")
-	go c.run()
+	go c.encodeQueued()
 	if v := c.Close(); v.Prompts != checkQueue || v.Skipped != 10 || v.Tokens != 5*checkQueue || v.Mismatches != 0 {
 		t.Errorf("%+v", v)
 	}

@@ -218,14 +218,6 @@ func (c *corpus) open(s *segment) {
 	s.corpusEnd = s.end - min(over, length)
 }
 
-// filled is how many tokens of a segment are words in place of a corpus.
-func (s *segment) filled() int {
-	if s.corpusFrom == 0 {
-		return 0
-	}
-	return s.end - s.corpusEnd
-}
-
 // draw gives tokens of the slice, and words after its end.
 func (c *corpus) draw(s *segment, dst []uint32, words uint64) {
 	n := min(len(dst), max(s.corpusEnd-s.pos, 0))

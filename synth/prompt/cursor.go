@@ -32,19 +32,6 @@ type cursor struct {
 	filled int
 }
 
-// A segment is a block, or the part of one that has an owner of its own: a
-// shared tail, or what follows it. Positions count from the start of the block.
-type segment struct {
-	state  uint64             // of the block that owns it, or of a row without blocks
-	head   [headTokens]uint32 // spells the id
-	headed bool               // whether there is a head
-	from   int                // where the owner's tokens begin, with the head
-	pos    int                // of the next token
-	end    int
-
-	corpusAt, corpusFrom, corpusEnd int // in a corpus: its token at position corpusFrom, and where words take over
-}
-
 // begin checks a row and returns the cursor at the start of its prompt, which
 // has one token at least.
 func (p *Prompter) begin(r *trace.Request) (cursor, error) {
@@ -67,7 +54,18 @@ func (p *Prompter) begin(r *trace.Request) (cursor, error) {
 func (c *cursor) alone(r *trace.Request) {
 	p := c.p
 	c.whole, c.n = true, c.left
-	c.seg = segment{state: sample.Mix64(p.rows ^ identity(r)), end: c.n}
+	// The numbers that tell the row from others. Its place in the trace is not among
+	// them: a Request does not hold it, and a counter would depend on who asks first.
+	h := fold(0).add(uint64(r.ArrivalNS)).add(uint64(r.InputTokens)).add(uint64(r.OutputTokens))
+	h = optional(h, r.Session)
+	h = optional(h, r.Turn)
+	h = optional(h, r.User)
+	h = optional(h, r.TTFTNS)
+	h = optional(h, r.E2ENS)
+	for _, parent := range r.Parents {
+		h = h.add(uint64(parent))
+	}
+	c.seg = segment{state: sample.Mix64(p.rows ^ uint64(h)), end: c.n}
 	if p.text.english != nil || p.text.corpus != nil {
 		// What these draw may tell rows apart only after many tokens.
 		c.seg.spell(p, c.seg.state%p.heads.Len())
@@ -225,22 +223,6 @@ func (c *cursor) draw(dst []uint32) {
 	}
 	c.p.text.draw(s, dst)
 	s.pos += len(dst)
-}
-
-// identity tells a row without blocks from others by the numbers in it that
-// differ between requests. The row's place in the trace is not among them: a
-// Request does not hold it, and a counter would depend on who asks first.
-func identity(r *trace.Request) uint64 {
-	h := fold(0).add(uint64(r.ArrivalNS)).add(uint64(r.InputTokens)).add(uint64(r.OutputTokens))
-	h = optional(h, r.Session)
-	h = optional(h, r.Turn)
-	h = optional(h, r.User)
-	h = optional(h, r.TTFTNS)
-	h = optional(h, r.E2ENS)
-	for _, parent := range r.Parents {
-		h = h.add(uint64(parent))
-	}
-	return uint64(h)
 }
 
 // A fold is a hash of the numbers that were added to it, in their order.

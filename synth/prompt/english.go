@@ -75,25 +75,11 @@ func (t *english) addMarks(e *token.Encoding, b *lexiconBuilder, words []string)
 	}
 	comma, ok := single(",")
 	stop, ok2 := single(".")
-	if !ok || !ok2 || !t.stable(e, b, words, comma, stop) {
+	if !ok || !ok2 {
 		return
 	}
-	for i, w := range words {
-		capital := " " + strings.ToUpper(w[:1]) + w[1:]
-		id, ok := single(capital)
-		if ok && stableCapital(e, b, capital, id, comma, stop) {
-			t.capitals[i] = uint32(len(b.ids))
-			b.add(capital, id)
-		}
-	}
-	t.marks, t.comma, t.stop = true, uint32(len(b.ids)), uint32(len(b.ids))+1
-	b.add(",", comma)
-	b.add(".", stop)
-}
-
-// stable tries every word before and after both marks, all in one text, and
-// the marks at its end.
-func (t *english) stable(e *token.Encoding, b *lexiconBuilder, words []string, comma, stop uint32) bool {
+	// Every word is tried before and after both marks, all in one text, and the marks at
+	// its end.
 	var text strings.Builder
 	var want []uint32
 	for i, w := range words {
@@ -102,15 +88,27 @@ func (t *english) stable(e *token.Encoding, b *lexiconBuilder, words []string, c
 	}
 	want[0] = b.bare[0]
 	tried := text.String()[1:]
-	return slices.Equal(e.Append(nil, tried), want) &&
-		slices.Equal(e.Append(nil, tried[:len(tried)-1]+","), append(want[:len(want)-1], comma))
-}
-
-// stableCapital tries a word with a capital before and after words and marks.
-func stableCapital(e *token.Encoding, b *lexiconBuilder, text string, id, comma, stop uint32) bool {
-	word := b.buf.String()[b.ends[0]:b.ends[1]]
-	got := e.Append(nil, word[1:]+"."+text+word+text+","+text+"."+text)
-	return slices.Equal(got, []uint32{b.bare[0], stop, id, b.ids[0], id, comma, id, stop, id})
+	if !slices.Equal(e.Append(nil, tried), want) ||
+		!slices.Equal(e.Append(nil, tried[:len(tried)-1]+","), append(want[:len(want)-1], comma)) {
+		return
+	}
+	for i, w := range words {
+		capital := " " + strings.ToUpper(w[:1]) + w[1:]
+		id, ok := single(capital)
+		if !ok {
+			continue
+		}
+		// The capital is tried before and after words and marks.
+		word := b.buf.String()[b.ends[0]:b.ends[1]]
+		got := e.Append(nil, word[1:]+"."+capital+word+capital+","+capital+"."+capital)
+		if slices.Equal(got, []uint32{b.bare[0], stop, id, b.ids[0], id, comma, id, stop, id}) {
+			t.capitals[i] = uint32(len(b.ids))
+			b.add(capital, id)
+		}
+	}
+	t.marks, t.comma, t.stop = true, uint32(len(b.ids)), uint32(len(b.ids))+1
+	b.add(",", comma)
+	b.add(".", stop)
 }
 
 // slotBits is how finely the frequencies of words are told apart: the rarest of

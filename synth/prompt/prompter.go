@@ -53,10 +53,6 @@ type Prompter struct {
 	shortTails, shortfalls, filled atomic.Int64
 }
 
-// headTokens is how many tokens of a block spell its id. Two would tell apart
-// 53 million blocks, too few for a day of a large service.
-const headTokens = 3
-
 // The streams of a seed; package synth has the first three. The numbers are part of
 // what a seed means: another stream takes the next one.
 const (

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -69,7 +70,7 @@ func ReadTails(rows trace.Reader[trace.Request], blockSize int) (*Tails, error) 
 			}
 		}
 		if r.Status != trace.StatusFailed {
-			p.touch(r)
+			p.readRow(r)
 		}
 		return nil
 	})
@@ -101,7 +102,8 @@ type completion struct {
 	tail  tail
 }
 
-func (p *tailPass) touch(r *trace.Request) {
+// readRow looks whether a row completes the partial block of an earlier one, and marks its own.
+func (p *tailPass) readRow(r *trace.Request) {
 	p.path = p.path[:0]
 	for _, id := range r.Blocks {
 		p.path = append(p.path, p.ids.ID(id))
@@ -131,10 +133,7 @@ func (p *tailPass) touch(r *trace.Request) {
 // newTails makes the table.
 func newTails(size int, found []completion) *Tails {
 	slices.SortFunc(found, func(a, b completion) int {
-		if a.block < b.block {
-			return -1
-		}
-		return 1
+		return cmp.Compare(a.block, b.block)
 	})
 	t := &Tails{size: size, keys: make([]uint64, len(found)), tails: make([]tail, len(found))}
 	for i, c := range found {

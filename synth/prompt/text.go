@@ -100,3 +100,28 @@ func drawEvenly(s *segment, dst []uint32, words uint64) {
 		dst[i] = uint32(hi)
 	}
 }
+
+// A segment is a block, or the part of one that has an owner of its own: a
+// shared tail, or what follows it. Positions count from the start of the block.
+type segment struct {
+	state  uint64             // of the block that owns it, or of a row without blocks
+	head   [headTokens]uint32 // spells the id
+	headed bool               // whether there is a head
+	from   int                // where the owner's tokens begin, with the head
+	pos    int                // of the next token
+	end    int
+
+	corpusAt, corpusFrom, corpusEnd int // in a corpus: its token at position corpusFrom, and where words take over
+}
+
+// headTokens is how many tokens of a block spell its id. Two would tell apart
+// 53 million blocks, too few for a day of a large service.
+const headTokens = 3
+
+// filled is how many tokens of a segment are words in place of a corpus.
+func (s *segment) filled() int {
+	if s.corpusFrom == 0 {
+		return 0
+	}
+	return s.end - s.corpusEnd
+}

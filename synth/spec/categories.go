@@ -1,11 +1,6 @@
 package spec
 
 import (
-	"errors"
-	"math"
-	"strconv"
-	"strings"
-
 	"reprise/trace"
 )
 
@@ -30,9 +25,19 @@ func (t *partRows) categorised(x *turn) {
 	case trace.Branch:
 		t.begin(x, t.groups[t.group.draw()].prefix(x.at))
 	case trace.Duplicate:
-		t.repeat(x)
+		// The earlier row is longer than the global prefix, or this one would count as
+		// that. Duplicates of duplicates would in the end be of one prompt, which then
+		// were the global prefix.
+		was := t.earlier(func(was *past) bool { return !was.again && len(was.Blocks) > len(t.global) })
+		if was == nil {
+			t.begin(x, t.global)
+			return
+		}
+		r.Blocks, r.InputTokens = was.Blocks, was.InputTokens
+		x.past = past{shared: was.shared, again: true, followed: was.followed}
+		*was.followed = false // a turn that follows this one is no branch
 	case trace.Continuation:
-		t.next(x)
+		t.continueEarlier(x)
 	}
 }
 
@@ -42,25 +47,11 @@ func (t *partRows) begin(x *turn, shared []uint64) {
 	x.past.shared = len(shared)
 }
 
-// repeat makes a row the duplicate of an earlier one, which is longer than the
-// global prefix, or it would count as that. Duplicates of duplicates would in the
-// end be of one prompt, which then were the global prefix.
-func (t *partRows) repeat(x *turn) {
-	was := t.earlier(func(was *past) bool { return !was.again && len(was.Blocks) > len(t.global) })
-	if was == nil {
-		t.begin(x, t.global)
-		return
-	}
-	x.row.Blocks, x.row.InputTokens = was.Blocks, was.InputTokens
-	x.past = past{shared: was.shared, again: true, followed: was.followed}
-	*was.followed = false // a turn that follows this one is no branch
-}
-
-// next makes a row the next turn of an earlier one, which then has its next
+// continueEarlier makes a row the next turn of an earlier one, which then has its next
 // turn: a second one would be a branch. So would one whose full blocks others
 // have as well. Where lengths are those of whole prompts the earlier one must be
 // short enough.
-func (t *partRows) next(x *turn) {
+func (t *partRows) continueEarlier(x *turn) {
 	var want int32
 	if t.input != nil {
 		want = t.input.Draw()
@@ -94,39 +85,4 @@ func (t *partRows) earlier(do func(*past) bool) *past {
 		}
 	}
 	return nil
-}
-
-func (t *partRows) remember(x *turn) {
-	window := t.Categories.Window
-	if window == 0 {
-		window = 1000
-	}
-	was := x.past
-	was.Request = x.row
-	if was.followed == nil {
-		was.followed = new(bool)
-	}
-	if len(t.recent) < window {
-		t.recent = append(t.recent, &was)
-		return
-	}
-	t.recent[t.oldest] = &was
-	t.oldest = (t.oldest + 1) % window
-}
-
-// weights are the chances of a group's prefixes.
-func (g PrefixGroup) weights() ([]float64, error) {
-	weights := make([]float64, max(1, g.Count))
-	name, arg, _ := strings.Cut(g.Popularity, ":")
-	s, err := strconv.ParseFloat(arg, 64)
-	switch {
-	case g.Popularity == "" || g.Popularity == "uniform":
-		s = 0
-	case name != "zipf" || err != nil || !(s >= 0 && s <= 10):
-		return nil, errors.New("want uniform or zipf:S with S from 0 to 10")
-	}
-	for i := range weights {
-		weights[i] = math.Pow(float64(i+1), -s)
-	}
-	return weights, nil
 }

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -73,9 +74,23 @@ func (t *partRows) prefixes(seed uint64, name string) error {
 	}
 	rest, weights := 1.0, []float64{}
 	for _, p := range t.Prefix.Groups {
-		g, err := newGroupRows(t, p, seed, name)
+		chances, err := p.weights()
 		if err != nil {
 			return err
+		}
+		group := name + "group " + strconv.Itoa(len(t.groups)) + " "
+		g := &groupRows{t: t, which: newChooser(chances, arrival.Stream(seed, group+"which")), alive: make([]livePrefix, len(chances))}
+		depth, err := arrival.ParseLength(p.Depth)
+		if err != nil {
+			return err
+		}
+		g.depth = depth.New(arrival.Stream(seed, group+"depth"))
+		if p.Turnover != "" {
+			turnover, err := arrival.ParseDist(p.Turnover)
+			if err != nil {
+				return err
+			}
+			g.turnover = turnover.New(arrival.Stream(seed, group+"turnover"))
 		}
 		t.groups, weights, rest = append(t.groups, g), append(weights, p.Share), rest-p.Share
 	}
@@ -138,10 +153,21 @@ func (t *partRows) prompt(r *trace.Request, begin []uint64) {
 }
 
 // after plans what follows a row that has become row number n: the next turn
-// of its session, or the warm one of a pair.
+// of its session, or the warm one of a pair; nil for nothing.
 func (t *partRows) after(x *turn, n int64) *turn {
 	if t.Categories != nil {
-		t.remember(x)
+		// Later rows may build on it, in place of the oldest.
+		was := x.past
+		was.Request = x.row
+		if was.followed == nil {
+			was.followed = new(bool)
+		}
+		if len(t.recent) < cmp.Or(t.Categories.Window, 1000) {
+			t.recent = append(t.recent, &was)
+		} else {
+			t.recent[t.oldest] = &was
+			t.oldest = (t.oldest + 1) % len(t.recent)
+		}
 		return nil
 	}
 	if t.warm != nil && x.later == nil {
@@ -185,28 +211,6 @@ type livePrefix struct {
 	until  time.Duration
 }
 
-func newGroupRows(t *partRows, p PrefixGroup, seed uint64, name string) (*groupRows, error) {
-	weights, err := p.weights()
-	if err != nil {
-		return nil, err
-	}
-	name += "group " + strconv.Itoa(len(t.groups)) + " "
-	g := &groupRows{t: t, which: newChooser(weights, arrival.Stream(seed, name+"which")), alive: make([]livePrefix, len(weights))}
-	depth, err := arrival.ParseLength(p.Depth)
-	if err != nil {
-		return nil, err
-	}
-	g.depth = depth.New(arrival.Stream(seed, name+"depth"))
-	if p.Turnover != "" {
-		d, err := arrival.ParseDist(p.Turnover)
-		if err != nil {
-			return nil, err
-		}
-		g.turnover = d.New(arrival.Stream(seed, name+"turnover"))
-	}
-	return g, nil
-}
-
 // prefix draws one of the group's prefixes, the global one before it.
 func (g *groupRows) prefix(at time.Duration) []uint64 {
 	p := &g.alive[g.which.draw()]
@@ -218,4 +222,50 @@ func (g *groupRows) prefix(at time.Duration) []uint64 {
 		}
 	}
 	return p.blocks
+}
+
+// A turn is a row that is due at a time.
+type turn struct {
+	at    time.Duration
+	seq   int64 // of turns at one time, the one planned first goes first
+	part  *partRows
+	row   trace.Request
+	past  past  // what rows of a category must know of it, beside the row
+	left  int32 // turns of the session from this one on
+	later *turn // the turn before it; nil for the first of a session
+}
+
+// A chooser draws an index by weight.
+type chooser struct {
+	upTo []uint64
+	r    *rand.Rand
+}
+
+// newChooser rounds weights to a millionth of their sum, so that every machine
+// chooses alike.
+func newChooser(weights []float64, r *rand.Rand) chooser {
+	sum, c := 0.0, chooser{r: r}
+	for _, w := range weights {
+		sum += w
+	}
+	at := uint64(0)
+	for _, w := range weights {
+		at += uint64(w/sum*1e6 + 0.5)
+		c.upTo = append(c.upTo, at)
+	}
+	return c
+}
+
+func (c chooser) draw() int {
+	last := len(c.upTo) - 1
+	if last == 0 || c.upTo[last] == 0 {
+		return 0
+	}
+	x := c.r.Uint64N(c.upTo[last])
+	for i, upTo := range c.upTo {
+		if x < upTo {
+			return i
+		}
+	}
+	return last
 }

@@ -3,7 +3,6 @@ package spec
 import (
 	"container/heap"
 	"io"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -99,59 +98,46 @@ func (s *Spec) rows(seed uint64) (*generator, error) {
 // Read implements [trace.Reader].
 func (g *generator) Read(rows []trace.Request) (int, error) {
 	for i := range rows {
-		if !g.row(&rows[i]) {
+		if g.s.Requests > 0 && g.rows == g.s.Requests {
 			return i, io.EOF
 		}
+		var t *turn
+		// Pairs are whole: the last rows are the warm ones of cold ones before.
+		pairsLeft := g.s.Requests > 0 && g.warm > 0 && g.rows+g.warm >= g.s.Requests
+		if len(g.turns) > 0 && (pairsLeft || g.turns[0].at <= g.next) {
+			t = heap.Pop(&g.turns).(*turn)
+			if t.part.warm != nil {
+				g.warm--
+			}
+		} else {
+			t = g.parts[g.choose.draw()].first(g.next)
+		}
+		if g.s.Duration > 0 && t.at >= g.s.Duration {
+			return i, io.EOF // and so are all others
+		}
+		if t.later == nil { // the next session arrives
+			if g.s.Arrivals != sequential {
+				g.next = t.at + g.arrivals.Next()
+			} else {
+				g.next = t.at + t.part.answer.Draw()
+				if g.rows > 0 {
+					t.row.Parents, t.row.ThinkNS = []int64{g.rows - 1}, trace.Ptr(int64(0))
+				}
+			}
+		}
+		rows[i] = t.row
+		rows[i].ArrivalNS = int64(t.at)
+		if next := t.part.after(t, g.rows); next != nil {
+			if t.part.warm != nil {
+				g.warm++
+			}
+			next.seq = g.seq
+			g.seq++
+			heap.Push(&g.turns, next)
+		}
+		g.rows++
 	}
 	return len(rows), nil
-}
-
-// row makes the next row, or reports that there is none.
-func (g *generator) row(r *trace.Request) bool {
-	if g.s.Requests > 0 && g.rows == g.s.Requests {
-		return false
-	}
-	var t *turn
-	// Pairs are whole: the last rows are the warm ones of cold ones before.
-	pairsLeft := g.s.Requests > 0 && g.warm > 0 && g.rows+g.warm >= g.s.Requests
-	if len(g.turns) > 0 && (pairsLeft || g.turns[0].at <= g.next) {
-		t = heap.Pop(&g.turns).(*turn)
-		if t.part.warm != nil {
-			g.warm--
-		}
-	} else {
-		t = g.parts[g.choose.draw()].first(g.next)
-	}
-	if g.s.Duration > 0 && t.at >= g.s.Duration {
-		return false // and so are all others
-	}
-	if t.later == nil {
-		g.advance(t)
-	}
-	*r = t.row
-	r.ArrivalNS = int64(t.at)
-	if next := t.part.after(t, g.rows); next != nil {
-		if t.part.warm != nil {
-			g.warm++
-		}
-		next.seq = g.seq
-		g.seq++
-		heap.Push(&g.turns, next)
-	}
-	g.rows++
-	return true
-}
-
-// advance sets when the next session arrives.
-func (g *generator) advance(t *turn) {
-	if g.s.Arrivals != sequential {
-		g.next = t.at + g.arrivals.Next()
-		return
-	}
-	g.next = t.at + t.part.answer.Draw()
-	if g.rows > 0 {
-		t.row.Parents, t.row.ThinkNS = []int64{g.rows - 1}, trace.Ptr(int64(0))
-	}
 }
 
 // fresh appends new blocks until there are as many as a prompt of so many
@@ -167,17 +153,6 @@ func (g *generator) fresh(blocks []uint64, tokens int32) []uint64 {
 	return out
 }
 
-// A turn is a row that is due at a time.
-type turn struct {
-	at    time.Duration
-	seq   int64 // of turns at one time, the one planned first goes first
-	part  *partRows
-	row   trace.Request
-	past  past  // what rows of a category must know of it, beside the row
-	left  int32 // turns of the session from this one on
-	later *turn // the turn before it; nil for the first of a session
-}
-
 type turnHeap []*turn
 
 func (h turnHeap) Len() int { return len(h) }
@@ -191,39 +166,4 @@ func (h *turnHeap) Pop() any {
 	t := (*h)[last]
 	(*h)[last], *h = nil, (*h)[:last]
 	return t
-}
-
-// A chooser draws an index by weight.
-type chooser struct {
-	upTo []uint64
-	r    *rand.Rand
-}
-
-// newChooser rounds weights to a millionth of their sum, so that every machine
-// chooses alike.
-func newChooser(weights []float64, r *rand.Rand) chooser {
-	sum, c := 0.0, chooser{r: r}
-	for _, w := range weights {
-		sum += w
-	}
-	at := uint64(0)
-	for _, w := range weights {
-		at += uint64(w/sum*1e6 + 0.5)
-		c.upTo = append(c.upTo, at)
-	}
-	return c
-}
-
-func (c chooser) draw() int {
-	last := len(c.upTo) - 1
-	if last == 0 || c.upTo[last] == 0 {
-		return 0
-	}
-	x := c.r.Uint64N(c.upTo[last])
-	for i, upTo := range c.upTo {
-		if x < upTo {
-			return i
-		}
-	}
-	return last
 }

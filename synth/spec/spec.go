@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"reprise/trace/arrival"
@@ -297,4 +299,46 @@ func checkEach(specs map[string]string, parse func(string) error) error {
 		}
 	}
 	return at(first, fault)
+}
+
+// weights are the chances of a group's prefixes.
+func (g PrefixGroup) weights() ([]float64, error) {
+	weights := make([]float64, max(1, g.Count))
+	name, arg, _ := strings.Cut(g.Popularity, ":")
+	s, err := strconv.ParseFloat(arg, 64)
+	switch {
+	case g.Popularity == "" || g.Popularity == "uniform":
+		s = 0
+	case name != "zipf" || err != nil || !(s >= 0 && s <= 10):
+		return nil, errors.New("want uniform or zipf:S with S from 0 to 10")
+	}
+	for i := range weights {
+		weights[i] = math.Pow(float64(i+1), -s)
+	}
+	return weights, nil
+}
+
+// A keyFault is what is wrong with a key, which is named by its path, such as
+// mix[0].lengths.input.
+type keyFault struct {
+	path string
+	err  error
+}
+
+// Error implements error.
+func (f *keyFault) Error() string { return f.path + ": " + f.err.Error() }
+
+// Unwrap is for [errors.Is].
+func (f *keyFault) Unwrap() error { return f.err }
+
+// at says which key a fault is of; faults of keys below it get longer paths.
+func at(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var below *keyFault
+	if errors.As(err, &below) {
+		return &keyFault{key + "." + below.path, below.err}
+	}
+	return &keyFault{key, err}
 }

@@ -51,31 +51,6 @@ func refused(key string, n strictyaml.Node) error {
 	return nil
 }
 
-// A keyFault is what is wrong with a key, which is named by its path, such as
-// mix[0].lengths.input.
-type keyFault struct {
-	path string
-	err  error
-}
-
-// Error implements error.
-func (f *keyFault) Error() string { return f.path + ": " + f.err.Error() }
-
-// Unwrap is for [errors.Is].
-func (f *keyFault) Unwrap() error { return f.err }
-
-// at says which key a fault is of; faults of keys below it get longer paths.
-func at(key string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var below *keyFault
-	if errors.As(err, &below) {
-		return &keyFault{key + "." + below.path, below.err}
-	}
-	return &keyFault{key, err}
-}
-
 // placed is the fault of a key at its place. What a part of a mix takes from the
 // top level is there, and the place of a key that is missing is that of the one
 // above it.
