@@ -12,8 +12,8 @@ const (
 // one has from y on.
 type run struct{ x, y, n int }
 
-// gaps are the tokens in front of a run that are in neither run, in the later
-// prompt and in the earlier one. The latter is negative when the order changed.
+// gaps counts the tokens between two runs, in the later prompt and in the earlier one.
+// The latter is negative when the order changed.
 func (r run) gaps(before run) (later, earlier int) {
 	return r.x - before.x - before.n, r.y - before.y - before.n
 }
@@ -23,11 +23,11 @@ type difference struct {
 	at    int // in the later prompt
 	gap   int // tokens of the later prompt in it
 	width int // tokens of the longer side
-	agree int // tokens behind it that agree
-	lost  int // those of them that are not known otherwise
+	agree int // tokens after it that agree
+	lost  int // those of them that no other prompt has as a prefix
 }
 
-// An aligner compares what stands behind the place where two prompts part.
+// An aligner compares two prompts after the place where they part.
 type aligner struct {
 	prints []print
 	slots  []print // by hash, in pos + 1
@@ -35,7 +35,7 @@ type aligner struct {
 	found  []difference
 }
 
-// extend makes a run of a place where both agree.
+// extend returns the run around a place where both agree.
 func extend(later, earlier []uint32, x, y int) run {
 	back := 0
 	for back < min(x, y) && later[x-back-1] == earlier[y-back-1] {
@@ -44,12 +44,12 @@ func extend(later, earlier []uint32, x, y int) run {
 	return run{x - back, y - back, back + agree(later[x:], earlier[y:])}
 }
 
-// align returns the differences of two prompts from where they part, given one run
-// of both; so many tokens of the later one are known all the same. A difference
-// counts when at least minRun tokens are lost behind it, and when no fewer agree
-// than differ: prompts of one template with other questions do not, unless what
-// stands behind the question is as long. Behind the first that does not count
-// nothing could be served, whatever agrees there.
+// align returns the differences of two prompts from where they part, given one run of
+// both; known tokens of the later one are in the cache anyway. A difference counts
+// when at least minRun tokens are lost after it, and when no fewer agree than differ:
+// prompts of one template with other questions do not count, unless as much follows
+// the question. Nothing after the first difference that does not count could be served
+// from a cache.
 func (a *aligner) align(later, earlier []uint32, r run, known int) []difference {
 	a.runs = a.runs[:0]
 	gapX, gapY := r.gaps(run{})
@@ -63,61 +63,10 @@ func (a *aligner) align(later, earlier []uint32, r run, known int) []difference 
 			a.runs = append(a.runs, r)
 		}
 	}
-	return a.differences(later, known)
-}
 
-// within says whether what differs is about as long on both sides.
-func within(a, b int) bool { return b-a <= maxJoin && a-b <= maxJoin }
-
-// match appends the runs of later in order. They do not overlap in it.
-func (a *aligner) match(later, earlier []uint32, x, y int) {
-	if len(later) < minRun || len(earlier) < minRun {
-		return
-	}
-	a.prints = winnow(a.prints[:0], earlier, fineShingle, fineWindow, 0)
-	a.index()
-	a.prints = winnow(a.prints[:0], later, fineShingle, fineWindow, 0)
-	done := 0
-	for _, p := range a.prints {
-		if int(p.pos) < done {
-			continue
-		}
-		slot := a.slots[a.slot(p.hash)]
-		at := int(slot.pos) - 1
-		if at < 0 || slot.hash != p.hash {
-			continue
-		}
-		r := extend(later[done:], earlier, int(p.pos)-done, at)
-		r.x += done
-		if r.n >= minFine {
-			done = r.x + r.n
-			a.runs = append(a.runs, run{r.x + x, r.y + y, r.n})
-		}
-	}
-}
-
-func (a *aligner) slot(hash uint32) int { return int(hash % uint32(len(a.slots))) }
-
-// index enters the prints at hand. Of several with one slot the first stays.
-func (a *aligner) index() {
-	if n := 4 * len(a.prints); cap(a.slots) < n {
-		a.slots = make([]print, n)
-	} else {
-		a.slots = a.slots[:max(n, 1)]
-		clear(a.slots)
-	}
-	for _, p := range a.prints {
-		if slot := &a.slots[a.slot(p.hash)]; slot.pos == 0 {
-			*slot = print{p.pos + 1, p.hash}
-		}
-	}
-}
-
-// differences judges what is in front of each run. A run that comes in another
-// order right behind the one before belongs to the same difference: the
-// tools of a shuffled list are one. So do two differences with less than minRun
-// tokens between them.
-func (a *aligner) differences(later []uint32, known int) []difference {
+	// Judge what is before each run. A run that comes in another order right after the
+	// one before belongs to the same difference: the tools of a shuffled list are one.
+	// So do two differences with less than minRun tokens between them.
 	all := a.found[:0]
 	before := run{}
 	for _, r := range a.runs {
@@ -147,4 +96,52 @@ func (a *aligner) differences(later []uint32, known int) []difference {
 		}
 	}
 	return counted
+}
+
+// within says whether what differs is about as long on both sides.
+func within(a, b int) bool { return b-a <= maxJoin && a-b <= maxJoin }
+
+// match appends the runs that both have, in the order of later. They do not overlap
+// there.
+func (a *aligner) match(later, earlier []uint32, x, y int) {
+	if len(later) < minRun || len(earlier) < minRun {
+		return
+	}
+	a.prints = winnow(a.prints[:0], earlier, fineShingle, fineWindow, 0)
+	a.index()
+	a.prints = winnow(a.prints[:0], later, fineShingle, fineWindow, 0)
+	done := 0
+	for _, p := range a.prints {
+		if int(p.pos) < done {
+			continue
+		}
+		slot := a.slots[a.slot(p.hash)]
+		at := int(slot.pos) - 1
+		if at < 0 || slot.hash != p.hash {
+			continue
+		}
+		r := extend(later[done:], earlier, int(p.pos)-done, at)
+		r.x += done
+		if r.n >= minFine {
+			done = r.x + r.n
+			a.runs = append(a.runs, run{r.x + x, r.y + y, r.n})
+		}
+	}
+}
+
+func (a *aligner) slot(hash uint32) int { return int(hash % uint32(len(a.slots))) }
+
+// index enters the prints into slots. The first print of a slot stays.
+func (a *aligner) index() {
+	if n := 4 * len(a.prints); cap(a.slots) < n {
+		a.slots = make([]print, n)
+	} else {
+		a.slots = a.slots[:max(n, 1)]
+		clear(a.slots)
+	}
+	for _, p := range a.prints {
+		if slot := &a.slots[a.slot(p.hash)]; slot.pos == 0 {
+			*slot = print{p.pos + 1, p.hash}
+		}
+	}
 }

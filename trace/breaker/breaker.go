@@ -10,43 +10,43 @@ import (
 	"reprise/trace"
 )
 
-// Schema names the layout of [Set] as JSON. Fields may be added to
-// it; none changes its meaning.
-const Schema = "breakers/1"
+// schema names the layout of [Set] as JSON. Fields may be added to it; none changes its
+// meaning.
+const schema = "breakers/1"
 
-// Set say where near-identical prompts part. A prefix cache loses all that
-// stands behind the first token that differs, so that a date at the top of a
-// system prompt costs the rest of it. They hold positions, counts and lengths
-// in tokens: no text, no token and no hash of either.
+// A Set says where near-identical prompts part. A prefix cache loses everything after
+// the first token that differs, so that a date at the top of a system prompt costs the
+// rest of it. A Set holds positions, counts and lengths in tokens: no text, no token
+// and no hash of either.
 //
-// They are found when a log is imported, by a [Finder], since block ids
-// are chained: behind a difference they tell nothing. They are of the requests
-// whose text was there and which did not fail.
+// A [Finder] finds breakers while a log is imported, since block ids are chained and
+// say nothing after a difference. It looks at requests that have text and did not
+// fail.
 type Set struct {
 	Schema       string  `json:"schema"`
 	Requests     int64   `json:"requests"`
-	PromptTokens int64   `json:"prompt_tokens"` // of these, whole
+	PromptTokens int64   `json:"prompt_tokens"` // of these requests
 	Searched     int64   `json:"searched_tokens"`
 	DurationS    float64 `json:"duration_s"` // from the first arrival to the last
-	// LostTokens is the sum over every breaker that [MinRequests]
-	// requests show, listed or not.
+	// LostTokens is the sum over all breakers that at least [MinRequests] requests
+	// show, listed or not; Found is their number.
 	LostTokens int64     `json:"lost_tokens"`
-	Found      int       `json:"found"` // so many of these
+	Found      int       `json:"found"`
 	List       []Breaker `json:"breakers"`
 }
 
-// A Breaker is one place at which requests part from near-identical ones.
-// Places are one when they are in the same message of prompts of one model and
-// adapter that begin alike, and about as far from the start.
+// A Breaker is one place where requests part from near-identical ones. Two places are
+// the same when they are in the same message of prompts of one model and adapter that
+// begin alike, at about the same distance from the start.
 type Breaker struct {
 	Model   string `json:"model,omitempty"`   // as the rows name it
 	Adapter string `json:"adapter,omitempty"` // as the rows name it
-	// Message counts the messages of the prompt from 0; Role is whose the
-	// message at From is.
+	// Message is the index of the message in the prompt, from 0; Role is the role of
+	// that message.
 	Message int    `json:"message"`
 	Role    string `json:"role"`
-	// From and To are the least and the greatest number of tokens in front of
-	// the first that differs.
+	// From and To are the least and the greatest number of tokens before the first
+	// that differs.
 	From int64 `json:"from_token"`
 	To   int64 `json:"to_token"`
 	// Width is the median number of tokens that differ until the prompts agree
@@ -54,23 +54,22 @@ type Breaker struct {
 	// 1.5 or 1.75 times a power of two.
 	Width    int64 `json:"width_tokens"`
 	Requests int64 `json:"requests"` // that part there
-	// Lost counts the tokens of these requests behind the difference, up to the
-	// next one, that the earlier prompt has too: what a cache without limit
-	// would have served, had the prompts not differed here.
+	// Lost counts the tokens of these requests after the difference, up to the next
+	// one, that the earlier prompt has too: what an unlimited cache would have served
+	// if the prompts had not differed here.
 	Lost int64 `json:"lost_tokens"`
 
-	// Example are two requests that part here, by their position in the source
-	// from 0, the later one first. They are for whoever has the source at hand,
-	// and are not stored.
+	// Example is two requests that part here, by their position in the source from 0,
+	// the later one first. It is for readers who have the source, and is not stored.
 	Example [2]int64 `json:"-"`
 }
 
 const (
-	// MinRequests is how many requests must show a breaker before it is
-	// told: fewer may be the text of one person.
+	// MinRequests is how many requests must show a breaker before it is reported:
+	// fewer may be the text of one person.
 	MinRequests = 5
-	// MaxListed is how many breakers are listed, those that lose most first.
-	MaxListed = 10
+	// maxListed is how many breakers are listed, those that lose most first.
+	maxListed = 10
 
 	maxBreakersJSON = 64 << 10
 	maxLabel        = 200 // characters
@@ -98,11 +97,10 @@ func (b *Set) Rename(model, adapter func(string) string) {
 	}
 }
 
-var errBreakers = errors.New("the prefix breakers in the metadata are not of schema " + Schema)
+var errBreakers = errors.New("the prefix breakers in the metadata are not of schema " + schema)
 
-// Parse reads what JSON wrote. Whatever could not have come from there
-// is an error, which quotes nothing.
-func Parse(s string) (*Set, error) {
+// parse reads what JSON wrote. Anything else is an error, which quotes nothing.
+func parse(s string) (*Set, error) {
 	var b Set
 	if len(s) > maxBreakersJSON || json.Unmarshal([]byte(s), &b) != nil || !b.valid() {
 		return nil, errBreakers
@@ -111,7 +109,7 @@ func Parse(s string) (*Set, error) {
 }
 
 func (b *Set) valid() bool {
-	ok := b.Schema == Schema && len(b.List) <= MaxListed && b.Found >= len(b.List) &&
+	ok := b.Schema == schema && len(b.List) <= maxListed && b.Found >= len(b.List) &&
 		b.Requests >= 0 && b.Searched >= 0 && b.PromptTokens >= b.Searched && b.DurationS >= 0 && b.DurationS <= math.MaxInt64
 	rest := b.LostTokens
 	for i := range b.List {

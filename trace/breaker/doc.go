@@ -1,15 +1,26 @@
 // Package breaker finds where near-identical prompts part.
 //
-// A prefix cache loses all that follows the first token that differs. Block ids
-// are chained, so that they tell nothing from there on. The way from prompts to
-// the places that lose most:
+// A prefix cache loses everything after the first token that differs. Block ids are
+// chained, so they say nothing after that token. The package goes from prompts to the
+// places that lose most:
 //
-//  1. A [Finder] takes the tokens of each prompt at import and compares it with
-//     the earlier one that it resembles most, by prints of what both hold.
-//  2. The two are aligned: the tokens that both have, and the runs that differ
-//     between them.
-//  3. What a prompt loses is counted at the place of the first difference, by
+//  1. A [Finder] takes the tokens of each prompt at import and compares it with the
+//     earlier prompt that resembles it most, found by fingerprints.
+//  2. It aligns the two: the tokens that both have, and the runs that differ.
+//  3. It counts what the prompt loses at the place of the first difference, by
 //     position, message and role. Places that few requests show are left out.
-//  4. The [Set] of places is kept in the metadata of the trace. It holds positions,
+//  4. A [Set] of these places is kept in the metadata of the trace. It holds positions,
 //     counts and lengths, and no text. [Summarize] reads it for a profile.
+//
+// # Files
+//
+//   - find.go: the Finder, one prompt after another
+//   - tree.go: the radix tree of recent prompts
+//   - prints.go: fingerprints of tokens by winnowing, and where each was seen last
+//   - align.go: two prompts side by side, and the differences that count
+//   - tally.go: what is lost, counted by place
+//   - breaker.go: the Set as JSON in a trace's metadata
+//   - text.go: the Summary, and places in words
+//
+// Exported names may change in any release.
 package breaker

@@ -5,16 +5,15 @@ import (
 	"reprise/trace/block"
 )
 
-// SearchTokens is how many leading tokens of a prompt a [Finder] looks
-// at.
+// SearchTokens is how many leading tokens of a prompt a [Finder] reads.
 const SearchTokens = 16 << 10
 
-// messageMark and a role stand in a prompt in front of each message. No
-// vocabulary has tokens this great.
+// messageMark, with a role, stands before each message of a prompt. No vocabulary has
+// tokens as high.
 const messageMark = 1 << 31
 
-// BeginMessage appends to a prompt that a [Finder] is given the mark of a
-// message that begins there. A prompt begins with one.
+// BeginMessage appends the mark of a new message to a prompt for a [Finder]. Every
+// prompt begins with one.
 func BeginMessage(prompt []uint32, role trace.Role) []uint32 {
 	if len(prompt) >= SearchTokens {
 		return prompt
@@ -22,9 +21,9 @@ func BeginMessage(prompt []uint32, role trace.Role) []uint32 {
 	return append(prompt, messageMark|uint32(role))
 }
 
-// AppendMessage appends tokens of the message at hand, as far as the finder looks
-// at them. Ids that a vocabulary has not got, of 2^31 and above, stand for special
-// tokens that it lacks: they lose their highest bit, by which marks are told.
+// AppendMessage appends tokens of the current message to a prompt, up to
+// [SearchTokens] in all. Ids of 2^31 and above, which stand for special tokens that the
+// vocabulary lacks, lose their highest bit: that bit tells the marks of messages.
 func AppendMessage(prompt, tokens []uint32) []uint32 {
 	from := len(prompt)
 	prompt = append(prompt, tokens[:max(0, min(len(tokens), SearchTokens-from))]...)
@@ -34,7 +33,7 @@ func AppendMessage(prompt, tokens []uint32) []uint32 {
 	return prompt
 }
 
-// A Prompt is what a [Finder] is told of a request.
+// A Prompt is what a [Finder] needs of a request.
 type Prompt struct {
 	Domain         block.ID // within which prompts can share a cache
 	Model, Adapter string
@@ -44,31 +43,27 @@ type Prompt struct {
 	Source         int64 // its position in the source
 }
 
-// A Finder finds where near-identical prompts part. It takes the prompts
-// one by one, in the order of the source, which is taken for that in which they
-// arrived:
+// A Finder finds where near-identical prompts part. It reads prompts one by one, in
+// the order of the source, and takes that for the order of arrival:
 //
-//  1. The prompt goes down a radix tree of the prompts of late, which says to the
-//     token how much of it is known. One that goes on where an earlier prompt ends
-//     is a next turn: it breaks nothing. Nothing is searched in it, and while
-//     nothing was found at all only its first tokens are kept, so that traffic
-//     without breakers costs little.
-//  2. What stands behind is fingerprinted by winnowing. A fingerprint that was
-//     seen before leads to an earlier prompt that has the same text behind
-//     another beginning. Up to four are compared, and the one is taken whose
-//     agreement reaches furthest.
-//  3. Both are aligned from where they part, token by token, into stretches that
-//     agree and differences between them, which are judged and counted by place.
-//     What is lost is what agrees and is not known by any other prompt.
+//  1. A radix tree of recent prompts says how many leading tokens of the prompt are
+//     known. A prompt that continues a whole earlier one is a next turn and breaks
+//     nothing: it is not searched, and until a first breaker is found only its first
+//     tokens are kept, so that traffic without breakers costs little.
+//  2. The tokens after the known ones are fingerprinted by winnowing. A fingerprint
+//     that was seen before leads to an earlier prompt with the same text after another
+//     beginning. Up to four are compared; the one that agrees furthest is used.
+//  3. Both prompts are aligned from where they part, token by token, into stretches
+//     that agree and differences between them. Each difference is counted at its
+//     place. Tokens are lost if they agree and no other prompt has them as a prefix.
 //
-// Two chats of one template are not counted: they agree in nothing, or in little,
-// behind the question in which they differ.
+// Two chats of one template do not count: they agree in little after the question in
+// which they differ.
 //
-// Memory is bounded, to some 12 MB: 2 Mi tokens for the tree with what its nodes
-// cost, the least recently used leaves of which are forgotten, 131,072
-// fingerprints, one in some 24 tokens, and 2,048 places. So what is lost against
-// a prompt of long ago may go unseen. All hashes are for looking up only: they
-// stay here, and what they find is compared.
+// Memory is bounded by about 12 MB: a tree of 2 Mi tokens, nodes included, that evicts
+// its least recently used leaves; 131,072 fingerprints, about one for 24 tokens; and
+// 2,048 places. A loss against a prompt of long ago may therefore go unseen. Hashes
+// only find candidates, which are then compared; they are not stored.
 type Finder struct {
 	tree   *promptTree
 	places places
@@ -85,10 +80,10 @@ type Finder struct {
 
 // NewFinder returns a finder that has seen nothing.
 func NewFinder() *Finder {
-	return &Finder{tree: newPromptTree(treeTokens), places: newPlaces(), tally: newBreakerTally(maxBreakerPlaces)}
+	return &Finder{tree: newPromptTree(treeTokens), places: places{slots: make([]place, 1<<10)}, tally: breakerTally{map[breakerPlace]*placeTally{}, maxBreakerPlaces}}
 }
 
-// A candidate is an earlier prompt that has a stretch of the one at hand.
+// A candidate is an earlier prompt that shares a stretch of tokens with this one.
 type candidate struct {
 	node int32
 	from int32 // where they part
@@ -97,12 +92,12 @@ type candidate struct {
 
 const (
 	maxCandidates = 4
-	// stubTokens are kept of a next turn at the least: enough to tell it from
-	// another prompt that only begins with the same one.
+	// stubTokens is how many new tokens of a next turn are kept at least: enough to
+	// tell it from another prompt with the same beginning.
 	stubTokens = 32
 )
 
-// Add takes the next prompt.
+// Add searches the next prompt and remembers it.
 func (f *Finder) Add(p *Prompt) {
 	t := &f.totals
 	if t.Requests == 0 {
@@ -133,14 +128,14 @@ func (f *Finder) Add(p *Prompt) {
 	}
 }
 
-// lookUp finds the candidates. When there are too many the last counts: the
-// later in the prompt they agree, the more they may have in common.
+// lookUp finds the candidates. When there are too many, the last one replaces the one
+// before: the later in the prompt they agree, the more they may have in common.
 func (f *Finder) lookUp(known int32, domain uint32) {
 	f.candidates = f.candidates[:0]
 	seen := int32(0)
 	for _, one := range f.prints {
 		at := f.places.find(one.hash)
-		if at.hash != one.hash || at.node == seen || !f.tree.alive(at.node, at.gen) || f.tree.nodes[at.node].domain != domain {
+		if at.hash != one.hash || at.node == seen || f.tree.nodes[at.node].gen != at.gen || f.tree.nodes[at.node].domain != domain {
 			continue
 		}
 		from := f.tree.parting(at.node, at.pos, known)
@@ -164,7 +159,7 @@ func (f *Finder) compare(p *Prompt, known int) {
 	furthest := 0
 	for _, c := range f.candidates {
 		from := int(c.from)
-		f.earlier = f.tree.behind(f.earlier[:0], c.node, c.from)
+		f.earlier = f.tree.appendFrom(f.earlier[:0], c.node, c.from)
 		later, x, y := p.Tokens[from:], int(c.x)-from, int(c.y)-from
 		if y >= len(f.earlier) || later[x] != f.earlier[y] {
 			continue // another stretch with the same hash
@@ -181,15 +176,15 @@ func (f *Finder) compare(p *Prompt, known int) {
 	}
 	from, other := int(with.from), f.tree.nodes[with.node].source
 	for _, d := range f.align.align(p.Tokens[from:], f.best, best, known-from) {
-		f.tally.add(p, from+d.at, d.width, d.lost, other)
+		f.tally.count(p, from+d.at, d.width, d.lost, other)
 	}
 }
 
-// Report says what was found so far. Models and adapters have the source's
-// names: see [Set.Rename].
+// Report returns what was found so far. Models and adapters have the names of the
+// source, see [Set.Rename].
 func (f *Finder) Report() *Set {
 	b := f.totals
-	b.Schema = Schema
+	b.Schema = schema
 	b.DurationS = float64(f.last-f.first) / 1e9
 	b.List = []Breaker{}
 	for _, one := range f.tally.breakers() {
@@ -201,6 +196,6 @@ func (f *Finder) Report() *Set {
 		b.LostTokens += one.Lost
 		b.List = append(b.List, one)
 	}
-	b.List = b.List[:min(len(b.List), MaxListed)]
+	b.List = b.List[:min(len(b.List), maxListed)]
 	return &b
 }

@@ -34,7 +34,7 @@ func (t *promptTree) check(test *testing.T) {
 	seen := map[int32]bool{}
 	for n := t.nodes[0].newer; n != 0; n = t.nodes[n].newer {
 		node := &t.nodes[n]
-		if len(seen) == 0 && node.kids > 0 {
+		if len(seen) == 0 && node.children > 0 {
 			test.Fatal("the first to go is no leaf")
 		}
 		seen[n] = true
@@ -50,20 +50,20 @@ func (t *promptTree) check(test *testing.T) {
 		if seen[node.parent] {
 			test.Fatal("a node is older than what stands behind it")
 		}
-		if t.kids[kid{node.parent, node.tokens[0]}] != n || int(node.start) != int(above.start)+len(above.tokens) || node.domain != above.domain {
+		if t.child[childKey{node.parent, node.tokens[0]}] != n || int(node.start) != int(above.start)+len(above.tokens) || node.domain != above.domain {
 			test.Fatal("a node is not where its parent has it")
 		}
 	}
 	for n := range seen {
-		if t.nodes[n].kids != kids[n] {
+		if t.nodes[n].children != kids[n] {
 			test.Fatal("a node miscounts what stands behind it")
 		}
 		if r := t.nodes[n].recent; r != 0 && t.nodes[r].parent != n {
 			test.Fatal("the child used last is another's")
 		}
 	}
-	if cost != t.cost || len(t.kids)+len(t.roots) != len(seen) || len(seen)+len(t.free)+1 != len(t.nodes) {
-		test.Fatalf("%d nodes cost %d, counted %d; %d ways to them", len(seen), cost, t.cost, len(t.kids)+len(t.roots))
+	if cost != t.cost || len(t.child)+len(t.roots) != len(seen) || len(seen)+len(t.free)+1 != len(t.nodes) {
+		test.Fatalf("%d nodes cost %d, counted %d; %d ways to them", len(seen), cost, t.cost, len(t.child)+len(t.roots))
 	}
 }
 
@@ -90,7 +90,7 @@ func TestPromptTree(t *testing.T) {
 			if tree.cost > limit+len(p)*2+nodeTokens*len(p) {
 				t.Fatalf("limit %d: %d tokens are held", limit, tree.cost)
 			}
-			if whole := tree.behind(nil, leaf, 0); len(p) > 0 && !slices.Equal(whole[:len(p)], p) {
+			if whole := tree.appendFrom(nil, leaf, 0); len(p) > 0 && !slices.Equal(whole[:len(p)], p) {
 				t.Fatalf("prompt %d came back as another", i)
 			}
 			if again := tree.walk(block.ID{byte(i % 3)}, p); again != len(p) {
@@ -212,7 +212,7 @@ func TestAlign(t *testing.T) {
 
 // With more places than are counted at once, the rare ones go.
 func TestBreakerTallyIsBounded(t *testing.T) {
-	tally := newBreakerTally(100)
+	tally := breakerTally{map[breakerPlace]*placeTally{}, 100}
 	tokens := make([]uint32, SearchTokens)
 	r := rand.New(rand.NewPCG(84, 1))
 	for i := range 20_000 {
@@ -220,7 +220,7 @@ func TestBreakerTallyIsBounded(t *testing.T) {
 		if i%20 > 0 {
 			at = r.IntN(SearchTokens)
 		}
-		tally.add(&Prompt{Tokens: tokens, Source: int64(i)}, at, 5, 100, 0)
+		tally.count(&Prompt{Tokens: tokens, Source: int64(i)}, at, 5, 100, 0)
 		if len(tally.places) > 100 {
 			t.Fatal("too many places")
 		}

@@ -8,18 +8,18 @@ type print struct {
 	hash uint32 // of the shingle
 }
 
-// Shingles and windows of winnowing (Schleimer et al., SIGMOD 2003): of every
-// window of so many shingles in a row one is chosen. Equal stretches of at least
+// Shingles and windows of winnowing (Schleimer et al., SIGMOD 2003): one shingle is
+// chosen of every window of so many in a row. Equal stretches of at least
 // shingle + window - 1 tokens have a print in common.
 const (
 	shingle, window         = 16, 48 // to find earlier prompts; 63 is just below minRun
 	fineShingle, fineWindow = 8, 16  // to compare two prompts
 )
 
-// winnow appends the prints of tokens. The shingle of least value is chosen, and
-// of several the last. Its value comes from its first two tokens alone, which
-// costs one multiplication a token instead of one for each of the shingle; the
-// hash is of the chosen only. Hashes depend on the domain.
+// winnow appends the prints of tokens to dst. Each window chooses its shingle of least
+// value, and of several the last. The value comes from the first two tokens alone,
+// which costs one multiplication a token instead of one for each token of the shingle;
+// only chosen shingles are hashed. Hashes depend on the domain.
 func winnow(dst []print, tokens []uint32, k, w int, domain uint32) []print {
 	shingles := len(tokens) - k + 1
 	if shingles < w {
@@ -49,7 +49,7 @@ func shingleValue(tokens []uint32, i int) uint32 {
 	return uint32((uint64(tokens[i])<<32 | uint64(tokens[i+1])) * 0x9e3779b97f4a7c15 >> 32)
 }
 
-// leastShingle is the last of those of least value among some shingles.
+// leastShingle returns the last shingle of least value in [from, to).
 func leastShingle(tokens []uint32, from, to int) (best int, least uint32) {
 	best, least = from, shingleValue(tokens, from)
 	for i := from + 1; i < to; i++ {
@@ -60,8 +60,8 @@ func leastShingle(tokens []uint32, from, to int) (best int, least uint32) {
 	return best, least
 }
 
-// hashTokens hashes an even number of tokens. Nobody is kept from finding two
-// stretches of one hash: what a print leads to is compared token by token.
+// hashTokens hashes an even number of tokens. The hash need not resist attacks: what a
+// print leads to is compared token by token.
 func hashTokens(tokens []uint32, seed uint32) uint32 {
 	h := uint64(seed) + 0x2545f4914f6cdd1d
 	for ; len(tokens) >= 2; tokens = tokens[2:] {
@@ -87,8 +87,6 @@ type places struct {
 	slots []place // a power of two of them
 	used  int
 }
-
-func newPlaces() places { return places{slots: make([]place, 1<<10)} }
 
 func (s *places) find(hash uint32) *place {
 	return &s.slots[hash&uint32(len(s.slots)-1)]

@@ -8,8 +8,7 @@ import (
 	"reprise/trace"
 )
 
-// maxBreakerPlaces is how many places are counted at once, for some 400 bytes
-// each.
+// maxBreakerPlaces is how many places are counted at once, at about 400 bytes each.
 const maxBreakerPlaces = 1 << 11
 
 // A breakerPlace is where prompts part, as closely as places are told apart.
@@ -23,8 +22,8 @@ type breakerPlace struct {
 
 const (
 	placeWidth  = 8  // tokens
-	beginTokens = 16 // prompts that begin with other ones are of another template…
-	beginAhead  = 8  // …unless they part less than this behind them
+	beginTokens = 16 // prompts that differ in these first tokens have different templates…
+	beginAhead  = 8  // …unless they part within so many tokens after them
 )
 
 // A breakerTally counts by place. When there are too many places, those that the
@@ -43,14 +42,15 @@ type placeTally struct {
 	last           int64 // request that was counted
 }
 
-func newBreakerTally(limit int) breakerTally {
-	return breakerTally{map[breakerPlace]*placeTally{}, limit}
-}
-
-// add counts a difference at a position of p's tokens from another prompt.
-func (t *breakerTally) add(p *Prompt, at, width, lost int, other int64) {
-	k := breakerPlace{model: p.Model, adapter: p.Adapter}
-	k.message, k.role = messageAt(p.Tokens, at)
+// count counts a difference from another prompt at a position of p's tokens.
+func (t *breakerTally) count(p *Prompt, at, width, lost int, other int64) {
+	k := breakerPlace{model: p.Model, adapter: p.Adapter, message: -1}
+	for _, token := range p.Tokens[:at+1] {
+		if token >= messageMark {
+			k.message, k.role = k.message+1, trace.Role(token&^messageMark)
+		}
+	}
+	k.message = max(k.message, 0)
 	pos := spoken(p.Tokens[:at])
 	k.at = pos / placeWidth
 	if at >= beginTokens+beginAhead {
@@ -88,18 +88,7 @@ func (t *breakerTally) prune() {
 	}
 }
 
-// messageAt is the message that the token at a position belongs to.
-func messageAt(tokens []uint32, at int) (index int, role trace.Role) {
-	index = -1
-	for _, t := range tokens[:at+1] {
-		if t >= messageMark {
-			index, role = index+1, trace.Role(t&^messageMark)
-		}
-	}
-	return max(index, 0), role
-}
-
-// spoken counts the tokens that are no marks of messages.
+// spoken counts the tokens that are not marks of messages.
 func spoken(tokens []uint32) int {
 	n := len(tokens)
 	for _, t := range tokens {
@@ -108,7 +97,8 @@ func spoken(tokens []uint32) int {
 	return n
 }
 
-// breakers returns what was counted, neighbours taken together, by what is lost.
+// breakers returns what was counted, neighbouring places joined, those that lose most
+// first.
 func (t *breakerTally) breakers() []Breaker {
 	all := make([]*placeTally, 0, len(t.places))
 	for _, one := range t.places {
@@ -121,10 +111,25 @@ func (t *breakerTally) breakers() []Breaker {
 	})
 	joined := all[:0]
 	for _, one := range all {
-		if n := len(joined) - 1; n >= 0 && joined[n].near(one) {
-			joined[n].join(one)
-		} else {
+		// Two places are one when they are at most placeWidth apart or, deep in a prompt,
+		// a 32nd of the way.
+		var t *placeTally
+		if n := len(joined) - 1; n >= 0 {
+			t = joined[n]
+		}
+		if t == nil || t.model != one.model || t.adapter != one.adapter || t.message != one.message || t.role != one.role ||
+			t.begin != one.begin || one.from-t.to > max(placeWidth, t.to/32) {
 			joined = append(joined, one)
+			continue
+		}
+		t.to = max(t.to, one.to)
+		t.requests += one.requests
+		t.lost += one.lost
+		for i, n := range one.widths {
+			t.widths[i] += n
+		}
+		if one.example[0] < t.example[0] {
+			t.example = one.example
 		}
 	}
 	slices.SortFunc(joined, func(a, b *placeTally) int { // by nothing that a name decides
@@ -136,25 +141,6 @@ func (t *breakerTally) breakers() []Breaker {
 			From: int64(one.from), To: int64(one.to), Width: one.width(), Requests: one.requests, Lost: one.lost, Example: one.example})
 	}
 	return list
-}
-
-// near says whether the next place is one with t: no further behind it than
-// placeWidth or, deep in a prompt, a part in 32 of the way.
-func (t *placeTally) near(next *placeTally) bool {
-	return t.model == next.model && t.adapter == next.adapter && t.message == next.message && t.role == next.role &&
-		t.begin == next.begin && next.from-t.to <= max(placeWidth, t.to/32)
-}
-
-func (t *placeTally) join(o *placeTally) {
-	t.to = max(t.to, o.to)
-	t.requests += o.requests
-	t.lost += o.lost
-	for i, n := range o.widths {
-		t.widths[i] += n
-	}
-	if o.example[0] < t.example[0] {
-		t.example = o.example
-	}
 }
 
 // Widths are counted exactly below 32, and in quarters of each power of two

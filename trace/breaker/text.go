@@ -7,24 +7,24 @@ import (
 	"reprise/trace/page"
 )
 
-// A Summary is [Set] with what follows from them.
+// A Summary is a [Set] with what follows from it.
 type Summary struct {
 	Set
 	LostShare *float64 `json:"lost_share"` // of all prompt tokens
-	// LostPerDay is at the rate at which the source lost them; nil when its
-	// times were made up or span less than a second.
+	// LostPerDay is the loss per day at the rate of the source; nil when its times
+	// were made up or span less than a second.
 	LostPerDay *float64 `json:"lost_tokens_per_day"`
 }
 
 const day = 24 * 60 * 60 // s
 
-// Summarize reads the breakers of a trace; nil when it has none, or none
-// that can be read.
+// Summarize reads the breakers in the metadata of a trace. It returns nil when there
+// are none, or none that can be read.
 func Summarize(meta *trace.Meta) *Summary {
 	if meta.Breakers == "" {
 		return nil
 	}
-	b, err := Parse(meta.Breakers)
+	b, err := parse(meta.Breakers)
 	if err != nil {
 		return nil
 	}

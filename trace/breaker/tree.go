@@ -2,15 +2,14 @@ package breaker
 
 import "reprise/trace/block"
 
-// A promptTree holds the prompts of late as a radix tree, as an engine's prefix
-// cache does: prompts share nodes as far as they agree. When it is full it
-// forgets what was used least recently, a whole leaf at a time. Nodes are
-// numbered, and 0 is none.
+// A promptTree holds recent prompts as a radix tree, as an engine's prefix cache
+// does: prompts share nodes as far as they agree. A full tree evicts the leaf that
+// was used least recently. Nodes are numbered; 0 means none.
 type promptTree struct {
 	nodes   []promptNode
 	free    []int32
 	roots   map[block.ID]int32
-	kids    map[kid]int32
+	child   map[childKey]int32
 	cost    int // in tokens
 	limit   int
 	domains uint32 // roots so far
@@ -18,51 +17,52 @@ type promptTree struct {
 	now     int64 // walks so far
 }
 
-// A promptNode is a stretch of tokens behind that of its parent. Its neighbours
-// in the order of use are older and newer.
+// A promptNode holds the tokens that follow those of its parent. older and newer are
+// its neighbours in the order of use.
 type promptNode struct {
 	tokens       []uint32
-	array        int32 // length of what the tokens are a part of
-	start        int32 // tokens in front
+	array        int32 // length of the array that the tokens are a part of
+	start        int32 // tokens before the node
 	parent       int32
 	recent       int32 // the child used last
-	kids         int32
+	children     int32
 	older, newer int32
-	gen          uint32 // counts the nodes that had this number
+	gen          uint32 // how many nodes had this number before
 	domain       uint32
 	root         block.ID // of a root
-	passed       int64    // the walk that was last here
-	source       int64    // the prompt that was last here, by its position in the source
+	passed       int64    // the last walk through the node
+	source       int64    // the last prompt through the node, by its position in the source
 }
 
-type kid struct {
+// A childKey finds a child by the first of its tokens.
+type childKey struct {
 	parent int32
 	token  uint32
 }
 
 const (
 	treeTokens = 2 << 20 // of 4 bytes
-	nodeTokens = 40      // what a node costs beside its tokens
+	nodeTokens = 40      // what a node costs in addition to its tokens
 )
 
 func newPromptTree(limit int) *promptTree {
-	return &promptTree{nodes: make([]promptNode, 1, 64), roots: map[block.ID]int32{}, kids: map[kid]int32{}, limit: limit}
+	return &promptTree{nodes: make([]promptNode, 1, 64), roots: map[block.ID]int32{}, child: map[childKey]int32{}, limit: limit}
 }
 
-// walk follows tokens from the root of a domain and says how many of them are
-// known. The way is in t.path.
+// walk follows tokens from the root of a domain, leaves the nodes in t.path, and
+// returns how many of the tokens are known.
 func (t *promptTree) walk(domain block.ID, tokens []uint32) int {
 	t.now++
 	n, ok := t.roots[domain]
 	if !ok {
 		t.domains++
-		n = t.add(promptNode{root: domain, domain: t.domains})
+		n = t.addNode(promptNode{root: domain, domain: t.domains})
 		t.roots[domain] = n
 	}
 	pos := 0
 	t.path = append(t.path[:0], n)
 	for pos < len(tokens) {
-		next := t.kids[kid{n, tokens[pos]}]
+		next := t.child[childKey{n, tokens[pos]}]
 		if next == 0 {
 			break
 		}
@@ -92,12 +92,19 @@ func agree(a, b []uint32) int {
 	return n
 }
 
-// grow takes the tokens behind the last walk, of which so many were known, and
-// returns the node that they are in. Then it forgets what is too much.
+// grow adds the tokens of the last walk, of which known were in the tree, and returns
+// the node that holds the last of them. Then it evicts leaves until the tree is within
+// its limit.
 func (t *promptTree) grow(tokens []uint32, known int, source int64) int32 {
 	last := t.path[len(t.path)-1]
 	if t.extends(known) {
-		t.lengthen(last, tokens[known:])
+		leaf := &t.nodes[last]
+		room := cap(leaf.tokens)
+		leaf.tokens = append(leaf.tokens, tokens[known:]...)
+		if now := cap(leaf.tokens); now != room {
+			t.cost += now - int(leaf.array)
+			leaf.array = int32(now)
+		}
 	} else if known < len(tokens) {
 		if at := known - int(t.nodes[last].start); at < len(t.nodes[last].tokens) {
 			last = t.split(last, at)
@@ -105,38 +112,30 @@ func (t *promptTree) grow(tokens []uint32, known int, source int64) int32 {
 		}
 		tail := exactly(tokens[known:])
 		top := &t.nodes[last]
-		last = t.add(promptNode{tokens: tail, array: int32(len(tail)), start: int32(known), parent: last, domain: top.domain, passed: t.now})
-		t.link(last)
+		last = t.addNode(promptNode{tokens: tail, array: int32(len(tail)), start: int32(known), parent: last, domain: top.domain, passed: t.now})
+		leaf := &t.nodes[last]
+		t.child[childKey{leaf.parent, tail[0]}] = last
+		t.nodes[leaf.parent].children++
 		t.path = append(t.path, last)
 	}
-	for i := len(t.path) - 1; i >= 0; i-- { // the leaf first, so that it is the first to go
-		t.touch(t.path[i])
+	for i := len(t.path) - 1; i >= 0; i-- { // the leaf first, so that it is evicted first
+		t.dequeue(t.path[i])
+		t.enqueue(t.path[i])
 		t.nodes[t.path[i]].source = source
 		if i > 0 {
 			t.nodes[t.path[i-1]].recent = t.path[i]
 		}
 	}
-	for t.cost > t.limit && t.nodes[0].newer != last { // never the prompt at hand
-		t.drop(t.nodes[0].newer)
+	for t.cost > t.limit && t.nodes[0].newer != last { // never this prompt
+		t.evict(t.nodes[0].newer)
 	}
 	return last
 }
 
-// lengthen puts tokens behind those of a leaf.
-func (t *promptTree) lengthen(n int32, tokens []uint32) {
-	node := &t.nodes[n]
-	room := cap(node.tokens)
-	node.tokens = append(node.tokens, tokens...)
-	if now := cap(node.tokens); now != room {
-		t.cost += now - int(node.array)
-		node.array = int32(now)
-	}
-}
-
-// split makes a node of the first tokens of n, which keeps the others.
+// split moves the first tokens of n to a new parent of n, and returns the parent.
 func (t *promptTree) split(n int32, at int) int32 {
 	old := t.nodes[n]
-	top := t.add(promptNode{tokens: exactly(old.tokens[:at]), array: int32(at), start: old.start, parent: old.parent,
+	top := t.addNode(promptNode{tokens: exactly(old.tokens[:at]), array: int32(at), start: old.start, parent: old.parent,
 		recent: n, domain: old.domain, passed: old.passed})
 	low := &t.nodes[n]
 	low.tokens, low.start, low.parent = old.tokens[at:], old.start+int32(at), top
@@ -144,9 +143,9 @@ func (t *promptTree) split(n int32, at int) int32 {
 		t.cost -= int(low.array - rest)
 		low.tokens, low.array = exactly(low.tokens), rest
 	}
-	t.kids[kid{old.parent, old.tokens[0]}] = top
-	t.kids[kid{top, low.tokens[0]}] = n
-	t.nodes[top].kids = 1
+	t.child[childKey{old.parent, old.tokens[0]}] = top
+	t.child[childKey{top, low.tokens[0]}] = n
+	t.nodes[top].children = 1
 	return top
 }
 
@@ -158,15 +157,8 @@ func exactly(tokens []uint32) []uint32 {
 	return c
 }
 
-// link enters a new node with its parent.
-func (t *promptTree) link(n int32) {
-	node := &t.nodes[n]
-	t.kids[kid{node.parent, node.tokens[0]}] = n
-	t.nodes[node.parent].kids++
-}
-
-// add gives a node a number. It is the newest.
-func (t *promptTree) add(node promptNode) int32 {
+// addNode gives a node a number and makes it the newest.
+func (t *promptTree) addNode(node promptNode) int32 {
 	var n int32
 	if last := len(t.free) - 1; last >= 0 {
 		n = t.free[last]
@@ -195,22 +187,17 @@ func (t *promptTree) dequeue(n int32) {
 	t.nodes[older].newer, t.nodes[newer].older = newer, older
 }
 
-func (t *promptTree) touch(n int32) {
-	t.dequeue(n)
-	t.enqueue(n)
-}
-
-// drop forgets a leaf.
-func (t *promptTree) drop(n int32) {
+// evict removes a leaf.
+func (t *promptTree) evict(n int32) {
 	node := &t.nodes[n]
 	t.dequeue(n)
 	t.cost -= int(node.array) + nodeTokens
 	if node.parent == 0 {
 		delete(t.roots, node.root)
 	} else {
-		delete(t.kids, kid{node.parent, node.tokens[0]})
+		delete(t.child, childKey{node.parent, node.tokens[0]})
 		above := &t.nodes[node.parent]
-		if above.kids--; above.recent == n {
+		if above.children--; above.recent == n {
 			above.recent = 0
 		}
 	}
@@ -218,19 +205,16 @@ func (t *promptTree) drop(n int32) {
 	t.free = append(t.free, n)
 }
 
-// alive says whether n is still the node that had this gen.
-func (t *promptTree) alive(n int32, gen uint32) bool { return t.nodes[n].gen == gen }
-
-// extends says whether the prompt of the last walk, of which so many tokens were
-// known, goes on where all that is known ends.
+// extends says whether the prompt of the last walk, of which known tokens were in the
+// tree, continues a whole earlier prompt.
 func (t *promptTree) extends(known int) bool {
 	node := &t.nodes[t.path[len(t.path)-1]]
-	return known > 0 && node.kids == 0 && known == int(node.start)+len(node.tokens)
+	return known > 0 && node.children == 0 && known == int(node.start)+len(node.tokens)
 }
 
-// parting is where the prompts through n part from the prompt of the last walk,
-// of which so many tokens were known. They may share pos and then some; pos is a
-// position on the way to n or in it.
+// parting returns the position where the prompts through n part from the prompt of the
+// last walk, of which known tokens were in the tree. pos is a position in n or on the
+// way to it; the prompts may part after it.
 func (t *promptTree) parting(n, pos, known int32) int32 {
 	for t.nodes[n].start > pos {
 		n = t.nodes[n].parent
@@ -241,10 +225,10 @@ func (t *promptTree) parting(n, pos, known int32) int32 {
 	return min(known, t.nodes[n].start+int32(len(t.nodes[n].tokens)))
 }
 
-// behind appends the tokens of a prompt through n from a position on, and goes
-// on behind n along what was used last.
-func (t *promptTree) behind(dst []uint32, n, from int32) []uint32 {
-	first := len(t.path) // the way up goes behind the path at hand
+// appendFrom appends to dst the tokens, from a position on, of the prompt that last
+// passed n.
+func (t *promptTree) appendFrom(dst []uint32, n, from int32) []uint32 {
+	first := len(t.path) // the way up is appended to the path of the walk
 	for at := n; ; at = t.nodes[at].parent {
 		t.path = append(t.path, at)
 		if t.nodes[at].start <= from {

@@ -12,7 +12,7 @@ import (
 
 // Breakers are on the page when import found some, and only then.
 func TestPageBreakers(t *testing.T) {
-	found := breaker.Set{Schema: breaker.Schema, Requests: 400, PromptTokens: 100_000, Searched: 90_000, LostTokens: 25_000, Found: 12, List: []breaker.Breaker{
+	found := breaker.Set{Schema: "breakers/1", Requests: 400, PromptTokens: 100_000, Searched: 90_000, LostTokens: 25_000, Found: 12, List: []breaker.Breaker{
 		{Model: "large", Role: trace.System.String(), From: 7, To: 9, Width: 6, Requests: 300, Lost: 24_000},
 		{Role: trace.User.String(), Message: 2, From: 900, To: 900, Width: 200, Requests: 20, Lost: 500},
 	}}
