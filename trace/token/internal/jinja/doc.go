@@ -1,13 +1,26 @@
-// Package jinja renders the chat templates of language models, which are written in Jinja
-// (https://jinja.palletsprojects.com), as Hugging Face's transformers renders them: with trim_blocks and lstrip_blocks, loop
-// controls, and JSON in the manner of Python's json.dumps.
+// Package jinja renders the chat templates of language models.
 //
-// It holds the part of the language that published templates use, and nothing that reaches outside: no includes, no imports,
-// no attribute of a host object. [Compile] takes the text apart into tags, and the tags into a tree; [Template.Render] walks
-// the tree. What a template may cost is bounded ([Limits]): steps, the bytes that it makes, and how deep it calls itself.
+// They are written in Jinja (https://jinja.palletsprojects.com), and are rendered as Hugging Face's transformers renders
+// them: with trim_blocks and lstrip_blocks, loop controls, and JSON as Python's json.dumps writes it.
 //
-// The values of a template are nil (none), bool, int64, [Number] (an integer that is larger), float64, string, *[List], *[Dict]
-// and [Func]. They are not changed once made, but for namespaces.
+// The package has the part of the language that published templates use, and nothing that reaches outside: no includes, no
+// imports, no attributes of host objects. [Compile] cuts the text into lexemes and parses them into a tree;
+// [Template.Render] walks the tree. [Limits] bound what a template may cost: steps, the bytes that it writes, and the depth
+// of its calls.
+//
+// The values of a template are nil (none), bool, int64, [Number] (a larger integer), float64, string, *[List], *[Dict] and
+// [Func]. They do not change once made, except for namespaces.
 //
 // Errors name the line of the template and never quote a value.
+//
+// # Files
+//
+//   - render.go: Compile, Render and the limits; statements
+//   - lex.go, parse.go, expr.go: lexemes, statements and expressions of the source
+//   - eval.go: the value of an expression
+//   - value.go: lists, dicts and the other values; their text and order
+//   - text.go: strings and numbers as Python reads and prints them
+//   - json.go: JSON as Python reads and writes it
+//   - filters.go: filters such as tojson and selectattr
+//   - builtins.go: tests, functions and methods
 package jinja

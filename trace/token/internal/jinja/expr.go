@@ -1,7 +1,7 @@
 package jinja
 
-// expression parses with the precedence of Jinja: a choice, or, and, not, comparisons, + -, ~, * / // %, **, and what stands
-// behind a value: attributes, items, calls, filters and tests.
+// expression parses with the precedence of Jinja: a choice, or, and, not, comparisons, + -, ~, * / // %, **, and what follows
+// a value: attributes, items, calls, filters and tests.
 func (p *parser) expression() expr {
 	p.deeper()
 	defer func() { p.depth-- }()
@@ -45,47 +45,48 @@ func (p *parser) not() expr {
 }
 
 func (p *parser) comparison() expr {
-	first := p.sum()
+	first := p.binary(0)
 	c := &comparison{first: first, line: p.peek().line}
 	for {
-		op := p.comparator()
-		if op == "" {
-			break
+		op := ""
+		for _, o := range []string{"==", "!=", "<=", ">=", "<", ">"} {
+			if p.punct(o) {
+				op = o
+				break
+			}
 		}
-		c.ops, c.rest = append(c.ops, op), append(c.rest, p.sum())
+		after := p.in[min(p.at+1, len(p.in)-1)]
+		switch {
+		case op != "":
+		case p.word("in"):
+			op = "in"
+		case p.is(tokName, "not") && after.kind == tokName && after.text == "in":
+			p.at += 2
+			op = "not in"
+		case len(c.ops) == 0:
+			return first
+		default:
+			return c
+		}
+		c.ops, c.rest = append(c.ops, op), append(c.rest, p.binary(0))
 	}
-	if len(c.ops) == 0 {
-		return first
-	}
-	return c
 }
 
-// comparator takes an operator of comparisons, if there is one.
-func (p *parser) comparator() string {
-	for _, op := range []string{"==", "!=", "<=", ">=", "<", ">"} {
-		if p.punct(op) {
-			return op
-		}
-	}
-	if p.word("in") {
-		return "in"
-	}
-	if after := p.in[min(p.at+1, len(p.in)-1)]; p.is(tokName, "not") && after.kind == tokName && after.text == "in" {
-		p.at += 2
-		return "not in"
-	}
-	return ""
-}
+// precedences lists the binary operators of numbers and texts, those that bind loosest first.
+var precedences = [][]string{{"+", "-"}, {"~"}, {"*", "//", "/", "%"}, {"**"}}
 
-// operators parses a chain of operators of one precedence.
-func (p *parser) operators(operand func() expr, ops ...string) expr {
-	x := operand()
+// binary parses a chain of operators of one precedence, whose operands bind tighter.
+func (p *parser) binary(level int) expr {
+	if level == len(precedences) {
+		return p.unary(true)
+	}
+	x := p.binary(level + 1)
 	for n := 0; ; n++ {
 		p.link(n)
 		found := false
-		for _, op := range ops {
+		for _, op := range precedences[level] {
 			if line := p.peek().line; p.punct(op) {
-				right := operand()
+				right := p.binary(level + 1)
 				if isSafe(x) || isSafe(right) {
 					fail(line, "safe beside an operator is not supported, since it escapes what is on the other side")
 				}
@@ -103,11 +104,6 @@ func isSafe(x expr) bool {
 	f, ok := x.(*filterOf)
 	return ok && f.safe
 }
-
-func (p *parser) sum() expr     { return p.operators(p.concat, "+", "-") }
-func (p *parser) concat() expr  { return p.operators(p.product, "~") }
-func (p *parser) product() expr { return p.operators(p.power, "*", "//", "/", "%") }
-func (p *parser) power() expr   { return p.operators(func() expr { return p.unary(true) }, "**") }
 
 func (p *parser) unary(filters bool) expr {
 	p.deeper()
@@ -193,7 +189,7 @@ func (p *parser) dict(line int) expr {
 	return d
 }
 
-// postfix parses attributes, items and calls behind a value.
+// postfix parses the attributes, items and calls that follow a value.
 func (p *parser) postfix(x expr) expr {
 	for n := 0; ; n++ {
 		p.link(n)
@@ -237,7 +233,7 @@ func (p *parser) subscript(x expr, line int) expr {
 	return &itemOf{x, bounds[0], line}
 }
 
-// arguments parses those of a call, behind its opening mark.
+// arguments parses those of a call, after its opening mark.
 func (p *parser) arguments() (a arguments) {
 	for !p.punct(")") {
 		if after := p.in[min(p.at+1, len(p.in)-1)]; p.peek().kind == tokName && after.kind == tokPunct && after.text == "=" {
@@ -254,7 +250,7 @@ func (p *parser) arguments() (a arguments) {
 	return a
 }
 
-// filters parses filters, tests and calls behind a value.
+// filters parses the filters, tests and calls that follow a value.
 func (p *parser) filters(x expr) expr {
 	for n := 0; ; n++ {
 		p.link(n)
@@ -284,7 +280,7 @@ func (p *parser) optional() (a arguments) {
 	return a
 }
 
-// test parses a test behind is. Its one argument may stand without parentheses.
+// test parses a test after the word is. Its one argument may stand without parentheses.
 func (p *parser) test(x expr, line int) expr {
 	t := &testOf{x: x, line: line, not: p.word("not")}
 	name := p.name()

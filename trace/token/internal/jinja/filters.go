@@ -300,7 +300,7 @@ func indented(c *invocation) any {
 	return strings.Join(lines, "\n")
 }
 
-// mapped takes an attribute of each item, or puts each through a filter.
+// mapped returns an attribute of each item, or each item through a filter.
 func mapped(c *invocation) any {
 	if a, ok := c.named["attribute"].(string); ok {
 		missing, given := c.named["default"]

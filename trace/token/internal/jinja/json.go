@@ -1,16 +1,14 @@
 package jinja
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 )
-
-func intText(n int64) string { return strconv.FormatInt(n, 10) }
 
 var errJSON = errors.New("not JSON")
 
@@ -33,63 +31,51 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 	if err != nil || depth > maxNesting {
 		return nil, errJSON
 	}
+	switch t {
+	case json.Delim('['):
+		list := NewList()
+		for d.More() {
+			v, err := decodeValue(d, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list.Items = append(list.Items, v)
+		}
+		_, err := d.Token()
+		return list, err
+	case json.Delim('{'):
+		dict := NewDict()
+		for d.More() {
+			key, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			v, err := decodeValue(d, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			dict.Set(key.(string), v)
+		}
+		_, err := d.Token()
+		return dict, err
+	}
 	switch t := t.(type) {
-	case json.Number:
-		return decodeNumber(string(t))
 	case json.Delim:
-		if t == '{' {
-			return decodeDict(d, depth)
-		}
-		if t == '[' {
-			return decodeList(d, depth)
-		}
 		return nil, errJSON
+	case json.Number:
+		if strings.ContainsAny(string(t), ".eE") {
+			f, err := t.Float64()
+			if err != nil && !math.IsInf(f, 0) {
+				return nil, errJSON
+			}
+			return f, nil
+		}
+		if n, err := t.Int64(); err == nil {
+			return n, nil
+		}
+		return Number(t), nil
 	}
 	return t, nil
-}
-
-func decodeList(d *json.Decoder, depth int) (any, error) {
-	list := NewList()
-	for d.More() {
-		v, err := decodeValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list.Items = append(list.Items, v)
-	}
-	_, err := d.Token()
-	return list, err
-}
-
-func decodeDict(d *json.Decoder, depth int) (any, error) {
-	dict := NewDict()
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		v, err := decodeValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		dict.Set(key.(string), v)
-	}
-	_, err := d.Token()
-	return dict, err
-}
-
-func decodeNumber(s string) (any, error) {
-	if strings.ContainsAny(s, ".eE") {
-		f, err := strconv.ParseFloat(s, 64)
-		if err != nil && !math.IsInf(f, 0) {
-			return nil, errJSON
-		}
-		return f, nil
-	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return n, nil
-	}
-	return Number(s), nil
 }
 
 // An encoder writes JSON as json.dumps does with ensure_ascii=False, which is transformers' default.
@@ -130,7 +116,16 @@ func (e *encoder) value(v any, depth int) {
 	case int64, Number:
 		e.b.WriteString(scalar(v))
 	case float64:
-		e.b.WriteString(jsonFloat(v))
+		switch {
+		case math.IsNaN(v):
+			e.b.WriteString("NaN")
+		case math.IsInf(v, 1):
+			e.b.WriteString("Infinity")
+		case math.IsInf(v, -1):
+			e.b.WriteString("-Infinity")
+		default:
+			e.b.WriteString(floatText(v))
+		}
 	case string:
 		e.text(v)
 	case *List:
@@ -148,18 +143,6 @@ func (e *encoder) value(v any, depth int) {
 	default:
 		e.unsupported = true
 	}
-}
-
-func jsonFloat(f float64) string {
-	switch {
-	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 1):
-		return "Infinity"
-	case math.IsInf(f, -1):
-		return "-Infinity"
-	}
-	return floatText(f)
 }
 
 // many writes the members of a list or of an object.
@@ -200,8 +183,10 @@ func (e *encoder) text(s string) {
 			escape = `\\`
 		case r < 0x20:
 			escape = controls[r]
-		case r > 0x7e && e.ascii:
-			escape = asciiEscape(r)
+		case r > 0x7f && e.ascii: // json.dumps leaves 0x7f
+			for _, u := range utf16.AppendRune(nil, r) {
+				escape += `\u` + pad(strconv.FormatInt(int64(u), 16), 4)
+			}
 		}
 		if escape != "" {
 			e.b.WriteString(s[from:i])
@@ -221,26 +206,3 @@ var controls = func() (c [0x20]string) {
 	c['\n'], c['\r'], c['\t'], c['\b'], c['\f'] = `\n`, `\r`, `\t`, `\b`, `\f`
 	return c
 }()
-
-func asciiEscape(r rune) string {
-	if r < 0x7f {
-		return ""
-	}
-	if r == 0x7f {
-		return "" // json.dumps leaves it
-	}
-	var b bytes.Buffer
-	for _, u := range utf16Of(r) {
-		b.WriteString(`\u` + pad(strconv.FormatInt(int64(u), 16), 4))
-	}
-	return b.String()
-}
-
-// utf16Of is a character in UTF-16.
-func utf16Of(r rune) []uint16 {
-	if r < 0x10000 {
-		return []uint16{uint16(r)}
-	}
-	r -= 0x10000
-	return []uint16{uint16(0xd800 + r>>10), uint16(0xdc00 + r&0x3ff)}
-}

@@ -25,7 +25,7 @@ type lexeme struct {
 	line int
 }
 
-// A lexer cuts a source into lexemes, and does to white space what the tags ask for.
+// A lexer cuts a source into lexemes, and strips white space as the tags ask.
 type lexer struct {
 	src  string
 	at   int
@@ -33,7 +33,8 @@ type lexer struct {
 	out  []lexeme
 }
 
-// lex takes a source apart as transformers has Jinja do it: trim_blocks, lstrip_blocks, and one line end at the end left out.
+// lex cuts a source into lexemes with the settings of transformers: trim_blocks, lstrip_blocks, and no line end at the end of
+// the source.
 func lex(src string) []lexeme {
 	src = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(src)
 	l := &lexer{src: strings.TrimSuffix(src, "\n"), line: 1}
@@ -43,7 +44,7 @@ func lex(src string) []lexeme {
 	return append(l.out, lexeme{tokEnd, "", l.line})
 }
 
-// take goes on by n bytes and returns them.
+// take advances by n bytes and returns them.
 func (l *lexer) take(n int) string {
 	s := l.src[l.at : l.at+n]
 	l.line += strings.Count(s, "\n")
@@ -55,7 +56,7 @@ func (l *lexer) emit(kind tokenKind, text string) {
 	l.out = append(l.out, lexeme{kind, text, l.line})
 }
 
-// data takes the text up to the next tag, and the tag.
+// data reads the text up to the next tag, and the tag.
 func (l *lexer) data() {
 	n := l.nextTag()
 	text := l.src[l.at : l.at+n]
@@ -89,13 +90,19 @@ func (l *lexer) data() {
 	switch kind {
 	case "{#":
 		l.take(width)
-		l.comment()
+		end := strings.Index(l.src[l.at:], "#}")
+		if end < 0 {
+			fail(l.line, "a comment that is not closed")
+		}
+		strip := end > 0 && l.src[l.at+end-1] == '-'
+		l.take(end + 2)
+		l.dropSpaceAfterTag(strip, true)
 	default:
 		l.tag(kind, width)
 	}
 }
 
-// nextTag is how far the next tag is, or the end.
+// nextTag returns how many bytes there are before the next tag, or before the end.
 func (l *lexer) nextTag() int {
 	rest := l.src[l.at:]
 	for i := 0; ; i++ {
@@ -110,18 +117,8 @@ func (l *lexer) nextTag() int {
 	}
 }
 
-func (l *lexer) comment() {
-	end := strings.Index(l.src[l.at:], "#}")
-	if end < 0 {
-		fail(l.line, "a comment that is not closed")
-	}
-	strip := end > 0 && l.src[l.at+end-1] == '-'
-	l.take(end + 2)
-	l.behind(strip, true)
-}
-
-// behind takes the white space behind a tag that is not text: all of it behind a minus, one line end behind a block.
-func (l *lexer) behind(strip, block bool) {
+// dropSpaceAfterTag skips the white space after a tag that is not text: all of it after a minus, one line end after a block.
+func (l *lexer) dropSpaceAfterTag(strip, block bool) {
 	rest := l.src[l.at:]
 	switch {
 	case strip:
@@ -131,7 +128,7 @@ func (l *lexer) behind(strip, block bool) {
 	}
 }
 
-// tag takes a tag from its mark to behind its end.
+// tag reads a tag, its end included.
 func (l *lexer) tag(open string, width int) {
 	l.emit(tokOpen, open)
 	l.take(width)
@@ -140,7 +137,7 @@ func (l *lexer) tag(open string, width int) {
 		end = "%}"
 	}
 	for {
-		l.spaces()
+		l.take(len(l.src[l.at:]) - len(strings.TrimLeftFunc(l.src[l.at:], IsSpace)))
 		rest := l.src[l.at:]
 		signed := len(rest) > 2 && (rest[0] == '-' || rest[0] == '+') && rest[1:3] == end
 		switch {
@@ -153,11 +150,11 @@ func (l *lexer) tag(open string, width int) {
 			if signed {
 				l.take(1)
 			}
-			if l.isRaw() {
+			if n := len(l.out); n >= 3 && l.out[n-3].kind == tokOpen && l.out[n-3].text == "{%" && l.out[n-2].kind == tokName && l.out[n-2].text == "raw" {
 				l.raw(strip)
 				return
 			}
-			l.behind(strip, open == "{%" && !keep)
+			l.dropSpaceAfterTag(strip, open == "{%" && !keep)
 			return
 		}
 		switch rest[0] {
@@ -170,18 +167,7 @@ func (l *lexer) tag(open string, width int) {
 	}
 }
 
-func (l *lexer) spaces() {
-	rest := l.src[l.at:]
-	l.take(len(rest) - len(strings.TrimLeftFunc(rest, IsSpace)))
-}
-
-// isRaw reports whether the last tag is {% raw %}.
-func (l *lexer) isRaw() bool {
-	n := len(l.out)
-	return n >= 3 && l.out[n-3] == (lexeme{tokOpen, "{%", l.out[n-3].line}) && l.out[n-2].kind == tokName && l.out[n-2].text == "raw"
-}
-
-// raw takes the text up to {% endraw %} as it is.
+// raw reads the text up to {% endraw %} unchanged.
 func (l *lexer) raw(strip bool) {
 	l.out = l.out[:len(l.out)-3]
 	rest := l.src[l.at:]
@@ -207,12 +193,12 @@ func (l *lexer) raw(strip bool) {
 		l.emit(tokData, body)
 		after := rest[i+end-1] == '-'
 		l.take(i + end + 2)
-		l.behind(after, true)
+		l.dropSpaceAfterTag(after, true)
 		return
 	}
 }
 
-// inside takes one lexeme of a tag.
+// inside reads one lexeme of a tag.
 func (l *lexer) inside(rest string) {
 	c := rest[0]
 	switch {
@@ -279,7 +265,7 @@ func exponent(s string) int {
 	return n
 }
 
-// quoted takes a string and its escapes, which are Python's.
+// quoted reads a string with Python's escapes.
 func (l *lexer) quoted(rest string) {
 	for n := 1; n < len(rest); n++ {
 		switch rest[n] {

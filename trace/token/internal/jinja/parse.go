@@ -49,7 +49,7 @@ func (p *parser) is(kind tokenKind, text string) bool {
 	return t.kind == kind && t.text == text
 }
 
-// accept takes a lexeme if it is the next one.
+// accept consumes a lexeme if it is the next one.
 func (p *parser) accept(kind tokenKind, text string) bool {
 	ok := p.is(kind, text)
 	if ok {
@@ -101,7 +101,7 @@ func (p *parser) body() (nodes []node) {
 // closing are the names that close or part what is open.
 var closing = map[string]bool{"elif": true, "else": true, "endif": true, "endfor": true, "endmacro": true, "endset": true, "endgeneration": true}
 
-// end takes a closing tag behind its opening mark.
+// end consumes a closing tag whose opening mark was read.
 func (p *parser) end(name string) {
 	if !p.word(name) {
 		p.fail("want " + name + " here")

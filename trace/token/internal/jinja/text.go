@@ -11,7 +11,7 @@ import (
 // IsSpace is Python's str.isspace for one character.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// unescaped is what a literal means in Python.
+// unescaped returns the value of a Python string literal without its quotes.
 func unescaped(s string, line int) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -31,7 +31,7 @@ func unescaped(s string, line int) string {
 		}
 		n := hex[s[i]]
 		if n == 0 {
-			b.WriteString(s[i-1 : i+1]) // as Python leaves what it does not know
+			b.WriteString(s[i-1 : i+1]) // Python leaves unknown escapes as they are
 			continue
 		}
 		if i+n >= len(s) {
@@ -47,10 +47,10 @@ func unescaped(s string, line int) string {
 	return b.String()
 }
 
-// runes is the length of s in characters.
+// runes returns the length of s in characters.
 func runes(s string) int { return utf8.RuneCountInString(s) }
 
-// cutRunes is the characters of s from i up to j.
+// cutRunes returns the characters of s from i up to j.
 func cutRunes(s string, i, j int) string {
 	if runes(s) == len(s) {
 		return s[i:j]
@@ -58,7 +58,7 @@ func cutRunes(s string, i, j int) string {
 	return string([]rune(s)[i:j])
 }
 
-// floatText is Python's repr of a float: the fewest digits that tell it apart, with an exponent below 1e-4 and from 1e16.
+// floatText is Python's repr of a float: the fewest digits that identify it, with an exponent below 1e-4 and from 1e16.
 func floatText(f float64) string {
 	switch {
 	case math.IsNaN(f):

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -264,7 +265,7 @@ func scalar(v any) string {
 		}
 		return "False"
 	case int64:
-		return intText(v)
+		return strconv.FormatInt(v, 10)
 	case Number:
 		return string(v)
 	case float64:
