@@ -45,6 +45,7 @@ var mayImport = map[string]string{
 	"replay/host":      "",
 	"replay/engine":    "trace trace/token trace/block replay/openai replay/pace trace/sample",
 	"replay/report":    "trace trace/profile replay/result replay/host trace/page trace/strictyaml trace/sample",
+	"replay/peer":      "trace trace/sample replay/result replay/report",
 	"replay/compare":   "trace trace/page trace/sample replay/result replay/report",
 	"replay/bench":     "replay replay/result replay/openai replay/report replay/engine trace trace/arrival trace/page trace/strictyaml",
 	"cmd/reprise":      "*",

@@ -15,6 +15,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/peer"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -47,7 +48,7 @@ func (f *judgeFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.trust.Register(cmd)
 	f.contractFlags.register(cmd)
-	fl.StringVar(&f.definitions, "definitions", ownDefinitions, "whose definitions the figures have: "+ownDefinitions+", "+strings.Join(report.Presets(), ", "))
+	fl.StringVar(&f.definitions, "definitions", ownDefinitions, "whose definitions the figures have: "+ownDefinitions+", "+strings.Join(peer.Presets(), ", "))
 	fl.Float64Var(&f.steadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
 	f.vllm.register(cmd)
 }
@@ -63,8 +64,8 @@ const ownDefinitions = "reprise"
 // check refuses flags before anything is sent or read. A document of vLLM's is
 // written when the flag says so that how names.
 func (f *judgeFlags) check(document bool, how string) error {
-	if f.definitions != ownDefinitions && !slices.Contains(report.Presets(), f.definitions) {
-		return cli.Usagef("--definitions: want %s or one of %s", ownDefinitions, strings.Join(report.Presets(), ", "))
+	if f.definitions != ownDefinitions && !slices.Contains(peer.Presets(), f.definitions) {
+		return cli.Usagef("--definitions: want %s or one of %s", ownDefinitions, strings.Join(peer.Presets(), ", "))
 	}
 	if !(f.steadyShare >= 0 && f.steadyShare <= 1) {
 		return cli.Usagef("--steady-share: want a share from 0 to 1")
@@ -234,7 +235,7 @@ func (f *judgeFlags) options() (report.Options, error) {
 	o := report.Options{ServerBlock: f.block, Limits: f.trust.Limits}
 	var err error
 	if f.slo == "" {
-		if o.SLO, err = report.ParseGoodput(f.vllm.goodput); err != nil {
+		if o.SLO, err = peer.ParseGoodput(f.vllm.goodput); err != nil {
 			return o, cli.Usagef("--goodput: %v", err)
 		}
 	} else if o.SLO, err = report.ParseSLO(f.slo); err != nil {
@@ -278,9 +279,9 @@ func (f *judgeFlags) summarise(cmd *cobra.Command, path string, i, n int) (repor
 		s.Steady = &steady
 	}
 	if err == nil && f.definitions != ownDefinitions {
-		var peer report.Peer
-		peer, err = report.Under(f.definitions, results.Run, results.Reader, o)
-		s.Peer = &peer
+		var figures report.Peer
+		figures, err = peer.Under(f.definitions, results.Run, results.Reader, o)
+		s.Peer = &figures
 	}
 	return s, err
 }

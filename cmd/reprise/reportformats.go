@@ -18,6 +18,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/peer"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -248,7 +249,7 @@ func (f *vllmResult) check(written bool, how string) error {
 	o, err := f.options(result.Run{})
 	if err == nil && written {
 		// What vLLM's document cannot hold is found before anything is sent.
-		_, err = report.VLLMFilename(result.Run{}, o)
+		_, err = peer.VLLMFilename(result.Run{}, o)
 	}
 	if err != nil {
 		return cli.Exit(cli.Usage, err)
@@ -257,14 +258,14 @@ func (f *vllmResult) check(written bool, how string) error {
 }
 
 // options are what a document says beside the run.
-func (f *vllmResult) options(run result.Run) (report.VLLMOptions, error) {
-	o := report.VLLMOptions{Backend: f.backend, Label: f.label, Model: f.model, Detailed: f.detailed}
+func (f *vllmResult) options(run result.Run) (peer.VLLMOptions, error) {
+	o := peer.VLLMOptions{Backend: f.backend, Label: f.label, Model: f.model, Detailed: f.detailed}
 	for _, pair := range f.metadata {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
 			return o, errors.New("--metadata: want KEY=VALUE")
 		}
-		o.Metadata = append(o.Metadata, report.Pair{Key: strings.TrimSpace(key), Value: strings.TrimSpace(value)})
+		o.Metadata = append(o.Metadata, peer.Pair{Key: strings.TrimSpace(key), Value: strings.TrimSpace(value)})
 	}
 	if f.metrics != "" {
 		o.Metrics = strings.Split(f.metrics, ",")
@@ -279,7 +280,7 @@ func (f *vllmResult) options(run result.Run) (report.VLLMOptions, error) {
 		}
 	}
 	var err error
-	if o.Goodput, err = report.ParseGoodput(f.goodput); err != nil {
+	if o.Goodput, err = peer.ParseGoodput(f.goodput); err != nil {
 		return o, fmt.Errorf("--goodput: %w", err)
 	}
 	setRate(&o, run.Rate)
@@ -288,7 +289,7 @@ func (f *vllmResult) options(run result.Run) (report.VLLMOptions, error) {
 
 // setRate tells vLLM's rate and burstiness from an arrival process. Requests at
 // recorded times and in a closed loop have vLLM's default, inf.
-func setRate(o *report.VLLMOptions, process string) {
+func setRate(o *peer.VLLMOptions, process string) {
 	kind, rest, _ := strings.Cut(process, ":")
 	fields := strings.Split(rest, ",")
 	rate, err := strconv.ParseFloat(fields[0], 64)
@@ -296,7 +297,7 @@ func setRate(o *report.VLLMOptions, process string) {
 	case process == "" || process == flags.AllAtOnce:
 	case kind == flags.RampUpKind:
 		if r, err := flags.ParseRampUp(process); err == nil {
-			o.RampUp = &report.RampUp{Strategy: r.Strategy, Start: r.Start, End: r.End}
+			o.RampUp = &peer.RampUp{Strategy: r.Strategy, Start: r.Start, End: r.End}
 			o.Burstiness = r.Burstiness
 		}
 	case kind == "poisson" && err == nil:
@@ -328,7 +329,7 @@ func (f *vllmResult) write(w io.Writer, results *result.File) error {
 	if err != nil {
 		return err
 	}
-	return report.WriteVLLM(w, results.Run, results.Reader, o)
+	return peer.WriteVLLM(w, results.Run, results.Reader, o)
 }
 
 // store saves the document where the flags say, and returns its path.
@@ -339,7 +340,7 @@ func (f *vllmResult) store(results *result.File) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if name, err = report.VLLMFilename(results.Run, o); err != nil {
+		if name, err = peer.VLLMFilename(results.Run, o); err != nil {
 			return "", err
 		}
 	}

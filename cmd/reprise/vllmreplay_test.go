@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/peer"
 	"reprise/replay/report"
 )
 
@@ -78,7 +79,7 @@ func TestReplayAsVLLM(t *testing.T) {
 			t.Errorf("line %d: %v, %.300s", i, err, line)
 		}
 	}
-	for _, definitions := range report.Presets() {
+	for _, definitions := range peer.Presets() {
 		out := judged(t, results, "--definitions", definitions, "--json")
 		var s struct{ Peer report.Peer }
 		if err := json.Unmarshal([]byte(out), &s); err != nil || s.Peer.Definitions != definitions {

@@ -96,18 +96,9 @@ func (q *queue) Read(rows []result.Result) (int, error) {
 	return n, nil
 }
 
-func BenchmarkFurtherPasses(b *testing.B) {
-	for name, f := range map[string]func(Reread) error{
-		"vllm":          func(r Reread) error { return WriteVLLM(io.Discard, result.Run{}, r, VLLMOptions{}) },
-		"vllm-detailed": func(r Reread) error { return WriteVLLM(io.Discard, result.Run{}, r, VLLMOptions{Detailed: true}) },
-		"steady":        func(r Reread) error { _, err := FindSteady(result.Run{}, r, 0.8, Options{}); return err },
-		"aiperf":        func(r Reread) error { _, err := Under("aiperf", result.Run{}, r, Options{}); return err },
-	} {
-		b.Run(name, func(b *testing.B) {
-			if err := f(inARow(b.N)); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "results/s")
-		})
+func BenchmarkFindSteady(b *testing.B) {
+	if _, err := FindSteady(result.Run{}, inARow(b.N), 0.8, Options{}); err != nil {
+		b.Fatal(err)
 	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "results/s")
 }

@@ -3,12 +3,12 @@ package report
 import (
 	"os"
 	"regexp"
-	"reprise/replay/result"
 	"slices"
 	"strings"
 	"testing"
 
 	"reprise/replay/openai"
+	"reprise/replay/result"
 )
 
 // Every class of failure has its words; a cancellation is none.

@@ -3,9 +3,9 @@ package report
 import (
 	"fmt"
 	"regexp"
-	"reprise/replay/result"
 	"strings"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 

@@ -21,7 +21,7 @@ func Summarise(run result.Run, results trace.Reader[result.Result], opts Options
 	}
 	c := newCollector(run, opts)
 	err = trace.Each(results, func(_ int64, r *result.Result) error {
-		if err := check(r); err != nil {
+		if err := CheckResult(r); err != nil {
 			return err
 		}
 		return c.add(r)
@@ -121,7 +121,7 @@ func (c *collector) newGroup() *group {
 	return &group{ttft: sample.Values{Limit: limit}, tpot: sample.Values{Limit: limit}, e2e: sample.Values{Limit: limit}, cache: c.newReuse()}
 }
 
-// add takes one result that passed check. One outside the run's window is only
+// Add takes one result that passed check. One outside the run's window is only
 // counted.
 func (c *collector) add(r *result.Result) error {
 	if before, after := c.run.Window.Holds(r); before || after {
@@ -154,20 +154,20 @@ func (c *collector) add(r *result.Result) error {
 		c.lastDone = max(c.lastDone, *r.DoneNS)
 	}
 
-	end, class := outcomeOf(r)
+	end, class := OutcomeOf(r)
 	if c.terms != nil {
 		c.terms.add(r, end)
 	}
 	switch end {
-	case failed:
+	case Failed:
 		c.failed++
 		c.errors[class]++
 		c.addFailure(r)
-	case cancelled:
+	case Cancelled:
 		c.cancelled++
-	case notSent:
+	case NotSent:
 		c.notSent++
-	case succeeded:
+	case Succeeded:
 		c.succeeded++
 		c.stalls.add(r)
 		c.addLatency(r, append(places, category, bucket, ofClass)...)
@@ -211,8 +211,8 @@ func (c *collector) addFailure(r *result.Result) {
 // makes less of a difference.
 func cut(got, want int32) bool { return want-got >= 16 && float64(got) < 0.9*float64(want) }
 
-// inputOf is the length of a prompt: what the server counted, else what was asked for.
-func inputOf(r *result.Result) int32 {
+// InputTokens is the length of a prompt: what the server counted, else what was asked for.
+func InputTokens(r *result.Result) int32 {
 	if r.Input != nil {
 		return *r.Input
 	}
@@ -220,7 +220,7 @@ func inputOf(r *result.Result) int32 {
 }
 
 func bucketOf(r *result.Result) int {
-	i, found := slices.BinarySearch(lengthBuckets[:], int64(inputOf(r)))
+	i, found := slices.BinarySearch(lengthBuckets[:], int64(InputTokens(r)))
 	if !found {
 		i--
 	}
@@ -241,7 +241,7 @@ func (c *collector) addSending(r *result.Result) {
 		s.lag = longer(s.lag, Span{lag, true})
 	}
 	p := pick{due: r.DueNS, sent: sent}
-	if end, _ := outcomeOf(r); end == succeeded {
+	if end, _ := OutcomeOf(r); end == Succeeded {
 		p.ttft = between(sent, r.FirstTokenNS)
 		s.ttft = longer(s.ttft, p.ttft)
 	}
@@ -253,12 +253,12 @@ func (c *collector) addSending(r *result.Result) {
 }
 
 func (c *collector) addLatency(r *result.Result, groups ...*group) {
-	l := derive(r)
+	l := Derive(r)
 	for origin := range origins {
 		addSpan(&c.headers[origin], l.Headers[origin])
 		addSpan(&c.ttft[origin], l.TTFT[origin])
 		addSpan(&c.e2e[origin], l.E2E[origin])
-		if l.meets(&c.opts.SLO, origin) {
+		if l.Meets(&c.opts.SLO, origin) {
 			c.good[origin]++
 		}
 	}
@@ -280,7 +280,7 @@ func (c *collector) addLatency(r *result.Result, groups ...*group) {
 
 func (c *collector) addTokens(r *result.Result, category *group) {
 	t := &c.tokens
-	input := inputOf(r)
+	input := InputTokens(r)
 	t.Prompt += int64(input)
 	c.input.add(input)
 	c.wanted.add(r.WantOutput)

@@ -35,7 +35,7 @@ func (c *Contract) check(slo SLO) error {
 		}
 		switch clause.quantity.kind {
 		case goodShare:
-			if clause.slo.empty() && slo.empty() {
+			if clause.slo.Empty() && slo.Empty() {
 				return fmt.Errorf("%s: the clause has no slo, such as slo: ttft:200ms,tpot:50ms", clause)
 			}
 		case costOf:

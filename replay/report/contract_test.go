@@ -277,7 +277,7 @@ func TestContractMemory(t *testing.T) {
 	}
 	for i := range 100 {
 		r := rowOf([]string{"gold", "silver"}[i%2], 100)
-		terms.add(r, succeeded)
+		terms.add(r, Succeeded)
 	}
 	for _, e := range terms.all[1:] {
 		for _, of := range e.timings {

@@ -57,7 +57,7 @@ func newTerms(c *Contract, opts Options, newReuse func() reuse, run *result.Run)
 		switch {
 		case clause.quantity.kind == goodShare:
 			slo := clause.slo
-			if slo.empty() {
+			if slo.Empty() {
 				slo = opts.SLO
 			}
 			v.good = append(v.good, goodCount{i, slo, clause.origin, 0})
@@ -96,9 +96,9 @@ func (v *evidence) sample(of timing) *sample.Values {
 	return nil
 }
 
-// add takes a result of the run's window.
-func (t *terms) add(r *result.Result, end outcome) {
-	if end != succeeded && end != failed {
+// Add takes a result of the run's window.
+func (t *terms) add(r *result.Result, end Outcome) {
+	if end != Succeeded && end != Failed {
 		return
 	}
 	var l *Durations
@@ -106,18 +106,18 @@ func (t *terms) add(r *result.Result, end outcome) {
 		if v.where != nil && !v.where.holds(r, t.run) {
 			continue
 		}
-		if end == failed {
+		if end == Failed {
 			v.failed++
 			continue
 		}
 		if l == nil {
-			d := derive(r)
+			d := Derive(r)
 			l = &d
 			t.shared = t.shared[:0]
 		}
 		v.succeeded++
 		for i := range v.good {
-			if g := &v.good[i]; l.meets(&g.slo, g.origin) {
+			if g := &v.good[i]; l.Meets(&g.slo, g.origin) {
 				g.n++
 			}
 		}
@@ -127,9 +127,9 @@ func (t *terms) add(r *result.Result, end outcome) {
 	}
 }
 
-// add takes a successful result of a scope.
+// Add takes a successful result of a scope.
 func (v *evidence) add(r *result.Result, l *Durations, shared *[]int64) {
-	v.prompt += int64(inputOf(r))
+	v.prompt += int64(InputTokens(r))
 	if r.Output != nil {
 		v.output += int64(*r.Output)
 	}

@@ -49,7 +49,7 @@ func (t *terms) clause(i int, duration int64, zeros bool) ClauseResult {
 		for _, g := range v.good {
 			if g.clause == i {
 				slo = &g.slo
-				r.Samples, r.Measured, r.SLO = v.succeeded+v.failed, ratio(g.n, v.succeeded+v.failed), g.slo.String()
+				r.Samples, r.Measured, r.SLO = v.succeeded+v.failed, Ratio(g.n, v.succeeded+v.failed), g.slo.String()
 			}
 		}
 	default:
@@ -67,16 +67,16 @@ func (t *terms) clause(i int, duration int64, zeros bool) ClauseResult {
 func (t *terms) figure(m *quantity, v *evidence, duration int64, zeros bool) (*float64, int64) {
 	switch m.name {
 	case errorRate:
-		return ratio(v.failed, v.succeeded+v.failed), v.succeeded + v.failed
+		return Ratio(v.failed, v.succeeded+v.failed), v.succeeded + v.failed
 	case "hit_ratio":
 		c := v.cache.summary(zeros)
 		return c.Measured, c.Rows
 	case "requests_per_s":
-		return perSecond(v.succeeded, duration), v.succeeded
+		return PerSecond(v.succeeded, duration), v.succeeded
 	case "prompt_tokens_per_s":
-		return perSecond(v.prompt, duration), v.succeeded
+		return PerSecond(v.prompt, duration), v.succeeded
 	case "output_tokens_per_s":
-		return perSecond(v.output, duration), v.succeeded
+		return PerSecond(v.output, duration), v.succeeded
 	}
 	if v.output == 0 || duration <= 0 {
 		return nil, v.succeeded

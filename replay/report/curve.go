@@ -10,15 +10,15 @@ const (
 	firstBin = int64(1e6) // 1 ms
 )
 
-// A curve holds how many requests began and ended in each bin of time: at most
+// A Curve holds how many requests began and ended in each bin of time: at most
 // maxBins of equal width, 8 MB, which double in width as the run grows. How
 // many were open is exact at the edges of the bins.
-type curve struct {
+type Curve struct {
 	width    int64
 	up, down []int32
 }
 
-func (c *curve) bin(ns int64) int64 {
+func (c *Curve) bin(ns int64) int64 {
 	if c.width == 0 {
 		c.width = firstBin
 	}
@@ -49,15 +49,16 @@ func halve[T any](bins []T, join func(into *T, other T)) []T {
 	return bins[:half]
 }
 
-// add counts a request that was open from one instant to another.
-func (c *curve) add(from, to int64) {
+// Add counts a request that was open from one instant to another, in nanoseconds
+// since the run began.
+func (c *Curve) Add(from, to int64) {
 	last := c.bin(max(from, to)) // first, since it may change the width
 	c.up[c.bin(from)]++
 	c.down[last]++
 }
 
 // levels yields how many requests were open at the end of each bin.
-func (c *curve) levels(yield func(bin int, open int64) bool) {
+func (c *Curve) levels(yield func(bin int, open int64) bool) {
 	var open int64
 	for i := range c.up {
 		open += int64(c.up[i]) - int64(c.down[i])
@@ -67,10 +68,27 @@ func (c *curve) levels(yield func(bin int, open int64) bool) {
 	}
 }
 
-// A part is a stretch of time, from an instant up to and without another.
-type part struct{ from, to int64 }
+// Parts cuts the time of a curve into intervals of at most limit beginnings and
+// ends, or of one bin.
+func (c *Curve) Parts(limit int) []Interval {
+	var out []Interval
+	held, from := 0, int64(0)
+	for i := range c.up {
+		n := int(c.up[i]) + int(c.down[i])
+		if at := int64(i) * c.width; held > 0 && held+n > limit {
+			out = append(out, Interval{from, at})
+			held, from = 0, at
+		}
+		held += n
+	}
+	return append(out, Interval{from, MaxInstant + 1})
+}
 
-func (p part) holds(ns int64) bool { return p.from <= ns && ns < p.to }
+// An Interval is a part of a run's time. Its end is not in it.
+type Interval struct{ from, to int64 } // nanoseconds
+
+// Contains tells whether an instant, in nanoseconds, is within the interval.
+func (p Interval) Contains(ns int64) bool { return p.from <= ns && ns < p.to }
 
 // Reread opens the results of a run from their beginning; it is called once
 // for each pass over them.

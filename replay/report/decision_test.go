@@ -2,10 +2,10 @@ package report
 
 import (
 	"bytes"
-	"reprise/replay/result"
 	"strings"
 	"testing"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 

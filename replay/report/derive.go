@@ -46,18 +46,18 @@ type Durations struct {
 // failed, was not sent, or is outside the measured window of its run. A result
 // that contradicts itself is an error.
 func Measured(run *result.Run, r *result.Result) (d Durations, ok bool, err error) {
-	if err := check(r); err != nil {
+	if err := CheckResult(r); err != nil {
 		return Durations{}, false, err
 	}
 	before, after := run.Window.Holds(r)
-	if end, _ := outcomeOf(r); before || after || end != succeeded {
+	if end, _ := OutcomeOf(r); before || after || end != Succeeded {
 		return Durations{}, false, nil
 	}
-	return derive(r), true, nil
+	return Derive(r), true, nil
 }
 
-// derive computes the latencies of a request that was sent.
-func derive(r *result.Result) Durations {
+// Derive computes the latencies of a request that was sent.
+func Derive(r *result.Result) Durations {
 	l := Durations{whole: r.API == result.APIEmbeddings}
 	last := r.LastTokenNS
 	if l.whole {
@@ -78,8 +78,9 @@ func derive(r *result.Result) Durations {
 	return l
 }
 
-// meets tells whether a successful request meets every objective.
-func (l *Durations) meets(s *SLO, origin int) bool {
+// Meets tells whether a successful request meets every objective, with latencies
+// from [FromSent] or [FromDue].
+func (l *Durations) Meets(s *SLO, origin int) bool {
 	within := func(d Span, limit *time.Duration) bool {
 		return limit == nil || d.OK && d.NS <= int64(*limit)
 	}
@@ -109,41 +110,44 @@ func perToken(dst []int64, r *result.Result) []int64 {
 	return dst
 }
 
-// How a request ended.
-type outcome uint8
+// An Outcome is how a request ended.
+type Outcome uint8
 
+// The outcomes of a request.
 const (
-	succeeded outcome = iota
-	failed
-	cancelled // on purpose, as in the trace: load, but neither success nor error
-	notSent
+	Succeeded Outcome = iota
+	Failed
+	Cancelled // on purpose, as in the trace: load, but neither success nor error
+	NotSent
 )
 
 // unfinished is the error class of a request that was sent, reported no error
 // and has no end: its run was killed.
 const unfinished = "unfinished"
 
-func outcomeOf(r *result.Result) (outcome, string) {
+// OutcomeOf tells how a request ended. One that failed has its error class as well:
+// that of the client, or "unfinished" where the end was never recorded.
+func OutcomeOf(r *result.Result) (Outcome, string) {
 	switch {
 	case r.Failed():
-		return failed, r.Error
+		return Failed, r.Error
 	case r.Error != "":
-		return cancelled, ""
+		return Cancelled, ""
 	case r.SentNS == nil:
-		return notSent, ""
+		return NotSent, ""
 	case r.DoneNS == nil:
-		return failed, unfinished
+		return Failed, unfinished
 	}
-	return succeeded, ""
+	return Succeeded, ""
 }
 
 // MaxInstant is the longest time in a run, in nanoseconds: 104 days. It keeps every sum and product within 64 bits or the
 // exact integers of a float64.
 const MaxInstant = 1 << 53
 
-// check refuses a result that contradicts itself: a summary of it would be
+// CheckResult refuses a result that contradicts itself: a summary of it would be
 // wrong without a sign of it. Tokens after the end mark do happen.
-func check(r *result.Result) error {
+func CheckResult(r *result.Result) error {
 	bad := func(reason string) error { return fmt.Errorf("report: result of row %d: %s", r.RowID, reason) }
 	if r.DueNS < 0 || r.DueNS > MaxInstant {
 		return bad("its due time is outside the run")

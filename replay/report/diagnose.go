@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 	"regexp"
-	"reprise/replay/result"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 

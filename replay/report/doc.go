@@ -17,9 +17,8 @@
 //     a number of its own, so they cannot disagree. [Overlay], [WriteTextRuns] and
 //     [WriteJSONRuns] put several runs beside each other.
 //  6. What needs further passes over the results stands beside the summary:
-//     [FindSteady] finds the stretch without ramp and drain, [Under] reads the
-//     recording under the definitions of one of the [Presets], and [WriteVLLM]
-//     writes the JSON document of vllm bench serve.
+//     [FindSteady] finds the stretch without ramp and drain, and package peer reads
+//     the recording under the definitions of other tools.
 //
 // # Memory
 //

@@ -2,12 +2,12 @@ package report
 
 import (
 	"fmt"
-	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
 
 	"reprise/replay/host"
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 

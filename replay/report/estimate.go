@@ -2,8 +2,8 @@ package report
 
 import (
 	"fmt"
-	"reprise/replay/result"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 

@@ -12,20 +12,20 @@ func (c *collector) summary() (Summary, error) {
 	s := Summary{Schema: Schema, Run: c.run, Latency: Latency{}}
 	s.Requests = Requests{
 		Rows: c.rows, Succeeded: c.succeeded, Failed: c.failed, Cancelled: c.cancelled,
-		NotSent: c.notSent, WarmUp: c.before, CoolDown: c.after, ErrorShare: ratio(c.failed, c.succeeded+c.failed),
+		NotSent: c.notSent, WarmUp: c.before, CoolDown: c.after, ErrorShare: Ratio(c.failed, c.succeeded+c.failed),
 		Unconnected: c.unconnected, Refused: c.refused,
 	}
 	duration := max(c.lastDone-c.firstDue, 0)
 	if c.rows > 0 && c.lastDone >= 0 {
-		s.DurationS = seconds(duration)
+		s.DurationS = Seconds(duration)
 	}
 	s.Throughput = Throughput{
-		OfferedPerS:      perSecond(c.rows-1, c.lastDue-c.firstDue),
-		RequestsPerS:     perSecond(c.succeeded, duration),
-		PromptTokensPerS: perSecond(c.tokens.Prompt, duration),
-		OutputTokensPerS: perSecond(c.tokens.Output, duration),
+		OfferedPerS:      PerSecond(c.rows-1, c.lastDue-c.firstDue),
+		RequestsPerS:     PerSecond(c.succeeded, duration),
+		PromptTokensPerS: PerSecond(c.tokens.Prompt, duration),
+		OutputTokensPerS: PerSecond(c.tokens.Output, duration),
 	}
-	if !c.opts.SLO.empty() {
+	if !c.opts.SLO.Empty() {
 		s.Goodput = &Goodput{SLO: c.opts.SLO, FromSent: c.goodput(FromSent, duration), FromDue: c.goodput(FromDue, duration)}
 	}
 	s.InFlight = InFlight{Max: c.run.MaxInFlight, HeldBack: c.run.HeldBack}
@@ -37,7 +37,7 @@ func (c *collector) summary() (Summary, error) {
 	}
 	s.Errors = c.errorCounts()
 	s.Tokens = c.tokens
-	s.Tokens.PerEvent = ratio(c.timed, c.events)
+	s.Tokens.PerEvent = Ratio(c.timed, c.events)
 	zeros := c.cache.zerosLeftOut(c.cachedZero)
 	s.Cache = c.cache.summary(zeros)
 	s.Cache.ExpectedFrom = expectedFrom(&c.run, &s.Cache)
@@ -65,13 +65,13 @@ func (c *collector) summary() (Summary, error) {
 
 func (c *collector) goodput(origin int, duration int64) Good {
 	n := c.good[origin]
-	return Good{Requests: n, PerS: perSecond(n, duration), Share: ratio(n, c.succeeded+c.failed)}
+	return Good{Requests: n, PerS: PerSecond(n, duration), Share: Ratio(n, c.succeeded+c.failed)}
 }
 
 func (c *collector) errorCounts() []ErrorCount {
 	out := []ErrorCount{}
 	for class, n := range c.errors {
-		out = append(out, ErrorCount{class, n, *ratio(n, c.succeeded+c.failed)})
+		out = append(out, ErrorCount{class, n, *Ratio(n, c.succeeded+c.failed)})
 	}
 	slices.SortFunc(out, func(a, b ErrorCount) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))

@@ -21,18 +21,19 @@ func Rounded(v, per float64) *float64 {
 // milliseconds converts nanoseconds, whole to the nanosecond.
 func milliseconds(ns float64) *float64 { return Rounded(ns/1e6, 1e6) }
 
-func seconds(ns int64) *float64 { return Rounded(float64(ns)/1e9, 1e9) }
+// Seconds converts nanoseconds, whole to the nanosecond. It is never nil.
+func Seconds(ns int64) *float64 { return Rounded(float64(ns)/1e9, 1e9) }
 
-// ratio is a/b, null where b is 0.
-func ratio(a, b int64) *float64 {
+// Ratio is a/b rounded to nine decimals, nil where b is 0.
+func Ratio(a, b int64) *float64 {
 	if b == 0 {
 		return nil
 	}
 	return Rounded(float64(a)/float64(b), 1e9)
 }
 
-// perSecond is a count over nanoseconds, null over none.
-func perSecond(n, ns int64) *float64 {
+// PerSecond is the rate of n in ns nanoseconds, nil where there is no time.
+func PerSecond(n, ns int64) *float64 {
 	if ns <= 0 {
 		return nil
 	}
@@ -79,6 +80,3 @@ func StatOf(s *sample.Values) (Stat, sample.Order) {
 	}
 	return out, q
 }
-
-// round makes a whole number of a float, within what sums of them allow.
-func round(v float64) int64 { return int64(math.Round(min(v, MaxInstant))) }

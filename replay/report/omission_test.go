@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"context"
-	"reprise/replay/result"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/internal/resulttest"
 	"reprise/replay/pace"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 

@@ -13,7 +13,7 @@ import (
 // cache hits where it was sent.
 func (c *collector) addOverTime(r *result.Result) {
 	if r.FirstTokenNS != nil && r.Events > 0 {
-		c.time.at(*r.FirstTokenNS).prompt += int64(inputOf(r)) // which ends its prefill
+		c.time.at(*r.FirstTokenNS).prompt += int64(InputTokens(r)) // which ends its prefill
 		c.time.addOutput(r)
 	}
 	if r.Input == nil || *r.Input == 0 {

@@ -42,7 +42,7 @@ func (r *Retries) add(of *result.Result) {
 	if of.Attempts > 1 {
 		r.Retried++
 		r.Attempts += int64(of.Attempts) - 1
-		if end, _ := outcomeOf(of); end == succeeded {
+		if end, _ := OutcomeOf(of); end == Succeeded {
 			r.Succeeded++
 		}
 	}
@@ -55,7 +55,7 @@ func (r *Retries) orNil() *Retries {
 	return r
 }
 
-// parts tell requests apart by where they went and who answered.
+// Parts tell requests apart by where they went and who answered.
 type parts struct {
 	byEndpoint map[int32]*group
 	byHeader   [result.MaxRecordHeaders]map[int32]*group
@@ -249,7 +249,7 @@ func (r *Retries) spread(of *result.Result, run *result.Run) {
 		return // it ended where it began
 	}
 	last.TookOver++
-	if end, _ := outcomeOf(of); end == succeeded {
+	if end, _ := OutcomeOf(of); end == Succeeded {
 		last.Answered++
 	}
 }

@@ -41,7 +41,7 @@ type exposition struct {
 	families []*dto.MetricFamily
 }
 
-// add takes a value, unless it was not measured.
+// Add takes a value, unless it was not measured.
 func (e *exposition) add(name, help string, v *float64, labels ...label) {
 	if v == nil {
 		return

@@ -23,7 +23,7 @@ func (a *reuseSums) join(b reuseSums) {
 	a.blocks += b.blocks
 }
 
-// add takes a successful result. A server can reuse at most prompt − 1 tokens:
+// Add takes a successful result. A server can reuse at most prompt − 1 tokens:
 // it needs one to compute the next from.
 func (u *reuse) add(r *result.Result) {
 	u.rows++
@@ -65,11 +65,11 @@ func (u *reuse) summary(zeros bool) Cache {
 		// Disjoint rows cannot be compared: what was measured is said alone.
 		c.Rows, c.PromptTokens, expected = measured.rows, measured.prompt, reuseSums{}
 	}
-	c.Measured = ratio(measured.cached, measured.prompt)
+	c.Measured = Ratio(measured.cached, measured.prompt)
 	if u.block > 0 {
 		c.Block = trace.Ptr(u.block)
-		c.Expected = ratio(expected.blocks, expected.prompt)
-		c.RoundingLoss = ratio(expected.reach-expected.blocks, expected.prompt)
+		c.Expected = Ratio(expected.blocks, expected.prompt)
+		c.RoundingLoss = Ratio(expected.reach-expected.blocks, expected.prompt)
 	}
 	if c.Measured != nil && c.Expected != nil {
 		c.Difference = Rounded(*c.Measured-*c.Expected, 1e9)

@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
-	"reprise/replay/result"
 	"strings"
 	"unicode"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 

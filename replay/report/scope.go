@@ -96,7 +96,7 @@ func sessionOf(r *result.Result, _ *result.Run) string {
 }
 
 func countedOr(r *result.Result, counted *int32, wanted int32) int32 {
-	if end, _ := outcomeOf(r); end == succeeded && counted != nil {
+	if end, _ := OutcomeOf(r); end == Succeeded && counted != nil {
 		return *counted
 	}
 	return wanted

@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
-	"reprise/replay/result"
 	"slices"
 	"strings"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 

@@ -38,14 +38,16 @@ func ParseSLO(s string) (SLO, error) {
 		return out, errors.New("an SLO names at least one objective, such as ttft:200ms")
 	}
 	for i, part := range parts {
-		if err := out.set(part); err != nil {
+		if err := out.Set(part); err != nil {
 			return SLO{}, fmt.Errorf("objective %d of the SLO: %w", i+1, err)
 		}
 	}
 	return out, nil
 }
 
-func (s *SLO) set(part string) error {
+// Set adds one objective, written as name:duration as for [ParseSLO]. It refuses a
+// metric that has an objective already.
+func (s *SLO) Set(part string) error {
 	name, value, ok := strings.Cut(part, ":")
 	if !ok {
 		return errors.New("write it as name:duration, such as ttft:200ms")
@@ -83,7 +85,8 @@ func (s SLO) String() string {
 	return strings.Join(parts, ",")
 }
 
-func (s SLO) empty() bool { return s == SLO{} }
+// Empty tells whether there is no objective.
+func (s SLO) Empty() bool { return s == SLO{} }
 
 func (s SLO) check() error {
 	for _, o := range s.objectives() {

@@ -56,7 +56,7 @@ func FuzzParseSLO(f *testing.F) {
 			}
 			return
 		}
-		if s.empty() || s.check() != nil {
+		if s.Empty() || s.check() != nil {
 			t.Errorf("%q gives %+v", in, s)
 		}
 		back, err := ParseSLO(s.String())

@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
-	"reprise/replay/result"
 	"sort"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 
@@ -62,7 +62,7 @@ func (m *stallMeter) until(at int64) int64 {
 // within is how long the client stood still between two instants.
 func (m *stallMeter) within(from, to int64) int64 { return m.until(to) - m.until(from) }
 
-// add takes a successful request. A nil stallMeter takes none.
+// Add takes a successful request. A nil stallMeter takes none.
 func (m *stallMeter) add(r *result.Result) {
 	if m == nil {
 		return

@@ -70,13 +70,13 @@ func FindSteady(run result.Run, reread Reread, share float64, opts Options) (Ste
 	if err != nil {
 		return Steady{}, err
 	}
-	var c curve
+	var c Curve
 	err = trace.Each(reread(), func(_ int64, r *result.Result) error {
-		if err := check(r); err != nil {
+		if err := CheckResult(r); err != nil {
 			return err
 		}
 		if r.SentNS != nil && r.DoneNS != nil {
-			c.add(*r.SentNS, *r.DoneNS)
+			c.Add(*r.SentNS, *r.DoneNS)
 		}
 		return nil
 	})
@@ -102,17 +102,17 @@ func FindSteady(run result.Run, reread Reread, share float64, opts Options) (Ste
 
 // steady finds the stretch between the first and the last of the longest row
 // of edges of bins with enough requests in flight.
-func (c *curve) steady(s *Steady) (part, bool) {
+func (c *Curve) steady(s *Steady) (Interval, bool) {
 	for _, open := range c.levels {
 		s.Peak = max(s.Peak, open)
 	}
 	if s.Peak == 0 {
 		s.Reason = "no request was in flight at any of the instants that are looked at"
-		return part{}, false
+		return Interval{}, false
 	}
 	s.AtLeast = int64(math.Ceil(s.Share * float64(s.Peak)))
-	s.ResolutionS = seconds(c.width)
-	first, most := -1, part{}
+	s.ResolutionS = Seconds(c.width)
+	first, most := -1, Interval{}
 	for i, open := range c.levels {
 		if open < s.AtLeast {
 			first = -1
@@ -122,29 +122,29 @@ func (c *curve) steady(s *Steady) (part, bool) {
 			first = i
 		}
 		// The end of bin i is the edge i+1.
-		if w := (part{int64(first+1) * c.width, int64(i+1) * c.width}); w.to-w.from > most.to-most.from {
+		if w := (Interval{int64(first+1) * c.width, int64(i+1) * c.width}); w.to-w.from > most.to-most.from {
 			most = w
 		}
 	}
 	if most.to == most.from {
 		s.Reason = fmt.Sprintf("the requests in flight reached %s, %s of their peak, for an instant only", page.Brief(s.AtLeast), page.Percent(s.Share))
-		return part{}, false
+		return Interval{}, false
 	}
-	s.Window = &Stretch{*seconds(most.from), *seconds(most.to), *seconds(most.to - most.from)}
+	s.Window = &Stretch{*Seconds(most.from), *Seconds(most.to), *Seconds(most.to - most.from)}
 	return most, true
 }
 
 // inside adds up what happened in a stretch.
 type inside struct {
 	run                  result.Run
-	window               part
+	window               Interval
 	finished, sent       int64
 	prompt               int64
 	output               float64
 	ttft, tpot, itl, e2e sample.Values
 }
 
-func newInside(run result.Run, window part, opts Options) *inside {
+func newInside(run result.Run, window Interval, opts Options) *inside {
 	in := &inside{run: run, window: window}
 	for _, s := range []*sample.Values{&in.ttft, &in.tpot, &in.itl, &in.e2e} {
 		s.Limit = opts.Exact
@@ -153,20 +153,20 @@ func newInside(run result.Run, window part, opts Options) *inside {
 }
 
 func (in *inside) add(r *result.Result) {
-	if end, _ := outcomeOf(r); end != succeeded {
+	if end, _ := OutcomeOf(r); end != Succeeded {
 		return
 	}
-	done := in.window.holds(*r.DoneNS)
+	done := in.window.Contains(*r.DoneNS)
 	if done {
 		in.finished++
 	}
 	in.addTokens(r)
 	before, after := in.run.Window.Holds(r)
-	if before || after || !done || !in.window.holds(*r.SentNS) {
+	if before || after || !done || !in.window.Contains(*r.SentNS) {
 		return
 	}
 	in.sent++
-	l := derive(r)
+	l := Derive(r)
 	addSpan(&in.ttft, l.TTFT[FromSent])
 	addSpan(&in.e2e, l.E2E[FromSent])
 	addSpan(&in.tpot, l.TPOT)
@@ -181,8 +181,8 @@ func (in *inside) addTokens(r *result.Result) {
 	if r.FirstTokenNS == nil || r.Events == 0 {
 		return
 	}
-	if in.window.holds(*r.FirstTokenNS) {
-		in.prompt += int64(inputOf(r))
+	if in.window.Contains(*r.FirstTokenNS) {
+		in.prompt += int64(InputTokens(r))
 	}
 	exact := len(r.EventTokens) == int(r.Events)
 	each := 0.0
@@ -195,7 +195,7 @@ func (in *inside) addTokens(r *result.Result) {
 			at += r.GapsNS[i-1]
 		}
 		switch {
-		case !in.window.holds(at):
+		case !in.window.Contains(at):
 		case exact:
 			in.output += float64(r.EventTokens[i])
 		default:
@@ -212,8 +212,8 @@ func (in *inside) finish(s *Steady) {
 		return
 	}
 	ns := in.window.to - in.window.from
-	s.RequestsPerS = perSecond(in.finished, ns)
-	s.PromptTokensPerS = perSecond(in.prompt, ns)
+	s.RequestsPerS = PerSecond(in.finished, ns)
+	s.PromptTokensPerS = PerSecond(in.prompt, ns)
 	s.OutputTokensPerS = Rounded(in.output/float64(ns)*1e9, 1e6)
 	for _, m := range []struct {
 		into **Stat

@@ -93,7 +93,7 @@ func TestSteadyAgainstOracle(t *testing.T) {
 			}
 			at := *r.FirstTokenNS
 			if in(at) {
-				prompt += float64(inputOf(r))
+				prompt += float64(InputTokens(r))
 			}
 			for e := range int(r.Events) {
 				if e > 0 {
@@ -180,10 +180,10 @@ func TestSteadyReasons(t *testing.T) {
 
 // A run longer than the bins doubles their width and keeps every request.
 func TestCurveFolds(t *testing.T) {
-	var c curve
-	c.add(0, 5e9)
-	c.add(1e9, 7200e9)
-	c.add(7100e9, 7200e9)
+	var c Curve
+	c.Add(0, 5e9)
+	c.Add(1e9, 7200e9)
+	c.Add(7100e9, 7200e9)
 	if c.width <= firstBin || len(c.up) > maxBins {
 		t.Fatalf("%d bins of %d ns", len(c.up), c.width)
 	}

@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
-	"reprise/replay/result"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 
@@ -171,7 +171,7 @@ func (j *judgement) outcomes(s *Summary, limits Limits) {
 	r, run := &s.Requests, &s.Run
 	const workload, those = "of the workload", "of those that ended"
 	share := func(code string, n, of int64, limit float64, whole, format string, args ...any) {
-		part := ratio(n, of)
+		part := Ratio(n, of)
 		if part == nil {
 			j.check(code, unmeasured(limit, "share"), "")
 			return

@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
-	"reprise/replay/result"
 	"strings"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 

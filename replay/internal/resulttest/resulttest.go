@@ -4,6 +4,8 @@ package resulttest
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 
 	"reprise/replay/result"
 	"reprise/trace"
@@ -59,3 +61,69 @@ func (Endpoint) Launch(context.Context, result.Shot, *result.Result) (read func(
 
 // Report is empty.
 func (Endpoint) Report() result.EndpointReport { return result.EndpointReport{} }
+
+// Messy makes n results that have, between them, everything that can happen.
+func Messy(rng *rand.Rand, n int) []result.Result {
+	var out []result.Result
+	for row := range int64(n) {
+		r := result.Result{
+			RowID: row, Category: append(trace.Categories(), "")[rng.IntN(6)],
+			DueNS: rng.Int64N(60e9), WantInput: 1 + rng.Int32N(40000), WantOutput: 1 + rng.Int32N(20),
+		}
+		sent := r.DueNS + rng.Int64N(3e6)*rng.Int64N(3)*rng.Int64N(20)
+		switch rng.IntN(30) {
+		case 0: // never sent
+			if rng.IntN(2) == 0 {
+				r.Error = "prepare"
+			}
+			out = append(out, r)
+			continue
+		case 1:
+			r.Error = []string{"reset", "timeout", "cancelled"}[rng.IntN(3)]
+		}
+		r.SentNS = &sent
+		r.HeadersNS = trace.Ptr(sent + rng.Int64N(5e6))
+		stream(rng, &r, *r.HeadersNS)
+		if rng.IntN(50) == 0 {
+			r.DoneNS = nil
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// stream fills in what came back.
+func stream(rng *rand.Rand, r *result.Result, at int64) {
+	r.FirstEventNS = trace.Ptr(at)
+	r.Events = rng.Int32N(r.WantOutput + 1)
+	total := int32(0)
+	for i := range r.Events {
+		gap := int64(math.Exp(rng.NormFloat64()) * 2e7)
+		at += gap
+		if i == 0 {
+			r.FirstTokenNS = trace.Ptr(at)
+		} else {
+			r.GapsNS = append(r.GapsNS, gap)
+		}
+		k := 1 + rng.Int32N(3)
+		total += k
+		r.EventTokens = append(r.EventTokens, k)
+		r.LastTokenNS = trace.Ptr(at)
+	}
+	if rng.IntN(2) == 0 {
+		r.EventTokens = nil
+	}
+	if rng.IntN(20) > 0 {
+		r.Output, r.OutputFrom = &total, []string{"usage", "tokenizer"}[rng.IntN(2)]
+	}
+	if rng.IntN(10) > 0 {
+		r.Input = trace.Ptr(max(r.WantInput+rng.Int32N(3)-1, 1))
+	}
+	if rng.IntN(5) > 0 {
+		r.Known = trace.Ptr(rng.Int32N(r.WantInput + 1))
+	}
+	if rng.IntN(5) > 0 {
+		r.Cached = trace.Ptr(rng.Int32N(2) * rng.Int32N(r.WantInput))
+	}
+	r.DoneNS = trace.Ptr(at + rng.Int64N(1e6))
+}

@@ -1,41 +1,27 @@
-package report
+// Package peer reads the recording of a run under the definitions of other
+// benchmark tools: what vLLM, SGLang, AIPerf, GuideLLM, GenAI-Perf or
+// inference-perf would have printed of the same instants and counts.
+//
+//   - [Under] gives the figures of one of the [Presets], each with the definition
+//     and the formula of that tool. What a recording cannot give is listed with
+//     the reason.
+//   - [WriteVLLM] writes the JSON document of vllm bench serve, key for key.
+//
+// Both need passes of their own over the results, and keep as little as the
+// passes of package report: memory does not grow with the run.
+package peer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"reprise/replay/result"
 	"strings"
 
+	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/sample"
 )
-
-// A Peer is a recording under another tool's definitions: what that tool would
-// have said of the same instants and counts.
-type Peer struct {
-	Definitions string       `json:"definitions"` // one of [Presets]
-	Source      string       `json:"source"`      // what the definitions were read from
-	Metrics     []PeerMetric `json:"metrics"`
-}
-
-// A PeerMetric is one figure of a peer, or several of one distribution.
-type PeerMetric struct {
-	Name       string      `json:"name"` // as the peer prints it
-	Unit       string      `json:"unit"`
-	Definition string      `json:"definition"`
-	Formula    string      `json:"formula"`
-	Count      *int64      `json:"count"` // values of the distribution; null for a single figure
-	Values     []PeerValue `json:"values"`
-	// Missing says why the recording cannot give the figure; empty where it can.
-	Missing string `json:"missing,omitempty"`
-}
-
-// A PeerValue is a statistic under the name that the peer gives it. Null is
-// what the peer leaves out where there is no value.
-type PeerValue struct {
-	Stat  string   `json:"stat"` // "" for a single figure
-	Value *float64 `json:"value"`
-}
 
 // A preset is a peer's way of reading a recording.
 type preset struct {
@@ -89,7 +75,7 @@ type totals struct {
 	latency                                        sample.Moments
 	first, last                                    int64 // of every request: first sent, last end
 	okFirst, okEnd, okClosed                       int64 // of the successful ones
-	slo                                            SLO
+	slo                                            report.SLO
 	peakTokens, peakRequests                       int64
 }
 
@@ -113,24 +99,24 @@ func findPreset(name string) (*preset, error) {
 			return p, nil
 		}
 	}
-	return nil, errors.New("report: definitions are one of " + strings.Join(Presets(), ", "))
+	return nil, errors.New("peer: definitions are one of " + strings.Join(Presets(), ", "))
 }
 
 // Under reads a recording under a peer's definitions. The results are read
 // once; for vllm, which prints peaks over time, some times more, see [WriteVLLM].
-func Under(name string, run result.Run, reread Reread, opts Options) (Peer, error) {
+func Under(name string, run result.Run, reread report.Reread, opts report.Options) (report.Peer, error) {
 	p, err := findPreset(name)
 	if err != nil {
-		return Peer{}, err
+		return report.Peer{}, err
 	}
-	if opts, err = opts.complete(); err != nil {
-		return Peer{}, err
+	if err := opts.Check(); err != nil {
+		return report.Peer{}, err
 	}
 	pass := newPeerPass(p, run, opts)
 	if err := pass.read(reread); err != nil {
-		return Peer{}, err
+		return report.Peer{}, err
 	}
-	out := Peer{Definitions: p.name, Source: p.source}
+	out := report.Peer{Definitions: p.name, Source: p.source}
 	for i := range p.measures {
 		out.Metrics = append(out.Metrics, pass.metric(i))
 	}
@@ -143,23 +129,23 @@ type peerPass struct {
 	run     result.Run
 	totals  totals
 	samples []sample.Values // one for each measure
-	flow    curve           // of the successful requests, for the peaks
+	flow    report.Curve    // of the successful requests, for the peaks
 	view    view
 }
 
-func newPeerPass(p *preset, run result.Run, opts Options) *peerPass {
+func newPeerPass(p *preset, run result.Run, opts report.Options) *peerPass {
 	pass := &peerPass{preset: p, run: run, samples: make([]sample.Values, len(p.measures))}
 	pass.totals.slo = opts.SLO
 	for i := range pass.samples {
-		pass.samples[i].Limit = opts.Exact
+		pass.samples[i].Limit = cmp.Or(opts.Exact, report.DefaultExact)
 	}
 	return pass
 }
 
 // read makes the passes.
-func (p *peerPass) read(reread Reread) error {
+func (p *peerPass) read(reread report.Reread) error {
 	err := trace.Each(reread(), func(_ int64, r *result.Result) error {
-		if err := check(r); err != nil {
+		if err := report.CheckResult(r); err != nil {
 			return err
 		}
 		p.add(r)
@@ -180,7 +166,7 @@ func (p *peerPass) measured(r *result.Result) bool {
 // look reads one result; ok is success under the preset.
 func (p *peerPass) look(r *result.Result) (v *view, ok bool) {
 	p.view = view{gaps: p.view.gaps[:0], tokenGaps: p.view.tokenGaps[:0]}
-	if end, _ := outcomeOf(r); end != succeeded {
+	if end, _ := report.OutcomeOf(r); end != report.Succeeded {
 		return &p.view, false
 	}
 	return &p.view, p.preset.see(r, &p.view)
@@ -192,14 +178,14 @@ func (p *peerPass) add(r *result.Result) {
 	}
 	t := &p.totals
 	t.rows++
-	end, _ := outcomeOf(r)
-	if end == notSent {
+	end, _ := report.OutcomeOf(r)
+	if end == report.NotSent {
 		return
 	}
 	p.addInstants(r)
 	v, ok := p.look(r)
 	switch {
-	case end == cancelled:
+	case end == report.Cancelled:
 		t.cancelled++
 		return
 	case !ok:
@@ -215,7 +201,7 @@ func (p *peerPass) add(r *result.Result) {
 	t.out += max(v.out, 0)
 	t.latency.Add(v.latency)
 	if p.preset.peaks {
-		p.flow.add(v.start, v.end)
+		p.flow.Add(v.start, v.end)
 	}
 	for i := range p.preset.measures {
 		if each := p.preset.measures[i].each; each != nil {
@@ -262,18 +248,18 @@ func (p *peerPass) good(v *view) bool {
 }
 
 // metric finishes one measure.
-func (p *peerPass) metric(i int) PeerMetric {
+func (p *peerPass) metric(i int) report.PeerMetric {
 	m := &p.preset.measures[i]
-	out := PeerMetric{Name: m.name, Unit: m.unit, Definition: m.definition, Formula: m.formula, Values: []PeerValue{}, Missing: m.missing}
+	out := report.PeerMetric{Name: m.name, Unit: m.unit, Definition: m.definition, Formula: m.formula, Values: []report.PeerValue{}, Missing: m.missing}
 	switch {
 	case m.total != nil:
-		out.Values = append(out.Values, PeerValue{"", m.total(&p.totals)})
+		out.Values = append(out.Values, report.PeerValue{Value: m.total(&p.totals)})
 	case m.each != nil:
 		s := &p.samples[i]
 		out.Count = trace.Ptr(s.N)
 		q := s.Order()
 		for _, name := range m.stats {
-			out.Values = append(out.Values, PeerValue{name, p.stat(s, &q, name, m.scale())})
+			out.Values = append(out.Values, report.PeerValue{Stat: name, Value: p.stat(s, &q, name, m.scale())})
 		}
 	}
 	return out
@@ -287,7 +273,7 @@ func (p *peerPass) stat(s *sample.Values, q *sample.Order, name string, per floa
 		}
 		return nil
 	}
-	scaled := func(v float64) *float64 { return Rounded(v/per, 1e9) }
+	scaled := func(v float64) *float64 { return report.Rounded(v/per, 1e9) }
 	switch name {
 	case "mean", "avg":
 		return scaled(s.Mean())

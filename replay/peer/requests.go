@@ -1,8 +1,10 @@
-package report
+package peer
 
 import (
+	"math"
 	"slices"
 
+	"reprise/replay/report"
 	"reprise/replay/result"
 )
 
@@ -11,7 +13,7 @@ import (
 // and tokens are those of the server's usage. Requests without a token are
 // not streamed.
 func base(r *result.Result, v *view) bool {
-	v.start, v.closed, v.in, v.out = *r.SentNS, *r.DoneNS, int64(inputOf(r)), -1
+	v.start, v.closed, v.in, v.out = *r.SentNS, *r.DoneNS, int64(report.InputTokens(r)), -1
 	if r.Output != nil {
 		v.out = int64(*r.Output)
 	}
@@ -197,3 +199,6 @@ func wholeRateOf(v *view, emit func(int64)) {
 }
 
 func lagOf(v *view, emit func(int64)) { emit(v.lag) }
+
+// round makes a whole number of a float, within what sums of them allow.
+func round(v float64) int64 { return int64(math.Round(min(v, report.MaxInstant))) }

@@ -1,8 +1,9 @@
-package report
+package peer
 
 import (
 	"slices"
 
+	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -17,15 +18,15 @@ const peakEvents = 1 << 22
 // order: the most requests open at once, each from its sending to its last
 // chunk without that instant itself, and the most chunks in a second, counted
 // from the first sending.
-func (p *peerPass) findPeaks(reread Reread) error {
+func (p *peerPass) findPeaks(reread report.Reread) error {
 	return p.findPeaksBy(reread, peakEvents)
 }
 
-func (p *peerPass) findPeaksBy(reread Reread, limit int) error {
+func (p *peerPass) findPeaksBy(reread report.Reread, limit int) error {
 	if p.totals.completed == 0 {
 		return nil
 	}
-	parts := p.flow.parts(limit)
+	parts := p.flow.Parts(limit)
 	perSecond := make([]int64, (p.totals.okEnd-p.totals.okFirst)/1e9+1)
 	var open, most int64
 	for i, part := range parts {
@@ -41,10 +42,10 @@ func (p *peerPass) findPeaksBy(reread Reread, limit int) error {
 			if i == 0 {
 				p.countChunks(v, perSecond)
 			}
-			if part.holds(v.start) {
+			if part.Contains(v.start) {
 				events = append(events, v.start<<1|1)
 			}
-			if part.holds(v.end) {
+			if part.Contains(v.end) {
 				events = append(events, v.end<<1) // before a beginning at the same instant
 			}
 			return nil
@@ -69,20 +70,4 @@ func (p *peerPass) countChunks(v *view, perSecond []int64) {
 		at += gap
 		perSecond[min(at/1e9, last)]++
 	}
-}
-
-// parts cuts the time of a curve into parts of at most limit events, or of one
-// bin.
-func (c *curve) parts(limit int) []part {
-	var out []part
-	held, from := 0, int64(0)
-	for i := range c.up {
-		n := int(c.up[i]) + int(c.down[i])
-		if at := int64(i) * c.width; held > 0 && held+n > limit {
-			out = append(out, part{from, at})
-			held, from = 0, at
-		}
-		held += n
-	}
-	return append(out, part{from, MaxInstant + 1})
 }

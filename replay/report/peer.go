@@ -7,6 +7,33 @@ import (
 	"reprise/trace/page"
 )
 
+// A Peer is a recording under another tool's definitions: what that tool would
+// have said of the same instants and counts. Package peer makes one.
+type Peer struct {
+	Definitions string       `json:"definitions"` // the name of the tool
+	Source      string       `json:"source"`      // what the definitions were read from
+	Metrics     []PeerMetric `json:"metrics"`
+}
+
+// A PeerMetric is one figure of a peer, or several of one distribution.
+type PeerMetric struct {
+	Name       string      `json:"name"` // as the peer prints it
+	Unit       string      `json:"unit"`
+	Definition string      `json:"definition"`
+	Formula    string      `json:"formula"`
+	Count      *int64      `json:"count"` // values of the distribution; null for a single figure
+	Values     []PeerValue `json:"values"`
+	// Missing says why the recording cannot give the figure; empty where it can.
+	Missing string `json:"missing,omitempty"`
+}
+
+// A PeerValue is a statistic under the name that the peer gives it. Null is
+// what the peer leaves out where there is no value.
+type PeerValue struct {
+	Stat  string   `json:"stat"` // "" for a single figure
+	Value *float64 `json:"value"`
+}
+
 // The tables of a peer's definitions, for the text and the page.
 
 var peerFigureHead = []string{"", "figure", "unit"}

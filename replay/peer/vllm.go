@@ -1,4 +1,4 @@
-package report
+package peer
 
 import (
 	"bufio"
@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"reprise/replay/report"
 	"reprise/replay/result"
+	"reprise/trace"
 )
 
 // VLLMOptions are what `vllm bench serve` is told beside the run itself, for
@@ -28,12 +30,12 @@ type VLLMOptions struct {
 	MaxConcurrency int     // 0 takes the run's limit or closed loop, and is null without either
 	RampUp         *RampUp
 
-	Metadata    []Pair    // inlined behind the header, in their order
-	Metrics     []string  // with statistics; none is ttft, tpot and itl
-	Percentiles []float64 // of them, 0 to 100; none is 99
-	Goodput     SLO       // without ITL
-	Detailed    bool      // the arrays with an element for each request
-	Exact       int       // as in [Options]
+	Metadata    []Pair     // inlined behind the header, in their order
+	Metrics     []string   // with statistics; none is ttft, tpot and itl
+	Percentiles []float64  // of them, 0 to 100; none is 99
+	Goodput     report.SLO // without ITL
+	Detailed    bool       // the arrays with an element for each request
+	Exact       int        // as in [Options]
 }
 
 // RampUp is a rate that grows over the requests of a run.
@@ -55,13 +57,13 @@ type Pair struct{ Key, Value string }
 // grow with the run. Generated text is not kept, so that generated_texts holds
 // empty strings; errors are classes of errors. Requests that were cancelled on
 // purpose, which vLLM has not, are left out.
-func WriteVLLM(w io.Writer, run result.Run, reread Reread, o VLLMOptions) error {
+func WriteVLLM(w io.Writer, run result.Run, reread report.Reread, o VLLMOptions) error {
 	o, err := o.complete(run)
 	if err != nil {
 		return err
 	}
-	opts, err := Options{SLO: o.Goodput, Exact: o.Exact}.complete()
-	if err != nil {
+	opts := report.Options{SLO: o.Goodput, Exact: o.Exact}
+	if err := opts.Check(); err != nil {
 		return err
 	}
 	pass := newPeerPass(&vllmPreset, run, opts)
@@ -97,7 +99,7 @@ func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 	}
 	for _, name := range o.Metrics {
 		if !slices.Contains(vllmMetrics(), name) {
-			return o, errors.New("report: percentile metrics are of " + strings.Join(vllmMetrics(), ", "))
+			return o, errors.New("peer: percentile metrics are of " + strings.Join(vllmMetrics(), ", "))
 		}
 	}
 	if len(o.Percentiles) == 0 {
@@ -105,11 +107,11 @@ func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 	}
 	for _, p := range o.Percentiles {
 		if !(p >= 0 && p <= 100) {
-			return o, errors.New("report: a percentile is from 0 to 100")
+			return o, errors.New("peer: a percentile is from 0 to 100")
 		}
 	}
 	if o.Goodput.ITL != nil {
-		return o, errors.New("report: vLLM's goodput knows ttft, tpot and e2el")
+		return o, errors.New("peer: vLLM's goodput knows ttft, tpot and e2el")
 	}
 	if o.Backend == "" {
 		o.Backend = "openai"
@@ -142,7 +144,7 @@ func (o *VLLMOptions) checkMetadata() error {
 			own = own || strings.HasSuffix(pair.Key, "_"+m+"_ms")
 		}
 		if pair.Key == "" || seen[pair.Key] || own {
-			return errors.New("report: a key of the metadata is empty, given twice or one of vLLM's own")
+			return errors.New("peer: a key of the metadata is empty, given twice or one of vLLM's own")
 		}
 		seen[pair.Key] = true
 	}
@@ -273,7 +275,7 @@ func (o *object) results(p *peerPass) {
 	o.set("total_input_tokens", t.in)
 	o.set("total_output_tokens", t.out)
 	o.set("request_throughput", rate(t.completed))
-	if t.slo.empty() {
+	if t.slo.Empty() {
 		o.set("request_goodput", nil)
 	} else {
 		o.set("request_goodput", rate(t.good))
@@ -310,16 +312,16 @@ func (o *object) statistics(opts *VLLMOptions, p *peerPass) {
 
 // ParseGoodput reads objectives as vLLM's --goodput has them: ttft, tpot or
 // e2el, a colon and milliseconds, each once.
-func ParseGoodput(parts []string) (SLO, error) {
-	var s SLO
+func ParseGoodput(parts []string) (report.SLO, error) {
+	var s report.SLO
 	for i, part := range parts {
 		name, value, _ := strings.Cut(part, ":")
 		number, err := strconv.ParseFloat(value, 64)
 		if !slices.Contains([]string{"ttft", "tpot", "e2el"}, name) || err != nil || !(number > 0 && number < 1e12) {
-			return SLO{}, fmt.Errorf("objective %d of the goodput: want ttft, tpot or e2el, a colon and milliseconds, such as ttft:200", i+1)
+			return report.SLO{}, fmt.Errorf("objective %d of the goodput: want ttft, tpot or e2el, a colon and milliseconds, such as ttft:200", i+1)
 		}
-		if err := s.set(name + ":" + strconv.FormatFloat(number, 'f', -1, 64) + "ms"); err != nil {
-			return SLO{}, fmt.Errorf("objective %d of the goodput: %w", i+1, err)
+		if err := s.Set(name + ":" + strconv.FormatFloat(number, 'f', -1, 64) + "ms"); err != nil {
+			return report.SLO{}, fmt.Errorf("objective %d of the goodput: %w", i+1, err)
 		}
 	}
 	return s, nil
@@ -364,4 +366,82 @@ func pythonFloat(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// details are the arrays with an element for each request that vLLM would have
+// sent, in the order of the results. A failed request has its prompt as asked
+// for, no output, and zeroes.
+var details = []struct {
+	key string
+	of  func(r *result.Result, v *view, ok bool) any
+}{
+	{"input_lens", func(r *result.Result, v *view, ok bool) any {
+		if !ok {
+			return r.WantInput
+		}
+		return v.in
+	}},
+	{"output_lens", func(_ *result.Result, v *view, ok bool) any { return v.out }},
+	{"ttfts", func(_ *result.Result, v *view, ok bool) any { return inSeconds(v.ttft) }},
+	{"itls", func(_ *result.Result, v *view, ok bool) any {
+		gaps := make([]float64, len(v.gaps))
+		for i, gap := range v.gaps {
+			gaps[i] = inSeconds(gap)
+		}
+		return gaps
+	}},
+	{"latencies", func(_ *result.Result, v *view, ok bool) any { return inSeconds(v.latency) }},
+	{"start_times", func(r *result.Result, _ *view, _ bool) any {
+		if r.SentNS == nil {
+			return 0.0
+		}
+		return inSeconds(*r.SentNS)
+	}},
+	{"queue_times", func(r *result.Result, _ *view, _ bool) any {
+		if r.SentNS == nil {
+			return 0.0
+		}
+		return inSeconds(*r.SentNS - r.DueNS)
+	}},
+	{"generated_texts", func(*result.Result, *view, bool) any { return "" }},
+	{"errors", func(r *result.Result, _ *view, ok bool) any {
+		if _, class := report.OutcomeOf(r); class != "" || ok {
+			return class
+		}
+		return noEvent
+	}},
+}
+
+// noEvent is the error of a stream that ended well without an event, which
+// vLLM counts as failed.
+const noEvent = "no_event"
+
+// arrays writes the details, each by a pass over the results.
+func (o *object) arrays(p *peerPass, reread report.Reread) error {
+	for _, d := range details {
+		o.key(d.key)
+		separator := "["
+		err := trace.Each(reread(), func(_ int64, r *result.Result) error {
+			end, _ := report.OutcomeOf(r)
+			if !p.measured(r) || end == report.NotSent || end == report.Cancelled {
+				return nil
+			}
+			o.raw(separator)
+			separator = ", "
+			v, ok := p.look(r)
+			if !ok {
+				*v = view{gaps: v.gaps[:0]}
+			}
+			o.value(d.of(r, v, ok))
+			return o.err
+		})
+		if err != nil {
+			return err
+		}
+		if separator == "[" {
+			o.raw("[")
+		}
+		o.raw("]")
+	}
+	return nil
 }

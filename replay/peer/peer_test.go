@@ -1,19 +1,30 @@
-package report
+package peer
 
 import (
 	"bytes"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"reprise/replay/result"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"reprise/replay/internal/resulttest"
+	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/sample"
 )
+
+const msNS = resulttest.MS
+
+var answer, failure, messy = resulttest.Answer, resulttest.Failure, resulttest.Messy
+
+func rereadOf(results []result.Result) report.Reread {
+	return func() trace.Reader[result.Result] { return &trace.SliceReader[result.Result]{Rows: results} }
+}
 
 // presetRun is made by hand, so that every figure below can be checked with a
 // pencil:
@@ -35,7 +46,7 @@ func presetRun() []result.Result {
 }
 
 // under flattens a peer's figures into "name/stat".
-func under(t *testing.T, name string, opts Options, results []result.Result) map[string]any {
+func under(t *testing.T, name string, opts report.Options, results []result.Result) map[string]any {
 	t.Helper()
 	p, err := Under(name, result.Run{}, rereadOf(results), opts)
 	if err != nil {
@@ -60,7 +71,7 @@ func under(t *testing.T, name string, opts Options, results []result.Result) map
 }
 
 func TestPresetsByHand(t *testing.T) {
-	slo := SLO{TTFT: trace.Ptr(45 * time.Millisecond), TPOT: trace.Ptr(30 * time.Millisecond)}
+	slo := report.SLO{TTFT: trace.Ptr(45 * time.Millisecond), TPOT: trace.Ptr(30 * time.Millisecond)}
 	for name, want := range map[string]map[string]any{
 		"vllm": {
 			"Successful requests": 2.0, "Failed requests": 1.0, "Benchmark duration": 0.31,
@@ -112,7 +123,7 @@ func TestPresetsByHand(t *testing.T) {
 			"output_tokens_per_sec": 22.580645, "goodput_percentage": 0.0, "schedule_delay/mean": 0.005, "failures.count": 1.0,
 		},
 	} {
-		got := under(t, name, Options{SLO: slo}, presetRun())
+		got := under(t, name, report.Options{SLO: slo}, presetRun())
 		for key, want := range want {
 			g, ok := got[key]
 			gf, isNumber := g.(float64)
@@ -130,14 +141,14 @@ func TestPresetsOfNothing(t *testing.T) {
 	for name, want := range map[string]any{"vllm/TTFT/p99": 0.0, "sglang/ITL/max": 0.0, "guidellm/request_latency/mean": 0.0,
 		"aiperf/Request Latency/avg": nil, "inference-perf/request_latency/mean": nil, "genai-perf/Request Latency/avg": nil} {
 		preset, key, _ := strings.Cut(name, "/")
-		if got := under(t, preset, Options{}, results)[key]; got != want {
+		if got := under(t, preset, report.Options{}, results)[key]; got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
-	if got := under(t, "vllm", Options{}, results)["Request goodput"]; got != nil {
+	if got := under(t, "vllm", report.Options{}, results)["Request goodput"]; got != nil {
 		t.Errorf("a goodput of %v without objectives", got)
 	}
-	if _, err := Under("jmeter", result.Run{}, rereadOf(nil), Options{}); err == nil {
+	if _, err := Under("jmeter", result.Run{}, rereadOf(nil), report.Options{}); err == nil {
 		t.Error("unknown definitions are accepted")
 	}
 }
@@ -145,7 +156,7 @@ func TestPresetsOfNothing(t *testing.T) {
 // Every metric says what it is, has one source, and statistics that exist.
 func TestPresetTables(t *testing.T) {
 	for _, p := range presets {
-		pass := newPeerPass(p, result.Run{}, Options{Exact: 10})
+		pass := newPeerPass(p, result.Run{}, report.Options{Exact: 10})
 		s := sample.Values{Limit: 10}
 		s.Add(7)
 		q := s.Order()
@@ -170,26 +181,36 @@ func TestPresetTables(t *testing.T) {
 
 // The tables stay narrow, and everything in them is in the JSON and on the page.
 func TestPeerWriters(t *testing.T) {
-	run, results, opts := smallRun()
+	results := messy(rand.New(rand.NewPCG(3, 4)), 1200)
+	opts := report.Options{SLO: report.SLO{TTFT: trace.Ptr(100 * time.Millisecond), TPOT: trace.Ptr(10 * time.Millisecond)}}
+	run := result.Run{}
+	run.Model, run.Tokenizer, run.ServerBlock = "meta-llama/Llama-3.2-3B", "o200k_base", 16
 	for _, name := range Presets() {
-		s := summarise(t, run, opts, results...)
+		s, err := report.Summarise(run, rereadOf(results)(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
 		p, err := Under(name, run, rereadOf(results), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Peer = &p
 		var text, data, html bytes.Buffer
-		if err := WriteText(&text, s); err != nil {
+		if err := report.WriteText(&text, s); err != nil {
 			t.Fatal(err)
 		}
-		holdWidth(t, text.String())
-		if err := WriteJSON(&data, s); err != nil {
+		for _, line := range strings.Split(text.String(), "\n") {
+			if n := utf8.RuneCountInString(line); n > report.TextWidth {
+				t.Errorf("a line of %d columns: %s", n, line)
+			}
+		}
+		if err := report.WriteJSON(&data, s); err != nil {
 			t.Fatal(err)
 		}
-		if err := Page(s).Write(&html); err != nil {
+		if err := report.Page(s).Write(&html); err != nil {
 			t.Fatal(err)
 		}
-		var back struct{ Peer Peer }
+		var back struct{ Peer report.Peer }
 		if err := json.Unmarshal(data.Bytes(), &back); err != nil || len(back.Peer.Metrics) != len(p.Metrics) {
 			t.Errorf("%s: the JSON has %d metrics: %v", name, len(back.Peer.Metrics), err)
 		}
@@ -207,7 +228,7 @@ func TestPeerWriters(t *testing.T) {
 // GuideLLM's percentile is the least value whose share reaches p.
 func TestStepwisePercentiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	pass := newPeerPass(&guidellmPreset, result.Run{}, Options{})
+	pass := newPeerPass(&guidellmPreset, result.Run{}, report.Options{})
 	for range 200 {
 		s := sample.Values{Limit: 1000}
 		n := 1 + rng.IntN(300)
