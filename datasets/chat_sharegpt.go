@@ -143,7 +143,15 @@ func (d *shareGPTDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if next != nil && next.number > 0 {
 		d.s.notes.count(apart)
 	}
-	return d.entriesOf(dst, whole), nil
+	messages, _, _ := joinTurns(whole.turns) // checked when they were read
+	base := trace.Entry{Session: trace.NewText(strconv.FormatInt(whole.position, 10) + "/" + whole.id), Kind: "chat"}
+	before := len(dst)
+	dst = replies(dst, messages, base, d.entries)
+	d.entries += int64(len(dst) - before)
+	if len(dst) == before {
+		d.s.notes.count(withoutReply)
+	}
+	return dst, nil
 }
 
 // read reads the next element; it is nil with an error.
@@ -155,7 +163,7 @@ func (d *shareGPTDecoder) read() (*heldChat, error) {
 	c := &heldChat{position: d.element, bytes: len(raw)}
 	d.element++
 	if c.id, c.turns, err = decodeConversation(raw); err == nil {
-		err = checkTurns(c.turns)
+		_, _, err = joinTurns(c.turns)
 	}
 	if err != nil {
 		return nil, d.fault(err)
@@ -179,19 +187,6 @@ func (c *heldChat) append(next *heldChat) bool {
 	c.turns = append(c.turns, next.turns...)
 	c.number, c.size, c.bytes = next.number, next.size, c.bytes+next.bytes
 	return true
-}
-
-// entriesOf appends the entries of a chat that is whole.
-func (d *shareGPTDecoder) entriesOf(dst []trace.Entry, c *heldChat) []trace.Entry {
-	messages, _, _ := join(c.turns) // checked as they were read
-	base := trace.Entry{Session: trace.NewText(strconv.FormatInt(c.position, 10) + "/" + c.id), Kind: "chat"}
-	before := len(dst)
-	dst = replies(dst, messages, base, d.entries)
-	d.entries += int64(len(dst) - before)
-	if len(dst) == before {
-		d.s.notes.count(withoutReply)
-	}
-	return dst
 }
 
 // decodeConversation decodes an element. Turns that are JSON strings are rare:
@@ -252,15 +247,9 @@ func (d *shareGPTDecoder) fault(err error) error {
 	return bad(line, col, err.Error())
 }
 
-// checkTurns checks that join can make messages of the turns.
-func checkTurns(turns []spokenTurn) error {
-	_, _, err := join(turns)
-	return err
-}
-
-// join makes messages of turns, consecutive replies as one. last tells for each
+// joinTurns makes messages of turns, consecutive replies as one. last tells for each
 // message its turn, the last one of several.
-func join(turns []spokenTurn) (messages []trace.Message, last []int, err error) {
+func joinTurns(turns []spokenTurn) (messages []trace.Message, last []int, err error) {
 	messages, last = make([]trace.Message, 0, len(turns)), make([]int, 0, len(turns))
 	var said []string // the replies since the last message
 	flush := func(end int) {

@@ -169,11 +169,25 @@ func (d *dialogueDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 	position := d.row
 	d.row++
-	turns, why := spokenTurns(r)
-	if why != "" {
-		return dst, badAt(r, "conversation", why)
+	v, _ := r.value("conversation")
+	if s, ok := v.(string); ok {
+		v, _, _ = decodeJSON([]byte(s))
 	}
-	messages, last, err := join(turns)
+	list, ok := v.([]any)
+	if !ok {
+		return dst, badAt(r, "conversation", errList.Error())
+	}
+	turns := make([]spokenTurn, len(list))
+	for i, m := range list {
+		fields, _ := m.(map[string]any)
+		role, isRole := fields["role"].(string)
+		text, isText := fields["content"].(string)
+		if !isRole || !isText && fields["content"] != nil {
+			return dst, badAt(r, "conversation", wantMessages)
+		}
+		turns[i] = spokenTurn{Role: &role, Content: &text, at: plain(fields["timestamp"])}
+	}
+	messages, last, err := joinTurns(turns)
 	if err != nil {
 		return dst, badAt(r, "conversation", err.Error())
 	}
@@ -193,29 +207,6 @@ func (d *dialogueDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		d.s.notes.count(withoutReply)
 	}
 	return dst, nil
-}
-
-// spokenTurns reads the messages of a row.
-func spokenTurns(r row) (turns []spokenTurn, why string) {
-	v, _ := r.value("conversation")
-	if s, ok := v.(string); ok {
-		v, _, _ = decodeJSON([]byte(s))
-	}
-	list, ok := v.([]any)
-	if !ok {
-		return nil, errList.Error()
-	}
-	turns = make([]spokenTurn, len(list))
-	for i, m := range list {
-		fields, _ := m.(map[string]any)
-		role, isRole := fields["role"].(string)
-		text, isText := fields["content"].(string)
-		if !isRole || !isText && fields["content"] != nil {
-			return nil, wantMessages
-		}
-		turns[i] = spokenTurn{Role: &role, Content: &text, at: plain(fields["timestamp"])}
-	}
-	return turns, ""
 }
 
 // setTimes sets the times of the entries of one conversation: that of the

@@ -214,10 +214,13 @@ func captureEdge(s string, zone *time.Location) (t time.Time, relative bool, why
 // outside says why an arrival is not in the declared capture, or "". Other instants
 // of a request, such as its end, may be outside.
 func (c *clock) outside(t time.Time) string {
+	// An undated time counts from a zero of the source's own, and not from 1970. In
+	// a unit that was told nothing but the size says which.
+	undated := c.style == numeric && !c.epoch && t.Sub(Epoch) < 1e9*time.Second
 	switch {
 	case !c.capture.Declared():
 		return ""
-	case c.capture.Relative != c.undated(t):
+	case c.capture.Relative != undated:
 		if c.capture.Relative {
 			return "its times are dates: give the capture window as two dates, such as 2026-01-02T15:04:05Z"
 		}
@@ -227,10 +230,4 @@ func (c *clock) outside(t time.Time) string {
 		return why + ": declare a window that holds all of the source, or leave out the requests that are not in it"
 	}
 	return ""
-}
-
-// undated reports whether a time counts from a zero of the source's own, and not
-// from 1970. In a unit that was told nothing but the size says which.
-func (c *clock) undated(t time.Time) bool {
-	return c.style == numeric && !c.epoch && t.Sub(Epoch) < 1e9*time.Second
 }

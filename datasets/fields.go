@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -314,13 +315,22 @@ func (c *fieldCounter) note(at *fieldNode, key string, v any) {
 	if n == nil {
 		return
 	}
-	if inner, ok := v.(map[string]any); ok {
-		for key, v := range inner {
+	kind := "" // of null: it may have a value later
+	switch v := v.(type) {
+	case map[string]any:
+		for key, v := range v {
 			c.note(n, key, v)
 		}
-	} else if n.kind == "" {
-		n.kind = kindOf(v)
+	case string:
+		kind = textKind
+	case json.Number:
+		kind = numberKind
+	case bool:
+		kind = flagKind
+	case []any:
+		kind = listKind
 	}
+	n.kind = cmp.Or(n.kind, kind)
 }
 
 // node returns the node of a key, nil where there are too many already.
@@ -391,20 +401,6 @@ const (
 
 // FieldKinds lists the kinds that [Fields] tell apart.
 func FieldKinds() []string { return []string{textKind, numberKind, flagKind, listKind} }
-
-func kindOf(v any) string {
-	switch v.(type) {
-	case string:
-		return textKind
-	case json.Number:
-		return numberKind
-	case bool:
-		return flagKind
-	case []any:
-		return listKind
-	}
-	return "" // null: it may have a value later
-}
 
 // count sums up.
 func (c *fieldCounter) count() *Fields {

@@ -105,28 +105,10 @@ const (
 	maxWindow = 128 << 20
 )
 
-// archives are the formats that are read and those that are only known.
-var archives = []struct {
-	name  string
-	magic []byte
-	open  func(r io.Reader) (io.Reader, error) // nil when it is not read
-}{
-	{"gzip", []byte{0x1f, 0x8b}, openGzip},
-	{"zstd", []byte{0x28, 0xb5, 0x2f, 0xfd}, openZstd},
-	{"zip", []byte("PK\x03\x04"), nil},
-	{"xz", []byte("\xfd7zXZ\x00"), nil},
-	{"bzip2", []byte("BZh"), nil},
-}
-
-func openGzip(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
-
-// openZstd decodes in the goroutine that reads, so that nothing is left running.
-func openZstd(r io.Reader) (io.Reader, error) {
-	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+// archives are the formats that are read, gzip and zstd, and those that are only
+// known.
+var archives = []struct{ name, magic string }{
+	{"gzip", "\x1f\x8b"}, {"zstd", "\x28\xb5\x2f\xfd"}, {"zip", "PK\x03\x04"}, {"xz", "\xfd7zXZ\x00"}, {"bzip2", "BZh"},
 }
 
 // plain makes a file that yields what is in it, when it is an archive.
@@ -199,13 +181,19 @@ func (u *archiveReader) begin() error {
 		return err
 	}
 	for _, a := range archives {
-		if !bytes.HasPrefix(head, a.magic) {
+		if !bytes.HasPrefix(head, []byte(a.magic)) {
 			continue
 		}
-		if u.name = a.name; a.open == nil {
+		switch u.name = a.name; a.name {
+		case "gzip":
+			u.out, err = gzip.NewReader(in)
+		case "zstd":
+			// With a concurrency of 1 it decodes in the goroutine that reads, so that
+			// nothing is left running.
+			u.out, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		default:
 			return archiveError{u.name, "archives of this kind are not read: unpack it first", nil}
 		}
-		u.out, err = a.open(in)
 		return u.fault(err)
 	}
 	return nil

@@ -33,7 +33,10 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{name: sourceName(files), file: files[0].Name, maxBad: o.MaxBad}
+	s := &Source{name: files[0].Name, file: files[0].Name, maxBad: o.MaxBad}
+	if len(files) > 1 {
+		s.name = fmt.Sprintf("%s and %d more", files[0].Name, len(files)-1)
+	}
 	if joined {
 		s.readAs(f, o)
 		s.dec, err = f.openFiles(all, o, s)
@@ -41,14 +44,6 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 		err = s.chain(all, o)
 	}
 	return s.start(err)
-}
-
-// sourceName stands for all files in errors that are of none.
-func sourceName(files []File) string {
-	if len(files) == 1 {
-		return files[0].Name
-	}
-	return fmt.Sprintf("%s and %d more", files[0].Name, len(files)-1)
 }
 
 // A chain decodes files of one format one after the other. The decoder of the

@@ -38,7 +38,7 @@ var (
 	batchAsked, batchAnswered = batchAskedAt.fields(), batchAnsweredAt.fields()
 )
 
-// batchMade is where [viewRow.batchInput] takes what it makes from, and batchReads
+// batchMade is where [exchange.setRequest] takes what it makes from, and batchReads
 // what is read beside that and the mappings.
 var (
 	batchMade  = map[string]string{"kind": "url", "messages": "body.input|body.instructions", "prompt": "body.input"}
@@ -111,7 +111,7 @@ func (d *batchDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 			break
 		}
 		if err == nil {
-			err = d.take(newView(r))
+			err = d.addLine(newView(r))
 		}
 		if err != nil {
 			return dst, err
@@ -126,8 +126,8 @@ func (d *batchDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	return append(dst, x.b.e), nil
 }
 
-// take adds one line to its exchange.
-func (d *batchDecoder) take(v viewRow) error {
+// addLine adds one line to its exchange.
+func (d *batchDecoder) addLine(v viewRow) error {
 	found, _ := v.value("custom_id")
 	id, ok := word(found)
 	if !ok || id == "" {
@@ -144,12 +144,12 @@ func (d *batchDecoder) take(v viewRow) error {
 	case isRequest && x.asked || !isRequest && x.answered:
 		return badAt(v, "custom_id", "its custom_id is that of an earlier line")
 	case isRequest:
-		if err := trial.ask(v); err != nil {
+		if err := trial.setRequest(v); err != nil {
 			return err
 		}
 		d.order = append(d.order, x)
 	default:
-		if err := trial.answer(v); err != nil {
+		if err := trial.setAnswer(v); err != nil {
 			return err
 		}
 		d.extra = append(d.extra, x)
@@ -159,9 +159,9 @@ func (d *batchDecoder) take(v viewRow) error {
 	return nil
 }
 
-// ask fills in a request. The target of the url is its kind; the Responses API
+// setRequest fills in a request. The target of the url is its kind; the Responses API
 // calls the prompt input, and so do embeddings.
-func (x *exchange) ask(v viewRow) error {
+func (x *exchange) setRequest(v viewRow) error {
 	url, _ := v.value("url")
 	switch path := plain(url); {
 	case strings.HasSuffix(path, "/chat/completions"):
@@ -175,19 +175,6 @@ func (x *exchange) ask(v viewRow) error {
 	case path != "":
 		v.made["kind"] = "other"
 	}
-	v.batchInput()
-	if err := fill(&x.b, batchAsked, v); err != nil {
-		return err
-	}
-	if x.b.e.Messages == nil && x.b.e.InputTokens == nil {
-		return badAt(v, "body", "its body has no messages, prompt or input")
-	}
-	x.asked = true
-	return nil
-}
-
-// batchInput makes messages or a prompt of an input.
-func (v viewRow) batchInput() {
 	input, _ := v.value("body.input")
 	instructions, _ := v.value("body.instructions")
 	switch {
@@ -203,10 +190,18 @@ func (v viewRow) batchInput() {
 	case input != nil:
 		v.put("prompt", input, "body.input")
 	}
+	if err := fill(&x.b, batchAsked, v); err != nil {
+		return err
+	}
+	if x.b.e.Messages == nil && x.b.e.InputTokens == nil {
+		return badAt(v, "body", "its body has no messages, prompt or input")
+	}
+	x.asked = true
+	return nil
 }
 
-// answer fills in a response. A prompt of token ids has its length already.
-func (x *exchange) answer(v viewRow) error {
+// setAnswer fills in a response. A prompt of token ids has its length already.
+func (x *exchange) setAnswer(v viewRow) error {
 	if err := fill(&x.b, batchAnswered, v); err != nil {
 		return err
 	}

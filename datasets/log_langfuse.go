@@ -118,7 +118,18 @@ func showLangfuse(r row, tell *notes) (row, error) {
 		v.put("failed", true, "level")
 	}
 	langfuseTokens(v)
-	langfuseAsked(v)
+	// The SDKs write inf and words for parameters that were not set: only numbers
+	// are taken.
+	found, origin, _ := find(v, []string{"model_parameters", "modelParameters"})
+	parameters, _ := found.(map[string]any)
+	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
+		if _, ok := countOf(plain(parameters[name])); ok {
+			v.put("max_tokens", parameters[name], origin)
+		}
+	}
+	if t := parameters["temperature"]; setTemperature(&builder{}, t) == "" {
+		v.put("temperature", t, origin)
+	}
 	langfuseText(v, tell)
 	return v, nil
 }
@@ -161,21 +172,6 @@ func langfuseTokens(v viewRow) {
 		tokens[name] = number(strconv.FormatInt(n, 10))
 	}
 	v.put("tokens", tokens, origin)
-}
-
-// langfuseAsked takes the parameters that are numbers: the SDKs write inf and
-// words for those that were not set.
-func langfuseAsked(v viewRow) {
-	found, origin, _ := find(v, []string{"model_parameters", "modelParameters"})
-	asked, _ := found.(map[string]any)
-	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
-		if _, ok := countOf(plain(asked[name])); ok {
-			v.put("max_tokens", asked[name], origin)
-		}
-	}
-	if t := asked["temperature"]; setTemperature(&builder{}, t) == "" {
-		v.put("temperature", t, origin)
-	}
 }
 
 // langfuseText makes "text" of the input and the output, which may be anything.

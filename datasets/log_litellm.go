@@ -161,8 +161,8 @@ func (l *litellmView) show(r row, tell *notes) (row, error) {
 		return nil, nil
 	}
 	call, _ := r.value("call_type")
-	kind := litellmKind(plain(call))
-	if kind == "" {
+	kind, ok := litellmKinds[plain(call)]
+	if !ok {
 		tell.count(noteOtherCalls)
 		return nil, nil
 	}
@@ -181,19 +181,13 @@ func (l *litellmView) show(r row, tell *notes) (row, error) {
 	return v, nil
 }
 
-// litellmKind maps LiteLLM's call types, "" for one that is not of text.
-func litellmKind(call string) string {
-	switch call {
-	case "", "completion", "acompletion", "anthropic_messages", "generate_content", "agenerate_content":
-		return "chat"
-	case "text_completion", "atext_completion":
-		return "completion"
-	case "responses", "aresponses":
-		return "responses"
-	case "embedding", "aembedding":
-		return "embedding"
-	}
-	return ""
+// litellmKinds are the kinds of LiteLLM's call types, those of text.
+var litellmKinds = map[string]string{
+	"": "chat", "completion": "chat", "acompletion": "chat",
+	"anthropic_messages": "chat", "generate_content": "chat", "agenerate_content": "chat",
+	"text_completion": "completion", "atext_completion": "completion",
+	"responses": "responses", "aresponses": "responses",
+	"embedding": "embedding", "aembedding": "embedding",
 }
 
 // text makes "text" of what was stored of the prompt and the answer, and "asked"

@@ -2,8 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -80,19 +78,15 @@ func otelFormat() Format {
 		detect: detect,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
-			return openOTel(all, first, o, s)
+			show := func(r row, tell *notes) (row, error) { return showSpan(r, unitOf(o.TimeUnit), tell) }
+			d, err := openView(&spanRows{in: all}, &spanRows{in: first}, show, otelFields, o, s)
+			if err != nil {
+				return nil, err
+			}
+			d.timing = withTimes
+			return d, nil
 		},
 	}
-}
-
-func openOTel(all, first rows, o Options, s *Source) (decoder, error) {
-	show := func(r row, tell *notes) (row, error) { return showSpan(r, unitOf(o.TimeUnit), tell) }
-	d, err := openView(&spanRows{in: all}, &spanRows{in: first}, show, otelFields, o, s)
-	if err != nil {
-		return nil, err
-	}
-	d.timing = withTimes
-	return d, nil
 }
 
 // spanRows are the spans of records that hold several.
@@ -156,20 +150,16 @@ func (s *spanRows) gather(r row, in string, names ...string) bool {
 		if len(names) > 1 {
 			s.gather(r, at, names[1:]...)
 		} else {
+			// What is not read is taken from a span, as it is from one that is a record.
 			if whole, ok := r.(jsonRow); ok {
-				whole.admitSpan(member)
+				if object, ok := member.(map[string]any); ok {
+					whole.fields.admit(object)
+				}
 			}
 			s.rest = append(s.rest, spanRow{r, at, member})
 		}
 	}
 	return ok
-}
-
-// admitSpan takes from a span what is not read, as is done to one that is a record.
-func (r jsonRow) admitSpan(span any) {
-	if object, ok := span.(map[string]any); ok {
-		r.fields.admit(object)
-	}
 }
 
 const (
@@ -191,7 +181,8 @@ func showSpan(r row, unit time.Duration, tell *notes) (row, error) {
 		return nil, nil
 	}
 	v.latencies(otelTimes, unit, tell)
-	if v.spanFailed() {
+	code, _, _ := find(v, []string{"status.code", "status.status_code", "status"})
+	if s := strings.ToUpper(plain(code)); s == "2" || s == "ERROR" || strings.HasSuffix(s, ".ERROR") || strings.HasSuffix(s, "_ERROR") {
 		v.put("failed", true, "status")
 	}
 	v.spanMessages(tell)
@@ -220,12 +211,6 @@ func (v viewRow) isCall() bool {
 		return false
 	}
 	return true
-}
-
-func (v viewRow) spanFailed() bool {
-	code, _, _ := find(v, []string{"status.code", "status.status_code", "status"})
-	s := strings.ToUpper(plain(code))
-	return s == "2" || s == "ERROR" || strings.HasSuffix(s, ".ERROR") || strings.HasSuffix(s, "_ERROR")
 }
 
 // plainAttributes makes an object of OTLP's list of keys and typed values.
@@ -346,11 +331,8 @@ func toolResult(part map[string]any) string {
 		case string:
 			return value
 		default:
-			var buf bytes.Buffer
-			enc := json.NewEncoder(&buf)
-			enc.SetEscapeHTML(false)
-			if enc.Encode(value) == nil {
-				return strings.TrimSuffix(buf.String(), "\n")
+			if text, ok := compactJSON(value); ok {
+				return text
 			}
 		}
 	}

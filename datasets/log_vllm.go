@@ -144,19 +144,18 @@ func vllmEventOf(line string) vllmEvent {
 	return e
 }
 
-// vllmDates reads the dates of lines, most of which lack the year.
+// vllmDates reads the dates of lines, most of which lack the year. last is the
+// latest date whose year was assumed; it is zero until there is one.
 type vllmDates struct{ last time.Time }
-
-// assumed reports whether a year had to be made up.
-func (d *vllmDates) assumed() bool { return !d.last.IsZero() }
 
 var (
 	fullDate  = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`)
 	shortDate = regexp.MustCompile(`\b\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?`)
 )
 
-// of returns the date before an event, as a stamp and as it would be with a year.
-func (d *vllmDates) of(prefix string) (st stamp, text string, ok bool) {
+// find returns the date in the text before an event, as a stamp and as it would be
+// written with a year.
+func (d *vllmDates) find(prefix string) (st stamp, text string, ok bool) {
 	if text = fullDate.FindString(prefix); text != "" {
 		st, ok = readStamp(text)
 		return st, text, ok

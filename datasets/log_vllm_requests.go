@@ -56,7 +56,17 @@ func newVLLMRows(in *bufio.Reader, limit int, tell *notes) *vllmRows {
 func (v *vllmRows) next() (row, error) {
 	for {
 		if len(v.queue) > 0 && (v.eof || v.queue[0].done || len(v.queue) > maxOpenRequests || v.bytes > maxOpenBytes) {
-			return v.release()
+			q := v.queue[0]
+			v.queue[0] = nil
+			v.queue = v.queue[1:]
+			v.bytes -= q.bytes
+			if v.open[q.id] == q {
+				delete(v.open, q.id)
+			}
+			if q.err != nil {
+				return nil, q.err
+			}
+			return q, nil
 		}
 		if v.eof {
 			return nil, io.EOF
@@ -69,31 +79,16 @@ func (v *vllmRows) next() (row, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := v.take(string(raw)); err != nil {
+		if err := v.readLine(string(raw)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// release hands out the first request of the queue.
-func (v *vllmRows) release() (row, error) {
-	q := v.queue[0]
-	v.queue[0] = nil
-	v.queue = v.queue[1:]
-	v.bytes -= q.bytes
-	if v.open[q.id] == q {
-		delete(v.open, q.id)
-	}
-	if q.err != nil {
-		return nil, q.err
-	}
-	return q, nil
-}
-
 var ansiColour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// take reads one line.
-func (v *vllmRows) take(line string) error {
+// readLine takes what one line tells.
+func (v *vllmRows) readLine(line string) error {
 	if strings.Contains(line, "\x1b[") {
 		line = ansiColour.ReplaceAllString(line, "")
 	}
@@ -106,11 +101,11 @@ func (v *vllmRows) take(line string) error {
 		v.details[e.id] = pyFields(e.rest)
 		return nil
 	case vllmReceived:
-		return v.receive(e, len(line))
+		return v.openRequest(e, len(line))
 	case vllmOther:
 	default:
 		if q := v.open[e.id]; q != nil && !strings.HasPrefix(e.rest, "(streaming delta)") {
-			v.end(q, e)
+			v.closeRequest(q, e)
 			return nil
 		}
 	}
@@ -125,8 +120,8 @@ var (
 	vllmAdapter     = regexp.MustCompile(`\blora_name='([^']*)'`)
 )
 
-// receive opens a request. One at fault keeps its place in the queue.
-func (v *vllmRows) receive(e vllmEvent, size int) error {
+// openRequest opens a request that was received. One at fault keeps its place in the queue.
+func (v *vllmRows) openRequest(e vllmEvent, size int) error {
 	fields := pyFields(e.rest)
 	for name, value := range v.details[e.id] {
 		fields[name] = value
@@ -142,9 +137,9 @@ func (v *vllmRows) receive(e vllmEvent, size int) error {
 	if v.in.last() && !strings.HasSuffix(e.rest, ".") {
 		return cutOff(q.line, q.col, "the last line is not whole")
 	}
-	if at, text, ok := v.dates.of(e.prefix); ok {
+	if at, text, ok := v.dates.find(e.prefix); ok {
 		q.at, q.made["time"] = at, text
-		if v.dates.assumed() {
+		if !v.dates.last.IsZero() {
 			v.tell.say(noteNoYear)
 		}
 	}
@@ -156,10 +151,11 @@ func (v *vllmRows) receive(e vllmEvent, size int) error {
 	if m := vllmAdapter.FindStringSubmatch(fields["lora_request"]); m != nil {
 		q.made["adapter"] = m[1]
 	}
-	if kind := vllmKind(e.id); kind != "" {
+	endpoint, _, _ := strings.Cut(e.id, "-")
+	if kind, ok := vllmKinds[endpoint]; ok {
 		q.made["kind"] = kind
 	}
-	if why := v.prompt(q, fields); why != "" {
+	if why := v.setPrompt(q, fields); why != "" {
 		q.err, q.done = bad(q.line, q.col, why), true
 	}
 	if earlier := v.open[e.id]; earlier != nil {
@@ -171,20 +167,8 @@ func (v *vllmRows) receive(e vllmEvent, size int) error {
 	return nil
 }
 
-// vllmKind tells the endpoint by the prefix that it gives to ids.
-func vllmKind(id string) string {
-	switch prefix, _, _ := strings.Cut(id, "-"); prefix {
-	case "chatcmpl":
-		return "chat"
-	case "cmpl":
-		return "completion"
-	case "embd":
-		return "embedding"
-	case "resp":
-		return "responses"
-	}
-	return ""
-}
+// vllmKinds are the kinds of requests by the prefix that their endpoint gives to ids.
+var vllmKinds = map[string]string{"chatcmpl": "chat", "cmpl": "completion", "embd": "embedding", "resp": "responses"}
 
 const noteNoYear = "the dates of the log have no year: it was taken to begin in 1972, or in 1971 if in July or later"
 
@@ -194,8 +178,8 @@ const (
 	whyCutLine   = "its prompt is not whole: what wrote the log cut the line"
 )
 
-// prompt takes the text and the number of its token ids, unless they were cut.
-func (v *vllmRows) prompt(q *vllmRequest, fields map[string]string) string {
+// setPrompt takes the text and the number of its token ids, unless they were cut.
+func (v *vllmRows) setPrompt(q *vllmRequest, fields map[string]string) string {
 	literal, logged := fields["prompt"]
 	text, rest, isText := pyString(literal)
 	ids, haveIDs := vllmIDs(fields["prompt_token_ids"])
@@ -237,10 +221,10 @@ func vllmIDs(s string) (n int, ok bool) {
 	return strings.Count(inner, ",") + 1, true
 }
 
-// end takes what a later line tells of a request.
-func (v *vllmRows) end(q *vllmRequest, e vllmEvent) {
+// closeRequest takes what a later line tells of a request.
+func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 	q.done = true
-	at, text, ok := v.dates.of(e.prefix)
+	at, text, ok := v.dates.find(e.prefix)
 	// Whole seconds would make a latency of zero of most.
 	if ok && at.style == q.at.style && strings.ContainsAny(text, ".,") && !at.t.Before(q.at.t) {
 		q.made["e2e"] = number(strconv.FormatInt(int64(at.t.Sub(q.at.t)), 10))
@@ -253,22 +237,18 @@ func (v *vllmRows) end(q *vllmRequest, e vllmEvent) {
 	case vllmGenerated:
 		fields := pyFields(strings.TrimPrefix(strings.TrimPrefix(e.rest, "(streaming complete)"), ": "))
 		v.known.admitNames(fields)
-		v.generated(q, fields)
-	}
-}
-
-// generated takes the output. Its fields are bounded as the prompt's are.
-func (v *vllmRows) generated(q *vllmRequest, fields map[string]string) {
-	text, _, ok := pyString(fields["output"])
-	if ok && (v.limit == 0 || len([]rune(text)) < v.limit) {
-		q.made["output"] = text
-	}
-	if n, ok := vllmIDs(fields["output_token_ids"]); ok && (v.limit == 0 || n < v.limit) {
-		q.made["output_tokens"] = number(strconv.Itoa(n))
-	}
-	// The ends of streams are not told apart there.
-	if reason := strings.Trim(fields["finish_reason"], "'"); reason != "None" && !strings.HasPrefix(reason, "stream") {
-		q.made["finish_reason"] = reason
+		// The output is bounded as the prompt is.
+		text, _, ok := pyString(fields["output"])
+		if ok && (v.limit == 0 || len([]rune(text)) < v.limit) {
+			q.made["output"] = text
+		}
+		if n, ok := vllmIDs(fields["output_token_ids"]); ok && (v.limit == 0 || n < v.limit) {
+			q.made["output_tokens"] = number(strconv.Itoa(n))
+		}
+		// The ends of streams are not told apart there.
+		if reason := strings.Trim(fields["finish_reason"], "'"); reason != "None" && !strings.HasPrefix(reason, "stream") {
+			q.made["finish_reason"] = reason
+		}
 	}
 }
 

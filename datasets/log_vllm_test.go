@@ -105,7 +105,7 @@ func TestVLLMDates(t *testing.T) {
 		var d vllmDates
 		var out []string
 		for _, p := range prefixes {
-			st, _, ok := d.of(p)
+			st, _, ok := d.find(p)
 			if !ok {
 				out = append(out, "none")
 				continue

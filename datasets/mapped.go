@@ -140,7 +140,8 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 		return dst, err
 	}
 	b.e.InputGiven = d.given && b.e.InputTokens != nil
-	if b.failedUnknown() {
+	// A call that failed has no usage: no record of it could be better.
+	if b.e.Status == trace.StatusFailed && b.lengthUnknown() {
 		d.s.notes.count(noteFailedUnknown)
 		return dst, nil
 	}

@@ -361,12 +361,6 @@ func (b *builder) lengthUnknown() bool {
 	return true
 }
 
-// failedUnknown reports the same of a call that failed, which has no usage: no
-// record of it could be better.
-func (b *builder) failedUnknown() bool {
-	return b.e.Status == trace.StatusFailed && b.lengthUnknown()
-}
-
 const wrongBlocks = "its block ids are not one for each full block of the input length and one for the rest (--source-block-size tells another size, where a format leaves it open)"
 
 // blocksOf is how many blocks hold n tokens, the last of them perhaps in part.

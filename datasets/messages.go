@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -70,33 +71,24 @@ func setPrompt(b *builder, v any) string {
 			v, isList = s, false
 		}
 	}
-	if isList {
-		return b.tokenIDs(list)
+	if isList { // of token ids, which has a length and no text here
+		for _, id := range list {
+			if _, ok := id.(number); !ok {
+				return "want a text or a list of token ids: several prompts are not one request"
+			}
+		}
+		if b.e.InputTokens == nil {
+			b.e.InputTokens = trace.Ptr(int32(len(list)))
+		}
+		b.e.Kind = cmp.Or(b.e.Kind, "completion")
+		return ""
 	}
 	s, ok := v.(string)
 	if !ok {
 		return "want a text or a list of token ids"
 	}
 	b.e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(s)}}
-	if b.e.Kind == "" {
-		b.e.Kind = "completion"
-	}
-	return ""
-}
-
-// tokenIDs takes a prompt of token ids, which has a length and no text here.
-func (b *builder) tokenIDs(list []any) string {
-	for _, id := range list {
-		if _, ok := id.(number); !ok {
-			return "want a text or a list of token ids: several prompts are not one request"
-		}
-	}
-	if b.e.InputTokens == nil {
-		b.e.InputTokens = trace.Ptr(int32(len(list)))
-	}
-	if b.e.Kind == "" {
-		b.e.Kind = "completion"
-	}
+	b.e.Kind = cmp.Or(b.e.Kind, "completion")
 	return ""
 }
 
@@ -142,21 +134,17 @@ func (b *builder) text(v any) (string, bool) {
 		}
 		return strings.Join(parts, "\n"), true
 	case map[string]any:
-		return b.fieldsText(v)
+		if kind, ok := v["type"].(string); ok && strings.Contains(kind, "image") {
+			b.images++
+			return "", true
+		}
+		content := v["content"]
+		if s, ok := v["text"].(string); ok {
+			content = s
+		}
+		return b.text(content)
 	}
 	return "", false
-}
-
-func (b *builder) fieldsText(fields map[string]any) (string, bool) {
-	if kind, ok := fields["type"].(string); ok && strings.Contains(kind, "image") {
-		b.images++
-		return "", true
-	}
-	content := fields["content"]
-	if s, ok := fields["text"].(string); ok {
-		content = s
-	}
-	return b.text(content)
 }
 
 // callsOf returns the calls of tools that a message makes, as JSON in the shape
@@ -263,27 +251,23 @@ func setTools(b *builder, v any) string {
 	for i := range list {
 		text.WriteString(separator)
 		separator = ","
-		writeTool(&text, list[i], written[i])
+		// A function that stands by itself, as in the older field functions, is put
+		// into a definition.
+		fields, _ := list[i].(map[string]any)
+		bare := fields["name"] != nil && fields["function"] == nil
+		if bare {
+			text.WriteString(`{"type":"function","function":`)
+		}
+		if json.Compact(&text, written[i]) != nil {
+			text.WriteString("null")
+		}
+		if bare {
+			text.WriteByte('}')
+		}
 	}
 	text.WriteByte(']')
 	b.e.Tools = trace.NewText(text.String())
 	return ""
-}
-
-// writeTool writes a definition: as it is, or a function that stands by itself,
-// as in the older field functions, within one.
-func writeTool(text *bytes.Buffer, v any, written json.RawMessage) {
-	fields, _ := v.(map[string]any)
-	bare := fields["name"] != nil && fields["function"] == nil
-	if bare {
-		text.WriteString(`{"type":"function","function":`)
-	}
-	if json.Compact(text, written) != nil {
-		text.WriteString("null")
-	}
-	if bare {
-		text.WriteByte('}')
-	}
 }
 
 // areMessages reports whether v is a list of messages with known roles.

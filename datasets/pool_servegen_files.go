@@ -184,7 +184,7 @@ func pickLengths(starts []time.Duration, texts map[time.Duration]map[string]stri
 	return kept, nil
 }
 
-// appendUsable appends the window when it has lengths.
+// appendUsable appends the window when it has lengths of input and output.
 func appendUsable(kept []lengthWindow, start time.Duration, texts map[string]string,
 	fault func(start time.Duration, field, why string) error) ([]lengthWindow, error) {
 	w := lengthWindow{start: start, fields: map[string]*pmf{}}
@@ -198,21 +198,15 @@ func appendUsable(kept []lengthWindow, start time.Duration, texts map[string]str
 		}
 		w.fields[field] = p
 	}
-	if w.usable() {
+	// Where nothing was sent the fields are empty, or certain to be 0.
+	output, input := w.fields["output_tokens"], false
+	for _, field := range []string{"input_tokens", "text_tokens", "image_tokens", "audio_tokens", "video_tokens"} {
+		input = input || !w.fields[field].none()
+	}
+	if output != nil && len(output.values) > 0 && (input || !output.none()) {
 		kept = append(kept, w)
 	}
 	return kept, nil
-}
-
-// usable reports that the window has lengths of input and output. Where nothing
-// was sent the fields are empty, or certain to be 0.
-func (w *lengthWindow) usable() bool {
-	output := w.fields["output_tokens"]
-	some := false
-	for _, field := range []string{"input_tokens", "text_tokens", "image_tokens", "audio_tokens", "video_tokens"} {
-		some = some || !w.fields[field].none()
-	}
-	return output != nil && len(output.values) > 0 && (some || !output.none())
 }
 
 // A pmf is a distribution as the bounds of its values in 32-bit uniforms: value

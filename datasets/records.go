@@ -288,21 +288,18 @@ func (s *scan) skipString(b []byte) int {
 // newJSONReader reads JSON objects as head shows them to stand: in an array, one
 // a line, or each over as many lines as it likes.
 func newJSONReader(in *bufio.Reader, head []byte) records {
-	switch head = bytes.TrimSpace(head); {
-	case len(head) > 0 && head[0] == '[':
+	head = bytes.TrimSpace(head)
+	if len(head) > 0 && head[0] == '[' {
 		return newArrayReader(in)
-	case spreads(head):
+	}
+	// An object over several lines is not a line that is at fault in a file of one
+	// object a line.
+	first, rest, several := bytes.Cut(head, []byte("\n"))
+	rest = bytes.TrimSpace(rest)
+	if several && len(first) > 0 && first[0] == '{' && len(rest) > 0 && rest[0] != '{' && !json.Valid(first) {
 		return &valueReader{*newArrayReader(in)}
 	}
 	return newLineReader(in)
-}
-
-// spreads reports whether head begins with an object over several lines, unlike
-// a line that is at fault in a file of one object a line.
-func spreads(head []byte) bool {
-	first, rest, several := bytes.Cut(head, []byte("\n"))
-	rest = bytes.TrimSpace(rest)
-	return several && len(first) > 0 && first[0] == '{' && len(rest) > 0 && rest[0] != '{' && !json.Valid(first)
 }
 
 // A valueReader yields JSON objects that follow one another, such as files that

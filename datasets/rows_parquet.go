@@ -227,21 +227,16 @@ func (r *parquetRows) node(c *parquet.Column, wanted func(leaf []string) bool) *
 		switch logical.Value.(type) {
 		case *format.ListType:
 			n.kind = listNode
-			n.children[0].between(children[0], n.name)
+			// The repeated child only wraps the elements, unless it is a leaf, or a group
+			// of several fields or with the names that Avro and Thrift gave it.
+			if in := children[0]; !in.Leaf() && len(in.Columns()) == 1 && in.Name() != "array" && in.Name() != n.name+"_tuple" {
+				n.children[0].kind = elementNode
+			}
 		case *format.MapType:
 			n.kind = mapNode
 		}
 	}
 	return n
-}
-
-// between marks the repeated child of a list that only wraps its elements. A
-// repeated leaf, or a group of several fields or with the names that Avro and
-// Thrift gave it, is the element itself.
-func (n *parquetNode) between(c *parquet.Column, list string) {
-	if !c.Leaf() && len(c.Columns()) == 1 && c.Name() != "array" && c.Name() != list+"_tuple" {
-		n.kind = elementNode
-	}
 }
 
 // value assembles the node from the values of its leaves.
@@ -376,20 +371,17 @@ func (l *parquetLeaf) fill() error {
 		if err != nil && err != io.EOF {
 			return err
 		}
-		if n == 0 {
-			l.leave()
+		if n > 0 {
+			continue
 		}
+		// The page is given back, with the memory that values of the row so far are in.
+		for i := range l.row {
+			l.row[i] = l.row[i].Clone()
+		}
+		parquet.Release(l.page)
+		l.page, l.values = nil, nil
 	}
 	return nil
-}
-
-// leave gives a page back, with the memory that values of the row so far are in.
-func (l *parquetLeaf) leave() {
-	for i := range l.row {
-		l.row[i] = l.row[i].Clone()
-	}
-	parquet.Release(l.page)
-	l.page, l.values = nil, nil
 }
 
 // converter returns what makes of a leaf's values that which encoding/json
@@ -397,31 +389,35 @@ func (l *parquetLeaf) leave() {
 // digits, and times become dates, with a zone when they are instants. Numbers
 // that are none are missing.
 func converter(t parquet.Type) func(parquet.Value) any {
-	convert := byKind(t.Kind())
-	logical := t.LogicalType()
-	if logical == nil {
-		return convert
+	if logical := t.LogicalType(); logical != nil {
+		switch logical := logical.Value.(type) {
+		case *format.TimestampType:
+			unit, ok := logical.Unit.Value.(interface{ Duration() time.Duration })
+			if !ok {
+				break
+			}
+			layout := "2006-01-02T15:04:05.999999999"
+			if logical.IsAdjustedToUTC {
+				layout = time.RFC3339Nano
+			}
+			length := int64(unit.Duration())
+			perSecond := int64(time.Second) / length
+			return func(v parquet.Value) any {
+				n := v.Int64()
+				return time.Unix(n/perSecond, n%perSecond*length).UTC().Format(layout)
+			}
+		case *format.DecimalType:
+			return decimal(int(logical.Scale))
+		case *format.IntType:
+			if !logical.IsSigned && t.Kind() == parquet.Int32 {
+				return func(v parquet.Value) any { return integer(int64(v.Uint32())) }
+			}
+			if !logical.IsSigned && t.Kind() == parquet.Int64 {
+				return func(v parquet.Value) any { return number(strconv.FormatUint(v.Uint64(), 10)) }
+			}
+		}
 	}
-	switch logical := logical.Value.(type) {
-	case *format.TimestampType:
-		if unit, ok := logical.Unit.Value.(interface{ Duration() time.Duration }); ok {
-			return timestamp(unit.Duration(), logical.IsAdjustedToUTC)
-		}
-	case *format.DecimalType:
-		return decimal(int(logical.Scale))
-	case *format.IntType:
-		if !logical.IsSigned && t.Kind() == parquet.Int32 {
-			return func(v parquet.Value) any { return integer(int64(v.Uint32())) }
-		}
-		if !logical.IsSigned && t.Kind() == parquet.Int64 {
-			return func(v parquet.Value) any { return number(strconv.FormatUint(v.Uint64(), 10)) }
-		}
-	}
-	return convert
-}
-
-func byKind(k parquet.Kind) func(parquet.Value) any {
-	switch k {
+	switch t.Kind() {
 	case parquet.Boolean:
 		return func(v parquet.Value) any { return v.Boolean() }
 	case parquet.Int32:
@@ -444,18 +440,6 @@ func float(f float64, bits int) any {
 		return nil
 	}
 	return number(strconv.FormatFloat(f, 'f', -1, bits))
-}
-
-func timestamp(unit time.Duration, instant bool) func(parquet.Value) any {
-	perSecond := int64(time.Second / unit)
-	return func(v parquet.Value) any {
-		n := v.Int64()
-		t := time.Unix(n/perSecond, n%perSecond*int64(unit)).UTC()
-		if instant {
-			return t.Format(time.RFC3339Nano)
-		}
-		return t.Format("2006-01-02T15:04:05.999999999")
-	}
 }
 
 // int96 reads the times of older Spark and Impala: nanoseconds of a day, and

@@ -81,10 +81,17 @@ func (s *Source) readAs(f Format, o Options) {
 	s.info.Format, s.fields = f.Name, newFieldCounter(f, o.Map)
 }
 
-// start locates the error of opening, if there was one, and prefetches.
+// start locates the error of opening, if there was one. Otherwise it reads the
+// first record that has entries, so that Info tells of the times and the text
+// before anything is asked of the source.
 func (s *Source) start(err error) (*Source, error) {
-	if err == nil {
-		err = s.prefetch()
+	for err == nil && len(s.pending) == 0 && s.err == nil {
+		out, failed := s.dec.decode(nil)
+		s.settle(failed)
+		s.pending = out
+	}
+	if err == nil && s.err != io.EOF {
+		err = s.err
 	}
 	if err == nil {
 		return s, nil
@@ -97,20 +104,6 @@ func (s *Source) start(err error) (*Source, error) {
 		err = errors.Join(err, closed)
 	}
 	return nil, err
-}
-
-// prefetch reads the first record that has entries, so that Info tells of the
-// times and the text before anything is asked of the source.
-func (s *Source) prefetch() error {
-	for len(s.pending) == 0 && s.err == nil {
-		out, err := s.dec.decode(nil)
-		s.settle(err)
-		s.pending = out
-	}
-	if s.err == io.EOF {
-		return nil
-	}
-	return s.err
 }
 
 // Info returns what was found so far.

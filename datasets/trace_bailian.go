@@ -128,21 +128,16 @@ func (s *bailianStep) set(b *builder, r row) error {
 		s.session = trace.NewText(strconv.FormatInt(root, 10))
 	}
 	b.e.Session = s.session
-	return s.fitBlocks(b, r)
-}
-
-// fitBlocks makes of the ids one for each block, where padding made it another
-// number.
-func (s *bailianStep) fitBlocks(b *builder, r row) error {
-	e := &b.e
-	if reserved(e.SourceBlocks) {
+	if reserved(b.e.SourceBlocks) {
 		return badAt(r, "hash_ids", reservedID)
 	}
-	switch n := blocksOf(*e.InputTokens, BailianBlock); {
-	case len(e.SourceBlocks) == n+1:
-		e.SourceBlocks, s.note = e.SourceBlocks[:n], notePadding
-	case len(e.SourceBlocks) == n-1 && *e.InputTokens%BailianBlock != 0:
-		e.SourceBlocks, s.note = append(e.SourceBlocks, s.fresh.next()), noteNoTail
+	// Padding may have made of the ids one too many, or one too few.
+	ids, input := b.e.SourceBlocks, *b.e.InputTokens
+	switch n := blocksOf(input, BailianBlock); {
+	case len(ids) == n+1:
+		b.e.SourceBlocks, s.note = ids[:n], notePadding
+	case len(ids) == n-1 && input%BailianBlock != 0:
+		b.e.SourceBlocks, s.note = append(ids, s.fresh.next()), noteNoTail
 	}
 	return nil
 }

@@ -91,26 +91,21 @@ func blisFiles(files []File) (headers []string, rows []File, ok bool) {
 	for _, f := range files {
 		switch strings.ToLower(path.Ext(f.Name)) {
 		case ".yaml", ".yml":
-			text, err := readHeader(f)
-			if err != nil || headerValue(text, "trace_version") == "" {
+			in, err := f.Open()
+			if err != nil {
 				return nil, nil, false
 			}
-			headers = append(headers, text)
+			text, err := io.ReadAll(io.LimitReader(in, 1<<20))
+			_ = in.Close()
+			if err != nil || headerValue(string(text), "trace_version") == "" {
+				return nil, nil, false
+			}
+			headers = append(headers, string(text))
 		default:
 			rows = append(rows, f)
 		}
 	}
 	return headers, rows, len(rows) > 0
-}
-
-func readHeader(f File) (string, error) {
-	in, err := f.Open()
-	if err != nil {
-		return "", err
-	}
-	defer in.Close()
-	b, err := io.ReadAll(io.LimitReader(in, 1<<20))
-	return string(b), err
 }
 
 // headerValue returns a value at the top of a YAML header. It stands in for a
@@ -122,16 +117,6 @@ func headerValue(text, key string) string {
 		}
 	}
 	return ""
-}
-
-// countHeader counts the keys at the top of a YAML header.
-func countHeader(text string, known *fieldCounter) {
-	for line := range strings.Lines(text) {
-		key, _, ok := strings.Cut(line, ":")
-		if ok && !strings.ContainsAny(key[:min(1, len(key))], " \t#-") {
-			known.reads(key)
-		}
-	}
 }
 
 // openBLISFiles reads CSVs one after the other, and what their headers say of
@@ -156,7 +141,12 @@ func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
 		return nil, err
 	}
 	for _, text := range headers {
-		countHeader(text, s.fields)
+		for line := range strings.Lines(text) {
+			key, _, ok := strings.Cut(line, ":")
+			if top := !strings.ContainsAny(key[:min(1, len(key))], " \t#-"); ok && top {
+				s.fields.reads(key)
+			}
+		}
 	}
 	return s.dec, nil
 }
@@ -239,7 +229,18 @@ func (d *blisDecoder) finish(e *trace.Entry, r row) error {
 	if why := d.lengths(e, r, n); why != "" {
 		return badAt(r, "input_tokens", why)
 	}
-	d.outcome(e, r)
+	v, _ := r.value("status")
+	switch status := plain(v); status {
+	case "error":
+		e.Status = trace.StatusFailed
+	case "timeout":
+		e.Status = trace.StatusCancelled
+	default:
+		e.Status = trace.ClosedStatus(status)
+	}
+	if e.Status != trace.StatusOK && *e.OutputTokens == 0 {
+		e.OutputTokens = nil // not recorded
+	}
 	last := d.latencies(e, n)
 	d.follow(e, r, n, last)
 	return nil
@@ -289,22 +290,6 @@ func (d *blisDecoder) lengths(e *trace.Entry, r row, n map[string]int64) (why st
 		e.Reasoning = trace.Ptr(int32(math.Round(ratio * float64(*e.OutputTokens))))
 	}
 	return ""
-}
-
-// outcome sets the status.
-func (d *blisDecoder) outcome(e *trace.Entry, r row) {
-	v, _ := r.value("status")
-	switch s := plain(v); s {
-	case "error":
-		e.Status = trace.StatusFailed
-	case "timeout":
-		e.Status = trace.StatusCancelled
-	default:
-		e.Status = trace.ClosedStatus(s)
-	}
-	if e.Status != trace.StatusOK && *e.OutputTokens == 0 {
-		e.OutputTokens = nil // not recorded
-	}
 }
 
 // latencies sets the latencies, from the sending, and returns the time of the

@@ -374,19 +374,15 @@ func (d *dialectDecoder) taken(e *trace.Entry, position int64) {
 		n.messages = e.Messages
 	}
 	if n.turn == 0 {
-		d.countStart(e.Time)
+		if d.starts == 0 {
+			d.first = e.Time
+		}
+		d.starts++
+		if !e.Time.IsZero() && e.Time.Equal(d.first) {
+			d.together++
+		}
 	}
 	d.sessions[d.key] = n
-}
-
-func (d *dialectDecoder) countStart(t time.Time) {
-	if d.starts == 0 {
-		d.first = t
-	}
-	d.starts++
-	if !t.IsZero() && t.Equal(d.first) {
-		d.together++
-	}
 }
 
 // maxContext bounds the context of accumulated rows, in tokens. Rows that are

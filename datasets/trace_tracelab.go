@@ -2,8 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/csv"
 	"math"
 	"slices"
 	"strings"
@@ -248,7 +246,10 @@ func traceLabSessionsFormat() Format {
 		reads:   traceLabSessionsReads,
 		About:   "TraceLab session workloads: CSV of rounds with shared prefixes and tool waits",
 		Example: "session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n0,117,1,2518,348,131,154",
-		detect:  isTraceLabSessions,
+		detect: func(head []byte) bool {
+			columns := headColumns(head)
+			return (slices.Contains(columns, "session_id") || slices.Contains(columns, "id")) && detectColumns(sessionColumns...)(head)
+		},
 		open: func(in *bufio.Reader, _ []byte, _ Options, s *Source) (decoder, error) {
 			rows, err := newCSVRows(in)
 			if err != nil {
@@ -266,19 +267,6 @@ func traceLabSessionsFormat() Format {
 			return &sessionsDecoder{rows: rows, sessions: map[string]*sessionState{}}, nil
 		},
 	}
-}
-
-func isTraceLabSessions(head []byte) bool {
-	columns, err := csv.NewReader(bytes.NewReader(head)).Read()
-	if err != nil || !slices.Contains(columns, "session_id") && !slices.Contains(columns, "id") {
-		return false
-	}
-	for _, name := range sessionColumns {
-		if !slices.Contains(columns, name) {
-			return false
-		}
-	}
-	return true
 }
 
 // sharedBlock is the size of the blocks that are made of lengths of prefixes:

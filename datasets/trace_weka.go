@@ -152,20 +152,21 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	case c.Scope != "" && c.Scope != "local" && c.Scope != "global":
 		return dst, d.bad(raw, "hash_id_scope", "hash_id_scope: want local or global")
 	}
-	plan, path, why := planWeka(c.Requests)
-	if why != "" {
-		return dst, d.bad(raw, path, why)
+	var plan wekaPlan
+	plan.addStream(c.Requests, 0, -1, "requests")
+	if plan.why != "" {
+		return dst, d.bad(raw, plan.path, plan.why)
 	}
 	before := len(dst)
-	dst, f := d.emit(dst, &c, plan)
+	dst, f := d.emit(dst, &c, plan.calls)
 	if f != nil {
-		f.line, f.col = d.in.place(offsetOf(raw, path))
+		f.line, f.col = d.in.place(offsetOf(raw, ""))
 		return dst[:before], f
 	}
 	d.s.fields.scan(raw)
 	d.s.info.BlockSize = int(c.BlockSize)
-	d.entries += int64(len(plan))
-	if len(plan) == 0 {
+	d.entries += int64(len(plan.calls))
+	if len(plan.calls) == 0 {
 		d.s.notes.count("conversations without requests")
 	}
 	return dst, nil
@@ -275,17 +276,10 @@ type wekaPlan struct {
 	path, why string // of what is wrong
 }
 
-// planWeka plans a conversation. why says what is wrong with it, and path where.
-func planWeka(requests []wekaRequest) (calls []wekaCall, path, why string) {
-	var p wekaPlan
-	p.stream(requests, 0, -1, "requests")
-	return p.calls, p.path, p.why
-}
-
-// stream plans the requests of a conversation or a subagent, with their times
+// addStream plans the requests of a conversation or a subagent, with their times
 // moved by shift. The first waits for spawn, unless that is -1. It returns the
 // request that ends last, or -1.
-func (p *wekaPlan) stream(requests []wekaRequest, shift time.Duration, spawn int, path string) int {
+func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn int, path string) int {
 	var own []int  // requests of this stream so far
 	var open []int // last requests of subagents that nothing waits for yet
 	last := -1
@@ -301,7 +295,16 @@ func (p *wekaPlan) stream(requests []wekaRequest, shift time.Duration, spawn int
 			if len(own) > 0 {
 				before = p.ended(own, t+shift)
 			}
-			if end := p.stream(r.Requests, p.basis(r.Requests, t, shift), before, at+".requests"); end >= 0 {
+			// The times of a subagent's requests count from its start when one of them
+			// would otherwise be before that.
+			basis := shift
+			for k := range r.Requests {
+				if at, ok := readSeconds(r.Requests[k].T); ok && at+joinSlack < t {
+					basis = shift + t
+					break
+				}
+			}
+			if end := p.addStream(r.Requests, basis, before, at+".requests"); end >= 0 {
 				open = append(open, end)
 			}
 		} else {
@@ -323,17 +326,6 @@ func (p *wekaPlan) stream(requests []wekaRequest, shift time.Duration, spawn int
 		}
 	}
 	return last
-}
-
-// basis returns what to add to the times of a subagent's requests: they count
-// from its start t when one of them would otherwise be before that.
-func (p *wekaPlan) basis(requests []wekaRequest, t, shift time.Duration) time.Duration {
-	for i := range requests {
-		if at, ok := readSeconds(requests[i].T); ok && at+joinSlack < t {
-			return shift + t
-		}
-	}
-	return shift
 }
 
 // wait sets what a request waits for and returns the subagents that nothing
