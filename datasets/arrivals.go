@@ -42,13 +42,13 @@ func (t *timed) Read(batch []trace.Entry) (int, error) {
 		if !batch[i].Time.IsZero() {
 			return i, errHasTimes
 		}
-		t.set(&batch[i])
+		t.setArrival(&batch[i])
 	}
 	return n, err
 }
 
-func (t *timed) set(e *trace.Entry) {
-	at, later := t.before(e)
+func (t *timed) setArrival(e *trace.Entry) {
+	at, later := t.latestParent(e)
 	if later {
 		if e.Think == nil {
 			e.Think = trace.Ptr(t.think.Draw())
@@ -67,8 +67,8 @@ func (t *timed) set(e *trace.Entry) {
 	t.arrivals = append(t.arrivals, at)
 }
 
-// before returns when the last of e's parents arrived, if it has any.
-func (t *timed) before(e *trace.Entry) (at time.Duration, ok bool) {
+// latestParent returns when the last of e's parents arrived, if it has any.
+func (t *timed) latestParent(e *trace.Entry) (at time.Duration, ok bool) {
 	for _, p := range e.Parents {
 		if p >= 0 && p < int64(len(t.arrivals)) {
 			at, ok = max(at, t.arrivals[p]), true

@@ -162,7 +162,7 @@ func TestBrokenInputs(t *testing.T) {
 					t.Fatalf("%s, %s: the input is quoted: %s", f.Name, name, said)
 				}
 				var place *trace.SourceError
-				var many *BadError
+				var many *tooManyBad
 				if err != nil && !errors.As(err, &place) && !errors.As(err, &many) && !errors.Is(err, ErrUsage) {
 					t.Errorf("%s, %s: an error without a place: %v", f.Name, name, err)
 				}

@@ -70,13 +70,13 @@ type shareGPTDecoder struct {
 	in      *arrayReader
 	element int64 // of the array, from 0
 	entries int64 // handed out so far
-	held    *heldChat
+	pending *pendingChat
 	err     error // met behind the chat that was handed out last
 	s       *Source
 }
 
-// A heldChat is one element, or several parts of one conversation.
-type heldChat struct {
+// A pendingChat is one element, or several parts of one conversation.
+type pendingChat struct {
 	position int64 // of its first element
 	id       string
 	stem     string // id without the part's number; "" when it has none
@@ -122,24 +122,24 @@ func (d *shareGPTDecoder) continueWith(next decoder) bool {
 }
 
 func (d *shareGPTDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	if d.held == nil && d.err == nil {
-		d.held, d.err = d.read()
+	if d.pending == nil && d.err == nil {
+		d.pending, d.err = d.read()
 	}
-	if d.held == nil {
+	if d.pending == nil {
 		err := d.err
 		d.err = nil
 		return dst, err
 	}
-	var next *heldChat
-	if next, d.err = d.read(); next != nil && d.held.append(next) {
+	var next *pendingChat
+	if next, d.err = d.read(); next != nil && d.pending.addPart(next) {
 		d.s.notes.count(rejoined)
 		return dst, nil
 	}
 	if f, ok := d.err.(*fault); ok && f.stop {
-		return dst, f // what is held may not be whole
+		return dst, f // the pending chat may not be whole
 	}
-	whole := d.held
-	d.held = next
+	whole := d.pending
+	d.pending = next
 	if next != nil && next.number > 0 {
 		d.s.notes.count(apart)
 	}
@@ -155,12 +155,12 @@ func (d *shareGPTDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 }
 
 // read reads the next element; it is nil with an error.
-func (d *shareGPTDecoder) read() (*heldChat, error) {
+func (d *shareGPTDecoder) read() (*pendingChat, error) {
 	raw, err := d.in.next()
 	if err != nil {
 		return nil, err
 	}
-	c := &heldChat{position: d.element, bytes: len(raw)}
+	c := &pendingChat{position: d.element, bytes: len(raw)}
 	d.element++
 	if c.id, c.turns, err = decodeConversation(raw); err == nil {
 		_, _, err = joinTurns(c.turns)
@@ -178,8 +178,8 @@ func (d *shareGPTDecoder) read() (*heldChat, error) {
 	return c, nil
 }
 
-// append adds the next part of the chat, if it is that.
-func (c *heldChat) append(next *heldChat) bool {
+// addPart adds the next part of the chat, if it is that.
+func (c *pendingChat) addPart(next *pendingChat) bool {
 	follows := next.number == c.number+1 || next.number == c.number+int64(c.size)
 	if c.stem == "" || next.stem != c.stem || !follows || next.number == c.number || c.bytes+next.bytes > maxRecord {
 		return false

@@ -121,7 +121,7 @@ func (k dialogueKind) open(in, first rows, o Options, s *Source) decoder {
 	d := &dialogueDecoder{kind: k, rows: in, s: s}
 	if k.timed {
 		d.times = &mappedDecoder{clock: newClock(o), s: s}
-		d.look(first)
+		d.sampleTimes(first)
 	}
 	return d
 }
@@ -143,8 +143,8 @@ func (d *dialogueDecoder) continueWith(next decoder) bool {
 	return ok
 }
 
-// look takes the times of the first rows.
-func (d *dialogueDecoder) look(first rows) {
+// sampleTimes takes the times of the first rows.
+func (d *dialogueDecoder) sampleTimes(first rows) {
 	for {
 		r, err := first.next()
 		if f, ok := err.(*fault); ok && !f.stop {
@@ -241,7 +241,7 @@ func (d *dialogueDecoder) setTimes(entries []trace.Entry, r row, turns []spokenT
 		}
 	}
 	if atReply {
-		d.s.notes.say("arrivals are the times at which the answers were complete, where those of the questions are not recorded")
+		d.s.notes.sayOnce("arrivals are the times at which the answers were complete, where those of the questions are not recorded")
 	}
 	return nil
 }

@@ -4,7 +4,7 @@
 // The way of a source to its entries:
 //
 //  1. [OpenFiles] looks at the first 64 KiB and recognises the format by content
-//     (see [Detect]), unless it is told one.
+//     (see [detectFormat]), unless it is told one.
 //  2. The format's decoder takes one record at a time: a line, a CSV row, an
 //     element of a JSON array. Memory holds one record, whatever the size of
 //     the source.

@@ -180,26 +180,26 @@ func newFieldCounter(f Format, m Mapping) *fieldCounter {
 	c := &fieldCounter{format: f.Name, columns: map[string]bool{}, mapped: slices.Sorted(maps.Keys(m))}
 	for _, r := range f.fields(c.mapped) {
 		for _, path := range r.Paths {
-			c.root.at(path).named = true
+			c.root.ensurePath(path).named = true
 		}
 	}
 	for _, paths := range m {
 		for _, path := range paths {
-			c.root.mapped(path)
+			c.root.addMapped(path)
 		}
 	}
 	return c
 }
 
-// at returns the field at a path, as tables write it, and makes it.
-func (k *knownField) at(path string) *knownField {
+// ensurePath returns the field at a path, as tables write it, and makes it.
+func (k *knownField) ensurePath(path string) *knownField {
 	for key := range strings.SplitSeq(strings.ReplaceAll(path, listMembers, "."+listMembers), ".") {
-		k = k.key(key, nil)
+		k = k.ensureKey(key, nil)
 	}
 	return k
 }
 
-func (k *knownField) key(key string, n *knownField) *knownField {
+func (k *knownField) ensureKey(key string, n *knownField) *knownField {
 	if k.below == nil {
 		k.below = map[string]*knownField{}
 	}
@@ -212,17 +212,17 @@ func (k *knownField) key(key string, n *knownField) *knownField {
 	return k.below[key]
 }
 
-// mapped adds a path of a mapping: a column, or dotted keys of which numbers may
+// addMapped adds a path of a mapping: a column, or dotted keys of which numbers may
 // be places in a list. Of an object it takes all.
-func (k *knownField) mapped(path string) {
+func (k *knownField) addMapped(path string) {
 	n := &knownField{named: true, whole: true}
-	k.key(path, n)
+	k.ensureKey(path, n)
 	for key := range strings.SplitSeq(dotted(path), ".") {
 		if strings.Trim(key, "0123456789") != "" {
-			k = k.key(key, nil)
+			k = k.ensureKey(key, nil)
 			continue
 		}
-		member := k.key(listMembers, nil)
+		member := k.ensureKey(listMembers, nil)
 		k.below[key] = member
 		k = member
 	}
@@ -253,13 +253,13 @@ func (c *fieldCounter) admitAt(path string, v any) {
 	if c == nil {
 		return
 	}
-	if known := c.root.find(path); known != nil {
+	if known := c.root.atPath(path); known != nil {
 		c.keeps(known, v)
 	}
 }
 
-// find returns what is at a path as tables write it; nil for nothing.
-func (k *knownField) find(path string) *knownField {
+// atPath returns what is at a path as tables write it; nil for nothing.
+func (k *knownField) atPath(path string) *knownField {
 	for key := range strings.SplitSeq(path, ".") {
 		if k = k.below[key]; k == nil {
 			return nil

@@ -127,21 +127,21 @@ func (f File) plain() File {
 
 // An archiveReader yields what is in an archive, or its input when that is none.
 type archiveReader struct {
-	in   counter
+	in   countingReader
 	out  io.Reader // nil until the first read
 	name string    // of the archive's format
 	n    int64     // bytes that came out
 	err  error
 }
 
-// A counter counts what is read, and keeps the error of it.
-type counter struct {
+// A countingReader counts what is read, and keeps the error of it.
+type countingReader struct {
 	r   io.Reader
 	n   int64
 	err error // but for io.EOF
 }
 
-func (c *counter) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	if err != io.EOF {
@@ -150,7 +150,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func decompress(r io.Reader) io.Reader { return &archiveReader{in: counter{r: r}} }
+func decompress(r io.Reader) io.Reader { return &archiveReader{in: countingReader{r: r}} }
 
 // Read implements io.Reader. An error comes again at each further call.
 func (u *archiveReader) Read(p []byte) (int, error) {

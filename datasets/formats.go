@@ -28,9 +28,9 @@ func Formats() []Format {
 	}
 }
 
-// Detect recognises the format of an input by its first bytes, 64 KiB or all
+// detectFormat recognises the format of an input by its first bytes, 64 KiB or all
 // of it. The error lists the known formats.
-func Detect(head []byte) (Format, error) {
+func detectFormat(head []byte) (Format, error) {
 	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
 	if len(bytes.TrimSpace(head)) == 0 {
 		return Format{}, errors.New("the input is empty")
@@ -144,15 +144,15 @@ func (o *Options) format(head []byte) (f Format, err error) {
 	case o.Map != nil:
 		f = csvFormat()
 	default:
-		if f, err = Detect(head); err != nil {
+		if f, err = detectFormat(head); err != nil {
 			return f, refuse(1, 1, err.Error())
 		}
 	}
-	return f, o.suits(f)
+	return f, o.checkFor(f)
 }
 
-// suits checks that the options are right, and right for a format.
-func (o *Options) suits(f Format) (err error) {
+// checkFor checks that the options are right, and right for a format.
+func (o *Options) checkFor(f Format) (err error) {
 	switch {
 	case o.MaxBad < 0 || o.MaxBad > 1 || math.IsNaN(o.MaxBad):
 		err = usage("the tolerated share of bad records is not from 0 to 1")
@@ -176,9 +176,9 @@ func (o *Options) suits(f Format) (err error) {
 	return err
 }
 
-// joins finds a format that is made of several files. One file is that only
+// multiFileFormat finds a format that is made of several files. One file is that only
 // when the format is told and has no other way to be read.
-func (o *Options) joins(files []File) (Format, bool, error) {
+func (o *Options) multiFileFormat(files []File) (Format, bool, error) {
 	for _, f := range Formats() {
 		if f.openFiles == nil || o.Format != "" && o.Format != f.Name || o.Format == "" && o.Map != nil {
 			continue
@@ -187,7 +187,7 @@ func (o *Options) joins(files []File) (Format, bool, error) {
 		if !told && (len(files) == 1 || f.detectFiles == nil || !f.detectFiles(files)) {
 			continue
 		}
-		return f, true, o.suits(f)
+		return f, true, o.checkFor(f)
 	}
 	return Format{}, false, nil
 }

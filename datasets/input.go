@@ -29,7 +29,7 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 	for i, f := range files {
 		all[i] = f.plain()
 	}
-	f, joined, err := o.joins(all)
+	f, joined, err := o.multiFileFormat(all)
 	if err != nil {
 		return nil, err
 	}
@@ -41,15 +41,15 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 		s.readAs(f, o)
 		s.dec, err = f.openFiles(all, o, s)
 	} else {
-		err = s.chain(all, o)
+		err = s.openChain(all, o)
 	}
 	return s.start(err)
 }
 
-// A chain decodes files of one format one after the other. The decoder of the
+// A fileChain decodes files of one format one after the other. The decoder of the
 // first file goes on with the inputs of the others, and so knows all entries
 // before: their positions, sessions and the unit of their times.
-type chain struct {
+type fileChain struct {
 	rest    []File
 	options Options
 	format  Format
@@ -62,9 +62,9 @@ type chain struct {
 
 const noteEmpty = "files that are empty"
 
-// chain begins with the first file that is not empty.
-func (s *Source) chain(files []File, o Options) error {
-	c := &chain{rest: files, options: o, s: s, found: o.Format == "" && o.Map == nil}
+// openChain begins with the first file that is not empty.
+func (s *Source) openChain(files []File, o Options) error {
+	c := &fileChain{rest: files, options: o, s: s, found: o.Format == "" && o.Map == nil}
 	s.dec = c
 	if err := c.advance(); err != io.EOF {
 		return err
@@ -73,7 +73,7 @@ func (s *Source) chain(files []File, o Options) error {
 }
 
 // advance opens the next file that is not empty; io.EOF behind the last.
-func (c *chain) advance() error {
+func (c *fileChain) advance() error {
 	for len(c.rest) > 0 {
 		file := c.rest[0]
 		c.rest = c.rest[1:]
@@ -107,7 +107,7 @@ func (c *chain) advance() error {
 }
 
 // open begins to decode a file.
-func (c *chain) open(in *bufio.Reader, head []byte) error {
+func (c *fileChain) open(in *bufio.Reader, head []byte) error {
 	o := c.options
 	if c.dec == nil {
 		f, err := o.format(head)
@@ -123,7 +123,7 @@ func (c *chain) open(in *bufio.Reader, head []byte) error {
 		return err
 	}
 	if c.found {
-		if f, err := Detect(head); err != nil || f.Name != c.format.Name {
+		if f, err := detectFormat(head); err != nil || f.Name != c.format.Name {
 			return refuse(1, 1, "it is not "+c.format.Name+" as the files before it are: import each format by itself")
 		}
 	}
@@ -152,7 +152,7 @@ func (c *chain) open(in *bufio.Reader, head []byte) error {
 	return nil
 }
 
-func (c *chain) decode(dst []trace.Entry) ([]trace.Entry, error) {
+func (c *fileChain) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	n := len(dst)
 	for {
 		out, err := c.dec.decode(dst)
@@ -168,7 +168,7 @@ func (c *chain) decode(dst []trace.Entry) ([]trace.Entry, error) {
 }
 
 // shift makes positions of a decoder's own entries those of the source.
-func (c *chain) shift(entries []trace.Entry) {
+func (c *fileChain) shift(entries []trace.Entry) {
 	if c.before == 0 {
 		return
 	}

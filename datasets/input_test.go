@@ -174,7 +174,7 @@ func splitLines(log string, lines ...int) []string {
 
 // Positions of a decoder that cannot go on with another's input are shifted.
 func TestFilesShiftParents(t *testing.T) {
-	c := &chain{before: 10}
+	c := &fileChain{before: 10}
 	shared := []int64{0, 1}
 	entries := []trace.Entry{{Parents: shared}, {Parents: shared}, {}}
 	c.shift(entries)

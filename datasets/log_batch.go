@@ -149,9 +149,15 @@ func (d *batchDecoder) addLine(v viewRow) error {
 		}
 		d.order = append(d.order, x)
 	default:
-		if err := trial.setAnswer(v); err != nil {
+		if err := fillFields(&trial.b, batchAnswered, v); err != nil {
 			return err
 		}
+		if created, _, ok := findFirst(v, []string{"response.body.created", "response.body.created_at"}); ok {
+			if st, ok := readStamp(plain(created)); ok {
+				trial.created = &st
+			}
+		}
+		trial.answered = true
 		d.extra = append(d.extra, x)
 	}
 	*x = trial
@@ -190,27 +196,13 @@ func (x *exchange) setRequest(v viewRow) error {
 	case input != nil:
 		v.put("prompt", input, "body.input")
 	}
-	if err := fill(&x.b, batchAsked, v); err != nil {
+	if err := fillFields(&x.b, batchAsked, v); err != nil {
 		return err
 	}
 	if x.b.e.Messages == nil && x.b.e.InputTokens == nil {
 		return badAt(v, "body", "its body has no messages, prompt or input")
 	}
 	x.asked = true
-	return nil
-}
-
-// setAnswer fills in a response. A prompt of token ids has its length already.
-func (x *exchange) setAnswer(v viewRow) error {
-	if err := fill(&x.b, batchAnswered, v); err != nil {
-		return err
-	}
-	if created, _, ok := find(v, []string{"response.body.created", "response.body.created_at"}); ok {
-		if st, ok := readStamp(plain(created)); ok {
-			x.created = &st
-		}
-	}
-	x.answered = true
 	return nil
 }
 
@@ -275,6 +267,6 @@ func (d *batchDecoder) setTimes() {
 	}
 	if len(times) > 0 {
 		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
-		d.s.notes.say(noteBatchTimes)
+		d.s.notes.sayOnce(noteBatchTimes)
 	}
 }

@@ -120,7 +120,7 @@ func showLangfuse(r row, tell *notes) (row, error) {
 	langfuseTokens(v)
 	// The SDKs write inf and words for parameters that were not set: only numbers
 	// are taken.
-	found, origin, _ := find(v, []string{"model_parameters", "modelParameters"})
+	found, origin, _ := findFirst(v, []string{"model_parameters", "modelParameters"})
 	parameters, _ := found.(map[string]any)
 	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
 		if _, ok := countOf(plain(parameters[name])); ok {
@@ -137,7 +137,7 @@ func showLangfuse(r row, tell *notes) (row, error) {
 // langfuseTokens makes "tokens" of the types of usage. Which of them are there
 // is the choice of whoever logged them.
 func langfuseTokens(v viewRow) {
-	found, origin, _ := find(v, []string{"usage_details", "usageDetails", "usage"})
+	found, origin, _ := findFirst(v, []string{"usage_details", "usageDetails", "usage"})
 	usage, _ := found.(map[string]any)
 	sums := map[string]int64{}
 	for name, value := range usage {

@@ -174,8 +174,8 @@ func (l *litellmView) show(r row, tell *notes) (row, error) {
 		}
 	}
 	v.latencies(litellmTimes, 0, tell)
-	l.text(v, tell)
-	if err := l.blocks(v, tell); err != nil {
+	l.setText(v, tell)
+	if err := l.setBlocks(v, tell); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -190,10 +190,10 @@ var litellmKinds = map[string]string{
 	"embedding": "embedding", "aembedding": "embedding",
 }
 
-// text makes "text" of what was stored of the prompt and the answer, and "asked"
+// setText makes "text" of what was stored of the prompt and the answer, and "asked"
 // of the request's parameters.
-func (l *litellmView) text(v viewRow, tell *notes) {
-	asked, origin, _ := find(v, []string{"proxy_server_request", "model_parameters"})
+func (l *litellmView) setText(v viewRow, tell *notes) {
+	asked, origin, _ := findFirst(v, []string{"proxy_server_request", "model_parameters"})
 	if asked != nil {
 		v.put("asked", asked, origin)
 	}
@@ -205,7 +205,7 @@ func (l *litellmView) text(v viewRow, tell *notes) {
 		}
 		prompt = nil
 	}
-	reply, _, _ := find(v, []string{"response.choices.0.message", "response.choices.0.text"})
+	reply, _, _ := findFirst(v, []string{"response.choices.0.message", "response.choices.0.text"})
 	if incomplete(prompt) || incomplete(reply) {
 		tell.count(noteCutText)
 	}
@@ -248,11 +248,11 @@ const (
 	noteBlocksOver  = "records with both text and block ids, of which the ids were used"
 )
 
-// blocks makes "blocks" of the ids that were logged with a call. They are
+// setBlocks makes "blocks" of the ids that were logged with a call. They are
 // numbers, negative ones included, or hexadecimal, of which 64 bits are kept. A
 // source that hashes full blocks only gets an id of its own for the rest, which
 // no other prompt shares.
-func (l *litellmView) blocks(v viewRow, tell *notes) error {
+func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
 	var list []any
 	var where string
 	for _, where = range []string{"metadata", "metadata.spend_logs_metadata", "metadata.requester_metadata"} {
@@ -267,7 +267,7 @@ func (l *litellmView) blocks(v viewRow, tell *notes) error {
 		}
 		return nil
 	}
-	size := l.size(v, where)
+	size := l.blockSizeOf(v, where)
 	if size == 0 {
 		tell.count(noteNoBlockSize)
 		return nil
@@ -287,7 +287,7 @@ func (l *litellmView) blocks(v viewRow, tell *notes) error {
 	}
 	length, _ := v.value("prompt_tokens")
 	if n, ok := countOf(plain(length)); ok && int(n)/size == len(ids) && int(n)%size > 0 {
-		ids = append(ids, number(strconv.FormatUint(l.rest(last), 10)))
+		ids = append(ids, number(strconv.FormatUint(l.restID(last), 10)))
 	}
 	v.put("blocks", ids, "metadata")
 	if hasAny(v, "text.messages", "text.prompt") {
@@ -297,10 +297,10 @@ func (l *litellmView) blocks(v viewRow, tell *notes) error {
 	return nil
 }
 
-// size returns the block size that a record tells beside its ids; 0 when the
+// blockSizeOf returns the block size that a record tells beside its ids; 0 when the
 // first records tell none.
-func (l *litellmView) size(v viewRow, where string) int {
-	found, _, _ := find(v, []string{where + ".prefix_block_size", where + ".block_size"})
+func (l *litellmView) blockSizeOf(v viewRow, where string) int {
+	found, _, _ := findFirst(v, []string{where + ".prefix_block_size", where + ".block_size"})
 	n, ok := countOf(plain(found))
 	if ok && n > 0 && l.blockSize == 0 && !l.settled {
 		l.blockSize = int(n)
@@ -311,9 +311,9 @@ func (l *litellmView) size(v viewRow, where string) int {
 	return int(n)
 }
 
-// rest is an id for the partial block behind the last of the current record, whose
+// restID is an id for the partial block behind the last of the current record, whose
 // number in the source no other record has.
-func (l *litellmView) rest(last uint64) uint64 {
+func (l *litellmView) restID(last uint64) uint64 {
 	h := fnv.New64a()
 	h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, last), uint64(l.s.info.Records+l.s.info.Bad)))
 	return h.Sum64()

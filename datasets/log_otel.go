@@ -176,12 +176,27 @@ func showSpan(r row, unit time.Duration, tell *notes) (row, error) {
 		v.admitAt("attributes", plainOnes)
 		v.put("attributes", plainOnes, "attributes")
 	}
-	if !v.isCall() {
+	// The operation tells the call of a model, or, without one, what was recorded.
+	isCall := true
+	operation, _ := v.value("attributes.gen_ai.operation.name")
+	switch plain(operation) {
+	case "chat", "generate_content":
+		v.made["kind_of_call"] = "chat"
+	case "text_completion", "completion":
+		v.made["kind_of_call"] = "completion"
+	case "embeddings":
+		v.made["kind_of_call"] = "embedding"
+	case "":
+		isCall = hasAny(v, otelFields["input_tokens"]...) || hasAny(v, "attributes.gen_ai.input.messages")
+	default:
+		isCall = false
+	}
+	if !isCall {
 		tell.count(noteOtherSpans)
 		return nil, nil
 	}
 	v.latencies(otelTimes, unit, tell)
-	code, _, _ := find(v, []string{"status.code", "status.status_code", "status"})
+	code, _, _ := findFirst(v, []string{"status.code", "status.status_code", "status"})
 	if s := strings.ToUpper(plain(code)); s == "2" || s == "ERROR" || strings.HasSuffix(s, ".ERROR") || strings.HasSuffix(s, "_ERROR") {
 		v.put("failed", true, "status")
 	}
@@ -192,25 +207,6 @@ func showSpan(r row, unit time.Duration, tell *notes) (row, error) {
 		return nil, nil
 	}
 	return v, nil
-}
-
-// isCall tells the call of a model by its operation, or without one by what it
-// recorded, and makes "kind_of_call".
-func (v viewRow) isCall() bool {
-	operation, _ := v.value("attributes.gen_ai.operation.name")
-	switch plain(operation) {
-	case "chat", "generate_content":
-		v.made["kind_of_call"] = "chat"
-	case "text_completion", "completion":
-		v.made["kind_of_call"] = "completion"
-	case "embeddings":
-		v.made["kind_of_call"] = "embedding"
-	case "":
-		return hasAny(v, otelFields["input_tokens"]...) || hasAny(v, "attributes.gen_ai.input.messages")
-	default:
-		return false
-	}
-	return true
 }
 
 // plainAttributes makes an object of OTLP's list of keys and typed values.
@@ -256,14 +252,14 @@ func plainValue(v any) any {
 // spanMessages makes "messages" and "output" of what a span recorded of them.
 func (v viewRow) spanMessages(tell *notes) {
 	const input, output, system = "attributes.gen_ai.input.messages", "attributes.gen_ai.output.messages", "attributes.gen_ai.system_instructions"
-	messages, whole := v.list(input)
+	messages, whole := v.listAt(input)
 	if !whole {
 		tell.count(noteCutAttribute)
 	}
 	for i := range messages {
 		messages[i] = plainMessage(messages[i])
 	}
-	instructions, whole := v.list(system)
+	instructions, whole := v.listAt(system)
 	switch {
 	case !whole:
 		messages = nil
@@ -278,14 +274,14 @@ func (v viewRow) spanMessages(tell *notes) {
 	case len(messages) > 0:
 		tell.count(noteNoMessages)
 	}
-	if replies, _ := v.list(output); areMessages(replies) {
+	if replies, _ := v.listAt(output); areMessages(replies) {
 		v.put("output", plainMessage(replies[0]), "attributes")
 	}
 }
 
-// list returns a list that an attribute holds, as JSON or as it is; whole is
+// listAt returns a list that an attribute holds, as JSON or as it is; whole is
 // false when it holds something else.
-func (v viewRow) list(path string) (list []any, whole bool) {
+func (v viewRow) listAt(path string) (list []any, whole bool) {
 	found, ok := v.value(path)
 	if s, isText := found.(string); isText {
 		found, _, _ = decodeJSON([]byte(s))
@@ -344,11 +340,11 @@ func toolResult(part map[string]any) string {
 func (v viewRow) finishReason() {
 	const reasons, messages = "attributes.gen_ai.response.finish_reasons", "attributes.gen_ai.output.messages"
 	found, _ := v.value(reasons)
-	list, _ := v.list(reasons)
+	list, _ := v.listAt(reasons)
 	if len(list) > 0 {
 		found = list[0]
 	}
-	if replies, _ := v.list(messages); found == nil && len(replies) > 0 {
+	if replies, _ := v.listAt(messages); found == nil && len(replies) > 0 {
 		found, _ = lookup(replies[0], "finish_reason")
 	}
 	switch reason := plain(found); reason {

@@ -84,7 +84,7 @@ func vllmLogFormat() Format {
 			}
 			d.timing = withTimes
 			all.known = s.fields
-			s.notes.say("prompts stand in a vLLM log as the model saw them, chat template included: import them without a template")
+			s.notes.sayOnce("prompts stand in a vLLM log as the model saw them, chat template included: import them without a template")
 			return d, nil
 		},
 	}

@@ -140,7 +140,7 @@ func (v *vllmRows) openRequest(e vllmEvent, size int) error {
 	if at, text, ok := v.dates.find(e.prefix); ok {
 		q.at, q.made["time"] = at, text
 		if !v.dates.last.IsZero() {
-			v.tell.say(noteNoYear)
+			v.tell.sayOnce(noteNoYear)
 		}
 	}
 	for name, pattern := range map[string]*regexp.Regexp{"max_tokens": vllmMaxTokens, "temperature": vllmTemperature} {

@@ -33,7 +33,7 @@ func TestVLLMVersions(t *testing.T) {
 		"without text": {received(short+"[logger.py:41] ", "x", "prompt: None, params: None, prompt_token_ids: [5, 6, 7], lora_request: None."), `in=3`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := Detect([]byte(c.in))
+			f, err := detectFormat([]byte(c.in))
 			if err != nil || f.Name != "vllm-log" {
 				t.Errorf("recognised as %q, %v", f.Name, err)
 			}

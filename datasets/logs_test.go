@@ -104,7 +104,7 @@ func wantNote(t *testing.T, info Info, want string) {
 func TestLogFixtures(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(logFixtures)) {
 		t.Run(name, func(t *testing.T) {
-			f, err := Detect([]byte(logFixtures[name]))
+			f, err := detectFormat([]byte(logFixtures[name]))
 			if err != nil || f.Name != name {
 				t.Errorf("recognised as %q, %v", f.Name, err)
 			}

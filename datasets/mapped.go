@@ -76,7 +76,7 @@ func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedD
 	}
 	s.info.HasText = m["messages"] != nil || m["prompt"] != nil || m["output"] != nil
 	d.setBlockSize(o.BlockSize)
-	d.look(first)
+	d.sampleTimes(first)
 	return d, nil
 }
 
@@ -95,8 +95,8 @@ func (d *mappedDecoder) require() {
 	}
 }
 
-// look takes the times of the first rows. Rows at fault are left to decode.
-func (d *mappedDecoder) look(first rows) {
+// sampleTimes takes the times of the first rows. Rows at fault are left to decode.
+func (d *mappedDecoder) sampleTimes(first rows) {
 	for {
 		r, err := first.next()
 		if f, ok := err.(*fault); ok && !f.stop {
@@ -108,7 +108,7 @@ func (d *mappedDecoder) look(first rows) {
 		if d.timing == unknownTiming {
 			d.timing = withoutTimes
 		}
-		if v, _, ok := find(r, d.times); ok {
+		if v, _, ok := findFirst(r, d.times); ok {
 			d.timing = withTimes
 			if st, ok := readStamp(plain(v)); ok {
 				d.sample = append(d.sample, st)
@@ -133,7 +133,7 @@ func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	b := &d.builder
 	*b = builder{}
-	if err := fill(b, d.fields, r); err != nil {
+	if err := fillFields(b, d.fields, r); err != nil {
 		return dst, err
 	}
 	if err := d.setTime(&b.e, r); err != nil {
@@ -148,16 +148,16 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	if why := b.finish(d.blockSize); why != "" {
 		return dst, badAt(r, "", why)
 	}
-	d.chain(b)
-	d.tell(b, r)
+	d.followSession(b)
+	d.noteEntry(b, r)
 	d.entries++
 	return append(dst, b.e), nil
 }
 
-// fill sets the fields that the row has.
-func fill(b *builder, fields []field, r row) error {
+// fillFields sets the fields that the row has.
+func fillFields(b *builder, fields []field, r row) error {
 	for _, f := range fields {
-		v, p, ok := find(r, f.paths)
+		v, p, ok := findFirst(r, f.paths)
 		if !ok && f.required {
 			return badAt(r, "", f.name+" is missing")
 		}
@@ -177,7 +177,7 @@ func fill(b *builder, fields []field, r row) error {
 
 // setTime sets the time of the entry, if the source has times.
 func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
-	v, p, ok := find(r, d.times)
+	v, p, ok := findFirst(r, d.times)
 	if d.timing == unknownTiming {
 		d.timing = withoutTimes
 		if ok {
@@ -211,16 +211,7 @@ func (d *mappedDecoder) stampTime(e *trace.Entry, st stamp) *fault {
 		return f
 	}
 	e.Time = t
-	return d.inCapture(t)
-}
-
-// inCapture refuses an arrival that is outside the declared capture. The place of
-// the fault is the caller's to fill in.
-func (d *mappedDecoder) inCapture(arrival time.Time) *fault {
-	if why := d.clock.outside(arrival); why != "" {
-		return refuse(0, 0, why)
-	}
-	return nil
+	return d.clock.inCapture(t)
 }
 
 // instant reads a stamp by the clock of the source, which the first one settles.
@@ -232,7 +223,7 @@ func (d *mappedDecoder) instant(st stamp) (time.Time, *fault) {
 		d.sample = nil
 		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
 		if d.clock.guessed {
-			d.s.notes.say("times with fractions were taken as seconds: say --time-unit if the unit is another")
+			d.s.notes.sayOnce("times with fractions were taken as seconds: say --time-unit if the unit is another")
 		}
 	}
 	t, why, stop := d.clock.instant(st)
@@ -242,10 +233,10 @@ func (d *mappedDecoder) instant(st stamp) (time.Time, *fault) {
 	return t, nil
 }
 
-// chain makes the entry follow the one before it in its session, when there are
+// followSession makes the entry follow the one before it in its session, when there are
 // no times: then the order of the source is all that tells. With times it is
 // not done, since requests of a session may overlap.
-func (d *mappedDecoder) chain(b *builder) {
+func (d *mappedDecoder) followSession(b *builder) {
 	if d.timing != withoutTimes || b.session == "" {
 		return
 	}
@@ -259,8 +250,8 @@ func (d *mappedDecoder) chain(b *builder) {
 	d.sessions[b.session] = last
 }
 
-// tell notes what a reader of the result should know of the entry.
-func (d *mappedDecoder) tell(b *builder, r row) {
+// noteEntry notes what a reader of the result should know of the entry.
+func (d *mappedDecoder) noteEntry(b *builder, r row) {
 	info := &d.s.info
 	info.HasUsers = info.HasUsers || b.e.User != (trace.Text{})
 	info.HasSessions = info.HasSessions || b.session != ""
@@ -335,8 +326,8 @@ func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mapped
 type step interface {
 	// set sets the rest of the entry. It may not rely on the entry being taken.
 	set(b *builder, r row) error
-	// taken is told of an entry that was handed out, and of its position.
-	taken(e *trace.Entry, position int64)
+	// accepted is told of an entry that was handed out, and of its position.
+	accepted(e *trace.Entry, position int64)
 }
 
 // A steppedDecoder decodes rows by a mapping and a step.
@@ -353,10 +344,10 @@ func (d *steppedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 	b := &d.builder
 	*b = builder{}
-	if err := fill(b, d.fields, r); err != nil {
+	if err := fillFields(b, d.fields, r); err != nil {
 		return dst, err
 	}
-	if _, _, ok := find(r, d.times); ok || !d.gives || d.timing != withTimes {
+	if _, _, ok := findFirst(r, d.times); ok || !d.gives || d.timing != withTimes {
 		if err := d.setTime(&b.e, r); err != nil {
 			return dst, err
 		}
@@ -367,8 +358,8 @@ func (d *steppedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if why := b.finish(d.blockSize); why != "" {
 		return dst, badAt(r, "", why)
 	}
-	d.tell(b, r)
-	d.step.taken(&b.e, d.entries)
+	d.noteEntry(b, r)
+	d.step.accepted(&b.e, d.entries)
 	d.entries++
 	return append(dst, b.e), nil
 }

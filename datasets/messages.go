@@ -165,35 +165,31 @@ func callsOf(fields map[string]any) trace.Text {
 		return trace.Text{}
 	}
 	shaped := make([]any, len(calls))
-	for i, c := range calls {
-		shaped[i] = shapedCall(c)
+	for i := range calls {
+		shaped[i] = calls[i]
+		call, _ := calls[i].(map[string]any)
+		name, ok := call["name"]
+		if !ok || call["function"] != nil {
+			continue
+		}
+		function := map[string]any{"name": name}
+		for _, key := range []string{"arguments", "input", "parameters"} {
+			if arguments, ok := call[key]; ok {
+				function["arguments"] = arguments
+				break
+			}
+		}
+		inShape := map[string]any{"type": "function", "function": function}
+		if id, ok := call["id"]; ok {
+			inShape["id"] = id
+		}
+		shaped[i] = inShape
 	}
 	text, ok := compactJSON(shaped)
 	if !ok {
 		return trace.Text{}
 	}
 	return trace.NewText(text)
-}
-
-// shapedCall gives a call the shape of OpenAI's.
-func shapedCall(v any) any {
-	call, _ := v.(map[string]any)
-	name, ok := call["name"]
-	if !ok || call["function"] != nil {
-		return v
-	}
-	function := map[string]any{"name": name}
-	for _, key := range []string{"arguments", "input", "parameters"} {
-		if arguments, ok := call[key]; ok {
-			function["arguments"] = arguments
-			break
-		}
-	}
-	shaped := map[string]any{"type": "function", "function": function}
-	if id, ok := call["id"]; ok {
-		shaped["id"] = id
-	}
-	return shaped
 }
 
 // compactJSON writes a value as JSON without white space.

@@ -128,16 +128,27 @@ func openServeGen(files []File, o Options, s *Source) (decoder, error) {
 		return nil, usage("servegen wants the files chunk-N-trace.csv and chunk-N-dataset.json of at least one client")
 	}
 	if alone > 0 {
-		s.notes.say(fmt.Sprintf("clients without one of their two files, left out: %d", alone))
+		s.notes.sayOnce(fmt.Sprintf("clients without one of their two files, left out: %d", alone))
 	}
 	d := &serveGenDecoder{s: s}
 	var end time.Duration
 	for _, f := range clients {
-		c, last, err := openClient(f, o.Seed, start, start+span, s)
+		windows, last, err := readWindows(f.trace)
 		if err != nil {
 			return nil, err
 		}
 		end = max(end, last)
+		c := &poolClient{id: f.id, name: trace.NewText(strconv.Itoa(f.id)), seed: o.Seed, from: start, to: start + span, s: s}
+		for _, w := range windows {
+			if w.rate > 0 && w.start < c.to && w.start+w.width > c.from {
+				c.windows = append(c.windows, w)
+			}
+		}
+		if n := len(c.windows); n > 0 {
+			if c.lengths, err = readLengths(f.dataset, c.windows[0].start, c.windows[n-1].start, s.fields); err != nil {
+				return nil, err
+			}
+		}
 		if c.advance() {
 			d.clients = append(d.clients, c)
 		}
@@ -147,7 +158,7 @@ func openServeGen(files []File, o Options, s *Source) (decoder, error) {
 	}
 	heap.Init(&d.clients)
 	s.info.HasTimes, s.info.HasUsers, s.info.TimeUnit = true, true, "s"
-	s.notes.say(fmt.Sprintf("requests were drawn for the part from %v to %v of a pool of %d clients and %v", start, min(start+span, end), len(clients), end))
+	s.notes.sayOnce(fmt.Sprintf("requests were drawn for the part from %v to %v of a pool of %d clients and %v", start, min(start+span, end), len(clients), end))
 	return d, nil
 }
 
@@ -242,7 +253,7 @@ func (c *poolClient) advance() (ok bool) {
 			}
 			c.window = c.windows[c.next]
 			c.next++
-			c.enter()
+			c.enterWindow()
 		}
 		c.left--
 		c.passed += c.gap()
@@ -259,10 +270,10 @@ func (c *poolClient) advance() (ok bool) {
 	}
 }
 
-// enter draws the number of arrivals of the window and the sum of its gaps. The
+// enterWindow draws the number of arrivals of the window and the sum of its gaps. The
 // gaps before the first arrival and behind the last count, so that there is one
 // more of them than arrivals; with a shape of 1 this is exactly Poisson.
-func (c *poolClient) enter() {
+func (c *poolClient) enterWindow() {
 	if c.dist = c.lengthsAt(c.window.start); c.dist == nil {
 		return
 	}
@@ -324,26 +335,4 @@ func (c *poolClient) request() trace.Entry {
 	e.Time = Epoch.Add(c.at)
 	e.User = c.name
 	return e
-}
-
-// openClient reads the files of a client, of its lengths those that the part
-// from from to to needs. end is when its last window ends.
-func openClient(f clientFiles, seed uint64, from, to time.Duration, s *Source) (c *poolClient, end time.Duration, err error) {
-	c = &poolClient{id: f.id, name: trace.NewText(strconv.Itoa(f.id)), seed: seed, from: from, to: to, s: s}
-	windows, end, err := readWindows(f.trace)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, w := range windows {
-		if w.rate > 0 && w.start < to && w.start+w.width > from {
-			c.windows = append(c.windows, w)
-		}
-	}
-	if len(c.windows) > 0 {
-		first, last := c.windows[0], c.windows[len(c.windows)-1]
-		if c.lengths, err = readLengths(f.dataset, first.start, last.start, s.fields); err != nil {
-			return nil, 0, err
-		}
-	}
-	return c, end, nil
 }

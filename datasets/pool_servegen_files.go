@@ -117,7 +117,7 @@ var poolFields = []string{
 // readLengths reads of a dataset file the distributions for windows that begin
 // from first to last: an object of start times, each with an object of fields,
 // each a Python dict of value and probability in a string.
-func readLengths(f *File, first, last time.Duration, known *fieldCounter) ([]lengthWindow, error) {
+func readLengths(f *File, first, last time.Duration, known *fieldCounter) (kept []lengthWindow, err error) {
 	in, err := f.Open()
 	if err != nil {
 		return nil, broken(1, 1, err).at(f.Name)
@@ -130,7 +130,7 @@ func readLengths(f *File, first, last time.Duration, known *fieldCounter) ([]len
 	if len(raw) > maxRecord {
 		return nil, refuse(1, 1, "the file is longer than 64 MiB").at(f.Name)
 	}
-	fault := func(offset int, why string) error {
+	refuseAt := func(offset int, why string) error {
 		at := position{1, 1}
 		at.advance(raw[:min(offset, len(raw))])
 		return refuse(at.line, at.col, why).at(f.Name)
@@ -144,40 +144,36 @@ func readLengths(f *File, first, last time.Duration, known *fieldCounter) ([]len
 			return nil, cutOff(at.line, at.col, "the distributions are not whole").at(f.Name)
 		}
 		if errors.As(err, &syntax) {
-			return nil, fault(int(max(syntax.Offset-1, 0)), "it is not valid JSON")
+			return nil, refuseAt(int(max(syntax.Offset-1, 0)), "it is not valid JSON")
 		}
-		return nil, fault(0, "want an object of times, each with an object of fields, each a string")
+		return nil, refuseAt(0, "want an object of times, each with an object of fields, each a string")
 	}
 	var starts []time.Duration
 	texts := map[time.Duration]map[string]string{}
 	for name, fields := range times {
 		start, err := strconv.ParseUint(name, 10, 32)
 		if err != nil {
-			return nil, fault(0, "a time is not a whole number of seconds")
+			return nil, refuseAt(0, "a time is not a whole number of seconds")
 		}
 		starts = append(starts, time.Duration(start)*time.Second)
 		known.admitNames(fields)
 		texts[starts[len(starts)-1]] = fields
 	}
 	slices.Sort(starts)
-	return pickLengths(starts, texts, first, last, func(start time.Duration, field, why string) error {
+	locate := func(start time.Duration, field, why string) error {
 		offset := offsetOf(raw, strconv.FormatInt(int64(start/time.Second), 10)+"."+field)
-		return fault(offset, field+": "+why)
-	})
-}
-
-// pickLengths keeps, of the windows that have lengths, the latest one up to
-// first and those behind it up to last, or the next one when there is none.
-func pickLengths(starts []time.Duration, texts map[time.Duration]map[string]string, first, last time.Duration,
-	fault func(start time.Duration, field, why string) error) (kept []lengthWindow, err error) {
-	behind, _ := slices.BinarySearch(starts, first+1)
-	for i := behind - 1; i >= 0 && len(kept) == 0; i-- {
-		if kept, err = appendUsable(kept, starts[i], texts[starts[i]], fault); err != nil {
+		return refuseAt(offset, field+": "+why)
+	}
+	// Of the windows that have lengths, the latest one up to first is kept and those
+	// after it up to last, or the next one when there is none.
+	after, _ := slices.BinarySearch(starts, first+1)
+	for i := after - 1; i >= 0 && len(kept) == 0; i-- {
+		if kept, err = appendUsable(kept, starts[i], texts[starts[i]], locate); err != nil {
 			return nil, err
 		}
 	}
-	for i := behind; i < len(starts) && (starts[i] <= last || len(kept) == 0); i++ {
-		if kept, err = appendUsable(kept, starts[i], texts[starts[i]], fault); err != nil {
+	for i := after; i < len(starts) && (starts[i] <= last || len(kept) == 0); i++ {
+		if kept, err = appendUsable(kept, starts[i], texts[starts[i]], locate); err != nil {
 			return nil, err
 		}
 	}
@@ -186,7 +182,7 @@ func pickLengths(starts []time.Duration, texts map[time.Duration]map[string]stri
 
 // appendUsable appends the window when it has lengths of input and output.
 func appendUsable(kept []lengthWindow, start time.Duration, texts map[string]string,
-	fault func(start time.Duration, field, why string) error) ([]lengthWindow, error) {
+	locate func(start time.Duration, field, why string) error) ([]lengthWindow, error) {
 	w := lengthWindow{start: start, fields: map[string]*pmf{}}
 	for field, text := range texts {
 		if !slices.Contains(poolFields, field) {
@@ -194,7 +190,7 @@ func appendUsable(kept []lengthWindow, start time.Duration, texts map[string]str
 		}
 		p, why := parsePMF(text, field == "reason_ratio")
 		if why != "" {
-			return nil, fault(start, field, why)
+			return nil, locate(start, field, why)
 		}
 		w.fields[field] = p
 	}

@@ -353,12 +353,11 @@ func TestServeGenPublished(t *testing.T) {
 		{"m-small/chunk-17-*", 14 * 24 * time.Hour, 152.3e6, [4]float64{19, 19, 20, 20}, [4]float64{7.5, 3, 13, 111}},
 	} {
 		files := publishedPool(t, c.files)
-		clients, _ := poolClients(files)
-		s := &Source{}
-		client, _, err := openClient(clients[0], 1, 0, c.span, s)
+		d, err := openServeGen(files, Options{Seed: 1, PoolSpan: c.span}, &Source{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		client := d.(*serveGenDecoder).clients[0]
 		var requests float64
 		in, out := map[int32]float64{}, map[int32]float64{}
 		for _, w := range client.windows {

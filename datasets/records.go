@@ -145,7 +145,7 @@ func (a *arrayReader) next() ([]byte, error) {
 		default:
 			return nil, refuse(a.pos.line, a.pos.col, "want an element, a comma or the end of the JSON array")
 		}
-		if err := a.take(1); err != nil {
+		if err := a.consume(1); err != nil {
 			return nil, a.fail(err)
 		}
 	}
@@ -159,8 +159,8 @@ func (a *arrayReader) peek() (byte, error) {
 	return b[0], nil
 }
 
-// take consumes n buffered bytes outside elements.
-func (a *arrayReader) take(n int) error {
+// consume consumes n buffered bytes outside elements.
+func (a *arrayReader) consume(n int) error {
 	b, err := a.in.Peek(n)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (a *arrayReader) fail(err error) error {
 // element reads the element that begins with c, which is not consumed yet.
 func (a *arrayReader) element(c byte) ([]byte, error) {
 	a.buf, a.start = a.buf[:0], a.pos
-	var s scan
+	var s valueScanner
 	s.scalar = c != '{' && c != '[' && c != '"'
 	for {
 		if _, err := a.in.Peek(1); err != nil {
@@ -190,7 +190,7 @@ func (a *arrayReader) element(c byte) ([]byte, error) {
 		if err != nil {
 			return nil, a.fail(err)
 		}
-		n, done := s.end(b)
+		n, done := s.valueEnd(b)
 		a.buf = append(a.buf, b[:n]...)
 		a.pos.advance(b[:n])
 		if _, err := a.in.Discard(n); err != nil {
@@ -214,16 +214,16 @@ func (a *arrayReader) place(offset int) (line, col int64) {
 // last is false: an element that was cut off is not returned at all.
 func (a *arrayReader) last() bool { return false }
 
-// A scan finds the end of a JSON value across chunks.
-type scan struct {
+// A valueScanner finds the end of a JSON value across chunks.
+type valueScanner struct {
 	scalar   bool // a number or a word, which ends before a comma, a bracket or a space
 	depth    int
 	inString bool
 	escaped  bool // the chunk before ended behind a backslash
 }
 
-// end returns how many bytes of b belong to the value, and whether it ends there.
-func (s *scan) end(b []byte) (n int, done bool) {
+// valueEnd returns how many bytes of b belong to the value, and whether it ends there.
+func (s *valueScanner) valueEnd(b []byte) (n int, done bool) {
 	if s.scalar {
 		if i := bytes.IndexAny(b, ",]} \t\r\n"); i >= 0 {
 			return i, true
@@ -254,7 +254,7 @@ func (s *scan) end(b []byte) (n int, done bool) {
 }
 
 // skipString returns how many bytes of b belong to the string that b is inside.
-func (s *scan) skipString(b []byte) int {
+func (s *valueScanner) skipString(b []byte) int {
 	i := 0
 	if s.escaped {
 		s.escaped = false
@@ -323,7 +323,7 @@ func (v *valueReader) next() ([]byte, error) {
 		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
 			return nil, refuse(v.pos.line, v.pos.col, "want a JSON object")
 		}
-		if err := v.take(1); err != nil {
+		if err := v.consume(1); err != nil {
 			return nil, v.fail(err)
 		}
 	}

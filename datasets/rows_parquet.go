@@ -429,7 +429,13 @@ func converter(t parquet.Type) func(parquet.Value) any {
 	case parquet.Double:
 		return func(v parquet.Value) any { return float(v.Double(), 64) }
 	case parquet.Int96:
-		return int96
+		// The times of older Spark and Impala: nanoseconds of a day, and the Julian day.
+		return func(v parquet.Value) any {
+			const epochDay = 2440588 // 1970-01-01
+			n := v.Int96()
+			nanos := int64(n[1])<<32 | int64(n[0])
+			return time.Unix((int64(n[2])-epochDay)*86400, nanos).UTC().Format(time.RFC3339Nano)
+		}
 	}
 	return func(v parquet.Value) any { return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD") }
 }
@@ -440,15 +446,6 @@ func float(f float64, bits int) any {
 		return nil
 	}
 	return number(strconv.FormatFloat(f, 'f', -1, bits))
-}
-
-// int96 reads the times of older Spark and Impala: nanoseconds of a day, and
-// the Julian day.
-func int96(v parquet.Value) any {
-	const epochDay = 2440588 // 1970-01-01
-	n := v.Int96()
-	nanos := int64(n[1])<<32 | int64(n[0])
-	return time.Unix((int64(n[2])-epochDay)*86400, nanos).UTC().Format(time.RFC3339Nano)
 }
 
 // decimal places the point in an integer, of which longer ones are big-endian

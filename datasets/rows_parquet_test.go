@@ -357,7 +357,7 @@ func TestParquetBounds(t *testing.T) {
 	} else {
 		t.Logf("%d bytes were allocated for a file of %d", grown, len(in))
 	}
-	spool := s.dec.(*chain).dec.(*mappedDecoder).rows.(*parquetRows).file.spool
+	spool := s.dec.(*fileChain).dec.(*mappedDecoder).rows.(*parquetRows).file.spool
 	if _, err := spool.Stat(); !errors.Is(err, os.ErrClosed) {
 		t.Error("the temporary file is still open")
 	}

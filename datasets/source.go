@@ -122,7 +122,7 @@ func (s *Source) Info() Info {
 func (s *Source) Empty() bool { return len(s.pending) == 0 && s.err == io.EOF }
 
 // Read implements [trace.EntryReader]. Errors of the input are of type
-// *trace.SourceError or, when there are too many of them, *[BadError].
+// *trace.SourceError or, when there are too many of them, *[tooManyBad].
 func (s *Source) Read(batch []trace.Entry) (int, error) {
 	n := copy(batch, s.pending)
 	s.pending = s.pending[n:]
@@ -179,7 +179,7 @@ func (s *Source) verdict(limit float64) error {
 	if float64(s.info.Bad) <= limit*float64(rows) {
 		return nil
 	}
-	return &BadError{File: cmp.Or(s.name, s.file), Bad: s.info.Bad, Rows: rows, MaxBad: s.maxBad, First: s.info.FirstBad}
+	return &tooManyBad{File: cmp.Or(s.name, s.file), Bad: s.info.Bad, Rows: rows, MaxBad: s.maxBad, First: s.info.FirstBad}
 }
 
 // Close closes the file that is being read, if OpenFiles opened it. It need not
@@ -202,13 +202,13 @@ type notes struct {
 	n     map[string]int64
 }
 
-// say adds a sentence once.
-func (t *notes) say(text string) { t.add(text, 0) }
+// sayOnce adds a sentence once.
+func (t *notes) sayOnce(text string) { t.addCount(text, 0) }
 
 // count counts one more record of which the sentence is true.
-func (t *notes) count(text string) { t.add(text, 1) }
+func (t *notes) count(text string) { t.addCount(text, 1) }
 
-func (t *notes) add(text string, n int64) {
+func (t *notes) addCount(text string, n int64) {
 	if t.n == nil {
 		t.n = map[string]int64{}
 	}
@@ -273,8 +273,8 @@ func (f *fault) at(file string) *trace.SourceError {
 	return &trace.SourceError{File: file, Line: f.line, Column: f.col, Reason: f.reason, Err: f.err}
 }
 
-// A BadError says that more records were bad than is tolerated.
-type BadError struct {
+// A tooManyBad says that more records were bad than is tolerated.
+type tooManyBad struct {
 	File      string
 	Bad, Rows int64   // of the records so far
 	MaxBad    float64 // the tolerated share
@@ -282,7 +282,7 @@ type BadError struct {
 }
 
 // Error names the first places.
-func (e *BadError) Error() string {
+func (e *tooManyBad) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d records are bad, more than the tolerated %.3g %%:", e.File, e.Bad, e.Rows, 100*e.MaxBad)
 	for _, f := range e.First[:min(3, len(e.First))] {
@@ -295,7 +295,7 @@ func (e *BadError) Error() string {
 }
 
 // Unwrap returns the first places.
-func (e *BadError) Unwrap() []error {
+func (e *tooManyBad) Unwrap() []error {
 	errs := make([]error, len(e.First))
 	for i, f := range e.First {
 		errs[i] = f

@@ -137,7 +137,7 @@ func TestDetect(t *testing.T) {
 		"\xff\xfe{\x00":                                             "",
 		`{"a":` + strings.Repeat(`{"a":`, 20_000) + `}` + "\n{\"b\":1}": "",
 	} {
-		f, err := Detect([]byte(head))
+		f, err := detectFormat([]byte(head))
 		if want == "" {
 			if err == nil {
 				t.Errorf("%.40q was taken for %s", head, f.Name)
@@ -148,7 +148,7 @@ func TestDetect(t *testing.T) {
 			t.Errorf("%.40q: %q, %v; want %s", head, f.Name, err, want)
 		}
 	}
-	if _, err := Detect([]byte(" \r\n")); err == nil || !strings.Contains(err.Error(), "empty") {
+	if _, err := detectFormat([]byte(" \r\n")); err == nil || !strings.Contains(err.Error(), "empty") {
 		t.Errorf("an empty input: %v", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestBadRowsAreLocatedAndCounted(t *testing.T) {
 		}
 	}
 	all, _, err := read(strings.NewReader(in), Options{MaxBad: 0.3})
-	var tooBad *BadError
+	var tooBad *tooManyBad
 	if !errors.As(err, &tooBad) || tooBad.Bad != 2 || tooBad.Rows != 5 || len(all) != 3 {
 		t.Fatalf("%d entries, %v", len(all), err)
 	}
@@ -258,7 +258,7 @@ func TestHopelessSourcesStopEarly(t *testing.T) {
 			m, err = s.Read(batch)
 			n += m
 		}
-		var tooBad *BadError
+		var tooBad *tooManyBad
 		if n != c.wantRead || errors.As(err, &tooBad) != c.wantErr {
 			t.Errorf("%d bad rows of 20,000 at %g: %d read, %v", c.bad, c.maxBad, n, err)
 		}
@@ -267,7 +267,7 @@ func TestHopelessSourcesStopEarly(t *testing.T) {
 
 func TestOnlyBadRows(t *testing.T) {
 	_, _, err := read(strings.NewReader("[]\n{}\n"), Options{Format: "mooncake", MaxBad: 0.1})
-	var tooBad *BadError
+	var tooBad *tooManyBad
 	if !errors.As(err, &tooBad) || tooBad.Bad != 2 {
 		t.Errorf("%v", err)
 	}

@@ -70,7 +70,7 @@ func firstStyle(head []byte, columns []string) stampStyle {
 		if err != nil {
 			continue
 		}
-		if v, _, ok := find(r, columns); ok {
+		if v, _, ok := findFirst(r, columns); ok {
 			if st, ok := readStamp(plain(v)); ok {
 				return st.style
 			}

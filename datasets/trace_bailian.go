@@ -142,7 +142,7 @@ func (s *bailianStep) set(b *builder, r row) error {
 	return nil
 }
 
-func (s *bailianStep) taken(e *trace.Entry, position int64) {
+func (s *bailianStep) accepted(e *trace.Entry, position int64) {
 	if s.note != "" {
 		s.d.s.notes.count(s.note)
 	}

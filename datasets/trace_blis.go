@@ -133,11 +133,11 @@ func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
 			return nil, refuse(1, 1, "the time_unit of the header is not microseconds, which is all that the columns can be")
 		}
 		if n, err := strconv.ParseUint(headerValue(text, "warm_up_requests"), 10, 31); err == nil && n > 0 {
-			s.notes.say("the first requests are a warm-up by the header, and are kept: " + strconv.FormatUint(n, 10))
+			s.notes.sayOnce("the first requests are a warm-up by the header, and are kept: " + strconv.FormatUint(n, 10))
 		}
 	}
 	o.Format = "blis"
-	if err := s.chain(rows, o); err != nil {
+	if err := s.openChain(rows, o); err != nil {
 		return nil, err
 	}
 	for _, text := range headers {
@@ -199,7 +199,7 @@ func (d *blisDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	before := len(dst)
 	dst, err = d.mapped.entry(dst, r)
 	if err == nil {
-		err = d.finish(&dst[before], r)
+		err = d.setDerived(&dst[before], r)
 	}
 	if f, ok := err.(*fault); ok && !f.stop && r.cut() {
 		err = cutOff(f.line, f.col, "the last row is not whole")
@@ -211,8 +211,8 @@ func (d *blisDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	return dst, nil
 }
 
-// finish sets what needs several columns.
-func (d *blisDecoder) finish(e *trace.Entry, r row) error {
+// setDerived sets what needs several columns.
+func (d *blisDecoder) setDerived(e *trace.Entry, r row) error {
 	n := map[string]int64{}
 	for _, name := range []string{"prefix_length", "server_input_tokens", "image_tokens", "audio_tokens", "video_tokens",
 		"round_index", "arrival_time_us", "send_time_us", "first_chunk_time_us", "last_chunk_time_us"} {

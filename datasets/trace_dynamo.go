@@ -216,7 +216,7 @@ func (d *dialectDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		f.stop, f.reason = true, f.reason+"; rows that hold what is new cannot be read past one at fault"
 	}
 	if err == io.EOF && d.starts > 1 && d.together == d.starts {
-		d.s.notes.say("all sessions start at the same instant: this is seldom how they arrived")
+		d.s.notes.sayOnce("all sessions start at the same instant: this is seldom how they arrived")
 	}
 	return dst, err
 }
@@ -276,7 +276,7 @@ func (d *dialectDecoder) follow(b *builder, r row, before *turnState) error {
 		}
 	}
 	d.early = false
-	_, delay, _ := find(r, []string{"delay", "delay_ms", "tool_wait_ms"})
+	_, delay, _ := findFirst(r, []string{"delay", "delay_ms", "tool_wait_ms"})
 	switch {
 	case len(e.Parents) == 0 && wait > 0:
 		return badAt(r, delay, "it has a delay, and nothing before it that the delay could follow")
@@ -295,7 +295,7 @@ func (d *dialectDecoder) follow(b *builder, r row, before *turnState) error {
 		return badAt(r, delay, "its delay is too long")
 	default:
 		e.Time, d.early = after.Add(wait), true
-		if why := d.clock.track(e.Time); why != "" {
+		if why := d.clock.trackSpan(e.Time); why != "" {
 			line, col := r.place("")
 			return refuse(line, col, why)
 		}
@@ -337,7 +337,7 @@ func (d *dialectDecoder) parents(e *trace.Entry, r row, before *turnState) (afte
 	return after, nil
 }
 
-func (d *dialectDecoder) taken(e *trace.Entry, position int64) {
+func (d *dialectDecoder) accepted(e *trace.Entry, position int64) {
 	now := served{position, e.Time}
 	if d.id != "" && d.agentic {
 		d.requests[d.id] = now

@@ -112,7 +112,7 @@ func (d *mooncakeDecoder) fast(raw []byte) (e trace.Entry, ok bool) {
 	if cap(d.ids) < roomItems/8 {
 		d.ids = make([]uint64, 0, roomItems)
 	}
-	p := parser{rest: raw, ids: d.ids}
+	p := mooncakeParser{rest: raw, ids: d.ids}
 	at := p.key(`{"timestamp": `).integer(1e15)
 	input := p.key(`, "input_length": `).integer(1 << 31)
 	output := p.key(`, "output_length": `).integer(1 << 31)
@@ -138,9 +138,9 @@ func (d *mooncakeDecoder) fast(raw []byte) (e trace.Entry, ok bool) {
 // roomItems is how many numbers of entries share an allocation.
 const roomItems = 4096
 
-// A parser reads a line with known keys in a known order. After the first thing
+// A mooncakeParser reads a line with known keys in a known order. After the first thing
 // that it does not know it has failed and does nothing.
-type parser struct {
+type mooncakeParser struct {
 	rest   []byte
 	ids    []uint64
 	failed bool
@@ -148,7 +148,7 @@ type parser struct {
 
 // key reads the bytes of want, which has the spaces of the release; any others
 // outside quotes will do as well.
-func (p *parser) key(want string) *parser {
+func (p *mooncakeParser) key(want string) *mooncakeParser {
 	if len(p.rest) >= len(want) && string(p.rest[:len(want)]) == want && !p.failed {
 		p.rest = p.rest[len(want):]
 		p.spaces()
@@ -172,10 +172,10 @@ func (p *parser) key(want string) *parser {
 	return p
 }
 
-func (p *parser) spaces() { p.rest = p.rest[afterSpaces(p.rest, 0):] }
+func (p *mooncakeParser) spaces() { p.rest = p.rest[afterSpaces(p.rest, 0):] }
 
 // integer reads a JSON integer from 0 to below limit.
-func (p *parser) integer(limit uint64) uint64 {
+func (p *mooncakeParser) integer(limit uint64) uint64 {
 	if p.failed {
 		return 0
 	}
@@ -205,7 +205,7 @@ func digits(b []byte, from int) (n uint64, end int) {
 }
 
 // list reads integers up to the closing bracket.
-func (p *parser) list() {
+func (p *mooncakeParser) list() {
 	if p.failed {
 		return
 	}

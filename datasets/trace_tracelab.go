@@ -95,7 +95,7 @@ func (d *traceLabDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	b := builder{}
-	if err := fill(&b, d.fields, r); err != nil {
+	if err := fillFields(&b, d.fields, r); err != nil {
 		return dst, err
 	}
 	v, _ := r.value("round_index")
@@ -206,7 +206,7 @@ func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
 	if e.begin.IsZero() {
 		return e, badAt(r, "timing_events", "it has no time")
 	}
-	if f := d.times.inCapture(e.arrival()); f != nil {
+	if f := d.times.clock.inCapture(e.arrival()); f != nil {
 		f.line, f.col = r.place("timing_events")
 		return e, f
 	}
@@ -263,7 +263,7 @@ func traceLabSessionsFormat() Format {
 			rows.admit(s.fields)
 			s.info.HasTimes, s.info.TimeUnit, s.info.HasSessions = true, "ms", true
 			s.info.BlockSize, s.info.BlocksHashed = sharedBlock, true
-			s.notes.say("later rounds arrive without the time to serve those before them, which this format does not record")
+			s.notes.sayOnce("later rounds arrive without the time to serve those before them, which this format does not record")
 			return &sessionsDecoder{rows: rows, sessions: map[string]*sessionState{}}, nil
 		},
 	}
@@ -303,7 +303,7 @@ func (d *sessionsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if err != nil {
 		return dst, err
 	}
-	e, why := d.round(r)
+	e, why := d.readRound(r)
 	if why == "" {
 		d.entries++
 		return append(dst, e), nil
@@ -315,7 +315,7 @@ func (d *sessionsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	return dst, bad(line, col, why)
 }
 
-func (d *sessionsDecoder) round(r row) (e trace.Entry, why string) {
+func (d *sessionsDecoder) readRound(r row) (e trace.Entry, why string) {
 	var n [4]int32 // round_idx, prefix_len, input_len, output_len
 	for i, name := range sessionColumns[1:5] {
 		v, _ := r.value(name)
@@ -329,7 +329,7 @@ func (d *sessionsDecoder) round(r row) (e trace.Entry, why string) {
 	if !ok || !ok2 {
 		return e, "want arrival_time and tool_wait_after_ms in milliseconds, up to ten years"
 	}
-	v, _, ok := find(r, []string{"session_id", "id"})
+	v, _, ok := findFirst(r, []string{"session_id", "id"})
 	id := plain(v)
 	if !ok || id == "" || int64(n[1])+int64(n[2]) > math.MaxInt32 {
 		return e, "want a session, and no more than 2147483647 tokens of input"
@@ -347,15 +347,15 @@ func (d *sessionsDecoder) round(r row) (e trace.Entry, why string) {
 	}
 	e.Time, e.Session, e.Turn, e.Kind = Epoch.Add(s.next), s.name, &n[0], "chat"
 	e.InputTokens, e.OutputTokens = trace.Ptr(n[1]+n[2]), &n[3]
-	e.SourceBlocks = d.prompt(s.blocks, n[1], n[1]+n[2])
+	e.SourceBlocks = d.promptBlocks(s.blocks, n[1], n[1]+n[2])
 	s.entry, s.round, s.wait, s.blocks = d.entries, n[0], wait, e.SourceBlocks[:(n[1]+n[2])/sharedBlock]
 	s.next = min(s.next+wait, maxPool)
 	return e, ""
 }
 
-// prompt gives a prompt its blocks: of the full ones of the prompt before those
+// promptBlocks gives a prompt its blocks: of the full ones of the prompt before those
 // within the prefix, and new ones.
-func (d *sessionsDecoder) prompt(before []uint64, prefix, input int32) []uint64 {
+func (d *sessionsDecoder) promptBlocks(before []uint64, prefix, input int32) []uint64 {
 	blocks := make([]uint64, blocksOf(input, sharedBlock))
 	kept := copy(blocks, before[:min(len(before), int(prefix/sharedBlock))])
 	for i := kept; i < len(blocks); i++ {

@@ -84,8 +84,8 @@ func openWeka(in records, o Options, s *Source) *wekaDecoder {
 	d.clock.told, d.clock.style, d.clock.unit = time.Second, numeric, time.Second
 	s.info.HasTimes, s.info.SessionTimes, s.info.TimeUnit = true, true, unitName(time.Second)
 	s.info.HasSessions, s.info.BlocksHashed = true, true
-	s.notes.say("times count from the start of each conversation, and the source does not tell when that was")
-	s.notes.say("block ids are those of one conversation: what several share, such as a system prompt, does not show")
+	s.notes.sayOnce("times count from the start of each conversation, and the source does not tell when that was")
+	s.notes.sayOnce("block ids are those of one conversation: what several share, such as a system prompt, does not show")
 	return d
 }
 
@@ -158,7 +158,7 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, d.bad(raw, plan.path, plan.why)
 	}
 	before := len(dst)
-	dst, f := d.emit(dst, &c, plan.calls)
+	dst, f := d.appendEntries(dst, &c, plan.calls)
 	if f != nil {
 		f.line, f.col = d.in.place(offsetOf(raw, ""))
 		return dst[:before], f
@@ -172,8 +172,8 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	return dst, nil
 }
 
-// emit appends the entries of a conversation in the order of their times.
-func (d *wekaDecoder) emit(dst []trace.Entry, c *wekaConversation, plan []wekaCall) ([]trace.Entry, *fault) {
+// appendEntries appends the entries of a conversation in the order of their times.
+func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation, plan []wekaCall) ([]trace.Entry, *fault) {
 	order := make([]int, len(plan))
 	for i := range order {
 		order[i] = i
@@ -200,7 +200,7 @@ func (d *wekaDecoder) emit(dst []trace.Entry, c *wekaConversation, plan []wekaCa
 			e.Parents = append(e.Parents, position[p])
 		}
 		slices.Sort(e.Parents)
-		e.SourceBlocks = ids.fit(call.HashIDs, *call.In, c.BlockSize)
+		e.SourceBlocks = ids.fitBlocks(call.HashIDs, *call.In, c.BlockSize)
 		dst = append(dst, e)
 	}
 	d.ids = ids.next
@@ -293,7 +293,7 @@ func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn 
 			}
 			before := spawn
 			if len(own) > 0 {
-				before = p.ended(own, t+shift)
+				before = p.latestEnded(own, t+shift)
 			}
 			// The times of a subagent's requests count from its start when one of them
 			// would otherwise be before that.
@@ -308,11 +308,11 @@ func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn 
 				open = append(open, end)
 			}
 		} else {
-			call, ok := p.call(r, shift, at)
+			call, ok := p.readCall(r, shift, at)
 			if !ok {
 				return -1
 			}
-			open = p.wait(&call, own, open, spawn)
+			open = p.setParents(&call, own, open, spawn)
 			p.calls = append(p.calls, call)
 			own = append(own, len(p.calls)-1)
 		}
@@ -328,12 +328,12 @@ func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn 
 	return last
 }
 
-// wait sets what a request waits for and returns the subagents that nothing
+// setParents sets what a request waits for and returns the subagents that nothing
 // waits for yet.
-func (p *wekaPlan) wait(c *wekaCall, own, open []int, spawn int) (still []int) {
+func (p *wekaPlan) setParents(c *wekaCall, own, open []int, spawn int) (still []int) {
 	before := spawn
 	if len(own) > 0 {
-		before = p.ended(own, c.at)
+		before = p.latestEnded(own, c.at)
 	}
 	if before >= 0 && p.calls[before].end <= c.at+joinSlack && p.calls[before].at <= c.at {
 		c.parents = append(c.parents, before)
@@ -348,8 +348,8 @@ func (p *wekaPlan) wait(c *wekaCall, own, open []int, spawn int) (still []int) {
 	return still
 }
 
-// ended returns the latest request of a stream that had ended by t, or -1.
-func (p *wekaPlan) ended(own []int, t time.Duration) int {
+// latestEnded returns the latest request of a stream that had ended by t, or -1.
+func (p *wekaPlan) latestEnded(own []int, t time.Duration) int {
 	for i := len(own) - 1; i >= 0; i-- {
 		if c := &p.calls[own[i]]; c.end <= t+joinSlack && c.at <= t {
 			return own[i]
@@ -358,7 +358,7 @@ func (p *wekaPlan) ended(own []int, t time.Duration) int {
 	return -1
 }
 
-func (p *wekaPlan) call(r *wekaRequest, shift time.Duration, path string) (c wekaCall, ok bool) {
+func (p *wekaPlan) readCall(r *wekaRequest, shift time.Duration, path string) (c wekaCall, ok bool) {
 	c.wekaRequest = r
 	switch {
 	case r.Type != "s" && r.Type != "n":
@@ -435,11 +435,11 @@ const (
 	noteWekaNone  = "requests with ids for less than half of their blocks, left without any"
 )
 
-// fit makes of the ids of full blocks one for each block. Of ids that are more
+// fitBlocks makes of the ids of full blocks one for each block. Of ids that are more
 // than these, the first stands for the rest of the input, when there is one, and
 // others are left out; too few are filled up, as blocks that nothing shares,
 // unless most are missing: then it is not known what the prompt shares.
-func (w *wekaIDs) fit(ids []uint64, input, size int32) []uint64 {
+func (w *wekaIDs) fitBlocks(ids []uint64, input, size int32) []uint64 {
 	full, n := int(input/size), blocksOf(input, int(size))
 	if len(ids) != full {
 		if full > 2*len(ids) {

@@ -85,7 +85,7 @@ func notesAre(t *testing.T, info Info, want ...string) {
 // without its name.
 func TestTracesAreDetected(t *testing.T) {
 	for name, in := range traceFixtures {
-		if f, err := Detect([]byte(in)); err != nil || f.Name != name {
+		if f, err := detectFormat([]byte(in)); err != nil || f.Name != name {
 			t.Errorf("%s is taken for %q, %v", name, f.Name, err)
 		}
 		named, _ := mustRead(t, in, Options{Format: name})
@@ -95,7 +95,7 @@ func TestTracesAreDetected(t *testing.T) {
 		}
 	}
 	for name, in := range fixtures {
-		if f, err := Detect([]byte(in)); err != nil || f.Name != name {
+		if f, err := detectFormat([]byte(in)); err != nil || f.Name != name {
 			t.Errorf("%s is taken for %q, %v", name, f.Name, err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestTracesAreDetected(t *testing.T) {
 		azureHeader + "x,1,2\n2024-05-10 00:00:00+00:00,1,2\n":                               "azure-2024",
 		"GeneratedTokens,ContextTokens,NumImages,TIMESTAMP\n1,2,3,2024-10-15 12:00:00.269\n": "azure-2025",
 	} {
-		if f, err := Detect([]byte(in)); f.Name != want || (err == nil) != (want != "") {
+		if f, err := detectFormat([]byte(in)); f.Name != want || (err == nil) != (want != "") {
 			t.Errorf("%.80s is taken for %q, %v; want %q", in, f.Name, err, want)
 		}
 	}
