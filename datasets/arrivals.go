@@ -39,42 +39,34 @@ var errHasTimes = errors.New("the source has times of its own: arrivals are for 
 func (t *timed) Read(batch []trace.Entry) (int, error) {
 	n, err := t.src.Read(batch)
 	for i := range batch[:n] {
-		if !batch[i].Time.IsZero() {
+		e := &batch[i]
+		if !e.Time.IsZero() {
 			return i, errHasTimes
 		}
-		t.setArrival(&batch[i])
+		at, later := time.Duration(0), false // when the last of its parents arrived
+		for _, p := range e.Parents {
+			if p >= 0 && p < int64(len(t.arrivals)) {
+				at, later = max(at, t.arrivals[p]), true
+			}
+		}
+		if later {
+			if e.Think == nil {
+				e.Think = trace.Ptr(t.think.Draw())
+			}
+			at += t.service.Draw() + *e.Think
+			if e.Tool != nil {
+				at += *e.Tool
+			}
+		} else {
+			if len(t.arrivals) > 0 {
+				t.start += t.process.Next()
+			}
+			at = t.start
+		}
+		e.Time = Epoch.Add(at)
+		t.arrivals = append(t.arrivals, at)
 	}
 	return n, err
-}
-
-func (t *timed) setArrival(e *trace.Entry) {
-	at, later := t.latestParent(e)
-	if later {
-		if e.Think == nil {
-			e.Think = trace.Ptr(t.think.Draw())
-		}
-		at += t.service.Draw() + *e.Think
-		if e.Tool != nil {
-			at += *e.Tool
-		}
-	} else {
-		if len(t.arrivals) > 0 {
-			t.start += t.process.Next()
-		}
-		at = t.start
-	}
-	e.Time = Epoch.Add(at)
-	t.arrivals = append(t.arrivals, at)
-}
-
-// latestParent returns when the last of e's parents arrived, if it has any.
-func (t *timed) latestParent(e *trace.Entry) (at time.Duration, ok bool) {
-	for _, p := range e.Parents {
-		if p >= 0 && p < int64(len(t.arrivals)) {
-			at, ok = max(at, t.arrivals[p]), true
-		}
-	}
-	return at, ok
 }
 
 // Spread gives starts to the sessions of a source whose times count from the

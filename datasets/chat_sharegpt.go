@@ -162,13 +162,34 @@ func (d *shareGPTDecoder) read() (*pendingChat, error) {
 	}
 	c := &pendingChat{position: d.element, bytes: len(raw)}
 	d.element++
-	if c.id, c.turns, err = decodeConversation(raw); err == nil {
+	// Turns that are JSON strings are rare: only when the plain form does not fit are
+	// they taken one at a time.
+	var plain conversation[spokenTurn]
+	var kind *json.UnmarshalTypeError
+	if err = json.Unmarshal(raw, &plain); errors.As(err, &kind) {
+		var mixed conversation[json.RawMessage]
+		if err = json.Unmarshal(raw, &mixed); err != nil {
+			return nil, d.fault(err)
+		}
+		plain = conversation[spokenTurn]{ID: mixed.ID}
+		if plain.Conversations, err = unpackTurns(mixed.Conversations); err == nil {
+			plain.Conversation, err = unpackTurns(mixed.Conversation)
+		}
+	}
+	if c.turns = plain.Conversations; c.turns == nil {
+		c.turns = plain.Conversation
+	}
+	if c.turns == nil && err == nil {
+		err = errList
+	}
+	if err == nil {
 		_, _, err = joinTurns(c.turns)
 	}
 	if err != nil {
 		return nil, d.fault(err)
 	}
 	d.s.fields.scan(raw)
+	c.id = strings.Trim(string(plain.ID), `"`)
 	c.size = len(c.turns)
 	if i := strings.LastIndexByte(c.id, '_'); i > 0 {
 		if n, err := strconv.ParseUint(c.id[i+1:], 10, 31); err == nil {
@@ -189,33 +210,8 @@ func (c *pendingChat) addPart(next *pendingChat) bool {
 	return true
 }
 
-// decodeConversation decodes an element. Turns that are JSON strings are rare:
-// only when the plain form does not fit are they taken one at a time.
-func decodeConversation(raw []byte) (id string, turns []spokenTurn, err error) {
-	var plain conversation[spokenTurn]
-	var kind *json.UnmarshalTypeError
-	if err = json.Unmarshal(raw, &plain); errors.As(err, &kind) {
-		var mixed conversation[json.RawMessage]
-		if err = json.Unmarshal(raw, &mixed); err != nil {
-			return "", nil, err
-		}
-		plain = conversation[spokenTurn]{ID: mixed.ID}
-		if plain.Conversations, err = unpack(mixed.Conversations); err == nil {
-			plain.Conversation, err = unpack(mixed.Conversation)
-		}
-	}
-	turns = plain.Conversations
-	if turns == nil {
-		turns = plain.Conversation
-	}
-	if turns == nil && err == nil {
-		err = errList
-	}
-	return strings.Trim(string(plain.ID), `"`), turns, err
-}
-
-// unpack decodes turns that may be JSON strings.
-func unpack(raw []json.RawMessage) ([]spokenTurn, error) {
+// unpackTurns decodes turns that may be JSON strings.
+func unpackTurns(raw []json.RawMessage) ([]spokenTurn, error) {
 	if raw == nil {
 		return nil, nil
 	}

@@ -101,9 +101,16 @@ func mappedFields(m Mapping, made map[string]string) (out []SourceField) {
 	for _, t := range targets {
 		var paths []string
 		for _, path := range m[t.name] {
-			for _, p := range unmade(path, made) {
-				p = member.ReplaceAllString(p, listMembers+"$1")
-				if !slices.Contains(paths, p) {
+			origins, below := path, "" // the longest part that is made, and what is below it
+			for p := path; p != ""; p = p[:max(strings.LastIndexByte(p, '.'), 0)] {
+				if from, ok := made[p]; ok {
+					origins, below = from, path[len(p):]
+					break
+				}
+			}
+			for origin := range strings.SplitSeq(origins, "|") {
+				p := member.ReplaceAllString(origin+below, listMembers+"$1")
+				if origin != "" && !slices.Contains(paths, p) {
 					paths = append(paths, p)
 				}
 			}
@@ -113,22 +120,6 @@ func mappedFields(m Mapping, made map[string]string) (out []SourceField) {
 		}
 	}
 	return out
-}
-
-func unmade(path string, made map[string]string) (paths []string) {
-	for p := path; p != ""; p = p[:max(strings.LastIndexByte(p, '.'), 0)] {
-		origins, ok := made[p]
-		if !ok {
-			continue
-		}
-		for origin := range strings.SplitSeq(origins, "|") {
-			if origin != "" {
-				paths = append(paths, origin+path[len(p):])
-			}
-		}
-		return paths
-	}
-	return []string{path}
 }
 
 // Fields say what a source was read as, and how many fields it has beside those
@@ -180,7 +171,11 @@ func newFieldCounter(f Format, m Mapping) *fieldCounter {
 	c := &fieldCounter{format: f.Name, columns: map[string]bool{}, mapped: slices.Sorted(maps.Keys(m))}
 	for _, r := range f.fields(c.mapped) {
 		for _, path := range r.Paths {
-			c.root.ensurePath(path).named = true
+			k := &c.root
+			for key := range strings.SplitSeq(strings.ReplaceAll(path, listMembers, "."+listMembers), ".") {
+				k = k.ensureKey(key, nil)
+			}
+			k.named = true
 		}
 	}
 	for _, paths := range m {
@@ -189,14 +184,6 @@ func newFieldCounter(f Format, m Mapping) *fieldCounter {
 		}
 	}
 	return c
-}
-
-// ensurePath returns the field at a path, as tables write it, and makes it.
-func (k *knownField) ensurePath(path string) *knownField {
-	for key := range strings.SplitSeq(strings.ReplaceAll(path, listMembers, "."+listMembers), ".") {
-		k = k.ensureKey(key, nil)
-	}
-	return k
 }
 
 func (k *knownField) ensureKey(key string, n *knownField) *knownField {
@@ -253,19 +240,9 @@ func (c *fieldCounter) admitAt(path string, v any) {
 	if c == nil {
 		return
 	}
-	if known := c.root.atPath(path); known != nil {
+	if known := c.root.child(path); known != nil {
 		c.keeps(known, v)
 	}
-}
-
-// atPath returns what is at a path as tables write it; nil for nothing.
-func (k *knownField) atPath(path string) *knownField {
-	for key := range strings.SplitSeq(path, ".") {
-		if k = k.below[key]; k == nil {
-			return nil
-		}
-	}
-	return k
 }
 
 func (c *fieldCounter) strip(known *knownField, object map[string]any) (some bool) {

@@ -121,7 +121,7 @@ func (f File) plain() File {
 		return struct {
 			io.Reader
 			io.Closer
-		}{decompress(r), r}, nil
+		}{&archiveReader{in: countingReader{r: r}}, r}, nil
 	}}
 }
 
@@ -149,8 +149,6 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-func decompress(r io.Reader) io.Reader { return &archiveReader{in: countingReader{r: r}} }
 
 // Read implements io.Reader. An error comes again at each further call.
 func (u *archiveReader) Read(p []byte) (int, error) {

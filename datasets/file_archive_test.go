@@ -166,3 +166,5 @@ func FuzzDecompress(f *testing.F) {
 		}
 	})
 }
+
+func decompress(r io.Reader) io.Reader { return &archiveReader{in: countingReader{r: r}} }

@@ -267,8 +267,13 @@ func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
 		}
 		return nil
 	}
-	size := l.blockSizeOf(v, where)
-	if size == 0 {
+	found, _, _ := findFirst(v, []string{where + ".prefix_block_size", where + ".block_size"})
+	told, ok := countOf(plain(found))
+	size := int(told)
+	if ok && size > 0 && l.blockSize == 0 && !l.settled {
+		l.blockSize = size
+	}
+	if !ok || size == 0 || l.blockSize == 0 {
 		tell.count(noteNoBlockSize)
 		return nil
 	}
@@ -287,7 +292,10 @@ func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
 	}
 	length, _ := v.value("prompt_tokens")
 	if n, ok := countOf(plain(length)); ok && int(n)/size == len(ids) && int(n)%size > 0 {
-		ids = append(ids, number(strconv.FormatUint(l.restID(last), 10)))
+		// No other record has this one's number in the source.
+		h := fnv.New64a()
+		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, last), uint64(l.s.info.Records+l.s.info.Bad)))
+		ids = append(ids, number(strconv.FormatUint(h.Sum64(), 10)))
 	}
 	v.put("blocks", ids, "metadata")
 	if hasAny(v, "text.messages", "text.prompt") {
@@ -295,28 +303,6 @@ func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
 	}
 	v.made["text"] = nil
 	return nil
-}
-
-// blockSizeOf returns the block size that a record tells beside its ids; 0 when the
-// first records tell none.
-func (l *litellmView) blockSizeOf(v viewRow, where string) int {
-	found, _, _ := findFirst(v, []string{where + ".prefix_block_size", where + ".block_size"})
-	n, ok := countOf(plain(found))
-	if ok && n > 0 && l.blockSize == 0 && !l.settled {
-		l.blockSize = int(n)
-	}
-	if !ok || n == 0 || l.blockSize == 0 {
-		return 0
-	}
-	return int(n)
-}
-
-// restID is an id for the partial block behind the last of the current record, whose
-// number in the source no other record has.
-func (l *litellmView) restID(last uint64) uint64 {
-	h := fnv.New64a()
-	h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, last), uint64(l.s.info.Records+l.s.info.Bad)))
-	return h.Sum64()
 }
 
 func blockID(v any) (uint64, bool) {

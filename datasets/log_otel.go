@@ -308,7 +308,18 @@ func plainMessage(m any) any {
 		case kind == "tool_call" || kind == "tool_use":
 			calls = append(calls, part)
 		case kind == "tool_call_response" || kind == "tool_result":
-			content = append(content, toolResult(part))
+			result := "" // the first that is there, which may be any value
+			for _, name := range []string{"response", "result", "content"} {
+				if value := part[name]; value != nil {
+					text, isText := value.(string)
+					if !isText {
+						text, _ = compactJSON(value)
+					}
+					result = text
+					break
+				}
+			}
+			content = append(content, result)
 			answered = part["id"]
 		case part["modality"] == "image":
 			content = append(content, map[string]any{"type": "image"})
@@ -317,22 +328,6 @@ func plainMessage(m any) any {
 		}
 	}
 	return map[string]any{"role": fields["role"], "content": content, "tool_calls": calls, "tool_call_id": answered}
-}
-
-// toolResult returns the text of a tool's result, which may be any value.
-func toolResult(part map[string]any) string {
-	for _, name := range []string{"response", "result", "content"} {
-		switch value := part[name].(type) {
-		case nil:
-		case string:
-			return value
-		default:
-			if text, ok := compactJSON(value); ok {
-				return text
-			}
-		}
-	}
-	return ""
 }
 
 // finishReason makes "finish_reason" of the first of the reasons, one for each

@@ -148,7 +148,18 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	if why := b.finish(d.blockSize); why != "" {
 		return dst, badAt(r, "", why)
 	}
-	d.followSession(b)
+	// Without times the order of the source is all that tells what an entry follows
+	// in its session. With times it is not used: requests of a session may overlap.
+	if d.timing == withoutTimes && b.session != "" {
+		last, later := d.sessions[b.session]
+		if later {
+			last.turn++
+			b.e.Parents = []int64{last.entry}
+		}
+		b.e.Turn = trace.Ptr(last.turn)
+		last.entry = d.entries
+		d.sessions[b.session] = last
+	}
 	d.noteEntry(b, r)
 	d.entries++
 	return append(dst, b.e), nil
@@ -231,23 +242,6 @@ func (d *mappedDecoder) instant(st stamp) (time.Time, *fault) {
 		return t, &fault{reason: why, stop: stop}
 	}
 	return t, nil
-}
-
-// followSession makes the entry follow the one before it in its session, when there are
-// no times: then the order of the source is all that tells. With times it is
-// not done, since requests of a session may overlap.
-func (d *mappedDecoder) followSession(b *builder) {
-	if d.timing != withoutTimes || b.session == "" {
-		return
-	}
-	last, later := d.sessions[b.session]
-	if later {
-		last.turn++
-		b.e.Parents = []int64{last.entry}
-	}
-	b.e.Turn = trace.Ptr(last.turn)
-	last.entry = d.entries
-	d.sessions[b.session] = last
 }
 
 // noteEntry notes what a reader of the result should know of the entry.

@@ -52,31 +52,29 @@ func azure2024Format() Format {
 	f.Name = "azure-2024"
 	f.About = "Azure LLM inference traces of 2024: as azure-2023, with a zone in the times"
 	f.Example = "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5"
-	f.detect = func(head []byte) bool { return columns(head) && firstStyle(head, azureFields["time"]) == zoned }
-	return f
-}
-
-// firstStyle tells how the first row of a CSV input that has a time writes it.
-func firstStyle(head []byte, columns []string) stampStyle {
-	rows, err := newCSVRows(bytes.NewReader(head))
-	if err != nil {
-		return noStamp
-	}
-	for range 10 {
-		r, err := rows.next()
-		if err == io.EOF {
-			break
+	f.detect = func(head []byte) bool {
+		if !columns(head) {
+			return false
 		}
+		rows, err := newCSVRows(bytes.NewReader(head))
 		if err != nil {
-			continue
+			return false
 		}
-		if v, _, ok := findFirst(r, columns); ok {
-			if st, ok := readStamp(plain(v)); ok {
-				return st.style
+		for range 10 { // until a row has a time
+			r, err := rows.next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				continue
+			}
+			if st, ok := stampAt(r, azureFields["time"]); ok {
+				return st.style == zoned
 			}
 		}
+		return false
 	}
-	return noStamp
+	return f
 }
 
 // azure2025Format reads the Azure multimodal trace of 2025 (ModServe, SoCC'25),

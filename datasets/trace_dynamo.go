@@ -80,7 +80,15 @@ func dynamoFormat() Format {
 		About:   "Mooncake rows with sessions and delays, as Dynamo and AIPerf have them",
 		Example: `{"session_id":"s1","timestamp":12.5,"input_length":1150,"output_length":500,"hash_ids":[0,1,2],"delay":0}`,
 		timed:   true, sized: true, rows: true,
-		detect: detectRow(isDynamo),
+		// Rows of lengths that have a field of the dialects, or no ids, are told from
+		// those of the release.
+		detect: detectRow(func(keys []string) bool {
+			lengths := anyOf(keys, "input_length") || anyOf(keys, "input_tokens") && anyOf(keys, "hash_ids")
+			dialect := anyOf(keys, "session_id", "delay", "delay_ms", "created_time", "priority", "input_tokens", "output_tokens",
+				"output_token_ids", "group_id") || anyOf(keys, agenticFields...)
+			plain := !anyOf(keys, "hash_ids") && anyOf(keys, "output_length") && anyOf(keys, "timestamp")
+			return lengths && (dialect || plain) && !anyOf(keys, "chat_id", "parent_chat_id", "text_input", "messages", "payload")
+		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openLengths(in, head, o, s)
 		},
@@ -98,7 +106,16 @@ func aiperfFormat() Format {
 		About:   "AIPerf mooncake_trace rows with text: text_input, messages or payload",
 		Example: `{"timestamp":0,"text_input":"Hello","output_length":40}`,
 		timed:   true, sized: true, rows: true,
-		detect: detectRow(isAIPerf),
+		// Rows of text are told from the logs of gateways, which have messages and
+		// payloads as well, by fields that only AIPerf has, or by a payload among no
+		// others.
+		detect: detectRow(func(keys []string) bool {
+			others := slices.ContainsFunc(keys, func(key string) bool {
+				return !slices.Contains([]string{"payload", "timestamp", "delay", "session_id", "output_length", "extra", "type"}, key)
+			})
+			return anyOf(keys, "text_input") || anyOf(keys, "payload") && !others ||
+				anyOf(keys, "messages") && anyOf(keys, "output_length", "message_mode", "delay")
+		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if !detectRow(func(keys []string) bool { return anyOf(keys, "text_input", "messages", "payload") })(head) {
 				return openLengths(in, head, o, s)
@@ -109,27 +126,6 @@ func aiperfFormat() Format {
 			return openDialect(in, head, aiperfFields, o, s)
 		},
 	}
-}
-
-// isDynamo tells rows of lengths that have a field of the dialects, or no ids,
-// from those of the release.
-func isDynamo(keys []string) bool {
-	lengths := anyOf(keys, "input_length") || anyOf(keys, "input_tokens") && anyOf(keys, "hash_ids")
-	dialect := anyOf(keys, "session_id", "delay", "delay_ms", "created_time", "priority", "input_tokens", "output_tokens",
-		"output_token_ids", "group_id") || anyOf(keys, agenticFields...)
-	plain := !anyOf(keys, "hash_ids") && anyOf(keys, "output_length") && anyOf(keys, "timestamp")
-	return lengths && (dialect || plain) && !anyOf(keys, "chat_id", "parent_chat_id", "text_input", "messages", "payload")
-}
-
-// isAIPerf tells rows of text from the logs of gateways, which have messages and
-// payloads as well, by fields that only AIPerf has, or by a payload among no
-// others.
-func isAIPerf(keys []string) bool {
-	others := slices.ContainsFunc(keys, func(key string) bool {
-		return !slices.Contains([]string{"payload", "timestamp", "delay", "session_id", "output_length", "extra", "type"}, key)
-	})
-	return anyOf(keys, "text_input") || anyOf(keys, "payload") && !others ||
-		anyOf(keys, "messages") && anyOf(keys, "output_length", "message_mode", "delay")
 }
 
 var errNoBlocks = usage("the rows have no block ids that --source-block-size could apply to")

@@ -347,22 +347,17 @@ func (d *sessionsDecoder) readRound(r row) (e trace.Entry, why string) {
 	}
 	e.Time, e.Session, e.Turn, e.Kind = Epoch.Add(s.next), s.name, &n[0], "chat"
 	e.InputTokens, e.OutputTokens = trace.Ptr(n[1]+n[2]), &n[3]
-	e.SourceBlocks = d.promptBlocks(s.blocks, n[1], n[1]+n[2])
+	// The full blocks of the prompt before that lie in the prefix are kept; all others
+	// are new.
+	e.SourceBlocks = make([]uint64, blocksOf(n[1]+n[2], sharedBlock))
+	kept := copy(e.SourceBlocks, s.blocks[:min(len(s.blocks), int(n[1]/sharedBlock))])
+	for i := kept; i < len(e.SourceBlocks); i++ {
+		e.SourceBlocks[i] = d.blocks
+		d.blocks++
+	}
 	s.entry, s.round, s.wait, s.blocks = d.entries, n[0], wait, e.SourceBlocks[:(n[1]+n[2])/sharedBlock]
 	s.next = min(s.next+wait, maxPool)
 	return e, ""
-}
-
-// promptBlocks gives a prompt its blocks: of the full ones of the prompt before those
-// within the prefix, and new ones.
-func (d *sessionsDecoder) promptBlocks(before []uint64, prefix, input int32) []uint64 {
-	blocks := make([]uint64, blocksOf(input, sharedBlock))
-	kept := copy(blocks, before[:min(len(before), int(prefix/sharedBlock))])
-	for i := kept; i < len(blocks); i++ {
-		blocks[i] = d.blocks
-		d.blocks++
-	}
-	return blocks
 }
 
 // readMillis reads a time of at most ten years.
