@@ -98,22 +98,20 @@ func (s *Server) change(body []byte) error {
 	if next.MaxWaiting < 0 {
 		return errors.New("max_waiting: it must not be negative")
 	}
-	if err := s.retime(next); err != nil {
+	// Streams that run keep the times that they began with.
+	if s.live != nil {
+		s.live.mu.Lock()
+		s.live.engine.c.MaxWaiting = next.MaxWaiting
+		s.live.mu.Unlock()
+	} else if err := s.engine.setTimes(next); err != nil {
 		return err
 	}
 	s.current.Store(&faultSettings{f, next.Imitate})
 	return nil
 }
 
-// retime changes times and limits. Streams that run keep the times that they
-// began with.
-func (s *Server) retime(next adminSettings) error {
-	if s.live != nil {
-		s.live.mu.Lock()
-		defer s.live.mu.Unlock()
-		s.live.engine.c.MaxWaiting = next.MaxWaiting
-		return nil
-	}
+// setTimes changes the times and limits of a timeline.
+func (e *timeline) setTimes(next adminSettings) error {
 	base, err := time.ParseDuration(next.Base)
 	if err != nil || base < 0 {
 		return errors.New("prefill_base: not a duration such as 5ms")
@@ -125,9 +123,9 @@ func (s *Server) retime(next adminSettings) error {
 	if !(next.PrefillRate > 0) {
 		return errors.New("prefill_rate: it must be positive")
 	}
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
-	c := &s.engine.c
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := &e.c
 	c.Base, c.ITL, c.PrefillRate, c.MaxWaiting = base, itl, next.PrefillRate, next.MaxWaiting
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 // text is about a tenth of it.
 const maxBody = 64 << 20
 
-// A serverJob is one request on its way through the engine.
+// A serverJob is one HTTP request on its way through the server.
 type serverJob struct {
 	req       *openai.Request
 	chat      bool
@@ -46,8 +46,8 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serve takes a request through the engine, in the manner that the faults give it.
-// read begins its job, or says by what status it is refused; write answers.
+// serve takes a request through the engine. The quirks and faults in force decide its
+// behaviour. read makes its job, or returns the status of a refusal; write answers.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behaviour) (*serverJob, int, error), write func(context.Context, *serverJob, waiter) error) {
 	came := time.Now()
 	m, err := s.current.Load().faults.behaviourFor(r, s.count.requests.Add(1))
@@ -80,27 +80,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behavi
 	defer end()
 	s.count.prompt.Add(int64(len(j.prompt)))
 	err = write(r.Context(), j, wait)
-	s.countOutcome(j, err)
-	abort(err)
-}
-
-// countOutcome counts an answer that is over, and keeps its blocks.
-func (s *Server) countOutcome(j *serverJob, err error) {
 	switch {
 	case err != nil:
 		s.count.aborted.Add(1)
-		return
 	case j.finish == "stop":
 		s.count.stopped.Add(1)
 	default:
 		s.count.cutShort.Add(1)
 	}
-	s.latencies.e2e.observe(j.last.Sub(j.came))
+	if err == nil {
+		s.latencies.e2e.observe(j.last.Sub(j.came))
+	}
+	abort(err)
 }
 
-// cacheAnswer makes the blocks over a generated answer known, just before its end is
-// told: who sends it back at once finds it. The last token has no KV, since
-// nothing was generated from it.
+// cacheAnswer puts the blocks of a generated answer into the prefix cache, just before
+// the end of the answer is sent: a client that sends it back at once finds it there. The
+// last token has no KV, since nothing was generated from it.
 func (s *Server) cacheAnswer(j *serverJob) {
 	if s.live == nil {
 		s.cutAnswer(j, j.output-1)
@@ -122,7 +118,7 @@ func (s *Server) recordTokens(j *serverJob, k int) {
 	s.count.generated.Add(int64(k * j.behaviour.choices))
 }
 
-// cutAnswer writes the first n tokens of the answer behind those of the prompt.
+// cutAnswer cuts the first n tokens of the answer into blocks, after those of the prompt.
 func (s *Server) cutAnswer(j *serverJob, n int) {
 	answer := make([]uint32, n)
 	for i := range answer {
@@ -138,7 +134,25 @@ type waiter func(ctx context.Context, i int) error
 // schedule puts a request into the engine. The caller must call end.
 func (s *Server) schedule(ctx context.Context, j *serverJob) (wait waiter, end func(), err error) {
 	if s.live != nil {
-		return s.scheduleLive(j)
+		// What the answer will be is known, and with it the blocks that it fills.
+		s.cutAnswer(j, j.output)
+		core := &Job{ID: s.count.jobs.Add(1), Prompt: len(j.prompt), Output: j.output}
+		for _, id := range j.cutter.AppendFull(nil) {
+			core.keys = append(core.keys, binary.LittleEndian.Uint64(id[:]))
+		}
+		tokens, err := s.live.submit(core)
+		if err != nil {
+			return nil, nil, err
+		}
+		stream := tokenStream{tokens: tokens}
+		wait := func(ctx context.Context, i int) error {
+			err := stream.wait(ctx, i)
+			if err == nil { // the core settled both before it gave the first token
+				j.cached, j.queued = core.Cached, (core.started - core.entered).Duration()
+			}
+			return err
+		}
+		return wait, func() { s.live.withdraw(core) }, nil
 	}
 	if err := s.engine.admit(ctx); err != nil {
 		return nil, nil, err
@@ -151,29 +165,6 @@ func (s *Server) schedule(ctx context.Context, j *serverJob) (wait waiter, end f
 	}, s.engine.release, nil
 }
 
-// scheduleLive gives it to the engine's model. What the answer will be is known,
-// and with it the blocks that it fills.
-func (s *Server) scheduleLive(j *serverJob) (waiter, func(), error) {
-	s.cutAnswer(j, j.output)
-	of := &Job{ID: s.count.jobs.Add(1), Prompt: len(j.prompt), Output: j.output}
-	for _, id := range j.cutter.AppendFull(nil) {
-		of.keys = append(of.keys, binary.LittleEndian.Uint64(id[:]))
-	}
-	tokens, err := s.live.submit(of)
-	if err != nil {
-		return nil, nil, err
-	}
-	told := tokenStream{tokens: tokens}
-	wait := func(ctx context.Context, i int) error {
-		err := told.wait(ctx, i)
-		if err == nil {
-			j.cached, j.queued = of.Cached, (of.started - of.entered).Duration() // settled before the first token was told
-		}
-		return err
-	}
-	return wait, func() { s.live.withdraw(of) }, nil
-}
-
 // decode reads a request and begins its job.
 func (s *Server) decode(r *http.Request, m *behaviour) (*serverJob, int, error) {
 	req, err := openai.DecodeRequest(r.Body, maxBody)
@@ -184,10 +175,11 @@ func (s *Server) decode(r *http.Request, m *behaviour) (*serverJob, int, error) 
 	if j.chat = r.URL.Path == openai.ChatPath; j.chat != (req.Messages != nil) {
 		return nil, http.StatusBadRequest, errors.New("a chat has messages, a completion has a prompt")
 	}
-	return s.begun(j)
+	return s.prepareJob(j)
 }
 
-// newJob is that of a request whose decoding gave err.
+// newJob makes the job of a request, or returns the status of a refusal. err is that of
+// decoding the request.
 func (s *Server) newJob(req *openai.Request, err error, m *behaviour) (*serverJob, int, error) {
 	switch {
 	case errors.Is(err, openai.ErrTooLarge):
@@ -202,15 +194,8 @@ func (s *Server) newJob(req *openai.Request, err error, m *behaviour) (*serverJo
 	return &serverJob{req: req, behaviour: m}, 0, nil
 }
 
-func (s *Server) begun(j *serverJob) (*serverJob, int, error) {
-	if err := s.prepareJob(j); err != nil {
-		return nil, http.StatusBadRequest, err
-	}
-	return j, 0, nil
-}
-
-// domain is within which prefixes are shared: the model, and the salt of a request
-// that has one, as vLLM has it.
+// domain returns the names within which prefixes are shared: the model, and the
+// cache_salt of a request that has one, as in vLLM.
 func (s *Server) domain(req *openai.Request) ([]string, error) {
 	given, ok := req.Extra.Get("cache_salt")
 	if !ok || string(given) == "null" {
@@ -223,28 +208,37 @@ func (s *Server) domain(req *openai.Request) ([]string, error) {
 	return []string{s.c.Model, salt}, nil
 }
 
-// prepareJob makes the prompt of a job and decides how long its answer will be.
-func (s *Server) prepareJob(j *serverJob) error {
+// prepareJob makes the prompt of a job and decides how long its answer will be. It
+// returns the status of a refusal with its error.
+func (s *Server) prepareJob(j *serverJob) (*serverJob, int, error) {
 	if err := s.render(j); err != nil {
-		return err
+		return nil, http.StatusBadRequest, err
 	}
-	h := s.hasher.Clone()
 	domain, err := s.domain(j.req)
 	if err != nil {
-		return err
+		return nil, http.StatusBadRequest, err
 	}
+	h := s.hasher.Clone()
 	j.cutter = h.Cutter(h.Root(domain...))
 	j.cutter.Write(j.prompt)
-	j.seed = promptSeed(j.prompt, j.req.Seed)
-	if err := s.setLength(j); err != nil {
-		return err
-	}
-	s.name(j)
-	return nil
-}
 
-// name gives the answer its id and its finish reason.
-func (s *Server) name(j *serverJob) {
+	// As at temperature 0, the answer depends on the prompt and the request's seed alone.
+	hash := fnv.New64a()
+	var b [8]byte
+	if j.req.Seed != nil {
+		binary.LittleEndian.PutUint64(b[:], uint64(*j.req.Seed))
+	}
+	hash.Write(b[:])
+	for _, t := range j.prompt[max(0, len(j.prompt)-64):] {
+		binary.LittleEndian.PutUint32(b[:], t)
+		hash.Write(b[:4])
+	}
+	j.seed = hash.Sum64()
+
+	if err := s.setLength(j); err != nil {
+		return nil, http.StatusBadRequest, err
+	}
+
 	m := j.behaviour
 	j.id = fmt.Sprintf("cmpl-%d", s.count.ids.Add(1))
 	if j.chat || m.chatIDs {
@@ -261,6 +255,7 @@ func (s *Server) name(j *serverJob) {
 	case m.swallowed > 0:
 		j.finish = "stop"
 	}
+	return j, 0, nil
 }
 
 // render turns the request into the prompt's tokens.
@@ -324,22 +319,6 @@ func (j *serverJob) limit() int {
 		return 256
 	}
 	return 16
-}
-
-// promptSeed makes answers depend on the prompt and the request's seed alone,
-// as at temperature 0.
-func promptSeed(prompt []uint32, seed *int64) uint64 {
-	h := fnv.New64a()
-	var b [8]byte
-	if seed != nil {
-		binary.LittleEndian.PutUint64(b[:], uint64(*seed))
-	}
-	h.Write(b[:])
-	for _, t := range prompt[max(0, len(prompt)-64):] {
-		binary.LittleEndian.PutUint32(b[:], t)
-		h.Write(b[:4])
-	}
-	return h.Sum64()
 }
 
 // word returns the i-th token of an answer as text and id. Words of the

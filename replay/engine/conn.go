@@ -46,17 +46,6 @@ func hijack(w http.ResponseWriter) (net.Conn, error) {
 	return conn, err
 }
 
-// closeConnection ends the chunked body as it should, and closes the connection for all
-// that the headers promised.
-func (e *emitter) closeConnection() error {
-	conn, out, err := e.to.Hijack()
-	if err != nil {
-		return nil // such an answer closes its connection by itself
-	}
-	_, err = out.WriteString("0\r\n\r\n")
-	return errors.Join(err, out.Flush(), conn.Close())
-}
-
 // drip returns a writer that lets the headers drip. Its connection must be
 // closed.
 func drip(w http.ResponseWriter, over time.Duration) (*slowHeaders, error) {

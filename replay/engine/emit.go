@@ -13,8 +13,8 @@ import (
 	"reprise/replay/openai"
 )
 
-// An emitter writes one streamed answer in the manner of its request. Events are
-// gathered, and leave in one write when they are flushed.
+// An emitter writes one streamed answer by the behaviour of its request. It gathers
+// events and writes them together when they are flushed.
 type emitter struct {
 	s         *Server
 	j         *serverJob
@@ -72,7 +72,11 @@ func (e *emitter) keepAlives() {
 func (e *emitter) putTokens(i, k int) {
 	if !e.opened && e.j.chat && !e.behaviour.roleEvery {
 		for c := range e.behaviour.choices {
-			e.role(c)
+			// Servers that write content null are imitated by putting it in later: the
+			// encoder leaves out what is nil.
+			empty := ""
+			e.delta = openai.Delta{Role: "assistant", Content: &empty}
+			e.appendChoice(c, nil, "")
 		}
 	}
 	e.opened = true
@@ -109,14 +113,6 @@ func (e *emitter) text(choice, from, shown int) string {
 	return b.String()
 }
 
-// role opens a chat. Servers that write content null are imitated by putting it
-// in: the encoder leaves out what is nil.
-func (e *emitter) role(choice int) {
-	empty := ""
-	e.delta = openai.Delta{Role: "assistant", Content: &empty}
-	e.appendChoice(choice, nil, "")
-}
-
 // putChunk appends a chunk with a piece of a choice's answer. Members are further
 // JSON of the chunk.
 func (e *emitter) putChunk(choice int, text string, finish *string, members string) {
@@ -125,7 +121,17 @@ func (e *emitter) putChunk(choice int, text string, finish *string, members stri
 	switch {
 	case !e.j.chat:
 	case e.behaviour.tools && text != "":
-		e.toolCall(choice, text, first, finish != nil)
+		call := openai.ToolCall{}
+		call.Function.Arguments = text
+		if first {
+			name := "look_up"
+			call.ID, call.Type, call.Function.Name = e.j.id+"-tool-"+strconv.Itoa(choice), "function", &name
+			call.Function.Arguments = `{"words":"` + text
+		}
+		if finish != nil {
+			call.Function.Arguments += `"}`
+		}
+		e.delta = openai.Delta{ToolCalls: []openai.ToolCall{call}}
 	case text != "" && e.sentTokens <= e.behaviour.reasoning:
 		e.delta = openai.Delta{ReasoningContent: &text}
 		if e.behaviour.reasoningField == "reasoning" {
@@ -136,20 +142,6 @@ func (e *emitter) putChunk(choice int, text string, finish *string, members stri
 		e.delta.Role = "assistant"
 	}
 	e.appendChoice(choice, finish, members)
-}
-
-func (e *emitter) toolCall(choice int, text string, first, last bool) {
-	call := openai.ToolCall{}
-	call.Function.Arguments = text
-	if first {
-		name := "look_up"
-		call.ID, call.Type, call.Function.Name = e.j.id+"-tool-"+strconv.Itoa(choice), "function", &name
-		call.Function.Arguments = `{"words":"` + text
-	}
-	if last {
-		call.Function.Arguments += `"}`
-	}
-	e.delta = openai.Delta{ToolCalls: []openai.ToolCall{call}}
 }
 
 // appendChoice makes an event of the delta at hand.
@@ -174,16 +166,12 @@ func (e *emitter) appendChoice(choice int, finish *string, members string) {
 	case running:
 		c.Usage = e.usageAfter(e.sentTokens)
 	case e.usage == usageNull:
-		members = joined(members, `"usage":null`)
+		if members != "" {
+			members += ","
+		}
+		members += `"usage":null`
 	}
 	e.appendEvent(members)
-}
-
-func joined(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "," + b
 }
 
 // usageAfter is the usage after so many tokens of each choice.
@@ -283,7 +271,7 @@ func (e *emitter) flush(all bool) error {
 	return nil
 }
 
-// injectFault does in the middle of the stream what the manner says.
+// injectFault stalls, fails or drops the stream in its middle, if its behaviour says so.
 func (e *emitter) injectFault(ctx context.Context) error {
 	m := e.behaviour
 	if m.stall > 0 {

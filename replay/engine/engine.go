@@ -136,7 +136,8 @@ func (e *engineCore) Add(j *Job, at Picos) error {
 	if len(e.running)+e.waiting.len()+e.arriving.len() >= e.c.MaxSeqs+e.c.MaxWaiting {
 		return ErrBusy
 	}
-	if blocksOf(j.maxKVTokens(), e.c.BlockSize) > e.pool.limit {
+	// The last token that is generated is not computed, and has no KV.
+	if blocksOf(max(j.Prompt, 1)+max(j.Output-1, 0), e.c.BlockSize) > e.pool.limit {
 		return ErrTooLong
 	}
 	j.entered, j.state, j.unscheduled = at+e.c.Costs.Request, stateWaiting, true

@@ -77,10 +77,6 @@ func (j *Job) uncomputed() int { return j.tokens() - j.computed }
 // isDecoding says that one token is to be computed, and that was generated.
 func (j *Job) isDecoding() bool { return j.generated > 0 && j.uncomputed() == 1 }
 
-// maxKVTokens is the tokens whose KV the job holds at its end: the last that is
-// generated is not computed.
-func (j *Job) maxKVTokens() int { return max(j.Prompt, 1) + max(j.Output-1, 0) }
-
 // blockKey is that of the job's block k of size tokens. Since ids are chained, the
 // id of the block that holds the last of these tokens, and its place in it, tell
 // all tokens up to there; so any size of the engine's blocks goes with any size

@@ -35,9 +35,6 @@ func (p *blockPool) used() int { return p.limit - p.free - p.cached }
 // find returns the block under key, in use or kept, or keyless.
 func (p *blockPool) find(key uint64) int32 { return p.index[key] }
 
-// isKept says whether nobody uses block n.
-func (p *blockPool) isKept(n int32) bool { return p.nodes[n].users == 0 }
-
 // share makes a sequence a user of block n.
 func (p *blockPool) share(n int32) {
 	if p.nodes[n].users == 0 {
@@ -94,7 +91,10 @@ func (p *blockPool) release(held []int32) {
 			continue
 		}
 		if p.nodes[n].users--; p.nodes[n].users == 0 {
-			p.link(n)
+			next := p.nodes[0].next
+			p.nodes[n].prev, p.nodes[n].next = 0, next
+			p.nodes[next].prev = n
+			p.nodes[0].next = n
 			p.cached++
 		}
 	}
@@ -104,11 +104,4 @@ func (p *blockPool) unlink(n int32) {
 	node := p.nodes[n]
 	p.nodes[node.prev].next = node.next
 	p.nodes[node.next].prev = node.prev
-}
-
-func (p *blockPool) link(n int32) {
-	next := p.nodes[0].next
-	p.nodes[n].prev, p.nodes[n].next = 0, next
-	p.nodes[next].prev = n
-	p.nodes[0].next = n
 }

@@ -59,7 +59,20 @@ func (e *engineCore) planRunning(b *batch) (calm bool) {
 			n = min(n, b.budget)
 		}
 		for len(e.running) > i && !e.allocateBlocks(j, j.computed+n) {
-			e.preempt()
+			// Preempt the sequence admitted last: it loses its blocks, and waits before
+			// all others.
+			last := len(e.running) - 1
+			victim := e.running[last]
+			e.running[last] = nil
+			e.running = e.running[:last]
+			e.release(victim)
+			victim.computed, victim.state = 0, stateWaiting
+			victim.Preempted++
+			e.preempted++
+			e.waiting.putBack(victim)
+			if e.c.Batching == Static {
+				e.batch++ // it is still part of this batch
+			}
 			calm = false
 		}
 		if len(e.running) > i {
@@ -67,23 +80,6 @@ func (e *engineCore) planRunning(b *batch) (calm bool) {
 		}
 	}
 	return calm
-}
-
-// preempt takes the blocks of the sequence admitted last, which then waits
-// before all others.
-func (e *engineCore) preempt() {
-	last := len(e.running) - 1
-	j := e.running[last]
-	e.running[last] = nil
-	e.running = e.running[:last]
-	e.release(j)
-	j.computed, j.state = 0, stateWaiting
-	j.Preempted++
-	e.preempted++
-	e.waiting.putBack(j)
-	if e.c.Batching == Static {
-		e.batch++ // it still is of this batch
-	}
 }
 
 // release gives back what j holds.
@@ -131,7 +127,17 @@ func (e *engineCore) admit(b *batch) {
 	}
 	for b.budget > 0 && e.mayAdmit() && (e.c.Batching == Continuous || e.batch > 0) {
 		j := e.waiting.head()
-		hits := e.match(j)
+		// The leading blocks that the cache has, at most one token less than the job.
+		// They are in its list, but not yet its own.
+		hits := 0
+		j.kvBlocks = j.kvBlocks[:0]
+		for most := (j.tokens() - 1) / e.c.BlockSize; e.c.PrefixCaching && hits < most; hits++ {
+			n := e.pool.find(j.blockKey(hits, e.c.BlockSize))
+			if n == keyless {
+				break
+			}
+			j.kvBlocks = append(j.kvBlocks, n)
+		}
 		n := j.tokens() - hits*e.c.BlockSize
 		switch {
 		case e.c.ChunkedPrefill:
@@ -139,7 +145,13 @@ func (e *engineCore) admit(b *batch) {
 		case n > b.budget && (n <= e.c.MaxBatchTokens || b.prefill > 0):
 			return // one that no budget is enough for goes without another prefill
 		}
-		if !e.fits(j, hits, n) {
+		room := e.pool.available() // the hits must not be evicted for the others
+		for _, hit := range j.kvBlocks {
+			if e.pool.nodes[hit].users == 0 {
+				room--
+			}
+		}
+		if blocksOf(hits*e.c.BlockSize+n, e.c.BlockSize)-hits > room {
 			e.blocked = true
 			return
 		}
@@ -148,35 +160,6 @@ func (e *engineCore) admit(b *batch) {
 		e.allocateBlocks(j, j.computed+n)
 		b.put(j, n)
 	}
-}
-
-// match finds the leading blocks of a waiting job, at most one token less than
-// it has, and leaves them in its list. They are not yet its own.
-func (e *engineCore) match(j *Job) (hits int) {
-	j.kvBlocks = j.kvBlocks[:0]
-	if !e.c.PrefixCaching {
-		return 0
-	}
-	for most := (j.tokens() - 1) / e.c.BlockSize; hits < most; hits++ {
-		n := e.pool.find(j.blockKey(hits, e.c.BlockSize))
-		if n == keyless {
-			break
-		}
-		j.kvBlocks = append(j.kvBlocks, n)
-	}
-	return hits
-}
-
-// fits says whether there are blocks for n tokens behind the hits, none of which
-// may be evicted for them.
-func (e *engineCore) fits(j *Job, hits, n int) bool {
-	room := e.pool.available()
-	for _, n := range j.kvBlocks {
-		if e.pool.isKept(n) {
-			room--
-		}
-	}
-	return blocksOf(hits*e.c.BlockSize+n, e.c.BlockSize)-hits <= room
 }
 
 // start makes a job run, with its hits.
@@ -291,20 +274,17 @@ func (e *engineCore) allocateForSteps(steps int) int64 {
 		if c.step >= steps {
 			break
 		}
-		e.fill(e.running[c.seq], c.step)
+		// What allocateBlocks does, for one token.
+		j := e.running[c.seq]
+		tokens := j.computed + c.step + 1
+		if tokens > len(j.kvBlocks)*size {
+			e.pool.allocate()
+			j.kvBlocks = append(j.kvBlocks, keyless)
+		}
+		if e.c.PrefixCaching && tokens%size == 0 {
+			k := tokens/size - 1
+			j.kvBlocks[k] = e.pool.publish(j.blockKey(k, size))
+		}
 	}
 	return int64(steps)
-}
-
-// fill is what grow does for the token of one step of a stretch.
-func (e *engineCore) fill(j *Job, step int) {
-	size, tokens := e.c.BlockSize, j.computed+step+1
-	if tokens > len(j.kvBlocks)*size {
-		e.pool.allocate()
-		j.kvBlocks = append(j.kvBlocks, keyless)
-	}
-	if e.c.PrefixCaching && tokens%size == 0 {
-		k := tokens/size - 1
-		j.kvBlocks[k] = e.pool.publish(j.blockKey(k, size))
-	}
 }

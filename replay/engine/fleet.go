@@ -93,7 +93,11 @@ func (f *Fleet) Send(a Arrival) error {
 		if a.Cut > 0 {
 			heap.Push(&f.cuts, answer)
 		}
-		f.most = max(f.most, f.inFlight(a.At))
+		inFlight := 0
+		for _, e := range f.engines {
+			inFlight += e.InFlight(a.At)
+		}
+		f.most = max(f.most, inFlight)
 		return nil
 	case ErrBusy, ErrTooLong:
 		answer.Done, answer.Err = a.At+refusal, err
@@ -109,35 +113,31 @@ func (f *Fleet) Send(a Arrival) error {
 // that comes before at has happened.
 func (f *Fleet) Advance(at Picos) (ended bool) {
 	for before := f.ended; f.ended == before; {
-		e, begin, horizon := f.soonest(at)
+		// The engine whose next step begins first, and how far it may go before another
+		// engine, a hang-up or the instant comes.
+		var first *engineCore
+		begin, horizon := Never, at
+		for _, e := range f.engines {
+			switch next := e.nextStep(); {
+			case next < begin:
+				first, begin, horizon = e, next, min(horizon, begin)
+			default:
+				horizon = min(horizon, next)
+			}
+		}
+		if len(f.cuts) > 0 {
+			horizon = min(horizon, f.cuts[0].Cut)
+		}
 		switch {
 		case len(f.cuts) > 0 && f.cuts[0].Cut <= min(begin, at):
 			f.runUntil(f.cuts[0].Cut)
-		case e == nil || begin >= at:
+		case first == nil || begin >= at:
 			return false
 		default:
-			e.Step(begin, horizon, f)
+			first.Step(begin, horizon, f)
 		}
 	}
 	return true
-}
-
-// soonest is the engine whose next step begins first, nil when none has work, and
-// how far it may go before another one, a hang-up or an instant comes.
-func (f *Fleet) soonest(at Picos) (first *engineCore, begin, horizon Picos) {
-	begin, horizon = Never, at
-	for _, e := range f.engines {
-		switch next := e.nextStep(); {
-		case next < begin:
-			first, begin, horizon = e, next, min(horizon, begin)
-		default:
-			horizon = min(horizon, next)
-		}
-	}
-	if len(f.cuts) > 0 {
-		horizon = min(horizon, f.cuts[0].Cut)
-	}
-	return first, begin, horizon
 }
 
 // Finish lets all requests end.
@@ -157,13 +157,6 @@ func (f *Fleet) Stats() []Stats {
 
 // MaxInFlight is the most requests that were in flight at once.
 func (f *Fleet) MaxInFlight() int { return f.most }
-
-func (f *Fleet) inFlight(at Picos) (n int) {
-	for _, e := range f.engines {
-		n += e.InFlight(at)
-	}
-	return n
-}
 
 // Load returns what each engine is busy with.
 func (f *Fleet) Load() []Load {

@@ -90,7 +90,8 @@ func (l *liveEngine) Tokens(j *Job, at []Picos) {
 // Finished implements [tokenSink].
 func (l *liveEngine) Finished(j *Job, _ Picos) { delete(l.flights, j) }
 
-// snapshot returns the load and what the prefix cache found.
+// snapshot returns the load, the counts, and the tokens asked of and found in the prefix
+// cache.
 func (l *liveEngine) snapshot() (load Load, stats Stats, queries, hits int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,13 +9,6 @@ import (
 	"reprise/replay/openai"
 )
 
-// otherAPIs adds the Responses API and embeddings to the interface. They go through
-// the same engine; only what is read and written differs.
-func (s *Server) otherAPIs(mux *http.ServeMux) {
-	mux.HandleFunc("POST "+openai.ResponsesPath, s.respond)
-	mux.HandleFunc("POST "+openai.EmbeddingsPath, s.embed)
-}
-
 // respond serves the Responses API: the prompt is that of a chat. Faults of answers
 // are those of refused and failing requests alone.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
@@ -26,14 +19,26 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
 			return nil, status, err
 		}
 		j.chat = true
-		return s.begun(j)
+		return s.prepareJob(j)
 	}, func(ctx context.Context, j *serverJob, wait waiter) error {
 		if j.req.Stream {
 			return s.streamResponse(ctx, w, j, wait)
 		}
-		return s.wholeResponse(ctx, w, j, wait)
+		text, err := s.answerText(ctx, j, wait)
+		if err != nil {
+			return err
+		}
+		status := openai.StatusCompleted
+		if j.finish == "length" {
+			status = openai.StatusIncomplete
+		}
+		writeJSON(w, s.response(j, status, text))
+		return nil
 	})
 }
+
+// dimensions of an embedding; small, since nobody uses it.
+const dimensions = 16
 
 // embed serves embeddings: a prefill, whose end is the answer.
 func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
@@ -45,15 +50,20 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 		}
 		one := 1
 		req.MaxTokens, req.IgnoreEOS = &one, true
-		return s.begun(j)
+		return s.prepareJob(j)
 	}, func(ctx context.Context, j *serverJob, wait waiter) error {
 		if err := wait(ctx, 0); err != nil {
 			return err
 		}
 		j.last = time.Now()
+		values := make([]float32, dimensions) // they depend on the prompt alone
+		for i, seed := 0, j.seed; i < dimensions; i++ {
+			seed = seed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX
+			values[i] = float32(int32(seed>>32)) / (1 << 31)
+		}
 		n := len(j.prompt)
 		writeJSON(w, openai.EmbeddingList{Object: "list", Model: s.c.Model,
-			Data:  []openai.EmbeddingRow{{Object: "embedding", Embedding: embedding(j.seed)}},
+			Data:  []openai.EmbeddingRow{{Object: "embedding", Embedding: values}},
 			Usage: openai.EmbeddingUsage{PromptTokens: n, TotalTokens: n}})
 		return nil
 	})
@@ -103,19 +113,6 @@ func (s *Server) streamResponse(ctx context.Context, w http.ResponseWriter, j *s
 	return nil
 }
 
-func (s *Server) wholeResponse(ctx context.Context, w http.ResponseWriter, j *serverJob, wait waiter) error {
-	text, err := s.answerText(ctx, j, wait)
-	if err != nil {
-		return err
-	}
-	status := openai.StatusCompleted
-	if j.finish == "length" {
-		status = openai.StatusIncomplete
-	}
-	writeJSON(w, s.response(j, status, text))
-	return nil
-}
-
 // response is the body of a response so far.
 func (s *Server) response(j *serverJob, status, text string) *openai.ResponseBody {
 	b := &openai.ResponseBody{ID: "resp-" + j.id, Object: "response", CreatedAt: time.Now().Unix(), Status: status, Model: s.c.Model, Output: []openai.ResponseItem{}}
@@ -129,17 +126,4 @@ func (s *Server) response(j *serverJob, status, text string) *openai.ResponseBod
 		b.Incomplete = &openai.IncompleteDetails{Reason: "max_output_tokens"}
 	}
 	return b
-}
-
-// dimensions of an embedding; small, since nobody uses it.
-const dimensions = 16
-
-// embedding makes one that depends on the prompt alone.
-func embedding(seed uint64) []float32 {
-	out := make([]float32, dimensions)
-	for i := range out {
-		seed = seed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX
-		out[i] = float32(int32(seed>>32)) / (1 << 31)
-	}
-	return out
 }

@@ -10,7 +10,7 @@ import (
 	"reprise/replay/openai"
 )
 
-// A Quirk is one thing that servers in the wild do to their clients: a manner of
+// A Quirk is one thing that servers in the wild do to their clients: a way of
 // writing answers that the standard leaves open, or a fault. The list of
 // [Quirks] is closed. A quirk is chosen by its name, and by name=value where it
 // takes a value.
@@ -31,7 +31,7 @@ func Quirks() []Quirk {
 	return all
 }
 
-// A behaviour is how one request is answered: what its quirks add up to.
+// A behaviour is how one request is answered: the sum of the quirks that apply to it.
 type behaviour struct {
 	// before the answer
 	hang, early, localOnly, modelMust, jsonFails, stops, cutPrompt bool
@@ -101,7 +101,11 @@ func parseQuirks(list, separator string) ([]chosenQuirk, error) {
 			}
 		}
 		if q == nil {
-			return nil, fmt.Errorf("quirk %d is not known; there are %s", i+1, strings.Join(quirkNames(), ", "))
+			var names []string
+			for _, q := range known {
+				names = append(names, q.Name)
+			}
+			return nil, fmt.Errorf("quirk %d is not known; there are %s", i+1, strings.Join(names, ", "))
 		}
 		trial := defaultBehaviour()
 		if err := q.apply(&trial, value); err != nil {
@@ -112,16 +116,8 @@ func parseQuirks(list, separator string) ([]chosenQuirk, error) {
 	return out, nil
 }
 
-func quirkNames() []string {
-	var names []string
-	for _, q := range Quirks() {
-		names = append(names, q.Name)
-	}
-	return names
-}
-
-// applyQuirks makes the manner follow more quirks; of two that exclude each other the
-// later holds.
+// applyQuirks adds quirks to the behaviour. Of two that exclude each other the later
+// one holds.
 func (m *behaviour) applyQuirks(list []chosenQuirk) {
 	for _, c := range list {
 		_ = c.quirk.apply(m, c.value) // it was tried when it was read

@@ -10,9 +10,15 @@ import (
 	"reprise/replay/openai"
 )
 
-// fails does what the manner of a request has in place of an answer, and reports
-// whether that was anything.
+// fails applies the faults that take the place of an answer, and reports whether there
+// was one.
 func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) bool {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	local := host == "localhost" || ip != nil && ip.IsLoopback()
 	switch gate := s.gate.Load(); {
 	case m.refuse > 0 && gate == nil:
 		s.refuse(w, m, http.StatusNotImplemented, errors.New("the quirk refuse needs a server that has its own port"))
@@ -25,21 +31,12 @@ func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) boo
 		s.count.aborted.Add(1)
 	case m.status != 0:
 		s.refuse(w, m, m.status, errors.New("the request was chosen to fail"))
-	case m.localOnly && !isLocal(r.Host):
+	case m.localOnly && !local:
 		s.refuse(w, m, http.StatusForbidden, errors.New("the host is not this one"))
 	default:
 		return false
 	}
 	return true
-}
-
-func isLocal(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = hostport
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // refuse counts a completion that is not made, and answers it.
@@ -48,7 +45,7 @@ func (s *Server) refuse(w http.ResponseWriter, m *behaviour, status int, err err
 	refuse(w, m, status, err)
 }
 
-// refuse answers with an error body as vLLM does. A nil manner is the plain one.
+// refuse answers with an error body as vLLM does. A nil behaviour is the default.
 func refuse(w http.ResponseWriter, m *behaviour, status int, err error) {
 	if m == nil {
 		p := defaultBehaviour()
@@ -61,22 +58,18 @@ func refuse(w http.ResponseWriter, m *behaviour, status int, err error) {
 		w.WriteHeader(status)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	w.Write(openai.AppendError(nil, openai.ErrorDetail{Message: err.Error(), Type: kindOf(status), Code: m.codeOf(status)}))
-}
-
-// kindOf is what vLLM calls a status.
-func kindOf(status int) string {
+	kind := "BadRequestError" // as vLLM names statuses
 	switch {
 	case status == http.StatusTooManyRequests:
-		return "RateLimitError"
+		kind = "RateLimitError"
 	case status == http.StatusNotFound:
-		return "NotFoundError"
+		kind = "NotFoundError"
 	case status >= 500:
-		return "InternalServerError"
+		kind = "InternalServerError"
 	}
-	return "BadRequestError"
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(openai.AppendError(nil, openai.ErrorDetail{Message: err.Error(), Type: kind, Code: m.codeOf(status)}))
 }
 
 // codeOf is the code of an error's body.

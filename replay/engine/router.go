@@ -76,7 +76,8 @@ func (r *router) route(a *Arrival) int {
 		to = r.best(func(i int) float64 { return r.score(i, len(a.Job.Blocks)) })
 		r.remember(a, r.caches[to])
 	case r.c.Router == RouterSession && a.Session != nil:
-		to = int(spread(uint64(*a.Session)) % uint64(len(r.engines)))
+		// Sessions count up; mixed, they spread evenly.
+		to = int(sample.Mix64((uint64(*a.Session)+1)*sample.Golden) % uint64(len(r.engines)))
 	default:
 		to = r.turn
 		r.turn = (r.turn + 1) % len(r.engines)
@@ -147,6 +148,3 @@ func (r *router) best(score func(replica int) float64) int {
 	}
 	return best
 }
-
-// spread makes numbers that count up, such as those of sessions, random ones.
-func spread(n uint64) uint64 { return sample.Mix64((n + 1) * sample.Golden) }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reprise/replay/openai"
 	"reprise/trace/block"
 	"reprise/trace/token"
 )
@@ -132,7 +133,8 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.complete)
 	mux.HandleFunc("POST /v1/completions", s.complete)
-	s.otherAPIs(mux)
+	mux.HandleFunc("POST "+openai.ResponsesPath, s.respond)
+	mux.HandleFunc("POST "+openai.EmbeddingsPath, s.embed)
 	mux.HandleFunc("GET /v1/models", s.models)
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})

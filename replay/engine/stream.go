@@ -13,8 +13,8 @@ import (
 // errFault says that a fault ended the stream.
 var errFault = errors.New("a fault ended the stream")
 
-// stream writes the answer token by token, each at its instant, in the manner of
-// the request. Headers go out with the first token, unless that says early.
+// stream writes the answer token by token, each at its instant, by the behaviour of
+// the request. Headers go out with the first token unless the behaviour sends them early.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob, wait waiter) error {
 	m := j.behaviour
 	if m.drip > 0 {
@@ -60,7 +60,14 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob
 		return err
 	}
 	if m.shut {
-		return e.closeConnection()
+		// The chunked body ends as it should, and then the connection, whatever the
+		// headers promised.
+		conn, out, err := e.to.Hijack()
+		if err != nil {
+			return nil // such an answer closes its connection by itself
+		}
+		_, err = out.WriteString("0\r\n\r\n")
+		return errors.Join(err, out.Flush(), conn.Close())
 	}
 	return nil
 }

@@ -18,11 +18,21 @@ func groupLimits(root fs.FS, memory int64) (cores *float64, bytes *int64) {
 		dir := path.Join("sys/fs/cgroup", controller)
 		for {
 			at := path.Join(dir, group)
-			if v := coresAllowed(root, at); v > 0 && (cores == nil || v < *cores) {
-				cores = &v
+			quota, period := word(root, at+"/cpu.max", 0), word(root, at+"/cpu.max", 1) // such as "150000 100000", or "max 100000"
+			if quota == 0 {
+				quota, period = word(root, at+"/cpu.cfs_quota_us", 0), word(root, at+"/cpu.cfs_period_us", 0)
 			}
-			if v := memoryAllowed(root, at); v > 0 && (memory == 0 || v < memory) && (bytes == nil || v < *bytes) {
-				bytes = &v
+			if quota > 0 && period > 0 {
+				if v := float64(quota) / float64(period); cores == nil || v < *cores {
+					cores = &v
+				}
+			}
+			limit := word(root, at+"/memory.max", 0)
+			if limit <= 0 {
+				limit = word(root, at+"/memory.limit_in_bytes", 0)
+			}
+			if limit > 0 && (memory == 0 || limit < memory) && (bytes == nil || limit < *bytes) {
+				bytes = &limit
 			}
 			if group == "/" || group == "." || group == "" {
 				break
@@ -55,24 +65,6 @@ func groupsOf(root fs.FS) map[string]string {
 		}
 	}
 	return out
-}
-
-func coresAllowed(root fs.FS, group string) float64 {
-	quota, period := word(root, group+"/cpu.max", 0), word(root, group+"/cpu.max", 1) // such as "150000 100000", or "max 100000"
-	if quota == 0 {
-		quota, period = word(root, group+"/cpu.cfs_quota_us", 0), word(root, group+"/cpu.cfs_period_us", 0)
-	}
-	if quota <= 0 || period <= 0 {
-		return 0
-	}
-	return float64(quota) / float64(period)
-}
-
-func memoryAllowed(root fs.FS, group string) int64 {
-	if n := word(root, group+"/memory.max", 0); n > 0 {
-		return n
-	}
-	return word(root, group+"/memory.limit_in_bytes", 0)
 }
 
 // word is a number in a file, 0 where there is none.

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Cost measures what the run took from the machine, by which it can be
-// judged: a client that is short of processor time or stopped by its garbage
-// collector measures itself.
+// A Cost measures the resources of the machine that a run used. A client that is short
+// of processor time, or that its garbage collector stops, measures itself in place of
+// the server.
 type Cost struct {
 	from   time.Time
 	cpu    time.Duration

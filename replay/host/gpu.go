@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A GPU is one kind of GPU of the host, as nvidia-smi tells. What it does not tell is
-// empty. Serial numbers are not asked for.
+// A GPU is one kind of GPU of this machine, as nvidia-smi reports it. A field that
+// nvidia-smi does not report is empty. Serial numbers are never asked for.
 type GPU struct {
 	Name        string  `json:"name"`
 	Count       int     `json:"count"`
@@ -30,8 +30,8 @@ const gpuFields = "name,memory.total,driver_version,power.limit,pcie.link.gen.ma
 // nvidiaTimeout is how long nvidia-smi may take, which wakes the driver up.
 const nvidiaTimeout = 10 * time.Second
 
-// GPUs asks nvidia-smi for the GPUs of this host. There are none where it is not
-// installed, fails or says something else.
+// GPUs asks nvidia-smi for the GPUs of this machine, for at most 10 seconds. It returns
+// nil when nvidia-smi is not installed, fails, or prints something else.
 func GPUs(ctx context.Context) []GPU {
 	ctx, cancel := context.WithTimeout(ctx, nvidiaTimeout)
 	defer cancel()
@@ -92,13 +92,19 @@ func parseGPUs(r io.Reader) ([]GPU, error) {
 		if err != nil {
 			return nil, errors.New("host: nvidia-smi printed a damaged table")
 		}
-		g := gpuOf(func(field string) string {
+		value := func(field string) string {
 			i, ok := column[field]
-			if !ok {
+			if !ok || strings.HasPrefix(strings.TrimSpace(row[i]), "[") { // [N/A], [Not Supported] and others
 				return ""
 			}
-			return known(row[i])
-		})
+			return strings.TrimSpace(row[i])
+		}
+		g := GPU{Name: Label(value("name")), Driver: Label(value("driver_version"))}
+		g.MemoryMiB = int64(measured(value("memory.total"), "MiB"))
+		g.PowerLimitW = measured(value("power.limit"), "W")
+		if gen, width := value("pcie.link.gen.max"), value("pcie.link.width.max"); gen != "" && width != "" {
+			g.PCIe = Label(gen + ".0 x" + width)
+		}
 		if i, ok := at[g]; ok {
 			out[i].Count++
 		} else if len(out) < mostGPUs && g.Name != "" {
@@ -107,24 +113,6 @@ func parseGPUs(r io.Reader) ([]GPU, error) {
 			out[len(out)-1].Count = 1
 		}
 	}
-}
-
-func gpuOf(field func(string) string) GPU {
-	g := GPU{Name: Label(field("name")), Driver: Label(field("driver_version"))}
-	g.MemoryMiB = int64(measured(field("memory.total"), "MiB"))
-	g.PowerLimitW = measured(field("power.limit"), "W")
-	if gen, width := field("pcie.link.gen.max"), field("pcie.link.width.max"); gen != "" && width != "" {
-		g.PCIe = Label(gen + ".0 x" + width)
-	}
-	return g
-}
-
-// known is empty for what nvidia-smi does not know: [N/A], [Not Supported] and others.
-func known(s string) string {
-	if s = strings.TrimSpace(s); strings.HasPrefix(s, "[") {
-		return ""
-	}
-	return s
 }
 
 // measured reads a number before its unit; 0 is none.

@@ -1,22 +1,23 @@
-// Package host says what the client's own machine tells of itself: what it is, what
-// it allows the process, and what a run took from it.
+// Package host describes the machine that the client runs on: its hardware, the
+// limits it sets for the process, and the resources that a run used.
 //
 // [This] describes the machine and [GPUs] its GPUs, for the results of a run. A
-// [Cost] measures processor time and pauses, by which a client that was short of
-// either can be found out. [FileLimit], [OpenFiles] and [LocalPorts] bound how many
-// connections it can hold. Nothing here names a person or a machine.
+// [Cost] measures processor time and garbage collection pauses; a report uses them
+// to find a client that was short of either. [FileLimit], [OpenFiles] and
+// [LocalPorts] bound the number of connections that the client can hold. Nothing
+// here identifies a person or a machine.
 package host
 
 import (
+	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
-	"unicode"
 
 	"github.com/klauspost/cpuid/v2"
 )
 
-// A Host is the machine of the client. What it does not tell is empty.
+// A Machine describes the machine of the client. A field that the machine does not
+// report is empty.
 type Machine struct {
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
@@ -34,42 +35,22 @@ type Machine struct {
 
 // This describes the machine that it runs on.
 func This() Machine {
-	h := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: Label(cpuid.CPU.BrandName), Cores: runtime.NumCPU(), Go: runtime.Version(), Build: build()}
-	h.system()
-	return h
-}
-
-// build is the revision that the program was built from, as the Go tool noted it.
-func build() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	set := map[string]string{}
-	for _, s := range info.Settings {
-		set[s.Key] = s.Value
-	}
-	revision := set["vcs.revision"]
-	if revision != "" && set["vcs.modified"] == "true" {
-		revision += "+modified"
-	}
-	return revision
-}
-
-// longestName bounds a name that another program or a server gives.
-const longestName = 200
-
-// Label makes such a name fit to be kept and printed: short, in UTF-8, and without
-// what does not print.
-func Label(s string) string {
-	s = strings.TrimSpace(strings.ToValidUTF8(s, "?"))
-	if r := []rune(s); len(r) > longestName {
-		s = string(r[:longestName-1]) + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
+	h := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: Label(cpuid.CPU.BrandName), Cores: runtime.NumCPU(), Go: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok { // the Go tool notes the revision that it built from
+		set := map[string]string{}
+		for _, s := range info.Settings {
+			set[s.Key] = s.Value
 		}
-		return '?'
-	}, s)
+		h.Build = set["vcs.revision"]
+		if h.Build != "" && set["vcs.modified"] == "true" {
+			h.Build += "+modified"
+		}
+	}
+	h.Kernel, h.MemoryBytes = kernelAndMemory()
+	root := os.DirFS("/")
+	if h.CPU == "" {
+		h.CPU = armModel(root)
+	}
+	h.LimitCores, h.LimitMemory = groupLimits(root, h.MemoryBytes)
+	return h
 }

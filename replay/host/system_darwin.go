@@ -2,11 +2,13 @@ package host
 
 import "golang.org/x/sys/unix"
 
-func (h *Machine) system() {
+// kernelAndMemory returns the release of the kernel and the bytes of memory.
+func kernelAndMemory() (kernel string, memory int64) {
 	if release, err := unix.Sysctl("kern.osrelease"); err == nil {
-		h.Kernel = Label(release)
+		kernel = Label(release)
 	}
 	if n, err := unix.SysctlUint64("hw.memsize"); err == nil {
-		h.MemoryBytes = int64(n)
+		memory = int64(n)
 	}
+	return kernel, memory
 }

@@ -2,4 +2,5 @@
 
 package host
 
-func (h *Machine) system() {}
+// kernelAndMemory is not known here.
+func kernelAndMemory() (kernel string, memory int64) { return "", 0 }

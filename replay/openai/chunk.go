@@ -27,8 +27,6 @@ type choiceView struct {
 	content   bool       // something but reasoning was generated
 }
 
-func (c *choiceView) generated() bool { return c.content || len(c.reasoning.raw) > 0 }
-
 // read fills v from the JSON of a chunk, and reports whether it was an object that
 // could be read to its end.
 func (v *chunkView) read(data []byte) bool {
@@ -61,7 +59,15 @@ func (v *chunkView) read(data []byte) bool {
 		case "data":
 			v.event.data = c.value()
 		case "choices":
-			v.readChoices(&c)
+			if !c.open('[') {
+				continue
+			}
+			for first := true; c.more(']', first); first = false {
+				v.choices = append(v.choices, choiceView{})
+				choice := &v.choices[len(v.choices)-1]
+				choice.read(&c)
+				v.hasContent = v.hasContent || choice.content || len(choice.reasoning.raw) > 0
+			}
 		case "usage":
 			v.readUsage(&c)
 		case "error":
@@ -81,18 +87,6 @@ func (v *chunkView) read(data []byte) bool {
 	}
 	v.readEvent(data)
 	return true
-}
-
-func (v *chunkView) readChoices(c *cursor) {
-	if !c.open('[') {
-		return
-	}
-	for first := true; c.more(']', first); first = false {
-		v.choices = append(v.choices, choiceView{})
-		choice := &v.choices[len(v.choices)-1]
-		choice.read(c)
-		v.hasContent = v.hasContent || choice.generated()
-	}
 }
 
 func (v *choiceView) read(c *cursor) {
@@ -170,21 +164,17 @@ func (v *chunkView) readUsage(c *cursor) {
 		case "total_tokens":
 			v.usage.TotalTokens, _ = c.count()
 		case "prompt_tokens_details", "input_tokens_details":
-			v.readDetails(c)
+			if !c.open('{') {
+				continue
+			}
+			for first := true; c.more('}', first); first = false {
+				if string(c.key()) == "cached_tokens" {
+					v.cached, v.hasCached = c.count()
+				} else {
+					c.skip()
+				}
+			}
 		default:
-			c.skip()
-		}
-	}
-}
-
-func (v *chunkView) readDetails(c *cursor) {
-	if !c.open('{') {
-		return
-	}
-	for first := true; c.more('}', first); first = false {
-		if string(c.key()) == "cached_tokens" {
-			v.cached, v.hasCached = c.count()
-		} else {
 			c.skip()
 		}
 	}
@@ -197,4 +187,151 @@ func isEmpty(raw []byte) bool {
 		return true
 	}
 	return (raw[0] == '[' || raw[0] == '{') && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
+}
+
+// An eventView is what tells an event of the Responses API, or the answer to a request
+// for embeddings, from a chunk. Both are told by their members alone, so that a stream
+// is read the same way whatever was asked.
+//
+// The Responses API sends typed events (platform.openai.com/docs/api-reference/
+// responses-streaming; vLLM's vllm/entrypoints/openai/responses): deltas carry text,
+// and response.completed, response.incomplete or response.failed ends the stream with
+// the whole response and its usage. There is no [DONE].
+type eventView struct {
+	kind            []byte // the member type
+	delta, response []byte // as JSON text
+	data            []byte // the list of embeddings
+	whole           bool   // the body is a response, not an event
+	list            bool   // the body is a list, of embeddings or of something else
+	ends            bool   // nothing follows
+	calls           bool   // a piece of a tool call
+	embedded        bool   // embeddings came
+}
+
+var (
+	responsePrefix  = []byte("response.")
+	reasoningPrefix = []byte("response.reasoning")
+	deltaSuffix     = []byte(".delta")
+)
+
+// ends reports whether an event of this name ends a stream of the Responses API.
+func ends(name []byte) bool {
+	switch string(name) {
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return true
+	}
+	return false
+}
+
+// readEvent turns what is particular to the other APIs into what a chunk would say.
+func (v *chunkView) readEvent(data []byte) {
+	e := &v.event
+	switch {
+	case e.whole && len(v.choices) == 0:
+		e.ends = true
+		v.readResponse(data)
+	case e.list && !isEmpty(e.data):
+		e.embedded = true
+	case !bytes.HasPrefix(e.kind, responsePrefix):
+	case bytes.HasSuffix(e.kind, deltaSuffix): // text, a refusal, reasoning or its summary, or the arguments of a tool
+		c := cursor{b: e.delta}
+		s, ok := c.optionalString()
+		if !ok || len(s.raw) == 0 {
+			return
+		}
+		piece := choiceView{}
+		switch {
+		case bytes.HasPrefix(e.kind, reasoningPrefix):
+			piece.reasoning = s
+		case string(e.kind) == "response.output_text.delta", string(e.kind) == "response.refusal.delta":
+			piece.text, piece.content = s, true
+		default:
+			piece.arguments, piece.content, e.calls = s, true, true
+		}
+		v.choices, v.hasContent = append(v.choices, piece), true
+	case ends(e.kind):
+		e.ends = true
+		v.readResponse(e.response)
+		if v.err == nil && (string(e.kind) == "response.failed" || string(e.kind) == "response.cancelled") {
+			v.err = data
+		}
+	case e.response != nil:
+		c := cursor{b: e.response}
+		if !c.open('{') {
+			return
+		}
+		for first := true; c.more('}', first); first = false {
+			v.readName(&c, c.key())
+		}
+	}
+}
+
+// readName reads a member of a response that names it, or passes over another.
+func (v *chunkView) readName(c *cursor, key []byte) {
+	switch string(key) {
+	case "id":
+		v.id, _ = c.optionalString()
+	case "model":
+		v.model, _ = c.optionalString()
+	default:
+		c.skip()
+	}
+}
+
+// readResponse takes the end of a response: how it ended, and its usage. Its output is
+// taken as one piece where no delta can have come before.
+func (v *chunkView) readResponse(response []byte) {
+	c := cursor{b: response}
+	if !c.open('{') {
+		return
+	}
+	var status, reason jsonString
+	last := choiceView{}
+	for first := true; c.more('}', first); first = false {
+		switch key := c.key(); string(key) {
+		case "status":
+			status, _ = c.optionalString()
+		case "incomplete_details":
+			if !c.open('{') {
+				continue
+			}
+			for first := true; c.more('}', first); first = false {
+				if string(c.key()) == "reason" {
+					reason, _ = c.optionalString()
+				} else {
+					c.skip()
+				}
+			}
+		case "usage":
+			v.readUsage(&c)
+		case "error":
+			if raw := c.value(); !isEmpty(raw) {
+				v.err = raw
+			}
+		case "output":
+			last.content = !isEmpty(c.value()) && v.event.whole
+		default:
+			v.readName(&c, key)
+		}
+	}
+	switch string(status.raw) {
+	case "failed", "cancelled":
+		if v.err == nil {
+			v.err = response
+		}
+		return
+	}
+	// The end in the words of a chat. vLLM says incomplete in the status, whatever the
+	// event is called.
+	switch why := string(reason.raw); {
+	case why == "max_output_tokens" || why == "max_tokens":
+		last.finish = []byte(`"length"`)
+	case why == "content_filter":
+		last.finish = []byte(`"content_filter"`)
+	case string(v.event.kind) == "response.incomplete" || string(status.raw) == "incomplete" || why != "":
+		last.finish = []byte(`"incomplete"`)
+	default:
+		last.finish = []byte(`"stop"`)
+	}
+	v.choices, v.hasContent = append(v.choices, last), v.hasContent || last.content
 }

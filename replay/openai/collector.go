@@ -2,16 +2,18 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"io"
+	"math"
 	"time"
 )
 
 const (
-	// BatchBytes is how much raw data a Collector holds before it decodes: its memory
+	// batchBytes is how much raw data a Collector holds before it decodes: its memory
 	// is bounded by this and one event more. Most answers are shorter, and are decoded
 	// when they are over; in a longer one the reading pauses for each batch by what
 	// decoding 64 KiB takes, some 0.1 ms.
-	BatchBytes = 64 << 10
+	batchBytes = 64 << 10
 
 	maxName    = 128 // bytes kept of an id or a model's name
 	maxChoices = 128 // the n that OpenAI allows; choices beyond are read, not told apart
@@ -68,7 +70,7 @@ func NewCollector(maxText int) *Collector {
 // Reset makes the Collector ready for another answer. The slices of the last Outcome
 // are used again.
 func (c *Collector) Reset() {
-	if cap(c.raw) > 2*BatchBytes {
+	if cap(c.raw) > 2*batchBytes {
 		c.raw = nil
 	}
 	text := c.out.Text
@@ -104,7 +106,7 @@ func (c *Collector) Add(ev Event) (done bool) {
 	m.end = len(c.raw)
 	c.marks = append(c.marks, m)
 	// Comments hold no bytes but cost a mark, so that they too must be bounded.
-	if len(c.raw) >= BatchBytes || len(c.marks) >= BatchBytes/32 {
+	if len(c.raw) >= batchBytes || len(c.marks) >= batchBytes/32 {
 		c.decode()
 	}
 	return c.done
@@ -164,7 +166,7 @@ func (c *Collector) decode() {
 			}
 		default:
 			c.event(m.at)
-			c.chunk(data, m.at)
+			c.addChunk(data, m.at)
 		}
 	}
 	c.raw, c.marks = c.raw[:0], c.marks[:0]
@@ -185,7 +187,8 @@ func (c *Collector) fail(body []byte) {
 	}
 }
 
-func (c *Collector) chunk(data []byte, at time.Duration) {
+// addChunk reads a data event and adds what it says to the outcome.
+func (c *Collector) addChunk(data []byte, at time.Duration) {
 	v := &c.view
 	if !v.read(data) {
 		c.out.Malformed++
@@ -201,19 +204,19 @@ func (c *Collector) chunk(data []byte, at time.Duration) {
 		c.out.Model = name(v.model)
 	}
 	for i := range v.choices {
-		c.choice(&v.choices[i], at)
+		c.addChoice(&v.choices[i], at)
 	}
-	c.settle(v, at)
+	c.noteEnd(v, at)
 	if v.hasUsage {
-		c.count(v)
+		c.addUsage(v)
 	}
 	if v.hasContent {
-		c.token(v, at)
+		c.addTokenEvent(v, at)
 	}
 }
 
-// choice notes what a chunk says of one choice, but for its tokens' instants.
-func (c *Collector) choice(v *choiceView, at time.Duration) {
+// addChoice notes what a chunk says of one choice, but for its tokens' instants.
+func (c *Collector) addChoice(v *choiceView, at time.Duration) {
 	c.out.Reasoning = c.out.Reasoning || len(v.reasoning.raw) > 0
 	if state := c.state(v.index); state != nil {
 		if !state.seen {
@@ -227,11 +230,24 @@ func (c *Collector) choice(v *choiceView, at time.Duration) {
 			c.out.Finished = at
 		}
 		if c.out.FinishReason == "" || v.index == 0 {
-			c.out.FinishReason = finishReason(v.finish)
+			reason, known := finishReasons[string(v.finish)]
+			if !known {
+				reason = cmp.Or(identifier(v.finish), "other")
+			}
+			c.out.FinishReason = reason
 		}
 	}
 	if c.maxText > 0 && v.index == 0 {
-		c.keepText(v)
+		t := &c.out.Text
+		t.Content = c.keep(t.Content, v.text)
+		t.Reasoning = c.keep(t.Reasoning, v.reasoning)
+		t.Tools = c.keep(t.Tools, v.arguments)
+		if v.tools != nil {
+			c.keepTools(v.tools)
+		}
+		if v.ids != nil {
+			c.keepIDs(v.ids)
+		}
 	}
 }
 
@@ -246,8 +262,8 @@ func (c *Collector) state(index int) *choiceState {
 	return &c.choices[index]
 }
 
-// token notes the instant of a token event.
-func (c *Collector) token(v *chunkView, at time.Duration) {
+// addTokenEvent notes the instant of a token event.
+func (c *Collector) addTokenEvent(v *chunkView, at time.Duration) {
 	o := &c.out
 	if o.TokenEvents == 0 {
 		o.FirstToken = at
@@ -276,16 +292,6 @@ var finishReasons = map[string]string{
 	`"stop"`: "stop", `"length"`: "length", `"tool_calls"`: "tool_calls", `"content_filter"`: "content_filter",
 }
 
-func finishReason(raw []byte) string {
-	if known, ok := finishReasons[string(raw)]; ok {
-		return known
-	}
-	if reason := identifier(raw); reason != "" {
-		return reason
-	}
-	return "other"
-}
-
 // name returns an id or a model's name, cut to maxName bytes.
 func name(s jsonString) string {
 	if len(s.raw) == 0 {
@@ -293,4 +299,152 @@ func name(s jsonString) string {
 	}
 	text := appendUnquoted(nil, jsonString{s.raw[:min(len(s.raw), maxName)], s.escaped})
 	return string(bytes.ToValidUTF8(text[:min(len(text), maxName)], nil))
+}
+
+// Begun decodes what has come and reports whether a token was among it. It is for a
+// caller that limits the time to the first token; others need not ask.
+func (c *Collector) Begun() bool {
+	if c.out.TokenEvents == 0 {
+		c.decode()
+	}
+	return c.out.TokenEvents > 0
+}
+
+// noteEnd notes what only events and embeddings say: the end of the stream without a
+// mark, and that tools were called.
+func (c *Collector) noteEnd(v *chunkView, at time.Duration) {
+	e := &v.event
+	c.called = c.called || e.calls
+	if e.ends {
+		if c.out.Done == NoInstant {
+			c.out.Done = at
+		}
+		if c.called && c.out.FinishReason == "stop" {
+			c.out.FinishReason = "tool_calls"
+		}
+	}
+	if e.embedded && c.out.Finished == NoInstant {
+		c.out.Finished = at
+	}
+}
+
+// keepIDs keeps the token ids of a choice. Those after the limit, or after something
+// that is no id, are left out, and missed by their number.
+func (c *Collector) keepIDs(ids []byte) {
+	t := &c.out.Text
+	cur := cursor{b: ids}
+	if !cur.open('[') {
+		return
+	}
+	for first := true; cur.more(']', first); first = false {
+		n, ok := cur.count()
+		if !ok || n > math.MaxUint32 || t.size()+4 > c.maxText {
+			return
+		}
+		t.IDs = append(t.IDs, uint32(n))
+	}
+}
+
+// keep appends a piece of text, or its beginning where the limit cuts it.
+func (c *Collector) keep(to []byte, s jsonString) []byte {
+	if len(s.raw) == 0 {
+		return to
+	}
+	t := &c.out.Text
+	end := len(to) + c.maxText - t.size()
+	if to = appendUnquoted(to, s); len(to) > end {
+		to, t.Truncated = to[:end], true
+	}
+	return to
+}
+
+// keepTools keeps the pieces of a tool_calls delta.
+func (c *Collector) keepTools(calls []byte) {
+	cur := cursor{b: calls}
+	if !cur.open('[') {
+		return
+	}
+	for first := true; cur.more(']', first); first = false {
+		if !cur.open('{') {
+			continue
+		}
+		for first := true; cur.more('}', first); first = false {
+			if string(cur.key()) == "function" {
+				c.keepFunction(&cur)
+			} else {
+				cur.skip()
+			}
+		}
+	}
+}
+
+func (c *Collector) keepFunction(cur *cursor) {
+	if !cur.open('{') {
+		return
+	}
+	for first := true; cur.more('}', first); first = false {
+		switch string(cur.key()) {
+		case "name", "arguments":
+			s, _ := cur.optionalString()
+			c.out.Text.Tools = c.keep(c.out.Text.Tools, s)
+		default:
+			cur.skip()
+		}
+	}
+}
+
+// counts are the last counts that were not zero.
+type counts struct {
+	prompt, completion, total, cached int
+	hasCached                         bool
+}
+
+// addUsage takes in the usage of a chunk: of all choices if it names none, else of the one
+// that it names (llama-server counts each choice by itself).
+func (c *Collector) addUsage(v *chunkView) {
+	to := &c.total
+	if len(v.choices) == 1 {
+		if state := c.state(v.choices[0].index); state != nil {
+			to = &state.counts
+		}
+	}
+	if v.usage == (Usage{}) {
+		return // all zero: a placeholder (ollama), whose cached_tokens means nothing either
+	}
+	to.add(counts{v.usage.PromptTokens, v.usage.CompletionTokens, v.usage.TotalTokens, v.cached, v.hasCached})
+}
+
+func (to *counts) add(u counts) {
+	for _, pair := range [...]struct {
+		to   *int
+		from int
+	}{{&to.prompt, u.prompt}, {&to.completion, u.completion}, {&to.total, u.total}, {&to.cached, u.cached}} {
+		if pair.from != 0 {
+			*pair.to = pair.from
+		}
+	}
+	to.hasCached = to.hasCached || u.hasCached
+}
+
+// usage merges the counts: totals above the sum over the choices.
+func (c *Collector) usage() *Usage {
+	var sum counts
+	for _, choice := range c.choices {
+		each := choice.counts
+		sum.completion += each.completion
+		each.completion = 0
+		sum.add(each) // the prompt was the same for all
+	}
+	if c.out.Choices > 1 && sum.prompt > 0 {
+		sum.total = sum.prompt + sum.completion
+	}
+	sum.add(c.total)
+	if sum == (counts{}) {
+		return nil
+	}
+	u := &Usage{PromptTokens: sum.prompt, CompletionTokens: sum.completion, TotalTokens: sum.total}
+	if sum.hasCached {
+		u.PromptTokensDetails = &PromptTokensDetails{CachedTokens: sum.cached}
+	}
+	return u
 }

@@ -51,14 +51,14 @@ func TestCollectorBatches(t *testing.T) {
 	if out.TokenEvents != 2000 || len(out.Gaps) != 1999 || out.Comments != 2000 || out.LastToken != 1999 {
 		t.Errorf("%s", summary(out, false))
 	}
-	if largest > BatchBytes {
+	if largest > batchBytes {
 		t.Errorf("%d bytes held", largest)
 	}
 	c.Reset()
 	for range 1_000_000 {
 		c.Add(Event{Comment: true})
 	}
-	if cap(c.marks) > BatchBytes {
+	if cap(c.marks) > batchBytes {
 		t.Errorf("%d comments held", cap(c.marks))
 	}
 }
@@ -72,7 +72,7 @@ func TestResetDropsGiantBuffers(t *testing.T) {
 	}
 	s.Reset(strings.NewReader(""))
 	c.Reset()
-	if n := cap(s.buf) + cap(s.data) + cap(c.raw); n > 4*BatchBytes {
+	if n := cap(s.buf) + cap(s.data) + cap(c.raw); n > 4*batchBytes {
 		t.Errorf("%d bytes kept", n)
 	}
 }

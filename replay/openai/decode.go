@@ -13,16 +13,16 @@ import (
 // ErrTooLarge says that a request body was longer than the limit (HTTP 413).
 var ErrTooLarge = errors.New("request body is too large")
 
-// A BadRequest says why [DecodeRequest] refused a body (HTTP 400). It names the field
+// A badRequest says why [DecodeRequest] refused a body (HTTP 400). It names the field
 // and never quotes a value.
-type BadRequest struct {
+type badRequest struct {
 	Param  string // the field at fault as a path, such as messages[2].content; "" for the body as a whole
 	Offset int64  // bytes read when the fault was found
 	Reason string
 }
 
 // Error names the field, the byte and the reason.
-func (e *BadRequest) Error() string {
+func (e *badRequest) Error() string {
 	if e.Param == "" {
 		return fmt.Sprintf("request body: byte %d: %s", e.Offset, e.Reason)
 	}
@@ -35,7 +35,7 @@ func (e *BadRequest) Error() string {
 // list of token ids. max_completion_tokens stands for max_tokens. Fields that Request
 // does not name are kept in Extra; of a repeated field the last one counts.
 //
-// The error is [ErrTooLarge] for more than limit bytes, a [*BadRequest], or the
+// The error is [ErrTooLarge] for more than limit bytes, a [*badRequest], or the
 // reader's own.
 //
 // The body is checked by encoding/json and then walked once, which for a prompt of
@@ -65,12 +65,17 @@ func decodeRequest(src io.Reader, limit int64, kind Kind) (*Request, error) {
 	if int64(len(body)) > limit {
 		return nil, ErrTooLarge
 	}
-	if err := checkJSON(body); err != nil {
-		return nil, err
+	if !json.Valid(body) {
+		bad := &badRequest{Reason: "not valid JSON"} // the error of encoding/json quotes its input
+		var whole json.RawMessage
+		if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok {
+			bad.Offset = syntax.Offset
+		}
+		return nil, bad
 	}
 	d := decoder{cursor: cursor{b: body}, req: Request{Kind: kind}}
 	if d.peek() != '{' {
-		return nil, &BadRequest{Reason: "must be a JSON object"}
+		return nil, &badRequest{Reason: "must be a JSON object"}
 	}
 	d.request()
 	if d.err == nil {
@@ -86,19 +91,6 @@ func decodeRequest(src io.Reader, limit int64, kind Kind) (*Request, error) {
 	return &d.req, nil
 }
 
-// checkJSON wraps the error of encoding/json away, which quotes its input.
-func checkJSON(body []byte) error {
-	if json.Valid(body) {
-		return nil
-	}
-	var whole json.RawMessage
-	bad := &BadRequest{Reason: "not valid JSON"}
-	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok {
-		bad.Offset = syntax.Offset
-	}
-	return bad
-}
-
 // A decoder walks over a body that is known to be valid JSON. The first error stays.
 type decoder struct {
 	cursor
@@ -111,7 +103,7 @@ type decoder struct {
 
 func (d *decoder) refuse(param, reason string) {
 	if d.err == nil {
-		d.err = &BadRequest{Param: param, Offset: int64(d.i), Reason: reason}
+		d.err = &badRequest{Param: param, Offset: int64(d.i), Reason: reason}
 	}
 }
 
@@ -139,12 +131,56 @@ func (d *decoder) request() {
 		case "ignore_eos":
 			d.req.IgnoreEOS = d.boolean(name)
 		case "temperature":
-			d.req.Temperature = d.float(name)
+			f, err := strconv.ParseFloat(string(d.value()), 64)
+			if err != nil {
+				d.refuse(name, "must be a number")
+			}
+			d.req.Temperature = &f
 		case "seed":
-			d.req.Seed = d.integer(name)
+			n, err := strconv.ParseInt(string(d.value()), 10, 64)
+			if err != nil {
+				d.refuse(name, "must be a whole number of at most 64 bits")
+			}
+			d.req.Seed = &n
 		default:
 			d.other(name)
 		}
+	}
+}
+
+// asked reads the member that holds what is asked, or keeps it as a further field where
+// it means nothing to this kind of request.
+func (d *decoder) asked(name string) {
+	switch {
+	case name == "messages" && d.req.Kind == Completion:
+		d.messages(name)
+	case name == "prompt" && d.req.Kind == Completion:
+		d.prompt(name)
+	case name == "input" && d.req.Kind == Embedding:
+		d.prompt(name)
+	case name == "input" && d.req.Kind == Response:
+		d.hasPrompt = true
+		if d.peek() != '"' {
+			d.messages("input")
+			return
+		}
+		d.req.Messages = []Message{{Role: "user", Content: d.text("input")}}
+	case name == "instructions" && d.req.Kind == Response:
+		d.instructions = d.text(name)
+	default:
+		d.other(name)
+	}
+}
+
+// complete checks that something was asked, once all of the body was read.
+func (d *decoder) complete() {
+	switch {
+	case d.req.Kind == Completion && (d.req.Messages != nil) == d.hasPrompt:
+		d.refuse("", "must have either messages or a prompt")
+	case d.req.Kind != Completion && !d.hasPrompt:
+		d.refuse("", "must have an input")
+	case d.instructions != nil:
+		d.req.Messages = append([]Message{{Role: "system", Content: d.instructions}}, d.req.Messages...)
 	}
 }
 
@@ -189,22 +225,6 @@ func (d *decoder) natural(param string) *int {
 	return &n
 }
 
-func (d *decoder) integer(param string) *int64 {
-	n, err := strconv.ParseInt(string(d.value()), 10, 64)
-	if err != nil {
-		d.refuse(param, "must be a whole number of at most 64 bits")
-	}
-	return &n
-}
-
-func (d *decoder) float(param string) *float64 {
-	f, err := strconv.ParseFloat(string(d.value()), 64)
-	if err != nil {
-		d.refuse(param, "must be a number")
-	}
-	return &f
-}
-
 func (d *decoder) streamOptions() {
 	if d.peek() != '{' {
 		d.refuse("stream_options", "must be an object")
@@ -234,34 +254,30 @@ func (d *decoder) messages(param string) {
 	d.req.Messages = []Message{}
 	for first := true; d.more(']', first); first = false {
 		path := param + "[" + strconv.Itoa(len(d.req.Messages)) + "]"
-		d.req.Messages = append(d.req.Messages, d.message(path))
+		if d.peek() != '{' {
+			d.refuse(path, "must be an object")
+		}
+		var m Message
+		if d.open('{') {
+			for first := true; d.more('}', first); first = false {
+				switch string(d.key()) {
+				case "role":
+					m.Role = string(d.text(path + ".role"))
+				case "content":
+					m.Content = d.content(path + ".content")
+				default:
+					d.skip()
+				}
+			}
+			if m.Role == "" {
+				d.refuse(path+".role", "is missing")
+			}
+		}
+		d.req.Messages = append(d.req.Messages, m)
 	}
 	if len(d.req.Messages) == 0 {
 		d.refuse(param, "must not be empty")
 	}
-}
-
-func (d *decoder) message(path string) (m Message) {
-	if d.peek() != '{' {
-		d.refuse(path, "must be an object")
-	}
-	if !d.open('{') {
-		return m
-	}
-	for first := true; d.more('}', first); first = false {
-		switch string(d.key()) {
-		case "role":
-			m.Role = string(d.text(path + ".role"))
-		case "content":
-			m.Content = d.content(path + ".content")
-		default:
-			d.skip()
-		}
-	}
-	if m.Role == "" {
-		d.refuse(path+".role", "is missing")
-	}
-	return m
 }
 
 func (d *decoder) content(path string) []byte {

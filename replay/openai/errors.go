@@ -62,14 +62,14 @@ const maxErrorBody = 64 << 10
 // HTTPError makes the error of an answer whose status is not 200. The body may be
 // empty, cut off, or no JSON at all.
 func HTTPError(status int, body []byte) *StreamError {
-	e := &StreamError{Kind: ClassifyHTTP(status, body), HTTPStatus: status}
+	e := &StreamError{Kind: classifyHTTP(status, body), HTTPStatus: status}
 	e.describe(body)
 	return e
 }
 
-// ClassifyHTTP returns the class of an HTTP status. The body decides only between
+// classifyHTTP returns the class of an HTTP status. The body decides only between
 // too_long and bad_request, where the status says the same for both.
-func ClassifyHTTP(status int, body []byte) string {
+func classifyHTTP(status int, body []byte) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return KindAuth
@@ -86,8 +86,11 @@ func ClassifyHTTP(status int, body []byte) string {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, 529:
 		return KindUnavailable
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		if speaksOfLength(body) {
-			return KindTooLong
+		body = bytes.ToLower(body[:min(len(body), maxErrorBody)])
+		for _, phrase := range lengthPhrases {
+			if bytes.Contains(body, phrase) {
+				return KindTooLong
+			}
 		}
 	}
 	switch {
@@ -107,16 +110,6 @@ var lengthPhrases = [][]byte{
 	[]byte("too many tokens"), []byte("prompt is too long"), []byte("input is too long"), []byte("prompt length"),
 }
 
-func speaksOfLength(body []byte) bool {
-	body = bytes.ToLower(body[:min(len(body), maxErrorBody)])
-	for _, phrase := range lengthPhrases {
-		if bytes.Contains(body, phrase) {
-			return true
-		}
-	}
-	return false
-}
-
 // ClassifyError returns the class of an error met while connecting, sending or reading;
 // "" for nil. What is both a cancellation and something else is a cancellation.
 func ClassifyError(err error) string {
@@ -126,18 +119,23 @@ func ClassifyError(err error) string {
 	if e, ok := errors.AsType[*StreamError](err); ok {
 		return e.Kind
 	}
+	op, isOp := errors.AsType[*net.OpError](err)
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	ne, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, net.ErrClosed):
 		return KindCancelled
 	case isTLS(err):
 		return KindTLS
-	case isConnect(err):
+	case isOp && op.Op == "dial", isDNS, errors.Is(err, syscall.ECONNREFUSED):
 		return KindConnect
-	case isTimeout(err):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isNet && ne.Timeout():
 		return KindTimeout
-	case errors.Is(err, ErrEventTooLong), errors.Is(err, io.ErrNoProgress):
+	case errors.Is(err, errEventTooLong), errors.Is(err, io.ErrNoProgress):
 		return KindStream
-	case isReset(err):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED),
+		errors.Is(err, io.EOF), // net/http's error when the server closed the connection before it answered
+		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe), IsHTTP2End(err):
 		return KindReset
 	}
 	return KindOther
@@ -160,33 +158,8 @@ func isTLS(err error) bool {
 		strings.Contains(err.Error(), "TLS handshake timeout")
 }
 
-func isConnect(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return true
-	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return true
-	}
-	return errors.Is(err, syscall.ECONNREFUSED)
-}
-
-func isTimeout(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return true
-	}
-	n, ok := errors.AsType[net.Error](err)
-	return ok && n.Timeout()
-}
-
-// isReset includes a plain EOF, which is how net/http tells that the server closed the
-// connection before it answered.
-func isReset(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNABORTED) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || IsHTTP2End(err)
-}
-
-// IsHTTP2End says that a server ended a stream, or its connection, in the manner of
-// HTTP/2: RST_STREAM or GOAWAY. It may have begun to work on the request. The errors of
+// IsHTTP2End reports whether a server ended a stream, or its connection, by
+// HTTP/2's RST_STREAM or GOAWAY. The server may have begun to work on the request. The errors of
 // net/http have no exported type.
 func IsHTTP2End(err error) bool {
 	text := err.Error()

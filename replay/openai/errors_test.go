@@ -49,7 +49,7 @@ func TestClassifyHTTP(t *testing.T) {
 		if got.Error() != row.want {
 			t.Errorf("%d %.80s: %v, want %s", row.status, row.body, got, row.want)
 		}
-		if kind := ClassifyHTTP(row.status, []byte(row.body)); kind != got.Kind {
+		if kind := classifyHTTP(row.status, []byte(row.body)); kind != got.Kind {
 			t.Errorf("%d: kind %s", row.status, kind)
 		}
 	}
@@ -81,7 +81,7 @@ func TestClassifyError(t *testing.T) {
 		{syscall.ECONNRESET, KindReset},
 		{io.ErrUnexpectedEOF, KindReset},
 		{fmt.Errorf("post: %w", io.EOF), KindReset},
-		{ErrEventTooLong, KindStream},
+		{errEventTooLong, KindStream},
 		{io.ErrNoProgress, KindStream},
 		{&StreamError{Kind: KindIncomplete}, KindIncomplete},
 		{errors.New("strange"), KindOther},

@@ -37,28 +37,24 @@ func appendString(dst []byte, s string) []byte {
 		}
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
 			dst = append(dst, s[start:i]...)
-			dst = appendEscape(dst, c)
+			switch c {
+			case '"', '\\':
+				dst = append(dst, '\\', c)
+			case '\n':
+				dst = append(dst, '\\', 'n')
+			case '\r':
+				dst = append(dst, '\\', 'r')
+			case '\t':
+				dst = append(dst, '\\', 't')
+			default:
+				dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			}
 			start = i + 1
 		}
 		i++
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
-}
-
-// appendEscape appends the escape of a quote, a backslash or a control character.
-func appendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\r':
-		return append(dst, '\\', 'r')
-	case '\t':
-		return append(dst, '\\', 't')
-	}
-	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
 // load64 reads eight bytes, the first one lowest; the compiler makes it one load.

@@ -170,7 +170,7 @@ func check(t *testing.T, body, want string, decode func(r io.Reader, limit int64
 	t.Helper()
 	req, err := decode(strings.NewReader(body), 1<<20)
 	got := ""
-	if _, ok := errors.AsType[*BadRequest](err); ok {
+	if _, ok := errors.AsType[*badRequest](err); ok {
 		got = err.Error()
 	} else if err == nil {
 		got = string(AppendRequest(nil, req))

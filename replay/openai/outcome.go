@@ -79,3 +79,19 @@ type Outcome struct {
 
 // MissingDone reports a success that lacked the end mark.
 func (o *Outcome) MissingDone() bool { return o.Err == nil && o.DoneMarkers == 0 }
+
+// Text is what the first choice (index 0) generated, in the order of arrival. It is
+// needed to count tokens where usage is missing, and to put a server's own answer into
+// the next turn.
+type Text struct {
+	Content   []byte // content or completion text
+	Reasoning []byte
+	Tools     []byte // names and arguments of tool calls, each piece as it came
+	Truncated bool   // the limit was reached, and nothing was kept after it
+	// IDs are the token ids that came with the pieces: vLLM sends them on request
+	// (return_token_ids). Some of its versions leave some out, so that they are the whole
+	// answer only where they are as many as its usage counts.
+	IDs []uint32
+}
+
+func (t *Text) size() int { return len(t.Content) + len(t.Reasoning) + len(t.Tools) + 4*len(t.IDs) }

@@ -144,7 +144,13 @@ func (e Extra) Get(name string) (json.RawMessage, bool) {
 // AppendRequest appends the JSON of r to dst. It equals what encoding/json would make
 // of the same fields, apart from the order of fields and the escaping of '<', '>', '&'.
 func AppendRequest(dst []byte, r *Request) []byte {
-	dst = slices.Grow(dst, r.sizeHint())
+	// Enough for a request whose text holds few escapes, so that a large prompt does not
+	// grow its buffer step by step.
+	size := 256 + len(r.Model) + len(r.Extra.encoded) + len(r.Prompt) + len(r.Prompt)/32 + 7*len(r.PromptIDs) + len(r.Input)
+	for _, m := range r.Messages {
+		size += 32 + len(m.Role) + len(m.Content) + len(m.Content)/32
+	}
+	dst = slices.Grow(dst, size)
 	w := object{dst: append(dst, '{'), extra: r.Extra}
 	if w.field("model") {
 		w.dst = appendString(w.dst, r.Model)
@@ -186,21 +192,15 @@ func (w *object) generation(r *Request) {
 		w.dst = append(w.dst, "true"...)
 	}
 	if r.Temperature != nil && w.field("temperature") {
-		w.dst = appendFloat(w.dst, *r.Temperature)
+		if f := *r.Temperature; math.IsNaN(f) || math.IsInf(f, 0) {
+			w.dst = append(w.dst, "null"...)
+		} else { // the shortest number that reads back as f
+			w.dst = strconv.AppendFloat(w.dst, f, 'g', -1, 64)
+		}
 	}
 	if r.Seed != nil && w.field("seed") {
 		w.dst = strconv.AppendInt(w.dst, *r.Seed, 10)
 	}
-}
-
-// sizeHint is enough for a request whose text holds few escapes, so that a large
-// prompt does not grow its buffer step by step.
-func (r *Request) sizeHint() int {
-	n := 256 + len(r.Model) + len(r.Extra.encoded) + len(r.Prompt) + len(r.Prompt)/32 + 7*len(r.PromptIDs) + len(r.Input)
-	for _, m := range r.Messages {
-		n += 32 + len(m.Role) + len(m.Content) + len(m.Content)/32
-	}
-	return n
 }
 
 // An object appends the members of a JSON object.
@@ -278,12 +278,4 @@ func (w *object) streamOptions(r *Request) {
 	case r.ContinuousUsage:
 		w.dst = append(w.dst, `,"stream_options":{"continuous_usage_stats":true}`...)
 	}
-}
-
-// appendFloat appends the shortest number that reads back as f.
-func appendFloat(dst []byte, f float64) []byte {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(dst, "null"...)
-	}
-	return strconv.AppendFloat(dst, f, 'g', -1, 64)
 }

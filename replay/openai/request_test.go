@@ -326,7 +326,7 @@ func TestDecodeRequestRefuses(t *testing.T) {
 		{`{"prompt":"p","stream_options":{"include_usage":"SECRET"}}`, "request body: byte 56: stream_options.include_usage: must be true or false"},
 	} {
 		req, err := DecodeRequest(strings.NewReader(row.body), 1<<20)
-		if _, ok := errors.AsType[*BadRequest](err); !ok || req != nil || err.Error() != row.want {
+		if _, ok := errors.AsType[*badRequest](err); !ok || req != nil || err.Error() != row.want {
 			t.Errorf("%s:\ngot  %v\nwant %s", row.body, err, row.want)
 		}
 	}

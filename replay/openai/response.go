@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 )
@@ -71,8 +72,8 @@ type PromptTokensDetails struct {
 	CachedTokens int `json:"cached_tokens"`
 }
 
-// An ErrorBody is the body of an answer that is not 200, or an event that ends a stream.
-type ErrorBody struct {
+// An errorBody is the body of an answer that is not 200, or an event that ends a stream.
+type errorBody struct {
 	Error ErrorDetail `json:"error"`
 }
 
@@ -96,31 +97,36 @@ func AppendChunk(dst []byte, c *Chunk) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendChoice(dst, &c.Choices[i])
+		choice := &c.Choices[i]
+		dst = strconv.AppendInt(append(dst, `{"index":`...), int64(choice.Index), 10)
+		if choice.Delta != nil {
+			dst = appendDelta(append(dst, `,"delta":`...), choice.Delta)
+		}
+		if choice.Message != nil {
+			dst = appendDelta(append(dst, `,"message":`...), choice.Message)
+		}
+		if choice.Text != nil {
+			dst = appendString(append(dst, `,"text":`...), *choice.Text)
+		}
+		dst = append(dst, `,"finish_reason":`...)
+		if choice.FinishReason == nil {
+			dst = append(dst, "null}"...)
+		} else {
+			dst = append(appendString(dst, *choice.FinishReason), '}')
+		}
 	}
 	dst = append(dst, ']')
 	if c.Usage != nil {
-		dst = appendUsage(append(dst, `,"usage":`...), c.Usage)
+		dst = strconv.AppendInt(append(dst, `,"usage":{"prompt_tokens":`...), int64(c.Usage.PromptTokens), 10)
+		dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), int64(c.Usage.CompletionTokens), 10)
+		dst = strconv.AppendInt(append(dst, `,"total_tokens":`...), int64(c.Usage.TotalTokens), 10)
+		if d := c.Usage.PromptTokensDetails; d != nil {
+			dst = strconv.AppendInt(append(dst, `,"prompt_tokens_details":{"cached_tokens":`...), int64(d.CachedTokens), 10)
+			dst = append(dst, '}')
+		}
+		dst = append(dst, '}')
 	}
 	return append(dst, '}')
-}
-
-func appendChoice(dst []byte, c *Choice) []byte {
-	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.Index), 10)
-	if c.Delta != nil {
-		dst = appendDelta(append(dst, `,"delta":`...), c.Delta)
-	}
-	if c.Message != nil {
-		dst = appendDelta(append(dst, `,"message":`...), c.Message)
-	}
-	if c.Text != nil {
-		dst = appendString(append(dst, `,"text":`...), *c.Text)
-	}
-	dst = append(dst, `,"finish_reason":`...)
-	if c.FinishReason == nil {
-		return append(dst, "null}"...)
-	}
-	return append(appendString(dst, *c.FinishReason), '}')
 }
 
 func appendDelta(dst []byte, d *Delta) []byte {
@@ -148,45 +154,97 @@ func appendDelta(dst []byte, d *Delta) []byte {
 			if i > 0 {
 				w.dst = append(w.dst, ',')
 			}
-			w.dst = appendToolCall(w.dst, &d.ToolCalls[i])
+			call := &d.ToolCalls[i]
+			w.dst = strconv.AppendInt(append(w.dst, `{"index":`...), int64(call.Index), 10)
+			if call.ID != "" {
+				w.dst = appendString(append(w.dst, `,"id":`...), call.ID)
+			}
+			if call.Type != "" {
+				w.dst = appendString(append(w.dst, `,"type":`...), call.Type)
+			}
+			w.dst = append(w.dst, `,"function":{`...)
+			if call.Function.Name != nil {
+				w.dst = append(appendString(append(w.dst, `"name":`...), *call.Function.Name), ',')
+			}
+			w.dst = append(appendString(append(w.dst, `"arguments":`...), call.Function.Arguments), "}}"...)
 		}
 		w.dst = append(w.dst, ']')
 	}
 	return append(w.dst, '}')
 }
 
-func appendToolCall(dst []byte, t *ToolCall) []byte {
-	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(t.Index), 10)
-	if t.ID != "" {
-		dst = appendString(append(dst, `,"id":`...), t.ID)
-	}
-	if t.Type != "" {
-		dst = appendString(append(dst, `,"type":`...), t.Type)
-	}
-	dst = append(dst, `,"function":{`...)
-	if t.Function.Name != nil {
-		dst = append(appendString(append(dst, `"name":`...), *t.Function.Name), ',')
-	}
-	return append(appendString(append(dst, `"arguments":`...), t.Function.Arguments), "}}"...)
-}
-
-func appendUsage(dst []byte, u *Usage) []byte {
-	dst = strconv.AppendInt(append(dst, `{"prompt_tokens":`...), int64(u.PromptTokens), 10)
-	dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), int64(u.CompletionTokens), 10)
-	dst = strconv.AppendInt(append(dst, `,"total_tokens":`...), int64(u.TotalTokens), 10)
-	if d := u.PromptTokensDetails; d != nil {
-		dst = strconv.AppendInt(append(dst, `,"prompt_tokens_details":{"cached_tokens":`...), int64(d.CachedTokens), 10)
-		dst = append(dst, '}')
-	}
-	return append(dst, '}')
-}
-
 // AppendError appends the JSON of an error. A Code that JSON cannot hold becomes null.
 func AppendError(dst []byte, detail ErrorDetail) []byte {
-	text, err := json.Marshal(ErrorBody{detail})
+	text, err := json.Marshal(errorBody{detail})
 	if err != nil {
 		detail.Code = nil
-		text, _ = json.Marshal(ErrorBody{detail}) // strings alone always marshal
+		text, _ = json.Marshal(errorBody{detail}) // strings alone always marshal
 	}
 	return append(dst, text...)
+}
+
+// doneMark is the data of the event that ends a stream.
+const doneMark = "[DONE]"
+
+// A Framing is how a server writes events. The zero value is what nearly all do; the
+// others exist in the wild, and a simulated server imitates them.
+type Framing struct {
+	EOL     string // line end: "\n" when empty, else "\r\n" or "\r"
+	NoSpace bool   // "data:{…" instead of "data: {…"
+}
+
+// AppendChunk appends a chunk as one event.
+func (f Framing) AppendChunk(dst []byte, c *Chunk) []byte {
+	dst = append(dst, "data:"...)
+	if !f.NoSpace {
+		dst = append(dst, ' ')
+	}
+	return f.appendEOL(f.appendEOL(AppendChunk(dst, c)))
+}
+
+// AppendEvent appends one event. Data that holds line feeds takes a data line for each line.
+func (f Framing) AppendEvent(dst, data []byte) []byte {
+	for more := true; more; {
+		var line []byte
+		line, data, more = bytes.Cut(data, []byte{'\n'})
+		dst = append(dst, "data:"...)
+		if !f.NoSpace {
+			dst = append(dst, ' ')
+		}
+		dst = append(dst, line...)
+		dst = f.appendEOL(dst)
+	}
+	return f.appendEOL(dst)
+}
+
+// AppendNamed appends one event with its name, as the Responses API has them.
+func (f Framing) AppendNamed(dst []byte, name string, data []byte) []byte {
+	dst = append(dst, "event:"...)
+	if !f.NoSpace {
+		dst = append(dst, ' ')
+	}
+	return f.AppendEvent(f.appendEOL(append(dst, name...)), data)
+}
+
+// AppendComment appends a comment, which clients must ignore: a keep-alive. An empty
+// text makes a bare colon.
+func (f Framing) AppendComment(dst []byte, text string) []byte {
+	dst = append(dst, ':')
+	if text != "" && !f.NoSpace {
+		dst = append(dst, ' ')
+	}
+	dst = append(dst, text...)
+	return f.appendEOL(f.appendEOL(dst))
+}
+
+// AppendDone appends the mark that ends a stream.
+func (f Framing) AppendDone(dst []byte) []byte {
+	return f.AppendEvent(dst, []byte(doneMark))
+}
+
+func (f Framing) appendEOL(dst []byte) []byte {
+	if f.EOL == "" {
+		return append(dst, '\n')
+	}
+	return append(dst, f.EOL...)
 }

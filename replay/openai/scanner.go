@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// DefaultMaxEvent is the longest event, in bytes, that a Scanner takes unless told
+// defaultMaxEvent is the longest event, in bytes, that a Scanner takes unless told
 // otherwise.
-const DefaultMaxEvent = 16 << 20
+const defaultMaxEvent = 16 << 20
 
 const (
 	firstBuffer = 4 << 10  // what a Scanner begins with: there are thousands of them
@@ -17,8 +17,8 @@ const (
 	emptyReads  = 100      // Reads without bytes or error before giving up, as in bufio
 )
 
-// ErrEventTooLong says that a stream held an event, or a line, beyond the limit.
-var ErrEventTooLong = errors.New("server-sent event is longer than the limit")
+// errEventTooLong says that a stream held an event, or a line, beyond the limit.
+var errEventTooLong = errors.New("server-sent event is longer than the limit")
 
 // An Event is one server-sent event, or one comment line.
 type Event struct {
@@ -68,10 +68,10 @@ type Scanner struct {
 }
 
 // NewScanner reads from src. The clock is asked right after each Read. maxEvent is the
-// longest event in bytes; 0 means DefaultMaxEvent.
+// longest event in bytes; 0 means defaultMaxEvent.
 func NewScanner(src io.Reader, clock func() time.Duration, maxEvent int) *Scanner {
 	if maxEvent <= 0 {
-		maxEvent = DefaultMaxEvent
+		maxEvent = defaultMaxEvent
 	}
 	s := &Scanner{clock: clock, limit: maxEvent}
 	s.Reset(src)
@@ -93,7 +93,7 @@ func (s *Scanner) Reset(src io.Reader) {
 }
 
 // Scan returns the next event or comment. At the end of the stream the error is io.EOF,
-// after a failed Read that Read's own, else ErrEventTooLong or io.ErrNoProgress; At is
+// after a failed Read that Read's own, else errEventTooLong or io.ErrNoProgress; At is
 // then the instant at which it was met. The error stays.
 func (s *Scanner) Scan() (Event, error) {
 	if s.delivered {
@@ -164,7 +164,7 @@ func (s *Scanner) addData(value []byte) {
 	}
 	s.hasData = true
 	if len(s.data)+len(value) > s.limit {
-		s.stop(ErrEventTooLong, s.at)
+		s.stop(errEventTooLong, s.at)
 		return
 	}
 	s.data = append(s.data, value...)
@@ -215,7 +215,7 @@ func (s *Scanner) fill() {
 		s.r = 0
 	}
 	if s.w > s.limit {
-		s.stop(ErrEventTooLong, s.at)
+		s.stop(errEventTooLong, s.at)
 		return
 	}
 	if s.w == len(s.buf) {

@@ -133,10 +133,10 @@ func TestScannerLimit(t *testing.T) {
 		want       error
 	}{
 		{"longest line", "data:" + long + "\n\n", io.EOF},
-		{"line too long", "data:" + long + "x\n\n", ErrEventTooLong},
-		{"line without an end", strings.Repeat("x", 3*limit), ErrEventTooLong},
+		{"line too long", "data:" + long + "x\n\n", errEventTooLong},
+		{"line without an end", strings.Repeat("x", 3*limit), errEventTooLong},
 		{"longest event of two lines", "data:" + long + "\ndata:1234\n\n", io.EOF},
-		{"event too long", "data:" + long + "\ndata:123456\n\ndata: never seen\n\n", ErrEventTooLong},
+		{"event too long", "data:" + long + "\ndata:123456\n\ndata: never seen\n\n", errEventTooLong},
 	} {
 		for how, r := range map[string]io.Reader{
 			"one read":     strings.NewReader(row.wire),

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// MaxBody is the most that is read of an answer, in bytes, after decompression.
-const MaxBody = 16 << 20
+// maxBody is the most that is read of an answer, in bytes, after decompression.
+const maxBody = 16 << 20
 
 // Classes of failures, as [TargetStats] counts them.
 const (
 	FailConnect  = "connect"     // no answer: refused, reset, unknown host
 	FailTimeout  = "timeout"     // no whole answer in time
 	FailStatus   = "http_status" // another status than 200; redirects are not followed
-	FailTooLarge = "too_large"   // an answer beyond MaxBody
+	FailTooLarge = "too_large"   // an answer beyond maxBody
 	FailDecode   = "decode"      // an answer in another form
 )
 
@@ -64,11 +64,11 @@ func get(ctx context.Context, via http.RoundTripper, u *url.URL, header http.Hea
 	if resp.StatusCode != http.StatusOK {
 		return nil, begun, headers, &failure{FailStatus}
 	}
-	body, err = io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	switch {
 	case err != nil:
 		return nil, begun, headers, netFailure(ctx, err)
-	case len(body) > MaxBody:
+	case len(body) > maxBody:
 		return nil, begun, headers, &failure{FailTooLarge}
 	}
 	return body, begun, headers, nil
@@ -93,17 +93,6 @@ func newTransport() *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 1 << 16,
 	}
-}
-
-// newSocketTransport asks a Unix socket.
-func newSocketTransport(socket string) *http.Transport {
-	t := newTransport()
-	t.Proxy = nil
-	dialer := net.Dialer{Timeout: 5 * time.Second}
-	t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dialer.DialContext(ctx, "unix", socket)
-	}
-	return t
 }
 
 // parseURL takes a URL and does not quote it: it may hold a password.

@@ -38,13 +38,13 @@ type PrometheusOptions struct {
 	Queries   []Query
 	Step      time.Duration // between two values; 0 means 1 s
 	Timeout   time.Duration // of one answer; 0 means 30 s
-	MaxSeries int           // 0 means DefaultSeries
+	MaxSeries int           // 0 means defaultSeries
 	Header    http.Header
 	Transport http.RoundTripper // nil means one of its own
 }
 
-// A Prometheus is a Prometheus server, or another with its HTTP API, that has
-// been watching the engines.
+// A Prometheus reads samples from a Prometheus server, or another with its HTTP API,
+// that has been watching the engines.
 type Prometheus struct {
 	opt   PrometheusOptions
 	base  *url.URL
@@ -52,7 +52,7 @@ type Prometheus struct {
 	stats PrometheusStats
 }
 
-// PrometheusStats say how the asking went.
+// PrometheusStats count the queries of a [Prometheus] and their failures.
 type PrometheusStats struct {
 	Target   string           `json:"target"`
 	Step     time.Duration    `json:"step_ns"`
@@ -82,7 +82,7 @@ func NewPrometheus(o PrometheusOptions) (*Prometheus, error) {
 		o.Timeout = 30 * time.Second
 	}
 	if o.MaxSeries == 0 {
-		o.MaxSeries = DefaultSeries
+		o.MaxSeries = defaultSeries
 	}
 	if o.Transport == nil {
 		o.Transport = newTransport()
@@ -117,8 +117,12 @@ const pieceSteps = 250
 // The value of a step is the newest that the server had scraped by then: as old
 // as its own scrape interval at most.
 func (p *Prometheus) Collect(ctx context.Context, from, to time.Time, emit func([]Sample) error) error {
-	if c, err := p.clock(ctx); err == nil {
-		p.stats.Clock = &c
+	if body, begun, headers, err := p.ask(ctx, "/api/v1/query", url.Values{"query": {"time()"}}); err == nil {
+		if at, err := decodeTime(body); err == nil {
+			half := headers.Sub(begun) / 2 // the server read its clock between the two
+			server := time.UnixMicro(int64(math.Round(at * 1e6)))
+			p.stats.Clock = &Clock{Offset: server.Sub(begun.Add(half).Round(0)), Within: half}
+		}
 	}
 	var offset time.Duration
 	if c := p.stats.Clock; c != nil {
@@ -131,12 +135,16 @@ func (p *Prometheus) Collect(ctx context.Context, from, to time.Time, emit func(
 			if end.After(to) {
 				end = to
 			}
-			samples, err := p.piece(ctx, q, at, end, offset)
+			samples, err := p.queryRange(ctx, q, at, end, offset)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err != nil {
-				p.fail(err)
+				p.stats.Failed++
+				if p.stats.Failures == nil {
+					p.stats.Failures = map[string]int64{}
+				}
+				p.stats.Failures[classOf(err)]++
 				break // the rest of this query would fail as well, or leave holes
 			}
 			p.stats.Answers++
@@ -148,15 +156,7 @@ func (p *Prometheus) Collect(ctx context.Context, from, to time.Time, emit func(
 	return nil
 }
 
-func (p *Prometheus) fail(err error) {
-	p.stats.Failed++
-	if p.stats.Failures == nil {
-		p.stats.Failures = map[string]int64{}
-	}
-	p.stats.Failures[classOf(err)]++
-}
-
-// Stats say how the asking went; they are whole when Collect has returned.
+// Stats returns the counts. They are complete when Collect has returned.
 func (p *Prometheus) Stats() PrometheusStats {
 	out := p.stats
 	p.table.mu.Lock()
@@ -165,8 +165,8 @@ func (p *Prometheus) Stats() PrometheusStats {
 	return out
 }
 
-// piece asks one query over a part of the run.
-func (p *Prometheus) piece(ctx context.Context, q Query, from, to time.Time, offset time.Duration) ([]Sample, error) {
+// queryRange asks one query over a part of the run.
+func (p *Prometheus) queryRange(ctx context.Context, q Query, from, to time.Time, offset time.Duration) ([]Sample, error) {
 	body, _, _, err := p.ask(ctx, "/api/v1/query_range", url.Values{
 		"query": {q.Expr}, "start": {unix(from)}, "end": {unix(to)},
 		"step": {strconv.FormatFloat(p.opt.Step.Seconds(), 'f', -1, 64)},
@@ -190,22 +190,6 @@ func (p *Prometheus) piece(ctx context.Context, q Query, from, to time.Time, off
 		}
 	}
 	return out, nil
-}
-
-// clock asks for the server's time.
-func (p *Prometheus) clock(ctx context.Context) (Clock, error) {
-	body, begun, headers, err := p.ask(ctx, "/api/v1/query", url.Values{"query": {"time()"}})
-	if err != nil {
-		return Clock{}, err
-	}
-	at, err := decodeTime(body)
-	if err != nil {
-		return Clock{}, err
-	}
-	width := headers.Sub(begun)
-	middle := begun.Add(width / 2).Round(0)
-	server := time.UnixMicro(int64(math.Round(at * 1e6)))
-	return Clock{Offset: server.Sub(middle), Within: width / 2}, nil
 }
 
 func (p *Prometheus) ask(ctx context.Context, path string, query url.Values) ([]byte, time.Time, time.Time, error) {

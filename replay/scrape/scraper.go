@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -28,8 +29,8 @@ type Options struct {
 	Transport http.RoundTripper // of targets without a socket; nil means one of its own
 }
 
-// DefaultSeries is how many series are followed unless [Options] say otherwise.
-const DefaultSeries = 10_000
+// defaultSeries is how many series are followed unless [Options] say otherwise.
+const defaultSeries = 10_000
 
 // A Scraper asks its targets for their metrics. Its methods may be called by
 // several goroutines.
@@ -79,7 +80,7 @@ func New(o Options) (*Scraper, error) {
 		o.Prefixes = DefaultPrefixes()
 	}
 	if o.MaxSeries == 0 {
-		o.MaxSeries = DefaultSeries
+		o.MaxSeries = defaultSeries
 	}
 	if o.Transport == nil {
 		o.Transport = newTransport()
@@ -110,7 +111,12 @@ func New(o Options) (*Scraper, error) {
 		}
 		via := o.Transport
 		if t.Socket != "" {
-			via = newSocketTransport(t.Socket)
+			socket, dialer := newTransport(), net.Dialer{Timeout: 5 * time.Second}
+			socket.Proxy = nil
+			socket.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return dialer.DialContext(ctx, "unix", t.Socket)
+			}
+			via = socket
 		}
 		s.targets = append(s.targets, &target{name: t.Name, url: u, header: h, via: via, stats: TargetStats{Target: t.Name}})
 	}
@@ -232,7 +238,7 @@ func (s *Scraper) scrape(ctx context.Context, t *target, buckets bool) []Sample 
 	return s.table.samples(t.name, begun.Add(width/2), points)
 }
 
-// Stats say how the scraping went so far.
+// Stats returns the counts so far.
 func (s *Scraper) Stats() Stats {
 	s.table.mu.Lock()
 	out := Stats{Series: s.table.ids, Dropped: s.table.dropped, Limit: s.opt.MaxSeries}

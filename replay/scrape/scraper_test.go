@@ -103,7 +103,7 @@ func TestFailures(t *testing.T) {
 	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/good", http.StatusFound) })
 	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
 		line := strings.Repeat("vllm:n 1 \n", 100_000)
-		for range MaxBody/len(line) + 1 {
+		for range maxBody/len(line) + 1 {
 			io.WriteString(w, line)
 		}
 	})

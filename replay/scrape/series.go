@@ -57,19 +57,6 @@ type point struct {
 // maxLabel is the longest value of a label that is kept.
 const maxLabel = 96
 
-// visible writes the labels that may be kept. Their values lose what the form
-// k=v,k=v has no place for.
-func visible(labels []label) string {
-	var out []string
-	for _, l := range labels {
-		if slices.Contains(keptLabels, l.name) && l.value != "" {
-			out = append(out, l.name+"="+clean(l.value, maxLabel))
-		}
-	}
-	slices.Sort(out)
-	return strings.Join(out, ",")
-}
-
 // clean keeps letters, digits and some signs of at most limit bytes of s.
 func clean(s string, limit int) string {
 	return strings.Map(func(r rune) rune {
@@ -79,18 +66,6 @@ func clean(s string, limit int) string {
 		}
 		return '_'
 	}, s[:min(len(s), limit)])
-}
-
-// identity is what tells series apart: all labels, also those that are dropped.
-// It stays in memory.
-func identity(target string, p *point) string {
-	slices.SortFunc(p.labels, func(a, b label) int { return strings.Compare(a.name, b.name) })
-	var b strings.Builder
-	b.WriteString(target + "\xff" + p.metric)
-	for _, l := range p.labels {
-		b.WriteString("\xff" + l.name + "\xfe" + l.value)
-	}
-	return b.String()
 }
 
 // A table knows the series that were seen, up to a limit.
@@ -127,15 +102,31 @@ func (t *table) samples(target string, at time.Time, points []point) (out []Samp
 	return out
 }
 
+// series returns the series of a point, or nil when it is a new one beyond the limit.
+// All labels of a point tell its series from others, those too that are dropped; they
+// stay in memory.
 func (t *table) series(target string, p *point) *Series {
-	key := identity(target, p)
+	slices.SortFunc(p.labels, func(a, b label) int { return strings.Compare(a.name, b.name) })
+	var identity strings.Builder
+	identity.WriteString(target + "\xff" + p.metric)
+	for _, l := range p.labels {
+		identity.WriteString("\xff" + l.name + "\xfe" + l.value)
+	}
+	key := identity.String()
 	if s := t.known[key]; s != nil {
 		return s
 	}
 	if t.ids >= t.limit {
 		return nil
 	}
-	s := &Series{ID: t.ids, Target: target, Metric: clean(p.metric, 128), Kind: p.kind, Labels: visible(p.labels)}
+	var shown []string // the values lose what the form k=v,k=v has no place for
+	for _, l := range p.labels {
+		if slices.Contains(keptLabels, l.name) && l.value != "" {
+			shown = append(shown, l.name+"="+clean(l.value, maxLabel))
+		}
+	}
+	slices.Sort(shown)
+	s := &Series{ID: t.ids, Target: target, Metric: clean(p.metric, 128), Kind: p.kind, Labels: strings.Join(shown, ",")}
 	look := target + "\xff" + p.metric + "\xff" + s.Labels
 	if t.shown[look]++; t.shown[look] > 1 {
 		number := "series=" + strconv.Itoa(t.shown[look])

@@ -20,10 +20,24 @@ func DefaultPrefixes() []string { return []string{"vllm:", "sglang:", "llamacpp:
 var errText = errors.New("the answer is not Prometheus text")
 
 // decodeText decodes the families of a page whose names begin with a prefix:
-// points sorted by name, buckets behind all others and only when asked for.
+// points sorted by name, buckets after all others and only when asked for.
 func decodeText(page []byte, prefixes []string, buckets bool) ([]point, error) {
+	// Only the lines of these families and their types are parsed. The rest, often the
+	// larger part of a page, costs no decoding and cannot fail it.
+	measured := make([]byte, 0, len(page))
+	for len(page) > 0 {
+		line, rest, _ := bytes.Cut(page, []byte{'\n'})
+		page = rest
+		name := bytes.TrimPrefix(bytes.TrimLeft(line, " \t"), []byte("# TYPE "))
+		for _, p := range prefixes {
+			if bytes.HasPrefix(name, []byte(p)) {
+				measured = append(append(measured, bytes.TrimRight(line, "\r")...), '\n')
+				break
+			}
+		}
+	}
 	parser := expfmt.NewTextParser(model.UTF8Validation) // its zero value panics
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(wanted(page, prefixes)))
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(measured))
 	if err != nil {
 		return nil, errText
 	}
@@ -37,7 +51,7 @@ func decodeText(page []byte, prefixes []string, buckets bool) ([]point, error) {
 	var points, behind []point
 	for _, name := range names {
 		for _, m := range families[name].GetMetric() {
-			plain, b := unfold(name, families[name].GetType(), m)
+			plain, b := pointsOf(name, families[name].GetType(), m)
 			points = append(points, plain...)
 			if buckets {
 				behind = append(behind, b...)
@@ -47,28 +61,9 @@ func decodeText(page []byte, prefixes []string, buckets bool) ([]point, error) {
 	return append(points, behind...), nil
 }
 
-// wanted keeps the lines of families with a prefix, and their types. The rest,
-// often the larger part of a page, costs no decoding, and cannot fail it.
-func wanted(page []byte, prefixes []string) []byte {
-	out := make([]byte, 0, len(page))
-	for len(page) > 0 {
-		line, rest, _ := bytes.Cut(page, []byte{'\n'})
-		page = rest
-		name := bytes.TrimLeft(line, " \t")
-		name = bytes.TrimPrefix(name, []byte("# TYPE "))
-		for _, p := range prefixes {
-			if bytes.HasPrefix(name, []byte(p)) {
-				out = append(append(out, bytes.TrimRight(line, "\r")...), '\n')
-				break
-			}
-		}
-	}
-	return out
-}
-
-// unfold turns a metric into points: a counter or a gauge is one, a histogram
+// pointsOf turns a metric into points: a counter or a gauge is one, a histogram
 // its sum and count, and its buckets apart.
-func unfold(name string, kind dto.MetricType, m *dto.Metric) (points, buckets []point) {
+func pointsOf(name string, kind dto.MetricType, m *dto.Metric) (points, buckets []point) {
 	labels := make([]label, 0, len(m.GetLabel())+1)
 	for _, l := range m.GetLabel() {
 		labels = append(labels, label{l.GetName(), l.GetValue()})

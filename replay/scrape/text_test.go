@@ -143,8 +143,8 @@ func TestDecodeErrorsDoNotQuote(t *testing.T) {
 }
 
 // Labels hold what their form has a place for, and no more of it than a bound.
-func TestVisible(t *testing.T) {
-	got := visible([]label{{"model_name", "a,b=c\n\x1b[31m" + strings.Repeat("x", 200)}, {"engine", "0"}, {"Hostname", "h"}, {"gpu", ""}})
+func TestLabelsOfSeries(t *testing.T) {
+	got := newTable(1).series("t", &point{labels: []label{{"model_name", "a,b=c\n\x1b[31m" + strings.Repeat("x", 200)}, {"engine", "0"}, {"Hostname", "h"}, {"gpu", ""}}}).Labels
 	if !strings.HasPrefix(got, "engine=0,model_name=a_b_c__") || len(got) > maxLabel+len("engine=0,model_name=") || strings.ContainsAny(got, "\n\x1b") {
 		t.Errorf("%q", got)
 	}

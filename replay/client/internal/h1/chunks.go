@@ -1,6 +1,6 @@
 package h1
 
-// Bounds on what chunks may carry beside the body, in bytes.
+// Bounds on what a chunked body may carry besides its data, in bytes.
 const (
 	maxChunkLine = 4 << 10  // size and extensions of one
 	maxTrailers  = 16 << 10 // together
@@ -11,7 +11,7 @@ type chunkState int
 
 const (
 	sizeDigit chunkState = iota
-	sizePad              // blanks behind the size, which some servers pad to a width
+	sizePad              // blanks after the size, which some servers pad to a width
 	extension
 	sizeLF
 	inData
@@ -46,7 +46,18 @@ func (c *chunks) decode(p []byte) (payload, used int, err error) {
 			}
 			continue
 		}
-		if err := c.step(p[used]); err != nil {
+		switch b := p[used]; c.state {
+		case sizeDigit, sizePad, extension, sizeLF:
+			err = c.sizeLine(b)
+		case dataCR:
+			err = c.expect(b, '\r', dataLF)
+		case dataLF:
+			c.size, c.line = 0, 0
+			err = c.expect(b, '\n', sizeDigit)
+		default:
+			err = c.trailer(b)
+		}
+		if err != nil {
 			return payload, used, err
 		}
 		used++
@@ -55,20 +66,6 @@ func (c *chunks) decode(p []byte) (payload, used int, err error) {
 }
 
 var errChunk = malformed("a bad chunk")
-
-// step takes a byte that is none of the body's.
-func (c *chunks) step(b byte) error {
-	switch c.state {
-	case sizeDigit, sizePad, extension, sizeLF:
-		return c.sizeLine(b)
-	case dataCR:
-		return c.expect(b, '\r', dataLF)
-	case dataLF:
-		c.size, c.line = 0, 0
-		return c.expect(b, '\n', sizeDigit)
-	}
-	return c.trailer(b)
-}
 
 func (c *chunks) expect(b, want byte, next chunkState) error {
 	if b != want {
@@ -121,7 +118,7 @@ func hex(b byte) (int64, bool) {
 	return 0, false
 }
 
-// trailer takes a byte behind the last chunk. Trailers are checked and dropped.
+// trailer takes a byte after the last chunk. Trailers are checked and dropped.
 func (c *chunks) trailer(b byte) error {
 	if c.line++; c.line > maxTrailers {
 		return malformed("the trailers are too long")

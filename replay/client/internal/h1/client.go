@@ -5,16 +5,17 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
-// Keep says what becomes of a connection after an answer.
+// Keep says whether a connection is used again after an answer.
 type Keep int
 
 const (
-	PerRequest Keep = iota // it is not used again
-	Pooled                 // any later request may use it
-	PerSession             // later requests of its session use it
+	PerRequest Keep = iota // a connection is used for one request
+	Pooled                 // any later request may use a connection
+	PerSession             // later requests of the same session use a connection
 )
 
 // NoSession is the session of a request that has none.
@@ -109,14 +110,6 @@ func New(o Options) *Client {
 	return c
 }
 
-// Expect says that a request will come, so that a connection is dialled for it.
-func (c *Client) Expect() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.expected++
-	c.refill()
-}
-
 // Stats returns the counts so far.
 func (c *Client) Stats() Stats {
 	c.mu.Lock()
@@ -124,22 +117,6 @@ func (c *Client) Stats() Stats {
 	s := c.stats
 	s.Closes = c.never
 	return s
-}
-
-// Close closes the connections that are not in use, and the others when they are
-// not in use any more.
-func (c *Client) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	c.cancel()
-	for _, list := range []*[]*Conn{&c.fresh, &c.kept, &c.parting} {
-		for _, k := range *list {
-			k.nc.Close()
-		}
-		*list = nil
-	}
-	clear(c.sessions)
 }
 
 // A Conn is one connection. It belongs to the Client, or to one Exchange.
@@ -156,11 +133,23 @@ type Conn struct {
 
 // dial opens a connection.
 func (c *Client) dial(ctx context.Context) (*Conn, error) {
-	nc, err := c.connect(ctx)
+	var nc net.Conn
+	var err error
+	if c.opt.Dial != nil {
+		nc, err = c.opt.Dial(ctx)
+	} else {
+		d := net.Dialer{Timeout: dialTime} // with TCP_NODELAY, Go's default
+		if nc, err = d.DialContext(ctx, "tcp", c.opt.Address); err != nil && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	s := newSocket(nc)
+	s := &socket{Conn: nc}
+	if sc, ok := nc.(syscall.Conn); ok {
+		s.raw, _ = sc.SyscallConn()
+	}
 	k := &Conn{client: c, nc: s, sock: s, session: NoSession, since: time.Now()}
 	if c.tls != nil {
 		shaking, cancel := context.WithTimeout(ctx, dialTime)
@@ -179,20 +168,8 @@ func (c *Client) dial(ctx context.Context) (*Conn, error) {
 	defer c.mu.Unlock()
 	c.open++
 	c.stats.Dials++
-	c.stats.MaxMinute = max(c.stats.MaxMinute, c.minute.add(time.Now()))
+	c.stats.MaxMinute = max(c.stats.MaxMinute, c.minute.count(time.Now()))
 	return k, nil
-}
-
-func (c *Client) connect(ctx context.Context) (net.Conn, error) {
-	if c.opt.Dial != nil {
-		return c.opt.Dial(ctx)
-	}
-	d := net.Dialer{Timeout: dialTime} // with TCP_NODELAY, Go's default
-	nc, err := d.DialContext(ctx, "tcp", c.opt.Address)
-	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return nc, err
 }
 
 // A minute counts events in the last sixty seconds.
@@ -202,8 +179,8 @@ type minute struct {
 	sum    int64
 }
 
-// add counts one, and returns how many they are.
-func (m *minute) add(at time.Time) int64 {
+// count counts one event, and returns the number in the last sixty seconds.
+func (m *minute) count(at time.Time) int64 {
 	now := at.Unix()
 	if now-m.second >= 60 {
 		*m = minute{second: now}

@@ -362,13 +362,13 @@ func TestTLS(t *testing.T) {
 	c.Expect()
 	until(t, "one is ready", func() bool { n, _, _ := c.counts(); return n == 1 })
 	for i := range 3 {
-		c.look()
+		c.sweepOnce()
 		if reused, err := do(t.Context(), c, NoSession); err != nil || reused != (i > 0) {
 			t.Errorf("%v, %v", reused, err)
 		}
 	}
 	s.CloseClientConnections()
-	until(t, "the end is seen", func() bool { c.look(); return c.Stats().Replaced == 1 })
+	until(t, "the end is seen", func() bool { c.sweepOnce(); return c.Stats().Replaced == 1 })
 
 	for name, o := range map[string]Options{
 		"unknown authority": {Address: address, TLS: &tls.Config{}},
@@ -427,7 +427,7 @@ func TestMinute(t *testing.T) {
 		want  int64
 	}{{0, 1}, {0, 2}, {30 * time.Second, 3}, {29 * time.Second, 4}, {time.Second, 3}, {29 * time.Second, 4}, {time.Second, 4}, {time.Hour, 1}} {
 		at = at.Add(c.after)
-		if got := m.add(at); got != c.want {
+		if got := m.count(at); got != c.want {
 			t.Errorf("at %v: %d, want %d", at.Unix(), got, c.want)
 		}
 	}

@@ -42,24 +42,19 @@ func (c *Client) Start(request []byte, session int64, sent func()) *Exchange {
 func (c *Client) Do(ctx context.Context, request []byte, session int64, sent func()) (*Response, error) {
 	k := c.ready(session)
 	if k == nil {
-		c.waits()
+		c.mu.Lock()
+		c.stats.Waited++
+		if c.expected > 0 { // too few connections were dialled ahead
+			c.target = min(2*c.target, mostStock)
+			c.refill()
+		}
+		c.mu.Unlock()
 		var err error
 		if k, err = c.dial(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return k.begin(request, session, sent).Await(ctx)
-}
-
-// waits notes that the stock did not suffice.
-func (c *Client) waits() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stats.Waited++
-	if c.expected > 0 {
-		c.target = min(2*c.target, mostStock)
-		c.refill()
-	}
 }
 
 // begin writes as much as goes without waiting.
@@ -98,7 +93,7 @@ func (x *Exchange) Await(ctx context.Context) (*Response, error) {
 	if err := r.readHead(); err != nil {
 		stop()
 		k.lose()
-		return nil, x.explain(ctx, err, r.seen)
+		return nil, x.noAnswer(ctx, err, r.seen)
 	}
 	return r, nil
 }
@@ -118,9 +113,9 @@ func (c *Client) used(again bool) {
 // that, when it has not served before.
 const wasKept = time.Second
 
-// explain says why there is no answer. What the connection said when it was written
-// to comes before what it said when it was read.
-func (x *Exchange) explain(ctx context.Context, err error, seen bool) error {
+// noAnswer returns the error of a request that got no answer. What the connection said
+// when it was written to comes before what it said when it was read.
+func (x *Exchange) noAnswer(ctx context.Context, err error, seen bool) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -131,18 +126,14 @@ func (x *Exchange) explain(ctx context.Context, err error, seen bool) error {
 		return err
 	}
 	if x.reused || !x.wrote || x.idled >= wasKept {
-		x.k.client.stale(x)
+		c := x.k.client
+		c.mu.Lock()
+		c.stats.Stale++
+		c.never = c.never || x.reused && x.idled < closesSoon
+		c.mu.Unlock()
 		return fmt.Errorf("h1: %w: %w", ErrStale, err)
 	}
 	return fmt.Errorf("h1: no answer: %w", err)
-}
-
-// stale counts a request that was lost to a connection, and learns from it.
-func (c *Client) stale(x *Exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stats.Stale++
-	c.never = c.never || x.reused && x.idled < closesSoon
 }
 
 // A Response is the answer to a request: its head, and a body to read. It is for
@@ -186,7 +177,10 @@ func (r *Response) readHead() error {
 			got, err := r.x.k.nc.Read(b[w:])
 			r.seen = r.seen || got > 0
 			if n, w = headEnd(b[:w+got], w), w+got; n == 0 && err != nil {
-				return r.early(err)
+				if err == io.EOF && r.seen {
+					err = io.ErrUnexpectedEOF
+				}
+				return err
 			}
 		}
 		var err error
@@ -206,14 +200,6 @@ func (r *Response) readHead() error {
 	return malformed("interim answers that were not asked for")
 }
 
-// early is the error of a connection that ends inside a head.
-func (r *Response) early(err error) error {
-	if err == io.EOF && r.seen {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
 // settle begins the body.
 func (r *Response) settle() {
 	r.left = r.length
@@ -230,16 +216,16 @@ func (r *Response) letGo() {
 	}
 }
 
-// Status is that of the answer, such as 200.
+// Status returns the HTTP status of the answer, such as 200.
 func (r *Response) Status() int { return r.status }
 
 // Get returns the first value of a field of the header, "" without one.
-func (r *Response) Get(name string) string { return r.get(name) }
+func (r *Response) Get(name string) string { return r.head.field(name) }
 
 // Reused says whether the connection had served another request.
 func (r *Response) Reused() bool { return r.x.reused }
 
-// Read reads the body. It decodes in p. Its errors are those of Await, but for
+// Read reads the body. It decodes in p. Its errors are those of Await except
 // ErrStale: io.EOF comes at the end of the body only, a connection that ends before
 // it is io.ErrUnexpectedEOF.
 func (r *Response) Read(p []byte) (int, error) {
@@ -295,7 +281,7 @@ func (r *Response) read(p []byte) (int, error) {
 	return n, nil
 }
 
-// raw reads what came behind the head, then the connection.
+// raw reads what came with the head, then the connection.
 func (r *Response) raw(p []byte) (int, error) {
 	if len(r.rest) > 0 {
 		n := copy(p, r.rest)
@@ -306,7 +292,7 @@ func (r *Response) raw(p []byte) (int, error) {
 	return r.x.k.nc.Read(p)
 }
 
-// finish ends an answer in good order. clean says that nothing came behind it.
+// finish ends an answer in good order. clean says that nothing came after it.
 func (r *Response) finish(clean bool) {
 	r.over = true
 	if alone := r.stop(); alone && (clean || r.framing == byClose) {

@@ -60,7 +60,7 @@ func parseHead(b []byte) (head, error) {
 		if !ok || !IsToken(name) || !IsValue(value) {
 			return head{}, malformed("a bad header field")
 		}
-		if err := f.take(&h, name, value); err != nil {
+		if err := f.readField(&h, name, value); err != nil {
 			return head{}, err
 		}
 	}
@@ -92,7 +92,9 @@ type frame struct {
 	length  string // as Content-Length spells it; empty without one
 }
 
-func (f *frame) take(h *head, name, value string) error {
+// readField notes a field that says how long the body is, or for how long the
+// connection is kept.
+func (f *frame) readField(h *head, name, value string) error {
 	switch {
 	case strings.EqualFold(name, "Content-Length"):
 		n, ok := parseLength(value)
@@ -112,7 +114,14 @@ func (f *frame) take(h *head, name, value string) error {
 			}
 		}
 	case strings.EqualFold(name, "Keep-Alive"):
-		h.idle = idleTime(value)
+		h.idle = 0
+		for p := range strings.SplitSeq(value, ",") {
+			if s, ok := strings.CutPrefix(strings.Trim(p, " \t"), "timeout="); ok && h.idle == 0 {
+				if n, ok := parseLength(s); ok && n > 0 && n < 1<<20 {
+					h.idle = time.Duration(n) * time.Second
+				}
+			}
+		}
 	}
 	return nil
 }
@@ -148,20 +157,8 @@ func parseLength(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// idleTime is the timeout of a Keep-Alive field; 0 when it tells none.
-func idleTime(value string) time.Duration {
-	for p := range strings.SplitSeq(value, ",") {
-		if s, ok := strings.CutPrefix(strings.Trim(p, " \t"), "timeout="); ok {
-			if n, ok := parseLength(s); ok && n > 0 && n < 1<<20 {
-				return time.Duration(n) * time.Second
-			}
-		}
-	}
-	return 0
-}
-
-// get returns the first value of a field.
-func (h *head) get(name string) string {
+// field returns the first value of a field.
+func (h *head) field(name string) string {
 	for left := h.fields; left != ""; {
 		var field string
 		field, left, _ = strings.Cut(left, "\r\n")

@@ -1,15 +1,24 @@
 package h1
 
 import (
+	"net"
 	"slices"
 	"time"
 )
+
+// Expect says that a request will come, so that a connection is dialled for it.
+func (c *Client) Expect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected++
+	c.refill()
+}
 
 // ready returns a connection for a request of a session, or nil when none is
 // ready. One that the server has closed meanwhile is dropped.
 func (c *Client) ready(session int64) *Conn {
 	for {
-		k := c.take(session)
+		k := c.takeIdle(session)
 		if k == nil || !askedAtUse || k.silent() {
 			return k
 		}
@@ -19,8 +28,8 @@ func (c *Client) ready(session int64) *Conn {
 	}
 }
 
-// take removes a connection from those that idle.
-func (c *Client) take(session int64) *Conn {
+// takeIdle removes a connection from those that are idle.
+func (c *Client) takeIdle(session int64) *Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -160,10 +169,10 @@ func (c *Client) stock() {
 	}
 }
 
-// sweepEvery is how often connections that idle are looked at, sweepBatch how many
-// under one lock, sweepMost how many at a time. sweepPause lies between batches: a
-// lock that is only let go and taken again is not to be had by a request that waits
-// until, after 1 ms, sync.Mutex turns fair.
+// sweepEvery is how often idle connections are checked, sweepBatch how many of them
+// under one lock, sweepMost how many at a time. sweepPause is the time between batches:
+// when a lock is let go and taken again at once, a request that waits for it does not
+// get it until, after 1 ms, sync.Mutex turns fair.
 const (
 	sweepEvery = 100 * time.Millisecond
 	sweepBatch = 16
@@ -171,17 +180,17 @@ const (
 	sweepMost  = 2048
 )
 
-// sweep has what idles looked at, as long as anything does.
+// sweep has idle connections checked for as long as there are any.
 func (c *Client) sweep() {
 	if !c.sweeping {
 		c.sweeping = true
-		time.AfterFunc(sweepEvery, c.look)
+		time.AfterFunc(sweepEvery, c.sweepOnce)
 	}
 }
 
-// look looks at what idles, once.
-func (c *Client) look() {
-	for _, pass := range []func(now time.Time, from, to int) bool{c.lookFresh, c.lookKept, c.lookParting} {
+// sweepOnce checks the idle connections once.
+func (c *Client) sweepOnce() {
+	for _, pass := range []func(now time.Time, from, to int) bool{c.sweepFresh, c.sweepKept, c.sweepParting} {
 		for from := 0; from < sweepMost; from += sweepBatch {
 			c.mu.Lock()
 			more := pass(time.Now(), from, from+sweepBatch)
@@ -202,7 +211,7 @@ func (c *Client) look() {
 }
 
 // cull removes those of list[from:to] that are not wanted. It says whether there
-// are more behind them.
+// are more after them.
 func cull(list *[]*Conn, from, to int, unwanted func(*Conn) bool) (more bool) {
 	more = to < len(*list)
 	from, to = min(from, len(*list)), min(to, len(*list))
@@ -211,7 +220,7 @@ func cull(list *[]*Conn, from, to int, unwanted func(*Conn) bool) (more bool) {
 	return more
 }
 
-func (c *Client) lookFresh(now time.Time, from, to int) bool {
+func (c *Client) sweepFresh(now time.Time, from, to int) bool {
 	return cull(&c.fresh, from, to, func(k *Conn) bool {
 		switch {
 		case !k.silent():
@@ -225,7 +234,7 @@ func (c *Client) lookFresh(now time.Time, from, to int) bool {
 	})
 }
 
-func (c *Client) lookKept(now time.Time, from, to int) bool {
+func (c *Client) sweepKept(now time.Time, from, to int) bool {
 	return cull(&c.kept, from, to, func(k *Conn) bool {
 		age := now.Sub(k.since)
 		switch {
@@ -242,7 +251,7 @@ func (c *Client) lookKept(now time.Time, from, to int) bool {
 	})
 }
 
-func (c *Client) lookParting(now time.Time, from, to int) bool {
+func (c *Client) sweepParting(now time.Time, from, to int) bool {
 	return cull(&c.parting, from, to, func(k *Conn) bool {
 		if k.silent() && now.Sub(k.since) < partingTime {
 			return false
@@ -250,4 +259,32 @@ func (c *Client) lookParting(now time.Time, from, to int) bool {
 		k.nc.Close()
 		return true
 	})
+}
+
+// Close closes the connections that are not in use, and the others when they are
+// not in use any more.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.cancel()
+	for _, list := range []*[]*Conn{&c.fresh, &c.kept, &c.parting} {
+		for _, k := range *list {
+			k.nc.Close()
+		}
+		*list = nil
+	}
+	clear(c.sessions)
+}
+
+// silent says whether a connection that should say nothing does: it is there, and
+// nothing has come, not even its end. With TLS, records that are no data, such as
+// session tickets, are taken in.
+func (k *Conn) silent() bool {
+	k.sock.asking = true
+	var one [1]byte
+	_, err := k.nc.Read(one[:])
+	k.sock.asking = false
+	n, ok := err.(net.Error)
+	return ok && n.Timeout()
 }

@@ -14,14 +14,6 @@ type socket struct {
 	asking bool            // Read does not wait
 }
 
-func newSocket(c net.Conn) *socket {
-	s := &socket{Conn: c}
-	if sc, ok := c.(syscall.Conn); ok {
-		s.raw, _ = sc.SyscallConn()
-	}
-	return s
-}
-
 // Read implements net.Conn. While the socket is only asked, nothing yet is
 // errNothingYet, from which a TLS connection recovers as from a deadline.
 func (s *socket) Read(p []byte) (int, error) {
@@ -39,18 +31,6 @@ type nothingYet struct{}
 func (nothingYet) Error() string   { return "h1: nothing has come yet" }
 func (nothingYet) Timeout() bool   { return true }
 func (nothingYet) Temporary() bool { return true }
-
-// silent says whether a connection that should say nothing does: it is there, and
-// nothing has come, not even its end. With TLS, records that are no data, such as
-// session tickets, are taken in.
-func (k *Conn) silent() bool {
-	k.sock.asking = true
-	var one [1]byte
-	_, err := k.nc.Read(one[:])
-	k.sock.asking = false
-	n, ok := err.(net.Error)
-	return ok && n.Timeout()
-}
 
 // past is a deadline that has passed.
 var past = time.Unix(1, 0)
