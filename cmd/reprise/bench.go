@@ -296,8 +296,12 @@ func (f *benchFlags) options() (o report.Options, err error) {
 			return o, cli.Usagef("--slo: %v", err)
 		}
 	}
-	if o.Contract, err = f.contract.contract(); err != nil {
+	c, err := f.contract.contract()
+	if err != nil {
 		return o, err
+	}
+	if c != nil {
+		o.Contract = c
 	}
 	if err = o.Check(); err != nil {
 		err = cli.Usagef("%v", err)

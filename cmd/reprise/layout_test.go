@@ -44,10 +44,11 @@ var mayImport = map[string]string{
 	"replay/scrape":    "",
 	"replay/host":      "",
 	"replay/engine":    "trace trace/token trace/block replay/openai replay/pace trace/sample",
-	"replay/report":    "trace trace/profile replay/result replay/host trace/page trace/strictyaml trace/sample",
+	"replay/report":    "trace trace/profile replay/result replay/host trace/page trace/sample",
+	"replay/contract":  "trace trace/page trace/sample trace/strictyaml replay/result replay/report",
 	"replay/peer":      "trace trace/sample replay/result replay/report",
 	"replay/compare":   "trace trace/page trace/sample replay/result replay/report",
-	"replay/bench":     "replay replay/result replay/openai replay/report replay/engine trace trace/arrival trace/page trace/strictyaml",
+	"replay/bench":     "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/strictyaml",
 	"cmd/reprise":      "*",
 
 	"cmd/reprise/internal/cli":   "trace",

@@ -15,6 +15,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/contract"
 	"reprise/replay/peer"
 	"reprise/replay/report"
 	"reprise/replay/result"
@@ -241,9 +242,11 @@ func (f *judgeFlags) options() (report.Options, error) {
 	} else if o.SLO, err = report.ParseSLO(f.slo); err != nil {
 		return o, cli.Usagef("--slo: %v", err)
 	}
-	if o.Contract, err = f.contract(); err != nil || o.Contract == nil {
+	c, err := f.contract()
+	if err != nil || c == nil {
 		return o, err
 	}
+	o.Contract = c
 	if err := o.Check(); err != nil {
 		return o, cli.Usagef("%s: %v", f.path, err)
 	}
@@ -317,8 +320,8 @@ type contractFlags struct {
 	path  string
 	gpus  []int
 	price float64
-	alone bool             // GPUs and price have a meaning without a contract
-	read  *report.Contract // once, before anything is sent
+	alone bool               // GPUs and price have a meaning without a contract
+	read  *contract.Contract // once, before anything is sent
 }
 
 func (f *contractFlags) register(cmd *cobra.Command) {
@@ -329,7 +332,7 @@ func (f *contractFlags) register(cmd *cobra.Command) {
 }
 
 // contract is what the flags name, nil when they name none.
-func (f *contractFlags) contract() (*report.Contract, error) {
+func (f *contractFlags) contract() (*contract.Contract, error) {
 	switch {
 	case !(f.price >= 0):
 		return nil, cli.Usagef("--price-per-gpu-hour: want a number above zero")
@@ -338,7 +341,7 @@ func (f *contractFlags) contract() (*report.Contract, error) {
 	case f.path == "" || f.read != nil:
 		return f.read, nil
 	}
-	c, err := report.ReadContract(f.path)
+	c, err := contract.Read(f.path)
 	if errors.As(err, new(*fs.PathError)) {
 		return nil, err
 	}
@@ -420,14 +423,15 @@ func (f *judgeFlags) gpusOf(i, n int) (int, error) {
 // setGPUs says how many GPUs run i of n had, to the contract as well. What the flags
 // do not say, the contract may.
 func (f *judgeFlags) setGPUs(o *report.Options, i, n int) (err error) {
-	if o.GPUs, err = f.gpusOf(i, n); err != nil || o.Contract == nil {
+	given := contract.Of(*o)
+	if o.GPUs, err = f.gpusOf(i, n); err != nil || given == nil {
 		return err
 	}
 	if o.GPUs == 0 {
-		o.GPUs = o.Contract.GPUs
+		o.GPUs = given.GPUs
 		return nil
 	}
-	c := *o.Contract
+	c := *given
 	c.GPUs = o.GPUs
 	o.Contract = &c
 	return nil

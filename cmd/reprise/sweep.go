@@ -21,6 +21,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
+	"reprise/replay/contract"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -179,7 +180,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		return r, err
 	}
 	r.Command, r.Hypothesis = commandLine(cmd, path), f.hypothesis
-	r.Under(s.Report.Contract)
+	r.Under(contract.Of(s.Report))
 	if f.dir == "" {
 		return r, nil
 	}
@@ -272,8 +273,12 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 			return o, cli.Usagef("--slo: %v", err)
 		}
 	}
-	if o.Contract, err = f.terms(); err != nil {
+	terms, err := f.terms()
+	if err != nil {
 		return o, err
+	}
+	if terms != nil {
+		o.Contract = terms
 	}
 	if err := o.Check(); err != nil {
 		return o, cli.Exit(cli.Usage, err)
@@ -311,20 +316,20 @@ func (f *sweepFlags) write(cmd *cobra.Command, r *bench.SweepResult) error {
 }
 
 // terms are the contract that the flags name, or spell; nil when they do neither.
-func (f *sweepFlags) terms() (*report.Contract, error) {
+func (f *sweepFlags) terms() (*contract.Contract, error) {
 	if len(f.clauses) == 0 {
 		return f.contract()
 	}
 	if f.path != "" {
 		return nil, cli.Usagef("--clause and --contract contradict each other")
 	}
-	var c report.Contract
+	var c contract.Contract
 	for _, clause := range f.clauses {
 		text, err := yaml.Marshal(map[string][]string{"clauses": {clause}})
 		if err != nil {
 			return nil, err
 		}
-		one, err := report.ParseContract("", text)
+		one, err := contract.Parse("", text)
 		if err != nil {
 			_, why, _ := strings.Cut(err.Error(), ": ") // behind the place in what was made here
 			return nil, cli.Usagef("--clause %q: %s", clause, why)

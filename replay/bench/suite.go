@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"reprise/replay/report"
+	"reprise/replay/contract"
 )
 
 // A Suite is a list of runs to make of a server, each with what is expected of it.
@@ -40,8 +40,8 @@ type Row struct {
 	Duration time.Duration // nothing is sent that is due later; a synthetic workload at recorded times is so long
 	Timeout  time.Duration // of one request; 0 is the target's
 
-	Contract *report.Contract // nil is none
-	Primary  Metric           // what the row is about
+	Contract *contract.Contract // nil is none
+	Primary  Metric             // what the row is about
 }
 
 // A WorkloadRef names the workload of a row in one of four ways.

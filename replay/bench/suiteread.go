@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/replay/contract"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/arrival"
@@ -220,18 +221,18 @@ func (r *suiteReader) workload(n strictyaml.Node) (WorkloadRef, error) {
 }
 
 // contract is a file, or a contract.
-func (r *suiteReader) contract(n strictyaml.Node) (*report.Contract, error) {
-	var c report.Contract
+func (r *suiteReader) contract(n strictyaml.Node) (*contract.Contract, error) {
+	var c contract.Contract
 	var err error
 	if n.IsMap() {
-		c, err = report.ParseContract(r.name, n.Source())
+		c, err = contract.Parse(r.name, n.Source())
 		return &c, err
 	}
 	path, err := n.Text()
 	if err != nil {
 		return nil, err
 	}
-	if c, err = report.ReadContract(r.near(path)); err == nil {
+	if c, err = contract.Read(r.near(path)); err == nil {
 		err = (&report.Options{Contract: &c}).Check()
 	}
 	if err != nil {

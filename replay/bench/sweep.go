@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/replay"
+	"reprise/replay/contract"
 	"reprise/replay/report"
 	"reprise/trace/arrival"
 )
@@ -202,7 +203,7 @@ func (s *Sweep) sure(t Trial, l *Level) (bool, error) {
 	case l.Contract == nil:
 		return true, nil
 	}
-	return Sure(s.Report.Contract, l.Contract, func(c *report.Contract) (*report.ContractResult, error) {
+	return Sure(contract.Of(s.Report), l.Contract, func(c *contract.Contract) (*report.ContractResult, error) {
 		o := s.Report
 		o.Contract = c
 		summary, err := Summarise(t.Results, o)

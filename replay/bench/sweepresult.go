@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"reprise/replay/report"
+	"reprise/replay/contract"
 	"reprise/replay/result"
 )
 
@@ -73,7 +73,7 @@ func (r *SweepResult) about(run *result.Run) {
 
 // Under takes over the contract that the levels were held against, nil when there was
 // none.
-func (r *SweepResult) Under(c *report.Contract) {
+func (r *SweepResult) Under(c *contract.Contract) {
 	if r.Contract = []string{}; c == nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (r *SweepResult) Under(c *report.Contract) {
 
 // Reprice takes GPUs and price of a contract for those of the sweep. It must have the
 // clauses that the sweep was held against, in any order.
-func (r *SweepResult) Reprice(c *report.Contract) error {
+func (r *SweepResult) Reprice(c *contract.Contract) error {
 	var given SweepResult
 	given.Under(c)
 	is, was := slices.Sorted(slices.Values(given.Contract)), slices.Sorted(slices.Values(r.Contract))

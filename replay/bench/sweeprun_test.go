@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/contract"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -59,7 +60,7 @@ func (r *rowReader) Read(rows []result.Result) (int, error) {
 
 func pretend(t *testing.T, p *pretended, loads ...float64) SweepResult {
 	t.Helper()
-	c, err := report.ParseContract("c", []byte("clauses: [p99 ttft <= 400ms]"))
+	c, err := contract.Parse("c", []byte("clauses: [p99 ttft <= 400ms]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestSure(t *testing.T) {
 	if !r.Levels[0].Sure || r.Levels[0].Outcome != Holds {
 		t.Errorf("%+v", r.Levels[0])
 	}
-	c, err := report.ParseContract("c", []byte("clauses: [error_rate <= 1%, p99 ttft <= 400ms]"))
+	c, err := contract.Parse("c", []byte("clauses: [error_rate <= 1%, p99 ttft <= 400ms]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestSure(t *testing.T) {
 			{Clause: c.Clauses[0].String(), Outcome: v.outcome, Measured: &v.errors, Allowed: .01, Unit: "share", Samples: 1000},
 			{Clause: c.Clauses[1].String(), Outcome: report.Holds, Measured: trace.Ptr(300.), Allowed: 400, Unit: "ms", Samples: 1000}}}
 		asked := ""
-		sure, err := Sure(&c, got, func(c *report.Contract) (*report.ContractResult, error) {
+		sure, err := Sure(&c, got, func(c *contract.Contract) (*report.ContractResult, error) {
 			asked = c.Clauses[1].String()
 			return got, nil
 		})

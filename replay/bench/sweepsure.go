@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"reprise/replay/contract"
 	"reprise/replay/report"
 )
 
@@ -58,13 +59,13 @@ func ShareBounds(share float64, n int64) (lo, hi float64) {
 // bound. summarise holds a contract against the same run. Percentiles have
 // [PercentileBounds], shares of requests [ShareBounds]; what has no bound, such as a
 // mean or a throughput, counts as it is.
-func Sure(c *report.Contract, got *report.ContractResult, summarise func(*report.Contract) (*report.ContractResult, error)) (bool, error) {
+func Sure(c *contract.Contract, got *report.ContractResult, summarise func(*contract.Contract) (*report.ContractResult, error)) (bool, error) {
 	at := 1 // the bounds at which a holding contract is most at risk
 	if !got.Holds {
 		at = 0
 	}
 	bounded := *c
-	bounded.Clauses = make([]report.Clause, len(c.Clauses))
+	bounded.Clauses = make([]contract.Clause, len(c.Clauses))
 	for i, clause := range c.Clauses {
 		if p, ok := clause.Percentile(); ok && got.Clauses[i].Samples > 0 {
 			lo, hi := PercentileBounds(got.Clauses[i].Samples, p)

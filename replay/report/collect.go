@@ -69,7 +69,7 @@ type collector struct {
 	picks                 picks
 	input, output, wanted lengths
 	parts                 parts
-	terms                 *terms      // nil without a contract
+	judge                 Judge       // nil without a contract
 	stalls                *stallMeter // nil where the run was not watched
 
 	promptsCut, outputsLonger int64 // what servers do without a word
@@ -100,7 +100,7 @@ func newCollector(run result.Run, opts Options) *collector {
 		c.buckets[i] = c.newGroup()
 	}
 	if opts.Contract != nil {
-		c.terms = newTerms(opts.Contract, opts, c.newReuse, &c.run)
+		c.judge = opts.Contract.Judge(&c.run, opts.SLO, func() *Evidence { return &Evidence{cache: c.newReuse(), exact: opts.Exact} })
 	}
 	return c
 }
@@ -155,8 +155,8 @@ func (c *collector) add(r *result.Result) error {
 	}
 
 	end, class := OutcomeOf(r)
-	if c.terms != nil {
-		c.terms.add(r, end)
+	if c.judge != nil && (end == Succeeded || end == Failed) {
+		c.judge.Add(r, end == Failed)
 	}
 	switch end {
 	case Failed:

@@ -1,64 +1,30 @@
 package report
 
 import (
-	"errors"
-	"fmt"
-	"math"
+	"strings"
+
+	"reprise/replay/result"
 )
 
-// A Contract is what a run has to keep to: clauses about latencies, errors,
-// throughput, goodput, the cache and cost. [ReadContract] reads one, [Options]
-// take it, and [Summary] says what came of it.
-//
-// Clauses are about the requests that are measured: those within the run's
-// window. Latencies are of the requests that succeeded; one that failed has none,
-// and counts for error_rate and goodput alone.
-type Contract struct {
-	Name    string
-	Clauses []Clause
+// A Contract is what a run has to keep to. Package contract reads them.
+type Contract interface {
+	// Check refuses a contract that cannot be judged where the report asks for the
+	// objectives of slo.
+	Check(slo SLO) error
 
-	// What cost is computed from. 0 is not known, and refused where a clause is
-	// about cost.
-	GPUs            int
-	PricePerGPUHour float64 // in any currency
+	// Judge begins to hold a run against the contract. Goodput without objectives of
+	// its own has those of slo. newEvidence makes what further evidence is kept in.
+	Judge(run *result.Run, slo SLO, newEvidence func() *Evidence) Judge
 }
 
-// check refuses a contract that the options do not complete.
-func (c *Contract) check(slo SLO) error {
-	if len(c.Clauses) == 0 {
-		return errors.New("the contract has no clauses")
-	}
-	for i := range c.Clauses {
-		clause := &c.Clauses[i]
-		if clause.quantity == nil {
-			return errors.New("a clause of the contract is empty")
-		}
-		switch clause.quantity.kind {
-		case goodShare:
-			if clause.slo.Empty() && slo.Empty() {
-				return fmt.Errorf("%s: the clause has no slo, such as slo: ttft:200ms,tpot:50ms", clause)
-			}
-		case costOf:
-			if !(c.PricePerGPUHour > 0 && c.PricePerGPUHour < math.MaxInt32) || c.GPUs <= 0 {
-				return fmt.Errorf("%s: cost needs gpus and price_per_gpu_hour", clause)
-			}
-		}
-	}
-	return nil
-}
+// A Judge holds a run against a contract.
+type Judge interface {
+	// Add takes a result within the run's window that succeeded or failed.
+	Add(r *result.Result, failed bool)
 
-// leavesErrorsOut tells whether failures cannot break the contract, which is about
-// latencies.
-func (c *Contract) leavesErrorsOut() bool {
-	latencies := false
-	for i := range c.Clauses {
-		q := c.Clauses[i].quantity
-		if q.name == errorRate || q.kind == goodShare {
-			return false
-		}
-		latencies = latencies || q.latency()
-	}
-	return latencies
+	// Result judges every clause. all is the evidence of all requests. The run took so
+	// many nanoseconds; zeros tells whether a missing count of cached tokens is none.
+	Result(all *Evidence, durationNS int64, zeros bool) *ContractResult
 }
 
 // Outcomes of a clause.
@@ -110,4 +76,18 @@ func (r *ContractResult) Fails() bool {
 		}
 	}
 	return false
+}
+
+// leavesErrorsOut tells whether failures cannot break the contract, which is about
+// latencies.
+func (r *ContractResult) leavesErrorsOut() bool {
+	latencies := false
+	for i := range r.Clauses {
+		c := &r.Clauses[i]
+		if c.SLO != "" || strings.HasPrefix(c.Clause, "error_rate ") {
+			return false
+		}
+		latencies = latencies || c.Unit == "ms"
+	}
+	return latencies
 }

@@ -94,7 +94,7 @@ func (c *ClauseResult) parts() (subject, limit string) {
 // its name.
 func (c *ClauseResult) figure() string {
 	out := inUnit(c.Measured, c.Unit)
-	if c.Measured != nil && c.Unit == unitCost {
+	if c.Measured != nil && c.Unit == "per million tokens" {
 		out = page.Number(*c.Measured)
 	}
 	if c.Measured != nil && c.Estimated > 0 {

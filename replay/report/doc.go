@@ -7,8 +7,9 @@
 //     (coordinated omission). [Definitions] says what each number means.
 //  2. It judges the run. A [Verdict] is a list of reasons, each with what was
 //     measured and what was allowed; without samples nothing is claimed.
-//  3. It holds the run against a [Contract], when there is one: a clause holds,
-//     fails, or cannot be judged, each with its margin.
+//  3. It holds the run against a [Contract], when there is one: each of its clauses
+//     holds, fails, or cannot be judged, with its margin. Package contract reads and
+//     judges them.
 //  4. It says how far the figures carry: [Summary.Checklist] holds the run
 //     against what a claim needs, and each [Diagnosis] names the figures that hint
 //     at a cause and the measurement that would confirm it.
@@ -32,7 +33,7 @@
 // and no more than 8 MB for each metric and 3 MB for each group however many
 // follow. Clauses of a contract that have a scope keep the latencies that they are
 // about apart, once for each scope, within the same 8 MB each; a contract has at
-// most [MaxContractClauses]. Several runs are summarised one after the other, and
+// most 64 clauses. Several runs are summarised one after the other, and
 // what is kept of each is what its plots draw. What plots need over time is held in
 // at most 1,024 bins that double in width as the run grows, and in a sample of 2,000
 // requests chosen by a hash of their row numbers. Every part depends on the set of

@@ -29,19 +29,3 @@ func estimateNote(n, of int64) string {
 	}
 	return fmt.Sprintf(", estimated for %s of %s", page.Brief(n), page.Many(of, "request"))
 }
-
-// estimates is how many of the requests that the clause rests on have a count of
-// tokens that is an estimate, where it matters to what the clause is about.
-func (c *Clause) estimates(v *evidence, slo *SLO) int64 {
-	switch c.quantity.name {
-	case "prompt_tokens_per_s":
-		return v.promptEstimates
-	case "output_tokens_per_s", "cost_per_million_output_tokens", "tpot", "itl_token":
-		return v.outputEstimates
-	case "goodput":
-		if slo.TPOT != nil {
-			return v.outputEstimates
-		}
-	}
-	return 0
-}

@@ -53,8 +53,8 @@ func (c *collector) summary() (Summary, error) {
 	if err := c.servers(&s); err != nil {
 		return s, err
 	}
-	if c.terms != nil {
-		s.Contract = c.contract(duration, zeros)
+	if c.judge != nil {
+		s.Contract = c.judge.Result(c.evidence(), duration, zeros)
 	}
 	s.Warnings = c.warnings(&s, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)

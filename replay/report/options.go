@@ -20,7 +20,7 @@ type Options struct {
 	GPUs        int    // that the servers have together; 0 is not known
 	Exact       int    // values of a metric that are kept exactly; 0 is [DefaultExact]
 
-	Contract *Contract // what the run has to keep to; nil is nothing
+	Contract Contract // what the run has to keep to; nil is nothing
 
 	// Metrics, when set, opens what was measured at the servers from its beginning,
 	// as result.MetricsFile's Reader does. It is read several times.
@@ -96,7 +96,7 @@ func (o Options) complete() (Options, error) {
 	if err := o.SLO.check(); err != nil || o.Contract == nil {
 		return o, err
 	}
-	return o, o.Contract.check(o.SLO)
+	return o, o.Contract.Check(o.SLO)
 }
 
 // Check refuses what [Summarise] would, before there are results.

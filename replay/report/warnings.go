@@ -97,7 +97,7 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 	warn(c.run.TLSUnverified, WarnTLS, "the server's certificate was not checked, so who answered is not known")
 	warn(len(s.ByEndpoint) > 1 && s.Cache.Expected != nil, WarnCaches,
 		"requests went to %d servers, each with a cache of its own; the expected hit ratio is that of one cache which all share", len(s.ByEndpoint))
-	warn(s.Contract != nil && s.Requests.Failed > 0 && c.opts.Contract.leavesErrorsOut(), WarnContract,
+	warn(s.Contract != nil && s.Requests.Failed > 0 && s.Contract.leavesErrorsOut(), WarnContract,
 		"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: %s could not break it", page.Many(s.Requests.Failed, "failed request"))
 	return out
 }

@@ -1,4 +1,4 @@
-package report
+package contract
 
 import (
 	"bytes"
@@ -10,16 +10,44 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"reprise/replay/internal/resulttest"
+	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/sample"
 )
 
+var answer, failure, messy = resulttest.Answer, resulttest.Failure, resulttest.Messy
+
+func summarise(t *testing.T, run result.Run, opts report.Options, results ...result.Result) report.Summary {
+	t.Helper()
+	s, err := report.Summarise(run, &trace.SliceReader[result.Result]{Rows: results}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func show(v *float64) any {
+	if v == nil {
+		return "null"
+	}
+	return *v
+}
+
+// near holds two figures equal to within a nanosecond and some relative error.
+func near(t *testing.T, what string, got *float64, want, relative float64) {
+	t.Helper()
+	if math.IsNaN(want) != (got == nil) || got != nil && math.Abs(*got-want) > 2e-6+relative*math.Abs(want) {
+		t.Errorf("%s: got %v, want %v", what, show(got), want)
+	}
+}
+
 // contractOf parses clauses as a contract's lines.
 func contractOf(t *testing.T, lines ...string) *Contract {
 	t.Helper()
-	c, err := ParseContract("c.yaml", []byte("gpus: 2\nprice_per_gpu_hour: 3\nclauses:\n  - "+strings.Join(lines, "\n  - ")+"\n"))
+	c, err := Parse("c.yaml", []byte("gpus: 2\nprice_per_gpu_hour: 3\nclauses:\n  - "+strings.Join(lines, "\n  - ")+"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +84,7 @@ func bounds(t *testing.T, where string) *Contract {
 }
 
 // measuredOf finds what a summary says of a clause.
-func measuredOf(t *testing.T, s *Summary, c *ClauseResult) *float64 {
+func measuredOf(t *testing.T, s *report.Summary, c *report.ClauseResult) *float64 {
 	t.Helper()
 	subject, _, _ := strings.Cut(c.Clause, " ")
 	switch subject {
@@ -79,16 +107,14 @@ func measuredOf(t *testing.T, s *Summary, c *ClauseResult) *float64 {
 	} else if name == "itl" {
 		name = "itl_chunk"
 	}
-	for _, m := range s.Latency.metrics() {
-		if m.name != name {
-			continue
-		}
-		for _, p := range percentiles {
-			if p.name == subject {
-				return *p.of(m.stat)
-			}
-		}
-		return map[string]*float64{"mean": m.stat.Mean, "max": m.stat.Max}[subject]
+	l := &s.Latency
+	stat := map[string]*report.Stat{
+		"from_sent.ttft": &l.FromSent.TTFT, "from_sent.e2e": &l.FromSent.E2E, "from_sent.headers": &l.FromSent.Headers,
+		"from_due.ttft": &l.FromDue.TTFT, "from_due.e2e": &l.FromDue.E2E, "from_due.headers": &l.FromDue.Headers,
+		"itl_chunk": &l.ITLChunk, "itl_token": &l.ITLToken, "tpot": &l.TPOT,
+	}[name]
+	if stat != nil {
+		return map[string]*float64{"p50": stat.P50, "p95": stat.P95, "p99": stat.P99, "p99.9": stat.P999, "mean": stat.Mean, "max": stat.Max}[subject]
 	}
 	t.Fatalf("%+v is not in the summary", c)
 	return nil
@@ -97,10 +123,10 @@ func measuredOf(t *testing.T, s *Summary, c *ClauseResult) *float64 {
 // A clause about all requests has the figure that the summary prints, whether it
 // comes from every value or from a histogram.
 func TestClausesHaveTheSummarysFigures(t *testing.T) {
-	slo, _ := ParseSLO("ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
+	slo, _ := report.ParseSLO("ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
 	results := messy(rand.New(rand.NewPCG(5, 6)), 2000)
 	for _, exact := range []int{0, 700} {
-		s := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{Contract: bounds(t, ""), SLO: slo, Exact: exact}, results...)
+		s := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, report.Options{Contract: bounds(t, ""), SLO: slo, Exact: exact}, results...)
 		outcomes := map[string]int{}
 		for i := range s.Contract.Clauses {
 			c := &s.Contract.Clauses[i]
@@ -109,7 +135,7 @@ func TestClausesHaveTheSummarysFigures(t *testing.T) {
 				t.Errorf("exact %d: %s from %s: %v, and %v in the summary", exact, c.Clause, c.From, show(c.Measured), show(want))
 			}
 		}
-		if outcomes[Holds] < 5 || outcomes[Fails] < 5 {
+		if outcomes[report.Holds] < 5 || outcomes[report.Fails] < 5 {
 			t.Errorf("too one-sided to tell: %v", outcomes)
 		}
 	}
@@ -122,7 +148,7 @@ func TestPercentileOfAWideGap(t *testing.T) {
 	for i := range 3411 {
 		s.Add(int64(i/3240) * 33570367678183)
 	}
-	st, _ := StatOf(&s)
+	st, _ := report.StatOf(&s)
 	if p95, _ := parseStatistic("p95"); *p95.value(&s) != *st.P95 {
 		t.Errorf("%v, and %v in the summary", *p95.value(&s), *st.P95)
 	}
@@ -132,7 +158,7 @@ func TestPercentileOfAWideGap(t *testing.T) {
 // have, but for the duration, which is the run's.
 func TestScopedClausesAreOfTheirRequests(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	slo, _ := ParseSLO("ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
+	slo, _ := report.ParseSLO("ttft:30ms,tpot:40ms,itl:80ms,e2e:300ms")
 	results := messy(rng, 5000)
 	var inside []result.Result
 	for i := range results {
@@ -147,11 +173,11 @@ func TestScopedClausesAreOfTheirRequests(t *testing.T) {
 		}
 	}
 	where := "class = gold or category = branch and input_tokens < 8000"
-	opts := Options{Contract: bounds(t, where), SLO: slo}
+	opts := report.Options{Contract: bounds(t, where), SLO: slo}
 	s := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, opts, results...)
-	alone := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{SLO: slo}, inside...)
+	alone := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, report.Options{SLO: slo}, inside...)
 	stretch := *alone.DurationS / *s.DurationS
-	if len(inside) < 1500 || len(inside) > 3000 || len(s.Contract.Clauses) != len(opts.Contract.Clauses) {
+	if len(inside) < 1500 || len(inside) > 3000 || len(s.Contract.Clauses) != len(Of(opts).Clauses) {
 		t.Fatalf("%d inside, %d clauses", len(inside), len(s.Contract.Clauses))
 	}
 	for i := range s.Contract.Clauses {
@@ -169,6 +195,16 @@ func TestScopedClausesAreOfTheirRequests(t *testing.T) {
 	}
 }
 
+// contractNote is what the page says of the contract.
+func contractNote(s report.Summary) page.Note {
+	for _, n := range report.Page(s).Verdict {
+		if strings.HasPrefix(n.Text, "The contract") {
+			return n
+		}
+	}
+	return page.Note{}
+}
+
 // evenly makes n results, one a second, whose TTFT is 1, 2, … n ms.
 func evenly(n int64) (out []result.Result) {
 	for i := range n {
@@ -184,40 +220,40 @@ func TestOutcomes(t *testing.T) {
 		outcome string
 		margin  float64 // NaN is null
 	}{
-		{"max ttft <= 20ms", evenly(20), Holds, 0}, // what is allowed is allowed
-		{"max ttft <= 19.999999ms", evenly(20), Fails, -0.00000005},
-		{"max ttft <= 40ms", evenly(20), Holds, 0.5},
-		{"max ttft <= 8ms", evenly(20), Fails, -1.5},
-		{"p95 ttft <= 1s", evenly(20), Holds, 0.98095},
-		{"p95 ttft <= 1s", evenly(19), Unjudged, math.NaN()},
-		{"p97 ttft <= 1s", evenly(34), Holds, 0.96699},
-		{"p97 ttft <= 1s", evenly(33), Unjudged, math.NaN()},
-		{"p99.99 ttft <= 1s", evenly(9999), Unjudged, math.NaN()},
-		{"mean ttft <= 1ms", evenly(1), Holds, 0},
-		{"mean ttft <= 1ms", nil, Unjudged, math.NaN()},
-		{"mean tpot <= 1ms", []result.Result{answer(0, 0, 0, 5)}, Unjudged, math.NaN()},
-		{"error_rate <= 50%", []result.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Holds, 0},
-		{"error_rate <= 40%", []result.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Fails, -0.25},
-		{"error_rate <= 0%", []result.Result{answer(0, 0, 0, 5)}, Holds, math.NaN()},
-		{"error_rate <= 0%", []result.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, Fails, math.NaN()},
-		{"error_rate <= 10%", []result.Result{failure(1, 0, "reset")}, Fails, -9},
-		{"output_tokens_per_s >= 4", []result.Result{answer(0, 0, 0, 5, 500)}, Holds, 0},
-		{"output_tokens_per_s >= 5", []result.Result{answer(0, 0, 0, 5, 500)}, Fails, -0.2},
-		{"requests_per_s >= 1", []result.Result{answer(0, 0, 0, 5, 500)}, Holds, 1},
-		{"prompt_tokens_per_s >= 100", []result.Result{answer(0, 0, 0, 5, 500)}, Holds, 1},
-		{"hit_ratio >= 10%", evenly(5), Unjudged, math.NaN()},
-		{"{clause: max ttft <= 1s, where: class = gold}", evenly(5), Unjudged, math.NaN()},
-		{"{clause: goodput >= 50%, slo: 'ttft:10ms'}", evenly(20), Holds, 0},
-		{"{clause: goodput >= 50%, slo: 'ttft:5ms'}", evenly(20), Fails, -0.5},
+		{"max ttft <= 20ms", evenly(20), report.Holds, 0}, // what is allowed is allowed
+		{"max ttft <= 19.999999ms", evenly(20), report.Fails, -0.00000005},
+		{"max ttft <= 40ms", evenly(20), report.Holds, 0.5},
+		{"max ttft <= 8ms", evenly(20), report.Fails, -1.5},
+		{"p95 ttft <= 1s", evenly(20), report.Holds, 0.98095},
+		{"p95 ttft <= 1s", evenly(19), report.Unjudged, math.NaN()},
+		{"p97 ttft <= 1s", evenly(34), report.Holds, 0.96699},
+		{"p97 ttft <= 1s", evenly(33), report.Unjudged, math.NaN()},
+		{"p99.99 ttft <= 1s", evenly(9999), report.Unjudged, math.NaN()},
+		{"mean ttft <= 1ms", evenly(1), report.Holds, 0},
+		{"mean ttft <= 1ms", nil, report.Unjudged, math.NaN()},
+		{"mean tpot <= 1ms", []result.Result{answer(0, 0, 0, 5)}, report.Unjudged, math.NaN()},
+		{"error_rate <= 50%", []result.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, report.Holds, 0},
+		{"error_rate <= 40%", []result.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, report.Fails, -0.25},
+		{"error_rate <= 0%", []result.Result{answer(0, 0, 0, 5)}, report.Holds, math.NaN()},
+		{"error_rate <= 0%", []result.Result{answer(0, 0, 0, 5), failure(1, 0, "reset")}, report.Fails, math.NaN()},
+		{"error_rate <= 10%", []result.Result{failure(1, 0, "reset")}, report.Fails, -9},
+		{"output_tokens_per_s >= 4", []result.Result{answer(0, 0, 0, 5, 500)}, report.Holds, 0},
+		{"output_tokens_per_s >= 5", []result.Result{answer(0, 0, 0, 5, 500)}, report.Fails, -0.2},
+		{"requests_per_s >= 1", []result.Result{answer(0, 0, 0, 5, 500)}, report.Holds, 1},
+		{"prompt_tokens_per_s >= 100", []result.Result{answer(0, 0, 0, 5, 500)}, report.Holds, 1},
+		{"hit_ratio >= 10%", evenly(5), report.Unjudged, math.NaN()},
+		{"{clause: max ttft <= 1s, where: class = gold}", evenly(5), report.Unjudged, math.NaN()},
+		{"{clause: goodput >= 50%, slo: 'ttft:10ms'}", evenly(20), report.Holds, 0},
+		{"{clause: goodput >= 50%, slo: 'ttft:5ms'}", evenly(20), report.Fails, -0.5},
 		// 2 GPUs at 3 for an hour is 6, for 4 M output tokens.
-		{"cost_per_million_output_tokens <= 1.5", []result.Result{expensive(4_000_000)}, Holds, 0},
-		{"cost_per_million_output_tokens <= 1", []result.Result{expensive(4_000_000)}, Fails, -0.5},
-		{"cost_per_million_output_tokens <= 1", []result.Result{expensive(0)}, Unjudged, math.NaN()},
+		{"cost_per_million_output_tokens <= 1.5", []result.Result{expensive(4_000_000)}, report.Holds, 0},
+		{"cost_per_million_output_tokens <= 1", []result.Result{expensive(4_000_000)}, report.Fails, -0.5},
+		{"cost_per_million_output_tokens <= 1", []result.Result{expensive(0)}, report.Unjudged, math.NaN()},
 	} {
-		s := summarise(t, result.Run{}, Options{Contract: contractOf(t, c.clause)}, c.results...)
+		s := summarise(t, result.Run{}, report.Options{Contract: contractOf(t, c.clause)}, c.results...)
 		got := &s.Contract.Clauses[0]
-		if got.Outcome != c.outcome || s.Contract.Holds != (c.outcome == Holds) || s.Contract.Judged != (c.outcome != Unjudged) ||
-			s.Contract.Fails() != (c.outcome == Fails) || (got.Why == "") != (c.outcome != Unjudged) {
+		if got.Outcome != c.outcome || s.Contract.Holds != (c.outcome == report.Holds) || s.Contract.Judged != (c.outcome != report.Unjudged) ||
+			s.Contract.Fails() != (c.outcome == report.Fails) || (got.Why == "") != (c.outcome != report.Unjudged) {
 			t.Errorf("%s of %d: %+v", c.clause, len(c.results), got)
 		}
 		near(t, c.clause, got.Margin, c.margin, 1e-6)
@@ -233,7 +269,7 @@ func expensive(output int32) result.Result {
 
 // The wait in the client counts from due and not from sent.
 func TestOrigins(t *testing.T) {
-	s := summarise(t, result.Run{}, Options{Contract: contractOf(t, "max ttft <= 50ms", "{clause: max ttft <= 50ms, from: sent}")}, answer(0, 0, 100, 20))
+	s := summarise(t, result.Run{}, report.Options{Contract: contractOf(t, "max ttft <= 50ms", "{clause: max ttft <= 50ms, from: sent}")}, answer(0, 0, 100, 20))
 	if c := s.Contract.Clauses; c[0].From != "due" || *c[0].Measured != 120 || c[1].From != "sent" || *c[1].Measured != 20 {
 		t.Errorf("%+v", c)
 	}
@@ -248,16 +284,16 @@ func TestContractOfTheWindow(t *testing.T) {
 	}
 	run := result.Run{Sending: result.Sending{Window: &result.Window{From: &result.Place{DueNS: 10e9}, To: &result.Place{DueNS: 30e9}}}}
 	contract := contractOf(t, "max ttft <= 30ms", "error_rate <= 0%", "{clause: max ttft <= 30ms, where: class = gold}", "{clause: error_rate <= 0%, where: class = gold}", "{clause: goodput >= 100%, slo: 'ttft:30ms'}")
-	s := summarise(t, run, Options{Contract: contract}, results...)
+	s := summarise(t, run, report.Options{Contract: contract}, results...)
 	for _, c := range s.Contract.Clauses {
-		if c.Outcome != Holds || c.Samples != 20 {
+		if c.Outcome != report.Holds || c.Samples != 20 {
 			t.Errorf("%+v", c)
 		}
 	}
 	run.Window = nil
-	s = summarise(t, run, Options{Contract: contract}, results...)
+	s = summarise(t, run, report.Options{Contract: contract}, results...)
 	for _, c := range s.Contract.Clauses {
-		if c.Outcome != Fails {
+		if c.Outcome != report.Fails {
 			t.Errorf("without a window: %+v", c)
 		}
 	}
@@ -267,24 +303,28 @@ func TestContractOfTheWindow(t *testing.T) {
 func TestContractMemory(t *testing.T) {
 	c := contractOf(t, "p95 ttft <= 1s", "{clause: p95 ttft <= 1s, where: class = gold}", "{clause: p99 ttft <= 1s, where: class = 'gold'}",
 		"{clause: p99 ttft <= 1s, where: class = gold, from: sent}", "{clause: p99 itl <= 1s, where: class = silver}")
-	terms := newTerms(c, Options{Exact: 3}, func() reuse { return reuse{} }, &result.Run{})
-	var kept []int
-	for _, e := range terms.all {
-		kept = append(kept, len(e.timings))
-	}
-	if fmt.Sprint(kept) != "[0 2 1]" {
-		t.Errorf("samples by scope: %v", kept)
-	}
-	for i := range 100 {
-		r := rowOf([]string{"gold", "silver"}[i%2], 100)
-		terms.add(r, Succeeded)
-	}
-	for _, e := range terms.all[1:] {
-		for _, of := range e.timings {
-			if q := of.sample.Order(); q.Exact || q.N != 50 {
-				t.Errorf("%s has %d values, exactly: %v", of.name, q.N, q.Exact)
+	j := c.Judge(&result.Run{}, report.SLO{}, func() *report.Evidence { return new(report.Evidence) }).(*judge)
+	timings := []report.Timing{{Name: "ttft", Origin: report.FromDue}, {Name: "ttft", Origin: report.FromSent}, {Name: "itl", Origin: report.FromSent}}
+	kept := func() (counts []int64) {
+		for _, v := range j.scopes {
+			for _, timing := range timings {
+				n := int64(-1) // not kept
+				if values := v.Values(timing); values != nil {
+					n = values.N
+				}
+				counts = append(counts, n)
 			}
 		}
+		return counts
+	}
+	if got := fmt.Sprint(kept()); got != "[-1 -1 -1 0 0 -1 -1 -1 0]" {
+		t.Errorf("values by scope: %v", got)
+	}
+	for i := range 100 {
+		j.Add(rowOf([]string{"gold", "silver"}[i%2], 100), false)
+	}
+	if got := fmt.Sprint(kept()); got != "[-1 -1 -1 50 50 -1 -1 -1 50]" {
+		t.Errorf("values by scope after 50 requests of each: %v", got)
 	}
 }
 
@@ -298,10 +338,10 @@ func TestContractWithoutErrorRate(t *testing.T) {
 	} {
 		for _, failures := range []int{0, 1} {
 			results := append(evenly(5), failure(9, 9, "reset"))[:5+failures]
-			s := summarise(t, result.Run{}, Options{Contract: contractOf(t, strings.Split(clauses, "|")...)}, results...)
+			s := summarise(t, result.Run{}, report.Options{Contract: contractOf(t, strings.Split(clauses, "|")...)}, results...)
 			said := false
 			for _, w := range s.Warnings {
-				said = said || w.Code == WarnContract
+				said = said || w.Code == report.WarnContract
 			}
 			if said != (want && failures > 0) {
 				t.Errorf("%s with %d failures: %v", clauses, failures, s.Warnings)
@@ -318,7 +358,7 @@ func TestContractIsShown(t *testing.T) {
 	for i := range results {
 		results[i].Class = "gold"
 	}
-	s := summarise(t, result.Run{Simulation: result.Simulation{Simulated: "a model"}}, Options{Contract: contract}, results...)
+	s := summarise(t, result.Run{Simulation: result.Simulation{Simulated: "a model"}}, report.Options{Contract: contract}, results...)
 	const says = `the contract "chat ?[31m" does not hold: p95 ttft from due is 1,045 ms, 10,351 % beyond 10ms; ` +
 		`max e2e from due where class = gold or input_tokens < 2048 and category != cold and output_tokens > 3 is 6,612,742 ms, 661,174 % beyond 1s; ` +
 		`requests_per_s is 0.166 1/s, 91.68 % short of 2; it cannot be judged: p99.99 ttft from due: it takes 10,000 values, and there were 1,100`
@@ -326,19 +366,19 @@ func TestContractIsShown(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, says)
 	}
 	var text bytes.Buffer
-	if err := WriteText(&text, s); err != nil {
+	if err := report.WriteText(&text, s); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(text.String(), "\n") {
-		if utf8.RuneCountInString(line) > TextWidth {
+		if utf8.RuneCountInString(line) > report.TextWidth {
 			t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
 		}
 	}
-	p := Page(s)
+	p := report.Page(s)
 	if p.Sections[0].Title != "Contract" || len(p.Sections[0].Tables[0].Rows) != 5 {
 		t.Errorf("%+v", p.Sections[0])
 	}
-	if n := contractNotes(&s)[0]; n.Level != page.Bad || n.Text != "The"+says[3:]+"." {
+	if n := contractNote(s); n.Level != page.Bad || n.Text != "The"+says[3:]+"." {
 		t.Errorf("%+v", n)
 	}
 	for _, want := range []string{"The contract \"chat ?[31m\" does not hold", "fails by 10,351 %", "holds, 100 % to spare", "cannot be judged", "The contract"} {
@@ -352,13 +392,13 @@ func TestContractIsShown(t *testing.T) {
 // verdict does to it.
 func TestContractHolds(t *testing.T) {
 	contract := contractOf(t, "max ttft <= 40ms", "{clause: max e2e <= 100ms, from: sent}", "error_rate <= 0%")
-	s := summarise(t, result.Run{}, Options{Contract: contract}, evenly(20)...)
+	s := summarise(t, result.Run{}, report.Options{Contract: contract}, evenly(20)...)
 	const says = "the contract holds, in 3 clauses; with the least to spare, max ttft from due is 20 ms, 50 % within 40ms"
-	if got := s.Contract.String(); got != says || contractNotes(&s)[0].Level != page.Good {
+	if got := s.Contract.String(); got != says || contractNote(s).Level != page.Good {
 		t.Errorf("%s", got)
 	}
-	s = summarise(t, result.Run{Client: result.Client{GCPauseMaxNS: int64(time.Second)}}, Options{Contract: contract}, evenly(20)...)
-	if got := contractNotes(&s)[0]; got.Level != page.Warn || !strings.Contains(got.Text, "cannot be trusted") {
+	s = summarise(t, result.Run{Client: result.Client{GCPauseMaxNS: int64(time.Second)}}, report.Options{Contract: contract}, evenly(20)...)
+	if got := contractNote(s); got.Level != page.Warn || !strings.Contains(got.Text, "cannot be trusted") {
 		t.Errorf("%+v", got)
 	}
 }

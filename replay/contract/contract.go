@@ -1,30 +1,100 @@
-package report
+// Package contract reads contracts, and judges runs by them.
+//
+// A [Contract] says in clauses what a run has to keep to:
+//
+//	name: chat in production
+//	clauses:
+//	  - p95 ttft <= 1s
+//	  - clause: p99 ttft <= 300ms
+//	    where: class = gold
+//
+// [Read] reads one from a file. Set it in the options of package report, and the
+// summary has a report.ContractResult: each [Clause] holds, fails, or cannot be
+// judged, with what was measured and its margin. Faults in a contract have the line
+// and the column at which they are.
+//
+// Judging takes no pass of its own. Clauses about all requests are judged by what the
+// summary is made of. Clauses with a scope keep the latencies that they are about,
+// once for each scope.
+package contract
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 
+	"reprise/replay/report"
 	"reprise/trace/strictyaml"
 )
 
+// A Contract is what a run has to keep to: clauses about latencies, errors,
+// throughput, goodput, the cache and cost. [Read] reads one, and the
+// options of package report take it.
+//
+// Clauses are about the requests that are measured: those within the run's
+// window. Latencies are of the requests that succeeded; one that failed has none,
+// and counts for error_rate and goodput alone.
+type Contract struct {
+	Name    string
+	Clauses []Clause
+
+	// What cost is computed from. 0 is not known, and refused where a clause is
+	// about cost.
+	GPUs            int
+	PricePerGPUHour float64 // in any currency
+}
+
+// Check refuses a contract that cannot be judged: one without clauses, a clause about
+// goodput where neither it nor the report has objectives, and a cost without a price.
+func (c *Contract) Check(slo report.SLO) error {
+	if len(c.Clauses) == 0 {
+		return errors.New("the contract has no clauses")
+	}
+	for i := range c.Clauses {
+		clause := &c.Clauses[i]
+		if clause.quantity == nil {
+			return errors.New("a clause of the contract is empty")
+		}
+		switch clause.quantity.kind {
+		case goodShare:
+			if clause.slo.Empty() && slo.Empty() {
+				return fmt.Errorf("%s: the clause has no slo, such as slo: ttft:200ms,tpot:50ms", clause)
+			}
+		case costOf:
+			if !(c.PricePerGPUHour > 0 && c.PricePerGPUHour < math.MaxInt32) || c.GPUs <= 0 {
+				return fmt.Errorf("%s: cost needs gpus and price_per_gpu_hour", clause)
+			}
+		}
+	}
+	return nil
+}
+
+// Of returns the contract that the options of a report hold a run against, nil for
+// none.
+func Of(o report.Options) *Contract {
+	c, _ := o.Contract.(*Contract)
+	return c
+}
+
 // Bounds of a contract: every clause with a scope keeps values of its own.
 const (
-	MaxContractText    = 16 << 10
-	MaxContractClauses = 64
+	maxText    = 16 << 10
+	maxClauses = 64
 )
 
-var contractBounds = strictyaml.Bounds{What: "a contract", Bytes: MaxContractText}
+var contractBounds = strictyaml.Bounds{What: "a contract", Bytes: maxText}
 
-// ReadContract reads a contract from a YAML file, as [ParseContract] does.
-func ReadContract(path string) (Contract, error) {
+// Read reads a contract from a YAML file, as [Parse] does.
+func Read(path string) (Contract, error) {
 	text, err := strictyaml.ReadFile(path, contractBounds)
 	if err != nil {
 		return Contract{}, err
 	}
-	return ParseContract(path, text)
+	return Parse(path, text)
 }
 
-// ParseContract reads a contract:
+// Parse reads a contract:
 //
 //	name: chat in production
 //	clauses:
@@ -38,22 +108,22 @@ func ReadContract(path string) (Contract, error) {
 //	price_per_gpu_hour: 2.5
 //
 // Errors begin with the name, and with the line and the column at fault.
-func ParseContract(name string, text []byte) (Contract, error) {
-	c, err := parseContract(text)
+func Parse(name string, text []byte) (Contract, error) {
+	c, err := parseFile(text)
 	if err != nil {
 		return Contract{}, strictyaml.Named(name, err)
 	}
 	return c, nil
 }
 
-func parseContract(text []byte) (c Contract, err error) {
+func parseFile(text []byte) (c Contract, err error) {
 	doc, err := strictyaml.Parse(text, contractBounds)
 	if err != nil {
 		return c, err
 	}
 	err = doc.Keys(
 		strictyaml.Key{Name: "name", Read: strictyaml.Into(&c.Name, strictyaml.Node.Text)},
-		strictyaml.Key{Name: "clauses", Read: func(n strictyaml.Node) error { return n.List("a clause", MaxContractClauses, c.addClause) }},
+		strictyaml.Key{Name: "clauses", Read: func(n strictyaml.Node) error { return n.List("a clause", maxClauses, c.addClause) }},
 		strictyaml.Key{Name: "gpus", Read: strictyaml.Into(&c.GPUs, strictyaml.Whole(1, 1<<31-1))},
 		strictyaml.Key{Name: "price_per_gpu_hour", Read: strictyaml.Into(&c.PricePerGPUHour, price)})
 	if err == nil && len(c.Clauses) == 0 {
@@ -141,7 +211,7 @@ func (c *Clause) setSLO(n strictyaml.Node, s string) (err error) {
 	if c.quantity.kind != goodShare {
 		return n.Faultf("slo belongs to goodput")
 	}
-	if c.slo, err = ParseSLO(s); err != nil {
+	if c.slo, err = report.ParseSLO(s); err != nil {
 		return n.Faultf("%v", err)
 	}
 	return nil

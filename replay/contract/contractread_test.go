@@ -1,10 +1,12 @@
-package report
+package contract
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"reprise/replay/report"
 )
 
 const chatContract = `# Chat, as its users know it.
@@ -23,12 +25,12 @@ gpus: 8
 price_per_gpu_hour: 2.49
 `
 
-func TestReadContract(t *testing.T) {
+func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	if err := os.WriteFile(path, []byte(chatContract), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := ReadContract(path)
+	c, err := Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestReadContract(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") || c.Name != "chat in production" || c.GPUs != 8 || c.PricePerGPUHour != 2.49 {
 		t.Errorf("%+v\n%s", c, strings.Join(got, "\n"))
 	}
-	if _, err := ReadContract(path + "?"); !os.IsNotExist(err) {
+	if _, err := Read(path + "?"); !os.IsNotExist(err) {
 		t.Error(err)
 	}
 }
@@ -65,7 +67,7 @@ func TestContractFaults(t *testing.T) {
 		{"# nothing\n", "c.yaml: it is empty"},
 		{"name: a\n---\nname: b\n", "c.yaml: it has more than one document"},
 		{"name: \xff\n", "c.yaml: it is not UTF-8"},
-		{strings.Repeat(" ", MaxContractText+1), "c.yaml: a contract has at most 16384 bytes"},
+		{strings.Repeat(" ", maxText+1), "c.yaml: a contract has at most 16384 bytes"},
 		{"- p95 ttft <= 1s\n", "c.yaml:1:1: want keys and values"},
 		{"name: a\n", "c.yaml:1:1: the contract has no clauses"},
 		{"name: a\nclauses:\n", "c.yaml:2:1: clauses has no value"},
@@ -99,7 +101,7 @@ func TestContractFaults(t *testing.T) {
 		{"price_per_gpu_hour: .inf\n", "c.yaml:1:21: price_per_gpu_hour: want a number"},
 		{list(strings.Repeat("  - p95 ttft <= 1s\n", 65)), "c.yaml:66:5: clauses: want 64 at most"},
 	} {
-		_, err := ParseContract("c.yaml", []byte(c.in))
+		_, err := Parse("c.yaml", []byte(c.in))
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%.60q: %v; want %s", c.in, err, c.want)
 		}
@@ -108,12 +110,12 @@ func TestContractFaults(t *testing.T) {
 
 // What a contract needs beside its file is asked for before there are results.
 func TestContractNeeds(t *testing.T) {
-	slo, err := ParseSLO("ttft:1s")
+	slo, err := report.ParseSLO("ttft:1s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	parse := func(text string) *Contract {
-		c, err := ParseContract("c.yaml", []byte(text))
+		c, err := Parse("c.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,16 +123,16 @@ func TestContractNeeds(t *testing.T) {
 	}
 	goodput, cost := "clauses: [goodput >= 90%]\n", "clauses: [cost_per_million_output_tokens <= 3]\n"
 	for name, c := range map[string]struct {
-		opts Options
+		opts report.Options
 		want string
 	}{
-		"goodput without an SLO": {Options{Contract: parse(goodput)}, "goodput >= 90%: the clause has no slo"},
-		"goodput with one":       {Options{Contract: parse(goodput), SLO: slo}, ""},
-		"cost without a price":   {Options{Contract: parse(cost + "gpus: 2")}, "cost needs gpus and price"},
-		"cost without GPUs":      {Options{Contract: parse(cost + "price_per_gpu_hour: 2")}, "cost needs gpus and price"},
-		"cost with both":         {Options{Contract: parse(cost + "price_per_gpu_hour: 2\ngpus: 1")}, ""},
-		"nothing":                {Options{Contract: &Contract{}}, "no clauses"},
-		"an empty clause":        {Options{Contract: &Contract{Clauses: make([]Clause, 1)}}, "empty"},
+		"goodput without an SLO": {report.Options{Contract: parse(goodput)}, "goodput >= 90%: the clause has no slo"},
+		"goodput with one":       {report.Options{Contract: parse(goodput), SLO: slo}, ""},
+		"cost without a price":   {report.Options{Contract: parse(cost + "gpus: 2")}, "cost needs gpus and price"},
+		"cost without GPUs":      {report.Options{Contract: parse(cost + "price_per_gpu_hour: 2")}, "cost needs gpus and price"},
+		"cost with both":         {report.Options{Contract: parse(cost + "price_per_gpu_hour: 2\ngpus: 1")}, ""},
+		"nothing":                {report.Options{Contract: &Contract{}}, "no clauses"},
+		"an empty clause":        {report.Options{Contract: &Contract{Clauses: make([]Clause, 1)}}, "empty"},
 	} {
 		if err := c.opts.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
@@ -139,12 +141,12 @@ func TestContractNeeds(t *testing.T) {
 }
 
 // Whatever a file holds, the answer is a contract or an error that names it.
-func FuzzParseContract(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{chatContract, "clauses:\n - p95 ttft <=\n", "clauses: [{clause: a, where: b}]", "? a\n: b", "&a [*a]", "name: |\n  a\nclauses:\n- >\n  p95 ttft\n  <= 1s"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := ParseContract("c.yaml", text)
+		c, err := Parse("c.yaml", text)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "c.yaml:") {
 				t.Fatal(err)

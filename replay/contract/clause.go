@@ -1,4 +1,4 @@
-package report
+package contract
 
 import (
 	"errors"
@@ -6,16 +6,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"reprise/replay/report"
 )
 
 // A Clause is one condition of a contract.
 type Clause struct {
 	quantity  *quantity
 	statistic statistic
-	allowed   float64 // in the unit of its quantity
-	origin    int     // of a latency, and of goodput
-	slo       SLO     // of goodput; empty takes that of the [Options]
-	where     scope   // nil is every request
+	allowed   float64    // in the unit of its quantity
+	origin    int        // of a latency, and of goodput
+	slo       report.SLO // of goodput; empty takes that of the report
+	where     scope      // nil is every request
 }
 
 // A quantity is what a clause is about.
@@ -95,6 +97,9 @@ func (m *quantity) operator() string {
 	return "<="
 }
 
+// originNames are the words for report.FromSent and report.FromDue.
+var originNames = [...]string{report.FromSent: "sent", report.FromDue: "due"}
+
 // A statistic is a percentile in millionths, the mean or the maximum; 0 is none.
 type statistic int64
 
@@ -161,7 +166,7 @@ func (c *Clause) String() string {
 // from where it counts when that is not from due.
 func (c *Clause) Whole() string {
 	out := c.String()
-	if c.quantity != nil && c.quantity.hasOrigin() && c.origin != FromDue {
+	if c.quantity != nil && c.quantity.hasOrigin() && c.origin != report.FromDue {
 		out += " from " + originNames[c.origin]
 	}
 	if slo := c.slo.String(); slo != "" {
@@ -179,7 +184,7 @@ func (c *Clause) limit() string {
 	case "ms":
 		return time.Duration(math.Round(c.allowed * 1e6)).String()
 	case "share":
-		return strconv.FormatFloat(*Rounded(c.allowed*100, 1e7), 'f', -1, 64) + "%"
+		return strconv.FormatFloat(*report.Rounded(c.allowed*100, 1e7), 'f', -1, 64) + "%"
 	}
 	return strconv.FormatFloat(c.allowed, 'f', -1, 64)
 }
@@ -237,7 +242,7 @@ func parseSubject(all []lexeme) (c Clause, rest []lexeme, err error) {
 	case !c.quantity.latency() && c.statistic != 0:
 		return c, nil, misplacedf(all[0].at, "%s is one figure, without a percentile or a mean", name.text)
 	case c.quantity.hasOrigin():
-		c.origin = FromDue
+		c.origin = report.FromDue
 	}
 	return c, rest, nil
 }
@@ -257,8 +262,8 @@ func (m *quantity) example() string {
 func (m *quantity) parseLimit(s string) (float64, error) {
 	switch m.unit() {
 	case "ms":
-		if d, err := time.ParseDuration(s); err == nil && d > 0 && d <= MaxInstant {
-			return ms(d), nil
+		if d, err := time.ParseDuration(s); err == nil && d > 0 && d <= report.MaxInstant {
+			return float64(d) / 1e6, nil
 		}
 		return 0, errors.New("write the limit as a duration above zero with its unit, such as 200ms or 5s")
 	case "share":
@@ -267,7 +272,7 @@ func (m *quantity) parseLimit(s string) (float64, error) {
 		if !ok || err != nil || !(v >= 0 && v <= 100) || v < 1e-7 && m.floor {
 			return 0, errors.New("write the limit as a percentage, such as 1%")
 		}
-		return *Rounded(v/100, 1e9), nil
+		return *report.Rounded(v/100, 1e9), nil
 	}
 	if v, err := strconv.ParseFloat(s, 64); err == nil && v > 0 && v < math.MaxInt32 {
 		return v, nil

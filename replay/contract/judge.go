@@ -1,0 +1,239 @@
+package contract
+
+import (
+	"fmt"
+
+	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace/page"
+	"reprise/trace/sample"
+)
+
+// A judge implements [report.Judge].
+type judge struct {
+	contract *Contract
+	run      *result.Run
+	scopes   []*scoped
+	byClause []*scoped
+}
+
+// A scoped is the evidence of the clauses that have one scope.
+type scoped struct {
+	*report.Evidence
+	where scope // nil is all: then the evidence is the summary's, but for good
+	good  []goodCount
+}
+
+// A goodCount counts the requests that meet what a clause about goodput asks.
+type goodCount struct {
+	clause int
+	slo    report.SLO
+	origin int
+	n      int64
+}
+
+// Judge implements [report.Contract] for a contract that was checked. Clauses of one
+// scope share their evidence.
+func (c *Contract) Judge(run *result.Run, slo report.SLO, newEvidence func() *report.Evidence) report.Judge {
+	j := &judge{contract: c, run: run}
+	for i := range c.Clauses {
+		clause := &c.Clauses[i]
+		v := j.scopeOf(clause.where, newEvidence)
+		j.byClause = append(j.byClause, v)
+		switch {
+		case clause.quantity.kind == goodShare:
+			asked := clause.slo
+			if asked.Empty() {
+				asked = slo
+			}
+			v.good = append(v.good, goodCount{i, asked, clause.origin, 0})
+		case clause.quantity.latency() && v.where != nil:
+			v.Keep(clause.timing())
+		}
+	}
+	return j
+}
+
+// scopeOf finds or makes the evidence of a scope.
+func (j *judge) scopeOf(where scope, newEvidence func() *report.Evidence) *scoped {
+	for _, v := range j.scopes {
+		if v.where == nil && where == nil || v.where != nil && where != nil && v.where.String() == where.String() {
+			return v
+		}
+	}
+	v := &scoped{where: where, Evidence: newEvidence()}
+	j.scopes = append(j.scopes, v)
+	return v
+}
+
+func (c *Clause) timing() report.Timing {
+	if c.quantity.kind == latencyWithin {
+		return report.Timing{Name: c.quantity.name, Origin: report.FromSent}
+	}
+	return report.Timing{Name: c.quantity.name, Origin: c.origin}
+}
+
+// Add implements [report.Judge].
+func (j *judge) Add(r *result.Result, failed bool) {
+	var d *report.Durations
+	for _, v := range j.scopes {
+		if v.where != nil && !v.where.holds(r, j.run) {
+			continue
+		}
+		if failed {
+			v.Failed++
+			continue
+		}
+		if d == nil {
+			derived := report.Derive(r)
+			d = &derived
+		}
+		v.Succeeded++
+		for i := range v.good {
+			if g := &v.good[i]; d.Meets(&g.slo, g.origin) {
+				g.n++
+			}
+		}
+		if v.where != nil {
+			v.Evidence.Add(r, d)
+		}
+	}
+}
+
+// Result implements [report.Judge].
+func (j *judge) Result(all *report.Evidence, durationNS int64, zeros bool) *report.ContractResult {
+	out := &report.ContractResult{Name: j.contract.Name, Holds: true, Judged: true}
+	for _, v := range j.scopes {
+		if v.where == nil {
+			v.Evidence = all
+		}
+	}
+	for i := range j.contract.Clauses {
+		r := j.clause(i, durationNS, zeros)
+		out.Holds = out.Holds && r.Outcome == report.Holds
+		out.Judged = out.Judged && r.Outcome != report.Unjudged
+		out.Clauses = append(out.Clauses, r)
+	}
+	return out
+}
+
+// clause judges one clause.
+func (j *judge) clause(i int, duration int64, zeros bool) report.ClauseResult {
+	c, v := &j.contract.Clauses[i], j.byClause[i]
+	r := report.ClauseResult{Clause: c.String(), Allowed: c.allowed, Unit: c.quantity.unit(), SLO: c.slo.String()}
+	if c.where != nil {
+		r.Where = c.where.String()
+	}
+	if c.quantity.hasOrigin() {
+		r.From = originNames[c.origin]
+	}
+	slo := &c.slo
+	switch c.quantity.kind {
+	case latencyFrom, latencyWithin:
+		s := v.Values(c.timing())
+		r.Samples, r.Needed = s.N, c.statistic.needed()
+		r.Measured = c.statistic.value(s)
+	case goodShare:
+		for _, g := range v.good {
+			if g.clause == i {
+				slo = &g.slo
+				r.Samples, r.Measured, r.SLO = v.Succeeded+v.Failed, report.Ratio(g.n, v.Succeeded+v.Failed), g.slo.String()
+			}
+		}
+	default:
+		r.Measured, r.Samples = j.figure(c.quantity, v, duration, zeros)
+	}
+	r.Estimated = c.estimates(v, slo)
+	if r.Measured == nil {
+		r.Outcome, r.Why = report.Unjudged, c.missing(&r, v)
+		return r
+	}
+	room := c.allowed - *r.Measured
+	if c.quantity.floor {
+		room = -room
+	}
+	r.Outcome = report.Fails
+	if room >= 0 {
+		r.Outcome = report.Holds
+	}
+	if c.allowed > 0 {
+		r.Margin = report.Rounded(room/c.allowed, 1e6)
+	}
+	return r
+}
+
+// figure is a measure that has no statistic, and the requests that it rests on.
+func (j *judge) figure(m *quantity, v *scoped, duration int64, zeros bool) (*float64, int64) {
+	switch m.name {
+	case errorRate:
+		return report.Ratio(v.Failed, v.Succeeded+v.Failed), v.Succeeded + v.Failed
+	case "hit_ratio":
+		return v.HitRatio(zeros)
+	case "requests_per_s":
+		return report.PerSecond(v.Succeeded, duration), v.Succeeded
+	case "prompt_tokens_per_s":
+		return report.PerSecond(v.Prompt, duration), v.Succeeded
+	case "output_tokens_per_s":
+		return report.PerSecond(v.Output, duration), v.Succeeded
+	}
+	if v.Output == 0 || duration <= 0 {
+		return nil, v.Succeeded
+	}
+	hours := float64(duration) / 3600e9
+	return report.Rounded(j.contract.PricePerGPUHour*float64(j.contract.GPUs)*hours/(float64(v.Output)/1e6), 1e6), v.Succeeded
+}
+
+// missing says why a clause has no measurement.
+func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
+	switch {
+	case c.where != nil && v.Succeeded+v.Failed == 0:
+		return "no measured request is in its scope"
+	case v.Succeeded == 0:
+		return "no request succeeded"
+	case c.quantity.latency() && r.Samples > 0:
+		return fmt.Sprintf("it takes %s, and there %s %s", page.Many(r.Needed, "value"), page.Was(r.Samples), page.Brief(r.Samples))
+	case c.quantity.latency():
+		return "no request has a value"
+	case c.quantity.name == "hit_ratio":
+		return "the server reports no cached tokens"
+	case c.quantity.kind == costOf && v.Output == 0:
+		return "there are no output tokens"
+	}
+	return "the run has no duration"
+}
+
+// estimates is how many of the requests that the clause rests on have a count of
+// tokens that is an estimate, where it matters to what the clause is about.
+func (c *Clause) estimates(v *scoped, slo *report.SLO) int64 {
+	switch c.quantity.name {
+	case "prompt_tokens_per_s":
+		return v.PromptEstimates
+	case "output_tokens_per_s", "cost_per_million_output_tokens", "tpot", "itl_token":
+		return v.OutputEstimates
+	case "goodput":
+		if slo.TPOT != nil {
+			return v.OutputEstimates
+		}
+	}
+	return 0
+}
+
+// value is a statistic of a sample in milliseconds, nil when it has too few values.
+func (s statistic) value(of *sample.Values) *float64 {
+	if of.N < s.needed() {
+		return nil
+	}
+	milliseconds := func(ns float64) *float64 { return report.Rounded(ns/1e6, 1e6) }
+	switch s {
+	case meanOf:
+		return milliseconds(of.Mean())
+	case maxOf:
+		return milliseconds(float64(of.Max))
+	}
+	num, den := int64(s), int64(millionths)
+	for den > 1000 && num%10 == 0 { // as the summary asks, to the last nanosecond
+		num, den = num/10, den/10
+	}
+	q := of.Order()
+	return milliseconds(float64(q.At(num, den)))
+}
