@@ -20,8 +20,26 @@ const cardWidth = 80
 func (c Card) WriteText(w io.Writer) error {
 	var t cardText
 	t.b.WriteString("PRIVACY CARD\n")
-	t.about(&c)
-	t.made(&c)
+	t.section("What this is")
+	t.fact("tier", c.Tier+": "+tierWords[c.Tier])
+	t.fact("unit of privacy", c.Unit)
+	t.fact("made by", c.Tool)
+	t.section("How it was made")
+	t.fact("times", c.Time)
+	t.fact("lengths", c.Lengths)
+	if c.BlockSize > 0 {
+		t.fact("prefix blocks", fmt.Sprintf("of %d tokens; each has an id, and two requests with the same first tokens the same first ids", c.BlockSize))
+	}
+	t.fact("key of block ids", c.Key)
+	if x := c.Confined; x != nil {
+		t.fact("confined", fmt.Sprintf("while it was made: network %s; files %s; core dumps %s", x.Network, x.Files, x.CoreDumps))
+	}
+	t.fact("tokenizer", c.Tokenizer)
+	t.fact("chat template", c.Template)
+	t.fact("text", "No word of a prompt or an answer is in the rows. "+c.SourceFields.Words())
+	if f := c.SourceFields; f != nil && f.Format != "" {
+		t.fact("source", fmt.Sprintf("It was read as %s. Which fields that has, and what became of each, is on the page of an audit (reprise audit --html).", f.Format))
+	}
 	if c.Partner != nil {
 		t.partner(c.Partner)
 	}
@@ -95,32 +113,6 @@ func (t *cardText) fact(name, words string) {
 func (t *cardText) say(format string, args ...any) { t.lines("  ", fmt.Sprintf(format, args...)) }
 func (t *cardText) item(words string)              { t.lines("  - ", words) }
 
-func (t *cardText) about(c *Card) {
-	t.section("What this is")
-	t.fact("tier", c.Tier+": "+tierWords[c.Tier])
-	t.fact("unit of privacy", c.Unit)
-	t.fact("made by", c.Tool)
-}
-
-func (t *cardText) made(c *Card) {
-	t.section("How it was made")
-	t.fact("times", c.Time)
-	t.fact("lengths", c.Lengths)
-	if c.BlockSize > 0 {
-		t.fact("prefix blocks", fmt.Sprintf("of %d tokens; each has an id, and two requests with the same first tokens the same first ids", c.BlockSize))
-	}
-	t.fact("key of block ids", c.Key)
-	if x := c.Confined; x != nil {
-		t.fact("confined", fmt.Sprintf("while it was made: network %s; files %s; core dumps %s", x.Network, x.Files, x.CoreDumps))
-	}
-	t.fact("tokenizer", c.Tokenizer)
-	t.fact("chat template", c.Template)
-	t.fact("text", "No word of a prompt or an answer is in the rows. "+c.SourceFields.Words())
-	if f := c.SourceFields; f != nil && f.Format != "" {
-		t.fact("source", fmt.Sprintf("It was read as %s. Which fields that has, and what became of each, is on the page of an audit (reprise audit --html).", f.Format))
-	}
-}
-
 func (t *cardText) partner(p *PartnerCard) {
 	t.section("Hiding among others")
 	counted := "by request: each counts as a person of its own"
@@ -147,7 +139,11 @@ func (t *cardText) partner(p *PartnerCard) {
 func (t *cardText) public(s *dp.Statement) {
 	t.section("The guarantee")
 	t.say("Protected is %s. With or without any one of them, every outcome of this release is about as likely: more likely by a factor of e^ε = %.2f at most, but for a chance of δ.", s.Protects, math.Exp(s.Budget.Epsilon))
-	t.fact("this release", fmt.Sprintf("ε = %g, δ = %g; %s noise", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism)+ofRho(s.Rho))
+	release := fmt.Sprintf("ε = %g, δ = %g; %s noise", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism)
+	if s.Rho != 0 {
+		release += fmt.Sprintf(", ρ = %.4g of zero-concentrated privacy for the histograms together", s.Rho)
+	}
+	t.fact("this release", release)
 	if l := s.Ledger; l != nil {
 		t.fact("all releases", fmt.Sprintf("ε = %.4g, δ = %.3g: this release and %d before it of this source, refused attempts included", l.Epsilon, l.Delta, l.Releases-1))
 	}
@@ -159,26 +155,6 @@ func (t *cardText) public(s *dp.Statement) {
 	if p := s.Selection; p != nil {
 		t.fact("public prefixes", fmt.Sprintf("%d, selected with ε = %.3g and δ = %.3g: a noisy count of each %s that has it of at least %d; each counts in at most %d", p.Nodes, p.Budget.Epsilon, p.Budget.Delta, s.Unit, p.Threshold, p.NodesPerUnit))
 	}
-	t.measurements(s)
-	t.section("What counts as public, and is not protected")
-	for _, p := range s.Public {
-		t.item(p)
-	}
-	e := s.Predicted
-	t.section("How good it is")
-	t.say("Predicted errors, below which 19 of 20 such releases stay: total input %.1f %%, total output %.1f %%, 99th percentile of input %.1f %%, of output %.1f %%.",
-		100*e.InputTotal, 100*e.OutputTotal, 100*e.InputP99, 100*e.OutputP99)
-}
-
-func ofRho(rho float64) string {
-	if rho == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", ρ = %.4g of zero-concentrated privacy for the histograms together", rho)
-}
-
-// measurements lists what was counted, each with its part of the budget.
-func (t *cardText) measurements(s *dp.Statement) {
 	t.section("What was counted, with its part of the budget and the noise of each cell")
 	part := "part of ε"
 	if s.Mechanism == dp.Gaussian {
@@ -189,6 +165,14 @@ func (t *cardText) measurements(s *dp.Statement) {
 		fmt.Fprintf(&t.b, "  %-20s %8d %6d %6d %10.5f %10.2f\n", m.Name, m.Cells, m.L1, m.L2Squared, m.Epsilon+m.Rho, m.SD)
 	}
 	t.say("L1 and L2² are by how much one %s can change the counts: in sum, and in the sum of squares.", s.Unit)
+	t.section("What counts as public, and is not protected")
+	for _, p := range s.Public {
+		t.item(p)
+	}
+	e := s.Predicted
+	t.section("How good it is")
+	t.say("Predicted errors, below which 19 of 20 such releases stay: total input %.1f %%, total output %.1f %%, 99th percentile of input %.1f %%, of output %.1f %%.",
+		100*e.InputTotal, 100*e.OutputTotal, 100*e.InputP99, 100*e.OutputP99)
 }
 
 func (t *cardText) columns(rules []Rule) {

@@ -1,6 +1,7 @@
 package anonymize
 
 import (
+	"slices"
 	"strings"
 
 	"reprise/trace"
@@ -43,8 +44,12 @@ const minCut = 64
 // origin, and comparing it costs nothing.
 func (c *chain) keepCommon(root block.ID, pieces []token.Piece) int {
 	n, from := 0, 0
-	for root == c.root && n < len(c.cuts) && c.reaches(c.cuts[n].end, from, pieces) {
-		from = c.cuts[n].end
+	for root == c.root && n < len(c.cuts) {
+		end := c.cuts[n].end
+		if end > len(pieces) || end < len(pieces) && !pieces[end].Starts() || !slices.Equal(pieces[from:end], c.pieces[from:end]) {
+			break
+		}
+		from = end
 		n++
 	}
 	c.root, c.cuts = root, c.cuts[:n]
@@ -59,20 +64,6 @@ func (c *chain) keepCommon(root block.ID, pieces []token.Piece) int {
 	return from
 }
 
-// reaches reports whether pieces are those of the chain up to a cut, and may be
-// cut there too.
-func (c *chain) reaches(end, from int, pieces []token.Piece) bool {
-	if end > len(pieces) || end < len(pieces) && !pieces[end].Starts() {
-		return false
-	}
-	for i := from; i < end; i++ {
-		if pieces[i] != c.pieces[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // lastCut is how far the cuts go.
 func (c *chain) lastCut() (full int, rest []uint32) {
 	if len(c.cuts) == 0 {
@@ -80,16 +71,6 @@ func (c *chain) lastCut() (full int, rest []uint32) {
 	}
 	last := &c.cuts[len(c.cuts)-1]
 	return last.full, last.rest
-}
-
-// push appends a cut, in the memory of one that was dropped if there is one.
-func (c *chain) push(m cut, rest []uint32) {
-	n := len(c.cuts)
-	if n < cap(c.cuts) {
-		m.rest = c.cuts[:n+1][n].rest[:0]
-	}
-	m.rest = append(m.rest, rest...)
-	c.cuts = append(c.cuts, m)
 }
 
 // markedPrompt is the prompt of an entry as a breaker finder takes it: with a mark

@@ -73,16 +73,6 @@ func (s *unitSet) add(unit uint64, k int) {
 	s.units = append(s.units, unit)
 }
 
-// join adds the units of another set.
-func (s *unitSet) join(o unitSet, k int) {
-	if o.full {
-		s.units, s.full = nil, true
-	}
-	for _, u := range o.units {
-		s.add(u, k)
-	}
-}
-
 // A cell is a bucket of the input and one of the output.
 type cell struct{ in, out int }
 
@@ -107,8 +97,6 @@ type classes struct {
 	k     int
 	cells map[cell]*class
 }
-
-func newClasses(k int) *classes { return &classes{k: k, cells: map[cell]*class{}} }
 
 func (c *classes) add(at cell, unit uint64) {
 	one := c.cells[at]
@@ -141,23 +129,42 @@ func (c *classes) merge(reach int, budget int64) (mergedCells, error) {
 	for _, one := range c.cells {
 		left = append(left, one)
 	}
-	slices.SortFunc(left, func(a, b *class) int { return compareCells(a.shown, b.shown) })
+	slices.SortFunc(left, func(a, b *class) int {
+		return cmp.Or(cmp.Compare(a.shown.in, b.shown.in), cmp.Compare(a.shown.out, b.shown.out))
+	})
 	m := mergedCells{shown: map[cell]cell{}}
 	for {
-		i := smallest(left)
+		i := -1 // the class with the fewest units of those that have too few
+		for j, o := range left {
+			if !o.units.full && (i < 0 || len(o.units.units) < len(left[i].units.units)) {
+				i = j
+			}
+		}
 		if i < 0 {
 			break
 		}
 		one := left[i]
 		left = slices.Delete(left, i, i+1)
-		near := nearest(left, one)
+		var near *class // the closest; of those as close, the one with the most rows
+		if len(left) > 0 {
+			near = slices.MinFunc(left, func(a, b *class) int {
+				return cmp.Or(cmp.Compare(a.distance(one), b.distance(one)), cmp.Compare(b.rows, a.rows))
+			})
+		}
 		switch {
 		case m.suppressed+one.rows <= budget && (near == nil || near.distance(one) > reach):
 			m.suppressed += one.rows
 		case near == nil:
 			return m, errFewUnits
 		default:
-			near.take(one, c.k)
+			near.cells = append(near.cells, one.cells...)
+			for _, unit := range one.units.units { // they are too few to be full
+				near.units.add(unit, c.k)
+			}
+			near.rows += one.rows
+			if one.most > near.most {
+				near.shown, near.most = one.shown, one.most
+			}
 		}
 	}
 	m.classes = len(left)
@@ -168,39 +175,4 @@ func (c *classes) merge(reach int, budget int64) (mergedCells, error) {
 		}
 	}
 	return m, nil
-}
-
-func compareCells(a, b cell) int { return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.out, b.out)) }
-
-// smallest is the class with the fewest units that has too few; -1 for none.
-func smallest(all []*class) int {
-	at := -1
-	for i, c := range all {
-		if !c.units.full && (at < 0 || len(c.units.units) < len(all[at].units.units)) {
-			at = i
-		}
-	}
-	return at
-}
-
-// nearest is the class closest to one; among those as close, the one with the
-// most rows.
-func nearest(all []*class, one *class) *class {
-	var best *class
-	for _, c := range all {
-		if best == nil || cmp.Or(cmp.Compare(c.distance(one), best.distance(one)), cmp.Compare(best.rows, c.rows)) < 0 {
-			best = c
-		}
-	}
-	return best
-}
-
-// take joins a class to c.
-func (c *class) take(o *class, k int) {
-	c.cells = append(c.cells, o.cells...)
-	c.units.join(o.units, k)
-	c.rows += o.rows
-	if o.most > c.most {
-		c.shown, c.most = o.shown, o.most
-	}
 }

@@ -36,7 +36,7 @@ func newCollector(p *Policy) *collector {
 	return &collector{
 		sorter: trace.NewSorter(p.SpillDir), blocks: block.NewIDs(p.limits.distinct), domains: block.NewDense[[3]string](),
 		sessions: block.NewDense[string](), users: block.NewDense[string](),
-		totals: Totals{Templates: make(map[string]int64)},
+		totals: Totals{Templates: make(map[string]int64)}, models: make(map[string]*ModelCount),
 	}
 }
 
@@ -62,7 +62,16 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 	if x.text {
 		c.in = c.hashed(c.in, x.blocks)
 	} else {
-		c.in = c.foreign(c.in, x)
+		// The source hashed these ids itself. They are made unique to their cache
+		// domain, and cannot collide with the chained hashes of text but by a 64-bit
+		// accident.
+		c.code = keyWriter{}
+		if len(x.source) > 0 {
+			domain := c.domains.ID([3]string{r.Model, r.Adapter, x.salt})
+			for _, id := range x.source {
+				c.in = c.word(c.in, domain, id)
+			}
+		}
 	}
 	r.Blocks = c.in
 	if x.out != nil {
@@ -74,21 +83,6 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 	c.one[0] = *r
 	_, err := c.sorter.Write(c.one[:])
 	return err
-}
-
-// foreign appends the blocks that a source hashed itself. Their ids are made
-// unique to their cache domain; they cannot collide with the chained hashes of
-// text but by a 64-bit accident.
-func (c *collector) foreign(dst []uint64, x *encoded) []uint64 {
-	c.code = keyWriter{}
-	if len(x.source) == 0 {
-		return dst
-	}
-	domain := c.domains.ID([3]string{x.row.Model, x.row.Adapter, x.salt})
-	for _, id := range x.source {
-		dst = c.word(dst, domain, id)
-	}
-	return dst
 }
 
 func (c *collector) hashed(dst []uint64, ids []block.ID) []uint64 {
@@ -110,6 +104,9 @@ func (c *collector) word(dst []uint64, hi, lo uint64) []uint64 {
 	}
 	return c.code.append(dst, newKey(hi, lo))
 }
+
+// otherModels is a name that no model has.
+const otherModels = "\x00"
 
 func (c *collector) count(x *encoded) {
 	t := &c.totals
@@ -136,7 +133,18 @@ func (c *collector) count(x *encoded) {
 		if x.sourceInput != nil {
 			t.TextInputSource += int64(*x.sourceInput)
 			t.TextInputComparable += int64(x.counted)
-			c.compare(x.row.Model, x.counted, *x.sourceInput)
+			model := x.row.Model
+			if c.models[model] == nil && len(c.models) >= maxModels {
+				model = otherModels
+			}
+			m := c.models[model]
+			if m == nil {
+				m = &ModelCount{Others: model == otherModels}
+				c.models[strings.Clone(model)] = m
+			}
+			m.Requests++
+			m.Counted += int64(x.counted)
+			m.Source += int64(*x.sourceInput)
 		}
 		if x.template != "" {
 			t.Templates[x.template]++
@@ -145,28 +153,6 @@ func (c *collector) count(x *encoded) {
 			t.Refused++
 		}
 	}
-}
-
-// others is a name that no model has.
-const others = "\x00"
-
-// compare adds a request whose text and whose source both count.
-func (c *collector) compare(model string, counted, source int32) {
-	if c.models == nil {
-		c.models = make(map[string]*ModelCount)
-	}
-	m := c.models[model]
-	if m == nil && len(c.models) >= maxModels {
-		model = others
-		m = c.models[model]
-	}
-	if m == nil {
-		m = &ModelCount{Others: model == others}
-		c.models[strings.Clone(model)] = m
-	}
-	m.Requests++
-	m.Counted += int64(counted)
-	m.Source += int64(source)
 }
 
 // A breakerFinder takes prompts in the order of the source, whoever encoded them.

@@ -2,7 +2,7 @@ package anonymize
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"reprise/trace"
@@ -139,11 +139,17 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	if e.cutter == nil {
 		e.cutter = e.hasher.Cutter(root)
 	}
-	e.reveal(en)
-	pieces, err := render.Render(&e.chat)
+	c := &e.chat
+	c.Tools, c.Model, c.Time, c.Messages = en.Tools.Reveal(), en.Model.Reveal(), en.Time, c.Messages[:0]
+	for i := range en.Messages {
+		m := &en.Messages[i]
+		c.Messages = append(c.Messages, token.Message{Role: m.Role.String(), Content: m.Content.Reveal(),
+			Calls: m.Calls.Reveal(), CallID: m.CallID.Reveal(), Name: m.Name.Reveal()})
+	}
+	pieces, err := render.Render(c)
 	if errors.Is(err, token.ErrRefused) { // never by plain
 		x.refused, render = true, e.plain
-		pieces, err = render.Render(&e.chat)
+		pieces, err = render.Render(c)
 	}
 	if err != nil {
 		return err
@@ -154,7 +160,7 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	size := e.p.blockSize()
 	x.text, x.sourceInput = true, en.InputTokens
 	if chat {
-		x.template = render.Name(e.chat.Model)
+		x.template = render.Name(c.Model)
 	}
 	x.counted = int32(before*size + e.cutter.Len())
 	x.row.InputTokens = x.counted
@@ -162,7 +168,7 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 		x.row.InputTokens = *en.InputTokens
 	}
 	if x.inputGap == noGap {
-		x.tokenised, x.partly = true, en.InputTokens == nil && redactedInPart(en.Messages)
+		x.tokenised, x.partly = true, en.InputTokens == nil && slices.ContainsFunc(en.Messages, func(m trace.Message) bool { return m.Redacted() })
 		x.blocks = make([]block.ID, 0, block.Count(int(x.counted), size))
 		x.blocks = e.cutter.Append(append(x.blocks, e.chain.full...))
 	}
@@ -174,12 +180,20 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 // behind that.
 func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Renderer) {
 	if x.outputGap = replyGap(en); en.Reply != nil && x.outputGap == noGap {
-		reply := e.replyTokens(render.Reply(en.Model.Reveal(), en.Reply.Reveal(), en.ReplyCalls.Reveal()))
-		x.row.OutputTokens = int32(len(reply))
+		c := &e.chain
+		pieces := render.Reply(en.Model.Reveal(), en.Reply.Reveal(), en.ReplyCalls.Reveal())
+		c.reply, c.tokens = "", e.p.Renaming.tokens(token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false))
+		if len(pieces) == 1 && pieces[0].Alone { // history may have it again
+			c.reply = pieces[0].Text
+		}
+		x.row.OutputTokens = int32(len(c.tokens))
 		x.tokenised = x.tokenised || en.OutputTokens == nil
-		if x.outputGap = countReplyGap(en, len(reply)); x.inputGap == noGap && x.outputGap == noGap {
-			e.cutter.Write(reply)
-			x.out = e.cutter.Append(nil)[block.Full(int(x.counted), e.p.blockSize())-len(e.chain.full):]
+		if len(c.tokens)*shortText < spokenTokens(en) {
+			x.outputGap = shortGap
+		}
+		if x.inputGap == noGap && x.outputGap == noGap {
+			e.cutter.Write(c.tokens)
+			x.out = e.cutter.Append(nil)[block.Full(int(x.counted), e.p.blockSize())-len(c.full):]
 		}
 	}
 	switch {
@@ -190,28 +204,11 @@ func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Rendere
 	}
 }
 
-// reveal makes the chat of an entry.
-func (e *encoder) reveal(en *trace.Entry) {
-	c := &e.chat
-	c.Tools, c.Model, c.Time = en.Tools.Reveal(), en.Model.Reveal(), en.Time
-	c.Messages = c.Messages[:0]
-	for i := range en.Messages {
-		m := &en.Messages[i]
-		c.Messages = append(c.Messages, token.Message{Role: m.Role.String(), Content: m.Content.Reveal(),
-			Calls: m.Calls.Reveal(), CallID: m.CallID.Reveal(), Name: m.Name.Reveal()})
-	}
-}
-
 func nanoseconds(d *time.Duration) *int64 {
 	if d == nil {
 		return nil
 	}
 	return trace.Ptr(int64(*d))
-}
-
-// entryError says which entry is at fault, without quoting it.
-func entryError(n int64, err error) error {
-	return fmt.Errorf("request %d of the source: %w", n+1, err)
 }
 
 // cutPrompt leaves in the cutter what follows the full blocks of the chain, which
@@ -234,7 +231,12 @@ func (e *encoder) cutPrompt(root block.ID, pieces []token.Piece, messages []trac
 		e.resume()
 		e.cutter.Write(tokens)
 		c.full = e.cutter.AppendFull(c.full)
-		c.push(cut{end: i, full: full + len(tokens)/size, spoken: c.spoken.cut()}, tokens[len(tokens)-len(tokens)%size:])
+		next := cut{end: i, full: full + len(tokens)/size, spoken: c.spoken.cut()}
+		if n := len(c.cuts); n < cap(c.cuts) { // the memory of a cut that was dropped
+			next.rest = c.cuts[:n+1][n].rest[:0]
+		}
+		next.rest = append(next.rest, tokens[len(tokens)-len(tokens)%size:]...)
+		c.cuts = append(c.cuts, next)
 		c.scratch = tokens
 	}
 	_, rest := c.lastCut()
@@ -261,14 +263,4 @@ func (e *encoder) resume() {
 		last = e.chain.full[n-1]
 	}
 	e.cutter.Reset(last)
-}
-
-// replyTokens returns the tokens of a reply.
-func (e *encoder) replyTokens(pieces []token.Piece) []uint32 {
-	c := &e.chain
-	c.reply, c.tokens = "", e.p.Renaming.tokens(token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false))
-	if len(pieces) == 1 && pieces[0].Alone {
-		c.reply = pieces[0].Text
-	}
-	return c.tokens
 }

@@ -46,27 +46,23 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 	}
 	return f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		for i := range rows {
-			f.finish(a, row+int64(i), &rows[i])
+			r, row := &rows[i], row+int64(i)
+			for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
+				for j := range ids {
+					ids[j] >>= wordBits // all are provisional numbers
+				}
+			}
+			session, turn := r.Session, r.Turn
+			a.Annotate(row, r)
+			if f.keepSessions && session == nil {
+				r.Session, r.Turn = session, turn
+			}
+			f.totals.InferredSessions = f.totals.InferredSessions || session == nil && r.Session != nil
+			f.ids.Apply(r)
+			f.rename(row, r)
 		}
 		return nil
 	}, dst)
-}
-
-// finish annotates a row and gives it its final ids and names.
-func (f *finisher) finish(a *profile.Annotator, row int64, r *trace.Request) {
-	for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
-		for i := range ids {
-			ids[i] >>= wordBits // all are provisional numbers
-		}
-	}
-	session, turn := r.Session, r.Turn
-	a.Annotate(row, r)
-	if f.keepSessions && session == nil {
-		r.Session, r.Turn = session, turn
-	}
-	f.totals.InferredSessions = f.totals.InferredSessions || session == nil && r.Session != nil
-	f.ids.Apply(r)
-	f.rename(row, r)
 }
 
 // each calls do for all rows, some at a time and with the number of the first,

@@ -73,13 +73,6 @@ func replyGap(en *trace.Entry) gap {
 	return noGap
 }
 
-func countReplyGap(en *trace.Entry, counted int) gap {
-	if counted*shortText < spokenTokens(en) {
-		return shortGap
-	}
-	return noGap
-}
-
 // spokenTokens are the output tokens of the source that are no reasoning, which a
 // reply does not show; 0 where the source does not count.
 func spokenTokens(en *trace.Entry) int {
@@ -91,16 +84,6 @@ func spokenTokens(en *trace.Entry) int {
 		n -= int(*en.Reasoning)
 	}
 	return n
-}
-
-// redactedInPart reports whether some message is redacted.
-func redactedInPart(messages []trace.Message) bool {
-	for i := range messages {
-		if messages[i].Redacted() {
-			return true
-		}
-	}
-	return false
 }
 
 // Gaps count requests whose text cannot be what was sent, by why: they have the

@@ -194,8 +194,6 @@ type turnSorter struct {
 	scratch []sequence
 }
 
-func newParter(classes int) turnSorter { return turnSorter{ends: make([]int, classes+1)} }
-
 func (p *turnSorter) part(group []sequence) {
 	if len(group) < len(p.ends) {
 		slices.SortStableFunc(group, func(a, b sequence) int { return cmp.Compare(a.class, b.class) })
@@ -271,19 +269,6 @@ func distinct(of []sequence) int {
 	return n
 }
 
-// apply gives a row that is released its session. The first turn of one waits for
-// nobody.
-func (l *links) apply(row int64, r *trace.Request, turns *bySession[int32]) {
-	r.Session, r.Turn = nil, nil
-	segment := int64(l.segment[row])
-	if segment >= 0 {
-		r.Session = &segment
-	}
-	if segment < 0 || turns.get(segment) == 0 {
-		r.Parents, r.ThinkNS, r.ToolNS = nil, nil, nil
-	}
-}
-
 // linked tells whether a row may name a parent.
 func (l *links) linked(row, parent int64) bool {
 	return l == nil || parent >= 0 && parent < row && l.segment[row] == l.segment[parent]
@@ -317,7 +302,14 @@ func (s *bySession[T]) get(id int64) (v T) {
 
 func (s *bySession[T]) set(id int64, v T) {
 	if n := int64(len(s.dense)); id >= n && id <= 2*n+denseSlack {
-		s.grow(2*n + denseSlack + 1)
+		to := 2*n + denseSlack + 1
+		s.dense = append(s.dense, make([]T, to-n)...)
+		for far, v := range s.rest { // what was beyond it
+			if far >= n && far < to {
+				s.dense[far] = v
+				delete(s.rest, far)
+			}
+		}
 	}
 	if id >= 0 && id < int64(len(s.dense)) {
 		s.dense[id] = v
@@ -327,16 +319,4 @@ func (s *bySession[T]) set(id int64, v T) {
 		s.rest = map[int64]T{}
 	}
 	s.rest[id] = v
-}
-
-// grow makes the slice n long, and takes over what was beyond it.
-func (s *bySession[T]) grow(n int64) {
-	from := int64(len(s.dense))
-	s.dense = append(s.dense, make([]T, n-from)...)
-	for id, v := range s.rest {
-		if id >= from && id < n {
-			s.dense[id] = v
-			delete(s.rest, id)
-		}
-	}
 }

@@ -18,7 +18,7 @@ import (
 // With more distinct blocks than are numbered in memory, what a block needs to
 // know of its past is found out by partitions, whose blocks fit:
 //
-//  1. spread: every reference to a block, in the final order of rows, goes to
+//  1. list: every reference to a block, in the final order of rows, goes to
 //     the partition that a hash of its key names. References to keys that count
 //     up go together, see [keyReader].
 //  2. resolve: each partition is read in turn. For every reference it writes an
@@ -112,20 +112,8 @@ func (x *partitions) partitionOf(k key) int {
 	return int(i)
 }
 
-// spread takes the references of the next row, which must be one more.
-func (x *partitions) spread(row int64, r *trace.Request) error {
-	load := isLoad(r)
-	if load {
-		x.rows++
-	}
-	end := block.Full(int(r.InputTokens), x.size) - 1
-	if err := x.list(row, r.Blocks, load, end); err != nil {
-		return err
-	}
-	return x.list(row, r.OutputBlocks, false, -1)
-}
-
-// list takes the references of a list of blocks.
+// list sends the references of a list of blocks to their partitions. Rows come one
+// after the other, and of each the prompt before the output.
 func (x *partitions) list(row int64, words []uint64, prompt bool, end int) error {
 	blocks := keyReader{words: words, numbered: x.numbered}
 	for {
@@ -372,7 +360,15 @@ func (v *resolver) answer(ref *references) {
 		b := &v.blocks[page[slot]-1]
 		a := answer{back: uint64(ordinal - b.first)}
 		if ref.prompt {
-			a.touched = b.touchBy(ref.row, i == ref.end)
+			// Within a row, a block that comes again is no better known than before.
+			if b.touch != 0 && b.touch.row() != ref.row {
+				b.earlier = b.touch
+			}
+			b.touch = newTouch(ref.row, i == ref.end)
+			b.carried++
+			if b.earlier != 0 {
+				a.touched = uint64(ref.row-b.earlier.row())<<1 | uint64(b.earlier&1)
+			}
 		}
 		if n > 0 && a != same {
 			v.write(same, n, ref.prompt)
@@ -390,20 +386,6 @@ func (v *resolver) page(k key) *[pageKeys]uint32 {
 		v.slots = append(v.slots, [pageKeys]uint32{})
 	}
 	return &v.slots[n]
-}
-
-// touchBy touches the block and says who did before, as an [answer] has it.
-func (b *blockHistory) touchBy(row int64, end bool) uint64 {
-	// Within a row, a block that comes again is no better known than before.
-	if b.touch != 0 && b.touch.row() != row {
-		b.earlier = b.touch
-	}
-	b.touch = newTouch(row, end)
-	b.carried++
-	if b.earlier == 0 {
-		return 0
-	}
-	return uint64(row-b.earlier.row())<<1 | uint64(b.earlier&1)
 }
 
 // write writes an answer to n references.

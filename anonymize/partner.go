@@ -1,6 +1,8 @@
 package anonymize
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 
@@ -40,38 +42,26 @@ func Release(ctx context.Context, p PartnerPolicy, src Source, dst trace.Writer[
 		return Card{}, err
 	}
 	if src.Meta.Tier != Internal {
-		return Card{}, fmt.Errorf("a trace of tier %s cannot be released to a partner: want one of tier %s", orNone(src.Meta.Tier), Internal)
+		return Card{}, fmt.Errorf("a trace of tier %s cannot be released to a partner: want one of tier %s", cmp.Or(src.Meta.Tier, "none"), Internal)
 	}
 	r := &release{p: &p, src: src, buckets: newBuckets(p.PerOctave)}
 	if err := r.survey(ctx); err != nil {
 		return Card{}, err
 	}
-	if err := r.decide(ctx); err != nil {
+	s := &r.counts
+	if s.blocks > s.refs {
+		return Card{}, errDense
+	}
+	var err error
+	budget := int64(p.Suppressed * float64(s.rows))
+	if r.merging, err = s.classes.merge(2*p.PerOctave, budget); err != nil && s.rows > 0 {
+		return Card{}, err
+	}
+	r.links = r.link()
+	if r.sharing, err = countSharing(ctx, src.Open, r.sharerOf, s.blocks, p.KShare, p.limits.sharing); err != nil {
 		return Card{}, err
 	}
 	return r.write(ctx, dst)
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
-
-// decide makes the classes and looks who has which block.
-func (r *release) decide(ctx context.Context) (err error) {
-	s := &r.counts
-	if s.blocks > s.refs {
-		return errDense
-	}
-	budget := int64(r.p.Suppressed * float64(s.rows))
-	if r.merging, err = s.classes.merge(2*r.p.PerOctave, budget); err != nil && s.rows > 0 {
-		return err
-	}
-	r.links = r.link()
-	r.sharing, err = countSharing(ctx, r.src.Open, r.sharerOf, s.blocks, r.p.KShare, r.p.limits.sharing)
-	return err
 }
 
 // write transforms the rows, and brings them in their final order.
@@ -81,7 +71,7 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 	sorter := c.sorter
 	defer sorter.Close()
 	r.counts.label()
-	t := &transformer{release: r, c: c, times: newRetimer(int64(r.p.Quantum), int64(r.src.Meta.Capture.Length()), r.p.Noise)}
+	t := &transformer{release: r, c: c, times: retimer{quantum: int64(r.p.Quantum), end: int64(r.src.Meta.Capture.Length()), noise: bufio.NewReaderSize(r.p.Noise, 1<<16)}}
 	if err := r.eachRow(ctx, "release", t.addRow); err != nil {
 		return Card{}, err
 	}
@@ -120,7 +110,7 @@ func (r *release) link() *links {
 	turns, sequences := r.counts.turns.released(classes)
 	r.counts.turns = sessionTurns{}
 	l.before = int64(len(turns) - len(sequences))
-	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns)), turnSorter: newParter(n)}
+	cutter := cutter{k: r.p.LinkK, turns: turns, cuts: make([]bool, len(turns)), turnSorter: turnSorter{ends: make([]int, n+1)}}
 	cutter.cut(sequences)
 	segment := int32(-1)
 	for i, t := range turns {

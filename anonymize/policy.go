@@ -1,6 +1,7 @@
 package anonymize
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -118,12 +119,7 @@ type limits struct {
 }
 
 func (l *limits) settle() {
-	if l.distinct == 0 {
-		l.distinct = maxDistinct
-	}
-	if l.sharing == 0 {
-		l.sharing = sharingBytes
-	}
+	l.distinct, l.sharing = cmp.Or(l.distinct, maxDistinct), cmp.Or(l.sharing, sharingBytes)
 }
 
 // maxDistinct is how many distinct blocks are numbered in memory, for some 100
@@ -148,20 +144,10 @@ func (p *Policy) check() error {
 }
 
 func (p *PartnerPolicy) settle() error {
-	for _, d := range []struct{ v, to *int }{{&p.KShare, ptr(5)}, {&p.KClass, ptr(11)}, {&p.PerOctave, ptr(2)}} {
-		if *d.v == 0 {
-			*d.v = *d.to
-		}
-	}
-	if p.LinkK == 0 {
-		p.LinkK = p.KClass
-	}
-	if p.Quantum == 0 {
-		p.Quantum = time.Second
-	}
-	if p.Suppressed == 0 {
-		p.Suppressed = 0.05
-	}
+	p.KShare, p.KClass, p.PerOctave = cmp.Or(p.KShare, 5), cmp.Or(p.KClass, 11), cmp.Or(p.PerOctave, 2)
+	p.LinkK = cmp.Or(p.LinkK, p.KClass)
+	p.Quantum = cmp.Or(p.Quantum, time.Second)
+	p.Suppressed = cmp.Or(p.Suppressed, 0.05)
 	if p.Noise == nil {
 		p.Noise = rand.Reader
 	}
@@ -185,8 +171,6 @@ func (p *PartnerPolicy) settle() error {
 
 // dropsOwn tells whether there are blocks to drop: with KShare of 1 all are shared.
 func (p *PartnerPolicy) dropsOwn() bool { return p.DropOwn && p.KShare > 1 }
-
-func ptr[T any](v T) *T { return &v }
 
 func (p *Policy) workers() int {
 	if p.Workers > 0 {

@@ -176,7 +176,9 @@ func (k *rawKeeper) write(w io.Writer, sorted *trace.Sorted, rows string) (diges
 		return "", err
 	}
 	out := parquet.NewGenericWriter[rawRow](w, append(trace.WriterOptions(), trace.SkipBounds[rawRow]()...)...)
-	d := newRawDigest()
+	var nonce [16]byte
+	rand.Read(nonce[:]) // never fails
+	d := rawDigestOf(hex.EncodeToString(nonce[:]))
 	group := 0
 	var one [1]rawRow
 	err = sorted.Order(func(row, written int64) error {
@@ -201,7 +203,7 @@ func (k *rawKeeper) write(w io.Writer, sorted *trace.Sorted, rows string) (diges
 	if err != nil {
 		return "", err
 	}
-	card, hash, err := rawCard().JSON()
+	card, hash, err := rawCard.JSON()
 	if err != nil {
 		return "", err
 	}
@@ -220,12 +222,6 @@ type rawDigest struct {
 	size  [binary.MaxVarintLen64]byte
 }
 
-func newRawDigest() *rawDigest {
-	var nonce [16]byte
-	rand.Read(nonce[:]) // never fails
-	return rawDigestOf(hex.EncodeToString(nonce[:]))
-}
-
 func rawDigestOf(nonce string) *rawDigest {
 	d := &rawDigest{nonce: nonce, h: sha256.New()}
 	fmt.Fprintf(d.h, "%s %s\n", trace.RawSchema, nonce)
@@ -241,21 +237,19 @@ func (d *rawDigest) addText(text []byte) {
 func (d *rawDigest) sum() string { return "sha256:" + hex.EncodeToString(d.h.Sum(nil)) }
 
 // rawCard is the card of a raw file.
-func rawCard() Card {
-	return Card{
-		Schema: CardSchema, Tier: Raw, Unit: "none: the text of every request is in the file", Key: "none", Time: "none: it is in the trace",
-		Columns: []Rule{
-			{"row", "row of the trace that the file belongs to"},
-			{"messages", "AS IN THE SOURCE: role, content, calls of tools"},
-			{"tools", "AS IN THE SOURCE: definitions that the request offered"},
-			{"reply", "AS IN THE SOURCE"},
-			{"reply_calls", "AS IN THE SOURCE"},
-		},
-		Risks: []string{
-			"RAW TEXT: prompts and answers as people wrote and got them. Nothing was removed.",
-			"Only replay --verbatim opens it. It must not leave the house, and goes with the log that it came from: delete it when that is deleted.",
-		},
-	}
+var rawCard = Card{
+	Schema: CardSchema, Tier: Raw, Unit: "none: the text of every request is in the file", Key: "none", Time: "none: it is in the trace",
+	Columns: []Rule{
+		{"row", "row of the trace that the file belongs to"},
+		{"messages", "AS IN THE SOURCE: role, content, calls of tools"},
+		{"tools", "AS IN THE SOURCE: definitions that the request offered"},
+		{"reply", "AS IN THE SOURCE"},
+		{"reply_calls", "AS IN THE SOURCE"},
+	},
+	Risks: []string{
+		"RAW TEXT: prompts and answers as people wrote and got them. Nothing was removed.",
+		"Only replay --verbatim opens it. It must not leave the house, and goes with the log that it came from: delete it when that is deleted.",
+	},
 }
 
 // rawRisk is what the card of a trace says of its raw file.

@@ -25,7 +25,7 @@ func rawEntries(r *rand.Rand, n int) []trace.Entry {
 		e := trace.Entry{Time: time.Unix(1_700_000_000+at, 0)}
 		e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(fmt.Sprintf("%08d %08d", at, i))}}
 		if i%3 == 0 {
-			e.Reply = ptr(trace.NewText("reply"))
+			e.Reply = trace.Ptr(trace.NewText("reply"))
 		}
 		if i%5 == 0 {
 			e.Kind = "completion"
@@ -180,7 +180,7 @@ func TestRawNeedsText(t *testing.T) {
 
 func FuzzRawCode(f *testing.F) {
 	f.Add((&rawRow{}).append(nil))
-	f.Add((&rawRow{Messages: []rawMessage{{"user", "hello", "[]", "c", "n"}}, Tools: "[]", Reply: ptr("r"), ReplyCalls: "c"}).append(nil))
+	f.Add((&rawRow{Messages: []rawMessage{{"user", "hello", "[]", "c", "n"}}, Tools: "[]", Reply: trace.Ptr("r"), ReplyCalls: "c"}).append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var row, again rawRow
 		if row.decode(b) != nil {

@@ -35,20 +35,17 @@ var (
 // OpenRaw opens the raw file that belongs to a trace. It is an error if that is
 // another one, if any of its text was changed, or if others than its owner may
 // read it. Errors quote nothing of it.
-func OpenRaw(path string, of trace.Meta) (*RawText, error) {
+func OpenRaw(path string, of trace.Meta) (raw *RawText, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := readRaw(f, of)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
-}
-
-func readRaw(f *os.File, of trace.Meta) (*RawText, error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+	}()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -154,7 +151,15 @@ func (r *RawText) AppendInput(row int64, kind string, b []byte) (chat bool, out 
 		out, err = appendMember(b, "prompt", prompt)
 		return false, out, err
 	}
-	out, err = appendMember(b, "messages", chatMessages(raw.Messages))
+	messages := make([]chatMessage, len(raw.Messages))
+	for i := range raw.Messages {
+		m := &raw.Messages[i]
+		messages[i] = chatMessage{m.Role, &m.Content, json.RawMessage(m.Calls), m.CallID, m.Name}
+		if m.Content == "" && m.Calls != "" {
+			messages[i].Content = nil // as the API has a message that only calls
+		}
+	}
+	out, err = appendMember(b, "messages", messages)
 	if err == nil && raw.Tools != "" {
 		out, err = appendMember(append(out, ','), "tools", json.RawMessage(raw.Tools))
 	}
@@ -171,18 +176,6 @@ type chatMessage struct {
 	Calls   json.RawMessage `json:"tool_calls,omitempty"`
 	CallID  string          `json:"tool_call_id,omitempty"`
 	Name    string          `json:"name,omitempty"`
-}
-
-func chatMessages(raw []rawMessage) []chatMessage {
-	out := make([]chatMessage, len(raw))
-	for i := range raw {
-		m := &raw[i]
-		out[i] = chatMessage{m.Role, &m.Content, json.RawMessage(m.Calls), m.CallID, m.Name}
-		if m.Content == "" && m.Calls != "" {
-			out[i].Content = nil // as the API has a message that only calls
-		}
-	}
-	return out
 }
 
 // appendMember appends a member of a JSON object, without the escapes for HTML.

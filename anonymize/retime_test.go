@@ -1,6 +1,7 @@
 package anonymize
 
 import (
+	"bufio"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -10,7 +11,7 @@ import (
 // turns of a session in their order, also when all are in one bin.
 func TestRetimer(t *testing.T) {
 	const quantum = 1000
-	r := newRetimer(quantum, 0, rand.NewChaCha8([32]byte{1}))
+	r := retimer{quantum: quantum, noise: bufio.NewReader(rand.NewChaCha8([32]byte{1}))}
 	var parts [10]int
 	for range 100_000 {
 		at := r.arrival(7*quantum+3, nil)

@@ -183,7 +183,7 @@ func (e *encoder) encodeJob(j *job) error {
 	e.parts = parts{tokens: j.tokens[:0]}
 	for i := range j.entries {
 		if err := e.encode(&j.entries[i], &j.rows[i]); err != nil {
-			return entryError(j.first+int64(i), err)
+			return fmt.Errorf("request %d of the source: %w", j.first+int64(i)+1, err) // it quotes nothing
 		}
 	}
 	j.tokens = e.parts.tokens
@@ -201,30 +201,19 @@ func (j *job) read(src trace.EntryReader) error {
 		n, err := src.Read(batch[from:min(from+8, batchEntries)])
 		batch = batch[:from+n]
 		for i := from; i < from+n; i++ {
-			var before []trace.Message
-			if i > 0 {
-				before = batch[i-1].Messages
+			e := &batch[i]
+			for k, m := range e.Messages { // what it does not share with the entry before it
+				if i == 0 || k >= len(batch[i-1].Messages) || m.Content != batch[i-1].Messages[k].Content {
+					text += m.Content.Len() + m.Calls.Len()
+				}
 			}
-			text += newText(&batch[i], before)
+			if e.Reply != nil {
+				text += e.Reply.Len()
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// newText is the length of the texts of an entry that it does not share with
-// the entry before it, whose messages are given.
-func newText(e *trace.Entry, before []trace.Message) int {
-	n := 0
-	for i, m := range e.Messages {
-		if i >= len(before) || m.Content != before[i].Content {
-			n += m.Content.Len() + m.Calls.Len()
-		}
-	}
-	if e.Reply != nil {
-		n += e.Reply.Len()
-	}
-	return n
 }

@@ -199,48 +199,31 @@ const maxOwnBlocks = 1 << 20
 
 // add takes the blocks of the next row.
 func (o *ownBlocks) add(s *sharing, unit uint64, blocks []uint64) {
-	for _, b := range blocks {
-		switch s.stateOf(b) {
-		case sharedByAll:
-			continue
-		case sharedByNone:
-			o.note(o.seen(b))
-		case sharedByFew:
-			o.note(o.seenBy(ownBlock{unit, b}))
-		}
+	first := s.leading(blocks)
+	if first == len(blocks) {
 		return
 	}
-}
-
-func (o *ownBlocks) note(seen bool) {
+	b, seen := blocks[first], false
+	if s.stateOf(b) == sharedByNone { // of one unit, so that a bit is enough
+		word, bit := b/64, uint64(1)<<(b%64)
+		for word >= uint64(len(o.alone)) {
+			o.alone = append(o.alone, 0)
+		}
+		seen = o.alone[word]&bit != 0
+		o.alone[word] |= bit
+	} else {
+		own := ownBlock{unit, b}
+		switch _, seen = o.few[own]; {
+		case seen:
+		case len(o.few) == maxOwnBlocks:
+			o.least = true
+		case o.few == nil:
+			o.few = map[ownBlock]struct{}{own: {}}
+		default:
+			o.few[own] = struct{}{}
+		}
+	}
 	if seen {
 		o.linked++
 	}
-}
-
-// seen marks a block.
-func (o *ownBlocks) seen(b uint64) bool {
-	word, bit := b/64, uint64(1)<<(b%64)
-	for word >= uint64(len(o.alone)) {
-		o.alone = append(o.alone, 0)
-	}
-	seen := o.alone[word]&bit != 0
-	o.alone[word] |= bit
-	return seen
-}
-
-// seenBy marks a block of one of its units.
-func (o *ownBlocks) seenBy(b ownBlock) bool {
-	if _, seen := o.few[b]; seen {
-		return true
-	}
-	if len(o.few) == maxOwnBlocks {
-		o.least = true
-		return false
-	}
-	if o.few == nil {
-		o.few = map[ownBlock]struct{}{}
-	}
-	o.few[b] = struct{}{}
-	return false
 }

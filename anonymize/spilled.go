@@ -27,33 +27,28 @@ type annotator struct {
 	turns []int32 // by session: turns so far
 }
 
-// annotate gives the next row its category and, where sessions are inferred, one.
-func (a *annotator) annotate(r *trace.Request, s prefixHit) {
+// annotate gives the next row its category and, where sessions are inferred, a
+// session and its turn in that.
+func (a *annotator) annotate(r *trace.Request, seen prefixHit) {
 	r.Category = ""
 	session := int32(0)
 	if isLoad(r) {
-		category, continues := a.rule.Classify(s.hit, len(r.Blocks), s.deepest.end())
+		category, continues := a.rule.Classify(seen.hit, len(r.Blocks), seen.deepest.end())
 		r.Category = category
 		if a.infer {
-			session = a.join(r, continues, s.deepest)
+			session = int32(len(a.turns))
+			if continues {
+				session = a.rows[seen.deepest.row()]
+			} else {
+				a.turns = append(a.turns, 0)
+			}
+			r.Session, r.Turn = trace.Ptr(int64(session)), trace.Ptr(a.turns[session])
+			a.turns[session]++
 		}
 	}
 	if a.infer {
 		a.rows = append(a.rows, session)
 	}
-}
-
-// join sets the session and turn of a row, and returns the session.
-func (a *annotator) join(r *trace.Request, continues bool, deepest touch) int32 {
-	session := int32(len(a.turns))
-	if continues {
-		session = a.rows[deepest.row()]
-	} else {
-		a.turns = append(a.turns, 0)
-	}
-	r.Session, r.Turn = trace.Ptr(int64(session)), trace.Ptr(a.turns[session])
-	a.turns[session]++
-	return session
 }
 
 // finishSpilled does what finishInMemory does, with the state of blocks on disk.
@@ -65,7 +60,15 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 	defer func() { err = errors.Join(err, x.close()) }()
 	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		for i := range rows {
-			if err := x.spread(row+int64(i), &rows[i]); err != nil {
+			r, row, load := &rows[i], row+int64(i), isLoad(&rows[i])
+			if load {
+				x.rows++
+			}
+			end := block.Full(int(r.InputTokens), x.size) - 1
+			if err := x.list(row, r.Blocks, load, end); err != nil {
+				return err
+			}
+			if err := x.list(row, r.OutputBlocks, false, -1); err != nil {
 				return err
 			}
 		}
@@ -86,9 +89,15 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 		n.begin()
 		for i := range rows {
 			r, row := &rows[i], row+int64(i)
-			seen, err := n.number(row, r)
+			blocks, seen, err := n.list(r.Blocks, row, isLoad(r))
 			if err != nil {
 				return err
+			}
+			r.Blocks = blocks
+			if r.OutputBlocks != nil {
+				if r.OutputBlocks, _, err = n.list(r.OutputBlocks, row, false); err != nil {
+					return err
+				}
 			}
 			a.annotate(r, seen)
 			f.ids.ApplyPeople(r)
@@ -120,18 +129,6 @@ func (x *partitions) numberer() *numberer {
 
 // begin takes back the numbers of all rows so far.
 func (n *numberer) begin() { n.ids = n.ids[:0] }
-
-// number puts final numbers in place of the words of a row, and says what was
-// known of its prompt. They are valid until begin is called.
-func (n *numberer) number(row int64, r *trace.Request) (s prefixHit, err error) {
-	if r.Blocks, s, err = n.list(r.Blocks, row, isLoad(r)); err != nil {
-		return s, err
-	}
-	if r.OutputBlocks != nil {
-		r.OutputBlocks, _, err = n.list(r.OutputBlocks, row, false)
-	}
-	return s, err
-}
 
 // list returns the numbers of a list of blocks.
 func (n *numberer) list(words []uint64, row int64, prompt bool) ([]uint64, prefixHit, error) {

@@ -117,7 +117,7 @@ func (r *release) survey(ctx context.Context) error {
 		return err
 	}
 	s := &r.counts
-	s.classes, s.units = newClasses(r.p.KClass), map[uint64]struct{}{}
+	s.classes, s.units = &classes{k: r.p.KClass, cells: map[cell]*class{}}, map[uint64]struct{}{}
 	for c := range s.names {
 		s.names[c].all = map[string]*named{}
 	}

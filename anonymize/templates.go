@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -109,7 +110,14 @@ func (c *templateCounter) add(system []trace.Text, user, session string) {
 	x := c.seen[string(key)]
 	if x == nil {
 		if len(c.seen) >= c.limit.candidates || c.bytes+len(key) > c.limit.bytes {
-			c.sweep()
+			maps.DeleteFunc(c.seen, func(key string, x *candidate) bool { // what one user or none has had so far
+				few := len(x.units(c.users)) < 2
+				if few {
+					c.bytes -= len(key)
+					c.dropped++
+				}
+				return few
+			})
 		}
 		if len(c.seen) >= c.limit.candidates || c.bytes+len(key) > c.limit.bytes {
 			c.dropped++
@@ -133,35 +141,11 @@ func (c *templateCounter) add(system []trace.Text, user, session string) {
 	}
 }
 
-// sweep drops what one user or none has had so far.
-func (c *templateCounter) sweep() {
-	for key, x := range c.seen {
-		if len(x.units(c.users)) < 2 {
-			delete(c.seen, key)
-			c.bytes -= len(key)
-			c.dropped++
-		}
-	}
-}
-
 func (x *candidate) units(users bool) map[string]struct{} {
 	if users {
 		return x.users
 	}
 	return x.sessions
-}
-
-// scrubAll scrubs texts one by one and counts what is found in all of them.
-func scrubAll(texts []string) (clean []string, found map[string]int) {
-	found = map[string]int{}
-	for _, s := range texts {
-		c, f := scrub(s)
-		clean = append(clean, c)
-		for kind, n := range f {
-			found[kind] += n
-		}
-	}
-	return clean, found
 }
 
 // report scrubs what enough users have. Texts that become one by it are listed
@@ -181,7 +165,15 @@ func (c *templateCounter) report() *Templates {
 		if len(x.units(c.users)) < c.k {
 			continue
 		}
-		messages, found := scrubAll(x.messages)
+		var messages []string
+		found := map[string]int{}
+		for _, text := range x.messages {
+			clean, items := scrub(text)
+			messages = append(messages, clean)
+			for kind, n := range items {
+				found[kind] += n
+			}
+		}
 		key := strings.Join(messages, "\x00")
 		t := merged[key]
 		if t == nil {

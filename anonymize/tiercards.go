@@ -53,12 +53,25 @@ func (r *release) card(t *transformer, after *countingWriter, totals Totals) Car
 	if !r.sourced() && !p.dropsOwn() {
 		pc.Joined = trace.Ptr(shareOf(after.later, after.Requests))
 	}
+	wp29 := WP29{
+		SinglingOut: fmt.Sprintf("By a pair of lengths or by a name, no: %d or more have it. By what is known beside, such as the minute of a request, possibly.", p.KClass),
+		Linkability: linkability(p, r.sourced()),
+		Inference:   "Of what most of a class have in common, yes: k-anonymity does not keep that from being learnt.",
+	}
+	if p.Unit == UnitRequest {
+		wp29.SinglingOut = "Of a person, possible: every request was counted as a person of its own."
+	} else {
+		if !p.DropOwn {
+			wp29.Linkability += " Reuse within one " + p.Unit + " links its requests."
+		}
+		wp29.Linkability += " Nothing names whose they are."
+	}
 	c := Card{
 		Schema: CardSchema, Tier: Partner, Unit: p.Unit, BlockSize: r.src.Meta.BlockSize, Tokenizer: r.src.Meta.Tokenizer, Template: r.src.Meta.Template,
 		Key:     "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
 		Time:    fmt.Sprintf("drawn anew within bins of %s, %s", seconds(p.Quantum), countedFrom(r.src.Meta.Capture)),
 		Lengths: fmt.Sprintf("in buckets, %d an octave, whose edges ⌈2^(i/%d)⌉ depend on no data; the middle stands for all in a bucket", p.PerOctave, p.PerOctave),
-		Columns: rulesOf(Partner, p), WP29: partnerWP29(p, r.sourced()), Partner: pc, Totals: totals, Confined: p.Confined, Change: &Change{r.before, after.Reuse, t.cut},
+		Columns: rulesOf(Partner, p), WP29: wp29, Partner: pc, Totals: totals, Confined: p.Confined, Change: &Change{r.before, after.Reuse, t.cut},
 	}
 	c.Dropped, c.Risks = droppedOf(c.Columns), partnerRisks(p, pc)
 	if of, err := ParseCard(r.src.Meta.Card, r.src.Meta.CardHash); err == nil {
@@ -78,27 +91,6 @@ func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {
 	}
 	m.Card, m.CardHash, err = c.JSON()
 	return m, err
-}
-
-// partnerWP29 are the three answers for a release to a partner.
-func partnerWP29(p *PartnerPolicy, sourced bool) WP29 {
-	w := WP29{
-		SinglingOut: fmt.Sprintf("By a pair of lengths or by a name, no: %d or more have it. By what is known beside, such as the minute of a request, possibly.", p.KClass),
-		Linkability: linkability(p, sourced) + reuseLinks(p) + " Nothing names whose they are.",
-		Inference:   "Of what most of a class have in common, yes: k-anonymity does not keep that from being learnt.",
-	}
-	if p.Unit == UnitRequest {
-		w.SinglingOut = "Of a person, possible: every request was counted as a person of its own."
-		w.Linkability = linkability(p, sourced)
-	}
-	return w
-}
-
-func reuseLinks(p *PartnerPolicy) string {
-	if p.DropOwn {
-		return ""
-	}
-	return " Reuse within one " + p.Unit + " links its requests."
 }
 
 // linkability says which requests of a session can be told to be of one.
@@ -153,46 +145,16 @@ func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 	return risks
 }
 
-// PublicCard is the card of tier public, of a model and of the rows that are
-// drawn from it. of describes the model: its block size and tokenizer.
-func PublicCard(s dp.Statement, of trace.Meta) Card {
-	c := Card{
-		Schema: CardSchema, Tier: Public, Unit: s.Unit, BlockSize: of.BlockSize, Tokenizer: of.Tokenizer, Template: of.Template,
-		Key:  "none: no id of the source is here; blocks of the rows are counted up as they are generated",
-		Time: "synthetic: within periods, by noisy counts, that divide the declared capture window; the first arrival of the rows is 0",
-		Lengths: fmt.Sprintf("synthetic: within cells of a quarter of an octave up to %d input and %d output tokens, whose edges depend on no data",
-			s.MaxInput, s.MaxOutput),
-		Columns: rulesOf(Public, nil), Public: &s,
-		WP29: WP29{
-			SinglingOut: "No: no record of the source is here, and each row is made up.",
-			Linkability: "No: rows belong to nobody, and sessions are made up.",
-			Inference:   inference(&s),
-		},
-		Risks: publicRisks(&s),
-	}
-	c.Dropped = droppedOf(c.Columns)
-	return c
-}
-
 // weak is the ε above which a guarantee is more of a formality.
 const weak = 4
 
-// spent is ε with all releases of the source.
-func spent(s *dp.Statement) float64 {
+// PublicCard is the card of tier public, of a model and of the rows that are
+// drawn from it. of describes the model: its block size and tokenizer.
+func PublicCard(s dp.Statement, of trace.Meta) Card {
+	epsilon := s.Budget.Epsilon // with all releases of the source
 	if s.Ledger != nil {
-		return s.Ledger.Epsilon
+		epsilon = s.Ledger.Epsilon
 	}
-	return s.Budget.Epsilon
-}
-
-func inference(s *dp.Statement) string {
-	if spent(s) > weak {
-		return fmt.Sprintf("To some degree: at ε = %.3g what one %s adds to the counts may show.", spent(s), s.Unit)
-	}
-	return fmt.Sprintf("Hardly: whatever is concluded from this file would be concluded about as well without any one %s. What holds of all of them can be learnt, as it is meant to.", s.Unit)
-}
-
-func publicRisks(s *dp.Statement) []string {
 	risks := []string{
 		fmt.Sprintf("The guarantee is for one %s. Several together, such as all users of one company, are protected less: k of them by k times ε.", s.Unit),
 		"Every release of the same traffic adds to what can be learnt. The ledger adds up those that it knows; the same log imported in another way, or released by other means, it cannot know.",
@@ -206,11 +168,30 @@ func publicRisks(s *dp.Statement) []string {
 	default:
 		risks = append(risks, "Requests that name no user are protected as those of one user together; a person with several accounts is protected less.")
 	}
-	if spent(s) > weak {
-		risks = append([]string{fmt.Sprintf("ε = %.3g PROTECTS LITTLE: 1 is usual, and above %d the guarantee hardly says anything of a single %s.", spent(s), weak, s.Unit)}, risks...)
+	if epsilon > weak {
+		risks = append([]string{fmt.Sprintf("ε = %.3g PROTECTS LITTLE: 1 is usual, and above %d the guarantee hardly says anything of a single %s.", epsilon, weak, s.Unit)}, risks...)
 	}
 	if s.Ledger != nil && s.Ledger.Epsilon > s.Budget.Epsilon {
 		risks = append(risks, fmt.Sprintf("This is not the only release: with those before, and refused attempts, ε is %.3g.", s.Ledger.Epsilon))
 	}
-	return risks
+	inference := fmt.Sprintf("Hardly: whatever is concluded from this file would be concluded about as well without any one %s. What holds of all of them can be learnt, as it is meant to.", s.Unit)
+	if epsilon > weak {
+		inference = fmt.Sprintf("To some degree: at ε = %.3g what one %s adds to the counts may show.", epsilon, s.Unit)
+	}
+	c := Card{
+		Schema: CardSchema, Tier: Public, Unit: s.Unit, BlockSize: of.BlockSize, Tokenizer: of.Tokenizer, Template: of.Template,
+		Key:  "none: no id of the source is here; blocks of the rows are counted up as they are generated",
+		Time: "synthetic: within periods, by noisy counts, that divide the declared capture window; the first arrival of the rows is 0",
+		Lengths: fmt.Sprintf("synthetic: within cells of a quarter of an octave up to %d input and %d output tokens, whose edges depend on no data",
+			s.MaxInput, s.MaxOutput),
+		Columns: rulesOf(Public, nil), Public: &s,
+		WP29: WP29{
+			SinglingOut: "No: no record of the source is here, and each row is made up.",
+			Linkability: "No: rows belong to nobody, and sessions are made up.",
+			Inference:   inference,
+		},
+		Risks: risks,
+	}
+	c.Dropped = droppedOf(c.Columns)
+	return c
 }

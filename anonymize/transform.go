@@ -16,7 +16,7 @@ import (
 type transformer struct {
 	*release
 	c     *collector
-	times *retimer
+	times retimer
 
 	turns      bySession[int32] // by released session: those so far
 	suppressed []int64          // rows that are left out, in their order
@@ -50,7 +50,14 @@ func (t *transformer) addRow(row int64, q *trace.Request) error {
 		r.Class = trace.Ptr(s.labelOf(columnClass, *q.Class))
 	}
 	if t.links != nil {
-		t.links.apply(row, &r, &t.turns)
+		segment := int64(t.links.segment[row])
+		r.Session, r.Turn = nil, nil
+		if segment >= 0 {
+			r.Session = &segment
+		}
+		if segment < 0 || t.turns.get(segment) == 0 { // the first turn of a session waits for nobody
+			r.Parents, r.ThinkNS, r.ToolNS = nil, nil, nil
+		}
 	}
 	switch {
 	case !t.sourced():
@@ -142,10 +149,6 @@ type retimer struct {
 	err     error
 }
 
-func newRetimer(quantum, end int64, noise io.Reader) *retimer {
-	return &retimer{quantum: quantum, end: end, noise: bufio.NewReaderSize(noise, 1<<16)}
-}
-
 // arrival draws an instant in the bin of ns.
 func (t *retimer) arrival(ns int64, session *int64) int64 {
 	from := ns - ns%t.quantum
@@ -159,25 +162,21 @@ func (t *retimer) arrival(ns int64, session *int64) int64 {
 	if from >= to { // a bin cannot hold more turns than it has nanoseconds
 		from = to - 1
 	}
-	at := from + int64(t.uniform(uint64(to-from)))
+	// Lemire's method draws below to-from: the high half of a product, redrawn where
+	// some values would come up more often than others.
+	at := from
+	for n := uint64(to - from); ; {
+		if _, err := io.ReadFull(t.noise, t.buf[:]); err != nil {
+			t.err = err
+			break
+		}
+		if hi, lo := bits.Mul64(binary.LittleEndian.Uint64(t.buf[:]), n); lo >= -n%n {
+			at += int64(hi)
+			break
+		}
+	}
 	if session != nil {
 		t.last.set(*session, at+1)
 	}
 	return at
-}
-
-// uniform draws from 0 to n-1. Failures of the source are kept in err.
-func (t *retimer) uniform(n uint64) uint64 {
-	// Lemire's method: the high half of a product, redrawn where some values
-	// would come up more often than others.
-	for {
-		if _, err := io.ReadFull(t.noise, t.buf[:]); err != nil {
-			t.err = err
-			return 0
-		}
-		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(t.buf[:]), n)
-		if lo >= -n%n {
-			return hi
-		}
-	}
 }
