@@ -56,6 +56,7 @@ func randomEntries(r *rand.Rand, n int, sessions bool) []trace.Entry {
 
 // What comes out is the same for any limit of memory, down to none.
 func TestAnyMemoryLimit(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 12))
 	for round := range 24 {
 		src := randomEntries(r, 1+r.IntN(400), round%3 == 0)
@@ -104,9 +105,7 @@ func TestTextSpills(t *testing.T) {
 // conversations that go on, take turns, part ways, lose messages, change roles
 // and domains.
 func TestChainAgreesWithWholePrompts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
-	}
+	t.Parallel()
 	r := rand.New(rand.NewPCG(13, 14))
 	for _, template := range token.TemplateNames() {
 		p := policy(t)

@@ -3,6 +3,7 @@ package anonymize_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -45,6 +46,7 @@ func dated(every int, model string) []trace.Entry {
 
 // What is found is what was planted, whoever encodes it and however often.
 func TestBreakersOfALog(t *testing.T) {
+	t.Parallel()
 	found := func(p anonymize.Policy, src []trace.Entry) string {
 		_, card := run(t, p, src)
 		s, err := card.Breakers.JSON()
@@ -59,9 +61,9 @@ func TestBreakersOfALog(t *testing.T) {
 		p.Template = mustTemplate(t, template)
 		src := dated(20, "m")
 		want := found(p, src)
-		rounds := 3
-		if testing.Short() {
-			rounds = 1
+		rounds := 1
+		if os.Getenv("REPRISE_TEST_LONG") != "" {
+			rounds = 3
 		}
 		for range rounds {
 			for _, p.Workers = range []int{1, 2, 7} {
@@ -101,6 +103,7 @@ func TestBreakersOfALog(t *testing.T) {
 // A worker that gets a batch like its last one, when another worker had another
 // one between, passes the prompts on whole.
 func TestBreakersAcrossBatches(t *testing.T) {
+	t.Parallel()
 	var src []trace.Entry
 	for i := range 12 * 128 { // so many entries are a batch
 		about := []string{"rules of a shop", "manual of a ship and its harbour"}[i/128%2]

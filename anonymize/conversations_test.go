@@ -87,6 +87,7 @@ func releasedOf(t *testing.T, p anonymize.PartnerPolicy, src anonymize.Source) (
 // two requests share only what k_share conversations have, and nothing that they
 // would not share else: to drop never tells an attacker more.
 func TestDropOwnCountsConversations(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		src := conversations(rand.New(rand.NewPCG(seed, 12)), 80, 12)
 		rows := rowsOf(t, src)

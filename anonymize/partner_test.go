@@ -191,6 +191,7 @@ func usersOf(rows []trace.Request, order []int, out []trace.Request, b uint64) i
 // What comes out depends on no name: other numbers for blocks, users and
 // sessions, other labels and another epoch give the same rows and the same card.
 func TestReleaseIsBlindToNames(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		rows := house(rng, 12, 400)
@@ -377,6 +378,7 @@ func BenchmarkRelease24Blocks(b *testing.B) { benchmarkRelease(b, 24) }
 // Where blocks of few are dropped, what two requests share is what many have, and
 // the audit's measure of what else links them is 0.
 func TestReleaseDropsOwnBlocks(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(10) {
 		rows := house(rand.New(rand.NewPCG(seed, 1)), 25, 600)
 		for i := range rows {

@@ -30,10 +30,20 @@ type Check struct {
 // Run runs the checks whose names are in only, or all when it is empty. It fails
 // for an unknown name, for a file that cannot be read, and when ctx ends.
 func Run(ctx context.Context, c *Case, only []string) (Result, error) {
-	checks, err := chosen(only)
-	if err != nil {
-		return Result{}, err
+	checks := Checks()
+	var names []string
+	for _, check := range checks {
+		names = append(names, check.Name)
 	}
+	for _, name := range only {
+		if !slices.Contains(names, name) {
+			return Result{}, fmt.Errorf("%w: want some of %s", ErrNoCheck, strings.Join(names, ", "))
+		}
+	}
+	if len(only) > 0 {
+		checks = slices.DeleteFunc(checks, func(check Check) bool { return !slices.Contains(only, check.Name) })
+	}
+	var err error
 	r := Result{Schema: resultSchema, Version: c.Version, Kind: c.Output.Kind, Tier: c.Output.Tier(), CardSHA256: c.Output.Meta["card_sha256"]}
 	if r.Digest, r.FileSHA256, err = c.Output.digests(ctx); err != nil {
 		return r, err
@@ -55,31 +65,8 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 	return r, ctx.Err()
 }
 
-// chosen are the checks of those names, in the order of [Checks].
-func chosen(only []string) ([]Check, error) {
-	all := Checks()
-	if len(only) == 0 {
-		return all, nil
-	}
-	for _, name := range only {
-		if !slices.ContainsFunc(all, func(c Check) bool { return c.Name == name }) {
-			return nil, fmt.Errorf("%w: want some of %s", ErrNoCheck, strings.Join(checkNames(), ", "))
-		}
-	}
-	return slices.DeleteFunc(all, func(c Check) bool { return !slices.Contains(only, c.Name) }), nil
-}
-
 // ErrNoCheck is of a name that no check has.
 var ErrNoCheck = errors.New("there is no check of that name")
-
-// checkNames lists the names of the checks.
-func checkNames() []string {
-	var out []string
-	for _, c := range Checks() {
-		out = append(out, c.Name)
-	}
-	return out
-}
 
 // Checks lists all checks, in the order in which they run.
 func Checks() []Check {

@@ -39,7 +39,12 @@ func (c *Case) scan(numbers bool) Finding {
 		return broken(err)
 	}
 	var h Hits
-	if err := s.output(&h, c.Output); err != nil {
+	if f := c.Output.Parquet; f != nil {
+		err = s.Parquet(&h, f)
+	} else {
+		err = s.File(&h, c.Output.file, c.Output.size)
+	}
+	if err != nil {
 		return broken(err)
 	}
 	fig := Figures{"planted": len(planted), "found": len(h.Strings), "bytes_scanned": h.Bytes, "values_compared": h.Values}
@@ -104,11 +109,4 @@ func (s *Scanner) File(h *Hits, r io.ReaderAt, size int64) error {
 		}
 	}
 	return nil
-}
-
-func (s *Scanner) output(h *Hits, o *Output) error {
-	if o.Parquet != nil {
-		return s.Parquet(h, o.Parquet)
-	}
-	return s.File(h, o.file, o.size)
 }

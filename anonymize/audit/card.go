@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,9 @@ import (
 	"reprise/anonymize"
 	"reprise/datasets"
 )
+
+// plurals name the kinds of files that carry no card. Others are called by their kind.
+var plurals = map[string]string{kindPage: "pages", kindJSON: "JSON documents", kindOther: "other files"}
 
 // card looks whether the output says what it is. Results, pages and JSON name a
 // tier and carry no card.
@@ -25,7 +29,7 @@ func card(_ context.Context, c *Case) Finding {
 	case text == "" && tier == anonymize.Public && o.ofSpec():
 		return passed(nil, "tier public, made of a specification and of no source")
 	case text == "" && (o.Parquet == nil || o.Meta["run"] != ""):
-		return passed(nil, "tier %s; %s carry no card", tier, o.plural())
+		return passed(nil, "tier %s; %s carry no card", tier, cmp.Or(plurals[o.Kind], o.Kind))
 	case text == "":
 		return failed(nil, "the output says tier %s and carries no privacy card", tier)
 	case o.Trace != nil && o.Meta["digest"] == "":
@@ -85,18 +89,6 @@ func oddCard(text, tier string) (why string) {
 		}
 	}
 	return ""
-}
-
-func (o *Output) plural() string {
-	switch o.Kind {
-	case kindPage:
-		return "pages"
-	case kindJSON:
-		return "JSON documents"
-	case kindOther:
-		return "other files"
-	}
-	return o.Kind
 }
 
 // ofSpec reports whether the output is a workload that was made of a specification.

@@ -30,7 +30,8 @@ func container(_ context.Context, c *Case) Finding {
 			if m.BloomFilterOffset != 0 {
 				found["Bloom filters"]++
 			}
-			if m.Type != format.ByteArray && (m.DictionaryPageOffset != 0 || hasDictionary(m)) {
+			//lint:ignore SA1019 older writers still have PlainDictionary
+			if m.Type != format.ByteArray && (m.DictionaryPageOffset != 0 || slices.Contains(m.Encoding, format.RLEDictionary) || slices.Contains(m.Encoding, format.PlainDictionary)) {
 				found["dictionaries of numbers"]++
 			}
 		}
@@ -69,16 +70,6 @@ func container(_ context.Context, c *Case) Finding {
 
 func bounded(s *format.Statistics) bool {
 	return len(s.Min)+len(s.Max)+len(s.MinValue)+len(s.MaxValue) > 0
-}
-
-func hasDictionary(m *format.ColumnMetaData) bool {
-	for _, e := range m.Encoding {
-		//lint:ignore SA1019 older writers still do so
-		if e == format.RLEDictionary || e == format.PlainDictionary {
-			return true
-		}
-	}
-	return false
 }
 
 // eachHeader calls do for the header of every page. The library gives pages, and

@@ -22,29 +22,24 @@ type dictionary struct {
 	plain []string
 }
 
-// newDictionary makes an empty one with so many weak keys.
+// newDictionary makes an empty one with so many weak keys: keys that somebody may
+// have set by hand, such as none, words, numbers and single bytes over and over.
 func newDictionary(weak int) *dictionary {
-	d := &dictionary{ids: map[uint64]string{}, plain: weakKeys(weak)}
+	keys := []string{"", "0", "secret", "key", "password", "changeme", "default", "test", "salt", "reprise", "litellm", "sk-1234", "vllm",
+		"admin", "hunter2", "prefix", "block", "hash", "none", "null", "undefined", "true", "0000", "00000000"}
+	for i := 0; i < 256 && len(keys) < weak; i++ {
+		keys = append(keys, strings.Repeat(string([]byte{byte(i)}), 32))
+	}
+	for i := 1; len(keys) < weak; i++ {
+		keys = append(keys, strconv.Itoa(i))
+	}
+	d := &dictionary{ids: map[uint64]string{}, plain: keys[:weak]}
 	for _, k := range d.plain {
 		var key block.Key
 		copy(key[:], k)
 		d.weak = append(d.weak, key)
 	}
 	return d
-}
-
-// weakKeys are n keys that somebody may have set by hand: none, words, numbers and
-// single bytes over and over.
-func weakKeys(n int) []string {
-	keys := []string{"", "0", "secret", "key", "password", "changeme", "default", "test", "salt", "reprise", "litellm", "sk-1234", "vllm",
-		"admin", "hunter2", "prefix", "block", "hash", "none", "null", "undefined", "true", "0000", "00000000"}
-	for i := 0; i < 256 && len(keys) < n; i++ {
-		keys = append(keys, strings.Repeat(string([]byte{byte(i)}), 32))
-	}
-	for i := 1; len(keys) < n; i++ {
-		keys = append(keys, strconv.Itoa(i))
-	}
-	return keys[:n]
 }
 
 // add adds the ids of all blocks of a sequence of tokens, and of what is left over
@@ -88,7 +83,15 @@ func (d *dictionary) add(tokenizer string, size int, tokens []uint32) {
 			d.digest(s.name, s.of(nil, part))
 		}
 	}
-	d.vllm(size, tokens)
+	// The hashes of vLLM's prefix cache with sha256_cbor, for the parents of a first
+	// block that are known: none, zeros, and the hash of a seed such as "0".
+	roots := [][]byte{nil, make([]byte, 32), sum256(cborText("0")), sum256(cborText("")), sum256(cborText("42"))}
+	for _, parent := range roots {
+		for _, part := range cut(tokens, size) {
+			parent = sum256(cborBlock(parent, part))
+			d.digest("vLLM CBOR SHA-256", parent)
+		}
+	}
 	d.own(tokenizer, size, tokens)
 }
 
@@ -109,18 +112,6 @@ func (d *dictionary) digest(scheme string, sum []byte) {
 	first, last := sum[:8], sum[len(sum)-8:]
 	for _, id := range []uint64{binary.BigEndian.Uint64(first), binary.LittleEndian.Uint64(first), binary.BigEndian.Uint64(last), binary.LittleEndian.Uint64(last)} {
 		d.ids[id] = scheme
-	}
-}
-
-// vllm adds the hashes of vLLM's prefix cache with sha256_cbor, for the parents of
-// a first block that are known: none, zeros, and the hash of a seed such as "0".
-func (d *dictionary) vllm(size int, tokens []uint32) {
-	roots := [][]byte{nil, make([]byte, 32), sum256(cborText("0")), sum256(cborText("")), sum256(cborText("42"))}
-	for _, parent := range roots {
-		for _, part := range cut(tokens, size) {
-			parent = sum256(cborBlock(parent, part))
-			d.digest("vLLM CBOR SHA-256", parent)
-		}
 	}
 }
 

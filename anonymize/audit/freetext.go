@@ -19,27 +19,46 @@ import (
 // Prose of pages and JSON is looked through for what has the form of an address,
 // a number of a person or a secret.
 func freeText(ctx context.Context, c *Case) Finding {
-	if c.Output.Parquet == nil {
-		return c.freeProse()
+	o := c.Output
+	if o.Parquet == nil {
+		const most = 256 << 20
+		if o.size > most {
+			return inconclusive(nil, "the output has more than %d MiB of prose", most>>20)
+		}
+		b, err := io.ReadAll(o.reader())
+		if err != nil {
+			return broken(err)
+		}
+		found := suspicious(string(b))
+		fig := Figures{"bytes": len(b)}
+		if len(found) > 0 {
+			fig["looks_like"] = found
+			return failed(fig, "there is what looks like %s", strings.Join(found, ", "))
+		}
+		return passed(fig, "nothing looks like an address, a person's number or a secret; prose of a %s cannot be held against closed lists", o.Kind)
 	}
 	v, err := newVocabulary(ctx, c.SpillDir)
 	if err != nil {
 		return broken(err)
 	}
-	t := &textScan{own: v, tier: c.Output.Tier(), seen: map[string]map[string]bool{}}
-	for _, kv := range c.Output.Parquet.Metadata().KeyValueMetadata {
+	t := &textScan{own: v, tier: o.Tier(), seen: map[string]map[string]bool{}}
+	for _, kv := range o.Parquet.Metadata().KeyValueMetadata {
 		t.metadata(kv.Key, kv.Value)
 	}
-	t.others(c.Output.Parquet)
-	columns := c.Output.Parquet.Schema().Columns()
-	err = eachGroup(c.Output.Parquet, func(column int, chunk parquet.ColumnChunk) error {
+	t.others(o.Parquet)
+	columns, n := o.Parquet.Schema().Columns(), 0
+	err = eachChunk(o.Parquet, func(chunk parquet.ColumnChunk) error {
+		column := n % len(columns)
+		if n++; column != chunk.Column() {
+			return fmt.Errorf("%w: columns are out of order", errDecode)
+		}
 		if chunk.Type().Kind() != parquet.ByteArray && chunk.Type().Kind() != parquet.FixedLenByteArray {
 			return nil
 		}
 		name := strings.Join(columns[column], ".")
 		return eachValue(chunk, func(_ bool, v parquet.Value) {
 			if !v.IsNull() {
-				t.value(c.Output.Kind, name, string(v.ByteArray()))
+				t.value(o.Kind, name, string(v.ByteArray()))
 			}
 		})
 	})
@@ -205,39 +224,6 @@ func (t *textScan) others(f *parquet.File) {
 			t.refuse("names of columns")
 		}
 	}
-}
-
-// freeProse looks through pages and JSON.
-func (c *Case) freeProse() Finding {
-	o := c.Output
-	const most = 256 << 20
-	if o.size > most {
-		return inconclusive(nil, "the output has more than %d MiB of prose", most>>20)
-	}
-	b, err := io.ReadAll(o.reader())
-	if err != nil {
-		return broken(err)
-	}
-	found := suspicious(string(b))
-	fig := Figures{"bytes": len(b)}
-	if len(found) > 0 {
-		fig["looks_like"] = found
-		return failed(fig, "there is what looks like %s", strings.Join(found, ", "))
-	}
-	return passed(fig, "nothing looks like an address, a person's number or a secret; prose of a %s cannot be held against closed lists", o.Kind)
-}
-
-// eachGroup calls do for each column chunk with the number of its column.
-func eachGroup(f *parquet.File, do func(column int, c parquet.ColumnChunk) error) error {
-	n := len(f.Schema().Columns())
-	i := 0
-	return eachChunk(f, func(c parquet.ColumnChunk) error {
-		defer func() { i++ }()
-		if i%n != c.Column() {
-			return fmt.Errorf("%w: columns are out of order", errDecode)
-		}
-		return do(i%n, c)
-	})
 }
 
 // A form is what something that must not be in prose looks like. The forms are

@@ -19,7 +19,7 @@ const victims = 4
 // wrong one of the same length must be the same, for as many accounts as the rule of
 // sharing is meant to stop: k_share - 2. With one account more they must differ, or
 // the check shows nothing.
-func injection(ctx context.Context, c *Case) Finding {
+func injection(ctx context.Context, c *Case) (f Finding) {
 	if c.Output.Tier() != anonymize.Partner {
 		return skipped("it is of tier partner: tier internal keeps who shares what, and says so")
 	}
@@ -27,37 +27,28 @@ func injection(ctx context.Context, c *Case) Finding {
 	if err != nil {
 		return broken(err)
 	}
-	seed := strconv.FormatUint(c.Seed, 10)
 	accounts := p.KShare - 2
 	fig := Figures{"k_share": p.KShare, "accounts": accounts}
 	if accounts < 1 {
 		return failed(fig, "k_share of %d: somebody with one account can test guesses at what others sent; it takes 3 or more", p.KShare)
 	}
-	f, err := c.inject(ctx, p, accounts, fig)
-	if err != nil {
-		f = broken(err)
-	}
-	f.Figures, f.Seed = fig, seed
-	return f
-}
-
-func (c *Case) inject(ctx context.Context, p anonymize.PartnerPolicy, accounts int, fig Figures) (Finding, error) {
+	defer func() { f.Figures, f.Seed = fig, strconv.FormatUint(c.Seed, 10) }()
 	src, err := c.Before(ctx)
 	if err != nil {
-		return Finding{}, err
+		return broken(err)
 	}
 	x, err := extentOf(ctx, src)
 	if err != nil {
-		return Finding{}, err
+		return broken(err)
 	}
 	rng := rand.New(rand.NewPCG(c.Seed, 2))
 	targets, err := pickVictims(ctx, rng, src, p.Unit)
 	if err != nil {
-		return Finding{}, err
+		return broken(err)
 	}
 	fig["prompts_guessed_at"] = len(targets)
 	if len(targets) == 0 {
-		return inconclusive(nil, "no prompt was found that is of one %s alone, so there is nothing to guess at", p.Unit), nil
+		return inconclusive(nil, "no prompt was found that is of one %s alone, so there is nothing to guess at", p.Unit)
 	}
 	told, control := 0, 0
 	for _, victim := range targets {
@@ -65,13 +56,13 @@ func (c *Case) inject(ctx context.Context, p anonymize.PartnerPolicy, accounts i
 		wrong := attackers(x, &victim, accounts, false)
 		differ, err := c.tellApart(ctx, p, p.KShare, src, right, wrong)
 		if err != nil {
-			return Finding{}, err
+			return broken(err)
 		}
 		if differ {
 			told++
 		}
 		if differ, err = c.tellApart(ctx, p, accounts+1, src, right, wrong); err != nil {
-			return Finding{}, err
+			return broken(err)
 		}
 		if differ {
 			control++
@@ -80,11 +71,11 @@ func (c *Case) inject(ctx context.Context, p anonymize.PartnerPolicy, accounts i
 	fig["guesses_confirmed"], fig["confirmed_where_they_must_be"] = told, control
 	switch {
 	case told > 0:
-		return failed(nil, "%d of %d right guesses of %d accounts show in the release", told, len(targets), accounts), nil
+		return failed(nil, "%d of %d right guesses of %d accounts show in the release", told, len(targets), accounts)
 	case control == 0:
-		return inconclusive(nil, "right guesses do not show even where they must, with k_share of %d: the check is blind", accounts+1), nil
+		return inconclusive(nil, "right guesses do not show even where they must, with k_share of %d: the check is blind", accounts+1)
 	}
-	return passed(nil, "right and wrong guesses of %d accounts give the same release; with k_share of %d they would not", accounts, accounts+1), nil
+	return passed(nil, "right and wrong guesses of %d accounts give the same release; with k_share of %d they would not", accounts, accounts+1)
 }
 
 // tellApart reports whether a release differs by what the attackers sent.

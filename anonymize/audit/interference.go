@@ -129,7 +129,11 @@ func (j *judge) partner(ctx context.Context) error {
 			return err
 		}
 		j.runs += 2
-		j.compareRuns(fmt.Sprintf("partner, k_share %d", k), a, b)
+		where := fmt.Sprintf("partner, k_share %d", k)
+		if a.digest != b.digest {
+			j.addDifference(where, "rows")
+		}
+		j.compareMeta(where, a.meta, b.meta)
 		if k == p.KShare {
 			j.same = sameCard(a.meta.Card, card)
 		}
@@ -206,13 +210,6 @@ func (j *judge) addDifference(where, what string) {
 	j.shows = append(j.shows, where+": "+what)
 }
 
-func (j *judge) compareRuns(where string, a, b madeRelease) {
-	if a.digest != b.digest {
-		j.addDifference(where, "rows")
-	}
-	j.compareMeta(where, a.meta, b.meta)
-}
-
 // compareMeta names the keys whose values differ.
 func (j *judge) compareMeta(where string, a, b trace.Meta) {
 	values := map[string]string{}
@@ -246,8 +243,12 @@ func (j *judge) compareRows(ctx context.Context, where string, a, b anonymize.So
 				return errEnough
 			}
 		}
-		for _, name := range differing(r, &one[0]) {
-			columns[name] = true
+		x, y := reflect.ValueOf(r).Elem(), reflect.ValueOf(&one[0]).Elem()
+		for i := range x.NumField() {
+			if f, g := x.Field(i), y.Field(i); !reflect.DeepEqual(f.Interface(), g.Interface()) && !(f.Kind() == reflect.Slice && f.Len()+g.Len() == 0) {
+				name, _, _ := strings.Cut(x.Type().Field(i).Tag.Get("parquet"), ",")
+				columns[name] = true
+			}
 		}
 		return nil
 	})
@@ -262,16 +263,3 @@ func (j *judge) compareRows(ctx context.Context, where string, a, b anonymize.So
 }
 
 var errEnough = errors.New("enough was read")
-
-// differing names the columns in which two rows differ.
-func differing(a, b *trace.Request) []string {
-	var out []string
-	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
-	for i := range x.NumField() {
-		if f, g := x.Field(i), y.Field(i); !reflect.DeepEqual(f.Interface(), g.Interface()) && !(f.Kind() == reflect.Slice && f.Len()+g.Len() == 0) {
-			name, _, _ := strings.Cut(x.Type().Field(i).Tag.Get("parquet"), ",")
-			out = append(out, name)
-		}
-	}
-	return out
-}

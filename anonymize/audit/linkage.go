@@ -32,7 +32,8 @@ func linkage(ctx context.Context, c *Case) Finding {
 		opts.quantum = time.Duration(partner.QuantumNS)
 	}
 	sourced := o.Trace.Meta.Sessions == "source"
-	rows, err := traceRows(o.Trace), error(nil)
+	var err error
+	rows := func() (trace.Reader[linkRow], error) { return trace.Columns[linkRow](o.Trace) }
 	if partner != nil && !dropsOwn(partner) && !sourced {
 		rows, err = joinedRows(ctx, o.Trace)
 	}
@@ -49,7 +50,10 @@ func linkage(ctx context.Context, c *Case) Finding {
 		if err != nil {
 			return broken(err)
 		}
-		before, err := measureLinkage(ctx, requestRows(src), opts)
+		before, err := measureLinkage(ctx, func() (trace.Reader[linkRow], error) {
+			rows, err := src.Open()
+			return &linkReader{src: rows}, err
+		}, opts)
 		if err != nil {
 			return broken(err)
 		}

@@ -57,6 +57,7 @@ func slowRisk(keys []string, k int) setRisk {
 
 // All classes are those of a second count, by words in place of hashes.
 func TestLinkageCountsClasses(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		rows := linkRows(rng, 50+rng.IntN(400), 1+rng.IntN(60), 1+rng.IntN(80))
@@ -295,6 +296,7 @@ func (k *linkKeep) Write(rows []trace.Request) (int, error) {
 // A release passes; one whose links were all kept, or with a single pair of
 // lengths that nobody else has, fails.
 func TestLinkageGates(t *testing.T) {
+	t.Parallel()
 	src := linkHouse(t)
 	c := linkReleased(t, src, anonymize.PartnerPolicy{}, nil)
 	f := linkage(t.Context(), c)

@@ -61,7 +61,11 @@ func linkAttack(synthetic, real, held []place) attackResult {
 	half := len(real) / 2
 	s, h := nearests(synthetic[:half], real[:half]), nearests(held[:half], real[:half])
 	best, distance := math.Inf(-1), 0.0
-	for _, d := range distances(s) {
+	try := []float64{0} // and where the synthetic rows are
+	for i := range 200 {
+		try = append(try, s.rows[i*len(s.rows)/200])
+	}
+	for _, d := range slices.Compact(try) {
 		if gain := s.score(d).Low - h.score(d).High; gain > best { // where it is surest
 			best, distance = gain, d
 		}
@@ -109,15 +113,6 @@ func nearestEach(of, others []place) []float64 {
 	return out
 }
 
-// distances are those worth trying: 0, and where the synthetic rows are.
-func distances(b bothWays) []float64 {
-	out := []float64{0}
-	for i := range 200 {
-		out = append(out, b.rows[i*len(b.rows)/200])
-	}
-	return slices.Compact(out)
-}
-
 func (b bothWays) score(distance float64) attackScore {
 	near := func(all []float64) (share, lo, hi float64) {
 		n := sort.Search(len(all), func(i int) bool { return all[i] > distance })
@@ -160,7 +155,14 @@ func publicLinkage(ctx context.Context, c *Case) Finding {
 	before, err := src.Open()
 	if err == nil {
 		err = trace.Each(before, func(row int64, r *trace.Request) error {
-			if mixKey(salt, personOf(row, r))&1 == 0 {
+			person := mixKey(3, uint64(row)) // so that nobody is on both sides
+			switch {
+			case r.User != nil:
+				person = mixKey(1, uint64(*r.User))
+			case r.Session != nil:
+				person = mixKey(2, uint64(*r.Session))
+			}
+			if mixKey(salt, person)&1 == 0 {
 				return real.add(ctx, r)
 			}
 			return held.add(ctx, r)
@@ -181,17 +183,6 @@ func publicLinkage(ctx context.Context, c *Case) Finding {
 		return failed(fig, "synthetic rows are nearer to real ones than people are to each other: "+words, args...)
 	}
 	return passed(fig, words, args...)
-}
-
-// personOf is whom a row belongs to, so that nobody is on both sides.
-func personOf(row int64, r *trace.Request) uint64 {
-	switch {
-	case r.User != nil:
-		return mixKey(1, uint64(*r.User))
-	case r.Session != nil:
-		return mixKey(2, uint64(*r.Session))
-	}
-	return mixKey(3, uint64(row))
 }
 
 // A sampler keeps a uniform sample of the places of rows (Vitter's algorithm R).

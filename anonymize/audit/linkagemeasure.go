@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
-	"reprise/anonymize"
 	"reprise/trace"
 )
 
@@ -68,11 +68,6 @@ func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], err
 		return linkageRisks{}, err
 	}
 	return m.out, nil
-}
-
-// traceRows reads the columns that matter here; see [joinedRows].
-func traceRows(t *trace.Trace) func() (trace.Reader[linkRow], error) {
-	return func() (trace.Reader[linkRow], error) { return trace.Columns[linkRow](t) }
 }
 
 // A linkMeasure is one under way.
@@ -219,20 +214,11 @@ func (m *linkMeasure) turn(r *linkRow) {
 // words are the figures that matter most, in a sentence.
 func (l *linkageRisks) words() string {
 	s := fmt.Sprintf("by input and output tokens %.2f %% of the requests are unique, and the rarest pair has %d", 100*l.Sets[0].Unique, l.Sets[0].Smallest)
-	if p := l.point(lengthsKnown, mostPoints); p != nil {
-		s += fmt.Sprintf("; the lengths of %d requests single out %.1f %% of the sessions that have so many", p.Points, 100*p.Unique)
+	i := slices.IndexFunc(l.Points, func(p pointRisk) bool { return p.Known == lengthsKnown && p.Points == mostPoints })
+	if i >= 0 {
+		s += fmt.Sprintf("; the lengths of %d requests single out %.1f %% of the sessions that have so many", mostPoints, 100*l.Points[i].Unique)
 	}
 	return s
-}
-
-// point is the risk by so many points.
-func (l *linkageRisks) point(known string, points int) *pointRisk {
-	for i := range l.Points {
-		if p := &l.Points[i]; p.Known == known && p.Points == points {
-			return p
-		}
-	}
-	return nil
 }
 
 // String is a line for people, who find the rest in the JSON.
@@ -244,14 +230,6 @@ func (c columnRisk) String() string {
 		return fmt.Sprintf("all columns: %.2f %% unique", 100*c.Unique)
 	}
 	return fmt.Sprintf("without %s: %.2f %%", c.Column, 100*c.Unique)
-}
-
-// requestRows reads whole rows for what matters here.
-func requestRows(src anonymize.Source) func() (trace.Reader[linkRow], error) {
-	return func() (trace.Reader[linkRow], error) {
-		rows, err := src.Open()
-		return &linkReader{src: rows}, err
-	}
 }
 
 type linkReader struct {
@@ -290,16 +268,27 @@ type sessionInference struct {
 	carriers []uint8 // by block: requests that have it, up to one more than a crowd
 }
 
-// newSessionInference counts who has which block, of rows whose ids are numbered from 0;
-// others are passed over.
-func newSessionInference(ctx context.Context, t *trace.Trace) (*sessionInference, error) {
-	rows, err := t.Reader()
+// session is the first block that no crowd has; nil when there is none.
+func (j *sessionInference) session(blocks []uint64) *int64 {
+	for _, b := range blocks {
+		if b < uint64(len(j.carriers)) && j.carriers[b] <= maxCarriers {
+			return trace.Ptr(int64(b))
+		}
+	}
+	return nil
+}
+
+// joinedRows reads the rows of a trace, in sessions that are inferred. It counts who
+// has which block first, of rows whose ids are numbered from 0; others are passed
+// over.
+func joinedRows(ctx context.Context, t *trace.Trace) (func() (trace.Reader[linkRow], error), error) {
+	all, err := t.Reader()
 	if err != nil {
 		return nil, err
 	}
-	rows.Only("blocks")
+	all.Only("blocks")
 	j, refs := &sessionInference{}, 0
-	err = eachRequest(ctx, rows, func(r *trace.Request) {
+	err = eachRequest(ctx, all, func(r *trace.Request) {
 		refs += len(r.Blocks)
 		for _, b := range r.Blocks {
 			if b >= uint64(refs) {
@@ -311,22 +300,6 @@ func newSessionInference(ctx context.Context, t *trace.Trace) (*sessionInference
 			j.carriers[b] = min(j.carriers[b]+1, maxCarriers+1)
 		}
 	})
-	return j, err
-}
-
-// session is the first block that no crowd has; nil when there is none.
-func (j *sessionInference) session(blocks []uint64) *int64 {
-	for _, b := range blocks {
-		if b < uint64(len(j.carriers)) && j.carriers[b] <= maxCarriers {
-			return trace.Ptr(int64(b))
-		}
-	}
-	return nil
-}
-
-// joinedRows reads the rows of a trace, in sessions that were inferred.
-func joinedRows(ctx context.Context, t *trace.Trace) (func() (trace.Reader[linkRow], error), error) {
-	j, err := newSessionInference(ctx, t)
 	if err != nil {
 		return nil, err
 	}

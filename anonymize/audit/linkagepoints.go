@@ -150,14 +150,6 @@ type posting struct {
 	need   int
 }
 
-// take steps to a session and reports whether it has enough of the rows.
-func (p *posting) take(session uint32) bool {
-	for len(p.points) > 0 && p.points[0].session < session {
-		p.points = p.points[1:]
-	}
-	return len(p.points) >= p.need && p.points[p.need-1].session == session
-}
-
 // isAlone reports whether no other session has all that is known of one. The
 // lists of the sessions that have each of the points are walked together.
 func isAlone(points []sessionPoint, d *pointDraw) bool {
@@ -193,9 +185,15 @@ func isAlone(points []sessionPoint, d *pointDraw) bool {
 	return true
 }
 
+// all steps all lists to a session, and reports whether it has enough of the rows of
+// each.
 func all(lists []posting, session uint32) bool {
 	for i := range lists {
-		if !lists[i].take(session) {
+		p := &lists[i]
+		for len(p.points) > 0 && p.points[0].session < session {
+			p.points = p.points[1:]
+		}
+		if len(p.points) < p.need || p.points[p.need-1].session != session {
 			return false
 		}
 	}

@@ -223,31 +223,22 @@ func (g *dpGame) play(m dpMechanism, noise func() *dp.Noise, runs int) (dpBound,
 			}
 		}
 	}
-	best := dpBound{Lower: math.Inf(-1)}
+	best, told := dpBound{Lower: math.Inf(-1)}, 0
 	half := runs / 2
 	for i, s := range dpStatistics {
-		threshold, lower := bestEvent(with[i][:half], without[i][:half], g.budget.Delta)
-		if lower > best.Lower {
-			best = dpBound{Lower: lower, Statistic: s.name, Threshold: threshold}
-			best.With, best.Without = share(with[i][half:], threshold), share(without[i][half:], threshold)
+		for _, t := range thresholds(with[i][:half]) { // the event that tells most…
+			if lower := lowerBound(share(with[i][:half], t), share(without[i][:half], t), half, g.budget.Delta); lower > best.Lower {
+				best = dpBound{Lower: lower, Statistic: s.name, Threshold: t}
+				told = i
+			}
 		}
 	}
+	best.With, best.Without = share(with[told][half:], best.Threshold), share(without[told][half:], best.Threshold) // …in the other half
 	best.Epsilon, best.Delta, best.Runs = g.budget.Epsilon, g.budget.Delta, runs
 	best.Lower = lowerBound(best.With, best.Without, runs-half, g.budget.Delta)
 	best.Achievable = g.achievable(runs - half)
 	best.Limit = min(g.budget.Epsilon, g.achievable(math.MaxInt64>>12))
 	return best, nil
-}
-
-// bestEvent is the threshold that tells most.
-func bestEvent(with, without []float64, delta float64) (threshold, lower float64) {
-	lower = math.Inf(-1)
-	for _, t := range thresholds(with) {
-		if b := lowerBound(share(with, t), share(without, t), len(with), delta); b > lower {
-			threshold, lower = t, b
-		}
-	}
-	return threshold, lower
 }
 
 // thresholds are 200 quantiles of values.
@@ -332,15 +323,11 @@ func dpGames() ([]dpGame, error) {
 	}
 	laplace.spec = plan.Noise[0]
 	gaussian := newDPGame(dp.DefaultContribution, larger)
-	gaussian.spec = gaussianSpec(gaussian.measurement(), larger)
+	// The noise that a plan would give one measurement, also where Laplace noise is less.
+	m := gaussian.measurement()
+	v := math.Ceil(float64(m.L2Squared) / (2 * dp.Rho(larger.Epsilon, larger.Delta)) * dp.Denominator)
+	gaussian.spec = dp.NoiseSpec{Measurement: m, Variance: uint64(v), SD: math.Sqrt(v / dp.Denominator)}
 	return []dpGame{laplace, gaussian}, nil
-}
-
-// gaussianSpec is the Gaussian noise that a plan would give one measurement, also
-// where Laplace noise is less.
-func gaussianSpec(m dp.Measurement, b dp.Budget) dp.NoiseSpec {
-	v := math.Ceil(float64(m.L2Squared) / (2 * dp.Rho(b.Epsilon, b.Delta)) * dp.Denominator)
-	return dp.NoiseSpec{Measurement: m, Variance: uint64(v), SD: math.Sqrt(v / dp.Denominator)}
 }
 
 // clopperPearson is the exact interval for a probability of which hits of n draws

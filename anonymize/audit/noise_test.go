@@ -24,10 +24,12 @@ func stillNoise(seed byte) func() *dp.Noise {
 // The mechanism of releases passes, and shows 0.8 of its ε or more: so a fifth
 // more than it claims would be noticed.
 func TestDPBoundOfTheRealMechanism(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	t.Parallel()
+	seeds := byte(1)
+	if os.Getenv("REPRISE_TEST_LONG") != "" {
+		seeds = 4
 	}
-	for seed := range byte(2) {
+	for seed := range seeds {
 		games, err := dpGames()
 		if err != nil {
 			t.Fatal(err)
@@ -124,9 +126,7 @@ func topOfTheData(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) 
 
 // Every planted bug fails.
 func TestDPBoundFindsBugs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
-	}
+	t.Parallel()
 	for name, bug := range map[string]dpMechanism{
 		"no user bound": noUserBound, "sensitivity 1": sensitivityOfOne, "fixed seed": fixedSeed,
 		"empty buckets dropped": emptyDropped, "top edge of the data": topOfTheData,
@@ -135,7 +135,7 @@ func TestDPBoundFindsBugs(t *testing.T) {
 			t.Errorf("%s: %s, %s", name, f.Status, f.Why)
 		}
 	}
-	if f := playNoise(t.Context(), publish, stillNoise(1), dpTestRuns); f.Status == Fail {
+	if f := playNoise(t.Context(), publish, stillNoise(1), dpTestRuns/4); f.Status == Fail {
 		t.Errorf("the real one: %s, %s", f.Status, f.Why)
 	}
 	// Noise that drowns everything shows nothing, which is no pass.

@@ -98,7 +98,8 @@ func (o *Output) detect() (err error) {
 	return err
 }
 
-// detectText tells pages and JSON by how they begin.
+// detectText tells pages and JSON by how they begin, and takes the tier that they
+// name.
 func (o *Output) detectText() error {
 	head := make([]byte, 512)
 	n, err := o.file.ReadAt(head, 0)
@@ -110,37 +111,24 @@ func (o *Output) detectText() error {
 	switch {
 	case bytes.HasPrefix(bytes.ToLower(head), []byte("<!doctype html")), bytes.HasPrefix(head, []byte("<html")):
 		o.Kind = kindPage
-		return o.pageMeta()
-	case len(head) > 0 && (head[0] == '{' || head[0] == '['):
-		o.jsonMeta()
+		b, err := io.ReadAll(io.LimitReader(o.reader(), 16<<20))
+		for _, m := range tierOfPage.FindAllSubmatch(b, -1) {
+			o.addTier(string(m[1]))
+		}
+		return err
+	case len(head) == 0 || head[0] != '{' && head[0] != '[':
+		return nil
 	}
-	return nil
-}
-
-// tierOfPage is the fact that pages begin with.
-var tierOfPage = regexp.MustCompile(`<dt>(?:[^<]{0,40} t|T)ier</dt>\s*<dd>([a-z-]+)`)
-
-// pageMeta takes the tier that a page names.
-func (o *Output) pageMeta() error {
-	b, err := io.ReadAll(io.LimitReader(o.reader(), 16<<20))
-	for _, m := range tierOfPage.FindAllSubmatch(b, -1) {
-		o.addTier(string(m[1]))
-	}
-	return err
-}
-
-// jsonMeta takes the tier that a JSON document names at its top or one level below.
-// Lines of several are the format of another tool.
-func (o *Output) jsonMeta() {
 	var top map[string]json.RawMessage
 	dec := json.NewDecoder(o.reader())
-	err := dec.Decode(&top)
-	if dec.More() {
-		return
+	err = dec.Decode(&top)
+	if dec.More() { // lines of several are the format of another tool
+		return nil
 	}
 	if o.Kind = kindJSON; err != nil {
-		return
+		return nil
 	}
+	// Its tier is named at its top or one level below.
 	top["\x00top"], _ = json.Marshal(map[string]json.RawMessage{"tier": top["tier"]})
 	for _, part := range top {
 		var said struct {
@@ -150,7 +138,11 @@ func (o *Output) jsonMeta() {
 			o.addTier(said.Tier)
 		}
 	}
+	return nil
 }
+
+// tierOfPage is the fact that pages begin with.
+var tierOfPage = regexp.MustCompile(`<dt>(?:[^<]{0,40} t|T)ier</dt>\s*<dd>([a-z-]+)`)
 
 // addTier takes a tier of something that the output was made of: of several, the
 // least public is its own.
@@ -184,9 +176,20 @@ func (o *Output) digests(ctx context.Context) (rows, file string, err error) {
 		if err != nil {
 			return "", "", err
 		}
-		if rows, err = rowsDigest(ctx, r); err != nil {
+		d := trace.NewDigest()
+		batch := make([]trace.Request, 512)
+		for err == nil {
+			var n int
+			n, err = r.Read(batch)
+			d.Add(batch[:n])
+			if err == nil {
+				err = ctx.Err()
+			}
+		}
+		if err != io.EOF {
 			return "", "", err
 		}
+		rows = d.Sum()
 	}
 	return rows, hex.EncodeToString(h.Sum(nil)), nil
 }
@@ -203,21 +206,4 @@ func (o *Output) Close() error {
 // kinds and tiers are.
 func isWord(s string) bool {
 	return s != "" && len(s) <= 24 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz-") == ""
-}
-
-// rowsDigest is the digest of a reader's rows.
-func rowsDigest(ctx context.Context, r trace.Reader[trace.Request]) (string, error) {
-	d, batch := trace.NewDigest(), make([]trace.Request, 512)
-	for {
-		n, err := r.Read(batch)
-		d.Add(batch[:n])
-		switch {
-		case err == io.EOF:
-			return d.Sum(), nil
-		case err != nil:
-			return "", err
-		case ctx.Err() != nil:
-			return "", ctx.Err()
-		}
-	}
 }

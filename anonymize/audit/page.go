@@ -146,9 +146,8 @@ func (s *sheet) rows() (page.Section, error) {
 	if err != nil && err != io.EOF {
 		return page.Section{}, err
 	}
-	all := shownColumns()
 	var t page.Table
-	for _, c := range all {
+	for _, c := range shownColumns {
 		cells, any := make([]string, n), false
 		for i := range n {
 			cells[i] = c.cell(&rows[i])
@@ -179,73 +178,75 @@ type shownColumn struct {
 	cell func(r *trace.Request) string
 }
 
-func shownColumns() []shownColumn {
-	whole := func(v *int64) string {
-		if v == nil {
+var shownColumns = []shownColumn{
+	{"arrival", func(r *trace.Request) string {
+		return strconv.FormatFloat(float64(r.ArrivalNS)/1e9, 'f', 3, 64) + " s"
+	}},
+	{"session", func(r *trace.Request) string { return wholeCell(r.Session) }},
+	{"turn", func(r *trace.Request) string { return shortCell(r.Turn) }},
+	{"parents", func(r *trace.Request) string { return list(r.Parents) }},
+	{"think", func(r *trace.Request) string { return durationCell(r.ThinkNS) }},
+	{"tool", func(r *trace.Request) string { return durationCell(r.ToolNS) }},
+	{"user", func(r *trace.Request) string { return wholeCell(r.User) }},
+	{"model", func(r *trace.Request) string { return r.Model }},
+	{"adapter", func(r *trace.Request) string { return r.Adapter }},
+	{"kind", func(r *trace.Request) string { return r.Kind }},
+	{"class", func(r *trace.Request) string { return wordCell(r.Class) }},
+	{"replica", func(r *trace.Request) string { return wordCell(r.Replica) }},
+	{"category", func(r *trace.Request) string { return r.Category }},
+	{"input", func(r *trace.Request) string { return strconv.Itoa(int(r.InputTokens)) }},
+	{"output", func(r *trace.Request) string { return strconv.Itoa(int(r.OutputTokens)) }},
+	{"reasoning", func(r *trace.Request) string { return shortCell(r.ReasoningTokens) }},
+	{"cached", func(r *trace.Request) string { return shortCell(r.CachedTokens) }},
+	{"image tokens", func(r *trace.Request) string { return shortCell(r.ImageTokens) }},
+	{"images", func(r *trace.Request) string { return shortCell(r.Images) }},
+	{"max_tokens", func(r *trace.Request) string { return shortCell(r.MaxTokens) }},
+	{"temperature", func(r *trace.Request) string {
+		if r.Temperature == nil {
 			return ""
 		}
-		return strconv.FormatInt(*v, 10)
-	}
-	short := func(v *int32) string {
-		if v == nil {
+		return strconv.FormatFloat(float64(*r.Temperature), 'g', -1, 32)
+	}},
+	{"stream", func(r *trace.Request) string {
+		if r.Stream == nil {
 			return ""
 		}
-		return strconv.Itoa(int(*v))
+		return strconv.FormatBool(*r.Stream)
+	}},
+	{"status", func(r *trace.Request) string { return r.Status }},
+	{"finish", func(r *trace.Request) string { return r.FinishReason }},
+	{"TTFT", func(r *trace.Request) string { return durationCell(r.TTFTNS) }},
+	{"E2E", func(r *trace.Request) string { return durationCell(r.E2ENS) }},
+	{"blocks", func(r *trace.Request) string { return list(r.Blocks) }},
+	{"output blocks", func(r *trace.Request) string { return list(r.OutputBlocks) }},
+}
+
+func wholeCell(v *int64) string {
+	if v == nil {
+		return ""
 	}
-	lasting := func(v *int64) string {
-		if v == nil {
-			return ""
-		}
-		return time.Duration(*v).String()
+	return strconv.FormatInt(*v, 10)
+}
+
+func shortCell(v *int32) string {
+	if v == nil {
+		return ""
 	}
-	word := func(v *string) string {
-		if v == nil {
-			return ""
-		}
-		return *v
+	return strconv.Itoa(int(*v))
+}
+
+func durationCell(v *int64) string {
+	if v == nil {
+		return ""
 	}
-	return []shownColumn{
-		{"arrival", func(r *trace.Request) string {
-			return strconv.FormatFloat(float64(r.ArrivalNS)/1e9, 'f', 3, 64) + " s"
-		}},
-		{"session", func(r *trace.Request) string { return whole(r.Session) }},
-		{"turn", func(r *trace.Request) string { return short(r.Turn) }},
-		{"parents", func(r *trace.Request) string { return list(r.Parents) }},
-		{"think", func(r *trace.Request) string { return lasting(r.ThinkNS) }},
-		{"tool", func(r *trace.Request) string { return lasting(r.ToolNS) }},
-		{"user", func(r *trace.Request) string { return whole(r.User) }},
-		{"model", func(r *trace.Request) string { return r.Model }},
-		{"adapter", func(r *trace.Request) string { return r.Adapter }},
-		{"kind", func(r *trace.Request) string { return r.Kind }},
-		{"class", func(r *trace.Request) string { return word(r.Class) }},
-		{"replica", func(r *trace.Request) string { return word(r.Replica) }},
-		{"category", func(r *trace.Request) string { return r.Category }},
-		{"input", func(r *trace.Request) string { return strconv.Itoa(int(r.InputTokens)) }},
-		{"output", func(r *trace.Request) string { return strconv.Itoa(int(r.OutputTokens)) }},
-		{"reasoning", func(r *trace.Request) string { return short(r.ReasoningTokens) }},
-		{"cached", func(r *trace.Request) string { return short(r.CachedTokens) }},
-		{"image tokens", func(r *trace.Request) string { return short(r.ImageTokens) }},
-		{"images", func(r *trace.Request) string { return short(r.Images) }},
-		{"max_tokens", func(r *trace.Request) string { return short(r.MaxTokens) }},
-		{"temperature", func(r *trace.Request) string {
-			if r.Temperature == nil {
-				return ""
-			}
-			return strconv.FormatFloat(float64(*r.Temperature), 'g', -1, 32)
-		}},
-		{"stream", func(r *trace.Request) string {
-			if r.Stream == nil {
-				return ""
-			}
-			return strconv.FormatBool(*r.Stream)
-		}},
-		{"status", func(r *trace.Request) string { return r.Status }},
-		{"finish", func(r *trace.Request) string { return r.FinishReason }},
-		{"TTFT", func(r *trace.Request) string { return lasting(r.TTFTNS) }},
-		{"E2E", func(r *trace.Request) string { return lasting(r.E2ENS) }},
-		{"blocks", func(r *trace.Request) string { return list(r.Blocks) }},
-		{"output blocks", func(r *trace.Request) string { return list(r.OutputBlocks) }},
+	return time.Duration(*v).String()
+}
+
+func wordCell(v *string) string {
+	if v == nil {
+		return ""
 	}
+	return *v
 }
 
 // list shows the beginning of a list of ids.

@@ -34,8 +34,21 @@ func (s *sheet) sourceFields() page.Section {
 	for _, f := range fields {
 		t.Rows = append(t.Rows, s.fieldRow(f))
 	}
-	if others := otherFields(from); others != "" {
-		t.Rows = append(t.Rows, []string{others, droppedFate, "none", "No column needs them, and what is not needed is dropped. They are counted and not named, since a name may tell something."})
+	if from.Dropped > 0 { // the others have a number and kinds
+		words := page.Many(int64(from.Dropped), "other field")
+		if from.More {
+			words = "at least " + words
+		}
+		var kinds []string
+		for _, kind := range datasets.FieldKinds() {
+			if n := from.Kinds[kind]; n > 0 {
+				kinds = append(kinds, fmt.Sprintf("%s %d", kind, n))
+			}
+		}
+		if len(kinds) > 0 {
+			words += " (" + strings.Join(kinds, ", ") + ")"
+		}
+		t.Rows = append(t.Rows, []string{words, droppedFate, "none", "No column needs them, and what is not needed is dropped. They are counted and not named, since a name may tell something."})
 	}
 	section.Text = []string{fmt.Sprintf("The source was read as %s. These are all fields that its reader knows, whether or not they occur, so that the list tells nothing of anybody; where a row names several, the first that is there is read. What the reader does not know it never gets to see.", from.Format)}
 	section.Tables = []page.Table{t}
@@ -81,27 +94,6 @@ func (s *sheet) fieldRow(f datasets.SourceField) []string {
 		columns += "; dropped: " + strings.Join(gone, ", ")
 	}
 	return []string{name, fate, columns, how}
-}
-
-// otherFields names what a reader did not know, by number and kind.
-func otherFields(from *anonymize.SourceFields) string {
-	if from.Dropped == 0 {
-		return ""
-	}
-	words := page.Many(int64(from.Dropped), "other field")
-	if from.More {
-		words = "at least " + words
-	}
-	var kinds []string
-	for _, kind := range datasets.FieldKinds() {
-		if n := from.Kinds[kind]; n > 0 {
-			kinds = append(kinds, fmt.Sprintf("%s %d", kind, n))
-		}
-	}
-	if len(kinds) > 0 {
-		words += " (" + strings.Join(kinds, ", ") + ")"
-	}
-	return words
 }
 
 // columns says what became of each column.

@@ -105,6 +105,7 @@ func reverse(s string) string {
 
 // Without a bug every check passes; with one, the check that is for it fails.
 func TestPlantedInImport(t *testing.T) {
+	t.Parallel()
 	entries := traffic(1, 12, 150)
 	for name, f := range found(t, caseOf(t, anonymize.Internal, maker{}, entries)) {
 		if f.Status != Pass && f.Status != Skipped {
@@ -197,6 +198,7 @@ var releaseBugs = []struct {
 }
 
 func TestPlantedInRelease(t *testing.T) {
+	t.Parallel()
 	entries := traffic(3, 14, 250)
 	c := caseOf(t, anonymize.Partner, maker{}, entries)
 	for name, f := range found(t, c) {

@@ -93,30 +93,27 @@ type renamedReader struct {
 func (r *renamedReader) Read(rows []trace.Request) (int, error) {
 	n, err := r.rows.Read(rows)
 	for i := range rows[:n] {
-		r.rename(&rows[i])
+		q := &rows[i]
+		q.ArrivalNS += r.shift
+		q.Blocks, q.OutputBlocks = r.list(q.Blocks), r.list(q.OutputBlocks)
+		if q.Session != nil {
+			q.Session = trace.Ptr(int64(r.sessions.apply(uint64(*q.Session))))
+		}
+		if q.User != nil {
+			q.User = trace.Ptr(int64(r.users.apply(uint64(*q.User))))
+		}
+		for _, name := range []*string{&q.Model, &q.Adapter} {
+			if *name != "" {
+				*name = "x" + *name
+			}
+		}
+		for _, name := range []**string{&q.Class, &q.Replica} {
+			if *name != nil && **name != "" {
+				*name = trace.Ptr("x" + **name)
+			}
+		}
 	}
 	return n, err
-}
-
-func (n *renamed) rename(r *trace.Request) {
-	r.ArrivalNS += n.shift
-	r.Blocks, r.OutputBlocks = n.list(r.Blocks), n.list(r.OutputBlocks)
-	if r.Session != nil {
-		r.Session = trace.Ptr(int64(n.sessions.apply(uint64(*r.Session))))
-	}
-	if r.User != nil {
-		r.User = trace.Ptr(int64(n.users.apply(uint64(*r.User))))
-	}
-	for _, name := range []*string{&r.Model, &r.Adapter} {
-		if *name != "" {
-			*name = "x" + *name
-		}
-	}
-	for _, name := range []**string{&r.Class, &r.Replica} {
-		if *name != nil && **name != "" {
-			*name = trace.Ptr("x" + **name)
-		}
-	}
 }
 
 func (n *renamed) list(ids []uint64) []uint64 {

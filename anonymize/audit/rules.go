@@ -76,7 +76,9 @@ func middles(perOctave int) map[int64]bool {
 	out := map[int64]bool{0: true}
 	last := int64(1)
 	for i := 1; i <= 31*perOctave; i++ {
-		edge := ceilPower(i, perOctave)
+		// By whole numbers: the smallest x whose power of perOctave is 2^i or more.
+		power, n := new(big.Int).Lsh(big.NewInt(1), uint(i)), big.NewInt(int64(perOctave))
+		edge := int64(sort.Search(1<<31, func(x int) bool { return new(big.Int).Exp(big.NewInt(int64(x)), n, nil).Cmp(power) >= 0 }))
 		if edge > last {
 			out[(last+edge-1)/2] = true
 			last = edge
@@ -115,14 +117,6 @@ func (h *cardChecker) expect(what string, ok bool) {
 // whole ones.
 func (h *cardChecker) pause(ns *int64) bool {
 	return ns == nil || *ns == h.quantum/2 || *ns%h.quantum == 0 && *ns > 0 && h.middles[*ns/h.quantum]
-}
-
-// ceilPower is ⌈2^(i/n)⌉, by whole numbers: the smallest x with xⁿ ≥ 2^i.
-func ceilPower(i, n int) int64 {
-	want := new(big.Int).Lsh(big.NewInt(1), uint(i))
-	return int64(sort.Search(1<<31, func(x int) bool {
-		return new(big.Int).Exp(big.NewInt(int64(x)), big.NewInt(int64(n)), nil).Cmp(want) >= 0
-	}))
 }
 
 // blockBytes is the memory for what is known of blocks. Blocks beyond it are

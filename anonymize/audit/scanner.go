@@ -49,7 +49,10 @@ const (
 )
 
 func (x *index) add(p pattern) {
-	k := keyOf(p.bytes)
+	k := uint64(0) // the last bytes, as the register of a scan has them
+	for i := len(p.bytes) - keyBytes; i < len(p.bytes); i++ {
+		k = k<<8 | uint64(p.bytes[i])
+	}
 	if x.found == nil {
 		x.found, x.some = map[uint64][]pattern{}, make([]uint64, 1<<someBits/64)
 	}
@@ -59,14 +62,6 @@ func (x *index) add(p pattern) {
 	x.found[k] = append(x.found[k], p)
 	h := hashOf(k)
 	x.some[h/64] |= 1 << (h % 64)
-}
-
-// keyOf is the last bytes of a pattern, as the register of a scan has them.
-func keyOf(s string) (k uint64) {
-	for i := len(s) - keyBytes; i < len(s); i++ {
-		k = k<<8 | uint64(s[i])
-	}
-	return k
 }
 
 func hashOf(k uint64) uint64 { return k * 0x9e3779b97f4a7c15 >> (64 - someBits) }
@@ -124,18 +119,14 @@ func (s *Scanner) addWindow(w string, of int) {
 		add(&s.folded, hex.EncodeToString([]byte(spelling)))
 		for shift := range 3 {
 			for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-				add(&s.exact, inner64(enc, spelling, shift))
+				// The characters that depend on nothing but the spelling, when shift
+				// bytes stand before it in its group of three.
+				all := enc.EncodeToString([]byte(strings.Repeat("\x00", shift) + spelling))
+				from, bits := (8*shift+5)/6, 8*(shift+len(spelling))
+				add(&s.exact, all[from:bits/6])
 			}
 		}
 	}
-}
-
-// inner64 are the characters of base64 that depend on nothing but s, when shift
-// bytes stand before it in its group of three.
-func inner64(enc *base64.Encoding, s string, shift int) string {
-	all := enc.EncodeToString([]byte(strings.Repeat("\x00", shift) + s))
-	from, bits := (8*shift+5)/6, 8*(shift+len(s))
-	return all[from : bits/6]
 }
 
 func fold(s string) string {
@@ -222,7 +213,15 @@ func (w *walk) Write(p []byte) (int, error) {
 			}
 		}
 		if numbers {
-			w.digit(c)
+			switch {
+			case c < '0' || c > '9':
+				w.endNumber()
+			case w.digits < 0 || w.digits == 19:
+				w.digits = -1
+			default:
+				w.value = w.value*10 + uint64(c-'0')
+				w.digits++
+			}
 		}
 	}
 	w.folded, w.exact = folded, exact
@@ -245,19 +244,6 @@ func (w *walk) matchPatterns(patterns []pattern, seen []byte, folded bool) {
 		if at == p.bytes {
 			w.h.add(p.of, w.where)
 		}
-	}
-}
-
-// digit follows decimal numbers.
-func (w *walk) digit(c byte) {
-	switch {
-	case c < '0' || c > '9':
-		w.endNumber()
-	case w.digits < 0 || w.digits == 19:
-		w.digits = -1
-	default:
-		w.value = w.value*10 + uint64(c-'0')
-		w.digits++
 	}
 }
 

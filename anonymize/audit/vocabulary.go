@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"io"
 	"strings"
 	"time"
@@ -103,16 +102,8 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	if err := add(anonymize.PublicCard(dp.Statement{}, trace.Meta{})); err != nil {
 		return nil, err
 	}
-	cards, err := partnerCards(ctx, dir)
-	for _, c := range cards {
-		err = errors.Join(err, add(c))
-	}
-	return out, err
-}
-
-// partnerCards are those of releases of each unit, with sessions of the source and
-// without, with blocks of few and without.
-func partnerCards(ctx context.Context, dir string) (cards []anonymize.Card, err error) {
+	// Releases of each unit, with sessions of the source and without, with blocks of
+	// few and without.
 	for i, of := range []struct {
 		unit, sessions string
 		drop           bool
@@ -129,9 +120,11 @@ func partnerCards(ctx context.Context, dir string) (cards []anonymize.Card, err 
 		if err != nil {
 			return nil, err
 		}
-		cards = append(cards, card)
+		if err := add(card); err != nil {
+			return nil, err
+		}
 	}
-	return cards, nil
+	return out, nil
 }
 
 // fewEntries are a few made-up requests.

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"syscall"
 
@@ -10,7 +11,15 @@ import (
 
 // Process confines the process to p, for good.
 func Process(p Paths) Status {
-	return Status{CoreDumps: said("off", noCoreDumps()), Network: said("seccomp", noNetwork()), Files: restrict(p)}
+	// A core_pattern that begins with a pipe disregards the limit; an undumpable
+	// process has no core for it either.
+	dumps := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	if dumps == nil {
+		dumps = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	}
+	network := noNetwork()
+	abi, files := landlock(p)
+	return Status{CoreDumps: said("off", dumps), Network: said("seccomp", network), Files: said(fmt.Sprintf("landlock abi %d", abi), files)}
 }
 
 func said(done string, err error) string {
@@ -22,15 +31,6 @@ func said(done string, err error) string {
 		return notAvailable(err.Error())
 	}
 	return done
-}
-
-// noCoreDumps takes the limit to 0, which a core_pattern that begins with a pipe
-// disregards, and makes the process undumpable, which holds for that too.
-func noCoreDumps() error {
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return err
-	}
-	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
 // noNetwork installs the filter in all threads.

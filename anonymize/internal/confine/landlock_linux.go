@@ -2,7 +2,6 @@ package confine
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"unsafe"
@@ -30,29 +29,21 @@ const (
 	ofFiles = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 )
 
-func handled(abi int) uint64 {
-	switch {
-	case abi >= 3:
-		return rightsABI3
-	case abi == 2:
-		return rightsABI2
-	}
-	return rightsABI1
-}
-
-// restrict leaves the files of p to all threads, and says what came of it.
-func restrict(p Paths) string {
-	abi, err := landlock(p)
-	return said(fmt.Sprintf("landlock abi %d", abi), err)
-}
-
+// landlock leaves the files of p to all threads, and returns the version of Landlock
+// that the kernel has.
 func landlock(p Paths) (abi int, err error) {
 	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0, errno
 	}
 	abi = int(r)
-	set := ruleset{rights: handled(abi)}
+	set := ruleset{rights: rightsABI1}
+	switch {
+	case abi >= 3:
+		set.rights = rightsABI3
+	case abi == 2:
+		set.rights = rightsABI2
+	}
 	// The first version knows the first field alone.
 	attr := struct{ rights uint64 }{set.rights}
 	r, _, errno = unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
@@ -61,7 +52,21 @@ func landlock(p Paths) (abi int, err error) {
 	}
 	set.fd = int(r)
 	defer unix.Close(set.fd)
-	if err := set.allow(p); err != nil {
+	var errs []error
+	for _, path := range p.Read {
+		errs = append(errs, set.rule(path, reading))
+	}
+	errs = append(errs, set.rule(p.Temp, writing))
+	for _, path := range p.Write {
+		errs = append(errs, set.rule(filepath.Dir(path), writing))
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			errs = append(errs, set.rule(filepath.Dir(target), writing))
+		}
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			errs = append(errs, set.rule(path, writing)) // such as /dev/null: it is written to as it stands
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
 		return 0, err
 	}
 	if err := onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -74,31 +79,6 @@ func landlock(p Paths) (abi int, err error) {
 type ruleset struct {
 	fd     int
 	rights uint64 // that are handled
-}
-
-func (s *ruleset) allow(p Paths) error {
-	var errs []error
-	for _, path := range p.Read {
-		errs = append(errs, s.rule(path, reading))
-	}
-	errs = append(errs, s.rule(p.Temp, writing))
-	for _, path := range p.Write {
-		for _, path := range []string{path, resolved(path)} {
-			errs = append(errs, s.rule(filepath.Dir(path), writing))
-		}
-		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			errs = append(errs, s.rule(path, writing)) // such as /dev/null: it is written to as it stands
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// resolved is where a link leads.
-func resolved(path string) string {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
-	}
-	return path
 }
 
 // rule grants rights to what is at a path and below it. Where nothing is, there
