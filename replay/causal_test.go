@@ -13,8 +13,8 @@ import (
 	"reprise/trace"
 )
 
-// kinOf reads the lineage of rows.
-func kinOf(t *testing.T, rows []trace.Request) *Lineage {
+// lineageOf reads the lineage of rows.
+func lineageOf(t *testing.T, rows []trace.Request) *Lineage {
 	t.Helper()
 	var turns []Turn
 	for _, r := range rows {
@@ -47,7 +47,7 @@ func TestSlowServerMovesLaterTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := chain(4*time.Second, 0, 10*time.Second)
 		f := &fake{hold: func(int32) time.Duration { return 3 * time.Second }}
-		run, results := f.play(t, t.Context(), Options{Causal: kinOf(t, rows)}, rows)
+		run, results := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows)}, rows)
 		for i, want := range []time.Duration{0, 7 * time.Second, 10 * time.Second, 23 * time.Second} {
 			if got := f.shots[int32(i)]; got != want || results[i].DueNS != int64(want) {
 				t.Errorf("turn %d: sent at %v, due %v, want %v", i, got, time.Duration(results[i].DueNS), want)
@@ -74,7 +74,7 @@ func TestSpeedAndThinkTime(t *testing.T) {
 			want time.Duration
 		}{{false, 3 * time.Second}, {true, 5 * time.Second}} {
 			f := &fake{hold: func(int32) time.Duration { return time.Second }}
-			run, _ := f.play(t, t.Context(), Options{Causal: kinOf(t, rows), Speed: 2, KeepThink: c.keep}, rows)
+			run, _ := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows), Speed: 2, KeepThink: c.keep}, rows)
 			if f.shots[1] != c.want || run.KeepThink != c.keep || run.Drift.MaxNS != int64(c.want-2500*time.Millisecond) {
 				t.Errorf("keep %v: %v, run %+v", c.keep, f.shots, run)
 			}
@@ -187,7 +187,7 @@ func TestCausalOrder(t *testing.T) {
 				f.fail = func(id int32) bool { return id%41 == 7 }
 			}
 			speed := []float64{1, 3}[seed%4/2]
-			run, results := f.play(t, t.Context(), Options{Causal: kinOf(t, rows), Speed: speed}, rows)
+			run, results := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows), Speed: speed}, rows)
 			skipped, drift := checkCausal(t, rows, speed, results)
 			if run.Skipped != skipped || skipped == 0 && seed%2 == 1 || run.NotSent != 0 || run.ReadLate != 0 || run.EndedEarly != "" {
 				t.Errorf("seed %d: %d skipped, run %+v", seed, skipped, run)
@@ -220,7 +220,7 @@ func TestFastServerReadsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows, last := aheadRows()
 		f := &fake{}
-		run, results := f.play(t, t.Context(), Options{Causal: kinOf(t, rows)}, rows)
+		run, results := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows)}, rows)
 		checkCausal(t, rows, 1, results)
 		if f.shots[last] != time.Second || run.ReadLate != 0 {
 			t.Errorf("the last turn was sent at %v, run %+v", f.shots[last], run)
@@ -240,17 +240,17 @@ func aheadRows() (rows []trace.Request, last int32) {
 	return rows, last
 }
 
-// What is held in memory is bounded. A row behind the bound is read when there
+// What is pending in memory is bounded. A row after the bound is read when there
 // is room for it, sent late with its due time kept, and counted.
-func TestHeldRowsAreBounded(t *testing.T) {
+func TestPendingRowsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows, last := aheadRows()
-		one := rowBytes(&rows[0])
+		one := 640 + 8*int64(len(rows[0].Parents)+len(rows[0].Blocks)+len(rows[0].OutputBlocks)) // as the scheduler counts
 		src := &countingReader{rows: rows}
 		f := &fake{}
-		src.held = func() int { f.mu.Lock(); defer f.mu.Unlock(); return len(f.shots) }
+		src.sent = func() int { f.mu.Lock(); defer f.mu.Unlock(); return len(f.shots) }
 		var out trace.SliceWriter[result.Result]
-		run, err := (&Runner{Endpoint: f, Pacer: sleeper, Options: Options{Causal: kinOf(t, rows), hold: 1000 * one}}).Run(t.Context(), src, &out)
+		run, err := (&Runner{Endpoint: f, Pacer: sleeper, Options: Options{Causal: lineageOf(t, rows), pendingLimit: 1000 * one}}).Run(t.Context(), src, &out)
 		if err != nil || len(out.Rows) != len(rows) {
 			t.Fatalf("%d results, %v", len(out.Rows), err)
 		}
@@ -272,14 +272,14 @@ func TestHeldRowsAreBounded(t *testing.T) {
 type countingReader struct {
 	rows []trace.Request
 	read int
-	held func() int
+	sent func() int
 	most int
 }
 
 func (c *countingReader) Read(rows []trace.Request) (int, error) {
 	n, err := (&trace.SliceReader[trace.Request]{Rows: c.rows[c.read:]}).Read(rows)
 	c.read += n
-	c.most = max(c.most, c.read-c.held())
+	c.most = max(c.most, c.read-c.sent())
 	return n, err
 }
 
@@ -291,7 +291,7 @@ func TestKnownFollowsTheSending(t *testing.T) {
 		rows[3].InputTokens = 3
 		var asked []int32
 		f := &fake{hold: func(int32) time.Duration { return 2 * time.Second }}
-		_, results := f.play(t, t.Context(), Options{Causal: kinOf(t, rows), Known: func(r *trace.Request) int32 {
+		_, results := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows), Known: func(r *trace.Request) int32 {
 			asked = append(asked, r.InputTokens)
 			return int32(len(asked))
 		}}, rows)
@@ -310,7 +310,7 @@ func TestFailedParentsEndASession(t *testing.T) {
 			"failed":     {fail: func(id int32) bool { return id == 1 }},
 			"unprepared": {prepare: func(r *trace.Request) error { return map[int32]error{1: errors.New("no")}[r.InputTokens] }},
 		} {
-			run, results := f.play(t, t.Context(), Options{Causal: kinOf(t, rows)}, rows)
+			run, results := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows)}, rows)
 			if run.Skipped != 2 || len(results) != 3 || run.NotSent != 0 || run.Requests+run.Unprepared != 3 {
 				t.Errorf("%s: run %+v", name, run)
 			}
@@ -319,7 +319,7 @@ func TestFailedParentsEndASession(t *testing.T) {
 		rows[1].Status, rows[1].E2ENS = trace.StatusCancelled, trace.Ptr(int64(time.Second))
 		f := &fake{hold: func(int32) time.Duration { return time.Minute }, cuts: map[int32]time.Duration{}, shots: map[int32]time.Duration{}}
 		f.hangUp = true
-		run, results := f.play(t, t.Context(), Options{Causal: kinOf(t, rows)}, rows)
+		run, results := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows)}, rows)
 		if run.Skipped != 0 || results[1].Error != openai.KindCancelled || f.shots[2] != 61*time.Second {
 			t.Errorf("run %+v, %v", run, f.shots)
 		}
@@ -331,7 +331,7 @@ func TestReadLineage(t *testing.T) {
 	rows[1].Parents = []int64{0, 3, 1} // two that it cannot wait for
 	rows[2].Parents, rows[2].ToolNS = []int64{0, 1}, trace.Ptr(int64(2e9))
 	rows[3].ThinkNS = trace.Ptr(int64(1)) // of a parent that is not in the file
-	l := kinOf(t, rows)
+	l := lineageOf(t, rows)
 	of := func(row int64) []uint32 { rows, _ := l.children(row); return rows }
 	if l.Timed() != 1 || l.Backward() != 2 || !slices.Equal(of(0), []uint32{1, 2}) || !slices.Equal(of(1), []uint32{2}) || len(of(2)) != 0 || len(of(99)) != 0 {
 		t.Errorf("lineage %+v", l)

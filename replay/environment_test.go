@@ -43,7 +43,11 @@ func TestResumedEnvironment(t *testing.T) {
 	if err := r.agree(o.About); err != nil {
 		t.Error(err)
 	}
-	r.carry(&o)
+	o.Resume = r
+	o, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if d := o.About.Environment.Deployment; d == nil || d.Engine != "vllm" {
 		t.Errorf("%+v", d)
 	}

@@ -77,7 +77,7 @@ func TestLoopErrors(t *testing.T) {
 func TestLoopRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")
 	synctest.Test(t, func(t *testing.T) {
-		l := kinOf(t, loopRows())
+		l := lineageOf(t, loopRows())
 		l.Repeat()
 		f := &fake{hold: func(int32) time.Duration { return 3 * time.Second }} // so that rounds overlap
 		row := func(i int64) int64 { return i + 100 }
@@ -110,7 +110,7 @@ func TestLoopRuns(t *testing.T) {
 // before its recorded time.
 func TestLoopReadsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := kinOf(t, loopRows())
+		l := lineageOf(t, loopRows())
 		l.Repeat()
 		f := &fake{hold: func(int32) time.Duration { return 100 * time.Millisecond }}
 		var out trace.SliceWriter[result.Result]
@@ -131,7 +131,7 @@ func TestEndlessLoop(t *testing.T) {
 	for _, o := range []Options{{}, {Speed: 2}, {Concurrency: 2}, {Causal: &Lineage{}}} {
 		synctest.Test(t, func(t *testing.T) {
 			if o.Causal != nil {
-				o.Causal = kinOf(t, loopRows())
+				o.Causal = lineageOf(t, loopRows())
 				o.Causal.Repeat()
 			}
 			o.Duration, o.Endless, o.Origin = 60*time.Second, true, Origin(3, func(i int64) int64 { return i })
@@ -151,7 +151,7 @@ func TestEndlessLoop(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (Options{Endless: true}).settled(); err == nil {
+	if _, err := (Options{Endless: true}).withDefaults(); err == nil {
 		t.Error("no end and no duration")
 	}
 }

@@ -84,16 +84,16 @@ func (m *meter) drop() error {
 	return err
 }
 
-// prepare scrapes before the run, and makes begin be called when it starts.
-func (m *meter) prepare(ctx context.Context, o *Options) {
+// prepare scrapes before the run. It returns what is to be called when the run starts,
+// in place of begun.
+func (m *meter) prepare(ctx context.Context, begun func(start time.Time)) func(start time.Time) {
 	if m == nil {
-		return
+		return begun
 	}
 	if m.what.Scraper != nil {
 		m.before = m.what.Scraper.Once(ctx)
 	}
-	begun := o.Begun
-	o.Begun = func(start time.Time) {
+	return func(start time.Time) {
 		m.begin(ctx, start)
 		if begun != nil {
 			begun(start)

@@ -16,14 +16,14 @@ import (
 // Memory: what a run holds of parents whose turns are still to be read, and some
 // 30 bytes for each second of the plan, up to [planSeconds].
 type Planner struct {
-	opt    Options
-	took   func(*trace.Request) (time.Duration, bool)
-	at     time.Duration // the next of the arrivals
-	elders map[int64]*planned
-	places places // of a closed loop
-	next   int64
-	late   bool // a row without parents was due after the duration
-	plan   Plan
+	opt     Options
+	took    func(*trace.Request) (time.Duration, bool)
+	at      time.Duration // the next of the arrivals
+	parents map[int64]*planned
+	places  places // of a closed loop
+	next    int64
+	late    bool // a row without parents was due after the duration
+	plan    Plan
 	seconds
 }
 
@@ -59,11 +59,11 @@ type Plan struct {
 // NewPlanner begins the plan of a run with options o. took says how long a request
 // takes from its due time to its end, if that is known.
 func NewPlanner(o Options, took func(*trace.Request) (time.Duration, bool)) (*Planner, error) {
-	o, err := o.settled()
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	p := &Planner{opt: o, took: took, elders: map[int64]*planned{}, places: o.room()}
+	p := &Planner{opt: o, took: took, parents: map[int64]*planned{}, places: o.slotTimes()}
 	if o.Arrivals != nil {
 		p.at = o.Arrivals.Next()
 	}
@@ -94,7 +94,7 @@ func (p *Planner) Add(r *trace.Request) (due time.Duration, sent bool) {
 		end = p.send(r, due)
 	}
 	if children > 0 {
-		p.elders[id] = &planned{unread: children, end: end, shift: shift}
+		p.parents[id] = &planned{unread: children, end: end, shift: shift}
 	}
 	return due, sent
 }
@@ -107,7 +107,7 @@ func (p *Planner) due(r *trace.Request, arrives bool) (due, shift time.Duration,
 	}
 	latest := time.Duration(0)
 	for _, parent := range r.Parents {
-		e := p.elders[parent]
+		e := p.parents[parent]
 		if p.opt.Causal == nil || e == nil {
 			continue
 		}
@@ -116,7 +116,7 @@ func (p *Planner) due(r *trace.Request, arrives bool) (due, shift time.Duration,
 		}
 		latest = max(latest, e.end)
 		if e.unread--; e.unread == 0 {
-			delete(p.elders, parent)
+			delete(p.parents, parent)
 		}
 	}
 	due = p.opt.scaled(r.ArrivalNS)
@@ -172,7 +172,7 @@ func (p *Planner) Over() bool {
 	case o.Concurrency > 0:
 		return p.places[0] >= o.Duration
 	default:
-		return p.late && len(p.elders) == 0
+		return p.late && len(p.parents) == 0
 	}
 }
 

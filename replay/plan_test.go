@@ -62,11 +62,13 @@ func TestPlanIsTheRun(t *testing.T) {
 	for i, make := range []func() Options{
 		func() Options { return Options{} },
 		func() Options { return Options{Speed: 3, IncludeFailed: true, Duration: 20 * time.Second} },
-		func() Options { return Options{Causal: kinOf(t, rows)} },
-		func() Options { return Options{Causal: kinOf(t, rows), Speed: 2.5, Duration: 15 * time.Second} },
-		func() Options { return Options{Causal: kinOf(t, rows), Speed: 2, KeepThink: true, IncludeFailed: true} },
+		func() Options { return Options{Causal: lineageOf(t, rows)} },
+		func() Options { return Options{Causal: lineageOf(t, rows), Speed: 2.5, Duration: 15 * time.Second} },
+		func() Options {
+			return Options{Causal: lineageOf(t, rows), Speed: 2, KeepThink: true, IncludeFailed: true}
+		},
 		func() Options { return Options{Arrivals: rate()} },
-		func() Options { return Options{Causal: kinOf(t, rows), Arrivals: rate(), Speed: 2} },
+		func() Options { return Options{Causal: lineageOf(t, rows), Arrivals: rate(), Speed: 2} },
 		func() Options { return Options{Concurrency: 5} },
 		func() Options { return Options{Concurrency: 3, Duration: 30 * time.Second} },
 	} {
@@ -156,7 +158,7 @@ func TestPlanRates(t *testing.T) {
 
 // The plan of a loop without an end ends, with what the run sends.
 func TestPlanOfEndlessLoop(t *testing.T) {
-	for _, o := range []Options{{}, {Concurrency: 2}, {Causal: kinOf(t, loopRows())}} {
+	for _, o := range []Options{{}, {Concurrency: 2}, {Causal: lineageOf(t, loopRows())}} {
 		o.Duration, o.Endless, o.Origin = 60*time.Second, true, Origin(3, func(i int64) int64 { return i })
 		if o.Causal != nil {
 			o.Causal.Repeat()

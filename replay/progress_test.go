@@ -79,11 +79,11 @@ func TestProgressTellsDueFromSent(t *testing.T) {
 
 func TestOverdue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	l := newLine()
+	l := newReadyQueue()
 	var want [100]int64
 	for range 1000 {
 		due := rng.IntN(100)
-		l.push(&flight{due: time.Duration(due)})
+		l.pushAlways(&flight{due: time.Duration(due)})
 		for i := due; i < 100; i++ {
 			want[i]++
 		}
@@ -142,7 +142,7 @@ func TestProgressAddsUpToTheWorkload(t *testing.T) {
 			o := Options{Duration: 7500 * time.Millisecond, Progress: func(p Progress) { last = p }}
 			done, leftOut := int64(6), int64(3) // rows 2, 5 and 8
 			if causal {
-				o.Causal = kinOf(t, rows)
+				o.Causal = lineageOf(t, rows)
 				done, leftOut = 4, 5 // rows 4 and 6 as well
 			}
 			f := &fake{fail: func(id int32) bool { return id == 3 }}

@@ -17,11 +17,6 @@ import (
 	"reprise/trace"
 )
 
-func (o *Options) asked() result.Asked {
-	return result.Asked{DurationNS: int64(o.Duration), WarmupNS: int64(o.Warmup.Time), WarmupRequests: o.Warmup.Requests,
-		CooldownNS: int64(o.Cooldown.Time), CooldownRequests: o.Cooldown.Requests, IncludeFailed: o.IncludeFailed}
-}
-
 // A Resumption is what the journals of a run that was killed say of it, so that
 // it can go on:
 //
@@ -73,7 +68,7 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 		return nil, err
 	}
 	defer f.Close()
-	if o, err = o.settled(); err != nil {
+	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
 	r := &Resumption{run: f.Run, stalls: f.Run.Stalls, origin: o.origin}
@@ -149,22 +144,6 @@ func (r *Resumption) keyOf(id int64) result.RequestKey {
 // Gap is the interruption that ends with this resumption.
 func (r *Resumption) Gap() result.Interruption { return r.gap }
 
-// kept is the number of rows that have a result.
-func (r *Resumption) kept() int64 {
-	if r == nil {
-		return 0
-	}
-	return r.gap.Kept
-}
-
-// sentBefore is the number of rows that were sent and have a result.
-func (r *Resumption) sentBefore() int64 {
-	if r == nil {
-		return 0
-	}
-	return r.requests
-}
-
 // base is where the clock goes on, and shift by how much the schedule is moved.
 func (r *Resumption) base() time.Duration {
 	if r == nil {
@@ -183,15 +162,9 @@ func (r *Resumption) shift() time.Duration {
 // survey goes over the workload: it finds the first row without a result, counts
 // those that were due already, and has those that were sent be known.
 func (r *Resumption) survey(o Options, rows trace.Reader[trace.Request]) error {
-	s := surveyor{r: r, opt: &o, feed: feeder{opt: &o}, first: math.MaxInt64, known: o.Known}
+	s := surveyor{r: r, opt: &o, sched: newScheduler(&o, nil, nil), first: math.MaxInt64, known: o.Known}
 	if n := len(r.run.Resumed); n > 0 {
 		s.before = r.run.Resumed[n-1].ShiftNS
-	}
-	if o.Causal != nil {
-		s.feed.kin = &kin{opt: &o, elders: map[int64]*elder{}}
-	}
-	if o.Arrivals != nil {
-		s.feed.at = o.Arrivals.Next()
 	}
 	if err := trace.Each(rows, s.row); err != nil && !errors.Is(err, errEnough) {
 		return errors.Join(errWorkload, err)
@@ -206,7 +179,7 @@ func (r *Resumption) survey(o Options, rows trace.Reader[trace.Request]) error {
 type surveyor struct {
 	r      *Resumption
 	opt    *Options
-	feed   feeder
+	sched  *scheduler
 	first  int64 // due time of the first row without a result and without parents
 	before int64 // shift of the schedule before
 	known  func(*trace.Request) int32
@@ -220,14 +193,14 @@ var errEnough = errors.New("replay: what follows was not due")
 // enough says of the first row of a round of an endless run that nothing from there
 // on has a result, or was due when the run was killed. A process that does not move
 // on within a round never will.
-func (s *surveyor) enough(h *held) bool {
-	k := s.r.keyOf(h.id)
+func (s *surveyor) enough(w *pendingRow) bool {
+	k := s.r.keyOf(w.id)
 	if !s.opt.Endless || k.Round == s.round {
 		return false
 	}
-	at := h.due
+	at := w.due
 	if s.opt.Arrivals != nil {
-		at = s.feed.at // one that is left out has none of its own
+		at = s.sched.nextArrival // one that is left out has none of its own
 	}
 	stands := at <= s.began
 	s.round, s.began = k.Round, at
@@ -241,10 +214,10 @@ func (s *surveyor) enough(h *held) bool {
 }
 
 func (s *surveyor) row(id int64, row *trace.Request) error {
-	h := &held{id: id, row: row}
+	w := &pendingRow{id: id, row: row}
 	turn := s.opt.Causal != nil && slices.ContainsFunc(row.Parents, func(p int64) bool { return p >= 0 && p < id })
 	if !turn {
-		s.begin(h)
+		s.setRootDue(w)
 	}
 	_, done := s.r.find(id)
 	switch {
@@ -261,26 +234,26 @@ func (s *surveyor) row(id int64, row *trace.Request) error {
 		if due, ok := s.turnDue(id, row); ok && due <= s.r.gap.AtNS {
 			s.r.gap.Again++
 		}
-	case s.opt.Duration > 0 && h.due >= s.opt.Duration:
+	case s.opt.Duration > 0 && w.due >= s.opt.Duration:
 	default:
-		s.first = min(s.first, int64(h.due))
-		if len(s.r.done) > 0 && int64(h.due)+s.before <= s.r.gap.AtNS {
+		s.first = min(s.first, int64(w.due))
+		if len(s.r.done) > 0 && int64(w.due)+s.before <= s.r.gap.AtNS {
 			s.r.gap.Again++
 		}
 	}
-	if !turn && s.enough(h) {
+	if !turn && s.enough(w) {
 		return errEnough
 	}
 	return nil
 }
 
-// begin gives a row its place in the schedule, as the feeder does.
-func (s *surveyor) begin(h *held) {
-	if s.opt.Causal != nil && s.opt.Causal.following(h.id) > 0 {
-		s.feed.kin.elders[h.id] = &elder{}
-		defer delete(s.feed.kin.elders, h.id)
+// setRootDue gives a row its due time, as in a run.
+func (s *surveyor) setRootDue(w *pendingRow) {
+	if s.opt.Causal != nil && s.opt.Causal.following(w.id) > 0 {
+		s.sched.deps.parents[w.id] = &parentRow{}
+		defer delete(s.sched.deps.parents, w.id)
 	}
-	s.feed.begin(h)
+	s.sched.setRootDue(w)
 }
 
 // turnDue says when a turn was due whose parents are all over. Where no pause is
@@ -305,20 +278,8 @@ func (s *surveyor) turnDue(id int64, row *trace.Request) (due int64, ok bool) {
 	return due, true
 }
 
-// carry gives the run that goes on what its parts before had.
-func (r *Resumption) carry(o *Options) {
-	o.About.Started = r.run.Started
-	o.About.Resumed = append(slices.Clone(r.run.Resumed), r.gap)
-	if was, now := r.run.Environment, o.About.Environment; was != nil && now != nil && now.Deployment == nil {
-		now.Deployment = was.Deployment // said once
-	}
-	if o.Duration > 0 {
-		o.Duration += r.shift()
-	}
-}
-
-// add counts what the parts of the run before had.
-func (r *Resumption) add(run *result.Run) {
+// addTo adds what the parts of the run before had.
+func (r *Resumption) addTo(run *result.Run) {
 	if r == nil {
 		return
 	}
@@ -329,16 +290,6 @@ func (r *Resumption) add(run *result.Run) {
 	}
 	if run.Unready == "" && r.unready > 0 {
 		run.Unready = "before the run was interrupted"
-	}
-}
-
-// resume has the window count the requests that were sent before.
-func (w *windower) resume(r *Resumption) {
-	if r == nil {
-		return
-	}
-	for _, s := range r.sent {
-		w.count(s.Place)
 	}
 }
 

@@ -55,7 +55,7 @@ func (c *resumeCase) inBubble(t *testing.T, n int, kill time.Duration) (result.R
 	if kill == 0 {
 		return r.Record(t.Context(), c.reader(), c.path)
 	}
-	settled, err := o.settled()
+	settled, err := o.withDefaults()
 	if err != nil {
 		return result.Run{}, err
 	}
@@ -161,11 +161,11 @@ func TestResumeCausal(t *testing.T) {
 	for turn, parent := range map[int]int64{3: 0, 4: 1} {
 		rows[turn].Parents, rows[turn].ThinkNS = []int64{parent}, trace.Ptr(int64(15*time.Second))
 	}
-	kin := kinOf(t, rows)
+	lineage := lineageOf(t, rows)
 	f := func() *fake {
 		return &fake{hold: func(id int32) time.Duration { return []time.Duration{5, 9, 1, 5, 5, 5}[id] * time.Second }}
 	}
-	c := &resumeCase{fake: f, rows: rows, options: func() Options { return Options{Causal: kin} }}
+	c := &resumeCase{fake: f, rows: rows, options: func() Options { return Options{Causal: lineage} }}
 	run, got := c.play(t, 7*time.Second) // rows 0 and 2 are over, at 5 and 3 s; 1 is in flight
 	if len(got) != 6 || len(run.Resumed) != 1 || run.Resumed[0].AtNS != 5e9 || run.Resumed[0].Again != 1 {
 		t.Fatalf("%d rows, run %+v", len(got), run)
@@ -181,9 +181,9 @@ func TestResumeCausal(t *testing.T) {
 // The turns behind a row that failed before the crash are not sent after it.
 func TestResumeSkipsWhatFailed(t *testing.T) {
 	rows := chain(10*time.Second, 10*time.Second)
-	kin := kinOf(t, rows)
+	lineage := lineageOf(t, rows)
 	f := func() *fake { return &fake{fail: func(id int32) bool { return id == 0 }} }
-	c := &resumeCase{fake: f, rows: rows, options: func() Options { return Options{Causal: kin} }}
+	c := &resumeCase{fake: f, rows: rows, options: func() Options { return Options{Causal: lineage} }}
 	run, got := c.play(t, 3*time.Second)
 	if len(got) != 1 || run.Skipped != 2 || run.Requests != 1 || run.NotSent != 0 {
 		t.Errorf("%d rows, run %+v", len(got), run)
@@ -258,7 +258,7 @@ func TestResumedRowsAreAccountedFor(t *testing.T) {
 		case 0:
 			options = Options{Concurrency: 1 + rng.IntN(9)}
 		case 1:
-			options.Causal = kinOf(t, rows)
+			options.Causal = lineageOf(t, rows)
 		}
 		f := func() *fake {
 			return &fake{hold: func(id int32) time.Duration { return time.Duration(id%7) * time.Second }, fail: func(id int32) bool { return id%23 == 5 }}
@@ -301,7 +301,7 @@ func TestResumeRefuses(t *testing.T) {
 	for field, change := range map[string]func(o *Options){
 		"workload_digest": func(o *Options) { o.About.Workload = "v" }, "seed": func(o *Options) { o.About.Seed = "2" },
 		"model": func(o *Options) { o.About.Model = "n" }, "speed": func(o *Options) { o.Speed = 2 },
-		"timing": func(o *Options) { o.Causal = kinOf(t, rows) }, "concurrency": func(o *Options) { o.Concurrency = 3 },
+		"timing": func(o *Options) { o.Causal = lineageOf(t, rows) }, "concurrency": func(o *Options) { o.Concurrency = 3 },
 		"rate":            func(o *Options) { o.Arrivals, o.About.Rate = process.New(arrival.Stream(1, "x")), "poisson:1" },
 		"in_flight_limit": func(o *Options) { o.MaxInFlight = 3 }, "warmup_ns": func(o *Options) { o.Warmup.Time = time.Second },
 		"duration_ns": func(o *Options) { o.Duration = time.Hour }, "keep_think": func(o *Options) { o.KeepThink = true },
@@ -431,7 +431,7 @@ func TestResumeLoop(t *testing.T) {
 		"four rounds":     {4, func() Options { return Options{} }},
 		"open":            {0, func() Options { return Options{} }},
 		"fast":            {0, func() Options { return Options{Speed: 2} }},
-		"causal":          {0, func() Options { l := kinOf(t, loopRows()); l.Repeat(); return Options{Causal: l} }},
+		"causal":          {0, func() Options { l := lineageOf(t, loopRows()); l.Repeat(); return Options{Causal: l} }},
 		"closed":          {0, func() Options { return Options{Concurrency: 2} }},
 		"by a process":    {0, func() Options { return Options{Arrivals: steady.New(arrival.Stream(1, "x"))} }},
 		"within a window": {0, func() Options { return Options{Warmup: Span{Requests: 5}, Cooldown: Span{Requests: 5}} }},
@@ -475,7 +475,7 @@ func TestResumeLoop(t *testing.T) {
 func TestResumeLoopAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")
 	o := Options{Endless: true, Duration: time.Minute, MaxInFlight: 2, Origin: Origin(3, func(i int64) int64 { return i }), Arrivals: noGaps{}}
-	settled, err := o.settled()
+	settled, err := o.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"runtime"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,117 +14,11 @@ import (
 	"reprise/replay/pace"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/arrival"
 )
 
-// tooLate is how far behind its time the dispatcher may be and still send by
-// itself, at some 15 µs a request. When it is later, hundreds are due at once: then
-// each goes to a goroutine, which other cores may run. A realtime thread sends
-// whatever it can, since a goroutine would stand behind all that it need not.
-const tooLate = 5 * time.Millisecond
-
-// launch sends a flight from the dispatcher's own goroutine, if that can be done.
-func (p *play) launch(ctx context.Context, s result.Shot, fl *flight) (read func()) {
-	if !p.opt.Realtime && time.Duration(fl.at)-fl.due > tooLate {
-		return nil
-	}
-	return p.runner.Endpoint.Launch(ctx, s, &fl.result)
-}
-
-// newPacer makes the pacer that the options and the Runner want.
-func (r *Runner) newPacer(start time.Time) (pace.Pacer, error) {
-	switch {
-	case r.Pacer != nil:
-		return r.Pacer(start)
-	case r.Realtime:
-		return pace.NewRealtime(start)
-	}
-	return pace.NewThread(start)
-}
-
-// Options are the settings of a run. The zero value replays at the recorded
-// speed, without limits.
-type Options struct {
-	Speed         float64       // 2 is twice as fast; 0 means 1
-	MaxInFlight   int           // requests at once; 0 means no limit
-	Ahead         time.Duration // a request is prepared this long before it is due; 0 means 2 s
-	Grace         time.Duration // from the end of the context to the end of the requests in flight; 0 means 5 s
-	IncludeFailed bool          // send the rows that failed in the source too
-
-	// Causal, when set, makes a row wait for its parents: it is due when they are
-	// over plus its think and tool time, or, where neither is known, at the later
-	// of its recorded time and their end. Rows without parents are due at their
-	// recorded times. It must be read from the same workload.
-	Causal    *Lineage
-	KeepThink bool // Speed does not divide think and tool times
-
-	// Arrivals, when set, replaces recorded times: those of the rows, in their
-	// order, or in a causal run those of the rows without parents. Other recorded
-	// times move with their session.
-	Arrivals arrival.Process
-	// Concurrency, when above zero, closes the loop: so many requests are in
-	// flight, and the next row is due when one is over. Recorded times and parents
-	// do not count.
-	Concurrency int
-	// RampUp is over how long a closed loop's places come, one after another; 0 is all
-	// at once.
-	RampUp time.Duration
-	// Duration, when above zero, ends the sending: no row is sent that is due
-	// then or later.
-	Duration time.Duration
-	// Warmup and Cooldown are the first and the last requests, which are sent and
-	// not measured, see [result.Window]. Times count from the start, and back from the
-	// last due time.
-	Warmup, Cooldown Span
-
-	// Realtime releases requests from a thread before which all others of the
-	// machine give way, see [pace.NewRealtime], unless the Runner has a Pacer.
-	Realtime bool
-	// Origin, when set, says of which row of the workload, and of which round of a
-	// [Loop], the row is that is read as the id-th. One goroutine calls it.
-	Origin func(id int64) (row int64, round int32)
-	// Endless says that the rows have no end, so that those left when the run is
-	// over are not counted. It takes a Duration.
-	Endless bool
-
-	// Known, when set, is asked for every row that was sent, in the order in
-	// which they were: how many leading prompt tokens earlier rows have sent. One
-	// goroutine calls it.
-	Known func(*trace.Request) int32
-	// Thread, when set, puts the server's replies into the prompts of the turns
-	// that follow, in a causal run. The Prompter must be a [result.Continuer].
-	Thread *Threading
-	// Progress, when set, is told each second and at the end how far the run is.
-	Progress func(Progress)
-	// Abort ends the sending when one of its conditions holds.
-	Abort []Condition
-	// Resume, when set, has a run that was killed go on.
-	Resume *Resumption
-	// Begun, when set, is told the instant at which the clock starts, and Measured,
-	// when the first request that is measured is let go. Neither may block: the
-	// sending waits for them.
-	Begun    func(start time.Time)
-	Measured func()
-	// Metering is what is measured at the servers. Only [Runner.Record], which has
-	// a place for it, does so.
-	Metering Metering
-	// Profile, when set, is told to start and stop the servers' profilers around
-	// what is measured. Only Record does so.
-	Profile Profiler
-	// Then, when set, is called when all requests are over, unless the run ended
-	// early, and may add to what is recorded of it. Its requests are not results.
-	Then func(context.Context, *result.Run) error
-	// About is what is known of the run before it begins; the Runner fills in
-	// the rest.
-	About result.Run
-
-	wall func() time.Time // the wall clock; nil is the machine's
-	hold int64            // bytes of rows that may wait for their parents; 0 is heldBytes
-}
-
 // A Runner replays a workload: a request is sent when it is due. In open loop
-// that is its recorded time, or that of an arrival process, whatever became of
-// those before it; in a causal run it depends on when its parents were over, and
+// that is its recorded time, or that of an arrival process, whatever happened to
+// the requests before it; in a causal run it depends on when its parents were over, and
 // in a closed loop on when there is room.
 type Runner struct {
 	Prompter result.Prompter
@@ -137,6 +30,8 @@ type Runner struct {
 	Options
 }
 
+var errNoContinuer = errors.New("replay: the prompter cannot make the end of a prompt, which a reply in it needs")
+
 // Run replays rows and writes one Result for every request that was due, in
 // order of completion, at the latest a second after it. Cancelling ctx ends the
 // sending; requests in flight have [Options.Grace] to finish and are then cut,
@@ -145,22 +40,29 @@ type Runner struct {
 // writer that did, and comes with the Run so far. An in-flight request whose
 // Endpoint has no time limit can hold the end of a run back.
 func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out trace.Writer[result.Result]) (result.Run, error) {
-	opt, err := r.Options.settled()
+	opt, err := r.Options.withDefaults()
 	if err != nil {
 		return opt.About, err
 	}
 	host.GrowFiles()
-	threads, err := r.threading(&opt)
-	if err != nil {
-		return opt.About, err
-	}
-	p := &play{opt: opt, runner: r, results: make(chan *result.Result, 1024), drift: drifts{limit: driftValues}, window: windower{warm: opt.Warmup, cool: opt.Cooldown}}
+	p := &play{opt: opt, runner: r, results: make(chan *result.Result, 1024), drift: drifts{limit: driftValues}, window: windowTracker{warm: opt.Warmup, cool: opt.Cooldown}}
 	if opt.MaxInFlight > 0 {
 		p.slots = make(chan struct{}, opt.MaxInFlight)
 	}
-	p.feed = newFeeder(&p.opt, r, rows, p.results)
-	p.window.resume(opt.Resume)
-	p.feed.threads = threads
+	var threads *threads
+	if opt.Thread != nil {
+		prompts, ok := r.Prompter.(result.Continuer)
+		if !ok {
+			return opt.About, errNoContinuer
+		}
+		threads = newThreads(opt.Thread, opt.Causal, prompts)
+	}
+	p.feed = newFeeder(&p.opt, r, rows, threads, p.results)
+	if opt.Resume != nil {
+		for _, s := range opt.Resume.sent {
+			p.window.addSent(s.Place)
+		}
+	}
 	run, err := p.run(ctx, out)
 	if opt.Then != nil && err == nil && run.EndedEarly == "" {
 		err = opt.Then(ctx, &run)
@@ -168,43 +70,36 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 	return run, err
 }
 
-// settled checks the options and puts the defaults in.
-func (o Options) settled() (Options, error) {
-	if o.Speed == 0 {
-		o.Speed = 1
+// Record runs r with a journal beside path, named [result.JournalName], and finishes
+// that into a results file at path. A run that fails is recorded as far as it
+// came. The journal goes when the results are whole, and stays when they cannot
+// be written.
+func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], path string) (result.Run, error) {
+	opt, err := r.Options.withDefaults()
+	if err != nil {
+		return opt.About, err
 	}
-	if o.Ahead == 0 {
-		o.Ahead = 2 * time.Second
+	name := result.JournalName(path)
+	part := result.PartName(name, len(opt.About.Resumed))
+	journal, err := result.CreateJournal(part, opt.About)
+	if err != nil {
+		return opt.About, err
 	}
-	if o.Grace == 0 {
-		o.Grace = 5 * time.Second
+	meter, err := newMeter(r.Metering, path, &opt.About)
+	if err != nil {
+		return opt.About, errors.Join(err, journal.Close(), os.Remove(part))
 	}
-	if !(o.Speed > 0) || math.IsInf(o.Speed, 0) || o.MaxInFlight < 0 || o.Ahead < 0 || o.Grace < 0 {
-		return o, errors.New("replay: speed must be a positive number, and no limit or duration negative")
+	metered := *r
+	metered.Begun = meter.prepare(ctx, metered.Begun)
+	profiling, err := newProfiling(ctx, r.Profile, &metered.Options)
+	if err != nil {
+		return opt.About, errors.Join(err, meter.drop(), journal.Close(), os.Remove(part))
 	}
-	o.About.Schema = result.Schema
-	if err := o.check(); err != nil {
-		return o, err
-	}
-	o.About.Timing = o.timing()
-	o.About.KeepThink, o.About.Concurrency = o.KeepThink, o.Concurrency
-	if o.RampUp > 0 {
-		o.About.RampUp = o.RampUp.String()
-	}
-	o.About.Plan = o.asked()
-	if o.Warmup.Time > 0 {
-		o.About.Window = &result.Window{From: &result.Place{DueNS: int64(o.Warmup.Time)}}
-	}
-	o.About.Speed, o.About.InFlightLimit = o.Speed, o.MaxInFlight
-	o.About.Started = time.Now().UTC().Format(time.RFC3339Nano) // until the clock starts
-	o.About.Realtime = o.Realtime
-	if o.About.Cores == 0 {
-		o.About.Cores = runtime.GOMAXPROCS(0)
-	}
-	if o.Resume != nil {
-		o.Resume.carry(&o)
-	}
-	return o, nil
+	run, err := metered.Run(ctx, rows, journal)
+	meter.over()
+	profiling.end(ctx, &run)
+	err = errors.Join(err, journal.Close(), meter.end(ctx, &run))
+	return run, errors.Join(err, result.Finish(name, path, run))
 }
 
 // A play is a run under way.
@@ -219,16 +114,17 @@ type play struct {
 	flights sync.WaitGroup
 	results chan *result.Result
 
-	slots   chan struct{} // nil without a limit
-	blocked time.Duration // until when the limit last held the dispatcher
-	held    int64
-	sent    atomic.Int64
-	left    int64 // prepared, and not sent
-	peak    int64
-	drift   drifts
-	window  windower
-	asked   chan *flight // whose known tokens are to be counted, in the order of sending
-	lost    int64        // tokens that would be known if every reply were the one recorded
+	slots    chan struct{} // nil without a limit of requests in flight
+	blocked  time.Duration // until when the limit last kept the dispatcher waiting
+	heldBack int64
+	sent     atomic.Int64
+	left     int64 // prepared, and not sent
+	peak     int64
+	drift    drifts
+	window   windowTracker
+
+	uncounted  chan *flight // whose known tokens are to be counted, in the order of sending; nil where nobody asks
+	lostTokens int64        // that would be known if every reply were the one recorded
 
 	inFlight atomic.Int64
 	wasCut   atomic.Bool
@@ -244,8 +140,8 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 	go func() { fed <- p.feed.run(sending) }()
 	go func() { collected <- p.collect(out, stop) }()
 	if p.opt.Known != nil {
-		p.asked = make(chan *flight, preparedCalls)
-		go p.count()
+		p.uncounted = make(chan *flight, preparedCalls)
+		go p.countKnown()
 	}
 
 	paceErr := p.dispatch(sending, flying)
@@ -253,24 +149,18 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 		stop(paceErr)
 	}
 	feedErr := <-fed
-	p.left += int64(p.feed.line.len()) // what an early end left behind
+	p.left += int64(p.feed.queue.len()) // what an early end left behind
 	p.flights.Wait()
-	if p.asked != nil {
-		close(p.asked)
+	if p.uncounted != nil {
+		close(p.uncounted)
 	}
 	disarm()
 	close(p.results)
 	writeErr := <-collected
-	return p.summary(context.Cause(sending), feedErr), errors.Join(feedErr, writeErr, realError(paceErr))
-}
-
-// realError drops what a cancelled context leaves behind: an early end is said
-// in the Run.
-func realError(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return nil
+	if errors.Is(paceErr, context.Canceled) || errors.Is(paceErr, context.DeadlineExceeded) {
+		paceErr = nil // an early end is said in the Run
 	}
-	return err
+	return p.summary(context.Cause(sending), feedErr), errors.Join(feedErr, writeErr, paceErr)
 }
 
 // cutAfterGrace cuts the requests in flight some time after sending has ended, and
@@ -294,9 +184,10 @@ func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disar
 	return func() { unwatch(); close(over) }
 }
 
-// dispatch releases what the feeder prepared, each when it is due.
+// dispatch starts the clock, and releases what the feeder prepared, each request when
+// it is due.
 func (p *play) dispatch(sending, flying context.Context) error {
-	<-p.feed.primed
+	<-p.feed.clock.primed
 	p.cost.Begin()
 	p.clock.begin(p.opt.wall)
 	p.start = time.Now().Add(-p.opt.Resume.base())
@@ -306,25 +197,30 @@ func (p *play) dispatch(sending, flying context.Context) error {
 	if p.runner.Pacer == nil {
 		p.heart.begin(p.start)
 	}
-	p.feed.start = p.start
-	close(p.feed.started)
+	p.feed.clock.start = p.start
+	close(p.feed.clock.started)
 	if p.opt.Begun != nil {
 		p.opt.Begun(p.start)
 	}
-	pacer, err := p.runner.newPacer(p.start)
+	var pacer pace.Pacer
+	var err error
+	switch {
+	case p.runner.Pacer != nil:
+		pacer, err = p.runner.Pacer(p.start)
+	case p.runner.Realtime:
+		pacer, err = pace.NewRealtime(p.start)
+	default:
+		pacer, err = pace.NewThread(p.start)
+	}
 	if err != nil {
 		return fmt.Errorf("replay: the pacer: %w", err)
 	}
 	if c, ok := pacer.(io.Closer); ok {
 		defer c.Close()
 	}
-	return p.sendAll(sending, flying, pacer)
-}
-
-// sendAll sends flights until the line ends.
-func (p *play) sendAll(sending, flying context.Context, pacer pace.Pacer) error {
+	queue := p.feed.queue
 	for {
-		due, ok := p.feed.line.head()
+		due, ok := queue.nextDue()
 		if !ok {
 			return nil
 		}
@@ -333,22 +229,22 @@ func (p *play) sendAll(sending, flying context.Context, pacer pace.Pacer) error 
 		} else if early {
 			continue
 		}
-		fl := p.feed.line.take()
+		fl := queue.pop()
 		if err := p.takeSlot(sending, fl.due); err != nil {
 			p.left++
 			return err
 		}
 		p.release(flying, fl)
-		p.feed.line.letGo(fl) // after the sending, since it wakes the feeder
+		queue.freeRoom(fl) // after the sending, since it wakes the feeder
 	}
 }
 
-// wait waits until the head of the line is due. It is early when a flight came
+// wait waits until the request that is due next is due. It is early when another came
 // that is due sooner.
 func (p *play) wait(sending context.Context, pacer pace.Pacer, due time.Duration) (early bool, err error) {
 	waiting, sooner := context.WithCancel(sending)
 	defer sooner()
-	p.feed.line.await(due, sooner)
+	p.feed.queue.interruptWait(due, sooner)
 	err = pacer.WaitUntil(waiting, due)
 	if err != nil && waiting.Err() != nil && sending.Err() == nil {
 		return true, nil
@@ -357,8 +253,8 @@ func (p *play) wait(sending context.Context, pacer pace.Pacer, due time.Duration
 }
 
 // takeSlot waits at the limit of requests in flight. It counts a request as
-// held back when the limit kept it past its due time, be it as the first in the
-// line or behind another.
+// held back when the limit kept it past its due time, whether as the first in the
+// queue or after another.
 func (p *play) takeSlot(ctx context.Context, due time.Duration) error {
 	if p.slots == nil {
 		return nil
@@ -366,14 +262,14 @@ func (p *play) takeSlot(ctx context.Context, due time.Duration) error {
 	select {
 	case p.slots <- struct{}{}:
 		if due < p.blocked {
-			p.held++
+			p.heldBack++
 		}
 		return nil
 	default:
 	}
 	select {
 	case p.slots <- struct{}{}:
-		p.held++
+		p.heldBack++
 		p.blocked = time.Since(p.start)
 		return nil
 	case <-ctx.Done():
@@ -381,29 +277,39 @@ func (p *play) takeSlot(ctx context.Context, due time.Duration) error {
 	}
 }
 
-// release lets a request go, in a goroutine of its own: many that are due at
-// one instant all start.
+// tooLate is how late the dispatcher may be and still send by itself, at some 15 µs a
+// request. When it is later, hundreds are due at once: then each goes to a goroutine,
+// which other cores may run. A realtime thread sends whatever it can, since a
+// goroutine would wait behind work that the thread overtakes.
+const tooLate = 5 * time.Millisecond
+
+// release sends a request, or has it sent, and reads the answer in a goroutine of its
+// own: many that are due at one instant all start.
 func (p *play) release(ctx context.Context, fl *flight) {
 	p.sent.Add(1)
 	p.peak = max(p.peak, p.inFlight.Add(1))
 	fl.at = int64(time.Since(p.start))
 	fl.result.ReleasedNS = &fl.at
-	if p.window.sent(fl) && p.opt.Measured != nil {
+	place := result.Place{DueNS: int64(fl.due), Row: fl.result.RowID, Round: fl.result.Round}
+	if p.window.addSent(place) && p.opt.Measured != nil {
 		p.opt.Measured()
 		p.opt.Measured = nil
 	}
 	if fl.turn {
 		p.drift.add(fl.drift)
 	}
-	if p.asked != nil {
-		fl.known.Lock()
-		p.asked <- fl
+	if p.uncounted != nil {
+		fl.counted.Add(1)
+		p.uncounted <- fl
 	}
 	shot := result.Shot{Call: fl.call, Start: p.start, Cut: fl.cut}
-	if fl.handover != nil {
-		shot.Reply = &fl.handover.reply
+	if fl.reply != nil {
+		shot.Reply = &fl.reply.reply
 	}
-	read := p.launch(ctx, shot, fl)
+	var read func()
+	if p.opt.Realtime || time.Duration(fl.at)-fl.due <= tooLate {
+		read = p.runner.Endpoint.Launch(ctx, shot, &fl.result)
+	}
 	p.flights.Go(func() {
 		r := &fl.result
 		if read != nil {
@@ -415,31 +321,31 @@ func (p *play) release(ctx context.Context, fl *flight) {
 			r.DoneNS = trace.Ptr(int64(time.Since(p.start)))
 		}
 		fl.call = nil
-		if fl.handover != nil {
-			fl.handover.settle(p.opt.Thread.Encode, r)
+		if fl.reply != nil {
+			fl.reply.findTokens(p.opt.Thread.Encode, r)
 		}
-		p.inFlight.Add(-1) // before over, which may release the next in its place
-		p.feed.over(ended{fl.id, time.Duration(*r.DoneNS), r.Failed(), fl.handover})
-		fl.handover = nil
+		p.inFlight.Add(-1) // before the report, which may release the next in its place
+		p.feed.reportEnd(rowEnd{fl.id, time.Duration(*r.DoneNS), r.Failed(), fl.reply})
+		fl.reply = nil
 		if p.slots != nil {
 			<-p.slots
 		}
-		fl.known.Lock() // counted
+		fl.counted.Wait()
 		p.results <- r
 	})
 }
 
-// count says of each flight how many of its tokens those before it have sent. It
-// works beside the sending, which it must not delay.
-func (p *play) count() {
-	for fl := range p.asked {
+// countKnown says of each request how many of its tokens those before it have sent. It
+// runs beside the sending, which it must not delay.
+func (p *play) countKnown() {
+	for fl := range p.uncounted {
 		fl.result.Known = trace.Ptr(p.known(fl))
 		fl.row = nil
-		fl.known.Unlock()
+		fl.counted.Done()
 	}
 }
 
-// known is what is known of a flight's prompt. One that holds the server's reply
+// known is what is known of a request's prompt. A prompt that holds the server's reply
 // is not what the workload's blocks say, and makes none of them known.
 func (p *play) known(fl *flight) int32 {
 	th := p.opt.Thread
@@ -450,29 +356,73 @@ func (p *play) known(fl *flight) int32 {
 	if th.Whole != nil {
 		whole = th.Whole(fl.row)
 	}
-	if fl.share != nil {
-		return fl.share.known(fl.row)
+	if fl.prefix != nil {
+		return fl.prefix.known(fl.row)
 	}
 	known := p.opt.Known(fl.row)
-	p.lost += int64(max(whole-known, 0))
+	p.lostTokens += int64(max(whole-known, 0))
 	return known
 }
 
-// summary fills in what the run has learnt of itself.
+// collect writes Results as they come, until all are over.
+func (p *play) collect(out trace.Writer[result.Result], stop context.CancelCauseFunc) error {
+	c := collector{out: out, stop: stop, stalls: p.heart.take}
+	if p.opt.Progress != nil || len(p.opt.Abort) > 0 {
+		c.meters = newMeters()
+	}
+	if len(p.opt.Abort) > 0 {
+		c.aborter = &aborter{conditions: p.opt.Abort}
+	}
+	return c.run(p.results, p.report)
+}
+
+// report tells how far the run is, and judges whether it is to go on.
+func (p *play) report(c *collector) {
+	select {
+	case <-p.feed.clock.started:
+	default:
+		return // still preparing
+	}
+	if c.meters == nil {
+		return
+	}
+	now := time.Since(p.feed.clock.start)
+	// In flight before sent: a request that is released in between counts as sent at least.
+	inFlight := p.inFlight.Load()
+	out := Progress{Elapsed: now, Done: c.done, Failed: c.failed, LeftOut: p.feed.sched.counts.leftOut.Load(), InFlight: int(inFlight), Sent: p.sent.Load()}
+	if r := p.opt.Resume; r != nil {
+		out.Done += r.gap.Kept
+		out.Sent += r.requests
+	}
+	out.Due = out.Sent + p.feed.queue.overdue(now)
+	// The conditions first: a report that takes long must not keep a run from its end.
+	if a := c.aborter.look(c.done-c.told[0], c.failed-c.told[1], inFlight, c.meters); a != nil {
+		c.aborter = nil
+		c.stop(a)
+	}
+	c.told = [2]int64{c.done, c.failed}
+	c.meters.report(&out)
+	if p.opt.Progress != nil {
+		p.opt.Progress(out)
+	}
+	c.meters.reset()
+}
+
+// summary fills in what the run has learnt of itself. cause is that of its early end.
 func (p *play) summary(cause, feedErr error) result.Run {
-	run, f := p.opt.About, p.feed
-	run.Requests, run.MaxInFlight, run.HeldBack = p.sent.Load(), int(p.peak), p.held
-	run.Excluded, run.NotSent = f.excluded, f.notSent+p.left
-	run.Unprepared, run.Unready = f.unprepared, f.why
-	run.Beyond, run.Window = f.beyond, p.window.window()
-	run.Skipped, run.ReadLate, run.Drift = f.skipped, f.readLate, p.drift.summary()
-	run.PlannedNS = int64(f.last - f.first)
+	run, counts := p.opt.About, &p.feed.sched.counts
+	run.Requests, run.MaxInFlight, run.HeldBack = p.sent.Load(), int(p.peak), p.heldBack
+	run.Excluded, run.NotSent = counts.excluded, counts.notSent+p.left
+	run.Unprepared, run.Unready = counts.unprepared, counts.unready
+	run.Beyond, run.Window = counts.beyond, p.window.window()
+	run.Skipped, run.ReadLate, run.Drift = counts.skipped, counts.readLate, p.drift.summary()
+	run.PlannedNS = int64(counts.lastDue - counts.firstDue)
 	if c, ok := p.runner.Prompter.(result.TailCounter); ok {
 		run.ShortTails = c.ShortTails()
 	}
-	if f.threads != nil {
-		f.threads.stats.LostTokens = p.lost
-		run.Thread = &f.threads.stats
+	if t := p.feed.sched.threads; t != nil {
+		t.stats.LostTokens = p.lostTokens
+		run.Thread = &t.stats
 	}
 	run.ClientCPU, run.GCPauseMaxNS = p.cost.End()
 	learnt := p.runner.Endpoint.Report()
@@ -480,23 +430,19 @@ func (p *play) summary(cause, feedErr error) result.Run {
 	jump, stalled := p.clock.end()
 	run.ClockJumpNS, run.StalledNS = int64(jump), int64(stalled)
 	run.Stalls = p.heart.end()
-	p.opt.Resume.add(&run)
+	p.opt.Resume.addTo(&run)
 	switch {
 	case cause != nil && (run.NotSent > 0 || p.wasCut.Load()):
-		run.EndedEarly = reason(cause)
+		switch {
+		case errors.Is(cause, context.Canceled):
+			run.EndedEarly = "interrupted"
+		case errors.Is(cause, context.DeadlineExceeded):
+			run.EndedEarly = "the time limit was reached"
+		default:
+			run.EndedEarly = cause.Error()
+		}
 	case feedErr != nil:
 		run.EndedEarly = errWorkload.Error()
 	}
 	return run
-}
-
-// reason puts the cause of an early end into words.
-func reason(cause error) string {
-	switch {
-	case errors.Is(cause, context.Canceled):
-		return "interrupted"
-	case errors.Is(cause, context.DeadlineExceeded):
-		return "the time limit was reached"
-	}
-	return cause.Error()
 }

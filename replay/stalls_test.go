@@ -106,18 +106,18 @@ func TestResumedStallsAddUp(t *testing.T) {
 		{300, nil, nil},
 	} {
 		run := result.Run{Clock: result.Clock{Stalls: c.later}}
-		(&Resumption{stalls: before, gap: result.Interruption{AtNS: c.at * millis, Kept: 3}}).add(&run)
+		(&Resumption{stalls: before, gap: result.Interruption{AtNS: c.at * millis, Kept: 3}}).addTo(&run)
 		if !reflect.DeepEqual(run.Stalls, c.want) {
 			t.Errorf("at %d ms: %+v, want %+v", c.at, run.Stalls, c.want)
 		}
 	}
 	run := result.Run{Clock: result.Clock{Stalls: before}}
-	(&Resumption{gap: result.Interruption{Kept: 3}}).add(&run)
+	(&Resumption{gap: result.Interruption{Kept: 3}}).addTo(&run)
 	if run.Stalls != nil {
 		t.Error("the part before was not watched, and the stalls of the run are known")
 	}
 	run = result.Run{Clock: result.Clock{Stalls: before}}
-	(&Resumption{}).add(&run)
+	(&Resumption{}).addTo(&run)
 	if !reflect.DeepEqual(run.Stalls, before) {
 		t.Error("a part without rows makes the stalls unknown")
 	}

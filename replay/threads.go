@@ -1,12 +1,59 @@
 package replay
 
 import (
+	"slices"
+
 	"reprise/replay/result"
 	"reprise/trace"
 )
 
-// threads keep what was said in the sessions of a run that go on. They belong to
-// the feeder.
+// Threading has a causal run put the server's own replies into the prompts of
+// the turns that follow, so that the KV that it generated is reused as in
+// production.
+//
+// The prompt of a turn is then what was sent for the turn before, the reply to
+// it, and an end of the turn's own, which is as much longer or shorter as makes
+// the whole as long as recorded. What the whole has so far is taken from the
+// server's own count of the turn before, so that errors at seams do not add up.
+// A turn goes on from that of its parents whose prompt is the longest, if the
+// workload says, or does not contradict, that the parent's prompt and reply
+// stand at its beginning:
+//
+//   - it is as long as the two together, and
+//   - it begins with the full blocks of the parent's prompt, and where the output
+//     was seen with those of the parent's output. Where no block of the reply can
+//     be compared, the lengths alone say so, and [result.Threads] counts it as assumed.
+//
+// Any other row has the prompt that it has without threads. One that shares
+// blocks of a reply with a session other than its own does not find them on the
+// server, and that is counted too.
+//
+// Replies and prompts are kept in memory while turns may follow, up to 512 MB,
+// and are in nothing that is written.
+type Threading struct {
+	// BlockSize is that of the rows. 0 says that their blocks tell nothing of
+	// what they share: a turn that is long enough goes on from its parent.
+	BlockSize int
+	// Encode appends the token ids of a text, as the endpoint's tokenizer makes
+	// them. It is called from many goroutines.
+	Encode func(dst []uint32, text string) []uint32
+	// Word is a word that is one token, also before a space and a further word.
+	Word string
+	// TurnOverhead is how many tokens the chat template adds with a reply and a
+	// further message, see [client.HTTP.CalibrateTurn].
+	TurnOverhead int
+	// Whole, when set, counts for every row the known tokens as if every prompt
+	// and reply stood where the workload has it. It is called as
+	// [Options.Known] is.
+	Whole func(*trace.Request) int32
+
+	limit int64 // bytes kept; 0 is threadBytes
+}
+
+const threadBytes = 512 << 20
+
+// threads keep the prompts and replies of sessions that go on. They belong to the
+// feeder.
 type threads struct {
 	opt     *Threading
 	lineage *Lineage
@@ -14,12 +61,12 @@ type threads struct {
 	limit   int64
 	rows    map[int64]*thread // rows that were prepared and that turns may follow
 	bytes   int64
-	now     turn
+	current turn
 	stats   result.Threads
 }
 
-func newThreads(opt *Options, prompts result.Continuer) *threads {
-	t := &threads{opt: opt.Thread, lineage: opt.Causal, prompts: prompts, limit: opt.Thread.limit, rows: map[int64]*thread{}}
+func newThreads(opt *Threading, lineage *Lineage, prompts result.Continuer) *threads {
+	t := &threads{opt: opt, lineage: lineage, prompts: prompts, limit: opt.limit, rows: map[int64]*thread{}}
 	if t.limit == 0 {
 		t.limit = threadBytes
 	}
@@ -31,30 +78,21 @@ func newThreads(opt *Options, prompts result.Continuer) *threads {
 // own part.
 type thread struct {
 	id     int64
-	before *thread // nil where the prompt is all its own
-	own    *said   // nil when there was no room
-	reply  *said   // nil until it has come
-	tokens int     // of the reply
-	sure   bool    // the reply encodes to the tokens that were generated
-	total  int     // tokens of the prompt, as the server counts
-	size   int64   // in memory
+	before *thread  // nil where the prompt is all its own
+	own    *segment // nil when there was no room
+	reply  *segment // nil until it has come
+	tokens int      // of the reply
+	sure   bool     // the reply encodes to the tokens that were generated
+	total  int      // tokens of the prompt, as the server counts
+	size   int64    // in memory
 
 	input, output        int // tokens as recorded
 	blocks, outputBlocks []uint64
-	next                 *followers // nil where only one can
+	followers            *followers // nil where only one turn can follow
 
-	pending int // turns that may follow it
-	held    int // threads that begin with it
+	pending  int // turns that may follow it
+	extended int // threads that begin with it
 }
-
-// said is a piece of a conversation, as text or as token ids. It is kept by a
-// pointer, since fmt would print an unexported field of another struct.
-type said struct {
-	text []byte
-	ids  []uint32
-}
-
-func (s *said) bytes() int64 { return int64(len(s.text) + 4*len(s.ids)) }
 
 // A turn is the row whose prompt is being made.
 type turn struct {
@@ -62,21 +100,21 @@ type turn struct {
 	row    *trace.Request
 	before *thread        // that it goes on from, or nil
 	stats  result.Threads // what to add once the prompt is made
-	share  *share         // what is known of the prompt, of one that goes on
+	prefix *threadPrefix  // what is known of the prompt, of one that goes on
 	total  int
-	own    *said  // of the prompt, while something may follow
-	seam   string // that the reply stands behind
-	ids    bool   // the prompt is token ids
+	own    *segment // of the prompt, while something may follow
+	seam   string   // that the reply stands behind
+	ids    bool     // the prompt is token ids
 }
 
-// begin takes the row that is prepared next, and finds what it goes on from.
-func (t *threads) begin(id int64, row *trace.Request) {
-	t.now = turn{id: id, row: row}
-	u := &t.now
+// startTurn takes the row that is prepared next, and finds what it goes on from.
+func (t *threads) startTurn(id int64, row *trace.Request) {
+	t.current = turn{id: id, row: row}
+	u := &t.current
 	var noRoom, noReply, assumed bool
 	var parents int64
 	for i, p := range row.Parents {
-		if p < 0 || p >= id || contains(row.Parents[:i], p) {
+		if p < 0 || p >= id || slices.Contains(row.Parents[:i], p) {
 			continue
 		}
 		parents++
@@ -116,15 +154,6 @@ func (t *threads) begin(id int64, row *trace.Request) {
 	}
 }
 
-func contains(ids []int64, id int64) bool {
-	for _, x := range ids {
-		if x == id {
-			return true
-		}
-	}
-	return false
-}
-
 // precedes says whether a row may go on from the thread's reply, and whether a
 // block that holds some of the reply was seen in it.
 func (th *thread) precedes(row *trace.Request, size int) (ok, seen bool) {
@@ -151,131 +180,125 @@ func (th *thread) precedes(row *trace.Request, size int) (ok, seen bool) {
 	return true, seen
 }
 
-// plan settles how many tokens of its own a turn that goes on has, least or
-// more, and what will be known of its prompt.
-func (t *threads) plan(least int) (own int) {
-	u := &t.now
+// ownTokens is how many tokens of its own a turn that goes on has, least or more. It
+// notes what will be known of the prompt.
+func (t *threads) ownTokens(least int) (own int) {
+	u := &t.current
 	b := u.before
-	so := b.total + b.tokens + t.opt.TurnOverhead
-	own = int(u.row.InputTokens) - so
+	inherited := b.total + b.tokens + t.opt.TurnOverhead
+	own = int(u.row.InputTokens) - inherited
 	if own < least {
 		u.stats.Longer, u.stats.LongerBy = 1, int64(least-own)
 		own = least
 	}
-	u.total = so + own
-	u.share = &share{seen: b.total - 1, whole: b.total + b.tokens, turn: t.opt.TurnOverhead, size: t.opt.BlockSize,
-		aligned: u.stats.Longer == 0, beside: b.next}
+	u.total = inherited + own
+	u.prefix = &threadPrefix{seen: b.total - 1, whole: b.total + b.tokens, turn: t.opt.TurnOverhead, size: t.opt.BlockSize,
+		aligned: u.stats.Longer == 0, followers: b.followers}
 	if b.sure {
-		u.share.seen = u.share.whole - 1
+		u.prefix.seen = u.prefix.whole - 1
 	}
 	return own
 }
 
-// finish ends what begin began: the prompt was made, or could not be. It tells
-// the flight what it needs to know of it.
-func (t *threads) finish(fl *flight, err error) {
-	u := &t.now
+// finishTurn ends what startTurn began: the prompt was made, or could not be. It
+// returns what the request needs to know of the prompt. The row needs its parents no
+// longer.
+func (t *threads) finishTurn(err error) (prefix *threadPrefix, reply *threadReply) {
+	u := &t.current
 	if err == nil {
-		t.count(&u.stats)
-		fl.share = u.share
+		t.addStats(&u.stats)
+		prefix = u.prefix
 		if u.own != nil {
-			fl.handover = &handover{seam: u.seam, ids: u.ids}
+			reply = &threadReply{seam: u.seam, ids: u.ids}
+			t.addThread()
 		}
-		t.keep()
 	}
-	t.leave(u.id, u.row)
-	t.now = turn{}
+	t.releaseParents(u.id, u.row)
+	t.current = turn{}
+	return prefix, reply
 }
 
-// keep makes the thread of a row that others may follow.
-func (t *threads) keep() {
-	u := &t.now
+// addThread makes the thread of the current turn, which others may follow.
+func (t *threads) addThread() {
+	u := &t.current
 	row := u.row
-	if u.own == nil {
-		return
-	}
 	th := &thread{id: u.id, before: u.before, own: u.own, total: u.total, pending: t.lineage.following(u.id),
 		input: int(row.InputTokens), output: int(row.OutputTokens), outputBlocks: append([]uint64(nil), row.OutputBlocks...)}
 	if size := t.opt.BlockSize; size > 0 {
 		th.blocks = append(th.blocks, row.Blocks[:min(th.input/size, len(row.Blocks))]...)
 	}
 	if th.pending > 1 {
-		th.next = new(followers)
+		th.followers = new(followers)
 	}
 	th.size = u.own.bytes() + int64(8*(len(th.blocks)+len(th.outputBlocks))) + 256
 	if t.bytes+th.size > t.limit {
 		th.own, th.before, th.size = nil, nil, 0
 	}
 	if th.before != nil {
-		th.before.held++
+		th.before.extended++
 	}
-	t.grow(th.size)
+	t.addBytes(th.size)
 	t.rows[u.id] = th
 }
 
-func (t *threads) grow(by int64) {
+func (t *threads) addBytes(by int64) {
 	t.bytes += by
 	t.stats.PeakBytes = max(t.stats.PeakBytes, t.bytes)
 }
 
-// answered takes the reply to a row.
-func (t *threads) answered(id int64, a *handover) {
+// setReply takes the reply to a row. Where there is no room for it the thread gives up
+// what it holds. It stays, so that the turns that follow know why there is nothing.
+func (t *threads) setReply(id int64, a *threadReply) {
 	th := t.rows[id]
-	if th == nil || th.own == nil || a.said == nil {
+	if th == nil || th.own == nil || a.found == nil {
 		return
 	}
-	size := a.said.bytes()
+	size := a.found.bytes()
 	if t.bytes+size > t.limit {
-		t.forget(th)
+		t.bytes -= th.size
+		before := th.before
+		th.own, th.reply, th.before, th.size = nil, nil, nil, 0
+		if before != nil {
+			before.extended--
+			t.releaseThread(before)
+		}
 		return
 	}
-	th.reply, th.tokens, th.sure = a.said, a.tokens, a.sure
+	th.reply, th.tokens, th.sure = a.found, a.tokens, a.sure
 	if a.input > 0 {
 		th.total = a.input
 	}
 	th.size += size
-	t.grow(size)
+	t.addBytes(size)
 }
 
-// forget gives up what a thread holds. It stays, so that the turns that follow
-// know why there is nothing.
-func (t *threads) forget(th *thread) {
-	t.bytes -= th.size
-	before := th.before
-	th.own, th.reply, th.before, th.size = nil, nil, nil, 0
-	if before != nil {
-		before.held--
-		t.release(before)
-	}
-}
-
-// leave says that a row needs its parents no longer: it was prepared, or is not
-// sent.
-func (t *threads) leave(id int64, row *trace.Request) {
+// releaseParents says that a row needs its parents no longer: it was prepared, or is
+// not sent.
+func (t *threads) releaseParents(id int64, row *trace.Request) {
 	for _, p := range row.Parents {
 		th := t.rows[p]
 		if th == nil || p >= id {
 			continue
 		}
 		th.pending--
-		t.release(th)
+		t.releaseThread(th)
 	}
 }
 
-// release lets go of a thread that nothing follows any more, and of those before
-// it that it alone held.
-func (t *threads) release(th *thread) {
-	for th != nil && th.pending == 0 && th.held == 0 {
+// releaseThread frees a thread that nothing follows any more, and those before it that
+// nothing else extends.
+func (t *threads) releaseThread(th *thread) {
+	for th != nil && th.pending == 0 && th.extended == 0 {
 		t.bytes -= th.size
 		delete(t.rows, th.id)
 		if th = th.before; th != nil {
-			th.held--
+			th.extended--
 		}
 	}
 }
 
-// count adds up what became of one turn.
-func (t *threads) count(one *result.Threads) {
+// addStats adds what became of one turn.
+func (t *threads) addStats(one *result.Threads) {
 	s := &t.stats
 	s.Threaded += one.Threaded
 	s.Assumed += one.Assumed

@@ -28,21 +28,19 @@ func BenchmarkThreadedTurn(b *testing.B) {
 	reply := strings.Repeat(" a reply of many words, as a model writes them.", 27)
 	n := int32(len(tok.Append(nil, reply)))
 	result := &result.Result{Output: &n, OutputFrom: result.FromUsage}
-	t := newThreads(&Options{Causal: l, Thread: &Threading{Encode: tok.Append}}, spelling{})
+	t := newThreads(&Threading{Encode: tok.Append}, l, spelling{})
 	var buf []byte
 	turn := func(i int) {
 		row := &trace.Request{InputTokens: int32(400 * (i + 1)), OutputTokens: n, Blocks: make([]uint64, 400*turns)}
 		if i > 0 {
 			row.Parents = []int64{int64(i - 1)}
 		}
-		fl := new(flight)
-		t.begin(int64(i), row)
+		t.startTurn(int64(i), row)
 		buf, err = t.Prompt(row, buf[:0])
-		t.finish(fl, err)
-		if h := fl.handover; h != nil {
+		if _, h := t.finishTurn(err); h != nil {
 			h.reply.Set([]byte(reply), nil)
-			h.settle(tok.Append, result)
-			t.answered(int64(i), h)
+			h.findTokens(tok.Append, result)
+			t.setReply(int64(i), h)
 		}
 	}
 	for i := range turns {
@@ -51,11 +49,11 @@ func BenchmarkThreadedTurn(b *testing.B) {
 	last := t.rows[turns-1]
 	b.ReportAllocs()
 	for b.Loop() {
-		h := &handover{seam: " word"}
+		h := &threadReply{seam: " word"}
 		h.reply.Set([]byte(reply), nil)
-		h.settle(tok.Append, result)
+		h.findTokens(tok.Append, result)
 		buf = buf[:0]
-		for _, th := range last.path() {
+		for _, th := range last.chain() {
 			buf = append(append(buf, th.own.text...), th.reply.text...)
 		}
 	}

@@ -286,7 +286,7 @@ func (e *echoing) play(t *testing.T, w *threadWorld, th *Threading) (result.Run,
 		prompter.overhead, th.TurnOverhead = echoOverhead, echoTurn
 	}
 	out := new(trace.SliceWriter[result.Result])
-	r := Runner{Prompter: prompter, Endpoint: e, Pacer: sleeperPacer, Options: Options{Causal: kinOf(t, w.rows), Thread: th, Known: blocksKnown()}}
+	r := Runner{Prompter: prompter, Endpoint: e, Pacer: sleeperPacer, Options: Options{Causal: lineageOf(t, w.rows), Thread: th, Known: blocksKnown()}}
 	run, err := r.Run(t.Context(), reader(w.rows), out)
 	if err != nil || len(out.Rows)+int(run.Skipped+run.Excluded) != len(w.rows) || run.Thread == nil {
 		t.Fatalf("%v, %d of %d rows, run %+v", err, len(out.Rows), len(w.rows), run)
@@ -561,24 +561,24 @@ func TestRecodedReplies(t *testing.T) {
 		"a stop has no text": {" x", "abcd", 3, "stop", 2, true},
 		"not counted":        {" x", "abcd", -1, "", 2, true},
 	} {
-		a := &handover{seam: c.seam}
+		a := &threadReply{seam: c.seam}
 		a.reply.Set([]byte(c.text), nil)
 		r := &result.Result{FinishReason: c.finish}
 		if c.generated >= 0 {
 			r.Output, r.OutputFrom = &c.generated, result.FromUsage
 		}
-		if a.settle(pairs, r); a.tokens != c.tokens || a.sure != c.sure || string(a.said.text) != c.text {
+		if a.findTokens(pairs, r); a.tokens != c.tokens || a.sure != c.sure || string(a.found.text) != c.text {
 			t.Errorf("%s: %d tokens, sure %v", name, a.tokens, a.sure)
 		}
-		b := &handover{seam: c.seam, ids: true}
+		b := &threadReply{seam: c.seam, ids: true}
 		b.reply.Set([]byte(c.text), []uint32{7, 8})
-		if b.settle(pairs, r); c.generated == 2 && !slices.Equal(b.said.ids, []uint32{7, 8}) || !b.sure && name != "other tokens" || len(b.said.ids) != b.tokens {
-			t.Errorf("%s: ids %v, sure %v", name, b.said.ids, b.sure)
+		if b.findTokens(pairs, r); c.generated == 2 && !slices.Equal(b.found.ids, []uint32{7, 8}) || !b.sure && name != "other tokens" || len(b.found.ids) != b.tokens {
+			t.Errorf("%s: ids %v, sure %v", name, b.found.ids, b.sure)
 		}
 	}
-	a := &handover{}
+	a := &threadReply{}
 	a.reply.Set([]byte("half"), nil)
-	if a.settle(pairs, &result.Result{Error: "timeout"}); a.said != nil {
+	if a.findTokens(pairs, &result.Result{Error: "timeout"}); a.found != nil {
 		t.Error("the reply of a failed request is kept")
 	}
 }
@@ -587,11 +587,11 @@ func TestRecodedReplies(t *testing.T) {
 func TestRepliesAreWithheld(t *testing.T) {
 	var r result.Reply
 	r.Set([]byte("canary"), []uint32{99991})
-	fl := flight{handover: &handover{reply: r, seam: "canary"}}
+	fl := flight{reply: &threadReply{reply: r, seam: "canary"}}
 	text, _ := r.MarshalText()
 	doc, _ := r.MarshalJSON()
 	raw, _ := r.MarshalBinary()
-	shown := fmt.Sprintf("%v %+v %#v %s %q %x %v %+v", r, r, r, r, &r, r, fl.handover.reply, maps.All(map[string]result.Reply{"a": r})) +
+	shown := fmt.Sprintf("%v %+v %#v %s %q %x %v %+v", r, r, r, r, &r, r, fl.reply.reply, maps.All(map[string]result.Reply{"a": r})) +
 		fmt.Sprintf("%+v", struct{ r result.Reply }{r}) + string(text) + string(doc) + string(raw) + r.LogValue().String() + r.String()
 	if strings.Contains(shown, "canary") || strings.Contains(shown, "99991") {
 		t.Errorf("%s", shown)
@@ -604,7 +604,7 @@ func TestThreadsAreRefused(t *testing.T) {
 	th := &Threading{BlockSize: threadBlock, Encode: wordIDs}
 	for want, r := range map[error]Runner{
 		errThreadOpen:  {Prompter: spelling{}, Endpoint: &echoing{}, Options: Options{Thread: th}},
-		errNoContinuer: {Prompter: struct{ result.Prompter }{}, Endpoint: &echoing{}, Options: Options{Thread: th, Causal: kinOf(t, rows)}},
+		errNoContinuer: {Prompter: struct{ result.Prompter }{}, Endpoint: &echoing{}, Options: Options{Thread: th, Causal: lineageOf(t, rows)}},
 	} {
 		if _, err := r.Run(t.Context(), reader(rows), new(trace.SliceWriter[result.Result])); err != want {
 			t.Errorf("got %v, want %v", err, want)

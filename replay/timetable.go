@@ -26,12 +26,12 @@ import (
 // may be due before others that were taken. It is for one goroutine.
 type Timetable struct {
 	opt    Options
-	feed   *feeder
-	room   soonest[place] // of a closed loop
+	sched  *scheduler
+	slots  soonest[freeSlot] // of a closed loop
 	sent   int64
 	late   int64 // could be read only after they were due
 	drift  drifts
-	window windower
+	window windowTracker
 	last   time.Duration
 }
 
@@ -45,29 +45,29 @@ type Departure struct {
 	Result result.Result
 }
 
-// A place in a closed loop became free at an instant.
-type place struct{ at time.Duration }
+// A freeSlot of a closed loop is free from an instant on.
+type freeSlot struct{ at time.Duration }
 
-func (p place) when() (time.Duration, int64) { return p.at, 0 }
+func (s freeSlot) dueAt() (time.Duration, int64) { return s.at, 0 }
 
 // NewTimetable begins to read rows. MaxInFlight, Ahead, Grace, Known and
 // Progress have no meaning here.
 func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, error) {
-	opt, err := o.settled()
+	opt, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	t := &Timetable{opt: opt, drift: drifts{limit: driftValues}, window: windower{warm: opt.Warmup, cool: opt.Cooldown}}
-	for _, at := range opt.room() {
-		heap.Push(&t.room, place{at})
+	t := &Timetable{opt: opt, drift: drifts{limit: driftValues}, window: windowTracker{warm: opt.Warmup, cool: opt.Cooldown}}
+	for _, at := range opt.slotTimes() {
+		heap.Push(&t.slots, freeSlot{at})
 	}
 	t.opt.About.Started, t.opt.About.Cores = "", 0 // there is no clock and no client
 	fed := opt
 	fed.Ahead = 0 // nothing is prepared
 	if t.closed() {
-		fed.Concurrency, fed.Duration = 0, 0 // places are kept here
+		fed.Concurrency, fed.Duration = 0, 0 // slots are kept here
 	}
-	t.feed = newFeeder(&fed, &Runner{}, rows, nil)
+	t.sched = newScheduler(&fed, rows, fed.Resume.base)
 	return t, nil
 }
 
@@ -75,23 +75,23 @@ func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, erro
 // may settle one that is due sooner. It is not ok when every row that is left
 // waits for one that is not over, or for a place, and when none is left.
 func (t *Timetable) Next() (due time.Duration, ok bool) {
-	f := t.feed
+	s := t.sched
 	for {
-		read, canRead := f.readAt()
-		if !canRead || len(f.timed) > 0 && (t.closed() || read > f.timed[0].due) {
+		read, canRead := s.nextRead()
+		if !canRead || len(s.due) > 0 && (t.closed() || read > s.due[0].due) {
 			break
 		}
-		f.read()
+		s.readRow()
 	}
 	switch {
-	case len(f.timed) == 0:
+	case len(s.due) == 0:
 		return 0, false
 	case !t.closed():
-		return f.timed[0].due, true
-	case len(t.room) == 0 || t.opt.Duration > 0 && t.room[0].at >= t.opt.Duration:
+		return s.due[0].due, true
+	case len(t.slots) == 0 || t.opt.Duration > 0 && t.slots[0].at >= t.opt.Duration:
 		return 0, false
 	}
-	return t.room[0].at, true
+	return t.slots[0].at, true
 }
 
 // Fixed says that no end of a row changes when another is due.
@@ -101,22 +101,20 @@ func (t *Timetable) closed() bool { return t.opt.About.Timing == result.ClosedLo
 
 // Take lets go of the row that Next spoke of.
 func (t *Timetable) Take() Departure {
-	f := t.feed
-	h := heap.Pop(&f.timed).(*held)
-	f.bytes -= h.size
+	w := t.sched.takeDue()
 	if t.closed() {
-		h.due = heap.Pop(&t.room).(place).at
+		w.due = heap.Pop(&t.slots).(freeSlot).at
 	}
-	d := Departure{ID: h.id, Row: h.row, Cut: f.opt.cut(h.row), Result: f.opt.blank(h.id, h.row, h.due)}
-	t.window.count(result.Place{DueNS: int64(h.due), Row: d.Result.RowID, Round: d.Result.Round})
-	if h.turn {
-		t.drift.add(h.due - h.plan)
+	d := Departure{ID: w.id, Row: w.row, Cut: t.sched.opt.cutAfter(w.row), Result: t.sched.opt.newResult(w.id, w.row, w.due)}
+	t.window.addSent(result.Place{DueNS: int64(w.due), Row: d.Result.RowID, Round: d.Result.Round})
+	if w.turn {
+		t.drift.add(w.due - w.plan)
 	}
-	if h.due < t.last {
+	if w.due < t.last {
 		t.late++
 	}
 	t.sent++
-	t.last = max(t.last, h.due)
+	t.last = max(t.last, w.due)
 	return d
 }
 
@@ -124,24 +122,23 @@ func (t *Timetable) Take() Departure {
 func (t *Timetable) Over(id int64, at time.Duration, failed bool) {
 	switch {
 	case t.closed():
-		heap.Push(&t.room, place{at})
-	case t.feed.kin != nil:
-		t.feed.kin.end(ended{id: id, at: at, failed: failed}, t.feed.next)
-		t.feed.schedule()
+		heap.Push(&t.slots, freeSlot{at})
+	default:
+		t.sched.rowEnded(rowEnd{id: id, at: at, failed: failed})
 	}
 }
 
 // Finish returns what a [result.Run] says of the sending, on the rest of
 // [Options.About]; the error is that of reading the workload.
 func (t *Timetable) Finish() (result.Run, error) {
-	run, f := t.opt.About, t.feed
-	left := f.abandon()
-	run.Requests, run.Excluded, run.Beyond = t.sent, f.excluded, f.beyond+left
-	run.Skipped, run.ReadLate = f.skipped, t.late
+	run, counts := t.opt.About, &t.sched.counts
+	left := t.sched.countUnsent()
+	run.Requests, run.Excluded, run.Beyond = t.sent, counts.excluded, counts.beyond+left
+	run.Skipped, run.ReadLate = counts.skipped, t.late
 	run.Drift, run.Window = t.drift.summary(), t.window.window()
-	run.PlannedNS = int64(f.last - f.first)
+	run.PlannedNS = int64(counts.lastDue - counts.firstDue)
 	if t.closed() {
 		run.PlannedNS = int64(t.last)
 	}
-	return run, f.err
+	return run, t.sched.rows.err
 }

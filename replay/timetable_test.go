@@ -21,7 +21,7 @@ type ending struct {
 	failed bool
 }
 
-func (e ending) when() (time.Duration, int64) { return e.at, e.row }
+func (e ending) dueAt() (time.Duration, int64) { return e.at, e.row }
 
 // playTimetable takes rows from a timetable by the latencies of f, in a time of
 // its own.
@@ -73,7 +73,7 @@ func TestTimetableIsARun(t *testing.T) {
 			case 0:
 				return Options{Warmup: Span{Requests: 20}, Cooldown: Span{Requests: 9}}
 			case 1:
-				return Options{Causal: kinOf(t, rows), Speed: 2, KeepThink: true, Duration: 40 * time.Second}
+				return Options{Causal: lineageOf(t, rows), Speed: 2, KeepThink: true, Duration: 40 * time.Second}
 			case 2:
 				return Options{Concurrency: 3, RampUp: 8 * time.Second, Duration: 20 * time.Second}
 			}
@@ -81,7 +81,7 @@ func TestTimetableIsARun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return Options{Causal: kinOf(t, rows), Arrivals: process.New(arrival.Stream(seed, "test"))}
+			return Options{Causal: lineageOf(t, rows), Arrivals: process.New(arrival.Stream(seed, "test"))}
 		}
 		run, results := playTimetable(t, f, o(), rows)
 		again, _ := playTimetable(t, f, o(), rows)

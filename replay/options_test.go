@@ -55,7 +55,7 @@ func TestArrivalsStartSessions(t *testing.T) {
 		rows[1].Parents, rows[1].ThinkNS = []int64{0}, trace.Ptr(int64(time.Second))
 		rows[2].Parents = []int64{1}
 		f := &fake{hold: func(int32) time.Duration { return 3 * time.Second }}
-		run, _ := f.play(t, t.Context(), Options{Causal: kinOf(t, rows), Arrivals: process(t, "constant:0.5")}, rows)
+		run, _ := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows), Arrivals: process(t, "constant:0.5")}, rows)
 		for i, want := range []time.Duration{2, 6, 102, 4} {
 			if f.shots[int32(i)] != want*time.Second {
 				t.Errorf("row %d: sent at %v, want %d s", i, f.shots[int32(i)], want)
@@ -129,9 +129,9 @@ func TestDuration(t *testing.T) {
 	}{
 		"open loop":   {Options{}, workload(every(time.Second, 100)...), 10, 90},
 		"rate":        {Options{Arrivals: process(t, "constant:2")}, workload(every(time.Hour, 100)...), 19, 81},
-		"causal":      {Options{Causal: kinOf(t, turns)}, turns, 3, 3}, // due at 0, 4 and 8 s
+		"causal":      {Options{Causal: lineageOf(t, turns)}, turns, 3, 3}, // due at 0, 4 and 8 s
 		"closed loop": {Options{Concurrency: 2}, workload(every(time.Hour, 100)...), 6, 94},
-		"long pause":  {Options{Causal: kinOf(t, pausing)}, pausing, 2, 2},
+		"long pause":  {Options{Causal: lineageOf(t, pausing)}, pausing, 2, 2},
 		"short":       {Options{}, workload(every(time.Second, 3)...), 3, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestContradictions(t *testing.T) {
 	rows := chain(0)
 	for i, o := range []Options{
 		{Concurrency: -1}, {Duration: -1}, {Warmup: Span{Requests: -1}}, {Cooldown: Span{Time: -1}}, {Cooldown: Span{Requests: 1 << 21}},
-		{Concurrency: 1, Speed: 2}, {Concurrency: 1, MaxInFlight: 2}, {Concurrency: 1, Causal: kinOf(t, rows)},
+		{Concurrency: 1, Speed: 2}, {Concurrency: 1, MaxInFlight: 2}, {Concurrency: 1, Causal: lineageOf(t, rows)},
 		{Concurrency: 1, Arrivals: process(t, "constant:1")}, {Speed: 2, Arrivals: process(t, "constant:1")},
 	} {
 		if _, err := (&Runner{Options: o}).Run(t.Context(), reader(nil), nil); err == nil {
@@ -235,12 +235,12 @@ func TestEveryScheduleAccountsForItsRows(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			rows := forest(rng, 300)
-			o := Options{Duration: time.Duration(rng.IntN(3)) * 40 * time.Second, hold: int64(rng.IntN(2)) * 20000}
+			o := Options{Duration: time.Duration(rng.IntN(3)) * 40 * time.Second, pendingLimit: int64(rng.IntN(2)) * 20000}
 			switch seed % 4 {
 			case 0:
-				o.Causal = kinOf(t, rows)
+				o.Causal = lineageOf(t, rows)
 			case 1:
-				o.Causal, o.Arrivals = kinOf(t, rows), process(t, "poisson:3")
+				o.Causal, o.Arrivals = lineageOf(t, rows), process(t, "poisson:3")
 			case 2:
 				o.Arrivals = process(t, "poisson:3")
 			case 3:

@@ -1,0 +1,273 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"reprise/replay/result"
+	"reprise/trace"
+)
+
+// A feeder prepares each row some seconds before it is due. It stops at a bound and
+// goes on when there is room. A row that it prepares too late is sent late, and keeps
+// its due time.
+//
+// It is one goroutine that does one thing after another, always what is due
+// soonest: read a row, or prepare one that was read. In open loop a row is due
+// at its recorded time. In a causal run some wait for their parents first, and
+// rows after them in the file are read meanwhile.
+type feeder struct {
+	opt    *Options
+	sched  *scheduler
+	closed *closedLoop // nil without
+	clock  startClock
+	ends   endReports
+
+	// Preparing.
+	prompts  result.Prompter
+	endpoint result.Endpoint
+	queue    *readyQueue
+	blocked  *flight               // prepared, without room in the queue
+	unready  chan<- *result.Result // takes the results of rows without a prompt
+}
+
+// A startClock starts when the first rows are prepared, so that a workload that begins
+// with a burst is not late from its first request on.
+type startClock struct {
+	prime   sync.Once
+	primed  chan struct{} // closed when the first rows are prepared
+	started chan struct{} // closed when the clock runs
+	start   time.Time     // valid once started is closed
+	base    time.Duration // the time of the run before
+}
+
+func (c *startClock) setPrimed() { c.prime.Do(func() { close(c.primed) }) }
+
+// now is the time of the run.
+func (c *startClock) now() time.Duration {
+	select {
+	case <-c.started:
+		return time.Since(c.start)
+	default:
+		return c.base
+	}
+}
+
+// endReports take how requests ended, from their goroutines to the feeder.
+type endReports struct {
+	mu   sync.Mutex
+	ends []rowEnd
+	news chan struct{} // holds one
+}
+
+func newFeeder(opt *Options, r *Runner, rows trace.Reader[trace.Request], threads *threads, unready chan<- *result.Result) *feeder {
+	f := &feeder{
+		opt: opt, prompts: r.Prompter, endpoint: r.Endpoint, queue: newReadyQueue(), unready: unready,
+		ends:  endReports{news: make(chan struct{}, 1)},
+		clock: startClock{primed: make(chan struct{}), started: make(chan struct{}), base: opt.Resume.base()},
+	}
+	f.sched = newScheduler(opt, rows, f.clock.now)
+	f.sched.threads = threads
+	if opt.Concurrency > 0 {
+		f.closed = &closedLoop{limit: opt.Concurrency, until: opt.Duration, queue: f.queue, rampUp: opt.slotTimes()}
+		f.closed.openSlots(opt.Resume.base())
+	}
+	return f
+}
+
+// run feeds until every row has been. After the end of ctx it prepares no more
+// and only counts, so that what was not sent is known.
+func (f *feeder) run(ctx context.Context) error {
+	defer f.queue.close()
+	defer f.clock.setPrimed()
+	for ctx.Err() == nil && f.step(ctx) {
+	}
+	counts := &f.sched.counts
+	left := int64(0)
+	if f.closed != nil {
+		counts.noteDue(0)
+		counts.noteDue(f.closed.stop())
+		left = int64(f.closed.waiting())
+	}
+	if f.blocked != nil {
+		left++
+	}
+	left += f.sched.countUnsent()
+	if ctx.Err() != nil {
+		counts.notSent += left
+	} else {
+		counts.leave(&counts.beyond, left)
+	}
+	if err := f.sched.rows.err; err != nil {
+		return errors.Join(errWorkload, err)
+	}
+	return nil
+}
+
+// step does what is due soonest, or waits until something is. It is false when
+// nothing is left.
+func (f *feeder) step(ctx context.Context) bool {
+	f.takeEnds()
+	if f.blocked != nil && f.queue.tryPush(f.blocked) {
+		f.blocked = nil
+	}
+	read, canRead := f.nextRead()
+	var prepare time.Duration // from when on the row that is due soonest is to be prepared
+	canPrepare := len(f.sched.due) > 0 && f.blocked == nil
+	if canPrepare {
+		prepare = f.sched.due[0].due - f.opt.Ahead
+	}
+	now, slotOpens := f.clock.now(), never
+	waiting := f.sched.waiting()
+	if f.closed != nil {
+		slotOpens = f.closed.openSlots(now)
+		waiting = f.closed.waiting()
+	}
+	switch {
+	case canPrepare && prepare <= now && (!canRead || prepare <= read):
+		f.prepare(f.sched.takeDue())
+	case canRead && read <= now:
+		f.readRow()
+	case !canRead && !canPrepare && f.blocked == nil && (f.pastDuration(now) || waiting == 0 && f.sched.rows.peek() == nil):
+		return false
+	default:
+		until := slotOpens
+		if f.opt.Duration > now {
+			until = min(until, f.opt.Duration)
+		}
+		if canRead {
+			until = min(until, read)
+		}
+		if canPrepare {
+			until = min(until, prepare)
+		}
+		f.wait(ctx, until)
+	}
+	return true
+}
+
+// nextRead says from when on the next row must be read. A closed loop reads as soon as
+// it wants a row.
+func (f *feeder) nextRead() (time.Duration, bool) {
+	if f.closed == nil {
+		return f.sched.nextRead()
+	}
+	return 0, f.sched.rows.peek() != nil && f.closed.wantsRow() && !f.pastDuration(f.clock.now())
+}
+
+func (f *feeder) readRow() {
+	if f.closed == nil {
+		f.sched.readRow()
+		return
+	}
+	w := &pendingRow{row: f.sched.rows.peek()}
+	w.id = f.sched.rows.skip()
+	if f.sched.accept(w) {
+		w.due = f.clock.now() // of one without a prompt; the others get that of their slot
+		f.prepare(w)
+	}
+}
+
+// pastDuration says that nothing that may still become due is to be sent.
+func (f *feeder) pastDuration(now time.Duration) bool {
+	return f.opt.Duration > 0 && now >= f.opt.Duration
+}
+
+// wait returns at an instant of the run, or sooner when a request ends or there is
+// room.
+func (f *feeder) wait(ctx context.Context, until time.Duration) {
+	f.clock.setPrimed()
+	select {
+	case <-f.clock.started:
+	case <-ctx.Done():
+		return
+	}
+	var at <-chan time.Time
+	if until != never {
+		t := time.NewTimer(until - time.Since(f.clock.start))
+		defer t.Stop()
+		at = t.C
+	}
+	var room <-chan struct{}
+	if f.blocked != nil {
+		room = f.queue.room
+	}
+	select {
+	case <-at:
+	case <-room:
+	case <-f.ends.news:
+	case <-ctx.Done():
+	}
+}
+
+// reportEnd takes note that a request has ended. The request's own goroutine calls it.
+func (f *feeder) reportEnd(end rowEnd) {
+	switch {
+	case f.closed != nil:
+		f.closed.freeSlot(end.at)
+	case f.sched.deps != nil:
+		f.ends.mu.Lock()
+		f.ends.ends = append(f.ends.ends, end)
+		f.ends.mu.Unlock()
+	default:
+		return
+	}
+	wake(f.ends.news)
+}
+
+// takeEnds schedules the rows that waited for requests that have ended.
+func (f *feeder) takeEnds() {
+	deps := f.sched.deps
+	if deps == nil {
+		return
+	}
+	f.ends.mu.Lock()
+	ends := f.ends.ends
+	f.ends.ends = nil
+	f.ends.mu.Unlock()
+	for _, end := range ends {
+		if end.reply != nil {
+			f.sched.threads.setReply(end.id, end.reply)
+		}
+		deps.rowEnded(end, f.sched.rows.next)
+	}
+	f.sched.scheduleReady()
+}
+
+// prepare makes the call of a row and queues it. A row that cannot be prepared gets its
+// Result at once.
+func (f *feeder) prepare(w *pendingRow) {
+	fl := &flight{id: w.id, due: w.due, turn: w.turn, drift: w.due - w.plan, cut: f.opt.cutAfter(w.row), result: f.opt.newResult(w.id, w.row, w.due)}
+	var err error
+	if threads := f.sched.threads; threads == nil {
+		fl.call, err = f.endpoint.Prepare(fl.result.RowID, w.row, f.prompts)
+	} else {
+		threads.startTurn(w.id, w.row)
+		fl.call, err = f.endpoint.Prepare(fl.result.RowID, w.row, threads)
+		fl.prefix, fl.reply = threads.finishTurn(err)
+	}
+	if err != nil {
+		fl.result.Error = result.KindPrepare
+		f.unready <- &fl.result
+		counts := &f.sched.counts
+		if counts.unprepared++; counts.unprepared == 1 {
+			counts.unready = err.Error()
+		}
+		f.sched.rowEnded(rowEnd{id: w.id, at: w.due, failed: true})
+		return
+	}
+	if f.opt.Known != nil {
+		fl.row = w.row
+	}
+	fl.size = min(int64(fl.call.Size()), preparedBytes)
+	if f.closed != nil {
+		f.closed.addPrepared(fl)
+		return
+	}
+	if !f.queue.tryPush(fl) {
+		f.clock.setPrimed()
+		f.blocked = fl
+	}
+}

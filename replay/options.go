@@ -1,0 +1,243 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"reprise/replay/result"
+	"reprise/trace"
+	"reprise/trace/arrival"
+)
+
+// Options are the settings of a run. The zero value replays at the recorded
+// speed, without limits.
+type Options struct {
+	Speed         float64       // 2 is twice as fast; 0 means 1
+	MaxInFlight   int           // requests at once; 0 means no limit
+	Ahead         time.Duration // a request is prepared this long before it is due; 0 means 2 s
+	Grace         time.Duration // from the end of the context to the end of the requests in flight; 0 means 5 s
+	IncludeFailed bool          // send the rows that failed in the source too
+
+	// Causal, when set, makes a row wait for its parents: it is due when they are
+	// over plus its think and tool time, or, where neither is known, at the later
+	// of its recorded time and their end. Rows without parents are due at their
+	// recorded times. It must be read from the same workload.
+	Causal    *Lineage
+	KeepThink bool // Speed does not divide think and tool times
+
+	// Arrivals, when set, replaces recorded times: those of the rows, in their
+	// order, or in a causal run those of the rows without parents. Other recorded
+	// times move with their session.
+	Arrivals arrival.Process
+	// Concurrency, when above zero, closes the loop: so many requests are in
+	// flight, and the next row is due when one is over. Recorded times and parents
+	// do not count.
+	Concurrency int
+	// RampUp is over how long a closed loop's places come, one after another; 0 is all
+	// at once.
+	RampUp time.Duration
+	// Duration, when above zero, ends the sending: no row is sent that is due
+	// then or later.
+	Duration time.Duration
+	// Warmup and Cooldown are the first and the last requests, which are sent and
+	// not measured, see [result.Window]. Times count from the start, and back from the
+	// last due time.
+	Warmup, Cooldown Span
+
+	// Realtime releases requests from a thread before which all others of the
+	// machine give way, see [pace.NewRealtime], unless the Runner has a Pacer.
+	Realtime bool
+	// Origin, when set, says of which row of the workload, and of which round of a
+	// [Loop], the row is that is read as the id-th. One goroutine calls it.
+	Origin func(id int64) (row int64, round int32)
+	// Endless says that the rows have no end, so that those left when the run is
+	// over are not counted. It takes a Duration.
+	Endless bool
+
+	// Known, when set, is asked for every row that was sent, in the order in
+	// which they were: how many leading prompt tokens earlier rows have sent. One
+	// goroutine calls it.
+	Known func(*trace.Request) int32
+	// Thread, when set, puts the server's replies into the prompts of the turns
+	// that follow, in a causal run. The Prompter must be a [result.Continuer].
+	Thread *Threading
+	// Progress, when set, is told each second and at the end how far the run is.
+	Progress func(Progress)
+	// Abort ends the sending when one of its conditions holds.
+	Abort []Condition
+	// Resume, when set, has a run that was killed go on.
+	Resume *Resumption
+	// Begun, when set, is told the instant at which the clock starts, and Measured,
+	// when the first request that is measured is let go. Neither may block: the
+	// sending waits for them.
+	Begun    func(start time.Time)
+	Measured func()
+	// Metering is what is measured at the servers. Only [Runner.Record], which has
+	// a place for it, does so.
+	Metering Metering
+	// Profile, when set, is told to start and stop the servers' profilers around
+	// what is measured. Only Record does so.
+	Profile Profiler
+	// Then, when set, is called when all requests are over, unless the run ended
+	// early, and may add to what is recorded of it. Its requests are not results.
+	Then func(context.Context, *result.Run) error
+	// About is what is known of the run before it begins; the Runner fills in
+	// the rest.
+	About result.Run
+
+	wall         func() time.Time // the wall clock; nil is the machine's
+	pendingLimit int64            // bytes of rows that may wait for their parents; 0 is pendingBytes
+}
+
+// maxCooldown bounds the requests of a cool-down, which are kept until the end.
+const maxCooldown = 1 << 20
+
+var (
+	errClosed     = errors.New("replay: in a closed loop the server sets the pace: it takes no parents, arrivals, speed or limit in flight")
+	errCooldown   = errors.New("replay: a cool-down has a million requests at most")
+	errThreadOpen = errors.New("replay: only in a causal run can a reply stand in the next prompt, since only there it has come")
+)
+
+// check refuses what makes no sense, alone or together.
+func (o *Options) check() error {
+	switch {
+	case !(o.Speed > 0) || math.IsInf(o.Speed, 0) || o.MaxInFlight < 0 || o.Ahead < 0 || o.Grace < 0:
+		return errors.New("replay: speed must be a positive number, and no limit or duration negative")
+	case o.RampUp < 0 || o.RampUp > 0 && o.Concurrency == 0:
+		return errors.New("replay: a ramp-up is that of a closed loop, and not negative")
+	case o.Concurrency < 0 || o.Duration < 0 || o.Warmup.bad() || o.Cooldown.bad():
+		return errors.New("replay: neither concurrency, duration, warm-up nor cool-down may be negative")
+	case o.Concurrency > 0 && (o.Causal != nil || o.Arrivals != nil || o.Speed != 1 || o.KeepThink || o.MaxInFlight > 0):
+		return errClosed
+	case o.Arrivals != nil && o.Causal == nil && o.Speed != 1:
+		return errors.New("replay: arrivals replace recorded times, which a speed would divide")
+	case o.Endless && o.Duration == 0:
+		return errors.New("replay: a workload without an end takes a duration")
+	case o.Thread != nil && o.Causal == nil:
+		return errThreadOpen
+	case o.Cooldown.Requests > maxCooldown:
+		return errCooldown
+	}
+	return nil
+}
+
+// withDefaults checks the options, puts the defaults in, and fills in what About says
+// of them.
+func (o Options) withDefaults() (Options, error) {
+	if o.Speed == 0 {
+		o.Speed = 1
+	}
+	if o.Ahead == 0 {
+		o.Ahead = 2 * time.Second
+	}
+	if o.Grace == 0 {
+		o.Grace = 5 * time.Second
+	}
+	run := &o.About
+	run.Schema = result.Schema
+	if err := o.check(); err != nil {
+		return o, err
+	}
+	run.Timing = result.OpenLoop
+	switch {
+	case o.Concurrency > 0:
+		run.Timing = result.ClosedLoop
+	case o.Causal != nil:
+		run.Timing = result.Causal
+	}
+	run.KeepThink, run.Concurrency = o.KeepThink, o.Concurrency
+	if o.RampUp > 0 {
+		run.RampUp = o.RampUp.String()
+	}
+	run.Plan = result.Asked{
+		DurationNS: int64(o.Duration), WarmupNS: int64(o.Warmup.Time), WarmupRequests: o.Warmup.Requests,
+		CooldownNS: int64(o.Cooldown.Time), CooldownRequests: o.Cooldown.Requests, IncludeFailed: o.IncludeFailed,
+	}
+	if o.Warmup.Time > 0 {
+		run.Window = &result.Window{From: &result.Place{DueNS: int64(o.Warmup.Time)}}
+	}
+	run.Speed, run.InFlightLimit = o.Speed, o.MaxInFlight
+	run.Started = time.Now().UTC().Format(time.RFC3339Nano) // until the clock starts
+	run.Realtime = o.Realtime
+	if run.Cores == 0 {
+		run.Cores = runtime.GOMAXPROCS(0)
+	}
+	if r := o.Resume; r != nil { // it has what its parts before had
+		run.Started = r.run.Started
+		run.Resumed = append(slices.Clone(r.run.Resumed), r.gap)
+		if was, now := r.run.Environment, run.Environment; was != nil && now != nil && now.Deployment == nil {
+			now.Deployment = was.Deployment // said once
+		}
+		if o.Duration > 0 {
+			o.Duration += r.shift()
+		}
+	}
+	return o, nil
+}
+
+// excludes says that a row is not sent, since it failed in the source.
+func (o *Options) excludes(row *trace.Request) bool {
+	return row.Status == trace.StatusFailed && !o.IncludeFailed
+}
+
+// recordedLength is how long a request took in the source, as far as is known.
+func (o *Options) recordedLength(row *trace.Request) time.Duration {
+	if row.E2ENS == nil {
+		return 0
+	}
+	return o.scaled(max(*row.E2ENS, 0))
+}
+
+// cutAfter is how long after it was sent the client hangs up on a row, as its user did;
+// 0 is never.
+func (o *Options) cutAfter(row *trace.Request) time.Duration {
+	if row.Status != trace.StatusCancelled || row.E2ENS == nil {
+		return 0
+	}
+	return max(o.scaled(*row.E2ENS), 1) // also of one that was dropped at once
+}
+
+// scaled divides a recorded time by the speed.
+func (o *Options) scaled(ns int64) time.Duration {
+	if o.Speed == 1 {
+		return time.Duration(ns)
+	}
+	return time.Duration(float64(ns) / o.Speed)
+}
+
+// thinking is how long a turn waits for who or what thinks.
+func (o *Options) thinking(ns int64) time.Duration {
+	if o.KeepThink {
+		return time.Duration(ns)
+	}
+	return o.scaled(ns)
+}
+
+// origin says of which row of the workload, and of which round, a row that is
+// read is.
+func (o *Options) origin(id int64) (row int64, round int32) {
+	if o.Origin == nil {
+		return id, 0
+	}
+	return o.Origin(id)
+}
+
+// newResult begins the Result of a row.
+func (o *Options) newResult(id int64, row *trace.Request, due time.Duration) result.Result {
+	at, round := o.origin(id)
+	r := result.Result{
+		RowID: at, Round: round, Category: row.Category, DueNS: int64(due),
+		WantInput: row.InputTokens, WantOutput: row.OutputTokens,
+	}
+	if row.Session != nil {
+		r.Session = trace.Ptr(*row.Session)
+	}
+	if row.Class != nil {
+		r.Class = *row.Class
+	}
+	return r
+}

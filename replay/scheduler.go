@@ -1,0 +1,284 @@
+package replay
+
+import (
+	"container/heap"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"reprise/trace"
+)
+
+// What is read and not yet prepared is bounded by memory and by number, so that
+// rows of the file can be read while others wait for their parents.
+const (
+	pendingBytes = 256 << 20
+	pendingRows  = 1 << 20
+)
+
+// errWorkload is what the run says of a workload that cannot be read; the
+// details, which may hold a path, are in the error that Run returns.
+var errWorkload = errors.New("the workload could not be read to its end")
+
+// A scheduler reads the workload and finds when each row is due: at its recorded time,
+// at that of an arrival process, or when its parents are over. It has no clock and no
+// goroutine of its own; whoever uses it takes the rows out of the heap of those that
+// are due. Rows of a closed loop get their due time from the [closedLoop].
+type scheduler struct {
+	opt     *Options
+	now     func() time.Duration
+	rows    rowReader
+	deps    *dependencyTracker // of a causal run
+	threads *threads           // nil without
+
+	nextArrival time.Duration
+	due         soonest[*pendingRow] // that are to be prepared
+	bytes       int64                // of pending rows
+	readBlocked bool                 // the bound on pending rows has stopped the reading
+	counts      rowCounts
+}
+
+// rowCounts are why rows were not sent as planned, and when the others were due. All
+// but leftOut are read when the scheduling is over.
+type rowCounts struct {
+	excluded, notSent, unprepared, skipped, readLate, beyond int64
+
+	leftOut atomic.Int64 // excluded, skipped and beyond, for reports during the run
+
+	unready           string // why the first of unprepared had no prompt
+	anyDue            bool
+	firstDue, lastDue time.Duration
+}
+
+// leave counts rows that are not sent.
+func (c *rowCounts) leave(why *int64, rows int64) {
+	*why += rows
+	c.leftOut.Add(rows)
+}
+
+func (c *rowCounts) noteDue(due time.Duration) {
+	if !c.anyDue {
+		c.anyDue, c.firstDue, c.lastDue = true, due, due
+	}
+	c.firstDue, c.lastDue = min(c.firstDue, due), max(c.lastDue, due)
+}
+
+func newScheduler(opt *Options, rows trace.Reader[trace.Request], now func() time.Duration) *scheduler {
+	s := &scheduler{opt: opt, now: now, rows: rowReader{src: rows}}
+	if opt.Causal != nil {
+		s.deps = &dependencyTracker{opt: opt, parents: map[int64]*parentRow{}, base: opt.Resume.base()}
+	}
+	if opt.Arrivals != nil {
+		s.nextArrival = opt.Arrivals.Next()
+	}
+	if r := opt.Resume; r != nil && len(r.done) > 0 {
+		s.counts.noteDue(time.Duration(r.dueFirst))
+		s.counts.noteDue(time.Duration(r.dueLast))
+	}
+	return s
+}
+
+// A rowReader reads a workload row by row.
+type rowReader struct {
+	src   trace.Reader[trace.Request]
+	batch []trace.Request // read; the first is the next row
+	next  int64           // number of the next row
+	eof   bool
+	err   error
+}
+
+// peek returns the next row, which may read some; nil is the end. The batch is a new
+// one each time: its rows may be kept.
+func (r *rowReader) peek() *trace.Request {
+	for len(r.batch) == 0 && !r.eof {
+		batch := make([]trace.Request, 128)
+		n, err := r.src.Read(batch)
+		r.batch = batch[:n]
+		if err != nil {
+			r.eof = true
+			if err != io.EOF {
+				r.err = err
+			}
+		}
+	}
+	if len(r.batch) == 0 {
+		return nil
+	}
+	return &r.batch[0]
+}
+
+// skip passes the row that peek returned, and returns its number.
+func (r *rowReader) skip() (id int64) {
+	r.batch = r.batch[1:]
+	r.next++
+	return r.next - 1
+}
+
+// nextRead says from when on the next row must be read: when it is due itself, or
+// an unread child of a row that is over. It is false at the end of the workload and
+// at the bound on pending rows.
+func (s *scheduler) nextRead() (time.Duration, bool) {
+	row := s.rows.peek()
+	if row == nil {
+		return 0, false
+	}
+	due := s.opt.scaled(row.ArrivalNS)
+	if s.opt.Arrivals != nil {
+		due = s.nextArrival
+	}
+	due += s.opt.Resume.shift()
+	if s.deps != nil {
+		if d, ok := s.deps.nextUnread(s.rows.next); ok {
+			due = min(due, d)
+		}
+	}
+	if s.opt.Duration > 0 && due >= s.opt.Duration {
+		return 0, false
+	}
+	limit := int64(pendingBytes)
+	if s.opt.pendingLimit > 0 {
+		limit = s.opt.pendingLimit
+	}
+	// One row may always be pending.
+	if n := len(s.due) + s.waiting(); n > 0 && (s.bytes >= limit || n >= pendingRows) {
+		s.readBlocked = s.readBlocked || due-s.opt.Ahead <= s.now()
+		return 0, false
+	}
+	return due - s.opt.Ahead, true
+}
+
+// waiting is the number of rows that were read and wait for a parent.
+func (s *scheduler) waiting() int {
+	if s.deps == nil {
+		return 0
+	}
+	return s.deps.waiting
+}
+
+// readRow takes the row that nextRead looked at, and schedules what waits for nothing.
+func (s *scheduler) readRow() {
+	w := &pendingRow{row: s.rows.peek()}
+	w.id = s.rows.skip()
+	if s.deps == nil {
+		s.schedule(w)
+		return
+	}
+	one := *w.row // one that waits must not keep its batch in memory
+	w.row, w.size = &one, 640+8*int64(len(one.Parents)+len(one.Blocks)+len(one.OutputBlocks))
+	s.bytes += w.size
+	s.deps.addRow(w)
+	s.scheduleReady()
+	if s.readBlocked && w.unfinished == 0 && w.due < s.now() {
+		s.counts.readLate++
+	}
+	s.readBlocked = false
+}
+
+// rowEnded takes note that a row is over, and schedules those that waited for it last.
+func (s *scheduler) rowEnded(end rowEnd) {
+	if s.deps != nil {
+		s.deps.rowEnded(end, s.rows.next)
+		s.scheduleReady()
+	}
+}
+
+// scheduleReady schedules the rows whose parents are over. A row that is not sent,
+// since it failed in the source or a parent did here, is over at once, which may
+// make its children ready in turn.
+func (s *scheduler) scheduleReady() {
+	for len(s.deps.ready) > 0 {
+		w := s.deps.ready[0]
+		s.deps.ready = s.deps.ready[1:]
+		s.schedule(w)
+	}
+	s.deps.ready = nil
+}
+
+func (s *scheduler) schedule(w *pendingRow) {
+	if s.accept(w) {
+		s.counts.noteDue(w.due)
+		heap.Push(&s.due, w)
+	}
+}
+
+// accept says whether a row that waits for no other is to be sent. Its due time is
+// known then, but for that of a closed loop.
+func (s *scheduler) accept(w *pendingRow) bool {
+	if !w.turn {
+		s.setRootDue(w)
+	}
+	before, done := s.opt.Resume.find(w.id)
+	end := rowEnd{id: w.id, at: w.due}
+	switch excluded := s.opt.excludes(w.row); {
+	case done: // before the run was interrupted
+		end.failed = before.failed
+	case excluded:
+		s.counts.leave(&s.counts.excluded, 1)
+		end.at, end.failed = w.due+s.opt.recordedLength(w.row), w.failed
+	case w.failed:
+		s.counts.leave(&s.counts.skipped, 1)
+		end.at, end.failed = w.latest, true
+	case s.opt.Concurrency == 0 && s.opt.Duration > 0 && w.due >= s.opt.Duration:
+		s.counts.leave(&s.counts.beyond, 1) // what follows is due later still
+	default:
+		return true
+	}
+	if s.threads != nil {
+		s.threads.releaseParents(w.id, w.row)
+	}
+	if s.deps != nil {
+		s.bytes -= w.size
+		s.deps.rowEnded(end, s.rows.next)
+	}
+	return false
+}
+
+// setRootDue gives a row without parents its due time. One that is left out and that
+// nothing follows takes none of the arrivals.
+func (s *scheduler) setRootDue(w *pendingRow) {
+	w.due = s.opt.scaled(w.row.ArrivalNS)
+	var p *parentRow
+	if s.deps != nil {
+		p = s.deps.parents[w.id]
+	}
+	if s.opt.Arrivals != nil && (p != nil || !s.opt.excludes(w.row)) {
+		w.shift = s.nextArrival - w.due
+		w.due = s.nextArrival
+		s.nextArrival += s.opt.Arrivals.Next()
+	}
+	w.shift += s.opt.Resume.shift()
+	w.due += s.opt.Resume.shift()
+	w.plan = w.due
+	if p != nil {
+		p.shift = w.shift
+	}
+}
+
+// takeDue takes the row that is due soonest.
+func (s *scheduler) takeDue() *pendingRow {
+	w := heap.Pop(&s.due).(*pendingRow)
+	s.bytes -= w.size
+	return w
+}
+
+// countUnsent counts the rows that are left when the scheduling ends early, to the end
+// of the workload.
+func (s *scheduler) countUnsent() (left int64) {
+	left = int64(len(s.due) + s.waiting())
+	if s.opt.Endless {
+		return left
+	}
+	for row := s.rows.peek(); row != nil; row = s.rows.peek() {
+		_, done := s.opt.Resume.find(s.rows.next)
+		switch {
+		case done:
+		case s.opt.excludes(row):
+			s.counts.leave(&s.counts.excluded, 1)
+		default:
+			left++
+		}
+		s.rows.skip()
+	}
+	return left
+}

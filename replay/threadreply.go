@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"slices"
+
+	"reprise/replay/result"
+	"reprise/trace"
+)
+
+// A segment is a piece of a conversation, as text or as token ids. It is kept by a
+// pointer, since fmt would print an unexported field of another struct.
+type segment struct {
+	text []byte
+	ids  []uint32
+}
+
+func (s *segment) bytes() int64 { return int64(len(s.text) + 4*len(s.ids)) }
+
+// A threadReply takes a reply from its request to the threads.
+type threadReply struct {
+	seam string // the text that it follows
+	ids  bool   // the prompt was token ids, and so must the reply be
+
+	reply  result.Reply
+	found  *segment // the reply with its tokens; nil where there is none to repeat
+	tokens int
+	sure   bool // these are the tokens that were generated
+	input  int  // the server's count of the prompt, 0 if unknown
+}
+
+// findTokens finds the tokens of a reply. It runs in the request's own goroutine.
+func (a *threadReply) findTokens(encode func([]uint32, string) []uint32, r *result.Result) {
+	if r.Input != nil {
+		a.input = int(*r.Input)
+	}
+	s := new(segment)
+	s.text, s.ids = a.reply.Take()
+	if len(s.text)+len(s.ids) == 0 || r.Failed() {
+		return
+	}
+	generated := -1
+	if r.Output != nil && r.OutputFrom == result.FromUsage {
+		generated = int(*r.Output)
+	}
+	if a.ids && len(s.ids) == generated {
+		s.text, a.tokens, a.sure = nil, generated, true
+		a.found = s
+		return
+	}
+	if s.ids = nil; len(s.text) == 0 {
+		return
+	}
+	a.found = s
+	a.encodeText(encode, s)
+	// A stop token counts, and has no text.
+	stopped := r.FinishReason == "stop" && a.tokens == generated-1
+	a.sure = a.sure && (generated < 0 || a.tokens == generated || stopped)
+}
+
+// encodeText finds the tokens of a reply after the text that it follows, and whether
+// that text's tokens end where the reply begins.
+func (a *threadReply) encodeText(encode func([]uint32, string) []uint32, s *segment) {
+	before := encode(nil, a.seam)
+	all := encode(nil, a.seam+string(s.text))
+	a.sure = len(all) > len(before) && slices.Equal(all[:len(before)], before)
+	switch {
+	case a.ids && a.sure:
+		s.ids = all[len(before):]
+	case a.ids:
+		s.ids, a.sure = encode(nil, string(s.text)), true
+	}
+	a.tokens = max(len(all)-len(before), 0)
+	if a.ids {
+		s.text, a.tokens = nil, len(s.ids)
+	}
+}
+
+// A threadPrefix is what is known of a prompt that holds a reply: what was sent for the
+// turn before, the reply to it without its last token, which has no KV, and what
+// another turn that goes on from the same reply has sent already. It is counted
+// as prompts are sent.
+type threadPrefix struct {
+	seen      int        // tokens, if no other has gone on from the reply
+	whole     int        // tokens, with all of the reply
+	turn      int        // tokens of the template after the reply
+	size      int        // of blocks; 0 where they tell nothing
+	aligned   bool       // its own part begins where the reply is recorded to end
+	followers *followers // nil where there is no other
+}
+
+// followers are the turns that have gone on from one reply.
+type followers struct {
+	any    bool
+	blocks [][]uint64 // of those whose own parts begin where the reply ends
+}
+
+// known counts the known tokens of a row's prompt, and makes the prompt known to those
+// that follow.
+func (p *threadPrefix) known(row *trace.Request) int32 {
+	known, f := p.seen, p.followers
+	if f == nil {
+		return int32(known)
+	}
+	if f.any {
+		known = max(known, p.whole)
+	}
+	f.any = true
+	if p.aligned && p.size > 0 {
+		for _, blocks := range f.blocks {
+			n := 0 // leading blocks that both have
+			for n < len(blocks) && n < len(row.Blocks) && blocks[n] == row.Blocks[n] {
+				n++
+			}
+			known = max(known, min(n*p.size, int(row.InputTokens))-p.turn)
+		}
+		f.blocks = append(f.blocks, row.Blocks)
+	}
+	return int32(known)
+}

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"reprise/replay/result"
+)
+
+// A Span is a number of requests or a length of time; the zero value is neither.
+type Span struct {
+	Requests int64
+	Time     time.Duration
+}
+
+var errSpan = errors.New("want a number of requests, such as 100, or a duration, such as 30s")
+
+// ParseSpan reads a number of requests or a duration, neither below zero; the
+// empty string is the zero Span.
+func ParseSpan(s string) (Span, error) {
+	if s == "" {
+		return Span{}, nil
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+		return Span{Requests: n}, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return Span{}, errSpan
+	}
+	return Span{Time: d}, nil
+}
+
+func (s Span) bad() bool { return s.Requests < 0 || s.Time < 0 }
+
+// A windowTracker finds which requests of a run are measured, as they are sent.
+type windowTracker struct {
+	warm, cool Span
+	n          int64
+	from       *result.Place
+	last       time.Duration
+	ring       []result.Place // the last of those sent, as many as cool says
+}
+
+// addSent takes a request as it is sent, and says whether it is measured, as far as
+// the warm-up is concerned.
+func (w *windowTracker) addSent(at result.Place) bool {
+	if w.n == w.warm.Requests && w.n > 0 {
+		from := at
+		w.from = &from
+	}
+	if n := w.cool.Requests; n > 0 {
+		if int64(len(w.ring)) < n {
+			w.ring = append(w.ring, at)
+		} else {
+			w.ring[w.n%n] = at
+		}
+	}
+	w.n++
+	w.last = max(w.last, time.Duration(at.DueNS))
+	return w.n > w.warm.Requests && at.DueNS >= int64(w.warm.Time)
+}
+
+// window is nil without warm-up and cool-down. A warm-up that no request
+// outlasted holds none.
+func (w *windowTracker) window() *result.Window {
+	if w.warm == (Span{}) && w.cool == (Span{}) {
+		return nil
+	}
+	out := &result.Window{From: w.from}
+	switch {
+	case w.warm.Time > 0:
+		out.From = &result.Place{DueNS: int64(w.warm.Time)}
+	case w.warm.Requests > 0 && w.from == nil:
+		out.From = &result.Place{DueNS: int64(never)}
+	}
+	for _, p := range w.ring {
+		if out.To == nil || p.Before(*out.To) {
+			out.To = &result.Place{DueNS: p.DueNS, Row: p.Row, Round: p.Round}
+		}
+	}
+	if w.cool.Time > 0 {
+		out.To = &result.Place{DueNS: int64(w.last - w.cool.Time)}
+	}
+	return out
+}
