@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,7 +155,8 @@ func (a *aborter) look(done, failed, inFlight int64, m *meters) *aborted {
 	}
 	l.done, l.failed, l.inFlight = done, failed, inFlight
 	for i, h := range []*hdr.Histogram{m.ttft.interval, m.itl.interval, m.lag.interval} {
-		if !a.needs(i) {
+		about := func(c Condition) bool { at, _, ok := c.latency(); return ok && at == i }
+		if !slices.ContainsFunc(a.conditions, about) {
 			continue
 		}
 		if l.latencies[i] == nil {
@@ -172,15 +174,6 @@ func (a *aborter) look(done, failed, inFlight int64, m *meters) *aborted {
 		}
 	}
 	return nil
-}
-
-func (a *aborter) needs(latency int) bool {
-	for _, c := range a.conditions {
-		if i, _, ok := c.latency(); ok && i == latency {
-			return true
-		}
-	}
-	return false
 }
 
 // measure is what a condition is about, over the window, and of how many requests.

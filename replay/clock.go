@@ -21,7 +21,7 @@ type clockWatch struct {
 // lookEvery is how often the clocks are looked at.
 const lookEvery = time.Second
 
-// begin starts the watch. wall tells the wall clock; nil is that of the machine.
+// begin starts the watch. wall reads the wall clock; nil is that of the machine.
 func (c *clockWatch) begin(wall func() time.Time) {
 	look := func() (mono, clock time.Time) {
 		now := time.Now()
@@ -31,7 +31,8 @@ func (c *clockWatch) begin(wall func() time.Time) {
 		return now, wall().Round(0)
 	}
 	c.stop, c.done = make(chan struct{}), make(chan struct{})
-	c.set(look())
+	mono, clock := look()
+	c.begun, c.last, c.wall = mono, mono, clock
 	go func() {
 		defer close(c.done)
 		tick := time.NewTicker(lookEvery)
@@ -47,8 +48,6 @@ func (c *clockWatch) begin(wall func() time.Time) {
 		}
 	}()
 }
-
-func (c *clockWatch) set(mono, wall time.Time) { c.begun, c.last, c.wall = mono, mono, wall }
 
 // look compares the clocks with what they said at the beginning, and with the
 // last look.

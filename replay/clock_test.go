@@ -22,7 +22,7 @@ func TestClockWatch(t *testing.T) {
 	} {
 		var w clockWatch
 		start := time.Now()
-		w.set(start, start.Round(0))
+		w.begun, w.last, w.wall = start, start, start.Round(0)
 		for i := range c.mono {
 			w.look(start.Add(c.mono[i]), start.Round(0).Add(c.wall[i]))
 		}

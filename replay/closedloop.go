@@ -85,7 +85,7 @@ func (c *closedLoop) fillSlots() {
 		c.prepared, c.bytes = c.prepared[1:], c.bytes-fl.size
 		fl.due, fl.result.DueNS = due, int64(due)
 		c.lastDue = max(c.lastDue, due)
-		c.queue.pushAlways(fl)
+		c.queue.push(fl, true)
 	}
 }
 

@@ -143,14 +143,3 @@ func (d *dependencyTracker) rowEnded(end rowEnd, next int64) {
 		}
 	}
 }
-
-// nextUnread returns when the soonest of the unread children will be due.
-func (d *dependencyTracker) nextUnread(next int64) (due time.Duration, ok bool) {
-	for len(d.unread) > 0 && d.unread[0].row < next {
-		heap.Pop(&d.unread)
-	}
-	if len(d.unread) == 0 {
-		return 0, false
-	}
-	return d.unread[0].due, true
-}

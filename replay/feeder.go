@@ -62,14 +62,16 @@ type endReports struct {
 	news chan struct{} // holds one
 }
 
-func newFeeder(opt *Options, r *Runner, rows trace.Reader[trace.Request], threads *threads, unready chan<- *result.Result) *feeder {
+// newFeeder makes a feeder without what it prepares with: prompts, an endpoint and
+// threads.
+func newFeeder(opt *Options, rows trace.Reader[trace.Request], unready chan<- *result.Result) *feeder {
 	f := &feeder{
-		opt: opt, prompts: r.Prompter, endpoint: r.Endpoint, queue: newReadyQueue(), unready: unready,
+		opt: opt, unready: unready,
+		queue: &readyQueue{filled: make(chan struct{}, 1), room: make(chan struct{}, 1)},
 		ends:  endReports{news: make(chan struct{}, 1)},
 		clock: startClock{primed: make(chan struct{}), started: make(chan struct{}), base: opt.Resume.base()},
 	}
 	f.sched = newScheduler(opt, rows, f.clock.now)
-	f.sched.threads = threads
 	if opt.Concurrency > 0 {
 		f.closed = &closedLoop{limit: opt.Concurrency, until: opt.Duration, queue: f.queue, rampUp: opt.slotTimes()}
 		f.closed.openSlots(opt.Resume.base())
@@ -110,7 +112,7 @@ func (f *feeder) run(ctx context.Context) error {
 // nothing is left.
 func (f *feeder) step(ctx context.Context) bool {
 	f.takeEnds()
-	if f.blocked != nil && f.queue.tryPush(f.blocked) {
+	if f.blocked != nil && f.queue.push(f.blocked, false) {
 		f.blocked = nil
 	}
 	read, canRead := f.nextRead()
@@ -266,7 +268,7 @@ func (f *feeder) prepare(w *pendingRow) {
 		f.closed.addPrepared(fl)
 		return
 	}
-	if !f.queue.tryPush(fl) {
+	if !f.queue.push(fl, false) {
 		f.clock.setPrimed()
 		f.blocked = fl
 	}

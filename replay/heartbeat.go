@@ -79,10 +79,10 @@ func (h *heartbeat) look(now time.Duration) {
 	}
 }
 
-// take returns what was noticed since it was last called, with a stall that goes on:
-// after one, who takes may be woken before the heartbeat. It is nil where there is no
+// takeNew returns what was noticed since it was last called, with a stall that goes on:
+// after a stall, the caller may be woken before the heartbeat. It is nil where there is no
 // watch.
-func (h *heartbeat) take() *result.Stalls {
+func (h *heartbeat) takeNew() *result.Stalls {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.all == nil {

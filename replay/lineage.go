@@ -59,12 +59,7 @@ func ReadLineage(rows trace.Reader[Turn]) (*Lineage, error) {
 		}
 		return nil
 	})
-	l.order(parents)
-	return l, err
-}
-
-// order puts the children of each row together.
-func (l *Lineage) order(parents []uint32) {
+	// Put the children of each row together.
 	l.first = make([]uint32, len(l.pause)+1)
 	for _, p := range parents {
 		l.first[p+1]++
@@ -78,6 +73,7 @@ func (l *Lineage) order(parents []uint32) {
 		next[p]++
 	}
 	l.child = child
+	return l, err
 }
 
 // Timed is the number of rows that wait for another and have a think or tool

@@ -143,7 +143,7 @@ func (m *meter) end(ctx context.Context, run *result.Run) error {
 	var err error
 	switch {
 	case m.stopped != nil:
-		err = m.last(ctx)
+		err = m.measureLast(ctx)
 	case m.gap == nil:
 		return m.drop() // the run did not start
 	default:
@@ -158,8 +158,8 @@ func (m *meter) end(ctx context.Context, run *result.Run) error {
 	return nil
 }
 
-// last ends the scraping and asks for what comes after a run.
-func (m *meter) last(ctx context.Context) error {
+// measureLast ends the scraping and asks for what comes after a run.
+func (m *meter) measureLast(ctx context.Context) error {
 	if s := m.what.Scraper; s != nil {
 		wait := time.NewTimer(s.Every())
 		defer wait.Stop()
@@ -179,16 +179,12 @@ func (m *meter) last(ctx context.Context) error {
 			return err
 		}
 	}
-	if m.what.Prometheus == nil {
+	p, now := m.what.Prometheus, time.Now()
+	if p == nil {
 		return nil
 	}
-	return m.ask(ctx, emit)
-}
-
-// ask asks a Prometheus server for each part of the run, on whose clock what lay
-// between them has no time.
-func (m *meter) ask(ctx context.Context, emit func([]scrape.Sample) error) error {
-	p, now := m.what.Prometheus, time.Now()
+	// A Prometheus server is asked for each part of the run: on the run's clock no time
+	// passed between them.
 	if m.gap == nil {
 		return p.Collect(ctx, m.start, now, emit)
 	}

@@ -20,7 +20,7 @@ type Planner struct {
 	took    func(*trace.Request) (time.Duration, bool)
 	at      time.Duration // the next of the arrivals
 	parents map[int64]*planned
-	places  places // of a closed loop
+	slots   slotEnds // of a closed loop
 	next    int64
 	late    bool // a row without parents was due after the duration
 	plan    Plan
@@ -63,14 +63,14 @@ func NewPlanner(o Options, took func(*trace.Request) (time.Duration, bool)) (*Pl
 	if err != nil {
 		return nil, err
 	}
-	p := &Planner{opt: o, took: took, parents: map[int64]*planned{}, places: o.slotTimes()}
+	p := &Planner{opt: o, took: took, parents: map[int64]*planned{}, slots: o.slotTimes()}
 	if o.Arrivals != nil {
 		p.at = o.Arrivals.Next()
 	}
 	return p, nil
 }
 
-// Add takes the next row, and says when it is due if it is sent.
+// Add takes the next row, and returns when it is due and whether it is sent.
 func (p *Planner) Add(r *trace.Request) (due time.Duration, sent bool) {
 	id := p.next
 	p.next++
@@ -91,7 +91,29 @@ func (p *Planner) Add(r *trace.Request) (due time.Duration, sent bool) {
 		p.late = p.late || !turn
 	default:
 		sent = true
-		end = p.send(r, due)
+		length, known := p.took(r)
+		if r.Status == trace.StatusCancelled && r.E2ENS != nil {
+			if cut := p.opt.recordedLength(r); !known || cut < length {
+				length, known = cut, true
+			}
+		}
+		length = max(length, 0)
+		end = due + length
+		if p.opt.Concurrency > 0 {
+			p.slots[0] = end
+			heap.Fix(&p.slots, 0)
+		}
+		s := &p.plan
+		if s.Requests == 0 || int64(due) < s.FirstNS {
+			s.FirstNS = int64(due)
+		}
+		s.Requests++
+		s.LastNS, s.EndNS = max(s.LastNS, int64(due)), max(s.EndNS, int64(end))
+		if known {
+			s.Timed++
+		}
+		s.busy += length
+		p.seconds.add(due, end)
 	}
 	if children > 0 {
 		p.parents[id] = &planned{unread: children, end: end, shift: shift}
@@ -103,7 +125,7 @@ func (p *Planner) Add(r *trace.Request) (due time.Duration, sent bool) {
 // takes none of the arrivals leaves them as they are.
 func (p *Planner) due(r *trace.Request, arrives bool) (due, shift time.Duration, turn bool) {
 	if p.opt.Concurrency > 0 {
-		return p.places[0], 0, false
+		return p.slots[0], 0, false
 	}
 	latest := time.Duration(0)
 	for _, parent := range r.Parents {
@@ -133,34 +155,6 @@ func (p *Planner) due(r *trace.Request, arrives bool) (due, shift time.Duration,
 	return max(due+shift, latest), shift, true
 }
 
-// send counts a request and says when it ends.
-func (p *Planner) send(r *trace.Request, due time.Duration) time.Duration {
-	length, known := p.took(r)
-	if r.Status == trace.StatusCancelled && r.E2ENS != nil {
-		if cut := p.opt.recordedLength(r); !known || cut < length {
-			length, known = cut, true
-		}
-	}
-	length = max(length, 0)
-	end := due + length
-	if p.opt.Concurrency > 0 {
-		p.places[0] = end
-		heap.Fix(&p.places, 0)
-	}
-	s := &p.plan
-	if s.Requests == 0 || int64(due) < s.FirstNS {
-		s.FirstNS = int64(due)
-	}
-	s.Requests++
-	s.LastNS, s.EndNS = max(s.LastNS, int64(due)), max(s.EndNS, int64(end))
-	if known {
-		s.Timed++
-	}
-	s.busy += length
-	p.seconds.add(due, end)
-	return end
-}
-
 // Timing is [result.Run].Timing of the run.
 func (p *Planner) Timing() string { return p.opt.About.Timing }
 
@@ -170,7 +164,7 @@ func (p *Planner) Over() bool {
 	case o.Duration == 0:
 		return false
 	case o.Concurrency > 0:
-		return p.places[0] >= o.Duration
+		return p.slots[0] >= o.Duration
 	default:
 		return p.late && len(p.parents) == 0
 	}
@@ -190,7 +184,12 @@ func (p *Planner) Plan() Plan {
 	}
 	s.Peak1S, s.Peak10S = trace.Ptr(p.peak(1)), trace.Ptr(p.peak(10))
 	if s.Timed == s.Requests {
-		s.PeakInFlight = trace.Ptr(p.busiest())
+		level, most := 0., 0. // means of each second
+		for i := range p.seconds.due {
+			level += p.step[i]
+			most = max(most, level+p.part[i])
+		}
+		s.PeakInFlight = &most
 		if span := s.EndNS - s.FirstNS; span > 0 {
 			s.MeanInFlight = trace.Ptr(float64(s.busy) / float64(span))
 			*s.PeakInFlight = max(*s.PeakInFlight, *s.MeanInFlight) // of what lasts less than a second
@@ -199,18 +198,18 @@ func (p *Planner) Plan() Plan {
 	return s
 }
 
-// places are the ends of the requests whose places the next take, soonest first.
-type places []time.Duration
+// slotEnds are a heap of the ends of the requests that hold the slots of a closed loop.
+type slotEnds []time.Duration
 
-func (h places) Len() int { return len(h) }
+func (h slotEnds) Len() int { return len(h) }
 
-func (h places) Less(i, j int) bool { return h[i] < h[j] }
+func (h slotEnds) Less(i, j int) bool { return h[i] < h[j] }
 
-func (h places) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h slotEnds) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-func (h *places) Push(x any) { *h = append(*h, x.(time.Duration)) }
+func (h *slotEnds) Push(x any) { *h = append(*h, x.(time.Duration)) }
 
-func (h *places) Pop() any {
+func (h *slotEnds) Pop() any {
 	old := *h
 	x := old[len(old)-1]
 	*h = old[:len(old)-1]
@@ -262,14 +261,4 @@ func (s *seconds) peak(width int) float64 {
 		most = max(most, n)
 	}
 	return float64(most) / float64(width)
-}
-
-// busiest is the mean number of requests in flight in the second with most.
-func (s *seconds) busiest() (most float64) {
-	level := 0.
-	for i := range s.due {
-		level += s.step[i]
-		most = max(most, level+s.part[i])
-	}
-	return most
 }

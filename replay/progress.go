@@ -55,8 +55,8 @@ func (m *quantiler) add(ns int64) {
 	_ = m.interval.RecordValue(min(max(ns/1000, 0), meterMost))
 }
 
-// turn ends an interval: it is added to the total. The next begins with reset.
-func (m *quantiler) turn() (interval, total Distribution) {
+// endInterval adds the interval to the total. The caller resets it.
+func (m *quantiler) endInterval() (interval, total Distribution) {
 	m.total.Merge(m.interval)
 	return distribution(m.interval), distribution(m.total)
 }
@@ -115,11 +115,11 @@ func (m *meters) add(r *result.Result) {
 	}
 }
 
-// report fills in what is measured, and ends the interval.
+// report fills in what is measured, ends the interval and begins the next.
 func (m *meters) report(p *Progress) {
-	p.Interval.TTFT, p.Total.TTFT = m.ttft.turn()
-	p.Interval.ITL, p.Total.ITL = m.itl.turn()
-	p.Interval.Lag, p.Total.Lag = m.lag.turn()
+	p.Interval.TTFT, p.Total.TTFT = m.ttft.endInterval()
+	p.Interval.ITL, p.Total.ITL = m.itl.endInterval()
+	p.Interval.Lag, p.Total.Lag = m.lag.endInterval()
 	p.Tokens, p.Refused = m.tokens, m.refused
 	p.Errors = make(map[string]int64, len(m.errors))
 	for class, n := range m.errors {
@@ -128,6 +128,9 @@ func (m *meters) report(p *Progress) {
 	now, cpu := time.Now(), host.CPUTime()
 	p.CPU, p.CPUTotal = perWall(cpu-m.lastCPU, now.Sub(m.last)), perWall(cpu-m.cpu, now.Sub(m.begun))
 	m.last, m.lastCPU = now, cpu
+	for _, h := range []*hdr.Histogram{m.ttft.interval, m.itl.interval, m.lag.interval} {
+		h.Reset()
+	}
 }
 
 func perWall(cpu, wall time.Duration) float64 {
@@ -135,11 +138,4 @@ func perWall(cpu, wall time.Duration) float64 {
 		return 0
 	}
 	return float64(cpu) / float64(wall)
-}
-
-// reset begins the next interval.
-func (m *meters) reset() {
-	for _, h := range []*hdr.Histogram{m.ttft.interval, m.itl.interval, m.lag.interval} {
-		h.Reset()
-	}
 }

@@ -29,7 +29,6 @@ func TestMeters(t *testing.T) {
 		all = append(all, part...)
 		var p Progress
 		m.report(&p)
-		m.reset()
 		for _, c := range []struct {
 			got    Distribution
 			values []int64
@@ -79,11 +78,11 @@ func TestProgressTellsDueFromSent(t *testing.T) {
 
 func TestOverdue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	l := newReadyQueue()
+	l := new(readyQueue)
 	var want [100]int64
 	for range 1000 {
 		due := rng.IntN(100)
-		l.pushAlways(&flight{due: time.Duration(due)})
+		l.push(&flight{due: time.Duration(due)}, true)
 		for i := due; i < 100; i++ {
 			want[i]++
 		}
@@ -114,7 +113,6 @@ func BenchmarkProgress(b *testing.B) {
 		for b.Loop() {
 			m.add(&r)
 			m.report(new(Progress))
-			m.reset()
 		}
 	})
 	for name, f := range map[string]func(Progress){"unwatched": nil, "watched": func(Progress) {}} {

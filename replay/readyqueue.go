@@ -57,10 +57,6 @@ type readyQueue struct {
 	sooner  context.CancelFunc
 }
 
-func newReadyQueue() *readyQueue {
-	return &readyQueue{filled: make(chan struct{}, 1), room: make(chan struct{}, 1)}
-}
-
 // wake wakes the goroutine that waits on c, now or when it waits next.
 func wake(c chan struct{}) {
 	select {
@@ -69,27 +65,15 @@ func wake(c chan struct{}) {
 	}
 }
 
-// tryPush adds a request, unless there is no room. One that is due before all others
-// always finds room: it leaves next.
-func (q *readyQueue) tryPush(fl *flight) bool {
+// push adds a request, unless there is no room for it. There always is for one that is
+// forced, and for one that is due before all others: it leaves next.
+func (q *readyQueue) push(fl *flight, force bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	full := q.bytes > 0 && q.bytes+fl.size > preparedBytes || q.calls >= preparedCalls
-	if full && (len(q.flights) == 0 || !before(fl, q.flights[0])) {
+	if full && !force && (len(q.flights) == 0 || !before(fl, q.flights[0])) {
 		return false
 	}
-	q.pushLocked(fl)
-	return true
-}
-
-// pushAlways adds a request whether there is room or not.
-func (q *readyQueue) pushAlways(fl *flight) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.pushLocked(fl)
-}
-
-func (q *readyQueue) pushLocked(fl *flight) {
 	q.bytes += fl.size
 	q.calls++
 	heap.Push(&q.flights, fl)
@@ -97,6 +81,7 @@ func (q *readyQueue) pushLocked(fl *flight) {
 		q.sooner()
 	}
 	wake(q.filled)
+	return true
 }
 
 // close says that no request follows.

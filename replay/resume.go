@@ -86,7 +86,19 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 		return nil, err
 	}
 	r.gap.DownNS = int64(max(time.Since(last), 0))
-	return r, r.survey(o, rows)
+	// Go over the workload: find the first row without a result, count those that were
+	// due already, and tell Known of those that were sent.
+	s := surveyor{r: r, opt: &o, sched: newScheduler(&o, nil, nil), first: math.MaxInt64, known: o.Known}
+	if n := len(r.run.Resumed); n > 0 {
+		s.before = r.run.Resumed[n-1].ShiftNS
+	}
+	if err := trace.Each(rows, s.row); err != nil && !errors.Is(err, errEnough) {
+		return r, errors.Join(errWorkload, err)
+	}
+	if o.Concurrency == 0 {
+		r.gap.ShiftNS = r.gap.AtNS - min(r.gap.AtNS-s.before, s.first)
+	}
+	return r, nil
 }
 
 // readDone reads which rows have a result. Those that were sent are put in order
@@ -157,22 +169,6 @@ func (r *Resumption) shift() time.Duration {
 		return 0
 	}
 	return time.Duration(r.gap.ShiftNS)
-}
-
-// survey goes over the workload: it finds the first row without a result, counts
-// those that were due already, and has those that were sent be known.
-func (r *Resumption) survey(o Options, rows trace.Reader[trace.Request]) error {
-	s := surveyor{r: r, opt: &o, sched: newScheduler(&o, nil, nil), first: math.MaxInt64, known: o.Known}
-	if n := len(r.run.Resumed); n > 0 {
-		s.before = r.run.Resumed[n-1].ShiftNS
-	}
-	if err := trace.Each(rows, s.row); err != nil && !errors.Is(err, errEnough) {
-		return errors.Join(errWorkload, err)
-	}
-	if o.Concurrency == 0 {
-		r.gap.ShiftNS = r.gap.AtNS - min(r.gap.AtNS-s.before, s.first)
-	}
-	return nil
 }
 
 // A surveyor looks at each row of a workload once.

@@ -49,15 +49,15 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 	if opt.MaxInFlight > 0 {
 		p.slots = make(chan struct{}, opt.MaxInFlight)
 	}
-	var threads *threads
+	p.feed = newFeeder(&p.opt, rows, p.results)
+	p.feed.prompts, p.feed.endpoint = r.Prompter, r.Endpoint
 	if opt.Thread != nil {
 		prompts, ok := r.Prompter.(result.Continuer)
 		if !ok {
 			return opt.About, errNoContinuer
 		}
-		threads = newThreads(opt.Thread, opt.Causal, prompts)
+		p.feed.sched.threads = newThreads(opt.Thread, opt.Causal, prompts)
 	}
-	p.feed = newFeeder(&p.opt, r, rows, threads, p.results)
 	if opt.Resume != nil {
 		for _, s := range opt.Resume.sent {
 			p.window.addSent(s.Place)
@@ -138,10 +138,24 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 	disarm := p.cutAfterGrace(sending, flying, cut)
 	fed, collected := make(chan error, 1), make(chan error, 1)
 	go func() { fed <- p.feed.run(sending) }()
-	go func() { collected <- p.collect(out, stop) }()
+	c := collector{out: out, stop: stop, stalls: p.heart.takeNew}
+	if p.opt.Progress != nil || len(p.opt.Abort) > 0 {
+		c.meters = newMeters()
+	}
+	if len(p.opt.Abort) > 0 {
+		c.aborter = &aborter{conditions: p.opt.Abort}
+	}
+	go func() { collected <- c.run(p.results, p.report) }()
 	if p.opt.Known != nil {
 		p.uncounted = make(chan *flight, preparedCalls)
-		go p.countKnown()
+		// Counting runs beside the sending, which it must not delay.
+		go func() {
+			for fl := range p.uncounted {
+				fl.result.Known = trace.Ptr(p.known(fl))
+				fl.row = nil
+				fl.counted.Done()
+			}
+		}()
 	}
 
 	paceErr := p.dispatch(sending, flying)
@@ -335,16 +349,6 @@ func (p *play) release(ctx context.Context, fl *flight) {
 	})
 }
 
-// countKnown says of each request how many of its tokens those before it have sent. It
-// runs beside the sending, which it must not delay.
-func (p *play) countKnown() {
-	for fl := range p.uncounted {
-		fl.result.Known = trace.Ptr(p.known(fl))
-		fl.row = nil
-		fl.counted.Done()
-	}
-}
-
 // known is what is known of a request's prompt. A prompt that holds the server's reply
 // is not what the workload's blocks say, and makes none of them known.
 func (p *play) known(fl *flight) int32 {
@@ -362,18 +366,6 @@ func (p *play) known(fl *flight) int32 {
 	known := p.opt.Known(fl.row)
 	p.lostTokens += int64(max(whole-known, 0))
 	return known
-}
-
-// collect writes Results as they come, until all are over.
-func (p *play) collect(out trace.Writer[result.Result], stop context.CancelCauseFunc) error {
-	c := collector{out: out, stop: stop, stalls: p.heart.take}
-	if p.opt.Progress != nil || len(p.opt.Abort) > 0 {
-		c.meters = newMeters()
-	}
-	if len(p.opt.Abort) > 0 {
-		c.aborter = &aborter{conditions: p.opt.Abort}
-	}
-	return c.run(p.results, p.report)
 }
 
 // report tells how far the run is, and judges whether it is to go on.
@@ -405,7 +397,6 @@ func (p *play) report(c *collector) {
 	if p.opt.Progress != nil {
 		p.opt.Progress(out)
 	}
-	c.meters.reset()
 }
 
 // summary fills in what the run has learnt of itself. cause is that of its early end.

@@ -128,9 +128,12 @@ func (s *scheduler) nextRead() (time.Duration, bool) {
 		due = s.nextArrival
 	}
 	due += s.opt.Resume.shift()
-	if s.deps != nil {
-		if d, ok := s.deps.nextUnread(s.rows.next); ok {
-			due = min(due, d)
+	if d := s.deps; d != nil {
+		for len(d.unread) > 0 && d.unread[0].row < s.rows.next {
+			heap.Pop(&d.unread) // it was read since
+		}
+		if len(d.unread) > 0 {
+			due = min(due, d.unread[0].due)
 		}
 	}
 	if s.opt.Duration > 0 && due >= s.opt.Duration {

@@ -52,15 +52,15 @@ func TestHeartbeatNoticesLateBeats(t *testing.T) {
 func TestHeartbeatTellsOfAStallThatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h heartbeat
-		if h.take() != nil {
+		if h.takeNew() != nil {
 			t.Error("stalls of a run that nobody watches")
 		}
 		h.watch(time.Now(), 0)
 		h.beat(10 * time.Millisecond)
 		time.Sleep(600 * time.Millisecond)
-		first := h.take()
+		first := h.takeNew()
 		h.beat(700 * time.Millisecond)
-		second, third := h.take(), h.take()
+		second, third := h.takeNew(), h.takeNew()
 		if want := stallsAt(1, 10, 11, 600); !reflect.DeepEqual(first, want) {
 			t.Errorf("%+v, want %+v", first, want)
 		}

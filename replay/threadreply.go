@@ -51,15 +51,8 @@ func (a *threadReply) findTokens(encode func([]uint32, string) []uint32, r *resu
 		return
 	}
 	a.found = s
-	a.encodeText(encode, s)
-	// A stop token counts, and has no text.
-	stopped := r.FinishReason == "stop" && a.tokens == generated-1
-	a.sure = a.sure && (generated < 0 || a.tokens == generated || stopped)
-}
-
-// encodeText finds the tokens of a reply after the text that it follows, and whether
-// that text's tokens end where the reply begins.
-func (a *threadReply) encodeText(encode func([]uint32, string) []uint32, s *segment) {
+	// Its tokens are those after the text that it follows, if that text's tokens end
+	// where the reply begins.
 	before := encode(nil, a.seam)
 	all := encode(nil, a.seam+string(s.text))
 	a.sure = len(all) > len(before) && slices.Equal(all[:len(before)], before)
@@ -73,6 +66,9 @@ func (a *threadReply) encodeText(encode func([]uint32, string) []uint32, s *segm
 	if a.ids {
 		s.text, a.tokens = nil, len(s.ids)
 	}
+	// A stop token counts, and has no text.
+	stopped := r.FinishReason == "stop" && a.tokens == generated-1
+	a.sure = a.sure && (generated < 0 || a.tokens == generated || stopped)
 }
 
 // A threadPrefix is what is known of a prompt that holds a reply: what was sent for the

@@ -206,39 +206,44 @@ func (t *threads) ownTokens(least int) (own int) {
 func (t *threads) finishTurn(err error) (prefix *threadPrefix, reply *threadReply) {
 	u := &t.current
 	if err == nil {
-		t.addStats(&u.stats)
 		prefix = u.prefix
-		if u.own != nil {
-			reply = &threadReply{seam: u.seam, ids: u.ids}
-			t.addThread()
+		sum, one := &t.stats, &u.stats
+		sum.Threaded += one.Threaded
+		sum.Assumed += one.Assumed
+		sum.Apart += one.Apart
+		sum.NoReply += one.NoReply
+		sum.NoRoom += one.NoRoom
+		sum.Joined += one.Joined
+		sum.Recoded += one.Recoded
+		sum.Longer += one.Longer
+		sum.LongerBy += one.LongerBy
+		sum.ReplyTokens += one.ReplyTokens
+	}
+	if err == nil && u.own != nil {
+		// Others may follow: keep what they go on from.
+		row := u.row
+		th := &thread{id: u.id, before: u.before, own: u.own, total: u.total, pending: t.lineage.following(u.id),
+			input: int(row.InputTokens), output: int(row.OutputTokens), outputBlocks: append([]uint64(nil), row.OutputBlocks...)}
+		if size := t.opt.BlockSize; size > 0 {
+			th.blocks = append(th.blocks, row.Blocks[:min(th.input/size, len(row.Blocks))]...)
 		}
+		if th.pending > 1 {
+			th.followers = new(followers)
+		}
+		th.size = u.own.bytes() + int64(8*(len(th.blocks)+len(th.outputBlocks))) + 256
+		if t.bytes+th.size > t.limit {
+			th.own, th.before, th.size = nil, nil, 0
+		}
+		if th.before != nil {
+			th.before.extended++
+		}
+		t.addBytes(th.size)
+		t.rows[u.id] = th
+		reply = &threadReply{seam: u.seam, ids: u.ids}
 	}
 	t.releaseParents(u.id, u.row)
 	t.current = turn{}
 	return prefix, reply
-}
-
-// addThread makes the thread of the current turn, which others may follow.
-func (t *threads) addThread() {
-	u := &t.current
-	row := u.row
-	th := &thread{id: u.id, before: u.before, own: u.own, total: u.total, pending: t.lineage.following(u.id),
-		input: int(row.InputTokens), output: int(row.OutputTokens), outputBlocks: append([]uint64(nil), row.OutputBlocks...)}
-	if size := t.opt.BlockSize; size > 0 {
-		th.blocks = append(th.blocks, row.Blocks[:min(th.input/size, len(row.Blocks))]...)
-	}
-	if th.pending > 1 {
-		th.followers = new(followers)
-	}
-	th.size = u.own.bytes() + int64(8*(len(th.blocks)+len(th.outputBlocks))) + 256
-	if t.bytes+th.size > t.limit {
-		th.own, th.before, th.size = nil, nil, 0
-	}
-	if th.before != nil {
-		th.before.extended++
-	}
-	t.addBytes(th.size)
-	t.rows[u.id] = th
 }
 
 func (t *threads) addBytes(by int64) {
@@ -295,19 +300,4 @@ func (t *threads) releaseThread(th *thread) {
 			th.extended--
 		}
 	}
-}
-
-// addStats adds what became of one turn.
-func (t *threads) addStats(one *result.Threads) {
-	s := &t.stats
-	s.Threaded += one.Threaded
-	s.Assumed += one.Assumed
-	s.Apart += one.Apart
-	s.NoReply += one.NoReply
-	s.NoRoom += one.NoRoom
-	s.Joined += one.Joined
-	s.Recoded += one.Recoded
-	s.Longer += one.Longer
-	s.LongerBy += one.LongerBy
-	s.ReplyTokens += one.ReplyTokens
 }
