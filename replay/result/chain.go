@@ -1,23 +1,22 @@
 package result
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"reprise/trace"
 )
 
-// A run that was killed and resumed has a journal for each of its parts: the
-// first, and behind it .2, .3 and so on. Read by the name of the first, they are
-// one.
+// JournalName is the name of the journal of the results at path.
+func JournalName(path string) string { return path + ".journal" }
 
-// PartName is the name of the n-th journal behind the first, n from 0.
+// PartName is the name of the n-th journal of a run, n from 0. A run that was killed and
+// resumed has a journal for each of its parts: the first, and after it .2, .3 and so on.
+// Read by the name of the first, they are one.
 func PartName(first string, n int) string {
 	if n == 0 {
 		return first
@@ -25,7 +24,7 @@ func PartName(first string, n int) string {
 	return first + "." + strconv.Itoa(n+1)
 }
 
-// parts lists the further journals behind a first. One that is empty is of a run
+// parts lists the further journals after the first. One that is empty is of a run
 // that was killed before it began.
 func parts(first string) (names []string) {
 	for n := 1; ; n++ {
@@ -35,36 +34,6 @@ func parts(first string) (names []string) {
 		}
 		names = append(names, name)
 	}
-}
-
-// openParts opens the journals behind the one that f is.
-func (f *File) openParts() error {
-	if !strings.HasSuffix(f.name, JournalName("")) {
-		return nil
-	}
-	for i, name := range parts(f.name) {
-		part, err := Open(name)
-		if err != nil {
-			return err
-		}
-		f.parts = append(f.parts, part)
-		if part.journal == nil || part.Run.Started != f.Run.Started || len(part.Run.Resumed) != i+1 {
-			return fmt.Errorf("%s is no part of the run whose journal stands beside it: move it away", name)
-		}
-		part.Run.Stalls = f.stallsThrough(part)
-		f.count += part.count
-		part.Run.Requests += f.Run.Requests
-		part.Run.Unprepared += f.Run.Unprepared
-		f.Run = part.Run
-	}
-	return nil
-}
-
-func (f *File) closeParts() (err error) {
-	for _, part := range f.parts {
-		err = errors.Join(err, part.Close())
-	}
-	return err
 }
 
 // A merged reader reads what several have, each in row order, in row order. A row

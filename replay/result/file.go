@@ -1,7 +1,6 @@
 package result
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,41 +10,13 @@ import (
 	"reprise/trace"
 )
 
-// runKey is where files keep the Run, as JSON.
-const runKey = "reprise.run"
-
-func (r Run) encode() (string, error) {
-	b, err := json.Marshal(r)
-	if err != nil {
-		// A NaN is all that can be wrong.
-		return "", errors.New("replay: the run's description cannot be written as JSON")
-	}
-	return string(b), nil
-}
-
-// decodeRun reads a Run and checks that it is of our schema.
-func decodeRun(doc string) (Run, error) {
-	var run Run
-	switch err := json.Unmarshal([]byte(doc), &run); {
-	case doc == "":
-		return run, fmt.Errorf("it has no %s, so it does not hold results", runKey)
-	case err != nil:
-		return run, fmt.Errorf("its %s is not what this version writes", runKey)
-	case run.Schema == Schema:
-		return run, nil
-	case strings.HasPrefix(run.Schema, "results/"):
-		return run, fmt.Errorf("its schema is of another version than %s", Schema)
-	}
-	return run, fmt.Errorf("its schema is not %s", Schema)
-}
-
-// WriteResults writes a results file at path, which appears whole or not at
+// Write writes a results file at path, which appears whole or not at
 // all: the rows as Parquet, the run in its metadata.
 func Write(path string, run Run, rows trace.Reader[Result]) error {
 	return trace.WriteFile(path, trace.TierMode(run.Tier), func(w io.Writer) error { return Encode(w, run, rows) })
 }
 
-// EncodeResults writes the bytes of a results file.
+// Encode writes the bytes of a results file.
 func Encode(w io.Writer, run Run, rows trace.Reader[Result]) error {
 	run.Schema = Schema
 	doc, err := run.encode()
@@ -87,7 +58,7 @@ func Finish(journal, path string, run Run) error {
 	return os.Remove(journal)
 }
 
-// A ResultsFile is an open results file, or the journal of a run that did not
+// A File is an open results file, or the journal of a run that did not
 // finish.
 type File struct {
 	// Run describes the run. That of a journal is what was known at its
@@ -105,7 +76,7 @@ type File struct {
 	parts   []*File // journals of the run after it was resumed
 }
 
-// OpenResults opens the results at path, Parquet or a journal as the content
+// Open opens the results at path, Parquet or a journal as the content
 // tells, with the journals of the run after it was resumed. A damaged file is an
 // error; a journal whose end is missing is not.
 func Open(path string) (*File, error) {
@@ -172,6 +143,38 @@ func (f *File) openJournal() (err error) {
 	return nil
 }
 
+// openParts opens the journals of a run's further parts, after that of the first.
+func (f *File) openParts() error {
+	if !strings.HasSuffix(f.name, JournalName("")) {
+		return nil
+	}
+	for i, name := range parts(f.name) {
+		part, err := Open(name)
+		if err != nil {
+			return err
+		}
+		f.parts = append(f.parts, part)
+		if part.journal == nil || part.Run.Started != f.Run.Started || len(part.Run.Resumed) != i+1 {
+			return fmt.Errorf("%s is no part of the run whose journal stands beside it: move it away", name)
+		}
+		at := part.Run.Resumed[i].AtNS
+		switch {
+		case f.count == 0:
+			// A part that was killed before it had a row says nothing of stalls, and
+			// nothing can be said of it.
+		case part.count == 0:
+			part.Run.Stalls = f.Run.Stalls.Resumed(at, &Stalls{})
+		default:
+			part.Run.Stalls = f.Run.Stalls.Resumed(at, part.Run.Stalls)
+		}
+		f.count += part.count
+		part.Run.Requests += f.Run.Requests
+		part.Run.Unprepared += f.Run.Unprepared
+		f.Run = part.Run
+	}
+	return nil
+}
+
 // Rows returns the number of rows.
 func (f *File) Rows() int64 { return f.count }
 
@@ -194,7 +197,13 @@ func (f *File) Reader() trace.Reader[Result] {
 }
 
 // Close closes the file; its readers end with it.
-func (f *File) Close() error { return errors.Join(f.closeParts(), f.close()) }
+func (f *File) Close() error {
+	var err error
+	for _, part := range f.parts {
+		err = errors.Join(err, part.Close())
+	}
+	return errors.Join(err, f.close())
+}
 
 // A namedReader puts the file's name and the row before an error.
 type namedReader struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -13,8 +14,8 @@ import (
 
 // A Journal keeps Results as they come, so that a run that is killed loses at
 // most what its Runner has not yet written. It is an Arrow IPC stream, private
-// to its owner; any Arrow reader opens it, and [OpenResults] does even when its
-// end is missing.
+// to its owner; any Arrow reader opens it, and [Open] does even when its end is
+// missing.
 type Journal struct {
 	file    *os.File
 	buf     *bufio.Writer
@@ -24,9 +25,6 @@ type Journal struct {
 	stalls  *Stalls // that the next batch brings
 	broken  bool    // a write failed, which was told
 }
-
-// JournalName is the name of the journal of the results at path.
-func JournalName(path string) string { return path + ".journal" }
 
 // CreateJournal begins a journal at path with what is known of the run, and
 // holds it locked. It refuses to replace a file: a journal that is there is all
@@ -50,7 +48,7 @@ func CreateJournal(path string, run Run) (*Journal, error) {
 	}
 	// A batch without rows puts the head into the file: a run that is killed
 	// before its first result has a journal that can be read.
-	if err := j.batch(nil); err != nil {
+	if err := j.writeBatch(nil); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
 	return j, nil
@@ -91,7 +89,7 @@ func (j *Journal) Write(rows []Result) (int, error) {
 			size += resultBytes(&rows[end])
 			end++
 		}
-		if err := j.batch(rows[done:end]); err != nil {
+		if err := j.writeBatch(rows[done:end]); err != nil {
 			return done, err
 		}
 		done = end
@@ -99,7 +97,17 @@ func (j *Journal) Write(rows []Result) (int, error) {
 	return len(rows), nil
 }
 
-func (j *Journal) batch(rows []Result) error {
+// Stalled has the next batch bring stalls. Nil are of a run that nobody watches.
+func (j *Journal) Stalled(s *Stalls) {
+	if j.stalls == nil {
+		j.stalls = s
+	} else if s != nil {
+		j.stalls.join(s)
+	}
+}
+
+// writeBatch writes rows, with the stalls since the batch before in its metadata.
+func (j *Journal) writeBatch(rows []Result) error {
 	for i, c := range j.columns {
 		b := j.builder.Field(i)
 		b.Reserve(len(rows))
@@ -107,8 +115,14 @@ func (j *Journal) batch(rows []Result) error {
 			c.put(b, &rows[k])
 		}
 	}
-	rec := j.withStalls(j.builder.NewRecordBatch())
+	rec := j.builder.NewRecordBatch()
 	defer rec.Release()
+	if j.stalls != nil {
+		meta := arrow.NewMetadata([]string{stallsKey}, []string{j.stalls.encode()})
+		j.stalls = nil
+		rec = array.NewRecordBatchWithMetadata(rec.Schema(), rec.Columns(), rec.NumRows(), meta)
+		defer rec.Release()
+	}
 	err := j.ipc.Write(rec)
 	if err == nil {
 		err = j.buf.Flush()
@@ -125,9 +139,4 @@ func (j *Journal) Close() error {
 		return j.file.Close()
 	}
 	return errors.Join(j.ipc.Close(), j.buf.Flush(), j.file.Close())
-}
-
-// resultBytes is about what a Result takes in memory and in a file.
-func resultBytes(r *Result) int64 {
-	return 384 + 8*int64(len(r.GapsNS)) + 4*int64(len(r.EventTokens))
 }

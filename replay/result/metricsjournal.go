@@ -26,7 +26,10 @@ type MetricsJournal struct {
 	buf   *bufio.Writer
 	lines *json.Encoder
 	start time.Time
-	ids   seriesIDs
+	// Series are numbered densely, in the order in which they come, after those that
+	// the journal of an earlier part has.
+	ids     map[*scrape.Series]int
+	firstID int
 }
 
 // A metricsLine is a line of the journal: one of the four is set.
@@ -66,7 +69,7 @@ func CreateMetricsJournal(path, started string) (*MetricsJournal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &MetricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10)}
+	j := &MetricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10), ids: map[*scrape.Series]int{}}
 	j.lines = json.NewEncoder(j.buf)
 	err = errors.Join(j.lines.Encode(metricsLine{Schema: MetricsSchema, Started: started}), j.buf.Flush())
 	if err != nil {
@@ -105,7 +108,7 @@ func ResumeMetricsJournal(path, started string, at int64) (*MetricsJournal, []Me
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &MetricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10), ids: seriesIDs{first: len(r.series)}}
+	j := &MetricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10), ids: map[*scrape.Series]int{}, firstID: len(r.series)}
 	j.lines = json.NewEncoder(j.buf)
 	return j, r.parts, nil
 }
@@ -129,8 +132,10 @@ func (j *MetricsJournal) Write(samples []scrape.Sample) error {
 		}
 		line := metricsLine{AtNS: int64(samples[0].At.Sub(j.start))}
 		for _, s := range samples[:n] {
-			id, fresh := j.ids.of(s.Series)
-			if fresh {
+			id, known := j.ids[s.Series]
+			if !known {
+				id = j.firstID + len(j.ids)
+				j.ids[s.Series] = id
 				err := j.lines.Encode(metricsLine{Series: &seriesLine{id, s.Series.Target, s.Series.Metric, s.Series.Kind, s.Series.Labels}})
 				if err != nil {
 					return err
@@ -148,25 +153,6 @@ func (j *MetricsJournal) Write(samples []scrape.Sample) error {
 
 // Close closes the file.
 func (j *MetricsJournal) Close() error { return errors.Join(j.buf.Flush(), j.file.Close()) }
-
-// seriesIDs number series densely, in the order in which they come, behind those
-// that a journal already has.
-type seriesIDs struct {
-	ids   map[*scrape.Series]int
-	first int
-}
-
-func (s *seriesIDs) of(one *scrape.Series) (id int, fresh bool) {
-	if s.ids == nil {
-		s.ids = map[*scrape.Series]int{}
-	}
-	id, ok := s.ids[one]
-	if !ok {
-		id = s.first + len(s.ids)
-		s.ids[one] = id
-	}
-	return id, !ok
-}
 
 // maxMetricsLine bounds a line that is read: a scrape of 100,000 series fits.
 const maxMetricsLine = 4 << 20

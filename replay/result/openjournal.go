@@ -123,8 +123,17 @@ func (j *openJournal) index(r *ipc.Reader, src *counter) error {
 	for from := src.n; r.Next(); from = src.n {
 		var one Result
 		rec := r.RecordBatch()
-		if err := j.readStalls(rec); err != nil {
-			return err
+		if with, ok := rec.(arrow.RecordBatchWithMetadata); ok {
+			if doc, ok := with.Metadata().GetValue(stallsKey); ok {
+				s, err := decodeStalls(doc)
+				if err != nil {
+					return errJournal
+				}
+				if j.stalls == nil {
+					j.stalls = &Stalls{AboveNS: s.AboveNS}
+				}
+				j.stalls.join(s)
+			}
 		}
 		for i := range int(rec.NumRows()) {
 			one = Result{}

@@ -105,3 +105,8 @@ func (k RequestKey) Compare(o RequestKey) int {
 
 // Key names the request that r is of.
 func (r *Result) Key() RequestKey { return RequestKey{r.Round, r.RowID} }
+
+// resultBytes is about what a Result takes in memory and in a file.
+func resultBytes(r *Result) int64 {
+	return 384 + 8*int64(len(r.GapsNS)) + 4*int64(len(r.EventTokens))
+}

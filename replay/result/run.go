@@ -2,6 +2,9 @@ package result
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 )
 
 // A Privacy is what the privacy card of a workload says, in short. The card itself
@@ -69,6 +72,34 @@ type Run struct {
 	Transport
 
 	Determinism *Determinism `json:"determinism,omitempty"` // null when it was not checked
+}
+
+// runKey is where files keep the Run, as JSON.
+const runKey = "reprise.run"
+
+func (r Run) encode() (string, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		// A NaN is all that can be wrong.
+		return "", errors.New("replay: the run's description cannot be written as JSON")
+	}
+	return string(b), nil
+}
+
+// decodeRun reads a Run and checks that it is of our schema.
+func decodeRun(doc string) (Run, error) {
+	var run Run
+	switch err := json.Unmarshal([]byte(doc), &run); {
+	case doc == "":
+		return run, fmt.Errorf("it has no %s, so it does not hold results", runKey)
+	case err != nil:
+		return run, fmt.Errorf("its %s is not what this version writes", runKey)
+	case run.Schema == Schema:
+		return run, nil
+	case strings.HasPrefix(run.Schema, "results/"):
+		return run, fmt.Errorf("its schema is of another version than %s", Schema)
+	}
+	return run, fmt.Errorf("its schema is not %s", Schema)
 }
 
 // Load is what requests were made of, and when they were due.

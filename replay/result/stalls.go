@@ -2,6 +2,8 @@ package result
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -138,4 +140,34 @@ func (s *Stalls) sound() bool {
 		at = x.ToNS
 	}
 	return len(s.Intervals) <= mostStalls && s.Count >= int64(len(s.Intervals)) && s.TotalNS >= 0
+}
+
+// stallsKey is where files keep [Stalls] with their intervals, as JSON: a results file
+// in its metadata, a journal in the metadata of a batch those that were noticed since
+// the batch before. A batch comes after the stalls that its rows have met with: who
+// reads the journal of a run that was killed judges the rows that are left as the run
+// itself would have.
+const stallsKey = "reprise.stalls"
+
+// keptStalls are Stalls as files keep them.
+type keptStalls struct {
+	Stalls
+	Intervals []Stall `json:"intervals"`
+}
+
+func (s *Stalls) encode() string {
+	doc, _ := json.Marshal(keptStalls{*s, s.Intervals}) // integers: there is no error
+	return string(doc)
+}
+
+func decodeStalls(doc string) (*Stalls, error) {
+	var kept keptStalls
+	if err := json.Unmarshal([]byte(doc), &kept); err != nil {
+		return nil, fmt.Errorf("its %s is not what this version writes", stallsKey)
+	}
+	s := &kept.Stalls
+	if s.Intervals = kept.Intervals; !s.sound() {
+		return nil, fmt.Errorf("the intervals of its %s are not in order", stallsKey)
+	}
+	return s, nil
 }
