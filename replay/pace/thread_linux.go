@@ -126,11 +126,32 @@ func (t *Thread) WaitUntil(ctx context.Context, due time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if t.realtime {
-		t.giveWay()
+	if t.realtime && time.Since(t.slept) > awakeAtMost {
+		rest := unix.NsecToTimespec(int64(thenAsleep))
+		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &rest, nil)
+		t.slept = time.Now()
 	}
-	if due-time.Since(t.start) > spinFor {
-		if err := t.sleep(ctx, due-spinFor); err != nil {
+	if until := due - spinFor; until > time.Since(t.start) {
+		// Wait in the kernel until then, or until ctx ends.
+		stop := context.AfterFunc(ctx, func() {
+			one := [8]byte{1} // not 0 in either byte order
+			unix.Write(t.wake, one[:])
+			t.woken <- struct{}{}
+		})
+		var err error
+		if early := until - t.keeps; early > time.Since(t.start) {
+			err = t.poll(early, false)
+		}
+		if err == nil {
+			err = t.poll(until, true)
+		}
+		if !stop() {
+			<-t.woken // the wake-up was written: it must not end the next wait
+			var n [8]byte
+			unix.Read(t.wake, n[:])
+			err = ctx.Err()
+		}
+		if err != nil {
 			return err
 		}
 		t.slept = time.Now()
@@ -145,50 +166,22 @@ const (
 	thenAsleep  = time.Millisecond
 )
 
-// giveWay sleeps when the thread has not done so for long.
-func (t *Thread) giveWay() {
-	if time.Since(t.slept) > awakeAtMost {
-		rest := unix.NsecToTimespec(int64(thenAsleep))
-		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &rest, nil)
-		t.slept = time.Now()
-	}
-}
-
-// sleep waits in the kernel until the offset until has come, or ctx ends.
-func (t *Thread) sleep(ctx context.Context, until time.Duration) error {
-	stop := context.AfterFunc(ctx, t.interrupt)
-	var err error
-	if early := until - t.keeps; early > time.Since(t.start) {
-		err = t.poll(early, ppoll)
-	}
-	if err == nil {
-		err = t.poll(until, ppollKept)
-	}
-	if stop() {
-		return err
-	}
-	<-t.woken // the interrupt has run: what it has left behind must not end the next wait
-	var n [8]byte
-	unix.Read(t.wake, n[:])
-	return ctx.Err()
-}
-
-func (t *Thread) interrupt() {
-	one := [8]byte{1} // not 0 in either byte order
-	unix.Write(t.wake, one[:])
-	t.woken <- struct{}{}
-}
-
-// poll returns when the timer has fired or a wait was interrupted. Arming forgets an
-// expiry that was not read.
-func (t *Thread) poll(until time.Duration, wait func([]unix.PollFd) error) error {
+// poll returns when the timer has fired or the wait was interrupted. The wait may keep
+// the processor, see brief. Arming forgets an expiry that was not read.
+func (t *Thread) poll(until time.Duration, keep bool) error {
 	at := unix.ItimerSpec{Value: unix.NsecToTimespec(t.epoch + int64(until))}
 	if err := unix.TimerfdSettime(t.timer, unix.TFD_TIMER_ABSTIME, &at, nil); err != nil {
 		return fmt.Errorf("pace: timerfd_settime: %w", err)
 	}
 	fds := [2]unix.PollFd{{Fd: int32(t.timer), Events: unix.POLLIN}, {Fd: int32(t.wake), Events: unix.POLLIN}}
 	for {
-		if err := wait(fds[:]); !errors.Is(err, unix.EINTR) {
+		var err error
+		if keep {
+			err = ppollKept(fds[:])
+		} else {
+			_, err = unix.Ppoll(fds[:], nil, nil)
+		}
+		if !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}
@@ -199,11 +192,6 @@ func (t *Thread) poll(until time.Duration, wait func([]unix.PollFd) error) error
 // stands behind goroutines: at 5,000 waits a second the p99 of the lateness was some
 // 2 ms, and 0.1 to 0.2 when they kept it. Long waits need not be so exact.
 const brief = 5 * time.Millisecond
-
-func ppoll(fds []unix.PollFd) error {
-	_, err := unix.Ppoll(fds, nil, nil)
-	return err
-}
 
 // ppollKept waits without Go's knowledge. When Go wants the goroutine to stop, as
 // before it looks for garbage, its signal ends the wait, and the next call of this
