@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// The limits of a job are the last values that its keys have room for.
+func TestJobLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		job Job
+		ok  bool
+	}{
+		"the highest number":        {Job{ID: maxJobID}, true},
+		"a number above":            {Job{ID: maxJobID + 1}, false},
+		"a negative number":         {Job{ID: -1}, false},
+		"no tokens at all":          {Job{}, true},
+		"the most tokens":           {Job{Prompt: maxJobTokens - 1, Output: 1}, true},
+		"one token more":            {Job{Prompt: maxJobTokens, Output: 1}, false},
+		"a negative prompt":         {Job{Prompt: -1, Output: 2}, false},
+		"a negative answer":         {Job{Prompt: 2, Output: -1}, false},
+		"blocks of the largest":     {Job{BlockSize: maxBlockSize}, true},
+		"blocks above":              {Job{BlockSize: maxBlockSize + 1}, false},
+		"blocks of a negative size": {Job{BlockSize: -1}, false},
+		"blocks without a size":     {Job{Blocks: []uint64{1}}, false},
+		"output without a size":     {Job{OutputBlocks: []uint64{1}}, false},
+		"the highest block id":      {Job{BlockSize: 16, Blocks: []uint64{maxBlockID}}, true},
+		"a block id above":          {Job{BlockSize: 16, Blocks: []uint64{0, maxBlockID + 1}}, false},
+		"an output block id above":  {Job{BlockSize: 16, OutputBlocks: []uint64{maxBlockID + 1}}, false},
+	} {
+		if err := c.job.check(); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A turn finds what the turn before it generated: with the engine's blocks smaller than
+// the trace's, too, every full block has the key that the next prompt gives it.
+func TestBlockKeysContinueOverTheAnswer(t *testing.T) {
+	// Blocks of 16: the prompt is 20 tokens long, the answer 28. The answer completes
+	// block 8, a partial one in the prompt, as block 9, and fills block 10.
+	turn := Job{ID: 1, Prompt: 20, Output: 28, BlockSize: 16, Blocks: []uint64{7, 8}, OutputBlocks: []uint64{9, 10}}
+	next := Job{ID: 2, Prompt: 64, BlockSize: 16, Blocks: []uint64{7, 9, 10, 11}}
+	for _, size := range []int{4, 8, 16} {
+		keys := map[uint64]bool{}
+		for k := range 48 / size {
+			a, b := turn.blockKey(k, size), next.blockKey(k, size)
+			if a != b || keys[a] || a >= privateKey {
+				t.Errorf("block %d of %d tokens has key %d, and %d in the next turn", k, size, a, b)
+			}
+			keys[a] = true
+		}
+	}
+	if a, b := turn.blockKey(3, 16), next.blockKey(4, 16); a < privateKey || b < privateKey || a == b {
+		t.Errorf("what no id tells has keys %x and %x, not keys of its own", a, b)
+	}
+}
+
+// A pool uses the room of evicted blocks again, and counts what sequences hold.
+func TestPoolUsesNodesAgain(t *testing.T) {
+	p := newPool(2)
+	for key := range uint64(50) {
+		p.allocate()
+		n := p.publish(key)
+		if p.used() != 1 {
+			t.Fatalf("block %d: %d blocks in use, want 1", key, p.used())
+		}
+		if p.nodes[n].users == 0 {
+			t.Fatalf("block %d is in use and counts as kept", key)
+		}
+		p.release([]int32{n})
+		if p.nodes[n].users != 0 || p.find(key) != n || p.used() != 0 || p.available() != 2 {
+			t.Fatalf("block %d: found %d, %d in use, %d available", key, p.find(key), p.used(), p.available())
+		}
+	}
+	if len(p.nodes) != 3 { // the ring's head and two blocks
+		t.Errorf("%d nodes for two blocks", len(p.nodes))
+	}
+	if p.find(47) != keyless || p.find(48) == keyless || p.find(49) == keyless {
+		t.Error("the pool does not keep the last two blocks and no more")
+	}
+}
+
+func TestQuirkBounds(t *testing.T) {
+	var got time.Duration
+	duration := span(func(_ *behaviour, d time.Duration) { got = d })
+	for value, ok := range map[string]bool{"1ns": true, "1h": true, "0s": false, "-1s": false, "1h1ns": false, "5": false, "": false} {
+		got = 0
+		if err := duration(&behaviour{}, value); (err == nil) != ok || (got != 0) != ok {
+			t.Errorf("duration %q: %v, set to %v", value, err, got)
+		}
+	}
+	set := -9
+	whole := number(3, 2, 5, func(_ *behaviour, n int) { set = n })
+	for value, want := range map[string]int{"": 3, "2": 2, "5": 5, "1": -9, "6": -9, "x": -9} {
+		set = -9
+		if err := whole(&behaviour{}, value); set != want || (err == nil) != (want > 0) {
+			t.Errorf("number %q: %v, set to %d, want %d", value, err, set, want)
+		}
+	}
+}
+
+// Costs print in the largest unit that keeps them at 1 or more, and 0 in picoseconds.
+func TestCostsInUnits(t *testing.T) {
+	c := Costs{Step: 1_500_000_000, KVToken: 40_000, PrefillToken: 500, DecodeSeq: 2_500_000, Request: 3_000_000_000_000}
+	if got, want := c.String(), "step=1.5ms,kv-token=40ns,prefill-token=500ps,decode-seq=2.5us,request=3s"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := (Costs{}).String(), "step=0ps,kv-token=0ps,prefill-token=0ps,decode-seq=0ps,request=0ps"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := (Costs{Step: 1000, KVToken: 999}).String(), "step=1ns,kv-token=999ps,prefill-token=0ps,decode-seq=0ps,request=0ps"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Each limit of a configuration holds at its last value, and not beyond.
+func TestConfigLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Config)
+		ok     bool
+	}{
+		"as it is":               {func(*Config) {}, true},
+		"a block of one token":   {func(c *Config) { c.BlockSize = 1 }, true},
+		"a block of none":        {func(c *Config) { c.BlockSize = 0 }, false},
+		"the largest block":      {func(c *Config) { c.BlockSize, c.KVTokens = maxBlockSize, 0 }, true},
+		"a block above":          {func(c *Config) { c.BlockSize, c.KVTokens = maxBlockSize+1, 0 }, false},
+		"memory for one block":   {func(c *Config) { c.KVTokens = c.BlockSize }, true},
+		"memory for less":        {func(c *Config) { c.KVTokens = c.BlockSize - 1 }, false},
+		"memory below nothing":   {func(c *Config) { c.KVTokens = -1 }, false},
+		"one sequence":           {func(c *Config) { c.MaxSeqs = 1 }, true},
+		"no sequence":            {func(c *Config) { c.MaxSeqs = 0 }, false},
+		"one token a step":       {func(c *Config) { c.MaxBatchTokens = 1 }, true},
+		"no token a step":        {func(c *Config) { c.MaxBatchTokens = 0 }, false},
+		"nobody waits":           {func(c *Config) { c.MaxWaiting = 0 }, true},
+		"less than nobody waits": {func(c *Config) { c.MaxWaiting = -1 }, false},
+		"static batches":         {func(c *Config) { c.Batching = Static }, true},
+		"unknown batches":        {func(c *Config) { c.Batching = "both" }, false},
+	} {
+		config := DefaultConfig()
+		c.change(&config)
+		if err := config.check(); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	server := DefaultServerConfig()
+	if err := server.check(); err != nil || server.MaxModelLen != 1_048_576 {
+		t.Errorf("the default server is refused (%v), or has another length than 2^20: %d", err, server.MaxModelLen)
+	}
+	for name, c := range map[string]struct {
+		change func(*ServerConfig)
+		ok     bool
+	}{
+		"a prompt and an answer of one token": {func(c *ServerConfig) { c.MaxModelLen = 2 }, true},
+		"no room for an answer":               {func(c *ServerConfig) { c.MaxModelLen = 1 }, false},
+		"a cache of one block":                {func(c *ServerConfig) { c.CacheTokens = c.BlockSize }, true},
+		"a cache of less":                     {func(c *ServerConfig) { c.CacheTokens = c.BlockSize - 1 }, false},
+		"no time":                             {func(c *ServerConfig) { c.Base, c.ITL = 0, 0 }, true},
+		"a negative base":                     {func(c *ServerConfig) { c.Base = -1 }, false},
+		"a negative gap":                      {func(c *ServerConfig) { c.ITL = -1 }, false},
+		"no prefill":                          {func(c *ServerConfig) { c.PrefillRate = 0 }, false},
+	} {
+		config := DefaultServerConfig()
+		c.change(&config)
+		if err := config.check(); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Only a router by prefix has a load weight to tell.
+func TestSummaryTellsTheLoadWeight(t *testing.T) {
+	for router, want := range map[string]float64{RouterPrefix: 0.5, RouterRoundRobin: 0} {
+		c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: router, LoadWeight: 0.5}
+		fleet, err := NewFleet(c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := NewTally(c).Summary(fleet).LoadWeight; got != want {
+			t.Errorf("%s: load weight %v, want %v", router, got, want)
+		}
+	}
+}
