@@ -47,7 +47,7 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		o.Timeout = 2 * time.Minute
 	}
 	if len(o.URLs) == 0 || o.Timeout < 0 {
-		return nil, errors.New("replay: there is no server to call, or its time limit is negative")
+		return nil, errors.New("client: there is no server to call, or its time limit is negative")
 	}
 	a := &Admin{opt: o, header: http.Header{"User-Agent": {"reprise"}}}
 	via := &HTTP{opt: Options{URL: o.URLs[0], Also: o.URLs[1:], Connections: Pooled, TLS: o.TLS, Proxy: o.Proxy, ConnectTimeout: connectTimeout}}
@@ -75,14 +75,14 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 	return a, nil
 }
 
-// Servers is how many there are.
+// Servers returns the number of servers.
 func (a *Admin) Servers() int { return len(a.bases) }
 
 // Close drops the idle connections.
 func (a *Admin) Close() { a.client.CloseIdleConnections() }
 
 // ErrNoCall says that a server does not have the call.
-var ErrNoCall = errors.New("replay: a server does not have the call")
+var ErrNoCall = errors.New("client: a server does not have the call")
 
 // busyFor is how long a server may say that it is busy: SGLang refuses to empty its
 // cache while a request is there, and that of a client that has its answer may be
@@ -90,10 +90,10 @@ var ErrNoCall = errors.New("replay: a server does not have the call")
 const busyFor = 5 * time.Second
 
 // ResetCache empties the prefix cache of every server, by a POST to the path, or
-// when it is empty to the one that the server has of vLLM's and SGLang's. It
-// returns the paths that were used. [ErrNoCall] is of a server that has none.
+// when the path is empty to the one of vLLM's and SGLang's that the server has. It
+// returns the paths that were used. The error wraps [ErrNoCall] when a server has none.
 //
-// vLLM does not say whether it did so: it does nothing while requests run.
+// vLLM does not report whether it emptied the cache: it does nothing while requests run.
 func (a *Admin) ResetCache(ctx context.Context, path string) (used string, err error) {
 	paths := []string{vllmReset, sglangReset}
 	if path != "" {
@@ -101,7 +101,7 @@ func (a *Admin) ResetCache(ctx context.Context, path string) (used string, err e
 	}
 	var all []string
 	for i := range a.bases {
-		one, err := a.first(ctx, i, paths)
+		one, err := a.postFirst(ctx, i, paths)
 		if err != nil {
 			return "", err
 		}
@@ -112,13 +112,15 @@ func (a *Admin) ResetCache(ctx context.Context, path string) (used string, err e
 	return strings.Join(all, ", "), nil
 }
 
-// first makes the first of the calls that a server has.
-func (a *Admin) first(ctx context.Context, server int, paths []string) (string, error) {
+// postFirst posts to the first of the paths that a server has, and returns it.
+func (a *Admin) postFirst(ctx context.Context, server int, paths []string) (string, error) {
 	for _, path := range paths {
 		err := a.post(ctx, server, path)
 		for patience := time.Now().Add(busyFor); errors.Is(err, errBusy) && time.Now().Before(patience); {
-			if err := sleep(ctx, 100*time.Millisecond); err != nil {
-				return "", err
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+				return "", ctx.Err()
 			}
 			err = a.post(ctx, server, path)
 		}
@@ -129,25 +131,14 @@ func (a *Admin) first(ctx context.Context, server int, paths []string) (string, 
 	return "", fmt.Errorf("%w (server %d)", ErrNoCall, server+1)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // StartProfile starts the profiler of every server, as vLLM and SGLang have it.
-func (a *Admin) StartProfile(ctx context.Context) error { return a.every(ctx, "/start_profile") }
+func (a *Admin) StartProfile(ctx context.Context) error { return a.postAll(ctx, "/start_profile") }
 
 // StopProfile stops it. Servers write their profiles meanwhile, which takes time.
-func (a *Admin) StopProfile(ctx context.Context) error { return a.every(ctx, "/stop_profile") }
+func (a *Admin) StopProfile(ctx context.Context) error { return a.postAll(ctx, "/stop_profile") }
 
-// every posts to all servers, also behind one that fails.
-func (a *Admin) every(ctx context.Context, path string) error {
+// postAll posts to all servers, also after one that fails.
+func (a *Admin) postAll(ctx context.Context, path string) error {
 	var all []error
 	for i := range a.bases {
 		err := a.post(ctx, i, path)
@@ -161,7 +152,7 @@ func (a *Admin) every(ctx context.Context, path string) error {
 	return errors.Join(all...)
 }
 
-var errBusy = errors.New("replay: a server is busy with requests")
+var errBusy = errors.New("client: a server is busy with requests")
 
 // post makes one call. Its errors quote neither the address nor the answer.
 func (a *Admin) post(ctx context.Context, server int, path string) error {
@@ -176,7 +167,7 @@ func (a *Admin) post(ctx context.Context, server int, path string) error {
 	case status == http.StatusBadRequest:
 		return fmt.Errorf("%w: server %d refuses %s (HTTP 400)", errBusy, server+1, path)
 	}
-	return fmt.Errorf("replay: server %d refuses %s (HTTP %d)", server+1, path, status)
+	return fmt.Errorf("client: server %d refuses %s (HTTP %d)", server+1, path, status)
 }
 
 func (a *Admin) call(ctx context.Context, method string, server int, path string) (status int, body []byte, err error) {
@@ -190,7 +181,7 @@ func (a *Admin) call(ctx context.Context, method string, server int, path string
 		body, err = io.ReadAll(io.LimitReader(resp.Body, 4<<20))
 	}
 	if err != nil {
-		return 0, nil, fmt.Errorf("replay: server %d does not answer %s", server+1, path)
+		return 0, nil, fmt.Errorf("client: server %d does not answer %s", server+1, path)
 	}
 	return resp.StatusCode, body, nil
 }

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"net/http"
 	"strings"
 	"sync"
@@ -134,4 +136,23 @@ func servedValue(v string) string {
 		}
 		return r
 	}, v)
+}
+
+// A textHash is a hash of the text that an answer generated. No text is kept.
+type textHash struct {
+	sum   [sha256.Size]byte
+	whole bool // the answer was not too long to hash
+}
+
+func hashText(t *openai.Text) textHash {
+	h := sha256.New()
+	for _, part := range [][]byte{t.Reasoning, t.Content, t.Tools} {
+		var n [8]byte
+		binary.LittleEndian.PutUint64(n[:], uint64(len(part)))
+		h.Write(n[:])
+		h.Write(part)
+	}
+	out := textHash{whole: !t.Truncated}
+	h.Sum(out.sum[:0])
+	return out
 }

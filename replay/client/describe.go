@@ -23,7 +23,7 @@ func (h *HTTP) Endpoints() (names []string) {
 	return names
 }
 
-// Describe notes in run how the endpoint sends.
+// Describe implements [result.Endpoint]: it records in run how requests are sent.
 func (h *HTTP) Describe(run *result.Run) {
 	run.API, run.Model, run.Connections, run.Overhead = h.opt.API, h.model, h.opt.Connections, h.overheads[h.opt.API]
 	if run.Prompts = "text"; h.opt.TokenIDs {
@@ -42,31 +42,25 @@ func (h *HTTP) Describe(run *result.Run) {
 	run.TLSUnverified = h.opt.TLS != nil && h.opt.TLS.InsecureSkipVerify
 	run.HTTP2, run.Proxy = h.opt.HTTP2, h.opt.Proxy
 	run.TimeoutNS, run.FirstTokenTimeoutNS, run.IdleTimeoutNS = int64(h.opt.Timeout), int64(h.opt.FirstTokenTimeout), int64(h.opt.IdleTimeout)
-	run.Sampling = h.sampling()
+	if h.opt.API == result.APIEmbeddings {
+		return
+	}
+	// The temperature is that of each row that has one, unless one is given for all.
+	run.Sampling = map[string]json.RawMessage{"temperature": json.RawMessage(`"workload"`)}
+	if h.opt.ForceOutput {
+		run.Sampling["ignore_eos"] = json.RawMessage(`true`)
+		if h.opt.API != result.APIResponses {
+			run.Sampling["min_tokens"] = json.RawMessage(`"workload"`)
+		}
+	}
+	for _, name := range samplingFields {
+		if v, ok := h.opt.Extra.Get(name); ok {
+			run.Sampling[name] = v
+		}
+	}
 }
 
 // Report implements [result.Endpoint].
 func (h *HTTP) Report() result.EndpointReport {
 	return result.EndpointReport{Odd: h.odd.counts(), Served: h.served.all(), Wire: h.wireReport()}
-}
-
-// sampling says which settings requests were sent with. The temperature is that of
-// each row where it has one, unless one is given for all.
-func (h *HTTP) sampling() map[string]json.RawMessage {
-	if h.opt.API == result.APIEmbeddings {
-		return nil
-	}
-	out := map[string]json.RawMessage{"temperature": json.RawMessage(`"workload"`)}
-	if h.opt.ForceOutput {
-		out["ignore_eos"] = json.RawMessage(`true`)
-		if h.opt.API != result.APIResponses {
-			out["min_tokens"] = json.RawMessage(`"workload"`)
-		}
-	}
-	for _, name := range samplingFields {
-		if v, ok := h.opt.Extra.Get(name); ok {
-			out[name] = v
-		}
-	}
-	return out
 }

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"time"
 
@@ -11,25 +9,6 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 )
-
-// A textHash is of what an answer generated. No text is kept.
-type textHash struct {
-	sum   [sha256.Size]byte
-	whole bool // the answer was not too long to hash
-}
-
-func hashText(t *openai.Text) textHash {
-	h := sha256.New()
-	for _, part := range [][]byte{t.Reasoning, t.Content, t.Tools} {
-		var n [8]byte
-		binary.LittleEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
-		h.Write(part)
-	}
-	out := textHash{whole: !t.Truncated}
-	h.Sum(out.sum[:0])
-	return out
-}
 
 var greedy = []byte(`{"temperature":0,"seed":1}`)
 
@@ -41,7 +20,7 @@ var greedy = []byte(`{"temperature":0,"seed":1}`)
 func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Request], total int64, p result.Prompter, n int) (result.Determinism, error) {
 	var d result.Determinism
 	if h.opt.API == result.APIEmbeddings {
-		return d, errors.New("replay: an embedding has no text that could differ")
+		return d, errors.New("client: an embedding has no text that could differ")
 	}
 	fixed, err := openai.ParseExtra(greedy)
 	if err != nil {

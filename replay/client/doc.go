@@ -1,22 +1,23 @@
-// Package client sends the requests of a replay to OpenAI-compatible servers, and makes
-// the calls beside them.
+// Package client sends the requests of a replay to OpenAI-compatible servers and reads
+// their answers.
 //
-//  1. [New] makes an [HTTP] of its [Options]: which servers, which API, what stands in
-//     every header and body. [HTTP.Probe] asks the servers for their model,
-//     [HTTP.Calibrate] for the tokens that their template adds to a prompt.
+//  1. [New] makes an [HTTP] from its [Options]: which servers, which API, and what every
+//     header and body holds. [HTTP.Probe] asks the servers for their model, and
+//     [HTTP.Calibrate] for the number of tokens that their template adds to a prompt.
 //  2. [HTTP.Prepare] makes a row's prompt ahead of its time, chooses the server and
 //     encodes the whole request.
-//  3. [HTTP.Launch] writes it when it is due, on a connection that was dialled ahead of
-//     need; [HTTP.Fire] does so where there is none, and by net/http for HTTP/2 and
-//     proxies. Nothing is sent twice unless Retries says so, and then every attempt is
-//     counted.
+//  3. [HTTP.Launch] writes the request when it is due, on a connection that was dialled
+//     ahead of need. [HTTP.Fire] sends it where there is no such connection, and by
+//     net/http for HTTP/2 and proxies. A request is sent again only when
+//     [Options].Retries says so, and every attempt is counted.
 //  4. The stream is read to its end into a [result.Result], each instant on the run's
 //     clock: headers, first event, first token, last token, done.
-//  5. [HTTP.Describe] notes in the [result.Run] how requests are sent. [HTTP.Report] says
-//     who answered them, and what became of the connections.
+//  5. [HTTP.Describe] records in the [result.Run] how requests are sent. [HTTP.Report]
+//     returns which servers answered them, and counts of their connections.
 //
-// An [Admin] empties the servers' prefix caches, starts and stops their profilers, and
-// asks what they are.
+// An [Admin] makes the other calls: it empties the servers' prefix caches, starts and
+// stops their profilers, and asks what they are.
 //
-// The package satisfies [result.Endpoint]. It does not know the runner; commands wire the two.
+// An [HTTP] is a [result.Endpoint]. This package does not know the runner; commands
+// connect the two.
 package client

@@ -12,6 +12,29 @@ import (
 	"reprise/replay/openai"
 )
 
+// An httpCall is an encoded request.
+type httpCall struct {
+	body    *[]byte
+	at      int    // where the body begins; in front is room for the head
+	head    string // of the request, up to its length; empty where net/http sends
+	api     string
+	target  int
+	session int64       // for its connection; h1.NoSession is none
+	header  http.Header // only read
+	text    *textHash   // where the answer's is wanted
+}
+
+// Size implements [result.Call].
+func (c *httpCall) Size() int { return cap(*c.body) }
+
+// A try is what one attempt at a request leaves behind for the next.
+type try struct {
+	start    int64 // its beginning, on the run's clock
+	armed    bool  // the row's disconnection was timed by an earlier attempt
+	reused   atomic.Bool
+	answered atomic.Bool // a byte came back
+}
+
 // An exchanger sends one encoded request, and returns when the head of its answer
 // is there. sent is called at the entry to the write. The buffer of the call is
 // the exchanger's, unless the request may be sent again: it goes back to where it
@@ -44,7 +67,7 @@ func (e netExchanger) exchange(ctx context.Context, c *httpCall, t *try, sent fu
 }
 
 // errBodySent keeps net/http from sending again what a server may have seen.
-var errBodySent = errors.New("replay: the server refused a request whose body was on its way")
+var errBodySent = errors.New("client: the server refused a request whose body was on its way")
 
 // A markedBody tells that it was read. Requests at once may choose one HTTP/2
 // connection that has room for fewer; net/http closes the body of the one too many

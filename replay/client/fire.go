@@ -36,26 +36,26 @@ func newAnswer(keepText bool) *answer {
 	return a
 }
 
-// A trip sends a request, or has sent it, and returns the head of the answer. It
-// says when that was, as soon as it is so.
-type trip func(ctx context.Context, t *try, sent func(at int64)) (*reply, error)
+// A sender sends a request, or has sent it already, and returns the head of the answer.
+// It calls sent with the instant of the sending as soon as that is known.
+type sender func(ctx context.Context, t *try, sent func(at int64)) (*reply, error)
 
 // Fire implements [result.Endpoint]. s.Call must come from Prepare of the same HTTP.
 func (h *HTTP) Fire(ctx context.Context, s result.Shot, r *result.Result) {
-	h.fire(ctx, s, r, h.sends(&s))
+	h.fire(ctx, s, r, h.senderOf(&s))
 }
 
-// sends is the trip that sends a request from its beginning.
-func (h *HTTP) sends(s *result.Shot) trip {
+// senderOf returns the sender that sends a request from its beginning.
+func (h *HTTP) senderOf(s *result.Shot) sender {
 	c := s.Call.(*httpCall)
 	return func(ctx context.Context, t *try, sent func(at int64)) (*reply, error) {
 		return h.targets[c.target].exchanger.exchange(ctx, c, t, func() { sent(int64(time.Since(s.Start))) })
 	}
 }
 
-// fire takes a request to its end, by the trip at first and as the options have it
-// again.
-func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, first trip) {
+// fire sends a request and reads its answer into r. The first attempt uses the given
+// sender; further ones are made as the options allow, each from the beginning.
+func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, send sender) {
 	ctx, cancel := context.WithTimeout(ctx, h.opt.Timeout)
 	defer cancel()
 	// The one timer that hangs up: for a row that was cancelled, and for a
@@ -69,8 +69,10 @@ func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, first 
 	t := try{}
 	for {
 		r.Attempts++
-		h.attempt(ctx, &s, &t, first, hangUp, quiet, r)
-		quiet.blame(r)
+		h.attempt(ctx, &s, &t, send, hangUp, quiet, r)
+		if quiet != nil && quiet.late.Load() && r.Error == openai.KindCancelled {
+			r.Error = openai.KindTimeout // the cancellation was one of these limits
+		}
 		wait, ok := h.again(&t, r)
 		if !ok || !t.pause(ctx, wait, &s, r) {
 			return
@@ -79,18 +81,18 @@ func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, first 
 			h.move(c)
 			r.Endpoint = trace.Ptr(int32(c.target))
 		}
-		first = h.sends(&s)
+		send = h.senderOf(&s)
 	}
 }
 
-// attempt makes the trip once and reads the answer.
-func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, way trip, hangUp *time.Timer, quiet *silence, r *result.Result) {
+// attempt sends the request once and reads the answer.
+func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender, hangUp *time.Timer, quiet *silence, r *result.Result) {
 	clock := func() int64 { return int64(time.Since(s.Start)) }
 	c := s.Call.(*httpCall)
 	arm := s.Cut > 0 && !t.armed
 	*t = try{start: clock(), armed: t.armed}
 	var sent atomic.Pointer[int64]
-	resp, err := way(ctx, t, func(at int64) {
+	resp, err := send(ctx, t, func(at int64) {
 		quiet.sent()
 		sent.Store(&at)
 		if arm {
@@ -105,7 +107,12 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, way trip, ha
 	}
 	if err != nil {
 		r.DoneNS = trace.Ptr(clock())
-		r.Error = transportError(err)
+		r.Error = openai.ClassifyError(err)
+		if strings.HasSuffix(err.Error(), "server closed idle connection") {
+			// An error of net/http with neither type nor name: the server closed a pooled
+			// connection as the request was given to it.
+			r.Error = openai.KindReset
+		}
 		return
 	}
 	defer resp.body.Close()
@@ -140,15 +147,6 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, way trip, ha
 	}
 	a.scanner.Reset(nil)
 	h.readers.Put(a)
-}
-
-// transportError classes an error of net/http. One has neither type nor name:
-// a pooled connection that the server closed as the request was given to it.
-func transportError(err error) string {
-	if strings.HasSuffix(err.Error(), "server closed idle connection") {
-		return openai.KindReset
-	}
-	return openai.ClassifyError(err)
 }
 
 // maxAnswer bounds an answer that is not a stream.
@@ -208,16 +206,7 @@ func (h *HTTP) note(o openai.Outcome, r *result.Result) {
 			r.Cached = trace.Ptr(clamp(u.PromptTokensDetails.CachedTokens))
 		}
 	}
-	h.countOutput(&o, r)
-	r.FinishReason = trace.ClosedFinish(o.FinishReason)
-	if o.Err != nil {
-		r.Error = o.Err.Kind
-	}
-}
-
-// countOutput takes the server's count of the output, or makes one. It stays
-// null when neither can be had.
-func (h *HTTP) countOutput(o *openai.Outcome, r *result.Result) {
+	// The server's count of the output, or our own. It stays null when neither can be had.
 	switch {
 	case o.Usage != nil && (o.Usage.CompletionTokens > 0 || o.TokenEvents == 0):
 		r.Output, r.OutputFrom = trace.Ptr(clamp(o.Usage.CompletionTokens)), result.FromUsage
@@ -229,6 +218,10 @@ func (h *HTTP) countOutput(o *openai.Outcome, r *result.Result) {
 			}
 		}
 		r.Output, r.OutputFrom = trace.Ptr(clamp(n)), result.FromTokenizer
+	}
+	r.FinishReason = trace.ClosedFinish(o.FinishReason)
+	if o.Err != nil {
+		r.Error = o.Err.Kind
 	}
 }
 

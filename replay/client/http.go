@@ -1,13 +1,11 @@
 package client
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -139,123 +137,57 @@ type HTTP struct {
 // connectTimeout is that of options which have none.
 const connectTimeout = 10 * time.Second
 
-// New checks the options and makes an endpoint. It connects to nothing.
-func New(o Options) (*HTTP, error) {
-	o.API, o.Connections, o.Balance = cmp.Or(o.API, result.APIChat), cmp.Or(o.Connections, PerRequest), cmp.Or(o.Balance, RoundRobin)
-	o.Timeout, o.ConnectTimeout = cmp.Or(o.Timeout, 10*time.Minute), cmp.Or(o.ConnectTimeout, connectTimeout)
-	if err := o.check(); err != nil {
-		return nil, err
-	}
-	h := &HTTP{opt: o, model: o.Model, overheads: map[string]int{}, uncounted: map[string]bool{}, bare: map[string]bool{}, served: newServedBy(o.RecordHeaders)}
-	var err error
-	if h.targets, err = o.targets(); err != nil {
-		return nil, err
-	}
-	if h.priority, err = o.priorities(); err != nil {
-		return nil, err
-	}
-	h.setHeader()
-	if !o.NoTraceHeaders {
-		h.traceID = newTraceID()
-	}
-	if h.transport, err = h.newTransport(); err != nil {
-		return nil, err
-	}
-	if err := h.connect(); err != nil {
-		return nil, err
-	}
-	h.bodies.New = func() any { return new([]byte) }
-	h.readers.New = func() any { return newAnswer(o.Count != nil || o.Replies) }
-	return h, nil
-}
-
 // check refuses options that mean nothing, or contradict each other.
 func (o *Options) check() error {
 	ids := o.API == result.APICompletions || o.API == result.APIEmbeddings || o.API == result.APIAuto
 	switch {
 	case apiPaths[o.API] == "" && o.API != result.APIAuto:
-		return fmt.Errorf("replay: the API is %s, %s, %s, %s or %s", result.APIChat, result.APICompletions, result.APIResponses, result.APIEmbeddings, result.APIAuto)
+		return fmt.Errorf("client: the API is %s, %s, %s, %s or %s", result.APIChat, result.APICompletions, result.APIResponses, result.APIEmbeddings, result.APIAuto)
 	case o.Balance != RoundRobin && o.Balance != BySession:
-		return fmt.Errorf("replay: requests are balanced by %s or %s", RoundRobin, BySession)
+		return fmt.Errorf("client: requests are balanced by %s or %s", RoundRobin, BySession)
 	case o.TokenIDs && !ids:
-		return fmt.Errorf("replay: token ids can be sent to the %s and %s APIs only", result.APICompletions, result.APIEmbeddings)
+		return fmt.Errorf("client: token ids can be sent to the %s and %s APIs only", result.APICompletions, result.APIEmbeddings)
 	case o.Timeout < 0 || o.ConnectTimeout < 0 || o.FirstTokenTimeout < 0 || o.IdleTimeout < 0 || o.Backoff < 0:
-		return errors.New("replay: a timeout cannot be negative")
+		return errors.New("client: a timeout cannot be negative")
 	case o.Retries < 0:
-		return errors.New("replay: a number of retries cannot be negative")
+		return errors.New("client: a number of retries cannot be negative")
 	case o.RetryOther && (o.Retries == 0 || len(o.Also) == 0):
-		return errors.New("replay: retries at another server take several servers, and a number of retries")
+		return errors.New("client: retries at another server take several servers, and a number of retries")
 	case len(o.RecordHeaders) > result.MaxRecordHeaders:
-		return fmt.Errorf("replay: at most %d response headers can be recorded", result.MaxRecordHeaders)
+		return fmt.Errorf("client: at most %d response headers can be recorded", result.MaxRecordHeaders)
 	}
-	return o.checkHeaders()
-}
-
-func (o *Options) checkHeaders() error {
 	names := o.RecordHeaders
 	if o.AffinityHeader != "" {
 		names = append(names[:len(names):len(names)], o.AffinityHeader)
 	}
 	for _, name := range names {
 		if !validHeader(name, "") {
-			return errors.New("replay: a header's name is letters, digits and hyphens")
+			return errors.New("client: a header's name is letters, digits and hyphens")
 		}
 	}
 	for name, values := range o.Header {
 		for _, value := range values {
 			if !validHeader(name, value) {
-				return errors.New("replay: a header that HTTP does not allow: in the name only letters, digits and hyphens, in the value no line ends")
+				return errors.New("client: a header that HTTP does not allow: in the name only letters, digits and hyphens, in the value no line ends")
 			}
 		}
 	}
 	return nil
 }
 
-// baseURL parses the base and drops a /v1 at its end. Its errors do not quote:
-// a URL may hold a password.
-func baseURL(s string) (*url.URL, error) {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("replay: the server's URL must be like http://localhost:8000")
-	}
-	if u.User != nil {
-		return nil, errors.New("replay: the server's URL must not hold a password: use a header from the environment or a file")
-	}
-	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"), ""
-	return u, nil
-}
-
-// below keeps the base's query, where some gateways want a version.
-func below(base *url.URL, path string) *url.URL {
-	u := *base
-	u.Path += path
-	return &u
-}
-
-func (h *HTTP) setHeader() {
-	h.header = http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}, "User-Agent": {"reprise"},
-	}
-	if h.opt.APIKey != "" {
-		h.header.Set("Authorization", "Bearer "+h.opt.APIKey)
-	}
-	for name, values := range h.opt.Header {
-		if name = http.CanonicalHeaderKey(name); name == "Host" && len(values) > 0 {
-			for i := range h.targets {
-				h.targets[i].host = values[0]
-			}
-			continue
+// targets reads the servers' URLs.
+func (o *Options) targets() ([]target, error) {
+	var out []target
+	for i, s := range append([]string{o.URL}, o.Also...) {
+		t, err := parseTarget(s, i)
+		if err != nil {
+			return nil, err
 		}
-		h.header[name] = values
-	}
-}
-
-// Close drops the idle connections.
-func (h *HTTP) Close() {
-	h.transport.CloseIdleConnections()
-	for i := range h.targets {
-		if w := h.targets[i].wire; w != nil {
-			w.client.Close()
+		t.urls = map[string]*url.URL{}
+		for api, path := range apiPaths {
+			t.urls[api] = below(t.base, path)
 		}
+		out = append(out, t)
 	}
+	return out, nil
 }

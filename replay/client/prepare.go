@@ -1,8 +1,6 @@
 package client
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"math"
@@ -14,22 +12,8 @@ import (
 	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
-
-// An httpCall is an encoded request.
-type httpCall struct {
-	body    *[]byte
-	at      int    // where the body begins; in front is room for the head
-	head    string // of the request, up to its length; empty where net/http sends
-	api     string
-	target  int
-	session int64       // for its connection; h1.NoSession is none
-	header  http.Header // only read
-	text    *textHash   // where the answer's is wanted
-}
-
-// Size implements [result.Call].
-func (c *httpCall) Size() int { return cap(*c.body) }
 
 // Prepare implements [result.Endpoint]: it makes the prompt, chooses the server and
 // encodes the request. A row without a number, [result.NoRow], has no extras.
@@ -47,8 +31,19 @@ func (h *HTTP) Prepare(id int64, row *trace.Request, p result.Prompter) (result.
 
 // prepare makes a row's request. The fields of last stand above all others.
 func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last openai.Extra) (*httpCall, error) {
-	length := int(max(wantedLength(row), 1))
-	req := openai.Request{MaxTokens: &length, Temperature: widened(row.Temperature), Model: h.modelOf(row), Extra: h.opt.Extra}
+	// The output that was recorded. A request that its user cancelled had asked for more
+	// than it got.
+	output := row.OutputTokens
+	if row.Status == trace.StatusCancelled && row.MaxTokens != nil {
+		output = max(output, *row.MaxTokens)
+	}
+	length := int(max(output, 1))
+	req := openai.Request{MaxTokens: &length, Temperature: widened(row.Temperature), Model: h.model, Extra: h.opt.Extra}
+	for _, label := range []string{row.Model, row.Adapter} { // the adapter stands above the model
+		if name, ok := h.opt.Models[label]; ok && label != "" {
+			req.Model = name
+		}
+	}
 	if h.opt.ForceOutput {
 		req.MinTokens, req.IgnoreEOS = &length, true
 	}
@@ -79,6 +74,19 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 		c.session = *row.Session
 	}
 	return c, h.encode(c, &req)
+}
+
+// choose says which server a row goes to. One goroutine calls it, in the order in
+// which rows are prepared.
+func (h *HTTP) choose(row *trace.Request) int {
+	n := uint64(len(h.targets))
+	if h.opt.Balance == BySession && row.Session != nil {
+		// Sessions are numbered as they appear, and their remainders would go round as
+		// requests do.
+		return int(sample.Mix64(uint64(*row.Session)+sample.Golden) % n)
+	}
+	h.turn++
+	return int((h.turn - 1) % n)
 }
 
 // prompt makes the prompt in the scratch buffers.
@@ -122,38 +130,6 @@ func (h *HTTP) asIDs(api string) bool {
 	return h.opt.TokenIDs && (api == result.APICompletions || api == result.APIEmbeddings)
 }
 
-// modelOf is the model to ask for.
-func (h *HTTP) modelOf(row *trace.Request) string {
-	for _, label := range []string{row.Adapter, row.Model} {
-		if name, ok := h.opt.Models[label]; ok && label != "" {
-			return name
-		}
-	}
-	return h.model
-}
-
-// priorities encodes what a class adds to a body.
-func (o *Options) priorities() (map[string]openai.Extra, error) {
-	out := map[string]openai.Extra{}
-	for class, n := range o.Priorities {
-		e, err := openai.ParseExtra(fmt.Appendf(nil, `{"priority":%d}`, n))
-		if err != nil {
-			return nil, err
-		}
-		out[class] = e
-	}
-	return out, nil
-}
-
-// wantedLength is the output to ask for: that recorded. A request that its user
-// cancelled had asked for more than it got.
-func wantedLength(row *trace.Request) int32 {
-	if row.Status == trace.StatusCancelled && row.MaxTokens != nil {
-		return max(row.OutputTokens, *row.MaxTokens)
-	}
-	return row.OutputTokens
-}
-
 // widened keeps 0.7 what it is: converted as a number, it would be sent as
 // 0.699999988079071.
 func widened(f *float32) *float64 {
@@ -176,7 +152,17 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 	case h.asIDs(c.api):
 		req.PromptIDs = h.ids
 	case c.api == result.APIChat:
-		req.Messages = h.messages()
+		// The text is cut into messages of user and assistant in turn.
+		h.talk = h.talk[:0]
+		from, roles := 0, [2]string{"user", "assistant"}
+		for i, end := range h.ends {
+			h.talk = append(h.talk, openai.Message{Role: roles[i%2], Content: h.text[from:end:end]})
+			from = end
+		}
+		if len(h.ends) == 0 {
+			h.talk = append(h.talk, openai.Message{Role: "user", Content: h.text})
+		}
+		req.Messages = h.talk
 	default:
 		req.Prompt = h.text
 	}
@@ -198,35 +184,13 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 	return nil
 }
 
-// messages cuts the text into those of user and assistant in turn.
-func (h *HTTP) messages() []openai.Message {
-	h.talk = h.talk[:0]
-	from, roles := 0, [2]string{"user", "assistant"}
-	for i, end := range h.ends {
-		h.talk = append(h.talk, openai.Message{Role: roles[i%2], Content: h.text[from:end:end]})
-		from = end
-	}
-	if len(h.ends) == 0 {
-		h.talk = append(h.talk, openai.Message{Role: "user", Content: h.text})
-	}
-	return h.talk
-}
-
 // Names of the headers that tell requests apart in a server's logs and traces.
 const (
 	requestIDHeader   = "X-Request-Id"
 	traceparentHeader = "Traceparent"
 )
 
-// newTraceID makes the id of a run: 16 random bytes, so that two runs that begin at
-// once on two machines differ.
-func newTraceID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails, by its documentation
-	return hex.EncodeToString(b[:])
-}
-
-// rowHeader makes the header of one row's request. What the user set stands.
+// rowHeader makes the header of one row's request. A header that the user set is kept.
 func (h *HTTP) rowHeader(id int64, row *trace.Request, more http.Header) http.Header {
 	if h.traceID == "" && h.opt.AffinityHeader == "" && len(more) == 0 {
 		return h.header // shared, and only read

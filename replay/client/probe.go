@@ -25,10 +25,10 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 	for i := range h.targets {
 		one, err := h.probe(ctx, &h.targets[i])
 		if err != nil {
-			return "", h.at(i, err)
+			return "", h.fromServer(i, err)
 		}
 		if i > 0 && one != model {
-			return "", fmt.Errorf("replay: %s and %s have different models; name the one to use", h.targets[0].name, h.targets[i].name)
+			return "", fmt.Errorf("client: %s and %s have different models; name the one to use", h.targets[0].name, h.targets[i].name)
 		}
 		model = one
 	}
@@ -36,8 +36,8 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 	return model, nil
 }
 
-// at says which server an error comes from, where there are several.
-func (h *HTTP) at(i int, err error) error {
+// fromServer says which server an error comes from, where there are several.
+func (h *HTTP) fromServer(i int, err error) error {
 	if len(h.targets) > 1 {
 		return fmt.Errorf("%s: %w", h.targets[i].name, err)
 	}
@@ -50,15 +50,15 @@ func (h *HTTP) probe(ctx context.Context, t *target) (model string, err error) {
 	req := (&http.Request{Method: http.MethodGet, URL: below(t.base, "/v1/models"), Host: t.host, Header: h.header}).WithContext(ctx)
 	resp, err := h.transport.RoundTrip(req)
 	if err != nil {
-		return "", fmt.Errorf("replay: the server's list of models: %w", err)
+		return "", fmt.Errorf("client: the server's list of models: %w", err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
 	if err != nil {
-		return "", fmt.Errorf("replay: the server's list of models: %w", err)
+		return "", fmt.Errorf("client: the server's list of models: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("replay: the server's list of models: %w", openai.HTTPError(resp.StatusCode, body))
+		return "", fmt.Errorf("client: the server's list of models: %w", openai.HTTPError(resp.StatusCode, body))
 	}
 	var list struct {
 		Data []struct {
@@ -67,9 +67,9 @@ func (h *HTTP) probe(ctx context.Context, t *target) (model string, err error) {
 	}
 	switch err := json.Unmarshal(body, &list); {
 	case err != nil:
-		return "", errors.New("replay: the server's list of models is not one; name the model")
+		return "", errors.New("client: the server's list of models is not one; name the model")
 	case len(list.Data) != 1 || list.Data[0].ID == "":
-		return "", fmt.Errorf("replay: the server has %d models; name the one to use", len(list.Data))
+		return "", fmt.Errorf("client: the server has %d models; name the one to use", len(list.Data))
 	}
 	return list.Data[0].ID, nil
 }
@@ -90,15 +90,17 @@ func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead 
 func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (overhead int, err error) {
 	first := -1 // that counts
 	for i := range h.targets {
-		n, err := h.calibrate(ctx, i, api, word, id)
+		h.text, h.ids, h.ends = append(h.text[:0], word...), append(h.ids[:0], id), h.ends[:0]
+		n, err := h.countPrompt(ctx, i, api)
+		n-- // the prompt itself
 		switch {
 		case errors.Is(err, ErrUncounted):
 		case err != nil:
-			return 0, h.at(i, err)
+			return 0, h.fromServer(i, err)
 		case first < 0:
 			first, overhead = i, n
 		case n != overhead:
-			return 0, fmt.Errorf("replay: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same",
+			return 0, fmt.Errorf("client: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same",
 				h.targets[first].name, overhead, h.targets[i].name, n)
 		}
 	}
@@ -112,13 +114,7 @@ func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (o
 
 // ErrUncounted says that a server sends no usage, so that what its template adds to a
 // prompt cannot be measured.
-var ErrUncounted = errors.New("replay: the server does not count prompt tokens")
-
-func (h *HTTP) calibrate(ctx context.Context, target int, api, word string, id uint32) (overhead int, err error) {
-	h.text, h.ids, h.ends = append(h.text[:0], word...), append(h.ids[:0], id), h.ends[:0]
-	n, err := h.counted(ctx, target, api)
-	return n - 1, err
-}
+var ErrUncounted = errors.New("client: the server does not count prompt tokens")
 
 // CalibrateTurn measures how many tokens a chat template adds with a reply and
 // the message that follows it, at the first server. [HTTP.Calibrate] goes before. It
@@ -132,26 +128,27 @@ func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, er
 		h.text = append(h.text, word...)
 		h.ends = append(h.ends, len(h.text))
 	}
-	n, err := h.counted(ctx, 0, result.APIChat)
+	n, err := h.countPrompt(ctx, 0, result.APIChat)
 	if err != nil {
 		return 0, err
 	}
 	if n -= h.overheads[result.APIChat] + 3; n < 0 {
-		return 0, errors.New("replay: the server's template drops messages of a conversation")
+		return 0, errors.New("client: the server's template drops messages of a conversation")
 	}
 	return n, nil
 }
 
-// counted sends the prompt in the scratch buffers and returns the server's count
+// countPrompt sends the prompt in the scratch buffers and returns the server's count
 // of its tokens, or [ErrUncounted].
-func (h *HTTP) counted(ctx context.Context, target int, api string) (int, error) {
-	r, err := h.ask(ctx, target, api)
+func (h *HTTP) countPrompt(ctx context.Context, target int, api string) (int, error) {
+	r, err := h.sendScratch(ctx, target, api)
 	if err != nil {
 		return 0, err
 	}
-	if h.streams(api) && !h.bare[api] && r.HTTPStatus != nil && (*r.HTTPStatus == http.StatusBadRequest || *r.HTTPStatus == http.StatusUnprocessableEntity) {
+	withOptions := api == result.APIChat || api == result.APICompletions // those that have stream_options
+	if withOptions && !h.bare[api] && r.HTTPStatus != nil && (*r.HTTPStatus == http.StatusBadRequest || *r.HTTPStatus == http.StatusUnprocessableEntity) {
 		h.bare[api] = true // perhaps it is stream_options that it refuses
-		again, err := h.ask(ctx, target, api)
+		again, err := h.sendScratch(ctx, target, api)
 		if err != nil {
 			return 0, err
 		}
@@ -163,18 +160,18 @@ func (h *HTTP) counted(ctx context.Context, target int, api string) (int, error)
 	}
 	switch {
 	case r.Error != "" && r.HTTPStatus != nil:
-		return 0, fmt.Errorf("replay: the request that measures the template failed: %s (HTTP %d)", r.Error, *r.HTTPStatus)
+		return 0, fmt.Errorf("client: the request that measures the template failed: %s (HTTP %d)", r.Error, *r.HTTPStatus)
 	case r.Error != "":
-		return 0, fmt.Errorf("replay: the request that measures the template failed: %s", r.Error)
+		return 0, fmt.Errorf("client: the request that measures the template failed: %s", r.Error)
 	case r.Input == nil:
 		return 0, ErrUncounted
 	}
 	return int(*r.Input), nil
 }
 
-// ask sends the prompt in the scratch buffers. What is odd about the answer does not
+// sendScratch sends the prompt in the scratch buffers. What is odd about the answer does not
 // count as an answer of the run.
-func (h *HTTP) ask(ctx context.Context, target int, api string) (r result.Result, err error) {
+func (h *HTTP) sendScratch(ctx context.Context, target int, api string) (r result.Result, err error) {
 	one := 1
 	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header}
 	if err := h.encode(c, &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}); err != nil {
@@ -187,6 +184,3 @@ func (h *HTTP) ask(ctx context.Context, target int, api string) (r result.Result
 	h.odd.mu.Unlock()
 	return r, nil
 }
-
-// streams says whether requests of an API have stream_options.
-func (h *HTTP) streams(api string) bool { return api == result.APIChat || api == result.APICompletions }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"reprise/replay/openai"
@@ -16,14 +15,6 @@ const (
 	maxBackoff    = 30 * time.Second
 	maxRetryAfter = time.Minute // a server may ask for more, and does not get it
 )
-
-// A try is what one attempt at a request leaves behind for the next.
-type try struct {
-	start    int64 // its beginning, on the run's clock
-	armed    bool  // the row's disconnection was timed by an earlier attempt
-	reused   atomic.Bool
-	answered atomic.Bool // a byte came back
-}
 
 // again says whether a failed request is to be sent once more, and after what time.
 // These classes alone are: no connection, and a server that says that it is full, which

@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"reprise/replay/openai"
-	"reprise/replay/result"
 )
 
 // A silence hangs up on a server that takes too long to its first token, or between two
-// events. A nil one never does. Only the goroutine that reads the answer changes it,
-// but for sent, which comes before.
+// events. A nil silence never hangs up. Only the goroutine that reads the answer changes
+// it, except sent, which is called before.
 type silence struct {
 	first, idle time.Duration // 0 is no limit
 	timer       *time.Timer
@@ -43,8 +42,8 @@ func (s *silence) sent() {
 	s.timer.Reset(s.first)
 }
 
-// event puts the next limit off. Comments are no events: they keep connections alive,
-// whatever became of the generation.
+// event puts the next limit off. Comments do not count: they keep connections alive
+// even when the generation has stopped.
 func (s *silence) event(ev openai.Event, c *openai.Collector) {
 	if s == nil || ev.Comment {
 		return
@@ -64,12 +63,5 @@ func (s *silence) event(ev openai.Event, c *openai.Collector) {
 func (s *silence) stop() {
 	if s != nil {
 		s.timer.Stop()
-	}
-}
-
-// blame makes a cancellation that was one of these limits a timeout.
-func (s *silence) blame(r *result.Result) {
-	if s != nil && s.late.Load() && r.Error == openai.KindCancelled {
-		r.Error = openai.KindTimeout
 	}
 }

@@ -100,8 +100,8 @@ func About(servers []result.ServerModels, model string) (version string, maxLen 
 	return strings.Join(slices.Compact(versions), ", "), maxLen
 }
 
-// local says whether all servers are at an address of this host, or at a socket of
-// its. A name other than localhost is not looked up.
+// local reports whether all servers are at an address or a Unix socket of this machine.
+// A name other than localhost is not looked up.
 func (a *Admin) local() bool {
 	for _, base := range a.bases {
 		if host := base.Hostname(); !strings.HasSuffix(host, socketSuffix) && !localHost(host, net.InterfaceAddrs) {
@@ -111,6 +111,7 @@ func (a *Admin) local() bool {
 	return true
 }
 
+// localHost reports whether a name or address is of this machine.
 func localHost(host string, addresses func() ([]net.Addr, error)) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -1,17 +1,13 @@
 package client
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"reprise/replay/openai"
 	"reprise/replay/result"
-	"reprise/trace"
-	"reprise/trace/sample"
 )
 
 // Values of [Options].Balance.
@@ -53,7 +49,7 @@ func parseTarget(s string, index int) (target, error) {
 		return target{base: base, name: shown.String(), host: base.Host}, nil
 	}
 	// The address that the transport sees names the socket and can be no host.
-	base, err := baseURL("http://" + socketHost(index) + below)
+	base, err := baseURL("http://socket-" + strconv.Itoa(index) + socketSuffix + below)
 	return target{base: base, name: s, host: "localhost", socket: socket}, err
 }
 
@@ -65,67 +61,36 @@ func SplitSocket(s string) (socket, path string, err error) {
 	}
 	socket, path, _ = strings.Cut(rest, ":")
 	if !strings.HasPrefix(socket, "/") || path != "" && !strings.HasPrefix(path, "/") {
-		return "", "", errors.New("replay: a Unix socket's URL must be like unix:///run/engine.sock, or with a base path unix:///run/engine.sock:/base")
+		return "", "", errors.New("client: a Unix socket's URL must be like unix:///run/engine.sock, or with a base path unix:///run/engine.sock:/base")
 	}
 	return socket, path, nil
 }
 
-func socketHost(index int) string { return "socket-" + strconv.Itoa(index) + socketSuffix }
-
+// socketSuffix ends the host name that stands for a Unix socket.
 const socketSuffix = ".invalid"
-
-// targets reads the servers' URLs.
-func (o *Options) targets() ([]target, error) {
-	var out []target
-	for i, s := range append([]string{o.URL}, o.Also...) {
-		t, err := parseTarget(s, i)
-		if err != nil {
-			return nil, err
-		}
-		t.urls = map[string]*url.URL{}
-		for api, path := range apiPaths {
-			t.urls[api] = below(t.base, path)
-		}
-		out = append(out, t)
-	}
-	return out, nil
-}
 
 var apiPaths = map[string]string{
 	result.APIChat: openai.ChatPath, result.APICompletions: openai.CompletionsPath,
 	result.APIResponses: openai.ResponsesPath, result.APIEmbeddings: openai.EmbeddingsPath,
 }
 
-// choose says which server a row goes to. One goroutine calls it, in the order in
-// which rows are prepared.
-func (h *HTTP) choose(row *trace.Request) int {
-	n := uint64(len(h.targets))
-	if h.opt.Balance == BySession && row.Session != nil {
-		// Sessions are numbered as they appear, and their remainders would go round as
-		// requests do.
-		return int(sample.Mix64(uint64(*row.Session)+sample.Golden) % n)
+// baseURL parses the base and drops a /v1 at its end. Its errors do not quote:
+// a URL may hold a password.
+func baseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("client: the server's URL must be like http://localhost:8000")
 	}
-	h.turn++
-	return int((h.turn - 1) % n)
+	if u.User != nil {
+		return nil, errors.New("client: the server's URL must not hold a password: use a header from the environment or a file")
+	}
+	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"), ""
+	return u, nil
 }
 
-// socket is the path of the Unix socket that a host stands for, or empty.
-func (h *HTTP) socket(host string) string {
-	for i := range h.targets {
-		if t := &h.targets[i]; t.socket != "" && t.base.Host == host {
-			return t.socket
-		}
-	}
-	return ""
-}
-
-// dial connects to a server or a proxy: what a URL calls a socket's host is the socket.
-func (h *HTTP) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: h.opt.ConnectTimeout} // with TCP_NODELAY, Go's default
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		if socket := h.socket(host); socket != "" {
-			return d.DialContext(ctx, "unix", socket)
-		}
-	}
-	return d.DialContext(ctx, network, address)
+// below keeps the base's query, where some gateways want a version.
+func below(base *url.URL, path string) *url.URL {
+	u := *base
+	u.Path += path
+	return &u
 }

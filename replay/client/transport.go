@@ -1,7 +1,9 @@
 package client
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,10 +24,10 @@ func (h *HTTP) proxy() (func(*http.Request) (*url.URL, error), error) {
 	default:
 		u, err := url.Parse(h.opt.Proxy)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-			return nil, errors.New("replay: the proxy's URL must be like http://localhost:3128")
+			return nil, errors.New("client: the proxy's URL must be like http://localhost:3128")
 		}
 		if u.User != nil {
-			return nil, errors.New("replay: the proxy's URL must not hold a password: set HTTPS_PROXY in the environment instead")
+			return nil, errors.New("client: the proxy's URL must not hold a password: set HTTPS_PROXY in the environment instead")
 		}
 		choose = http.ProxyURL(u)
 	}
@@ -64,4 +66,25 @@ func (h *HTTP) newTransport() (*http.Transport, error) {
 		// Headers and a prompt of some thousand tokens in one write.
 		WriteBufferSize: 16 << 10,
 	}, nil
+}
+
+// socket is the path of the Unix socket that a host stands for, or empty.
+func (h *HTTP) socket(host string) string {
+	for i := range h.targets {
+		if t := &h.targets[i]; t.socket != "" && t.base.Host == host {
+			return t.socket
+		}
+	}
+	return ""
+}
+
+// dial connects to a server or a proxy: what a URL calls a socket's host is the socket.
+func (h *HTTP) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: h.opt.ConnectTimeout} // with TCP_NODELAY, Go's default
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		if socket := h.socket(host); socket != "" {
+			return d.DialContext(ctx, "unix", socket)
+		}
+	}
+	return d.DialContext(ctx, network, address)
 }

@@ -41,7 +41,7 @@ func parseConnections(s string) (keep h1.Keep, size int, err error) {
 	case s == PerSession:
 		return h1.PerSession, 0, nil
 	}
-	return 0, 0, fmt.Errorf("replay: connections are %s, %s, pooled:N with N connections opened before the start, at most %d, or %s", PerRequest, Pooled, maxSize, PerSession)
+	return 0, 0, fmt.Errorf("client: connections are %s, %s, pooled:N with N connections opened before the start, at most %d, or %s", PerRequest, Pooled, maxSize, PerSession)
 }
 
 // PoolSize checks a value of [Options].Connections, and returns the N of
@@ -63,25 +63,6 @@ type wire struct {
 
 // The head ends with the length, of at most this many bytes.
 const lengthRoom = len("9223372036854775807\r\n\r\n")
-
-// connect chooses the exchangers.
-func (h *HTTP) connect() error {
-	keep, size, err := parseConnections(h.opt.Connections)
-	if err != nil {
-		return err
-	}
-	for i := range h.targets {
-		t := &h.targets[i]
-		t.exchanger = netExchanger{h}
-		if t.wire, err = h.newWire(t, keep, size); err != nil {
-			return err
-		}
-		if t.wire != nil {
-			t.exchanger = t.wire
-		}
-	}
-	return nil
-}
 
 // newWire makes the exchanger for a server, or nil where net/http has to send, by
 // HTTP/2 or through a proxy.
@@ -117,19 +98,40 @@ func (h *HTTP) newWire(t *target, keep h1.Keep, size int) (*wire, error) {
 
 // headOf is the head of a call's request up to the length of its body.
 func (w *wire) headOf(c *httpCall) (string, error) {
-	if sameMap(c.header, w.h.header) {
+	if reflect.ValueOf(c.header).Pointer() == reflect.ValueOf(w.h.header).Pointer() { // one and the same map
 		return w.heads[c.api], nil
 	}
 	return w.head(c.api, c.header)
 }
 
-// sameMap says whether two headers are one.
-func sameMap(a, b http.Header) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
-}
-
+// head serialises the head of a request up to the length of its body. Errors do not
+// quote: a header may hold a key.
 func (w *wire) head(api string, header http.Header) (string, error) {
-	return requestHead(w.to.urls[api], w.to.host, header, w.closes)
+	var b strings.Builder
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", w.to.urls[api].RequestURI(), w.to.host)
+	if !h1.IsValue(w.to.host) {
+		return "", errors.New("client: the Host header has a character that no header may have")
+	}
+	closes := w.closes
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		switch name {
+		case "Content-Length", "Transfer-Encoding", "Host":
+			continue // the sender's to say
+		case "Connection":
+			closes = false
+		}
+		for _, v := range header[name] {
+			if !h1.IsToken(name) || !h1.IsValue(v) {
+				return "", errors.New("client: a header has a character that no header may have")
+			}
+			fmt.Fprintf(&b, "%s: %s\r\n", name, v)
+		}
+	}
+	if closes {
+		b.WriteString("Connection: close\r\n")
+	}
+	b.WriteString("Content-Length: ")
+	return b.String(), nil
 }
 
 func dialAddress(u *url.URL) string {
@@ -141,35 +143,6 @@ func dialAddress(u *url.URL) string {
 		}
 	}
 	return net.JoinHostPort(u.Hostname(), port)
-}
-
-// requestHead serialises the head of a request up to the length of its body. Errors
-// do not quote: a header may hold a key.
-func requestHead(u *url.URL, host string, header http.Header, closes bool) (string, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", u.RequestURI(), host)
-	if !h1.IsValue(host) {
-		return "", errors.New("replay: the Host header has a character that no header may have")
-	}
-	for _, name := range slices.Sorted(maps.Keys(header)) {
-		switch name {
-		case "Content-Length", "Transfer-Encoding", "Host":
-			continue // the sender's to say
-		case "Connection":
-			closes = false
-		}
-		for _, v := range header[name] {
-			if !h1.IsToken(name) || !h1.IsValue(v) {
-				return "", errors.New("replay: a header has a character that no header may have")
-			}
-			fmt.Fprintf(&b, "%s: %s\r\n", name, v)
-		}
-	}
-	if closes {
-		b.WriteString("Connection: close\r\n")
-	}
-	b.WriteString("Content-Length: ")
-	return b.String(), nil
 }
 
 // message returns the whole request of a call: the head goes in front of the body,
@@ -221,8 +194,7 @@ func replied(t *try) func(r *h1.Response, err error) (*reply, error) {
 	}
 }
 
-// wireReport says what became of the connections so far. It is nil where net/http has
-// them all.
+// wireReport counts the connections so far. It is nil where net/http has them all.
 func (h *HTTP) wireReport() *result.Wire {
 	var all h1.Stats
 	any := false
@@ -264,7 +236,7 @@ const spareFiles = 64
 func CheckFiles(connections int) error {
 	limit := host.FileLimit()
 	if need := int64(connections) + host.OpenFiles() + spareFiles; need > limit {
-		return fmt.Errorf("replay: %d connections at once need %d open files with what else is open, and the limit is %d: raise it with ulimit -n", connections, need, limit)
+		return fmt.Errorf("client: %d connections at once need %d open files with what else is open, and the limit is %d: raise it with ulimit -n", connections, need, limit)
 	}
 	return nil
 }

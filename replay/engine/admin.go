@@ -24,12 +24,6 @@ type adminSettings struct {
 	FaultSeed   uint64  `json:"fault_seed"`             // see [ServerConfig]
 }
 
-// live settings, replaced as a whole.
-type faultSettings struct {
-	faults  *faults
-	imitate string
-}
-
 // settings are those in force.
 func (s *Server) settings() adminSettings {
 	now := s.current.Load()

@@ -98,14 +98,6 @@ type portGate struct {
 	over  bool
 }
 
-// Gate wraps a listener, so that the quirk "refuse" can close its port. Serve
-// the [Server.Handler] on what it returns.
-func (s *Server) Gate(l net.Listener) net.Listener {
-	g := &portGate{now: l}
-	s.gate.Store(g)
-	return g
-}
-
 // Accept waits through the times in which the port is closed.
 func (g *portGate) Accept() (net.Conn, error) {
 	for {

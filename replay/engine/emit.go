@@ -13,6 +13,9 @@ import (
 	"reprise/replay/openai"
 )
 
+// errFault says that a fault ended the stream.
+var errFault = errors.New("a fault ended the stream")
+
 // An emitter writes one streamed answer by the behaviour of its request. It gathers
 // events and writes them together when they are flushed.
 type emitter struct {
@@ -297,4 +300,12 @@ func (e *emitter) injectFault(ctx context.Context) error {
 		return errors.Join(errFault, drop(e.w, m.reset))
 	}
 	return nil
+}
+
+func (j *serverJob) chunk(model string) openai.Chunk {
+	c := openai.Chunk{ID: j.id, Object: openai.ObjectCompletion, Created: time.Now().Unix(), Model: model, Choices: make([]openai.Choice, 1)}
+	if j.chat {
+		c.Object = openai.ObjectChatChunk
+	}
+	return c
 }

@@ -53,8 +53,8 @@ func (c *Config) check() error {
 	return c.Costs.check()
 }
 
-// A tokenSink is told what becomes of jobs, during [engineCore.Step]. The instants may
-// lie ahead of the caller's clock, up to that which Step returns.
+// A tokenSink receives the tokens and ends of jobs during [engineCore.Step]. The instants
+// may lie ahead of the caller's clock, up to the one that Step returns.
 type tokenSink interface {
 	// Tokens tells the instants of a job's next tokens, in order. The slice is
 	// the engine's again afterwards.
@@ -71,9 +71,9 @@ var (
 	ErrTooLong = errors.New("the request is longer than the KV memory")
 )
 
-// An engineCore is a serving engine as a state machine: it has no clock, and is
-// told the time. What it does depends on nothing else, so that the same calls
-// give the same tokens at the same instants, be the time real or virtual.
+// An engineCore is a serving engine as a state machine without a clock: its caller passes
+// the time. The same calls give the same tokens at the same instants, whether the time is
+// real or virtual.
 //
 // In each step it first gives every running sequence its next token, or the next
 // part of its prompt, in order of admission; then it admits from the queue, in
@@ -82,10 +82,10 @@ var (
 // head of the queue, to compute all of its tokens anew, but for those it finds
 // in the cache. This is the order of vLLM's V1 scheduler (vllm/v1/core/sched).
 //
-// It differs where nothing was to be learnt from more: the head of the queue,
-// once there were no blocks for it, is tried again when blocks were given back,
-// and not in every step; and blocks without a key are used again before any
-// others, where vLLM queues them behind.
+// It differs from vLLM in two points, which change no result of interest: the head of the
+// queue, once there were no blocks for it, is tried again when blocks were given back,
+// and not in every step; and blocks without a key are used again before any others,
+// where vLLM queues them after the others.
 //
 // An Engine is for one goroutine.
 type engineCore struct {
@@ -181,50 +181,6 @@ func (e *engineCore) ResetCache() {
 // Now is the instant at which the last step ended.
 func (e *engineCore) Now() Picos { return e.now }
 
-// Step begins at now, or at the end of the last step when that is later. It does
-// one step and returns the instant at which it ends; or several, when they decode
-// the same sequences, each begins before the horizon, and no job enters. It is
-// not ok when there is nothing to do: until is then the instant of the next job
-// to enter, or [Never].
-func (e *engineCore) Step(now, horizon Picos, sink tokenSink) (until Picos, ok bool) {
-	e.now = max(e.now, now)
-	for e.arriving.len() > 0 && e.arriving.head().entered <= e.now {
-		e.waiting.push(e.arriving.pop())
-	}
-	if len(e.running) == 0 && e.waiting.len() == 0 {
-		if e.arriving.len() == 0 {
-			return Never, false
-		}
-		return e.arriving.head().entered, false
-	}
-	if e.arriving.len() > 0 {
-		horizon = min(horizon, e.arriving.head().entered)
-	}
-	e.lastOver = 0
-	if !e.decodeSteps(horizon, sink) {
-		e.mixedStep(sink)
-	}
-	return e.now, true
-}
-
-// nextStep is when the next step begins; Never when there is nothing to do.
-func (e *engineCore) nextStep() Picos {
-	switch {
-	case len(e.running) > 0 || e.waiting.len() > 0:
-		return e.now
-	case e.arriving.len() > 0:
-		return max(e.now, e.arriving.head().entered)
-	}
-	return Never
-}
-
-// Run does all steps that begin before an instant.
-func (e *engineCore) Run(until Picos, sink tokenSink) {
-	for now := e.now; now < until; {
-		now, _ = e.Step(now, until, sink)
-	}
-}
-
 // Load is what an engine is busy with.
 type Load struct {
 	Running, Waiting int
@@ -310,3 +266,10 @@ func (q *jobQueue) remove(j *Job) bool {
 }
 
 func blocksOf(tokens, size int) int { return (tokens + size - 1) / size }
+
+// release gives back what j holds.
+func (e *engineCore) release(j *Job) {
+	e.pool.release(j.kvBlocks)
+	j.kvBlocks = j.kvBlocks[:0]
+	e.blocked = false
+}

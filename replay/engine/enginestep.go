@@ -2,6 +2,50 @@ package engine
 
 import "slices"
 
+// Step begins at now, or at the end of the last step when that is later. It does
+// one step and returns the instant at which it ends; or several, when they decode
+// the same sequences, each begins before the horizon, and no job enters. It is
+// not ok when there is nothing to do: until is then the instant of the next job
+// to enter, or [Never].
+func (e *engineCore) Step(now, horizon Picos, sink tokenSink) (until Picos, ok bool) {
+	e.now = max(e.now, now)
+	for e.arriving.len() > 0 && e.arriving.head().entered <= e.now {
+		e.waiting.push(e.arriving.pop())
+	}
+	if len(e.running) == 0 && e.waiting.len() == 0 {
+		if e.arriving.len() == 0 {
+			return Never, false
+		}
+		return e.arriving.head().entered, false
+	}
+	if e.arriving.len() > 0 {
+		horizon = min(horizon, e.arriving.head().entered)
+	}
+	e.lastOver = 0
+	if !e.decodeSteps(horizon, sink) {
+		e.mixedStep(sink)
+	}
+	return e.now, true
+}
+
+// nextStep is when the next step begins; Never when there is nothing to do.
+func (e *engineCore) nextStep() Picos {
+	switch {
+	case len(e.running) > 0 || e.waiting.len() > 0:
+		return e.now
+	case e.arriving.len() > 0:
+		return max(e.now, e.arriving.head().entered)
+	}
+	return Never
+}
+
+// Run does all steps that begin before an instant.
+func (e *engineCore) Run(until Picos, sink tokenSink) {
+	for now := e.now; now < until; {
+		now, _ = e.Step(now, until, sink)
+	}
+}
+
 // mixedStep does one step of prefill, decode or both.
 func (e *engineCore) mixedStep(sink tokenSink) {
 	var b batch
@@ -80,13 +124,6 @@ func (e *engineCore) planRunning(b *batch) (calm bool) {
 		}
 	}
 	return calm
-}
-
-// release gives back what j holds.
-func (e *engineCore) release(j *Job) {
-	e.pool.release(j.kvBlocks)
-	j.kvBlocks = j.kvBlocks[:0]
-	e.blocked = false
 }
 
 // allocateBlocks makes sure that j has blocks for its first so many tokens, and makes

@@ -120,3 +120,9 @@ func draw(seed, request, item uint64) uint64 {
 	}
 	return x >> 11
 }
+
+// faultSettings are those in force. They are replaced as a whole.
+type faultSettings struct {
+	faults  *faults
+	imitate string
+}

@@ -36,16 +36,6 @@ type serverJob struct {
 	queued            time.Duration // before it ran
 }
 
-// complete serves both kinds of completion.
-func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
-	s.serve(w, r, func(m *behaviour) (*serverJob, int, error) { return s.decode(r, m) }, func(ctx context.Context, j *serverJob, wait waiter) error {
-		if j.req.Stream {
-			return s.stream(ctx, w, j, wait)
-		}
-		return s.whole(ctx, w, j, wait)
-	})
-}
-
 // serve takes a request through the engine. The quirks and faults in force decide its
 // behaviour. read makes its job, or returns the status of a refusal; write answers.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behaviour) (*serverJob, int, error), write func(context.Context, *serverJob, waiter) error) {
@@ -163,19 +153,6 @@ func (s *Server) schedule(ctx context.Context, j *serverJob) (wait waiter, end f
 	return func(ctx context.Context, i int) error {
 		return until(ctx, first.Add(time.Duration(i)*itl))
 	}, s.engine.release, nil
-}
-
-// decode reads a request and begins its job.
-func (s *Server) decode(r *http.Request, m *behaviour) (*serverJob, int, error) {
-	req, err := openai.DecodeRequest(r.Body, maxBody)
-	j, status, err := s.newJob(req, err, m)
-	if err != nil {
-		return nil, status, err
-	}
-	if j.chat = r.URL.Path == openai.ChatPath; j.chat != (req.Messages != nil) {
-		return nil, http.StatusBadRequest, errors.New("a chat has messages, a completion has a prompt")
-	}
-	return s.prepareJob(j)
 }
 
 // newJob makes the job of a request, or returns the status of a refusal. err is that of

@@ -10,8 +10,28 @@ import (
 	"reprise/replay/openai"
 )
 
-// errFault says that a fault ended the stream.
-var errFault = errors.New("a fault ended the stream")
+// complete serves both kinds of completion.
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, func(m *behaviour) (*serverJob, int, error) { return s.decode(r, m) }, func(ctx context.Context, j *serverJob, wait waiter) error {
+		if j.req.Stream {
+			return s.stream(ctx, w, j, wait)
+		}
+		return s.whole(ctx, w, j, wait)
+	})
+}
+
+// decode reads a request and begins its job.
+func (s *Server) decode(r *http.Request, m *behaviour) (*serverJob, int, error) {
+	req, err := openai.DecodeRequest(r.Body, maxBody)
+	j, status, err := s.newJob(req, err, m)
+	if err != nil {
+		return nil, status, err
+	}
+	if j.chat = r.URL.Path == openai.ChatPath; j.chat != (req.Messages != nil) {
+		return nil, http.StatusBadRequest, errors.New("a chat has messages, a completion has a prompt")
+	}
+	return s.prepareJob(j)
+}
 
 // stream writes the answer token by token, each at its instant, by the behaviour of
 // the request. Headers go out with the first token unless the behaviour sends them early.
@@ -107,12 +127,4 @@ func (s *Server) answerText(ctx context.Context, j *serverJob, wait waiter) (str
 	}
 	s.cacheAnswer(j)
 	return text.String(), nil
-}
-
-func (j *serverJob) chunk(model string) openai.Chunk {
-	c := openai.Chunk{ID: j.id, Object: openai.ObjectCompletion, Created: time.Now().Unix(), Model: model, Choices: make([]openai.Choice, 1)}
-	if j.chat {
-		c.Object = openai.ObjectChatChunk
-	}
-	return c
 }
