@@ -21,8 +21,8 @@ const (
 	sglangReset = "/flush_cache"
 )
 
-// AdminOptions say where the servers take calls beside requests: behind a
-// balancer, at addresses of their own.
+// AdminOptions say where the servers take calls other than requests. Servers behind a
+// balancer are given by addresses of their own.
 type AdminOptions struct {
 	URLs    []string // bases; /v1 may follow
 	APIKey  string   // sent as a bearer token

@@ -26,8 +26,8 @@ func (o *oddities) answer(resp *reply) {
 	}
 }
 
-// outcome looks at a stream that is over. One that failed is told by its class,
-// and here only for what it held.
+// outcome counts what is odd about a stream that is over. The class of one that failed is
+// counted elsewhere.
 func (o *oddities) outcome(out *openai.Outcome) {
 	sound, u := out.Err == nil, out.Usage
 	counted := len(out.EventTokens) > 0 || out.Choices != 1
@@ -64,7 +64,7 @@ const (
 	maxServedValue  = 128  // bytes of one
 )
 
-// A servedBy turns header values into indexes. It is bounded, whatever servers send.
+// A servedBy turns header values into indexes. It is bounded, even if servers send a new value with every answer.
 type servedBy struct {
 	mu    sync.Mutex
 	names []string
@@ -97,7 +97,13 @@ func (s *servedBy) note(header interface{ Get(name string) string }) []int32 {
 			out[i] = -1
 			continue
 		}
-		out[i] = s.find(i, servedValue(value))
+		value = strings.Map(func(r rune) rune { // fit to be kept and shown
+			if r < ' ' || r > '~' {
+				return '?'
+			}
+			return r
+		}, value[:min(len(value), maxServedValue)])
+		out[i] = s.find(i, value)
 	}
 	return out
 }
@@ -125,17 +131,6 @@ func (s *servedBy) all() (out []result.Served) {
 		out = append(out, result.Served{Header: name, Values: append([]string{}, s.list[i]...)})
 	}
 	return out
-}
-
-// servedValue makes a header's value fit to be kept and shown.
-func servedValue(v string) string {
-	v = v[:min(len(v), maxServedValue)]
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, v)
 }
 
 // A textHash is a hash of the text that an answer generated. No text is kept.

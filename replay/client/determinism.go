@@ -16,7 +16,7 @@ var greedy = []byte(`{"temperature":0,"seed":1}`)
 // request after another, at temperature 0 and with a seed, and compares hashes of the
 // answers. One request at a time is the easiest case for a server: what differs between
 // batches of different sizes does not show. Rows that failed in the source are passed
-// over. It must not run beside Prepare.
+// over. It must not run at the same time as Prepare.
 func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Request], total int64, p result.Prompter, n int) (result.Determinism, error) {
 	var d result.Determinism
 	if h.opt.API == result.APIEmbeddings {

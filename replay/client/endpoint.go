@@ -53,31 +53,23 @@ func New(o Options) (*HTTP, error) {
 	if h.transport, err = h.newTransport(); err != nil {
 		return nil, err
 	}
-	if err := h.chooseExchangers(); err != nil {
-		return nil, err
-	}
-	h.bodies.New = func() any { return new([]byte) }
-	h.readers.New = func() any { return newAnswer(o.Count != nil || o.Replies) }
-	return h, nil
-}
-
-// chooseExchangers chooses the exchangers.
-func (h *HTTP) chooseExchangers() error {
-	keep, size, err := parseConnections(h.opt.Connections)
+	keep, size, err := parseConnections(o.Connections)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range h.targets {
 		t := &h.targets[i]
 		t.exchanger = netExchanger{h}
 		if t.wire, err = h.newWire(t, keep, size); err != nil {
-			return err
+			return nil, err
 		}
 		if t.wire != nil {
 			t.exchanger = t.wire
 		}
 	}
-	return nil
+	h.bodies.New = func() any { return new([]byte) }
+	h.readers.New = func() any { return newAnswer(o.Count != nil || o.Replies) }
+	return h, nil
 }
 
 // Close drops the idle connections.

@@ -27,7 +27,7 @@ type httpCall struct {
 // Size implements [result.Call].
 func (c *httpCall) Size() int { return cap(*c.body) }
 
-// A try is what one attempt at a request leaves behind for the next.
+// A try is what the next attempt at a request must know of the last one.
 type try struct {
 	start    int64 // its beginning, on the run's clock
 	armed    bool  // the row's disconnection was timed by an earlier attempt

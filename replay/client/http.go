@@ -42,7 +42,7 @@ type Options struct {
 	// refuse. max_tokens is sent in any case.
 	ForceOutput bool
 	// ContinuousUsage asks for running usage in every chunk, so that events with
-	// several tokens are told apart.
+	// several tokens can be counted.
 	ContinuousUsage bool
 	Extra           openai.Extra // further fields of every request body
 

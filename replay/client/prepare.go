@@ -49,11 +49,20 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 	}
 	api := apiOf(h.opt.API, row)
 	var err error
-	if v, ok := p.(result.Verbatim); ok {
-		api, h.text, err = v.Input(id, row, h.text[:0])
+	// The prompt is made in the scratch buffers.
+	h.ends = h.ends[:0]
+	verbatim, isVerbatim := p.(result.Verbatim)
+	talk, several := p.(result.Conversation)
+	switch {
+	case isVerbatim:
+		api, h.text, err = verbatim.Input(id, row, h.text[:0])
 		req.Input = h.text
-	} else {
-		err = h.prompt(api, row, p)
+	case h.asIDs(api):
+		h.ids, err = p.Tokens(row, h.ids[:0])
+	case several && api == result.APIChat:
+		h.text, h.ends, err = talk.Messages(row, h.text[:0], h.ends)
+	default:
+		h.text, err = p.Prompt(row, h.text[:0])
 	}
 	if err != nil {
 		return nil, err
@@ -87,21 +96,6 @@ func (h *HTTP) choose(row *trace.Request) int {
 	}
 	h.turn++
 	return int((h.turn - 1) % n)
-}
-
-// prompt makes the prompt in the scratch buffers.
-func (h *HTTP) prompt(api string, row *trace.Request, p result.Prompter) (err error) {
-	h.ends = h.ends[:0]
-	talk, several := p.(result.Conversation)
-	switch {
-	case h.asIDs(api):
-		h.ids, err = p.Tokens(row, h.ids[:0])
-	case several && api == result.APIChat:
-		h.text, h.ends, err = talk.Messages(row, h.text[:0], h.ends)
-	default:
-		h.text, err = p.Prompt(row, h.text[:0])
-	}
-	return err
 }
 
 // apiOf is the API that a row goes to.

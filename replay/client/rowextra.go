@@ -51,7 +51,7 @@ func NewExtraFile(r io.Reader, name string) *ExtraFile {
 // At implements [RowExtras].
 func (f *ExtraFile) At(row int64) (RowExtra, error) {
 	for f.last < row && f.err == nil {
-		at, extra, err := f.next()
+		at, extra, err := f.readLine()
 		if f.err = err; err == nil {
 			f.held[at] = extra
 		}
@@ -69,7 +69,7 @@ func (f *ExtraFile) At(row int64) (RowExtra, error) {
 func CheckExtras(r io.Reader, name string, rows int64) (lines int, err error) {
 	f := NewExtraFile(r, name)
 	for {
-		at, _, err := f.next()
+		at, _, err := f.readLine()
 		switch {
 		case err == io.EOF:
 			return f.line, nil
@@ -85,8 +85,8 @@ func (f *ExtraFile) fault(offset int64, reason string) error {
 	return fmt.Errorf("%s:%d:%d: %s", f.name, f.line, offset+1, reason)
 }
 
-// next reads a line.
-func (f *ExtraFile) next() (row int64, extra RowExtra, err error) {
+// readLine reads a line.
+func (f *ExtraFile) readLine() (row int64, extra RowExtra, err error) {
 	if !f.lines.Scan() {
 		f.line++
 		switch err := f.lines.Err(); {
@@ -107,7 +107,15 @@ func (f *ExtraFile) next() (row int64, extra RowExtra, err error) {
 	d := json.NewDecoder(bytes.NewReader(f.lines.Bytes()))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
-		offset, reason := faultOf(d, err)
+		// An error of encoding/json may quote; here it is put into words of our own.
+		offset, reason := d.InputOffset(), "want the members row, header and body, and no other"
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			offset, reason = max(e.Offset-1, 0), "not valid JSON"
+		} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			offset, reason = max(e.Offset-1, 0), `want {"row": a number, "header": names and strings, "body": an object}`
+		} else if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
+			reason = "the line ends before its value does"
+		}
 		return 0, extra, f.fault(offset, reason)
 	}
 	if offset := d.InputOffset(); len(bytes.TrimSpace(f.lines.Bytes()[offset:])) > 0 {
@@ -133,20 +141,6 @@ func (f *ExtraFile) next() (row int64, extra RowExtra, err error) {
 		}
 	}
 	return f.last, extra, nil
-}
-
-// faultOf puts an error of encoding/json, which may quote, into words of our own.
-func faultOf(d *json.Decoder, err error) (offset int64, reason string) {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return max(e.Offset-1, 0), "not valid JSON"
-	}
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return max(e.Offset-1, 0), `want {"row": a number, "header": names and strings, "body": an object}`
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
-		return d.InputOffset(), "the line ends before its value does"
-	}
-	return d.InputOffset(), "want the members row, header and body, and no other"
 }
 
 // validHeader says whether HTTP can carry a header (RFC 9110, section 5): a token for a

@@ -94,7 +94,7 @@ func FuzzExtraFile(f *testing.F) {
 		x := NewExtraFile(strings.NewReader(string(data)), "e")
 		last := int64(-1)
 		for {
-			row, extra, err := x.next()
+			row, extra, err := x.readLine()
 			if err != nil {
 				break
 			}

@@ -32,7 +32,7 @@ type target struct {
 }
 
 // parseTarget reads a server's URL: that of its base, /v1 may follow, or
-// unix:///path/of.sock, behind which a base path may follow after a colon, as in
+// unix:///path/of.sock. A base path may follow after a colon, as in
 // unix:///run/engine.sock:/base. Its errors do not quote: a URL may hold a password.
 func parseTarget(s string, index int) (target, error) {
 	socket, below, err := SplitSocket(s)

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -79,7 +78,14 @@ func (h *HTTP) newWire(t *target, keep h1.Keep, size int) (*wire, error) {
 			return nil, nil // of a proxy that cannot be read, net/http says so
 		}
 	}
-	address := dialAddress(t.base)
+	port := t.base.Port()
+	if port == "" {
+		port = "80"
+		if t.base.Scheme == "https" {
+			port = "443"
+		}
+	}
+	address := net.JoinHostPort(t.base.Hostname(), port)
 	o := h1.Options{Address: address, Keep: keep, Size: size,
 		Dial: func(ctx context.Context) (net.Conn, error) { return h.dial(ctx, "tcp", address) }}
 	if t.base.Scheme == "https" {
@@ -132,17 +138,6 @@ func (w *wire) head(api string, header http.Header) (string, error) {
 	}
 	b.WriteString("Content-Length: ")
 	return b.String(), nil
-}
-
-func dialAddress(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = "80"
-		if u.Scheme == "https" {
-			port = "443"
-		}
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }
 
 // message returns the whole request of a call: the head goes in front of the body,
@@ -228,7 +223,7 @@ func described(s h1.Stats, ports int64) *result.Wire {
 	return w
 }
 
-// spareFiles are kept for what the process has open beside its connections.
+// spareFiles are kept for what the process has open besides its connections.
 const spareFiles = 64
 
 // CheckFiles says whether so many connections can be open at once. The runtime has

@@ -25,7 +25,7 @@ func wireEndpoint(t testing.TB, o Options) *HTTP {
 		t.Fatal("no wire", err)
 	}
 	w.client.Close()
-	w.client = h1.New(h1.Options{Address: dialAddress(h.targets[0].base), Keep: keep, Size: size, Probation: -1})
+	w.client = h1.New(h1.Options{Address: h.targets[0].base.Host, Keep: keep, Size: size, Probation: -1})
 	return h
 }
 

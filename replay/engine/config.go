@@ -18,8 +18,8 @@ type ServerConfig struct {
 	Base        time.Duration // of a prefill, whatever its length
 	PrefillRate float64       // tokens per second, beyond the base
 	ITL         time.Duration // between two tokens
-	// ParallelPrefill lets prompts not wait for each other, so that the time to
-	// the first token is known beforehand: the truth to hold a client against.
+	// ParallelPrefill lets prompts be computed at the same time, so that the time to
+	// the first token is known beforehand and a client can be checked against it.
 	ParallelPrefill bool
 
 	// Engine, when it is given, takes the place of the timeline that the last
@@ -27,9 +27,9 @@ type ServerConfig struct {
 	Engine *Config
 
 	// How answers differ from the usual, and fail. Quirks are names of [Quirks]
-	// for every request, "crlf,usage-missing"; Imitate is one of [Imitations],
-	// and stands before them. Faults are drawn for each request, from its number
-	// and FaultSeed alone: "error=503:5%,stall=5s:1%".
+	// for every request, such as "crlf,usage-missing". Imitate is one of
+	// [Imitations], whose quirks are applied first. Faults are drawn for each
+	// request, from its number and FaultSeed alone: "error=503:5%,stall=5s:1%".
 	Imitate, Quirks, Faults string
 	FaultSeed               uint64
 	FaultHeader             bool // requests choose their own, by [FaultHeader]

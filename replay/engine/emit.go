@@ -208,7 +208,7 @@ func (e *emitter) appendEvent(members string) {
 	e.buf = e.behaviour.frame.AppendEvent(e.buf, b)
 }
 
-// putEnd puts what stands behind the tokens: finish, usage, [DONE].
+// putEnd puts what follows the tokens: finish, usage, [DONE].
 func (e *emitter) putEnd() {
 	timings := ""
 	if e.behaviour.timings {

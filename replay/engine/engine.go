@@ -79,7 +79,7 @@ var (
 // part of its prompt, in order of admission; then it admits from the queue, in
 // order of arrival, while the budget of tokens, the places and the blocks last.
 // When blocks run out, the sequence admitted last loses its own and waits at the
-// head of the queue, to compute all of its tokens anew, but for those it finds
+// head of the queue, to compute all of its tokens anew, except those it finds
 // in the cache. This is the order of vLLM's V1 scheduler (vllm/v1/core/sched).
 //
 // It differs from vLLM in two points, which change no result of interest: the head of the
@@ -226,7 +226,7 @@ func (e *engineCore) notePeak() {
 	e.peak.UsedBlocks = max(e.peak.UsedBlocks, e.pool.used())
 }
 
-// A jobQueue is first in, first out, but for those put back at its head.
+// A jobQueue is first in, first out, except that jobs can be put back at its head.
 type jobQueue struct {
 	jobs []*Job
 	from int

@@ -11,7 +11,7 @@ import (
 )
 
 // Picos is an instant or a duration of an engine's clock, in picoseconds. It is
-// an integer, so that a sum of steps is the same in whatever order it is made,
+// an integer, so that a sum of steps is the same in any order,
 // and fine enough for what one token of KV cache adds to a step.
 type Picos int64
 
@@ -107,24 +107,22 @@ func ParseCosts(text string, c Costs) (Costs, error) {
 		if !ok || to == nil {
 			return c, fmt.Errorf("part %d is not one of step, kv-token, prefill-token, decode-seq and request, with = and a time", i+1)
 		}
-		picos, ok := parsePicos(value)
+		var picos Picos
+		ok = false
+		for _, u := range costUnits { // the first that fits: one that ends others is last
+			if number, has := strings.CutSuffix(value, u.name); has {
+				v, err := strconv.ParseFloat(number, 64)
+				v = math.Round(v * u.picos)
+				picos, ok = Picos(v), err == nil && v >= 0 && v <= float64(maxStep)
+				break
+			}
+		}
 		if !ok {
 			return c, fmt.Errorf("%s: not a time such as 40ns, 2.5us or 5ms, of at most 1,000 s", name)
 		}
 		*to = picos
 	}
 	return c, c.check()
-}
-
-func parsePicos(text string) (Picos, bool) {
-	for _, u := range costUnits {
-		if number, ok := strings.CutSuffix(text, u.name); ok {
-			v, err := strconv.ParseFloat(number, 64)
-			v = math.Round(v * u.picos)
-			return Picos(v), err == nil && v >= 0 && v <= float64(maxStep)
-		}
-	}
-	return 0, false
 }
 
 func (c *Costs) check() error {

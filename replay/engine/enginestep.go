@@ -50,7 +50,36 @@ func (e *engineCore) Run(until Picos, sink tokenSink) {
 func (e *engineCore) mixedStep(sink tokenSink) {
 	var b batch
 	b.budget = e.c.MaxBatchTokens
-	calm := e.planRunning(&b)
+	// The next tokens of the running come first. The step is not calm when one of them
+	// lost its blocks; then nothing is admitted.
+	calm := true
+	for i := 0; i < len(e.running) && b.budget > 0; i++ {
+		j := e.running[i]
+		n := j.uncomputed()
+		if e.c.ChunkedPrefill {
+			n = min(n, b.budget)
+		}
+		for len(e.running) > i && !e.allocateBlocks(j, j.computed+n) {
+			// Preempt the sequence admitted last: it loses its blocks, and waits before
+			// all others.
+			last := len(e.running) - 1
+			victim := e.running[last]
+			e.running[last] = nil
+			e.running = e.running[:last]
+			e.release(victim)
+			victim.computed, victim.state = 0, stateWaiting
+			victim.Preempted++
+			e.preempted++
+			e.waiting.putBack(victim)
+			if e.c.Batching == Static {
+				e.batch++ // it is still part of this batch
+			}
+			calm = false
+		}
+		if len(e.running) > i {
+			b.put(j, n)
+		}
+	}
 	if calm {
 		e.admit(&b)
 	}
@@ -90,40 +119,6 @@ func (b *batch) put(j *Job, n int) {
 	} else {
 		b.prefill += int64(n)
 	}
-}
-
-// planRunning plans the next tokens of the running. It is not calm when one of them
-// lost its blocks.
-func (e *engineCore) planRunning(b *batch) (calm bool) {
-	calm = true
-	for i := 0; i < len(e.running) && b.budget > 0; i++ {
-		j := e.running[i]
-		n := j.uncomputed()
-		if e.c.ChunkedPrefill {
-			n = min(n, b.budget)
-		}
-		for len(e.running) > i && !e.allocateBlocks(j, j.computed+n) {
-			// Preempt the sequence admitted last: it loses its blocks, and waits before
-			// all others.
-			last := len(e.running) - 1
-			victim := e.running[last]
-			e.running[last] = nil
-			e.running = e.running[:last]
-			e.release(victim)
-			victim.computed, victim.state = 0, stateWaiting
-			victim.Preempted++
-			e.preempted++
-			e.waiting.putBack(victim)
-			if e.c.Batching == Static {
-				e.batch++ // it is still part of this batch
-			}
-			calm = false
-		}
-		if len(e.running) > i {
-			b.put(j, n)
-		}
-	}
-	return calm
 }
 
 // allocateBlocks makes sure that j has blocks for its first so many tokens, and makes

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -27,7 +29,7 @@ type Arrival struct {
 	Cut     Picos // when the client hangs up; 0 is never
 }
 
-// An Answer is what became of an [Arrival].
+// An Answer is the outcome of an [Arrival].
 type Answer struct {
 	Arrival
 	Replica int
@@ -71,9 +73,15 @@ func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
 		}
 		f.engines = append(f.engines, e)
 	}
-	var err error
-	f.router, err = newRouter(c, f.engines)
-	return f, err
+	switch {
+	case !slices.Contains(Routers(), c.Router):
+		return nil, errors.New("simulated fleet: no such router")
+	case !(c.LoadWeight >= 0 && c.LoadWeight <= 1e9):
+		return nil, errors.New("simulated fleet: a load weight is from 0 to 1e9")
+	}
+	f.router = &router{c: c, engines: f.engines, rng: rand.New(rand.NewPCG(c.Seed, 0)),
+		sent: make([]int64, len(f.engines)), depth: make([]int, len(f.engines))}
+	return f, nil
 }
 
 // Send lets a request arrive, which must not be before an earlier one.
@@ -109,7 +117,7 @@ func (f *Fleet) Send(a Arrival) error {
 
 // Advance lets time pass, and returns true as soon as a request has ended, so
 // that its end may lead to an arrival sooner than at. What else happened by then
-// is no later than that end, but for steps under way. Else it is false, and all
+// is no later than that end, except steps under way. Else it is false, and all
 // that comes before at has happened.
 func (f *Fleet) Advance(at Picos) (ended bool) {
 	for before := f.ended; f.ended == before; {

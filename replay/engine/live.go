@@ -8,7 +8,7 @@ import (
 
 // A liveEngine lets an [engineCore] run by the clock of the machine. A step is done when
 // its beginning has come, at the instant at which the last one ended and not when
-// a timer woke, so that lateness never adds up; its tokens are told at once, each
+// a timer woke, so that lateness never adds up; its tokens are handed on at once, each
 // with the instant at which it is due.
 type liveEngine struct {
 	start time.Time
@@ -105,7 +105,7 @@ func (l *liveEngine) reset() {
 	l.engine.ResetCache()
 }
 
-// A tokenStream tells a job's tokens when they are due.
+// A tokenStream delivers a job's tokens when they are due.
 type tokenStream struct {
 	tokens    <-chan time.Time
 	delivered int

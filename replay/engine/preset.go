@@ -30,7 +30,7 @@ type Preset struct {
 const tooSlow = 2
 
 // Warn is the warning of the preset's engine at these costs, or "": what it takes to
-// decode one sequence, beside the least that [Roofline.Predict] gives the hardware.
+// decode one sequence, compared with the least that [Roofline.Predict] gives the hardware.
 func (p *Preset) Warn(c Costs) string {
 	floor, err := p.Hardware.Predict()
 	if err != nil {
@@ -53,7 +53,7 @@ type published struct {
 	beyond bool          // shown, and not fitted
 }
 
-// A FitPoint is one published figure beside the simulated one.
+// A FitPoint is one published figure and the simulated one.
 type FitPoint struct {
 	Load      string  `json:"load"`
 	Metric    string  `json:"metric"`

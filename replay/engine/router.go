@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"math/rand/v2"
 
 	"reprise/trace/sample"
@@ -49,21 +48,6 @@ type router struct {
 	path    []int32
 }
 
-func newRouter(c FleetConfig, engines []*engineCore) (*router, error) {
-	known := false
-	for _, name := range Routers() {
-		known = known || name == c.Router
-	}
-	switch {
-	case !known:
-		return nil, errors.New("simulated fleet: no such router")
-	case !(c.LoadWeight >= 0 && c.LoadWeight <= 1e9):
-		return nil, errors.New("simulated fleet: a load weight is from 0 to 1e9")
-	}
-	return &router{c: c, engines: engines, rng: rand.New(rand.NewPCG(c.Seed, 0)),
-		sent: make([]int64, len(engines)), depth: make([]int, len(engines))}, nil
-}
-
 func (r *router) route(a *Arrival) int {
 	to := 0
 	switch {
@@ -72,9 +56,7 @@ func (r *router) route(a *Arrival) int {
 	case r.c.Router == RouterLeastLoaded:
 		to = r.best(func(i int) float64 { return -float64(r.engines[i].InFlight(a.At)) })
 	case r.c.Router == RouterPrefix:
-		r.matchPrefixes(a)
-		to = r.best(func(i int) float64 { return r.score(i, len(a.Job.Blocks)) })
-		r.remember(a, r.caches[to])
+		to = r.routeByPrefix(a)
 	case r.c.Router == RouterSession && a.Session != nil:
 		// Sessions count up; mixed, they spread evenly.
 		to = int(sample.Mix64((uint64(*a.Session)+1)*sample.Golden) % uint64(len(r.engines)))
@@ -87,8 +69,10 @@ func (r *router) route(a *Arrival) int {
 	return to
 }
 
-// matchPrefixes finds how many leading blocks each replica was sent and still has.
-func (r *router) matchPrefixes(a *Arrival) {
+// routeByPrefix finds how many leading blocks each replica was sent and still has, takes
+// the replica of the highest score, and touches the blocks in its cache from the tail to
+// the head.
+func (r *router) routeByPrefix(a *Arrival) int {
 	if r.caches == nil {
 		limit := maxBlocks
 		if r.c.Engine.KVTokens > 0 && a.Job.BlockSize > 0 {
@@ -105,10 +89,8 @@ func (r *router) matchPrefixes(a *Arrival) {
 		}
 		r.depth[i] = n
 	}
-}
-
-// remember touches the blocks of a in a cache, from the tail to the head.
-func (r *router) remember(a *Arrival, c *blockPool) {
+	to := r.best(func(i int) float64 { return r.score(i, len(a.Job.Blocks)) })
+	c := r.caches[to]
 	r.path = r.path[:0]
 	for _, id := range a.Job.Blocks {
 		n := c.find(id)
@@ -124,6 +106,7 @@ func (r *router) remember(a *Arrival, c *blockPool) {
 		r.path = append(r.path, n)
 	}
 	c.release(r.path)
+	return to
 }
 
 // score is that of RouterPrefix. The product is rounded by itself, so that no

@@ -26,7 +26,7 @@ type Server struct {
 	gate     atomic.Pointer[portGate]
 }
 
-// counters are what /metrics shows beside the engine's and the cache's own.
+// counters are what /metrics shows besides the engine's and the cache's own.
 type counters struct {
 	requests, ids, jobs                 atomic.Int64
 	prompt, generated                   atomic.Int64

@@ -72,7 +72,7 @@ func (e *timeline) load() (running, waiting int) {
 	return e.running, len(e.waiting)
 }
 
-// prefill books the computation of so many tokens behind those booked before
+// prefill books the computation of so many tokens after those booked before
 // and returns when it ends, which is when the first token is due, and the time
 // between the tokens that follow.
 func (e *timeline) prefill(uncached int) (first time.Time, itl time.Duration) {

@@ -67,7 +67,7 @@ func (l closedLoop) Run(c Config) (trialResult, error) {
 	return m.result(), nil
 }
 
-// openLoop is a load whose requests arrive whatever became of those before, with
+// openLoop is a load whose requests arrive without waiting for those before, with
 // nothing in common. The same fields give the same requests.
 type openLoop struct {
 	Requests       int

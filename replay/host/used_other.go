@@ -2,7 +2,7 @@
 
 package host
 
-// OpenFiles is how many files the process has open, as far as that is told.
+// OpenFiles returns 0: the number of open files is not known here.
 func OpenFiles() int64 { return 0 }
 
 // LocalPorts is how many ports the system gives to outgoing connections; 0 when it

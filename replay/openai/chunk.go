@@ -190,8 +190,8 @@ func isEmpty(raw []byte) bool {
 }
 
 // An eventView is what tells an event of the Responses API, or the answer to a request
-// for embeddings, from a chunk. Both are told by their members alone, so that a stream
-// is read the same way whatever was asked.
+// for embeddings, from a chunk. Both are recognised by their members alone, so a stream
+// is read the same way for every kind of request.
 //
 // The Responses API sends typed events (platform.openai.com/docs/api-reference/
 // responses-streaming; vLLM's vllm/entrypoints/openai/responses): deltas carry text,

@@ -215,7 +215,7 @@ func (c *Collector) addChunk(data []byte, at time.Duration) {
 	}
 }
 
-// addChoice notes what a chunk says of one choice, but for its tokens' instants.
+// addChoice notes what a chunk says of one choice, except the instants of its tokens.
 func (c *Collector) addChoice(v *choiceView, at time.Duration) {
 	c.out.Reasoning = c.out.Reasoning || len(v.reasoning.raw) > 0
 	if state := c.state(v.index); state != nil {

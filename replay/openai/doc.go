@@ -1,7 +1,7 @@
 // Package openai holds the wire format that the replay client and the simulated
 // engine share: the requests of /v1/chat/completions, /v1/completions, /v1/responses
 // and /v1/embeddings, the chunks and events of a streamed answer, and a reader that
-// turns such an answer into the instants that the latency metrics are made of.
+// turns such an answer into the instants from which latencies are computed.
 //
 // On the client's side, for each request:
 //
@@ -15,7 +15,7 @@
 //     the reads, and folds them into an [Outcome] under the rules that servers in
 //     the wild make necessary: role-only and empty deltas are no tokens, usage may
 //     come in any chunk, an error may come after the tokens, the end mark may be
-//     missing. Events of the Responses API and embeddings are told by their members.
+//     missing. Events of the Responses API and embeddings are recognised by their members.
 //
 // On the server's side [DecodeRequest] reads a request, [Framing] writes the
 // events of the answer, and [AppendChunk] and [AppendError] write whole bodies.

@@ -62,7 +62,7 @@ type Outcome struct {
 
 	// DoneMarkers counts [DONE]: 0 or 2 on a few servers.
 	DoneMarkers int
-	// Events counts data events other than keep-alives and [DONE], whatever they held.
+	// Events counts data events other than keep-alives and [DONE], malformed ones included.
 	Events int
 	// Comments counts keep-alives: comment lines, and data events that are empty or hold
 	// a comment.

@@ -206,7 +206,7 @@ func (s *Scanner) line() ([]byte, bool) {
 	return line, true
 }
 
-// fill reads more bytes behind those that are left, and takes the time.
+// fill reads more bytes after those that are left, and takes the time.
 func (s *Scanner) fill() {
 	if s.r > 0 {
 		copy(s.buf, s.buf[s.r:s.w])

@@ -19,7 +19,7 @@ import (
 // such as vllm:num_requests_running; when it is empty, the metrics keep their own.
 type Query struct{ Name, Expr string }
 
-// DefaultQueries ask for all series of the families with a prefix, but for the
+// DefaultQueries ask for all series of the families with a prefix, except the
 // buckets of histograms. On a server that watches other deployments too, a
 // query of one's own with a selector is the better one.
 func DefaultQueries(prefixes []string) []Query {

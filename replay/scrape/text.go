@@ -16,7 +16,7 @@ import (
 // those of vLLM, SGLang and llama.cpp, and of NVIDIA's DCGM exporter.
 func DefaultPrefixes() []string { return []string{"vllm:", "sglang:", "llamacpp:", "DCGM_FI_"} }
 
-// errText stands for every error of the decoder, whose own words quote the input.
+// errText stands for every error of the decoder, because the decoder's own quote the input.
 var errText = errors.New("the answer is not Prometheus text")
 
 // decodeText decodes the families of a page whose names begin with a prefix:

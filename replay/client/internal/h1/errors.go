@@ -12,19 +12,19 @@ import (
 // again is customary; it is no proof. The error of the connection is wrapped with it.
 var ErrStale = errors.New("the connection had been kept, and ended without a byte of an answer")
 
-// A ProtocolError is an answer that is not the HTTP/1.1 that this package takes.
-// It is of openai's class stream_error, and says nothing of the answer's content.
+// A ProtocolError reports an answer that is not the HTTP/1.1 that this package accepts.
+// It has the class stream_error of package openai, and quotes nothing of the answer.
 type ProtocolError struct{ What string }
 
-// Error says what is wrong.
+// Error implements error.
 func (e *ProtocolError) Error() string { return "h1: the server's answer: " + e.What }
 
-// Unwrap gives the class.
+// Unwrap returns an error of the class.
 func (e *ProtocolError) Unwrap() error { return &openai.StreamError{Kind: openai.KindStream} }
 
 func malformed(what string) error { return &ProtocolError{what} }
 
-// A handshakeError is of the class tls, whatever it was that failed.
+// A handshakeError is of the class tls, for every cause.
 type handshakeError struct{ err error }
 
 func (e *handshakeError) Error() string { return "h1: TLS handshake: " + e.err.Error() }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -93,7 +94,23 @@ func (x *Exchange) Await(ctx context.Context) (*Response, error) {
 	if err := r.readHead(); err != nil {
 		stop()
 		k.lose()
-		return nil, x.noAnswer(ctx, err, r.seen)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if x.werr != nil { // what the connection said when it was written to comes first
+			err = x.werr
+		}
+		if _, bad := errors.AsType[*ProtocolError](err); bad || r.seen {
+			return nil, err
+		}
+		if x.reused || !x.wrote || x.idled >= wasKept {
+			k.client.mu.Lock()
+			k.client.stats.Stale++
+			k.client.never = k.client.never || x.reused && x.idled < closesSoon
+			k.client.mu.Unlock()
+			return nil, fmt.Errorf("h1: %w: %w", ErrStale, err)
+		}
+		return nil, fmt.Errorf("h1: no answer: %w", err)
 	}
 	return r, nil
 }
@@ -112,29 +129,6 @@ func (c *Client) used(again bool) {
 // wasKept is how long a connection must have idled for its end to be put down to
 // that, when it has not served before.
 const wasKept = time.Second
-
-// noAnswer returns the error of a request that got no answer. What the connection said
-// when it was written to comes before what it said when it was read.
-func (x *Exchange) noAnswer(ctx context.Context, err error, seen bool) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if x.werr != nil {
-		err = x.werr
-	}
-	if _, bad := errors.AsType[*ProtocolError](err); bad || seen {
-		return err
-	}
-	if x.reused || !x.wrote || x.idled >= wasKept {
-		c := x.k.client
-		c.mu.Lock()
-		c.stats.Stale++
-		c.never = c.never || x.reused && x.idled < closesSoon
-		c.mu.Unlock()
-		return fmt.Errorf("h1: %w: %w", ErrStale, err)
-	}
-	return fmt.Errorf("h1: no answer: %w", err)
-}
 
 // A Response is the answer to a request: its head, and a body to read. It is for
 // one goroutine.
@@ -220,7 +214,16 @@ func (r *Response) letGo() {
 func (r *Response) Status() int { return r.status }
 
 // Get returns the first value of a field of the header, "" without one.
-func (r *Response) Get(name string) string { return r.head.field(name) }
+func (r *Response) Get(name string) string {
+	for left := r.fields; left != ""; {
+		var field string
+		field, left, _ = strings.Cut(left, "\r\n")
+		if n, value, _ := strings.Cut(field, ":"); strings.EqualFold(n, name) {
+			return strings.Trim(value, " \t")
+		}
+	}
+	return ""
+}
 
 // Reused says whether the connection had served another request.
 func (r *Response) Reused() bool { return r.x.reused }

@@ -10,7 +10,7 @@ import (
 // maxHead bounds the head of an answer, as do browsers and proxies, in bytes.
 const maxHead = 64 << 10
 
-// How the length of a body is told (RFC 9112, section 6.3).
+// How the length of a body is determined (RFC 9112, section 6.3).
 type framing int
 
 const (
@@ -45,8 +45,19 @@ func headEnd(b []byte, seen int) int {
 func parseHead(b []byte) (head, error) {
 	line, rest, _ := bytes.Cut(b, []byte("\r\n"))
 	h := head{keep: true, framing: byClose}
-	minor, ok := h.statusLine(line)
-	if !ok {
+	// HTTP/1.x SP 3DIGIT, and a reason that means nothing.
+	const version = "HTTP/1."
+	if len(line) < len("HTTP/1.1 200") || string(line[:len(version)]) != version || line[8] != ' ' {
+		return head{}, malformed("no status line")
+	}
+	minor := int(line[7] - '0')
+	for _, c := range line[9:12] {
+		if c < '0' || c > '9' {
+			return head{}, malformed("no status line")
+		}
+		h.status = 10*h.status + int(c-'0')
+	}
+	if len(line) > 12 && (line[12] != ' ' || !IsValue(string(line[13:]))) || h.status < 100 || minor > 1 {
 		return head{}, malformed("no status line")
 	}
 	h.keep = minor == 1
@@ -65,25 +76,6 @@ func parseHead(b []byte) (head, error) {
 		}
 	}
 	return h, f.settle(&h, minor)
-}
-
-// statusLine reads HTTP/1.x SP 3DIGIT, and a reason that means nothing.
-func (h *head) statusLine(line []byte) (minor int, ok bool) {
-	const version = "HTTP/1."
-	if len(line) < len("HTTP/1.1 200") || string(line[:len(version)]) != version || line[8] != ' ' {
-		return 0, false
-	}
-	minor = int(line[7] - '0')
-	for _, c := range line[9:12] {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		h.status = 10*h.status + int(c-'0')
-	}
-	if len(line) > 12 && (line[12] != ' ' || !IsValue(string(line[13:]))) {
-		return 0, false
-	}
-	return minor, h.status >= 100 && (minor == 0 || minor == 1)
 }
 
 // A frame is what the header says of the body's length.
@@ -155,18 +147,6 @@ func parseLength(s string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil
-}
-
-// field returns the first value of a field.
-func (h *head) field(name string) string {
-	for left := h.fields; left != ""; {
-		var field string
-		field, left, _ = strings.Cut(left, "\r\n")
-		if n, value, _ := strings.Cut(field, ":"); strings.EqualFold(n, name) {
-			return strings.Trim(value, " \t")
-		}
-	}
-	return ""
 }
 
 // IsToken says whether s is a token of RFC 9110, section 5.6.2.
