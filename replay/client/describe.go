@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"reprise/replay/client/internal/h1"
+	"reprise/replay/host"
 	"reprise/replay/result"
 )
 
@@ -62,5 +64,23 @@ func (h *HTTP) Describe(run *result.Run) {
 
 // Report implements [result.Endpoint].
 func (h *HTTP) Report() result.EndpointReport {
-	return result.EndpointReport{Odd: h.odd.counts(), Served: h.served.all(), Wire: h.wireReport()}
+	report := result.EndpointReport{Odd: h.odd.counts(), Served: h.served.all()}
+	// The connections, unless net/http has them all.
+	var all h1.Stats
+	own := false
+	for i := range h.targets {
+		w := h.targets[i].wire
+		if w == nil {
+			continue
+		}
+		own = true
+		s := w.client.Stats()
+		all.Dials, all.Waited, all.Reused = all.Dials+s.Dials, all.Waited+s.Waited, all.Reused+s.Reused
+		all.Replaced, all.Stale, all.Closes = all.Replaced+s.Replaced, all.Stale+s.Stale, all.Closes || s.Closes
+		all.MaxMinute = max(all.MaxMinute, s.MaxMinute) // ports are counted for each address
+	}
+	if own {
+		report.Wire = described(all, host.LocalPorts())
+	}
+	return report
 }

@@ -38,7 +38,15 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 		output = max(output, *row.MaxTokens)
 	}
 	length := int(max(output, 1))
-	req := openai.Request{MaxTokens: &length, Temperature: widened(row.Temperature), Model: h.model, Extra: h.opt.Extra}
+	req := openai.Request{MaxTokens: &length, Model: h.model, Extra: h.opt.Extra}
+	if row.Temperature != nil {
+		// As the decimal that it is: converted as a number, it would be sent as
+		// 0.699999988079071.
+		wide, err := strconv.ParseFloat(strconv.FormatFloat(float64(*row.Temperature), 'g', -1, 32), 64)
+		if err == nil && !math.IsNaN(wide) && !math.IsInf(wide, 0) {
+			req.Temperature = &wide
+		}
+	}
 	for _, label := range []string{row.Model, row.Adapter} { // the adapter stands above the model
 		if name, ok := h.opt.Models[label]; ok && label != "" {
 			req.Model = name
@@ -122,19 +130,6 @@ func KindAPI(kind string) string {
 // asIDs says whether the prompts of an API are token ids.
 func (h *HTTP) asIDs(api string) bool {
 	return h.opt.TokenIDs && (api == result.APICompletions || api == result.APIEmbeddings)
-}
-
-// widened keeps 0.7 what it is: converted as a number, it would be sent as
-// 0.699999988079071.
-func widened(f *float32) *float64 {
-	if f == nil {
-		return nil
-	}
-	wide, err := strconv.ParseFloat(strconv.FormatFloat(float64(*f), 'g', -1, 32), 64)
-	if err != nil || math.IsNaN(wide) || math.IsInf(wide, 0) {
-		return nil
-	}
-	return &wide
 }
 
 // encode completes a call by the request around the prompt in the scratch buffers.

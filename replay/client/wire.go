@@ -189,27 +189,6 @@ func replied(t *try) func(r *h1.Response, err error) (*reply, error) {
 	}
 }
 
-// wireReport counts the connections so far. It is nil where net/http has them all.
-func (h *HTTP) wireReport() *result.Wire {
-	var all h1.Stats
-	any := false
-	for i := range h.targets {
-		w := h.targets[i].wire
-		if w == nil {
-			continue
-		}
-		any = true
-		s := w.client.Stats()
-		all.Dials, all.Waited, all.Reused = all.Dials+s.Dials, all.Waited+s.Waited, all.Reused+s.Reused
-		all.Replaced, all.Stale, all.Closes = all.Replaced+s.Replaced, all.Stale+s.Stale, all.Closes || s.Closes
-		all.MaxMinute = max(all.MaxMinute, s.MaxMinute) // ports are counted for each address
-	}
-	if !any {
-		return nil
-	}
-	return described(all, host.LocalPorts())
-}
-
 func described(s h1.Stats, ports int64) *result.Wire {
 	w := &result.Wire{
 		Dials: s.Dials, DialsMinute: s.MaxMinute, Waited: s.Waited, Reused: s.Reused,

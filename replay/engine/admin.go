@@ -97,29 +97,23 @@ func (s *Server) change(body []byte) error {
 		s.live.mu.Lock()
 		s.live.engine.c.MaxWaiting = next.MaxWaiting
 		s.live.mu.Unlock()
-	} else if err := s.engine.setTimes(next); err != nil {
-		return err
+	} else {
+		base, err := time.ParseDuration(next.Base)
+		if err != nil || base < 0 {
+			return errors.New("prefill_base: not a duration such as 5ms")
+		}
+		itl, err := time.ParseDuration(next.ITL)
+		if err != nil || itl < 0 {
+			return errors.New("itl: not a duration such as 20ms")
+		}
+		if !(next.PrefillRate > 0) {
+			return errors.New("prefill_rate: it must be positive")
+		}
+		s.engine.mu.Lock()
+		c := &s.engine.c
+		c.Base, c.ITL, c.PrefillRate, c.MaxWaiting = base, itl, next.PrefillRate, next.MaxWaiting
+		s.engine.mu.Unlock()
 	}
 	s.current.Store(&faultSettings{f, next.Imitate})
-	return nil
-}
-
-// setTimes changes the times and limits of a timeline.
-func (e *timeline) setTimes(next adminSettings) error {
-	base, err := time.ParseDuration(next.Base)
-	if err != nil || base < 0 {
-		return errors.New("prefill_base: not a duration such as 5ms")
-	}
-	itl, err := time.ParseDuration(next.ITL)
-	if err != nil || itl < 0 {
-		return errors.New("itl: not a duration such as 20ms")
-	}
-	if !(next.PrefillRate > 0) {
-		return errors.New("prefill_rate: it must be positive")
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	c := &e.c
-	c.Base, c.ITL, c.PrefillRate, c.MaxWaiting = base, itl, next.PrefillRate, next.MaxWaiting
 	return nil
 }

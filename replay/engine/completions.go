@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -53,7 +54,18 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob
 	}
 	e := newEmitter(s, w, j)
 	if m.early {
-		if err := e.sendHeaders(); err != nil {
+		// The headers, and what stands before the first token.
+		w.WriteHeader(http.StatusOK)
+		if m.comments {
+			e.keepAlives()
+		}
+		if m.progress {
+			e.putChunk(0, "", nil, fmt.Sprintf(`"prompt_progress":{"total":%d,"cache":0,"processed":0,"time_ms":0}`, len(j.prompt)))
+		}
+		if m.empties {
+			e.putChunk(0, "", nil, "")
+		}
+		if err := e.flush(true); err != nil {
 			return err
 		}
 	}

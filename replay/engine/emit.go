@@ -49,21 +49,6 @@ func newEmitter(s *Server, w http.ResponseWriter, j *serverJob) *emitter {
 	return e
 }
 
-// sendHeaders sends the headers, and what stands before the first token.
-func (e *emitter) sendHeaders() error {
-	e.w.WriteHeader(http.StatusOK)
-	if e.behaviour.comments {
-		e.keepAlives()
-	}
-	if e.behaviour.progress {
-		e.putChunk(0, "", nil, fmt.Sprintf(`"prompt_progress":{"total":%d,"cache":0,"processed":0,"time_ms":0}`, len(e.j.prompt)))
-	}
-	if e.behaviour.empties {
-		e.putChunk(0, "", nil, "")
-	}
-	return e.flush(true)
-}
-
 func (e *emitter) keepAlives() {
 	e.buf = e.behaviour.frame.AppendComment(e.buf, "")
 	e.buf = e.behaviour.frame.AppendComment(e.buf, "ping")

@@ -190,10 +190,16 @@ func (c *Client) sweep() {
 
 // sweepOnce checks the idle connections once.
 func (c *Client) sweepOnce() {
-	for _, pass := range []func(now time.Time, from, to int) bool{c.sweepFresh, c.sweepKept, c.sweepParting} {
+	for _, list := range []*[]*Conn{&c.fresh, &c.kept, &c.parting} {
 		for from := 0; from < sweepMost; from += sweepBatch {
 			c.mu.Lock()
-			more := pass(time.Now(), from, from+sweepBatch)
+			now := time.Now()
+			more := cull(list, from, from+sweepBatch, func(k *Conn) bool {
+				if list == &c.parting {
+					return c.closeParting(k, now)
+				}
+				return c.dropUnusable(k, now)
+			})
 			c.mu.Unlock()
 			if !more {
 				break
@@ -220,45 +226,31 @@ func cull(list *[]*Conn, from, to int, unwanted func(*Conn) bool) (more bool) {
 	return more
 }
 
-func (c *Client) sweepFresh(now time.Time, from, to int) bool {
-	return cull(&c.fresh, from, to, func(k *Conn) bool {
-		switch {
-		case !k.silent():
-			c.ended(k, now)
-		case now.Sub(k.since) > maxIdle:
-			c.drop(k)
-		default:
-			return false
-		}
-		return true
-	})
+// dropUnusable drops an idle connection that can serve no request any more, and reports
+// whether it did. That one outlived a streamed answer makes kept connections trusted.
+func (c *Client) dropUnusable(k *Conn, now time.Time) bool {
+	age := now.Sub(k.since)
+	switch {
+	case !k.silent():
+		c.ended(k, now)
+	case age > maxIdle, k.served > 0 && c.never, !k.expires.IsZero() && !now.Before(k.expires):
+		c.drop(k)
+	default:
+		c.trusted = c.trusted || k.streamed && age >= c.opt.Probation
+		return false
+	}
+	delete(c.sessions, k.session)
+	return true
 }
 
-func (c *Client) sweepKept(now time.Time, from, to int) bool {
-	return cull(&c.kept, from, to, func(k *Conn) bool {
-		age := now.Sub(k.since)
-		switch {
-		case !k.silent():
-			c.ended(k, now)
-		case c.never || age > maxIdle || !k.expires.IsZero() && !now.Before(k.expires):
-			c.drop(k)
-		default:
-			c.trusted = c.trusted || k.streamed && age >= c.opt.Probation
-			return false
-		}
-		delete(c.sessions, k.session)
-		return true
-	})
-}
-
-func (c *Client) sweepParting(now time.Time, from, to int) bool {
-	return cull(&c.parting, from, to, func(k *Conn) bool {
-		if k.silent() && now.Sub(k.since) < partingTime {
-			return false
-		}
-		k.nc.Close()
-		return true
-	})
+// closeParting closes a connection that its server closed, or had time enough to close,
+// and reports whether it did.
+func (c *Client) closeParting(k *Conn, now time.Time) bool {
+	if k.silent() && now.Sub(k.since) < partingTime {
+		return false
+	}
+	k.nc.Close()
+	return true
 }
 
 // Close closes the connections that are not in use, and the others when they are
