@@ -16,8 +16,10 @@ package main
 import (
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 
 	"github.com/pkoukk/tiktoken-go"
@@ -29,28 +31,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: demolog FILE")
 		os.Exit(2)
 	}
-	if err := create(os.Args[1]); err != nil {
+	f, err := os.Create(os.Args[1])
+	if err == nil {
+		zip, _ := gzip.NewWriterLevel(f, gzip.BestCompression) // a level that gzip knows
+		err = errors.Join(write(zip), zip.Close(), f.Close())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "demolog:", err)
 		os.Exit(1)
 	}
-}
-
-func create(name string) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	zip, err := gzip.NewWriterLevel(f, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if err := write(zip); err != nil {
-		return err
-	}
-	if err := zip.Close(); err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // write writes the log as JSON lines.
@@ -62,7 +51,8 @@ func write(w io.Writer) error {
 	}
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
-	for _, r := range newScenario(tokens).run() {
+	s := &scenario{writer: writer{rand.New(rand.NewPCG(2026, 5))}, tokens: tokens}
+	for _, r := range s.makeRecords() {
 		if err := lines.Encode(r); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -72,15 +71,20 @@ type scenario struct {
 	records []*record
 }
 
-func newScenario(tokens *tiktoken.Tiktoken) *scenario {
-	return &scenario{writer: writer{rand.New(rand.NewPCG(2026, 5))}, tokens: tokens}
-}
-
-// run returns the requests in order of arrival.
-func (s *scenario) run() []*record {
+// makeRecords returns the requests in order of arrival.
+func (s *scenario) makeRecords() []*record {
+	// Chats: each turn comes after the answer to the one before and some thought.
 	system := "You are the assistant of a small shop. Answer briefly and politely, in plain words.\n\n" + s.text(statements, 110)
 	for i := range chats {
-		s.chat(fmt.Sprintf("c%03d", i), system)
+		user, at := s.user(), s.anywhere(length*3/4)
+		history := []message{{"system", system}}
+		for turns := 2 + s.IntN(3); turns > 0 && at < length; turns-- {
+			history = append(history, message{"user", s.text(questions, int(s.lognormal(25, 1, 8, 200)))})
+			r := s.ask(fmt.Sprintf("c%03d", i), user, at, slices.Clone(history))
+			history = append(history, r.Response.Choices[0].Message)
+			think := s.lognormal(2.5, 0.8, 0.5, 9)
+			at += time.Duration(r.Latency)*time.Millisecond + time.Duration(think*1e6)*time.Microsecond
+		}
 	}
 	document := "Answer from this handbook only.\n\n" + s.text(statements, 520)
 	for range about {
@@ -90,9 +94,43 @@ func (s *scenario) run() []*record {
 		pasted := s.text(statements, int(s.lognormal(400, 1.3, 20, 2500)))
 		s.ask("", s.user(), s.anywhere(length), []message{{"user", "Please summarise this.\n\n" + pasted}})
 	}
-	s.repeat()
-	s.sort()
-	s.fail()
+
+	// Some requests come once more, a while later and from anyone.
+	left := repeats
+	for _, i := range s.Perm(len(s.records)) {
+		again := *s.records[i]
+		again.at += time.Second + s.anywhere(8*time.Second)
+		if again.Session != "" || again.at >= length {
+			continue
+		}
+		again.User = s.user()
+		s.records = append(s.records, &again)
+		if left--; left == 0 {
+			break
+		}
+	}
+
+	slices.SortStableFunc(s.records, func(a, b *record) int { return cmp.Compare(a.at, b.at) })
+	begin := time.Date(2026, time.May, 4, 9, 30, 0, 0, time.UTC)
+	for _, r := range s.records {
+		r.Timestamp = begin.Add(r.at).Format("2006-01-02T15:04:05.000000Z")
+	}
+
+	// Some requests outside the chats fail, some at once and some after a while.
+	failed := 0
+	for _, i := range s.Perm(len(s.records)) {
+		r := s.records[i]
+		if r.Session != "" || failed == failures {
+			continue
+		}
+		r.Response, r.Usage, r.TTFT = nil, nil, 0
+		if failed%2 == 0 {
+			r.Status, r.Error, r.Latency = 429, &failure{"rate_limit_exceeded"}, 3
+		} else {
+			r.Status, r.Error = 500, &failure{"server_error"}
+		}
+		failed++
+	}
 	return s.records
 }
 
@@ -110,20 +148,6 @@ func (s *scenario) lognormal(mean, cv, lo, hi float64) float64 {
 	return math.Round(min(max(x, lo), hi)*1000) / 1000
 }
 
-// chat adds the turns of one conversation that arrive in time: each after the
-// answer to the one before and some thought.
-func (s *scenario) chat(id, system string) {
-	user, at := s.user(), s.anywhere(length*3/4)
-	history := []message{{"system", system}}
-	for turns := 2 + s.IntN(3); turns > 0 && at < length; turns-- {
-		history = append(history, message{"user", s.text(questions, int(s.lognormal(25, 1, 8, 200)))})
-		r := s.ask(id, user, at, slices.Clone(history))
-		history = append(history, r.Response.Choices[0].Message)
-		think := s.lognormal(2.5, 0.8, 0.5, 9)
-		at += time.Duration(r.Latency)*time.Millisecond + time.Duration(think*1e6)*time.Microsecond
-	}
-}
-
 // ask adds a request and its answer.
 func (s *scenario) ask(session, user string, at time.Duration, messages []message) *record {
 	answer := s.text(statements, int(s.lognormal(62, 0.7, 8, 190)))
@@ -138,66 +162,17 @@ func (s *scenario) ask(session, user string, at time.Duration, messages []messag
 		answer = s.tokens.Decode(ids)
 	}
 	r.Response = &response{[]choice{{message{"assistant", answer}, reason}}}
-	r.Usage = &usage{s.prompt(messages), len(ids)}
+	// The prompt is counted as an endpoint with the ChatML template does, with the
+	// marks as ordinary text.
+	prompt := s.count("<|im_start|>assistant\n")
+	for _, m := range messages {
+		prompt += s.count("<|im_start|>"+m.Role+"\n") + s.count(m.Content) + s.count("<|im_end|>\n")
+	}
+	r.Usage = &usage{prompt, len(ids)}
 	r.TTFT = int64(40 + 0.08*float64(r.Usage.Prompt) + s.lognormal(30, 1, 2, 400))
 	r.Latency = r.TTFT + int64(float64(len(ids))*s.lognormal(12, 0.2, 8, 25))
 	s.records = append(s.records, r)
 	return r
 }
 
-// prompt counts the tokens of a prompt as an endpoint with the ChatML template
-// does, with the marks as ordinary text.
-func (s *scenario) prompt(messages []message) int {
-	n := s.count("<|im_start|>assistant\n")
-	for _, m := range messages {
-		n += s.count("<|im_start|>"+m.Role+"\n") + s.count(m.Content) + s.count("<|im_end|>\n")
-	}
-	return n
-}
-
 func (s *scenario) count(text string) int { return len(s.tokens.EncodeOrdinary(text)) }
-
-// repeat sends some requests once more, a while later and by anyone.
-func (s *scenario) repeat() {
-	left := repeats
-	for _, i := range s.Perm(len(s.records)) {
-		again := *s.records[i]
-		again.at += time.Second + s.anywhere(8*time.Second)
-		if again.Session != "" || again.at >= length {
-			continue
-		}
-		again.User = s.user()
-		s.records = append(s.records, &again)
-		if left--; left == 0 {
-			return
-		}
-	}
-}
-
-// sort puts the requests in order of arrival and writes their times.
-func (s *scenario) sort() {
-	slices.SortStableFunc(s.records, func(a, b *record) int { return cmp.Compare(a.at, b.at) })
-	begin := time.Date(2026, time.May, 4, 9, 30, 0, 0, time.UTC)
-	for _, r := range s.records {
-		r.Timestamp = begin.Add(r.at).Format("2006-01-02T15:04:05.000000Z")
-	}
-}
-
-// fail makes some requests outside the chats fail, some at once and some after
-// a while.
-func (s *scenario) fail() {
-	failed := 0
-	for _, i := range s.Perm(len(s.records)) {
-		r := s.records[i]
-		if r.Session != "" || failed == failures {
-			continue
-		}
-		r.Response, r.Usage, r.TTFT = nil, nil, 0
-		if failed%2 == 0 {
-			r.Status, r.Error, r.Latency = 429, &failure{"rate_limit_exceeded"}, 3
-		} else {
-			r.Status, r.Error = 500, &failure{"server_error"}
-		}
-		failed++
-	}
-}

@@ -54,7 +54,7 @@ func (w writer) sentence(templates []string) string {
 	var out []string
 	for i, t := range strings.Fields(templates[w.IntN(len(templates))]) {
 		letter := rune(t[0])
-		if list := words[letter]; list != nil && (len(t) == 1 || !isLower(t[1])) && (t != "A" || i > 0) {
+		if list := words[letter]; list != nil && (len(t) == 1 || !(t[1] >= 'a' && t[1] <= 'z')) && (t != "A" || i > 0) {
 			t = list[w.IntN(len(list))] + t[1:]
 		}
 		if i > 0 && strings.EqualFold(out[i-1], "a") && strings.Contains("aeiou", t[:1]) {
@@ -64,8 +64,6 @@ func (w writer) sentence(templates []string) string {
 	}
 	return strings.Join(out, " ")
 }
-
-func isLower(b byte) bool { return b >= 'a' && b <= 'z' }
 
 // text writes sentences until they have at least n words.
 func (w writer) text(templates []string, n int) string {
