@@ -29,7 +29,7 @@ func aiperfFormat() Format {
 		says: []string{"session", "turn", "parents", "think_ns", "tool_ns", "blocks"},
 		open: func(o Options, l *losses) (encoder, error) {
 			e := &aiperfEncoder{losses: l, size: o.BlockSize, sessions: placer{}}
-			l.sum(func() string {
+			l.addSentence(func() string {
 				if s := otherBlockSize(o.BlockSize); s != "" {
 					return s + ": say --isl-block-size " + strconv.Itoa(o.BlockSize)
 				}
@@ -50,7 +50,7 @@ func (e *aiperfEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, e
 	b = append(b, '{')
 	at := place{previous: -1}
 	if r.Session != nil {
-		at = e.sessions.of(row, r)
+		at = e.sessions.place(row, r)
 		b = append(b, `"session_id": "`...)
 		b = strconv.AppendInt(b, *r.Session, 10)
 		b = append(b, `", "context_mode": "message_array_with_responses", `...)
@@ -94,14 +94,10 @@ func (e *aiperfEncoder) count(r *trace.Request, at place) {
 	e.losses.count("%d of %d rows have a think or tool time but no turn before them in the file", known && !later)
 	e.losses.count("%d of %d delays do not tell tool time from think time", later && r.ToolNS != nil)
 	e.losses.count("%d of %d rows have a number of their turn that is not their place in the session", r.Turn != nil && *r.Turn != at.turn)
-	e.losses.count("%d of %d rows wait for the turn before them, or for nothing, and not for their parents", !sameParents(r, at))
-}
-
-// sameParents reports whether a row waits for the row before in its session,
-// as a reader that has only sessions takes it.
-func sameParents(r *trace.Request, at place) bool {
-	if at.previous < 0 {
-		return len(r.Parents) == 0
+	// A reader that has only sessions takes a row to wait for the one before in its session.
+	asRead := len(r.Parents) == 0
+	if later {
+		asRead = len(r.Parents) == 1 && r.Parents[0] == at.previous
 	}
-	return len(r.Parents) == 1 && r.Parents[0] == at.previous
+	e.losses.count("%d of %d rows wait for the turn before them, or for nothing, and not for their parents", !asRead)
 }

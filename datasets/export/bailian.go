@@ -30,7 +30,7 @@ func bailianFormat() Format {
 		says:        []string{"session", "turn", "parents", "blocks"},
 		open: func(o Options, l *losses) (encoder, error) {
 			e := &bailianEncoder{losses: l, size: o.BlockSize, regrouping: regroup(o.BlockSize, datasets.BailianBlock), sessions: placer{}}
-			l.sum(e.regrouping.loss)
+			l.addSentence(e.regrouping.loss)
 			return e.encode, nil
 		},
 	}
@@ -51,34 +51,9 @@ func (e *bailianEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, 
 	if err != nil {
 		return b, err
 	}
-	parent, turn := e.chain(row, r)
-	b = append(b, `{"chat_id":`...)
-	b = strconv.AppendInt(b, row, 10)
-	b = append(b, `,"parent_chat_id":`...)
-	b = strconv.AppendInt(b, parent, 10)
-	b = append(b, `,"timestamp":`...)
-	b = appendSeconds(b, r.ArrivalNS)
-	b = append(b, `,"input_length":`...)
-	b = strconv.AppendInt(b, int64(r.InputTokens), 10)
-	b = append(b, `,"output_length":`...)
-	b = strconv.AppendInt(b, int64(r.OutputTokens), 10)
-	kind := `,"type":"text","turn":`
-	if hasImages(r) {
-		kind = `,"type":"image","turn":`
-	}
-	b = append(b, kind...)
-	b = strconv.AppendInt(b, turn, 10)
-	b = append(b, `,"hash_ids":`...)
-	b = appendIDs(b, ids, ",")
-	return append(b, "}\n"...), nil
-}
-
-// chain returns the parent of a row, -1 for none, and its turn from 1.
-func (e *bailianEncoder) chain(row int64, r *trace.Request) (parent, turn int64) {
-	parent, turn = -1, 1
-	previous := int64(-1)
+	parent, turn, previous := int64(-1), int64(1), int64(-1) // -1 for none
 	if r.Session != nil {
-		at := e.sessions.of(row, r)
+		at := e.sessions.place(row, r)
 		previous, turn = at.previous, int64(at.turn)+1
 	}
 	if r.Turn != nil {
@@ -92,11 +67,25 @@ func (e *bailianEncoder) chain(row int64, r *trace.Request) (parent, turn int64)
 	}
 	e.losses.count("%d of %d rows have several parents, of which the latest is kept", len(r.Parents) > 1)
 	e.losses.count("%d of %d rows are a first turn of a session that had begun before, and look like another session", parent < 0 && previous >= 0)
-	return parent, turn
-}
-
-func hasImages(r *trace.Request) bool {
-	return r.Images != nil && *r.Images > 0 || r.ImageTokens != nil && *r.ImageTokens > 0
+	b = append(b, `{"chat_id":`...)
+	b = strconv.AppendInt(b, row, 10)
+	b = append(b, `,"parent_chat_id":`...)
+	b = strconv.AppendInt(b, parent, 10)
+	b = append(b, `,"timestamp":`...)
+	b = appendSeconds(b, r.ArrivalNS)
+	b = append(b, `,"input_length":`...)
+	b = strconv.AppendInt(b, int64(r.InputTokens), 10)
+	b = append(b, `,"output_length":`...)
+	b = strconv.AppendInt(b, int64(r.OutputTokens), 10)
+	kind := `,"type":"text","turn":`
+	if r.Images != nil && *r.Images > 0 || r.ImageTokens != nil && *r.ImageTokens > 0 {
+		kind = `,"type":"image","turn":`
+	}
+	b = append(b, kind...)
+	b = strconv.AppendInt(b, turn, 10)
+	b = append(b, `,"hash_ids":`...)
+	b = appendIDs(b, ids, ",")
+	return append(b, "}\n"...), nil
 }
 
 // A place is that of a row in its session, by the order of the rows.
@@ -108,9 +97,9 @@ type place struct {
 // A placer finds the places of rows. Its memory is some 50 bytes a session.
 type placer map[int64]place
 
-// of returns the place of a row that belongs to a session, and is called once
-// for each such row, in order.
-func (p placer) of(row int64, r *trace.Request) place {
+// place returns the place of a row that belongs to a session. It is called once for
+// each such row, in order.
+func (p placer) place(row int64, r *trace.Request) place {
 	last, ok := p[*r.Session]
 	at := place{previous: -1}
 	if ok {

@@ -34,8 +34,19 @@ func openAIBatchFormat() Format {
 		says:         []string{"model", "kind", "temperature", "max_tokens", "blocks"},
 		open: func(o Options, l *losses) (encoder, error) {
 			e := &batchEncoder{model: o.Model, losses: l, prompts: newPrompts(o.Prompter, l)}
-			l.sum(e.limits)
-			l.sum(e.mixture)
+			l.addSentence(func() string {
+				n := e.rows[0] + e.rows[1] + e.rows[2]
+				if n <= batchRequests && e.bytes <= batchBytes {
+					return ""
+				}
+				return fmt.Sprintf("OpenAI takes %d requests and %d MB in a file; this one has %d and %d MB", batchRequests, batchBytes/1_000_000, n, e.bytes/1_000_000)
+			})
+			l.addSentence(func() string {
+				if max(e.rows[0], e.rows[1], e.rows[2]) == e.rows[0]+e.rows[1]+e.rows[2] {
+					return "" // all are of one kind
+				}
+				return fmt.Sprintf("OpenAI takes one endpoint in a file; this one has %d chats, %d completions and %d embeddings", e.rows[0], e.rows[1], e.rows[2])
+			})
 			return e.encode, nil
 		},
 	}
@@ -81,7 +92,15 @@ func (e *batchEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, er
 	}
 	b = append(b, to.close...)
 	if kind < 2 {
-		b = e.sampling(b, r)
+		n := e.prompts.output(r)
+		e.losses.count("%d of %d rows asked for another max_tokens than the length of their output, which stands there",
+			r.MaxTokens != nil && int64(*r.MaxTokens) != n)
+		b = append(b, `, "max_tokens": `...)
+		b = strconv.AppendInt(b, n, 10)
+		if r.Temperature != nil {
+			b = append(b, `, "temperature": `...)
+			b = strconv.AppendFloat(b, float64(*r.Temperature), 'g', -1, 32)
+		}
 	}
 	b = append(b, "}}\n"...)
 	e.bytes += int64(len(b))
@@ -99,38 +118,4 @@ func (e *batchEncoder) kind(r *trace.Request) int {
 	}
 	e.losses.count("%d of %d rows are of a kind that has no place in a batch, and are written as chats", r.Kind != "" && r.Kind != "chat")
 	return 0
-}
-
-func (e *batchEncoder) sampling(b []byte, r *trace.Request) []byte {
-	n := e.prompts.output(r)
-	e.losses.count("%d of %d rows asked for another max_tokens than the length of their output, which stands there",
-		r.MaxTokens != nil && int64(*r.MaxTokens) != n)
-	b = append(b, `, "max_tokens": `...)
-	b = strconv.AppendInt(b, n, 10)
-	if r.Temperature != nil {
-		b = append(b, `, "temperature": `...)
-		b = strconv.AppendFloat(b, float64(*r.Temperature), 'g', -1, 32)
-	}
-	return b
-}
-
-func (e *batchEncoder) limits() string {
-	n := e.rows[0] + e.rows[1] + e.rows[2]
-	if n <= batchRequests && e.bytes <= batchBytes {
-		return ""
-	}
-	return fmt.Sprintf("OpenAI takes %d requests and %d MB in a file; this one has %d and %d MB", batchRequests, batchBytes/1_000_000, n, e.bytes/1_000_000)
-}
-
-func (e *batchEncoder) mixture() string {
-	kinds := 0
-	for _, n := range e.rows {
-		if n > 0 {
-			kinds++
-		}
-	}
-	if kinds < 2 {
-		return ""
-	}
-	return fmt.Sprintf("OpenAI takes one endpoint in a file; this one has %d chats, %d completions and %d embeddings", e.rows[0], e.rows[1], e.rows[2])
 }

@@ -1,9 +1,9 @@
 // Package export writes a trace in the formats of other tools.
 //
-// The way of a trace to another tool's file:
+// A trace becomes a file of another tool in these steps:
 //
 //  1. [Formats] lists the formats, each with a sample record, what it cannot
-//     hold, and how its tool is told of the file.
+//     hold, and the command line with which its tool reads the file.
 //  2. [NewWriter] opens one of them. A format of blocks needs a trace with block
 //     ids; a format of requests needs a [Prompter], which makes prompts with
 //     the tokens that the rows ask for.

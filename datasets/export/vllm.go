@@ -27,7 +27,7 @@ func vllmTimedFormat() Format {
 		says:        []string{"blocks"},
 		open: func(o Options, l *losses) (encoder, error) {
 			regrouping := regroup(o.BlockSize, datasets.BailianBlock)
-			l.sum(regrouping.loss)
+			l.addSentence(regrouping.loss)
 			return func(b []byte, _ int64, r *trace.Request) ([]byte, error) {
 				if err := wantBlocks(r, o.BlockSize, "timed_trace"); err != nil {
 					return b, err
@@ -85,7 +85,7 @@ type prompts struct {
 
 func newPrompts(p Prompter, l *losses) *prompts {
 	ps := &prompts{prompter: p, losses: l}
-	l.sum(func() string {
+	l.addSentence(func() string {
 		if ps.last == 0 {
 			return ""
 		}

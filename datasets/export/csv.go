@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"reprise/datasets"
 	"reprise/trace"
 )
 
@@ -56,7 +58,13 @@ func (e *blisEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, err
 	b = strconv.AppendInt(b, row, 10)
 	b = appendOptional(append(b, ','), r.User)
 	b = append(b, ",,"...) // tenant_id
-	b = append(b, e.class(r)...)
+	if r.Class != nil {
+		known := slices.Contains(blisClasses, *r.Class)
+		e.losses.count("%d of %d rows are of a class that BLIS does not know", !known)
+		if known {
+			b = append(b, *r.Class...)
+		}
+	}
 	b = appendOptional(append(b, ','), r.Session)
 	b = append(b, ',')
 	b = strconv.AppendInt(b, e.round(row, r), 10)
@@ -68,53 +76,21 @@ func (e *blisEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, err
 		b = strconv.AppendInt(b, int64(n), 10)
 	}
 	b = append(b, ",0,0,"...) // audio_tokens, video_tokens
-	b = strconv.AppendFloat(b, reasonRatio(r), 'f', -1, 64)
+	ratio := 0.0              // the share of the output that was reasoning
+	if r.OutputTokens != 0 {
+		ratio = float64(min(max(valueOf(r.ReasoningTokens), 0), r.OutputTokens)) / float64(r.OutputTokens)
+	}
+	b = strconv.AppendFloat(b, ratio, 'f', -1, 64)
 	b = append(b, ',')
-	b = appendCSV(b, e.modelOf(r))
+	model := r.Model
+	if e.model != "" {
+		e.losses.count("%d of %d rows are of another model than the one named", model != "" && model != e.model)
+		model = e.model
+	}
+	b = appendCSV(b, model)
 	b = append(b, ",0,0"...) // deadline_us, server_input_tokens
-	b = e.times(b, r)
-	b = append(b, ",0,"...) // num_chunks
-	b = append(b, e.status(r)...)
-	b = append(b, ",,"...) // error_message
-	b = appendCSV(b, r.FinishReason)
-	return append(b, '\n'), nil
-}
-
-func (e *blisEncoder) class(r *trace.Request) string {
-	if r.Class == nil {
-		return ""
-	}
-	known := slices.Contains(blisClasses, *r.Class)
-	e.losses.count("%d of %d rows are of a class that BLIS does not know", !known)
-	if !known {
-		return ""
-	}
-	return *r.Class
-}
-
-// round returns the place of a row in its session: BLIS refuses a session whose
-// rounds do not count from 0.
-func (e *blisEncoder) round(row int64, r *trace.Request) int64 {
-	round := int32(0)
-	if r.Session != nil {
-		round = e.sessions.of(row, r).turn
-	}
-	e.losses.count("%d of %d rows have a number of their turn that is not their place in the session", r.Turn != nil && *r.Turn != round)
-	return int64(round)
-}
-
-func (e *blisEncoder) modelOf(r *trace.Request) string {
-	if e.model == "" {
-		return r.Model
-	}
-	e.losses.count("%d of %d rows are of another model than the one named", r.Model != "" && r.Model != e.model)
-	return e.model
-}
-
-// times appends arrival, send, first chunk and last chunk.
-func (e *blisEncoder) times(b []byte, r *trace.Request) []byte {
 	e.losses.count("%d of %d arrivals were rounded to the microsecond", r.ArrivalNS%1e3 != 0)
-	at := []int64{r.ArrivalNS, r.ArrivalNS, 0, 0}
+	at := []int64{r.ArrivalNS, r.ArrivalNS, 0, 0} // arrival, send, first chunk and last chunk
 	for i, latency := range []*int64{r.TTFTNS, r.E2ENS} {
 		if latency != nil {
 			at[2+i] = r.ArrivalNS + max(*latency, 0)
@@ -125,26 +101,30 @@ func (e *blisEncoder) times(b []byte, r *trace.Request) []byte {
 		b = append(b, ',')
 		b = strconv.AppendInt(b, (ns+500)/1e3, 10)
 	}
-	return b
-}
-
-func (e *blisEncoder) status(r *trace.Request) string {
+	b = append(b, ",0,"...) // num_chunks
 	switch r.Status {
 	case "", trace.StatusOK:
-		return "ok"
+		b = append(b, "ok"...)
 	case trace.StatusCancelled:
 		e.losses.count("%d of %d rows were cancelled, which BLIS has no word for: they are written as incomplete", true)
-		return "incomplete"
+		b = append(b, "incomplete"...)
+	default:
+		b = append(b, "error"...)
 	}
-	return "error"
+	b = append(b, ",,"...) // error_message
+	b = appendCSV(b, r.FinishReason)
+	return append(b, '\n'), nil
 }
 
-// reasonRatio returns the share of the output that was reasoning.
-func reasonRatio(r *trace.Request) float64 {
-	if r.OutputTokens == 0 {
-		return 0
+// round returns the place of a row in its session: BLIS refuses a session whose
+// rounds do not count from 0.
+func (e *blisEncoder) round(row int64, r *trace.Request) int64 {
+	round := int32(0)
+	if r.Session != nil {
+		round = e.sessions.place(row, r).turn
 	}
-	return float64(min(max(valueOf(r.ReasoningTokens), 0), r.OutputTokens)) / float64(r.OutputTokens)
+	e.losses.count("%d of %d rows have a number of their turn that is not their place in the session", r.Turn != nil && *r.Turn != round)
+	return int64(round)
 }
 
 func valueOf(n *int32) int32 {
@@ -169,4 +149,37 @@ func appendCSV(b []byte, field string) []byte {
 	b = append(b, '"')
 	b = append(b, strings.ReplaceAll(field, `"`, `""`)...)
 	return append(b, '"')
+}
+
+// inferencePerfFormat writes the CSV of the Azure traces of 2023, which
+// inference-perf replays. Its reader drops dates that have a zone and no
+// fraction, so every date has seven digits, as Azure's do, and no zone; until
+// pull request 782 of September 2026 it kept two of them, since then six.
+// Times count from [datasets.Epoch].
+func inferencePerfFormat() Format {
+	const layout = "2006-01-02 15:04:05.0000000"
+	return Format{
+		Name:    "inference-perf",
+		About:   "CSV of the Azure traces, for inference-perf: TIMESTAMP,ContextTokens,GeneratedTokens",
+		Example: "1970-01-01 00:00:01.5002000,700,21",
+		Loses: []string{
+			"times below 100 ns; inference-perf reads them to 1 µs, before September 2026 to 10 ms", "block ids, so all sharing of prefixes",
+			"sessions, parents and think times", "all columns but arrival and lengths",
+		},
+		Use: "inference-perf --config_file config.yml, where load is {type: trace_replay, trace: {file: FILE, format: AzurePublicDataset}} and data is {type: random, trace: the same}",
+		top: "TIMESTAMP,ContextTokens,GeneratedTokens\n",
+		open: func(_ Options, l *losses) (encoder, error) {
+			return func(b []byte, _ int64, r *trace.Request) ([]byte, error) {
+				l.count("%d of %d arrivals were rounded to 100 ns", r.ArrivalNS%100 != 0)
+				l.count("%d of %d arrivals are finer than the microsecond that inference-perf reads", r.ArrivalNS%1e3 != 0)
+				l.count("%d of %d arrivals are finer than 10 ms, to which inference-perf before September 2026 cuts them", r.ArrivalNS%1e7 != 0)
+				b = datasets.Epoch.Add(time.Duration(r.ArrivalNS+50)).AppendFormat(b, layout)
+				b = append(b, ',')
+				b = strconv.AppendInt(b, int64(r.InputTokens), 10)
+				b = append(b, ',')
+				b = strconv.AppendInt(b, int64(r.OutputTokens), 10)
+				return append(b, '\n'), nil
+			}, nil
+		},
+	}
 }
