@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,7 +120,11 @@ func breakages(text string, r *rand.Rand) map[string]string {
 		"nothing": "", "only newlines": "\n\n\n", "only NUL": "\x00\x00", "garbage behind": text + plant + "\n",
 		"garbage in front": plant + "\n" + text,
 	}
-	for i := range 40 {
+	places, tokens := 4, 15 // of each kind
+	if os.Getenv("REPRISE_TEST_LONG") != "" {
+		places, tokens = 40, 60
+	}
+	for i := range places {
 		out[fmt.Sprint("cut ", i)] = text[:r.IntN(len(text))]
 		at := r.IntN(len(text))
 		for name, b := range map[string]string{"NUL": "\x00", "bad UTF-8": "\xff\xfe", "a quote": `"`, "a brace": "}", "a comma": ",", "the plant": plant} {
@@ -126,7 +132,7 @@ func breakages(text string, r *rand.Rand) map[string]string {
 		}
 	}
 	replace := func(kind string, token *regexp.Regexp, values []string) {
-		for i, at := range token.FindAllStringIndex(text, 60) {
+		for i, at := range token.FindAllStringIndex(text, tokens) {
 			v := values[i%len(values)]
 			for _, v := range []string{v, values[r.IntN(len(values))]} {
 				out[fmt.Sprint(kind, " ", i, " ", v[:min(len(v), 12)])] = text[:at[0]] + v + text[at[1]:]
@@ -146,9 +152,6 @@ func breakages(text string, r *rand.Rand) map[string]string {
 // Whatever is wrong with an input, a reader ends with an error or counts what
 // it skipped, and repeats nothing of it.
 func TestBrokenInputs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
-	}
 	for _, f := range streams(t) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for name, text := range breakages(whole(f), r) {
@@ -171,12 +174,14 @@ func TestBrokenInputs(t *testing.T) {
 	}
 }
 
-// A line of 100 MB is refused without being held.
+// A line of 100 MB is refused without being held. One format of each kind of reader
+// is enough for most runs: lines, an array, CSV, Python's repr.
 func TestHugeLine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
-	}
+	long := os.Getenv("REPRISE_TEST_LONG") != ""
 	for _, f := range streams(t) {
+		if !long && !slices.Contains([]string{"openai-log", "sharegpt", "azure-2023", "vllm-log"}, f.Name) {
+			continue
+		}
 		text := whole(f)
 		at := strings.LastIndexByte(strings.TrimSpace(text), '"')
 		if at < 0 {

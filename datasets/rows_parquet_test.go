@@ -287,19 +287,20 @@ func TestParquetMapped(t *testing.T) {
 // A file that is cut, or has a byte that is another, gives rows or a located
 // error, and never a panic.
 func TestParquetDamaged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	stride := 5 // every so many cuts and bytes
+	if os.Getenv("REPRISE_TEST_LONG") != "" {
+		stride = 1
 	}
 	in := foreign(t)
 	o := Options{Map: Mapping{"input_tokens": {"turn"}, "user": {"conversation_hash"}, "session": {"deep", "ids", "conversation"}, "model": {"model"}}, MaxBad: 1}
-	for k := 0; k < len(in); k += 13 {
+	for k := 0; k < len(in); k += 13 * stride {
 		_, _, err := read(strings.NewReader(in[:k]), o)
 		var at *trace.SourceError
 		if k >= 12 && (!errors.As(err, &at) || !errors.Is(err, io.ErrUnexpectedEOF) || at.Line != 1) {
 			t.Fatalf("cut at %d: %v", k, err)
 		}
 	}
-	for k := 4; k < len(in)-4; k += 5 {
+	for k := 4; k < len(in)-4; k += 5 * stride {
 		b := []byte(in)
 		b[k] ^= 0x55
 		if _, _, err := read(bytes.NewReader(b), o); err != nil {
