@@ -69,13 +69,13 @@ func (t *timed) Read(batch []trace.Entry) (int, error) {
 	return n, err
 }
 
-// Spread gives starts to the sessions of a source whose times count from the
-// start of each, see [Info] SessionTimes. Sessions, and requests that belong to
-// none, start by the process p in the order of the source, the first of them at
-// [Epoch]. Within a session the times stay as far apart as they are; what is
-// before its first entry moves onto that. Sessions are told by the Text that
-// their entries share. The entries stay in the order of the source. Memory is an
-// instant for each session.
+// Spread gives start times to the sessions of a source whose times count from the
+// start of each session: see SessionTimes of [Info]. The process p starts the
+// sessions, and the requests that belong to none, in the order of the source, the
+// first of them at [Epoch]. Times within a session stay as far apart as they are; an
+// entry whose time is before that of the session's first entry moves onto that. A
+// session is recognised by the Text that its entries share. The entries stay in the
+// order of the source. Memory is an instant for each session.
 func Spread(src trace.EntryReader, p arrival.Process) trace.EntryReader {
 	return &spread{src: src, process: p, sessions: map[trace.Text]placedSession{}}
 }

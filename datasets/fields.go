@@ -18,8 +18,9 @@ type SourceField struct {
 	How     string   // what becomes of it, where the rules of the columns do not say it
 }
 
-// ReadFields lists what is read of a format whose mapping, if it takes one, names
-// fields for some targets. ok is false for a format or a target that is not known.
+// ReadFields lists the fields that are read of a format. mapped are the targets for
+// which a mapping names fields in place of the format's own. ok is false for a
+// format or a target that is not known.
 func ReadFields(format string, mapped []string) (fields []SourceField, ok bool) {
 	for _, f := range Formats() {
 		if f.Name != format {
@@ -122,10 +123,9 @@ func mappedFields(m Mapping, made map[string]string) (out []SourceField) {
 	return out
 }
 
-// Fields say what a source was read as, and how many fields it has beside those
-// that [ReadFields] lists for that. The names of these stay here: a name may tell
-// something. A field is a value of a record by its path, or a column; a list of
-// what are no objects is one field.
+// Fields say which fields of a source were read, and how many were not. The names
+// of the latter are not kept: a name may tell something. A field is a value of a
+// record by its path, or a column; a list without objects is one field.
 type Fields struct {
 	Format  string         // whose fields were read
 	Mapped  []string       // targets whose fields a mapping named

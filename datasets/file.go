@@ -15,9 +15,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A File is one file of a source. Open may be called more than once; for a
-// source of one file in a format that is not made of several, as stdin must be,
-// it is called once only.
+// A File is one file of a source. Open may be called more than once. It is called
+// once only for a source of a single file, such as stdin, in a format that is not
+// made of several files.
 type File struct {
 	Name string // for errors and for formats that are told by names
 	Open func() (io.ReadCloser, error)

@@ -130,7 +130,7 @@ var targets = []target{
 	{"output", "the answer as a text or a message", setOutput},
 }
 
-// Targets lists the targets of a mapping, each with what it is.
+// Targets lists the targets of a mapping: the name of each, and one line about it.
 func Targets() [][2]string {
 	out := make([][2]string, len(targets))
 	for i, t := range targets {

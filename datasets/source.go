@@ -33,8 +33,8 @@ type Options struct {
 	PoolSpan  time.Duration // how much of it to expand; 0 is an hour
 }
 
-// Info says what was found in a source. After [OpenFiles] it tells the format, the
-// block size, the unit of the times, and whether there are times and text; it is
+// Info says what was found in a source. After [OpenFiles] it holds the format, the
+// block size, the unit of the times, and whether there are times and text. It is
 // complete when Read has returned io.EOF.
 type Info struct {
 	Format       string
@@ -122,7 +122,8 @@ func (s *Source) Info() Info {
 func (s *Source) Empty() bool { return len(s.pending) == 0 && s.err == io.EOF }
 
 // Read implements [trace.EntryReader]. Errors of the input are of type
-// *trace.SourceError or, when there are too many of them, *[tooManyBad].
+// *trace.SourceError. When too many records are bad, one error wraps the places of
+// the first ones.
 func (s *Source) Read(batch []trace.Entry) (int, error) {
 	n := copy(batch, s.pending)
 	s.pending = s.pending[n:]
