@@ -466,12 +466,13 @@ func captureEdge(s string, zone *time.Location) (t time.Time, relative bool, why
 // of a request, such as its end, may be outside. The place of the fault is the
 // caller's to fill in.
 func (c *clock) inCapture(arrival time.Time) *fault {
+	if !c.capture.Declared() {
+		return nil
+	}
 	// An undated time counts from a zero of the source's own, and not from 1970. In
 	// a unit that was told nothing but the size says which.
 	undated := c.style == numeric && !c.epoch && arrival.Sub(Epoch) < 1e9*time.Second
 	switch {
-	case !c.capture.Declared():
-		return nil
 	case c.capture.Relative && !undated:
 		return refuse(0, 0, "its times are dates: give the capture window as two dates, such as 2026-01-02T15:04:05Z")
 	case !c.capture.Relative && undated:
