@@ -18,7 +18,7 @@ import (
 // With more distinct blocks than are numbered in memory, what a block needs to
 // know of its past is found out by partitions, whose blocks fit:
 //
-//  1. list: every reference to a block, in the final order of rows, goes to
+//  1. distribute: every reference to a block, in the final order of rows, goes to
 //     the partition that a hash of its key names. References to keys that count
 //     up go together, see [keyReader].
 //  2. resolve: each partition is read in turn. For every reference it writes an

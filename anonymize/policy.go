@@ -16,8 +16,8 @@ import (
 	"reprise/trace/token"
 )
 
-// Internal is the tier of pseudonymous records for use inside the house that
-// they came from: exact relative times, exact lengths, every block id.
+// Internal is the tier of pseudonymous records for use inside the organisation
+// that they came from: exact relative times, exact lengths, every block id.
 const Internal = "internal"
 
 // Partner is the tier of k-anonymous records for a partner under contract: times
@@ -29,21 +29,22 @@ const Partner = "partner"
 // beside a trace of tier internal, see [Policy].Raw and [OpenRaw].
 const Raw = "raw"
 
-// A Policy says how entries become rows.
+// A Policy holds the settings of [Run].
 type Policy struct {
-	Tier      string // [Internal]: others are made of its rows, see [Release]
+	Tier      string // must be [Internal]; [Release] makes other tiers from its rows
 	BlockSize int    // tokens in a block of text; 1 to 1<<16
 
-	// SourceBlock is the block size of ids that the source hashed itself; 0
-	// when it has none. It wins over BlockSize, as ids cannot be cut again.
+	// SourceBlock is the number of tokens in a block whose id the source hashed
+	// itself, or 0 if the source has no ids. It overrides BlockSize, because ids
+	// cannot be cut again.
 	SourceBlock int
 
 	// Tokenizer counts and cuts text. It may be nil for sources without text.
 	Tokenizer token.Tokenizer
 	Template  token.Template // rendered around messages; the zero Template adds nothing
 
-	// Capture is the declared window that all entries must be in: rows then count
-	// from its begin. Without one they count from the first of them.
+	// Capture is the declared window that all entries must be in. Arrivals count
+	// from its begin, or from the first arrival if there is no window.
 	Capture trace.Capture
 
 	KeepModel    bool   // keep model names as the source spells them
@@ -51,13 +52,13 @@ type Policy struct {
 	SpillDir     string // for private spill files; os.TempDir when empty
 	Workers      int    // goroutines that tokenise; 0 means GOMAXPROCS
 
-	// Raw, when set, gets the text of the rows, for verbatim replay: a raw file,
-	// which [OpenRaw] reads. It is the one way for text out of this package, so it
-	// must be a file that its owner alone can read. The source must have text.
+	// Raw, when set, receives the text of the rows for a verbatim replay, in the
+	// format that [OpenRaw] reads. It must be a file that only its owner can read.
+	// The source must have text.
 	Raw io.Writer
 
-	// KTemplate, when above 0, has [Card].Templates keep the system prompts that
-	// at least so many users have, as text.
+	// KTemplate, when above 0, keeps the text of the system prompts that at least
+	// this many users have, in [Card].Templates.
 	KTemplate int
 
 	Confined *Confinement // of this process, for the card; nil where it is not confined
@@ -72,20 +73,21 @@ type Policy struct {
 	limits limits
 }
 
-// PartnerPolicy are the settings of [Release]. Zero values stand for the defaults.
+// A PartnerPolicy holds the settings of [Release]. The zero value of a field stands
+// for its default.
 type PartnerPolicy struct {
 	// Unit is [UnitUser], [UnitSession] or [UnitRequest]. When empty it is the
 	// user where the trace has users, else the session of the source; a trace
 	// with neither is [ErrNoUnit].
 	Unit string
 
-	KShare     int           // users that must have a block for its id to be the same for all of them: 5
-	KClass     int           // users that a pair of lengths, and a name, must have: 11
-	LinkK      int           // users that the lengths of a session's turns must have for these to stay linked: KClass; 1 links all
-	PerOctave  int           // buckets of lengths in an octave: 2
-	Quantum    time.Duration // of times: 1 s
-	DropOwn    bool          // blocks that fewer than KShare have link nothing, not even the requests of one of them; see [Release]
-	Suppressed float64       // most of the requests that may be left out: 0.05
+	KShare     int           // a block keeps one id for all if at least this many users have it; default 5
+	KClass     int           // least users of a pair of lengths, and of a name; default 11
+	LinkK      int           // least users of the lengths of a session's turns, for the turns to stay linked; default KClass, 1 links all
+	PerOctave  int           // buckets of lengths in an octave; default 2
+	Quantum    time.Duration // bin within which times are drawn anew; default 1 s
+	DropOwn    bool          // drop blocks that fewer than KShare users have, so that they link nothing; see [Release]
+	Suppressed float64       // largest share of the requests that may be left out; default 0.05
 
 	SpillDir string
 	Confined *Confinement // of this process, for the card; nil where it is not confined
@@ -98,7 +100,7 @@ type PartnerPolicy struct {
 	watch  func(row, at int64) // of tests: which row came out at what instant
 }
 
-// Units of privacy: who is counted, and hidden among others.
+// Units of privacy: what is counted, and hidden among others of its kind.
 const (
 	UnitUser    = "user"
 	UnitSession = "session" // of the source, never an inferred one
@@ -186,24 +188,23 @@ func (p *Policy) blockSize() int {
 	return p.BlockSize
 }
 
-// A Confinement says what the process that looked at the text could not do: in a
-// word or two each, or "not available" and why.
+// A Confinement says by what means the process that looked at the text was
+// confined, in a word or two each, or "not available" and why.
 type Confinement struct {
 	Network   string `json:"network"`    // seccomp
 	Files     string `json:"files"`      // landlock and its version
 	CoreDumps string `json:"core_dumps"` // off
 }
 
-// Confine shuts the network off for the whole process, leaves to it the files
-// that it is to read, or that are below directories to read, the directories of
-// those that it is to write, and that of temporary files, and switches core dumps
-// off. On Linux that is done by seccomp and Landlock, as far as the kernel has
-// them. It cannot be undone.
+// Confine shuts the network off for the whole process, switches core dumps off, and
+// leaves three kinds of files: those to read, with all that is below them; the
+// directories of those to write; and the directory of temporary files. Linux does
+// that by seccomp and Landlock, if the kernel has them. It cannot be undone.
 func Confine(read, write []string) Confinement {
 	return Confinement(confine.Process(confine.Paths{Read: read, Write: write, Temp: os.TempDir()}))
 }
 
-// Missing lists what could not be applied, for people.
+// Missing lists the parts that could not be applied, in words for people.
 func (c Confinement) Missing() []string {
 	var out []string
 	for _, part := range []struct{ name, said string }{{"network", c.Network}, {"files", c.Files}, {"core dumps", c.CoreDumps}} {

@@ -15,7 +15,7 @@ const (
 	sharedByAll         // k or more: it may be told apart from others as what it is
 )
 
-// Nobody is the unit of rows that do not count.
+// Nobody is the unit of rows that count for no unit.
 const Nobody uint64 = math.MaxUint64
 
 // sharing knows of every block how many units it has, in two bits.
@@ -67,8 +67,9 @@ func countSharing(ctx context.Context, open func() (trace.Reader[trace.Request],
 	return s, nil
 }
 
-// CountShared counts the blocks of prompts that k or more units have; unit is
-// [Nobody] for rows that count for none. It says nothing of what a release did, and so holds one to it.
+// CountShared counts the blocks of prompts that at least k units have. unit returns
+// the unit of a row, or [Nobody] for a row that counts for none. Audits hold a
+// release against this count. It fails if block ids are not numbered from 0.
 func CountShared(ctx context.Context, src Source, k int, unit func(row int64, r *trace.Request) uint64) (shared int64, err error) {
 	rows, err := src.Open()
 	if err != nil {

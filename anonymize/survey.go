@@ -11,11 +11,12 @@ import (
 	"reprise/trace"
 )
 
-// ErrNoUnit says that nothing tells whose requests are whose.
+// ErrNoUnit is the error of a trace that names neither users nor sessions of its
+// source, when the policy asks for one or leaves the choice open.
 var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so nothing says which requests are one person's; " +
 	"the unit request would hide one request among others, not a person")
 
-// A release is one under way.
+// A release is the state of one call of [Release].
 type release struct {
 	p       *PartnerPolicy
 	src     Source

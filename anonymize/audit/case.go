@@ -9,7 +9,7 @@ import (
 	"reprise/trace"
 )
 
-// A Case is an output to be judged, and what the judge has beside it.
+// A Case is an output to judge, and what the judge knows besides.
 type Case struct {
 	Output   *Output
 	Log      *Log         // the source log; nil when it is not given
@@ -59,9 +59,9 @@ func (c *Case) make() maker {
 	return m
 }
 
-// Before gives the rows of tier internal that the output was made of: those of
-// Internal, else those of an import of Log, which is done once. A check that
-// calls it has [NeedsBefore].
+// Before returns the rows of tier internal that the output was made from: those of
+// Internal, or those of an import of Log, which is done once. A check that calls it
+// has [NeedsBefore].
 func (c *Case) Before(ctx context.Context) (anonymize.Source, error) {
 	t := c.Internal
 	if t == nil && c.before == nil {
@@ -101,7 +101,7 @@ func (c *Case) importLog(ctx context.Context, change func(*anonymize.Policy, tra
 	})
 }
 
-// Close gives up what the checks made. Output, Internal and Log are the caller's.
+// Close frees what the checks made. The caller closes Output, Internal and Log.
 func (c *Case) Close() error {
 	if c.before == nil {
 		return nil

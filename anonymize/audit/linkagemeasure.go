@@ -70,7 +70,7 @@ func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], err
 	return m.out, nil
 }
 
-// A linkMeasure is one under way.
+// A linkMeasure is the state of one call of [measureLinkage].
 type linkMeasure struct {
 	open     func() (trace.Reader[linkRow], error)
 	o        linkOptions
@@ -259,16 +259,16 @@ func (r *linkReader) Read(rows []linkRow) (int, error) {
 // one conversation.
 const maxCarriers = 100
 
-// A sessionInference infers sessions as an attacker does who has nothing but blocks: requests
-// are of one conversation when they share the first block that no crowd has. The
-// sessions of the file itself begin behind what more than half of the requests
-// carry, so that several system prompts would hide in them what is below each.
+// A sessionInference infers sessions like an attacker who has only blocks: requests
+// are of one conversation if they share the first block that at most [maxCarriers]
+// requests have. The sessions of the file itself begin after what more than half of
+// the requests share, and would hide conversations below several system prompts.
 // Memory is a byte for each block.
 type sessionInference struct {
-	carriers []uint8 // by block: requests that have it, up to one more than a crowd
+	carriers []uint8 // by block: requests that have it, up to maxCarriers + 1
 }
 
-// session is the first block that no crowd has; nil when there is none.
+// session is the first block that at most maxCarriers requests have; nil for none.
 func (j *sessionInference) session(blocks []uint64) *int64 {
 	for _, b := range blocks {
 		if b < uint64(len(j.carriers)) && j.carriers[b] <= maxCarriers {

@@ -26,7 +26,7 @@ const (
 // Figures are what a check measured, by snake-case names with their units.
 type Figures map[string]any
 
-// A Finding is what became of a check.
+// A Finding is the outcome of a check.
 type Finding struct {
 	Check   string  `json:"check"` // set by [Run]
 	Status  Status  `json:"status"`
@@ -37,7 +37,7 @@ type Finding struct {
 	broken bool // an error ended the check
 }
 
-// A Result is what all checks found of one output.
+// A Result holds the findings of all checks about one output.
 type Result struct {
 	Schema     string    `json:"schema"`
 	Version    string    `json:"version"`               // of the tool that judged

@@ -58,7 +58,7 @@ func rules(ctx context.Context, c *Case) Finding {
 	return passed(fig, "lengths and pauses are of public buckets, what the card says is dropped is not there, and no block follows two others")
 }
 
-// cardChecker are rows that are held against the card.
+// A cardChecker compares rows with what the card says about them.
 type cardChecker struct {
 	size    int
 	quantum int64

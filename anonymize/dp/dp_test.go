@@ -87,7 +87,7 @@ func TestAccount(t *testing.T) {
 	}
 	for _, eps := range []float64{0.1, 1, 4} {
 		rho := Rho(eps, 1e-6)
-		if d := Delta(rho, eps); d > 1e-6 || d < 0.99e-6 {
+		if d := zcdpDelta(rho, eps); d > 1e-6 || d < 0.99e-6 {
 			t.Errorf("δ at its own ρ: %g", d)
 		}
 		if bun := rho + 2*math.Sqrt(rho*math.Log(1e6)); bun < eps {

@@ -97,7 +97,7 @@ func epsilon(rho, delta float64) float64 {
 	lo, hi := 0.0, rho+2*math.Sqrt(rho*math.Log(1/delta)) // Bun and Steinke 2016, which is never less
 	for range 100 {
 		mid := (lo + hi) / 2
-		if Delta(rho, mid) <= delta {
+		if zcdpDelta(rho, mid) <= delta {
 			hi = mid
 		} else {
 			lo = mid

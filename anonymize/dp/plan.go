@@ -205,12 +205,12 @@ func (s Selection) Keep(n *Noise, users int64) (bool, error) {
 }
 
 // Rho is the largest ρ for which every ρ-zCDP mechanism is (ε, δ)-differentially
-// private by [Delta]. ε and δ must be above 0.
+// private by zcdpDelta. ε and δ must be above 0.
 func Rho(eps, delta float64) float64 {
 	lo, hi := 0.0, eps // ρ-zCDP is at best (ρ, ·)-private
 	for range 100 {
 		mid := (lo + hi) / 2
-		if Delta(mid, eps) <= delta {
+		if zcdpDelta(mid, eps) <= delta {
 			lo = mid
 		} else {
 			hi = mid
@@ -219,14 +219,14 @@ func Rho(eps, delta float64) float64 {
 	return lo
 }
 
-// Delta is the δ that ρ-zCDP gives at ε:
+// zcdpDelta is the δ that ρ-zCDP gives at ε:
 //
 //	δ = inf over α>1 of exp((α−1)(αρ−ε))/(α−1) · (1−1/α)^α
 //
 // (Canonne, Kamath and Steinke 2020, corollary 13). The logarithm is convex
 // enough in α for a search by thirds; a point beside the best one only makes the
 // answer larger, which is safe.
-func Delta(rho, eps float64) float64 {
+func zcdpDelta(rho, eps float64) float64 {
 	if rho <= 0 {
 		return 0
 	}

@@ -1,16 +1,15 @@
-// Package confine takes from the process what a step that handles prompt text
-// does not need, so that a fault in it, or in a library that it uses, has nowhere
-// to send the text to. [Process] does it in three parts, each as far as the
-// system allows:
+// Package confine takes away from the process what it does not need to handle
+// prompt text, so that a fault in the process, or in a library, cannot send the
+// text anywhere. [Process] does three things, each as far as the system allows:
 //
-//  1. core dumps are switched off, and with them other processes of the user
-//     reading this one's memory;
-//  2. a seccomp filter refuses sockets, io_uring, tracing and the starting of
-//     programs, in all threads (Linux, seccomp(2));
-//  3. a Landlock domain leaves reading of the inputs, writing beside the outputs
-//     and temporary files (Linux, landlock(7)).
+//  1. it switches core dumps off, which also keeps other processes of the user from
+//     reading the memory of this one;
+//  2. it installs a seccomp filter in all threads, which refuses sockets, io_uring,
+//     tracing and starting programs (Linux, seccomp(2));
+//  3. it enters a Landlock domain that allows only reading the inputs, writing next
+//     to the outputs, and temporary files (Linux, landlock(7)).
 //
-// It cannot be undone: what was confined stays so to the end of the process.
+// None of this can be undone before the process ends.
 package confine
 
 // Paths are the files that the process still needs.
