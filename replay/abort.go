@@ -19,14 +19,14 @@ import (
 // that came: a server that answers nothing is noticed by the requests in flight,
 // which for the queue count as well.
 type Condition struct {
-	What  string  // [AbortErrors], [AbortQueue], or a latency and its percentile, such as ttft-p99
+	What  string  // errors, queue, or a latency and its percentile, such as ttft-p99
 	Above float64 // a share, a number of requests, or seconds
 }
 
-// What a Condition may be about, beside latencies.
+// What a [Condition] may be about, besides latencies.
 const (
-	AbortErrors = "errors" // share of failed requests
-	AbortQueue  = "queue"  // requests in flight, at every look in the window
+	abortErrors = "errors" // share of failed requests
+	abortQueue  = "queue"  // requests in flight, at every look in the window
 )
 
 // The window of a Condition.
@@ -65,13 +65,13 @@ func parseCondition(s string) (c Condition, err error) {
 	}
 	c.What = what
 	switch {
-	case what == AbortErrors:
+	case what == abortErrors:
 		number, isPercent := strings.CutSuffix(value, "%")
 		if c.Above, err = strconv.ParseFloat(number, 64); err != nil || !isPercent || !(c.Above >= 0 && c.Above < 100) {
 			return c, errors.New("errors: want a percentage from 0% to below 100%, such as errors>5%")
 		}
 		c.Above /= 100
-	case what == AbortQueue:
+	case what == abortQueue:
 		n, err := strconv.ParseUint(value, 10, 31)
 		if err != nil {
 			return c, errors.New("queue: want a number of requests in flight, such as queue>100")
@@ -116,14 +116,14 @@ type aborted struct {
 func (a *aborted) Error() string {
 	value := func(v float64) string {
 		switch a.What {
-		case AbortErrors:
+		case abortErrors:
 			return strconv.FormatFloat(math.Round(1e4*v)/100, 'f', -1, 64) + " %"
-		case AbortQueue:
+		case abortQueue:
 			return strconv.FormatFloat(v, 'f', 0, 64)
 		}
 		return time.Duration(v * 1e9).Round(time.Microsecond).String()
 	}
-	if a.What == AbortQueue {
+	if a.What == abortQueue {
 		return fmt.Sprintf("the condition to abort on holds: at least %s requests were in flight for %d s, above %s", value(a.measured), abortLooks, value(a.Above))
 	}
 	return fmt.Sprintf("the condition to abort on holds: %s was %s in %d s with %d requests, above %s", a.What, value(a.measured), abortLooks, a.requests, value(a.Above))
@@ -184,9 +184,9 @@ func (a *aborter) measure(c Condition) (v float64, requests int64) {
 		done, failed, least = done+l.done, failed+l.failed, min(least, l.inFlight)
 	}
 	switch c.What {
-	case AbortErrors:
+	case abortErrors:
 		return float64(failed) / float64(max(done, 1)), done
-	case AbortQueue:
+	case abortQueue:
 		return float64(least), done + least
 	}
 	i, percentile, _ := c.latency()

@@ -10,12 +10,12 @@ import (
 
 func TestParseConditions(t *testing.T) {
 	for in, want := range map[string][]Condition{
-		"errors>5%":                       {{AbortErrors, 0.05}},
-		"errors>0%":                       {{AbortErrors, 0}},
-		"queue>100,ttft-p99>10s":          {{AbortQueue, 100}, {"ttft-p99", 10}},
+		"errors>5%":                       {{abortErrors, 0.05}},
+		"errors>0%":                       {{abortErrors, 0}},
+		"queue>100,ttft-p99>10s":          {{abortQueue, 100}, {"ttft-p99", 10}},
 		"itl-p50>80ms,lag-p95>1m":         {{"itl-p50", 0.08}, {"lag-p95", 60}},
 		"ttft-p50>1s,ttft-p99>2.5s":       {{"ttft-p50", 1}, {"ttft-p99", 2.5}},
-		"errors>2.5%,queue>0,lag-p90>1ns": {{AbortErrors, 0.025}, {AbortQueue, 0}, {"lag-p90", 1e-9}},
+		"errors>2.5%,queue>0,lag-p90>1ns": {{abortErrors, 0.025}, {abortQueue, 0}, {"lag-p90", 1e-9}},
 	} {
 		if got, err := ParseConditions(in); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v", in, got, err)

@@ -24,8 +24,8 @@ type closedLoop struct {
 	over     bool
 }
 
-// slotTimes returns when each slot of a closed loop opens. A run that is resumed has
-// its ramp-up behind it.
+// slotTimes returns when each slot of a closed loop opens. A run that is
+// resumed has no ramp-up.
 func (o *Options) slotTimes() []time.Duration {
 	opens := slices.Repeat([]time.Duration{o.Resume.base()}, o.Concurrency)
 	if o.Resume == nil {

@@ -25,7 +25,7 @@ type collector struct {
 	stalls       func() *result.Stalls   // those since the last call
 	batch        []result.Result
 	done, failed int64
-	meters       *meters // nil where nobody is told
+	meters       *meters // nil where nobody asks
 	aborter      *aborter
 	told         [2]int64 // done and failed at the last report
 	err          error

@@ -7,9 +7,9 @@ import (
 	"reprise/replay/result"
 )
 
-// A heartbeat notices that the client stands still: stopped by a signal, starved of
-// the processor, or kept by its own scheduler. It asks to be woken each millisecond,
-// and a wake-up that comes much too late is a [result.Stall].
+// A heartbeat notices that the client does not run: stopped by a signal, starved of
+// the processor, or kept waiting by its own scheduler. It asks to be woken each
+// millisecond, and a wake-up that comes much too late is a [result.Stall].
 //
 // It is a goroutine like those that read the answers, and not a thread of its own:
 // it waits in the same queues, so that what keeps it from running keeps them. What

@@ -80,11 +80,11 @@ func ReadLineage(rows trace.Reader[Turn]) (*Lineage, error) {
 // time: without any, a source says nothing of how its users wait.
 func (l *Lineage) Timed() int64 { return l.timed }
 
-// Backward is the number of parents that stand below their children in the
-// file. A run cannot wait for them, and does not.
+// Backward is the number of parents that come after their children in the file. A run
+// does not wait for them.
 func (l *Lineage) Backward() int64 { return l.backward }
 
-// Repeat has the lineage hold for a [Loop], whose rows are those of the workload
+// Repeat makes the lineage that of a [Loop], whose rows are those of the workload
 // again and again.
 func (l *Lineage) Repeat() { l.repeat = true }
 
@@ -108,7 +108,7 @@ func (l *Lineage) following(row int64) int {
 }
 
 // pauseOf is the time between the end of a row's parents and the row: think and
-// tool time together. It is not known where the source told neither.
+// tool time together. It is not known when the source recorded neither.
 func pauseOf(think, tool *int64) (ns int64, known bool) {
 	for _, part := range []*int64{think, tool} {
 		if part != nil {

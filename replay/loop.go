@@ -9,8 +9,8 @@ import (
 )
 
 // A Loop reads the rows of a workload again and again. Each round is later than
-// the one before it by a period, and its parents are its own. Unless told
-// otherwise it has blocks of its own as well, so that its prompts are new to a
+// the one before it by a period, and its parents are its own. With Blocks it has blocks of
+// its own as well, so that its prompts are new to a
 // server's cache as those of the first round were; within a round they share what
 // they share in the workload. Sessions and users keep their ids.
 type Loop struct {

@@ -23,7 +23,7 @@ type Metering struct {
 // Once before the run everything is scraped, so that counters have a beginning
 // before the first request; then every interval on the run's clock; and once more
 // an interval after the last answer, since engines publish what they did a little
-// behind it. A part of a run that was interrupted is measured like a run of its own,
+// later. A part of a run that was interrupted is measured like a run of its own,
 // in the same journal.
 type meter struct {
 	what    Metering

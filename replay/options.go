@@ -20,7 +20,7 @@ type Options struct {
 	MaxInFlight   int           // requests at once; 0 means no limit
 	Ahead         time.Duration // a request is prepared this long before it is due; 0 means 2 s
 	Grace         time.Duration // from the end of the context to the end of the requests in flight; 0 means 5 s
-	IncludeFailed bool          // send the rows that failed in the source too
+	IncludeFailed bool          // also send the rows that failed in the source
 
 	// Causal, when set, makes a row wait for its parents: it is due when they are
 	// over plus its think and tool time, or, where neither is known, at the later
@@ -37,8 +37,8 @@ type Options struct {
 	// flight, and the next row is due when one is over. Recorded times and parents
 	// do not count.
 	Concurrency int
-	// RampUp is over how long a closed loop's places come, one after another; 0 is all
-	// at once.
+	// RampUp is the time over which a closed loop's slots open, one after another; 0 opens
+	// all at once.
 	RampUp time.Duration
 	// Duration, when above zero, ends the sending: no row is sent that is due
 	// then or later.
@@ -48,14 +48,14 @@ type Options struct {
 	// last due time.
 	Warmup, Cooldown Span
 
-	// Realtime releases requests from a thread before which all others of the
-	// machine give way, see [pace.NewRealtime], unless the Runner has a Pacer.
+	// Realtime releases requests from a thread that runs before all others of the
+	// machine, see [pace.NewRealtime], unless the Runner has a Pacer.
 	Realtime bool
-	// Origin, when set, says of which row of the workload, and of which round of a
-	// [Loop], the row is that is read as the id-th. One goroutine calls it.
+	// Origin, when set, returns the row of the workload, and the round of a [Loop], of
+	// the row that is read as the id-th. One goroutine calls it.
 	Origin func(id int64) (row int64, round int32)
 	// Endless says that the rows have no end, so that those left when the run is
-	// over are not counted. It takes a Duration.
+	// over are not counted. It needs a Duration.
 	Endless bool
 
 	// Known, when set, is asked for every row that was sent, in the order in
@@ -65,22 +65,21 @@ type Options struct {
 	// Thread, when set, puts the server's replies into the prompts of the turns
 	// that follow, in a causal run. The Prompter must be a [result.Continuer].
 	Thread *Threading
-	// Progress, when set, is told each second and at the end how far the run is.
+	// Progress, when set, is called each second and at the end.
 	Progress func(Progress)
 	// Abort ends the sending when one of its conditions holds.
 	Abort []Condition
-	// Resume, when set, has a run that was killed go on.
+	// Resume, when set, continues a run that was killed.
 	Resume *Resumption
-	// Begun, when set, is told the instant at which the clock starts, and Measured,
-	// when the first request that is measured is let go. Neither may block: the
+	// Begun, when set, is called with the instant at which the clock starts, and Measured
+	// when the first request that is measured is sent. Neither may block: the
 	// sending waits for them.
 	Begun    func(start time.Time)
 	Measured func()
-	// Metering is what is measured at the servers. Only [Runner.Record], which has
-	// a place for it, does so.
+	// Metering is what is measured at the servers. Only [Runner.Record] does so.
 	Metering Metering
-	// Profile, when set, is told to start and stop the servers' profilers around
-	// what is measured. Only Record does so.
+	// Profile, when set, starts and stops the servers' profilers around what is measured.
+	// Only Record does so.
 	Profile Profiler
 	// Then, when set, is called when all requests are over, unless the run ended
 	// early, and may add to what is recorded of it. Its requests are not results.
@@ -217,8 +216,8 @@ func (o *Options) thinking(ns int64) time.Duration {
 	return o.scaled(ns)
 }
 
-// origin says of which row of the workload, and of which round, a row that is
-// read is.
+// origin returns the row of the workload, and the round, of the row that is read as the
+// id-th.
 func (o *Options) origin(id int64) (row int64, round int32) {
 	if o.Origin == nil {
 		return id, 0

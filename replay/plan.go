@@ -8,10 +8,10 @@ import (
 )
 
 // A Planner says when a run would send the rows of a workload, and what load that
-// is, without sending any. It is told how long requests take, since in a causal
+// is, without sending any. It knows how long requests take, since in a causal
 // run and in a closed loop later rows wait for earlier ones, and nothing else of
 // the server: an answer never fails, and a limit of requests in flight holds
-// nothing back. Give it all rows in their order.
+// nothing back. It takes all rows in their order.
 //
 // Memory: what a run holds of parents whose turns are still to be read, and some
 // 30 bytes for each second of the plan, up to [planSeconds].

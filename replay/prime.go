@@ -16,7 +16,7 @@ type Primer struct {
 	Prompter    result.Prompter
 	Endpoint    result.Endpoint
 	Concurrency int              // requests at once; 0 means 8
-	Progress    func(done int64) // when set, is told now and then; one goroutine calls it
+	Progress    func(done int64) // when set, is called now and then, by one goroutine
 }
 
 // Prime sends rows in their order, some at once, and waits for the last. It

@@ -23,9 +23,10 @@ import (
 type Runner struct {
 	Prompter result.Prompter
 	Endpoint result.Endpoint
-	// Pacer makes the pacer that releases requests; nil means [pace.NewThread], or a realtime one. One
-	// that is an io.Closer is closed after the last release. A Runner with a Pacer of its
-	// own may be in virtual time, so that no heartbeat watches it for [result.Stalls].
+	// Pacer makes the pacer that releases requests; nil means [pace.NewThread], or
+	// [pace.NewRealtime] with Realtime. A pacer that is an io.Closer is closed after the
+	// last release. A Runner with a Pacer of its own may be in virtual time, so no
+	// heartbeat watches it for [result.Stalls].
 	Pacer func(start time.Time) (pace.Pacer, error)
 	Options
 }
@@ -34,11 +35,11 @@ var errNoContinuer = errors.New("replay: the prompter cannot make the end of a p
 
 // Run replays rows and writes one Result for every request that was due, in
 // order of completion, at the latest a second after it. Cancelling ctx ends the
-// sending; requests in flight have [Options.Grace] to finish and are then cut,
-// and every Result is written. An early end is said in [result.Run], and is no error;
-// an error is a workload that could not be read, a pacer that failed or a
-// writer that did, and comes with the Run so far. An in-flight request whose
-// Endpoint has no time limit can hold the end of a run back.
+// sending; requests in flight have [Options.Grace] to finish and are then cut off,
+// and every Result is written. An early end is no error: [result.Run] records it.
+// Run returns an error, together with the Run so far, when the workload cannot be read,
+// or the pacer or the writer fails. A request in flight whose Endpoint has no time limit
+// can delay the end of a run.
 func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out trace.Writer[result.Result]) (result.Run, error) {
 	opt, err := r.Options.withDefaults()
 	if err != nil {
@@ -70,9 +71,9 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 	return run, err
 }
 
-// Record runs r with a journal beside path, named [result.JournalName], and finishes
-// that into a results file at path. A run that fails is recorded as far as it
-// came. The journal goes when the results are whole, and stays when they cannot
+// Record runs r, writes a journal beside path, named [result.JournalName], and finishes
+// it into a results file at path. A run that fails is recorded as far as it
+// came. The journal is removed when the results are whole, and stays when they cannot
 // be written.
 func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], path string) (result.Run, error) {
 	opt, err := r.Options.withDefaults()
@@ -163,7 +164,7 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 		stop(paceErr)
 	}
 	feedErr := <-fed
-	p.left += int64(p.feed.queue.len()) // what an early end left behind
+	p.left += int64(p.feed.queue.len()) // that an early end left in the queue
 	p.flights.Wait()
 	if p.uncounted != nil {
 		close(p.uncounted)
@@ -178,7 +179,8 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 }
 
 // cutAfterGrace cuts the requests in flight some time after sending has ended, and
-// at once when nobody can take note of them any more. The function that it returns ends the watch.
+// at once when their results can no longer be written. The function that it returns ends
+// the watch.
 func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disarm func()) {
 	over := make(chan struct{})
 	unwatch := context.AfterFunc(sending, func() {
@@ -368,7 +370,7 @@ func (p *play) known(fl *flight) int32 {
 	return known
 }
 
-// report tells how far the run is, and judges whether it is to go on.
+// report reports the progress of the run, and ends it when a condition holds.
 func (p *play) report(c *collector) {
 	select {
 	case <-p.feed.clock.started:

@@ -103,7 +103,7 @@ type turn struct {
 	prefix *threadPrefix  // what is known of the prompt, of one that goes on
 	total  int
 	own    *segment // of the prompt, while something may follow
-	seam   string   // that the reply stands behind
+	seam   string   // that the reply follows
 	ids    bool     // the prompt is token ids
 }
 

@@ -2,7 +2,7 @@
 // that a late release never moves the ones after it: no sleeps are added up.
 //
 //  1. The caller fixes a start and makes a [Thread], with [NewThread] or, where it may
-//     go before every other thread of the machine, with [NewRealtime].
+//     run before every other thread of the machine, with [NewRealtime].
 //  2. For each request, in the order of their due times, it calls WaitUntil with the
 //     offset from the start. A due time that has passed returns at once: being late is
 //     the caller's to record, never the pacer's to make up for.
@@ -34,7 +34,7 @@ type Pacer interface {
 const spinFor = 60 * time.Microsecond
 
 // spin passes the last moments before due. It does not yield: a goroutine that yields
-// stands behind all that can run, and on a machine with busy streams that doubled the
+// waits for all others that can run, and on a machine with busy streams that doubled the
 // lateness at p90.
 func spin(start time.Time, due time.Duration) {
 	for time.Since(start) < due {

@@ -14,7 +14,7 @@ import (
 
 // A Thread is a Pacer that has a thread of the system to itself, and that waits in
 // the kernel, not in Go's scheduler: a goroutine that the kernel wakes on time still
-// stands behind all that can run, and with busy streams on every core it does so for
+// waits for all others that can run, and with busy streams on every core it does so for
 // milliseconds. It is made, used and closed by one goroutine, which it locks to its
 // thread.
 //
@@ -189,7 +189,7 @@ func (t *Thread) poll(until time.Duration, keep bool) error {
 
 // brief is how long a wait keeps the processor. A wait that lets Go have it must get
 // one back at its end, and where all are taken, by collectors of garbage too, it
-// stands behind goroutines: at 5,000 waits a second the p99 of the lateness was some
+// waits for goroutines: at 5,000 waits a second the p99 of the lateness was some
 // 2 ms, and 0.1 to 0.2 when they kept it. Long waits need not be so exact.
 const brief = 5 * time.Millisecond
 

@@ -21,7 +21,7 @@ type Shot struct {
 	Call  Call
 	Start time.Time     // of the run: the instants of a Result count from it
 	Cut   time.Duration // hang up this long after sending; 0 is never
-	Reply *Reply        // to be given what the server wrote, once it is all there; nil when nobody wants it
+	Reply *Reply        // takes what the server wrote, once it is whole; nil when nobody asks
 }
 
 // NoRow is the number of a row that is not one of the workload's, such as a prompt
@@ -81,13 +81,13 @@ type TailCounter interface {
 }
 
 // A Continuer is a [Prompter] that can also make the end of a row's prompt, so
-// many tokens of it, to stand behind a reply.
+// many tokens of it, to follow a reply.
 type Continuer interface {
 	Prompter
 	// Continue appends the end as text, with a space before its first word
 	// unless it is bare.
 	Continue(row *trace.Request, tokens int, bare bool, buf []byte) ([]byte, error)
-	// ContinueTokens appends the token ids of the end behind a space.
+	// ContinueTokens appends the token ids of the end after a space.
 	ContinueTokens(row *trace.Request, tokens int, buf []uint32) ([]uint32, error)
 }
 
@@ -125,12 +125,12 @@ type written struct {
 	ids  []uint32
 }
 
-// Set takes a copy of the text, and of its token ids where the server told them.
+// Set takes a copy of the text, and of its token ids where the server sent them.
 func (r *Reply) Set(text []byte, ids []uint32) {
 	r.written = &written{append([]byte(nil), text...), append([]uint32(nil), ids...)}
 }
 
-// Take returns what was set, and leaves the Reply empty. Both are nil where nothing was.
+// Take returns what was set, and leaves the Reply empty. Both are nil if nothing was set.
 func (r *Reply) Take() (text []byte, ids []uint32) {
 	if r.written == nil {
 		return nil, nil

@@ -77,7 +77,7 @@ var (
 )
 
 // SetHardware reads GPUs such as "8xH100, 80GB, NVLink": how many of which, one
-// without a number, and behind commas the memory of each and what connects them.
+// without a number, and after commas the memory of each and what connects them.
 func (d *Deployment) SetHardware(s string) error {
 	parts := strings.Split(s, ",")
 	d.GPUs, d.GPU = 1, host.Label(Redact(parts[0]))
@@ -138,7 +138,7 @@ const secretName = `[\w.-]*(?:key|token|secret|passw(?:or)?d|pwd|credentials?|au
 // Each pattern keeps its first group, which names what is replaced.
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b(?:bearer|basic)(?:\s+|%20))[^\s"',]+`),
-	// --api-key X and --api-key=X; vLLM takes several behind one flag.
+	// --api-key X and --api-key=X; vLLM takes several after one flag.
 	regexp.MustCompile(`(?i)(--?` + secretName + `(?:\s*=\s*|\s+))` + value + `(?:\s+[^\s-]\S*)*`),
 	// HF_TOKEN=X, "token": "X", api_key: X
 	regexp.MustCompile(`(?i)(["']?\b` + secretName + `["']?\s*[=:]\s*)` + value),

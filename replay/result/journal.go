@@ -22,8 +22,8 @@ type Journal struct {
 	ipc     *ipc.Writer
 	builder *array.RecordBuilder
 	columns []column
-	stalls  *Stalls // that the next batch brings
-	broken  bool    // a write failed, which was told
+	stalls  *Stalls // for the next batch
+	broken  bool    // a write failed, and the caller knows
 }
 
 // CreateJournal begins a journal at path with what is known of the run, and

@@ -15,7 +15,7 @@ import (
 const MetricsSchema = "metrics/1"
 
 // startedKey is where a metrics file keeps the [Run].Started of its run, by which
-// it is told from the file of another run with the same name.
+// it is distinguished from the file of another run with the same name.
 const startedKey = "reprise.run_started"
 
 // A Metric is one value of a server's series, a row of the metrics file. Its

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Drift says how far a causal run moved the turns behind a first one: due less
+// A Drift says how far a causal run moved the turns after a first one: due less
 // recorded time, the latter divided by the speed. Above zero the server, or the
 // client, took longer than in the source. Durations are nanoseconds.
 type Drift struct {
@@ -23,7 +23,7 @@ type Drift struct {
 type Interruption struct {
 	AtNS    int64 `json:"at_ns"`      // where the clock goes on
 	DownNS  int64 `json:"down_ns"`    // wall clock from the last write to the resumption
-	ShiftNS int64 `json:"shift_ns"`   // by which recorded and scheduled times behind it were moved, those before it included
+	ShiftNS int64 `json:"shift_ns"`   // by which recorded and scheduled times after it were moved, those before it included
 	Kept    int64 `json:"kept"`       // rows that had a result
 	Again   int64 `json:"sent_again"` // rows that were due by then and had none: in flight or in the second that was lost
 }

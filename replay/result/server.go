@@ -112,10 +112,10 @@ type metricSum struct {
 	first, last   float64
 	least, most   float64
 	sum, increase float64
-	part          int // of the run: how many interruptions the last value stands behind
+	part          int // of the run: how many interruptions came before the last value
 }
 
-// goesOn says that a value is the first behind an interruption.
+// goesOn says that a value is the first after an interruption.
 func (s *metricSum) goesOn(m *Metric, gaps []Interruption) bool {
 	was := s.part
 	for s.part < len(gaps) && gaps[s.part].AtNS <= m.AtNS {

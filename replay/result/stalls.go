@@ -130,7 +130,7 @@ func (s *Stalls) bound() {
 	s.Intervals = out
 }
 
-// sound tells whether intervals that were read are in order and apart.
+// sound says whether intervals that were read are in order and apart.
 func (s *Stalls) sound() bool {
 	at := int64(-1)
 	for _, x := range s.Intervals {
