@@ -12,12 +12,12 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// A Condition ends a run: as soon as it holds over a window of ten seconds with at
+// A Condition ends a run: when it holds over a window of ten seconds with at
 // least twenty requests, nothing more is sent.
 //
-// Requests of a window are those that ended in it. So a latency is that of answers
-// that came: a server that answers nothing is noticed by the requests in flight,
-// which for the queue count as well.
+// The requests of a window are those that ended in it, so a latency is only of answers
+// that came. A server that answers nothing is noticed by the number of requests in
+// flight, which the condition on the queue is about.
 type Condition struct {
 	What  string  // errors, queue, or a latency and its percentile, such as ttft-p99
 	Above float64 // a share, a number of requests, or seconds
@@ -39,8 +39,8 @@ var abortLatencies = []string{"ttft", "itl", "lag"}
 
 // ParseConditions reads conditions that are separated by commas, such as
 // errors>5%,queue>100,ttft-p99>10s. A latency is ttft, itl or lag (of the sending),
-// with -p50, -p90, -p95 or -p99. An error names the condition by its place and
-// repeats nothing of it.
+// with -p50, -p90, -p95 or -p99. An error names the condition by its position and
+// does not quote it.
 func ParseConditions(s string) ([]Condition, error) {
 	var out []Condition
 	for i, part := range strings.Split(s, ",") {

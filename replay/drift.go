@@ -51,17 +51,17 @@ func (d *drifts) summary() *result.Drift {
 	slices.Sort(d.values)
 	s := &result.Drift{
 		Turns: d.n, MeanNS: math.Round(d.sum / float64(d.n)), MaxNS: int64(d.max),
-		P50NS: d.at(0.5), Sample: int64(len(d.values)),
+		P50NS: d.quantile(0.5), Sample: int64(len(d.values)),
 	}
 	if len(d.values) >= 100 {
-		p99 := d.at(0.99)
+		p99 := d.quantile(0.99)
 		s.P99NS = &p99
 	}
 	return s
 }
 
-// at is a quantile by linear interpolation between order statistics.
-func (d *drifts) at(p float64) int64 {
+// quantile is a quantile by linear interpolation between order statistics.
+func (d *drifts) quantile(p float64) int64 {
 	pos := p * float64(len(d.values)-1)
 	i := int(pos)
 	low := d.values[i]

@@ -20,9 +20,9 @@ const (
 	smallestHeap = 4 << 20
 )
 
-// FewCollections has Go collect garbage when there is four times as much as is
-// alive, and 256 MB at least: these and what is alive bound the heap. A program calls
-// it before its runs, and what it returns when they are over.
+// FewCollections makes Go collect garbage only when there is four times as much of it as
+// of live memory, and at least 256 MB: that and the live memory bound the heap. A program
+// calls it before its runs, and calls undo when they are over.
 func FewCollections() (undo func()) {
 	c := &collections{percent: garbageWanted(0)}
 	before := debug.SetGCPercent(c.percent)
@@ -68,10 +68,10 @@ func (c *collections) collected() {
 	c.watch()
 }
 
-// SpareProcessor lets Go run one more thread than there are cores, for the one that
-// waits for due times: it then need not take another's place when it wakes. A
-// program calls it before its runs, and what it returns when they are over;
-// Run.Cores must be noted before.
+// SpareProcessor lets Go run one more thread than there are cores. The thread that
+// waits for due times then need not wait for a processor when it wakes. A
+// program calls it before its runs, and calls undo when they are over. Run.Cores must be
+// read before.
 func SpareProcessor() (undo func()) {
 	before := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(before + 1)

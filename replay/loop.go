@@ -27,9 +27,9 @@ type Loop struct {
 	row   int64
 }
 
-// Period is how much later than a round the next begins: the span of the
-// arrivals and one mean gap between them, so that the rate is the same throughout.
-// It is a second where all arrive at once.
+// Period returns the time from the start of one round to that of the next, in
+// nanoseconds: the span of the arrivals plus one mean gap, so that the rate is the same
+// throughout. It is a second when all rows arrive at once.
 func Period(firstNS, lastNS, rows int64) int64 {
 	span := lastNS - firstNS
 	if rows < 2 || span <= 0 {
@@ -90,8 +90,8 @@ func (l *Loop) shift(r *trace.Request) {
 	}
 }
 
-// Origin is [Options].Origin for rows of a loop of so many rows a round, each the
-// row of the workload that row says.
+// Origin makes an [Options].Origin for a loop of so many rows a round. row maps the
+// number of a row in a round to its number in the workload.
 func Origin(rows int64, row func(int64) int64) func(id int64) (int64, int32) {
 	return func(id int64) (int64, int32) { return row(id % rows), int32(id / rows) }
 }

@@ -56,8 +56,8 @@ type Plan struct {
 	busy time.Duration
 }
 
-// NewPlanner begins the plan of a run with options o. took says how long a request
-// takes from its due time to its end, if that is known.
+// NewPlanner begins the plan of a run with options o. took returns how long a request
+// takes from its due time to its end, and whether that is known.
 func NewPlanner(o Options, took func(*trace.Request) (time.Duration, bool)) (*Planner, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -158,7 +158,7 @@ func (p *Planner) due(r *trace.Request, arrives bool) (due, shift time.Duration,
 // Timing is [result.Run].Timing of the run.
 func (p *Planner) Timing() string { return p.opt.About.Timing }
 
-// Over says that no further row would be sent, however many come.
+// Over reports whether no further row would be sent, however many come.
 func (p *Planner) Over() bool {
 	switch o := &p.opt; {
 	case o.Duration == 0:

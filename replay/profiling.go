@@ -14,9 +14,9 @@ type Profiler interface {
 }
 
 // A profiling starts the servers' profilers with the part of a run that is
-// measured: before the run, or, where it has a warm-up, beside it when the first
-// request that is measured is let go. It stops them when the last request is over,
-// be it one of the cool-down, whose beginning is only known then.
+// measured: before the run, or, when it has a warm-up, during it when the first
+// request that is measured is sent. It stops them when the last request is over, even
+// if that is of the cool-down, since the start of a cool-down is only known then.
 type profiling struct {
 	admin Profiler
 	begun time.Time // they had started

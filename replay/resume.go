@@ -17,17 +17,17 @@ import (
 	"reprise/trace"
 )
 
-// A Resumption is what the journals of a run that was killed say of it, so that
-// it can go on:
+// A Resumption is what the journals of a killed run say of it, so that it can be
+// continued:
 //
 //   - Rows with a result keep it, failures included, and are not sent again.
-//   - The clock goes on where the journals end, and so does the schedule, but from
-//     the first row without a result if that was due before: all that is recorded
-//     or scheduled is moved by as much. So the requests that were in flight are
-//     sent again, in the distance to each other that they had.
-//   - In a causal run parents that were over count as if they had ended when the run
+//   - The clock goes on where the journals end, and so does the schedule, or from
+//     the first row without a result if that was due before: all recorded and
+//     scheduled times are moved by as much. So the requests that were in flight are
+//     sent again, with the same distances between them.
+//   - In a causal run, parents that were over count as if they had ended when the run
 //     is resumed: think and tool times begin anew.
-//   - In a closed loop all places are free.
+//   - In a closed loop all slots are free.
 type Resumption struct {
 	run      result.Run // as the last journal began
 	gap      result.Interruption
@@ -54,10 +54,10 @@ type sentRow struct {
 
 // ReadResumption reads the journals of the run whose results were to be at path.
 // It fails when there are none, or the options are not those of that run, a
-// [Disagreement]. rows is the workload, and the options' Known is told of the rows
-// that were sent: which the server knows as long as it is the same and kept its
-// cache. Both are read to their end, of an endless run as far as it can have come, so Arrivals and rows must not be those of the
-// run that is to come.
+// [Disagreement]. rows is the workload. The options' Known is called for the rows
+// that were sent, which the server knows if it is the same and kept its cache. Arrivals
+// and rows are read to their end, or in an endless run as far as it can have come, so
+// they must not be those that the continued run will read.
 func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*Resumption, error) {
 	name := result.JournalName(path)
 	f, err := result.Open(name)
@@ -134,7 +134,7 @@ func (r *Resumption) readDone(f *result.File, sent bool) error {
 	return err
 }
 
-// find says how a row ended, by its number among those that are read.
+// find returns how a row ended, by its number among those that are read.
 func (r *Resumption) find(id int64) (d doneRow, ok bool) {
 	if r == nil {
 		return d, false
@@ -156,7 +156,7 @@ func (r *Resumption) keyOf(id int64) result.RequestKey {
 // Gap is the interruption that ends with this resumption.
 func (r *Resumption) Gap() result.Interruption { return r.gap }
 
-// base is where the clock goes on, and shift by how much the schedule is moved.
+// base is the time at which the clock goes on; shift is by how much the schedule is moved.
 func (r *Resumption) base() time.Duration {
 	if r == nil {
 		return 0

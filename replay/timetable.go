@@ -8,10 +8,10 @@ import (
 	"reprise/trace"
 )
 
-// A Timetable says when the rows of a workload are due to a caller with a time
-// of its own, as in a simulation, by the rules of a [Runner]: recorded times, an
+// A Timetable gives the due times of a workload's rows to a caller with a clock
+// of its own, such as a simulation, by the rules of a [Runner]: recorded times, an
 // arrival process, parents that must be over, or a closed loop. Nothing waits:
-// the caller takes the row that is due soonest, and tells when rows are over.
+// the caller takes the row that is due soonest, and reports when rows are over.
 //
 //	for {
 //		due, ok := t.Next()
@@ -37,9 +37,9 @@ type Timetable struct {
 
 // A Departure is a row at its due time.
 type Departure struct {
-	ID  int64          // of the row as it was read, for Over: rounds of a [Loop] go on counting
+	ID  int64          // number of the row as it was read, for Over; it goes on over the rounds of a [Loop]
 	Row *trace.Request // valid until the row is over
-	// Cut is when its user hangs up, from its due time; 0 is never.
+	// Cut is the time from the due time until the user hangs up; 0 is never.
 	Cut time.Duration
 	// Result is what is known of the row before it is sent.
 	Result result.Result
@@ -71,9 +71,9 @@ func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, erro
 	return t, nil
 }
 
-// Next returns when the next row is due, as far as is known: what ends before
-// may settle one that is due sooner. It is not ok when every row that is left
-// waits for one that is not over, or for a place, and when none is left.
+// Next returns when the next row is due, as far as is known: a row that ends before
+// then may make another due sooner. ok is false when no row is left, or when every row
+// that is left waits for one that is not over or for a slot.
 func (t *Timetable) Next() (due time.Duration, ok bool) {
 	s := t.sched
 	for {
@@ -94,12 +94,12 @@ func (t *Timetable) Next() (due time.Duration, ok bool) {
 	return t.slots[0].at, true
 }
 
-// Fixed says that no end of a row changes when another is due.
+// Fixed reports whether due times do not depend on when rows end.
 func (t *Timetable) Fixed() bool { return t.opt.About.Timing == result.OpenLoop }
 
 func (t *Timetable) closed() bool { return t.opt.About.Timing == result.ClosedLoop }
 
-// Take lets go of the row that Next spoke of.
+// Take removes the row whose due time Next returned.
 func (t *Timetable) Take() Departure {
 	w := t.sched.takeDue()
 	if t.closed() {
@@ -118,7 +118,7 @@ func (t *Timetable) Take() Departure {
 	return d
 }
 
-// Over says that a row has ended, by the id of its departure.
+// Over reports that a row has ended, by the ID of its [Departure].
 func (t *Timetable) Over(id int64, at time.Duration, failed bool) {
 	switch {
 	case t.closed():
