@@ -9,8 +9,8 @@ import (
 	"reprise/replay/result"
 )
 
-// Progress says how far a run is, and what its requests have met with so far. What
-// is counted and timed of a request is known when it is over.
+// Progress says how far a run is, and how its requests have fared so far. Requests are
+// counted and timed when they are over.
 type Progress struct {
 	Elapsed  time.Duration // since the start of the run
 	Done     int64         // requests that are over
@@ -30,33 +30,33 @@ type Progress struct {
 	CPUTotal float64 // and since the start of this process's part of the run
 }
 
-// Quantiles are of TTFT from sent and chunk ITL of successful requests, and of the
-// send lag of all.
+// Quantiles are of the TTFT, from when a request was sent, and the chunk ITL of successful
+// requests, and of the send lag of all requests.
 type Quantiles struct{ TTFT, ITL, Lag Distribution }
 
-// A Distribution describes values, within 1 %. It is zero without any.
+// A Distribution describes values, to within 1 %. It is zero when there are none.
 type Distribution struct {
 	Count         int64
 	P50, P99, Max time.Duration
 }
 
-// A quantiler feeds the histograms of one latency: of an interval, and of all. Values
+// A latencyMeter feeds the histograms of one latency: of an interval, and of all. Values
 // are microseconds, up to a day, to two digits.
-type quantiler struct{ interval, total *hdr.Histogram }
+type latencyMeter struct{ interval, total *hdr.Histogram }
 
 const meterMost = int64(24 * time.Hour / time.Microsecond)
 
-func newQuantiler() quantiler { return quantiler{newHistogram(), newHistogram()} }
+func newLatencyMeter() latencyMeter { return latencyMeter{newHistogram(), newHistogram()} }
 
 func newHistogram() *hdr.Histogram { return hdr.New(1, meterMost, 2) }
 
-func (m *quantiler) add(ns int64) {
+func (m *latencyMeter) add(ns int64) {
 	// Within the bounds there is no error.
 	_ = m.interval.RecordValue(min(max(ns/1000, 0), meterMost))
 }
 
 // endInterval adds the interval to the total. The caller resets it.
-func (m *quantiler) endInterval() (interval, total Distribution) {
+func (m *latencyMeter) endInterval() (interval, total Distribution) {
 	m.total.Merge(m.interval)
 	return distribution(m.interval), distribution(m.total)
 }
@@ -72,7 +72,7 @@ func distribution(h *hdr.Histogram) Distribution {
 // meters are fed by the collector, which is one goroutine and not that which sends.
 // Reports are made from them each second.
 type meters struct {
-	ttft, itl, lag quantiler
+	ttft, itl, lag latencyMeter
 	tokens         int64
 	errors         map[string]int64
 	refused        int64
@@ -83,7 +83,7 @@ type meters struct {
 
 func newMeters() *meters {
 	now, cpu := time.Now(), host.CPUTime()
-	return &meters{ttft: newQuantiler(), itl: newQuantiler(), lag: newQuantiler(), errors: map[string]int64{}, begun: now, last: now, cpu: cpu, lastCPU: cpu}
+	return &meters{ttft: newLatencyMeter(), itl: newLatencyMeter(), lag: newLatencyMeter(), errors: map[string]int64{}, begun: now, last: now, cpu: cpu, lastCPU: cpu}
 }
 
 // add takes a result. A nil meters takes none.

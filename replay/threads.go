@@ -7,32 +7,31 @@ import (
 	"reprise/trace"
 )
 
-// Threading has a causal run put the server's own replies into the prompts of
-// the turns that follow, so that the KV that it generated is reused as in
-// production.
+// Threading puts the server's own replies into the prompts of the turns that follow, in
+// a causal run, so that the KV that the server generated is reused as in production.
 //
-// The prompt of a turn is then what was sent for the turn before, the reply to
-// it, and an end of the turn's own, which is as much longer or shorter as makes
-// the whole as long as recorded. What the whole has so far is taken from the
-// server's own count of the turn before, so that errors at seams do not add up.
-// A turn goes on from that of its parents whose prompt is the longest, if the
-// workload says, or does not contradict, that the parent's prompt and reply
-// stand at its beginning:
+// The prompt of a turn is then what was sent for the turn before, the reply to it, and
+// an end of the turn's own. That end is as much longer or shorter as makes the whole
+// prompt as long as recorded. The length of the part before it is the server's own count
+// of the turn before, so that errors where the parts join do not add up.
+// Of its parents, a turn goes on from the one with the longest prompt. The workload must
+// say, or not contradict, that the turn's prompt begins with the parent's prompt and
+// reply:
 //
 //   - it is as long as the two together, and
 //   - it begins with the full blocks of the parent's prompt, and where the output
 //     was seen with those of the parent's output. Where no block of the reply can
-//     be compared, the lengths alone say so, and [result.Threads] counts it as assumed.
+//     be compared, only the lengths say so, and [result.Threads] counts it as assumed.
 //
-// Any other row has the prompt that it has without threads. One that shares
+// Any other row has the prompt that it has without threads. A row that shares
 // blocks of a reply with a session other than its own does not find them on the
 // server, and that is counted too.
 //
-// Replies and prompts are kept in memory while turns may follow, up to 512 MB,
-// and are in nothing that is written.
+// Replies and prompts are kept in memory while turns may follow, up to 512 MB.
+// They are never written anywhere.
 type Threading struct {
-	// BlockSize is that of the rows. 0 says that their blocks tell nothing of
-	// what they share: a turn that is long enough goes on from its parent.
+	// BlockSize is the number of tokens in a block of the rows. 0 says that their blocks
+	// do not tell what they share: a turn that is long enough goes on from its parent.
 	BlockSize int
 	// Encode appends the token ids of a text, as the endpoint's tokenizer makes
 	// them. It is called from many goroutines.
@@ -43,8 +42,8 @@ type Threading struct {
 	// further message, see [client.HTTP.CalibrateTurn].
 	TurnOverhead int
 	// Whole, when set, counts for every row the known tokens as if every prompt
-	// and reply stood where the workload has it. It is called as
-	// [Options.Known] is.
+	// and reply were the one of the workload. It is called in the same way as
+	// [Options.Known].
 	Whole func(*trace.Request) int32
 
 	limit int64 // bytes kept; 0 is threadBytes
