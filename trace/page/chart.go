@@ -1,7 +1,10 @@
 package page
 
 import (
+	"cmp"
+	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -30,7 +33,8 @@ type track struct {
 	Width *numbers `json:"w,omitempty"`
 }
 
-// numbers are written with so many significant digits, what is not finite as null.
+// numbers are written with so many significant digits; values that are not finite
+// become null.
 type numbers struct {
 	v      []float64
 	digits int
@@ -81,7 +85,7 @@ func xs(c cloud) []float64 { return slices.Concat(c.x, c.hi) }
 func ys(c cloud) []float64 { return c.y }
 
 // newChart prepares a plot. The chart has no series if there is nothing to
-// draw; remarks say what was left out; label describes the plot to those who
+// draw. remarks tell what was left out; label describes the plot to readers who
 // cannot see it.
 func newChart(p *Plot) (c chart, remarks []string, label string) {
 	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, Zero: p.Zero, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, YUnit: p.YUnit}
@@ -119,16 +123,22 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 		}
 		c.Series = append(c.Series, t)
 	}
-	return c, remarks, describe(p, clouds, names)
+	// The label puts the plot into words for a screen reader.
+	extent := func(label, otherwise, unit string, log bool, of func(cloud) []float64) string {
+		s := titled(axis(label, otherwise), unit)
+		if log {
+			s += ", logarithmic"
+		}
+		lo, hi := bounds(clouds, of)
+		return fmt.Sprintf("%s, from %s to %s", s, short(lo), short(hi))
+	}
+	label = fmt.Sprintf("%s. X axis: %s. Y axis: %s. Series: %s.", kinds[p.Kind].name,
+		extent(p.XLabel, "X", p.XUnit, p.LogX, xs), extent(p.YLabel, "Y", p.YUnit, p.LogY, ys), strings.Join(names, ", "))
+	return c, remarks, label
 }
 
-// axis is the first of two names that says anything.
-func axis(name, otherwise string) string {
-	if name == "" {
-		return otherwise
-	}
-	return name
-}
+// axis is the name of an axis or a series, or otherwise if it has none.
+func axis(name, otherwise string) string { return cmp.Or(name, otherwise) }
 
 // remarks are the sentences under the plot.
 func (l loss) remarks(name string, k Kind) []string {
@@ -158,20 +168,6 @@ func (l loss) remarks(name string, k Kind) []string {
 	return out
 }
 
-// describe puts a plot into words for a screen reader.
-func describe(p *Plot, clouds []cloud, names []string) string {
-	extent := func(label, otherwise, unit string, log bool, of func(cloud) []float64) string {
-		s := titled(axis(label, otherwise), unit)
-		if log {
-			s += ", logarithmic"
-		}
-		lo, hi := bounds(clouds, of)
-		return fmt.Sprintf("%s, from %s to %s", s, short(lo), short(hi))
-	}
-	return fmt.Sprintf("%s. X axis: %s. Y axis: %s. Series: %s.", kinds[p.Kind].name,
-		extent(p.XLabel, "X", p.XUnit, p.LogX, xs), extent(p.YLabel, "Y", p.YUnit, p.LogY, ys), strings.Join(names, ", "))
-}
-
 // titled is an axis label with its unit.
 func titled(label, unit string) string {
 	if label == "" || unit == "" {
@@ -189,4 +185,49 @@ func short(v float64) string {
 		}
 	}
 	return s
+}
+
+// WriteCSV writes the points of the plot's series, every one of them, as lines
+// of series, X and Y under a head with the labels and units of the axes. Bars
+// with edges have both. A missing value is an empty field.
+func (p *Plot) WriteCSV(w io.Writer) error {
+	if err := p.check(); err != nil {
+		return fmt.Errorf("page: plot: %w", err)
+	}
+	edges := false
+	for _, s := range p.Series {
+		edges = edges || s.Hi != nil
+	}
+	x := titled(axis(p.XLabel, "X"), p.XUnit)
+	head := []string{"series", x}
+	if edges {
+		head = []string{"series", x + " from", x + " to"}
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write(append(head, titled(axis(p.YLabel, "Y"), p.YUnit))); err != nil {
+		return err
+	}
+	for _, s := range p.Series {
+		for i := range s.X {
+			line := []string{s.Name, field(s.X[i])}
+			switch {
+			case s.Hi != nil:
+				line = append(line, field(s.Hi[i]))
+			case edges:
+				line = append(line, "")
+			}
+			if err := out.Write(append(line, field(s.Y[i]))); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func field(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
 }

@@ -7,14 +7,15 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"io"
 	"sync"
 )
 
 //go:embed assets
 var assets embed.FS
 
-// A shell is what all pages have in common: the template, the styles,
-// the script, and the policy that admits just these.
+// A shell is what all pages share: the template, the styles, the script, and the
+// policy that admits only these.
 type shell struct {
 	page      *template.Template
 	style     template.CSS
@@ -25,9 +26,7 @@ type shell struct {
 
 // frame is built when the first page is written, not when the program starts:
 // most commands write none.
-var frame = sync.OnceValues(newShell)
-
-func newShell() (*shell, error) {
+var frame = sync.OnceValues(func() (*shell, error) {
 	t, err := template.ParseFS(assets, "assets/page.html")
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
@@ -57,7 +56,7 @@ func newShell() (*shell, error) {
 		policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s' '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 			digest(script), digest(style), digest(plotStyle)),
 	}, nil
-}
+})
 
 // join returns the files one after the other.
 func join(names ...string) (string, error) {
@@ -82,11 +81,29 @@ func digest(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-func (s *shell) execute(b *bytes.Buffer, v *view) error {
-	return s.page.Execute(b, struct {
+// Write writes the page as one HTML file, in one call of w.Write. The same page
+// gives the same bytes. A page that contradicts itself (no title, ragged rows,
+// series of unequal lengths, an unknown kind, level, alignment or term) is an
+// error, and nothing is written.
+func (p *Page) Write(w io.Writer) error {
+	v, err := newView(p)
+	if err != nil {
+		return err
+	}
+	f, err := frame()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	err = f.page.Execute(&b, struct {
 		*view
 		Style, PlotStyle template.CSS
 		Script           template.JS
 		Policy           string
-	}{v, s.style, s.plotStyle, s.script, s.policy})
+	}{v, f.style, f.plotStyle, f.script, f.policy})
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
 }

@@ -1,10 +1,8 @@
 package page
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 )
@@ -143,27 +141,6 @@ type Series struct {
 	Hi   []float64
 }
 
-// Write writes the page as one HTML file, in one call of w.Write. The same page
-// gives the same bytes. A page that contradicts itself (no title, ragged rows,
-// series of unequal lengths, an unknown kind, level, alignment or term) is an
-// error, and nothing is written.
-func (p *Page) Write(w io.Writer) error {
-	v, err := newView(p)
-	if err != nil {
-		return err
-	}
-	f, err := frame()
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	if err := f.execute(&b, v); err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
-	_, err = w.Write(b.Bytes())
-	return err
-}
-
 // check reports the first contradiction in the page.
 func (p *Page) check() error {
 	if p.Title == "" {
@@ -255,4 +232,21 @@ func (p *Plot) check() error {
 		}
 	}
 	return nil
+}
+
+// Drawn returns the plots that have a point, without the series that have none.
+func Drawn(plots ...Plot) []Plot {
+	var out []Plot
+	for _, p := range plots {
+		var series []Series
+		for _, s := range p.Series {
+			if len(s.X) > 0 {
+				series = append(series, s)
+			}
+		}
+		if p.Series = series; len(series) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -14,7 +15,7 @@ const (
 // break. hi is nil but for bars with edges.
 type cloud struct{ x, y, hi []float64 }
 
-// A loss counts what of a series is not drawn, and why.
+// A loss counts the points of a series that are not drawn, by reason.
 type loss struct {
 	given  int // points of the series
 	placed int // points left in the cloud, breaks not counted
@@ -24,11 +25,12 @@ type loss struct {
 	drawn  int // points after thinning
 }
 
-// finite admits what can be drawn: uPlot writes no axis for more than 17 digits.
+// finite reports whether v can be drawn: uPlot writes no axis for more than 17
+// digits.
 func finite(v float64) bool { return math.Abs(v) <= 1e16 }
 
-// flush takes what is too small to be told from zero as zero, which bounds what
-// a logarithmic axis must span.
+// flush rounds values below 1e-100 to zero, which bounds the span of a logarithmic
+// axis.
 func flush(v float64) float64 {
 	if math.Abs(v) < 1e-100 {
 		return 0
@@ -36,7 +38,7 @@ func flush(v float64) float64 {
 	return v
 }
 
-// clean copies what can be drawn of s and sorts it by X.
+// clean copies the points of s that can be drawn and sorts them by X.
 func clean(s Series, k Kind, logX, logY bool) (cloud, loss) {
 	var c cloud
 	l := loss{given: len(s.X)}
@@ -65,7 +67,15 @@ func clean(s Series, k Kind, logX, logY bool) (cloud, loss) {
 			c.hi = append(c.hi, hi)
 		}
 	}
-	c.sort()
+	if !slices.IsSorted(c.x) {
+		// Points with equal X keep their order, so that the steps of a CDF do.
+		order := make([]int, len(c.x))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(c.x[a], c.x[b]) })
+		c.x, c.y, c.hi = pick(c.x, order), pick(c.y, order), pick(c.hi, order)
+	}
 	l.placed = c.placed()
 	return c, l
 }
@@ -81,28 +91,6 @@ func (c cloud) placed() int {
 	return n
 }
 
-// sort orders the cloud by X and keeps the order of equal X, so that the steps
-// of a CDF that stand on one X stay in order.
-func (c *cloud) sort() {
-	if slices.IsSorted(c.x) {
-		return
-	}
-	order := make([]int, len(c.x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case c.x[a] < c.x[b]:
-			return -1
-		case c.x[a] > c.x[b]:
-			return 1
-		}
-		return 0
-	})
-	c.x, c.y, c.hi = pick(c.x, order), pick(c.y, order), pick(c.hi, order)
-}
-
 // pick returns v at the given indices; nil stays nil.
 func pick(v []float64, at []int) []float64 {
 	if v == nil {
@@ -115,9 +103,9 @@ func pick(v []float64, at []int) []float64 {
 	return out
 }
 
-// scatter cuts a cloud of points to at most limit of them. LTTB alone would keep
-// the rim of the cloud and empty its middle, showing two bands where there is
-// one; so half of the points are every n-th, which keep the density, and half
+// scatter thins a cloud of points to at most limit of them. LTTB alone would keep
+// the rim of the cloud and empty its middle, and show two bands where there is
+// one. So half of the points are every n-th, which keep the density, and half
 // are those of LTTB, which keep the outliers.
 func (c cloud) scatter(limit int, logX, logY bool) cloud {
 	n := len(c.x)
@@ -197,44 +185,35 @@ func (c cloud) barWidth(log bool) float64 {
 	return 1
 }
 
-// fitBars joins bars if there are too many of them.
+// fitBars merges neighbouring bars if there are more than maxBars: those whose
+// middles fall into the same one of maxBars equal parts of the axis are added up.
+// It does not use LTTB, because a histogram that lost bars would no longer add
+// up. Only neighbours within a part are merged, so that lone bars of a long tail
+// stay narrow.
 func (c cloud) fitBars(log bool) cloud {
 	if len(c.x) <= maxBars {
 		return c
 	}
-	if c.hi == nil {
-		c = c.withEdges(log)
-	}
-	return c.merge(maxBars, log)
-}
-
-// withEdges gives centred bars their two edges.
-func (c cloud) withEdges(log bool) cloud {
-	half := c.barWidth(log) / 2
-	out := cloud{y: c.y, x: make([]float64, len(c.x)), hi: make([]float64, len(c.x))}
-	for i, x := range c.x {
-		if log {
-			out.x[i], out.hi[i] = x*math.Pow(10, -half), x*math.Pow(10, half)
-		} else {
-			out.x[i], out.hi[i] = x-half, x+half
+	if c.hi == nil { // give centred bars their two edges
+		half := c.barWidth(log) / 2
+		edged := cloud{y: c.y, x: make([]float64, len(c.x)), hi: make([]float64, len(c.x))}
+		for i, x := range c.x {
+			if log {
+				edged.x[i], edged.hi[i] = x*math.Pow(10, -half), x*math.Pow(10, half)
+			} else {
+				edged.x[i], edged.hi[i] = x-half, x+half
+			}
 		}
+		c = edged
 	}
-	return out
-}
-
-// merge adds up the bars, which have edges, whose middles fall into the same
-// one of limit equal parts of the axis. It is not LTTB because a histogram that
-// lost bars would no longer add up. Only neighbours within a part are joined,
-// so that lone bars of a long tail stay narrow.
-func (c cloud) merge(limit int, log bool) cloud {
 	lo, hi := scaled(c.x, log), scaled(c.hi, log)
 	first := lo[0]
-	part := (slices.Max(hi) - first) / float64(limit)
+	part := (slices.Max(hi) - first) / maxBars
 	var out cloud
 	last := -1
 	for i := range lo {
 		p := int(((lo[i]+hi[i])/2 - first) / part)
-		p = max(last, min(p, limit-1)) // max: overlapping bars may step back
+		p = max(last, min(p, maxBars-1)) // max: overlapping bars may step back
 		if p == last {
 			j := len(out.y) - 1
 			out.y[j] += c.y[i]
@@ -247,4 +226,54 @@ func (c cloud) merge(limit int, log bool) cloud {
 		out.y = append(out.y, c.y[i])
 	}
 	return out
+}
+
+// lttb picks at most limit (3 or more) of the points (x[i], y[i]) so that a
+// line through them looks like a line through all, and returns their indices in
+// ascending order. The first and the last point are always among them.
+//
+// It is Largest-Triangle-Three-Buckets, after Sveinn Steinarsson, "Downsampling
+// Time Series for Visual Representation" (University of Iceland, 2013), section
+// 4.2: the inner points are split into limit-2 buckets of equal size, and from
+// each the one is kept that spans the largest triangle with the point kept
+// before and the mean of the bucket after. Peaks survive, which averaging or
+// taking every n-th point would lose. One pass, no allocation but the result.
+func lttb(x, y []float64, limit int) []int {
+	n := len(x)
+	if n <= limit {
+		all := make([]int, n)
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	// start is where bucket b begins: 0 is the first point alone, limit-1 the last alone.
+	start := func(b int) int {
+		if b >= limit {
+			return n
+		}
+		return (b-1)*(n-2)/(limit-2) + 1
+	}
+	kept := make([]int, 1, limit)
+	for b := 1; b < limit-1; b++ {
+		from, to, end := start(b), start(b+1), start(b+2)
+		var mx, my float64
+		for i := to; i < end; i++ {
+			mx += x[i]
+			my += y[i]
+		}
+		mx /= float64(end - to)
+		my /= float64(end - to)
+
+		a := kept[len(kept)-1]
+		best, most := from, -1.0
+		for i := from; i < to; i++ {
+			area := math.Abs((x[a]-mx)*(y[i]-y[a]) - (x[a]-x[i])*(my-y[a]))
+			if area > most {
+				best, most = i, area
+			}
+		}
+		kept = append(kept, best)
+	}
+	return append(kept, n-1)
 }

@@ -20,23 +20,34 @@ const (
 	svgLetter = 6.6 // mean width of a letter at 12 units
 )
 
-// ErrNoData is the error of drawing a plot without a point.
-var ErrNoData = errors.New("page: the plot has no data")
+// errNoData is the error for a plot without a point.
+var errNoData = errors.New("page: the plot has no data")
 
 // WriteSVG draws the plot as an image of its own, in one call of w.Write: the
 // points that the page would draw, on axes with the same marks. It follows the
-// reader's light or dark scheme. A plot without a point is [ErrNoData].
+// reader's light or dark scheme. A plot without a point is an error, and nothing
+// is written.
 func (p *Plot) WriteSVG(w io.Writer) error {
 	if err := p.check(); err != nil {
 		return fmt.Errorf("page: plot: %w", err)
 	}
 	c, _, label := newChart(p)
 	if len(c.Series) == 0 {
-		return ErrNoData
+		return errNoData
 	}
 	d := newDrawing(p, &c)
 	d.head(p, label)
-	d.grid()
+	var lines strings.Builder // the grid
+	bottom := d.top + svgPlot
+	for _, t := range d.x.ticks((svgWidth - svgLeft - svgRight) / 75) {
+		fmt.Fprintf(&lines, "M%s %sV%s", place(t.at), place(d.top), place(bottom))
+		d.text(t.at, bottom+17, "middle", t.label)
+	}
+	for _, t := range d.y.ticks(svgPlot / 38) {
+		fmt.Fprintf(&lines, "M%s %sH%s", place(svgLeft), place(t.at), place(svgWidth-svgRight))
+		d.text(svgLeft-7, t.at+4, "end", t.label)
+	}
+	fmt.Fprintf(&d.b, `<path class="grid" d="%s"/>`+"\n", lines.String())
 	d.text(svgLeft, d.top-10, "start", titled(p.YLabel, p.YUnit))
 	d.text(svgWidth-svgRight, d.top+svgPlot+36, "end", titled(p.XLabel, p.XUnit))
 	for i := range c.Series {
@@ -220,25 +231,24 @@ func (d *drawing) text(x, y float64, anchor, s string) {
 	}
 }
 
-func (d *drawing) grid() {
-	var lines strings.Builder
-	bottom := d.top + svgPlot
-	for _, t := range d.x.ticks((svgWidth - svgLeft - svgRight) / 75) {
-		fmt.Fprintf(&lines, "M%s %sV%s", place(t.at), place(d.top), place(bottom))
-		d.text(t.at, bottom+17, "middle", t.label)
-	}
-	for _, t := range d.y.ticks(svgPlot / 38) {
-		fmt.Fprintf(&lines, "M%s %sH%s", place(svgLeft), place(t.at), place(svgWidth-svgRight))
-		d.text(svgLeft-7, t.at+4, "end", t.label)
-	}
-	fmt.Fprintf(&d.b, `<path class="grid" d="%s"/>`+"\n", lines.String())
-}
-
 func (d *drawing) series(i int, c *chart) {
 	t := &c.Series[i]
 	switch c.Kind {
 	case kinds[Bars].code:
-		fmt.Fprintf(&d.b, `<path d="%s" style="fill: %s; fill-opacity: %s"/>`+"\n", d.bars(t), tone(i), map[bool]string{true: ".75", false: ".5"}[len(c.Series) == 1])
+		var bars strings.Builder
+		base := d.y.from
+		if !d.y.log {
+			base = d.y.at(max(0, d.y.lo))
+		}
+		lo, hi := t.edges(d.x.log)
+		for j := range lo {
+			x0, x1, y := d.x.at(lo[j]), d.x.at(hi[j]), d.y.at(t.Y.v[j])
+			if x1-x0 > 6 {
+				x1--
+			}
+			fmt.Fprintf(&bars, "M%s %sV%sH%sV%sZ", place(x0), place(base), place(y), place(max(x1, x0+1)), place(base))
+		}
+		fmt.Fprintf(&d.b, `<path d="%s" style="fill: %s; fill-opacity: %s"/>`+"\n", bars.String(), tone(i), map[bool]string{true: ".75", false: ".5"}[len(c.Series) == 1])
 	case kinds[Points].code:
 		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: 4; stroke-linecap: round; stroke-opacity: .6"/>`+"\n", d.dots(t), tone(i))
 	default:
@@ -290,23 +300,6 @@ func (d *drawing) dots(t *track) string {
 		if y := t.Y.v[i]; !math.IsNaN(y) {
 			fmt.Fprintf(&b, "M%s %sh0", place(d.x.at(x)), place(d.y.at(y)))
 		}
-	}
-	return b.String()
-}
-
-func (d *drawing) bars(t *track) string {
-	var b strings.Builder
-	base := d.y.from
-	if !d.y.log {
-		base = d.y.at(max(0, d.y.lo))
-	}
-	lo, hi := t.edges(d.x.log)
-	for i := range lo {
-		x0, x1, y := d.x.at(lo[i]), d.x.at(hi[i]), d.y.at(t.Y.v[i])
-		if x1-x0 > 6 {
-			x1--
-		}
-		fmt.Fprintf(&b, "M%s %sV%sH%sV%sZ", place(x0), place(base), place(y), place(max(x1, x0+1)), place(base))
 	}
 	return b.String()
 }

@@ -41,7 +41,7 @@ func TestSVGStaysWithinTheAxes(t *testing.T) {
 				p := &s.Plots[i]
 				c, _, _ := newChart(p)
 				if len(c.Series) == 0 {
-					if err := p.WriteSVG(io.Discard); !errors.Is(err, ErrNoData) {
+					if err := p.WriteSVG(io.Discard); !errors.Is(err, errNoData) {
 						t.Errorf("%q: no data, and the error is %v", p.Title, err)
 					}
 					continue

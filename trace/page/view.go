@@ -7,9 +7,11 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
-// A view is a page as the template reads it: no decisions left but those of layout.
+// A view is a page as the template reads it. The template decides on the layout
+// alone.
 type view struct {
 	Title, Lead string
 	Verdict     []noteView
@@ -76,12 +78,15 @@ type plotView struct {
 	Several        bool // more than one series is drawn
 }
 
-// newView checks the page and prepares all that is on it.
+// newView checks a page and prepares everything on it.
 func newView(p *Page) (*view, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	terms := newGlossary(p.Terms)
+	terms := &glossary{terms: p.Terms, at: make(map[string]int, len(p.Terms))}
+	for i, t := range p.Terms {
+		terms.at[t.Name] = i
+	}
 	v := &view{Title: p.Title, Lead: p.Lead, Verdict: newNotes(p.Verdict), Facts: terms.facts(p.Facts), Notes: newNotes(p.Notes)}
 	for _, g := range p.About {
 		v.About = append(v.About, groupView{g.Title, terms.facts(g.Facts)})
@@ -100,7 +105,13 @@ func newView(p *Page) (*view, error) {
 			sv.Links = append(sv.Links, linkView{l.Text, (&url.URL{Path: l.Path}).String()})
 		}
 		for j := range s.Plots {
-			c, pv := terms.plot(&s.Plots[j])
+			plot := &s.Plots[j]
+			c, remarks, spoken := newChart(plot)
+			pv := plotView{
+				Title: terms.label(plot.Title, plot.Term), Text: plot.Text, Label: spoken, Remarks: remarks,
+				XTitle: titled(plot.XLabel, plot.XUnit), YTitle: titled(plot.YLabel, plot.YUnit),
+				Several: len(c.Series) > 1,
+			}
 			if len(c.Series) > 0 {
 				charts = append(charts, c)
 				pv.ID = fmt.Sprintf("plot-%d", len(charts))
@@ -110,7 +121,16 @@ func newView(p *Page) (*view, error) {
 		v.Sections = append(v.Sections, sv)
 	}
 	if len(p.Terms) > 0 {
-		v.Sections = append(v.Sections, terms.section())
+		// The definitions, each where its labels link to.
+		t := Table{Head: []string{"name", "unit", "definition", "formula"}, Align: []Align{Left, Left, Left, Left}}
+		for _, d := range p.Terms {
+			t.Rows = append(t.Rows, []string{d.Name, d.Unit, d.Text, d.Formula})
+		}
+		tv := terms.table(&t)
+		for i := range tv.Rows {
+			tv.Rows[i].ID = termID(i)
+		}
+		v.Sections = append(v.Sections, sectionView{ID: "definitions", Title: "Definitions", Tables: []tableView{tv}})
 	}
 	if terms.unknown != "" {
 		return nil, fmt.Errorf("page: no definition of the term %q", terms.unknown)
@@ -163,4 +183,89 @@ func (t *Table) numeric(col int) bool {
 		}
 	}
 	return found
+}
+
+// A glossary makes labels that link to definitions. unknown is a name without a
+// definition, if any.
+type glossary struct {
+	terms   []Term
+	at      map[string]int
+	unknown string
+}
+
+func termID(i int) string { return fmt.Sprintf("term-%d", i+1) }
+
+// label makes the label for a text that a term defines; "" is no term.
+func (g *glossary) label(text, term string) label {
+	if term == "" {
+		return label{Text: text}
+	}
+	i, ok := g.at[term]
+	if !ok {
+		g.unknown = term
+		return label{Text: text}
+	}
+	t := &g.terms[i]
+	tip := t.Text
+	if t.Formula != "" {
+		tip += "\nFormula: " + t.Formula
+	}
+	if t.Unit != "" {
+		tip += "\nUnit: " + t.Unit
+	}
+	return label{text, termID(i), tip}
+}
+
+// A value of more characters than longValue would make a narrow tower.
+const longValue = 60
+
+func (g *glossary) facts(facts []Fact) []factView {
+	var out []factView
+	for _, f := range facts {
+		out = append(out, factView{g.label(f.Label, f.Term), f.Value, f.Note, utf8.RuneCountInString(f.Value) > longValue})
+	}
+	return out
+}
+
+// nth is the element of a list that may be too short.
+func nth(list []string, i int) string {
+	if i < len(list) {
+		return list[i]
+	}
+	return ""
+}
+
+func (g *glossary) table(t *Table) tableView {
+	v := tableView{Caption: t.Caption}
+	right := make([]bool, len(t.Head))
+	for col := range t.Head {
+		align := Auto
+		if col < len(t.Align) {
+			align = t.Align[col]
+		}
+		right[col] = align == Right || align == Auto && t.numeric(col)
+		v.Head = append(v.Head, cell{Label: g.label(t.Head[col], nth(t.HeadTerms, col)), Right: right[col]})
+	}
+	for i, row := range t.Rows {
+		cells := make([]cell, len(row))
+		for col, text := range row {
+			cells[col] = cell{Label: label{Text: text}, Right: right[col], Row: col == 0 && !right[col]}
+		}
+		cells[0].Label = g.label(row[0], nth(t.RowTerms, i))
+		v.Rows = append(v.Rows, rowView{Cells: cells})
+	}
+	return v
+}
+
+// Class is the style of a cell: of numbers, or of the sign that it begins with.
+func (c cell) Class() string {
+	switch {
+	case c.Right:
+		return "num"
+	case strings.HasPrefix(c.Label.Text, levels[Good].sign):
+		return levels[Good].class
+	case strings.HasPrefix(c.Label.Text, levels[Bad].sign):
+		return levels[Bad].class
+	}
+	return ""
 }

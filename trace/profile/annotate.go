@@ -83,39 +83,17 @@ func (a *Annotator) number(blocks []uint64) {
 	}
 }
 
-// begin turns from the first pass to the second. Ids are chained, so the blocks
-// that more than half of the requests carry lie on one path from the root, and
-// their number is its length.
-func (a *Annotator) begin() {
-	a.second = true
-	if !a.fixed {
-		for _, n := range a.marks {
-			if 2*n > uint64(a.rows) {
-				a.global++
-			}
-		}
-	}
-	clear(a.marks)
-}
-
 // GlobalBlocks returns the length of the global prefix in blocks. It is final
 // when the second pass has begun.
 func (a *Annotator) GlobalBlocks() int { return a.global }
 
-// A mark says of a block which session last touched it, and whether it was the
-// last full block of the request that did. The zero mark is an unknown block.
+// A mark holds the session that last touched a block, plus two, and in its lowest
+// bit whether the block was the last full one of the request that touched it. The
+// zero mark is an unknown block.
 type mark uint64
 
 // ofSource stands for every session that the source gave.
 const ofSource = -1
-
-func newMark(session int64, end bool) mark {
-	m := mark(session+2) << 1
-	if end {
-		m |= 1
-	}
-	return m
-}
 
 func (m mark) session() int64 { return int64(m>>1) - 2 }
 func (m mark) end() bool      { return m&1 != 0 }
@@ -130,7 +108,17 @@ func (m mark) end() bool      { return m&1 != 0 }
 // begins a session of its own.
 func (a *Annotator) Annotate(_ int64, r *trace.Request) {
 	if !a.second {
-		a.begin()
+		a.second = true
+		if !a.fixed {
+			// Ids are chained, so the blocks that more than half of the requests
+			// carry lie on one path from the root, and their number is its length.
+			for _, n := range a.marks {
+				if 2*n > uint64(a.rows) {
+					a.global++
+				}
+			}
+		}
+		clear(a.marks)
 	}
 	r.Category = ""
 	if !isLoad(r) || len(r.Blocks) == 0 || a.size < 1 {
@@ -147,27 +135,25 @@ func (a *Annotator) Annotate(_ int64, r *trace.Request) {
 	}
 	category, continues := Classifier{a.global}.Classify(hit, len(a.path), deepest.end())
 	r.Category = category
-	session := a.join(r, continues, deepest)
+	session := int64(ofSource)
+	if r.Session == nil {
+		session = int64(len(a.turns))
+		if continues && deepest.session() != ofSource {
+			session = deepest.session()
+		} else {
+			a.turns = append(a.turns, 0)
+		}
+		r.Session, r.Turn = trace.Ptr(a.base+session), trace.Ptr(a.turns[session])
+		a.turns[session]++
+	}
 	end := block.Full(int(r.InputTokens), a.size) - 1
 	for i, id := range a.path {
-		a.marks[id] = uint64(newMark(session, i == end))
+		m := mark(session+2) << 1
+		if i == end {
+			m |= 1
+		}
+		a.marks[id] = uint64(m)
 	}
-}
-
-// join finds the row's session and writes it where the source gave none.
-func (a *Annotator) join(r *trace.Request, continues bool, deepest mark) int64 {
-	if r.Session != nil {
-		return ofSource
-	}
-	session := int64(len(a.turns))
-	if continues && deepest.session() != ofSource {
-		session = deepest.session()
-	} else {
-		a.turns = append(a.turns, 0)
-	}
-	r.Session, r.Turn = trace.Ptr(a.base+session), trace.Ptr(a.turns[session])
-	a.turns[session]++
-	return session
 }
 
 // A Classifier is the rule that gives a request its reuse category. The

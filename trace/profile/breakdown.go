@@ -167,7 +167,3 @@ func (b *breakdown) named(numbers *map[string]int, name string) *groupTrail {
 	}
 	return b.group(n, func() string { return name })
 }
-
-func (b *breakdowns) summaries(at *moment) (category, model, client *GroupedReuse) {
-	return b.category.summary(at, len(b.categories)), b.model.summary(at, len(b.models)), b.client.summary(at, b.clients.Len())
-}

@@ -62,10 +62,6 @@ func (h *sheet) breakers() page.Section {
 		t.Rows = append(t.Rows, []string{one.Span(), page.Count(int64(one.Message)), one.Role, short(strings.TrimSpace(one.Model+" "+one.Adapter), 48),
 			page.Count(one.Requests), page.Count(one.Width), page.Count(one.Lost), page.OrDash(share(one.Lost, b.PromptTokens), page.Percent)})
 	}
-	return page.Section{Title: "Prefix breakers", Text: sayBreakers(b), Tables: []page.Table{t}}
-}
-
-func sayBreakers(b *breaker.Summary) []string {
 	said := fmt.Sprintf("A prefix cache loses %s of %s prompt tokens, %s", compact(b.LostTokens), compact(b.PromptTokens), page.OrDash(b.LostShare, page.Percent))
 	if b.LostPerDay != nil {
 		said += fmt.Sprintf(" or %s a day at this rate", compact(int64(*b.LostPerDay)))
@@ -80,5 +76,5 @@ func sayBreakers(b *breaker.Summary) []string {
 	if len(b.List) > 1 {
 		says = append(says, "Of two places in one prompt, the later one pays only when the earlier one is mended too.")
 	}
-	return says
+	return page.Section{Title: "Prefix breakers", Text: says, Tables: []page.Table{t}}
 }

@@ -2,8 +2,12 @@ package profile
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // A capacity is a size of cache: whole blocks, and the memory in tokens that
@@ -102,4 +106,181 @@ func denseCapacities(unique int64, size int) []capacity {
 		list = append(list, ofBlocks(c, size))
 	}
 	return slices.Compact(append(list, ofBlocks(max(unique, 1), size)))
+}
+
+const gib = 1 << 30
+
+// A ModelShape is what the memory of a model's KV cache depends on. One token
+// takes, over all layers,
+//
+//	2 × layers × KV heads × head dimension × bytes
+//
+// for its keys and values (grouped-query attention; with as many KV heads as
+// heads it is plain multi-head attention), or, of a model with multi-head latent
+// attention (DeepSeek-V2, arXiv:2405.04434), which keeps one compressed vector
+// and one rotary key in place of both,
+//
+//	layers × (KV LoRA rank + rotary dimension) × bytes.
+//
+// It is the memory of all GPUs together; tensor parallelism over more GPUs than
+// there are KV heads, or of latent attention, copies it.
+type ModelShape struct {
+	Layers, KVHeads, HeadDim int
+	Latent                   int // KV LoRA rank + rotary dimension; 0 but for latent attention
+	Bytes                    int // of one value: 2 for BF16 and FP16, 1 for FP8
+}
+
+// KVBytesPerToken is the memory of one token.
+func (s ModelShape) KVBytesPerToken() int64 {
+	if s.Latent > 0 {
+		return int64(s.Layers) * int64(s.Latent) * int64(s.Bytes)
+	}
+	return 2 * int64(s.Layers) * int64(s.KVHeads) * int64(s.HeadDim) * int64(s.Bytes)
+}
+
+// modelShapes are from the config.json that each model is published with:
+// num_hidden_layers, num_key_value_heads, head_dim; or kv_lora_rank and
+// qk_rope_head_dim. Models that limit the attention of some layers to a window
+// are left out: their cache does not grow with every token alike.
+func modelShapes() map[string]ModelShape {
+	return map[string]ModelShape{
+		"llama-2-7b":      {Layers: 32, KVHeads: 32, HeadDim: 128},
+		"llama-2-70b":     {Layers: 80, KVHeads: 8, HeadDim: 128},
+		"llama-3-8b":      {Layers: 32, KVHeads: 8, HeadDim: 128},
+		"llama-3-70b":     {Layers: 80, KVHeads: 8, HeadDim: 128},
+		"llama-3.1-8b":    {Layers: 32, KVHeads: 8, HeadDim: 128},
+		"llama-3.1-70b":   {Layers: 80, KVHeads: 8, HeadDim: 128},
+		"llama-3.3-70b":   {Layers: 80, KVHeads: 8, HeadDim: 128},
+		"llama-3.1-405b":  {Layers: 126, KVHeads: 8, HeadDim: 128},
+		"mixtral-8x7b":    {Layers: 32, KVHeads: 8, HeadDim: 128},
+		"mixtral-8x22b":   {Layers: 56, KVHeads: 8, HeadDim: 128},
+		"qwen2.5-7b":      {Layers: 28, KVHeads: 4, HeadDim: 128},
+		"qwen2.5-14b":     {Layers: 48, KVHeads: 8, HeadDim: 128},
+		"qwen2.5-32b":     {Layers: 64, KVHeads: 8, HeadDim: 128},
+		"qwen2.5-72b":     {Layers: 80, KVHeads: 8, HeadDim: 128},
+		"qwen3-8b":        {Layers: 36, KVHeads: 8, HeadDim: 128},
+		"qwen3-32b":       {Layers: 64, KVHeads: 8, HeadDim: 128},
+		"qwen3-30b-a3b":   {Layers: 48, KVHeads: 4, HeadDim: 128},
+		"qwen3-235b-a22b": {Layers: 94, KVHeads: 4, HeadDim: 128},
+		"deepseek-v2":     {Layers: 60, Latent: 512 + 64},
+		"deepseek-v3":     {Layers: 61, Latent: 512 + 64},
+		"deepseek-r1":     {Layers: 61, Latent: 512 + 64},
+		"kimi-k2":         {Layers: 61, Latent: 512 + 64},
+	}
+}
+
+// ModelShapes lists the names that [ParseModelShape] knows.
+func ModelShapes() []string {
+	var names []string
+	for name := range modelShapes() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ParseModelShape reads the name of a model, or the fields of a shape with
+// commas between: layers=32,kv_heads=8,head_dim=128, or layers=61,latent=576
+// for latent attention. bytes=1 behind either is for a cache of FP8; without it
+// a value has 2 bytes.
+func ParseModelShape(text string) (ModelShape, error) {
+	parts := strings.Split(text, ",")
+	shape, named := modelShapes()[strings.ToLower(strings.TrimSpace(parts[0]))]
+	if named {
+		parts = parts[1:]
+	} else if !strings.Contains(parts[0], "=") {
+		return shape, errors.New("it is none of the models " + strings.Join(ModelShapes(), ", ") +
+			"; give its layers=,kv_heads=,head_dim= in place of a name")
+	}
+	shape.Bytes = 2
+	fields := map[string]*int{"layers": &shape.Layers, "kv_heads": &shape.KVHeads, "head_dim": &shape.HeadDim,
+		"latent": &shape.Latent, "bytes": &shape.Bytes}
+	for _, part := range parts {
+		name, value, _ := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		field := fields[name]
+		if field == nil || named && name != "bytes" {
+			return shape, errors.New("its fields are layers, kv_heads, head_dim, latent, bytes, and behind a name bytes only")
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(value))
+		if err != nil || n < 1 || n > 1<<20 {
+			return shape, fmt.Errorf("%s is no whole number from 1 to %d", name, 1<<20)
+		}
+		*field = n
+	}
+	if shape.Layers == 0 || (shape.KVHeads == 0 || shape.HeadDim == 0) == (shape.Latent == 0) {
+		return shape, errors.New("a shape has layers, kv_heads and head_dim, or layers and latent")
+	}
+	if shape.KVBytesPerToken() > MaxKVBytesPerToken {
+		return shape, fmt.Errorf("a token would take more than %d bytes", int64(MaxKVBytesPerToken))
+	}
+	return shape, nil
+}
+
+// inGiB is the memory of so many tokens, or nil where that of one is unknown.
+func inGiB(tokens, kvBytes int64) *float64 {
+	if kvBytes < 1 {
+		return nil
+	}
+	memory := float64(tokens) * float64(kvBytes) / gib
+	return &memory
+}
+
+// MaxKVBytesPerToken is how much a token of KV cache may take: 1 GiB, some thousand
+// times that of the largest model so far.
+const MaxKVBytesPerToken = gib
+
+// A CacheSize is a size of cache as people name it.
+type CacheSize struct {
+	amount float64
+	bytes  bool // else tokens, or blocks
+	tokens bool
+}
+
+// cacheUnits are the units of a [CacheSize], by their names in lower case.
+var cacheUnits = []struct {
+	name  string
+	scale float64
+	bytes bool
+}{{"mib", 1 << 20, true}, {"gib", gib, true}, {"tib", 1 << 40, true},
+
+	{"mtok", 1e6, false}, {"ktok", 1e3, false}, {"tok", 1, false}}
+
+// ParseCacheSize reads a number of blocks, such as 10000, of tokens, such as
+// 500ktok or 1.5Mtok, or of bytes, such as 40GiB.
+func ParseCacheSize(text string) (CacheSize, error) {
+	number, size := strings.TrimSpace(text), CacheSize{}
+	scale, lower := 1.0, strings.ToLower(number)
+	for _, unit := range cacheUnits {
+		if rest, ok := strings.CutSuffix(lower, unit.name); ok {
+			number, scale, size.bytes, size.tokens = strings.TrimSpace(rest), unit.scale, unit.bytes, !unit.bytes
+			break
+		}
+	}
+	amount, err := strconv.ParseFloat(number, 64)
+	size.amount = amount * scale
+	if err != nil || !(size.amount >= 1 && size.amount < 1<<62) {
+		return size, errors.New("it is no number of blocks such as 10000, of tokens such as 1Mtok, or of memory such as 40GiB")
+	}
+	return size, nil
+}
+
+// NeedsKVBytes tells whether the size is in bytes, so that its blocks depend on
+// the memory of a token.
+func (c CacheSize) NeedsKVBytes() bool { return c.bytes }
+
+// Blocks is how many whole blocks of so many tokens fit. kvBytes is the memory
+// of a token.
+func (c CacheSize) Blocks(blockSize int, kvBytes int64) int64 {
+	per := 1.0
+	switch {
+	case c.bytes:
+		per = float64(blockSize) * float64(kvBytes)
+	case c.tokens:
+		per = float64(blockSize)
+	}
+	if !(per >= 1) {
+		return 0
+	}
+	return int64(math.Min(c.amount/per, 1<<62))
 }

@@ -68,26 +68,22 @@ func (d *distribution) add(v int64) {
 		}
 		d.near[v]++
 	default:
-		d.addFar(v)
+		if d.far == nil {
+			d.far = map[int64]int64{}
+		}
+		d.far[v]++
+		if d.limit == 0 || len(d.far) <= d.limit {
+			return
+		}
+		d.coarse = &Histogram{}
+		for v, n := range d.far {
+			d.coarse.Add(v, n)
+		}
+		for v, n := range d.near {
+			d.coarse.Add(int64(v), n)
+		}
+		d.near, d.far = nil, nil
 	}
-}
-
-func (d *distribution) addFar(v int64) {
-	if d.far == nil {
-		d.far = map[int64]int64{}
-	}
-	d.far[v]++
-	if d.limit == 0 || len(d.far) <= d.limit {
-		return
-	}
-	d.coarse = &Histogram{}
-	for v, n := range d.far {
-		d.coarse.Add(v, n)
-	}
-	for v, n := range d.near {
-		d.coarse.Add(int64(v), n)
-	}
-	d.near, d.far = nil, nil
 }
 
 // sd returns the sample standard deviation, or nil below two values.

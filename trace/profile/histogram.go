@@ -113,20 +113,20 @@ const (
 	MetricInput         = "input_tokens"
 	MetricOutput        = "output_tokens"
 	MetricInterArrival  = "inter_arrival_ns"      // from the request before; all requests only
-	MetricThink         = "think_ns"              // human time, as the source tells
-	MetricTool          = "tool_ns"               // tool time, as the source tells
-	MetricTurnGap       = "turn_gap_ns"           // from arrival to arrival, see Sessions
+	metricThink         = "think_ns"              // human time, as the source tells
+	metricTool          = "tool_ns"               // tool time, as the source tells
+	metricTurnGap       = "turn_gap_ns"           // from arrival to arrival, see Sessions
 	MetricTurns         = "turns"                 // requests of a session; all requests only
 	MetricHitBlocks     = "hit_blocks"            // leading known blocks of a request
 	MetricNewBlocks     = "new_blocks"            // its other blocks
 	MetricReuseDistance = "reuse_distance_blocks" // of each hit block: the LRU capacity that holds it
-	MetricReuseTime     = "reuse_time_ns"         // of each hit block: time since it was last touched
+	metricReuseTime     = "reuse_time_ns"         // of each hit block: time since it was last touched
 )
 
 // Metrics lists the metrics in the order in which their rows come.
 func Metrics() []string {
-	return []string{MetricInput, MetricOutput, MetricInterArrival, MetricThink, MetricTool, MetricTurnGap,
-		MetricTurns, MetricHitBlocks, MetricNewBlocks, MetricReuseDistance, MetricReuseTime}
+	return []string{MetricInput, MetricOutput, MetricInterArrival, metricThink, metricTool, metricTurnGap,
+		MetricTurns, MetricHitBlocks, MetricNewBlocks, MetricReuseDistance, metricReuseTime}
 }
 
 type histogramKey struct{ metric, category string }

@@ -68,7 +68,16 @@ func (l *Live) Touch(r *trace.Request) {
 		l.nodes[n].row = &row
 	}
 	for l.held > l.capacity {
-		l.evict()
+		n := l.oldest // it has no children: they would be older
+		b := &l.nodes[n]
+		l.unlink(n)
+		delete(l.at, b.id)
+		if b.parent >= 0 {
+			l.nodes[b.parent].children--
+		}
+		l.held -= int64(b.tokens)
+		b.row = nil
+		l.free = append(l.free, n)
 	}
 }
 
@@ -113,20 +122,6 @@ func (l *Live) unlink(n int32) {
 	} else {
 		l.oldest = b.newer
 	}
-}
-
-// evict drops the oldest block, which has no children: they would be older.
-func (l *Live) evict() {
-	n := l.oldest
-	b := &l.nodes[n]
-	l.unlink(n)
-	delete(l.at, b.id)
-	if b.parent >= 0 {
-		l.nodes[b.parent].children--
-	}
-	l.held -= int64(b.tokens)
-	b.row = nil
-	l.free = append(l.free, n)
 }
 
 // Tokens is how many tokens are held.

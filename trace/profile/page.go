@@ -8,21 +8,30 @@ import (
 	"reprise/trace/page"
 )
 
-// Page lays a profile out for a browser: where the trace comes from and what
-// must be known of it, then a section for each thing that the trace tells,
-// each with what its numbers say, and the definitions of all of them. What the
-// trace does not tell has no section.
+// Page lays a profile out for a browser: the source of the trace and its
+// warnings, then one section for each subject, with sentences that say what the
+// numbers mean, and last the definitions of all figures. A subject on which the
+// trace has no data has no section.
 //
-// It is made of the summary and of the rows of [Profiler.Histograms] alone, in
-// their order. Like every file that is made of a trace, a page is no more public
-// than the trace is: the tier is on it.
+// Page needs only the summary and the rows of [Profiler.Histograms], in their
+// order. A page is no more public than the trace that it is made of: the tier is
+// on it.
 func Page(s Summary, histograms []HistogramRow) *page.Page {
-	h := newSheet(&s, histograms)
+	h := &sheet{&s, map[histogramKey][]Bucket{}}
+	for _, r := range histograms {
+		key := histogramKey{r.Metric, r.Category}
+		h.buckets[key] = append(h.buckets[key], Bucket{r.Lo, r.Hi, r.Count})
+	}
 	p := &page.Page{
 		Title: "Trace profile",
 		Lead:  "What a trace is like: how long its requests are, when they arrive, and how much of its prompts a prefix cache would find.",
 		Facts: h.facts(),
-		Notes: h.notes(),
+	}
+	if tier := trace.TierNote("page", h.Tier); tier != "" {
+		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
+	}
+	for _, w := range h.Warnings {
+		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: asSentence(w.Message)})
 	}
 	for _, section := range []page.Section{
 		h.lengths(), h.arrivals(), h.reuse(), h.losses(), h.breakers(), h.cacheSize(), h.cacheTable(), h.overTime(), h.groups(),
@@ -41,32 +50,7 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 	return p
 }
 
-// A sheet is what a page is made of.
-type sheet struct {
-	*Summary
-	buckets map[histogramKey][]Bucket
-}
-
-func newSheet(s *Summary, rows []HistogramRow) *sheet {
-	h := &sheet{s, map[histogramKey][]Bucket{}}
-	for _, r := range rows {
-		key := histogramKey{r.Metric, r.Category}
-		h.buckets[key] = append(h.buckets[key], Bucket{r.Lo, r.Hi, r.Count})
-	}
-	return h
-}
-
-// warned tells whether the summary has a warning of that code.
-func (h *sheet) warned(code string) bool {
-	for _, w := range h.Warnings {
-		if w.Code == code {
-			return true
-		}
-	}
-	return false
-}
-
-// facts are what a reader looks for first. What is unknown is left out.
+// facts are what a reader looks for first. Unknown ones are left out.
 func (h *sheet) facts() []page.Fact {
 	var out []page.Fact
 	add := func(known bool, label, value, note string) {
@@ -97,35 +81,10 @@ func (h *sheet) facts() []page.Fact {
 	add(true, "Tokenizer", h.Tokenizer, "")
 	add(true, "Source format", h.SourceFormat, "")
 	add(true, "Tier", h.Tier, "this page is no more public than that")
-	add(true, "Digest", shortDigest(h.Digest), "SHA-256 of the rows; whole in the JSON")
+	digest := strings.TrimPrefix(h.Digest, "sha256:")
+	if enough := 12; len(digest) > enough { // to tell traces apart by eye
+		digest = digest[:enough] + "…"
+	}
+	add(true, "Digest", digest, "SHA-256 of the rows; whole in the JSON")
 	return out
-}
-
-// shortDigest keeps enough of a digest to tell traces apart by eye.
-func shortDigest(d string) string {
-	const enough = 12
-	if d = strings.TrimPrefix(d, "sha256:"); len(d) <= enough {
-		return d
-	}
-	return d[:enough] + "…"
-}
-
-// notes are the tier, where it forbids a release, and all warnings.
-func (h *sheet) notes() []page.Note {
-	var out []page.Note
-	if tier := trace.TierNote("page", h.Tier); tier != "" {
-		out = append(out, page.Note{Level: page.Warn, Text: tier})
-	}
-	for _, w := range h.Warnings {
-		out = append(out, page.Note{Level: page.Warn, Text: asSentence(w.Message)})
-	}
-	return out
-}
-
-// asSentence begins a clause with a capital and ends it with a full stop.
-func asSentence(clause string) string {
-	if clause == "" || strings.HasSuffix(clause, ".") {
-		return clause
-	}
-	return strings.ToUpper(clause[:1]) + clause[1:] + "."
 }

@@ -1,7 +1,10 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"reprise/trace/fleet"
@@ -29,28 +32,25 @@ func (h *sheet) reuse() page.Section {
 	line("by token", func(r *HitRatios) *float64 { return r.ByToken })
 	line("mean over requests", func(r *HitRatios) *float64 { return r.MeanOverRequests })
 	line("full blocks only", func(r *HitRatios) *float64 { return r.FullBlocksOnly })
-	return page.Section{Title: "Prefix reuse", Text: h.sayReuse(), Tables: []page.Table{t}}
-}
-
-func (h *sheet) sayReuse() []string {
+	section := page.Section{Title: "Prefix reuse", Tables: []page.Table{t}}
 	r := h.Reuse
 	if r.HitRatios.ByToken == nil {
-		return nil
+		return section
 	}
 	said := fmt.Sprintf("A cache without limit, empty at the start, would find %s of the prompt tokens (by token, whole trace)", page.Percent(*r.HitRatios.ByToken))
 	if steady := r.Steady.HitRatios.ByToken; steady != nil {
 		said += fmt.Sprintf("; of those of the %s from %s on, which find it warm, %s (by token, steady state)",
 			page.Many(r.Steady.Requests, "request"), lasting(r.Steady.WarmUpS), page.Percent(*steady))
 	}
-	says := []string{said + "."}
+	section.Text = append(section.Text, said+".")
 	if r.TouchedOnceShare != nil {
-		says = append(says, fmt.Sprintf("Of %s distinct blocks %s are in one prompt only: memory that a cache spends on them is never repaid (touched once).",
+		section.Text = append(section.Text, fmt.Sprintf("Of %s distinct blocks %s are in one prompt only: memory that a cache spends on them is never repaid (touched once).",
 			page.Count(r.UniqueBlocks), page.Percent(*r.TouchedOnceShare)))
 	}
 	if g := h.GeneratedGain; g != nil && g.Whole.ByToken != nil {
-		says = append(says, fmt.Sprintf("A server that also keeps the KV of what it generates finds %s points more (by token, generated KV too).", points(*g.Whole.ByToken)))
+		section.Text = append(section.Text, fmt.Sprintf("A server that also keeps the KV of what it generates finds %s points more (by token, generated KV too).", points(*g.Whole.ByToken)))
 	}
-	return says
+	return section
 }
 
 // losses are the waterfalls: over all requests, and over those whose cached
@@ -60,7 +60,24 @@ func (h *sheet) losses() page.Section {
 	if len(all) == 0 || h.Server == nil {
 		return page.Section{}
 	}
-	s := page.Section{Title: "Where reuse is lost", Text: h.sayLosses(all, recorded)}
+	s := page.Section{Title: "Where reuse is lost"}
+	if h.Server.HitRatio != nil && h.Server.RoundingLoss != nil {
+		s.Text = append(s.Text, fmt.Sprintf("A server takes full blocks only and computes at least the last token of a prompt: with blocks of %s it could take %s of the prompt tokens; rounding to its blocks loses %s points (server hit ratio, rounding loss).",
+			page.Many(int64(h.Server.BlockSizeTokens), "token"), page.Percent(*h.Server.HitRatio), points(100**h.Server.RoundingLoss)))
+	}
+	for _, w := range all {
+		if said := sayWaterfall(h.Summary, &w); said != "" {
+			s.Text = append(s.Text, said)
+		}
+	}
+	if len(recorded) > 0 {
+		w := recorded[0]
+		ceiling, reported := w.Steps[0].HitRatio, w.Steps[len(w.Steps)-1].HitRatio
+		if ceiling != nil && reported != nil {
+			s.Text = append(s.Text, fmt.Sprintf("The source's server reported %s of the prompt tokens as cached, where a cache without limit would have found %s (recorded cached tokens, over %s).",
+				page.Percent(*reported), page.Percent(*ceiling), page.Many(w.Requests, "request")))
+		}
+	}
 	if len(recorded) == 0 || recorded[0].Requests < all[0].Requests {
 		s.Tables = append(s.Tables, h.lossTable("requests with blocks", all))
 	}
@@ -106,28 +123,6 @@ func (h *sheet) lossTable(of string, list []fleet.Waterfall) page.Table {
 	return t
 }
 
-func (h *sheet) sayLosses(all, recorded []fleet.Waterfall) []string {
-	var says []string
-	if h.Server.HitRatio != nil && h.Server.RoundingLoss != nil {
-		says = append(says, fmt.Sprintf("A server takes full blocks only and computes at least the last token of a prompt: with blocks of %s it could take %s of the prompt tokens; rounding to its blocks loses %s points (server hit ratio, rounding loss).",
-			page.Many(int64(h.Server.BlockSizeTokens), "token"), page.Percent(*h.Server.HitRatio), points(100**h.Server.RoundingLoss)))
-	}
-	for _, w := range all {
-		if said := sayWaterfall(h.Summary, &w); said != "" {
-			says = append(says, said)
-		}
-	}
-	if len(recorded) > 0 {
-		w := recorded[0]
-		ceiling, reported := w.Steps[0].HitRatio, w.Steps[len(w.Steps)-1].HitRatio
-		if ceiling != nil && reported != nil {
-			says = append(says, fmt.Sprintf("The source's server reported %s of the prompt tokens as cached, where a cache without limit would have found %s (recorded cached tokens, over %s).",
-				page.Percent(*reported), page.Percent(*ceiling), page.Many(w.Requests, "request")))
-		}
-	}
-	return says
-}
-
 // sayWaterfall says what limited memory costs, and what the best and the worst
 // router cost beyond it.
 func sayWaterfall(s *Summary, w *fleet.Waterfall) string {
@@ -138,7 +133,13 @@ func sayWaterfall(s *Summary, w *fleet.Waterfall) string {
 		switch {
 		case step.CostPoints == nil:
 		case step.Step == fleet.StepCapacity:
-			said = append(said, fmt.Sprintf("memory of %s %s", stepMemory(s, w), costs(*step.CostPoints)))
+			memory := "" // of all replicas together
+			if s.Routing.ReplicaGiB != nil {
+				memory = figure(float64(w.Replicas)**s.Routing.ReplicaGiB) + " GiB"
+			} else {
+				memory = page.Many(int64(w.Replicas)**s.Routing.ReplicaBlocks, "block")
+			}
+			said = append(said, fmt.Sprintf("memory of %s in all %s", memory, costs(*step.CostPoints)))
 		case step.Step == fleet.StepRouting:
 			if best == nil || *step.CostPoints < *best.CostPoints {
 				best = step
@@ -166,19 +167,24 @@ func costs(v float64) string {
 	return "costs " + points(v) + " points"
 }
 
-// stepMemory is the memory of all replicas together.
-func stepMemory(s *Summary, w *fleet.Waterfall) string {
-	if s.Routing.ReplicaGiB != nil {
-		return figure(float64(w.Replicas)**s.Routing.ReplicaGiB) + " GiB in all"
-	}
-	return page.Many(int64(w.Replicas)**s.Routing.ReplicaBlocks, "block") + " in all"
-}
-
 func (h *sheet) prefixes() page.Section {
 	if h.Prefixes == nil {
 		return page.Section{}
 	}
-	s := page.Section{Title: "Top prefixes", Text: h.sayPrefixes()}
+	s := page.Section{Title: "Top prefixes"}
+	if list := h.Prefixes.ByRequests; len(list) > 0 {
+		s.Text = append(s.Text, fmt.Sprintf("The prefix that most requests begin with is %s long and begins %s of them, %s (requests).",
+			page.Many(list[0].DepthTokens, "token"), page.Count(list[0].Requests), page.OrDash(list[0].RequestShare, page.Percent)))
+	}
+	var saved float64
+	for _, p := range h.Prefixes.BySaved {
+		if p.OwnShare != nil {
+			saved += *p.OwnShare
+		}
+	}
+	if saved > 0 {
+		s.Text = append(s.Text, fmt.Sprintf("Those that save most bring %s of all hit tokens together (its own): keeping them in the cache for good is worth no more than that.", page.Percent(saved)))
+	}
 	for _, list := range []struct {
 		by       string
 		prefixes []Prefix
@@ -197,20 +203,138 @@ func (h *sheet) prefixes() page.Section {
 	return s
 }
 
-func (h *sheet) sayPrefixes() []string {
-	var says []string
-	if list := h.Prefixes.ByRequests; len(list) > 0 {
-		says = append(says, fmt.Sprintf("The prefix that most requests begin with is %s long and begins %s of them, %s (requests).",
-			page.Many(list[0].DepthTokens, "token"), page.Count(list[0].Requests), page.OrDash(list[0].RequestShare, page.Percent)))
+// overTime draws how the hit ratio grows and changes.
+func (h *sheet) overTime() page.Section {
+	if h.Reuse == nil {
+		return page.Section{}
 	}
-	var saved float64
-	for _, p := range h.Prefixes.BySaved {
-		if p.OwnShare != nil {
-			saved += *p.OwnShare
+	series := []page.Series{
+		inPercent(h.series("by token", func(b *TimeBin) *float64 { return b.HitRatioByToken })),
+		inPercent(h.series("by block", func(b *TimeBin) *float64 { return b.HitRatio })),
+		inPercent(h.series("server, by token", func(b *TimeBin) *float64 { return b.ServerHitRatio })),
+	}
+	about := "Of a cache without limit that is empty at the start."
+	if h.OverTime != nil {
+		about += " In bins of " + lasting(h.OverTime.BinS) + "."
+	}
+	s := page.Section{Title: "Reuse over time", Plots: page.Drawn(overTimePlot("Hit ratio over time", about, "hit ratio", "%", series...))}
+	if len(s.Plots) == 0 {
+		return s
+	}
+	var seen []float64
+	for i := range h.OverTime.Bins {
+		if r := h.OverTime.Bins[i].HitRatioByToken; r != nil {
+			seen = append(seen, *r)
 		}
 	}
-	if saved > 0 {
-		says = append(says, fmt.Sprintf("Those that save most bring %s of all hit tokens together (its own): keeping them in the cache for good is worth no more than that.", page.Percent(saved)))
+	if len(seen) > 0 {
+		half := seen[len(seen)/2:]
+		s.Text = []string{fmt.Sprintf("The hit ratio begins at %s in the first bin of %s; in the second half of the bins it lies between %s and %s (by token, over time).",
+			page.Percent(seen[0]), lasting(h.OverTime.BinS), page.Percent(slices.Min(half)), page.Percent(slices.Max(half)))}
 	}
-	return says
+	return s
+}
+
+func inPercent(s page.Series) page.Series {
+	for i := range s.Y {
+		s.Y[i] *= 100
+	}
+	return s
+}
+
+// groups says who reuses: by category always, by model and by client where there
+// is more than one. Without blocks it says who asks.
+func (h *sheet) groups() page.Section {
+	s := page.Section{Title: "Reuse by category, model and client"}
+	if h.Reuse == nil {
+		s.Title = "Requests by model and client"
+	}
+	for _, one := range []struct {
+		kind string
+		*GroupedReuse
+		listed bool
+	}{{"category", h.ByCategory, true}, {"model", h.ByModel, false}, {"client", h.ByClient, false}} {
+		g := one.GroupedReuse
+		if g == nil || len(g.Groups) == 0 || !one.listed && len(g.Groups) == 1 && g.Unnamed == nil {
+			continue
+		}
+		table, said := groupTable(one.kind, g, h.Reuse != nil)
+		s.Tables, s.Text = append(s.Tables, table), append(s.Text, said)
+	}
+	return s
+}
+
+// rows are the groups, with the rest and those without a name, and the sum of
+// what they have.
+func (g *GroupedReuse) rows(kind string) (list []GroupReuse, requests, input, hit int64) {
+	list = slices.Clone(g.Groups)
+	for i := range list {
+		list[i].Name = short(list[i].Name, 48)
+	}
+	if g.Rest != nil {
+		rest := *g.Rest
+		rest.Name = page.Count(g.Distinct-int64(len(g.Groups))) + " others"
+		list = append(list, rest)
+	}
+	if g.Unnamed != nil {
+		unnamed := *g.Unnamed
+		unnamed.Name = "no " + kind
+		list = append(list, unnamed)
+	}
+	for i := range list {
+		requests += list[i].Whole.Requests
+		input += list[i].Whole.InputTokens
+		hit += list[i].Whole.HitTokens
+	}
+	return list, requests, input, hit
+}
+
+// groupTable lists the groups of one kind. said names the group that brings most of the reuse or, without any reuse, most of
+// the requests.
+func groupTable(kind string, g *GroupedReuse, blocks bool) (t page.Table, said string) {
+	list, requests, input, hit := g.rows(kind)
+	t = page.Table{
+		Caption: fmt.Sprintf("By %s, of %s in all", kind, page.Count(g.Distinct)),
+		Head:    []string{kind, "requests", "share", "prompt tokens, mean", "output tokens, mean", "share of hit tokens", "by block", "by token", "by token, steady"},
+		Align:   []page.Align{page.Left},
+	}
+	for i := range list {
+		w := &list[i].Whole
+		t.Rows = append(t.Rows, []string{list[i].Name, page.Count(w.Requests), page.OrDash(share(w.Requests, requests), page.Percent),
+			page.OrDash(share(w.InputTokens, w.Requests), figure), page.OrDash(share(w.OutputTokens, w.Requests), figure),
+			page.OrDash(share(w.HitTokens, hit), page.Percent), page.OrDash(w.HitRatio, page.Percent), page.OrDash(w.HitRatioByToken, page.Percent),
+			page.OrDash(list[i].Steady.HitRatioByToken, page.Percent)})
+	}
+	if !blocks {
+		const without = 5 // columns
+		t.Head = t.Head[:without]
+		for i := range t.Rows {
+			t.Rows[i] = t.Rows[i][:without]
+		}
+	}
+	if hit == 0 {
+		first := &g.Groups[0]
+		return t, fmt.Sprintf("Most requests, %s, are of %s %s (share, by %s).", page.Percent(ratio(first.Whole.Requests, requests)), kind, short(first.Name, 48), kind)
+	}
+	most := slices.MaxFunc(g.Groups, func(a, b GroupReuse) int { return cmp.Compare(a.Whole.HitTokens, b.Whole.HitTokens) })
+	return t, fmt.Sprintf("%s %s brings the most reuse: %s of all hit tokens, with %s of the requests and %s of the prompt tokens (by %s).",
+		strings.ToUpper(kind[:1])+kind[1:], short(most.Name, 48), page.Percent(ratio(most.Whole.HitTokens, hit)), page.Percent(ratio(most.Whole.Requests, requests)), page.Percent(ratio(most.Whole.InputTokens, input)), kind)
+}
+
+// distances says how soon blocks come again, in time and in other blocks.
+func (h *sheet) distances() page.Section {
+	s := page.Section{Title: "Reuse time and distance", Plots: page.Drawn(
+		h.histogram("Time since the last touch", metricReuseTime, "hit blocks", "reuse time", "s", second),
+		h.histogram("Distance since the last touch", MetricReuseDistance, "hit blocks", "reuse distance", "blocks", 1),
+		h.byCategory("Reuse time by category", "How long the KV of a block must be kept for a hit.", metricReuseTime, "reuse time", "s", second),
+		h.byCategory("Reuse distance by category", "How many blocks an LRU cache must hold for a hit.", MetricReuseDistance, "reuse distance", "blocks", 1))}
+	if half := h.quantile(metricReuseTime, 0.5); !math.IsNaN(half) {
+		s.Text = append(s.Text, fmt.Sprintf("Half of the hit blocks had been touched no longer than %s before, and nine tenths no longer than %s (p50 and p90 of reuse time).",
+			lasting(half/second), lasting(h.quantile(metricReuseTime, 0.9)/second)))
+	}
+	if half := h.quantile(MetricReuseDistance, 0.5); !math.IsNaN(half) {
+		s.Text = append(s.Text, fmt.Sprintf("An LRU cache of %s blocks would have held half of them, one of %s nine tenths (p50 and p90 of reuse distance).",
+			figure(half), figure(h.quantile(MetricReuseDistance, 0.9))))
+	}
+	return s
 }

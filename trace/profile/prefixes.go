@@ -100,28 +100,6 @@ type chain struct {
 	Prefix
 }
 
-// ends calls f for the last block of every prefix, with how many blocks up to
-// it are carried by the same requests. A block is passed by when a child of it
-// has as many: then all its requests go on to that one.
-func (x *prefixes) ends(f func(last uint32, own int64)) {
-	var passed bitset
-	for _, use := range x.uses {
-		if use.requests > 1 && use.parent != 0 && x.uses[use.parent-1].requests == use.requests {
-			passed.put(use.parent - 1)
-		}
-	}
-	for n := range x.uses {
-		if x.uses[n].requests < 2 || passed.has(uint32(n)) {
-			continue
-		}
-		own := int64(1)
-		for at := &x.uses[n]; at.parent != 0 && x.uses[at.parent-1].requests == at.requests; own++ {
-			at = &x.uses[at.parent-1]
-		}
-		f(uint32(n), own)
-	}
-}
-
 // prefix describes the chain that ends with last.
 func (x *prefixes) prefix(last uint32, own int64) chain {
 	use := x.uses[last]
@@ -165,17 +143,32 @@ func (k *ranking) beats(first int64) bool {
 func (x *prefixes) top(requests, hitTokens int64) *TopPrefixes {
 	byRequests := ranking{by: func(c *chain) [2]int64 { return [2]int64{c.Requests, c.SavedTokens} }}
 	bySaved := ranking{by: func(c *chain) [2]int64 { return [2]int64{c.OwnSavedTokens, c.Requests} }}
-	x.ends(func(last uint32, own int64) {
-		carried := int64(x.uses[last].requests)
-		if !byRequests.beats(carried) && !bySaved.beats((carried-1)*own*int64(x.size)) {
-			return
+	// A block is passed when a child of it is carried by as many requests: then all of them go on to that child, and no prefix
+	// ends at the block.
+	var passed bitset
+	for _, use := range x.uses {
+		if use.requests > 1 && use.parent != 0 && x.uses[use.parent-1].requests == use.requests {
+			passed.put(use.parent - 1)
 		}
-		c := x.prefix(last, own)
+	}
+	for n := range x.uses {
+		carried := int64(x.uses[n].requests)
+		if carried < 2 || passed.has(uint32(n)) {
+			continue
+		}
+		own := int64(1) // blocks up to this one that the same requests carry
+		for at := &x.uses[n]; at.parent != 0 && x.uses[at.parent-1].requests == at.requests; own++ {
+			at = &x.uses[at.parent-1]
+		}
+		if !byRequests.beats(carried) && !bySaved.beats((carried-1)*own*int64(x.size)) {
+			continue
+		}
+		c := x.prefix(uint32(n), own)
 		bySaved.add(c)
 		if 2*own >= c.DepthBlocks {
 			byRequests.add(c)
 		}
-	})
+	}
 	if len(bySaved.list) == 0 {
 		return nil
 	}

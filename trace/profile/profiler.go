@@ -87,14 +87,17 @@ func NewProfiler(meta trace.Meta, opts ProfilerOptions) *Profiler {
 	if opts.ServerBlock <= 0 {
 		opts.ServerBlock = DefaultServerBlock
 	}
-	p := &Profiler{meta: meta, opts: opts, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: newSessions(),
+	p := &Profiler{meta: meta, opts: opts, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: sessions{gaps: distribution{limit: exactValues}},
 		reuse: NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
-		prefixes: prefixes{size: meta.BlockSize}, working: newWorkingSets(), now: moment{warmUp: opts.WarmUp},
+		prefixes: prefixes{size: meta.BlockSize}, now: moment{warmUp: opts.WarmUp},
 		names: trace.Categories()}
 	p.routing, p.bad = fleet.New(fleet.Options{BlockSize: meta.BlockSize, ServerBlock: opts.ServerBlock,
 		Replicas: opts.Replicas, ReplicaBlocks: opts.ReplicaBlocks})
 	for _, d := range []*distribution{&p.lengths.think, &p.lengths.tool, &p.lengths.ttft, &p.lengths.e2e} {
 		d.limit = exactValues
+	}
+	for i, width := range workingWindows {
+		p.working.sets[i].width = width
 	}
 	p.all = newRowHistograms(&p.histograms, "")
 	for i, c := range p.names {
@@ -110,8 +113,8 @@ type rowHistograms struct {
 
 func newRowHistograms(s *HistogramSet, category string) *rowHistograms {
 	get := func(metric string) *Histogram { return s.Get(metric, category) }
-	return &rowHistograms{get(MetricInput), get(MetricOutput), get(MetricThink), get(MetricTool), get(MetricTurnGap),
-		get(MetricHitBlocks), get(MetricNewBlocks), get(MetricReuseDistance), get(MetricReuseTime)}
+	return &rowHistograms{get(MetricInput), get(MetricOutput), get(metricThink), get(metricTool), get(metricTurnGap),
+		get(MetricHitBlocks), get(MetricNewBlocks), get(MetricReuseDistance), get(metricReuseTime)}
 }
 
 // Write implements [trace.Writer]: rows in order of arrival. It keeps nothing of

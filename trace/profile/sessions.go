@@ -36,8 +36,6 @@ type sessions struct {
 	gaps     distribution
 }
 
-func newSessions() sessions { return sessions{gaps: distribution{limit: exactValues}} }
-
 // add takes a request and returns the gap before it, unless it is the first of
 // its session. parent is the arrival of the request that it builds on, where
 // that is known, and otherwise negative.

@@ -8,9 +8,9 @@ import (
 	"reprise/trace/page"
 )
 
-// SummarySchema names the layout of a [Summary] as JSON. Fields may be added to
+// summarySchema names the layout of a [Summary] as JSON. Fields may be added to
 // it; none changes its meaning.
-const SummarySchema = "profile/1"
+const summarySchema = "profile/1"
 
 // A Summary describes a trace. Its field names in JSON are stable and end in
 // their unit where they have one. All figures are of load: rows that did not
@@ -100,16 +100,26 @@ type Warning struct {
 func (p *Profiler) Summary() Summary {
 	l := &p.lengths
 	s := Summary{
-		Schema: SummarySchema, Tier: p.meta.Tier, SourceFormat: p.meta.SourceFormat, Tokenizer: p.meta.Tokenizer,
+		Schema: summarySchema, Tier: p.meta.Tier, SourceFormat: p.meta.SourceFormat, Tokenizer: p.meta.Tokenizer,
 		Digest: p.meta.Digest, BlockSizeTokens: p.meta.BlockSize,
-		Rows: p.rows, Requests: p.rows - p.failed, Failed: p.failed, DurationS: p.arrivals.duration(),
+		Rows: p.rows, Requests: p.rows - p.failed, Failed: p.failed, DurationS: float64(p.arrivals.last-p.arrivals.first) / second,
 		InputTotal: l.input.total, OutputTotal: l.output.total,
 		Input: l.input.stats(1), Output: l.output.stats(1), Reasoning: l.reasoning.stats(1), Cached: l.cached.stats(1),
 		ImageTokens: l.imageTokens.stats(1), Images: l.images.stats(1), MaxTokens: l.maxTokens.stats(1),
 		InputOutput: p.ranks.correlation(), Arrivals: p.arrivals.summary(),
 		Sessions: p.sessions.summary(p.meta.Sessions),
 		Think:    l.think.stats(second), Tool: l.tool.stats(second), TTFT: l.ttft.stats(second), E2E: l.e2e.stats(second),
-		Categories: p.categoryShares(),
+	}
+	var annotated, hits int64
+	for _, c := range p.categories {
+		annotated += c.requests
+		hits += c.hits
+	}
+	for i, c := range p.categories {
+		if annotated > 0 {
+			s.Categories = append(s.Categories, CategoryShare{Category: p.names[i], Requests: c.requests, RequestShare: share(c.requests, annotated),
+				HitBlocks: c.hits, HitShare: share(c.hits, hits)})
+		}
 	}
 	if s.DurationS > 0 {
 		rate := float64(s.Requests) / s.DurationS
@@ -117,47 +127,30 @@ func (p *Profiler) Summary() Summary {
 	}
 	s.SessionShares = p.sessions.shares(p.meta.Sessions, s.Requests)
 	s.OverTime = p.overTime.overTime(&p.now.epoch)
-	s.ByCategory, s.ByModel, s.ByClient = p.groups.summaries(&p.now)
+	g := &p.groups
+	s.ByCategory = g.category.summary(&p.now, len(g.categories))
+	s.ByModel = g.model.summary(&p.now, len(g.models))
+	s.ByClient = g.client.summary(&p.now, g.clients.Len())
 	if p.opts.KVBytesPerToken > 0 {
 		s.KVBytesPerToken = &p.opts.KVBytesPerToken
 	}
 	if reuse := p.reuse.Summary(); reuse.Requests > 0 {
 		server := p.server.Summary()
 		s.Reuse, s.ReuseWithGenerated, s.Server = &reuse, p.reuse.WithGenerated(), &server
-		s.GeneratedGain = generatedGain(s.Reuse, s.ReuseWithGenerated)
-		p.summariseCaches(&s)
+		if g := s.ReuseWithGenerated; g != nil {
+			s.GeneratedGain = &GeneratedGain{g.HitRatios.points(reuse.HitRatios), g.Steady.HitRatios.points(reuse.Steady.HitRatios)}
+		}
+		whole := &p.overTime.whole
+		s.Prefixes = p.prefixes.top(whole.requests, whole.hitTokens)
+		s.WorkingSet = p.working.summary(p.meta.BlockSize, p.opts.KVBytesPerToken)
+		s.Waterfalls = fleet.Waterfalls(p.routing, whole.inBlocks(), p.recorded)
+		if p.routing != nil {
+			s.Routing = p.routing.Summary(whole.inBlocks(), p.opts.KVBytesPerToken, p.meta.Sessions)
+		}
 	}
 	s.Breakers = breaker.Summarize(&p.meta)
 	s.Warnings = p.warnings(&s)
 	return s
-}
-
-// summariseCaches adds what there is to say of a trace with blocks.
-func (p *Profiler) summariseCaches(s *Summary) {
-	whole := &p.overTime.whole
-	s.Prefixes = p.prefixes.top(whole.requests, whole.hitTokens)
-	s.WorkingSet = p.working.summary(p.meta.BlockSize, p.opts.KVBytesPerToken)
-	s.Waterfalls = fleet.Waterfalls(p.routing, whole.inBlocks(), p.recorded)
-	if p.routing != nil {
-		s.Routing = p.routing.Summary(whole.inBlocks(), p.opts.KVBytesPerToken, p.meta.Sessions)
-	}
-}
-
-func (p *Profiler) categoryShares() []CategoryShare {
-	var requests, hits int64
-	for _, c := range p.categories {
-		requests += c.requests
-		hits += c.hits
-	}
-	if requests == 0 {
-		return nil
-	}
-	var list []CategoryShare
-	for i, c := range p.categories {
-		list = append(list, CategoryShare{Category: p.names[i], Requests: c.requests, RequestShare: share(c.requests, requests),
-			HitBlocks: c.hits, HitShare: share(c.hits, hits)})
-	}
-	return list
 }
 
 // warnings lists what must be known beside the numbers, in a fixed order.
@@ -198,21 +191,9 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 	if s.InputOutput.Method == "cells" {
 		warn("rank_cells", "more than %s requests: the rank correlation is of lengths to within 1 %%", page.Count(exactRanks))
 	}
-	p.reuseWarnings(s, warn)
-	return list
-}
-
-func turnGap(s *Sessions) *Stats {
-	if s == nil {
-		return nil
-	}
-	return s.TurnGap
-}
-
-func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args ...any)) {
 	if s.Reuse == nil {
 		warn("no_blocks", "the trace has no prefix blocks, or does not say their size: reuse, hit ratios and categories are unknown, not 0")
-		return
+		return list
 	}
 	if p.blockless > 0 {
 		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is that of the others", page.Count(p.blockless), page.Count(s.Requests))
@@ -240,4 +221,12 @@ func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args
 			"and cannot be read below %s blocks; the ratios of a cache without limit are exact",
 			page.Count(int64(1/sm.Rate)), sm.MeanError, page.Count(sm.ResolutionBlocks))
 	}
+	return list
+}
+
+func turnGap(s *Sessions) *Stats {
+	if s == nil {
+		return nil
+	}
+	return s.TurnGap
 }

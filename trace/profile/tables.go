@@ -68,7 +68,16 @@ func Tables(s Summary) []TableRow {
 	t.breakers(s.Breakers)
 	t.workingSets(s.WorkingSet)
 	t.routing(s.Routing)
-	t.waterfalls(s.Waterfalls)
+	for _, w := range s.Waterfalls {
+		for _, step := range w.Steps {
+			key := w.Rows + "/" + strconv.Itoa(w.Replicas) + "/" + step.Step
+			if step.Router != "" {
+				key += "/" + step.Router
+			}
+			t.add("waterfall.left", key, step.HitRatio, "ratio")
+			t.add("waterfall.cost", key, step.CostPoints, "points")
+		}
+	}
 	return t
 }
 
@@ -189,19 +198,6 @@ func (t *tableRows) routing(s *fleet.Summary) {
 			t.add("routing.server_hit_by_token", key, r.ServerHitRatio, "ratio")
 			t.add("routing.prompt_tokens_max_over_mean", key, r.SentImbalance, "ratio")
 			t.add("routing.prefill_tokens_max_over_mean", key, r.PrefillImbalance, "ratio")
-		}
-	}
-}
-
-func (t *tableRows) waterfalls(list []fleet.Waterfall) {
-	for _, w := range list {
-		for _, step := range w.Steps {
-			key := w.Rows + "/" + strconv.Itoa(w.Replicas) + "/" + step.Step
-			if step.Router != "" {
-				key += "/" + step.Router
-			}
-			t.add("waterfall.left", key, step.HitRatio, "ratio")
-			t.add("waterfall.cost", key, step.CostPoints, "points")
 		}
 	}
 }

@@ -11,9 +11,6 @@ import (
 	"reprise/trace/page"
 )
 
-// textWidth is the widest line that WriteText writes.
-const textWidth = 96
-
 // statColumns is how many distributions stand side by side.
 const statColumns = 5
 
@@ -38,27 +35,15 @@ func WriteText(w io.Writer, s Summary) error {
 	writePrefixes(&b, &s)
 	writeWorkingSet(&b, s.WorkingSet)
 	writeRouting(&b, s.Routing)
-	writeWaterfalls(&b, &s)
+	all, recorded := byRows(s.Waterfalls)
+	if len(recorded) == 0 || recorded[0].Requests < all[0].Requests {
+		writeWaterfall(&b, &s, "requests with blocks", all)
+	}
+	writeWaterfall(&b, &s, "requests with recorded cached tokens", recorded)
 	writeBreakers(&b, s.Breakers)
 	writeWarnings(&b, s.Warnings)
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// draw prints a title and a table whose numbers, in every column but the first,
-// stand to the right.
-func draw(b *strings.Builder, title string, head table.Row, rows []table.Row) {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(head)
-	t.AppendRows(rows)
-	var right []table.ColumnConfig
-	for i := 2; i <= len(head); i++ {
-		right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(right)
-	fmt.Fprintf(b, "\n%s\n%s\n", title, t.Render())
 }
 
 func writeFacts(b *strings.Builder, s *Summary) {
@@ -95,11 +80,6 @@ func writeFacts(b *strings.Builder, s *Summary) {
 	}
 }
 
-type namedStats struct {
-	name string
-	*Stats
-}
-
 // writeStats prints distributions side by side, those that there are: moments
 // in one format, order statistics in another.
 func writeStats(b *strings.Builder, title string, moment, value func(float64) string, all []namedStats) {
@@ -111,35 +91,31 @@ func writeStats(b *strings.Builder, title string, moment, value func(float64) st
 	}
 	for len(list) > 0 {
 		n := min(len(list), statColumns)
-		writeStatColumns(b, title, moment, value, list[:n])
+		head := table.Row{""}
+		for _, s := range list[:n] {
+			head = append(head, s.name)
+		}
+		var rows []table.Row
+		line := func(name string, cell func(*Stats) string) {
+			row := table.Row{name}
+			for _, s := range list[:n] {
+				row = append(row, cell(s.Stats))
+			}
+			rows = append(rows, row)
+		}
+		line("count", func(s *Stats) string { return page.Count(s.Count) })
+		line("mean", func(s *Stats) string { return moment(s.Mean) })
+		line("sd", func(s *Stats) string { return page.OrDash(s.SD, moment) })
+		line("min", func(s *Stats) string { return value(s.Min) })
+		line("p50", func(s *Stats) string { return value(s.P50) })
+		line("p90", func(s *Stats) string { return value(s.P90) })
+		line("p95", func(s *Stats) string { return value(s.P95) })
+		line("p99", func(s *Stats) string { return value(s.P99) })
+		line("p99.9", func(s *Stats) string { return value(s.P999) })
+		line("max", func(s *Stats) string { return value(s.Max) })
+		draw(b, title, head, rows)
 		list = list[n:]
 	}
-}
-
-func writeStatColumns(b *strings.Builder, title string, moment, value func(float64) string, list []namedStats) {
-	head := table.Row{""}
-	for _, s := range list {
-		head = append(head, s.name)
-	}
-	var rows []table.Row
-	line := func(name string, cell func(*Stats) string) {
-		row := table.Row{name}
-		for _, s := range list {
-			row = append(row, cell(s.Stats))
-		}
-		rows = append(rows, row)
-	}
-	line("count", func(s *Stats) string { return page.Count(s.Count) })
-	line("mean", func(s *Stats) string { return moment(s.Mean) })
-	line("sd", func(s *Stats) string { return page.OrDash(s.SD, moment) })
-	line("min", func(s *Stats) string { return value(s.Min) })
-	line("p50", func(s *Stats) string { return value(s.P50) })
-	line("p90", func(s *Stats) string { return value(s.P90) })
-	line("p95", func(s *Stats) string { return value(s.P95) })
-	line("p99", func(s *Stats) string { return value(s.P99) })
-	line("p99.9", func(s *Stats) string { return value(s.P999) })
-	line("max", func(s *Stats) string { return value(s.Max) })
-	draw(b, title, head, rows)
 }
 
 func writeDispersion(b *strings.Builder, a *Arrivals) {
@@ -202,23 +178,6 @@ func writeReuse(b *strings.Builder, s *Summary) {
 	steady := &s.Reuse.Steady
 	title := fmt.Sprintf("Prefix reuse; steady is the %s requests from %s s on", page.Count(steady.Requests), page.Fixed(steady.WarmUpS, 3))
 	draw(b, title, head, rows)
-}
-
-type namedReuse struct {
-	name string
-	*ReuseSummary
-}
-
-// reuseSets returns the sets of figures that there are.
-func reuseSets(s *Summary) []namedReuse {
-	var sets []namedReuse
-	if s.Reuse != nil {
-		sets = append(sets, namedReuse{"prompts known", s.Reuse})
-	}
-	if s.ReuseWithGenerated != nil {
-		sets = append(sets, namedReuse{"generated KV too", s.ReuseWithGenerated})
-	}
-	return sets
 }
 
 func writeWarnings(b *strings.Builder, list []Warning) {

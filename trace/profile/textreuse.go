@@ -7,6 +7,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"reprise/trace/fleet"
 	"reprise/trace/page"
 )
 
@@ -44,48 +45,14 @@ func writeCurve(b *strings.Builder, r namedReuse) {
 	draw(b, "Hit ratio by capacity of an LRU cache, "+r.name, head, rows)
 }
 
-func inMemory(curve []CurvePoint) bool {
-	return len(curve) > 0 && curve[0].CapacityGiB != nil
-}
-
-// isRound tells whether v is 1, 2 or 5 times a power of 10.
-func isRound(v float64) bool {
-	for v >= 10 && math.Mod(v, 10) == 0 {
-		v /= 10
-	}
-	return v == 1 || v == 2 || v == 5
-}
-
-// sparks draws values from 0 up to the greatest as a line of bars; a dot is a
-// value that there is none of.
-func sparks(values []*float64) string {
-	highest := 0.0
-	for _, v := range values {
-		if v != nil {
-			highest = max(highest, *v)
-		}
-	}
-	bars := []rune("▁▂▃▄▅▆▇█")
-	var b strings.Builder
-	for _, v := range values {
-		switch {
-		case v == nil:
-			b.WriteRune('·')
-		case highest == 0:
-			b.WriteRune(bars[0])
-		default:
-			b.WriteRune(bars[min(int(*v/highest*float64(len(bars))), len(bars)-1)])
-		}
-	}
-	return b.String()
-}
-
 func writeOverTime(b *strings.Builder, s *Summary) {
 	if s.OverTime == nil || len(s.OverTime.Bins) < 2 {
 		return
 	}
 	bins := s.OverTime.Bins
 	fmt.Fprintf(b, "\nOver time, in %d bins of %s s, each line from 0 to its greatest value\n", len(bins), page.Fixed(s.OverTime.BinS, 3))
+	bars := []rune("▁▂▃▄▅▆▇█")
+	// line draws values from 0 up to the greatest as bars, and a dot where there is none.
 	line := func(name, unit string, format func(float64) string, of func(*TimeBin) *float64) {
 		var values []*float64
 		highest := math.Inf(-1)
@@ -96,9 +63,21 @@ func writeOverTime(b *strings.Builder, s *Summary) {
 				highest = max(highest, *v)
 			}
 		}
-		if highest >= 0 {
-			fmt.Fprintf(b, "%-15s %s  %s%s\n", name, sparks(values), format(highest), unit)
+		if highest < 0 {
+			return
 		}
+		var drawn strings.Builder
+		for _, v := range values {
+			switch {
+			case v == nil:
+				drawn.WriteRune('·')
+			case highest == 0:
+				drawn.WriteRune(bars[0])
+			default:
+				drawn.WriteRune(bars[min(int(*v/highest*float64(len(bars))), len(bars)-1)])
+			}
+		}
+		fmt.Fprintf(b, "%-15s %s  %s%s\n", name, drawn.String(), format(highest), unit)
 	}
 	line("requests/s", "", number, func(t *TimeBin) *float64 { return perSecond(t.Requests, t) })
 	line("input", "/s", func(v float64) string { return page.Fixed(v, 0) }, func(t *TimeBin) *float64 { return perSecond(t.InputTokens, t) })
@@ -167,14 +146,6 @@ func writeGroups(b *strings.Builder, kind string, g *GroupedReuse) {
 	draw(b, title, table.Row{kind, "requests", "share", "input tokens", "by block", "by token", "steady"}, rows)
 }
 
-// short cuts a name to n columns.
-func short(name string, n int) string {
-	if r := []rune(name); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return name
-}
-
 // textPrefixes is how many prefixes of each list are printed.
 const textPrefixes = 5
 
@@ -222,4 +193,67 @@ func writeWorkingSet(b *strings.Builder, w *WorkingSets) {
 	}
 	line("whole trace", "", nil, &w.Total)
 	draw(b, "Working set: distinct blocks of prompts in a window of time", head, rows)
+}
+
+func writeRouting(b *strings.Builder, s *fleet.Summary) {
+	if s == nil {
+		return
+	}
+	var rows []table.Row
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		if len(f.Routers) == 0 {
+			continue // one cache is in the waterfall
+		}
+		rows = append(rows, table.Row{fmt.Sprintf("one cache, of %d", f.Replicas),
+			page.OrDash(f.OneCache.HitRatio, ratio4), page.OrDash(f.OneCache.HitRatioByToken, ratio4), "", "", ""})
+		for j := range f.Routers {
+			r := &f.Routers[j]
+			rows = append(rows, table.Row{fmt.Sprintf("%d, %s", f.Replicas, r.Router), page.OrDash(r.HitRatio, ratio4),
+				page.OrDash(r.HitRatioByToken, ratio4), page.OrDash(r.ShareOfOneCache, page.Percent),
+				page.OrDash(r.SentImbalance, fixed2), page.OrDash(r.PrefillImbalance, fixed2)})
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	draw(b, "Routing over replicas, "+replicaMemory(s),
+		table.Row{"replicas, router", "by block", "by token", "of one cache", "sent max/mean", "prefill max/mean"}, rows)
+	for _, f := range s.Fleets {
+		if f.SessionShare == nil || f.PrefixShare == nil {
+			continue
+		}
+		origin := "sessions"
+		if s.SessionOrigin == originInferred {
+			origin = "inferred sessions"
+		}
+		fmt.Fprintf(b, "%d replicas: %s keep %s of the hit tokens of one cache, prefix routing %s\n",
+			f.Replicas, origin, page.Percent(*f.SessionShare), page.Percent(*f.PrefixShare))
+	}
+}
+
+// writeWaterfall prints the waterfalls over some requests, one for each number of
+// replicas. Their common first steps are printed once.
+func writeWaterfall(b *strings.Builder, s *Summary, of string, list []fleet.Waterfall) {
+	var rows, last []table.Row
+	for i, w := range list {
+		for _, step := range w.Steps {
+			row := table.Row{stepName(s, &w, &step), missing, page.OrDash(step.CostPoints, points)}
+			if step.HitRatio != nil {
+				row[1] = points(100 * *step.HitRatio)
+			}
+			switch {
+			case step.Step == fleet.StepRecorded:
+				last = []table.Row{row}
+			case i == 0 || step.Step != fleet.StepCeiling && step.Step != fleet.StepRounding:
+				rows = append(rows, row)
+			}
+		}
+	}
+	rows = append(rows, last...)
+	if len(rows) <= 2 {
+		return // what is printed of the server's blocks says it all
+	}
+	title := fmt.Sprintf("Where reuse goes, in points of %s prompt tokens: %s %s", page.Count(list[0].PromptTokens), page.Count(list[0].Requests), of)
+	draw(b, title, table.Row{"step", "left", "cost"}, rows)
 }

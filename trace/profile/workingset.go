@@ -60,13 +60,6 @@ type workingSets struct {
 	all  int64
 }
 
-func newWorkingSets() (w workingSets) {
-	for i, width := range workingWindows {
-		w.sets[i].width = width
-	}
-	return w
-}
-
 func (w *workingSets) arrive(elapsed int64) {
 	for i := range w.sets {
 		w.sets[i].arrive(elapsed)

@@ -8,6 +8,30 @@ import (
 	"reprise/trace/page"
 )
 
+// A sheet is what a page is made of.
+type sheet struct {
+	*Summary
+	buckets map[histogramKey][]Bucket
+}
+
+// warned tells whether the summary has a warning of that code.
+func (h *sheet) warned(code string) bool {
+	for _, w := range h.Warnings {
+		if w.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// asSentence begins a clause with a capital and ends it with a full stop.
+func asSentence(clause string) string {
+	if clause == "" || strings.HasSuffix(clause, ".") {
+		return clause
+	}
+	return strings.ToUpper(clause[:1]) + clause[1:] + "."
+}
+
 // figure prints v for prose: three significant digits, or all that are before
 // the point, with thousands apart and without zeros at the end.
 func figure(v float64) string {

@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 
+	"reprise/trace/fleet"
 	"reprise/trace/page"
 )
 
@@ -55,52 +56,48 @@ func (h *sheet) cacheSize() page.Section {
 		Plots: page.Drawn(plot("Hit ratio of an LRU cache, by token", byToken), plot("Hit ratio of an LRU cache, by block", byBlock))}
 }
 
-// cacheTable goes on with the section of the plots, below them.
+// cacheTable lists the hit ratios at round capacities, in GiB where these are known. It goes on with the section of the plots,
+// below them.
 func (h *sheet) cacheTable() page.Section {
 	if h.Reuse == nil || len(h.Reuse.LRUCurve) == 0 {
 		return page.Section{}
 	}
-	var s page.Section
-	for _, set := range reuseSets(h.Summary) {
-		s.Tables = append(s.Tables, curveTable(set))
-	}
-	return s
-}
-
-// curveTable has the round capacities: in GiB where these are known.
-func curveTable(r namedReuse) page.Table {
-	t := page.Table{Caption: "Hit ratio of an LRU cache at round sizes, " + r.name}
-	gib := inMemory(r.LRUCurve)
-	if gib {
-		t.Head = append(t.Head, "GiB")
-	}
-	t.Head = append(t.Head, "tokens", "blocks", "by token", "by block", "by token, steady", "by block, steady")
-	for range t.Head {
-		t.Align = append(t.Align, page.Right)
-	}
-	for i, p := range r.LRUCurve {
-		if gib && p.CapacityGiB != nil && !isRound(*p.CapacityGiB) {
-			continue
-		}
-		var row []string
+	var section page.Section
+	for _, r := range reuseSets(h.Summary) {
+		t := page.Table{Caption: "Hit ratio of an LRU cache at round sizes, " + r.name}
+		gib := inMemory(r.LRUCurve)
 		if gib {
-			row = append(row, page.OrDash(p.CapacityGiB, number))
+			t.Head = append(t.Head, "GiB")
 		}
-		tokens, blocks := missing, "without limit"
-		if p.CapacityTokens != nil {
-			tokens = page.Count(*p.CapacityTokens)
+		t.Head = append(t.Head, "tokens", "blocks", "by token", "by block", "by token, steady", "by block, steady")
+		for range t.Head {
+			t.Align = append(t.Align, page.Right)
 		}
-		if p.CapacityBlocks != nil {
-			blocks = page.Count(*p.CapacityBlocks)
+		for i, p := range r.LRUCurve {
+			if gib && p.CapacityGiB != nil && !isRound(*p.CapacityGiB) {
+				continue
+			}
+			var row []string
+			if gib {
+				row = append(row, page.OrDash(p.CapacityGiB, number))
+			}
+			tokens, blocks := missing, "without limit"
+			if p.CapacityTokens != nil {
+				tokens = page.Count(*p.CapacityTokens)
+			}
+			if p.CapacityBlocks != nil {
+				blocks = page.Count(*p.CapacityBlocks)
+			}
+			row = append(row, tokens, blocks, page.OrDash(p.HitRatioByToken, page.Percent), page.Percent(p.HitRatio), missing, missing)
+			if i < len(r.Steady.LRUCurve) {
+				steady := r.Steady.LRUCurve[i]
+				row[len(row)-2], row[len(row)-1] = page.OrDash(steady.HitRatioByToken, page.Percent), page.Percent(steady.HitRatio)
+			}
+			t.Rows = append(t.Rows, row)
 		}
-		row = append(row, tokens, blocks, page.OrDash(p.HitRatioByToken, page.Percent), page.Percent(p.HitRatio), missing, missing)
-		if i < len(r.Steady.LRUCurve) {
-			steady := r.Steady.LRUCurve[i]
-			row[len(row)-2], row[len(row)-1] = page.OrDash(steady.HitRatioByToken, page.Percent), page.Percent(steady.HitRatio)
-		}
-		t.Rows = append(t.Rows, row)
+		section.Tables = append(section.Tables, t)
 	}
-	return t
+	return section
 }
 
 // sayCacheSize says how large a cache must be for half and for nine tenths of
@@ -114,7 +111,14 @@ func (h *sheet) sayCacheSize() []string {
 		for i := range h.Reuse.LRUCurveDense {
 			p := &h.Reuse.LRUCurveDense[i]
 			if p.HitRatioByToken != nil && *p.HitRatioByToken >= part**all {
-				return pointSize(p)
+				blocks := page.Many(*p.CapacityBlocks, "block")
+				switch {
+				case p.CapacityTokens == nil:
+					return blocks
+				case p.CapacityGiB != nil:
+					return fmt.Sprintf("%s GiB (%s, %s tokens)", figure(*p.CapacityGiB), blocks, compact(*p.CapacityTokens))
+				}
+				return fmt.Sprintf("%s tokens (%s)", compact(*p.CapacityTokens), blocks)
 			}
 		}
 		return ""
@@ -125,18 +129,6 @@ func (h *sheet) sayCacheSize() []string {
 	}
 	return []string{fmt.Sprintf("One LRU cache reaches half of the %s that a cache without limit would find with %s, and nine tenths of it with %s (by token, whole trace).",
 		page.Percent(*all), half, most)}
-}
-
-// pointSize prints the capacity of a point.
-func pointSize(p *CurvePoint) string {
-	blocks := page.Many(*p.CapacityBlocks, "block")
-	switch {
-	case p.CapacityTokens == nil:
-		return blocks
-	case p.CapacityGiB != nil:
-		return fmt.Sprintf("%s GiB (%s, %s tokens)", figure(*p.CapacityGiB), blocks, compact(*p.CapacityTokens))
-	}
-	return fmt.Sprintf("%s tokens (%s)", compact(*p.CapacityTokens), blocks)
 }
 
 func (h *sheet) workingSet() page.Section {
@@ -180,4 +172,70 @@ func (h *sheet) workingSet() page.Section {
 	line("whole trace", missing, nil, &w.Total)
 	section.Tables = []page.Table{t}
 	return section
+}
+
+// routing compares routers over each number of replicas.
+func (h *sheet) routing() page.Section {
+	if h.Routing == nil {
+		return page.Section{}
+	}
+	t := page.Table{
+		Caption: "Hit ratios over replicas, " + replicaMemory(h.Routing),
+		Head:    []string{"replicas", "router", "by block", "by token", "server, by token", "of one cache", "most requests / mean", "most prompt tokens / mean", "most prefill / mean"},
+		Align:   []page.Align{page.Right, page.Left},
+	}
+	var says []string
+	for i := range h.Routing.Fleets {
+		f := &h.Routing.Fleets[i]
+		if len(f.Routers) == 0 {
+			continue // one cache is in the waterfall
+		}
+		line := func(router string, r *fleet.Result, last ...string) {
+			t.Rows = append(t.Rows, append([]string{page.Count(int64(f.Replicas)), router, page.OrDash(r.HitRatio, page.Percent),
+				page.OrDash(r.HitRatioByToken, page.Percent), page.OrDash(r.ServerHitRatio, page.Percent)}, last...))
+		}
+		line("one cache", &f.OneCache, missing, missing, missing, missing)
+		for j := range f.Routers {
+			r := &f.Routers[j]
+			line(r.Router, r, page.OrDash(r.ShareOfOneCache, page.Percent), page.OrDash(r.RequestImbalance, fixed2),
+				page.OrDash(r.SentImbalance, fixed2), page.OrDash(r.PrefillImbalance, fixed2))
+		}
+		if said := sayFleet(f, h.Routing.SessionOrigin); said != "" {
+			says = append(says, said)
+		}
+	}
+	if t.Rows == nil {
+		return page.Section{}
+	}
+	return page.Section{Title: "Routing over replicas", Text: says, Tables: []page.Table{t}}
+}
+
+// sayFleet says what the routers keep, and what the best of them costs in load.
+func sayFleet(f *fleet.Fleet, origin string) string {
+	kept := func(router string) *fleet.Result {
+		for i := range f.Routers {
+			if f.Routers[i].Router == router && f.Routers[i].ShareOfOneCache != nil {
+				return &f.Routers[i]
+			}
+		}
+		return nil
+	}
+	blind, weighted := kept(fleet.RoundRobin), kept(fleet.PrefixWeighted)
+	if blind == nil || weighted == nil {
+		return ""
+	}
+	said := fmt.Sprintf("Over %d replicas, round-robin keeps %s of the hit tokens of one cache, prefix routing weighted by load %s", f.Replicas,
+		page.Percent(*blind.ShareOfOneCache), page.Percent(*weighted.ShareOfOneCache))
+	if f.SessionShare != nil {
+		sessions := "sessions"
+		if origin == originInferred {
+			sessions = "inferred sessions"
+		}
+		said += fmt.Sprintf(", affinity by %s %s", sessions, page.Percent(*f.SessionShare))
+	}
+	if pure := kept(fleet.Prefix); pure != nil && pure.SentImbalance != nil {
+		said += fmt.Sprintf("; prefix routing without a weight keeps %s and sends one replica %s times the mean of the prompt tokens",
+			page.Percent(*pure.ShareOfOneCache), fixed2(*pure.SentImbalance))
+	}
+	return said + " (of one cache, most prompt tokens / mean)."
 }

@@ -1,0 +1,132 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"reprise/trace/fleet"
+	"reprise/trace/page"
+)
+
+const missing = "–"
+
+// number prints v with at most two decimals, and none that are 0.
+func number(v float64) string { return page.UpTo(v, 2) }
+
+func ratio4(v float64) string { return page.Fixed(v, 4) }
+func fixed2(v float64) string { return page.Fixed(v, 2) }
+func fixed3(v float64) string { return page.Fixed(v, 3) }
+
+// points prints hundredths; what rounds to nothing has no sign.
+func points(v float64) string {
+	if v > -0.005 && v < 0 {
+		v = 0
+	}
+	return page.Fixed(v, 2)
+}
+
+// textWidth is the widest line that WriteText writes.
+const textWidth = 96
+
+// draw prints a title and a table whose numbers, in every column but the first,
+// stand to the right.
+func draw(b *strings.Builder, title string, head table.Row, rows []table.Row) {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(head)
+	t.AppendRows(rows)
+	var right []table.ColumnConfig
+	for i := 2; i <= len(head); i++ {
+		right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(right)
+	fmt.Fprintf(b, "\n%s\n%s\n", title, t.Render())
+}
+
+type namedStats struct {
+	name string
+	*Stats
+}
+
+type namedReuse struct {
+	name string
+	*ReuseSummary
+}
+
+// reuseSets returns the sets of figures that there are.
+func reuseSets(s *Summary) []namedReuse {
+	var sets []namedReuse
+	if s.Reuse != nil {
+		sets = append(sets, namedReuse{"prompts known", s.Reuse})
+	}
+	if s.ReuseWithGenerated != nil {
+		sets = append(sets, namedReuse{"generated KV too", s.ReuseWithGenerated})
+	}
+	return sets
+}
+
+func inMemory(curve []CurvePoint) bool {
+	return len(curve) > 0 && curve[0].CapacityGiB != nil
+}
+
+// isRound tells whether v is 1, 2 or 5 times a power of 10.
+func isRound(v float64) bool {
+	for v >= 10 && math.Mod(v, 10) == 0 {
+		v /= 10
+	}
+	return v == 1 || v == 2 || v == 5
+}
+
+// short cuts a name to n columns.
+func short(name string, n int) string {
+	if r := []rune(name); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return name
+}
+
+// replicaMemory says how much a replica holds, in the units that are known.
+func replicaMemory(s *fleet.Summary) string {
+	if s.ReplicaBlocks == nil {
+		return "caches without limit"
+	}
+	text := page.Count(*s.ReplicaBlocks) + " blocks"
+	if s.ReplicaTokens != nil {
+		text += ", " + page.Count(*s.ReplicaTokens) + " tokens"
+	}
+	if s.ReplicaGiB != nil {
+		text += ", " + number(*s.ReplicaGiB) + " GiB"
+	}
+	return text + " each"
+}
+
+func stepName(s *Summary, w *fleet.Waterfall, step *fleet.Step) string {
+	switch step.Step {
+	case fleet.StepCeiling:
+		return "a cache without limit"
+	case fleet.StepRounding:
+		return fmt.Sprintf("full blocks of %d, not the last token", s.Server.BlockSizeTokens)
+	case fleet.StepCapacity:
+		return fmt.Sprintf("one LRU cache of %s blocks", page.Count(int64(w.Replicas)*(*s.Routing.ReplicaBlocks)))
+	case fleet.StepRouting:
+		return fmt.Sprintf("  over %d replicas, %s", w.Replicas, step.Router)
+	}
+	return "recorded cached tokens"
+}
+
+// byRows parts the waterfalls over all requests from those over the recorded.
+func byRows(list []fleet.Waterfall) (all, recorded []fleet.Waterfall) {
+	for _, w := range list {
+		if w.Rows == "recorded" {
+			recorded = append(recorded, w)
+		} else {
+			all = append(all, w)
+		}
+	}
+	return all, recorded
+}
