@@ -74,3 +74,19 @@ func (a *args) duration(name string, lo time.Duration) time.Duration {
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Bounds of what may be asked for. Above a hundred thousand arrivals a second
+// the rounding to microseconds would show in the rate.
+const (
+	minRate, maxRate   = 1e-6, 1e5 // per second
+	minCV, maxCV       = 0.01, 100
+	minShape, maxShape = 0.15, 100 // of a Weibull, whose CV is then 46 to 0.013
+	minPhase           = time.Millisecond
+	maxSteps           = 16
+	minPerPhase        = 0.1 // arrivals in an ON of onoff, so that none waits for millions of phases
+)
+
+const (
+	maxMean = 30 * 24 * time.Hour  // longest duration that may be asked for
+	maxDraw = 365 * 24 * time.Hour // longest that is ever drawn, so that sums of a few stay within a time.Duration
+)

@@ -382,7 +382,7 @@ func TestFitCascadeCountsAllBins(t *testing.T) {
 	c := fitted(t, times, span)
 	got := make([]int64, c.levels+1)
 	for _, r := range c.Rows() {
-		if r.Kind == CascadeSplit || r.Kind == CascadeGap {
+		if r.Kind == cascadeSplit || r.Kind == cascadeGap {
 			got[r.Level] += r.Count
 		}
 	}

@@ -7,15 +7,6 @@ import (
 	"sort"
 )
 
-// How fine a cascade is.
-const (
-	coarseLevels = 5    // levels of which every bin keeps its fraction, at most,
-	coarseMean   = 64   // so that the bins below hold this many arrivals on average
-	finestBin    = 50e6 // nanoseconds in a finest bin, at most
-	binsEach     = 8    // finest bins for each arrival, at least,
-	narrowestBin = 1000 // as long as a bin is as many nanoseconds wide
-)
-
 var errTimes = errors.New("cascade: want at least 2 arrivals in ascending order within a span from 1 µs to 9 years")
 
 // FitCascade fits a cascade to arrivals, in nanoseconds from the start of the
@@ -106,9 +97,9 @@ func gapBucket(ns int64) split {
 }
 
 func (f *fitter) rows() []CascadeRow {
-	rows := []CascadeRow{{Kind: CascadeHead, Level: int64(f.levels), Right: f.span, Count: 1}}
+	rows := []CascadeRow{{Kind: cascadeHead, Level: int64(f.levels), Right: f.span, Count: 1}}
 	for k, n := range f.bins {
-		rows = append(rows, CascadeRow{Kind: CascadeCoarse, Level: int64(f.coarse), Bin: int64(k), Count: n})
+		rows = append(rows, CascadeRow{Kind: cascadeCoarse, Level: int64(f.coarse), Bin: int64(k), Count: n})
 	}
 	add := func(kind int64, level int, h histogram) {
 		for g, counts := range h {
@@ -118,9 +109,9 @@ func (f *fitter) rows() []CascadeRow {
 		}
 	}
 	for i, h := range f.splits {
-		add(CascadeSplit, f.coarse+i, h)
+		add(cascadeSplit, f.coarse+i, h)
 	}
-	add(CascadeGap, f.levels, f.gaps)
+	add(cascadeGap, f.levels, f.gaps)
 	slices.SortFunc(rows, CascadeRow.compare)
 	return rows
 }

@@ -10,10 +10,10 @@ import (
 
 // Kinds of [CascadeRow], in their order.
 const (
-	CascadeHead   int64 = iota // one row: Level is the number of levels, Right the span in nanoseconds, Count 1
-	CascadeCoarse              // Count arrivals came in part Bin of the 2^Level equal parts of the span
-	CascadeSplit               // Count bins at Level, of busyness Bin and Contrast, were split into Left arrivals beside the busier neighbour and Right ones
-	CascadeGap                 // Count gaps from Left to Right nanoseconds, both included, in finest bins of busyness Bin; Level is the number of levels
+	cascadeHead   int64 = iota // one row: Level is the number of levels, Right the span in nanoseconds, Count 1
+	cascadeCoarse              // Count arrivals came in part Bin of the 2^Level equal parts of the span
+	cascadeSplit               // Count bins at Level, of busyness Bin and Contrast, were split into Left arrivals beside the busier neighbour and Right ones
+	cascadeGap                 // Count gaps from Left to Right nanoseconds, both included, in finest bins of busyness Bin; Level is the number of levels
 )
 
 // A CascadeRow is one row of the tables of a [Cascade]. Busyness numbers the
@@ -30,20 +30,13 @@ func (r CascadeRow) compare(s CascadeRow) int {
 		cmp.Compare(r.Bin, s.Bin), cmp.Compare(r.Left, s.Left), cmp.Compare(r.Right, s.Right))
 }
 
-// Bounds of a cascade, which keep sums within an int64.
-const (
-	maxLevels = 40
-	maxSpan   = 1 << 58 // nanoseconds: nine years
-	maxCount  = 1 << 40 // arrivals; rows count bins and gaps, which are no more
-)
-
 var errRow = errors.New("out of range or out of order")
 
 // NewCascade makes a cascade from its rows, which it wants as Rows gives them:
 // complete, in ascending order of their fields and without duplicates. It
 // refuses rows that no fit could give, naming the first by its number from 0.
 func NewCascade(rows []CascadeRow) (*Cascade, error) {
-	if len(rows) < 2 || rows[0].Kind != CascadeHead {
+	if len(rows) < 2 || rows[0].Kind != cascadeHead {
 		return nil, errors.New("cascade: want a head row and coarse rows first")
 	}
 	head := rows[0]
@@ -53,7 +46,7 @@ func NewCascade(rows []CascadeRow) (*Cascade, error) {
 	}
 	c := &Cascade{span: head.Right, levels: int(head.Level), rows: slices.Clone(rows)}
 	coarse := 1
-	for coarse < len(rows)-1 && rows[coarse+1].Kind == CascadeCoarse {
+	for coarse < len(rows)-1 && rows[coarse+1].Kind == cascadeCoarse {
 		coarse++
 	}
 	if err := c.addCoarse(rows[1 : 1+coarse]); err != nil {
@@ -79,7 +72,7 @@ func (c *Cascade) addCoarse(rows []CascadeRow) error {
 	var total int64
 	counts := make([]int64, len(rows))
 	for k, r := range rows {
-		if r.Kind != CascadeCoarse || r.Level != int64(levels) || r.Bin != int64(k) || r.Contrast != 0 || r.Left != 0 || r.Right != 0 || r.Count < 0 || r.Count > maxCount {
+		if r.Kind != cascadeCoarse || r.Level != int64(levels) || r.Bin != int64(k) || r.Contrast != 0 || r.Left != 0 || r.Right != 0 || r.Count < 0 || r.Count > maxCount {
 			return fmt.Errorf("cascade: row %d: %w", 1+k, errRow)
 		}
 		counts[k] = r.Count
@@ -107,13 +100,13 @@ func (c *Cascade) add(r CascadeRow) bool {
 	}
 	var classes *[]class
 	switch r.Kind {
-	case CascadeSplit:
+	case cascadeSplit:
 		if r.Level < int64(len(c.coarse)) || r.Level >= int64(c.levels) || r.Contrast < 0 || r.Contrast >= contrasts ||
 			r.Left+r.Right < 2 || r.Bin != int64(busyness(r.Left+r.Right)) {
 			return false
 		}
 		classes = &c.splits[r.Level-int64(len(c.coarse))][r.Contrast]
-	case CascadeGap:
+	case cascadeGap:
 		if r.Level != int64(c.levels) || r.Contrast != 0 || r.Bin < 2 || r.Bin > 2*maxLevels+1 || r.Left > r.Right || r.Right > 2*finestBin {
 			return false
 		}
@@ -162,3 +155,60 @@ func (c *Cascade) fillEmpty() {
 // Rows returns the tables of the cascade for storage, in ascending order of
 // their fields. [NewCascade] makes an equal cascade of them.
 func (c *Cascade) Rows() []CascadeRow { return slices.Clone(c.rows) }
+
+// A draw is among at least atLeast bins, where others are near enough.
+const (
+	atLeast = 3
+	tooFar  = 6
+)
+
+// A placed class knows which bins it is of.
+type placed struct {
+	*class
+	level, contrast int
+}
+
+// far says how unlike the bins of two classes are. Contrast says least of how a
+// bin is split; the level is what tells the scales of time apart.
+func (p placed) far(q placed) int {
+	apart := func(a, b int) int { return max(a-b, b-a) }
+	return 3*apart(p.level, q.level) + apart(p.contrast, q.contrast) + 2*apart(p.busy, q.busy)
+}
+
+func (e *empirical) total() int64 { return e.upTo[len(e.upTo)-1] }
+
+// pool adds to each class of fewer bins than atLeast those of the nearest
+// classes, until they are enough. A bin that is alone in its class would
+// otherwise be split, each time, as it was in the source: with the coarse shape
+// to lead there, the source's own course would come back. To ask for more blurs
+// the bursts.
+func (c *Cascade) pool() {
+	var all []placed
+	for level := range c.splits {
+		for contrast, classes := range c.splits[level] {
+			for i := range classes {
+				all = append(all, placed{&classes[i], level, contrast})
+			}
+		}
+	}
+	pooled := make([]empirical, len(all))
+	for i, p := range all {
+		pooled[i] = p.empirical
+		if p.total() >= atLeast {
+			continue
+		}
+		near := slices.DeleteFunc(slices.Clone(all), func(q placed) bool { return q.class == p.class || p.far(q) > tooFar })
+		slices.SortStableFunc(near, func(q, r placed) int { return cmp.Compare(p.far(q), p.far(r)) })
+		e := &empirical{vals: slices.Clone(p.vals), upTo: slices.Clone(p.upTo)}
+		for len(near) > 0 && e.total() < atLeast {
+			for j, v := range near[0].vals {
+				e.add(v, near[0].count(j))
+			}
+			near = near[1:]
+		}
+		pooled[i] = *e
+	}
+	for i, p := range all {
+		p.empirical = pooled[i]
+	}
+}

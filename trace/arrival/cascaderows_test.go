@@ -44,7 +44,7 @@ func TestNewCascadeRefuses(t *testing.T) {
 		f(&bad[i])
 		return bad
 	}
-	coarse, split, gap := first(CascadeCoarse), first(CascadeSplit), first(CascadeGap)
+	coarse, split, gap := first(cascadeCoarse), first(cascadeSplit), first(cascadeGap)
 	for name, bad := range map[string][]CascadeRow{
 		"nothing":           nil,
 		"only a head":       rows[:1],
@@ -71,7 +71,7 @@ func TestNewCascadeRefuses(t *testing.T) {
 		"long gap":          change(gap, func(r *CascadeRow) { r.Right = 1 << 30 }),
 		"gap level":         change(gap, func(r *CascadeRow) { r.Level++ }),
 		"unknown kind":      change(len(rows)-1, func(r *CascadeRow) { r.Kind = 4 }),
-		"few arrivals":      {{Kind: CascadeHead, Right: 5000, Count: 1}, {Kind: CascadeCoarse, Count: 1}},
+		"few arrivals":      {{Kind: cascadeHead, Right: 5000, Count: 1}, {Kind: cascadeCoarse, Count: 1}},
 	} {
 		if _, err := NewCascade(bad); err == nil {
 			t.Errorf("%s: no error", name)
@@ -90,7 +90,7 @@ func FuzzNewCascade(f *testing.F) {
 		}
 		return b
 	}
-	f.Add(encode([]CascadeRow{{Kind: CascadeHead, Right: 5000, Count: 1}, {Kind: CascadeCoarse, Count: 3}}), uint16(100), int64(17_000))
+	f.Add(encode([]CascadeRow{{Kind: cascadeHead, Right: 5000, Count: 1}, {Kind: cascadeCoarse, Count: 3}}), uint16(100), int64(17_000))
 	times := bursty(8, 5e9)
 	f.Add(encode(fitted(f, times, 5e9).Rows()), uint16(len(times)), int64(5e9))
 	f.Fuzz(func(t *testing.T, b []byte, n uint16, span int64) {

@@ -37,27 +37,6 @@ func (p *changingProcess) Next() time.Duration {
 // to one: hence the conversions to float64 of what is already float64.
 func millionths(d distuv.Rander) float64 { return math.Round(float64(d.Rand()*1e6)) / 1e6 }
 
-// clock returns the clock of the forms whose rate changes.
-func (s ProcessSpec) clock(r *rand.Rand) clock {
-	rate := func(i int) float64 { return s.rates[i] / 1e9 }
-	switch s.kind {
-	case "diurnal":
-		return wave(rate(0), rate(1), s.first)
-	case "onoff":
-		return &phases{rates: [2]float64{rate(0), rate(1)}, means: [2]time.Duration{s.first, s.second}, now: 1, r: r}
-	case "spikes":
-		return periodic([]piece{{s.first - s.second, rate(0), rate(0)}, {s.second, rate(1), rate(1)}})
-	case "ramp":
-		return &pieces{list: []piece{{s.first, rate(0), rate(1)}, {forEver, rate(1), rate(1)}}}
-	}
-	steps := new(pieces)
-	for i := range s.steps {
-		steps.list = append(steps.list, piece{s.first, rate(i), rate(i)})
-	}
-	steps.list[s.steps-1].length = forEver
-	return steps
-}
-
 // waveLines is the number of straight lines in a wave, which are within 0.01 %
 // of its height.
 const waveLines = 256

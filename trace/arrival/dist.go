@@ -10,11 +10,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-const (
-	maxMean = 30 * 24 * time.Hour  // longest duration that may be asked for
-	maxDraw = 365 * 24 * time.Hour // longest that is ever drawn, so that sums of a few stay within a time.Duration
-)
-
 // Bounds of exponents: below, a bounded Pareto is hardly more than uniform over
 // the logarithm; a Zipf needs more than 1 for the standard library's generator.
 const (
@@ -24,6 +19,7 @@ const (
 
 // DistForms lists what [ParseDist] reads, for help and errors.
 const DistForms = "constant:3s, exponential:MEAN, lognormal:MEAN,CV or lognormal:MEAN,sigma=S, gamma:MEAN,CV, weibull:MEAN,CV, " +
+
 	"normal:MEAN,CV, uniform:LO,HI, pareto:LO,HI,alpha=A, zipf:LO,HI,s=S or histogram:LO-HI=COUNT,... in nanoseconds, " +
 	"with durations such as 250ms or 4s in whole microseconds up to 720h, CV from 0.01 to 100, S of a lognormal to 3, A from 0.05 to 20 and s from 1.01 to 20"
 
@@ -48,7 +44,7 @@ type DistSpec struct {
 //	uniform:LO,HI          LO may be 0s
 //	pareto:LO,HI,alpha=A   bounded: the density falls as x^(-A-1) from LO to HI
 //	zipf:LO,HI,s=S         1, 2, 3... times LO up to HI, k times with a probability that falls as k^-S
-//	histogram:LO-HI=COUNT,...  buckets in nanoseconds, as [HistogramDist] takes them
+//	histogram:LO-HI=COUNT,...  buckets in nanoseconds, as newHistogramDist takes them
 //
 // with durations as time.ParseDuration reads them, and otherwise returns an
 // error that lists these forms. A second or third field may bear its name, as in
@@ -57,7 +53,7 @@ func ParseDist(spec string) (DistSpec, error) {
 	kind, rest, _ := strings.Cut(spec, ":")
 	if kind == "histogram" {
 		if buckets, ok := parseBuckets(rest); ok {
-			if s, err := HistogramDist(buckets); err == nil {
+			if s, err := newHistogramDist(buckets); err == nil {
 				return s, nil
 			}
 		}
@@ -107,10 +103,10 @@ func (a *args) exponent(kind string) float64 {
 	return a.number("alpha", minAlpha, maxExponent)
 }
 
-// HistogramDist is the distribution of a histogram of nanoseconds: a bucket by
+// newHistogramDist is the distribution of a histogram of nanoseconds: a bucket by
 // its count, and in it every value alike, cut to whole microseconds. It wants
 // ascending buckets that do not overlap, up to a year.
-func HistogramDist(buckets []Bucket) (DistSpec, error) {
+func newHistogramDist(buckets []bucket) (DistSpec, error) {
 	rows, err := newEmpirical(buckets, int64(maxDraw))
 	return DistSpec{kind: "histogram", rows: rows}, err
 }
@@ -188,3 +184,86 @@ type zipfDist struct {
 
 // Draw implements [Dist].
 func (d zipfDist) Draw() time.Duration { return d.unit * time.Duration(1+d.Uint64()) }
+
+// A family names a continuous distribution in some unit. Where gonum has it, it
+// is gonum's.
+type family struct {
+	kind     string
+	mean, cv float64 // of those that have a mean
+	lo, hi   float64 // of uniform, pareto and normal
+	exponent float64 // of pareto
+}
+
+func (f family) on(r *rand.Rand) distuv.Rander {
+	switch f.kind {
+	case "exponential":
+		return distuv.Exponential{Rate: 1 / f.mean, Src: r}
+	case "lognormal":
+		variance := math.Log1p(f.cv * f.cv)
+		return distuv.LogNormal{Mu: math.Log(f.mean) - variance/2, Sigma: math.Sqrt(variance), Src: r}
+	case "gamma":
+		shape := 1 / (f.cv * f.cv)
+		return distuv.Gamma{Alpha: shape, Beta: shape / f.mean, Src: r}
+	case "weibull":
+		k := weibullShape(f.cv)
+		return distuv.Weibull{K: k, Lambda: f.mean / math.Gamma(1+1/k), Src: r}
+	case "uniform":
+		return distuv.Uniform{Min: f.lo, Max: f.hi, Src: r}
+	case "pareto":
+		return paretoWithin{f, r}
+	case "normal":
+		n := distuv.Normal{Mu: f.mean, Sigma: f.cv * f.mean}
+		return normalWithin{n, n.CDF(f.lo), n.CDF(f.hi), r}
+	}
+	return nil
+}
+
+// sigmaCV is the coefficient of variation of a lognormal whose logarithm has
+// the standard deviation sigma.
+func sigmaCV(sigma float64) float64 { return math.Sqrt(math.Expm1(sigma * sigma)) }
+
+// weibullCV is the coefficient of variation of a Weibull of a shape.
+func weibullCV(shape float64) float64 {
+	first, _ := math.Lgamma(1 + 1/shape)
+	second, _ := math.Lgamma(1 + 2/shape)
+	return math.Sqrt(math.Expm1(second - 2*first))
+}
+
+// weibullShape inverts weibullCV, which falls, by bisection.
+func weibullShape(cv float64) float64 {
+	lo, hi := math.Log(minShape/2), math.Log(maxShape*2)
+	for range 60 {
+		if mid := (lo + hi) / 2; weibullCV(math.Exp(mid)) > cv {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return math.Exp((lo + hi) / 2)
+}
+
+// paretoWithin draws from the bounded Pareto distribution, with density
+// proportional to x^(-exponent-1) from lo to hi, by its inverse.
+type paretoWithin struct {
+	family
+	r *rand.Rand
+}
+
+// Rand implements [distuv.Rander].
+func (p paretoWithin) Rand() float64 {
+	tail := math.Pow(p.lo/p.hi, p.exponent)
+	x := p.lo * math.Pow(1-p.r.Float64()*(1-tail), -1/p.exponent)
+	return min(max(x, p.lo), p.hi)
+}
+
+// normalWithin draws from a normal distribution between two of its quantiles.
+type normalWithin struct {
+	distuv.Normal
+	from, to float64
+	r        *rand.Rand
+}
+
+// Rand implements [distuv.Rander].
+func (n normalWithin) Rand() float64 {
+	return n.Quantile(n.from + n.r.Float64()*(n.to-n.from))
+}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Bucket is one row of a histogram: Count values from Lo to Hi, both included.
-type Bucket struct{ Lo, Hi, Count int64 }
+// A bucket is one row of a histogram: Count values from Lo to Hi, both included.
+type bucket struct{ Lo, Hi, Count int64 }
 
 // maxBuckets bounds a histogram that is typed.
 const maxBuckets = 1 << 16
@@ -17,7 +17,7 @@ const maxBuckets = 1 << 16
 var errBuckets = errors.New("histogram: want buckets in ascending order that do not overlap, within the range of the values, with counts from 0 that are not all 0")
 
 // newEmpirical makes a distribution of buckets, with values up to most.
-func newEmpirical(buckets []Bucket, most int64) (*empirical, error) {
+func newEmpirical(buckets []bucket, most int64) (*empirical, error) {
 	e := new(empirical)
 	next := int64(0)
 	for _, b := range buckets {
@@ -33,11 +33,11 @@ func newEmpirical(buckets []Bucket, most int64) (*empirical, error) {
 }
 
 // parseBuckets reads LO-HI=COUNT,... where HI may be left out when it is LO.
-func parseBuckets(s string) ([]Bucket, bool) {
+func parseBuckets(s string) ([]bucket, bool) {
 	if strings.Count(s, ",") >= maxBuckets {
 		return nil, false
 	}
-	var buckets []Bucket
+	var buckets []bucket
 	ok := true
 	integer := func(s string) int64 {
 		v, err := strconv.ParseInt(s, 10, 64)
@@ -47,7 +47,7 @@ func parseBuckets(s string) ([]Bucket, bool) {
 	for field := range strings.SplitSeq(s, ",") {
 		values, count, _ := strings.Cut(field, "=")
 		lo, hi, isRange := strings.Cut(values, "-")
-		b := Bucket{Lo: integer(lo), Count: integer(count)}
+		b := bucket{Lo: integer(lo), Count: integer(count)}
 		if b.Hi = b.Lo; isRange {
 			b.Hi = integer(hi)
 		}
@@ -115,3 +115,15 @@ func (e *empirical) within(r *rand.Rand) int64 {
 	}
 	return b.left + r.Int64N(b.right-b.left+1)
 }
+
+// Bounds of a cascade, which keep sums within an int64.
+const (
+	maxLevels = 40
+	maxSpan   = 1 << 58 // nanoseconds: nine years
+	maxCount  = 1 << 40 // arrivals; rows count bins and gaps, which are no more
+)
+
+// A split is a bin that was cut into left and right arrivals; left is the half
+// beside the busier neighbour. For gaps it is the bucket from left to right
+// nanoseconds, both included.
+type split struct{ left, right int64 }

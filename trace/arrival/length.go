@@ -13,8 +13,8 @@ import (
 // maxLength is the longest length in tokens.
 const maxLength = 1 << 24
 
-// LengthForms lists what [ParseLength] reads, for help and errors.
-const LengthForms = "constant:N, uniform:LO..HI, exponential:MEAN, lognormal:MEAN,sigma=S or lognormal:MEAN,cv=CV, gamma:MEAN,CV, weibull:MEAN,CV, " +
+// lengthForms lists what [ParseLength] reads, for help and errors.
+const lengthForms = "constant:N, uniform:LO..HI, exponential:MEAN, lognormal:MEAN,sigma=S or lognormal:MEAN,cv=CV, gamma:MEAN,CV, weibull:MEAN,CV, " +
 	"normal:MEAN,sd=D or normal:MEAN,cv=CV, each with ,LO..HI to clip it, pareto:LO..HI,alpha=A, zipf:LO..HI,s=S or histogram:LO-HI=COUNT,..., " +
 	"with lengths up to 16777216 tokens, CV from 0.01 to 100, S of a lognormal from 0.01 to 3, A from 0.05 to 20 and s from 1.01 to 20"
 
@@ -45,7 +45,7 @@ type LengthSpec struct {
 //	normal:MEAN,CV            or sd=D, the standard deviation in tokens; truncated
 //	pareto:LO..HI,alpha=A     the density falls as x^(-A-1)
 //	zipf:LO..HI,s=S           LO-1+k for k from 1, with a probability that falls as k^-S
-//	histogram:LO-HI=COUNT,... as [HistogramLength] takes it; HI may be left out
+//	histogram:LO-HI=COUNT,... as newHistogramLength takes it; HI may be left out
 //
 // and otherwise returns an error that lists these forms. Those with a mean may
 // end in ,LO..HI, which is 1..16777216 where it is not said.
@@ -61,11 +61,11 @@ func ParseLength(spec string) (LengthSpec, error) {
 	kind, rest, _ := strings.Cut(spec, ":")
 	if kind == "histogram" {
 		if buckets, ok := parseBuckets(rest); ok {
-			if s, err := HistogramLength(buckets); err == nil {
+			if s, err := newHistogramLength(buckets); err == nil {
 				return s, nil
 			}
 		}
-		return LengthSpec{}, fmt.Errorf("length of kind histogram: want %s", LengthForms)
+		return LengthSpec{}, fmt.Errorf("length of kind histogram: want %s", lengthForms)
 	}
 	s := LengthSpec{kind: kind}
 	a := parseArgs(rest)
@@ -93,7 +93,7 @@ func ParseLength(spec string) (LengthSpec, error) {
 		a.bad = true
 	}
 	if !a.done() || s.lo > s.hi {
-		return LengthSpec{}, fmt.Errorf("length %q: want %s", spec, LengthForms)
+		return LengthSpec{}, fmt.Errorf("length %q: want %s", spec, lengthForms)
 	}
 	return s, nil
 }
@@ -114,10 +114,10 @@ func (a *args) integer(s string) int32 {
 	return int32(v)
 }
 
-// HistogramLength is the distribution of a histogram of tokens: a bucket by its
+// newHistogramLength is the distribution of a histogram of tokens: a bucket by its
 // count, and in it every length alike. It wants ascending buckets that do not
 // overlap, up to 16,777,216 tokens.
-func HistogramLength(buckets []Bucket) (LengthSpec, error) {
+func newHistogramLength(buckets []bucket) (LengthSpec, error) {
 	rows, err := newEmpirical(buckets, maxLength)
 	return LengthSpec{kind: "histogram", rows: rows}, err
 }

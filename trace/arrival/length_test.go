@@ -97,7 +97,7 @@ func TestClippedMean(t *testing.T) {
 }
 
 func TestHistogramFromRows(t *testing.T) {
-	s, err := HistogramLength([]Bucket{{1, 1, 2}, {2, 4, 0}, {100, 199, 6}})
+	s, err := newHistogramLength([]bucket{{1, 1, 2}, {2, 4, 0}, {100, 199, 6}})
 	if err != nil || s.String() != "histogram:1=2,100-199=6" {
 		t.Fatalf("%v, %v", s, err)
 	}
@@ -109,12 +109,12 @@ func TestHistogramFromRows(t *testing.T) {
 	if len(seen) != 101 || math.Abs(float64(seen[1])-20_000) > 700 || math.Abs(float64(seen[199])-600) > 130 {
 		t.Errorf("%d lengths, %d times 1, %d times 199", len(seen), seen[1], seen[199])
 	}
-	for _, bad := range [][]Bucket{nil, {{0, 0, 0}}, {{5, 4, 1}}, {{-1, 4, 1}}, {{0, maxLength + 1, 1}}, {{0, 5, 1}, {5, 6, 1}}, {{0, 5, -1}}, {{0, 0, maxCount}, {1, 1, 1}}} {
-		if _, err := HistogramLength(bad); err == nil {
-			t.Errorf("HistogramLength(%v) has no error", bad)
+	for _, bad := range [][]bucket{nil, {{0, 0, 0}}, {{5, 4, 1}}, {{-1, 4, 1}}, {{0, maxLength + 1, 1}}, {{0, 5, 1}, {5, 6, 1}}, {{0, 5, -1}}, {{0, 0, maxCount}, {1, 1, 1}}} {
+		if _, err := newHistogramLength(bad); err == nil {
+			t.Errorf("newHistogramLength(%v) has no error", bad)
 		}
 	}
-	if _, err := HistogramDist([]Bucket{{0, int64(maxDraw) + 1, 1}}); err == nil {
+	if _, err := newHistogramDist([]bucket{{0, int64(maxDraw) + 1, 1}}); err == nil {
 		t.Error("a duration of more than a year has no error")
 	}
 }
@@ -148,7 +148,7 @@ func TestParseLengthRefuses(t *testing.T) {
 	} {
 		if s, err := ParseLength(spec); err == nil {
 			t.Errorf("ParseLength(%q) = %v", spec, s)
-		} else if !strings.Contains(err.Error(), LengthForms) {
+		} else if !strings.Contains(err.Error(), lengthForms) {
 			t.Errorf("ParseLength(%q) does not list the forms: %v", spec, err)
 		}
 	}

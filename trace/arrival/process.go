@@ -8,19 +8,9 @@ import (
 	"time"
 )
 
-// Bounds of what may be asked for. Above a hundred thousand arrivals a second
-// the rounding to microseconds would show in the rate.
-const (
-	minRate, maxRate   = 1e-6, 1e5 // per second
-	minCV, maxCV       = 0.01, 100
-	minShape, maxShape = 0.15, 100 // of a Weibull, whose CV is then 46 to 0.013
-	minPhase           = time.Millisecond
-	maxSteps           = 16
-	minPerPhase        = 0.1 // arrivals in an ON of onoff, so that none waits for millions of phases
-)
-
 // ProcessForms lists what [ParseProcess] reads, for help and errors.
 const ProcessForms = "poisson:RATE, gamma:RATE,CV or gamma:RATE,burstiness=B, weibull:RATE,CV or weibull:RATE,shape=K, constant:RATE, " +
+
 	"ramp:R0-R1,60s, step:R0-R1-...,60s, diurnal:LOW,peak=HIGH,period=24h, spikes:RATE,to=HIGH,every=5m,for=10s or onoff:RATE,on=5s,off=20s with or without idle=RATE, " +
 	"the last five also with cv=CV, burstiness=B or gaps=weibull,cv=CV; with RATE per second from 1e-6 to 100000 and CV from 0.01 to 100"
 
@@ -234,4 +224,25 @@ func (p *constantProcess) Next() time.Duration {
 	gap := at - p.last
 	p.last = at
 	return gap
+}
+
+// clock returns the clock of the forms whose rate changes.
+func (s ProcessSpec) clock(r *rand.Rand) clock {
+	rate := func(i int) float64 { return s.rates[i] / 1e9 }
+	switch s.kind {
+	case "diurnal":
+		return wave(rate(0), rate(1), s.first)
+	case "onoff":
+		return &phases{rates: [2]float64{rate(0), rate(1)}, means: [2]time.Duration{s.first, s.second}, now: 1, r: r}
+	case "spikes":
+		return periodic([]piece{{s.first - s.second, rate(0), rate(0)}, {s.second, rate(1), rate(1)}})
+	case "ramp":
+		return &pieces{list: []piece{{s.first, rate(0), rate(1)}, {forEver, rate(1), rate(1)}}}
+	}
+	steps := new(pieces)
+	for i := range s.steps {
+		steps.list = append(steps.list, piece{s.first, rate(i), rate(i)})
+	}
+	steps.list[s.steps-1].length = forEver
+	return steps
 }

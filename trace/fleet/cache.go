@@ -1,5 +1,7 @@
 package fleet
 
+import "reprise/trace/sample"
+
 // A cache is one LRU cache of at most limit blocks. It is a list in a
 // slice and an open-addressed table from block numbers to places in it, so that
 // it takes 24 to 36 bytes for each block that it holds, however many there are
@@ -28,8 +30,8 @@ func (c *cache) slot(block uint32) int {
 	return i
 }
 
-// touch makes block the newest. When it takes the room of another, that is
-// returned.
+// touch makes block the newest. It returns the block that it evicts, if the cache
+// is full.
 func (c *cache) touch(block uint32) (evicted uint32, full bool) {
 	at := c.slot(block)
 	if n := c.slots[at]; n != 0 {
@@ -42,7 +44,12 @@ func (c *cache) touch(block uint32) (evicted uint32, full bool) {
 		c.nodes = append(c.nodes, cacheNode{block: block})
 		c.slots[at] = n
 		c.link(n)
-		c.grow()
+		if 2*n > uint32(len(c.slots)) { // more than half of the table is in use
+			c.slots = make([]uint32, 2*len(c.slots))
+			for i := 1; i < len(c.nodes); i++ {
+				c.slots[c.slot(c.nodes[i].block)] = uint32(i)
+			}
+		}
 		return 0, false
 	}
 	n := c.nodes[0].newer // the oldest
@@ -61,7 +68,7 @@ func (c *cache) unlink(n uint32) {
 	c.nodes[node.older].newer = node.newer
 }
 
-// link puts node n behind the head.
+// link makes node n the newest.
 func (c *cache) link(n uint32) {
 	next := c.nodes[0].older
 	c.nodes[n].newer, c.nodes[n].older = 0, next
@@ -69,19 +76,8 @@ func (c *cache) link(n uint32) {
 	c.nodes[0].older = n
 }
 
-// grow doubles the table once more than half of it is in use.
-func (c *cache) grow() {
-	if 2*(len(c.nodes)-1) <= len(c.slots) {
-		return
-	}
-	c.slots = make([]uint32, 2*len(c.slots))
-	for n := 1; n < len(c.nodes); n++ {
-		c.slots[c.slot(c.nodes[n].block)] = uint32(n)
-	}
-}
-
-// free empties slot i, and moves up what a search would no longer find behind it
-// (Knuth, The art of computer programming 3, section 6.4, algorithm R).
+// free empties slot i, and moves up the entries after it that a search would no
+// longer find (Knuth, The art of computer programming 3, section 6.4, algorithm R).
 func (c *cache) free(i int) {
 	last := len(c.slots) - 1
 	for j := i; ; {
@@ -100,3 +96,6 @@ func (c *cache) free(i int) {
 		i = j
 	}
 }
+
+// spread is a hash of block numbers and of sessions.
+func spread(n uint64) uint64 { return sample.Mix64((n + 1) * sample.Golden) }

@@ -2,7 +2,7 @@
 // are routed over replicas.
 //
 //  1. A [Simulation] sends every request to one of several replicas, each with a prefix
-//     cache of its own, behind each of the routers: [RoundRobin], [Session], [Prefix] and
+//     cache of its own, behind each of the routers: [RoundRobin], by session, [Prefix] and
 //     [PrefixWeighted]. [Simulation.Summary] compares what they hit, and how evenly they
 //     spread the load, with one cache that has the memory of all replicas.
 //  2. [Waterfalls] list the steps on which reuse is lost, from what the prompts share to

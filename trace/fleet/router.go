@@ -6,37 +6,36 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
-	"reprise/trace/sample"
 )
 
 // MaxReplicas is how many replicas a simulated fleet may have.
 const MaxReplicas = 64
 
-// The routers that are simulated, and one cache of all their memory beside them.
+// The routers that are simulated, and one cache with the memory of all replicas.
 const (
-	OneCache = "one-cache"
+	oneCache = "one-cache"
 	// RoundRobin sends each request to the next replica.
 	RoundRobin = "round-robin"
-	// Session sends all requests of a session to one replica, by a hash of
+	// session sends all requests of a session to one replica, by a hash of
 	// it, and those without a session round-robin.
-	Session = "session"
-	// Prefix sends a request where the longest prefix of it is held.
+	session = "session"
+	// Prefix sends a request to the replica that holds its longest prefix.
 	Prefix = "prefix"
-	// PrefixWeighted sends it where the score is highest:
+	// PrefixWeighted sends it to the replica with the highest score:
 	//
 	//	hit blocks / prompt blocks − weight × max(0, sent / mean sent − 1)
 	//
-	// with sent the prompt tokens that the replica was sent so far, and the mean
-	// over replicas. [LoadWeight] is the weight.
+	// where sent counts the prompt tokens that the replica was sent so far, the mean
+	// is over replicas, and the weight is 1.
 	PrefixWeighted = "prefix-weighted"
 )
 
-// LoadWeight is the weight of load in the score of [PrefixWeighted]:
+// loadWeight is the weight of load in the score of [PrefixWeighted]:
 // a replica that was sent a tenth more than the mean loses to one that holds a
 // tenth less of the prompt.
-const LoadWeight = 1.0
+const loadWeight = 1.0
 
-// A pool is a number of replicas with an LRU cache each, behind one router.
+// A pool is a number of replicas with an LRU cache each and one router.
 // Requests go through it in order, each whole before the next: look up, touch
 // from the tail to the head, as in profile.Reuse.
 //
@@ -50,7 +49,7 @@ type pool struct {
 	held         []uint64 // by block number: which replicas hold it
 	caches       []*cache // nil without limit
 	turn         int      // of the round-robin
-	depth        []int    // by replica: leading blocks of the row at hand that it holds
+	depth        []int    // by replica: leading blocks of the current row that it holds
 
 	requests, sent, prefill []int64 // by replica; tokens of prompts, and those not hit
 	total                   int64   // sent to all
@@ -114,31 +113,27 @@ func (p *pool) touch(to int, n uint32) {
 	}
 }
 
-// look finds how many leading blocks of path each replica holds.
-func (p *pool) look(path []uint32) {
-	rest := uint64(math.MaxUint64) >> (64 - len(p.depth))
+// route chooses the replica of a request, and counts in depth how many leading
+// blocks of path each replica holds.
+func (p *pool) route(r *trace.Request, path []uint32) int {
+	rest := uint64(math.MaxUint64) >> (64 - len(p.depth)) // replicas that hold all blocks so far
 	for i, n := range path {
 		for lost := rest &^ p.held[n]; lost != 0; lost &= lost - 1 {
 			p.depth[bits.TrailingZeros64(lost)] = i
 		}
 		if rest &= p.held[n]; rest == 0 {
-			return
+			break
 		}
 	}
 	for ; rest != 0; rest &= rest - 1 {
 		p.depth[bits.TrailingZeros64(rest)] = len(path)
 	}
-}
-
-// route chooses the replica of a request and leaves in depth what it holds.
-func (p *pool) route(r *trace.Request, path []uint32) int {
-	p.look(path)
 	switch {
 	case p.router == Prefix:
 		return p.best(func(replica int) float64 { return float64(p.depth[replica]) })
 	case p.router == PrefixWeighted:
 		return p.best(func(replica int) float64 { return p.score(replica, len(path)) })
-	case p.router == Session && r.Session != nil:
+	case p.router == session && r.Session != nil:
 		return int(spread(uint64(*r.Session)) % uint64(len(p.depth)))
 	}
 	to := p.turn
@@ -154,11 +149,8 @@ func (p *pool) score(replica, blocks int) float64 {
 	if above <= 0 {
 		return held
 	}
-	return held - float64(LoadWeight*(float64(above)/float64(p.total)))
+	return held - float64(loadWeight*(float64(above)/float64(p.total)))
 }
-
-// spread is a hash of block numbers and of sessions.
-func spread(n uint64) uint64 { return sample.Mix64((n + 1) * sample.Golden) }
 
 // best returns the replica of the highest score; among equals that which was
 // sent the fewest tokens, then the first.
@@ -170,4 +162,10 @@ func (p *pool) best(score func(replica int) float64) int {
 		}
 	}
 	return best
+}
+
+// Recorded tells whether the cached tokens of a row can be compared: they are between
+// none and all of its prompt.
+func Recorded(r *trace.Request) bool {
+	return r.CachedTokens != nil && *r.CachedTokens >= 0 && *r.CachedTokens <= r.InputTokens
 }

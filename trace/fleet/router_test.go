@@ -16,11 +16,11 @@ func TestRouters(t *testing.T) {
 		hits  map[string]int64
 		most  map[string]int64 // prompt tokens of the fullest replica
 	}{
-		{0, map[string]int64{fleet.RoundRobin: 6, fleet.Session: 6, fleet.Prefix: 7, fleet.PrefixWeighted: 6},
-			map[string]int64{fleet.RoundRobin: 32, fleet.Session: 32, fleet.Prefix: 64, fleet.PrefixWeighted: 32}},
+		{0, map[string]int64{fleet.RoundRobin: 6, "session": 6, fleet.Prefix: 7, fleet.PrefixWeighted: 6},
+			map[string]int64{fleet.RoundRobin: 32, "session": 32, fleet.Prefix: 64, fleet.PrefixWeighted: 32}},
 		// One block: the first of a prompt, which is touched last.
-		{1, map[string]int64{fleet.RoundRobin: 6, fleet.Session: 6, fleet.Prefix: 7, fleet.PrefixWeighted: 6},
-			map[string]int64{fleet.RoundRobin: 32, fleet.Session: 32, fleet.Prefix: 64, fleet.PrefixWeighted: 32}},
+		{1, map[string]int64{fleet.RoundRobin: 6, "session": 6, fleet.Prefix: 7, fleet.PrefixWeighted: 6},
+			map[string]int64{fleet.RoundRobin: 32, "session": 32, fleet.Prefix: 64, fleet.PrefixWeighted: 32}},
 	} {
 		sim, err := fleet.New(fleet.Options{BlockSize: 4, ServerBlock: 4, Replicas: []int{2}, ReplicaBlocks: c.limit})
 		if err != nil {

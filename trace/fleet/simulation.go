@@ -115,8 +115,8 @@ func New(o Options) (*Simulation, error) {
 		if n < 1 || n > MaxReplicas {
 			return nil, errors.New("a number of replicas is not from 1 to 64")
 		}
-		group := comparison{replicas: n, one: newPool(OneCache, 1, int64(n)*g.blocks, o.BlockSize, o.ServerBlock)}
-		for _, router := range []string{RoundRobin, Session, Prefix, PrefixWeighted} {
+		group := comparison{replicas: n, one: newPool(oneCache, 1, int64(n)*g.blocks, o.BlockSize, o.ServerBlock)}
+		for _, router := range []string{RoundRobin, session, Prefix, PrefixWeighted} {
 			if n > 1 {
 				group.routers = append(group.routers, newPool(router, n, g.blocks, o.BlockSize, o.ServerBlock))
 			}
@@ -143,7 +143,7 @@ func (g *Simulation) Add(r *trace.Request, path []uint32) {
 // offered leaves out the routers that need sessions, where the trace has none.
 func (g *Simulation) offered(group comparison) (list []*pool) {
 	for _, f := range group.routers {
-		if f.router != Session || g.sessions > 0 {
+		if f.router != session || g.sessions > 0 {
 			list = append(list, f)
 		}
 	}
@@ -154,7 +154,7 @@ func (g *Simulation) offered(group comparison) (list []*pool) {
 // were added. kvBytes is the memory of a token, 0 if it is unknown, and origin says
 // where sessions are from: see [Summary].SessionOrigin.
 func (g *Simulation) Summary(whole Traffic, kvBytes int64, origin string) *Summary {
-	s := &Summary{SessionRequests: g.sessions, SessionOrigin: origin, LoadWeight: LoadWeight}
+	s := &Summary{SessionRequests: g.sessions, SessionOrigin: origin, LoadWeight: loadWeight}
 	if g.blocks > 0 {
 		s.ReplicaBlocks = trace.Ptr(g.blocks)
 		if g.blocks <= math.MaxInt64/int64(g.size) {
@@ -173,7 +173,7 @@ func (g *Simulation) Summary(whole Traffic, kvBytes int64, origin string) *Summa
 			r := p.summary(&whole, one)
 			f.Routers = append(f.Routers, r)
 			switch p.router {
-			case Session:
+			case session:
 				f.SessionShare = r.ShareOfOneCache
 			case Prefix, PrefixWeighted:
 				if r.ShareOfOneCache != nil && (f.PrefixShare == nil || *r.ShareOfOneCache > *f.PrefixShare) {
@@ -212,4 +212,13 @@ func imbalance(loads []int64) *float64 {
 		total += n
 	}
 	return share(slices.Max(loads)*int64(len(loads)), total)
+}
+
+// Traffic is what some requests with blocks brought, and what a cache without limit knew
+// of it.
+type Traffic struct {
+	Requests, Blocks, PromptTokens int64
+	HitTokens                      int64
+	ServerTokens                   int64 // of the hit tokens, those that a server can take
+	CachedTokens                   int64 // as recorded
 }

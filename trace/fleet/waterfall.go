@@ -41,21 +41,6 @@ type Step struct {
 	CostPoints *float64 `json:"cost_points"`
 }
 
-// Traffic is what some requests with blocks brought, and what a cache without limit knew
-// of it.
-type Traffic struct {
-	Requests, Blocks, PromptTokens int64
-	HitTokens                      int64
-	ServerTokens                   int64 // of the hit tokens, those that a server can take
-	CachedTokens                   int64 // as recorded
-}
-
-// Recorded tells whether the cached tokens of a row can be compared: they are between
-// none and all of its prompt.
-func Recorded(r *trace.Request) bool {
-	return r.CachedTokens != nil && *r.CachedTokens >= 0 && *r.CachedTokens <= r.InputTokens
-}
-
 // Waterfalls makes one over all requests for each number of replicas, and one over the
 // recorded ones where there are any: see [Recorded]. g may be nil. It returns nil without
 // blocks.

@@ -100,7 +100,7 @@ func TestPageSays(t *testing.T) {
 		Routing: &fleet.Summary{ReplicaBlocks: trace.Ptr(int64(500))},
 		Waterfalls: []fleet.Waterfall{{Rows: "all", Replicas: 2, Steps: []fleet.Step{{Step: fleet.StepCeiling, HitRatio: &all},
 			cost(fleet.StepCapacity, "", 12), cost(fleet.StepRouting, fleet.RoundRobin, 5.5),
-			cost(fleet.StepRouting, fleet.Prefix, -0.25), cost(fleet.StepRouting, fleet.Session, 1)}}},
+			cost(fleet.StepRouting, fleet.Prefix, -0.25), cost(fleet.StepRouting, "session", 1)}}},
 	}
 	for title, want := range map[string]string{
 		"Reuse by category, model and client": "Model large brings the most reuse: 75 % of all hit tokens, with 40 % of the requests and 75 % of the prompt tokens (by model).",

@@ -77,7 +77,7 @@ func naiveRouting(rows []trace.Request, router string, n, limit int, size, serve
 					to = i
 				}
 			}
-		case router == fleet.Session && r.Session != nil:
+		case router == "session" && r.Session != nil:
 			to = sessionOf(*r.Session)
 		default:
 			to = turn % n
@@ -153,7 +153,7 @@ func checkFleet(t *testing.T, f fleet.Fleet, n int, rows []trace.Request, s shap
 	}
 	done, replicas := run(fleet.RoundRobin, 1, n*limit)
 	checkRouter(t, f.OneCache, done, replicas, f.OneCache.HitTokens)
-	want := []string{fleet.RoundRobin, fleet.Session, fleet.Prefix, fleet.PrefixWeighted}
+	want := []string{fleet.RoundRobin, "session", fleet.Prefix, fleet.PrefixWeighted}
 	if !s.sessions {
 		want = slices.Delete(want, 1, 2)
 	}

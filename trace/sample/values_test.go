@@ -44,7 +44,7 @@ func TestHistogramIsCloseToExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	exact, hist := Values{Limit: 1 << 20}, Values{}
 	for range 200_000 {
-		v := int64(math.Exp(rng.Float64() * math.Log(MaxBar)))
+		v := int64(math.Exp(rng.Float64() * math.Log(maxBar)))
 		exact.Add(v)
 		hist.Add(v)
 	}

@@ -204,16 +204,14 @@ func (n Node) Source() []byte {
 	}
 	lines := strings.Split(string(n.text), "\n")
 	end := line
-	for end < len(lines) && inBlock(lines[end], column) {
+	for end < len(lines) { // a line with less than the indentation of the map ends it
+		text := strings.TrimLeft(lines[end], " ")
+		if strings.TrimSpace(text) != "" && !strings.HasPrefix(text, "#") && len(lines[end])-len(text) < column-1 {
+			break
+		}
 		end++
 	}
 	return []byte(above + strings.Join(lines[line-1:end], "\n") + "\n")
-}
-
-// inBlock tells whether a line belongs to a block that begins at a column.
-func inBlock(line string, column int) bool {
-	text := strings.TrimLeft(line, " ")
-	return strings.TrimSpace(text) == "" || strings.HasPrefix(text, "#") || len(line)-len(text) >= column-1
 }
 
 // Decode fills a struct by its yaml tags from the whole document. It refuses keys

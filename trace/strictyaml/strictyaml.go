@@ -3,7 +3,7 @@
 //
 // [Parse] reads one document within bounds. A [Node] hands its keys to the readers
 // of a list of [Key] and its elements to one reader; [Node.Text], [Node.Number],
-// [Whole] and [Parsed] read a scalar; [Node.Decode] fills a tagged struct. Every fault is a [Fault], and [Named] puts the
+// [Whole] and [Parsed] read a scalar; [Node.Decode] fills a tagged struct. Errors carry their place, and [Named] puts the
 // name of the file before it.
 package strictyaml
 
@@ -33,14 +33,14 @@ const (
 	maxAliases = 64
 )
 
-// A Fault is what is wrong at a place of a file. Line and column begin at 1.
-type Fault struct {
+// A fault is what is wrong at a place of a file. Line and column begin at 1.
+type fault struct {
 	Line, Column int
 	Why          string
 }
 
 // Error implements error. It has no place, see [Named].
-func (f *Fault) Error() string { return f.Why }
+func (f *fault) Error() string { return f.Why }
 
 // Named puts the name of the file before an error, with line and column where
 // they are known: suite.yaml:3:5: unknown key "laod". An error that has a name
@@ -60,7 +60,7 @@ type named struct {
 
 // Error implements error.
 func (n *named) Error() string {
-	var f *Fault
+	var f *fault
 	if errors.As(n.err, &f) {
 		return fmt.Sprintf("%s:%d:%d: %s", n.name, f.Line, f.Column, f.Why)
 	}
@@ -86,7 +86,7 @@ func ReadFile(path string, b Bounds) ([]byte, error) {
 
 func (b Bounds) tooLarge() error { return fmt.Errorf("%s has at most %d bytes", b.What, b.Bytes) }
 
-// Parse reads the one document of a text. Errors are a [Fault] where their place
+// Parse reads the one document of a text. Errors carry their place where it
 // is known.
 func Parse(text []byte, b Bounds) (Node, error) {
 	switch {
@@ -152,7 +152,7 @@ func (v *aliases) Visit(n ast.Node) ast.Visitor {
 }
 
 func faultAt(at *token.Position, format string, args ...any) error {
-	return &Fault{at.Line, at.Column, fmt.Sprintf(format, args...)}
+	return &fault{at.Line, at.Column, fmt.Sprintf(format, args...)}
 }
 
 // translated is an error of the library as a fault, without the source that the

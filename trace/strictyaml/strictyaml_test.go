@@ -97,8 +97,8 @@ func TestReadFile(t *testing.T) {
 
 // A file within a file is named once.
 func TestNamedOnce(t *testing.T) {
-	err := Named("outer.yaml", Named("inner.yaml", &Fault{3, 5, "too salty"}))
-	var f *Fault
+	err := Named("outer.yaml", Named("inner.yaml", &fault{3, 5, "too salty"}))
+	var f *fault
 	if err.Error() != "inner.yaml:3:5: too salty" || !errors.As(err, &f) {
 		t.Error(err)
 	}
