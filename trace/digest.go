@@ -13,7 +13,7 @@ import (
 // promises: the same seed gives the same digest on every machine.
 //
 // Each row is written field by field in schema order: integers as varints,
-// strings and lists behind their length, optional fields behind a byte that is
+// strings and lists after their length, optional fields after a byte that is
 // 1 when they are set. A column that is added later must be appended, and
 // written only when set, so that older digests stay true.
 type Digest struct {

@@ -43,10 +43,11 @@ type Message struct {
 }
 
 // An Entry is one line of a source log. It may hold text: package anonymize
-// consumes it, and writes text only where an operator asks to keep it. Identifiers are as secret as text, so they
-// are Texts too: a careless %p would otherwise print them past the methods.
+// consumes it, and writes text only where an operator asks to keep it. Identifiers
+// are as secret as text, so they are Texts too; otherwise a %p would print them
+// without calling the methods.
 //
-// What the source does not say is nil or zero; a zero Time is no time.
+// A field that the source does not have is nil or zero; a zero Time is no time.
 type Entry struct {
 	withheld
 	Time     time.Time // arrival
@@ -96,7 +97,8 @@ type EntryReader interface {
 	Read(batch []Entry) (int, error)
 }
 
-// A SourceError says where an input is at fault and why, without quoting it.
+// A SourceError tells the place of an error in an input, and its reason, without
+// quoting the input.
 type SourceError struct {
 	File   string
 	Line   int64 // from 1; 0 when the input has no lines

@@ -8,13 +8,13 @@ import (
 )
 
 // A File is an output that appears whole or not at all: it is written beside
-// its name, synced, and renamed by Commit. Abort leaves no trace of it. Where
+// its path, synced, and renamed by Commit. Abort removes it. Where
 // the kernel allows (Linux's O_TMPFILE), the unfinished file has no name, so
-// not even SIGKILL leaves one behind, but in the instant in which a file that
-// stood there is replaced.
+// not even SIGKILL leaves one, except in the instant in which an existing file is
+// replaced.
 //
-// What stands there and is no regular file, such as a pipe or /dev/null, is
-// written to as it comes, since a rename would put a file in its place.
+// A path that is not a regular file, such as a pipe or /dev/null, is written to
+// directly, since a rename would replace it by a file.
 type File struct {
 	f       *os.File
 	path    string
@@ -53,7 +53,7 @@ func CreateFile(path string, mode os.FileMode) (*File, error) {
 // Write implements io.Writer.
 func (o *File) Write(p []byte) (int, error) { return o.f.Write(p) }
 
-// share lets everybody read what will appear.
+// share makes the file readable by everybody.
 func (o *File) share() error {
 	if o.direct {
 		return nil
@@ -61,7 +61,7 @@ func (o *File) share() error {
 	return o.f.Chmod(shared)
 }
 
-// Commit makes the file appear at its path, replacing what stood there.
+// Commit makes the file appear at its path, in place of any file there.
 func (o *File) Commit() error {
 	if o.done {
 		return os.ErrClosed

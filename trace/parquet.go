@@ -236,7 +236,7 @@ type RequestWriter struct {
 
 // NewRequestWriter begins a trace on w.
 //
-// What is left of block ids behind their differences compresses at the fastest
+// What is left of block ids after their differences compresses at the fastest
 // level about as well as at the usual one, in two thirds of the time: see
 // [Request] for the columns that keep the usual one.
 func NewRequestWriter(w io.Writer) *RequestWriter {

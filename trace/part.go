@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A Part is a choice of rows of a trace: a window of them, or some within it.
-// Its rows are numbered anew from 0, in their order. Unlike a [Slice] it leaves
+// A Part is a selection of rows of a trace: a window, or some rows within one.
+// Its rows are numbered from 0, in their order. Unlike a [Slice] it leaves
 // ids as they are, so that prompts made of them are those of the whole trace.
 type Part struct {
 	from, to int64    // rows [from, to)
@@ -28,7 +28,7 @@ func (p *Part) Len() int64 {
 // First returns the number of rows of the trace before the part.
 func (p *Part) First() int64 { return p.from }
 
-// Row returns which row of the trace is the i-th of the part.
+// Row returns the row of the trace that is the i-th of the part.
 func (p *Part) Row(i int64) int64 {
 	if p.rows != nil {
 		i = int64(p.rows[i])
@@ -36,7 +36,8 @@ func (p *Part) Row(i int64) int64 {
 	return p.from + i
 }
 
-// Index says where in the part a row of the trace is.
+// Index returns the index in the part of a row of the trace; ok is false outside of
+// the part.
 func (p *Part) Index(row int64) (i int64, ok bool) {
 	if row < p.from || row >= p.to {
 		return 0, false
@@ -48,7 +49,7 @@ func (p *Part) Index(row int64) (i int64, ok bool) {
 	return int64(at), ok
 }
 
-// Parents numbers parents anew, in place, and drops those outside the part.
+// Parents renumbers parents in place and drops those outside of the part.
 func (p *Part) Parents(parents []int64) []int64 {
 	kept := parents[:0]
 	for _, row := range parents {
@@ -74,7 +75,7 @@ func (p Part) Head(n int64) Part {
 	return p
 }
 
-// An Arrival is the column that a window is found by.
+// An Arrival is the one column that [Window] needs.
 type Arrival struct {
 	Row `parquet:"-"`
 
@@ -102,15 +103,15 @@ func Window(src Reader[Arrival], from, to int64) (Part, error) {
 	return p, err
 }
 
-// Pick reads the rows of p from src, which reads all of the trace or columns of
-// it. edit, which may be nil, is called for each: a row still has the parents and
-// the time of the whole trace, see [Part.Edit].
+// Pick reads the rows of p from src, which reads the whole trace or columns of
+// it. edit, which may be nil, is called for each row, which still has the parents
+// and the time of the whole trace: see [Part.Edit].
 func Pick[T TextFree](src Reader[T], p Part, edit func(*T)) Reader[T] {
 	return &picker[T]{src: src, part: p, edit: edit}
 }
 
-// Edit returns what makes a row of the trace one of the part: its parents are
-// numbered anew, and times begin at fromNS.
+// Edit returns a function that makes a row of the trace a row of the part: it
+// renumbers its parents, and counts its times from fromNS.
 func (p *Part) Edit(fromNS int64) func(*Request) {
 	return func(r *Request) {
 		r.ArrivalNS -= fromNS

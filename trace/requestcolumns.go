@@ -15,7 +15,7 @@ type columnReader struct {
 	f      *parquet.File
 	fields []field
 	group  int   // the next row group
-	left   int64 // rows of the one at hand
+	left   int64 // rows of the current one
 }
 
 func newColumnReader(f *parquet.File) (r *columnReader, err error) {
@@ -117,11 +117,11 @@ func requestFields() []field {
 	}
 }
 
-// A leaf is a column of values of type T, and where it stands in the page at hand.
+// A leaf is a column of values of type T, and its position in the current page.
 type leaf[T any] struct {
 	path   []string
 	decode func(*encoding.Values, int) []T
-	put    func(c *leaf[T], rows []Request) (int, error) // fills some rows from the page at hand
+	put    func(c *leaf[T], rows []Request) (int, error) // fills some rows from the current page
 	column int
 	max    byte // the definition level of a value
 	pages  parquet.Pages

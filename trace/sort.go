@@ -54,7 +54,7 @@ func (s *Sorter) Write(rows []Request) (int, error) {
 	return len(rows), nil
 }
 
-// flush writes the rows in memory to a run of the spill, each behind its length.
+// flush writes the rows in memory to a run of the spill, each after its length.
 func (s *Sorter) flush() (err error) {
 	if s.spill == nil {
 		if s.spill, err = NewSpill(s.dir); err != nil {
@@ -316,8 +316,8 @@ func (h *heldRows) clear() {
 const mergeBytes = 8 << 20
 
 // A merge steps through encoded rows in their order, from memory or from the
-// runs of a spill. The runs are merged anew each time they are read: that is
-// comparing one key a row, and spares writing the rows a second time.
+// runs of a spill. The runs are merged again each time they are read. That costs
+// one comparison of keys for each row, and saves writing the rows a second time.
 type merge struct {
 	mem  *heldRows
 	i    int
@@ -393,7 +393,7 @@ func (c *cursor) next() error {
 	return nil
 }
 
-// cursors is a heap of those that have a row.
+// cursors is a heap of the cursors that have a row.
 type cursors []*cursor
 
 func (h cursors) Len() int { return len(h) }

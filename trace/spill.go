@@ -30,7 +30,7 @@ func NewSpill(dir string) (*Spill, error) {
 	return &Spill{file: f}, nil
 }
 
-// Append writes p behind all before it and says where it is.
+// Append writes p after everything before it and returns its place.
 func (s *Spill) Append(p []byte) (Extent, error) {
 	n, err := s.file.WriteAt(p, s.size)
 	e := Extent{s.size, int64(n)}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// An args holds what stands behind the colon of a specification: fields between
-// commas, some with a name and =. A field without a name is the next that is
-// asked for; one of the form LO..HI is the bounds, wherever it stands.
+// An args holds the fields of a specification after its colon. They are separated
+// by commas; some have a name and =. A field without a name is the next that is
+// taken. A field of the form LO..HI holds the bounds, at any position.
 type args struct {
 	unnamed []string
 	named   map[string]string
@@ -34,7 +34,7 @@ func parseArgs(s string) *args {
 	return a
 }
 
-// has says whether a field of this name was given.
+// has reports whether a field of this name was given.
 func (a *args) has(name string) bool {
 	_, ok := a.named[name]
 	return ok
@@ -50,7 +50,7 @@ func (a *args) take(name string) string {
 	return value
 }
 
-// done says that all was understood and nothing is left.
+// done reports whether all fields were valid and none is left.
 func (a *args) done() bool {
 	return !a.bad && len(a.unnamed) == 0 && len(a.named) == 0 && a.bounds == ""
 }

@@ -228,15 +228,16 @@ func (g *generator) place(out []int64, a, width int64) {
 	}
 }
 
-// A bin is bin k of the 2^level of a cascade. Before and after are what its
-// neighbours hold, in fixed point, as far as it is known when the bin is split.
+// A bin is bin k of the 2^level bins of a cascade. before and after are the
+// arrivals in its neighbours, in fixed point, as far as they are known when the
+// bin is split.
 type bin struct {
 	level         int
 	k             uint64
 	before, after int64
 }
 
-const neighbourBits = 16 // behind the point
+const neighbourBits = 16 // after the point
 
 // coarseBin is bin k of those that hold counts.
 func coarseBin(counts []int64, k int) bin {
@@ -261,7 +262,7 @@ func (b bin) halves(left, right int64) (bin, bin) {
 // contrasts is the number of classes of contrast.
 const contrasts = 4
 
-// contrast says how unlike the neighbours are: equal, or the busier up to
+// contrast is the class of the difference between the neighbours: equal, or the busier up to
 // twice, up to six times or over six times as busy as the other. Without it
 // bursts end at the edges of bins too often, which the index of dispersion shows
 // over windows that straddle them, and long pauses are cut.

@@ -1,18 +1,18 @@
-// Package arrival says when requests come and how long things last, for
-// sources and workloads that do not say so themselves.
+// Package arrival draws arrival times, durations and lengths for sources and
+// workloads that have none of their own.
 //
-//  1. [ParseProcess] and [ParseDist] read a specification as it is typed on
-//     the command line, such as "poisson:2.5" or "lognormal:4s,1.2".
-//  2. [Stream] gives a random stream for one purpose, from the run's seed and
-//     the purpose's name.
+//  1. [ParseProcess] and [ParseDist] parse a specification from the command
+//     line, such as "poisson:2.5" or "lognormal:4s,1.2".
+//  2. [Stream] makes the random stream of one purpose from the seed of the run
+//     and the name of the purpose.
 //  3. The specification and the stream make a [Process] of gaps, a [Dist] of
 //     durations or, from [ParseLength], a [Length] in tokens.
 //  4. [FitCascade] learns the bursts of recorded arrivals at every scale of time,
-//     and [Cascade.Times] makes new arrivals of the kind.
+//     and [Cascade.Times] draws new arrivals that resemble them.
 //
 // The same seed gives the same draws on every machine. Math functions differ
 // in their last bits between processors, so each draw is rounded to a whole
-// microsecond or token before anything is made of it.
+// microsecond or token before it is used.
 package arrival
 
 import (
@@ -36,7 +36,7 @@ type Dist interface {
 
 // Stream returns the random stream of one purpose: a PCG seeded by the SHA-256
 // of the seed and the name. Each purpose has a stream of its own, so that a new
-// one, or one more draw in another, does not move its numbers.
+// purpose, or one more draw for another, does not change its numbers.
 func Stream(seed uint64, name string) *rand.Rand {
 	sum := sha256.Sum256(append(binary.BigEndian.AppendUint64(nil, seed), name...))
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])))

@@ -27,7 +27,7 @@ const (
 type Hasher struct {
 	tokenizer string
 	size      int
-	state     func() *state // behind a function, since package fmt prints what lies behind a pointer, under some verbs
+	state     func() *state // returned by a function, since package fmt follows pointers under some verbs
 }
 
 // A state is what printing a Hasher must not show: the key, also in the form of HMAC's inner states, and the last tokens.
@@ -59,7 +59,7 @@ func newHasher(key Key, tokenizer string, blockSize int) *Hasher {
 // Clone gives another hasher of the same ids, for another goroutine. It costs about a microsecond.
 func (h *Hasher) Clone() *Hasher { return newHasher(h.state().key, h.tokenizer, h.size) }
 
-// start begins a message: the tag, the tokenizer and the block size. Every field of variable length goes behind its length
+// start begins a message: the tag, the tokenizer and the block size. Every field of variable length follows its length
 // (four bytes rather than eight, which at 16 tokens spares one of three SHA-256 blocks), so that no two lists of fields make
 // the same message.
 func (h *Hasher) start(msg []byte, tag string) []byte {
@@ -102,7 +102,7 @@ func (s *state) hash(msg []byte) ID {
 	return ID(s.mac.Sum(s.sum[:0])[:len(ID{})])
 }
 
-// A Key is the secret of block ids. In its place package fmt, encoding/json and log/slog print a redaction, but for two cases
+// A Key is the secret of block ids. In its place package fmt, encoding/json and log/slog print a redaction, except for two cases
 // in which fmt calls no method: a key in an unexported field, for which a struct should hold a function that returns it, as
 // [Hasher] does; and the verbs %p and %w, wrong for it, which go vet refuses.
 type Key [32]byte

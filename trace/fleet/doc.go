@@ -1,10 +1,10 @@
-// Package fleet says how much of a trace's prefix reuse is left after requests
+// Package fleet simulates how much of a trace's prefix reuse is left when requests
 // are routed over replicas.
 //
 //  1. A [Simulation] sends every request to one of several replicas, each with a prefix
-//     cache of its own, behind each of the routers: [RoundRobin], by session, [Prefix] and
-//     [PrefixWeighted]. [Simulation.Summary] compares what they hit, and how evenly they
-//     spread the load, with one cache that has the memory of all replicas.
+//     cache of its own, once for each router: [RoundRobin], by session, [Prefix] and
+//     [PrefixWeighted]. [Simulation.Summary] compares their hits and how evenly they spread
+//     the load with one cache that has the memory of all replicas.
 //  2. [Waterfalls] list the steps on which reuse is lost, from what the prompts share to
 //     what a server has reported.
 //

@@ -8,7 +8,7 @@ import (
 	"reprise/trace"
 )
 
-// Summary says how much reuse is left when the requests are spread over
+// Summary tells how much reuse is left when the requests are spread over
 // replicas that have a prefix cache each. Every request finishes before the next
 // one is sent, prompts alone are cached, and requests without blocks are left
 // out.
@@ -43,7 +43,7 @@ type Fleet struct {
 	PrefixShare  *float64 `json:"prefix_share_of_one_cache"`
 }
 
-// A Result is what the replicas behind one router hit.
+// A Result is what the replicas of one router hit.
 type Result struct {
 	Router          string   `json:"router"`
 	HitBlocks       int64    `json:"hit_blocks"`
@@ -63,14 +63,14 @@ type Result struct {
 	Prefill []int64 `json:"prefill_tokens_by_replica"`
 }
 
-// A comparison simulates one number of replicas behind every router.
+// A comparison simulates one number of replicas with every router.
 type comparison struct {
 	replicas int
 	one      *pool
 	routers  []*pool
 }
 
-// A Simulation sends the requests of a trace through replicas behind every router, for
+// A Simulation sends the requests of a trace through replicas with every router, for
 // several numbers of replicas at once. Memory: see [New].
 type Simulation struct {
 	size     int   // tokens in a block of the trace

@@ -7,7 +7,7 @@ const (
 	StepCeiling  = "ceiling"        // a cache without limit, partial blocks included
 	StepRounding = "block-rounding" // full blocks of the server's size, at most all but the last token
 	StepCapacity = "capacity"       // one LRU cache with the memory of all replicas
-	StepRouting  = "routing"        // the same memory spread over replicas, behind a router
+	StepRouting  = "routing"        // the same memory spread over replicas, with a router
 	StepRecorded = "recorded"       // cached_tokens, as the source's server reported
 )
 

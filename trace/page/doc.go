@@ -15,20 +15,22 @@
 //     through html/template, and style and scripts are put inline;
 //  5. the page goes to the writer in one call, or not at all.
 //
-// A number's definition is at hand: what names a [Term] links to it at the end of
-// the page, for paper and for readers without a pointer, and shows it on hovering.
+// Every number can have a definition: a label that names a [Term] shows the
+// definition on hovering, and links to it at the end of the page for paper and for
+// readers without a pointer.
 //
 // [Plot.WriteSVG] draws the same points, thinned in the same way, as an image for a
-// slide or a paper, and [Plot.WriteCSV] writes all of them. The drawing is our own:
-// gonum's plots bring fonts and a second set of axes, and would not be those of the page.
+// slide or a paper, and [Plot.WriteCSV] writes all of them. The drawing code is our
+// own: gonum's plots bring fonts and a second set of axes, and would differ from
+// the plots of the page.
 //
 // [Count], [Number], [Percent] and their like print the figures of pages, texts and
-// tables, so that one figure reads the same wherever it stands.
+// tables, so that a figure reads the same everywhere.
 //
-// The file opens from disk and reaches for nothing: its Content-Security-Policy
+// The file opens from disk and loads nothing else: its Content-Security-Policy
 // forbids every connection, image and frame, and admits the one script and the
-// one style sheet by their SHA-256, so that text which slipped through the
-// escaping could still not run. The same Page gives the same bytes. The plots
+// one style sheet by their SHA-256, so that text could not run even if it were not
+// escaped. The same Page gives the same bytes. The plots
 // are drawn by uPlot (MIT; its licence stands in the page), chosen over larger
 // plotting libraries because it is 50 KB and draws in milliseconds, and over
 // images because a reader wants to zoom and to read values.

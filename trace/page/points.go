@@ -12,7 +12,7 @@ const (
 )
 
 // A cloud is a cleaned series, in ascending X. In lines and steps a NaN Y is a
-// break. hi is nil but for bars with edges.
+// break. hi is nil except for bars with edges.
 type cloud struct{ x, y, hi []float64 }
 
 // A loss counts the points of a series that are not drawn, by reason.

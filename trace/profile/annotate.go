@@ -19,14 +19,14 @@ type Options struct {
 // a session. It reads the rows twice in the same order: call Count for every
 // row, then Annotate for every row.
 //
-// The categories and what begins a session are the [Classifier]'s. Turns count
-// up in order of arrival. Sessions so inferred group requests that build on each
-// other; it is no claim that one waited for the other, so parents and think
-// times stay null.
+// The [Classifier] defines the categories and the beginning of a session. Turns
+// count up in order of arrival. Inferred sessions group requests that build on
+// each other. They do not claim that one request waited for the other, so parents
+// and think times stay null.
 //
-// What is known here is prompts only. Output blocks are left aside, so that
-// traces with and without them are sorted by the same rule: the next turn of a
-// chat ends its hit at the last full block of the earlier prompt either way.
+// Only prompts make blocks known. Output blocks are ignored, so that traces with
+// and without them are classified by the same rule: either way the hit of the next
+// turn of a chat ends at the last full block of the earlier prompt.
 //
 // Memory: 16 bytes for each distinct block (8 for its number, 8 for who touched
 // it last) while ids are about as dense as [trace.Renumber] wants them, some
@@ -35,7 +35,7 @@ type Annotator struct {
 	size   int
 	ids    trace.Renumber
 	marks  []uint64 // by block: first how many requests carry it, then its mark
-	path   []uint64 // numbers of the blocks of the row at hand
+	path   []uint64 // numbers of the blocks of the current row
 	rows   int64    // load with blocks
 	global int
 	fixed  bool // global was given
@@ -57,7 +57,7 @@ func NewAnnotator(blockSize int, opts Options) *Annotator {
 
 // Count takes a row in the first pass. It does not change the row.
 func (a *Annotator) Count(r *trace.Request) {
-	// Inferred sessions are numbered behind the source's own, so that a trace
+	// Inferred sessions are numbered after the source's own, so that a trace
 	// that has both never mixes them.
 	if r.Session != nil && *r.Session >= a.base && *r.Session < math.MaxInt64 {
 		a.base = *r.Session + 1

@@ -126,7 +126,7 @@ const gib = 1 << 30
 // there are KV heads, or of latent attention, copies it.
 type ModelShape struct {
 	Layers, KVHeads, HeadDim int
-	Latent                   int // KV LoRA rank + rotary dimension; 0 but for latent attention
+	Latent                   int // KV LoRA rank + rotary dimension; 0 except for latent attention
 	Bytes                    int // of one value: 2 for BF16 and FP16, 1 for FP8
 }
 
@@ -181,7 +181,7 @@ func ModelShapes() []string {
 
 // ParseModelShape reads the name of a model, or the fields of a shape with
 // commas between: layers=32,kv_heads=8,head_dim=128, or layers=61,latent=576
-// for latent attention. bytes=1 behind either is for a cache of FP8; without it
+// for latent attention. bytes=1 after either is for a cache of FP8; without it
 // a value has 2 bytes.
 func ParseModelShape(text string) (ModelShape, error) {
 	parts := strings.Split(text, ",")

@@ -1,5 +1,5 @@
-// Package profile says what a trace is like: how long its requests are, when
-// they arrive, who comes back, and how much of each prompt a prefix cache would
+// Package profile describes a trace: how long its requests are, when they arrive,
+// which sessions they belong to, and how much of each prompt a prefix cache would
 // have found.
 //
 // Rows pass through it twice on their way from a log to a report:
@@ -20,30 +20,30 @@
 //     and [Profiler.Histograms] the distributions as rows that merge exactly.
 //     [Page] lays both out for a browser.
 //
-// Where near-identical prompts part cannot be seen in rows, whose ids are
-// chained: a [breaker.Finder] finds it at import, while there are tokens, and a
-// summary shows it.
+// Rows do not show where near-identical prompts part, since their ids are chained.
+// A [breaker.Finder] finds these places at import, while there are tokens, and the
+// summary shows them.
 //
-// A replay needs less: a [KnownPass] says of each row how many tokens earlier
-// rows have carried, and a [ServerReuse] what a server can make of that.
+// A replay needs less: a [KnownPass] tells for each row how many of its tokens
+// earlier rows carried, and a [ServerReuse] how many of these a server can reuse.
 //
-// What is known. A block is known once an earlier row carried it. The hit of a
+// Known blocks. A block is known once an earlier row carried it. The hit of a
 // request is the number of its leading blocks that are known. Ids are chained
-// and unique to their cache domain (model, adapter, salt), so equal ids are all
-// that has to be compared.
+// and unique to their cache domain (model, adapter, salt), so comparing ids is
+// enough.
 //
-// What is steady. The first rows of a trace cannot hit what came before it, so
-// every ratio is also given from a warm-up on, half of the duration unless said
-// otherwise: see [SteadyState]. A ramp or the hours of a day are no warm-up, and
-// are not taken out of it.
+// Steady state. The first rows of a trace cannot hit what came before it, so
+// every ratio is also given for the requests after a warm-up, which is half of the
+// duration unless an option sets it: see [SteadyState]. A ramp of the traffic or
+// the hours of a day are not removed.
 //
-// Failed rows are not load. Nothing tells how far a failed request came, so it
-// is taken never to have reached a cache: it is counted, and then left out of
-// every other figure, is never known to later rows, and gets no category and no
-// inferred session. Cancelled rows are load: they were served until they were not.
+// Failed rows are not load. A trace does not tell how far a failed request came,
+// so it is assumed never to have reached a cache: it is counted, left out of every
+// other figure, never known to later rows, and gets no category and no inferred
+// session. Cancelled rows are load: they were served until they were cancelled.
 package profile
 
 import "reprise/trace"
 
-// isLoad tells whether r counts; see the package comment.
+// isLoad reports whether r counts; see the package comment.
 func isLoad(r *trace.Request) bool { return r.Status != trace.StatusFailed }

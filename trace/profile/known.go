@@ -43,8 +43,8 @@ func NewKnownPass(blockSize int, generated bool, opts ...KnownOption) *KnownPass
 }
 
 // Touch takes the next row and returns its known tokens, counted in blocks of
-// the trace: where two prompts part inside a block, its tokens are not known,
-// but for those of a known tail.
+// the trace. Where two prompts part inside a block, its tokens are not known,
+// except for those of a known tail.
 func (k *KnownPass) Touch(r *trace.Request) (knownTokens int32) {
 	before := uint64(k.ids.Len())
 	hit, leading, tail := 0, true, int32(0)

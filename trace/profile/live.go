@@ -55,7 +55,7 @@ func (l *Live) Touch(r *trace.Request) {
 		case !ok:
 			n = l.insert(id, leaf, int32(tokens))
 		case l.nodes[n].parent != leaf:
-			tokens = 0 // an id that stands behind others than before names no prefix
+			tokens = 0 // an id that follows other ids than before names no prefix
 		}
 		if tokens == 0 {
 			break

@@ -157,7 +157,7 @@ func (s *lru) set(id, p uint32) {
 }
 
 // compact gives the blocks the positions from 0 on, in their order, with as
-// many free ones behind them as there are blocks.
+// many free ones after them as there are blocks.
 func (s *lru) compact() {
 	for id, p := range s.last {
 		if p != 0 {

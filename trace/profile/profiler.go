@@ -66,7 +66,7 @@ type Profiler struct {
 	histograms HistogramSet
 	all        *rowHistograms
 	of         [categories]*rowHistograms
-	sets       [2]*rowHistograms // of the row at hand
+	sets       [2]*rowHistograms // of the current row
 	names      []string          // of the categories
 }
 

@@ -197,7 +197,7 @@ func (u *reusePass) count(tokens int, path []uint32, hit int) sums {
 }
 
 // look finds how deep the known blocks lie, and counts them there and in the
-// span at hand. A block is of use only with all before it, so the depth that
+// current span. A block is of use only with all before it, so the depth that
 // counts is the deepest so far; on a chain that is always its own.
 func (u *reusePass) look(hit []uint32, prompt int, now *span) {
 	u.depths, u.weight = u.depths[:0], 1<<u.stack.shift

@@ -39,7 +39,7 @@ func (t *tableRows) count(table, key string, value int64, unit string) {
 // that would rather read a table than JSON. The keys are capacities in blocks,
 // inf for one without limit; seconds from the first arrival; windows in seconds;
 // names; replicas/router; for waterfalls rows/replicas/step, with the router
-// behind it where there is one; for top prefixes their last block; and for prefix
+// after it where there is one; for top prefixes their last block; and for prefix
 // breakers their rank from 1 by tokens lost, and all.
 func Tables(s Summary) []TableRow {
 	var t tableRows

@@ -1,10 +1,11 @@
-// Package sample has what a large number of values is kept in when not all of them can
-// be, and the hash that chooses among them and renames them.
+// Package sample summarises large numbers of values in bounded memory, and holds the
+// one hash that chooses samples and renames ids.
 //
 //  1. [Mix64] spreads keys evenly over 64 bits, so that a choice depends on the key
-//     alone: what is in a sample, which server a session goes to, which fault strikes.
-//  2. A [Key] is what one seed gives each of its uses, and a [Permutation] renames dense
+//     alone: which values are in a sample, which server a session goes to, which
+//     request gets a fault.
+//  2. [Key] derives a key for each use of one seed, and a [Permutation] renames dense
 //     ids without a table.
-//  3. A [Quantiles] keeps values exactly while they are few, and in the bars of a
-//     histogram from then on.
+//  3. [Values] keeps values exactly while they are few, and in a histogram from then on;
+//     [Order] gives their quantiles.
 package sample

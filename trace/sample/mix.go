@@ -39,8 +39,8 @@ const feistelRounds = 8
 //
 // It need not be cryptographic, and with [Mix64] for its round function it is
 // not: the ids that go in are dense pseudonyms already, and the seed is
-// published with what comes out, so that others can make the same. What it
-// gives is that the order of the new ids tells nothing and that seeds differ.
+// published with what comes out, so that others can make the same. It
+// ensures that the order of the new ids tells nothing and that seeds differ.
 type Permutation struct {
 	n    uint64
 	half uint   // bits in each half of the network

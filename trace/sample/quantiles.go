@@ -25,7 +25,7 @@ type Values struct {
 // maximum itself is kept exactly.
 const maxBar = 24 * 3600 * 1e9
 
-// Add takes a value.
+// Add adds a value.
 func (s *Values) Add(v int64) {
 	s.Moments.Add(v)
 	if s.hist == nil {
@@ -49,7 +49,7 @@ func (s *Values) record(v int64) {
 	_ = s.hist.RecordValue(min(max(v, 0), maxBar))
 }
 
-// Order returns the order statistics; Values takes no more values.
+// Order returns the order statistics. No value may be added after it.
 func (s *Values) Order() Order {
 	if s.hist == nil {
 		slices.Sort(s.kept)
@@ -78,7 +78,7 @@ type Order struct {
 	upTo   []int64 // values up to and including each bar
 }
 
-// Sorted are the order statistics of values in ascending order, which it keeps.
+// Sorted returns the order statistics of values in ascending order. It keeps the slice.
 func Sorted(values []int64) Order {
 	return Order{N: int64(len(values)), Exact: true, sorted: values}
 }
@@ -92,8 +92,8 @@ func (q *Order) Rank(i int64) int64 {
 }
 
 // At is the quantile num/den by linear interpolation between the two nearest order
-// statistics, as numpy's default does, rounded to a whole number. It must not be asked
-// of no values.
+// statistics, as numpy's default does, rounded to a whole number. There must be at
+// least one value.
 func (q *Order) At(num, den int64) int64 {
 	pos := num * (q.N - 1)
 	i, rest := pos/den, pos%den
@@ -113,7 +113,7 @@ type Moments struct {
 	sqHi, sqLo   uint64
 }
 
-// Add takes a value.
+// Add adds a value.
 func (m *Moments) Add(v int64) {
 	if m.N == 0 {
 		m.Min, m.Max = v, v

@@ -1,10 +1,10 @@
-// Package strictyaml reads YAML files written by hand into structs, and refuses
-// what does not fit them with the line and the column at fault.
+// Package strictyaml reads YAML files written by hand into structs. It refuses
+// everything that does not fit, and names the line and the column.
 //
 // [Parse] reads one document within bounds. A [Node] hands its keys to the readers
 // of a list of [Key] and its elements to one reader; [Node.Text], [Node.Number],
-// [Whole] and [Parsed] read a scalar; [Node.Decode] fills a tagged struct. Errors carry their place, and [Named] puts the
-// name of the file before it.
+// [Whole] and [Parsed] read a scalar; [Node.Decode] fills a tagged struct. Errors
+// carry their place, and [Named] adds the name of the file.
 package strictyaml
 
 import (
@@ -111,7 +111,7 @@ func Parse(text []byte, b Bounds) (Node, error) {
 	return Node{file.Docs[0].Body, text, ""}, v.fault
 }
 
-// tooDeep counts open brackets, and the dashes and question marks at the beginning
+// tooDeep reports whether a text nests too deeply. It counts open brackets, and the dashes and question marks at the beginning
 // of a line, also those in quotes.
 func tooDeep(text []byte) bool {
 	open, marks, begun := 0, 0, false
@@ -135,7 +135,7 @@ func tooDeep(text []byte) bool {
 	return false
 }
 
-// aliases counts them.
+// aliases is a visitor that counts aliases.
 type aliases struct {
 	n     int
 	fault error

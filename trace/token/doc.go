@@ -1,6 +1,6 @@
 // Package token turns text into token ids and back, offline.
 //
-// It is the first step that an importer takes with the text of a source log, and the only one that sees what the text says:
+// It is the first step of an importer with the text of a source log, and the only one that sees the text:
 //
 //  1. A [Template] renders a chat as its model's server would, into pieces: special tokens and the text between them. The
 //     families of most open models are built in; any other template is read from its file, in Jinja.
@@ -9,8 +9,8 @@
 //     neighbouring pair whose union has the lowest id, or comes first in a list of merges (byte-pair encoding).
 //  4. Recent pieces that needed merging are remembered, so that ordinary text costs little more than the splitting.
 //
-// The way back serves the making of prompts: [Words] are the part of a vocabulary from which text can be written that
-// always encodes to exactly the tokens it was written from.
+// For the way back, [Words] is the part of a vocabulary from which prompts can be written that always encode to exactly the
+// tokens they were written from.
 //
 // [Open] gives the encodings of OpenAI's tiktoken (github.com/openai/tiktoken): the same vocabulary files, embedded in the
 // binary, and the same split patterns. [OpenAny] also reads the tokenizer.json of an open model, as Hugging

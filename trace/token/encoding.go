@@ -185,7 +185,7 @@ func (e *Encoding) appendSteps(dst []uint32, st *state, s string, steps []step) 
 		return dst
 	}
 	// The engine counts in characters. It fails only if a time limit was set.
-	at, seen := 0, 0 // bytes and characters behind us
+	at, seen := 0, 0 // bytes and characters so far
 	m, err := steps[0].pattern.FindStringMatch(s)
 	for ; err == nil && m != nil; m, err = steps[0].pattern.FindNextMatch(m) {
 		start := at + skip(s[at:], m.Index-seen)

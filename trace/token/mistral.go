@@ -82,7 +82,7 @@ func (mistral3Format) render(r *Renderer, c *Chat) {
 	}
 }
 
-// mistralCalls writes calls as JSON, the id behind the function.
+// mistralCalls writes calls as JSON, with the id after the function.
 func (r *Renderer) mistralCalls(calls []call) {
 	r.mark("[TOOL_CALLS]")
 	r.text("[")
@@ -95,7 +95,7 @@ func (r *Renderer) mistralCalls(calls []call) {
 	r.text("]")
 }
 
-// mistralTools writes tools as JSON but for their texts, which are not escaped.
+// mistralTools writes tools as JSON, except that texts are not escaped.
 func (r *Renderer) mistralTools(text string) {
 	r.mark("[AVAILABLE_TOOLS]")
 	r.text("[")

@@ -15,14 +15,14 @@ type Piece struct {
 	special
 }
 
-// Starts reports whether what stands before the piece is encoded without regard to it and to what follows.
+// Starts reports whether the text before the piece is encoded without regard to the piece and what follows.
 func (p Piece) Starts() bool { return p.Alone || p.Special && !p.lstrip }
 
 // absent marks the ids of special tokens that a vocabulary lacks. They are above all others.
 const absent = 1 << 31
 
-// markPiece gives the piece of a special token. A tokenizer that lacks it has not that of the model for which the template was
-// made: the count is an estimate, and the mark counts as one token all the same, with an id of its own.
+// markPiece gives the piece of a special token. A tokenizer that lacks it is not the one that the template was made for. The
+// count is then an estimate: the mark still counts as one token, with an id of its own.
 func markPiece(tok Tokenizer, spelling string) Piece {
 	p := Piece{Text: spelling, Special: true}
 	e, _ := tok.(*Encoding)
@@ -60,7 +60,7 @@ func (e *Encoding) appendSplit(dst []Piece, text string) []Piece {
 	return dst
 }
 
-// AppendPieces appends the tokens of pieces, the first of which starts anew (see [Piece.Starts]); begin says that nothing
+// AppendPieces appends the tokens of pieces, the first of which starts a text (see [Piece.Starts]); begin says that nothing
 // stands before it.
 func AppendPieces(dst []uint32, tok Tokenizer, pieces []Piece, begin bool) []uint32 {
 	for i := 0; i < len(pieces); {

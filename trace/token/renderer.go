@@ -28,7 +28,7 @@ type Template struct {
 type Chat struct {
 	Messages []Message
 	Tools    string    // definitions that the request offers: a JSON list, or ""
-	Model    string    // as the source spells it; the template "auto" goes by it
+	Model    string    // as the source spells it; the template "auto" chooses by it
 	Time     time.Time // of the request: some templates tell the model the date
 }
 
@@ -88,8 +88,8 @@ func (t Template) builtIn() *style {
 	return t.style
 }
 
-// A Renderer renders chats for one goroutine. It remembers the JSON of tools and calls that it met lately, as the turns of a
-// conversation repeat them, and holds it in memory as long as it lives.
+// A Renderer renders chats for one goroutine. It remembers the JSON of recent tools and calls, since the turns of a conversation
+// repeat them, and keeps it in memory as long as it lives.
 type Renderer struct {
 	t      Template
 	tok    Tokenizer
@@ -98,19 +98,19 @@ type Renderer struct {
 
 	tools map[string][]*jinja.Dict
 	calls map[string][]call
-	held  int // bytes of JSON that are remembered
+	size  int // bytes of JSON in tools and calls
 	auto  map[string]*style
 	scope *fileScope
 }
 
-// maxHeld bounds the JSON that a Renderer remembers, in bytes.
-const maxHeld = 4 << 20
+// maxRemembered bounds the JSON that a Renderer remembers, in bytes.
+const maxRemembered = 4 << 20
 
 // Renderer makes a renderer for prompts that tok encodes.
 func (t Template) Renderer(tok Tokenizer) *Renderer { return &Renderer{t: t, tok: tok} }
 
-// Render renders a chat up to where the answer of the assistant begins. The pieces are valid until the next call. Errors come
-// from templates in a file alone, and quote nothing of the chat.
+// Render renders a chat up to the beginning of the assistant's answer. The pieces are valid until the next call. Only templates
+// from a file fail; the error quotes nothing of the chat.
 func (r *Renderer) Render(c *Chat) ([]Piece, error) {
 	r.pieces = r.pieces[:0]
 	if r.t.file != nil {
@@ -123,7 +123,7 @@ func (r *Renderer) Render(c *Chat) ([]Piece, error) {
 	return r.pieces, nil
 }
 
-// Reply renders an answer of the assistant to a chat for the model, as it goes on behind the chat's pieces.
+// Reply renders an answer of the assistant for the model, as it follows the pieces of a chat.
 func (r *Renderer) Reply(model, content, calls string) []Piece {
 	r.pieces = r.pieces[:0]
 	f := noTemplate
@@ -134,7 +134,7 @@ func (r *Renderer) Reply(model, content, calls string) []Piece {
 	return r.pieces
 }
 
-// Name is that of the template that the chats of a model are rendered with: of "auto" the one that it chooses.
+// Name is the name of the template for the chats of a model: of "auto", the one that it chooses.
 func (r *Renderer) Name(model string) string {
 	if r.t.auto {
 		return r.style(model).name
@@ -142,8 +142,8 @@ func (r *Renderer) Name(model string) string {
 	return cmp.Or(r.t.Name, noTemplate.name)
 }
 
-// Foreign reports whether the tokenizer lacks special tokens of the template, so that it is not that of its models. Of "auto",
-// and of a template in a file that has none, it cannot be told.
+// Foreign reports whether the tokenizer lacks special tokens of the template, and so is not that of its models. It is false for
+// "auto" and for templates from a file, where this is unknown.
 func (t Template) Foreign(tok Tokenizer) bool {
 	if t.style == nil {
 		return false
@@ -152,7 +152,7 @@ func (t Template) Foreign(tok Tokenizer) bool {
 	return err == nil && slices.ContainsFunc(pieces, func(p Piece) bool { return p.id >= absent })
 }
 
-// style is that of the template, or the one that it chooses for a model.
+// style is the style of the template, or the one that "auto" chooses for a model.
 func (r *Renderer) style(model string) *style {
 	if !r.t.auto {
 		return r.t.builtIn()
@@ -183,7 +183,7 @@ func (r *Renderer) mark(spellings ...string) {
 	}
 }
 
-// text adds text that goes on from what is before.
+// text adds text that continues the text before it.
 func (r *Renderer) text(parts ...string) {
 	for _, s := range parts {
 		if s != "" {
@@ -208,8 +208,8 @@ type call struct {
 	text      string // of the arguments as the source has it
 }
 
-// parseCalls reads the calls of a message. Arguments that are JSON in a string are taken out of it, as servers do before they
-// render. What is no list of calls gives none.
+// parseCalls reads the calls of a message. Arguments in a string of JSON are decoded, as servers do before they render. A text
+// that is not a list of calls gives none.
 func (r *Renderer) parseCalls(text string) []call {
 	if found, ok := r.calls[text]; ok {
 		return found
@@ -294,8 +294,8 @@ func (r *Renderer) parseTools(text string) []*jinja.Dict {
 
 // forget makes room for a text to be remembered.
 func (r *Renderer) forget(size int) {
-	if r.held += size; r.held > maxHeld || r.calls == nil {
-		r.calls, r.tools, r.held = make(map[string][]call), make(map[string][]*jinja.Dict), size
+	if r.size += size; r.size > maxRemembered || r.calls == nil {
+		r.calls, r.tools, r.size = make(map[string][]call), make(map[string][]*jinja.Dict), size
 	}
 }
 

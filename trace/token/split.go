@@ -150,7 +150,7 @@ func (t *classTable) digits(s string, i, most int) int {
 	return i
 }
 
-// symbols is [^\s\p{L}\p{N}]+ with the line ends behind it, and slashes among them where the encoding has it so.
+// symbols is [^\s\p{L}\p{N}]+ with the line ends after it, and with slashes among them if slash is set.
 func (t *classTable) symbols(s string, i int, slash bool) int {
 	i = t.run(s, i, other)
 	for i < len(s) && (s[i] == '\r' || s[i] == '\n' || slash && s[i] == '/') {

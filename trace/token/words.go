@@ -6,8 +6,8 @@ import (
 )
 
 // Words is a round-trip-stable vocabulary: the words (some are only stems or syllables) of two or more letters a–z for which
-// both the word and the word behind a space are single tokens: 7,294 in cl100k_base, 10,483 in o200k_base, 3,901 in p50k_base
-// and r50k_base. A text of such words, each behind a space, always encodes to exactly their Spaced ids, whatever their number
+// both the word and the word after a space are single tokens: 7,294 in cl100k_base, 10,483 in o200k_base, 3,901 in p50k_base
+// and r50k_base. A text of such words, each after a space, always encodes to exactly their Spaced ids, whatever their number
 // and order: the split patterns cut before every space that a letter follows, and a piece that is a token is never cut
 // further. So a prompt can be written with an exact number of tokens, and cut between any two. Sequences of ids drawn from a
 // whole vocabulary lack this: decoded and encoded again, few beyond a hundred tokens come back.
@@ -16,13 +16,13 @@ import (
 //
 // For a tokenizer.json the same holds, with these differences:
 //
-//   - Where a space is put before every text (Llama 2, Mistral), the word without its space is the same token as behind one:
+//   - Where a space is put before every text (Llama 2, Mistral), the word without its space is the same token as after one:
 //     Bare equals Spaced, and more words qualify. The first word must then stand without its space, as a space more is a
 //     token more, unless the file adds one only where there is none (Metaspace).
 //   - Where merges reach across the beginning of words, or added tokens are made of letters, the words concerned are left
 //     out.
 //   - With a split pattern that has no splitter of its own the words are tried, all in one text; there are none if its pieces
-//     do not keep a space with the word behind it.
+//     do not keep a space with the word after it.
 //
 // The slices have one length, which may be 0 for a tokenizer.json; the index is the number of the word. Words are in the order
 // of their Spaced ids, which is roughly that of their frequency.
