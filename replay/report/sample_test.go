@@ -13,7 +13,7 @@ import (
 // What a histogram cannot hold is clamped, and minimum and maximum are not.
 func TestHistogramClamps(t *testing.T) {
 	var s sample.Values
-	for _, v := range []int64{-5e6, -5e6, 1e6, 2 * 24*3600*1e9, 2 * 24*3600*1e9} {
+	for _, v := range []int64{-5e6, -5e6, 1e6, 2 * 24 * 3600 * 1e9, 2 * 24 * 3600 * 1e9} {
 		s.Add(v)
 	}
 	st, q := StatOf(&s)
