@@ -22,7 +22,7 @@ lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
 	$(GO) run ./cmd/internal/codecheck
 
 build: ## one static binary
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/reprise
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o $(BIN) ./cmd/reprise
 
 bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...

@@ -5,69 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth"
 	"reprise/trace"
 )
 
-// tierFlags say by which rules a trace of a tier beyond internal is made.
-type tierFlags struct {
-	tier string
-	anonymize.PartnerPolicy
-	public publicFlags
-}
-
-// partnerNames are the flags of tier partner alone.
-var partnerNames = []string{"k-share", "k-class", "k-link", "drop-own-blocks", "length-buckets", "time-quantum", "max-suppressed"}
-
-func (f *tierFlags) register(fl *pflag.FlagSet, tier, tiers string) {
-	fl.StringVar(&f.tier, "tier", tier, "release tier of the trace: "+tiers)
-	fl.StringVar(&f.Unit, "unit", "", "for --tier partner and public: who is counted, or protected, user, session or request; by default users, else sessions of the source")
-	fl.IntVar(&f.KShare, "k-share", 5, "for --tier partner: users that must have a block for its id to be the same for all")
-	fl.IntVar(&f.KClass, "k-class", 11, "for --tier partner: users that must have a pair of lengths, or a name")
-	fl.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: users whose sessions must have the same lengths for turns to stay linked, 0 or 1 for all; as --k-class by default")
-	fl.BoolVar(&f.DropOwn, "drop-own-blocks", false, "for --tier partner: blocks that fewer than --k-share have link not even the requests of one user; with --unit request conversations are counted for that")
-	fl.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: buckets of lengths in an octave")
-	fl.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are drawn anew")
-	fl.Float64Var(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: share of the requests that may be left out")
-	f.public.register(fl)
-}
-
-// check refuses flags that have no meaning for the tier.
-func (f *tierFlags) check(cmd *cobra.Command) error {
-	fl := cmd.Flags()
-	if fl.Changed("k-link") && f.LinkK == 0 {
-		f.LinkK = 1
-	}
-	if f.tier != anonymize.Partner {
-		for _, name := range partnerNames {
-			if fl.Changed(name) {
-				return cli.Usagef("--%s is for --tier %s", name, anonymize.Partner)
-			}
-		}
-	}
-	switch f.tier {
-	case anonymize.Public:
-		f.public.tier, f.public.unit = f.tier, f.Unit
-		return f.public.check(cmd)
-	case anonymize.Partner:
-	default:
-		if fl.Changed("unit") {
-			return cli.Usagef("--unit is for --tier %s and %s", anonymize.Partner, anonymize.Public)
-		}
-	}
-	return f.public.refuse(fl)
-}
-
 // anonymizeFlags are the flags of anonymize.
 type anonymizeFlags struct {
-	tierFlags
+	flags.Tier
 	out    string
 	card   bool
 	asJSON bool
@@ -117,7 +67,7 @@ reprise import --tier does the same in one go.`,
 	fl.BoolVar(&f.card, "card", false, "print the privacy card of a file of any kind and do nothing else")
 	fl.BoolVar(&f.asJSON, "json", false, "with --card: print it as JSON")
 	fl.Bool("quiet", false, "no progress")
-	f.register(fl, anonymize.Partner, "partner or public")
+	f.Register(fl, anonymize.Partner, "partner or public")
 	return cmd
 }
 
@@ -128,21 +78,21 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 	case f.asJSON && !f.card:
 		return cli.Usagef("--json is for --card")
 	}
-	if err := f.check(cmd); err != nil {
+	if err := f.Check(cmd); err != nil {
 		return err
 	}
-	if err := cli.KeepInputs([]string{path, f.public.ledger}, f.outputs(f.out)...); err != nil {
+	if err := cli.KeepInputs([]string{path, f.Public.Ledger}, outputsOf(&f.Tier, f.out)...); err != nil {
 		return err
 	}
 	if f.card {
 		return f.printCard(cmd, path)
 	}
-	if f.tier != anonymize.Partner && f.tier != anonymize.Public {
-		return cli.Usagef("--tier %s: want %s or %s", f.tier, anonymize.Partner, anonymize.Public)
+	if f.Name != anonymize.Partner && f.Name != anonymize.Public {
+		return cli.Usagef("--tier %s: want %s or %s", f.Name, anonymize.Partner, anonymize.Public)
 	}
-	writes := f.outputs(f.out)
-	if f.tier == anonymize.Public {
-		writes = append(writes, cmp.Or(f.public.ledger, path)) // by default the ledger is beside the trace
+	writes := outputsOf(&f.Tier, f.out)
+	if f.Name == anonymize.Public {
+		writes = append(writes, cmp.Or(f.Public.Ledger, path)) // by default the ledger is beside the trace
 	}
 	f.Confined = confine(cmd, []string{path}, writes)
 	t, err := cli.OpenTrace(cmd, path)
@@ -150,13 +100,13 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer t.Close()
-	return f.release(cmd, path, t, f.out)
+	return release(cmd, &f.Tier, path, t, f.out)
 }
 
 // outputs are the files that are written for a trace.
-func (f *tierFlags) outputs(out string) []string {
+func outputsOf(f *flags.Tier, out string) []string {
 	list := []string{out, cardBeside(out)}
-	if f.tier == anonymize.Public {
+	if f.Name == anonymize.Public {
 		list = append(list, modelBeside(out))
 	}
 	return list
@@ -164,11 +114,11 @@ func (f *tierFlags) outputs(out string) []string {
 
 // release writes the trace of a tier of one of tier internal. path is where that
 // is, empty where it is in no file.
-func (f *tierFlags) release(cmd *cobra.Command, path string, t *trace.Trace, out string) error {
-	if f.tier == anonymize.Public {
-		return f.publish(cmd, path, t, out)
+func release(cmd *cobra.Command, f *flags.Tier, path string, t *trace.Trace, out string) error {
+	if f.Name == anonymize.Public {
+		return publish(cmd, &f.Public, path, t, out)
 	}
-	return f.releasePartner(cmd, t, out)
+	return releasePartner(cmd, f.PartnerPolicy, t, out)
 }
 
 // publishable refuses an output beside which nothing can stand.
@@ -180,11 +130,11 @@ func publishable(out string) error {
 }
 
 // publish writes a public model, and a trace that is drawn from it.
-func (f *tierFlags) publish(cmd *cobra.Command, path string, t *trace.Trace, out string) error {
+func publish(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace, out string) error {
 	if err := publishable(out); err != nil {
 		return err
 	}
-	m, err := f.public.fit(cmd, path, t)
+	m, err := fitPublic(cmd, f, path, t)
 	if err != nil {
 		return err
 	}
@@ -223,10 +173,9 @@ func drawPublic(cmd *cobra.Command, m *synth.Model, dst trace.Writer[trace.Reque
 }
 
 // releasePartner writes the partner's trace of one of tier internal.
-func (f *tierFlags) releasePartner(cmd *cobra.Command, t *trace.Trace, out string) error {
+func releasePartner(cmd *cobra.Command, p anonymize.PartnerPolicy, t *trace.Trace, out string) error {
 	bar := cli.NewProgress(cmd)
 	step := ""
-	p := f.PartnerPolicy
 	p.Progress = func(now string, done int64) {
 		if now != step {
 			step = now
@@ -245,33 +194,24 @@ func (f *tierFlags) releasePartner(cmd *cobra.Command, t *trace.Trace, out strin
 		return card.Meta(t.Meta)
 	})
 	bar.End()
-	if err == nil {
-		sayRelease(cmd, card)
-	}
-	return usageOfUnit(err)
-}
-
-// usageOfUnit makes a missing unit an error of usage, which a flag can mend.
-func usageOfUnit(err error) error {
-	if errors.Is(err, anonymize.ErrNoUnit) {
+	switch {
+	case errors.Is(err, anonymize.ErrNoUnit): // which a flag can mend
 		return cli.Exit(cli.Usage, fmt.Errorf("%w; --unit request does that", err))
+	case err != nil:
+		return err
 	}
-	return err
-}
-
-// sayRelease tells what became of the totals.
-func sayRelease(cmd *cobra.Command, card anonymize.Card) {
-	p, c := card.Partner, card.Change
-	cli.Notef(cmd, "tier partner, counted as user: %s, named by %.1f %% of the requests; k_share %d, k_class %d", p.Unit, 100*p.Coverage, p.KShare, p.KClass)
-	cli.Notef(cmd, "%d classes of lengths; %.2f %% of the requests came out with the lengths of another class, %.2f %% were left out", p.Classes, 100*p.MergedShare, 100*p.SuppressedShare)
+	done, c := card.Partner, card.Change
+	cli.Notef(cmd, "tier partner, counted as user: %s, named by %.1f %% of the requests; k_share %d, k_class %d", done.Unit, 100*done.Coverage, done.KShare, done.KClass)
+	cli.Notef(cmd, "%d classes of lengths; %.2f %% of the requests came out with the lengths of another class, %.2f %% were left out", done.Classes, 100*done.MergedShare, 100*done.SuppressedShare)
 	cli.Notef(cmd, "requests %d, before %d; input tokens %+.2f %%, output tokens %+.2f %%", c.After.Requests, c.Before.Requests, 100*c.Input(), 100*c.Output())
 	if before, after := c.Before.HitRatio(), c.After.HitRatio(); before != nil && after != nil {
 		cli.Notef(cmd, "hit ratio by block %.4f, before %.4f; %d blocks of prompts were cut off by a shorter length", *after, *before, c.CutBlocks)
 	}
-	if p.LinksKept != nil {
-		cli.Notef(cmd, "links between turns: %.2f %% kept with k_link %d; %.2f %% of the requests are linked to an earlier one by blocks of their own", 100**p.LinksKept, p.LinkK, 100*p.OwnBlocks)
+	if done.LinksKept != nil {
+		cli.Notef(cmd, "links between turns: %.2f %% kept with k_link %d; %.2f %% of the requests are linked to an earlier one by blocks of their own", 100**done.LinksKept, done.LinkK, 100*done.OwnBlocks)
 	}
 	sayRisks(cmd, card)
+	return nil
 }
 
 func sayRisks(cmd *cobra.Command, card anonymize.Card) {

@@ -142,7 +142,11 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 		}
 	}
 	if f.html != "" {
-		if err := writeAuditPage(cmd, f.html, c, &r); err != nil {
+		page, err := audit.Page(cmd.Context(), c, &r)
+		if err != nil {
+			return err
+		}
+		if err := cli.WriteOutput(cmd, f.html, page.Write); err != nil {
 			return err
 		}
 	}
@@ -213,7 +217,7 @@ func (f *auditFlags) open(cmd *cobra.Command, path string) (c *audit.Case, closi
 			c.Close()
 		}
 	}
-	c = &audit.Case{Seed: f.draws, Version: version}
+	c = &audit.Case{Seed: f.draws, Version: cli.Version}
 	if c.Output, err = audit.OpenOutput(path); err != nil {
 		return nil, closing, err
 	}
@@ -265,13 +269,13 @@ func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) 
 	for _, file := range files {
 		c.Paths = append(c.Paths, file.Name)
 	}
-	f.tier.tier = anonymize.Internal
+	f.tier.Name = anonymize.Internal
 	first, err := f.importFlags.open(files)
 	if err != nil {
 		return nil, err
 	}
 	policy, err := f.policy(first.Info())
-	if err := errors.Join(err, f.capture.check(first.Info(), false), first.Close()); err != nil {
+	if err := errors.Join(err, f.capture.Check(first.Info(), false), first.Close()); err != nil {
 		return nil, err
 	}
 	return &audit.Log{Policy: policy, Open: func() (*audit.Opened, error) { return f.openLog(files) }}, nil
@@ -288,13 +292,4 @@ func (f *auditFlags) openLog(files []datasets.File) (*audit.Opened, error) {
 	}
 	return &audit.Opened{Entries: entries, Close: src.Close,
 		Meta: func(card anonymize.Card) (trace.Meta, error) { return f.meta(card, src.Info(), timing) }}, nil
-}
-
-// writeAuditPage writes a result for whoever must answer for the release.
-func writeAuditPage(cmd *cobra.Command, path string, c *audit.Case, r *audit.Result) error {
-	p, err := audit.Page(cmd.Context(), c, r)
-	if err != nil {
-		return err
-	}
-	return cli.WriteOutput(cmd, path, p.Write)
 }

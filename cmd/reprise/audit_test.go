@@ -28,9 +28,7 @@ func auditOf(t *testing.T, path string, flags ...string) audit.Result {
 // Nothing that the commands write of their own accord fails a check, whatever kind
 // of file it is: so every word in their metadata is known to the audit.
 func TestAuditOfEveryKind(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and what runs at once in it does so in shorter tests")
-	}
+	long(t)
 	t.Chdir(t.TempDir())
 	crowdTrace(t, "crowd.parquet", 30000)
 	rewritten(t, "crowd.parquet", "house.parquet")

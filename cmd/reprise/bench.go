@@ -16,6 +16,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/datasets"
 	"reprise/replay/bench"
 	"reprise/replay/report"
@@ -26,10 +27,10 @@ import (
 // benchFlags are the flags of bench.
 type benchFlags struct {
 	out      string
-	trial    trialFlags
+	trial    runs.Trials
 	models   []string // NAME=URL or NAME=preset:PRESET
-	serve    serveCmdFlags
-	contract contractFlags
+	serve    flags.ServeCmd
+	contract flags.Contract
 	trust    flags.Trust
 	slo      string
 
@@ -85,7 +86,12 @@ when a contract does not hold.`,
 			case f.list || slices.Equal(args, []string{"list"}):
 				return f.writeList(cmd.OutOrStdout())
 			case f.show != "":
-				return showSuite(cmd.OutOrStdout(), f.show)
+				text, ok := bench.SuiteText(f.show)
+				if !ok {
+					return cli.Usagef("--show: there is no such suite; there are %s", strings.Join(bench.Suites(), ", "))
+				}
+				_, err := cmd.OutOrStdout().Write(text)
+				return err
 			}
 			return f.run(cmd, args[0])
 		},
@@ -96,14 +102,14 @@ when a contract does not hold.`,
 
 func (f *benchFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	f.trial.register(cmd)
-	f.trial.measureServers(fl)
-	f.trial.live.Deployment.Register(fl)
+	f.trial.Register(cmd)
+	f.trial.MeasureServers(fl)
+	f.trial.Live.Deployment.Register(cmd)
 	model := fl.Lookup("model")
 	model.Value = &modelValue{model.Value, &f.models}
 	model.Usage = "`NAME=URL` or NAME=preset:PRESET[,flag=value…]: a column of that name; may be repeated. Without =, the model to ask for"
-	f.serve.register(cmd)
-	f.contract.register(cmd)
+	f.serve.Register(cmd)
+	f.contract.Register(cmd)
 	f.trust.Register(cmd)
 	fl.StringVarP(&f.out, "output", "o", "results", "`directory` of the runs")
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
@@ -140,15 +146,6 @@ func openSuite(arg string) (bench.Suite, []byte, error) {
 	}
 	text, err = os.ReadFile(arg)
 	return s, text, err
-}
-
-func showSuite(w io.Writer, name string) error {
-	text, ok := bench.SuiteText(name)
-	if !ok {
-		return cli.Usagef("--show: there is no such suite; there are %s", strings.Join(bench.Suites(), ", "))
-	}
-	_, err := w.Write(text)
-	return err
 }
 
 // writeList prints the built-in suites.
@@ -225,7 +222,10 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	}
 	result, err := r.Run(cmd.Context())
 	if err != nil {
-		return stoppedSuite(cmd, err)
+		if cmd.Context().Err() != nil {
+			return errors.New("interrupted; the same command goes on with the runs that are not complete")
+		}
+		return err
 	}
 	if f.baseline != "" {
 		result.Against(f.baseline, before)
@@ -236,15 +236,15 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err := f.write(cmd.OutOrStdout(), &result); err != nil {
 		return err
 	}
-	return suiteVerdict(&result)
-}
-
-// stoppedSuite says of a suite that was stopped how it goes on.
-func stoppedSuite(cmd *cobra.Command, err error) error {
-	if cmd.Context().Err() != nil {
-		return errors.New("interrupted; the same command goes on with the runs that are not complete")
+	switch {
+	case !result.Trustworthy():
+		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy; the tables say which and why"))
+	case result.Unjudged():
+		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged; the tables say why"))
+	case result.Broken():
+		return cli.Exit(cli.Check, errors.New("a contract does not hold; the tables say by how much"))
 	}
-	return err
+	return nil
 }
 
 // change puts what the flags say into the suite.
@@ -296,7 +296,7 @@ func (f *benchFlags) options() (o report.Options, err error) {
 			return o, cli.Usagef("--slo: %v", err)
 		}
 	}
-	c, err := f.contract.contract()
+	c, err := f.contract.Read()
 	if err != nil {
 		return o, err
 	}
@@ -330,20 +330,6 @@ func (f *benchFlags) write(w io.Writer, r *bench.SuiteResult) error {
 		return cli.WriteJSON(w, r)
 	}
 	return bench.WriteSuite(w, r, f.format == formatMarkdown)
-}
-
-// suiteVerdict is the error of a suite some run of which cannot be trusted or breaks
-// its contract.
-func suiteVerdict(r *bench.SuiteResult) error {
-	switch {
-	case !r.Trustworthy():
-		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy; the tables say which and why"))
-	case r.Unjudged():
-		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged; the tables say why"))
-	case r.Broken():
-		return cli.Exit(cli.Check, errors.New("a contract does not hold; the tables say by how much"))
-	}
-	return nil
 }
 
 // suiteSpecs are the specifications of a suite's workloads, by row.

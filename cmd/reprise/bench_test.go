@@ -53,6 +53,7 @@ func figureOf(t *testing.T, r *bench.SuiteResult, row, model, metric string) flo
 // tail of the gaps between tokens grows, since prefills hold up what decodes; with
 // room for 24 in place of 8, more of all three.
 func TestBenchServingSigns(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	r := suiteResult(t, append([]string{"bench", "serving"}, batching...)...)
 	if len(r.Rows) != 5 || !slices.Equal(r.Models, []string{"static", "continuous", "paged"}) {
@@ -162,6 +163,7 @@ func TestBenchPage(t *testing.T) {
 
 // A suite that is stopped goes on where it was, and comes to the same.
 func TestBenchResumes(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	args := append([]string{"bench", "serving", "--json", "-o", "out"}, batching[:len(batching)-1]...) // said aloud: without --quiet
 	ctx, stop := context.WithCancel(t.Context())
@@ -268,6 +270,7 @@ func TestBenchExitCodes(t *testing.T) {
 
 // Against endpoints: warm-up requests go before, and each endpoint is a column.
 func TestBenchLive(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	url := simulate(t)
 	suite := "warmup: 3\nrows:\n  - {name: one, workload: baseline, requests: 4, output: \"constant:4\", load: sequential}\n"
@@ -298,6 +301,7 @@ func TestBenchLive(t *testing.T) {
 // Servers are scraped where their page has metrics, by bench and by sweep; not where it
 // has none, nor when that is not wanted.
 func TestSuitesScrape(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	url := simulate(t)
 	var asked atomic.Int32
@@ -345,6 +349,7 @@ func TestSuitesScrape(t *testing.T) {
 
 // Engines are started one after another, for each value of what varies.
 func TestBenchServeCmd(t *testing.T) {
+	long(t)
 	t.Setenv(asCommand, "1")
 	t.Chdir(t.TempDir())
 	self, err := os.Executable()

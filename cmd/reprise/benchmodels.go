@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
 	"reprise/replay/result"
 )
@@ -40,7 +42,7 @@ func (m *modelValue) Set(s string) error {
 
 // columns are what the suite is run against.
 func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
-	settings, err := f.serve.settings(cmd)
+	settings, err := f.serve.Settings(cmd)
 	given := cmd.Flags().Changed
 	switch {
 	case err != nil:
@@ -67,7 +69,7 @@ func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
 		}
 	}
 	if len(out) == 0 {
-		name := cmp.Or(f.trial.simulated.engine.preset, f.trial.live.Model, "endpoint")
+		name := cmp.Or(f.trial.Simulated.Engine.Preset, f.trial.Live.Target.Model, "endpoint")
 		err = add(f.column(cmd, directoryName(name), ""))
 	}
 	return out, err
@@ -84,7 +86,7 @@ func directoryName(s string) string {
 // A columnFlags is a command line of its own for a column: the flags of cmd about
 // targets, with others beside them.
 type columnFlags struct {
-	trial trialFlags
+	trial runs.Trials
 	cmd   *cobra.Command
 }
 
@@ -92,17 +94,17 @@ func (f *benchFlags) columnFlags(cmd *cobra.Command, more ...[2]string) (*column
 	c := &columnFlags{cmd: &cobra.Command{Use: cmd.Use}}
 	c.cmd.SetErr(cmd.ErrOrStderr())
 	c.cmd.SetContext(cmd.Context())
-	c.trial.register(c.cmd)
+	c.trial.Register(c.cmd)
 	fl := c.cmd.Flags()
-	c.trial.measureServers(fl)
-	c.trial.live.Deployment.Register(fl)
+	c.trial.MeasureServers(fl)
+	c.trial.Live.Deployment.Register(c.cmd)
 	var err error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if own := fl.Lookup(flag.Name); own != nil && flag.Name != "model" && err == nil {
 			err = copyFlag(fl, flag)
 		}
 	})
-	if m := f.trial.live.Model; m != "" {
+	if m := f.trial.Live.Target.Model; m != "" {
 		more = append(more, [2]string{"model", m})
 	}
 	for _, flag := range more {
@@ -153,13 +155,13 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 	if err != nil {
 		return bench.Column{}, err
 	}
-	target, err := c.trial.target(c.cmd)
+	target, err := c.trial.Target(c.cmd)
 	out := bench.Column{Name: name, About: result.Redact(bench.QuoteWords(c.words())), Target: target}
-	_, out.Empty = target.(simulatedTarget)
+	_, out.Empty = target.(runs.SimulatedTarget)
 	command := "replay"
 	if out.Empty {
 		command = "simulate"
-		if d, derr := c.trial.live.Serving(); err == nil && (d != nil || derr != nil) {
+		if d, derr := c.trial.Live.Deployment.Serving(); err == nil && (d != nil || derr != nil) {
 			err = cmp.Or(derr, cli.Usagef("--hardware, --engine and the like say what serves, and %s is a model of that", name))
 		}
 	}
@@ -168,14 +170,14 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 }
 
 // servedColumn is an engine that is started for the suite.
-func (f *benchFlags) servedColumn(cmd *cobra.Command, s serveSetting) (bench.Column, error) {
+func (f *benchFlags) servedColumn(cmd *cobra.Command, s flags.ServeSetting) (bench.Column, error) {
 	c, err := f.columnFlags(cmd)
 	if err != nil {
 		return bench.Column{}, err
 	}
-	name := directoryName(cmp.Or(s.name, f.trial.live.Model, "engine"))
-	served, err := f.serve.served(c.cmd, s, c.trial.live, filepath.Join(f.out, name, "engine.log"))
-	about := result.Redact(s.command.String())
+	name := directoryName(cmp.Or(s.Name, f.trial.Live.Target.Model, "engine"))
+	served, err := runs.Started(c.cmd, &f.serve, s, c.trial.Live, filepath.Join(f.out, name, "engine.log"))
+	about := result.Redact(s.Command.String())
 	return bench.Column{Name: name, About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words()))), Target: served, Close: served.Close,
 		Command: func(t bench.Trial) string {
 			return "# the engine, here at port 8000: " + strings.ReplaceAll(about, "{port}", "8000") + "\n" + c.command("replay", t)
@@ -194,7 +196,11 @@ func (c *columnFlags) words() []string {
 			switch {
 			case flag.Name == "quiet":
 			case flag.Name == "url":
-				out = append(out, "--url", withoutUser(v))
+				if u, err := url.Parse(v); err == nil && u.User != nil {
+					u.User = nil // a password may be in it
+					v = u.String()
+				}
+				out = append(out, "--url", v)
 			case flag.Value.Type() == "bool":
 				out = append(out, "--"+flag.Name+"="+v)
 			default:
@@ -203,15 +209,6 @@ func (c *columnFlags) words() []string {
 		}
 	})
 	return out
-}
-
-// withoutUser takes a password out of a URL.
-func withoutUser(s string) string {
-	if u, err := url.Parse(s); err == nil && u.User != nil {
-		u.User = nil
-		return u.String()
-	}
-	return s
 }
 
 // command is the command line that makes a trial by hand.

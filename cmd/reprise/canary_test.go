@@ -270,9 +270,7 @@ func (s *sinkDir) scan(scanner *audit.Scanner) audit.Hits {
 // No planted string comes out of any command by any way: outputs, messages,
 // temporary files.
 func TestNoCanaryComesOut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and what runs at once in it does so in shorter tests")
-	}
+	long(t)
 	c := newCanaries(64)
 	logs := c.logs()
 	if c.next < 64 {

@@ -112,9 +112,9 @@ func (f *capacityFlags) demand() (d bench.Demand, err error) {
 		return d, cli.Usagef("--headroom: want a share such as 20%% or 0.2")
 	}
 	d = bench.Demand{Rate: f.target, GPUsPerInstance: f.gpus, Headroom: headroom}
-	d.Prices = bench.Prices{PerGPUHour: f.sweep.price, Watts: f.watts, PerKWh: f.kwh}
-	if f.sweep.path == "" { // the price is for this command alone
-		f.sweep.price = 0
+	d.Prices = bench.Prices{PerGPUHour: f.sweep.Price, Watts: f.watts, PerKWh: f.kwh}
+	if f.sweep.Path == "" { // the price is for this command alone
+		f.sweep.Price = 0
 	}
 	return d, nil
 }
@@ -135,22 +135,17 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 		return r, err
 	}
 	defer in.Close()
-	if r, err = bench.ReadSweep(path, in); err != nil || f.sweep.path == "" {
+	if r, err = bench.ReadSweep(path, in); err != nil || f.sweep.Path == "" {
 		return r, err
 	}
-	return r, f.reprice(&r)
-}
-
-// reprice takes the price of --contract for that of a sweep that was made.
-func (f *capacityFlags) reprice(r *bench.SweepResult) error {
-	c, err := f.sweep.contract()
+	c, err := f.sweep.Read() // its price goes before that of the sweep
 	if err != nil {
-		return err
+		return r, err
 	}
 	if err := r.Reprice(c); err != nil {
-		return cli.Usagef("--contract %s: %v. Its levels need not be measured again: the command that made the sweep, with this --contract and its -o DIR, judges them anew", f.sweep.path, err)
+		return r, cli.Usagef("--contract %s: %v. Its levels need not be measured again: the command that made the sweep, with this --contract and its -o DIR, judges them anew", f.sweep.Path, err)
 	}
-	return nil
+	return r, nil
 }
 
 // ofDemand are the flags of capacity that are not those of a sweep.

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -14,12 +13,11 @@ import (
 
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay/result"
 	"reprise/trace"
 )
 
 // tool names this program in a privacy card.
-func tool() string { return "reprise " + version }
+func tool() string { return "reprise " + cli.Version }
 
 // beside is the name of a file that goes with a trace, empty where the trace goes
 // to stdout or to what is no regular file.
@@ -141,16 +139,4 @@ func (c carded) notes() (notes []string) {
 		notes = append(notes, "The card stood alone: no file's metadata were at hand to check it against.")
 	}
 	return notes
-}
-
-// privacyOf is what the card of a workload says, for the results made of it.
-func privacyOf(m *trace.Meta) (*result.Privacy, error) {
-	if m.Card == "" {
-		return nil, nil
-	}
-	card, err := anonymize.ParseCard(m.Card, m.CardHash)
-	if err != nil {
-		return nil, fmt.Errorf("the workload's privacy card: %w", err)
-	}
-	return &result.Privacy{Card: m.CardHash, Unit: card.Unit, Time: card.Time, Risks: card.Risks}, nil
 }

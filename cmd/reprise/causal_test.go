@@ -47,6 +47,7 @@ func replayed(t *testing.T, workload string, args ...string) (result.Run, []resu
 // think and tool time has passed, and is not sent sooner: over HTTP, from a log
 // of chats and one of an agent.
 func TestPublishedSessionsAreCausal(t *testing.T) {
+	long(t)
 	for _, c := range []struct {
 		log   []string
 		speed float64

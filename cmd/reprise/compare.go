@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/compare"
 	"reprise/replay/report"
 	"reprise/replay/result"
@@ -38,7 +39,7 @@ type compareFlags struct {
 	alpha      float64
 	detect     string
 	gate       bool
-	judge      judgeFlags
+	judge      flags.Judge
 	making     roundFlags
 	readers    map[string]bool // names of the flags that are not about making rounds
 }
@@ -100,11 +101,11 @@ significantly worse.`,
 	fl.Float64Var(&f.alpha, "alpha", 0.01, "probability of a verdict where there is no difference")
 	fl.StringVar(&f.detect, "detect", "", "`change` of the primary metric, such as 3%, to say the number of rounds that would find it")
 	fl.BoolVar(&f.gate, "gate", false, "exit with 3 when B is significantly worse on the primary metric")
-	f.judge.defaults()
-	fl.BoolVar(&f.judge.asJSON, "json", false, "print the comparison as JSON")
-	fl.StringVar(&f.judge.html, "html", "", "self-contained page to write")
-	fl.StringVar(&f.judge.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
-	f.judge.trust.Register(cmd)
+	f.judge.Defaults()
+	fl.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
+	fl.StringVar(&f.judge.HTML, "html", "", "self-contained page to write")
+	fl.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	f.judge.Trust.Register(cmd)
 	f.readers = map[string]bool{}
 	fl.VisitAll(func(fl *pflag.Flag) { f.readers[fl.Name] = true })
 	f.making.register(cmd)
@@ -138,10 +139,10 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	if err != nil {
 		return c, err
 	}
-	if _, err := f.judge.options(); err != nil {
+	if _, err := f.judge.Options(); err != nil {
 		return c, err
 	}
-	if err := cli.KeepInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...), f.judge.html); err != nil {
+	if err := cli.KeepInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...), f.judge.HTML); err != nil {
 		return c, err
 	}
 	if err := f.checkNames(); err != nil {
@@ -206,13 +207,13 @@ func (f *compareFlags) gated(rounds, against int) error {
 
 // write prints the comparison and says by the exit code what came of it.
 func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
-	if f.judge.html != "" {
-		if err := trace.WriteFile(f.judge.html, 0o644, compare.Page(c).Write); err != nil {
+	if f.judge.HTML != "" {
+		if err := trace.WriteFile(f.judge.HTML, 0o644, compare.Page(c).Write); err != nil {
 			return err
 		}
 	}
 	write := compare.WriteText
-	if f.judge.asJSON {
+	if f.judge.AsJSON {
 		write = compare.WriteJSON
 	}
 	if err := write(cmd.OutOrStdout(), c); err != nil {
@@ -323,7 +324,7 @@ func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *compare.
 	if err := cmd.Context().Err(); err != nil {
 		return report.Summary{}, err
 	}
-	o, err := f.judge.options()
+	o, err := f.judge.Options()
 	if err != nil {
 		return report.Summary{}, err
 	}
@@ -389,23 +390,12 @@ func (f *compareFlags) checkNames() error {
 		case name == "":
 		case len(f.arms) > 0 || f.production != "":
 			return cli.Usagef("%s is of the sides A and B: --arm NAME=FILE names its servers itself, and --production has a trace and its replay", flag)
-		case utf8.RuneCountInString(name) > maxSideName || !visible(name):
+		case utf8.RuneCountInString(name) > maxSideName || strings.TrimSpace(name) == "" ||
+			strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 			return cli.Usagef("%s: want %d printed characters at most", flag, maxSideName)
 		}
 	}
 	return nil
-}
-
-// visible says whether a name can be seen as it is.
-func visible(s string) bool {
-	seen := false
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-		seen = seen || !unicode.IsSpace(r)
-	}
-	return seen
 }
 
 // call gives both sides the names that the flags give; else those that they had when
@@ -463,7 +453,7 @@ func oneServer(ctx context.Context, urls [2]string) bool {
 	if urls[0] == "" || urls[1] == "" {
 		return false
 	}
-	if origin(urls[0]) == origin(urls[1]) {
+	if flags.Origin(urls[0]) == flags.Origin(urls[1]) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)

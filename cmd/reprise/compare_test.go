@@ -32,9 +32,7 @@ func readComparison(t *testing.T, doc string) (c compare.Comparison) {
 }
 
 func TestCompareRounds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a minute under the race detector; TestCompareEqualEngines goes the same way")
-	}
+	long(t)
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "150", "-o", "w.parquet")
 	slower := []string{"--costs-b", "step=7ms,prefill-token=30us,request=30ms", "--rounds", "8", "--aa-rounds", "2"}
@@ -108,6 +106,7 @@ func read(t *testing.T, path string) []byte {
 
 // Equal engines in virtual time have equal runs, and nothing is claimed.
 func TestCompareEqualEngines(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "120", "-o", "w.parquet")
 	out, errs, code := reprise(t, labArgs("--rounds", "8", "--gate", "--detect", "3%")...)
@@ -171,6 +170,7 @@ func TestCompareEndpoints(t *testing.T) {
 // same at two servers, and at one server by two names each side its own. They have the
 // lengths and the sharing of all others, so that every run finds as much in the cache.
 func TestCompareColdWithoutReset(t *testing.T) {
+	long(t)
 	w := filepath.Join(serverWorkload(t), "w.parquet")
 	a, b := newServerSim(t, "/reset_prefix_cache"), newServerSim(t, "/reset_prefix_cache")
 	for name, c := range map[string]struct {
@@ -282,9 +282,6 @@ func TestCompareUsage(t *testing.T) {
 
 // What a trace recorded is compared with a replay of it.
 func TestCompareProduction(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long under the race detector")
-	}
 	t.Chdir(t.TempDir())
 	err := trace.Create("t.parquet", func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		rows := make([]trace.Request, 300)
@@ -323,6 +320,7 @@ func TestCompareProduction(t *testing.T) {
 // Sides are called what the flags say in text, JSON and page; a directory remembers
 // what they were called when its rounds were made.
 func TestCompareNames(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "60", "-o", "w.parquet")
 	args := labArgs("--costs-b", "step=9ms", "--rounds", "6", "--alpha", "0.05", "--name-a", "on", "--name-b", "caching off")

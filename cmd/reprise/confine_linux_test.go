@@ -68,6 +68,7 @@ func TestDemoIsNotConfined(t *testing.T) {
 
 // What a command needs is left to it: the configuration beside a template.
 func TestConfineLeavesInputs(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	template := filepath.Join(dir, "chat_template.jinja")
 	write := func(path, text string) {

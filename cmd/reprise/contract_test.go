@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/report"
 )
 
@@ -81,13 +82,13 @@ func TestContractExitCodes(t *testing.T) {
 func TestContractIsReadOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"c.yaml": "clauses: [max ttft <= 1h]\n"})
-	f := contractFlags{path: "c.yaml"}
-	first, err := f.contract()
+	f := flags.Contract{Path: "c.yaml"}
+	first, err := f.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeFiles(t, map[string]string{"c.yaml": "clauses: ["})
-	if second, err := f.contract(); err != nil || second != first {
+	if second, err := f.Read(); err != nil || second != first {
 		t.Errorf("%v, %v", second, err)
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -9,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/datasets"
+	"reprise/replay/engine"
 	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/profile"
@@ -80,7 +84,7 @@ const demoBlock = 64
 func (d *demo) importLog() error {
 	log := []datasets.File{{Name: "demo log", Open: datasets.Demo}}
 	var f importFlags
-	f.defaults()
+	f.register(new(cobra.Command))                                                // sets the defaults
 	f.out, f.blockSize, f.template = d.path("trace.parquet"), demoBlock, "chatml" // as the log was counted
 	return f.run(d.cmd, log)
 }
@@ -119,22 +123,22 @@ func (d *demo) replay() error {
 	}
 	defer w.Close()
 	return withSimulator(d.cmd.Context(), func(url string) error {
-		var f replayFlags
-		f.defaults()
-		f.URLs, f.Speed, f.out = []string{url}, d.speed, d.path("results.parquet")
-		return f.run(d.cmd, w)
+		var f runs.Replay
+		f.Defaults()
+		f.Target.URLs, f.Load.Speed, f.Out = []string{url}, d.speed, d.path("results.parquet")
+		return f.Run(d.cmd, w)
 	})
 }
 
 func (d *demo) report() error {
-	var f judgeFlags
-	f.defaults()
-	f.slo = "ttft:200ms,tpot:50ms"
+	var f reportFlags
+	f.Defaults()
+	f.SLO = "ttft:200ms,tpot:50ms"
 	s, err := f.summarise(d.cmd, d.path("results.parquet"), 0, 1)
 	if err != nil {
 		return err
 	}
-	f.html = d.path("report.html")
+	f.HTML = d.path("report.html")
 	if err := f.writePages(d.cmd, report.Named{Summary: s}); err != nil {
 		return err
 	}
@@ -145,4 +149,25 @@ func (d *demo) report() error {
 		fmt.Fprintln(d.cmd.ErrOrStderr(), "This machine was too busy for the figures to be trusted; the report says why.")
 	}
 	return nil
+}
+
+// withSimulator runs f against a simulated endpoint in this process.
+func withSimulator(ctx context.Context, f func(url string) error) error {
+	s, err := engine.NewServer(engine.DefaultServerConfig())
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx, l, s.Handler()) }()
+	err = f(fmt.Sprintf("http://%s", l.Addr()))
+	stop()
+	if serr := <-done; err == nil {
+		err = serr
+	}
+	return err
 }

@@ -16,6 +16,7 @@ import (
 // A journal that cannot grow stops the run with an error that says so, soon, and
 // what was measured can be read. With room again the run can be resumed.
 func TestDiskFull(t *testing.T) {
+	long(t)
 	w, server := killWorkload(t, 1200, 5*time.Millisecond), killServer(t)
 	full := t.TempDir()
 	if err := syscall.Mount("tmpfs", full, "tmpfs", 0, "size=160k"); err != nil {
@@ -50,6 +51,7 @@ func TestDiskFull(t *testing.T) {
 // So does a limit on the size of files, as of ulimit -f. The results are smaller
 // than their journal, and hold what was measured.
 func TestFileSizeLimit(t *testing.T) {
+	long(t)
 	w, server := killWorkload(t, 1200, 5*time.Millisecond), killServer(t)
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	plain := child(t, "replay", w, "--url", server.url, "-o", out, "--quiet")

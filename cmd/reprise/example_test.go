@@ -15,9 +15,7 @@ import (
 
 // Every command's help ends in an example, and every line of every example runs.
 func TestHelpExamples(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and what runs at once in it does so in shorter tests")
-	}
+	long(t)
 	t.Chdir(t.TempDir())
 	url := simulate(t)
 	files := map[string]string{

@@ -12,6 +12,8 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/runs"
+	"reprise/datasets"
 	"reprise/datasets/export"
 	"reprise/trace"
 )
@@ -83,9 +85,17 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	case !format.NeedsPrompts && f.prompts != flags.Prompts{}:
 		return cli.Usagef("--tokenizer, --seed and --corpus make prompts, and %s holds none", f.to)
 	}
-	rows, blockSize, err := exportRows(t, format)
+	// A trace without blocks gets blocks that nothing shares where the format is of
+	// requests with prompts; where it is of blocks, made-up ones would be a lie.
+	all, err := t.Reader()
 	if err != nil {
 		return err
+	}
+	rows, blockSize := &runs.Rows{Reader: all, Total: all.Rows()}, t.Meta.BlockSize
+	if format.NeedsPrompts {
+		if rows, blockSize, err = runs.OpenRows(t); err != nil {
+			return err
+		}
 	}
 	o := export.Options{BlockSize: blockSize, Model: f.model}
 	if format.NeedsPrompts {
@@ -107,35 +117,21 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	if tier := trace.TierNote("file", t.Meta.Tier); tier != "" {
 		cli.Notef(cmd, "note: %s The format has no place to say so.", tier)
 	}
-	if use := f.use(format, rows.total, blockSize); use != "" {
+	if use := f.use(format, rows.Total, blockSize); use != "" {
 		cli.Notef(cmd, "use:  %s", use)
 	}
 	return nil
 }
 
-// exportRows reads the trace. One without blocks gets blocks that nothing
-// shares where the format is of requests with prompts; where it is of blocks,
-// made-up ones would be a lie.
-func exportRows(t *trace.Trace, format export.Format) (*countedRows, int, error) {
-	if format.NeedsPrompts {
-		return workloadRows(t)
-	}
-	rows, err := t.Reader()
-	if err != nil {
-		return nil, 0, err
-	}
-	return &countedRows{rows, rows.Rows()}, t.Meta.BlockSize, nil
-}
-
 // write writes the rows, and the header beside them; neither file appears
 // unless both are whole.
-func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *countedRows, o export.Options) (lost []string, err error) {
+func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *runs.Rows, o export.Options) (lost []string, err error) {
 	body := func(header io.Writer) error {
 		return cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
 			o.Header = header
 			dst, err := export.NewWriter(f.to, w, o)
 			if err != nil {
-				return usageOf(err)
+				return cli.UsageIf(err, datasets.ErrUsage)
 			}
 			if _, err := trace.Copy(dst, rows); err != nil {
 				return err

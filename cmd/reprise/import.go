@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,6 +17,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/arrival"
@@ -36,8 +36,8 @@ type importFlags struct {
 	tz           string
 	zone         *time.Location // of tz, once it is looked up
 	longSpan     bool
-	capture      captureFlags
-	tier         tierFlags
+	capture      flags.Capture
+	tier         flags.Tier
 	blockSize    int
 	sourceBlock  int
 	tokenizer    string
@@ -49,7 +49,7 @@ type importFlags struct {
 	keepModel    bool
 	globalBlocks int
 	rows         string
-	templateFlags
+	flags.Templates
 	poolStart time.Duration
 	poolSpan  time.Duration
 	asJSON    bool
@@ -103,7 +103,7 @@ A distribution, of --service and --think, is one of
 			if err := f.findZone(); err != nil {
 				return err
 			}
-			f.tier.Confined = confine(cmd, f.reads(files), append(f.writes(), f.tier.public.ledger))
+			f.tier.Confined = confine(cmd, f.reads(files), append(f.writes(), f.tier.Public.Ledger))
 			return f.run(cmd, files)
 		},
 	}
@@ -121,8 +121,8 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
 	fl.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
 	fl.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
-	f.capture.register(fl)
-	f.tier.register(fl, anonymize.Internal, "internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
+	f.capture.Register(fl)
+	f.tier.Register(fl, anonymize.Internal, "internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
 	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
 	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
 	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
@@ -133,16 +133,13 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of what is made up or expanded, such as times; never of keys")
 	fl.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
 	fl.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; -1 measures it")
-	f.templateFlags.register(fl)
+	f.Templates.Register(fl)
 	fl.StringVar(&f.rows, "rows", "", "what a row of a session holds, where the source does not say: full or delta")
 	fl.DurationVar(&f.poolStart, "pool-start", 0, "where in a pool of clients to begin")
 	fl.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
 	fl.BoolVar(&f.asJSON, "json", false, "print what was imported as JSON")
 	fl.Bool("quiet", false, "no progress")
 }
-
-// defaults sets every flag to its default, for a caller that is no command line.
-func (f *importFlags) defaults() { f.register(new(cobra.Command)) }
 
 func formatsHelp() string {
 	var b strings.Builder
@@ -161,7 +158,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if f.asJSON && f.out == cli.Standard {
 		return cli.Usagef("--json and -o - both want stdout")
 	}
-	if err := cli.KeepInputs(append(f.inputs(files), f.tier.public.ledger), f.writes()...); err != nil {
+	if err := cli.KeepInputs(append(f.inputs(files), f.tier.Public.Ledger), f.writes()...); err != nil {
 		return err
 	}
 	src, err := f.open(files)
@@ -169,15 +166,15 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	defer src.Close()
-	if err := f.tier.check(cmd); err != nil {
+	if err := f.tier.Check(cmd); err != nil {
 		return err
 	}
 	if !src.Empty() {
-		if err := f.capture.check(src.Info(), f.tier.tier == anonymize.Public); err != nil {
+		if err := f.capture.Check(src.Info(), f.tier.Name == anonymize.Public); err != nil {
 			return err
 		}
 	}
-	if f.tier.tier == anonymize.Public {
+	if f.tier.Name == anonymize.Public {
 		if err := cmp.Or(publishable(f.out), f.ledgerOf(f.inputs(files))); err != nil {
 			return err
 		}
@@ -186,7 +183,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if err != nil {
 		return err
 	}
-	if policy.KTemplate, err = f.templates(cmd.Flags(), f.out, f.tier.tier, src.Info()); err != nil {
+	if policy.KTemplate, err = f.LeastUsers(cmd.Flags(), f.out, f.tier.Name, src.Info()); err != nil {
 		return err
 	}
 	entries, timing, err := f.timed(src)
@@ -211,7 +208,9 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if err != nil {
 		return err
 	}
-	defer raw.abort()
+	if raw != nil {
+		defer raw.Abort()
+	}
 	var card anonymize.Card
 	rows := func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error
@@ -221,7 +220,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		card.Tool = tool()
 		return f.meta(card, src.Info(), timing)
 	}
-	if f.tier.tier == anonymize.Partner || f.tier.tier == anonymize.Public {
+	if f.tier.Name == anonymize.Partner || f.tier.Name == anonymize.Public {
 		internal, err := trace.Private("", rows)
 		bar.End()
 		if err != nil {
@@ -231,12 +230,12 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		if err := f.say(cmd, src.Info(), card, policy, timing); err != nil {
 			return err
 		}
-		return f.tier.release(cmd, "", internal, f.out)
+		return release(cmd, &f.tier, "", internal, f.out)
 	}
 	err = writeCarded(cmd, f.out, rows)
 	bar.End()
-	if err == nil {
-		err = raw.commit()
+	if err == nil && raw != nil { // the text appears once its trace has
+		err = raw.Commit()
 	}
 	if err == nil && card.Templates != nil {
 		err = writeTemplates(cmd, templatesName(f.out), card.Templates)
@@ -250,7 +249,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 // ledgerOf refuses a release without a ledger, since there is no trace beside
 // which it would stand, and one that is an input.
 func (f *importFlags) ledgerOf(inputs []string) error {
-	ledger := f.tier.public.ledger
+	ledger := f.tier.Public.Ledger
 	if ledger == "" {
 		return cli.Usagef("say where the ledger of the source is: --ledger FILE")
 	}
@@ -271,11 +270,11 @@ func (f *importFlags) inputs(files []datasets.File) []string {
 
 // writes are what import writes.
 func (f *importFlags) writes() []string {
-	out := f.tier.outputs(f.out)
-	if f.tier.tier == anonymize.Raw {
+	out := outputsOf(&f.tier, f.out)
+	if f.tier.Name == anonymize.Raw {
 		out = append(out, rawName(f.out))
 	}
-	if f.keepTemplates {
+	if f.KeepTemplates {
 		out = append(out, templatesName(f.out))
 	}
 	return out
@@ -319,11 +318,11 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 		return nil, err
 	}
 	o.TZ = f.zone
-	if o.Capture, err = f.capture.window(f.zone); err != nil {
+	if o.Capture, err = f.capture.Window(f.zone); err != nil {
 		return nil, err
 	}
 	src, err := datasets.OpenFiles(files, o)
-	return src, usageOf(err)
+	return src, cli.UsageIf(err, datasets.ErrUsage)
 }
 
 // mappings are those of the file and, behind them, those of the flags.
@@ -348,8 +347,8 @@ func (f *importFlags) mappings() ([]string, error) {
 
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel,
-		Capture: f.capture.declared, Confined: f.tier.Confined}
-	switch t := f.tier.tier; t {
+		Capture: f.capture.Declared, Confined: f.tier.Confined}
+	switch t := f.tier.Name; t {
 	case anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw:
 	default:
 		return p, cli.Usagef("--tier %s is not available: want %s, %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw)
@@ -412,7 +411,7 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 }
 
 func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing string) (trace.Meta, error) {
-	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Capture: f.capture.declared, Tier: card.Tier, Unit: card.Unit,
+	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Capture: f.capture.Declared, Tier: card.Tier, Unit: card.Unit,
 		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source", Raw: card.Raw}
 	if card.Totals.InferredSessions {
 		m.Sessions = "inferred"
@@ -433,14 +432,14 @@ func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing strin
 // say tells what was imported: to stdout as JSON, or to stderr for people.
 func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy, timing string) error {
 	t := card.Totals
-	notes := slices.Concat(info.Notes, leftFields(info), missing(info, t), templateNotes(card, p))
+	notes := slices.Concat(info.Notes, missing(info, t), templateNotes(card, p))
 	warnings := gapWarnings(t)
 	if f.asJSON {
 		notes = append(notes, warnings...)
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
-			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.tier,
+			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.Name,
 			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": countsJSON(t.Models),
 			"prefix_breakers": card.Breakers, "lengths_of_source": map[string]any{"input": newGapsJSON(t.InputGaps), "output": newGapsJSON(t.OutputGaps)},
 			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted})
@@ -460,8 +459,8 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	default:
 		cli.Notef(cmd, "times in the source: %s", info.TimeUnit)
 	}
-	sayCapture(cmd, f.capture.declared)
-	if f.capture.declared.Relative {
+	sayCapture(cmd, f.capture.Declared)
+	if f.capture.Declared.Relative {
 		cli.Notef(cmd, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier public hides it")
 	}
 	for _, n := range notes {
@@ -483,7 +482,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 			cli.Notef(cmd, "  %v", b)
 		}
 	}
-	switch f.tier.tier {
+	switch f.tier.Name {
 	case anonymize.Raw:
 		cli.Notef(cmd, "tier raw: %s keeps the text as it was, for replay --verbatim; it must not leave the house", rawName(f.out))
 		fallthrough
@@ -502,17 +501,12 @@ func told[T comparable](v T) *T {
 	return &v
 }
 
-// leftFields says how many fields of the source are in no column.
-func leftFields(info datasets.Info) []string {
-	if info.Fields == nil || info.Fields.Dropped == 0 {
-		return nil
-	}
-	return []string{(*anonymize.SourceFields)(info.Fields).Words()}
-}
-
-// missing says what a source does not tell, and what to do about it.
+// missing says which fields of a source are in no column, what it does not tell, and what to do about it.
 func missing(info datasets.Info, t anonymize.Totals) []string {
 	var out []string
+	if info.Fields != nil && info.Fields.Dropped > 0 {
+		out = append(out, (*anonymize.SourceFields)(info.Fields).Words())
+	}
 	if t.Blocks == 0 {
 		out = append(out, "no prefix blocks and no text: reuse is unknown, not 0, and a replay shares nothing; a log with prompts or with block hashes has it")
 	}
@@ -525,14 +519,6 @@ func missing(info datasets.Info, t anonymize.Totals) []string {
 		out = append(out, "no sessions: they were inferred from shared prefixes, without think times: "+profile.SessionRule)
 	}
 	return out
-}
-
-// usageOf gives the exit code of a usage error to what is one.
-func usageOf(err error) error {
-	if errors.Is(err, datasets.ErrUsage) {
-		return cli.Exit(cli.Usage, err)
-	}
-	return err
 }
 
 // logFiles turns the arguments of a command into the files of a source.
@@ -552,4 +538,33 @@ func logFiles(cmd *cobra.Command, args []string) ([]datasets.File, error) {
 		files = append(files, more...)
 	}
 	return files, nil
+}
+
+// rawName is the name of the raw file beside a trace.
+func rawName(path string) string { return strings.TrimSuffix(path, ".parquet") + ".raw.parquet" }
+
+// keepRaw has an import keep the text, where the flags ask for it: beside the trace,
+// for the eyes of its owner alone. It returns nil where no text is kept.
+func (f *importFlags) keepRaw(info datasets.Info, p *anonymize.Policy) (*trace.File, error) {
+	if f.tier.Name != anonymize.Raw {
+		return nil, nil
+	}
+	switch at, err := os.Stat(f.out); {
+	case f.out == "" || f.out == cli.Standard || err == nil && !at.Mode().IsRegular():
+		return nil, cli.Usagef("--tier raw keeps text in a file beside the trace: give -o FILE.parquet, no pipe")
+	case strings.HasSuffix(f.out, ".raw.parquet"):
+		return nil, cli.Usagef("--tier raw: a name that ends in .raw.parquet is for text; give the trace another")
+	case !info.HasText:
+		return nil, cli.Usagef("--tier raw: %s has no text to keep", info.Format)
+	}
+	name := rawName(f.out)
+	if at, err := os.Lstat(name); err == nil && !at.Mode().IsRegular() {
+		return nil, cli.Usagef("--tier raw: %s is no regular file, and text goes nowhere else", name)
+	}
+	file, err := trace.CreateFile(name, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	p.Raw = file
+	return file, nil
 }

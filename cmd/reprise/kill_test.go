@@ -35,9 +35,7 @@ func (l *lines) Read(p []byte) (int, error) {
 // A command that is killed half-way leaves no half-written output, and what
 // stood at its path stays.
 func TestKilledHalfWay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("120 MiB of log, twice")
-	}
+	long(t)
 	for _, sig := range []os.Signal{os.Kill, os.Interrupt} {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "t.parquet")
@@ -84,9 +82,7 @@ func TestKilledHalfWay(t *testing.T) {
 
 // Whatever instant a command is killed at, its output is whole or not there.
 func TestKilledAtAnyInstant(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and what runs at once in it does so in shorter tests")
-	}
+	long(t)
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(file("log.jsonl"), []byte(sharingLog(5000)), 0o600); err != nil {

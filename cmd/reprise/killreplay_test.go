@@ -103,9 +103,7 @@ func killStalls(t testing.TB) (worst func() time.Duration) {
 // server had answered a second before nothing is missing. While it still ran,
 // its journal could be reported on.
 func TestReplayKilledAtAnyMoment(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	long(t)
 	w := killWorkload(t, 3000, 2*time.Millisecond)
 	// What a run asks beside its rows, before it begins its journal.
 	probe, small := killServer(t), killWorkload(t, 3, time.Millisecond)

@@ -18,8 +18,8 @@ const (
 	distinct = 8  // different ones that it must have, to be no accident
 )
 
-// runs collects every run of text that must not be in an output.
-func runs(texts []string) map[string]bool {
+// textRuns collects every run of text that must not be in an output.
+func textRuns(texts []string) map[string]bool {
 	out := map[string]bool{}
 	for _, s := range texts {
 		for i := 0; i+window <= len(s); i++ {
@@ -97,6 +97,7 @@ func decoded(t *testing.T, file []byte) []byte {
 // No text of a chat log is in anything that comes of it: trace, workload,
 // profile, histograms, messages.
 func TestNoTextComesOut(t *testing.T) {
+	long(t)
 	src := shared(t, "sharegpt_sample.json")
 	raw, err := os.ReadFile(src)
 	if err != nil {
@@ -114,7 +115,7 @@ func TestNoTextComesOut(t *testing.T) {
 			texts = append(texts, turn.Value)
 		}
 	}
-	secret := runs(texts)
+	secret := textRuns(texts)
 	if len(secret) < 1_000_000 || leaks(raw, secret) == 0 {
 		t.Fatalf("the scan is blind: %d runs", len(secret))
 	}

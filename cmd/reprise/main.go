@@ -38,10 +38,8 @@ import (
 
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 )
-
-// version is set by the linker.
-var version = "unversioned"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,7 +55,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := rootCommand()
 	began := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
-	root.SetArgs(vllmLists(args))
+	root.SetArgs(flags.RepeatLists(args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -94,7 +92,7 @@ synthesises prompts that share prefixes as the real ones did, and replays them
 with their original timing against any OpenAI-compatible endpoint.
 
 Begin with:  reprise demo`,
-		Version:       version,
+		Version:       cli.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

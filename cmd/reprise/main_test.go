@@ -61,9 +61,19 @@ func child(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// shared returns the path of a published trace, or skips the test.
+// long skips a test that takes more than a few seconds, unless REPRISE_TEST_LONG is set.
+func long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
+	}
+}
+
+// shared returns the path of a published trace, or skips the test: such a trace has
+// thousands of requests, and is not everywhere.
 func shared(t testing.TB, name string) string {
 	t.Helper()
+	long(t)
 	path := "../../../shared/data/" + name
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		t.Skipf("the published trace %s is not here", name)

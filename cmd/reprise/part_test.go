@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -63,6 +64,7 @@ func modesOverlap(results []result.Result) float64 {
 // A window behind a primed cache hits as its rows do in a replay of the whole, row
 // for row; a smaller cache hits less, and none least.
 func TestModesPrimedWindow(t *testing.T) {
+	long(t)
 	workload := modesWorkload(t, 200)
 	var whole, primed []result.Result
 	var run result.Run
@@ -110,6 +112,7 @@ func TestModesPrimedWindow(t *testing.T) {
 
 // A parent before the window is not waited for: the turn is due when it was.
 func TestModesWindowCutsSessions(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	source, workload := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "w.parquet")
 	must(t, "import", shared(t, "sharegpt_sample.json"), "--arrivals", "poisson:20", "-o", source, "--quiet")
@@ -267,13 +270,13 @@ func TestModesLoopOfSessions(t *testing.T) {
 }
 
 // dryOf runs a dry run without an endpoint.
-func dryOf(t *testing.T, workload string, args ...string) dryRun {
+func dryOf(t *testing.T, workload string, args ...string) runs.Plan {
 	t.Helper()
 	out, errs, code := reprise(t, append([]string{"replay", workload, "--dry-run", "--json", "--url", "http://127.0.0.1:1"}, args...)...)
 	if code != cli.Good {
 		t.Fatalf("%v: exit code %d: %s", args, code, errs)
 	}
-	var d dryRun
+	var d runs.Plan
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +322,7 @@ func TestModesDryRunFigures(t *testing.T) {
 	if n := *d.PromptBytes / float64(d.InputTokens); d.PromptsMade != 60 || n < 3 || n > 9 {
 		t.Errorf("%g bytes a token of %d prompts", n, d.PromptsMade)
 	}
-	if p := d.Plan; p.PeakInFlight == nil || *p.PeakInFlight < *p.MeanInFlight || *p.Peak1S != 50 || *d.Files != int64(math.Ceil(*p.PeakInFlight))+descriptors {
+	if p := d.Plan; p.PeakInFlight == nil || *p.PeakInFlight < *p.MeanInFlight || *p.Peak1S != 50 || *d.Files != int64(math.Ceil(*p.PeakInFlight))+16 { // files of the process itself
 		t.Errorf("plan %+v, files %v", p, d.Files)
 	}
 	if plain := dryOf(t, workload); plain.Cost != nil || plain.Files != nil || plain.Plan.PeakInFlight != nil || plain.Plan.Timed != 0 {

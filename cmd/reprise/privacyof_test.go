@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -33,7 +34,7 @@ func TestResultsNameTheCard(t *testing.T) {
 		t.Error("the page does not name the card")
 	}
 	w.Meta.Card = strings.Replace(w.Meta.Card, "e", "a", 1)
-	if _, err := privacyOf(&w.Meta); err == nil {
+	if _, err := runs.PrivacyOf(&w.Meta); err == nil {
 		t.Error("a changed card was taken")
 	}
 }

@@ -9,6 +9,7 @@ import (
 // No text of a chat log is on the page of its profile. What the page of a trace
 // that never had text says as well, script and definitions, is no leak.
 func TestNoTextOnTheProfilePage(t *testing.T) {
+	long(t)
 	src := shared(t, "sharegpt_sample.json")
 	raw, err := os.ReadFile(src)
 	if err != nil {
@@ -30,11 +31,11 @@ func TestNoTextOnTheProfilePage(t *testing.T) {
 	must(t, "import", file("log.jsonl"), "-o", file("textless.parquet"))
 	must(t, "import", src, "--arrivals", "poisson:2", "-o", file("chats.parquet"))
 
-	secret := runs([]string{string(raw)})
+	secret := textRuns([]string{string(raw)})
 	if leaks(raw, secret) == 0 {
 		t.Fatal("the scan is blind")
 	}
-	for run := range runs([]string{pageOf("textless")}) {
+	for run := range textRuns([]string{pageOf("textless")}) {
 		delete(secret, run)
 	}
 	if n := leaks([]byte(pageOf("chats")), secret); n > 0 {

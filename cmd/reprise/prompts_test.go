@@ -22,6 +22,7 @@ func prose() string {
 // exact, and the endpoint's cache hits as often as the workload says it must,
 // which is more often than without them.
 func TestReplayOfPrompts(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	for name, content := range map[string]string{"log.jsonl": sharingLog(200), "corpus.txt": prose()} {

@@ -70,9 +70,7 @@ func publicRows(t *testing.T, path string) (trace.Meta, []trace.Request) {
 // A public trace of 200,000 requests keeps totals and 99th percentiles about as its
 // card predicts, no row of the source, and what it says agrees in all files.
 func TestPublicTrace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("200,000 requests")
-	}
+	long(t)
 	t.Chdir(t.TempDir())
 	publicCrowd(t, "t.parquet")
 	_, errs, code := reprise(t, "anonymize", "t.parquet", "--tier", "public", "--max-input", "8192", "--max-output", "2048", "-o", "p.parquet")

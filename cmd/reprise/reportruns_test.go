@@ -125,9 +125,7 @@ func chromium(t *testing.T, path, html string) (document, console string) {
 // The page of a replay of Mooncake's trace shows every plot in a browser that has
 // no network, and its console stays silent.
 func TestBrowserShowsMooncake(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser takes seconds to start: skipped by -short")
-	}
+	long(t)
 	var browser string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil && browser == "" {

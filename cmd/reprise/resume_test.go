@@ -17,6 +17,7 @@ import (
 // A replay that is killed three times, and resumed each time, ends with every row
 // once, and says what happened.
 func TestResumeAfterThreeKills(t *testing.T) {
+	long(t)
 	w, server := killWorkload(t, 1200, 5*time.Millisecond), killServer(t)
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	args := []string{"replay", w, "--url", server.url, "-o", out, "--quiet", "--seed", "5"}

@@ -19,6 +19,7 @@ import (
 // servers would lose what the run so far has left, and a random seed would be
 // another one.
 func TestResumeLeavesCachesAlone(t *testing.T) {
+	long(t)
 	for _, c := range []struct {
 		cache, done string
 		hasCall     bool

@@ -14,6 +14,7 @@ import (
 // A run of several rounds that is measured at its server goes on after a kill: each
 // row of each round is there once, and the server's counters fit them.
 func TestResumeLoopAndScrape(t *testing.T) {
+	long(t)
 	w, server := killWorkload(t, 200, 5*time.Millisecond), killServer(t)
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	args := []string{"replay", w, "--url", server.url, "-o", out, "--quiet", "--loop", "3", "--scrape", "auto", "--scrape-interval", "100ms"}

@@ -19,6 +19,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay"
 	"reprise/replay/bench"
 	"reprise/replay/compare"
@@ -29,8 +30,8 @@ import (
 // roundFlags say how rounds are made: with whom, under which load, and where the
 // results are kept.
 type roundFlags struct {
-	trial            trialFlags
-	serve            serveCmdFlags
+	trial            runs.Trials
+	serve            flags.ServeCmd
 	urls             [2]string // of A and of B
 	presets, costs   [2]string
 	sets             [2][]string // further flags of the simulated engines
@@ -45,8 +46,8 @@ type roundFlags struct {
 }
 
 func (f *roundFlags) register(cmd *cobra.Command) {
-	f.trial.register(cmd)
-	f.serve.register(cmd)
+	f.trial.Register(cmd)
+	f.serve.Register(cmd)
 	fl := cmd.Flags()
 	for _, name := range []string{"url", "note"} { // each side has its own URL
 		if err := fl.MarkHidden(name); err != nil {
@@ -76,41 +77,41 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 // given says whether the flags name servers.
 func (f *roundFlags) given() bool {
 	sets := len(f.sets[0])+len(f.sets[1]) > 0
-	return f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || sets || f.trial.simulated.engine.preset != "" || f.serve.given()
+	return f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || sets || f.trial.Simulated.Engine.Preset != "" || f.serve.Given()
 }
 
 // targets are the two sides.
 func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulated bool, err error) {
-	settings, err := f.serve.settings(cmd)
+	settings, err := f.serve.Settings(cmd)
 	if err != nil || settings != nil {
 		sides, err := f.served(cmd, settings, err)
 		return sides, false, err
 	}
 	for i := range sides {
 		t := f.trial
-		engine := &t.simulated.engine
-		if *engine, err = engine.with(cmd, f.sets[i]); err != nil {
+		engine := &t.Simulated.Engine
+		if *engine, err = engine.With(cmd, f.sets[i]); err != nil {
 			return sides, false, cli.Usagef("--set-%s: %v", [2]string{"a", "b"}[i], err)
 		}
 		if f.presets[i] != "" {
-			engine.preset = f.presets[i]
+			engine.Preset = f.presets[i]
 		}
 		if f.costs[i] != "" {
-			engine.costs = f.costs[i]
+			engine.Costs = f.costs[i]
 		}
-		simulated = engine.preset != "" || engine.costs != ""
+		simulated = engine.Preset != "" || engine.Costs != ""
 		switch {
 		case simulated && f.urls != [2]string{}:
 			return sides, false, cli.Usagef("--url-a and --url-b are endpoints, and presets and costs are models of them: give one of them")
-		case simulated && t.simulated.router == allRouters:
+		case simulated && t.Simulated.Router == flags.AllRouters:
 			return sides, false, cli.Usagef("--router: name one")
 		case !simulated && len(f.sets[0])+len(f.sets[1]) > 0:
 			return sides, false, cli.Usagef("--set-a and --set-b are of simulated engines: give a --preset")
 		case !simulated && f.urls[i] == "":
 			return sides, false, cli.Usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or a --preset and --set-b or --costs-b")
 		}
-		t.live.URLs = []string{f.urls[i]}
-		if sides[i], err = t.target(cmd); err != nil {
+		t.Live.Target.URLs = []string{f.urls[i]}
+		if sides[i], err = t.Target(cmd); err != nil {
 			return sides, false, err
 		}
 	}
@@ -119,7 +120,7 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 
 // served are engines that take turns, the first value of --vary as A and the second
 // as B.
-func (f *roundFlags) served(cmd *cobra.Command, settings []serveSetting, err error) (sides [2]bench.Target, _ error) {
+func (f *roundFlags) served(cmd *cobra.Command, settings []flags.ServeSetting, err error) (sides [2]bench.Target, _ error) {
 	switch {
 	case err != nil:
 		return sides, err
@@ -130,7 +131,7 @@ func (f *roundFlags) served(cmd *cobra.Command, settings []serveSetting, err err
 	}
 	var both [2]*bench.Served
 	for i, s := range settings {
-		if both[i], err = f.serve.served(cmd, s, f.trial.live, filepath.Join(f.out, []string{"a", "b"}[i]+".engine.log")); err != nil {
+		if both[i], err = runs.Started(cmd, &f.serve, s, f.trial.Live, filepath.Join(f.out, []string{"a", "b"}[i]+".engine.log")); err != nil {
 			return sides, err
 		}
 		sides[i] = both[i]
@@ -167,7 +168,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 		return p, err
 	}
 	p = roundPlan{Schema: roundsSchema, Workload: w.Meta.Digest, Seed: 1, Warmup: f.warmup, Flags: map[string]string{}}
-	if s := f.trial.live.prompts.Seed; s != "" {
+	if s := f.trial.Live.Prompts.Seed; s != "" {
 		if p.Seed, err = strconv.ParseUint(s, 10, 64); err != nil {
 			return p, cli.Usagef("--seed: want a whole number")
 		}
@@ -245,7 +246,7 @@ func (f *roundFlags) make(cmd *cobra.Command, path string, recorded map[string]b
 	if !simulated && !cmd.Flags().Changed("cache") {
 		m.cache = result.CacheCold // of the other side, when both are one server, and of earlier rounds
 	}
-	if m.oneServer = !simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.live.prompts.Seed == "" {
+	if m.oneServer = !simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.Live.Prompts.Seed == "" {
 		cli.Stepf(cmd, "A and B are one server: where its cache cannot be emptied, the two runs of a round have prompts of their own, of the same lengths and the same sharing")
 	}
 	first := rand.New(rand.NewPCG(plan.Seed, 0)).IntN(2) // which side begins
@@ -299,8 +300,10 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneSe
 			}
 		}
 		if m.began && !m.simulated {
-			if err := pause(cmd, m.rest); err != nil {
-				return err
+			select {
+			case <-cmd.Context().Done():
+				return errors.New("interrupted between two runs; the same command goes on")
+			case <-time.After(m.rest):
 			}
 		}
 		m.began = true
@@ -327,15 +330,6 @@ func complete(path string) bool {
 	}
 	defer r.Close()
 	return !r.Unfinished && r.Run.EndedEarly == ""
-}
-
-func pause(cmd *cobra.Command, d time.Duration) error {
-	select {
-	case <-cmd.Context().Done():
-		return errors.New("interrupted between two runs; the same command goes on")
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // stored finds the rounds of a directory, and how many of them are to be there; 0

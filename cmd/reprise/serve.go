@@ -15,13 +15,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/engine"
 )
 
 func serveCommand() *cobra.Command {
 	c := engine.DefaultServerConfig()
 	var listen string
-	var asked engineFlags
+	var asked flags.Engine
 	var faults serveFaults
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -51,7 +52,7 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 			if faults.list {
 				return writeQuirks(cmd.OutOrStdout())
 			}
-			if err := asked.serve(cmd, &c); err != nil {
+			if err := serveModel(cmd, &asked, &c); err != nil {
 				return err
 			}
 			s, err := engine.NewServer(c)
@@ -68,7 +69,7 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 chooses one")
-	fl.StringVar(&asked.preset, "preset", "", "engine fitted to published measurements: "+strings.Join(presetNames(), ", ")+"; see reprise simulate --presets")
+	fl.StringVar(&asked.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(flags.PresetNames(), ", ")+"; see reprise simulate --presets")
 	fl.StringVar(&c.Model, "model", c.Model, "name of the model")
 	fl.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
 	fl.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block of the prefix cache")
@@ -80,16 +81,16 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 	fl.Float64Var(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, beyond the base")
 	fl.BoolVar(&c.ParallelPrefill, "parallel-prefill", false, "let prompts not wait for each other's prefill, so that the time to the first token is constant: to check what a client measures")
 	fl.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
-	asked.registerModel(fl)
+	asked.RegisterModel(fl)
 	faults.register(fl, &c)
 	return cmd
 }
 
-// serve makes c the engine that the flags ask for, if they ask for one.
-func (f *engineFlags) serve(cmd *cobra.Command, c *engine.ServerConfig) error {
+// serveModel makes c the engine that the flags ask for, if they ask for one.
+func serveModel(cmd *cobra.Command, f *flags.Engine, c *engine.ServerConfig) error {
 	given := cmd.Flags().Changed
-	if f.preset == "" && f.costs == "" {
-		for _, name := range modelFlags {
+	if f.Preset == "" && f.Costs == "" {
+		for _, name := range flags.ModelFlags {
 			if given(name) {
 				return cli.Usagef("--%s is of an engine's model: say which by --preset or --costs", name)
 			}
@@ -101,19 +102,19 @@ func (f *engineFlags) serve(cmd *cobra.Command, c *engine.ServerConfig) error {
 			return cli.Usagef("--%s is of the timeline that an engine's model takes the place of", other)
 		}
 	}
-	f.given.BlockSize, f.given.MaxSeqs, f.given.MaxWaiting = c.BlockSize, c.MaxSeqs, c.MaxWaiting
-	e, model, err := f.config(cmd)
+	f.Given.BlockSize, f.Given.MaxSeqs, f.Given.MaxWaiting = c.BlockSize, c.MaxSeqs, c.MaxWaiting
+	e, model, err := f.Config(cmd)
 	if err != nil {
 		return err
 	}
 	if given("cache-tokens") {
 		e.KVTokens = c.CacheTokens
 	}
-	if !given("model") && f.preset != "" {
+	if !given("model") && f.Preset != "" {
 		c.Model = model
 	}
 	c.Engine = &e
-	if warning := f.warning(e); warning != "" {
+	if warning := f.Warning(e); warning != "" {
 		cli.Notef(cmd, "warning: %s", warning)
 	}
 	return nil
@@ -131,12 +132,9 @@ func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		return err
 	case <-ctx.Done():
 	}
-	return errors.Join(srv.Close(), ignoreClosed(<-done))
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	err := srv.Close()
+	if serr := <-done; !errors.Is(serr, http.ErrServerClosed) {
+		err = errors.Join(err, serr)
 	}
 	return err
 }

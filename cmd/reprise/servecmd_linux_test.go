@@ -15,6 +15,7 @@ import (
 
 // However the command ends, the engine that it started does not outlive it.
 func TestServeCmdLeavesNothing(t *testing.T) {
+	long(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		t.Chdir(t.TempDir())
 		suite := "warmup: 0\nrows:\n  - {name: one, workload: baseline, requests: 100000, output: \"constant:2\", load: sequential}\n"

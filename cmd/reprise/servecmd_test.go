@@ -10,29 +10,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
 	"reprise/replay/report"
 )
 
 // serveCmdSettings reads the flags of a command that has them.
-func serveCmdSettings(t *testing.T, args ...string) ([]serveSetting, error) {
-	var live replayFlags
-	var f serveCmdFlags
-	var settings []serveSetting
+func serveCmdSettings(t *testing.T, args ...string) ([]flags.ServeSetting, error) {
+	var live runs.Replay
+	var f flags.ServeCmd
+	var settings []flags.ServeSetting
 	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) (err error) {
-		settings, err = f.settings(cmd)
+		settings, err = f.Settings(cmd)
 		return err
 	}}
-	live.defaults()
-	live.registerEndpoint(cmd)
-	f.register(cmd)
+	live.Defaults()
+	live.RegisterEndpoint(cmd)
+	f.Register(cmd)
 	cmd.SetArgs(args)
 	return settings, cmd.ExecuteContext(t.Context())
 }
 
 func TestServeCmdSettings(t *testing.T) {
 	got, err := serveCmdSettings(t, "--serve-cmd", "vllm serve {m} --port {port} --max-num-seqs {x}", "--set", "m=a b", "--vary", "x=32,64")
-	if err != nil || len(got) != 2 || got[0].name != "x=32" || got[1].command.String() != "vllm serve 'a b' --port '{port}' --max-num-seqs 64" {
+	if err != nil || len(got) != 2 || got[0].Name != "x=32" || got[1].Command.String() != "vllm serve 'a b' --port '{port}' --max-num-seqs 64" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := serveCmdSettings(t); got != nil || err != nil {
@@ -67,15 +69,15 @@ func TestServeCmdSettings(t *testing.T) {
 func TestServeCmdServed(t *testing.T) {
 	t.Setenv(asCommand, "1")
 	w, dir := targetWorkload(t, 4), t.TempDir()
-	var live replayFlags
-	var f serveCmdFlags
+	var live runs.Replay
+	var f flags.ServeCmd
 	var errs bytes.Buffer
 	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) (err error) {
-		settings, err := f.settings(cmd)
+		settings, err := f.Settings(cmd)
 		if err != nil {
 			return err
 		}
-		target, err := f.served(cmd, settings[0], live, "")
+		target, err := runs.Started(cmd, &f, settings[0], live, "")
 		if err != nil {
 			return err
 		}
@@ -86,9 +88,9 @@ func TestServeCmdServed(t *testing.T) {
 		}
 		return err
 	}}
-	live.defaults()
-	live.registerEndpoint(cmd)
-	f.register(cmd)
+	live.Defaults()
+	live.RegisterEndpoint(cmd)
+	f.Register(cmd)
 	cmd.Flags().Bool("quiet", true, "")
 	cmd.SetErr(&errs)
 	cmd.SetArgs([]string{"--serve-cmd", bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "1ms", "--model", "{name}"}), "--set", "name=the model"})

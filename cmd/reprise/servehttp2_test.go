@@ -17,6 +17,7 @@ import (
 // The simulated endpoint speaks HTTP/1.1 and, to those that begin with it, HTTP/2 on
 // one port, with the same answers and faults.
 func TestServeHTTP2(t *testing.T) {
+	long(t)
 	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate, c.Faults = 0, time.Millisecond, 1e9, "error=503:10%,reset:10%"
 	sim, err := engine.NewServer(c)

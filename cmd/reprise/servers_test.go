@@ -212,6 +212,7 @@ func TestServerMetricsAreTrue(t *testing.T) {
 
 // The caches hold what --cache says, and the results say what was done.
 func TestCacheDiscipline(t *testing.T) {
+	long(t)
 	dir := serverWorkload(t)
 	sim := newServerSim(t, "")
 	first := serverReplay(t, dir, sim.url)

@@ -23,6 +23,7 @@ func byLengths(a, b lengths) int { return cmp.Or(cmp.Compare(a.in, b.in), cmp.Co
 // a reply is counted behind everything before it, replies that follow each
 // other are one, and a reply before any question is context.
 func TestChatCountsAreTiktokens(t *testing.T) {
+	long(t)
 	src := shared(t, "sharegpt_sample.json")
 	raw, err := os.ReadFile(src)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/engine"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -185,7 +186,7 @@ func TestSimulatePresets(t *testing.T) {
 		"over all 18 figures: 6.5 %", "over all 48 figures: 43.1 %", "over the 24 that were fitted: 9.8 %", "6 req/s, Poisson, 1024–2048 and every fourth 64–128/64–256 tokens, static", "8 req/s, even, 1056–1152/256 tokens",
 		"WARNING: the preset h100-llama-70b decodes 6.9 times slower")
 	var all []fittedPreset
-	if err := json.Unmarshal([]byte(must(t, "simulate", "--presets", "--json")), &all); err != nil || len(all) != len(presetNames()) || len(all[0].Fit) == 0 {
+	if err := json.Unmarshal([]byte(must(t, "simulate", "--presets", "--json")), &all); err != nil || len(all) != len(flags.PresetNames()) || len(all[0].Fit) == 0 {
 		t.Errorf("%d presets, %v", len(all), err)
 	}
 	if _, _, code := reprise(t, "simulate", "--presets", "t.parquet"); code != cli.Usage {

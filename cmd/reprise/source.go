@@ -2,54 +2,13 @@ package main
 
 import (
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/datasets"
 	"reprise/trace"
 )
-
-// captureFlags declare when a source was recorded.
-type captureFlags struct {
-	begin, end string
-	declared   trace.Capture // once window has read them
-}
-
-func (f *captureFlags) register(fl *pflag.FlagSet) {
-	fl.StringVar(&f.begin, "capture-begin", "", "`time` at which the capture of the source began, as RFC 3339, or as a duration on a clock without dates: the times of the trace count from it")
-	fl.StringVar(&f.end, "capture-end", "", "`time` at which it ended, which is not part of it; no request may be outside")
-}
-
-// window reads the flags, which go together.
-func (f *captureFlags) window(zone *time.Location) (trace.Capture, error) {
-	switch {
-	case f.begin == "" && f.end == "":
-		return trace.Capture{}, nil
-	case f.begin == "":
-		return trace.Capture{}, cli.Usagef("--capture-end alone declares no window: give --capture-begin too")
-	case f.end == "":
-		return trace.Capture{}, cli.Usagef("--capture-begin alone declares no window: give --capture-end too")
-	}
-	var err error
-	f.declared, err = datasets.ParseCapture(f.begin, f.end, zone)
-	return f.declared, usageOf(err)
-}
-
-// check refuses a window for a source whose times would be made up, and a public
-// release of such a source or without a window.
-func (f *captureFlags) check(info datasets.Info, public bool) error {
-	switch declared := f.declared.Declared(); {
-	case (declared || public) && (!info.HasTimes || info.SessionTimes):
-		return cli.Usagef("%s does not say when requests arrived, and each time that is made up depends on the sessions before it: so it has no capture window to declare, and no release of tier public", info.Format)
-	case public && !declared:
-		return cli.Usagef("--tier public wants a declared capture window: without one all times count from the first request, which is one person's, so that noise for one user would not hide that user. Give --capture-begin T --capture-end T")
-	}
-	return nil
-}
 
 // sayCapture tells from when to when a trace was recorded, if that was declared.
 func sayCapture(cmd *cobra.Command, c trace.Capture) {
@@ -58,40 +17,9 @@ func sayCapture(cmd *cobra.Command, c trace.Capture) {
 	}
 }
 
-// templateFlags say whether system prompts are kept.
-type templateFlags struct {
-	keepTemplates bool
-	kTemplate     int
-}
-
-func (f *templateFlags) register(fl *pflag.FlagSet) {
-	fl.BoolVar(&f.keepTemplates, "keep-templates", false, "keep system prompts that many users have as text, scrubbed, in NAME.templates.json, for a person to read")
-	fl.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate, "for --keep-templates: users, or sessions where there are none, that must have a system prompt")
-}
-
 // templatesName is the name of the file of templates beside a trace.
 func templatesName(path string) string {
 	return strings.TrimSuffix(path, ".parquet") + ".templates.json"
-}
-
-// templates checks the flags and returns how many users must have a template, or 0
-// where none are kept.
-func (f *templateFlags) templates(fl *pflag.FlagSet, out, tier string, info datasets.Info) (int, error) {
-	switch {
-	case !f.keepTemplates && fl.Changed("k-template"):
-		return 0, cli.Usagef("--k-template is for --keep-templates")
-	case !f.keepTemplates:
-		return 0, nil
-	case out == "" || out == cli.Standard:
-		return 0, cli.Usagef("--keep-templates writes a file beside the trace: give -o FILE.parquet")
-	case tier == anonymize.Partner:
-		return 0, cli.Usagef("--keep-templates is not for --tier %s: its text would go beside a release that nobody has read; keep it with --tier %s", tier, anonymize.Internal)
-	case !info.HasText:
-		return 0, cli.Usagef("--keep-templates: %s has no text", info.Format)
-	case f.kTemplate < 2:
-		return 0, cli.Usagef("--k-template: want 2 or more")
-	}
-	return f.kTemplate, nil
 }
 
 // writeTemplates writes the file, for its owner alone.

@@ -49,6 +49,7 @@ func stallingServer(t *testing.T, journal string, client *atomic.Pointer[exec.Cm
 // every first token late. It says so: by its exit code, in words and in figures, also
 // from its file, and from the journal of a run that was killed.
 func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	var client atomic.Pointer[exec.Cmd]
 	out := filepath.Join(dir, "r.parquet")

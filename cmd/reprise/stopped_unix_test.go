@@ -17,6 +17,7 @@ import (
 // A client that stood still, here stopped by a signal, says so by its exit code,
 // unless that is allowed.
 func TestStoppedClientIsNotTrusted(t *testing.T) {
+	long(t)
 	w, server := killWorkload(t, 300, 10*time.Millisecond), killServer(t)
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	cmd := child(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--max-stall", "300ms")

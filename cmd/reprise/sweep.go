@@ -20,6 +20,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
 	"reprise/replay/contract"
 	"reprise/replay/report"
@@ -29,10 +30,10 @@ import (
 
 // sweepFlags are the flags of sweep, and of what begins with one.
 type sweepFlags struct {
-	trial  trialFlags
-	serve  serveCmdFlags
-	engine *serveSetting // that is started; nil is the only one that the flags name
-	contractFlags
+	trial  runs.Trials
+	serve  flags.ServeCmd
+	engine *flags.ServeSetting // that is started; nil is the only one that the flags name
+	flags.Contract
 	trust         flags.Trust
 	clauses       []string
 	slo           string
@@ -88,7 +89,7 @@ and 3 when it holds at no load.`,
 			if err := cli.KeepInputs(args, f.html); err != nil {
 				return err
 			}
-			settings, err := f.serve.settings(cmd)
+			settings, err := f.serve.Settings(cmd)
 			if err != nil {
 				return err
 			}
@@ -112,13 +113,13 @@ and 3 when it holds at no load.`,
 }
 
 func (f *sweepFlags) register(cmd *cobra.Command) {
-	f.trial.register(cmd)
-	f.serve.register(cmd)
-	f.contractFlags.register(cmd)
+	f.trial.Register(cmd)
+	f.serve.Register(cmd)
+	f.Contract.Register(cmd)
 	f.trust.Register(cmd)
 	fl := cmd.Flags()
-	f.trial.measureServers(fl)
-	f.trial.live.Deployment.Register(fl)
+	f.trial.MeasureServers(fl)
+	f.trial.Live.Deployment.Register(cmd)
 	fl.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', in place of --contract; may be repeated")
 	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	fl.StringSliceVar(&f.rates, "rates", nil, "requests per second of the levels, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
@@ -149,8 +150,8 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if err != nil {
 		return r, err
 	}
-	f.trial.live.OpenLoop, f.trial.simulated.OpenLoop = !s.Closed() && !f.causal, !s.Closed() && !f.causal
-	if s.Target, err = f.trial.target(cmd); err != nil {
+	f.trial.Live.Load.OpenLoop, f.trial.Simulated.OpenLoop = !s.Closed() && !f.causal, !s.Closed() && !f.causal
+	if s.Target, err = f.trial.Target(cmd); err != nil {
 		return r, err
 	}
 	if s.Dir = f.dir; s.Dir == "" {
@@ -162,7 +163,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if s.Workload, s.Digest, err = f.workload(cmd, path, s.Dir); err != nil {
 		return r, err
 	}
-	s.About = f.trial.line(cmd)
+	s.About = trialLine(cmd)
 	if err := f.serveFor(cmd, &s); err != nil {
 		return r, err
 	}
@@ -201,7 +202,7 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 		{"process", closed, "is of an open loop"},
 		{"level-requests", closed, "is of an open loop: in a closed one the server says how many there are"},
 		{"causal", closed, "is of an open loop"},
-		{"gpus", f.path == "", "is what a contract computes cost from: give --contract FILE"},
+		{"gpus", f.Path == "", "is what a contract computes cost from: give --contract FILE"},
 	} {
 		if c.alone && cmd.Flags().Changed(c.flag) {
 			return cli.Usagef("--%s %s", c.flag, c.why)
@@ -215,10 +216,10 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 	s := bench.Sweep{Process: f.process, Duration: f.duration, Requests: f.requests, Warmup: f.warmup,
 		Confirm: !f.noConfirm, Sustain: f.sustain, StopTTFT: f.stopTTFT}
 	var err error
-	if s.Seed, err = strconv.ParseUint(cmp.Or(f.trial.live.prompts.Seed, "1"), 10, 64); err != nil {
+	if s.Seed, err = strconv.ParseUint(cmp.Or(f.trial.Live.Prompts.Seed, "1"), 10, 64); err != nil {
 		return s, cli.Usagef("--seed: want a number")
 	}
-	if s.Cache = f.trial.live.cache; s.Cache == result.CacheAsIs {
+	if s.Cache = f.trial.Live.Servers.Cache; s.Cache == result.CacheAsIs {
 		s.Cache = ""
 	}
 	if f.closed || len(f.concurrencies) > 0 {
@@ -318,9 +319,9 @@ func (f *sweepFlags) write(cmd *cobra.Command, r *bench.SweepResult) error {
 // terms are the contract that the flags name, or spell; nil when they do neither.
 func (f *sweepFlags) terms() (*contract.Contract, error) {
 	if len(f.clauses) == 0 {
-		return f.contract()
+		return f.Read()
 	}
-	if f.path != "" {
+	if f.Path != "" {
 		return nil, cli.Usagef("--clause and --contract contradict each other")
 	}
 	var c contract.Contract
@@ -373,10 +374,10 @@ func (f *sweepFlags) workload(cmd *cobra.Command, path, dir string) (file, diges
 	return path, w.Meta.Digest, w.Close()
 }
 
-// line writes the flags that say what is measured, and not how a sweep goes.
-func (f *trialFlags) line(cmd *cobra.Command) string {
+// trialLine writes the flags that say what is measured, and not how a sweep goes.
+func trialLine(cmd *cobra.Command) string {
 	own := new(cobra.Command)
-	new(trialFlags).register(own)
+	new(runs.Trials).Register(own)
 	return flagLine(cmd, func(name string) bool { return own.Flags().Lookup(name) != nil && name != "seed" && name != "quiet" })
 }
 
@@ -409,7 +410,13 @@ func flagLine(cmd *cobra.Command, take func(name string) bool) string {
 			case slices.Contains([]string{"header", "extra-body"}, fl.Name):
 				v = "…"
 			case strings.Contains(v, "://"):
-				v = plainURL(v)
+				u, err := url.Parse(v)
+				if err != nil {
+					v = "…"
+					break
+				}
+				u.User, u.RawQuery, u.Fragment = nil, "", ""
+				v = u.String()
 			}
 			v = result.Redact(v)
 			if strings.ContainsAny(v, " '\"$&|;<>()") {
@@ -419,16 +426,6 @@ func flagLine(cmd *cobra.Command, take func(name string) bool) string {
 		}
 	})
 	return strings.Join(out, " ")
-}
-
-// plainURL leaves out of a URL what may be secret.
-func plainURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return "…"
-	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
 }
 
 // A variedSweep is the sweep of an engine with one setting.
@@ -441,7 +438,7 @@ type variedSweep struct {
 func (f *sweepFlags) serveFor(cmd *cobra.Command, s *bench.Sweep) error {
 	engine := f.engine
 	if engine == nil {
-		settings, err := f.serve.settings(cmd)
+		settings, err := f.serve.Settings(cmd)
 		switch {
 		case err != nil || len(settings) == 0:
 			return err
@@ -450,14 +447,14 @@ func (f *sweepFlags) serveFor(cmd *cobra.Command, s *bench.Sweep) error {
 		}
 		engine = &settings[0]
 	}
-	served, err := f.serve.served(cmd, *engine, f.trial.live, filepath.Join(s.Dir, "engine.log"))
-	s.Target, s.About = served, s.About+" of "+result.Redact(engine.command.String())
+	served, err := runs.Started(cmd, &f.serve, *engine, f.trial.Live, filepath.Join(s.Dir, "engine.log"))
+	s.Target, s.About = served, s.About+" of "+result.Redact(engine.Command.String())
 	return err
 }
 
 // vary makes a sweep of each setting of the engine, each in a directory of its own,
 // and puts their highest loads side by side.
-func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []serveSetting) error {
+func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.ServeSetting) error {
 	if f.html != "" {
 		return cli.Usagef("--html is a page of one sweep: --vary makes several")
 	}
@@ -467,28 +464,24 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []serveSetti
 		one := *f
 		one.engine = &s
 		if f.dir != "" {
-			one.dir = filepath.Join(f.dir, directoryName(s.name))
+			one.dir = filepath.Join(f.dir, directoryName(s.Name))
 		}
-		cli.Notef(cmd, "%s", s.name)
+		cli.Notef(cmd, "%s", s.Name)
 		r, err := one.sweep(cmd, path)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		all = append(all, variedSweep{s.name, r})
+		all = append(all, variedSweep{s.Name, r})
 		if err := f.kept(&r); err != nil && (worst == nil || err.(*cli.ExitError).Code == cli.Untrusted) {
 			worst = err
 		}
 	}
-	if err := f.writeVaried(cmd, all); err != nil {
-		return err
-	}
-	return worst
-}
-
-func (f *sweepFlags) writeVaried(cmd *cobra.Command, all []variedSweep) error {
 	w := cmd.OutOrStdout()
 	if f.asJSON {
-		return cli.WriteJSON(w, all)
+		if err := cli.WriteJSON(w, all); err != nil {
+			return err
+		}
+		return worst
 	}
 	for i := range all {
 		fmt.Fprintf(w, "%s\n\n", all[i].Setting)
@@ -506,5 +499,8 @@ func (f *sweepFlags) writeVaried(cmd *cobra.Command, all []variedSweep) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t\n", v.Setting, highest)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return worst
 }

@@ -29,9 +29,7 @@ func sweepOf(t *testing.T, want int, args ...string) (r bench.SweepResult) {
 // between 20 and 25 requests per second, a closed loop does not show it, and 100
 // requests per second take 5 instances, 40 GPUs, and 48 with headroom.
 func TestSweepOf70B(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a ladder of runs in virtual time, which is one goroutine's work")
-	}
+	long(t)
 	t.Chdir(t.TempDir())
 	const preset, clause = "--preset=h100-llama-70b", "--clause=p99 ttft <= 500ms"
 	open := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "-o", "s", "--html", "s.html", "--hypothesis", "it bends at 20")

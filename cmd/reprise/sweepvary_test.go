@@ -12,6 +12,7 @@ import (
 
 // A sweep of each setting of an engine that is started, one after another.
 func TestSweepServeCmd(t *testing.T) {
+	long(t)
 	t.Setenv(asCommand, "1")
 	t.Chdir(t.TempDir())
 	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "{itl}"})

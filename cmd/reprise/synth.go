@@ -13,15 +13,12 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/datasets"
 	"reprise/synth"
 	"reprise/synth/spec"
 	"reprise/trace"
 )
-
-// unsharedBlock is the block size given to a trace without blocks, so that its
-// prompts are told apart.
-const unsharedBlock = 512
 
 // synthFlags are the flags of synth.
 type synthFlags struct {
@@ -190,8 +187,8 @@ func (f *synthFlags) generate(cmd *cobra.Command, m *synth.Model, dst trace.Writ
 	}
 	src := w.Reader()
 	if meta.BlockSize == 0 {
-		meta.BlockSize, meta.Convention = unsharedBlock, trace.PartialTail
-		src = &synth.Unshared{Src: src, BlockSize: unsharedBlock}
+		meta.BlockSize, meta.Convention = runs.UnsharedBlock, trace.PartialTail
+		src = &synth.Unshared{Src: src, BlockSize: runs.UnsharedBlock}
 	}
 	bar.Start("write", "requests", w.Rows())
 	_, err = trace.Copy(dst, bar.Watch(cmd, src))
@@ -216,8 +213,8 @@ func mirrorTrace(t *trace.Trace, seed uint64, dst trace.Writer[trace.Request]) (
 	m := synth.NewMirror(seed, ids)
 	src := m.Reader(rows)
 	if meta.BlockSize == 0 {
-		meta.BlockSize, meta.Convention = unsharedBlock, trace.PartialTail
-		src = &synth.Unshared{Src: src, BlockSize: unsharedBlock, Next: ids.Blocks}
+		meta.BlockSize, meta.Convention = runs.UnsharedBlock, trace.PartialTail
+		src = &synth.Unshared{Src: src, BlockSize: runs.UnsharedBlock, Next: ids.Blocks}
 	}
 	_, err = trace.Copy(dst, src)
 	return m.Meta(meta), err

@@ -4,16 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"reprise/anonymize"
 	"reprise/anonymize/dp"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth"
 	"reprise/trace"
 )
@@ -21,7 +20,7 @@ import (
 func synthFitCommand() *cobra.Command {
 	var out string
 	var kSwap int
-	var public publicFlags
+	var public flags.Public
 	cmd := &cobra.Command{
 		Use:   "fit TRACE|HISTOGRAMS",
 		Short: "Fit a model to a trace or to the histograms of its profile, for synth to generate from",
@@ -61,7 +60,7 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 			case kSwap < 1:
 				return cli.Usagef("--k-swap must be 1 or more")
 			}
-			if err := public.check(cmd); err != nil {
+			if err := public.Check(cmd); err != nil {
 				return err
 			}
 			m, err := fitInput(cmd, args[0], kSwap, &public)
@@ -74,13 +73,13 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "model to write, - for stdout")
 	cmd.Flags().IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least; 1 mixes none")
-	public.add(cmd)
+	public.RegisterWithTier(cmd)
 	cmd.Flags().Bool("quiet", false, "no progress")
 	return cmd
 }
 
 // fitInput fits a model to whatever the file holds.
-func fitInput(cmd *cobra.Command, path string, kSwap int, public *publicFlags) (*synth.Model, error) {
+func fitInput(cmd *cobra.Command, path string, kSwap int, public *flags.Public) (*synth.Model, error) {
 	in, size, err := cli.OpenInput(cmd, path)
 	if err != nil {
 		return nil, err
@@ -88,7 +87,7 @@ func fitInput(cmd *cobra.Command, path string, kSwap int, public *publicFlags) (
 	defer in.Close()
 	m, err := synth.FitHistograms(in, size)
 	switch {
-	case err == nil && (public.tier != "" || cmd.Flags().Changed("k-swap")):
+	case err == nil && (public.Tier != "" || cmd.Flags().Changed("k-swap")):
 		return nil, cli.Usagef("%s holds histograms, which have the tier of their trace and no tuples to swap", path)
 	case !errors.Is(err, synth.ErrNotHistograms):
 		return m, cli.InFile(path, err)
@@ -98,8 +97,8 @@ func fitInput(cmd *cobra.Command, path string, kSwap int, public *publicFlags) (
 		return nil, err
 	}
 	defer t.Close()
-	if public.tier != "" {
-		return public.fit(cmd, path, t)
+	if public.Tier != "" {
+		return fitPublic(cmd, public, path, t)
 	}
 	return fitTrace(cmd, path, t, kSwap)
 }
@@ -130,94 +129,42 @@ func noteFew(cmd *cobra.Command, m *synth.Model) {
 	}
 }
 
-// publicFlags are the flags of --tier public, of synth fit, anonymize and import.
-type publicFlags struct {
-	tier, unit          string // flags of the command, which may have other values for other tiers
-	budget              dp.Budget
-	ledger              string
-	maxInput, maxOutput int32
-	understood          bool
-}
-
-// publicNames are the flags that [publicFlags.register] adds.
-var publicNames = []string{"epsilon", "delta", "ledger", "max-input", "max-output", "i-understand"}
-
-func (f *publicFlags) register(fl *pflag.FlagSet) {
-	fl.Float64Var(&f.budget.Epsilon, "epsilon", 1, "for --tier public: privacy budget ε")
-	fl.Float64Var(&f.budget.Delta, "delta", 1e-6, "for --tier public: δ, far below one over the number of users")
-	fl.StringVar(&f.ledger, "ledger", "", "for --tier public: `file` that adds up the releases of a source; by default TRACE.ledger.jsonl")
-	fl.Int32Var(&f.maxInput, "max-input", 131072, "for --tier public: public limit of input tokens, such as the context window")
-	fl.Int32Var(&f.maxOutput, "max-output", 16384, "for --tier public: public limit of output tokens")
-	fl.BoolVar(&f.understood, "i-understand", false, "for --tier public: allow an ε above 10, for this release or for all of the source")
-}
-
-// add adds all flags of a command that has no other tier to give.
-func (f *publicFlags) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&f.tier, "tier", "", "public makes a differentially private model; by default the tier is that of the trace")
-	fl.StringVar(&f.unit, "unit", "", "for --tier public: what is protected, user, session or request; by default users, else sessions of the source")
-	f.register(fl)
-}
-
-// refuse refuses flags that only tier public has.
-func (f *publicFlags) refuse(fl *pflag.FlagSet) error {
-	for _, name := range publicNames {
-		if fl.Changed(name) {
-			return cli.Usagef("--%s is for --tier public", name)
-		}
-	}
-	return nil
-}
-
-// check refuses what does not go together.
-func (f *publicFlags) check(cmd *cobra.Command) error {
-	given := cmd.Flags().Changed
-	if f.tier == "" {
-		if given("unit") {
-			return cli.Usagef("--unit is for --tier public")
-		}
-		return f.refuse(cmd.Flags())
-	}
-	switch {
-	case f.tier != synth.TierPublic:
-		return cli.Usagef("--tier public is the only one that a fit can give; without it the model has that of the trace")
-	case given("k-swap"):
-		return cli.Usagef("--tier public keeps no tuples, so there is no --k-swap")
-	case !(f.budget.Epsilon > 0) || !(f.budget.Delta > 0 && f.budget.Delta < 0.01):
-		return cli.Usagef("--epsilon must be above 0, and --delta between 0 and 0.01")
-	case !slices.Contains([]string{"", synth.UnitUser, synth.UnitSession, synth.UnitRequest}, f.unit):
-		return cli.Usagef("--unit is user, session or request")
-	}
-	return nil
-}
-
-// fit makes the model, when the budget allows it, and enters what it cost in the
+// fitPublic makes the model of --tier public, when the budget allows it, and enters what it cost in the
 // ledger before anything is written.
-func (f *publicFlags) fit(cmd *cobra.Command, path string, t *trace.Trace) (*synth.Model, error) {
+func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace) (*synth.Model, error) {
 	switch err := synth.Publishable(t.Meta); {
 	case errors.Is(err, synth.ErrNoCapture):
 		return nil, cli.Exit(cli.Usage, cli.InFile(path, err))
 	case err != nil:
 		return nil, cli.InFile(path, err)
 	}
-	ledger, err := f.afford(cmd, path, t)
+	ledger, err := affordBudget(cmd, f, path, t)
 	if err != nil {
-		return nil, err
-	}
-	if err := f.choose(t); err != nil {
 		return nil, err
 	}
 	src, err := t.Reader()
 	if err != nil {
 		return nil, err
 	}
+	if f.Unit == "" {
+		f.Unit, err = synth.ChooseUnit(src, t.Meta)
+		switch {
+		case errors.Is(err, synth.ErrNoUnit):
+			return nil, cli.Usagef("%v; say --unit request if that is meant", err)
+		case err != nil:
+			return nil, err
+		}
+		if src, err = t.Reader(); err != nil {
+			return nil, err
+		}
+	}
 	bar := cli.NewProgress(cmd)
 	bar.Start("fit", "requests", src.Rows())
-	m, r, spent, err := synth.FitPublic(cmd.Context(), src, t.Meta, synth.PublicOptions{Budget: f.budget, Unit: f.unit,
-		MaxInput: f.maxInput, MaxOutput: f.maxOutput, Progress: bar.Set})
+	m, r, spent, err := synth.FitPublic(cmd.Context(), src, t.Meta, synth.PublicOptions{Budget: f.Budget, Unit: f.Unit,
+		MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set})
 	bar.End()
 	if spent {
-		if err := f.enter(ledger, t.Meta.Digest, m, r); err != nil {
+		if err := enterLedger(ledger, f.Budget, t.Meta.Digest, m, r); err != nil {
 			return nil, err
 		}
 	}
@@ -231,14 +178,14 @@ func (f *publicFlags) fit(cmd *cobra.Command, path string, t *trace.Trace) (*syn
 	if err != nil {
 		return nil, cli.InFile(path, err)
 	}
-	f.say(cmd, r)
+	notePublic(cmd, r)
 	return m, nil
 }
 
-// enter puts what a fit cost into the ledger, and the card into the model, if
+// enterLedger puts what a fit cost into the ledger, and the card into the model, if
 // there is one. What was measured before an error counts as well.
-func (f *publicFlags) enter(ledger dp.Ledger, source string, m *synth.Model, r *synth.Release) error {
-	entry := dp.Release{Source: source, Release: "refused", Time: time.Now().UTC().Truncate(time.Second), Budget: f.budget}
+func enterLedger(ledger dp.Ledger, budget dp.Budget, source string, m *synth.Model, r *synth.Release) error {
+	entry := dp.Release{Source: source, Release: "refused", Time: time.Now().UTC().Truncate(time.Second), Budget: budget}
 	if r != nil {
 		entry.Mechanism = r.Mechanism
 		if r.Selection == nil { // else ρ is not all that it cost
@@ -265,9 +212,9 @@ func (f *publicFlags) enter(ledger dp.Ledger, source string, m *synth.Model, r *
 	return ledger.Add(entry)
 }
 
-// afford opens the ledger and holds the budget against what was spent.
-func (f *publicFlags) afford(cmd *cobra.Command, path string, t *trace.Trace) (dp.Ledger, error) {
-	ledger := dp.Ledger{Path: f.ledger}
+// affordBudget opens the ledger and holds the budget against what was spent.
+func affordBudget(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace) (dp.Ledger, error) {
+	ledger := dp.Ledger{Path: f.Ledger}
 	switch {
 	case ledger.Path == "" && (path == cli.Standard || path == ""):
 		return ledger, cli.Usagef("say where the ledger of the source is: --ledger FILE")
@@ -281,9 +228,9 @@ func (f *publicFlags) afford(cmd *cobra.Command, path string, t *trace.Trace) (d
 	if err != nil {
 		return ledger, err
 	}
-	total := spent.Epsilon + f.budget.Epsilon
+	total := spent.Epsilon + f.Budget.Epsilon
 	switch {
-	case total > synth.MaxEpsilon && !f.understood:
+	case total > synth.MaxEpsilon && !f.Understood:
 		return ledger, cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it hardly protects, and only --i-understand allows it",
 			total, spent.Epsilon, spent.Releases, ledger.Path, synth.MaxEpsilon)
 	case total > synth.WarnEpsilon:
@@ -292,24 +239,9 @@ func (f *publicFlags) afford(cmd *cobra.Command, path string, t *trace.Trace) (d
 	return ledger, nil
 }
 
-// choose finds the unit of privacy where none was asked for.
-func (f *publicFlags) choose(t *trace.Trace) error {
-	if f.unit != "" {
-		return nil
-	}
-	src, err := t.Reader()
-	if err != nil {
-		return err
-	}
-	if f.unit, err = synth.ChooseUnit(src, t.Meta); errors.Is(err, synth.ErrNoUnit) {
-		return cli.Usagef("%v; say --unit request if that is meant", err)
-	}
-	return err
-}
-
-// say tells what was left out and how good the model is predicted to be. It
+// notePublic tells what was left out and how good the model is predicted to be. It
 // goes to whoever holds the trace, and has exact counts.
-func (f *publicFlags) say(cmd *cobra.Command, r *synth.Release) {
+func notePublic(cmd *cobra.Command, r *synth.Release) {
 	e := r.Exact
 	cli.Notef(cmd, "protects %s", r.Protects)
 	if r.Unit == synth.UnitRequest {

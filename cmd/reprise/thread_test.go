@@ -140,6 +140,7 @@ func (s *talker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // journal or messages. Prompts are as long as recorded, by the server's count,
 // whatever it writes.
 func TestRepliesStayInMemory(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	var log strings.Builder

@@ -60,9 +60,6 @@ func tierOfJSON(t *testing.T, doc string) string {
 // Every kind of output has the tier of the trace that it was made of: Parquet in
 // its metadata, JSON in a field, pages and tables on their face.
 func TestOutputsInheritTheTier(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and what runs at once in it does so in shorter tests")
-	}
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("log.jsonl", []byte(sharingLog(60)), 0o600); err != nil {
 		t.Fatal(err)

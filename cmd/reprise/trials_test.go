@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
 	"reprise/replay/report"
 )
@@ -24,9 +25,9 @@ func TestTrials(t *testing.T) {
 		"live":      {"--url", s.URL, "--connections", "pooled"},
 		"simulated": {"--preset", "l4-qwen2.5-0.5b", "--replicas", "2"},
 	} {
-		var f trialFlags
+		var f runs.Trials
 		cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
-			target, err := f.target(cmd)
+			target, err := f.Target(cmd)
 			if err != nil {
 				return err
 			}
@@ -50,7 +51,7 @@ func TestTrials(t *testing.T) {
 			}
 			return err
 		}}
-		f.register(cmd)
+		f.Register(cmd)
 		cmd.SetArgs(append(args, "--quiet"))
 		cmd.SetErr(io.Discard)
 		cmd.SilenceUsage = true

@@ -59,9 +59,7 @@ func prints(output, line string) bool {
 // that every figure comes out again. Of the live run only the command is tried, with
 // fewer requests.
 func TestTutorial(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some 130,000 requests in virtual time, about 15 s")
-	}
+	long(t)
 	docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
 	if err != nil {
 		t.Fatal(err)

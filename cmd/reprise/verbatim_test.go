@@ -135,7 +135,7 @@ func TestVerbatimReplay(t *testing.T) {
 		t.Errorf("%q, %q", r.Run.Prompts, r.Run.Verbatim)
 	}
 
-	secret := runs([]string{"what time is it in the harbour town", "Once upon a time,  ", `{"at": "here"}`, "a secret reply"})
+	secret := textRuns([]string{"what time is it in the harbour town", "Once upon a time,  ", `{"at": "here"}`, "a secret reply"})
 	for _, path := range []string{house, results} {
 		b, err := os.ReadFile(path)
 		if err != nil {

@@ -1,35 +1,31 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 )
 
 // vllmParse reads the flags of a replay as RunE does.
-func vllmParse(args ...string) (*replayFlags, *cobra.Command, error) {
-	var f replayFlags
+func vllmParse(args ...string) (*replayCommandFlags, *cobra.Command, error) {
+	var f replayCommandFlags
 	cmd := &cobra.Command{}
-	f.register(cmd)
-	if err := cmd.ParseFlags(vllmLists(args)); err != nil {
+	f.registerAll(cmd)
+	if err := cmd.ParseFlags(flags.RepeatLists(args)); err != nil {
 		return nil, nil, err
 	}
-	err := f.vllm.args(cmd, []string{"w.parquet"})
+	err := f.spellings.Args(cmd, []string{"w.parquet"})
 	if err == nil {
-		err = f.vllm.apply(cmd, &f.judge.vllm)
+		err = f.spellings.Apply(cmd, &f.report.VLLM)
 	}
 	if err == nil {
-		err = f.check(cmd)
+		err = f.Check(cmd)
 	}
 	return &f, cmd, err
 }
@@ -75,12 +71,12 @@ func TestVLLMSpellings(t *testing.T) {
 		}
 	}
 	f, _, err := vllmParse("--model", "org/m", "--served-model-name", "m", "--backend", "vllm", "--ready-check-timeout-sec", "7", "--goodput", "ttft:200", "tpot:50.5", "--metadata", "a=1", "b=2")
-	if err != nil || f.judge.vllm.model != "org/m" || f.judge.vllm.backend != "vllm" || f.vllm.ready != 7*time.Second {
-		t.Errorf("%+v: %v", f.judge.vllm, err)
+	if err != nil || f.report.VLLM.Model != "org/m" || f.report.VLLM.Backend != "vllm" || f.spellings.Ready != 7*time.Second {
+		t.Errorf("%+v: %v", f.report.VLLM, err)
 	}
-	o, err := f.judge.options()
-	if err != nil || o.SLO.String() != "ttft:200ms,tpot:50.5ms" || len(f.judge.vllm.metadata) != 2 {
-		t.Errorf("goodput %s, metadata %v: %v", o.SLO, f.judge.vllm.metadata, err)
+	o, err := f.report.Options()
+	if err != nil || o.SLO.String() != "ttft:200ms,tpot:50.5ms" || len(f.report.VLLM.Metadata) != 2 {
+		t.Errorf("goodput %s, metadata %v: %v", o.SLO, f.report.VLLM.Metadata, err)
 	}
 }
 
@@ -120,102 +116,4 @@ func TestVLLMSpellingsThatContradict(t *testing.T) {
 	if _, errs, code := reprise(t, "replay", "--dataset-path", "f.jsonl", "-o", "r.parquet"); code != cli.Usage || !strings.Contains(errs, "reprise import FILE -o w.parquet") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-}
-
-// A spelling is there when its counterpart is, and not otherwise.
-func TestVLLMSpellingsFollowOurs(t *testing.T) {
-	var v vllmFlags
-	cmd := &cobra.Command{}
-	requests := cmd.Flags().Int64("max-requests", 0, "")
-	insecure := cmd.Flags().Bool("tls-insecure", false, "")
-	v.register(cmd)
-	if err := cmd.ParseFlags([]string{"--num-prompts", "12", "--insecure"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := v.apply(cmd, &vllmResult{}); err != nil || *requests != 12 || !*insecure {
-		t.Errorf("%d requests, insecure %v: %v", *requests, *insecure, err)
-	}
-	if cmd.Flags().Lookup("base-url") != nil {
-		t.Error("--base-url is there without --url")
-	}
-}
-
-// The table in the documentation has every spelling, and no other.
-func TestVLLMSpellingsAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/replay.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, ok := strings.Cut(string(doc), "\n## Coming from vllm bench serve\n")
-	if !ok {
-		t.Fatal("the section is missing")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	var rows []string
-	for _, line := range strings.Split(section, "\n") {
-		if cell, rest, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | "); ok && strings.HasPrefix(line, "| `--") && rest != "" {
-			rows = append(rows, regexp.MustCompile("`--([a-z-]+)`").ReplaceAllString(cell, "$1"))
-		}
-	}
-	documented := strings.Fields(strings.ReplaceAll(strings.Join(rows, ","), ",", " "))
-	var known []string
-	for _, s := range spellings {
-		known = append(known, s.name)
-	}
-	for name := range refused {
-		known = append(known, name)
-	}
-	var result vllmResult
-	cmd := &cobra.Command{}
-	result.register(cmd)
-	result.registerSave(cmd)
-	for _, flag := range []string{"save-result", "append-result", "result-dir", "result-filename", "save-detailed", "metadata", "label",
-		"percentile-metrics", "metric-percentiles", "goodput"} {
-		if cmd.Flags().Lookup(flag) == nil {
-			t.Errorf("--%s is not a flag", flag)
-		}
-		known = append(known, flag)
-	}
-	for _, name := range known {
-		if !slices.Contains(documented, name) {
-			t.Errorf("--%s is not in the table", name)
-		}
-	}
-	own := []string{"model", "tokenizer", "seed", "header", "extra-body"}
-	for _, name := range documented {
-		if !slices.Contains(known, name) && !slices.Contains(own, name) {
-			t.Errorf("--%s is in the table, and nothing takes it", name)
-		}
-	}
-}
-
-func TestWhenReady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		down := errors.New("down")
-		asked := 0
-		ask := func() error {
-			if asked++; asked < 4 {
-				return down
-			}
-			return nil
-		}
-		f := vllmFlags{}
-		if err := f.whenReady(t.Context(), ask); err != down || asked != 1 {
-			t.Errorf("without a time: asked %d times, %v", asked, err)
-		}
-		f.ready = 10 * time.Second
-		begin := time.Now()
-		if err := f.whenReady(t.Context(), ask); err != nil || asked != 4 || time.Since(begin) != 2*time.Second {
-			t.Errorf("asked %d times in %v: %v", asked, time.Since(begin), err)
-		}
-		asked, f.ready = 0, 2500*time.Millisecond
-		if err := f.whenReady(t.Context(), ask); !errors.Is(err, down) || asked != 3 {
-			t.Errorf("asked %d times: %v", asked, err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		stop()
-		if err := f.whenReady(ctx, func() error { return down }); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-	})
 }

@@ -4,10 +4,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 )
+
+// Version is the program's version. The linker sets it.
+var Version = "unversioned"
 
 // Exit codes. Where several apply, the first of 2, 1, 4, 3 is used.
 const (
@@ -36,6 +40,14 @@ func Exit(code int, err error) error { return &ExitError{code, err} }
 // Usagef is an error in how the command was called.
 func Usagef(format string, args ...any) error {
 	return Exit(Usage, fmt.Errorf(format, args...))
+}
+
+// UsageIf makes err a usage error where it is, or wraps, target.
+func UsageIf(err, target error) error {
+	if errors.Is(err, target) {
+		return Exit(Usage, err)
+	}
+	return err
 }
 
 // Notef writes a message for people to stderr.

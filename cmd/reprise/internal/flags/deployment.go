@@ -1,10 +1,10 @@
 package flags
 
 import (
-	"github.com/spf13/pflag"
-	"reprise/replay/result"
+	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/result"
 )
 
 // MaxNote is how many bytes a note that is kept with every copy of the results may
@@ -22,7 +22,8 @@ type Deployment struct {
 }
 
 // Register adds the flags.
-func (f *Deployment) Register(fl *pflag.FlagSet) {
+func (f *Deployment) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
 	fl.StringVar(&f.hardware, "hardware", "", "GPUs that serve, for the report: `[N x]GPU`[,memory][,interconnect], such as '8xH100, 80GB, NVLink'")
 	fl.StringVar(&f.modelSize, "model-size", "", "`parameters` of the model, for the report, such as 70B")
 	fl.StringVar(&f.quantization, "quantization", "", "of its weights, for the report, such as fp8")
@@ -30,6 +31,12 @@ func (f *Deployment) Register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.pp, "pp", 0, "stages that the layers are spread over, for the report")
 	fl.StringVar(&f.engine, "engine", "", "`name and version` of the engine, for the report, such as 'vllm 0.11.0'")
 	fl.StringVar(&f.EngineFlags, "engine-flags", "", "`flags` that it was started with, for the report; what looks like a key is left out")
+}
+
+// Check refuses what cannot be read, and what is too long.
+func (f *Deployment) Check() error {
+	_, err := f.Serving()
+	return err
 }
 
 // Serving is what the flags say, nil when they say nothing.

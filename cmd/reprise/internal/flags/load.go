@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
@@ -31,7 +30,8 @@ type Load struct {
 }
 
 // Register adds the flags, but for --max-in-flight, which only a replay has.
-func (f *Load) Register(fl *pflag.FlagSet) {
+func (f *Load) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
 	fl.Float64Var(&f.Speed, "speed", 1, "2 replays twice as fast, and halves think and tool times")
 	fl.BoolVar(&f.OpenLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
 	fl.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")

@@ -15,6 +15,7 @@ import (
 type Wire struct {
 	Connections string // --connections, as [client.PoolSize] reads it
 	Realtime    bool   // --realtime
+	AtOnce      int    // requests at once at most, for Check; 0 is unknown
 }
 
 // Register adds the flags.
@@ -24,14 +25,13 @@ func (f *Wire) Register(cmd *cobra.Command) {
 	fl.BoolVar(&f.Realtime, "realtime", false, "send from a thread that all others give way to (SCHED_FIFO; Linux, root or CAP_SYS_NICE)")
 }
 
-// Check refuses what this process may not do. atOnce is how many requests there may
-// be at once; 0 is unknown.
-func (f *Wire) Check(atOnce int) error {
+// Check refuses what this process may not do.
+func (f *Wire) Check() error {
 	size, err := client.PoolSize(f.Connections)
 	if err != nil {
 		return cli.Exit(cli.Usage, err)
 	}
-	if n := max(size, atOnce); n > 0 {
+	if n := max(size, f.AtOnce); n > 0 {
 		if err := client.CheckFiles(n); err != nil {
 			return err
 		}

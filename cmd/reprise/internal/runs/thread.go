@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/client"
 	"reprise/replay/result"
@@ -14,42 +13,34 @@ import (
 	"reprise/trace/profile"
 )
 
-// threadFlags say whether the server's replies go into the next turn's prompt.
-type threadFlags struct {
-	thread bool
-}
-
-func (f *threadFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.thread, "thread", false, "put the server's own reply into the prompt of the turn that follows, so that the KV it generated is reused; needs turns that wait for others")
-}
-
 // checkThreads refuses flags that contradict each other.
-func (f *replayFlags) checkThreads() error {
+func (f *Replay) checkThreads() error {
 	switch {
 	case !f.thread:
-	case f.OpenLoop:
+	case f.Load.OpenLoop:
 		return cli.Usagef("--thread and --open-loop contradict each other: a turn sent at its recorded time may be sent before the reply to the one it follows")
-	case f.Concurrency != 0:
+	case f.Load.Concurrency != 0:
 		return cli.Usagef("--thread and --concurrency contradict each other: a closed loop does not wait for the turn before")
 	case f.verify:
 		return cli.Usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
 	case f.resume:
 		return cli.Usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
-	case f.API != result.APICompletions && f.API != result.APIChat:
+	case f.Target.API != result.APICompletions && f.Target.API != result.APIChat:
 		return cli.Usagef("--thread is for --api %s and %s", result.APICompletions, result.APIChat)
-	case f.loop != "":
+	case f.Workload.Loop != "":
 		return cli.Usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
 	}
 	return nil
 }
 
 // threading has the run put replies into prompts. It is nil unless asked for.
-func (f *threadFlags) threading(cmd *cobra.Command, part *workloadPart, lineage *replay.Lineage, e *client.HTTP, m *flags.PromptMaker) (*replay.Threading, error) {
-	if !f.thread {
+func (r *replayRun) threading() (*replay.Threading, error) {
+	if !r.thread {
 		return nil, nil
 	}
+	cmd, m := r.cmd, r.maker
 	words := m.Tok.Words()
-	overhead, err := e.CalibrateTurn(cmd.Context(), words.Text[0])
+	overhead, err := r.endpoint.CalibrateTurn(cmd.Context(), words.Text[0])
 	if errors.Is(err, client.ErrUncounted) {
 		cli.Notef(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and not left room for")
 		err = nil
@@ -59,7 +50,7 @@ func (f *threadFlags) threading(cmd *cobra.Command, part *workloadPart, lineage 
 	}
 	t := &replay.Threading{Encode: m.Tok.Append, Word: words.Text[0], TurnOverhead: overhead,
 		Whole: profile.NewKnownPass(m.BlockSize, true, profile.WithTails(m.Tails.Of)).Touch}
-	shares, err := sharesBlocks(part.w)
+	shares, err := sharesBlocks(r.w)
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
@@ -19,23 +18,26 @@ import (
 	"reprise/trace/profile"
 )
 
-// dryFlags say what a dry run is told of the server and of prices.
-type dryFlags struct {
-	run                   bool
+// DryRun say what a dry run is told of the server and of prices.
+type DryRun struct {
+	Run                   bool
 	assume                string
 	input, cached, output float64 // price of a million tokens; below 0 is not given
 }
 
-func (f *dryFlags) register(fl *pflag.FlagSet) {
-	fl.BoolVar(&f.run, "dry-run", false, "send nothing and ask no endpoint: print what would be sent, how fast, and what it costs")
+// Register implements [flags.Group].
+func (f *DryRun) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.Run, "dry-run", false, "send nothing and ask no endpoint: print what would be sent, how fast, and what it costs")
 	fl.StringVar(&f.assume, "assume", "", "of a dry run: how fast the server is, as `ttft=200ms,itl=20ms`; empty takes the recorded lengths of requests where there are any")
 	fl.Float64Var(&f.input, "price-input", -1, "of a dry run: price of a million prompt tokens")
 	fl.Float64Var(&f.cached, "price-cached", -1, "of a dry run: price of a million prompt tokens that the server has in its cache, as far as that is expected; as the others when not given")
 	fl.Float64Var(&f.output, "price-output", -1, "of a dry run: price of a million output tokens")
 }
 
-func (f *dryFlags) check() error {
-	if !f.run && (f.assume != "" || f.input >= 0 || f.cached >= 0 || f.output >= 0) {
+// Check implements [flags.Group].
+func (f *DryRun) Check() error {
+	if !f.Run && (f.assume != "" || f.input >= 0 || f.cached >= 0 || f.output >= 0) {
 		return cli.Usagef("--assume and prices are for --dry-run")
 	}
 	if f.cached >= 0 && f.input < 0 {
@@ -46,7 +48,7 @@ func (f *dryFlags) check() error {
 }
 
 // took says how long requests take, as far as is known.
-func (f *dryFlags) took() (func(*trace.Request) (time.Duration, bool), error) {
+func (f *DryRun) took() (func(*trace.Request) (time.Duration, bool), error) {
 	if f.assume == "" {
 		return func(r *trace.Request) (time.Duration, bool) {
 			if r.E2ENS == nil {
@@ -76,7 +78,7 @@ func (f *dryFlags) took() (func(*trace.Request) (time.Duration, bool), error) {
 }
 
 // A dryRun is what a replay would send. What is not known is null.
-type dryRun struct {
+type Plan struct {
 	Schema    string            `json:"schema"` // [dryRunSchema]
 	Timing    string            `json:"timing"`
 	Rate      string            `json:"rate,omitempty"`
@@ -114,8 +116,15 @@ type dryCost struct {
 	Total  float64  `json:"total"`
 }
 
-// dryRun prints what a replay would send.
-func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
+// DryRun prints what a replay would send.
+func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
+	raw, err := f.openRaw(w)
+	if err != nil {
+		return err
+	}
+	if raw != nil {
+		raw.Close()
+	}
 	part, maker, err := f.chosen(cmd, w)
 	if err != nil {
 		return err
@@ -128,7 +137,7 @@ func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 	known := profile.NewKnownPass(part.blockSize, false, profile.WithTails(maker.Tails.Of))
-	live, err := f.liveAtStart(cmd, part)
+	live, err := part.liveAtStart(cmd, &f.Workload)
 	if err != nil {
 		return err
 	}
@@ -140,7 +149,7 @@ func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	if f.judge.asJSON {
+	if asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), out)
 	}
 	return out.write(cmd.OutOrStdout())
@@ -148,7 +157,7 @@ func (f *replayFlags) dryRun(cmd *cobra.Command, w *trace.Trace) error {
 
 // A dryPass reads the rows once.
 type dryPass struct {
-	f        *replayFlags
+	f        *Replay
 	known    *profile.KnownPass
 	prompts  *prompt.Prompter
 	reuse    *profile.ServerReuse
@@ -161,12 +170,12 @@ type dryPass struct {
 	digits                      []uint32
 }
 
-func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*dryRun, error) {
-	lineage, err := d.f.Lineage(cmd, part.turns)
+func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Plan, error) {
+	lineage, err := d.f.Load.Lineage(cmd, part.turns)
 	if err != nil {
 		return nil, err
 	}
-	took, err := d.f.dry.took()
+	took, err := d.f.Dry.took()
 	if err != nil {
 		return nil, err
 	}
@@ -179,20 +188,20 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*dry
 	if err != nil {
 		return nil, err
 	}
-	out := &dryRun{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Rate, Speed: d.f.Speed, Selection: part.selection(), ServerBlock: d.f.serverBlock}
+	out := &Plan{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Load.Rate, Speed: d.f.Load.Speed, Selection: part.selection(), ServerBlock: d.f.serverBlock}
 	recorded, err := d.pass(part, main, least, out)
 	if err != nil {
 		return nil, err
 	}
 	plan := main.Plan()
-	if d.f.Concurrency == 0 || plan.Timed == plan.Requests {
+	if d.f.Load.Concurrency == 0 || plan.Timed == plan.Requests {
 		out.Plan = &plan
 	}
 	if lineage != nil {
 		p := least.Plan()
 		out.LeastNS = trace.Ptr(p.LastNS - p.FirstNS)
-		if d.f.Rate == "" {
-			out.RecordedNS = trace.Ptr(int64(float64(recorded) / d.f.Speed))
+		if d.f.Load.Rate == "" {
+			out.RecordedNS = trace.Ptr(int64(float64(recorded) / d.f.Load.Speed))
 		}
 	}
 	d.finish(out)
@@ -200,7 +209,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*dry
 }
 
 // pass reads the rows, and returns the recorded time from the first to the last.
-func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *dryRun) (recordedNS int64, err error) {
+func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *Plan) (recordedNS int64, err error) {
 	rows, err := part.reader()
 	if err != nil {
 		return 0, err
@@ -221,7 +230,7 @@ func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *dry
 		case !part.endless:
 		case main.Over():
 			return io.EOF
-		case id >= part.rows.Len() && d.f.Concurrency > 0 && main.Plan().EndNS == 0:
+		case id >= part.rows.Len() && d.f.Load.Concurrency > 0 && main.Plan().EndNS == 0:
 			return cli.Usagef("a closed loop without an end never ends where requests take no time: give --assume")
 		}
 		return nil
@@ -234,7 +243,7 @@ func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *dry
 
 // planner makes one with a schedule of its own, whose arrivals nobody else draws.
 func (d *dryPass) planner(part *workloadPart, lineage *replay.Lineage, seed uint64, took func(*trace.Request) (time.Duration, bool)) (*replay.Planner, error) {
-	options, err := d.f.Schedule(lineage, seed)
+	options, err := d.f.Load.Schedule(lineage, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +255,7 @@ func (d *dryPass) planner(part *workloadPart, lineage *replay.Lineage, seed uint
 const dryPrompts = 64
 
 // add counts a request that would be sent.
-func (d *dryPass) add(r *trace.Request, out *dryRun) error {
+func (d *dryPass) add(r *trace.Request, out *Plan) error {
 	out.InputTokens += int64(r.InputTokens)
 	out.OutputTokens += int64(r.OutputTokens)
 	known := d.known.Touch(r)
@@ -271,7 +280,7 @@ func (d *dryPass) add(r *trace.Request, out *dryRun) error {
 
 // measure makes one prompt and counts what it takes in a request.
 func (d *dryPass) measure(r *trace.Request) (err error) {
-	if d.f.TokenIDs {
+	if d.f.Target.TokenIDs {
 		if d.digits, err = d.prompts.Tokens(r, d.digits[:0]); err != nil {
 			return err
 		}
@@ -293,7 +302,7 @@ func (d *dryPass) measure(r *trace.Request) (err error) {
 const descriptors = 16
 
 // finish fills in what follows from the counts.
-func (d *dryPass) finish(out *dryRun) {
+func (d *dryPass) finish(out *Plan) {
 	f := d.f
 	out.Sessions = int64(d.sessions.Len()) + d.single
 	out.ExpectedHitRatio = d.reuse.Summary().HitRatio
@@ -302,24 +311,24 @@ func (d *dryPass) finish(out *dryRun) {
 	}
 	most := 0.
 	switch {
-	case f.Concurrency > 0:
-		most = float64(f.Concurrency)
+	case f.Load.Concurrency > 0:
+		most = float64(f.Load.Concurrency)
 	case out.Plan != nil && out.Plan.PeakInFlight != nil:
 		most = *out.Plan.PeakInFlight
-		if f.MaxInFlight > 0 {
-			most = min(most, float64(f.MaxInFlight))
+		if f.Load.MaxInFlight > 0 {
+			most = min(most, float64(f.Load.MaxInFlight))
 		}
-	case f.MaxInFlight > 0:
-		most = float64(f.MaxInFlight)
+	case f.Load.MaxInFlight > 0:
+		most = float64(f.Load.MaxInFlight)
 	}
 	if most > 0 {
 		out.Files = trace.Ptr(int64(math.Ceil(most)) + descriptors)
 	}
-	out.Cost = f.dry.cost(out)
+	out.Cost = f.Dry.cost(out)
 }
 
 // cost is nil without a price.
-func (f *dryFlags) cost(out *dryRun) *dryCost {
+func (f *DryRun) cost(out *Plan) *dryCost {
 	if f.input < 0 && f.output < 0 {
 		return nil
 	}
@@ -349,7 +358,7 @@ func (f *dryFlags) cost(out *dryRun) *dryCost {
 }
 
 // write prints the plan for people.
-func (d *dryRun) write(w io.Writer) error {
+func (d *Plan) write(w io.Writer) error {
 	fmt.Fprintln(w, "Dry run: nothing was sent.")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(label, format string, args ...any) {
@@ -395,7 +404,7 @@ func (d *dryRun) write(w io.Writer) error {
 	return t.Flush()
 }
 
-func (d *dryRun) schedule() string {
+func (d *Plan) schedule() string {
 	how := fmt.Sprintf("speed %g", d.Speed)
 	if d.Rate != "" {
 		how = d.Rate

@@ -1,7 +1,6 @@
-package main
+package flags
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,17 +14,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/result"
 )
 
-// vllmFlags are spellings of `vllm bench serve` that replay takes as well, where
+// Spellings are spellings of `vllm bench serve` that replay takes as well, where
 // they mean the same. They are translated into flags of ours before anything
 // else looks at those. Where a spelling would mean something else it is not taken,
 // and the error says what to use.
-type vllmFlags struct {
+type Spellings struct {
 	given map[string]*vllmValue
-	ready time.Duration // to wait for the endpoint
+	Ready time.Duration // to wait for the endpoint
 }
 
 // A vllmValue is a flag as it was typed.
@@ -42,8 +40,10 @@ func (v *vllmValue) Set(s string) error {
 	v.text = s
 	return nil
 }
+
 func (v *vllmValue) String() string { return v.text }
-func (v *vllmValue) Type() string   { return v.kind }
+
+func (v *vllmValue) Type() string { return v.kind }
 
 // A spelling is a flag of vLLM: a flag of ours with its value, or for more than
 // that a rule of apply.
@@ -97,10 +97,10 @@ var refused = map[string]string{
 	"plot-timeline":      "--html writes a page with plots",
 }
 
-// register adds the spellings, hidden from the help, which would be twice as
+// Register adds the spellings, hidden from the help, which would be twice as
 // long. It comes after all flags of ours, since one without a counterpart, or
 // that is already a flag of ours, is not added.
-func (f *vllmFlags) register(cmd *cobra.Command) {
+func (f *Spellings) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.given = map[string]*vllmValue{}
 	add := func(name string, isBool bool) {
@@ -127,15 +127,15 @@ func (f *vllmFlags) register(cmd *cobra.Command) {
 	}
 }
 
-// args wants one workload, and says what to do where there is a data set.
-func (f *vllmFlags) args(cmd *cobra.Command, args []string) error {
+// Args wants one workload, and says what to do where there is a data set.
+func (f *Spellings) Args(cmd *cobra.Command, args []string) error {
 	if err := f.refuse(cmd.Flags()); err != nil {
 		return err
 	}
 	return cobra.ExactArgs(1)(cmd, args)
 }
 
-func (f *vllmFlags) refuse(fl *pflag.FlagSet) error {
+func (f *Spellings) refuse(fl *pflag.FlagSet) error {
 	var names []string
 	for name := range refused {
 		if f.given[name] != nil && fl.Changed(name) {
@@ -149,8 +149,8 @@ func (f *vllmFlags) refuse(fl *pflag.FlagSet) error {
 	return cli.Usagef("--%s: %s", name, refused[name])
 }
 
-// apply translates what was given into our flags.
-func (f *vllmFlags) apply(cmd *cobra.Command, result *vllmResult) error {
+// Apply translates what was given into our flags.
+func (f *Spellings) Apply(cmd *cobra.Command, result *VLLMResult) error {
 	t := translation{fl: cmd.Flags(), given: f.given, result: result}
 	ours := map[string]bool{} // flags of ours that the user gave
 	t.fl.Visit(func(flag *pflag.Flag) { ours[flag.Name] = f.given[flag.Name] == nil })
@@ -164,7 +164,7 @@ func (f *vllmFlags) apply(cmd *cobra.Command, result *vllmResult) error {
 	t.api()
 	t.model()
 	t.load()
-	f.ready = t.seconds("ready-check-timeout-sec")
+	f.Ready = t.seconds("ready-check-timeout-sec")
 	return t.err
 }
 
@@ -173,7 +173,7 @@ type translation struct {
 	fl     *pflag.FlagSet
 	given  map[string]*vllmValue
 	ours   map[string]bool
-	result *vllmResult
+	result *VLLMResult
 	err    error
 }
 
@@ -266,7 +266,7 @@ func (t *translation) api() {
 	case hasBackend && hasEndpoint && byBackend != byEndpoint:
 		t.fail("--backend and --endpoint name different APIs, %s and %s", byBackend, byEndpoint)
 	case hasBackend:
-		t.result.backend = backend
+		t.result.Backend = backend
 		t.set("backend", "api", byBackend)
 	case hasEndpoint:
 		t.set("endpoint", "api", byEndpoint)
@@ -280,7 +280,7 @@ func (t *translation) model() {
 		return
 	}
 	if t.ours["model"] {
-		t.result.model = t.fl.Lookup("model").Value.String()
+		t.result.Model = t.fl.Lookup("model").Value.String()
 		t.ours["model"] = false
 	}
 	t.set("served-model-name", "model", served)
@@ -307,7 +307,7 @@ func (t *translation) load() {
 		t.fail("--burstiness is one of a finite --request-rate")
 	case all && hasLimit: // the next is sent as one ends
 	case all:
-		t.set("request-rate", "rate", flags.AllAtOnce)
+		t.set("request-rate", "rate", AllAtOnce)
 	case hasRate && math.IsInf(shape, 1):
 		t.set("request-rate", "rate", "constant:"+plainFloat(perSecond))
 	case hasRate && shape == 1:
@@ -346,7 +346,7 @@ func (t *translation) rampUp() {
 	if b, ok := t.text("burstiness"); ok {
 		burstiness = b
 	}
-	r, err := flags.ParseRampUp(fmt.Sprintf("%s:%s,%s-%s,burstiness=%s", flags.RampUpKind, strategy, start, end, burstiness))
+	r, err := ParseRampUp(fmt.Sprintf("%s:%s,%s-%s,burstiness=%s", RampUpKind, strategy, start, end, burstiness))
 	if err != nil {
 		t.fail("--ramp-up-strategy: %v", err)
 		return
@@ -391,29 +391,6 @@ func wholeNumber(s string) (string, error) {
 	return aboveZero(s)
 }
 
-// readyEvery is how often an endpoint that is not ready is asked again.
-const readyEvery = time.Second
-
-// whenReady calls ask until it succeeds or the time that was given is over; then
-// its last error counts. Without such a time it calls it once.
-func (f *vllmFlags) whenReady(ctx context.Context, ask func() error) error {
-	limit := time.NewTimer(f.ready)
-	defer limit.Stop()
-	for {
-		err := ask()
-		if err == nil || f.ready == 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-limit.C:
-			return fmt.Errorf("not ready after %v: %w", f.ready, err)
-		case <-time.After(readyEvery):
-		}
-	}
-}
-
 // listFlags are flags of vLLM that take several values behind each other, and
 // what such a value looks like.
 var listFlags = map[string]*regexp.Regexp{
@@ -422,9 +399,9 @@ var listFlags = map[string]*regexp.Regexp{
 	"--header":   regexp.MustCompile(`^[\w.-]+=`),
 }
 
-// vllmLists repeats the name of a flag before each of its values: "--goodput
+// RepeatLists repeats the name of a flag before each of its values: "--goodput
 // ttft:200 tpot:50" becomes "--goodput ttft:200 --goodput tpot:50".
-func vllmLists(args []string) []string {
+func RepeatLists(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
 		out = append(out, args[i])

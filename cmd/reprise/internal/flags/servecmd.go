@@ -1,7 +1,6 @@
-package main
+package flags
 
 import (
-	"cmp"
 	"maps"
 	"strings"
 	"time"
@@ -9,44 +8,43 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
 )
 
-// serveCmdFlags say how an engine is started for what a command measures, and which
+// ServeCmd say how an engine is started for what a command measures, and which
 // one setting of it varies.
-type serveCmdFlags struct {
+type ServeCmd struct {
 	command string
 	set     []string
 	vary    []string
-	fresh   bool
-	ready   time.Duration
-	grace   time.Duration
+	Fresh   bool
+	Ready   time.Duration
+	Grace   time.Duration
 }
 
-func (f *serveCmdFlags) register(cmd *cobra.Command) {
+func (f *ServeCmd) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.command, "serve-cmd", "", "`command` that starts the engine to measure, such as 'vllm serve M --port {port} --max-num-seqs {x}'; split at spaces and quotes, without a shell. {port} is a free port, other names are those of --set and --vary")
 	fl.StringArrayVar(&f.set, "set", nil, "`NAME=VALUE` of a placeholder of --serve-cmd; may be repeated")
 	fl.StringArrayVar(&f.vary, "vary", nil, "`NAME=A,B,…`: the one placeholder of --serve-cmd that varies; an engine is started for each value, one after another")
-	fl.BoolVar(&f.fresh, "serve-fresh", false, "start the engine anew for each run")
-	fl.DurationVar(&f.ready, "ready-timeout", bench.DefaultReady, "how long the engine may take until it answers /health and /v1/models")
-	fl.DurationVar(&f.grace, "stop-timeout", bench.DefaultGrace, "how long the engine may take to end when asked, before it is killed")
+	fl.BoolVar(&f.Fresh, "serve-fresh", false, "start the engine anew for each run")
+	fl.DurationVar(&f.Ready, "ready-timeout", bench.DefaultReady, "how long the engine may take until it answers /health and /v1/models")
+	fl.DurationVar(&f.Grace, "stop-timeout", bench.DefaultGrace, "how long the engine may take to end when asked, before it is killed")
 }
 
-// given tells whether an engine is to be started.
-func (f *serveCmdFlags) given() bool { return f.command != "" }
+// Given tells whether an engine is to be started.
+func (f *ServeCmd) Given() bool { return f.command != "" }
 
 // A serveSetting is one value of what varies, or all that there is when nothing does.
-type serveSetting struct {
-	name    string // such as x=64; empty when nothing varies
-	command bench.ServeCommand
+type ServeSetting struct {
+	Name    string // such as x=64; empty when nothing varies
+	Command bench.ServeCommand
 }
 
-// settings are the commands to start, one for each value of --vary. They are read
+// Settings are the commands to start, one for each value of --vary. They are read
 // before anything is started.
-func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
-	if !f.given() {
+func (f *ServeCmd) Settings(cmd *cobra.Command) ([]ServeSetting, error) {
+	if !f.Given() {
 		for _, name := range []string{"set", "vary", "serve-fresh", "ready-timeout", "stop-timeout"} {
 			if cmd.Flags().Changed(name) {
 				return nil, cli.Usagef("--%s is about the engine that --serve-cmd starts", name)
@@ -54,10 +52,10 @@ func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
 		}
 		return nil, nil
 	}
-	if name := new(trialFlags).simulatedFlag(cmd); name != "" {
+	if name := SimulatedFlag(cmd); name != "" {
 		return nil, cli.Usagef("--serve-cmd starts the engine that is measured, and --%s is of a simulated one: give one of them, or put the setting into the command of --serve-cmd", name)
 	}
-	if f.ready <= 0 || f.grace < 0 {
+	if f.Ready <= 0 || f.Grace < 0 {
 		return nil, cli.Usagef("--ready-timeout must be above zero, and --stop-timeout not below")
 	}
 	c, err := bench.ParseServeCommand(f.command)
@@ -67,7 +65,7 @@ func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
 	if !c.HasPort() && !cmd.Flags().Changed("url") {
 		return nil, cli.Usagef("--serve-cmd has no {port}: put it where the engine is told its port, or say by --url where it answers")
 	}
-	fixed, err := flags.Pairs("set", f.set)
+	fixed, err := Pairs("set", f.set)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +76,7 @@ func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
 	if _, twice := fixed[name]; twice {
 		return nil, cli.Usagef("--set and --vary both give %s a value", name)
 	}
-	var out []serveSetting
+	var out []ServeSetting
 	for _, v := range values {
 		all, setting := maps.Clone(fixed), ""
 		if name != "" {
@@ -88,13 +86,13 @@ func (f *serveCmdFlags) settings(cmd *cobra.Command) ([]serveSetting, error) {
 		if err != nil {
 			return nil, cli.Usagef("--serve-cmd: %v; --set NAME=VALUE gives one", err)
 		}
-		out = append(out, serveSetting{setting, filled})
+		out = append(out, ServeSetting{setting, filled})
 	}
 	return out, nil
 }
 
 // varied reads --vary. Without it there is one value of no name.
-func (f *serveCmdFlags) varied() (name string, values []string, err error) {
+func (f *ServeCmd) varied() (name string, values []string, err error) {
 	switch len(f.vary) {
 	case 0:
 		return "", []string{""}, nil
@@ -117,29 +115,4 @@ func (f *serveCmdFlags) varied() (name string, values []string, err error) {
 		seen[v] = true
 	}
 	return name, values, nil
-}
-
-// served starts the engine of a setting for trials under the flags of a live
-// endpoint. Its log is the file log, or without one a file beside the results of the
-// trial that starts it. Who asks for it closes it.
-func (f *serveCmdFlags) served(cmd *cobra.Command, s serveSetting, live replayFlags, log string) (*bench.Served, error) {
-	out := &bench.Served{Command: s.command, Fresh: f.fresh, Log: log, Ready: f.ready, Grace: f.grace}
-	if cmd.Flags().Changed("url") {
-		if len(live.URLs) != 1 {
-			return nil, cli.Usagef("--serve-cmd starts one engine: give one --url, or none")
-		}
-		out.URL = live.URLs[0]
-	}
-	out.Target = func(url string) bench.Target {
-		l := live
-		l.URLs, l.EngineFlags = []string{url}, cmp.Or(l.EngineFlags, s.command.String())
-		return liveTarget{cmd, l}
-	}
-	out.Note = func(text string) {
-		if s.name != "" {
-			text = s.name + ": " + text
-		}
-		cli.Notef(cmd, "%s", text)
-	}
-	return out, live.check(cmd)
 }

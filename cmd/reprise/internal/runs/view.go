@@ -1,172 +1,19 @@
-package main
+package runs
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"charm.land/bubbletea/v2"
-	"github.com/spf13/cobra"
 
-	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
-	"reprise/replay/report"
 	"reprise/replay/result"
 )
-
-// liveFlags say how a replay is watched.
-type liveFlags struct{ live string }
-
-// Values of --live.
-const (
-	liveAuto = "auto"
-	liveOn   = "on"
-	liveOff  = "off"
-)
-
-func (f *liveFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.live, "live", liveAuto, "`auto` is a view of the run on a terminal and a line each second elsewhere; on insists on the view, off on the lines")
-}
-
-func (f *liveFlags) check(cmd *cobra.Command) error {
-	quiet, _ := cmd.Flags().GetBool("quiet")
-	switch f.live {
-	case liveAuto, liveOff:
-	case liveOn:
-		if quiet {
-			return cli.Usagef("--live on and --quiet contradict each other")
-		}
-		if !hasScreen(cmd) {
-			return cli.Usagef("--live on: stdin and stderr are not both a terminal")
-		}
-	default:
-		return cli.Usagef("--live: want auto, on or off")
-	}
-	return nil
-}
-
-// hasScreen says that there is somebody to look, who can press keys.
-func hasScreen(cmd *cobra.Command) bool {
-	in, ok := cmd.InOrStdin().(io.Writer) // an os.File is both
-	return ok && cli.IsTerminal(in) && cli.IsTerminal(cmd.ErrOrStderr())
-}
-
-// A watcher shows a run: as a view of it, as lines, or not at all.
-type watcher struct {
-	about   liveAbout
-	lines   io.Writer // of the lines; nil shows none
-	history liveHistory
-
-	messages chan tea.Msg  // to the view; nil without one
-	over     chan struct{} // closed when the view is
-	once     sync.Once
-}
-
-// liveAbout is what the view says that does not change.
-type liveAbout struct {
-	title  string
-	total  int64 // rows of the workload
-	cores  int
-	limits report.Limits
-}
-
-// watch begins to show a run.
-func (f *liveFlags) watch(cmd *cobra.Command, about liveAbout) *watcher {
-	w := &watcher{about: about}
-	quiet, _ := cmd.Flags().GetBool("quiet")
-	switch {
-	case quiet:
-	case f.live != liveOff && hasScreen(cmd):
-		model := liveModel{about: about, stop: interruptSelf}
-		w.show(tea.NewProgram(model, tea.WithInput(cmd.InOrStdin()), tea.WithOutput(cmd.ErrOrStderr()), tea.WithoutSignalHandler(), tea.WithFPS(10)))
-	default:
-		w.lines = cmd.ErrOrStderr()
-	}
-	return w
-}
-
-// show runs the view until it ends. Nothing waits for it: not for a terminal that
-// takes no output, and not for a view that cannot be drawn.
-func (w *watcher) show(program *tea.Program) {
-	w.messages, w.over = make(chan tea.Msg, 16), make(chan struct{})
-	go func() {
-		defer close(w.over)
-		last, _ := program.Run()
-		if m, ok := last.(liveModel); ok && m.kill {
-			m.stop()
-		}
-	}()
-	go func() {
-		for {
-			select {
-			case msg := <-w.messages:
-				program.Send(msg)
-			case <-w.over:
-				return
-			}
-		}
-	}()
-}
-
-func (w *watcher) send(msg tea.Msg) {
-	select {
-	case w.messages <- msg:
-	default: // the view is stuck
-	}
-}
-
-// interruptSelf is Ctrl-C, which a terminal in raw mode does not make of its key:
-// the first ends the sending, and after it the next ends the process.
-func interruptSelf() {
-	if p, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = p.Signal(os.Interrupt)
-	}
-}
-
-// progress takes a report of the run, once a second.
-func (w *watcher) progress(p replay.Progress) {
-	switch {
-	case w.messages != nil:
-		w.send(p)
-	case w.lines != nil && p.Elapsed >= time.Second:
-		w.history.add(p)
-		fmt.Fprintln(w.lines, liveLine(w.about, &w.history))
-	}
-}
-
-// stopping says that the run is being stopped. It is false where nobody is told
-// by the view.
-func (w *watcher) stopping() bool {
-	if w.messages == nil {
-		return false
-	}
-	w.send(liveStopping{})
-	return true
-}
-
-// end stops showing. What is seen last stays.
-func (w *watcher) end() {
-	w.once.Do(func() {
-		if w.messages == nil {
-			return
-		}
-		w.send(liveOver{})
-		select {
-		case <-w.over:
-		case <-time.After(time.Second):
-		}
-	})
-}
-
-// The view is of one message each second. Its state is a value: what it shows
-// follows from the reports alone.
 
 // liveStopping says that the sending is being ended, liveOver that all is over.
 type (
@@ -370,7 +217,9 @@ func (h *liveHistory) series(of func(*replay.Quantiles) replay.Distribution, n i
 func sparkline(values []float64) string {
 	most := 0.0
 	for _, v := range values {
-		most = math.Max(most, cmpNaN(v))
+		if v > most { // no number is greater than none
+			most = v
+		}
 	}
 	var b strings.Builder
 	for _, v := range values {
@@ -384,13 +233,6 @@ func sparkline(values []float64) string {
 		}
 	}
 	return b.String()
-}
-
-func cmpNaN(v float64) float64 {
-	if math.IsNaN(v) {
-		return 0
-	}
-	return v
 }
 
 // span prints a time to three digits. A distribution without values has none.
@@ -413,10 +255,6 @@ func bar(n, of int64, width int) string {
 	}
 	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
 }
-
-// toSend is how many requests a run has; 0 where it has no end. Rows that are left
-// out are known once they are read, so that it falls to what is really sent.
-func (a liveAbout) toSend(p *replay.Progress) int64 { return max(a.total-p.LeftOut, 0) }
 
 // done says how many of the requests are over.
 func done(about liveAbout, p *replay.Progress) string {

@@ -1,10 +1,9 @@
-package main
+package runs
 
 import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,113 +14,9 @@ import (
 	"reprise/replay/result"
 	"reprise/synth"
 	"reprise/synth/fidelity"
-	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/profile"
 )
-
-// modeFlags say which part of a workload is replayed, how often, and whether at
-// all.
-type modeFlags struct {
-	start, end       time.Duration
-	prime            string
-	primeTokens      int64
-	primeConcurrency int
-	sample           string
-	maxRequests      int64
-	loop             string
-	loopSame         bool
-	loopUnsaid       bool // of a trial, which is one of many
-	dry              dryFlags
-}
-
-// Values of --prime.
-const (
-	primeLRU  = "lru"
-	primeNone = "none"
-)
-
-// defaultPrimeTokens is about what the KV cache of one node of eight large
-// accelerators holds for a 70-billion-parameter model.
-const defaultPrimeTokens = 1_000_000
-
-const defaultPrimeConcurrency = 8
-
-func (f *modeFlags) register(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.DurationVar(&f.start, "start", 0, "begin of the window of the workload to replay, from its start, that of its declared capture; 0s waits for the first request as long as the capture did; what was in a prefix cache by then is sent first, see --prime")
-	fl.DurationVar(&f.end, "end", 0, "end of the window; 0 is the end of the workload")
-	fl.StringVar(&f.prime, "prime", primeLRU, "what is in the server's cache at --start: lru (the prefixes that a cache of --prime-tokens would hold, sent before the run and not measured) or none")
-	fl.Int64Var(&f.primeTokens, "prime-tokens", defaultPrimeTokens, "tokens of the cache that --prime fills")
-	fl.IntVar(&f.primeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "requests at once that prime the cache")
-	fl.StringVar(&f.sample, "sample", "", "`share` of the sessions to replay, such as 10% or 0.1, whole and at their recorded times, so that the rate falls with it")
-	fl.Int64Var(&f.maxRequests, "max-requests", 0, "replay only so many rows, the first; 0 is all")
-	fl.StringVar(&f.loop, "loop", "", "play the workload again and again: a number of `rounds`, or for as long as a duration such as 2h")
-	fl.BoolVar(&f.loopSame, "loop-same", false, "every round of --loop sends the prompts of the first, and finds them in the server's cache")
-	f.dry.register(fl)
-}
-
-// check refuses flags that have no meaning, alone or together.
-func (f *modeFlags) check() error {
-	switch {
-	case f.start < 0 || f.end < 0 || f.end > 0 && f.end <= f.start:
-		return cli.Usagef("the window from %v to %v is empty", f.start, f.end)
-	case f.prime != primeLRU && f.prime != primeNone:
-		return cli.Usagef("--prime: want %s or %s", primeLRU, primeNone)
-	case f.primeTokens < 1 || f.primeConcurrency < 1:
-		return cli.Usagef("--prime-tokens and --prime-concurrency: want a number above 0; --prime none sends nothing before the run")
-	case (f.prime != primeLRU || f.primeTokens != defaultPrimeTokens || f.primeConcurrency != defaultPrimeConcurrency) && f.start == 0:
-		return cli.Usagef("--prime is for a window that begins in the workload: give --start")
-	case f.maxRequests < 0:
-		return cli.Usagef("--max-requests: want a number above 0")
-	case f.loopSame && f.loop == "":
-		return cli.Usagef("--loop-same is about the rounds of --loop")
-	}
-	if _, err := f.share(); err != nil {
-		return err
-	}
-	if _, err := f.rounds(); err != nil {
-		return err
-	}
-	return f.dry.check()
-}
-
-// share reads --sample; 1 is everything.
-func (f *modeFlags) share() (float64, error) {
-	if f.sample == "" {
-		return 1, nil
-	}
-	digits, percent := strings.CutSuffix(f.sample, "%")
-	share, err := strconv.ParseFloat(digits, 64)
-	if percent {
-		share /= 100
-	}
-	if err != nil || !(share > 0 && share <= 1) {
-		return 0, cli.Usagef("--sample: want a share above 0, up to 1, such as 0.1 or 10%%")
-	}
-	return share, nil
-}
-
-// rounds reads --loop. The zero Span is one round.
-func (f *modeFlags) rounds() (replay.Span, error) {
-	s, err := replay.ParseSpan(f.loop)
-	if err != nil || f.loop != "" && s == (replay.Span{}) || s.Requests > math.MaxInt32 {
-		return s, cli.Usagef("--loop: want a number of rounds, such as 3, or a duration, such as 2h")
-	}
-	return s, nil
-}
-
-// settle has a loop for a duration end with it.
-func (f *replayFlags) settle() error {
-	if err := f.modeFlags.check(); err != nil {
-		return err
-	}
-	loop, err := f.rounds()
-	if loop.Time > 0 && (f.Duration == 0 || loop.Time < f.Duration) {
-		f.Duration = loop.Time
-	}
-	return err
-}
 
 // A workloadPart is what is replayed of a workload, and how often.
 type workloadPart struct {
@@ -138,32 +33,36 @@ type workloadPart struct {
 
 // part chooses what the flags ask for: first the window, then the sample of it,
 // then the first rows of that, and then how often.
-func (f *modeFlags) part(cmd *cobra.Command, w *trace.Trace, seed uint64) (*workloadPart, error) {
-	all, blockSize, err := workloadRows(w)
+func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) (*workloadPart, error) {
+	all, blockSize, err := OpenRows(w)
 	if err != nil {
 		return nil, err
 	}
-	p := &workloadPart{w: w, blockSize: blockSize, rows: trace.Whole(all.total), of: all.total, fromNS: int64(f.start)}
-	if f.start > 0 || f.end > 0 {
-		if err := p.cut(int64(f.start), int64(f.end)); err != nil {
+	p := &workloadPart{w: w, blockSize: blockSize, rows: trace.Whole(all.Total), of: all.Total, fromNS: int64(f.Start)}
+	if f.Start > 0 || f.End > 0 {
+		arrivals, err := trace.Columns[trace.Arrival](w)
+		if err != nil {
 			return nil, err
 		}
-		cli.Notef(cmd, "window: %d of %d rows, from %v on", p.rows.Len(), p.of, f.start)
+		if p.rows, err = trace.Window(arrivals, int64(f.Start), int64(f.End)); err != nil {
+			return nil, err
+		}
+		cli.Notef(cmd, "window: %d of %d rows, from %v on", p.rows.Len(), p.of, f.Start)
 	}
 	if w.Meta.Capture.Declared() && !cmd.Flags().Changed("start") {
 		if err := p.skipLead(cmd); err != nil {
 			return nil, err
 		}
 	}
-	if share, err := f.share(); err != nil {
+	if share, err := f.Share(); err != nil {
 		return nil, err
 	} else if share < 1 {
 		if err := p.sample(cmd, share, seed); err != nil {
 			return nil, err
 		}
 	}
-	if f.maxRequests > 0 {
-		p.rows = p.rows.Head(f.maxRequests)
+	if f.MaxRequests > 0 {
+		p.rows = p.rows.Head(f.MaxRequests)
 	}
 	if p.rows.Len() == 0 && p.of > 0 {
 		return nil, cli.Usagef("none of the %d rows of the workload is chosen", p.of)
@@ -172,7 +71,7 @@ func (f *modeFlags) part(cmd *cobra.Command, w *trace.Trace, seed uint64) (*work
 		return nil, err
 	}
 	p.about.Rows, p.about.OfRows = p.rows.Len(), p.of
-	p.about.FromNS, p.about.ToNS, p.about.MaxRequests = int64(f.start), int64(f.end), f.maxRequests
+	p.about.FromNS, p.about.ToNS, p.about.MaxRequests = int64(f.Start), int64(f.End), f.MaxRequests
 	return p, nil
 }
 
@@ -208,16 +107,6 @@ func (p *workloadPart) selection() *result.Selection {
 		return nil
 	}
 	return &p.about
-}
-
-// cut makes the part a window.
-func (p *workloadPart) cut(from, to int64) error {
-	arrivals, err := trace.Columns[trace.Arrival](p.w)
-	if err != nil {
-		return err
-	}
-	p.rows, err = trace.Window(arrivals, from, to)
-	return err
 }
 
 // sample makes the part a sample of its sessions, and says how they differ.
@@ -328,8 +217,8 @@ func sayMeasure(m result.Measure) string {
 }
 
 // repeat makes the loop that the flags ask for.
-func (p *workloadPart) repeat(cmd *cobra.Command, f *modeFlags) error {
-	rounds, err := f.rounds()
+func (p *workloadPart) repeat(cmd *cobra.Command, f *flags.Workload) error {
+	rounds, err := f.Rounds()
 	if err != nil || rounds == (replay.Span{}) {
 		return err
 	}
@@ -351,13 +240,21 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *modeFlags) error {
 	p.loop = &replay.Loop{Open: p.once, Rows: p.rows.Len(), PeriodNS: replay.Period(first, last, p.rows.Len()), Rounds: rounds.Requests}
 	p.endless = rounds.Requests == 0
 	prompts := "each with prompts of its own, so that it does not hit the cache of those before it (--loop-same)"
-	if f.loopSame {
+	if f.LoopSame {
 		prompts = "with the same prompts"
-	} else if p.loop.Blocks, err = p.blocks(); err != nil {
-		return err
+	} else {
+		all, _, err := OpenRows(p.w)
+		if err != nil {
+			return err
+		}
+		ids, err := synth.Count(all)
+		if err != nil {
+			return err
+		}
+		p.loop.Blocks = max(ids.Blocks, 1) // one more than the greatest id
 	}
-	p.about.Loop = &result.Rounds{Rounds: rounds.Requests, PeriodNS: p.loop.PeriodNS, Same: f.loopSame}
-	if f.loopUnsaid {
+	p.about.Loop = &result.Rounds{Rounds: rounds.Requests, PeriodNS: p.loop.PeriodNS, Same: f.LoopSame}
+	if f.LoopQuiet {
 		return nil
 	}
 	times := fmt.Sprintf("%d rounds", rounds.Requests)
@@ -366,17 +263,6 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *modeFlags) error {
 	}
 	cli.Notef(cmd, "loop: %s of %d rows and %v, %s", times, p.rows.Len(), time.Duration(p.loop.PeriodNS).Round(time.Millisecond), prompts)
 	return nil
-}
-
-// blocks is one more than the greatest block id of the workload, in one pass over
-// its rows.
-func (p *workloadPart) blocks() (uint64, error) {
-	all, _, err := workloadRows(p.w)
-	if err != nil {
-		return 0, err
-	}
-	ids, err := synth.Count(all)
-	return max(ids.Blocks, 1), err
 }
 
 // spellable refuses rounds whose blocks the prompts have no words to tell apart.
@@ -391,17 +277,9 @@ func (p *workloadPart) spellable(limit uint64) error {
 	return nil
 }
 
-// tails are those of the workload in every round.
-func (p *workloadPart) tails(t *prompt.Tails) *prompt.Tails {
-	if p.loop == nil {
-		return t
-	}
-	return t.Repeat(p.loop.Blocks)
-}
-
 // once reads the rows of one round.
 func (p *workloadPart) once() (trace.Reader[trace.Request], error) {
-	all, _, err := workloadRows(p.w)
+	all, _, err := OpenRows(p.w)
 	if err != nil || p.all() {
 		return all, err
 	}
@@ -409,22 +287,13 @@ func (p *workloadPart) once() (trace.Reader[trace.Request], error) {
 }
 
 // reader reads the rows of all rounds. Their number is 0 where there is no end.
-func (p *workloadPart) reader() (*countedRows, error) {
+func (p *workloadPart) reader() (*Rows, error) {
 	if p.loop != nil {
 		again := *p.loop
-		return &countedRows{&again, p.rows.Len() * p.loop.Rounds}, nil
+		return &Rows{&again, p.rows.Len() * p.loop.Rounds}, nil
 	}
 	rows, err := p.once()
-	return &countedRows{rows, p.rows.Len()}, err
-}
-
-// before reads the rows of the workload before the window.
-func (p *workloadPart) before() (trace.Reader[trace.Request], error) {
-	all, _, err := workloadRows(p.w)
-	if err != nil {
-		return nil, err
-	}
-	return trace.Pick(all.Reader, trace.Whole(p.rows.First()), nil), nil
+	return &Rows{rows, p.rows.Len()}, err
 }
 
 // turns reads which rows of a round wait for which.
@@ -450,16 +319,17 @@ func (p *workloadPart) apply(o *replay.Options) {
 
 // liveAtStart finds what is in a prefix cache when the window begins. It is nil where
 // nothing is to be primed.
-func (f *modeFlags) liveAtStart(cmd *cobra.Command, p *workloadPart) ([]trace.Request, error) {
-	if f.prime == primeNone || p.rows.First() == 0 {
+func (p *workloadPart) liveAtStart(cmd *cobra.Command, f *flags.Workload) ([]trace.Request, error) {
+	if f.Prime == flags.PrimeNone || p.rows.First() == 0 {
 		return nil, nil
 	}
-	src, err := p.before()
+	all, _, err := OpenRows(p.w)
 	if err != nil {
 		return nil, err
 	}
-	cache := profile.NewLive(p.blockSize, f.primeTokens)
-	err = trace.Each(src, func(_ int64, r *trace.Request) error {
+	before := trace.Pick(all.Reader, trace.Whole(p.rows.First()), nil)
+	cache := profile.NewLive(p.blockSize, f.PrimeTokens)
+	err = trace.Each(before, func(_ int64, r *trace.Request) error {
 		cache.Touch(r)
 		return nil
 	})
@@ -467,18 +337,18 @@ func (f *modeFlags) liveAtStart(cmd *cobra.Command, p *workloadPart) ([]trace.Re
 		return nil, err
 	}
 	prompts := cache.Prompts()
-	sum := result.Primed{CapacityTokens: f.primeTokens, LiveTokens: cache.Tokens(), Prompts: int64(len(prompts))}
+	sum := result.Primed{CapacityTokens: f.PrimeTokens, LiveTokens: cache.Tokens(), Prompts: int64(len(prompts))}
 	for i := range prompts {
 		sum.Tokens += int64(prompts[i].InputTokens)
 	}
 	p.about.Prime = &sum
-	cli.Notef(cmd, "prime: a cache of %d tokens (--prime-tokens) holds %d of them at %v, in %d prefixes of %d tokens in all", f.primeTokens, cache.Tokens(), f.start, len(prompts), sum.Tokens)
+	cli.Notef(cmd, "prime: a cache of %d tokens (--prime-tokens) holds %d of them at %v, in %d prefixes of %d tokens in all", f.PrimeTokens, cache.Tokens(), f.Start, len(prompts), sum.Tokens)
 	return prompts, nil
 }
 
 // fillCache sends what is live to the endpoint before the run, and makes what was
 // answered known.
-func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []trace.Request, endpoint result.Endpoint, makes func() (flags.RowPrompter, error), known *profile.KnownPass) error {
+func (p *workloadPart) fillCache(cmd *cobra.Command, concurrency int, prompts []trace.Request, endpoint result.Endpoint, makes func() (flags.RowPrompter, error), known *profile.KnownPass) error {
 	if len(prompts) == 0 {
 		return nil
 	}
@@ -489,7 +359,7 @@ func (f *modeFlags) fillCache(cmd *cobra.Command, p *workloadPart, prompts []tra
 	bar := cli.NewProgress(cmd)
 	bar.Start("prime", "requests", int64(len(prompts)))
 	defer bar.End()
-	primer := replay.Primer{Prompter: prompter, Endpoint: endpoint, Concurrency: f.primeConcurrency, Progress: bar.Set}
+	primer := replay.Primer{Prompter: prompter, Endpoint: endpoint, Concurrency: concurrency, Progress: bar.Set}
 	sent, answered, err := primer.Prime(cmd.Context(), prompts)
 	sent.CapacityTokens, sent.LiveTokens = p.about.Prime.CapacityTokens, p.about.Prime.LiveTokens
 	p.about.Prime = &sent

@@ -1,0 +1,196 @@
+package flags
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/engine"
+)
+
+// AllRouters stands for every router, one after another.
+const AllRouters = "all"
+
+// Fleet say what the simulated engines are, how many there are, and which of them
+// a request goes to.
+type Fleet struct {
+	Engine     Engine
+	replicas   int
+	Router     string
+	loadWeight float64
+}
+
+func (f *Fleet) Register(fl *pflag.FlagSet) {
+	f.Engine.register(fl)
+	fl.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
+	fl.StringVar(&f.Router, "router", engine.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
+	fl.Float64Var(&f.loadWeight, "load-weight", 1, "of prefix: share of a prompt that a replica must hold more for each share that it was sent above the mean; 0 follows the prefix alone")
+}
+
+// Configs are those that the flags ask for, of engines of this config. seed is that of
+// random routing.
+func (f *Fleet) Configs(config engine.Config, seed uint64) []engine.FleetConfig {
+	one := engine.FleetConfig{Engine: config, Replicas: f.replicas, Router: f.Router, LoadWeight: f.loadWeight, Seed: seed}
+	if f.Router != AllRouters {
+		return []engine.FleetConfig{one}
+	}
+	var all []engine.FleetConfig
+	for _, name := range engine.Routers() {
+		one.Router = name
+		if name == engine.RouterPrefix && f.loadWeight > 0 {
+			one.LoadWeight = 0
+			all = append(all, one)
+			one.LoadWeight = f.loadWeight
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Describe names the model for the results.
+func (f *Fleet) Describe(c engine.FleetConfig) string {
+	doc, err := json.Marshal(c.Engine)
+	if err != nil {
+		return ""
+	}
+	router := c.Router
+	if router == engine.RouterPrefix {
+		router += fmt.Sprintf(" with load weight %v", c.LoadWeight)
+	}
+	out := fmt.Sprintf("%d × %s, router %s, costs %s", c.Replicas, doc, router, c.Engine.Costs)
+	if f.Engine.Preset != "" {
+		out = "preset " + f.Engine.Preset + ": " + out
+	}
+	return out
+}
+
+// Engine say what a simulated engine is like: a preset, and what differs
+// from it.
+type Engine struct {
+	Given     engine.Config
+	Preset    string
+	Costs     string
+	noChunks  bool
+	noCaching bool
+	changed   func(name string) bool // a flag was given; nil asks the command
+}
+
+func (f *Engine) register(fl *pflag.FlagSet) {
+	d := engine.DefaultConfig()
+	fl.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the flags below change it")
+	f.RegisterModel(fl)
+	fl.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "tokens in a block of KV")
+	fl.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "tokens of KV memory of an engine; 0 is without bound")
+	fl.IntVar(&f.Given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "requests that run at once")
+	fl.IntVar(&f.Given.MaxWaiting, "max-waiting", d.MaxWaiting, "requests that wait; more are refused with 429")
+}
+
+// ModelFlags are those of registerModel.
+var ModelFlags = []string{"costs", "max-num-batched-tokens", "no-chunked-prefill", "no-prefix-caching", "batching"}
+
+// RegisterModel registers what only a model of an engine has.
+func (f *Engine) RegisterModel(fl *pflag.FlagSet) {
+	d := engine.DefaultConfig()
+	fl.StringVar(&f.Costs, "costs", "", "what steps take: step, kv-token, prefill-token and decode-seq, and request before the first; such as step=5ms,kv-token=40ns")
+	fl.IntVar(&f.Given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "tokens computed in a step")
+	fl.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
+	fl.BoolVar(&f.noCaching, "no-prefix-caching", false, "compute every prompt whole")
+	fl.StringVar(&f.Given.Batching, "batching", d.Batching, "continuous, or static: no request is admitted before the whole batch has ended")
+}
+
+// With is the engine of the command's flags and of further ones, each NAME or
+// NAME=VALUE, which go before them.
+func (f *Engine) With(cmd *cobra.Command, further []string) (Engine, error) {
+	var e Engine
+	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
+	e.register(fl)
+	e.changed = fl.Changed
+	var args []string
+	fl.VisitAll(func(own *pflag.Flag) {
+		if given := cmd.Flags().Lookup(own.Name); given != nil && given.Changed {
+			args = append(args, "--"+own.Name+"="+given.Value.String())
+		}
+	})
+	for _, s := range further {
+		args = append(args, "--"+strings.TrimPrefix(s, "--"))
+	}
+	err := fl.Parse(args)
+	if err == nil && fl.NArg() > 0 {
+		err = fmt.Errorf("%q is no flag", fl.Arg(0))
+	}
+	return e, err
+}
+
+func PresetNames() []string {
+	var names []string
+	for _, p := range engine.Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Config is the engine that the flags ask for, and the name of its model.
+func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
+	c, model := engine.DefaultConfig(), "simulated"
+	switch {
+	case f.Preset != "":
+		p, err := engine.OpenPreset(f.Preset)
+		if err != nil {
+			return c, "", cli.Usagef("--preset: %v", err)
+		}
+		c, model = p.Engine, p.Model
+	case f.Costs == "":
+		return c, "", cli.Usagef("say how fast the engine is: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", PresetNames()[0])
+	}
+	given := f.changed
+	if given == nil {
+		given = cmd.Flags().Changed
+	}
+	for name, set := range map[string]func(){
+		"block-size":             func() { c.BlockSize = f.Given.BlockSize },
+		"kv-tokens":              func() { c.KVTokens = f.Given.KVTokens },
+		"max-num-seqs":           func() { c.MaxSeqs = f.Given.MaxSeqs },
+		"max-num-batched-tokens": func() { c.MaxBatchTokens = f.Given.MaxBatchTokens },
+		"max-waiting":            func() { c.MaxWaiting = f.Given.MaxWaiting },
+		"no-chunked-prefill":     func() { c.ChunkedPrefill = !f.noChunks },
+		"no-prefix-caching":      func() { c.PrefixCaching = !f.noCaching },
+		"batching":               func() { c.Batching = f.Given.Batching },
+	} {
+		if given(name) {
+			set()
+		}
+	}
+	if f.Costs != "" {
+		var err error
+		if c.Costs, err = engine.ParseCosts(f.Costs, c.Costs); err != nil {
+			return c, "", cli.Usagef("--costs: %v", err)
+		}
+	}
+	return c, model, nil
+}
+
+// Warning is that of the preset at the costs of the engine that the flags ask for, or
+// "", see [engine.Preset].
+func (f *Engine) Warning(c engine.Config) string {
+	p, err := engine.OpenPreset(f.Preset)
+	if err != nil {
+		return ""
+	}
+	return p.Warn(c.Costs)
+}
+
+// SimulatedFlag is a flag that was given and means nothing to an endpoint, or "".
+func SimulatedFlag(cmd *cobra.Command) (name string) {
+	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(Fleet).Register(fl)
+	fl.VisitAll(func(own *pflag.Flag) {
+		if cmd.Flags().Changed(own.Name) {
+			name = own.Name
+		}
+	})
+	return name
+}

@@ -1,0 +1,169 @@
+package flags
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/contract"
+	"reprise/replay/peer"
+	"reprise/replay/report"
+)
+
+// Judge say how results are summarised and judged.
+type Judge struct {
+	Definitions string
+	SteadyShare float64
+	VLLM        VLLMResult
+	AsJSON      bool
+	HTML        string
+	Plots       string
+	SLO         string
+	ServerBlock int
+	Trust       Trust
+	Contract
+}
+
+func (f *Judge) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.AsJSON, "json", false, "print the summary as JSON")
+	f.RegisterPages(fl)
+	fl.StringVar(&f.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	f.Trust.Register(cmd)
+	f.Contract.Register(cmd)
+	fl.StringVar(&f.Definitions, "definitions", OwnDefinitions, "whose definitions the figures have: "+OwnDefinitions+", "+strings.Join(peer.Presets(), ", "))
+	fl.Float64Var(&f.SteadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
+	f.VLLM.register(cmd)
+}
+
+// RegisterPages registers what asks for files beside the report.
+func (f *Judge) RegisterPages(fl *pflag.FlagSet) {
+	fl.StringVar(&f.HTML, "html", "", "self-contained page to write")
+	fl.StringVar(&f.Plots, "plots", "", "directory to write each plot of the page to, as SVG and as CSV")
+}
+
+const OwnDefinitions = "reprise"
+
+// Check refuses flags before anything is sent or read. A document of vLLM's is
+// written when the flag says so that how names.
+func (f *Judge) Check(document bool, how string) error {
+	if f.Definitions != OwnDefinitions && !slices.Contains(peer.Presets(), f.Definitions) {
+		return cli.Usagef("--definitions: want %s or one of %s", OwnDefinitions, strings.Join(peer.Presets(), ", "))
+	}
+	if !(f.SteadyShare >= 0 && f.SteadyShare <= 1) {
+		return cli.Usagef("--steady-share: want a share from 0 to 1")
+	}
+	if err := f.VLLM.check(document, how); err != nil {
+		return err
+	}
+	_, err := f.Options()
+	return err
+}
+
+// Defaults sets every flag to its default, for a caller that is no command line.
+func (f *Judge) Defaults() { f.Register(new(cobra.Command)) }
+
+// Options are what the flags ask for; replay checks them before it sends.
+func (f *Judge) Options() (report.Options, error) {
+	o := report.Options{ServerBlock: f.ServerBlock, Limits: f.Trust.Limits}
+	var err error
+	if f.SLO == "" {
+		if o.SLO, err = peer.ParseGoodput(f.VLLM.goodput); err != nil {
+			return o, cli.Usagef("--goodput: %v", err)
+		}
+	} else if o.SLO, err = report.ParseSLO(f.SLO); err != nil {
+		return o, cli.Usagef("--slo: %v", err)
+	}
+	c, err := f.Read()
+	if err != nil || c == nil {
+		return o, err
+	}
+	o.Contract = c
+	if err := o.Check(); err != nil {
+		return o, cli.Usagef("%s: %v", f.Path, err)
+	}
+	return o, nil
+}
+
+// Contract say what a run has to keep to.
+type Contract struct {
+	Path     string
+	gpus     []int
+	Price    float64
+	Alone    bool               // GPUs and price have a meaning without a contract
+	contract *contract.Contract // once, before anything is sent
+}
+
+func (f *Contract) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.Path, "contract", "", "contract that the run has to keep to, YAML with clauses such as p95 ttft <= 1s; the exit code is 3 when it does not")
+	fl.IntSliceVar(&f.gpus, "gpus", nil, "GPUs that served the run, for output per GPU and a contract about cost; for several results files one number for all, or one for each; otherwise the contract's, or output is per instance")
+	fl.Float64Var(&f.Price, "price-per-gpu-hour", 0, "price of a GPU for an hour, for the same; 0 takes the contract's")
+}
+
+// Read is what the flags name, nil when they name none.
+func (f *Contract) Read() (*contract.Contract, error) {
+	switch {
+	case !(f.Price >= 0):
+		return nil, cli.Usagef("--price-per-gpu-hour: want a number above zero")
+	case f.Path == "" && !f.Alone && f.Price > 0:
+		return nil, cli.Usagef("--price-per-gpu-hour is what a contract computes cost from: give --contract FILE")
+	case f.Path == "" || f.contract != nil:
+		return f.contract, nil
+	}
+	c, err := contract.Read(f.Path)
+	if errors.As(err, new(*fs.PathError)) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, cli.Exit(cli.Usage, err)
+	}
+	if len(f.gpus) > 0 {
+		c.GPUs = f.gpus[0]
+	}
+	if f.Price > 0 {
+		c.PricePerGPUHour = f.Price
+	}
+	f.contract = &c
+	return f.contract, nil
+}
+
+// GPUsOf is how many GPUs the servers of run i of n had, 0 when that was not said.
+func (f *Judge) GPUsOf(i, n int) (int, error) {
+	for _, g := range f.gpus {
+		if g < 1 {
+			return 0, cli.Usagef("--gpus: want a number above zero, or one for each results file")
+		}
+	}
+	switch len(f.gpus) {
+	case 0:
+		return 0, nil
+	case 1:
+		return f.gpus[0], nil
+	case n:
+		return f.gpus[i], nil
+	}
+	return 0, cli.Usagef("--gpus has %d numbers for %d results files", len(f.gpus), n)
+}
+
+// SetGPUs says how many GPUs run i of n had, to the contract as well. What the flags
+// do not say, the contract may.
+func (f *Judge) SetGPUs(o *report.Options, i, n int) (err error) {
+	given := contract.Of(*o)
+	if o.GPUs, err = f.GPUsOf(i, n); err != nil || given == nil {
+		return err
+	}
+	if o.GPUs == 0 {
+		o.GPUs = given.GPUs
+		return nil
+	}
+	c := *given
+	c.GPUs = o.GPUs
+	o.Contract = &c
+	return nil
+}

@@ -1,0 +1,57 @@
+package flags
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/report"
+)
+
+// Push say where a summary is pushed to, and with which credentials: no flag
+// takes those themselves.
+type Push struct {
+	URL             string
+	credentialsEnv  string
+	credentialsFile string
+}
+
+func (f *Push) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.URL, "push", "", "`URL` of a Prometheus Pushgateway to push the summary to, as job reprise unless it ends in /metrics/job/…")
+	fl.StringVar(&f.credentialsEnv, "push-credentials-env", "", "environment `variable` with user:password for it, or a bearer token")
+	fl.StringVar(&f.credentialsFile, "push-credentials-file", "", "`file` with the same")
+}
+
+// Pusher is nil without --push.
+func (f *Push) Pusher() (*report.Pusher, error) {
+	switch {
+	case f.URL == "" && (f.credentialsEnv != "" || f.credentialsFile != ""):
+		return nil, cli.Usagef("--push-credentials-env and --push-credentials-file are for --push")
+	case f.URL == "":
+		return nil, nil
+	case f.credentialsEnv != "" && f.credentialsFile != "":
+		return nil, cli.Usagef("give one of --push-credentials-env and --push-credentials-file")
+	}
+	p := &report.Pusher{URL: f.URL}
+	if err := p.Check(); err != nil {
+		return nil, cli.Usagef("--push: %v", err)
+	}
+	switch {
+	case f.credentialsEnv != "":
+		if p.Credentials = os.Getenv(f.credentialsEnv); p.Credentials == "" {
+			return nil, cli.Usagef("--push-credentials-env: the variable is not set")
+		}
+	case f.credentialsFile != "":
+		b, err := os.ReadFile(f.credentialsFile)
+		if err != nil {
+			return nil, err
+		}
+		if p.Credentials = strings.TrimSpace(string(b)); p.Credentials == "" {
+			return nil, cli.Usagef("--push-credentials-file: the file is empty")
+		}
+	}
+	return p, nil
+}

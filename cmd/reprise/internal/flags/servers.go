@@ -1,0 +1,214 @@
+package flags
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay"
+	"reprise/replay/client"
+	"reprise/replay/result"
+	"reprise/replay/scrape"
+)
+
+// Servers say what a replay measures at its servers, and what it does to them
+// beside sending requests.
+type Servers struct {
+	scrapes     []string
+	Answering   bool // without --scrape, servers whose /metrics answers are scraped
+	scrapeEvery time.Duration
+	prefixes    []string
+	prometheus  string
+	queries     []string
+	Cache       string
+	ResetCall   string
+	adminURLs   []string
+	Profile     bool
+	Note        string
+}
+
+func (f *Servers) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.scrapes, "scrape", nil, "`URL` of a Prometheus text page to measure at during the run (or unix:///path.sock[:/page]), or NAME=URL, or auto for the endpoint's /metrics, or none; may be repeated")
+	fl.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "from one scrape to the next, and the step of --prometheus")
+	fl.StringArrayVar(&f.prefixes, "scrape-metric", nil, "`prefix` of the metrics to keep, in place of vllm:, sglang:, llamacpp: and DCGM_FI_; may be repeated")
+	fl.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to ask after the run")
+	fl.StringArrayVar(&f.queries, "prometheus-query", nil, "`NAME=EXPR` to ask it, in place of all series with the prefixes; may be repeated")
+	fl.StringVar(&f.Cache, "cache", result.CacheAsIs, "what the servers' prefix caches hold before the run: as-is, cold (nothing of earlier runs) or warm (all of the workload, which is played once before)")
+	fl.StringVar(&f.ResetCall, "reset-cache", "", "`path` that empties a server's cache by POST, for --cache cold; empty tries those of vLLM and SGLang")
+	fl.StringArrayVar(&f.adminURLs, "admin-url", nil, "base `URL` of a server for calls beside requests, where --url is a balancer; may be repeated")
+	fl.BoolVar(&f.Profile, "profile-server", false, "start and stop the servers' profilers around what is measured")
+	fl.StringVar(&f.Note, "note", "", "`text` to keep in the results")
+}
+
+// Check refuses what cannot be meant.
+func (f *Servers) Check() error {
+	switch f.Cache {
+	case result.CacheAsIs, result.CacheCold, result.CacheWarm:
+	case "asis":
+		f.Cache = result.CacheAsIs
+	default:
+		return cli.Usagef("--cache: want %s, %s or %s", result.CacheAsIs, result.CacheCold, result.CacheWarm)
+	}
+	switch {
+	case f.ResetCall != "" && f.Cache != result.CacheCold:
+		return cli.Usagef("--reset-cache says how --cache cold empties the caches, and is nothing without it")
+	case f.ResetCall != "" && !strings.HasPrefix(f.ResetCall, "/"):
+		return cli.Usagef("--reset-cache: want a path such as /reset_prefix_cache")
+	case len(f.queries) > 0 && f.prometheus == "":
+		return cli.Usagef("--prometheus-query needs the server to ask: --prometheus URL")
+	case len(f.scrapes) > 1 && slices.Contains(f.scrapes, "none"):
+		return cli.Usagef("--scrape none is without any other --scrape")
+	case len(f.Note) > MaxNote:
+		return cli.Usagef("--note: %d bytes at most", MaxNote)
+	}
+	_, err := f.metering([]string{"http://127.0.0.1"}, nil)
+	return err
+}
+
+// Bases are the bases for calls beside requests, and for --scrape auto.
+func (f *Servers) Bases(endpoints []string) []string {
+	if len(f.adminURLs) > 0 {
+		return f.adminURLs
+	}
+	return endpoints
+}
+
+// metering makes what measures at the pages that --scrape names, and asks Prometheus.
+func (f *Servers) metering(endpoints []string, header http.Header) (m replay.Metering, err error) {
+	o := scrape.Options{Every: f.scrapeEvery}
+	for _, p := range f.prefixes {
+		if p = strings.TrimSuffix(p, "*"); p == "" {
+			return m, cli.Usagef("--scrape-metric: a prefix is empty, which would keep every metric of the page")
+		}
+		o.Prefixes = append(o.Prefixes, p)
+	}
+	servers := f.Bases(endpoints)
+	own := map[string]bool{}
+	for _, s := range append(append([]string{}, servers...), endpoints...) {
+		own[Origin(s)] = true
+	}
+	for i, given := range f.scrapes {
+		switch given {
+		case "none":
+			continue
+		case "auto":
+			for k, s := range servers {
+				o.Targets = append(o.Targets, scraped("server-"+strconv.Itoa(k+1), metricsOf(s), own[Origin(s)], header))
+			}
+			continue
+		}
+		name, address, named := strings.Cut(given, "=")
+		if !named || strings.ContainsAny(name, ":/") {
+			name, address = "target-"+strconv.Itoa(i+1), given
+		}
+		o.Targets = append(o.Targets, scraped(name, address, own[Origin(address)], header))
+	}
+	if len(o.Targets) > 0 {
+		if m.Scraper, err = scrape.New(o); err != nil {
+			return m, cli.Usagef("--scrape: %v", err)
+		}
+	}
+	if f.prometheus != "" {
+		m.Prometheus, err = f.asked(o.Prefixes)
+	}
+	return m, err
+}
+
+// probeTime is how long a page of metrics that nobody asked for may take to answer.
+const probeTime = 2 * time.Second
+
+// Metering makes what measures, of the endpoints whose bases are given. Without
+// --scrape it may be the pages of the servers, when they answer with metrics to keep.
+// header goes to pages at the address of a server or an endpoint, and to no other: it
+// may hold the API key.
+func (f *Servers) Metering(ctx context.Context, endpoints []string, header http.Header) (replay.Metering, error) {
+	if !f.Answering || len(f.scrapes) > 0 || f.prometheus != "" {
+		return f.metering(endpoints, header)
+	}
+	asked := *f
+	asked.scrapes = []string{"auto"}
+	probe, err := asked.metering(endpoints, header)
+	if err != nil {
+		return probe, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	samples := probe.Scraper.Once(ctx)
+	probe.Scraper.Close()
+	if len(samples) == 0 {
+		return f.metering(endpoints, header)
+	}
+	return asked.metering(endpoints, header) // a new one, whose counts are of the run alone
+}
+
+// scraped is what to scrape at an address. The header goes along only to an own one.
+func scraped(name, address string, own bool, header http.Header) scrape.Target {
+	t := scrape.Target{Name: name, URL: address}
+	if socket, path, err := client.SplitSocket(address); err == nil && socket != "" {
+		t.URL, t.Socket = "http://localhost"+path, socket
+	}
+	if own {
+		t.Header = header
+	}
+	return t
+}
+
+var metricName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
+
+// asked makes what asks a Prometheus server.
+func (f *Servers) asked(prefixes []string) (*scrape.Prometheus, error) {
+	o := scrape.PrometheusOptions{URL: f.prometheus, Step: f.scrapeEvery}
+	for _, q := range f.queries {
+		name, expr, ok := strings.Cut(q, "=")
+		if !ok || !metricName.MatchString(name) || expr == "" {
+			return nil, cli.Usagef("--prometheus-query: want NAME=EXPR, such as 'vllm:num_requests_running=sum(vllm:num_requests_running{namespace=\"a\"})'")
+		}
+		o.Queries = append(o.Queries, scrape.Query{Name: name, Expr: expr})
+	}
+	if len(o.Queries) == 0 {
+		if prefixes == nil {
+			prefixes = scrape.DefaultPrefixes()
+		}
+		o.Queries = scrape.DefaultQueries(prefixes)
+	}
+	p, err := scrape.NewPrometheus(o)
+	if err != nil {
+		err = cli.Usagef("--prometheus: %v", err)
+	}
+	return p, err
+}
+
+// Origin is the scheme and the host of a URL, or the socket that it names; of what is
+// none it is empty.
+func Origin(s string) string {
+	if socket, _, err := client.SplitSocket(s); err == nil && socket != "" {
+		return "unix://" + socket
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// metricsOf is the page beside an API.
+func metricsOf(base string) string {
+	if socket, path, err := client.SplitSocket(base); err == nil && socket != "" {
+		return "unix://" + socket + ":" + strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1") + "/metrics"
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return base // refused, without being quoted, by who takes it
+	}
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + "/metrics"
+	return u.String()
+}

@@ -1,0 +1,124 @@
+package flags
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/anonymize"
+	"reprise/anonymize/dp"
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/synth"
+)
+
+// Tier say by which rules a trace of a tier beyond internal is made.
+type Tier struct {
+	Name string
+	anonymize.PartnerPolicy
+	Public Public
+}
+
+// partnerNames are the flags of tier partner alone.
+var partnerNames = []string{"k-share", "k-class", "k-link", "drop-own-blocks", "length-buckets", "time-quantum", "max-suppressed"}
+
+func (f *Tier) Register(fl *pflag.FlagSet, tier, tiers string) {
+	fl.StringVar(&f.Name, "tier", tier, "release tier of the trace: "+tiers)
+	fl.StringVar(&f.Unit, "unit", "", "for --tier partner and public: who is counted, or protected, user, session or request; by default users, else sessions of the source")
+	fl.IntVar(&f.KShare, "k-share", 5, "for --tier partner: users that must have a block for its id to be the same for all")
+	fl.IntVar(&f.KClass, "k-class", 11, "for --tier partner: users that must have a pair of lengths, or a name")
+	fl.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: users whose sessions must have the same lengths for turns to stay linked, 0 or 1 for all; as --k-class by default")
+	fl.BoolVar(&f.DropOwn, "drop-own-blocks", false, "for --tier partner: blocks that fewer than --k-share have link not even the requests of one user; with --unit request conversations are counted for that")
+	fl.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: buckets of lengths in an octave")
+	fl.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are drawn anew")
+	fl.Float64Var(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: share of the requests that may be left out")
+	f.Public.register(fl)
+}
+
+// Check refuses flags that have no meaning for the tier.
+func (f *Tier) Check(cmd *cobra.Command) error {
+	fl := cmd.Flags()
+	if fl.Changed("k-link") && f.LinkK == 0 {
+		f.LinkK = 1
+	}
+	if f.Name != anonymize.Partner {
+		for _, name := range partnerNames {
+			if fl.Changed(name) {
+				return cli.Usagef("--%s is for --tier %s", name, anonymize.Partner)
+			}
+		}
+	}
+	switch f.Name {
+	case anonymize.Public:
+		f.Public.Tier, f.Public.Unit = f.Name, f.Unit
+		return f.Public.Check(cmd)
+	case anonymize.Partner:
+	default:
+		if fl.Changed("unit") {
+			return cli.Usagef("--unit is for --tier %s and %s", anonymize.Partner, anonymize.Public)
+		}
+	}
+	return f.Public.refuse(fl)
+}
+
+// Public are the flags of --tier public, of synth fit, anonymize and import.
+type Public struct {
+	Tier, Unit          string // flags of the command, which may have other values for other tiers
+	Budget              dp.Budget
+	Ledger              string
+	MaxInput, MaxOutput int32
+	Understood          bool
+}
+
+// publicNames are the flags that [publicFlags.register] adds.
+var publicNames = []string{"epsilon", "delta", "ledger", "max-input", "max-output", "i-understand"}
+
+func (f *Public) register(fl *pflag.FlagSet) {
+	fl.Float64Var(&f.Budget.Epsilon, "epsilon", 1, "for --tier public: privacy budget ε")
+	fl.Float64Var(&f.Budget.Delta, "delta", 1e-6, "for --tier public: δ, far below one over the number of users")
+	fl.StringVar(&f.Ledger, "ledger", "", "for --tier public: `file` that adds up the releases of a source; by default TRACE.ledger.jsonl")
+	fl.Int32Var(&f.MaxInput, "max-input", 131072, "for --tier public: public limit of input tokens, such as the context window")
+	fl.Int32Var(&f.MaxOutput, "max-output", 16384, "for --tier public: public limit of output tokens")
+	fl.BoolVar(&f.Understood, "i-understand", false, "for --tier public: allow an ε above 10, for this release or for all of the source")
+}
+
+// RegisterWithTier adds all flags of a command that has no other tier to give.
+func (f *Public) RegisterWithTier(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.Tier, "tier", "", "public makes a differentially private model; by default the tier is that of the trace")
+	fl.StringVar(&f.Unit, "unit", "", "for --tier public: what is protected, user, session or request; by default users, else sessions of the source")
+	f.register(fl)
+}
+
+// refuse refuses flags that only tier public has.
+func (f *Public) refuse(fl *pflag.FlagSet) error {
+	for _, name := range publicNames {
+		if fl.Changed(name) {
+			return cli.Usagef("--%s is for --tier public", name)
+		}
+	}
+	return nil
+}
+
+// Check refuses what does not go together.
+func (f *Public) Check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	if f.Tier == "" {
+		if given("unit") {
+			return cli.Usagef("--unit is for --tier public")
+		}
+		return f.refuse(cmd.Flags())
+	}
+	switch {
+	case f.Tier != synth.TierPublic:
+		return cli.Usagef("--tier public is the only one that a fit can give; without it the model has that of the trace")
+	case given("k-swap"):
+		return cli.Usagef("--tier public keeps no tuples, so there is no --k-swap")
+	case !(f.Budget.Epsilon > 0) || !(f.Budget.Delta > 0 && f.Budget.Delta < 0.01):
+		return cli.Usagef("--epsilon must be above 0, and --delta between 0 and 0.01")
+	case !slices.Contains([]string{"", synth.UnitUser, synth.UnitSession, synth.UnitRequest}, f.Unit):
+		return cli.Usagef("--unit is user, session or request")
+	}
+	return nil
+}

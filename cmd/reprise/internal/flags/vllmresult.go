@@ -1,0 +1,206 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/peer"
+	"reprise/replay/result"
+	"reprise/trace"
+)
+
+// VLLMResult are the flags of `vllm bench serve` that say what its JSON holds
+// and where it goes, with vLLM's spelling and meaning.
+type VLLMResult struct {
+	save, appends bool
+	dir, name     string
+
+	detailed    bool
+	Metadata    []string
+	label       string
+	metrics     string
+	percentiles string
+	goodput     []string
+
+	Backend, Model string // as the spellings of vLLM name them
+}
+
+// register adds what a document holds, for report and replay.
+func (f *VLLMResult) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.detailed, "save-detailed", false, "in vLLM's JSON, the arrays with an element for each request too")
+	fl.StringArrayVar(&f.Metadata, "metadata", nil, "`KEY=VALUE` to hold in vLLM's JSON; may be repeated")
+	fl.StringVar(&f.label, "label", "", "label in vLLM's JSON and its name")
+	fl.StringVar(&f.metrics, "percentile-metrics", "", "metrics with statistics in vLLM's JSON, of ttft,tpot,itl,e2el; empty is the first three")
+	fl.StringVar(&f.percentiles, "metric-percentiles", "", "percentiles in vLLM's JSON, such as 50,90,99; empty is 99")
+	fl.StringArrayVar(&f.goodput, "goodput", nil, "objective as vLLM writes it, `NAME:MS` of ttft, tpot and e2el; may be repeated. Without --slo, ours too")
+}
+
+// RegisterSave adds where a replay saves it.
+func (f *VLLMResult) RegisterSave(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.save, "save-result", false, "also write the JSON that vllm bench serve --save-result writes")
+	fl.BoolVar(&f.appends, "append-result", false, "the same, on a further line of the file")
+	fl.StringVar(&f.dir, "result-dir", "", "directory for vLLM's JSON; empty is the current one")
+	fl.StringVar(&f.name, "result-filename", "", "name of vLLM's JSON; empty makes one of label, rate, model and time as vLLM does")
+}
+
+func (f *VLLMResult) Saves() bool { return f.save || f.appends }
+
+// check refuses what would be ignored: without a document nothing can be in it.
+func (f *VLLMResult) check(written bool, how string) error {
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{
+		{"save-detailed", f.detailed}, {"metadata", f.Metadata != nil}, {"label", f.label != ""},
+		{"percentile-metrics", f.metrics != ""}, {"metric-percentiles", f.percentiles != ""},
+		{"result-dir", f.dir != ""}, {"result-filename", f.name != ""},
+	} {
+		if flag.given && !written {
+			return cli.Usagef("--%s says something of vLLM's JSON, which is written with %s", flag.name, how)
+		}
+	}
+	o, err := f.options(result.Run{})
+	if err == nil && written {
+		// What vLLM's document cannot hold is found before anything is sent.
+		_, err = peer.VLLMFilename(result.Run{}, o)
+	}
+	if err != nil {
+		return cli.Exit(cli.Usage, err)
+	}
+	return nil
+}
+
+// options are what a document says beside the run.
+func (f *VLLMResult) options(run result.Run) (peer.VLLMOptions, error) {
+	o := peer.VLLMOptions{Backend: f.Backend, Label: f.label, Model: f.Model, Detailed: f.detailed}
+	for _, pair := range f.Metadata {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return o, errors.New("--metadata: want KEY=VALUE")
+		}
+		o.Metadata = append(o.Metadata, peer.Pair{Key: strings.TrimSpace(key), Value: strings.TrimSpace(value)})
+	}
+	if f.metrics != "" {
+		o.Metrics = strings.Split(f.metrics, ",")
+	}
+	if f.percentiles != "" {
+		for _, p := range strings.Split(f.percentiles, ",") {
+			v, err := strconv.ParseFloat(strings.TrimSpace(p), 64)
+			if err != nil {
+				return o, errors.New("--metric-percentiles: want numbers such as 50,90,99.9")
+			}
+			o.Percentiles = append(o.Percentiles, v)
+		}
+	}
+	var err error
+	if o.Goodput, err = peer.ParseGoodput(f.goodput); err != nil {
+		return o, fmt.Errorf("--goodput: %w", err)
+	}
+	setRate(&o, run.Rate)
+	return o, nil
+}
+
+// setRate tells vLLM's rate and burstiness from an arrival process. Requests at
+// recorded times and in a closed loop have vLLM's default, inf.
+func setRate(o *peer.VLLMOptions, process string) {
+	kind, rest, _ := strings.Cut(process, ":")
+	fields := strings.Split(rest, ",")
+	rate, err := strconv.ParseFloat(fields[0], 64)
+	switch {
+	case process == "" || process == AllAtOnce:
+	case kind == RampUpKind:
+		if r, err := ParseRampUp(process); err == nil {
+			o.RampUp = &peer.RampUp{Strategy: r.Strategy, Start: r.Start, End: r.End}
+			o.Burstiness = r.Burstiness
+		}
+	case kind == "poisson" && err == nil:
+		o.RequestRate = rate
+	case kind == "constant" && err == nil:
+		o.RequestRate, o.Burstiness = rate, math.Inf(1)
+	case kind == "gamma" && err == nil && len(fields) == 2:
+		o.RequestRate = rate
+		name, value, named := strings.Cut(fields[1], "=")
+		if !named {
+			name, value = "cv", name
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		switch {
+		case err != nil:
+		case name == "burstiness":
+			o.Burstiness = v
+		default:
+			o.Burstiness = 1 / (v * v) // the CV of a gamma distribution is 1/√shape
+		}
+	default:
+		o.Process = process
+	}
+}
+
+// Write writes the document of a results file.
+func (f *VLLMResult) Write(w io.Writer, results *result.File) error {
+	o, err := f.options(results.Run)
+	if err != nil {
+		return err
+	}
+	return peer.WriteVLLM(w, results.Run, results.Reader, o)
+}
+
+// Store saves the document where the flags say, and returns its path.
+func (f *VLLMResult) Store(results *result.File) (string, error) {
+	name := f.name
+	if name == "" {
+		o, err := f.options(results.Run)
+		if err != nil {
+			return "", err
+		}
+		if name, err = peer.VLLMFilename(results.Run, o); err != nil {
+			return "", err
+		}
+	}
+	if f.dir != "" {
+		if err := os.MkdirAll(f.dir, 0o755); err != nil {
+			return "", err
+		}
+		name = filepath.Join(f.dir, name)
+	}
+	write := func(w io.Writer) error { return f.Write(w, results) }
+	if f.appends {
+		return name, appendLine(name, write)
+	}
+	return name, trace.WriteFile(name, 0o644, write)
+}
+
+// appendLine writes a further line to a file. Where that fails, the file is left
+// as it was.
+func appendLine(name string, write func(io.Writer) error) (err error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if size > 0 {
+		_, err = io.WriteString(file, "\n")
+	}
+	if err == nil {
+		err = write(file)
+	}
+	if err != nil {
+		return errors.Join(err, file.Truncate(size))
+	}
+	return nil
+}

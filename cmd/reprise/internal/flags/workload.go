@@ -1,0 +1,109 @@
+package flags
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay"
+	"reprise/replay/bench"
+)
+
+// Workload say which part of a workload is replayed, how often, and whether at
+// all.
+type Workload struct {
+	Start, End       time.Duration
+	Prime            string
+	PrimeTokens      int64
+	PrimeConcurrency int
+	sample           string
+	MaxRequests      int64
+	Loop             string
+	LoopSame         bool
+	LoopQuiet        bool // of a trial, which is one of many
+}
+
+// Values of --prime.
+const (
+	primeLRU  = "lru"
+	PrimeNone = "none"
+)
+
+// defaultPrimeTokens is about what the KV cache of one node of eight large
+// accelerators holds for a 70-billion-parameter model.
+const defaultPrimeTokens = 1_000_000
+
+const defaultPrimeConcurrency = 8
+
+func (f *Workload) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.DurationVar(&f.Start, "start", 0, "begin of the window of the workload to replay, from its start, that of its declared capture; 0s waits for the first request as long as the capture did; what was in a prefix cache by then is sent first, see --prime")
+	fl.DurationVar(&f.End, "end", 0, "end of the window; 0 is the end of the workload")
+	fl.StringVar(&f.Prime, "prime", primeLRU, "what is in the server's cache at --start: lru (the prefixes that a cache of --prime-tokens would hold, sent before the run and not measured) or none")
+	fl.Int64Var(&f.PrimeTokens, "prime-tokens", defaultPrimeTokens, "tokens of the cache that --prime fills")
+	fl.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "requests at once that prime the cache")
+	fl.StringVar(&f.sample, "sample", "", "`share` of the sessions to replay, such as 10% or 0.1, whole and at their recorded times, so that the rate falls with it")
+	fl.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only so many rows, the first; 0 is all")
+	fl.StringVar(&f.Loop, "loop", "", "play the workload again and again: a number of `rounds`, or for as long as a duration such as 2h")
+	fl.BoolVar(&f.LoopSame, "loop-same", false, "every round of --loop sends the prompts of the first, and finds them in the server's cache")
+}
+
+// Check refuses flags that have no meaning, alone or together.
+func (f *Workload) Check() error {
+	switch {
+	case f.Start < 0 || f.End < 0 || f.End > 0 && f.End <= f.Start:
+		return cli.Usagef("the window from %v to %v is empty", f.Start, f.End)
+	case f.Prime != primeLRU && f.Prime != PrimeNone:
+		return cli.Usagef("--prime: want %s or %s", primeLRU, PrimeNone)
+	case f.PrimeTokens < 1 || f.PrimeConcurrency < 1:
+		return cli.Usagef("--prime-tokens and --prime-concurrency: want a number above 0; --prime none sends nothing before the run")
+	case (f.Prime != primeLRU || f.PrimeTokens != defaultPrimeTokens || f.PrimeConcurrency != defaultPrimeConcurrency) && f.Start == 0:
+		return cli.Usagef("--prime is for a window that begins in the workload: give --start")
+	case f.MaxRequests < 0:
+		return cli.Usagef("--max-requests: want a number above 0")
+	case f.LoopSame && f.Loop == "":
+		return cli.Usagef("--loop-same is about the rounds of --loop")
+	}
+	if _, err := f.Share(); err != nil {
+		return err
+	}
+	_, err := f.Rounds()
+	return err
+}
+
+// Share reads --sample; 1 is everything.
+func (f *Workload) Share() (float64, error) {
+	if f.sample == "" {
+		return 1, nil
+	}
+	digits, percent := strings.CutSuffix(f.sample, "%")
+	share, err := strconv.ParseFloat(digits, 64)
+	if percent {
+		share /= 100
+	}
+	if err != nil || !(share > 0 && share <= 1) {
+		return 0, cli.Usagef("--sample: want a share above 0, up to 1, such as 0.1 or 10%%")
+	}
+	return share, nil
+}
+
+// Rounds reads --loop. The zero Span is one round.
+func (f *Workload) Rounds() (replay.Span, error) {
+	s, err := replay.ParseSpan(f.Loop)
+	if err != nil || f.Loop != "" && s == (replay.Span{}) || s.Requests > math.MaxInt32 {
+		return s, cli.Usagef("--loop: want a number of rounds, such as 3, or a duration, such as 2h")
+	}
+	return s, nil
+}
+
+// Take takes over what a trial sends, and how often.
+func (f *Workload) Take(t bench.Trial) {
+	f.MaxRequests = t.Rows
+	if t.Loop {
+		f.Loop, f.LoopQuiet = t.Duration.String(), true
+	}
+}

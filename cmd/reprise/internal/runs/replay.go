@@ -1,0 +1,116 @@
+// Package runs makes the runs of several commands: a replay against an endpoint, a
+// simulation in virtual time, and the trials that bench, sweep, compare and capacity are
+// made of. It wires groups of flags to the libraries: the part of the workload, the
+// prompts, the endpoint and its servers, the schedule, and the results file.
+package runs
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/client"
+	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace/profile"
+)
+
+// Settle has a loop for a duration end with it.
+func (f *Replay) Settle() error {
+	if err := f.Workload.Check(); err != nil {
+		return err
+	}
+	if err := f.Dry.Check(); err != nil {
+		return err
+	}
+	loop, err := f.Workload.Rounds()
+	if loop.Time > 0 && (f.Load.Duration == 0 || loop.Time < f.Load.Duration) {
+		f.Load.Duration = loop.Time
+	}
+	return err
+}
+
+// Replay say what a replay sends, to whom, when, and what it measures. Each field
+// that is a struct is a group of flags.
+type Replay struct {
+	Out         string
+	Prompts     flags.Prompts
+	verify      bool
+	Target      flags.Target
+	Load        flags.Load
+	Wire        flags.Wire
+	Workload    flags.Workload
+	Dry         DryRun
+	Live        Live
+	Abort       flags.Abort
+	Servers     flags.Servers
+	resume      bool
+	thread      bool               // the server's replies go into the next turn's prompt
+	verbatim    string             // raw file whose text is sent
+	raw         *anonymize.RawText // once it is open
+	Deployment  flags.Deployment
+	serverBlock int
+	Ready       time.Duration // to wait for the endpoint
+	Limits      report.Limits // that the view holds the run against
+}
+
+// Register adds the flags of a replay.
+func (f *Replay) Register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	f.Limits = report.DefaultLimits()
+	fl.StringVarP(&f.Out, "output", "o", "", "results to write, Parquet")
+	f.RegisterEndpoint(cmd)
+	for _, group := range []flags.Group{&f.Load, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
+		group.Register(cmd)
+	}
+	fl.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
+	fl.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
+	fl.BoolVar(&f.resume, "resume", false, "go on with the run whose journal stands beside the output, after a crash: what has a result is kept, and the gap is marked")
+	fl.BoolVar(&f.thread, "thread", false, "put the server's own reply into the prompt of the turn that follows, so that the KV it generated is reused; needs turns that wait for others")
+	fl.StringVar(&f.verbatim, "verbatim", "", "raw `file` of the trace (import --tier raw) whose text to send, in place of prompts that are made: chats as chats, completions as completions")
+	fl.Bool("quiet", false, "no progress")
+}
+
+// RegisterEndpoint registers to whom requests go, and how they are made and sent.
+func (f *Replay) RegisterEndpoint(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	f.Prompts.Register(fl, "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base",
+		"seed of the prompts; empty takes the workload's, else 1")
+	f.Target.Register(cmd)
+	f.Servers.Register(cmd)
+	f.Wire.Register(cmd)
+	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
+}
+
+// Check refuses what cannot be done, before anything is: first what each group of flags
+// refuses by itself, then flags that contradict each other.
+func (f *Replay) Check(cmd *cobra.Command) error {
+	f.Wire.AtOnce = max(f.Load.Concurrency, f.Load.MaxInFlight)
+	for _, group := range []flags.Group{&f.Target, &f.Load, &f.Wire, &f.Live, &f.Abort, &f.Servers, &f.Deployment} {
+		if err := group.Check(); err != nil {
+			return err
+		}
+	}
+	if f.Target.HTTP2 && f.Wire.Connections != client.PerRequest && f.Wire.Connections != client.Pooled {
+		return cli.Usagef("--http2 has --connections %s and %s alone", client.PerRequest, client.Pooled)
+	}
+	if err := f.checkThreads(); err != nil {
+		return err
+	}
+	if err := f.checkVerbatim(cmd); err != nil {
+		return err
+	}
+	switch {
+	case f.resume && f.Dry.Run:
+		return cli.Usagef("--dry-run and --resume contradict each other: the plan is that of the whole run")
+	case f.Target.RowExtra != "" && (f.Workload.Loop != "" || f.Servers.Cache == result.CacheWarm):
+		return cli.Usagef("--row-extra is read once: it cannot be had with --loop or --cache warm")
+	}
+	return nil
+}
+
+// Defaults sets every flag to its default, for a caller that is no command line.
+func (f *Replay) Defaults() { f.Register(new(cobra.Command)) }

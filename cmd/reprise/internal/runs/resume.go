@@ -1,0 +1,66 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay"
+	"reprise/replay/result"
+)
+
+// resumedCache says what was done to the servers' caches before the run that is to
+// be resumed, and gives the prompts the seed that they then had. It is not done
+// again: known tokens count what the servers hold of the run so far.
+func (f *Replay) resumedCache(m *flags.PromptMaker) (*result.CacheDiscipline, error) {
+	journal, err := result.Open(result.JournalName(f.Out))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("there is nothing to resume: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer journal.Close()
+	was := journal.Run.Cache
+	if was == nil || was.Asked != f.Servers.Cache {
+		return &result.CacheDiscipline{Asked: f.Servers.Cache, Done: result.CacheNothing}, nil // which is refused as another setting
+	}
+	if was.Done == result.CacheNewSeed && f.Prompts.Seed == "" {
+		if m.Seed, err = strconv.ParseUint(journal.Run.Seed, 10, 64); err != nil {
+			return nil, errors.New("--resume: the journal's seed is not a number")
+		}
+	}
+	return was, nil
+}
+
+// resumption reads what the journals of the run say. The options are those of the
+// run that is to come.
+func (f *Replay) resumption(cmd *cobra.Command, part *workloadPart, seed uint64, o replay.Options) (*replay.Resumption, error) {
+	again, err := f.Load.Schedule(o.Causal, seed) // arrivals of its own, to be read to their end
+	if err != nil {
+		return nil, err
+	}
+	o.Arrivals = again.Arrivals
+	rows, err := part.reader()
+	if err != nil {
+		return nil, err
+	}
+	r, err := replay.ReadResumption(f.Out, o, rows)
+	var other *replay.Disagreement
+	if errors.As(err, &other) {
+		return nil, cli.Usagef("--resume: %v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	gap := r.Gap()
+	cli.Notef(cmd, "resuming: %d rows have a result and keep it, %d that were due are sent again; the clock goes on at %v, %v after the journal was last written",
+		gap.Kept, gap.Again, time.Duration(gap.AtNS).Round(time.Millisecond), time.Duration(gap.DownNS).Round(time.Second))
+	return r, nil
+}

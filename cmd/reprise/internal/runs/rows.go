@@ -1,0 +1,30 @@
+package runs
+
+import (
+	"reprise/synth"
+	"reprise/trace"
+)
+
+// Rows is a reader that knows how many rows it has.
+type Rows struct {
+	trace.Reader[trace.Request]
+	Total int64
+}
+
+// OpenRows reads a workload. One without blocks gets blocks that nothing
+// shares, so that its prompts are told apart.
+func OpenRows(t *trace.Trace) (*Rows, int, error) {
+	rows, err := t.Reader()
+	if err != nil {
+		return nil, 0, err
+	}
+	if t.Meta.BlockSize > 0 {
+		return &Rows{rows, rows.Rows()}, t.Meta.BlockSize, nil
+	}
+	src := &synth.Unshared{Src: rows, BlockSize: UnsharedBlock}
+	return &Rows{src, rows.Rows()}, UnsharedBlock, nil
+}
+
+// UnsharedBlock is the block size given to a trace without blocks, so that its
+// prompts are told apart.
+const UnsharedBlock = 512

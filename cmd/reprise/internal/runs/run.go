@@ -1,0 +1,302 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay"
+	"reprise/replay/client"
+	"reprise/replay/result"
+	"reprise/synth/prompt"
+	"reprise/trace"
+	"reprise/trace/profile"
+	"reprise/trace/token"
+)
+
+// chosen is the part of the workload that the flags ask for, and what makes its
+// prompts.
+func (f *Replay) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *flags.PromptMaker, error) {
+	_, blockSize, err := OpenRows(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	maker, err := f.Prompts.Maker(cmd, w, blockSize)
+	if err != nil {
+		return nil, nil, err
+	}
+	part, err := partOf(cmd, w, &f.Workload, maker.Seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if part.loop != nil { // the tails of the workload, in every round
+		maker.Tails = maker.Tails.Repeat(part.loop.Blocks)
+	}
+	return part, maker, nil
+}
+
+func (f *Replay) endpoint(tok *token.Encoding, extras client.RowExtras) (*client.HTTP, error) {
+	o, err := f.Target.Options()
+	if err != nil {
+		return nil, err
+	}
+	o.Rows, o.Connections, o.Replies = extras, f.Wire.Connections, f.thread
+	o.Count = func(text string) int { return len(tok.Append(nil, text)) }
+	e, err := client.New(o)
+	if err != nil {
+		err = cli.Exit(cli.Usage, err)
+	}
+	return e, err
+}
+
+// A replayRun is a replay on its way from its flags to its results.
+type replayRun struct {
+	*Replay
+	cmd *cobra.Command
+	w   *trace.Trace
+
+	part     *workloadPart
+	maker    *flags.PromptMaker
+	rows     *Rows
+	lineage  *replay.Lineage // nil where no turn waits for another
+	endpoint *client.HTTP
+	servers  *replayServers
+	prompter flags.RowPrompter
+	known    *profile.KnownPass
+	about    result.Run
+
+	closes []func() // what is to be closed at the end, in the order of opening
+}
+
+// Run replays the workload into the results file that the flags name.
+func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
+	r := &replayRun{Replay: f, cmd: cmd, w: w}
+	defer r.close()
+	if err := r.open(); err != nil {
+		return err
+	}
+	if err := r.fill(); err != nil {
+		return err
+	}
+
+	defer replay.FewCollections()()
+	r.about.Cores = runtime.GOMAXPROCS(0)
+	defer replay.SpareProcessor()()
+	options, err := r.options()
+	if err != nil {
+		return err
+	}
+	return r.send(options)
+}
+
+func (r *replayRun) close() {
+	for i := len(r.closes) - 1; i >= 0; i-- {
+		r.closes[i]()
+	}
+}
+
+// open opens all that the run reads and sends to. Nothing is done to the servers yet
+// but to ask them who they are.
+func (r *replayRun) open() (err error) {
+	if r.raw, err = r.openRaw(r.w); err != nil {
+		return err
+	}
+	if r.raw != nil {
+		r.closes = append(r.closes, func() { r.raw.Close() })
+	}
+	if r.part, r.maker, err = r.chosen(r.cmd, r.w); err != nil {
+		return err
+	}
+	if r.rows, err = r.part.reader(); err != nil {
+		return err
+	}
+	if r.lineage, err = r.Replay.Load.Lineage(r.cmd, r.part.turns); err != nil {
+		return err
+	}
+	if r.thread && r.lineage == nil {
+		return cli.Usagef("--thread: the workload has no turns with a think or tool time, so that none waits for a reply")
+	}
+	extras, closeExtras, err := r.Target.OpenRowExtra(r.cmd, r.part.of)
+	if err != nil {
+		return err
+	}
+	r.closes = append(r.closes, func() { closeExtras() })
+	if r.endpoint, err = r.Replay.endpoint(r.maker.Tok, extras); err != nil {
+		return err
+	}
+	r.closes = append(r.closes, r.endpoint.Close)
+	if r.servers, err = r.openServers(r.cmd, r.w, r.endpoint, r.maker); err != nil {
+		return err
+	}
+	r.closes = append(r.closes, r.servers.admin.Close)
+	if r.prompter, err = r.servers.prompter(); err != nil {
+		return err
+	}
+	return r.part.spellable(r.prompter.Blocks())
+}
+
+// fill says what is known of the run, and brings the servers' caches to where it
+// begins.
+func (r *replayRun) fill() error {
+	live, err := r.part.liveAtStart(r.cmd, &r.Workload)
+	if err != nil {
+		return err
+	}
+	r.about = result.Run{
+		Version: cli.Version,
+		Load:    result.Load{Tokenizer: r.maker.Tok.Name()},
+		Source:  result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier, Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock},
+	}
+	if r.about.Privacy, err = PrivacyOf(&r.w.Meta); err != nil {
+		return err
+	}
+	r.endpoint.Describe(&r.about)
+	r.about.PromptText, r.about.Note = cmp.Or(r.w.Meta.Text, result.TextStable), r.Servers.Note
+	if r.raw != nil {
+		r.about.Prompts, r.about.Verbatim, r.about.PromptText = result.PromptsVerbatim, r.raw.Digest(), ""
+	}
+	r.about.Cache = r.servers.cache
+	env := r.servers.admin.CaptureEnvironment(r.cmd.Context(), r.about.Model)
+	r.about.Environment = env
+	r.about.ServerVersion, r.about.MaxModelLen = client.About(env.Servers, r.about.Model)
+	if env.Deployment, err = r.Deployment.Serving(); err != nil {
+		return err
+	}
+	if err := r.servers.warmUp(r.cmd, r.part, r.lineage); err != nil {
+		return err
+	}
+	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of))
+	return r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, live, r.endpoint, r.servers.prompter, r.known)
+}
+
+// options are what the flags, the part and the servers make of the run.
+func (r *replayRun) options() (replay.Options, error) {
+	r.Load.Requests = r.rows.Total
+	o, err := r.Load.Schedule(r.lineage, r.servers.arrivalSeed)
+	if err != nil {
+		return o, err
+	}
+	if o.Abort, err = r.Abort.Conditions(); err != nil {
+		return o, err
+	}
+	r.about.Rate, o.Realtime = r.Load.Rate, r.Wire.Realtime
+	if o.Thread, err = r.threading(); err != nil {
+		return o, err
+	}
+	o.About = r.about
+	r.part.apply(&o)
+	o.Metering = r.servers.metering
+	if r.Servers.Profile {
+		o.Profile = r.servers.admin
+	}
+	if o.Known = r.known.Touch; r.Servers.Cache == result.CacheWarm {
+		o.Known = func(row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
+	}
+	if r.resume {
+		if o.Resume, err = r.resumption(r.cmd, r.part, r.servers.arrivalSeed, o); err != nil {
+			return o, err
+		}
+	}
+	o.Then = r.determinism(r.cmd, r.w, r.endpoint, r.prompter)
+	return o, nil
+}
+
+// send sends all of it, watched by who started it, and says what was odd.
+func (r *replayRun) send(options replay.Options) error {
+	runner := replay.Runner{Prompter: r.prompter, Endpoint: r.endpoint, Options: options}
+	if r.raw != nil {
+		runner.Prompter = &verbatimPrompter{RowPrompter: r.prompter, raw: r.raw}
+	}
+	var checker *prompt.Checker
+	if r.verify {
+		single, ok := r.prompter.(*prompt.Prompter)
+		if !ok {
+			return cli.Usagef("--verify has no meaning with --api auto where the APIs have different templates")
+		}
+		checker = prompt.NewChecker(single, r.maker.Tok)
+		runner.Prompter = checker
+	}
+	watching := r.Live.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "), r.rows.Total, r.about.Cores, r.Limits})
+	defer watching.end()
+	runner.Progress = watching.progress
+	told := context.AfterFunc(r.cmd.Context(), func() {
+		if watching.stopping() {
+			return
+		}
+		cli.Notef(r.cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves the journal", options.Grace)
+	})
+	defer told()
+	run, err := runner.Record(r.cmd.Context(), r.rows, r.Out)
+	watching.end()
+	if err == nil && run.EndedEarly != "" {
+		cli.Notef(r.cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, r.Out)
+	}
+	noteOdd(r.cmd, run.Odd)
+	r.Replay.Wire.Told(r.cmd, &run)
+	noteThreads(r.cmd, run.Thread)
+	if n := r.prompter.Filled(); n > 0 {
+		cli.Notef(r.cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
+	}
+	if checker == nil {
+		return err
+	}
+	v := checker.Close()
+	cli.Notef(r.cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked", v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
+	if err == nil && v.Mismatches > 0 { // the run is not trustworthy
+		err = cli.Exit(cli.Untrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, r.Out))
+	}
+	return err
+}
+
+// determinism asks the endpoint again, when the run is over.
+func (f *Replay) determinism(cmd *cobra.Command, w *trace.Trace, e *client.HTTP, p result.Prompter) func(context.Context, *result.Run) error {
+	if f.Target.CheckSame == 0 {
+		return nil
+	}
+	return func(ctx context.Context, run *result.Run) error {
+		rows, _, err := OpenRows(w)
+		if err != nil {
+			return err
+		}
+		d, err := e.CheckDeterminism(ctx, rows, rows.Total, p, f.Target.CheckSame)
+		if err != nil {
+			return fmt.Errorf("--check-deterministic: %w", err)
+		}
+		run.Determinism = &d
+		cli.Notef(cmd, "determinism: %d of %d answers differ when asked twice at temperature 0", d.Differed, d.Compared)
+		return nil
+	}
+}
+
+// noteOdd says which answers were odd, though they were sound.
+func noteOdd(cmd *cobra.Command, o result.Odd) {
+	var says []string
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{
+		{o.RetryAfter, "errors with Retry-After, which is not followed"},
+		{o.NoDone, "without [DONE]"},
+		{o.DoneAgain, "with [DONE] twice"},
+		{o.NoFinish, "without a finish reason"},
+		{o.KeepAlives, "with keep-alives"},
+		{o.Malformed, "with events that are no JSON object"},
+		{o.Choices, "with several choices"},
+		{o.NoUsage, "without usage"},
+		{o.Uncounted, "with more or fewer tokens than events, so that gaps are not between tokens"},
+	} {
+		if c.n > 0 {
+			says = append(says, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	if len(says) > 0 {
+		cli.Notef(cmd, "answers that were odd: %s", strings.Join(says, "; "))
+	}
+}

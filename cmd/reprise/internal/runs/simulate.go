@@ -1,0 +1,107 @@
+package runs
+
+import (
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/bench"
+	"reprise/replay/engine"
+	"reprise/replay/host"
+	"reprise/replay/result"
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// A simulation says what simulated engines are sent, and where the results go.
+type Simulation struct {
+	Out string
+	flags.Fleet
+	flags.Load
+	flags.Workload // of trials: the command plays the whole workload once
+	note           string
+	Timeout        time.Duration
+	Seed           uint64
+}
+
+// Record simulates into a results file.
+func (f *Simulation) Record(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig, model string) (engine.FleetSummary, error) {
+	about := result.Run{
+		Schema:      result.Schema,
+		Version:     cli.Version,
+		Source:      result.Source{Workload: w.Meta.Digest, Tier: w.Meta.Tier, Seed: strconv.FormatUint(f.Seed, 10), BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize},
+		Load:        result.Load{Tokenizer: w.Meta.Tokenizer, Model: model, Rate: f.Rate},
+		Note:        f.note,
+		Simulation:  result.Simulation{Simulated: f.Describe(c), PresetWarning: f.Engine.Warning(c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching)},
+		Environment: &result.Environment{Host: host.This()},
+	}
+	var err error
+	if about.Privacy, err = PrivacyOf(&w.Meta); err != nil {
+		return engine.FleetSummary{}, err
+	}
+	name := result.JournalName(f.Out)
+	journal, err := result.CreateJournal(name, about)
+	if err != nil {
+		return engine.FleetSummary{}, err
+	}
+	s, run, err := f.Play(cmd, w, c, about, journal)
+	if cerr := journal.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = finishSimulated(name, f.Out, run)
+	}
+	if rerr := os.Remove(name); err == nil {
+		err = rerr // what can be computed again is not kept half done
+	}
+	return s, err
+}
+
+// finishSimulated puts the rows of the journal in order.
+func finishSimulated(journal, out string, about result.Run) error {
+	j, err := result.Open(journal)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	return result.Write(out, about, j.Reader())
+}
+
+// Play sends a workload to a fleet. Without a journal the results are counted
+// and not kept.
+func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig, about result.Run, journal *result.Journal) (none engine.FleetSummary, run result.Run, err error) {
+	part, err := partOf(cmd, w, &f.Workload, f.Seed)
+	if err != nil {
+		return none, run, err
+	}
+	rows, err := part.reader()
+	if err != nil {
+		return none, run, err
+	}
+	lineage, err := f.Lineage(cmd, part.turns)
+	if err != nil {
+		return none, run, err
+	}
+	options, err := f.Schedule(lineage, f.Seed)
+	if err != nil {
+		return none, run, err
+	}
+	options.About = about
+	part.apply(&options)
+	sim := bench.Simulation{Fleet: c, Rows: rows, BlockSize: part.blockSize, Options: options, Timeout: f.Timeout}
+	if journal != nil {
+		sim.Results = journal
+		if w.Meta.BlockSize > 0 {
+			sim.Options.Known = profile.NewKnownPass(w.Meta.BlockSize, false).Touch
+		}
+	}
+	bar := cli.NewProgress(cmd)
+	bar.Start("simulate "+c.Router, "requests", rows.Total)
+	defer bar.End()
+	sim.Progress = bar.Set
+	return sim.Run(cmd.Context())
+}

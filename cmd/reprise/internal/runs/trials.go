@@ -1,0 +1,153 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/bench"
+	"reprise/replay/result"
+)
+
+// Started starts the engine of a setting for trials under the flags of a live
+// endpoint. Its log is the file log, or without one a file beside the results of the
+// trial that starts it. Who asks for it closes it.
+func Started(cmd *cobra.Command, f *flags.ServeCmd, s flags.ServeSetting, live Replay, log string) (*bench.Served, error) {
+	out := &bench.Served{Command: s.Command, Fresh: f.Fresh, Log: log, Ready: f.Ready, Grace: f.Grace}
+	if cmd.Flags().Changed("url") {
+		if len(live.Target.URLs) != 1 {
+			return nil, cli.Usagef("--serve-cmd starts one engine: give one --url, or none")
+		}
+		out.URL = live.Target.URLs[0]
+	}
+	out.Target = func(url string) bench.Target {
+		l := live
+		l.Target.URLs, l.Deployment.EngineFlags = []string{url}, cmp.Or(l.Deployment.EngineFlags, s.Command.String())
+		return liveTarget{cmd, l}
+	}
+	out.Note = func(text string) {
+		if s.Name != "" {
+			text = s.Name + ": " + text
+		}
+		cli.Notef(cmd, "%s", text)
+	}
+	return out, live.Check(cmd)
+}
+
+// Trials say what a command that makes several runs measures: an endpoint, with
+// the flags of replay that say how it is talked to, or with --preset or --costs an
+// engine in virtual time. What each run sets itself, such as its load, is no flag.
+type Trials struct {
+	Live      Replay
+	Simulated Simulation
+}
+
+func (f *Trials) Register(cmd *cobra.Command) {
+	f.Live.Defaults()
+	f.Live.RegisterEndpoint(cmd)
+	f.Simulated.Load.Register(new(cobra.Command))
+	f.Simulated.Fleet.Register(cmd.Flags())
+	cmd.Flags().Bool("quiet", false, "no progress")
+}
+
+// MeasureServers has servers scraped that have metrics, also when no flag asks.
+func (f *Trials) MeasureServers(fl *pflag.FlagSet) {
+	f.Live.Servers.Answering = true
+	fl.Lookup("scrape").Usage += ". Empty is auto where that answers"
+}
+
+// Target is what the flags name.
+func (f *Trials) Target(cmd *cobra.Command) (bench.Target, error) {
+	if f.Simulated.Engine.Preset != "" || f.Simulated.Engine.Costs != "" {
+		if cmd.Flags().Changed("url") {
+			return nil, cli.Usagef("--url is an endpoint, and --preset and --costs are a model of one: give one of them")
+		}
+		_, _, err := f.Simulated.Engine.Config(cmd)
+		return SimulatedTarget{cmd, f.Simulated}, err
+	}
+	if name := flags.SimulatedFlag(cmd); name != "" {
+		return nil, cli.Usagef("--%s is of a simulated engine, and requests go to an endpoint: start that with it, or give a --preset", name)
+	}
+	return liveTarget{cmd, f.Live}, f.Live.Check(cmd)
+}
+
+// under is a command with the flags of cmd and another context.
+func under(ctx context.Context, cmd *cobra.Command) *cobra.Command {
+	child := *cmd
+	child.SetContext(ctx)
+	return &child
+}
+
+// A liveTarget makes trials by replays against an endpoint.
+type liveTarget struct {
+	cmd   *cobra.Command
+	flags Replay
+}
+
+// Run implements [bench.Target].
+func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
+	cmd, f := under(ctx, l.cmd), l.flags
+	f.Out = t.Results
+	f.Prompts.OwnSeed, f.Prompts.ColdSeed = f.Prompts.Seed == "", t.ColdSeed
+	f.Prompts.Seed = cmp.Or(t.Seed, f.Prompts.Seed)
+	f.Servers.Cache, f.Servers.Note = cmp.Or(t.Cache, f.Servers.Cache), cmp.Or(t.Note, f.Servers.Note)
+	f.Target.Timeout = cmp.Or(t.Timeout, f.Target.Timeout)
+	f.Load.Take(t)
+	f.Workload.Take(t)
+	if err := f.Settle(); err != nil {
+		return err
+	}
+	if err := f.Check(cmd); err != nil {
+		return err
+	}
+	w, err := cli.OpenTrace(cmd, t.Workload)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return f.Run(cmd, w)
+}
+
+// A simulatedTarget makes trials in virtual time, each with engines whose caches are
+// empty.
+type SimulatedTarget struct {
+	cmd   *cobra.Command
+	flags Simulation
+}
+
+// Run implements [bench.Target].
+func (s SimulatedTarget) Run(ctx context.Context, t bench.Trial) error {
+	cmd, f := under(ctx, s.cmd), s.flags
+	if t.Cache == result.CacheWarm {
+		return cli.Usagef("a warm cache is not simulated: the engines of each run begin empty")
+	}
+	if t.Seed != "" {
+		seed, err := strconv.ParseUint(t.Seed, 10, 64)
+		if err != nil {
+			return cli.Usagef("the seed of a simulation is a number")
+		}
+		f.Seed = seed
+	}
+	engine, model, err := f.Engine.Config(cmd)
+	if err != nil {
+		return err
+	}
+	f.Out, f.note, f.Timeout = t.Results, t.Note, t.Timeout
+	f.Load.Take(t)
+	f.Workload.Take(t)
+	if err := f.Load.Check(); err != nil {
+		return err
+	}
+	w, err := cli.OpenTrace(cmd, t.Workload)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	_, err = f.Record(cmd, w, f.Configs(engine, f.Seed)[0], model)
+	return err
+}
