@@ -15,7 +15,7 @@ import (
 // AllRouters stands for every router, one after another.
 const AllRouters = "all"
 
-// Fleet say what the simulated engines are, how many there are, and which of them
+// Fleet says what the simulated engines are, how many there are, and which of them
 // a request goes to.
 type Fleet struct {
 	Engine     Engine
@@ -24,6 +24,7 @@ type Fleet struct {
 	loadWeight float64
 }
 
+// Register adds the flags.
 func (f *Fleet) Register(fl *pflag.FlagSet) {
 	f.Engine.register(fl)
 	fl.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
@@ -68,7 +69,7 @@ func (f *Fleet) Describe(c engine.FleetConfig) string {
 	return out
 }
 
-// Engine say what a simulated engine is like: a preset, and what differs
+// Engine says what a simulated engine is like: a preset, and what differs
 // from it.
 type Engine struct {
 	Given     engine.Config
@@ -125,6 +126,7 @@ func (f *Engine) With(cmd *cobra.Command, further []string) (Engine, error) {
 	return e, err
 }
 
+// PresetNames are the engines that --preset takes.
 func PresetNames() []string {
 	var names []string
 	for _, p := range engine.Presets() {

@@ -15,7 +15,7 @@ import (
 	"reprise/replay/report"
 )
 
-// Judge say how results are summarised and judged.
+// Judge says how results are summarised and judged.
 type Judge struct {
 	Definitions string
 	SteadyShare float64
@@ -29,6 +29,7 @@ type Judge struct {
 	Contract
 }
 
+// Register adds the flags, with those of the contract and of the limits of trust.
 func (f *Judge) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.AsJSON, "json", false, "print the summary as JSON")
@@ -47,10 +48,11 @@ func (f *Judge) RegisterPages(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Plots, "plots", "", "directory to write each plot of the page to, as SVG and as CSV")
 }
 
+// OwnDefinitions is the value of --definitions for those of Reprise.
 const OwnDefinitions = "reprise"
 
-// Check refuses flags before anything is sent or read. A document of vLLM's is
-// written when the flag says so that how names.
+// Check refuses flags before anything is sent or read. document says whether a
+// document of vLLM's is written, and how names the flag that writes one.
 func (f *Judge) Check(document bool, how string) error {
 	if f.Definitions != OwnDefinitions && !slices.Contains(peer.Presets(), f.Definitions) {
 		return cli.Usagef("--definitions: want %s or one of %s", OwnDefinitions, strings.Join(peer.Presets(), ", "))
@@ -68,7 +70,7 @@ func (f *Judge) Check(document bool, how string) error {
 // Defaults sets every flag to its default, for a caller that is no command line.
 func (f *Judge) Defaults() { f.Register(new(cobra.Command)) }
 
-// Options are what the flags ask for; replay checks them before it sends.
+// Options are those of a report. Replay reads them before it sends.
 func (f *Judge) Options() (report.Options, error) {
 	o := report.Options{ServerBlock: f.ServerBlock, Limits: f.Trust.Limits}
 	var err error
@@ -90,7 +92,7 @@ func (f *Judge) Options() (report.Options, error) {
 	return o, nil
 }
 
-// Contract say what a run has to keep to.
+// Contract says what a run has to keep to, and what its GPUs cost.
 type Contract struct {
 	Path     string
 	gpus     []int
@@ -99,6 +101,7 @@ type Contract struct {
 	contract *contract.Contract // once, before anything is sent
 }
 
+// Register adds the flags.
 func (f *Contract) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Path, "contract", "", "contract that the run has to keep to, YAML with clauses such as p95 ttft <= 1s; the exit code is 3 when it does not")
@@ -106,7 +109,7 @@ func (f *Contract) Register(cmd *cobra.Command) {
 	fl.Float64Var(&f.Price, "price-per-gpu-hour", 0, "price of a GPU for an hour, for the same; 0 takes the contract's")
 }
 
-// Read is what the flags name, nil when they name none.
+// Read reads the contract that the flags name, once. It is nil when they name none.
 func (f *Contract) Read() (*contract.Contract, error) {
 	switch {
 	case !(f.Price >= 0):

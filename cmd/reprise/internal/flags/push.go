@@ -10,7 +10,7 @@ import (
 	"reprise/replay/report"
 )
 
-// Push say where a summary is pushed to, and with which credentials: no flag
+// Push says where a summary is pushed to, and with which credentials: no flag
 // takes those themselves.
 type Push struct {
 	URL             string
@@ -18,6 +18,7 @@ type Push struct {
 	credentialsFile string
 }
 
+// Register adds the flags.
 func (f *Push) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.URL, "push", "", "`URL` of a Prometheus Pushgateway to push the summary to, as job reprise unless it ends in /metrics/job/…")

@@ -11,7 +11,7 @@ import (
 	"reprise/replay/bench"
 )
 
-// ServeCmd say how an engine is started for what a command measures, and which
+// ServeCmd says how an engine is started for what a command measures, and which
 // one setting of it varies.
 type ServeCmd struct {
 	command string
@@ -22,6 +22,7 @@ type ServeCmd struct {
 	Grace   time.Duration
 }
 
+// Register adds the flags.
 func (f *ServeCmd) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.command, "serve-cmd", "", "`command` that starts the engine to measure, such as 'vllm serve M --port {port} --max-num-seqs {x}'; split at spaces and quotes, without a shell. {port} is a free port, other names are those of --set and --vary")

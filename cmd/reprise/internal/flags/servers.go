@@ -19,7 +19,7 @@ import (
 	"reprise/replay/scrape"
 )
 
-// Servers say what a replay measures at its servers, and what it does to them
+// Servers says what a replay measures at its servers, and what it does to them
 // beside sending requests.
 type Servers struct {
 	scrapes     []string
@@ -35,6 +35,7 @@ type Servers struct {
 	Note        string
 }
 
+// Register adds the flags.
 func (f *Servers) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.scrapes, "scrape", nil, "`URL` of a Prometheus text page to measure at during the run (or unix:///path.sock[:/page]), or NAME=URL, or auto for the endpoint's /metrics, or none; may be repeated")

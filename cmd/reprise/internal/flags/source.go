@@ -11,12 +11,13 @@ import (
 	"reprise/trace"
 )
 
-// Capture declare when a source was recorded.
+// Capture declares when a source was recorded.
 type Capture struct {
 	begin, end string
 	Declared   trace.Capture // once window has read them
 }
 
+// Register adds the flags.
 func (f *Capture) Register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.begin, "capture-begin", "", "`time` at which the capture of the source began, as RFC 3339, or as a duration on a clock without dates: the times of the trace count from it")
 	fl.StringVar(&f.end, "capture-end", "", "`time` at which it ended, which is not part of it; no request may be outside")
@@ -49,12 +50,13 @@ func (f *Capture) Check(info datasets.Info, public bool) error {
 	return nil
 }
 
-// Templates say whether system prompts are kept.
+// Templates says whether system prompts are kept.
 type Templates struct {
 	KeepTemplates bool
 	kTemplate     int
 }
 
+// Register adds the flags.
 func (f *Templates) Register(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.KeepTemplates, "keep-templates", false, "keep system prompts that many users have as text, scrubbed, in NAME.templates.json, for a person to read")
 	fl.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate, "for --keep-templates: users, or sessions where there are none, that must have a system prompt")

@@ -17,7 +17,7 @@ import (
 	"reprise/replay/result"
 )
 
-// Spellings are spellings of `vllm bench serve` that replay takes as well, where
+// Spellings are those of `vllm bench serve` that replay takes as well, where
 // they mean the same. They are translated into flags of ours before anything
 // else looks at those. Where a spelling would mean something else it is not taken,
 // and the error says what to use.
@@ -419,3 +419,27 @@ func RepeatLists(args []string) []string {
 	}
 	return out
 }
+
+// registerSpellings adds a hidden flag for each limit, the spelling from before there was
+// --trust: --max-lag 1s is --trust max-lag=1s.
+func (t *Trust) registerSpellings(fl *pflag.FlagSet) {
+	for _, l := range t.keys {
+		fl.Var(&oldLimit{t, l}, l.key, "the same as --trust "+l.key+"=…")
+		fl.Lookup(l.key).Hidden = true
+	}
+}
+
+// An oldLimit is the hidden flag of one limit. Given twice, the later counts.
+type oldLimit struct {
+	trust *Trust
+	limit limit
+}
+
+// Set implements [pflag.Value].
+func (o *oldLimit) Set(s string) error { return o.trust.set(o.limit, s, o.limit.key) }
+
+// String implements [pflag.Value].
+func (o *oldLimit) String() string { return o.limit.text(&o.trust.Limits) }
+
+// Type implements [pflag.Value].
+func (o *oldLimit) Type() string { return "limit" }

@@ -13,7 +13,7 @@ import (
 	"reprise/synth"
 )
 
-// Tier say by which rules a trace of a tier beyond internal is made.
+// Tier says by which rules a trace of a tier beyond internal is made.
 type Tier struct {
 	Name string
 	anonymize.PartnerPolicy
@@ -23,6 +23,8 @@ type Tier struct {
 // partnerNames are the flags of tier partner alone.
 var partnerNames = []string{"k-share", "k-class", "k-link", "drop-own-blocks", "length-buckets", "time-quantum", "max-suppressed"}
 
+// Register adds the flags. tier is the default, and tiers says in the help which there
+// are.
 func (f *Tier) Register(fl *pflag.FlagSet, tier, tiers string) {
 	fl.StringVar(&f.Name, "tier", tier, "release tier of the trace: "+tiers)
 	fl.StringVar(&f.Unit, "unit", "", "for --tier partner and public: who is counted, or protected, user, session or request; by default users, else sessions of the source")

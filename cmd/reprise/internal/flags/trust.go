@@ -30,8 +30,7 @@ type limit struct {
 	duration  func(*report.Limits) *time.Duration
 }
 
-// limits are the keys of --trust. Each is also a hidden flag of its own, the
-// spelling from before there was --trust: --max-lag 1s is --trust max-lag=1s.
+// limits are the keys of --trust.
 var limits = []limit{
 	{key: "max-lag", what: "p99 of the send lag", duration: func(l *report.Limits) *time.Duration { return &l.LagP99 }},
 	{key: "max-lag-p50", what: "its median", duration: func(l *report.Limits) *time.Duration { return &l.LagP50 }},
@@ -65,10 +64,9 @@ func (t *Trust) Register(cmd *cobra.Command, keys ...string) {
 		}
 		t.keys = append(t.keys, l)
 		fmt.Fprintf(&usage, "\n  %-26s %s", l.key+"="+l.text(&t.Limits), l.what)
-		fl.Var(&oldLimit{t, l}, l.key, "the same as --trust "+l.key+"=…")
-		fl.Lookup(l.key).Hidden = true
 	}
 	fl.Var((*trustValue)(t), "trust", usage.String())
+	t.registerSpellings(fl)
 }
 
 // set sets a limit from the value of a flag.
@@ -131,21 +129,6 @@ func (v *trustValue) String() string {
 
 // Type implements [pflag.Value].
 func (v *trustValue) Type() string { return "limits" }
-
-// An oldLimit is the hidden flag of one limit. Given twice, the later counts.
-type oldLimit struct {
-	trust *Trust
-	limit limit
-}
-
-// Set implements [pflag.Value].
-func (o *oldLimit) Set(s string) error { return o.trust.set(o.limit, s, o.limit.key) }
-
-// String implements [pflag.Value].
-func (o *oldLimit) String() string { return o.limit.text(&o.trust.Limits) }
-
-// Type implements [pflag.Value].
-func (o *oldLimit) Type() string { return "limit" }
 
 // set reads a limit: a duration, or a share as a percentage or a number. Below 0
 // is off.

@@ -18,7 +18,7 @@ import (
 	"reprise/trace"
 )
 
-// VLLMResult are the flags of `vllm bench serve` that say what its JSON holds
+// VLLMResult holds the flags of `vllm bench serve` that say what its JSON holds
 // and where it goes, with vLLM's spelling and meaning.
 type VLLMResult struct {
 	save, appends bool
@@ -54,6 +54,7 @@ func (f *VLLMResult) RegisterSave(cmd *cobra.Command) {
 	fl.StringVar(&f.name, "result-filename", "", "name of vLLM's JSON; empty makes one of label, rate, model and time as vLLM does")
 }
 
+// Saves says whether a replay writes the document.
 func (f *VLLMResult) Saves() bool { return f.save || f.appends }
 
 // check refuses what would be ignored: without a document nothing can be in it.

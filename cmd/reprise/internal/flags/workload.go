@@ -13,7 +13,7 @@ import (
 	"reprise/replay/bench"
 )
 
-// Workload say which part of a workload is replayed, how often, and whether at
+// Workload says which part of a workload is replayed, how often, and whether at
 // all.
 type Workload struct {
 	Start, End       time.Duration
@@ -39,6 +39,7 @@ const defaultPrimeTokens = 1_000_000
 
 const defaultPrimeConcurrency = 8
 
+// Register adds the flags.
 func (f *Workload) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.DurationVar(&f.Start, "start", 0, "begin of the window of the workload to replay, from its start, that of its declared capture; 0s waits for the first request as long as the capture did; what was in a prefix cache by then is sent first, see --prime")

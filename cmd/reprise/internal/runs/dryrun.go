@@ -18,7 +18,7 @@ import (
 	"reprise/trace/profile"
 )
 
-// DryRun say what a dry run is told of the server and of prices.
+// DryRun says what a dry run is told of the server and of prices.
 type DryRun struct {
 	Run                   bool
 	assume                string

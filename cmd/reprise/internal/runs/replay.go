@@ -33,7 +33,7 @@ func (f *Replay) Settle() error {
 	return err
 }
 
-// Replay say what a replay sends, to whom, when, and what it measures. Each field
+// Replay says what a replay sends, to whom, when, and what it measures. Each field
 // that is a struct is a group of flags.
 type Replay struct {
 	Out         string

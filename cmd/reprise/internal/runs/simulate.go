@@ -17,7 +17,7 @@ import (
 	"reprise/trace/profile"
 )
 
-// A simulation says what simulated engines are sent, and where the results go.
+// A Simulation says what simulated engines are sent, and where the results go.
 type Simulation struct {
 	Out string
 	flags.Fleet

@@ -39,7 +39,7 @@ func Started(cmd *cobra.Command, f *flags.ServeCmd, s flags.ServeSetting, live R
 	return out, live.Check(cmd)
 }
 
-// Trials say what a command that makes several runs measures: an endpoint, with
+// Trials says what a command that makes several runs measures: an endpoint, with
 // the flags of replay that say how it is talked to, or with --preset or --costs an
 // engine in virtual time. What each run sets itself, such as its load, is no flag.
 type Trials struct {
@@ -47,6 +47,7 @@ type Trials struct {
 	Simulated Simulation
 }
 
+// Register adds the flags of an endpoint and of simulated engines.
 func (f *Trials) Register(cmd *cobra.Command) {
 	f.Live.Defaults()
 	f.Live.RegisterEndpoint(cmd)
