@@ -37,7 +37,7 @@ const (
 	tableHit                       // known blocks; given input tokens
 	tableFresh                     // new blocks, in place of known ones; given input tokens
 	tableTrunk                     // blocks that most requests begin with: bounds of what is known of it
-	tableShared                    // of the known blocks, those that many others know
+	tableShared                    // groupFor the known blocks, those that many others know
 	tableDistance                  // blocks; given known blocks
 	tableTurn                      // from 0
 	tableBack                      // sessions active since
@@ -63,7 +63,7 @@ type group struct {
 	category category
 	from, to int64
 	cells    []cell
-	sums     []int64 // of the counts, up to and with each cell
+	sums     []int64 // groupFor the counts, up to and with each cell
 }
 
 // A cell holds the values from lo to hi, both included, all alike.
@@ -87,16 +87,16 @@ func newGroup(c category, from, to int64, cells []cell) group {
 
 func (g *group) total() int64 { return g.sums[len(g.sums)-1] }
 
-// draw takes a cell by its count and in it any value.
-func (g *group) draw(r *rand.Rand) int64 {
+// drawValue takes a cell by its count and in it any value.
+func (g *group) drawValue(r *rand.Rand) int64 {
 	x := r.Int64N(g.total())
 	i, _ := slices.BinarySearch(g.sums, x+1)
 	c := g.cells[i]
 	return c.lo + r.Int64N(c.hi-c.lo+1)
 }
 
-// of returns the group for a request, or nil.
-func (t cellTable) of(c category, given int64) *group {
+// groupFor returns the group for a request, or nil.
+func (t cellTable) groupFor(c category, given int64) *group {
 	for i := range t {
 		if g := &t[i]; (g.category == c || g.category == anyCategory) && g.from <= given && given <= g.to {
 			return g
@@ -105,10 +105,10 @@ func (t cellTable) of(c category, given int64) *group {
 	return nil
 }
 
-// draw returns otherwise where no group fits.
-func (t cellTable) draw(r *rand.Rand, c category, given, otherwise int64) int64 {
-	if g := t.of(c, given); g != nil {
-		return g.draw(r)
+// drawValue returns otherwise where no group fits.
+func (t cellTable) drawValue(r *rand.Rand, c category, given, otherwise int64) int64 {
+	if g := t.groupFor(c, given); g != nil {
+		return g.drawValue(r)
 	}
 	return otherwise
 }
@@ -137,11 +137,11 @@ func cellsOf(weights []float64, edges func(i int) (lo, hi int64)) []cell {
 // Beyond the period of the model its rates come again.
 func (m *cellModel) times(r *rand.Rand, n int, span, period int64) []int64 {
 	out := make([]int64, n)
-	if g := m.tables[tableGap].of(anyCategory, 0); g != nil {
+	if g := m.tables[tableGap].groupFor(anyCategory, 0); g != nil {
 		at, end := int64(0), int64(1)
 		for i := range out {
 			out[i] = at
-			at += min(g.draw(r), (1<<61)/int64(n))
+			at += min(g.drawValue(r), (1<<61)/int64(n))
 			end = max(end, at)
 		}
 		for i := range out {
@@ -149,7 +149,7 @@ func (m *cellModel) times(r *rand.Rand, n int, span, period int64) []int64 {
 		}
 		return out
 	}
-	whole := m.tables[tableTime].of(anyCategory, 0)
+	whole := m.tables[tableTime].groupFor(anyCategory, 0)
 	last := whole.clipped(span % period)
 	for i := range out {
 		turn := r.Int64N(span) / period
@@ -157,7 +157,7 @@ func (m *cellModel) times(r *rand.Rand, n int, span, period int64) []int64 {
 		if turn == span/period {
 			g = last
 		}
-		out[i] = turn*period + g.draw(r)
+		out[i] = turn*period + g.drawValue(r)
 	}
 	slices.Sort(out)
 	return out
@@ -188,10 +188,10 @@ func (g *group) clipped(end int64) *group {
 // request draws the tuple of a request that arrives at a time of the model's
 // clock.
 func (m *cellModel) request(r *rand.Rand, at int64, size int) tuple {
-	c := category(m.tables[tableCategory].draw(r, anyCategory, at, int64(uncategorised)))
-	in := m.tables[tableInput].draw(r, c, 0, 1)
+	c := category(m.tables[tableCategory].drawValue(r, anyCategory, at, int64(uncategorised)))
+	in := m.tables[tableInput].drawValue(r, c, 0, 1)
 	t := tuple{user: none, tail: int32(in)}
-	t.output = int32(m.tables[tableOutput].draw(r, c, in, 1))
+	t.output = int32(m.tables[tableOutput].drawValue(r, c, in, 1))
 	if size > 0 && in > 0 {
 		n := int64(block.Count(int(t.tail), size))
 		hit := m.hit(r, c, in, n)
@@ -216,9 +216,9 @@ func (m *cellModel) depth(r *rand.Rand, t *tuple) {
 	distances := m.tables[tableDistance]
 	shared := t.hit
 	if t.category != global {
-		shared = min(int32(m.tables[tableShared].draw(r, t.category, 0, 0)), t.hit)
+		shared = min(int32(m.tables[tableShared].drawValue(r, t.category, 0, 0)), t.hit)
 	}
-	if g := m.tables[tableTrunk].of(anyCategory, 0); g != nil {
+	if g := m.tables[tableTrunk].groupFor(anyCategory, 0); g != nil {
 		// How deep it is is not known exactly, but it is one depth for all.
 		lo, hi := int32(g.cells[0].lo), int32(g.cells[0].hi)
 		switch {
@@ -233,10 +233,10 @@ func (m *cellModel) depth(r *rand.Rand, t *tuple) {
 			}
 		}
 	}
-	t.distance = distances.draw(r, t.category, int64(t.hit), 1)
+	t.distance = distances.drawValue(r, t.category, int64(t.hit), 1)
 	head := t.distance
 	if shared < t.hit && shared > 0 {
-		head = min(head, distances.draw(r, global, int64(shared), 1))
+		head = min(head, distances.drawValue(r, global, int64(shared), 1))
 	}
 	for q := range t.profile {
 		// Paths are as if touched by two requests at most: the head by any that
@@ -259,15 +259,15 @@ func (m *cellModel) hit(r *rand.Rand, c category, in, n int64) int64 {
 	case c == cold || c == uncategorised || n == 1:
 		return 0
 	}
-	if g := m.tables[tableFresh].of(c, in); g != nil {
-		return n - min(max(1, g.draw(r)), n-1)
+	if g := m.tables[tableFresh].groupFor(c, in); g != nil {
+		return n - min(max(1, g.drawValue(r)), n-1)
 	}
-	return min(max(1, m.tables[tableHit].draw(r, c, in, 1)), n-1)
+	return min(max(1, m.tables[tableHit].drawValue(r, c, in, 1)), n-1)
 }
 
 // turn draws what a request builds on, and how it joins its session.
 func (m *cellModel) turn(r *rand.Rand, c category, t *tuple) {
-	turn := int32(m.tables[tableTurn].draw(r, c, 0, 0))
+	turn := int32(m.tables[tableTurn].drawValue(r, c, 0, 0))
 	if t.category > global {
 		t.chain = max(1, turn)
 	}
@@ -280,9 +280,9 @@ func (m *cellModel) turn(r *rand.Rand, c category, t *tuple) {
 	}
 	t.join = byTree
 	if c != continuation {
-		t.join, t.back = byRecency, max(1, m.tables[tableBack].draw(r, c, 0, 1))
+		t.join, t.back = byRecency, max(1, m.tables[tableBack].drawValue(r, c, 0, 1))
 	}
-	if p := m.tables[tablePause].draw(r, c, 0, noPause); p != noPause {
+	if p := m.tables[tablePause].drawValue(r, c, 0, noPause); p != noPause {
 		t.waits, t.pause = true, &pause{think: &p}
 	}
 }

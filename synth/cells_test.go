@@ -34,7 +34,7 @@ func histogramFile(t testing.TB, rows []profile.HistogramRow, meta trace.Meta) [
 		t.Fatal(err)
 	}
 	meta.Each(w.SetMetadata)
-	w.SetMetadata(keySchema, HistogramSchema)
+	w.SetMetadata(keySchema, histogramSchema)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -141,16 +141,16 @@ func TestCellFileRoundTrip(t *testing.T) {
 }
 
 // rewrittenCells writes a model of cells again, changed.
-func rewrittenCells(t testing.TB, m *Model, change func(rows []CellRow) []CellRow, meta map[string]string) []byte {
+func rewrittenCells(t testing.TB, m *Model, change func(rows []cellRow) []cellRow, meta map[string]string) []byte {
 	t.Helper()
 	b := written(t, m)
-	in, err := trace.NewRowsReader[CellRow](bytes.NewReader(b), int64(len(b)))
+	in, err := trace.NewRowsReader[cellRow](bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	w := trace.NewRowsWriter[CellRow](&out, nil)
-	rows := make([]CellRow, in.Rows())
+	w := trace.NewRowsWriter[cellRow](&out, nil)
+	rows := make([]cellRow, in.Rows())
 	if _, err := in.Read(rows); err != nil && int64(len(rows)) != in.Rows() {
 		t.Fatal(err)
 	}
@@ -190,24 +190,24 @@ func TestCellFileDamaged(t *testing.T) {
 	}
 	last := int64(math.MaxInt64)
 	for name, c := range map[string]struct {
-		change func(r *CellRow)
+		change func(r *cellRow)
 		want   string
 	}{
-		"another count":   {func(r *CellRow) { r.Count++ }, "damaged"},
-		"a table":         {func(r *CellRow) { r.Table = "output" }, "table"},
-		"order of tables": {func(r *CellRow) { r.Table = tableNames[tablePause] }, "out of order"},
-		"a category":      {func(r *CellRow) { r.Category = "" }, "category"},
-		"no count":        {func(r *CellRow) { r.Count = 0 }, "count"},
-		"a great count":   {func(r *CellRow) { r.Count = last }, "count"},
-		"a great sum":     {func(r *CellRow) { r.Count = maxWeight }, "add up"},
-		"given":           {func(r *CellRow) { r.From = 5; r.To = 4 }, "given"},
-		"upside down":     {func(r *CellRow) { r.Hi = r.Lo - 1 }, "values"},
-		"far":             {func(r *CellRow) { r.Hi = last }, "values"},
-		"negative":        {func(r *CellRow) { r.Lo = -1 }, "values"},
-		"overlap":         {func(r *CellRow) { r.Lo-- }, "above"},
+		"another count":   {func(r *cellRow) { r.Count++ }, "damaged"},
+		"a table":         {func(r *cellRow) { r.Table = "output" }, "table"},
+		"order of tables": {func(r *cellRow) { r.Table = tableNames[tablePause] }, "out of order"},
+		"a category":      {func(r *cellRow) { r.Category = "" }, "category"},
+		"no count":        {func(r *cellRow) { r.Count = 0 }, "count"},
+		"a great count":   {func(r *cellRow) { r.Count = last }, "count"},
+		"a great sum":     {func(r *cellRow) { r.Count = maxWeight }, "add up"},
+		"given":           {func(r *cellRow) { r.From = 5; r.To = 4 }, "given"},
+		"upside down":     {func(r *cellRow) { r.Hi = r.Lo - 1 }, "values"},
+		"far":             {func(r *cellRow) { r.Hi = last }, "values"},
+		"negative":        {func(r *cellRow) { r.Lo = -1 }, "values"},
+		"overlap":         {func(r *cellRow) { r.Lo-- }, "above"},
 	} {
-		_, err := read(rewrittenCells(t, m, func(rows []CellRow) []CellRow {
-			i := slices.IndexFunc(rows, func(r CellRow) bool { return r.Table == tableNames[tableInput] }) + 2
+		_, err := read(rewrittenCells(t, m, func(rows []cellRow) []cellRow {
+			i := slices.IndexFunc(rows, func(r cellRow) bool { return r.Table == tableNames[tableInput] }) + 2
 			c.change(&rows[i])
 			return rows
 		}, nil))
@@ -216,8 +216,8 @@ func TestCellFileDamaged(t *testing.T) {
 		}
 	}
 	for _, k := range []tableKind{tableTime, tableInput, tableOutput, tableDistance} {
-		_, err := read(rewrittenCells(t, m, func(rows []CellRow) []CellRow {
-			return slices.DeleteFunc(rows, func(r CellRow) bool { return r.Table == tableNames[k] })
+		_, err := read(rewrittenCells(t, m, func(rows []cellRow) []cellRow {
+			return slices.DeleteFunc(rows, func(r cellRow) bool { return r.Table == tableNames[k] })
 		}, nil))
 		if err == nil {
 			t.Errorf("without %s: no error", tableNames[k])
@@ -270,13 +270,13 @@ func FuzzCellRows(f *testing.F) {
 	f.Add(uint8(9), uint8(2), int64(0), int64(1<<62), int64(1), int64(1<<60), int64(1<<60))
 	f.Fuzz(func(t *testing.T, table, c uint8, from, to, lo, hi, count int64) {
 		names := append([]string{namedAny, namedNone}, trace.Categories()...)
-		odd := CellRow{Table: tableNames[int(table)%int(tableKinds)], Category: names[int(c)%len(names)], From: from, To: to, Lo: lo, Hi: hi, Count: count}
-		all := func(k tableKind, lo, hi int64) CellRow {
-			return CellRow{Table: tableNames[k], Category: namedAny, To: math.MaxInt64, Lo: lo, Hi: hi, Count: 3}
+		odd := cellRow{Table: tableNames[int(table)%int(tableKinds)], Category: names[int(c)%len(names)], From: from, To: to, Lo: lo, Hi: hi, Count: count}
+		all := func(k tableKind, lo, hi int64) cellRow {
+			return cellRow{Table: tableNames[k], Category: namedAny, To: math.MaxInt64, Lo: lo, Hi: hi, Count: 3}
 		}
-		rows := []CellRow{all(tableTime, 0, 999), all(tableCategory, 0, 5), all(tableInput, 0, 3000), all(tableOutput, 0, 9), all(tableHit, 0, 90),
+		rows := []cellRow{all(tableTime, 0, 999), all(tableCategory, 0, 5), all(tableInput, 0, 3000), all(tableOutput, 0, 9), all(tableHit, 0, 90),
 			all(tableShared, 0, 9), all(tableDistance, 0, 1000), all(tableTurn, 0, 5), all(tableBack, 0, 9), all(tablePause, -1, 7)}
-		at := slices.IndexFunc(rows, func(r CellRow) bool { return slices.Index(tableNames[:], r.Table) >= int(table)%int(tableKinds) })
+		at := slices.IndexFunc(rows, func(r cellRow) bool { return slices.Index(tableNames[:], r.Table) >= int(table)%int(tableKinds) })
 		rows = slices.Insert(rows, max(0, at), odd)
 		m := &Model{kSwap: 1, span: 1000, meta: trace.Meta{BlockSize: 16, Digest: "sha256:0123456789ab"}, cells: &cellModel{requests: 20, sessions: c%2 == 0}}
 		b := cellReader{m: m, at: -1}
@@ -349,13 +349,13 @@ func TestScales(t *testing.T) {
 					t.Fatalf("%s up to %d: cell %d is %d to %d, want it to begin at %d", name, limit, i, lo, hi, next)
 				}
 				for v := lo; v <= hi; v++ {
-					if s.of(v) != i {
-						t.Fatalf("%s up to %d: %d is in cell %d, want %d", name, limit, v, s.of(v), i)
+					if s.cellOf(v) != i {
+						t.Fatalf("%s up to %d: %d is in cell %d, want %d", name, limit, v, s.cellOf(v), i)
 					}
 				}
 				next = hi + 1
 			}
-			if next != limit+1 || s.of(limit+1000) != s.cells()-1 {
+			if next != limit+1 || s.cellOf(limit+1000) != s.cells()-1 {
 				t.Fatalf("%s up to %d end at %d", name, limit, next-1)
 			}
 		}

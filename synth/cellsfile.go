@@ -13,11 +13,11 @@ import (
 
 // writeCells writes the model file of cells.
 func (m *Model) writeCells(w io.Writer) error {
-	out := trace.NewRowsWriter[CellRow](w, nil)
+	out := trace.NewRowsWriter[cellRow](w, nil)
 	if _, err := out.Write(m.cells.rows()); err != nil {
 		return err
 	}
-	out.SetMetadata(keySchema, ModelSchema)
+	out.SetMetadata(keySchema, modelSchema)
 	out.SetMetadata(keyKind, kindCells)
 	out.SetMetadata(keyRequests, strconv.FormatInt(m.cells.requests, 10))
 	out.SetMetadata(keySpan, strconv.FormatInt(m.span, 10))
@@ -41,7 +41,7 @@ func (m *Model) writeCells(w io.Writer) error {
 }
 
 // readCells reads what writeCells wrote, and refuses what it could not have.
-func readCells(in *trace.RowsReader[CellRow]) (*Model, error) {
+func readCells(in *trace.RowsReader[cellRow]) (*Model, error) {
 	m := &Model{kSwap: 1, cells: &cellModel{}}
 	if err := m.cellMetadata(in.Metadata); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func readCells(in *trace.RowsReader[CellRow]) (*Model, error) {
 }
 
 func (m *Model) cellMetadata(lookup func(string) (string, bool)) error {
-	if s, _ := lookup(keySchema); s != ModelSchema {
+	if s, _ := lookup(keySchema); s != modelSchema {
 		return ErrNotModel
 	}
 	if kind, _ := lookup(keyKind); kind != kindCells {
@@ -106,14 +106,14 @@ type cellReader struct {
 	group group // so far
 }
 
-func (b *cellReader) row(i int64, r *CellRow) error {
+func (b *cellReader) row(i int64, r *cellRow) error {
 	if reason := b.add(r); reason != "" {
 		return fmt.Errorf("row %d of the model: %s", i, reason)
 	}
 	return nil
 }
 
-func (b *cellReader) add(r *CellRow) string {
+func (b *cellReader) add(r *cellRow) string {
 	k := slices.Index(tableNames[:], r.Table)
 	c, ok := namedCategory(r.Category)
 	switch {
@@ -149,7 +149,7 @@ func (b *cellReader) add(r *CellRow) string {
 }
 
 // bounds says what is wrong with the values of a row of table k.
-func (m *Model) bounds(k tableKind, r *CellRow) string {
+func (m *Model) bounds(k tableKind, r *cellRow) string {
 	least, most := int64(0), int64(math.MaxInt64/4)
 	switch k {
 	case tableTime:
@@ -183,7 +183,7 @@ func (b *cellReader) flush() {
 func (b *cellReader) finish() error {
 	b.flush()
 	t := &b.m.cells.tables
-	if t[tableTime].of(anyCategory, 0) == nil && t[tableGap].of(anyCategory, 0) == nil {
+	if t[tableTime].groupFor(anyCategory, 0) == nil && t[tableGap].groupFor(anyCategory, 0) == nil {
 		return errors.New("the model has no arrivals")
 	}
 	if t[tableInput] == nil || t[tableOutput] == nil {

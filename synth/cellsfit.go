@@ -11,12 +11,12 @@ import (
 	"reprise/trace/profile"
 )
 
-// HistogramSchema names the layout of the histograms that a profile writes,
+// histogramSchema names the layout of the histograms that a profile writes,
 // under reprise.schema.
-const HistogramSchema = "histograms/1"
+const histogramSchema = "histograms/1"
 
 // ErrNotHistograms is the error of [FitHistograms] for a file of another kind.
-var ErrNotHistograms = errors.New("it has no reprise.schema = " + HistogramSchema + ", so it holds no histograms")
+var ErrNotHistograms = errors.New("it has no reprise.schema = " + histogramSchema + ", so it holds no histograms")
 
 // FitHistograms makes a model of the histograms of a profile, which is all that
 // some can share: rows of [profile.HistogramRow] and, as metadata, the block
@@ -31,7 +31,7 @@ func FitHistograms(r io.ReaderAt, size int64) (*Model, error) {
 	if err != nil {
 		return nil, ErrNotHistograms
 	}
-	if s, _ := in.Metadata(keySchema); s != HistogramSchema {
+	if s, _ := in.Metadata(keySchema); s != histogramSchema {
 		return nil, ErrNotHistograms
 	}
 	var f histogramFit
@@ -81,7 +81,7 @@ func (f *histogramFit) tables() (*cellModel, int64, error) {
 	}
 	var categories []cell
 	for c := uncategorised; c <= branch; c++ {
-		input := f.of(profile.MetricInput, c)
+		input := f.metricCells(profile.MetricInput, c)
 		if len(input) == 0 {
 			continue
 		}
@@ -90,8 +90,8 @@ func (f *histogramFit) tables() (*cellModel, int64, error) {
 			requests += x.count
 		}
 		categories = append(categories, cell{int64(c), int64(c), min(requests, maxWeight>>3)})
-		f.add(tableInput, c, input)
-		f.add(tableOutput, c, f.of(profile.MetricOutput, c))
+		f.addGroup(tableInput, c, input)
+		f.addGroup(tableOutput, c, f.metricCells(profile.MetricOutput, c))
 		f.reuse(c)
 	}
 	m.tables[tableCategory] = cellTable{every(categories)}
@@ -104,9 +104,9 @@ func (f *histogramFit) tables() (*cellModel, int64, error) {
 	return m, span, err
 }
 
-// of returns the cells of a metric for a category; those without one are what
+// groupFor returns the cells of a metric for a category; those without one are what
 // the categories leave of all.
-func (f *histogramFit) of(metric string, c category) []cell {
+func (f *histogramFit) metricCells(metric string, c category) []cell {
 	counts := map[int64]int64{}
 	if c == uncategorised {
 		for k := cold; k <= branch; k++ {
@@ -128,7 +128,7 @@ func (f *histogramFit) of(metric string, c category) []cell {
 	return out
 }
 
-func (f *histogramFit) add(k tableKind, c category, cells []cell) {
+func (f *histogramFit) addGroup(k tableKind, c category, cells []cell) {
 	if len(cells) > 0 {
 		f.model.tables[k] = append(f.model.tables[k], newGroup(c, 0, math.MaxInt64, cells))
 	}
@@ -141,23 +141,23 @@ func (f *histogramFit) reuse(c category) {
 		return
 	}
 	if c == continuation {
-		f.add(tableFresh, c, f.blocks(profile.MetricNewBlocks, c))
+		f.addGroup(tableFresh, c, f.blocks(profile.MetricNewBlocks, c))
 	} else if c != duplicate {
-		f.add(tableHit, c, f.blocks(profile.MetricHitBlocks, c))
+		f.addGroup(tableHit, c, f.blocks(profile.MetricHitBlocks, c))
 	}
 	var distances []cell
-	for _, x := range f.of(profile.MetricReuseDistance, c) {
+	for _, x := range f.metricCells(profile.MetricReuseDistance, c) {
 		if x.lo > 0 {
 			distances = append(distances, x)
 		}
 	}
-	f.add(tableDistance, c, distances)
+	f.addGroup(tableDistance, c, distances)
 }
 
 // blocks are the cells of a metric from 1 block on.
 func (f *histogramFit) blocks(metric string, c category) []cell {
 	var out []cell
-	for _, x := range f.of(metric, c) {
+	for _, x := range f.metricCells(metric, c) {
 		if x.hi = min(x.hi, maxBlocks); x.lo > 0 && x.lo <= maxBlocks {
 			out = append(out, x)
 		}
@@ -192,12 +192,12 @@ func (f *histogramFit) chains() {
 		left -= float64(b.Count)
 	}
 	edges = append(edges, from)
-	f.add(tableTurn, anyCategory, cellsOf(weights, func(i int) (int64, int64) { return edges[i], edges[i+1] - 1 }))
+	f.addGroup(tableTurn, anyCategory, cellsOf(weights, func(i int) (int64, int64) { return edges[i], edges[i+1] - 1 }))
 }
 
 // arrivals fills the table of gaps, and returns the span that the requests take.
 func (f *histogramFit) arrivals() (int64, error) {
-	gaps := f.of(profile.MetricInterArrival, uncategorised)
+	gaps := f.metricCells(profile.MetricInterArrival, uncategorised)
 	total, n := 0.0, 0.0
 	for _, g := range gaps {
 		total += (float64(g.lo) + float64(g.hi)) / 2 * float64(g.count)

@@ -8,11 +8,11 @@ import (
 	"reprise/trace"
 )
 
-// A CellRow is one cell of a model of cells, the other kind of file of schema
+// A cellRow is one cell of a model of cells, the other kind of file of schema
 // model/1: so many requests of a category whose given quantity lies between
 // From and To have a value between Lo and Hi, all bounds included. Rows are in
 // order of the tables; of the groups of one table the first that fits counts.
-type CellRow struct {
+type cellRow struct {
 	trace.Row `parquet:"-"`
 	Table     string `parquet:"table,dict"`    // the quantity, its unit last
 	Category  string `parquet:"category,dict"` // any, or a reuse category; none for requests without blocks
@@ -51,12 +51,12 @@ func namedCategory(s string) (category, bool) {
 }
 
 // rows lists the tables as rows.
-func (m *cellModel) rows() []CellRow {
-	var out []CellRow
+func (m *cellModel) rows() []cellRow {
+	var out []cellRow
 	for k, t := range m.tables {
 		for _, g := range t {
 			for _, c := range g.cells {
-				out = append(out, CellRow{Table: tableNames[k], Category: g.category.named(), From: g.from, To: g.to,
+				out = append(out, cellRow{Table: tableNames[k], Category: g.category.named(), From: g.from, To: g.to,
 					Lo: c.lo, Hi: c.hi, Count: c.count})
 			}
 		}
@@ -68,7 +68,7 @@ func (m *cellModel) rows() []CellRow {
 // model says of its privacy.
 func (m *Model) cellDigest() string {
 	h := sha256.New()
-	h.Write([]byte(ModelSchema + " " + kindCells + "\n"))
+	h.Write([]byte(modelSchema + " " + kindCells + "\n"))
 	var b []byte
 	str := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 	num := func(n ...int64) {

@@ -4,7 +4,7 @@ import "slices"
 
 // A domain indexes the nodes of one cache domain (model and adapter) for the
 // search of a node by its depth, class and recency. Requests are named by their
-// place among those of the domain.
+// placeOf among those of the domain.
 //
 // The classes of nodes: an endpoint is the last full block of the request that
 // last touched it, which a next turn extends; a tail is a partial last block,
@@ -27,7 +27,7 @@ type byDepth struct {
 	dead  []int32
 }
 
-func (b *byDepth) add(depth, place int32) {
+func (b *byDepth) addPlace(depth, place int32) {
 	if n := int(depth) + 1 - len(b.lists); n > 0 {
 		b.lists = append(b.lists, make([][]int32, n)...)
 		b.dead = append(b.dead, make([]int32, n)...)
@@ -35,8 +35,8 @@ func (b *byDepth) add(depth, place int32) {
 	b.lists[depth] = append(b.lists[depth], place)
 }
 
-// drop counts a place of the list of depth as lost; alive tells which are not.
-func (b *byDepth) drop(depth int32, alive func(place int32) bool) {
+// dropPlace counts a place of the list of depth as lost; alive tells which are not.
+func (b *byDepth) dropPlace(depth int32, alive func(place int32) bool) {
 	b.dead[depth]++
 	if l := b.lists[depth]; int(b.dead[depth]) > len(l)/2 && len(l) > 8 {
 		b.lists[depth] = slices.DeleteFunc(l, func(p int32) bool { return !alive(p) })
@@ -44,15 +44,15 @@ func (b *byDepth) drop(depth int32, alive func(place int32) bool) {
 	}
 }
 
-func (b *byDepth) at(depth int32) []int32 {
+func (b *byDepth) placesAt(depth int32) []int32 {
 	if int(depth) >= len(b.lists) {
 		return nil
 	}
 	return b.lists[depth]
 }
 
-// place returns the first place whose request is r or later.
-func (d *domain) place(r int32) int {
+// placeOf returns the first place whose request is r or later.
+func (d *domain) placeOf(r int32) int {
 	i, _ := slices.BinarySearch(d.members, r)
 	return i
 }
@@ -75,8 +75,8 @@ type spans struct {
 // never is a low that matches no depth.
 const never = 1<<31 - 1
 
-// append adds the next request.
-func (s *spans) append(low, full int32) {
+// appendRequest adds the next request.
+func (s *spans) appendSpan(low, full int32) {
 	if s.n == s.size {
 		old := *s
 		s.size = max(64, 2*old.size)
@@ -89,11 +89,11 @@ func (s *spans) append(low, full int32) {
 		}
 	}
 	s.n++
-	s.set(s.n-1, low, full)
+	s.setSpan(s.n-1, low, full)
 }
 
-// set changes the span of request i.
-func (s *spans) set(i int, low, full int32) {
+// setSpan changes the span of request i.
+func (s *spans) setSpan(i int, low, full int32) {
 	if full <= low+1 {
 		low, full = never, 0
 	}
@@ -112,16 +112,16 @@ func (s *spans) pull(i int) {
 	s.full[i] = max(s.full[2*i], s.full[2*i+1])
 }
 
-// next returns the first match from i on, or none.
-func (s *spans) next(i int, depth int32) int {
+// nextMatch returns the first match from i on, or none.
+func (s *spans) nextMatch(i int, depth int32) int {
 	if i >= s.n {
 		return none
 	}
 	return s.search(1, 0, s.size, i, depth, true)
 }
 
-// prev returns the last match up to i, or none.
-func (s *spans) prev(i int, depth int32) int {
+// prevMatch returns the last match up to i, or none.
+func (s *spans) prevMatch(i int, depth int32) int {
 	if i < 0 || s.n == 0 {
 		return none
 	}
@@ -129,7 +129,7 @@ func (s *spans) prev(i int, depth int32) int {
 }
 
 // search looks below node, which covers [from, to), at or behind i when up is
-// set, else at or before it.
+// setSpan, else at or before it.
 func (s *spans) search(node, from, to, i int, depth int32, up bool) int {
 	if up && to <= i || !up && from > i || depth <= s.low[node] || s.full[node] <= depth {
 		return none

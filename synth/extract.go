@@ -37,8 +37,8 @@ type extractor struct {
 // A node is where a block stands in the forest.
 type node struct{ run, depth int32 }
 
-// add takes the next row; row is its number, for errors.
-func (e *extractor) add(row int64, r *trace.Request) error {
+// addPlace takes the next row; row is its number, for errors.
+func (e *extractor) addRow(row int64, r *trace.Request) error {
 	if r.Status == trace.StatusFailed {
 		return nil
 	}
@@ -66,8 +66,8 @@ func (e *extractor) add(row int64, r *trace.Request) error {
 	e.owners = append(e.owners, owner)
 	e.extends = append(e.extends, owner != none && hit == e.full(owner))
 	e.describe(r, &t)
-	e.join(r, &t, owner)
-	e.forest.append(x, hit, t.fresh, func(int32, int32) {})
+	e.joinSession(r, &t, owner)
+	e.forest.appendRequest(x, hit, t.fresh, func(int32, int32) {})
 	for i, b := range r.Blocks[hit:] {
 		e.nodes[e.ids.ID(b)] = node{e.forest.leaf[len(e.tuples)], hit + int32(i) + 1}
 	}
@@ -112,7 +112,7 @@ func (e *extractor) lengths(r *trace.Request) (tuple, error) {
 }
 
 // errChain is what a synthesiser cannot work with: its tree has one place for
-// each block.
+// eachRow block.
 var errChain = errors.New("its blocks are not chained: a block stands behind two different prefixes, " +
 	"so there is no prefix tree to fit; synth --mirror keeps such a trace as it is")
 
@@ -159,8 +159,8 @@ func (e *extractor) describe(r *trace.Request, t *tuple) {
 	if r.Temperature != nil && !math.IsNaN(float64(*r.Temperature)) {
 		l.temperature, l.hasTemperature = *r.Temperature, true
 	}
-	t.label = e.labels.of(l)
-	t.end = e.ends.of(end{r.Status, r.FinishReason})
+	t.label = e.labels.numberOf(l)
+	t.end = e.ends.numberOf(end{r.Status, r.FinishReason})
 	x := extra{reasoning: r.ReasoningTokens, imageTokens: r.ImageTokens, images: r.Images, maxTokens: r.MaxTokens}
 	if r.Status == trace.StatusCancelled {
 		x.cancelledAt = r.E2ENS
@@ -173,12 +173,12 @@ func (e *extractor) describe(r *trace.Request, t *tuple) {
 	}
 }
 
-// join finds how the row got to its session. owner is the request that last
+// joinSession finds how the row got to its session. owner is the request that last
 // touched its deepest known block.
-func (e *extractor) join(r *trace.Request, t *tuple, owner int32) {
+func (e *extractor) joinSession(r *trace.Request, t *tuple, owner int32) {
 	if r.Session == nil {
 		e.session = append(e.session, none)
-		e.active.push(0)
+		e.active.pushWeight(0)
 		return
 	}
 	s := int32(e.sessions.ID(uint64(*r.Session)))
@@ -187,11 +187,11 @@ func (e *extractor) join(r *trace.Request, t *tuple, owner int32) {
 		e.last, e.turns = append(e.last, none), append(e.turns, 0)
 	} else {
 		t.join = byRecency
-		t.back = e.active.after(int(e.last[s])) + 1
+		t.back = e.active.weightAfter(int(e.last[s])) + 1
 		if owner != none && e.session[owner] == s {
 			t.join = byTree
 		}
-		e.active.add(int(e.last[s]), -1)
+		e.active.addWeight(int(e.last[s]), -1)
 	}
 	t.waits = len(r.Parents) > 0
 	if r.ThinkNS != nil || r.ToolNS != nil {
@@ -201,11 +201,11 @@ func (e *extractor) join(r *trace.Request, t *tuple, owner int32) {
 	e.turns[s]++
 	e.last[s] = int32(len(e.tuples))
 	e.session = append(e.session, s)
-	e.active.push(1)
+	e.active.pushWeight(1)
 }
 
 // finish gives the tuples what needs all of them: how far they follow the trunk
-// of their domain, and their categories, which need the global prefix. A tuple
+// cellOf their domain, and their categories, which need the global prefix. A tuple
 // that hits no more than that does not follow its session by the tree: the last
 // request to touch a global prefix is no parent.
 func (e *extractor) finish() {

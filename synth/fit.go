@@ -48,7 +48,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 				opts.Progress(row)
 			}
 		}
-		return e.add(row, r)
+		return e.addRow(row, r)
 	})
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	var ends numbering[end]
 	for i := range m.tuples {
 		t := &m.tuples[i]
-		t.label, t.end = labels.of(m.labels[t.label]), ends.of(m.ends[t.end])
+		t.label, t.end = labels.numberOf(m.labels[t.label]), ends.numberOf(m.ends[t.end])
 	}
 	m.labels, m.ends = labels.values, ends.values
 	m.finish()

@@ -23,7 +23,7 @@ import "math/bits"
 // depths and requests that a touch cuts from the top.
 //
 // A touch costs O(log n) for each stretch that it takes, and a constant for
-// each run on the path. Jump pointers (Myers 1983) find the run of an ancestor
+// eachRow run on the path. Jump pointers (Myers 1983) find the run of an ancestor
 // in O(log n). The zero forest is empty.
 type forest struct {
 	length []int32 // by request: blocks of its prompt
@@ -54,11 +54,11 @@ type step struct{ to, owner, next int32 }
 // distance is the LRU stack distance of the node at depth i of the path of
 // request r, which must own it: 1 for the block touched last.
 func (f *forest) distance(r, depth int32) int64 {
-	return f.stack.after(int(r)) + int64(depth-f.low[r])
+	return f.stack.weightAfter(int(r)) + int64(depth-f.low[r])
 }
 
-// at returns the request that owns the node at stack distance d.
-func (f *forest) at(d int64) int32 { return int32(f.stack.find(d)) }
+// requestAt returns the request that owns the node at stack distance d.
+func (f *forest) requestAt(d int64) int32 { return int32(f.stack.placeAt(d)) }
 
 // runAt returns the run that holds depth on the path that ends in run x.
 func (f *forest) runAt(x, depth int32) int32 {
@@ -89,10 +89,10 @@ func (f *forest) ancestor(r, depth int32) int64 {
 	return f.distance(r, depth)
 }
 
-// append adds the next request: its prompt shares the node at depth hit in run
+// appendRequest adds the next request: its prompt shares the node at depth hit in run
 // x and adds fresh blocks below it. With a hit of 0, x is none. It calls taken
 // for each request that it took nodes from, with its low before that.
-func (f *forest) append(x, hit, fresh int32, taken func(owner, before int32)) {
+func (f *forest) appendRequest(x, hit, fresh int32, taken func(owner, before int32)) {
 	if fresh > 0 {
 		x = f.grow(x, hit, hit+fresh)
 	}
@@ -104,7 +104,7 @@ func (f *forest) append(x, hit, fresh int32, taken func(owner, before int32)) {
 	account := func() {
 		if count > 0 {
 			f.low[from] += count
-			f.stack.add(int(from), -int64(count))
+			f.stack.addWeight(int(from), -int64(count))
 			taken(from, f.low[from]-count)
 		}
 	}
@@ -118,7 +118,7 @@ func (f *forest) append(x, hit, fresh int32, taken func(owner, before int32)) {
 		})
 	}
 	account()
-	f.stack.push(int64(hit + fresh))
+	f.stack.pushWeight(int64(hit + fresh))
 }
 
 // grow adds the run of depths start+1 to end below the node at start in run
@@ -174,14 +174,14 @@ func (f *forest) touch(x, to, r int32, take func(owner, n int32)) {
 
 // weights is a Fenwick tree (Fenwick, "A new data structure for cumulative
 // frequency tables", 1994): sums of the weights of places in a row, and the
-// place where a sum is reached, in O(log n). Its zero value is empty.
+// placeOf where a sum is reached, in O(log n). Its zero value is empty.
 type weights struct {
 	tree  []int64 // by place, from 1
 	total int64
 }
 
-// push adds a place behind all others.
-func (w *weights) push(weight int64) {
+// pushWeight adds a place behind all others.
+func (w *weights) pushWeight(weight int64) {
 	if len(w.tree) == 0 {
 		w.tree = append(w.tree, 0)
 	}
@@ -194,16 +194,16 @@ func (w *weights) push(weight int64) {
 	w.total += weight
 }
 
-// add changes the weight of place i by delta.
-func (w *weights) add(i int, delta int64) {
+// addPlace changes the weight of place i by delta.
+func (w *weights) addWeight(i int, delta int64) {
 	w.total += delta
 	for i++; i < len(w.tree); i += i & -i {
 		w.tree[i] += delta
 	}
 }
 
-// after is the sum of the weights behind place i.
-func (w *weights) after(i int) int64 {
+// weightAfter is the sum of the weights behind place i.
+func (w *weights) weightAfter(i int) int64 {
 	sum := w.total
 	for i++; i > 0; i &= i - 1 {
 		sum -= w.tree[i]
@@ -211,9 +211,9 @@ func (w *weights) after(i int) int64 {
 	return sum
 }
 
-// find returns the place that holds the unit at depth d from the end, counted
+// placeAt returns the place that holds the unit at depth d from the end, counted
 // from 1. d must be from 1 to total.
-func (w *weights) find(d int64) int {
+func (w *weights) placeAt(d int64) int {
 	rest := w.total - d + 1 // from the beginning
 	i := 0
 	for step := 1 << bits.Len(uint(len(w.tree))) >> 1; step > 0; step >>= 1 {

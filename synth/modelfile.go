@@ -11,20 +11,20 @@ import (
 	"reprise/trace/arrival"
 )
 
-// Write writes the model file: Parquet, see [ModelRow] and [CellRow]. Metadata say what was
+// Write writes the model file: Parquet, see [modelRow] and [cellRow]. Metadata say what was
 // fitted, the tier of the trace, how tuples were swapped and what that is worth.
 func (m *Model) Write(w io.Writer) error {
 	if m.cells != nil {
 		return m.writeCells(w)
 	}
-	out := trace.NewRowsWriter[ModelRow](w, nil)
-	batch := make([]ModelRow, 0, 512)
+	out := trace.NewRowsWriter[modelRow](w, nil)
+	batch := make([]modelRow, 0, 512)
 	flush := func() error {
 		_, err := out.Write(batch)
 		batch = batch[:0]
 		return err
 	}
-	err := m.each(func(r *ModelRow) error {
+	err := m.eachRow(func(r *modelRow) error {
 		if batch = append(batch, *r); len(batch) == cap(batch) {
 			return flush()
 		}
@@ -36,7 +36,7 @@ func (m *Model) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	out.SetMetadata(keySchema, ModelSchema)
+	out.SetMetadata(keySchema, modelSchema)
 	out.SetMetadata(keyKind, kindTuples)
 	out.SetMetadata(keyKSwap, strconv.Itoa(m.kSwap))
 	if m.kSwap > 1 {
@@ -61,14 +61,14 @@ func (m *Model) Write(w io.Writer) error {
 // [ErrNotModel]; one that is damaged, or whose rows no fit could give, is an
 // error that names the row.
 func ReadModel(r io.ReaderAt, size int64) (*Model, error) {
-	if in, err := trace.NewRowsReader[CellRow](r, size); err == nil {
+	if in, err := trace.NewRowsReader[cellRow](r, size); err == nil {
 		return readCells(in)
 	}
-	in, err := trace.NewRowsReader[ModelRow](r, size)
+	in, err := trace.NewRowsReader[modelRow](r, size)
 	if err != nil {
 		return nil, ErrNotModel
 	}
-	if s, _ := in.Metadata(keySchema); s != ModelSchema {
+	if s, _ := in.Metadata(keySchema); s != modelSchema {
 		return nil, ErrNotModel
 	}
 	b := modelReader{m: &Model{}}
@@ -127,7 +127,7 @@ func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-func (b *modelReader) row(i int64, r *ModelRow) error {
+func (b *modelReader) row(i int64, r *modelRow) error {
 	var reason string
 	switch {
 	case r.Table == tableTuples && len(b.cascades) == 0:
@@ -143,7 +143,7 @@ func (b *modelReader) row(i int64, r *ModelRow) error {
 	return nil
 }
 
-func (b *modelReader) tuple(r *ModelRow) string {
+func (b *modelReader) tuple(r *modelRow) string {
 	if reason := r.check(b.m.meta.BlockSize); reason != "" {
 		return reason
 	}
@@ -160,10 +160,10 @@ func (b *modelReader) tuple(r *ModelRow) string {
 		l.temperature, l.hasTemperature = *r.Temperature, true
 	}
 	t := tuple{user: none, fresh: r.Fresh, tail: r.Tail,
-		reuse: reuse{label: b.labels.of(l), category: categoryOf(r.Category), hit: r.Hit, trunk: r.Trunk, distance: r.Distance,
+		reuse: reuse{label: b.labels.numberOf(l), category: categoryOf(r.Category), hit: r.Hit, trunk: r.Trunk, distance: r.Distance,
 			profile: [3]int64{r.Distance25, r.Distance50, r.Distance75},
 			chain:   r.Chain, join: join(r.Join), back: r.Back, turn: r.Turn, waits: r.Waits},
-		ending: ending{output: r.OutputTokens, end: b.ends.of(end{r.Status, r.FinishReason})}}
+		ending: ending{output: r.OutputTokens, end: b.ends.numberOf(end{r.Status, r.FinishReason})}}
 	if r.User != nil {
 		t.user = *r.User
 	}
@@ -179,7 +179,7 @@ func (b *modelReader) tuple(r *ModelRow) string {
 }
 
 // check says what is wrong with a tuple.
-func (r *ModelRow) check(size int) string {
+func (r *modelRow) check(size int) string {
 	length := int64(r.Hit) + int64(r.Fresh)
 	c := categoryOf(r.Category)
 	switch {
@@ -212,7 +212,7 @@ func (r *ModelRow) check(size int) string {
 	return ""
 }
 
-func (b *modelReader) arrival(r *ModelRow) string {
+func (b *modelReader) arrival(r *modelRow) string {
 	n := int32(len(b.cascades))
 	if r.Client != n-1 {
 		if r.Client != n || n >= maxClients+1 {

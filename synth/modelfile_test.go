@@ -73,7 +73,7 @@ func rowDigest(rows []trace.Request) string {
 
 func TestModelFileSaysWhatItIs(t *testing.T) {
 	b := written(t, fullModel(t))
-	in, err := trace.NewRowsReader[ModelRow](bytes.NewReader(b), int64(len(b)))
+	in, err := trace.NewRowsReader[modelRow](bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,28 +110,28 @@ func TestModelFileDamaged(t *testing.T) {
 	if _, err := read(b[:len(b)/2]); err == nil {
 		t.Error("half a file is no error")
 	}
-	for name, change := range map[string]func(r *ModelRow){
-		"another output":        func(r *ModelRow) { r.OutputTokens++ },
-		"a negative count":      func(r *ModelRow) { r.Fresh = -1 },
-		"too many blocks":       func(r *ModelRow) { r.Fresh = maxBlocks },
-		"too many tokens":       func(r *ModelRow) { r.Fresh = maxBlocks - 70 },
-		"a long last block":     func(r *ModelRow) { r.Tail = 17 },
-		"an empty last block":   func(r *ModelRow) { r.Tail = 0 },
-		"no category":           func(r *ModelRow) { r.Category = "" },
-		"an unknown category":   func(r *ModelRow) { r.Category = "warm" },
-		"a wrong category":      func(r *ModelRow) { r.Category = trace.Cold; r.Hit, r.Distance = 1, 1 },
-		"no distance":           func(r *ModelRow) { r.Distance, r.Hit, r.Category = 0, 1, trace.Branch },
-		"a negative distance":   func(r *ModelRow) { r.Distance50 = -4 },
-		"an unknown join":       func(r *ModelRow) { r.Join = 9 },
-		"a join to nothing":     func(r *ModelRow) { r.Join, r.Back = int32(byRecency), 0 },
-		"a user beyond all":     func(r *ModelRow) { r.User = trace.Ptr(int64(maxIDs)) },
-		"a failed request":      func(r *ModelRow) { r.Status = trace.StatusFailed },
-		"an unknown table":      func(r *ModelRow) { r.Table = "third" },
-		"arrivals between":      func(r *ModelRow) { r.Table = tableArrivals },
-		"another client":        func(r *ModelRow) { r.Table, r.Client = tableArrivals, 4 },
-		"tokens without blocks": func(r *ModelRow) { r.Hit, r.Fresh, r.Category, r.Tail = 0, 0, "", 4 },
+	for name, change := range map[string]func(r *modelRow){
+		"another output":        func(r *modelRow) { r.OutputTokens++ },
+		"a negative count":      func(r *modelRow) { r.Fresh = -1 },
+		"too many blocks":       func(r *modelRow) { r.Fresh = maxBlocks },
+		"too many tokens":       func(r *modelRow) { r.Fresh = maxBlocks - 70 },
+		"a long last block":     func(r *modelRow) { r.Tail = 17 },
+		"an empty last block":   func(r *modelRow) { r.Tail = 0 },
+		"no category":           func(r *modelRow) { r.Category = "" },
+		"an unknown category":   func(r *modelRow) { r.Category = "warm" },
+		"a wrong category":      func(r *modelRow) { r.Category = trace.Cold; r.Hit, r.Distance = 1, 1 },
+		"no distance":           func(r *modelRow) { r.Distance, r.Hit, r.Category = 0, 1, trace.Branch },
+		"a negative distance":   func(r *modelRow) { r.Distance50 = -4 },
+		"an unknown join":       func(r *modelRow) { r.Join = 9 },
+		"a join to nothing":     func(r *modelRow) { r.Join, r.Back = int32(byRecency), 0 },
+		"a user beyond all":     func(r *modelRow) { r.User = trace.Ptr(int64(maxIDs)) },
+		"a failed request":      func(r *modelRow) { r.Status = trace.StatusFailed },
+		"an unknown table":      func(r *modelRow) { r.Table = "third" },
+		"arrivals between":      func(r *modelRow) { r.Table = tableArrivals },
+		"another client":        func(r *modelRow) { r.Table, r.Client = tableArrivals, 4 },
+		"tokens without blocks": func(r *modelRow) { r.Hit, r.Fresh, r.Category, r.Tail = 0, 0, "", 4 },
 	} {
-		if _, err := read(rewritten(t, good, func(i int, r *ModelRow) bool {
+		if _, err := read(rewritten(t, good, func(i int, r *modelRow) bool {
 			if i == 100 {
 				change(r)
 			}
@@ -140,11 +140,11 @@ func TestModelFileDamaged(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	for _, drop := range []func(i int, r *ModelRow) bool{
-		func(i int, r *ModelRow) bool { return i != 7 },
-		func(i int, r *ModelRow) bool { return r.Table == tableTuples },
-		func(i int, r *ModelRow) bool { return r.Table == tableArrivals },
-		func(i int, r *ModelRow) bool { return r.Table == tableTuples || r.Part > 1 },
+	for _, drop := range []func(i int, r *modelRow) bool{
+		func(i int, r *modelRow) bool { return i != 7 },
+		func(i int, r *modelRow) bool { return r.Table == tableTuples },
+		func(i int, r *modelRow) bool { return r.Table == tableArrivals },
+		func(i int, r *modelRow) bool { return r.Table == tableTuples || r.Part > 1 },
 	} {
 		if _, err := read(rewritten(t, good, drop, nil)); err == nil {
 			t.Error("missing rows are no error")
@@ -162,18 +162,18 @@ func TestModelFileDamaged(t *testing.T) {
 
 // rewritten writes a model's file again with rows changed or, where keep says
 // so, left out, and with other metadata.
-func rewritten(t testing.TB, m *Model, keep func(i int, r *ModelRow) bool, meta map[string]string) []byte {
+func rewritten(t testing.TB, m *Model, keep func(i int, r *modelRow) bool, meta map[string]string) []byte {
 	t.Helper()
 	b := written(t, m)
-	in, err := trace.NewRowsReader[ModelRow](bytes.NewReader(b), int64(len(b)))
+	in, err := trace.NewRowsReader[modelRow](bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	w := trace.NewRowsWriter[ModelRow](&out, nil)
-	err = trace.Each(in, func(i int64, r *ModelRow) error {
+	w := trace.NewRowsWriter[modelRow](&out, nil)
+	err = trace.Each(in, func(i int64, r *modelRow) error {
 		if keep == nil || keep(int(i), r) {
-			_, err := w.Write([]ModelRow{*r})
+			_, err := w.Write([]modelRow{*r})
 			return err
 		}
 		return nil
@@ -199,7 +199,7 @@ func rewritten(t testing.TB, m *Model, keep func(i int, r *ModelRow) bool, meta 
 func FuzzReadModel(f *testing.F) {
 	m := fitted(f, talk{block: 16, models: 2, sessions: true}.rows(2, 40), trace.Meta{BlockSize: 16}, 2, 0)
 	f.Add(written(f, m))
-	f.Add(rewritten(f, m, func(i int, r *ModelRow) bool { return i != 3 }, nil))
+	f.Add(rewritten(f, m, func(i int, r *modelRow) bool { return i != 3 }, nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := read(b)
 		if err != nil {
@@ -220,7 +220,7 @@ func FuzzModelRows(f *testing.F) {
 	f.Add(int32(1<<20), int32(0), int64(1<<40), int64(1), int32(16), uint8(2), int32(3), int64(1<<50))
 	f.Fuzz(func(t *testing.T, hit, fresh int32, d, p int64, tail int32, category uint8, how int32, back int64) {
 		names := append([]string{""}, trace.Categories()...)
-		r := ModelRow{Hit: hit % 4096, Fresh: fresh % 4096, Distance: d, Distance25: p, Distance50: d, Distance75: p, Tail: tail,
+		r := modelRow{Hit: hit % 4096, Fresh: fresh % 4096, Distance: d, Distance25: p, Distance50: d, Distance75: p, Tail: tail,
 			Category: names[int(category)%len(names)], Join: how, Back: back, Table: tableTuples}
 		b := modelReader{m: &Model{meta: m.meta, span: m.span, clients: m.clients}}
 		for i := range m.tuples {

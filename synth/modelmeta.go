@@ -6,11 +6,11 @@ import (
 	"reprise/trace"
 )
 
-// ModelSchema names the row layout of model files, under reprise.schema.
-const ModelSchema = "model/1"
+// modelSchema names the row layout of model files, under reprise.schema.
+const modelSchema = "model/1"
 
 // ErrNotModel is the error of [ReadModel] for a file that is no model at all.
-var ErrNotModel = errors.New("it has no reprise.schema = " + ModelSchema + ", so it is not a model")
+var ErrNotModel = errors.New("it has no reprise.schema = " + modelSchema + ", so it is not a model")
 
 // Keys of the metadata that only models have, and those that they inherit from
 // the trace.
@@ -24,7 +24,7 @@ const (
 	keyRequests = "reprise.fitted_requests"
 	keySpan     = "reprise.span_ns"
 	keyBlock    = "reprise.block_size"
-	keySessions = "reprise.sessions" // of models of cells
+	keySessions = "reprise.sessions" // numberOf models of cells
 
 	kindTuples = "reuse-tuples"
 	kindCells  = "cells"

@@ -15,14 +15,14 @@ const (
 	tableArrivals = "arrival"
 )
 
-// A ModelRow is one row of schema model/1. One Parquet file holds two tables:
+// A modelRow is one row of schema model/1. One Parquet file holds two tables:
 // the tuples of the fitted requests in their order, and behind them the rows of
-// each client's cascade of arrivals. Columns of the other table are zero or
+// eachRow client's cascade of arrivals. Columns of the other table are zero or
 // null.
-type ModelRow struct {
+type modelRow struct {
 	trace.Row `parquet:"-"`
 	Table     string `parquet:"table,dict"`
-	User      *int64 `parquet:"user,optional"` // of the tuple, or of the client; null is all other users
+	User      *int64 `parquet:"user,optional"` // numberOf the tuple, or of the client; null is all other users
 
 	Model       string   `parquet:"model,optional,dict"`
 	Adapter     string   `parquet:"adapter,optional,dict"`
@@ -68,10 +68,10 @@ type ModelRow struct {
 	Count    int64 `parquet:"cascade_count"`
 }
 
-// row is the row of tuple t.
-func (m *Model) row(t *tuple) ModelRow {
+// nextRow is the row of tuple t.
+func (m *Model) row(t *tuple) modelRow {
 	l, e := &m.labels[t.label], &m.ends[t.end]
-	r := ModelRow{Table: tableTuples, Model: l.model, Adapter: l.adapter, Kind: l.kind,
+	r := modelRow{Table: tableTuples, Model: l.model, Adapter: l.adapter, Kind: l.kind,
 		Category: t.category.String(), Hit: t.hit, Trunk: t.trunk, Distance: t.distance,
 		Distance25: t.profile[0], Distance50: t.profile[1], Distance75: t.profile[2],
 		Chain: t.chain, Join: int32(t.join), Back: t.back, Turn: t.turn, Waits: t.waits, Fresh: t.fresh, Tail: t.tail,
@@ -98,8 +98,8 @@ func (m *Model) row(t *tuple) ModelRow {
 	return r
 }
 
-// each calls f with every row of the model file.
-func (m *Model) each(f func(*ModelRow) error) error {
+// eachRow calls f with every row of the model file.
+func (m *Model) eachRow(f func(*modelRow) error) error {
 	for i := range m.tuples {
 		r := m.row(&m.tuples[i])
 		if err := f(&r); err != nil {
@@ -108,7 +108,7 @@ func (m *Model) each(f func(*ModelRow) error) error {
 	}
 	for i, c := range m.clients {
 		for _, a := range c.arrivals.Rows() {
-			r := ModelRow{Table: tableArrivals, Client: int32(i), Part: a.Kind, Level: a.Level, Contrast: a.Contrast,
+			r := modelRow{Table: tableArrivals, Client: int32(i), Part: a.Kind, Level: a.Level, Contrast: a.Contrast,
 				Bin: a.Bin, Left: a.Left, Right: a.Right, Count: a.Count}
 			if c.user != none {
 				r.User = trace.Ptr(c.user)
@@ -126,10 +126,10 @@ func (m *Model) each(f func(*ModelRow) error) error {
 // varints, strings behind their length, optional ones behind a byte.
 func (m *Model) digest() string {
 	h := sha256.New()
-	h.Write([]byte(ModelSchema + "\n"))
+	h.Write([]byte(modelSchema + "\n"))
 	b := binary.AppendVarint(nil, int64(m.meta.BlockSize))
 	b = binary.AppendVarint(b, m.span)
-	_ = m.each(func(r *ModelRow) error { // f gives no error, so there is none
+	_ = m.eachRow(func(r *modelRow) error { // f gives no error, so there is none
 		h.Write(r.canonical(b))
 		b = b[:0]
 		return nil
@@ -137,7 +137,7 @@ func (m *Model) digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-func (r *ModelRow) canonical(b []byte) []byte {
+func (r *modelRow) canonical(b []byte) []byte {
 	str := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 	num := func(n int64) { b = binary.AppendVarint(b, n) }
 	bit := func(set bool) {

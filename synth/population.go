@@ -15,8 +15,8 @@ type population struct {
 	domains []domain // by number
 
 	// By request.
-	times   []int64 // of arrivals, by the model's clock, of all requests to come as well
-	tuples  []int32 // of the model
+	times   []int64 // metricCells arrivals, by the model's clock, of all requests to come as well
+	tuples  []int32 // metricCells the model
 	tail    []int32 // tokens in the last block
 	hit     []int32 // known blocks
 	owner   []int32 // the request that last touched the deepest of them, or none
@@ -41,7 +41,7 @@ func (p *population) placeTuple(t *tuple, dom uint16) {
 	d := &p.domains[dom]
 	b := p.base(t, d)
 	r := int32(len(p.tail))
-	p.forest.append(b.run, b.hit, b.fresh, p.taken)
+	p.forest.appendRequest(b.run, b.hit, b.fresh, p.taken)
 	p.tail = append(p.tail, b.tail)
 	p.hit = append(p.hit, b.hit)
 	p.owner = append(p.owner, b.owner)
@@ -50,7 +50,7 @@ func (p *population) placeTuple(t *tuple, dom uint16) {
 	chain := int32(0)
 	switch {
 	case p.sourced:
-		chain = p.sessions.enter(t, r, b.owner, func(last int32) int64 { return p.hurry(t, r, last) })
+		chain = p.sessions.enterSession(t, r, b.owner, func(last int32) int64 { return p.hurry(t, r, last) })
 	case t.category > global && b.owner != none:
 		chain = p.chain[b.owner] + 1
 	}
@@ -58,12 +58,12 @@ func (p *population) placeTuple(t *tuple, dom uint16) {
 	p.overlap = append(p.overlap, p.follow(t, d, r, b))
 	d.members = append(d.members, r)
 	full := p.full(r)
-	d.interior.append(0, full)
+	d.interior.appendSpan(0, full)
 	if full > 0 {
-		d.endpoints.add(full, p.seat[r])
+		d.endpoints.addPlace(full, p.seat[r])
 	}
 	if length := p.forest.length[r]; full < length {
-		d.tails.add(length, p.seat[r])
+		d.tails.addPlace(length, p.seat[r])
 	}
 }
 
@@ -176,12 +176,12 @@ func (p *population) follow(t *tuple, d *domain, r int32, b base) int32 {
 func (p *population) taken(r, before int32) {
 	low, full, length := p.forest.low[r], p.full(r), p.forest.length[r]
 	d := &p.domains[p.domain[r]]
-	d.interior.set(int(p.seat[r]), low, full)
+	d.interior.setSpan(int(p.seat[r]), low, full)
 	if before < full && full <= low {
-		d.endpoints.drop(full, func(seat int32) bool { return p.forest.low[d.members[seat]] < full })
+		d.endpoints.dropPlace(full, func(seat int32) bool { return p.forest.low[d.members[seat]] < full })
 	}
 	if full < length && before < length && length <= low {
-		d.tails.drop(length, func(seat int32) bool { return p.forest.low[d.members[seat]] < length })
+		d.tails.dropPlace(length, func(seat int32) bool { return p.forest.low[d.members[seat]] < length })
 	}
 }
 
@@ -194,15 +194,15 @@ type sessions struct {
 	last    []int32 // by session: its latest request
 }
 
-// enter puts request r, placed below owner, into the session that its tuple asks
+// enterSession puts request r, placed below owner, into the session that its tuple asks
 // for: that of the request that it extends, or else one that was active as long
 // ago; hurry is the cost of following a request so soon. It returns the turn.
-func (s *sessions) enter(t *tuple, r, owner int32, hurry func(last int32) int64) int32 {
+func (s *sessions) enterSession(t *tuple, r, owner int32, hurry func(last int32) int64) int32 {
 	session := int32(none)
 	switch t.join {
 	case joinless:
 		s.session = append(s.session, none)
-		s.active.push(0)
+		s.active.pushWeight(0)
 		return 0
 	case byTree:
 		if owner != none {
@@ -215,10 +215,10 @@ func (s *sessions) enter(t *tuple, r, owner int32, hurry func(last int32) int64)
 		session = int32(len(s.turns))
 		s.turns, s.last = append(s.turns, 0), append(s.last, none)
 	} else {
-		s.active.add(int(s.last[session]), -1)
+		s.active.addWeight(int(s.last[session]), -1)
 	}
 	s.session = append(s.session, session)
-	s.active.push(1)
+	s.active.pushWeight(1)
 	s.last[session] = r
 	s.turns[session]++
 	return s.turns[session] - 1
@@ -238,7 +238,7 @@ func (s *sessions) recent(t *tuple, hurry func(last int32) int64) int32 {
 			if b < 1 || b > n {
 				continue
 			}
-			session := s.session[s.active.find(b)]
+			session := s.session[s.active.placeAt(b)]
 			cost := hurry(s.last[session]) + abs(log2(b)-log2(back)) + turnWeight*abs(log2(int64(s.turns[session])+1)-log2(int64(t.turn)+1))
 			if cost < best {
 				best, found = cost, session

@@ -33,7 +33,7 @@ import (
 //     agree with each other, and the result is the tables of a model.
 //
 // When the predicted error of total tokens or of a 99th percentile is above
-// [MaxPredictedError] the error is [*TooNoisy]. The trace was measured all the
+// [maxPredictedError] the error is [*TooNoisy]. The trace was measured all the
 // same: who tries until it passes publishes a choice among all attempts, so each
 // counts in a ledger. spent tells whether noise was drawn.
 //
@@ -87,7 +87,7 @@ func (c *collector) read(ctx context.Context, src trace.Reader[trace.Request], p
 				progress(row)
 			}
 		}
-		return c.add(row, r)
+		return c.addRow(row, r)
 	})
 }
 
@@ -118,7 +118,7 @@ func (f *publicFit) fit(meta trace.Meta) (*Model, *Release, error) {
 	s.distances(end)
 	predicted := s.predict()
 	r := f.release(predicted)
-	if _, worst := worstOf(predicted); worst > MaxPredictedError {
+	if _, worst := worstOf(predicted); worst > maxPredictedError {
 		return nil, r, &TooNoisy{Errors: predicted, Epsilon: f.options.Budget.Epsilon, Records: f.source.rows, Unit: f.options.Unit}
 	}
 	// A workload's format names the digest of the model that it came from, and

@@ -111,7 +111,7 @@ func TestPublicModelSaysWhatItIs(t *testing.T) {
 	if bytes.Contains(b, []byte("sha256:the source")) {
 		t.Error("the digest of the trace is in the model: whoever has the trace but for a row could find the row")
 	}
-	in, err := trace.NewRowsReader[CellRow](bytes.NewReader(b), int64(len(b)))
+	in, err := trace.NewRowsReader[cellRow](bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestPublicRefusesAzureCode(t *testing.T) {
 }
 
 // The Mooncake lengths, seventeen times: 204,527 requests are enough to protect
-// each of them.
+// eachRow of them.
 func TestPublicMooncakeReplicated(t *testing.T) {
 	if os.Getenv("REPRISE_TEST_LONG") == "" {
 		t.Skip("long: set REPRISE_TEST_LONG=1")
@@ -274,7 +274,7 @@ func TestPredictedErrors(t *testing.T) {
 		const n = 50000
 		truth := make([]int64, sc.cells())
 		for range n {
-			truth[sc.of(int64(min(draw(rng), 8192)))]++
+			truth[sc.cellOf(int64(min(draw(rng), 8192)))]++
 		}
 		mean := func(p []float64) float64 {
 			sum := 0.0

@@ -180,7 +180,7 @@ type means struct {
 	fresh  float64                // new blocks of a request
 	first  float64                // share of the requests that begin a session
 	hit    [categoryCount]float64 // known blocks of a request of a category
-	share  [categoryCount]float64 // of the requests
+	share  [categoryCount]float64 // groupFor the requests
 	shared []float64              // blocks of a request known from public nodes, by log2 of the depth
 }
 
@@ -190,7 +190,7 @@ func (s *shaper) means() means {
 	m := means{shared: make([]float64, s.blocks.cells())}
 	r := arrival.Stream(0, "synth/means")
 	for range draws {
-		at := s.model.tables[tableTime].draw(r, anyCategory, 0, 0)
+		at := s.model.tables[tableTime].drawValue(r, anyCategory, 0, 0)
 		t := s.model.request(r, at, s.size)
 		m.fresh += float64(t.fresh)
 		if t.turn == 0 {
@@ -199,7 +199,7 @@ func (s *shaper) means() means {
 		m.hit[t.category] += float64(t.hit)
 		m.share[t.category]++
 		if t.category == global {
-			m.shared[s.blocks.of(int64(t.hit))-1] += float64(t.hit) / draws
+			m.shared[s.blocks.cellOf(int64(t.hit))-1] += float64(t.hit) / draws
 		}
 	}
 	m.fresh, m.first = m.fresh/draws, m.first/draws

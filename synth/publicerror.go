@@ -8,9 +8,9 @@ import (
 	"reprise/anonymize/dp"
 )
 
-// MaxPredictedError is the predicted error of total tokens or of a 99th
+// maxPredictedError is the predicted error of total tokens or of a 99th
 // percentile above which no public model is made.
-const MaxPredictedError = 0.10
+const maxPredictedError = 0.10
 
 // PublicErrors are predicted against the sampled requests: what 19 of 20 fits
 // stay below. They follow from the noise and the noisy counts alone, so they
@@ -48,7 +48,7 @@ func (e *TooNoisy) Error() string {
 		size = strconv.FormatFloat(100*worst, 'f', 0, 64) + " %"
 	}
 	return fmt.Sprintf("%d records are too few for ε=%g with a %s as the unit of privacy: predicted error of %s %s, and at most %.0f %% is published; "+
-		"a longer trace helps, and so do lower public limits of the lengths (--max-input, --max-output)", e.Records, e.Epsilon, e.Unit, name, size, 100*MaxPredictedError)
+		"a longer trace helps, and so do lower public limits of the lengths (--max-input, --max-output)", e.Records, e.Epsilon, e.Unit, name, size, 100*maxPredictedError)
 }
 
 // predict returns the errors of the lengths.
@@ -81,8 +81,8 @@ func (h *noisy) errors(sc scale, count, n float64) (total, p99 float64) {
 		mean += p * sc.middle(i)
 		square += p * sc.middle(i) * sc.middle(i)
 	}
-	var noise float64              // of what was kept, squared
-	var above, below, a, b float64 // of what was left out beyond the mean: tokens, and their noise squared
+	var noise float64              // numberOf what was kept, squared
+	var above, below, a, b float64 // numberOf what was left out beyond the mean: tokens, and their noise squared
 	for i, x := range clean {
 		d := (sc.middle(i) - mean) / mean
 		switch {
@@ -141,7 +141,7 @@ func (h *noisy) tailError(sc scale, kept []float64, sum, n float64) float64 {
 		before = now
 	}
 	got := quantile(sc, kept, tail)
-	at := sc.of(int64(got))
+	at := sc.cellOf(int64(got))
 	lo, hi := sc.edges(at)
 	u := (got - float64(lo)) / float64(hi+1-lo)
 	uneven := math.Abs(slope(sc, kept, at)) * u * (1 - u) / 2 * float64(hi+1-lo) / got

@@ -31,7 +31,7 @@ const (
 // total of tokens.
 const (
 	selectionShare = 0.10
-	periods        = 24 // of the capture
+	periods        = 24 // cellOf the capture
 	categoryCount  = int(branch) + 1
 )
 
@@ -45,7 +45,7 @@ var histogramWeights = [histograms]float64{0.04, 0.05, 0.12, 0.24, 0.24, 0.10, 0
 // has, and the nodes that were selected.
 type layout struct {
 	bound                   dp.Contribution
-	clip                    int64 // of the requests of a unit, where they are counted
+	clip                    int64 // cellOf the requests of a unit, where they are counted
 	size                    int
 	sessions                bool
 	span                    int64 // ns, of the declared capture
@@ -85,7 +85,7 @@ func newLayout(o *PublicOptions, meta trace.Meta, sessions bool) *layout {
 			_, most := l.in.edges(i)
 			deepest := 1
 			if hasDepth(c) {
-				deepest = l.blocks.of(int64(block.Count(int(most), size))) + 1
+				deepest = l.blocks.cellOf(int64(block.Count(int(most), size))) + 1
 			}
 			for b := min(1, deepest-1); b < deepest; b++ { // 0 blocks are another category
 				x := reuseCell{c, i, b}
@@ -194,15 +194,15 @@ func (l *layout) cell(h int, r *record) int {
 	case ofHours:
 		return int(mulDiv(r.at, periods, l.span))*categoryCount + int(c)
 	case ofLengths:
-		return l.in.of(r.input)*l.out.cells() + l.out.of(r.output)
+		return l.in.cellOf(r.input)*l.out.cells() + l.out.cellOf(r.output)
 	case ofInput:
-		return l.fineIn.of(r.input)
+		return l.fineIn.cellOf(r.input)
 	case ofOutput:
-		return l.fineOut.of(r.output)
+		return l.fineOut.cellOf(r.output)
 	case ofReuse:
-		x := reuseCell{category: c, in: l.in.of(r.input)}
+		x := reuseCell{category: c, in: l.in.cellOf(r.input)}
 		if hasDepth(c) {
-			x.blocks = l.blocks.of(int64(blocks))
+			x.blocks = l.blocks.cellOf(int64(blocks))
 		}
 		if at, ok := l.reuseAt[x]; ok {
 			return at
@@ -211,14 +211,14 @@ func (l *layout) cell(h int, r *record) int {
 		return 1 + l.nodes.deepest(r)
 	case ofShared:
 		if c == duplicate || c == continuation || c == branch {
-			return int(c)*l.blocks.cells() + l.blocks.of(int64(shared))
+			return int(c)*l.blocks.cells() + l.blocks.cellOf(int64(shared))
 		}
 	case ofGap:
 		if r.gap != none {
-			return int(c)*l.ms.cells() + l.ms.of(r.gap/nsPerMS)
+			return int(c)*l.ms.cells() + l.ms.cellOf(r.gap/nsPerMS)
 		}
 	case ofTurn:
-		return int(c)*l.turnScale.cells() + l.turnScale.of(int64(r.turn))
+		return int(c)*l.turnScale.cells() + l.turnScale.cellOf(int64(r.turn))
 	case ofPause:
 		if r.turn == 0 {
 			return none
@@ -226,7 +226,7 @@ func (l *layout) cell(h int, r *record) int {
 		if r.pause == none {
 			return 0
 		}
-		return 1 + l.ms.of(r.pause/nsPerMS)
+		return 1 + l.ms.cellOf(r.pause/nsPerMS)
 	}
 	return none
 }
@@ -321,8 +321,8 @@ func quarters(limit int64) scale {
 
 func (s scale) cells() int { return len(s.lows) }
 
-// of returns the cell of a value of at least 0.
-func (s scale) of(v int64) int {
+// cellOf returns the cell of a value of at least 0.
+func (s scale) cellOf(v int64) int {
 	i, found := slices.BinarySearch(s.lows, v)
 	if !found {
 		i--

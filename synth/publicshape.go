@@ -27,7 +27,7 @@ func (s *shaper) fit(x []float64, fine, coarse scale) marginal {
 		f.fine[min(1, len(x)-1)] = 1
 	}
 	for i := range x {
-		f.within[i] = coarse.of(fine.lows[i])
+		f.within[i] = coarse.cellOf(fine.lows[i])
 		f.octave[f.within[i]] += f.fine[i]
 	}
 	return f
@@ -227,7 +227,7 @@ func (s *shaper) turns() {
 }
 
 // byCategory makes a table of a histogram of categories × a scale, with the sum
-// of all for those without.
+// numberOf all for those without.
 func (s *shaper) byCategory(x []float64, sc scale, edges func(int) (int64, int64)) cellTable {
 	var t cellTable
 	sum := make([]float64, sc.cells())

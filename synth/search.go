@@ -18,7 +18,7 @@ const (
 type found struct{ owner, depth int32 }
 
 // A search looks for the node that a tuple extends: the one with the least sum
-// of the errors of its distance, of the distances along its path and of its
+// numberOf the errors of its distance, of the distances along its path and of its
 // depth. Errors of distances are differences of logarithms.
 type search struct {
 	p      *population
@@ -26,7 +26,7 @@ type search struct {
 	t      *tuple
 	want   int64    // log2 of the distance
 	depths [3]int64 // log2 of the profile
-	at     int      // place in the domain where the distance is met
+	at     int      // placeOf in the domain where the distance is met
 	best   int64
 	found
 }
@@ -47,7 +47,7 @@ const (
 	hurryWeight = 2                   // multiplies the cost of a turn that comes before its pause is over
 )
 
-// find returns the node to extend for t, which has a hit. Each attempt allows
+// placeAt returns the node to extend for t, which has a hit. Each attempt allows
 // more: depths within 5 %, 30 % and 100 %, any class, and at last anything less
 // deep. Only prompts that left the trunk where the tuple did are looked at.
 func (p *population) find(d *domain, t *tuple) found {
@@ -60,7 +60,7 @@ func (p *population) find(d *domain, t *tuple) found {
 	for q := range s.depths {
 		s.depths[q] = log2(t.profile[q])
 	}
-	s.at = d.place(p.forest.at(distance))
+	s.at = d.placeOf(p.forest.requestAt(distance))
 	classes, deepest := endpoint|interior, t.hit+t.fresh
 	switch {
 	case t.fresh == 0 && int(t.tail) < p.size:
@@ -109,18 +109,18 @@ func (s *search) within(c class, deepest, off int32) bool {
 // depth tries the nodes of some classes at one depth.
 func (s *search) depth(depth int32, c class, penalty int64) {
 	if c&endpoint != 0 {
-		s.list(s.d.endpoints.at(depth), depth, penalty)
+		s.list(s.d.endpoints.placesAt(depth), depth, penalty)
 	}
 	if c&partialTail != 0 {
-		s.list(s.d.tails.at(depth), depth, penalty)
+		s.list(s.d.tails.placesAt(depth), depth, penalty)
 	}
 	if c&interior == 0 {
 		return
 	}
-	next := func(seat int) int { return s.d.interior.next(seat+1, depth) }
-	s.walk(s.d.interior.next(s.at, depth), next, depth, penalty, true)
-	prev := func(seat int) int { return s.d.interior.prev(seat-1, depth) }
-	s.walk(s.d.interior.prev(s.at-1, depth), prev, depth, penalty, false)
+	next := func(seat int) int { return s.d.interior.nextMatch(seat+1, depth) }
+	s.walk(s.d.interior.nextMatch(s.at, depth), next, depth, penalty, true)
+	prev := func(seat int) int { return s.d.interior.prevMatch(seat-1, depth) }
+	s.walk(s.d.interior.prevMatch(s.at-1, depth), prev, depth, penalty, false)
 }
 
 // list tries the places of a list that still own their node at depth.

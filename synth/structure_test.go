@@ -33,21 +33,21 @@ func TestWeights(t *testing.T) {
 	for range 700 {
 		if n := len(plain); n == 0 || r.IntN(3) > 0 {
 			v := int64(r.IntN(4))
-			w.push(v)
+			w.pushWeight(v)
 			plain = append(plain, v)
 		} else {
 			i := r.IntN(n)
 			delta := int64(r.IntN(5)) - min(2, plain[i])
-			w.add(i, delta)
+			w.addWeight(i, delta)
 			plain[i] += delta
 		}
 		sum := int64(0)
 		for i := len(plain) - 1; i >= 0; i-- {
-			if got := w.after(i); got != sum {
+			if got := w.weightAfter(i); got != sum {
 				t.Fatalf("%d is behind place %d of %d, want %d", got, i, len(plain), sum)
 			}
 			for d := sum + 1; d <= sum+plain[i]; d++ {
-				if got := w.find(d); got != i {
+				if got := w.placeAt(d); got != i {
 					t.Fatalf("depth %d is at place %d, want %d", d, got, i)
 				}
 			}
@@ -66,11 +66,11 @@ func TestSpans(t *testing.T) {
 	for range 400 {
 		if n := len(low); n == 0 || r.IntN(2) == 0 {
 			low, full = append(low, int32(r.IntN(5))), append(full, int32(r.IntN(20)))
-			s.append(low[n], full[n])
+			s.appendSpan(low[n], full[n])
 		} else {
 			i := r.IntN(n)
 			low[i] += int32(r.IntN(6))
-			s.set(i, low[i], full[i])
+			s.setSpan(i, low[i], full[i])
 		}
 		for depth := int32(1); depth < 20; depth += 3 {
 			match := func(i int) bool { return low[i] < depth && depth < full[i] }
@@ -86,10 +86,10 @@ func TestSpans(t *testing.T) {
 					prev = i
 				}
 			}
-			if got := s.next(from, depth); got != next {
+			if got := s.nextMatch(from, depth); got != next {
 				t.Fatalf("the next span behind %d at depth %d is %d, want %d", from, depth, got, next)
 			}
-			if got := s.prev(min(from, len(low)-1), depth); got != prev {
+			if got := s.prevMatch(min(from, len(low)-1), depth); got != prev {
 				t.Fatalf("the last span before %d at depth %d is %d, want %d", from, depth, got, prev)
 			}
 		}
@@ -100,9 +100,9 @@ func TestSpans(t *testing.T) {
 func TestForestReusesSteps(t *testing.T) {
 	var f forest
 	nothing := func(int32, int32) {}
-	f.append(none, 0, 100, nothing)
+	f.appendRequest(none, 0, 100, nothing)
 	for i := range int32(5000) {
-		f.append(0, 1+i%100, 0, nothing)
+		f.appendRequest(0, 1+i%100, 0, nothing)
 	}
 	if len(f.steps) > 101 {
 		t.Errorf("%d steps for 100 blocks", len(f.steps))

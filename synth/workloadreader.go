@@ -13,7 +13,7 @@ import (
 type workloadReader struct {
 	*Workload
 	order    states
-	next     int32 // row
+	next     int32 // nextRow
 	blocks   uint64
 	users    trace.Renumber
 	known    [][]mark // by domain: the nodes of the trunk, which all populations share, so far
@@ -46,8 +46,8 @@ type mark struct {
 	end     bool
 }
 
-// row makes the next row of s.
-func (r *workloadReader) row(s *state) trace.Request {
+// nextRow makes the next row of s.
+func (r *workloadReader) nextRow(s *state) trace.Request {
 	i := int32(s.next)
 	t := &r.model.tuples[s.tuples[i]]
 	length, dom, owner := s.forest.length[i], s.domain[i], s.owner[i]
@@ -74,14 +74,14 @@ func (r *workloadReader) row(s *state) trace.Request {
 	q.Category = c.String()
 	switch {
 	case r.model.sourced:
-		r.join(s, i, t, &q)
+		r.joinSession(s, i, t, &q)
 	case c == uncategorised:
 		q.User = r.user(s, t)
 		s.seen = append(s.seen, none)
 	case c <= global:
-		r.enter(s, i, t, none, &q)
+		r.enterSession(s, i, t, none, &q)
 	default:
-		r.enter(s, i, t, session, &q)
+		r.enterSession(s, i, t, session, &q)
 	}
 	for d := range overlap {
 		m := &r.known[dom][d]
@@ -120,9 +120,9 @@ func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
 	return out
 }
 
-// join gives request i the session that placing found for it, its parent, and
+// joinSession gives request i the session that placing found for it, its parent, and
 // the pause between them.
-func (r *workloadReader) join(s *state, i int32, t *tuple, q *trace.Request) {
+func (r *workloadReader) joinSession(s *state, i int32, t *tuple, q *trace.Request) {
 	number := s.session[i]
 	if number == none {
 		q.User = r.user(s, t)
@@ -145,12 +145,12 @@ func (r *workloadReader) join(s *state, i int32, t *tuple, q *trace.Request) {
 			q.ThinkNS, q.ToolNS = r.scaled(p.think), r.scaled(p.tool)
 		}
 	}
-	s.ids[number] = r.enter(s, i, t, session, q)
+	s.ids[number] = r.enterSession(s, i, t, session, q)
 }
 
-// enter makes request i the next turn of a session, or the first of a new one,
+// enterSession makes request i the next turn of a session, or the first of a new one,
 // and returns which.
-func (r *workloadReader) enter(s *state, i int32, t *tuple, session int32, q *trace.Request) int32 {
+func (r *workloadReader) enterSession(s *state, i int32, t *tuple, session int32, q *trace.Request) int32 {
 	if session == none {
 		session = int32(len(r.sessions))
 		r.sessions = append(r.sessions, sessionState{user: r.user(s, t)})
@@ -228,7 +228,7 @@ func (r *workloadReader) Read(rows []trace.Request) (int, error) {
 			return i, io.EOF
 		}
 		s := r.order[0]
-		rows[i] = r.row(s)
+		rows[i] = r.nextRow(s)
 		r.next++
 		if s.next++; s.next == len(s.times) {
 			heap.Pop(&r.order)

@@ -25,7 +25,7 @@ func Compare(ref, cand *Signature) (Report, error) {
 		return Report{}, fmt.Errorf("the reference is measured in blocks of %d tokens and the candidate in blocks of %d: "+
 			"measure both in blocks of %d", ref.size, cand.size, size)
 	}
-	c := comparison{f: Report{Schema: Schema, LRUCurve: []CurvePair{}, Warnings: []profile.Warning{}}}
+	c := comparison{f: Report{Schema: schema, LRUCurve: []CurvePair{}, Warnings: []profile.Warning{}}}
 	if c.ref, err = countedTally("reference", ref); err != nil {
 		return Report{}, err
 	}

@@ -364,7 +364,7 @@ func TestFidelityPrints(t *testing.T) {
 	if err := json.Unmarshal([]byte(jsons[0]), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Schema != Schema || got.OK == nil || *got.OK || len(got.Checks) != len(limits) || len(got.LRUCurve) != 61 ||
+	if got.Schema != schema || got.OK == nil || *got.OK || len(got.Checks) != len(limits) || len(got.LRUCurve) != 61 ||
 		got.LRUCurve[0].CapacityBlocks != 100 || got.LRUCurve[60].CapacityBlocks != 200_000 {
 		t.Errorf("%+v", got)
 	}

@@ -4,9 +4,9 @@ import (
 	"reprise/trace/profile"
 )
 
-// Schema names the layout of a [Report] as JSON. Fields and measures
+// schema names the layout of a [Report] as JSON. Fields and measures
 // may be added to it; none changes its meaning.
-const Schema = "fidelity/1"
+const schema = "fidelity/1"
 
 // A Report says how close a candidate workload is to a reference trace.
 // Nothing is hidden in a score: each measure stands by itself.
