@@ -13,7 +13,6 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
-	"reprise/replay/report"
 )
 
 // serveCmdSettings reads the flags of a command that has them.
@@ -82,7 +81,7 @@ func TestServeCmdServed(t *testing.T) {
 			return err
 		}
 		defer target.Close()
-		s, err := bench.Measure(cmd.Context(), target, bench.Trial{Workload: w, Load: bench.Load{Concurrency: 2}, Results: filepath.Join(dir, "r.parquet")}, report.Options{})
+		s, err := measureTrial(cmd.Context(), target, bench.Trial{Workload: w, Load: bench.Load{Concurrency: 2}, Results: filepath.Join(dir, "r.parquet")})
 		if s.Requests.Succeeded != 4 {
 			t.Errorf("%+v", s.Requests)
 		}

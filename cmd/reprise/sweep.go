@@ -297,7 +297,7 @@ func (f *sweepFlags) kept(r *bench.SweepResult) error {
 		return nil
 	}
 	for _, l := range r.Ladder() {
-		if l.Outcome == bench.Unjudged {
+		if l.Outcome == bench.OutcomeUnjudged {
 			return cli.Exit(cli.Untrusted, errors.New("at "+l.Name+" "+l.Why+"; longer levels have more requests (--level-duration, --level-requests)"))
 		}
 	}

@@ -37,7 +37,7 @@ func TestSweepOf70B(t *testing.T) {
 	if open.Levels[1].Load != 20 || p99(1) >= 500 || open.Levels[2].Load != 25 || p99(2) <= 500 {
 		t.Errorf("p99 is %v ms at %v and %v at %v", p99(1), open.Levels[1].Load, p99(2), open.Levels[2].Load)
 	}
-	if open.Stopped.Code != bench.StoppedSaturated || open.Knee == nil || open.Knee.Load != 20 || !open.Knee.Found {
+	if open.Stopped.Code != "saturated" || open.Knee == nil || open.Knee.Load != 20 || !open.Knee.Found {
 		t.Errorf("stopped: %+v, knee: %+v", open.Stopped, open.Knee)
 	}
 	h := open.Highest

@@ -34,7 +34,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%v at %v each: %+v, %v", c.rate, c.highest, got, err)
 		}
 	}
-	if _, err := Plan(&SweepResult{Closed: true}, Demand{Rate: 1, GPUsPerInstance: 1}); !errors.Is(err, ErrClosedLoop) {
+	if _, err := Plan(&SweepResult{Closed: true}, Demand{Rate: 1, GPUsPerInstance: 1}); !errors.Is(err, errClosedLoop) {
 		t.Errorf("a closed loop: %v", err)
 	}
 	if _, err := Plan(&SweepResult{}, Demand{Rate: 1, GPUsPerInstance: 1}); !errors.Is(err, ErrNoHighest) {
@@ -84,7 +84,7 @@ func TestReadSweepSaysWhere(t *testing.T) {
 }
 
 func FuzzReadSweep(f *testing.F) {
-	good, err := json.Marshal(SweepResult{Schema: SweepSchema, Highest: Highest{Load: trace.Ptr(22.)}, Levels: []Level{{Name: "x", Role: RoleLevel, Load: 1}}})
+	good, err := json.Marshal(SweepResult{Schema: sweepSchema, Highest: Highest{Load: trace.Ptr(22.)}, Levels: []Level{{Name: "x", Role: roleLevel, Load: 1}}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -88,8 +89,8 @@ func labComparison(t *testing.T, seed uint64, factor float64) compare.Comparison
 // On two equal endpoints a difference in any metric is claimed in at most 3 of 100
 // comparisons; one that is 10 % slower is found in at least 80 of 100.
 func TestCompareClaimsAndFinds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("4,000 runs, of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	const repeats = 100
 	quiet, found := 0, 0

@@ -26,25 +26,18 @@ type engineProcess struct {
 	how   error         // it ended; set before ended is closed
 }
 
-// freePort is one that nothing listens at. Something else may take it before the
-// engine does; then the engine says so and ends.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
 // startEngine starts the command, with its output at the end of the file log. An
 // empty url stands for the port of this machine that the command is told.
 func startEngine(c ServeCommand, url, log string) (*engineProcess, error) {
 	if c.HasPort() {
-		port, err := freePort()
+		// A port that nothing listens at. Something else may take it before the engine
+		// does; then the engine says so and ends.
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
+		port := l.Addr().(*net.TCPAddr).Port
+		l.Close()
 		c = c.replace(map[string]string{portName: strconv.Itoa(port)})
 		if url == "" {
 			url = "http://127.0.0.1:" + strconv.Itoa(port)
@@ -95,21 +88,16 @@ func (e *engineProcess) ready(ctx context.Context, limit time.Duration) error {
 		}
 		select {
 		case <-e.ended:
-			return e.dead("before it was ready")
+			how := "with success"
+			if e.how != nil {
+				how = "with " + e.how.Error()
+			}
+			return fmt.Errorf("the engine ended before it was ready, %s: %w", how, e.tail())
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), e.tail())
 		case <-tick.C:
 		}
 	}
-}
-
-// dead is the error of an engine that has ended.
-func (e *engineProcess) dead(when string) error {
-	how := "with success"
-	if e.how != nil {
-		how = "with " + e.how.Error()
-	}
-	return fmt.Errorf("the engine ended %s, %s: %w", when, how, e.tail())
 }
 
 // healthy asks once.

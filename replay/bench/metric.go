@@ -3,7 +3,9 @@ package bench
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"reprise/replay/report"
 )
@@ -20,8 +22,8 @@ var (
 		"max_running", "max_waiting", "max_kv_cache_use", "max_gpu_utilisation", "max_gpu_memory_mib"}
 )
 
-// ParseMetric reads the name of a metric.
-func ParseMetric(name string) (Metric, error) {
+// parseMetric reads the name of a metric.
+func parseMetric(name string) (Metric, error) {
 	stat, of, ok := strings.Cut(name, "_")
 	if slices.Contains(metricFigures, name) || ok && slices.Contains(metricStats, stat) && slices.Contains(metricTimes, of) {
 		return Metric{name}, nil
@@ -83,7 +85,16 @@ func (m Metric) Of(s *report.Summary) (Value, bool) {
 		v = s.Cache.Measured
 	default:
 		if slices.Contains(metricFigures, m.name) {
-			v = m.peak(s.Servers)
+			if s.Servers == nil {
+				return Value{}, false
+			}
+			// The most that the servers said while what is measured was sent.
+			level := map[string]*report.Level{"max_running": s.Servers.Running, "max_waiting": s.Servers.Waiting,
+				"max_kv_cache_use": s.Servers.KVUsage, "max_gpu_utilisation": s.Servers.GPUUse, "max_gpu_memory_mib": s.Servers.GPUMemoryMiB}[m.name]
+			if level == nil {
+				return Value{}, false
+			}
+			v = &level.Max
 			break
 		}
 		return m.time(s)
@@ -92,19 +103,6 @@ func (m Metric) Of(s *report.Summary) (Value, bool) {
 		return Value{}, false
 	}
 	return Value{V: *v}, true
-}
-
-// peak is the most that the servers said while what is measured was sent.
-func (m Metric) peak(s *report.Servers) *float64 {
-	if s == nil {
-		return nil
-	}
-	level := map[string]*report.Level{"max_running": s.Running, "max_waiting": s.Waiting, "max_kv_cache_use": s.KVUsage,
-		"max_gpu_utilisation": s.GPUUse, "max_gpu_memory_mib": s.GPUMemoryMiB}[m.name]
-	if level == nil {
-		return nil
-	}
-	return &level.Max
 }
 
 func (m Metric) time(s *report.Summary) (Value, bool) {
@@ -123,4 +121,71 @@ func (m Metric) time(s *report.Summary) (Value, bool) {
 		return Value{}, false
 	}
 	return Value{V: *v}, true
+}
+
+// figure prints a number with four digits, and without zeros behind.
+func figure(v float64) string {
+	if v >= 1000 && v < 1e9 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// A Figure is a metric over the runs of a row: the median, and the ends.
+type Figure struct {
+	Metric  string  `json:"metric"`
+	V       float64 `json:"median"`
+	Lo      float64 `json:"min"`
+	Hi      float64 `json:"max"`
+	Largest bool    `json:"largest,omitempty"` // too few requests for the percentile: it is the largest value
+}
+
+// format prints a figure: rates to one decimal, times in whole milliseconds, and in
+// seconds where a request is whole; a mark follows what stands in for a percentile.
+func (m Metric) format(f Figure) string {
+	v, digits := f.V, 1
+	switch {
+	case m.inSeconds():
+		v, digits = v/1000, 3
+	case strings.HasPrefix(m.name, "max_") && !m.isTime() && !m.isShare():
+		digits = 0
+	case m.isTime() && !strings.HasSuffix(m.name, "_tpot"):
+		digits = 0
+	case m.isShare():
+		v *= 100
+	}
+	s := strconv.FormatFloat(v, 'f', digits, 64)
+	if f.Largest {
+		s += "*"
+	}
+	return s
+}
+
+// signed prints a change in percent.
+func signed(share float64) string {
+	s := strconv.FormatFloat(share*100, 'f', 1, 64)
+	if share >= 10 || share <= -10 {
+		s = strconv.FormatFloat(share*100, 'f', 0, 64)
+	}
+	if !strings.HasPrefix(s, "-") {
+		s = "+" + s
+	}
+	return strings.Replace(s, "-", "−", 1) + " %"
+}
+
+func cell(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return figure(*v)
+}
+
+// printable takes control characters out of what names and servers say.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 }

@@ -117,7 +117,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", what, cell(floor), cell(measured), cell(ratio))
 	}
 	line("TPOT, ms", &p.TPOTMS, c.TPOTMS, c.TPOTRatio)
-	line("output tokens/s of a stream", &p.StreamPerS, inverse(c.TPOTMS), inverse1(c.TPOTRatio))
+	line("output tokens/s of a stream", &p.StreamPerS, inverse(1e3, c.TPOTMS), inverse(1, c.TPOTRatio))
 	line("output tokens/s", &p.OutputPerS, c.OutputPerS, nil)
 	line("batch, in flight", &p.Batch, c.InFlight, nil)
 	if p.TTFTMS != nil {
@@ -137,19 +137,11 @@ func (c *Comparison) WriteText(w io.Writer) error {
 	return err
 }
 
-// inverse is tokens per second from milliseconds of a token.
-func inverse(ms *float64) *float64 {
-	if ms == nil || *ms <= 0 {
-		return nil
-	}
-	v := 1e3 / *ms
-	return &v
-}
-
-func inverse1(v *float64) *float64 {
+// inverse is one ÷ v: with 1e3, tokens per second from milliseconds of a token.
+func inverse(one float64, v *float64) *float64 {
 	if v == nil || *v <= 0 {
 		return nil
 	}
-	r := 1 / *v
+	r := one / *v
 	return &r
 }

@@ -26,22 +26,13 @@ var placeholder = regexp.MustCompile(`\{[A-Za-z_][A-Za-z0-9_-]*\}`)
 // sh -c '…'. It is split first and filled in then, so that a value with spaces stays
 // one word.
 func ParseServeCommand(line string) (ServeCommand, error) {
-	words, err := splitWords(line)
-	if err == nil && len(words) == 0 {
-		err = errors.New("the command is empty")
-	}
-	return ServeCommand{words}, err
-}
-
-// splitWords splits a line by the quoting rules of POSIX shells.
-func splitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	inWord, quote, escaped := false, rune(0), false
 	for _, r := range line {
 		switch {
 		case r == 0:
-			return nil, errors.New("the command has a zero byte")
+			return ServeCommand{}, errors.New("the command has a zero byte")
 		case escaped:
 			if quote == '"' && !strings.ContainsRune("\"\\$`\n", r) {
 				word.WriteByte('\\')
@@ -72,13 +63,16 @@ func splitWords(line string) ([]string, error) {
 	}
 	switch {
 	case quote != 0:
-		return nil, fmt.Errorf("a %c in the command has no end", quote)
+		return ServeCommand{}, fmt.Errorf("a %c in the command has no end", quote)
 	case escaped:
-		return nil, errors.New("the command ends in a backslash")
+		return ServeCommand{}, errors.New("the command ends in a backslash")
 	case inWord:
 		words = append(words, word.String())
 	}
-	return words, nil
+	if len(words) == 0 {
+		return ServeCommand{}, errors.New("the command is empty")
+	}
+	return ServeCommand{words}, nil
 }
 
 // Placeholders lists the names to be filled in, without the port, each once.

@@ -38,14 +38,14 @@ type Served struct {
 	target Target
 }
 
-// LogName is the engine's log beside a results file.
-func LogName(results string) string {
+// logName is the engine's log beside a results file.
+func logName(results string) string {
 	return strings.TrimSuffix(results, filepath.Ext(results)) + ".engine.log"
 }
 
 // Run implements [Target].
 func (s *Served) Run(ctx context.Context, t Trial) (err error) {
-	if err := s.start(ctx, cmp.Or(s.Log, LogName(t.Results))); err != nil {
+	if err := s.start(ctx, cmp.Or(s.Log, logName(t.Results))); err != nil {
 		return err
 	}
 	if s.Fresh {

@@ -37,10 +37,10 @@ func (s Simulation) Run(ctx context.Context) (engine.FleetSummary, result.Run, e
 	if p.times, err = replay.NewTimetable(s.Options, s.Rows); err != nil {
 		return engine.FleetSummary{}, result.Run{}, err
 	}
-	if p.fleet, err = engine.NewFleet(s.Fleet, p.note); err != nil {
+	if p.fleet, err = engine.NewFleet(s.Fleet, p.finishRequest); err != nil {
 		return engine.FleetSummary{}, result.Run{}, err
 	}
-	if err := p.run(ctx); err != nil {
+	if err := p.sendRows(ctx); err != nil {
 		return engine.FleetSummary{}, result.Run{}, err
 	}
 	run, err := p.times.Finish()
@@ -63,8 +63,8 @@ type simulation struct {
 	now     int64 // ns, of the last arrival
 }
 
-// run sends each row when it is due, and lets time pass in between.
-func (p *simulation) run(ctx context.Context) error {
+// sendRows sends each row when it is due, and lets time pass in between.
+func (p *simulation) sendRows(ctx context.Context) error {
 	for {
 		due, ok := p.times.Next()
 		until := engine.Never
@@ -133,12 +133,39 @@ func instantOf(ns int64) engine.Picos {
 	return engine.Picos(max(ns, -1)) * 1000
 }
 
-// note takes an answer.
-func (p *simulation) note(a *engine.Answer) error {
+// finishRequest completes the result of a request with its answer.
+func (p *simulation) finishRequest(a *engine.Answer) error {
 	p.tally.Add(a)
 	r := p.pending[a.Job.ID]
 	delete(p.pending, a.Job.ID)
-	answered(r, a)
+	r.DoneNS = trace.Ptr(int64(a.Done.Duration()))
+	whyCut := r.Error
+	r.Error = ""
+	switch a.Err {
+	case engine.ErrBusy:
+		r.Error, r.HTTPStatus, r.Input = openai.KindRateLimited, trace.Ptr(int32(429)), nil
+	case engine.ErrTooLong:
+		r.Error, r.HTTPStatus, r.Input = openai.KindTooLong, trace.Ptr(int32(400)), nil
+	default:
+		if a.Err == engine.ErrCut {
+			r.Error = whyCut
+		} else {
+			r.FinishReason = "length"
+		}
+		r.HTTPStatus, r.Cached = trace.Ptr(int32(200)), trace.Ptr(int32(a.Job.Cached))
+		r.Events = int32(len(a.Tokens))
+		r.Output, r.OutputFrom = trace.Ptr(r.Events), result.FromUsage
+		r.GapsNS = make([]int64, 0, max(len(a.Tokens)-1, 0))
+		for i, at := range a.Tokens {
+			ns := int64(at.Duration())
+			if i == 0 {
+				r.FirstEventNS, r.FirstTokenNS = trace.Ptr(ns), trace.Ptr(ns)
+			} else {
+				r.GapsNS = append(r.GapsNS, ns-*r.LastTokenNS)
+			}
+			r.LastTokenNS = trace.Ptr(ns)
+		}
+	}
 	p.times.Over(a.Job.ID, time.Duration(*r.DoneNS), r.Failed())
 	if p.Results == nil {
 		return nil
@@ -147,38 +174,6 @@ func (p *simulation) note(a *engine.Answer) error {
 		return nil
 	}
 	return p.flush()
-}
-
-// answered completes a result with what became of its request.
-func answered(r *result.Result, a *engine.Answer) {
-	r.DoneNS = trace.Ptr(int64(a.Done.Duration()))
-	whyCut := r.Error
-	r.Error = ""
-	switch a.Err {
-	case engine.ErrBusy:
-		r.Error, r.HTTPStatus, r.Input = openai.KindRateLimited, trace.Ptr(int32(429)), nil
-		return
-	case engine.ErrTooLong:
-		r.Error, r.HTTPStatus, r.Input = openai.KindTooLong, trace.Ptr(int32(400)), nil
-		return
-	case engine.ErrCut:
-		r.Error = whyCut
-	default:
-		r.FinishReason = "length"
-	}
-	r.HTTPStatus, r.Cached = trace.Ptr(int32(200)), trace.Ptr(int32(a.Job.Cached))
-	r.Events = int32(len(a.Tokens))
-	r.Output, r.OutputFrom = trace.Ptr(r.Events), result.FromUsage
-	r.GapsNS = make([]int64, 0, max(len(a.Tokens)-1, 0))
-	for i, at := range a.Tokens {
-		ns := int64(at.Duration())
-		if i == 0 {
-			r.FirstEventNS, r.FirstTokenNS = trace.Ptr(ns), trace.Ptr(ns)
-		} else {
-			r.GapsNS = append(r.GapsNS, ns-*r.LastTokenNS)
-		}
-		r.LastTokenNS = trace.Ptr(ns)
-	}
 }
 
 func (p *simulation) flush() error {

@@ -4,12 +4,17 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"reprise/replay/contract"
+	"reprise/trace/page"
 )
 
 // A Suite is a list of runs to make of a server, each with what is expected of it.
@@ -102,12 +107,105 @@ func (s *Suite) seed(row, repeat int) string {
 	return fmt.Sprint(s.Seed + uint64(row)*1000 + uint64(repeat))
 }
 
-// warmupSeed is that of the requests before it.
-func (s *Suite) warmupSeed(row, repeat int) string {
-	return fmt.Sprint(s.Seed + 1_000_000 + uint64(row)*1000 + uint64(repeat))
-}
-
 func digestOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
+}
+
+// How a metric moves.
+const (
+	movesUp   = "up"
+	movesDown = "down"
+	movesNot  = "same"
+)
+
+// A Hypothesis says before a row runs what will come of it: a metric moves against
+// another row of the same model.
+type Hypothesis struct {
+	Says    string
+	Metric  Metric
+	Moves   string  // up, down or same; empty says nothing that can be judged
+	Against string  // name of a row
+	By      float64 // share by which it moves at least; of same, at most
+}
+
+// defaultSame is within how much a metric has not moved.
+const defaultSame = 0.05
+
+// check refuses what cannot be judged.
+func (h *Hypothesis) check() error {
+	switch {
+	case h.Moves == "" && (h.Metric != Metric{} || h.Against != "" || h.By != 0):
+		return errors.New("say how the metric moves: moves: up, down or same")
+	case h.Moves == "":
+		return nil
+	case !slices.Contains([]string{movesUp, movesDown, movesNot}, h.Moves):
+		return errors.New("moves: want up, down or same")
+	case h.Metric == Metric{} || h.Against == "":
+		return errors.New("a hypothesis that can be judged names a metric, and the row that it moves against")
+	}
+	return nil
+}
+
+// String is the hypothesis for people.
+func (h *Hypothesis) String() string {
+	if h.Moves == "" {
+		return h.Says
+	}
+	what := map[string]string{movesUp: "is above that", movesDown: "is below that", movesNot: "is that"}[h.Moves]
+	by := ""
+	switch {
+	case h.Moves == movesNot:
+		by = fmt.Sprintf(", within %s", page.Percent(h.within()))
+	case h.By > 0:
+		by = fmt.Sprintf(", by %s or more", page.Percent(h.By))
+	}
+	rest := fmt.Sprintf("%s %s of %s%s", h.Metric, what, h.Against, by)
+	if h.Says == "" {
+		return rest
+	}
+	return h.Says + ": " + rest
+}
+
+func (h *Hypothesis) within() float64 {
+	if h.By > 0 {
+		return h.By
+	}
+	return defaultSame
+}
+
+// An Outcome is what became of a hypothesis.
+type Outcome struct {
+	Held   *bool    `json:"held"` // null where it cannot be judged
+	Text   string   `json:"text"`
+	Change *float64 `json:"change"` // of the metric against the other row, as a share of that
+}
+
+// judgeOutcome holds a hypothesis against the figures of its row and of the other.
+func (h *Hypothesis) judge(got, other Figure, has bool) Outcome {
+	if !has || other.V == 0 {
+		return Outcome{Text: fmt.Sprintf("not judged: there is no %s to compare", h.Metric)}
+	}
+	change := got.V/other.V - 1
+	held := false
+	switch h.Moves {
+	case movesUp:
+		held = change > 0 && change >= h.By
+	case movesDown:
+		held = change < 0 && -change >= h.By
+	case movesNot:
+		held = math.Abs(change) <= h.within()
+	}
+	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)", map[bool]string{true: "as said", false: "NOT as said"}[held],
+		h.Metric.Label(), h.Metric.format(got), h.Against, h.Metric.format(other), signed(change)), &change}
+}
+
+// parsePercent reads a share such as 10%.
+func parsePercent(s string) (float64, error) {
+	digits, ok := strings.CutSuffix(s, "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if !ok || err != nil || !(v > 0 && v <= 1e6) {
+		return 0, errors.New("want a percentage above zero, such as 10%")
+	}
+	return v / 100, nil
 }

@@ -19,12 +19,12 @@ import (
 
 // Bounds of a suite.
 const (
-	MaxSuiteText = 64 << 10
-	MaxSuiteRows = 256
+	maxSuiteText = 64 << 10
+	maxSuiteRows = 256
 	maxRepeats   = 999
 )
 
-var suiteBounds = strictyaml.Bounds{What: "a suite", Bytes: MaxSuiteText}
+var suiteBounds = strictyaml.Bounds{What: "a suite", Bytes: maxSuiteText}
 
 // ReadSuite reads a suite from a YAML file, as [ParseSuite] does.
 func ReadSuite(path string) (Suite, error) {
@@ -74,7 +74,7 @@ func (r *suiteReader) read(doc strictyaml.Node) error {
 	if !rows.Exists() {
 		return doc.Faultf("the suite has no rows")
 	}
-	return rows.List("a row", MaxSuiteRows, r.row)
+	return rows.List("a row", maxSuiteRows, r.row)
 }
 
 var rowName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -152,7 +152,7 @@ func (r *suiteReader) keys(row *Row) []strictyaml.Key {
 		{Name: "duration", Read: strictyaml.Into(&row.Duration, strictyaml.Parsed(positiveDuration))},
 		{Name: "timeout", Read: strictyaml.Into(&row.Timeout, strictyaml.Parsed(positiveDuration))},
 		{Name: "contract", Read: strictyaml.Into(&row.Contract, r.contract)},
-		{Name: "primary", Read: strictyaml.Into(&row.Primary, strictyaml.Parsed(ParseMetric))},
+		{Name: "primary", Read: strictyaml.Into(&row.Primary, strictyaml.Parsed(parseMetric))},
 	}
 }
 
@@ -189,7 +189,7 @@ func readHypothesis(n strictyaml.Node) (*Hypothesis, error) {
 	}
 	err := n.Keys(
 		strictyaml.Key{Name: "says", Read: strictyaml.Into(&h.Says, strictyaml.Node.Text)},
-		strictyaml.Key{Name: "metric", Read: strictyaml.Into(&h.Metric, strictyaml.Parsed(ParseMetric))},
+		strictyaml.Key{Name: "metric", Read: strictyaml.Into(&h.Metric, strictyaml.Parsed(parseMetric))},
 		strictyaml.Key{Name: "moves", Read: strictyaml.Into(&h.Moves, strictyaml.Node.Text)},
 		strictyaml.Key{Name: "against", Read: strictyaml.Into(&h.Against, strictyaml.Node.Text)},
 		strictyaml.Key{Name: "by", Read: strictyaml.Into(&h.By, strictyaml.Parsed(parsePercent))})

@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"reprise/replay/report"
 	"reprise/trace/page"
 )
 
-// ResultSchema names the layout of a [SuiteResult] as JSON.
-const ResultSchema = "bench/1"
+// resultSchema names the layout of a [SuiteResult] as JSON.
+const resultSchema = "bench/1"
 
 // A SuiteResult is what came of a suite.
 type SuiteResult struct {
@@ -56,15 +54,6 @@ type ModelResult struct {
 	Reasons     []string            `json:"reasons,omitempty"` // why not
 	Contract    *ContractOutcome    `json:"contract,omitempty"`
 	Changes     []Change            `json:"changes,omitempty"` // against the baseline
-}
-
-// A Figure is a metric over the runs of a row: the median, and the ends.
-type Figure struct {
-	Metric  string  `json:"metric"`
-	V       float64 `json:"median"`
-	Lo      float64 `json:"min"`
-	Hi      float64 `json:"max"`
-	Largest bool    `json:"largest,omitempty"` // too few requests for the percentile: it is the largest value
 }
 
 // A ContractOutcome is what became of a contract in the runs of a row.
@@ -115,7 +104,7 @@ func (m *measured) figure(of Metric) (f Figure, ok bool) {
 
 // result puts the runs side by side.
 func (s *Suite) result(models []string, all []measured) SuiteResult {
-	out := SuiteResult{Schema: ResultSchema, Suite: s.Name, About: s.About, Digest: s.Digest, Models: models}
+	out := SuiteResult{Schema: resultSchema, Suite: s.Name, About: s.About, Digest: s.Digest, Models: models}
 	find := func(row, model string) *measured {
 		i := slices.IndexFunc(all, func(m measured) bool { return m.row == row && m.model == model })
 		if i < 0 {
@@ -266,20 +255,15 @@ func (r *SuiteResult) Against(dir string, before SuiteResult) {
 				name = before.Models[0]
 			}
 			if was := before.find(r.Rows[i].Row, name); was != nil {
-				m.Changes = changes(was, m)
+				m.Changes = nil
+				for _, f := range m.Figures {
+					if w := was.Figure(f.Metric); w != nil && w.V != 0 {
+						m.Changes = append(m.Changes, Change{f.Metric, w.V, f.V, f.V/w.V - 1})
+					}
+				}
 			}
 		}
 	}
-}
-
-func changes(was, is *ModelResult) []Change {
-	var out []Change
-	for _, f := range is.Figures {
-		if w := was.Figure(f.Metric); w != nil && w.V != 0 {
-			out = append(out, Change{f.Metric, w.V, f.V, f.V/w.V - 1})
-		}
-	}
-	return out
 }
 
 // Trustworthy tells whether every run is.
@@ -287,7 +271,7 @@ func (r *SuiteResult) Trustworthy() bool {
 	return !r.any(func(m *ModelResult) bool { return !m.Trustworthy })
 }
 
-// Unjudged tells whether a contract could not be judged.
+// OutcomeUnjudged tells whether a contract could not be judged.
 func (r *SuiteResult) Unjudged() bool {
 	return r.any(func(m *ModelResult) bool { return m.Contract != nil && !m.Contract.Judged })
 }
@@ -301,25 +285,4 @@ func (r *SuiteResult) any(f func(*ModelResult) bool) bool {
 	return slices.ContainsFunc(r.Rows, func(row RowResult) bool {
 		return slices.ContainsFunc(row.Models, func(m ModelResult) bool { return f(&m) })
 	})
-}
-
-// format prints a figure: rates to one decimal, times in whole milliseconds, and in
-// seconds where a request is whole; a mark follows what stands in for a percentile.
-func (m Metric) format(f Figure) string {
-	v, digits := f.V, 1
-	switch {
-	case m.inSeconds():
-		v, digits = v/1000, 3
-	case strings.HasPrefix(m.name, "max_") && !m.isTime() && !m.isShare():
-		digits = 0
-	case m.isTime() && !strings.HasSuffix(m.name, "_tpot"):
-		digits = 0
-	case m.isShare():
-		v *= 100
-	}
-	s := strconv.FormatFloat(v, 'f', digits, 64)
-	if f.Largest {
-		s += "*"
-	}
-	return s
 }

@@ -87,7 +87,7 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	if err := r.Check(); err != nil {
 		return SuiteResult{}, err
 	}
-	unlock, err := r.begin()
+	unlock, err := r.openDir()
 	if err != nil {
 		return SuiteResult{}, err
 	}
@@ -95,7 +95,7 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	r.workloads = map[workloadKey]string{}
 	var all []measured
 	for i := range r.Columns {
-		of, err := r.column(ctx, &r.Columns[i])
+		of, err := r.runColumn(ctx, &r.Columns[i])
 		all = append(all, of...)
 		if err != nil {
 			return SuiteResult{}, err
@@ -108,14 +108,15 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	return r.Suite.result(names, all), nil
 }
 
-func (r *SuiteRun) column(ctx context.Context, c *Column) (all []measured, err error) {
+// runColumn makes the runs of all rows against one column.
+func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, err error) {
 	if c.Close != nil {
 		defer func() { err = errors.Join(err, c.Close()) }()
 	}
 	for i := range r.Suite.Rows {
 		m := measured{row: r.Suite.Rows[i].Name, model: c.Name}
 		for repeat := range r.Suite.Rows[i].Repeats {
-			s, err := r.run(ctx, c, i, repeat)
+			s, err := r.makeRun(ctx, c, i, repeat)
 			if err != nil {
 				return all, fmt.Errorf("%s, row %s: %w", c.Name, m.row, err)
 			}
@@ -135,8 +136,8 @@ func (r *SuiteRun) rowDir(model string, row *Row, repeat int) string {
 	return dir
 }
 
-// run makes one run, or takes the one that is complete.
-func (r *SuiteRun) run(ctx context.Context, c *Column, i, repeat int) (report.Summary, error) {
+// makeRun makes one run, or takes the one that is complete.
+func (r *SuiteRun) makeRun(ctx context.Context, c *Column, i, repeat int) (report.Summary, error) {
 	row := &r.Suite.Rows[i]
 	dir := r.rowDir(c.Name, row, repeat)
 	options := r.Options
@@ -151,21 +152,21 @@ func (r *SuiteRun) run(ctx context.Context, c *Column, i, repeat int) (report.Su
 		r.note("%s", t.Name+": complete, and not run again")
 		return Summarise(t.Results, options)
 	}
-	if err := r.prepare(ctx, c, row, t, r.Suite.warmupSeed(i, repeat)); err != nil {
+	if err := r.prepare(ctx, c, row, t, fmt.Sprint(r.Suite.Seed+1_000_000+uint64(i)*1000+uint64(repeat))); err != nil {
 		return report.Summary{}, err
 	}
 	r.note("%s: %s", t.Name, row.Load)
 	if row.Hypothesis != nil {
 		r.note("  expected: %s", row.Hypothesis)
 	}
-	s, err := Measure(ctx, c.Target, t, options)
+	s, err := measureTrial(ctx, c.Target, t, options)
 	if err == nil {
 		err = ctx.Err() // what was stopped has results, and is run again
 	}
 	if err != nil {
 		return s, err
 	}
-	return s, finish(dir, &s)
+	return s, writeRun(dir, &s)
 }
 
 // trial is the run of a row.
@@ -251,4 +252,36 @@ func (r *SuiteRun) note(format string, args ...any) {
 	if r.Note != nil {
 		r.Note(fmt.Sprintf(format, args...))
 	}
+}
+
+// A PlannedRun is a run of a suite before it is made.
+type PlannedRun struct {
+	Model      string `json:"model"`
+	Row        string `json:"row"`
+	Repeat     int    `json:"repeat"`
+	Workload   string `json:"workload"`
+	Load       string `json:"load"`
+	Hypothesis string `json:"hypothesis,omitempty"`
+	Dir        string `json:"dir"`
+	Complete   bool   `json:"complete"` // and would not be made again
+}
+
+// Plan lists the runs in their order. Nothing is made.
+func (r *SuiteRun) Plan() []PlannedRun {
+	var out []PlannedRun
+	for _, c := range r.Columns {
+		for i := range r.Suite.Rows {
+			row := &r.Suite.Rows[i]
+			for repeat := range row.Repeats {
+				p := PlannedRun{Model: c.Name, Row: row.Name, Repeat: repeat + 1, Workload: row.Workload.String(), Load: row.Load.String(),
+					Dir: r.rowDir(c.Name, row, repeat)}
+				if row.Hypothesis != nil {
+					p.Hypothesis = row.Hypothesis.String()
+				}
+				p.Complete = !r.Force && runComplete(p.Dir)
+				out = append(out, p)
+			}
+		}
+	}
+	return out
 }

@@ -50,25 +50,26 @@ type modelState struct {
 	Target string `json:"target"`
 }
 
-// begin makes the directory that of the suite, or finds that it is. It is held until
+// openDir makes the directory that of the suite, or finds that it is. It is locked until
 // unlock is called.
-func (r *SuiteRun) begin() (unlock func(), err error) {
-	fresh := empty(r.Dir)
+func (r *SuiteRun) openDir() (unlock func(), err error) {
+	entries, err := os.ReadDir(r.Dir)
+	fresh := len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) // empty, or not there
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return nil, err
 	}
 	if unlock, err = lockDir(r.Dir); err != nil {
 		return nil, err
 	}
-	if err := r.mark(fresh); err != nil {
+	if err := r.writeState(fresh); err != nil {
 		unlock()
 		return nil, err
 	}
 	return unlock, nil
 }
 
-// mark writes which suite the directory is of, unless it is of another.
-func (r *SuiteRun) mark(fresh bool) error {
+// writeState writes which suite the directory is of, unless it is of another.
+func (r *SuiteRun) writeState(fresh bool) error {
 	plan, err := json.Marshal(struct {
 		Seed  uint64
 		Rows  []Row
@@ -89,10 +90,13 @@ func (r *SuiteRun) mark(fresh bool) error {
 		}
 	case err != nil:
 		return err
-	case !r.Force:
-		if err := before.goesOn(&state, r.Dir); err != nil {
-			return err
-		}
+	case r.Force:
+	// The runs of one suite are not taken for those of another.
+	case before.Digest != state.Digest:
+		return fmt.Errorf("%s holds runs of another suite, %s with the digest %.12s: name another directory, or force it", r.Dir, before.Suite, before.Digest)
+	case before.Plan != state.Plan:
+		return fmt.Errorf("%s holds runs of this suite with other rows or settings: name another directory, or force it", r.Dir)
+	default:
 		state.Models = before.Models
 	}
 	for _, c := range r.Columns {
@@ -130,17 +134,6 @@ func (r *SuiteRun) planned() []Row {
 	return rows
 }
 
-// goesOn refuses to take the runs of one suite for those of another.
-func (s *suiteState) goesOn(next *suiteState, dir string) error {
-	switch {
-	case s.Digest != next.Digest:
-		return fmt.Errorf("%s holds runs of another suite, %s with the digest %.12s: name another directory, or force it", dir, s.Suite, s.Digest)
-	case s.Plan != next.Plan:
-		return fmt.Errorf("%s holds runs of this suite with other rows or settings: name another directory, or force it", dir)
-	}
-	return nil
-}
-
 func readState(dir string) (suiteState, error) {
 	var s suiteState
 	path := filepath.Join(dir, stateName)
@@ -155,7 +148,7 @@ func readState(dir string) (suiteState, error) {
 		return s, fmt.Errorf("%s: it has the schema %q, not %s", path, s.Schema, stateSchema)
 	}
 	for _, row := range s.Rows {
-		if _, err := ParseMetric(row.Primary); err != nil || !rowName.MatchString(row.Name) {
+		if _, err := parseMetric(row.Primary); err != nil || !rowName.MatchString(row.Name) {
 			return s, fmt.Errorf("%s: a row has a name or a metric that none can have", path)
 		}
 	}
@@ -165,12 +158,6 @@ func readState(dir string) (suiteState, error) {
 		}
 	}
 	return s, nil
-}
-
-// empty tells whether there is nothing in a directory, or no directory.
-func empty(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
 // runComplete tells whether a run has ended: its summary is written last.
@@ -200,20 +187,10 @@ func clearRun(dir string) error {
 	return nil
 }
 
-// finish writes what came of a run, its page and the summary last.
-func finish(dir string, s *report.Summary) error {
-	if err := writeIndented(filepath.Join(dir, "environment.json"), environment(&s.Run)); err != nil {
-		return err
-	}
-	if err := trace.WriteFile(filepath.Join(dir, reportName), 0o644, report.Page(*s).Write); err != nil {
-		return err
-	}
-	return trace.WriteFile(filepath.Join(dir, summaryName), 0o644, func(w io.Writer) error { return report.WriteJSON(w, *s) })
-}
-
-// environment is where and by what a run was made, as its results say.
-func environment(run *result.Run) any {
-	return struct {
+// writeRun writes where and by what a run was made, its page, and the summary last.
+func writeRun(dir string, s *report.Summary) error {
+	run := &s.Run
+	environment := struct {
 		Reprise       string              `json:"reprise"`
 		Started       string              `json:"started,omitempty"`
 		Model         string              `json:"model"`
@@ -225,6 +202,13 @@ func environment(run *result.Run) any {
 		Tier          string              `json:"tier,omitempty"`
 		Environment   *result.Environment `json:"environment"`
 	}{run.Version, run.Started, run.Model, run.ServerVersion, run.Simulated, run.PresetWarning, run.Seed, run.Workload, run.Tier, run.Environment}
+	if err := writeIndented(filepath.Join(dir, "environment.json"), environment); err != nil {
+		return err
+	}
+	if err := trace.WriteFile(filepath.Join(dir, reportName), 0o644, report.Page(*s).Write); err != nil {
+		return err
+	}
+	return trace.WriteFile(filepath.Join(dir, summaryName), 0o644, func(w io.Writer) error { return report.WriteJSON(w, *s) })
 }
 
 func writeIndented(path string, v any) error {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +18,8 @@ import (
 	"reprise/replay"
 	"reprise/replay/contract"
 	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace"
 	"reprise/trace/arrival"
 )
 
@@ -28,7 +33,7 @@ type Sweep struct {
 	Digest   string // of its rows
 	About    string // what the target is: levels of another are not taken up
 
-	Process string // arrivals of an open loop, see [ProcessAt]; "" closes the loop
+	Process string // arrivals of an open loop, see [processAt]; "" closes the loop
 	Ladder  Ladder
 	Seed    uint64 // that of each level is made of it and of the level's name
 
@@ -45,9 +50,9 @@ type Sweep struct {
 	Told   func(Level) // when set, is told of each level
 }
 
-// ProcessAt is an arrival process such as poisson or gamma:cv=2 at a rate, as
+// processAt is an arrival process such as poisson or gamma:cv=2 at a rate, as
 // [arrival.ParseProcess] reads it.
-func ProcessAt(process string, rate float64) string {
+func processAt(process string, rate float64) string {
 	kind, rest, more := strings.Cut(process, ":")
 	out := kind + ":" + figure(rate)
 	if more {
@@ -65,7 +70,7 @@ func (s *Sweep) Check() error {
 		return err
 	}
 	if !s.Closed() {
-		if _, err := arrival.ParseProcess(ProcessAt(s.Process, 1)); err != nil {
+		if _, err := arrival.ParseProcess(processAt(s.Process, 1)); err != nil {
 			return err
 		}
 	}
@@ -81,16 +86,16 @@ func (s *Sweep) Check() error {
 // Run makes the sweep. That a level cannot be trusted is no error: the result says
 // so.
 func (s *Sweep) Run(ctx context.Context) (SweepResult, error) {
-	r := SweepResult{Schema: SweepSchema, Closed: s.Closed(), Process: s.Process, Seed: strconv.FormatUint(s.Seed, 10), Workload: s.Digest}
+	r := SweepResult{Schema: sweepSchema, Closed: s.Closed(), Process: s.Process, Seed: strconv.FormatUint(s.Seed, 10), Workload: s.Digest}
 	if err := s.Check(); err != nil {
 		return r, err
 	}
 	for {
-		load := s.Ladder.next(r.Levels)
+		load := s.Ladder.nextLoad(r.Levels)
 		if load == 0 {
 			break
 		}
-		if _, err := s.level(ctx, &r, RoleLevel, load, s.Duration); err != nil {
+		if _, err := s.measureLevel(ctx, &r, roleLevel, load, s.Duration); err != nil {
 			return r, err
 		}
 	}
@@ -102,14 +107,14 @@ func (s *Sweep) Run(ctx context.Context) (SweepResult, error) {
 // highest finds the highest load that holds, by what was measured and by runs at it.
 func (s *Sweep) highest(ctx context.Context, r *SweepResult) error {
 	lo, hi := bracket(r.Levels)
-	if lo == nil || lo.Outcome == Unjudged {
+	if lo == nil || lo.Outcome == OutcomeUnjudged {
 		r.Highest.interval(r.Levels)
 		return nil
 	}
 	r.Highest.AtLeast = hi == nil
 	estimate, best := lo.Load, *lo
 	if hi != nil {
-		estimate = Interpolate(lo.Load, hi.Load, lo.Contract, hi.Contract)
+		estimate = interpolate(lo.Load, hi.Load, lo.Contract, hi.Contract)
 		r.Highest.Estimate = &estimate
 	}
 	if !s.Confirm {
@@ -128,12 +133,15 @@ func (s *Sweep) approach(ctx context.Context, r *SweepResult, candidates []float
 	failed := 0.0
 	for len(candidates) > 0 {
 		load := candidates[0]
-		holds, err := s.confirm(ctx, r, load)
-		if err != nil || r.Levels[len(r.Levels)-1].Outcome == Untrusted {
+		l, err := s.measureLevel(ctx, r, roleConfirm, load, s.Duration)
+		if err == nil && l.Outcome == outcomeHolds && s.Sustain > 0 {
+			l, err = s.measureLevel(ctx, r, roleSustain, load, max(s.Sustain, s.Duration))
+		}
+		if err != nil || r.Levels[len(r.Levels)-1].Outcome == outcomeUntrusted {
 			return err
 		}
 		switch {
-		case holds:
+		case l.Outcome == outcomeHolds:
 			r.Highest.Sustained = s.Sustain > 0
 			r.Highest.reached(&r.Levels[len(r.Levels)-1])
 			candidates = nil
@@ -149,27 +157,18 @@ func (s *Sweep) approach(ctx context.Context, r *SweepResult, candidates []float
 	return nil
 }
 
-// confirm runs again at a load, and longer.
-func (s *Sweep) confirm(ctx context.Context, r *SweepResult, load float64) (bool, error) {
-	l, err := s.level(ctx, r, RoleConfirm, load, s.Duration)
-	if err == nil && l.Outcome == Holds && s.Sustain > 0 {
-		l, err = s.level(ctx, r, RoleSustain, load, max(s.Sustain, s.Duration))
-	}
-	return l.Outcome == Holds, err
-}
-
 func (h *Highest) reached(l *Level) {
 	load := l.Load
 	h.Load, h.OutputPerRequest, h.GoodShare, h.E2EMeanMS = &load, l.OutputMean, l.GoodShare, l.E2EMean
 }
 
-// level measures one load for so long.
-func (s *Sweep) level(ctx context.Context, r *SweepResult, role string, load float64, measured time.Duration) (Level, error) {
+// measureLevel measures one load for so long.
+func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, load float64, measured time.Duration) (Level, error) {
 	t, err := s.trial(role, load, measured)
 	if err != nil {
 		return Level{}, err
 	}
-	summary, err := s.measure(ctx, t)
+	summary, err := s.measureOnce(ctx, t)
 	if err != nil {
 		return Level{}, err
 	}
@@ -177,12 +176,18 @@ func (s *Sweep) level(ctx context.Context, r *SweepResult, role string, load flo
 		return Level{}, err
 	}
 	l := Level{Name: t.Name, Role: role, Load: load, Seed: t.Seed, Warmup: t.Warmup, DurationS: t.Duration.Seconds()}
-	l.take(&summary)
-	if l.Flow, err = flowIn(t.Results); err != nil {
+	l.takeSummary(&summary)
+	results, err := result.Open(t.Results)
+	if err != nil {
 		return l, err
 	}
-	l.judge(&summary, s.Closed(), s.StopTTFT)
-	if l.Sure, err = s.sure(t, &l); err != nil {
+	l.Flow, err = flowOf(&results.Run, results.Reader)
+	results.Close()
+	if err != nil {
+		return l, err
+	}
+	l.judgeOutcome(&summary, s.Closed(), s.StopTTFT)
+	if l.Sure, err = s.isSure(t, &l); err != nil {
 		return l, err
 	}
 	r.about(&summary.Run)
@@ -193,17 +198,17 @@ func (s *Sweep) level(ctx context.Context, r *SweepResult, role string, load flo
 	return l, nil
 }
 
-// sure tells whether the outcome of a level is beyond chance.
-func (s *Sweep) sure(t Trial, l *Level) (bool, error) {
+// isSure tells whether the outcome of a level is beyond chance.
+func (s *Sweep) isSure(t Trial, l *Level) (bool, error) {
 	switch {
-	case l.Outcome == Saturated:
+	case l.Outcome == outcomeSaturated:
 		return true, nil
-	case l.Outcome != Holds && l.Outcome != Fails:
+	case l.Outcome != outcomeHolds && l.Outcome != outcomeFails:
 		return false, nil
 	case l.Contract == nil:
 		return true, nil
 	}
-	return Sure(contract.Of(s.Report), l.Contract, func(c *contract.Contract) (*report.ContractResult, error) {
+	return beyondChance(contract.Of(s.Report), l.Contract, func(c *contract.Contract) (*report.ContractResult, error) {
 		o := s.Report
 		o.Contract = c
 		summary, err := Summarise(t.Results, o)
@@ -221,11 +226,17 @@ func (s *Sweep) trial(role string, load float64, measured time.Duration) (Trial,
 	if s.Closed() {
 		t.Load.Concurrency = int(load)
 	} else {
-		t.Load.Rate = ProcessAt(s.Process, load)
+		t.Load.Rate = processAt(s.Process, load)
 		measured = max(measured, time.Duration(float64(s.Requests)/load*1e9))
 	}
 	if t.Warmup == "" {
-		t.Warmup = s.warmup(load).String()
+		// How long the server is brought to its steady state, in whole seconds.
+		warmup := warmupTime
+		if !s.Closed() {
+			fifty := time.Duration(warmupRequests / load * 1e9)
+			warmup = max(warmup, (fifty + time.Second - 1).Truncate(time.Second))
+		}
+		t.Warmup = warmup.String()
 	}
 	span, err := replay.ParseSpan(t.Warmup)
 	if err != nil {
@@ -246,18 +257,115 @@ const (
 	warmupRequests = 50
 )
 
-// warmup is how long the server is brought to its steady state, in whole seconds.
-func (s *Sweep) warmup(load float64) time.Duration {
-	if s.Closed() {
-		return warmupTime
-	}
-	fifty := time.Duration(warmupRequests / load * 1e9)
-	return max(warmupTime, (fifty + time.Second - 1).Truncate(time.Second))
-}
-
 // seed is that of a level: the first 53 bits of a hash, so that any program that
 // reads the JSON reads it whole.
 func (s *Sweep) seed(name string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "sweep %d %s", s.Seed, name))
 	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:])>>11, 10)
+}
+
+// A stored trial lies beside its results, so that a sweep which was stopped takes up
+// those of the same trial and of no other.
+type stored struct {
+	Trial  Trial  `json:"trial"`
+	Digest string `json:"workload_digest"`
+	Target string `json:"target"`
+}
+
+// measureOnce makes a trial, unless its results are complete, and writes its summary.
+func (s *Sweep) measureOnce(ctx context.Context, t Trial) (report.Summary, error) {
+	dir := filepath.Dir(t.Results)
+	want := stored{t, s.Digest, s.About}
+	want.Trial.Workload, want.Trial.Results = "", "" // paths may change
+	doc, err := json.MarshalIndent(want, "", "  ")
+	if err != nil {
+		return report.Summary{}, err
+	}
+	doc = append(doc, '\n')
+	done, err := complete(t.Results, filepath.Join(dir, "trial.json"), doc)
+	if err != nil {
+		return report.Summary{}, err
+	}
+	if done {
+		summary, err := s.summarise(t)
+		if err != nil || clientLimit(&summary) == "" {
+			return summary, err
+		}
+		if err := setAside(dir, "untrusted"); err != nil {
+			return summary, err
+		}
+	}
+	if err := s.makeTrial(ctx, t, filepath.Join(dir, "trial.json"), doc); err != nil {
+		return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return s.summarise(t)
+}
+
+// summarise summarises the results of a trial, and keeps the summary beside them.
+func (s *Sweep) summarise(t Trial) (report.Summary, error) {
+	summary, err := Summarise(t.Results, s.Report)
+	if err != nil {
+		return summary, err
+	}
+	path := filepath.Join(filepath.Dir(t.Results), "summary.json")
+	return summary, trace.WriteFile(path, 0o644, func(w io.Writer) error { return report.WriteJSON(w, summary) })
+}
+
+// setAside makes place for a level that is measured again. What was measured is kept
+// under another name, which says why.
+func setAside(dir, why string) error {
+	for i := 1; ; i++ {
+		name := fmt.Sprintf("%s.%s-%d", dir, why, i)
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.Rename(dir, name); err != nil {
+			return err
+		}
+		return os.MkdirAll(dir, 0o755)
+	}
+}
+
+// makeTrial makes the trial, after what says which it is was written.
+func (s *Sweep) makeTrial(ctx context.Context, t Trial, path string, doc []byte) error {
+	err := trace.WriteFile(path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(doc)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.Target.Run(ctx, t)
+}
+
+// complete tells whether the results of a trial are there, whole. What is left of a
+// run of it that did not finish is set aside; results of another trial are refused.
+func complete(results, path string, want []byte) (bool, error) {
+	f, err := result.Open(results)
+	stopped := errors.Is(err, fs.ErrNotExist)
+	if stopped {
+		f, err = result.Open(result.JournalName(results))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	stopped = stopped || f.Run.EndedEarly != ""
+	if err := f.Close(); err != nil {
+		return false, err
+	}
+	got, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	dir := filepath.Dir(results)
+	if string(got) != string(want) {
+		return false, fmt.Errorf("%s holds results of another trial: name another directory", dir)
+	}
+	if stopped {
+		return false, setAside(dir, "stopped")
+	}
+	return true, nil
 }

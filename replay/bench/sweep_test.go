@@ -24,17 +24,17 @@ func TestKnee(t *testing.T) {
 		for x := 1.; x <= 9; x++ {
 			loads, latency = append(loads, x), append(latency, c.latency(x))
 		}
-		if at, found := Knee(loads, latency); at < 0 || loads[at] != c.want || found != c.found {
+		if at, found := findKnee(loads, latency); at < 0 || loads[at] != c.want || found != c.found {
 			t.Errorf("%s: the knee is number %d, found %v", name, at, found)
 		}
 	}
-	if at, _ := Knee(nil, nil); at != -1 {
+	if at, _ := findKnee(nil, nil); at != -1 {
 		t.Error("no levels have a knee")
 	}
 	// One more level far in saturation does not move it.
 	loads, latency := []float64{1, 10, 20, 25}, []float64{.1, .15, .25, 3}
-	a, _ := Knee(loads, latency)
-	b, _ := Knee(append(loads, 50), append(latency, 1000))
+	a, _ := findKnee(loads, latency)
+	b, _ := findKnee(append(loads, 50), append(latency, 1000))
 	if a != 2 || b != 2 {
 		t.Errorf("the knee is number %d, and with another level %d", a, b)
 	}
@@ -63,7 +63,7 @@ func TestInterpolate(t *testing.T) {
 		{20, 24, result(clauseResult("error_rate", 0, .01)), result(clauseResult("error_rate", .04, .01)), 21}, // no logarithm of 0
 		{20, 24, nil, nil, 20},
 	} {
-		if got := Interpolate(c.lo, c.hi, c.a, c.b); math.Abs(got-c.want) > 1e-9 {
+		if got := interpolate(c.lo, c.hi, c.a, c.b); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("between %v and %v: %v, want %v", c.lo, c.hi, got, c.want)
 		}
 	}
@@ -74,11 +74,11 @@ func TestLadders(t *testing.T) {
 	play := func(l Ladder, limit float64, beyond string) (loads []float64) {
 		var levels []Level
 		for range 50 {
-			load := l.next(levels)
+			load := l.nextLoad(levels)
 			if load == 0 {
 				return loads
 			}
-			outcome := Holds
+			outcome := outcomeHolds
 			if load > limit {
 				outcome = beyond
 			}
@@ -94,16 +94,16 @@ func TestLadders(t *testing.T) {
 		beyond string
 		want   []float64
 	}{
-		"fixed":              {Ladder{Loads: []float64{1, 2, 5, 8}}, 2, Saturated, []float64{1, 2, 5}},
-		"a contract alone":   {Ladder{Loads: []float64{1, 2, 5, 8}}, 2, Fails, []float64{1, 2, 5, 8}},
-		"past":               {Ladder{Loads: []float64{1, 2, 5, 8}, Past: true}, 2, Saturated, []float64{1, 2, 5, 8}},
-		"the client":         {Ladder{Loads: []float64{1, 2, 5, 8}, Past: true}, 2, Untrusted, []float64{1, 2, 5}},
-		"search":             {Ladder{From: 1, Resolution: .1}, 11, Fails, []float64{1, 2, 4, 8, 16, 12, 10, 11}},
-		"search down":        {Ladder{From: 8, Resolution: .3}, 1.4, Saturated, []float64{8, 4, 2, 1, 1.5, 1.25}},
-		"whole":              {Ladder{From: 1, Resolution: .01, Whole: true}, 5, Fails, []float64{1, 2, 4, 8, 6, 5}},
-		"the client, on top": {Ladder{From: 1, Resolution: .1}, 3, Untrusted, []float64{1, 2, 4}},
-		"whole, none at all": {Ladder{From: 4, Resolution: .1, Whole: true}, 0, Fails, []float64{4, 2, 1}},
-		"rates, none at all": {Ladder{From: 1. / 16, Resolution: .1}, 0, Fails, []float64{1. / 16, 1. / 32, .01562}},
+		"fixed":              {Ladder{Loads: []float64{1, 2, 5, 8}}, 2, outcomeSaturated, []float64{1, 2, 5}},
+		"a contract alone":   {Ladder{Loads: []float64{1, 2, 5, 8}}, 2, outcomeFails, []float64{1, 2, 5, 8}},
+		"past":               {Ladder{Loads: []float64{1, 2, 5, 8}, Past: true}, 2, outcomeSaturated, []float64{1, 2, 5, 8}},
+		"the client":         {Ladder{Loads: []float64{1, 2, 5, 8}, Past: true}, 2, outcomeUntrusted, []float64{1, 2, 5}},
+		"search":             {Ladder{From: 1, Resolution: .1}, 11, outcomeFails, []float64{1, 2, 4, 8, 16, 12, 10, 11}},
+		"search down":        {Ladder{From: 8, Resolution: .3}, 1.4, outcomeSaturated, []float64{8, 4, 2, 1, 1.5, 1.25}},
+		"whole":              {Ladder{From: 1, Resolution: .01, Whole: true}, 5, outcomeFails, []float64{1, 2, 4, 8, 6, 5}},
+		"the client, on top": {Ladder{From: 1, Resolution: .1}, 3, outcomeUntrusted, []float64{1, 2, 4}},
+		"whole, none at all": {Ladder{From: 4, Resolution: .1, Whole: true}, 0, outcomeFails, []float64{4, 2, 1}},
+		"rates, none at all": {Ladder{From: 1. / 16, Resolution: .1}, 0, outcomeFails, []float64{1. / 16, 1. / 32, .01562}},
 	} {
 		got := play(c.ladder, c.limit, c.beyond)
 		same := len(got) == len(c.want)
@@ -125,20 +125,20 @@ func TestLadders(t *testing.T) {
 // Tables of the binomial distribution: of 100 values the true median lies between the
 // 40th and the 61st, with 95 % (Conover, "Practical nonparametric statistics").
 func TestBounds(t *testing.T) {
-	if lo, hi := PercentileBounds(100, .5); math.Abs(lo*99+1-40) > 1e-9 || math.Abs(hi*99+1-61) > 1e-9 {
+	if lo, hi := percentileBounds(100, .5); math.Abs(lo*99+1-40) > 1e-9 || math.Abs(hi*99+1-61) > 1e-9 {
 		t.Errorf("the median of 100 is between the ranks %v and %v", lo*99+1, hi*99+1)
 	}
 	// 1 − 0.99^n passes 97.5 % at n = 368.
-	if _, hi := PercentileBounds(367, .99); hi <= 1 {
+	if _, hi := percentileBounds(367, .99); hi <= 1 {
 		t.Errorf("367 values bound a p99 by p%v", 100*hi)
 	}
-	if _, hi := PercentileBounds(368, .99); hi != 1 {
+	if _, hi := percentileBounds(368, .99); hi != 1 {
 		t.Errorf("368 values bound a p99 by p%v", 100*hi)
 	}
-	if lo, hi := ShareBounds(0, 100); lo != 0 || math.Abs(hi-.0362) > 1e-4 { // 1−0.025^(1/100)
+	if lo, hi := shareBounds(0, 100); lo != 0 || math.Abs(hi-.0362) > 1e-4 { // 1−0.025^(1/100)
 		t.Errorf("0 of 100 is between %v and %v", lo, hi)
 	}
-	if lo, hi := ShareBounds(.1, 100); math.Abs(lo-.0490) > 1e-4 || math.Abs(hi-.1762) > 1e-4 {
+	if lo, hi := shareBounds(.1, 100); math.Abs(lo-.0490) > 1e-4 || math.Abs(hi-.1762) > 1e-4 {
 		t.Errorf("10 of 100 is between %v and %v", lo, hi)
 	}
 }

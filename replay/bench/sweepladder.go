@@ -52,15 +52,15 @@ func (l *Ladder) check() error {
 	return nil
 }
 
-// next is the load to measure after some levels, 0 at the end of the ladder. It ends
+// nextLoad is the load to measure after some levels, 0 at the end of the ladder. It ends
 // at a level that was limited by the client, since every later one would be.
-func (l *Ladder) next(levels []Level) float64 {
+func (l *Ladder) nextLoad(levels []Level) float64 {
 	switch n := len(levels); {
-	case n > 0 && levels[n-1].Outcome == Untrusted:
+	case n > 0 && levels[n-1].Outcome == outcomeUntrusted:
 		return 0
 	case len(l.Loads) == 0:
 		return l.search(levels)
-	case n == len(l.Loads) || n > 0 && levels[n-1].Outcome == Saturated && !l.Past:
+	case n == len(l.Loads) || n > 0 && levels[n-1].Outcome == outcomeSaturated && !l.Past:
 		return 0
 	default:
 		return l.Loads[n]
@@ -108,9 +108,9 @@ func (l *Ladder) round(load float64) float64 {
 func bracket(levels []Level) (lo, hi *Level) {
 	for _, l := range byLoad(levels) {
 		switch l.Outcome {
-		case Fails, Saturated:
+		case outcomeFails, outcomeSaturated:
 			return lo, l
-		case Holds, Unjudged:
+		case outcomeHolds, OutcomeUnjudged:
 			lo = l
 		}
 	}
@@ -133,4 +133,30 @@ func byLoad(levels []Level) []*Level {
 		return 0
 	})
 	return out
+}
+
+// candidates are the loads to confirm, from the estimate down: halfway to the last
+// measureLevel that held, that level again, and 5, 10 and 20 % less.
+func (l *Ladder) candidates(estimate, lo float64) []float64 {
+	var out []float64
+	for _, load := range []float64{estimate, (estimate + lo) / 2, lo, 0.95 * lo, 0.9 * lo, 0.8 * lo} {
+		load = l.round(load)
+		if load > 0 && (len(out) == 0 || load < out[len(out)-1]) {
+			out = append(out, load)
+		}
+	}
+	return out
+}
+
+// finest is the resolution below which chance decides more than load.
+const finest = 0.01
+
+// between is the load halfway from one that holds to one that fails; none when they
+// are within the resolution.
+func (l *Ladder) between(holds, fails float64) []float64 {
+	mid := l.round((holds + fails) / 2)
+	if fails/holds <= 1+max(l.Resolution, finest) || mid <= holds || mid >= fails {
+		return nil
+	}
+	return []float64{mid}
 }

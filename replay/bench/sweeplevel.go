@@ -2,31 +2,38 @@ package bench
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"reprise/replay/contract"
 	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace"
 )
 
 // Roles of a level in a sweep.
 const (
-	RoleLevel   = "level"   // of the ladder
-	RoleConfirm = "confirm" // at the highest load that was estimated
-	RoleSustain = "sustain" // the same for longer
+	roleLevel   = "level"   // of the ladder
+	roleConfirm = "confirm" // at the highest load that was estimated
+	roleSustain = "sustain" // the same for longer
 )
 
 // Outcomes of a level.
 const (
-	Holds     = "holds"     // the contract does, and the server follows
-	Fails     = "fails"     // the contract does not hold
-	Saturated = "saturated" // see [Sweep.StopTTFT]
-	Unjudged  = "unjudged"  // the run is too short for what the contract asks
-	Untrusted = "untrusted" // the client was the limit: it says nothing of the server
+	outcomeHolds     = "holds"     // the contract does, and the server follows
+	outcomeFails     = "fails"     // the contract does not hold
+	outcomeSaturated = "saturated" // see [Sweep.StopTTFT]
+	OutcomeUnjudged  = "unjudged"  // the run is too short for what the contract asks
+	outcomeUntrusted = "untrusted" // the client was the limit: it says nothing of the server
 )
 
 // A Level is what was measured at one load.
 type Level struct {
 	Name      string  `json:"name"` // also of its directory
-	Role      string  `json:"role"` // one of the Role constants
+	Role      string  `json:"role"` // level, confirm or sustain
 	Load      float64 `json:"load"` // requests per second, or requests in flight of a closed loop
 	Seed      string  `json:"seed"` // of its prompts and arrivals
 	Warmup    string  `json:"warm_up"`
@@ -48,11 +55,11 @@ type Level struct {
 	Trustworthy bool            `json:"trustworthy"`
 
 	Contract *report.ContractResult `json:"contract,omitempty"`
-	Outcome  string                 `json:"outcome"` // one of Holds and the constants after it
+	Outcome  string                 `json:"outcome"` // holds, fails, saturated, unjudged or untrusted
 	Why      string                 `json:"why,omitempty"`
 	Note     string                 `json:"note,omitempty"` // how far the level can be trusted
-	// Sure tells that the outcome is beyond what chance does in a sample of
-	// independent requests, at 95 %. See [Sure].
+	// beyondChance tells that the outcome is beyond what chance does in a sample of
+	// independent requests, at 95 %. See [beyondChance].
 	Sure bool `json:"sure"`
 }
 
@@ -60,8 +67,8 @@ type Level struct {
 // are about the client, or about a run that was not the one asked for.
 var ofServer = map[string]bool{report.CodeErrors: true, report.CodeRefused: true, report.CodeSkipped: true, report.CodeNoSamples: true}
 
-// take takes over what the summary says.
-func (l *Level) take(s *report.Summary) {
+// takeSummary takes over what the summary says.
+func (l *Level) takeSummary(s *report.Summary) {
 	l.Requests, l.InFlight, l.Trustworthy, l.Contract = s.Requests, s.InFlight.Mean, s.Verdict.Trustworthy, s.Contract
 	l.OutputPerS, l.PromptPerS = s.Throughput.OutputTokensPerS, s.Throughput.PromptTokensPerS
 	l.TTFTDue, l.TTFTSent = s.Latency.FromDue.TTFT, s.Latency.FromSent.TTFT
@@ -79,27 +86,27 @@ func (l *Level) take(s *report.Summary) {
 // higher load is of interest.
 const farBeyond = 4
 
-// judge settles the outcome. stop is the p99 of TTFT at which a server counts as
+// judgeOutcome settles the outcome. stop is the p99 of TTFT at which a server counts as
 // saturated.
-func (l *Level) judge(s *report.Summary, closed bool, stop time.Duration) {
+func (l *Level) judgeOutcome(s *report.Summary, closed bool, stop time.Duration) {
 	if why := clientLimit(s); why != "" {
-		l.Outcome, l.Why = Untrusted, why
+		l.Outcome, l.Why = outcomeUntrusted, why
 		return
 	}
 	if l.E2EMean != nil && *l.E2EMean/1e3 > l.Flow.Seconds {
 		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in its steady state", figure(*l.E2EMean/1e3), figure(l.Flow.Seconds))
 	}
 	if why := l.saturation(s, closed, stop); why != "" {
-		l.Outcome, l.Why = Saturated, why
+		l.Outcome, l.Why = outcomeSaturated, why
 		return
 	}
 	switch c := s.Contract; {
 	case c == nil || c.Holds:
-		l.Outcome = Holds
+		l.Outcome = outcomeHolds
 	case c.Fails():
-		l.Outcome, l.Why = Fails, c.String()
+		l.Outcome, l.Why = outcomeFails, c.String()
 	default:
-		l.Outcome, l.Why = Unjudged, c.String()
+		l.Outcome, l.Why = OutcomeUnjudged, c.String()
 	}
 }
 
@@ -134,4 +141,185 @@ func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) s
 		}
 	}
 	return ""
+}
+
+// A Flow compares what went in with what came out in the second half of the time in
+// which measured requests were due. The first half is left out, since a server that
+// was idle takes in more than it gives until it is full. Throughput over a whole run
+// says too little: it has the time in it which the last requests took to end.
+type Flow struct {
+	Seconds      float64  `json:"seconds"` // of the half
+	OfferedPerS  *float64 `json:"offered_requests_per_s"`
+	AchievedPerS *float64 `json:"achieved_requests_per_s"` // that ended and succeeded
+	OutputPerS   *float64 `json:"output_tokens_per_s"`     // of those
+	InFlight     *float64 `json:"in_flight_mean"`          // sent and not over, on average over the time
+	OpenBefore   int64    `json:"in_flight_at_begin"`
+	OpenAfter    int64    `json:"in_flight_at_end"`
+}
+
+// Limits of a flow that follows.
+const (
+	followShare = 0.95
+	followSD    = 3
+)
+
+// Follows tells whether the server keeps up with an open loop: it does not when less
+// than 95 % of what was offered came out, and the requests in flight grew by more
+// than three standard deviations of what chance does. In a server without a queue the
+// number in flight is Poisson distributed (M/G/∞), so that two of its values, far
+// enough apart, differ with a variance of their sum.
+func (f *Flow) Follows() bool {
+	if f.OfferedPerS == nil || f.AchievedPerS == nil || *f.AchievedPerS >= followShare**f.OfferedPerS {
+		return true
+	}
+	return float64(f.OpenAfter-f.OpenBefore) <= followSD*math.Sqrt(float64(f.OpenAfter+f.OpenBefore))
+}
+
+// flowOf reads the results of a run twice: for the time in which requests were due,
+// and for what happened in its second half.
+func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, error) {
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	err := trace.Each(open(), func(_ int64, r *result.Result) error {
+		if before, after := run.Window.Holds(r); !before && !after && r.SentNS != nil {
+			first, last = min(first, r.DueNS), max(last, r.DueNS)
+		}
+		return nil
+	})
+	if err != nil || first >= last {
+		return Flow{}, err
+	}
+	from := first + (last-first)/2
+	var f Flow
+	var in, out, tokens int64
+	var flight time.Duration // of all requests together
+	err = trace.Each(open(), func(_ int64, r *result.Result) error {
+		if r.SentNS == nil || r.DoneNS == nil {
+			return nil
+		}
+		if r.DueNS > from && r.DueNS <= last {
+			in++
+		}
+		if *r.DoneNS > from && *r.DoneNS <= last && r.Error == "" {
+			out++
+			if r.Output != nil {
+				tokens += int64(*r.Output)
+			}
+		}
+		flight += time.Duration(max(min(*r.DoneNS, last)-max(*r.SentNS, from), 0))
+		f.OpenBefore += openAt(r, from)
+		f.OpenAfter += openAt(r, last)
+		return nil
+	})
+	f.Seconds = float64(last-from) / 1e9
+	f.OfferedPerS, f.AchievedPerS = trace.Ptr(float64(in)/f.Seconds), trace.Ptr(float64(out)/f.Seconds)
+	f.OutputPerS, f.InFlight = trace.Ptr(float64(tokens)/f.Seconds), trace.Ptr(flight.Seconds()/f.Seconds)
+	return f, err
+}
+
+// openAt is 1 for a request that was due by an instant and not over. A request that
+// waits in the client counts as well.
+func openAt(r *result.Result, at int64) int64 {
+	if r.DueNS <= at && *r.DoneNS > at {
+		return 1
+	}
+	return 0
+}
+
+// confidence is that of every interval of this package.
+const confidence = 0.95
+
+// percentileBounds are the percentiles of a sample of n independent values between
+// which the true percentile p lies in 95 of 100 samples: those of the order
+// statistics of the binomial distribution (David and Nagaraja, "Order statistics",
+// 2003, section 7.1). It is below 0 or above 1 where the sample is too small for one.
+//
+// Requests that queue behind each other are not independent, so that the truth is
+// less sure than this.
+func percentileBounds(n int64, p float64) (lo, hi float64) {
+	b := distuv.Binomial{N: float64(n), P: p}
+	const tail = (1 - confidence) / 2
+	first := func(holds func(k int64) bool) int64 { // the least k from 0 to n+1
+		from, to := int64(0), n+1
+		for from < to {
+			if mid := (from + to) / 2; holds(mid) {
+				to = mid
+			} else {
+				from = mid + 1
+			}
+		}
+		return from
+	}
+	least := first(func(k int64) bool { return k > n || b.CDF(float64(k)) > tail })       // values below the truth, at least
+	most := first(func(k int64) bool { return k > n || b.CDF(float64(k)) >= 1-tail }) + 1 // rank of the value above it
+	span := float64(max(n-1, 1))                                                          // ranks count from 1, and percentiles interpolate between them
+	return float64(least-1) / span, float64(most-1) / span
+}
+
+// shareBounds are the bounds of Clopper and Pearson ("The use of confidence or
+// fiducial limits illustrated in the case of the binomial", 1934) for a share of n.
+func shareBounds(share float64, n int64) (lo, hi float64) {
+	k := share * float64(n)
+	const tail = (1 - confidence) / 2
+	lo, hi = 0, 1
+	if k > 0 {
+		lo = distuv.Beta{Alpha: k, Beta: float64(n) - k + 1}.Quantile(tail)
+	}
+	if k < float64(n) {
+		hi = distuv.Beta{Alpha: k + 1, Beta: float64(n) - k}.Quantile(1 - tail)
+	}
+	return lo, hi
+}
+
+// beyondChance tells whether what became of a contract is beyond chance: whether every clause
+// holds at the worse bound of what it measures, or one of them fails at the better
+// bound. summarise holds a contract against the same run. Percentiles have
+// [percentileBounds], shares of requests [shareBounds]; what has no bound, such as a
+// mean or a throughput, counts as it is.
+func beyondChance(c *contract.Contract, got *report.ContractResult, summarise func(*contract.Contract) (*report.ContractResult, error)) (bool, error) {
+	at := 1 // the bounds at which a holding contract is most at risk
+	if !got.Holds {
+		at = 0
+	}
+	bounded := *c
+	bounded.Clauses = make([]contract.Clause, len(c.Clauses))
+	for i, clause := range c.Clauses {
+		if p, ok := clause.Percentile(); ok && got.Clauses[i].Samples > 0 {
+			lo, hi := percentileBounds(got.Clauses[i].Samples, p)
+			bound := [2]float64{lo, hi}[at]
+			if bound < 0 || bound > 1 {
+				return false, nil
+			}
+			clause = clause.At(bound)
+		}
+		bounded.Clauses[i] = clause
+	}
+	result, err := summarise(&bounded)
+	if err != nil {
+		return false, err
+	}
+	for i := range result.Clauses {
+		c := &result.Clauses[i]
+		outcome := c.Outcome
+		ofRequests := strings.HasPrefix(c.Clause, "error_rate ") || strings.HasPrefix(c.Clause, "goodput ")
+		if ofRequests && c.Measured != nil && c.Samples > 0 {
+			// A share of requests is judged at its bound: at the worse one where the
+			// contract held, at the better one where it failed.
+			lo, hi := shareBounds(*c.Measured, c.Samples)
+			floor := strings.Contains(c.Clause, " >= ")
+			bound := hi
+			if floor == got.Holds {
+				bound = lo
+			}
+			if outcome = report.Fails; bound == c.Allowed || floor == (bound > c.Allowed) {
+				outcome = report.Holds
+			}
+		}
+		switch {
+		case got.Holds && outcome != report.Holds:
+			return false, nil
+		case !got.Holds && outcome == report.Fails:
+			return true, nil
+		}
+	}
+	return got.Holds, nil
 }

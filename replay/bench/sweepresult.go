@@ -7,15 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"reprise/replay/contract"
+	"reprise/replay/report"
 	"reprise/replay/result"
 )
 
-// SweepSchema names the layout of a [SweepResult] as JSON.
-const SweepSchema = "sweep/1"
+// sweepSchema names the layout of a [SweepResult] as JSON.
+const sweepSchema = "sweep/1"
 
 // A SweepResult is what a sweep came to, with every level that was measured. Its JSON
 // names carry their units as those of a summary do.
@@ -52,16 +54,16 @@ type SweepResult struct {
 
 // A Stop says why a sweep went no further up.
 type Stop struct {
-	Code string `json:"code"` // one of the Stopped constants
+	Code string `json:"code"` // end, saturated, untrusted or resolution
 	Text string `json:"text"`
 }
 
 // Why a sweep went no further up.
 const (
-	StoppedEnd       = "end"        // of the ladder
-	StoppedSaturated = "saturated"  // the server
-	StoppedUntrusted = "untrusted"  // the client was the limit
-	StoppedResolved  = "resolution" // an adaptive search found what it sought
+	stoppedEnd       = "end"        // of the ladder
+	stoppedSaturated = "saturated"  // the server
+	stoppedUntrusted = "untrusted"  // the client was the limit
+	stoppedResolved  = "resolution" // an adaptive search found what it sought
 )
 
 // about takes over what a run says of its surroundings.
@@ -104,7 +106,7 @@ func (r *SweepResult) Reprice(c *contract.Contract) error {
 func (r *SweepResult) Ladder() []*Level {
 	var out []*Level
 	for _, l := range byLoad(r.Levels) {
-		if l.Role == RoleLevel {
+		if l.Role == roleLevel {
 			out = append(out, l)
 		}
 	}
@@ -114,25 +116,25 @@ func (r *SweepResult) Ladder() []*Level {
 // stopped says why the ladder ended at its last level.
 func (r *SweepResult) stopped() Stop {
 	if len(r.Levels) == 0 {
-		return Stop{Code: StoppedEnd, Text: "there is no level"}
+		return Stop{Code: stoppedEnd, Text: "there is no level"}
 	}
 	last := &r.Levels[len(r.Levels)-1]
 	at := fmt.Sprintf("%s, at %s: ", last.Outcome, last.Name)
 	switch {
-	case last.Outcome == Untrusted:
-		return Stop{StoppedUntrusted, at + last.Why}
-	case last.Outcome == Saturated:
-		return Stop{StoppedSaturated, at + last.Why}
+	case last.Outcome == outcomeUntrusted:
+		return Stop{stoppedUntrusted, at + last.Why}
+	case last.Outcome == outcomeSaturated:
+		return Stop{stoppedSaturated, at + last.Why}
 	case last.Load < r.Ladder()[len(r.Ladder())-1].Load:
-		return Stop{StoppedResolved, "the search has the resolution that was asked for"}
+		return Stop{stoppedResolved, "the search has the resolution that was asked for"}
 	}
-	return Stop{StoppedEnd, "the last level of the ladder was measured"}
+	return Stop{stoppedEnd, "the last level of the ladder was measured"}
 }
 
-// Untrusted is the first level that was limited by the client, nil when none was.
+// outcomeUntrusted is the first level that was limited by the client, nil when none was.
 func (r *SweepResult) Untrusted() *Level {
 	for i := range r.Levels {
-		if r.Levels[i].Outcome == Untrusted {
+		if r.Levels[i].Outcome == outcomeUntrusted {
 			return &r.Levels[i]
 		}
 	}
@@ -158,11 +160,140 @@ func ReadSweep(name string, in io.Reader) (SweepResult, error) {
 		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
 		return r, fmt.Errorf("%s:%d:%d: it is no result of a sweep: %w", name, line, column, err)
 	}
-	if r.Schema != SweepSchema {
-		return r, fmt.Errorf("%s:1:1: it is no result of a sweep: its schema is not %s", name, SweepSchema)
+	if r.Schema != sweepSchema {
+		return r, fmt.Errorf("%s:1:1: it is no result of a sweep: its schema is not %s", name, sweepSchema)
 	}
 	return r, nil
 }
 
 // maxSweepText bounds what is read of a file: a level takes 4 kB.
 const maxSweepText = 64 << 20
+
+// Highest is the highest load that holds.
+type Highest struct {
+	// Load is the highest that was confirmed, and sustained where that was asked for;
+	// null when no run did.
+	Load *float64 `json:"load"`
+	// Estimate is where the contract breaks between the last level that holds and the
+	// first that does not, see [interpolate]. Null where no level breaks it, or none
+	// holds.
+	Estimate *float64 `json:"estimate"`
+	// Low and High bound the highest load: the highest at which a run held beyond
+	// chance below all that failed beyond chance, and the lowest of those. Null where
+	// there is none.
+	Low  *float64 `json:"low"`
+	High *float64 `json:"high"`
+	// AtLeast tells that no level failed, so that the highest load may be any above.
+	AtLeast   bool `json:"at_least"`
+	Sustained bool `json:"sustained"` // a longer run at Load held as well
+
+	OutputPerRequest *float64 `json:"output_tokens_per_request"` // at Load
+	GoodShare        *float64 `json:"goodput_share"`             // at Load, from due
+	E2EMeanMS        *float64 `json:"e2e_from_due_mean_ms"`      // at Load
+}
+
+// interpolate estimates where between two loads a contract breaks that holds at the
+// first and fails at the second: for each clause that fails, where the straight line
+// through both measurements meets what is allowed, and of these the lowest. The line
+// is through logarithms where that can be, since latencies grow by factors as a
+// server fills. Without a clause that fails it is the load that holds.
+func interpolate(lo, hi float64, holds, fails *report.ContractResult) float64 {
+	best := math.Inf(1)
+	if holds == nil || fails == nil {
+		return lo
+	}
+	for i := range fails.Clauses {
+		a, b := &holds.Clauses[i], &fails.Clauses[i]
+		if b.Outcome != report.Fails || a.Measured == nil {
+			continue
+		}
+		x, y, limit := *a.Measured, *b.Measured, b.Allowed
+		if x > 0 && y > 0 && limit > 0 {
+			x, y, limit = math.Log(x), math.Log(y), math.Log(limit)
+		}
+		if x == y {
+			continue
+		}
+		best = min(best, lo+(hi-lo)*max(0, min(1, (limit-x)/(y-x))))
+	}
+	if math.IsInf(best, 1) {
+		return lo
+	}
+	return best
+}
+
+// interval bounds the highest load by the runs that are beyond chance. Where runs of
+// one load differ, as a short and a long one may, it counts as failed.
+func (h *Highest) interval(levels []Level) {
+	for i := range levels {
+		if l := &levels[i]; (l.Outcome == outcomeFails || l.Outcome == outcomeSaturated) && l.Sure && (h.High == nil || l.Load < *h.High) {
+			h.High = &l.Load
+		}
+	}
+	for i := range levels {
+		l := &levels[i]
+		if l.Outcome == outcomeHolds && l.Sure && (h.High == nil || l.Load < *h.High) && (h.Low == nil || l.Load > *h.Low) {
+			h.Low = &l.Load
+		}
+	}
+}
+
+// findKnee finds where a curve of latency over throughput bends: the point of the
+// largest power, which is throughput divided by latency. Before it, more load brings
+// more throughput for little delay; behind it, more delay for little throughput. The
+// points are in ascending order of load. It is not found when the curve is not
+// followed beyond its largest power, since it may lie further on.
+//
+// Power is of Kleinrock, "Power and deterministic rules of thumb for probabilistic
+// problems in computer communications" (ICC 1979); that its maximum is the knee, of
+// Jain, Ramakrishnan and Chiu, "Congestion avoidance in computer networks with a
+// connectionless network layer" (1988). Kneedle (Satopää et al., 2011) was not taken:
+// it scales both axes to what was measured, so that one more level far in saturation
+// moves the knee.
+func findKnee(throughput, latency []float64) (at int, found bool) {
+	at = -1
+	best := 0.0
+	for i := range throughput {
+		if latency[i] <= 0 {
+			continue
+		}
+		if power := throughput[i] / latency[i]; power > best {
+			at, best = i, power
+		}
+	}
+	return at, at >= 0 && at < len(throughput)-1
+}
+
+// A KneeResult is the knee of a sweep.
+type KneeResult struct {
+	Load  float64 `json:"load"`
+	Found bool    `json:"found"` // else the load is the last that was measured, and the knee there or beyond
+	Of    string  `json:"of"`    // what the power is made of
+}
+
+// knee is that of the levels of the ladder, nil where too few can be trusted. In an
+// open loop the delay is the mean time to the first token, where a queue shows first;
+// a closed loop has no queue, and the delay is that of whole requests. Both are means,
+// as in the sources: tails are what a contract is for.
+func (r *SweepResult) knee() *KneeResult {
+	of := "achieved requests per second ÷ mean of TTFT from due"
+	if r.Closed {
+		of = "achieved requests per second ÷ mean of E2E"
+	}
+	var loads, throughput, latency []float64
+	for _, l := range r.Ladder() {
+		delay := l.TTFTDue.Mean
+		if r.Closed {
+			delay = l.E2EMean
+		}
+		if l.Outcome == outcomeUntrusted || delay == nil || l.Flow.AchievedPerS == nil {
+			continue
+		}
+		loads, throughput, latency = append(loads, l.Load), append(throughput, *l.Flow.AchievedPerS), append(latency, *delay)
+	}
+	at, found := findKnee(throughput, latency)
+	if at < 0 {
+		return nil
+	}
+	return &KneeResult{Load: loads[at], Found: found, Of: of}
+}

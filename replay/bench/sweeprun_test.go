@@ -109,7 +109,7 @@ func TestClientIsNotTheKnee(t *testing.T) {
 	if got := strings.Join(p.runs, " "); got != "level-rate-20 level-rate-40 level-rate-80 confirm-rate-40 sustain-rate-40" {
 		t.Errorf("runs: %s", got)
 	}
-	if l := r.Untrusted(); l == nil || l.Load != 80 || r.Stopped.Code != StoppedUntrusted {
+	if l := r.Untrusted(); l == nil || l.Load != 80 || r.Stopped.Code != stoppedUntrusted {
 		t.Errorf("untrusted: %+v, stopped: %+v", l, r.Stopped)
 	}
 	if r.Knee == nil || r.Knee.Found || r.Knee.Load != 40 || r.Highest.High != nil || !r.Highest.AtLeast {
@@ -159,11 +159,11 @@ func TestStoppedLevelsAreMeasuredAgain(t *testing.T) {
 	}
 }
 
-// A level that holds by less than chance is not sure.
+// A measureLevel that holds by less than chance is not sure.
 func TestSure(t *testing.T) {
 	p := &pretended{serves: 1000, sends: 1000}
 	r := pretend(t, p, 20) // 500 requests at 100 ms
-	if !r.Levels[0].Sure || r.Levels[0].Outcome != Holds {
+	if !r.Levels[0].Sure || r.Levels[0].Outcome != outcomeHolds {
 		t.Errorf("%+v", r.Levels[0])
 	}
 	c, err := contract.Parse("c", []byte("clauses: [error_rate <= 1%, p99 ttft <= 400ms]"))
@@ -179,7 +179,7 @@ func TestSure(t *testing.T) {
 			{Clause: c.Clauses[0].String(), Outcome: v.outcome, Measured: &v.errors, Allowed: .01, Unit: "share", Samples: 1000},
 			{Clause: c.Clauses[1].String(), Outcome: report.Holds, Measured: trace.Ptr(300.), Allowed: 400, Unit: "ms", Samples: 1000}}}
 		asked := ""
-		sure, err := Sure(&c, got, func(c *contract.Contract) (*report.ContractResult, error) {
+		sure, err := beyondChance(&c, got, func(c *contract.Contract) (*report.ContractResult, error) {
 			asked = c.Clauses[1].String()
 			return got, nil
 		})
@@ -191,8 +191,8 @@ func TestSure(t *testing.T) {
 
 // Where runs of one load differ, the load failed.
 func TestInterval(t *testing.T) {
-	levels := []Level{{Load: 20, Outcome: Holds, Sure: true}, {Load: 25, Outcome: Saturated, Sure: true}, {Load: 22, Outcome: Holds, Sure: true},
-		{Load: 22, Outcome: Fails, Sure: true}, {Load: 21.5, Outcome: Holds}, {Load: 21, Outcome: Holds, Sure: true}, {Load: 19, Outcome: Fails}}
+	levels := []Level{{Load: 20, Outcome: outcomeHolds, Sure: true}, {Load: 25, Outcome: outcomeSaturated, Sure: true}, {Load: 22, Outcome: outcomeHolds, Sure: true},
+		{Load: 22, Outcome: outcomeFails, Sure: true}, {Load: 21.5, Outcome: outcomeHolds}, {Load: 21, Outcome: outcomeHolds, Sure: true}, {Load: 19, Outcome: outcomeFails}}
 	var h Highest
 	h.interval(levels)
 	if h.Low == nil || *h.Low != 21 || h.High == nil || *h.High != 22 {
@@ -206,7 +206,7 @@ func TestStopTTFTAndSeeds(t *testing.T) {
 	p := &pretended{serves: 30, sends: 1000}
 	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20, 40, 80}}, Duration: 5 * time.Second, Warmup: "0s", Seed: 7, StopTTFT: 500 * time.Millisecond, Dir: t.TempDir()}
 	r, err := s.Run(t.Context())
-	if err != nil || len(r.Levels) != 2 || r.Levels[1].Outcome != Saturated || r.Stopped.Code != StoppedSaturated {
+	if err != nil || len(r.Levels) != 2 || r.Levels[1].Outcome != outcomeSaturated || r.Stopped.Code != stoppedSaturated {
 		t.Fatalf("%+v, %v", r.Levels, err)
 	}
 	s.Dir = t.TempDir()

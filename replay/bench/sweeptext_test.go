@@ -15,8 +15,8 @@ import (
 func wideSweep(closed bool) SweepResult {
 	r := SweepResult{Closed: closed, Contract: []string{"p99 ttft <= 200ms", "p95 tpot <= 20ms", "error_rate <= 1%"}, Hypothesis: strings.Repeat("it bends ", 20),
 		Stopped: Stop{Text: strings.Repeat("a long reason ", 12)}}
-	for i, role := range []string{RoleLevel, RoleLevel, RoleConfirm, RoleSustain} {
-		l := Level{Name: fmt.Sprint(role, i), Role: role, Load: 1021 + float64(i), Outcome: Saturated, Why: strings.Repeat("p99 ttft is 871.4 ms ", 9)}
+	for i, role := range []string{roleLevel, roleLevel, roleConfirm, roleSustain} {
+		l := Level{Name: fmt.Sprint(role, i), Role: role, Load: 1021 + float64(i), Outcome: outcomeSaturated, Why: strings.Repeat("p99 ttft is 871.4 ms ", 9)}
 		for _, s := range []*report.Stat{&l.TTFTDue, &l.TTFTSent, &l.TPOT, &l.ITL} {
 			s.P50, s.P99, s.Count = trace.Ptr(28.123), trace.Ptr(10234.5), 123456
 		}

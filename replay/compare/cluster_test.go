@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -106,8 +107,8 @@ func TestResamplingPairs(t *testing.T) {
 
 // Of 100 samples, at least 95 hold the truth between bounds of 99 %.
 func TestResamplingCovers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("draws 200,000 times")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	held := 0
 	for seed := range uint64(100) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -48,9 +49,6 @@ func checkEncodes(t *testing.T, e *token.Encoding, p *Prompter, r *trace.Request
 }
 
 func TestPromptsAreExact(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
-	}
 	for _, name := range token.Names() {
 		t.Run(name, func(t *testing.T) {
 			e, err := token.Open(name)
@@ -89,8 +87,8 @@ func lengths() (l []int) {
 
 // A second oracle: the prompts as tiktoken-go counts them.
 func TestPromptsAreExactByTiktoken(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	for _, name := range token.Names() {
@@ -259,8 +257,8 @@ func TestHeadsTellAllBlocksApart(t *testing.T) {
 }
 
 func TestHeadsTellManyBlocksApart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, and of one goroutine")
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
 	}
 	for _, name := range token.Names() {
 		p := newTestPrompter(t, name, 16)

@@ -14,3 +14,6 @@ func ownGroup() *syscall.SysProcAttr { return nil }
 func askGroup(p *os.Process) { _ = p.Kill() }
 
 func killGroup(p *os.Process) { _ = p.Kill() }
+
+// lockDir succeeds for everyone, where there are no locks.
+func lockDir(string) (unlock func(), err error) { return func() {}, nil }

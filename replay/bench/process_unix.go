@@ -9,8 +9,14 @@ import (
 	"syscall"
 )
 
+// askGroup asks a process and all that it started to end.
+func askGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
+
+// killGroup ends what is left of them.
+func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+
 // lockDir takes a directory for this process, until unlock is called or the process
-// is no more. A file system without locks has none to take, and lets everyone in.
+// has ended. On a file system without locks it succeeds for everyone.
 func lockDir(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
