@@ -217,8 +217,10 @@ func resample(a, b *Clusters, alpha float64) *resampling {
 		}
 	}
 	if r.paired {
-		present[0] = union(present[0], present[1])
-		present[1] = present[0]
+		both := append(present[0], present[1]...)
+		slices.Sort(both)
+		both = slices.Compact(both)
+		present = [2][]int{both, both}
 	}
 	r.clusters = min(len(present[0]), len(present[1]))
 	if r.clusters < leastClusters {
@@ -262,12 +264,6 @@ func (c *Clusters) present() (all []int) {
 		}
 	}
 	return all
-}
-
-func union(a, b []int) []int {
-	all := append(slices.Clone(a), b...)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 var quantilesDrawn = func() (all []float64) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -178,7 +179,10 @@ func (o Options) complete() (Options, error) {
 	if !(o.Detect >= 0 && o.Detect < 10) || o.Detect > 0 && o.Detect < 1e-6 {
 		return o, errors.New("the change to detect: want a share such as 0.03, below 10")
 	}
-	return o, checkPrimary(o.Primary)
+	if names := PrimaryMetrics(); !slices.Contains(names, o.Primary) {
+		return o, fmt.Errorf("the primary metric is one of %s", strings.Join(names, ", "))
+	}
+	return o, nil
 }
 
 // Arms compares two arms or more, each with the first. With one run in every
@@ -189,12 +193,25 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 	if err != nil {
 		return Comparison{}, err
 	}
-	if err := checkArms(arms); err != nil {
-		return Comparison{}, err
+	if len(arms) < 2 {
+		return Comparison{}, errors.New("a comparison is of two arms at least")
+	}
+	n := len(arms[0].Runs)
+	switch {
+	case n == 0:
+		return Comparison{}, errors.New("an arm has no runs")
+	case n > MaxRounds:
+		return Comparison{}, fmt.Errorf("at most %d rounds are compared", MaxRounds)
+	}
+	for _, arm := range arms[1:] {
+		if len(arm.Runs) != n {
+			return Comparison{}, fmt.Errorf("%s has %s and %s has %s: rounds are paired in their order",
+				arms[0].Name, page.Many(int64(n), "run"), arm.Name, page.Many(int64(len(arm.Runs)), "run"))
+		}
 	}
 	c := Comparison{Schema: Schema, Kind: KindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
 		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name, Warnings: []report.Warning{}}
-	if len(arms[0].Runs) == 1 {
+	if n == 1 {
 		c.Kind = KindSingle
 	}
 	c.Tier = arms[0].Runs[0].Run.Tier
@@ -215,47 +232,44 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 	return c, nil
 }
 
-func checkArms(arms []Arm) error {
-	if len(arms) < 2 {
-		return errors.New("a comparison is of two arms at least")
-	}
-	n := len(arms[0].Runs)
-	switch {
-	case n == 0:
-		return errors.New("an arm has no runs")
-	case n > MaxRounds:
-		return fmt.Errorf("at most %d rounds are compared", MaxRounds)
-	}
-	for _, arm := range arms[1:] {
-		if len(arm.Runs) != n {
-			return fmt.Errorf("%s has %s and %s has %s: rounds are paired in their order",
-				arms[0].Name, page.Many(int64(n), "run"), arm.Name, page.Many(int64(len(arm.Runs)), "run"))
-		}
-	}
-	return nil
-}
-
 func runOf(arm string, round int, s *report.Summary) Run {
 	return Run{Arm: arm, Round: round, Trustworthy: s.Verdict.Trustworthy, Reasons: s.Verdict.Reasons, Simulated: s.Run.Simulated != "",
 		Model: s.Run.Model, Workload: s.Run.Workload, Seed: s.Run.Seed, Started: s.Run.Started, Requests: s.Requests.Rows}
 }
 
-// contrasts computes everything of two arms that needs no other arm.
+// contrasts computes everything about two arms that needs no other arm.
 func contrasts(a, b Arm, o Options) Versus {
 	v := Versus{B: b.Name, Rounds: len(a.Runs)}
-	pairs := make([]RunPair, len(a.Runs))
-	for i := range pairs {
-		pairs[i] = RunPair{a.Runs[i], b.Runs[i]}
-	}
 	resampled := resample(a.Clusters, b.Clusters, o.Alpha)
 	for _, m := range metricsWith(o.Primary) {
-		c := contrast(&m, pairs, o)
-		if c.A == nil && c.B == nil && !c.Primary {
+		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Higher: m.higher, Relative: !m.share}
+		var as, bs, plain []float64
+		for i := range a.Runs {
+			of, to := m.of(&a.Runs[i]), m.of(&b.Runs[i])
+			c.AEach, c.BEach = append(c.AEach, of), append(c.BEach, to)
+			if d, ok := m.difference(of, to); ok {
+				as, bs = append(as, *of), append(bs, *to)
+				c.differences, plain = append(c.differences, d), append(plain, *to-*of)
+			}
+		}
+		c.Rounds = len(c.differences)
+		if c.Rounds == 0 && !c.Primary {
 			continue // such as goodput without objectives
 		}
 		c.Noise = noiseOf(&m, a.Runs, o.AA)
-		if c.A != nil {
+		if c.Rounds > 0 {
+			slices.Sort(as)
+			slices.Sort(bs)
+			c.A, c.B = report.Rounded(middle(as), 1e9), report.Rounded(middle(bs), 1e9)
+			estimate, low, high := shift(c.differences, o.Alpha)
+			c.Change = &Interval{Estimate: *report.Rounded(m.change(estimate), 1e9), Low: m.bound(low), High: m.bound(high)}
+			absolute, _, _ := shift(plain, o.Alpha)
+			c.Shift = report.Rounded(absolute, 1e9)
 			c.Resampled = resampled.of(&m)
+		}
+		if c.Rounds > 1 {
+			w := signedRank(c.differences)
+			c.Wilcoxon, c.T = &w, pairedT(c.differences)
 		}
 		v.Metrics = append(v.Metrics, c)
 	}
@@ -270,36 +284,6 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// contrast computes what the pairs say of a metric.
-func contrast(m *metric, pairs []RunPair, o Options) Contrast {
-	c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Higher: m.higher, Relative: !m.share}
-	var as, bs, plain []float64
-	for i := range pairs {
-		a, b := m.of(&pairs[i].A), m.of(&pairs[i].B)
-		c.AEach, c.BEach = append(c.AEach, a), append(c.BEach, b)
-		if d, ok := m.difference(a, b); ok {
-			as, bs = append(as, *a), append(bs, *b)
-			c.differences, plain = append(c.differences, d), append(plain, *b-*a)
-		}
-	}
-	c.Rounds = len(c.differences)
-	if c.Rounds == 0 {
-		return c
-	}
-	slices.Sort(as)
-	slices.Sort(bs)
-	c.A, c.B = report.Rounded(middle(as), 1e9), report.Rounded(middle(bs), 1e9)
-	estimate, low, high := shift(c.differences, o.Alpha)
-	c.Change = &Interval{Estimate: *report.Rounded(m.change(estimate), 1e9), Low: m.bound(low), High: m.bound(high)}
-	absolute, _, _ := shift(plain, o.Alpha)
-	c.Shift = report.Rounded(absolute, 1e9)
-	if c.Rounds > 1 {
-		w := signedRank(c.differences)
-		c.Wilcoxon, c.T = &w, pairedT(c.differences)
-	}
-	return c
 }
 
 // bound is a bound of an interval as a change.

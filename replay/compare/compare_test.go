@@ -286,7 +286,7 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 		contrast("mean TTFT", "ms", 0.4, true), contrast("output tok/s", "tokens/s", -0.2, true), contrast("error share", "share", 0.05, true), contrast("p99 E2E", "ms", 0, false), contrast("mean E2E", "ms", 0.1, true)}}
 	v.Metrics[0].Primary = true
 	const want = "Also, after Holm: TTFT p50 +30.0 %, mean +40.0 %; output tok/s −20.0 %; error share +5.0 pt; E2E mean +10.0 %. No difference found in p99 TTFT, p99 E2E."
-	if got := v.also(); got != want {
+	if got := v.otherMetricsText(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	c := Comparison{Kind: KindRounds, A: "old"}
@@ -299,13 +299,13 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 	for i := range v.Metrics {
 		v.Metrics[i].Detectable = nil
 	}
-	if got := v.also(); strings.Contains(got, "No difference") {
+	if got := v.otherMetricsText(); strings.Contains(got, "No difference") {
 		t.Errorf("of rounds that could find none: %s", got)
 	}
 	for i := range v.Metrics {
 		v.Metrics[i].Rounds = MinRounds - 1
 	}
-	if got := v.also(); got != "" {
+	if got := v.otherMetricsText(); got != "" {
 		t.Errorf("of too few rounds: %s", got)
 	}
 }

@@ -1,10 +1,7 @@
 package compare
 
 import (
-	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"reprise/replay/report"
 )
@@ -105,13 +102,6 @@ func metricsWith(primary string) (all []metric) {
 				}
 				return s.Goodput.FromDue.Share
 			}})
-}
-
-func checkPrimary(name string) error {
-	if names := PrimaryMetrics(); !slices.Contains(names, name) {
-		return fmt.Errorf("the primary metric is one of %s", strings.Join(names, ", "))
-	}
-	return nil
 }
 
 // difference is what is tested of a pair: the logarithm of the ratio, since a

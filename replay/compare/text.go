@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -36,7 +37,7 @@ func WriteText(w io.Writer, c Comparison) error {
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		line("", v.Text)
-		if also := v.also(); also != "" {
+		if also := v.otherMetricsText(); also != "" {
 			line("  ", also)
 		}
 	}
@@ -71,26 +72,26 @@ func WriteText(w io.Writer, c Comparison) error {
 	return err
 }
 
-// table is what the rounds say of each metric.
+// table has one row for each metric.
 func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 	head = []string{"", report.Plain(c.A), report.Plain(v.B), "change"}
 	rounds := c.Kind == KindRounds
 	if rounds {
 		head = append(head, "p", "t-test", "dz", "unseen", "noise")
 	}
-	for _, m := range v.inOrder() {
+	for _, m := range v.metricsInOrder() {
 		label := m.Label
 		if m.Unit == "ms" {
 			label += ", ms"
 		}
 		row := []string{label, valueOf(m, m.A), valueOf(m, m.B), changeOf(m, m.Change)}
 		if rounds {
-			p, t, dz, unseen, noise := pValueOf(m), "–", "–", "–", "–"
+			p, t, dz, unseen, noise := page.OrDash(m.P, pValue), "–", "–", "–", "–"
 			if m.Significant {
 				p += " *"
 			}
 			if m.T != nil {
-				t, dz = pValue(m.T.P), onePlace(m.T.CohenDz)
+				t, dz = pValue(m.T.P), strings.Replace(strconv.FormatFloat(m.T.CohenDz, 'f', 1, 64), "-", "−", 1)
 			}
 			if m.Detectable != nil {
 				unseen = size(m, *m.Detectable)
@@ -105,11 +106,11 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 	return head, rows
 }
 
-// resampledTable are the intervals from resampling; with found, only those of the
-// primary metric and of those that differ.
+// resampledTable has the intervals from resampling; with found, only those of the
+// primary metric and of the metrics that differ.
 func (c *Comparison) resampledTable(v *Versus, found bool) (head []string, rows [][]string) {
 	head = []string{"", report.Plain(c.A), report.Plain(v.B), "change"}
-	for _, m := range v.inOrder() {
+	for _, m := range v.metricsInOrder() {
 		if r := m.Resampled; r != nil && (!found || m.Primary || m.Significant) {
 			rows = append(rows, []string{m.Label, bounded(r.A, m.Unit), bounded(r.B, m.Unit), changeOf(m, r.Change)})
 		}
@@ -131,15 +132,23 @@ func valueOf(m *Contrast, v *float64) string {
 	return page.OrDash(v, page.Short)
 }
 
-// reading says how the table is read.
+// reading explains the table.
 func (c *Comparison) reading() (says []string) {
 	confidence := page.Percent(c.Confidence)
 	switch c.Kind {
 	case KindRounds:
+		noise := fmt.Sprintf("one round of %s to the next", c.A)
+		for i := range c.Versus {
+			for _, m := range c.Versus[i].Metrics {
+				if m.Noise != nil && m.Noise.From == NoiseAA { // all metrics have it from the same runs
+					noise = fmt.Sprintf("one run of %s to another of its round (A/A)", c.A)
+				}
+			}
+		}
 		says = append(says, fmt.Sprintf("Figures are medians over the rounds, latencies from due. The change is the Hodges-Lehmann estimate within %s. "+
 			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
 			"The paired t-test and Cohen's dz beside it decide nothing. Unseen: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
-			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Percent(c.Power), c.noiseSource()))
+			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Percent(c.Power), noise))
 	case KindSingle:
 		says = append(says, "Figures are those of the two runs, latencies from due.")
 	case KindProduction:
@@ -160,19 +169,7 @@ func (c *Comparison) reading() (says []string) {
 	return says
 }
 
-// noiseSource says where the noise is from; all metrics have it from one place.
-func (c *Comparison) noiseSource() string {
-	for i := range c.Versus {
-		for _, m := range c.Versus[i].Metrics {
-			if m.Noise != nil && m.Noise.From == NoiseAA {
-				return fmt.Sprintf("one run of %s to another of its round (A/A)", c.A)
-			}
-		}
-	}
-	return fmt.Sprintf("one round of %s to the next", c.A)
-}
-
-// planned says how many rounds would find what was asked about.
+// planned says how many rounds would find the change that was asked about.
 func (c *Comparison) planned() (says []string) {
 	for i := range c.Versus {
 		for _, m := range c.Versus[i].Metrics {
@@ -188,11 +185,25 @@ func (c *Comparison) planned() (says []string) {
 // Page lays the comparison out for a browser.
 func Page(c Comparison) *page.Page {
 	p := &page.Page{Title: "Comparison", Lead: "What tells " + report.Plain(c.A) + " from the others, and what does not."}
-	p.Facts = c.facts()
+	fact := func(label, value, note string) {
+		if value != "" {
+			p.Facts = append(p.Facts, page.Fact{Label: label, Value: value, Note: note})
+		}
+	}
+	for i := range c.Runs {
+		if r := &c.Runs[i]; r.Round == 1 {
+			fact(r.Arm, r.Model, page.Many(r.Requests, "request")+" in the first round")
+		}
+	}
+	fact("Rounds", page.Brief(int64(c.Versus[0].Rounds)), "")
+	fact("Workload", report.ShortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
+	fact("Tier", c.Tier, "the strictest of the runs")
+	fact("Started", report.ToSecond(c.Runs[0].Started), "")
+	levels := map[string]page.Level{Worse: page.Bad, Better: page.Good, NotFound: page.Info, Undecided: page.Info}
 	for i := range c.Versus {
 		v := &c.Versus[i]
-		p.Notes = append(p.Notes, page.Note{Level: levelOf(v.Decision), Text: v.Text})
-		if also := v.also(); also != "" {
+		p.Notes = append(p.Notes, page.Note{Level: levels[v.Decision], Text: v.Text})
+		if also := v.otherMetricsText(); also != "" {
 			p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: also})
 		}
 	}
@@ -209,35 +220,6 @@ func Page(c Comparison) *page.Page {
 		p.Sections = append(p.Sections, c.sections(&c.Versus[i])...)
 	}
 	return p
-}
-
-// facts are where the figures are from: of the first run of each arm.
-func (c *Comparison) facts() (all []page.Fact) {
-	add := func(label, value, note string) {
-		if value != "" {
-			all = append(all, page.Fact{Label: label, Value: value, Note: note})
-		}
-	}
-	for i := range c.Runs {
-		if r := &c.Runs[i]; r.Round == 1 {
-			add(r.Arm, r.Model, page.Many(r.Requests, "request")+" in the first round")
-		}
-	}
-	add("Rounds", page.Brief(int64(c.Versus[0].Rounds)), "")
-	add("Workload", report.ShortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
-	add("Tier", c.Tier, "the strictest of the runs")
-	add("Started", report.ToSecond(c.Runs[0].Started), "")
-	return all
-}
-
-func levelOf(decision string) page.Level {
-	switch decision {
-	case Worse:
-		return page.Bad
-	case Better:
-		return page.Good
-	}
-	return page.Info
 }
 
 func (c *Comparison) sections(v *Versus) []page.Section {

@@ -3,11 +3,11 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
-	"reprise/replay/result"
 	"strings"
 	"time"
 
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 
@@ -28,54 +28,41 @@ const (
 	WarnJoin         = "rows_left_out"
 )
 
-// told are what two runs must have in common to be compared, as text: a change of
-// any of it is in the difference.
+// told lists, as text, what two runs must have in common to be compared. Where one of
+// these differs, it is part of the difference that is found.
 var told = []struct {
 	code, what string
 	of         func(*result.Run) string
 }{
 	{WarnWorkload, "other workloads", func(r *result.Run) string { return r.Workload }},
 	{WarnSettings, "other tokenizers", func(r *result.Run) string { return r.Tokenizer }},
-	{WarnSettings, "other seeds", seedOf},
-	{WarnSettings, "other schedules", scheduleOf},
+	{WarnSettings, "other seeds", func(r *result.Run) string {
+		if r.Cache != nil && r.Cache.ArrivalSeed != "" { // new prompts made the cache cold: the arrivals must agree
+			return r.Cache.ArrivalSeed
+		}
+		return r.Seed
+	}},
+	{WarnSettings, "other schedules", func(r *result.Run) string {
+		return asJSON([]any{r.Speed, r.Timing, r.Rate, r.Concurrency, r.KeepThink, r.InFlightLimit})
+	}},
 	{WarnSettings, "other parts of the workload", func(r *result.Run) string { return asJSON(r.Selection) }},
-	{WarnSettings, "other cache policies", cachePolicy},
+	{WarnSettings, "other cache policies", func(r *result.Run) string {
+		if r.Cache == nil {
+			return ""
+		}
+		return asJSON([]any{r.Cache.Asked, r.Cache.Done}) // not what differs between rounds on purpose
+	}},
 	{WarnSettings, "other APIs, prompts, sampling or connections", func(r *result.Run) string {
 		return asJSON([]any{r.API, r.Prompts, r.PromptText, r.Sampling, r.Connections, r.HTTP2})
 	}},
 	{WarnClient, "other clients", func(r *result.Run) string {
-		return fmt.Sprint(r.Version, r.Cores, r.Simulated != "", hostOf(r))
+		host := ""
+		if r.Environment != nil {
+			host = asJSON(r.Environment.Host)
+		}
+		return fmt.Sprint(r.Version, r.Cores, r.Simulated != "", host)
 	}},
 	{WarnModel, "other models", func(r *result.Run) string { return r.Model }},
-}
-
-// seedOf is the seed that both sides must have: that of the arrivals, where new
-// prompts were what made a cache cold.
-func seedOf(r *result.Run) string {
-	if r.Cache != nil && r.Cache.ArrivalSeed != "" {
-		return r.Cache.ArrivalSeed
-	}
-	return r.Seed
-}
-
-// hostOf is the machine of the client.
-func hostOf(r *result.Run) string {
-	if r.Environment == nil {
-		return ""
-	}
-	return asJSON(r.Environment.Host)
-}
-
-func scheduleOf(r *result.Run) string {
-	return asJSON([]any{r.Speed, r.Timing, r.Rate, r.Concurrency, r.KeepThink, r.InFlightLimit})
-}
-
-// cachePolicy leaves out what tells rounds apart that are meant to.
-func cachePolicy(r *result.Run) string {
-	if r.Cache == nil {
-		return ""
-	}
-	return asJSON([]any{r.Cache.Asked, r.Cache.Done})
 }
 
 func asJSON(v any) string {
@@ -86,7 +73,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// runWarnings says what else than the servers may be in the differences.
+// runWarnings names what may be in the differences besides the servers.
 func runWarnings(arms []Arm) (out []report.Warning) {
 	warn := func(code, format string, args ...any) {
 		out = append(out, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
@@ -129,7 +116,7 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 	return out
 }
 
-// orderWarnings look at when the runs began.
+// orderWarnings checks when the runs began: alternating, and not the same run twice.
 func orderWarnings(a, b Arm) (out []report.Warning) {
 	var lastA, firstA, lastB, firstB time.Time
 	for i := range a.Runs {
@@ -167,7 +154,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// resultWarnings say what the figures cannot bear.
+// resultWarnings says which figures rest on too little.
 func (c *Comparison) resultWarnings() {
 	warn := func(code, format string, args ...any) {
 		c.Warnings = append(c.Warnings, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"reprise/trace/page"
 	"slices"
 	"strconv"
 	"strings"
+
+	"reprise/trace/page"
 )
 
-// decide puts the decision of every arm into words.
+// decide decides for every arm, and puts the decision into words.
 func (c *Comparison) decide() {
 	for i := range c.Versus {
 		v := &c.Versus[i]
@@ -20,7 +21,7 @@ func (c *Comparison) decide() {
 			switch {
 			case m.Primary:
 				v.Decision = c.decision(m)
-				v.Text = c.say(v, m)
+				v.Text = c.decisionText(v, m)
 			case m.Significant:
 				v.Others = append(v.Others, fmt.Sprintf("%s %s, p %s", m.Label, changeOf(m, m.Change), equals(m.P)))
 			}
@@ -28,9 +29,10 @@ func (c *Comparison) decide() {
 	}
 }
 
-// also says which other metrics differ, and of which that was not found; empty where
-// there is no verdict on any, or could be none. What it rests on is in the table.
-func (v *Versus) also() string {
+// otherMetricsText names the other metrics that differ, and those for which no
+// difference was found. It is empty where none could have been found. The figures are
+// in the table.
+func (v *Versus) otherMetricsText() string {
 	var differ, same []string
 	family := ""
 	for i := range v.Metrics {
@@ -47,7 +49,7 @@ func (v *Versus) also() string {
 			case m.Unit != "ms":
 				of = ""
 				differ = append(differ, m.Label+" "+change)
-			case of == family: // p99 +1 % behind TTFT p50 +2 %
+			case of == family: // p99 +1 % after TTFT p50 +2 %
 				differ[len(differ)-1] += ", " + statistic + " " + change
 			default:
 				differ = append(differ, of+" "+statistic+" "+change)
@@ -68,8 +70,8 @@ func (v *Versus) also() string {
 	return strings.Join(says, " ")
 }
 
-// inOrder are the metrics for a reader: the primary one, those that differ, the rest.
-func (v *Versus) inOrder() []*Contrast {
+// metricsInOrder returns the primary metric, then those that differ, then the rest.
+func (v *Versus) metricsInOrder() []*Contrast {
 	var out []*Contrast
 	for i := range v.Metrics {
 		out = append(out, &v.Metrics[i])
@@ -92,8 +94,8 @@ func (c *Comparison) decision(m *Contrast) string {
 	return Better
 }
 
-// say is the decision in words, with the figures that it rests on.
-func (c *Comparison) say(v *Versus, m *Contrast) string {
+// decisionText returns the decision in words, with the figures that it rests on.
+func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 	if m.Change == nil {
 		return fmt.Sprintf("No verdict: %s has no value in both %s and %s; a p99 needs 100 successful requests in a run.", m.Label, c.A, v.B)
 	}
@@ -101,9 +103,19 @@ func (c *Comparison) say(v *Versus, m *Contrast) string {
 		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P), page.Many(int64(m.Rounds), "round"))
 		switch v.Decision {
 		case Worse, Better:
-			return v.B + " is " + comparative(m) + ": " + figures + "."
+			rose := m.Change.Estimate > 0
+			comparative := "better"
+			switch {
+			case m.Unit == "ms" && rose:
+				comparative = "slower"
+			case m.Unit == "ms":
+				comparative = "faster"
+			case rose != m.Higher:
+				comparative = "worse"
+			}
+			return v.B + " is " + comparative + ": " + figures + "."
 		case NotFound:
-			return "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "." + c.unseen(m)
+			return "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "." + c.detectableText(m)
 		}
 		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.", page.Many(int64(m.Rounds), "round"), page.Number(c.Alpha), c.LeastRounds, figures)
 	}
@@ -117,26 +129,12 @@ func (c *Comparison) say(v *Versus, m *Contrast) string {
 	return "No verdict, since one run each cannot separate a change from the noise between runs: " + figures + "."
 }
 
-// unseen says what so many rounds are blind to.
-func (c *Comparison) unseen(m *Contrast) string {
+// detectableText names the smallest difference that the rounds would have shown.
+func (c *Comparison) detectableText(m *Contrast) string {
 	if m.Detectable == nil {
 		return ""
 	}
 	return fmt.Sprintf(" A difference below %s would not have been seen (power %s).", size(m, *m.Detectable), page.Number(c.Power))
-}
-
-// comparative is what B is, of a metric whose difference is significant.
-func comparative(m *Contrast) string {
-	rose := m.Change.Estimate > 0
-	switch {
-	case m.Unit == "ms" && rose:
-		return "slower"
-	case m.Unit == "ms":
-		return "faster"
-	case rose != m.Higher:
-		return "worse"
-	}
-	return "better"
 }
 
 // changeOf prints a change between its bounds: +10.2 % [8.1, 12.5].
@@ -155,7 +153,7 @@ func size(m *Contrast, v float64) string {
 	return hundredths(v) + m.unit()
 }
 
-// unit is that of a change: percent, or percentage points.
+// unit returns the unit of a change: percent, or percentage points.
 func (m *Contrast) unit() string {
 	if m.Relative {
 		return " %"
@@ -171,12 +169,7 @@ func signed(share float64) string {
 	return out
 }
 
-// onePlace prints a number for a table.
-func onePlace(v float64) string {
-	return strings.Replace(strconv.FormatFloat(v, 'f', 1, 64), "-", "−", 1)
-}
-
-// hundredths prints a share in percent with a digit that matters.
+// hundredths prints a share in percent with one decimal, or two below 1 %.
 func hundredths(share float64) string {
 	places := 1
 	if math.Abs(share) < 0.01 {
@@ -200,7 +193,7 @@ func pValue(p float64) string {
 	return strconv.FormatFloat(p, 'f', 2, 64)
 }
 
-// equals prints a probability behind its letter.
+// equals prints a probability as it follows the letter p.
 func equals(p *float64) string {
 	if p == nil {
 		return "unknown"
@@ -209,11 +202,4 @@ func equals(p *float64) string {
 		return "< " + out[1:]
 	}
 	return "= " + pValue(*p)
-}
-
-func pValueOf(m *Contrast) string {
-	if m.P == nil {
-		return "–"
-	}
-	return pValue(*m.P)
 }
