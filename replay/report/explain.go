@@ -1,11 +1,19 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"io"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
+
+	"reprise/trace/page"
 )
 
 // An Explanation says what a number of a report means and, of a run, what it is.
@@ -267,4 +275,135 @@ func pathsIn(t reflect.Type, path string) (out []string) {
 		return nil
 	}
 	return []string{path}
+}
+
+// strangePercentile is one that reports do not have.
+var strangePercentile = regexp.MustCompile(`^p\d[\d._]*_|_p\d[\d._]*$`)
+
+// likeNames lists the names that are like an unknown one, at most five.
+func likeNames(all []Definition, q string) []string {
+	rest, statistic, _ := nameParts(q)
+	if other := strangePercentile.ReplaceAllString(rest, ""); other != rest {
+		rest, statistic = other, "p99"
+	}
+	type candidate struct {
+		name string
+		far  int
+	}
+	var found []candidate
+	consider := func(name string) {
+		last := name[strings.LastIndex(name, ".")+1:]
+		far := min(distance(rest, name), distance(rest, last)+1)
+		if far <= max(min(2, len(rest)/2), len(rest)/3) {
+			if statistic != "" {
+				name = statistic + "_" + name
+			}
+			found = append(found, candidate{name, far})
+		}
+	}
+	for _, d := range all {
+		for _, n := range d.names() {
+			if !strings.ContainsAny(n, " *") {
+				consider(n)
+			}
+		}
+	}
+	for n := range otherNames {
+		consider(n)
+	}
+	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(a.far-b.far, strings.Compare(a.name, b.name)) })
+	var out []string
+	for _, c := range found {
+		if len(out) < 5 && meaningOf(all, c.name) != nil && !slices.Contains(out, c.name) {
+			out = append(out, c.name)
+		}
+	}
+	return out
+}
+
+// distance is Levenshtein's: how many letters to change, add or take.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// WriteExplanation writes an explanation for people, in lines of at most 100 columns:
+// what is defined, and of a run the values.
+func WriteExplanation(w io.Writer, e *Explanation) error {
+	var b bytes.Buffer
+	for i, d := range e.Definitions {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for _, part := range []struct{ label, words string }{{"", d.Name}, {"  ", d.Definition}, {"  formula: ", d.Formula}, {"  unit: ", d.Unit}} {
+			indent := part.label
+			for _, line := range strings.Split(text.WrapSoft(part.words, TextWidth-len(indent)), "\n") {
+				b.WriteString(indent + strings.TrimRight(line, " ") + "\n")
+				indent = strings.Repeat(" ", len(indent))
+			}
+		}
+	}
+	switch {
+	case e.Values != nil && len(e.Paths) > 0:
+		if err := writeExplained(&b, e); err != nil {
+			return err
+		}
+	case len(e.Paths) > 0:
+		b.WriteString("\nIn the JSON of a report:\n  " + strings.Join(e.Paths, "\n  ") + "\n")
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// writeExplained lists the values, which tables would break the paths of.
+func writeExplained(b *bytes.Buffer, e *Explanation) error {
+	if len(e.Values) == 0 {
+		b.WriteString("\nThese results do not have it.\n")
+		return nil
+	}
+	b.WriteString("\nIn these results:\n")
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, v := range e.Values {
+		value, rests := "none", ""
+		if v.Value != "" {
+			value = v.Value.String() + " " + v.Unit
+		}
+		if v.Samples != nil {
+			rests = "of " + page.Brief(*v.Samples)
+		}
+		if v.Method != "" {
+			rests += ", " + v.Method
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", Plain(v.Path), value, rests)
+	}
+	return t.Flush()
+}
+
+// WriteNames lists all that [Explain] knows, with the units and where in the JSON of a
+// report the numbers are.
+func WriteNames(w io.Writer) error {
+	var b bytes.Buffer
+	for _, d := range Definitions() {
+		b.WriteString(d.Name + " [" + d.Unit + "]\n")
+		if len(d.Paths()) > 0 && d.Name != strings.Join(d.Paths(), ", ") {
+			b.WriteString("  " + strings.Join(d.Paths(), "\n  ") + "\n")
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
 }

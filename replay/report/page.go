@@ -1,9 +1,12 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
+	"reprise/replay/result"
+	"reprise/trace"
 	"reprise/trace/page"
 )
 
@@ -107,4 +110,224 @@ func latencyTable(s *Summary) page.Table {
 		t.Caption += "; percentiles of more than a million values are within 0.1 %"
 	}
 	return t
+}
+
+// verdictNotes are what to know before any figure.
+func verdictNotes(s *Summary) []page.Note {
+	level := page.Good
+	if !s.Verdict.Trustworthy {
+		level = page.Bad
+	}
+	notes := []page.Note{{Level: level, Text: verdictLine(s)}}
+	for _, r := range s.Verdict.Reasons {
+		notes = append(notes, page.Note{Level: page.Bad, Text: r.Text})
+	}
+	notes = append(notes, contractNotes(s)...)
+	notes = append(notes, page.Note{Level: page.Info, Text: sayChecklist(s.Checklist)})
+	if tier := trace.TierNote("page", s.Run.Tier); tier != "" {
+		notes = append(notes, page.Note{Level: page.Warn, Text: tier})
+	}
+	return notes
+}
+
+// pageNotes are what was said of the run, and how far its numbers can be trusted.
+func pageNotes(s *Summary) []page.Note {
+	var notes []page.Note
+	if s.Run.Note != "" {
+		notes = append(notes, page.Note{Level: page.Info, Text: "Of this run: " + s.Run.Note})
+	}
+	for _, w := range s.Warnings {
+		level := page.Info
+		if w.Code == WarnPreset {
+			level = page.Warn
+		}
+		notes = append(notes, page.Note{Level: level, Text: w.Text})
+	}
+	return notes
+}
+
+// keyFigures are those that are asked for first.
+func keyFigures(s *Summary) []page.Fact {
+	r, t, l := &s.Requests, &s.Throughput, &s.Latency
+	out := []page.Fact{{Label: "Requests", Value: page.Brief(r.Rows), Note: fmt.Sprintf("%s succeeded, %s failed", page.Brief(r.Succeeded), page.Brief(r.Failed)), Term: termOf("rows")}}
+	add := func(label, term string, value *float64, unit, note string) {
+		if value != nil {
+			out = append(out, page.Fact{Label: label, Value: page.Number(*value) + " " + unit, Note: note, Term: termOf(term)})
+		}
+	}
+	spread := func(label, term string, st *Stat) {
+		switch {
+		case st.P99 != nil:
+			out = append(out, page.Fact{Label: label + " p50 / p99", Value: page.Number(*st.P50) + " / " + page.Number(*st.P99) + " ms", Note: "tail ratio " + numberOrDash(st.TailRatio), Term: termOf(term)})
+		case st.P50 != nil:
+			out = append(out, page.Fact{Label: label + " p50 / max", Value: page.Number(*st.P50) + " / " + page.Number(*st.Max) + " ms", Note: page.Many(st.Count, "value") + ", too few for a p99", Term: termOf(term)})
+		}
+	}
+	add("Throughput", "requests", t.RequestsPerS, "requests/s", "of "+numberOrDash(t.OfferedPerS)+" offered")
+	spread("TTFT from sent", "ttft", &l.FromSent.TTFT)
+	spread("ITL", "itl_chunk", &l.ITLChunk)
+	spread("TPOT", "tpot", &l.TPOT)
+	spread("E2E from sent", "e2e", &l.FromSent.E2E)
+	add("Output tokens", "output_tokens", t.OutputTokensPerS, "/s", page.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
+	add("Prompt tokens", "prompt_tokens", t.PromptTokensPerS, "/s", page.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
+	if g := s.Goodput; g != nil {
+		add("Goodput from due", "goodput", g.FromDue.PerS, "requests/s", fmt.Sprintf("%s met %s", page.OrDash(g.FromDue.Share, page.Percent), g.SLO))
+	}
+	add("In flight", "in_flight", s.InFlight.Mean, "on average", "at most "+page.Brief(int64(s.InFlight.Max)))
+	if c := &s.Cache; c.Measured != nil {
+		out = append(out, page.Fact{Label: "Prefix cache hits", Value: page.Percent(*c.Measured), Note: strings.TrimSpace(page.OrDash(c.Expected, page.Percent) + " expected " + expectedFromWords[c.ExpectedFrom]), Term: termOf("measured_ratio")})
+	}
+	return out
+}
+
+// A group collects the facts that the run gives; what it does not say is left out.
+type factGroup struct{ page.Group }
+
+func (g *factGroup) add(label, value, note string) {
+	if value != "" {
+		g.Facts = append(g.Facts, page.Fact{Label: label, Value: value, Note: note})
+	}
+}
+
+func positive(n int, what string) string {
+	if n <= 0 {
+		return ""
+	}
+	return page.Many(int64(n), what)
+}
+
+// provenanceGroups are where the figures come from.
+func provenanceGroups(s *Summary) []page.Group {
+	var out []page.Group
+	for _, g := range []factGroup{hardware(s), engine(s), workload(s), load(s), client(&s.Run)} {
+		if len(g.Facts) > 0 {
+			out = append(out, g.Group)
+		}
+	}
+	return out
+}
+
+// Made says of a run where it was made and by what: hardware, engine and client.
+func Made(s Summary) []page.Fact {
+	var out []page.Fact
+	for _, g := range []factGroup{hardware(&s), engine(&s), client(&s.Run)} {
+		for _, f := range g.Facts {
+			f.Term = "" // a page of several runs has no definitions of one
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func hardware(s *Summary) factGroup {
+	g := factGroup{page.Group{Title: "Hardware"}}
+	where := s.Run.Environment
+	gpus := ""
+	if where != nil {
+		gpus = joined(gpuParts(where)...)
+	}
+	if e := s.Efficiency; gpus == "" && e != nil && e.GPUsFrom == GPUsGiven {
+		gpus = page.Brief(int64(e.GPUs)) + ", as given"
+	}
+	g.add("GPUs", gpus, "")
+	if v := s.Servers; v != nil && v.GPUMemoryMiB != nil {
+		g.add("GPU memory in use", page.Number(v.GPUMemoryMiB.Max)+" MiB", "at most, of all GPUs together")
+	}
+	if n := s.Run.Instances; n > 0 {
+		g.add("Instances", page.Brief(int64(n)), "engines behind the endpoint")
+	}
+	client, note := positive(s.Run.Cores, "core"), fmt.Sprintf("%.2f cores used on average", s.Run.ClientCPU)
+	if where != nil {
+		client = joined(hostParts(&where.Host)...)
+	}
+	if s.Run.Simulated != "" {
+		note = "that computed the simulation"
+	}
+	g.add("Client", client, note)
+	return g
+}
+
+func engine(s *Summary) factGroup {
+	r := &s.Run
+	g := factGroup{page.Group{Title: "Model and engine"}}
+	model := r.Model
+	if e := r.Environment; e != nil {
+		g.add("Engine", joined(engineParts(r)...), "")
+		if d := e.Deployment; d != nil {
+			g.add("Engine's flags", d.EngineFlags, "as given")
+		}
+		model = joined(modelParts(r)...)
+	}
+	g.add("Model", model, "")
+	g.add("Tokenizer", r.Tokenizer, "")
+	g.add("Context length", positive(r.MaxModelLen, "token"), "as the server lists it")
+	g.add("Server", r.ServerVersion, "its version")
+	g.add("Simulated", strings.NewReplacer("{", "", "}", "", `"`, "", "_", " ", ":", ": ", ",", ", ").Replace(r.Simulated), "")
+	g.add("Endpoints", strings.Join(r.Endpoints, ", "), r.Balance)
+	if b := s.Cache.Block; b != nil {
+		g.add("Cache blocks", page.Many(*b, "token"), "that expected reuse is counted in")
+	}
+	if r.Cache != nil {
+		did, note := cacheBefore(r.Cache)
+		g.add("Caches before", did, note)
+	}
+	return g
+}
+
+// workload is what was sent, and what its makers say of its privacy.
+func workload(s *Summary) factGroup {
+	r := &s.Run
+	g := factGroup{page.Group{Title: "Workload and privacy"}}
+	g.add("Digest", ShortDigest(r.Workload), "of the rows; whole in the JSON")
+	g.add("Tier", r.Tier, "privacy tier of the workload, which this page inherits")
+	if p := r.Privacy; p != nil {
+		g.add("Privacy card", ShortDigest("sha256:"+p.Card), "in the workload; reprise anonymize --card prints it in words")
+		g.add("Unit of privacy", p.Unit, "")
+		g.add("Times", p.Time, "")
+		g.add("Residual risks", strings.Join(p.Risks, " "), "")
+	}
+	g.add("Seed", r.Seed, "")
+	g.add("Blocks", positive(r.BlockSize, "token"), "prefix blocks of the workload")
+	g.add("Prompt text", promptText(r.PromptText), "")
+	if r.Verbatim != "" {
+		g.add("Verbatim", ShortDigest(r.Verbatim), "digest of the raw file: real text was sent")
+	}
+	g.add("Left out", positive(int(r.Excluded), "row"), "failed in the source")
+	g.add("Skipped", positive(int(r.Skipped), "turn"), "a turn before failed")
+	g.add("Short tails", positive(int(r.ShortTails), "partial block"), "too short to be told apart")
+	return g
+}
+
+func load(s *Summary) factGroup {
+	r := &s.Run
+	g := factGroup{page.Group{Title: "Load"}}
+	g.add("Schedule", schedule(r), "")
+	if r.Speed > 0 {
+		g.add("Speed", "× "+page.Number(r.Speed), "")
+	}
+	prompts := ""
+	if r.Prompts != "" {
+		prompts = "prompts as " + r.Prompts
+	}
+	g.add("API", r.API, prompts)
+	g.add("Sampling", samplingOf(r), "")
+	if len(r.Uncounted) > 0 {
+		g.add("Template overhead", "not known", "the server sends no usage, so that it cannot be measured")
+	}
+	g.add("Template overhead", positive(r.Overhead, "token"), "of the chat template, in each prompt")
+	return g
+}
+
+func client(r *result.Run) factGroup {
+	g := factGroup{page.Group{Title: "Client"}}
+	g.add("Connections", r.Connections, "")
+	g.add("Stalls", sayStalls(r.Stalls), "in which the client stood still")
+	g.add("Trace", r.TraceID, "id of the requests' traces")
+	g.add("Started", ToSecond(r.Started), "")
+	source := ""
+	if r.Environment != nil {
+		source = r.Environment.Host.Build
+	}
+	g.add("Reprise", r.Version, source)
+	return g
 }

@@ -2,8 +2,11 @@ package report
 
 import (
 	"math"
+	"slices"
 
+	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/sample"
 )
 
 const (
@@ -123,4 +126,200 @@ func (t *timeline) largest(name string, of func(slot) Span) page.Series {
 		}
 	}
 	return out
+}
+
+// Series are what the plots of [Page] draw, in seconds since the start of the
+// run, milliseconds and tokens. None has more than a few thousand points.
+type Series struct {
+	Input, Output, Wanted page.Series // token lengths, as bars
+	DuePerS, SentPerS     page.Series // requests per second over time
+	InFlight              page.Series // at the end of each bin
+	CoarseS               float64     // width of the bins of what follows
+	PromptPerS            page.Series // tokens per second, by the first token of a prompt
+	OutputPerS            page.Series // tokens per second, by the events of an output
+	Hits, HitsAllowed     page.Series // hit ratios over the time of sending, as shares
+	BinS                  float64     // width of the bins of time
+
+	TTFTSent, TTFTDue    page.Series // cumulative distributions
+	E2ESent, E2EDue      page.Series
+	ITLChunk, ITLToken   page.Series
+	TPOT, Lag            page.Series
+	TTFTPoints, TTFTMax  page.Series // over the time of sending: sampled requests, slowest of each bin
+	LagPoints, LagMax    page.Series // over the due time, over the time of sending
+	Running, Waiting     page.Series // at the servers, over time, from here on
+	KVUse, ServerHits    page.Series // shares
+	Generated, Prefilled page.Series // tokens per second
+	Preempted            page.Series // per second
+	GPUUse, GPUPower     page.Series // share, watts
+	Sampled, SampledFrom int64       // requests drawn as points, and those that were sent
+}
+
+// minDrawnMS is where gaps and lags stop on a logarithmic axis, which has no place for
+// zero: a microsecond.
+const minDrawnMS = 1e-3
+
+// describe finishes the samples, into the statistics and the curves.
+func (c *collector) describe(s *Summary, zeros bool) {
+	l, p := &s.Latency, &s.Series
+	curve := func(into *page.Series, name string, of *sample.Values, stat *Stat, atLeast float64) {
+		var q sample.Order
+		*stat, q = StatOf(of)
+		into.Name = name
+		into.X, into.Y = distributionOf(&q, atLeast)
+	}
+	var unused page.Series
+	curve(&p.TTFTSent, "from sent", &c.ttft[FromSent], &l.FromSent.TTFT, 0)
+	curve(&p.TTFTDue, "from due", &c.ttft[FromDue], &l.FromDue.TTFT, 0)
+	curve(&p.E2ESent, "from sent", &c.e2e[FromSent], &l.FromSent.E2E, 0)
+	curve(&p.E2EDue, "from due", &c.e2e[FromDue], &l.FromDue.E2E, 0)
+	curve(&unused, "", &c.headers[FromSent], &l.FromSent.Headers, 0)
+	curve(&unused, "", &c.headers[FromDue], &l.FromDue.Headers, 0)
+	curve(&p.ITLChunk, "between events (chunk ITL)", &c.chunk, &l.ITLChunk, minDrawnMS)
+	curve(&p.ITLToken, "per token (token-normalised ITL)", &c.token, &l.ITLToken, minDrawnMS)
+	curve(&p.TPOT, "TPOT", &c.tpot, &l.TPOT, 0)
+	curve(&p.Lag, "sent − due", &c.lag, &l.SendLag, minDrawnMS)
+
+	p.Input, p.Output, p.Wanted = c.input.series("prompt tokens"), c.output.series("output tokens"), c.wanted.series("as the workload asks")
+	p.BinS = c.time.seconds()
+	p.DuePerS = c.time.rate("due", func(s slot) int64 { return s.due })
+	p.SentPerS = c.time.rate("sent", func(s slot) int64 { return s.sent })
+	p.InFlight = c.time.inFlight("in flight")
+	coarse := c.time.coarse()
+	p.CoarseS = coarse.seconds()
+	p.PromptPerS = coarse.rate("prompt tokens", func(s slot) int64 { return s.prompt })
+	p.OutputPerS = coarse.rate("output tokens", func(s slot) int64 { return s.output })
+	p.Hits, p.HitsAllowed = coarse.hits(zeros)
+	p.TTFTPoints = c.picks.points("a request", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.ttft })
+	p.TTFTMax = c.time.largest("slowest of each bin", func(s slot) Span { return s.ttft })
+	if c.run.Simulated == "" {
+		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) Span { return Span{q.lag(), true} })
+		p.LagMax = c.time.largest("latest of each bin", func(s slot) Span { return s.lag })
+	}
+	p.Sampled, p.SampledFrom = int64(len(c.picks.held)), c.sent
+}
+
+// Tokens and cache hits over time.
+
+// addOverTime counts the tokens of a successful request where they came, and its
+// cache hits where it was sent.
+func (c *collector) addOverTime(r *result.Result) {
+	if r.FirstTokenNS != nil && r.Events > 0 {
+		c.time.at(*r.FirstTokenNS).prompt += int64(InputTokens(r)) // which ends its prefill
+		c.time.addOutput(r)
+	}
+	if r.Input == nil || *r.Input == 0 {
+		return
+	}
+	s, prompt := c.time.at(*r.SentNS), int64(*r.Input)
+	s.asked += prompt
+	if r.Cached != nil {
+		s.looked += prompt
+		s.cached += int64(*r.Cached)
+	}
+	if block := c.cache.block; block > 0 && r.Known != nil {
+		s.allowed += prompt
+		s.reach += min(int64(*r.Known), prompt-1) / block * block
+	}
+}
+
+// addOutput counts the tokens of an output at their events. Where the server did not
+// say how many an event carried, they are spread over the events in whole tokens, so
+// that sums do not depend on any order.
+func (t *timeline) addOutput(r *result.Result) {
+	at := *r.FirstTokenNS
+	last := at
+	for _, gap := range r.GapsNS {
+		last = min(last+gap, MaxInstant)
+	}
+	t.at(last) // first, since it may change the width
+	var output int64
+	if r.Output != nil {
+		output = int64(*r.Output)
+	}
+	events := int64(r.Events)
+	each, rest, left := output/events, output%events, int64(0)
+	exact := len(r.EventTokens) == int(r.Events)
+	s, end := t.at(at), (at/t.width+1)*t.width
+	for i := range int(events) {
+		if i > 0 {
+			if at = min(at+r.GapsNS[i-1], MaxInstant); at >= end {
+				s, end = t.at(at), (at/t.width+1)*t.width
+			}
+		}
+		if exact {
+			s.output += int64(r.EventTokens[i])
+			continue
+		}
+		s.output += each
+		if left += rest; left >= events {
+			left -= events
+			s.output++
+		}
+	}
+}
+
+// coarseSlots is how many bins tokens and hit ratios are drawn in at most: prompts
+// are long and few, and finer bins would show each of them as a spike.
+const coarseSlots = 240
+
+// coarse joins bins until there are few enough to draw.
+func (t *timeline) coarse() *timeline {
+	out := &timeline{width: t.width, slots: slices.Clone(t.slots)}
+	for len(out.slots) > coarseSlots {
+		out.fold()
+	}
+	return out
+}
+
+// hits draws the hit ratios over time.
+func (t *timeline) hits(zeros bool) (measured, expected page.Series) {
+	measured.Name, expected.Name = "measured", "expected of a cache without limit"
+	put := func(s *page.Series, x float64, num, den int64) {
+		if den > 0 {
+			s.X, s.Y = append(s.X, x), append(s.Y, float64(num)/float64(den))
+		}
+	}
+	for i, s := range t.slots {
+		x, looked := (float64(i)+0.5)*t.seconds(), s.looked
+		if zeros {
+			looked = s.asked
+		}
+		put(&measured, x, s.cached, looked)
+		put(&expected, x, s.reach, s.allowed)
+	}
+	return measured, expected
+}
+
+// growth compares the mean of the requests in flight over the first and over the
+// last quarter of the due times, where there are bins enough, and says by what
+// factor the requests that were due changed.
+func (t *timeline) growth(from, to int64) (first, last, came float64, ok bool) {
+	var open int64
+	var sums, bins, due [2]float64
+	quarter := (to - from) / 4
+	for i, s := range t.slots {
+		open += s.sent - s.done
+		at := int64(i+1)*t.width - from
+		part := 0
+		switch {
+		case at <= 0, at > quarter && at <= to-from-quarter, at > to-from:
+			continue
+		case at > quarter:
+			part = 1
+		}
+		sums[part] += float64(open)
+		due[part] += float64(s.due)
+		bins[part]++
+	}
+	if min(bins[0], bins[1]) < 4 || due[0] == 0 {
+		return 0, 0, 0, false
+	}
+	return sums[0] / bins[0], sums[1] / bins[1], due[1] / bins[1] / (due[0] / bins[0]), true
+}
+
+var overTimeDefinitions = []Definition{
+	{"tokens over time", "1/s", "Tokens of successful requests in each bin of time: those of a prompt at its first token, those of an output at the instants of their events.", "Σ tokens ÷ width of the bin"},
+	{"hit ratio over time", "share", "Measured and expected hit ratio of the requests that were sent in each bin of time.", "Σ cached ÷ Σ prompt; Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
+	{"arrivals", "1/s", "Requests that the schedule wanted sent, and that were sent, in each bin of time.", "n ÷ width of the bin"},
+	{"lengths", "tokens", "Successful requests by the length of prompt or output, eight buckets to each doubling.", "n in 2^(k÷8) ≤ length < 2^((k+1)÷8)"},
 }

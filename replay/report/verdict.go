@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"reprise/replay/result"
@@ -207,3 +209,88 @@ func (j *judgement) completeness(s *Summary) {
 }
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
+
+// checkNames say what each check holds against its limit.
+var checkNames = []struct{ code, name string }{
+	{CodeNoSamples, "successful requests, at least"},
+	{CodeLagP50, "send lag, p50"},
+	{CodeLagP99, "send lag, p99"},
+	{CodeLagP999, "send lag, p99.9"},
+	{CodeLagDrift, "drift of the send lag"},
+	{CodeCPU, "the client's CPU, below"},
+	{CodeGCPause, "longest GC pause"},
+	{CodeStalled, "the client stood still"},
+	{CodeStalledTTFT, "stalls in times to first token"},
+	{CodeStalledGap, "stalls in a token gap, p99"},
+	{CodeClock, "jump of the wall clock"},
+	{CodeHeldBack, "held back at the limit"},
+	{CodeConnect, "found no connection"},
+	{CodeRefused, "refused with 429 or 503"},
+	{CodeErrors, "failed"},
+	{CodeSkipped, "turns not sent after a failure"},
+	{CodeEndedEarly, "left by an early end"},
+	{CodeNotSent, "never sent"},
+	{CodeUnprepared, "without a prompt"},
+	{CodeRowsMissing, "results, at least"},
+}
+
+var checkHead = []string{"check", "measured", "allowed"}
+
+// checkRows are what was measured beside what is allowed.
+func checkRows(s *Summary) [][]string {
+	var rows [][]string
+	for _, c := range s.Verdict.Checks {
+		i := slices.IndexFunc(checkNames, func(n struct{ code, name string }) bool { return n.code == c.Code })
+		if i < 0 || c.Allowed == nil {
+			continue
+		}
+		name := checkNames[i].name
+		if !c.Holds {
+			name += " (!)"
+		}
+		rows = append(rows, []string{name, cmp.Or(c.Says, inUnit(c.Measured, c.Unit)), inUnit(c.Allowed, c.Unit)})
+	}
+	return rows
+}
+
+func inUnit(v *float64, unit string) string {
+	switch {
+	case v == nil:
+		return "–"
+	case unit == "share":
+		return page.Percent(*v)
+	case unit == "requests":
+		return page.Brief(int64(*v))
+	}
+	return page.Number(*v) + " " + unit
+}
+
+// causes say what the classes of failure mean, for those who read a verdict.
+var causes = map[string]string{
+	"connect":      "the server refused connections, or could not be reached",
+	"tls":          "the TLS handshake failed",
+	"timeout":      "no whole answer came within the time limit",
+	"bad_request":  "the server did not take the requests (HTTP 4xx)",
+	"auth":         "the server wants another key (HTTP 401 or 403)",
+	"not_found":    "the server knows no such path or model (HTTP 404)",
+	"rate_limited": "the server had too many requests (HTTP 429)",
+	"too_long":     "prompts were too long for the model",
+	"server_error": "the server failed (HTTP 5xx)",
+	"unavailable":  "the server was overloaded or not there (HTTP 502, 503, 504 or 529)",
+	"stream_error": "the server reported an error within an answer, or sent what is no answer",
+	"incomplete":   "answers ended before they were finished",
+	"reset":        "connections broke",
+	"prepare":      "no prompt could be made",
+	"other":        "for other reasons",
+}
+
+// cause names the most frequent class of failure and what it means, as the end
+// of a sentence; "" when none is known.
+func cause(s *Summary) string {
+	for _, e := range s.Errors {
+		if says := causes[e.Class]; says != "" {
+			return fmt.Sprintf("; %s as %s: %s", page.Brief(e.Count), e.Class, says)
+		}
+	}
+	return ""
+}

@@ -184,8 +184,7 @@ const maxFiles = 40
 
 // crowdedFolders may hold more files than others, as many as stated.
 var crowdedFolders = map[string]int{
-	"datasets":      100, // one file a format, behind few names
-	"replay/report": 58,  // to be merged
+	"datasets": 100, // one file a format, behind few names
 }
 
 // fullFolders finds folders that hold too many files of code.
