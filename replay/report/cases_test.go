@@ -154,7 +154,7 @@ func TestFewSamples(t *testing.T) {
 			}
 		}
 		for _, w := range s.Warnings {
-			if w.Code == WarnFewSamples {
+			if w.Code == warnFewSamples {
 				warned = append(warned, strings.Fields(w.Text)[1])
 				if len(w.Metrics) != 10 {
 					t.Errorf("%d: %v", row.n, w.Metrics)
@@ -212,11 +212,11 @@ func TestTokenCounts(t *testing.T) {
 	}
 	var codes []string
 	for _, w := range s.Warnings {
-		if w.Code != WarnFewSamples {
+		if w.Code != warnFewSamples {
 			codes = append(codes, w.Code)
 		}
 	}
-	want := []string{WarnPromptLength, WarnNoPromptUsage, WarnOutputLength, WarnOutputCounted, WarnNoBlockSize, WarnOutputLonger}
+	want := []string{warnPromptLength, warnNoPromptUsage, warnOutputLength, warnOutputCounted, warnNoBlockSize, warnOutputLonger}
 	if strings.Join(codes, " ") != strings.Join(want, " ") {
 		t.Errorf("warnings %v, want %v", codes, want)
 	}
@@ -282,13 +282,13 @@ func TestCache(t *testing.T) {
 // simulated has none, and found what it generated.
 func TestMoreHitsThanExpected(t *testing.T) {
 	run := result.Run{Source: result.Source{BlockSize: 512, ServerBlock: 16}}
-	for simulated, want := range map[string]string{"": WarnForeignHits, "a model": WarnGeneratedHits} {
+	for simulated, want := range map[string]string{"": warnForeignHits, "a model": warnGeneratedHits} {
 		run.Simulated = simulated
 		for hits, warned := range map[int32]bool{48: false, 64: true} {
 			s := summarise(t, run, Options{}, hit(0, 100, 50, hits))
 			var codes []string
 			for _, w := range s.Warnings {
-				if w.Code == WarnForeignHits || w.Code == WarnGeneratedHits {
+				if w.Code == warnForeignHits || w.Code == warnGeneratedHits {
 					codes = append(codes, w.Code)
 				}
 			}

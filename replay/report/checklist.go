@@ -31,16 +31,16 @@ type Point struct {
 
 // Codes of the points, in their order.
 const (
-	PointWarmUp   = "warm_up"
-	PointOpenLoop = "open_loop"
-	PointTails    = "tails"
-	PointLengths  = "realistic_lengths"
-	PointSweep    = "rate_sweep"
-	PointDuration = "duration"
-	PointHardware = "hardware"
-	PointPrecise  = "precision"
-	PointBatch    = "concurrency"
-	PointPhases   = "both_phases"
+	pointWarmUp   = "warm_up"
+	pointOpenLoop = "open_loop"
+	pointTails    = "tails"
+	pointLengths  = "realistic_lengths"
+	pointSweep    = "rate_sweep"
+	pointDuration = "duration"
+	pointHardware = "hardware"
+	pointPrecise  = "precision"
+	pointBatch    = "concurrency"
+	pointPhases   = "both_phases"
 )
 
 // What a claim needs at least.
@@ -56,24 +56,24 @@ func (c *collector) checklist(s *Summary) []Point {
 		out = append(out, Point{code, name, status, fmt.Sprintf(format, args...)})
 	}
 	warm, says := warmUp(s)
-	add(PointWarmUp, "Warm-up of 50 or more", warm, "%s", says)
+	add(pointWarmUp, "Warm-up of 50 or more", warm, "%s", says)
 	open, says := openLoop(&s.Run)
-	add(PointOpenLoop, "Open loop", open, "%s", says)
+	add(pointOpenLoop, "Open loop", open, "%s", says)
 	tails, says := tailsGiven(&s.Latency)
-	add(PointTails, "Tails: p99 given", tails, "%s", says)
+	add(pointTails, "Tails: p99 given", tails, "%s", says)
 	lengths, says := c.lengthsVary(s)
-	add(PointLengths, "Realistic lengths", lengths, "%s", says)
-	add(PointSweep, "Several rates", NotHeld, "this is one run, at one load; where the server saturates shows in a sweep of the rate")
+	add(pointLengths, "Realistic lengths", lengths, "%s", says)
+	add(pointSweep, "Several rates", NotHeld, "this is one run, at one load; where the server saturates shows in a sweep of the rate")
 	long, says := longEnough(s)
-	add(PointDuration, "60 s or longer", long, "%s", says)
+	add(pointDuration, "60 s or longer", long, "%s", says)
 	hardware, says := hardwareKnown(s)
-	add(PointHardware, "Hardware stated", hardware, "%s", says)
+	add(pointHardware, "Hardware stated", hardware, "%s", says)
 	precision, says := precisionKnown(&s.Run)
-	add(PointPrecise, "Precision stated", precision, "%s", says)
+	add(pointPrecise, "Precision stated", precision, "%s", says)
 	batch, says := batchKnown(s)
-	add(PointBatch, "Concurrency stated", batch, "%s", says)
+	add(pointBatch, "Concurrency stated", batch, "%s", says)
 	phases, says := bothPhases(s)
-	add(PointPhases, "Prefill and decode", phases, "%s", says)
+	add(pointPhases, "Prefill and decode", phases, "%s", says)
 	return out
 }
 
@@ -168,7 +168,7 @@ func precisionKnown(r *result.Run) (Status, string) {
 }
 
 func hardwareKnown(s *Summary) (Status, string) {
-	if e := s.Efficiency; e != nil && e.GPUsFrom == GPUsGiven {
+	if e := s.Efficiency; e != nil && e.GPUsFrom == gpusGiven {
 		return Held, gpuModel(&s.Run, e.GPUs)
 	}
 	return Unknown, "the run does not say what the server runs on"

@@ -317,7 +317,7 @@ func (c *collector) addTokens(r *result.Result, category *group) {
 
 // summary ends the pass.
 func (c *collector) summary() (Summary, error) {
-	s := Summary{Schema: Schema, Run: c.run, Latency: Latency{}}
+	s := Summary{Schema: schema, Run: c.run, Latency: Latency{}}
 	s.Requests = Requests{
 		Rows: c.rows, Succeeded: c.succeeded, Failed: c.failed, Cancelled: c.cancelled,
 		NotSent: c.notSent, WarmUp: c.before, CoolDown: c.after, ErrorShare: Ratio(c.failed, c.succeeded+c.failed),

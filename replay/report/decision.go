@@ -245,7 +245,7 @@ func cost(runs []Tried, d Decision) string {
 	for i := range runs {
 		s := &runs[i].Summary
 		gpus, says := 0, ""
-		if e := s.Efficiency; e != nil && e.GPUsFrom == GPUsGiven {
+		if e := s.Efficiency; e != nil && e.GPUsFrom == gpusGiven {
 			gpus = e.GPUs
 		}
 		switch per := s.Throughput.OutputTokensPerS; {

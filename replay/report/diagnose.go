@@ -19,18 +19,18 @@ type Diagnosis struct {
 
 // Codes of the diagnoses, in the order in which they are given.
 const (
-	LeadClient       = "client_limit"        // the client shaped the figures
-	LeadClientWait   = "client_wait"         // requests waited in the client
-	LeadSaturated    = "saturation"          // more came than the server finished
-	LeadQueueing     = "queueing"            // requests waited in the server
-	LeadTail         = "ttft_tail"           // p99 of TTFT far from its p50, for a reason that is not seen
-	LeadPrefill      = "prefill_cost"        // TTFT grows with the prompt
-	LeadInterference = "decode_interference" // some gaps are far longer than the rest
-	LeadSingle       = "single_stream"       // decode without batching
-	LeadColdCache    = "cold_cache"          // fewer hits than the workload allows
-	LeadNoCache      = "no_prefix_cache"     // no hits at all, or caching is known to be off
-	LeadMemory       = "kv_cache_full"       // sequences were thrown out of the batch
-	LeadIdleGPU      = "idle_gpu"            // requests wait while the GPU does not work
+	leadClient       = "client_limit"        // the client shaped the figures
+	leadClientWait   = "client_wait"         // requests waited in the client
+	leadSaturated    = "saturation"          // more came than the server finished
+	leadQueueing     = "queueing"            // requests waited in the server
+	leadTail         = "ttft_tail"           // p99 of TTFT far from its p50, for a reason that is not seen
+	leadPrefill      = "prefill_cost"        // TTFT grows with the prompt
+	leadInterference = "decode_interference" // some gaps are far longer than the rest
+	leadSingle       = "single_stream"       // decode without batching
+	leadColdCache    = "cold_cache"          // fewer hits than the workload allows
+	leadNoCache      = "no_prefix_cache"     // no hits at all, or caching is known to be off
+	leadMemory       = "kv_cache_full"       // sequences were thrown out of the batch
+	leadIdleGPU      = "idle_gpu"            // requests wait while the GPU does not work
 )
 
 // From where on a figure says something. They are rules of thumb, set so that what
@@ -66,15 +66,15 @@ func (c *collector) diagnose(s *Summary) []Diagnosis {
 func (l *leads) client(s *Summary) {
 	for _, r := range s.Verdict.Reasons {
 		switch r.Code {
-		case CodeLagP50, CodeLagP99, CodeLagP999, CodeLagDrift, CodeCPU, CodeGCPause, CodeStalled, CodeStalledTTFT, CodeStalledGap, CodeHeldBack:
-			l.add(LeadClient, "the same load from several clients, or a lower rate: where the figures change, they were the client's",
+		case codeLagP50, codeLagP99, codeLagP999, codeLagDrift, codeCPU, codeGCPause, codeStalled, codeStalledTTFT, codeStalledGap, codeHeldBack:
+			l.add(leadClient, "the same load from several clients, or a lower rate: where the figures change, they were the client's",
 				"The client shaped these figures: %s (what the verdict rests on).", r.Text)
 			return
 		}
 	}
 	sent, due := s.Latency.FromSent.TTFT.P99, s.Latency.FromDue.TTFT.P99
 	if s.Run.Simulated == "" && sent != nil && due != nil && *due-*sent > max(1, 0.1**sent) {
-		l.add(LeadClientWait, "send lag over time beside requests in flight; the same run with a higher limit of requests in flight, or with more connections",
+		l.add(leadClientWait, "send lag over time beside requests in flight; the same run with a higher limit of requests in flight, or with more connections",
 			"Requests waited before they were sent: p99 of TTFT is %s ms from due and %s ms from sent (TTFT from due, TTFT from sent), with a send lag of %s ms at p99 (send lag).",
 			page.Number(*due), page.Number(*sent), numberOrDash(s.Latency.SendLag.P99))
 	}
@@ -89,7 +89,7 @@ func (c *collector) saturation(l *leads, s *Summary) {
 	if !ok || late < early*grown*max(came, 1)+2 {
 		return
 	}
-	l.add(LeadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in flight stay level",
+	l.add(leadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in flight stay level",
 		"The server fell behind: %s requests were in flight in the last quarter of the run, and %s in the first, while arrivals changed by a factor of %s (in flight, arrivals).",
 		page.Number(late), page.Number(early), page.Number(came))
 }
@@ -97,11 +97,11 @@ func (c *collector) saturation(l *leads, s *Summary) {
 func (l *leads) queue(s *Summary) {
 	t := &s.Latency.FromSent.TTFT
 	if v := s.Servers; v != nil && v.Waiting != nil && v.Waiting.Mean >= 1 {
-		l.add(LeadQueueing, "TTFT over time beside requests waiting; the same rate with a larger batch (max_num_seqs), or a lower rate",
+		l.add(leadQueueing, "TTFT over time beside requests waiting; the same rate with a larger batch (max_num_seqs), or a lower rate",
 			"Requests queued at the servers: %s waited on average and %s at most (waiting), and TTFT is %s ms at p50 and %s ms at p99 (TTFT from sent).",
 			page.Number(v.Waiting.Mean), page.Number(v.Waiting.Max), numberOrDash(t.P50), numberOrDash(t.P99))
 		if v.GPUUse != nil && v.GPUUse.Mean < idleGPU {
-			l.add(LeadIdleGPU, "the server's CPU, the GPU's clocks and the engine's log over the same time",
+			l.add(leadIdleGPU, "the server's CPU, the GPU's clocks and the engine's log over the same time",
 				"The GPU worked %s of the time while requests waited (GPU utilisation, waiting): something else holds the engine up.", page.Percent(v.GPUUse.Mean))
 		}
 		return
@@ -109,7 +109,7 @@ func (l *leads) queue(s *Summary) {
 	if t.TailRatio == nil || *t.TailRatio < farTail {
 		return
 	}
-	l.add(LeadTail, "requests waiting at the servers over time (--scrape), and whether the shortest prompts have the same tail (TTFT by prompt length): if they do, they queue behind others",
+	l.add(leadTail, "requests waiting at the servers over time (--scrape), and whether the shortest prompts have the same tail (TTFT by prompt length): if they do, they queue behind others",
 		"One request in a hundred waits %s times as long for its first token as the median one, %s ms and %s ms (p99 and p50 of TTFT from sent): queueing, bursts, or short prompts behind long ones.",
 		page.Number(*t.TailRatio), page.Number(*t.P99), page.Number(*t.P50))
 }
@@ -133,7 +133,7 @@ func (l *leads) prefill(s *Summary) {
 	if *long.TTFTP50 < farLength**short.TTFTP50 {
 		return
 	}
-	l.add(LeadPrefill, "prompt tokens per second and GPU compute utilisation over the same time, and the longest prompts alone, one at a time; then chunked prefill, shorter context or prefix reuse",
+	l.add(leadPrefill, "prompt tokens per second and GPU compute utilisation over the same time, and the longest prompts alone, one at a time; then chunked prefill, shorter context or prefix reuse",
 		"Time to first token grows with the prompt: its median is %s ms for prompts of %s and %s ms for those of %s (TTFT by prompt length), with %s requests in flight on average (in flight): prefill has a price here.",
 		page.Number(*short.TTFTP50), short.tokens(), page.Number(*long.TTFTP50), long.tokens(), numberOrDash(s.InFlight.Mean))
 }
@@ -149,12 +149,12 @@ func (b *LengthBucket) tokens() string {
 func (l *leads) decode(s *Summary) {
 	itl, tpot := &s.Latency.ITLChunk, &s.Latency.TPOT
 	if r := itl.TailRatio; r != nil && *r >= farGap {
-		l.add(LeadInterference, "ITL beside prompt tokens over time; the same run with chunked prefill, or with a smaller budget of tokens in a step (max_num_batched_tokens)",
+		l.add(leadInterference, "ITL beside prompt tokens over time; the same run with chunked prefill, or with a smaller budget of tokens in a step (max_num_batched_tokens)",
 			"Streams stall: one gap in a hundred is %s times the median one, %s ms and %s ms (p99 and p50 of chunk ITL). Prompts computed between the steps of decoding do that.",
 			page.Number(*r), page.Number(*itl.P99), page.Number(*itl.P50))
 	}
 	if m := s.InFlight.Mean; m != nil && *m < fewFlying && tpot.Count >= 10 && *tpot.Mean > 0 {
-		l.add(LeadSingle, "memory bandwidth ÷ bytes of the weights, which bounds it (8 B parameters of 2 bytes at 600 GB/s: 37 tokens/s), and the GPU's memory counters: far below the bound, look at kernels, clocks and precision",
+		l.add(leadSingle, "memory bandwidth ÷ bytes of the weights, which bounds it (8 B parameters of 2 bytes at 600 GB/s: 37 tokens/s), and the GPU's memory counters: far below the bound, look at kernels, clocks and precision",
 			"Hardly anything was batched, with %s requests in flight on average (in flight): %s ms for a token, %s tokens per second for a user (mean TPOT), is what decoding alone gives. It is bound by memory where it is near what the bandwidth allows.",
 			page.Number(*m), page.Number(*tpot.Mean), page.Number(1000 / *tpot.Mean))
 	}
@@ -173,11 +173,11 @@ func (l *leads) uncached(s *Summary) bool {
 	}
 	switch {
 	case r.PrefixCaching != nil && !*r.PrefixCaching, flags != "":
-		l.add(LeadNoCache, "the same run with prefix caching on",
+		l.add(leadNoCache, "the same run with prefix caching on",
 			"Prefix caching was off, so every prompt was computed whole: %s of the prompt tokens could have come from one cache without limit (expected hit ratio).", page.Percent(*s.Cache.Expected))
 		return true
 	case *s.Cache.Measured == 0 && r.PrefixCaching == nil:
-		l.add(LeadNoCache, "whether prefix caching is on at the server (its start flags, or enable_prefix_caching of vllm:cache_config_info at /metrics); if it is, whether prompts are the same to the byte",
+		l.add(leadNoCache, "whether prefix caching is on at the server (its start flags, or enable_prefix_caching of vllm:cache_config_info at /metrics); if it is, whether prompts are the same to the byte",
 			"Nothing was found in a prefix cache: none of the prompt tokens came from one, and %s could have with one without limit (measured and expected hit ratio). A cache that is too small finds some.", page.Percent(*s.Cache.Expected))
 		return true
 	}
@@ -192,7 +192,7 @@ func (l *leads) cache(s *Summary) {
 			confirm = "the same run with one instance, or with a router that follows prefixes (simulate --router prefix): where the hit ratio rises, the caches hold the same prefixes several times"
 			where = fmt.Sprintf("; each of %d instances has a cache of its own", n)
 		}
-		l.add(LeadColdCache, confirm, "Prefixes were computed again: %s of the prompt tokens came from the cache, and %s could have with one cache without limit (measured and expected hit ratio)%s.",
+		l.add(leadColdCache, confirm, "Prefixes were computed again: %s of the prompt tokens came from the cache, and %s could have with one cache without limit (measured and expected hit ratio)%s.",
 			page.Percent(*s.Cache.Measured), page.Percent(*s.Cache.Expected), where)
 	}
 	if v := s.Servers; v != nil && v.Preemptions != nil && *v.Preemptions > 0 {
@@ -200,7 +200,7 @@ func (l *leads) cache(s *Summary) {
 		if v.KVUsage != nil {
 			most = fmt.Sprintf(", at most %s of which was in use", page.Percent(v.KVUsage.Max))
 		}
-		l.add(LeadMemory, "preemptions beside the KV cache in use over time; the same rate with a smaller batch (max_num_seqs) or more memory for the cache",
+		l.add(leadMemory, "preemptions beside the KV cache in use over time; the same rate with a smaller batch (max_num_seqs) or more memory for the cache",
 			"Sequences were thrown out of the batch %s times (preemptions) for want of KV cache%s; they start anew, and their streams stall.", page.Number(*v.Preemptions), most)
 	}
 }

@@ -8,24 +8,24 @@ import (
 
 // Where a number of GPUs is from.
 const (
-	GPUsGiven     = "given"     // by who asked for the report, or recorded with the run
-	GPUsInstances = "instances" // not known: one for each engine or endpoint
+	gpusGiven     = "given"     // by who asked for the report, or recorded with the run
+	gpusInstances = "instances" // not known: one for each engine or endpoint
 )
 
 // An Efficiency is what the server's owner and its users get of it at once: the
 // two axes that batching trades against each other.
 type Efficiency struct {
 	GPUs     int      `json:"gpus"`
-	GPUsFrom string   `json:"gpus_from"`                   // [GPUsGiven] or [GPUsInstances]
+	GPUsFrom string   `json:"gpus_from"`                   // [gpusGiven] or [gpusInstances]
 	PerGPU   *float64 `json:"output_tokens_per_s_per_gpu"` // or per instance, as GPUsFrom says
 	PerUser  *float64 `json:"tokens_per_s_per_user"`
 }
 
 // efficiency divides what was measured by a number of GPUs.
 func efficiency(s *Summary, gpus int) *Efficiency {
-	e := &Efficiency{GPUs: cmp.Or(gpus, s.Run.Environment.GPUCount()), GPUsFrom: GPUsGiven}
+	e := &Efficiency{GPUs: cmp.Or(gpus, s.Run.Environment.GPUCount()), GPUsFrom: gpusGiven}
 	if e.GPUs == 0 {
-		e.GPUs, e.GPUsFrom = cmp.Or(s.Run.Instances, max(len(s.Run.Endpoints), 1)), GPUsInstances
+		e.GPUs, e.GPUsFrom = cmp.Or(s.Run.Instances, max(len(s.Run.Endpoints), 1)), gpusInstances
 	}
 	if t := s.Throughput.OutputTokensPerS; t != nil {
 		e.PerGPU = Rounded(*t/float64(e.GPUs), 1e6)
@@ -38,7 +38,7 @@ func efficiency(s *Summary, gpus int) *Efficiency {
 
 // per names what the tokens are divided by.
 func (e *Efficiency) per() string {
-	if e.GPUsFrom == GPUsGiven {
+	if e.GPUsFrom == gpusGiven {
 		return "GPU"
 	}
 	return "instance"
@@ -50,7 +50,7 @@ func (e *Efficiency) rows() [][]string {
 		return nil
 	}
 	note := "output tokens, of " + page.Many(int64(e.GPUs), e.per())
-	if e.GPUsFrom == GPUsInstances {
+	if e.GPUsFrom == gpusInstances {
 		note += "; --gpus gives the number of GPUs"
 	}
 	return [][]string{

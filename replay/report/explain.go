@@ -33,13 +33,13 @@ type Explained struct {
 	Method  string      `json:"method,omitempty"`
 }
 
-// An UnknownName is a name that no number has.
-type UnknownName struct {
+// An unknownName is a name that no number has.
+type unknownName struct {
 	Name string
 	Near []string // names that are like it
 }
 
-func (u *UnknownName) Error() string {
+func (u *unknownName) Error() string {
 	out := "no number of a report has this name"
 	if len(u.Near) > 0 {
 		out += "; near it are " + strings.Join(u.Near, ", ")
@@ -64,13 +64,13 @@ var otherStatistics = map[string]string{"median": "p50", "avg": "mean", "average
 // Explain finds what a name means: that of a metric, such as ttft or goodput, with a
 // statistic before or behind it, as in p99_ttft, and an origin, as in
 // ttft_from_due_p99; or a path in the JSON, such as latency.from_due.ttft.p99_ms. The
-// error is an [UnknownName].
+// error is an [unknownName].
 func Explain(name string) (*Explanation, error) {
 	q := strings.NewReplacer("p99.9", "p99_9", "-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(name)))
 	all := Definitions()
 	e := meaningOf(all, q)
 	if e == nil {
-		return nil, &UnknownName{name, likeNames(all, q)}
+		return nil, &unknownName{name, likeNames(all, q)}
 	}
 	e.Name = name
 	return e, nil

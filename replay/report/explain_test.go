@@ -58,7 +58,7 @@ func TestExplain(t *testing.T) {
 func TestExplainUnknown(t *testing.T) {
 	for name, near := range map[string]string{"goodputt": "goodput", "p99_tftt": "p99_ttft", "ttft_p98": "p99_ttft", "zzzzzzzz": "", "": "", "p95_goodput": "", "..": ""} {
 		_, err := Explain(name)
-		var unknown *UnknownName
+		var unknown *unknownName
 		if !errors.As(err, &unknown) {
 			t.Errorf("%q: error %v", name, err)
 			continue
@@ -107,7 +107,7 @@ func TestExplainMeasures(t *testing.T) {
 		value, unit, method string
 		samples             int64
 	}{
-		"latency.from_due.ttft.p50_ms": {inJSON(s.Latency.FromDue.TTFT.P50), "ms", Exact, s.Latency.FromDue.TTFT.Count},
+		"latency.from_due.ttft.p50_ms": {inJSON(s.Latency.FromDue.TTFT.P50), "ms", exact, s.Latency.FromDue.TTFT.Count},
 		"goodput.from_due.share":       {inJSON(s.Goodput.FromDue.Share), "share", "", s.Requests.Succeeded + s.Requests.Failed},
 		"throughput.requests_per_s":    {inJSON(s.Throughput.RequestsPerS), "1/s", "", s.Requests.Succeeded},
 		"cache.measured_ratio":         {inJSON(s.Cache.Measured), "share", "", s.Cache.Rows},

@@ -70,7 +70,7 @@ func holdPercentiles(t testing.TB, s *Summary, c *crowd) {
 		stat   *Stat
 		values []int64
 	}{{"TTFT", &s.Latency.FromSent.TTFT, c.ttft}, {"E2E", &s.Latency.FromSent.E2E, c.e2e}, {"ITL", &s.Latency.ITLChunk, c.gaps}} {
-		if m.stat.Method != HDR {
+		if m.stat.Method != hdr {
 			t.Errorf("%s: %s; the bound is not tried", m.name, m.stat.Method)
 		}
 		slices.Sort(m.values)

@@ -32,8 +32,8 @@ func TestChecklist(t *testing.T) {
 	}
 	run.Window = &result.Window{}
 	all := statuses(summarise(t, run, Options{GPUs: 4}, good...))
-	for code, want := range map[string]Status{PointWarmUp: NotHeld, PointOpenLoop: Held, PointTails: Held, PointLengths: Held, PointSweep: NotHeld,
-		PointDuration: Held, PointHardware: Held, PointPrecise: Held, PointBatch: Held, PointPhases: Held} {
+	for code, want := range map[string]Status{pointWarmUp: NotHeld, pointOpenLoop: Held, pointTails: Held, pointLengths: Held, pointSweep: NotHeld,
+		pointDuration: Held, pointHardware: Held, pointPrecise: Held, pointBatch: Held, pointPhases: Held} {
 		if all[code] != want {
 			t.Errorf("%s: %s, want %s", code, all[code], want)
 		}
@@ -47,19 +47,19 @@ func TestChecklist(t *testing.T) {
 		run  result.Run
 		rows []result.Result
 	}{
-		"closed loop":        {PointOpenLoop, NotHeld, result.Run{Load: result.Load{Timing: result.ClosedLoop, Concurrency: 4}}, good},
-		"held back":          {PointOpenLoop, NotHeld, result.Run{Load: result.Load{Timing: result.OpenLoop}, Sending: result.Sending{HeldBack: 1}}, good},
-		"no word of timing":  {PointOpenLoop, Unknown, result.Run{}, good},
-		"sessions":           {PointOpenLoop, Held, result.Run{Load: result.Load{Timing: result.Causal}}, good},
-		"a pass to warm":     {PointWarmUp, Held, result.Run{Servers: result.Servers{Cache: &result.CacheDiscipline{WarmRequests: 50}}}, good},
-		"99 are too few":     {PointTails, NotHeld, run, good[:99]},
-		"short":              {PointDuration, NotHeld, run, good[:100]},
-		"none succeeded":     {PointLengths, Unknown, run, []result.Result{failure(0, 0, "reset")}},
-		"one length":         {PointLengths, NotHeld, run, []result.Result{answer(0, 0, 0, 1, 2), answer(1, 1, 0, 1, 2)}},
-		"one token each":     {PointPhases, NotHeld, run, []result.Result{answer(0, 0, 0, 1), answer(1, 1, 0, 1)}},
-		"precision unsaid":   {PointPrecise, Unknown, result.Run{Load: result.Load{Model: "Llama-3-70B-Instruct"}}, good},
-		"quantised by GPTQ":  {PointPrecise, Held, result.Run{Load: result.Load{Model: "a/b-GPTQ-Int4"}}, good},
-		"no GPU is known of": {PointHardware, Unknown, run, good},
+		"closed loop":        {pointOpenLoop, NotHeld, result.Run{Load: result.Load{Timing: result.ClosedLoop, Concurrency: 4}}, good},
+		"held back":          {pointOpenLoop, NotHeld, result.Run{Load: result.Load{Timing: result.OpenLoop}, Sending: result.Sending{HeldBack: 1}}, good},
+		"no word of timing":  {pointOpenLoop, Unknown, result.Run{}, good},
+		"sessions":           {pointOpenLoop, Held, result.Run{Load: result.Load{Timing: result.Causal}}, good},
+		"a pass to warm":     {pointWarmUp, Held, result.Run{Servers: result.Servers{Cache: &result.CacheDiscipline{WarmRequests: 50}}}, good},
+		"99 are too few":     {pointTails, NotHeld, run, good[:99]},
+		"short":              {pointDuration, NotHeld, run, good[:100]},
+		"none succeeded":     {pointLengths, Unknown, run, []result.Result{failure(0, 0, "reset")}},
+		"one length":         {pointLengths, NotHeld, run, []result.Result{answer(0, 0, 0, 1, 2), answer(1, 1, 0, 1, 2)}},
+		"one token each":     {pointPhases, NotHeld, run, []result.Result{answer(0, 0, 0, 1), answer(1, 1, 0, 1)}},
+		"precision unsaid":   {pointPrecise, Unknown, result.Run{Load: result.Load{Model: "Llama-3-70B-Instruct"}}, good},
+		"quantised by GPTQ":  {pointPrecise, Held, result.Run{Load: result.Load{Model: "a/b-GPTQ-Int4"}}, good},
+		"no GPU is known of": {pointHardware, Unknown, run, good},
 	} {
 		if got := statuses(summarise(t, test.run, Options{}, test.rows...))[test.code]; got != test.want {
 			t.Errorf("%s: %s is %q, want %q", name, test.code, got, test.want)
@@ -67,7 +67,7 @@ func TestChecklist(t *testing.T) {
 	}
 	warm := run
 	warm.Window = &result.Window{From: &result.Place{DueNS: 60 * 400 * msNS}}
-	if got := statuses(summarise(t, warm, Options{}, good...))[PointWarmUp]; got != Held {
+	if got := statuses(summarise(t, warm, Options{}, good...))[pointWarmUp]; got != Held {
 		t.Errorf("60 requests of warm-up: %s", got)
 	}
 }
@@ -96,42 +96,42 @@ func TestDiagnoses(t *testing.T) {
 	healthy := func(i int64) result.Result { return answer(i, i*10, 0, 20+i%5, 30+i%5, 40+i%5, 50+i%5) }
 	for want, results := range map[string][]result.Result{
 		"": load(400, healthy),
-		LeadClientWait: load(400, func(i int64) result.Result {
+		leadClientWait: load(400, func(i int64) result.Result {
 			return answer(i, i*10, i%50/49*20, 20, 30, 40, 50)
 		}),
-		LeadSaturated: load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i, 40+2*i, 50+2*i) }),
-		LeadTail: load(400, func(i int64) result.Result {
+		leadSaturated: load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i, 40+2*i, 50+2*i) }),
+		leadTail: load(400, func(i int64) result.Result {
 			slow := i % 50 / 49 * 200
 			return answer(i, i*10, 0, 20+slow, 30+slow, 40+slow, 50+slow)
 		}),
-		LeadPrefill: load(400, func(i int64) result.Result {
+		leadPrefill: load(400, func(i int64) result.Result {
 			r := answer(i, i*10, 0, 20+i%2*40, 30+i%2*40, 40+i%2*40, 50+i%2*40)
 			r.Input = trace.Ptr(int32(100 + i%2*4000))
 			return r
 		}),
-		LeadInterference: load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20, 30, 40, 50+i%10/9*50) }),
-		LeadSingle:       load(50, func(i int64) result.Result { return answer(i, i*100, 0, 20, 30, 40) }),
-		LeadColdCache: load(400, func(i int64) result.Result {
+		leadInterference: load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20, 30, 40, 50+i%10/9*50) }),
+		leadSingle:       load(50, func(i int64) result.Result { return answer(i, i*100, 0, 20, 30, 40) }),
+		leadColdCache: load(400, func(i int64) result.Result {
 			r := healthy(i)
 			r.Known, r.Cached = trace.Ptr(int32(80)), trace.Ptr(int32(16))
 			return r
 		}),
-		LeadNoCache: load(400, func(i int64) result.Result {
+		leadNoCache: load(400, func(i int64) result.Result {
 			r := healthy(i)
 			r.Known, r.Cached = trace.Ptr(int32(80)), trace.Ptr(int32(0))
 			return r
 		}),
-		LeadClient: load(400, func(i int64) result.Result { return answer(i, i*10, 30, 20, 30, 40, 50) }),
+		leadClient: load(400, func(i int64) result.Result { return answer(i, i*10, 30, 20, 30, 40, 50) }),
 	} {
 		got := strings.Join(leadsOf(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, results...), " ")
-		if want == LeadSaturated && got == LeadSaturated+" "+LeadTail { // what saturates has a tail
+		if want == leadSaturated && got == leadSaturated+" "+leadTail { // what saturates has a tail
 			continue
 		}
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := leadsOf(t, result.Run{Load: result.Load{Timing: result.ClosedLoop}}, Options{}, load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, LeadSaturated) {
+	if got := leadsOf(t, result.Run{Load: result.Load{Timing: result.ClosedLoop}}, Options{}, load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, leadSaturated) {
 		t.Error("a closed loop cannot fall behind")
 	}
 }
@@ -149,19 +149,19 @@ func TestCachingOff(t *testing.T) {
 		code   string
 		says   string
 	}{
-		{off, 0, LeadNoCache, "Prefix caching was off"}, {on, 0, LeadColdCache, "computed again"}, {on, 16, LeadColdCache, "computed again"},
-		{result.Run{}, 0, LeadNoCache, "Nothing was found"}, {result.Run{}, 16, LeadColdCache, "computed again"},
-		{flags("--tp 2 --no-enable-prefix-caching"), 0, LeadNoCache, "was off"}, {flags("--disable-radix-cache"), 0, LeadNoCache, "was off"},
-		{flags("--enable-prefix-caching"), 16, LeadColdCache, "computed again"},
+		{off, 0, leadNoCache, "Prefix caching was off"}, {on, 0, leadColdCache, "computed again"}, {on, 16, leadColdCache, "computed again"},
+		{result.Run{}, 0, leadNoCache, "Nothing was found"}, {result.Run{}, 16, leadColdCache, "computed again"},
+		{flags("--tp 2 --no-enable-prefix-caching"), 0, leadNoCache, "was off"}, {flags("--disable-radix-cache"), 0, leadNoCache, "was off"},
+		{flags("--enable-prefix-caching"), 16, leadColdCache, "computed again"},
 	} {
 		c.run.ServerBlock = 16
 		s := summarise(t, c.run, Options{}, hit(0, 100, 80, c.cached))
-		i := slices.IndexFunc(s.Diagnoses, func(d Diagnosis) bool { return d.Code == LeadColdCache || d.Code == LeadNoCache })
+		i := slices.IndexFunc(s.Diagnoses, func(d Diagnosis) bool { return d.Code == leadColdCache || d.Code == leadNoCache })
 		if i < 0 {
 			t.Errorf("%+v: %+v", c, s.Diagnoses)
 			continue
 		}
-		if d := s.Diagnoses[i]; d.Code != c.code || !strings.Contains(d.Text, c.says) || strings.Contains(d.Confirm, "memory") != (c.code == LeadColdCache) {
+		if d := s.Diagnoses[i]; d.Code != c.code || !strings.Contains(d.Text, c.says) || strings.Contains(d.Confirm, "memory") != (c.code == leadColdCache) {
 			t.Errorf("%+v: %+v", c, d)
 		}
 	}
@@ -170,7 +170,7 @@ func TestCachingOff(t *testing.T) {
 // What an expected hit ratio rests on is said with it.
 func TestExpectedFrom(t *testing.T) {
 	for want, run := range map[string]result.Run{
-		FromPrompts: {}, FromReplies: {Thread: &result.Threads{}}, FromWarmUp: {Servers: result.Servers{Cache: &result.CacheDiscipline{Done: result.CacheWarmPass}}},
+		fromPrompts: {}, fromReplies: {Thread: &result.Threads{}}, fromWarmUp: {Servers: result.Servers{Cache: &result.CacheDiscipline{Done: result.CacheWarmPass}}},
 	} {
 		run.ServerBlock = 16
 		s := summarise(t, run, Options{}, hit(0, 100, 80, 16))
@@ -198,7 +198,7 @@ func TestServerDiagnoses(t *testing.T) {
 	for _, d := range l.out {
 		got = append(got, d.Code)
 	}
-	if want := []string{LeadQueueing, LeadIdleGPU, LeadMemory}; !slices.Equal(got, want) {
+	if want := []string{leadQueueing, leadIdleGPU, leadMemory}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -126,7 +126,7 @@ func TestClosedLoopIsLabelled(t *testing.T) {
 		t.Errorf("%s", &text)
 	}
 	for _, w := range s.Warnings {
-		if w.Code == WarnClosedLoop {
+		if w.Code == warnClosedLoop {
 			return
 		}
 	}

@@ -156,9 +156,9 @@ func TestAgainstOracle(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		results := messy(rng, 60+int(seed)*250)
 		opts := Options{SLO: slo, ServerBlock: 16, Exact: 1 << 20}
-		relative, method := 1e-9, Exact
+		relative, method := 1e-9, exact
 		if seed%2 == 1 {
-			opts.Exact, relative, method = 20, 1e-3, HDR
+			opts.Exact, relative, method = 20, 1e-3, hdr
 		}
 		s := summarise(t, result.Run{}, opts, results...)
 		o := tell(results, 16, slo)

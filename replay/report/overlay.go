@@ -225,19 +225,19 @@ var overlayRows = []struct {
 	{"Send lag, p99", "send_lag", func(s *Summary) string { return numberOrDash(s.Latency.SendLag.P99) }},
 	{"Tokens/s per user", "tokens_per_s_per_user", func(s *Summary) string { return numberOrDash(s.Efficiency.PerUser) }},
 	{"GPUs", "output_tokens_per_s_per_gpu", func(s *Summary) string {
-		if s.Efficiency.GPUsFrom != GPUsGiven {
+		if s.Efficiency.GPUsFrom != gpusGiven {
 			return "not known"
 		}
 		return page.Brief(int64(s.Efficiency.GPUs))
 	}},
 	{"Output/s per GPU", "output_tokens_per_s_per_gpu", func(s *Summary) string {
-		if s.Efficiency.GPUsFrom != GPUsGiven {
+		if s.Efficiency.GPUsFrom != gpusGiven {
 			return "–"
 		}
 		return numberOrDash(s.Efficiency.PerGPU)
 	}},
 	{"… per instance", "output_tokens_per_s_per_gpu", func(s *Summary) string {
-		if s.Efficiency.GPUsFrom == GPUsGiven {
+		if s.Efficiency.GPUsFrom == gpusGiven {
 			return "–"
 		}
 		return numberOrDash(s.Efficiency.PerGPU)
@@ -275,7 +275,7 @@ func checklistTable(runs []Named) page.Table {
 		row := []string{p.Name}
 		for _, r := range runs {
 			status := r.Checklist[i].Status
-			if p.Code == PointSweep {
+			if p.Code == pointSweep {
 				status = held(sweep)
 			}
 			row = append(row, status.sign())
@@ -411,9 +411,9 @@ func spots(runs []Named) (out []spot, known bool) {
 	known = true
 	for _, r := range runs {
 		e := r.Efficiency
-		known = known && e.GPUsFrom == GPUsGiven
+		known = known && e.GPUsFrom == gpusGiven
 		if e.PerGPU != nil && e.PerUser != nil {
-			out = append(out, spot{name: Plain(r.Name), user: *e.PerUser, gpu: *e.PerGPU, gpus: e.GPUs, gpusAreCounts: e.GPUsFrom == GPUsGiven})
+			out = append(out, spot{name: Plain(r.Name), user: *e.PerUser, gpu: *e.PerGPU, gpus: e.GPUs, gpusAreCounts: e.GPUsFrom == gpusGiven})
 		}
 	}
 	for i := range out {

@@ -161,14 +161,14 @@ func TestPareto(t *testing.T) {
 	if sec := paretoSection(unknown); sec.Plots[0].YLabel != "output tokens per second per instance" || !strings.Contains(strings.Join(sec.Text, " "), "not known") {
 		t.Errorf("%+v", sec)
 	}
-	unknown[0].Efficiency.GPUsFrom = GPUsGiven
+	unknown[0].Efficiency.GPUsFrom = gpusGiven
 	if sec := paretoSection(unknown); len(sec.Plots) > 0 || !strings.Contains(strings.Join(sec.Text, " "), "of some runs only") {
 		t.Errorf("a GPU is held against an instance: %+v", sec)
 	}
 	if got := *runs[0].Efficiency.PerGPU * 8; got < *runs[0].Throughput.OutputTokensPerS-1e-4 || got > *runs[0].Throughput.OutputTokensPerS+1e-4 {
 		t.Errorf("%v per second over 8 GPUs", got)
 	}
-	if e := efficiency(&Summary{Run: result.Run{Routing: result.Routing{Endpoints: []string{"a", "b"}}}}, 0); e.GPUs != 2 || e.GPUsFrom != GPUsInstances {
+	if e := efficiency(&Summary{Run: result.Run{Routing: result.Routing{Endpoints: []string{"a", "b"}}}}, 0); e.GPUs != 2 || e.GPUsFrom != gpusInstances {
 		t.Errorf("two endpoints: %+v", e)
 	}
 }

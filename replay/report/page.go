@@ -96,7 +96,7 @@ func latencyTable(s *Summary) page.Table {
 		if st.Count == 0 {
 			continue
 		}
-		if st.Method == HDR {
+		if st.Method == hdr {
 			near++
 		}
 		row := []string{m.label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short), page.OrDash(st.SD, page.Short), page.OrDash(st.Min, page.Short)}
@@ -226,7 +226,7 @@ func hardware(s *Summary) factGroup {
 	if where != nil {
 		gpus = joined(gpuParts(where)...)
 	}
-	if e := s.Efficiency; gpus == "" && e != nil && e.GPUsFrom == GPUsGiven {
+	if e := s.Efficiency; gpus == "" && e != nil && e.GPUsFrom == gpusGiven {
 		gpus = page.Brief(int64(e.GPUs)) + ", as given"
 	}
 	g.add("GPUs", gpus, "")

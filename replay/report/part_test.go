@@ -34,7 +34,7 @@ func TestPrimingFailedIsSaid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := slices.ContainsFunc(s.Warnings, func(w Warning) bool { return w.Code == WarnPrime })
+		said := slices.ContainsFunc(s.Warnings, func(w Warning) bool { return w.Code == warnPrime })
 		if said != (failed > 0) {
 			t.Errorf("%d failed: %+v", failed, s.Warnings)
 		}

@@ -126,7 +126,7 @@ func TestSilentServers(t *testing.T) {
 		for _, w := range summarise(t, result.Run{}, Options{}, r).Warnings {
 			codes[w.Code] = true
 		}
-		if codes[WarnPromptCut] != c.cut || codes[WarnOutputLonger] != c.longer {
+		if codes[warnPromptCut] != c.cut || codes[warnOutputLonger] != c.longer {
 			t.Errorf("%+v: %v", c, codes)
 		}
 	}

@@ -96,14 +96,14 @@ func expectedFrom(r *result.Run, c *Cache) string {
 	case c.Expected == nil:
 		return ""
 	case r.Cache != nil && r.Cache.Done == result.CacheWarmPass:
-		return FromWarmUp
+		return fromWarmUp
 	case r.Thread != nil:
-		return FromReplies
+		return fromReplies
 	}
-	return FromPrompts
+	return fromPrompts
 }
 
 // expectedFromWords end a sentence on what is expected.
 var expectedFromWords = map[string]string{
-	FromPrompts: "from earlier prompts alone", FromReplies: "from earlier prompts and replies", FromWarmUp: "from the warm-up pass",
+	fromPrompts: "from earlier prompts alone", fromReplies: "from earlier prompts and replies", fromWarmUp: "from the warm-up pass",
 }

@@ -68,7 +68,7 @@ func TestServers(t *testing.T) {
 	if v.Waiting != nil || v.Speculation != nil || v.PromptTokens != nil || v.Restarts != 1 {
 		t.Errorf("%+v", v)
 	}
-	if !serverWarns(&s, WarnRestart) || serverWarns(&s, WarnSpeculation) {
+	if !serverWarns(&s, warnRestart) || serverWarns(&s, warnSpeculation) {
 		t.Errorf("warnings %+v", s.Warnings)
 	}
 	// On the clock of the run: a sample at 0.5 s stands in the bin of the first second.
@@ -135,19 +135,19 @@ func TestSpeculation(t *testing.T) {
 		if p == nil || *p.Acceptance != .5 || *p.Length != 2.5 || *p.Steps != 100 || !slices.Equal(p.ByPosition, []float64{.5, .05}) {
 			t.Fatalf("%+v", p)
 		}
-		if serverWarns(&s, WarnSpeculation) != warned {
+		if serverWarns(&s, warnSpeculation) != warned {
 			t.Errorf("prompts of %q: %+v", kind, s.Warnings)
 		}
 	}
 	s := serverRun(t, result.Run{PromptText: result.TextStable}, serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0, 2, 3),
 		serverMetric("gauge", "sglang:spec_accept_rate", "", 0, 0, .5, .7))
 	p := s.Servers.Speculation
-	if p == nil || *p.Length != 2.5 || math.Abs(*p.Acceptance-.6) > 1e-9 || p.Steps != nil || !serverWarns(&s, WarnSpeculation) {
+	if p == nil || *p.Length != 2.5 || math.Abs(*p.Acceptance-.6) > 1e-9 || p.Steps != nil || !serverWarns(&s, warnSpeculation) {
 		t.Errorf("SGLang: %+v", p)
 	}
 	// A server that could speculate and did not is no speculating one.
 	s = serverRun(t, result.Run{PromptText: result.TextStable}, serverMetric("counter", "vllm:spec_decode_num_drafts_total", "", 0, 0), serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0))
-	if s.Servers.Speculation != nil || serverWarns(&s, WarnSpeculation) {
+	if s.Servers.Speculation != nil || serverWarns(&s, warnSpeculation) {
 		t.Errorf("idle: %+v", s.Servers.Speculation)
 	}
 }

@@ -158,24 +158,24 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 	r := &s.Run
 	if v := s.Servers; v != nil {
 		text := map[string]string{result.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
-		warn(v.Speculation != nil && text != "", WarnSpeculation,
+		warn(v.Speculation != nil && text != "", warnSpeculation,
 			"the servers decode speculatively, and how much of a draft is accepted depends on what the text says: these prompts are %s, so that neither the acceptance nor the latencies that rest on it hold for real traffic", text)
-		warn(v.Restarts > 0, WarnRestart, "%s of the servers fell during the run: a server started anew", page.Many(int64(v.Restarts), "counter"))
+		warn(v.Restarts > 0, warnRestart, "%s of the servers fell during the run: a server started anew", page.Many(int64(v.Restarts), "counter"))
 	}
 	if st := r.Server; st != nil && st.Scraped != nil {
 		for _, t := range st.Scraped.Targets {
-			warn(t.Failed > 0, WarnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"), Plain(t.Target), classes(t.Failures))
+			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"), Plain(t.Target), classes(t.Failures))
 		}
-		warn(st.Scraped.Dropped > 0, WarnSeries, "%s of series beyond the first %s were dropped", page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
+		warn(st.Scraped.Dropped > 0, warnSeries, "%s of series beyond the first %s were dropped", page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
 	}
 	if st := r.Server; st != nil && st.Prometheus != nil {
-		warn(st.Prometheus.Failed > 0, WarnUnmeasured, "%s of the Prometheus server failed: %s", page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
-		warn(st.Prometheus.Dropped > 0, WarnSeries, "%s of Prometheus' series beyond a limit were dropped", page.Many(st.Prometheus.Dropped, "sample"))
+		warn(st.Prometheus.Failed > 0, warnUnmeasured, "%s of the Prometheus server failed: %s", page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
+		warn(st.Prometheus.Dropped > 0, warnSeries, "%s of Prometheus' series beyond a limit were dropped", page.Many(st.Prometheus.Dropped, "sample"))
 	}
 	more := (r.Cache == nil || r.Cache.Done == result.CacheNothing) && deref(s.Cache.Difference) > 0.005
-	warn(more && r.Simulated != "", WarnGeneratedHits,
+	warn(more && r.Simulated != "", warnGeneratedHits,
 		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
-	warn(more && r.Simulated == "", WarnForeignHits,
+	warn(more && r.Simulated == "", warnForeignHits,
 		"the servers found more of the prompts in their caches than this run had sent, by %s: what earlier runs left there made this one faster, and --cache cold would not", page.PercentagePoints(deref(s.Cache.Difference)))
 }
 

@@ -141,10 +141,10 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 	if r := s.Run.Stalls; r != nil {
 		n, longest = r.Count, page.Number(float64(r.LongestNS)/1e6)
 	}
-	check(CodeStalledTTFT, stalled.TTFTShare, limits.StallTTFT,
+	check(codeStalledTTFT, stalled.TTFTShare, limits.StallTTFT,
 		"the client stood still for %s of the times to first token, those of %s of %s (%s, the longest %s ms): so much of TTFT may be its own; the limit is %s",
 		page.Brief(stalled.StalledRequests), page.Many(s.Requests.Succeeded, "request"), page.Many(n, "stall"), longest)
-	check(CodeStalledGap, stalled.GapP99Share, limits.StallGap,
+	check(codeStalledGap, stalled.GapP99Share, limits.StallGap,
 		"at p99 of the gaps between token events, the client stood still for %s of the gap (%s, the longest %s ms); the limit is %s",
 		page.Many(n, "stall"), longest)
 }

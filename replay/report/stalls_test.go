@@ -150,16 +150,16 @@ func TestStallVerdict(t *testing.T) {
 		{"no stall", stalledRun(), Options{}, steady, "", ""},
 		{"between requests", stalledRun(400, 990), Options{}, steady, "", ""},
 		{"1 % of TTFT", ttft(100), Options{}, steady, "", ""},
-		{"more of TTFT", ttft(102), Options{}, steady, CodeStalledTTFT, ""},
+		{"more of TTFT", ttft(102), Options{}, steady, codeStalledTTFT, ""},
 		{"more of TTFT, allowed", ttft(102), one(func(l *Limits) { l.StallTTFT = 0.02 }), steady, "", ""},
 		{"more of TTFT, unlimited", ttft(102), one(func(l *Limits) { l.StallTTFT = -1 }), steady, "", ""},
 		{"1 % of gaps", gaps(2, 80), Options{}, steady, "", ""},
 		{"5 % of more gaps", gaps(3, 5), Options{}, steady, "", ""},
-		{"6 % of more gaps", gaps(3, 6), Options{}, steady, CodeStalledGap, ""},
+		{"6 % of more gaps", gaps(3, 6), Options{}, steady, codeStalledGap, ""},
 		{"6 % of more gaps, allowed", gaps(3, 6), one(func(l *Limits) { l.StallGap = 0.06 }), steady, "", ""},
 		{"6 % of more gaps, unlimited", gaps(3, 6), one(func(l *Limits) { l.StallGap = -1 }), steady, "", ""},
-		{"both", stalledRun(10, 300, 1010, 1300, 2010, 2300), Options{}, steady, CodeStalledTTFT + " " + CodeStalledGap, ""},
-		{"an embedding", stalledRun(50, 60), Options{}, []result.Result{embedding}, CodeStalledTTFT, ""},
+		{"both", stalledRun(10, 300, 1010, 1300, 2010, 2300), Options{}, steady, codeStalledTTFT + " " + codeStalledGap, ""},
+		{"an embedding", stalledRun(50, 60), Options{}, []result.Result{embedding}, codeStalledTTFT, ""},
 		{"an old file", result.Run{}, Options{}, steady, "", "not recorded"},
 		{"a simulation", result.Run{Simulation: result.Simulation{Simulated: "1 × engine"}}, Options{}, steady, "", "not applicable"},
 	} {
@@ -173,9 +173,9 @@ func TestStallVerdict(t *testing.T) {
 		}
 		found := 0
 		for _, k := range s.Verdict.Checks {
-			if k.Code == CodeStalledTTFT || k.Code == CodeStalledGap {
+			if k.Code == codeStalledTTFT || k.Code == codeStalledGap {
 				found++
-				if k.Says != c.says || (k.Measured == nil) != (c.says != "" || k.Code == CodeStalledGap && c.name == "an embedding") {
+				if k.Says != c.says || (k.Measured == nil) != (c.says != "" || k.Code == codeStalledGap && c.name == "an embedding") {
 					t.Errorf("%s: %+v", c.name, k)
 				}
 			}
@@ -203,7 +203,7 @@ func TestStallsAreReportedFromTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "the client stood still for 77.8 % of the times to first token, those of 2 of 2 requests (2 stalls, the longest 600 ms): so much of TTFT may be its own; the limit is 1 %"
-	if r := s.Verdict.Reasons; len(r) != 1 || r[0].Text != want || r[0].Code != CodeStalledTTFT {
+	if r := s.Verdict.Reasons; len(r) != 1 || r[0].Text != want || r[0].Code != codeStalledTTFT {
 		t.Fatalf("%+v", r)
 	}
 	var text, page strings.Builder

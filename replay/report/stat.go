@@ -58,9 +58,9 @@ var percentiles = [...]struct {
 // Nothing may be added to s after.
 func StatOf(s *sample.Values) (Stat, sample.Order) {
 	q := s.Order()
-	out := Stat{Count: s.N, Method: HDR}
+	out := Stat{Count: s.N, Method: hdr}
 	if q.Exact {
-		out.Method = Exact
+		out.Method = exact
 	}
 	if s.N == 0 {
 		return out, q

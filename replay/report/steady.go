@@ -17,7 +17,7 @@ import (
 // as many as a p99 does.
 const (
 	DefaultSteadyShare = 0.8
-	MinSteady          = 100
+	minSteady          = 100
 )
 
 // A Steady is the longest stretch of a run in which the requests in flight
@@ -206,9 +206,9 @@ func (in *inside) addTokens(r *result.Result) {
 
 func (in *inside) finish(s *Steady) {
 	s.Inside, s.Finished = in.sent, in.finished
-	if in.sent < MinSteady {
+	if in.sent < minSteady {
 		s.Reason = fmt.Sprintf("%s %s sent and finished in the %s s from %s s on in which at least %s were in flight; %d are needed",
-			page.Many(in.sent, "request"), page.Was(in.sent), page.Number(s.Window.DurationS), page.Number(s.Window.FromS), page.Brief(s.AtLeast), MinSteady)
+			page.Many(in.sent, "request"), page.Was(in.sent), page.Number(s.Window.DurationS), page.Number(s.Window.FromS), page.Brief(s.AtLeast), minSteady)
 		return
 	}
 	ns := in.window.to - in.window.from

@@ -9,14 +9,14 @@ import (
 	"reprise/trace/page"
 )
 
-// Schema names the layout of a [Summary] as JSON.
-const Schema = "summary/1"
+// schema names the layout of a [Summary] as JSON.
+const schema = "summary/1"
 
 // A Summary is everything a report says of a run. Its JSON names are stable
 // and carry their units: _ms, _s, _ns, _per_s; ratios and shares are between 0
 // and 1. What was not measured is null. [Definitions] says what each means.
 type Summary struct {
-	Schema        string         `json:"schema"` // [Schema]
+	Schema        string         `json:"schema"` // [schema]
 	Verdict       Verdict        `json:"verdict"`
 	Run           result.Run     `json:"run"`
 	Requests      Requests       `json:"requests"`
@@ -118,7 +118,7 @@ type InFlight struct {
 // give: everything without a value, a percentile p below 1/(1−p) of them.
 type Stat struct {
 	Count  int64    `json:"count"`
-	Method string   `json:"method"` // of the percentiles: [Exact] or [HDR]
+	Method string   `json:"method"` // of the percentiles: [exact] or [hdr]
 	Mean   *float64 `json:"mean_ms"`
 	SD     *float64 `json:"sd_ms"`
 	Min    *float64 `json:"min_ms"`
@@ -134,8 +134,8 @@ type Stat struct {
 
 // How the percentiles of a [Stat] were computed.
 const (
-	Exact = "exact"        // from every value
-	HDR   = "hdrhistogram" // from a histogram of three significant digits, within 0.1 %
+	exact = "exact"        // from every value
+	hdr   = "hdrhistogram" // from a histogram of three significant digits, within 0.1 %
 )
 
 // Latency holds the latencies of the successful requests, and the send lag of
@@ -229,16 +229,16 @@ type Cache struct {
 	PromptTokens int64    `json:"prompt_tokens"`
 	Measured     *float64 `json:"measured_ratio"`
 	Expected     *float64 `json:"expected_ratio"`
-	ExpectedFrom string   `json:"expected_from,omitempty"` // of the whole run: [FromPrompts], [FromReplies] or [FromWarmUp]
+	ExpectedFrom string   `json:"expected_from,omitempty"` // of the whole run: [fromPrompts], [fromReplies] or [fromWarmUp]
 	Difference   *float64 `json:"difference"`              // measured − expected
 	RoundingLoss *float64 `json:"rounding_loss"`
 }
 
 // What the expected hit ratio of a [Cache] takes to be in the server's cache.
 const (
-	FromPrompts = "prompts"             // what earlier prompts brought there, and not what the server generated
-	FromReplies = "prompts and replies" // also what was generated for turns that hold it, see [result.Threads]
-	FromWarmUp  = "warm-up pass"        // every prompt, since all were sent before
+	fromPrompts = "prompts"             // what earlier prompts brought there, and not what the server generated
+	fromReplies = "prompts and replies" // also what was generated for turns that hold it, see [result.Threads]
+	fromWarmUp  = "warm-up pass"        // every prompt, since all were sent before
 )
 
 // Group is the latencies in a part of the results: TTFT and E2E from sent.

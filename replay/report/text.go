@@ -58,7 +58,7 @@ func WriteText(w io.Writer, s Summary) error {
 		b.WriteByte('\n')
 	}
 	for _, warning := range s.Warnings {
-		if s.Peer != nil && warning.Code == WarnFewSamples {
+		if s.Peer != nil && warning.Code == warnFewSamples {
 			continue // a peer fills what it has
 		}
 		line("warning: ", warning.Text)

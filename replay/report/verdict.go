@@ -41,25 +41,25 @@ type Check struct {
 // Codes of the checks, in the order in which they are given.
 const (
 	CodeNoSamples   = "no_samples"       // nothing succeeded: nothing can be said
-	CodeLagP50      = "send_lag_p50"     // the client sent late
-	CodeLagP99      = "send_lag_p99"     //
-	CodeLagP999     = "send_lag_p99_9"   //
-	CodeLagDrift    = "send_lag_drift"   // the client fell further and further behind
-	CodeCPU         = "client_cpu"       // the client had no cores to spare
-	CodeGCPause     = "client_gc_pause"  // the client stood still
-	CodeStalled     = "client_stalled"   // the process or the machine stood still
-	CodeStalledTTFT = "stalled_ttft"     // the client stood still while it waited for first tokens
-	CodeStalledGap  = "stalled_gap"      // the client stood still between tokens
-	CodeClock       = "clock_jump"       // the wall clock was set, or the machine suspended
-	CodeHeldBack    = "held_back"        // the limit of requests in flight shaped the load
-	CodeConnect     = "connect_failures" // requests that never reached the server
+	codeLagP50      = "send_lag_p50"     // the client sent late
+	codeLagP99      = "send_lag_p99"     //
+	codeLagP999     = "send_lag_p99_9"   //
+	codeLagDrift    = "send_lag_drift"   // the client fell further and further behind
+	codeCPU         = "client_cpu"       // the client had no cores to spare
+	codeGCPause     = "client_gc_pause"  // the client stood still
+	codeStalled     = "client_stalled"   // the process or the machine stood still
+	codeStalledTTFT = "stalled_ttft"     // the client stood still while it waited for first tokens
+	codeStalledGap  = "stalled_gap"      // the client stood still between tokens
+	codeClock       = "clock_jump"       // the wall clock was set, or the machine suspended
+	codeHeldBack    = "held_back"        // the limit of requests in flight shaped the load
+	codeConnect     = "connect_failures" // requests that never reached the server
 	CodeRefused     = "refused_share"    // the server took less than it was given
 	CodeErrors      = "error_share"      // too many requests failed
 	CodeSkipped     = "skipped"          // failures ended sessions, so that their turns were never sent
-	CodeEndedEarly  = "ended_early"      // the run was cut short
-	CodeNotSent     = "not_sent"         // rows of the workload were never sent
-	CodeUnprepared  = "unprepared"       // no prompt could be made for rows of the workload
-	CodeRowsMissing = "results_missing"  // fewer results than the run had requests
+	codeEndedEarly  = "ended_early"      // the run was cut short
+	codeNotSent     = "not_sent"         // rows of the workload were never sent
+	codeUnprepared  = "unprepared"       // no prompt could be made for rows of the workload
+	codeRowsMissing = "results_missing"  // fewer results than the run had requests
 )
 
 // judge holds a run against its limits.
@@ -122,9 +122,9 @@ func (j *judgement) lag(s *Summary, limits Limits) {
 		value      *float64
 		limit      time.Duration
 	}{
-		{CodeLagP50, "p50", lag.P50, limits.LagP50},
-		{CodeLagP99, "p99", lag.P99, limits.LagP99},
-		{CodeLagP999, "p99.9", lag.P999, limits.LagP999},
+		{codeLagP50, "p50", lag.P50, limits.LagP50},
+		{codeLagP99, "p99", lag.P99, limits.LagP99},
+		{codeLagP999, "p99.9", lag.P999, limits.LagP999},
 	} {
 		value, what := c.value, fmt.Sprintf("the %s of the send lag", c.name)
 		if value == nil {
@@ -138,10 +138,10 @@ func (j *judgement) lag(s *Summary, limits Limits) {
 	}
 	limit := ms(limits.LagDrift)
 	if d := s.LagDriftMS; d != nil {
-		j.check(CodeLagDrift, atMost(*d, limit, "ms"),
+		j.check(codeLagDrift, atMost(*d, limit, "ms"),
 			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms", page.Number(*d), page.Number(limit))
 	} else {
-		j.check(CodeLagDrift, unmeasured(limit, "ms"), "")
+		j.check(codeLagDrift, unmeasured(limit, "ms"), "")
 	}
 }
 
@@ -152,16 +152,16 @@ func (j *judgement) machine(run *result.Run, limits Limits) {
 		share := run.ClientCPU / cores
 		cpu = against(share, limits.CPU, "share", share < limits.CPU)
 	}
-	j.check(CodeCPU, cpu, "the client used %.2f of %d cores; from %s on, its own waiting is in the latencies", run.ClientCPU, run.Cores, page.Percent(limits.CPU))
+	j.check(codeCPU, cpu, "the client used %.2f of %d cores; from %s on, its own waiting is in the latencies", run.ClientCPU, run.Cores, page.Percent(limits.CPU))
 	for _, c := range []struct {
 		code  string
 		value int64
 		limit time.Duration
 		words string
 	}{
-		{CodeGCPause, run.GCPauseMaxNS, limits.GCPause, "the client stood still for %s ms to collect garbage; the limit is %s ms"},
-		{CodeStalled, run.StalledNS, limits.Stall, "the client, or its machine, stood still for %s ms: stopped, suspended or starved; the limit is %s ms"},
-		{CodeClock, run.ClockJumpNS, limits.ClockJump, "the wall clock jumped by %s ms against the monotonic one: it was set, or the machine was suspended; the limit is %s ms"},
+		{codeGCPause, run.GCPauseMaxNS, limits.GCPause, "the client stood still for %s ms to collect garbage; the limit is %s ms"},
+		{codeStalled, run.StalledNS, limits.Stall, "the client, or its machine, stood still for %s ms: stopped, suspended or starved; the limit is %s ms"},
+		{codeClock, run.ClockJumpNS, limits.ClockJump, "the wall clock jumped by %s ms against the monotonic one: it was set, or the machine was suspended; the limit is %s ms"},
 	} {
 		value, limit := ms(time.Duration(c.value)), ms(c.limit)
 		j.check(c.code, atMost(value, limit, "ms"), c.words, page.Number(value), page.Number(limit))
@@ -182,9 +182,9 @@ func (j *judgement) outcomes(s *Summary, limits Limits) {
 	}
 	ended := r.Succeeded + r.Failed
 	if run.Simulated == "" {
-		share(CodeHeldBack, run.HeldBack, max(run.Requests, r.all(), run.HeldBack), limits.HeldBack, workload,
+		share(codeHeldBack, run.HeldBack, max(run.Requests, r.all(), run.HeldBack), limits.HeldBack, workload,
 			"%s waited for the limit of %d in flight, so the client shaped the load", page.Many(run.HeldBack, "request"), run.InFlightLimit)
-		share(CodeConnect, r.Unconnected, ended, limits.Connect, those, "%s found no connection", page.Many(r.Unconnected, "request"))
+		share(codeConnect, r.Unconnected, ended, limits.Connect, those, "%s found no connection", page.Many(r.Unconnected, "request"))
 		share(CodeRefused, r.Refused, ended, limits.Refused, those, "the server refused %s with 429 or 503", page.Many(r.Refused, "request"))
 	}
 	share(CodeErrors, r.Failed, ended, limits.Errors, those, "%s failed", page.Many(r.Failed, "request"))
@@ -198,13 +198,13 @@ func (j *judgement) outcomes(s *Summary, limits Limits) {
 // completeness checks that the run was the one that was asked for.
 func (j *judgement) completeness(s *Summary) {
 	run := &s.Run
-	j.check(CodeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""), "the run ended early: %s", run.EndedEarly)
+	j.check(codeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""), "the run ended early: %s", run.EndedEarly)
 	n := max(run.NotSent, s.Requests.NotSent)
-	j.check(CodeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent", page.Many(n, "request"), page.Was(n))
-	j.check(CodeUnprepared, atMost(float64(run.Unprepared), 0, "requests"),
+	j.check(codeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent", page.Many(n, "request"), page.Was(n))
+	j.check(codeUnprepared, atMost(float64(run.Unprepared), 0, "requests"),
 		"no prompt could be made for %s of the workload: %s", page.Many(run.Unprepared, "row"), run.Unready)
 	due, all := run.Requests+run.Unprepared, s.Requests.all()
-	j.check(CodeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
+	j.check(codeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
 		"there are results of %s, but the run had %s", page.Many(all, "request"), page.Brief(due))
 }
 
@@ -213,25 +213,25 @@ func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 // checkNames say what each check holds against its limit.
 var checkNames = []struct{ code, name string }{
 	{CodeNoSamples, "successful requests, at least"},
-	{CodeLagP50, "send lag, p50"},
-	{CodeLagP99, "send lag, p99"},
-	{CodeLagP999, "send lag, p99.9"},
-	{CodeLagDrift, "drift of the send lag"},
-	{CodeCPU, "the client's CPU, below"},
-	{CodeGCPause, "longest GC pause"},
-	{CodeStalled, "the client stood still"},
-	{CodeStalledTTFT, "stalls in times to first token"},
-	{CodeStalledGap, "stalls in a token gap, p99"},
-	{CodeClock, "jump of the wall clock"},
-	{CodeHeldBack, "held back at the limit"},
-	{CodeConnect, "found no connection"},
+	{codeLagP50, "send lag, p50"},
+	{codeLagP99, "send lag, p99"},
+	{codeLagP999, "send lag, p99.9"},
+	{codeLagDrift, "drift of the send lag"},
+	{codeCPU, "the client's CPU, below"},
+	{codeGCPause, "longest GC pause"},
+	{codeStalled, "the client stood still"},
+	{codeStalledTTFT, "stalls in times to first token"},
+	{codeStalledGap, "stalls in a token gap, p99"},
+	{codeClock, "jump of the wall clock"},
+	{codeHeldBack, "held back at the limit"},
+	{codeConnect, "found no connection"},
 	{CodeRefused, "refused with 429 or 503"},
 	{CodeErrors, "failed"},
 	{CodeSkipped, "turns not sent after a failure"},
-	{CodeEndedEarly, "left by an early end"},
-	{CodeNotSent, "never sent"},
-	{CodeUnprepared, "without a prompt"},
-	{CodeRowsMissing, "results, at least"},
+	{codeEndedEarly, "left by an early end"},
+	{codeNotSent, "never sent"},
+	{codeUnprepared, "without a prompt"},
+	{codeRowsMissing, "results, at least"},
 }
 
 var checkHead = []string{"check", "measured", "allowed"}

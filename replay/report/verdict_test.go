@@ -62,31 +62,31 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"good", result.Run{Sending: result.Sending{Requests: 1000, InFlightLimit: 8}, Client: result.Client{Cores: 2, ClientCPU: 1.7, GCPauseMaxNS: 50e6}}, Limits{}, steady(0), ""},
 		{"p50 at the limit", result.Run{}, Limits{}, steady(10), ""},
-		{"p50", result.Run{}, Limits{}, steady(11), CodeLagP50},
+		{"p50", result.Run{}, Limits{}, steady(11), codeLagP50},
 		{"p99 at the limit", result.Run{}, Limits{}, tail(100, 10), ""},
 		{"p99 with ten of a thousand", result.Run{}, Limits{}, tail(101, 10), ""},
-		{"p99", result.Run{}, Limits{}, tail(101, 11), CodeLagP99},
+		{"p99", result.Run{}, Limits{}, tail(101, 11), codeLagP99},
 		{"p99.9 is not limited", result.Run{}, Limits{}, tail(5000, 2), ""},
-		{"p99.9", result.Run{}, p999, tail(101, 2), CodeLagP999},
-		{"p99 of few is the largest", result.Run{}, Limits{}, steady(0, 0, 0, 101)[702:751], CodeLagP99},
+		{"p99.9", result.Run{}, p999, tail(101, 2), codeLagP999},
+		{"p99 of few is the largest", result.Run{}, Limits{}, steady(0, 0, 0, 101)[702:751], codeLagP99},
 		{"drift", result.Run{}, Limits{}, steady(0, 0, 0, 10), ""},
-		{"drift over the limit", result.Run{}, Limits{}, steady(0, 0, 0, 11), CodeLagDrift},
+		{"drift over the limit", result.Run{}, Limits{}, steady(0, 0, 0, 11), codeLagDrift},
 		{"a client that catches up", result.Run{}, Limits{}, steady(11, 0, 0, 0), ""},
-		{"cpu", result.Run{Client: result.Client{Cores: 2, ClientCPU: 1.8}}, Limits{}, steady(0), CodeCPU},
+		{"cpu", result.Run{Client: result.Client{Cores: 2, ClientCPU: 1.8}}, Limits{}, steady(0), codeCPU},
 		{"cpu below", result.Run{Client: result.Client{Cores: 2, ClientCPU: 1.79}}, Limits{}, steady(0), ""},
 		{"few skipped", result.Run{Sending: result.Sending{Skipped: 10}}, Limits{}, steady(0), ""},
 		{"skipped", result.Run{Sending: result.Sending{Skipped: 11}}, Limits{}, steady(0), CodeSkipped},
 		{"cpu unknown", result.Run{Client: result.Client{ClientCPU: 1.8}}, Limits{}, steady(0), ""},
-		{"gc", result.Run{Client: result.Client{GCPauseMaxNS: 50e6 + 1}}, Limits{}, steady(0), CodeGCPause},
-		{"held back", result.Run{Sending: result.Sending{HeldBack: 1, InFlightLimit: 8}}, Limits{}, steady(0), CodeHeldBack},
+		{"gc", result.Run{Client: result.Client{GCPauseMaxNS: 50e6 + 1}}, Limits{}, steady(0), codeGCPause},
+		{"held back", result.Run{Sending: result.Sending{HeldBack: 1, InFlightLimit: 8}}, Limits{}, steady(0), codeHeldBack},
 		{"held back as allowed", result.Run{Sending: result.Sending{HeldBack: 20, InFlightLimit: 8}}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), ""},
-		{"held back more", result.Run{Sending: result.Sending{HeldBack: 21, InFlightLimit: 8}}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), CodeHeldBack},
+		{"held back more", result.Run{Sending: result.Sending{HeldBack: 21, InFlightLimit: 8}}, one(func(l *Limits) { l.HeldBack = 0.02 }), steady(0), codeHeldBack},
 		{"stalled at the limit", result.Run{Clock: result.Clock{StalledNS: 1e9}}, Limits{}, steady(0), ""},
-		{"stalled", result.Run{Clock: result.Clock{StalledNS: 1e9 + 1}}, Limits{}, steady(0), CodeStalled},
+		{"stalled", result.Run{Clock: result.Clock{StalledNS: 1e9 + 1}}, Limits{}, steady(0), codeStalled},
 		{"clock at the limit", result.Run{Clock: result.Clock{ClockJumpNS: 100e6}}, Limits{}, steady(0), ""},
-		{"clock", result.Run{Clock: result.Clock{ClockJumpNS: 100e6 + 1}}, Limits{}, steady(0), CodeClock},
+		{"clock", result.Run{Clock: result.Clock{ClockJumpNS: 100e6 + 1}}, Limits{}, steady(0), codeClock},
 		{"one without a connection", result.Run{}, Limits{}, planted(1, failure(0, 0, "connect")), ""},
-		{"without a connection", result.Run{}, Limits{}, planted(2, failure(0, 0, "connect")), CodeConnect},
+		{"without a connection", result.Run{}, Limits{}, planted(2, failure(0, 0, "connect")), codeConnect},
 		{"refused as allowed", result.Run{}, Limits{}, planted(10, refusal(429)), ""},
 		{"refused with 429", result.Run{}, Limits{}, planted(11, refusal(429)), CodeRefused + " " + CodeErrors},
 		{"refused with 503", result.Run{}, one(func(l *Limits) { l.Errors = 0.5 }), planted(11, refusal(503)), CodeRefused},
@@ -95,11 +95,11 @@ func TestVerdict(t *testing.T) {
 		{"errors at the limit", result.Run{}, Limits{}, failures(10), ""},
 		{"errors", result.Run{}, Limits{}, failures(11), CodeErrors},
 		{"only errors", result.Run{}, Limits{}, failures(1000), CodeNoSamples + " " + CodeErrors},
-		{"ended early", result.Run{EndedEarly: "interrupted"}, Limits{}, steady(0), CodeEndedEarly},
-		{"not sent", result.Run{EndedEarly: "interrupted", Sending: result.Sending{NotSent: 3}}, Limits{}, steady(0), CodeEndedEarly + " " + CodeNotSent},
-		{"not sent by the rows", result.Run{}, Limits{}, append(steady(0), result.Result{}), CodeNotSent},
-		{"unprepared", result.Run{Sending: result.Sending{Unprepared: 1, Unready: "too long"}}, Limits{}, steady(0), CodeUnprepared},
-		{"results missing", result.Run{Sending: result.Sending{Requests: 1001}}, Limits{}, steady(0), CodeRowsMissing},
+		{"ended early", result.Run{EndedEarly: "interrupted"}, Limits{}, steady(0), codeEndedEarly},
+		{"not sent", result.Run{EndedEarly: "interrupted", Sending: result.Sending{NotSent: 3}}, Limits{}, steady(0), codeEndedEarly + " " + codeNotSent},
+		{"not sent by the rows", result.Run{}, Limits{}, append(steady(0), result.Result{}), codeNotSent},
+		{"unprepared", result.Run{Sending: result.Sending{Unprepared: 1, Unready: "too long"}}, Limits{}, steady(0), codeUnprepared},
+		{"results missing", result.Run{Sending: result.Sending{Requests: 1001}}, Limits{}, steady(0), codeRowsMissing},
 		{"no limits", result.Run{Client: result.Client{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9}, Clock: result.Clock{StalledNS: 1e12, ClockJumpNS: 1e12}, Sending: result.Sending{HeldBack: 99}}, none, append(steady(500), failures(500)...), ""},
 		{"nothing", result.Run{}, none, nil, CodeNoSamples},
 	} {
@@ -107,7 +107,7 @@ func TestVerdict(t *testing.T) {
 		var codes []string
 		for _, r := range s.Verdict.Reasons {
 			codes = append(codes, r.Code)
-			if r.Text == "" || r.Unit == "" || r.Measured == r.Limit && r.Code != CodeCPU && r.Code != CodeEndedEarly {
+			if r.Text == "" || r.Unit == "" || r.Measured == r.Limit && r.Code != codeCPU && r.Code != codeEndedEarly {
 				t.Errorf("%s: %+v", row.name, r)
 			}
 		}
@@ -130,9 +130,9 @@ func TestVerdict(t *testing.T) {
 func TestReasonFigures(t *testing.T) {
 	s := summarise(t, result.Run{Client: result.Client{Cores: 4, ClientCPU: 3.8}}, Options{}, answer(0, 0, 250, 5))
 	want := []Reason{
-		{CodeLagP50, "the largest send lag of 1 request, too few for a p50, is 250 ms; the limit is 10 ms", 250, 10, "ms"},
-		{CodeLagP99, "the largest send lag of 1 request, too few for a p99, is 250 ms; the limit is 100 ms", 250, 100, "ms"},
-		{CodeCPU, "the client used 3.80 of 4 cores; from 90 % on, its own waiting is in the latencies", 0.95, 0.9, "share"},
+		{codeLagP50, "the largest send lag of 1 request, too few for a p50, is 250 ms; the limit is 10 ms", 250, 10, "ms"},
+		{codeLagP99, "the largest send lag of 1 request, too few for a p99, is 250 ms; the limit is 100 ms", 250, 100, "ms"},
+		{codeCPU, "the client used 3.80 of 4 cores; from 90 % on, its own waiting is in the latencies", 0.95, 0.9, "share"},
 	}
 	for i, r := range s.Verdict.Reasons {
 		if len(want) != len(s.Verdict.Reasons) || r != want[i] {
