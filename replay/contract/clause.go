@@ -56,23 +56,6 @@ var quantities = []quantity{
 	{"cost_per_million_output_tokens", costOf, false},
 }
 
-func quantityOf(name string) *quantity {
-	for i := range quantities {
-		if quantities[i].name == name {
-			return &quantities[i]
-		}
-	}
-	return nil
-}
-
-func quantityNames() string {
-	var names []string
-	for _, m := range quantities {
-		names = append(names, m.name)
-	}
-	return strings.Join(names, ", ")
-}
-
 const unitCost = "per million tokens"
 
 func (m *quantity) latency() bool   { return m.kind == latencyFrom || m.kind == latencyWithin }
@@ -228,13 +211,19 @@ func parseSubject(all []lexeme) (c Clause, rest []lexeme, err error) {
 		c.statistic = stat
 		name, rest = rest[0], rest[1:]
 	}
-	c.quantity = quantityOf(name.text)
+	var names []string
+	for i := range quantities {
+		names = append(names, quantities[i].name)
+		if quantities[i].name == name.text {
+			c.quantity = &quantities[i]
+		}
+	}
 	switch {
 	case name.kind == lexWord && c.quantity != nil:
 	case c.statistic == 0 && len(all) > 2 && all[1].kind == lexWord:
 		return c, nil, misplacedf(name.at, "want a percentile such as p95 or p99.9, mean or max before the metric")
 	default:
-		return c, nil, misplacedf(name.at, "want a metric, one of %s", quantityNames())
+		return c, nil, misplacedf(name.at, "want a metric, one of %s", strings.Join(names, ", "))
 	}
 	switch {
 	case c.quantity.latency() && c.statistic == 0:

@@ -109,18 +109,18 @@ func Read(path string) (Contract, error) {
 //
 // Errors begin with the name, and with the line and the column at fault.
 func Parse(name string, text []byte) (Contract, error) {
-	c, err := parseFile(text)
+	doc, err := strictyaml.Parse(text, contractBounds)
 	if err != nil {
 		return Contract{}, strictyaml.Named(name, err)
 	}
-	return c, nil
-}
-
-func parseFile(text []byte) (c Contract, err error) {
-	doc, err := strictyaml.Parse(text, contractBounds)
-	if err != nil {
-		return c, err
+	price := func(n strictyaml.Node) (float64, error) {
+		v, err := n.Number()
+		if err != nil || v <= 0 {
+			err = n.Faultf("price_per_gpu_hour: want a number above zero")
+		}
+		return v, err
 	}
+	var c Contract
 	err = doc.Keys(
 		strictyaml.Key{Name: "name", Read: strictyaml.Into(&c.Name, strictyaml.Node.Text)},
 		strictyaml.Key{Name: "clauses", Read: func(n strictyaml.Node) error { return n.List("a clause", maxClauses, c.addClause) }},
@@ -129,15 +129,10 @@ func parseFile(text []byte) (c Contract, err error) {
 	if err == nil && len(c.Clauses) == 0 {
 		err = doc.Faultf("the contract has no clauses, such as\nclauses:\n  - p95 ttft <= 1s")
 	}
-	return c, err
-}
-
-func price(n strictyaml.Node) (float64, error) {
-	v, err := n.Number()
-	if err != nil || v <= 0 {
-		err = n.Faultf("price_per_gpu_hour: want a number above zero")
+	if err != nil {
+		return Contract{}, strictyaml.Named(name, err)
 	}
-	return v, err
+	return c, nil
 }
 
 // addClause reads a clause, which is a text, or a map with the text and what belongs

@@ -130,7 +130,7 @@ func (c *comparison) String() string {
 		value = wordNone
 	case c.of.number != nil:
 		value = strconv.FormatInt(c.number, 10)
-	case !plainWord(value):
+	case value == "" || value == wordNone || joins(value) || strings.ContainsFunc(value, func(r rune) bool { return !inWord(r) }):
 		quote := `"`
 		if strings.Contains(value, quote) {
 			quote = "'" // both cannot be in a text that was quoted
@@ -138,11 +138,6 @@ func (c *comparison) String() string {
 		value = quote + value + quote
 	}
 	return c.of.name + " " + c.op + " " + value
-}
-
-// plainWord tells whether a text can stand without quotes.
-func plainWord(s string) bool {
-	return s != "" && s != wordNone && !joins(s) && !strings.ContainsFunc(s, func(r rune) bool { return !inWord(r) })
 }
 
 // Words with a meaning of their own, unless they are quoted.
@@ -279,9 +274,13 @@ func (p *scopeParser) one() (scope, error) {
 
 func (p *scopeParser) comparison() (scope, error) {
 	name := p.take()
-	i := slices.IndexFunc(scopeFields, func(f field) bool { return name.kind == lexWord && f.name == name.text })
-	if i < 0 {
-		return nil, misplacedf(name.at, "want one of %s", fieldNames())
+	var names []string
+	for _, f := range scopeFields {
+		names = append(names, f.name)
+	}
+	i := slices.Index(names, name.text)
+	if i < 0 || name.kind != lexWord {
+		return nil, misplacedf(name.at, "want one of %s", strings.Join(names, ", "))
 	}
 	c := &comparison{of: &scopeFields[i]}
 	op := p.take()
@@ -312,12 +311,4 @@ func (c *comparison) take(value lexeme) (err error) {
 		c.text = value.text
 	}
 	return nil
-}
-
-func fieldNames() string {
-	var names []string
-	for _, f := range scopeFields {
-		names = append(names, f.name)
-	}
-	return strings.Join(names, ", ")
 }

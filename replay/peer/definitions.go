@@ -31,7 +31,6 @@ func bothOf(t *totals) int64      { return t.in + t.out }
 func runSeconds(t *totals) *float64 {
 	return report.Seconds(t.duration())
 }
-func okSeconds(t *totals) *float64 { return report.Seconds(t.okDuration()) }
 
 // ifAsked leaves a goodput out without objectives, and with one that the peer
 // does not know.
@@ -122,7 +121,7 @@ var aiperfPreset = preset{
 		{name: "Request Throughput", unit: "requests/sec", definition: "Successful requests.", formula: "request count ÷ benchmark duration", total: perOK(completedOf)},
 		{name: "Request Count", unit: "requests", definition: "Successful requests.", formula: "count", total: figure(completedOf)},
 		{name: "Error Request Count", unit: "requests", definition: "Failed requests; an answer without content is one. Cancelled ones are in neither.", formula: "count", total: figure(failedOf)},
-		{name: "Benchmark Duration", unit: "sec", definition: "From the first successful request to the last response with content.", formula: "max(content[last]) − min(start)", total: okSeconds},
+		{name: "Benchmark Duration", unit: "sec", definition: "From the first successful request to the last response with content.", formula: "max(content[last]) − min(start)", total: func(t *totals) *float64 { return report.Seconds(t.okDuration()) }},
 		{name: "Good Request Count", unit: "requests", definition: "Requests that meet every objective; the one per token is compared with AIPerf's ITL.", formula: "count", total: ifAsked(figure(func(t *totals) int64 { return t.good }))},
 		{name: "Good Request Fraction", unit: "ratio", definition: "With errors in the denominator.", formula: "good ÷ (request count + error count)", total: ifAsked(func(t *totals) *float64 { return report.Ratio(t.good, t.completed+t.failed) })},
 		{name: "Goodput", unit: "requests/sec", definition: "Requests that meet every objective.", formula: "good ÷ benchmark duration", total: ifAsked(perOK(func(t *totals) int64 { return t.good }))},

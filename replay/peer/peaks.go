@@ -17,12 +17,8 @@ const peakEvents = 1 << 22
 // findPeaks computes the two figures of vLLM that need every instant in its
 // order: the most requests open at once, each from its sending to its last
 // chunk without that instant itself, and the most chunks in a second, counted
-// from the first sending.
-func (p *peerPass) findPeaks(reread report.Reread) error {
-	return p.findPeaksBy(reread, peakEvents)
-}
-
-func (p *peerPass) findPeaksBy(reread report.Reread, limit int) error {
+// from the first sending. It sorts about limit beginnings and ends at once.
+func (p *peerPass) findPeaks(reread report.Reread, limit int) error {
 	if p.totals.completed == 0 {
 		return nil
 	}
@@ -40,7 +36,12 @@ func (p *peerPass) findPeaksBy(reread report.Reread, limit int) error {
 				return nil
 			}
 			if i == 0 {
-				p.countChunks(v, perSecond)
+				at, last := v.start+v.ttft-p.totals.okFirst, int64(len(perSecond)-1)
+				perSecond[min(at/1e9, last)]++
+				for _, gap := range v.gaps {
+					at += gap
+					perSecond[min(at/1e9, last)]++
+				}
 			}
 			if part.Contains(v.start) {
 				events = append(events, v.start<<1|1)
@@ -61,13 +62,4 @@ func (p *peerPass) findPeaksBy(reread report.Reread, limit int) error {
 	}
 	p.totals.peakRequests, p.totals.peakTokens = most, slices.Max(perSecond)
 	return nil
-}
-
-func (p *peerPass) countChunks(v *view, perSecond []int64) {
-	at, last := v.start+v.ttft-p.totals.okFirst, int64(len(perSecond)-1)
-	perSecond[min(at/1e9, last)]++
-	for _, gap := range v.gaps {
-		at += gap
-		perSecond[min(at/1e9, last)]++
-	}
 }

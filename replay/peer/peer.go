@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"reprise/replay/report"
@@ -61,13 +62,6 @@ type measure struct {
 	missing string
 }
 
-func (m *measure) scale() float64 {
-	if m.per == 0 {
-		return 1e6
-	}
-	return m.per
-}
-
 // totals are what the single figures are made of.
 type totals struct {
 	rows, sent, completed, failed, cancelled, good int64
@@ -93,22 +87,14 @@ func Presets() []string {
 
 var presets = []*preset{&vllmPreset, &sglangPreset, &aiperfPreset, &guidellmPreset, &genaiPreset, &inferencePreset}
 
-func findPreset(name string) (*preset, error) {
-	for _, p := range presets {
-		if p.name == name {
-			return p, nil
-		}
-	}
-	return nil, errors.New("peer: definitions are one of " + strings.Join(Presets(), ", "))
-}
-
 // Under reads a recording under a peer's definitions. The results are read
 // once; for vllm, which prints peaks over time, some times more, see [WriteVLLM].
 func Under(name string, run result.Run, reread report.Reread, opts report.Options) (report.Peer, error) {
-	p, err := findPreset(name)
-	if err != nil {
-		return report.Peer{}, err
+	i := slices.Index(Presets(), name)
+	if i < 0 {
+		return report.Peer{}, errors.New("peer: definitions are one of " + strings.Join(Presets(), ", "))
 	}
+	p := presets[i]
 	if err := opts.Check(); err != nil {
 		return report.Peer{}, err
 	}
@@ -154,7 +140,7 @@ func (p *peerPass) read(reread report.Reread) error {
 	if err != nil || !p.preset.peaks {
 		return err
 	}
-	return p.findPeaks(reread)
+	return p.findPeaks(reread, peakEvents)
 }
 
 // measured tells whether a result lies in the run's window.
@@ -257,9 +243,9 @@ func (p *peerPass) metric(i int) report.PeerMetric {
 	case m.each != nil:
 		s := &p.samples[i]
 		out.Count = trace.Ptr(s.N)
-		q := s.Order()
+		q, per := s.Order(), cmp.Or(m.per, 1e6)
 		for _, name := range m.stats {
-			out.Values = append(out.Values, report.PeerValue{Stat: name, Value: p.stat(s, &q, name, m.scale())})
+			out.Values = append(out.Values, report.PeerValue{Stat: name, Value: p.stat(s, &q, name, per)})
 		}
 	}
 	return out

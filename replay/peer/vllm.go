@@ -79,7 +79,11 @@ func WriteVLLM(w io.Writer, run result.Run, reread report.Reread, o VLLMOptions)
 		}
 	}
 	out.statistics(&o, pass)
-	return out.close()
+	out.raw("}")
+	if out.err != nil {
+		return out.err
+	}
+	return out.w.Flush()
 }
 
 // vllmMetrics are the names that --percentile-metrics takes.
@@ -198,14 +202,6 @@ func (o *object) value(v any) {
 func (o *object) set(name string, v any) {
 	o.key(name)
 	o.value(v)
-}
-
-func (o *object) close() error {
-	o.raw("}")
-	if o.err != nil {
-		return o.err
-	}
-	return o.w.Flush()
 }
 
 // header writes what the benchmark was asked for.

@@ -306,7 +306,7 @@ func TestPeaksInParts(t *testing.T) {
 				pass.add(&results[i])
 			}
 			passes := 0
-			err := pass.findPeaksBy(func() trace.Reader[result.Result] { passes++; return rereadOf(results)() }, limit)
+			err := pass.findPeaks(func() trace.Reader[result.Result] { passes++; return rereadOf(results)() }, limit)
 			if err != nil || float64(pass.totals.peakRequests) != open {
 				t.Errorf("seed %d, limit %d: peak %d, want %v: %v", seed, limit, pass.totals.peakRequests, open, err)
 			}

@@ -138,7 +138,11 @@ func (c *collector) add(r *result.Result) error {
 	c.rows++
 	c.firstDue, c.lastDue = min(c.firstDue, r.DueNS), max(c.lastDue, r.DueNS)
 	c.time.at(r.DueNS).due++
-	category, bucket := c.categories[r.Category], c.buckets[bucketOf(r)]
+	length, begins := slices.BinarySearch(lengthBuckets[:], int64(InputTokens(r)))
+	if !begins { // within the bucket before
+		length--
+	}
+	category, bucket := c.categories[r.Category], c.buckets[length]
 	if category == nil {
 		category = c.newGroup()
 		c.categories[r.Category] = category
@@ -217,14 +221,6 @@ func InputTokens(r *result.Result) int32 {
 		return *r.Input
 	}
 	return r.WantInput
-}
-
-func bucketOf(r *result.Result) int {
-	i, found := slices.BinarySearch(lengthBuckets[:], int64(InputTokens(r)))
-	if !found {
-		i--
-	}
-	return i
 }
 
 // addSending takes what every request that was sent has, however it ended.

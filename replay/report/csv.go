@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,7 +31,7 @@ func WriteCSV(w io.Writer, s Summary) error {
 	}
 	all := Definitions()
 	for _, pattern := range numberPaths() {
-		if startsWithAny(pattern, leftOut) {
+		if slices.ContainsFunc(leftOut, func(p string) bool { return strings.HasPrefix(pattern, p) }) {
 			continue
 		}
 		for _, path := range expand(root, strings.Split(pattern, "."), "") {
@@ -54,7 +55,7 @@ func csvRow(root any, d *Definition, path string) []string {
 		statistic, name = "value", withoutUnit(name)
 	} else {
 		metric := ofGroup.FindString(name[strings.LastIndex(name, ".")+1:])
-		name = parentPath(name)
+		name = name[:max(strings.LastIndex(name, "."), 0)]
 		if metric != "" {
 			name += "." + strings.TrimSuffix(metric, "_")
 		}
@@ -67,15 +68,6 @@ func csvRow(root any, d *Definition, path string) []string {
 	return []string{name, of, unitOf(d, path), statistic, value.String(), rests}
 }
 
-func startsWithAny(s string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
-}
-
 // withoutUnit takes the unit of a time from the end of a name. That of a rate stays:
 // requests are another number than requests_per_s.
 func withoutUnit(name string) string {
@@ -86,8 +78,6 @@ func withoutUnit(name string) string {
 	}
 	return name
 }
-
-func parentPath(path string) string { return path[:max(strings.LastIndex(path, "."), 0)] }
 
 // labels name the elements of lists, by the field that tells them apart.
 var labels = []struct{ list, field, label string }{

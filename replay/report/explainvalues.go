@@ -153,13 +153,10 @@ func unitOf(d *Definition, path string) string {
 	case d.Name == "goodput":
 		return "requests"
 	}
-	if i := slices.Index([]string{"running", "waiting", "kv_cache_use", "gpu_utilisation", "gpu_power_w", "gpu_memory_mib"}, parent(path)); i >= 0 {
+	group := path[:max(len(path)-len(last)-1, 0)]
+	group = group[strings.LastIndex(group, ".")+1:]
+	if i := slices.Index([]string{"running", "waiting", "kv_cache_use", "gpu_utilisation", "gpu_power_w", "gpu_memory_mib"}, group); i >= 0 {
 		return []string{"requests", "requests", "share", "share", "W", "MiB"}[i]
 	}
 	return d.Unit
-}
-
-func parent(path string) string {
-	path = path[:max(strings.LastIndex(path, "."), 0)]
-	return path[strings.LastIndex(path, ".")+1:]
 }

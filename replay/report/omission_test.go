@@ -86,7 +86,7 @@ func TestStalledServer(t *testing.T) {
 				t.Errorf("%q is not printed:\n%s", want, &text)
 			}
 		}
-		if says := strings.Join(sayTTFT(&s), " "); !strings.Contains(says, "requests had to wait before they were sent") {
+		if says := strings.Join(ttftSection(&s).Text, " "); !strings.Contains(says, "requests had to wait before they were sent") {
 			t.Errorf("the reader is told: %s", says)
 		}
 	})

@@ -66,20 +66,18 @@ func defined(term string, plots ...page.Plot) []page.Plot {
 }
 
 func ttftSection(s *Summary) page.Section {
-	p := &s.Series
-	return page.Section{Title: "Time to first token", Text: sayTTFT(s),
+	p, sent, due := &s.Series, &s.Latency.FromSent.TTFT, &s.Latency.FromDue.TTFT
+	says := spread(sent, "Counted from when they were sent, half of the requests had their first token within", "TTFT from sent")
+	note := "Where the curve from due lies to the right, requests waited before they were sent."
+	if s.Run.Simulated != "" {
+		note = "Share of the requests whose first token came within the time."
+	}
+	return page.Section{Title: "Time to first token", Text: append(says, sayOrigins(s, "TTFT", sent, due)...),
 		Plots: defined("ttft",
-			cdf("TTFT distribution", originsNote(s), farApart(&s.Latency.FromSent.TTFT), bothOrigins(s, p.TTFTSent, p.TTFTDue, "TTFT")...),
+			cdf("TTFT distribution", note, farApart(sent), bothOrigins(s, p.TTFTSent, p.TTFTDue, "TTFT")...),
 			overTime(s, "TTFT over time", "TTFT from sent", p.TTFTPoints, p.TTFTMax)),
 		Tables: lengthTables(s),
 	}
-}
-
-func originsNote(s *Summary) string {
-	if s.Run.Simulated != "" {
-		return "Share of the requests whose first token came within the time."
-	}
-	return "Where the curve from due lies to the right, requests waited before they were sent."
 }
 
 func itlSection(s *Summary) page.Section {
@@ -94,9 +92,10 @@ func itlSection(s *Summary) page.Section {
 }
 
 func e2eSection(s *Summary) page.Section {
-	p := &s.Series
-	return page.Section{Title: "End to end", Text: sayE2E(s), Plots: defined("e2e",
-		cdf("E2E distribution", "To the last token.", farApart(&s.Latency.FromSent.E2E), bothOrigins(s, p.E2ESent, p.E2EDue, "E2E")...))}
+	p, sent, due := &s.Series, &s.Latency.FromSent.E2E, &s.Latency.FromDue.E2E
+	says := spread(sent, "Counted from when they were sent, half of the requests had their last token within", "E2E from sent")
+	return page.Section{Title: "End to end", Text: append(says, sayOrigins(s, "E2E", sent, due)...), Plots: defined("e2e",
+		cdf("E2E distribution", "To the last token.", farApart(sent), bothOrigins(s, p.E2ESent, p.E2EDue, "E2E")...))}
 }
 
 func loadSection(s *Summary) page.Section {
@@ -238,18 +237,6 @@ func spread(st *Stat, before, name string) []string {
 		out += fmt.Sprintf(" (p50 of %s); %s are too few for a p99, the largest is %s ms.", name, page.Many(st.Count, "value"), page.Number(*st.Max))
 	}
 	return []string{out}
-}
-
-func sayTTFT(s *Summary) []string {
-	sent, due := &s.Latency.FromSent.TTFT, &s.Latency.FromDue.TTFT
-	says := spread(sent, "Counted from when they were sent, half of the requests had their first token within", "TTFT from sent")
-	return append(says, sayOrigins(s, "TTFT", sent, due)...)
-}
-
-func sayE2E(s *Summary) []string {
-	sent, due := &s.Latency.FromSent.E2E, &s.Latency.FromDue.E2E
-	says := spread(sent, "Counted from when they were sent, half of the requests had their last token within", "E2E from sent")
-	return append(says, sayOrigins(s, "E2E", sent, due)...)
 }
 
 // sayOrigins compares a latency under both origins, at p99 or else the maximum.

@@ -44,11 +44,19 @@ func overview(s *Summary) [][]string {
 	rows = append(append(rows, driftRows(s)...), retryRows(s)...)
 	rows = append(append(rows, partRows(s.Run.Selection)...), beforeRows(&s.Run)...)
 	rows = append(rows, s.Efficiency.rows()...)
+	c, hits, expected := &s.Cache, "not reported", "what to expect is not known"
+	if c.Measured != nil {
+		hits = page.Percent(*c.Measured) + " measured"
+	}
+	if c.Expected != nil {
+		expected = fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to rounding",
+			page.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], page.Brief(*c.Block), page.OrDash(c.RoundingLoss, page.Percent))
+	}
 	return append(rows,
 		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", page.Brief(int64(s.InFlight.Max)), limit)},
 		[]string{"Prompt error", page.Brief(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
 		[]string{"Output miss", page.Brief(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
-		[]string{"Prefix cache", cacheFigure(&s.Cache), cacheNote(&s.Cache)})
+		[]string{"Prefix cache", hits, expected})
 }
 
 // schedule says what made requests due.
@@ -77,21 +85,6 @@ func driftRows(s *Summary) [][]string {
 	}
 	return [][]string{{"Drift of turns", page.Number(d.MeanNS/1e6) + " ms on average",
 		fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", page.Many(d.Turns, "later turn"), milli(d.P50NS), p99, milli(d.MaxNS))}}
-}
-
-func cacheFigure(c *Cache) string {
-	if c.Measured == nil {
-		return "not reported"
-	}
-	return page.Percent(*c.Measured) + " measured"
-}
-
-func cacheNote(c *Cache) string {
-	if c.Expected == nil {
-		return "what to expect is not known"
-	}
-	return fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to rounding",
-		page.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], page.Brief(*c.Block), page.OrDash(c.RoundingLoss, page.Percent))
 }
 
 func difference(d Difference) string {
