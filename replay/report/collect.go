@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -32,59 +31,46 @@ func Summarise(run result.Run, results trace.Reader[result.Result], opts Options
 	return c.summary()
 }
 
-// maxNames bounds the error classes and the categories that a file may have:
-// both come from closed lists, and a file with more is not one of ours.
-const maxNames = 64
-
-var errNames = errors.New("report: more than 64 error classes or categories: these are not results of a replay")
-
-// Input lengths from which the buckets of the length table begin.
-var lengthBuckets = [...]int64{0, 128, 512, 2048, 8192, 32768, 131072}
-
 // A collector holds what one pass keeps; see the package comment for its size.
 type collector struct {
 	run  result.Run
 	opts Options
 
+	requestCounts
+	latencies
+	tokenCounts
+	groups
+	parts  parts
+	time   timeline
+	picks  picks
+	judge  Judge       // nil without a contract
+	stalls *stallMeter // nil where the run was not watched
+}
+
+// requestCounts say how requests ended, and when the first and the last did.
+type requestCounts struct {
 	before, after                                     int64 // outside the window
 	unconnected, refused                              int64 // of the failed
 	rows, succeeded, failed, cancelled, notSent, sent int64
 
 	firstDue, lastDue, lastDone int64 // lastDone −1: nothing was done
 	open                        sample.Moments
-	headers, ttft, e2e          [origins]sample.Values
-	chunk, token, tpot, lag     sample.Values
-	good                        [origins]int64
 	errors                      map[string]int64
-
-	tokens        Tokens
-	shared        []int64 // gaps per token of one row
-	events, timed int64   // token events, and tokens of the rows that have both counts
-	cache         reuse
-	cachedZero    int64 // successful rows whose usage says that nothing was cached
-
-	categories, classes   map[string]*group
-	buckets               [len(lengthBuckets)]*group
-	time                  timeline
-	picks                 picks
-	input, output, wanted lengths
-	parts                 parts
-	judge                 Judge       // nil without a contract
-	stalls                *stallMeter // nil where the run was not watched
-
-	promptsCut, outputsLonger int64 // what servers do without a word
 }
 
-// A group is a part of the results that gets a line of its own.
-type group struct {
-	rows, succeeded int64
-	ttft, tpot, e2e sample.Values // the last two of successful requests, as the first
-	cache           reuse
+// latencies are those of the successful requests, and the send lag of all.
+type latencies struct {
+	headers, ttft, e2e      [origins]sample.Values
+	chunk, token, tpot, lag sample.Values
+	good                    [origins]int64
+	shared                  []int64 // gaps per token of one row
 }
 
 func newCollector(run result.Run, opts Options) *collector {
-	c := &collector{run: run, opts: opts, lastDone: -1}
-	c.errors, c.categories, c.classes = map[string]int64{}, map[string]*group{}, map[string]*group{}
+	c := &collector{run: run, opts: opts}
+	c.lastDone = -1
+	c.errors = map[string]int64{}
+	c.groups = newGroups(opts.Exact, c.block())
 	c.tokens.OutputSources = map[string]int64{}
 	c.cache.block = c.block()
 	c.stalls = newStallMeter(run.Stalls)
@@ -96,11 +82,8 @@ func newCollector(run result.Run, opts Options) *collector {
 	for _, s := range []*sample.Values{&c.chunk, &c.token, &c.tpot, &c.lag} {
 		s.Limit = opts.Exact
 	}
-	for i := range c.buckets {
-		c.buckets[i] = c.newGroup()
-	}
 	if opts.Contract != nil {
-		c.judge = opts.Contract.Judge(&c.run, opts.SLO, func() *Evidence { return &Evidence{cache: c.newReuse(), exact: opts.Exact} })
+		c.judge = opts.Contract.Judge(&c.run, opts.SLO, func() *Evidence { return &Evidence{cache: reuse{block: c.block()}, exact: opts.Exact} })
 	}
 	return c
 }
@@ -110,18 +93,7 @@ func (c *collector) block() int64 {
 	return int64(max(cmp.Or(c.opts.ServerBlock, c.run.ServerBlock, c.run.BlockSize), 0))
 }
 
-func (c *collector) newReuse() reuse { return reuse{block: c.block()} }
-
-// groupExact is how many values of a metric a group keeps exactly: there may be
-// many of them.
-const groupExact = 1 << 17
-
-func (c *collector) newGroup() *group {
-	limit := min(c.opts.Exact, groupExact)
-	return &group{ttft: sample.Values{Limit: limit}, tpot: sample.Values{Limit: limit}, e2e: sample.Values{Limit: limit}, cache: c.newReuse()}
-}
-
-// Add takes one result that passed check. One outside the run's window is only
+// add takes one result that passed check. One outside the run's window is only
 // counted.
 func (c *collector) add(r *result.Result) error {
 	if before, after := c.run.Window.Holds(r); before || after {
@@ -138,19 +110,7 @@ func (c *collector) add(r *result.Result) error {
 	c.rows++
 	c.firstDue, c.lastDue = min(c.firstDue, r.DueNS), max(c.lastDue, r.DueNS)
 	c.time.at(r.DueNS).due++
-	length, begins := slices.BinarySearch(lengthBuckets[:], int64(InputTokens(r)))
-	if !begins { // within the bucket before
-		length--
-	}
-	category, bucket := c.categories[r.Category], c.buckets[length]
-	if category == nil {
-		category = c.newGroup()
-		c.categories[r.Category] = category
-	}
-	category.rows++
-	bucket.rows++
-	ofClass := c.classOf(r)
-	ofClass.rows++
+	category, bucket, class := c.groupsOf(r)
 	places := c.parts.of(r, c.newGroup)
 	c.parts.retries.spread(r, &c.run)
 	c.addSending(r)
@@ -158,14 +118,14 @@ func (c *collector) add(r *result.Result) error {
 		c.lastDone = max(c.lastDone, *r.DoneNS)
 	}
 
-	end, class := OutcomeOf(r)
+	end, errorClass := OutcomeOf(r)
 	if c.judge != nil && (end == Succeeded || end == Failed) {
 		c.judge.Add(r, end == Failed)
 	}
 	switch end {
 	case Failed:
 		c.failed++
-		c.errors[class]++
+		c.errors[errorClass]++
 		c.addFailure(r)
 	case Cancelled:
 		c.cancelled++
@@ -174,7 +134,7 @@ func (c *collector) add(r *result.Result) error {
 	case Succeeded:
 		c.succeeded++
 		c.stalls.add(r)
-		c.addLatency(r, append(places, category, bucket, ofClass)...)
+		c.addLatency(r, append(places, category, bucket, class)...)
 		c.addTokens(r, category)
 		c.addOverTime(r)
 	}
@@ -182,18 +142,6 @@ func (c *collector) add(r *result.Result) error {
 		return errNames
 	}
 	return nil
-}
-
-// classOf is the group of a row's class. Classes beyond maxNames are one.
-func (c *collector) classOf(r *result.Result) *group {
-	name := r.Class
-	if c.classes[name] == nil && len(c.classes) >= maxNames {
-		name = "(others)"
-	}
-	if c.classes[name] == nil {
-		c.classes[name] = c.newGroup()
-	}
-	return c.classes[name]
 }
 
 // addFailure tells apart who refused whom.
@@ -208,19 +156,6 @@ func (c *collector) addFailure(r *result.Result) {
 	case r.Error == result.KindRateLimited || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		c.refused++
 	}
-}
-
-// cut says that a server took so much less of a prompt than was sent that it must have
-// left some out: a tokenizer that differs, or a template that was measured too long,
-// makes less of a difference.
-func cut(got, want int32) bool { return want-got >= 16 && float64(got) < 0.9*float64(want) }
-
-// InputTokens is the length of a prompt: what the server counted, else what was asked for.
-func InputTokens(r *result.Result) int32 {
-	if r.Input != nil {
-		return *r.Input
-	}
-	return r.WantInput
 }
 
 // addSending takes what every request that was sent has, however it ended.
@@ -272,43 +207,6 @@ func (c *collector) addLatency(r *result.Result, groups ...*group) {
 	for _, gap := range c.shared {
 		c.token.Add(gap)
 	}
-}
-
-func (c *collector) addTokens(r *result.Result, category *group) {
-	t := &c.tokens
-	input := InputTokens(r)
-	t.Prompt += int64(input)
-	c.input.add(input)
-	c.wanted.add(r.WantOutput)
-	if r.Input != nil {
-		t.PromptFromUsage++
-		t.PromptError.add(*r.Input, r.WantInput)
-		if cut(*r.Input, r.WantInput) {
-			c.promptsCut++
-		}
-	}
-	source := "none"
-	if r.Output != nil {
-		if source = r.OutputFrom; source != result.FromUsage && source != result.FromTokenizer {
-			source = "other"
-		}
-		t.Output += int64(*r.Output)
-		t.OutputMiss.add(*r.Output, r.WantOutput)
-		c.output.add(*r.Output)
-		if r.OutputFrom == result.FromUsage && *r.Output > max(r.WantOutput, 1) { // one is the least that is asked for
-			c.outputsLonger++
-		}
-		if r.Events > 0 {
-			c.events += int64(r.Events)
-			c.timed += int64(*r.Output)
-		}
-	}
-	t.OutputSources[source]++
-	if r.Input != nil && r.Cached != nil && *r.Cached == 0 {
-		c.cachedZero++
-	}
-	c.cache.add(r)
-	category.cache.add(r)
 }
 
 // summary ends the pass.
@@ -380,59 +278,5 @@ func (c *collector) errorCounts() []ErrorCount {
 	slices.SortFunc(out, func(a, b ErrorCount) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
 	})
-	return out
-}
-
-func (g *group) summary() Group {
-	ttft, _ := StatOf(&g.ttft)
-	tpot, _ := StatOf(&g.tpot)
-	e2e, _ := StatOf(&g.e2e)
-	return Group{Rows: g.rows, Succeeded: g.succeeded, TTFTCount: ttft.Count, TTFTP50: ttft.P50, TTFTP99: ttft.P99,
-		TPOTP50: tpot.P50, TPOTP99: tpot.P99, E2EP50: e2e.P50, E2EP99: e2e.P99}
-}
-
-// byCategory lists the categories in their order of precedence, then any
-// others by name.
-func (c *collector) byCategory(zeros bool) []Category {
-	out := []Category{}
-	for name, g := range c.categories {
-		out = append(out, Category{name, g.summary(), g.cache.summary(zeros)})
-	}
-	place := func(name string) int {
-		if i := slices.Index(trace.Categories(), name); i >= 0 {
-			return i
-		}
-		return len(trace.Categories())
-	}
-	slices.SortFunc(out, func(a, b Category) int {
-		return cmp.Or(cmp.Compare(place(a.Category), place(b.Category)), cmp.Compare(a.Category, b.Category))
-	})
-	return out
-}
-
-// byClass lists the classes by name: nothing when no row has one.
-func (c *collector) byClass() []Class {
-	var out []Class
-	for name, g := range c.classes {
-		if name != "" || len(c.classes) > 1 {
-			out = append(out, Class{name, g.summary()})
-		}
-	}
-	slices.SortFunc(out, func(a, b Class) int { return cmp.Compare(a.Class, b.Class) })
-	return out
-}
-
-func (c *collector) byLength() []LengthBucket {
-	out := []LengthBucket{}
-	for i, g := range c.buckets {
-		if g.rows == 0 {
-			continue
-		}
-		b := LengthBucket{Lo: lengthBuckets[i], Group: g.summary()}
-		if i+1 < len(lengthBuckets) {
-			b.Hi = trace.Ptr(lengthBuckets[i+1])
-		}
-		out = append(out, b)
-	}
 	return out
 }

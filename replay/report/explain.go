@@ -188,7 +188,7 @@ func statisticNames() []string {
 	return names
 }
 
-// Add takes a path that was found, with what defines it. In a path that was asked for
+// add takes a path that was found, with what defines it. In a path that was asked for
 // an element may have a number, which that of the type has not.
 func (e *Explanation) add(all []Definition, path, of string) {
 	d, ok := definitionOf(all, of)

@@ -47,7 +47,7 @@ type exposition struct {
 	families []*dto.MetricFamily
 }
 
-// Add takes a value, unless it was not measured.
+// add takes a value, unless it was not measured.
 func (e *exposition) add(name, help string, v *float64, labels ...label) {
 	if v == nil {
 		return

@@ -23,7 +23,7 @@ func (a *reuseSums) join(b reuseSums) {
 	a.blocks += b.blocks
 }
 
-// Add takes a successful result. A server can reuse at most prompt − 1 tokens:
+// add takes a successful result. A server can reuse at most prompt − 1 tokens:
 // it needs one to compute the next from.
 func (u *reuse) add(r *result.Result) {
 	u.rows++

@@ -287,7 +287,7 @@ func newServerLines(run *result.Run, from, to int64) *serverLines {
 	return l
 }
 
-// Add takes a sample. Those of a series come in order of time.
+// add takes a sample. Those of a series come in order of time.
 func (l *serverLines) add(m *result.Metric) {
 	if secondary(m.Labels) || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.AtNS > MaxInstant {
 		return

@@ -62,7 +62,7 @@ func (m *stallMeter) until(at int64) int64 {
 // within is how long the client stood still between two instants.
 func (m *stallMeter) within(from, to int64) int64 { return m.until(to) - m.until(from) }
 
-// Add takes a successful request. A nil stallMeter takes none.
+// add takes a successful request. A nil stallMeter takes none.
 func (m *stallMeter) add(r *result.Result) {
 	if m == nil {
 		return
