@@ -88,7 +88,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 			t.Fatalf("%v\n%s", err, stderr)
 		}
 		for _, c := range s.Verdict.Checks {
-			if c.Code == report.codeStalledTTFT {
+			if c.Code == "stalled_ttft" {
 				return s, c, code
 			}
 		}

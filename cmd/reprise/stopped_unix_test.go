@@ -44,7 +44,7 @@ func TestStoppedClientIsNotTrusted(t *testing.T) {
 			t.Fatalf("exit code %d, %v", code, err)
 		}
 		for _, c := range s.Verdict.Checks {
-			if c.Code == report.codeStalled && (c.Holds != want || *c.Measured < 900) {
+			if c.Code == "client_stalled" && (c.Holds != want || *c.Measured < 900) {
 				t.Errorf("--max-stall %s: stood still for %v ms, holds %v", limit, *c.Measured, c.Holds)
 			}
 		}

@@ -228,8 +228,8 @@ func TestSignatureAgreesWithProfile(t *testing.T) {
 			}
 		}
 		for metric, list := range map[string]valueList{
-			profile.MetricTurnGap: bucketList(&mine.gaps), profile.MetricTurns: mine.lengths().sorted(),
-			profile.MetricReuseTime: bucketList(&got.reuseTime), profile.MetricThink: bucketList(&got.think),
+			"turn_gap_ns": bucketList(&mine.gaps), profile.MetricTurns: mine.lengths().sorted(),
+			"reuse_time_ns": bucketList(&got.reuseTime), "think_ns": bucketList(&got.think),
 		} {
 			if len(list) == 0 || !slices.Equal(list, want[metric]) {
 				t.Errorf("%s, %s: %v, want %v", sessions, metric, list, want[metric])
