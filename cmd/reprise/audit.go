@@ -58,7 +58,7 @@ no check failed or broke off.
 one a line: none may be in the output, in whatever encoding.
 
 Checks:
-` + checksHelp(),
+` + strings.TrimSuffix(cli.HelpList(audit.Checks(), 17, func(c audit.Check) (string, string) { return c.Name, c.About }), "\n"),
 		Example: `  reprise audit partner.parquet
   reprise audit partner.parquet --internal house.parquet
   reprise audit house.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens
@@ -67,24 +67,7 @@ Checks:
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0]) },
 	}
-	f.registerAudit(cmd.Flags())
-	return cmd
-}
-
-func checksHelp() string {
-	var b strings.Builder
-	for _, c := range audit.Checks() {
-		fmt.Fprintf(&b, "  %-17s %s\n", c.Name, c.About)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// importsOfAudit are the flags of import that say how a log is read and cut.
-var importsOfAudit = []string{"format", "map", "map-file", "max-bad", "time-unit", "tz", "allow-long-span", "capture-begin", "capture-end", "block-size", "source-block-size",
-
-	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "global-blocks", "rows", "pool-start", "pool-span"}
-
-func (f *auditFlags) registerAudit(fl *pflag.FlagSet) {
+	fl := cmd.Flags()
 	of := new(cobra.Command)
 	f.importFlags.register(of)
 	for _, name := range importsOfAudit {
@@ -103,7 +86,13 @@ func (f *auditFlags) registerAudit(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed")
 	fl.Uint64Var(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
 	fl.Bool("quiet", false, "no progress")
+	return cmd
 }
+
+// importsOfAudit are the flags of import that say how a log is read and cut.
+var importsOfAudit = []string{"format", "map", "map-file", "max-bad", "time-unit", "tz", "allow-long-span", "capture-begin", "capture-end", "block-size", "source-block-size",
+
+	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "global-blocks", "rows", "pool-start", "pool-span"}
 
 // audit judges the file at path.
 func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
@@ -121,9 +110,14 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer c.Close()
-	if f.release {
-		if err := f.releasable(c); err != nil {
-			return err
+	if f.release { // not what no audit can clear
+		switch tier := c.Output.Tier(); {
+		case tier != anonymize.Partner && tier != anonymize.Public:
+			return cli.Usagef("--release is for tier %s and %s, and the output says %q", anonymize.Partner, anonymize.Public, tier)
+		case len(f.only) > 0:
+			return cli.Usagef("--release wants all checks: leave out --only")
+		case c.Output.Trace != nil && c.Internal == nil && c.Log == nil:
+			return cli.Usagef("--release wants the source of a trace: give --internal or --source")
 		}
 	}
 	bar := cli.NewProgress(cmd)
@@ -176,19 +170,6 @@ func (f *auditFlags) share(cmd *cobra.Command, path string, r *audit.Result) err
 		return err
 	}
 	cli.Notef(cmd, "everybody on this machine may read %s now", path)
-	return nil
-}
-
-// releasable refuses to release what no audit can clear.
-func (f *auditFlags) releasable(c *audit.Case) error {
-	switch tier := c.Output.Tier(); {
-	case tier != anonymize.Partner && tier != anonymize.Public:
-		return cli.Usagef("--release is for tier %s and %s, and the output says %q", anonymize.Partner, anonymize.Public, tier)
-	case len(f.only) > 0:
-		return cli.Usagef("--release wants all checks: leave out --only")
-	case c.Output.Trace != nil && c.Internal == nil && c.Log == nil:
-		return cli.Usagef("--release wants the source of a trace: give --internal or --source")
-	}
 	return nil
 }
 

@@ -340,57 +340,48 @@ func rowSpecs(s *bench.Suite, suite string) (suiteSpecs, error) {
 	out := suiteSpecs{}
 	for i := range s.Rows {
 		row := &s.Rows[i]
-		spec, err := rowSpec(row, suite)
+		var one *spec.Spec // stays nil where the row names a trace
+		var err error
+		switch w := row.Workload; {
+		case w.Spec != "":
+			one, err = spec.Parse(suite, []byte(w.Spec))
+		case w.Name != "":
+			text, ok := datasets.Workload(w.Name)
+			if !ok {
+				return nil, cli.Usagef("%s, row %s: there is no workload %s; reprise synth --help lists those that there are", suite, row.Name, w.Name)
+			}
+			one, err = spec.Parse(w.Name, text)
+		case w.File != "":
+			one, err = openSpec(w.File)
+		}
 		if err != nil {
 			return nil, cli.Exit(cli.Usage, err)
 		}
-		if spec == nil {
+		if one == nil {
 			continue
 		}
-		changeSpec(spec, row)
-		if err := spec.Check(); err != nil {
+		// What the row says of its workload goes before the specification.
+		switch {
+		case row.Requests > 0:
+			one.Requests, one.Duration = row.Requests, 0
+		case row.Duration > 0 && row.Load.Rate == "" && row.Load.Concurrency == 0:
+			one.Requests, one.Duration = 0, row.Duration
+		}
+		if row.Input != "" {
+			one.Lengths.Input, one.Lengths.Own = row.Input, ""
+		}
+		if row.Output != "" {
+			one.Lengths.Output = row.Output
+			if one.Lengths.MaxTokens != "" {
+				one.Lengths.MaxTokens = row.Output
+			}
+		}
+		if err := one.Check(); err != nil {
 			return nil, cli.Usagef("%s, row %s: %w", suite, row.Name, err)
 		}
-		out[row.Name] = spec
+		out[row.Name] = one
 	}
 	return out, nil
-}
-
-// rowSpec is the specification that a row names, nil where it names a trace.
-func rowSpec(row *bench.Row, suite string) (*spec.Spec, error) {
-	w := row.Workload
-	switch {
-	case w.Spec != "":
-		return spec.Parse(suite, []byte(w.Spec))
-	case w.Name != "":
-		text, ok := datasets.Workload(w.Name)
-		if !ok {
-			return nil, fmt.Errorf("%s, row %s: there is no workload %s; reprise synth --help lists those that there are", suite, row.Name, w.Name)
-		}
-		return spec.Parse(w.Name, text)
-	case w.File != "":
-		return openSpec(w.File)
-	}
-	return nil, nil
-}
-
-// changeSpec puts what a row says of its workload into it.
-func changeSpec(s *spec.Spec, row *bench.Row) {
-	switch {
-	case row.Requests > 0:
-		s.Requests, s.Duration = row.Requests, 0
-	case row.Duration > 0 && row.Load.Rate == "" && row.Load.Concurrency == 0:
-		s.Requests, s.Duration = 0, row.Duration
-	}
-	if row.Input != "" {
-		s.Lengths.Input, s.Lengths.Own = row.Input, ""
-	}
-	if row.Output != "" {
-		s.Lengths.Output = row.Output
-		if s.Lengths.MaxTokens != "" {
-			s.Lengths.MaxTokens = row.Output
-		}
-	}
 }
 
 // write makes the workload of a row. Its prompts are in English.

@@ -68,9 +68,21 @@ requests that met it alone share the cost as well.`,
 }
 
 func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
-	d, err := f.demand()
-	if err != nil {
-		return err
+	if !(f.target > 0) {
+		return cli.Usagef("say how much is to be served: --target-rate 100, in requests per second")
+	}
+	digits, percent := strings.CutSuffix(f.headroom, "%")
+	headroom, err := strconv.ParseFloat(digits, 64)
+	if percent {
+		headroom /= 100
+	}
+	if err != nil || !(headroom >= 0) {
+		return cli.Usagef("--headroom: want a share such as 20%% or 0.2")
+	}
+	d := bench.Demand{Rate: f.target, GPUsPerInstance: f.gpus, Headroom: headroom}
+	d.Prices = bench.Prices{PerGPUHour: f.sweep.Price, Watts: f.watts, PerKWh: f.kwh}
+	if f.sweep.Path == "" { // the price is for this command alone
+		f.sweep.Price = 0
 	}
 	r, err := f.measured(cmd, path)
 	if err != nil {
@@ -96,27 +108,6 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	return f.sweep.kept(&r)
-}
-
-// demand is what the flags ask for.
-func (f *capacityFlags) demand() (d bench.Demand, err error) {
-	if !(f.target > 0) {
-		return d, cli.Usagef("say how much is to be served: --target-rate 100, in requests per second")
-	}
-	digits, percent := strings.CutSuffix(f.headroom, "%")
-	headroom, err := strconv.ParseFloat(digits, 64)
-	if percent {
-		headroom /= 100
-	}
-	if err != nil || !(headroom >= 0) {
-		return d, cli.Usagef("--headroom: want a share such as 20%% or 0.2")
-	}
-	d = bench.Demand{Rate: f.target, GPUsPerInstance: f.gpus, Headroom: headroom}
-	d.Prices = bench.Prices{PerGPUHour: f.sweep.Price, Watts: f.watts, PerKWh: f.kwh}
-	if f.sweep.Path == "" { // the price is for this command alone
-		f.sweep.Price = 0
-	}
-	return d, nil
 }
 
 // measured is the sweep of a file or directory, or one that is made.

@@ -154,7 +154,12 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		}
 		return f.live(cmd, args[0], o)
 	}
-	if err := f.onlyReads(cmd); err != nil {
+	cmd.Flags().Visit(func(fl *pflag.Flag) {
+		if !f.readers[fl.Name] && fl.Name != "quiet" && err == nil {
+			err = cli.Usagef("--%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a and --preset-b", fl.Name)
+		}
+	})
+	if err != nil {
 		return c, err
 	}
 	if f.production != "" {
@@ -178,16 +183,6 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		return c, err
 	}
 	return f.rounds(cmd, arms, f.aa, o)
-}
-
-// onlyReads refuses flags about making rounds where none are made.
-func (f *compareFlags) onlyReads(cmd *cobra.Command) (err error) {
-	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !f.readers[fl.Name] && fl.Name != "quiet" && err == nil {
-			err = cli.Usagef("--%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a and --preset-b", fl.Name)
-		}
-	})
-	return err
 }
 
 func first(args []string) string {
@@ -403,9 +398,24 @@ func (f *compareFlags) checkNames() error {
 func (f *compareFlags) call(arms []recordedArm, dir string) error {
 	var was [2]string
 	if dir != "" {
-		var err error
-		if was, err = sideNames(filepath.Join(dir, "compare.json")); err != nil {
+		path := filepath.Join(dir, "compare.json")
+		doc, err := os.ReadFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // none was kept
+		case err != nil:
 			return err
+		default:
+			var c struct {
+				Schema string `json:"schema"`
+				A      string `json:"a"`
+				Versus []struct {
+					B string `json:"b"`
+				} `json:"versus"`
+			}
+			if err := json.Unmarshal(doc, &c); err != nil || c.Schema != compare.Schema || len(c.Versus) != 1 {
+				return fmt.Errorf("%s is no comparison of two sides: remove it, it is made anew of the rounds", path)
+			}
+			was = [2]string{c.A, c.Versus[0].B}
 		}
 	}
 	for i := range arms {
@@ -415,29 +425,6 @@ func (f *compareFlags) call(arms []recordedArm, dir string) error {
 		return cli.Usagef("both sides are called %s: give them two names, by --name-a and --name-b", arms[0].name)
 	}
 	return nil
-}
-
-// sideNames are the names of the sides in a comparison that was kept, empty when none
-// was.
-func sideNames(path string) (names [2]string, err error) {
-	doc, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return names, nil
-	}
-	if err != nil {
-		return names, err
-	}
-	var c struct {
-		Schema string `json:"schema"`
-		A      string `json:"a"`
-		Versus []struct {
-			B string `json:"b"`
-		} `json:"versus"`
-	}
-	if err := json.Unmarshal(doc, &c); err != nil || c.Schema != compare.Schema || len(c.Versus) != 1 {
-		return names, fmt.Errorf("%s is no comparison of two sides: remove it, it is made anew of the rounds", path)
-	}
-	return [2]string{c.A, c.Versus[0].B}, nil
 }
 
 // lookupTime is how long the names of two servers may take to be resolved.

@@ -122,12 +122,26 @@ func (d *demo) replay() error {
 		return err
 	}
 	defer w.Close()
-	return withSimulator(d.cmd.Context(), func(url string) error {
-		var f runs.Replay
-		f.Defaults()
-		f.Target.URLs, f.Load.Speed, f.Out = []string{url}, d.speed, d.path("results.parquet")
-		return f.Run(d.cmd, w)
-	})
+	s, err := engine.NewServer(engine.DefaultServerConfig())
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(d.cmd.Context())
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx, l, s.Handler()) }()
+	var f runs.Replay
+	f.Defaults()
+	f.Target.URLs, f.Load.Speed, f.Out = []string{fmt.Sprintf("http://%s", l.Addr())}, d.speed, d.path("results.parquet")
+	err = f.Run(d.cmd, w)
+	stop()
+	if serr := <-done; err == nil {
+		err = serr
+	}
+	return err
 }
 
 func (d *demo) report() error {
@@ -149,25 +163,4 @@ func (d *demo) report() error {
 		fmt.Fprintln(d.cmd.ErrOrStderr(), "This machine was too busy for the figures to be trusted; the report says why.")
 	}
 	return nil
-}
-
-// withSimulator runs f against a simulated endpoint in this process.
-func withSimulator(ctx context.Context, f func(url string) error) error {
-	s, err := engine.NewServer(engine.DefaultServerConfig())
-	if err != nil {
-		return err
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- serve(ctx, l, s.Handler()) }()
-	err = f(fmt.Sprintf("http://%s", l.Addr()))
-	stop()
-	if serr := <-done; err == nil {
-		err = serr
-	}
-	return err
 }

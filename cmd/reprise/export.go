@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -35,7 +34,7 @@ and how that tool is told of the file. Where a format wants prompts, they are
 made from the seed, with exactly the tokens of each row.
 
 Formats:
-` + outputsHelp() + `
+` + cli.HelpList(export.Formats(), 17, func(o export.Format) (string, string) { return o.Name, o.About }) + `
 docs/formats.md says what each of them loses.`,
 		Example: `  reprise export t.parquet --to mooncake -o t.jsonl
   reprise export t.parquet --to vllm-custom --tokenizer o200k_base -o prompts.jsonl`,
@@ -59,14 +58,6 @@ docs/formats.md says what each of them loses.`,
 	fl.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")
 	f.prompts.Register(fl, "tokenizer of prompts; empty takes the trace's, else o200k_base", "seed of prompts; empty takes the trace's, else 1")
 	return cmd
-}
-
-func outputsHelp() string {
-	var b strings.Builder
-	for _, o := range export.Formats() {
-		fmt.Fprintf(&b, "  %-17s %s\n", o.Name, o.About)
-	}
-	return b.String()
 }
 
 func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {

@@ -24,6 +24,7 @@ type fidelityFlags struct {
 
 func fidelityCommand() *cobra.Command {
 	var f fidelityFlags
+	limits := fidelity.DefaultThresholds()
 	cmd := &cobra.Command{
 		Use:   "fidelity REF CAND",
 		Short: "Say how close a workload is to a trace, and gate on it",
@@ -39,7 +40,12 @@ fails. A mirror or a slice repeats the pairs of lengths of its trace by design:
 compare it with --max pair_match=off.
 
 Checks and their limits, which --max changes:
-` + limitsHelp() + `
+` + cli.HelpList(fidelity.MeasureNames(), 24, func(name string) (string, string) {
+			if limit, ok := limits[name]; ok {
+				return name, fmt.Sprintf("%g", limit)
+			}
+			return name, ""
+		}) + `
 docs/synthesis.md says what every measure is.`,
 		Example: `  reprise fidelity t.parquet w.parquet --max pair_match=off --html f.html
   reprise fidelity t.parquet w.parquet --max pair_match=off --max mrc_mae=0.01 --from 0.5 --json | jq .checks`,
@@ -57,17 +63,6 @@ docs/synthesis.md says what every measure is.`,
 	fl.DurationVar(&f.warmUp, "warm-up", 0, "the same as a time from the first arrival; the later of the two holds")
 	fl.Bool("quiet", false, "no progress")
 	return cmd
-}
-
-func limitsHelp() string {
-	var b strings.Builder
-	limits := fidelity.DefaultThresholds()
-	for _, name := range fidelity.MeasureNames() {
-		if limit, ok := limits[name]; ok {
-			fmt.Fprintf(&b, "  %-24s %g\n", name, limit)
-		}
-	}
-	return b.String()
 }
 
 func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {

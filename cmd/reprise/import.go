@@ -67,7 +67,8 @@ of its prefix blocks in place of its text.
 A log is a file, a directory, a quoted pattern such as 'logs/*.jsonl.gz', or -
 for stdin; gzip and zstd are told by content. Several files are one source.
 
-` + formatsHelp() + `
+Formats:
+` + cli.HelpList(datasets.Formats(), 12, func(f datasets.Format) (string, string) { return f.Name, f.About }) + `
 A LiteLLM gateway's database is exported by psql with
 
   ` + datasets.LiteLLMQuery() + `
@@ -139,15 +140,6 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
 	fl.BoolVar(&f.asJSON, "json", false, "print what was imported as JSON")
 	fl.Bool("quiet", false, "no progress")
-}
-
-func formatsHelp() string {
-	var b strings.Builder
-	b.WriteString("Formats:\n")
-	for _, f := range datasets.Formats() {
-		fmt.Fprintf(&b, "  %-12s %s\n", f.Name, f.About)
-	}
-	return b.String()
 }
 
 // importMemory is what the collector of garbage aims to stay below.
@@ -305,10 +297,23 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	if f.rows != "" && f.rows != "full" && f.rows != "delta" {
 		return nil, cli.Usagef("--rows: want full or delta")
 	}
-	maps, err := f.mappings()
-	if err != nil {
-		return nil, err
+	// The mappings of the file come first, and those of the flags after them.
+	var maps []string
+	if f.mapFile != "" {
+		text, err := os.ReadFile(f.mapFile)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, "#")
+			target, path, _ := strings.Cut(line, "=")
+			if line = strings.TrimSpace(line); line != "" {
+				maps = append(maps, strings.TrimSpace(target)+"="+strings.TrimSpace(path))
+			}
+		}
 	}
+	maps = append(maps, f.maps...)
+	var err error
 	if len(maps) > 0 {
 		if o.Map, err = datasets.ParseMapping(maps); err != nil {
 			return nil, cli.Exit(cli.Usage, err)
@@ -323,26 +328,6 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	}
 	src, err := datasets.OpenFiles(files, o)
 	return src, cli.UsageIf(err, datasets.ErrUsage)
-}
-
-// mappings are those of the file and, behind them, those of the flags.
-func (f *importFlags) mappings() ([]string, error) {
-	if f.mapFile == "" {
-		return f.maps, nil
-	}
-	b, err := os.ReadFile(f.mapFile)
-	if err != nil {
-		return nil, err
-	}
-	var maps []string
-	for line := range strings.Lines(string(b)) {
-		line, _, _ = strings.Cut(line, "#")
-		target, path, _ := strings.Cut(line, "=")
-		if line = strings.TrimSpace(line); line != "" {
-			maps = append(maps, strings.TrimSpace(target)+"="+strings.TrimSpace(path))
-		}
-	}
-	return append(maps, f.maps...), nil
 }
 
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {

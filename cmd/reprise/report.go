@@ -199,13 +199,18 @@ func (f *reportFlags) summarise(cmd *cobra.Command, path string, i, n int) (repo
 		return report.Summary{}, err
 	}
 	defer results.Close()
-	metrics, err := openMetrics(cmd, path, results.Run.Started)
-	if err != nil {
+	metrics, err := result.OpenMetrics(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // nothing was measured at the servers
+	case err != nil:
 		return report.Summary{}, err
-	}
-	if metrics != nil {
+	default:
 		defer metrics.Close()
-		o.Metrics = metrics.Reader
+		if metrics.Started == results.Run.Started {
+			o.Metrics = metrics.Reader
+		} else { // a file of the same name that an earlier run left
+			cli.Notef(cmd, "%s is of another run, and left out", result.MetricsName(path))
+		}
 	}
 	s, err := report.Summarise(results.Run, results.Reader(), o)
 	if err == nil && f.SteadyShare > 0 {
@@ -219,24 +224,6 @@ func (f *reportFlags) summarise(cmd *cobra.Command, path string, i, n int) (repo
 		s.Peer = &figures
 	}
 	return s, err
-}
-
-// openMetrics opens what was measured at the servers during the run that started
-// then, nil when nothing was. A file of the same name that an earlier run left is
-// not taken for it.
-func openMetrics(cmd *cobra.Command, results, started string) (*result.MetricsFile, error) {
-	m, err := result.OpenMetrics(results)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if m.Started != started {
-		cli.Notef(cmd, "%s is of another run, and left out", result.MetricsName(results))
-		return nil, m.Close()
-	}
-	return m, nil
 }
 
 // untrusted is the error of a run that cannot be trusted.

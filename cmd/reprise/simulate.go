@@ -153,20 +153,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if tier := trace.TierNote("table", w.Meta.Tier); tier != "" {
 		fmt.Fprintln(cmd.OutOrStdout(), tier)
 	}
-	return writeFleets(cmd.OutOrStdout(), all)
-}
-
-// A tieredFleet is a summary with the tier of the workload that it is of, and the
-// warning of the preset.
-type tieredFleet struct {
-	Tier          string `json:"tier,omitempty"`
-	PresetWarning string `json:"preset_warning,omitempty"`
-	engine.FleetSummary
-}
-
-// writeFleets prints fleets side by side.
-func writeFleets(w io.Writer, all []engine.FleetSummary) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "router\tload weight\tanswered\trefused\thit by token\thit by block\tprefill max/mean\tload max/mean\tTTFT p50, ms\tTTFT p99, ms\tpreempted\tblocks in use\t")
 	for _, s := range all {
 		weight := "–"
@@ -178,6 +165,14 @@ func writeFleets(w io.Writer, all []engine.FleetSummary) error {
 			cli.Figure(s.TTFTP50MS, 1), cli.Figure(s.TTFTP99MS, 1), s.Preemptions, s.MaxUsedBlocks, s.CapacityBlocks)
 	}
 	return t.Flush()
+}
+
+// A tieredFleet is a summary with the tier of the workload that it is of, and the
+// warning of the preset.
+type tieredFleet struct {
+	Tier          string `json:"tier,omitempty"`
+	PresetWarning string `json:"preset_warning,omitempty"`
+	engine.FleetSummary
 }
 
 // A fittedPreset is a preset beside the figures that it was fitted to.

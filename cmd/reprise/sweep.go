@@ -163,7 +163,11 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if s.Workload, s.Digest, err = f.workload(cmd, path, s.Dir); err != nil {
 		return r, err
 	}
-	s.About = trialLine(cmd)
+	measured := new(cobra.Command) // has the flags that say what is measured, and not how the sweep goes
+	new(runs.Trials).Register(measured)
+	s.About = flagLine(cmd, func(name string) bool {
+		return measured.Flags().Lookup(name) != nil && name != "seed" && name != "quiet"
+	})
 	if err := f.serveFor(cmd, &s); err != nil {
 		return r, err
 	}
@@ -237,6 +241,7 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 	return s, nil
 }
 
+// ladder is the loads that the flags name, or how they are searched for.
 func (f *sweepFlags) ladder() (bench.Ladder, error) {
 	closed := f.closed || len(f.concurrencies) > 0
 	l := bench.Ladder{From: f.from, Resolution: f.resolution, Whole: closed, Past: f.past}
@@ -372,13 +377,6 @@ func (f *sweepFlags) workload(cmd *cobra.Command, path, dir string) (file, diges
 		return "", "", err
 	}
 	return path, w.Meta.Digest, w.Close()
-}
-
-// trialLine writes the flags that say what is measured, and not how a sweep goes.
-func trialLine(cmd *cobra.Command) string {
-	own := new(cobra.Command)
-	new(runs.Trials).Register(own)
-	return flagLine(cmd, func(name string) bool { return own.Flags().Lookup(name) != nil && name != "seed" && name != "quiet" })
 }
 
 // commandLine is how the command was called, without what may be secret.

@@ -71,7 +71,15 @@ otherwise.
 A specification is a file that ends in .yaml or .yml; docs/synthesis.md has its
 keys. -n, --duration and --arrivals replace what it says.
 
-` + workloadsHelp(),
+Built-in workloads:
+` + cli.HelpList(datasets.Workloads(), 21, func(name string) (string, string) {
+			text, _ := datasets.Workload(name)
+			s, err := spec.Parse(name, text)
+			if err != nil {
+				return name, ""
+			}
+			return name, s.About
+		}),
 		Example: `  reprise synth t.parquet -o w.parquet
   reprise synth fit t.parquet -o m.parquet
   reprise synth m.parquet -n 100 --seed 7 -o w.parquet
@@ -276,17 +284,4 @@ func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error
 		_, err = trace.Copy(dst, rows)
 		return meta, err
 	})
-}
-
-// workloadsHelp lists the built-in workloads.
-func workloadsHelp() string {
-	var b strings.Builder
-	b.WriteString("Built-in workloads:\n")
-	for _, name := range datasets.Workloads() {
-		text, _ := datasets.Workload(name)
-		if s, err := spec.Parse(name, text); err == nil {
-			b.WriteString("  " + name + strings.Repeat(" ", max(1, 22-len(name))) + s.About + "\n")
-		}
-	}
-	return b.String()
 }

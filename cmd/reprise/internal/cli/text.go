@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -23,6 +24,18 @@ func Wrapped(list string) string {
 		}
 		b.WriteString(word)
 		width += len(word) + 1
+	}
+	return b.String()
+}
+
+// HelpList lists what a flag or an argument can be, one a line of a help text: names
+// padded to a width, and what each is. An item whose entry says nothing is left out.
+func HelpList[T any](items []T, width int, entry func(T) (name, about string)) string {
+	var b strings.Builder
+	for _, item := range items {
+		if name, about := entry(item); about != "" {
+			fmt.Fprintf(&b, "  %-*s %s\n", width, name, about)
+		}
 	}
 	return b.String()
 }

@@ -269,31 +269,23 @@ func (d *dryPass) add(r *trace.Request, out *Plan) error {
 	if (d.rows-1)%d.every != 0 {
 		return nil
 	}
-	if err := d.measure(r); err != nil {
-		return fmt.Errorf("no prompt could be made: %w", err)
-	}
-	if d.made++; d.made%dryPrompts == 0 {
-		d.every *= 2
-	}
-	return nil
-}
-
-// measure makes one prompt and counts what it takes in a request.
-func (d *dryPass) measure(r *trace.Request) (err error) {
+	var err error
 	if d.f.Target.TokenIDs {
-		if d.digits, err = d.prompts.Tokens(r, d.digits[:0]); err != nil {
-			return err
-		}
+		d.digits, err = d.prompts.Tokens(r, d.digits[:0])
 		for _, id := range d.digits {
 			d.bytes += int64(len(fmt.Sprint(id))) + 1 // and a comma
 		}
 	} else {
-		if d.buf, err = d.prompts.Prompt(r, d.buf[:0]); err != nil {
-			return err
-		}
+		d.buf, err = d.prompts.Prompt(r, d.buf[:0])
 		d.bytes += int64(len(d.buf))
 	}
+	if err != nil {
+		return fmt.Errorf("no prompt could be made: %w", err)
+	}
 	d.bytesOf += int64(max(r.InputTokens, 1))
+	if d.made++; d.made%dryPrompts == 0 {
+		d.every *= 2
+	}
 	return nil
 }
 
@@ -364,7 +356,14 @@ func (d *Plan) write(w io.Writer) error {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(t, "%s\t%s\n", label, fmt.Sprintf(format, args...))
 	}
-	line("schedule", "%s", d.schedule())
+	switch {
+	case d.Timing == result.ClosedLoop:
+		line("schedule", "%s", d.Timing)
+	case d.Rate != "":
+		line("schedule", "%s, %s", d.Timing, d.Rate)
+	default:
+		line("schedule", "%s, speed %g", d.Timing, d.Speed)
+	}
 	if p := d.Plan; p != nil {
 		line("requests", "%d; %d left out, failed in the source; %d due after the duration", p.Requests, p.Excluded, p.Beyond)
 		line("sessions", "%d", d.Sessions)
@@ -402,17 +401,6 @@ func (d *Plan) write(w io.Writer) error {
 		line("cost", "%.4f: prompts not cached %s, cached %s, output %s, before the run %s", c.Total, cli.Figure(c.Input, 4), cli.Figure(c.Cached, 4), cli.Figure(c.Output, 4), cli.Figure(c.Prime, 4))
 	}
 	return t.Flush()
-}
-
-func (d *Plan) schedule() string {
-	how := fmt.Sprintf("speed %g", d.Speed)
-	if d.Rate != "" {
-		how = d.Rate
-	}
-	if d.Timing == result.ClosedLoop {
-		return d.Timing
-	}
-	return d.Timing + ", " + how
 }
 
 func inSeconds(ns int64) time.Duration { return time.Duration(ns).Round(time.Millisecond) }

@@ -157,7 +157,15 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	}
 	p.about.Sample.Measures = sampleMeasures(found)
 	for _, m := range p.about.Sample.Measures {
-		cli.Notef(cmd, "  %-22s %s", sampleWords[m.Name], sayMeasure(m))
+		// Distances between distributions are shares; the others are beside their values.
+		said := fmt.Sprintf("%s in the whole, %s in the sample", cli.Figure(m.Whole, 4), cli.Figure(m.Sample, 4))
+		switch m.Name {
+		case "mrc_mae":
+			said = fmt.Sprintf("off by %s on average over capacities", cli.Figure(m.Distance, 4))
+		case "input_ks", "output_ks", "turns_ks":
+			said = fmt.Sprintf("Kolmogorov-Smirnov distance %s", cli.Figure(m.Distance, 4))
+		}
+		cli.Notef(cmd, "  %-22s %s", sampleWords[m.Name], said)
 	}
 	return nil
 }
@@ -202,18 +210,6 @@ func quotient(a, b *float64) *float64 {
 		return nil
 	}
 	return trace.Ptr(*a / *b)
-}
-
-// sayMeasure is a measure for people. Distances between distributions are shares;
-// the others are beside their values.
-func sayMeasure(m result.Measure) string {
-	switch {
-	case m.Name == "mrc_mae":
-		return fmt.Sprintf("off by %s on average over capacities", cli.Figure(m.Distance, 4))
-	case m.Name == "input_ks" || m.Name == "output_ks" || m.Name == "turns_ks":
-		return fmt.Sprintf("Kolmogorov-Smirnov distance %s", cli.Figure(m.Distance, 4))
-	}
-	return fmt.Sprintf("%s in the whole, %s in the sample", cli.Figure(m.Whole, 4), cli.Figure(m.Sample, 4))
 }
 
 // repeat makes the loop that the flags ask for.

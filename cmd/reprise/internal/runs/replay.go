@@ -97,8 +97,20 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	if f.Target.HTTP2 && f.Wire.Connections != client.PerRequest && f.Wire.Connections != client.Pooled {
 		return cli.Usagef("--http2 has --connections %s and %s alone", client.PerRequest, client.Pooled)
 	}
-	if err := f.checkThreads(); err != nil {
-		return err
+	switch {
+	case !f.thread:
+	case f.Load.OpenLoop:
+		return cli.Usagef("--thread and --open-loop contradict each other: a turn sent at its recorded time may be sent before the reply to the one it follows")
+	case f.Load.Concurrency != 0:
+		return cli.Usagef("--thread and --concurrency contradict each other: a closed loop does not wait for the turn before")
+	case f.verify:
+		return cli.Usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
+	case f.resume:
+		return cli.Usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
+	case f.Target.API != result.APICompletions && f.Target.API != result.APIChat:
+		return cli.Usagef("--thread is for --api %s and %s", result.APICompletions, result.APIChat)
+	case f.Workload.Loop != "":
+		return cli.Usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
 	}
 	if err := f.checkVerbatim(cmd); err != nil {
 		return err

@@ -52,23 +52,17 @@ func (f *Simulation) Record(cmd *cobra.Command, w *trace.Trace, c engine.FleetCo
 	if cerr := journal.Close(); err == nil {
 		err = cerr
 	}
-	if err == nil {
-		err = finishSimulated(name, f.Out, run)
+	if err == nil { // the rows of the journal are put in order
+		var j *result.File
+		if j, err = result.Open(name); err == nil {
+			err = result.Write(f.Out, run, j.Reader())
+			j.Close()
+		}
 	}
 	if rerr := os.Remove(name); err == nil {
 		err = rerr // what can be computed again is not kept half done
 	}
 	return s, err
-}
-
-// finishSimulated puts the rows of the journal in order.
-func finishSimulated(journal, out string, about result.Run) error {
-	j, err := result.Open(journal)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	return result.Write(out, about, j.Reader())
 }
 
 // Play sends a workload to a fleet. Without a journal the results are counted

@@ -13,26 +13,6 @@ import (
 	"reprise/trace/profile"
 )
 
-// checkThreads refuses flags that contradict each other.
-func (f *Replay) checkThreads() error {
-	switch {
-	case !f.thread:
-	case f.Load.OpenLoop:
-		return cli.Usagef("--thread and --open-loop contradict each other: a turn sent at its recorded time may be sent before the reply to the one it follows")
-	case f.Load.Concurrency != 0:
-		return cli.Usagef("--thread and --concurrency contradict each other: a closed loop does not wait for the turn before")
-	case f.verify:
-		return cli.Usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
-	case f.resume:
-		return cli.Usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
-	case f.Target.API != result.APICompletions && f.Target.API != result.APIChat:
-		return cli.Usagef("--thread is for --api %s and %s", result.APICompletions, result.APIChat)
-	case f.Workload.Loop != "":
-		return cli.Usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
-	}
-	return nil
-}
-
 // threading has the run put replies into prompts. It is nil unless asked for.
 func (r *replayRun) threading() (*replay.Threading, error) {
 	if !r.thread {
