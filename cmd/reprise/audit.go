@@ -149,21 +149,15 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 	} else if f.result != cli.Standard {
 		err = r.WriteText(cmd.OutOrStdout())
 	}
-	if err == nil && f.release {
-		err = f.share(cmd, path, &r)
-	}
-	if err == nil && r.Failed() {
-		err = cli.Exit(cli.Check, fmt.Errorf("%d checks of %d failed: the output must not leave the house", r.Count(audit.Fail), len(r.Findings)))
-	}
-	return err
-}
-
-// share lets everybody read an output that held.
-func (f *auditFlags) share(cmd *cobra.Command, path string, r *audit.Result) error {
-	switch check := r.Unsettled(); {
+	switch {
+	case err != nil:
+		return err
 	case r.Failed():
-		return nil // which is an error of its own
-	case check != "":
+		return cli.Exit(cli.Check, fmt.Errorf("%d checks of %d failed: the output must not leave the house", r.Count(audit.Fail), len(r.Findings)))
+	case !f.release:
+		return nil
+	}
+	if check := r.Unsettled(); check != "" {
 		return cli.Exit(cli.Check, fmt.Errorf("the check %s was inconclusive: the output stays its owner's alone", check))
 	}
 	if err := trace.Share(path); err != nil {

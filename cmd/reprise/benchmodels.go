@@ -100,8 +100,13 @@ func (f *benchFlags) columnFlags(cmd *cobra.Command, more ...[2]string) (*column
 	c.trial.Live.Deployment.Register(c.cmd)
 	var err error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if own := fl.Lookup(flag.Name); own != nil && flag.Name != "model" && err == nil {
-			err = copyFlag(fl, flag)
+		if fl.Lookup(flag.Name) == nil || flag.Name == "model" {
+			return
+		}
+		for _, v := range cli.FlagValues(flag) {
+			if err == nil {
+				err = fl.Set(flag.Name, v)
+			}
 		}
 	})
 	if m := f.trial.Live.Target.Model; m != "" {
@@ -116,19 +121,6 @@ func (f *benchFlags) columnFlags(cmd *cobra.Command, more ...[2]string) (*column
 		err = cli.Usagef("%v", err)
 	}
 	return c, err
-}
-
-func copyFlag(to *pflag.FlagSet, flag *pflag.Flag) error {
-	list, ok := flag.Value.(pflag.SliceValue)
-	if !ok {
-		return to.Set(flag.Name, flag.Value.String())
-	}
-	for _, v := range list.GetSlice() {
-		if err := to.Set(flag.Name, v); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // column is an endpoint by its URL, or an engine in virtual time by its preset; an
@@ -188,11 +180,7 @@ func (f *benchFlags) servedColumn(cmd *cobra.Command, s flags.ServeSetting) (ben
 func (c *columnFlags) words() []string {
 	var out []string
 	c.cmd.Flags().Visit(func(flag *pflag.Flag) {
-		values := []string{flag.Value.String()}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, v := range values {
+		for _, v := range cli.FlagValues(flag) {
 			switch {
 			case flag.Name == "quiet":
 			case flag.Name == "url":

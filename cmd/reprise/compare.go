@@ -145,8 +145,16 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	if err := cli.KeepInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...), f.judge.HTML); err != nil {
 		return c, err
 	}
-	if err := f.checkNames(); err != nil {
-		return c, err
+	for i, name := range f.names {
+		flag := "--name-" + [2]string{"a", "b"}[i]
+		switch {
+		case name == "":
+		case len(f.arms) > 0 || f.production != "":
+			return c, cli.Usagef("%s is of the sides A and B: --arm NAME=FILE names its servers itself, and --production has a trace and its replay", flag)
+		case utf8.RuneCountInString(name) > maxSideName || strings.TrimSpace(name) == "" ||
+			strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+			return c, cli.Usagef("%s: want %d printed characters at most", flag, maxSideName)
+		}
 	}
 	if f.making.given() {
 		if len(args) != 1 || f.production != "" || len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 {
@@ -376,22 +384,6 @@ func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o co
 
 // maxSideName is how long the name of a side may be: it is the head of a column.
 const maxSideName = 32
-
-// checkNames refuses names that would not be seen, or that nothing has.
-func (f *compareFlags) checkNames() error {
-	for i, name := range f.names {
-		flag := "--name-" + [2]string{"a", "b"}[i]
-		switch {
-		case name == "":
-		case len(f.arms) > 0 || f.production != "":
-			return cli.Usagef("%s is of the sides A and B: --arm NAME=FILE names its servers itself, and --production has a trace and its replay", flag)
-		case utf8.RuneCountInString(name) > maxSideName || strings.TrimSpace(name) == "" ||
-			strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-			return cli.Usagef("%s: want %d printed characters at most", flag, maxSideName)
-		}
-	}
-	return nil
-}
 
 // call gives both sides the names that the flags give; else those that they had when
 // the rounds in the directory were compared, "" being none; else A and B.

@@ -10,6 +10,8 @@ import (
 
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/datasets"
+	"reprise/trace/profile"
 	"reprise/trace/token"
 )
 
@@ -74,16 +76,31 @@ func sayCounts(cmd *cobra.Command, card anonymize.Card) {
 	}
 }
 
-// templateNotes say what of the counts is an estimate.
-func templateNotes(card anonymize.Card, p anonymize.Policy) []string {
-	var notes []string
+// sourceNotes say which fields of a source are in no column, what it does not tell, what
+// to do about that, and what of the counts is an estimate.
+func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (notes []string) {
+	t := card.Totals
+	if info.Fields != nil && info.Fields.Dropped > 0 {
+		notes = append(notes, (*anonymize.SourceFields)(info.Fields).Words())
+	}
+	if t.Blocks == 0 {
+		notes = append(notes, "no prefix blocks and no text: reuse is unknown, not 0, and a replay shares nothing; a log with prompts or with block hashes has it")
+	}
+	if t.Users == 0 {
+		notes = append(notes, "no users: rules that count people cannot be applied to this trace; log an end-user id with each request to have them")
+	}
+	if t.Sessions == 0 && t.Blocks == 0 {
+		notes = append(notes, "no sessions: turns of one conversation are not linked; log a conversation id to have them")
+	} else if t.Sessions == 0 {
+		notes = append(notes, "no sessions: they were inferred from shared prefixes, without think times: "+profile.SessionRule)
+	}
 	for _, name := range slices.Sorted(maps.Keys(card.Totals.Templates)) {
-		t, err := token.OpenTemplate(name)
+		template, err := token.OpenTemplate(name)
 		switch n := card.Totals.Templates[name]; {
 		case err != nil: // of a file: it cannot be told
 		case name == "none" && card.Template == "auto":
 			notes = append(notes, fmt.Sprintf("%d requests name no model whose chat template is built in, and were counted without one: give it with --template", n))
-		case t.Foreign(p.Tokenizer):
+		case template.Foreign(p.Tokenizer):
 			notes = append(notes, fmt.Sprintf("the tokenizer %s lacks special tokens of the template %s, so it is not that of its models: each counts as one token, and the lengths of %d requests are estimates", card.Tokenizer, name, n))
 		}
 	}

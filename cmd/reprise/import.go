@@ -21,7 +21,6 @@ import (
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/arrival"
-	"reprise/trace/profile"
 	"reprise/trace/token"
 )
 
@@ -417,7 +416,7 @@ func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing strin
 // say tells what was imported: to stdout as JSON, or to stderr for people.
 func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy, timing string) error {
 	t := card.Totals
-	notes := slices.Concat(info.Notes, missing(info, t), templateNotes(card, p))
+	notes := slices.Concat(info.Notes, sourceNotes(info, card, p))
 	warnings := gapWarnings(t)
 	if f.asJSON {
 		notes = append(notes, warnings...)
@@ -484,26 +483,6 @@ func told[T comparable](v T) *T {
 		return nil
 	}
 	return &v
-}
-
-// missing says which fields of a source are in no column, what it does not tell, and what to do about it.
-func missing(info datasets.Info, t anonymize.Totals) []string {
-	var out []string
-	if info.Fields != nil && info.Fields.Dropped > 0 {
-		out = append(out, (*anonymize.SourceFields)(info.Fields).Words())
-	}
-	if t.Blocks == 0 {
-		out = append(out, "no prefix blocks and no text: reuse is unknown, not 0, and a replay shares nothing; a log with prompts or with block hashes has it")
-	}
-	if t.Users == 0 {
-		out = append(out, "no users: rules that count people cannot be applied to this trace; log an end-user id with each request to have them")
-	}
-	if t.Sessions == 0 && t.Blocks == 0 {
-		out = append(out, "no sessions: turns of one conversation are not linked; log a conversation id to have them")
-	} else if t.Sessions == 0 {
-		out = append(out, "no sessions: they were inferred from shared prefixes, without think times: "+profile.SessionRule)
-	}
-	return out
 }
 
 // logFiles turns the arguments of a command into the files of a source.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -350,9 +351,31 @@ func (f *reportFlags) writePages(cmd *cobra.Command, runs ...report.Named) error
 	if f.Plots == "" {
 		return nil
 	}
-	n, err := writePlots(f.Plots, p)
-	if err != nil {
+	// Each plot is an image and its points, under a name made of its title.
+	if err := os.MkdirAll(f.Plots, 0o755); err != nil {
 		return err
+	}
+	n := 0
+	seen := map[string]int{}
+	for i := range p.Sections {
+		for j := range p.Sections[i].Plots {
+			plot := &p.Sections[i].Plots[j]
+			// The title's letters and digits, the rest as hyphens.
+			name := strings.Join(strings.FieldsFunc(strings.ToLower(plot.Title), func(r rune) bool {
+				return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+			}), "-")
+			if seen[name]++; seen[name] > 1 {
+				name = fmt.Sprintf("%s-%d", name, seen[name])
+			}
+			path := filepath.Join(f.Plots, name)
+			if err := trace.WriteFile(path+".svg", 0o644, plot.WriteSVG); err != nil {
+				return err
+			}
+			if err := trace.WriteFile(path+".csv", 0o644, plot.WriteCSV); err != nil {
+				return err
+			}
+			n++
+		}
 	}
 	cli.Notef(cmd, "%d plots, as SVG and CSV: %s", n, f.Plots)
 	for _, r := range runs {

@@ -3,21 +3,16 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/report"
-	"reprise/trace"
-	"reprise/trace/page"
 )
 
 // Values of --format.
@@ -127,35 +122,4 @@ func digestOf(path string) (string, error) {
 		return "", err
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// writePlots writes each plot of a page as an image and as its points, under a
-// name made of its title, and says how many there were.
-func writePlots(dir string, p *page.Page) (int, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, err
-	}
-	n := 0
-	seen := map[string]int{}
-	for i := range p.Sections {
-		for j := range p.Sections[i].Plots {
-			plot := &p.Sections[i].Plots[j]
-			// The title's letters and digits, the rest as hyphens.
-			name := strings.Join(strings.FieldsFunc(strings.ToLower(plot.Title), func(r rune) bool {
-				return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-			}), "-")
-			if seen[name]++; seen[name] > 1 {
-				name = fmt.Sprintf("%s-%d", name, seen[name])
-			}
-			path := filepath.Join(dir, name)
-			if err := trace.WriteFile(path+".svg", 0o644, plot.WriteSVG); err != nil {
-				return n, err
-			}
-			if err := trace.WriteFile(path+".csv", 0o644, plot.WriteCSV); err != nil {
-				return n, err
-			}
-			n++
-		}
-	}
-	return n, nil
 }

@@ -168,11 +168,22 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	s.About = flagLine(cmd, func(name string) bool {
 		return measured.Flags().Lookup(name) != nil && name != "seed" && name != "quiet"
 	})
-	if err := f.serveFor(cmd, &s); err != nil {
+	settings, err := f.serve.Settings(cmd)
+	switch {
+	case f.engine != nil:
+		settings = []flags.ServeSetting{*f.engine}
+	case err != nil:
 		return r, err
+	case len(settings) > 1:
+		return r, cli.Usagef("--vary: one sweep is of one setting")
 	}
-	if served, ok := s.Target.(*bench.Served); ok {
+	for _, engine := range settings { // one, where an engine is to be started
+		served, err := runs.Started(cmd, &f.serve, engine, f.trial.Live, filepath.Join(s.Dir, "engine.log"))
+		if err != nil {
+			return r, err
+		}
 		defer served.Close()
+		s.Target, s.About = served, s.About+" of "+result.Redact(engine.Command.String())
 	}
 	s.Told = func(l bench.Level) {
 		cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1), cli.Figure(l.TTFTDue.P99, 1))
@@ -399,11 +410,7 @@ func flagLine(cmd *cobra.Command, take func(name string) bool) string {
 		if !take(fl.Name) {
 			return
 		}
-		values := []string{fl.Value.String()}
-		if list, ok := fl.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, v := range values {
+		for _, v := range cli.FlagValues(fl) {
 			switch {
 			case slices.Contains([]string{"header", "extra-body"}, fl.Name):
 				v = "…"
@@ -430,24 +437,6 @@ func flagLine(cmd *cobra.Command, take func(name string) bool) string {
 type variedSweep struct {
 	Setting string            `json:"setting"` // such as x=64
 	Sweep   bench.SweepResult `json:"sweep"`
-}
-
-// serveFor has the engine started that the flags name, if they name one.
-func (f *sweepFlags) serveFor(cmd *cobra.Command, s *bench.Sweep) error {
-	engine := f.engine
-	if engine == nil {
-		settings, err := f.serve.Settings(cmd)
-		switch {
-		case err != nil || len(settings) == 0:
-			return err
-		case len(settings) > 1:
-			return cli.Usagef("--vary: one sweep is of one setting")
-		}
-		engine = &settings[0]
-	}
-	served, err := runs.Started(cmd, &f.serve, *engine, f.trial.Live, filepath.Join(s.Dir, "engine.log"))
-	s.Target, s.About = served, s.About+" of "+result.Redact(engine.Command.String())
-	return err
 }
 
 // vary makes a sweep of each setting of the engine, each in a directory of its own,

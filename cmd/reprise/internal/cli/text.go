@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // Wrapped breaks text at its spaces into indented lines of a help text.
@@ -26,6 +28,14 @@ func Wrapped(list string) string {
 		width += len(word) + 1
 	}
 	return b.String()
+}
+
+// FlagValues are the values that were given to a flag: several where it may be repeated.
+func FlagValues(flag *pflag.Flag) []string {
+	if list, ok := flag.Value.(pflag.SliceValue); ok {
+		return list.GetSlice()
+	}
+	return []string{flag.Value.String()}
 }
 
 // HelpList lists what a flag or an argument can be, one a line of a help text: names

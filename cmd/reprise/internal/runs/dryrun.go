@@ -316,37 +316,33 @@ func (d *dryPass) finish(out *Plan) {
 	if most > 0 {
 		out.Files = trace.Ptr(int64(math.Ceil(most)) + descriptors)
 	}
-	out.Cost = f.Dry.cost(out)
-}
-
-// cost is nil without a price.
-func (f *DryRun) cost(out *Plan) *dryCost {
-	if f.input < 0 && f.output < 0 {
-		return nil
+	prices := &f.Dry
+	if prices.input < 0 && prices.output < 0 {
+		return
 	}
 	c := new(dryCost)
+	out.Cost = c
 	add := func(tokens, price float64) *float64 {
 		v := tokens / 1e6 * price
 		c.Total += v
 		return &v
 	}
-	if f.input >= 0 {
-		cached, price := 0., f.input
+	if prices.input >= 0 {
+		cached, price := 0., prices.input
 		if out.ExpectedHitRatio != nil {
 			cached = *out.ExpectedHitRatio * float64(out.InputTokens)
 		}
-		if f.cached >= 0 {
-			price = f.cached
+		if prices.cached >= 0 {
+			price = prices.cached
 		}
-		c.Input, c.Cached = add(float64(out.InputTokens)-cached, f.input), add(cached, price)
+		c.Input, c.Cached = add(float64(out.InputTokens)-cached, prices.input), add(cached, price)
 		if s := out.Selection; s != nil && s.Prime != nil {
-			c.Prime = add(float64(s.Prime.Tokens), f.input)
+			c.Prime = add(float64(s.Prime.Tokens), prices.input)
 		}
 	}
-	if f.output >= 0 {
-		c.Output = add(float64(out.OutputTokens), f.output)
+	if prices.output >= 0 {
+		c.Output = add(float64(out.OutputTokens), prices.output)
 	}
-	return c
 }
 
 // write prints the plan for people.

@@ -49,9 +49,20 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 		}
 		cli.Notef(cmd, "window: %d of %d rows, from %v on", p.rows.Len(), p.of, f.Start)
 	}
-	if w.Meta.Capture.Declared() && !cmd.Flags().Changed("start") {
-		if err := p.skipLead(cmd); err != nil {
+	if w.Meta.Capture.Declared() && !cmd.Flags().Changed("start") && p.rows.Len() > 0 {
+		// A declared capture may have begun long before the first row that is chosen, and
+		// that is no reason to send nothing for as long.
+		arrivals, err := trace.Columns[trace.Arrival](w)
+		if err != nil {
 			return nil, err
+		}
+		one := make([]trace.Arrival, 1)
+		if n, err := trace.Pick(arrivals, p.rows, nil).Read(one); n == 0 && err != nil {
+			return nil, err
+		} else if n > 0 {
+			if p.fromNS = one[0].ArrivalNS; p.fromNS >= int64(time.Second) {
+				cli.Notef(cmd, "the first request is %v after the capture began: the replay begins with it; --start 0s waits", time.Duration(p.fromNS).Round(time.Millisecond))
+			}
 		}
 	}
 	if share, err := f.Share(); err != nil {
@@ -82,24 +93,6 @@ func (p *workloadPart) whole() bool {
 
 // all says that a round is the workload as it stands.
 func (p *workloadPart) all() bool { return p.rows.Len() == p.of && p.fromNS == 0 }
-
-// skipLead begins with the first row that is chosen. A declared capture may have
-// begun long before, and that is no reason to send nothing for as long.
-func (p *workloadPart) skipLead(cmd *cobra.Command) error {
-	arrivals, err := trace.Columns[trace.Arrival](p.w)
-	if err != nil || p.rows.Len() == 0 {
-		return err
-	}
-	one := make([]trace.Arrival, 1)
-	n, err := trace.Pick(arrivals, p.rows, nil).Read(one)
-	if n == 0 {
-		return err
-	}
-	if p.fromNS = one[0].ArrivalNS; p.fromNS >= int64(time.Second) {
-		cli.Notef(cmd, "the first request is %v after the capture began: the replay begins with it; --start 0s waits", time.Duration(p.fromNS).Round(time.Millisecond))
-	}
-	return nil
-}
 
 // selection is what the results say of the part; nil for the whole.
 func (p *workloadPart) selection() *result.Selection {

@@ -82,7 +82,38 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	if err := r.open(); err != nil {
 		return err
 	}
-	if err := r.fill(); err != nil {
+
+	// What is known of the run is noted, and the servers' caches are brought to where it
+	// begins.
+	live, err := r.part.liveAtStart(r.cmd, &r.Workload)
+	if err != nil {
+		return err
+	}
+	r.about = result.Run{
+		Version: cli.Version,
+		Load:    result.Load{Tokenizer: r.maker.Tok.Name()},
+		Source:  result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier, Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock},
+	}
+	if r.about.Privacy, err = PrivacyOf(&r.w.Meta); err != nil {
+		return err
+	}
+	r.endpoint.Describe(&r.about)
+	r.about.PromptText, r.about.Note = cmp.Or(r.w.Meta.Text, result.TextStable), r.Servers.Note
+	if r.raw != nil {
+		r.about.Prompts, r.about.Verbatim, r.about.PromptText = result.PromptsVerbatim, r.raw.Digest(), ""
+	}
+	r.about.Cache = r.servers.cache
+	env := r.servers.admin.CaptureEnvironment(r.cmd.Context(), r.about.Model)
+	r.about.Environment = env
+	r.about.ServerVersion, r.about.MaxModelLen = client.About(env.Servers, r.about.Model)
+	if env.Deployment, err = r.Deployment.Serving(); err != nil {
+		return err
+	}
+	if err := r.servers.warmUp(r.cmd, r.part, r.lineage); err != nil {
+		return err
+	}
+	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of))
+	if err := r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, live, r.endpoint, r.servers.prompter, r.known); err != nil {
 		return err
 	}
 
@@ -140,40 +171,6 @@ func (r *replayRun) open() (err error) {
 		return err
 	}
 	return r.part.spellable(r.prompter.Blocks())
-}
-
-// fill says what is known of the run, and brings the servers' caches to where it
-// begins.
-func (r *replayRun) fill() error {
-	live, err := r.part.liveAtStart(r.cmd, &r.Workload)
-	if err != nil {
-		return err
-	}
-	r.about = result.Run{
-		Version: cli.Version,
-		Load:    result.Load{Tokenizer: r.maker.Tok.Name()},
-		Source:  result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier, Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock},
-	}
-	if r.about.Privacy, err = PrivacyOf(&r.w.Meta); err != nil {
-		return err
-	}
-	r.endpoint.Describe(&r.about)
-	r.about.PromptText, r.about.Note = cmp.Or(r.w.Meta.Text, result.TextStable), r.Servers.Note
-	if r.raw != nil {
-		r.about.Prompts, r.about.Verbatim, r.about.PromptText = result.PromptsVerbatim, r.raw.Digest(), ""
-	}
-	r.about.Cache = r.servers.cache
-	env := r.servers.admin.CaptureEnvironment(r.cmd.Context(), r.about.Model)
-	r.about.Environment = env
-	r.about.ServerVersion, r.about.MaxModelLen = client.About(env.Servers, r.about.Model)
-	if env.Deployment, err = r.Deployment.Serving(); err != nil {
-		return err
-	}
-	if err := r.servers.warmUp(r.cmd, r.part, r.lineage); err != nil {
-		return err
-	}
-	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of))
-	return r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, live, r.endpoint, r.servers.prompter, r.known)
 }
 
 // options are what the flags, the part and the servers make of the run.
@@ -238,9 +235,7 @@ func (r *replayRun) send(options replay.Options) error {
 	if err == nil && run.EndedEarly != "" {
 		cli.Notef(r.cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, r.Out)
 	}
-	noteOdd(r.cmd, run.Odd)
-	r.Replay.Wire.Told(r.cmd, &run)
-	noteThreads(r.cmd, run.Thread)
+	r.noteOutcome(&run)
 	if n := r.prompter.Filled(); n > 0 {
 		cli.Notef(r.cmd, "corpus: %d tokens of the prompts are words, where it could not be cut", n)
 	}
@@ -275,8 +270,10 @@ func (f *Replay) determinism(cmd *cobra.Command, w *trace.Trace, e *client.HTTP,
 	}
 }
 
-// noteOdd says which answers were odd, though they were sound.
-func noteOdd(cmd *cobra.Command, o result.Odd) {
+// noteOutcome says which answers were odd, though they were sound, what the results say
+// of the connections, and what became of the turns.
+func (r *replayRun) noteOutcome(run *result.Run) {
+	o := run.Odd
 	var says []string
 	for _, c := range []struct {
 		n    int64
@@ -297,6 +294,18 @@ func noteOdd(cmd *cobra.Command, o result.Odd) {
 		}
 	}
 	if len(says) > 0 {
-		cli.Notef(cmd, "answers that were odd: %s", strings.Join(says, "; "))
+		cli.Notef(r.cmd, "answers that were odd: %s", strings.Join(says, "; "))
+	}
+	r.Replay.Wire.Told(r.cmd, run)
+	t := run.Thread
+	if t == nil {
+		return
+	}
+	turns := t.Threaded + t.Apart + t.NoReply + t.NoRoom
+	cli.Notef(r.cmd, "threads: %d of %d turns hold the server's own reply, %d of them by their lengths alone; %d do not go on from a reply, %d found none, %d had no room in memory",
+		t.Threaded, turns, t.Assumed, t.Apart, t.NoReply, t.NoRoom)
+	if t.Joined+t.Recoded+t.Longer+t.LostTokens > 0 {
+		cli.Notef(r.cmd, "threads: %d replies of further parents are not in a prompt; %d replies may encode to other tokens than were generated; %d prompts are longer than recorded, by %d tokens; %d tokens that others would share with a reply are lost",
+			t.Joined, t.Recoded, t.Longer, t.LongerBy, t.LostTokens)
 	}
 }

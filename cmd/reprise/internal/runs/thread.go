@@ -3,12 +3,9 @@ package runs
 import (
 	"errors"
 
-	"github.com/spf13/cobra"
-
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
 	"reprise/replay/client"
-	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/profile"
 )
@@ -71,18 +68,4 @@ func sharesBlocks(w *trace.Trace) (bool, error) {
 		return true, nil
 	}
 	return false, err
-}
-
-// noteThreads says what became of the turns.
-func noteThreads(cmd *cobra.Command, t *result.Threads) {
-	if t == nil {
-		return
-	}
-	turns := t.Threaded + t.Apart + t.NoReply + t.NoRoom
-	cli.Notef(cmd, "threads: %d of %d turns hold the server's own reply, %d of them by their lengths alone; %d do not go on from a reply, %d found none, %d had no room in memory",
-		t.Threaded, turns, t.Assumed, t.Apart, t.NoReply, t.NoRoom)
-	if t.Joined+t.Recoded+t.Longer+t.LostTokens > 0 {
-		cli.Notef(cmd, "threads: %d replies of further parents are not in a prompt; %d replies may encode to other tokens than were generated; %d prompts are longer than recorded, by %d tokens; %d tokens that others would share with a reply are lost",
-			t.Joined, t.Recoded, t.Longer, t.LongerBy, t.LostTokens)
-	}
 }

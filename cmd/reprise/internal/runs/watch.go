@@ -85,34 +85,31 @@ func (f *Live) watch(cmd *cobra.Command, about liveAbout) *watcher {
 	case quiet:
 	case f.live != liveOff && hasScreen(cmd):
 		model := liveModel{about: about, stop: interruptSelf}
-		w.show(tea.NewProgram(model, tea.WithInput(cmd.InOrStdin()), tea.WithOutput(cmd.ErrOrStderr()), tea.WithoutSignalHandler(), tea.WithFPS(10)))
+		// Nothing waits for the view: not for a terminal that takes no output, and not for a
+		// view that cannot be drawn.
+		program := tea.NewProgram(model, tea.WithInput(cmd.InOrStdin()), tea.WithOutput(cmd.ErrOrStderr()), tea.WithoutSignalHandler(), tea.WithFPS(10))
+		w.messages, w.over = make(chan tea.Msg, 16), make(chan struct{})
+		go func() {
+			defer close(w.over)
+			last, _ := program.Run()
+			if m, ok := last.(liveModel); ok && m.kill {
+				m.stop()
+			}
+		}()
+		go func() {
+			for {
+				select {
+				case msg := <-w.messages:
+					program.Send(msg)
+				case <-w.over:
+					return
+				}
+			}
+		}()
 	default:
 		w.lines = cmd.ErrOrStderr()
 	}
 	return w
-}
-
-// show runs the view until it ends. Nothing waits for it: not for a terminal that
-// takes no output, and not for a view that cannot be drawn.
-func (w *watcher) show(program *tea.Program) {
-	w.messages, w.over = make(chan tea.Msg, 16), make(chan struct{})
-	go func() {
-		defer close(w.over)
-		last, _ := program.Run()
-		if m, ok := last.(liveModel); ok && m.kill {
-			m.stop()
-		}
-	}()
-	go func() {
-		for {
-			select {
-			case msg := <-w.messages:
-				program.Send(msg)
-			case <-w.over:
-				return
-			}
-		}
-	}()
 }
 
 func (w *watcher) send(msg tea.Msg) {
