@@ -40,4 +40,53 @@
 // due in the meantime is sent late and counted. Prepared requests take at most 256 MB
 // more, some seconds ahead. With [Threading], prompts and replies that turns may follow
 // take 512 MB at most.
+//
+// # Files
+//
+//   - run.go: the Runner from start to end: the dispatcher that sends each request when
+//     it is due, the limit in flight, the grace time, and Record, which writes journal
+//     and results
+//   - options.go: the Options of a run, their checks and defaults: speed, duration,
+//     closed loop, exclusions of failed rows, hanging up as the user did
+//   - scheduler.go: when a row is due: reading the workload, recorded times or an arrival
+//     process, and the counts of rows that are not sent
+//   - dependencies.go: turns that wait for earlier turns: which parents are over, and the
+//     due time after think and tool time
+//   - lineage.go: the Lineage: which rows wait for which, read from the workload before
+//     the run
+//   - feeder.go: preparing rows some seconds ahead, within bounds, and the start of the
+//     run's clock
+//   - readyqueue.go: prepared requests, soonest first, and the bounds on their memory and
+//     number
+//   - closedloop.go: a closed loop: its slots, ramp-up, and which request gets the next
+//     slot
+//   - threads.go: Threading: which turn goes on from which reply, and the memory that
+//     replies may take
+//   - threadprompt.go, threadreply.go: the prompt of a turn with the server's reply in
+//     it; the reply's text and tokens, and how much of such a prompt the server's cache
+//     knows
+//   - window.go: warm-up and cool-down: parsing a Span, and which requests are measured
+//   - abort.go: Conditions that end a run, such as errors>5% or ttft-p99>10s, over a
+//     window of ten seconds
+//   - progress.go: the live figures of a run: rates, TTFT, ITL and send lag of each
+//     second and of all
+//   - collect.go: writing Results in batches as they come; what happens when they cannot
+//     be written
+//   - resume.go: continuing a run that was killed: what its journals say, and which
+//     settings must agree
+//   - loop.go: playing the workload again and again: the period of a round, and the ids
+//     of its rows
+//   - prime.go: filling the servers' caches before a run
+//   - metering.go: scraping the servers' metrics during a run into a metrics file beside
+//     the results
+//   - profiling.go: starting and stopping the servers' profilers
+//   - plan.go: a dry run: what would be sent when, peak rates and requests in flight,
+//     without sending
+//   - timetable.go: due times for a caller with its own clock, such as a simulation
+//   - drift.go: how far turns moved from their recorded times: mean, maximum, percentiles
+//   - clock.go, heartbeat.go: steps of the wall clock; stalls in which the client itself
+//     stood still
+//   - garbage.go: fewer garbage collections, and one more processor, for exact timing
+//
+// Exported names may change in any release.
 package replay

@@ -20,4 +20,35 @@
 //
 // An [HTTP] is a [result.Endpoint]. This package does not know the runner; commands
 // connect the two.
+//
+// # Files
+//
+//   - http.go: the Options of sending, and their checks: timeouts, retries, headers,
+//     connections
+//   - endpoint.go: New and Close: an HTTP endpoint from its options
+//   - prepare.go: making a row's request ahead: prompt, choice of API and server, request
+//     ids and trace headers
+//   - rowextra.go: headers and body fields of single rows, from a file of JSON lines
+//   - target.go: server URLs and Unix sockets, the path of each API, and policies of
+//     choosing a server: round-robin, by session
+//   - fire.go: sending a request and reading its answer into a Result: the instants, the
+//     class of its error, drain after [DONE]
+//   - retry.go: which failures are sent again, after what time, Retry-After, and the move
+//     to another server
+//   - silence.go: the time limits to the first token and between two tokens
+//   - wire.go: the hot path over our own HTTP/1.1: connection modes such as pooled:N,
+//     serialised heads, the limit of open files
+//   - exchange.go: one encoded request, and its exchange through net/http
+//   - transport.go: net/http for HTTP/2 and proxies; dialling, Unix sockets
+//   - answers.go: counts of odd answers, recorded response headers, and hashes of
+//     generated text
+//   - probe.go: asking for the model; measuring how many tokens the chat template adds,
+//     for a prompt and for a turn
+//   - determinism.go: the check that a server gives the same answer twice
+//   - describe.go: what the results say of how requests were sent
+//   - admin.go: emptying prefix caches, and starting and stopping profilers
+//   - survey.go: asking servers for versions, models and context lengths; whether they
+//     are on this machine
+//
+// Exported names may change in any release.
 package client

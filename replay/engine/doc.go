@@ -33,4 +33,46 @@
 // machine's clock it does one step after another. In virtual time, behind the router of
 // a [Fleet] or for the loads of a [Preset], runs of equal steps are added up in integers,
 // so that an hour of traffic takes seconds. Both give every token at the same instant.
+//
+// # Files
+//
+//   - server.go, handler.go, config.go: the Server and its counters; the paths that it
+//     serves; the options of an engine and their defaults
+//   - serve.go: a request on its way through the server: prompt, cache domain, length of
+//     the answer, its words, usage
+//   - completions.go: chat and text completions: decoding, streaming, and whole answers
+//   - otherapis.go: the Responses API and embeddings
+//   - emit.go: writing one streamed answer: chunks, usage, keep-alives, the end, and
+//     faults in mid-stream
+//   - refusal.go: refusals and error bodies, such as 429 and 503
+//   - admin.go: /admin/config: settings that a running server shows and changes
+//   - metrics.go, histogram.go: /metrics under vLLM's names, /v1/models and /tokenize;
+//     latency histograms with vLLM's buckets
+//   - timeline.go: the default engine by the clock: the queue, prefills one after
+//     another, time between tokens
+//   - cache.go: its prefix cache: LRU of full blocks, hits, reset
+//   - quirk.go, quirklist.go: what a quirk does to an answer, and how a list of them is
+//     parsed; the quirks themselves, and the servers that are imitated
+//   - faults.go: faults drawn with a probability, and the header by which a request asks
+//     for quirks
+//   - conn.go: dropped and reset connections, dripping headers, a port that closes
+//   - engine.go: the model of an engine: its Config after vLLM's options, its queue, load
+//     and counts
+//   - enginestep.go: what one step computes: admission, chunked prefill, decode,
+//     preemption; runs of equal steps
+//   - enginecost.go: how long a step takes: the Costs, and texts such as
+//     step=5ms,kv-token=40ns
+//   - enginejob.go: a request as the model sees it: lengths, and keys of its blocks
+//   - enginepool.go: KV memory: blocks in use, kept or free, eviction, prefix sharing
+//   - live.go: the model run by the machine's clock, under the server
+//   - fleet.go: several engines behind a router in virtual time: arrivals, answers,
+//     clients that hang up
+//   - router.go: the routers: random, round-robin, least-loaded, session, prefix
+//   - tally.go: comparing routers: the FleetSummary, with hit ratio, imbalance, quantiles
+//   - preset.go, presets.go: fitting a preset to published figures, its error, and its
+//     warning; the presets and their sources
+//   - trial.go: playing a published load, closed or open, to an engine in virtual time
+//   - roofline.go: the floor that bandwidth and arithmetic set: capacity predict
+//
+// Exported names may change in any release.
 package engine

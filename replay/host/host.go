@@ -6,6 +6,21 @@
 // to find a client that was short of either. [FileLimit], [OpenFiles] and
 // [LocalPorts] bound the number of connections that the client can hold. Nothing
 // here identifies a person or a machine.
+//
+// # Files
+//
+//   - cgroup.go: cores and memory that Linux's control groups allow; names of ARM CPUs
+//   - cost.go, cost_unix.go, cost_other.go: processor time and garbage collection pauses
+//     of a run
+//   - gpu.go: GPUs by nvidia-smi: names, memory, driver
+//   - label.go: names from servers and other programs, made safe to print
+//   - limit_unix.go: the limit of open files
+//   - used_linux.go: how many files are open, and how many local ports there are
+//   - grow_linux.go: the kernel's table of open files, grown before the run
+//   - system_linux.go, system_darwin.go: kernel release and memory, by system
+//   - host.go: the Machine: CPU, cores, memory, system
+//
+// Exported names may change in any release.
 package host
 
 import (

@@ -22,4 +22,26 @@
 //
 // Instants are offsets from one start that the caller chose, read from the clock
 // that it injects; the package never looks at a clock itself.
+//
+// # Files
+//
+//   - request.go: encoding a request: messages, prompt, sampling fields, extra fields,
+//     paths of the APIs
+//   - escape.go: text as a JSON string, fast
+//   - decode.go: reading a request body on the server's side, and what it refuses
+//   - scanner.go: splitting a stream into server-sent events, each with its instant
+//   - collector.go: folding the events of an answer into an Outcome: token instants,
+//     usage, tool calls, how it ended
+//   - chunk.go: reading one chunk or event: content, reasoning, usage, members of the
+//     Responses API
+//   - cursor.go: walking over JSON without building it
+//   - outcome.go: the Outcome, and the generated Text
+//   - errors.go: classes of errors, such as timeout, rate_limited and too_long, from
+//     statuses, bodies and network errors
+//   - response.go: writing chunks, whole answers, errors and the framing of events on the
+//     server's side
+//   - responseevent.go: events and bodies of the Responses API, and embeddings, on the
+//     server's side
+//
+// Exported names may change in any release.
 package openai

@@ -13,6 +13,8 @@
 // release half a millisecond to more than one late, which in a benchmark of servers
 // that answer in milliseconds is an error of the instrument. So a Thread waits in the
 // kernel on Linux. On other systems it ends its sleep early and yields until it is due.
+//
+// Exported names may change in any release.
 package pace
 
 import (

@@ -16,4 +16,30 @@
 //
 // The package sends nothing and judges nothing: package replay runs, replay/client
 // sends, replay/report and replay/compare read.
+//
+// # Files
+//
+//   - result.go: a Result: the columns of a results file, one for each request
+//   - run.go: the Run: what a results file says of the run, by part: load, source,
+//     sending, client, servers, transport, oddities
+//   - schedule.go: parts of the Run about the schedule: drift, interruptions, windows,
+//     threads, priming, samples, rounds
+//   - server.go: parts of the Run about the servers: metrics summed up over the window,
+//     profilers, cache discipline
+//   - environment.go: where a run was measured: hardware, GPUs, servers, deployment;
+//     removing secrets from it
+//   - stalls.go: when the client stood still
+//   - endpoint.go: the interfaces between runner, prompter and endpoint; Replies that no
+//     printer shows
+//   - file.go: writing, finishing and opening results files, with the journals of a
+//     resumed run
+//   - journal.go: the Journal: rows kept as they come
+//   - columns.go: the columns of a journal
+//   - openjournal.go: reading a journal, also one that is cut off or damaged
+//   - chain.go: names of journals, and the journals of a resumed run merged
+//   - metrics.go: the metrics file beside the results, and its rows
+//   - metricsjournal.go: the journal of metrics during a run
+//   - lock_unix.go: the lock that keeps a journal to one process
+//
+// Exported names of this package are stable, see docs/stability.md.
 package result

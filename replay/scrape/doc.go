@@ -17,4 +17,15 @@
 // Memory is bounded: an answer has at most 16 MB, and at most a given number of series
 // is followed; samples of further series are dropped and counted. No error quotes any
 // part of an answer.
+//
+// # Files
+//
+//   - scraper.go: scraping at every interval: targets, options, counts of failures
+//   - fetch.go: one GET: classes of failures, size limit, URLs that are not quoted
+//   - text.go: decoding a page of Prometheus text; the prefixes of metrics that are kept
+//   - series.go: the labels that are kept, the number of series, counter or gauge
+//   - prometheus.go: querying a Prometheus server after the run: queries, its clock's
+//     offset
+//
+// Exported names may change in any release.
 package scrape

@@ -21,4 +21,18 @@
 // package 11 KB, 60 allocations for a request against 7, and it hands a request through
 // two goroutines before it is written. This package leaves out what a replay does not
 // need: redirects, cookies, compression, proxies, HTTP/2.
+//
+// # Files
+//
+//   - client.go: the Client's options and counts; how it dials
+//   - pool.go: which connection a request gets, dialling ahead of need, checks of idle
+//     connections, Close
+//   - exchange.go: writing a request, waiting for its answer, reading the body, and
+//     giving the connection back
+//   - head.go: parsing status line and header; how long the body is; valid header names
+//     and values
+//   - chunks.go: decoding a chunked body
+//   - errors.go: stale connections, malformed answers, TLS handshakes that fail
+//   - socket.go, socket_unix.go, socket_other.go: asking a socket without waiting, by
+//     system
 package h1
