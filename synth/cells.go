@@ -37,7 +37,7 @@ const (
 	tableHit                       // known blocks; given input tokens
 	tableFresh                     // new blocks, in place of known ones; given input tokens
 	tableTrunk                     // blocks that most requests begin with: bounds of what is known of it
-	tableShared                    // groupFor the known blocks, those that many others know
+	tableShared                    // of the known blocks, those that many others know
 	tableDistance                  // blocks; given known blocks
 	tableTurn                      // from 0
 	tableBack                      // sessions active since
@@ -63,7 +63,7 @@ type group struct {
 	category category
 	from, to int64
 	cells    []cell
-	sums     []int64 // groupFor the counts, up to and with each cell
+	sums     []int64 // of the counts, up to and with each cell
 }
 
 // A cell holds the values from lo to hi, both included, all alike.

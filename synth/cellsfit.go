@@ -104,7 +104,7 @@ func (f *histogramFit) tables() (*cellModel, int64, error) {
 	return m, span, err
 }
 
-// groupFor returns the cells of a metric for a category; those without one are what
+// metricCells returns the cells of a metric for a category; those without one are what
 // the categories leave of all.
 func (f *histogramFit) metricCells(metric string, c category) []cell {
 	counts := map[int64]int64{}

@@ -4,7 +4,7 @@ import "slices"
 
 // A domain indexes the nodes of one cache domain (model and adapter) for the
 // search of a node by its depth, class and recency. Requests are named by their
-// placeOf among those of the domain.
+// place among those of the domain.
 //
 // The classes of nodes: an endpoint is the last full block of the request that
 // last touched it, which a next turn extends; a tail is a partial last block,
@@ -75,7 +75,7 @@ type spans struct {
 // never is a low that matches no depth.
 const never = 1<<31 - 1
 
-// appendRequest adds the next request.
+// appendSpan adds the next request.
 func (s *spans) appendSpan(low, full int32) {
 	if s.n == s.size {
 		old := *s
@@ -129,7 +129,7 @@ func (s *spans) prevMatch(i int, depth int32) int {
 }
 
 // search looks below node, which covers [from, to), at or behind i when up is
-// setSpan, else at or before it.
+// set, else at or before it.
 func (s *spans) search(node, from, to, i int, depth int32, up bool) int {
 	if up && to <= i || !up && from > i || depth <= s.low[node] || s.full[node] <= depth {
 		return none

@@ -37,7 +37,7 @@ type extractor struct {
 // A node is where a block stands in the forest.
 type node struct{ run, depth int32 }
 
-// addPlace takes the next row; row is its number, for errors.
+// addRow takes the next row; row is its number, for errors.
 func (e *extractor) addRow(row int64, r *trace.Request) error {
 	if r.Status == trace.StatusFailed {
 		return nil
@@ -112,7 +112,7 @@ func (e *extractor) lengths(r *trace.Request) (tuple, error) {
 }
 
 // errChain is what a synthesiser cannot work with: its tree has one place for
-// eachRow block.
+// each block.
 var errChain = errors.New("its blocks are not chained: a block stands behind two different prefixes, " +
 	"so there is no prefix tree to fit; synth --mirror keeps such a trace as it is")
 
@@ -205,7 +205,7 @@ func (e *extractor) joinSession(r *trace.Request, t *tuple, owner int32) {
 }
 
 // finish gives the tuples what needs all of them: how far they follow the trunk
-// cellOf their domain, and their categories, which need the global prefix. A tuple
+// of their domain, and their categories, which need the global prefix. A tuple
 // that hits no more than that does not follow its session by the tree: the last
 // request to touch a global prefix is no parent.
 func (e *extractor) finish() {

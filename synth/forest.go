@@ -23,7 +23,7 @@ import "math/bits"
 // depths and requests that a touch cuts from the top.
 //
 // A touch costs O(log n) for each stretch that it takes, and a constant for
-// eachRow run on the path. Jump pointers (Myers 1983) find the run of an ancestor
+// each run on the path. Jump pointers (Myers 1983) find the run of an ancestor
 // in O(log n). The zero forest is empty.
 type forest struct {
 	length []int32 // by request: blocks of its prompt
@@ -174,7 +174,7 @@ func (f *forest) touch(x, to, r int32, take func(owner, n int32)) {
 
 // weights is a Fenwick tree (Fenwick, "A new data structure for cumulative
 // frequency tables", 1994): sums of the weights of places in a row, and the
-// placeOf where a sum is reached, in O(log n). Its zero value is empty.
+// place where a sum is reached, in O(log n). Its zero value is empty.
 type weights struct {
 	tree  []int64 // by place, from 1
 	total int64
@@ -194,7 +194,7 @@ func (w *weights) pushWeight(weight int64) {
 	w.total += weight
 }
 
-// addPlace changes the weight of place i by delta.
+// addWeight changes the weight of place i by delta.
 func (w *weights) addWeight(i int, delta int64) {
 	w.total += delta
 	for i++; i < len(w.tree); i += i & -i {

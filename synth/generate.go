@@ -106,7 +106,7 @@ func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
 type generator struct {
 	model   *Model
 	options Options
-	span    int64    // numberOf the model's time
+	span    int64    // of the model's time
 	counts  []int64  // by population: its requests
 	domains []uint16 // by label: the cache domain
 
@@ -114,7 +114,7 @@ type generator struct {
 }
 
 // A tupleSampler decides when the requests of one population arrive, and which tuple
-// numberOf the model each of them takes.
+// of the model each of them takes.
 type tupleSampler interface {
 	// sampleTimes returns the arrivals in order, by the model's clock. It is called first.
 	sampleTimes() []int64
@@ -160,7 +160,7 @@ func (g *generator) stream(purpose string, population, client int) *rand.Rand {
 }
 
 // A clientSampler is the [tupleSampler] of a model of tuples. Each client has arrivals
-// numberOf its own, and takes its own tuples.
+// of its own, and takes its own tuples.
 type clientSampler struct {
 	g          *generator
 	population int
@@ -268,7 +268,7 @@ func (q *tupleQueue) nextTuple() int32 {
 type cellSampler struct {
 	g          *generator
 	population int
-	first      int // placeOf of the population's first tuple
+	first      int // place of the population's first tuple
 	times      []int64
 	r          *rand.Rand
 }

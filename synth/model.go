@@ -16,7 +16,7 @@ import (
 // [FitOptions], a request's lengths are mixed with those of at least k−1 alike;
 // every unit of a tuple still is one that occurred.
 type Model struct {
-	meta    trace.Meta // numberOf the trace; Digest is that of the model
+	meta    trace.Meta // of the trace; Digest is that of the model
 	kSwap   int
 	span    int64 // ns that the arrivals take
 	tuples  []tuple

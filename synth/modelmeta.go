@@ -24,7 +24,7 @@ const (
 	keyRequests = "reprise.fitted_requests"
 	keySpan     = "reprise.span_ns"
 	keyBlock    = "reprise.block_size"
-	keySessions = "reprise.sessions" // numberOf models of cells
+	keySessions = "reprise.sessions" // of models of cells
 
 	kindTuples = "reuse-tuples"
 	kindCells  = "cells"

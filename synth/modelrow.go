@@ -17,12 +17,12 @@ const (
 
 // A modelRow is one row of schema model/1. One Parquet file holds two tables:
 // the tuples of the fitted requests in their order, and behind them the rows of
-// eachRow client's cascade of arrivals. Columns of the other table are zero or
+// each client's cascade of arrivals. Columns of the other table are zero or
 // null.
 type modelRow struct {
 	trace.Row `parquet:"-"`
 	Table     string `parquet:"table,dict"`
-	User      *int64 `parquet:"user,optional"` // numberOf the tuple, or of the client; null is all other users
+	User      *int64 `parquet:"user,optional"` // of the tuple, or of the client; null is all other users
 
 	Model       string   `parquet:"model,optional,dict"`
 	Adapter     string   `parquet:"adapter,optional,dict"`
@@ -68,7 +68,7 @@ type modelRow struct {
 	Count    int64 `parquet:"cascade_count"`
 }
 
-// nextRow is the row of tuple t.
+// row is the row of tuple t.
 func (m *Model) row(t *tuple) modelRow {
 	l, e := &m.labels[t.label], &m.ends[t.end]
 	r := modelRow{Table: tableTuples, Model: l.model, Adapter: l.adapter, Kind: l.kind,

@@ -15,8 +15,8 @@ type population struct {
 	domains []domain // by number
 
 	// By request.
-	times   []int64 // metricCells arrivals, by the model's clock, of all requests to come as well
-	tuples  []int32 // metricCells the model
+	times   []int64 // of arrivals, by the model's clock, of all requests to come as well
+	tuples  []int32 // of the model
 	tail    []int32 // tokens in the last block
 	hit     []int32 // known blocks
 	owner   []int32 // the request that last touched the deepest of them, or none

@@ -232,7 +232,7 @@ func TestPublicRefusesAzureCode(t *testing.T) {
 }
 
 // The Mooncake lengths, seventeen times: 204,527 requests are enough to protect
-// eachRow of them.
+// each of them.
 func TestPublicMooncakeReplicated(t *testing.T) {
 	if os.Getenv("REPRISE_TEST_LONG") == "" {
 		t.Skip("long: set REPRISE_TEST_LONG=1")

@@ -31,14 +31,14 @@ type record struct {
 type unit struct{ dp.Sample[record] }
 
 // A collector samples the records of each unit. Memory is about 100 bytes for
-// eachRow record kept, and 40 for each block of each unit, which finding a unit's
+// each record kept, and 40 for each block of each unit, which finding a unit's
 // own reuse takes.
 type collector struct {
 	key      func(r *trace.Request, row int64) int64
 	size     int
-	sessions bool  // groupFor the source
+	sessions bool  // of the source
 	alone    bool  // a unit is one request, which has no past
-	end      int64 // groupFor the declared capture; no row is as late
+	end      int64 // of the declared capture; no row is as late
 	bound    dp.Contribution
 	noise    func(key int64) *dp.Noise // that chooses the sample of a unit
 

@@ -15,7 +15,7 @@ import (
 type aCrowd struct {
 	users int
 	hours int64
-	size  int // cellOf a block; 0 for no blocks
+	size  int // of a block; 0 for no blocks
 }
 
 func (k aCrowd) rows(seed uint64) []trace.Request {

@@ -180,7 +180,7 @@ type means struct {
 	fresh  float64                // new blocks of a request
 	first  float64                // share of the requests that begin a session
 	hit    [categoryCount]float64 // known blocks of a request of a category
-	share  [categoryCount]float64 // groupFor the requests
+	share  [categoryCount]float64 // of the requests
 	shared []float64              // blocks of a request known from public nodes, by log2 of the depth
 }
 

@@ -81,8 +81,8 @@ func (h *noisy) errors(sc scale, count, n float64) (total, p99 float64) {
 		mean += p * sc.middle(i)
 		square += p * sc.middle(i) * sc.middle(i)
 	}
-	var noise float64              // numberOf what was kept, squared
-	var above, below, a, b float64 // numberOf what was left out beyond the mean: tokens, and their noise squared
+	var noise float64              // of what was kept, squared
+	var above, below, a, b float64 // of what was left out beyond the mean: tokens, and their noise squared
 	for i, x := range clean {
 		d := (sc.middle(i) - mean) / mean
 		switch {

@@ -31,7 +31,7 @@ const (
 // total of tokens.
 const (
 	selectionShare = 0.10
-	periods        = 24 // cellOf the capture
+	periods        = 24 // of the capture
 	categoryCount  = int(branch) + 1
 )
 
@@ -45,7 +45,7 @@ var histogramWeights = [histograms]float64{0.04, 0.05, 0.12, 0.24, 0.24, 0.10, 0
 // has, and the nodes that were selected.
 type layout struct {
 	bound                   dp.Contribution
-	clip                    int64 // cellOf the requests of a unit, where they are counted
+	clip                    int64 // of the requests of a unit, where they are counted
 	size                    int
 	sessions                bool
 	span                    int64 // ns, of the declared capture

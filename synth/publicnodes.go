@@ -11,12 +11,12 @@ import (
 // requests before it, a request's hit depends on everyone: take one user away,
 // and strangers' hits turn into misses, without a bound. So the prefixes that
 // may count as known to all are chosen first, by a differentially private count
-// numberOf the users that carry them, and from then on are public. A request is then
+// of the users that carry them, and from then on are public. A request is then
 // judged against that fixed set and its own unit's past, and a unit that comes
 // or goes moves its own records only.
 //
 // Depths are powers of two, so that a unit carries few such nodes; it counts in
-// placesAt most nodesPerUnit of them, the shallowest first.
+// at most nodesPerUnit of them, the shallowest first.
 const nodesPerUnit = 8
 
 // publicNodes are the prefix nodes that may be known to all.
@@ -32,7 +32,7 @@ type publicNode struct {
 	depth  int     // log2
 	parent int     // the next public node above, or none
 	ends   float64 // share of the requests that know it, and no deeper one
-	share  float64 // numberOf those that carry it
+	share  float64 // of those that carry it
 }
 
 // candidates lists the nodes that a unit counts in.

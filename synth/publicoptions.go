@@ -29,13 +29,13 @@ const (
 )
 
 // PublicOptions are the settings of [FitPublic]. But for Unit the zero value of
-// eachRow stands for its default.
+// each stands for its default.
 type PublicOptions struct {
 	Budget       dp.Budget       // ε = 1, δ = 1e-6
 	Unit         string          // [UnitUser], [UnitSession] or [UnitRequest], see [ChooseUnit]; it has no default
 	Contribution dp.Contribution // [dp.DefaultContribution]; of [UnitRequest], one record
 	MaxInput     int32           // public limit of input tokens, such as the context window: 131072
-	MaxOutput    int32           // numberOf output tokens: 16384
+	MaxOutput    int32           // of output tokens: 16384
 	// Noise is nil, for the system's randomness. Only tests set it: whoever knows
 	// the noise can take it off.
 	Noise *dp.Noise

@@ -26,7 +26,7 @@ type Exact struct {
 	Requests, Units int64
 	Unnamed         int64            // requests that name no unit, and are one unit's together
 	NotSampled      int64            // requests above those of a unit that are kept
-	NotCounted      map[string]int64 // groupFor those kept, by histogram: above those of a unit in one cell
+	NotCounted      map[string]int64 // of those kept, by histogram: above those of a unit in one cell
 }
 
 // A card is what synth reads of a privacy card.
@@ -74,7 +74,7 @@ func (r *Release) publicKeys() [][2]string {
 	for _, m := range r.Measurements {
 		list = append(list, sensitivity{m.Name, m.L1, m.L2Squared})
 	}
-	b, _ := json.Marshal(list) // groupFor strings and whole numbers, so there is no error
+	b, _ := json.Marshal(list) // of strings and whole numbers, so there is no error
 	return [][2]string{
 		{"reprise.epsilon", number(r.Budget.Epsilon)}, {"reprise.delta", number(r.Budget.Delta)}, {"reprise.mechanism", r.Mechanism},
 		{"reprise.records_per_unit", strconv.Itoa(r.Contribution.Records)}, {"reprise.records_per_unit_and_cell", strconv.Itoa(r.Contribution.PerCell)},

@@ -227,7 +227,7 @@ func (s *shaper) turns() {
 }
 
 // byCategory makes a table of a histogram of categories × a scale, with the sum
-// numberOf all for those without.
+// of all for those without.
 func (s *shaper) byCategory(x []float64, sc scale, edges func(int) (int64, int64)) cellTable {
 	var t cellTable
 	sum := make([]float64, sc.cells())

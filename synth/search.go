@@ -18,7 +18,7 @@ const (
 type found struct{ owner, depth int32 }
 
 // A search looks for the node that a tuple extends: the one with the least sum
-// numberOf the errors of its distance, of the distances along its path and of its
+// of the errors of its distance, of the distances along its path and of its
 // depth. Errors of distances are differences of logarithms.
 type search struct {
 	p      *population
@@ -26,7 +26,7 @@ type search struct {
 	t      *tuple
 	want   int64    // log2 of the distance
 	depths [3]int64 // log2 of the profile
-	at     int      // placeOf in the domain where the distance is met
+	at     int      // place in the domain where the distance is met
 	best   int64
 	found
 }
@@ -47,7 +47,7 @@ const (
 	hurryWeight = 2                   // multiplies the cost of a turn that comes before its pause is over
 )
 
-// placeAt returns the node to extend for t, which has a hit. Each attempt allows
+// find returns the node to extend for t, which has a hit. Each attempt allows
 // more: depths within 5 %, 30 % and 100 %, any class, and at last anything less
 // deep. Only prompts that left the trunk where the tuple did are looked at.
 func (p *population) find(d *domain, t *tuple) found {

@@ -19,7 +19,7 @@ import (
 // hit ratios five times as much. Jitters are standard deviations of logarithms.
 // That of the last block is small because many templates differ by a few tokens
 // there: at 5 % their peak in the input lengths was smeared, and the distance
-// groupFor Kolmogorov and Smirnov doubled; without any, prompts of one rare length
+// of Kolmogorov and Smirnov doubled; without any, prompts of one rare length
 // kept it, and one in 200 met an output that it had been seen with.
 const (
 	swapWindow = 2000
@@ -29,13 +29,13 @@ const (
 )
 
 // swapTuples mixes the tuples. Within windows of swapWindow requests it cuts cells of
-// placesAt least k by what is known, fresh and put out (Mondrian: LeFevre, DeWitt and
+// at least k by what is known, fresh and put out (Mondrian: LeFevre, DeWitt and
 // Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006), and in
-// eachRow permutes the units among the places, independently of each other, as
+// each permutes the units among the places, independently of each other, as
 // Anatomy does (Xiao and Tao, VLDB 2006). Depth, distance and category stay
 // together: swapped apart they ruin the curve of hit ratios.
 //
-// A placeOf keeps its user and its time. Fresh blocks and output tokens are
+// A place keeps its user and its time. Fresh blocks and output tokens are
 // jittered by 5 %, the tokens of the last block by 0.5 %. What is left: each
 // reuse unit still is one that occurred, so this is no differential privacy, and
 // a value far from all others stays far.

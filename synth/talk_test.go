@@ -39,7 +39,7 @@ func (k talk) rows(seed uint64, n int) []trace.Request {
 		model         string
 	}
 	var chats []chat
-	latest := map[int64]int{} // nextRow of each session
+	latest := map[int64]int{} // row of each session
 	systems := make([]string, k.models)
 	for i := range systems {
 		systems[i] = tokens(2*k.block + 3)

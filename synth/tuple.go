@@ -24,7 +24,7 @@ type tuple struct {
 
 // reuse says what of a prompt was known, and where in the LRU stack it was.
 type reuse struct {
-	label    int32    // cellOf [Model].labels: cache domain and what kind of request
+	label    int32    // of [Model].labels: cache domain and what kind of request
 	category category // as in the trace
 	hit      int32    // leading blocks that were known
 	trunk    int32    // leading blocks on the trunk of the domain, see population
@@ -33,7 +33,7 @@ type reuse struct {
 	chain    int32    // requests that it builds on, one on the other; with sessions, turns up to the one that it extends
 	join     join     // how the request finds its session
 	back     int64    // for byRecency: how many sessions were active since
-	turn     int32    // cellOf the source's session, counted from 0
+	turn     int32    // of the source's session, counted from 0
 	waits    bool     // it was sent after another was done
 	pause    *pause   // null at the beginning of a session
 }
@@ -47,7 +47,7 @@ type pause struct{ think, tool *int64 }
 // ending is what came out, and what was asked for.
 type ending struct {
 	output int32
-	end    int32 // cellOf [Model].ends: status and finish reason
+	end    int32 // of [Model].ends: status and finish reason
 	extra  *extra
 }
 
@@ -90,7 +90,7 @@ func (c category) String() string {
 	return trace.Categories()[c-1]
 }
 
-// joinSession says how a request finds its session.
+// join says how a request finds its session.
 type join uint8
 
 const (

@@ -29,7 +29,7 @@ type Options struct {
 	// process continues: see [Model.Generate]. 0 means as many as Duration says.
 	Requests int64
 	// Duration is the length of the workload. 0, without Requests, means that
-	// groupFor the trace divided by Speed.
+	// of the trace divided by Speed.
 	Duration time.Duration
 	// Users is the number of independent populations, each the size of the
 	// trace's; 0 means 1. They share the prefixes that more than half of the

@@ -41,7 +41,7 @@ func TestWorkloadIsAFunctionOfModelAndSeed(t *testing.T) {
 	}
 }
 
-// A nextMatch turn goes to a session whose pause may be over. Arrivals are drawn
+// A next turn goes to a session whose pause may be over. Arrivals are drawn
 // apart from sessions, so not every turn finds one.
 func TestPausesFitArrivals(t *testing.T) {
 	m := fitted(t, talk{block: 16, models: 1, sessions: true}.rows(3, 3000), trace.Meta{BlockSize: 16, Sessions: "source"}, 10, 1)
@@ -153,7 +153,7 @@ func wellFormed(t *testing.T, rows []trace.Request, size int) {
 }
 
 // More users share what most of their requests begin with, and nothing else:
-// eachRow of them pushes the others' blocks deeper into the stack.
+// each of them pushes the others' blocks deeper into the stack.
 func TestUsersShareTheGlobalPrefix(t *testing.T) {
 	var rows []trace.Request
 	next := uint64(2)

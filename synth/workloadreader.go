@@ -13,7 +13,7 @@ import (
 type workloadReader struct {
 	*Workload
 	order    states
-	next     int32 // nextRow
+	next     int32 // row
 	blocks   uint64
 	users    trace.Renumber
 	known    [][]mark // by domain: the nodes of the trunk, which all populations share, so far

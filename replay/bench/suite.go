@@ -181,7 +181,7 @@ type Outcome struct {
 	Change *float64 `json:"change"` // of the metric against the other row, as a share of that
 }
 
-// judgeOutcome holds a hypothesis against the figures of its row and of the other.
+// judge holds a hypothesis against the figures of its row and of the other.
 func (h *Hypothesis) judge(got, other Figure, has bool) Outcome {
 	if !has || other.V == 0 {
 		return Outcome{Text: fmt.Sprintf("not judged: there is no %s to compare", h.Metric)}

@@ -388,7 +388,7 @@ func (p *suitePage) says(row *RowResult) {
 	}
 }
 
-// measureLevel is how what became of a hypothesis is meant.
+// level is how what became of a hypothesis is meant.
 func (o *Outcome) level() page.Level {
 	switch {
 	case o.Held == nil:

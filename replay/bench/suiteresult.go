@@ -271,7 +271,7 @@ func (r *SuiteResult) Trustworthy() bool {
 	return !r.any(func(m *ModelResult) bool { return !m.Trustworthy })
 }
 
-// OutcomeUnjudged tells whether a contract could not be judged.
+// Unjudged tells whether a contract could not be judged.
 func (r *SuiteResult) Unjudged() bool {
 	return r.any(func(m *ModelResult) bool { return m.Contract != nil && !m.Contract.Judged })
 }

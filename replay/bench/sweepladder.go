@@ -136,7 +136,7 @@ func byLoad(levels []Level) []*Level {
 }
 
 // candidates are the loads to confirm, from the estimate down: halfway to the last
-// measureLevel that held, that level again, and 5, 10 and 20 % less.
+// level that held, that level again, and 5, 10 and 20 % less.
 func (l *Ladder) candidates(estimate, lo float64) []float64 {
 	var out []float64
 	for _, load := range []float64{estimate, (estimate + lo) / 2, lo, 0.95 * lo, 0.9 * lo, 0.8 * lo} {

@@ -58,7 +58,7 @@ type Level struct {
 	Outcome  string                 `json:"outcome"` // holds, fails, saturated, unjudged or untrusted
 	Why      string                 `json:"why,omitempty"`
 	Note     string                 `json:"note,omitempty"` // how far the level can be trusted
-	// beyondChance tells that the outcome is beyond what chance does in a sample of
+	// Sure tells that the outcome is beyond what chance does in a sample of
 	// independent requests, at 95 %. See [beyondChance].
 	Sure bool `json:"sure"`
 }

@@ -131,7 +131,7 @@ func (r *SweepResult) stopped() Stop {
 	return Stop{stoppedEnd, "the last level of the ladder was measured"}
 }
 
-// outcomeUntrusted is the first level that was limited by the client, nil when none was.
+// Untrusted is the first level that was limited by the client, nil when none was.
 func (r *SweepResult) Untrusted() *Level {
 	for i := range r.Levels {
 		if r.Levels[i].Outcome == outcomeUntrusted {

@@ -159,7 +159,7 @@ func TestStoppedLevelsAreMeasuredAgain(t *testing.T) {
 	}
 }
 
-// A measureLevel that holds by less than chance is not sure.
+// A level that holds by less than chance is not sure.
 func TestSure(t *testing.T) {
 	p := &pretended{serves: 1000, sends: 1000}
 	r := pretend(t, p, 20) // 500 requests at 100 ms
