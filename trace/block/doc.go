@@ -1,7 +1,7 @@
-// Package block turns token sequences into the chained block ids that a trace stores in their stead.
+// Package block turns token sequences into the chained block ids that a trace stores in their place.
 //
-// Serving engines cache the keys and values of a prompt in blocks of a fixed number of tokens, and find them again by a hash
-// of the block chained to that of all blocks before it. A trace keeps the same structure, and nothing else of the prompt:
+// Serving engines cache the keys and values of a prompt in blocks of a fixed number of tokens. They find a block again by a
+// hash that is chained to the hashes of all blocks before it. A trace keeps the same structure, and nothing else of the prompt:
 //
 //  1. A [Hasher] gives the root of a cache domain: model, adapter, salt.
 //
@@ -14,11 +14,22 @@
 //
 //  3. [Dense] replaces the ids by 0, 1, 2… in the order of their first appearance in the final rows.
 //
-// The key is random, made for one import and forgotten after it: without it, whoever knows likely prompts (public system
-// prompts, documents) could hash them and look for them in a trace. Unkeyed hashes, such as engines write to their logs, are
-// as good as the text, and are numbered too. After the dense numbering the output does not depend on the key, nor on what the
-// tokens were: only on which blocks are equal.
+// The key is random. It is made for one import and forgotten after it. Without a key, anybody who knows likely prompts (public
+// system prompts, documents) could hash them and look for them in a trace. Unkeyed hashes, such as engines write to their logs,
+// tell as much as the text, and are numbered too. After the numbering the output depends neither on the key nor on the tokens:
+// only on which blocks are equal.
 //
-// Two traces of different block size are compared, and a trace is read as a server with another block size would see it, by
-// the conversions at the end: [Count], [Full], [Known], [Reusable].
+// [Count], [Full], [Known] and [Reusable] convert between block sizes. With them two traces of different block size are
+// compared, and a trace is read as a server with another block size would see it.
+//
+// # Files
+//
+//   - hasher.go: the key, the keyed hash of a block chained to those before it, and the
+//     cutter that cuts tokens into blocks
+//   - dense.go: ids numbered 0, 1, 2… by first appearance, for any key or for 128-bit keys
+//     up to a limit
+//   - convert.go: lengths and hits converted between block sizes: how many blocks a length
+//     takes, how many known tokens a server with another block size can reuse
+//
+// Exported names may change in any release.
 package block

@@ -14,13 +14,14 @@
 //
 // # Files
 //
-//   - find.go: the Finder, one prompt after another
-//   - tree.go: the radix tree of recent prompts
+//   - find.go: the Finder, one prompt after another; how many leading tokens it reads
+//   - tree.go: the radix tree of recent prompts, with what it evicts
 //   - prints.go: fingerprints of tokens by winnowing, and where each was seen last
 //   - align.go: two prompts side by side, and the differences that count
-//   - tally.go: what is lost, counted by place
-//   - breaker.go: the Set as JSON in a trace's metadata
-//   - text.go: the Summary, and places in words
+//   - tally.go: what is lost, counted by place; rare places left out and neighbours joined
+//   - breaker.go: the Set as JSON in a trace's metadata, read back and checked; names of
+//     models
+//   - text.go: the Summary, places and advice in words, and the notes that an import prints
 //
 // Exported names may change in any release.
 package breaker

@@ -10,4 +10,16 @@
 //
 // A profile.Profiler drives the simulation, since it numbers the blocks of a trace, and
 // its summary holds the results.
+//
+// # Files
+//
+//   - simulation.go: the simulation for several numbers of replicas at once, and its
+//     summary: hit ratios of each router, imbalance of load
+//   - router.go: the routers: round-robin, session, prefix and prefix-weighted, with the
+//     score that weighs hits against load
+//   - cache.go: the LRU prefix cache of one replica
+//   - waterfall.go: the waterfall: what each step, from shared prompts to recorded cached
+//     tokens, costs in reuse
+//
+// Exported names may change in any release.
 package fleet

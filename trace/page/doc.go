@@ -34,4 +34,24 @@
 // are drawn by uPlot (MIT; its licence stands in the page), chosen over larger
 // plotting libraries because it is 50 KB and draws in milliseconds, and over
 // images because a reader wants to zoom and to read values.
+//
+// # Files
+//
+//   - page.go: Page and its parts (facts, sections, notes, tables, plots, series, terms),
+//     and the check for contradictions
+//   - view.go: the page as its template reads it: labels linked to definitions, alignment
+//     of number columns, cells
+//   - frame.go: the one HTML file: template, styles and scripts inline, the
+//     Content-Security-Policy
+//   - chart.go: a plot as the script draws it: rounding, axis names, remarks on points left
+//     out; the points as CSV
+//   - points.go: points cleaned and thinned: LTTB, bars merged, points that an axis cannot
+//     show
+//   - svg.go: a plot as an SVG image: axes, legend, lines, bars and dots
+//   - ticks.go: the grid lines of an axis and their labels: linear, logarithmic and clock
+//     times
+//   - number.go: how numbers are printed everywhere: counts, percent, percentage points,
+//     seconds, decimals, thousands
+//
+// Exported names may change in any release.
 package page

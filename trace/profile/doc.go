@@ -16,16 +16,18 @@
 //     ranks the prefixes that bring it and counts working sets. When asked, it also
 //     drives a [fleet.Simulation] of routers over several replicas.
 //  3. [Profiler.Summary] is the result as data, with its warnings beside the
-//     numbers; [WriteText] prints it for people, [Tables] are its curves as rows,
-//     and [Profiler.Histograms] the distributions as rows that merge exactly.
-//     [Page] lays both out for a browser.
+//     numbers. [WriteText] prints it for people, and [Tables] gives its curves as
+//     rows. [Profiler.Histograms] gives the distributions as rows that merge
+//     exactly. [Page] lays both out for a browser.
 //
 // Rows do not show where near-identical prompts part, since their ids are chained.
-// A [breaker.Finder] finds these places at import, while there are tokens, and the
-// summary shows them.
+// A [breaker.Finder] finds these places at import, while the tokens are in memory,
+// and the summary shows them.
 //
 // A replay needs less: a [KnownPass] tells for each row how many of its tokens
 // earlier rows carried, and a [ServerReuse] how many of these a server can reuse.
+//
+// # Definitions
 //
 // Known blocks. A block is known once an earlier row carried it. The hit of a
 // request is the number of its leading blocks that are known. Ids are chained
@@ -41,6 +43,54 @@
 // so it is assumed never to have reached a cache: it is counted, left out of every
 // other figure, never known to later rows, and gets no category and no inferred
 // session. Cancelled rows are load: they were served until they were cancelled.
+// Function isLoad, in doc.go, decides it.
+//
+// # Files
+//
+//   - profiler.go: the one pass over finished rows that feeds all figures; the profiler's
+//     options
+//   - summary.go: the result as JSON (profile/1): its fields, shares by category, warnings
+//   - distribution.go: counts, means, standard deviations and quantiles of lengths and
+//     times
+//   - rank.go: the rank correlation of input and output lengths
+//   - arrivals.go: rates, gaps between requests, CV, IDC at each width of window; clocks
+//     that are quantised
+//   - sessions.go: sessions, turns, gaps from turn to turn, and how many requests name a
+//     session
+//   - annotate.go: reuse categories and inferred sessions, given to rows at import; the
+//     global prefix
+//   - reuse.go: hit ratios of a cache without limit and of every capacity (the LRU curve),
+//     with generated KV as well; sampling of blocks
+//   - lru.go: the LRU stack that tells how deep a block lies, and its sample
+//   - steady.go: steady state: hit ratios after a warm-up
+//   - epoch.go: time since the first arrival, cut into spans, for steady state and series
+//   - overtime.go: traffic and reuse over time, in bins
+//   - breakdown.go: reuse by category, model and client
+//   - prefixes.go: the prefixes that bring the most reuse
+//   - workingset.go: working sets: distinct blocks in windows of 1, 10 and 60 minutes
+//   - capacity.go: cache sizes: reading 10000, 500ktok or 40GiB, model shapes and KV bytes
+//     per token, round capacities of the curve
+//   - known.go: for a replay: how many prompt tokens earlier rows carried, and the hit
+//     ratio that a server's block size allows
+//   - live.go: for a replay that begins in the middle: which prompts fill the cache
+//     beforehand
+//   - histogram.go: histograms in fixed buckets that merge exactly, as Parquet rows
+//   - tables.go: the summary as rows of a table (tables/1)
+//   - text.go, textreuse.go: the summary as text: facts, lengths, times, dispersion, hit
+//     ratios and warnings in the first; the curve, reuse over time, categories, groups,
+//     prefixes, working set, routing and waterfalls in the second
+//   - texttable.go: the layout of text tables: columns, widths, numbers, missing values
+//   - page.go: the HTML page: its order of sections and its facts
+//   - pagetraffic.go: the page's arrivals, IDC, lengths, latency of the source and sessions
+//   - pagereuse.go: the page's reuse, waterfalls, prefixes, series over time, groups and
+//     reuse distances
+//   - pagecache.go: the page's cache sizes, working set and routing over replicas
+//   - pageplots.go: plots of the page: bars, cumulative curves, series over time
+//   - pagedefine.go: the definition of every number on the page
+//   - sheet.go: what sections share: sentences, figures in prose, tables of distributions
+//   - breakers.go: prefix breakers in the text and on the page
+//
+// Exported names may change in any release.
 package profile
 
 import "reprise/trace"

@@ -8,4 +8,12 @@
 //     ids without a table.
 //  3. [Values] keeps values exactly while they are few, and in a histogram from then on;
 //     [Order] gives their quantiles.
+//
+// # Files
+//
+//   - mix.go: the hash of a key, keys of the uses of a seed, and permutations of ids
+//   - quantiles.go: values collected exactly or in a histogram, quantiles, mean and
+//     standard deviation
+//
+// Exported names may change in any release.
 package sample

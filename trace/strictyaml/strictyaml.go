@@ -1,10 +1,3 @@
-// Package strictyaml reads YAML files written by hand into structs. It refuses
-// everything that does not fit, and names the line and the column.
-//
-// [Parse] reads one document within bounds. A [Node] hands its keys to the readers
-// of a list of [Key] and its elements to one reader; [Node.Text], [Node.Number],
-// [Whole] and [Parsed] read a scalar; [Node.Decode] fills a tagged struct. Errors
-// carry their place, and [Named] adds the name of the file.
 package strictyaml
 
 import (

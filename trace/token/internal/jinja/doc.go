@@ -15,12 +15,17 @@
 //
 // # Files
 //
-//   - render.go: Compile, Render and the limits; statements
-//   - lex.go, parse.go, expr.go: lexemes, statements and expressions of the source
-//   - eval.go: the value of an expression
-//   - value.go: lists, dicts and the other values; their text and order
-//   - text.go: strings and numbers as Python reads and prints them
+//   - render.go: Compile, Render and the limits; statements: if, for, set, macro, and the variable loop
+//   - lex.go: the source cut into lexemes: tags, strings, numbers, white space control, raw
+//   - parse.go: statements, and the bounds of nesting
+//   - expr.go: expressions: precedence, calls, subscripts, filters and tests after a value
+//   - eval.go: the value of an expression: names, attributes, slices, arithmetic, comparisons, in
+//   - value.go: lists, dicts, namespaces and the other values; their truth, equality, text and length; the arguments of
+//     a call
+//   - text.go: strings and floats as Python reads and prints them
 //   - json.go: JSON as Python reads and writes it
-//   - filters.go: filters such as tojson and selectattr
-//   - builtins.go: tests, functions and methods
+//   - filters.go: filters such as tojson, default, sort, map and selectattr, and tests such as defined, mapping and
+//     divisibleby
+//   - builtins.go: functions such as range, namespace and dict, and methods such as strip, split, replace, title and
+//     items
 package jinja
