@@ -48,9 +48,9 @@ type Options struct {
 
 	Header      http.Header   // further headers; Host is honoured
 	APIKey      string        // sent as a bearer token
-	Connections string        // PerRequest (also when empty), Pooled, pooled:N or PerSession
+	Connections string        // PerRequest (also when empty), Pooled, pooled:N or per-session
 	TLS         *tls.Config   // nil for the system's roots
-	Proxy       string        // URL of a proxy, or NoProxy; empty is the environment's
+	Proxy       string        // URL of a proxy, or none; empty is the environment's
 	HTTP2       bool          // in place of HTTP/1.1: by ALPN over TLS, else by prior knowledge
 	Timeout     time.Duration // of one request, dialling, pauses and retries included; 0 means 10 minutes
 	// ConnectTimeout limits dialling, and the TLS handshake after it; 0 means 10

@@ -363,7 +363,7 @@ func describe(q *openai.Request) string {
 // does, costs no request, whether connections are pooled or not, and none is sent twice.
 func TestClosingServer(t *testing.T) {
 	const n = 500
-	for _, conns := range []string{"", Pooled, PerSession} {
+	for _, conns := range []string{"", Pooled, perSession} {
 		var seen sync.Map
 		var twice atomic.Int64
 		url := closingServer(t, func(body []byte) {

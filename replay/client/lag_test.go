@@ -256,7 +256,7 @@ func residentBytes(b *testing.B) int64 {
 // No event is lost: the client's counts are the server's, on every kind of
 // connection.
 func TestWireCounts(t *testing.T) {
-	for _, conns := range []string{PerRequest, Pooled, "pooled:50", PerSession} {
+	for _, conns := range []string{PerRequest, Pooled, "pooled:50", perSession} {
 		server := startWireServer(t, wireAnswers{Tokens: 20, ITL: time.Millisecond})
 		h := endpoint(t, Options{URL: server.url, Connections: conns})
 		var out lags

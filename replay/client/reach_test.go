@@ -219,7 +219,7 @@ func TestReachProxy(t *testing.T) {
 		}
 	}
 	seen.Clear()
-	reachOK(t, "none", endpoint(t, Options{URL: over.URL, Proxy: NoProxy, TLS: insecure}))
+	reachOK(t, "none", endpoint(t, Options{URL: over.URL, Proxy: noProxy, TLS: insecure}))
 	seen.Range(func(k, _ any) bool { t.Errorf("the proxy saw %v", k); return true })
 	for _, bad := range []string{"http://u:secret@x", "x", "ftp://x"} {
 		if _, err := New(Options{URL: "http://x", Proxy: bad}); err == nil || strings.Contains(err.Error(), "secret") {

@@ -34,7 +34,7 @@ func TestRetryOther(t *testing.T) {
 	full := serve(t, take("full", retryLater(503, "3600")))
 	fine := serve(t, take("fine", stream(tok, stop, usage, done)))
 	long := "/a/much/longer/path/than/that/of/the/others"
-	for _, conns := range []string{PerRequest, Pooled, PerSession} {
+	for _, conns := range []string{PerRequest, Pooled, perSession} {
 		for name, c := range map[string]struct {
 			urls     []string
 			retries  int

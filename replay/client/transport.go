@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// NoProxy is the value of [Options].Proxy that uses none.
-const NoProxy = "none"
+// noProxy is the value of [Options].Proxy that uses none.
+const noProxy = "none"
 
 // proxy chooses the proxy of a request: that of the options, or of the environment
 // (HTTP_PROXY, HTTPS_PROXY, NO_PROXY). A Unix socket has none.
@@ -19,7 +19,7 @@ func (h *HTTP) proxy() (func(*http.Request) (*url.URL, error), error) {
 	choose := http.ProxyFromEnvironment
 	switch h.opt.Proxy {
 	case "":
-	case NoProxy:
+	case noProxy:
 		return nil, nil
 	default:
 		u, err := url.Parse(h.opt.Proxy)

@@ -18,15 +18,15 @@ import (
 	"reprise/replay/result"
 )
 
-// PerSession keeps a connection for each session of the workload, as a user's
+// perSession keeps a connection for each session of the workload, as a user's
 // client does: a balancer of connections then sends a whole session to one
 // server. Rows without a session have a connection each.
-const PerSession = "per-session"
+const perSession = "per-session"
 
 // maxSize bounds the connections of pooled:N.
 const maxSize = 1 << 16
 
-// parseConnections reads PerRequest, Pooled, pooled:N or PerSession; size is N.
+// parseConnections reads PerRequest, Pooled, pooled:N or per-session; size is N.
 func parseConnections(s string) (keep h1.Keep, size int, err error) {
 	switch kind, n, sized := strings.Cut(s, ":"); {
 	case sized && kind == Pooled:
@@ -37,10 +37,10 @@ func parseConnections(s string) (keep h1.Keep, size int, err error) {
 		return h1.PerRequest, 0, nil
 	case s == Pooled:
 		return h1.Pooled, 0, nil
-	case s == PerSession:
+	case s == perSession:
 		return h1.PerSession, 0, nil
 	}
-	return 0, 0, fmt.Errorf("client: connections are %s, %s, pooled:N with N connections opened before the start, at most %d, or %s", PerRequest, Pooled, maxSize, PerSession)
+	return 0, 0, fmt.Errorf("client: connections are %s, %s, pooled:N with N connections opened before the start, at most %d, or %s", PerRequest, Pooled, maxSize, perSession)
 }
 
 // PoolSize checks a value of [Options].Connections, and returns the N of

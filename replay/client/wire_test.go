@@ -32,7 +32,7 @@ func wireEndpoint(t testing.TB, o Options) *HTTP {
 // Pooled connections are used again by any request, those of a session by its own,
 // others by none.
 func TestWireConnections(t *testing.T) {
-	for conns, want := range map[string]string{PerRequest: "abcdef", Pooled: "aaaaaa", "pooled:1": "aaaaaa", PerSession: "abacdb"} {
+	for conns, want := range map[string]string{PerRequest: "abcdef", Pooled: "aaaaaa", "pooled:1": "aaaaaa", perSession: "abacdb"} {
 		var mu sync.Mutex
 		peers, order := map[string]string{}, ""
 		h := wireEndpoint(t, Options{Connections: conns, URL: serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -134,7 +134,7 @@ func TestConfigLimits(t *testing.T) {
 		"no token a step":        {func(c *Config) { c.MaxBatchTokens = 0 }, false},
 		"nobody waits":           {func(c *Config) { c.MaxWaiting = 0 }, true},
 		"less than nobody waits": {func(c *Config) { c.MaxWaiting = -1 }, false},
-		"static batches":         {func(c *Config) { c.Batching = Static }, true},
+		"static batches":         {func(c *Config) { c.Batching = staticBatching }, true},
 		"unknown batches":        {func(c *Config) { c.Batching = "both" }, false},
 	} {
 		config := DefaultConfig()

@@ -7,11 +7,11 @@ import (
 
 // Ways of batching.
 const (
-	// Continuous admits a request as soon as there is a place, as vLLM does.
-	Continuous = "continuous"
-	// Static admits requests only when the batch before has ended, as many as
+	// continuousBatching admits a request as soon as there is a place, as vLLM does.
+	continuousBatching = "continuous"
+	// staticBatching admits requests only when the batch before has ended, as many as
 	// wait then.
-	Static = "static"
+	staticBatching = "static"
 )
 
 // Config says what an [engineCore] is like. The names are vLLM's.
@@ -23,7 +23,7 @@ type Config struct {
 	MaxWaiting     int    `json:"max_waiting"`            // requests that wait; more are refused
 	ChunkedPrefill bool   `json:"chunked_prefill"`        // a prompt is computed in parts as the budget of a step allows; else whole
 	PrefixCaching  bool   `json:"prefix_caching"`         // blocks are found again by what they hold
-	Batching       string `json:"batching"`               // Continuous or Static
+	Batching       string `json:"batching"`               // continuous or static
 	Costs          Costs  `json:"-"`                      // see Costs.String
 }
 
@@ -32,7 +32,7 @@ type Config struct {
 // caching. KV memory is without bound.
 func DefaultConfig() Config {
 	return Config{BlockSize: 16, MaxSeqs: 256, MaxBatchTokens: 2048, MaxWaiting: 100_000,
-		ChunkedPrefill: true, PrefixCaching: true, Batching: Continuous}
+		ChunkedPrefill: true, PrefixCaching: true, Batching: continuousBatching}
 }
 
 const maxBlocks = 1<<31 - 2
@@ -47,7 +47,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("simulated engine: a KV memory of %d tokens holds no block of %d", c.KVTokens, c.BlockSize)
 	case c.MaxSeqs < 1 || c.MaxBatchTokens < 1 || c.MaxWaiting < 0:
 		return errors.New("simulated engine: the limits of a step must be positive, and that of the queue not negative")
-	case c.Batching != Continuous && c.Batching != Static:
+	case c.Batching != continuousBatching && c.Batching != staticBatching:
 		return errors.New("simulated engine: batching is continuous or static")
 	}
 	return c.Costs.check()

@@ -74,11 +74,11 @@ func randomArrivals(rng *rand.Rand, c Config) []arrival {
 
 func randomConfig(rng *rand.Rand) Config {
 	c := Config{BlockSize: 1 + rng.IntN(8), MaxSeqs: 1 + rng.IntN(8), MaxBatchTokens: 1 + rng.IntN(40),
-		MaxWaiting: 1 + rng.IntN(40), ChunkedPrefill: rng.IntN(3) > 0, PrefixCaching: rng.IntN(3) > 0, Batching: Continuous,
+		MaxWaiting: 1 + rng.IntN(40), ChunkedPrefill: rng.IntN(3) > 0, PrefixCaching: rng.IntN(3) > 0, Batching: continuousBatching,
 		Costs: Costs{Step: Picos(rng.IntN(9000)), KVToken: Picos(rng.IntN(60)), PrefillToken: Picos(rng.IntN(400)),
 			DecodeSeq: Picos(rng.IntN(5000)), Request: Picos(rng.IntN(2) * 30_000)}}
 	if rng.IntN(4) == 0 {
-		c.Batching = Static
+		c.Batching = staticBatching
 	}
 	if rng.IntN(4) > 0 {
 		c.KVTokens = c.BlockSize * (1 + (40+rng.IntN(200))/c.BlockSize)
@@ -246,7 +246,7 @@ func script(t *testing.T, c Config, list ...arrival) map[int64][]Picos {
 // Instants worked out by hand.
 func TestEngineByHand(t *testing.T) {
 	base := Config{BlockSize: 4, MaxSeqs: 2, MaxBatchTokens: 10, MaxWaiting: 9, ChunkedPrefill: true, PrefixCaching: true,
-		Batching: Continuous, Costs: Costs{Step: 100, KVToken: 1, PrefillToken: 30, DecodeSeq: 10}}
+		Batching: continuousBatching, Costs: Costs{Step: 100, KVToken: 1, PrefillToken: 30, DecodeSeq: 10}}
 	with := func(f func(*Config)) Config { c := base; f(&c); return c }
 	job := func(at Picos, prompt, output int, blocks ...uint64) arrival {
 		return arrival{at: at, job: Job{Prompt: prompt, Output: output, Blocks: blocks, BlockSize: 4}}
@@ -278,7 +278,7 @@ func TestEngineByHand(t *testing.T) {
 		"places": {base, []arrival{job(0, 1, 2), job(0, 1, 3), job(0, 1, 1)},
 			map[int64][]Picos{0: {102, 206}, 1: {102, 206, 206 + 104}, 2: {206 + 104}}},
 		// In a static batch it waits until both are.
-		"static": {with(func(c *Config) { c.Batching = Static }), []arrival{job(0, 1, 2), job(0, 1, 3), job(0, 1, 1)},
+		"static": {with(func(c *Config) { c.Batching = staticBatching }), []arrival{job(0, 1, 2), job(0, 1, 3), job(0, 1, 1)},
 			map[int64][]Picos{0: {102, 206}, 1: {102, 206, 309}, 2: {410}}},
 		// Two jobs fill the memory of 4 blocks; the second loses its own when the
 		// first needs a third, and computes 8 + 1 tokens anew once it is over.

@@ -71,7 +71,7 @@ func (e *engineCore) mixedStep(sink tokenSink) {
 			victim.Preempted++
 			e.preempted++
 			e.waiting.putBack(victim)
-			if e.c.Batching == Static {
+			if e.c.Batching == staticBatching {
 				e.batch++ // it is still part of this batch
 			}
 			calm = false
@@ -149,15 +149,15 @@ func (e *engineCore) mayAdmit() bool {
 	if e.waiting.len() == 0 || len(e.running) >= e.c.MaxSeqs || e.blocked {
 		return false
 	}
-	return e.c.Batching == Continuous || e.batch > 0 || len(e.running) == 0
+	return e.c.Batching == continuousBatching || e.batch > 0 || len(e.running) == 0
 }
 
 // admit takes jobs from the queue while there is room for them in the batch.
 func (e *engineCore) admit(b *batch) {
-	if e.c.Batching == Static && len(e.running) == 0 && e.batch == 0 {
+	if e.c.Batching == staticBatching && len(e.running) == 0 && e.batch == 0 {
 		e.batch = min(e.waiting.len(), e.c.MaxSeqs)
 	}
-	for b.budget > 0 && e.mayAdmit() && (e.c.Batching == Continuous || e.batch > 0) {
+	for b.budget > 0 && e.mayAdmit() && (e.c.Batching == continuousBatching || e.batch > 0) {
 		j := e.waiting.head()
 		// The leading blocks that the cache has, at most one token less than the job.
 		// They are in its list, but not yet its own.

@@ -79,7 +79,7 @@ func (p Preset) Fit() ([]FitPoint, error) {
 			return nil, fmt.Errorf("%s, %s: %w", p.Name, of.load, err)
 		}
 		load := of.load.String()
-		if c.Batching == Static {
+		if c.Batching == staticBatching {
 			load += ", static"
 		}
 		for _, m := range []struct {

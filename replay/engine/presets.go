@@ -104,7 +104,7 @@ func rtx5080Llama() Preset {
 	p.Engine.KVTokens, p.Engine.MaxSeqs, p.Engine.MaxBatchTokens = 32_768, 8, 4096
 	p.Engine.ChunkedPrefill, p.Engine.PrefixCaching = false, false
 	p.Engine.Costs = Costs{Step: 9_179_000_000, KVToken: 4_606_000, PrefillToken: 130_100_000, DecodeSeq: 1_887_000_000, Request: 3_618_000_000}
-	static := func(c *Config) { c.Batching = Static }
+	static := func(c *Config) { c.Batching = staticBatching }
 	for _, row := range []struct {
 		load               trial
 		continuous, static trialResult

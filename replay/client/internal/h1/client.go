@@ -62,10 +62,10 @@ type Client struct {
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	fresh    []*Conn         // dialled ahead; the oldest is used first
-	kept     []*Conn         // after an answer
-	sessions map[int64]*Conn // of those kept
-	parting  []*Conn         // to be closed by the server
+	fresh    []*conn         // dialled ahead; the oldest is used first
+	kept     []*conn         // after an answer
+	sessions map[int64]*conn // of those kept
+	parting  []*conn         // to be closed by the server
 	open     int             // in use, fresh or kept
 	dialling int             // ahead of need
 	target   int             // of fresh
@@ -98,7 +98,7 @@ func New(o Options) *Client {
 	if o.Probation == 0 {
 		o.Probation = probation
 	}
-	c := &Client{opt: o, target: firstStock, trusted: o.Probation < 0, sessions: map[int64]*Conn{}}
+	c := &Client{opt: o, target: firstStock, trusted: o.Probation < 0, sessions: map[int64]*conn{}}
 	if o.TLS != nil {
 		c.tls = o.TLS.Clone()
 		if c.tls.ServerName == "" {
@@ -119,8 +119,8 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// A Conn is one connection. It belongs to the Client, or to one Exchange.
-type Conn struct {
+// A conn is one connection. It belongs to the Client, or to one Exchange.
+type conn struct {
 	client   *Client
 	nc       net.Conn
 	sock     *socket
@@ -132,7 +132,7 @@ type Conn struct {
 }
 
 // dial opens a connection.
-func (c *Client) dial(ctx context.Context) (*Conn, error) {
+func (c *Client) dial(ctx context.Context) (*conn, error) {
 	var nc net.Conn
 	var err error
 	if c.opt.Dial != nil {
@@ -150,7 +150,7 @@ func (c *Client) dial(ctx context.Context) (*Conn, error) {
 	if sc, ok := nc.(syscall.Conn); ok {
 		s.raw, _ = sc.SyscallConn()
 	}
-	k := &Conn{client: c, nc: s, sock: s, session: NoSession, since: time.Now()}
+	k := &conn{client: c, nc: s, sock: s, session: NoSession, since: time.Now()}
 	if c.tls != nil {
 		shaking, cancel := context.WithTimeout(ctx, dialTime)
 		defer cancel()

@@ -409,7 +409,7 @@ func TestNobodyThere(t *testing.T) {
 // used any more.
 func TestKeepAliveTimeout(t *testing.T) {
 	c := New(Options{Keep: Pooled, Probation: -1})
-	k := &Conn{client: c}
+	k := &conn{client: c}
 	k.give(NoSession, true, true, 5*time.Second)
 	for age, want := range map[time.Duration]bool{0: true, 3900 * time.Millisecond: true, 4 * time.Second: false} {
 		if got := c.usable(k, k.since.Add(age)); got != want {

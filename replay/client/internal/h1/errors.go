@@ -12,17 +12,17 @@ import (
 // again is customary; it is no proof. The error of the connection is wrapped with it.
 var ErrStale = errors.New("the connection had been kept, and ended without a byte of an answer")
 
-// A ProtocolError reports an answer that is not the HTTP/1.1 that this package accepts.
+// A protocolError reports an answer that is not the HTTP/1.1 that this package accepts.
 // It has the class stream_error of package openai, and quotes nothing of the answer.
-type ProtocolError struct{ What string }
+type protocolError struct{ What string }
 
 // Error implements error.
-func (e *ProtocolError) Error() string { return "h1: the server's answer: " + e.What }
+func (e *protocolError) Error() string { return "h1: the server's answer: " + e.What }
 
 // Unwrap returns an error of the class.
-func (e *ProtocolError) Unwrap() error { return &openai.StreamError{Kind: openai.KindStream} }
+func (e *protocolError) Unwrap() error { return &openai.StreamError{Kind: openai.KindStream} }
 
-func malformed(what string) error { return &ProtocolError{what} }
+func malformed(what string) error { return &protocolError{what} }
 
 // A handshakeError is of the class tls, for every cause.
 type handshakeError struct{ err error }

@@ -12,7 +12,7 @@ import (
 
 // An Exchange is a request that was sent, or begun to be, and its answer to come.
 type Exchange struct {
-	k       *Conn
+	k       *conn
 	session int64
 	rest    []byte // that is still to be written
 	wrote   bool   // some of the request has gone out
@@ -59,7 +59,7 @@ func (c *Client) Do(ctx context.Context, request []byte, session int64, sent fun
 }
 
 // begin writes as much as goes without waiting.
-func (k *Conn) begin(request []byte, session int64, sent func()) *Exchange {
+func (k *conn) begin(request []byte, session int64, sent func()) *Exchange {
 	x := &Exchange{k: k, session: session, rest: request, reused: k.served > 0, idled: time.Since(k.since)}
 	sent()
 	n := 0
@@ -75,7 +75,7 @@ func (k *Conn) begin(request []byte, session int64, sent func()) *Exchange {
 
 // Await writes what is left of the request and waits for the head of the answer.
 // The end of ctx ends it, and the reading of the body too. Its errors are ctx's,
-// those of the connection, or a *ProtocolError, the second wrapped with ErrStale
+// those of the connection, or a *protocolError, the second wrapped with ErrStale
 // where that is due. The Response must be closed.
 func (x *Exchange) Await(ctx context.Context) (*Response, error) {
 	k := x.k
@@ -100,7 +100,7 @@ func (x *Exchange) Await(ctx context.Context) (*Response, error) {
 		if x.werr != nil { // what the connection said when it was written to comes first
 			err = x.werr
 		}
-		if _, bad := errors.AsType[*ProtocolError](err); bad || r.seen {
+		if _, bad := errors.AsType[*protocolError](err); bad || r.seen {
 			return nil, err
 		}
 		if x.reused || !x.wrote || x.idled >= wasKept {

@@ -41,7 +41,7 @@ func headEnd(b []byte, seen int) int {
 }
 
 // parseHead reads a whole head, that ends with its empty line. It takes CRLF as the
-// one line end, and no line that continues another. Errors are of *ProtocolError.
+// one line end, and no line that continues another. Errors are of *protocolError.
 func parseHead(b []byte) (head, error) {
 	line, rest, _ := bytes.Cut(b, []byte("\r\n"))
 	h := head{keep: true, framing: byClose}

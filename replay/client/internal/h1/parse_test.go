@@ -99,7 +99,7 @@ func TestAnswers(t *testing.T) {
 			if class := openai.ClassifyError(err); class != c.class || string(body) != c.body {
 				t.Errorf("%s, %s: body %q, %q (%v)", c.name, name, body, class, err)
 			}
-			if _, bad := errors.AsType[*ProtocolError](err); bad != (c.class == openai.KindStream) {
+			if _, bad := errors.AsType[*protocolError](err); bad != (c.class == openai.KindStream) {
 				t.Errorf("%s: %T", c.name, err)
 			}
 		}

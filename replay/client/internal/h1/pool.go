@@ -16,7 +16,7 @@ func (c *Client) Expect() {
 
 // ready returns a connection for a request of a session, or nil when none is
 // ready. One that the server has closed meanwhile is dropped.
-func (c *Client) ready(session int64) *Conn {
+func (c *Client) ready(session int64) *conn {
 	for {
 		k := c.takeIdle(session)
 		if k == nil || !askedAtUse || k.silent() {
@@ -29,7 +29,7 @@ func (c *Client) ready(session int64) *Conn {
 }
 
 // takeIdle removes a connection from those that are idle.
-func (c *Client) takeIdle(session int64) *Conn {
+func (c *Client) takeIdle(session int64) *conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -70,14 +70,14 @@ func (c *Client) again(session int64, now time.Time) int {
 // usable says whether a kept connection may be used again: not close to the end of
 // the server's patience, and, as long as nothing is known of the server, not before
 // it has outlived its answer for long enough.
-func (c *Client) usable(k *Conn, now time.Time) bool {
+func (c *Client) usable(k *conn, now time.Time) bool {
 	return !c.never && (k.expires.IsZero() || now.Before(k.expires)) &&
 		(c.trusted || now.Sub(k.since) >= c.opt.Probation)
 }
 
 // give takes a connection back after an answer that ended in good order. idle is
 // how long the server says that it will wait; 0 is unsaid.
-func (k *Conn) give(session int64, keep, streamed bool, idle time.Duration) {
+func (k *conn) give(session int64, keep, streamed bool, idle time.Duration) {
 	c := k.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,20 +105,20 @@ func (k *Conn) give(session int64, keep, streamed bool, idle time.Duration) {
 }
 
 // lose drops a connection that cannot be used again.
-func (k *Conn) lose() {
+func (k *conn) lose() {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
 	k.client.drop(k)
 }
 
-func (c *Client) drop(k *Conn) {
+func (c *Client) drop(k *conn) {
 	c.open--
 	k.nc.Close()
 }
 
 // ended drops a connection that the server closed while nobody used it, and learns
 // from it.
-func (c *Client) ended(k *Conn, now time.Time) {
+func (c *Client) ended(k *conn, now time.Time) {
 	c.drop(k)
 	c.stats.Replaced++
 	if k.served > 0 && now.Sub(k.since) < closesSoon {
@@ -190,11 +190,11 @@ func (c *Client) sweep() {
 
 // sweepOnce checks the idle connections once.
 func (c *Client) sweepOnce() {
-	for _, list := range []*[]*Conn{&c.fresh, &c.kept, &c.parting} {
+	for _, list := range []*[]*conn{&c.fresh, &c.kept, &c.parting} {
 		for from := 0; from < sweepMost; from += sweepBatch {
 			c.mu.Lock()
 			now := time.Now()
-			more := cull(list, from, from+sweepBatch, func(k *Conn) bool {
+			more := cull(list, from, from+sweepBatch, func(k *conn) bool {
 				if list == &c.parting {
 					return c.closeParting(k, now)
 				}
@@ -218,7 +218,7 @@ func (c *Client) sweepOnce() {
 
 // cull removes those of list[from:to] that are not wanted. It says whether there
 // are more after them.
-func cull(list *[]*Conn, from, to int, unwanted func(*Conn) bool) (more bool) {
+func cull(list *[]*conn, from, to int, unwanted func(*conn) bool) (more bool) {
 	more = to < len(*list)
 	from, to = min(from, len(*list)), min(to, len(*list))
 	kept := slices.DeleteFunc((*list)[from:to], unwanted)
@@ -228,7 +228,7 @@ func cull(list *[]*Conn, from, to int, unwanted func(*Conn) bool) (more bool) {
 
 // dropUnusable drops an idle connection that can serve no request any more, and reports
 // whether it did. That one outlived a streamed answer makes kept connections trusted.
-func (c *Client) dropUnusable(k *Conn, now time.Time) bool {
+func (c *Client) dropUnusable(k *conn, now time.Time) bool {
 	age := now.Sub(k.since)
 	switch {
 	case !k.silent():
@@ -245,7 +245,7 @@ func (c *Client) dropUnusable(k *Conn, now time.Time) bool {
 
 // closeParting closes a connection that its server closed, or had time enough to close,
 // and reports whether it did.
-func (c *Client) closeParting(k *Conn, now time.Time) bool {
+func (c *Client) closeParting(k *conn, now time.Time) bool {
 	if k.silent() && now.Sub(k.since) < partingTime {
 		return false
 	}
@@ -260,7 +260,7 @@ func (c *Client) Close() {
 	defer c.mu.Unlock()
 	c.closed = true
 	c.cancel()
-	for _, list := range []*[]*Conn{&c.fresh, &c.kept, &c.parting} {
+	for _, list := range []*[]*conn{&c.fresh, &c.kept, &c.parting} {
 		for _, k := range *list {
 			k.nc.Close()
 		}
@@ -272,7 +272,7 @@ func (c *Client) Close() {
 // silent says whether a connection that should say nothing does: it is there, and
 // nothing has come, not even its end. With TLS, records that are no data, such as
 // session tickets, are taken in.
-func (k *Conn) silent() bool {
+func (k *conn) silent() bool {
 	k.sock.asking = true
 	var one [1]byte
 	_, err := k.nc.Read(one[:])

@@ -8,7 +8,7 @@
 // [Template.Render] walks the tree. [Limits] bound what a template may cost: steps, the bytes that it writes, and the depth
 // of its calls.
 //
-// The values of a template are nil (none), bool, int64, [Number] (a larger integer), float64, string, *[List], *[Dict] and
+// The values of a template are nil (none), bool, int64, [bigNumber] (a larger integer), float64, string, *[List], *[Dict] and
 // [Func]. They do not change once made, except for namespaces.
 //
 // Errors name the line of the template and never quote a value.

@@ -61,7 +61,7 @@ func comparing(op string) builtin {
 
 func isInteger(v any) bool {
 	switch v.(type) {
-	case int64, Number:
+	case int64, bigNumber:
 		return true
 	}
 	return false

@@ -73,7 +73,7 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 		if n, err := t.Int64(); err == nil {
 			return n, nil
 		}
-		return Number(t), nil
+		return bigNumber(t), nil
 	}
 	return t, nil
 }
@@ -113,7 +113,7 @@ func (e *encoder) value(v any, depth int) {
 		e.b.WriteString("null")
 	case bool:
 		e.b.WriteString(strconv.FormatBool(v))
-	case int64, Number:
+	case int64, bigNumber:
 		e.b.WriteString(scalar(v))
 	case float64:
 		switch {

@@ -42,8 +42,8 @@ func (d *Dict) Len() int { return len(d.keys) }
 // Keys lists the keys in their order. The slice must not be changed.
 func (d *Dict) Keys() []string { return d.keys }
 
-// A Number is an integer beyond int64, in its digits.
-type Number string
+// A bigNumber is an integer beyond int64, in its digits.
+type bigNumber string
 
 // A Func is a function that a template may call. Its error ends the rendering, and is wrapped in that of it.
 type Func func(args []any) (any, error)
@@ -152,7 +152,7 @@ func (r *run) equal(a, b any, line, depth int) bool {
 		}
 		r.spend(line, len(a)/64)
 		return a == t
-	case Number:
+	case bigNumber:
 		return a == b
 	case *List:
 		t, ok := b.(*List)
@@ -266,7 +266,7 @@ func scalar(v any) string {
 		return "False"
 	case int64:
 		return strconv.FormatInt(v, 10)
-	case Number:
+	case bigNumber:
 		return string(v)
 	case float64:
 		return floatText(v)
