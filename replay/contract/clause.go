@@ -138,7 +138,16 @@ func (c *Clause) String() string {
 	if c.quantity == nil {
 		return ""
 	}
-	out := c.quantity.name + " " + c.quantity.operator() + " " + c.limit()
+	limit := ""
+	switch c.quantity.unit() {
+	case "ms":
+		limit = time.Duration(math.Round(c.allowed * 1e6)).String()
+	case "share":
+		limit = strconv.FormatFloat(*report.Rounded(c.allowed*100, 1e7), 'f', -1, 64) + "%"
+	default:
+		limit = strconv.FormatFloat(c.allowed, 'f', -1, 64)
+	}
+	out := c.quantity.name + " " + c.quantity.operator() + " " + limit
 	if c.quantity.latency() {
 		out = c.statistic.String() + " " + out
 	}
@@ -161,17 +170,6 @@ func (c *Clause) Whole() string {
 	return out
 }
 
-// limit writes what is allowed with its unit.
-func (c *Clause) limit() string {
-	switch c.quantity.unit() {
-	case "ms":
-		return time.Duration(math.Round(c.allowed * 1e6)).String()
-	case "share":
-		return strconv.FormatFloat(*report.Rounded(c.allowed*100, 1e7), 'f', -1, 64) + "%"
-	}
-	return strconv.FormatFloat(c.allowed, 'f', -1, 64)
-}
-
 // parseClause reads a condition such as "p95 ttft <= 1s". Errors are misplaced.
 func parseClause(s string) (Clause, error) {
 	all, err := lex(s)
@@ -187,7 +185,14 @@ func parseClause(s string) (Clause, error) {
 	}
 	value, rest := rest[1], rest[2:]
 	if value.kind != lexWord {
-		return Clause{}, misplacedf(value.at, "want a limit, such as %s", c.quantity.example())
+		example := "2.5"
+		switch c.quantity.unit() {
+		case "ms":
+			example = "200ms"
+		case "share":
+			example = "1%"
+		}
+		return Clause{}, misplacedf(value.at, "want a limit, such as %s", example)
 	}
 	if unit := rest[0]; unit.kind == lexWord && strings.Trim(value.text, digits) == "" && strings.IndexAny(unit.text, digits) != 0 { // 40 ms
 		value.text += unit.text
@@ -234,16 +239,6 @@ func parseSubject(all []lexeme) (c Clause, rest []lexeme, err error) {
 		c.origin = report.FromDue
 	}
 	return c, rest, nil
-}
-
-func (m *quantity) example() string {
-	switch m.unit() {
-	case "ms":
-		return "200ms"
-	case "share":
-		return "1%"
-	}
-	return "2.5"
 }
 
 // parseLimit reads what is allowed. Durations and shares want their unit, because

@@ -137,7 +137,7 @@ func Parse(name string, text []byte) (Contract, error) {
 
 // addClause reads a clause, which is a text, or a map with the text and what belongs
 // to it.
-func (c *Contract) addClause(n strictyaml.Node) (err error) {
+func (c *Contract) addClause(n strictyaml.Node) error {
 	condition := n
 	var where, from, slo strictyaml.Node
 	if n.IsMap() {
@@ -153,24 +153,49 @@ func (c *Contract) addClause(n strictyaml.Node) (err error) {
 			return n.Faultf("want clause: with the condition, such as p95 ttft <= 1s")
 		}
 	}
-	var clause Clause
 	s, err := condition.Text()
-	if err == nil {
-		clause, err = parseClause(s)
-		err = placeIn(condition, err)
+	if err != nil {
+		return err
 	}
-	for _, part := range []struct {
-		node strictyaml.Node
-		set  func(*Clause, strictyaml.Node, string) error
-	}{{where, (*Clause).setWhere}, {from, (*Clause).setFrom}, {slo, (*Clause).setSLO}} {
-		if err == nil && part.node.Exists() {
-			if s, err = part.node.Text(); err == nil {
-				err = part.set(&clause, part.node, s)
-			}
+	clause, err := parseClause(s)
+	if err != nil {
+		return placeIn(condition, err)
+	}
+	if where.Exists() {
+		if s, err = where.Text(); err != nil {
+			return err
+		}
+		if clause.quantity.kind == costOf {
+			return where.Faultf("cost is that of all requests: what a GPU costs cannot be told apart by request")
+		}
+		if clause.where, err = parseScope(s); err != nil {
+			return placeIn(where, err)
+		}
+	}
+	if from.Exists() {
+		if s, err = from.Text(); err != nil {
+			return err
+		}
+		if !clause.quantity.hasOrigin() {
+			return from.Faultf("%s does not begin when a request is due or sent", clause.quantity.name)
+		}
+		if clause.origin = slices.Index(originNames[:], s); clause.origin < 0 {
+			return from.Faultf("from: want due or sent")
+		}
+	}
+	if slo.Exists() {
+		if s, err = slo.Text(); err != nil {
+			return err
+		}
+		if clause.quantity.kind != goodShare {
+			return slo.Faultf("slo belongs to goodput")
+		}
+		if clause.slo, err = report.ParseSLO(s); err != nil {
+			return slo.Faultf("%v", err)
 		}
 	}
 	c.Clauses = append(c.Clauses, clause)
-	return err
+	return nil
 }
 
 // placeIn is an error in a clause or scope with its place in the file.
@@ -180,34 +205,4 @@ func placeIn(n strictyaml.Node, err error) error {
 		return n.FaultIn(m.at, m.why)
 	}
 	return err
-}
-
-func (c *Clause) setWhere(n strictyaml.Node, s string) (err error) {
-	if c.quantity.kind == costOf {
-		return n.Faultf("cost is that of all requests: what a GPU costs cannot be told apart by request")
-	}
-	c.where, err = parseScope(s)
-	return placeIn(n, err)
-}
-
-func (c *Clause) setFrom(n strictyaml.Node, s string) error {
-	i := slices.Index(originNames[:], s)
-	switch {
-	case !c.quantity.hasOrigin():
-		return n.Faultf("%s does not begin when a request is due or sent", c.quantity.name)
-	case i < 0:
-		return n.Faultf("from: want due or sent")
-	}
-	c.origin = i
-	return nil
-}
-
-func (c *Clause) setSLO(n strictyaml.Node, s string) (err error) {
-	if c.quantity.kind != goodShare {
-		return n.Faultf("slo belongs to goodput")
-	}
-	if c.slo, err = report.ParseSLO(s); err != nil {
-		return n.Faultf("%v", err)
-	}
-	return nil
 }

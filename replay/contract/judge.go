@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 
 	"reprise/replay/report"
 	"reprise/replay/result"
@@ -38,7 +39,17 @@ func (c *Contract) Judge(run *result.Run, slo report.SLO, newEvidence func() *re
 	j := &judge{contract: c, run: run}
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
-		v := j.scopeOf(clause.where, newEvidence)
+		same := slices.IndexFunc(j.scopes, func(v *scoped) bool {
+			if v.where == nil || clause.where == nil {
+				return v.where == nil && clause.where == nil
+			}
+			return v.where.String() == clause.where.String()
+		})
+		if same < 0 {
+			same = len(j.scopes)
+			j.scopes = append(j.scopes, &scoped{where: clause.where, Evidence: newEvidence()})
+		}
+		v := j.scopes[same]
 		j.byClause = append(j.byClause, v)
 		switch {
 		case clause.quantity.kind == goodShare:
@@ -52,18 +63,6 @@ func (c *Contract) Judge(run *result.Run, slo report.SLO, newEvidence func() *re
 		}
 	}
 	return j
-}
-
-// scopeOf finds or makes the evidence of a scope.
-func (j *judge) scopeOf(where scope, newEvidence func() *report.Evidence) *scoped {
-	for _, v := range j.scopes {
-		if v.where == nil && where == nil || v.where != nil && where != nil && v.where.String() == where.String() {
-			return v
-		}
-	}
-	v := &scoped{where: where, Evidence: newEvidence()}
-	j.scopes = append(j.scopes, v)
-	return v
 }
 
 func (c *Clause) timing() report.Timing {

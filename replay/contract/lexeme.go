@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,8 +39,11 @@ func misplacedf(at int, format string, args ...any) error {
 	return &misplaced{at, fmt.Sprintf(format, args...)}
 }
 
+// An operator of a comparison, and what it means in ASCII.
+type operator struct{ written, means string }
+
 // operators, longer ones first.
-var operators = []struct{ written, means string }{
+var operators = []operator{
 	{"<=", "<="}, {">=", ">="}, {"!=", "!="}, {"≤", "<="}, {"≥", ">="}, {"≠", "!="}, {"<", "<"}, {">", ">"}, {"=", "="},
 }
 
@@ -65,9 +69,9 @@ func lex(s string) ([]lexeme, error) {
 			at += end + 2
 			continue
 		}
-		if op, means := operatorAt(s[at:]); op != "" {
-			out = append(out, lexeme{lexOperator, means, at})
-			at += len(op)
+		if i := slices.IndexFunc(operators, func(o operator) bool { return strings.HasPrefix(s[at:], o.written) }); i >= 0 {
+			out = append(out, lexeme{lexOperator, operators[i].means, at})
+			at += len(operators[i].written)
 			continue
 		}
 		length := strings.IndexFunc(s[at:], func(r rune) bool { return !inWord(r) })
@@ -81,15 +85,6 @@ func lex(s string) ([]lexeme, error) {
 		at += length
 	}
 	return append(out, lexeme{lexEnd, "", len(s)}), nil
-}
-
-func operatorAt(s string) (written, means string) {
-	for _, op := range operators {
-		if strings.HasPrefix(s, op.written) {
-			return op.written, op.means
-		}
-	}
-	return "", ""
 }
 
 // inWord are the characters of names, numbers, durations (µs), percentages and URLs.

@@ -76,24 +76,20 @@ var scopeFields = []field{
 	{name: "category", text: func(r *result.Result, _ *result.Run) string { return r.Category }, values: trace.Categories()},
 	{name: "api", text: func(r *result.Result, _ *result.Run) string { return r.API },
 		values: []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIEmbeddings}},
-	{name: "endpoint", text: endpointOf},
-	{name: "session", text: sessionOf, values: []string{}},
+	{name: "endpoint", text: func(r *result.Result, run *result.Run) string {
+		if r.Endpoint == nil || *r.Endpoint < 0 || int(*r.Endpoint) >= len(run.Endpoints) {
+			return ""
+		}
+		return run.Endpoints[*r.Endpoint]
+	}},
+	{name: "session", values: []string{}, text: func(r *result.Result, _ *result.Run) string {
+		if r.Session == nil {
+			return ""
+		}
+		return strconv.FormatInt(*r.Session, 10)
+	}},
 	{name: "input_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Input, r.WantInput) }},
 	{name: "output_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Output, r.WantOutput) }},
-}
-
-func endpointOf(r *result.Result, run *result.Run) string {
-	if r.Endpoint == nil || *r.Endpoint < 0 || int(*r.Endpoint) >= len(run.Endpoints) {
-		return ""
-	}
-	return run.Endpoints[*r.Endpoint]
-}
-
-func sessionOf(r *result.Result, _ *result.Run) string {
-	if r.Session == nil {
-		return ""
-	}
-	return strconv.FormatInt(*r.Session, 10)
 }
 
 func countedOr(r *result.Result, counted *int32, wanted int32) int32 {
