@@ -2,8 +2,50 @@ package peer
 
 import (
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
+
+// A preset is a peer's way of reading a recording.
+type preset struct {
+	name, source string
+	// see reads one sent result as the peer would have; it returns false for
+	// what the peer counts as failed.
+	see      func(r *result.Result, v *view) bool
+	tpot     func(v *view) (ns float64, ok bool) // that an objective per token is compared with; nil is perOutput
+	zeroes   bool                                // no value reads 0, as numpy's of an empty list in the peer's code
+	stepwise bool                                // percentiles are the least value whose share reaches p, without interpolation
+	peaks    bool                                // it prints peaks over time, which take further passes
+	measures []measure
+}
+
+// A measure is one metric of a preset: a value for each request or gap (each),
+// one figure of the run (total), or neither with the reason (missing).
+type measure struct {
+	name, unit, definition, formula string
+
+	key     string  // its name in vLLM's JSON
+	per     float64 // of the emitted integers to one unit; 0 is 1e6, nanoseconds to ms
+	stats   []string
+	each    func(v *view, emit func(int64))
+	total   func(t *totals) *float64
+	missing string
+}
+
+// totals are what the single figures are made of.
+type totals struct {
+	rows, sent, completed, failed, cancelled, good int64
+	in, out                                        int64
+	latency                                        sample.Moments
+	first, last                                    int64 // of every request: first sent, last end
+	okFirst, okEnd, okClosed                       int64 // of the successful ones
+	slo                                            report.SLO
+	peakTokens, peakRequests                       int64
+}
+
+func (t *totals) duration() int64   { return max(t.last-t.first, 0) }
+func (t *totals) okDuration() int64 { return max(t.okEnd-t.okFirst, 0) }
 
 // The tables of the peers. Names are those that each prints, in its order;
 // what a peer prints and a recording cannot give is listed with the reason.
@@ -73,7 +115,16 @@ var vllmPreset = preset{
 var sglangPreset = preset{
 	name:   "sglang",
 	source: "python/sglang/benchmark/serving.py and metrics.py of SGLang, August 2026: the OpenAI backends, one turn a request.",
-	see:    seeSGLang, zeroes: true,
+	// SGLang does not ask the server for usage, so its lengths are those that were
+	// asked for. A request ends with its stream, and one without content has a time
+	// to the first token of zero.
+	see: func(r *result.Result, v *view) bool {
+		base(r, v)
+		v.in, v.out, v.end = int64(r.WantInput), int64(r.WantOutput), v.closed
+		v.streamed, v.latency = true, v.end-v.start
+		return true
+	},
+	zeroes: true,
 	measures: []measure{
 		{name: "Successful requests", unit: "requests", definition: "Status 200 and no exception.", formula: "count", total: figure(completedOf)},
 		{name: "Benchmark duration", unit: "s", definition: "From the first request to the end of the last.", formula: "max(done) − min(sent)", total: runSeconds},
@@ -111,9 +162,17 @@ var aiperfPreset = preset{
 		{name: "Request Latency", unit: "ms", definition: "To the last response with content.", formula: "content[last] − start", stats: aiperfStats, each: latencyOf},
 		{name: "Inter Token Latency (ITL)", unit: "ms", definition: "What vLLM calls TPOT: one value for each request with two output tokens or more.", formula: "(request latency − TTFT) ÷ (OSL − 1)", stats: aiperfStats, each: perOutputOf},
 		{name: "Inter Chunk Latency (ICL)", unit: "ms", definition: "What vLLM calls ITL: the gaps between responses with content.", formula: "content[i] − content[i−1]", stats: aiperfStats, each: gapsOf},
-		{name: "Output Token Throughput Per User", unit: "tokens/sec/user", definition: "Of one request after its first token.", formula: "1 ÷ ITL", stats: aiperfStats, each: perUserOf},
+		{name: "Output Token Throughput Per User", unit: "tokens/sec/user", definition: "Of one request after its first token.", formula: "1 ÷ ITL", stats: aiperfStats, each: func(v *view, emit func(int64)) {
+			if each, ok := perOutput(v); ok && each > 0 {
+				emit(round(1e9 / each * perMillion))
+			}
+		}},
 		{name: "E2E Output Token Throughput", unit: "tokens/sec/user", definition: "Of one request, its first token included.", formula: "OSL ÷ request latency", stats: aiperfStats, each: wholeRateOf},
-		{name: "Prefill Throughput Per User", unit: "tokens/sec/user", definition: "Prompt tokens over the time to the first token.", formula: "ISL ÷ TTFT", stats: aiperfStats, each: prefillOf},
+		{name: "Prefill Throughput Per User", unit: "tokens/sec/user", definition: "Prompt tokens over the time to the first token.", formula: "ISL ÷ TTFT", stats: aiperfStats, each: func(v *view, emit func(int64)) {
+			if v.streamed && v.ttft > 0 {
+				emit(round(float64(v.in) / float64(v.ttft) * 1e9 * perMillion))
+			}
+		}},
 		{name: "Output Sequence Length (OSL)", unit: "tokens", definition: "Output and reasoning tokens of a request.", formula: "tokens", stats: aiperfStats, each: outputsOf},
 		{name: "Input Sequence Length (ISL)", unit: "tokens", definition: "Prompt tokens of a request.", formula: "tokens", stats: aiperfStats, each: inputsOf},
 		{name: "Output Token Throughput", unit: "tokens/sec", definition: "Of all requests together.", formula: "Σ OSL ÷ benchmark duration", total: perOK(outOf)},
@@ -140,7 +199,16 @@ func weighted(value, weight int64, emit func(int64)) {
 var guidellmPreset = preset{
 	name:   "guidellm",
 	source: "src/guidellm/schemas/request_stats.py and statistics.py of GuideLLM, 2026. Percentiles are the least value whose share reaches p, not interpolated.",
-	see:    seeGuideLLM, zeroes: true, stepwise: true,
+	// A request ends with its stream. Where there is no count, each chunk is a token.
+	see: func(r *result.Result, v *view) bool {
+		base(r, v)
+		if v.out < 0 {
+			v.out = int64(r.Events)
+		}
+		v.latency = v.closed - v.start
+		return true
+	},
+	zeroes: true, stepwise: true,
 	measures: []measure{
 		{name: "successful requests", unit: "requests", definition: "Requests that ended without an error.", formula: "count", total: figure(completedOf)},
 		{name: "errored requests", unit: "requests", definition: "Requests that failed.", formula: "count", total: figure(failedOf)},
@@ -203,9 +271,17 @@ var inferencePreset = preset{
 			}
 			emit(round(float64(v.latency) / float64(v.out)))
 		}},
-		{name: "time_per_output_token", unit: "s", per: 1e9, definition: "Of answers with two tokens or more.", formula: "(last token − first token) ÷ (output_tokens − 1)", stats: inferenceStats, each: decodePerOutputOf},
+		{name: "time_per_output_token", unit: "s", per: 1e9, definition: "Of answers with two tokens or more.", formula: "(last token − first token) ÷ (output_tokens − 1)", stats: inferenceStats, each: func(v *view, emit func(int64)) {
+			if each, ok := decodePerOutput(v); ok {
+				emit(round(each))
+			}
+		}},
 		{name: "time_to_first_token", unit: "s", per: 1e9, definition: "To the first chunk with content, of answers with two tokens or more.", formula: "first token − start", stats: inferenceStats, each: ttftOf},
-		{name: "inter_token_latency", unit: "s", per: 1e9, definition: "The gaps between tokens, where those of one chunk have gaps of 0; of answers whose tokens in each chunk are known, or one.", formula: "token[i] − token[i−1]", stats: inferenceStats, each: tokenGapsOf},
+		{name: "inter_token_latency", unit: "s", per: 1e9, definition: "The gaps between tokens, where those of one chunk have gaps of 0; of answers whose tokens in each chunk are known, or one.", formula: "token[i] − token[i−1]", stats: inferenceStats, each: func(v *view, emit func(int64)) {
+			for _, gap := range v.tokenGaps {
+				emit(gap)
+			}
+		}},
 		{name: "input_tokens_per_sec", unit: "tok/s", definition: "Of successful requests.", formula: "Σ input ÷ benchmark_time", total: perRun(inOf)},
 		{name: "output_tokens_per_sec", unit: "tok/s", definition: "Of successful requests.", formula: "Σ output ÷ benchmark_time", total: perRun(outOf)},
 		{name: "total_tokens_per_sec", unit: "tok/s", definition: "Of successful requests.", formula: "(Σ input + Σ output) ÷ benchmark_time", total: perRun(bothOf)},

@@ -24,58 +24,6 @@ import (
 	"reprise/trace/sample"
 )
 
-// A preset is a peer's way of reading a recording.
-type preset struct {
-	name, source string
-	// see reads one sent result as the peer would have; it returns false for
-	// what the peer counts as failed.
-	see      func(r *result.Result, v *view) bool
-	tpot     func(v *view) (ns float64, ok bool) // that an objective per token is compared with; nil is perOutput
-	zeroes   bool                                // no value reads 0, as numpy's of an empty list in the peer's code
-	stepwise bool                                // percentiles are the least value whose share reaches p, without interpolation
-	peaks    bool                                // it prints peaks over time, which take further passes
-	measures []measure
-}
-
-// A view is one successful request as a peer sees it. Durations are nanoseconds.
-type view struct {
-	start, end    int64 // instants: sent, and where the request ends for the peer
-	closed        int64 // the end of the stream
-	in, out       int64 // tokens; out below 0 is not known
-	ttft, latency int64
-	streamed      bool    // ttft is one
-	gaps          []int64 // between the peer's chunks
-	tokenGaps     []int64 // between tokens, where the recording tells them apart
-	lag           int64
-}
-
-// A measure is one metric of a preset: a value for each request or gap (each),
-// one figure of the run (total), or neither with the reason (missing).
-type measure struct {
-	name, unit, definition, formula string
-
-	key     string  // its name in vLLM's JSON
-	per     float64 // of the emitted integers to one unit; 0 is 1e6, nanoseconds to ms
-	stats   []string
-	each    func(v *view, emit func(int64))
-	total   func(t *totals) *float64
-	missing string
-}
-
-// totals are what the single figures are made of.
-type totals struct {
-	rows, sent, completed, failed, cancelled, good int64
-	in, out                                        int64
-	latency                                        sample.Moments
-	first, last                                    int64 // of every request: first sent, last end
-	okFirst, okEnd, okClosed                       int64 // of the successful ones
-	slo                                            report.SLO
-	peakTokens, peakRequests                       int64
-}
-
-func (t *totals) duration() int64   { return max(t.last-t.first, 0) }
-func (t *totals) okDuration() int64 { return max(t.okEnd-t.okFirst, 0) }
-
 // Presets lists the peers whose definitions a recording can be read under.
 func Presets() []string {
 	var names []string
@@ -103,8 +51,20 @@ func Under(name string, run result.Run, reread report.Reread, opts report.Option
 		return report.Peer{}, err
 	}
 	out := report.Peer{Definitions: p.name, Source: p.source}
-	for i := range p.measures {
-		out.Metrics = append(out.Metrics, pass.metric(i))
+	for i, m := range p.measures {
+		metric := report.PeerMetric{Name: m.name, Unit: m.unit, Definition: m.definition, Formula: m.formula, Values: []report.PeerValue{}, Missing: m.missing}
+		switch {
+		case m.total != nil:
+			metric.Values = append(metric.Values, report.PeerValue{Value: m.total(&pass.totals)})
+		case m.each != nil:
+			s := &pass.samples[i]
+			metric.Count = trace.Ptr(s.N)
+			q, per := s.Order(), cmp.Or(m.per, 1e6)
+			for _, stat := range m.stats {
+				metric.Values = append(metric.Values, report.PeerValue{Stat: stat, Value: pass.stat(s, &q, stat, per)})
+			}
+		}
+		out.Metrics = append(out.Metrics, metric)
 	}
 	return out, nil
 }
@@ -168,7 +128,16 @@ func (p *peerPass) add(r *result.Result) {
 	if end == report.NotSent {
 		return
 	}
-	p.addInstants(r)
+	if r.SentNS != nil {
+		if t.sent == 0 {
+			t.first, t.last = *r.SentNS, *r.SentNS
+		}
+		t.sent++
+		t.first = min(t.first, *r.SentNS)
+		if r.DoneNS != nil {
+			t.last = max(t.last, *r.DoneNS)
+		}
+	}
 	v, ok := p.look(r)
 	switch {
 	case end == report.Cancelled:
@@ -199,21 +168,6 @@ func (p *peerPass) add(r *result.Result) {
 	}
 }
 
-func (p *peerPass) addInstants(r *result.Result) {
-	t := &p.totals
-	if r.SentNS == nil {
-		return
-	}
-	if t.sent == 0 {
-		t.first, t.last = *r.SentNS, *r.SentNS
-	}
-	t.sent++
-	t.first = min(t.first, *r.SentNS)
-	if r.DoneNS != nil {
-		t.last = max(t.last, *r.DoneNS)
-	}
-}
-
 // good tells whether a request meets the objectives in the peer's terms: its
 // time to the first token, per token and to the end. Where an answer has no
 // time per token, peers that fill zeroes in take it as met, the others as missed.
@@ -231,24 +185,6 @@ func (p *peerPass) good(v *view) bool {
 	}
 	each, ok := tpot(v)
 	return ok && each <= float64(*s.TPOT) || !ok && p.preset.zeroes
-}
-
-// metric finishes one measure.
-func (p *peerPass) metric(i int) report.PeerMetric {
-	m := &p.preset.measures[i]
-	out := report.PeerMetric{Name: m.name, Unit: m.unit, Definition: m.definition, Formula: m.formula, Values: []report.PeerValue{}, Missing: m.missing}
-	switch {
-	case m.total != nil:
-		out.Values = append(out.Values, report.PeerValue{Value: m.total(&p.totals)})
-	case m.each != nil:
-		s := &p.samples[i]
-		out.Count = trace.Ptr(s.N)
-		q, per := s.Order(), cmp.Or(m.per, 1e6)
-		for _, name := range m.stats {
-			out.Values = append(out.Values, report.PeerValue{Stat: name, Value: p.stat(s, &q, name, per)})
-		}
-	}
-	return out
 }
 
 // stat computes a statistic by its name.

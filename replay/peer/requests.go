@@ -8,6 +8,18 @@ import (
 	"reprise/replay/result"
 )
 
+// A view is one successful request as a peer sees it. Durations are nanoseconds.
+type view struct {
+	start, end    int64 // instants: sent, and where the request ends for the peer
+	closed        int64 // the end of the stream
+	in, out       int64 // tokens; out below 0 is not known
+	ttft, latency int64
+	streamed      bool    // ttft is one
+	gaps          []int64 // between the peer's chunks
+	tokenGaps     []int64 // between tokens, where the recording tells them apart
+	lag           int64
+}
+
 // base reads what most peers agree on: a request begins when it is sent, its
 // first token is the first event with generated content, it ends with its last,
 // and tokens are those of the server's usage. Requests without a token are
@@ -48,31 +60,10 @@ func seeVLLM(r *result.Result, v *view) bool {
 	return true
 }
 
-// seeSGLang does not ask the server for usage, so that its lengths are those
-// that were asked for; a request ends with its stream, and one without content
-// has a time to the first token of zero.
-func seeSGLang(r *result.Result, v *view) bool {
-	base(r, v)
-	v.in, v.out, v.end = int64(r.WantInput), int64(r.WantOutput), v.closed
-	v.streamed, v.latency = true, v.end-v.start
-	return true
-}
-
 // seeContent wants an answer with content.
 func seeContent(r *result.Result, v *view) bool {
 	base(r, v)
 	return v.streamed
-}
-
-// seeGuideLLM ends a request with its stream, and takes each chunk for a token
-// where there is no count.
-func seeGuideLLM(r *result.Result, v *view) bool {
-	base(r, v)
-	if v.out < 0 {
-		v.out = int64(r.Events)
-	}
-	v.latency = v.closed - v.start
-	return true
 }
 
 // seeInferencePerf ends a request with its stream. It gives every token of a
@@ -94,20 +85,15 @@ func seeInferencePerf(r *result.Result, v *view) bool {
 		if i > 0 {
 			v.tokenGaps = append(v.tokenGaps, r.GapsNS[i-1])
 		}
-		for range within(tokens, i) {
+		if tokens == nil {
+			continue
+		}
+		for range tokens[i] - 1 {
 			v.tokenGaps = append(v.tokenGaps, 0)
 		}
 	}
 	v.streamed = v.streamed && len(v.tokenGaps) > 0
 	return true
-}
-
-// within is how many gaps lie inside a chunk.
-func within(tokens []int32, i int) int32 {
-	if tokens == nil {
-		return 0
-	}
-	return max(tokens[i]-1, 0)
 }
 
 // What several peers compute from a view, each under a name of its own.
@@ -122,12 +108,6 @@ func latencyOf(v *view, emit func(int64)) { emit(v.latency) }
 
 func gapsOf(v *view, emit func(int64)) {
 	for _, gap := range v.gaps {
-		emit(gap)
-	}
-}
-
-func tokenGapsOf(v *view, emit func(int64)) {
-	for _, gap := range v.tokenGaps {
 		emit(gap)
 	}
 }
@@ -161,12 +141,6 @@ func decodePerOutput(v *view) (float64, bool) {
 	return float64(v.end-v.start-v.ttft) / float64(v.out-1), true
 }
 
-func decodePerOutputOf(v *view, emit func(int64)) {
-	if each, ok := decodePerOutput(v); ok {
-		emit(round(each))
-	}
-}
-
 // Values other than durations are millionths of their unit.
 const perMillion = 1_000_000
 
@@ -175,19 +149,6 @@ func inputsOf(v *view, emit func(int64)) { emit(v.in * perMillion) }
 func outputsOf(v *view, emit func(int64)) {
 	if v.out >= 0 {
 		emit(v.out * perMillion)
-	}
-}
-
-// perUserOf is tokens per second after the first token.
-func perUserOf(v *view, emit func(int64)) {
-	if each, ok := perOutput(v); ok && each > 0 {
-		emit(round(1e9 / each * perMillion))
-	}
-}
-
-func prefillOf(v *view, emit func(int64)) {
-	if v.streamed && v.ttft > 0 {
-		emit(round(float64(v.in) / float64(v.ttft) * 1e9 * perMillion))
 	}
 }
 

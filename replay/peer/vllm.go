@@ -78,7 +78,24 @@ func WriteVLLM(w io.Writer, run result.Run, reread report.Reread, o VLLMOptions)
 			return err
 		}
 	}
-	out.statistics(&o, pass)
+	// As in vLLM, the statistics of queues need a limit of concurrency, and the
+	// latency that includes them a finite rate too.
+	for i, m := range vllmPreset.measures {
+		if m.key == "" || !slices.Contains(o.Metrics, m.key) ||
+			strings.Contains(m.key, "client_queue") && o.MaxConcurrency == 0 ||
+			m.key == "e2el_including_client_queue" && o.RequestRate == 0 {
+			continue
+		}
+		s := &pass.samples[i]
+		q := s.Order()
+		names := []string{"mean", "median", "std"}
+		for _, percent := range o.Percentiles {
+			names = append(names, "p"+strconv.FormatFloat(percent, 'f', -1, 64))
+		}
+		for _, name := range names {
+			out.set(name+"_"+m.key+"_ms", *pass.stat(s, &q, name, 1e6))
+		}
+	}
 	out.raw("}")
 	if out.err != nil {
 		return out.err
@@ -132,27 +149,20 @@ func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 	if o.MaxConcurrency == 0 {
 		o.MaxConcurrency = max(run.Concurrency, run.InFlightLimit)
 	}
-	return o, o.checkMetadata()
-}
-
-// checkMetadata refuses keys that the document has of its own: in vLLM the
-// later of two silently wins.
-func (o *VLLMOptions) checkMetadata() error {
+	// Keys that the document has of its own are refused: in vLLM the later of two
+	// silently wins.
 	seen := map[string]bool{}
 	for _, key := range vllmKeys {
 		seen[key] = true
 	}
 	for _, pair := range o.Metadata {
-		own := false
-		for _, m := range vllmMetrics() {
-			own = own || strings.HasSuffix(pair.Key, "_"+m+"_ms")
-		}
+		own := slices.ContainsFunc(vllmMetrics(), func(m string) bool { return strings.HasSuffix(pair.Key, "_"+m+"_ms") })
 		if pair.Key == "" || seen[pair.Key] || own {
-			return errors.New("peer: a key of the metadata is empty, given twice or one of vLLM's own")
+			return o, errors.New("peer: a key of the metadata is empty, given twice or one of vLLM's own")
 		}
 		seen[pair.Key] = true
 	}
-	return nil
+	return o, nil
 }
 
 // vllmKeys are the names of the document but for those of statistics.
@@ -285,27 +295,6 @@ func (o *object) results(p *peerPass) {
 
 func inSeconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-// statistics writes those of the chosen metrics. As in vLLM, those of queues
-// need a limit of concurrency, and the inclusive latency a finite rate too.
-func (o *object) statistics(opts *VLLMOptions, p *peerPass) {
-	for i, m := range p.preset.measures {
-		if m.key == "" || !slices.Contains(opts.Metrics, m.key) ||
-			strings.Contains(m.key, "client_queue") && opts.MaxConcurrency == 0 ||
-			m.key == "e2el_including_client_queue" && opts.RequestRate == 0 {
-			continue
-		}
-		s := &p.samples[i]
-		q := s.Order()
-		for _, name := range []string{"mean", "median", "std"} {
-			o.set(name+"_"+m.key+"_ms", *p.stat(s, &q, name, 1e6))
-		}
-		for _, percent := range opts.Percentiles {
-			name := "p" + strconv.FormatFloat(percent, 'f', -1, 64)
-			o.set(name+"_"+m.key+"_ms", *p.stat(s, &q, name, 1e6))
-		}
-	}
-}
-
 // ParseGoodput reads objectives as vLLM's --goodput has them: ttft, tpot or
 // e2el, a colon and milliseconds, each once.
 func ParseGoodput(parts []string) (report.SLO, error) {
@@ -334,7 +323,7 @@ func VLLMFilename(run result.Run, o VLLMOptions) (string, error) {
 	if label == "" {
 		label = o.Backend
 	}
-	load := pythonFloat(o.RequestRate) + "qps"
+	load := "" // a rate as Python prints it, where 0 is infinite
 	switch {
 	case o.RampUp != nil:
 		load = fmt.Sprintf("ramp-up-%s-%gqps-%gqps", o.RampUp.Strategy, o.RampUp.Start, o.RampUp.End)
@@ -345,23 +334,18 @@ func VLLMFilename(run result.Run, o VLLMOptions) (string, error) {
 			}
 			return r
 		}, o.Process)
+	case o.RequestRate == 0 || math.IsInf(o.RequestRate, 0):
+		load = "infqps"
+	case o.RequestRate == math.Trunc(o.RequestRate):
+		load = strconv.FormatFloat(o.RequestRate, 'f', 1, 64) + "qps"
+	default:
+		load = strconv.FormatFloat(o.RequestRate, 'f', -1, 64) + "qps"
 	}
 	if o.MaxConcurrency > 0 {
 		load += fmt.Sprintf("-concurrency%d", o.MaxConcurrency)
 	}
 	model := o.Model[strings.LastIndexAny(o.Model, `/\`)+1:]
 	return fmt.Sprintf("%s-%s-%s-%s.json", label, load, model, vllmDate(run.Started)), nil
-}
-
-// pythonFloat prints a rate as Python does; 0 is infinite.
-func pythonFloat(v float64) string {
-	switch {
-	case v == 0 || math.IsInf(v, 0):
-		return "inf"
-	case v == math.Trunc(v):
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // details are the arrays with an element for each request that vLLM would have
