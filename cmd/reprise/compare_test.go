@@ -38,7 +38,7 @@ func TestCompareRounds(t *testing.T) {
 	slower := []string{"--costs-b", "step=7ms,prefill-token=30us,request=30ms", "--rounds", "8", "--aa-rounds", "2"}
 	out, errs, code := reprise(t, labArgs(slower...)...)
 	c := readComparison(t, out)
-	if v := c.Versus[0]; code != cli.Good || v.Decision != compare.Worse || v.Rounds != 8 || v.Metrics[0].Noise.From != compare.NoiseAA || c.Tier != "public" && c.Tier != "" {
+	if v := c.Versus[0]; code != cli.Good || v.Decision != compare.Worse || v.Rounds != 8 || v.Metrics[0].Noise.From != "aa_rounds" || c.Tier != "public" && c.Tier != "" {
 		t.Fatalf("code %d, tier %q: %+v\n%s", code, c.Tier, v.Text, errs)
 	}
 	// The sides of a round have one seed, and take turns.
@@ -56,7 +56,7 @@ func TestCompareRounds(t *testing.T) {
 		t.Errorf("the sides began %v\n%s", begins, errs)
 	}
 	for _, w := range c.Warnings {
-		if w.Code == compare.WarnSettings || w.Code == compare.WarnWorkload {
+		if w.Code == "settings_differ" || w.Code == "workloads_differ" {
 			t.Errorf("warning: %s", w.Text)
 		}
 	}
@@ -110,7 +110,7 @@ func TestCompareEqualEngines(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "120", "-o", "w.parquet")
 	out, errs, code := reprise(t, labArgs("--rounds", "8", "--gate", "--detect", "3%")...)
-	if v := readComparison(t, out).Versus[0]; code != cli.Good || v.Decision != compare.NotFound || len(v.Others) > 0 {
+	if v := readComparison(t, out).Versus[0]; code != cli.Good || v.Decision != "not_found" || len(v.Others) > 0 {
 		t.Errorf("code %d: %s\n%s", code, v.Text, errs)
 	}
 }
@@ -148,7 +148,7 @@ func TestCompareEndpoints(t *testing.T) {
 	args := []string{"compare", w, "--url-a", a.URL, "--url-b", b.URL, "-o", dir, "--rounds", "2", "--rest", "0s", "--rate", "constant:100", "--connections", "pooled",
 		"--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
 	out, errs, code := reprise(t, args...)
-	if c := readComparison(t, out); c.Versus[0].Decision != compare.Undecided || code != cli.Good && code != cli.Untrusted || (code == cli.Good) != c.Trustworthy() {
+	if c := readComparison(t, out); c.Versus[0].Decision != "undecided" || code != cli.Good && code != cli.Untrusted || (code == cli.Good) != c.Trustworthy() {
 		t.Errorf("code %d: %s\n%s", code, c.Versus[0].Text, errs)
 	}
 	for _, side := range []string{"a", "b"} {
@@ -217,7 +217,7 @@ func TestCompareColdWithoutReset(t *testing.T) {
 			}
 		}
 		for _, w := range compared.Warnings {
-			if w.Code == compare.WarnSettings {
+			if w.Code == "settings_differ" {
 				t.Errorf("%s: %s", name, w.Text)
 			}
 		}
@@ -300,13 +300,13 @@ func TestCompareProduction(t *testing.T) {
 	out, errs, code := reprise(t, "compare", "--production", "t.parquet", "r.parquet", "--json")
 	c := readComparison(t, out)
 	v := c.Versus[0]
-	if code != cli.Good || c.Kind != compare.KindProduction || v.Decision != compare.Undecided || c.Tier != "partner" || *v.Metrics[0].A != 20 || *v.Metrics[0].B < 25 {
+	if code != cli.Good || c.Kind != "production" || v.Decision != "undecided" || c.Tier != "partner" || *v.Metrics[0].A != 20 || *v.Metrics[0].B < 25 {
 		t.Errorf("code %d: %s\n%s", code, v.Text, errs)
 	}
 	if r := v.Metrics[0].Resampled; r == nil || r.Clusters > 100 || r.Clusters < 90 {
 		t.Errorf("resampled %+v", r)
 	}
-	if w := c.Warnings[0]; w.Code != compare.WarnJoin || !strings.Contains(w.Text, "299 of 300") {
+	if w := c.Warnings[0]; w.Code != "rows_left_out" || !strings.Contains(w.Text, "299 of 300") {
 		t.Errorf("warnings %v", c.Warnings)
 	}
 	if out := must(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "mean_e2e"); !strings.Contains(strings.Join(strings.Fields(out), " "), "replayed against recorded, mean E2E +") {

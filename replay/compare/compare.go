@@ -18,10 +18,6 @@ import (
 // Schema names the layout of a [Comparison] as JSON.
 const Schema = "comparison/1"
 
-// MinRounds is how many pairs a verdict needs at least, whatever alpha is: five
-// pairs cannot come below p = 1/16.
-const MinRounds = 6
-
 // DefaultRounds are enough for a verdict at an alpha of 0.01, and for one of the
 // other metrics after Holm at 0.05.
 const DefaultRounds = 10
@@ -67,17 +63,17 @@ type Comparison struct {
 
 // Kinds of a [Comparison].
 const (
-	KindRounds     = "rounds"     // pairs of runs
-	KindSingle     = "single"     // one run each: there is no verdict
-	KindProduction = "production" // what a trace recorded against a replay of it: there is no verdict
+	kindRounds     = "rounds"     // pairs of runs
+	kindSingle     = "single"     // one run each: there is no verdict
+	kindProduction = "production" // what a trace recorded against a replay of it: there is no verdict
 )
 
 // Decisions of a [Versus].
 const (
 	Worse     = "worse"
-	Better    = "better"
-	NotFound  = "not_found" // no difference was found
-	Undecided = "undecided" // too few rounds, or too few values, for a verdict
+	better    = "better"
+	notFound  = "not_found" // no difference was found
+	undecided = "undecided" // too few rounds, or too few values, for a verdict
 )
 
 // Versus is an arm against the first.
@@ -138,14 +134,6 @@ type Contrast struct {
 	differences []float64
 }
 
-// An Interval is an estimate between its bounds, which are null where there are
-// too few values for the confidence.
-type Interval struct {
-	Estimate float64  `json:"estimate"`
-	Low      *float64 `json:"low"`
-	High     *float64 `json:"high"`
-}
-
 // Noise is how far a metric moves when nothing was changed, as a change: the
 // standard deviation of its differences.
 type Noise struct {
@@ -158,8 +146,8 @@ type Noise struct {
 
 // Values of [Noise.From].
 const (
-	NoiseAA         = "aa_rounds"
-	NoiseSuccessive = "successive_rounds"
+	noiseAA         = "aa_rounds"
+	noiseSuccessive = "successive_rounds"
 )
 
 // Check refuses options that make no sense.
@@ -209,10 +197,10 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 				arms[0].Name, page.Many(int64(n), "run"), arm.Name, page.Many(int64(len(arm.Runs)), "run"))
 		}
 	}
-	c := Comparison{Schema: Schema, Kind: KindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
-		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name, Warnings: []report.Warning{}}
+	c := Comparison{Schema: Schema, Kind: kindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
+		Confidence: 1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name, Warnings: []report.Warning{}}
 	if n == 1 {
-		c.Kind = KindSingle
+		c.Kind = kindSingle
 	}
 	c.Tier = arms[0].Runs[0].Run.Tier
 	for _, arm := range arms {
@@ -310,7 +298,7 @@ func (c *Comparison) correct() {
 		})
 		for i, adjusted := range holm(p) {
 			members[i].P = &adjusted
-			members[i].Significant = adjusted <= family.alpha && members[i].Rounds >= MinRounds
+			members[i].Significant = adjusted <= family.alpha && members[i].Rounds >= minRounds
 		}
 	}
 }
@@ -356,7 +344,7 @@ func (c *Comparison) plan(o Options) {
 		if m.Relative {
 			size, asked = math.Expm1(size), math.Log1p(asked)
 		}
-		if m.Rounds >= MinRounds {
+		if m.Rounds >= minRounds {
 			m.Detectable = report.Rounded(size, 1e9)
 		}
 		if asked > 0 && sd > 0 && m.Primary {
@@ -368,7 +356,7 @@ func (c *Comparison) plan(o Options) {
 // noiseOf is the noise of a metric: of A/A rounds where there are, else of
 // successive rounds of A.
 func noiseOf(m *metric, runs []report.Summary, aa []RunPair) *Noise {
-	n := Noise{From: NoiseAA}
+	n := Noise{From: noiseAA}
 	var differences []float64
 	for i := range aa {
 		d, ok := m.difference(m.of(&aa[i].A), m.of(&aa[i].B))
@@ -378,7 +366,7 @@ func noiseOf(m *metric, runs []report.Summary, aa []RunPair) *Noise {
 		}
 	}
 	if len(aa) == 0 {
-		n.From = NoiseSuccessive
+		n.From = noiseSuccessive
 		for i := 1; i < len(runs); i++ {
 			if d, ok := m.difference(m.of(&runs[i-1]), m.of(&runs[i])); ok {
 				differences = append(differences, d)
@@ -390,7 +378,7 @@ func noiseOf(m *metric, runs []report.Summary, aa []RunPair) *Noise {
 	}
 	_, n.SD = stat.MeanStdDev(differences, nil)
 	n.SD = *report.Rounded(n.SD, 1e9)
-	if n.From == NoiseAA {
+	if n.From == noiseAA {
 		n.P = trace.Ptr(signedRank(differences).P)
 	}
 	return &n

@@ -81,8 +81,8 @@ func TestCompareFindsAndSaysWhatChanged(t *testing.T) {
 		says     string
 	}{
 		{1.2, Worse, "B is slower: p99 TTFT +"},
-		{1 / 1.2, Better, "B is faster: p99 TTFT −"},
-		{1, NotFound, "No difference found in p99 TTFT: "},
+		{1 / 1.2, better, "B is faster: p99 TTFT −"},
+		{1, notFound, "No difference found in p99 TTFT: "},
 	} {
 		got := compared(t, armsOf(t, 10, c.factor, 0.01), Options{})
 		v := got.Versus[0]
@@ -97,10 +97,10 @@ func TestCompareFindsAndSaysWhatChanged(t *testing.T) {
 		if outside := *m.Change.Low > 0 || *m.Change.High < 0; outside != m.Significant {
 			t.Errorf("× %v: significant %v, interval %v to %v", c.factor, m.Significant, *m.Change.Low, *m.Change.High)
 		}
-		if (c.decision == NotFound) != strings.Contains(v.Text, "would not have been seen") || *m.Detectable < 0.005 || *m.Detectable > 0.06 {
+		if (c.decision == notFound) != strings.Contains(v.Text, "would not have been seen") || *m.Detectable < 0.005 || *m.Detectable > 0.06 {
 			t.Errorf("× %v: detectable %v: %s", c.factor, *m.Detectable, v.Text)
 		}
-		if (c.decision != NotFound) != (len(v.Others) > 5) {
+		if (c.decision != notFound) != (len(v.Others) > 5) {
 			t.Errorf("× %v: others %q", c.factor, v.Others)
 		}
 		if got.Tier != "partner" || !got.Trustworthy() {
@@ -112,7 +112,7 @@ func TestCompareFindsAndSaysWhatChanged(t *testing.T) {
 // A pair cancels what both sides have, which is far more than the difference.
 func TestCompareUsesPairs(t *testing.T) {
 	m := compared(t, armsOf(t, 10, 1.05, 0.002), Options{}).Versus[0].Metrics[0]
-	if !m.Significant || m.Noise.From != NoiseSuccessive || m.Noise.SD < 0.04 {
+	if !m.Significant || m.Noise.From != noiseSuccessive || m.Noise.SD < 0.04 {
 		t.Errorf("significant %v, noise %+v", m.Significant, m.Noise)
 	}
 }
@@ -123,15 +123,15 @@ func TestCompareNeedsRounds(t *testing.T) {
 		7: "No verdict: 7 rounds are too few, alpha 0.01 needs 8.",
 	} {
 		c := compared(t, unresampled(armsOf(t, n, 2, 0.01)), Options{})
-		if v := c.Versus[0]; v.Decision != Undecided || !strings.HasPrefix(v.Text, says) || v.Metrics[0].Significant {
+		if v := c.Versus[0]; v.Decision != undecided || !strings.HasPrefix(v.Text, says) || v.Metrics[0].Significant {
 			t.Errorf("%d rounds: %s: %s", n, v.Decision, v.Text)
 		}
-		if c.Warnings[len(c.Warnings)-1].Code != WarnTooFewRounds {
+		if c.Warnings[len(c.Warnings)-1].Code != warnTooFewRounds {
 			t.Errorf("%d rounds: warnings %v", n, c.Warnings)
 		}
 	}
 	// Five rounds decide nothing, whatever alpha is.
-	if c := compared(t, unresampled(armsOf(t, 5, 2, 0.01)), Options{Alpha: 0.1, FamilyAlpha: 0.2}); c.Versus[0].Decision != Undecided || c.Versus[0].Metrics[0].Significant || len(c.Versus[0].Others) > 0 || c.LeastRounds != 6 {
+	if c := compared(t, unresampled(armsOf(t, 5, 2, 0.01)), Options{Alpha: 0.1, FamilyAlpha: 0.2}); c.Versus[0].Decision != undecided || c.Versus[0].Metrics[0].Significant || len(c.Versus[0].Others) > 0 || c.LeastRounds != 6 {
 		t.Errorf("five rounds: %+v", c.Versus[0].Text)
 	}
 	if c := compared(t, unresampled(armsOf(t, 6, 2, 0.01)), Options{Alpha: 0.05}); c.Versus[0].Decision != Worse {
@@ -142,7 +142,7 @@ func TestCompareNeedsRounds(t *testing.T) {
 func TestCompareSingleRunsHasNoVerdict(t *testing.T) {
 	c := compared(t, armsOf(t, 1, 1.5, 0.01), Options{})
 	v := c.Versus[0]
-	if c.Kind != KindSingle || v.Decision != Undecided || !strings.HasPrefix(v.Text, "No verdict, since one run each") || len(v.Others) > 0 {
+	if c.Kind != kindSingle || v.Decision != undecided || !strings.HasPrefix(v.Text, "No verdict, since one run each") || len(v.Others) > 0 {
 		t.Fatalf("%s: %s", v.Decision, v.Text)
 	}
 	r := v.Metrics[0].Resampled
@@ -188,9 +188,9 @@ func TestCompareAA(t *testing.T) {
 		got := compared(t, a, o)
 		warned := false
 		for _, w := range got.Warnings {
-			warned = warned || w.Code == WarnNoise
+			warned = warned || w.Code == warnNoise
 		}
-		if n := got.Versus[0].Metrics[0].Noise; n.From != NoiseAA || n.N != 10 || n.SD > 0.04 || warned != c.warn {
+		if n := got.Versus[0].Metrics[0].Noise; n.From != noiseAA || n.N != 10 || n.SD > 0.04 || warned != c.warn {
 			t.Errorf("noise %+v, warned %v", n, warned)
 		}
 	}
@@ -201,13 +201,13 @@ func TestCompareWarns(t *testing.T) {
 		code   string
 		change func(*result.Run)
 	}{
-		"workload":  {WarnWorkload, func(r *result.Run) { r.Workload = "sha256:x" }},
-		"tokenizer": {WarnSettings, func(r *result.Run) { r.Tokenizer = "x" }},
-		"seed":      {WarnSettings, func(r *result.Run) { r.Seed = "2" }},
-		"rate":      {WarnSettings, func(r *result.Run) { r.Rate = "poisson:2" }},
-		"cache":     {WarnSettings, func(r *result.Run) { r.Cache = &result.CacheDiscipline{Done: "reset"} }},
-		"client":    {WarnClient, func(r *result.Run) { r.Cores++ }},
-		"model":     {WarnModel, func(r *result.Run) { r.Model = "x" }},
+		"workload":  {warnWorkload, func(r *result.Run) { r.Workload = "sha256:x" }},
+		"tokenizer": {warnSettings, func(r *result.Run) { r.Tokenizer = "x" }},
+		"seed":      {warnSettings, func(r *result.Run) { r.Seed = "2" }},
+		"rate":      {warnSettings, func(r *result.Run) { r.Rate = "poisson:2" }},
+		"cache":     {warnSettings, func(r *result.Run) { r.Cache = &result.CacheDiscipline{Done: "reset"} }},
+		"client":    {warnClient, func(r *result.Run) { r.Cores++ }},
+		"model":     {warnModel, func(r *result.Run) { r.Model = "x" }},
 	} {
 		two := unresampled(armsOf(t, 2, 1, 0.01))
 		c.change(&two[1].Runs[1].Run)
@@ -223,11 +223,11 @@ func TestCompareWarns(t *testing.T) {
 	}
 	two[1].Runs[2].Verdict.Trustworthy = false
 	got := compared(t, two, Options{})
-	if got.Warnings[0].Code != WarnOrder || got.Warnings[1].Code != WarnUntrusted || got.Trustworthy() {
+	if got.Warnings[0].Code != warnOrder || got.Warnings[1].Code != warnUntrusted || got.Trustworthy() {
 		t.Errorf("%v", got.Warnings)
 	}
 	two[1].Runs[1].Run.Started = two[0].Runs[1].Run.Started
-	if got := compared(t, two, Options{}); got.Warnings[0].Code != WarnSameRun {
+	if got := compared(t, two, Options{}); got.Warnings[0].Code != warnSameRun {
 		t.Errorf("%v", got.Warnings)
 	}
 }
@@ -289,7 +289,7 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 	if got := v.otherMetricsText(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	c := Comparison{Kind: KindRounds, A: "old"}
+	c := Comparison{Kind: kindRounds, A: "old"}
 	_, rows := c.table(&v)
 	for i, label := range []string{"p95 TPOT, ms", "p50 TTFT, ms", "mean TTFT, ms", "output tok/s", "error share", "mean E2E, ms", "p99 TTFT, ms", "p99 E2E, ms"} {
 		if rows[i][0] != label {
@@ -303,7 +303,7 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 		t.Errorf("of rounds that could find none: %s", got)
 	}
 	for i := range v.Metrics {
-		v.Metrics[i].Rounds = MinRounds - 1
+		v.Metrics[i].Rounds = minRounds - 1
 	}
 	if got := v.otherMetricsText(); got != "" {
 		t.Errorf("of too few rounds: %s", got)

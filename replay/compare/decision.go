@@ -38,7 +38,7 @@ func (v *Versus) otherMetricsText() string {
 	for i := range v.Metrics {
 		m := &v.Metrics[i]
 		switch {
-		case m.Primary || m.P == nil || m.Rounds < MinRounds:
+		case m.Primary || m.P == nil || m.Rounds < minRounds:
 		case !m.Significant && m.Detectable == nil: // so few rounds could have found none
 		case !m.Significant:
 			same = append(same, m.Label)
@@ -59,7 +59,7 @@ func (v *Versus) otherMetricsText() string {
 	}
 	var says []string
 	switch {
-	case len(differ) > 0 && v.Decision == NotFound:
+	case len(differ) > 0 && v.Decision == notFound:
 		says = append(says, "Other metrics differ, after Holm: "+strings.Join(differ, "; ")+".")
 	case len(differ) > 0:
 		says = append(says, "Also, after Holm: "+strings.Join(differ, "; ")+".")
@@ -84,14 +84,14 @@ func (v *Versus) metricsInOrder() []*Contrast {
 
 func (c *Comparison) decision(m *Contrast) string {
 	switch {
-	case c.Kind != KindRounds || m.Rounds < c.LeastRounds:
-		return Undecided
+	case c.Kind != kindRounds || m.Rounds < c.LeastRounds:
+		return undecided
 	case !m.Significant:
-		return NotFound
+		return notFound
 	case (m.Change.Estimate > 0) != m.Higher:
 		return Worse
 	}
-	return Better
+	return better
 }
 
 // decisionText returns the decision in words, with the figures that it rests on.
@@ -99,10 +99,10 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 	if m.Change == nil {
 		return fmt.Sprintf("No verdict: %s has no value in both %s and %s; a p99 needs 100 successful requests in a run.", m.Label, c.A, v.B)
 	}
-	if c.Kind == KindRounds {
+	if c.Kind == kindRounds {
 		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P), page.Many(int64(m.Rounds), "round"))
 		switch v.Decision {
-		case Worse, Better:
+		case Worse, better:
 			rose := m.Change.Estimate > 0
 			comparative := "better"
 			switch {
@@ -114,7 +114,7 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 				comparative = "worse"
 			}
 			return v.B + " is " + comparative + ": " + figures + "."
-		case NotFound:
+		case notFound:
 			return "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "." + c.detectableText(m)
 		}
 		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.", page.Many(int64(m.Rounds), "round"), page.Number(c.Alpha), c.LeastRounds, figures)
@@ -123,7 +123,7 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 	if m.Resampled != nil {
 		figures = fmt.Sprintf("%s %s, from resampling %s", m.Label, changeOf(m, m.Resampled.Change), page.Many(int64(m.Resampled.Clusters), "group")+" of sessions")
 	}
-	if c.Kind == KindProduction {
+	if c.Kind == kindProduction {
 		return "No verdict on a change, since one replay cannot separate it from the noise between runs: replayed against recorded, " + figures + "."
 	}
 	return "No verdict, since one run each cannot separate a change from the noise between runs: " + figures + "."

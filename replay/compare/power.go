@@ -37,9 +37,9 @@ func pairedT(differences []float64) *PairedT {
 	return &PairedT{T: t, DF: n - 1, P: 2 * student.Survival(math.Abs(t)), CohenDz: mean / sd}
 }
 
-// Power is the probability with which a difference of the size that is called
+// power is the probability with which a difference of the size that is called
 // detectable would be found.
-const Power = 0.8
+const power = 0.8
 
 // Samples of the simulation of power: the standard error of a power of 0.8 is
 // √(0.8·0.2 ÷ 2,000) = 0.9 %.
@@ -89,12 +89,12 @@ const areSigned = 3 / math.Pi
 // largeRounds is how many rounds find a shift of so many standard deviations, by
 // the normal approximation: ((z[1−α/2] + z[power]) ÷ shift)² ÷ (3/π).
 func largeRounds(shift, alpha float64) float64 {
-	z := distuv.UnitNormal.Quantile(1-alpha/2) + distuv.UnitNormal.Quantile(Power)
+	z := distuv.UnitNormal.Quantile(1-alpha/2) + distuv.UnitNormal.Quantile(power)
 	return z * z / (shift * shift) / areSigned
 }
 
 // roundsFor is the smallest number of rounds in which a shift of so many standard
-// deviations is found with [Power]: by simulation up to [MaxRounds], beyond by
+// deviations is found with [power]: by simulation up to [MaxRounds], beyond by
 // [largeRounds].
 func roundsFor(shift, alpha float64) int {
 	about := largeRounds(shift, alpha)
@@ -102,21 +102,21 @@ func roundsFor(shift, alpha float64) int {
 		return int(math.Ceil(min(about, 1e9)))
 	}
 	least := LeastRounds(alpha, 1)
-	return least + sort.Search(MaxRounds-least, func(i int) bool { return simulatedPower(least+i, shift, alpha) >= Power })
+	return least + sort.Search(MaxRounds-least, func(i int) bool { return simulatedPower(least+i, shift, alpha) >= power })
 }
 
 // detectable is the shift, in standard deviations, that n rounds find with
-// [Power]; +Inf where they cannot find any.
+// [power]; +Inf where they cannot find any.
 func detectable(n int, alpha float64) float64 {
 	if criticalSum(n, alpha) < 0 {
 		return math.Inf(1)
 	}
 	low, high := 0.0, 1.0
-	for simulatedPower(n, high, alpha) < Power {
+	for simulatedPower(n, high, alpha) < power {
 		low, high = high, 2*high
 	}
 	for range 10 {
-		if at := (low + high) / 2; simulatedPower(n, at, alpha) < Power {
+		if at := (low + high) / 2; simulatedPower(n, at, alpha) < power {
 			low = at
 		} else {
 			high = at

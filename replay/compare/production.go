@@ -47,8 +47,8 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 	if p.arms[0].spreads[spreadTTFT].cells == nil && !given {
 		o.Primary = "p99_e2e"
 	}
-	c := Comparison{Schema: Schema, Kind: KindProduction, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
-		Confidence: 1 - o.Alpha, Power: Power, LeastRounds: LeastRounds(o.Alpha, 1), A: "recorded",
+	c := Comparison{Schema: Schema, Kind: kindProduction, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
+		Confidence: 1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, 1), A: "recorded",
 		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)}, Warnings: p.warnings()}
 	v := Versus{B: "replayed", Rounds: 1, Metrics: p.contrasts(o)}
 	if len(v.Metrics) == 0 || !v.Metrics[0].Primary {
@@ -208,14 +208,14 @@ func (p *production) warnings() []report.Warning {
 		}
 	}
 	r := &p.run
-	warn(!p.same, WarnWorkload, "the replay was of another workload than the trace, with the same lengths in every row: the rows are taken for the same")
-	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, WarnSettings, "the replay was %s times as fast as what was recorded", page.Number(r.Speed))
-	warn(r.Rate != "", WarnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
-	warn(r.Timing == result.ClosedLoop, WarnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
+	warn(!p.same, warnWorkload, "the replay was of another workload than the trace, with the same lengths in every row: the rows are taken for the same")
+	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, warnSettings, "the replay was %s times as fast as what was recorded", page.Number(r.Speed))
+	warn(r.Rate != "", warnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
+	warn(r.Timing == result.ClosedLoop, warnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
 	if d := r.Drift; d != nil {
-		warn(time.Duration(d.P50NS).Abs() > time.Second, WarnSettings, "half of the turns that follow others were sent %v or more from their recorded time, as the server was faster or slower", time.Duration(d.P50NS))
+		warn(time.Duration(d.P50NS).Abs() > time.Second, warnSettings, "half of the turns that follow others were sent %v or more from their recorded time, as the server was faster or slower", time.Duration(d.P50NS))
 	}
-	warn(p.joined < p.rows, WarnJoin, "%s of %s have a time on both sides and ended well; the others are left out", page.Brief(p.joined), page.Many(p.rows, "row"))
-	warn(p.again > 0, WarnJoin, "%s of further rounds of the workload are left out", page.Many(p.again, "result"))
+	warn(p.joined < p.rows, warnJoin, "%s of %s have a time on both sides and ended well; the others are left out", page.Brief(p.joined), page.Many(p.rows, "row"))
+	warn(p.again > 0, warnJoin, "%s of further rounds of the workload are left out", page.Many(p.again, "result"))
 	return out
 }

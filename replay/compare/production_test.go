@@ -47,7 +47,7 @@ func TestCompareProduction(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := c.Versus[0]
-	if c.Kind != KindProduction || v.Decision != Undecided || !strings.HasPrefix(v.Text, "No verdict on a change") || c.Tier != "partner" {
+	if c.Kind != kindProduction || v.Decision != undecided || !strings.HasPrefix(v.Text, "No verdict on a change") || c.Tier != "partner" {
 		t.Errorf("%s %s: %s", c.Tier, v.Decision, v.Text)
 	}
 	seen := map[string]Contrast{}
@@ -64,7 +64,7 @@ func TestCompareProduction(t *testing.T) {
 	if i := seen["median_ratio_ttft"].Resampled.Change; *i.High-*i.Low > 0.01 {
 		t.Errorf("the ratio of a row lies within %v and %v", *i.Low, *i.High)
 	}
-	if w := c.Warnings[0]; w.Code != WarnJoin || !strings.Contains(w.Text, "1,499 of 1,500 rows") {
+	if w := c.Warnings[0]; w.Code != warnJoin || !strings.Contains(w.Text, "1,499 of 1,500 rows") {
 		t.Errorf("warnings %v", c.Warnings)
 	}
 }
@@ -74,7 +74,7 @@ func TestCompareProductionRefusesOtherTraces(t *testing.T) {
 	rows, results := replayedRows(100, 1)
 	other := run
 	other.Workload = "sha256:x"
-	if c, err := production2(rows, results, other); err != nil || c.Warnings[0].Code != WarnWorkload {
+	if c, err := production2(rows, results, other); err != nil || c.Warnings[0].Code != warnWorkload {
 		t.Errorf("the same lengths: %v", err)
 	}
 	for want, f := range map[string]func() (Comparison, error){

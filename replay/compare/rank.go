@@ -6,6 +6,10 @@ import (
 	"slices"
 )
 
+// minRounds is how many pairs a verdict needs at least, whatever alpha is: five
+// pairs cannot come below p = 1/16.
+const minRounds = 6
+
 // MaxRounds is how many rounds are compared at most: up to here the exact
 // distribution of the signed ranks takes milliseconds.
 const MaxRounds = 200
@@ -126,14 +130,22 @@ func criticalSum(n int, alpha float64) int {
 }
 
 // LeastRounds is the smallest number of rounds with which several arms, each against
-// one more, can come to a verdict: [MinRounds], and as many as the signed ranks take
+// one more, can come to a verdict: [minRounds], and as many as the signed ranks take
 // to come to a p of alpha, which is 2 ÷ 2^n, after Holm.
 func LeastRounds(alpha float64, against int) int {
-	n := MinRounds
+	n := minRounds
 	for math.Ldexp(2, -n) > alpha/float64(against) {
 		n++
 	}
 	return n
+}
+
+// An Interval is an estimate between its bounds, which are null where there are
+// too few values for the confidence.
+type Interval struct {
+	Estimate float64  `json:"estimate"`
+	Low      *float64 `json:"low"`
+	High     *float64 `json:"high"`
 }
 
 // shift is the Hodges-Lehmann estimate, the median of the means of all pairs of

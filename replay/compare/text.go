@@ -51,7 +51,7 @@ func WriteText(w io.Writer, c Comparison) error {
 		v := &c.Versus[i]
 		head, rows := c.table(v)
 		report.Grid(&b, report.Plain(v.B+" against "+c.A), head, rows)
-		if head, rows := c.resampledTable(v, c.Kind == KindRounds); len(rows) > 0 {
+		if head, rows := c.resampledTable(v, c.Kind == kindRounds); len(rows) > 0 {
 			report.Grid(&b, "Resampled by session", head, rows)
 		}
 	}
@@ -59,7 +59,7 @@ func WriteText(w io.Writer, c Comparison) error {
 	for _, says := range c.reading() {
 		line("  ", says)
 	}
-	if c.Kind == KindRounds {
+	if c.Kind == kindRounds {
 		line("  ", "Intervals from resampling of the metrics that do not differ are in the JSON and on the page.")
 	}
 	for _, says := range c.planned() {
@@ -75,7 +75,7 @@ func WriteText(w io.Writer, c Comparison) error {
 // table has one row for each metric.
 func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 	head = []string{"", report.Plain(c.A), report.Plain(v.B), "change"}
-	rounds := c.Kind == KindRounds
+	rounds := c.Kind == kindRounds
 	if rounds {
 		head = append(head, "p", "t-test", "dz", "unseen", "noise")
 	}
@@ -136,11 +136,11 @@ func valueOf(m *Contrast, v *float64) string {
 func (c *Comparison) reading() (says []string) {
 	confidence := page.Percent(c.Confidence)
 	switch c.Kind {
-	case KindRounds:
+	case kindRounds:
 		noise := fmt.Sprintf("one round of %s to the next", c.A)
 		for i := range c.Versus {
 			for _, m := range c.Versus[i].Metrics {
-				if m.Noise != nil && m.Noise.From == NoiseAA { // all metrics have it from the same runs
+				if m.Noise != nil && m.Noise.From == noiseAA { // all metrics have it from the same runs
 					noise = fmt.Sprintf("one run of %s to another of its round (A/A)", c.A)
 				}
 			}
@@ -149,9 +149,9 @@ func (c *Comparison) reading() (says []string) {
 			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
 			"The paired t-test and Cohen's dz beside it decide nothing. Unseen: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
 			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Percent(c.Power), noise))
-	case KindSingle:
+	case kindSingle:
 		says = append(says, "Figures are those of the two runs, latencies from due.")
-	case KindProduction:
+	case kindProduction:
 		says = append(says, "Recorded is what the trace says that its requests took; replayed is the same rows from when they were sent.")
 	}
 	for i := range c.Versus {
@@ -199,7 +199,7 @@ func Page(c Comparison) *page.Page {
 	fact("Workload", report.ShortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
 	fact("Tier", c.Tier, "the strictest of the runs")
 	fact("Started", report.ToSecond(c.Runs[0].Started), "")
-	levels := map[string]page.Level{Worse: page.Bad, Better: page.Good, NotFound: page.Info, Undecided: page.Info}
+	levels := map[string]page.Level{Worse: page.Bad, better: page.Good, notFound: page.Info, undecided: page.Info}
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		p.Notes = append(p.Notes, page.Note{Level: levels[v.Decision], Text: v.Text})
@@ -229,7 +229,7 @@ func (c *Comparison) sections(v *Versus) []page.Section {
 	if head, rows := c.resampledTable(v, false); len(rows) > 0 {
 		main.Tables = append(main.Tables, page.Table{Caption: "Resampled by session", Head: head, Rows: rows})
 	}
-	if c.Kind != KindRounds {
+	if c.Kind != kindRounds {
 		return []page.Section{main}
 	}
 	plots := page.Section{Title: "By round", Text: []string{"Both sides of every round, and their change; a pair is compared with itself, so that what moves both is not in the change."}}

@@ -13,19 +13,19 @@ import (
 
 // Codes of the warnings of a [Comparison], in the order in which they are given.
 const (
-	WarnWorkload     = "workloads_differ"
-	WarnSettings     = "settings_differ"
-	WarnClient       = "clients_differ"
-	WarnModel        = "models_differ"
-	WarnOrder        = "not_alternating"
-	WarnSameRun      = "same_run"
-	WarnUntrusted    = "not_trustworthy"
-	WarnEstimates    = "token_counts_estimated"
-	WarnValues       = "values_missing"
-	WarnFewSessions  = "few_sessions"
-	WarnTooFewRounds = "too_few_rounds"
-	WarnNoise        = "aa_differs"
-	WarnJoin         = "rows_left_out"
+	warnWorkload     = "workloads_differ"
+	warnSettings     = "settings_differ"
+	warnClient       = "clients_differ"
+	warnModel        = "models_differ"
+	warnOrder        = "not_alternating"
+	warnSameRun      = "same_run"
+	warnUntrusted    = "not_trustworthy"
+	warnEstimates    = "token_counts_estimated"
+	warnValues       = "values_missing"
+	warnFewSessions  = "few_sessions"
+	warnTooFewRounds = "too_few_rounds"
+	warnNoise        = "aa_differs"
+	warnJoin         = "rows_left_out"
 )
 
 // told lists, as text, what two runs must have in common to be compared. Where one of
@@ -34,35 +34,35 @@ var told = []struct {
 	code, what string
 	of         func(*result.Run) string
 }{
-	{WarnWorkload, "other workloads", func(r *result.Run) string { return r.Workload }},
-	{WarnSettings, "other tokenizers", func(r *result.Run) string { return r.Tokenizer }},
-	{WarnSettings, "other seeds", func(r *result.Run) string {
+	{warnWorkload, "other workloads", func(r *result.Run) string { return r.Workload }},
+	{warnSettings, "other tokenizers", func(r *result.Run) string { return r.Tokenizer }},
+	{warnSettings, "other seeds", func(r *result.Run) string {
 		if r.Cache != nil && r.Cache.ArrivalSeed != "" { // new prompts made the cache cold: the arrivals must agree
 			return r.Cache.ArrivalSeed
 		}
 		return r.Seed
 	}},
-	{WarnSettings, "other schedules", func(r *result.Run) string {
+	{warnSettings, "other schedules", func(r *result.Run) string {
 		return asJSON([]any{r.Speed, r.Timing, r.Rate, r.Concurrency, r.KeepThink, r.InFlightLimit})
 	}},
-	{WarnSettings, "other parts of the workload", func(r *result.Run) string { return asJSON(r.Selection) }},
-	{WarnSettings, "other cache policies", func(r *result.Run) string {
+	{warnSettings, "other parts of the workload", func(r *result.Run) string { return asJSON(r.Selection) }},
+	{warnSettings, "other cache policies", func(r *result.Run) string {
 		if r.Cache == nil {
 			return ""
 		}
 		return asJSON([]any{r.Cache.Asked, r.Cache.Done}) // not what differs between rounds on purpose
 	}},
-	{WarnSettings, "other APIs, prompts, sampling or connections", func(r *result.Run) string {
+	{warnSettings, "other APIs, prompts, sampling or connections", func(r *result.Run) string {
 		return asJSON([]any{r.API, r.Prompts, r.PromptText, r.Sampling, r.Connections, r.HTTP2})
 	}},
-	{WarnClient, "other clients", func(r *result.Run) string {
+	{warnClient, "other clients", func(r *result.Run) string {
 		host := ""
 		if r.Environment != nil {
 			host = asJSON(r.Environment.Host)
 		}
 		return fmt.Sprint(r.Version, r.Cores, r.Simulated != "", host)
 	}},
-	{WarnModel, "other models", func(r *result.Run) string { return r.Model }},
+	{warnModel, "other models", func(r *result.Run) string { return r.Model }},
 }
 
 func asJSON(v any) string {
@@ -107,10 +107,10 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 			}
 		}
 		if bad > 0 {
-			warn(WarnUntrusted, "%s of %s %s not trustworthy; reprise report says why", page.Many(int64(bad), "run"), arm.Name, page.Was(int64(bad)))
+			warn(warnUntrusted, "%s of %s %s not trustworthy; reprise report says why", page.Many(int64(bad), "run"), arm.Name, page.Was(int64(bad)))
 		}
 		if estimated > 0 {
-			warn(WarnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT and tokens per second rest on them", page.Many(int64(estimated), "run"), arm.Name)
+			warn(warnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT and tokens per second rest on them", page.Many(int64(estimated), "run"), arm.Name)
 		}
 	}
 	return out
@@ -126,7 +126,7 @@ func orderWarnings(a, b Arm) (out []report.Warning) {
 			return nil
 		}
 		if at.Equal(bt) && a.Runs[i].Run.TraceID == b.Runs[i].Run.TraceID {
-			return []report.Warning{{Code: WarnSameRun, Text: fmt.Sprintf("run %d of %s and of %s is one and the same", i+1, a.Name, b.Name)}}
+			return []report.Warning{{Code: warnSameRun, Text: fmt.Sprintf("run %d of %s and of %s is one and the same", i+1, a.Name, b.Name)}}
 		}
 		if i == 0 {
 			firstA, lastA, firstB, lastB = at, at, bt, bt
@@ -134,7 +134,7 @@ func orderWarnings(a, b Arm) (out []report.Warning) {
 		firstA, lastA, firstB, lastB = earlier(firstA, at), later(lastA, at), earlier(firstB, bt), later(lastB, bt)
 	}
 	if len(a.Runs) > 1 && (lastA.Before(firstB) || lastB.Before(firstA)) {
-		out = append(out, report.Warning{Code: WarnOrder, Text: fmt.Sprintf(
+		out = append(out, report.Warning{Code: warnOrder, Text: fmt.Sprintf(
 			"all runs of one of %s and %s were before those of the other: whatever changed meanwhile is in the difference; alternate them", a.Name, b.Name)})
 	}
 	return out
@@ -161,9 +161,9 @@ func (c *Comparison) resultWarnings() {
 	}
 	for i := range c.Versus {
 		v := &c.Versus[i]
-		if c.Kind == KindRounds && v.Rounds < c.LeastRounds {
-			warn(WarnTooFewRounds, "%s of %s and %s: alpha %s needs %d, since the signed ranks of n pairs cannot come below p = 2 ÷ 2^n, here %s; no verdict rests on fewer than %d",
-				page.Many(int64(v.Rounds), "round"), c.A, v.B, page.Number(c.Alpha), c.LeastRounds, pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), MinRounds)
+		if c.Kind == kindRounds && v.Rounds < c.LeastRounds {
+			warn(warnTooFewRounds, "%s of %s and %s: alpha %s needs %d, since the signed ranks of n pairs cannot come below p = 2 ÷ 2^n, here %s; no verdict rests on fewer than %d",
+				page.Many(int64(v.Rounds), "round"), c.A, v.B, page.Number(c.Alpha), c.LeastRounds, pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), minRounds)
 		}
 		var missing []string
 		few := 0
@@ -175,15 +175,15 @@ func (c *Comparison) resultWarnings() {
 				few = r.Clusters
 			}
 			if m.Primary && m.Noise != nil && m.Noise.P != nil && *m.Noise.P <= c.Alpha {
-				warn(WarnNoise, "%s differs between %s and itself (p %s over %s of A against A): the order of a pair, or drift, is in the figures",
+				warn(warnNoise, "%s differs between %s and itself (p %s over %s of A against A): the order of a pair, or drift, is in the figures",
 					m.Label, c.A, equals(m.Noise.P), page.Many(int64(m.Noise.N), "round"))
 			}
 		}
-		if len(missing) > 0 && c.Kind != KindProduction {
-			warn(WarnValues, "rounds of %s and %s without a value on both sides, which are left out: %s; a p99 needs 100 successful requests, a ratio figures above zero", c.A, v.B, strings.Join(missing, ", "))
+		if len(missing) > 0 && c.Kind != kindProduction {
+			warn(warnValues, "rounds of %s and %s without a value on both sides, which are left out: %s; a p99 needs 100 successful requests, a ratio figures above zero", c.A, v.B, strings.Join(missing, ", "))
 		}
 		if few > 0 {
-			warn(WarnFewSessions, "the intervals of %s and %s from resampling rest on %d groups of sessions: with fewer than 50 they tend to be too narrow (Cameron, Gelbach and Miller 2008)", c.A, v.B, few)
+			warn(warnFewSessions, "the intervals of %s and %s from resampling rest on %d groups of sessions: with fewer than 50 they tend to be too narrow (Cameron, Gelbach and Miller 2008)", c.A, v.B, few)
 		}
 	}
 }
