@@ -47,7 +47,8 @@
 //     it is due, the limit in flight, the grace time, and Record, which writes journal
 //     and results
 //   - options.go: the Options of a run, their checks and defaults: speed, duration,
-//     closed loop, exclusions of failed rows, hanging up as the user did
+//     closed loop, exclusions of failed rows, hanging up as the user did, think times by
+//     the speed
 //   - scheduler.go: when a row is due: reading the workload, recorded times or an arrival
 //     process, and the counts of rows that are not sent
 //   - dependencies.go: turns that wait for earlier turns: which parents are over, and the
@@ -56,8 +57,8 @@
 //     the run
 //   - feeder.go: preparing rows some seconds ahead, within bounds, and the start of the
 //     run's clock
-//   - readyqueue.go: prepared requests, soonest first, and the bounds on their memory and
-//     number
+//   - readyqueue.go: prepared requests, soonest first, the bounds on their memory and
+//     number, and how many are overdue; the order by due time
 //   - closedloop.go: a closed loop: its slots, ramp-up, and which request gets the next
 //     slot
 //   - threads.go: Threading: which turn goes on from which reply, and the memory that
@@ -72,8 +73,8 @@
 //     second and of all
 //   - collect.go: writing Results in batches as they come; what happens when they cannot
 //     be written
-//   - resume.go: continuing a run that was killed: what its journals say, and which
-//     settings must agree
+//   - resume.go: continuing a run that was killed: what its journals say, which settings
+//     must agree, and the gap between the parts of the run
 //   - loop.go: playing the workload again and again: the period of a round, and the ids
 //     of its rows
 //   - prime.go: filling the servers' caches before a run

@@ -23,6 +23,44 @@
 //
 // This package holds flags and wiring only, a file for each subcommand and for each
 // idea that several share.
+//
+// # Files
+//
+//   - main.go: the tree of commands, exit codes, interrupts, and taking network and files
+//     from commands that read text
+//   - import.go: import: its flags, the trace's metadata, what it says, times for sources
+//     without them, the raw file
+//   - counts.go: import: token counts of the text beside the source's, and requests whose
+//     text is not what was sent
+//   - source.go: import and others: the declared capture in words, the file of templates
+//     beside a trace
+//   - profile.go: profile: options, histograms and tables
+//   - slice.go: slice: a window of a trace
+//   - anonymize.go: anonymize: tiers partner and public, and the risks that it names
+//   - card.go: privacy cards: writing one beside a trace, anonymize --card, names of a
+//     card and of a public model
+//   - audit.go: audit: canaries, a log and an internal trace to judge by, --release
+//   - synth.go, synthfit.go: synth: workloads from a trace, a model, a specification or a
+//     mirror; synth fit: models, the ledger of a privacy budget
+//   - fidelity.go: fidelity: two traces compared, and the limits of --max
+//   - export.go: export: another tool's format, and the command line to run it with
+//   - serve.go: serve: the simulated endpoint, its quirks and faults
+//   - simulate.go: simulate: engines in virtual time, routers side by side, the published
+//     figures of --presets
+//   - replay.go: replay: the command, with the report that follows
+//   - report.go: report: one run or several, finding results files in directories, exit
+//     codes, --explain, pages
+//   - reportformats.go: report: --format: text, JSON, Markdown, CSV, JUnit, Prometheus,
+//     vLLM, a tuning's decision; plots as files
+//   - compare.go: compare: recorded runs, production, --gate, names of the sides
+//   - rounds.go: compare: making rounds against two servers, their order, the directory
+//     that keeps them
+//   - sweep.go: sweep: the ladder, contract, workload and --vary; the command line that
+//     makes a level again
+//   - bench.go, benchmodels.go: bench: suites, their workloads, --list and --dry-run; the
+//     servers, engines and presets that --model names
+//   - capacity.go: capacity: instances and cost from a sweep; capacity predict
+//   - demo.go: demo: all stages on an embedded log
 package main
 
 import (

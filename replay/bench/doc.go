@@ -13,4 +13,44 @@
 //  5. A [SuiteRun] makes the rows of a [Suite] against several servers or engines. It
 //     writes to a directory; a run that was stopped continues there.
 //  6. A [Served] target starts an engine by a [ServeCommand], and stops it.
+//
+// # Files
+//
+//   - trial.go: a Trial and its Load, as --rate and suites write it; summarising a
+//     results file with the servers' metrics beside it
+//   - sweep.go: making a sweep: each level's run, going on with a sweep that was stopped,
+//     confirming the highest load
+//   - sweepladder.go: which load is measured next: the levels by default, an adaptive
+//     search, the loads to confirm
+//   - sweeplevel.go: the outcome of one level: holds, fails, saturated, untrusted;
+//     whether the server keeps up; whether chance decides
+//   - sweepresult.go: a SweepResult and its JSON: the highest load and its interval, the
+//     knee, why the sweep stopped, new prices
+//   - sweeppage.go: a sweep as text and as a page: the table of levels, its columns,
+//     sentences and plots
+//   - capacity.go: instances, headroom, GPUs and cost for a rate, and their text
+//   - predict.go: a summary beside the prediction from bandwidth and arithmetic: ratios,
+//     hints, text
+//   - metric.go: metrics by name, such as p95_ttft: parsing, labels, units, and figures
+//     over several runs
+//   - suite.go: what a Suite is: rows, workloads, hypotheses, the built-in suites
+//   - suiteread.go: reading a suite from YAML: its keys, bounds, defaults of all rows
+//   - suiterun.go: making the runs of a suite, row by row and server by server, and
+//     listing them for --dry-run
+//   - suitestate.go: the directory of a suite: its lock, suite.json, which runs are
+//     complete, going on with it
+//   - suiteresult.go: what came of a suite: figures over repeats, changes against a
+//     baseline, contracts, hypotheses
+//   - suitepage.go: a suite as text and as a page: the table across rows, and the table
+//     of each row
+//   - simulate.go: a Simulation: the workload answered by engines in virtual time, as a
+//     results file
+//   - served.go: a Target that starts an engine, and stops it after the trials
+//   - servecommand.go: the command line that starts an engine: quoting, {port} and other
+//     placeholders
+//   - engineprocess.go: the engine's process: start, log, /health until it is ready, stop
+//   - process_unix.go, process_linux.go, process_notlinux.go, process_other.go: process
+//     groups, signals, and the lock of a directory, by system
+//
+// Exported names may change in any release.
 package bench

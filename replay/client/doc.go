@@ -45,10 +45,11 @@
 //   - probe.go: asking for the model; measuring how many tokens the chat template adds,
 //     for a prompt and for a turn
 //   - determinism.go: the check that a server gives the same answer twice
-//   - describe.go: what the results say of how requests were sent
+//   - describe.go: what the results say of how requests were sent: URLs, sampling
+//     settings, counts of connections
 //   - admin.go: emptying prefix caches, and starting and stopping profilers
-//   - survey.go: asking servers for versions, models and context lengths; whether they
-//     are on this machine
+//   - survey.go: the environment of a run: versions, models and context lengths of
+//     servers, this host and its GPUs, and whether servers are on this machine
 //
 // Exported names may change in any release.
 package client

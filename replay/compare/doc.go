@@ -9,7 +9,28 @@
 //     sessions gives intervals for percentiles, also where there is one run a side.
 //  3. [Production] compares what a trace recorded of its requests with a replay of
 //     them, row by row.
-//  4. A [Comparison] holds the decision, what it rests on, what so many rounds could
-//     not have seen, and a [report.Warning] for everything else than the servers that
-//     may be in the difference. [WriteText], [WriteJSON] and [Page] only lay it out.
+//  4. A [Comparison] holds the decision, the figures that it rests on, and the smallest
+//     difference that so many rounds could have found. A [report.Warning] names each
+//     thing besides the servers that may have caused a difference. [WriteText],
+//     [WriteJSON] and [Page] only lay it out.
+//
+// # Files
+//
+//   - compare.go: pairing runs round by round into a Comparison, its JSON, options and
+//     checks; noise, and corrected probabilities
+//   - metric.go: which metrics are compared, which may decide (primary), and how a
+//     difference becomes a change
+//   - rank.go: Wilcoxon's signed ranks, the Hodges-Lehmann estimate, Holm's correction,
+//     the least number of rounds
+//   - power.go: the smallest difference that so many rounds can find, how many rounds a
+//     change needs, and the t-test beside
+//   - cluster.go: resampling whole sessions: intervals of percentiles within runs
+//   - production.go: a trace's recorded latencies against a replay of it, row by row
+//   - decision.go: the decision in words: worse, better, not found, undecided; changes
+//     and probabilities printed
+//   - warn.go: warnings on what else may be in a difference: other workloads, settings,
+//     clients, the order of runs, too few sessions
+//   - text.go: the comparison as text, JSON and page: its tables and sections
+//
+// Exported names may change in any release.
 package compare

@@ -16,6 +16,19 @@
 // Judging takes no pass of its own. Clauses about all requests are judged by what the
 // summary is made of. Clauses with a scope keep the latencies that they are about,
 // once for each scope.
+//
+// # Files
+//
+//   - contract.go: reading a contract from YAML, its bounds, and checking it
+//   - clause.go: the language of a clause, such as p95 ttft <= 1s: quantities,
+//     statistics, limits and units
+//   - scope.go: the language of where: class = gold or input_tokens < 2048: fields and
+//     their values
+//   - lexeme.go: cutting clauses and scopes into words, and where in a line a fault is
+//   - judge.go: holding a run against the clauses: what was measured, margins, and why a
+//     clause cannot be judged
+//
+// Exported names may change in any release.
 package contract
 
 import (

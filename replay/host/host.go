@@ -14,7 +14,7 @@
 //     of a run
 //   - gpu.go: GPUs by nvidia-smi: names, memory, driver
 //   - label.go: names from servers and other programs, made safe to print
-//   - limit_unix.go: the limit of open files
+//   - limit_unix.go, limit_notunix.go: the limit of open files
 //   - used_linux.go: how many files are open, and how many local ports there are
 //   - grow_linux.go: the kernel's table of open files, grown before the run
 //   - system_linux.go, system_darwin.go: kernel release and memory, by system

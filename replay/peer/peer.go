@@ -9,6 +9,20 @@
 //
 // Both need passes of their own over the results, and keep as little as the
 // passes of package report: memory does not grow with the run.
+//
+// # Files
+//
+//   - peer.go: reading a run under another tool's definitions: success, goodput,
+//     quantiles
+//   - definitions.go: the figures of each tool: vLLM, SGLang, AIPerf, GuideLLM,
+//     GenAI-Perf, inference-perf, with their formulas
+//   - requests.go: how each tool sees one request: its begin, first token, end, lengths,
+//     gaps and rates
+//   - peaks.go: vLLM's peaks: the most requests at once, and the most chunks in a second
+//   - vllm.go: the JSON of vllm bench serve: its keys, details, metadata, file name, and
+//     the values of its --goodput
+//
+// Exported names may change in any release.
 package peer
 
 import (

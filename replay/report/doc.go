@@ -10,10 +10,10 @@
 //  3. It holds the run against a [Contract], when there is one: each of its clauses
 //     holds, fails, or cannot be judged, with its margin. Package contract reads and
 //     judges them.
-//  4. It says how far the figures carry: [Summary.Checklist] holds the run
-//     against what a claim needs, and each [Diagnosis] names the figures that hint
-//     at a cause and the measurement that would confirm it.
-//  5. The [Summary] is written by thin writers: [WriteJSON] for programs,
+//  4. It says what the figures can support: [Summary.Checklist] lists what a claim
+//     needs and which of it the run has. Each [Diagnosis] names figures that hint at
+//     a cause, and the measurement that would confirm it.
+//  5. Thin writers write the [Summary]: [WriteJSON] for programs,
 //     [WriteText] for a terminal, [Page] for a browser. None of them computes
 //     a number of its own, so they cannot disagree. [Overlay], [WriteTextRuns] and
 //     [WriteJSONRuns] put several runs beside each other.
@@ -38,4 +38,66 @@
 // at most 1,024 bins that double in width as the run grows, and in a sample of 2,000
 // requests chosen by a hash of their row numbers. Every part depends on the set of
 // the results and not on their order.
+//
+// # Files
+//
+//   - summary.go: the Summary and its JSON: requests, throughput, latencies, tokens,
+//     cache, groups, warnings
+//   - options.go: how a run is summarised and judged: exact values, server block size,
+//     the limits of trust and their defaults
+//   - collect.go: Summarise: the one pass over all results, error counts, goodput
+//   - derive.go: latencies from instants: TTFT, TPOT, ITL, E2E, from sent and from due;
+//     how a request ended; results that contradict themselves
+//   - stat.go: mean, percentiles and distribution curves; rounding, seconds, ratios and
+//     rates
+//   - slo.go: objectives of --slo, such as ttft:200ms
+//   - tokens.go: prompt and output lengths as served and as asked for; prompts that a
+//     server cut; histograms of lengths
+//   - reuse.go: cache hit ratios, measured and expected, and servers that leave zeros out
+//   - groups.go: figures by category, by class and by input length
+//   - parts.go: figures by server and by response header; retries
+//   - stalls.go: how much of the latencies the client stood still in, and its limits
+//   - steady.go: the steady part of a run: FindSteady, its figures, table and section
+//   - curve.go: requests open at once over time, in memory that does not grow
+//   - timeline.go: rates, in flight, largest latencies and hit ratios over time, for
+//     plots and for growth
+//   - pick.go: the sample of requests that plots draw, and the drift of the send lag
+//   - servers.go: the servers' own metrics: their names at vLLM, SGLang, llama.cpp and
+//     DCGM, what they sum up to, speculation, series over time
+//   - servershow.go: the tables, section and warnings about the servers, what was done to
+//     caches before the run, what prompts were written in
+//   - verdict.go: whether a run can be trusted: each check, its limit, the reason in
+//     words
+//   - warnings.go: how far numbers can be trusted: too few samples, estimated counts,
+//     caches, interruptions, prompts cut
+//   - checklist.go: the points that a measurement needs before others rely on it, with
+//     their table
+//   - diagnose.go: what figures hint at: queueing, prefill, interference, cold caches,
+//     saturation, the client itself
+//   - efficiency.go: tokens per GPU, and per user
+//   - environment.go: where a run was measured: engine, model, GPUs, host
+//   - contract.go: what judges a contract, what it is judged by, and clauses as table,
+//     sentence and section
+//   - peer.go: figures under another tool's definitions, as tables and notes
+//   - define.go, definefields.go: what each number means, its formula, and where in the
+//     JSON it is; the numbers that need no formula
+//   - explain.go, explainvalues.go: report --explain: finding a number by its name, names
+//     alike, the list of names; its value in a run, and how many requests it rests on
+//   - rows.go: the rows of tables that text, page and Markdown share: overview, schedule,
+//     drift, errors, lengths, classes; the lines on verdict and tier; text from files
+//     made safe to print
+//   - text.go: the report for a terminal: widths, wrapping, grids
+//   - page.go: the report as a page: key figures, provenance, notes, the order of its
+//     sections
+//   - plots.go: the charts of a page, and the sentences above them
+//   - overlay.go: several runs in one report, as text, JSON or page: differences,
+//     distributions laid over each other, tokens per GPU against tokens per user
+//   - markdown.go: the report as GitHub's Markdown
+//   - csv.go: the report as CSV
+//   - junit.go: checks and clauses as JUnit XML
+//   - prometheus.go: the report in Prometheus' text format, and the push to a Pushgateway
+//   - decision.go: the record of a tuning: settings accepted and rejected, latencies and
+//     cost
+//
+// Exported names may change in any release.
 package report

@@ -19,11 +19,12 @@
 //
 // # Files
 //
-//   - result.go: a Result: the columns of a results file, one for each request
+//   - result.go: a Result, one row of a results file, and its columns; names of APIs and
+//     of error classes
 //   - run.go: the Run: what a results file says of the run, by part: load, source,
 //     sending, client, servers, transport, oddities
-//   - schedule.go: parts of the Run about the schedule: drift, interruptions, windows,
-//     threads, priming, samples, rounds
+//   - schedule.go: parts of the Run about the schedule: drift, interruptions, measured
+//     windows, threads, priming, samples, rounds; the order in which requests are due
 //   - server.go: parts of the Run about the servers: metrics summed up over the window,
 //     profilers, cache discipline
 //   - environment.go: where a run was measured: hardware, GPUs, servers, deployment;

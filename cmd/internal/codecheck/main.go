@@ -7,6 +7,16 @@
 // The rules are those of `make lint` that a compiler or a linter does not know; each
 // is a function in rules.go with the reason above it. Figures leave out
 // tests and generated files.
+//
+// # Files
+//
+//   - main.go: the command and -measure
+//   - rules.go: each rule: conflict markers, numbered lists, listed commands, full
+//     folders, dead code
+//   - measure.go: figures: files a package, functions with one caller, references between
+//     files
+//   - exports.go: exported names that no other package needs
+//   - module.go: loading and type-checking the module, and who uses what
 package main
 
 import (

@@ -9,9 +9,10 @@
 // against it, through an overlay: the working tree stays as it is. A mutant that
 // fails a test or runs into the time limit is killed; one that does not compile is
 // drawn again. Survivors are printed with their place and change, and each is either
-// a test that lacks or an equivalent mutant, which changes nothing that can be seen.
+// a missing test or an equivalent mutant, which changes nothing that can be seen.
 //
-// Long tests run too where REPRISE_TEST_LONG is set. Exit code 1 says that less than -least of the mutants were killed.
+// Long tests run too where REPRISE_TEST_LONG is set. Exit code 1 says that a smaller
+// share of the mutants than -least was killed.
 package main
 
 import (

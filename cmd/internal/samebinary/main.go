@@ -8,8 +8,7 @@
 // the values of a Parquet file. Parquet files are compared by value,
 // all others line by line.
 //
-// It is how a change that moves code and should change nothing is shown to change
-// nothing. Exit code 1 says that something differs. With -keep DIR, all files stay.
+// Run it after a change that only moves code, to show that the program does the same. Exit code 1 says that something differs. With -keep DIR, all files stay.
 package main
 
 import (

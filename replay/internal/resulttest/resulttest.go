@@ -1,5 +1,5 @@
-// Package resulttest serves the tests of replays: it makes results, and the parts of an
-// endpoint that most tests do not care for.
+// Package resulttest makes results for the tests of replays, and an endpoint whose parts
+// do as little as most tests need.
 package resulttest
 
 import (

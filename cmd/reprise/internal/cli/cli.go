@@ -1,6 +1,15 @@
 // Package cli holds what the commands of reprise have in common: exit codes and the
 // errors that carry them, messages and progress on stderr, and opening and writing the
 // files that a command line names.
+//
+// # Files
+//
+//   - cli.go: exit codes and the errors that carry them, messages on stderr, --quiet
+//   - files.go: input files and stdin, output files and stdout, refusing to overwrite an
+//     input
+//   - progress.go: bars and lines of progress
+//   - text.go: wrapped help texts and lists in them, the values of a repeated flag,
+//     indented JSON, figures with a dash for none
 package cli
 
 import (

@@ -3,6 +3,36 @@
 //
 // A group is a struct: Register adds its flags to a command, Check refuses what cannot
 // be meant, and its other methods turn it into options of the libraries.
+//
+// # Files
+//
+//   - flags.go: what a group of flags is
+//   - target.go: to whom requests go, and what they hold: --api, --model, --header, keys,
+//     TLS, proxy, timeouts, --retry, sampling, --extra-body, --row-extra,
+//     --class-priority
+//   - wire.go: --connections and --realtime
+//   - load.go: when requests are due: --speed, --rate, --concurrency, --ramp-up,
+//     --open-loop, --warmup, --cooldown; --abort-on
+//   - rampup.go: rates that grow, as vLLM has them, and all requests at once
+//   - workload.go: which part of a workload is sent: --start, --end, --sample,
+//     --max-requests, --loop, --prime
+//   - prompts.go: what prompts are made of: --text, --corpus, --tokenizer, --seed,
+//     --share-tails
+//   - servers.go: what is measured at the servers and done to them: --scrape,
+//     --prometheus, --cache, --profile-server, --note
+//   - deployment.go: what serves, in the user's words: --hardware, --model-size,
+//     --quantization, --engine
+//   - engine.go: simulated engines: --preset, --costs, --kv-tokens, --replicas, --router
+//   - servecmd.go: starting an engine: --serve-cmd, --vary, --ready-timeout
+//   - judge.go: how results are judged: --slo, --contract, --definitions, --steady-share,
+//     prices, GPUs; --html and --plots
+//   - trust.go: --trust: the limits beyond which a run is not trusted
+//   - push.go: --push and its credentials
+//   - vllmresult.go: the JSON of vLLM: --save-result, --metadata, --percentile-metrics
+//   - spellings.go: flags of vllm bench serve that replay takes too, refuses or
+//     translates; lists of values without commas; old names of limits
+//   - source.go: --capture-begin and --capture-end; --keep-templates
+//   - tier.go: rules of privacy tiers: --tier, --k-share, --epsilon, --ledger
 package flags
 
 import "github.com/spf13/cobra"

@@ -2,6 +2,28 @@
 // simulation in virtual time, and the trials that bench, sweep, compare and capacity are
 // made of. It wires groups of flags to the libraries: the part of the workload, the
 // prompts, the endpoint and its servers, the schedule, and the results file.
+//
+// # Files
+//
+//   - replay.go: what a replay is told: its groups of flags, --output, --max-in-flight,
+//     and checks across groups
+//   - run.go: a replay from flags to results: opening all, filling in the Run, sending,
+//     what was odd, --check-deterministic
+//   - part.go: the part of a workload that is sent: window, sample and how it differs,
+//     first rows, rounds; filling the cache before it
+//   - rows.go: opening a workload, and made-up blocks for one without
+//   - servers.go: waiting for the endpoint, calibrating templates, emptying and warming
+//     caches
+//   - resume.go: --resume: the journals, the cache as it was, the seed
+//   - thread.go: --thread: replies in prompts
+//   - verbatim.go: --verbatim: the source's own text from the raw file
+//   - privacy.go: the workload's privacy card in the results
+//   - dryrun.go: --dry-run: what would be sent, its size and price, as text and JSON
+//   - watch.go, view.go: --live: watching a run, Ctrl-C, lines of progress; the view on a
+//     terminal with its figures and sparklines
+//   - simulate.go: a simulation into a results file
+//   - trials.go: the trials of sweep, bench, compare and capacity: live endpoint,
+//     simulated engines, or an engine that is started
 package runs
 
 import (
