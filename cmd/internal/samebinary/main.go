@@ -8,7 +8,8 @@
 // the values of a Parquet file. Parquet files are compared by value,
 // all others line by line.
 //
-// Run it after a change that only moves code, to show that the program does the same. Exit code 1 says that something differs. With -keep DIR, all files stay.
+// Run it after a change that only moves code, to show that the program does the same.
+// Exit code 1 says that something differs. With -keep DIR, all files stay.
 package main
 
 import (
