@@ -126,7 +126,12 @@ func (c *collector) add(r *result.Result) error {
 	case Failed:
 		c.failed++
 		c.errors[errorClass]++
-		c.addFailure(r)
+		switch { // who refused whom
+		case r.Error == result.KindConnect:
+			c.unconnected++
+		case r.Error == result.KindRateLimited || r.HTTPStatus != nil && (*r.HTTPStatus == http.StatusTooManyRequests || *r.HTTPStatus == http.StatusServiceUnavailable):
+			c.refused++
+		}
 	case Cancelled:
 		c.cancelled++
 	case NotSent:
@@ -142,20 +147,6 @@ func (c *collector) add(r *result.Result) error {
 		return errNames
 	}
 	return nil
-}
-
-// addFailure tells apart who refused whom.
-func (c *collector) addFailure(r *result.Result) {
-	status := int32(0)
-	if r.HTTPStatus != nil {
-		status = *r.HTTPStatus
-	}
-	switch {
-	case r.Error == result.KindConnect:
-		c.unconnected++
-	case r.Error == result.KindRateLimited || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
-		c.refused++
-	}
 }
 
 // addSending takes what every request that was sent has, however it ended.
@@ -237,7 +228,13 @@ func (c *collector) summary() (Summary, error) {
 	if c.open.N > 0 && duration > 0 {
 		s.InFlight.Mean = Rounded(c.open.Mean()*float64(c.open.N)/float64(duration), 1e6)
 	}
-	s.Errors = c.errorCounts()
+	s.Errors = []ErrorCount{}
+	for class, n := range c.errors {
+		s.Errors = append(s.Errors, ErrorCount{class, n, *Ratio(n, c.succeeded+c.failed)})
+	}
+	slices.SortFunc(s.Errors, func(a, b ErrorCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
+	})
 	s.Tokens = c.tokens
 	s.Tokens.PerEvent = Ratio(c.timed, c.events)
 	zeros := c.cache.zerosLeftOut(c.cachedZero)
@@ -261,7 +258,7 @@ func (c *collector) summary() (Summary, error) {
 	s.Warnings = c.warnings(&s, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)
 	s.Efficiency = efficiency(&s, c.opts.GPUs)
-	s.Checklist, s.Diagnoses = c.checklist(&s), c.diagnose(&s)
+	s.Checklist, s.Diagnoses = checklistOf(&s, &c.tokenCounts), diagnose(&s, &c.time, c.firstDue, c.lastDue)
 	return s, nil
 }
 
@@ -270,13 +267,30 @@ func (c *collector) goodput(origin int, duration int64) Good {
 	return Good{Requests: n, PerS: PerSecond(n, duration), Share: Ratio(n, c.succeeded+c.failed)}
 }
 
-func (c *collector) errorCounts() []ErrorCount {
-	out := []ErrorCount{}
-	for class, n := range c.errors {
-		out = append(out, ErrorCount{class, n, *Ratio(n, c.succeeded+c.failed)})
+// efficiency divides what was measured by a number of GPUs.
+func efficiency(s *Summary, gpus int) *Efficiency {
+	e := &Efficiency{GPUs: cmp.Or(gpus, s.Run.Environment.GPUCount()), GPUsFrom: gpusGiven}
+	if e.GPUs == 0 {
+		e.GPUs, e.GPUsFrom = cmp.Or(s.Run.Instances, max(len(s.Run.Endpoints), 1)), gpusInstances
 	}
-	slices.SortFunc(out, func(a, b ErrorCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
-	})
-	return out
+	if t := s.Throughput.OutputTokensPerS; t != nil {
+		e.PerGPU = Rounded(*t/float64(e.GPUs), 1e6)
+	}
+	if m := s.Latency.TPOT.Mean; m != nil && *m > 0 {
+		e.PerUser = Rounded(1000 / *m, 1e6)
+	}
+	return e
+}
+
+// evidence is that of all requests: what the summary is made of.
+func (c *collector) evidence() *Evidence {
+	e := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output, cache: c.cache,
+		PromptEstimates: c.succeeded - c.tokens.PromptFromUsage, OutputEstimates: c.tokens.OutputSources[result.FromTokenizer]}
+	for origin := range origins {
+		e.latencies = append(e.latencies, keptLatency{Timing{"ttft", origin}, &c.ttft[origin]},
+			keptLatency{Timing{"e2e", origin}, &c.e2e[origin]}, keptLatency{Timing{"headers", origin}, &c.headers[origin]})
+	}
+	e.latencies = append(e.latencies, keptLatency{Timing{"tpot", FromSent}, &c.tpot},
+		keptLatency{Timing{"itl", FromSent}, &c.chunk}, keptLatency{Timing{"itl_token", FromSent}, &c.token})
+	return e
 }

@@ -184,19 +184,6 @@ func (e *Evidence) Add(r *result.Result, d *Durations) {
 	}
 }
 
-// evidence is that of all requests: what the summary is made of.
-func (c *collector) evidence() *Evidence {
-	e := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output, cache: c.cache,
-		PromptEstimates: c.succeeded - c.tokens.PromptFromUsage, OutputEstimates: c.tokens.OutputSources[result.FromTokenizer]}
-	for origin := range origins {
-		e.latencies = append(e.latencies, keptLatency{Timing{"ttft", origin}, &c.ttft[origin]},
-			keptLatency{Timing{"e2e", origin}, &c.e2e[origin]}, keptLatency{Timing{"headers", origin}, &c.headers[origin]})
-	}
-	e.latencies = append(e.latencies, keptLatency{Timing{"tpot", FromSent}, &c.tpot},
-		keptLatency{Timing{"itl", FromSent}, &c.chunk}, keptLatency{Timing{"itl_token", FromSent}, &c.token})
-	return e
-}
-
 // String says whether the contract holds, and by how much it does not.
 func (r *ContractResult) String() string {
 	var fails, unjudged []string
@@ -373,13 +360,4 @@ func contractSection(s *Summary) page.Section {
 		return page.Section{}
 	}
 	return page.Section{Title: contractTitle(s), Tables: []page.Table{{Head: contractHead, Rows: rows, HeadTerms: repeat(termOf("contract.clauses.margin"), len(contractHead))}}}
-}
-
-var contractDefinitions = []Definition{
-	{"contract.clauses.margin", "share",
-		"How far a measurement is within what its clause of the contract allows, as a share of that; below zero it is beyond. Latencies are of the measured requests that succeeded; failed ones count for error_rate and goodput alone.",
-		"(allowed − measured) ÷ allowed; (measured − allowed) ÷ allowed"},
-	{"contract.cost_per_million_output_tokens", "price",
-		"What the GPUs cost for the duration of the run, idle or not, for a million output tokens of the requests that succeeded.",
-		"price per GPU-hour · GPUs · duration ÷ 3,600 s ÷ (Σ output ÷ 10⁶)"},
 }

@@ -22,7 +22,13 @@ type Definition struct {
 // wanted the request sent; sent, the entry to its write; headers; first and last
 // token; done, the end of its stream or its failure.
 func Definitions() []Definition {
-	return slices.Concat(metricDefinitions(), fieldDefinitions())
+	out := metricDefinitions()
+	for _, part := range numberFields {
+		for _, f := range part.fields {
+			out = append(out, Definition{f.path, f.unit, f.definition, part.how})
+		}
+	}
+	return out
 }
 
 // metricDefinitions are those of the figures that tables and plots show.
@@ -114,6 +120,42 @@ var serverDefinitions = []Definition{
 	{"servers.preemptions, servers.prompt_tokens, servers.generated_tokens", "count", "What counters grew by: from the last scrape before the measured part to the last in it; without a warm-up and a cool-down, from before the first request to behind the last.", "Δcounter"},
 	{"servers.speculation.acceptance_rate", "share", "Draft tokens that the model accepted.", "Δaccepted ÷ Δdrafted"},
 	{"servers.speculation.mean_accepted_length", "tokens", "Tokens that a step of speculative decoding gave, with the one that the model adds itself. SGLang gives the mean directly.", "1 + Δaccepted ÷ Δdrafts"},
+}
+
+var steadyDefinitions = []Definition{
+	{"steady.window", "s", "The longest stretch in which the requests in flight stay at or above a share of their peak, looked at in steps of resolution_s. In flight are all that were sent and ended, a warm-up included.",
+		"in flight ≥ ⌈share·peak⌉"},
+	{"latencies of the steady state", "ms", "As above, of the measured, successful requests that were sent and finished inside the window; at least 100.", "window.from ≤ sent, done < window.to"},
+	{"steady throughput", "1/s", "What happened inside: successful requests by their end, output tokens by the instants of their events, prompt tokens by the first token.", "Σ inside ÷ window"},
+}
+
+var efficiencyDefinitions = []Definition{
+	{"tokens_per_s_per_user", "1/s", "How fast a user sees tokens come, once they do: the mean TPOT turned over.", "1000 ÷ mean TPOT in ms"},
+	{"output_tokens_per_s_per_gpu", "1/s", "Output tokens of successful requests per second and GPU. Where the number of GPUs is not known it is per instance, an engine or an endpoint, and says so: --gpus gives the number.", "output_tokens ÷ GPUs"},
+}
+
+var overTimeDefinitions = []Definition{
+	{"tokens over time", "1/s", "Tokens of successful requests in each bin of time: those of a prompt at its first token, those of an output at the instants of their events.", "Σ tokens ÷ width of the bin"},
+	{"hit ratio over time", "share", "Measured and expected hit ratio of the requests that were sent in each bin of time.", "Σ cached ÷ Σ prompt; Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
+	{"arrivals", "1/s", "Requests that the schedule wanted sent, and that were sent, in each bin of time.", "n ÷ width of the bin"},
+	{"lengths", "tokens", "Successful requests by the length of prompt or output, eight buckets to each doubling.", "n in 2^(k÷8) ≤ length < 2^((k+1)÷8)"},
+}
+
+var methodDefinitions = []Definition{
+	{"checklist", "held, not held, unknown",
+		"What a measurement needs before others can rely on it. Unknown is what the run does not say. A point that does not hold leaves the run trustworthy; it limits what can be claimed of it.",
+		"warm-up ≥ 50, duration ≥ 60 s, p99 given, …"},
+	{"diagnoses", "as the figures", "What the figures hint at, with those that it rests on, and the measurement that would confirm it or rule it out. They are leads by rules of thumb, no findings.", "p99 ÷ p50 of TTFT ≥ 4, p99 ÷ p50 of ITL ≥ 3, measured < expected − 5 %, …"},
+	{"verdict.checks", "as the check", "What was measured beside the most, or for some the least, that a trustworthy run may have. --trust changes what is allowed.", "measured ≤ allowed"},
+}
+
+var contractDefinitions = []Definition{
+	{"contract.clauses.margin", "share",
+		"How far a measurement is within what its clause of the contract allows, as a share of that; below zero it is beyond. Latencies are of the measured requests that succeeded; failed ones count for error_rate and goodput alone.",
+		"(allowed − measured) ÷ allowed; (measured − allowed) ÷ allowed"},
+	{"contract.cost_per_million_output_tokens", "price",
+		"What the GPUs cost for the duration of the run, idle or not, for a million output tokens of the requests that succeeded.",
+		"price per GPU-hour · GPUs · duration ÷ 3,600 s ÷ (Σ output ÷ 10⁶)"},
 }
 
 // metricPaths says where in the JSON of a [Summary] the metrics are whose name is no

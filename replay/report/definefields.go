@@ -14,20 +14,13 @@ const (
 	given    = "as the server or the system says"
 )
 
-func fieldDefinitions() []Definition {
-	var out []Definition
-	for _, part := range []struct {
-		how    string
-		fields []numberField
-	}{
-		{counted, outcomeFields}, {asked, settingFields}, {measured, clientFields}, {counted, sendingFields},
-		{counted, oddFields}, {counted, threadFields}, {measured, serverFields}, {given, environmentFields},
-	} {
-		for _, f := range part.fields {
-			out = append(out, Definition{f.path, f.unit, f.definition, part.how})
-		}
-	}
-	return out
+// numberFields lists them by how they came to be.
+var numberFields = []struct {
+	how    string
+	fields []numberField
+}{
+	{counted, outcomeFields}, {asked, settingFields}, {measured, clientFields}, {counted, sendingFields},
+	{counted, oddFields}, {counted, threadFields}, {measured, serverFields}, {given, environmentFields},
 }
 
 var outcomeFields = []numberField{

@@ -8,15 +8,6 @@ import (
 	"reprise/trace/page"
 )
 
-// A Diagnosis is what the figures of a run hint at, and the measurement that would
-// confirm it or rule it out. It is a lead, no finding: one run cannot tell causes
-// apart that look the same from outside.
-type Diagnosis struct {
-	Code    string `json:"code"`    // one of the Lead constants
-	Text    string `json:"text"`    // with the figures that it rests on
-	Confirm string `json:"confirm"` // what to measure next
-}
-
 // Codes of the diagnoses, in the order in which they are given.
 const (
 	leadClient       = "client_limit"        // the client shaped the figures
@@ -51,11 +42,16 @@ func (l *leads) add(code, confirm, format string, args ...any) {
 	l.out = append(l.out, Diagnosis{code, fmt.Sprintf(format, args...), confirm})
 }
 
-// diagnose looks for what the figures hint at.
-func (c *collector) diagnose(s *Summary) []Diagnosis {
+// diagnose looks for what the figures hint at. The due times are from firstDue to lastDue.
+func diagnose(s *Summary, t *timeline, firstDue, lastDue int64) []Diagnosis {
 	l := &leads{out: []Diagnosis{}}
 	l.client(s)
-	c.saturation(l, s)
+	early, late, came, ok := t.growth(firstDue, lastDue)
+	if s.Run.Timing != result.ClosedLoop && ok && late >= early*grown*max(came, 1)+2 {
+		l.add(leadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in flight stay level",
+			"The server fell behind: %s requests were in flight in the last quarter of the run, and %s in the first, while arrivals changed by a factor of %s (in flight, arrivals).",
+			page.Number(late), page.Number(early), page.Number(came))
+	}
 	l.queue(s)
 	l.prefill(s)
 	l.decode(s)
@@ -78,20 +74,6 @@ func (l *leads) client(s *Summary) {
 			"Requests waited before they were sent: p99 of TTFT is %s ms from due and %s ms from sent (TTFT from due, TTFT from sent), with a send lag of %s ms at p99 (send lag).",
 			page.Number(*due), page.Number(*sent), numberOrDash(s.Latency.SendLag.P99))
 	}
-}
-
-// saturation compares how much was in flight early and late with how much came.
-func (c *collector) saturation(l *leads, s *Summary) {
-	if s.Run.Timing == result.ClosedLoop {
-		return
-	}
-	early, late, came, ok := c.time.growth(c.firstDue, c.lastDue)
-	if !ok || late < early*grown*max(came, 1)+2 {
-		return
-	}
-	l.add(leadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in flight stay level",
-		"The server fell behind: %s requests were in flight in the last quarter of the run, and %s in the first, while arrivals changed by a factor of %s (in flight, arrivals).",
-		page.Number(late), page.Number(early), page.Number(came))
 }
 
 func (l *leads) queue(s *Summary) {
@@ -163,37 +145,30 @@ func (l *leads) decode(s *Summary) {
 // cachingOff finds the flags of engines that turn their prefix cache off.
 var cachingOff = regexp.MustCompile(`--no-(enable-)?prefix-caching\b|--enable-prefix-caching[= ]+[Ff]alse\b|--disable-radix-cache\b|--no-cache-prompt\b`)
 
-// uncached speaks of caches that are off, or that nothing was found in: more memory
-// would not help those. It is false for others.
-func (l *leads) uncached(s *Summary) bool {
-	r := &s.Run
-	flags := ""
-	if e := r.Environment; e != nil && e.Deployment != nil {
-		flags = cachingOff.FindString(e.Deployment.EngineFlags)
-	}
-	switch {
-	case r.PrefixCaching != nil && !*r.PrefixCaching, flags != "":
-		l.add(leadNoCache, "the same run with prefix caching on",
-			"Prefix caching was off, so every prompt was computed whole: %s of the prompt tokens could have come from one cache without limit (expected hit ratio).", page.Percent(*s.Cache.Expected))
-		return true
-	case *s.Cache.Measured == 0 && r.PrefixCaching == nil:
-		l.add(leadNoCache, "whether prefix caching is on at the server (its start flags, or enable_prefix_caching of vllm:cache_config_info at /metrics); if it is, whether prompts are the same to the byte",
-			"Nothing was found in a prefix cache: none of the prompt tokens came from one, and %s could have with one without limit (measured and expected hit ratio). A cache that is too small finds some.", page.Percent(*s.Cache.Expected))
-		return true
-	}
-	return false
-}
-
 func (l *leads) cache(s *Summary) {
-	if d := s.Cache.Difference; d != nil && *d < -missedHits && !l.uncached(s) {
-		confirm := "the KV cache in use over time (--scrape), and the same run with more memory for it: with too little, prefixes are evicted before they come again; if not, whether the prompts are the same to the byte"
-		where := ""
-		if n := max(s.Run.Instances, len(s.Run.Endpoints)); n > 1 {
-			confirm = "the same run with one instance, or with a router that follows prefixes (simulate --router prefix): where the hit ratio rises, the caches hold the same prefixes several times"
-			where = fmt.Sprintf("; each of %d instances has a cache of its own", n)
+	if d := s.Cache.Difference; d != nil && *d < -missedHits {
+		r, found, possible := &s.Run, *s.Cache.Measured, page.Percent(*s.Cache.Expected)
+		flags := ""
+		if e := r.Environment; e != nil && e.Deployment != nil {
+			flags = cachingOff.FindString(e.Deployment.EngineFlags)
 		}
-		l.add(leadColdCache, confirm, "Prefixes were computed again: %s of the prompt tokens came from the cache, and %s could have with one cache without limit (measured and expected hit ratio)%s.",
-			page.Percent(*s.Cache.Measured), page.Percent(*s.Cache.Expected), where)
+		switch { // more memory helps neither a cache that is off nor one in which nothing was found
+		case r.PrefixCaching != nil && !*r.PrefixCaching, flags != "":
+			l.add(leadNoCache, "the same run with prefix caching on",
+				"Prefix caching was off, so every prompt was computed whole: %s of the prompt tokens could have come from one cache without limit (expected hit ratio).", possible)
+		case found == 0 && r.PrefixCaching == nil:
+			l.add(leadNoCache, "whether prefix caching is on at the server (its start flags, or enable_prefix_caching of vllm:cache_config_info at /metrics); if it is, whether prompts are the same to the byte",
+				"Nothing was found in a prefix cache: none of the prompt tokens came from one, and %s could have with one without limit (measured and expected hit ratio). A cache that is too small finds some.", possible)
+		default:
+			confirm := "the KV cache in use over time (--scrape), and the same run with more memory for it: with too little, prefixes are evicted before they come again; if not, whether the prompts are the same to the byte"
+			where := ""
+			if n := max(r.Instances, len(r.Endpoints)); n > 1 {
+				confirm = "the same run with one instance, or with a router that follows prefixes (simulate --router prefix): where the hit ratio rises, the caches hold the same prefixes several times"
+				where = fmt.Sprintf("; each of %d instances has a cache of its own", n)
+			}
+			l.add(leadColdCache, confirm, "Prefixes were computed again: %s of the prompt tokens came from the cache, and %s could have with one cache without limit (measured and expected hit ratio)%s.",
+				page.Percent(found), possible, where)
+		}
 	}
 	if v := s.Servers; v != nil && v.Preemptions != nil && *v.Preemptions > 0 {
 		most := ""

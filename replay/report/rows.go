@@ -43,7 +43,7 @@ func overview(s *Summary) [][]string {
 	}
 	rows = append(append(rows, driftRows(s)...), retryRows(s)...)
 	rows = append(append(rows, partRows(s.Run.Selection)...), beforeRows(&s.Run)...)
-	rows = append(rows, s.Efficiency.rows()...)
+	rows = append(rows, efficiencyRows(s.Efficiency)...)
 	c, hits, expected := &s.Cache, "not reported", "what to expect is not known"
 	if c.Measured != nil {
 		hits = page.Percent(*c.Measured) + " measured"
@@ -57,6 +57,21 @@ func overview(s *Summary) [][]string {
 		[]string{"Prompt error", page.Brief(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
 		[]string{"Output miss", page.Brief(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
 		[]string{"Prefix cache", hits, expected})
+}
+
+// efficiencyRows say what the users and the owner get.
+func efficiencyRows(e *Efficiency) [][]string {
+	if e == nil {
+		return nil
+	}
+	divisor, hint := "GPU", ""
+	if e.GPUsFrom == gpusInstances {
+		divisor, hint = "instance", "; --gpus gives the number of GPUs"
+	}
+	return [][]string{
+		{"Per user", unit(e.PerUser, "tokens/s"), "once tokens come: 1 ÷ mean TPOT"},
+		{"Per " + divisor, unit(e.PerGPU, "tokens/s"), "output tokens, of " + page.Many(int64(e.GPUs), divisor) + hint},
+	}
 }
 
 // schedule says what made requests due.

@@ -264,13 +264,6 @@ func steadySection(s *Steady) page.Section {
 	return sec
 }
 
-var steadyDefinitions = []Definition{
-	{"steady.window", "s", "The longest stretch in which the requests in flight stay at or above a share of their peak, looked at in steps of resolution_s. In flight are all that were sent and ended, a warm-up included.",
-		"in flight ≥ ⌈share·peak⌉"},
-	{"latencies of the steady state", "ms", "As above, of the measured, successful requests that were sent and finished inside the window; at least 100.", "window.from ≤ sent, done < window.to"},
-	{"steady throughput", "1/s", "What happened inside: successful requests by their end, output tokens by the instants of their events, prompt tokens by the first token.", "Σ inside ÷ window"},
-}
-
 // statRow is a line of a table under latencyHead.
 func statRow(label string, st *Stat) []string {
 	row := []string{label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short)}

@@ -274,6 +274,50 @@ type LengthBucket struct {
 	Group
 }
 
+// An Efficiency is what the server's owner and its users get of it at once: the
+// two axes that batching trades against each other.
+type Efficiency struct {
+	GPUs     int      `json:"gpus"`
+	GPUsFrom string   `json:"gpus_from"`                   // [gpusGiven] or [gpusInstances]
+	PerGPU   *float64 `json:"output_tokens_per_s_per_gpu"` // or per instance, as GPUsFrom says
+	PerUser  *float64 `json:"tokens_per_s_per_user"`
+}
+
+// Where a number of GPUs is from.
+const (
+	gpusGiven     = "given"     // by who asked for the report, or recorded with the run
+	gpusInstances = "instances" // not known: one for each engine or endpoint
+)
+
+// A Status says whether a point of the checklist held.
+type Status string
+
+// The three that there are.
+const (
+	Held    Status = "held"
+	NotHeld Status = "not held"
+	Unknown Status = "unknown" // the run does not say
+)
+
+// A Point is one thing that a measurement needs before others can rely on it.
+// Points do not make a run untrustworthy, as a [Reason] does: a run may be as it
+// should be and still be too short for a claim.
+type Point struct {
+	Code   string `json:"code"` // one of the Point constants
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Says   string `json:"says"` // the figures that it rests on
+}
+
+// A Diagnosis is what the figures of a run hint at, and the measurement that would
+// confirm it or rule it out. It is a lead, no finding: one run cannot tell causes
+// apart that look the same from outside.
+type Diagnosis struct {
+	Code    string `json:"code"`    // one of the Lead constants
+	Text    string `json:"text"`    // with the figures that it rests on
+	Confirm string `json:"confirm"` // what to measure next
+}
+
 // A Warning says how far a number can be trusted. It does not make a run
 // untrustworthy; that is what a [Reason] does.
 type Warning struct {

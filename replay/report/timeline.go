@@ -316,10 +316,3 @@ func (t *timeline) growth(from, to int64) (first, last, came float64, ok bool) {
 	}
 	return sums[0] / bins[0], sums[1] / bins[1], due[1] / bins[1] / (due[0] / bins[0]), true
 }
-
-var overTimeDefinitions = []Definition{
-	{"tokens over time", "1/s", "Tokens of successful requests in each bin of time: those of a prompt at its first token, those of an output at the instants of their events.", "Σ tokens ÷ width of the bin"},
-	{"hit ratio over time", "share", "Measured and expected hit ratio of the requests that were sent in each bin of time.", "Σ cached ÷ Σ prompt; Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
-	{"arrivals", "1/s", "Requests that the schedule wanted sent, and that were sent, in each bin of time.", "n ÷ width of the bin"},
-	{"lengths", "tokens", "Successful requests by the length of prompt or output, eight buckets to each doubling.", "n in 2^(k÷8) ≤ length < 2^((k+1)÷8)"},
-}
