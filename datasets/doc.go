@@ -8,8 +8,8 @@
 //     an element of a JSON array. Memory holds one record, whatever the size of
 //     the source.
 //  3. Times become instants. The first records tell their unit, which [Info]
-//     reports; what could be read in two ways is refused. Relative times count
-//     from [Epoch].
+//     reports. A time that can be read in two ways is an error. Relative times
+//     count from [Epoch].
 //  4. [Source.Read] returns [trace.Entry] values, which may hold prompt text and
 //     so go to package anonymize and nowhere else. A bad record is located,
 //     counted and skipped. Too many of them, or an input that ends in the middle
@@ -25,4 +25,78 @@
 //
 // [Demo] opens a small log that was made for this project, so that everything can
 // be tried without data of one's own.
+//
+// # Files
+//
+//   - formats.go: the list of all formats, and how one is chosen by --format or by content;
+//     the generic formats jsonl, csv and parquet, which need a mapping
+//   - format.go: what a format is, and the detectors by JSON keys or CSV columns in the
+//     first 64 KiB
+//   - file.go: a path, folder or pattern expanded into files; gzip and zstd unpacked; other
+//     archives refused
+//   - input.go: OpenFiles; several files read as one source, with their places; empty files
+//   - source.go: Options, Info and Source: entries one at a time, bad records counted and
+//     skipped, when too many stop the reading, notes, errors by file, line and column
+//   - records.go: input cut into records: lines, elements of a JSON array, JSON objects one
+//     after the other; the limit of 64 MiB
+//   - rows.go: a record as a row with values by dotted path; JSON decoding; JSON packed in
+//     strings; the view that a format has of a row
+//   - rows_csv.go: rows of CSV with a header
+//   - rows_parquet.go: rows of any Parquet schema: nested columns, decimals, times; damaged
+//     files
+//   - mapping.go: --map target=path: the targets (time, user, session, model, status, ttft,
+//     blocks and so on), how each value is read, and the checks of an entry; lengths that
+//     nothing tells; block ids that do not fit
+//   - mapped.go: rows decoded by a mapping: times set, turns numbered within a session,
+//     fresh block ids; formats that add steps of their own
+//   - messages.go: messages, roles, contents in parts, tool calls, tools, prompt and reply
+//   - fields.go: which fields of a source were read and how many were not, by kind, for the
+//     card; fields that are not read are taken away
+//   - times.go: dates, epoch times and their unit, zones, latencies from times, the limit
+//     of a source's span, and the declared capture window
+//   - arrivals.go: arrivals for sources without times, and start times for sessions whose
+//     times count from their own start
+//   - embedded.go: the demo log and the built-in workloads
+//   - log_openai.go: openai-log, JSON lines of a gateway: messages, response, usage,
+//     status, latency
+//   - log_gateway_csv.go: gateway-csv, with the columns request_json and response_json
+//   - log_batch.go: openai-batch: requests and responses of OpenAI's Batch API and vLLM's
+//     run_batch, joined by custom_id
+//   - log_langfuse.go: langfuse, exported observations: generations, usage by type, traces
+//     as sessions
+//   - log_litellm.go: litellm-spend and litellm-log: spend logs and the query that exports
+//     them, logging payloads, cut prompts, logged block hashes
+//   - log_otel.go: otel-genai, spans of OpenTelemetry: gen_ai attributes, messages in
+//     parts, finish reasons
+//   - log_sagemaker.go: sagemaker, data capture on S3: payloads as JSON or Base64
+//   - log_vllm.go: vllm-log, the text log of a server: its lines, dates without a year,
+//     --max-log-len
+//   - log_vllm_requests.go: vllm-log: requests joined by id until their end; prompts and
+//     parameters in Python's repr; colours of a terminal
+//   - chat_sharegpt.go: sharegpt, conversations: turns in either spelling, split chats put
+//     together, an entry for each reply
+//   - chat_wildchat.go: wildchat and lmsys, conversations as Parquet or JSON lines
+//   - trace_azure.go: azure-2023, azure-2024 and azure-2025: times, lengths, images
+//   - trace_bailian.go: bailian, the Qwen usage traces: 16-token blocks, chat_id and
+//     parent_chat_id, turns
+//   - trace_baseten.go: baseten, completion traces: total_hashes chained to block ids,
+//     cancelled requests
+//   - trace_blis.go: blis, TraceV2 of a simulator: CSV with a YAML header, prefix groups,
+//     rounds, chunk times
+//   - trace_burstgpt.go: burstgpt: seconds, lengths, failures as empty responses, log type
+//   - trace_dynamo.go: dynamo and aiperf, rows of Mooncake's kind with sessions: delays,
+//     wait_for, tool waits, rows that hold a whole context or only what is new
+//   - trace_evalscope.go: evalscope, bodies of requests with times
+//   - trace_mooncake.go: mooncake: timestamp, lengths and hash_ids of 512-token blocks, by
+//     a fast parser
+//   - trace_tracelab.go: tracelab and tracelab-sessions, rounds of coding agents: events,
+//     tool waits, prefix lengths
+//   - trace_weka.go: weka, conversations of coding agents: subagents, what a request waits
+//     for, block ids of a conversation
+//   - pool_servegen.go: servegen, pools of clients: requests drawn by time from the windows
+//     of each client
+//   - pool_servegen_files.go: servegen: the files of a client, rates by window and
+//     distributions of lengths
+//
+// Exported names may change in any release.
 package datasets

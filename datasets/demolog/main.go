@@ -11,6 +11,12 @@
 //	    endpoint would report.
 //
 // The seed is fixed: running it again writes the same log.
+//
+// # Files
+//
+//   - main.go: the log as gzipped JSON lines
+//   - scenario.go: the requests: users, chats, documents, lengths, failures and times
+//   - text.go: the grammar of the invented sentences
 package main
 
 import (

@@ -12,5 +12,22 @@
 //     regrouped to its block size, and sessions are joined in its own way.
 //  4. [Writer.Loss] says, with counts, what the file does not tell of these rows.
 //
-// Each format has a file of its own. Package datasets reads most of them back.
+// Package datasets reads most of the formats back.
+//
+// # Files
+//
+//   - formats.go: the list of formats, and NewWriter by name
+//   - writer.go: the writer of every format; Prompter and Options; what a file does not
+//     tell of the rows, counted by column
+//   - blocks.go: block ids regrouped to another block size; times, ids and text as JSON
+//   - mooncake.go: mooncake, sglang and guidellm
+//   - aiperf.go: aiperf: sessions with delays
+//   - bailian.go: bailian: chat_id, parent_chat_id and turns; the place of a row in its
+//     session
+//   - batch.go: openai-batch: bodies of requests, endpoints, the limits of a batch
+//   - vllm.go: vllm-timed-trace and vllm-custom; prompts and output lengths for formats
+//     without times
+//   - csv.go: blis and inference-perf
+//
+// Exported names may change in any release.
 package export
