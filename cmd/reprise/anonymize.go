@@ -140,7 +140,17 @@ func publish(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace, o
 	}
 	err = trace.WriteFile(modelBeside(out), m.Meta().Mode(), func(w io.Writer) error {
 		err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-			return drawPublic(cmd, m, anonymize.Enforce(anonymize.Public, dst))
+			// As many rows are drawn as the model was fitted to, by a noisy count.
+			bar := cli.NewProgress(cmd)
+			bar.Start("synth", "requests", 0)
+			defer bar.End()
+			drawn, err := m.Generate(cmd.Context(), synth.Options{Seed: 1, Progress: bar.Set})
+			if err != nil {
+				return trace.Meta{}, err
+			}
+			bar.Start("write", "requests", drawn.Rows())
+			_, err = trace.Copy(anonymize.Enforce(anonymize.Public, dst), bar.Watch(cmd, drawn.Reader()))
+			return drawn.Meta(), err
 		})
 		if err != nil {
 			return err
@@ -156,20 +166,6 @@ func publish(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace, o
 		sayRisks(cmd, card)
 	}
 	return err
-}
-
-// drawPublic writes as many rows as the model was fitted to, by a noisy count.
-func drawPublic(cmd *cobra.Command, m *synth.Model, dst trace.Writer[trace.Request]) (trace.Meta, error) {
-	bar := cli.NewProgress(cmd)
-	bar.Start("synth", "requests", 0)
-	defer bar.End()
-	w, err := m.Generate(cmd.Context(), synth.Options{Seed: 1, Progress: bar.Set})
-	if err != nil {
-		return trace.Meta{}, err
-	}
-	bar.Start("write", "requests", w.Rows())
-	_, err = trace.Copy(dst, bar.Watch(cmd, w.Reader()))
-	return w.Meta(), err
 }
 
 // releasePartner writes the partner's trace of one of tier internal.

@@ -218,7 +218,19 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 		}
 	}
 	if f.dry {
-		return f.writePlan(cmd.OutOrStdout(), r.Plan())
+		if f.format == formatJSON {
+			return cli.WriteJSON(cmd.OutOrStdout(), r.Plan())
+		}
+		t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "model\trow\tworkload\tload\tdirectory\t\t")
+		for _, p := range r.Plan() {
+			state := ""
+			if p.Complete {
+				state = "complete"
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t\n", p.Model, p.Row, p.Workload, p.Load, p.Dir, state)
+		}
+		return t.Flush()
 	}
 	result, err := r.Run(cmd.Context())
 	if err != nil {
@@ -307,22 +319,6 @@ func (f *benchFlags) options() (o report.Options, err error) {
 		err = cli.Usagef("%v", err)
 	}
 	return o, err
-}
-
-func (f *benchFlags) writePlan(w io.Writer, plan []bench.PlannedRun) error {
-	if f.format == formatJSON {
-		return cli.WriteJSON(w, plan)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "model\trow\tworkload\tload\tdirectory\t\t")
-	for _, p := range plan {
-		state := ""
-		if p.Complete {
-			state = "complete"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t\n", p.Model, p.Row, p.Workload, p.Load, p.Dir, state)
-	}
-	return t.Flush()
 }
 
 func (f *benchFlags) write(w io.Writer, r *bench.SuiteResult) error {

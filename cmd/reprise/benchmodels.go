@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
 	"reprise/replay/result"
@@ -58,9 +57,20 @@ func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
 		return err
 	}
 	for _, s := range settings {
-		if err := add(f.servedColumn(cmd, s)); err != nil {
+		c, err := f.columnFlags(cmd)
+		if err != nil {
 			return nil, err
 		}
+		name := directoryName(cmp.Or(s.Name, f.trial.Live.Target.Model, "engine"))
+		served, err := runs.Started(c.cmd, &f.serve, s, c.trial.Live, filepath.Join(f.out, name, "engine.log"))
+		if err != nil {
+			return nil, err
+		}
+		about := result.Redact(s.Command.String())
+		out = append(out, bench.Column{Name: name, About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words()))), Target: served, Close: served.Close,
+			Command: func(t bench.Trial) string {
+				return "# the engine, here at port 8000: " + strings.ReplaceAll(about, "{port}", "8000") + "\n" + c.command("replay", t)
+			}})
 	}
 	for _, m := range f.models {
 		name, address, _ := strings.Cut(m, "=")
@@ -159,21 +169,6 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 	}
 	out.Command = func(t bench.Trial) string { return c.command(command, t) }
 	return out, err
-}
-
-// servedColumn is an engine that is started for the suite.
-func (f *benchFlags) servedColumn(cmd *cobra.Command, s flags.ServeSetting) (bench.Column, error) {
-	c, err := f.columnFlags(cmd)
-	if err != nil {
-		return bench.Column{}, err
-	}
-	name := directoryName(cmp.Or(s.Name, f.trial.Live.Target.Model, "engine"))
-	served, err := runs.Started(c.cmd, &f.serve, s, c.trial.Live, filepath.Join(f.out, name, "engine.log"))
-	about := result.Redact(s.Command.String())
-	return bench.Column{Name: name, About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words()))), Target: served, Close: served.Close,
-		Command: func(t bench.Trial) string {
-			return "# the engine, here at port 8000: " + strings.ReplaceAll(about, "{port}", "8000") + "\n" + c.command("replay", t)
-		}}, err
 }
 
 // words are the flags as they are typed, in the order of the alphabet.

@@ -444,7 +444,17 @@ func resultsNamed(paths []string) ([]string, error) {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			continue // what cannot be read is said when it is opened
 		}
-		found, err := resultsIn(path)
+		var found []string // the results files in it and below it, in order
+		err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" {
+				return err
+			}
+			if f, err := result.Open(path); err == nil { // other Parquet is no concern of a report
+				found = append(found, path)
+				return f.Close()
+			}
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -463,19 +473,4 @@ func resultsNamed(paths []string) ([]string, error) {
 		out[i] = found[0]
 	}
 	return out, nil
-}
-
-// resultsIn finds the results files in a directory and those below it, in order.
-func resultsIn(dir string) (found []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" {
-			return err
-		}
-		if f, err := result.Open(path); err == nil { // other Parquet is no concern of a report
-			found = append(found, path)
-			return f.Close()
-		}
-		return nil
-	})
-	return found, err
 }

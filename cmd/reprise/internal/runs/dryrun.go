@@ -189,30 +189,9 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 		return nil, err
 	}
 	out := &Plan{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Load.Rate, Speed: d.f.Load.Speed, Selection: part.selection(), ServerBlock: d.f.serverBlock}
-	recorded, err := d.pass(part, main, least, out)
-	if err != nil {
-		return nil, err
-	}
-	plan := main.Plan()
-	if d.f.Load.Concurrency == 0 || plan.Timed == plan.Requests {
-		out.Plan = &plan
-	}
-	if lineage != nil {
-		p := least.Plan()
-		out.LeastNS = trace.Ptr(p.LastNS - p.FirstNS)
-		if d.f.Load.Rate == "" {
-			out.RecordedNS = trace.Ptr(int64(float64(recorded) / d.f.Load.Speed))
-		}
-	}
-	d.finish(out)
-	return out, nil
-}
-
-// pass reads the rows, and returns the recorded time from the first to the last.
-func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *Plan) (recordedNS int64, err error) {
 	rows, err := part.reader()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var first, last int64
 	err = trace.Each(rows, func(id int64, r *trace.Request) error {
@@ -235,10 +214,22 @@ func (d *dryPass) pass(part *workloadPart, main, least *replay.Planner, out *Pla
 		}
 		return nil
 	})
-	if err == io.EOF { // of the duration
-		err = nil
+	if err != nil && err != io.EOF { // which is the end of the duration
+		return nil, err
 	}
-	return last - first, err
+	plan := main.Plan()
+	if d.f.Load.Concurrency == 0 || plan.Timed == plan.Requests {
+		out.Plan = &plan
+	}
+	if lineage != nil {
+		p := least.Plan()
+		out.LeastNS = trace.Ptr(p.LastNS - p.FirstNS)
+		if d.f.Load.Rate == "" {
+			out.RecordedNS = trace.Ptr(int64(float64(last-first) / d.f.Load.Speed))
+		}
+	}
+	d.finish(out)
+	return out, nil
 }
 
 // planner makes one with a schedule of its own, whose arrivals nobody else draws.

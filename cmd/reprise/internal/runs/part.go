@@ -148,7 +148,29 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	if err != nil {
 		return fmt.Errorf("the sample cannot be set beside the whole: %w", err)
 	}
-	p.about.Sample.Measures = sampleMeasures(found)
+	// What tells of a sample is picked. Hits fall with it, since sessions that share
+	// prefixes are fewer.
+	values := map[string]fidelity.Measure{}
+	for _, m := range found.Measures {
+		values[m.Name] = m
+	}
+	per := func(name, what string, by, bySample *float64) {
+		a := values[what]
+		m := result.Measure{Name: name, Whole: quotient(a.Ref, by), Sample: quotient(a.Cand, bySample)}
+		if m.Whole != nil && m.Sample != nil && *m.Whole != 0 {
+			m.Distance = trace.Ptr(math.Abs(*m.Sample / *m.Whole - 1))
+		}
+		p.about.Sample.Measures = append(p.about.Sample.Measures, m)
+	}
+	n, span := values["requests"], values["duration_s"].Ref
+	per("rate", "requests", span, span) // of the sample too: it lasts as long but for chance
+	per("input_tokens_mean", "input_tokens", n.Ref, n.Cand)
+	per("output_tokens_mean", "output_tokens", n.Ref, n.Cand)
+	for _, name := range []string{"input_ks", "output_ks", "turns_ks", "hit_by_token", "hit_by_block", "mrc_mae"} {
+		if m := values[name]; m.Distance != nil {
+			p.about.Sample.Measures = append(p.about.Sample.Measures, result.Measure{Name: name, Whole: m.Ref, Sample: m.Cand, Distance: m.Distance})
+		}
+	}
 	for _, m := range p.about.Sample.Measures {
 		// Distances between distributions are shares; the others are beside their values.
 		said := fmt.Sprintf("%s in the whole, %s in the sample", cli.Figure(m.Whole, 4), cli.Figure(m.Sample, 4))
@@ -163,39 +185,11 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	return nil
 }
 
-// sampleWords say what is measured of a sample, in the order of sampleMeasures.
+// sampleWords say what is measured of a sample, by the name of the measure.
 var sampleWords = map[string]string{
 	"rate": "requests per second", "input_tokens_mean": "prompt tokens, mean", "output_tokens_mean": "output tokens, mean",
 	"input_ks": "prompt lengths", "output_ks": "output lengths", "turns_ks": "turns of sessions",
 	"hit_by_token": "hit ratio by token", "hit_by_block": "hit ratio by block", "mrc_mae": "hit ratio of LRU caches",
-}
-
-// sampleMeasures picks what tells of a sample. Hits fall with it, since sessions
-// that share prefixes are fewer.
-func sampleMeasures(f fidelity.Report) []result.Measure {
-	values := map[string]fidelity.Measure{}
-	for _, m := range f.Measures {
-		values[m.Name] = m
-	}
-	out := []result.Measure{}
-	per := func(name, what string, by, bySample *float64) {
-		a := values[what]
-		m := result.Measure{Name: name, Whole: quotient(a.Ref, by), Sample: quotient(a.Cand, bySample)}
-		if m.Whole != nil && m.Sample != nil && *m.Whole != 0 {
-			m.Distance = trace.Ptr(math.Abs(*m.Sample / *m.Whole - 1))
-		}
-		out = append(out, m)
-	}
-	n, span := values["requests"], values["duration_s"].Ref
-	per("rate", "requests", span, span) // of the sample too: it lasts as long but for chance
-	per("input_tokens_mean", "input_tokens", n.Ref, n.Cand)
-	per("output_tokens_mean", "output_tokens", n.Ref, n.Cand)
-	for _, name := range []string{"input_ks", "output_ks", "turns_ks", "hit_by_token", "hit_by_block", "mrc_mae"} {
-		if m := values[name]; m.Distance != nil {
-			out = append(out, result.Measure{Name: name, Whole: m.Ref, Sample: m.Cand, Distance: m.Distance})
-		}
-	}
-	return out
 }
 
 func quotient(a, b *float64) *float64 {

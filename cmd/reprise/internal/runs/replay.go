@@ -35,6 +35,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/client"
+	"reprise/replay/openai"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/profile"
@@ -134,8 +135,28 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	case f.Workload.Loop != "":
 		return cli.Usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
 	}
-	if err := f.checkVerbatim(cmd); err != nil {
-		return err
+	if f.verbatim != "" { // not with flags that have no meaning for text that was kept
+		for _, name := range verbatimExcludes {
+			if cmd.Flags().Changed(name) {
+				return cli.Usagef("--%s is for prompts that are made, and has no meaning with --verbatim", name)
+			}
+		}
+		switch {
+		case f.Workload.Loop != "" && !f.Workload.LoopSame:
+			return cli.Usagef("--verbatim sends the same text in every round: add --loop-same")
+		case f.Workload.Start > 0 && f.Workload.Prime != flags.PrimeNone:
+			return cli.Usagef("--verbatim cannot prime a cache: add --prime %s", flags.PrimeNone)
+		}
+		if f.Target.ExtraBody != "" {
+			extra, err := openai.ParseExtra([]byte(f.Target.ExtraBody))
+			if err != nil {
+				return cli.Usagef("--extra-body: %v", err)
+			}
+			if _, ok := extra.Get("tools"); ok {
+				return cli.Usagef("--extra-body: with --verbatim, tools are those of the source")
+			}
+		}
+		f.Target.API = result.APIAuto // each row goes where its kind does
 	}
 	switch {
 	case f.resume && f.Dry.Run:

@@ -27,45 +27,35 @@ func (r *replayRun) threading() (*replay.Threading, error) {
 	}
 	t := &replay.Threading{Encode: m.Tok.Append, Word: words.Text[0], TurnOverhead: overhead,
 		Whole: profile.NewKnownPass(m.BlockSize, true, profile.WithTails(m.Tails.Of)).Touch}
-	shares, err := sharesBlocks(r.w)
-	switch {
-	case err != nil:
-		return nil, err
-	case shares:
+	// If no block stands in two rows, the blocks were made up for want of others: the least
+	// that turns of a session share is how their prompts begin.
+	shares := false
+	if r.w.Meta.BlockSize > 0 {
+		rows, err := r.w.Reader()
+		if err != nil {
+			return nil, err
+		}
+		var ids trace.Renumber
+		err = trace.Each(rows, func(_ int64, row *trace.Request) error {
+			for _, id := range row.Blocks {
+				known := uint64(ids.Len())
+				shares = shares || ids.ID(id) < known
+			}
+			if shares {
+				return errShares
+			}
+			return nil
+		})
+		if err != nil && !shares {
+			return nil, err
+		}
+	}
+	if shares {
 		t.BlockSize = m.BlockSize
-	default:
+	} else {
 		cli.Notef(cmd, "threads: no two requests of the workload share a block, so it tells nothing of what turns repeat: every turn that is long enough goes on from the reply before it")
 	}
 	return t, nil
 }
 
 var errShares = errors.New("a block is shared") // ends the reading
-
-// sharesBlocks tells whether any block of a workload stands in two rows. If none
-// does, its blocks were made up for want of others: the least that turns of a
-// session share is how their prompts begin.
-func sharesBlocks(w *trace.Trace) (bool, error) {
-	if w.Meta.BlockSize == 0 {
-		return false, nil
-	}
-	rows, err := w.Reader()
-	if err != nil {
-		return false, err
-	}
-	var ids trace.Renumber
-	shares := false
-	err = trace.Each(rows, func(_ int64, r *trace.Request) error {
-		for _, id := range r.Blocks {
-			known := uint64(ids.Len())
-			shares = shares || ids.ID(id) < known
-		}
-		if shares {
-			return errShares
-		}
-		return nil
-	})
-	if shares {
-		return true, nil
-	}
-	return false, err
-}

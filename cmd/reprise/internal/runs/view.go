@@ -81,7 +81,15 @@ func (m liveModel) text() string {
 	line("in flight", "%d", p.InFlight)
 	line("output", "%.0f tok/s", m.history.tokens())
 	for _, q := range liveQuantities {
-		all, recent := q.of(&p.Total), m.history.series(q.of, max(min(60, width-48), 1))
+		all := q.of(&p.Total)
+		var recent []float64 // the p99 of the last intervals; one without values is not a number
+		for _, seen := range m.history.seen[max(len(m.history.seen)-max(min(60, width-48), 1), 0):] {
+			v := math.NaN()
+			if d := q.of(&seen.Interval); d.Count > 0 {
+				v = d.P99.Seconds()
+			}
+			recent = append(recent, v)
+		}
 		line(q.name, "p50 %-9s p99 %-9s %s", span(all, all.P50), span(all, all.P99), sparkline(recent))
 	}
 	line("client", "%.2f of %d cores", p.CPU, m.about.cores)
@@ -200,19 +208,6 @@ func (h *liveHistory) tokens() float64 {
 	return h.over(func(p *replay.Progress) int64 { return p.Tokens })
 }
 
-// series is the p99 of the last n intervals; one without values is not a number.
-func (h *liveHistory) series(of func(*replay.Quantiles) replay.Distribution, n int) []float64 {
-	var out []float64
-	for _, p := range h.seen[max(len(h.seen)-n, 0):] {
-		v := math.NaN()
-		if d := of(&p.Interval); d.Count > 0 {
-			v = d.P99.Seconds()
-		}
-		out = append(out, v)
-	}
-	return out
-}
-
 // sparkline draws values from 0 to their largest; what is no number is a blank.
 func sparkline(values []float64) string {
 	most := 0.0
@@ -275,19 +270,4 @@ func clip(line string, width int) string {
 		return string(r[:max(width-1, 0)]) + "…"
 	}
 	return line
-}
-
-// liveLine is a report in one line.
-func liveLine(about liveAbout, h *liveHistory) string {
-	p := h.last()
-	sent, due := h.rates()
-	q := &p.Total
-	out := fmt.Sprintf("replay %s: %s, sent %.1f/s of %.1f/s due, %d in flight, %.0f tok/s, TTFT p50 %s p99 %s, ITL p50 %s p99 %s, lag p50 %s p99 %s, CPU %.2f, errors: %s",
-		p.Elapsed.Round(time.Second), done(about, &p), sent, due, p.InFlight, h.tokens(),
-		span(q.TTFT, q.TTFT.P50), span(q.TTFT, q.TTFT.P99), span(q.ITL, q.ITL.P50), span(q.ITL, q.ITL.P99),
-		span(q.Lag, q.Lag.P50), span(q.Lag, q.Lag.P99), p.CPU, errorsByClass(&p))
-	if why := liveReasons(&p, about); len(why) > 0 {
-		out += "; not trustworthy so far: " + strings.Join(why, "; ")
-	}
-	return out
 }

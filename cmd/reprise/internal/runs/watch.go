@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -134,7 +135,16 @@ func (w *watcher) progress(p replay.Progress) {
 		w.send(p)
 	case w.lines != nil && p.Elapsed >= time.Second:
 		w.history.add(p)
-		fmt.Fprintln(w.lines, liveLine(w.about, &w.history))
+		sent, due := w.history.rates()
+		q := &p.Total
+		out := fmt.Sprintf("replay %s: %s, sent %.1f/s of %.1f/s due, %d in flight, %.0f tok/s, TTFT p50 %s p99 %s, ITL p50 %s p99 %s, lag p50 %s p99 %s, CPU %.2f, errors: %s",
+			p.Elapsed.Round(time.Second), done(w.about, &p), sent, due, p.InFlight, w.history.tokens(),
+			span(q.TTFT, q.TTFT.P50), span(q.TTFT, q.TTFT.P99), span(q.ITL, q.ITL.P50), span(q.ITL, q.ITL.P99),
+			span(q.Lag, q.Lag.P50), span(q.Lag, q.Lag.P99), p.CPU, errorsByClass(&p))
+		if why := liveReasons(&p, w.about); len(why) > 0 {
+			out += "; not trustworthy so far: " + strings.Join(why, "; ")
+		}
+		fmt.Fprintln(w.lines, out)
 	}
 }
 
