@@ -187,3 +187,18 @@ func TestPlanOfEndlessLoop(t *testing.T) {
 		})
 	}
 }
+
+// Rows that are all due at one instant have no rate: a plan says nothing, which JSON
+// can hold, and not infinity.
+func TestPlanOfOneInstant(t *testing.T) {
+	p, err := NewPlanner(Options{}, func(*trace.Request) (time.Duration, bool) { return time.Second, true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range workload(time.Second, time.Second) {
+		p.Add(&row)
+	}
+	if plan := p.Plan(); plan.Requests != 2 || plan.MeanRate != nil {
+		t.Errorf("%d requests at a rate of %v", plan.Requests, *plan.MeanRate)
+	}
+}

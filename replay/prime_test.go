@@ -57,3 +57,22 @@ func TestPrime(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Eight prompts at once go to the server where nothing else was asked for.
+func TestPrimeSendsEightAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, peak := 0, 0
+		f := &fake{fired: func() { mu.Lock(); now++; peak = max(peak, now); mu.Unlock() },
+			hold: func(int32) time.Duration {
+				time.Sleep(time.Second)
+				mu.Lock()
+				now--
+				mu.Unlock()
+				return 0
+			}}
+		if _, _, err := (&Primer{Endpoint: f}).Prime(t.Context(), workload(every(0, 40)...)); err != nil || peak != 8 {
+			t.Errorf("%d prompts at once, error %v; want 8", peak, err)
+		}
+	})
+}
