@@ -20,7 +20,16 @@ func (c *Comparison) decide() {
 			m := &v.Metrics[j]
 			switch {
 			case m.Primary:
-				v.Decision = c.decision(m)
+				switch {
+				case c.Kind != kindRounds || m.Rounds < c.LeastRounds:
+					v.Decision = undecided
+				case !m.Significant:
+					v.Decision = notFound
+				case (m.Change.Estimate > 0) != m.Higher:
+					v.Decision = Worse
+				default:
+					v.Decision = better
+				}
 				v.Text = c.decisionText(v, m)
 			case m.Significant:
 				v.Others = append(v.Others, fmt.Sprintf("%s %s, p %s", m.Label, changeOf(m, m.Change), equals(m.P)))
@@ -82,18 +91,6 @@ func (v *Versus) metricsInOrder() []*Contrast {
 	return out
 }
 
-func (c *Comparison) decision(m *Contrast) string {
-	switch {
-	case c.Kind != kindRounds || m.Rounds < c.LeastRounds:
-		return undecided
-	case !m.Significant:
-		return notFound
-	case (m.Change.Estimate > 0) != m.Higher:
-		return Worse
-	}
-	return better
-}
-
 // decisionText returns the decision in words, with the figures that it rests on.
 func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 	if m.Change == nil {
@@ -115,7 +112,11 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 			}
 			return v.B + " is " + comparative + ": " + figures + "."
 		case notFound:
-			return "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "." + c.detectableText(m)
+			out := "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "."
+			if m.Detectable != nil {
+				out += fmt.Sprintf(" A difference below %s would not have been seen (power %s).", size(m, *m.Detectable), page.Number(c.Power))
+			}
+			return out
 		}
 		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.", page.Many(int64(m.Rounds), "round"), page.Number(c.Alpha), c.LeastRounds, figures)
 	}
@@ -127,14 +128,6 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 		return "No verdict on a change, since one replay cannot separate it from the noise between runs: replayed against recorded, " + figures + "."
 	}
 	return "No verdict, since one run each cannot separate a change from the noise between runs: " + figures + "."
-}
-
-// detectableText names the smallest difference that the rounds would have shown.
-func (c *Comparison) detectableText(m *Contrast) string {
-	if m.Detectable == nil {
-		return ""
-	}
-	return fmt.Sprintf(" A difference below %s would not have been seen (power %s).", size(m, *m.Detectable), page.Number(c.Power))
 }
 
 // changeOf prints a change between its bounds: +10.2 % [8.1, 12.5].

@@ -86,19 +86,12 @@ func positiveRanks(d []float64) (plus int) {
 // nonparametric competitors of the t-test.
 const areSigned = 3 / math.Pi
 
-// largeRounds is how many rounds find a shift of so many standard deviations, by
-// the normal approximation: ((z[1−α/2] + z[power]) ÷ shift)² ÷ (3/π).
-func largeRounds(shift, alpha float64) float64 {
-	z := distuv.UnitNormal.Quantile(1-alpha/2) + distuv.UnitNormal.Quantile(power)
-	return z * z / (shift * shift) / areSigned
-}
-
 // roundsFor is the smallest number of rounds in which a shift of so many standard
 // deviations is found with [power]: by simulation up to [MaxRounds], beyond by
-// [largeRounds].
+// the normal approximation, ((z[1−α/2] + z[power]) ÷ shift)² ÷ (3/π).
 func roundsFor(shift, alpha float64) int {
-	about := largeRounds(shift, alpha)
-	if about > MaxRounds {
+	z := distuv.UnitNormal.Quantile(1-alpha/2) + distuv.UnitNormal.Quantile(power)
+	if about := z * z / (shift * shift) / areSigned; about > MaxRounds {
 		return int(math.Ceil(min(about, 1e9)))
 	}
 	least := LeastRounds(alpha, 1)

@@ -49,12 +49,28 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 	}
 	c := Comparison{Schema: Schema, Kind: kindProduction, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
 		Confidence: 1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, 1), A: "recorded",
-		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)}, Warnings: p.warnings()}
+		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)}, Warnings: []report.Warning{}}
 	v := Versus{B: "replayed", Rounds: 1, Metrics: p.contrasts(o)}
 	if len(v.Metrics) == 0 || !v.Metrics[0].Primary {
 		return Comparison{}, fmt.Errorf("a trace records TTFT and E2E; %s is of neither", o.Primary)
 	}
 	c.Versus = []Versus{v}
+	// What else than the server is in the difference.
+	warn := func(when bool, code, format string, args ...any) {
+		if when {
+			c.Warnings = append(c.Warnings, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+		}
+	}
+	r := &p.run
+	warn(!p.same, warnWorkload, "the replay was of another workload than the trace, with the same lengths in every row: the rows are taken for the same")
+	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, warnSettings, "the replay was %s times as fast as what was recorded", page.Number(r.Speed))
+	warn(r.Rate != "", warnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
+	warn(r.Timing == result.ClosedLoop, warnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
+	if d := r.Drift; d != nil {
+		warn(time.Duration(d.P50NS).Abs() > time.Second, warnSettings, "half of the turns that follow others were sent %v or more from their recorded time, as the server was faster or slower", time.Duration(d.P50NS))
+	}
+	warn(p.joined < p.rows, warnJoin, "%s of %s have a time on both sides and ended well; the others are left out", page.Brief(p.joined), page.Many(p.rows, "row"))
+	warn(p.again > 0, warnJoin, "%s of further rounds of the workload are left out", page.Many(p.again, "result"))
 	c.Warnings = append(c.Warnings, runWarnings([]Arm{{Name: "the replay", Runs: []report.Summary{s}}})...)
 	c.resultWarnings()
 	c.decide()
@@ -197,25 +213,4 @@ func (p *production) contrasts(o Options) (all []Contrast) {
 			func(s *report.Stat) *float64 { return s.P50 })
 	}
 	return all
-}
-
-// warnings say what else than the server is in the difference.
-func (p *production) warnings() []report.Warning {
-	out := []report.Warning{}
-	warn := func(when bool, code, format string, args ...any) {
-		if when {
-			out = append(out, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
-		}
-	}
-	r := &p.run
-	warn(!p.same, warnWorkload, "the replay was of another workload than the trace, with the same lengths in every row: the rows are taken for the same")
-	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, warnSettings, "the replay was %s times as fast as what was recorded", page.Number(r.Speed))
-	warn(r.Rate != "", warnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
-	warn(r.Timing == result.ClosedLoop, warnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
-	if d := r.Drift; d != nil {
-		warn(time.Duration(d.P50NS).Abs() > time.Second, warnSettings, "half of the turns that follow others were sent %v or more from their recorded time, as the server was faster or slower", time.Duration(d.P50NS))
-	}
-	warn(p.joined < p.rows, warnJoin, "%s of %s have a time on both sides and ended well; the others are left out", page.Brief(p.joined), page.Many(p.rows, "row"))
-	warn(p.again > 0, warnJoin, "%s of further rounds of the workload are left out", page.Many(p.again, "result"))
-	return out
 }

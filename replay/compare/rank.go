@@ -39,7 +39,23 @@ type SignedRank struct {
 
 // signedRank tests differences, of which it wants at most [MaxRounds].
 func signedRank(differences []float64) SignedRank {
-	ranks := doubledRanks(differences)
+	order := make([]int, len(differences))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(differences[a]), math.Abs(differences[b])) })
+	// Twice the ranks of the magnitudes, so that the mean of two neighbours is whole.
+	ranks := make([]int, len(differences))
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && math.Abs(differences[order[to]]) == math.Abs(differences[order[from]]) {
+			to++
+		}
+		for _, i := range order[from:to] {
+			ranks[i] = from + 1 + to // twice the mean of from+1 … to
+		}
+		from = to
+	}
 	var s SignedRank
 	var kept []int
 	plus, total := 0, 0
@@ -66,28 +82,6 @@ func signedRank(differences []float64) SignedRank {
 	}
 	s.P = min(1, 2*tail)
 	return s
-}
-
-// doubledRanks are twice the ranks of the magnitudes, so that the mean of two
-// neighbours is whole.
-func doubledRanks(values []float64) []int {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(values[a]), math.Abs(values[b])) })
-	ranks := make([]int, len(values))
-	for from := 0; from < len(order); {
-		to := from + 1
-		for to < len(order) && math.Abs(values[order[to]]) == math.Abs(values[order[from]]) {
-			to++
-		}
-		for _, i := range order[from:to] {
-			ranks[i] = from + 1 + to // twice the mean of from+1 … to
-		}
-		from = to
-	}
-	return ranks
 }
 
 // rankSums is the probability of each sum of the ranks that got a plus, when

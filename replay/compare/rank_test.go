@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Critical values of the smaller sum, two-sided: Wilcoxon and Wilcox (1964), Some
@@ -154,7 +156,8 @@ func TestSimulatedPower(t *testing.T) {
 		t.Errorf("power %v", got)
 	}
 	for _, size := range []float64{0.25, 0.5, 1.5} {
-		n, about := roundsFor(size, 0.01), largeRounds(size, 0.01)
+		z := distuv.UnitNormal.Quantile(0.995) + distuv.UnitNormal.Quantile(power)
+		n, about := roundsFor(size, 0.01), z*z/(size*size)*math.Pi/3
 		if n > MaxRounds || float64(n) < 0.95*about || float64(n) > 1.15*about+4 {
 			t.Errorf("a shift of %v needs %d rounds, about %v", size, n, about)
 		}
