@@ -54,7 +54,8 @@
 //   - dependencies.go: turns that wait for earlier turns: which parents are over, and the
 //     due time after think and tool time
 //   - lineage.go: the Lineage: which rows wait for which, read from the workload before
-//     the run
+//     the run; how many turns have think times; parents that come after their children in
+//     the file
 //   - feeder.go: preparing rows some seconds ahead, within bounds, and the start of the
 //     run's clock
 //   - readyqueue.go: prepared requests, soonest first, the bounds on their memory and
@@ -73,8 +74,9 @@
 //     second and of all
 //   - collect.go: writing Results in batches as they come; what happens when they cannot
 //     be written
-//   - resume.go: continuing a run that was killed: what its journals say, which settings
-//     must agree, and the gap between the parts of the run
+//   - resume.go: continuing a run that was killed: what its journals say, which rows are
+//     done, which were due before it was killed, which settings must agree, and the gap
+//     between the parts of the run
 //   - loop.go: playing the workload again and again: the period of a round, and the ids
 //     of its rows
 //   - prime.go: filling the servers' caches before a run

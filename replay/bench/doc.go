@@ -45,10 +45,12 @@
 //     of each row
 //   - simulate.go: a Simulation: the workload answered by engines in virtual time, as a
 //     results file
-//   - served.go: a Target that starts an engine, and stops it after the trials
+//   - served.go: a Target that starts an engine (--serve-cmd), and stops it after the
+//     trials; the names of its logs
 //   - servecommand.go: the command line that starts an engine: quoting, {port} and other
 //     placeholders
-//   - engineprocess.go: the engine's process: start, log, /health until it is ready, stop
+//   - engineprocess.go: the engine's process: start on a free port, /health until it is
+//     ready, the end of its log in errors, stop
 //   - process_unix.go, process_linux.go, process_notlinux.go, process_other.go: process
 //     groups, signals, and the lock of a directory, by system
 //

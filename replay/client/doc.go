@@ -26,8 +26,8 @@
 //   - http.go: the Options of sending, and their checks: timeouts, retries, headers,
 //     connections
 //   - endpoint.go: New and Close: an HTTP endpoint from its options
-//   - prepare.go: making a row's request ahead: prompt, choice of API and server, request
-//     ids and trace headers
+//   - prepare.go: making a row's request ahead: prompt as text or token ids, choice of
+//     API and server, request ids and trace headers
 //   - rowextra.go: headers and body fields of single rows, from a file of JSON lines
 //   - target.go: server URLs and Unix sockets, the path of each API, and policies of
 //     choosing a server: round-robin, by session

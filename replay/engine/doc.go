@@ -56,8 +56,8 @@
 //   - faults.go: faults drawn with a probability, and the header by which a request asks
 //     for quirks
 //   - conn.go: dropped and reset connections, dripping headers, a port that closes
-//   - engine.go: the model of an engine: its Config after vLLM's options, its queue, load
-//     and counts
+//   - engine.go: the model of an engine: its Config after vLLM's options, its queue,
+//     clock, load, peaks and counts, and the reset of its cache
 //   - enginestep.go: what one step computes: admission, chunked prefill, decode,
 //     preemption; runs of equal steps
 //   - enginecost.go: how long a step takes: the Costs, and texts such as

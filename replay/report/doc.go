@@ -45,7 +45,8 @@
 //     cache, groups, warnings
 //   - options.go: how a run is summarised and judged: exact values, server block size,
 //     the limits of trust and their defaults
-//   - collect.go: Summarise: the one pass over all results, error counts, goodput
+//   - collect.go: Summarise: the one pass over all results, error counts, goodput, tokens
+//     per GPU and per user
 //   - derive.go: latencies from instants: TTFT, TPOT, ITL, E2E, from sent and from due;
 //     how a request ended; results that contradict themselves
 //   - stat.go: mean, percentiles and distribution curves; rounding, seconds, ratios and
@@ -58,7 +59,8 @@
 //   - parts.go: figures by server and by response header; retries
 //   - stalls.go: how much of the latencies the client stood still in, and its limits
 //   - steady.go: the steady part of a run: FindSteady, its figures, table and section
-//   - curve.go: requests open at once over time, in memory that does not grow
+//   - curve.go: requests open at once over time, in bins that double in width; intervals
+//     of a run for further passes
 //   - timeline.go: rates, in flight, largest latencies and hit ratios over time, for
 //     plots and for growth
 //   - pick.go: the sample of requests that plots draw, and the drift of the send lag
@@ -74,7 +76,6 @@
 //     their table
 //   - diagnose.go: what figures hint at: queueing, prefill, interference, cold caches,
 //     saturation, the client itself
-//   - efficiency.go: tokens per GPU, and per user
 //   - environment.go: where a run was measured: engine, model, GPUs, host
 //   - contract.go: what judges a contract, what it is judged by, and clauses as table,
 //     sentence and section
@@ -83,9 +84,9 @@
 //     JSON it is; the numbers that need no formula
 //   - explain.go, explainvalues.go: report --explain: finding a number by its name, names
 //     alike, the list of names; its value in a run, and how many requests it rests on
-//   - rows.go: the rows of tables that text, page and Markdown share: overview, schedule,
-//     drift, errors, lengths, classes; the lines on verdict and tier; text from files
-//     made safe to print
+//   - rows.go: the rows of tables that text, page and Markdown share: overview, tokens
+//     per GPU, schedule, drift, errors, lengths, classes; the lines on verdict and tier;
+//     text from files made safe to print
 //   - text.go: the report for a terminal: widths, wrapping, grids
 //   - page.go: the report as a page: key figures, provenance, notes, the order of its
 //     sections

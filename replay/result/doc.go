@@ -38,7 +38,8 @@
 //   - columns.go: the columns of a journal
 //   - openjournal.go: reading a journal, also one that is cut off or damaged
 //   - chain.go: names of journals, and the journals of a resumed run merged
-//   - metrics.go: the metrics file beside the results, and its rows
+//   - metrics.go: the metrics file beside the results: its name, rows, writing and
+//     opening
 //   - metricsjournal.go: the journal of metrics during a run
 //   - lock_unix.go: the lock that keeps a journal to one process
 //

@@ -10,7 +10,8 @@
 //   - run.go: a replay from flags to results: opening all, filling in the Run, sending,
 //     what was odd, --check-deterministic
 //   - part.go: the part of a workload that is sent: window, sample and how it differs,
-//     first rows, rounds; filling the cache before it
+//     first rows, rounds, and whether prompts have words enough for these; priming the
+//     cache before it
 //   - rows.go: opening a workload, and made-up blocks for one without
 //   - servers.go: waiting for the endpoint, calibrating templates, emptying and warming
 //     caches
