@@ -25,9 +25,58 @@
 //
 // Text leaves the package in two ways only, and a [Policy] must ask for each:
 // whole, in the file that [OpenRaw] reads for a verbatim replay; and as
-// [Templates], which are system prompts that many users have, scrubbed of what
-// patterns recognise. [Confine] takes the network, other files and core dumps from
-// the process before it reads a log.
+// [Templates], which are system prompts that many users have, with personal data
+// replaced where patterns recognise it. [Confine] takes the network, other files
+// and core dumps from the process before it reads a log.
 //
 // The [Card] of each output says in words what was done to it.
+//
+// # Files
+//
+//   - policy.go: the settings of an import and of a release to a partner, their defaults
+//     and limits; the confinement of the process
+//   - run.go: the import from log to rows: batches, workers, their order
+//   - encode.go: an entry becomes a row: which length it takes, from the text or from the
+//     usage; blocks cut from prompt and reply
+//   - gaps.go: texts that cannot be what was sent, so that the usage gives the length:
+//     redacted, empty, or much shorter than the usage says
+//   - chain.go: the part of a prompt that it shares with the one before, tokenised and
+//     hashed once; the prompt as the breaker finder takes it
+//   - collect.go: the collector behind the workers: sessions, users, names and blocks
+//     numbered in the order of the source; text counts compared with the source's
+//   - words.go: the block ids of a row in a compact form while rows are sorted
+//   - finish.go: categories, final block numbers and labels of names, with all blocks in
+//     memory; times from the begin of the capture
+//   - partition.go, spilled.go: the same with blocks on disk, where they do not fit in
+//     memory: partitions by hash in the first, categories and numbers from their answers in
+//     the second
+//   - rules.go: what each tier does with each column, in words, and the writer that clears
+//     every column without a rule
+//   - partner.go: Release, the steps of tier partner
+//   - survey.go: tier partner: whom a row counts for (user or session), the counting pass,
+//     and which names are shown or become other
+//   - classes.go: tier partner: buckets of lengths, merged until k users have each pair
+//   - links.go: tier partner: which turns of a session stay linked
+//   - sharing.go: tier partner: how many users have each block, and blocks of one user
+//     alone
+//   - transform.go: tier partner: a released row, with its new times, pauses, parents and
+//     blocks
+//   - reuse.go: tier partner: hit ratio and lengths before and after
+//   - card.go: the privacy card as JSON: its fields, totals, counts by model, and its hash
+//   - cardtext.go: the card as text for people
+//   - tiercards.go: what the cards of the tiers internal, partner and public say, with the
+//     risks that are left
+//   - raw.go: the raw file of text for a verbatim replay: its encoding, digest, card and
+//     writing
+//   - rawread.go: the raw file read back and checked; a row's text as members of a request
+//     body
+//   - templates.go: system prompts that many users have, counted and kept with a notice for
+//     the reviewer
+//   - scrub.go: what is replaced in a kept system prompt: keys and tokens of services,
+//     passwords, mail addresses, phone numbers, IBANs, IP addresses, card numbers, UUIDs
+//     and words that look random
+//   - renaming.go: every identifier of the source renamed, for the check that outputs do
+//     not depend on them
+//
+// Exported names may change in any release.
 package anonymize

@@ -13,4 +13,49 @@
 // A check can refute a release and never prove one safe. It fails when it found a
 // way to learn something, passes when it found none, and is inconclusive when it
 // could not have found one. For every check the tests plant a bug that it must find.
+//
+// # Files
+//
+//   - audit.go: the list of checks, what each needs, and how they are run
+//   - case.go: what is judged and what the judge knows: the source log, imported anew, and
+//     the rows that the output was made from
+//   - output.go: the file that is judged: its kind by content, its tier, digest and hash
+//   - result.go: the findings: pass, fail, inconclusive or skipped, as JSON and text
+//   - page.go: the result as a page: verdict, checks, the first rows
+//   - pagefields.go: the page's fields of the source and columns: what became of each
+//   - pagerisks.go: the page's change of totals, measured risks, and answers to opinion
+//     05/2014
+//   - canaries.go: the checks canaries and numbers: planted strings and numbers in the
+//     output; the file of --canaries
+//   - scanner.go: the search for planted strings and numbers in bytes, and its false alarms
+//   - scanparquet.go: the same search in Parquet files: values, dictionaries, bounds
+//   - card.go: the check of the card: that the output says what it is
+//   - container.go: the check of a Parquet file's pages: statistics and bounds that repeat
+//     values
+//   - freetext.go: the check free-text: strings that the tool did not choose; the forms of
+//     mail addresses, IBANs, card numbers
+//   - vocabulary.go: the words that the tool writes by itself
+//   - ids.go: the check that block ids are plain numbers, counted up, and no hash of a
+//     guessed text
+//   - dictionary.go: ids that an outsider could compute for known texts, by the hash
+//     schemes of engines and traces
+//   - times.go: the check that no instants of the source come out
+//   - rules.go: the check of rows against the rules of their card: lengths, pauses,
+//     columns, chained blocks
+//   - injection.go: the check by an attacker who sent guesses while the traffic was
+//     recorded
+//   - interference.go: the check non-interference: outputs stay the same when the source's
+//     identifiers and times change
+//   - renamed.go: a trace with all names changed and all arrivals moved
+//   - linkage.go: the check of linkage for a release: its limits and what to do
+//   - linkagemeasure.go: linkage: how well requests and sessions are singled out by
+//     lengths, times and other columns; sessions inferred from blocks
+//   - linkageclasses.go: linkage: sizes of the classes that look the same
+//   - linkagepoints.go: linkage: a few known requests of a session
+//   - linkageattack.go: the check of synthetic rows: whether they lie nearer to their
+//     source than other people's rows do
+//   - noise.go: the check of differential privacy: the mechanism is run many times on
+//     neighbouring inputs, which bounds its ε from below
+//
+// Exported names may change in any release.
 package audit

@@ -8,11 +8,23 @@
 //  3. A [Noise] draws the noise: exactly, in integers, from the system's
 //     randomness. No sample passes through floating point, whose gaps have given
 //     such noise away (Mironov, CCS 2012).
-//  4. [NoiseSpec.Threshold] says which noisy cells to drop, so that what is unique to
-//     one user does not show by being there at all.
+//  4. [NoiseSpec.Threshold] says which noisy cells to drop. Otherwise a cell of one
+//     user alone would give that user away by being there at all.
 //  5. A [Ledger] beside the source adds up what its releases have cost so far.
 //
 // Two inputs are neighbours if one of them has one more user, with all of that
-// user's records. Noise is never drawn from a seed: whoever knows the seed
-// can take it off again.
+// user's records. Noise is never drawn from a seed: whoever knows the seed can
+// take the noise off again.
+//
+// # Files
+//
+//   - contribution.go: what one user may add to histograms, and the sample of his records
+//   - plan.go: a budget divided among measurements; Laplace or Gaussian noise; thresholds
+//     of cells; selection of keys that many users have; from (ε, δ) to ρ
+//   - noise.go: exact draws of discrete Laplace and Gaussian noise
+//   - ledger.go: the file of releases beside a source, and what they have cost
+//   - statement.go: what a release states: measurements, noise, selected keys, predicted
+//     errors
+//
+// Exported names may change in any release.
 package dp

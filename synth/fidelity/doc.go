@@ -1,6 +1,6 @@
 // Package fidelity says how close a workload is to a trace.
 //
-// The way of two traces to a verdict:
+// Two traces are compared in these steps:
 //
 //  1. A [Signature] of each takes all its rows. The columns that count are kept,
 //     since categories, sessions and a warm-up are found by reading them twice.
@@ -8,9 +8,28 @@
 //  3. [Compare] measures how far apart they are: hit ratios, lengths and what goes
 //     with what, arrivals, categories, sessions, pairs of lengths that repeat, and
 //     amounts. Each [Measure] stands by itself, since a score would hide which of
-//     them is off. What cannot be computed says why.
+//     them is off. A measure that cannot be computed says why.
 //  4. [Report.Gate] holds the measures against [Thresholds], each with its own
 //     limit. A measure that the reference lacks does not apply; one that only the
 //     candidate lacks fails.
 //  5. The [Report] is written as text, JSON or a page.
+//
+// # Files
+//
+//   - signature.go: what is read of each trace: its rows kept, its block size, warm-up, and
+//     hit-ratio curve
+//   - tally.go: what is counted of the requests: values, windows of arrivals, turns, pairs
+//     of lengths, samples
+//   - compare.go: the comparison of two signatures, and its warnings
+//   - measures.go: the measures: hit ratios, lengths, correlations, arrivals, categories,
+//     sessions, amounts, repeated pairs of lengths
+//   - distance.go: distances of distributions: Kolmogorov-Smirnov in one and two
+//     dimensions, Wasserstein, rank correlation
+//   - gate.go: the list of measures with their descriptions, thresholds and their defaults,
+//     and which checks fail
+//   - report.go: the report as JSON (fidelity/1): its fields
+//   - text.go: the report as text
+//   - page.go: the report as a page with plots
+//
+// Exported names may change in any release.
 package fidelity

@@ -15,4 +15,20 @@
 //
 // Prompts come by integer arithmetic from the row and the seed, so that every machine
 // makes the same.
+//
+// # Files
+//
+//   - prompter.go: Prompter and its options: the prompt of a row as text or token ids, a
+//     chat template's overhead, counts of prompts that fell short
+//   - cursor.go: one prompt drawn block by block: how a block spells its id, the checks of
+//     a row's blocks
+//   - tails.go: blocks that complete a partial one and repeat its tokens
+//   - continue.go: the end of a prompt alone, after what a server has replied
+//   - text.go: what prompts are written in: words without meaning, and the lexicon of every
+//     text
+//   - english.go: prompts of common English words, with capitals and marks
+//   - corpus.go: prompts of slices of the user's corpus: pieces, their tokens, its digest
+//   - checker.go: prompts encoded again while a replay runs
+//
+// Exported names may change in any release.
 package prompt

@@ -1,6 +1,6 @@
 // Package spec makes a workload from a description, without a trace.
 //
-// The way of a description to rows:
+// A description becomes rows in these steps:
 //
 //  1. [Parse] reads the YAML of a [Spec] within bounds of its size and depth.
 //     [Spec.Check] judges every key; an error names its line and column.
@@ -11,9 +11,20 @@
 //     before it is made. A prompt begins with the blocks of the global prefix,
 //     of a template, or of an earlier turn, and ends with new ones.
 //  4. With [Categories] a request repeats, continues or branches from one of the
-//     last requests, as the drawn reuse category wants it.
+//     last requests, as its drawn reuse category says.
 //  5. The rows are made twice: once to count their blocks, once to annotate them
 //     with the categories that they turned out to have.
 //
 // Draws are rounded, so that the same seed gives the same rows on every machine.
+//
+// # Files
+//
+//   - spec.go: the keys of a specification, their defaults and checks: kinds of requests,
+//     lengths, prefixes, sessions, categories
+//   - yaml.go: a specification read from YAML, and errors by line and column
+//   - rows.go: the workload's rows in order of arrival, and its metadata
+//   - part.go: the rows of one kind of request: sessions, next turns, prefixes, lengths
+//   - categories.go: requests that repeat, continue or branch from recent ones, by category
+//
+// Exported names may change in any release.
 package spec

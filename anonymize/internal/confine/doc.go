@@ -10,6 +10,14 @@
 //     to the outputs, and temporary files (Linux, landlock(7)).
 //
 // None of this can be undone before the process ends.
+//
+// # Files
+//
+//   - confine_linux.go, confine_other.go: Process: core dumps switched off, the seccomp
+//     filter installed in all threads; nothing outside Linux
+//   - seccomp_linux.go, seccomp_none_linux.go: the seccomp filter: which system calls are
+//     refused, by processor
+//   - landlock_linux.go: the Landlock rules: which files stay readable and writable
 package confine
 
 // Paths are the files that the process still needs.
