@@ -14,6 +14,13 @@
 // that answer in milliseconds is an error of the instrument. So a Thread waits in the
 // kernel on Linux. On other systems it ends its sleep early and yields until it is due.
 //
+// # Files
+//
+//   - pace.go: the Pacer, and the last moments of a wait, spun through
+//   - thread_linux.go: waiting in the kernel on a thread of its own; realtime priority
+//     (--realtime)
+//   - thread_other.go: sleeping with Go's timers on other systems
+//
 // Exported names may change in any release.
 package pace
 
