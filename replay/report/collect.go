@@ -7,6 +7,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/sample"
 )
 
@@ -140,8 +141,9 @@ func (c *collector) add(r *result.Result) error {
 		c.succeeded++
 		c.stalls.add(r)
 		c.addLatency(r, append(places, category, bucket, class)...)
-		c.addTokens(r, category)
-		c.addOverTime(r)
+		c.addTokens(r)
+		category.cache.add(r)
+		c.time.addTokens(r, c.cache.block)
 	}
 	if len(c.errors) > maxNames || len(c.categories) > maxNames {
 		return errNames
@@ -249,13 +251,13 @@ func (c *collector) summary() (Summary, error) {
 	}
 	s.Stalled = c.stalls.summary()
 	c.describe(&s, zeros)
-	if err := c.servers(&s); err != nil {
+	if err := readServers(&s, c.opts.Metrics, c.lastDone); err != nil {
 		return s, err
 	}
 	if c.judge != nil {
 		s.Contract = c.judge.Result(c.evidence(), duration, zeros)
 	}
-	s.Warnings = c.warnings(&s, zeros)
+	s.Warnings = warnings(&s, &c.tokenCounts, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)
 	s.Efficiency = efficiency(&s, c.opts.GPUs)
 	s.Checklist, s.Diagnoses = checklistOf(&s, &c.tokenCounts), diagnose(&s, &c.time, c.firstDue, c.lastDue)
@@ -293,4 +295,44 @@ func (c *collector) evidence() *Evidence {
 	e.latencies = append(e.latencies, keptLatency{Timing{"tpot", FromSent}, &c.tpot},
 		keptLatency{Timing{"itl", FromSent}, &c.chunk}, keptLatency{Timing{"itl_token", FromSent}, &c.token})
 	return e
+}
+
+// describe finishes the samples, into the statistics and the curves.
+func (c *collector) describe(s *Summary, zeros bool) {
+	l, p := &s.Latency, &s.Series
+	curve := func(into *page.Series, name string, of *sample.Values, stat *Stat, atLeast float64) {
+		var q sample.Order
+		*stat, q = StatOf(of)
+		into.Name = name
+		into.X, into.Y = distributionOf(&q, atLeast)
+	}
+	var unused page.Series
+	curve(&p.TTFTSent, "from sent", &c.ttft[FromSent], &l.FromSent.TTFT, 0)
+	curve(&p.TTFTDue, "from due", &c.ttft[FromDue], &l.FromDue.TTFT, 0)
+	curve(&p.E2ESent, "from sent", &c.e2e[FromSent], &l.FromSent.E2E, 0)
+	curve(&p.E2EDue, "from due", &c.e2e[FromDue], &l.FromDue.E2E, 0)
+	curve(&unused, "", &c.headers[FromSent], &l.FromSent.Headers, 0)
+	curve(&unused, "", &c.headers[FromDue], &l.FromDue.Headers, 0)
+	curve(&p.ITLChunk, "between events (chunk ITL)", &c.chunk, &l.ITLChunk, minDrawnMS)
+	curve(&p.ITLToken, "per token (token-normalised ITL)", &c.token, &l.ITLToken, minDrawnMS)
+	curve(&p.TPOT, "TPOT", &c.tpot, &l.TPOT, 0)
+	curve(&p.Lag, "sent − due", &c.lag, &l.SendLag, minDrawnMS)
+
+	p.Input, p.Output, p.Wanted = c.input.series("prompt tokens"), c.output.series("output tokens"), c.wanted.series("as the workload asks")
+	p.BinS = c.time.seconds()
+	p.DuePerS = c.time.rate("due", func(s slot) int64 { return s.due })
+	p.SentPerS = c.time.rate("sent", func(s slot) int64 { return s.sent })
+	p.InFlight = c.time.inFlight("in flight")
+	coarse := c.time.coarse()
+	p.CoarseS = coarse.seconds()
+	p.PromptPerS = coarse.rate("prompt tokens", func(s slot) int64 { return s.prompt })
+	p.OutputPerS = coarse.rate("output tokens", func(s slot) int64 { return s.output })
+	p.Hits, p.HitsAllowed = coarse.hits(zeros)
+	p.TTFTPoints = c.picks.points("a request", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.ttft })
+	p.TTFTMax = c.time.largest("slowest of each bin", func(s slot) Span { return s.ttft })
+	if c.run.Simulated == "" {
+		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) Span { return Span{q.lag(), true} })
+		p.LagMax = c.time.largest("latest of each bin", func(s slot) Span { return s.lag })
+	}
+	p.Sampled, p.SampledFrom = int64(len(c.picks.held)), c.sent
 }

@@ -42,7 +42,7 @@
 // # Files
 //
 //   - summary.go: the Summary and its JSON: requests, throughput, latencies, tokens,
-//     cache, groups, warnings
+//     cache, groups, parts, retries, verdict, warnings
 //   - options.go: how a run is summarised and judged: exact values, server block size,
 //     the limits of trust and their defaults
 //   - collect.go: Summarise: the one pass over all results, error counts, goodput, tokens
@@ -57,7 +57,7 @@
 //   - reuse.go: cache hit ratios, measured and expected, and servers that leave zeros out
 //   - groups.go: figures by category, by class and by input length
 //   - parts.go: figures by server and by response header; retries
-//   - stalls.go: how much of the latencies the client stood still in, and its limits
+//   - stalls.go: how much of the latencies the client stood still in
 //   - steady.go: the steady part of a run: FindSteady, its figures, table and section
 //   - curve.go: requests open at once over time, in bins that double in width; intervals
 //     of a run for further passes
@@ -66,12 +66,12 @@
 //   - pick.go: the sample of requests that plots draw, and the drift of the send lag
 //   - servers.go: the servers' own metrics: their names at vLLM, SGLang, llama.cpp and
 //     DCGM, what they sum up to, speculation, series over time
-//   - servershow.go: the tables, section and warnings about the servers, what was done to
-//     caches before the run, what prompts were written in
+//   - servershow.go: the tables and section about the servers, what was done to caches
+//     before the run
 //   - verdict.go: whether a run can be trusted: each check, its limit, the reason in
 //     words
 //   - warnings.go: how far numbers can be trusted: too few samples, estimated counts,
-//     caches, interruptions, prompts cut
+//     caches, interruptions, prompts cut, servers
 //   - checklist.go: the points that a measurement needs before others rely on it, with
 //     their table
 //   - diagnose.go: what figures hint at: queueing, prefill, interference, cold caches,
@@ -84,10 +84,10 @@
 //     JSON it is; the numbers that need no formula
 //   - explain.go, explainvalues.go: report --explain: finding a number by its name, names
 //     alike, the list of names; its value in a run, and how many requests it rests on
-//   - rows.go: the rows of tables that text, page and Markdown share: overview, tokens
-//     per GPU, schedule, drift, errors, lengths, classes; the lines on verdict and tier;
-//     text from files made safe to print
-//   - text.go: the report for a terminal: widths, wrapping, grids
+//   - rows.go: the rows of tables that text, page and Markdown share: schedule, errors,
+//     lengths, classes, tokens per GPU; the line on the verdict; text from files made safe to
+//     print
+//   - text.go: the report for a terminal: widths, wrapping, grids; the table of the run
 //   - page.go: the report as a page: key figures, provenance, notes, the order of its
 //     sections
 //   - plots.go: the charts of a page, and the sentences above them

@@ -11,30 +11,6 @@ import (
 	"reprise/trace/page"
 )
 
-// A Part is the share of the requests that one server got, or that was answered with
-// one value of a response header.
-type Part struct {
-	Name string `json:"name"` // URL or value
-	Group
-}
-
-// A HeaderPart says who answered, as a response header tells.
-type HeaderPart struct {
-	Header string `json:"header"`
-	Values []Part `json:"values"` // most frequent first, at most 20; the rest together is "(others)"
-	Absent int64  `json:"absent_rows"`
-}
-
-// Retries count what was sent again, or was asked to come again later.
-type Retries struct {
-	Retried    int64 `json:"retried_rows"`
-	Succeeded  int64 `json:"retried_succeeded_rows"`
-	Attempts   int64 `json:"further_attempts_requests"` // beyond the first of each
-	AskedLater int64 `json:"retry_after_rows"`          // answered with Retry-After, whether it was followed or not
-	// ByEndpoint is null where retries stayed with their endpoint.
-	ByEndpoint []EndpointRetries `json:"by_endpoint,omitempty"`
-}
-
 func (r *Retries) add(of *result.Result) {
 	if of.RetryAfterNS != nil {
 		r.AskedLater++
@@ -195,31 +171,6 @@ func samplingOf(r *result.Run) string {
 		out = append(out, name+" "+strings.Trim(string(r.Sampling[name]), `"`))
 	}
 	return strings.Join(out, ", ")
-}
-
-// retryRows say how much was sent again, and whether the answers were the same.
-func retryRows(s *Summary) [][]string {
-	var rows [][]string
-	if d := s.Run.Determinism; d != nil {
-		rows = append(rows, []string{"Determinism", fmt.Sprintf("%s differ", page.Brief(d.Differed)),
-			fmt.Sprintf("of %s sent twice at temperature 0, one at a time; %s sampled", page.Many(d.Compared, "request"), page.Brief(d.Rows))})
-	}
-	r := s.Retries
-	if r == nil {
-		return rows
-	}
-	return append(rows, []string{"Retried", page.Many(r.Retried, "request"),
-		fmt.Sprintf("%s in %s; %s asked for a later try by Retry-After; latencies include the retries",
-			page.Brief(r.Succeeded)+" succeeded", page.Many(r.Attempts, "further attempt"), page.Many(r.AskedLater, "answer"))})
-}
-
-// EndpointRetries say what an endpoint left to the others, and took from them.
-type EndpointRetries struct {
-	Name     string `json:"name"`
-	Attempts int64  `json:"attempts_requests"`            // that went to it
-	PassedOn int64  `json:"passed_on_requests"`           // of these, that failed and went on to the next endpoint
-	TookOver int64  `json:"took_over_requests"`           // whose last attempt was here, and whose first was not
-	Answered int64  `json:"took_over_succeeded_requests"` // of these, that succeeded
 }
 
 // spread counts the attempts of a request at each endpoint. A retry goes to the next

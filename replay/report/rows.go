@@ -2,8 +2,8 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"reprise/replay/result"
@@ -11,53 +11,6 @@ import (
 )
 
 // The tables that the text and the page share, as rows of strings.
-
-// overview is what was asked of the server and what it did: name, figure, note.
-func overview(s *Summary) [][]string {
-	r, t, tok := &s.Requests, &s.Throughput, &s.Tokens
-	rows := [][]string{
-		{"Requests", page.Brief(r.Rows), fmt.Sprintf("%s succeeded, %s failed, %s cancelled, %s not sent",
-			page.Brief(r.Succeeded), page.Brief(r.Failed), page.Brief(r.Cancelled), page.Brief(r.NotSent))},
-		{"Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it"},
-		{"Offered", unit(t.OfferedPerS, "requests/s"), schedule(&s.Run)},
-		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests, the drain at the end included"},
-		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), page.Many(tok.Prompt, "token") + estimateNote(s.PromptEstimates(), r.Succeeded)},
-		{"Output tokens", unit(t.OutputTokensPerS, "tokens/s"),
-			fmt.Sprintf("%s, %s per event", page.Many(tok.Output, "token"), numberOrDash(tok.PerEvent)) + estimateNote(s.OutputEstimates(), r.Succeeded)},
-	}
-	if g := s.Goodput; g != nil {
-		note := func(of Good) string { return fmt.Sprintf("%s met %s", page.OrDash(of.Share, page.Percent), g.SLO) }
-		rows = append(rows, []string{"Goodput from sent", unit(g.FromSent.PerS, "requests/s"), note(g.FromSent)},
-			[]string{"Goodput from due", unit(g.FromDue.PerS, "requests/s"), note(g.FromDue)})
-	}
-	limit := "no limit"
-	if n := s.InFlight.Limit; n != nil {
-		limit = fmt.Sprintf("limit %s, %s held back", page.Brief(int64(*n)), page.Brief(s.InFlight.HeldBack))
-	}
-	if r.WarmUp+r.CoolDown > 0 {
-		rows = append(rows, []string{"Not measured", page.Many(r.WarmUp+r.CoolDown, "request"),
-			fmt.Sprintf("%s to warm up and %s to cool down, sent as well", page.Brief(r.WarmUp), page.Brief(r.CoolDown))})
-	}
-	if n := s.Run.Beyond; n > 0 {
-		rows = append(rows, []string{"Beyond", page.Many(n, "request"), "not sent: due after the duration that was asked for"})
-	}
-	rows = append(append(rows, driftRows(s)...), retryRows(s)...)
-	rows = append(append(rows, partRows(s.Run.Selection)...), beforeRows(&s.Run)...)
-	rows = append(rows, efficiencyRows(s.Efficiency)...)
-	c, hits, expected := &s.Cache, "not reported", "what to expect is not known"
-	if c.Measured != nil {
-		hits = page.Percent(*c.Measured) + " measured"
-	}
-	if c.Expected != nil {
-		expected = fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to rounding",
-			page.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], page.Brief(*c.Block), page.OrDash(c.RoundingLoss, page.Percent))
-	}
-	return append(rows,
-		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", page.Brief(int64(s.InFlight.Max)), limit)},
-		[]string{"Prompt error", page.Brief(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
-		[]string{"Output miss", page.Brief(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
-		[]string{"Prefix cache", hits, expected})
-}
 
 // efficiencyRows say what the users and the owner get.
 func efficiencyRows(e *Efficiency) [][]string {
@@ -87,21 +40,6 @@ func schedule(r *result.Run) string {
 	return fmt.Sprintf("%s, speed %s", Plain(r.Timing), page.Number(r.Speed))
 }
 
-// driftRows say how far a causal run moved later turns.
-func driftRows(s *Summary) [][]string {
-	d := s.Run.Drift
-	if d == nil {
-		return nil
-	}
-	milli := func(ns int64) string { return page.Number(float64(ns) / 1e6) }
-	p99 := "–"
-	if d.P99NS != nil {
-		p99 = milli(*d.P99NS)
-	}
-	return [][]string{{"Drift of turns", page.Number(d.MeanNS/1e6) + " ms on average",
-		fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", page.Many(d.Turns, "later turn"), milli(d.P50NS), p99, milli(d.MaxNS))}}
-}
-
 func difference(d Difference) string {
 	switch {
 	case d.Compared == 0:
@@ -125,6 +63,17 @@ func numberOrDash(v *float64) string {
 		return "–"
 	}
 	return page.Number(*v)
+}
+
+var latencyHead = []string{"", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"}
+
+// statRow is a line of a table under latencyHead.
+func statRow(label string, st *Stat) []string {
+	row := []string{label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short)}
+	for _, p := range percentiles {
+		row = append(row, page.OrDash(*p.of(st), page.Short))
+	}
+	return slices.Concat(row, []string{page.OrDash(st.Max, page.Short)})
 }
 
 // groupHead stands above the time to the first token of a part.
@@ -216,42 +165,4 @@ func Plain(s string) string {
 		}
 		return '?'
 	}, s)
-}
-
-// partRows say which part of the workload was sent, how often, and what was sent
-// before it to prime the server's cache.
-func partRows(p *result.Selection) [][]string {
-	if p == nil {
-		return nil
-	}
-	notes := []string{"of " + page.Many(p.OfRows, "row")}
-	if p.FromNS > 0 || p.ToNS > 0 {
-		end := "the end"
-		if p.ToNS > 0 {
-			end = time.Duration(p.ToNS).String()
-		}
-		notes = append(notes, fmt.Sprintf("the window from %v to %s", time.Duration(p.FromNS), end))
-	}
-	if s := p.Sample; s != nil {
-		notes = append(notes, fmt.Sprintf("%s of %s", page.Brief(s.Sessions), page.Many(s.OfSessions, "session")))
-	}
-	if p.MaxRequests > 0 {
-		notes = append(notes, "the first of them")
-	}
-	if l := p.Loop; l != nil {
-		times := "again and again"
-		if l.Rounds > 0 {
-			times = page.Many(l.Rounds, "round")
-		}
-		if l.Same {
-			times += " of the same prompts"
-		}
-		notes = append(notes, times)
-	}
-	rows := [][]string{{"Part", page.Many(p.Rows, "row"), strings.Join(notes, ", ")}}
-	if c := p.Prime; c != nil {
-		rows = append(rows, []string{"Primed", page.Many(c.Prompts, "prompt"),
-			fmt.Sprintf("%s before the run, of a cache of %s; %s failed", page.Many(c.Tokens, "token"), page.Brief(c.CapacityTokens), page.Brief(c.Failed))})
-	}
-	return rows
 }

@@ -116,29 +116,30 @@ func secondary(labels string) bool {
 	return false
 }
 
-// servers reads the metrics of the run.
-func (c *collector) servers(s *Summary) error {
-	if c.opts.Metrics == nil {
+// readServers reads the metrics of a run, nil for none, whose last request ended at
+// lastDone.
+func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDone int64) error {
+	if metrics == nil {
 		return nil
 	}
-	from, to, whole := int64(0), c.lastDone, c.run.Window == nil
-	if made := c.run.Server; made != nil {
+	from, to, whole := int64(0), lastDone, s.Run.Window == nil
+	if made := s.Run.Server; made != nil {
 		from, to = made.FromNS, made.ToNS
-	} else if err := trace.Each(c.opts.Metrics(), func(_ int64, m *result.Metric) error {
+	} else if err := trace.Each(metrics(), func(_ int64, m *result.Metric) error {
 		to = max(to, m.AtNS) // of a run that did not finish
 		return nil
 	}); err != nil {
 		return err
 	}
-	sums, err := result.SummariseMetrics(c.opts.Metrics(), from, to, whole, c.run.Resumed)
+	sums, err := result.SummariseMetrics(metrics(), from, to, whole, s.Run.Resumed)
 	if err != nil {
 		return err
 	}
 	if len(sums.Metrics) == 0 {
 		return nil
 	}
-	lines := newServerLines(&c.run, from, to)
-	if err := trace.Each(c.opts.Metrics(), func(_ int64, m *result.Metric) error { lines.add(m); return nil }); err != nil {
+	lines := newServerLines(&s.Run, from, to)
+	if err := trace.Each(metrics(), func(_ int64, m *result.Metric) error { lines.add(m); return nil }); err != nil {
 		return err
 	}
 	out := &Servers{FromS: float64(from) / 1e9, ToS: float64(to) / 1e9}

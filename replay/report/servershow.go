@@ -102,26 +102,6 @@ func cacheBefore(c *result.CacheDiscipline) (did, note string) {
 	return "as they were", "whatever earlier requests left in them"
 }
 
-// beforeRows say what was done before the run, and what was said of it.
-func beforeRows(r *result.Run) (rows [][]string) {
-	if r.Cache != nil {
-		did, note := cacheBefore(r.Cache)
-		rows = append(rows, []string{"Caches before", did, note})
-	}
-	if p := r.Profiled; p != nil {
-		note := Plain(p.Error)
-		if note == "" {
-			note = "while the servers' profilers ran, which costs them time"
-		}
-		figure := "not profiled"
-		if p.FromNS != nil {
-			figure = "profiled"
-		}
-		rows = append(rows, []string{"Servers", figure, note})
-	}
-	return rows
-}
-
 func serverSection(s *Summary) page.Section {
 	rows := serverRows(s)
 	if len(rows) == 0 {
@@ -151,49 +131,6 @@ func serverSection(s *Summary) page.Section {
 				over("GPU utilisation", "Mean of the GPUs.", "share", "", p.GPUUse),
 				over("GPU power", "Of all GPUs together.", "power", "W", p.GPUPower))),
 	}
-}
-
-// serverWarnings say what the servers' figures, and what they depend on, cannot tell.
-func serverWarnings(s *Summary, warn func(when bool, code, format string, args ...any)) {
-	r := &s.Run
-	if v := s.Servers; v != nil {
-		text := map[string]string{result.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
-		warn(v.Speculation != nil && text != "", warnSpeculation,
-			"the servers decode speculatively, and how much of a draft is accepted depends on what the text says: these prompts are %s, so that neither the acceptance nor the latencies that rest on it hold for real traffic", text)
-		warn(v.Restarts > 0, warnRestart, "%s of the servers fell during the run: a server started anew", page.Many(int64(v.Restarts), "counter"))
-	}
-	if st := r.Server; st != nil && st.Scraped != nil {
-		for _, t := range st.Scraped.Targets {
-			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"), Plain(t.Target), classes(t.Failures))
-		}
-		warn(st.Scraped.Dropped > 0, warnSeries, "%s of series beyond the first %s were dropped", page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
-	}
-	if st := r.Server; st != nil && st.Prometheus != nil {
-		warn(st.Prometheus.Failed > 0, warnUnmeasured, "%s of the Prometheus server failed: %s", page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
-		warn(st.Prometheus.Dropped > 0, warnSeries, "%s of Prometheus' series beyond a limit were dropped", page.Many(st.Prometheus.Dropped, "sample"))
-	}
-	more := (r.Cache == nil || r.Cache.Done == result.CacheNothing) && deref(s.Cache.Difference) > 0.005
-	warn(more && r.Simulated != "", warnGeneratedHits,
-		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
-	warn(more && r.Simulated == "", warnForeignHits,
-		"the servers found more of the prompts in their caches than this run had sent, by %s: what earlier runs left there made this one faster, and --cache cold would not", page.PercentagePoints(deref(s.Cache.Difference)))
-}
-
-func deref(f *float64) float64 {
-	if f == nil {
-		return 0
-	}
-	return *f
-}
-
-// classes lists failures by class, in order of their names.
-func classes(n map[string]int64) string {
-	var all []string
-	for class, k := range n {
-		all = append(all, fmt.Sprintf("%s %s", page.Brief(k), Plain(class)))
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
 }
 
 // promptText says what the prompts were written in.

@@ -8,22 +8,6 @@ import (
 	"reprise/trace/page"
 )
 
-// Stalled says how much of what was measured the client stood still in, see
-// [result.Stalls]. It is of the successful requests of the measured window. An event
-// that comes in a stall is timed at its end, so that these shares bound what the
-// client added to the latencies.
-type Stalled struct {
-	// TTFTShare is the part of all times from sent to first token, of an embedding to
-	// its answer, in which the client stood still. Null without one.
-	TTFTShare *float64 `json:"ttft_share"`
-	// GapP99Share is the part of a gap between token events in which the client stood
-	// still, at p99 of all gaps: at most one gap in a hundred has more. It is rounded up
-	// to a tenth of a percent. Null without a gap.
-	GapP99Share *float64 `json:"gap_p99_share"`
-	// StalledRequests are those whose time to the first token holds some of a stall.
-	StalledRequests int64 `json:"stalled_requests"`
-}
-
 // A stallMeter holds requests against the stalls of the client, which are in order
 // and apart.
 type stallMeter struct {
@@ -108,45 +92,6 @@ func (m *stallMeter) summary() *Stalled {
 		s.GapP99Share = Rounded(float64(step)/shareSteps, 1e9)
 	}
 	return s
-}
-
-// Why there is nothing to hold against a limit on stalls.
-const (
-	stallsNotRecorded   = "not recorded"
-	stallsNotApplicable = "not applicable"
-)
-
-// stalls checks how much of what was measured the client stood still in.
-func (j *judgement) stalls(s *Summary, limits Limits) {
-	var stalled Stalled
-	why := ""
-	switch {
-	case s.Run.Simulated != "":
-		why = stallsNotApplicable
-	case s.Stalled == nil:
-		why = stallsNotRecorded
-	default:
-		stalled = *s.Stalled
-	}
-	check := func(code string, share *float64, limit float64, format string, args ...any) {
-		if share == nil {
-			c := unmeasured(limit, "share")
-			c.Says = why
-			j.check(code, c, "")
-			return
-		}
-		j.check(code, atMost(*share, limit, "share"), format, append([]any{page.Percent(*share)}, append(args, page.Percent(limit))...)...)
-	}
-	n, longest := int64(0), "0"
-	if r := s.Run.Stalls; r != nil {
-		n, longest = r.Count, page.Number(float64(r.LongestNS)/1e6)
-	}
-	check(codeStalledTTFT, stalled.TTFTShare, limits.StallTTFT,
-		"the client stood still for %s of the times to first token, those of %s of %s (%s, the longest %s ms): so much of TTFT may be its own; the limit is %s",
-		page.Brief(stalled.StalledRequests), page.Many(s.Requests.Succeeded, "request"), page.Many(n, "stall"), longest)
-	check(codeStalledGap, stalled.GapP99Share, limits.StallGap,
-		"at p99 of the gaps between token events, the client stood still for %s of the gap (%s, the longest %s ms); the limit is %s",
-		page.Many(n, "stall"), longest)
 }
 
 // sayStalls says what stalls there were, empty where the run was not watched.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"reprise/replay/result"
 	"reprise/trace"
@@ -262,13 +261,4 @@ func steadySection(s *Steady) page.Section {
 		sec.Tables = []page.Table{{Caption: "Latency in ms, of requests sent and finished inside", Head: latencyHead, Rows: rows, HeadTerms: repeat(termOf("latencies of the steady state"), len(latencyHead))}}
 	}
 	return sec
-}
-
-// statRow is a line of a table under latencyHead.
-func statRow(label string, st *Stat) []string {
-	row := []string{label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short)}
-	for _, p := range percentiles {
-		row = append(row, page.OrDash(*p.of(st), page.Short))
-	}
-	return slices.Concat(row, []string{page.OrDash(st.Max, page.Short)})
 }

@@ -348,3 +348,80 @@ func estimateNote(n, of int64) string {
 	}
 	return fmt.Sprintf(", estimated for %s of %s", page.Brief(n), page.Many(of, "request"))
 }
+
+// A Verdict says whether the numbers describe the server. It is false when the
+// client was late or saturated, or when the run was not the one asked for, and
+// the reasons say which. A run without reasons is trustworthy.
+type Verdict struct {
+	Trustworthy bool     `json:"trustworthy"`
+	Reasons     []Reason `json:"reasons"`
+	Checks      []Check  `json:"checks"` // all that was held against a limit
+}
+
+// A Reason is one thing that makes a run untrustworthy.
+type Reason struct {
+	Code     string  `json:"code"` // one of the Code constants
+	Text     string  `json:"text"`
+	Measured float64 `json:"measured"`
+	Limit    float64 `json:"limit"`
+	Unit     string  `json:"unit"` // of both: ms, share, requests
+}
+
+// A Check is what was measured beside what is allowed, whether it holds or not.
+type Check struct {
+	Code     string   `json:"code"`
+	Measured *float64 `json:"measured"` // null where nothing was
+	Allowed  *float64 `json:"allowed"`  // null where there is no limit
+	Unit     string   `json:"unit"`
+	Holds    bool     `json:"holds"`
+	Says     string   `json:"says,omitempty"` // why nothing was measured, where that is not plain
+}
+
+// Stalled says how much of what was measured the client stood still in, see
+// [result.Stalls]. It is of the successful requests of the measured window. An event
+// that comes in a stall is timed at its end, so that these shares bound what the
+// client added to the latencies.
+type Stalled struct {
+	// TTFTShare is the part of all times from sent to first token, of an embedding to
+	// its answer, in which the client stood still. Null without one.
+	TTFTShare *float64 `json:"ttft_share"`
+	// GapP99Share is the part of a gap between token events in which the client stood
+	// still, at p99 of all gaps: at most one gap in a hundred has more. It is rounded up
+	// to a tenth of a percent. Null without a gap.
+	GapP99Share *float64 `json:"gap_p99_share"`
+	// StalledRequests are those whose time to the first token holds some of a stall.
+	StalledRequests int64 `json:"stalled_requests"`
+}
+
+// A Part is the share of the requests that one server got, or that was answered with
+// one value of a response header.
+type Part struct {
+	Name string `json:"name"` // URL or value
+	Group
+}
+
+// A HeaderPart says who answered, as a response header tells.
+type HeaderPart struct {
+	Header string `json:"header"`
+	Values []Part `json:"values"` // most frequent first, at most 20; the rest together is "(others)"
+	Absent int64  `json:"absent_rows"`
+}
+
+// Retries count what was sent again, or was asked to come again later.
+type Retries struct {
+	Retried    int64 `json:"retried_rows"`
+	Succeeded  int64 `json:"retried_succeeded_rows"`
+	Attempts   int64 `json:"further_attempts_requests"` // beyond the first of each
+	AskedLater int64 `json:"retry_after_rows"`          // answered with Retry-After, whether it was followed or not
+	// ByEndpoint is null where retries stayed with their endpoint.
+	ByEndpoint []EndpointRetries `json:"by_endpoint,omitempty"`
+}
+
+// EndpointRetries say what an endpoint left to the others, and took from them.
+type EndpointRetries struct {
+	Name     string `json:"name"`
+	Attempts int64  `json:"attempts_requests"`            // that went to it
+	PassedOn int64  `json:"passed_on_requests"`           // of these, that failed and went on to the next endpoint
+	TookOver int64  `json:"took_over_requests"`           // whose last attempt was here, and whose first was not
+	Answered int64  `json:"took_over_succeeded_requests"` // of these, that succeeded
+}

@@ -6,7 +6,6 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace/page"
-	"reprise/trace/sample"
 )
 
 const (
@@ -158,65 +157,23 @@ type Series struct {
 // zero: a microsecond.
 const minDrawnMS = 1e-3
 
-// describe finishes the samples, into the statistics and the curves.
-func (c *collector) describe(s *Summary, zeros bool) {
-	l, p := &s.Latency, &s.Series
-	curve := func(into *page.Series, name string, of *sample.Values, stat *Stat, atLeast float64) {
-		var q sample.Order
-		*stat, q = StatOf(of)
-		into.Name = name
-		into.X, into.Y = distributionOf(&q, atLeast)
-	}
-	var unused page.Series
-	curve(&p.TTFTSent, "from sent", &c.ttft[FromSent], &l.FromSent.TTFT, 0)
-	curve(&p.TTFTDue, "from due", &c.ttft[FromDue], &l.FromDue.TTFT, 0)
-	curve(&p.E2ESent, "from sent", &c.e2e[FromSent], &l.FromSent.E2E, 0)
-	curve(&p.E2EDue, "from due", &c.e2e[FromDue], &l.FromDue.E2E, 0)
-	curve(&unused, "", &c.headers[FromSent], &l.FromSent.Headers, 0)
-	curve(&unused, "", &c.headers[FromDue], &l.FromDue.Headers, 0)
-	curve(&p.ITLChunk, "between events (chunk ITL)", &c.chunk, &l.ITLChunk, minDrawnMS)
-	curve(&p.ITLToken, "per token (token-normalised ITL)", &c.token, &l.ITLToken, minDrawnMS)
-	curve(&p.TPOT, "TPOT", &c.tpot, &l.TPOT, 0)
-	curve(&p.Lag, "sent − due", &c.lag, &l.SendLag, minDrawnMS)
-
-	p.Input, p.Output, p.Wanted = c.input.series("prompt tokens"), c.output.series("output tokens"), c.wanted.series("as the workload asks")
-	p.BinS = c.time.seconds()
-	p.DuePerS = c.time.rate("due", func(s slot) int64 { return s.due })
-	p.SentPerS = c.time.rate("sent", func(s slot) int64 { return s.sent })
-	p.InFlight = c.time.inFlight("in flight")
-	coarse := c.time.coarse()
-	p.CoarseS = coarse.seconds()
-	p.PromptPerS = coarse.rate("prompt tokens", func(s slot) int64 { return s.prompt })
-	p.OutputPerS = coarse.rate("output tokens", func(s slot) int64 { return s.output })
-	p.Hits, p.HitsAllowed = coarse.hits(zeros)
-	p.TTFTPoints = c.picks.points("a request", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.ttft })
-	p.TTFTMax = c.time.largest("slowest of each bin", func(s slot) Span { return s.ttft })
-	if c.run.Simulated == "" {
-		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) Span { return Span{q.lag(), true} })
-		p.LagMax = c.time.largest("latest of each bin", func(s slot) Span { return s.lag })
-	}
-	p.Sampled, p.SampledFrom = int64(len(c.picks.held)), c.sent
-}
-
-// Tokens and cache hits over time.
-
-// addOverTime counts the tokens of a successful request where they came, and its
-// cache hits where it was sent.
-func (c *collector) addOverTime(r *result.Result) {
+// addTokens counts the tokens of a successful request where they came, and its cache
+// hits where it was sent, in whole blocks.
+func (t *timeline) addTokens(r *result.Result, block int64) {
 	if r.FirstTokenNS != nil && r.Events > 0 {
-		c.time.at(*r.FirstTokenNS).prompt += int64(InputTokens(r)) // which ends its prefill
-		c.time.addOutput(r)
+		t.at(*r.FirstTokenNS).prompt += int64(InputTokens(r)) // which ends its prefill
+		t.addOutput(r)
 	}
 	if r.Input == nil || *r.Input == 0 {
 		return
 	}
-	s, prompt := c.time.at(*r.SentNS), int64(*r.Input)
+	s, prompt := t.at(*r.SentNS), int64(*r.Input)
 	s.asked += prompt
 	if r.Cached != nil {
 		s.looked += prompt
 		s.cached += int64(*r.Cached)
 	}
-	if block := c.cache.block; block > 0 && r.Known != nil {
+	if block > 0 && r.Known != nil {
 		s.allowed += prompt
 		s.reach += min(int64(*r.Known), prompt-1) / block * block
 	}

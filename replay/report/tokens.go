@@ -33,7 +33,7 @@ func InputTokens(r *result.Result) int32 {
 func cut(got, want int32) bool { return want-got >= 16 && float64(got) < 0.9*float64(want) }
 
 // addTokens takes a successful result.
-func (t *tokenCounts) addTokens(r *result.Result, category *group) {
+func (t *tokenCounts) addTokens(r *result.Result) {
 	input := InputTokens(r)
 	t.tokens.Prompt += int64(input)
 	t.input.add(input)
@@ -66,7 +66,6 @@ func (t *tokenCounts) addTokens(r *result.Result, category *group) {
 		t.cachedZero++
 	}
 	t.cache.add(r)
-	category.cache.add(r)
 }
 
 // lengths counts token lengths in buckets for the plots, 8 to each doubling.

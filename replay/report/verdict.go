@@ -10,34 +10,6 @@ import (
 	"reprise/trace/page"
 )
 
-// A Verdict says whether the numbers describe the server. It is false when the
-// client was late or saturated, or when the run was not the one asked for, and
-// the reasons say which. A run without reasons is trustworthy.
-type Verdict struct {
-	Trustworthy bool     `json:"trustworthy"`
-	Reasons     []Reason `json:"reasons"`
-	Checks      []Check  `json:"checks"` // all that was held against a limit
-}
-
-// A Reason is one thing that makes a run untrustworthy.
-type Reason struct {
-	Code     string  `json:"code"` // one of the Code constants
-	Text     string  `json:"text"`
-	Measured float64 `json:"measured"`
-	Limit    float64 `json:"limit"`
-	Unit     string  `json:"unit"` // of both: ms, share, requests
-}
-
-// A Check is what was measured beside what is allowed, whether it holds or not.
-type Check struct {
-	Code     string   `json:"code"`
-	Measured *float64 `json:"measured"` // null where nothing was
-	Allowed  *float64 `json:"allowed"`  // null where there is no limit
-	Unit     string   `json:"unit"`
-	Holds    bool     `json:"holds"`
-	Says     string   `json:"says,omitempty"` // why nothing was measured, where that is not plain
-}
-
 // Codes of the checks, in the order in which they are given.
 const (
 	CodeNoSamples   = "no_samples"       // nothing succeeded: nothing can be said
@@ -143,6 +115,45 @@ func (j *judgement) lag(s *Summary, limits Limits) {
 	} else {
 		j.check(codeLagDrift, unmeasured(limit, "ms"), "")
 	}
+}
+
+// Why there is nothing to hold against a limit on stalls.
+const (
+	stallsNotRecorded   = "not recorded"
+	stallsNotApplicable = "not applicable"
+)
+
+// stalls checks how much of what was measured the client stood still in.
+func (j *judgement) stalls(s *Summary, limits Limits) {
+	var stalled Stalled
+	why := ""
+	switch {
+	case s.Run.Simulated != "":
+		why = stallsNotApplicable
+	case s.Stalled == nil:
+		why = stallsNotRecorded
+	default:
+		stalled = *s.Stalled
+	}
+	check := func(code string, share *float64, limit float64, format string, args ...any) {
+		if share == nil {
+			c := unmeasured(limit, "share")
+			c.Says = why
+			j.check(code, c, "")
+			return
+		}
+		j.check(code, atMost(*share, limit, "share"), format, append([]any{page.Percent(*share)}, append(args, page.Percent(limit))...)...)
+	}
+	n, longest := int64(0), "0"
+	if r := s.Run.Stalls; r != nil {
+		n, longest = r.Count, page.Number(float64(r.LongestNS)/1e6)
+	}
+	check(codeStalledTTFT, stalled.TTFTShare, limits.StallTTFT,
+		"the client stood still for %s of the times to first token, those of %s of %s (%s, the longest %s ms): so much of TTFT may be its own; the limit is %s",
+		page.Brief(stalled.StalledRequests), page.Many(s.Requests.Succeeded, "request"), page.Many(n, "stall"), longest)
+	check(codeStalledGap, stalled.GapP99Share, limits.StallGap,
+		"at p99 of the gaps between token events, the client stood still for %s of the gap (%s, the longest %s ms); the limit is %s",
+		page.Many(n, "stall"), longest)
 }
 
 // machine checks what the client took of its machine, and the machine of it.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"reprise/replay/result"
@@ -38,20 +39,20 @@ const (
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
-func (c *collector) warnings(s *Summary, zeros bool) []Warning {
+func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 	out := []Warning{}
 	warn := func(when bool, code, format string, args ...any) {
 		if when {
 			out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 		}
 	}
-	warn(c.run.PresetWarning != "", WarnPreset, "%s", Plain(c.run.PresetWarning))
+	warn(s.Run.PresetWarning != "", WarnPreset, "%s", Plain(s.Run.PresetWarning))
 	out = append(out, fewSamples(s)...)
 	t, ok := &s.Tokens, s.Requests.Succeeded
 	p, o := t.PromptError, t.OutputMiss
 	byTokenizer := t.OutputSources[result.FromTokenizer]
 	template, estimates, lengths := "", "", ""
-	if len(c.run.Uncounted) > 0 {
+	if len(s.Run.Uncounted) > 0 {
 		template = ": what the server's template adds could not be measured and is not in it"
 	}
 	if byTokenizer > 0 {
@@ -77,29 +78,72 @@ func (c *collector) warnings(s *Summary, zeros bool) []Warning {
 		"the hit ratios leave out %s without the counts that they need", page.Many(s.Cache.RowsLeftOut, "successful request"))
 	warn(s.Cache.Block == nil && ok > 0, warnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
-	warn(c.run.Timing == result.ClosedLoop, warnClosedLoop,
+	warn(s.Run.Timing == result.ClosedLoop, warnClosedLoop,
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its waiting does not show, so these latencies are not those of users, who come on their own account")
-	warn(len(c.run.Resumed) > 0, warnResumed, "%s", resumed(c.run.Resumed))
-	warn(c.run.Skipped > 0, warnSkipped,
-		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", page.Many(c.run.Skipped, "later turn"), page.Was(c.run.Skipped))
-	warn(c.run.ReadLate > 0, warnReadLate,
+	warn(len(s.Run.Resumed) > 0, warnResumed, "%s", resumed(s.Run.Resumed))
+	warn(s.Run.Skipped > 0, warnSkipped,
+		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", page.Many(s.Run.Skipped, "later turn"), page.Was(s.Run.Skipped))
+	warn(s.Run.ReadLate > 0, warnReadLate,
 		"%s %s due before %s could be read, since too many rows waited for their parents; each was sent late and counts as such",
-		page.Many(c.run.ReadLate, "row"), page.Was(c.run.ReadLate), it(c.run.ReadLate))
-	if p := c.run.Selection; p != nil && p.Prime != nil {
+		page.Many(s.Run.ReadLate, "row"), page.Was(s.Run.ReadLate), it(s.Run.ReadLate))
+	if p := s.Run.Selection; p != nil && p.Prime != nil {
 		warn(p.Prime.Failed > 0, warnPrime,
 			"%s of the %s that prime the cache failed, so that it held less than meant when the run began", page.Brief(p.Prime.Failed), page.Many(p.Prime.Prompts, "prompt"))
 	}
 	serverWarnings(s, warn)
-	warn(c.promptsCut > 0, warnPromptCut,
-		"the server counted far fewer tokens than were sent in %s, and reported no error: it cut prompts silently, so less was computed than the workload asks", page.Many(c.promptsCut, "request"))
-	warn(c.outputsLonger > 0, warnOutputLonger,
-		"%s %s longer than the most that was asked for: the server does not keep to max_tokens", page.Many(c.outputsLonger, "output"), page.Was(c.outputsLonger))
-	warn(c.run.TLSUnverified, warnTLS, "the server's certificate was not checked, so who answered is not known")
+	warn(counts.promptsCut > 0, warnPromptCut,
+		"the server counted far fewer tokens than were sent in %s, and reported no error: it cut prompts silently, so less was computed than the workload asks", page.Many(counts.promptsCut, "request"))
+	warn(counts.outputsLonger > 0, warnOutputLonger,
+		"%s %s longer than the most that was asked for: the server does not keep to max_tokens", page.Many(counts.outputsLonger, "output"), page.Was(counts.outputsLonger))
+	warn(s.Run.TLSUnverified, warnTLS, "the server's certificate was not checked, so who answered is not known")
 	warn(len(s.ByEndpoint) > 1 && s.Cache.Expected != nil, warnCaches,
 		"requests went to %d servers, each with a cache of its own; the expected hit ratio is that of one cache which all share", len(s.ByEndpoint))
 	warn(s.Contract != nil && s.Requests.Failed > 0 && s.Contract.leavesErrorsOut(), warnContract,
 		"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: %s could not break it", page.Many(s.Requests.Failed, "failed request"))
 	return out
+}
+
+// serverWarnings say what the servers' figures, and what they depend on, cannot tell.
+func serverWarnings(s *Summary, warn func(when bool, code, format string, args ...any)) {
+	r := &s.Run
+	if v := s.Servers; v != nil {
+		text := map[string]string{result.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
+		warn(v.Speculation != nil && text != "", warnSpeculation,
+			"the servers decode speculatively, and how much of a draft is accepted depends on what the text says: these prompts are %s, so that neither the acceptance nor the latencies that rest on it hold for real traffic", text)
+		warn(v.Restarts > 0, warnRestart, "%s of the servers fell during the run: a server started anew", page.Many(int64(v.Restarts), "counter"))
+	}
+	if st := r.Server; st != nil && st.Scraped != nil {
+		for _, t := range st.Scraped.Targets {
+			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"), Plain(t.Target), classes(t.Failures))
+		}
+		warn(st.Scraped.Dropped > 0, warnSeries, "%s of series beyond the first %s were dropped", page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
+	}
+	if st := r.Server; st != nil && st.Prometheus != nil {
+		warn(st.Prometheus.Failed > 0, warnUnmeasured, "%s of the Prometheus server failed: %s", page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
+		warn(st.Prometheus.Dropped > 0, warnSeries, "%s of Prometheus' series beyond a limit were dropped", page.Many(st.Prometheus.Dropped, "sample"))
+	}
+	more := (r.Cache == nil || r.Cache.Done == result.CacheNothing) && deref(s.Cache.Difference) > 0.005
+	warn(more && r.Simulated != "", warnGeneratedHits,
+		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
+	warn(more && r.Simulated == "", warnForeignHits,
+		"the servers found more of the prompts in their caches than this run had sent, by %s: what earlier runs left there made this one faster, and --cache cold would not", page.PercentagePoints(deref(s.Cache.Difference)))
+}
+
+func deref(f *float64) float64 {
+	if f == nil {
+		return 0
+	}
+	return *f
+}
+
+// classes lists failures by class, in order of their names.
+func classes(n map[string]int64) string {
+	var all []string
+	for class, k := range n {
+		all = append(all, fmt.Sprintf("%s %s", page.Brief(k), Plain(class)))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // resumed says what an interruption of the run does to its numbers.
