@@ -30,7 +30,7 @@
 //   - push.go: --push and its credentials
 //   - vllmresult.go: the JSON of vLLM: --save-result, --metadata, --percentile-metrics
 //   - spellings.go: flags of vllm bench serve that replay takes too, refuses or
-//     translates; lists of values without commas; old names of limits
+//     translates; several values after one flag; old names of limits (--max-lag)
 //   - source.go: --capture-begin and --capture-end; --keep-templates
 //   - tier.go: rules of privacy tiers: --tier, --k-share, --epsilon, --ledger
 package flags
