@@ -51,12 +51,6 @@ func (b *byDepth) placesAt(depth int32) []int32 {
 	return b.lists[depth]
 }
 
-// placeOf returns the first place whose request is r or later.
-func (d *domain) placeOf(r int32) int {
-	i, _ := slices.BinarySearch(d.members, r)
-	return i
-}
-
 // spans finds, among the requests of one domain in their order, the nearest
 // ones that own an interior node at a given depth: those with low < depth <
 // full, where full is the depth of the request's last full block.

@@ -57,9 +57,6 @@ func (f *forest) distance(r, depth int32) int64 {
 	return f.stack.weightAfter(int(r)) + int64(depth-f.low[r])
 }
 
-// requestAt returns the request that owns the node at stack distance d.
-func (f *forest) requestAt(d int64) int32 { return int32(f.stack.placeAt(d)) }
-
 // runAt returns the run that holds depth on the path that ends in run x.
 func (f *forest) runAt(x, depth int32) int32 {
 	for f.runs[x].start >= depth {

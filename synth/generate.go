@@ -210,8 +210,23 @@ func (s *clientSampler) sampleTimes() []int64 {
 	return times
 }
 
-// sampleTuple implements [tupleSampler].
-func (s *clientSampler) sampleTuple(r int) int32 { return s.queues[s.clients[r]].nextTuple() }
+// sampleTuple implements [tupleSampler]. Beyond the last tuple of a client, it deals the
+// second half of them again and again, each time in another order. Draws with
+// replacement would keep the mean of what is known no better than a sample of that size
+// does; runs of consecutive tuples kept the curve of hit ratios no better than single
+// ones.
+func (s *clientSampler) sampleTuple(r int) int32 {
+	q := &s.queues[s.clients[r]]
+	if q.done == len(q.tuples) {
+		if !q.again {
+			q.tuples, q.again = q.tuples[len(q.tuples)/2:], true
+		}
+		q.r.Shuffle(len(q.tuples), func(i, j int) { q.tuples[i], q.tuples[j] = q.tuples[j], q.tuples[i] })
+		q.done = 0
+	}
+	q.done++
+	return q.tuples[q.done-1]
+}
 
 // A tupleQueue hands out the tuples of one client.
 type tupleQueue struct {
@@ -246,22 +261,6 @@ func (m *Model) tupleQueues() []tupleQueue {
 // shuffleWindow is the length of the windows in which a further population takes the
 // tuples in an order of its own.
 const shuffleWindow = 200
-
-// nextTuple returns the next tuple. Beyond the last, it deals the second half of them
-// again and again, each time in another order. Draws with replacement would keep the
-// mean of what is known no better than a sample of that size does; runs of consecutive
-// tuples kept the curve of hit ratios no better than single ones.
-func (q *tupleQueue) nextTuple() int32 {
-	if q.done == len(q.tuples) {
-		if !q.again {
-			q.tuples, q.again = q.tuples[len(q.tuples)/2:], true
-		}
-		q.r.Shuffle(len(q.tuples), func(i, j int) { q.tuples[i], q.tuples[j] = q.tuples[j], q.tuples[i] })
-		q.done = 0
-	}
-	q.done++
-	return q.tuples[q.done-1]
-}
 
 // A cellSampler is the [tupleSampler] of a model of cells: it draws each tuple anew
 // and puts it into the model's own. Memory is about 150 bytes for each request.

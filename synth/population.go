@@ -111,7 +111,11 @@ func (p *population) base(t *tuple, d *domain) base {
 	}
 	if f.owner == none {
 		// Even a tuple that knew less, since it was the first of the trace.
-		b.hit = p.onTrunk(d, min(t.trunk, length), length)
+		trunk := int32(len(d.trunk))
+		b.hit = min(t.trunk, length, trunk)
+		if b.hit == trunk && b.hit < length && b.hit > 0 && int(d.trunkTail) != p.size {
+			b.hit-- // nothing hangs on a partial block
+		}
 		if b.fresh = length - b.hit; b.hit > 0 {
 			b.run = d.trunk[b.hit-1]
 			b.owner = p.forest.owner(b.run, b.hit)
@@ -138,16 +142,6 @@ func (p *population) base(t *tuple, d *domain) base {
 		}
 	}
 	return b
-}
-
-// onTrunk is the depth of the last node of the trunk that a prompt of some
-// length has, which follows it so far; 0 for none.
-func (p *population) onTrunk(d *domain, follows, length int32) int32 {
-	n := int32(len(d.trunk))
-	if h := min(follows, n); h < n || h == length || h == 0 || int(d.trunkTail) == p.size {
-		return h
-	}
-	return n - 1 // nothing hangs on a partial block
 }
 
 // follow returns how many leading blocks of request r, placed at b, are on the

@@ -94,7 +94,11 @@ func (s *shaper) distances(end int64) {
 	if s.size > 0 {
 		for d := range s.blocks.cells() {
 			if live := s.sharedLife(d, edges, rate); live(0) > 0 {
-				add(global, 1<<d, 1<<(d+1)-1, differences(live, n))
+				weights := make([]float64, n)
+				for j := range weights {
+					weights[j] = math.Max(0, live(j)-live(j+1))
+				}
+				add(global, 1<<d, 1<<(d+1)-1, weights)
 			}
 		}
 		for _, c := range []category{global, duplicate, continuation, branch} {
@@ -148,15 +152,6 @@ func (s *shaper) sharedLife(d int, edges []float64, rate float64) func(edge int)
 		}
 		return x
 	}
-}
-
-// differences are the shares of the cells of a survival.
-func differences(life func(int) float64, n int) []float64 {
-	out := make([]float64, n)
-	for j := range out {
-		out[j] = math.Max(0, life(j)-life(j+1))
-	}
-	return out
 }
 
 // inOrder puts cells that touch or overlap in order: where little happens in a

@@ -60,7 +60,7 @@ func (p *population) find(d *domain, t *tuple) found {
 	for q := range s.depths {
 		s.depths[q] = log2(t.profile[q])
 	}
-	s.at = d.placeOf(p.forest.requestAt(distance))
+	s.at, _ = slices.BinarySearch(d.members, int32(p.forest.stack.placeAt(distance))) // its owner, or the next request of the domain
 	classes, deepest := endpoint|interior, t.hit+t.fresh
 	switch {
 	case t.fresh == 0 && int(t.tail) < p.size:
