@@ -55,8 +55,17 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 		if c.Progress != nil {
 			c.Progress(check.Name)
 		}
-		f := Finding{Status: Skipped, Why: c.lacks(check.Needs)}
-		if f.Why == "" {
+		f := Finding{Status: Skipped}
+		switch n := check.Needs; {
+		case n&NeedsTrace != 0 && c.Output.Trace == nil:
+			f.Why = "the output is no trace"
+		case n&NeedsLog != 0 && c.Log == nil:
+			f.Why = "it needs the source log (--source)"
+		case n&NeedsBefore != 0 && c.Log == nil && c.Internal == nil:
+			f.Why = "it needs the source log (--source) or a trace of tier internal (--internal)"
+		case n&NeedsCanaries != 0 && len(c.Canaries) == 0:
+			f.Why = "it needs what was planted in the source (--canaries)"
+		default:
 			f = check.Run(ctx, c)
 		}
 		f.Check, f.Why = check.Name, c.withoutPaths(f.Why)

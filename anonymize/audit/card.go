@@ -56,39 +56,30 @@ func card(_ context.Context, c *Case) Finding {
 		return failed(nil, "its times count from the first request of the source, which no noise hides: the card names no declared capture window. Import the source anew with --capture-begin and --capture-end, and release that")
 	}
 	if said.Schema == anonymize.CardSchema {
-		if why := oddCard(text, tier); why != "" {
-			return failed(nil, "%s", why)
+		// The tool writes no key of another name, and of the fields of the source no
+		// more than the name of a format and counts by kind: the names of other fields
+		// are the source's own, and may tell something.
+		var c anonymize.Card
+		dec := json.NewDecoder(strings.NewReader(text))
+		dec.DisallowUnknownFields()
+		if dec.Decode(&c) != nil {
+			return failed(nil, "the privacy card holds what this version of the tool does not write")
+		}
+		if f := c.SourceFields; f != nil {
+			if tier == anonymize.Public {
+				return failed(nil, "a public card tells of the fields of the source")
+			}
+			if _, ok := datasets.ReadFields(f.Format, f.Mapped); !ok && (f.Format != "" || f.Mapped != nil) {
+				return failed(nil, "the privacy card names fields of the source that are of no known format")
+			}
+			for kind := range f.Kinds {
+				if !slices.Contains(datasets.FieldKinds(), kind) {
+					return failed(nil, "the privacy card names fields of the source by another kind than it has")
+				}
+			}
 		}
 	}
 	return passed(nil, "tier %s, and the card matches its hash", tier)
-}
-
-// oddCard says what in a card the tool does not write: a key of another name, and
-// of the fields of the source more than the name of a format and counts by kind.
-// The names of other fields are the source's own, and may tell something.
-func oddCard(text, tier string) (why string) {
-	var c anonymize.Card
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	if dec.Decode(&c) != nil {
-		return "the privacy card holds what this version of the tool does not write"
-	}
-	f := c.SourceFields
-	if f == nil {
-		return ""
-	}
-	if tier == anonymize.Public {
-		return "a public card tells of the fields of the source"
-	}
-	if _, ok := datasets.ReadFields(f.Format, f.Mapped); !ok && (f.Format != "" || f.Mapped != nil) {
-		return "the privacy card names fields of the source that are of no known format"
-	}
-	for kind := range f.Kinds {
-		if !slices.Contains(datasets.FieldKinds(), kind) {
-			return "the privacy card names fields of the source by another kind than it has"
-		}
-	}
-	return ""
 }
 
 // ofSpec reports whether the output is a workload that was made of a specification.

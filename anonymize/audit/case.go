@@ -109,21 +109,6 @@ func (c *Case) Close() error {
 	return c.before.Close()
 }
 
-// lacks says why a check with such needs cannot be run; empty when it can.
-func (c *Case) lacks(n Needs) string {
-	switch {
-	case n&NeedsTrace != 0 && c.Output.Trace == nil:
-		return "the output is no trace"
-	case n&NeedsLog != 0 && c.Log == nil:
-		return "it needs the source log (--source)"
-	case n&NeedsBefore != 0 && c.Log == nil && c.Internal == nil:
-		return "it needs the source log (--source) or a trace of tier internal (--internal)"
-	case n&NeedsCanaries != 0 && len(c.Canaries) == 0:
-		return "it needs what was planted in the source (--canaries)"
-	}
-	return ""
-}
-
 // withoutPaths takes names of files out of a sentence.
 func (c *Case) withoutPaths(s string) string {
 	for _, path := range c.Paths {

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
-	"strconv"
-	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -20,26 +18,6 @@ type dictionary struct {
 	ids   map[uint64]string // the scheme
 	weak  []block.Key
 	plain []string
-}
-
-// newDictionary makes an empty one with so many weak keys: keys that somebody may
-// have set by hand, such as none, words, numbers and single bytes over and over.
-func newDictionary(weak int) *dictionary {
-	keys := []string{"", "0", "secret", "key", "password", "changeme", "default", "test", "salt", "reprise", "litellm", "sk-1234", "vllm",
-		"admin", "hunter2", "prefix", "block", "hash", "none", "null", "undefined", "true", "0000", "00000000"}
-	for i := 0; i < 256 && len(keys) < weak; i++ {
-		keys = append(keys, strings.Repeat(string([]byte{byte(i)}), 32))
-	}
-	for i := 1; len(keys) < weak; i++ {
-		keys = append(keys, strconv.Itoa(i))
-	}
-	d := &dictionary{ids: map[uint64]string{}, plain: keys[:weak]}
-	for _, k := range d.plain {
-		var key block.Key
-		copy(key[:], k)
-		d.weak = append(d.weak, key)
-	}
-	return d
 }
 
 // add adds the ids of all blocks of a sequence of tokens, and of what is left over

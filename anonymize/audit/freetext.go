@@ -45,7 +45,14 @@ func freeText(ctx context.Context, c *Case) Finding {
 	for _, kv := range o.Parquet.Metadata().KeyValueMetadata {
 		t.metadata(kv.Key, kv.Value)
 	}
-	t.others(o.Parquet)
+	if o.Parquet.Metadata().CreatedBy != createdBy {
+		t.refuse("created by")
+	}
+	for _, e := range o.Parquet.Metadata().Schema {
+		if !v.has(e.Name) {
+			t.refuse("names of columns")
+		}
+	}
 	columns, n := o.Parquet.Schema().Columns(), 0
 	err = eachChunk(o.Parquet, func(chunk parquet.ColumnChunk) error {
 		column := n % len(columns)
@@ -209,19 +216,6 @@ func (t *textScan) metadata(key, value string) {
 		}
 		if !t.own.has(value) {
 			t.refuse(where)
-		}
-	}
-}
-
-// others judges the strings of a file beside its metadata and values.
-func (t *textScan) others(f *parquet.File) {
-	m := f.Metadata()
-	if m.CreatedBy != createdBy {
-		t.refuse("created by")
-	}
-	for _, e := range m.Schema {
-		if !t.own.has(e.Name) {
-			t.refuse("names of columns")
 		}
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"strconv"
+	"strings"
 
 	"reprise/trace"
+	"reprise/trace/block"
 	"reprise/trace/token"
 )
 
@@ -127,7 +130,22 @@ func (c *Case) dictionary() (*dictionary, int) {
 		guesses = publicGuesses
 	}
 	meta := c.Output.Trace.Meta
-	d := newDictionary(weak)
+	// Weak keys are those that somebody may have set by hand, such as none, words,
+	// numbers and single bytes over and over.
+	keys := []string{"", "0", "secret", "key", "password", "changeme", "default", "test", "salt", "reprise", "litellm", "sk-1234", "vllm",
+		"admin", "hunter2", "prefix", "block", "hash", "none", "null", "undefined", "true", "0000", "00000000"}
+	for i := 0; i < 256 && len(keys) < weak; i++ {
+		keys = append(keys, strings.Repeat(string([]byte{byte(i)}), 32))
+	}
+	for i := 1; len(keys) < weak; i++ {
+		keys = append(keys, strconv.Itoa(i))
+	}
+	d := &dictionary{ids: map[uint64]string{}, plain: keys[:weak]}
+	for _, k := range d.plain {
+		var key block.Key
+		copy(key[:], k)
+		d.weak = append(d.weak, key)
+	}
 	tok, err := token.Open(meta.Tokenizer)
 	if err != nil { // none, or of a file: ids of a source without text
 		if tok, err = token.Open("o200k_base"); err != nil {

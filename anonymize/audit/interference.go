@@ -114,7 +114,12 @@ func (j *judge) partner(ctx context.Context) error {
 	if src.Meta.Capture.Declared() {
 		step = 0
 	}
-	other := newRenamed(rand.New(rand.NewPCG(j.Seed, 1)), x, step).source(src)
+	// All arrivals move by whole quanta, as an import makes the first arrival 0
+	// whatever it was. Where arrivals count from a declared begin, step is 0 and they
+	// do not move.
+	rng := rand.New(rand.NewPCG(j.Seed, 1))
+	names := renamed{newPermutation(rng, x.blocks), newPermutation(rng, x.sessions), newPermutation(rng, x.users), step * (1 + rng.Int64N(1000))}
+	other := names.source(src)
 	ks := []int{1, 2, 5, 20}
 	if !slices.Contains(ks, p.KShare) {
 		ks = append(ks, p.KShare)

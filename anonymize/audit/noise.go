@@ -226,7 +226,13 @@ func (g *dpGame) play(m dpMechanism, noise func() *dp.Noise, runs int) (dpBound,
 	best, told := dpBound{Lower: math.Inf(-1)}, 0
 	half := runs / 2
 	for i, s := range dpStatistics {
-		for _, t := range thresholds(with[i][:half]) { // the event that tells most…
+		sorted, thresholds := slices.Sorted(slices.Values(with[i][:half])), []float64{}
+		for j := range 200 { // quantiles
+			if v := sorted[j*len(sorted)/200]; !math.IsInf(v, 0) {
+				thresholds = append(thresholds, v)
+			}
+		}
+		for _, t := range slices.Compact(thresholds) { // the event that tells most…
 			if lower := lowerBound(share(with[i][:half], t), share(without[i][:half], t), half, g.budget.Delta); lower > best.Lower {
 				best = dpBound{Lower: lower, Statistic: s.name, Threshold: t}
 				told = i
@@ -239,18 +245,6 @@ func (g *dpGame) play(m dpMechanism, noise func() *dp.Noise, runs int) (dpBound,
 	best.Achievable = g.achievable(runs - half)
 	best.Limit = min(g.budget.Epsilon, g.achievable(math.MaxInt64>>12))
 	return best, nil
-}
-
-// thresholds are 200 quantiles of values.
-func thresholds(values []float64) []float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	var out []float64
-	for i := range 200 {
-		if v := sorted[i*len(sorted)/200]; !math.IsInf(v, 0) {
-			out = append(out, v)
-		}
-	}
-	return slices.Compact(out)
 }
 
 func share(values []float64, threshold float64) float64 {

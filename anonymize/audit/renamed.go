@@ -44,16 +44,16 @@ func newPermutation(rng *rand.Rand, n int64) permutation {
 		return permutation{1, 0, 0}
 	}
 	p := permutation{n: uint64(n), c: rng.Uint64N(uint64(n))}
-	for p.a = 1 + rng.Uint64N(p.n-1); gcd(p.a, p.n) != 1; p.a = 1 + rng.Uint64N(p.n-1) {
+	for {
+		p.a = 1 + rng.Uint64N(p.n-1)
+		factor, rest := p.a, p.n // Euclid: the greatest that both share
+		for rest != 0 {
+			factor, rest = rest, factor%rest
+		}
+		if factor == 1 {
+			return p
+		}
 	}
-	return p
-}
-
-func gcd(a, b uint64) uint64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // apply is the number for x. Numbers of 32 bits at most do not overflow, and beyond
@@ -67,13 +67,6 @@ func (p permutation) apply(x uint64) uint64 { return (x*p.a + p.c) % p.n }
 type renamed struct {
 	blocks, sessions, users permutation
 	shift                   int64
-}
-
-// newRenamed draws a renaming. The distance is of whole quanta, as an import makes
-// the first arrival 0 whatever it was; with a quantum of 0, for a trace whose
-// arrivals count from a declared begin, there is none.
-func newRenamed(rng *rand.Rand, x extent, quantum int64) *renamed {
-	return &renamed{newPermutation(rng, x.blocks), newPermutation(rng, x.sessions), newPermutation(rng, x.users), quantum * (1 + rng.Int64N(1000))}
 }
 
 func (n *renamed) source(src anonymize.Source) anonymize.Source {
