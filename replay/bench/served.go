@@ -38,14 +38,10 @@ type Served struct {
 	target Target
 }
 
-// logName is the engine's log beside a results file.
-func logName(results string) string {
-	return strings.TrimSuffix(results, filepath.Ext(results)) + ".engine.log"
-}
-
 // Run implements [Target].
 func (s *Served) Run(ctx context.Context, t Trial) (err error) {
-	if err := s.start(ctx, cmp.Or(s.Log, logName(t.Results))); err != nil {
+	beside := strings.TrimSuffix(t.Results, filepath.Ext(t.Results)) + ".engine.log"
+	if err := s.start(ctx, cmp.Or(s.Log, beside)); err != nil {
 		return err
 	}
 	if s.Fresh {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,25 +178,6 @@ type Outcome struct {
 	Held   *bool    `json:"held"` // null where it cannot be judged
 	Text   string   `json:"text"`
 	Change *float64 `json:"change"` // of the metric against the other row, as a share of that
-}
-
-// judge holds a hypothesis against the figures of its row and of the other.
-func (h *Hypothesis) judge(got, other Figure, has bool) Outcome {
-	if !has || other.V == 0 {
-		return Outcome{Text: fmt.Sprintf("not judged: there is no %s to compare", h.Metric)}
-	}
-	change := got.V/other.V - 1
-	held := false
-	switch h.Moves {
-	case movesUp:
-		held = change > 0 && change >= h.By
-	case movesDown:
-		held = change < 0 && -change >= h.By
-	case movesNot:
-		held = math.Abs(change) <= h.within()
-	}
-	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)", map[bool]string{true: "as said", false: "NOT as said"}[held],
-		h.Metric.Label(), h.Metric.format(got), h.Against, h.Metric.format(other), signed(change)), &change}
 }
 
 // parsePercent reads a share such as 10%.

@@ -40,7 +40,19 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 		p.row(r, &r.Rows[i])
 		p.section().Links = r.links(os.DirFS(dir), r.Rows[i].Row)
 	}
-	out.Sections = append(out.Sections, page.Section{Title: "Where it was made", Tables: []page.Table{r.environments()}})
+	made := page.Table{Head: []string{""}, Align: []page.Align{page.Left}} // by the first run of each model, side by side
+	for i, model := range r.Models {
+		made.Head, made.Align = append(made.Head, model), append(made.Align, page.Left)
+		for _, f := range r.made[i] {
+			row := slices.IndexFunc(made.Rows, func(row []string) bool { return row[0] == f.Label })
+			if row < 0 {
+				row = len(made.Rows)
+				made.Rows = append(made.Rows, append([]string{f.Label}, make([]string, len(r.Models))...))
+			}
+			made.Rows[row][i+1] = f.Value
+		}
+	}
+	out.Sections = append(out.Sections, page.Section{Title: "Where it was made", Tables: []page.Table{made}})
 	note := func(given bool, level page.Level, text string) {
 		if given {
 			out.Notes = append(out.Notes, page.Note{Level: level, Text: text})
@@ -55,24 +67,6 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 	note(r.Baseline != "", page.Info, "Changes are against "+r.Baseline+". They may be chance: reprise compare decides that.")
 	out.Facts = []page.Fact{{Label: "Rows", Value: strconv.Itoa(len(r.Rows))}, {Label: "Models", Value: strconv.Itoa(len(r.Models))}, {Label: "Runs", Value: strconv.Itoa(r.runs())}}
 	return out
-}
-
-// environments are where and by what the first run of each model was made, side by
-// side.
-func (r *SuiteResult) environments() page.Table {
-	t := page.Table{Head: []string{""}, Align: []page.Align{page.Left}}
-	for i, model := range r.Models {
-		t.Head, t.Align = append(t.Head, model), append(t.Align, page.Left)
-		for _, f := range r.made[i] {
-			row := slices.IndexFunc(t.Rows, func(row []string) bool { return row[0] == f.Label })
-			if row < 0 {
-				row = len(t.Rows)
-				t.Rows = append(t.Rows, append([]string{f.Label}, make([]string, len(r.Models))...))
-			}
-			t.Rows[row][i+1] = f.Value
-		}
-	}
-	return t
 }
 
 func (r *SuiteResult) runs() (n int) {

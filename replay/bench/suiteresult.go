@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -161,7 +162,21 @@ func (h *Hypothesis) outcome(m, other *measured) Outcome {
 		was, b = other.figure(h.Metric)
 		has = a && b
 	}
-	return h.judge(got, was, has)
+	if !has || was.V == 0 {
+		return Outcome{Text: fmt.Sprintf("not judged: there is no %s to compare", h.Metric)}
+	}
+	change := got.V/was.V - 1
+	held := false
+	switch h.Moves {
+	case movesUp:
+		held = change > 0 && change >= h.By
+	case movesDown:
+		held = change < 0 && -change >= h.By
+	case movesNot:
+		held = math.Abs(change) <= h.within()
+	}
+	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)", map[bool]string{true: "as said", false: "NOT as said"}[held],
+		h.Metric.Label(), h.Metric.format(got), h.Against, h.Metric.format(was), signed(change)), &change}
 }
 
 func (m *measured) result(row *Row) ModelResult {

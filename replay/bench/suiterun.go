@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -87,11 +88,19 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	if err := r.Check(); err != nil {
 		return SuiteResult{}, err
 	}
-	unlock, err := r.openDir()
+	entries, err := os.ReadDir(r.Dir)
+	fresh := len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) // empty, or not there
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return SuiteResult{}, err
+	}
+	unlock, err := lockDir(r.Dir)
 	if err != nil {
 		return SuiteResult{}, err
 	}
 	defer unlock()
+	if err := r.writeState(fresh); err != nil {
+		return SuiteResult{}, err
+	}
 	r.workloads = map[workloadKey]string{}
 	var all []measured
 	for i := range r.Columns {
@@ -159,7 +168,10 @@ func (r *SuiteRun) makeRun(ctx context.Context, c *Column, i, repeat int) (repor
 	if row.Hypothesis != nil {
 		r.note("  expected: %s", row.Hypothesis)
 	}
-	s, err := measureTrial(ctx, c.Target, t, options)
+	if err := c.Target.Run(ctx, t); err != nil {
+		return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	s, err := Summarise(t.Results, options)
 	if err == nil {
 		err = ctx.Err() // what was stopped has results, and is run again
 	}
@@ -191,8 +203,18 @@ func (r *SuiteRun) prepare(ctx context.Context, c *Column, row *Row, t Trial, se
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := clearRun(dir); err != nil {
-		return err
+	// Of an earlier run in the directory, the summary would say that the new one is
+	// complete, and the journal would stop it.
+	for _, pattern := range []string{summaryName, reportName, "results.*", "warmup.*"} {
+		paths, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if err := removeIf(path); err != nil {
+				return err
+			}
+		}
 	}
 	warm := Trial{Name: t.Name + ", warm-up", Workload: t.Workload, Load: Load{Concurrency: 1}, Seed: seed, Rows: row.Warmup,
 		Timeout: t.Timeout, Results: filepath.Join(dir, "warmup.parquet")}

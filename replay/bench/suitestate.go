@@ -50,31 +50,23 @@ type modelState struct {
 	Target string `json:"target"`
 }
 
-// openDir makes the directory that of the suite, or finds that it is. It is locked until
-// unlock is called.
-func (r *SuiteRun) openDir() (unlock func(), err error) {
-	entries, err := os.ReadDir(r.Dir)
-	fresh := len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) // empty, or not there
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return nil, err
-	}
-	if unlock, err = lockDir(r.Dir); err != nil {
-		return nil, err
-	}
-	if err := r.writeState(fresh); err != nil {
-		unlock()
-		return nil, err
-	}
-	return unlock, nil
-}
-
 // writeState writes which suite the directory is of, unless it is of another.
 func (r *SuiteRun) writeState(fresh bool) error {
+	rows := slices.Clone(r.Suite.Rows)
+	for i := range rows { // clauses of contracts have no fields to marshal, so they are text
+		if c := rows[i].Contract; c != nil {
+			rows[i].About += fmt.Sprintf("\x00%s %d %v", c.Name, c.GPUs, c.PricePerGPUHour)
+			for j := range c.Clauses {
+				rows[i].About += "\x00" + c.Clauses[j].Whole()
+			}
+			rows[i].Contract = nil
+		}
+	}
 	plan, err := json.Marshal(struct {
 		Seed  uint64
 		Rows  []Row
 		Trace string
-	}{r.Suite.Seed, r.planned(), r.Trace})
+	}{r.Suite.Seed, rows, r.Trace})
 	if err != nil {
 		return err
 	}
@@ -118,22 +110,6 @@ func (r *SuiteRun) writeState(fresh bool) error {
 	return writeIndented(filepath.Join(r.Dir, stateName), state)
 }
 
-// planned are the rows, with the clauses of contracts, which have no fields to
-// marshal, as text.
-func (r *SuiteRun) planned() []Row {
-	rows := slices.Clone(r.Suite.Rows)
-	for i := range rows {
-		if c := rows[i].Contract; c != nil {
-			rows[i].About += fmt.Sprintf("\x00%s %d %v", c.Name, c.GPUs, c.PricePerGPUHour)
-			for j := range c.Clauses {
-				rows[i].About += "\x00" + c.Clauses[j].Whole()
-			}
-			rows[i].Contract = nil
-		}
-	}
-	return rows
-}
-
 func readState(dir string) (suiteState, error) {
 	var s suiteState
 	path := filepath.Join(dir, stateName)
@@ -168,23 +144,6 @@ func runComplete(dir string) bool {
 		}
 	}
 	return true
-}
-
-// clearRun removes what an earlier run left in its directory: its summary would say
-// that the new one is complete, and its journal would stop that.
-func clearRun(dir string) error {
-	for _, pattern := range []string{summaryName, reportName, "results.*", "warmup.*"} {
-		paths, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return err
-		}
-		for _, path := range paths {
-			if err := removeIf(path); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // writeRun writes where and by what a run was made, its page, and the summary last.

@@ -282,7 +282,8 @@ func (s *Sweep) measureOnce(ctx context.Context, t Trial) (report.Summary, error
 		return report.Summary{}, err
 	}
 	doc = append(doc, '\n')
-	done, err := complete(t.Results, filepath.Join(dir, "trial.json"), doc)
+	path := filepath.Join(dir, "trial.json")
+	done, err := complete(t.Results, path, doc)
 	if err != nil {
 		return report.Summary{}, err
 	}
@@ -295,7 +296,14 @@ func (s *Sweep) measureOnce(ctx context.Context, t Trial) (report.Summary, error
 			return summary, err
 		}
 	}
-	if err := s.makeTrial(ctx, t, filepath.Join(dir, "trial.json"), doc); err != nil {
+	err = trace.WriteFile(path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(doc)
+		return err
+	})
+	if err == nil {
+		err = s.Target.Run(ctx, t)
+	}
+	if err != nil {
 		return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	return s.summarise(t)
@@ -324,18 +332,6 @@ func setAside(dir, why string) error {
 		}
 		return os.MkdirAll(dir, 0o755)
 	}
-}
-
-// makeTrial makes the trial, after what says which it is was written.
-func (s *Sweep) makeTrial(ctx context.Context, t Trial, path string, doc []byte) error {
-	err := trace.WriteFile(path, 0o644, func(w io.Writer) error {
-		_, err := w.Write(doc)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return s.Target.Run(ctx, t)
 }
 
 // complete tells whether the results of a trial are there, whole. What is left of a

@@ -58,17 +58,12 @@ func (l *Ladder) nextLoad(levels []Level) float64 {
 	switch n := len(levels); {
 	case n > 0 && levels[n-1].Outcome == outcomeUntrusted:
 		return 0
-	case len(l.Loads) == 0:
-		return l.search(levels)
+	case len(l.Loads) == 0: // the search is adaptive, see below
 	case n == len(l.Loads) || n > 0 && levels[n-1].Outcome == outcomeSaturated && !l.Past:
 		return 0
 	default:
 		return l.Loads[n]
 	}
-}
-
-// search is the next load of an adaptive search.
-func (l *Ladder) search(levels []Level) float64 {
 	lo, hi := bracket(levels)
 	next := l.From
 	switch {

@@ -15,7 +15,20 @@ import (
 
 // Page lays the sweep out for a browser.
 func (r *SweepResult) Page() *page.Page {
-	p := &page.Page{Title: "Load sweep", Lead: "What a server does at one load after another, up to saturation.", Facts: r.facts(), Notes: r.notes()}
+	p := &page.Page{Title: "Load sweep", Lead: "What a server does at one load after another, up to saturation.", Facts: r.facts()}
+	note := func(when bool, level page.Level, text string) {
+		if when {
+			p.Notes = append(p.Notes, page.Note{Level: level, Text: text})
+		}
+	}
+	if l := r.Untrusted(); l != nil {
+		note(true, page.Bad, fmt.Sprintf("The sweep is not trustworthy: at %s the client was the limit. %s", l.Name, l.Why))
+	}
+	note(r.PresetWarning != "", page.Warn, printable(r.PresetWarning))
+	note(r.Closed, page.Warn, closedNote)
+	tier := trace.TierNote("page", r.Tier)
+	note(tier != "", page.Warn, tier)
+	note(r.Hypothesis != "", page.Info, "Hypothesis: "+r.Hypothesis)
 	head, rows := r.table(sweepColumns)
 	found := page.Section{Title: "What was found", Text: append(r.Says(), r.remarks()...)}
 	levels := page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows,
@@ -39,26 +52,6 @@ func (r *SweepResult) facts() []page.Fact {
 		if f.Value != "" {
 			out = append(out, f)
 		}
-	}
-	return out
-}
-
-func (r *SweepResult) notes() []page.Note {
-	var out []page.Note
-	if l := r.Untrusted(); l != nil {
-		out = append(out, page.Note{Level: page.Bad, Text: fmt.Sprintf("The sweep is not trustworthy: at %s the client was the limit. %s", l.Name, l.Why)})
-	}
-	if r.PresetWarning != "" {
-		out = append(out, page.Note{Level: page.Warn, Text: printable(r.PresetWarning)})
-	}
-	if r.Closed {
-		out = append(out, page.Note{Level: page.Warn, Text: closedNote})
-	}
-	if tier := trace.TierNote("page", r.Tier); tier != "" {
-		out = append(out, page.Note{Level: page.Warn, Text: tier})
-	}
-	if r.Hypothesis != "" {
-		out = append(out, page.Note{Level: page.Info, Text: "Hypothesis: " + r.Hypothesis})
 	}
 	return out
 }

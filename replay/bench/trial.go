@@ -40,14 +40,6 @@ type Target interface {
 	Run(ctx context.Context, t Trial) error
 }
 
-// measureTrial makes a trial and summarises its results.
-func measureTrial(ctx context.Context, target Target, t Trial, o report.Options) (report.Summary, error) {
-	if err := target.Run(ctx, t); err != nil {
-		return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
-	}
-	return Summarise(t.Results, o)
-}
-
 // Summarise summarises a results file and, when there is one beside it, what was
 // measured at the servers.
 func Summarise(path string, o report.Options) (report.Summary, error) {
