@@ -50,8 +50,8 @@
 //     the tree, and which session it enters
 //   - domain.go, search.go: the search for the prompt that a request extends, by depth,
 //     kind and recency: the index in the first, the costs that choose in the second
-//   - workload.go: the options of generating (scale, speed, duration, users), their checks,
-//     and the workload's metadata
+//   - workload.go: the options of generating (requests, duration, users, speed), their
+//     checks, and the workload's metadata
 //   - workloadreader.go: the rows of a generated workload, in order of arrival: blocks,
 //     sessions, users, pauses
 //   - integer.go: integer arithmetic that is the same on every machine: logarithms, shares,
@@ -61,20 +61,23 @@
 //   - cellsfile.go, cellsrow.go: the file of a model of cells: reading and writing in the
 //     first, its rows and digest in the second
 //   - cellsfit.go: a model made of the histograms of a profile
-//   - public.go: a differentially private model: the steps of its fit, and its statement
-//     for the card
-//   - publicoptions.go: its options: ε, δ, the unit of privacy, limits; which traces can be
-//     published
-//   - publiccollect.go: its sample of each user's or session's requests
-//   - publicmeasure.go: its histograms, their shares of the budget, and cells that stand
-//     out of the noise
-//   - publicnodes.go: its public prefixes, which enough users share
-//   - publicshape.go: its tables, made of noisy histograms: times, lengths, categories,
-//     turns
-//   - publicdistance.go: its reuse distances, computed from how long blocks and sessions
-//     live
-//   - publicerror.go: its predicted errors, and the refusal of a model that is too noisy
-//   - publicrelease.go: its privacy card and metadata, and their check on reading
+//   - public.go: tier public: the fit of a differentially private model, step by step, and
+//     its statement for the card
+//   - publicoptions.go: tier public: options (ε, δ, unit of privacy, limits), and which
+//     traces can be published
+//   - publiccollect.go: tier public: a sample of each user's or session's requests, with
+//     what each repeats of earlier ones of the same unit
+//   - publicmeasure.go: tier public: the histograms that are measured, their shares of the
+//     budget, and cells that stand out of the noise
+//   - publicnodes.go: tier public: the prefixes that enough users share
+//   - publicshape.go: tier public: tables made of noisy histograms: times, lengths,
+//     categories, turns
+//   - publicdistance.go: tier public: reuse distances, computed from how long blocks and
+//     sessions stay in use
+//   - publicerror.go: tier public: predicted errors, and the refusal of a model that is too
+//     noisy
+//   - publicrelease.go: tier public: the model's privacy card and metadata, and their check
+//     on reading
 //
 // Exported names may change in any release.
 package synth
