@@ -322,7 +322,14 @@ func (c *collector) describe(s *Summary, zeros bool) {
 	p.BinS = c.time.seconds()
 	p.DuePerS = c.time.rate("due", func(s slot) int64 { return s.due })
 	p.SentPerS = c.time.rate("sent", func(s slot) int64 { return s.sent })
-	p.InFlight = c.time.inFlight("in flight")
+	var open int64
+	p.InFlight = c.time.series("in flight", func(s slot) float64 {
+		open += s.sent - s.done
+		return float64(open)
+	}, false)
+	for i := range p.InFlight.X { // at the end of each slot
+		p.InFlight.X[i] += c.time.seconds()
+	}
 	coarse := c.time.coarse()
 	p.CoarseS = coarse.seconds()
 	p.PromptPerS = coarse.rate("prompt tokens", func(s slot) int64 { return s.prompt })

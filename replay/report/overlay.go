@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -45,7 +46,11 @@ func WriteTextRuns(w io.Writer, runs []Named) error {
 		part := runs[at:min(at+overlayColumns, len(runs))]
 		head, rows, _ := overlayTable(part)
 		for i := range head {
-			head[i] = abridged(head[i])
+			// A name in twelve characters: its begin and its end, which is where names
+			// of runs differ.
+			if r := []rune(head[i]); len(r) > 12 {
+				head[i] = string(r[:5]) + "…" + string(r[len(r)-6:])
+			}
 		}
 		Grid(&b, "Runs, latencies in ms", head, rows)
 	}
@@ -55,15 +60,6 @@ func WriteTextRuns(w io.Writer, runs []Named) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// abridged is a name in twelve characters: its begin and its end, which is where
-// names of runs differ.
-func abridged(name string) string {
-	if r := []rune(name); len(r) > 12 {
-		return string(r[:5]) + "…" + string(r[len(r)-6:])
-	}
-	return name
 }
 
 const noClaim = "The figures stand beside each other as they were measured; whether a difference is more than noise is for a comparison with repeats to say."
@@ -82,8 +78,10 @@ func Overlay(runs []Named) *page.Page {
 		Terms:   pageTerms(),
 	}
 	head, rows, rowTerms := overlayTable(runs)
+	align := slices.Repeat([]page.Align{page.Right}, len(head))
+	align[0] = page.Left
 	figures := page.Section{Title: "Figures", Tables: []page.Table{
-		{Caption: "A column for each run; latencies in ms", Head: head, Rows: rows, RowTerms: rowTerms, Align: alignRight(len(head))},
+		{Caption: "A column for each run; latencies in ms", Head: head, Rows: rows, RowTerms: rowTerms, Align: align},
 		checklistTable(runs)}}
 	for _, section := range []page.Section{figures, paretoSection(runs), overlaySection(runs), overlayLoad(runs), hintSection(runs)} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
@@ -91,15 +89,6 @@ func Overlay(runs []Named) *page.Page {
 		}
 	}
 	return p
-}
-
-func alignRight(columns int) []page.Align {
-	out := make([]page.Align, columns)
-	for i := range out {
-		out[i] = page.Right
-	}
-	out[0] = page.Left
-	return out
 }
 
 // overlayNotes are the verdict on each run, the tiers, and what keeps the runs
@@ -270,7 +259,17 @@ func checklistTable(runs []Named) page.Table {
 	for _, r := range runs {
 		t.Head = append(t.Head, Plain(r.Name))
 	}
-	sweep := severalRates(runs)
+	// A sweep: the runs offered one workload at rates that differ by 5 % or more.
+	sweep, lo, hi := true, math.Inf(1), math.Inf(-1)
+	for _, r := range runs {
+		rate := r.Throughput.OfferedPerS
+		if rate == nil || r.Run.Timing == result.ClosedLoop || r.Run.Workload != runs[0].Run.Workload {
+			sweep = false
+			break
+		}
+		lo, hi = min(lo, *rate), max(hi, *rate)
+	}
+	sweep = sweep && hi > 1.05*lo
 	for i, p := range runs[0].Checklist {
 		row := []string{p.Name}
 		for _, r := range runs {
@@ -283,22 +282,6 @@ func checklistTable(runs []Named) page.Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
-}
-
-// severalRates says that the runs offered one workload at rates that differ by 5 % or more.
-func severalRates(runs []Named) bool {
-	var lo, hi float64
-	for i, r := range runs {
-		rate := r.Throughput.OfferedPerS
-		if rate == nil || r.Run.Timing == result.ClosedLoop || r.Run.Workload != runs[0].Run.Workload {
-			return false
-		}
-		if i == 0 {
-			lo, hi = *rate, *rate
-		}
-		lo, hi = min(lo, *rate), max(hi, *rate)
-	}
-	return hi > 1.05*lo
 }
 
 // overlayProvenance says once what all runs share, and of each run the rest.

@@ -19,9 +19,18 @@ func Page(s Summary) *page.Page {
 		Lead:    "What a replay measured, with every latency from when a request was sent and from when it was due.",
 		Verdict: verdictNotes(&s),
 		Facts:   keyFigures(&s),
-		Notes:   pageNotes(&s),
 		About:   provenanceGroups(&s),
 		Terms:   pageTerms(),
+	}
+	if s.Run.Note != "" {
+		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "Of this run: " + s.Run.Note})
+	}
+	for _, w := range s.Warnings {
+		level := page.Info
+		if w.Code == WarnPreset {
+			level = page.Warn
+		}
+		p.Notes = append(p.Notes, page.Note{Level: level, Text: w.Text})
 	}
 	if s.Run.Simulated != "" {
 		p.Title, p.Lead = "Simulation report", "What a model of an engine would do with a workload, in virtual time; there was no client whose sending could be late."
@@ -57,7 +66,20 @@ func ToSecond(at string) string {
 
 // methodSection says what the figures come to, and how far they carry.
 func methodSection(s *Summary) page.Section {
-	sec := page.Section{Title: "What the numbers say", Text: sayOverview(s)}
+	sec := page.Section{Title: "What the numbers say"}
+	if s.DurationS != nil {
+		r, t := &s.Requests, &s.Throughput
+		says := fmt.Sprintf("%s of %s succeeded within %s s", page.Brief(r.Succeeded), page.Many(r.Rows, "request"), page.Number(*s.DurationS))
+		if t.RequestsPerS != nil {
+			says += fmt.Sprintf(": %s requests, %s prompt tokens and %s output tokens per second (duration, throughput)",
+				page.Number(*t.RequestsPerS), page.Number(*t.PromptTokensPerS), page.Number(*t.OutputTokensPerS))
+		}
+		sec.Text = append(sec.Text, says+".")
+		if g := s.Goodput; g != nil && g.FromDue.Share != nil {
+			sec.Text = append(sec.Text, fmt.Sprintf("%s of the requests that ended met %s counted from when they were sent, and %s counted from when they were due (goodput share).",
+				page.OrDash(g.FromSent.Share, page.Percent), g.SLO, page.Percent(*g.FromDue.Share)))
+		}
+	}
 	for _, d := range s.Diagnoses {
 		sec.Notes = append(sec.Notes, page.Note{Level: page.Info, Text: d.Text + " To confirm: " + d.Confirm + "."})
 	}
@@ -72,16 +94,13 @@ func methodSection(s *Summary) page.Section {
 	return sec
 }
 
+// overviewSection has what was asked of the server and what it did, and every latency
+// that has a value.
 func overviewSection(s *Summary) page.Section {
 	run := page.Table{Caption: "Run", Head: []string{"", "figure", "note"}, Rows: overview(s), Align: []page.Align{page.Left, page.Right, page.Left}}
 	for _, row := range run.Rows {
 		run.RowTerms = append(run.RowTerms, termOf(overviewTerms[row[0]]))
 	}
-	return page.Section{Title: "Figures", Tables: []page.Table{run, latencyTable(s)}}
-}
-
-// latencyTable has every latency that has a value.
-func latencyTable(s *Summary) page.Table {
 	t := page.Table{Caption: "Latency in ms, of successful requests; send lag of all that were sent",
 		Head:      []string{"metric", "n", "mean", "sd", "min"},
 		HeadTerms: []string{"", termOf("count"), termOf("mean"), termOf("sd"), termOf("min")}}
@@ -109,7 +128,7 @@ func latencyTable(s *Summary) page.Table {
 	if near > 0 {
 		t.Caption += "; percentiles of more than a million values are within 0.1 %"
 	}
-	return t
+	return page.Section{Title: "Figures", Tables: []page.Table{run, t}}
 }
 
 // verdictNotes are what to know before any figure.
@@ -126,22 +145,6 @@ func verdictNotes(s *Summary) []page.Note {
 	notes = append(notes, page.Note{Level: page.Info, Text: sayChecklist(s.Checklist)})
 	if tier := trace.TierNote("page", s.Run.Tier); tier != "" {
 		notes = append(notes, page.Note{Level: page.Warn, Text: tier})
-	}
-	return notes
-}
-
-// pageNotes are what was said of the run, and how far its numbers can be trusted.
-func pageNotes(s *Summary) []page.Note {
-	var notes []page.Note
-	if s.Run.Note != "" {
-		notes = append(notes, page.Note{Level: page.Info, Text: "Of this run: " + s.Run.Note})
-	}
-	for _, w := range s.Warnings {
-		level := page.Info
-		if w.Code == WarnPreset {
-			level = page.Warn
-		}
-		notes = append(notes, page.Note{Level: level, Text: w.Text})
 	}
 	return notes
 }
@@ -288,7 +291,11 @@ func workload(s *Summary) factGroup {
 	}
 	g.add("Seed", r.Seed, "")
 	g.add("Blocks", positive(r.BlockSize, "token"), "prefix blocks of the workload")
-	g.add("Prompt text", promptText(r.PromptText), "")
+	text := Plain(r.PromptText)
+	if r.PromptText == result.TextStable {
+		text = "words without meaning"
+	}
+	g.add("Prompt text", text, "")
 	if r.Verbatim != "" {
 		g.add("Verbatim", ShortDigest(r.Verbatim), "digest of the raw file: real text was sent")
 	}
@@ -321,7 +328,13 @@ func load(s *Summary) factGroup {
 func client(r *result.Run) factGroup {
 	g := factGroup{page.Group{Title: "Client"}}
 	g.add("Connections", r.Connections, "")
-	g.add("Stalls", sayStalls(r.Stalls), "in which the client stood still")
+	stalls := "" // where the run was not watched
+	if st := r.Stalls; st != nil && st.Count == 0 {
+		stalls = "none"
+	} else if st != nil {
+		stalls = fmt.Sprintf("%s, %s ms in all, the longest %s ms", page.Brief(st.Count), page.Number(float64(st.TotalNS)/1e6), page.Number(float64(st.LongestNS)/1e6))
+	}
+	g.add("Stalls", stalls, "in which the client stood still")
 	g.add("Trace", r.TraceID, "id of the requests' traces")
 	g.add("Started", ToSecond(r.Started), "")
 	source := ""

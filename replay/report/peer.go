@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 
 	"reprise/trace/page"
@@ -74,18 +73,6 @@ func peerSpreads(p *Peer) (head []string, rows [][]string) {
 		rows = append(rows, row)
 	}
 	return head, rows
-}
-
-// peerNotes say what the names mean, and what is not there.
-func peerNotes(p *Peer) (defined, missing []string) {
-	for _, m := range p.Metrics {
-		if m.Missing != "" {
-			missing = append(missing, fmt.Sprintf("%s: not in the recording: %s", m.Name, m.Missing))
-			continue
-		}
-		defined = append(defined, fmt.Sprintf("%s: %s (%s)", m.Name, m.Definition, m.Formula))
-	}
-	return defined, missing
 }
 
 func peerSection(p *Peer) page.Section {

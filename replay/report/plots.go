@@ -16,21 +16,6 @@ func cdf(title, about string, log bool, series ...page.Series) page.Plot {
 	}
 }
 
-// logY draws a plot on a logarithmic Y axis, with what is too small for it at
-// its foot: one stall must not flatten all else.
-func logY(p page.Plot) page.Plot {
-	p.LogY = true
-	p.Text += " What is under a microsecond is drawn at one."
-	for i := range p.Series {
-		s := &p.Series[i]
-		s.Y = slices.Clone(s.Y)
-		for j := range s.Y {
-			s.Y[j] = max(s.Y[j], minDrawnMS)
-		}
-	}
-	return p
-}
-
 // overTime is a scatter of sampled requests with the largest of each bin.
 func overTime(s *Summary, title, label string, points, largest page.Series) page.Plot {
 	about := fmt.Sprintf("Each point is a request: %s of %s that were sent, chosen by a hash of their rows. The largest of every %s s is of all of them.",
@@ -72,12 +57,19 @@ func ttftSection(s *Summary) page.Section {
 	if s.Run.Simulated != "" {
 		note = "Share of the requests whose first token came within the time."
 	}
-	return page.Section{Title: "Time to first token", Text: append(says, sayOrigins(s, "TTFT", sent, due)...),
+	sec := page.Section{Title: "Time to first token", Text: append(says, sayOrigins(s, "TTFT", sent, due)...),
 		Plots: defined("ttft",
 			cdf("TTFT distribution", note, farApart(sent), bothOrigins(s, p.TTFTSent, p.TTFTDue, "TTFT")...),
 			overTime(s, "TTFT over time", "TTFT from sent", p.TTFTPoints, p.TTFTMax)),
-		Tables: lengthTables(s),
 	}
+	if len(s.ByInputLength) > 0 {
+		var groups []Group
+		for _, b := range s.ByInputLength {
+			groups = append(groups, b.Group)
+		}
+		sec.Tables = []page.Table{groupTable("By prompt length", "prompt tokens", lengthRows(s), groups)}
+	}
+	return sec
 }
 
 func itlSection(s *Summary) page.Section {
@@ -88,7 +80,13 @@ func itlSection(s *Summary) page.Section {
 	}
 	itl := defined("itl_chunk", cdf("ITL distribution", about+"Gaps under a microsecond are drawn at one.", true, gaps...))
 	tpot := defined("tpot", cdf("TPOT distribution", "One value for each request.", farApart(&s.Latency.TPOT), p.TPOT))
-	return page.Section{Title: "Between tokens", Text: sayITL(s), Plots: append(itl, tpot...)}
+	says := spread(&s.Latency.ITLChunk, "Half of the gaps between token events took no more than", "chunk ITL")
+	if per := s.Tokens.PerEvent; per != nil && *per > 1.01 && s.Latency.ITLToken.P50 != nil {
+		says = append(says, fmt.Sprintf("An event carried %s tokens on average, so a gap is not the time of a token: per token the median is %s ms (tokens per event, token-normalised ITL).",
+			page.Number(*per), page.Number(*s.Latency.ITLToken.P50)))
+	}
+	says = append(says, spread(&s.Latency.TPOT, "Averaged over each request, half of the requests took for a token no more than", "TPOT")...)
+	return page.Section{Title: "Between tokens", Text: says, Plots: append(itl, tpot...)}
 }
 
 func e2eSection(s *Summary) page.Section {
@@ -109,6 +107,18 @@ func loadSection(s *Summary) page.Section {
 	if s.Run.Simulated != "" {
 		arrivals.Text, arrivals.Series = bins, []page.Series{p.DuePerS}
 	}
+	// The Y axis of the lag is logarithmic, with what is too small for it at its foot:
+	// one stall must not flatten all else.
+	lag := overTime(s, "Send lag over time", "sent − due", p.LagPoints, p.LagMax)
+	lag.LogY = true
+	lag.Text += " What is under a microsecond is drawn at one."
+	for i := range lag.Series {
+		line := &lag.Series[i]
+		line.Y = slices.Clone(line.Y)
+		for j := range line.Y {
+			line.Y[j] = max(line.Y[j], minDrawnMS)
+		}
+	}
 	sec := page.Section{Title: "Load and send lag", Text: sayLag(s), Plots: slices.Concat(
 		defined("arrivals", arrivals),
 		defined("in_flight", over("In flight", "Requests sent and not done, at the end of each bin of "+page.Number(p.BinS)+" s.", "requests", page.Line, p.InFlight)),
@@ -117,7 +127,7 @@ func loadSection(s *Summary) page.Section {
 			over("Output tokens over time", coarse+" Each token counts when it came.", "tokens per second", page.Step, p.OutputPerS)),
 		defined("send_lag",
 			cdf("Send lag distribution", "Lags under a microsecond are drawn at one.", true, p.Lag),
-			logY(overTime(s, "Send lag over time", "sent − due", p.LagPoints, p.LagMax))))}
+			lag))}
 	if s.Run.Simulated != "" {
 		sec.Title = "Load"
 	}
@@ -134,7 +144,29 @@ func lengthSection(s *Summary) page.Section {
 	if s.Tokens.OutputMiss.SumAbs > 0 {
 		outputs = append(outputs, p.Wanted)
 	}
-	return page.Section{Title: "Lengths", Text: sayTokens(s),
+	var says []string
+	prompts, misses := s.Tokens.PromptError, s.Tokens.OutputMiss
+	if n := s.PromptEstimates(); n > 0 {
+		says = append(says, fmt.Sprintf("The server did not count the prompts of %s. They count as the workload asks, which is an estimate, and are not compared (prompt error).", page.Many(n, "request")))
+	}
+	if n := s.OutputEstimates(); n > 0 {
+		says = append(says, fmt.Sprintf("The server did not count the outputs of %s. A tokenizer did, by the text that came, which is an estimate (output miss).", page.Many(n, "request")))
+	}
+	switch {
+	case prompts.Compared > 0 && prompts.SumAbs == 0:
+		says = append(says, fmt.Sprintf("The server's count of the prompt is the wanted one for all of %s (prompt error).", page.Many(prompts.Compared, "request")))
+	case prompts.Compared > 0:
+		says = append(says, fmt.Sprintf("The server's count of the prompt is the wanted one for %s of %s; the others differ by %s in all, by at most %d (prompt error).",
+			page.Brief(prompts.Compared-prompts.More-prompts.Fewer), page.Many(prompts.Compared, "request"), page.Many(prompts.SumAbs, "token"), prompts.MaxAbs))
+	}
+	switch {
+	case misses.Compared > 0 && misses.SumAbs == 0:
+		says = append(says, fmt.Sprintf("The output has the wanted length for all of %s (output miss).", page.Many(misses.Compared, "request")))
+	case misses.Compared > 0:
+		says = append(says, fmt.Sprintf("The output has the wanted length for %s of %s; %s %s shorter and %s longer, by %s in all (output miss).",
+			page.Brief(misses.Compared-misses.More-misses.Fewer), page.Many(misses.Compared, "request"), page.Many(misses.Fewer, "output"), page.Was(misses.Fewer), page.Brief(misses.More), page.Many(misses.SumAbs, "token")))
+	}
+	return page.Section{Title: "Lengths", Text: says,
 		Plots: defined("lengths", bars("Prompt lengths", p.Input), bars("Output lengths", outputs...))}
 }
 
@@ -174,17 +206,6 @@ func groupTable(caption, what string, named [][]string, groups []Group) page.Tab
 	return t
 }
 
-func lengthTables(s *Summary) []page.Table {
-	if len(s.ByInputLength) == 0 {
-		return nil
-	}
-	var groups []Group
-	for _, b := range s.ByInputLength {
-		groups = append(groups, b.Group)
-	}
-	return []page.Table{groupTable("By prompt length", "prompt tokens", lengthRows(s), groups)}
-}
-
 func classSection(s *Summary) page.Section {
 	if len(s.ByClass) == 0 {
 		return page.Section{}
@@ -206,24 +227,6 @@ func errorSection(s *Summary) page.Section {
 
 // Sentences that say what the numbers say, each with the figures that it rests
 // on. What was not measured is not spoken of.
-
-func sayOverview(s *Summary) []string {
-	r, t := &s.Requests, &s.Throughput
-	if s.DurationS == nil {
-		return nil
-	}
-	out := fmt.Sprintf("%s of %s succeeded within %s s", page.Brief(r.Succeeded), page.Many(r.Rows, "request"), page.Number(*s.DurationS))
-	if t.RequestsPerS != nil {
-		out += fmt.Sprintf(": %s requests, %s prompt tokens and %s output tokens per second (duration, throughput)",
-			page.Number(*t.RequestsPerS), page.Number(*t.PromptTokensPerS), page.Number(*t.OutputTokensPerS))
-	}
-	says := []string{out + "."}
-	if g := s.Goodput; g != nil && g.FromDue.Share != nil {
-		says = append(says, fmt.Sprintf("%s of the requests that ended met %s counted from when they were sent, and %s counted from when they were due (goodput share).",
-			page.OrDash(g.FromSent.Share, page.Percent), g.SLO, page.Percent(*g.FromDue.Share)))
-	}
-	return says
-}
 
 // spread says half, nearly all, and on how many that rests.
 func spread(st *Stat, before, name string) []string {
@@ -259,15 +262,6 @@ func sayOrigins(s *Summary, name string, sent, due *Stat) []string {
 	return []string{fmt.Sprintf("Counted from when they were due, the %s of %s is %s ms, within 1 %% of the figure from sent: waiting in the client does not colour it.", at, name, page.Number(*b))}
 }
 
-func sayITL(s *Summary) []string {
-	says := spread(&s.Latency.ITLChunk, "Half of the gaps between token events took no more than", "chunk ITL")
-	if per := s.Tokens.PerEvent; per != nil && *per > 1.01 && s.Latency.ITLToken.P50 != nil {
-		says = append(says, fmt.Sprintf("An event carried %s tokens on average, so a gap is not the time of a token: per token the median is %s ms (tokens per event, token-normalised ITL).",
-			page.Number(*per), page.Number(*s.Latency.ITLToken.P50)))
-	}
-	return append(says, spread(&s.Latency.TPOT, "Averaged over each request, half of the requests took for a token no more than", "TPOT")...)
-}
-
 func sayLag(s *Summary) []string {
 	says := spread(&s.Latency.SendLag, "Half of the requests were sent later than due by no more than", "send lag")
 	if d := s.LagDriftMS; d != nil {
@@ -283,32 +277,6 @@ func sayLag(s *Summary) []string {
 	}
 	if m := s.InFlight.Mean; m != nil {
 		says = append(says, fmt.Sprintf("%s requests were in flight on average, and %s at most (in flight).", page.Number(*m), page.Brief(int64(s.InFlight.Max))))
-	}
-	return says
-}
-
-func sayTokens(s *Summary) []string {
-	var says []string
-	p, o := s.Tokens.PromptError, s.Tokens.OutputMiss
-	if n := s.PromptEstimates(); n > 0 {
-		says = append(says, fmt.Sprintf("The server did not count the prompts of %s. They count as the workload asks, which is an estimate, and are not compared (prompt error).", page.Many(n, "request")))
-	}
-	if n := s.OutputEstimates(); n > 0 {
-		says = append(says, fmt.Sprintf("The server did not count the outputs of %s. A tokenizer did, by the text that came, which is an estimate (output miss).", page.Many(n, "request")))
-	}
-	switch {
-	case p.Compared > 0 && p.SumAbs == 0:
-		says = append(says, fmt.Sprintf("The server's count of the prompt is the wanted one for all of %s (prompt error).", page.Many(p.Compared, "request")))
-	case p.Compared > 0:
-		says = append(says, fmt.Sprintf("The server's count of the prompt is the wanted one for %s of %s; the others differ by %s in all, by at most %d (prompt error).",
-			page.Brief(p.Compared-p.More-p.Fewer), page.Many(p.Compared, "request"), page.Many(p.SumAbs, "token"), p.MaxAbs))
-	}
-	switch {
-	case o.Compared > 0 && o.SumAbs == 0:
-		says = append(says, fmt.Sprintf("The output has the wanted length for all of %s (output miss).", page.Many(o.Compared, "request")))
-	case o.Compared > 0:
-		says = append(says, fmt.Sprintf("The output has the wanted length for %s of %s; %s %s shorter and %s longer, by %s in all (output miss).",
-			page.Brief(o.Compared-o.More-o.Fewer), page.Many(o.Compared, "request"), page.Many(o.Fewer, "output"), page.Was(o.Fewer), page.Brief(o.More), page.Many(o.SumAbs, "token")))
 	}
 	return says
 }

@@ -75,14 +75,6 @@ func oneOrZero(holds bool) *float64 {
 
 func whole(n int64) *float64 { return trace.Ptr(float64(n)) }
 
-// msInSeconds converts milliseconds.
-func msInSeconds(ms *float64) *float64 {
-	if ms == nil {
-		return nil
-	}
-	return Rounded(*ms/1000, 1e9)
-}
-
 // about says what the run was and whether it can be trusted.
 func (e *exposition) about(s *Summary) {
 	r := &s.Run
@@ -131,25 +123,21 @@ func (e *exposition) latencies(s *Summary) {
 		if d, ok := definitionOf(latencyDefinitions, "latency."+m.name+".count"); ok {
 			help = d.Definition
 		}
-		for _, st := range statValues(m.stat) {
-			e.add(name+"_seconds", help, msInSeconds(st.value), append(slices.Clone(origin), label{"statistic", st.name})...)
+		type statistic struct {
+			name string // as in the JSON
+			ms   *float64
+		}
+		values := []statistic{{"mean", m.stat.Mean}, {"sd", m.stat.SD}, {"min", m.stat.Min}}
+		for _, p := range percentiles {
+			values = append(values, statistic{strings.ReplaceAll(p.name, ".", "_"), *p.of(m.stat)})
+		}
+		for _, v := range append(values, statistic{"max", m.stat.Max}) {
+			if v.ms != nil {
+				e.add(name+"_seconds", help, Rounded(*v.ms/1000, 1e9), append(slices.Clone(origin), label{"statistic", v.name})...)
+			}
 		}
 		e.add(name+"_values", "How many values the statistics of "+name+"_seconds are of.", whole(m.stat.Count), origin...)
 	}
-}
-
-// statValues lists the figures of a Stat by the names that JSON gives them.
-func statValues(st *Stat) []namedValue {
-	out := []namedValue{{"mean", st.Mean}, {"sd", st.SD}, {"min", st.Min}}
-	for _, p := range percentiles {
-		out = append(out, namedValue{strings.ReplaceAll(p.name, ".", "_"), *p.of(st)})
-	}
-	return append(out, namedValue{"max", st.Max})
-}
-
-type namedValue struct {
-	name  string
-	value *float64
 }
 
 // load is what was sent, what came of it, and what the cache gave.
@@ -258,14 +246,9 @@ func (p *Pusher) Push(ctx context.Context, s Summary) error {
 		return nil
 	}
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 500)) // what it says is a help, and no more
-	return fmt.Errorf("the gateway refuses the push: HTTP %d%s", resp.StatusCode, quoted(said))
-}
-
-// quoted is what a server said, in one line; "" for a page or nothing.
-func quoted(said []byte) string {
 	line := Plain(strings.Join(strings.Fields(string(said)), " "))
-	if line == "" || strings.HasPrefix(line, "<") {
-		return ""
+	if line == "" || strings.HasPrefix(line, "<") { // nothing, or a page
+		return fmt.Errorf("the gateway refuses the push: HTTP %d", resp.StatusCode)
 	}
-	return ": " + line
+	return fmt.Errorf("the gateway refuses the push: HTTP %d: %s", resp.StatusCode, line)
 }

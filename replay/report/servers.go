@@ -143,28 +143,7 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 		return err
 	}
 	out := &Servers{FromS: float64(from) / 1e9, ToS: float64(to) / 1e9}
-	totals := counterTotals(sums, out)
-	for name, into := range map[string]**float64{"hits": &out.PrefixHits, "queries": &out.PrefixQueries, "preempt": &out.Preemptions,
-		"prompt": &out.PromptTokens, "generate": &out.Generated} {
-		*into = totals[name]
-	}
-	out.PrefixRatio = quotient(out.PrefixHits, out.PrefixQueries)
-	if seconds := out.ToS - out.FromS; out.Generated != nil && seconds > 0 {
-		out.GeneratedPerS = Rounded(*out.Generated/seconds, 1e6)
-	}
-	for name, into := range map[string]**Level{"running": &out.Running, "waiting": &out.Waiting, "kv": &out.KVUsage,
-		"gpu": &out.GPUUse, "power": &out.GPUPowerW, "memory": &out.GPUMemoryMiB} {
-		*into = lines.level(name)
-	}
-	out.Speculation = speculation(totals, sums, lines)
-	s.Servers = out
-	lines.draw(&s.Series)
-	return nil
-}
-
-// counterTotals adds up what counters grew by, over engines.
-func counterTotals(sums *result.Server, out *Servers) map[string]*float64 {
-	totals := map[string]*float64{}
+	totals := map[string]*float64{} // what counters grew by, over engines
 	for i := range sums.Metrics {
 		m := &sums.Metrics[i]
 		if m.Kind != result.Counter || m.Delta == nil || secondary(m.Labels) {
@@ -181,7 +160,29 @@ func counterTotals(sums *result.Server, out *Servers) map[string]*float64 {
 			*totals[name] += *m.Delta
 		}
 	}
-	return totals
+	for name, into := range map[string]**float64{"hits": &out.PrefixHits, "queries": &out.PrefixQueries, "preempt": &out.Preemptions,
+		"prompt": &out.PromptTokens, "generate": &out.Generated} {
+		*into = totals[name]
+	}
+	out.PrefixRatio = quotient(out.PrefixHits, out.PrefixQueries)
+	if seconds := out.ToS - out.FromS; out.Generated != nil && seconds > 0 {
+		out.GeneratedPerS = Rounded(*out.Generated/seconds, 1e6)
+	}
+	for name, into := range map[string]**Level{"running": &out.Running, "waiting": &out.Waiting, "kv": &out.KVUsage,
+		"gpu": &out.GPUUse, "power": &out.GPUPowerW, "memory": &out.GPUMemoryMiB} {
+		*into = lines.level(name)
+	}
+	out.Speculation = speculation(totals, sums, lines)
+	s.Servers = out
+
+	p := &s.Series
+	p.Running, p.Waiting = lines.series("running", "running"), lines.series("waiting", "waiting")
+	p.KVUse = lines.series("kv", "KV cache in use")
+	p.ServerHits = lines.ratio("hits", "queries", "hit ratio, server")
+	p.Generated, p.Prefilled = lines.series("generate", "generated"), lines.series("prompt", "prompt")
+	p.Preempted = lines.series("preempt", "preemptions")
+	p.GPUUse, p.GPUPower = lines.series("gpu", "utilisation"), lines.series("power", "power")
+	return nil
 }
 
 func quotient(a, b *float64) *float64 {
@@ -452,16 +453,6 @@ func (l *serverLines) series(name, label string) page.Series {
 		}
 	}
 	return s
-}
-
-// draw fills in what the page draws of the servers.
-func (l *serverLines) draw(p *Series) {
-	p.Running, p.Waiting = l.series("running", "running"), l.series("waiting", "waiting")
-	p.KVUse = l.series("kv", "KV cache in use")
-	p.ServerHits = l.ratio("hits", "queries", "hit ratio, server")
-	p.Generated, p.Prefilled = l.series("generate", "generated"), l.series("prompt", "prompt")
-	p.Preempted = l.series("preempt", "preemptions")
-	p.GPUUse, p.GPUPower = l.series("gpu", "utilisation"), l.series("power", "power")
 }
 
 // ratio divides one rate by another, bin by bin, where there is something to

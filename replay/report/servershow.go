@@ -50,20 +50,17 @@ func serverRows(s *Summary) [][]string {
 	level("GPU power", v.GPUPowerW, plainly("W"), ", of all GPUs together")
 	level("GPU memory", v.GPUMemoryMiB, plainly("MiB"), ", of all GPUs together")
 	if p := v.Speculation; p != nil {
-		add("Speculation", page.OrDash(p.Acceptance, page.Percent)+" accepted", "%s tokens a step%s", numberOrDash(p.Length), positions(p))
+		note := ""
+		if len(p.ByPosition) > 0 {
+			var shares []string
+			for _, share := range p.ByPosition {
+				shares = append(shares, page.Percent(share))
+			}
+			note = "; by position " + strings.Join(shares, ", ")
+		}
+		add("Speculation", page.OrDash(p.Acceptance, page.Percent)+" accepted", "%s tokens a step%s", numberOrDash(p.Length), note)
 	}
 	return append(rows, []string{"Measured", fmt.Sprintf("%s to %s s", page.Number(v.FromS), page.Number(v.ToS)), measuredNote(&s.Run)})
-}
-
-func positions(p *Speculation) string {
-	if len(p.ByPosition) == 0 {
-		return ""
-	}
-	var all []string
-	for _, share := range p.ByPosition {
-		all = append(all, page.Percent(share))
-	}
-	return "; by position " + strings.Join(all, ", ")
 }
 
 // measuredNote says how the measuring went.
@@ -131,12 +128,4 @@ func serverSection(s *Summary) page.Section {
 				over("GPU utilisation", "Mean of the GPUs.", "share", "", p.GPUUse),
 				over("GPU power", "Of all GPUs together.", "power", "W", p.GPUPower))),
 	}
-}
-
-// promptText says what the prompts were written in.
-func promptText(kind string) string {
-	if kind == result.TextStable {
-		return "words without meaning"
-	}
-	return Plain(kind)
 }

@@ -1,11 +1,9 @@
 package report
 
 import (
-	"fmt"
 	"sort"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
 )
 
 // A stallMeter holds requests against the stalls of the client, which are in order
@@ -92,15 +90,4 @@ func (m *stallMeter) summary() *Stalled {
 		s.GapP99Share = Rounded(float64(step)/shareSteps, 1e9)
 	}
 	return s
-}
-
-// sayStalls says what stalls there were, empty where the run was not watched.
-func sayStalls(s *result.Stalls) string {
-	if s == nil {
-		return ""
-	}
-	if s.Count == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%s, %s ms in all, the longest %s ms", page.Brief(s.Count), page.Number(float64(s.TotalNS)/1e6), page.Number(float64(s.LongestNS)/1e6))
 }

@@ -87,7 +87,10 @@ func FindSteady(run result.Run, reread Reread, share float64, opts Options) (Ste
 	if !ok {
 		return s, nil
 	}
-	in := newInside(run, window, opts)
+	in := &inside{run: run, window: window}
+	for _, values := range []*sample.Values{&in.ttft, &in.tpot, &in.itl, &in.e2e} {
+		values.Limit = opts.Exact
+	}
 	err = trace.Each(reread(), func(_ int64, r *result.Result) error {
 		in.add(r)
 		return nil
@@ -141,14 +144,6 @@ type inside struct {
 	prompt               int64
 	output               float64
 	ttft, tpot, itl, e2e sample.Values
-}
-
-func newInside(run result.Run, window Interval, opts Options) *inside {
-	in := &inside{run: run, window: window}
-	for _, s := range []*sample.Values{&in.ttft, &in.tpot, &in.itl, &in.e2e} {
-		s.Limit = opts.Exact
-	}
-	return in
 }
 
 func (in *inside) add(r *result.Result) {

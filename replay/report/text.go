@@ -102,16 +102,10 @@ func writeOwn(b *bytes.Buffer, s *Summary, line func(mark, words string)) {
 	if len(s.ByClass) > 0 {
 		Grid(b, "By class, TTFT from sent", classHead, classRows(s))
 	}
-	writeDiagnoses(b, s.Diagnoses, line)
-}
-
-// writeDiagnoses writes what the figures hint at.
-func writeDiagnoses(b *bytes.Buffer, all []Diagnosis, line func(mark, words string)) {
-	if len(all) == 0 {
-		return
+	if len(s.Diagnoses) > 0 {
+		b.WriteString("\nWhat the figures hint at\n")
 	}
-	b.WriteString("\nWhat the figures hint at\n")
-	for _, d := range all {
+	for _, d := range s.Diagnoses {
 		line("  - ", d.Text)
 		line("    To confirm: ", d.Confirm+".")
 	}
@@ -145,11 +139,15 @@ func writePeer(b *bytes.Buffer, p *Peer, line func(mark, words string)) {
 	Grid(b, "Run", peerFigureHead, peerFigures(p))
 	head, rows := peerSpreads(p)
 	Grid(b, "Distributions", head, rows)
-	defined, missing := peerNotes(p)
 	b.WriteByte('\n')
-	for _, notes := range [][]string{defined, missing} {
-		for _, note := range notes {
-			line("  - ", note)
+	for _, m := range p.Metrics {
+		if m.Missing == "" {
+			line("  - ", fmt.Sprintf("%s: %s (%s)", m.Name, m.Definition, m.Formula))
+		}
+	}
+	for _, m := range p.Metrics {
+		if m.Missing != "" {
+			line("  - ", fmt.Sprintf("%s: not in the recording: %s", m.Name, m.Missing))
 		}
 	}
 }
@@ -193,7 +191,22 @@ func overview(s *Summary) [][]string {
 			fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", page.Many(d.Turns, "later turn"), milli(d.P50NS), p99, milli(d.MaxNS))})
 	}
 	rows = append(append(rows, retryRows(s)...), partRows(s.Run.Selection)...)
-	rows = append(append(rows, beforeRows(&s.Run)...), efficiencyRows(s.Efficiency)...)
+	if before := s.Run.Cache; before != nil {
+		did, note := cacheBefore(before)
+		rows = append(rows, []string{"Caches before", did, note})
+	}
+	if p := s.Run.Profiled; p != nil {
+		note := Plain(p.Error)
+		if note == "" {
+			note = "while the servers' profilers ran, which costs them time"
+		}
+		figure := "not profiled"
+		if p.FromNS != nil {
+			figure = "profiled"
+		}
+		rows = append(rows, []string{"Servers", figure, note})
+	}
+	rows = append(rows, efficiencyRows(s.Efficiency)...)
 	c, hits, expected := &s.Cache, "not reported", "what to expect is not known"
 	if c.Measured != nil {
 		hits = page.Percent(*c.Measured) + " measured"
@@ -263,26 +276,6 @@ func partRows(p *result.Selection) [][]string {
 	return rows
 }
 
-// beforeRows say what was done before the run, and what was said of it.
-func beforeRows(r *result.Run) (rows [][]string) {
-	if r.Cache != nil {
-		did, note := cacheBefore(r.Cache)
-		rows = append(rows, []string{"Caches before", did, note})
-	}
-	if p := r.Profiled; p != nil {
-		note := Plain(p.Error)
-		if note == "" {
-			note = "while the servers' profilers ran, which costs them time"
-		}
-		figure := "not profiled"
-		if p.FromNS != nil {
-			figure = "profiled"
-		}
-		rows = append(rows, []string{"Servers", figure, note})
-	}
-	return rows
-}
-
 func latencyRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, m := range s.Latency.metrics() {
@@ -307,7 +300,17 @@ func Grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}
 		if i == 0 && head != nil {
-			c.WidthMax = max(17, TextWidth-taken(head, rows)) // the name of a row: what the figures leave
+			// The name of a row has what the figures leave: the frame around takes 4
+			// columns, each further one 3 and its widest cell.
+			taken := 4
+			for j := 1; j < len(head); j++ {
+				wide := text.StringWidth(head[j])
+				for _, row := range rows {
+					wide = max(wide, text.StringWidth(row[j]))
+				}
+				taken += 3 + wide
+			}
+			c.WidthMax = max(17, TextWidth-taken)
 		}
 		columns = append(columns, c)
 	}
@@ -319,20 +322,6 @@ func Grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
 		t.AppendRow(cells(row))
 	}
 	b.WriteString("\n" + title + "\n" + t.Render() + "\n")
-}
-
-// taken is how wide a table is without what is in its first column: the frame
-// around that takes 4 columns, each further one 3 and its widest cell.
-func taken(head []string, rows [][]string) int {
-	out := 4
-	for i := 1; i < len(head); i++ {
-		wide := text.StringWidth(head[i])
-		for _, row := range rows {
-			wide = max(wide, text.StringWidth(row[i]))
-		}
-		out += 3 + wide
-	}
-	return out
 }
 
 func cells(row []string) table.Row {

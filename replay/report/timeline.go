@@ -94,20 +94,6 @@ func (t *timeline) rate(name string, count func(slot) int64) page.Series {
 	return t.series(name, func(s slot) float64 { return float64(count(s)) / t.seconds() }, true)
 }
 
-// inFlight is the number of requests that are sent and not done at the end of
-// each slot, drawn there.
-func (t *timeline) inFlight(name string) page.Series {
-	var open int64
-	s := t.series(name, func(s slot) float64 {
-		open += s.sent - s.done
-		return float64(open)
-	}, false)
-	for i := range s.X {
-		s.X[i] += t.seconds()
-	}
-	return s
-}
-
 // largest draws the largest duration of each slot in its middle, where it has one.
 func (t *timeline) largest(name string, of func(slot) Span) page.Series {
 	var out page.Series

@@ -45,7 +45,17 @@ func judge(s *Summary, limits Limits) Verdict {
 	}
 	j.stalls(s, limits)
 	j.outcomes(s, limits)
-	j.completeness(s)
+
+	// Whether the run was the one that was asked for.
+	run := &s.Run
+	j.check(codeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""), "the run ended early: %s", run.EndedEarly)
+	n := max(run.NotSent, s.Requests.NotSent)
+	j.check(codeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent", page.Many(n, "request"), page.Was(n))
+	j.check(codeUnprepared, atMost(float64(run.Unprepared), 0, "requests"),
+		"no prompt could be made for %s of the workload: %s", page.Many(run.Unprepared, "row"), run.Unready)
+	due, all := run.Requests+run.Unprepared, s.Requests.all()
+	j.check(codeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
+		"there are results of %s, but the run had %s", page.Many(all, "request"), page.Brief(due))
 	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons, Checks: j.checks}
 }
 
@@ -204,19 +214,6 @@ func (j *judgement) outcomes(s *Summary, limits Limits) {
 	}
 	share(CodeSkipped, run.Skipped, run.Skipped+r.Rows, limits.Errors, workload,
 		"%s %s not sent since a turn before failed", page.Many(run.Skipped, "later turn"), page.Was(run.Skipped))
-}
-
-// completeness checks that the run was the one that was asked for.
-func (j *judgement) completeness(s *Summary) {
-	run := &s.Run
-	j.check(codeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""), "the run ended early: %s", run.EndedEarly)
-	n := max(run.NotSent, s.Requests.NotSent)
-	j.check(codeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent", page.Many(n, "request"), page.Was(n))
-	j.check(codeUnprepared, atMost(float64(run.Unprepared), 0, "requests"),
-		"no prompt could be made for %s of the workload: %s", page.Many(run.Unprepared, "row"), run.Unready)
-	due, all := run.Requests+run.Unprepared, s.Requests.all()
-	j.check(codeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
-		"there are results of %s, but the run had %s", page.Many(all, "request"), page.Brief(due))
 }
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }

@@ -80,7 +80,15 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		"the server's block size is not known, so no hit ratio can be expected of it")
 	warn(s.Run.Timing == result.ClosedLoop, warnClosedLoop,
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its waiting does not show, so these latencies are not those of users, who come on their own account")
-	warn(len(s.Run.Resumed) > 0, warnResumed, "%s", resumed(s.Run.Resumed))
+	var interrupted []string
+	var again int64
+	for _, g := range s.Run.Resumed {
+		interrupted = append(interrupted, fmt.Sprintf("at %s s for %s s", page.Number(float64(g.AtNS)/1e9), page.Number(float64(g.DownNS)/1e9)))
+		again += g.Again
+	}
+	warn(len(interrupted) > 0, warnResumed,
+		"the run was interrupted %s (%s, which its clock leaves out) and resumed: what the server's cache held across the gap is not what one run would have left there, and the expected hit ratio assumes that nothing was lost; of %s due by then the results were lost, so %s %s sent again; CPU, pauses, drift and what the limit of requests in flight held back are known since the last interruption only",
+		page.Many(int64(len(interrupted)), "time"), strings.Join(interrupted, ", "), page.Many(again, "request"), it(again), page.Was(again))
 	warn(s.Run.Skipped > 0, warnSkipped,
 		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", page.Many(s.Run.Skipped, "later turn"), page.Was(s.Run.Skipped))
 	warn(s.Run.ReadLate > 0, warnReadLate,
@@ -144,18 +152,6 @@ func classes(n map[string]int64) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
-}
-
-// resumed says what an interruption of the run does to its numbers.
-func resumed(gaps []result.Interruption) string {
-	var at []string
-	var again int64
-	for _, g := range gaps {
-		at = append(at, fmt.Sprintf("at %s s for %s s", page.Number(float64(g.AtNS)/1e9), page.Number(float64(g.DownNS)/1e9)))
-		again += g.Again
-	}
-	return fmt.Sprintf("the run was interrupted %s (%s, which its clock leaves out) and resumed: what the server's cache held across the gap is not what one run would have left there, and the expected hit ratio assumes that nothing was lost; of %s due by then the results were lost, so %s %s sent again; CPU, pauses, drift and what the limit of requests in flight held back are known since the last interruption only",
-		page.Many(int64(len(gaps)), "time"), strings.Join(at, ", "), page.Many(again, "request"), it(again), page.Was(again))
 }
 
 // fewSamples has one warning for each percentile that some metric is too small
