@@ -67,8 +67,8 @@
 //     traces can be published
 //   - publiccollect.go: tier public: a sample of each user's or session's requests, with
 //     what each repeats of earlier ones of the same unit
-//   - publicmeasure.go: tier public: the histograms that are measured, their shares of the
-//     budget, and cells that stand out of the noise
+//   - publicmeasure.go: tier public: the histograms that are measured, the public edges of
+//     their cells, their shares of the budget, and cells that stand out of the noise
 //   - publicnodes.go: tier public: the prefixes that enough users share
 //   - publicshape.go: tier public: tables made of noisy histograms: times, lengths,
 //     categories, turns

@@ -40,8 +40,8 @@
 //   - digest.go: the digest over the values of the rows
 //   - capture.go: the capture window that an operator declares: its parsing, checks and
 //     metadata, and whether an instant is outside
-//   - part.go: a part of a trace: rows by window of time, the first rows, parents within
-//     the part; sessions, users and blocks renumbered from 0
+//   - part.go: a part of a trace: rows by window of time, the first rows, rows picked by
+//     number, parents within the part; sessions, users and blocks renumbered from 0
 //   - sample.go: a random sample of whole sessions, stratified by tokens and rows
 //   - sort.go: sorting rows by arrival in bounded memory, with runs on disk that are
 //     merged; parents follow their rows

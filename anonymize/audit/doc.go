@@ -34,7 +34,8 @@
 //     values
 //   - freetext.go: the check free-text: strings that the tool did not choose; the forms of
 //     mail addresses, IBANs, card numbers
-//   - vocabulary.go: the words that the tool writes by itself
+//   - vocabulary.go: the words that the tool writes by itself, among them those of cards
+//     made of a few invented requests
 //   - ids.go: the check that block ids are plain numbers, counted up, and no hash of a
 //     guessed text
 //   - dictionary.go: ids that an outsider could compute for known texts, by the hash

@@ -22,7 +22,8 @@
 //   - plan.go: a budget divided among measurements; Laplace or Gaussian noise; thresholds
 //     of cells; selection of keys that many users have; from (ε, δ) to ρ
 //   - noise.go: exact draws of discrete Laplace and Gaussian noise
-//   - ledger.go: the file of releases beside a source, and what they have cost
+//   - ledger.go: the file of releases beside a source, and what they have cost together, in
+//     ρ and as ε
 //   - statement.go: what a release states: measurements, noise, selected keys, predicted
 //     errors
 //

@@ -61,7 +61,8 @@
 //     global prefix
 //   - reuse.go: hit ratios of a cache without limit and of every capacity (the LRU curve),
 //     with generated KV as well; sampling of blocks
-//   - lru.go: the LRU stack that tells how deep a block lies, and its sample
+//   - lru.go: the LRU stack that tells how deep a block lies, its sample of the blocks, and
+//     how its memory stays bounded
 //   - steady.go: steady state: hit ratios after a warm-up
 //   - epoch.go: time since the first arrival, cut into spans, for steady state and series
 //   - overtime.go: traffic and reuse over time, in bins

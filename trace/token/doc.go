@@ -39,9 +39,10 @@
 //   - added.go: added and special tokens found in a text
 //   - words.go: words that encode to one token each and always re-encode to themselves, for synthetic prompts
 //   - renderer.go: the renderer of chats: messages, replies, tool calls and tools as every built-in template uses them;
-//     what is remembered between chats
-//   - piece.go: the pieces of a rendered chat, special tokens and text, and their tokens; special tokens that a
-//     vocabulary lacks
+//     what is remembered between chats; whether the tokenizer has the template's special tokens, and so is the model's
+//     own
+//   - piece.go: the pieces of a rendered chat, special tokens and text, and their tokens; the ids that stand for
+//     special tokens which a vocabulary lacks
 //   - template.go: the names of the built-in templates, auto by model name, and the templates none and chatml
 //   - templatefile.go: a template in Jinja from a file, tokenizer_config.json or directory: its variables, limits and
 //     strftime_now; chats that it refuses; contents that spell a special token
