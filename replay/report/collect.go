@@ -71,7 +71,10 @@ func newCollector(run result.Run, opts Options) *collector {
 	c := &collector{run: run, opts: opts}
 	c.lastDone = -1
 	c.errors = map[string]int64{}
-	c.groups = newGroups(opts.Exact, c.block())
+	c.groups = groups{categories: map[string]*group{}, classes: map[string]*group{}, exact: min(opts.Exact, groupExact), block: c.block()}
+	for i := range c.buckets {
+		c.buckets[i] = c.newGroup()
+	}
 	c.tokens.OutputSources = map[string]int64{}
 	c.cache.block = c.block()
 	c.stalls = newStallMeter(run.Stalls)
@@ -255,7 +258,15 @@ func (c *collector) summary() (Summary, error) {
 		return s, err
 	}
 	if c.judge != nil {
-		s.Contract = c.judge.Result(c.evidence(), duration, zeros)
+		all := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output, cache: c.cache,
+			PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates()}
+		for origin := range origins {
+			all.latencies = append(all.latencies, keptLatency{Timing{"ttft", origin}, &c.ttft[origin]},
+				keptLatency{Timing{"e2e", origin}, &c.e2e[origin]}, keptLatency{Timing{"headers", origin}, &c.headers[origin]})
+		}
+		all.latencies = append(all.latencies, keptLatency{Timing{"tpot", FromSent}, &c.tpot},
+			keptLatency{Timing{"itl", FromSent}, &c.chunk}, keptLatency{Timing{"itl_token", FromSent}, &c.token})
+		s.Contract = c.judge.Result(all, duration, zeros)
 	}
 	s.Warnings = warnings(&s, &c.tokenCounts, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)
@@ -281,19 +292,6 @@ func efficiency(s *Summary, gpus int) *Efficiency {
 	if m := s.Latency.TPOT.Mean; m != nil && *m > 0 {
 		e.PerUser = Rounded(1000 / *m, 1e6)
 	}
-	return e
-}
-
-// evidence is that of all requests: what the summary is made of.
-func (c *collector) evidence() *Evidence {
-	e := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output, cache: c.cache,
-		PromptEstimates: c.succeeded - c.tokens.PromptFromUsage, OutputEstimates: c.tokens.OutputSources[result.FromTokenizer]}
-	for origin := range origins {
-		e.latencies = append(e.latencies, keptLatency{Timing{"ttft", origin}, &c.ttft[origin]},
-			keptLatency{Timing{"e2e", origin}, &c.e2e[origin]}, keptLatency{Timing{"headers", origin}, &c.headers[origin]})
-	}
-	e.latencies = append(e.latencies, keptLatency{Timing{"tpot", FromSent}, &c.tpot},
-		keptLatency{Timing{"itl", FromSent}, &c.chunk}, keptLatency{Timing{"itl_token", FromSent}, &c.token})
 	return e
 }
 

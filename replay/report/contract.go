@@ -184,13 +184,23 @@ func (e *Evidence) Add(r *result.Result, d *Durations) {
 	}
 }
 
-// String says whether the contract holds, and by how much it does not.
+// String says whether the contract holds, and by how much it does not. Of one that
+// holds it names the clause with the least room.
 func (r *ContractResult) String() string {
 	var fails, unjudged []string
 	for i := range r.Clauses {
 		switch c := &r.Clauses[i]; c.Outcome {
 		case Fails:
-			fails = append(fails, c.fault())
+			fault := c.subject() + " is " + c.figure()
+			switch {
+			case c.Margin == nil:
+				fault += ", with " + c.limit() + " allowed"
+			case strings.Contains(c.Clause, " >= "):
+				fault += ", " + room(-*c.Margin) + " short of " + c.limit()
+			default:
+				fault += ", " + room(-*c.Margin) + " beyond " + c.limit()
+			}
+			fails = append(fails, fault)
 		case Unjudged:
 			unjudged = append(unjudged, c.subject()+": "+c.Why)
 		}
@@ -207,15 +217,10 @@ func (r *ContractResult) String() string {
 	if len(unjudged) > 0 {
 		says = append(says, what+" cannot be judged: "+strings.Join(unjudged, "; "))
 	}
-	if len(says) == 0 {
-		return what + " holds, " + r.closest()
+	if len(says) > 0 {
+		return strings.Join(says, "; ")
 	}
-	return strings.Join(says, "; ")
-}
-
-// closest counts the clauses and names that with the least room.
-func (r *ContractResult) closest() string {
-	out := "in " + page.Many(int64(len(r.Clauses)), "clause")
+	out := what + " holds, in " + page.Many(int64(len(r.Clauses)), "clause")
 	least := math.Inf(1)
 	var close *ClauseResult
 	for i := range r.Clauses {
@@ -227,18 +232,6 @@ func (r *ContractResult) closest() string {
 		out += fmt.Sprintf("; with the least to spare, %s is %s, %s within %s", close.subject(), close.figure(), room(least), close.limit())
 	}
 	return out
-}
-
-// fault says what is measured in place of what is allowed.
-func (c *ClauseResult) fault() string {
-	out := c.subject() + " is " + c.figure()
-	switch {
-	case c.Margin == nil:
-		return out + ", with " + c.limit() + " allowed"
-	case strings.Contains(c.Clause, " >= "):
-		return out + ", " + room(-*c.Margin) + " short of " + c.limit()
-	}
-	return out + ", " + room(-*c.Margin) + " beyond " + c.limit()
 }
 
 // subject is what the clause is about, and limit what it allows.

@@ -52,7 +52,15 @@ func csvRow(root any, d *Definition, path string) []string {
 	name, of := withoutElements(root, path)
 	statistic := statisticOf(path)
 	if statistic == "" {
-		statistic, name = "value", withoutUnit(name)
+		statistic = "value"
+		// The unit of a time stands in a column of its own. That of a rate stays in the
+		// name: requests are another number than requests_per_s.
+		for _, unit := range []string{"_ms", "_ns", "_s"} {
+			if bare, ok := strings.CutSuffix(name, unit); ok && !strings.HasSuffix(name, "_per_s") {
+				name = bare
+				break
+			}
+		}
 	} else {
 		metric := ofGroup.FindString(name[strings.LastIndex(name, ".")+1:])
 		name = name[:max(strings.LastIndex(name, "."), 0)]
@@ -66,17 +74,6 @@ func csvRow(root any, d *Definition, path string) []string {
 		rests = strconv.FormatInt(*n, 10)
 	}
 	return []string{name, of, unitOf(d, path), statistic, value.String(), rests}
-}
-
-// withoutUnit takes the unit of a time from the end of a name. That of a rate stays:
-// requests are another number than requests_per_s.
-func withoutUnit(name string) string {
-	for _, unit := range []string{"_ms", "_ns", "_s"} {
-		if bare, ok := strings.CutSuffix(name, unit); ok && !strings.HasSuffix(name, "_per_s") {
-			return bare
-		}
-	}
-	return name
 }
 
 // labels name the elements of lists, by the field that tells them apart.

@@ -57,7 +57,20 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 	part("Settings")
 	best, rule := chosen(runs)
 	for i := range runs {
-		b.WriteString("- **" + inMarkdown(runs[i].Name) + "**: " + inMarkdown(outcomeIn(runs, i, best)) + "\n")
+		outcome := "accepted"
+		switch s := &runs[i].Summary; {
+		case !s.Verdict.Trustworthy:
+			var why []string
+			for _, r := range s.Verdict.Reasons {
+				why = append(why, r.Text)
+			}
+			outcome = "rejected, since it cannot be trusted: " + strings.Join(why, "; ")
+		case !runs[i].Accepted():
+			outcome = "rejected: " + s.Contract.String()
+		case i == best && len(runs) > 1:
+			outcome = "accepted, and preferred"
+		}
+		b.WriteString("- **" + inMarkdown(runs[i].Name) + "**: " + inMarkdown(outcome) + "\n")
 	}
 	b.WriteString("\n" + rule + "\n")
 	head := []string{"setting"}
@@ -77,7 +90,16 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 	part("Cost")
 	b.WriteString(cost(runs, d) + "\n")
 	part("Why the tuning stopped")
-	b.WriteString(inMarkdown(stopped(runs, d, best)) + "\n")
+	why := "It has not: no run keeps to the contract."
+	switch {
+	case d.Why != "":
+		why = d.Why
+	case runs[0].Summary.Contract == nil:
+		why = "Not given."
+	case best >= 0:
+		why = runs[best].Name + " keeps to the contract, which is the stopping rule."
+	}
+	b.WriteString(inMarkdown(why) + "\n")
 	part("Provenance")
 	markdownTable(&b, "", head, provenance(runs))
 	_, err = w.Write(b.Bytes())
@@ -126,23 +148,6 @@ func goodputOf(s *Summary) *float64 {
 		return nil
 	}
 	return s.Goodput.FromDue.PerS
-}
-
-func outcomeIn(runs []Tried, i, best int) string {
-	t := &runs[i]
-	switch s := &t.Summary; {
-	case !s.Verdict.Trustworthy:
-		var why []string
-		for _, r := range s.Verdict.Reasons {
-			why = append(why, r.Text)
-		}
-		return "rejected, since it cannot be trusted: " + strings.Join(why, "; ")
-	case !t.Accepted():
-		return "rejected: " + s.Contract.String()
-	case i == best && len(runs) > 1:
-		return "accepted, and preferred"
-	}
-	return "accepted"
 }
 
 // settings are the fields of a run that say how it was set up, and not what came of it.
@@ -262,21 +267,8 @@ func cost(runs []Tried, d Decision) string {
 	return strings.Join(out, "\n")
 }
 
-// stopped is why the tuning stopped: as given, else as the contract tells.
-func stopped(runs []Tried, d Decision, best int) string {
-	c := runs[0].Summary.Contract
-	switch {
-	case d.Why != "":
-		return d.Why
-	case c == nil:
-		return "Not given."
-	case best >= 0:
-		return runs[best].Name + " keeps to the contract, which is the stopping rule."
-	}
-	return "It has not: no run keeps to the contract."
-}
-
-// provenance tells runs and workloads apart.
+// provenance tells runs and workloads apart, and puts side by side where the runs were
+// measured.
 func provenance(runs []Tried) [][]string {
 	var rows [][]string
 	for _, f := range []struct {
@@ -293,20 +285,15 @@ func provenance(runs []Tried) [][]string {
 		}
 		rows = append(rows, row)
 	}
-	return append(rows, environmentOfAll(runs)...)
-}
-
-// environmentOfAll puts where the runs were measured side by side.
-func environmentOfAll(runs []Tried) [][]string {
-	var rows [][]string
+	before := len(rows)
 	for i := range runs {
 		for _, r := range environmentRows(&runs[i].Summary.Run) {
-			at := slices.IndexFunc(rows, func(row []string) bool { return row[0] == r[0] })
+			at := slices.IndexFunc(rows[before:], func(row []string) bool { return row[0] == r[0] })
 			if at < 0 {
-				at = len(rows)
+				at = len(rows) - before
 				rows = append(rows, append([]string{r[0]}, make([]string, len(runs))...))
 			}
-			rows[at][i+1] = r[1]
+			rows[before+at][i+1] = r[1]
 		}
 	}
 	return rows

@@ -42,7 +42,7 @@
 // # Files
 //
 //   - summary.go: the Summary and its JSON: requests, throughput, latencies, tokens,
-//     cache, groups, parts, retries, verdict, warnings
+//     cache, groups, parts, retries, verdict, points, diagnoses, warnings
 //   - options.go: how a run is summarised and judged: exact values, server block size,
 //     the limits of trust and their defaults
 //   - collect.go: Summarise: the one pass over all results, error counts, goodput, tokens

@@ -80,7 +80,17 @@ func modelParts(r *result.Run) []string {
 		}
 	}
 	if parameters > 0 {
-		out = append(out, billions(parameters)+" parameters")
+		size := page.Number(parameters)
+		for _, u := range []struct { // as models are named: 70B, 494M
+			of   float64
+			name string
+		}{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}} {
+			if parameters >= u.of {
+				size = page.Number(parameters/u.of) + u.name
+				break
+			}
+		}
+		out = append(out, size+" parameters")
 	}
 	out = append(out, given.Quantization)
 	if given.TP > 0 {
@@ -90,19 +100,6 @@ func modelParts(r *result.Run) []string {
 		out = append(out, fmt.Sprintf("PP %d", given.PP))
 	}
 	return out
-}
-
-// billions prints a number of parameters as models are named: 70B, 494M.
-func billions(n float64) string {
-	for _, u := range []struct {
-		of   float64
-		name string
-	}{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}} {
-		if n >= u.of {
-			return page.Number(n/u.of) + u.name
-		}
-	}
-	return page.Number(n)
 }
 
 func gpuParts(e *result.Environment) []string {

@@ -78,27 +78,14 @@ func Explain(name string) (*Explanation, error) {
 
 // meaningOf is nil for a name that nothing has.
 func meaningOf(all []Definition, q string) *Explanation {
-	for _, as := range []func([]Definition, string) *Explanation{asStatement, asPath, asMetric} {
-		if e := as(all, q); e != nil {
-			return e
-		}
-	}
-	return nil
-}
-
-// asStatement finds what is defined and is no number of its own: a percentile, an origin.
-func asStatement(all []Definition, q string) *Explanation {
-	q = cmp.Or(otherStatistics[q], q)
+	// What is defined and is no number of its own: a percentile, an origin.
+	statement := cmp.Or(otherStatistics[q], q)
 	for _, d := range all {
-		if len(d.Paths()) == 0 && slices.ContainsFunc(d.names(), func(n string) bool { return n == q || strings.HasSuffix(n, "."+q) }) {
+		if len(d.Paths()) == 0 && slices.ContainsFunc(d.names(), func(n string) bool { return n == statement || strings.HasSuffix(n, "."+statement) }) {
 			return &Explanation{Definitions: []Definition{d}, Paths: []string{}}
 		}
 	}
-	return nil
-}
-
-// asPath finds a path of the JSON, its unit left out or not, or all below one.
-func asPath(all []Definition, q string) *Explanation {
+	// A path of the JSON, its unit left out or not, or all below one.
 	var e Explanation
 	for _, path := range numberPaths() {
 		bare := path
@@ -112,7 +99,10 @@ func asPath(all []Definition, q string) *Explanation {
 			e.add(all, path, path)
 		}
 	}
-	return e.orNil()
+	if found := e.orNil(); found != nil {
+		return found
+	}
+	return asMetric(all, q)
 }
 
 // asMetric finds a metric by its name, or by the end of its name, with a statistic and
@@ -132,7 +122,10 @@ func asMetric(all []Definition, q string) *Explanation {
 				continue
 			}
 			for _, d := range all {
-				if d.has(path) && is(nameAt(&d, path)) {
+				// Of several names, that of the path.
+				names := d.names()
+				i := max(0, slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(path, n) }))
+				if d.has(path) && is(names[i]) {
 					e.define(d)
 					e.add(all, path, path)
 					break
@@ -144,15 +137,6 @@ func asMetric(all []Definition, q string) *Explanation {
 		}
 	}
 	return nil
-}
-
-// nameAt is the name that a definition has for a number: of several, that of its path.
-func nameAt(d *Definition, path string) string {
-	names := d.names()
-	if i := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(path, n) }); i >= 0 {
-		return names[i]
-	}
-	return names[0]
 }
 
 // nameParts splits a name into a metric, a statistic and an origin, in whatever order.
@@ -200,7 +184,16 @@ func (e *Explanation) add(all []Definition, path, of string) {
 	}
 	e.Paths = append(e.Paths, path)
 	e.define(d)
-	for _, about := range []string{originOf(of), statisticOf(of)} {
+	origin, statistic := "", statisticOf(of)
+	switch {
+	case strings.HasPrefix(of, "latency.from_sent."):
+		origin = "latency.from_sent"
+	case strings.HasPrefix(of, "latency.from_due."):
+		origin = "latency.from_due"
+	case strings.HasPrefix(of, "steady.") && statistic != "":
+		origin = "latencies of the steady state"
+	}
+	for _, about := range []string{origin, statistic} {
 		for _, d := range all {
 			if about != "" && len(d.Paths()) == 0 && slices.Contains(d.names(), about) {
 				e.define(d)
@@ -214,18 +207,6 @@ func (e *Explanation) define(d Definition) {
 	if !slices.Contains(e.Definitions, d) {
 		e.Definitions = append(e.Definitions, d)
 	}
-}
-
-func originOf(path string) string {
-	for _, o := range []string{"latency.from_sent", "latency.from_due"} {
-		if strings.HasPrefix(path, o+".") {
-			return o
-		}
-	}
-	if strings.HasPrefix(path, "steady.") && statisticOf(path) != "" {
-		return "latencies of the steady state"
-	}
-	return ""
 }
 
 // orNil orders the definitions: of metrics before those of origins and statistics.
@@ -359,39 +340,32 @@ func WriteExplanation(w io.Writer, e *Explanation) error {
 		}
 	}
 	switch {
-	case e.Values != nil && len(e.Paths) > 0:
-		if err := writeExplained(&b, e); err != nil {
+	case len(e.Values) > 0 && len(e.Paths) > 0:
+		b.WriteString("\nIn these results:\n")
+		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0) // a table would break the paths
+		for _, v := range e.Values {
+			value, rests := "none", ""
+			if v.Value != "" {
+				value = v.Value.String() + " " + v.Unit
+			}
+			if v.Samples != nil {
+				rests = "of " + page.Brief(*v.Samples)
+			}
+			if v.Method != "" {
+				rests += ", " + v.Method
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", Plain(v.Path), value, rests)
+		}
+		if err := t.Flush(); err != nil {
 			return err
 		}
+	case e.Values != nil && len(e.Paths) > 0:
+		b.WriteString("\nThese results do not have it.\n")
 	case len(e.Paths) > 0:
 		b.WriteString("\nIn the JSON of a report:\n  " + strings.Join(e.Paths, "\n  ") + "\n")
 	}
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// writeExplained lists the values, which tables would break the paths of.
-func writeExplained(b *bytes.Buffer, e *Explanation) error {
-	if len(e.Values) == 0 {
-		b.WriteString("\nThese results do not have it.\n")
-		return nil
-	}
-	b.WriteString("\nIn these results:\n")
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	for _, v := range e.Values {
-		value, rests := "none", ""
-		if v.Value != "" {
-			value = v.Value.String() + " " + v.Unit
-		}
-		if v.Samples != nil {
-			rests = "of " + page.Brief(*v.Samples)
-		}
-		if v.Method != "" {
-			rests += ", " + v.Method
-		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", Plain(v.Path), value, rests)
-	}
-	return t.Flush()
 }
 
 // WriteNames lists all that [Explain] knows, with the units and where in the JSON of a

@@ -38,14 +38,6 @@ type group struct {
 // many of them.
 const groupExact = 1 << 17
 
-func newGroups(exact int, block int64) groups {
-	gs := groups{categories: map[string]*group{}, classes: map[string]*group{}, exact: min(exact, groupExact), block: block}
-	for i := range gs.buckets {
-		gs.buckets[i] = gs.newGroup()
-	}
-	return gs
-}
-
 func (gs *groups) newGroup() *group {
 	return &group{ttft: sample.Values{Limit: gs.exact}, tpot: sample.Values{Limit: gs.exact}, e2e: sample.Values{Limit: gs.exact}, cache: reuse{block: gs.block}}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -79,10 +80,19 @@ func WriteJUnit(w io.Writer, s Summary) error {
 func verdictSuite(s *Summary) junitSuite {
 	suite := junitSuite{Name: "the run can be trusted"}
 	for _, c := range s.Verdict.Checks {
-		test := junitCase{Class: "reprise.verdict", Name: checkName(c.Code)}
+		test := junitCase{Class: "reprise.verdict", Name: c.Code}
+		for _, n := range checkNames {
+			if n.code == c.Code {
+				test.Name = n.name
+			}
+		}
 		switch {
 		case !c.Holds:
-			test.Failure = &junitOutcome{Type: c.Code, Message: fmt.Sprintf("%s, and %s is allowed", inUnit(c.Measured, c.Unit), inUnit(c.Allowed, c.Unit)), Text: reasonOf(s, c.Code)}
+			why := ""
+			if i := slices.IndexFunc(s.Verdict.Reasons, func(r Reason) bool { return r.Code == c.Code }); i >= 0 {
+				why = Plain(s.Verdict.Reasons[i].Text)
+			}
+			test.Failure = &junitOutcome{Type: c.Code, Message: fmt.Sprintf("%s, and %s is allowed", inUnit(c.Measured, c.Unit), inUnit(c.Allowed, c.Unit)), Text: why}
 		case c.Allowed == nil:
 			test.Skipped = &junitOutcome{Message: "no limit is set"}
 		case c.Measured == nil:
@@ -108,26 +118,6 @@ func contractSuite(r *ContractResult) junitSuite {
 		suite.Cases = append(suite.Cases, test)
 	}
 	return suite
-}
-
-// checkName is the name of a check for people.
-func checkName(code string) string {
-	for _, n := range checkNames {
-		if n.code == code {
-			return n.name
-		}
-	}
-	return code
-}
-
-// reasonOf is why a check does not hold, in words.
-func reasonOf(s *Summary, code string) string {
-	for _, r := range s.Verdict.Reasons {
-		if r.Code == code {
-			return Plain(r.Text)
-		}
-	}
-	return ""
 }
 
 // sum completes a suite with its counts and with what the run was.

@@ -14,7 +14,21 @@ import (
 func WriteMarkdown(w io.Writer, s Summary) error {
 	var b bytes.Buffer
 	b.WriteString("### " + inMarkdown(title(&s)) + "\n\n")
-	writeVerdict(&b, &s)
+	b.WriteString("**" + inMarkdown(verdictLine(&s)) + "**\n")
+	if len(s.Verdict.Reasons) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, r := range s.Verdict.Reasons {
+		b.WriteString("- " + inMarkdown(r.Text) + "\n")
+	}
+	if s.Contract != nil {
+		b.WriteString("\n**" + inMarkdown(contractLine(&s)) + "**\n")
+	}
+	for _, note := range []string{trace.TierNote("report", s.Run.Tier), s.Run.Note} {
+		if note != "" {
+			b.WriteString("\n" + inMarkdown(note) + "\n")
+		}
+	}
 	markdownTable(&b, contractTitle(&s), contractHead, contractRows(&s))
 	if s.Peer != nil {
 		b.WriteString("\n" + inMarkdown(peerLine(s.Peer)) + "\n")
@@ -50,25 +64,6 @@ func title(s *Summary) string {
 		out += " of " + s.Run.Model
 	}
 	return out
-}
-
-// writeVerdict says whether the run can be trusted, and to whom it may be shown.
-func writeVerdict(b *bytes.Buffer, s *Summary) {
-	b.WriteString("**" + inMarkdown(verdictLine(s)) + "**\n")
-	if len(s.Verdict.Reasons) > 0 {
-		b.WriteByte('\n')
-	}
-	for _, r := range s.Verdict.Reasons {
-		b.WriteString("- " + inMarkdown(r.Text) + "\n")
-	}
-	if s.Contract != nil {
-		b.WriteString("\n**" + inMarkdown(contractLine(s)) + "**\n")
-	}
-	for _, note := range []string{trace.TierNote("report", s.Run.Tier), s.Run.Note} {
-		if note != "" {
-			b.WriteString("\n" + inMarkdown(note) + "\n")
-		}
-	}
 }
 
 // provenanceRows say what was sent, and by what.
