@@ -220,12 +220,6 @@ func (r *RowsReader[T]) Rows() int64 { return r.f.NumRows() }
 // Metadata looks up a key of the file's key-value metadata.
 func (r *RowsReader[T]) Metadata(key string) (string, bool) { return r.f.Lookup(key) }
 
-// requestBytes estimates a Request's size in memory: the row, what its
-// optional columns point to, and its lists.
-func requestBytes(r *Request) int64 {
-	return 640 + 8*int64(len(r.Blocks)+len(r.OutputBlocks)+len(r.Parents))
-}
-
 // A RequestWriter writes a trace file and its digest.
 type RequestWriter struct {
 	rows   *RowsWriter[Request]
@@ -240,7 +234,10 @@ type RequestWriter struct {
 // level about as well as at the usual one, in two thirds of the time: see
 // [Request] for the columns that keep the usual one.
 func NewRequestWriter(w io.Writer) *RequestWriter {
-	rows := newRowsWriter(w, requestBytes, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}))
+	memory := func(r *Request) int64 { // of the row, what its optional columns point to, and its lists
+		return 640 + 8*int64(len(r.Blocks)+len(r.OutputBlocks)+len(r.Parents))
+	}
+	rows := newRowsWriter(w, memory, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}))
 	return &RequestWriter{rows: rows, digest: NewDigest()}
 }
 

@@ -35,7 +35,8 @@ var markers = []marker{
 			`(?: (?:was|were|is|are|has been|have been))? ` + hidden + byWhom + `?[.!]?$`),
 	}},
 	{may: startsWith("*", "•", "█", "■", "●", "▇"), forms: []*regexp.Regexp{regexp.MustCompile(`^(?:[*•█■●▇] ?){3,}$`)}},
-	{may: hasHashLength, forms: []*regexp.Regexp{regexp.MustCompile(`^[0-9a-f]+$`)}, value: true},
+	// an MD5, a SHA-1 or a SHA-256 in hex
+	{may: func(line string) bool { return len(line) == 32 || len(line) == 40 || len(line) == 64 }, forms: []*regexp.Regexp{regexp.MustCompile(`^[0-9a-f]+$`)}, value: true},
 	{may: startsWith("sha", "md5", "hmac"), forms: []*regexp.Regexp{
 		regexp.MustCompile(`^(?:hmac-?)?(?:sha-?(?:1|256|384|512)|md5)[:=]\s?[0-9a-f]{6,128}$`)}, value: true},
 	// len=9 sha=0a1b, {"length":9}
@@ -69,9 +70,6 @@ func startsWith(beginnings ...string) func(string) bool {
 		return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(line, b) })
 	}
 }
-
-// hasHashLength tells the length of an MD5, a SHA-1 or a SHA-256 in hex.
-func hasHashLength(line string) bool { return len(line) == 32 || len(line) == 40 || len(line) == 64 }
 
 // maxMarker is the length of the longest line that can be a marker, in bytes.
 const maxMarker = 160

@@ -89,7 +89,8 @@ func ParseDist(spec string) (DistSpec, error) {
 func (a *args) spread(kind string) float64 {
 	switch {
 	case kind == "lognormal" && a.has("sigma"):
-		return sigmaCV(a.number("sigma", minSigma, maxSigma))
+		sigma := a.number("sigma", minSigma, maxSigma) // of the logarithm
+		return math.Sqrt(math.Expm1(sigma * sigma))
 	case kind == "weibull" && a.has("shape"):
 		return weibullCV(a.number("shape", minShape, maxShape))
 	}
@@ -217,10 +218,6 @@ func (f family) on(r *rand.Rand) distuv.Rander {
 	}
 	return nil
 }
-
-// sigmaCV is the coefficient of variation of a lognormal whose logarithm has
-// the standard deviation sigma.
-func sigmaCV(sigma float64) float64 { return math.Sqrt(math.Expm1(sigma * sigma)) }
 
 // weibullCV is the coefficient of variation of a Weibull of a shape.
 func weibullCV(shape float64) float64 {

@@ -75,10 +75,9 @@ func (s *lru) clone() *lru {
 }
 
 // sampled tells whether block id is in the sample; without one every block is.
-func (s *lru) sampled(id uint32) bool { return s.shift == 0 || spread(uint64(id))>>(64-s.shift) == 0 }
-
-// spread makes numbers that count up random ones.
-func spread(n uint64) uint64 { return sample.Mix64((n + 1) * sample.Golden) }
+func (s *lru) sampled(id uint32) bool {
+	return s.shift == 0 || sample.Mix64((uint64(id)+1)*sample.Golden)>>(64-s.shift) == 0
+}
 
 // position returns the position of id plus one, or 0 when it is not held.
 func (s *lru) position(id uint32) uint32 {
