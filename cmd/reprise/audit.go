@@ -13,7 +13,6 @@ import (
 	"reprise/anonymize"
 	"reprise/anonymize/audit"
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/datasets"
 	"reprise/trace"
 )
 
@@ -253,18 +252,16 @@ func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) 
 	if err := errors.Join(err, f.capture.Check(first.Info(), false), first.Close()); err != nil {
 		return nil, err
 	}
-	return &audit.Log{Policy: policy, Open: func() (*audit.Opened, error) { return f.openLog(files) }}, nil
-}
-
-func (f *auditFlags) openLog(files []datasets.File) (*audit.Opened, error) {
-	src, err := f.importFlags.open(files)
-	if err != nil {
-		return nil, err
-	}
-	entries, timing, err := f.timed(src)
-	if err != nil {
-		return nil, errors.Join(err, src.Close())
-	}
-	return &audit.Opened{Entries: entries, Close: src.Close,
-		Meta: func(card anonymize.Card) (trace.Meta, error) { return f.meta(card, src.Info(), timing) }}, nil
+	return &audit.Log{Policy: policy, Open: func() (*audit.Opened, error) {
+		src, err := f.importFlags.open(files)
+		if err != nil {
+			return nil, err
+		}
+		entries, timing, err := f.timed(src)
+		if err != nil {
+			return nil, errors.Join(err, src.Close())
+		}
+		return &audit.Opened{Entries: entries, Close: src.Close,
+			Meta: func(card anonymize.Card) (trace.Meta, error) { return f.meta(card, src.Info(), timing) }}, nil
+	}}, nil
 }

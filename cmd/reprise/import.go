@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -166,8 +165,15 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		}
 	}
 	if f.tier.Name == anonymize.Public {
-		if err := cmp.Or(publishable(f.out), f.ledgerOf(f.inputs(files))); err != nil {
+		if err := publishable(f.out); err != nil {
 			return err
+		}
+		// There is no trace for the ledger to stand beside.
+		switch ledger := f.tier.Public.Ledger; {
+		case ledger == "":
+			return cli.Usagef("say where the ledger of the source is: --ledger FILE")
+		case slices.Contains(f.inputs(files), ledger):
+			return cli.Usagef("--ledger: %s is the log", ledger)
 		}
 	}
 	policy, err := f.policy(src.Info())
@@ -229,25 +235,18 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		err = raw.Commit()
 	}
 	if err == nil && card.Templates != nil {
-		err = writeTemplates(cmd, templatesName(f.out), card.Templates)
+		path := templatesName(f.out)
+		if card.Templates.Unit() == "" {
+			cli.Notef(cmd, "templates: none, since the source names neither users nor sessions")
+		} else {
+			cli.Notef(cmd, "templates: %d system prompts in %s; A PERSON MUST READ THEM before anybody else gets the file", card.Templates.Len(), path)
+		}
+		err = trace.WriteFile(path, 0o600, card.Templates.WriteJSON)
 	}
 	if err != nil {
 		return err
 	}
 	return f.say(cmd, src.Info(), card, policy, timing)
-}
-
-// ledgerOf refuses a release without a ledger, since there is no trace beside
-// which it would stand, and one that is an input.
-func (f *importFlags) ledgerOf(inputs []string) error {
-	ledger := f.tier.Public.Ledger
-	if ledger == "" {
-		return cli.Usagef("say where the ledger of the source is: --ledger FILE")
-	}
-	if slices.Contains(inputs, ledger) {
-		return cli.Usagef("--ledger: %s is the log", ledger)
-	}
-	return nil
 }
 
 // inputs are what import reads.

@@ -76,9 +76,17 @@ and 3 when the contract does not hold.`,
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.Contract.Alone = f.format == formatDecision
-			if err := f.checkFormat(); err != nil {
-				return err
+			decision := f.format == formatDecision
+			f.Contract.Alone = decision
+			switch {
+			case f.AsJSON && f.format != "" && f.format != formatJSON:
+				return cli.Usagef("--json and --format contradict each other")
+			case f.format != "" && !slices.Contains(formatNames(), f.format):
+				return cli.Usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
+			case !decision && f.why != "":
+				return cli.Usagef("--why is for --format %s", formatDecision)
+			case decision && (f.HTML != "" || f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
+				return cli.Usagef("--format %s writes one page of several runs, and takes no --html, --push or --definitions", formatDecision)
 			}
 			if _, err := f.push.Pusher(); err != nil {
 				return err

@@ -5,13 +5,10 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/report"
 )
 
@@ -47,24 +44,6 @@ func formatNames() []string {
 		names = append(names, f.name)
 	}
 	return append(names, formatVLLM, formatDecision)
-}
-
-// checkFormat refuses what is no format, and what contradicts it.
-func (f *reportFlags) checkFormat() error {
-	switch {
-	case f.AsJSON && f.format != "" && f.format != formatJSON:
-		return cli.Usagef("--json and --format contradict each other")
-	case f.format != "" && !slices.Contains(formatNames(), f.format):
-		return cli.Usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
-	}
-	decision := f.format == formatDecision
-	switch {
-	case !decision && f.why != "":
-		return cli.Usagef("--why is for --format %s", formatDecision)
-	case decision && (f.HTML != "" || f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
-		return cli.Usagef("--format %s writes one page of several runs, and takes no --html, --push or --definitions", formatDecision)
-	}
-	return nil
 }
 
 // decided writes the record of a tuning from the results of its runs. It fails, as a

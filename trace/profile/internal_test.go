@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"reprise/trace/sample"
 )
 
 // The stack agrees with a plain list over many rounds of new positions.
@@ -152,7 +154,7 @@ func TestClock(t *testing.T) {
 		}, 3},
 		{"groups at any time", 3, func(s float64, _ *rand.Rand) int64 {
 			group := uint64(s)
-			return int64(group)*second + int64(spread(uint64(uint32(group)))%second)
+			return int64(group)*second + int64(sample.Mix64((uint64(uint32(group))+1)*sample.Golden)%second)
 		}, 0},
 	}
 	for _, test := range tests {

@@ -85,7 +85,13 @@ func (f *Live) watch(cmd *cobra.Command, about liveAbout) *watcher {
 	switch {
 	case quiet:
 	case f.live != liveOff && hasScreen(cmd):
-		model := liveModel{about: about, stop: interruptSelf}
+		// A terminal in raw mode does not turn Ctrl-C into a signal. The first ends the
+		// sending, the next one the process.
+		model := liveModel{about: about, stop: func() {
+			if p, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = p.Signal(os.Interrupt)
+			}
+		}}
 		// Nothing waits for the view: not for a terminal that takes no output, and not for a
 		// view that cannot be drawn.
 		program := tea.NewProgram(model, tea.WithInput(cmd.InOrStdin()), tea.WithOutput(cmd.ErrOrStderr()), tea.WithoutSignalHandler(), tea.WithFPS(10))
@@ -117,14 +123,6 @@ func (w *watcher) send(msg tea.Msg) {
 	select {
 	case w.messages <- msg:
 	default: // the view is stuck
-	}
-}
-
-// interruptSelf is Ctrl-C, which a terminal in raw mode does not make of its key:
-// the first ends the sending, and after it the next ends the process.
-func interruptSelf() {
-	if p, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = p.Signal(os.Interrupt)
 	}
 }
 
