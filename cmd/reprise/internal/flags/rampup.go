@@ -15,31 +15,31 @@ import (
 // Arrivals as vLLM knows them, beside the processes of package arrival: all at
 // once, and a rate that grows with the number of the request.
 const (
-	AllAtOnce  = "inf"
-	RampUpKind = "ramp-up"
+	allAtOnce  = "inf"
+	rampUpKind = "ramp-up"
 )
 
-// A RampUp is vLLM's: request i of n comes at a rate between start and end by
+// A rampUp is vLLM's: request i of n comes at a rate between start and end by
 // its share i/(n−1), linearly or exponentially. By time, a linear one grows
 // exponentially; the process ramp:R0-R1,D grows linearly in time.
-type RampUp struct {
+type rampUp struct {
 	Strategy   string
 	Start, End float64
 	Burstiness float64 // shape of the gamma distribution of gaps
 }
 
 // String is the ramp-up as --rate has it.
-func (r RampUp) String() string {
-	return fmt.Sprintf("%s:%s,%g-%g,burstiness=%g", RampUpKind, r.Strategy, r.Start, r.End, r.Burstiness)
+func (r rampUp) String() string {
+	return fmt.Sprintf("%s:%s,%g-%g,burstiness=%g", rampUpKind, r.Strategy, r.Start, r.End, r.Burstiness)
 }
 
 var errRampUp = errors.New("want ramp-up:linear,START-END or ramp-up:exponential,START-END with rates above zero that grow, with or without burstiness=B")
 
-// ParseRampUp reads a ramp-up as --rate has it.
-func ParseRampUp(s string) (RampUp, error) {
+// parseRampUp reads a ramp-up as --rate has it.
+func parseRampUp(s string) (rampUp, error) {
 	_, rest, _ := strings.Cut(s, ":")
 	fields := strings.Split(rest, ",")
-	r := RampUp{Burstiness: 1}
+	r := rampUp{Burstiness: 1}
 	if len(fields) < 2 || len(fields) > 3 || fields[0] != "linear" && fields[0] != "exponential" {
 		return r, errRampUp
 	}
@@ -62,16 +62,16 @@ func ParseRampUp(s string) (RampUp, error) {
 }
 
 // process draws gaps of mean 1 and divides them by the rate.
-func (r RampUp) process(rng *rand.Rand, requests int64) (arrival.Process, error) {
+func (r rampUp) process(rng *rand.Rand, requests int64) (arrival.Process, error) {
 	unit, err := arrival.ParseProcess(fmt.Sprintf("gamma:1,burstiness=%g", r.Burstiness))
 	if err != nil {
 		return nil, err
 	}
-	return &rampUpProcess{RampUp: r, unit: unit.New(rng), requests: requests}, nil
+	return &rampUpProcess{rampUp: r, unit: unit.New(rng), requests: requests}, nil
 }
 
 type rampUpProcess struct {
-	RampUp
+	rampUp
 	unit        arrival.Process
 	i, requests int64
 }
@@ -91,10 +91,10 @@ func (p *rampUpProcess) Next() time.Duration {
 // requests.
 func arrivals(rate string, rng *rand.Rand, requests int64) (arrival.Process, error) {
 	switch kind, _, _ := strings.Cut(rate, ":"); {
-	case rate == AllAtOnce:
+	case rate == allAtOnce:
 		return arrival.ProcessSpec{}.New(rng), nil
-	case kind == RampUpKind:
-		r, err := ParseRampUp(rate)
+	case kind == rampUpKind:
+		r, err := parseRampUp(rate)
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ func TestRampUp(t *testing.T) {
 			}
 		}
 	}
-	all, err := arrivals(AllAtOnce, arrival.Stream(1, "x"), n)
+	all, err := arrivals(allAtOnce, arrival.Stream(1, "x"), n)
 	if err != nil || all.Next() != 0 {
 		t.Errorf("all at once waits: %v", err)
 	}
@@ -43,7 +43,7 @@ func TestRampUpForms(t *testing.T) {
 			t.Errorf("%q is accepted", bad)
 		}
 	}
-	if r, err := ParseRampUp("ramp-up:linear,1-2.5,burstiness=0.5"); err != nil || r.String() != "ramp-up:linear,1-2.5,burstiness=0.5" {
+	if r, err := parseRampUp("ramp-up:linear,1-2.5,burstiness=0.5"); err != nil || r.String() != "ramp-up:linear,1-2.5,burstiness=0.5" {
 		t.Errorf("%v: %v", r, err)
 	}
 }

@@ -66,7 +66,7 @@ func (f *ServeCmd) Settings(cmd *cobra.Command) ([]ServeSetting, error) {
 	if !c.HasPort() && !cmd.Flags().Changed("url") {
 		return nil, cli.Usagef("--serve-cmd has no {port}: put it where the engine is told its port, or say by --url where it answers")
 	}
-	fixed, err := Pairs("set", f.set)
+	fixed, err := pairs("set", f.set)
 	if err != nil {
 		return nil, err
 	}

@@ -307,7 +307,7 @@ func (t *translation) load() {
 		t.fail("--burstiness is one of a finite --request-rate")
 	case all && hasLimit: // the next is sent as one ends
 	case all:
-		t.set("request-rate", "rate", AllAtOnce)
+		t.set("request-rate", "rate", allAtOnce)
 	case hasRate && math.IsInf(shape, 1):
 		t.set("request-rate", "rate", "constant:"+plainFloat(perSecond))
 	case hasRate && shape == 1:
@@ -346,7 +346,7 @@ func (t *translation) rampUp() {
 	if b, ok := t.text("burstiness"); ok {
 		burstiness = b
 	}
-	r, err := ParseRampUp(fmt.Sprintf("%s:%s,%s-%s,burstiness=%s", RampUpKind, strategy, start, end, burstiness))
+	r, err := parseRampUp(fmt.Sprintf("%s:%s,%s-%s,burstiness=%s", rampUpKind, strategy, start, end, burstiness))
 	if err != nil {
 		t.fail("--ramp-up-strategy: %v", err)
 		return

@@ -146,7 +146,7 @@ func (f *Target) Options() (o client.Options, err error) {
 	if o.APIKey, err = f.apiKey(); err != nil {
 		return o, err
 	}
-	if o.Models, err = Pairs("model-map", f.models); err != nil {
+	if o.Models, err = pairs("model-map", f.models); err != nil {
 		return o, err
 	}
 	o.Priorities, err = f.classPriorities()
@@ -200,8 +200,8 @@ func (f *Target) tls() (*tls.Config, error) {
 	return c, nil
 }
 
-// Pairs reads the values of a flag that is NAME=VALUE. Its errors quote none of them.
-func Pairs(flag string, list []string) (map[string]string, error) {
+// pairs reads the values of a flag that is NAME=VALUE. Its errors quote none of them.
+func pairs(flag string, list []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, s := range list {
 		name, value, ok := strings.Cut(s, "=")
@@ -226,7 +226,7 @@ func (f *Target) header() (http.Header, error) {
 		}
 		out.Add(name, value)
 	}
-	fromEnv, err := Pairs("header-env", f.headerEnv)
+	fromEnv, err := pairs("header-env", f.headerEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (f *Target) header() (http.Header, error) {
 		}
 		out.Add(name, value)
 	}
-	fromFile, err := Pairs("header-file", f.headerFile)
+	fromFile, err := pairs("header-file", f.headerFile)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func (f *Target) extra() (openai.Extra, error) {
 }
 
 func (f *Target) classPriorities() (map[string]int, error) {
-	named, err := Pairs("class-priority", f.priorities)
+	named, err := pairs("class-priority", f.priorities)
 	if err != nil || len(named) == 0 {
 		return nil, err
 	}

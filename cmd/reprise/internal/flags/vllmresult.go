@@ -119,9 +119,9 @@ func setRate(o *peer.VLLMOptions, process string) {
 	fields := strings.Split(rest, ",")
 	rate, err := strconv.ParseFloat(fields[0], 64)
 	switch {
-	case process == "" || process == AllAtOnce:
-	case kind == RampUpKind:
-		if r, err := ParseRampUp(process); err == nil {
+	case process == "" || process == allAtOnce:
+	case kind == rampUpKind:
+		if r, err := parseRampUp(process); err == nil {
 			o.RampUp = &peer.RampUp{Strategy: r.Strategy, Start: r.Start, End: r.End}
 			o.Burstiness = r.Burstiness
 		}
