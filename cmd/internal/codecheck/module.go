@@ -84,17 +84,24 @@ func (m *module) folder(p *packages.Package) string {
 func (m *module) sourceFiles() (map[string]int, error) {
 	count := map[string]int{}
 	for _, p := range m.packages {
-		entries, err := os.ReadDir(filepath.Join(m.dir, m.folder(p)))
+		files, err := sourceFilesIn(filepath.Join(m.dir, m.folder(p)))
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
-			if n := e.Name(); strings.HasSuffix(n, ".go") && !strings.HasSuffix(n, "_test.go") {
-				count[m.folder(p)]++
-			}
-		}
+		count[m.folder(p)] = len(files)
 	}
 	return count, nil
+}
+
+// sourceFilesIn lists the Go files of a folder, as sourceFiles counts them.
+func sourceFilesIn(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if n := e.Name(); strings.HasSuffix(n, ".go") && !strings.HasSuffix(n, "_test.go") {
+			names = append(names, n)
+		}
+	}
+	return names, err
 }
 
 // position of a node in words, relative to the module.

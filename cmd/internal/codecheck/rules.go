@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"go/ast"
 	"go/doc/comment"
+	"go/parser"
 	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +25,7 @@ func (f fault) String() string { return f.where + ": " + f.what }
 // check applies all rules. An error means that a rule could not be applied.
 func (m *module) check() ([]fault, error) {
 	var all []fault
-	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.fullFolders, m.deadCode} {
+	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.fullFolders, m.deadCode, m.unusedExports, m.listedFiles} {
 		faults, err := rule()
 		if err != nil {
 			return nil, err
@@ -211,16 +213,6 @@ var keptDead = map[string]string{
 	"trace/block Key.Format":          "as String, for every verb",
 	"trace/block Key.MarshalText":     "as String, for encoders",
 	"trace/arrival LengthSpec.String": "it prints what ParseLength reads, as each String there does for its kind",
-
-	"replay/internal/resulttest Answer":  "results for the tests of several packages",
-	"replay/internal/resulttest Failure": "as Answer",
-	"replay/internal/resulttest Messy":   "as Answer",
-	"replay/internal/resulttest stream":  "as Answer",
-
-	"replay/internal/resulttest oneByte.Size":     "the base of the endpoints of several packages' tests",
-	"replay/internal/resulttest Endpoint.Prepare": "as Size",
-	"replay/internal/resulttest Endpoint.Launch":  "as Size",
-	"replay/internal/resulttest Endpoint.Report":  "as Size",
 }
 
 // deadCode finds functions that no program of the module reaches. What only tests
@@ -254,9 +246,137 @@ func deadFaults(printed, modulePath string) ([]fault, error) {
 			return nil, fmt.Errorf("deadcode printed a line of %d fields, not of a place, a package and a name: %q", len(fields), line)
 		}
 		name := strings.TrimPrefix(fields[1], modulePath+"/") + " " + fields[2]
-		if keptDead[name] == "" {
+		if keptDead[name] == "" && !strings.HasSuffix(fields[1], "test") { // packages for tests
 			faults = append(faults, fault{fields[0], "no program reaches " + fields[2] + ": delete it, or move it into the tests that call it"})
 		}
 	}
 	return faults, nil
+}
+
+// openPackages promise their exported names to programs outside this module, see
+// CONTRIBUTING.md. A name there needs no user here.
+var openPackages = []string{"trace", "replay/result"}
+
+// unusedExports finds exported names that no other package of the module needs: none
+// names them, tests included, and nothing that another names has them in its
+// declaration. Constants that are declared together stand or fall together: they are
+// the values of one thing. Packages whose name ends in test are for tests only.
+func (m *module) unusedExports() ([]fault, error) {
+	needed := m.neededExports()
+	if err := m.addTestUses(needed); err != nil {
+		return nil, err
+	}
+	group := map[token.Pos]token.Pos{} // a constant's place to that of its declaration
+	used := map[token.Pos]bool{}       // declarations with a constant that is needed
+	for _, f := range m.files {
+		for _, d := range f.ast.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range decl.Specs {
+				for _, name := range spec.(*ast.ValueSpec).Names {
+					group[name.Pos()] = decl.Pos()
+					used[decl.Pos()] = used[decl.Pos()] || needed[m.key(f.pkg.TypesInfo.Defs[name])]
+				}
+			}
+		}
+	}
+	var faults []fault
+	for _, e := range m.exports() {
+		exempt := slices.Contains(openPackages, m.folder(e.pkg)) || strings.HasSuffix(e.pkg.Name, "test")
+		if !exempt && !needed[e.key] && !used[group[e.object.Pos()]] {
+			faults = append(faults, fault{m.position(e.object.Pos()), e.object.Name() + " is exported, and no other package uses it: unexport it"})
+		}
+	}
+	return faults, nil
+}
+
+// addTestUses adds to needed the names that tests of other packages use.
+func (m *module) addTestUses(needed map[string]bool) error {
+	for _, p := range m.packages {
+		dir := filepath.Join(m.dir, m.folder(p))
+		tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil {
+			return err
+		}
+		for _, name := range tests {
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+			if err != nil {
+				return err
+			}
+			imports := map[string]string{} // name in the file to path
+			for _, spec := range f.Imports {
+				path, _ := strconv.Unquote(spec.Path.Value)
+				if path == p.PkgPath {
+					continue
+				}
+				local := path[strings.LastIndexByte(path, '/')+1:]
+				if spec.Name != nil {
+					local = spec.Name.Name
+				}
+				imports[local] = path
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if sel, ok := n.(*ast.SelectorExpr); ok {
+					if id, ok := sel.X.(*ast.Ident); ok && imports[id.Name] != "" {
+						needed[imports[id.Name]+"."+sel.Sel.Name] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	return nil
+}
+
+// fewFiles is how many files a package may have without saying what is in each.
+const fewFiles = 3
+
+// fileName matches a name of a Go file in a comment.
+var fileName = regexp.MustCompile(`[a-z0-9_]+\.go\b`)
+
+// listedFiles finds files that the comment of their package does not name, and names
+// there without a file. go doc shows no file names, so that this list is how a reader
+// gets from what a package does to where it does it. Variants for other systems
+// (lock_unix.go) go by the name of any of them.
+func (m *module) listedFiles() ([]fault, error) {
+	var faults []fault
+	for _, p := range m.packages {
+		docs, where := "", m.folder(p)
+		for _, f := range m.files {
+			if f.pkg == p && f.ast.Doc != nil {
+				docs, where = docs+f.ast.Doc.Text(), m.position(f.ast.Doc.Pos())
+			}
+		}
+		named := map[string]bool{} // by stem
+		for _, name := range fileName.FindAllString(docs, -1) {
+			if _, err := os.Stat(filepath.Join(m.dir, m.folder(p), name)); err != nil {
+				faults = append(faults, fault{where, "the package comment names " + name + ", which is not there"})
+			}
+			named[fileStem(name)] = true
+		}
+		files, err := sourceFilesIn(filepath.Join(m.dir, m.folder(p)))
+		if err != nil {
+			return nil, err
+		}
+		if len(files) <= fewFiles {
+			continue
+		}
+		for _, name := range files {
+			if name != "doc.go" && !named[fileStem(name)] {
+				faults = append(faults, fault{where, "the package comment does not say what is in " + name})
+			}
+		}
+	}
+	return faults, nil
+}
+
+// fileStem is the name of a file without the system that it is for.
+func fileStem(name string) string {
+	stem := strings.TrimSuffix(name, ".go")
+	for _, system := range []string{"_linux", "_unix", "_darwin", "_windows", "_other"} {
+		stem = strings.TrimSuffix(stem, system)
+	}
+	return stem
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -66,6 +70,59 @@ func TestDeadFaults(t *testing.T) {
 	}
 	if got, err := deadFaults("a/a.go:3:17: unreachable func: T.Close\n", "m"); err == nil {
 		t.Errorf("another format is taken: %v", got)
+	}
+}
+
+// moduleOf loads a module of the given files.
+func moduleOf(t *testing.T, files map[string]string) *module {
+	t.Helper()
+	dir := t.TempDir()
+	files["go.mod"] = "module m\n\ngo 1.26\n"
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := loadModule(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A name is needed that another package or its tests name, and so are the types in its
+// declaration, their constants, and the constants declared with one that is needed.
+func TestUnusedExports(t *testing.T) {
+	faults, err := moduleOf(t, map[string]string{
+		"a/a.go":      "package a\n\ntype Mode int\n\nconst Fast Mode = 1\n\nfunc Used(Mode) {}\n\nfunc Unused() { Inside() }\n\nfunc Inside() {}\n\nfunc Tested() {}\n\nconst (\n\tOne = 1\n\tTwo = 2\n)\n",
+		"b/b.go":      "package main\n\nimport \"m/a\"\n\nfunc main() { a.Used(a.One) }\n",
+		"b/b_test.go": "package main\n\nimport \"m/a\"\n\nfunc init() { a.Tested() }\n",
+		"a/a_test.go": "package a_test\n\nimport \"m/a\"\n\nfunc init() { a.Unused() }\n",
+		"atest/a.go":  "package atest\n\nfunc ForTests() {}\n",
+		"trace/t.go":  "package trace\n\nfunc Promised() {}\n",
+	}).unusedExports()
+	var where []string
+	for _, f := range faults {
+		where = append(where, f.where)
+	}
+	if slices.Sort(where); err != nil || !slices.Equal(where, []string{"a/a.go:11", "a/a.go:9"}) {
+		t.Errorf("%v, %v; want Unused and Inside", faults, err)
+	}
+}
+
+func TestListedFiles(t *testing.T) {
+	faults, err := moduleOf(t, map[string]string{
+		"a/doc.go":        "// Package a is a.\n//\n//   - read.go: reads\n//   - lock_unix.go: locks\n//   - gone.go: was\npackage a\n",
+		"a/read.go":       "package a\n",
+		"a/write.go":      "package a\n",
+		"a/write_test.go": "package a\n",
+		"a/lock_unix.go":  "//go:build unix\n\npackage a\n",
+		"a/lock_other.go": "//go:build !unix\n\npackage a\n",
+		"b/b.go":          "// Package b is so small that it needs no list.\npackage b\n",
+	}).listedFiles()
+	if err != nil || len(faults) != 2 || !strings.Contains(faults[0].what, "gone.go") || !strings.Contains(faults[1].what, "write.go") {
+		t.Errorf("%v, %v; want gone.go and write.go", faults, err)
 	}
 }
 
