@@ -59,21 +59,19 @@ func bailianFormat() Format {
 			for i := range mapped.fields {
 				mapped.fields[i].required = mapped.fields[i].name != "class"
 			}
-			mapped.fields = append(mapped.fields, field{target: target{name: "turn", set: setTurn}, paths: []string{"turn"}})
+			turn := target{name: "turn", set: func(b *builder, v any) string { // counts from 1
+				n, ok := countOf(plain(v))
+				if !ok || n < 1 {
+					return "want a whole number from 1 to 2147483647"
+				}
+				b.e.Turn = trace.Ptr(n - 1)
+				return ""
+			}}
+			mapped.fields = append(mapped.fields, field{target: turn, paths: []string{"turn"}})
 			s.info.HasSessions = true
 			return &steppedDecoder{mappedDecoder: mapped, step: &bailianStep{d: mapped, chats: map[int64]chat{}}}, nil
 		},
 	}
-}
-
-// setTurn takes a turn that counts from 1.
-func setTurn(b *builder, v any) string {
-	n, ok := countOf(plain(v))
-	if !ok || n < 1 {
-		return "want a whole number from 1 to 2147483647"
-	}
-	b.e.Turn = trace.Ptr(n - 1)
-	return ""
 }
 
 // A bailianStep follows parents. Memory is a chat for each request.

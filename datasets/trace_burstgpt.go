@@ -64,19 +64,17 @@ func burstGPTFormat() Format {
 				f := &d.fields[i]
 				f.required = f.name == "input_tokens" || f.name == "output_tokens"
 				if f.name == "output_tokens" {
-					f.set = setResponse
+					output := f.set
+					f.set = func(b *builder, v any) string {
+						why := output(b, v)
+						if why == "" && *b.e.OutputTokens == 0 { // the request failed
+							b.e.Status = trace.StatusFailed
+						}
+						return why
+					}
 				}
 			}
 			return d, nil
 		},
 	}
-}
-
-// setResponse takes the length of a response, of which 0 tells a failure.
-func setResponse(b *builder, v any) string {
-	why := countTo(func(b *builder) **int32 { return &b.e.OutputTokens })(b, v)
-	if why == "" && *b.e.OutputTokens == 0 {
-		b.e.Status = trace.StatusFailed
-	}
-	return why
 }

@@ -102,15 +102,11 @@ type RowsReader[T TextFree] struct {
 
 // NewRowsReader reads size bytes of r. The columns of T must be in the file
 // with their types; other columns are ignored.
-func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (*RowsReader[T], error) {
+func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (rr *RowsReader[T], err error) {
 	f, err := OpenParquet(r, size, parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, err
 	}
-	return rowsOf[T](f)
-}
-
-func rowsOf[T TextFree](f *parquet.File) (rr *RowsReader[T], err error) {
 	defer guard(&err)
 	if err := hasRows[T](f); err != nil {
 		return nil, err

@@ -235,13 +235,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		err = raw.Commit()
 	}
 	if err == nil && card.Templates != nil {
-		path := templatesName(f.out)
-		if card.Templates.Unit() == "" {
-			cli.Notef(cmd, "templates: none, since the source names neither users nor sessions")
-		} else {
-			cli.Notef(cmd, "templates: %d system prompts in %s; A PERSON MUST READ THEM before anybody else gets the file", card.Templates.Len(), path)
-		}
-		err = trace.WriteFile(path, 0o600, card.Templates.WriteJSON)
+		err = writeTemplates(cmd, templatesName(f.out), card.Templates)
 	}
 	if err != nil {
 		return err

@@ -86,8 +86,14 @@ func (r *suiteReader) row(n strictyaml.Node) error {
 	at := func(place *strictyaml.Node, read func(strictyaml.Node) error) func(strictyaml.Node) error {
 		return func(n strictyaml.Node) error { *place = n; return read(n) }
 	}
+	named := strictyaml.Parsed(func(s string) (string, error) {
+		if !rowName.MatchString(s) {
+			return "", errors.New("want letters, digits, dots, dashes and underscores, 64 at most, since a directory is named so")
+		}
+		return s, nil
+	})
 	keys := append([]strictyaml.Key{
-		{Name: "name", Read: at(&name, strictyaml.Into(&row.Name, strictyaml.Parsed(parseRowName)))},
+		{Name: "name", Read: at(&name, strictyaml.Into(&row.Name, named))},
 		{Name: "about", Read: strictyaml.Into(&row.About, strictyaml.Node.Text)},
 		{Name: "hypothesis", Read: at(&hypothesis, strictyaml.Into(&row.Hypothesis, readHypothesis))},
 	}, r.keys(&row)...)
@@ -120,13 +126,6 @@ func (r *suiteReader) row(n strictyaml.Node) error {
 	}
 	r.suite.Rows = append(r.suite.Rows, row)
 	return nil
-}
-
-func parseRowName(s string) (string, error) {
-	if !rowName.MatchString(s) {
-		return "", errors.New("want letters, digits, dots, dashes and underscores, 64 at most, since a directory is named so")
-	}
-	return s, nil
 }
 
 func isTrace(file string) bool { return file != "" && !isSpecFile(file) }

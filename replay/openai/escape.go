@@ -28,7 +28,13 @@ func appendString(dst []byte, s string) []byte {
 	start, i := 0, 0
 	for i < len(s) {
 		if i+8 <= len(s) {
-			mask := needEscape(load64(s[i:]))
+			// Set the high bit of each byte that needs an escape. The subtraction borrows into
+			// the high bit of an ASCII byte that is below the limit, or that the exclusive or
+			// made zero. The borrow may also mark bytes above such a one, so that only the
+			// lowest mark is exact.
+			x := load64(s[i:])
+			quote, backslash := x^lowBits*'"', x^lowBits*'\\'
+			mask := ((x-lowBits*' ')&^x | (quote-lowBits)&^quote | (backslash-lowBits)&^backslash) & highBits
 			if mask == 0 {
 				i += 8
 				continue
@@ -68,12 +74,3 @@ const (
 	lowBits  = 0x0101010101010101
 	highBits = 0x8080808080808080
 )
-
-// needEscape sets the high bit of each byte that needs an escape. The subtraction
-// borrows into the high bit of an ASCII byte that is below the limit, or that the
-// exclusive or made zero. The borrow may also mark bytes above such a one, so that only
-// the lowest mark is exact.
-func needEscape(x uint64) uint64 {
-	quote, backslash := x^lowBits*'"', x^lowBits*'\\'
-	return ((x-lowBits*' ')&^x | (quote-lowBits)&^quote | (backslash-lowBits)&^backslash) & highBits
-}

@@ -36,14 +36,6 @@ func (l *checklist) add(code, name string, status Status, format string, args ..
 	*l = append(*l, Point{code, name, status, fmt.Sprintf(format, args...)})
 }
 
-// checklistOf says which points of the method held in this run.
-func checklistOf(s *Summary, t *tokenCounts) []Point {
-	var l checklist
-	l.addLoad(s, t)
-	l.addSetup(s)
-	return l
-}
-
 // addLoad adds the points about the requests that were sent.
 func (l *checklist) addLoad(s *Summary, t *tokenCounts) {
 	warmUp := s.Requests.WarmUp

@@ -271,7 +271,10 @@ func (c *collector) summary() (Summary, error) {
 	s.Warnings = warnings(&s, &c.tokenCounts, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)
 	s.Efficiency = efficiency(&s, c.opts.GPUs)
-	s.Checklist, s.Diagnoses = checklistOf(&s, &c.tokenCounts), diagnose(&s, &c.time, c.firstDue, c.lastDue)
+	var method checklist
+	method.addLoad(&s, &c.tokenCounts)
+	method.addSetup(&s)
+	s.Checklist, s.Diagnoses = method, diagnose(&s, &c.time, c.firstDue, c.lastDue)
 	return s, nil
 }
 

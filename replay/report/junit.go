@@ -57,7 +57,19 @@ type junitOutcome struct {
 func WriteJUnit(w io.Writer, s Summary) error {
 	out := junitSuites{Name: title(&s), Suites: []junitSuite{verdictSuite(&s)}}
 	if s.Contract != nil {
-		out.Suites = append(out.Suites, contractSuite(s.Contract))
+		suite := junitSuite{Name: joined("the contract is kept", s.Contract.Name)}
+		for i := range s.Contract.Clauses { // a case for each
+			c := &s.Contract.Clauses[i]
+			test := junitCase{Class: "reprise.contract", Name: c.name()}
+			switch c.Outcome {
+			case Fails:
+				test.Failure = &junitOutcome{Type: "contract", Message: joined(c.name()+" is "+c.figure(), c.verdict())}
+			case Unjudged:
+				test.Error = &junitOutcome{Type: "unjudged", Message: Plain(c.Why)}
+			}
+			suite.Cases = append(suite.Cases, test)
+		}
+		out.Suites = append(out.Suites, suite)
 	}
 	for i := range out.Suites {
 		suite := &out.Suites[i]
@@ -97,23 +109,6 @@ func verdictSuite(s *Summary) junitSuite {
 			test.Skipped = &junitOutcome{Message: "no limit is set"}
 		case c.Measured == nil:
 			test.Skipped = &junitOutcome{Message: cmp.Or(c.Says, "not measured")}
-		}
-		suite.Cases = append(suite.Cases, test)
-	}
-	return suite
-}
-
-// contractSuite holds a case for each clause.
-func contractSuite(r *ContractResult) junitSuite {
-	suite := junitSuite{Name: joined("the contract is kept", r.Name)}
-	for i := range r.Clauses {
-		c := &r.Clauses[i]
-		test := junitCase{Class: "reprise.contract", Name: c.name()}
-		switch c.Outcome {
-		case Fails:
-			test.Failure = &junitOutcome{Type: "contract", Message: joined(c.name()+" is "+c.figure(), c.verdict())}
-		case Unjudged:
-			test.Error = &junitOutcome{Type: "unjudged", Message: Plain(c.Why)}
 		}
 		suite.Cases = append(suite.Cases, test)
 	}

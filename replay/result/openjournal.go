@@ -101,21 +101,12 @@ func readHead(src io.Reader) (head []byte, run Run, err error) {
 	if run, err = decodeRun(doc); err != nil {
 		return nil, run, err
 	}
-	want, err := encodeHead(doc)
-	if err == nil && !bytes.Equal(head, want) {
+	var want bytes.Buffer // the schema message of a journal, and an end mark of 8 bytes
+	err = ipc.NewWriter(&want, ipc.WithSchema(journalSchema(doc))).Close()
+	if err == nil && !bytes.Equal(head, want.Bytes()[:want.Len()-8]) {
 		err = errors.New("its columns are not those that this version writes")
 	}
 	return head, run, err
-}
-
-// encodeHead makes the schema message of a journal.
-func encodeHead(doc string) ([]byte, error) {
-	var b bytes.Buffer
-	w := ipc.NewWriter(&b, ipc.WithSchema(journalSchema(doc)))
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes()[:b.Len()-8], nil // without the end mark
 }
 
 // index notes the place of every row.

@@ -58,8 +58,18 @@ func (t *breakerTally) count(p *Prompt, at, width, lost int, other int64) {
 	}
 	one := t.places[k]
 	if one == nil {
-		if len(t.places) >= t.limit {
-			t.prune()
+		if len(t.places) >= t.limit { // drop those that the fewest requests show, at least half of all
+			counts := make([]int64, 0, len(t.places))
+			for _, one := range t.places {
+				counts = append(counts, one.requests)
+			}
+			slices.Sort(counts)
+			most := counts[len(counts)/2]
+			for k, one := range t.places {
+				if one.requests <= most {
+					delete(t.places, k)
+				}
+			}
 		}
 		one = &placeTally{breakerPlace: k, from: pos, to: pos, example: [2]int64{p.Source, other}, last: -1}
 		t.places[k] = one
@@ -70,21 +80,6 @@ func (t *breakerTally) count(p *Prompt, at, width, lost int, other int64) {
 		one.last = p.Source
 		one.requests++
 		one.widths[widthBucket(width)]++
-	}
-}
-
-// prune drops the places that the fewest requests show, at least half of all.
-func (t *breakerTally) prune() {
-	counts := make([]int64, 0, len(t.places))
-	for _, one := range t.places {
-		counts = append(counts, one.requests)
-	}
-	slices.Sort(counts)
-	most := counts[len(counts)/2]
-	for k, one := range t.places {
-		if one.requests <= most {
-			delete(t.places, k)
-		}
 	}
 }
 

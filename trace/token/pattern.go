@@ -18,10 +18,12 @@ type step struct {
 // splitters are the patterns of published tokenizer.json files. The last four leave text between their matches, and make
 // pieces of that too.
 var splitters = map[string]splitter{
-	cl100kHead + `\p{N}{1,3}` + cl100kTail:                                                splitCL100K, // Llama 3, GPT-4
-	cl100kHead + `\p{N}` + cl100kTail:                                                     splitQwen,
-	o200kLower + o200kSuffix + `|` + o200kUpper + o200kSuffix + `|\p{N}{1,3}` + o200kTail: splitO200K, // GPT-OSS, Llama 4
-	o200kLower + `|` + o200kUpper + `|\p{N}` + o200kTail:                                  splitTekken,
+	cl100kHead + `\p{N}{1,3}` + cl100kTail:                                                splitCL100K,                                                           // Llama 3, GPT-4
+	cl100kHead + `\p{N}` + cl100kTail:                                                     func(t *classTable, s string, i int) int { return t.cl100k(s, i, 1) }, // Qwen 2 and later: every digit is a piece
+	o200kLower + o200kSuffix + `|` + o200kUpper + o200kSuffix + `|\p{N}{1,3}` + o200kTail: splitO200K,                                                            // GPT-OSS, Llama 4
+	o200kLower + `|` + o200kUpper + `|\p{N}` + o200kTail: func(t *classTable, s string, i int) int { // Tekken of Mistral: no contractions, and every digit is a piece
+		return t.o200k(s, i, 1, func(string, int) int { return 0 })
+	},
 	gpt2Pattern:     splitGPT2,
 	`\p{N}{1,3}`:    splitNumbers(3),
 	`\p{N}`:         splitNumbers(1),

@@ -17,9 +17,6 @@ type splitter func(t *classTable, s string, i int) int
 //	\s+
 func splitCL100K(t *classTable, s string, i int) int { return t.cl100k(s, i, 3) }
 
-// splitQwen is the pattern of Qwen 2 and later, which has \p{N} for \p{N}{1,3}: every digit is a piece.
-func splitQwen(t *classTable, s string, i int) int { return t.cl100k(s, i, 1) }
-
 func (t *classTable) cl100k(s string, i, digits int) int {
 	c, n := t.at(s, i)
 	switch {
@@ -57,11 +54,6 @@ func (t *classTable) cl100k(s string, i, digits int) int {
 //	\s+(?!\S)
 //	\s+
 func splitO200K(t *classTable, s string, i int) int { return t.o200k(s, i, 3, contraction) }
-
-// splitTekken is the pattern of Mistral's Tekken: no contractions, and every digit is a piece.
-func splitTekken(t *classTable, s string, i int) int {
-	return t.o200k(s, i, 1, func(string, int) int { return 0 })
-}
 
 func (t *classTable) o200k(s string, i, digits int, suffix func(s string, i int) int) int {
 	c, n := t.at(s, i)

@@ -140,25 +140,20 @@ func filesBelow(dir string) ([]string, error) {
 	return names, err
 }
 
-// partsOf takes a file apart.
+// partsOf takes a file apart: a text into its lines, a Parquet file into its columns,
+// each with all its values, and the keys of its metadata.
 func partsOf(name string) ([]part, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	if strings.HasSuffix(name, ".parquet") {
-		return parquetParts(data)
-	}
 	var parts []part
-	for _, line := range strings.Split(string(data), "\n") {
-		parts = append(parts, part{"", line})
+	if !strings.HasSuffix(name, ".parquet") {
+		for _, line := range strings.Split(string(data), "\n") {
+			parts = append(parts, part{"", line})
+		}
+		return parts, nil
 	}
-	return parts, nil
-}
-
-// parquetParts returns the columns of a Parquet file, each with all its values, and
-// the keys of its metadata.
-func parquetParts(data []byte) ([]part, error) {
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
@@ -182,7 +177,6 @@ func parquetParts(data []byte) ([]part, error) {
 			return nil, err
 		}
 	}
-	var parts []part
 	for i, path := range f.Schema().Columns() {
 		parts = append(parts, part{"column " + strings.Join(path, ".") + " ", columns[i].String()})
 	}

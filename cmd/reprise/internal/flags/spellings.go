@@ -70,7 +70,12 @@ var spellings = []spelling{
 	{name: "ramp-up-end-rps", ours: "rate"},
 	{name: "max-concurrency", ours: "max-in-flight"},
 	{name: "num-prompts", ours: "max-requests", value: aboveZero},
-	{name: "num-warmups", ours: "warmup", value: wholeNumber},
+	{name: "num-warmups", ours: "warmup", value: func(s string) (string, error) {
+		if s == "0" {
+			return "", nil
+		}
+		return aboveZero(s)
+	}},
 	{name: "ready-check-timeout-sec", ours: "url"},
 	{name: "ignore-eos", ours: "force-output", isBool: true},
 	{name: "insecure", ours: "tls-insecure", isBool: true},
@@ -382,13 +387,6 @@ func aboveZero(s string) (string, error) {
 		return "", errors.New("want a whole number above zero")
 	}
 	return strconv.FormatInt(n, 10), nil
-}
-
-func wholeNumber(s string) (string, error) {
-	if s == "0" {
-		return "", nil
-	}
-	return aboveZero(s)
 }
 
 // listFlags are flags of vLLM that take several values behind each other, and
