@@ -48,20 +48,19 @@ func sagemakerFormat() Format {
 		detect: detectObject(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
-			return openView(all, first, showCapture, sagemakerFields, o, s)
+			capture := func(r row, tell *notes) (row, error) {
+				v := newView(r)
+				if !v.payload("in", "captureData.endpointInput") {
+					return nil, badAt(r, "captureData.endpointInput", "the request is missing or is not JSON, plain or as Base64")
+				}
+				if _, ok := r.value("captureData.endpointOutput.data"); ok && !v.payload("out", "captureData.endpointOutput") {
+					tell.count(noteOtherResponses)
+				}
+				return v, nil
+			}
+			return openView(all, first, capture, sagemakerFields, o, s)
 		},
 	}
-}
-
-func showCapture(r row, tell *notes) (row, error) {
-	v := newView(r)
-	if !v.payload("in", "captureData.endpointInput") {
-		return nil, badAt(r, "captureData.endpointInput", "the request is missing or is not JSON, plain or as Base64")
-	}
-	if _, ok := r.value("captureData.endpointOutput.data"); ok && !v.payload("out", "captureData.endpointOutput") {
-		tell.count(noteOtherResponses)
-	}
-	return v, nil
 }
 
 // payload decodes what was captured of one direction. Without an encoding it is

@@ -115,7 +115,14 @@ func (b *cellReader) row(i int64, r *cellRow) error {
 
 func (b *cellReader) add(r *cellRow) string {
 	k := slices.Index(tableNames[:], r.Table)
-	c, ok := namedCategory(r.Category)
+	c := categoryOf(r.Category)
+	ok := c != uncategorised
+	switch r.Category {
+	case namedAny:
+		c, ok = anyCategory, true
+	case namedNone:
+		c, ok = uncategorised, true
+	}
 	switch {
 	case k < 0 || k < b.at:
 		return "its table is unknown, or out of order"

@@ -38,18 +38,6 @@ func (c category) named() string {
 	return c.String()
 }
 
-// namedCategory is the inverse of named.
-func namedCategory(s string) (category, bool) {
-	switch s {
-	case namedAny:
-		return anyCategory, true
-	case namedNone:
-		return uncategorised, true
-	}
-	c := categoryOf(s)
-	return c, c != uncategorised
-}
-
 // rows lists the tables as rows.
 func (m *cellModel) rows() []cellRow {
 	var out []cellRow

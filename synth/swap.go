@@ -209,7 +209,14 @@ func (s *swapper) cell(ts, old []tuple, cell []int) {
 		t := &ts[i]
 		t.reuse = old[reuses[j]].reuse
 		t.ending = s.jitterEnding(old[tails[(j+apart)%len(cell)]].ending)
-		t.tail = s.jitterTail(old[tails[j]].tail)
+		switch tail := old[tails[j]].tail; { // the tokens of a partial last block, which stays one
+		case s.size == 0:
+			t.tail = s.jitter(tail, jitterFrom, swapJitter)
+		case int(tail) == s.size:
+			t.tail = tail
+		default:
+			t.tail = min(s.jitter(tail, jitterFrom, tailJitter), int32(s.size)-1)
+		}
 		switch t.fresh = 0; {
 		case s.size == 0:
 		case old[reuses[j]].fresh > 0:
@@ -234,17 +241,6 @@ func (s *swapper) jitter(n, from int32, deviation float64) int32 {
 	}
 	x := math.Round(float64(n) * math.Exp(deviation*s.r.NormFloat64()))
 	return int32(max(1, min(x, math.MaxInt32/2)))
-}
-
-// jitterTail changes the tokens of a partial last block, which stays one.
-func (s *swapper) jitterTail(n int32) int32 {
-	if s.size == 0 {
-		return s.jitter(n, jitterFrom, swapJitter)
-	}
-	if int(n) == s.size {
-		return n
-	}
-	return min(s.jitter(n, jitterFrom, tailJitter), int32(s.size)-1)
 }
 
 // jitterEnding changes the output length, within the limit that was asked for.

@@ -27,17 +27,6 @@ type countJSON struct {
 	Apart      bool     `json:"above_1_percent"`
 }
 
-func countsJSON(models []anonymize.ModelCount) []countJSON {
-	out := make([]countJSON, len(models))
-	for i, m := range models {
-		out[i] = countJSON{Model: m.Model, Others: m.Others, Template: m.Template, Requests: m.Requests, Counted: m.Counted, Source: m.Source, Apart: m.Apart()}
-		if p, ok := m.Percent(); ok {
-			out[i].Difference = &p
-		}
-	}
-	return out
-}
-
 // maxSaid is how many models are said one by one.
 const maxSaid = 20
 

@@ -413,11 +413,18 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	warnings := gapWarnings(t)
 	if f.asJSON {
 		notes = append(notes, warnings...)
+		counts := make([]countJSON, len(t.Models))
+		for i, m := range t.Models {
+			counts[i] = countJSON{Model: m.Model, Others: m.Others, Template: m.Template, Requests: m.Requests, Counted: m.Counted, Source: m.Source, Apart: m.Apart()}
+			if p, ok := m.Percent(); ok {
+				counts[i].Difference = &p
+			}
+		}
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
 			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.Name,
-			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": countsJSON(t.Models),
+			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": counts,
 			"prefix_breakers": card.Breakers, "lengths_of_source": map[string]any{"input": newGapsJSON(t.InputGaps), "output": newGapsJSON(t.OutputGaps)},
 			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted})
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 
@@ -69,11 +70,16 @@ func (f *reportFlags) decided(cmd *cobra.Command, paths []string) error {
 		if err != nil {
 			return err
 		}
-		digest, err := digestOf(path)
+		file, err := os.Open(path)
 		if err != nil {
 			return err
 		}
-		run := report.Tried{Name: names[i], Digest: digest, Summary: s}
+		hash := sha256.New()
+		_, err = io.Copy(hash, file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		run := report.Tried{Name: names[i], Digest: "sha256:" + hex.EncodeToString(hash.Sum(nil)), Summary: s}
 		if err := kept(s); refused == nil {
 			refused = err
 		}
@@ -87,18 +93,4 @@ func (f *reportFlags) decided(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	return refused
-}
-
-// digestOf is that of a file's bytes.
-func digestOf(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, file); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -137,6 +137,12 @@ func isSpecFile(file string) bool {
 
 // keys are those that rows have and that may stand at the top.
 func (r *suiteReader) keys(row *Row) []strictyaml.Key {
+	cache := strictyaml.Parsed(func(s string) (string, error) {
+		if s != result.CacheAsIs && s != result.CacheCold && s != result.CacheWarm {
+			return "", fmt.Errorf("want %s, %s or %s", result.CacheAsIs, result.CacheCold, result.CacheWarm)
+		}
+		return s, nil
+	})
 	return []strictyaml.Key{
 		{Name: "workload", Read: strictyaml.Into(&row.Workload, r.workload)},
 		{Name: "load", Read: strictyaml.Into(&row.Load, strictyaml.Parsed(ParseLoad))},
@@ -146,7 +152,7 @@ func (r *suiteReader) keys(row *Row) []strictyaml.Key {
 		{Name: "warmup", Read: strictyaml.Into(&row.Warmup, strictyaml.Whole[int64](0, 1<<30))},
 		{Name: "settle", Read: strictyaml.Into(&row.Settle, strictyaml.Parsed(asWritten(replay.ParseSpan)))},
 		{Name: "cooldown", Read: strictyaml.Into(&row.Cooldown, strictyaml.Parsed(asWritten(replay.ParseSpan)))},
-		{Name: "cache", Read: strictyaml.Into(&row.Cache, strictyaml.Parsed(parseCache))},
+		{Name: "cache", Read: strictyaml.Into(&row.Cache, cache)},
 		{Name: "repeats", Read: strictyaml.Into(&row.Repeats, strictyaml.Whole(1, maxRepeats))},
 		{Name: "duration", Read: strictyaml.Into(&row.Duration, strictyaml.Parsed(positiveDuration))},
 		{Name: "timeout", Read: strictyaml.Into(&row.Timeout, strictyaml.Parsed(positiveDuration))},
@@ -161,13 +167,6 @@ func asWritten[T any](parse func(string) (T, error)) func(string) (string, error
 		_, err := parse(s)
 		return s, err
 	}
-}
-
-func parseCache(s string) (string, error) {
-	if s != result.CacheAsIs && s != result.CacheCold && s != result.CacheWarm {
-		return "", fmt.Errorf("want %s, %s or %s", result.CacheAsIs, result.CacheCold, result.CacheWarm)
-	}
-	return s, nil
 }
 
 func positiveDuration(s string) (time.Duration, error) {

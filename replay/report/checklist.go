@@ -89,7 +89,15 @@ func (l *checklist) addLoad(s *Summary, t *tokenCounts) {
 func (l *checklist) addSetup(s *Summary) {
 	status, says := Unknown, "the run does not say what the server runs on"
 	if e := s.Efficiency; e != nil && e.GPUsFrom == gpusGiven {
-		status, says = Held, gpuModel(&s.Run, e.GPUs)
+		status, says = Held, page.Many(int64(e.GPUs), "GPU")
+		switch env := s.Run.Environment; {
+		case env != nil && env.Deployment != nil && env.Deployment.GPU != "":
+			says += ", " + Plain(env.Deployment.GPU) + ", as given"
+		case env != nil && len(env.GPUs) > 0:
+			says += ", " + Plain(env.GPUs[0].Name)
+		default:
+			says += ", as given; the model of the GPU is for the reader to add"
+		}
 	}
 	l.add(pointHardware, "Hardware stated", status, "%s", says)
 
@@ -156,18 +164,6 @@ func tailsGiven(l *Latency) (Status, string) {
 
 // precisions are the number formats as model names give them.
 var precisions = regexp.MustCompile(`(?i)(?:^|[-_/. ])(fp32|bf16|fp16|fp8|nvfp4|mxfp4|fp4|int8|int4|w[48]a(?:16|8|4)|awq|gptq|q[2-8](?:_[0-9k])?(?:_[0-9msl]+)?)(?:$|[-_/. ])`)
-
-// gpuModel says how many GPUs of what kind there were.
-func gpuModel(r *result.Run, n int) string {
-	says := page.Many(int64(n), "GPU")
-	switch e := r.Environment; {
-	case e != nil && e.Deployment != nil && e.Deployment.GPU != "":
-		return says + ", " + Plain(e.Deployment.GPU) + ", as given"
-	case e != nil && len(e.GPUs) > 0:
-		return says + ", " + Plain(e.GPUs[0].Name)
-	}
-	return says + ", as given; the model of the GPU is for the reader to add"
-}
 
 // The checklist as a table; a sign goes with the word, for those who skim.
 var checklistHead = []string{"point", "status", "what it rests on"}

@@ -87,10 +87,16 @@ func SummariseMetrics(rows trace.Reader[Metric], fromNS, toNS int64, whole bool,
 			known[k] = s
 			order = append(order, s)
 		}
-		if m.Kind == scrape.Counter {
+		switch {
+		case m.Kind == scrape.Counter:
 			s.count(m, fromNS, toNS, whole, s.goesOn(m, gaps))
-		} else {
-			s.level(m, fromNS, toNS)
+		case m.AtNS >= fromNS && m.AtNS <= toNS: // a gauge
+			if s.about.Samples == 0 {
+				s.first, s.least, s.most = m.Value, m.Value, m.Value
+			}
+			s.about.Samples++
+			s.last, s.sum = m.Value, s.sum+m.Value
+			s.least, s.most = min(s.least, m.Value), max(s.most, m.Value)
 		}
 		return nil
 	})
@@ -122,19 +128,6 @@ func (s *metricSum) goesOn(m *Metric, gaps []Interruption) bool {
 		s.part++
 	}
 	return s.part > was
-}
-
-// level takes a value of a gauge.
-func (s *metricSum) level(m *Metric, from, to int64) {
-	if m.AtNS < from || m.AtNS > to {
-		return
-	}
-	if s.about.Samples == 0 {
-		s.first, s.least, s.most = m.Value, m.Value, m.Value
-	}
-	s.about.Samples++
-	s.last, s.sum = m.Value, s.sum+m.Value
-	s.least, s.most = min(s.least, m.Value), max(s.most, m.Value)
 }
 
 // count takes a value of a counter. What it grew by across an interruption is not

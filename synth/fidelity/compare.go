@@ -50,7 +50,18 @@ func Compare(ref, cand *Signature) (Report, error) {
 	} else {
 		c.add("pair_match", nil, nil, nil, "pairs of lengths in the sample")
 	}
-	c.amounts()
+	for _, amount := range []struct {
+		name string
+		of   func(t *signatureTally) float64
+	}{
+		{"requests", func(t *signatureTally) float64 { return float64(t.requests) }},
+		{"input_tokens", func(t *signatureTally) float64 { return float64(t.in) }},
+		{"output_tokens", func(t *signatureTally) float64 { return float64(t.out) }},
+		{"duration_s", func(t *signatureTally) float64 { return inSeconds(t.last - t.first) }},
+	} {
+		ref, cand := amount.of(c.ref), amount.of(c.cand)
+		c.add(amount.name, &ref, &cand, relative(&ref, &cand), "")
+	}
 	c.warn(ref, cand)
 	return c.f, nil
 }

@@ -174,18 +174,6 @@ func (c *comparison) sessions() {
 	c.addKS("think_ks", think, "think times")
 }
 
-// amounts compares how much there is of everything.
-func (c *comparison) amounts() {
-	add := func(name string, of func(t *signatureTally) float64) {
-		ref, cand := of(c.ref), of(c.cand)
-		c.add(name, &ref, &cand, relative(&ref, &cand), "")
-	}
-	add("requests", func(t *signatureTally) float64 { return float64(t.requests) })
-	add("input_tokens", func(t *signatureTally) float64 { return float64(t.in) })
-	add("output_tokens", func(t *signatureTally) float64 { return float64(t.out) })
-	add("duration_s", func(t *signatureTally) float64 { return inSeconds(t.last - t.first) })
-}
-
 const (
 	leastWindows = 10   // of a scale, to compare counts by
 	leastTicks   = 10   // of a quantised clock in a window

@@ -51,7 +51,12 @@ func (f *PromptText) Describe(cmd *cobra.Command, meta *trace.Meta, shareTails b
 	case f.Text != "" && f.corpus != "":
 		return cli.Usagef("give one of --text and --corpus")
 	case f.corpus != "":
-		digest, err := corpusDigest(f.corpus)
+		corpus, err := os.Open(f.corpus)
+		if err != nil {
+			return err
+		}
+		defer corpus.Close()
+		digest, err := prompt.CorpusDigest(corpus)
 		if err != nil {
 			return err
 		}
@@ -64,15 +69,6 @@ func (f *PromptText) Describe(cmd *cobra.Command, meta *trace.Meta, shareTails b
 		return cli.Usagef("--text: want %s or %s", textStable, trace.TextWords)
 	}
 	return nil
-}
-
-func corpusDigest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	return prompt.CorpusDigest(f)
 }
 
 // Prompts are what makes the prompts of a workload beside what the workload
