@@ -202,3 +202,27 @@ func TestPlanOfOneInstant(t *testing.T) {
 		t.Errorf("%d requests at a rate of %v", plan.Requests, *plan.MeanRate)
 	}
 }
+
+// What is in flight on average is over the time from the first due time to the last end,
+// not from the start of the clock.
+func TestPlanMeanInFlight(t *testing.T) {
+	p, err := NewPlanner(Options{}, func(*trace.Request) (time.Duration, bool) { return time.Second, true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range workload(10*time.Second, 11*time.Second) {
+		p.Add(&row)
+	}
+	if plan := p.Plan(); plan.MeanInFlight == nil || *plan.MeanInFlight != 1 || *plan.MeanRate != 1 {
+		t.Errorf("%+v", plan)
+	}
+}
+
+// The longest cool-down is allowed, and one request more is not.
+func TestLongestCooldown(t *testing.T) {
+	for requests, ok := range map[int64]bool{maxCooldown: true, maxCooldown + 1: false} {
+		if _, err := (Options{Cooldown: Span{Requests: requests}}).withDefaults(); (err == nil) != ok {
+			t.Errorf("a cool-down of %d requests: %v", requests, err)
+		}
+	}
+}

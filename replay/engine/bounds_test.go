@@ -181,3 +181,13 @@ func TestSummaryTellsTheLoadWeight(t *testing.T) {
 		}
 	}
 }
+
+// Imbalance is the most over the mean.
+func TestImbalance(t *testing.T) {
+	if got := imbalance([]int64{30, 10, 20}); got == nil || *got != 1.5 {
+		t.Errorf("got %v, want 1.5", got)
+	}
+	if got := imbalance([]int64{0, 0}); got != nil {
+		t.Errorf("replicas without work have an imbalance of %v", *got)
+	}
+}

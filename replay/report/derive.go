@@ -30,8 +30,6 @@ const (
 	origins
 )
 
-var originNames = [origins]string{FromSent: "sent", FromDue: "due"}
-
 // Durations are those of one result, from both origins where there are two.
 // Those of failed requests are not derived: a request that was refused in a
 // millisecond must not make the server look fast.
