@@ -13,7 +13,7 @@ import (
 // What a release to a partner must hold.
 const (
 	leastClass   = 11   // of a release that does not say; 1/11 is the risk of 9 % that regulators of clinical data accept (EMA policy 0070)
-	mostUnicity4 = 0.05 // of sessions of which 4 requests are known, or fewer
+	mostUnicity4 = 0.05 // of sessions, where at most 4 requests of each are known
 )
 
 // linkage looks how far requests and sessions hide among others. Of a release to

@@ -324,8 +324,8 @@ func dpGames() ([]dpGame, error) {
 	return []dpGame{laplace, gaussian}, nil
 }
 
-// clopperPearson is the exact interval for a probability of which hits of n draws
-// came true, with so much of the doubt on each side: 0.025 for 95 % in all
+// clopperPearson returns the exact confidence interval of a probability, given hits in n
+// draws. side is the probability of error on each side: 0.025 for an interval of 95 %
 // (Clopper and Pearson, Biometrika 1934).
 func clopperPearson(hits, n int, side float64) (lo, hi float64) {
 	lo, hi = 0, 1

@@ -2,7 +2,7 @@
 // and output tokens, and the share of prompt blocks that an earlier request had
 // already brought.
 //
-//	reprise demo
+//	make demo
 //	go run ./examples/readtrace demo/trace.parquet
 //
 // It needs only package trace, whose exported names are stable.

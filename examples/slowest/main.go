@@ -1,7 +1,7 @@
 // Command slowest prints the requests of a replay that waited longest for their first
 // token, and what each of them asked for: the rows to look at first after a bad p99.
 //
-//	reprise demo
+//	make demo
 //	go run ./examples/slowest demo/results.parquet
 //
 // TTFT counts from the instant when a request was due, so that a queue in the client

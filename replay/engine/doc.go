@@ -36,8 +36,8 @@
 //
 // # Files
 //
-//   - server.go, handler.go, config.go: the Server and its counters; the paths that it
-//     serves; the options of an engine and their defaults
+//   - server.go: the Server with its options and their defaults, its counters, and the
+//     paths that it serves
 //   - serve.go: a request on its way through the server: prompt, cache domain, length of
 //     the answer, its words, usage
 //   - completions.go: chat and text completions: decoding, streaming, and whole answers

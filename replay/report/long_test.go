@@ -122,9 +122,6 @@ func TestPageSize(t *testing.T) {
 //
 //	go test ./replay/report -run - -bench TenMillion -benchtime 1x
 func BenchmarkTenMillion(b *testing.B) {
-	if testing.Short() {
-		b.Skip("long")
-	}
 	for b.Loop() {
 		c := newCrowd(10_000_000, false)
 		s, err := Summarise(result.Run{}, c, Options{})

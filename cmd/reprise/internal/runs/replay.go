@@ -12,13 +12,13 @@
 //   - part.go: the part of a workload that is sent: window, sample and how it differs,
 //     first rows, rounds, and whether prompts have words enough for these; priming the
 //     cache before it
-//   - rows.go: opening a workload, and made-up blocks for one without
+//   - workload.go: opening a workload, made-up blocks for one without, and its privacy card in
+//     the results
 //   - servers.go: waiting for the endpoint, calibrating templates, emptying and warming
 //     caches
 //   - resume.go: --resume: the journals, the cache as it was, the seed
 //   - thread.go: --thread: replies in prompts
 //   - verbatim.go: --verbatim: the source's own text from the raw file
-//   - privacy.go: the workload's privacy card in the results
 //   - dryrun.go: --dry-run: what would be sent, its size and price, as text and JSON
 //   - watch.go, view.go: --live: watching a run, Ctrl-C, lines of progress; the view on a
 //     terminal with its figures and sparklines

@@ -1,6 +1,10 @@
 package runs
 
 import (
+	"fmt"
+
+	"reprise/anonymize"
+	"reprise/replay/result"
 	"reprise/synth"
 	"reprise/trace"
 )
@@ -28,3 +32,15 @@ func OpenRows(t *trace.Trace) (*Rows, int, error) {
 // UnsharedBlock is the block size given to a trace without blocks, so that its
 // prompts are told apart.
 const UnsharedBlock = 512
+
+// PrivacyOf is what the card of a workload says, for the results made of it.
+func PrivacyOf(m *trace.Meta) (*result.Privacy, error) {
+	if m.Card == "" {
+		return nil, nil
+	}
+	card, err := anonymize.ParseCard(m.Card, m.CardHash)
+	if err != nil {
+		return nil, fmt.Errorf("the workload's privacy card: %w", err)
+	}
+	return &result.Privacy{Card: m.CardHash, Unit: card.Unit, Time: card.Time, Risks: card.Risks}, nil
+}
