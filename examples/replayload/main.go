@@ -31,6 +31,7 @@ import (
 
 func main() {
 	url := flag.String("url", "", "base of an OpenAI-compatible server; a simulated engine when empty")
+	interval := flag.Duration("interval", 100*time.Millisecond, "time between two questions; shorter than the server needs, it measures the queue")
 	flag.Parse()
 	if *url == "" {
 		server, err := engine.NewServer(engine.DefaultServerConfig())
@@ -41,7 +42,7 @@ func main() {
 		defer listener.Close()
 		*url = listener.URL
 	}
-	if err := replayQuestions(context.Background(), os.Stdout, *url, questions(10, 5, 100*time.Millisecond)); err != nil {
+	if err := replayQuestions(context.Background(), os.Stdout, *url, questions(10, 5, *interval)); err != nil {
 		log.Fatal(err)
 	}
 }
