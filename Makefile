@@ -55,7 +55,7 @@ fuzz: ## every fuzz target for $(FUZZTIME)
 	  done; done
 
 MUTANTS ?= 40
-mutants: ## plant $(MUTANTS) random faults in each of five packages, and list those that no test notices
+mutants: ## plant $(MUTANTS) random faults in each of seven packages, and list those that no test notices
 	@for p in ./replay ./replay/result ./replay/client ./datasets ./synth ./replay/engine ./anonymize/audit; do $(GO) run ./cmd/internal/mutate -n $(MUTANTS) $$p || failed=1; done; test -z "$$failed"
 
 clean: ## remove what the targets above wrote

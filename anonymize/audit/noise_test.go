@@ -25,7 +25,7 @@ func stillNoise(seed byte) func() *dp.Noise {
 // more than it claims would be noticed.
 func TestDPBoundOfTheRealMechanism(t *testing.T) {
 	t.Parallel()
-	seeds := byte(1)
+	seeds := byte(2)
 	if os.Getenv("REPRISE_TEST_LONG") != "" {
 		seeds = 4
 	}
@@ -135,7 +135,7 @@ func TestDPBoundFindsBugs(t *testing.T) {
 			t.Errorf("%s: %s, %s", name, f.Status, f.Why)
 		}
 	}
-	if f := playNoise(t.Context(), publish, stillNoise(1), dpTestRuns/4); f.Status == Fail {
+	if f := playNoise(t.Context(), publish, stillNoise(1), dpTestRuns); f.Status == Fail {
 		t.Errorf("the real one: %s, %s", f.Status, f.Why)
 	}
 	// Noise that drowns everything shows nothing, which is no pass.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"reprise/replay/internal/resulttest"
@@ -202,6 +203,9 @@ func TestPeerWriters(t *testing.T) {
 		for _, line := range strings.Split(text.String(), "\n") {
 			if n := utf8.RuneCountInString(line); n > report.TextWidth {
 				t.Errorf("a line of %d columns: %s", n, line)
+			}
+			if strings.ContainsFunc(line, unicode.IsControl) {
+				t.Errorf("control characters in %q", line)
 			}
 		}
 		if err := report.WriteJSON(&data, s); err != nil {
