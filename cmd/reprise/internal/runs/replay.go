@@ -20,7 +20,7 @@
 //   - thread.go: --thread: replies in prompts
 //   - verbatim.go: --verbatim: the source's own text from the raw file
 //   - dryrun.go: --dry-run: what would be sent, its size and price, as text and JSON
-//   - watch.go, view.go: --live: watching a run, Ctrl-C, lines of progress; the view on a
+//   - watch.go, liveview.go: --live: watching a run, Ctrl-C, lines of progress; the view on a
 //     terminal with its figures and sparklines
 //   - simulate.go: a simulation into a results file
 //   - trials.go: the trials of sweep, bench, compare and capacity: live endpoint,
