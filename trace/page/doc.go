@@ -39,7 +39,7 @@
 //
 //   - page.go: Page and its parts (facts, sections, notes, tables, plots, series, terms),
 //     and the check for contradictions
-//   - view.go: the page as its template reads it: labels linked to definitions, alignment
+//   - templatedata.go: the page as its template reads it: labels linked to definitions, alignment
 //     of number columns, cells
 //   - frame.go: the one HTML file: template, styles and scripts inline, the
 //     Content-Security-Policy
