@@ -58,7 +58,7 @@ func randomEntries(r *rand.Rand, n int, sessions bool) []trace.Entry {
 func TestAnyMemoryLimit(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 12))
-	for round := range 24 {
+	for round := range oftener(8, 24) {
 		src := randomEntries(r, 1+r.IntN(400), round%3 == 0)
 		p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, SourceBlock: 16, SpillDir: t.TempDir()}
 		if round%4 == 0 {
@@ -113,7 +113,7 @@ func TestChainAgreesWithWholePrompts(t *testing.T) {
 		var src []trace.Entry
 		var history []trace.Message
 		word := func() trace.Text { return text(fmt.Sprint("w", r.IntN(4)), r.IntN(4)) }
-		for i := range 250 {
+		for i := range oftener(80, 250) {
 			switch r.IntN(6) {
 			case 0:
 				history = nil

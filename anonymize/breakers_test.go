@@ -3,7 +3,6 @@ package anonymize_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -61,11 +60,7 @@ func TestBreakersOfALog(t *testing.T) {
 		p.Template = mustTemplate(t, template)
 		src := dated(20, "m")
 		want := found(p, src)
-		rounds := 1
-		if os.Getenv("REPRISE_TEST_LONG") != "" {
-			rounds = 3
-		}
-		for range rounds {
+		for range oftener(1, 3) {
 			for _, p.Workers = range []int{1, 2, 7} {
 				if got := found(p, src); got != want {
 					t.Fatalf("%d workers find %s, not %s", p.Workers, got, want)

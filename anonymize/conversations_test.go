@@ -88,7 +88,7 @@ func releasedOf(t *testing.T, p anonymize.PartnerPolicy, src anonymize.Source) (
 // would not share else: to drop never tells an attacker more.
 func TestDropOwnCountsConversations(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(20) {
+	for seed := range uint64(oftener(6, 20)) {
 		src := conversations(rand.New(rand.NewPCG(seed, 12)), 80, 12)
 		rows := rowsOf(t, src)
 		p := anonymize.PartnerPolicy{Unit: anonymize.UnitRequest, KShare: 2 + int(seed)%5, KClass: 2, Noise: still(seed)}

@@ -379,7 +379,7 @@ func BenchmarkRelease24Blocks(b *testing.B) { benchmarkRelease(b, 24) }
 // the audit's measure of what else links them is 0.
 func TestReleaseDropsOwnBlocks(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(10) {
+	for seed := range uint64(oftener(4, 10)) {
 		rows := house(rand.New(rand.NewPCG(seed, 1)), 25, 600)
 		for i := range rows {
 			rows[i].User = trace.Ptr(*rows[i].Session / 3)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,15 @@ import (
 	"reprise/trace"
 	"reprise/trace/token"
 )
+
+// oftener is how often a random test is repeated: few times, or, where
+// REPRISE_TEST_LONG is set, many.
+func oftener(few, many int) int {
+	if os.Getenv("REPRISE_TEST_LONG") != "" {
+		return many
+	}
+	return few
+}
 
 // entries yields a slice, as a source does.
 type entries []trace.Entry

@@ -16,6 +16,7 @@ import (
 // A server's prefix cache is shared within a salt: that of a run leaves it nothing of
 // earlier runs, and those of rows keep tenants apart.
 func TestCacheSalt(t *testing.T) {
+	long(t)
 	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
 	sim, err := engine.NewServer(c)

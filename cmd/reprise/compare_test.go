@@ -282,6 +282,7 @@ func TestCompareUsage(t *testing.T) {
 
 // What a trace recorded is compared with a replay of it.
 func TestCompareProduction(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	err := trace.Create("t.parquet", func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		rows := make([]trace.Request, 300)

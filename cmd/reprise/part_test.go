@@ -204,7 +204,7 @@ func TestModesSample(t *testing.T) {
 func TestModesLoop(t *testing.T) {
 	workload := modesWorkload(t, 60)
 	for _, same := range []bool{false, true} {
-		args := []string{"--speed", "4", "--loop", "3"}
+		args := []string{"--speed", "16", "--loop", "3"}
 		if same {
 			args = append(args, "--loop-same")
 		}
@@ -214,7 +214,7 @@ func TestModesLoop(t *testing.T) {
 		}
 		for i, r := range results {
 			first := results[i%60]
-			if r.RowID != int64(i%60) || r.Round != int32(i/60) || r.DueNS != first.DueNS+int64(i/60)*300e6 {
+			if r.RowID != int64(i%60) || r.Round != int32(i/60) || r.DueNS != first.DueNS+int64(i/60)*75e6 {
 				t.Fatalf("result %d: row %d of round %d, due %d", i, r.RowID, r.Round, r.DueNS)
 			}
 			if want := *first.Known; !same && *r.Known != want || same && i >= 60 && *r.Known != r.WantInput {
@@ -227,7 +227,7 @@ func TestModesLoop(t *testing.T) {
 			t.Errorf("same %v: hit ratio %.3f in the first round, %.3f in the last", same, one, last)
 		}
 	}
-	run, results, _ := replayed(t, workload, "--speed", "4", "--loop", "1s")
+	run, results, _ := replayed(t, workload, "--speed", "16", "--loop", "250ms")
 	if len(results) < 190 || len(results) > 200 || run.EndedEarly != "" || run.Selection.Loop.Rounds != 0 {
 		t.Errorf("%d results, %+v", len(results), run)
 	}
@@ -288,8 +288,8 @@ func dryOf(t *testing.T, workload string, args ...string) runs.Plan {
 func TestModesDryRun(t *testing.T) {
 	workload := modesWorkload(t, 60)
 	for _, args := range [][]string{
-		{"--speed", "4"}, {"--speed", "4", "--start", "400ms", "--end", "1s"}, {"--speed", "4", "--sample", "0.5", "--loop", "2"},
-		{"--rate", "gamma:200,cv=2"}, {"--rate", "ramp:50-400,500ms"}, {"--rate", "step:50-200-400,100ms", "--max-requests", "50"},
+		{"--speed", "16"}, {"--speed", "16", "--start", "400ms", "--end", "1s"}, {"--speed", "16", "--sample", "0.5", "--loop", "2"},
+		{"--rate", "gamma:600,cv=2"}, {"--rate", "ramp:50-400,500ms"}, {"--rate", "step:50-200-400,100ms", "--max-requests", "50"},
 		{"--rate", "poisson:200", "--duration", "200ms"}, {"--concurrency", "4", "--loop", "2"},
 	} {
 		run, results, _ := replayed(t, workload, args...)

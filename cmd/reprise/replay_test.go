@@ -102,7 +102,7 @@ func TestReplayIsExact(t *testing.T) {
 // ratio.
 func checkExact(t *testing.T, workload, results string, how ...string) (expected float64) {
 	t.Helper()
-	args := append([]string{"replay", workload, "--url", simulate(t), "--speed", "4", "-o", results,
+	args := append([]string{"replay", workload, "--url", simulate(t), "--speed", "16", "-o", results,
 		"--json", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--quiet"}, how...)
 	out, errs, code := reprise(t, args...)
 	if code != cli.Good && code != cli.Untrusted { // a busy machine is late, and that is not at stake here

@@ -17,6 +17,7 @@ import (
 // Pages of an endpoint at a Unix socket are asked over the socket, with the key that
 // it takes, whatever proxy the environment names; one that is given by its URL as well.
 func TestScrapeSocket(t *testing.T) {
+	long(t)
 	c := engine.DefaultServerConfig()
 	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
 	sim, err := engine.NewServer(c)

@@ -124,6 +124,7 @@ func TestServeCmdNotSimulated(t *testing.T) {
 
 // Two settings of an engine take turns: never do both run.
 func TestCompareServeCmd(t *testing.T) {
+	long(t)
 	t.Setenv(asCommand, "1")
 	w, dir := targetWorkload(t, 4), t.TempDir()
 	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "{itl}", "--model", "{m}"})

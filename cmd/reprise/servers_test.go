@@ -263,6 +263,7 @@ func TestCacheDiscipline(t *testing.T) {
 // Calls go to every server behind a balancer, with the key; a page elsewhere is
 // measured without it.
 func TestServersBehindBalancer(t *testing.T) {
+	long(t)
 	dir := serverWorkload(t)
 	balancer, a, b, other := newServerSim(t, ""), newServerSim(t, ""), newServerSim(t, ""), newServerSim(t, "")
 	key := filepath.Join(dir, "key")
@@ -311,6 +312,7 @@ func TestPrometheusThatFails(t *testing.T) {
 // A Prometheus server that has watched the engine gives what a scrape would, under
 // the names of the queries, and its clock is taken out.
 func TestPrometheusThatWatched(t *testing.T) {
+	long(t)
 	dir, sim := serverWorkload(t), newServerSim(t, "")
 	const ahead = 7200.0 // seconds
 	type sample struct{ at, value float64 }

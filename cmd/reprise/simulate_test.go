@@ -181,6 +181,7 @@ func BenchmarkSimulateMooncake(b *testing.B) {
 
 // A preset can be looked up with its errors, and changed.
 func TestSimulatePresets(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	expect(t, must(t, "simulate", "--presets"), "l4-qwen2.5-0.5b", "closed loop of 32, 256/128 tokens", "not fitted",
 		"over all 18 figures: 6.5 %", "over all 48 figures: 43.1 %", "over the 24 that were fitted: 9.8 %", "6 req/s, Poisson, 1024–2048 and every fourth 64–128/64–256 tokens, static", "8 req/s, even, 1056–1152/256 tokens",
@@ -219,6 +220,7 @@ func TestSimulatePresets(t *testing.T) {
 // A preset that is not of its hardware's speed says so wherever it is used, and in all
 // that is made of its results. One that is says nothing.
 func TestPresetWarnsEverywhere(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"log.jsonl": sharingLog(40)})
 	must(t, "import", "log.jsonl", "-o", "t.parquet")

@@ -63,6 +63,7 @@ func TestSweepOf70B(t *testing.T) {
 
 // A sweep that was stopped makes the levels that are missing, and comes to the same.
 func TestSweepGoesOn(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	args := []string{"--preset=l4-qwen2.5-0.5b", "--level-duration=5s", "--level-requests=0", "--warmup=1s", "--sustain=0s", "-o", "s"}
 	first := sweepOf(t, cli.Good, append(args, "--rates=2,4")...)

@@ -60,6 +60,7 @@ func tierOfJSON(t *testing.T, doc string) string {
 // Every kind of output has the tier of the trace that it was made of: Parquet in
 // its metadata, JSON in a field, pages and tables on their face.
 func TestOutputsInheritTheTier(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("log.jsonl", []byte(sharingLog(60)), 0o600); err != nil {
 		t.Fatal(err)
@@ -203,6 +204,7 @@ func TestCardCountsDroppedFields(t *testing.T) {
 // What was made of a source is its owner's alone, and a release becomes everybody's
 // by an audit that it passes, and by nothing less.
 func TestModesOfOutputs(t *testing.T) {
+	long(t)
 	if os.PathSeparator != '/' {
 		t.Skip("modes are those of Unix")
 	}

@@ -20,6 +20,7 @@ import (
 // The same trial of an endpoint and of an engine in virtual time ends in results of
 // the same shape, and of the load that the trial asks for.
 func TestTrials(t *testing.T) {
+	long(t)
 	w := targetWorkload(t, 8)
 	s := targetStart(t, "p", (*httptest.Server).Start)
 	for name, args := range map[string][]string{

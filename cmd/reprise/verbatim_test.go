@@ -96,6 +96,7 @@ func verbatimInput(body map[string]any) string {
 // The text that import keeps is sent as it was, each request when it was; nothing
 // else reads it, and no other file has it.
 func TestVerbatimReplay(t *testing.T) {
+	long(t)
 	log, dir := verbatimLog(t), t.TempDir()
 	house, raw := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "t.raw.parquet")
 	must(t, "import", log, "--format", "openai-log", "--map", "kind=kind", "--tier", "raw", "-o", house)

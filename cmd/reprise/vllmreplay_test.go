@@ -36,6 +36,7 @@ func judged(t *testing.T, results string, args ...string) string {
 
 // A command line of vLLM's, but for its data set, gives a document of vLLM's.
 func TestReplayAsVLLM(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	workload, results := vllmWorkload(t, dir, 40), filepath.Join(dir, "r.parquet")
 	must(t, "replay", workload, "--backend", "openai-chat", "--endpoint", "/v1/chat/completions", "--base-url", simulate(t),
