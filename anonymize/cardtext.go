@@ -86,7 +86,7 @@ type cardText struct{ b strings.Builder }
 
 func (t *cardText) section(title string) { fmt.Fprintf(&t.b, "\n%s\n", title) }
 
-// lines writes words behind a first mark, wrapped, and indented below it.
+// lines writes words after a first mark, wrapped, and indented below it.
 func (t *cardText) lines(mark, words string) {
 	width := len([]rune(mark))
 	line, used := mark, width

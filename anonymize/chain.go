@@ -30,7 +30,7 @@ type chain struct {
 type cut struct {
 	end  int      // pieces before it
 	full int      // full blocks before it
-	rest []uint32 // tokens behind these
+	rest []uint32 // tokens after these
 
 	spoken markedCut
 }
@@ -75,7 +75,7 @@ func (c *chain) lastCut() (full int, rest []uint32) {
 
 // markedPrompt is the prompt of an entry as a breaker finder takes it: with a mark
 // where each message begins, up to the end of the last one. What a template puts
-// behind that, such as the header of the answer, is there but not passed on: the
+// after that, such as the header of the answer, is there but not passed on: the
 // next turn goes on from the message.
 type markedPrompt struct {
 	tokens []uint32
@@ -109,7 +109,7 @@ func (s *markedPrompt) end() int {
 func (s *markedPrompt) cut() markedCut { return s.markedCut }
 
 // ahead is how many messages are looked for in a piece at most: some leave no
-// piece behind, such as calls of tools that are put in other words.
+// piece after, such as calls of tools that are put in other words.
 const ahead = 4
 
 // note takes the tokens of pieces that belong together. Templates do not say
@@ -150,7 +150,7 @@ func holds(pieces []token.Piece, content string) bool {
 }
 
 // A promptPart is the beginning of a prompt on its way to the collector: so many
-// tokens of the one before in its job, and these tokens of the job behind them.
+// tokens of the one before in its job, and these tokens of the job after them.
 // So a conversation whose turns follow each other is passed on once.
 type promptPart struct {
 	root     block.ID

@@ -42,7 +42,7 @@
 //     redacted, empty, or much shorter than the usage says
 //   - chain.go: the part of a prompt that it shares with the one before, tokenised and
 //     hashed once; the prompt as the breaker finder takes it
-//   - collect.go: the collector behind the workers: sessions, users, names and blocks
+//   - collect.go: the collector after the workers: sessions, users, names and blocks
 //     numbered in the order of the source; text counts compared with the source's
 //   - words.go: the block ids of a row in a compact form while rows are sorted
 //   - finish.go: categories, final block numbers and labels of names, with all blocks in

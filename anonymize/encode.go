@@ -177,7 +177,7 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 }
 
 // encodeReply counts the reply and, where the prompt is in the cutter, cuts it
-// behind that.
+// after that.
 func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Renderer) {
 	if x.outputGap = replyGap(en); en.Reply != nil && x.outputGap == noGap {
 		c := &e.chain
@@ -256,7 +256,7 @@ func (e *encoder) tokens(dst []uint32, pieces []token.Piece, begin bool) []uint3
 	return dst
 }
 
-// resume makes the cutter go on behind the full blocks of the chain.
+// resume makes the cutter go on after the full blocks of the chain.
 func (e *encoder) resume() {
 	last := e.chain.root
 	if n := len(e.chain.full); n > 0 {

@@ -25,7 +25,7 @@ import (
 // Memory is 20 bytes for each row, and some 60 for each session.
 type links struct {
 	segment []int32 // by row of the source: its released session; -1 for none
-	before  int64   // turns behind another one of their session
+	before  int64   // turns after another one of their session
 	after   int64   // those that stay linked
 }
 
@@ -118,11 +118,11 @@ func (m *mergedCells) numbers() (of map[packedCell]int32, n int) {
 }
 
 // A sequence is what is left of a session: turns at to end. Those before from
-// are decided; the level-th behind it is looked at.
+// are decided; the level-th after it is looked at.
 type sequence struct {
 	from, end int32
 	group     int32 // sequences that were equal so far have the same one
-	class     int32 // of the turn that is looked at; -1 behind the end
+	class     int32 // of the turn that is looked at; -1 after the end
 	unit      uint64
 }
 

@@ -47,7 +47,7 @@ type partitions struct {
 // A part is a partition: what of it is not written yet, and where it is.
 type part struct {
 	buf     []byte
-	last    place // behind the last references
+	last    place // after the last references
 	refs    []trace.Extent
 	answers []trace.Extent
 }
@@ -69,7 +69,7 @@ type references struct {
 
 // References in a partition are a number, with these bits below the distance
 // from those before; the first half of the key when it is another; how far the
-// second half is from the key behind those before; and what the bits announce:
+// second half is from the key after those before; and what the bits announce:
 // the rows since the last prompt, how many more there are, and which is the end.
 const (
 	refPrompt = 1 << iota
@@ -234,7 +234,7 @@ const (
 	pageKeys = 1 << pageBits
 )
 
-// A blockHistory is what is known of a block behind some reference.
+// A blockHistory is what is known of a block after some reference.
 type blockHistory struct {
 	first   int64  // the first reference to it
 	touch   touch  // the last
@@ -293,14 +293,14 @@ func (v *resolver) resolvePart(p *part) error {
 	return nil
 }
 
-// readReferences reads what put wrote behind a place; io.EOF is the end of it.
+// readReferences reads what put wrote after a place; io.EOF is the end of it.
 func readReferences(r *trace.SpillReader, at place) (references, error) {
 	ref := references{place: at, n: 1, end: -1}
 	meta, err := r.Uvarint()
 	if err != nil {
 		return ref, err
 	}
-	// The first error stays: what is read behind it is 0.
+	// The first error stays: what is read after it is 0.
 	read := func() (x uint64) {
 		if err == nil {
 			x, err = r.Uvarint()

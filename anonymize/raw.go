@@ -34,7 +34,7 @@ type rawMessage struct {
 }
 
 // appendText appends the text of an entry as rawRow.decode reads it: each string
-// behind its length. It is the form that waits in a private spill, and the one
+// after its length. It is the form that waits in a private spill, and the one
 // that the digest is of.
 func appendText(b []byte, en *trace.Entry) []byte {
 	row := rawRow{Tools: en.Tools.Reveal(), ReplyCalls: en.ReplyCalls.Reveal()}
@@ -214,7 +214,7 @@ func (k *rawKeeper) write(w io.Writer, sorted *trace.Sorted, rows string) (diges
 	return d.sum(), out.Close()
 }
 
-// A rawDigest is of all text, behind a random number: a digest of a few short
+// A rawDigest is of all text, after a random number: a digest of a few short
 // prompts would else tell somebody who guesses them that they are right.
 type rawDigest struct {
 	nonce string

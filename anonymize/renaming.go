@@ -13,7 +13,7 @@ import (
 // identifier becomes another, one to one, tokens as well as users, sessions, models
 // and ids of blocks, and all arrivals move by one distance. What [Run] writes must
 // be the same as without: nothing that is renamed may show. Text, its template and
-// the date that the template tells a model stay, as tokens are renamed behind them.
+// the date that the template tells a model stay, as tokens are renamed after them.
 type Renaming struct {
 	Seed  uint64
 	Shift time.Duration

@@ -47,7 +47,7 @@ func (u *Reuse) Count(q *trace.Request, size int) {
 	}
 }
 
-// A countingWriter counts the rows that pass, and the turns behind another one.
+// A countingWriter counts the rows that pass, and the turns after another one.
 type countingWriter struct {
 	Reuse
 	later int64

@@ -145,7 +145,7 @@ func (c *unitCounter) note(list []uint32, id uint32) int {
 		switch u {
 		case 0:
 			list[i] = id
-			return i // 0 for the first, more units than one behind it
+			return i // 0 for the first, more units than one after it
 		case id:
 			return -1
 		}

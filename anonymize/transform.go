@@ -113,7 +113,7 @@ func (t *transformer) pause(ns *int64) *int64 {
 // and those that only fill a list up.
 const fillerKey = 1 << 61
 
-// blocks are n words for the blocks of a row: what it shares, and behind it
+// blocks are n words for the blocks of a row: what it shares, and after it
 // blocks that come once, so that their number says no more than the bucket does.
 func (t *transformer) blocks(row int64, q *trace.Request, n int) []uint64 {
 	unit, _ := t.unitOf(row, q)
@@ -144,7 +144,7 @@ type retimer struct {
 	quantum int64 // ns
 	end     int64 // ns, of the last bin, which may be a short one; 0 for none
 	noise   *bufio.Reader
-	last    bySession[int64] // the instant behind the last one that came out
+	last    bySession[int64] // the instant after the last one that came out
 	buf     [8]byte
 	err     error
 }

@@ -98,7 +98,7 @@ func (r *keyReader) nextStretch() (k key, n int, err error) {
 	return k, n, nil
 }
 
-// start reads a block and the run behind it.
+// start reads a block and the run after it.
 func (r *keyReader) start() error {
 	w := r.words[0]
 	r.words = r.words[1:]

@@ -71,7 +71,7 @@ type shareGPTDecoder struct {
 	element int64 // of the array, from 0
 	entries int64 // handed out so far
 	pending *pendingChat
-	err     error // met behind the chat that was handed out last
+	err     error // met after the chat that was handed out last
 	s       *Source
 }
 
@@ -276,7 +276,7 @@ func joinTurns(turns []spokenTurn) (messages []trace.Message, last []int, err er
 	return messages, last, nil
 }
 
-// replies appends an entry like base for each reply behind a user's message.
+// replies appends an entry like base for each reply after a user's message.
 // The first of them is at position first of the source.
 func replies(dst []trace.Entry, messages []trace.Message, base trace.Entry, first int64) []trace.Entry {
 	user, turn := false, int32(0)

@@ -220,7 +220,7 @@ func (d *dialogueDecoder) setTimes(entries []trace.Entry, r row, turns []spokenT
 	atReply := false
 	for i := range entries {
 		e := &entries[i]
-		reply := len(e.Messages) // the reply is the message behind its input
+		reply := len(e.Messages) // the reply is the message after its input
 		at := turns[last[reply-1]].at
 		if at == "" {
 			at, atReply = turns[last[reply]].at, true

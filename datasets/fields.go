@@ -430,7 +430,7 @@ func (s *fieldScan) peek() byte {
 	return s.rest[0]
 }
 
-// step passes over one byte, behind white space.
+// step passes over one byte, after white space.
 func (s *fieldScan) step() {
 	if s.peek() != 0 {
 		s.rest = s.rest[1:]

@@ -72,7 +72,7 @@ func (s *Source) openChain(files []File, o Options) error {
 	return refuse(1, 1, "the input is empty")
 }
 
-// advance opens the next file that is not empty; io.EOF behind the last.
+// advance opens the next file that is not empty; io.EOF after the last.
 func (c *fileChain) advance() error {
 	for len(c.rest) > 0 {
 		file := c.rest[0]
@@ -214,7 +214,7 @@ func (f *fileRecords) next() ([]byte, error) {
 	}
 }
 
-// advance opens the next file; io.EOF behind the last.
+// advance opens the next file; io.EOF after the last.
 func (f *fileRecords) advance() error {
 	if err := f.s.Close(); err != nil {
 		return broken(1, 1, err)

@@ -48,7 +48,7 @@ var vllmReads = []SourceField{
 //   - A request is the line "Received request", in newer versions together with
 //     the debug line "Request … details", which then holds the prompt. What other
 //     lines tell of it, an output or an end, is joined by the request's id.
-//   - The prompt is Python's repr of the text behind the chat template. Its
+//   - The prompt is Python's repr of the text after the chat template. Its
 //     token ids, when they are logged, give its length.
 //   - --max-log-len cuts prompts and ids. A cut one is bad: its length is not
 //     known. The limit is read from the arguments that the server logs at its
@@ -94,7 +94,7 @@ func vllmLogFormat() Format {
 type vllmEvent struct {
 	verb   vllmVerb
 	id     string
-	rest   string // behind the id
+	rest   string // after the id
 	prefix string // before the event
 }
 
@@ -110,7 +110,7 @@ const (
 	vllmFailed
 )
 
-// vllmLine finds the event of a line behind a short prefix, which a runtime, a
+// vllmLine finds the event of a line after a short prefix, which a runtime, a
 // process name and a level may share.
 var vllmLine = regexp.MustCompile(`^(.{0,300}?)(Received request|Generated response|Finished request|Aborted request(?:\(s\))?|Request) ([^\s:]{1,300}?)([:.]$|[:.]? )`)
 

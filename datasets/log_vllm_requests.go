@@ -282,7 +282,7 @@ func pyStringEnd(s string) int {
 		return -1
 	}
 	stops := s[:1] + `\`
-	for i := 1; ; i += 2 { // behind a backslash and what it escapes
+	for i := 1; ; i += 2 { // after a backslash and what it escapes
 		n := strings.IndexAny(s[min(i, len(s)):], stops)
 		if n < 0 {
 			return -1

@@ -219,7 +219,7 @@ type poolClient struct {
 	lengths  []lengthWindow
 	s        *Source
 
-	next   int // window behind the current one
+	next   int // window after the current one
 	window poolWindow
 	left   int // arrivals of the window to come
 	gap    func() uint64
@@ -271,7 +271,7 @@ func (c *poolClient) advance() (ok bool) {
 }
 
 // enterWindow draws the number of arrivals of the window and the sum of its gaps. The
-// gaps before the first arrival and behind the last count, so that there is one
+// gaps before the first arrival and after the last count, so that there is one
 // more of them than arrivals; with a shape of 1 this is exactly Poisson.
 func (c *poolClient) enterWindow() {
 	if c.dist = c.lengthsAt(c.window.start); c.dist == nil {

@@ -246,7 +246,7 @@ func parsePMF(text string, ratio bool) (*pmf, string) {
 	sum := 0.0
 	for pair := range strings.SplitSeq(inner, ",") {
 		if strings.TrimSpace(pair) == "" {
-			continue // an empty dict, or a comma behind the last pair
+			continue // an empty dict, or a comma after the last pair
 		}
 		key, value, _ := strings.Cut(pair, ":")
 		k, err := strconv.ParseFloat(strings.TrimSpace(key), 64)

@@ -20,7 +20,7 @@ type records interface {
 	next() (raw []byte, err error)
 	// place converts an offset in the current record to a line and a column.
 	place(offset int) (line, col int64)
-	// last reports that the input ends within or directly behind the current
+	// last reports that the input ends within or directly after the current
 	// record, so that a record that does not parse was cut off.
 	last() bool
 }
@@ -94,7 +94,7 @@ type arrayReader struct {
 // A position is a place in a text, both from 1; columns count bytes.
 type position struct{ line, col int64 }
 
-// advance moves the position behind b.
+// advance moves the position after b.
 func (p *position) advance(b []byte) {
 	if n := bytes.Count(b, []byte("\n")); n > 0 {
 		p.line += int64(n)
@@ -108,7 +108,7 @@ type arrayState int
 
 const (
 	beforeArray   arrayState = iota
-	beforeElement            // behind "[" or ","
+	beforeElement            // after "[" or ","
 	afterElement
 	afterArray
 )
@@ -219,7 +219,7 @@ type valueScanner struct {
 	scalar   bool // a number or a word, which ends before a comma, a bracket or a space
 	depth    int
 	inString bool
-	escaped  bool // the chunk before ended behind a backslash
+	escaped  bool // the chunk before ended after a backslash
 }
 
 // valueEnd returns how many bytes of b belong to the value, and whether it ends there.

@@ -70,7 +70,7 @@ func readDecimal(s string) (whole, nano int64, ok bool) {
 	return carry(whole, nano)
 }
 
-// readFraction reads the digits behind a decimal point as 1e-9ths.
+// readFraction reads the digits after a decimal point as 1e-9ths.
 func readFraction(digits string) (nano int64, ok bool) {
 	unit := int64(1e9)
 	for i, c := range []byte(digits) {
@@ -231,7 +231,7 @@ func (v viewRow) latencies(p latencyPaths, unit time.Duration, tell *notes) {
 	}
 }
 
-// since returns how long behind one time another is, when both are there and
+// since returns how long after one time another is, when both are there and
 // written alike.
 func since(r row, from, to []string, unit time.Duration) (time.Duration, bool) {
 	a, ok := stampAt(r, from)

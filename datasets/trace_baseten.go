@@ -147,7 +147,7 @@ func (d *basetenDecoder) setBlocks(e *trace.Entry, r row) {
 	e.SourceBlocks = blocks
 }
 
-// chained is the id of a block behind the block before it.
+// chained is the id of a block after the block before it.
 func chained(before uint64, block string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(append(binary.BigEndian.AppendUint64(nil, before), block...))

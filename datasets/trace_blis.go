@@ -321,7 +321,7 @@ func fromMicros(us int64) *time.Duration {
 	return trace.Ptr(time.Duration(min(us, math.MaxInt64/1000)) * time.Microsecond)
 }
 
-// follow puts a round behind the one before it in its session.
+// follow puts a round after the one before it in its session.
 func (d *blisDecoder) follow(e *trace.Entry, r row, n map[string]int64, last time.Time) {
 	v, _ := r.value("session_id")
 	id := plain(v)

@@ -440,12 +440,12 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 // number the blocks of its new input alone, counted from where that begins, and
 // so do not lie on the blocks of the context, nor are there any for outputs. So
 // of the context before, the full blocks keep their ids: its tokens are a
-// prefix of this one. All blocks behind them, up to the end of the new input,
+// prefix of this one. All blocks after them, up to the end of the new input,
 // are new: each reaches into a tail, an output or an input that followed one,
 // which no other session shares. Ids of first turns stay as they are, and so does
 // what sessions share by them.
 //
-// Messages are put behind those of the turn before. Its reply is not in the
+// Messages are put after those of the turn before. Its reply is not in the
 // source, so that later prompts are shorter than they were.
 func (d *dialectDecoder) accumulate(b *builder, r row, before *turnState) error {
 	e := &b.e

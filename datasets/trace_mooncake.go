@@ -188,7 +188,7 @@ func (p *mooncakeParser) integer(limit uint64) uint64 {
 }
 
 // digits reads the JSON integer from 0 to below 1e19 that begins at b[from], and
-// returns what is behind it; 0 when there is none. Eight digits at a time, by
+// returns what is after it; 0 when there is none. Eight digits at a time, by
 // multiplications in a word, was rejected: it is no faster, as the ids of a line
 // are of one length and so well predicted.
 func digits(b []byte, from int) (n uint64, end int) {

@@ -33,11 +33,11 @@ var traceLabReads = []SourceField{
 // analyses read them:
 //
 //   - A round arrives at the latest message of the user or result of a tool that
-//     is not behind the first output. Earlier messages of the user may be stale.
+//     is not after the first output. Earlier messages of the user may be stale.
 //   - It ends at its last output: reasoning, text or a tool call. That is when
 //     the agent wrote the event down, so that there is no time to first token.
 //   - It follows the round before it in its session, if that had ended; the gap
-//     is tool time behind a tool's result and think time behind a message.
+//     is tool time after a tool's result and think time after a message.
 //
 // prefix_tokens are what the provider's cache had, and become cached tokens. They
 // are no prefix blocks: a cache that was evicted does not make a prompt another.
@@ -121,7 +121,7 @@ func (d *traceLabDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	return append(dst, b.e), nil
 }
 
-// follow puts the round behind the one before it in its session.
+// follow puts the round after the one before it in its session.
 func (d *traceLabDecoder) follow(b *builder, round roundEvents) {
 	before, later := d.sessions[b.session]
 	d.sessions[b.session] = lastRound{d.entries, round.last}
@@ -285,7 +285,7 @@ type sessionState struct {
 	entry  int64         // its latest round
 	round  int32         // of that
 	next   time.Duration // earliest arrival of the round to come
-	wait   time.Duration // of the tools behind the latest round
+	wait   time.Duration // of the tools after the latest round
 	blocks []uint64      // the full ones of its prompt
 	name   trace.Text
 }

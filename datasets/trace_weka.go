@@ -54,7 +54,7 @@ func wekaRequestReads(name, columns string) SourceField {
 //     requests keep their order.
 //   - A request waits for the latest one before it in its list that had ended by
 //     then, by api_time; the first one of a subagent for the latest before the
-//     subagent; and one behind a subagent for the last of that, once it ended.
+//     subagent; and one after a subagent for the last of that, once it ended.
 //     One that began while the others were being answered waits for none.
 //   - Ids number blocks within a conversation, or, with the older hash_id_scope
 //     global, throughout. They are renumbered, so that conversations share no
@@ -270,7 +270,7 @@ type wekaCall struct {
 const joinSlack = time.Microsecond
 
 // A wekaPlan lists the requests of a conversation, those of subagents among
-// them, each behind all that it waits for.
+// them, each after all that it waits for.
 type wekaPlan struct {
 	calls     []wekaCall
 	path, why string // of what is wrong

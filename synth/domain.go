@@ -122,7 +122,7 @@ func (s *spans) prevMatch(i int, depth int32) int {
 	return s.search(1, 0, s.size, i, depth, false)
 }
 
-// search looks below node, which covers [from, to), at or behind i when up is
+// search looks below node, which covers [from, to), at or after i when up is
 // set, else at or before it.
 func (s *spans) search(node, from, to, i int, depth int32, up bool) int {
 	if up && to <= i || !up && from > i || depth <= s.low[node] || s.full[node] <= depth {

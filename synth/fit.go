@@ -27,7 +27,7 @@ type FitOptions struct {
 }
 
 // Fit makes a model of the trace that meta describes. Rows that failed are left
-// out. A trace with a block behind two different prefixes cannot be fitted, nor
+// out. A trace with a block after two different prefixes cannot be fitted, nor
 // can one without requests; errors name the row, counted from 0.
 //
 // Memory is about 200 bytes for each request and 24 for each distinct block.
@@ -106,7 +106,7 @@ func (m *Model) fitArrivals(times []int64) error {
 	if first < 0 || last-first < 0 || last-first > math.MaxInt64/2 {
 		return errors.New("the trace's times are not between 0 and 2^62 nanoseconds")
 	}
-	// The process ends a mean gap behind its last arrival, and a cascade wants
+	// The process ends a mean gap after its last arrival, and a cascade wants
 	// a microsecond at least.
 	m.span = max(last-first+(last-first)/int64(max(len(times)-1, 1))+1, 1000)
 	own := m.ownClients()

@@ -177,7 +177,7 @@ type weights struct {
 	total int64
 }
 
-// pushWeight adds a place behind all others.
+// pushWeight adds a place after all others.
 func (w *weights) pushWeight(weight int64) {
 	if len(w.tree) == 0 {
 		w.tree = append(w.tree, 0)
@@ -199,7 +199,7 @@ func (w *weights) addWeight(i int, delta int64) {
 	}
 }
 
-// weightAfter is the sum of the weights behind place i.
+// weightAfter is the sum of the weights after place i.
 func (w *weights) weightAfter(i int) int64 {
 	sum := w.total
 	for i++; i > 0; i &= i - 1 {

@@ -67,7 +67,7 @@ func log2(x int64) int64 {
 		return 0
 	}
 	whole := bits.Len64(uint64(x)) - 1
-	mantissa := uint64(x) << (63 - whole) << 1 // the bits behind the leading one, from the top
+	mantissa := uint64(x) << (63 - whole) << 1 // the bits after the leading one, from the top
 	i := mantissa >> (64 - logSteps)
 	rest := int64(mantissa << logSteps >> 48)
 	lo, hi := int64(logTable[i]), int64(logTable[i+1])

@@ -16,7 +16,7 @@ const (
 )
 
 // A modelRow is one row of schema model/1. One Parquet file holds two tables:
-// the tuples of the fitted requests in their order, and behind them the rows of
+// the tuples of the fitted requests in their order, and after them the rows of
 // each client's cascade of arrivals. Columns of the other table are zero or
 // null.
 type modelRow struct {
@@ -123,7 +123,7 @@ func (m *Model) eachRow(f func(*modelRow) error) error {
 
 // digest is the SHA-256 over all that a workload depends on: the rows, the
 // block size and the span. Fields come in the order of the columns: numbers as
-// varints, strings behind their length, optional ones behind a byte.
+// varints, strings after their length, optional ones after a byte.
 func (m *Model) digest() string {
 	h := sha256.New()
 	h.Write([]byte(modelSchema + "\n"))

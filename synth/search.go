@@ -126,7 +126,7 @@ func (s *search) depth(depth int32, c class, penalty int64) {
 // list tries the places of a list that still own their node at depth.
 func (s *search) list(seats []int32, depth int32, penalty int64) {
 	low := s.p.forest.low
-	i, _ := slices.BinarySearch(seats, int32(s.at)) // the first place at or behind s.at
+	i, _ := slices.BinarySearch(seats, int32(s.at)) // the first place at or after s.at
 	at := i
 	step := func(by int) func(int) int {
 		return func(int) int {

@@ -111,7 +111,7 @@ func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
 		out[d] = (*known)[d].id
 	}
 	for ; x != none && to > overlap; x = s.forest.runs[x].parent {
-		from := max(s.forest.runs[x].start, overlap) // a run that leaves the trunk has ids behind it
+		from := max(s.forest.runs[x].start, overlap) // a run that leaves the trunk has ids after it
 		for d := from; d < to; d++ {
 			out[d] = s.base[x] + uint64(d-from)
 		}

@@ -274,7 +274,7 @@ func cardNumber(s string) bool {
 }
 
 // iban checks the two digits of ISO 13616: the number, its first four characters
-// put behind the rest and letters read as 10 to 35, is 1 modulo 97.
+// put after the rest and letters read as 10 to 35, is 1 modulo 97.
 func iban(s string) bool {
 	s = strings.ReplaceAll(s, " ", "")
 	if len(s) < 15 || len(s) > 34 {

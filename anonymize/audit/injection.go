@@ -146,7 +146,7 @@ func pickVictims(ctx context.Context, rng *rand.Rand, src anonymize.Source, unit
 	return drawn[:min(len(drawn), victims)], err
 }
 
-// A withRows source has more rows behind those of another. Renumbering is left to
+// A withRows source has more rows after those of another. Renumbering is left to
 // the caller.
 func withRows(src anonymize.Source, more []trace.Request) anonymize.Source {
 	open := src.Open

@@ -21,7 +21,7 @@ const nonInterference = "non-interference"
 // interference is the gate: rename every token, user, session, model and id of
 // the source, move all its times, make the output anew under a fresh key and with
 // the same noise, and it must be the same to the last bit. What a name cannot
-// change, it cannot be read from. It begins behind the tokeniser; planted strings
+// change, it cannot be read from. It begins after the tokeniser; planted strings
 // cover the way before that.
 func interference(ctx context.Context, c *Case) Finding {
 	tier := c.Output.Tier()

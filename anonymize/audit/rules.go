@@ -124,8 +124,8 @@ func (h *cardChecker) pause(ns *int64) bool {
 const blockBytes = 256 << 20
 
 // unchained counts how often a block with an id below n stands at another place,
-// or behind another block, than before. A block's id is of all before it, and what
-// fills lists up must not be told by standing behind others each time: their number
+// or after another block, than before. A block's id is of all before it, and what
+// fills lists up must not be told by standing after others each time: their number
 // is the length. limit is of the memory.
 func unchained(ctx context.Context, t *trace.Trace, n uint64, limit uint64) (count int, err error) {
 	step := max(limit/8, 1)

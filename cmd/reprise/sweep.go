@@ -348,7 +348,7 @@ func (f *sweepFlags) terms() (*contract.Contract, error) {
 		}
 		one, err := contract.Parse("", text)
 		if err != nil {
-			_, why, _ := strings.Cut(err.Error(), ": ") // behind the place in what was made here
+			_, why, _ := strings.Cut(err.Error(), ": ") // after the place in what was made here
 			return nil, cli.Usagef("--clause %q: %s", clause, why)
 		}
 		c.Clauses = append(c.Clauses, one.Clauses...)

@@ -123,7 +123,7 @@ func (m Metric) time(s *report.Summary) (Value, bool) {
 	return Value{V: *v}, true
 }
 
-// figure prints a number with four digits, and without zeros behind.
+// figure prints a number with four digits, and without zeros after.
 func figure(v float64) string {
 	if v >= 1000 && v < 1e9 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

@@ -22,7 +22,7 @@ type Ladder struct {
 	From       float64
 	Resolution float64 // such as 0.05
 	Whole      bool    // loads are whole numbers, as requests in flight are
-	Past       bool    // goes on behind saturation, to the end of Loads
+	Past       bool    // goes on after saturation, to the end of Loads
 }
 
 // Bounds of what an adaptive search tries.

@@ -208,7 +208,7 @@ func (h *Highest) says(unit, holds string) []string {
 	return append(says, fmt.Sprintf("Beyond chance, at 95 %% and as if requests were independent: %s holds, %s does not.", lo, hi))
 }
 
-// sorted are the levels by load, those that confirm behind the ladder.
+// sorted are the levels by load, those that confirm after the ladder.
 func (r *SweepResult) sorted() []*Level {
 	out := r.Ladder()
 	for i := range r.Levels {

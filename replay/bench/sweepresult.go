@@ -240,7 +240,7 @@ func (h *Highest) interval(levels []Level) {
 
 // findKnee finds where a curve of latency over throughput bends: the point of the
 // largest power, which is throughput divided by latency. Before it, more load brings
-// more throughput for little delay; behind it, more delay for little throughput. The
+// more throughput for little delay; after it, more delay for little throughput. The
 // points are in ascending order of load. It is not found when the curve is not
 // followed beyond its largest power, since it may lie further on.
 //

@@ -16,7 +16,7 @@ import (
 // takes a value.
 type Quirk struct {
 	Name  string
-	Value string // what may stand behind "=": "" is nothing; in brackets when it may be left out
+	Value string // what may stand after "=": "" is nothing; in brackets when it may be left out
 	Does  string // what the server does
 	Seen  string // where
 	apply func(m *behaviour, value string) error
@@ -65,7 +65,7 @@ type behaviour struct {
 type usageMode uint8
 
 const (
-	usageAsked usageMode = iota // behind the answer, if asked for
+	usageAsked usageMode = iota // after the answer, if asked for
 	usageNull
 	usageZeros
 	usageEvery

@@ -302,7 +302,7 @@ func (j *serverJob) limit() int {
 // round-trip-stable vocabulary make as many tokens in any later prompt.
 func (s *Server) word(j *serverJob, i int) (string, uint32) {
 	k := int(sample.Mix64(j.seed+uint64(i+1)*sample.Golden) % uint64(len(s.words.Text)))
-	if i == 0 && j.chat { // behind the template's line end; a completion goes on with its prompt
+	if i == 0 && j.chat { // after the template's line end; a completion goes on with its prompt
 		return s.words.Text[k], s.words.Bare[k]
 	}
 	return " " + s.words.Text[k], s.words.Spaced[k]

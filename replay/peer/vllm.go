@@ -30,7 +30,7 @@ type VLLMOptions struct {
 	MaxConcurrency int     // 0 takes the run's limit or closed loop, and is null without either
 	RampUp         *RampUp
 
-	Metadata    []Pair     // inlined behind the header, in their order
+	Metadata    []Pair     // inlined after the header, in their order
 	Metrics     []string   // with statistics; none is ttft, tpot and itl
 	Percentiles []float64  // of them, 0 to 100; none is 99
 	Goodput     report.SLO // without ITL

@@ -17,7 +17,7 @@ type Definition struct {
 	Formula    string `json:"formula"`
 }
 
-// Definitions lists every metric of a report, and behind them every other number in
+// Definitions lists every metric of a report, and after them every other number in
 // the JSON of a [Summary]. Instants are of one monotonic clock: due, when the schedule
 // wanted the request sent; sent, the entry to its write; headers; first and last
 // token; done, the end of its stream or its failure.

@@ -62,7 +62,7 @@ var otherNames = map[string]string{
 var otherStatistics = map[string]string{"median": "p50", "avg": "mean", "average": "mean", "std": "sd", "n": "count", "p999": "p99_9"}
 
 // Explain finds what a name means: that of a metric, such as ttft or goodput, with a
-// statistic before or behind it, as in p99_ttft, and an origin, as in
+// statistic before or after it, as in p99_ttft, and an origin, as in
 // ttft_from_due_p99; or a path in the JSON, such as latency.from_due.ttft.p99_ms. The
 // error is an [unknownName].
 func Explain(name string) (*Explanation, error) {

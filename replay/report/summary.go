@@ -71,7 +71,7 @@ type Requests struct {
 	Cancelled  int64    `json:"cancelled"` // hung up on purpose, as in the trace
 	NotSent    int64    `json:"not_sent"`  // rows without an instant of sending and without an error
 	WarmUp     int64    `json:"warm_up"`   // further rows, before the window that is measured
-	CoolDown   int64    `json:"cool_down"` // further rows, behind it
+	CoolDown   int64    `json:"cool_down"` // further rows, after it
 	ErrorShare *float64 `json:"error_share"`
 
 	// Of the failed.

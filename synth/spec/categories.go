@@ -41,7 +41,7 @@ func (t *partRows) categorised(x *turn) {
 	}
 }
 
-// begin makes a prompt behind blocks that others have as well.
+// begin makes a prompt after blocks that others have as well.
 func (t *partRows) begin(x *turn, shared []uint64) {
 	t.prompt(&x.row, shared)
 	x.past.shared = len(shared)

@@ -63,7 +63,7 @@ type Prefix struct {
 type PrefixGroup struct {
 	Share      float64 `yaml:"share"`      // of sessions, from 0 to 1; those left over begin with the global prefix alone
 	Count      int     `yaml:"count"`      // how many at a time; 0 is 1
-	Depth      string  `yaml:"depth"`      // tokens of each, behind the global prefix
+	Depth      string  `yaml:"depth"`      // tokens of each, after the global prefix
 	Popularity string  `yaml:"popularity"` // "uniform" or "zipf:S"; empty is uniform
 	Turnover   string  `yaml:"turnover"`   // time until one is replaced by another; empty is never
 }
@@ -71,7 +71,7 @@ type PrefixGroup struct {
 // Sessions lets requests come in sessions, each turn with all before it.
 type Sessions struct {
 	Turns string `yaml:"turns"` // requests of a session
-	Added string `yaml:"added"` // tokens that a turn adds behind the last reply; empty is Lengths.Own
+	Added string `yaml:"added"` // tokens that a turn adds after the last reply; empty is Lengths.Own
 	Think string `yaml:"think"` // from the answer to the next turn
 	Users int64  `yaml:"users"` // people whom sessions are dealt to; 0 names none
 }

@@ -389,7 +389,7 @@ func aboveZero(s string) (string, error) {
 	return strconv.FormatInt(n, 10), nil
 }
 
-// listFlags are flags of vLLM that take several values behind each other, and
+// listFlags are flags of vLLM that take several values after each other, and
 // what such a value looks like.
 var listFlags = map[string]*regexp.Regexp{
 	"--goodput":  regexp.MustCompile(`^(ttft|tpot|e2el):[0-9.]+$`),

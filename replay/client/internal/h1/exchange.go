@@ -138,7 +138,7 @@ type Response struct {
 	ctx  context.Context
 	stop func() bool
 
-	buf    *[]byte // of the head, while there is something behind it in rest
+	buf    *[]byte // of the head, while there is something after it in rest
 	rest   []byte
 	seen   bool // a byte of the answer
 	chunks chunks
