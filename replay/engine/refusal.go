@@ -21,7 +21,7 @@ func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) boo
 	local := host == "localhost" || ip != nil && ip.IsLoopback()
 	switch gate := s.gate.Load(); {
 	case m.refuse > 0 && gate == nil:
-		s.refuse(w, m, http.StatusNotImplemented, errors.New("the quirk refuse needs a server that has its own port"))
+		refuse(w, m, http.StatusNotImplemented, errors.New("the quirk refuse needs a server that has its own port"))
 	case m.refuse > 0:
 		s.count.aborted.Add(1)
 		gate.closeFor(m.refuse)
@@ -30,19 +30,13 @@ func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) boo
 		<-r.Context().Done()
 		s.count.aborted.Add(1)
 	case m.status != 0:
-		s.refuse(w, m, m.status, errors.New("the request was chosen to fail"))
+		refuse(w, m, m.status, errors.New("the request was chosen to fail"))
 	case m.localOnly && !local:
-		s.refuse(w, m, http.StatusForbidden, errors.New("the host is not this one"))
+		refuse(w, m, http.StatusForbidden, errors.New("the host is not this one"))
 	default:
 		return false
 	}
 	return true
-}
-
-// refuse counts a completion that is not made, and answers it.
-func (s *Server) refuse(w http.ResponseWriter, m *behaviour, status int, err error) {
-	s.count.refused.Add(1)
-	refuse(w, m, status, err)
 }
 
 // refuse answers with an error body as vLLM does. A nil behaviour is the default.

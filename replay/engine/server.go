@@ -82,9 +82,9 @@ type Server struct {
 
 // counters are what /metrics shows besides the engine's and the cache's own.
 type counters struct {
-	requests, ids, jobs                 atomic.Int64
-	prompt, generated                   atomic.Int64
-	stopped, cutShort, aborted, refused atomic.Int64
+	requests, ids, jobs        atomic.Int64
+	prompt, generated          atomic.Int64
+	stopped, cutShort, aborted atomic.Int64
 }
 
 // NewServer makes a server; it listens to nothing by itself.
