@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -56,10 +57,9 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		j.last = time.Now()
-		values := make([]float32, dimensions) // they depend on the prompt alone
-		for i, seed := 0, j.seed; i < dimensions; i++ {
-			seed = seed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX
-			values[i] = float32(int32(seed>>32)) / (1 << 31)
+		values, rng := make([]float32, dimensions), rand.New(rand.NewPCG(j.seed, 0)) // they depend on the prompt alone
+		for i := range values {
+			values[i] = 2*rng.Float32() - 1
 		}
 		n := len(j.prompt)
 		writeJSON(w, openai.EmbeddingList{Object: "list", Model: s.c.Model,
