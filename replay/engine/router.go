@@ -73,9 +73,9 @@ func (r *router) route(a *Arrival) int {
 // the replica of the highest score, and touches the blocks in its cache from the tail to
 // the head.
 func (r *router) routeByPrefix(a *Arrival) int {
-	if r.caches == nil {
+	if r.caches == nil && a.Job.BlockSize > 0 {
 		limit := maxBlocks
-		if r.c.Engine.KVTokens > 0 && a.Job.BlockSize > 0 {
+		if r.c.Engine.KVTokens > 0 {
 			limit = max(r.c.Engine.KVTokens/a.Job.BlockSize, 1)
 		}
 		for range r.engines {
@@ -90,6 +90,9 @@ func (r *router) routeByPrefix(a *Arrival) int {
 		r.depth[i] = n
 	}
 	to := r.best(func(i int) float64 { return r.score(i, len(a.Job.Blocks)) })
+	if r.caches == nil { // no request had blocks so far
+		return to
+	}
 	c := r.caches[to]
 	r.path = r.path[:0]
 	for _, id := range a.Job.Blocks {
