@@ -60,7 +60,8 @@ type Fleet struct {
 }
 
 // NewFleet makes a fleet at instant 0. It hands every answer to done, in the
-// order in which they end on each replica; an error from done ends the run.
+// order in which they end on each replica, except that a client who hangs up within a
+// step comes behind the answers that end with it; an error from done ends the run.
 func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
 	if c.Replicas < 1 || c.Replicas > maxReplicas {
 		return nil, fmt.Errorf("simulated fleet: 1 to %d replicas", maxReplicas)
