@@ -14,10 +14,13 @@ type tape struct {
 	tokens map[int64][]Picos
 	over   map[int64]Picos
 	order  []int64
-	calls  int64 // of Step
+	found  map[int64][2]int // tokens found in the cache, and preemptions, of finished jobs
+	calls  int64            // of Step
 }
 
-func newTape() *tape { return &tape{tokens: map[int64][]Picos{}, over: map[int64]Picos{}} }
+func newTape() *tape {
+	return &tape{tokens: map[int64][]Picos{}, over: map[int64]Picos{}, found: map[int64][2]int{}}
+}
 
 func (p *tape) Tokens(j *Job, at []Picos) { p.tokens[j.ID] = append(p.tokens[j.ID], at...) }
 
@@ -25,7 +28,7 @@ func (p *tape) Finished(j *Job, at Picos) {
 	if _, twice := p.over[j.ID]; twice {
 		panic("finished twice")
 	}
-	p.over[j.ID] = at
+	p.over[j.ID], p.found[j.ID] = at, [2]int{j.Cached, j.Preempted}
 	p.order = append(p.order, j.ID)
 }
 

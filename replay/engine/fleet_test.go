@@ -91,7 +91,7 @@ func TestFleetOfOne(t *testing.T) {
 		got := newTape()
 		f, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: RouterLeastLoaded}, func(a *Answer) error {
 			if a.Err == nil {
-				got.over[a.Job.ID] = a.Done
+				got.over[a.Job.ID], got.found[a.Job.ID] = a.Done, [2]int{a.Job.Cached, a.Job.Preempted}
 				got.order = append(got.order, a.Job.ID)
 				if len(a.Tokens) > 0 {
 					got.tokens[a.Job.ID] = a.Tokens
