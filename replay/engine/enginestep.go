@@ -52,8 +52,10 @@ func (e *engineCore) mixedStep(sink tokenSink) {
 	b.budget = e.c.MaxBatchTokens
 	// The next tokens of the running come first. The step is not calm when one of them
 	// lost its blocks; then nothing is admitted.
+	// Some of the budget is left for each: a sequence is admitted only then, and all but
+	// the last take one token.
 	calm := true
-	for i := 0; i < len(e.running) && b.budget > 0; i++ {
+	for i := 0; i < len(e.running); i++ {
 		j := e.running[i]
 		n := j.uncomputed()
 		if e.c.ChunkedPrefill {
@@ -87,17 +89,12 @@ func (e *engineCore) mixedStep(sink tokenSink) {
 	e.now += e.c.Costs.stepTime(b.kv, b.prefill, b.decode)
 	e.steps++
 	e.computed += b.prefill
-	at := append(e.ends[:0], e.now)
-	e.ends = at
+	e.ends = append(e.ends[:0], e.now)
 	for _, j := range e.running {
-		if j.planned == 0 {
-			continue
-		}
 		j.computed += j.planned
-		j.planned = 0
 		if j.uncomputed() == 0 && j.generated < j.Output {
 			j.generated++
-			sink.Tokens(j, at)
+			sink.Tokens(j, e.ends)
 		}
 	}
 	e.retireFinished(sink)
@@ -235,7 +232,7 @@ type crossing struct{ step, seq int }
 // may happen, and says so.
 func (e *engineCore) decodeSteps(horizon Picos, sink tokenSink) bool {
 	n := len(e.running)
-	if n == 0 || n > e.c.MaxBatchTokens || n < e.c.MaxBatchTokens && e.mayAdmit() {
+	if n == 0 || n < e.c.MaxBatchTokens && e.mayAdmit() {
 		return false
 	}
 	s := decodeRun{costs: &e.c.Costs, seqs: int64(n)}

@@ -59,9 +59,10 @@ func (l *liveEngine) withdraw(j *Job) {
 func (l *liveEngine) drive() {
 	for {
 		l.mu.Lock()
-		next, busy := l.engine.Step(0, 0, l)
+		now := l.engine.Now()
+		next, busy := l.engine.Step(now, now, l)
 		if !busy && next <= picosOf(time.Since(l.start)) {
-			next, _ = l.engine.Step(next, 0, l) // idle until then
+			next, _ = l.engine.Step(next, next, l) // idle until then
 		}
 		l.driven = busy || next < Never
 		l.mu.Unlock()
@@ -74,10 +75,7 @@ func (l *liveEngine) drive() {
 
 // Tokens implements [tokenSink]; the caller of Step holds the lock.
 func (l *liveEngine) Tokens(j *Job, at []Picos) {
-	tokens, ok := l.flights[j]
-	if !ok {
-		return
-	}
+	tokens := l.flights[j]
 	if j.generated == len(at) { // its first
 		l.queries += int64(j.Prompt)
 		l.hits += int64(j.Cached)

@@ -113,3 +113,36 @@ func TestLiveLeave(t *testing.T) {
 		}
 	})
 }
+
+// An engine that was idle begins with the next request when that enters, however long it
+// was idle, and one that never had any stands still.
+func TestLiveAfterIdling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := DefaultConfig()
+		c.Costs = Costs{Step: 10e9, Request: 3e9}
+		l, err := newLive(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, pause := range []time.Duration{0, 5 * time.Millisecond, time.Hour} {
+			time.Sleep(pause)
+			begin := time.Now()
+			j := &Job{ID: int64(i), Prompt: 5, Output: 2}
+			tokens, err := l.submit(j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := tokenStream{tokens: tokens}
+			for token, want := range []time.Duration{13 * time.Millisecond, 23 * time.Millisecond} {
+				if err := s.wait(t.Context(), token); err != nil || time.Since(begin) != want {
+					t.Errorf("request %d: token %d after %v (%v), want %v", i, token, time.Since(begin), err, want)
+				}
+			}
+			l.withdraw(j)
+		}
+		time.Sleep(time.Minute)
+		if _, stats, queries, hits := l.snapshot(); stats.Steps != 6 || queries != 15 || hits != 0 || len(l.flights) != 0 || l.driven {
+			t.Errorf("%+v, %d tokens asked for, %d found, %d in flight, driven: %v", stats, queries, hits, len(l.flights), l.driven)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/replay/openai"
+)
+
+// The defaults of a server, which its command's help and the documents tell.
+func TestDefaultServer(t *testing.T) {
+	want := ServerConfig{Model: "sim", Tokenizer: "o200k_base", BlockSize: 16, MaxSeqs: 256, MaxWaiting: 100000, MaxModelLen: 1048576,
+		Base: 5 * time.Millisecond, PrefillRate: 400000, ITL: 10 * time.Millisecond}
+	if got := DefaultServerConfig(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	model := Config{BlockSize: 16, MaxSeqs: 256, MaxBatchTokens: 2048, MaxWaiting: 100000, ChunkedPrefill: true, PrefixCaching: true, Batching: "continuous"}
+	if got := DefaultConfig(); got != model {
+		t.Errorf("got %+v, want %+v", got, model)
+	}
+}
+
+// What is said of a server that cannot be, and the last values that can.
+func TestServerConfigSaysWhat(t *testing.T) {
+	const sizes = "simulated engine: sizes and counts must be positive"
+	const times = "simulated engine: times must not be negative and the prefill rate must be positive"
+	for i, row := range []struct {
+		change func(*ServerConfig)
+		want   string
+	}{
+		{func(c *ServerConfig) {}, "<nil>"},
+		{func(c *ServerConfig) { c.BlockSize = 0 }, sizes},
+		{func(c *ServerConfig) { c.BlockSize = 1 }, "<nil>"},
+		{func(c *ServerConfig) { c.MaxSeqs = 0 }, sizes},
+		{func(c *ServerConfig) { c.MaxSeqs = 1 }, "<nil>"},
+		{func(c *ServerConfig) { c.MaxWaiting = -1 }, sizes},
+		{func(c *ServerConfig) { c.MaxWaiting = 0 }, "<nil>"},
+		{func(c *ServerConfig) { c.MaxModelLen = 1 }, sizes},
+		{func(c *ServerConfig) { c.MaxModelLen = 2 }, "<nil>"},
+		{func(c *ServerConfig) { c.CacheTokens = -1 }, sizes},
+		{func(c *ServerConfig) { c.CacheTokens = 15 }, "simulated engine: a cache of 15 tokens holds no block of 16"},
+		{func(c *ServerConfig) { c.CacheTokens = 16 }, "<nil>"},
+		{func(c *ServerConfig) { c.Base = -1 }, times},
+		{func(c *ServerConfig) { c.ITL = -1 }, times},
+		{func(c *ServerConfig) { c.Base, c.ITL, c.PrefillRate = 0, 0, 1e-9 }, "<nil>"},
+		{func(c *ServerConfig) { c.PrefillRate = 0 }, times},
+		{func(c *ServerConfig) { c.Imitate = "none" }, "simulated engine: it imitates vllm, llm-d, llama-server, ollama"},
+		{func(c *ServerConfig) { c.Faults = "cut" }, "simulated engine: fault 1 lacks its share of requests, as in error=503:5%"},
+		{func(c *ServerConfig) { e := DefaultConfig(); e.KVTokens = 3; c.Engine = &e }, "simulated engine: a KV memory of 3 tokens holds no block of 16"},
+		// What an engine's model has itself is not looked at.
+		{func(c *ServerConfig) {
+			e := DefaultConfig()
+			c.Engine, c.BlockSize, c.CacheTokens, c.MaxSeqs, c.MaxWaiting = &e, 0, 3, 0, -1
+		}, "<nil>"},
+		{func(c *ServerConfig) { e := DefaultConfig(); c.Engine, c.MaxModelLen = &e, 1 }, sizes},
+	} {
+		c := DefaultServerConfig()
+		row.change(&c)
+		s, err := NewServer(c)
+		if fmt.Sprint(err) != row.want || (err == nil) != (s != nil) {
+			t.Errorf("row %d: got %v, want %s", i, err, row.want)
+		}
+	}
+	c := DefaultServerConfig()
+	c.Tokenizer = "none"
+	if s, err := NewServer(c); s != nil || err == nil || !strings.Contains(err.Error(), "none") {
+		t.Errorf("without a tokenizer: %v", err)
+	}
+}
+
+// A bounded cache has as many full blocks as fit its tokens.
+func TestCacheTokens(t *testing.T) {
+	c := DefaultServerConfig()
+	c.CacheTokens, c.BlockSize = 100, 16
+	s, err := NewServer(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.cache.capacity != 6 || s.live != nil {
+		t.Errorf("a cache of 100 tokens has room for %d blocks of 16", s.cache.capacity)
+	}
+}
+
+// The words of an answer are drawn by SplitMix64, whose seed is the FNV-1a hash of the
+// request's seed and the prompt's last 64 tokens: another version gives the same answers.
+func TestWordsByDefinition(t *testing.T) {
+	s, err := NewServer(DefaultServerConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := make([]uint32, 100)
+	for i := range long {
+		long[i] = uint32(1000 + i*i)
+	}
+	seed := int64(-5)
+	for _, row := range []struct {
+		prompt []uint32
+		seed   *int64
+		chat   bool
+	}{{long, nil, false}, {long[:64], &seed, false}, {long[:63], nil, true}, {long[:1], &seed, true}} {
+		j := &serverJob{req: &openai.Request{PromptIDs: row.prompt, Seed: row.seed}, behaviour: &behaviour{}}
+		if _, _, err := s.prepareJob(j); err != nil {
+			t.Fatal(err)
+		}
+		j.chat = row.chat
+		var bytes []byte
+		if row.seed == nil {
+			bytes = make([]byte, 8)
+		} else {
+			bytes = binary.LittleEndian.AppendUint64(bytes, uint64(*row.seed))
+		}
+		for _, id := range row.prompt[max(len(row.prompt)-64, 0):] {
+			bytes = binary.LittleEndian.AppendUint32(bytes, id)
+		}
+		hash := fnv.New64a()
+		hash.Write(bytes)
+		state := hash.Sum64()
+		for i := range 20 {
+			state += 0x9e3779b97f4a7c15
+			z := state
+			z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+			z = (z ^ z>>27) * 0x94d049bb133111eb
+			k := (z ^ z>>31) % uint64(len(s.words.Text))
+			text, id := " "+s.words.Text[k], s.words.Spaced[k]
+			if row.chat && i == 0 {
+				text, id = s.words.Text[k], s.words.Bare[k]
+			}
+			if gotText, gotID := s.word(j, i); gotText != text || gotID != id {
+				t.Fatalf("word %d of %d tokens is %q (%d), want %q (%d)", i, len(row.prompt), gotText, gotID, text, id)
+			}
+		}
+	}
+}
