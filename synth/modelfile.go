@@ -214,7 +214,7 @@ func (r *modelRow) check(size int) string {
 
 func (b *modelReader) arrival(r *modelRow) string {
 	n := int32(len(b.cascades))
-	if r.Client != n-1 {
+	if n == 0 || r.Client != n-1 {
 		if r.Client != n || n >= maxClients+1 {
 			return "its client is out of order"
 		}
