@@ -105,8 +105,19 @@ func (f *failing) Read(rows []trace.Request) (int, error) {
 func TestPublicWithoutRandomness(t *testing.T) {
 	rows, meta := aDay()
 	broken := errors.New("no randomness")
-	_, _, spent, err := FitPublic(t.Context(), cloned(rows), meta, PublicOptions{Unit: UnitUser, Noise: dp.NewNoiseFrom(iotest.ErrReader(broken))})
-	if !errors.Is(err, broken) || !spent {
-		t.Errorf("%v, spent %v", err, spent)
+	for _, c := range []struct {
+		size, records int
+		spent         bool
+	}{{16, 20, true}, {16, 8, false}, {0, 20, true}} { // beyond 8 of 11 requests a draw chooses
+		if meta.BlockSize = c.size; c.size == 0 {
+			for i := range rows {
+				rows[i].Blocks = nil
+			}
+		}
+		o := PublicOptions{Unit: UnitUser, Contribution: dp.Contribution{Records: c.records, PerCell: 2}, Noise: dp.NewNoiseFrom(iotest.ErrReader(broken))}
+		m, _, spent, err := FitPublic(t.Context(), cloned(rows), meta, o)
+		if !errors.Is(err, broken) || spent != c.spent || m != nil {
+			t.Errorf("%d records: %v, spent %v", c.records, err, spent)
+		}
 	}
 }

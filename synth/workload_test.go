@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,79 @@ func TestWorkloadIsAFunctionOfModelAndSeed(t *testing.T) {
 	}
 	if got := rowDigest(generated(t, m, Options{Seed: 1, Users: 2, Requests: 1500, Speed: 1.7})); got != want {
 		t.Errorf("the digest is %s, want %s", got, want)
+	}
+}
+
+// More of what a seed stands for: sessions of the source and none, users with
+// arrivals of their own, several cache domains, requests without a session or without
+// blocks, and all columns.
+func TestWorkloadsAreTheSameEverywhere(t *testing.T) {
+	whole := func(rows []trace.Request) []trace.Request {
+		for i := range rows {
+			rows[i].ArrivalNS = int64(i/7) * 333_000_000
+		}
+		return rows
+	}
+	columns := whole(everyColumn(2600))
+	bare := whole(talk{block: 16, models: 2, sessions: true, users: 5}.rows(2, 600))
+	for i := range bare {
+		bare[i].Blocks = nil
+		if i%7 == 0 {
+			bare[i].Session, bare[i].User = nil, nil
+		}
+	}
+	mixed := whole(talk{block: 16, models: 2, sessions: true, users: 4}.rows(3, 600))
+	for i := range mixed {
+		if i%5 == 0 {
+			mixed[i].Session = nil
+		}
+		if i%11 == 0 {
+			mixed[i].Blocks, mixed[i].InputTokens = nil, 0
+		}
+	}
+	for name, c := range map[string]struct {
+		rows []trace.Request
+		meta trace.Meta
+		o    Options
+		want string
+	}{
+		"every column":       {columns, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 3, Requests: 900, Users: 2, Speed: 0.7}, "sha256:7866205cb1a9647bf06e550d8dc5d5b9e03873d62cf25a25289bd5884cf48c7c"},
+		"without blocks":     {bare, trace.Meta{Sessions: sessionsOfSource}, Options{Seed: 4, Users: 2}, "sha256:f222a9925c23e320c1a8dc71844cb760c42db2bf0540304777af1b16fa69fde1"},
+		"some sessions":      {mixed, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 5, Requests: 1300}, "sha256:8dbf23f9c9d5d1eb21b4199755656667926c42e7aa72f45d1830e1f9b30af4e7"},
+		"inferred sessions":  {whole(talk{block: 16, models: 3, users: 4, failed: true}.rows(6, 700)), trace.Meta{BlockSize: 16}, Options{Seed: 6, Users: 3, Requests: 1200}, "sha256:3d5f8cd84911557e15c962dd0b0538d974cb4cb62140d14402da2748ce8f4b7b"},
+		"a duration":         {whole(talk{block: 4, models: 1}.rows(7, 900)), trace.Meta{BlockSize: 4}, Options{Seed: 7, Duration: time.Minute, Speed: 1.3}, "sha256:ef46c826ec510ab6569cdbc79841fa4c1161f718813a7c9ccfb2cca5442c1384"},
+		"blocks of one word": {whole(talk{block: 1, models: 2, sessions: true}.rows(8, 500)), trace.Meta{BlockSize: 1, Sessions: sessionsInferred}, Options{Seed: 8}, "sha256:a6efe88694bf84bb9847e15086951f2effa566f3cc5800c0fc9cb0092b65741d"},
+		"great blocks":       {whole(talk{block: 512, models: 1}.rows(9, 500)), trace.Meta{BlockSize: 512}, Options{Seed: 9, Requests: 1500}, "sha256:06f523e87c85717bfba804409634a64f2b900957dd7ae47981704460318b6d6e"},
+	} {
+		if got := rowDigest(generated(t, fitted(t, c.rows, c.meta, 1, 0), c.o)); got != c.want {
+			t.Errorf("%s: the digest is %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// A row says all that its tuple says, and to which session it belongs.
+func TestWorkloadRows(t *testing.T) {
+	first, second := aRow(), aRow()
+	first.Category, first.Hit, first.Trunk, first.Distance, first.Distance25, first.Distance50, first.Distance75 = trace.Cold, 0, 0, 0, 0, 0, 0
+	first.Chain, first.Join, first.Back, first.Turn, first.Waits, first.ThinkNS, first.ToolNS = 0, int32(opens), 0, 0, false, nil, nil
+	first.Stream, first.Fresh, first.Tail = trace.Ptr(false), 4, 16
+	second.Trunk, second.Chain, second.Join, second.Back, second.Turn, second.User = 0, 1, int32(byTree), 0, 1, trace.Ptr(int64(5))
+	bare := modelRow{Table: tableTuples}
+	rows := generated(t, modelOf(t, []modelRow{first, second, bare}), Options{Speed: 2})
+	want := trace.Request{ArrivalNS: rows[0].ArrivalNS, Session: trace.Ptr(int64(0)), Turn: trace.Ptr(int32(0)), User: trace.Ptr(int64(0)), Model: "m", Adapter: "a", Kind: "chat",
+		Class: trace.Ptr("batch"), Stream: trace.Ptr(false), Temperature: trace.Ptr(float32(0.5)), Category: trace.Cold, InputTokens: 64, OutputTokens: 13,
+		ReasoningTokens: trace.Ptr(int32(14)), ImageTokens: trace.Ptr(int32(15)), Images: trace.Ptr(int32(16)), MaxTokens: trace.Ptr(int32(17)),
+		Blocks: []uint64{0, 1, 2, 3}, Status: "ok", FinishReason: "stop", E2ENS: trace.Ptr(int64(18))}
+	if !reflect.DeepEqual(rows[0], want) {
+		t.Errorf("the first row is %+v, want %+v", rows[0], want)
+	}
+	want.ArrivalNS, want.Turn, want.Category, want.Stream, want.Parents = rows[1].ArrivalNS, trace.Ptr(int32(1)), trace.Global, trace.Ptr(true), []int64{0}
+	want.ThinkNS, want.ToolNS, want.InputTokens, want.Blocks = trace.Ptr(int64(4)), trace.Ptr(int64(4)), 13*16+12, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}
+	if !reflect.DeepEqual(rows[1], want) {
+		t.Errorf("the second row is %+v, want %+v", rows[1], want)
+	}
+	if want := (trace.Request{ArrivalNS: rows[2].ArrivalNS}); !reflect.DeepEqual(rows[2], want) || len(rows) != 3 {
+		t.Errorf("the last of %d rows is %+v, want %+v", len(rows), rows[2], want)
 	}
 }
 
