@@ -1,0 +1,243 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// tinyTrace is an output on disk with a few rows and such metadata.
+func tinyTrace(t *testing.T, meta trace.Meta, rows ...trace.Request) *Output {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
+		_, err := w.Write(rows)
+		return meta, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := OpenOutput(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close() })
+	return o
+}
+
+// textOutput is an output on disk of such text.
+func textOutput(t *testing.T, text string) *Output {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "output")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := OpenOutput(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close() })
+	return o
+}
+
+// Each check that lacks something says what it lacks, in the order of the checks.
+func TestRunSaysWhatChecksLack(t *testing.T) {
+	why := func(r Result) (out []string) {
+		for _, f := range r.Findings {
+			if f.Status == Skipped {
+				out = append(out, f.Check+": "+f.Why)
+			}
+		}
+		return out
+	}
+	run := func(c *Case) Result {
+		var told []string
+		c.Progress = func(check string) { told = append(told, check) }
+		r, err := Run(t.Context(), c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range r.Findings {
+			names = append(names, f.Check)
+		}
+		if want := []string{"card", "non-interference", "injection", "times", "rules", "ids", "container", "free-text", "canaries", "numbers", "linkage", "noise"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
+			t.Errorf("ran %v and told of %v, want %v", names, told, want)
+		}
+		return r
+	}
+	const (
+		noTrace   = ": the output is no trace"
+		noSource  = ": it needs the source log (--source) or a trace of tier internal (--internal)"
+		noPlanted = ": it needs what was planted in the source (--canaries)"
+		noNoise   = "noise: it is about the noise of tier public, and the output is of tier "
+	)
+	o := tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, trace.Request{InputTokens: 1})
+	r := run(&Case{Output: o, Version: "3"})
+	if got, want := why(r), []string{"non-interference" + noSource, "injection" + noSource, "times" + noSource, "canaries" + noPlanted, "numbers" + noPlanted, noNoise + "partner"}; !slices.Equal(got, want) {
+		t.Errorf("a trace alone lacks\n%q, want\n%q", got, want)
+	}
+	r.Findings = nil
+	d := trace.NewDigest()
+	d.Add([]trace.Request{{InputTokens: 1}})
+	if want := (Result{Schema: "audit/1", Version: "3", Kind: "trace", Tier: "partner", Digest: d.Sum(), FileSHA256: r.FileSHA256}); !reflect.DeepEqual(r, want) || len(r.FileSHA256) != 64 {
+		t.Errorf("%+v, want %+v", r, want)
+	}
+	r = run(&Case{Output: textOutput(t, `{"tier":"partner"}`), Canaries: []string{"12345"}})
+	if got, want := why(r), []string{"non-interference" + noTrace, "injection" + noTrace, "times" + noTrace, "rules" + noTrace, "ids" + noTrace,
+		"container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, noNoise + "partner"}; !slices.Equal(got, want) {
+		t.Errorf("a document lacks\n%q, want\n%q", got, want)
+	}
+	house := run(&Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Internal}), Internal: linkTrace(t, trace.Meta{}, nil)})
+	if got, want := why(house)[:4], []string{
+		"non-interference: it needs the source log (--source): rows of tier internal are the first that are made of it",
+		"injection: it is of tier partner: tier internal keeps who shares what, and says so",
+		"times: it is of tier partner: tier internal keeps exact times, and says so",
+		"rules: it is of tier partner: others keep what they have"}; !slices.Equal(got, want) {
+		t.Errorf("a trace of the house lacks\n%q, want\n%q", got, want)
+	}
+	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||
+		err.Error() != "there is no check of that name: want some of card, non-interference, injection, times, rules, ids, container, free-text, canaries, numbers, linkage, noise" {
+		t.Errorf("an unknown check: %v", err)
+	}
+	some, err := Run(t.Context(), &Case{Output: o}, []string{"ids", "card"})
+	if err != nil || len(some.Findings) != 2 || some.Findings[0].Check != "card" || some.Findings[1].Check != "ids" {
+		t.Errorf("of two checks: %+v, %v", some.Findings, err)
+	}
+}
+
+// A run that is stopped is an error, with what was found before.
+func TestRunStops(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	c := &Case{Output: textOutput(t, `{"tier":"partner"}`), Progress: func(check string) {
+		if check == "injection" {
+			stop()
+		}
+	}}
+	r, err := Run(ctx, c, nil)
+	if !errors.Is(err, context.Canceled) || len(r.Findings) != 3 {
+		t.Errorf("%d checks, %v", len(r.Findings), err)
+	}
+	c = &Case{Output: textOutput(t, `{"tier":"partner"}`), Progress: func(string) { stop() }}
+	if _, err := Run(ctx, c, []string{"noise"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("in the last check: %v", err)
+	}
+	closed := tinyTrace(t, trace.Meta{}, trace.Request{})
+	closed.Close()
+	if r, err := Run(t.Context(), &Case{Output: closed}, nil); err == nil || len(r.Findings) != 0 {
+		t.Errorf("of a closed file: %+v, %v", r.Findings, err)
+	}
+}
+
+// A result tells what an error ended, and a gate without a source to hold.
+func TestUnsettled(t *testing.T) {
+	for name, c := range map[string]struct {
+		findings []Finding
+		want     string
+	}{
+		"nothing":                   {nil, ""},
+		"few rows":                  {[]Finding{{Check: "times", Status: Inconclusive}}, ""},
+		"a gate that was not run":   {[]Finding{{Check: nonInterference, Status: Skipped}}, ""},
+		"a gate of another source":  {[]Finding{{Check: "times", Status: Inconclusive}, {Check: nonInterference, Status: Inconclusive}}, nonInterference},
+		"an error ended it":         {[]Finding{{Check: "card", Status: Pass}, {Check: "times", Status: Inconclusive, broken: true}, {Check: nonInterference, Status: Inconclusive}}, "times"},
+		"a gate that failed anyway": {[]Finding{{Check: nonInterference, Status: Fail}}, ""},
+	} {
+		if got := (&Result{Findings: c.findings}).Unsettled(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if f := broken(io.ErrUnexpectedEOF); !reflect.DeepEqual(f, Finding{Status: Inconclusive, Why: "it could not be run to its end: unexpected EOF", broken: true}) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The text of a result, whole.
+func TestResultText(t *testing.T) {
+	write := func(r Result) string {
+		var b strings.Builder
+		if err := r.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	r := Result{Kind: kindTrace, Tier: "partner", Digest: "sha256:00", FileSHA256: "11", Findings: []Finding{
+		{Check: "linkage", Status: Pass, Why: "few", Figures: Figures{"unique_share": 0.123456, "found_in": []string{"x", "y"}, "rows": 7,
+			"columns": lines[columnRisk]{{"", 0.25, 1}, {"model", 0.125, 1}}}},
+		{Check: "non-interference", Status: Inconclusive, Why: "no source"}, {Check: "noise", Status: Skipped, Why: "of no model"}, {Check: "ids", Status: Fail, Why: "computed"}, {Check: "times", Status: Fail, Why: "exact"}}}
+	want := `trace of tier partner, rows sha256:00
+file sha256:11
+
+pass          linkage           few
+                                columns: ` + `
+                                    all columns: 25.00 % unique
+                                    without model: 12.50 %
+                                found in: x, y
+                                rows: 7
+                                unique share: 0.1235
+inconclusive  non-interference  no source
+skipped       noise             of no model
+fail          ids               computed
+fail          times             exact
+
+1 passed, 2 failed, 1 inconclusive, 1 skipped
+`
+	if got := write(r); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got, want := write(Result{Kind: kindOther, FileSHA256: "11"}), "other of tier none\nfile sha256:11\n\n\n0 passed, 0 failed, 0 inconclusive, 0 skipped\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Names of files are taken out of what is found, wherever they stand.
+func TestFindingsWithoutPaths(t *testing.T) {
+	c := &Case{Paths: []string{"", "/a/log", "/b"}, Output: &Output{path: "/out.parquet"}}
+	if got := c.withoutPaths("/a/log:3 and /a/log:4 of /b in /out.parquet"); got != "the source:3 and the source:4 of the source in the output" {
+		t.Error(got)
+	}
+	if got := (&Case{Output: &Output{}}).withoutPaths("as it is"); got != "as it is" {
+		t.Error(got)
+	}
+}
+
+// A source log is imported once, whatever asks for it, and a trace of the house in
+// its place is taken as it is.
+func TestBefore(t *testing.T) {
+	log := logOf(t, traffic(30, 3, 10))
+	opened, open := 0, log.Open
+	log.Open = func() (*Opened, error) { opened++; return open() }
+	c := &Case{Log: log}
+	for range 2 {
+		src, err := c.Before(t.Context())
+		if err != nil || src.Meta.Digest == "" {
+			t.Fatal(src.Meta, err)
+		}
+	}
+	if opened != 1 {
+		t.Errorf("the log was read %d times", opened)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	house := &Case{Log: log, Internal: linkTrace(t, trace.Meta{Timing: "of the house"}, nil)}
+	if src, err := house.Before(t.Context()); err != nil || src.Meta.Timing != "of the house" || opened != 1 {
+		t.Errorf("%+v, %v, read %d times", src.Meta, err, opened)
+	}
+	if err := house.Close(); err != nil {
+		t.Error(err)
+	}
+	log.Open = func() (*Opened, error) { return nil, errors.New("no log") }
+	if _, err := (&Case{Log: log}).Before(t.Context()); err == nil || err.Error() != "no log" {
+		t.Errorf("of a log that does not open: %v", err)
+	}
+}
