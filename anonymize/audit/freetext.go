@@ -231,7 +231,7 @@ type form struct {
 var forms = []form{
 	{"an e-mail address", regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}\b`), nil},
 	{"a card number", regexp.MustCompile(`(?:^|[^0-9.-])[3-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}(?:[^0-9.]|$)`), cardNumber},
-	{"an IBAN", regexp.MustCompile(`\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b`), iban},
+	{"an IBAN", regexp.MustCompile(`\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b`), iban},
 	{"a telephone number", regexp.MustCompile(`\+[1-9][0-9]{0,2}[ .-][0-9]{2,4}[ .-][0-9]{3,4}[ .-]?[0-9]{2,4}\b`), nil},
 	{"a hardware address", regexp.MustCompile(`\b[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\b`), nil},
 	{"a signed token (JWT)", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`), nil},
