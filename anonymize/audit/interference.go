@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -225,7 +226,7 @@ func (j *judge) compareMeta(where string, a, b trace.Meta) {
 		}
 		delete(values, k)
 	})
-	for k := range values {
+	for _, k := range slices.Sorted(maps.Keys(values)) {
 		j.addDifference(where, "metadata "+strings.TrimPrefix(k, keyPrefix))
 	}
 }
@@ -242,11 +243,8 @@ func (j *judge) compareRows(ctx context.Context, where string, a, b anonymize.So
 	columns := map[string]bool{}
 	one := make([]trace.Request, 1)
 	err = eachRow(ctx, a, func(_ int64, r *trace.Request) error {
-		if n, err := rows.Read(one); n < 1 {
-			columns["number of rows"] = true
-			if err != nil {
-				return errEnough
-			}
+		if n, _ := rows.Read(one); n < 1 {
+			return errEnough
 		}
 		x, y := reflect.ValueOf(r).Elem(), reflect.ValueOf(&one[0]).Elem()
 		for i := range x.NumField() {
@@ -257,7 +255,15 @@ func (j *judge) compareRows(ctx context.Context, where string, a, b anonymize.So
 		}
 		return nil
 	})
-	if err != nil && err != errEnough {
+	if err == nil {
+		if n, _ := rows.Read(one); n > 0 {
+			err = errEnough
+		}
+	}
+	switch {
+	case err == errEnough:
+		columns["number of rows"] = true
+	case err != nil:
 		return err
 	}
 	for name := range columns {
@@ -267,4 +273,4 @@ func (j *judge) compareRows(ctx context.Context, where string, a, b anonymize.So
 	return nil
 }
 
-var errEnough = errors.New("enough was read")
+var errEnough = errors.New("one has more rows")
