@@ -13,6 +13,7 @@ import (
 // Ids count up in the order in which they appear, whatever they are of. What the
 // check measured is said whole.
 func TestIDsInOrder(t *testing.T) {
+	t.Parallel()
 	id := func(n int64) *int64 { return &n }
 	order := "block, session or user ids are not 0, 1, 2… in the order of first appearance: they tell more than what is equal"
 	for name, c := range map[string]struct {
@@ -67,6 +68,7 @@ func TestIDsInOrder(t *testing.T) {
 
 // Ids that are computed count wherever they stand, by scheme.
 func TestIDsComputedOfAGuess(t *testing.T) {
+	t.Parallel()
 	tok, err := token.Open("o200k_base")
 	if err != nil {
 		t.Fatal(err)

@@ -162,6 +162,7 @@ func TestBoundOfLaplaceNoise(t *testing.T) {
 // A mechanism whose output is the truth is told apart by the event that tells most,
 // chosen in one half of the runs and judged in the other.
 func TestPlayOfTheTruth(t *testing.T) {
+	t.Parallel()
 	g := newDPGame(dp.Contribution{Records: 2, PerCell: 2}, dp.Budget{Epsilon: 1, Delta: 1e-6})
 	g.spec = dp.NoiseSpec{Scale: 2 * dp.Denominator, SD: 2}
 	runs := 0
@@ -215,6 +216,7 @@ func TestPlayOfTheTruth(t *testing.T) {
 
 // What the check says: of which outputs it is, what was shown, and why it ended.
 func TestFindingsOfNoise(t *testing.T) {
+	t.Parallel()
 	for want, o := range map[string]*Output{
 		"it is about the noise of tier public, and the output is of tier partner":                           {Kind: kindModel, Meta: map[string]string{"tier": anonymize.Partner}},
 		"it is about the noise of tier public, and the output is of tier none":                              {Kind: kindModel},
@@ -224,7 +226,7 @@ func TestFindingsOfNoise(t *testing.T) {
 			t.Errorf("%+v, want %s", f, want)
 		}
 	}
-	f := playNoise(t.Context(), publish, stillNoise(0), 4000)
+	f := playNoise(t.Context(), publish, stillNoise(0), 800)
 	all, ok := f.Figures["bounds"].(lines[dpBound])
 	if !ok || len(all) != 2 {
 		t.Fatalf("%+v", f)

@@ -1,0 +1,99 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync/atomic"
+	"testing"
+
+	"reprise/anonymize"
+	"reprise/trace"
+)
+
+// An endingContext ends when it was asked so many times whether it has.
+type endingContext struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *endingContext) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A check that is stopped, at whichever of its steps, says that and judges nothing.
+func TestChecksThatAreStopped(t *testing.T) {
+	t.Parallel()
+	var rows []trace.Request
+	for i := range int64(40) {
+		rows = append(rows, trace.Request{ArrivalNS: i * 1e9, InputTokens: 32, OutputTokens: 5, User: trace.Ptr(i % 20), Session: trace.Ptr(i % 20), Kind: "chat", Status: trace.StatusOK, Blocks: []uint64{0, uint64(1 + i)}})
+	}
+	of := func(unit, sessions string, drop bool) *Case {
+		src := linkTrace(t, trace.Meta{Tier: anonymize.Internal, BlockSize: 16, Convention: trace.PartialTail, Sessions: sessions}, rows)
+		return linkReleased(t, src, anonymize.PartnerPolicy{Unit: unit, KClass: 5, DropOwn: drop}, nil)
+	}
+	ofUsers, joined, ofBlocks := of(anonymize.UnitUser, "source", false), of(anonymize.UnitUser, "inferred", false), of(anonymize.UnitRequest, "inferred", true)
+	for name, c := range map[string]struct {
+		of    *Case
+		check func(context.Context, *Case) Finding
+	}{
+		"non-interference": {ofUsers, interference}, "injection": {ofUsers, injection}, "times": {ofUsers, times},
+		"linkage": {ofUsers, linkage}, "linkage without own blocks": {ofBlocks, linkage}, "linkage by blocks": {joined, linkage},
+	} {
+		whole := c.check(t.Context(), c.of)
+		for n := int64(0); ; n += 1 + n/8 {
+			ctx := &endingContext{Context: t.Context()}
+			ctx.left.Store(n)
+			f := c.check(ctx, c.of)
+			if ctx.left.Load() >= 0 { // it was not asked so often
+				if !reflect.DeepEqual(f, whole) {
+					t.Errorf("%s, not stopped: %+v, want %+v", name, f, whole)
+				}
+				if n < 1 {
+					t.Errorf("%s asks %d times", name, n)
+				}
+				break
+			}
+			if f.Status != Inconclusive || !f.broken || f.Why != broken(context.Canceled).Why {
+				t.Fatalf("%s, stopped at step %d: %+v", name, n, f)
+			}
+		}
+	}
+}
+
+// What a check reads may fail to open at any of its passes.
+func TestSourcesThatStopOpening(t *testing.T) {
+	t.Parallel()
+	entries := traffic(42, 12, 60)
+	gone := errors.New("the log is gone")
+	c := caseOf(t, anonymize.Partner, maker{}, entries)
+	open := c.Log.Open
+	for n := range 2 {
+		left := n
+		c.Log.Open = func() (*Opened, error) {
+			if left--; left < 0 {
+				return nil, gone
+			}
+			return open()
+		}
+		for name, check := range map[string]func(context.Context, *Case) Finding{"non-interference": interference, "injection": injection, "times": times, "linkage": linkage} {
+			if n == 1 && name != "non-interference" { // which reads it twice
+				continue
+			}
+			c.before = nil
+			if f := check(t.Context(), c); !f.broken || f.Why != broken(gone).Why {
+				t.Errorf("%s, after %d: %+v", name, n, f)
+			}
+		}
+	}
+	closed := linkReleased(t, linkHouse(t), anonymize.PartnerPolicy{}, nil)
+	closed.Output.Trace.Close()
+	for name, check := range map[string]func(context.Context, *Case) Finding{"rules": rules, "ids": ids, "linkage": linkage, "times": times} {
+		if f := check(t.Context(), closed); !f.broken {
+			t.Errorf("%s of rows that cannot be read: %+v", name, f)
+		}
+	}
+}
