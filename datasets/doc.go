@@ -42,6 +42,8 @@
 //   - rows.go: a record as a row with values by dotted path; JSON decoding; JSON packed in
 //     strings; the view that a format has of a row
 //   - rows_csv.go: rows of CSV with a header
+//   - rows_csv_dialect.go: the delimiter, quotes and decimal marks of a CSV file, told from
+//     its first rows
 //   - rows_parquet.go: rows of any Parquet schema: nested columns, decimals, times; damaged
 //     files
 //   - mapping.go: --map target=path: the targets (time, user, session, model, status, ttft,
@@ -54,6 +56,8 @@
 //     card; fields that are not read are taken away
 //   - times.go: dates, epoch times and their unit, zones, latencies from times, the limit
 //     of a source's span, and the declared capture window
+//   - times_layout.go: dates that are not ISO 8601: day and month in numbers, AM and PM,
+//     month names; --time-format
 //   - arrivals.go: arrivals for sources without times, and start times for sessions whose
 //     times count from their own start
 //   - embedded.go: the demo log and the built-in workloads

@@ -13,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // A File is one file of a source. Open may be called more than once. It is called
@@ -80,13 +82,18 @@ func (f File) head() ([]byte, error) {
 	return head, err
 }
 
-// begin returns what r begins with, without a mark.
+// begin returns what r begins with, without a mark. UTF-16 with a mark, as spreadsheets
+// and PowerShell write it, becomes UTF-8.
 func begin(r io.Reader) (in *bufio.Reader, head []byte, err error) {
 	in = bufio.NewReaderSize(r, detectBytes)
-	if mark, _ := in.Peek(3); string(mark) == byteOrderMark {
+	switch mark, _ := in.Peek(3); {
+	case string(mark) == byteOrderMark:
 		if _, err := in.Discard(3); err != nil {
 			return nil, nil, err
 		}
+	case bytes.HasPrefix(mark, []byte("\xff\xfe")), bytes.HasPrefix(mark, []byte("\xfe\xff")):
+		utf16 := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM)
+		in = bufio.NewReaderSize(transform.NewReader(in, utf16.NewDecoder()), detectBytes)
 	}
 	if head, err = in.Peek(detectBytes); err == io.EOF {
 		err = nil

@@ -3,7 +3,6 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"slices"
 )
@@ -18,6 +17,8 @@ type Format struct {
 	base  func() Mapping // in place of that, of a format whose mapping may be overridden
 
 	timed  bool                   // has numeric times, so that a unit may be told
+	dated  bool                   // may have dates in any layout, so that one may be told
+	csv    bool                   // has columns, whose delimiter may be told
 	mapped bool                   // takes a Mapping
 	sized  bool                   // leaves the size of its blocks open, so that one may be told
 	rows   bool                   // leaves open what a row holds of its session
@@ -129,22 +130,17 @@ func anyOf(keys []string, some ...string) bool {
 
 // headColumns returns the names of the columns of a CSV input.
 func headColumns(head []byte) []string {
-	columns, err := csv.NewReader(bytes.NewReader(head)).Read()
+	rows, err := newCSVRows(bytes.NewReader(head), 0)
 	if err != nil {
 		return nil
 	}
-	return columns
+	return rows.columns
 }
 
 // detectColumns makes a detector of CSV by columns that must be there.
 func detectColumns(names ...string) func(head []byte) bool {
 	return func(head []byte) bool {
-		columns, err := csv.NewReader(bytes.NewReader(head)).Read()
-		for _, name := range names {
-			if err != nil || !slices.Contains(columns, name) {
-				return false
-			}
-		}
-		return true
+		columns := headColumns(head)
+		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(columns, name) })
 	}
 }

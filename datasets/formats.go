@@ -57,7 +57,7 @@ func jsonlFormat() Format {
 		Name:    "jsonl",
 		About:   "one JSON object a line, with the fields that --map names",
 		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
-		timed:   true, mapped: true,
+		timed:   true, mapped: true, dated: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openJSONL(in, head, o.Map, o, s)
 		},
@@ -69,7 +69,7 @@ func csvFormat() Format {
 		Name:    "csv",
 		About:   "CSV with a header, with the columns that --map names",
 		Example: "t,prompt_tokens,completion_tokens",
-		timed:   true, mapped: true,
+		timed:   true, mapped: true, dated: true, csv: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openCSV(in, head, o.Map, o, s)
 		},
@@ -88,7 +88,7 @@ func parquetFormat() Format {
 		Name:    "parquet",
 		About:   "Parquet with the columns that --map names, or a kind of it that is known: baseten, wildchat, lmsys",
 		Example: "PAR1…",
-		timed:   true, mapped: true,
+		timed:   true, mapped: true, dated: true,
 		detect: isParquet,
 		open:   openParquet,
 	}
@@ -160,6 +160,14 @@ func (o *Options) checkFor(f Format) (err error) {
 		err = usage("unknown time unit: want s, ms, us or ns")
 	case o.TimeUnit != "" && !f.timed:
 		err = usage("%s has no numeric times that --time-unit could apply to", f.Name)
+	case o.TimeFormat != "" && !f.dated:
+		err = usage("%s has times in one layout only, to which --time-format does not apply", f.Name)
+	case o.TimeFormat != "" && o.TimeUnit != "":
+		err = usage("--time-unit is for times that are numbers and --time-format for dates: give one of them")
+	case o.Delimiter != "" && delimiterNamed(o.Delimiter) == 0:
+		err = usage("--delimiter: want one character or tab, such as --delimiter ';'")
+	case o.Delimiter != "" && !f.csv:
+		err = usage("%s is no CSV, to which --delimiter applies", f.Name)
 	case o.Map != nil && !f.mapped:
 		err = usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log", f.Name)
 	case o.Map == nil && f.mapped && f.detect == nil:
@@ -172,6 +180,8 @@ func (o *Options) checkFor(f Format) (err error) {
 		err = usage("%s is no pool of clients, of which a part could be expanded", f.Name)
 	case o.BlockSize < 0 || !f.sized && (o.BlockSize != 0) != (o.Map["blocks"] != nil):
 		err = usage("--map blocks= and the size of these blocks, --source-block-size, belong together")
+	default:
+		_, err = timeLayouts(o.TimeFormat)
 	}
 	return err
 }

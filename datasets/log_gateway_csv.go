@@ -40,12 +40,15 @@ func gatewayCSVFormat() Format {
 		Example: "timestamp,request_json\n" +
 			`2026-01-02T03:04:05Z,"{""messages"":[{""role"":""user"",""content"":""Hello""}]}"`,
 		timed:  true,
+		dated:  true,
+		csv:    true,
 		detect: detectColumns("request_json"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first, err := csvInputs(in, head, s)
+			all, first, err := csvInputs(in, head, o, s)
 			if err != nil {
 				return nil, err
 			}
+			all.admit(s.fields)
 			return openView(all, first, showGateway, gatewayFields, o, s)
 		},
 	}

@@ -73,16 +73,18 @@ func langfuseFormat() Format {
 		reads:   append(mappedFields(langfuseFields, langfuseMade), langfuseReads...),
 		About:   "observations exported from Langfuse, as CSV, a JSON array or JSON lines",
 		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
+		dated:   true,
 		detect:  func(head []byte) bool { return detect(head) || columns(head) || camel(head) },
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if start := bytes.TrimSpace(head); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
 				all, first := jsonInput(in, head, s)
 				return openLangfuse(all, first, o, s)
 			}
-			all, first, err := csvInputs(in, head, s)
+			all, first, err := csvInputs(in, head, o, s)
 			if err != nil {
 				return nil, err
 			}
+			all.admit(s.fields)
 			return openLangfuse(all, first, o, s)
 		},
 	}

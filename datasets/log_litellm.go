@@ -77,12 +77,15 @@ func litellmSpendFormat() Format {
 		About: "LiteLLM_SpendLogs as CSV, exported from the gateway's database",
 		Example: "request_id,call_type,startTime,endTime,prompt_tokens,completion_tokens,model\n" +
 			"r1,acompletion,2026-01-02 03:04:05.678,2026-01-02 03:04:07.1,120,40,m",
+		dated:  true,
+		csv:    true,
 		detect: detectColumns("call_type", "startTime", "prompt_tokens"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first, err := csvInputs(in, head, s)
+			all, first, err := csvInputs(in, head, o, s)
 			if err != nil {
 				return nil, err
 			}
+			all.admit(s.fields)
 			return openLiteLLM(all, first, true, o, s)
 		},
 	}
@@ -96,6 +99,7 @@ func litellmLogFormat() Format {
 		reads:   append(mappedFields(litellmFields, litellmMade), litellmReads...),
 		About:   "LiteLLM's StandardLoggingPayload objects, one a line or in files of their own",
 		Example: `{"id":"r1","call_type":"acompletion","startTime":1767323045.678,"endTime":1767323047.1,"prompt_tokens":120,"completion_tokens":40,"model":"m"}`,
+		dated:   true,
 		detect:  detectObject(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)

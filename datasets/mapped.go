@@ -110,7 +110,7 @@ func (d *mappedDecoder) sampleTimes(first rows) {
 		}
 		if v, _, ok := findFirst(r, d.times); ok {
 			d.timing = withTimes
-			if st, ok := readStamp(plain(v)); ok {
+			if st, ok := d.clock.read(plain(v)); ok {
 				d.sample = append(d.sample, st)
 			}
 		}
@@ -203,9 +203,12 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 	case !ok:
 		return nil
 	}
-	st, ok := readStamp(plain(v))
+	st, ok := d.clock.read(plain(v))
+	if !ok && d.clock.layouts != nil {
+		return badAt(r, p, "time: want a date as --time-format says")
+	}
 	if !ok {
-		return badAt(r, p, "time: want a number that is not negative, or a date such as 2006-01-02T15:04:05Z")
+		return badAt(r, p, "time: want a number that is not negative, or a date such as 2026-01-02T15:04:05Z or 02.01.2026 15:04:05; for another layout say --time-format")
 	}
 	if f := d.stampTime(e, st); f != nil {
 		f.line, f.col = r.place(p)
@@ -233,6 +236,9 @@ func (d *mappedDecoder) instant(st stamp) (time.Time, *fault) {
 		}
 		d.sample = nil
 		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
+		if d.clock.layout != "" {
+			d.s.notes.sayOnce("dates were read as " + timeFormatFlag(d.clock.layout) + " says")
+		}
 		if d.clock.guessed {
 			d.s.notes.sayOnce("times with fractions were taken as seconds: say --time-unit if the unit is another")
 		}
@@ -271,7 +277,7 @@ func openJSONL(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (
 }
 
 func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	rows, err := newCSVRows(in)
+	rows, first, err := csvInputs(in, head, o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -279,10 +285,6 @@ func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*m
 		return nil, err
 	}
 	rows.admit(s.fields)
-	first, err := newCSVRows(bytes.NewReader(bytes.Join(headLines(head), []byte("\n"))))
-	if err != nil {
-		return nil, err
-	}
 	return newMappedDecoder(rows, first, m, o, s)
 }
 

@@ -15,6 +15,7 @@ import (
 type csvRows struct {
 	in      csvInput
 	csv     *csv.Reader
+	dialect csvDialect
 	columns []string
 	fields  []string // of the current row
 	line    int64    // at which the next row begins
@@ -25,6 +26,7 @@ type csvRows struct {
 // how the input ends.
 type csvInput struct {
 	r     io.Reader
+	swap  func([]byte) []byte // quotes
 	max   int64
 	total int64 // bytes read
 	row   int64 // offset at which the current row begins
@@ -38,18 +40,24 @@ func (c *csvInput) Read(p []byte) (int, error) {
 		return 0, errTooLong
 	}
 	n, err := c.r.Read(p)
+	c.swap(p[:n])
 	c.total += int64(n)
 	c.eof = c.eof || err == io.EOF
 	return n, err
 }
 
-// newCSVRows reads the header of r.
-func newCSVRows(r io.Reader) (*csvRows, error) {
-	c := &csvRows{line: 1, in: csvInput{r: r, max: maxRecord}}
-	c.csv = csv.NewReader(&c.in)
-	c.csv.FieldsPerRecord = -1
+// newCSVRows reads the header of r, which the delimiter separates; 0 looks for it.
+func newCSVRows(r io.Reader, delimiter rune) (*csvRows, error) {
+	in := bufio.NewReaderSize(r, detectBytes)
+	head, _ := in.Peek(detectBytes) // an error comes again at its place
+	c := &csvRows{line: 1, dialect: sniffCSV(head, delimiter)}
+	c.in = csvInput{r: in, swap: c.dialect.swapQuotes, max: maxRecord}
+	c.csv = c.dialect.reader(&c.in)
 	c.csv.ReuseRecord = true
 	fields, err := c.read()
+	if err == nil && c.dialect.preamble {
+		fields, err = c.read()
+	}
 	if err == io.EOF {
 		return nil, refuse(1, 1, "the input is empty")
 	}
@@ -66,6 +74,11 @@ func (c *csvRows) read() ([]string, error) {
 	case err == nil:
 		line, _ := c.csv.FieldPos(len(fields) - 1)
 		c.line = int64(line + strings.Count(fields[len(fields)-1], "\n") + 1)
+		if c.dialect.quote == '\'' {
+			for i := range fields {
+				fields[i] = string(c.dialect.swapQuotes([]byte(fields[i])))
+			}
+		}
 		return fields, nil
 	case err == io.EOF:
 		return nil, err
@@ -118,6 +131,9 @@ func (c *csvRows) value(column string) (any, bool) {
 	if s := c.fields[i]; !utf8.ValidString(s) {
 		return string([]rune(s)), true // each bad byte becomes U+FFFD, as in JSON
 	}
+	if i < len(c.dialect.marks) {
+		return plainNumber(c.fields[i], c.dialect.marks[i]), true
+	}
 	return c.fields[i], true
 }
 
@@ -168,11 +184,13 @@ func (c *csvRows) admit(known *fieldCounter) {
 func (c *csvRows) admitAt(path string, v any) { c.known.admitAt(path, v) }
 
 // csvInputs reads rows of CSV and their first ones in head.
-func csvInputs(in *bufio.Reader, head []byte, s *Source) (all, first *csvRows, err error) {
-	if all, err = newCSVRows(in); err != nil {
+func csvInputs(in *bufio.Reader, head []byte, o Options, s *Source) (all, first *csvRows, err error) {
+	if all, err = newCSVRows(in, delimiterNamed(o.Delimiter)); err != nil {
 		return nil, nil, err
 	}
-	all.admit(s.fields)
-	first, err = newCSVRows(bytes.NewReader(bytes.Join(headLines(head), []byte("\n"))))
+	if how := all.dialect.describe(); how != "" {
+		s.notes.sayOnce("read as CSV with " + how)
+	}
+	first, err = newCSVRows(bytes.NewReader(bytes.Join(headLines(head), []byte("\n"))), all.dialect.delimiter)
 	return all, first, err
 }

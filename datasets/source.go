@@ -21,6 +21,8 @@ type Options struct {
 	Map           Mapping        // fields of a generic source
 	MaxBad        float64        // share of bad records that is tolerated, from 0 to 1
 	TimeUnit      string         // unit of numeric times: s, ms, us or ns; empty to detect it
+	TimeFormat    string         // layout of dates, in the conversions of strptime or as of package time; empty to detect it
+	Delimiter     string         // between the columns of CSV: a character or "tab"; empty to detect it
 	TZ            *time.Location // zone of times that name none; nil is UTC
 	AllowLongSpan bool           // accept times that span more than 60 days
 	Capture       trace.Capture  // that all times must be in, or the reading stops; zero for none, see [ParseCapture]

@@ -321,7 +321,7 @@ func TestRecordLimit(t *testing.T) {
 			return err
 		},
 		"row": func() error {
-			c, err := newCSVRows(io.MultiReader(strings.NewReader("a,b\n\"\n"), in))
+			c, err := newCSVRows(io.MultiReader(strings.NewReader("a,b\n\"\n"), in), 0)
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,12 @@ type stamp struct {
 	t     time.Time // zoned: the instant; local: the clock's face, as if in UTC
 	whole int64     // number
 	nano  int64     // number: 1e-9 of its unit
+
+	// Of dates that are not ISO 8601:
+	open    bool // the day may be first, as in t, or the month, as in swapped; zero for no such date
+	swapped time.Time
+	sep     byte   // between the numbers
+	layout  string // in the conversions of strptime, with the day first
 }
 
 type stampStyle int
@@ -285,6 +291,10 @@ type clock struct {
 	fractions bool // numbers may have a fraction
 	guessed   bool // seconds, since there are fractions
 
+	order   dayOrder // of dates in numbers
+	layouts []string // of package time, as told; nil to detect the layout
+	layout  string   // that was told or detected, for [Info]; empty for ISO 8601
+
 	seen     bool
 	min, max time.Time
 }
@@ -294,7 +304,19 @@ func newClock(o Options) clock {
 	if c.zone == nil {
 		c.zone = time.UTC
 	}
+	c.layouts, _ = timeLayouts(o.TimeFormat) // checked with the other options
 	return c
+}
+
+// read reads the time of a record.
+func (c *clock) read(s string) (stamp, bool) {
+	if c.layouts != nil {
+		return readByLayout(c.layouts, s)
+	}
+	if st, ok := readStamp(s); ok {
+		return st, true
+	}
+	return readWrittenDate(s)
 }
 
 const sayUnit = "say --time-unit s, ms, us or ns"
@@ -307,6 +329,12 @@ func (c *clock) settle(sample []stamp) string {
 	case first.style != numeric:
 		if c.told != 0 {
 			return "the times are dates, to which --time-unit does not apply"
+		}
+		if why := c.settleOrder(sample); why != "" {
+			return why
+		}
+		if c.layout = first.layout; c.order == monthIsFirst {
+			c.layout = monthFirst(c.layout)
 		}
 	case c.told != 0:
 		c.unit, c.fractions = c.told, true
@@ -341,6 +369,9 @@ func (c *clock) describe() string {
 func (c *clock) instant(s stamp) (t time.Time, why string, stop bool) {
 	if s.style != c.style {
 		return t, "its time is written in another way than in the records before it", false
+	}
+	if s, why = c.inOrder(s); why != "" {
+		return t, why, false
 	}
 	switch s.style {
 	case numeric:

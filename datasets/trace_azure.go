@@ -3,7 +3,6 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"io"
 	"slices"
 )
@@ -24,10 +23,12 @@ func azureFormat() Format {
 		reads:   mappedFields(azureFields, nil),
 		About:   "Azure LLM inference traces: CSV of TIMESTAMP, ContextTokens, GeneratedTokens",
 		Example: "2023-11-16 18:17:03.9799600,4808,10",
+		dated:   true,
+		csv:     true,
 		detect: func(head []byte) bool {
-			columns, err := csv.NewReader(bytes.NewReader(head)).Read()
+			columns := headColumns(head)
 			for _, names := range azureFields {
-				if err != nil || !slices.Contains(columns, names[0]) {
+				if !slices.Contains(columns, names[0]) {
 					return false
 				}
 			}
@@ -56,7 +57,7 @@ func azure2024Format() Format {
 		if !columns(head) {
 			return false
 		}
-		rows, err := newCSVRows(bytes.NewReader(head))
+		rows, err := newCSVRows(bytes.NewReader(head), 0)
 		if err != nil {
 			return false
 		}
@@ -85,6 +86,8 @@ func azure2025Format() Format {
 		reads:   append(mappedFields(azureFields, nil), fieldAt("NumImages", "images", "")),
 		About:   "Azure multimodal inference trace of 2025: CSV of TIMESTAMP, NumImages, ContextTokens, GeneratedTokens",
 		Example: "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,1,1180,42",
+		dated:   true,
+		csv:     true,
 		detect: func(head []byte) bool {
 			return azureFormat().detect(head) && slices.Contains(headColumns(head), "NumImages")
 		},

@@ -36,6 +36,7 @@ func burstGPTFormat() Format {
 		About:   "BurstGPT traces: CSV of seconds, models, lengths and kinds of log, with sessions in newer files",
 		Example: "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log",
 		timed:   true,
+		csv:     true,
 		detect: func(head []byte) bool {
 			columns := headColumns(head)
 			for _, names := range burstGPTFields {

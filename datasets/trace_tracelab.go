@@ -246,12 +246,13 @@ func traceLabSessionsFormat() Format {
 		reads:   traceLabSessionsReads,
 		About:   "TraceLab session workloads: CSV of rounds with shared prefixes and tool waits",
 		Example: "session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n0,117,1,2518,348,131,154",
+		csv:     true,
 		detect: func(head []byte) bool {
 			columns := headColumns(head)
 			return (slices.Contains(columns, "session_id") || slices.Contains(columns, "id")) && detectColumns(sessionColumns...)(head)
 		},
-		open: func(in *bufio.Reader, _ []byte, _ Options, s *Source) (decoder, error) {
-			rows, err := newCSVRows(in)
+		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
+			rows, err := newCSVRows(in, delimiterNamed(o.Delimiter))
 			if err != nil {
 				return nil, err
 			}

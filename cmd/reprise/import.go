@@ -31,6 +31,8 @@ type importFlags struct {
 	mapFile      string
 	maxBad       float64
 	timeUnit     string
+	timeFormat   string
+	delimiter    string
 	tz           string
 	zone         *time.Location // of tz, once it is looked up
 	longSpan     bool
@@ -118,6 +120,8 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.mapFile, "map-file", "", "`file` of such mappings, one a line; # begins a comment")
 	fl.Float64Var(&f.maxBad, "max-bad", 0.001, "share of bad rows that is tolerated, from 0 to 1")
 	fl.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
+	fl.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; empty detects it")
+	fl.StringVar(&f.delimiter, "delimiter", "", "`character` between the columns of CSV, or tab; empty detects it")
 	fl.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
 	fl.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
 	f.capture.Register(fl)
@@ -284,7 +288,8 @@ func (f *importFlags) findZone() (err error) {
 }
 
 func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
-	o := datasets.Options{Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit, Rows: f.rows,
+	o := datasets.Options{Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit,
+		TimeFormat: f.timeFormat, Delimiter: f.delimiter, Rows: f.rows,
 		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan}
 	if f.rows != "" && f.rows != "full" && f.rows != "delta" {
 		return nil, cli.Usagef("--rows: want full or delta")
