@@ -164,7 +164,7 @@ func (th *thread) precedes(row *trace.Request, size int) (ok, seen bool) {
 	}
 	full := th.input / size
 	chain := th.blocks
-	if n := (th.input+th.output)/size - full; n <= len(th.outputBlocks) {
+	if n := (th.input+th.output)/size - full; full <= len(chain) && n <= len(th.outputBlocks) {
 		chain = append(chain[:full:full], th.outputBlocks[:n]...)
 		seen = n > 0
 	}
