@@ -74,7 +74,6 @@ func newFeeder(opt *Options, rows trace.Reader[trace.Request], unready chan<- *r
 	f.sched = newScheduler(opt, rows, f.clock.now)
 	if opt.Concurrency > 0 {
 		f.closed = &closedLoop{limit: opt.Concurrency, until: opt.Duration, queue: f.queue, rampUp: opt.slotTimes()}
-		f.closed.openSlots(opt.Resume.base())
 	}
 	return f
 }

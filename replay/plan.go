@@ -130,7 +130,7 @@ func (p *Planner) due(r *trace.Request, arrives bool) (due, shift time.Duration,
 	latest := time.Duration(0)
 	for _, parent := range r.Parents {
 		e := p.parents[parent]
-		if p.opt.Causal == nil || e == nil {
+		if e == nil {
 			continue
 		}
 		if !turn || e.shift > shift {
