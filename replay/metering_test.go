@@ -217,6 +217,23 @@ func TestRecordMetricsRefuses(t *testing.T) {
 	}
 }
 
+// A run that cannot start leaves no journal of metrics.
+func TestRecordMetricsOfNoRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.parquet")
+	rows := workload(0)
+	synctest.Test(t, func(t *testing.T) {
+		r := &Runner{Endpoint: &fake{}, Options: Options{Metering: (&meterServer{}).metering(t), Causal: lineageOf(t, rows), Thread: &Threading{}}}
+		if _, err := r.Record(t.Context(), reader(rows), path); !errors.Is(err, errNoContinuer) {
+			t.Errorf("error %v", err)
+		}
+	})
+	for _, name := range []string{result.MetricsName(path), result.JournalName(result.MetricsName(path))} {
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left: %v", filepath.Base(name), err)
+		}
+	}
+}
+
 // A cancelled run is measured to its end, without the wait.
 func TestRecordMetricsInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.parquet")

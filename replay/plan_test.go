@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,6 +187,79 @@ func TestPlanOfEndlessLoop(t *testing.T) {
 				t.Errorf("%d requests, the run has %d", got, run.Requests)
 			}
 		})
+	}
+}
+
+// The plan of a few rows, in full: what is sent, when, and what is in flight.
+func TestPlanOfAFewRows(t *testing.T) {
+	const ms = time.Millisecond
+	rows := workload(time.Second, 1250*ms, 2*time.Second, 4*time.Second, 5*time.Second, 6*time.Second)
+	took := []time.Duration{500 * ms, 2 * time.Second, time.Hour, 3 * time.Second, -time.Second, time.Second}
+	rows[2].Status, rows[2].E2ENS = trace.StatusFailed, trace.Ptr(int64(time.Second))
+	rows[3].Status, rows[3].E2ENS = trace.StatusCancelled, trace.Ptr(int64(time.Second))
+	for known, want := range map[bool]string{
+		// The third row failed, and the user of the fourth hung up after a second. In
+		// flight is 0.5 and 0.75 of the second second, and 4.5 - 1 s together of 4 s.
+		true: `{"requests":4,"excluded":1,"beyond":1,"first_due_ns":1000000000,"last_due_ns":5000000000,"end_ns":5000000000,"mean_rate":0.75,"peak_rate_1s":2,"peak_rate_10s":0.4,` +
+			`"requests_with_known_length":4,"mean_in_flight":0.875,"peak_in_flight":1.25}`,
+		false: `{"requests":4,"excluded":1,"beyond":1,"first_due_ns":1000000000,"last_due_ns":5000000000,"end_ns":5000000000,"mean_rate":0.75,"peak_rate_1s":2,"peak_rate_10s":0.4,` +
+			`"requests_with_known_length":1,"mean_in_flight":null,"peak_in_flight":null}`,
+	} {
+		i := -1
+		p, err := NewPlanner(Options{Duration: 6 * time.Second}, func(*trace.Request) (time.Duration, bool) { return took[i], known })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent []bool
+		for i = range rows {
+			due, ok := p.Add(&rows[i])
+			if due != time.Duration(rows[i].ArrivalNS) || p.Over() != (i == 5) {
+				t.Errorf("row %d is due at %v, and the plan is over: %v", i, due, p.Over())
+			}
+			sent = append(sent, ok)
+		}
+		doc, err := json.Marshal(p.Plan())
+		if err != nil || string(doc) != want || !slices.Equal(sent, []bool{true, true, false, true, true, false}) {
+			t.Errorf("known %v: sent %v, %v\n%s, want\n%s", known, sent, err, doc, want)
+		}
+	}
+}
+
+// Turns are due after their parents and their pause, or else at their recorded time,
+// moved as their session was.
+func TestPlanOfTurns(t *testing.T) {
+	rows := workload(10, 20, 30, 500, 600, 700)
+	rows[2].Parents, rows[2].ThinkNS, rows[2].ToolNS = []int64{0, 1}, trace.Ptr(int64(40)), trace.Ptr(int64(2))
+	rows[3].Parents = []int64{2}
+	rows[4].Parents = []int64{1}
+	rows[5].Parents = []int64{-1, 7}
+	took := func(*trace.Request) (time.Duration, bool) { return 100, true }
+	for name, c := range map[string]struct {
+		o    Options
+		want []time.Duration
+	}{
+		"causal":           {Options{Causal: lineageOf(t, rows)}, []time.Duration{10, 20, 162, 500, 600, 700}},
+		"twice as fast":    {Options{Causal: lineageOf(t, rows), Speed: 2}, []time.Duration{5, 10, 131, 250, 300, 350}},
+		"with arrivals":    {Options{Causal: lineageOf(t, rows), Arrivals: fixedGaps(1000)}, []time.Duration{1000, 2000, 2142, 2480, 2580, 3000}},
+		"parents count no": {Options{}, []time.Duration{10, 20, 30, 500, 600, 700}},
+		"two at once":      {Options{Concurrency: 2}, []time.Duration{0, 0, 100, 100, 200, 200}},
+		"ramped up":        {Options{Concurrency: 2, RampUp: 60}, []time.Duration{0, 30, 100, 130, 200, 230}},
+	} {
+		p, err := NewPlanner(c.o, took)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []time.Duration
+		for i := range rows {
+			due, _ := p.Add(&rows[i])
+			got = append(got, due)
+		}
+		if !slices.Equal(got, c.want) || len(p.parents) != 0 {
+			t.Errorf("%s: due at %d, want %d; %d parents are kept", name, got, c.want, len(p.parents))
+		}
+		if p.Timing() != p.opt.About.Timing || p.Timing() == "" {
+			t.Errorf("%s: the timing is %q", name, p.Timing())
+		}
 	}
 }
 
