@@ -29,7 +29,6 @@ type emitter struct {
 	chunk          openai.Chunk
 	delta          openai.Delta
 	one            [1]openai.Choice
-	json           []byte
 	buf            []byte
 	bufferedEvents int // token events in buf
 	sentTokens     int // tokens so far
@@ -176,7 +175,7 @@ func (e *emitter) appendEvent(members string) {
 		e.buf = e.behaviour.frame.AppendChunk(e.buf, &e.chunk)
 		return
 	}
-	b := openai.AppendChunk(e.json[:0], &e.chunk)
+	b := openai.AppendChunk(nil, &e.chunk)
 	if members != "" {
 		b = append(append(append(b[:len(b)-1], ','), members...), '}')
 	}
@@ -189,7 +188,6 @@ func (e *emitter) appendEvent(members string) {
 	if e.behaviour.lines {
 		b = bytes.Replace(b, []byte(`,"choices":`), []byte(",\n\"choices\":"), 1)
 	}
-	e.json = b
 	e.buf = e.behaviour.frame.AppendEvent(e.buf, b)
 }
 

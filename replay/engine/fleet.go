@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"container/heap"
 	"errors"
 	"fmt"
@@ -224,10 +225,7 @@ type cuts []*Answer
 
 func (c cuts) Len() int { return len(c) }
 func (c cuts) Less(i, j int) bool {
-	if c[i].Cut != c[j].Cut {
-		return c[i].Cut < c[j].Cut
-	}
-	return c[i].Job.ID < c[j].Job.ID
+	return cmp.Or(cmp.Compare(c[i].Cut, c[j].Cut), cmp.Compare(c[i].Job.ID, c[j].Job.ID)) < 0
 }
 func (c cuts) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
 func (c *cuts) Push(v any)   { *c = append(*c, v.(*Answer)) }

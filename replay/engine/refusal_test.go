@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/trace/sample"
 )
 
 // What is said of lists of quirks and faults that cannot be read.
@@ -141,8 +142,9 @@ func TestWhichQuirkHolds(t *testing.T) {
 	}
 }
 
-// A share is a threshold of 2^53, and draws are even below that, other for every seed,
-// request and item.
+// A share is a threshold of 2^53, and draws are even below that. The draw for an item of a
+// request is the item's output of SplitMix64, begun at the request's output of that begun
+// at the seed: every version strikes the same requests.
 func TestSharesAndDraws(t *testing.T) {
 	for list, want := range map[string]uint64{"cut:100%": 1 << 53, "cut:0%": 0, "cut:25%": 1 << 51, "cut: 50 %": 0, "cut:50%": 1 << 52} {
 		got, err := parseFaults(list)
@@ -162,6 +164,9 @@ func TestSharesAndDraws(t *testing.T) {
 		for request := range uint64(20) {
 			for item := range uint64(20) {
 				v := draw(seed, request, item)
+				if want := nthOutput(nthOutput(seed, request), item) >> 11; v != want {
+					t.Fatalf("item %d of request %d under seed %d is %d, want %d", item, request, seed, v, want)
+				}
 				seen[v] = true
 				sum += float64(v) / (1 << 53)
 			}
@@ -170,6 +175,14 @@ func TestSharesAndDraws(t *testing.T) {
 	if mean := sum / 8000; len(seen) != 8000 || math.Abs(mean-0.5) > 0.015 {
 		t.Errorf("%d different draws of 8,000, %.3f on average", len(seen), mean)
 	}
+}
+
+// nthOutput is the n-th number, from 0, of SplitMix64 begun at a state.
+func nthOutput(state, n uint64) uint64 {
+	for range n + 1 {
+		state += 0x9e3779b97f4a7c15
+	}
+	return sample.Mix64(state)
 }
 
 // An error's body, by its status and what the server's quirks make of it.

@@ -22,6 +22,11 @@ func manyArrivals(rng *rand.Rand, c Config) []arrival {
 		}
 		for _, a := range randomArrivals(rng, c) {
 			a.at, a.abort, a.job.ID = a.at+last, 0, int64(len(list))
+			if rng.IntN(20) == 0 && a.job.BlockSize > 0 { // longer than the memory, mostly
+				for a.job.Prompt = 400; len(a.job.Blocks)*a.job.BlockSize < a.job.Prompt; {
+					a.job.Blocks = append(a.job.Blocks, a.job.Blocks[0]+uint64(len(a.job.Blocks)))
+				}
+			}
 			list = append(list, a)
 		}
 	}

@@ -50,6 +50,8 @@ func TestTrialResults(t *testing.T) {
 		// All at once: 30 ms of prompts, then 3 × 2 ms for the second tokens.
 		"at once": {c, openLoop{Requests: 3, Prompt: exactly(10), Output: exactly(2)},
 			trialResult{OutputPerS: 6 / 0.036, TTFTP50: 30, TTFTP99: 30, ITLP50: 6, E2EP50: 36}, ""},
+		// Over 1 ps at least, so that the rate is a number.
+		"no time at all":          {DefaultConfig(), closedLoop{Concurrency: 1, Requests: 2, Prompt: exactly(1), Output: exactly(3)}, trialResult{OutputPerS: 6e12}, ""},
 		"none in the open":        {c, openLoop{Prompt: exactly(10), Output: exactly(1)}, trialResult{}, ""},
 		"a first that is refused": {small, closedLoop{Concurrency: 1, Requests: 1, Prompt: exactly(17), Output: exactly(1)}, trialResult{}, tooLong},
 		"a later that is refused": {small, closedLoop{Concurrency: 1, Requests: 50, Prompt: lengthRange{Min: 1, Max: 17}, Output: exactly(1), Seed: 3}, trialResult{}, tooLong},
