@@ -122,8 +122,11 @@ func TestHangUpEndsTheAnswer(t *testing.T) {
 						t.Errorf("%+v: hung up after %v, over after %v with %s", form, gone, took, counts(h))
 					}
 					time.Sleep(time.Second)
-					if text := metricsOf(h); !strings.Contains(text, `num_requests_running{model_name="sim"} 0`) {
-						t.Errorf("%+v: the place is not free:\n%s", form, text)
+					text := metricsOf(h)
+					for _, want := range []string{"num_requests_running", "e2e_request_latency_seconds_count"} {
+						if !strings.Contains(text, want+`{model_name="sim"} 0`) {
+							t.Errorf("%+v: %s is not 0:\n%s", form, want, text)
+						}
 					}
 				})
 			}

@@ -19,6 +19,7 @@ func TestWhatAnEngineRefusesToTake(t *testing.T) {
 		{"simulated engine: a block has 1 to 524,288 tokens", func(c *Config) { c.BlockSize = 0 }},
 		{memory, func(c *Config) { c.KVTokens = -1 }},
 		{memory, func(c *Config) { c.BlockSize, c.KVTokens = 1, maxBlocks+1 }},
+		{"simulated engine: a KV memory of 1 tokens holds no block of 2", func(c *Config) { c.BlockSize, c.KVTokens = 2, 1 }},
 		{"simulated engine: a KV memory of 15 tokens holds no block of 16", func(c *Config) { c.KVTokens = 15 }},
 		{step, func(c *Config) { c.MaxSeqs = 0 }},
 		{step, func(c *Config) { c.MaxBatchTokens = 0 }},
@@ -40,11 +41,11 @@ func TestWhatAnEngineRefusesToTake(t *testing.T) {
 			t.Errorf("in a fleet: got %v, want %s", err, want)
 		}
 	}
-	for _, n := range []int{maxBlocks, maxBlocks - 1} {
+	for _, n := range []int{1, maxBlocks - 1, maxBlocks} {
 		c := DefaultConfig()
 		c.BlockSize, c.KVTokens = 1, n
-		if _, err := newEngineCore(c); err != nil {
-			t.Errorf("%d blocks: %v", n, err)
+		if got := mustEngine(t, c).Stats().CapacityBlocks; got != n {
+			t.Errorf("%d tokens of KV in blocks of one are %d blocks", n, got)
 		}
 	}
 	for _, costs := range []Costs{{Step: maxStep}, {KVToken: maxStep}, {PrefillToken: maxStep}, {DecodeSeq: maxStep}, {Request: maxStep}} {

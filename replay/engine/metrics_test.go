@@ -116,6 +116,18 @@ func TestMetricsToTheByte(t *testing.T) {
 	}
 }
 
+// An embedding counts as a request of so long a time, without tokens of an answer.
+func TestEmbeddingInMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := faultServer(t, slow())
+		playWire(t, h, newWire(), t.Context(), openai.EmbeddingsPath, `{"input":[1,2,3]}`, "")
+		text, want := metricsOf(h), histogramText("e2e_request_latency_seconds", requestBounds, 20*time.Millisecond)
+		if !strings.Contains(text, want) || !strings.Contains(text, histogramText("time_to_first_token_seconds", ttftBounds)) || counts(h) != "3 0 0 1 0" {
+			t.Errorf("%s: got\n%s\nwant\n%s", counts(h), text, want)
+		}
+	})
+}
+
 // What else a server tells: its model, the tokens of a text, that it is well.
 func TestOtherEndpointsToTheByte(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

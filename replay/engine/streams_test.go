@@ -144,6 +144,11 @@ func TestStreamsToTheByte(t *testing.T) {
 40 data: {"id":"cmpl-1",§"choices":[{"index":0,"text":"","finish":null}]}⏎⏎^
 40 data: {"id":"cmpl-1",§"choices":[{"index":0,"text":"","finish":"stop"}]}⏎⏎data: [DONE]⏎⏎^
 3 3 1 0 0`},
+		{"text", "tokens-without-event", 2, false, false, `
+20 data: {"id":"cmpl-1",§"choices":[{"index":0,"text":" w0","finish":null}]}⏎⏎^
+30 data: {"id":"cmpl-1",§"choices":[{"index":0,"text":"","finish":null}]}⏎⏎^
+30 data: {"id":"cmpl-1",§"choices":[{"index":0,"text":"","finish":"stop"}]}⏎⏎data: [DONE]⏎⏎^
+3 2 1 0 0`},
 		{"text", "tokens-without-event=9", 2, false, false, `
 20 data: {"id":"cmpl-1",§"choices":[{"index":0,"text":" w0","finish":null}]}⏎⏎^
 30 data: {"id":"cmpl-1",§"choices":[{"index":0,"text":"","finish":null}]}⏎⏎^
@@ -250,6 +255,30 @@ func TestStreamsToTheByte(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A stream that is split into single bytes has the bytes of one that is not.
+func TestStreamByteByByte(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var texts []string
+		for _, quirks := range []string{"", "split-writes"} {
+			w := newWire()
+			playWire(t, faultServer(t, slow()), w, t.Context(), openai.CompletionsPath, fourTokens(openai.CompletionsPath, true), quirks)
+			var text strings.Builder
+			for _, line := range w.lines {
+				_, line, _ = strings.Cut(line, " ")
+				line = strings.TrimSuffix(line, "^")
+				if quirks != "" && len([]rune(line)) != 1 {
+					t.Fatalf("a write has %q", line)
+				}
+				text.WriteString(line)
+			}
+			texts = append(texts, text.String())
+		}
+		if texts[0] != texts[1] || len(texts[0]) < 600 {
+			t.Errorf("together the writes are\n%s\nand\n%s", texts[1], texts[0])
+		}
+	})
 }
 
 // foldBytes joins lines of one byte each, a millisecond apart, into one line that tells the
