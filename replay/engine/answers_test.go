@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -181,10 +180,6 @@ func TestRefusalsToTheByte(t *testing.T) {
 		if got := strings.TrimSpace(w.Body.String()); w.Code != row.status || got != want || w.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("%s %s: %d %s %s; want %s", row.path, row.body, w.Code, w.Header().Get("Content-Type"), got, want)
 		}
-	}
-	// A body that is too large to be read.
-	if w := faultAskReader(t, faultServer(t, c), openai.CompletionsPath, 64<<20+1); w.Code != http.StatusRequestEntityTooLarge {
-		t.Errorf("a body of more than 64 MiB: status %d", w.Code)
 	}
 }
 

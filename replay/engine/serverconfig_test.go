@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,20 @@ func TestWordsByDefinition(t *testing.T) {
 			if gotText, gotID := s.word(j, i); gotText != text || gotID != id {
 				t.Fatalf("word %d of %d tokens is %q (%d), want %q (%d)", i, len(row.prompt), gotText, gotID, text, id)
 			}
+		}
+	}
+}
+
+// A body that is too large is refused as such, whatever becomes of one that cannot be read.
+func TestTooLargeBody(t *testing.T) {
+	s, err := NewServer(DefaultServerConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tooLarge := fmt.Errorf("reading: %w", openai.ErrTooLarge)
+	for err, want := range map[error]int{tooLarge: 413, io.ErrUnexpectedEOF: 500} {
+		if j, status, got := s.newJob(&openai.Request{}, err, &behaviour{jsonFails: true}); j != nil || status != want || got != err {
+			t.Errorf("%v: status %d, %v", err, status, got)
 		}
 	}
 }

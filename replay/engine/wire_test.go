@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -202,21 +201,4 @@ func statusFrom(h http.Handler, host string) int {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w.Code
-}
-
-// faultAskReader sends so many spaces.
-func faultAskReader(t *testing.T, h http.Handler, path string, size int64) *httptest.ResponseRecorder {
-	t.Helper()
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("POST", path, io.LimitReader(spaces{}, size)))
-	return w
-}
-
-type spaces struct{}
-
-func (spaces) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = ' '
-	}
-	return len(b), nil
 }
