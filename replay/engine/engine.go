@@ -238,7 +238,6 @@ func (q *jobQueue) push(j *Job) { q.jobs = append(q.jobs, j) }
 
 func (q *jobQueue) pop() *Job {
 	j := q.jobs[q.from]
-	q.jobs[q.from] = nil
 	q.from++
 	if q.from > len(q.jobs)/2 {
 		q.jobs, q.from = append(q.jobs[:0], q.jobs[q.from:]...), 0

@@ -167,11 +167,8 @@ func (s decodeRun) sum(k int64) Picos {
 	flat := s.countWhile(k, func(i int64) bool { return s.step(i) == s.step(0) })
 	capped := s.countWhile(k, func(i int64) bool { return s.step(i) < maxStep })
 	capped = max(capped, flat)
-	total := Picos(flat) * s.step(0)
-	if n := capped - flat; n > 0 {
-		total += Picos(n)*s.step(flat) + times(s.costs.KVToken, s.seqs)*Picos(n*(n-1)/2)
-	}
-	return total + Picos(k-capped)*maxStep
+	n := capped - flat
+	return Picos(flat)*s.step(0) + Picos(n)*s.step(flat) + times(s.costs.KVToken, s.seqs)*Picos(n*(n-1)/2) + Picos(k-capped)*maxStep
 }
 
 // countWhile is the number of the first k steps for which holds is true; it is true
@@ -184,8 +181,5 @@ func (s decodeRun) countWhile(k int64, holds func(i int64) bool) int64 {
 // the first always does.
 func (s decodeRun) stepsBegunWithin(k int64, within Picos) int64 {
 	k = min(k, maxRun)
-	if within == math.MaxInt64 {
-		return k
-	}
 	return max(1, s.countWhile(k, func(i int64) bool { return s.sum(i) < within }))
 }

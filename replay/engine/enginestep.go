@@ -66,7 +66,6 @@ func (e *engineCore) mixedStep(sink tokenSink) {
 			// all others.
 			last := len(e.running) - 1
 			victim := e.running[last]
-			e.running[last] = nil
 			e.running = e.running[:last]
 			e.release(victim)
 			victim.computed, victim.state = 0, stateWaiting
