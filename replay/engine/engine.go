@@ -96,7 +96,7 @@ type engineCore struct {
 	waiting  jobQueue
 	arriving jobQueue // added, and not yet seen by the scheduler
 
-	batch    int  // of a static batch: jobs still to be admitted
+	batch    int  // of a static batch: jobs still to be admitted; else of no meaning
 	blocked  bool // the head of the queue found no blocks, and none were given back since
 	lastOver int  // jobs that finished at the end of the last step, which is now
 
@@ -175,7 +175,6 @@ func (e *engineCore) ResetCache() {
 		e.pool.evict()
 		e.pool.free++
 	}
-	e.blocked = false
 }
 
 // Now is the instant at which the last step ended.

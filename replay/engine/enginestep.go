@@ -145,7 +145,7 @@ func (e *engineCore) mayAdmit() bool {
 	if e.waiting.len() == 0 || len(e.running) >= e.c.MaxSeqs || e.blocked {
 		return false
 	}
-	return e.c.Batching == continuousBatching || e.batch > 0 || len(e.running) == 0
+	return e.c.Batching == continuousBatching || e.batch > 0
 }
 
 // admit takes jobs from the queue while there is room for them in the batch.
@@ -153,7 +153,7 @@ func (e *engineCore) admit(b *batch) {
 	if e.c.Batching == staticBatching && len(e.running) == 0 && e.batch == 0 {
 		e.batch = min(e.waiting.len(), e.c.MaxSeqs)
 	}
-	for b.budget > 0 && e.mayAdmit() && (e.c.Batching == continuousBatching || e.batch > 0) {
+	for b.budget > 0 && e.mayAdmit() {
 		j := e.waiting.head()
 		// The leading blocks that the cache has, at most one token less than the job.
 		// They are in its list, but not yet its own.
@@ -200,9 +200,7 @@ func (e *engineCore) start(j *Job, hits int) {
 		j.unscheduled, j.Cached, j.started = false, j.computed, e.now
 	}
 	e.running = append(e.running, j)
-	if e.batch > 0 {
-		e.batch--
-	}
+	e.batch--
 }
 
 // retireFinished lets go of the jobs that are done.
