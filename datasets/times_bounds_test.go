@@ -1,0 +1,257 @@
+package datasets
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/trace"
+)
+
+// The unit of an epoch is that in which it is of the years 2001 to 2286.
+func TestUnitsOfEpochs(t *testing.T) {
+	for whole, want := range map[int64]time.Duration{
+		0: 0, 999_999_999: 0, 1e9: time.Second, 1e10 - 1: time.Second, 1e10: 0,
+		1e12 - 1: 0, 1e12: time.Millisecond, 1e13 - 1: time.Millisecond, 1e13: 0,
+		1e15 - 1: 0, 1e15: time.Microsecond, 1e16 - 1: time.Microsecond, 1e16: 0,
+		1e18 - 1: 0, 1e18: time.Nanosecond, math.MaxInt64: time.Nanosecond,
+	} {
+		if got := epochUnit(whole); got != want {
+			t.Errorf("%d: %v, want %v", whole, got, want)
+		}
+	}
+	for name, want := range map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond, "m": 0, "": 0} {
+		if got := unitOf(name); got != want || want != 0 && unitName(got) != name {
+			t.Errorf("%q: %v, called %s", name, got, unitName(got))
+		}
+	}
+}
+
+// Zones at the ends of what there is, in each spelling.
+func TestZones(t *testing.T) {
+	for in, want := range map[string]time.Duration{"Z": 0, "z": 0, "UTC": 0, "+00": 0, "+23:59": 24*time.Hour - time.Minute, "-2359": time.Minute - 24*time.Hour, "-01": -time.Hour, "+0530": 330 * time.Minute} {
+		if got, ok := readZone(in); !ok || got != want {
+			t.Errorf("%q: %v, %v", in, got, ok)
+		}
+	}
+	for _, in := range []string{"", "utc", "+24", "-24:00", "+0060", "+00:60", "+1", "+100", "+12345", "12:00", "+ab", "+1:2:3", "+-1:00", "+12:3"} {
+		if got, ok := readZone(in); ok {
+			t.Errorf("%q is %v", in, got)
+		}
+	}
+}
+
+// Decimals keep their digits to the ninth place and are rounded there.
+func TestDecimals(t *testing.T) {
+	for in, want := range map[string][2]int64{
+		"0": {0, 0}, "-7": {-7, 0}, "1.": {1, 0}, "1.000000001": {1, 1}, "1.0000000004": {1, 0}, "1.0000000005": {1, 1}, "-1.9999999996": {-2, 0}, "-1.5": {-1, -500_000_000},
+		"0.1234567894999": {0, 123456789}, "2e3": {2000, 0}, "25E-1": {2, 500_000_000}, "-2.5e0": {-2, -500_000_000}, "1e-10": {0, 0}, "4e18": {4e18, 0}, "9223372036854775807": {math.MaxInt64, 0},
+		"9223372036854775806.9999999999": {math.MaxInt64, 0}, "1.9999999999e0": {2, 0},
+	} {
+		whole, nano, ok := readDecimal(in)
+		if !ok || [2]int64{whole, nano} != want {
+			t.Errorf("%q: %d and %d, %v, want %v", in, whole, nano, ok, want)
+		}
+	}
+	for _, in := range []string{"", "-", ".", ".5", "e", "1e", "5e18", "-5e18", "--1", "-+1", "1.a", "1.5.", "1,5", "9223372036854775807.9999999999", "nan"} {
+		if whole, nano, ok := readDecimal(in); ok {
+			t.Errorf("%q is %d and %d", in, whole, nano)
+		}
+	}
+}
+
+// Dates at the ends of their fields.
+func TestDatesAtTheirEnds(t *testing.T) {
+	for in, want := range map[string]string{
+		"2024-12-31 23:59:59":            "2024-12-31T23:59:59Z",
+		"2024-01-01T00:00:00.1":          "2024-01-01T00:00:00.1Z",
+		"2024-01-01t00:00:00,000000001":  "2024-01-01T00:00:00.000000001Z",
+		"2024-01-01 00:00:00.9999999995": "2024-01-01T00:00:01Z",
+	} {
+		got, ok := readDate(in)
+		if !ok || got.style != local || got.t.Format(time.RFC3339Nano) != want {
+			t.Errorf("%q: %v, %v, want %s", in, got.t, ok, want)
+		}
+	}
+	for _, in := range []string{"2024-13-01 00:00:00", "2024-00-01 00:00:00", "2024-01-00 00:00:00", "2024-01-01 00:60:00", "2024-01-01_00:00:00", "2024-01-01 00-00:00", "2024-01-01 00:00:0", "2024-01-01 00:00:0:", "2024-01-01 00:00:0/", "2024-01-01 00:00:00,", "2024-01-01 00:00:00.x", "2024-01-01 00:00:00  Z"} {
+		if got, ok := readDate(in); ok {
+			t.Errorf("%q is %v", in, got.t)
+		}
+	}
+}
+
+// timesRow is a record that has times alone.
+type timesRow map[string]any
+
+func (r timesRow) value(path string) (any, bool)     { return lookup(map[string]any(r), path) }
+func (r timesRow) place(string) (line, column int64) { return 0, 0 }
+func (r timesRow) cut() bool                         { return false }
+
+// Latencies come of times that are written alike, in a unit that is clear.
+func TestLatencies(t *testing.T) {
+	paths := latencyPaths{start: []string{"a"}, first: []string{"b"}, end: []string{"c"}}
+	n := func(s string) any { return number(s) }
+	for name, c := range map[string]struct {
+		r         timesRow
+		unit      time.Duration
+		e2e, ttft any
+		backwards bool
+	}{
+		"seconds":                {timesRow{"a": n("1700000000.5"), "b": n("1700000000.75"), "c": n("1700000002")}, 0, n("1500000000"), n("250000000"), false},
+		"milliseconds":           {timesRow{"a": n("1700000000000"), "c": n("1700000000001.5")}, 0, n("1500000"), nil, false},
+		"dates":                  {timesRow{"a": "2026-01-02T03:04:05Z", "b": "2026-01-02T03:04:05.25Z", "c": "2026-01-02T03:04:06Z"}, 0, n("1000000000"), n("250000000"), false},
+		"without a zone":         {timesRow{"a": "2026-01-02 03:04:05", "c": "2026-01-02 03:04:06"}, 0, n("1000000000"), nil, false},
+		"of two styles":          {timesRow{"a": "2026-01-02T03:04:05Z", "c": "2026-01-02 03:04:06"}, 0, nil, nil, false},
+		"at the end":             {timesRow{"a": n("1700000000"), "b": n("1700000002"), "c": n("1700000002")}, 0, n("2000000000"), nil, false},
+		"just before the end":    {timesRow{"a": n("1700000000"), "b": n("1700000001.999999999"), "c": n("1700000002")}, 0, n("2000000000"), n("1999999999"), false},
+		"without an end":         {timesRow{"a": n("1700000000"), "b": n("1700000002")}, 0, nil, n("2000000000"), false},
+		"at once":                {timesRow{"a": n("1700000000"), "b": n("1700000000"), "c": n("1700000000")}, 0, n("0"), nil, false},
+		"backwards":              {timesRow{"a": n("1700000001"), "c": n("1700000000")}, 0, nil, nil, true},
+		"the first is before":    {timesRow{"a": n("1700000001"), "b": n("1700000000.999999999"), "c": n("1700000003")}, 0, nil, nil, true},
+		"small, without a unit":  {timesRow{"a": n("1"), "c": n("3")}, 0, nil, nil, false},
+		"small, in a unit":       {timesRow{"a": n("1"), "c": n("3.5")}, time.Millisecond, n("2500000"), nil, false},
+		"sixty days":             {timesRow{"a": n("0"), "c": n("5184000")}, time.Second, n("5184000000000000"), nil, false},
+		"more than sixty":        {timesRow{"a": n("0"), "c": n("5184001")}, time.Second, nil, nil, false},
+		"sixty days backwards":   {timesRow{"a": n("5184000"), "c": n("0")}, time.Second, nil, nil, true},
+		"more of them backwards": {timesRow{"a": n("5184001"), "c": n("0")}, time.Second, nil, nil, false},
+		"no start":               {timesRow{"c": n("3")}, time.Second, nil, nil, false},
+		"no times":               {timesRow{"a": "x", "b": "y", "c": true}, time.Second, nil, nil, false},
+	} {
+		v, tell := newView(c.r), notes{}
+		v.latencies(paths, c.unit, &tell)
+		if v.made["e2e"] != c.e2e || v.made["ttft"] != c.ttft || (len(tell.order) == 1) != c.backwards {
+			t.Errorf("%s: %v, %q, want %v and %v", name, v.made, tell.lines(), c.e2e, c.ttft)
+		}
+	}
+}
+
+// The reasons for which a clock refuses times, whole.
+func TestWhatAClockRefuses(t *testing.T) {
+	s := func(in string) stamp {
+		st, ok := readStamp(in)
+		if !ok {
+			t.Fatal(in)
+		}
+		return st
+	}
+	const say = "say --time-unit s, ms, us or ns"
+	for name, c := range map[string]struct {
+		c      clock
+		sample string
+		why    string
+	}{
+		"dates in a unit": {clock{told: time.Second}, "2026-01-02T03:04:05Z", "the times are dates, to which --time-unit does not apply"},
+		"between units":   {clock{}, "10000000000", "the unit of the times is not clear from their size: " + say},
+		"small":           {clock{}, "999999999", "the times are small whole numbers, so that their unit is not clear: " + say},
+		"usual":           {clock{usual: time.Millisecond}, "999999999", ""},
+		"told":            {clock{told: time.Second}, "10000000000", ""},
+		"a fraction":      {clock{}, "1.5", ""},
+	} {
+		if why := c.c.settle([]stamp{s(c.sample)}); why != c.why {
+			t.Errorf("%s: %q, want %q", name, why, c.why)
+		}
+	}
+	relative := clock{usual: time.Millisecond, longSpan: true}
+	relative.settle([]stamp{s("5")})
+	largest := clock{told: time.Second, longSpan: true}
+	largest.settle([]stamp{s("0")})
+	for name, c := range map[string]struct {
+		c    *clock
+		in   string
+		why  string
+		want string
+	}{
+		"of another unit":   {&relative, "1000000000", "its time is in another unit than those before it; if it is not, " + say, ""},
+		"nearly so":         {&relative, "999999999", "", "1970-01-12T13:46:39.999Z"},
+		"a fraction":        {&relative, "5.5", "its time has a fraction, unlike those before it; " + say, ""},
+		"too large":         {&largest, "9223372036", "its time is too large for the unit", ""},
+		"nearly too large":  {&largest, "9223372035", "its time is outside the years 1970 to 2200", ""},
+		"the last year":     {&largest, "7289654399", "", "2200-12-31T23:59:59Z"},
+		"behind it":         {&largest, "7289654400", "its time is outside the years 1970 to 2200", ""},
+		"of another style":  {&largest, "2026-01-02T03:04:05Z", "its time is written in another way than in the records before it", ""},
+		"half a nanosecond": {&relative, "5", "", "1970-01-01T00:00:00.005Z"},
+	} {
+		at, why, stop := c.c.instant(s(c.in))
+		if why != c.why || stop && why != "" || why == "" && at.Format(time.RFC3339Nano) != c.want {
+			t.Errorf("%s: %v, %q, %v", name, at, why, stop)
+		}
+	}
+	if got := (&clock{}).describe(); got != "" {
+		t.Errorf("a clock without times is in %q", got)
+	}
+}
+
+// A capture window is two dates, two epochs or two durations.
+func TestCaptureWindows(t *testing.T) {
+	berlin := time.FixedZone("", 3600)
+	at := func(s string) time.Time {
+		v, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.UTC()
+	}
+	for _, c := range []struct {
+		begin, end string
+		want       trace.Capture
+	}{
+		{"2026-01-02T03:04:05Z", " 2026-01-02 03:04:06+00:00 ", trace.Capture{Begin: at("2026-01-02T03:04:05Z"), End: at("2026-01-02T03:04:06Z")}},
+		{"2026-01-02 03:04:05", "2026-01-02 03:04:06", trace.Capture{Begin: at("2026-01-02T02:04:05Z"), End: at("2026-01-02T02:04:06Z")}},
+		{"1700000000", "1700000000500", trace.Capture{Begin: at("2023-11-14T22:13:20Z"), End: at("2023-11-14T22:13:20.5Z")}},
+		{"0s", "90m", trace.RelativeCapture(0, 90*time.Minute)},
+	} {
+		got, err := ParseCapture(c.begin, c.end, berlin)
+		if err != nil || !got.Begin.Equal(c.want.Begin) || !got.End.Equal(c.want.End) || got.Relative != c.want.Relative {
+			t.Errorf("%s to %s: %+v, %v, want %+v", c.begin, c.end, got, err, c.want)
+		}
+	}
+	const want = "want a date such as 2026-01-02T15:04:05Z, or a duration such as 90m for a source whose clock shows no dates"
+	for _, c := range []struct{ begin, end, want string }{
+		{"noon", "1h", "the begin of the capture: " + want},
+		{"5", "1h", "the begin of the capture: " + want},
+		{"0s", "5", "the end of the capture: " + want},
+		{"0s", "2026-01-02T03:04:05Z", "of the capture window one edge is a date and the other a duration: give two of a kind"},
+		{"1969-01-02T03:04:05Z", "2026-01-02T03:04:05Z", "the begin of the capture: its time is outside the years 1970 to 2200"},
+	} {
+		if got, err := ParseCapture(c.begin, c.end, nil); err == nil || err.Error() != c.want || !errors.Is(err, ErrUsage) || got != (trace.Capture{}) {
+			t.Errorf("%s to %s: %+v, %v, want %s", c.begin, c.end, got, err, c.want)
+		}
+	}
+	if _, err := ParseCapture("1h", "1h", nil); !errors.Is(err, ErrUsage) {
+		t.Errorf("an empty window: %v", err)
+	}
+}
+
+// Lines as the release and other tools write them are read by hand, and others are left
+// to the general decoder.
+func TestMooncakeLinesReadByHand(t *testing.T) {
+	for in, want := range map[string]bool{
+		`{"timestamp": 5, "input_length": 1025, "output_length": 3, "hash_ids": [0, 1, 2]}`:                  true,
+		`{"timestamp":5,"input_length":1025,"output_length":3,"hash_ids":[0,1,2]}`:                           true,
+		"{ \"timestamp\" :\t5 , \"input_length\": 1025, \"output_length\": 3, \"hash_ids\": [ 0 , 1,\t2 ] }": true,
+		`{"timestamp": 5, "input_length": 0, "output_length": 0, "hash_ids": []}`:                            true,
+		`{"timestamp": 999999999, "input_length": 1, "output_length": 0, "hash_ids": [9999999999999999999]}`: true,
+		`{"timestamp": 5, "input_length": 1, "output_length": 0, "hash_ids": [10000000000000000000]}`:        false,
+		`{"timestamp": 5, "input_length": 1024, "output_length": 3, "hash_ids": [0, 1, 2]}`:                  false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 2147483648, "hash_ids": [0]}`:                  false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 2147483647, "hash_ids": [0]}`:                  true,
+		`{"timestamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0,]}`:                          false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0 1]}`:                         false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0`:                             false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0]} x`:                         false,
+		`{"time stamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0]}`:                          false,
+		`{"timestamp": 5.5, "input_length": 2, "output_length": 3, "hash_ids": [0]}`:                         false,
+		`{"input_length": 2, "timestamp": 5, "output_length": 3, "hash_ids": [0]}`:                           false,
+	} {
+		s, err := Open(strings.NewReader(`{"timestamp": 1, "input_length": 1, "output_length": 1, "hash_ids": [0]}`+"\n"), Options{Format: "mooncake"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := s.dec.(*fileChain).dec.(*mooncakeDecoder)
+		if _, ok := d.fast([]byte(in)); ok != want {
+			t.Errorf("%s: by hand: %v", in, ok)
+		}
+	}
+}
