@@ -66,6 +66,7 @@ func sourceFile(t testing.TB, path string, timed bool) *Log {
 
 // Published logs of four families, imported and released, depend on no name.
 func TestNonInterferenceOfPublishedLogs(t *testing.T) {
+	t.Parallel()
 	for name, timed := range map[string]bool{"mooncake_conversation.jsonl": false, "azure_llm_2023_code.csv": false, "sharegpt_sample.json": true, "tracelab_example.jsonl": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -109,6 +109,7 @@ func TestLinkageCountsClasses(t *testing.T) {
 // With too many classes to count a part of them is drawn: the share that is
 // unique is right within its error.
 func TestLinkageSamplesClasses(t *testing.T) {
+	t.Parallel()
 	far, near := 0, 0
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -343,6 +344,7 @@ func population(seed uint64, n int) []trace.Request {
 // Another draw of the population passes for a synthetic trace; copies of the real
 // rows fail, even when only a third are copies and each is off by a little.
 func TestLinkageAttack(t *testing.T) {
+	t.Parallel()
 	real := population(1, 6000)
 	src := linkTrace(t, trace.Meta{Tier: anonymize.Internal}, real)
 	judge := func(rows []trace.Request) Finding {

@@ -53,6 +53,7 @@ func byRequest(drop bool) anonymize.PartnerPolicy {
 // such blocks passes every check. What many users begin with is no conversation of
 // theirs, whether most requests carry it or not.
 func TestLinkageByBlocks(t *testing.T) {
+	t.Parallel()
 	for name, of := range map[string]struct {
 		src  *trace.Trace
 		unit string
@@ -87,6 +88,7 @@ func TestLinkageByBlocks(t *testing.T) {
 // A release whose card says that blocks of few were dropped fails where they were
 // not, whether their sessions are in it or not.
 func TestPlantedOwnBlocksThatStay(t *testing.T) {
+	t.Parallel()
 	src := talkHouse(t, 1, 0)
 	var kept linkKeep
 	if _, err := anonymize.Release(t.Context(), byRequest(false), sourceOf(src), &kept); err != nil {
