@@ -10,6 +10,8 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"reprise/trace/quantity"
 )
 
 // A Condition ends a run: when it holds over a window of ten seconds with at
@@ -66,14 +68,12 @@ func parseCondition(s string) (c Condition, err error) {
 	c.What = what
 	switch {
 	case what == abortErrors:
-		number, isPercent := strings.CutSuffix(value, "%")
-		if c.Above, err = strconv.ParseFloat(number, 64); err != nil || !isPercent || !(c.Above >= 0 && c.Above < 100) {
+		if c.Above, err = quantity.Share(value); err != nil || !strings.HasSuffix(value, "%") || c.Above >= 1 {
 			return c, errors.New("errors: want a percentage from 0% to below 100%, such as errors>5%")
 		}
-		c.Above /= 100
 	case what == abortQueue:
-		n, err := strconv.ParseUint(value, 10, 31)
-		if err != nil {
+		n, err := quantity.Count(value)
+		if err != nil || n > math.MaxInt32 {
 			return c, errors.New("queue: want a number of requests in flight, such as queue>100")
 		}
 		c.Above = float64(n)
@@ -81,7 +81,7 @@ func parseCondition(s string) (c Condition, err error) {
 		if _, _, ok := c.latency(); !ok {
 			return c, errors.New("want errors, queue, or one of ttft, itl and lag with -p50, -p90, -p95 or -p99, such as ttft-p99>10s")
 		}
-		d, err := time.ParseDuration(value)
+		d, err := quantity.Latency(value)
 		if err != nil || d <= 0 {
 			return c, errors.New("want a duration above 0, such as 500ms or 10s, after the name of a latency")
 		}

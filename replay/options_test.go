@@ -204,7 +204,7 @@ func TestWarmupAndCooldown(t *testing.T) {
 }
 
 func TestParseSpan(t *testing.T) {
-	for in, want := range map[string]Span{"": {}, "0": {}, "12": {Requests: 12}, "90s": {Time: 90 * time.Second}} {
+	for in, want := range map[string]Span{"": {}, "0": {}, "12": {Requests: 12}, "10k": {Requests: 10_000}, "5 min": {Time: 5 * time.Minute}, "90s": {Time: 90 * time.Second}} {
 		if got, err := ParseSpan(in); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", in, got, err)
 		}

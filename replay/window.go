@@ -1,11 +1,10 @@
 package replay
 
 import (
-	"errors"
-	"strconv"
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace/quantity"
 )
 
 // A Span is a number of requests or a length of time; the zero value is neither.
@@ -14,22 +13,19 @@ type Span struct {
 	Time     time.Duration
 }
 
-var errSpan = errors.New("want a number of requests, such as 100, or a duration, such as 30s")
-
 // ParseSpan reads a number of requests or a duration, neither below zero; the
 // empty string is the zero Span.
 func ParseSpan(s string) (Span, error) {
 	if s == "" {
 		return Span{}, nil
 	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+	if n, err := quantity.Count(s); err == nil {
 		return Span{Requests: n}, nil
 	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
-		return Span{}, errSpan
+	if d, err := quantity.Latency(s); err == nil {
+		return Span{Time: d}, nil
 	}
-	return Span{Time: d}, nil
+	return Span{}, &quantity.Error{Text: s, Want: "a number of requests or a duration", Examples: [3]string{"100", "10k", "30s"}}
 }
 
 func (s Span) bad() bool { return s.Requests < 0 || s.Time < 0 }

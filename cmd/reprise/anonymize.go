@@ -63,10 +63,11 @@ reprise import --tier does the same in one go.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "trace to write, - for stdout")
-	fl.BoolVar(&f.card, "card", false, "print the privacy card of a file of any kind and do nothing else")
-	fl.BoolVar(&f.asJSON, "json", false, "with --card: print it as JSON")
-	fl.Bool("quiet", false, "no progress")
+	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
+	everyday.StringVarP(&f.out, "output", "o", "", "trace to write, - for stdout")
+	everyday.BoolVar(&f.card, "card", false, "print the privacy card of a file of any kind and do nothing else")
+	everyday.BoolVar(&f.asJSON, "json", false, "with --card: print it as JSON")
+	everyday.Bool("quiet", false, "no progress")
 	f.Register(fl, anonymize.Partner, "partner or public")
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"reprise/anonymize"
 	"reprise/anonymize/audit"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/trace"
 )
 
@@ -74,17 +75,20 @@ Checks:
 		flag.Usage = "of the import of --source: " + flag.Usage
 		fl.AddFlag(flag)
 	}
-	fl.StringArrayVar(&f.sources, "source", nil, "`log` that the output was made of; may be repeated")
-	fl.StringVar(&f.internal, "internal", "", "`trace` of tier internal that the output was made of")
-	fl.StringVar(&f.canaries, "canaries", "", "`file` of what was planted in the source, one a line")
-	fl.StringArrayVar(&f.guesses, "guess", nil, "text `file` that somebody outside may know, such as a system prompt; may be repeated")
-	fl.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; empty runs all")
-	fl.StringVarP(&f.result, "output", "o", "", "file for the findings as JSON; empty prints them")
-	fl.BoolVar(&f.json, "json", false, "print JSON")
-	fl.StringVar(&f.html, "html", "", "`page` to write, with the findings, the fields and the risks that are left")
-	fl.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed")
-	fl.Uint64Var(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
-	fl.Bool("quiet", false, "no progress")
+	known, _ := flags.Sections(fl, "What is known of the source")
+	checks, checksRest := flags.Sections(fl, "Checks")
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	known.StringArrayVar(&f.sources, "source", nil, "`log` that the output was made of; may be repeated")
+	known.StringVar(&f.internal, "internal", "", "`trace` of tier internal that the output was made of")
+	known.StringVar(&f.canaries, "canaries", "", "`file` of what was planted in the source, one a line")
+	known.StringArrayVar(&f.guesses, "guess", nil, "text `file` that somebody outside may know, such as a system prompt; may be repeated")
+	checks.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; empty runs all")
+	results.StringVarP(&f.result, "output", "o", "", "file for the findings as JSON; empty prints them")
+	results.BoolVar(&f.json, "json", false, "print JSON")
+	results.StringVar(&f.html, "html", "", "`page` to write, with the findings, the fields and the risks that are left")
+	checks.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed")
+	checksRest.Seed(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
+	results.Bool("quiet", false, "no progress")
 	return cmd
 }
 

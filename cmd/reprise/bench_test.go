@@ -400,13 +400,13 @@ func TestBenchUsage(t *testing.T) {
 	const preset = "--preset l4-qwen2.5-0.5b"
 	for args, want := range map[string]string{
 		"nothing " + preset:                                                         "there is no suite nothing: name a YAML file",
-		"bad.yaml " + preset:                                                        "bad.yaml:4:11: load: want recorded",
+		"bad.yaml " + preset:                                                        "bad.yaml:4:11: load: \"fast\" is not a load",
 		"none.yaml " + preset:                                                       "there is no workload nothing",
 		"spec.yaml " + preset:                                                       "spec.yaml:7:9: lengths.input:",
 		"warm.yaml " + preset:                                                       "begins each run with empty ones",
 		"serving " + preset + " --row x":                                            "no row x",
 		"serving " + preset + " --repeats 0":                                        "--repeats: want 1",
-		"serving " + preset + " --load fast":                                        "--load: want recorded",
+		"serving " + preset + " --load fast":                                        `--load: "fast" is not a load: write recorded, concurrency:8 or 300/min`,
 		"serving " + preset + " --format x":                                         "--format: want",
 		"serving " + preset + " --hardware 8xH100":                                  "say what serves",
 		"serving " + preset + " --slo x":                                            "--slo:",

@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
 	"reprise/replay/engine"
 	"reprise/replay/report"
+	"reprise/trace/quantity"
 )
 
 // capacityFlags are the flags of capacity: a demand, and those of the sweep that it
@@ -57,12 +59,14 @@ requests that met it alone share the cost as well.`,
 	}
 	f.sweep.register(cmd)
 	fl := cmd.Flags()
-	fl.Float64Var(&f.target, "target-rate", 0, "requests per second that are to be served")
-	fl.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 takes those of the contract, else those that the sweep was measured on, else 1")
-	fl.StringVar(&f.headroom, "headroom", "20%", "`share` of instances on top, such as 20% or 0.2")
-	fl.Float64Var(&f.watts, "watts", 0, "watts that a GPU and its share of the machine draw")
-	fl.Float64Var(&f.kwh, "price-per-kwh", 0, "price of a kWh, where it is not in that of the GPU-hour; takes --watts")
-	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
+	demand, _ := flags.Sections(fl, "Demand")
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	demand.RateVar(&f.target, "target-rate", 0, "requests per second that are to be served")
+	demand.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 takes those of the contract, else those that the sweep was measured on, else 1")
+	demand.StringVar(&f.headroom, "headroom", "20%", "`share` of instances on top, such as 20% or 0.2")
+	demand.NumberVar(&f.watts, "watts", 0, "watts that a GPU and its share of the machine draw")
+	demand.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, where it is not in that of the GPU-hour; takes --watts")
+	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	cmd.AddCommand(predictCommand())
 	return cmd
 }
@@ -71,13 +75,9 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	if !(f.target > 0) {
 		return cli.Usagef("say how much is to be served: --target-rate 100, in requests per second")
 	}
-	digits, percent := strings.CutSuffix(f.headroom, "%")
-	headroom, err := strconv.ParseFloat(digits, 64)
-	if percent {
-		headroom /= 100
-	}
-	if err != nil || !(headroom >= 0) {
-		return cli.Usagef("--headroom: want a share such as 20%% or 0.2")
+	headroom, err := quantity.Share(f.headroom)
+	if err != nil {
+		return cli.Usagef("--headroom: %v", err)
 	}
 	d := bench.Demand{Rate: f.target, GPUsPerInstance: f.gpus, Headroom: headroom}
 	d.Prices = bench.Prices{PerGPUHour: f.sweep.Price, Watts: f.watts, PerKWh: f.kwh}
@@ -181,17 +181,20 @@ requests in flight is taken for it, without --prompt-tokens the mean prompt.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.params, "params", "", "parameters that a token reads, such as 8B; of a mixture of experts the active ones")
-	fl.Float64Var(&f.r.BytesPerParam, "bytes-per-param", 2, "bytes of a parameter: 2 of BF16, 1 of FP8, 0.5 of INT4")
-	fl.StringVar(&f.bandwidth, "bandwidth", "", "bytes per second of a GPU's memory, such as 3.35TB")
-	fl.StringVar(&f.flops, "flops", "", "operations per second of a GPU at that precision, such as 989T; empty leaves compute out")
-	fl.IntVar(&f.r.GPUs, "gpus", 1, "GPUs that share each layer (tensor parallel)")
-	fl.Float64Var(&f.r.Efficiency, "efficiency", 1, "share of the peaks that is reached")
-	fl.StringVar(&f.kv, "kv-bytes-per-token", "0", "bytes of KV of a token in all layers, such as 320KB")
-	fl.Float64Var(&f.r.Context, "context-tokens", 0, "tokens of a sequence, on average")
-	fl.Float64Var(&f.r.Batch, "batch", 1, "sequences that decode together")
-	fl.Float64Var(&f.r.Prompt, "prompt-tokens", 0, "tokens of a prompt, for the time to the first token")
-	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
+	model, _ := flags.Sections(fl, "Model")
+	gpu, _ := flags.Sections(fl, "GPU")
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	model.StringVar(&f.params, "params", "", "parameters that a token reads, such as 8B; of a mixture of experts the active ones")
+	model.NumberVar(&f.r.BytesPerParam, "bytes-per-param", 2, "bytes of a parameter: 2 of BF16, 1 of FP8, 0.5 of INT4")
+	gpu.StringVar(&f.bandwidth, "bandwidth", "", "bytes per second of a GPU's memory, such as 3.35TB")
+	gpu.StringVar(&f.flops, "flops", "", "operations per second of a GPU at that precision, such as 989T; empty leaves compute out")
+	gpu.IntVar(&f.r.GPUs, "gpus", 1, "GPUs that share each layer (tensor parallel)")
+	gpu.ShareVar(&f.r.Efficiency, "efficiency", 1, "share of the peaks that is reached")
+	model.StringVar(&f.kv, "kv-bytes-per-token", "0", "bytes of KV of a token in all layers, such as 320KB")
+	model.NumberVar(&f.r.Context, "context-tokens", 0, "tokens of a sequence, on average")
+	model.NumberVar(&f.r.Batch, "batch", 1, "sequences that decode together")
+	model.NumberVar(&f.r.Prompt, "prompt-tokens", 0, "tokens of a prompt, for the time to the first token")
+	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	return cmd
 }
 

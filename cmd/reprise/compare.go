@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -27,6 +26,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/quantity"
 )
 
 // compareFlags are the flags of compare.
@@ -90,21 +90,24 @@ significantly worse.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.a, "a", nil, "results of the first server, one `file` a round; may be repeated")
-	fl.StringArrayVar(&f.b, "b", nil, "results of the second, in the same order; may be repeated")
-	fl.StringVar(&f.names[0], "name-a", "", "what the first server is called in text, JSON and page; empty is A, or what it was called in the directory")
-	fl.StringVar(&f.names[1], "name-b", "", "the same of the second; empty is B")
-	fl.StringArrayVar(&f.arms, "arm", nil, "`NAME=FILE`: results of a server by its name, in the place of --a and --b; may be repeated, the first name is what the others are compared with")
-	fl.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, for the noise; may be repeated")
-	fl.StringVar(&f.production, "production", "", "`trace` whose own TTFT and E2E the results of a replay of it are compared with")
-	fl.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(compare.PrimaryMetrics(), ", ")+"; empty is "+compare.DefaultPrimary)
-	fl.Float64Var(&f.alpha, "alpha", 0.01, "probability of a verdict where there is no difference")
-	fl.StringVar(&f.detect, "detect", "", "`change` of the primary metric, such as 3%, to say the number of rounds that would find it")
-	fl.BoolVar(&f.gate, "gate", false, "exit with 3 when B is significantly worse on the primary metric")
+	recordedRuns, recordedRunsRest := flags.Sections(fl, "Recorded runs")
+	judgement, judgementRest := flags.Sections(fl, flags.JudgementFlags)
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	recordedRuns.StringArrayVar(&f.a, "a", nil, "results of the first server, one `file` a round; may be repeated")
+	recordedRuns.StringArrayVar(&f.b, "b", nil, "results of the second, in the same order; may be repeated")
+	recordedRunsRest.StringVar(&f.names[0], "name-a", "", "what the first server is called in text, JSON and page; empty is A, or what it was called in the directory")
+	recordedRunsRest.StringVar(&f.names[1], "name-b", "", "the same of the second; empty is B")
+	recordedRunsRest.StringArrayVar(&f.arms, "arm", nil, "`NAME=FILE`: results of a server by its name, in the place of --a and --b; may be repeated, the first name is what the others are compared with")
+	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, for the noise; may be repeated")
+	recordedRuns.StringVar(&f.production, "production", "", "`trace` whose own TTFT and E2E the results of a replay of it are compared with")
+	judgement.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(compare.PrimaryMetrics(), ", ")+"; empty is "+compare.DefaultPrimary)
+	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "probability of a verdict where there is no difference")
+	judgement.StringVar(&f.detect, "detect", "", "`change` of the primary metric, such as 3%, to say the number of rounds that would find it")
+	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 when B is significantly worse on the primary metric")
 	f.judge.Defaults()
-	fl.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
-	fl.StringVar(&f.judge.HTML, "html", "", "self-contained page to write")
-	fl.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	results.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
+	results.StringVar(&f.judge.HTML, "html", "", "self-contained page to write")
+	judgement.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.Trust.Register(cmd)
 	f.readers = map[string]bool{}
 	fl.VisitAll(func(fl *pflag.Flag) { f.readers[fl.Name] = true })
@@ -119,12 +122,10 @@ func (f *compareFlags) options() (compare.Options, error) {
 		return o, cli.Usagef("--alpha: want a probability above 0")
 	}
 	if f.detect != "" {
-		digits, ok := strings.CutSuffix(f.detect, "%")
-		percent, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-		if !ok || err != nil || !(percent > 0) {
+		var err error
+		if o.Detect, err = quantity.Share(f.detect); err != nil || o.Detect == 0 || !strings.HasSuffix(f.detect, "%") {
 			return o, cli.Usagef("--detect: want a change in percent, such as 3%%")
 		}
-		o.Detect = percent / 100
 	}
 	if err := o.Check(); err != nil {
 		return o, cli.Exit(cli.Usage, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/datasets"
 	"reprise/replay/engine"
@@ -42,9 +43,11 @@ says only whether every stage ran.`,
 			return d.run()
 		},
 	}
-	cmd.Flags().StringVarP(&dir, "output", "o", "demo", "directory to write to")
-	cmd.Flags().Float64Var(&speed, "speed", 2, "how much faster than recorded to replay")
-	cmd.Flags().Bool("quiet", false, "no progress")
+	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
+	load, _ := flags.Sections(cmd.Flags(), flags.LoadFlags)
+	results.StringVarP(&dir, "output", "o", "demo", "directory to write to")
+	load.FactorVar(&speed, "speed", 2, "how much faster than recorded to replay")
+	results.Bool("quiet", false, "no progress")
 	return cmd
 }
 

@@ -52,10 +52,11 @@ docs/formats.md says what each of them loses.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
-	fl.StringVar(&f.to, "to", "", "`format` to write")
-	fl.StringVar(&f.header, "header", "", "second `file`, for formats that have one")
-	fl.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")
+	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
+	everyday.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
+	everyday.StringVar(&f.to, "to", "", "`format` to write")
+	everyday.StringVar(&f.header, "header", "", "second `file`, for formats that have one")
+	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")
 	f.prompts.Register(fl, "tokenizer of prompts; empty takes the trace's, else o200k_base", "seed of prompts; empty takes the trace's, else 1")
 	return cmd
 }

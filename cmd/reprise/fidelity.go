@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth/fidelity"
 	"reprise/trace"
 )
@@ -55,13 +56,15 @@ docs/synthesis.md says what every measure is.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
-	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
-	fl.StringVar(&f.html, "html", "", "self-contained `page` to write, with the curves of both")
-	fl.StringArrayVar(&f.limits, "max", nil, "largest distance that a check lets pass, as `NAME=LIMIT`, for any measure, or NAME=off; may be repeated")
-	fl.Float64Var(&f.from, "from", 0, "share of the duration, below 1, after which requests count; those before are history")
-	fl.DurationVar(&f.warmUp, "warm-up", 0, "the same as a time from the first arrival; the later of the two holds")
-	fl.Bool("quiet", false, "no progress")
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	judgement, judgementRest := flags.Sections(fl, flags.JudgementFlags)
+	results.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
+	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	results.StringVar(&f.html, "html", "", "self-contained `page` to write, with the curves of both")
+	judgement.StringArrayVar(&f.limits, "max", nil, "largest distance that a check lets pass, as `NAME=LIMIT`, for any measure, or NAME=off; may be repeated")
+	judgementRest.ShareVar(&f.from, "from", 0, "share of the duration, below 1, after which requests count; those before are history")
+	judgementRest.DurationVar(&f.warmUp, "warm-up", 0, "the same as a time from the first arrival; the later of the two holds")
+	results.Bool("quiet", false, "no progress")
 	return cmd
 }
 

@@ -85,11 +85,11 @@ by that process, and each later turn follows after a service and a think time.
 
 A process is one of
 
-` + cli.Wrapped(arrival.ProcessForms) + `
+` + cli.Wrapped(arrival.ProcessForms()) + `
 
 A distribution, of --service and --think, is one of
 
-` + cli.Wrapped(arrival.DistForms),
+` + cli.Wrapped(arrival.DistForms()),
 		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
   reprise import sharegpt.json --arrivals poisson:2 --think lognormal:20s,1 -o t.parquet
   reprise import sharegpt.json --arrivals onoff:10,on=30s,off=2m -o t.parquet
@@ -114,34 +114,39 @@ A distribution, of --service and --think, is one of
 
 func (f *importFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "trace to write, - for stdout")
-	fl.StringVar(&f.format, "format", "", "format of the source; empty detects it by content")
-	fl.StringArrayVar(&f.maps, "map", nil, "`target=path` of a field in a JSONL or CSV source; may be repeated")
-	fl.StringVar(&f.mapFile, "map-file", "", "`file` of such mappings, one a line; # begins a comment")
-	fl.Float64Var(&f.maxBad, "max-bad", 0.001, "share of bad rows that is tolerated, from 0 to 1")
-	fl.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
-	fl.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; empty detects it")
-	fl.StringVar(&f.delimiter, "delimiter", "", "`character` between the columns of CSV, or tab; empty detects it")
-	fl.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
-	fl.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	source, sourceRest := flags.Sections(fl, "Source")
+	text, textRest := flags.Sections(fl, "Text")
+	madeUp, _ := flags.Sections(fl, "Sources without times")
+	_, privacyRest := flags.Sections(fl, flags.PrivacyFlags)
+	results.StringVarP(&f.out, "output", "o", "", "trace to write, - for stdout")
+	source.StringVar(&f.format, "format", "", "format of the source; empty detects it by content")
+	source.StringArrayVar(&f.maps, "map", nil, "`target=path` of a field in a JSONL or CSV source; may be repeated")
+	sourceRest.StringVar(&f.mapFile, "map-file", "", "`file` of such mappings, one a line; # begins a comment")
+	source.ShareVar(&f.maxBad, "max-bad", 0.001, "share of bad rows that is tolerated, from 0 to 1")
+	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
+	source.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; empty detects it")
+	source.StringVar(&f.delimiter, "delimiter", "", "`character` between the columns of CSV, or tab; empty detects it")
+	source.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
+	sourceRest.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
 	f.capture.Register(fl)
 	f.tier.Register(fl, anonymize.Internal, "internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
-	fl.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
-	fl.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
-	fl.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
-	fl.StringVar(&f.template, "template", "none", "chat template counted into the lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
-	fl.StringVar(&f.arrivals, "arrivals", "", "`process` that times the sessions of a source without times, such as poisson:2 or ramp:1-10,60s,cv=3")
-	fl.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn, for a source without times")
-	fl.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn, for a source without times")
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of what is made up or expanded, such as times; never of keys")
-	fl.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
-	fl.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; -1 measures it")
+	textRest.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
+	sourceRest.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
+	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
+	text.StringVar(&f.template, "template", "none", "chat template counted into the lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
+	madeUp.StringVar(&f.arrivals, "arrivals", "", "`process` that times the sessions of a source without times, such as poisson:2 or ramp:1-10,60s,cv=3")
+	madeUp.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn, for a source without times")
+	madeUp.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn, for a source without times")
+	madeUp.Seed(&f.seed, "seed", 1, "seed of what is made up or expanded, such as times; never of keys")
+	privacyRest.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
+	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; -1 measures it")
 	f.Templates.Register(fl)
-	fl.StringVar(&f.rows, "rows", "", "what a row of a session holds, where the source does not say: full or delta")
-	fl.DurationVar(&f.poolStart, "pool-start", 0, "where in a pool of clients to begin")
-	fl.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
-	fl.BoolVar(&f.asJSON, "json", false, "print what was imported as JSON")
-	fl.Bool("quiet", false, "no progress")
+	sourceRest.StringVar(&f.rows, "rows", "", "what a row of a session holds, where the source does not say: full or delta")
+	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where in a pool of clients to begin")
+	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
+	results.BoolVar(&f.asJSON, "json", false, "print what was imported as JSON")
+	results.Bool("quiet", false, "no progress")
 }
 
 // importMemory is what the collector of garbage aims to stay below.

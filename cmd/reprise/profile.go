@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/trace"
 	"reprise/trace/fleet"
 	"reprise/trace/profile"
@@ -58,18 +59,21 @@ layers × latent × bytes of a model with multi-head latent attention. Names:
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
-	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
-	fl.StringVar(&f.histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")
-	fl.StringVar(&f.html, "html", "", "self-contained page to write")
-	fl.StringVar(&f.tables, "tables", "", "Parquet `file` for the curves and tables: table, key, value, unit")
-	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the server whose reachable hit ratio is computed")
-	fl.DurationVar(&f.warmUp, "warm-up", -1, "when the steady state begins; below 0 is half of the trace")
-	fl.Int64Var(&f.kvBytes, "kv-bytes-per-token", 0, "`bytes` of KV cache that a token takes, over all layers")
-	fl.StringVar(&f.shape, "model-shape", "", "`model` whose KV cache gives these bytes: a name, or layers=32,kv_heads=8,head_dim=128,bytes=2")
-	fl.IntSliceVar(&f.replicas, "replicas", nil, "numbers of `replicas` to simulate routing over, such as 2,4,8")
-	fl.StringVar(&f.capacity, "replica-capacity", "", "prefix cache of each replica: `size` in blocks (10000), tokens (1Mtok) or memory (40GiB); empty is without limit")
-	fl.Bool("quiet", false, "no progress")
+	results, resultsRest := flags.Sections(fl, flags.ResultsFlags)
+	caches, _ := flags.Sections(fl, "Caches")
+	statistics, _ := flags.Sections(fl, "Statistics")
+	results.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
+	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	resultsRest.StringVar(&f.histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")
+	results.StringVar(&f.html, "html", "", "self-contained page to write")
+	resultsRest.StringVar(&f.tables, "tables", "", "Parquet `file` for the curves and tables: table, key, value, unit")
+	caches.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the server whose reachable hit ratio is computed")
+	statistics.DurationVar(&f.warmUp, "warm-up", -1, "when the steady state begins; below 0 is half of the trace")
+	caches.Int64Var(&f.kvBytes, "kv-bytes-per-token", 0, "`bytes` of KV cache that a token takes, over all layers")
+	caches.StringVar(&f.shape, "model-shape", "", "`model` whose KV cache gives these bytes: a name, or layers=32,kv_heads=8,head_dim=128,bytes=2")
+	caches.IntSliceVar(&f.replicas, "replicas", "numbers of `replicas` to simulate routing over, such as 2,4,8")
+	caches.StringVar(&f.capacity, "replica-capacity", "", "prefix cache of each replica: `size` in blocks (10000), tokens (1Mtok) or memory (40GiB); empty is without limit")
+	results.Bool("quiet", false, "no progress")
 	return cmd
 }
 

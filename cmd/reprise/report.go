@@ -117,13 +117,15 @@ and 3 when the contract does not hold.`,
 		},
 	}
 	f.Register(cmd)
-	cmd.Flags().StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+"; empty is text")
+	results, resultsRest := flags.Sections(cmd.Flags(), flags.ResultsFlags)
+	_, cachesRest := flags.Sections(cmd.Flags(), flags.CachesFlags)
+	results.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+"; empty is text")
 	f.push.Register(cmd)
-	cmd.Flags().StringVar(&f.why, "why", "", "why the tuning stopped, `text` for --format decision")
-	cmd.Flags().StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
-	cmd.Flags().StringSliceVar(&f.names, "name", nil, "names of the runs, one for each results file; otherwise those of the files")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; empty is stdout")
-	cmd.Flags().IntVar(&f.ServerBlock, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")
+	resultsRest.StringVar(&f.why, "why", "", "why the tuning stopped, `text` for --format decision")
+	results.StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
+	resultsRest.StringSliceVar(&f.names, "name", nil, "names of the runs, one for each results file; otherwise those of the files")
+	results.StringVarP(&f.out, "output", "o", "", "file to write; empty is stdout")
+	cachesRest.IntVar(&f.ServerBlock, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")
 	return cmd
 }
 

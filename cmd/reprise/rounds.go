@@ -54,24 +54,28 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 			panic(err) // there is no such flag
 		}
 	}
-	fl.StringVarP(&f.out, "output", "o", "", "directory of the rounds: results, compare.json; rounds that it has are not made again")
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	twoServers, twoServersRest := flags.Sections(fl, "Two servers")
+	rounds, roundsRest := flags.Sections(fl, "Rounds")
+	load, loadRest := flags.Sections(fl, flags.LoadFlags)
+	results.StringVarP(&f.out, "output", "o", "", "directory of the rounds: results, compare.json; rounds that it has are not made again")
 	for i, side := range []string{"a", "b"} {
-		fl.StringVar(&f.urls[i], "url-"+side, "", "base URL of the endpoint "+side)
-		fl.StringVar(&f.presets[i], "preset-"+side, "", "simulated engine of "+side+"; empty is --preset")
-		fl.StringVar(&f.costs[i], "costs-"+side, "", "costs of the simulated engine of "+side+"; empty is --costs")
-		fl.StringArrayVar(&f.sets[i], "set-"+side, nil, "`FLAG[=VALUE]`: flag of the simulated engine of "+side+" alone, such as no-prefix-caching or max-num-seqs=8; may be repeated")
+		twoServers.StringVar(&f.urls[i], "url-"+side, "", "base URL of the endpoint "+side)
+		twoServers.StringVar(&f.presets[i], "preset-"+side, "", "simulated engine of "+side+"; empty is --preset")
+		twoServers.StringVar(&f.costs[i], "costs-"+side, "", "costs of the simulated engine of "+side+"; empty is --costs")
+		twoServersRest.StringArrayVar(&f.sets[i], "set-"+side, nil, "`FLAG[=VALUE]`: flag of the simulated engine of "+side+" alone, such as no-prefix-caching or max-num-seqs=8; may be repeated")
 	}
-	fl.IntVar(&f.rounds, "rounds", compare.DefaultRounds, "rounds to make, in each of which both sides get the same requests")
-	fl.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, one after each of the first rounds, for the noise")
-	fl.DurationVar(&f.rest, "rest", 10*time.Second, "pause between two runs; an engine in virtual time has none")
-	fl.StringVar(&f.load.Rate, "rate", "", "arrival `process` in place of recorded times, such as poisson:5; of a new seed in every round")
-	fl.IntVar(&f.load.Concurrency, "concurrency", 0, "close the loop: so many requests in flight. It hides saturation")
-	fl.Float64Var(&f.load.Speed, "speed", 1, "of recorded times")
-	fl.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
-	fl.BoolVar(&f.loop, "loop", false, "play the workload again and again until --duration is over, each time with prompts of its own")
-	fl.Int64Var(&f.maxRequests, "max-requests", 0, "send only so many rows, the first; 0 is all")
-	fl.StringVar(&f.warmup, "warmup", "", "first requests of every run to send and not to measure, a number or a `span` of time; empty is a tenth of them, 50 at most, and 50 with --loop")
-	fl.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure")
+	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds, "rounds to make, in each of which both sides get the same requests")
+	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, one after each of the first rounds, for the noise")
+	rounds.DurationVar(&f.rest, "rest", 10*time.Second, "pause between two runs; an engine in virtual time has none")
+	load.RateFlag(&f.load.Rate, "requests per second in place of recorded times, as 5, 300/min, or a `process` such as constant:5; of a new seed in every round")
+	load.IntVar(&f.load.Concurrency, "concurrency", 0, "close the loop: so many requests in flight. It hides saturation")
+	load.FactorVar(&f.load.Speed, "speed", 1, "of recorded times")
+	load.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
+	load.BoolVar(&f.loop, "loop", false, "play the workload again and again until --duration is over, each time with prompts of its own")
+	loadRest.Int64Var(&f.maxRequests, "max-requests", 0, "send only so many rows, the first; 0 is all")
+	loadRest.StringVar(&f.warmup, "warmup", "", "first requests of every run to send and not to measure, a number or a `span` of time; empty is a tenth of them, 50 at most, and 50 with --loop")
+	loadRest.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure")
 }
 
 // given says whether the flags name servers.
@@ -366,6 +370,7 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	if err := f.gated(f.making.rounds, 1); err != nil {
 		return c, err
 	}
+	flags.SayRate(cmd)
 	if err := f.making.make(cmd, path, f.readers); err != nil {
 		return c, err
 	}

@@ -68,19 +68,21 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 chooses one")
-	fl.StringVar(&asked.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(flags.PresetNames(), ", ")+"; see reprise simulate --presets")
-	fl.StringVar(&c.Model, "model", c.Model, "name of the model")
-	fl.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
-	fl.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block of the prefix cache")
-	fl.IntVar(&c.CacheTokens, "cache-tokens", c.CacheTokens, "capacity of the prefix cache in tokens; 0 is without bound")
-	fl.IntVar(&c.MaxSeqs, "max-num-seqs", c.MaxSeqs, "requests that run at once")
-	fl.IntVar(&c.MaxWaiting, "max-waiting", c.MaxWaiting, "requests that wait; more are refused with 429")
-	fl.IntVar(&c.MaxModelLen, "max-model-len", c.MaxModelLen, "tokens of a prompt and its answer together")
-	fl.DurationVar(&c.Base, "prefill-base", c.Base, "time of a prefill, whatever its length")
-	fl.Float64Var(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, beyond the base")
-	fl.BoolVar(&c.ParallelPrefill, "parallel-prefill", false, "let prompts not wait for each other's prefill, so that the time to the first token is constant: to check what a client measures")
-	fl.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
+	server, serverRest := flags.Sections(fl, "Server")
+	speed, speedRest := flags.Sections(fl, "Speed and capacity")
+	server.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 chooses one")
+	server.StringVar(&asked.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(flags.PresetNames(), ", ")+"; see reprise simulate --presets")
+	server.StringVar(&c.Model, "model", c.Model, "name of the model")
+	server.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
+	speedRest.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block of the prefix cache")
+	speed.IntVar(&c.CacheTokens, "cache-tokens", c.CacheTokens, "capacity of the prefix cache in tokens; 0 is without bound")
+	speed.IntVar(&c.MaxSeqs, "max-num-seqs", c.MaxSeqs, "requests that run at once")
+	speed.IntVar(&c.MaxWaiting, "max-waiting", c.MaxWaiting, "requests that wait; more are refused with 429")
+	serverRest.IntVar(&c.MaxModelLen, "max-model-len", c.MaxModelLen, "tokens of a prompt and its answer together")
+	speed.DurationVar(&c.Base, "prefill-base", c.Base, "time of a prefill, whatever its length")
+	speed.RateVar(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, beyond the base")
+	speedRest.BoolVar(&c.ParallelPrefill, "parallel-prefill", false, "let prompts not wait for each other's prefill, so that the time to the first token is constant: to check what a client measures")
+	speed.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
 	asked.RegisterModel(fl)
 	faults.register(fl, &c)
 	return cmd
@@ -143,13 +145,15 @@ func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 type serveFaults struct{ list bool }
 
 func (f *serveFaults) register(fl *pflag.FlagSet, c *engine.ServerConfig) {
-	fl.StringVar(&c.Imitate, "imitate", "", "the wire of a server: "+strings.Join(engine.Imitations(), ", "))
-	fl.StringVar(&c.Quirks, "quirks", "", "`list` of quirks of every answer, such as crlf,usage-missing; see --list-quirks")
-	fl.StringVar(&c.Faults, "fault", "", "`list` of quirks that are drawn for each request, with their shares: error=503:5%,stall=5s:1%; + joins those that strike together: error=429+retry-after=2:1%")
-	fl.Uint64Var(&c.FaultSeed, "fault-seed", 1, "seed of these draws, which depend on nothing else but the number of a request")
-	fl.BoolVar(&c.FaultHeader, "fault-header", false, "let requests choose quirks of their answer, by the header "+engine.FaultHeader)
-	fl.BoolVar(&c.Admin, "admin", false, "serve /admin/config: latencies, limits, quirks and faults, to be read and changed while it runs")
-	fl.BoolVar(&f.list, "list-quirks", false, "print the quirks, and what the imitations are made of")
+	server, _ := flags.Sections(fl, "Server")
+	faults, faultsRest := flags.Sections(fl, "Faults")
+	server.StringVar(&c.Imitate, "imitate", "", "the wire of a server: "+strings.Join(engine.Imitations(), ", "))
+	faults.StringVar(&c.Quirks, "quirks", "", "`list` of quirks of every answer, such as crlf,usage-missing; see --list-quirks")
+	faults.StringVar(&c.Faults, "fault", "", "`list` of quirks that are drawn for each request, with their shares: error=503:5%,stall=5s:1%; + joins those that strike together: error=429+retry-after=2:1%")
+	faultsRest.Seed(&c.FaultSeed, "fault-seed", 1, "seed of these draws, which depend on nothing else but the number of a request")
+	faultsRest.BoolVar(&c.FaultHeader, "fault-header", false, "let requests choose quirks of their answer, by the header "+engine.FaultHeader)
+	server.BoolVar(&c.Admin, "admin", false, "serve /admin/config: latencies, limits, quirks and faults, to be read and changed while it runs")
+	faults.BoolVar(&f.list, "list-quirks", false, "print the quirks, and what the imitations are made of")
 }
 
 // writeQuirks prints the closed list.

@@ -69,17 +69,21 @@ inside a block, none of it is shared.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.Out, "output", "o", "", "results to write, Parquet; empty prints a line for the fleet alone")
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	endpoint, _ := flags.Sections(fl, flags.EndpointFlags)
+	simulated, simulatedRest := flags.Sections(fl, flags.SimulatedFlags)
+	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
+	results.StringVarP(&f.Out, "output", "o", "", "results to write, Parquet; empty prints a line for the fleet alone")
 	f.Load.Register(cmd)
-	fl.DurationVar(&f.Timeout, "timeout", 0, "of one request, whose client then gives up; 0 is none")
-	fl.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")
+	endpoint.DurationVar(&f.Timeout, "timeout", 0, "of one request, whose client then gives up; 0 is none")
+	simulated.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")
 	f.Fleet.Register(fl)
-	fl.Uint64Var(&f.Seed, "seed", 1, "of random")
-	fl.Bool("quiet", false, "no progress")
+	simulatedRest.Seed(&f.Seed, "seed", 1, "of random")
+	results.Bool("quiet", false, "no progress")
 	f.judge.Defaults()
-	fl.BoolVar(&f.judge.AsJSON, "json", false, "print JSON")
+	results.BoolVar(&f.judge.AsJSON, "json", false, "print JSON")
 	f.judge.RegisterPages(fl)
-	fl.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	judgement.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.Contract.Register(cmd)
 	f.judge.Trust.Register(cmd, "max-errors") // there is no send lag to limit
 	return cmd

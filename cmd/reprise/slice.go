@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/trace"
 )
 
@@ -57,8 +58,10 @@ from its begin, and the slice declares the part of it between them.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "trace to write, - for stdout")
-	cmd.Flags().DurationVar(&start, "start", 0, "begin of the window, from the start of the trace")
-	cmd.Flags().DurationVar(&end, "end", 0, "end of the window; 0 is the end of the trace")
+	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
+	part, _ := flags.Sections(cmd.Flags(), flags.PartFlags)
+	results.StringVarP(&out, "output", "o", "", "trace to write, - for stdout")
+	part.DurationVar(&start, "start", 0, "begin of the window, from the start of the trace")
+	part.DurationVar(&end, "end", 0, "end of the window; 0 is the end of the trace")
 	return cmd
 }

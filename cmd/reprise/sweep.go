@@ -26,6 +26,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/quantity"
 )
 
 // sweepFlags are the flags of sweep, and of what begins with one.
@@ -107,8 +108,9 @@ and 3 when it holds at no load.`,
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&f.html, "html", "", "self-contained page to write")
+	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
+	everyday.BoolVar(&f.asJSON, "json", false, "print JSON")
+	everyday.StringVar(&f.html, "html", "", "self-contained page to write")
 	return cmd
 }
 
@@ -120,25 +122,28 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.trial.MeasureServers(fl)
 	f.trial.Live.Deployment.Register(cmd)
-	fl.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', in place of --contract; may be repeated")
-	fl.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
-	fl.StringSliceVar(&f.rates, "rates", nil, "requests per second of the levels, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
-	fl.StringSliceVar(&f.concurrencies, "concurrencies", nil, "requests in flight of the levels of a closed loop, such as 1,2,4,8,16,32")
-	fl.BoolVar(&f.closed, "closed-loop", false, "close the loop, at the concurrencies 1, 2, 4, 8, 16 and 32 or, with --adaptive, at those that it finds")
-	fl.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that holds: double from --from, then halve what lies between")
-	fl.Float64Var(&f.from, "from", 1, "load at which --adaptive begins")
-	fl.Float64Var(&f.resolution, "resolution", 0.05, "share of the load within which the highest is found")
-	fl.BoolVar(&f.past, "past-saturation", false, "measure every level of the ladder, also those behind saturation")
-	fl.StringVar(&f.process, "process", "poisson", "arrivals of the open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
-	fl.DurationVar(&f.duration, "level-duration", 60*time.Second, "how long a level is measured, at least")
-	fl.Int64Var(&f.requests, "level-requests", 150, "requests that a level of an open loop measures, as expected, at least: a p99 takes 100")
-	fl.StringVar(&f.warmup, "warmup", "", "what is sent before a level and not measured: a number of requests or a `span` of time; empty is 10s, and 50 requests of an open loop at least")
-	fl.BoolVar(&f.noConfirm, "no-confirm", false, "do not run again at the highest load")
-	fl.DurationVar(&f.sustain, "sustain", 300*time.Second, "how long a run at the highest load has to hold; 0 skips it")
-	fl.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 of TTFT from due beyond which the server is saturated")
-	fl.BoolVar(&f.causal, "causal", false, "turns wait for those before them and their think times; rates are then of first turns")
-	fl.StringVar(&f.hypothesis, "hypothesis", "", "what is expected, and kept with the results")
-	fl.StringVarP(&f.dir, "output", "o", "", "`directory` of the results of every level and of sweep.json; a sweep that was stopped goes on there")
+	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
+	ladder, ladderRest := flags.Sections(fl, "Ladder")
+	results, resultsRest := flags.Sections(fl, flags.ResultsFlags)
+	judgement.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', in place of --contract; may be repeated")
+	judgement.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	ladder.StringSliceVar(&f.rates, "rates", nil, "requests per second of the levels, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
+	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil, "requests in flight of the levels of a closed loop, such as 1,2,4,8,16,32")
+	ladder.BoolVar(&f.closed, "closed-loop", false, "close the loop, at the concurrencies 1, 2, 4, 8, 16 and 32 or, with --adaptive, at those that it finds")
+	ladder.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that holds: double from --from, then halve what lies between")
+	ladderRest.RateVar(&f.from, "from", 1, "load at which --adaptive begins")
+	ladderRest.ShareVar(&f.resolution, "resolution", 0.05, "share of the load within which the highest is found")
+	ladderRest.BoolVar(&f.past, "past-saturation", false, "measure every level of the ladder, also those behind saturation")
+	ladderRest.StringVar(&f.process, "process", "poisson", "arrivals of the open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
+	ladder.DurationVar(&f.duration, "level-duration", 60*time.Second, "how long a level is measured, at least")
+	ladderRest.Int64Var(&f.requests, "level-requests", 150, "requests that a level of an open loop measures, as expected, at least: a p99 takes 100")
+	ladderRest.StringVar(&f.warmup, "warmup", "", "what is sent before a level and not measured: a number of requests or a `span` of time; empty is 10s, and 50 requests of an open loop at least")
+	ladder.BoolVar(&f.noConfirm, "no-confirm", false, "do not run again at the highest load")
+	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second, "how long a run at the highest load has to hold; 0 skips it")
+	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 of TTFT from due beyond which the server is saturated")
+	ladderRest.BoolVar(&f.causal, "causal", false, "turns wait for those before them and their think times; rates are then of first turns")
+	resultsRest.StringVar(&f.hypothesis, "hypothesis", "", "what is expected, and kept with the results")
+	results.StringVarP(&f.dir, "output", "o", "", "`directory` of the results of every level and of sweep.json; a sweep that was stopped goes on there")
 }
 
 // sweep makes the sweep, of the engine that is to be started where there is one.
@@ -273,9 +278,9 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 		l.Loads = bench.DefaultRates
 	}
 	for _, s := range list {
-		load, err := strconv.ParseFloat(s, 64)
+		load, err := quantity.Rate(s)
 		if err != nil {
-			return l, cli.Usagef("--%s: want numbers, such as 1,2,5", flag)
+			return l, cli.Usagef("--%s: %v", flag, err)
 		}
 		l.Loads = append(l.Loads, load)
 	}

@@ -71,10 +71,12 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 			return cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) })
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "model to write, - for stdout")
-	cmd.Flags().IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least; 1 mixes none")
+	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
+	_, modelRest := flags.Sections(cmd.Flags(), "Model")
+	results.StringVarP(&out, "output", "o", "", "model to write, - for stdout")
+	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least; 1 mixes none")
 	public.RegisterWithTier(cmd)
-	cmd.Flags().Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, "no progress")
 	return cmd
 }
 

@@ -214,7 +214,7 @@ func TestReplayTargetFlagsAreChecked(t *testing.T) {
 		{[]string{"--model-map", "a"}, "want two names"}, {[]string{"--row-extra", extra}, "e.jsonl:1:1: the workload has 2 rows"},
 		{[]string{"--check-deterministic", "2", "--api", "embeddings"}, "want a number"}, {[]string{"--url", "unix://x"}, "Unix socket"},
 		{[]string{"--record-header", "a", "--record-header", "b", "--record-header", "c", "--record-header", "d", "--record-header", "e"}, "at most 4"},
-		{[]string{"--api", "responses", "--token-ids"}, "token ids"}, {[]string{"--idle-timeout", "-1s"}, "negative"}, {[]string{"--affinity-header", "a:b"}, "header"},
+		{[]string{"--api", "responses", "--token-ids"}, "token ids"}, {[]string{"--idle-timeout", "-1s"}, "is not a duration"}, {[]string{"--affinity-header", "a:b"}, "header"},
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", w, "-o", filepath.Join(dir, "r.parquet"), "--quiet"}, c.args...)...)
 		if code == cli.Good || !strings.Contains(errs, c.want) || strings.Contains(errs, "SECRET") {

@@ -19,7 +19,7 @@ func TestVLLMResultUsage(t *testing.T) {
 		"report r --format yaml":                                   "text, json, markdown",
 		"report r --format vllm --json":                            "contradict",
 		"report r --definitions jmeter":                            "aiperf",
-		"report r --steady-share 2":                                "from 0 to 1",
+		"report r --steady-share 2":                                "from 0% to 100%",
 		"replay w.parquet -o r.parquet --save-detailed":            "--save-result",
 		"replay w.parquet -o r.parquet --result-dir x":             "--save-result",
 		"replay w.parquet -o r.parquet --save-result --metadata x": "KEY=VALUE",

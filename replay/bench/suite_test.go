@@ -103,6 +103,20 @@ func TestParseSuite(t *testing.T) {
 	}
 }
 
+// Numbers are taken as people type them.
+func TestParseSuiteNumbers(t *testing.T) {
+	s, err := ParseSuite("s.yaml", []byte("rows:\n  - {name: a, workload: chat, requests: 10k, input: 1k, output: 16, duration: 5 min, timeout: 90, settle: 1k, load: 300/min}\n"+
+		"  - {name: b, workload: chat, load: 'recorded,speed=2x'}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := s.Rows[0]
+	if a.Requests != 10_000 || a.Input != "1k" || a.Output != "16" || a.Duration != 5*time.Minute || a.Timeout != 90*time.Second || a.Settle != "1k" ||
+		a.Load.Rate != "poisson:5" || s.Rows[1].Load.Speed != 2 {
+		t.Errorf("%+v", s.Rows)
+	}
+}
+
 func TestParseSuiteFaults(t *testing.T) {
 	const row = "rows:\n  - name: a\n    workload: chat\n    "
 	for text, want := range map[string]string{
@@ -114,13 +128,13 @@ func TestParseSuiteFaults(t *testing.T) {
 		"rows:\n  - name: a":        "the row has no workload",
 		"rows:\n  - name: a/b":      "s.yaml:2:11: name: want letters",
 		row + "colour: red":         `s.yaml:4:5: unknown key "colour"`,
-		row + "load: fast":          "s.yaml:4:11: load: want recorded",
-		row + "load: concurrency:0": "s.yaml:4:11: load: want recorded",
+		row + "load: fast":          "s.yaml:4:11: load: \"",
+		row + "load: concurrency:0": "s.yaml:4:11: load: \"",
 		row + "requests: 1.5":       "s.yaml:4:15: requests: want a whole number from 0 to",
 		row + "requests: -1":        "s.yaml:4:15: requests: want a whole number from 0 to",
 		row + "repeats: 0":          "s.yaml:4:14: repeats: want a whole number from 1 to 999",
-		row + "duration: 30":        "s.yaml:4:15: duration: want a time with its unit",
-		row + "settle: soon":        "s.yaml:4:13: settle: want a number of requests",
+		row + "duration: soon":      "s.yaml:4:15: duration: \"soon\" is not a duration: write 60s, 5min or 1h30m",
+		row + "settle: soon":        "s.yaml:4:13: settle: \"soon\" is not a number of requests or a duration: write 100, 10k or 30s",
 		row + "cache: hot":          "s.yaml:4:12: cache: want as-is, cold or warm",
 		row + "primary: p97_ttft":   "s.yaml:4:14: primary: no such metric",
 		row + "input: many":         "s.yaml:4:12: input:",

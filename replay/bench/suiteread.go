@@ -14,6 +14,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/arrival"
+	"reprise/trace/quantity"
 	"reprise/trace/strictyaml"
 )
 
@@ -170,11 +171,11 @@ func asWritten[T any](parse func(string) (T, error)) func(string) (string, error
 }
 
 func positiveDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err != nil || d <= 0 {
-		return 0, errors.New("want a time with its unit, such as 30s")
+	d, err := quantity.Duration(s)
+	if err == nil && d == 0 {
+		err = errors.New("want a time above 0, such as 30s")
 	}
-	return d, nil
+	return d, err
 }
 
 // readHypothesis reads a sentence, or what moves.

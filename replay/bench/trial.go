@@ -12,6 +12,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/arrival"
+	"reprise/trace/quantity"
 )
 
 // A Trial is one measured run to make.
@@ -73,10 +74,9 @@ type Load struct {
 // allAtOnce is the rate of a burst.
 const allAtOnce = "inf"
 
-var errLoad = errors.New("want recorded, recorded,speed=2, sequential, burst, concurrency:8, concurrency:8,ramp-up=30s, or an arrival process such as poisson:6 or constant:4")
-
 // ParseLoad reads a load as suites have it.
 func ParseLoad(s string) (Load, error) {
+	notALoad := &quantity.Error{Text: s, Want: "a load", Examples: [3]string{"recorded", "concurrency:8", "300/min"}}
 	kind, option, _ := strings.Cut(s, ",")
 	switch {
 	case s == "" || s == "recorded":
@@ -87,28 +87,34 @@ func ParseLoad(s string) (Load, error) {
 		return Load{Rate: allAtOnce}, nil
 	case kind == "recorded":
 		value, ok := strings.CutPrefix(option, "speed=")
-		speed, err := strconv.ParseFloat(value, 64)
-		if !ok || err != nil || !(speed > 0 && speed <= 1e9) {
-			return Load{}, errLoad
+		speed, err := quantity.Factor(value)
+		if !ok || err != nil || speed > 1e9 {
+			return Load{}, notALoad
 		}
 		return Load{Speed: speed}, nil
 	case strings.HasPrefix(kind, "concurrency:"):
 		var l Load
 		var err error
 		if l.Concurrency, err = strconv.Atoi(strings.TrimPrefix(kind, "concurrency:")); err != nil || l.Concurrency < 1 || l.Concurrency > 1<<20 {
-			return Load{}, errLoad
+			return Load{}, notALoad
 		}
 		if option == "" {
 			return l, nil
 		}
 		value, ok := strings.CutPrefix(option, "ramp-up=")
-		if l.RampUp, err = time.ParseDuration(value); !ok || err != nil || l.RampUp <= 0 {
-			return Load{}, errLoad
+		if l.RampUp, err = quantity.Duration(value); !ok || err != nil || l.RampUp == 0 {
+			return Load{}, notALoad
 		}
 		return l, nil
 	}
-	if _, err := arrival.ParseProcess(s); err != nil {
-		return Load{}, fmt.Errorf("%w: %w", errLoad, err)
+	process, err := arrival.ParseProcess(s)
+	switch {
+	case errors.As(err, new(*quantity.Error)): // not even the kind of a process
+		return Load{}, notALoad
+	case err != nil:
+		return Load{}, err
+	case !strings.Contains(s, ":"): // a rate alone
+		s = process.String()
 	}
 	return Load{Rate: s}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/replay/report"
+	units "reprise/trace/quantity"
 )
 
 // A Clause is one condition of a contract.
@@ -246,7 +247,7 @@ func parseSubject(all []lexeme) (c Clause, rest []lexeme, err error) {
 func (m *quantity) parseLimit(s string) (float64, error) {
 	switch m.unit() {
 	case "ms":
-		if d, err := time.ParseDuration(s); err == nil && d > 0 && d <= report.MaxInstant {
+		if d, err := units.Latency(s); err == nil && d > 0 && d <= report.MaxInstant {
 			return float64(d) / 1e6, nil
 		}
 		return 0, errors.New("write the limit as a duration above zero with its unit, such as 200ms or 5s")

@@ -84,7 +84,7 @@ func TestPoolUsesNodesAgain(t *testing.T) {
 func TestQuirkBounds(t *testing.T) {
 	var got time.Duration
 	duration := span(func(_ *behaviour, d time.Duration) { got = d })
-	for value, ok := range map[string]bool{"1ns": true, "1h": true, "0s": false, "-1s": false, "1h1ns": false, "5": false, "": false} {
+	for value, ok := range map[string]bool{"1ns": true, "1h": true, "0s": false, "-1s": false, "1h1ns": false, "5": true, "5 min": true, "x": false, "": false} {
 		got = 0
 		if err := duration(&behaviour{}, value); (err == nil) != ok || (got != 0) != ok {
 			t.Errorf("duration %q: %v, set to %v", value, err, got)

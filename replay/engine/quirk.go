@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/trace/quantity"
 )
 
 // A Quirk is one thing that servers in the wild do to their clients: a way of
@@ -157,7 +158,7 @@ func number(without, least, most int, set func(m *behaviour, n int)) func(*behav
 // span makes a quirk with a duration.
 func span(set func(m *behaviour, d time.Duration)) func(*behaviour, string) error {
 	return func(m *behaviour, value string) error {
-		d, err := time.ParseDuration(value)
+		d, err := quantity.Duration(value)
 		if err != nil || d <= 0 || d > time.Hour {
 			return errors.New("its value is a duration of at most an hour, such as 5s")
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"reprise/trace/quantity"
 )
 
 // An SLO is what one request has to meet to count as good. Objectives that are
@@ -59,7 +61,7 @@ func (s *SLO) Set(part string) error {
 		if o.name != name {
 			continue
 		}
-		d, err := time.ParseDuration(value)
+		d, err := quantity.Latency(value)
 		switch {
 		case err != nil:
 			return errors.New("write the duration with its unit, such as 200ms or 5s")

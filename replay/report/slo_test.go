@@ -30,7 +30,7 @@ func TestParseSLO(t *testing.T) {
 		"ttft:secret":          "unit",
 		"e2e:1s,ttft:":         "objective 2",
 		"ttft:0s":              "above zero",
-		"ttft:-1s":             "above zero",
+		"ttft:-1s":             "unit",
 		"ttft:1s,ttft:2s":      "already",
 		"e2e:1s,e2el:2s":       "already",
 		"secret:1s":            "not one of",

@@ -200,9 +200,9 @@ func TestSpecSequential(t *testing.T) {
 
 func TestSpecMixAndDuration(t *testing.T) {
 	rows, _ := rowsOf(t, `
-duration: 5m
-arrivals: poisson:20
-lengths: {output: 'constant:7', max_tokens: 'constant:9'}
+duration: 5 min
+arrivals: 20/s
+lengths: {output: 7, max_tokens: 'constant:9'}
 mix:
   - {share: 3, class: long, lengths: {input: 'uniform:1000..2000'}}
   - {class: short, lengths: {own: 'uniform:10..20', output: 'constant:8'}}
@@ -256,11 +256,11 @@ func TestBadSpecs(t *testing.T) {
 		good + "surprise: 1\n":                   "bad.yaml:4:1:",
 		good + "requests: 3\n":                   "bad.yaml:4:1:",
 		strings.Replace(good, "10\n", "0\n", 1):  "say how much",
-		strings.Replace(good, "10\n", "-1\n", 1): "below 0",
-		strings.Replace(good, "10\n", "1.5\n", 1):                                 "bad.yaml:1:11: requests: want a whole number",
-		strings.Replace(good, "10\n", "1"+strings.Repeat("0", 30)+"\n", 1):        "bad.yaml:1:11: the number is too large",
-		good + "duration: 90\n":                                                   "bad.yaml:4:11: duration: want a time with its unit",
-		good + "duration: long\n":                                                 "bad.yaml:4:11: duration: want a time",
+		strings.Replace(good, "10\n", "-1\n", 1): "bad.yaml:1:11: requests: ",
+		strings.Replace(good, "10\n", "1.5\n", 1):                                 `bad.yaml:1:11: requests: "1.5" is not a whole number of 0 or more: write 500, 10k or 1M`,
+		strings.Replace(good, "10\n", "1"+strings.Repeat("0", 30)+"\n", 1):        "bad.yaml:1:11: requests: ",
+		good + "duration: -90\n":                                                  "bad.yaml:4:11: duration: ",
+		good + "duration: long\n":                                                 `bad.yaml:4:11: duration: "long" is not a duration: write 60s, 5min or 1h30m`,
 		good + "---\n" + good:                                                     "more than one document",
 		good + "mix: [{share: much}]\n":                                           "bad.yaml:4:15: want a number",
 		good + "mix:\n- {}\n- lengths:\n    output: fish\n":                       "bad.yaml:7:5: mix[1].lengths.output: ",

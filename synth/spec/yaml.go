@@ -4,8 +4,8 @@ import (
 	"errors"
 	"math"
 	"strings"
-	"time"
 
+	"reprise/trace/quantity"
 	"reprise/trace/strictyaml"
 )
 
@@ -37,16 +37,16 @@ func Parse(name string, text []byte) (*Spec, error) {
 // decoding would cut off, and times.
 func refused(key string, n strictyaml.Node) error {
 	switch key {
-	case "requests", "block", "global", "count", "users", "window":
+	case "block", "global", "count", "window":
 		if v, err := n.Number(); err == nil && v != math.Trunc(v) {
 			return n.Faultf("%s: want a whole number", key)
 		}
+	case "requests", "users":
+		_, err := strictyaml.Parsed(quantity.Count)(n)
+		return err
 	case "duration":
-		if s, err := n.Text(); err == nil {
-			if _, err := time.ParseDuration(s); err != nil {
-				return n.Faultf("%s: want a time with its unit, such as 30m", key)
-			}
-		}
+		_, err := strictyaml.Parsed(quantity.Duration)(n)
+		return err
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"reprise/trace/quantity"
 )
 
 // An args holds the fields of a specification after its colon. They are separated
@@ -55,20 +57,27 @@ func (a *args) done() bool {
 	return !a.bad && len(a.unnamed) == 0 && len(a.named) == 0 && a.bounds == ""
 }
 
-// number takes a number from lo to hi; NaN lies nowhere.
-func (a *args) number(name string, lo, hi float64) float64 {
-	return a.parse(a.take(name), lo, hi)
+// rate takes a rate per second from lo up to maxRate.
+func (a *args) rate(name string, lo float64) float64 {
+	return a.parseRate(a.take(name), lo)
 }
 
-func (a *args) parse(s string, lo, hi float64) float64 {
-	v, err := strconv.ParseFloat(s, 64)
+func (a *args) parseRate(s string, lo float64) float64 {
+	v, err := quantity.Rate(s)
+	a.bad = a.bad || err != nil || !(v >= lo && v <= maxRate)
+	return v
+}
+
+// number takes a number from lo to hi.
+func (a *args) number(name string, lo, hi float64) float64 {
+	v, err := quantity.Number(a.take(name))
 	a.bad = a.bad || err != nil || !(v >= lo && v <= hi)
-	return v + 0 // -0 becomes 0
+	return v
 }
 
 // duration takes whole microseconds from lo up to maxMean.
 func (a *args) duration(name string, lo time.Duration) time.Duration {
-	d, err := time.ParseDuration(a.take(name))
+	d, err := quantity.Duration(a.take(name))
 	a.bad = a.bad || err != nil || d < lo || d > maxMean || d%time.Microsecond != 0
 	return d
 }

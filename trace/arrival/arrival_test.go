@@ -167,19 +167,65 @@ func TestDrawsAreWholeMicroseconds(t *testing.T) {
 	}
 }
 
+// refusesWell tells whether an error says what was wanted, and shows how that is written
+// without listing everything that there is.
+func refusesWell(err error, want string) bool {
+	s := err.Error()
+	return strings.Contains(s, " is not "+want+": write ") && len(s) < 400
+}
+
+// What a person gets for a value of no form, and of a form that is known.
+func TestRefusals(t *testing.T) {
+	process := func(s string) error { _, err := ParseProcess(s); return err }
+	dist := func(s string) error { _, err := ParseDist(s); return err }
+	length := func(s string) error { _, err := ParseLength(s); return err }
+	for _, c := range []struct {
+		parse      func(string) error
+		text, want string
+	}{
+		{process, "fast", `"fast" is not an arrival process: write 5, 300/min or gamma:5,cv=2`},
+		{process, "weibull:2", `"weibull:2" is not an arrival process: write weibull:RATE,cv=CV or weibull:RATE,shape=K, with RATE from 1e-6 to 100000 per second or as 300/min, and CV from 0.01 to 100`},
+		{dist, "soon", `"soon" is not a distribution of times: write 4s, exponential:4s or lognormal:4s,cv=1.5`},
+		{length, "long", `"long" is not a length in tokens: write 500, uniform:50..4000 or lognormal:500,sigma=0.8`},
+	} {
+		if err := c.parse(c.text); err == nil || err.Error() != c.want {
+			t.Errorf("%v\nwant %s", err, c.want)
+		}
+	}
+}
+
+// A number alone is what people mean by it.
+func TestPlainNumbers(t *testing.T) {
+	for text, want := range map[string]string{"5": "poisson:5", "300/min": "poisson:5", "constant:300/min": "constant:5", "ramp:60/min-10,1min": "ramp:1-10,1m0s"} {
+		if s, err := ParseProcess(text); err != nil || s.String() != want {
+			t.Errorf("process %s is %s, %v; want %s", text, s, err, want)
+		}
+	}
+	for text, want := range map[string]string{"16": "constant:16", "10k": "constant:10000"} {
+		if s, err := ParseLength(text); err != nil || s.String() != want {
+			t.Errorf("length %s is %s, %v; want %s", text, s, err, want)
+		}
+	}
+	for text, want := range map[string]string{"4": "constant:4s", "5 min": "constant:5m0s", "exponential:2min": "exponential:2m0s"} {
+		if s, err := ParseDist(text); err != nil || s.String() != want {
+			t.Errorf("distribution %s is %s, %v; want %s", text, s, err, want)
+		}
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	for _, spec := range []string{
 		"", "poisson", "poisson:", "poisson:0", "poisson:-1", "poisson:NaN", "poisson:Inf", "poisson:1e9", "poisson:1e-9",
-		"poisson:2,3", "poisson:2 ", "gamma:2", "gamma:2,0", "gamma:2,NaN", "gamma:2,1,1", "constant:1,1", "weibull:2", "2.5",
+		"poisson:2,3", "poisson:2 s", "0", "1e6", "-5", "gamma:2", "gamma:2,0", "gamma:2,NaN", "gamma:2,1,1", "constant:1,1", "weibull:2", "2.5x",
 	} {
 		if s, err := ParseProcess(spec); err == nil {
 			t.Errorf("ParseProcess(%q) = %v", spec, s)
-		} else if !strings.Contains(err.Error(), ProcessForms) {
-			t.Errorf("ParseProcess(%q) does not list the forms: %v", spec, err)
+		} else if !refusesWell(err, "an arrival process") {
+			t.Errorf("ParseProcess(%q) shows no form: %v", spec, err)
 		}
 	}
 	for _, spec := range []string{
-		"", "constant", "constant:3", "constant:-1s", "constant:1ns", "constant:1s,2s", "constant:721h", "exponential:0s",
+		"", "constant", "constant:x", "721h", "constant:-1s", "constant:1ns", "constant:1s,2s", "constant:721h", "exponential:0s",
 		"exponential:1s,1", "lognormal:1s", "lognormal:1s,0", "lognormal:0s,1", "gamma:1s,-1", "gamma:1s,Inf",
 		"normal:0s,1", "normal:1s", "weibull:1s", "weibull:1s,shape=0", "lognormal:1s,sigma=0", "lognormal:1s,sigma=4", "gamma:1s,sigma=1", "gamma:1s,cv=1,cv=1",
 		"pareto:0s,1s,alpha=1", "pareto:2s,1s,alpha=1", "pareto:1s,2s", "pareto:1s,2s,alpha=0", "zipf:1s,9s,s=1", "zipf:0s,9s,s=2", "constant:1s..2s",
@@ -189,8 +235,8 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		if s, err := ParseDist(spec); err == nil {
 			t.Errorf("ParseDist(%q) = %v", spec, s)
-		} else if !strings.Contains(err.Error(), DistForms) {
-			t.Errorf("ParseDist(%q) does not list the forms: %v", spec, err)
+		} else if !refusesWell(err, "a distribution of times") {
+			t.Errorf("ParseDist(%q) shows no form: %v", spec, err)
 		}
 	}
 }

@@ -1,13 +1,14 @@
 package arrival
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"reprise/trace/quantity"
 )
 
 // Bounds of exponents: below, a bounded Pareto is hardly more than uniform over
@@ -16,12 +17,6 @@ const (
 	minAlpha, minZipf, maxExponent = 0.05, 1.01, 20
 	minSigma, maxSigma             = 0.01, 3 // of a lognormal; 3 is a CV of 90
 )
-
-// DistForms lists what [ParseDist] reads, for help and errors.
-const DistForms = "constant:3s, exponential:MEAN, lognormal:MEAN,CV or lognormal:MEAN,sigma=S, gamma:MEAN,CV, weibull:MEAN,CV, " +
-
-	"normal:MEAN,CV, uniform:LO,HI, pareto:LO,HI,alpha=A, zipf:LO,HI,s=S or histogram:LO-HI=COUNT,... in nanoseconds, " +
-	"with durations such as 250ms or 4s in whole microseconds up to 720h, CV from 0.01 to 100, S of a lognormal to 3, A from 0.05 to 20 and s from 1.01 to 20"
 
 // A DistSpec is a parsed distribution of durations. The zero DistSpec is
 // always 0.
@@ -34,7 +29,7 @@ type DistSpec struct {
 
 // ParseDist reads one of
 //
-//	constant:D             always D, which may be 0s
+//	constant:D, or D       always D, which may be 0s
 //	exponential:MEAN
 //	lognormal:MEAN,CV      CV is the coefficient of variation
 //	lognormal:MEAN,sigma=S S is the standard deviation of the logarithm
@@ -46,18 +41,21 @@ type DistSpec struct {
 //	zipf:LO,HI,s=S         1, 2, 3... times LO up to HI, k times with a probability that falls as k^-S
 //	histogram:LO-HI=COUNT,...  buckets in nanoseconds, as newHistogramDist takes them
 //
-// with durations as time.ParseDuration reads them, and otherwise returns an
-// error that lists these forms. A second or third field may bear its name, as in
+// with durations as [quantity.Duration] reads them, and otherwise returns an error that
+// shows the form of the kind, or three examples. A second or third field may bear its name, as in
 // gamma:4s,cv=2. No draw is longer than a year.
 func ParseDist(spec string) (DistSpec, error) {
 	kind, rest, _ := strings.Cut(spec, ":")
+	if _, err := quantity.Duration(spec); err == nil {
+		kind, rest = "constant", spec
+	}
 	if kind == "histogram" {
 		if buckets, ok := parseBuckets(rest); ok {
 			if s, err := newHistogramDist(buckets); err == nil {
 				return s, nil
 			}
 		}
-		return DistSpec{}, fmt.Errorf("distribution of kind histogram: want %s", DistForms)
+		return DistSpec{}, dists.refuse(spec)
 	}
 	s := DistSpec{kind: kind}
 	a := parseArgs(rest)
@@ -80,7 +78,7 @@ func ParseDist(spec string) (DistSpec, error) {
 		a.bad = true
 	}
 	if !a.done() {
-		return DistSpec{}, fmt.Errorf("distribution %q: want %s", spec, DistForms)
+		return DistSpec{}, dists.refuse(spec)
 	}
 	return s, nil
 }

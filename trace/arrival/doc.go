@@ -25,8 +25,8 @@
 //     of variation of each family
 //   - length.go: lengths in tokens: the same forms, clipped to LO..HI; their syntax
 //   - histogram.go: histograms as distributions: LO-HI=COUNT buckets, and drawing from them
-//   - args.go: the fields of a specification, named or in order, with their bounds and
-//     errors
+//   - forms.go: the forms of specifications, for help and errors
+//   - args.go: the fields of a specification, named or in order, with their bounds
 //   - cascade.go: the cascade: bursty arrivals drawn at every scale of time
 //   - cascadefit.go: the cascade fitted to recorded arrivals
 //   - cascaderows.go: the cascade as table rows in a model file, read back and checked;

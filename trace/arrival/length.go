@@ -1,22 +1,18 @@
 package arrival
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"reprise/trace/quantity"
 )
 
 // maxLength is the longest length in tokens.
 const maxLength = 1 << 24
-
-// lengthForms lists what [ParseLength] reads, for help and errors.
-const lengthForms = "constant:N, uniform:LO..HI, exponential:MEAN, lognormal:MEAN,sigma=S or lognormal:MEAN,cv=CV, gamma:MEAN,CV, weibull:MEAN,CV, " +
-	"normal:MEAN,sd=D or normal:MEAN,cv=CV, each with ,LO..HI to clip it, pareto:LO..HI,alpha=A, zipf:LO..HI,s=S or histogram:LO-HI=COUNT,..., " +
-	"with lengths up to 16777216 tokens, CV from 0.01 to 100, S of a lognormal from 0.01 to 3, A from 0.05 to 20 and s from 1.01 to 20"
 
 // A Length yields independent lengths in tokens.
 type Length interface {
@@ -35,7 +31,7 @@ type LengthSpec struct {
 
 // ParseLength reads one of
 //
-//	constant:N
+//	constant:N, or N
 //	uniform:LO..HI            every whole number from LO to HI alike
 //	exponential:MEAN
 //	lognormal:MEAN,sigma=S    S is the standard deviation of the logarithm
@@ -47,7 +43,7 @@ type LengthSpec struct {
 //	zipf:LO..HI,s=S           LO-1+k for k from 1, with a probability that falls as k^-S
 //	histogram:LO-HI=COUNT,... as newHistogramLength takes it; HI may be left out
 //
-// and otherwise returns an error that lists these forms. Those with a mean may
+// and otherwise returns an error that shows the form of the kind, or three examples. Those with a mean may
 // end in ,LO..HI, which is 1..16777216 where it is not said.
 //
 // MEAN and CV are those of the distribution before it is rounded to whole tokens
@@ -59,13 +55,16 @@ type LengthSpec struct {
 // must lie within them, and is not that of its draws where a bound is near.
 func ParseLength(spec string) (LengthSpec, error) {
 	kind, rest, _ := strings.Cut(spec, ":")
+	if _, err := quantity.Count(spec); err == nil {
+		kind, rest = "constant", spec
+	}
 	if kind == "histogram" {
 		if buckets, ok := parseBuckets(rest); ok {
 			if s, err := newHistogramLength(buckets); err == nil {
 				return s, nil
 			}
 		}
-		return LengthSpec{}, fmt.Errorf("length of kind histogram: want %s", lengthForms)
+		return LengthSpec{}, lengths.refuse(spec)
 	}
 	s := LengthSpec{kind: kind}
 	a := parseArgs(rest)
@@ -93,7 +92,7 @@ func ParseLength(spec string) (LengthSpec, error) {
 		a.bad = true
 	}
 	if !a.done() || s.lo > s.hi {
-		return LengthSpec{}, fmt.Errorf("length %q: want %s", spec, lengthForms)
+		return LengthSpec{}, lengths.refuse(spec)
 	}
 	return s, nil
 }
@@ -109,8 +108,8 @@ func (a *args) limits(lo, hi int32) (int32, int32) {
 }
 
 func (a *args) integer(s string) int32 {
-	v, err := strconv.ParseInt(s, 10, 32)
-	a.bad = a.bad || err != nil || v < 0 || v > maxLength
+	v, err := quantity.Count(s)
+	a.bad = a.bad || err != nil || v > maxLength
 	return int32(v)
 }
 

@@ -6,13 +6,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"reprise/trace/quantity"
 )
-
-// ProcessForms lists what [ParseProcess] reads, for help and errors.
-const ProcessForms = "poisson:RATE, gamma:RATE,CV or gamma:RATE,burstiness=B, weibull:RATE,CV or weibull:RATE,shape=K, constant:RATE, " +
-
-	"ramp:R0-R1,60s, step:R0-R1-...,60s, diurnal:LOW,peak=HIGH,period=24h, spikes:RATE,to=HIGH,every=5m,for=10s or onoff:RATE,on=5s,off=20s with or without idle=RATE, " +
-	"the last five also with cv=CV, burstiness=B or gaps=weibull,cv=CV; with RATE per second from 1e-6 to 100000 and CV from 0.01 to 100"
 
 // A ProcessSpec is a parsed arrival process. Rates are arrivals per second. The
 // zero ProcessSpec lets everything arrive at once.
@@ -27,7 +23,7 @@ type ProcessSpec struct {
 
 // ParseProcess reads one of
 //
-//	poisson:RATE          gaps are exponential
+//	poisson:RATE, or RATE gaps are exponential
 //	gamma:RATE,CV         gaps are gamma, with their coefficient of variation: above 1 is burstier than Poisson
 //	weibull:RATE,CV       gaps are Weibull
 //	constant:RATE         gaps are equal
@@ -44,8 +40,8 @@ type ProcessSpec struct {
 //	onoff:RATE,ON,OFF     RATE in phases of mean length ON, which alternate with phases of mean length OFF without arrivals
 //
 // whose phases are exponential, the first an ON: an interrupted Poisson
-// process, or with idle=R one of two rates. Otherwise it returns an error that
-// lists these forms. Every field but the first may bear its name: cv, over (of
+// process, or with idle=R one of two rates. Otherwise it returns an error that shows
+// the form of the kind, or three examples. A rate is per second, or such as 300/min. Every field but the first may bear its name: cv, over (of
 // ramp), each (of step), peak, period, to, every, for, on and off. Rates but the last of
 // ramp and step, the lower of diurnal and of spikes may be 0.
 //
@@ -59,19 +55,22 @@ type ProcessSpec struct {
 // too Weibull: ramp:1-10,60s,cv=3 is a ramp with bursts.
 func ParseProcess(spec string) (ProcessSpec, error) {
 	kind, rest, _ := strings.Cut(spec, ":")
+	if _, err := quantity.Rate(spec); err == nil {
+		kind, rest = "poisson", spec
+	}
 	s := ProcessSpec{kind: kind}
 	a := parseArgs(rest)
 	switch kind {
 	case "poisson", "constant":
-		s.rate = a.number("rate", minRate, maxRate)
+		s.rate = a.rate("rate", minRate)
 	case "gamma", "weibull":
-		s.rate = a.number("rate", minRate, maxRate)
+		s.rate = a.rate("rate", minRate)
 		s.cv = a.burstiness(kind)
 	default:
 		s.parseChanging(a)
 	}
 	if !a.done() {
-		return ProcessSpec{}, fmt.Errorf("arrival process %q: want %s", spec, ProcessForms)
+		return ProcessSpec{}, processes.refuse(spec)
 	}
 	return s, nil
 }
@@ -87,20 +86,20 @@ func (s *ProcessSpec) parseChanging(a *args) {
 		s.parseRates(a)
 		s.first = a.duration("each", minPhase)
 	case "diurnal":
-		s.rates[0] = a.number("low", 0, maxRate)
-		s.rates[1] = a.number("peak", max(minRate, s.rates[0]), maxRate)
+		s.rates[0] = a.rate("low", 0)
+		s.rates[1] = a.rate("peak", max(minRate, s.rates[0]))
 		s.first = a.duration("period", minPhase)
 	case "spikes":
-		s.rates[0] = a.number("rate", 0, maxRate)
-		s.rates[1] = a.number("to", minRate, maxRate)
+		s.rates[0] = a.rate("rate", 0)
+		s.rates[1] = a.rate("to", minRate)
 		s.first = a.duration("every", 2*minPhase)
 		s.second = a.duration("for", minPhase)
 		a.bad = a.bad || s.second >= s.first
 	case "onoff":
-		s.rates[0] = a.number("rate", minRate, maxRate)
+		s.rates[0] = a.rate("rate", minRate)
 		s.first, s.second = a.duration("on", minPhase), a.duration("off", minPhase)
 		if a.has("idle") {
-			s.rates[1] = a.number("idle", 0, maxRate)
+			s.rates[1] = a.rate("idle", 0)
 		}
 		a.bad = a.bad || s.rates[0]*s.first.Seconds() < minPerPhase
 	default:
@@ -133,7 +132,7 @@ func (s *ProcessSpec) parseRates(a *args) {
 			a.bad = true
 			return
 		}
-		s.rates[s.steps] = a.parse(list[:i], lo, maxRate)
+		s.rates[s.steps] = a.parseRate(list[:i], lo)
 		s.steps++
 		if i == len(list) {
 			a.bad = a.bad || s.steps < 2

@@ -13,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"reprise/trace/quantity"
 )
 
 // A Node is a value of a document: a map, a list or a scalar. The zero Node is
@@ -156,11 +158,11 @@ func (n Node) Number() (float64, error) {
 	return 0, n.want("a number")
 }
 
-// Whole is the reader of a whole number from least to most.
+// Whole is the reader of a whole number from least to most, as 10000 or 10k.
 func Whole[T ~int | ~int64 | ~uint64](least, most T) func(Node) (T, error) {
 	return func(n Node) (T, error) {
-		if _, ok := n.node.(*ast.IntegerNode); ok {
-			if v, err := strconv.ParseInt(n.node.GetToken().Value, 10, 64); err == nil && v >= int64(least) && v <= int64(most) {
+		if s, err := n.Text(); err == nil {
+			if v, err := quantity.Count(s); err == nil && v >= int64(least) && v <= int64(most) {
 				return T(v), nil
 			}
 		}
@@ -218,11 +220,19 @@ func (n Node) Source() []byte {
 // that the struct does not have. The library cuts the fraction off a number that
 // is for a whole one: [Node.Walk] can refuse it first.
 func (n Node) Decode(into any) error {
-	err := yaml.NewDecoder(bytes.NewReader(n.text), yaml.Strict()).Decode(into)
+	err := yaml.NewDecoder(bytes.NewReader(n.text), yaml.Strict(), typed(quantity.Duration), typed(quantity.Count)).Decode(into)
 	if err == nil {
 		return nil
 	}
 	return translated(err)
+}
+
+// typed has values of a type read as people type them.
+func typed[T any](parse func(string) (T, error)) yaml.DecodeOption {
+	return yaml.CustomUnmarshaler(func(into *T, text []byte) (err error) {
+		*into, err = parse(strings.Trim(string(text), `"'`))
+		return err
+	})
 }
 
 // kindName says what a value of a type is to people.

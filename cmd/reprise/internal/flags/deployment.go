@@ -24,13 +24,14 @@ type Deployment struct {
 // Register adds the flags.
 func (f *Deployment) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.hardware, "hardware", "", "GPUs that serve, for the report: `[N x]GPU`[,memory][,interconnect], such as '8xH100, 80GB, NVLink'")
-	fl.StringVar(&f.modelSize, "model-size", "", "`parameters` of the model, for the report, such as 70B")
-	fl.StringVar(&f.quantization, "quantization", "", "of its weights, for the report, such as fp8")
-	fl.IntVar(&f.tp, "tp", 0, "GPUs that each layer is spread over, for the report")
-	fl.IntVar(&f.pp, "pp", 0, "stages that the layers are spread over, for the report")
-	fl.StringVar(&f.engine, "engine", "", "`name and version` of the engine, for the report, such as 'vllm 0.11.0'")
-	fl.StringVar(&f.EngineFlags, "engine-flags", "", "`flags` that it was started with, for the report; what looks like a key is left out")
+	_, rest := Sections(fl, DeployedFlags)
+	rest.StringVar(&f.hardware, "hardware", "", "GPUs that serve, for the report: `[N x]GPU`[,memory][,interconnect], such as '8xH100, 80GB, NVLink'")
+	rest.StringVar(&f.modelSize, "model-size", "", "`parameters` of the model, for the report, such as 70B")
+	rest.StringVar(&f.quantization, "quantization", "", "of its weights, for the report, such as fp8")
+	rest.IntVar(&f.tp, "tp", 0, "GPUs that each layer is spread over, for the report")
+	rest.IntVar(&f.pp, "pp", 0, "stages that the layers are spread over, for the report")
+	rest.StringVar(&f.engine, "engine", "", "`name and version` of the engine, for the report, such as 'vllm 0.11.0'")
+	rest.StringVar(&f.EngineFlags, "engine-flags", "", "`flags` that it was started with, for the report; what looks like a key is left out")
 }
 
 // Check refuses what cannot be read, and what is too long.

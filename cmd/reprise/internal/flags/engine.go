@@ -27,9 +27,10 @@ type Fleet struct {
 // Register adds the flags.
 func (f *Fleet) Register(fl *pflag.FlagSet) {
 	f.Engine.register(fl)
-	fl.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
-	fl.StringVar(&f.Router, "router", engine.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
-	fl.Float64Var(&f.loadWeight, "load-weight", 1, "of prefix: share of a prompt that a replica must hold more for each share that it was sent above the mean; 0 follows the prefix alone")
+	everyday, rest := Sections(fl, SimulatedFlags)
+	everyday.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
+	everyday.StringVar(&f.Router, "router", engine.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
+	rest.NumberVar(&f.loadWeight, "load-weight", 1, "of prefix: share of a prompt that a replica must hold more for each share that it was sent above the mean; 0 follows the prefix alone")
 }
 
 // Configs are those that the flags ask for, of engines of this config. seed is that of
@@ -82,12 +83,13 @@ type Engine struct {
 
 func (f *Engine) register(fl *pflag.FlagSet) {
 	d := engine.DefaultConfig()
-	fl.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the flags below change it")
+	everyday, rest := Sections(fl, SimulatedFlags)
+	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the flags below change it")
 	f.RegisterModel(fl)
-	fl.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "tokens in a block of KV")
-	fl.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "tokens of KV memory of an engine; 0 is without bound")
-	fl.IntVar(&f.Given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "requests that run at once")
-	fl.IntVar(&f.Given.MaxWaiting, "max-waiting", d.MaxWaiting, "requests that wait; more are refused with 429")
+	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "tokens in a block of KV")
+	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "tokens of KV memory of an engine; 0 is without bound")
+	rest.IntVar(&f.Given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "requests that run at once")
+	rest.IntVar(&f.Given.MaxWaiting, "max-waiting", d.MaxWaiting, "requests that wait; more are refused with 429")
 }
 
 // ModelFlags are those of registerModel.
@@ -96,11 +98,12 @@ var ModelFlags = []string{"costs", "max-num-batched-tokens", "no-chunked-prefill
 // RegisterModel registers what only a model of an engine has.
 func (f *Engine) RegisterModel(fl *pflag.FlagSet) {
 	d := engine.DefaultConfig()
-	fl.StringVar(&f.Costs, "costs", "", "what steps take: step, kv-token, prefill-token and decode-seq, and request before the first; such as step=5ms,kv-token=40ns")
-	fl.IntVar(&f.Given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "tokens computed in a step")
-	fl.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
-	fl.BoolVar(&f.noCaching, "no-prefix-caching", false, "compute every prompt whole")
-	fl.StringVar(&f.Given.Batching, "batching", d.Batching, "continuous, or static: no request is admitted before the whole batch has ended")
+	everyday, rest := Sections(fl, SimulatedFlags)
+	everyday.StringVar(&f.Costs, "costs", "", "what steps take: step, kv-token, prefill-token and decode-seq, and request before the first; such as step=5ms,kv-token=40ns")
+	rest.IntVar(&f.Given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "tokens computed in a step")
+	rest.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
+	rest.BoolVar(&f.noCaching, "no-prefix-caching", false, "compute every prompt whole")
+	rest.StringVar(&f.Given.Batching, "batching", d.Batching, "continuous, or static: no request is admitted before the whole batch has ended")
 }
 
 // With is the engine of the command's flags and of further ones, each NAME or
@@ -123,7 +126,7 @@ func (f *Engine) With(cmd *cobra.Command, further []string) (Engine, error) {
 	if err == nil && fl.NArg() > 0 {
 		err = fmt.Errorf("%q is no flag", fl.Arg(0))
 	}
-	return e, err
+	return e, mistake(fl, err)
 }
 
 // PresetNames are the engines that --preset takes.

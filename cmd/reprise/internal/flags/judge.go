@@ -32,20 +32,23 @@ type Judge struct {
 // Register adds the flags, with those of the contract and of the limits of trust.
 func (f *Judge) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.AsJSON, "json", false, "print the summary as JSON")
+	results, _ := Sections(fl, ResultsFlags)
+	judgement, judgementRest := Sections(fl, JudgementFlags)
+	results.BoolVar(&f.AsJSON, "json", false, "print the summary as JSON")
 	f.RegisterPages(fl)
-	fl.StringVar(&f.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	judgement.StringVar(&f.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.Trust.Register(cmd)
 	f.Contract.Register(cmd)
-	fl.StringVar(&f.Definitions, "definitions", OwnDefinitions, "whose definitions the figures have: "+OwnDefinitions+", "+strings.Join(peer.Presets(), ", "))
-	fl.Float64Var(&f.SteadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
+	judgementRest.StringVar(&f.Definitions, "definitions", OwnDefinitions, "whose definitions the figures have: "+OwnDefinitions+", "+strings.Join(peer.Presets(), ", "))
+	judgementRest.ShareVar(&f.SteadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
 	f.VLLM.register(cmd)
 }
 
 // RegisterPages registers what asks for files beside the report.
 func (f *Judge) RegisterPages(fl *pflag.FlagSet) {
-	fl.StringVar(&f.HTML, "html", "", "self-contained page to write")
-	fl.StringVar(&f.Plots, "plots", "", "directory to write each plot of the page to, as SVG and as CSV")
+	everyday, rest := Sections(fl, ResultsFlags)
+	everyday.StringVar(&f.HTML, "html", "", "self-contained page to write")
+	rest.StringVar(&f.Plots, "plots", "", "directory to write each plot of the page to, as SVG and as CSV")
 }
 
 // OwnDefinitions is the value of --definitions for those of Reprise.
@@ -104,9 +107,10 @@ type Contract struct {
 // Register adds the flags.
 func (f *Contract) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.Path, "contract", "", "contract that the run has to keep to, YAML with clauses such as p95 ttft <= 1s; the exit code is 3 when it does not")
-	fl.IntSliceVar(&f.gpus, "gpus", nil, "GPUs that served the run, for output per GPU and a contract about cost; for several results files one number for all, or one for each; otherwise the contract's, or output is per instance")
-	fl.Float64Var(&f.Price, "price-per-gpu-hour", 0, "price of a GPU for an hour, for the same; 0 takes the contract's")
+	everyday, rest := Sections(fl, JudgementFlags)
+	everyday.StringVar(&f.Path, "contract", "", "contract that the run has to keep to, YAML with clauses such as p95 ttft <= 1s; the exit code is 3 when it does not")
+	rest.IntSliceVar(&f.gpus, "gpus", "GPUs that served the run, for output per GPU and a contract about cost; for several results files one number for all, or one for each; otherwise the contract's, or output is per instance")
+	rest.NumberVar(&f.Price, "price-per-gpu-hour", 0, "price of a GPU for an hour, for the same; 0 takes the contract's")
 }
 
 // Read reads the contract that the flags name, once. It is nil when they name none.

@@ -32,21 +32,23 @@ type Load struct {
 // Register adds the flags, but for --max-in-flight, which only a replay has.
 func (f *Load) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.Float64Var(&f.Speed, "speed", 1, "2 replays twice as fast, and halves think and tool times")
-	fl.BoolVar(&f.OpenLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
-	fl.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
-	fl.StringVar(&f.Rate, "rate", "", "arrival `process` in place of recorded times, such as poisson:2, constant:10, gamma:5,cv=2, ramp:1-10,60s or inf for all at once; where turns wait for others, of the first turns")
-	fl.IntVar(&f.Concurrency, "concurrency", 0, "close the loop: so many requests in flight, the next is sent when one ends. It hides saturation")
-	fl.DurationVar(&f.rampUp, "ramp-up", 0, "time in which the places of --concurrency come, one after another; 0 is all at once")
-	fl.DurationVar(&f.Duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
-	fl.StringVar(&f.warmup, "warmup", "", "first requests to send and not to measure: a number, or a `span` of time such as 30s")
-	fl.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure: a number, or a `span` of time before the last is due")
-	fl.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
+	everyday, rest := Sections(fl, LoadFlags)
+	everyday.FactorVar(&f.Speed, "speed", 1, "2 or 2x replays twice as fast, and halves think and tool times")
+	everyday.BoolVar(&f.OpenLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
+	rest.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
+	everyday.RateFlag(&f.Rate, "requests per second in place of recorded times, as 5, 300/min, or a `process` such as constant:10, gamma:5,cv=2, ramp:1-10,60s, inf for all at once; where turns wait for others, of the first turns")
+	everyday.IntVar(&f.Concurrency, "concurrency", 0, "close the loop: so many requests in flight, the next is sent when one ends. It hides saturation")
+	rest.DurationVar(&f.rampUp, "ramp-up", 0, "time in which the places of --concurrency come, one after another; 0 is all at once")
+	everyday.DurationVar(&f.Duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
+	everyday.StringVar(&f.warmup, "warmup", "", "first requests to send and not to measure: a number, or a `span` of time such as 30s")
+	rest.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure: a number, or a `span` of time before the last is due")
+	rest.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
 }
 
 // Lineage reads which rows wait for which. It is nil for an open loop: when that
 // is asked for, or the workload has no turn with a think or tool time.
 func (f *Load) Lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn], error)) (*replay.Lineage, error) {
+	SayRate(cmd)
 	if f.OpenLoop || f.Concurrency > 0 {
 		return nil, f.noSpeedWithRate()
 	}
@@ -133,7 +135,8 @@ type Abort struct{ abortOn string }
 
 // Register adds the flag.
 func (f *Abort) Register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.abortOn, "abort-on", "", "`conditions`, any of which ends the sending when it holds over 10 s with 20 requests, such as errors>5%,queue>100,ttft-p99>10s; queue is the requests in flight")
+	_, rest := Sections(cmd.Flags(), RunningFlags)
+	rest.StringVar(&f.abortOn, "abort-on", "", "`conditions`, any of which ends the sending when it holds over 10 s with 20 requests, such as errors>5%,queue>100,ttft-p99>10s; queue is the requests in flight")
 }
 
 // Check refuses conditions that cannot be read.

@@ -32,9 +32,10 @@ const textStable = "stable"
 // Register adds the flags.
 func (f *PromptText) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another repeats the tokens of its last, partial block; on, but in a mirror only where its source has it on")
-	fl.StringVar(&f.Text, "text", "", "what prompts are written in: stable (words without meaning) or words (common English ones)")
-	fl.StringVar(&f.corpus, "corpus", "", "`file` with a text whose slices prompts are made of; replay needs it again, since only its digest is recorded")
+	_, rest := Sections(fl, PromptFlags)
+	rest.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another repeats the tokens of its last, partial block; on, but in a mirror only where its source has it on")
+	rest.StringVar(&f.Text, "text", "", "what prompts are written in: stable (words without meaning) or words (common English ones)")
+	rest.StringVar(&f.corpus, "corpus", "", "`file` with a text whose slices prompts are made of; replay needs it again, since only its digest is recorded")
 }
 
 // Describe puts into the metadata of a workload how its prompts are made. What
@@ -86,9 +87,10 @@ type Prompts struct {
 // Register adds the flags. What the tokenizer and the seed are used for differs from
 // command to command.
 func (f *Prompts) Register(fl *pflag.FlagSet, tokenizer, seed string) {
-	fl.StringVar(&f.Tokenizer, "tokenizer", "", tokenizer)
-	fl.StringVar(&f.Seed, "seed", "", seed)
-	fl.StringVar(&f.Corpus, "corpus", "", "`file` that the workload's prompts are slices of, where it was made with one")
+	everyday, rest := Sections(fl, PromptFlags)
+	everyday.StringVar(&f.Tokenizer, "tokenizer", "", tokenizer)
+	everyday.StringVar(&f.Seed, "seed", "", seed)
+	rest.StringVar(&f.Corpus, "corpus", "", "`file` that the workload's prompts are slices of, where it was made with one")
 }
 
 // Reseeded is the seed of prompts that match nothing in a cache. It is an error to

@@ -20,10 +20,10 @@ type Push struct {
 
 // Register adds the flags.
 func (f *Push) Register(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&f.URL, "push", "", "`URL` of a Prometheus Pushgateway to push the summary to, as job reprise unless it ends in /metrics/job/…")
-	fl.StringVar(&f.credentialsEnv, "push-credentials-env", "", "environment `variable` with user:password for it, or a bearer token")
-	fl.StringVar(&f.credentialsFile, "push-credentials-file", "", "`file` with the same")
+	_, rest := Sections(cmd.Flags(), ResultsFlags)
+	rest.StringVar(&f.URL, "push", "", "`URL` of a Prometheus Pushgateway to push the summary to, as job reprise unless it ends in /metrics/job/…")
+	rest.StringVar(&f.credentialsEnv, "push-credentials-env", "", "environment `variable` with user:password for it, or a bearer token")
+	rest.StringVar(&f.credentialsFile, "push-credentials-file", "", "`file` with the same")
 }
 
 // Pusher is nil without --push.

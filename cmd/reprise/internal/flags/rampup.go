@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"time"
 
 	"reprise/trace/arrival"
+	"reprise/trace/quantity"
 )
 
 // Arrivals as vLLM knows them, beside the processes of package arrival: all at
@@ -46,14 +46,14 @@ func parseRampUp(s string) (rampUp, error) {
 	r.Strategy = fields[0]
 	from, to, _ := strings.Cut(fields[1], "-")
 	var err, err2, err3 error
-	r.Start, err = strconv.ParseFloat(from, 64)
-	r.End, err2 = strconv.ParseFloat(to, 64)
+	r.Start, err = quantity.Rate(from)
+	r.End, err2 = quantity.Rate(to)
 	if len(fields) == 3 {
 		value, ok := strings.CutPrefix(fields[2], "burstiness=")
 		if !ok {
 			return r, errRampUp
 		}
-		r.Burstiness, err3 = strconv.ParseFloat(value, 64)
+		r.Burstiness, err3 = quantity.Number(value)
 	}
 	if err != nil || err2 != nil || err3 != nil || !(r.Start > 0 && r.Start <= r.End && r.End <= 1e5 && r.Burstiness > 0) {
 		return r, errRampUp

@@ -38,16 +38,18 @@ type Servers struct {
 // Register adds the flags.
 func (f *Servers) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.scrapes, "scrape", nil, "`URL` of a Prometheus text page to measure at during the run (or unix:///path.sock[:/page]), or NAME=URL, or auto for the endpoint's /metrics, or none; may be repeated")
-	fl.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "from one scrape to the next, and the step of --prometheus")
-	fl.StringArrayVar(&f.prefixes, "scrape-metric", nil, "`prefix` of the metrics to keep, in place of vllm:, sglang:, llamacpp: and DCGM_FI_; may be repeated")
-	fl.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to ask after the run")
-	fl.StringArrayVar(&f.queries, "prometheus-query", nil, "`NAME=EXPR` to ask it, in place of all series with the prefixes; may be repeated")
-	fl.StringVar(&f.Cache, "cache", result.CacheAsIs, "what the servers' prefix caches hold before the run: as-is, cold (nothing of earlier runs) or warm (all of the workload, which is played once before)")
-	fl.StringVar(&f.ResetCall, "reset-cache", "", "`path` that empties a server's cache by POST, for --cache cold; empty tries those of vLLM and SGLang")
-	fl.StringArrayVar(&f.adminURLs, "admin-url", nil, "base `URL` of a server for calls beside requests, where --url is a balancer; may be repeated")
-	fl.BoolVar(&f.Profile, "profile-server", false, "start and stop the servers' profilers around what is measured")
-	fl.StringVar(&f.Note, "note", "", "`text` to keep in the results")
+	caches, cachesRest := Sections(fl, CachesFlags)
+	_, resultsRest := Sections(fl, ResultsFlags)
+	caches.StringArrayVar(&f.scrapes, "scrape", nil, "`URL` of a Prometheus text page to measure at during the run (or unix:///path.sock[:/page]), or NAME=URL, or auto for the endpoint's /metrics, or none; may be repeated")
+	cachesRest.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "from one scrape to the next, and the step of --prometheus")
+	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil, "`prefix` of the metrics to keep, in place of vllm:, sglang:, llamacpp: and DCGM_FI_; may be repeated")
+	cachesRest.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to ask after the run")
+	cachesRest.StringArrayVar(&f.queries, "prometheus-query", nil, "`NAME=EXPR` to ask it, in place of all series with the prefixes; may be repeated")
+	caches.StringVar(&f.Cache, "cache", result.CacheAsIs, "what the servers' prefix caches hold before the run: as-is, cold (nothing of earlier runs) or warm (all of the workload, which is played once before)")
+	cachesRest.StringVar(&f.ResetCall, "reset-cache", "", "`path` that empties a server's cache by POST, for --cache cold; empty tries those of vLLM and SGLang")
+	cachesRest.StringArrayVar(&f.adminURLs, "admin-url", nil, "base `URL` of a server for calls beside requests, where --url is a balancer; may be repeated")
+	cachesRest.BoolVar(&f.Profile, "profile-server", false, "start and stop the servers' profilers around what is measured")
+	resultsRest.StringVar(&f.Note, "note", "", "`text` to keep in the results")
 }
 
 // Check refuses what cannot be meant.

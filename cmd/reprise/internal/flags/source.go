@@ -19,8 +19,9 @@ type Capture struct {
 
 // Register adds the flags.
 func (f *Capture) Register(fl *pflag.FlagSet) {
-	fl.StringVar(&f.begin, "capture-begin", "", "`time` at which the capture of the source began, as RFC 3339, or as a duration on a clock without dates: the times of the trace count from it")
-	fl.StringVar(&f.end, "capture-end", "", "`time` at which it ended, which is not part of it; no request may be outside")
+	_, rest := Sections(fl, "Source")
+	rest.StringVar(&f.begin, "capture-begin", "", "`time` at which the capture of the source began, as RFC 3339, or as a duration on a clock without dates: the times of the trace count from it")
+	rest.StringVar(&f.end, "capture-end", "", "`time` at which it ended, which is not part of it; no request may be outside")
 }
 
 // Window reads the flags, which go together.
@@ -58,8 +59,9 @@ type Templates struct {
 
 // Register adds the flags.
 func (f *Templates) Register(fl *pflag.FlagSet) {
-	fl.BoolVar(&f.KeepTemplates, "keep-templates", false, "keep system prompts that many users have as text, scrubbed, in NAME.templates.json, for a person to read")
-	fl.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate, "for --keep-templates: users, or sessions where there are none, that must have a system prompt")
+	_, rest := Sections(fl, PrivacyFlags)
+	rest.BoolVar(&f.KeepTemplates, "keep-templates", false, "keep system prompts that many users have as text, scrubbed, in NAME.templates.json, for a person to read")
+	rest.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate, "for --keep-templates: users, or sessions where there are none, that must have a system prompt")
 }
 
 // LeastUsers checks the flags and returns how many users must have a template, or 0

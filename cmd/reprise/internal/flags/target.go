@@ -22,6 +22,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/openai"
 	"reprise/trace"
+	"reprise/trace/quantity"
 )
 
 // Target says what a replay sends, and to whom.
@@ -69,42 +70,43 @@ type Target struct {
 func (f *Target) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.given = fl.Changed
-	fl.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"}, "base URL of the endpoint, or unix:///path.sock[:/base]; may be repeated for several of one model")
-	fl.StringVar(&f.balance, "balance", client.RoundRobin, "which of several endpoints a request goes to: round-robin, or session for all of a session to one")
-	fl.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind")
-	fl.StringVar(&f.Model, "model", "", "model to ask for; empty takes the endpoint's only one")
-	fl.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
-	fl.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
+	everyday, rest := Sections(fl, EndpointFlags)
+	everyday.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"}, "base URL of the endpoint, or unix:///path.sock[:/base]; may be repeated for several of one model")
+	rest.StringVar(&f.balance, "balance", client.RoundRobin, "which of several endpoints a request goes to: round-robin, or session for all of a session to one")
+	everyday.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind")
+	everyday.StringVar(&f.Model, "model", "", "model to ask for; empty takes the endpoint's only one")
+	rest.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
+	rest.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 
-	fl.BoolVar(&f.HTTP2, "http2", false, "HTTP/2 in place of HTTP/1.1: over TLS by ALPN, else by prior knowledge (h2c)")
-	fl.StringVar(&f.proxy, "proxy", "", "`URL` of a proxy, or none; empty takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Without a password")
-	fl.StringVar(&f.tlsCA, "tls-ca", "", "PEM `file` of the authorities to trust in place of the system's")
-	fl.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of a client certificate")
-	fl.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of its key")
-	fl.StringVar(&f.tlsName, "tls-server-name", "", "name to expect in the server's certificate, in place of the URL's")
-	fl.BoolVar(&f.tlsInsecure, "tls-insecure", false, "do not check the server's certificate; the results say so")
-	fl.DurationVar(&f.Timeout, "timeout", 10*time.Minute, "of one request, retries included")
-	fl.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "of dialling, and of the TLS handshake")
-	fl.DurationVar(&f.firstToken, "first-token-timeout", 0, "from sending to the first token; 0 is no limit of its own")
-	fl.DurationVar(&f.idle, "idle-timeout", 0, "between two events of an answer; 0 is no limit of its own")
-	fl.StringVar(&f.retry, "retry", "0", "`N[,backoff][,other]`: send a request again up to N times when there was no connection, the server was full (429, 502, 503, 504, 529), or a pooled connection was dead; backoff doubles from 500ms unless given; with other, to the next --url, and without a pause while there is one that has not been asked")
+	rest.BoolVar(&f.HTTP2, "http2", false, "HTTP/2 in place of HTTP/1.1: over TLS by ALPN, else by prior knowledge (h2c)")
+	rest.StringVar(&f.proxy, "proxy", "", "`URL` of a proxy, or none; empty takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Without a password")
+	rest.StringVar(&f.tlsCA, "tls-ca", "", "PEM `file` of the authorities to trust in place of the system's")
+	rest.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of a client certificate")
+	rest.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of its key")
+	rest.StringVar(&f.tlsName, "tls-server-name", "", "name to expect in the server's certificate, in place of the URL's")
+	everyday.BoolVar(&f.tlsInsecure, "tls-insecure", false, "do not check the server's certificate; the results say so")
+	everyday.DurationVar(&f.Timeout, "timeout", 10*time.Minute, "of one request, retries included")
+	rest.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "of dialling, and of the TLS handshake")
+	rest.DurationVar(&f.firstToken, "first-token-timeout", 0, "from sending to the first token; 0 is no limit of its own")
+	rest.DurationVar(&f.idle, "idle-timeout", 0, "between two events of an answer; 0 is no limit of its own")
+	rest.StringVar(&f.retry, "retry", "0", "`N[,backoff][,other]`: send a request again up to N times when there was no connection, the server was full (429, 502, 503, 504, 529), or a pooled connection was dead; backoff doubles from 500ms unless given; with other, to the next --url, and without a pause while there is one that has not been asked")
 
-	fl.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
-	fl.StringArrayVar(&f.headerEnv, "header-env", nil, "`Name=VARIABLE`: a header whose value is in the environment; may be repeated")
-	fl.StringArrayVar(&f.headerFile, "header-file", nil, "`Name=file`: a header whose value is in a file; may be repeated")
-	fl.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` that holds the API key")
-	fl.StringVar(&f.keyFile, "api-key-file", "", "`file` that holds the API key")
-	fl.StringVar(&f.affinity, "affinity-header", "", "`name` of a header that carries the session's pseudonym (s0, s1, …), for routers")
-	fl.StringArrayVar(&f.record, "record-header", nil, "`name` of a response header that says who answered; its values are counted in the report. At most 4")
-	fl.BoolVar(&f.noTrace, "no-trace-headers", false, "do not send X-Request-Id and traceparent")
-	fl.StringVar(&f.ExtraBody, "extra-body", "", "`JSON` object with further fields of each request")
-	fl.Float64Var(&f.temperature, "temperature", 0, "of every request, in place of the workload's")
-	fl.Float64Var(&f.topP, "top-p", 0, "top_p of every request")
-	fl.Int64Var(&f.sampleSeed, "sampling-seed", 0, "seed of the server's sampling, for every request")
-	fl.StringArrayVar(&f.priorities, "class-priority", nil, "`CLASS=N`: field priority of the rows of a class (vLLM: lower is sooner); may be repeated")
-	fl.StringArrayVar(&f.models, "model-map", nil, "`LABEL=MODEL`: what rows with this adapter, or else this model, ask for; may be repeated")
-	fl.StringVar(&f.RowExtra, "row-extra", "", "JSONL `file` of {\"row\":N,\"header\":{},\"body\":{}}, in row order: further headers and fields of single rows")
-	fl.IntVar(&f.CheckSame, "check-deterministic", 0, "after the run, send `N` of the rows twice at temperature 0 and count the answers that differ")
+	everyday.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
+	rest.StringArrayVar(&f.headerEnv, "header-env", nil, "`Name=VARIABLE`: a header whose value is in the environment; may be repeated")
+	rest.StringArrayVar(&f.headerFile, "header-file", nil, "`Name=file`: a header whose value is in a file; may be repeated")
+	everyday.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` that holds the API key")
+	rest.StringVar(&f.keyFile, "api-key-file", "", "`file` that holds the API key")
+	rest.StringVar(&f.affinity, "affinity-header", "", "`name` of a header that carries the session's pseudonym (s0, s1, …), for routers")
+	rest.StringArrayVar(&f.record, "record-header", nil, "`name` of a response header that says who answered; its values are counted in the report. At most 4")
+	rest.BoolVar(&f.noTrace, "no-trace-headers", false, "do not send X-Request-Id and traceparent")
+	rest.StringVar(&f.ExtraBody, "extra-body", "", "`JSON` object with further fields of each request")
+	rest.NumberVar(&f.temperature, "temperature", 0, "of every request, in place of the workload's")
+	rest.NumberVar(&f.topP, "top-p", 0, "top_p of every request")
+	rest.Int64Var(&f.sampleSeed, "sampling-seed", 0, "seed of the server's sampling, for every request")
+	rest.StringArrayVar(&f.priorities, "class-priority", nil, "`CLASS=N`: field priority of the rows of a class (vLLM: lower is sooner); may be repeated")
+	rest.StringArrayVar(&f.models, "model-map", nil, "`LABEL=MODEL`: what rows with this adapter, or else this model, ask for; may be repeated")
+	rest.StringVar(&f.RowExtra, "row-extra", "", "JSONL `file` of {\"row\":N,\"header\":{},\"body\":{}}, in row order: further headers and fields of single rows")
+	rest.IntVar(&f.CheckSame, "check-deterministic", 0, "after the run, send `N` of the rows twice at temperature 0 and count the answers that differ")
 }
 
 // Check refuses what needs no file to be seen to be wrong.
@@ -161,7 +163,7 @@ func (f *Target) retries(o *client.Options) (err error) {
 		o.RetryOther, rest = true, strings.TrimPrefix(pause, ",")
 	}
 	if o.Retries, err = strconv.Atoi(count); err == nil && rest != "" {
-		backoff, err = time.ParseDuration(rest)
+		backoff, err = quantity.Duration(rest)
 	}
 	switch {
 	case err != nil || o.Retries < 0 || backoff < 0 || strings.HasSuffix(f.retry, ","):

@@ -26,15 +26,16 @@ var partnerNames = []string{"k-share", "k-class", "k-link", "drop-own-blocks", "
 // Register adds the flags. tier is the default, and tiers says in the help which there
 // are.
 func (f *Tier) Register(fl *pflag.FlagSet, tier, tiers string) {
-	fl.StringVar(&f.Name, "tier", tier, "release tier of the trace: "+tiers)
-	fl.StringVar(&f.Unit, "unit", "", "for --tier partner and public: who is counted, or protected, user, session or request; by default users, else sessions of the source")
-	fl.IntVar(&f.KShare, "k-share", 5, "for --tier partner: users that must have a block for its id to be the same for all")
-	fl.IntVar(&f.KClass, "k-class", 11, "for --tier partner: users that must have a pair of lengths, or a name")
-	fl.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: users whose sessions must have the same lengths for turns to stay linked, 0 or 1 for all; as --k-class by default")
-	fl.BoolVar(&f.DropOwn, "drop-own-blocks", false, "for --tier partner: blocks that fewer than --k-share have link not even the requests of one user; with --unit request conversations are counted for that")
-	fl.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: buckets of lengths in an octave")
-	fl.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are drawn anew")
-	fl.Float64Var(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: share of the requests that may be left out")
+	everyday, rest := Sections(fl, PrivacyFlags)
+	everyday.StringVar(&f.Name, "tier", tier, "release tier of the trace: "+tiers)
+	rest.StringVar(&f.Unit, "unit", "", "for --tier partner and public: who is counted, or protected, user, session or request; by default users, else sessions of the source")
+	rest.IntVar(&f.KShare, "k-share", 5, "for --tier partner: users that must have a block for its id to be the same for all")
+	rest.IntVar(&f.KClass, "k-class", 11, "for --tier partner: users that must have a pair of lengths, or a name")
+	rest.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: users whose sessions must have the same lengths for turns to stay linked, 0 or 1 for all; as --k-class by default")
+	rest.BoolVar(&f.DropOwn, "drop-own-blocks", false, "for --tier partner: blocks that fewer than --k-share have link not even the requests of one user; with --unit request conversations are counted for that")
+	rest.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: buckets of lengths in an octave")
+	rest.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are drawn anew")
+	rest.ShareVar(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: share of the requests that may be left out")
 	f.Public.register(fl)
 }
 
@@ -77,19 +78,21 @@ type Public struct {
 var publicNames = []string{"epsilon", "delta", "ledger", "max-input", "max-output", "i-understand"}
 
 func (f *Public) register(fl *pflag.FlagSet) {
-	fl.Float64Var(&f.Budget.Epsilon, "epsilon", 1, "for --tier public: privacy budget ε")
-	fl.Float64Var(&f.Budget.Delta, "delta", 1e-6, "for --tier public: δ, far below one over the number of users")
-	fl.StringVar(&f.Ledger, "ledger", "", "for --tier public: `file` that adds up the releases of a source; by default TRACE.ledger.jsonl")
-	fl.Int32Var(&f.MaxInput, "max-input", 131072, "for --tier public: public limit of input tokens, such as the context window")
-	fl.Int32Var(&f.MaxOutput, "max-output", 16384, "for --tier public: public limit of output tokens")
-	fl.BoolVar(&f.Understood, "i-understand", false, "for --tier public: allow an ε above 10, for this release or for all of the source")
+	_, rest := Sections(fl, PrivacyFlags)
+	rest.NumberVar(&f.Budget.Epsilon, "epsilon", 1, "for --tier public: privacy budget ε")
+	rest.NumberVar(&f.Budget.Delta, "delta", 1e-6, "for --tier public: δ, far below one over the number of users")
+	rest.StringVar(&f.Ledger, "ledger", "", "for --tier public: `file` that adds up the releases of a source; by default TRACE.ledger.jsonl")
+	rest.Int32Var(&f.MaxInput, "max-input", 131072, "for --tier public: public limit of input tokens, such as the context window")
+	rest.Int32Var(&f.MaxOutput, "max-output", 16384, "for --tier public: public limit of output tokens")
+	rest.BoolVar(&f.Understood, "i-understand", false, "for --tier public: allow an ε above 10, for this release or for all of the source")
 }
 
 // RegisterWithTier adds all flags of a command that has no other tier to give.
 func (f *Public) RegisterWithTier(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.Tier, "tier", "", "public makes a differentially private model; by default the tier is that of the trace")
-	fl.StringVar(&f.Unit, "unit", "", "for --tier public: what is protected, user, session or request; by default users, else sessions of the source")
+	everyday, rest := Sections(fl, PrivacyFlags)
+	everyday.StringVar(&f.Tier, "tier", "", "public makes a differentially private model; by default the tier is that of the trace")
+	rest.StringVar(&f.Unit, "unit", "", "for --tier public: what is protected, user, session or request; by default users, else sessions of the source")
 	f.register(fl)
 }
 

@@ -3,7 +3,6 @@ package flags
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/replay/report"
+	"reprise/trace/quantity"
 )
 
 // Trust is --trust: the limits beyond which a run is not trusted.
@@ -65,7 +65,8 @@ func (t *Trust) Register(cmd *cobra.Command, keys ...string) {
 		t.keys = append(t.keys, l)
 		fmt.Fprintf(&usage, "\n  %-26s %s", l.key+"="+l.text(&t.Limits), l.what)
 	}
-	fl.Var((*trustValue)(t), "trust", usage.String())
+	everyday, _ := Sections(fl, JudgementFlags)
+	everyday.Var((*trustValue)(t), "trust", usage.String())
 	t.registerSpellings(fl)
 }
 
@@ -133,27 +134,24 @@ func (v *trustValue) Type() string { return "limits" }
 // set reads a limit: a duration, or a share as a percentage or a number. Below 0
 // is off.
 func (l limit) set(to *report.Limits, s string) error {
+	off := s == trustOff || len(s) > 1 && s[0] == '-' && s[1] >= '0' && s[1] <= '9'
 	if l.duration != nil {
-		d, err := time.ParseDuration(s)
-		if s == trustOff {
+		d, err := quantity.Latency(s)
+		if off {
 			d, err = -1, nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: want a duration, such as 100ms, or %s", l.key, trustOff)
+			return fmt.Errorf("%s: %w", l.key, &quantity.Error{Text: s, Want: "a time with its unit", Examples: [3]string{"100ms", "1s", trustOff}})
 		}
 		*l.duration(to) = d
 		return nil
 	}
-	digits, percent := strings.CutSuffix(s, "%")
-	share, err := strconv.ParseFloat(digits, 64)
-	if percent {
-		share /= 100
-	}
-	if s == trustOff {
+	share, err := quantity.Share(s)
+	if off {
 		share, err = -1, nil
 	}
-	if err != nil || math.IsNaN(share) {
-		return fmt.Errorf("%s: want a share, such as 1%% or 0.01, or %s", l.key, trustOff)
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.key, &quantity.Error{Text: s, Want: "a share", Examples: [3]string{"1%", "0.01", trustOff}})
 	}
 	*l.share(to) = share
 	return nil

@@ -16,6 +16,7 @@ import (
 	"reprise/replay/peer"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/quantity"
 )
 
 // VLLMResult holds the flags of `vllm bench serve` that say what its JSON holds
@@ -37,21 +38,23 @@ type VLLMResult struct {
 // register adds what a document holds, for report and replay.
 func (f *VLLMResult) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.detailed, "save-detailed", false, "in vLLM's JSON, the arrays with an element for each request too")
-	fl.StringArrayVar(&f.Metadata, "metadata", nil, "`KEY=VALUE` to hold in vLLM's JSON; may be repeated")
-	fl.StringVar(&f.label, "label", "", "label in vLLM's JSON and its name")
-	fl.StringVar(&f.metrics, "percentile-metrics", "", "metrics with statistics in vLLM's JSON, of ttft,tpot,itl,e2el; empty is the first three")
-	fl.StringVar(&f.percentiles, "metric-percentiles", "", "percentiles in vLLM's JSON, such as 50,90,99; empty is 99")
-	fl.StringArrayVar(&f.goodput, "goodput", nil, "objective as vLLM writes it, `NAME:MS` of ttft, tpot and e2el; may be repeated. Without --slo, ours too")
+	_, rest := Sections(fl, VLLMFlags)
+	rest.BoolVar(&f.detailed, "save-detailed", false, "in vLLM's JSON, the arrays with an element for each request too")
+	rest.StringArrayVar(&f.Metadata, "metadata", nil, "`KEY=VALUE` to hold in vLLM's JSON; may be repeated")
+	rest.StringVar(&f.label, "label", "", "label in vLLM's JSON and its name")
+	rest.StringVar(&f.metrics, "percentile-metrics", "", "metrics with statistics in vLLM's JSON, of ttft,tpot,itl,e2el; empty is the first three")
+	rest.StringVar(&f.percentiles, "metric-percentiles", "", "percentiles in vLLM's JSON, such as 50,90,99; empty is 99")
+	rest.StringArrayVar(&f.goodput, "goodput", nil, "objective as vLLM writes it, `NAME:MS` of ttft, tpot and e2el; may be repeated. Without --slo, ours too")
 }
 
 // RegisterSave adds where a replay saves it.
 func (f *VLLMResult) RegisterSave(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.save, "save-result", false, "also write the JSON that vllm bench serve --save-result writes")
-	fl.BoolVar(&f.appends, "append-result", false, "the same, on a further line of the file")
-	fl.StringVar(&f.dir, "result-dir", "", "directory for vLLM's JSON; empty is the current one")
-	fl.StringVar(&f.name, "result-filename", "", "name of vLLM's JSON; empty makes one of label, rate, model and time as vLLM does")
+	everyday, rest := Sections(fl, VLLMFlags)
+	everyday.BoolVar(&f.save, "save-result", false, "also write the JSON that vllm bench serve --save-result writes")
+	rest.BoolVar(&f.appends, "append-result", false, "the same, on a further line of the file")
+	rest.StringVar(&f.dir, "result-dir", "", "directory for vLLM's JSON; empty is the current one")
+	rest.StringVar(&f.name, "result-filename", "", "name of vLLM's JSON; empty makes one of label, rate, model and time as vLLM does")
 }
 
 // Saves says whether a replay writes the document.
@@ -117,7 +120,7 @@ func (f *VLLMResult) options(run result.Run) (peer.VLLMOptions, error) {
 func setRate(o *peer.VLLMOptions, process string) {
 	kind, rest, _ := strings.Cut(process, ":")
 	fields := strings.Split(rest, ",")
-	rate, err := strconv.ParseFloat(fields[0], 64)
+	rate, err := quantity.Rate(fields[0])
 	switch {
 	case process == "" || process == allAtOnce:
 	case kind == rampUpKind:

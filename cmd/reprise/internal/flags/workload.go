@@ -2,8 +2,6 @@ package flags
 
 import (
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +9,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
 	"reprise/replay/bench"
+	"reprise/trace/quantity"
 )
 
 // Workload says which part of a workload is replayed, how often, and whether at
@@ -42,15 +41,16 @@ const defaultPrimeConcurrency = 8
 // Register adds the flags.
 func (f *Workload) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.DurationVar(&f.Start, "start", 0, "begin of the window of the workload to replay, from its start, that of its declared capture; 0s waits for the first request as long as the capture did; what was in a prefix cache by then is sent first, see --prime")
-	fl.DurationVar(&f.End, "end", 0, "end of the window; 0 is the end of the workload")
-	fl.StringVar(&f.Prime, "prime", primeLRU, "what is in the server's cache at --start: lru (the prefixes that a cache of --prime-tokens would hold, sent before the run and not measured) or none")
-	fl.Int64Var(&f.PrimeTokens, "prime-tokens", defaultPrimeTokens, "tokens of the cache that --prime fills")
-	fl.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "requests at once that prime the cache")
-	fl.StringVar(&f.sample, "sample", "", "`share` of the sessions to replay, such as 10% or 0.1, whole and at their recorded times, so that the rate falls with it")
-	fl.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only so many rows, the first; 0 is all")
-	fl.StringVar(&f.Loop, "loop", "", "play the workload again and again: a number of `rounds`, or for as long as a duration such as 2h")
-	fl.BoolVar(&f.LoopSame, "loop-same", false, "every round of --loop sends the prompts of the first, and finds them in the server's cache")
+	everyday, rest := Sections(fl, PartFlags)
+	everyday.DurationVar(&f.Start, "start", 0, "begin of the window of the workload to replay, from its start, that of its declared capture; 0s waits for the first request as long as the capture did; what was in a prefix cache by then is sent first, see --prime")
+	everyday.DurationVar(&f.End, "end", 0, "end of the window; 0 is the end of the workload")
+	rest.StringVar(&f.Prime, "prime", primeLRU, "what is in the server's cache at --start: lru (the prefixes that a cache of --prime-tokens would hold, sent before the run and not measured) or none")
+	rest.Int64Var(&f.PrimeTokens, "prime-tokens", defaultPrimeTokens, "tokens of the cache that --prime fills")
+	rest.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "requests at once that prime the cache")
+	everyday.StringVar(&f.sample, "sample", "", "`share` of the sessions to replay, such as 10% or 0.1, whole and at their recorded times, so that the rate falls with it")
+	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only so many rows, the first; 0 is all")
+	everyday.StringVar(&f.Loop, "loop", "", "play the workload again and again: a number of `rounds`, or for as long as a duration such as 2h")
+	rest.BoolVar(&f.LoopSame, "loop-same", false, "every round of --loop sends the prompts of the first, and finds them in the server's cache")
 }
 
 // Check refuses flags that have no meaning, alone or together.
@@ -81,12 +81,8 @@ func (f *Workload) Share() (float64, error) {
 	if f.sample == "" {
 		return 1, nil
 	}
-	digits, percent := strings.CutSuffix(f.sample, "%")
-	share, err := strconv.ParseFloat(digits, 64)
-	if percent {
-		share /= 100
-	}
-	if err != nil || !(share > 0 && share <= 1) {
+	share, err := quantity.Share(f.sample)
+	if err != nil || share == 0 || share > 1 {
 		return 0, cli.Usagef("--sample: want a share above 0, up to 1, such as 0.1 or 10%%")
 	}
 	return share, nil

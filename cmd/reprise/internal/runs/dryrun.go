@@ -11,11 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/result"
 	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/profile"
+	"reprise/trace/quantity"
 )
 
 // DryRun says what a dry run is told of the server and of prices.
@@ -28,11 +30,12 @@ type DryRun struct {
 // Register implements [flags.Group].
 func (f *DryRun) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.Run, "dry-run", false, "send nothing and ask no endpoint: print what would be sent, how fast, and what it costs")
-	fl.StringVar(&f.assume, "assume", "", "of a dry run: how fast the server is, as `ttft=200ms,itl=20ms`; empty takes the recorded lengths of requests where there are any")
-	fl.Float64Var(&f.input, "price-input", -1, "of a dry run: price of a million prompt tokens")
-	fl.Float64Var(&f.cached, "price-cached", -1, "of a dry run: price of a million prompt tokens that the server has in its cache, as far as that is expected; as the others when not given")
-	fl.Float64Var(&f.output, "price-output", -1, "of a dry run: price of a million output tokens")
+	everyday, rest := flags.Sections(fl, flags.RunningFlags)
+	everyday.BoolVar(&f.Run, "dry-run", false, "send nothing and ask no endpoint: print what would be sent, how fast, and what it costs")
+	rest.StringVar(&f.assume, "assume", "", "of a dry run: how fast the server is, as `ttft=200ms,itl=20ms`; empty takes the recorded lengths of requests where there are any")
+	rest.NumberVar(&f.input, "price-input", -1, "of a dry run: price of a million prompt tokens")
+	rest.NumberVar(&f.cached, "price-cached", -1, "of a dry run: price of a million prompt tokens that the server has in its cache, as far as that is expected; as the others when not given")
+	rest.NumberVar(&f.output, "price-output", -1, "of a dry run: price of a million output tokens")
 }
 
 // Check implements [flags.Group].
@@ -60,9 +63,9 @@ func (f *DryRun) took() (func(*trace.Request) (time.Duration, bool), error) {
 	var ttft, itl time.Duration
 	for _, part := range strings.Split(f.assume, ",") {
 		name, value, _ := strings.Cut(part, "=")
-		d, err := time.ParseDuration(value)
+		d, err := quantity.Latency(value)
 		switch {
-		case err != nil || d < 0:
+		case err != nil:
 			return nil, cli.Usagef("--assume: want ttft=200ms,itl=20ms")
 		case name == "ttft":
 			ttft = d

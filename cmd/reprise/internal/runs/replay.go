@@ -85,17 +85,21 @@ type Replay struct {
 func (f *Replay) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.Limits = report.DefaultLimits()
-	fl.StringVarP(&f.Out, "output", "o", "", "results to write, Parquet")
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	_, promptRest := flags.Sections(fl, flags.PromptFlags)
+	load, _ := flags.Sections(fl, flags.LoadFlags)
+	running, _ := flags.Sections(fl, flags.RunningFlags)
+	results.StringVarP(&f.Out, "output", "o", "", "results to write, Parquet")
 	f.RegisterEndpoint(cmd)
 	for _, group := range []flags.Group{&f.Load, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
 		group.Register(cmd)
 	}
-	fl.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
-	fl.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
-	fl.BoolVar(&f.resume, "resume", false, "go on with the run whose journal stands beside the output, after a crash: what has a result is kept, and the gap is marked")
-	fl.BoolVar(&f.thread, "thread", false, "put the server's own reply into the prompt of the turn that follows, so that the KV it generated is reused; needs turns that wait for others")
-	fl.StringVar(&f.verbatim, "verbatim", "", "raw `file` of the trace (import --tier raw) whose text to send, in place of prompts that are made: chats as chats, completions as completions")
-	fl.Bool("quiet", false, "no progress")
+	promptRest.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
+	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
+	running.BoolVar(&f.resume, "resume", false, "go on with the run whose journal stands beside the output, after a crash: what has a result is kept, and the gap is marked")
+	promptRest.BoolVar(&f.thread, "thread", false, "put the server's own reply into the prompt of the turn that follows, so that the KV it generated is reused; needs turns that wait for others")
+	promptRest.StringVar(&f.verbatim, "verbatim", "", "raw `file` of the trace (import --tier raw) whose text to send, in place of prompts that are made: chats as chats, completions as completions")
+	results.Bool("quiet", false, "no progress")
 }
 
 // RegisterEndpoint registers to whom requests go, and how they are made and sent.
@@ -106,7 +110,8 @@ func (f *Replay) RegisterEndpoint(cmd *cobra.Command) {
 	f.Target.Register(cmd)
 	f.Servers.Register(cmd)
 	f.Wire.Register(cmd)
-	fl.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
+	_, rest := flags.Sections(fl, flags.CachesFlags)
+	rest.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
 }
 
 // Check refuses what cannot be done, before anything is: first what each group of flags

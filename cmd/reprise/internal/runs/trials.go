@@ -53,7 +53,8 @@ func (f *Trials) Register(cmd *cobra.Command) {
 	f.Live.RegisterEndpoint(cmd)
 	f.Simulated.Load.Register(new(cobra.Command))
 	f.Simulated.Fleet.Register(cmd.Flags())
-	cmd.Flags().Bool("quiet", false, "no progress")
+	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
+	everyday.Bool("quiet", false, "no progress")
 }
 
 // MeasureServers has servers scraped that have metrics, also when no flag asks.

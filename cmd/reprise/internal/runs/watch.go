@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/report"
 )
@@ -32,7 +33,8 @@ const (
 // Register implements [flags.Group].
 func (f *Live) Register(cmd *cobra.Command) {
 	f.cmd = cmd
-	cmd.Flags().StringVar(&f.live, "live", liveAuto, "`auto` is a view of the run on a terminal and a line each second elsewhere; on insists on the view, off on the lines")
+	_, rest := flags.Sections(cmd.Flags(), flags.RunningFlags)
+	rest.StringVar(&f.live, "live", liveAuto, "`auto` is a view of the run on a terminal and a line each second elsewhere; on insists on the view, off on the lines")
 }
 
 // Check implements [flags.Group].

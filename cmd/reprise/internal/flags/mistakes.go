@@ -1,0 +1,70 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/trace/quantity"
+)
+
+// Mistake turns an error of pflag into one that says what to type. It is cobra's
+// FlagErrorFunc of all commands.
+func Mistake(cmd *cobra.Command, err error) error { return mistake(cmd.Flags(), err) }
+
+func mistake(fl *pflag.FlagSet, err error) error {
+	var unknown *pflag.NotExistError
+	var noValue *pflag.ValueRequiredError
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		if name := closestFlag(fl, unknown.GetSpecifiedName()); name != "" {
+			return fmt.Errorf("unknown flag: --%s: did you mean --%s?", unknown.GetSpecifiedName(), name)
+		}
+		return fmt.Errorf("unknown flag: --%s", unknown.GetSpecifiedName())
+	case errors.As(err, &noValue) && noValue.GetFlag() != nil:
+		return fmt.Errorf("--%s needs a value: --%[1]s %s", noValue.GetFlag().Name, placeholder(noValue.GetFlag()))
+	case errors.As(err, &bad) && bad.GetFlag().Value.Type() == "bool":
+		return fmt.Errorf("--%s: %s is neither true nor false", bad.GetFlag().Name, quantity.Quote(bad.GetValue()))
+	case errors.As(err, &bad):
+		return fmt.Errorf("--%s: %w", bad.GetFlag().Name, bad.Unwrap())
+	}
+	return err
+}
+
+// closestFlag is the flag that a name was most likely meant to be, or "". A hidden one is
+// never proposed.
+func closestFlag(fl *pflag.FlagSet, typed string) string {
+	var names []string
+	fl.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return closest(typed, names)
+}
+
+// closest is the name that a typed one was most likely meant to be, or "": the one that
+// the fewest changes of a letter lead to, two of them or a third of its letters, or else
+// the first that begins with it.
+func closest(typed string, names []string) (found string) {
+	fewest := max(3, len(typed)/3+1)
+	if len(typed) < 4 {
+		fewest = 2
+	}
+	for _, name := range names {
+		if n := levenshtein.ComputeDistance(typed, name); n < fewest {
+			found, fewest = name, n
+		}
+	}
+	for _, name := range names {
+		if found == "" && len(typed) > 2 && strings.HasPrefix(name, typed) {
+			found = name
+		}
+	}
+	return found
+}

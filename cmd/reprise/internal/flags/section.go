@@ -1,0 +1,110 @@
+package flags
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// A Section declares flags of one named group of a command's help. Its methods are those
+// of [pflag.FlagSet]; numbers are read by package quantity.
+type Section struct {
+	fl       *pflag.FlagSet
+	title    string
+	everyday bool
+}
+
+// Sections declares flags under a title: those that --help shows, and the rest that
+// --help-all adds.
+func Sections(fl *pflag.FlagSet, title string) (everyday, rest Section) {
+	return Section{fl, title, true}, Section{fl, title, false}
+}
+
+// Titles of the sections that several commands have.
+const (
+	EndpointFlags  = "Endpoint"
+	LoadFlags      = "Load"
+	PartFlags      = "Part of the workload"
+	PromptFlags    = "Prompts"
+	CachesFlags    = "Caches and metrics of the servers"
+	JudgementFlags = "Judgement"
+	ResultsFlags   = "Results"
+	SimulatedFlags = "Simulated engine"
+	StartedFlags   = "Started engine"
+	DeployedFlags  = "Description of the servers"
+	VLLMFlags      = "JSON of vllm bench serve"
+	RunningFlags   = "While it runs"
+	PrivacyFlags   = "Privacy"
+	GeneralFlags   = "General"
+)
+
+// Annotations of a flag that hold its section.
+const (
+	titleOf    = "reprise_section"
+	everydayIn = "reprise_everyday"
+)
+
+func (s Section) mark(name string) {
+	flag := s.fl.Lookup(name)
+	flag.Annotations = map[string][]string{titleOf: {s.title}}
+	if s.everyday {
+		flag.Annotations[everydayIn] = nil
+	}
+}
+
+// placeholder is what help and errors call the value of a flag: what stands between
+// backquotes in its usage, or its type in capitals. A switch has none.
+func placeholder(flag *pflag.Flag) string {
+	name, _ := pflag.UnquoteUsage(flag)
+	switch kind := flag.Value.Type(); {
+	case kind == "bool":
+		return ""
+	case strings.Contains(flag.Usage, "`"):
+		return name
+	case strings.HasPrefix(kind, "string"):
+		return "TEXT"
+	default:
+		return strings.ToUpper(kind)
+	}
+}
+
+// StringVar declares a flag with text.
+func (s Section) StringVar(to *string, name, def, usage string) {
+	s.StringVarP(to, name, "", def, usage)
+}
+
+// StringVarP is StringVar with a letter.
+func (s Section) StringVarP(to *string, name, letter, def, usage string) {
+	s.fl.StringVarP(to, name, letter, def, usage)
+	s.mark(name)
+}
+
+// StringArrayVar declares a flag that may be repeated.
+func (s Section) StringArrayVar(to *[]string, name string, def []string, usage string) {
+	s.fl.StringArrayVar(to, name, def, usage)
+	s.mark(name)
+}
+
+// StringSliceVar declares a flag with words between commas.
+func (s Section) StringSliceVar(to *[]string, name string, def []string, usage string) {
+	s.fl.StringSliceVar(to, name, def, usage)
+	s.mark(name)
+}
+
+// BoolVar declares a switch.
+func (s Section) BoolVar(to *bool, name string, def bool, usage string) {
+	s.fl.BoolVar(to, name, def, usage)
+	s.mark(name)
+}
+
+// Bool declares a switch that is asked for by its name.
+func (s Section) Bool(name string, def bool, usage string) {
+	s.fl.Bool(name, def, usage)
+	s.mark(name)
+}
+
+// Var declares a flag with a value of its own.
+func (s Section) Var(v pflag.Value, name, usage string) {
+	s.fl.Var(v, name, usage)
+	s.mark(name)
+}
