@@ -306,3 +306,60 @@ func TestFleetChain(t *testing.T) {
 		}
 	}
 }
+
+// A request is in flight until the instant of its last token.
+func TestInFlightUntilTheLastToken(t *testing.T) {
+	c := DefaultConfig()
+	c.Costs.Step = 10
+	e := mustEngine(t, c)
+	for i, output := range []int{1, 1, 2} {
+		if err := e.Add(&Job{ID: int64(i), Prompt: 1, Output: output}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		run, at Picos
+		want    int
+	}{{0, 0, 3}, {1, 1, 3}, {1, 9, 3}, {1, 10, 1}, {11, 19, 1}, {11, 20, 0}, {11, 21, 0}} {
+		e.Run(row.run, newTape())
+		if got := e.InFlight(row.at); got != row.want {
+			t.Errorf("at %d, after the steps that begin before %d: %d in flight, want %d", row.at, row.run, got, row.want)
+		}
+	}
+}
+
+// Time that passes up to an instant does the steps that begin before it, and lets the
+// clients hang up that do so by then.
+func TestAdvanceUpToAnInstant(t *testing.T) {
+	c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: RouterRoundRobin}
+	c.Engine.Costs = Costs{Step: 10, Request: 100}
+	var ends []Picos
+	f, err := NewFleet(c, func(a *Answer) error {
+		ends = append(ends, a.Done)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Advance(Never) {
+		t.Error("something ended where nothing was sent")
+	}
+	for i, cut := range []Picos{0, 50, 0} {
+		if err := f.Send(Arrival{Job: Job{ID: int64(i), Prompt: 1, Output: 1 + i}, Cut: cut}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		at    Picos
+		ended bool
+		ends  []Picos
+		steps int64
+	}{
+		{49, false, nil, 0}, {50, true, []Picos{50}, 0}, {50, false, []Picos{50}, 0}, {100, false, []Picos{50}, 0},
+		{101, true, []Picos{50, 110}, 1}, {110, false, []Picos{50, 110}, 1}, {111, false, []Picos{50, 110}, 2}, {Never, true, []Picos{50, 110, 130}, 3}, {Never, false, []Picos{50, 110, 130}, 3},
+	} {
+		if ended := f.Advance(row.at); ended != row.ended || !slices.Equal(ends, row.ends) || f.Stats()[0].Steps != row.steps || f.Stats()[1].Steps != 0 {
+			t.Errorf("up to %d: ended %v, ends %v after %d and %d steps; want %+v", row.at, ended, ends, f.Stats()[0].Steps, f.Stats()[1].Steps, row)
+		}
+	}
+}
