@@ -176,7 +176,8 @@ func TestHowStreamsEnd(t *testing.T) {
 			t.Errorf("%s by HTTP/%d: %q, %v", quirks, protocol, text, err)
 		}
 	}
-	for _, quirks := range []string{"slow-headers=3ms", "close-keep-alive", ""} {
+	// The last leaves its client with a connection that only seems to stay open.
+	for _, quirks := range []string{"slow-headers=3ms", "", "close-keep-alive"} {
 		for name, srv := range map[string]*httptest.Server{"HTTP/1.1": plain, "HTTP/2": second} {
 			if _, text, err := ask(srv, quirks); err != nil || strings.Count(text, "data: ") != 6 {
 				t.Errorf("%s by %s: %q, %v", quirks, name, text, err)
