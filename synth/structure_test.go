@@ -96,6 +96,28 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// Places that lost their node are swept out of a list when they are more than half of
+// it, unless it is short.
+func TestLostPlacesAreSwept(t *testing.T) {
+	for n, want := range map[int32][]int{8: {8, 8, 8, 8, 8, 8, 8, 8}, 9: {9, 9, 9, 9, 4, 4, 4, 4}, 10: {10, 10, 10, 10, 10, 4, 4, 4}} {
+		var b byDepth
+		for place := range n {
+			b.addPlace(3, place)
+		}
+		if len(b.placesAt(2)) != 0 || len(b.placesAt(4)) != 0 {
+			t.Errorf("other depths have places: %v", b.lists)
+		}
+		var got []int
+		for lost := range int32(8) {
+			b.dropPlace(3, func(place int32) bool { return place > lost })
+			got = append(got, len(b.placesAt(3)))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("of %d places %v are left, want %v", n, got, want)
+		}
+	}
+}
+
 // What is touched again and again takes no more memory.
 func TestForestReusesSteps(t *testing.T) {
 	var f forest
