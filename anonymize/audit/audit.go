@@ -15,7 +15,6 @@ type Needs uint8
 const (
 	NeedsTrace    Needs = 1 << iota // the output is a trace, or a workload
 	NeedsBefore                     // rows of tier internal: the source log, or a trace made of it
-	NeedsLog                        // the source log itself
 	NeedsCanaries                   // what was planted in the source
 )
 
@@ -59,8 +58,6 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 		switch n := check.Needs; {
 		case n&NeedsTrace != 0 && c.Output.Trace == nil:
 			f.Why = "the output is no trace"
-		case n&NeedsLog != 0 && c.Log == nil:
-			f.Why = "it needs the source log (--source)"
 		case n&NeedsBefore != 0 && c.Log == nil && c.Internal == nil:
 			f.Why = "it needs the source log (--source) or a trace of tier internal (--internal)"
 		case n&NeedsCanaries != 0 && len(c.Canaries) == 0:
