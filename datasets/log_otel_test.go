@@ -111,3 +111,14 @@ func FuzzOTel(f *testing.F) {
 	f.Add([]byte(`[{"attributes":[{"key":"gen_ai.input.messages","value":{"stringValue":"[{\"role\":\"user\",\"parts\":[5,{\"type\":\"tool_call\"},\"MARK\"]}]"}}],"startTimeUnixNano":"1767323045000000000"}]`))
 	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "otel-genai"}) })
 }
+
+// Definitions of tools stand as the source writes them, also where a span is one of
+// several and where its attributes are keys with typed values.
+func TestOTelToolsAsTheyStand(t *testing.T) {
+	const tools = `[{"type":"function","function":{"name":"f","z":1.0,"a":2}}]`
+	const asked = `"gen_ai.input.messages":[{"role":"user","content":"q"}],"gen_ai.tool.definitions":` + tools
+	const want = `490923h4m5.5s tools=` + tools + ` user:"q" chat e2e=1.5s`
+	wantEntries(t, span(asked), Options{}, want)
+	wantEntries(t, `{"spans":[`+span(lengths)+`,`+span(asked)+`]}`, Options{}, "490923h4m5.5s in=12 out=3 e2e=1.5s", want)
+	wantEntries(t, `{"resourceSpans":[{"scopeSpans":[{"spans":[`+span(lengths)+`]},{"spans":[`+span(asked)+`]}]}]}`, Options{}, "490923h4m5.5s in=12 out=3 e2e=1.5s", want)
+}

@@ -13,6 +13,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"reprise/anonymize"
+	"reprise/trace"
 )
 
 // The file of planted strings is read line by line, and refused when it is not one.
@@ -300,5 +303,17 @@ func TestScanOfParquetIsWhole(t *testing.T) {
 	want := Hits{Bytes: int64(file.Len()) + text, Values: values, Strings: map[int]bool{0: true, 1: true}, Where: []string{"statistics of columns", "column index", "values"}}
 	if !reflect.DeepEqual(h, want) {
 		t.Errorf("%+v, want %+v", h, want)
+	}
+}
+
+// In a trace planted numbers are found among the values of its columns.
+func TestCanariesInATrace(t *testing.T) {
+	c := &Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, trace.Request{InputTokens: 104729}, trace.Request{InputTokens: 5}), Canaries: []string{"104729", "131071", "ABCDEFGHIJKL"}}
+	got := found(t, c, "canaries", "numbers")
+	if f := got["numbers"]; f.Status != Fail || f.Why != "1 of 2 planted numbers are in the output" || !reflect.DeepEqual(f.Figures["found_in"], []string{"values"}) || f.Figures["found"] != 1 {
+		t.Errorf("%+v", f)
+	}
+	if f := got["canaries"]; f.Status != Pass || f.Figures["bytes_scanned"].(int64) <= c.Output.size {
+		t.Errorf("%+v", f)
 	}
 }

@@ -1,10 +1,13 @@
 package audit
 
 import (
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"reprise/anonymize"
 	"reprise/trace"
@@ -237,5 +240,26 @@ func TestVocabulary(t *testing.T) {
 	}
 	if len(v) != 3 {
 		t.Errorf("%v", v)
+	}
+}
+
+// A file of another writer has a creator and columns of its own.
+func TestFreeTextOfAnotherWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	if err := parquet.WriteFile(path, []struct {
+		Jane string `parquet:"of_jane"`
+		Kind string `parquet:"kind"`
+	}{{"user-1", "jane"}, {"jane doe", "chat"}}); err != nil {
+		t.Fatal(err)
+	}
+	o, err := OpenOutput(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	want := failed(Figures{"distinct_strings": 4, "not_our_own": 4, "found_in": []string{"created by", "names of columns", "column of_jane", "column kind"}},
+		"4 strings are not from closed lists, labels or the tool's own words")
+	if f := freeText(t.Context(), &Case{Output: o}); !reflect.DeepEqual(f, want) {
+		t.Errorf("%+v, want %+v", f, want)
 	}
 }

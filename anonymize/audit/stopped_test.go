@@ -97,3 +97,34 @@ func TestSourcesThatStopOpening(t *testing.T) {
 		}
 	}
 }
+
+// Of long traces every check and the page stop between two batches of rows.
+func TestLongTracesStop(t *testing.T) {
+	rows := make([]trace.Request, 1200)
+	for i := range rows {
+		rows[i] = trace.Request{InputTokens: 23, OutputTokens: 5, User: trace.Ptr(int64(i))}
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	o := tinyTrace(t, trace.Meta{Tier: anonymize.Public}, rows...)
+	if r, err := Run(stopped, &Case{Output: o}, nil); !errors.Is(err, context.Canceled) || r.Findings != nil || r.Digest != "" {
+		t.Errorf("a run: %+v, %v", r, err)
+	}
+	house := linkTrace(t, trace.Meta{Tier: anonymize.Internal}, rows)
+	release := partnerOutput(t, oneBucket, trace.Meta{BlockSize: 16}, rows...)
+	for name, f := range map[string]Finding{
+		"rules": rules(stopped, &Case{Output: release}), "ids": ids(stopped, &Case{Output: release}), "times": times(stopped, &Case{Output: release, Internal: house}),
+		"linkage": linkage(stopped, &Case{Output: release}), "linkage of a public trace": linkage(stopped, &Case{Output: o, Internal: house}),
+	} {
+		if !reflect.DeepEqual(f, broken(context.Canceled)) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	for n := range int64(2) { // of the source, and of the output
+		ctx := &endingContext{Context: t.Context()}
+		ctx.left.Store(n)
+		if p, err := Page(ctx, &Case{Output: o, Internal: house}, &Result{}); !errors.Is(err, context.Canceled) || p != nil {
+			t.Errorf("a page, stopped at %d: %+v, %v", n, p, err)
+		}
+	}
+}
