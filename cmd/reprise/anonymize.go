@@ -26,7 +26,7 @@ type anonymizeFlags struct {
 func anonymizeCommand() *cobra.Command {
 	var f anonymizeFlags
 	cmd := &cobra.Command{
-		Use:   "anonymize TRACE",
+		Use:   "anonymize TRACE -o OUTPUT",
 		Short: "Make a trace that may leave the house, or print a privacy card",
 		Long: `Anonymize makes of a trace of tier internal one that may leave the house. Beside
 it NAME.privacy.json says what was done, as the trace's own metadata do; --card
@@ -59,12 +59,12 @@ reprise import --tier does the same in one go.`,
 		Example: `  reprise import gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens -o house.parquet
   reprise anonymize house.parquet --tier partner -o partner.parquet
   reprise anonymize --card partner.parquet`,
-		Args: cobra.ExactArgs(1),
+		Args: flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	fl := cmd.Flags()
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
-	everyday.StringVarP(&f.out, "output", "o", "", "trace to write, - for stdout")
+	everyday.StringVarP(&f.out, "output", "o", "", "`file` of the trace, - for stdout")
 	everyday.BoolVar(&f.card, "card", false, "print the privacy card of a file of any kind and do nothing else")
 	everyday.BoolVar(&f.asJSON, "json", false, "with --card: print it as JSON")
 	everyday.Bool("quiet", false, "no progress")

@@ -64,7 +64,7 @@ Checks:
   reprise audit house.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens
   reprise audit partner.parquet --internal house.parquet --json -o partner.audit.json
   reprise audit partner.parquet --internal house.parquet --html partner.html --release`,
-		Args: cobra.ExactArgs(1),
+		Args: flags.Wants(1, 1, "which output?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0]) },
 	}
 	fl := cmd.Flags()
@@ -83,7 +83,7 @@ Checks:
 	known.StringVar(&f.canaries, "canaries", "", "`file` of what was planted in the source, one a line")
 	known.StringArrayVar(&f.guesses, "guess", nil, "text `file` that somebody outside may know, such as a system prompt; may be repeated")
 	checks.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; empty runs all")
-	results.StringVarP(&f.result, "output", "o", "", "file for the findings as JSON; empty prints them")
+	results.StringVarP(&f.result, "output", "o", "", "`file` for the findings as JSON; empty prints them")
 	results.BoolVar(&f.json, "json", false, "print JSON")
 	results.StringVar(&f.html, "html", "", "`page` to write, with the findings, the fields and the risks that are left")
 	checks.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed")

@@ -77,9 +77,9 @@ when a contract does not hold.`,
   reprise bench load-test --url http://localhost:8000 -o load`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.list || f.show != "" {
-				return cobra.NoArgs(cmd, args)
+				return flags.Wants(0, 0, "")(cmd, args)
 			}
-			return cobra.ExactArgs(1)(cmd, args)
+			return flags.Wants(1, 1, "which suite? reprise bench --list has them:")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {

@@ -54,7 +54,7 @@ requests that met it alone share the cost as well.`,
 		Example: `  reprise capacity chat --preset h100-llama-70b --contract contract.yaml --rates 20,25 --sustain 0s --target-rate 100 --gpus-per-instance 8
   reprise sweep chat --preset h100-llama-70b --rates 20,25 --sustain 0s -o swept
   reprise capacity swept --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5`,
-		Args: cobra.ExactArgs(1),
+		Args: flags.Wants(1, 1, "which sweep or workload?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	f.sweep.register(cmd)
@@ -177,7 +177,7 @@ ratio speaks for and which measurement would confirm it. Without --batch the mea
 requests in flight is taken for it, without --prompt-tokens the mean prompt.`,
 		Example: `  reprise capacity predict --params 8B --bytes-per-param 2 --bandwidth 600GB
   reprise capacity predict r.parquet --params 0.5B --bandwidth 300GB --flops 121T --efficiency 0.7`,
-		Args: cobra.MaximumNArgs(1),
+		Args: flags.Wants(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	fl := cmd.Flags()

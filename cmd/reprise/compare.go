@@ -80,7 +80,7 @@ significantly worse.`,
   reprise compare w.parquet --preset l4-qwen2.5-0.5b --set-b no-prefix-caching --rate poisson:20 -o caching
   reprise compare rounds --name-a old --name-b new --detect 3% --html compare.html
   reprise compare --a r.parquet --b r.parquet --json`,
-		Args: cobra.MaximumNArgs(2),
+		Args: flags.Wants(0, 2, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.compare(cmd, args)
 			if err != nil {
@@ -106,7 +106,7 @@ significantly worse.`,
 	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 when B is significantly worse on the primary metric")
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
-	results.StringVar(&f.judge.HTML, "html", "", "self-contained page to write")
+	results.StringVar(&f.judge.HTML, "html", "", "self-contained `page` to write")
 	judgement.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.Trust.Register(cmd)
 	f.readers = map[string]bool{}

@@ -34,7 +34,7 @@ measured. It needs no network and takes less than a minute.
 The page says whether the run can be trusted on this machine; the exit code
 says only whether every stage ran.`,
 		Example: `  reprise demo -o demo`,
-		Args:    cobra.NoArgs,
+		Args:    flags.Wants(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
@@ -45,7 +45,7 @@ says only whether every stage ran.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	load, _ := flags.Sections(cmd.Flags(), flags.LoadFlags)
-	results.StringVarP(&dir, "output", "o", "demo", "directory to write to")
+	results.StringVarP(&dir, "output", "o", "demo", "`directory` to write to")
 	load.FactorVar(&speed, "speed", 2, "how much faster than recorded to replay")
 	results.Bool("quiet", false, "no progress")
 	return cmd

@@ -38,7 +38,7 @@ Formats:
 docs/formats.md says what each of them loses.`,
 		Example: `  reprise export t.parquet --to mooncake -o t.jsonl
   reprise export t.parquet --to vllm-custom --tokenizer o200k_base -o prompts.jsonl`,
-		Args: cobra.ExactArgs(1),
+		Args: flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.KeepInputs(append(args, f.prompts.Corpus, f.prompts.Tokenizer), f.out, f.header); err != nil {
 				return err
@@ -53,7 +53,7 @@ docs/formats.md says what each of them loses.`,
 	}
 	fl := cmd.Flags()
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
-	everyday.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
+	everyday.StringVarP(&f.out, "output", "o", "", "`file` to write instead of stdout")
 	everyday.StringVar(&f.to, "to", "", "`format` to write")
 	everyday.StringVar(&f.header, "header", "", "second `file`, for formats that have one")
 	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")

@@ -27,7 +27,7 @@ func fidelityCommand() *cobra.Command {
 	var f fidelityFlags
 	limits := fidelity.DefaultThresholds()
 	cmd := &cobra.Command{
-		Use:   "fidelity REF CAND",
+		Use:   "fidelity TRACE WORKLOAD",
 		Short: "Say how close a workload is to a trace, and gate on it",
 		Long: `Fidelity measures how far a candidate workload is from a reference trace: the
 hit ratio of an LRU prefix cache at every capacity, lengths and what goes with
@@ -50,7 +50,7 @@ Checks and their limits, which --max changes:
 docs/synthesis.md says what every measure is.`,
 		Example: `  reprise fidelity t.parquet w.parquet --max pair_match=off --html f.html
   reprise fidelity t.parquet w.parquet --max pair_match=off --max mrc_mae=0.01 --from 0.5 --json | jq .checks`,
-		Args: cobra.ExactArgs(2),
+		Args: flags.Wants(2, 2, "which trace, and which workload?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, args[0], args[1])
 		},
@@ -58,7 +58,7 @@ docs/synthesis.md says what every measure is.`,
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	judgement, judgementRest := flags.Sections(fl, flags.JudgementFlags)
-	results.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
+	results.StringVarP(&f.out, "output", "o", "", "`file` to write instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	results.StringVar(&f.html, "html", "", "self-contained `page` to write, with the curves of both")
 	judgement.StringArrayVar(&f.limits, "max", nil, "largest distance that a check lets pass, as `NAME=LIMIT`, for any measure, or NAME=off; may be repeated")

@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -71,6 +73,81 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 		_, errs, code := reprise(t, strings.Fields(args)...)
 		if code != 2 || errs != want {
 			t.Errorf("%s: exit code %d\n%s\nwant\n%s", args, code, errs, want)
+		}
+	}
+}
+
+// The help of every command fits a screen and a half: at most so many flags, each in a
+// section, in 80 columns, with defaults as people write them. --help-all has all of them.
+func TestHelp(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	for _, cmd := range allCommands() {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		help, _, code := reprise(t, append(path, "--help")...)
+		all, _, codeAll := reprise(t, append(path, "--help-all")...)
+		if code != 0 || codeAll != 0 {
+			t.Errorf("%s: exit codes %d and %d", path, code, codeAll)
+		}
+		shown, rest := 0, 0
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return
+			}
+			if len(f.Annotations["reprise_section"]) != 1 {
+				t.Errorf("%s --%s is in no section", path, f.Name)
+			}
+			named := regexp.MustCompile(`(?m)^ +(-., )?--` + f.Name + `( |$)`)
+			if !named.MatchString(all) {
+				t.Errorf("%s --help-all has no --%s", path, f.Name)
+			}
+			if named.MatchString(help) {
+				shown++
+			} else {
+				rest++
+			}
+		})
+		if shown > flags.MostEveryday {
+			t.Errorf("%s --help shows %d flags, want %d at most: declare some with the rest of their section", path, shown, flags.MostEveryday)
+		}
+		if want := fmt.Sprintf("\n%d more flags: %s --help-all\n", rest, cmd.CommandPath()); rest > 0 != strings.Contains(help, want) {
+			t.Errorf("%s --help does not say that %d more flags are there", path, rest)
+		}
+		_, list, _ := strings.Cut(all, "\nResults:\n")
+		for line := range strings.SplitSeq(list, "\n") {
+			if n := utf8.RuneCountInString(line); n > 80 && !strings.Contains(line, "=") || strings.Contains(line, "default -") || strings.Contains(line, "0m0s") || strings.Contains(line, "default [") {
+				t.Errorf("%s --help-all, %d columns: %s", path, n, line)
+			}
+		}
+	}
+}
+
+// A command that is called with too little asks for it.
+func TestMissingArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"replay":     "which workload? reprise replay WORKLOAD --url URL",
+		"replay a b": `too many arguments: what is "b"? reprise replay WORKLOAD [--url URL]`,
+		"sweep":      "which workload? reprise sweep WORKLOAD --url URL",
+		"simulate":   "which workload? reprise simulate WORKLOAD --preset PRESET",
+		"import":     "which log? reprise import LOG... -o TRACE",
+		"profile":    "which trace? reprise profile TRACE",
+		"slice":      "which trace? reprise slice TRACE",
+		"anonymize":  "which trace? reprise anonymize TRACE -o OUTPUT",
+		"audit":      "which output? reprise audit OUTPUT",
+		"synth":      "from which trace, model, specification or name? reprise synth TRACE|MODEL|SPEC|NAME -o WORKLOAD",
+		"synth fit":  "which trace? reprise synth fit TRACE|HISTOGRAMS",
+		"fidelity a": "which trace, and which workload? reprise fidelity TRACE WORKLOAD",
+		"export":     "which trace? reprise export TRACE --to FORMAT",
+		"report":     "which results? reprise report RESULTS...",
+		"bench":      "which suite? reprise bench --list has them: reprise bench SUITE",
+		"capacity":   "which sweep or workload? reprise capacity SWEEP.json|DIR|WORKLOAD --target-rate RATE",
+		"demo x":     `too many arguments: what is "x"? reprise demo`,
+		"serve x y":  `too many arguments: what is "x" "y"? reprise serve`,
+		"repaly":     `there is no command "repaly": did you mean reprise replay?`,
+		"xyzzy":      `there is no command "xyzzy": reprise --help lists them`,
+	} {
+		_, errs, code := reprise(t, strings.Fields(args)...)
+		if got, _, _ := strings.Cut(strings.TrimPrefix(errs, "reprise: "), "\nRun with"); code != 2 || got != want {
+			t.Errorf("%s: exit code %d\n got %s\nwant %s", args, code, got, want)
 		}
 	}
 }

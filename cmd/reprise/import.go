@@ -58,7 +58,7 @@ type importFlags struct {
 func importCommand() *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use:   "import LOG...",
+		Use:   "import LOG... -o TRACE",
 		Short: "Turn a source log into a trace, without its text",
 		Long: `Import reads a log or public trace, detects its format by its content, and
 writes a trace: when each request arrived and how large it was, with keyed ids
@@ -95,7 +95,7 @@ A distribution, of --service and --think, is one of
   reprise import sharegpt.json --arrivals onoff:10,on=30s,off=2m -o t.parquet
   reprise import mooncake_conversation.jsonl --capture-begin 0s --capture-end 1h -o t.parquet
   reprise import gateway.jsonl --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --map time=ts -o t.parquet`,
-		Args: cobra.MinimumNArgs(1),
+		Args: flags.Wants(1, math.MaxInt, "which log?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := logFiles(cmd, args)
 			if err != nil {
@@ -119,7 +119,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	text, textRest := flags.Sections(fl, "Text")
 	madeUp, _ := flags.Sections(fl, "Sources without times")
 	_, privacyRest := flags.Sections(fl, flags.PrivacyFlags)
-	results.StringVarP(&f.out, "output", "o", "", "trace to write, - for stdout")
+	results.StringVarP(&f.out, "output", "o", "", "`file` of the trace, - for stdout")
 	source.StringVar(&f.format, "format", "", "format of the source; empty detects it by content")
 	source.StringArrayVar(&f.maps, "map", nil, "`target=path` of a field in a JSONL or CSV source; may be repeated")
 	sourceRest.StringVar(&f.mapFile, "map-file", "", "`file` of such mappings, one a line; # begins a comment")
@@ -140,7 +140,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	madeUp.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn, for a source without times")
 	madeUp.Seed(&f.seed, "seed", 1, "seed of what is made up or expanded, such as times; never of keys")
 	privacyRest.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
-	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; -1 measures it")
+	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; measured unless given")
 	f.Templates.Register(fl)
 	sourceRest.StringVar(&f.rows, "rows", "", "what a row of a session holds, where the source does not say: full or delta")
 	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where in a pool of clients to begin")

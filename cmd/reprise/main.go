@@ -70,6 +70,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -101,6 +102,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return cli.Good
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "unknown command "); ok && !began {
+		name, _, _ = strings.Cut(name, " for ")
+		err = flags.UnknownCommand(root, name)
 	}
 	var exit *cli.ExitError
 	code := cli.Failure
@@ -135,9 +140,22 @@ Begin with:  reprise demo`,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	cobra.EnableCommandSorting = false
 	root.SetFlagErrorFunc(flags.Mistake)
+	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"})
 	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
 		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), demoCommand())
+	for id, names := range map[string][]string{
+		"prepare": {"import", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
+		"measure": {"demo", "serve", "simulate", "replay", "sweep", "bench"},
+		"judge":   {"report", "compare", "capacity"},
+	} {
+		for _, name := range names {
+			cmd, _, _ := root.Find([]string{name})
+			cmd.GroupID = id
+		}
+	}
+	flags.Help(root)
 	return root
 }
 

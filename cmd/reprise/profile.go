@@ -55,20 +55,20 @@ layers × latent × bytes of a model with multi-head latent attention. Names:
   reprise profile t.parquet --html p.html
   reprise profile t.parquet --replicas 2,4,8 --replica-capacity 40GiB --model-shape llama-3-8b
   reprise profile t.parquet --histograms h.parquet --tables tables.parquet`,
-		Args: cobra.ExactArgs(1),
+		Args: flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	fl := cmd.Flags()
 	results, resultsRest := flags.Sections(fl, flags.ResultsFlags)
 	caches, _ := flags.Sections(fl, "Caches")
 	statistics, _ := flags.Sections(fl, "Statistics")
-	results.StringVarP(&f.out, "output", "o", "", "file to write instead of stdout")
+	results.StringVarP(&f.out, "output", "o", "", "`file` to write instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	resultsRest.StringVar(&f.histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")
-	results.StringVar(&f.html, "html", "", "self-contained page to write")
+	results.StringVar(&f.html, "html", "", "self-contained `page` to write")
 	resultsRest.StringVar(&f.tables, "tables", "", "Parquet `file` for the curves and tables: table, key, value, unit")
 	caches.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the server whose reachable hit ratio is computed")
-	statistics.DurationVar(&f.warmUp, "warm-up", -1, "when the steady state begins; below 0 is half of the trace")
+	statistics.DurationVar(&f.warmUp, "warm-up", -1, "when the steady state begins; half of the trace unless given")
 	caches.Int64Var(&f.kvBytes, "kv-bytes-per-token", 0, "`bytes` of KV cache that a token takes, over all layers")
 	caches.StringVar(&f.shape, "model-shape", "", "`model` whose KV cache gives these bytes: a name, or layers=32,kv_heads=8,head_dim=128,bytes=2")
 	caches.IntSliceVar(&f.replicas, "replicas", "numbers of `replicas` to simulate routing over, such as 2,4,8")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
@@ -19,7 +21,7 @@ type replayCommandFlags struct {
 func replayCommand() *cobra.Command {
 	var f replayCommandFlags
 	cmd := &cobra.Command{
-		Use:   "replay WORKLOAD --url URL",
+		Use:   "replay WORKLOAD [--url URL]",
 		Short: "Send a workload on time and measure every token of the answers",
 		Long: `Replay sends each request of a workload, or of a trace, to an OpenAI-compatible
 endpoint when it is due. Where the source told think or tool times, a later turn
@@ -73,6 +75,9 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 			defer w.Close()
 			if f.Dry.Run {
 				return f.DryRun(cmd, w, f.report.AsJSON)
+			}
+			if !cmd.Flags().Changed("url") {
+				cli.Stepf(cmd, "no --url: requests go to %s", strings.Join(f.Target.URLs, ", "))
 			}
 			f.Limits = f.report.Trust.Limits
 			if err := f.Run(cmd, w); err != nil {

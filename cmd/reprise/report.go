@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,9 +72,9 @@ and 3 when the contract does not hold.`,
   reprise report r.parquet --format decision --slo ttft:500ms -o decision.md`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.explain != "" {
-				return cobra.MaximumNArgs(1)(cmd, args)
+				return flags.Wants(0, 1, "")(cmd, args)
 			}
-			return cobra.MinimumNArgs(1)(cmd, args)
+			return flags.Wants(1, math.MaxInt, "which results?")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			decision := f.format == formatDecision
@@ -124,7 +125,7 @@ and 3 when the contract does not hold.`,
 	resultsRest.StringVar(&f.why, "why", "", "why the tuning stopped, `text` for --format decision")
 	results.StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
 	resultsRest.StringSliceVar(&f.names, "name", nil, "names of the runs, one for each results file; otherwise those of the files")
-	results.StringVarP(&f.out, "output", "o", "", "file to write; empty is stdout")
+	results.StringVarP(&f.out, "output", "o", "", "`file` to write; empty is stdout")
 	cachesRest.IntVar(&f.ServerBlock, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")
 	return cmd
 }

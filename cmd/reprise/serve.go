@@ -47,7 +47,7 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 		Example: `  reprise serve --listen 127.0.0.1:8000 --itl 20ms
   reprise serve --listen 127.0.0.1:8000 --preset l4-qwen2.5-0.5b
   reprise serve --listen 127.0.0.1:8000 --imitate llama-server --fault error=503:5%,stall=5s:1%`,
-		Args: cobra.NoArgs,
+		Args: flags.Wants(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if faults.list {
 				return writeQuirks(cmd.OutOrStdout())

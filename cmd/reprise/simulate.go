@@ -57,9 +57,9 @@ inside a block, none of it is shared.`,
   reprise simulate --presets`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.presets {
-				return cobra.NoArgs(cmd, args)
+				return flags.Wants(0, 0, "")(cmd, args)
 			}
-			return cobra.ExactArgs(1)(cmd, args)
+			return flags.Wants(1, 1, "which workload?")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.presets {
@@ -73,11 +73,12 @@ inside a block, none of it is shared.`,
 	endpoint, _ := flags.Sections(fl, flags.EndpointFlags)
 	simulated, simulatedRest := flags.Sections(fl, flags.SimulatedFlags)
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
-	results.StringVarP(&f.Out, "output", "o", "", "results to write, Parquet; empty prints a line for the fleet alone")
+	results.StringVarP(&f.Out, "output", "o", "", "`file` of the results, Parquet; empty prints a line for the fleet alone")
 	f.Load.Register(cmd)
 	endpoint.DurationVar(&f.Timeout, "timeout", 0, "of one request, whose client then gives up; 0 is none")
 	simulated.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")
 	f.Fleet.Register(fl)
+	flags.Promote(fl, "replicas", "router", "kv-tokens", "max-num-seqs", "max-num-batched-tokens")
 	simulatedRest.Seed(&f.Seed, "seed", 1, "of random")
 	results.Bool("quiet", false, "no progress")
 	f.judge.Defaults()

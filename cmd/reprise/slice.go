@@ -21,7 +21,7 @@ times begin at the window's start, ids are numbered anew, and a parent outside
 the window is dropped. Of a trace with a declared capture, --start and --end count
 from its begin, and the slice declares the part of it between them.`,
 		Example: `  reprise slice t.parquet --end 300s -o first.parquet`,
-		Args:    cobra.ExactArgs(1),
+		Args:    flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if start < 0 || end < 0 || end > 0 && end <= start {
 				return cli.Usagef("the window from %v to %v is empty", start, end)
@@ -60,7 +60,7 @@ from its begin, and the slice declares the part of it between them.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	part, _ := flags.Sections(cmd.Flags(), flags.PartFlags)
-	results.StringVarP(&out, "output", "o", "", "trace to write, - for stdout")
+	results.StringVarP(&out, "output", "o", "", "`file` of the trace, - for stdout")
 	part.DurationVar(&start, "start", 0, "begin of the window, from the start of the trace")
 	part.DurationVar(&end, "end", 0, "end of the window; 0 is the end of the trace")
 	return cmd

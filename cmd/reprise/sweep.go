@@ -62,7 +62,7 @@ type sweepFlags struct {
 func sweepCommand() *cobra.Command {
 	var f sweepFlags
 	cmd := &cobra.Command{
-		Use:   "sweep WORKLOAD --url URL",
+		Use:   "sweep WORKLOAD [--url URL]",
 		Short: "Measure a server at one load after another, up to saturation",
 		Long: `Sweep sends a workload at one rate after another, in an open loop with Poisson
 arrivals, and stops when the server is saturated: when the p99 of TTFT from due is
@@ -85,7 +85,7 @@ and 3 when it holds at no load.`,
 		Example: `  reprise sweep chat --preset h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep`,
-		Args: cobra.ExactArgs(1),
+		Args: flags.Wants(1, 1, "which workload?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.KeepInputs(args, f.html); err != nil {
 				return err
@@ -110,7 +110,7 @@ and 3 when it holds at no load.`,
 	f.register(cmd)
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.BoolVar(&f.asJSON, "json", false, "print JSON")
-	everyday.StringVar(&f.html, "html", "", "self-contained page to write")
+	everyday.StringVar(&f.html, "html", "", "self-contained `page` to write")
 	return cmd
 }
 

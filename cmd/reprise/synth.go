@@ -37,7 +37,7 @@ type synthFlags struct {
 func synthCommand() *cobra.Command {
 	var f synthFlags
 	cmd := &cobra.Command{
-		Use:   "synth TRACE|MODEL|SPEC|NAME",
+		Use:   "synth TRACE|MODEL|SPEC|NAME -o WORKLOAD",
 		Short: "Make a workload that reuses prefixes and arrives as a trace does, or as a specification says",
 		Long: `Synth makes a workload from a trace, from a model that synth fit made of one, or
 without either from a specification in YAML or a built-in workload.
@@ -86,13 +86,13 @@ Built-in workloads:
   reprise synth m.parquet --users 3 --speed 2 -o w.parquet
   reprise synth --mirror t.parquet --text words -o w.parquet
   reprise synth chat -n 100 --arrivals gamma:5,cv=2 -o w.parquet`,
-		Args: cobra.ExactArgs(1),
+		Args: flags.Wants(1, 1, "from which trace, model, specification or name?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	workload, workloadRest := flags.Sections(fl, "Workload")
-	results.StringVarP(&f.out, "output", "o", "", "workload to write, - for stdout")
+	results.StringVarP(&f.out, "output", "o", "", "`file` of the workload, - for stdout")
 	workload.BoolVar(&f.mirror, "mirror", false, "keep every row under fresh ids")
 	workload.Seed(&f.seed, "seed", 1, "seed of the arrivals, of the ids and of the prompts; never of the swapping")
 	workloadRest.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least when a trace is fitted; 1 mixes none")

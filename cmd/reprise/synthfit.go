@@ -50,7 +50,7 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
   reprise profile t.parquet --histograms h.parquet
   reprise synth fit h.parquet -o m.parquet
   reprise synth fit t.parquet --k-swap 20 -o m.parquet`,
-		Args: cobra.ExactArgs(1),
+		Args: flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case out == "":
@@ -73,7 +73,7 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	_, modelRest := flags.Sections(cmd.Flags(), "Model")
-	results.StringVarP(&out, "output", "o", "", "model to write, - for stdout")
+	results.StringVarP(&out, "output", "o", "", "`file` of the model, - for stdout")
 	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least; 1 mixes none")
 	public.RegisterWithTier(cmd)
 	results.Bool("quiet", false, "no progress")

@@ -27,9 +27,9 @@ type Fleet struct {
 // Register adds the flags.
 func (f *Fleet) Register(fl *pflag.FlagSet) {
 	f.Engine.register(fl)
-	everyday, rest := Sections(fl, SimulatedFlags)
-	everyday.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
-	everyday.StringVar(&f.Router, "router", engine.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
+	_, rest := Sections(fl, SimulatedFlags)
+	rest.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
+	rest.StringVar(&f.Router, "router", engine.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
 	rest.NumberVar(&f.loadWeight, "load-weight", 1, "of prefix: share of a prompt that a replica must hold more for each share that it was sent above the mean; 0 follows the prefix alone")
 }
 

@@ -47,7 +47,7 @@ func (f *Judge) Register(cmd *cobra.Command) {
 // RegisterPages registers what asks for files beside the report.
 func (f *Judge) RegisterPages(fl *pflag.FlagSet) {
 	everyday, rest := Sections(fl, ResultsFlags)
-	everyday.StringVar(&f.HTML, "html", "", "self-contained page to write")
+	everyday.StringVar(&f.HTML, "html", "", "self-contained `page` to write")
 	rest.StringVar(&f.Plots, "plots", "", "directory to write each plot of the page to, as SVG and as CSV")
 }
 
@@ -108,7 +108,7 @@ type Contract struct {
 func (f *Contract) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, JudgementFlags)
-	everyday.StringVar(&f.Path, "contract", "", "contract that the run has to keep to, YAML with clauses such as p95 ttft <= 1s; the exit code is 3 when it does not")
+	everyday.StringVar(&f.Path, "contract", "", "`file` with the contract that the run has to keep to, YAML with clauses such as p95 ttft <= 1s; the exit code is 3 when it does not")
 	rest.IntSliceVar(&f.gpus, "gpus", "GPUs that served the run, for output per GPU and a contract about cost; for several results files one number for all, or one for each; otherwise the contract's, or output is per instance")
 	rest.NumberVar(&f.Price, "price-per-gpu-hour", 0, "price of a GPU for an hour, for the same; 0 takes the contract's")
 }

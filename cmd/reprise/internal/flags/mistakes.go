@@ -36,6 +36,20 @@ func mistake(fl *pflag.FlagSet, err error) error {
 	return err
 }
 
+// UnknownCommand is the error for a command that there is not, whose name is in quotes.
+func UnknownCommand(root *cobra.Command, quoted string) error {
+	var names []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if name := closest(strings.Trim(quoted, `"`), names); name != "" {
+		return fmt.Errorf("there is no command %s: did you mean %s %s?", quoted, root.Name(), name)
+	}
+	return fmt.Errorf("there is no command %s: %s --help lists them", quoted, root.Name())
+}
+
 // closestFlag is the flag that a name was most likely meant to be, or "". A hidden one is
 // never proposed.
 func closestFlag(fl *pflag.FlagSet, typed string) string {

@@ -53,12 +53,14 @@ func (s Section) mark(name string) {
 }
 
 // placeholder is what help and errors call the value of a flag: what stands between
-// backquotes in its usage, or its type in capitals. A switch has none.
+// backquotes in its usage, or its type, in capitals. A switch has none.
 func placeholder(flag *pflag.Flag) string {
 	name, _ := pflag.UnquoteUsage(flag)
 	switch kind := flag.Value.Type(); {
 	case kind == "bool":
 		return ""
+	case strings.Contains(flag.Usage, "`") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz -") == "":
+		return strings.ToUpper(name)
 	case strings.Contains(flag.Usage, "`"):
 		return name
 	case strings.HasPrefix(kind, "string"):
@@ -95,6 +97,13 @@ func (s Section) StringSliceVar(to *[]string, name string, def []string, usage s
 func (s Section) BoolVar(to *bool, name string, def bool, usage string) {
 	s.fl.BoolVar(to, name, def, usage)
 	s.mark(name)
+}
+
+// Promote makes flags of the rest everyday ones, for a command that they matter to.
+func Promote(fl *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		fl.Lookup(name).Annotations[everydayIn] = nil
+	}
 }
 
 // Bool declares a switch that is asked for by its name.

@@ -137,7 +137,7 @@ func (f *Spellings) Args(cmd *cobra.Command, args []string) error {
 	if err := f.refuse(cmd.Flags()); err != nil {
 		return err
 	}
-	return cobra.ExactArgs(1)(cmd, args)
+	return Wants(1, 1, "which workload?")(cmd, args)
 }
 
 func (f *Spellings) refuse(fl *pflag.FlagSet) error {

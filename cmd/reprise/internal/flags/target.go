@@ -84,7 +84,7 @@ func (f *Target) Register(cmd *cobra.Command) {
 	rest.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of a client certificate")
 	rest.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of its key")
 	rest.StringVar(&f.tlsName, "tls-server-name", "", "name to expect in the server's certificate, in place of the URL's")
-	everyday.BoolVar(&f.tlsInsecure, "tls-insecure", false, "do not check the server's certificate; the results say so")
+	rest.BoolVar(&f.tlsInsecure, "tls-insecure", false, "do not check the server's certificate; the results say so")
 	everyday.DurationVar(&f.Timeout, "timeout", 10*time.Minute, "of one request, retries included")
 	rest.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "of dialling, and of the TLS handshake")
 	rest.DurationVar(&f.firstToken, "first-token-timeout", 0, "from sending to the first token; 0 is no limit of its own")

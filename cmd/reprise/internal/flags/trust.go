@@ -57,7 +57,7 @@ func (t *Trust) Register(cmd *cobra.Command, keys ...string) {
 	*t = Trust{Limits: report.DefaultLimits(), given: map[string]string{}}
 	fl := cmd.Flags()
 	var usage strings.Builder
-	usage.WriteString("`limits` beyond which the run is not trusted, such as max-lag=1s,max-errors=5%; off is no limit. The keys, with their defaults:")
+	usage.WriteString("`limits` beyond which the run is not trusted, such as max-lag=1s,max-errors=5%; off is no limit\nkeys, with their defaults:")
 	for _, l := range limits {
 		if len(keys) > 0 && !slices.Contains(keys, l.key) {
 			continue

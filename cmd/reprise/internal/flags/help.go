@@ -1,0 +1,244 @@
+package flags
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"reprise/cmd/reprise/internal/cli"
+)
+
+// MostEveryday is how many flags --help of a command may show.
+const MostEveryday = 40
+
+// Help gives a tree of commands its help: flags in sections, with --help-all for those
+// that are not needed every day.
+func Help(root *cobra.Command) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(cmd.OutOrStdout(), cmd) })
+	for list := []*cobra.Command{root}; len(list) > 0; list = append(list[1:], list[0].Commands()...) {
+		cmd, fl := list[0], list[0].Flags()
+		fl.SortFlags = false
+		cmd.InitDefaultHelpFlag()
+		if cmd.InitDefaultVersionFlag(); cmd.Version != "" {
+			version, _ := Sections(fl, GeneralFlags)
+			version.mark("version")
+			fl.Lookup("version").Usage = "print the version"
+		}
+		fl.Lookup("help").Usage = "print this help"
+		general, _ := Sections(fl, GeneralFlags)
+		general.mark("help")
+		if fl.Lookup("help-all") == nil {
+			general.Var(&helpAll{fl: fl}, "help-all", "print this help with all flags")
+			fl.Lookup("help-all").NoOptDefVal = "true"
+		}
+	}
+}
+
+// helpAll is the value of --help-all. It asks for help, with everything.
+type helpAll struct {
+	fl  *pflag.FlagSet
+	all bool
+}
+
+// Set implements [pflag.Value].
+func (h *helpAll) Set(s string) (err error) {
+	if h.all, err = strconv.ParseBool(s); err == nil && h.all {
+		err = h.fl.Set("help", "true")
+	}
+	return err
+}
+
+// String implements [pflag.Value].
+func (h *helpAll) String() string { return strconv.FormatBool(h.all) }
+
+// Type implements [pflag.Value].
+func (h *helpAll) Type() string { return "bool" }
+
+// sectionOf is the title of a flag's section, and whether --help shows it.
+func sectionOf(f *pflag.Flag) (title string, everyday bool) {
+	if t := f.Annotations[titleOf]; len(t) > 0 {
+		title = t[0]
+	}
+	_, everyday = f.Annotations[everydayIn]
+	return title, everyday
+}
+
+// writeHelp prints what a command does, how it is called, an example, the commands below
+// it and its flags.
+func writeHelp(w io.Writer, cmd *cobra.Command) {
+	width := helpWidth(w)
+	long := cmd.Long
+	if long == "" {
+		long = cmd.Short
+	}
+	fmt.Fprintf(w, "%s\n\nUsage:\n", strings.TrimSpace(long))
+	if cmd.Runnable() {
+		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s COMMAND\n", cmd.CommandPath())
+		writeCommands(w, cmd, width)
+	}
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	shown := cmd.Flags().Lookup("help-all")
+	all := shown != nil && shown.Value.String() == "true"
+	var titles []string
+	in := map[string][]*pflag.Flag{}
+	left := 0
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		title, everyday := sectionOf(f)
+		switch {
+		case f.Hidden:
+		case !everyday && !all:
+			left++
+		default:
+			if in[title] == nil && title != GeneralFlags {
+				titles = append(titles, title)
+			}
+			in[title] = append(in[title], f)
+		}
+	})
+	for _, title := range append(titles, GeneralFlags) {
+		fmt.Fprintf(w, "\n%s:\n", title)
+		for _, f := range in[title] {
+			writeFlag(w, f, width, all)
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "\n%d more flags: %s --help-all\n", left, cmd.CommandPath())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "\nHelp for a command: %s COMMAND --help\n", cmd.CommandPath())
+	}
+}
+
+// writeCommands lists the commands below one, by their groups.
+func writeCommands(w io.Writer, cmd *cobra.Command, width int) {
+	for _, group := range append(cmd.Groups(), &cobra.Group{Title: "Commands"}) {
+		var lines strings.Builder
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() && c.GroupID == group.ID {
+				writeHanging(&lines, "  "+c.Name(), c.Short, 14, width)
+			}
+		}
+		if lines.Len() > 0 {
+			fmt.Fprintf(w, "\n%s:\n%s", group.Title, lines.String())
+		}
+	}
+}
+
+// flagColumn is where the text of a flag begins.
+const flagColumn = 28
+
+func writeFlag(w io.Writer, f *pflag.Flag, width int, all bool) {
+	name := "      --" + f.Name
+	if f.Shorthand != "" {
+		name = "  -" + f.Shorthand + ", --" + f.Name
+	}
+	if value := placeholder(f); value != "" {
+		name += " " + value
+	}
+	_, usage := pflag.UnquoteUsage(f)
+	usage, list, _ := strings.Cut(usage, "\n")
+	if def := defaultText(f); def != "" {
+		usage += " (default " + def + ")"
+	}
+	writeHanging(w, name, usage, flagColumn, width)
+	if all && list != "" {
+		for line := range strings.SplitSeq(list, "\n") {
+			fmt.Fprintf(w, "%*s%s\n", flagColumn, "", line)
+		}
+	}
+}
+
+// writeHanging writes a name and a text that hangs at a column.
+func writeHanging(w io.Writer, name, about string, column, width int) {
+	if len([]rune(name)) > column-2 {
+		fmt.Fprintln(w, name)
+		name = ""
+	}
+	for line := range strings.SplitSeq(text.WrapSoft(about, width-column), "\n") {
+		fmt.Fprintf(w, "%-*s%s\n", column, name, strings.TrimSpace(line))
+		name = ""
+	}
+}
+
+// defaultText is the default of a flag as people write it, empty where it stands for
+// none.
+func defaultText(f *pflag.Flag) string {
+	switch def := f.DefValue; f.Value.Type() {
+	case "bool":
+		if def == "true" {
+			return "true"
+		}
+	case "duration":
+		if d, err := time.ParseDuration(def); err == nil && d > 0 {
+			return shortDuration(d)
+		}
+	case "share":
+		if share, err := strconv.ParseFloat(def, 64); err == nil && share > 0 {
+			return strconv.FormatFloat(share*100, 'g', 6, 64) + "%"
+		}
+	case "stringArray", "stringSlice":
+		return strings.Trim(def, "[]")
+	default:
+		if def != "0" && !strings.HasPrefix(def, "-") {
+			return def
+		}
+	}
+	return ""
+}
+
+// shortDuration is a duration without units of which there are none: 10m and not 10m0s.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if cut, ok := strings.CutSuffix(s, none); ok {
+			s = cut + none[:1]
+		}
+	}
+	return s
+}
+
+// helpWidth is how many columns help may take: those of the terminal, 60 at least and 100
+// at most, or what COLUMNS says.
+func helpWidth(w io.Writer) int {
+	width := 80
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil {
+		width = columns
+	} else if f, ok := w.(*os.File); ok && cli.IsTerminal(w) {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+			width = columns
+		}
+	}
+	return min(max(width, 60), 100)
+}
+
+// Wants is how many arguments a command takes, and the question to who gives too few.
+func Wants(least, most int, question string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		use := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("%s %s", question, strings.ReplaceAll(use, "[--url URL]", "--url URL"))
+		case len(args) > most:
+			given := slices.Clone(args[most:])
+			for i := range given {
+				given[i] = strconv.Quote(given[i])
+			}
+			return fmt.Errorf("too many arguments: what is %s? %s", strings.Join(given, " "), use)
+		}
+		return nil
+	}
+}
