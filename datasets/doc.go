@@ -51,6 +51,10 @@
 //     nothing tells; block ids that do not fit
 //   - mapped.go: rows decoded by a mapping: times set, turns numbered within a session,
 //     fresh block ids; formats that add steps of their own
+//   - mapped_absent.go: fields that --map names and no record has
+//   - inspect.go: Inspect: the fields of a source with their types, without text
+//   - inspect_propose.go: which field is the time, the prompt, its length and so on, by name
+//     and type; the name that is nearest to a misspelt one
 //   - messages.go: messages, roles, contents in parts, tool calls, tools, prompt and reply
 //   - fields.go: which fields of a source were read and how many were not, by kind, for the
 //     card; fields that are not read are taken away

@@ -29,7 +29,7 @@ func Formats() []Format {
 }
 
 // detectFormat recognises the format of an input by its first bytes, 64 KiB or all
-// of it. The error lists the known formats.
+// of it.
 func detectFormat(head []byte) (Format, error) {
 	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
 	if len(bytes.TrimSpace(head)) == 0 {
@@ -40,9 +40,10 @@ func detectFormat(head []byte) (Format, error) {
 			return f, nil
 		}
 	}
-	return Format{}, errors.New("the content is of no format that is recognised: name one with --format (" + formatNames() +
-		") or say where the fields are with --map, such as --map input_tokens=usage.prompt_tokens")
+	return Format{}, errUnrecognised
 }
+
+var errUnrecognised = errors.New("unrecognised format")
 
 func formatNames() string {
 	var names []string
@@ -55,11 +56,12 @@ func formatNames() string {
 func jsonlFormat() Format {
 	return Format{
 		Name:    "jsonl",
-		About:   "one JSON object a line, with the fields that --map names",
+		About:   "JSON objects, one a line or in an array, with the fields that --map names",
 		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
 		timed:   true, mapped: true, dated: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return openJSONL(in, head, o.Map, o, s)
+			all, first := jsonInput(in, head, s)
+			return newMappedDecoder(all, first, o.Map.dotted(), o, s)
 		},
 	}
 }
@@ -107,23 +109,34 @@ func openParquet(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 	if o.Map != nil {
 		return openMappedParquet(p, o.Map, o, s)
 	}
+	if kind := p.kind(); kind != nil {
+		s.readAs(kind.format, o)
+		return kind.open(p, o, s)
+	}
+	return nil, p.close(refuseFields(errUnrecognised.Error(), &FieldsError{Inspection: p.inspect()}))
+}
+
+// A parquetKind is a format whose files may be Parquet.
+type parquetKind struct {
+	format Format
+	detect func(has func(column string) bool) bool
+	open   func(p *parquetFile, o Options, s *Source) (decoder, error)
+}
+
+// kind recognises the file by its columns; nil for none.
+func (p *parquetFile) kind() *parquetKind {
 	columns := p.columns()
 	has := func(name string) bool { return slices.Contains(columns, name) }
-	for _, kind := range []struct {
-		format Format
-		detect func(has func(column string) bool) bool
-		open   func(p *parquetFile, o Options, s *Source) (decoder, error)
-	}{
+	for _, kind := range []parquetKind{
 		{basetenFormat(), hasBaseten, openBasetenParquet},
 		{wildChatFormat(), hasWildChat, wildChat.openParquet},
 		{lmsysFormat(), hasLMSYS, lmsys.openParquet},
 	} {
 		if kind.detect(has) {
-			s.readAs(kind.format, o)
-			return kind.open(p, o, s)
+			return &kind
 		}
 	}
-	return nil, p.close(usage("the columns of this Parquet file are of no known kind: say where the fields are with --map, such as --map input_tokens=usage.prompt_tokens; targets: %s", targetNames()))
+	return nil
 }
 
 // format finds the format that o asks for or the content shows, and checks that
@@ -139,12 +152,15 @@ func (o *Options) format(head []byte) (f Format, err error) {
 		f = all[i]
 	case o.Map != nil && isParquet(head):
 		f = parquetFormat()
-	case o.Map != nil && bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
+	case o.Map != nil && looksLikeJSON(head):
 		f = jsonlFormat()
 	case o.Map != nil:
 		f = csvFormat()
 	default:
-		if f, err = detectFormat(head); err != nil {
+		if f, err = detectFormat(head); errors.Is(err, errUnrecognised) {
+			return f, refuseFields(err.Error(), &FieldsError{Inspection: inspectHead(head, *o)})
+		}
+		if err != nil {
 			return f, refuse(1, 1, err.Error())
 		}
 	}
@@ -171,7 +187,7 @@ func (o *Options) checkFor(f Format) (err error) {
 	case o.Map != nil && !f.mapped:
 		err = usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log", f.Name)
 	case o.Map == nil && f.mapped && f.detect == nil:
-		err = usage("%s needs --map, such as --map input_tokens=usage.prompt_tokens; targets: %s", f.Name, targetNames())
+		err = usage("%s needs --map, which reprise import --inspect proposes; targets: %s", f.Name, targetNames())
 	case o.Rows != "" && o.Rows != rowsFull && o.Rows != rowsDelta:
 		err = usage("unknown --rows: want full or delta")
 	case o.Rows != "" && !f.rows:

@@ -109,6 +109,7 @@ func (c *fileChain) advance() error {
 // open begins to decode a file.
 func (c *fileChain) open(in *bufio.Reader, head []byte) error {
 	o := c.options
+	o.inspect = func() *Inspection { return inspectHead(head, o) }
 	if c.dec == nil {
 		f, err := o.format(head)
 		if err != nil {

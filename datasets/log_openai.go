@@ -53,9 +53,10 @@ func openAILogFormat() Format {
 		timed:   true, mapped: true, dated: true, base: openAILogMapping,
 		reads: []SourceField{fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
 			"output_tokens output_blocks", tokenised)},
-		detect: detectKeys(func(has func(string) bool) bool { return has("messages") || has("prompt") }),
+		detect: detectObject(func(has func(string) bool) bool { return has("messages") || has("prompt") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return openJSONL(in, head, o.Map.over(openAILogMapping()), o, s)
+			all, first := jsonInput(in, head, s)
+			return newMappedDecoder(all, first, o.Map.over(openAILogMapping()).dotted(), o, s)
 		},
 	}
 }

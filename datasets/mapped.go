@@ -67,7 +67,7 @@ const (
 // to find the unit of the times.
 func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
 	if m["messages"] == nil && m["prompt"] == nil && m["input_tokens"] == nil {
-		return nil, usage("--map needs one of messages, prompt and input_tokens")
+		return nil, usage("--map needs the prompt or its length: one of messages, prompt and input_tokens")
 	}
 	d := &mappedDecoder{rows: in, clock: newClock(o), times: m["time"], sessions: map[string]lastTurn{}, s: s}
 	d.fields, d.given = m.fields(), o.Map["input_tokens"] != nil
@@ -76,7 +76,17 @@ func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedD
 	}
 	s.info.HasText = m["messages"] != nil || m["prompt"] != nil || m["output"] != nil
 	d.setBlockSize(o.BlockSize)
-	d.sampleTimes(first)
+	if d.s.absent == nil { // else this is another file of the source
+		d.s.absent = absentFields{}
+		for name, paths := range o.Map {
+			d.s.absent[name] = &absentField{spec: strings.Join(paths, "|"), paths: m[name]}
+		}
+	}
+	if d.sampleRows(first) && o.inspect != nil {
+		if err := d.s.absent.check(o); err != nil {
+			return nil, err
+		}
+	}
 	return d, nil
 }
 
@@ -95,16 +105,19 @@ func (d *mappedDecoder) require() {
 	}
 }
 
-// sampleTimes takes the times of the first rows. Rows at fault are left to decode.
-func (d *mappedDecoder) sampleTimes(first rows) {
+// sampleRows takes the times of the first rows, and reports whether there are any. Rows
+// at fault are left to decode.
+func (d *mappedDecoder) sampleRows(first rows) (some bool) {
 	for {
 		r, err := first.next()
 		if f, ok := err.(*fault); ok && !f.stop {
 			continue
 		}
 		if err != nil {
-			return
+			return some
 		}
+		some = true
+		d.s.absent.see(r)
 		if d.timing == unknownTiming {
 			d.timing = withoutTimes
 		}
@@ -122,6 +135,7 @@ func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if err != nil {
 		return dst, err
 	}
+	d.s.absent.see(r)
 	dst, err = d.entry(dst, r)
 	if f, ok := err.(*fault); ok && !f.stop && r.cut() {
 		return dst, cutOff(f.line, f.col, "the last row is not whole")
@@ -281,7 +295,7 @@ func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*m
 	if err != nil {
 		return nil, err
 	}
-	if err := rows.need(m); err != nil {
+	if err := rows.need(m, o); err != nil {
 		return nil, err
 	}
 	rows.admit(s.fields)
@@ -299,6 +313,15 @@ func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mapped
 		return slices.ContainsFunc(paths, func(path string) bool {
 			return path == leaf[0] || strings.HasPrefix(path, leaf[0]+".")
 		})
+	}
+	o.inspect = p.inspect
+	columns := p.columns()
+	for _, t := range targets {
+		if paths := m[t.name]; o.Map[t.name] != nil && !slices.ContainsFunc(paths, func(path string) bool {
+			return slices.ContainsFunc(columns, func(c string) bool { return path == c || strings.HasPrefix(path, c+".") })
+		}) {
+			return nil, p.close(absentColumn(t.name, o.Map[t.name], p.inspect()))
+		}
 	}
 	in, err := p.rows(wanted)
 	if err != nil {

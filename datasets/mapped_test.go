@@ -3,6 +3,7 @@ package datasets
 import (
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,11 @@ func TestParseMapping(t *testing.T) {
 	if err != nil || len(m) != 3 || len(m["input_tokens"]) != 2 || m["time"][0] != "a=b" {
 		t.Errorf("%v, %v", m, err)
 	}
+	// Several pairs in one specification; a comma may be part of a path too.
+	m, err = ParseMapping([]string{"time=a, input_tokens=b|c,user=d", "prompt=Text, long"})
+	if err != nil || !reflect.DeepEqual(m, Mapping{"time": {"a"}, "input_tokens": {"b", "c"}, "user": {"d"}, "prompt": {"Text, long"}}) {
+		t.Errorf("%v, %v", m, err)
+	}
 	if m, err := ParseMapping(nil); m != nil || err != nil {
 		t.Errorf("%v, %v", m, err)
 	}
@@ -22,7 +28,7 @@ func TestParseMapping(t *testing.T) {
 		"input_tokens":    "want target=path",
 		"input_tokens=":   "want target=path",
 		"input_tokens=a|": "want target=path",
-		"tokens=a":        "unknown target; want one of time, input_tokens, output_tokens,",
+		"tokens=a":        "unknown target; did you mean input_tokens? want one of time, input_tokens, output_tokens,",
 		"ttft_min=a":      "unknown target",
 		"e2e=a":           "mapped twice",
 		"user=b":          "mapped twice",

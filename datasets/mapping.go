@@ -3,6 +3,7 @@ package datasets
 import (
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,8 @@ type Mapping map[string][]string
 // them. In JSON a path is dotted keys and array indices, such as
 // usage.prompt_tokens or choices[0].text (or choices.0.text); a key that itself
 // has dots is found as well. In CSV it is the name of a column. Alternatives
-// are separated by "|": the first that is present and not null counts.
+// are separated by "|": the first that is present and not null counts. One
+// specification may hold several, with commas between them.
 //
 // The targets are those of [Targets]. ParseMapping returns nil for no
 // specifications; its errors match [ErrUsage].
@@ -28,19 +30,42 @@ func ParseMapping(specs []string) (Mapping, error) {
 		return nil, nil
 	}
 	m := Mapping{}
-	for _, spec := range specs {
+	for _, spec := range splitPairs(specs) {
 		name, where, ok := strings.Cut(spec, "=")
 		switch {
 		case !ok || slices.Contains(strings.Split(where, "|"), ""):
 			return nil, usage("--map %q: want target=path", spec)
 		case !slices.ContainsFunc(targets, func(t target) bool { return t.name == name }):
-			return nil, usage("--map %q: unknown target; want one of %s", spec, targetNames())
+			near := ""
+			if n := nearestName(name, strings.Split(targetNames(), ", ")); n != "" {
+				near = " did you mean " + n + "?"
+			}
+			return nil, usage("--map %q: unknown target;%s want one of %s", spec, near, targetNames())
 		case m.has(name):
 			return nil, usage("--map %q: this target is mapped twice", spec)
 		}
 		m[name] = strings.Split(where, "|")
 	}
 	return m, nil
+}
+
+// pairAhead is a comma with another target=path after it.
+var pairAhead = regexp.MustCompile(`,\s*[a-z0-9_]+=`)
+
+// splitPairs takes apart specifications that hold several.
+func splitPairs(specs []string) (pairs []string) {
+	for _, spec := range specs {
+		for {
+			at := pairAhead.FindStringIndex(spec)
+			if at == nil {
+				break
+			}
+			pairs = append(pairs, spec[:at[0]])
+			spec = strings.TrimLeft(spec[at[0]+1:], " \t")
+		}
+		pairs = append(pairs, spec)
+	}
+	return pairs
 }
 
 // has reports whether the target is mapped, if only in another unit.

@@ -148,7 +148,7 @@ func (c *csvRows) place(column string) (line, col int64) {
 }
 
 // need checks that a column is there for each mapped target, and only once.
-func (c *csvRows) need(m Mapping) error {
+func (c *csvRows) need(m Mapping, o Options) error {
 	for _, t := range targets {
 		name, n := t.name, 0
 		paths, ok := m[name]
@@ -159,6 +159,9 @@ func (c *csvRows) need(m Mapping) error {
 			if slices.Contains(paths, column) {
 				n++
 			}
+		}
+		if n == 0 && o.Map[name] != nil && o.inspect != nil {
+			return absentColumn(name, paths, o.inspect())
 		}
 		if n == 0 {
 			return refuse(1, 1, "the header has no column for "+name)

@@ -33,6 +33,8 @@ type Options struct {
 	Seed      uint64        // of all that is drawn
 	PoolStart time.Duration // where in the pool to begin; whole seconds
 	PoolSpan  time.Duration // how much of it to expand; 0 is an hour
+
+	inspect func() *Inspection // looks at the fields of the file at hand; nil before there is one
 }
 
 // Info says what was found in a source. After [OpenFiles] it holds the format, the
@@ -73,6 +75,7 @@ type Source struct {
 	maxBad  float64
 	info    Info
 	notes   notes
+	absent  absentFields
 	fields  *fieldCounter // of the format; nil before that is known
 	pending []trace.Entry // entries of a record that did not fit the batch
 	err     error
@@ -102,6 +105,10 @@ func (s *Source) start(err error) (*Source, error) {
 	if errors.As(err, &fl) {
 		err = fl.at(s.file)
 	}
+	var fields *FieldsError
+	if errors.As(err, &fields) {
+		fields.Inspection.File = s.file
+	}
 	if closed := s.Close(); closed != nil {
 		err = errors.Join(err, closed)
 	}
@@ -113,6 +120,9 @@ func (s *Source) Info() Info {
 	info := s.info
 	info.FirstBad = append([]*trace.SourceError(nil), info.FirstBad...)
 	info.Notes = s.notes.lines()
+	if s.err == io.EOF {
+		info.Notes = append(info.Notes, s.absent.notes()...)
+	}
 	if s.fields != nil {
 		info.Fields = s.fields.count()
 	}
@@ -260,6 +270,11 @@ func bad(line, col int64, reason string) *fault { return &fault{line: line, col:
 // refuse is a fault that stops the reading.
 func refuse(line, col int64, reason string) *fault {
 	return &fault{line: line, col: col, reason: reason, stop: true}
+}
+
+// refuseFields is a fault of a source whose fields are others than those asked for.
+func refuseFields(reason string, fields *FieldsError) *fault {
+	return &fault{line: 1, col: 1, reason: reason, err: fields, stop: true}
 }
 
 // cutOff is the fault of an input that ends in the middle of a record.

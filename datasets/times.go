@@ -245,7 +245,17 @@ func since(r row, from, to []string, unit time.Duration) (time.Duration, bool) {
 	if !ok || !ok2 || a.style != b.style {
 		return 0, false
 	}
-	if a.style != numeric {
+	switch {
+	case a.open && b.open && (a.t.IsZero() || b.t.IsZero()):
+		return b.swapped.Sub(a.swapped), !a.swapped.IsZero() && !b.swapped.IsZero()
+	case a.open && b.open && !a.swapped.IsZero() && !b.swapped.IsZero():
+		// Where the day and the month are left open, the shorter time is the likely one.
+		d, other := b.t.Sub(a.t), b.swapped.Sub(a.swapped)
+		if other.Abs() < d.Abs() {
+			d = other
+		}
+		return d, true
+	case a.style != numeric:
 		return b.t.Sub(a.t), true
 	}
 	if u := epochUnit(a.whole); u != 0 {
@@ -263,7 +273,10 @@ func stampAt(r row, paths []string) (stamp, bool) {
 	if !ok {
 		return stamp{}, false
 	}
-	return readStamp(plain(v))
+	if st, ok := readStamp(plain(v)); ok {
+		return st, true
+	}
+	return readWrittenDate(plain(v))
 }
 
 // A clock turns the stamps of one source into instants. The first records

@@ -163,7 +163,7 @@ func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error)
 			m[name] = columns
 		}
 	}
-	if err := rows.need(m); err != nil {
+	if err := rows.need(m, Options{}); err != nil {
 		return nil, err
 	}
 	rows.admit(s.fields)

@@ -53,6 +53,7 @@ type importFlags struct {
 	poolStart time.Duration
 	poolSpan  time.Duration
 	asJSON    bool
+	onlyLook  bool // --inspect
 }
 
 func importCommand() *cobra.Command {
@@ -69,6 +70,9 @@ for stdin; gzip and zstd are told by content. Several files are one source.
 
 Formats:
 ` + cli.HelpList(datasets.Formats(), 12, func(f datasets.Format) (string, string) { return f.Name, f.About }) + `
+Of a log of another format, import lists the fields and proposes the --map with
+which it is read; so does --inspect, for any log, and imports nothing.
+
 A LiteLLM gateway's database is exported by psql with
 
   ` + datasets.LiteLLMQuery() + `
@@ -94,7 +98,8 @@ A distribution, of --service and --think, is one of
   reprise import sharegpt.json --arrivals poisson:2 --think lognormal:20s,1 -o t.parquet
   reprise import sharegpt.json --arrivals onoff:10,on=30s,off=2m -o t.parquet
   reprise import mooncake_conversation.jsonl --capture-begin 0s --capture-end 1h -o t.parquet
-  reprise import gateway.jsonl --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --map time=ts -o t.parquet`,
+  reprise import --inspect gateway.jsonl
+  reprise import gateway.jsonl --map time=ts,input_tokens=usage.prompt_tokens,output_tokens=usage.completion_tokens -o t.parquet`,
 		Args: flags.Wants(1, math.MaxInt, "which log?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := logFiles(cmd, args)
@@ -103,6 +108,10 @@ A distribution, of --service and --think, is one of
 			}
 			if err := f.findZone(); err != nil {
 				return err
+			}
+			if f.onlyLook {
+				confine(cmd, f.reads(files), nil)
+				return f.inspect(cmd, files)
 			}
 			f.tier.Confined = confine(cmd, f.reads(files), append(f.writes(), f.tier.Public.Ledger))
 			return f.run(cmd, files)
@@ -121,7 +130,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	_, privacyRest := flags.Sections(fl, flags.PrivacyFlags)
 	results.StringVarP(&f.out, "output", "o", "", "`file` of the trace, - for stdout")
 	source.StringVar(&f.format, "format", "", "format of the source; empty detects it by content")
-	source.StringArrayVar(&f.maps, "map", nil, "`target=path` of a field in a JSONL or CSV source; may be repeated")
+	source.StringArrayVar(&f.maps, "map", nil, "`target=path` of a field in a JSONL, CSV or Parquet source; several with commas between them, or one a flag")
 	sourceRest.StringVar(&f.mapFile, "map-file", "", "`file` of such mappings, one a line; # begins a comment")
 	source.ShareVar(&f.maxBad, "max-bad", 0.001, "share of bad rows that is tolerated, from 0 to 1")
 	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
@@ -145,6 +154,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	sourceRest.StringVar(&f.rows, "rows", "", "what a row of a session holds, where the source does not say: full or delta")
 	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where in a pool of clients to begin")
 	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
+	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, and propose a --map")
 	results.BoolVar(&f.asJSON, "json", false, "print what was imported as JSON")
 	results.Bool("quiet", false, "no progress")
 }
@@ -162,7 +172,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	}
 	src, err := f.open(files)
 	if err != nil {
-		return err
+		return explainFields(cmd, err)
 	}
 	defer src.Close()
 	if err := f.tier.Check(cmd); err != nil {
@@ -193,6 +203,10 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	entries, timing, err := f.timed(src)
+	if err != nil && f.arrivals == "" && !src.Empty() {
+		how := importCommandLine(cmd, &datasets.Inspection{File: files[0].Name, Flags: madeUpTimes}, nil)
+		err = cli.Exit(cli.Usage, fmt.Errorf("%w\nTo import it:\n%s", err, strings.TrimRight(how, "\n")))
+	}
 	if err != nil {
 		return err
 	}

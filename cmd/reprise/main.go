@@ -30,6 +30,8 @@
 //     from commands that read text
 //   - import.go: import: its flags, the trace's metadata, what it says, times for sources
 //     without them, the raw file
+//   - inspect.go: import: the fields of a log that is not recognised, and the command line
+//     that imports it
 //   - counts.go: import: token counts of the text beside the source's, and requests whose
 //     text is not what was sent
 //   - source.go: import and others: the declared capture in words, the file of templates

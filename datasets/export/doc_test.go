@@ -30,6 +30,45 @@ func TestFormatsDoc(t *testing.T) {
 	}
 }
 
+// ownLogPage says how a log of no known format is imported. In it ~ stands for a backtick.
+const ownLogPage = `
+## Your own log
+
+~reprise import FILE~ of a log that no format fits lists the fields that it found and
+ends with a command to paste. ~import --inspect FILE~ shows the same for any log, and
+~--json~ makes it JSON. Neither prints text: of the values only numbers, dates and
+lengths are shown.
+
+~~~
+$ reprise import requests.csv
+reprise: requests.csv:1:1: unrecognised format
+Fields of all 3 records:
+  Datum           always  date, 2026-11-03 09:00 to 2026-11-04 18:30
+  Eingabe-Tokens  always  whole number, 12 to 1234
+  Ausgabe-Tokens  always  whole number, 3 to 56
+To import it:
+  reprise import requests.csv --map time=Datum \
+    --map input_tokens=Eingabe-Tokens --map output_tokens=Ausgabe-Tokens \
+    -o requests.parquet
+~~~
+
+| ~--map~ target | what it is |
+|---|---|
+TARGETS
+A path is the name of a column, or dotted keys and places in lists such as
+~usage.prompt_tokens~ and ~choices[0].text~. With ~a|b~ the first that a record has
+counts. Several pairs may stand in one flag, with commas between them.
+
+- **CSV.** The delimiter (comma, semicolon, tab or ~|~), the quotes, decimal commas and
+  UTF-16 are recognised and stated; ~--delimiter~ names another one.
+- **Dates.** ISO 8601, ~02.01.2026 15:04:05~, ~11/23/2026 09:00:01 AM~ and the like, and
+  numbers since 1970 in s, ms, µs or ns are recognised and stated. Where no date shows
+  whether the day or the month comes first, the import stops and asks.
+  ~--time-format~ names a layout, by strptime (~'%d.%m.%y %H:%M'~) or as in Go;
+  ~--time-unit~ names the unit of numbers; ~--tz~ the zone of times without one.
+- **Bad records** are counted, located and left out, up to ~--max-bad~.
+`
+
 // lengthsPage says where the lengths of a record with text and usage come from.
 // In it ~ stands for a backtick.
 const lengthsPage = `
@@ -99,6 +138,11 @@ The format is recognised by content, or named with ` + "`--format`" + `. Of each
 	for _, f := range datasets.Formats() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), code(f.Example))
 	}
+	var targets strings.Builder
+	for _, t := range datasets.Targets() {
+		fmt.Fprintf(&targets, "| `%s` | %s |\n", t[0], cell(t[1]))
+	}
+	b.WriteString(strings.Replace(strings.ReplaceAll(ownLogPage, "~", "`"), "TARGETS", targets.String(), 1))
 	b.WriteString(strings.ReplaceAll(lengthsPage, "~", "`"))
 	b.WriteString(readTables())
 	b.WriteString(`

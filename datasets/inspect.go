@@ -1,0 +1,434 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// An Inspection says which fields the first records of a source have, and how to
+// import it. It holds names of fields, and of their values numbers and dates alone:
+// no text.
+type Inspection struct {
+	File      string           `json:"file"`
+	Format    string           `json:"format"`    // that is recognised by content; empty for none
+	Container string           `json:"container"` // jsonl, csv or parquet; empty where it is none of them
+	Records   int              `json:"records"`   // that were looked at
+	Whole     bool             `json:"all"`       // they are all there are
+	Fields    []InspectedField `json:"fields"`    // in the order in which they appear
+	Nameless  bool             `json:"no_header"` // the first row of CSV does not look like names, and is not shown
+	Flags     []string         `json:"flags"`     // of reprise import, proposed; nil where it needs none or none can be told
+	Missing   string           `json:"missing"`   // what no field looks like, without which there is no import
+	columns   []string         // of CSV and Parquet
+}
+
+// An InspectedField is a field of a source.
+type InspectedField struct {
+	Path    string `json:"path"`    // as --map takes it; [] stands for every member of a list
+	Type    string `json:"type"`    // see the constants
+	Present int    `json:"present"` // records that have it, neither null nor empty
+	Values  string `json:"values"`  // a range of numbers, dates or lengths; never text
+
+	stats fieldStats
+}
+
+// Types of inspected fields.
+const (
+	dateType     = "date"
+	wholeType    = "whole number"
+	decimalType  = "number"
+	flagType     = "true or false"
+	textType     = "text"
+	messagesType = "messages" // a list of objects with role and content, or that as JSON in a string
+	listType     = "list"
+	mixedType    = "mixed"
+)
+
+// inspectedFields bounds the fields that are told apart: keys may be made of data.
+const inspectedFields = 500
+
+// fieldStats gather what the values of a field are.
+type fieldStats struct {
+	n                                          int // values
+	dates, whole, numbers, flags, texts, lists int
+	messages                                   int // of texts or lists
+	fractions                                  bool
+	min, max                                   float64
+	first, last                                time.Time
+	shortest, longest                          int // of texts in characters, or of lists
+	record                                     int // that had it last
+}
+
+// A FieldsError is wrapped by the errors of [OpenFiles] for a source whose fields are
+// not those that are asked for. Its text does not name fields: they are the source's own.
+type FieldsError struct {
+	Inspection *Inspection
+	Absent     string // the field that a mapping names and no record has; empty where no format fits
+}
+
+// Error does not name fields.
+func (e *FieldsError) Error() string { return "the fields are others than those asked for" }
+
+// Nearest is the field that the absent one may be a misspelling of, or "".
+func (e *FieldsError) Nearest() string {
+	if e.Absent == "" {
+		return ""
+	}
+	paths := make([]string, len(e.Inspection.Fields))
+	for i, f := range e.Inspection.Fields {
+		paths[i] = f.Path
+	}
+	return nearestName(e.Absent, paths)
+}
+
+// Inspect looks at the first records of the first file that is not empty. Options may
+// name the delimiter of CSV. Errors are those of [OpenFiles].
+func Inspect(files []File, o Options) (*Inspection, error) {
+	for i, f := range files {
+		r, err := f.plain().Open()
+		if err != nil {
+			return nil, err
+		}
+		in, head, err := begin(r)
+		if len(head) == 0 && err == nil && i < len(files)-1 {
+			_ = r.Close()
+			continue
+		}
+		var found *Inspection
+		if err == nil {
+			found, err = inspectInput(in, head, o)
+		}
+		_ = r.Close()
+		var fl *fault
+		if errors.As(err, &fl) {
+			return nil, fl.at(f.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		found.File = f.Name
+		return found, nil
+	}
+	return nil, usage("there is no file to read")
+}
+
+// inspectInput inspects an input that begins with head.
+func inspectInput(in *bufio.Reader, head []byte, o Options) (*Inspection, error) {
+	if isParquet(head) {
+		p, err := spoolParquet(in)
+		if err != nil {
+			return nil, err
+		}
+		found := p.inspect()
+		if kind := p.kind(); kind != nil {
+			found.Format, found.Flags, found.Missing = kind.format.Name, nil, ""
+		}
+		return found, p.close(nil)
+	}
+	f, err := detectFormat(head)
+	found := inspectHead(head, o)
+	if err == nil {
+		found.Format, found.Flags, found.Missing = f.Name, nil, ""
+	}
+	if len(bytes.TrimSpace(head)) == 0 {
+		return nil, refuse(1, 1, "the input is empty")
+	}
+	return found, nil
+}
+
+// inspectHead inspects JSON or CSV by its beginning.
+func inspectHead(head []byte, o Options) *Inspection {
+	found := &Inspection{Container: "csv", Whole: len(head) < detectBytes}
+	var in rows
+	if looksLikeJSON(head) {
+		found.Container = "jsonl"
+		in = jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
+	} else {
+		rows, err := newCSVRows(bytes.NewReader(head), delimiterNamed(o.Delimiter))
+		if err != nil || !utf8.Valid(head[:min(len(head), 1000)]) && bytes.IndexByte(head, 0) >= 0 {
+			found.Container = ""
+			found.Missing = "it is neither JSON nor CSV nor Parquet"
+			return found
+		}
+		in, found.columns = rows, slices.Clone(rows.columns)
+		if found.Nameless = slices.ContainsFunc(found.columns, isNoName); found.Nameless {
+			found.columns = nil
+			found.Missing = "the first row does not look like names of columns: write a header above it"
+			return found
+		}
+		if o.Delimiter != "" {
+			found.Flags = append(found.Flags, "--delimiter", o.Delimiter)
+		}
+	}
+	found.gather(in)
+	found.propose()
+	if list := found.envelope(head); list != "" && len(found.Flags) == 0 {
+		found.Missing = "its records are in the list " + list + ", which jq -c '." + list + "[]' takes out"
+	}
+	return found
+}
+
+// envelope returns the name of a list that holds the records of a single object, as
+// APIs return them; "" for none.
+func (i *Inspection) envelope(head []byte) string {
+	if i.Records > 1 || i.Container != "jsonl" {
+		return ""
+	}
+	keys := objectKeys(bytes.TrimSpace(head))
+	if i.Records == 0 && !i.Whole && len(keys) > 0 { // the list goes on after what is looked at
+		return plainKey(keys[len(keys)-1])
+	}
+	for _, key := range keys {
+		if slices.ContainsFunc(i.Fields, func(f InspectedField) bool { return strings.HasPrefix(f.Path, key+listMembers+".") }) {
+			return plainKey(key)
+		}
+	}
+	return ""
+}
+
+// plainKey is a key that needs no quotes in jq, else "".
+func plainKey(key string) string {
+	if strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+		return ""
+	}
+	return key
+}
+
+func looksLikeJSON(head []byte) bool {
+	start := bytes.TrimSpace(head)
+	return len(start) > 0 && (start[0] == '{' || start[0] == '[')
+}
+
+// isNoName reports whether a column of a header looks like a value.
+func isNoName(column string) bool {
+	if _, ok := readStamp(column); ok {
+		return true
+	}
+	_, date := readWrittenDate(column)
+	return date || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") || len(strings.Fields(column)) > 6
+}
+
+// inspect looks at the first rows of a Parquet file.
+func (p *parquetFile) inspect() *Inspection {
+	found := &Inspection{Container: "parquet", Whole: p.in.NumRows() <= sniffedRows, columns: p.columns()}
+	if in, err := p.rows(func([]string) bool { return true }); err == nil { // else there are names alone
+		found.gather(&limitedRows{in, sniffedRows})
+	}
+	found.propose()
+	return found
+}
+
+// gather tells the fields of some rows.
+func (i *Inspection) gather(in rows) {
+	at := map[string]int{}
+	for i.Records < sniffedRows {
+		r, err := in.next()
+		if f, ok := err.(*fault); ok && !f.stop {
+			continue
+		}
+		if err != nil {
+			i.Whole = i.Whole && err == io.EOF
+			break
+		}
+		i.Records++
+		switch r := r.(type) {
+		case jsonRow:
+			for _, key := range objectKeys(r.raw) {
+				if v, ok := r.root[key]; ok {
+					i.value(at, key, v, 0)
+				}
+			}
+		case parquetRow:
+			for _, column := range i.columns {
+				i.value(at, column, r.root[column], 0)
+			}
+		case *csvRows:
+			for _, column := range r.columns {
+				v, _ := r.value(column)
+				i.value(at, column, v, 0)
+			}
+		}
+	}
+	for k := range i.Fields {
+		f := &i.Fields[k]
+		f.Type, f.Values = f.stats.describe()
+	}
+}
+
+// value gathers a value and what is below it.
+func (i *Inspection) value(at map[string]int, path string, v any, depth int) {
+	switch v := v.(type) {
+	case nil:
+		i.field(at, path) // so that its place is kept
+		return
+	case map[string]any:
+		if depth < 6 {
+			keys := make([]string, 0, len(v))
+			for key := range v {
+				keys = append(keys, key)
+			}
+			slices.Sort(keys)
+			for _, key := range keys {
+				i.value(at, path+"."+key, v[key], depth+1)
+			}
+		}
+		return
+	case []any:
+		if !areMessages(v) && depth < 6 && len(v) > 0 {
+			if _, ok := v[0].(map[string]any); ok {
+				for _, member := range v[:min(len(v), 20)] {
+					i.value(at, path+listMembers, member, depth+1)
+				}
+				return
+			}
+		}
+	}
+	if f := i.field(at, path); f != nil {
+		if f.stats.record != i.Records {
+			f.Present++
+		}
+		f.stats.record = i.Records
+		f.stats.gather(v)
+	}
+}
+
+func (i *Inspection) field(at map[string]int, path string) *InspectedField {
+	k, ok := at[path]
+	if !ok {
+		if len(i.Fields) == inspectedFields || len(path) > maxKey {
+			return nil
+		}
+		k = len(i.Fields)
+		at[path] = k
+		i.Fields = append(i.Fields, InspectedField{Path: path})
+	}
+	return &i.Fields[k]
+}
+
+// gather counts one value.
+func (s *fieldStats) gather(v any) {
+	s.n++
+	size := func(n int) {
+		if s.longest = max(s.longest, n); s.shortest == 0 || n < s.shortest {
+			s.shortest = n
+		}
+	}
+	switch v := v.(type) {
+	case bool:
+		s.flags++
+	case number:
+		s.number(string(v))
+	case []any:
+		s.lists++
+		size(len(v))
+		if areMessages(v) {
+			s.messages++
+		}
+	case string:
+		if _, _, ok := readDecimal(strings.TrimSpace(v)); ok {
+			s.number(strings.TrimSpace(v))
+			return
+		}
+		st, ok := readStamp(v)
+		if !ok {
+			st, ok = readWrittenDate(v)
+		}
+		if ok {
+			s.dates++
+			t := st.t
+			if t.IsZero() {
+				t = st.swapped
+			}
+			if s.first.IsZero() || t.Before(s.first) {
+				s.first = t
+			}
+			if t.After(s.last) {
+				s.last = t
+			}
+			return
+		}
+		if _, err := strconv.ParseBool(strings.ToLower(v)); err == nil {
+			s.flags++
+			return
+		}
+		s.texts++
+		size(utf8.RuneCountInString(v))
+		if start := strings.TrimSpace(v); strings.HasPrefix(start, "[") {
+			if list, _, ok := decodeJSON([]byte(v)); ok && areMessages(list) {
+				s.messages++
+			}
+		}
+	}
+}
+
+func (s *fieldStats) number(digits string) {
+	f, _ := strconv.ParseFloat(digits, 64)
+	if s.numbers == 0 || f < s.min {
+		s.min = f
+	}
+	if s.numbers == 0 || f > s.max {
+		s.max = f
+	}
+	s.numbers++
+	if f == math.Trunc(f) {
+		s.whole++
+	}
+	s.fractions = s.fractions || f != math.Trunc(f)
+}
+
+// describe returns the type of a field, and a range of its values.
+func (s *fieldStats) describe() (kind, values string) {
+	span := func(unit string) string {
+		switch {
+		case s.longest == 1:
+			return "1 " + unit
+		case s.shortest == s.longest:
+			return fmt.Sprintf("%d %ss", s.longest, unit)
+		}
+		return fmt.Sprintf("%d to %d %ss", s.shortest, s.longest, unit)
+	}
+	switch s.n {
+	case 0:
+		return "always null", ""
+	case s.messages:
+		return messagesType, ""
+	case s.lists:
+		return listType, span("member")
+	case s.flags:
+		return flagType, ""
+	case s.dates:
+		const day, clock = "2006-01-02", " 15:04"
+		values = s.first.Format(day + clock)
+		switch {
+		case s.first.Format(day) != s.last.Format(day):
+			values += " to " + s.last.Format(day+clock)
+		case s.first.Format(clock) != s.last.Format(clock):
+			values += " to" + s.last.Format(clock)
+		}
+		return dateType, values
+	case s.numbers:
+		kind = wholeType
+		if s.fractions {
+			kind = decimalType
+		}
+		values = strconv.FormatFloat(s.min, 'f', -1, 64)
+		if s.max != s.min {
+			values += " to " + strconv.FormatFloat(s.max, 'f', -1, 64)
+		}
+		return kind, values
+	case s.texts + s.messages, s.texts:
+		return textType, span("character")
+	}
+	if s.texts > 0 && s.lists == 0 {
+		return textType, "" // some of which look like numbers or dates
+	}
+	return mixedType, ""
+}

@@ -1,0 +1,247 @@
+package datasets
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// words splits a name as people write them: prompt_tokens, promptTokens, Prompt Tokens (n).
+func words(name string) []string {
+	var out []string
+	var word []rune
+	flush := func() {
+		if len(word) > 0 {
+			out = append(out, strings.ToLower(string(word)))
+		}
+		word = word[:0]
+	}
+	lower := false
+	for _, c := range name {
+		switch {
+		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
+			flush()
+			lower = false
+			continue
+		case unicode.IsUpper(c) && lower:
+			flush()
+		}
+		lower = unicode.IsLower(c)
+		word = append(word, c)
+	}
+	flush()
+	return out
+}
+
+// wordsOf are words of names of fields, in English and German.
+func wordsOf(list string) []string { return strings.Fields(list) }
+
+var (
+	promptWords  = wordsOf("prompt input in context request ctx eingabe anfrage")
+	answerWords  = wordsOf("completion output out response generated generation gen reply answer ausgabe antwort")
+	countWords   = wordsOf("token tokens tok toks len length count")
+	beginWords   = wordsOf("timestamp time ts t start started begin created received requested arrival arrived date datetime at datum zeit zeitstempel zeitpunkt beginn wann when")
+	endWords     = wordsOf("end ended finish finished completed updated modified first response latency duration elapsed ttft ende dauer expires")
+	lengthOfTime = wordsOf("latency duration elapsed e2e took dauer laufzeit")
+	unitWords    = map[string]string{"s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s", "sek": "s", "sekunden": "s",
+		"ms": "ms", "msec": "ms", "millis": "ms", "milliseconds": "ms", "us": "us", "µs": "us", "microseconds": "us", "ns": "ns", "nanoseconds": "ns"}
+)
+
+func share(a, b []string) bool {
+	return slices.ContainsFunc(a, func(w string) bool { return slices.Contains(b, w) })
+}
+
+// A candidate is a field that may be what a target wants.
+type candidate struct {
+	field *InspectedField
+	words []string // of the last part of its path
+	whole []string // of all of it
+}
+
+func (c candidate) is(types ...string) bool { return slices.Contains(types, c.field.Type) }
+
+func (c candidate) named(names string) bool {
+	return slices.Contains(strings.Fields(names), strings.Join(c.words, "_"))
+}
+
+// unit is that of a length of time, as the name has it.
+func (c candidate) unit() string {
+	for _, w := range c.words {
+		if u := unitWords[w]; u != "" {
+			return u
+		}
+	}
+	return ""
+}
+
+// fits says how well a field fits a target; 0 is not at all.
+func (c candidate) fits(target string) int {
+	n := 0
+	switch target {
+	case "time":
+		if share(c.words, endWords) || !c.is(dateType, wholeType, decimalType) {
+			return 0
+		}
+		epoch := !c.is(dateType) && epochUnit(int64(c.field.stats.min)) != 0
+		switch named := share(c.words, beginWords); {
+		case c.is(dateType):
+			n = 20
+			if named {
+				n = 30
+			}
+		case named && epoch:
+			n = 25
+		case named && !slices.Contains(c.words, "count"):
+			n = 10
+		}
+		if n > 0 && share(c.words, wordsOf("start started begin arrival arrived received requested beginn")) {
+			n += 2
+		}
+	case "input_tokens", "output_tokens":
+		own, other := promptWords, answerWords
+		if target == "output_tokens" {
+			own, other = other, own
+		}
+		if c.is(wholeType) && share(c.words, own) && !share(c.words, other) && share(c.words, countWords) &&
+			!share(c.words, wordsOf("cached cache reasoning max details audio image")) {
+			n = 10
+			if share(c.words, wordsOf("token tokens")) {
+				n++
+			}
+		}
+	case "cached_tokens":
+		if c.is(wholeType) && share(c.words, wordsOf("cached")) && share(c.words, countWords) {
+			n = 10
+		}
+	case "messages":
+		if c.is(messagesType) && !share(c.whole, answerWords) && !share(c.whole, wordsOf("choices")) {
+			n = 10
+			if share(c.words, wordsOf("messages prompt")) {
+				n++
+			}
+		}
+	case "prompt":
+		if c.is(textType) && c.named("prompt input input_text prompt_text question query instruction user_prompt eingabe frage text") {
+			n = 10
+			if c.words[0] == "prompt" {
+				n++
+			}
+		}
+	case "output":
+		if c.is(textType) && (c.named("output response completion answer reply generated_text output_text response_text antwort ausgabe") ||
+			c.named("content text") && share(c.whole, wordsOf("choices response output completion"))) {
+			n = 10
+		}
+	case "user":
+		if c.is(textType, wholeType) && c.named("user user_id userid end_user customer customer_id tenant tenant_id account_id client_id benutzer nutzer kunde") {
+			n = 10
+		}
+	case "session":
+		if c.is(textType, wholeType) && c.named("session session_id sessionid conversation conversation_id chat_id thread_id dialog_id sitzung") {
+			n = 10
+		}
+	case "model":
+		if c.is(textType) && c.named("model model_name model_id modell modelname deployment") {
+			n = 10
+		}
+	case "status":
+		if c.is(wholeType) && c.named("status status_code statuscode http_status") && c.field.stats.min >= 100 && c.field.stats.max < 600 {
+			n = 10
+		}
+	case "finish_reason":
+		if c.is(textType) && c.named("finish_reason stop_reason") {
+			n = 10
+		}
+	case "e2e":
+		if c.is(wholeType, decimalType) && share(c.words, lengthOfTime) && !share(c.words, wordsOf("ttft first token")) && c.unit() != "" {
+			n = 10
+		}
+	case "ttft":
+		if c.is(wholeType, decimalType) && (slices.Contains(c.words, "ttft") || slices.Contains(c.words, "first") && slices.Contains(c.words, "token")) && c.unit() != "" {
+			n = 10
+		}
+	}
+	if n > 0 {
+		n = 100*n - strings.Count(c.field.Path, ".") // of two alike the one at the top
+	}
+	return n
+}
+
+// propose fills in the flags with which a source can be imported, as far as the names
+// and the types of its fields tell.
+func (i *Inspection) propose() {
+	var all []candidate
+	for k := range i.Fields {
+		f := &i.Fields[k]
+		path := strings.ReplaceAll(f.Path, listMembers, "[0]")
+		if strings.ContainsAny(path, "|") || f.Present == 0 || i.Container == "csv" && strings.Contains(f.Path, listMembers) {
+			continue
+		}
+		last := path[strings.LastIndexByte(path, '.')+1:]
+		if i.Container == "csv" {
+			last = path
+		}
+		if w := words(last); len(w) > 0 {
+			all = append(all, candidate{f, w, words(path)})
+		}
+	}
+	taken := map[string]bool{}
+	pick := func(target string) bool {
+		best, most := candidate{}, 0
+		for _, c := range all {
+			// What stands in a list is a field of the request only where it is the answer.
+			if strings.Contains(c.field.Path, listMembers) && target != "output" || taken[c.field.Path] {
+				continue
+			}
+			if n := c.fits(target); n > most {
+				best, most = c, n
+			}
+		}
+		if most == 0 {
+			return false
+		}
+		taken[best.field.Path] = true
+		if target == "e2e" || target == "ttft" {
+			target += "_" + best.unit()
+		}
+		i.Flags = append(i.Flags, "--map", target+"="+strings.ReplaceAll(best.field.Path, listMembers, "[0]"))
+		return true
+	}
+	timed := pick("time")
+	text := pick("messages") || pick("prompt")
+	// The length of a text is counted, so that it agrees with the prefix blocks.
+	sized := text || pick("input_tokens")
+	for _, target := range []string{"output", "output_tokens", "cached_tokens", "user", "session", "model", "status", "finish_reason", "ttft", "e2e"} {
+		pick(target)
+	}
+	if !sized {
+		i.Flags = nil
+		i.Missing = "no field looks like a prompt or its number of tokens"
+		return
+	}
+	if !timed {
+		i.Flags = append(i.Flags, "--arrivals", "poisson:2")
+	}
+}
+
+// nearestName returns the name that is a likely misspelling away from the wanted one,
+// or "".
+func nearestName(wanted string, names []string) string {
+	best, distance := "", len(wanted)/3+2
+	for _, name := range names {
+		a, b := strings.ToLower(wanted), strings.ToLower(name)
+		d := levenshtein.ComputeDistance(a, b)
+		switch last := b[strings.LastIndexByte(b, '.')+1:]; {
+		case last == a:
+			d = 0
+		case len(a) > 2 && strings.Contains(b, a):
+			d = 1
+		}
+		if d < distance {
+			best, distance = name, d
+		}
+	}
+	return best
+}

@@ -1,0 +1,214 @@
+package datasets
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// inspected spells what is found in a text: the fields, and the flags to import it.
+func inspected(t *testing.T, in string) (string, *Inspection) {
+	t.Helper()
+	found, err := Inspect(textFiles(in), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, f := range found.Fields {
+		fmt.Fprintf(&b, "%s: %s (%s) %d\n", f.Path, f.Type, f.Values, f.Present)
+	}
+	fmt.Fprintf(&b, "%s\n%s", strings.Join(found.Flags, " "), found.Missing)
+	return b.String(), found
+}
+
+// The fields of each container, and what is proposed for them.
+func TestInspect(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"at":1767323045.5,"meta":{"uid":"x","team":null},"usage":{"prompt_tokens":120,"completion_tokens":40},"took_ms":12.5,"tags":["a","b"]}` + "\n" +
+			`{"at":1767323046,"meta":{"team":"b"},"usage":{"prompt_tokens":7,"completion_tokens":3},"cached":true}`: `at: number (1767323045.5 to 1767323046) 2
+meta.team: text (1 character) 1
+meta.uid: text (1 character) 1
+usage.completion_tokens: whole number (3 to 40) 2
+usage.prompt_tokens: whole number (7 to 120) 2
+took_ms: number (12.5) 1
+tags: list (2 members) 1
+cached: true or false () 1
+--map time=at --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --map e2e_ms=took_ms
+`,
+		// The length of a text is counted; what is in a list is no field but the answer's.
+		`[{"created":"2026-01-02T03:04:05Z","conv":[{"role":"user","content":"zqx"}],"n_prompt_tokens":5,"choices":[{"text":"zqx zqx"}]}]`: `created: date (2026-01-02 03:04) 1
+conv: messages () 1
+n_prompt_tokens: whole number (5) 1
+choices[].text: text (7 characters) 1
+--map time=created --map messages=conv --map output=choices[0].text
+`,
+		// A German spreadsheet.
+		"Datum;Benutzer;Eingabe Tokens;Ausgabe Tokens;Dauer (s)\n02.01.2026 15:04;ann;1200;40;1,5\n03.01.2026 15:05;bob;7;3;\n": `Datum: date (2026-01-02 15:04 to 2026-01-03 15:05) 2
+Benutzer: text (3 characters) 2
+Eingabe Tokens: whole number (7 to 1200) 2
+Ausgabe Tokens: whole number (3 to 40) 2
+Dauer (s): number (1.5) 1
+--map time=Datum --map input_tokens=Eingabe Tokens --map output_tokens=Ausgabe Tokens --map user=Benutzer --map e2e_s=Dauer (s)
+`,
+		// Messages in a string, and no time.
+		`id,chat_id,payload` + "\n" + `1,c,"[{""role"":""user"",""content"":""zqx""}]"` + "\n": `id: whole number (1) 1
+chat_id: text (1 character) 1
+payload: messages () 1
+--map messages=payload --map session=chat_id --arrivals poisson:2
+`,
+		// Nothing of use.
+		"a,b\n1,2\n":                      "a: whole number (1) 1\nb: whole number (2) 1\n\nno field looks like a prompt or its number of tokens",
+		`{"page":1,"data":[{"n":1},{"n":2}]}`: `page: whole number (1) 1
+data[].n: whole number (1 to 2) 1
+
+its records are in the list data, which jq -c '.data[]' takes out`,
+		`{"page":1,"data":[` + strings.Repeat(`{"n":1},`, 10_000): "\nits records are in the list data, which jq -c '.data[]' takes out",
+		"2026-01-02T03:04:05Z,zqx,5\n":    "\nthe first row does not look like names of columns: write a header above it",
+		"\x7fELF\x00\x01\n\xff\xfe\x00\n": "\nit is neither JSON nor CSV nor Parquet",
+		`{"latency":5,"response_time":7,"end":"2026-01-02T03:04:05Z","input_tokens":1,"cached_input_tokens":1,"max_tokens":5}`: `latency: whole number (5) 1
+response_time: whole number (7) 1
+end: date (2026-01-02 03:04) 1
+input_tokens: whole number (1) 1
+cached_input_tokens: whole number (1) 1
+max_tokens: whole number (5) 1
+--map input_tokens=input_tokens --map cached_tokens=cached_input_tokens --arrivals poisson:2
+`,
+	} {
+		got, found := inspected(t, in)
+		if got != want {
+			t.Errorf("%s\n got %s\nwant %s", in, got, want)
+		}
+		if strings.Contains(fmt.Sprintf("%+v", found), "zqx") {
+			t.Errorf("%s: the inspection holds text", in)
+		}
+	}
+}
+
+// A known format needs no mapping.
+func TestInspectKnown(t *testing.T) {
+	got, found := inspected(t, fixtures["openai-log"])
+	if found.Format != "openai-log" || found.Flags != nil || found.Missing != "" {
+		t.Errorf("%s\n%+v", got, found)
+	}
+}
+
+// Lists of structs and JSON in strings are found in Parquet.
+func TestInspectParquet(t *testing.T) {
+	type message struct {
+		Role    string `parquet:"role"`
+		Content string `parquet:"content"`
+	}
+	type log struct {
+		Start    int64     `parquet:"start,timestamp(millisecond)"`
+		Messages []message `parquet:"turns,list"`
+		JSON     string    `parquet:"also"`
+	}
+	path := filepath.Join(t.TempDir(), "log.parquet")
+	if err := parquet.WriteFile(path, []log{{1767323045000, []message{{"user", "zqx"}}, `[{"role":"user","content":"zqx"}]`}}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := Expand(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Inspect(files, Options{})
+	if err != nil || fmt.Sprint(found.Flags) != "[--map time=start --map messages=turns]" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	_, err = OpenFiles(files, Options{})
+	var fields *FieldsError
+	if !errors.As(err, &fields) || err.Error() != path+":1:1: unrecognised format" || fmt.Sprint(fields.Inspection.Flags) != "[--map time=start --map messages=turns]" {
+		t.Error(err)
+	}
+	_, err = OpenFiles(files, Options{Map: Mapping{"messages": {"turn"}}})
+	if !errors.As(err, &fields) || err.Error() != path+`:1:1: there is no column "turn" (--map messages=turn)` || fields.Nearest() != "turns" {
+		t.Error(err)
+	}
+}
+
+// A mapped field that no record has is named, with the one that it may stand for.
+func TestAbsentFields(t *testing.T) {
+	in := `{"when":5.5,"n":{"prompt":7}}` + "\n" + `{"when":6.5,"n":{"prompt":8}}` + "\n"
+	for _, c := range []struct {
+		in         string
+		m          Mapping
+		want, near string
+	}{
+		{in, Mapping{"time": {"wen"}, "input_tokens": {"n.prompt"}}, `log:1:1: no record has the field "wen" (--map time=wen)`, "when"},
+		{in, Mapping{"time": {"when"}, "input_tokens": {"n.promt"}}, `log:1:1: no record has the field "n.promt" (--map input_tokens=n.promt)`, "n.prompt"},
+		{in, Mapping{"time": {"when"}, "input_tokens": {"prompt"}}, `log:1:1: no record has the field "prompt" (--map input_tokens=prompt)`, "n.prompt"},
+		{in, Mapping{"time": {"xyzxyz|x"}, "input_tokens": {"n.prompt"}}, `log:1:1: no record has the field "xyzxyz|x" (--map time=xyzxyz|x)`, ""},
+		{"when,n\n5.5,7\n", Mapping{"time": {"wen"}, "input_tokens": {"n"}}, `log:1:1: there is no column "wen" (--map time=wen)`, "when"},
+	} {
+		_, _, err := read(strings.NewReader(c.in), Options{Map: c.m})
+		var fields *FieldsError
+		if err == nil || err.Error() != c.want || !errors.As(err, &fields) || fields.Nearest() != c.near {
+			t.Errorf("%v: %v", c.m, err)
+		}
+	}
+	// A field that only some records may have is a note, unless a later one has it.
+	all, info := mustRead(t, in, Options{Map: Mapping{"time": {"when"}, "input_tokens": {"n.prompt"}, "user": {"wehn"}, "model": {"m"}}})
+	notes := strings.Join(info.Notes, "\n")
+	if len(all) != 2 || !strings.Contains(notes, `no record has the field "wehn" (--map user=wehn); did you mean "when"?`) ||
+		!strings.Contains(notes, `no record has the field "m" (--map model=m)`) {
+		t.Error(notes)
+	}
+	late := strings.Repeat(in, 2000) + `{"when":7.5,"m":"x","n":{"prompt":8}}` + "\n"
+	if _, info := mustRead(t, late, Options{Map: Mapping{"time": {"when"}, "input_tokens": {"n.prompt"}, "model": {"m"}}}); strings.Contains(strings.Join(info.Notes, "\n"), "no record has") {
+		t.Error(info.Notes)
+	}
+}
+
+// An unreadable file is an error and not an inspection.
+func TestInspectErrors(t *testing.T) {
+	if _, err := Inspect(textFiles("", ""), Options{}); err == nil || !strings.HasSuffix(err.Error(), ": the input is empty") {
+		t.Error(err)
+	}
+	if _, err := Inspect(nil, Options{}); !errors.Is(err, ErrUsage) {
+		t.Error(err)
+	}
+	cut := filepath.Join(t.TempDir(), "cut.parquet")
+	if err := os.WriteFile(cut, []byte("PAR1 and no more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := Expand(cut)
+	if _, err := Inspect(files, Options{}); err == nil || !strings.HasPrefix(err.Error(), cut+":1:1: ") {
+		t.Error(err)
+	}
+}
+
+// Whatever the input is, no text gets into an inspection but the names of fields, and
+// what it proposes is a mapping.
+func FuzzInspect(f *testing.F) {
+	for _, in := range fixtures {
+		f.Add([]byte(in))
+	}
+	f.Add([]byte(`[{"a":[{"b":["x"]}],"t":"2026-01-02 03:04:05"},5,{"a":{"b":{"c":{"d":{"e":{"f":{"g":1}}}}}}}]`))
+	f.Add([]byte("prompt;input tokens|x;Zeit\n'a;b';5;1,5\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if bytes.HasPrefix(in, []byte(parquetMagic)) {
+			return // FuzzParquet has these
+		}
+		found, err := Inspect(textFiles(string(in)), Options{})
+		if err != nil {
+			return
+		}
+		if len(found.Fields) > inspectedFields {
+			t.Fatalf("%d fields", len(found.Fields))
+		}
+		for i, flag := range found.Flags {
+			if flag != "--map" {
+				continue
+			}
+			if _, err := ParseMapping([]string{found.Flags[i+1]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
