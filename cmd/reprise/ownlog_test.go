@@ -151,8 +151,8 @@ func TestOwnLogMistakes(t *testing.T) {
 `,
 		"german.csv --map time=datum,input_tokens=Eingabe-Tokens --block-size 64 -o t.parquet": `reprise: german.csv:1:1: there is no column "datum" (--map time=datum); did you mean "Datum"?
 ` + fields + `To import it:
-  reprise import german.csv --block-size 64 \
-    --map time=Datum,input_tokens=Eingabe-Tokens -o t.parquet
+  reprise import german.csv --map time=Datum,input_tokens=Eingabe-Tokens \
+    --block-size 64 -o t.parquet
 `,
 		"us.csv --map time=when,input_tokens=n -o t.parquet": `reprise: us.csv:2:1: the dates can be read in two ways, and none of the first ones decides. Choose one:
   --time-format '%d/%m/%Y %I:%M:%S %p' reads the first as 3 November 2026
