@@ -111,7 +111,7 @@ func TestOpenLoop(t *testing.T) {
 	workload := filepath.Join(dir, "w.parquet")
 	must(t, "synth", "baseline", "-n", "5", "-o", workload)
 	for _, args := range [][]string{{"--open-loop"}, nil} {
-		run, _, said := replayed(t, workload, append(args, "--speed", "100")...)
+		run, _, said := replayed(t, workload, append(args, "--speed", "100", "--details")...)
 		if open := run.Timing == result.OpenLoop; open != (args != nil) || open == strings.Contains(said, "Drift of turns") {
 			t.Errorf("%v: %s\n%s", args, run.Timing, said)
 		}
@@ -126,7 +126,7 @@ func TestOpenLoop(t *testing.T) {
 func TestSchedules(t *testing.T) {
 	workload := filepath.Join(t.TempDir(), "w.parquet")
 	must(t, "synth", "baseline", "-n", "40", "-o", workload)
-	run, results, said := replayed(t, workload, "--rate", "constant:100", "--open-loop", "--warmup", "10", "--cooldown", "50ms")
+	run, results, said := replayed(t, workload, "--rate", "constant:100", "--open-loop", "--warmup", "10", "--cooldown", "50ms", "--details")
 	for i, r := range results {
 		if want := int64(i+1) * 10e6; r.DueNS != want {
 			t.Errorf("row %d: due %d, want %d", i, r.DueNS, want)

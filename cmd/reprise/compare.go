@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/url"
@@ -106,6 +107,7 @@ significantly worse.`,
 	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 when B is significantly worse on the primary metric")
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
+	flags.Details(fl)
 	results.StringVar(&f.judge.HTML, "html", "", "self-contained `page` to write")
 	judgement.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.Trust.Register(cmd)
@@ -216,7 +218,9 @@ func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 			return err
 		}
 	}
-	write := compare.WriteText
+	write := func(w io.Writer, c compare.Comparison) error {
+		return compare.WriteText(w, c, cli.TextOptions(cmd, "All metrics, and how to read them: --details. Page with plots: --html FILE."))
+	}
 	if f.judge.AsJSON {
 		write = compare.WriteJSON
 	}

@@ -61,7 +61,7 @@ func TestDemoIsNotConfined(t *testing.T) {
 	cmd.SetContext(confineSpy(t))
 	cmd.SetErr(new(strings.Builder))
 	d := demo{cmd: cmd, dir: t.TempDir()}
-	if err := d.importLog(); err != nil {
+	if _, err := d.importLog(); err != nil {
 		t.Fatal(err)
 	}
 }

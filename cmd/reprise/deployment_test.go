@@ -22,7 +22,7 @@ func TestReplayEnvironment(t *testing.T) {
 	}
 	must(t, "import", file("log.jsonl"), "-o", file("t.parquet"))
 	must(t, "synth", "--mirror", file("t.parquet"), "-o", file("w.parquet"))
-	text := must(t, "replay", file("w.parquet"), "--url", simulate(t), "-o", file("r.parquet"), "--quiet", "--hardware", "8xH100, 80GB, NVLink", "--model-size", "70B",
+	text := must(t, "replay", file("w.parquet"), "--url", simulate(t), "-o", file("r.parquet"), "--quiet", "--details", "--hardware", "8xH100, 80GB, NVLink", "--model-size", "70B",
 		"--quantization", "fp8", "--tp", "8", "--engine", "vllm 0.11.0", "--engine-flags", "--max-num-seqs 256 --api-key PLANTED")
 	for _, want := range []string{"gpus: 8 × H100, 80 GB each, NVLink, as given", "engine: vllm 0.11.0 (as given)", "70B parameters, fp8, TP 8", runtime.GOOS + "/" + runtime.GOARCH} {
 		if !strings.Contains(text, want) {

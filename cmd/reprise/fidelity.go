@@ -60,6 +60,7 @@ docs/synthesis.md says what every measure is.`,
 	judgement, judgementRest := flags.Sections(fl, flags.JudgementFlags)
 	results.StringVarP(&f.out, "output", "o", "", "`file` to write instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.Details(cmd.Flags())
 	results.StringVar(&f.html, "html", "", "self-contained `page` to write, with the curves of both")
 	judgement.StringArrayVar(&f.limits, "max", nil, "largest distance that a check lets pass, as `NAME=LIMIT`, for any measure, or NAME=off; may be repeated")
 	judgementRest.ShareVar(&f.from, "from", 0, "share of the duration, below 1, after which requests count; those before are history")
@@ -97,7 +98,7 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		if f.asJSON {
 			return result.WriteJSON(w, checks)
 		}
-		return result.WriteText(w, checks)
+		return result.WriteText(w, checks, cli.TextOptions(cmd, "All measures: --details. Page with curves: --html FILE."))
 	})
 	if err != nil {
 		return err

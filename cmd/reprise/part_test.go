@@ -202,9 +202,10 @@ func TestModesSample(t *testing.T) {
 // and with the same prompts it finds all of them. Results are told apart by round
 // and row.
 func TestModesLoop(t *testing.T) {
+	long(t)
 	workload := modesWorkload(t, 60)
 	for _, same := range []bool{false, true} {
-		args := []string{"--speed", "16", "--loop", "3"}
+		args := []string{"--speed", "4", "--loop", "3"}
 		if same {
 			args = append(args, "--loop-same")
 		}
@@ -214,7 +215,7 @@ func TestModesLoop(t *testing.T) {
 		}
 		for i, r := range results {
 			first := results[i%60]
-			if r.RowID != int64(i%60) || r.Round != int32(i/60) || r.DueNS != first.DueNS+int64(i/60)*75e6 {
+			if r.RowID != int64(i%60) || r.Round != int32(i/60) || r.DueNS != first.DueNS+int64(i/60)*300e6 {
 				t.Fatalf("result %d: row %d of round %d, due %d", i, r.RowID, r.Round, r.DueNS)
 			}
 			if want := *first.Known; !same && *r.Known != want || same && i >= 60 && *r.Known != r.WantInput {
@@ -227,7 +228,7 @@ func TestModesLoop(t *testing.T) {
 			t.Errorf("same %v: hit ratio %.3f in the first round, %.3f in the last", same, one, last)
 		}
 	}
-	run, results, _ := replayed(t, workload, "--speed", "16", "--loop", "250ms")
+	run, results, _ := replayed(t, workload, "--speed", "4", "--loop", "1s")
 	if len(results) < 190 || len(results) > 200 || run.EndedEarly != "" || run.Selection.Loop.Rounds != 0 {
 		t.Errorf("%d results, %+v", len(results), run)
 	}

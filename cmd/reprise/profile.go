@@ -64,6 +64,7 @@ layers × latent × bytes of a model with multi-head latent attention. Names:
 	statistics, _ := flags.Sections(fl, "Statistics")
 	results.StringVarP(&f.out, "output", "o", "", "`file` to write instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.Details(cmd.Flags())
 	resultsRest.StringVar(&f.histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")
 	results.StringVar(&f.html, "html", "", "self-contained `page` to write")
 	resultsRest.StringVar(&f.tables, "tables", "", "Parquet `file` for the curves and tables: table, key, value, unit")
@@ -115,7 +116,7 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 	}
 	return cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		if !f.asJSON {
-			return profile.WriteText(w, summary)
+			return profile.WriteText(w, summary, cli.TextOptions(cmd, "All tables: --details. Page with plots: --html FILE."))
 		}
 		return cli.WriteJSON(w, summary)
 	})

@@ -182,7 +182,7 @@ func (f *reportFlags) write(cmd *cobra.Command, path string, s report.Summary) e
 				return format.write(w, s)
 			}
 		}
-		return report.WriteText(w, s)
+		return report.WriteText(w, s, cli.TextOptions(cmd, f.rest(path)))
 	})
 	if tier := trace.TierNote("file", s.Run.Tier); tier != "" && (f.format == formatVLLM || f.format == formatCSV || f.VLLM.Saves()) {
 		cli.Notef(cmd, "note: %s Neither vLLM's JSON nor CSV has a place to say so.", tier)
@@ -195,6 +195,14 @@ func (f *reportFlags) write(cmd *cobra.Command, path string, s report.Summary) e
 		cli.Notef(cmd, "vLLM's JSON: %s", name)
 	}
 	return err
+}
+
+// rest says where more than the answer is.
+func (f *reportFlags) rest(path string) string {
+	if f.HTML != "" {
+		return fmt.Sprintf("Page: %s. All tables: reprise report %s --details.", f.HTML, path)
+	}
+	return fmt.Sprintf("All tables: reprise report %s --details; a page: --html FILE.", path)
 }
 
 // summarise reads results file i of n.
@@ -331,7 +339,7 @@ func (f *reportFlags) reportRuns(cmd *cobra.Command, paths []string) error {
 		if f.AsJSON || f.format == formatJSON {
 			return report.WriteJSONRuns(w, runs)
 		}
-		return report.WriteTextRuns(w, runs)
+		return report.WriteTextRuns(w, runs, cli.TextOptions(cmd, "All figures: --details. Page with plots: --html FILE."))
 	})
 	if err != nil {
 		return err

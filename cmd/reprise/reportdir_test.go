@@ -46,7 +46,7 @@ func TestReportOfADirectory(t *testing.T) {
 // Without a prefix cache the report of a simulation does not speak of its memory.
 func TestSimulationWithoutACacheSaysSo(t *testing.T) {
 	dir, _ := simulatedRuns(t)
-	text := must(t, "simulate", filepath.Join(dir, "w.parquet"), "--preset", "l4-qwen2.5-0.5b", "--no-prefix-caching", "-o", filepath.Join(dir, "r.parquet"))
+	text := must(t, "simulate", filepath.Join(dir, "w.parquet"), "--preset", "l4-qwen2.5-0.5b", "--no-prefix-caching", "--details", "-o", filepath.Join(dir, "r.parquet"))
 	expect(t, text, "Prefix caching was off, so every prompt was computed whole", "the same run with prefix caching on")
 	if strings.Contains(text, "more memory") {
 		t.Error(text)

@@ -30,7 +30,6 @@ type summaryFormat struct {
 
 // summaryFormats are those that take nothing but the summary.
 var summaryFormats = []summaryFormat{
-	{formatText, report.WriteText},
 	{formatJSON, report.WriteJSON},
 	{"markdown", report.WriteMarkdown},
 	{formatCSV, report.WriteCSV},
@@ -40,7 +39,7 @@ var summaryFormats = []summaryFormat{
 
 // formatNames are all values of --format.
 func formatNames() []string {
-	var names []string
+	names := []string{formatText}
 	for _, f := range summaryFormats {
 		names = append(names, f.name)
 	}

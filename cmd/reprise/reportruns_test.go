@@ -39,7 +39,7 @@ func TestReportOfSeveralRuns(t *testing.T) {
 	dir, files := simulatedRuns(t, "1", "2")
 	html, plots := filepath.Join(dir, "x.html"), filepath.Join(dir, "plots")
 	text := must(t, "report", files[0], files[1], "--gpus", "1,2", "--html", html, "--plots", plots)
-	for _, want := range []string{"with1", "with2", "Output/s per GPU", "trustworthy by itself", "whether a difference is more than noise"} {
+	for _, want := range []string{"with1", "with2", "Output/s per GPU", "trustworthy by itself", "reprise compare tells a difference from noise"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -198,7 +198,7 @@ func TestServerMetricsAreTrue(t *testing.T) {
 	}
 
 	// The report finds the file, and does without one that is of another run.
-	text, _, _ := reprise(t, "report", filepath.Join(dir, "r.parquet"), "--html", filepath.Join(dir, "r.html"))
+	text, _, _ := reprise(t, "report", filepath.Join(dir, "r.parquet"), "--html", filepath.Join(dir, "r.html"), "--details")
 	if !strings.Contains(text, "Prefix cache hits") || !strings.Contains(text, "a note") || !strings.Contains(text, "emptied") {
 		t.Errorf("the report:\n%s", text)
 	}

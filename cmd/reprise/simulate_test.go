@@ -108,9 +108,9 @@ func TestSimulateResults(t *testing.T) {
 	}
 	must(t, "import", "log.jsonl", "-o", "t.parquet")
 	for _, out := range []string{"a.parquet", "b.parquet"} {
-		text := must(t, append([]string{"simulate", "t.parquet", "--speed", "3", "-o", out}, quick...)...)
+		text := must(t, append([]string{"simulate", "t.parquet", "--speed", "3", "-o", out, "--details"}, quick...)...)
 		expect(t, text, "Simulated: a model", "Send lag 0 –")
-		if again := must(t, "report", out); again != text {
+		if again := must(t, "report", out, "--details"); again != text {
 			t.Error("the report says otherwise")
 		}
 	}

@@ -115,7 +115,7 @@ func TestReplayTargets(t *testing.T) {
 	write(extra, `{"row":3,"header":{"X-Row":"three"},"body":{"cache_salt":"s3"}}`+"\n")
 	write(secret, "from a file\n")
 	t.Setenv("REPRISE_TEST_SECRET", "from the environment")
-	text := must(t, "replay", w, "--url", a.URL, "--url", b.URL+"/v1?key=SECRET", "--balance", "session", "--api", "auto", "-o", out, "--quiet", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1",
+	text := must(t, "replay", w, "--url", a.URL, "--url", b.URL+"/v1?key=SECRET", "--balance", "session", "--api", "auto", "-o", out, "--quiet", "--details", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1",
 		"--header", "X-A=1", "--header-env", "X-B=REPRISE_TEST_SECRET", "--header-file", "X-C="+secret, "--affinity-header", "X-Session-Id", "--record-header", "x-pod",
 		"--temperature", "0", "--top-p", "0.5", "--sampling-seed", "9", "--extra-body", `{"top_k":4,"temperature":1}`, "--class-priority", "gold=3",
 		"--model-map", "adapter-0=lora", "--row-extra", extra, "--check-deterministic", "5", "--retry", "2,10ms")

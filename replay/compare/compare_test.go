@@ -12,6 +12,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // round makes the results of n requests whose times to the first token are drawn
@@ -261,8 +262,15 @@ func TestComparisonWriters(t *testing.T) {
 		"same":   compared(t, same, Options{Detect: 0.03}),
 	} {
 		var text, doc, html bytes.Buffer
-		if err := WriteText(&text, c); err != nil {
+		if err := WriteText(&text, c, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
+		}
+		var answer bytes.Buffer
+		if err := WriteText(&answer, c, textpage.Options{Width: 80, Rest: "All metrics: --details."}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(answer.String(), "\n"); n > textpage.AnswerLines || !strings.Contains(answer.String(), c.Versus[0].Text[:20]) {
+			t.Errorf("%s: an answer of %d lines:\n%s", name, n, answer.String())
 		}
 		if err := WriteJSON(&doc, c); err != nil {
 			t.Fatalf("%s: %v", name, err)

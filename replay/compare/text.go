@@ -1,18 +1,16 @@
 package compare
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // WriteJSON writes the comparison as indented JSON with a line feed at
@@ -24,52 +22,88 @@ func WriteJSON(w io.Writer, c Comparison) error {
 	return e.Encode(c)
 }
 
-// WriteText writes the comparison for people: for each arm the decision,
-// then the table, then the warnings.
-func WriteText(w io.Writer, c Comparison) error {
-	var b bytes.Buffer
-	line := func(mark, words string) {
-		for _, part := range strings.Split(text.WrapSoft(report.Plain(words), report.TextWidth-len(mark)), "\n") {
-			b.WriteString(mark + strings.TrimRight(part, " ") + "\n")
-			mark = strings.Repeat(" ", len(mark))
-		}
-	}
+// WriteText writes the comparison for people: for each arm the decision, then the
+// metrics that differ and the primary one, in [textpage.AnswerLines] lines for one arm.
+// With details it writes all metrics, how to read them, and the warnings.
+func WriteText(w io.Writer, c Comparison, o textpage.Options) error {
+	p := textpage.New(o)
 	for i := range c.Versus {
 		v := &c.Versus[i]
-		line("", v.Text)
+		p.Line("", v.Text)
 		if also := v.otherMetricsText(); also != "" {
-			line("  ", also)
+			p.Line("  ", also)
 		}
 	}
 	if !c.Trustworthy() {
-		line("", "Not trustworthy: a run that was compared is not.")
+		p.Line("", "Not trustworthy: a run that was compared is not.")
 	}
 	if tier := trace.TierNote("comparison", c.Tier); tier != "" {
-		line("", tier)
+		p.Line("", tier)
 	}
+	if o.Details {
+		c.writeDetails(p)
+	} else {
+		c.writeAnswer(p, o.Rest)
+	}
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// answerMetrics are how many metrics an answer has for each arm.
+const answerMetrics = 8
+
+// writeAnswer writes the first metrics of each arm, warnings in a line each, and where
+// the rest is.
+func (c *Comparison) writeAnswer(p *textpage.Page, rest string) {
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		head, rows := c.table(v)
-		report.Grid(&b, report.Plain(v.B+" against "+c.A), head, rows)
-		if head, rows := c.resampledTable(v, c.Kind == kindRounds); len(rows) > 0 {
-			report.Grid(&b, "Resampled by session", head, rows)
+		more := max(0, len(rows)-answerMetrics)
+		rows = rows[:len(rows)-more]
+		for j := range rows {
+			rows[j] = rows[j][:4]
+		}
+		p.Blank()
+		p.Columns(head[:4], rows)
+		if more > 0 {
+			p.Line("", fmt.Sprintf("and %s", page.Many(int64(more), "more metric")))
 		}
 	}
-	b.WriteByte('\n')
+	p.Blank()
+	for i, warning := range c.Warnings {
+		if i == 3 && len(c.Warnings) > 4 {
+			p.Line("", page.Many(int64(len(c.Warnings)-i), "more warning"))
+			break
+		}
+		p.LineAtMost(1, "warning: ", warning.Text)
+	}
+	if rest != "" {
+		p.Line("", rest)
+	}
+}
+
+// writeDetails writes all metrics, how to read them, and the warnings.
+func (c *Comparison) writeDetails(p *textpage.Page) {
+	for i := range c.Versus {
+		v := &c.Versus[i]
+		head, rows := c.table(v)
+		p.Table(v.B+" against "+c.A, head, rows)
+		head, rows = c.resampledTable(v, c.Kind == kindRounds)
+		p.Table("Resampled by session", head, rows)
+	}
+	p.Blank()
 	for _, says := range c.reading() {
-		line("  ", says)
+		p.Line("  ", says)
 	}
 	if c.Kind == kindRounds {
-		line("  ", "Intervals from resampling of the metrics that do not differ are in the JSON and on the page.")
+		p.Line("  ", "Intervals from resampling of the metrics that do not differ are in the JSON and on the page.")
 	}
 	for _, says := range c.planned() {
-		line("  ", says)
+		p.Line("  ", says)
 	}
 	for _, warning := range c.Warnings {
-		line("warning: ", warning.Text)
+		p.Line("warning: ", warning.Text)
 	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
 // table has one row for each metric.

@@ -16,6 +16,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/sample"
+	"reprise/trace/textpage"
 )
 
 var answer, failure, messy = resulttest.Answer, resulttest.Failure, resulttest.Messy
@@ -366,11 +367,11 @@ func TestContractIsShown(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, says)
 	}
 	var text bytes.Buffer
-	if err := report.WriteText(&text, s); err != nil {
+	if err := report.WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(text.String(), "\n") {
-		if utf8.RuneCountInString(line) > report.TextWidth {
+		if utf8.RuneCountInString(line) > textpage.MaxWidth {
 			t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
 		}
 	}

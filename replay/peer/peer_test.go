@@ -17,6 +17,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/sample"
+	"reprise/trace/textpage"
 )
 
 const msNS = resulttest.MS
@@ -197,11 +198,11 @@ func TestPeerWriters(t *testing.T) {
 		}
 		s.Peer = &p
 		var text, data, html bytes.Buffer
-		if err := report.WriteText(&text, s); err != nil {
+		if err := report.WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range strings.Split(text.String(), "\n") {
-			if n := utf8.RuneCountInString(line); n > report.TextWidth {
+			if n := utf8.RuneCountInString(line); n > textpage.MaxWidth {
 				t.Errorf("a line of %d columns: %s", n, line)
 			}
 			if strings.ContainsFunc(line, unicode.IsControl) {

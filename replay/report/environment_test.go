@@ -9,6 +9,7 @@ import (
 	"reprise/replay/host"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // fullEnvironment has everything that there is to say.
@@ -61,7 +62,7 @@ func TestEnvironmentShown(t *testing.T) {
 	run.Environment.Deployment.EngineFlags = strings.Repeat("--flag \x1b ", 50)
 	s := summarise(t, run, opts, results...)
 	var text, html bytes.Buffer
-	if err := WriteText(&text, s); err != nil {
+	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	holdWidth(t, text.String())

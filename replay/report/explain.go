@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // An Explanation says what a number of a report means and, of a run, what it is.
@@ -333,7 +334,7 @@ func WriteExplanation(w io.Writer, e *Explanation) error {
 		}
 		for _, part := range []struct{ label, words string }{{"", d.Name}, {"  ", d.Definition}, {"  formula: ", d.Formula}, {"  unit: ", d.Unit}} {
 			indent := part.label
-			for _, line := range strings.Split(text.WrapSoft(part.words, TextWidth-len(indent)), "\n") {
+			for _, line := range strings.Split(text.WrapSoft(part.words, textpage.MaxWidth-len(indent)), "\n") {
 				b.WriteString(indent + strings.TrimRight(line, " ") + "\n")
 				indent = strings.Repeat(" ", len(indent))
 			}

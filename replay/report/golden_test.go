@@ -15,6 +15,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -91,7 +92,7 @@ func TestGolden(t *testing.T) {
 		run, results, opts := make()
 		s := summarise(t, run, opts, results...)
 		var text, data bytes.Buffer
-		if err := WriteText(&text, s); err != nil {
+		if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := WriteJSON(&data, s); err != nil {
@@ -109,6 +110,19 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s: the JSON does not read back as the summary", name)
 		}
 		holdWidth(t, text.String())
+
+		for _, width := range []int{60, 80, 100} {
+			var answer bytes.Buffer
+			if err := WriteText(&answer, s, textpage.Options{Width: width, Rest: "All tables: --details."}); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(answer.String(), "\n"); n > textpage.AnswerLines {
+				t.Errorf("%s: an answer of %d lines at %d columns:\n%s", name, n, width, answer.String())
+			}
+			if width == 80 {
+				golden(t, name+".answer.txt", answer.Bytes())
+			}
+		}
 	}
 }
 
@@ -116,7 +130,7 @@ func TestGolden(t *testing.T) {
 func holdWidth(t *testing.T, text string) {
 	t.Helper()
 	for _, line := range strings.Split(text, "\n") {
-		if n := utf8.RuneCountInString(line); n > TextWidth {
+		if n := utf8.RuneCountInString(line); n > textpage.MaxWidth {
 			t.Errorf("a line of %d columns: %s", n, line)
 		}
 		if strings.ContainsAny(line, "\x1b\r\t") {
@@ -139,7 +153,7 @@ func TestTextWidth(t *testing.T) {
 	s := summarise(t, run, Options{SLO: SLO{TTFT: trace.Ptr(123456789 * time.Microsecond), E2E: trace.Ptr(time.Hour)}}, results...)
 	s.Latency.ITLChunk.Count = 1e15
 	var b bytes.Buffer
-	if err := WriteText(&b, s); err != nil {
+	if err := WriteText(&b, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	holdWidth(t, b.String())

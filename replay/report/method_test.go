@@ -10,6 +10,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // statuses are those of the points, by their codes.
@@ -175,7 +176,7 @@ func TestExpectedFrom(t *testing.T) {
 		run.ServerBlock = 16
 		s := summarise(t, run, Options{}, hit(0, 100, 80, 16))
 		var text strings.Builder
-		if err := WriteText(&text, s); err != nil {
+		if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
 		}
 		if s.Cache.ExpectedFrom != want || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "80 % expected "+expectedFromWords[want]) {

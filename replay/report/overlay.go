@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // A Named is the summary of a run under the name that a report of several runs
@@ -30,35 +30,52 @@ func WriteJSONRuns(w io.Writer, runs []Named) error {
 	return e.Encode(runs)
 }
 
-// overlayColumns are as many runs as fit beside each other in [TextWidth] columns.
-const overlayColumns = 5
+// detailRows are the rows of runs beside each other that an answer leaves out.
+var detailRows = []string{"Requests", "Duration, s", "Offered, requests/s", "Prompt tokens/s", "… p99.9", "TTFT from due, p99", "In flight, mean",
+	"… expected", "Send lag, p99", "Tokens/s per user", "GPUs", "… per instance"}
 
-// WriteTextRuns writes runs beside each other: a column for each, and below it
-// the next ones where there are more than fit. It claims no difference: what is
-// noise and what is not takes repeats.
-func WriteTextRuns(w io.Writer, runs []Named) error {
-	var b bytes.Buffer
-	line := liner(&b)
-	for _, n := range overlayNotes(runs, "report") {
-		line("", n.Text)
-	}
-	for at := 0; at < len(runs); at += overlayColumns {
-		part := runs[at:min(at+overlayColumns, len(runs))]
-		head, rows, _ := overlayTable(part)
-		for i := range head {
-			// A name in twelve characters: its begin and its end, which is where names
-			// of runs differ.
-			if r := []rune(head[i]); len(r) > 12 {
-				head[i] = string(r[:5]) + "…" + string(r[len(r)-6:])
-			}
+// WriteTextRuns writes runs beside each other, a column for each: without details only
+// the figures that most look for, in [textpage.AnswerLines] lines for two runs. It claims
+// no difference: what is noise and what is not takes repeats.
+func WriteTextRuns(w io.Writer, runs []Named, o textpage.Options) error {
+	p := textpage.New(o)
+	notes := overlayNotes(runs, "report")
+	for i, n := range notes {
+		if o.Details {
+			p.Line("", n.Text)
+		} else if i < 3 || len(notes) == 4 {
+			p.LineAtMost(1, "", n.Text)
+		} else {
+			p.Line("", page.Many(int64(len(notes)-i), "more note")+" on what keeps the runs from being compared.")
+			break
 		}
-		Grid(&b, "Runs, latencies in ms", head, rows)
 	}
-	b.WriteByte('\n')
-	for _, says := range append(sayPareto(runs), noClaim) {
-		line("", says)
+	head, rows, _ := overlayTable(runs)
+	for i := range head {
+		// A name in twelve characters: its begin and its end, which is where names
+		// of runs differ.
+		if r := []rune(head[i]); len(r) > 12 {
+			head[i] = string(r[:5]) + "…" + string(r[len(r)-6:])
+		}
 	}
-	_, err := w.Write(b.Bytes())
+	if o.Details {
+		p.Table("Runs, latencies in ms", head, rows)
+		p.Blank()
+		for _, says := range append(sayPareto(runs), noClaim) {
+			p.Line("", says)
+		}
+	} else {
+		rows = slices.DeleteFunc(rows, func(row []string) bool { return slices.Contains(detailRows, row[0]) })
+		head[0] = "Latencies in ms"
+		p.Blank()
+		p.Columns(head, rows)
+		p.Blank()
+		p.Line("", "Figures are as measured; reprise compare tells a difference from noise.")
+		if o.Rest != "" {
+			p.Line("", o.Rest)
+		}
+	}
+	_, err := p.WriteTo(w)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // named are runs of n requests each; of says what makes each one another.
@@ -179,11 +180,11 @@ func TestWriteRuns(t *testing.T) {
 	runs := named(t, 50, 7, func(k int, r *result.Run, _ *Options) (int64, int64) { return 1e8, 1e7 })
 	runs[0].Name = strings.Repeat("long", 20) + "\x1b[31m"
 	var text, data bytes.Buffer
-	if err := WriteTextRuns(&text, runs); err != nil {
+	if err := WriteTextRuns(&text, runs, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	holdWidth(t, text.String())
-	if n := strings.Count(text.String(), "Runs, latencies in ms"); n != 2 {
+	if n := strings.Count(text.String(), "Verdict"); n != 2 {
 		t.Errorf("%d tables for 7 runs", n)
 	}
 	if err := WriteJSONRuns(&data, runs); err != nil {

@@ -11,6 +11,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 func plotsOf(p *page.Page) map[string]page.Plot {
@@ -130,7 +131,7 @@ func TestPageIsSafeForConcurrentUse(t *testing.T) {
 			if err := Page(s).Write(&pages[i]); err != nil {
 				t.Error(err)
 			}
-			if err := WriteText(&bytes.Buffer{}, s); err != nil {
+			if err := WriteText(&bytes.Buffer{}, s, textpage.Options{Details: true}); err != nil {
 				t.Error(err)
 			}
 		})

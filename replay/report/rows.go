@@ -3,11 +3,10 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
 
 	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // The tables that the text and the page share, as rows of strings.
@@ -156,13 +155,5 @@ func verdictLine(s *Summary) string {
 	}
 }
 
-// Plain makes a string from a file safe for a terminal: what does not print,
-// escape sequences above all, becomes a question mark.
-func Plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, s)
-}
+// Plain makes a string from a file safe for a terminal, as [textpage.Plain] does.
+func Plain(s string) string { return textpage.Plain(s) }

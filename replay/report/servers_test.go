@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // serverMetric begins a series of values at −0.5, 0.5, 1.5 … s.
@@ -160,7 +161,7 @@ func TestServerWords(t *testing.T) {
 	}
 	s := serverRun(t, run, serverMetric("gauge", "vllm:num_requests_running", "", 0, 2))
 	var text bytes.Buffer
-	if err := WriteText(&text, s); err != nil {
+	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"note: after? the fix", "by POST /flush_cache, at 2 servers", "profiled", "Running", "2 on average"} {

@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // stalledRun is a run with stalls at pairs of milliseconds.
@@ -207,7 +208,7 @@ func TestStallsAreReportedFromTheFile(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	var text, page strings.Builder
-	if err := WriteText(&text, s); err != nil {
+	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Page(s).Write(&page); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 func rereadOf(results []result.Result) Reread {
@@ -207,7 +208,7 @@ func TestSteadyWriters(t *testing.T) {
 	steady := steadyOf(t, 1, results)
 	s.Steady = &steady
 	var text, html bytes.Buffer
-	if err := WriteText(&text, s); err != nil {
+	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	holdWidth(t, text.String())

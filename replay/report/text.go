@@ -1,113 +1,220 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"reprise/replay/result"
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
-// TextWidth is the widest line of WriteText, in columns.
-const TextWidth = 100
+// WriteText writes the summary for people, the answer first: whether it can be trusted,
+// whether it keeps to its contract, the latencies, throughput and causes, in
+// [textpage.AnswerLines] lines at most. With details it writes every table. It writes
+// once, and has no colours.
+func WriteText(w io.Writer, s Summary, o textpage.Options) error {
+	p := textpage.New(o)
+	if o.Details {
+		writeDetails(p, &s)
+	} else {
+		writeAnswer(p, &s, o.Rest)
+	}
+	_, err := p.WriteTo(w)
+	return err
+}
 
-// WriteText writes the summary for people: the verdict, then tables of at most
-// 100 columns, then the warnings. It writes once, and has no colours.
-func WriteText(w io.Writer, s Summary) error {
-	var b bytes.Buffer
-	line := liner(&b)
-	line("", verdictLine(&s))
-	for _, r := range s.Verdict.Reasons {
-		line("  - ", r.Text)
+// writeAnswer writes what a person wants to know first. Every part has a bound on its
+// lines; together they keep within [textpage.AnswerLines].
+func writeAnswer(p *textpage.Page, s *Summary, rest string) {
+	p.LineAtMost(2, "", verdictLine(s))
+	for i, r := range s.Verdict.Reasons {
+		if i == 2 && len(s.Verdict.Reasons) > 3 {
+			p.Line("  - ", page.Many(int64(len(s.Verdict.Reasons)-2), "more reason"))
+			break
+		}
+		p.LineAtMost(2, "  - ", r.Text)
 	}
 	if s.Contract != nil {
-		line("", contractLine(&s))
+		p.LineAtMost(2, "", contractLine(s))
+	}
+	p.Blank()
+	p.LineAtMost(2, "", sayRequests(s))
+	if s.Peer != nil {
+		p.LineAtMost(2, "", peerLine(s.Peer))
+		p.Blank()
+		head, rows := peerSpreads(s.Peer)
+		p.Columns(head, rows[:min(len(rows), 8)])
+		p.Blank()
+	} else if s.Requests.Succeeded > 0 {
+		p.Blank()
+		p.Columns([]string{"Latency in ms", "mean", "p50", "p95", "p99", "max"}, answerLatencies(s))
+		p.Blank()
+	}
+	p.LineAtMost(1, "Load          ", fmt.Sprintf("%s, %s in flight on average, %s at most", schedule(&s.Run), numberOrDash(s.InFlight.Mean), page.Count(int64(s.InFlight.Max))))
+	if g := s.Goodput; g != nil {
+		p.LineAtMost(1, "Goodput       ", fmt.Sprintf("%s, %s of the requests met %s", unit(g.FromDue.PerS, "requests/s"), page.OrDash(g.FromDue.Share, page.Percent), g.SLO))
+	}
+	if c := &s.Cache; c.Measured != nil {
+		says := page.Percent(*c.Measured) + " of the prompt tokens were hits"
+		if c.Expected != nil {
+			says += ", " + page.Percent(*c.Expected) + " expected"
+		}
+		p.LineAtMost(1, "Prefix cache  ", says)
+	}
+	for _, d := range s.Diagnoses {
+		if d.Code != leadClient && p.Lines() < textpage.AnswerLines-5 { // the verdict says so of the client
+			p.LineAtMost(2, "Likely cause  ", d.Text)
+		}
+	}
+	p.Blank()
+	var more []string
+	said := 0
+	for _, w := range s.Warnings {
+		if w.Code != warnFewSamples && p.Lines() < textpage.AnswerLines-3 { // a dash says so of few samples
+			p.LineAtMost(1, "warning: ", w.Text)
+			said++
+		}
+	}
+	if n := len(s.Warnings) - said; n > 0 {
+		more = append(more, page.Many(int64(n), "more warning")+".")
 	}
 	if tier := trace.TierNote("report", s.Run.Tier); tier != "" {
-		line("", tier)
+		more = append(more, tier)
 	}
-	if s.Run.Note != "" {
-		line("note: ", s.Run.Note)
+	if rest != "" {
+		more = append(more, rest)
 	}
-	for _, row := range environmentRows(&s.Run) {
-		line(strings.ToLower(row[0])+": ", row[1])
-	}
-	Grid(&b, contractTitle(&s), contractHead, contractRows(&s))
-	Grid(&b, "Checklist of the method", nil, checklistRows(s.Checklist))
-	if s.Peer != nil {
-		writePeer(&b, s.Peer, line)
-	} else {
-		writeOwn(&b, &s, line)
-	}
-	if len(s.ByEndpoint) > 1 {
-		Grid(&b, "By endpoint, TTFT from sent", endpointHead, endpointRows(&s))
-	}
-	Grid(&b, "Retries at the next endpoint", endpointRetryHead, endpointRetryRows(&s))
-	for _, h := range s.ByHeader {
-		Grid(&b, "By "+Plain(h.Header)+" of the response, TTFT from sent", servedHead, servedRows(&h))
+	p.LineAtMost(2, "", strings.Join(more, " "))
+}
+
+// sayRequests says how many requests there were, how they ended and how fast they came.
+func sayRequests(s *Summary) string {
+	r, t := &s.Requests, &s.Throughput
+	says := fmt.Sprintf("%s of %s succeeded in %s", page.Count(r.Succeeded), page.Many(r.Rows, "request"), unit(s.DurationS, "s"))
+	for _, other := range []struct {
+		n    int64
+		what string
+	}{{r.Failed, "failed"}, {r.Cancelled, "cancelled"}, {r.NotSent, "not sent"}} {
+		if other.n > 0 {
+			says += fmt.Sprintf(", %s %s", page.Count(other.n), other.what)
+		}
 	}
 	if len(s.Errors) > 0 {
-		Grid(&b, "Errors", errorHead, errorRows(&s))
+		var classes []string
+		for i, e := range s.Errors {
+			if i == 3 {
+				classes = append(classes, "…")
+				break
+			}
+			classes = append(classes, fmt.Sprintf("%s %s", Plain(e.Class), page.Count(e.Count)))
+		}
+		says += " (" + strings.Join(classes, ", ") + ")"
 	}
-	Grid(&b, "What the verdict rests on", checkHead, checkRows(&s))
+	return says + fmt.Sprintf(": %s, %s in and %s out.", unit(t.RequestsPerS, "requests/s"), unit(t.PromptTokensPerS, "tokens/s")+estimated(s.PromptEstimates()), unit(t.OutputTokensPerS, "tokens/s")+estimated(s.OutputEstimates()))
+}
+
+// estimated marks a figure that rests on n estimates.
+func estimated(n int64) string {
+	if n > 0 {
+		return " (estimated)"
+	}
+	return ""
+}
+
+// answerLatencies are the latencies of the answer: those of the server and, where a
+// schedule was kept, those that its users would have seen.
+func answerLatencies(s *Summary) [][]string {
+	l := &s.Latency
+	list := []metric{{label: "TTFT", stat: &l.FromSent.TTFT}, {label: "ITL", stat: &l.ITLToken}, {label: "TPOT", stat: &l.TPOT}, {label: "E2E", stat: &l.FromSent.E2E}}
+	if s.Run.Timing != result.ClosedLoop {
+		list = append(list, metric{label: "E2E from schedule", stat: &l.FromDue.E2E}, metric{label: "Send lag", stat: &l.SendLag})
+	}
+	var rows [][]string
+	for _, m := range list {
+		if m.stat.Count > 0 {
+			rows = append(rows, []string{m.label, page.OrDash(m.stat.Mean, page.Short), page.OrDash(m.stat.P50, page.Short),
+				page.OrDash(m.stat.P95, page.Short), page.OrDash(m.stat.P99, page.Short), page.OrDash(m.stat.Max, page.Short)})
+		}
+	}
+	return rows
+}
+
+// writeDetails writes all tables.
+func writeDetails(p *textpage.Page, s *Summary) {
+	p.Line("", verdictLine(s))
+	for _, r := range s.Verdict.Reasons {
+		p.Line("  - ", r.Text)
+	}
+	if s.Contract != nil {
+		p.Line("", contractLine(s))
+	}
+	if tier := trace.TierNote("report", s.Run.Tier); tier != "" {
+		p.Line("", tier)
+	}
+	if s.Run.Note != "" {
+		p.Line("note: ", s.Run.Note)
+	}
+	for _, row := range environmentRows(&s.Run) {
+		p.Line(strings.ToLower(row[0])+": ", row[1])
+	}
+	p.Table(contractTitle(s), contractHead, contractRows(s))
+	p.Facts("Checklist of the method", checklistRows(s.Checklist))
+	if s.Peer != nil {
+		writePeer(p, s.Peer)
+	} else {
+		writeOwn(p, s)
+	}
+	if len(s.ByEndpoint) > 1 {
+		p.Table("By endpoint, TTFT from sent", endpointHead, endpointRows(s))
+	}
+	p.Table("Retries at the next endpoint", endpointRetryHead, endpointRetryRows(s))
+	for _, h := range s.ByHeader {
+		p.Table("By "+h.Header+" of the response, TTFT from sent", servedHead, servedRows(&h))
+	}
+	p.Table("Errors", errorHead, errorRows(s))
+	p.Table("What the verdict rests on", checkHead, checkRows(s))
 	if len(s.Warnings) > 0 {
-		b.WriteByte('\n')
+		p.Blank()
 	}
 	for _, warning := range s.Warnings {
 		if s.Peer != nil && warning.Code == warnFewSamples {
 			continue // a peer fills what it has
 		}
-		line("warning: ", warning.Text)
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-// liner writes words after a mark, wrapped to the width of the text.
-func liner(b *bytes.Buffer) func(mark, words string) {
-	return func(mark, words string) {
-		for _, part := range strings.Split(text.WrapSoft(Plain(words), TextWidth-len(mark)), "\n") {
-			b.WriteString(mark + strings.TrimRight(part, " ") + "\n")
-			mark = strings.Repeat(" ", len(mark))
-		}
+		p.Line("warning: ", warning.Text)
 	}
 }
 
 // writeOwn writes the tables under our own definitions.
-func writeOwn(b *bytes.Buffer, s *Summary, line func(mark, words string)) {
-	Grid(b, "Run", nil, overview(s))
-	Grid(b, "Latency in ms", latencyHead, latencyRows(s))
+func writeOwn(p *textpage.Page, s *Summary) {
+	p.Facts("Run", overview(s))
+	p.Table("Latency in ms", latencyHead, latencyRows(s))
 	for _, says := range readLatency(s) {
-		line("  ", says)
+		p.Line("  ", says)
 	}
 	if says := saySteady(s.Steady); len(says) > 0 {
-		b.WriteByte('\n')
-		line("", says[0])
-		Grid(b, "Steady state, latency in ms", latencyHead, steadyRows(s.Steady))
+		p.Blank()
+		p.Line("", says[0])
+		p.Table("Steady state, latency in ms", latencyHead, steadyRows(s.Steady))
 	}
-	Grid(b, "Servers", nil, serverRows(s))
+	p.Facts("Servers", serverRows(s))
 	if len(s.ByCategory) > 1 {
-		Grid(b, "By reuse category, TTFT from sent", categoryHead, categoryRows(s))
+		p.Table("By reuse category, TTFT from sent", categoryHead, categoryRows(s))
 	}
 	if len(s.ByInputLength) > 1 {
-		Grid(b, "By prompt length, TTFT from sent", lengthHead, lengthRows(s))
+		p.Table("By prompt length, TTFT from sent", lengthHead, lengthRows(s))
 	}
-	if len(s.ByClass) > 0 {
-		Grid(b, "By class, TTFT from sent", classHead, classRows(s))
-	}
+	p.Table("By class, TTFT from sent", classHead, classRows(s))
 	if len(s.Diagnoses) > 0 {
-		b.WriteString("\nWhat the figures hint at\n")
+		p.Blank()
+		p.Line("", "What the figures hint at")
 	}
 	for _, d := range s.Diagnoses {
-		line("  - ", d.Text)
-		line("    To confirm: ", d.Confirm+".")
+		p.Line("  - ", d.Text)
+		p.Line("    To confirm: ", d.Confirm+".")
 	}
 }
 
@@ -133,21 +240,21 @@ func readLatency(s *Summary) []string {
 }
 
 // writePeer writes the tables under a peer's definitions.
-func writePeer(b *bytes.Buffer, p *Peer, line func(mark, words string)) {
-	b.WriteByte('\n')
-	line("", peerLine(p))
-	Grid(b, "Run", peerFigureHead, peerFigures(p))
-	head, rows := peerSpreads(p)
-	Grid(b, "Distributions", head, rows)
-	b.WriteByte('\n')
-	for _, m := range p.Metrics {
+func writePeer(p *textpage.Page, peer *Peer) {
+	p.Blank()
+	p.Line("", peerLine(peer))
+	p.Table("Run", peerFigureHead, peerFigures(peer))
+	head, rows := peerSpreads(peer)
+	p.Table("Distributions", head, rows)
+	p.Blank()
+	for _, m := range peer.Metrics {
 		if m.Missing == "" {
-			line("  - ", fmt.Sprintf("%s: %s (%s)", m.Name, m.Definition, m.Formula))
+			p.Line("  - ", fmt.Sprintf("%s: %s (%s)", m.Name, m.Definition, m.Formula))
 		}
 	}
-	for _, m := range p.Metrics {
+	for _, m := range peer.Metrics {
 		if m.Missing != "" {
-			line("  - ", fmt.Sprintf("%s: not in the recording: %s", m.Name, m.Missing))
+			p.Line("  - ", fmt.Sprintf("%s: not in the recording: %s", m.Name, m.Missing))
 		}
 	}
 }
@@ -282,52 +389,4 @@ func latencyRows(s *Summary) [][]string {
 		rows = append(rows, statRow(m.label, m.stat))
 	}
 	return rows
-}
-
-// Grid renders a table under its title. Without a head its columns are text.
-func Grid(b *bytes.Buffer, title string, head []string, rows [][]string) {
-	if len(rows) == 0 {
-		return
-	}
-	style := table.StyleLight
-	style.Format.Header = text.FormatDefault
-	var t table.Table
-	t.SetStyle(style)
-	columns := []table.ColumnConfig{}
-	for i := range rows[0] {
-		c := table.ColumnConfig{Number: i + 1, WidthMax: 50, WidthMaxEnforcer: text.WrapSoft, Align: text.AlignLeft}
-		if i > 0 && (head != nil || i == 1) {
-			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
-		}
-		if i == 0 && head != nil {
-			// The name of a row has what the figures leave: the frame around takes 4
-			// columns, each further one 3 and its widest cell.
-			taken := 4
-			for j := 1; j < len(head); j++ {
-				wide := text.StringWidth(head[j])
-				for _, row := range rows {
-					wide = max(wide, text.StringWidth(row[j]))
-				}
-				taken += 3 + wide
-			}
-			c.WidthMax = max(17, TextWidth-taken)
-		}
-		columns = append(columns, c)
-	}
-	t.SetColumnConfigs(columns)
-	if head != nil {
-		t.AppendHeader(cells(head))
-	}
-	for _, row := range rows {
-		t.AppendRow(cells(row))
-	}
-	b.WriteString("\n" + title + "\n" + t.Render() + "\n")
-}
-
-func cells(row []string) table.Row {
-	out := make(table.Row, len(row))
-	for i := range row {
-		out[i] = row[i]
-	}
-	return out
 }

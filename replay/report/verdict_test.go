@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace/textpage"
 )
 
 // Each reason by itself, just above its limit and just at it.
@@ -153,7 +154,7 @@ func TestSimulatedVerdict(t *testing.T) {
 		t.Errorf("%+v, send lag %+v", s.Verdict, s.Latency.SendLag)
 	}
 	var text, page strings.Builder
-	if err := WriteText(&text, s); err != nil {
+	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Page(s).Write(&page); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/profile"
+	"reprise/trace/textpage"
 )
 
 // compared compares two traces in memory.
@@ -332,7 +333,7 @@ func TestFidelityPrints(t *testing.T) {
 		f := compared(t, c.meta(), ref, cand)
 		checks := f.Gate(limits)
 		var text, data, html bytes.Buffer
-		for _, err := range []error{f.WriteText(&text, checks), f.WriteJSON(&data, checks), f.Page(checks).Write(&html)} {
+		for _, err := range []error{f.WriteText(&text, checks, textpage.Options{Details: true}), f.WriteJSON(&data, checks), f.Page(checks).Write(&html)} {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,7 +346,7 @@ func TestFidelityPrints(t *testing.T) {
 		}
 	}
 	for _, line := range strings.Split(texts[0], "\n") {
-		if utf8.RuneCountInString(line) > textWidth || strings.HasSuffix(line, " ") {
+		if utf8.RuneCountInString(line) > textpage.MaxWidth || strings.HasSuffix(line, " ") {
 			t.Errorf("%d columns: %q", utf8.RuneCountInString(line), line)
 		}
 	}
@@ -353,6 +354,14 @@ func TestFidelityPrints(t *testing.T) {
 		if !strings.Contains(texts[0], "│ "+name+" ") || !strings.Contains(pages[0], ">"+name+"<") {
 			t.Errorf("%s is not shown", name)
 		}
+	}
+	var answer bytes.Buffer
+	f := compared(t, c.meta(), ref, cand)
+	if err := f.WriteText(&answer, f.Gate(limits), textpage.Options{Width: 80, Rest: "All measures: --details."}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(answer.String(), "\n"); n > textpage.AnswerLines || !strings.Contains(answer.String(), "FAIL") || strings.Contains(answer.String(), "not applicable") {
+		t.Errorf("an answer of %d lines:\n%s", n, answer.String())
 	}
 	var got struct {
 		Schema   string
@@ -383,7 +392,7 @@ func TestFidelityPageOfLittle(t *testing.T) {
 	if err := f.Page(checks).Write(&html); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.WriteText(&text, checks); err != nil {
+	if err := f.WriteText(&text, checks, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	// Chance finds every pair of constant lengths.

@@ -6,62 +6,106 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"reprise/trace"
+	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
-// textWidth is the widest line that WriteText writes.
-const textWidth = 96
-
-// WriteText prints f and the checks of its gate for people: the verdict, then
-// tables of at most 96 columns without colours, then what to know of them.
-func (f Report) WriteText(w io.Writer, checks []Check) error {
-	var b strings.Builder
-	line := func(words string) {
-		for _, l := range strings.Split(text.WrapSoft(words, textWidth), "\n") {
-			b.WriteString(strings.TrimRight(l, " ") + "\n")
-		}
-	}
-	line(gateVerdict(checks))
+// WriteText prints f and the checks of its gate for people: the verdict, then the checks
+// that do not hold and the chief measures, in [textpage.AnswerLines] lines at most. With
+// details it prints all measures, and what to know of them.
+func (f Report) WriteText(w io.Writer, checks []Check, o textpage.Options) error {
+	p := textpage.New(o)
+	p.LineAtMost(3, "", gateVerdict(checks))
 	if tier := trace.TierNote("report", f.Tier); tier != "" {
-		line(tier)
+		p.Line("", tier)
 	}
-	for _, c := range checks {
-		if c.OK == nil {
-			line("  not applicable: " + c.Name + ": " + c.Why)
-		} else if c.Failed() && c.Why != "" {
-			line("  " + c.Name + ": " + c.Why)
-		}
+	if o.Details {
+		f.writeDetails(p, checks)
+	} else {
+		f.writeAnswer(p, checks, o.Rest)
 	}
-	byName := map[string]Check{}
-	for _, c := range checks {
-		byName[c.Name] = c
-	}
-	var rows [][]string
-	for _, m := range f.Measures {
-		about := aboutMeasure(m.Name)
-		row := []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), noValue, ""}
-		if c, ok := byName[m.Name]; ok {
+	_, err := p.WriteTo(w)
+	return err
+}
+
+var measureHead = []string{"measure", "reference", "candidate", "distance", "limit", "check"}
+
+// measureRow is the row of a measure, with its check where there is one.
+func measureRow(m *Measure, checks []Check) []string {
+	about := aboutMeasure(m.Name)
+	row := []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), noValue, ""}
+	for i := range checks {
+		if c := &checks[i]; c.Name == m.Name {
 			row[4], row[5] = strconv.FormatFloat(c.Limit, 'g', -1, 64), c.result()
 		}
-		rows = append(rows, row)
 	}
-	writeTable(&b, "Measures", []string{"measure", "reference", "candidate", "distance", "limit", "check"}, rows)
+	return row
+}
+
+// writeAnswer prints the measures that are checked, those that do not hold first.
+func (f Report) writeAnswer(p *textpage.Page, checks []Check, rest string) {
+	var failed, held [][]string
+	for i := range f.Measures {
+		for _, c := range checks {
+			if c.Name != f.Measures[i].Name || c.OK == nil {
+				continue
+			}
+			if row := measureRow(&f.Measures[i], checks); c.Failed() {
+				failed = append(failed, row)
+			} else {
+				held = append(held, row)
+			}
+		}
+	}
+	for _, c := range checks {
+		if c.Failed() && c.Why != "" && p.Lines() < 6 {
+			p.LineAtMost(2, "  ", c.Name+": "+c.Why)
+		}
+	}
+	rows, more := append(failed, held...), 0
+	if n := textpage.AnswerLines - p.Lines() - 6; len(rows) > n {
+		rows, more = rows[:n], len(rows)-n
+	}
+	p.Columns(measureHead, rows)
+	if more > 0 {
+		p.Line("", fmt.Sprintf("and %s", page.Many(int64(more), "more check")))
+	}
+	p.Blank()
+	if n := len(f.Warnings); n > 0 {
+		rest = strings.TrimSpace(page.Many(int64(n), "warning") + ". " + rest)
+	}
+	if rest != "" {
+		p.LineAtMost(2, "", rest)
+	}
+}
+
+// writeDetails prints all measures, and what to know of them.
+func (f Report) writeDetails(p *textpage.Page, checks []Check) {
+	for _, c := range checks {
+		if c.OK == nil {
+			p.Line("  ", "not applicable: "+c.Name+": "+c.Why)
+		} else if c.Failed() && c.Why != "" {
+			p.Line("  ", c.Name+": "+c.Why)
+		}
+	}
+	var rows [][]string
+	for i := range f.Measures {
+		rows = append(rows, measureRow(&f.Measures[i], checks))
+	}
+	p.Table("Measures", measureHead, rows)
 	rows = nil
-	for _, p := range f.IDC {
-		rows = append(rows, []string{strconv.FormatFloat(p.WindowS, 'g', -1, 64), asNumber.print(p.Ref), asNumber.print(p.Cand), p.LeftOut})
+	for _, one := range f.IDC {
+		rows = append(rows, []string{strconv.FormatFloat(one.WindowS, 'g', -1, 64), asNumber.print(one.Ref), asNumber.print(one.Cand), one.LeftOut})
 	}
-	writeTable(&b, "IDC by scale", []string{"window, s", "reference", "candidate", "left out"}, rows)
+	p.Table("IDC by scale", []string{"window, s", "reference", "candidate", "left out"}, rows)
 	if f.Sessions != "" {
-		fmt.Fprintf(&b, "\nTurns and turn gaps are of %s sessions.\n", f.Sessions)
+		p.Blank()
+		p.Line("", fmt.Sprintf("Turns and turn gaps are of %s sessions.", f.Sessions))
 	}
 	for _, warning := range f.Warnings {
-		line("warning: " + warning.Message)
+		p.Line("warning: ", warning.Message)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // gateVerdict counts the checks.
@@ -84,28 +128,4 @@ func gateVerdict(checks []Check) string {
 		s += fmt.Sprintf("; %d do not apply", n)
 	}
 	return s + "."
-}
-
-// writeTable prints a title and a table, with numbers to the right.
-func writeTable(b *strings.Builder, title string, head []string, rows [][]string) {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	cells := func(row []string) table.Row {
-		out := make(table.Row, len(row))
-		for i := range row {
-			out[i] = row[i]
-		}
-		return out
-	}
-	t.AppendHeader(cells(head))
-	for _, row := range rows {
-		t.AppendRow(cells(row))
-	}
-	var right []table.ColumnConfig
-	for i := 2; i < len(head); i++ {
-		right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(right)
-	fmt.Fprintf(b, "\n%s\n%s\n", title, t.Render())
 }

@@ -11,6 +11,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/breaker"
 	"reprise/trace/profile"
+	"reprise/trace/textpage"
 )
 
 // reported is what a log with many breakers gives, in the metadata's form.
@@ -126,7 +127,7 @@ func printed(t *testing.T, breakers string) string {
 	t.Helper()
 	p := profile.NewProfiler(trace.Meta{BlockSize: 16, Breakers: breakers}, profile.ProfilerOptions{})
 	var b strings.Builder
-	if err := profile.WriteText(&b, p.Summary()); err != nil {
+	if err := profile.WriteText(&b, p.Summary(), textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := json.Marshal(p.Summary()); err != nil {
@@ -141,7 +142,7 @@ func printed(t *testing.T, breakers string) string {
 func TestBreakersAreShown(t *testing.T) {
 	text := printed(t, reported(t))
 	for i, line := range strings.Split(text, "\n") {
-		if utf8.RuneCountInString(line) > 96 || strings.TrimRight(line, " ") != line {
+		if utf8.RuneCountInString(line) > textpage.MaxWidth || strings.TrimRight(line, " ") != line {
 			t.Errorf("line %d is too wide or ends in blanks: %q", i+1, line)
 		}
 	}

@@ -4,31 +4,27 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace/breaker"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
-func writeBreakers(b *strings.Builder, s *breaker.Summary) {
+func writeBreakers(p *textpage.Page, s *breaker.Summary) {
 	if s == nil || len(s.List) == 0 {
 		return
 	}
-	var rows []table.Row
+	var rows [][]string
 	for i := range s.List {
 		one := &s.List[i]
-		rows = append(rows, table.Row{one.Span(), fmt.Sprintf("%d, %s", one.Message, one.Role),
+		rows = append(rows, []string{one.Span(), fmt.Sprintf("%d, %s", one.Message, one.Role),
 			text.Trim(strings.TrimSpace(one.Model+" "+one.Adapter), 20), page.Count(one.Requests),
 			page.Count(one.Width), page.Count(one.Lost), page.OrDash(share(one.Lost, s.PromptTokens), page.Percent)})
 	}
-	draw(b, "Prefix breakers: where near-identical prompts part",
-		table.Row{"at token", "message", "model", "requests", "differing", "tokens lost", "of prompts"}, rows)
-	say := func(format string, args ...any) {
-		for line := range strings.Lines(text.WrapSoft(fmt.Sprintf(format, args...), textWidth)) {
-			b.WriteString(strings.TrimRight(line, " \n") + "\n")
-		}
-	}
+	p.Table("Prefix breakers: where near-identical prompts part",
+		[]string{"at token", "message", "model", "requests", "differing", "tokens lost", "of prompts"}, rows)
+	say := func(format string, args ...any) { p.Line("", fmt.Sprintf(format, args...)) }
 	perDay := ""
 	if s.LostPerDay != nil {
 		perDay = fmt.Sprintf(", %s a day at that rate", page.Fixed(*s.LostPerDay, 0))

@@ -10,6 +10,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/profile"
+	"reprise/trace/textpage"
 )
 
 // naiveQuantile is numpy's default: linear interpolation at rank p·(n−1).
@@ -306,7 +307,7 @@ func TestSmallTraces(t *testing.T) {
 		if string(again) != string(encoded) {
 			t.Errorf("%s: JSON does not come back as it was", test.name)
 		}
-		if err := profile.WriteText(&strings.Builder{}, sum); err != nil {
+		if err := profile.WriteText(&strings.Builder{}, sum, textpage.Options{Details: true}); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/profile"
+	"reprise/trace/textpage"
 )
 
 // The published traces hold the published digits; see the README beside them.
@@ -228,7 +229,7 @@ func TestPublishedText(t *testing.T) {
 	annotate(rows, 512, profile.Options{})
 	s := profileOf(t, rows, trace.Meta{BlockSize: 512, Sessions: "inferred"}, profile.ProfilerOptions{}).Summary()
 	var b strings.Builder
-	if err := profile.WriteText(&b, s); err != nil {
+	if err := profile.WriteText(&b, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"3,536.999 s", "12,035.06", "6,909", "27,367", "85,400", "1,118.5", "0.3664", "0.3736",

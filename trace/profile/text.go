@@ -5,51 +5,133 @@ import (
 	"io"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // statColumns is how many distributions stand side by side.
 const statColumns = 5
 
-// WriteText prints s for people: tables of at most 96 columns, no colours.
-func WriteText(w io.Writer, s Summary) error {
-	var b strings.Builder
-	writeFacts(&b, &s)
-	writeStats(&b, "Lengths", fixed2, number, []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output},
-		{"reasoning tokens", s.Reasoning}, {"cached tokens", s.Cached}, {"image tokens", s.ImageTokens},
-		{"images", s.Images}, {"max tokens", s.MaxTokens}})
-	writeStats(&b, "Times in seconds", page.Seconds, page.Seconds, []namedStats{{"between requests", s.Arrivals.InterArrival},
-		{"turn to turn", turnGap(s.Sessions)}, {"think", s.Think}, {"tool", s.Tool}, {"TTFT", s.TTFT}, {"E2E", s.E2E}})
-	writeDispersion(&b, &s.Arrivals)
-	writeReuse(&b, &s)
-	writeOverTime(&b, &s)
-	for _, set := range reuseSets(&s) {
-		writeCurve(&b, set)
+// WriteText prints s for people: load, lengths, arrivals and prefix reuse in
+// [textpage.AnswerLines] lines at most, or with details all tables.
+func WriteText(w io.Writer, s Summary, o textpage.Options) error {
+	p := textpage.New(o)
+	if o.Details {
+		writeDetails(p, &s)
+	} else {
+		writeAnswer(p, &s, o.Rest)
 	}
-	writeCategories(&b, &s)
-	writeGroups(&b, "model", s.ByModel)
-	writeGroups(&b, "client", s.ByClient)
-	writePrefixes(&b, &s)
-	writeWorkingSet(&b, s.WorkingSet)
-	writeRouting(&b, s.Routing)
-	all, recorded := byRows(s.Waterfalls)
-	if len(recorded) == 0 || recorded[0].Requests < all[0].Requests {
-		writeWaterfall(&b, &s, "requests with blocks", all)
-	}
-	writeWaterfall(&b, &s, "requests with recorded cached tokens", recorded)
-	writeBreakers(&b, s.Breakers)
-	writeWarnings(&b, s.Warnings)
-	_, err := io.WriteString(w, b.String())
+	_, err := p.WriteTo(w)
 	return err
 }
 
-func writeFacts(b *strings.Builder, s *Summary) {
+// writeAnswer prints what most look for first.
+func writeAnswer(p *textpage.Page, s *Summary, rest string) {
+	from := s.SourceFormat
+	if s.Tier != "" {
+		from += ", tier " + s.Tier
+	}
+	p.LineAtMost(2, "", fmt.Sprintf("%s in %s s, %s a second: %s in, %s out (%s).", page.Many(s.Requests, "request"), page.Fixed(s.DurationS, 1), page.OrDash(s.Rate, page.Short),
+		page.Many(s.InputTotal, "token"), page.Many(s.OutputTotal, "token"), from))
+	fact := func(name, says string) {
+		if says != "" {
+			p.LineAtMost(2, fmt.Sprintf("%-14s", name), says)
+		}
+	}
+	p.Blank()
+	if r := s.Reuse; r != nil {
+		says := fmt.Sprintf("%s of prompt tokens with a cache without limit", page.OrDash(r.HitRatios.ByToken, page.Percent))
+		if g := s.ReuseWithGenerated; g != nil {
+			says += fmt.Sprintf(", %s where KV of outputs is kept too", page.OrDash(g.HitRatios.ByToken, page.Percent))
+		}
+		fact("Prefix reuse", says)
+	}
+	if s.WorkingSet != nil {
+		t := &s.WorkingSet.Total
+		size := page.Fixed(t.Tokens, 0) + " tokens"
+		if t.GiB != nil {
+			size = page.Fixed(*t.GiB, 1) + " GiB"
+		}
+		fact("Working set", fmt.Sprintf("%s, %s blocks of %d tokens", size, page.Fixed(t.Blocks, 0), s.BlockSizeTokens))
+	}
+	var shares []string
+	for _, c := range s.Categories {
+		shares = append(shares, c.Category+" "+page.OrDash(c.RequestShare, page.Percent))
+	}
+	fact("Categories", strings.Join(shares, ", "))
+	if g := s.Sessions; g != nil {
+		fact("Sessions", fmt.Sprintf("%s, %s turns on average", page.Count(g.Sessions), page.Fixed(g.Turns.Mean, 2)))
+	}
+	if s.Arrivals.InterArrival != nil {
+		says := "CV of gaps " + page.OrDash(s.Arrivals.CV, fixed2) + " (1 is Poisson)"
+		for _, one := range s.Arrivals.IDC {
+			if one.IDC != nil && one.Windows >= 10 {
+				says += fmt.Sprintf("; IDC %s at %s s", page.Fixed(*one.IDC, 2), number(one.WindowS))
+			}
+		}
+		fact("Arrivals", says)
+	}
+	if s.Routing != nil {
+		for _, f := range s.Routing.Fleets {
+			if len(f.Routers) > 0 && f.PrefixShare != nil && p.Lines() < textpage.AnswerLines-10 {
+				fact("Routing", fmt.Sprintf("over %d replicas by prefix keeps %s of the hit tokens of one cache", f.Replicas, page.Percent(*f.PrefixShare)))
+			}
+		}
+	}
+	if b := s.Breakers; b != nil && len(b.List) > 0 {
+		fact("Breakers", fmt.Sprintf("%s of prompt tokens are lost where near-identical prompts part, most at %s", page.OrDash(b.LostShare, page.Percent), b.List[0].Place()))
+	}
+	p.Blank()
+	var rows [][]string
+	for _, d := range []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output}, {"cached tokens", s.Cached}, {"TTFT, s", s.TTFT}, {"E2E, s", s.E2E}} {
+		if d.Stats == nil {
+			continue
+		}
+		rows = append(rows, []string{d.name, page.Short(d.Mean), page.Short(d.P50), page.Short(d.P95), page.Short(d.P99), page.Short(d.Max)})
+	}
+	p.Columns([]string{"", "mean", "p50", "p95", "p99", "max"}, rows)
+	p.Blank()
+	if n := len(s.Warnings); n > 0 {
+		rest = strings.TrimSpace(page.Many(int64(n), "warning") + ". " + rest)
+	}
+	if rest != "" {
+		p.LineAtMost(2, "", rest)
+	}
+}
+
+// writeDetails prints all tables.
+func writeDetails(p *textpage.Page, s *Summary) {
+	writeFacts(p, s)
+	writeStats(p, "Lengths", fixed2, number, []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output},
+		{"reasoning tokens", s.Reasoning}, {"cached tokens", s.Cached}, {"image tokens", s.ImageTokens},
+		{"images", s.Images}, {"max tokens", s.MaxTokens}})
+	writeStats(p, "Times in seconds", page.Seconds, page.Seconds, []namedStats{{"between requests", s.Arrivals.InterArrival},
+		{"turn to turn", turnGap(s.Sessions)}, {"think", s.Think}, {"tool", s.Tool}, {"TTFT", s.TTFT}, {"E2E", s.E2E}})
+	writeDispersion(p, &s.Arrivals)
+	writeReuse(p, s)
+	writeOverTime(p, s)
+	for _, set := range reuseSets(s) {
+		writeCurve(p, set)
+	}
+	writeCategories(p, s)
+	writeGroups(p, "model", s.ByModel)
+	writeGroups(p, "client", s.ByClient)
+	writePrefixes(p, s)
+	writeWorkingSet(p, s.WorkingSet)
+	writeRouting(p, s.Routing)
+	all, recorded := byRows(s.Waterfalls)
+	if len(recorded) == 0 || recorded[0].Requests < all[0].Requests {
+		writeWaterfall(p, s, "requests with blocks", all)
+	}
+	writeWaterfall(p, s, "requests with recorded cached tokens", recorded)
+	writeBreakers(p, s.Breakers)
+	writeWarnings(p, s.Warnings)
+}
+
+func writeFacts(p *textpage.Page, s *Summary) {
 	fact := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(b, "%-15s %s\n", name, value)
+			p.Line(fmt.Sprintf("%-16s", name), value)
 		}
 	}
 	fact("source", s.SourceFormat)
@@ -69,9 +151,7 @@ func writeFacts(b *strings.Builder, s *Summary) {
 		fact("sessions", fmt.Sprintf("%s%s, %s turns on average; %s of requests have one", page.Count(g.Sessions), origin,
 			page.Fixed(g.Turns.Mean, 2), page.OrDash(share(g.Requests, s.Requests), page.Percent)))
 		if g.Rule != "" {
-			for line := range strings.SplitSeq(text.WrapSoft("inferred: "+g.Rule, textWidth-16), "\n") {
-				fact("", strings.TrimRight(line, " "))
-			}
+			fact("", "inferred: "+g.Rule)
 		}
 	}
 	if r := s.Reuse; r != nil {
@@ -82,7 +162,7 @@ func writeFacts(b *strings.Builder, s *Summary) {
 
 // writeStats prints distributions side by side, those that there are: moments
 // in one format, order statistics in another.
-func writeStats(b *strings.Builder, title string, moment, value func(float64) string, all []namedStats) {
+func writeStats(p *textpage.Page, title string, moment, value func(float64) string, all []namedStats) {
 	var list []namedStats
 	for _, s := range all {
 		if s.Stats != nil {
@@ -91,13 +171,13 @@ func writeStats(b *strings.Builder, title string, moment, value func(float64) st
 	}
 	for len(list) > 0 {
 		n := min(len(list), statColumns)
-		head := table.Row{""}
+		head := []string{""}
 		for _, s := range list[:n] {
 			head = append(head, s.name)
 		}
-		var rows []table.Row
+		var rows [][]string
 		line := func(name string, cell func(*Stats) string) {
-			row := table.Row{name}
+			row := []string{name}
 			for _, s := range list[:n] {
 				row = append(row, cell(s.Stats))
 			}
@@ -113,48 +193,48 @@ func writeStats(b *strings.Builder, title string, moment, value func(float64) st
 		line("p99", func(s *Stats) string { return value(s.P99) })
 		line("p99.9", func(s *Stats) string { return value(s.P999) })
 		line("max", func(s *Stats) string { return value(s.Max) })
-		draw(b, title, head, rows)
+		p.Table(title, head, rows)
 		list = list[n:]
 	}
 }
 
-func writeDispersion(b *strings.Builder, a *Arrivals) {
+func writeDispersion(p *textpage.Page, a *Arrivals) {
 	if a.InterArrival == nil {
 		return
 	}
-	var rows []table.Row
+	var rows [][]string
 	for _, one := range a.IDC {
 		mark := ""
 		if one.TickArtefact {
 			mark = "artefact of ticks"
 		}
-		rows = append(rows, table.Row{number(one.WindowS) + " s", page.Count(one.Windows), page.OrDash(one.IDC, fixed3), mark})
+		rows = append(rows, []string{number(one.WindowS) + " s", page.Count(one.Windows), page.OrDash(one.IDC, fixed3), mark})
 	}
 	title := fmt.Sprintf("Arrivals: CV of gaps %s, gaps of 0 %s; dispersion of counts (1 is Poisson)",
 		page.OrDash(a.CV, fixed3), page.OrDash(a.ZeroShare, page.Percent))
-	draw(b, title, table.Row{"window", "windows", "IDC", ""}, rows)
+	p.Table(title, []string{"window", "windows", "IDC", ""}, rows)
 	if a.Clock == nil {
 		return
 	}
 	rows = nil
 	for _, one := range a.Clock.IDC {
-		rows = append(rows, table.Row{page.Fixed(one.WindowS, 3) + " s", page.Count(one.Windows), page.OrDash(one.IDC, fixed3)})
+		rows = append(rows, []string{page.Fixed(one.WindowS, 3) + " s", page.Count(one.Windows), page.OrDash(one.IDC, fixed3)})
 	}
-	draw(b, fmt.Sprintf("Arrivals by ticks of %s s", page.Fixed(a.Clock.TickS, 3)), table.Row{"window", "windows", "IDC"}, rows)
+	p.Table(fmt.Sprintf("Arrivals by ticks of %s s", page.Fixed(a.Clock.TickS, 3)), []string{"window", "windows", "IDC"}, rows)
 }
 
-func writeReuse(b *strings.Builder, s *Summary) {
+func writeReuse(p *textpage.Page, s *Summary) {
 	if s.Reuse == nil {
 		return
 	}
 	sets := reuseSets(s)
-	head := table.Row{"hit ratio without limit"}
-	var rows []table.Row
+	head := []string{"hit ratio without limit"}
+	var rows [][]string
 	for _, set := range sets {
 		head = append(head, set.name, "steady")
 	}
 	line := func(name string, of func(*HitRatios) *float64) {
-		row := table.Row{name}
+		row := []string{name}
 		for _, r := range sets {
 			row = append(row, page.OrDash(of(&r.HitRatios), ratio4), page.OrDash(of(&r.Steady.HitRatios), ratio4))
 		}
@@ -172,27 +252,21 @@ func writeReuse(b *strings.Builder, s *Summary) {
 	}
 	if v := s.Server; v != nil {
 		name := fmt.Sprintf("by token, server blocks of %d", v.BlockSizeTokens)
-		rows = append(rows, table.Row{name, page.OrDash(v.HitRatio, ratio4)},
-			table.Row{"lost by rounding to these", page.OrDash(v.RoundingLoss, ratio4)})
+		rows = append(rows, []string{name, page.OrDash(v.HitRatio, ratio4)},
+			[]string{"lost by rounding to these", page.OrDash(v.RoundingLoss, ratio4)})
 	}
 	steady := &s.Reuse.Steady
 	title := fmt.Sprintf("Prefix reuse; steady is the %s requests from %s s on", page.Count(steady.Requests), page.Fixed(steady.WarmUpS, 3))
-	draw(b, title, head, rows)
+	p.Table(title, head, rows)
 }
 
-func writeWarnings(b *strings.Builder, list []Warning) {
+func writeWarnings(p *textpage.Page, list []Warning) {
 	if len(list) == 0 {
 		return
 	}
-	b.WriteString("\nWarnings\n")
+	p.Blank()
+	p.Line("", "Warnings")
 	for _, w := range list {
-		lines := text.WrapSoft(w.Message, textWidth-4)
-		for i, line := range strings.Split(lines, "\n") {
-			bullet := "    "
-			if i == 0 {
-				bullet = "  - "
-			}
-			b.WriteString(strings.TrimRight(bullet+line, " ") + "\n")
-		}
+		p.Line("  - ", w.Message)
 	}
 }

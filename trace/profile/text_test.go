@@ -9,6 +9,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/profile"
+	"reprise/trace/textpage"
 )
 
 // A trace with everything in it still fits a terminal.
@@ -29,11 +30,25 @@ func TestTextWidth(t *testing.T) {
 		Replicas: []int{2, 64}, ReplicaBlocks: 1e9}
 	sum := profileOf(t, rows, meta, opts).Summary()
 	var b strings.Builder
-	if err := profile.WriteText(&b, sum); err != nil {
+	if err := profile.WriteText(&b, sum, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
+	for _, width := range []int{60, 80, 100} {
+		var answer strings.Builder
+		if err := profile.WriteText(&answer, sum, textpage.Options{Width: width, Rest: "All tables: --details."}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(answer.String(), "\n"); n > textpage.AnswerLines {
+			t.Errorf("an answer of %d lines at %d columns:\n%s", n, width, answer.String())
+		}
+		for line := range strings.Lines(answer.String()) {
+			if utf8.RuneCountInString(line) > width+1 {
+				t.Errorf("wider than %d columns: %s", width, line)
+			}
+		}
+	}
 	for i, line := range strings.Split(b.String(), "\n") {
-		if n := utf8.RuneCountInString(line); n > 96 {
+		if n := utf8.RuneCountInString(line); n > textpage.MaxWidth {
 			t.Errorf("line %d has %d columns: %s", i+1, n, line)
 		}
 		if strings.ContainsAny(line, "\x1b\t") || strings.TrimRight(line, " ") != line {
@@ -55,7 +70,7 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, fmt.Errorf("broken") }
 
 func TestTextReturnsTheWritersError(t *testing.T) {
-	if err := profile.WriteText(brokenWriter{}, profile.Summary{}); err == nil {
+	if err := profile.WriteText(brokenWriter{}, profile.Summary{}, textpage.Options{Details: true}); err == nil {
 		t.Error("the error of the writer is lost")
 	}
 }
@@ -68,7 +83,7 @@ func TestTextSaysNoMoreThanThereIs(t *testing.T) {
 		rows[i].Model = "one"
 	}
 	var b strings.Builder
-	if err := profile.WriteText(&b, profileOf(t, rows, trace.Meta{BlockSize: 4}, profile.ProfilerOptions{}).Summary()); err != nil {
+	if err := profile.WriteText(&b, profileOf(t, rows, trace.Meta{BlockSize: 4}, profile.ProfilerOptions{}).Summary(), textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, not := range []string{"Reuse by", "Routing", "Where reuse goes", "GiB", "+points", "-0.00"} {

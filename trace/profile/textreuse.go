@@ -5,23 +5,22 @@ import (
 	"math"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"reprise/trace/fleet"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // writeCurve prints the curve at round capacities: in GiB where the memory of a
 // token is known, and in blocks and tokens where not.
-func writeCurve(b *strings.Builder, r namedReuse) {
-	head := table.Row{"blocks", "tokens"}
+func writeCurve(p *textpage.Page, r namedReuse) {
+	head := []string{"blocks", "tokens"}
 	if inMemory(r.LRUCurve) {
-		head = table.Row{"GiB", "blocks", "tokens"}
+		head = []string{"GiB", "blocks", "tokens"}
 	}
 	size := len(head)
-	var rows []table.Row
+	var rows [][]string
 	for i, point := range r.LRUCurve {
-		row := table.Row{"∞", "", ""}[:size]
+		row := []string{"∞", "", ""}[:size]
 		if point.CapacityGiB != nil {
 			if !isRound(*point.CapacityGiB) {
 				continue
@@ -42,15 +41,16 @@ func writeCurve(b *strings.Builder, r namedReuse) {
 		rows = append(rows, row)
 	}
 	head = append(head, "by block", "by token", "steady by block", "steady by token")
-	draw(b, "Hit ratio by capacity of an LRU cache, "+r.name, head, rows)
+	p.Table("Hit ratio by capacity of an LRU cache, "+r.name, head, rows)
 }
 
-func writeOverTime(b *strings.Builder, s *Summary) {
+func writeOverTime(p *textpage.Page, s *Summary) {
 	if s.OverTime == nil || len(s.OverTime.Bins) < 2 {
 		return
 	}
 	bins := s.OverTime.Bins
-	fmt.Fprintf(b, "\nOver time, in %d bins of %s s, each line from 0 to its greatest value\n", len(bins), page.Fixed(s.OverTime.BinS, 3))
+	p.Blank()
+	p.Line("", fmt.Sprintf("Over time, in %d bins of %s s, each line from 0 to its greatest value", len(bins), page.Fixed(s.OverTime.BinS, 3)))
 	bars := []rune("▁▂▃▄▅▆▇█")
 	// line draws values from 0 up to the greatest as bars, and a dot where there is none.
 	line := func(name, unit string, format func(float64) string, of func(*TimeBin) *float64) {
@@ -77,7 +77,7 @@ func writeOverTime(b *strings.Builder, s *Summary) {
 				drawn.WriteRune(bars[min(int(*v/highest*float64(len(bars))), len(bars)-1)])
 			}
 		}
-		fmt.Fprintf(b, "%-15s %s  %s%s\n", name, drawn.String(), format(highest), unit)
+		p.Line("", fmt.Sprintf("%-12s %s %s%s", name, drawn.String(), format(highest), unit))
 	}
 	line("requests/s", "", number, func(t *TimeBin) *float64 { return perSecond(t.Requests, t) })
 	line("input", "/s", func(v float64) string { return page.Fixed(v, 0) }, func(t *TimeBin) *float64 { return perSecond(t.InputTokens, t) })
@@ -94,7 +94,7 @@ func perSecond(n int64, t *TimeBin) *float64 {
 }
 
 // writeCategories prints the categories with the hit ratio of each.
-func writeCategories(b *strings.Builder, s *Summary) {
+func writeCategories(p *textpage.Page, s *Summary) {
 	if len(s.Categories) == 0 {
 		return
 	}
@@ -104,18 +104,18 @@ func writeCategories(b *strings.Builder, s *Summary) {
 			ratios[g.Name] = g
 		}
 	}
-	var rows []table.Row
+	var rows [][]string
 	for _, c := range s.Categories {
 		g := ratios[c.Category]
-		rows = append(rows, table.Row{c.Category, page.Count(c.Requests), page.OrDash(c.RequestShare, page.Percent),
+		rows = append(rows, []string{c.Category, page.Count(c.Requests), page.OrDash(c.RequestShare, page.Percent),
 			page.Count(c.HitBlocks), page.OrDash(c.HitShare, page.Percent),
 			page.OrDash(g.Whole.HitRatioByToken, ratio4), page.OrDash(g.Steady.HitRatioByToken, ratio4)})
 	}
-	draw(b, "Reuse categories", table.Row{"category", "requests", "share", "hit blocks", "share of hits", "by token", "steady"}, rows)
+	p.Table("Reuse categories", []string{"category", "requests", "share", "hit blocks", "share of hits", "by token", "steady"}, rows)
 }
 
 // writeGroups prints a breakdown that tells at least two groups apart.
-func writeGroups(b *strings.Builder, kind string, g *GroupedReuse) {
+func writeGroups(p *textpage.Page, kind string, g *GroupedReuse) {
 	if g == nil || len(g.Groups) == 1 && g.Unnamed == nil {
 		return
 	}
@@ -129,7 +129,7 @@ func writeGroups(b *strings.Builder, kind string, g *GroupedReuse) {
 	for _, one := range list {
 		total += one.Whole.Requests
 	}
-	var rows []table.Row
+	var rows [][]string
 	for i, one := range list {
 		name := short(one.Name, 24)
 		if i >= len(g.Groups) {
@@ -139,17 +139,17 @@ func writeGroups(b *strings.Builder, kind string, g *GroupedReuse) {
 			}
 		}
 		w := &one.Whole
-		rows = append(rows, table.Row{name, page.Count(w.Requests), page.OrDash(share(w.Requests, total), page.Percent), page.Count(w.InputTokens),
+		rows = append(rows, []string{name, page.Count(w.Requests), page.OrDash(share(w.Requests, total), page.Percent), page.Count(w.InputTokens),
 			page.OrDash(w.HitRatio, ratio4), page.OrDash(w.HitRatioByToken, ratio4), page.OrDash(one.Steady.HitRatioByToken, ratio4)})
 	}
 	title := fmt.Sprintf("Reuse by %s, of %s in all", kind, page.Count(g.Distinct))
-	draw(b, title, table.Row{kind, "requests", "share", "input tokens", "by block", "by token", "steady"}, rows)
+	p.Table(title, []string{kind, "requests", "share", "input tokens", "by block", "by token", "steady"}, rows)
 }
 
 // textPrefixes is how many prefixes of each list are printed.
 const textPrefixes = 5
 
-func writePrefixes(b *strings.Builder, s *Summary) {
+func writePrefixes(p *textpage.Page, s *Summary) {
 	if s.Prefixes == nil {
 		return
 	}
@@ -157,30 +157,28 @@ func writePrefixes(b *strings.Builder, s *Summary) {
 		by       string
 		prefixes []Prefix
 	}{{"how many requests begin with them", s.Prefixes.ByRequests}, {"tokens that no shorter prefix saves", s.Prefixes.BySaved}} {
-		var rows []table.Row
-		for _, p := range list.prefixes[:min(len(list.prefixes), textPrefixes)] {
-			rows = append(rows, table.Row{page.Count(p.LastBlock), page.Count(p.DepthBlocks), page.Count(p.DepthTokens), page.Count(p.Requests),
-				page.Count(p.SavedTokens), page.Count(p.OwnSavedTokens), page.OrDash(p.OwnShare, page.Percent)})
+		var rows [][]string
+		for _, one := range list.prefixes[:min(len(list.prefixes), textPrefixes)] {
+			rows = append(rows, []string{page.Count(one.LastBlock), page.Count(one.DepthBlocks), page.Count(one.DepthTokens), page.Count(one.Requests),
+				page.Count(one.SavedTokens), page.Count(one.OwnSavedTokens), page.OrDash(one.OwnShare, page.Percent)})
 		}
-		if len(rows) > 0 {
-			draw(b, "Top prefixes by "+list.by, table.Row{"last block", "blocks", "tokens", "requests", "saved tokens", "its own", "of all hits"}, rows)
-		}
+		p.Table("Top prefixes by "+list.by, []string{"last block", "blocks", "tokens", "requests", "saved tokens", "its own", "of all hits"}, rows)
 	}
 }
 
-func writeWorkingSet(b *strings.Builder, w *WorkingSets) {
+func writeWorkingSet(p *textpage.Page, w *WorkingSets) {
 	if w == nil {
 		return
 	}
-	head := table.Row{"window", "windows", "mean blocks", "max blocks", "mean tokens", "max tokens"}
+	head := []string{"window", "windows", "mean blocks", "max blocks", "mean tokens", "max tokens"}
 	size := func(v *WorkingSetSize) string { return page.Fixed(v.Tokens, 0) }
 	if w.Total.GiB != nil {
 		head[4], head[5] = "mean GiB", "max GiB"
 		size = func(v *WorkingSetSize) string { return page.Fixed(*v.GiB, 1) }
 	}
-	var rows []table.Row
+	var rows [][]string
 	line := func(name, windows string, mean, most *WorkingSetSize) {
-		row := table.Row{name, windows, missing, page.Fixed(most.Blocks, 0), missing, size(most)}
+		row := []string{name, windows, missing, page.Fixed(most.Blocks, 0), missing, size(most)}
 		if mean != nil {
 			row[2], row[4] = page.Fixed(mean.Blocks, 0), size(mean)
 		}
@@ -192,24 +190,24 @@ func writeWorkingSet(b *strings.Builder, w *WorkingSets) {
 		}
 	}
 	line("whole trace", "", nil, &w.Total)
-	draw(b, "Working set: distinct blocks of prompts in a window of time", head, rows)
+	p.Table("Working set: distinct blocks of prompts in a window of time", head, rows)
 }
 
-func writeRouting(b *strings.Builder, s *fleet.Summary) {
+func writeRouting(p *textpage.Page, s *fleet.Summary) {
 	if s == nil {
 		return
 	}
-	var rows []table.Row
+	var rows [][]string
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		if len(f.Routers) == 0 {
 			continue // one cache is in the waterfall
 		}
-		rows = append(rows, table.Row{fmt.Sprintf("one cache, of %d", f.Replicas),
+		rows = append(rows, []string{fmt.Sprintf("one cache, of %d", f.Replicas),
 			page.OrDash(f.OneCache.HitRatio, ratio4), page.OrDash(f.OneCache.HitRatioByToken, ratio4), "", "", ""})
 		for j := range f.Routers {
 			r := &f.Routers[j]
-			rows = append(rows, table.Row{fmt.Sprintf("%d, %s", f.Replicas, r.Router), page.OrDash(r.HitRatio, ratio4),
+			rows = append(rows, []string{fmt.Sprintf("%d, %s", f.Replicas, r.Router), page.OrDash(r.HitRatio, ratio4),
 				page.OrDash(r.HitRatioByToken, ratio4), page.OrDash(r.ShareOfOneCache, page.Percent),
 				page.OrDash(r.SentImbalance, fixed2), page.OrDash(r.PrefillImbalance, fixed2)})
 		}
@@ -217,8 +215,8 @@ func writeRouting(b *strings.Builder, s *fleet.Summary) {
 	if len(rows) == 0 {
 		return
 	}
-	draw(b, "Routing over replicas, "+replicaMemory(s),
-		table.Row{"replicas, router", "by block", "by token", "of one cache", "sent max/mean", "prefill max/mean"}, rows)
+	p.Table("Routing over replicas, "+replicaMemory(s),
+		[]string{"replicas, router", "by block", "by token", "of one cache", "sent max/mean", "prefill max/mean"}, rows)
 	for _, f := range s.Fleets {
 		if f.SessionShare == nil || f.PrefixShare == nil {
 			continue
@@ -227,24 +225,24 @@ func writeRouting(b *strings.Builder, s *fleet.Summary) {
 		if s.SessionOrigin == originInferred {
 			origin = "inferred sessions"
 		}
-		fmt.Fprintf(b, "%d replicas: %s keep %s of the hit tokens of one cache, prefix routing %s\n",
-			f.Replicas, origin, page.Percent(*f.SessionShare), page.Percent(*f.PrefixShare))
+		p.Line("", fmt.Sprintf("%d replicas: %s keep %s of the hit tokens of one cache, prefix routing %s",
+			f.Replicas, origin, page.Percent(*f.SessionShare), page.Percent(*f.PrefixShare)))
 	}
 }
 
 // writeWaterfall prints the waterfalls over some requests, one for each number of
 // replicas. Their common first steps are printed once.
-func writeWaterfall(b *strings.Builder, s *Summary, of string, list []fleet.Waterfall) {
-	var rows, last []table.Row
+func writeWaterfall(p *textpage.Page, s *Summary, of string, list []fleet.Waterfall) {
+	var rows, last [][]string
 	for i, w := range list {
 		for _, step := range w.Steps {
-			row := table.Row{stepName(s, &w, &step), missing, page.OrDash(step.CostPoints, points)}
+			row := []string{stepName(s, &w, &step), missing, page.OrDash(step.CostPoints, points)}
 			if step.HitRatio != nil {
 				row[1] = points(100 * *step.HitRatio)
 			}
 			switch {
 			case step.Step == fleet.StepRecorded:
-				last = []table.Row{row}
+				last = [][]string{row}
 			case i == 0 || step.Step != fleet.StepCeiling && step.Step != fleet.StepRounding:
 				rows = append(rows, row)
 			}
@@ -255,5 +253,5 @@ func writeWaterfall(b *strings.Builder, s *Summary, of string, list []fleet.Wate
 		return // what is printed of the server's blocks says it all
 	}
 	title := fmt.Sprintf("Where reuse goes, in points of %s prompt tokens: %s %s", page.Count(list[0].PromptTokens), page.Count(list[0].Requests), of)
-	draw(b, title, table.Row{"step", "left", "cost"}, rows)
+	p.Table(title, []string{"step", "left", "cost"}, rows)
 }

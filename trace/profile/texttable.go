@@ -3,10 +3,6 @@ package profile
 import (
 	"fmt"
 	"math"
-	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace/fleet"
 	"reprise/trace/page"
@@ -27,25 +23,6 @@ func points(v float64) string {
 		v = 0
 	}
 	return page.Fixed(v, 2)
-}
-
-// textWidth is the widest line that WriteText writes.
-const textWidth = 96
-
-// draw prints a title and a table whose numbers, in every column but the first,
-// stand to the right.
-func draw(b *strings.Builder, title string, head table.Row, rows []table.Row) {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(head)
-	t.AppendRows(rows)
-	var right []table.ColumnConfig
-	for i := 2; i <= len(head); i++ {
-		right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(right)
-	fmt.Fprintf(b, "\n%s\n%s\n", title, t.Render())
 }
 
 type namedStats struct {

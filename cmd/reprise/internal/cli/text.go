@@ -4,11 +4,29 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"reprise/trace/textpage"
 )
+
+// TextOptions are those of a text on stdout: its width is COLUMNS, or that of the
+// terminal, and --details of the command asks for everything. rest says where the rest is, below an answer without details.
+func TextOptions(cmd *cobra.Command, rest string) textpage.Options {
+	o := textpage.Options{Rest: rest}
+	o.Details, _ = cmd.Flags().GetBool("details")
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		o.Width = n
+	} else if f, ok := cmd.OutOrStdout().(*os.File); ok {
+		o.Width, _, _ = term.GetSize(int(f.Fd())) // 0 where it is no terminal
+	}
+	return o
+}
 
 // Wrapped breaks text at its spaces into indented lines of a help text.
 func Wrapped(list string) string {

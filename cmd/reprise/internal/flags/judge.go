@@ -49,6 +49,13 @@ func (f *Judge) RegisterPages(fl *pflag.FlagSet) {
 	everyday, rest := Sections(fl, ResultsFlags)
 	everyday.StringVar(&f.HTML, "html", "", "self-contained `page` to write")
 	rest.StringVar(&f.Plots, "plots", "", "directory to write each plot of the page to, as SVG and as CSV")
+	Details(fl)
+}
+
+// Details registers --details, which [cli.TextOptions] reads.
+func Details(fl *pflag.FlagSet) {
+	results, _ := Sections(fl, ResultsFlags)
+	results.Bool("details", false, "print every table, in place of the answer alone")
 }
 
 // OwnDefinitions is the value of --definitions for those of Reprise.
