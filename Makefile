@@ -4,7 +4,7 @@ GO ?= go
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 
-.PHONY: help demo test lint test-engine bench build race fuzz mutants clean
+.PHONY: help man demo test lint test-engine bench build race fuzz mutants clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	$(BIN) demo -o demo
@@ -23,6 +23,9 @@ lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
 
 build: ## one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o $(BIN) ./cmd/reprise
+
+man: build ## the manual pages, to bin/man1
+	$(BIN) man bin/man1
 
 bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...

@@ -19,7 +19,7 @@ func allCommands() (all []*cobra.Command) {
 	list := rootCommand().Commands()
 	for i := 0; i < len(list); i++ {
 		list = append(list, list[i].Commands()...)
-		if list[i].Runnable() {
+		if list[i].Runnable() && list[i].IsAvailableCommand() {
 			all = append(all, list[i])
 		}
 	}

@@ -20,6 +20,8 @@
 //	bench     a suite of replays, of one server or several
 //	capacity  instances, GPUs and cost for a rate
 //	demo      all of it, on an embedded log
+//	version   the version and the commit
+//	man       manual pages
 //
 // This package holds flags and wiring only, a file for each subcommand and for each
 // idea that several share.
@@ -62,6 +64,8 @@
 //   - bench.go, benchmodels.go: bench: suites, their workloads, --list and --dry-run; the
 //     servers, engines and presets that --model names
 //   - capacity.go: capacity: instances and cost from a sweep; capacity predict
+//   - version.go: version: the version, the commit, and what it was built with
+//   - man.go: man: manual pages
 //   - demo.go: demo: all stages on an embedded log
 package main
 
@@ -141,16 +145,18 @@ Begin with:  reprise demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	cobra.EnableCommandSorting = false
 	root.SetFlagErrorFunc(flags.Mistake)
-	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"})
+	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
 	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), demoCommand())
+		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), demoCommand(), versionCommand(), manCommand())
+	root.InitDefaultHelpCmd()
+	flags.Completion(root)
 	for id, names := range map[string][]string{
 		"prepare": {"import", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
 		"measure": {"demo", "serve", "simulate", "replay", "sweep", "bench"},
 		"judge":   {"report", "compare", "capacity"},
+		"other":   {"version", "completion", "man", "help"},
 	} {
 		for _, name := range names {
 			cmd, _, _ := root.Find([]string{name})

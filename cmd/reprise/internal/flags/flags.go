@@ -10,7 +10,8 @@
 //   - section.go: named groups of flags in the help of a command
 //   - numbers.go: flags with numbers: counts, durations, rates, factors, shares
 //   - rate.go: --rate: a rate alone, or an arrival process
-//   - help.go: --help in sections, --help-all, missing arguments
+//   - help.go: --help in sections, --help-all, completion, missing arguments
+//   - manpage.go: the manual page of a command
 //   - mistakes.go: unknown flags and values that cannot be read, in words
 //   - target.go: to whom requests go, and what they hold: --api, --model, --header, keys,
 //     TLS, proxy, timeouts, --retry, sampling, --extra-body, --row-extra,

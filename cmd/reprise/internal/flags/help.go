@@ -43,6 +43,50 @@ func Help(root *cobra.Command) {
 	}
 }
 
+// Completion adds the command that writes completion scripts.
+func Completion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return
+	}
+	completion.Short = "Write the completion script of bash, zsh, fish or PowerShell"
+	completion.Long = `Completion writes a script that completes commands and flags in a shell:
+
+  bash        source <(reprise completion bash)
+  zsh         source <(reprise completion zsh)
+  fish        reprise completion fish | source
+  powershell  reprise completion powershell | Out-String | Invoke-Expression
+
+Put that line into the startup file of the shell to have it in every session.`
+	for _, shell := range completion.Commands() {
+		shell.Example = "  " + shell.CommandPath()
+		shell.RunE = writeCompletion // cobra's own writes to what was stdout when it was made
+		general, _ := Sections(shell.Flags(), GeneralFlags)
+		shell.Flags().VisitAll(func(f *pflag.Flag) { general.mark(f.Name) })
+	}
+}
+
+func writeCompletion(cmd *cobra.Command, _ []string) error {
+	plain, err := cmd.Flags().GetBool("no-descriptions")
+	root, w := cmd.Root(), cmd.OutOrStdout()
+	switch {
+	case err != nil:
+		return err
+	case cmd.Name() == "bash":
+		return root.GenBashCompletionV2(w, !plain)
+	case cmd.Name() == "fish":
+		return root.GenFishCompletion(w, !plain)
+	case cmd.Name() == "zsh" && plain:
+		return root.GenZshCompletionNoDesc(w)
+	case cmd.Name() == "zsh":
+		return root.GenZshCompletion(w)
+	case plain:
+		return root.GenPowerShellCompletion(w)
+	}
+	return root.GenPowerShellCompletionWithDesc(w)
+}
+
 // helpAll is the value of --help-all. It asks for help, with everything.
 type helpAll struct {
 	fl  *pflag.FlagSet
