@@ -68,8 +68,8 @@ func TestExplainUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"--explain", "goodputt"}, "near it are goodput"},
-		{[]string{"--explain", "p99_ttft", "a", "b"}, "at most 1 arg"},
-		{[]string{}, "1 arg"},
+		{[]string{"--explain", "p99_ttft", "a", "b"}, `too many arguments: what is "b"?`},
+		{[]string{}, "which results? reprise report RESULTS..."},
 	} {
 		if _, errs, code := reprise(t, append([]string{"report"}, c.args...)...); code != cli.Usage || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit code %d, %s", c.args, code, errs)
