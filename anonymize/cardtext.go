@@ -76,7 +76,7 @@ func (c Card) WriteNotes(w io.Writer, notes []string) error {
 // tierWords say what a tier is.
 var tierWords = map[string]string{
 	"raw":    "the text of prompts goes with the records. Nothing is hidden.",
-	Internal: "pseudonymous records, one for each request. They are personal data still, for use inside the house that the traffic came from.",
+	Internal: "pseudonymous records, one for each request. They are personal data still, for use inside the organisation that the traffic came from.",
 	Partner:  "k-anonymous records: requests of several look alike. For a partner under contract, not for publication.",
 	Public:   "differentially private. It may be published: no record of the source is here, only noisy counts and rows drawn from them.",
 }

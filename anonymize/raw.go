@@ -248,7 +248,7 @@ var rawCard = Card{
 	},
 	Risks: []string{
 		"RAW TEXT: prompts and answers as people wrote and got them. Nothing was removed.",
-		"Only replay --verbatim opens it. It must not leave the house, and goes with the log that it came from: delete it when that is deleted.",
+		"Only replay --verbatim opens it. Do not share it outside your organisation. It goes with the log that it came from: delete it when that is deleted.",
 	},
 }
 

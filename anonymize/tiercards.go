@@ -21,7 +21,7 @@ func newCard(p *Policy, t Totals) Card {
 		Risks: []string{
 			"Pseudonymous, not anonymous: exact lengths and times single out most records for anybody who saw some of the traffic.",
 			"Equal block ids show which requests share a prefix; somebody who could place prompts of their own in the traffic may test guesses.",
-			"For use inside the house that the traffic came from.",
+			"For use inside the organisation that the traffic came from.",
 		},
 		Totals: t, Confined: p.Confined,
 	}

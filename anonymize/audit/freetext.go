@@ -81,7 +81,7 @@ type textScan struct {
 	own     vocabulary
 	tier    string
 	strings int
-	kept    int // names that an import for the house was told to keep
+	kept    int // names that an import of tier internal was told to keep
 	seen    map[string]map[string]bool
 	bad     []string // where, each once
 	count   int

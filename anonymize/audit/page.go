@@ -74,7 +74,7 @@ func (s *sheet) facts() []page.Fact {
 }
 
 var tierWords = map[string]string{
-	anonymize.Internal: "pseudonymous; for use inside the house",
+	anonymize.Internal: "pseudonymous; for use inside your organisation",
 	anonymize.Partner:  "k-anonymous records, for a partner under contract",
 	anonymize.Public:   "made by a differentially private model; no row is real",
 }
@@ -90,7 +90,7 @@ func (s *sheet) verdict() []page.Note {
 	failed, open := s.r.Count(Fail), s.r.Count(Inconclusive)
 	switch {
 	case failed > 0:
-		out = append(out, page.Note{Level: page.Bad, Text: fmt.Sprintf("%s failed: the output must not leave the house.", page.Many(int64(failed), "check"))})
+		out = append(out, page.Note{Level: page.Bad, Text: fmt.Sprintf("%s failed: do not share the output.", page.Many(int64(failed), "check"))})
 	case open > 0:
 		out = append(out, page.Note{Level: page.Warn, Text: fmt.Sprintf("No check failed, but %s could not have found anything: see why below before the output is released.", page.Many(int64(open), "check"))})
 	case s.r.Count(Pass) == 0:
@@ -99,7 +99,7 @@ func (s *sheet) verdict() []page.Note {
 		out = append(out, page.Note{Level: page.Good, Text: "No way in was found. A check can refute and never prove: the risks that are left are below."})
 	}
 	if n := s.r.Count(Skipped); n > 0 && s.c.Log == nil && s.c.Internal == nil {
-		out = append(out, page.Note{Level: page.Info, Text: "The audit had the output alone. Checks that compare it with its source were skipped; the house that has the source can run them."})
+		out = append(out, page.Note{Level: page.Info, Text: "The audit had the output alone. Checks that compare it with its source were skipped; whoever has the source can run them."})
 	}
 	if s.r.Tier == anonymize.Internal {
 		out = append(out, page.Note{Level: page.Warn, Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."})

@@ -28,7 +28,7 @@ func TestFactsOfAPage(t *testing.T) {
 			{Label: "Hidden among", Value: "11 sessions", Note: "k_class: who has the same lengths, at least"}, {Label: "Left out", Value: "1.23 %", Note: "of the requests"},
 			{Label: "Digest of the rows", Value: "fedcba987654…", Note: "SHA-256; whole in the JSON"}, file, by}},
 		"another": {sheet{carded: true, card: anonymize.Card{Unit: "user"}}, []page.Fact{
-			{Label: "Tier", Value: "internal", Note: "pseudonymous; for use inside the house"}, {Label: "Kind of file", Value: "trace"}, checks, {Label: "Unit of privacy", Value: "user"}, file, by}},
+			{Label: "Tier", Value: "internal", Note: "pseudonymous; for use inside your organisation"}, {Label: "Kind of file", Value: "trace"}, checks, {Label: "Unit of privacy", Value: "user"}, file, by}},
 		"without a card": {sheet{card: anonymize.Card{Unit: "user", Partner: &anonymize.PartnerCard{}}}, []page.Fact{
 			{Label: "Tier", Value: "none"}, {Label: "Kind of file", Value: "trace"}, checks, file, by}},
 	} {
@@ -55,9 +55,9 @@ func TestFactsOfAPage(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	pass, fail, open, skip := Finding{Status: Pass}, Finding{Status: Fail}, Finding{Status: Inconclusive}, Finding{Status: Skipped}
 	good := page.Note{Level: page.Good, Text: "No way in was found. A check can refute and never prove: the risks that are left are below."}
-	alone := page.Note{Level: page.Info, Text: "The audit had the output alone. Checks that compare it with its source were skipped; the house that has the source can run them."}
+	alone := page.Note{Level: page.Info, Text: "The audit had the output alone. Checks that compare it with its source were skipped; whoever has the source can run them."}
 	bad := func(s string) page.Note {
-		return page.Note{Level: page.Bad, Text: s + " failed: the output must not leave the house."}
+		return page.Note{Level: page.Bad, Text: s + " failed: do not share the output."}
 	}
 	unsure := func(s string) page.Note {
 		return page.Note{Level: page.Warn, Text: "No check failed, but " + s + " could not have found anything: see why below before the output is released."}

@@ -27,8 +27,8 @@ func anonymizeCommand() *cobra.Command {
 	var f anonymizeFlags
 	cmd := &cobra.Command{
 		Use:   "anonymize TRACE -o OUTPUT",
-		Short: "Make a trace that may leave the house, or print a privacy card",
-		Long: `Anonymize makes of a trace of tier internal one that may leave the house. Beside
+		Short: "Turn a trace into one that you can share, or print a privacy card",
+		Long: `Anonymize turns a trace of tier internal into one that you can share. Beside
 it NAME.privacy.json says what was done, as the trace's own metadata do; --card
 prints that in words, of any file that has a privacy card.
 

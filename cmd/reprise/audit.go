@@ -40,7 +40,7 @@ func auditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit OUTPUT",
-		Short: "Try to break an output, before it leaves the house",
+		Short: "Attack an output before you share it",
 		Long: `Audit runs the checks that try to break an output: a trace, a workload, a model,
 histograms, results, a page or a JSON. It ends with exit code 3 when one failed.
 
@@ -156,7 +156,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 	case err != nil:
 		return err
 	case r.Failed():
-		return cli.Exit(cli.Check, fmt.Errorf("%d checks of %d failed: the output must not leave the house", r.Count(audit.Fail), len(r.Findings)))
+		return cli.Exit(cli.Check, fmt.Errorf("%d checks of %d failed: do not share the output", r.Count(audit.Fail), len(r.Findings)))
 	case !f.release:
 		return nil
 	}

@@ -136,7 +136,7 @@ func TestAuditCommand(t *testing.T) {
 		t.Error("the result names a path")
 	}
 	_, errs, code := reprise(t, "audit", "bare.parquet", "--only", "card,ids")
-	if code != cli.Check || !strings.Contains(errs, "must not leave the house") {
+	if code != cli.Check || !strings.Contains(errs, "do not share the output") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -492,10 +492,10 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	}
 	switch f.tier.Name {
 	case anonymize.Raw:
-		cli.Notef(cmd, "tier raw: %s keeps the text as it was, for replay --verbatim; it must not leave the house", rawName(f.out))
+		cli.Notef(cmd, "tier raw: %s keeps the text as it was, for replay --verbatim; do not share it outside your organisation", rawName(f.out))
 		fallthrough
 	case anonymize.Internal:
-		cli.Notef(cmd, "tier %s: pseudonymous, for use inside the house", card.Tier)
+		cli.Notef(cmd, "tier %s: pseudonymous, for use inside your organisation", card.Tier)
 	}
 	return nil
 }

@@ -1,12 +1,12 @@
-// Command reprise turns production LLM traffic into a benchmark that may be
-// shared, and plays it back with its original timing.
+// Command reprise turns production LLM traffic into a benchmark that you can
+// share, and replays it with its original timing.
 //
 // Each subcommand is one step of the flow, or one look at its result:
 //
 //	import    a source log becomes a trace, without its text
 //	profile   lengths, arrivals and prefix reuse of a trace
 //	slice     a window of a trace
-//	anonymize a trace that may be shared, with its privacy card
+//	anonymize a trace that you can share, with its privacy card
 //	audit     attacks on an output before it is shared
 //	synth     a workload with fresh ids that shares prefixes as the trace does
 //	fidelity  how close a workload is to a trace
@@ -135,7 +135,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "reprise",
-		Short: "Turn LLM traffic into a benchmark that may be shared, and replay it on time",
+		Short: "Turn LLM traffic into a benchmark that you can share, and replay it on time",
 		Long: `Reprise imports production LLM logs and public traces, without their text,
 synthesises prompts that share prefixes as the real ones did, and replays them
 with their original timing against any OpenAI-compatible endpoint.
