@@ -64,7 +64,7 @@ reprise import --tier does the same in one go.`,
 	}
 	fl := cmd.Flags()
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
-	everyday.StringVarP(&f.out, "output", "o", "", "`file` of the trace, - for stdout")
+	everyday.OutputVar(&f.out, "`file` of the trace, - for stdout")
 	everyday.BoolVar(&f.card, "card", false, "print the privacy card of a file of any kind and do nothing else")
 	everyday.BoolVar(&f.asJSON, "json", false, "with --card: print it as JSON")
 	everyday.Bool("quiet", false, "no progress")

@@ -83,7 +83,7 @@ Checks:
 	known.StringVar(&f.canaries, "canaries", "", "`file` of what was planted in the source, one a line")
 	known.StringArrayVar(&f.guesses, "guess", nil, "text `file` that somebody outside may know, such as a system prompt; may be repeated")
 	checks.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; empty runs all")
-	results.StringVarP(&f.result, "output", "o", "", "`file` for the findings as JSON; empty prints them")
+	results.OutputVar(&f.result, "`file` for the findings as JSON; empty prints them")
 	results.BoolVar(&f.json, "json", false, "print JSON")
 	results.StringVar(&f.html, "html", "", "`page` to write, with the findings, the fields and the risks that are left")
 	checks.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed")

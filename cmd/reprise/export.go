@@ -53,7 +53,7 @@ docs/formats.md says what each of them loses.`,
 	}
 	fl := cmd.Flags()
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
-	everyday.StringVarP(&f.out, "output", "o", "", "`file` to write instead of stdout")
+	everyday.OutputVar(&f.out, "`file` to write instead of stdout")
 	everyday.StringVar(&f.to, "to", "", "`format` to write")
 	everyday.StringVar(&f.header, "header", "", "second `file`, for formats that have one")
 	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")

@@ -58,7 +58,7 @@ docs/synthesis.md says what every measure is.`,
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	judgement, judgementRest := flags.Sections(fl, flags.JudgementFlags)
-	results.StringVarP(&f.out, "output", "o", "", "`file` to write instead of stdout")
+	results.OutputVar(&f.out, "`file` to write instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
 	results.StringVar(&f.html, "html", "", "self-contained `page` to write, with the curves of both")

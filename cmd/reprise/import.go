@@ -128,7 +128,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	text, textRest := flags.Sections(fl, "Text")
 	madeUp, _ := flags.Sections(fl, "Sources without times")
 	_, privacyRest := flags.Sections(fl, flags.PrivacyFlags)
-	results.StringVarP(&f.out, "output", "o", "", "`file` of the trace, - for stdout")
+	results.OutputVar(&f.out, "`file` of the trace, - for stdout")
 	source.StringVar(&f.format, "format", "", "format of the source; empty detects it by content")
 	source.StringArrayVar(&f.maps, "map", nil, "`target=path` of a field in a JSONL, CSV or Parquet source; several with commas between them, or one a flag")
 	sourceRest.StringVar(&f.mapFile, "map-file", "", "`file` of such mappings, one a line; # begins a comment")

@@ -99,7 +99,10 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand()
 	began := false
-	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		began = true
+		return cli.CheckOutput(cmd, args)
+	}
 	root.SetArgs(flags.RepeatLists(args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)

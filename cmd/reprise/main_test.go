@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,8 +35,22 @@ func TestScripts(t *testing.T) {
 func reprise(t testing.TB, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	code = run(context.Background(), replacing(args), strings.NewReader(""), &out, &errs)
 	return out.String(), errs.String(), code
+}
+
+// replacing adds --overwrite to a command whose output a step before has written: tests
+// use one name several times. What happens without it is in TestExistingOutput.
+func replacing(args []string) []string {
+	cmd, _, err := rootCommand().Find(args)
+	at := slices.Index(args, "-o") + 1
+	if err != nil || cmd.Flags().Lookup("overwrite") == nil || at == 0 || at == len(args) {
+		return args
+	}
+	if info, err := os.Stat(args[at]); err != nil || !info.Mode().IsRegular() {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), at+1, "--overwrite")
 }
 
 // must runs the command and expects it to succeed. A replay may come out as not

@@ -62,7 +62,7 @@ layers × latent × bytes of a model with multi-head latent attention. Names:
 	results, resultsRest := flags.Sections(fl, flags.ResultsFlags)
 	caches, _ := flags.Sections(fl, "Caches")
 	statistics, _ := flags.Sections(fl, "Statistics")
-	results.StringVarP(&f.out, "output", "o", "", "`file` to write instead of stdout")
+	results.OutputVar(&f.out, "`file` to write instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
 	resultsRest.StringVar(&f.histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")

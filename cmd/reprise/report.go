@@ -125,7 +125,7 @@ and 3 when the contract does not hold.`,
 	resultsRest.StringVar(&f.why, "why", "", "why the tuning stopped, `text` for --format decision")
 	results.StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
 	resultsRest.StringSliceVar(&f.names, "name", nil, "names of the runs, one for each results file; otherwise those of the files")
-	results.StringVarP(&f.out, "output", "o", "", "`file` to write; empty is stdout")
+	results.OutputVar(&f.out, "`file` to write; empty is stdout")
 	cachesRest.IntVar(&f.ServerBlock, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")
 	return cmd
 }

@@ -73,7 +73,7 @@ inside a block, none of it is shared.`,
 	endpoint, _ := flags.Sections(fl, flags.EndpointFlags)
 	simulated, simulatedRest := flags.Sections(fl, flags.SimulatedFlags)
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
-	results.StringVarP(&f.Out, "output", "o", "", "`file` of the results, Parquet; empty prints a line for the fleet alone")
+	results.OutputVar(&f.Out, "`file` of the results, Parquet; empty prints a line for the fleet alone")
 	f.Load.Register(cmd)
 	endpoint.DurationVar(&f.Timeout, "timeout", 0, "of one request, whose client then gives up; 0 is none")
 	simulated.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")

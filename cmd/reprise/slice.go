@@ -60,7 +60,7 @@ from its begin, and the slice declares the part of it between them.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	part, _ := flags.Sections(cmd.Flags(), flags.PartFlags)
-	results.StringVarP(&out, "output", "o", "", "`file` of the trace, - for stdout")
+	results.OutputVar(&out, "`file` of the trace, - for stdout")
 	part.DurationVar(&start, "start", 0, "begin of the window, from the start of the trace")
 	part.DurationVar(&end, "end", 0, "end of the window; 0 is the end of the trace")
 	return cmd

@@ -92,7 +92,7 @@ Built-in workloads:
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	workload, workloadRest := flags.Sections(fl, "Workload")
-	results.StringVarP(&f.out, "output", "o", "", "`file` of the workload, - for stdout")
+	results.OutputVar(&f.out, "`file` of the workload, - for stdout")
 	workload.BoolVar(&f.mirror, "mirror", false, "keep every row under fresh ids")
 	workload.Seed(&f.seed, "seed", 1, "seed of the arrivals, of the ids and of the prompts; never of the swapping")
 	workloadRest.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least when a trace is fitted; 1 mixes none")

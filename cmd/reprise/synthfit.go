@@ -73,7 +73,7 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	_, modelRest := flags.Sections(cmd.Flags(), "Model")
-	results.StringVarP(&out, "output", "o", "", "`file` of the model, - for stdout")
+	results.OutputVar(&out, "`file` of the model, - for stdout")
 	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least; 1 mixes none")
 	public.RegisterWithTier(cmd)
 	results.Bool("quiet", false, "no progress")

@@ -81,6 +81,13 @@ func (s Section) StringVarP(to *string, name, letter, def, usage string) {
 	s.mark(name)
 }
 
+// OutputVar declares -o, which names a file to write, and --overwrite, without which
+// [cli.CheckOutput] refuses one that exists.
+func (s Section) OutputVar(to *string, usage string) {
+	s.StringVarP(to, "output", "o", "", usage)
+	Section{s.fl, s.title, false}.Bool("overwrite", false, "replace the file that -o names, if it exists")
+}
+
 // StringArrayVar declares a flag that may be repeated.
 func (s Section) StringArrayVar(to *[]string, name string, def []string, usage string) {
 	s.fl.StringArrayVar(to, name, def, usage)

@@ -89,7 +89,7 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	_, promptRest := flags.Sections(fl, flags.PromptFlags)
 	load, _ := flags.Sections(fl, flags.LoadFlags)
 	running, _ := flags.Sections(fl, flags.RunningFlags)
-	results.StringVarP(&f.Out, "output", "o", "", "`file` of the results, Parquet")
+	results.OutputVar(&f.Out, "`file` of the results, Parquet")
 	f.RegisterEndpoint(cmd)
 	for _, group := range []flags.Group{&f.Load, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
 		group.Register(cmd)

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+)
+
+// An output that exists is kept unless --overwrite is given, and what -o names is looked
+// at before anything is done.
+func TestExistingOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"log.jsonl": userLog(5), "t.parquet": "mine", "w.parquet": "mine", "r.parquet": "mine", "p.txt": "mine"})
+	try := func(line string) (string, int) {
+		var errs bytes.Buffer
+		code := run(context.Background(), strings.Fields(line), strings.NewReader(""), &bytes.Buffer{}, &errs)
+		return errs.String(), code
+	}
+	const help = "Run with --help for how to use it.\n"
+	for line, want := range map[string]string{
+		"import log.jsonl -o t.parquet":                            "reprise: t.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"synth chat -n 5 -o w.parquet":                             "reprise: w.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"profile log.jsonl -o p.txt":                               "reprise: p.txt exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet": "reprise: r.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"replay w.parquet --url http://127.0.0.1:1 -o r.parquet":   "reprise: r.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"import log.jsonl -o no/such/t.parquet":                    "reprise: folder no/such does not exist: make it first, or name another with -o\n" + help,
+		"import log.jsonl -o .":                                    "reprise: . is a folder: name a file in it, such as -o out.parquet\n" + help,
+		"import log.jsonl --overwrite -o log.jsonl":                "reprise: log.jsonl is what is read, and would be overwritten: name another output\n" + help,
+		"import log.jsonl -o log.jsonl":                            "reprise: log.jsonl is what is read, and would be overwritten: name another output\n" + help,
+	} {
+		if got, code := try(line); got != want || code != cli.Usage {
+			t.Errorf("%s: exit code %d\n%s\nwant\n%s", line, code, got, want)
+		}
+	}
+	for _, name := range []string{"t.parquet", "w.parquet", "r.parquet", "p.txt"} {
+		if b, err := os.ReadFile(name); err != nil || string(b) != "mine" {
+			t.Errorf("%s was changed: %v", name, err)
+		}
+	}
+	// A plan writes nothing, a device is no file, and --overwrite replaces.
+	for _, line := range []string{
+		"import log.jsonl --map time=ts,input_tokens=usage.prompt_tokens --overwrite -o t.parquet",
+		"synth chat -n 5 -o w.parquet --overwrite",
+		"replay w.parquet --url http://127.0.0.1:1 --dry-run -o r.parquet",
+		"profile t.parquet -o " + os.DevNull,
+	} {
+		if got, code := try(line); code != cli.Good {
+			t.Errorf("%s: exit code %d\n%s", line, code, got)
+		}
+	}
+	if b, err := os.ReadFile("t.parquet"); err != nil || !strings.HasPrefix(string(b), "PAR1") {
+		t.Error("t.parquet was not replaced", err)
+	}
+	if left, err := filepath.Glob(".reprise-*"); len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// Every command whose -o is a file can replace it, and none whose -o is a directory asks.
+func TestOverwriteIsOffered(t *testing.T) {
+	directories := "reprise sweep, reprise compare, reprise bench, reprise bench matrix, reprise demo, reprise capacity"
+	var look func(*cobra.Command)
+	look = func(c *cobra.Command) {
+		out := c.Flags().Lookup("output")
+		if isFile := out != nil && !strings.Contains(directories, c.CommandPath()); isFile != (c.Flags().Lookup("overwrite") != nil) {
+			t.Errorf("%s: -o is a file: %v", c.CommandPath(), isFile)
+		}
+		for _, below := range c.Commands() {
+			look(below)
+		}
+	}
+	look(rootCommand())
+}
+
+func TestUnwritableFolder(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("closed", 0o500); err != nil {
+		t.Fatal(err)
+	}
+	_, errs, code := reprise(t, "synth", "chat", "-n", "5", "-o", "closed/w.parquet")
+	if want := "reprise: no permission to write to folder closed: name another with -o\n"; errs != want || code != cli.Failure {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+}
