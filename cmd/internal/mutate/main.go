@@ -11,6 +11,10 @@
 // drawn again. Survivors are printed with their place and change, and each is either
 // a missing test or an equivalent mutant, which changes nothing that can be seen.
 //
+// With -with, the tests of further packages are asked about the mutants that the own
+// tests do not notice. With -again FILE, which holds the output of an earlier run, only
+// its survivors are tested again.
+//
 // Long tests run too where REPRISE_TEST_LONG is set. Exit code 1 says that a smaller
 // share of the mutants than -least was killed.
 package main
@@ -20,6 +24,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -28,6 +34,8 @@ func main() {
 	seed := flag.Uint64("seed", 1, "seed of the draw")
 	limit := flag.Duration("timeout", 2*time.Minute, "time for the tests of one mutant")
 	least := flag.Float64("least", 0.9, "share of mutants that must be killed")
+	with := flag.String("with", "", "packages, in one string, whose tests also run against survivors")
+	again := flag.String("again", "", "output of an earlier run, whose survivors alone are tested")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "usage: mutate [flags] PACKAGE...")
@@ -39,12 +47,20 @@ func main() {
 		os.Exit(2)
 	}
 	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+	if *again != "" {
+		said, err := os.ReadFile(*again)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "mutate:", err)
+			os.Exit(2)
+		}
+		places = slices.DeleteFunc(places, func(m mutation) bool { return !strings.Contains(string(said), m.line(survived)) })
+	}
 	tried, killed := 0, 0
 	for _, m := range places {
 		if tried == *n {
 			break
 		}
-		outcome, err := m.test(*limit)
+		outcome, err := m.test(*limit, strings.Fields(*with))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "mutate:", err)
 			os.Exit(2)
@@ -56,7 +72,7 @@ func main() {
 		if outcome != survived {
 			killed++
 		}
-		fmt.Printf("%-9s %s: %s\n", outcome, m.where, m.what)
+		fmt.Print(m.line(outcome))
 	}
 	fmt.Printf("%d of %d mutants killed (%d places)\n", killed, tried, len(places))
 	if float64(killed) < *least*float64(tried) {

@@ -145,14 +145,19 @@ func (v *visitor) replace(begin, end token.Pos, text, what string) {
 type outcome string
 
 const (
-	killed   outcome = "killed"
-	hung     outcome = "killed(t)" // by the time limit
-	survived outcome = "SURVIVED"
-	notBuilt outcome = "not built"
+	killed          outcome = "killed"
+	hung            outcome = "killed(t)" // by the time limit
+	killedElsewhere outcome = "killed(w)" // by the tests of another package, -with
+	survived        outcome = "SURVIVED"
+	notBuilt        outcome = "not built"
 )
 
-// test runs the tests of the mutant's package.
-func (m *mutation) test(limit time.Duration) (outcome, error) {
+// line is how a mutant and its outcome are printed.
+func (m *mutation) line(o outcome) string { return fmt.Sprintf("%-9s %s: %s\n", o, m.where, m.what) }
+
+// test runs the tests of the mutant's package and, where they do not notice it, those
+// of others.
+func (m *mutation) test(limit time.Duration, others []string) (outcome, error) {
 	src, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
@@ -187,6 +192,12 @@ func (m *mutation) test(limit time.Duration) (outcome, error) {
 	run := exec.CommandContext(ctx, binary, "-test.failfast", "-test.timeout", limit.String())
 	run.Dir = filepath.Dir(m.file)
 	switch err := run.Run(); {
+	case err == nil && len(others) > 0:
+		args := append([]string{"test", "-vet=off", "-failfast", "-count=1", "-timeout", limit.String(), "-overlay", filepath.Join(dir, "overlay.json")}, others...)
+		if exec.Command("go", args...).Run() != nil {
+			return killedElsewhere, nil
+		}
+		return survived, nil
 	case err == nil:
 		return survived, nil
 	case ctx.Err() != nil:
