@@ -81,7 +81,7 @@ func TestVerdicts(t *testing.T) {
 		"passed, for the house": {[]Finding{pass}, Case{}, "internal", []page.Note{good, {Level: page.Warn, Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."}}},
 	} {
 		s := sheet{c: &c.of, r: &Result{Tier: c.tier, Findings: c.findings}}
-		if got := s.verdict(); !slices.Equal(got, c.want) {
+		if got := s.verdict(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"reprise/replay/bench"
 	"reprise/replay/engine"
 	"reprise/replay/report"
+	"reprise/trace"
 	"reprise/trace/quantity"
 )
 
@@ -30,6 +31,7 @@ type capacityFlags struct {
 	watts    float64
 	kwh      float64
 	asJSON   bool
+	html     string
 }
 
 func capacityCommand() *cobra.Command {
@@ -67,6 +69,7 @@ requests that met it alone share the cost as well.`,
 	demand.NumberVar(&f.watts, "watts", 0, "watts that a GPU and its share of the machine draw")
 	demand.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, where it is not in that of the GPU-hour; takes --watts")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	results.StringVar(&f.html, "html", "", "self-contained page to write")
 	cmd.AddCommand(predictCommand())
 	return cmd
 }
@@ -74,6 +77,9 @@ requests that met it alone share the cost as well.`,
 func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	if !(f.target > 0) {
 		return cli.Usagef("say how much is to be served: --target-rate 100, in requests per second")
+	}
+	if err := cli.KeepInputs([]string{path}, f.html); err != nil {
+		return err
 	}
 	headroom, err := quantity.Share(f.headroom)
 	if err != nil {
@@ -99,6 +105,13 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 		return f.sweep.kept(&r)
 	case err != nil:
 		return cli.Exit(cli.Usage, err)
+	}
+	if f.html != "" {
+		if err := trace.WriteFile(f.html, 0o644, c.Page().Write); err != nil {
+			return err
+		}
+	}
+	switch {
 	case f.asJSON:
 		err = cli.WriteJSON(cmd.OutOrStdout(), c)
 	default:
@@ -140,7 +153,7 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 }
 
 // ofDemand are the flags of capacity that are not those of a sweep.
-var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "quiet"}
+var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "quiet"}
 
 // alone refuses flags of a sweep where there is one.
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {

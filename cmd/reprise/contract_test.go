@@ -41,15 +41,15 @@ func TestContractExitCodes(t *testing.T) {
 		says           string
 	}{
 		{"[max ttft <= 1h, error_rate <= 0%]", "", cli.Good, ""},
-		{"[max ttft <= 1ns, error_rate <= 0%]", "", cli.Check, "the contract does not hold: max ttft from due is "},
+		{"[max ttft <= 1ns, error_rate <= 0%]", "", cli.Check, "the contract is not met (1/2): max ttft from due is "},
 		{"[p99.9 ttft <= 1h]", "", cli.Untrusted, "cannot be judged: p99.9 ttft from due: it takes 1,000 values, and there were 60"},
-		{"[p99.9 ttft <= 1h, max ttft <= 1ns]", "", cli.Untrusted, "the contract does not hold: max ttft"}, // 4 goes before 3
+		{"[p99.9 ttft <= 1h, max ttft <= 1ns]", "", cli.Untrusted, "the contract is not met (0/2): max ttft"}, // 4 goes before 3
 		{"[max ttft <= 1]", "", cli.Usage, "c.yaml:1:23: write the limit as a duration"},
 		{"[goodput >= 50%]", "", cli.Usage, "c.yaml: goodput >= 50%: the clause has no slo"},
 		{"[goodput >= 50%]", "--slo ttft:1h", cli.Good, ""},
 		{"[cost_per_million_output_tokens <= 1000000]", "", cli.Usage, "cost needs gpus"},
 		{"[cost_per_million_output_tokens <= 1000000]", "--gpus 1 --price-per-gpu-hour 0.8", cli.Good, ""},
-		{"[cost_per_million_output_tokens <= 0.001]", "--gpus 1 --price-per-gpu-hour 0.8", cli.Check, "beyond 0.001"},
+		{"[cost_per_million_output_tokens <= 0.001]", "--gpus 1 --price-per-gpu-hour 0.8", cli.Check, "over 0.001"},
 		{"[max ttft <= 1h]", "--gpus -1", cli.Usage, "--gpus"},
 	} {
 		writeFiles(t, map[string]string{"c.yaml": "clauses: " + c.clauses + "\n"})
@@ -98,7 +98,7 @@ func TestContractOfAnUntrustedRun(t *testing.T) {
 	simulatedResults(t)
 	writeFiles(t, map[string]string{"good.yaml": "clauses: [max ttft <= 1h]\n", "bad.yaml": "clauses: [max ttft <= 1ns]\n"})
 	url := simulate(t)
-	for name, want := range map[string]string{"good.yaml": "the report says why\n", "bad.yaml": "the report says why; the contract does not hold"} {
+	for name, want := range map[string]string{"good.yaml": "the report says why\n", "bad.yaml": "the report says why; the contract is not met"} {
 		_, errs, code := reprise(t, "replay", "t.parquet", "--url", url, "-o", "x.parquet", "--open-loop", "--speed", "100", "--max-cpu", "0", "--contract", name)
 		if code != cli.Untrusted || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d\n%s", name, code, errs)

@@ -69,6 +69,7 @@ var mayImport = map[string]string{
 	"anonymize/internal/confine": "",
 	"replay/client/internal/h1":  "replay/openai",
 	"replay/internal/resulttest": "trace replay/result", // for tests
+	"trace/page/pagetest":        "",                    // for tests
 }
 
 func TestImportTable(t *testing.T) {

@@ -86,8 +86,8 @@ and 3 when the contract does not hold.`,
 				return cli.Usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
 			case !decision && f.why != "":
 				return cli.Usagef("--why is for --format %s", formatDecision)
-			case decision && (f.HTML != "" || f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
-				return cli.Usagef("--format %s writes one page of several runs, and takes no --html, --push or --definitions", formatDecision)
+			case decision && (f.Plots != "" || f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
+				return cli.Usagef("--format %s writes one record of several runs, and takes no --plots, --push or --definitions", formatDecision)
 			}
 			if _, err := f.push.Pusher(); err != nil {
 				return err
@@ -376,25 +376,22 @@ func (f *reportFlags) writePages(cmd *cobra.Command, runs ...report.Named) error
 	}
 	n := 0
 	seen := map[string]int{}
-	for i := range p.Sections {
-		for j := range p.Sections[i].Plots {
-			plot := &p.Sections[i].Plots[j]
-			// The title's letters and digits, the rest as hyphens.
-			name := strings.Join(strings.FieldsFunc(strings.ToLower(plot.Title), func(r rune) bool {
-				return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-			}), "-")
-			if seen[name]++; seen[name] > 1 {
-				name = fmt.Sprintf("%s-%d", name, seen[name])
-			}
-			path := filepath.Join(f.Plots, name)
-			if err := trace.WriteFile(path+".svg", 0o644, plot.WriteSVG); err != nil {
-				return err
-			}
-			if err := trace.WriteFile(path+".csv", 0o644, plot.WriteCSV); err != nil {
-				return err
-			}
-			n++
+	for _, plot := range p.Plots() {
+		// The title's letters and digits, the rest as hyphens.
+		name := strings.Join(strings.FieldsFunc(strings.ToLower(plot.Title), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}), "-")
+		if seen[name]++; seen[name] > 1 {
+			name = fmt.Sprintf("%s-%d", name, seen[name])
 		}
+		path := filepath.Join(f.Plots, name)
+		if err := trace.WriteFile(path+".svg", 0o644, plot.WriteSVG); err != nil {
+			return err
+		}
+		if err := trace.WriteFile(path+".csv", 0o644, plot.WriteCSV); err != nil {
+			return err
+		}
+		n++
 	}
 	cli.Notef(cmd, "%d plots, as SVG and CSV: %s", n, f.Plots)
 	for _, r := range runs {

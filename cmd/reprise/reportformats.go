@@ -11,6 +11,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/report"
+	"reprise/trace"
 )
 
 // Values of --format.
@@ -85,9 +86,17 @@ func (f *reportFlags) decided(cmd *cobra.Command, paths []string) error {
 		accepted = accepted || run.Accepted()
 		runs = append(runs, run)
 	}
-	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
-		return report.WriteDecision(w, runs, report.Decision{Why: f.why, PricePerGPUHour: price})
-	})
+	d := report.Decision{Why: f.why, PricePerGPUHour: price}
+	if f.HTML != "" {
+		p, err := report.DecisionPage(runs, d)
+		if err != nil {
+			return err
+		}
+		if err := trace.WriteFile(f.HTML, 0o644, p.Write); err != nil {
+			return err
+		}
+	}
+	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error { return report.WriteDecision(w, runs, d) })
 	if err != nil || accepted {
 		return err
 	}

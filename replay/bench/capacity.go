@@ -113,7 +113,7 @@ func (c *Capacity) WriteText(w io.Writer) error {
 		note += "; " + strings.Join(c.Contract, "; ")
 	}
 	line("Highest rate of an instance", figure(c.HighestRate)+" req/s", note)
-	line("Instances", fmt.Sprint(c.Instances), fmt.Sprintf("⌈%s ÷ %s⌉%s", figure(c.Rate), figure(c.HighestRate), c.between()))
+	line("Instances", fmt.Sprint(c.Instances), fmt.Sprintf("⌈%s ÷ %s⌉%s", spelled(c.Rate), spelled(c.HighestRate), c.between()))
 	line("GPUs", fmt.Sprint(c.GPUs), fmt.Sprintf("%d × %d", c.Instances, c.GPUsPerInstance))
 	line("Instances with headroom", fmt.Sprint(c.WithMargin), fmt.Sprintf("%s %% on top, rounded up; used to %s %%", figure(c.Headroom*100), figure(c.Utilisation*100)))
 	line("GPUs with headroom", fmt.Sprint(c.GPUsTotal), fmt.Sprintf("%d × %d", c.WithMargin, c.GPUsPerInstance))
@@ -139,9 +139,9 @@ func (c *Capacity) between() string {
 		return "; the sweep bounds it on neither side"
 	}
 	if c.Fewest != nil && c.Most != nil && *c.Fewest == *c.Most {
-		return "; by the runs that held or failed beyond chance as well"
+		return "; by the runs that are statistically significant as well"
 	}
-	return fmt.Sprintf("; %s to %s by the runs that held or failed beyond chance", end(c.Fewest), end(c.Most))
+	return fmt.Sprintf("; %s to %s by the runs that are statistically significant", end(c.Fewest), end(c.Most))
 }
 
 // Prices say what GPUs cost. 0 is not known.
@@ -228,7 +228,7 @@ func (c *Cost) lines(paid string, line func(what, value, note string)) {
 	line("Output tokens", figure(c.OutputPerS)+" /s", fmt.Sprintf("%s per request, as measured at the highest rate", figure(c.OutputPerRequest)))
 	if c.PerHour != nil {
 		line("Cost per hour", figure(*c.PerHour), paid)
-		line("Cost per million output tokens", cell(c.PerMillion), fmt.Sprintf("%s tokens for 1 of the price's currency", cell(c.TokensPerPrice)))
+		line("Cost per million output tokens", cell(c.PerMillion), fmt.Sprintf("%s tokens for 1 of the price's currency", page.OrDash(c.TokensPerPrice, figure)))
 	}
 	if c.PerMillionGood != nil {
 		line("Cost per million good output tokens", cell(c.PerMillionGood), fmt.Sprintf("%s tokens for 1; %s of the requests met every objective", cell(c.GoodPerPrice), page.OrDash(c.GoodShare, page.Percent)))

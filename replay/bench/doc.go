@@ -28,7 +28,8 @@
 //     knee, why the sweep stopped, new prices
 //   - sweeppage.go: a sweep as text and as a page: the table of levels, its columns,
 //     sentences and plots
-//   - capacity.go: instances, headroom, GPUs and cost for a rate, and their text
+//   - capacity.go, capacitypage.go: instances, headroom, GPUs and cost for a rate, as text
+//     and as a page
 //   - predict.go: a summary beside the prediction from bandwidth and arithmetic: ratios,
 //     hints, text
 //   - metric.go: metrics by name, such as p95_ttft: parsing, labels, units, and figures

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"reprise/replay/report"
+	"reprise/trace/page"
 )
 
 // A Metric is one figure of a summary, by a name such as p95_ttft,
@@ -123,8 +124,12 @@ func (m Metric) time(s *report.Summary) (Value, bool) {
 	return Value{V: *v}, true
 }
 
-// figure prints a number with four digits, and without zeros after.
-func figure(v float64) string {
+// figure prints a number for people.
+func figure(v float64) string { return page.Number(v) }
+
+// spelled prints a load as it stands in the names of levels and of arrival processes,
+// which a sweep that goes on finds again: with four digits, and without zeros behind.
+func spelled(v float64) string {
 	if v >= 1000 && v < 1e9 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -177,7 +182,7 @@ func cell(v *float64) string {
 	if v == nil {
 		return "–"
 	}
-	return figure(*v)
+	return strings.ReplaceAll(figure(*v), ",", "") // tables have little room
 }
 
 // printable takes control characters out of what names and servers say.

@@ -54,7 +54,7 @@ type Sweep struct {
 // [arrival.ParseProcess] reads it.
 func processAt(process string, rate float64) string {
 	kind, rest, more := strings.Cut(process, ":")
-	out := kind + ":" + figure(rate)
+	out := kind + ":" + spelled(rate)
 	if more {
 		out += "," + rest
 	}
@@ -222,7 +222,7 @@ func (s *Sweep) trial(role string, load float64, measured time.Duration) (Trial,
 	if s.Closed() {
 		what = "concurrency-"
 	}
-	t := Trial{Name: role + "-" + what + figure(load), Workload: s.Workload, Loop: true, Cache: s.Cache, Warmup: s.Warmup}
+	t := Trial{Name: role + "-" + what + spelled(load), Workload: s.Workload, Loop: true, Cache: s.Cache, Warmup: s.Warmup}
 	if s.Closed() {
 		t.Load.Concurrency = int(load)
 	} else {

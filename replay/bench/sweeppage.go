@@ -13,77 +13,231 @@ import (
 	"reprise/trace/page"
 )
 
-// Page lays the sweep out for a browser.
+// Page lays the sweep out for a browser: the highest load as the headline, beside the
+// curve with the limits of the contract.
 func (r *SweepResult) Page() *page.Page {
-	p := &page.Page{Title: "Load sweep", Lead: "What a server does at one load after another, up to saturation.", Facts: r.facts()}
-	note := func(when bool, level page.Level, text string) {
-		if when {
-			p.Notes = append(p.Notes, page.Note{Level: level, Text: text})
-		}
+	p := &page.Page{Title: "Load sweep", Tag: trace.TierNote("page", r.Tier), Lead: r.lead(), Headline: r.headline(),
+		Facts: r.facts(), Plot: r.mainPlot(), About: r.provenance()}
+	if at := r.atHighest(); at != nil && at.Contract != nil {
+		p.Table = at.Contract.Table("Contract at " + r.load(at.Load))
 	}
 	if l := r.Untrusted(); l != nil {
-		note(true, page.Bad, fmt.Sprintf("The sweep is not trustworthy: at %s the client was the limit. %s", l.Name, l.Why))
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy", Text: fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why)})
 	}
-	note(r.PresetWarning != "", page.Warn, printable(r.PresetWarning))
-	note(r.Closed, page.Warn, closedNote)
-	tier := trace.TierNote("page", r.Tier)
-	note(tier != "", page.Warn, tier)
-	note(r.Hypothesis != "", page.Info, "Hypothesis: "+r.Hypothesis)
+	if r.PresetWarning != "" {
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(r.PresetWarning) + "."})
+	}
+	if r.Closed {
+		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: closedNote})
+	}
+	if r.Hypothesis != "" {
+		p.Notes = append(p.Notes, page.Note{Level: page.Info, Word: "Hypothesis", Text: r.Hypothesis})
+	}
 	head, rows := r.table(sweepColumns)
-	found := page.Section{Title: "What was found", Text: append(r.Says(), r.remarks()...)}
-	levels := page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows,
-		Caption: "Latencies in ms, from due but where sent is said. Offered, achieved, output tokens and in flight are of the second half of a level, without the drain at its end. A question mark: within chance"}}}
-	made := page.Section{Title: "How it was made", Tables: []page.Table{{Head: []string{"", ""}, Align: []page.Align{page.Left, page.Left}}}}
-	for _, row := range [][]string{{"command", r.Command}, {"workload", r.Workload}, {"simulated", r.Simulated}} {
-		if row[1] != "" {
-			made.Tables[0].Rows = append(made.Tables[0].Rows, row)
-		}
-	}
-	p.Sections = append(p.Sections, found, page.Section{Title: "Curves", Plots: r.plots()}, levels, made)
+	p.Sections = append(p.Sections,
+		page.Section{Title: "How the sweep went", Text: append(r.Says(), r.remarks()...)},
+		page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows, Caption: "Latencies in ms, from due unless it says sent"}},
+			Text: []string{"Offered, achieved, output tokens and in flight are of the second half of a level, without the drain at its end. " + chanceNote}},
+		page.Section{Title: "Curves", Plots: r.plots()})
 	return p
 }
 
-func (r *SweepResult) facts() []page.Fact {
-	var out []page.Fact
-	for _, f := range []page.Fact{{Label: "Endpoints", Value: strings.Join(r.Endpoints, ", ")}, {Label: "Model", Value: r.Model},
-		{Label: "Server", Value: r.Server, Note: "its version"}, {Label: "Tier", Value: r.Tier},
-		{Label: "Arrivals", Value: r.Process}, {Label: "Seed", Value: r.Seed}, {Label: "Contract", Value: strings.Join(r.Contract, "; ")},
-		{Label: "Started", Value: r.Started}, {Label: "Reprise", Value: r.Version}} {
-		if f.Value != "" {
-			out = append(out, f)
+const chanceNote = "? = not statistically significant."
+
+// load prints a load with its unit.
+func (r *SweepResult) load(v float64) string {
+	if r.Closed {
+		return figure(v) + " in flight"
+	}
+	return figure(v) + " req/s"
+}
+
+// headline is the answer in a few words.
+func (r *SweepResult) headline() string {
+	holds := "within the contract"
+	if len(r.Contract) == 0 {
+		holds = "before saturation"
+	}
+	switch h := &r.Highest; {
+	case h.Load == nil && len(r.Contract) == 0:
+		return "No load was held"
+	case h.Load == nil:
+		return "No load is within the contract"
+	case h.AtLeast:
+		return fmt.Sprintf("At least %s %s", r.load(*h.Load), holds)
+	default:
+		return r.load(*h.Load) + " " + holds
+	}
+}
+
+// lead says what was swept.
+func (r *SweepResult) lead() string {
+	var parts []string
+	if r.Model != "" {
+		parts = append(parts, "Model "+printable(r.Model))
+	}
+	switch {
+	case r.Simulated != "":
+		parts = append(parts, "a model of an engine in virtual time")
+	case len(r.Endpoints) > 0:
+		parts = append(parts, strings.Join(r.Endpoints, ", "))
+	}
+	if levels := r.Ladder(); len(levels) > 0 {
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", page.Many(int64(len(levels)), "level"), figure(levels[0].Load), r.load(levels[len(levels)-1].Load)))
+	}
+	if r.Process != "" {
+		parts = append(parts, r.Process+" arrivals")
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+// atHighest is the last run at the highest load, which is the one that confirms it where
+// one does; nil without a highest load.
+func (r *SweepResult) atHighest() (at *Level) {
+	for i := range r.Levels {
+		if l := &r.Levels[i]; r.Highest.Load != nil && l.Load == *r.Highest.Load {
+			at = l
 		}
+	}
+	return at
+}
+
+func (r *SweepResult) facts() (out []page.Fact) {
+	put := func(label, value, note string) {
+		out = append(out, page.Fact{Label: label, Value: value, Note: note})
+	}
+	if k := r.Knee; k != nil {
+		note := "of latency over throughput"
+		if !k.Found {
+			note = "or beyond: the last level"
+		}
+		put("Knee", r.load(k.Load), note)
+	}
+	if h := &r.Highest; h.Load != nil && h.Low != nil && h.High != nil {
+		put("95 % interval", figure(*h.Low)+" to "+figure(*h.High), "highest load held, lowest not held")
+	}
+	if h := &r.Highest; h.Load != nil && !h.AtLeast {
+		value := "no"
+		if h.Sustained {
+			value = "yes"
+		}
+		put("Sustained", value, "by a longer run at that load")
+	}
+	if at := r.atHighest(); at != nil {
+		if at.Contract == nil {
+			put("TTFT p50 / p99", cell(at.TTFTDue.P50)+" / "+cell(at.TTFTDue.P99)+" ms", "from due, at that load")
+		}
+		if at.Flow.OutputPerS != nil {
+			put("Output", figure(*at.Flow.OutputPerS)+" tok/s", "at that load")
+		}
+		if at.Flow.InFlight != nil && !r.Closed {
+			put("In flight", figure(*at.Flow.InFlight), "mean, at that load")
+		}
+		put("Errors", at.errors(), "at that load")
 	}
 	return out
 }
 
-// plots are of the levels of the ladder that can be trusted.
-func (r *SweepResult) plots() []page.Plot {
-	x, unit := "offered rate", "req/s"
-	if r.Closed {
-		x, unit = "requests in flight", ""
-	}
-	series := func(name string, of func(l *Level) *float64) page.Series {
-		s := page.Series{Name: name}
-		for _, l := range r.Ladder() {
-			if v := of(l); v != nil && l.Outcome != outcomeUntrusted {
-				s.X, s.Y = append(s.X, l.Load), append(s.Y, *v)
-			}
+// provenance is where the sweep comes from.
+func (r *SweepResult) provenance() []page.Group {
+	g := page.Group{Title: "Sweep"}
+	for _, f := range []page.Fact{{Label: "Command", Value: r.Command}, {Label: "Contract", Value: strings.Join(r.Contract, "; ")},
+		{Label: "Endpoints", Value: strings.Join(r.Endpoints, ", ")}, {Label: "Model", Value: r.Model},
+		{Label: "Server", Value: r.Server, Note: "its version"}, {Label: "Simulated", Value: r.Simulated},
+		{Label: "Workload", Value: r.Workload, Note: "digest of its rows"}, {Label: "Tier", Value: r.Tier},
+		{Label: "Arrivals", Value: r.Process}, {Label: "Seed", Value: r.Seed},
+		{Label: "Started", Value: r.Started}, {Label: "Reprise", Value: r.Version}} {
+		if f.Value != "" {
+			g.Facts = append(g.Facts, f)
 		}
-		return s
 	}
-	plot := func(title, about, label, yUnit string, log bool, of ...page.Series) page.Plot {
-		return page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: x, XUnit: unit, YLabel: label, YUnit: yUnit, LogY: log, Series: of}
+	return []page.Group{g}
+}
+
+// series draws a figure of levels over their load, of those that can be trusted.
+func series(name string, levels []*Level, of func(l *Level) *float64) page.Series {
+	s := page.Series{Name: name}
+	for _, l := range levels {
+		if v := of(l); v != nil && l.Outcome != outcomeUntrusted {
+			s.X, s.Y = append(s.X, l.Load), append(s.Y, *v)
+		}
 	}
-	return page.Drawn(
-		plot("TTFT", "From due, so that waiting in a queue is in it.", "TTFT", "ms", true,
-			series("p50", func(l *Level) *float64 { return l.TTFTDue.P50 }), series("p99", func(l *Level) *float64 { return l.TTFTDue.P99 })),
-		plot("Between tokens", "", "TPOT and ITL", "ms", true,
-			series("TPOT p50", func(l *Level) *float64 { return l.TPOT.P50 }), series("TPOT p99", func(l *Level) *float64 { return l.TPOT.P99 }),
-			series("ITL p99", func(l *Level) *float64 { return l.ITL.P99 })),
-		plot("Requests", "Where the two part, the server does not follow.", "requests per second", "", false,
-			series("offered", func(l *Level) *float64 { return l.Flow.OfferedPerS }), series("achieved", func(l *Level) *float64 { return l.Flow.AchievedPerS })),
-		plot("In flight", "Sent and not over, on average over the second half of a level.", "requests", "", false, series("mean", func(l *Level) *float64 { return l.Flow.InFlight })),
-	)
+	return s
+}
+
+// plot is over the load, with the knee and the highest load marked.
+func (r *SweepResult) plot(title, about, label, yUnit string, log bool, of ...page.Series) page.Plot {
+	p := page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "offered rate", XUnit: "req/s", YLabel: label, YUnit: yUnit, LogY: log, Series: of}
+	if r.Closed {
+		p.XLabel, p.XUnit = "requests in flight", ""
+	}
+	if h := r.Highest.Load; h != nil {
+		p.Marks = append(p.Marks, page.Mark{Axis: page.AxisX, At: *h, Label: "highest " + figure(*h)})
+	}
+	if k := r.Knee; k != nil && k.Found {
+		p.Marks = append(p.Marks, page.Mark{Axis: page.AxisX, At: k.Load, Label: "knee " + figure(k.Load)})
+	}
+	return p
+}
+
+// mainPlot has what the contract limits in milliseconds, each with its limit; TTFT where
+// it limits nothing of the kind. nil without a level that can be trusted.
+func (r *SweepResult) mainPlot() *page.Plot {
+	levels := byLoad(r.Levels)
+	out := r.ttft()
+	if i := slices.IndexFunc(levels, func(l *Level) bool { return l.Contract != nil }); i >= 0 {
+		var of []page.Series
+		var limits []page.Mark
+		for j, c := range levels[i].Contract.Clauses {
+			if c.Unit != "ms" {
+				continue
+			}
+			name := c.Clause
+			if c.Where != "" {
+				name += " where " + c.Where
+			}
+			of = append(of, series(printable(name), levels, func(l *Level) *float64 {
+				if l.Contract == nil || j >= len(l.Contract.Clauses) {
+					return nil
+				}
+				return l.Contract.Clauses[j].Measured
+			}))
+			limits = append(limits, page.Mark{Axis: page.AxisY, At: c.Allowed, Label: "limit " + figure(c.Allowed) + " ms", Series: len(of)})
+		}
+		if len(of) > 0 {
+			out = r.plot("Latency over load", "What the contract limits, with its limits.", "latency", "ms", true, of...)
+			out.Marks = append(out.Marks, limits...)
+		}
+	}
+	for _, s := range out.Series {
+		if len(s.X) > 0 {
+			return &out
+		}
+	}
+	return nil
+}
+
+func (r *SweepResult) ttft() page.Plot {
+	levels := r.Ladder()
+	return r.plot("TTFT", "From due, so that waiting in a queue is in it.", "TTFT", "ms", true,
+		series("p50", levels, func(l *Level) *float64 { return l.TTFTDue.P50 }), series("p99", levels, func(l *Level) *float64 { return l.TTFTDue.P99 }))
+}
+
+// plots are of the levels of the ladder.
+func (r *SweepResult) plots() []page.Plot {
+	levels := r.Ladder()
+	plots := []page.Plot{
+		r.plot("Between tokens", "", "TPOT and ITL", "ms", true,
+			series("TPOT p50", levels, func(l *Level) *float64 { return l.TPOT.P50 }), series("TPOT p99", levels, func(l *Level) *float64 { return l.TPOT.P99 }),
+			series("ITL p99", levels, func(l *Level) *float64 { return l.ITL.P99 })),
+		r.plot("Requests", "Where the two part, the server does not follow.", "requests per second", "", false,
+			series("offered", levels, func(l *Level) *float64 { return l.Flow.OfferedPerS }), series("achieved", levels, func(l *Level) *float64 { return l.Flow.AchievedPerS })),
+		r.plot("In flight", "Sent and not over, on average over the second half of a level.", "requests", "", false, series("mean", levels, func(l *Level) *float64 { return l.Flow.InFlight })),
+	}
+	if main := r.mainPlot(); main != nil && main.Title != "TTFT" {
+		plots = append([]page.Plot{r.ttft()}, plots...)
+	}
+	return page.Drawn(plots...)
 }
 
 // WriteText writes the sweep for people: what came of it, and a line for each level.
@@ -109,7 +263,7 @@ func (r *SweepResult) WriteText(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(&b)
-	wrap(&b, "Latencies in ms, TTFT from due. Offered and achieved requests/s, output tokens and those in flight on average are of the second half of a level, without the drain at its end. A question mark: within chance.")
+	wrap(&b, "Latencies in ms, TTFT from due. Offered and achieved requests/s, output tokens and those in flight on average are of the second half of a level, without the drain at its end. "+chanceNote)
 	for _, line := range r.remarks() {
 		wrap(&b, line)
 	}
@@ -195,7 +349,7 @@ func (h *Highest) says(unit, holds string) []string {
 		out += "; a longer run at it held as well"
 	}
 	says := []string{out + "."}
-	if h.Estimate != nil {
+	if h.Estimate != nil && figure(*h.Estimate) != figure(*h.Load) {
 		says = append(says, fmt.Sprintf("Interpolated between the last level that holds and the first that does not: %s %s.", figure(*h.Estimate), unit))
 	}
 	lo, hi := "no level", "no level"
@@ -205,7 +359,7 @@ func (h *Highest) says(unit, holds string) []string {
 	if h.High != nil {
 		hi = figure(*h.High) + " " + unit
 	}
-	return append(says, fmt.Sprintf("Beyond chance, at 95 %% and as if requests were independent: %s holds, %s does not.", lo, hi))
+	return append(says, fmt.Sprintf("Statistically significant (95 %%, as if requests were independent): %s holds, %s does not.", lo, hi))
 }
 
 // sorted are the levels by load, those that confirm after the ladder.
@@ -219,11 +373,11 @@ func (r *SweepResult) sorted() []*Level {
 	return out
 }
 
-// remarks say of levels what does not fit into the table.
+// remarks say of levels what neither the table nor the end of the sweep says.
 func (r *SweepResult) remarks() (out []string) {
 	for _, l := range r.sorted() {
 		for _, s := range []string{l.Why, l.Note} {
-			if s != "" {
+			if s != "" && !strings.HasSuffix(r.Stopped.Text, l.Name+": "+s) { // which is said
 				out = append(out, l.Name+": "+s)
 			}
 		}
@@ -239,7 +393,7 @@ type sweepColumn struct {
 
 var sweepColumns = []sweepColumn{
 	{"level", func(l *Level) string { return l.Role }},
-	{"rate", func(l *Level) string { return figure(l.Load) }},
+	{"rate", func(l *Level) string { return cell(&l.Load) }},
 	{"outcome", (*Level).outcome},
 	{"offered", func(l *Level) string { return cell(l.Flow.OfferedPerS) }},
 	{"achieved", func(l *Level) string { return cell(l.Flow.AchievedPerS) }},

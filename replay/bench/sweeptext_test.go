@@ -40,7 +40,7 @@ func TestSweepTextIsNarrow(t *testing.T) {
 				t.Errorf("%d columns: %s", n, line)
 			}
 		}
-		for _, want := range []string{"saturated", "1020", "28.12", "10234", "123456", "0.33 %", "1311", "flight", "confirm", "sustain", "without the drain"} {
+		for _, want := range []string{"saturated", "1020", "28.1", "10200", "123456", "0.33 %", "1310", "flight", "confirm", "sustain", "without the drain"} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("closed %v: no %s in\n%s", closed, want, b.String())
 			}

@@ -59,6 +59,9 @@ type Comparison struct {
 	Runs     []Run            `json:"runs"`
 	Warnings []report.Warning `json:"warnings"`
 	Tier     string           `json:"tier"` // the strictest of the runs
+
+	settings map[string]string // of each arm, what of its settings differs from the others'
+	curves   []page.Series     // the distribution of the primary metric's latency in each arm
 }
 
 // Kinds of a [Comparison].
@@ -211,6 +214,12 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 	}
 	for _, arm := range arms[1:] {
 		c.Versus = append(c.Versus, contrasts(arms[0], arm, o))
+	}
+	c.settings = settingsOf(arms)
+	for _, arm := range arms {
+		if arm.Clusters != nil {
+			c.curves = append(c.curves, arm.Clusters.spreads[c.drawnSpread()].curve(arm.Name))
+		}
 	}
 	c.correct()
 	c.plan(o)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/page/pagetest"
 	"reprise/trace/textpage"
 )
 
@@ -98,7 +100,7 @@ func TestCompareFindsAndSaysWhatChanged(t *testing.T) {
 		if outside := *m.Change.Low > 0 || *m.Change.High < 0; outside != m.Significant {
 			t.Errorf("× %v: significant %v, interval %v to %v", c.factor, m.Significant, *m.Change.Low, *m.Change.High)
 		}
-		if (c.decision == notFound) != strings.Contains(v.Text, "would not have been seen") || *m.Detectable < 0.005 || *m.Detectable > 0.06 {
+		if (c.decision == notFound) != strings.Contains(v.Text, "Minimum detectable effect") || *m.Detectable < 0.005 || *m.Detectable > 0.06 {
 			t.Errorf("× %v: detectable %v: %s", c.factor, *m.Detectable, v.Text)
 		}
 		if (c.decision != notFound) != (len(v.Others) > 5) {
@@ -281,6 +283,34 @@ func TestComparisonWriters(t *testing.T) {
 		if !strings.Contains(text.String(), "tier partner") || !strings.Contains(html.String(), "tier partner") {
 			t.Errorf("%s does not say its tier", name)
 		}
+	}
+}
+
+// A and B are named by what differs, the effect has its interval, and the distributions
+// are of all requests.
+func TestComparisonPage(t *testing.T) {
+	arms := armsOf(t, 10, 1.2, 0.01)
+	for i := range arms {
+		for j := range arms[i].Runs {
+			arms[i].Runs[j].Run.Simulated = "a model of an engine with many costs that are the same on both sides, step=" + []string{"5.16ms", "5.7ms"}[i]
+		}
+	}
+	c := compared(t, arms, Options{})
+	p := Page(c)
+	m := c.Versus[0].Metrics[0]
+	want := fmt.Sprintf("B (step=5.7ms) is slower: p99 TTFT +%.1f %% (99 %% CI %.1f to %.1f %%)", 100*m.Change.Estimate, 100**m.Change.Low, 100**m.Change.High)
+	if p.Headline != want {
+		t.Errorf("%q, want %q", p.Headline, want)
+	}
+	for i, s := range p.Plot.Series {
+		at, _ := slices.BinarySearch(s.Y, 0.5)
+		if r := c.Versus[0].Metrics[1]; s.N != 2000 || len(s.X) > 260 || r.Metric != "p50_ttft" || math.Abs(s.X[at]-*[]*float64{r.A, r.B}[i]) > 15 {
+			t.Errorf("%s: %d values in %d points, half of them up to %v", s.Name, s.N, len(s.X), s.X[at])
+		}
+	}
+	pagetest.FirstScreen(t, "compare", p, want, "A: step=5.16ms · B: step=5.7ms", "p99 TTFT\t", "Minimum detectable effect", "TTFT distribution")
+	if p := Page(compared(t, unresampled(armsOf(t, 10, 1, 0.01)), Options{})); p.Plot != nil || !strings.HasPrefix(p.Headline, "No significant difference in p99 TTFT: ") {
+		t.Errorf("%q, with a plot of nothing", p.Headline)
 	}
 }
 

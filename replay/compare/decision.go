@@ -114,7 +114,7 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 		case notFound:
 			out := "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "."
 			if m.Detectable != nil {
-				out += fmt.Sprintf(" A difference below %s would not have been seen (power %s).", size(m, *m.Detectable), page.Number(c.Power))
+				out += fmt.Sprintf(" Minimum detectable effect: %s (power %s).", size(m, *m.Detectable), page.Number(c.Power))
 			}
 			return out
 		}

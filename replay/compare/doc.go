@@ -30,7 +30,8 @@
 //     and probabilities printed
 //   - warn.go: warnings on what else may be in a difference: other workloads, settings,
 //     clients, the order of runs, too few sessions
-//   - text.go: the comparison as text, JSON and page: its tables and sections
+//   - text.go: the comparison as text and JSON, and the tables that the page shares
+//   - page.go: the comparison as a page: what A and B are, the effect, the distributions
 //
 // Exported names may change in any release.
 package compare

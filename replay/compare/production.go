@@ -55,6 +55,9 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 		return Comparison{}, fmt.Errorf("a trace records TTFT and E2E; %s is of neither", o.Primary)
 	}
 	c.Versus = []Versus{v}
+	for i, name := range []string{c.A, v.B} {
+		c.curves = append(c.curves, p.arms[i].spreads[c.drawnSpread()].curve(name))
+	}
 	// What else than the server is in the difference.
 	warn := func(when bool, code, format string, args ...any) {
 		if when {

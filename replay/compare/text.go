@@ -111,7 +111,7 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 	head = []string{"", report.Plain(c.A), report.Plain(v.B), "change"}
 	rounds := c.Kind == kindRounds
 	if rounds {
-		head = append(head, "p", "t-test", "dz", "unseen", "noise")
+		head = append(head, "p", "t-test", "dz", "MDE", "noise")
 	}
 	for _, m := range v.metricsInOrder() {
 		label := m.Label
@@ -120,7 +120,7 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 		}
 		row := []string{label, valueOf(m, m.A), valueOf(m, m.B), changeOf(m, m.Change)}
 		if rounds {
-			p, t, dz, unseen, noise := page.OrDash(m.P, pValue), "–", "–", "–", "–"
+			p, t, dz, mde, noise := page.OrDash(m.P, pValue), "–", "–", "–", "–"
 			if m.Significant {
 				p += " *"
 			}
@@ -128,12 +128,12 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 				t, dz = pValue(m.T.P), strings.Replace(strconv.FormatFloat(m.T.CohenDz, 'f', 1, 64), "-", "−", 1)
 			}
 			if m.Detectable != nil {
-				unseen = size(m, *m.Detectable)
+				mde = size(m, *m.Detectable)
 			}
 			if m.Noise != nil {
 				noise = size(m, m.Noise.SD)
 			}
-			row = append(row, p, t, dz, unseen, noise)
+			row = append(row, p, t, dz, mde, noise)
 		}
 		rows = append(rows, row)
 	}
@@ -179,9 +179,9 @@ func (c *Comparison) reading() (says []string) {
 				}
 			}
 		}
-		says = append(says, fmt.Sprintf("Figures are medians over the rounds, latencies from due. The change is the Hodges-Lehmann estimate within %s. "+
+		says = append(says, fmt.Sprintf("Figures are medians over the rounds, latencies from due. The change is the Hodges-Lehmann estimate with its %s CI. "+
 			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
-			"The paired t-test and Cohen's dz beside it decide nothing. Unseen: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
+			"The paired t-test and Cohen's dz beside it decide nothing. MDE is the minimum detectable effect: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
 			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Percent(c.Power), noise))
 	case kindSingle:
 		says = append(says, "Figures are those of the two runs, latencies from due.")
@@ -195,7 +195,7 @@ func (c *Comparison) reading() (says []string) {
 				if r.Paired {
 					drawn = "the same sessions drawn on both sides"
 				}
-				return append(says, fmt.Sprintf("Resampled: %s within %s, from %s draws of %s of sessions, a request without one for itself, %s. It knows how sessions differ, not how runs do.",
+				return append(says, fmt.Sprintf("Resampled: %s with their %s CI, from %s draws of %s of sessions, a request without one for itself, %s. It knows how sessions differ, not how runs do.",
 					"percentiles and means of all requests", confidence, page.Brief(int64(r.Replicates)), page.Many(int64(r.Clusters), "group"), drawn))
 			}
 		}
@@ -214,84 +214,4 @@ func (c *Comparison) planned() (says []string) {
 		}
 	}
 	return says
-}
-
-// Page lays the comparison out for a browser.
-func Page(c Comparison) *page.Page {
-	p := &page.Page{Title: "Comparison", Lead: "What tells " + report.Plain(c.A) + " from the others, and what does not."}
-	fact := func(label, value, note string) {
-		if value != "" {
-			p.Facts = append(p.Facts, page.Fact{Label: label, Value: value, Note: note})
-		}
-	}
-	for i := range c.Runs {
-		if r := &c.Runs[i]; r.Round == 1 {
-			fact(r.Arm, r.Model, page.Many(r.Requests, "request")+" in the first round")
-		}
-	}
-	fact("Rounds", page.Brief(int64(c.Versus[0].Rounds)), "")
-	fact("Workload", report.ShortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
-	fact("Tier", c.Tier, "the strictest of the runs")
-	fact("Started", report.ToSecond(c.Runs[0].Started), "")
-	levels := map[string]page.Level{Worse: page.Bad, better: page.Good, notFound: page.Info, undecided: page.Info}
-	for i := range c.Versus {
-		v := &c.Versus[i]
-		p.Notes = append(p.Notes, page.Note{Level: levels[v.Decision], Text: v.Text})
-		if also := v.otherMetricsText(); also != "" {
-			p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: also})
-		}
-	}
-	if !c.Trustworthy() {
-		p.Notes = append(p.Notes, page.Note{Level: page.Bad, Text: "Not trustworthy: a run that was compared is not."})
-	}
-	if tier := trace.TierNote("page", c.Tier); tier != "" {
-		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
-	}
-	for _, w := range c.Warnings {
-		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: w.Text})
-	}
-	for i := range c.Versus {
-		p.Sections = append(p.Sections, c.sections(&c.Versus[i])...)
-	}
-	return p
-}
-
-func (c *Comparison) sections(v *Versus) []page.Section {
-	head, rows := c.table(v)
-	main := page.Section{Title: v.B + " against " + c.A, Text: append(c.reading(), c.planned()...),
-		Tables: []page.Table{{Caption: "Metrics", Head: head, Rows: rows}}}
-	if head, rows := c.resampledTable(v, false); len(rows) > 0 {
-		main.Tables = append(main.Tables, page.Table{Caption: "Resampled by session", Head: head, Rows: rows})
-	}
-	if c.Kind != kindRounds {
-		return []page.Section{main}
-	}
-	plots := page.Section{Title: "By round", Text: []string{"Both sides of every round, and their change; a pair is compared with itself, so that what moves both is not in the change."}}
-	for i := range v.Metrics {
-		m := &v.Metrics[i]
-		a, b, change := page.Series{Name: c.A}, page.Series{Name: v.B}, page.Series{Name: "change"}
-		for round := range m.AEach {
-			at, before, after := float64(round+1), m.AEach[round], m.BEach[round]
-			if before == nil || after == nil {
-				continue
-			}
-			a.X, a.Y = append(a.X, at), append(a.Y, *before)
-			b.X, b.Y = append(b.X, at), append(b.Y, *after)
-			d := *after - *before
-			if m.Relative && *before > 0 {
-				d /= *before
-			}
-			change.X, change.Y = append(change.X, at), append(change.Y, 100*d)
-		}
-		plot := func(title, label, unit string, series ...page.Series) page.Plot {
-			return page.Plot{Title: title, Kind: page.Line, XLabel: "round", YLabel: label, YUnit: unit, Series: series}
-		}
-		plots.Plots = append(plots.Plots, page.Drawn(plot(m.Label, m.Label, m.Unit, a, b))...)
-		if m.Primary {
-			changes := plot("Change of "+m.Label, v.B+" over "+c.A, "%", change)
-			changes.Zero = true
-			plots.Plots = append(plots.Plots, page.Drawn(changes)...)
-		}
-	}
-	return []page.Section{main, plots}
 }

@@ -185,7 +185,7 @@ func TestEmpty(t *testing.T) {
 	}
 	p := Page(s)
 	for _, section := range p.Sections {
-		if len(section.Plots) > 0 || section.Title != "Figures" && section.Title != "What the numbers say" {
+		if len(section.Plots) > 0 || section.Title != "Figures" && section.Title != "Validity checks" {
 			t.Errorf("section %s of an empty page", section.Title)
 		}
 	}

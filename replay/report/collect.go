@@ -169,7 +169,7 @@ func (c *collector) addSending(r *result.Result) {
 	}
 	p := pick{due: r.DueNS, sent: sent}
 	if end, _ := OutcomeOf(r); end == Succeeded {
-		p.ttft = between(sent, r.FirstTokenNS)
+		p.ttft, p.e2e = between(sent, r.FirstTokenNS), between(sent, r.DoneNS)
 		s.ttft = longer(s.ttft, p.ttft)
 	}
 	c.picks.add(r.RowID, p)
@@ -306,6 +306,7 @@ func (c *collector) describe(s *Summary, zeros bool) {
 		*stat, q = StatOf(of)
 		into.Name = name
 		into.X, into.Y = distributionOf(&q, atLeast)
+		into.N = of.N
 	}
 	var unused page.Series
 	curve(&p.TTFTSent, "from sent", &c.ttft[FromSent], &l.FromSent.TTFT, 0)
@@ -336,8 +337,9 @@ func (c *collector) describe(s *Summary, zeros bool) {
 	p.PromptPerS = coarse.rate("prompt tokens", func(s slot) int64 { return s.prompt })
 	p.OutputPerS = coarse.rate("output tokens", func(s slot) int64 { return s.output })
 	p.Hits, p.HitsAllowed = coarse.hits(zeros)
-	p.TTFTPoints = c.picks.points("a request", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.ttft })
-	p.TTFTMax = c.time.largest("slowest of each bin", func(s slot) Span { return s.ttft })
+	p.TTFTPoints = c.picks.points("TTFT", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.ttft })
+	p.E2EPoints = c.picks.points("E2E", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.e2e })
+	p.TTFTMax = c.time.largest("slowest TTFT of each bin", func(s slot) Span { return s.ttft })
 	if c.run.Simulated == "" {
 		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) Span { return Span{q.lag(), true} })
 		p.LagMax = c.time.largest("latest of each bin", func(s slot) Span { return s.lag })

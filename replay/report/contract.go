@@ -198,7 +198,7 @@ func (r *ContractResult) String() string {
 			case strings.Contains(c.Clause, " >= "):
 				fault += ", " + room(-*c.Margin) + " short of " + c.limit()
 			default:
-				fault += ", " + room(-*c.Margin) + " beyond " + c.limit()
+				fault += ", " + room(-*c.Margin) + " over " + c.limit()
 			}
 			fails = append(fails, fault)
 		case Unjudged:
@@ -211,7 +211,7 @@ func (r *ContractResult) String() string {
 	}
 	var says []string
 	if len(fails) > 0 {
-		says = append(says, what+" does not hold: "+strings.Join(fails, "; "))
+		says = append(says, fmt.Sprintf("%s is not met (%d/%d): %s", what, len(r.Clauses)-len(fails)-len(unjudged), len(r.Clauses), strings.Join(fails, "; ")))
 		what = "it"
 	}
 	if len(unjudged) > 0 {
@@ -220,7 +220,7 @@ func (r *ContractResult) String() string {
 	if len(says) > 0 {
 		return strings.Join(says, "; ")
 	}
-	out := what + " holds, in " + page.Many(int64(len(r.Clauses)), "clause")
+	out := fmt.Sprintf("%s is met (%d/%d)", what, len(r.Clauses), len(r.Clauses))
 	least := math.Inf(1)
 	var close *ClauseResult
 	for i := range r.Clauses {
@@ -229,7 +229,7 @@ func (r *ContractResult) String() string {
 		}
 	}
 	if close != nil {
-		out += fmt.Sprintf("; with the least to spare, %s is %s, %s within %s", close.subject(), close.figure(), room(least), close.limit())
+		out += fmt.Sprintf("; tightest: %s %s, %s headroom", close.subject(), close.figure(), room(least))
 	}
 	return out
 }
@@ -295,7 +295,7 @@ func (c *ClauseResult) verdict() string {
 	case c.Outcome == Fails:
 		return c.Outcome + " by " + room(-*c.Margin)
 	}
-	return c.Outcome + ", " + room(*c.Margin) + " to spare"
+	return c.Outcome + ", " + room(*c.Margin) + " headroom"
 }
 
 // room prints a margin, which may be of any size, as a percentage.
@@ -313,15 +313,24 @@ func contractLine(s *Summary) string {
 
 var contractHead = []string{"clause", "measured", "outcome", "n"}
 
-func contractRows(s *Summary) (rows [][]string) {
+func contractRows(s *Summary) [][]string {
 	if s.Contract == nil {
 		return nil
 	}
-	for i := range s.Contract.Clauses {
-		c := &s.Contract.Clauses[i]
+	return s.Contract.rows()
+}
+
+func (r *ContractResult) rows() (rows [][]string) {
+	for i := range r.Clauses {
+		c := &r.Clauses[i]
 		rows = append(rows, []string{c.name(), c.figure(), c.verdict(), page.Brief(c.Samples)})
 	}
 	return rows
+}
+
+// Table has a row for each clause: what was measured, and by how much it holds or fails.
+func (r *ContractResult) Table(caption string) *page.Table {
+	return &page.Table{Caption: caption, Head: contractHead, Rows: r.rows()}
 }
 
 // contractTitle says whose definitions the clauses have, where others are shown.
@@ -331,6 +340,9 @@ func contractTitle(s *Summary) string {
 	}
 	return "Contract"
 }
+
+// contractWord stands before what came of a contract.
+const contractWord = "Contract"
 
 func contractNotes(s *Summary) []page.Note {
 	c := s.Contract
@@ -344,7 +356,7 @@ func contractNotes(s *Summary) []page.Note {
 	case !c.Holds || !s.Verdict.Trustworthy:
 		level = page.Warn
 	}
-	return []page.Note{{Level: level, Text: contractLine(s)}}
+	return []page.Note{{Level: level, Word: contractWord, Text: strings.TrimPrefix(contractLine(s), "The contract ")}}
 }
 
 func contractSection(s *Summary) page.Section {

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 )
@@ -53,31 +55,23 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 	}
 	part := func(name string) { b.WriteString("\n## " + name + "\n\n") }
 	part("Target")
-	b.WriteString(target(runs) + "\n")
+	for _, line := range target(runs) {
+		if runs[0].Summary.Contract != nil {
+			b.WriteString("- ")
+		}
+		b.WriteString(inMarkdown(line) + "\n")
+	}
 	part("Settings")
 	best, rule := chosen(runs)
 	for i := range runs {
-		outcome := "accepted"
-		switch s := &runs[i].Summary; {
-		case !s.Verdict.Trustworthy:
-			var why []string
-			for _, r := range s.Verdict.Reasons {
-				why = append(why, r.Text)
-			}
-			outcome = "rejected, since it cannot be trusted: " + strings.Join(why, "; ")
-		case !runs[i].Accepted():
-			outcome = "rejected: " + s.Contract.String()
-		case i == best && len(runs) > 1:
-			outcome = "accepted, and preferred"
-		}
-		b.WriteString("- **" + inMarkdown(runs[i].Name) + "**: " + inMarkdown(outcome) + "\n")
+		b.WriteString("- **" + inMarkdown(runs[i].Name) + "**: " + inMarkdown(runs[i].outcome(i == best && len(runs) > 1)) + "\n")
 	}
 	b.WriteString("\n" + rule + "\n")
 	head := []string{"setting"}
 	for i := range runs {
 		head = append(head, runs[i].Name)
 	}
-	rows, err := differing(runs)
+	rows, err := differingSettings(runs)
 	if err != nil {
 		return err
 	}
@@ -88,38 +82,64 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 	part("Figures")
 	markdownTable(&b, "", head, decisionFigures(runs))
 	part("Cost")
-	b.WriteString(cost(runs, d) + "\n")
-	part("Why the tuning stopped")
-	why := "It has not: no run keeps to the contract."
-	switch {
-	case d.Why != "":
-		why = d.Why
-	case runs[0].Summary.Contract == nil:
-		why = "Not given."
-	case best >= 0:
-		why = runs[best].Name + " keeps to the contract, which is the stopping rule."
+	for _, c := range costs(runs, d) {
+		if c.run == "" {
+			b.WriteString("\n" + inMarkdown(c.says) + "\n")
+			continue
+		}
+		b.WriteString("- **" + inMarkdown(c.run) + "**: " + inMarkdown(c.says) + "\n")
 	}
-	b.WriteString(inMarkdown(why) + "\n")
+	part("Rationale")
+	b.WriteString(inMarkdown(rationale(runs, d, best)) + "\n")
 	part("Provenance")
 	markdownTable(&b, "", head, provenance(runs))
 	_, err = w.Write(b.Bytes())
 	return err
 }
 
+// outcome says what became of a setting, and why.
+func (t *Tried) outcome(preferred bool) string {
+	switch s := &t.Summary; {
+	case !s.Verdict.Trustworthy:
+		var why []string
+		for _, r := range s.Verdict.Reasons {
+			why = append(why, r.Text)
+		}
+		return "rejected, since it cannot be trusted: " + strings.Join(why, "; ")
+	case !t.Accepted():
+		return "rejected: " + s.Contract.String()
+	case preferred:
+		return "accepted, and preferred"
+	}
+	return "accepted"
+}
+
+// rationale is why the tuning stopped.
+func rationale(runs []Tried, d Decision, best int) string {
+	switch {
+	case d.Why != "":
+		return d.Why
+	case runs[0].Summary.Contract == nil:
+		return "Not given."
+	case best >= 0:
+		return runs[best].Name + " keeps to the contract, which is the stopping rule."
+	}
+	return "The tuning has not ended: no run keeps to the contract."
+}
+
 // target is the contract, or the objectives, that the runs were held against.
-func target(runs []Tried) string {
+func target(runs []Tried) (lines []string) {
 	s := &runs[0].Summary
-	var out []string
 	if c := s.Contract; c != nil {
 		for i := range c.Clauses {
-			out = append(out, "- "+inMarkdown(c.Clauses[i].name()))
+			lines = append(lines, c.Clauses[i].name())
 		}
-		return strings.Join(out, "\n")
+		return lines
 	}
 	if s.Goodput != nil {
-		return "Requests that meet " + inMarkdown(s.Goodput.SLO.String()) + ": the more per second, the better."
+		return []string{"Requests that meet " + s.Goodput.SLO.String() + ": the more per second, the better."}
 	}
-	return "None was given: neither a contract nor objectives."
+	return []string{"None was given: neither a contract nor objectives."}
 }
 
 // chosen is the index of the run that the target prefers, -1 for none, and the rule.
@@ -150,18 +170,28 @@ func goodputOf(s *Summary) *float64 {
 	return s.Goodput.FromDue.PerS
 }
 
+// differingSettings lists the settings that are not the same in all runs.
+func differingSettings(runs []Tried) ([][]string, error) {
+	var all []*result.Run
+	for i := range runs {
+		all = append(all, &runs[i].Summary.Run)
+	}
+	return Differing(all...)
+}
+
 // settings are the fields of a run that say how it was set up, and not what came of it.
 // A note is none: it may say which round a run was, and stands with where it is from.
 var settings = []string{"model", "api", "prompts", "tokenizer", "speed", "timing", "rate", "concurrency", "keep_think", "connections", "workload_digest",
 	"seed", "in_flight_limit", "simulated", "prefix_caching", "endpoints", "balance", "sampling", "retries", "http2", "prompt_text", "server_version", "max_model_len",
 	"cache_discipline.done", "selection", "environment", "version"}
 
-// differing lists the settings that are not the same in all runs.
-func differing(runs []Tried) ([][]string, error) {
+// Differing lists the settings that are not the same in all runs: the name of each, and
+// its value in each run. Of a long value it gives the parts that differ.
+func Differing(runs ...*result.Run) ([][]string, error) {
 	var all []map[string]string
 	names := map[string]bool{}
-	for i := range runs {
-		doc, err := json.Marshal(runs[i].Summary.Run)
+	for _, run := range runs {
+		doc, err := json.Marshal(run)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +217,7 @@ func differing(runs []Tried) ([][]string, error) {
 			same = same && values[name] == all[0][name]
 		}
 		if !same {
-			rows = append(rows, row)
+			rows = append(rows, append([]string{name}, differingParts(row[1:])...))
 		}
 	}
 	return rows, nil
@@ -209,6 +239,35 @@ func leaves(v any, path string, out map[string]string) {
 	default:
 		out[path] = fmt.Sprint(v)
 	}
+}
+
+// longSetting is how many characters a value has whose parts are told apart.
+const longSetting = 60
+
+// differingParts leaves of long values what is not in all of them: step=5.7ms of all the
+// costs of an engine.
+func differingParts(values []string) []string {
+	if !slices.ContainsFunc(values, func(v string) bool { return utf8.RuneCountInString(v) > longSetting }) {
+		return values
+	}
+	count := map[string]int{}
+	var parts [][]string
+	for _, v := range values {
+		of := strings.FieldsFunc(strings.ReplaceAll(v, `"`, ""), func(r rune) bool { return strings.ContainsRune(" ,;{}[]", r) })
+		parts = append(parts, of)
+		slices.Sort(of)
+		for _, part := range slices.Compact(slices.Clone(of)) {
+			count[part]++
+		}
+	}
+	out := make([]string, len(values))
+	for i := range values {
+		out[i] = strings.Join(slices.DeleteFunc(parts[i], func(part string) bool { return count[part] == len(values) }), ", ")
+	}
+	if strings.Join(out, "") == "" { // the order alone differs
+		return values
+	}
+	return out
 }
 
 // decisionFigures are the figures of each run in its column.
@@ -241,12 +300,18 @@ func decisionFigures(runs []Tried) [][]string {
 	return rows
 }
 
-// cost is what a million output tokens cost in each run, or what is missing to say so.
-func cost(runs []Tried, d Decision) string {
+// A costLine is what is said of the cost of a run, or with no name of all of them.
+type costLine struct{ run, says string }
+
+// costs are what a million output tokens cost in each accepted run at its load, or what
+// is missing to say so. Runs of one load on as many GPUs cost the same, whatever their
+// settings: what these save shows at the highest load that each can serve.
+func costs(runs []Tried, d Decision) []costLine {
 	if !(d.PricePerGPUHour > 0) {
-		return "Not given: the price of a GPU for an hour."
+		return []costLine{{"", "Not given: the price of a GPU for an hour."}}
 	}
-	var out []string
+	var out []costLine
+	seen := map[string]int{}
 	for i := range runs {
 		s := &runs[i].Summary
 		gpus, says := 0, ""
@@ -254,17 +319,32 @@ func cost(runs []Tried, d Decision) string {
 			gpus = e.GPUs
 		}
 		switch per := s.Throughput.OutputTokensPerS; {
+		case !s.Verdict.Trustworthy:
+			says = "not known, since the run cannot be trusted"
+		case !runs[i].Accepted():
+			says = "none at this load, where it is rejected: it takes more GPUs"
 		case gpus == 0:
 			says = "not known, since the results do not say how many GPUs served"
 		case per == nil || *per == 0:
 			says = "not known, since there is no output"
 		default:
-			says = fmt.Sprintf("%s per million output tokens (%s, %s each per hour, over the duration of the run)",
-				page.Number(d.PricePerGPUHour*float64(gpus)/3600 / *per * 1e6), page.Many(int64(gpus), "GPU"), page.Number(d.PricePerGPUHour))
+			perMillion := page.Number(d.PricePerGPUHour * float64(gpus) / 3600 / *per * 1e6)
+			seen[perMillion]++
+			says = fmt.Sprintf("%s per million output tokens at this load, %s requests/s (%s, %s each per hour)",
+				perMillion, numberOrDash(s.Throughput.OfferedPerS), page.Many(int64(gpus), "GPU"), page.Number(d.PricePerGPUHour))
 		}
-		out = append(out, "- **"+inMarkdown(runs[i].Name)+"**: "+says)
+		out = append(out, costLine{runs[i].Name, says})
 	}
-	return strings.Join(out, "\n")
+	for _, n := range seen {
+		if n > 1 {
+			out = append(out, costLine{"", "Runs of the same load on the same GPUs cost the same: that does not say which setting is cheaper."})
+			break
+		}
+	}
+	if len(runs) > 1 {
+		out = append(out, costLine{"", "What a setting costs at the highest load that it can serve: reprise capacity."})
+	}
+	return out
 }
 
 // provenance tells runs and workloads apart, and puts side by side where the runs were

@@ -2,11 +2,13 @@ package report
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
 
 	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/page/pagetest"
 )
 
 // tried are two runs whose engine's flags differ.
@@ -41,7 +43,7 @@ func TestDecision(t *testing.T) {
 	perS := *runs[0].Summary.Throughput.OutputTokensPerS
 	for _, want := range []string{
 		"**r1.parquet**: accepted, and preferred\n", "**r2.parquet**: rejected, since it cannot be trusted", "| environment.deployment.engine\\_flags | --max-num-seqs 256 | --max-num-seqs 512 |",
-		"**r1.parquet**: " + page.Number(16.0/3600/perS*1e6) + " per million output tokens (8 GPUs, 2 each per hour", "the &lt;budget&gt; is spent", "sha256:abc",
+		"**r1.parquet**: " + page.Number(16.0/3600/perS*1e6) + " per million output tokens at this load, 100 requests/s (8 GPUs, 2 each per hour)", "**r2.parquet**: not known, since the run cannot be trusted", "the &lt;budget&gt; is spent", "sha256:abc",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
@@ -70,6 +72,46 @@ func TestDecisionByContract(t *testing.T) {
 	runs[1].Summary.Contract.Holds = false
 	if out := decision(t, runs, Decision{}); !strings.Contains(out, "no run keeps to the contract") || strings.Contains(out, "preferred\n") {
 		t.Errorf("nothing is accepted:\n%s", out)
+	}
+}
+
+// Runs of one load on as many GPUs cost the same, which is no reason to prefer one; and
+// a setting that is rejected has no cost beside those that are not.
+func TestDecisionCost(t *testing.T) {
+	runs := tried(t)
+	for i := range runs {
+		runs[i].Summary.Verdict = Verdict{Trustworthy: true}
+	}
+	const same = "Runs of the same load on the same GPUs cost the same: that does not say which setting is cheaper."
+	if out := decision(t, runs, Decision{PricePerGPUHour: 2}); !strings.Contains(out, same) || !strings.Contains(out, "What a setting costs at the highest load that it can serve: reprise capacity.") {
+		t.Errorf("two settings of one cost:\n%s", out)
+	}
+	v := 1500.0
+	runs[1].Summary.Contract = &ContractResult{Judged: true, Clauses: []ClauseResult{{Clause: "p50 ttft <= 1s", Outcome: Fails, Measured: &v, Allowed: 1000, Unit: "ms"}}}
+	if out := decision(t, runs, Decision{PricePerGPUHour: 2}); strings.Contains(out, same) || !strings.Contains(out, "**r2.parquet**: none at this load, where it is rejected: it takes more GPUs\n") {
+		t.Errorf("one is rejected:\n%s", out)
+	}
+}
+
+// The page says the same as the record.
+func TestDecisionPage(t *testing.T) {
+	runs := tried(t)
+	p, err := DecisionPage(runs, Decision{Why: "the budget is spent", PricePerGPUHour: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pagetest.FirstScreen(t, "decision", p, "r1.parquet is preferred: the most goodput", "r1.parquet: accepted, and preferred", "r2.parquet: rejected, since it cannot be trusted", "--max-num-seqs 512")
+}
+
+// Of a long value the parts that differ are told, and of a short one all of it.
+func TestDiffering(t *testing.T) {
+	a := result.Run{Load: result.Load{Model: "m1"}, Simulation: result.Simulation{Simulated: `preset l4: 1 × {"block_size":16,"prefix_caching":true}, router round-robin, costs step=5.16ms,request=24ms`}}
+	b := a
+	b.Model, b.Simulated = "m2", strings.NewReplacer("true", "false", "5.16", "5.7").Replace(a.Simulated)
+	rows, err := Differing(&a, &b)
+	want := [][]string{{"model", "m1", "m2"}, {"simulated", "prefix_caching:true, step=5.16ms", "prefix_caching:false, step=5.7ms"}}
+	if err != nil || !reflect.DeepEqual(rows, want) {
+		t.Errorf("%q, %v, want %q", rows, err, want)
 	}
 }
 

@@ -42,7 +42,7 @@ func (l *leads) add(code, confirm, format string, args ...any) {
 	l.out = append(l.out, Diagnosis{code, fmt.Sprintf(format, args...), confirm})
 }
 
-// diagnose looks for what the figures hint at. The due times are from firstDue to lastDue.
+// diagnose looks for what may be behind the figures. The due times are from firstDue to lastDue.
 func diagnose(s *Summary, t *timeline, firstDue, lastDue int64) []Diagnosis {
 	l := &leads{out: []Diagnosis{}}
 	l.client(s)
@@ -64,7 +64,7 @@ func (l *leads) client(s *Summary) {
 		switch r.Code {
 		case codeLagP50, codeLagP99, codeLagP999, codeLagDrift, codeCPU, codeGCPause, codeStalled, codeStalledTTFT, codeStalledGap, codeHeldBack:
 			l.add(leadClient, "the same load from several clients, or a lower rate: where the figures change, they were the client's",
-				"The client shaped these figures: %s (what the verdict rests on).", r.Text)
+				"The client shaped these figures: %s (validity checks).", r.Text)
 			return
 		}
 	}

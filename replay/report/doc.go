@@ -11,8 +11,8 @@
 //     holds, fails, or cannot be judged, with its margin. Package contract reads and
 //     judges them.
 //  4. It says what the figures can support: [Summary.Checklist] lists what a claim
-//     needs and which of it the run has. Each [Diagnosis] names figures that hint at
-//     a cause, and the measurement that would confirm it.
+//     needs and which of it the run has. Each [Diagnosis] names figures and a possible
+//     cause, and the measurement that would confirm it.
 //  5. Thin writers write the [Summary]: [WriteJSON] for programs,
 //     [WriteText] for a terminal, [Page] for a browser. None of them computes
 //     a number of its own, so they cannot disagree. [Overlay], [WriteTextRuns] and
@@ -74,7 +74,7 @@
 //     caches, interruptions, prompts cut, servers
 //   - checklist.go: the points that a measurement needs before others rely on it, with
 //     their table
-//   - diagnose.go: what figures hint at: queueing, prefill, interference, cold caches,
+//   - diagnose.go: possible causes: queueing, prefill, interference, cold caches,
 //     saturation, the client itself
 //   - environment.go: where a run was measured: engine, model, GPUs, host
 //   - contract.go: what judges a contract, what it is judged by, and clauses as table,
@@ -88,8 +88,8 @@
 //     lengths, classes, tokens per GPU; the line on the verdict; text from files made safe to
 //     print
 //   - text.go: the report for a terminal: widths, wrapping, grids; the table of the run
-//   - page.go: the report as a page: key figures, provenance, notes, the order of its
-//     sections
+//   - page.go: the report as a page: its first screen (verdict, key figures, latencies, the
+//     main plot), the order of its sections, provenance, notes
 //   - plots.go: the charts of a page, and the sentences above them
 //   - overlay.go: several runs in one report, as text, JSON or page: differences,
 //     distributions laid over each other, tokens per GPU against tokens per user
@@ -97,8 +97,8 @@
 //   - csv.go: the report as CSV
 //   - junit.go: checks and clauses as JUnit XML
 //   - prometheus.go: the report in Prometheus' text format, and the push to a Pushgateway
-//   - decision.go: the record of a tuning: settings accepted and rejected, latencies and
-//     cost
+//   - decision.go, decisionpage.go: the record of a tuning: settings accepted and rejected,
+//     those that differ, latencies and cost, as Markdown and as a page
 //
 // Exported names may change in any release.
 package report

@@ -48,7 +48,7 @@ func WriteMarkdown(w io.Writer, s Summary) error {
 			b.WriteString("- " + inMarkdown(warning.Text) + "\n")
 		}
 	}
-	folded(&b, "What the verdict rests on", checkHead, checkRows(&s))
+	folded(&b, validityChecks, checkHead, checkRows(&s))
 	folded(&b, "Where it was measured", []string{"", ""}, append(environmentRows(&s.Run), provenanceRows(&s)...))
 	_, err := w.Write(b.Bytes())
 	return err

@@ -88,11 +88,22 @@ func Overlay(runs []Named) *page.Page {
 		return Page(runs[0].Summary)
 	}
 	p := &page.Page{
-		Title:   fmt.Sprintf("Report of %d runs", len(runs)),
-		Lead:    "What each run measured, side by side and over each other. " + noClaim,
-		Verdict: overlayNotes(runs, "page"),
-		About:   overlayProvenance(runs),
-		Terms:   pageTerms(),
+		Title: fmt.Sprintf("Report of %d runs", len(runs)),
+		Tag:   overlayTag(runs),
+		Lead:  noClaim,
+		Table: firstOverlay(runs),
+		About: overlayProvenance(runs),
+		Terms: pageTerms(),
+	}
+	for _, n := range overlayNotes(runs, "") { // what must be known before the figures, and what may be read after them
+		if n.Level == page.Bad || n.Level == page.Good && n.Word != contractWord { // a contract that is met is in the table
+			p.Verdict = append(p.Verdict, n)
+		} else {
+			p.Notes = append(p.Notes, n)
+		}
+	}
+	if main := defined("ttft", cdf("TTFT distribution", "From when a request was sent. A curve further to the left is faster.", "TTFT", over(runs, func(s *Series) page.Series { return s.TTFTSent })...)); len(main) > 0 {
+		p.Plot = &main[0]
 	}
 	head, rows, rowTerms := overlayTable(runs)
 	align := slices.Repeat([]page.Align{page.Right}, len(head))
@@ -109,7 +120,7 @@ func Overlay(runs []Named) *page.Page {
 }
 
 // overlayNotes are the verdict on each run, the tiers, and what keeps the runs
-// from being compared.
+// from being compared. A page says the tiers elsewhere, and names nothing.
 func overlayNotes(runs []Named, what string) []page.Note {
 	var notes []page.Note
 	add := func(level page.Level, format string, args ...any) {
@@ -121,16 +132,17 @@ func overlayNotes(runs []Named, what string) []page.Note {
 			trusted = false
 			add(page.Bad, "%s is not trustworthy: %s", r.Name, r.Verdict.Reasons[0].Text)
 		}
-		if tier := trace.TierNote(what, r.Run.Tier); tier != "" && !slices.Contains(tiers, tier) {
+		if tier := trace.TierNote(what, r.Run.Tier); what != "" && tier != "" && !slices.Contains(tiers, tier) {
 			tiers = append(tiers, tier)
 		}
 	}
 	if trusted {
 		add(page.Good, "Each of the %d runs is trustworthy by itself.", len(runs))
+		notes[len(notes)-1].Word = "Trustworthy measurements"
 	}
 	for i := range runs {
 		for _, n := range contractNotes(&runs[i].Summary) {
-			add(n.Level, "%s: %s", runs[i].Name, n.Text)
+			notes = append(notes, page.Note{Level: n.Level, Word: n.Word, Text: runs[i].Name + ": " + contractLine(&runs[i].Summary)})
 		}
 	}
 	for i := range runs {
@@ -250,6 +262,38 @@ var overlayRows = []struct {
 	}},
 }
 
+// overlayTag is the strictest tier, in the words of a page.
+func overlayTag(runs []Named) string {
+	tier := runs[0].Run.Tier
+	for _, r := range runs[1:] {
+		tier = trace.Stricter(tier, r.Run.Tier)
+	}
+	return trace.TierNote("page", tier)
+}
+
+// firstRows are the figures of the first screen.
+var firstRows = []string{"Failed", "Done, requests/s", "Output tokens/s", "TTFT from sent, p50", "TTFT from sent, p99", "ITL, p50", "ITL, p99", "E2E from sent, p50", "E2E from sent, p99", "Contract"}
+
+// firstOverlay has these figures, a column for each run.
+func firstOverlay(runs []Named) *page.Table {
+	head, rows, terms := overlayTable(runs)
+	t := &page.Table{Caption: "Latencies in ms", Head: head, Align: slices.Repeat([]page.Align{page.Right}, len(head))}
+	t.Align[0] = page.Left
+	of := ""
+	for i, row := range rows {
+		name := row[0]
+		if rest, more := strings.CutPrefix(name, "… "); more {
+			name = of + ", " + rest
+		} else {
+			of, _, _ = strings.Cut(name, ", ")
+		}
+		if slices.Contains(firstRows, name) {
+			t.Rows, t.RowTerms = append(t.Rows, append([]string{name}, row[1:]...)), append(t.RowTerms, terms[i])
+		}
+	}
+	return t
+}
+
 // overlayTable has a column for each run, and no row that none has a figure for.
 func overlayTable(runs []Named) (head []string, rows [][]string, rowTerms []string) {
 	head = []string{""}
@@ -337,9 +381,9 @@ func overlayProvenance(runs []Named) []page.Group {
 	return slices.DeleteFunc(out, func(g page.Group) bool { return len(g.Facts) == 0 })
 }
 
-// hintSection has what the figures of each run hint at.
+// hintSection has what the figures of each run may come from.
 func hintSection(runs []Named) page.Section {
-	t := page.Table{Head: []string{"run", "what the figures hint at", "to confirm"}, Align: []page.Align{page.Left, page.Left, page.Left},
+	t := page.Table{Head: []string{"run", "possible cause", "to confirm"}, Align: []page.Align{page.Left, page.Left, page.Left},
 		HeadTerms: repeat(termOf("diagnoses"), 3)}
 	for _, r := range runs {
 		for _, d := range r.Diagnoses {
@@ -349,7 +393,7 @@ func hintSection(runs []Named) page.Section {
 	if len(t.Rows) == 0 {
 		return page.Section{}
 	}
-	return page.Section{Title: "What the numbers say", Tables: []page.Table{t}}
+	return page.Section{Title: "Possible causes", Tables: []page.Table{t}}
 }
 
 // over collects one series of each run under the run's name.
@@ -364,22 +408,17 @@ func over(runs []Named, of func(*Series) page.Series) (out []page.Series) {
 
 // overlaySection draws the distributions over each other.
 func overlaySection(runs []Named) page.Section {
-	var far [3]bool
 	simulated := true
 	for i := range runs {
-		l := &runs[i].Latency
-		for j, st := range []*Stat{&l.FromSent.TTFT, &l.TPOT, &l.FromSent.E2E} {
-			far[j] = far[j] || farApart(st)
-		}
 		simulated = simulated && runs[i].Run.Simulated != ""
 	}
-	plots := defined("ttft", cdf("TTFT distribution", "From when a request was sent. A curve further to the left is faster.", far[0], over(runs, func(s *Series) page.Series { return s.TTFTSent })...))
+	var plots []page.Plot // that of TTFT from sent is on the first screen
 	if !simulated {
-		plots = append(plots, defined("ttft", cdf("TTFT distribution, from due", "From when a request was due, its waiting in the client included.", far[0], over(runs, func(s *Series) page.Series { return s.TTFTDue })...))...)
+		plots = append(plots, defined("ttft", cdf("TTFT distribution, from due", "From when a request was due, its waiting in the client included.", "TTFT", over(runs, func(s *Series) page.Series { return s.TTFTDue })...))...)
 	}
-	plots = append(plots, defined("itl_chunk", cdf("ITL distribution", "All gaps between token events, of all requests.", true, over(runs, func(s *Series) page.Series { return s.ITLChunk })...))...)
-	plots = append(plots, defined("tpot", cdf("TPOT distribution", "One value for each request.", far[1], over(runs, func(s *Series) page.Series { return s.TPOT })...))...)
-	plots = append(plots, defined("e2e", cdf("E2E distribution", "From when a request was sent, to its last token.", far[2], over(runs, func(s *Series) page.Series { return s.E2ESent })...))...)
+	plots = append(plots, defined("itl_chunk", gapCDF("ITL distribution", "All gaps between token events, of all requests.", over(runs, func(s *Series) page.Series { return s.ITLChunk })...))...)
+	plots = append(plots, defined("tpot", cdf("TPOT distribution", "One value for each request.", "TPOT", over(runs, func(s *Series) page.Series { return s.TPOT })...))...)
+	plots = append(plots, defined("e2e", cdf("E2E distribution", "From when a request was sent, to its last token.", "E2E", over(runs, func(s *Series) page.Series { return s.E2ESent })...))...)
 	return page.Section{Title: "Distributions", Plots: plots}
 }
 
@@ -394,7 +433,7 @@ func overlayLoad(runs []Named) page.Section {
 		line("tokens over time", "Prompt tokens over time", "Each prompt counts at its first token.", "tokens per second", page.Line, func(s *Series) page.Series { return s.PromptPerS }),
 		line("tokens over time", "Output tokens over time", "Each token counts when it came.", "tokens per second", page.Line, func(s *Series) page.Series { return s.OutputPerS }),
 		line("hit ratio over time", "Hit ratio over time", "Measured, by token.", "share of the prompt tokens", page.Line, func(s *Series) page.Series { return s.Hits }),
-		defined("send_lag", cdf("Send lag distribution", "Lags under a microsecond are drawn at one.", true, over(runs, func(s *Series) page.Series { return s.Lag })...)))}
+		defined("send_lag", cdf("Send lag distribution", "How late the client sent.", "sent − due", over(runs, func(s *Series) page.Series { return s.Lag })...)))}
 }
 
 // A spot is a run on the plane of what a GPU gives and what a user gets.

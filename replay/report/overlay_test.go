@@ -88,7 +88,8 @@ func TestOverlayDifferences(t *testing.T) {
 			}
 			return 20, 5
 		})
-		if got := noteTexts(Overlay(runs).Verdict); !strings.Contains(got, want) {
+		p := Overlay(runs)
+		if got := noteTexts(append(p.Verdict, p.Notes...)) + p.Tag; !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
 	}

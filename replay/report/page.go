@@ -10,40 +10,189 @@ import (
 	"reprise/trace/page"
 )
 
-// Page lays the summary out for a browser: verdict, key figures and provenance,
-// what the numbers say and the checklist, tables and plots, and the definitions
-// of all of it. A plot without a value is left out.
+// Page lays the summary out for a browser: on the first screen whether the run can be
+// trusted, its main figures and its latencies over time; then what is behind them, the
+// checks and the checklist, provenance and definitions. A plot without a value is left
+// out.
 func Page(s Summary) *page.Page {
 	p := &page.Page{
 		Title:   "Replay report",
-		Lead:    "What a replay measured, with every latency from when a request was sent and from when it was due.",
+		Tag:     trace.TierNote("page", s.Run.Tier),
+		Lead:    whatRan(&s),
 		Verdict: verdictNotes(&s),
 		Facts:   keyFigures(&s),
+		Table:   keyLatencies(&s),
+		Plot:    latencyOverTime(&s),
 		About:   provenanceGroups(&s),
 		Terms:   pageTerms(),
+	}
+	if s.Run.Simulated != "" {
+		p.Title = "Simulation report"
 	}
 	if s.Run.Note != "" {
 		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "Of this run: " + s.Run.Note})
 	}
+	limits := page.Note{Level: page.Info, Word: "Limitations", Text: "what these figures rest on, and what they cannot say."}
 	for _, w := range s.Warnings {
-		level := page.Info
 		if w.Code == WarnPreset {
-			level = page.Warn
+			p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: w.Text})
+			continue
 		}
-		p.Notes = append(p.Notes, page.Note{Level: level, Text: w.Text})
+		limits.Items = append(limits.Items, w.Text)
 	}
-	if s.Run.Simulated != "" {
-		p.Title, p.Lead = "Simulation report", "What a model of an engine would do with a workload, in virtual time; there was no client whose sending could be late."
+	if len(limits.Items) > 0 {
+		p.Notes = append(p.Notes, limits)
 	}
 	for _, section := range []page.Section{
-		contractSection(&s), methodSection(&s), peerSection(s.Peer), overviewSection(&s), steadySection(s.Steady), ttftSection(&s), itlSection(&s), e2eSection(&s),
-		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), classSection(&s), partSection(&s), errorSection(&s),
+		contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), causeSection(&s), overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
+		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), classSection(&s), partSection(&s), errorSection(&s), validitySection(&s),
 	} {
-		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
+		if len(section.Text)+len(section.Tables)+len(section.Plots)+len(section.Notes) > 0 {
 			p.Sections = append(p.Sections, section)
 		}
 	}
 	return p
+}
+
+// whatRan is a line about what was sent where.
+func whatRan(s *Summary) string {
+	out := page.Many(s.Requests.Rows, "request")
+	if s.DurationS != nil {
+		out += " in " + page.Number(*s.DurationS) + " s"
+	}
+	out += ", " + schedule(&s.Run)
+	if m := s.Run.Model; m != "" {
+		out += ", model " + Plain(m)
+	}
+	if s.Run.Simulated != "" {
+		return out + ", against a model of an engine in virtual time."
+	}
+	if n := len(s.Run.Endpoints); n > 0 {
+		out += ", at " + Plain(s.Run.Endpoints[0])
+		if n > 1 {
+			out += fmt.Sprintf(" and %d more", n-1)
+		}
+	}
+	return out + "."
+}
+
+// shownReasons are as many as the first screen has room for.
+const shownReasons = 3
+
+// verdictNotes are what to know before any figure. The verdict is on the measurement,
+// and its word says so: a server may be slow in a trustworthy one.
+func verdictNotes(s *Summary) []page.Note {
+	v := page.Note{Level: page.Good, Word: "Trustworthy measurement", Text: "the client kept to its schedule and the run is complete."}
+	if s.Run.Simulated != "" {
+		v.Word, v.Text = "Simulated", "a model of an engine gave these figures in virtual time. Nothing was sent and no client was measured; the run is complete."
+	}
+	if !s.Verdict.Trustworthy {
+		v.Level, v.Word = page.Bad, "Not trustworthy"
+		v.Text = "these figures may not describe the server."
+		if s.Run.Simulated != "" {
+			v.Word = "Simulated, and not trustworthy"
+			v.Text = "these figures may not describe the engine."
+		}
+		for i, r := range s.Verdict.Reasons {
+			if i == shownReasons && len(s.Verdict.Reasons) > shownReasons+1 {
+				v.Items = append(v.Items, fmt.Sprintf("%d more: see %s", len(s.Verdict.Reasons)-i, validityChecks))
+				break
+			}
+			v.Items = append(v.Items, r.Text)
+		}
+	}
+	return append([]page.Note{v}, contractNotes(s)...)
+}
+
+// keyFigures are those that are asked for first, beside the latencies.
+func keyFigures(s *Summary) []page.Fact {
+	r, t := &s.Requests, &s.Throughput
+	var out []page.Fact
+	add := func(label, term string, value *float64, unit, note string) {
+		if value != nil {
+			out = append(out, page.Fact{Label: label, Value: strings.TrimSpace(page.Number(*value) + " " + unit), Note: note, Term: termOf(term)})
+		}
+	}
+	add("Throughput", "requests", t.RequestsPerS, "req/s", "of "+numberOrDash(t.OfferedPerS)+" offered")
+	out = append(out, page.Fact{Label: "Errors", Value: page.OrDash(r.ErrorShare, page.Percent), Term: termOf("error_share"),
+		Note: fmt.Sprintf("%s of %s", page.Brief(r.Failed), page.Many(r.Succeeded+r.Failed, "request"))})
+	add("Output", "output_tokens", t.OutputTokensPerS, "tok/s", page.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
+	if g := s.Goodput; g != nil {
+		add("Goodput", "goodput", g.FromDue.PerS, "req/s", fmt.Sprintf("%s met %s", page.OrDash(g.FromDue.Share, page.Percent), strings.ReplaceAll(g.SLO.String(), ",", ", ")))
+	} else {
+		add("Prompts", "prompt_tokens", t.PromptTokensPerS, "tok/s", page.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
+	}
+	add("In flight, mean", "in_flight", s.InFlight.Mean, "", "at most "+page.Brief(int64(s.InFlight.Max)))
+	if c := &s.Cache; c.Measured != nil {
+		note := "of prompt tokens"
+		if c.Expected != nil {
+			note += "; " + page.Percent(*c.Expected) + " expected"
+		}
+		out = append(out, page.Fact{Label: "Prefix cache hits", Value: page.Percent(*c.Measured), Note: note, Term: termOf("measured_ratio")})
+	}
+	return out
+}
+
+// keyLatencies are the percentiles of what users feel, from when requests were sent;
+// from when they were due as well where that is another figure.
+func keyLatencies(s *Summary) *page.Table {
+	t := &page.Table{Caption: "Latency in ms, of successful requests", Head: []string{"", "p50", "p95", "p99"},
+		HeadTerms: []string{"", termOf("p50"), termOf("p95"), termOf("p99")}, Align: []page.Align{page.Left, page.Right, page.Right, page.Right}}
+	few := false
+	row := func(name, term string, st *Stat) {
+		if st.Count > 0 {
+			few = few || st.P99 == nil
+			t.Rows = append(t.Rows, []string{name, page.OrDash(st.P50, page.Short), page.OrDash(st.P95, page.Short), page.OrDash(st.P99, page.Short)})
+			t.RowTerms = append(t.RowTerms, termOf(term))
+		}
+	}
+	l := &s.Latency
+	both := func(name, term string, sent, due *Stat) {
+		a, b := sent.P99, due.P99
+		if a == nil || b == nil {
+			a, b = sent.Max, due.Max
+		}
+		row(name, term, sent)
+		if a != nil && b != nil && *b > 1.01**a {
+			row(name+" from due", term, due)
+		}
+	}
+	both("TTFT", "ttft", &l.FromSent.TTFT, &l.FromDue.TTFT)
+	row("ITL", "itl_chunk", &l.ITLChunk)
+	row("TPOT", "tpot", &l.TPOT)
+	both("E2E", "e2e", &l.FromSent.E2E, &l.FromDue.E2E)
+	if few {
+		t.Caption += "; – is too few of them"
+	}
+	return t
+}
+
+// latencyOverTime is the main plot of a run; nil where no request succeeded.
+func latencyOverTime(s *Summary) *page.Plot {
+	drawn := defined("ttft", overTime(s, "Latency over time", "latency", s.Series.TTFTMax, s.Series.TTFTPoints, s.Series.E2EPoints))
+	if len(drawn) == 0 {
+		return nil
+	}
+	return &drawn[0]
+}
+
+// sayRates says what was done in what time.
+func sayRates(s *Summary) (says []string) {
+	if s.DurationS == nil {
+		return nil
+	}
+	r, t := &s.Requests, &s.Throughput
+	out := fmt.Sprintf("%s of %s succeeded within %s s", page.Brief(r.Succeeded), page.Many(r.Rows, "request"), page.Number(*s.DurationS))
+	if t.RequestsPerS != nil {
+		out += fmt.Sprintf(": %s requests, %s prompt tokens and %s output tokens per second (duration, throughput)",
+			page.Number(*t.RequestsPerS), page.Number(*t.PromptTokensPerS), page.Number(*t.OutputTokensPerS))
+	}
+	says = append(says, out+".")
+	if g := s.Goodput; g != nil && g.FromDue.Share != nil {
+		says = append(says, fmt.Sprintf("%s of the requests that ended met %s counted from when they were sent, and %s counted from when they were due (goodput share).",
+			page.OrDash(g.FromSent.Share, page.Percent), g.SLO, page.Percent(*g.FromDue.Share)))
+	}
+	return says
 }
 
 // ShortDigest keeps enough of a digest to tell workloads apart by eye.
@@ -64,34 +213,25 @@ func ToSecond(at string) string {
 	return t.Format("2006-01-02 15:04:05 MST")
 }
 
-// methodSection says what the figures come to, and how far they carry.
-func methodSection(s *Summary) page.Section {
-	sec := page.Section{Title: "What the numbers say"}
-	if s.DurationS != nil {
-		r, t := &s.Requests, &s.Throughput
-		says := fmt.Sprintf("%s of %s succeeded within %s s", page.Brief(r.Succeeded), page.Many(r.Rows, "request"), page.Number(*s.DurationS))
-		if t.RequestsPerS != nil {
-			says += fmt.Sprintf(": %s requests, %s prompt tokens and %s output tokens per second (duration, throughput)",
-				page.Number(*t.RequestsPerS), page.Number(*t.PromptTokensPerS), page.Number(*t.OutputTokensPerS))
-		}
-		sec.Text = append(sec.Text, says+".")
-		if g := s.Goodput; g != nil && g.FromDue.Share != nil {
-			sec.Text = append(sec.Text, fmt.Sprintf("%s of the requests that ended met %s counted from when they were sent, and %s counted from when they were due (goodput share).",
-				page.OrDash(g.FromSent.Share, page.Percent), g.SLO, page.Percent(*g.FromDue.Share)))
-		}
-	}
+// causeSection has what may be behind the figures.
+func causeSection(s *Summary) page.Section {
+	sec := page.Section{Title: "Possible causes"}
 	for _, d := range s.Diagnoses {
-		sec.Notes = append(sec.Notes, page.Note{Level: page.Info, Text: d.Text + " To confirm: " + d.Confirm + "."})
+		sec.Notes = append(sec.Notes, page.Note{Level: page.Info, Word: "Lead", Text: d.Text + " To confirm: " + d.Confirm + "."})
 	}
+	return sec
+}
+
+// validitySection says what the verdict was made by, and how far the figures carry.
+func validitySection(s *Summary) page.Section {
+	checks := page.Table{Caption: "Checks of the client and the run", Head: checkHead, Rows: checkRows(s),
+		HeadTerms: []string{"", termOf("verdict.checks"), termOf("verdict.checks")}}
 	t := page.Table{Caption: "Checklist of the method", Head: checklistHead, Rows: checklistRows(s.Checklist),
 		Align: []page.Align{page.Left, page.Left, page.Left}, HeadTerms: repeat(termOf("checklist"), len(checklistHead))}
 	for i := range t.Rows {
 		t.Rows[i][1] = s.Checklist[i].Status.sign()
 	}
-	checks := page.Table{Caption: "What the verdict rests on", Head: checkHead, Rows: checkRows(s),
-		HeadTerms: []string{"", termOf("verdict.checks"), termOf("verdict.checks")}}
-	sec.Tables = []page.Table{t, checks}
-	return sec
+	return page.Section{Title: validityChecks, Text: []string{sayChecklist(s.Checklist)}, Tables: []page.Table{checks, t}}
 }
 
 // overviewSection has what was asked of the server and what it did, and every latency
@@ -128,59 +268,7 @@ func overviewSection(s *Summary) page.Section {
 	if near > 0 {
 		t.Caption += "; percentiles of more than a million values are within 0.1 %"
 	}
-	return page.Section{Title: "Figures", Tables: []page.Table{run, t}}
-}
-
-// verdictNotes are what to know before any figure.
-func verdictNotes(s *Summary) []page.Note {
-	level := page.Good
-	if !s.Verdict.Trustworthy {
-		level = page.Bad
-	}
-	notes := []page.Note{{Level: level, Text: verdictLine(s)}}
-	for _, r := range s.Verdict.Reasons {
-		notes = append(notes, page.Note{Level: page.Bad, Text: r.Text})
-	}
-	notes = append(notes, contractNotes(s)...)
-	notes = append(notes, page.Note{Level: page.Info, Text: sayChecklist(s.Checklist)})
-	if tier := trace.TierNote("page", s.Run.Tier); tier != "" {
-		notes = append(notes, page.Note{Level: page.Warn, Text: tier})
-	}
-	return notes
-}
-
-// keyFigures are those that are asked for first.
-func keyFigures(s *Summary) []page.Fact {
-	r, t, l := &s.Requests, &s.Throughput, &s.Latency
-	out := []page.Fact{{Label: "Requests", Value: page.Brief(r.Rows), Note: fmt.Sprintf("%s succeeded, %s failed", page.Brief(r.Succeeded), page.Brief(r.Failed)), Term: termOf("rows")}}
-	add := func(label, term string, value *float64, unit, note string) {
-		if value != nil {
-			out = append(out, page.Fact{Label: label, Value: page.Number(*value) + " " + unit, Note: note, Term: termOf(term)})
-		}
-	}
-	spread := func(label, term string, st *Stat) {
-		switch {
-		case st.P99 != nil:
-			out = append(out, page.Fact{Label: label + " p50 / p99", Value: page.Number(*st.P50) + " / " + page.Number(*st.P99) + " ms", Note: "tail ratio " + numberOrDash(st.TailRatio), Term: termOf(term)})
-		case st.P50 != nil:
-			out = append(out, page.Fact{Label: label + " p50 / max", Value: page.Number(*st.P50) + " / " + page.Number(*st.Max) + " ms", Note: page.Many(st.Count, "value") + ", too few for a p99", Term: termOf(term)})
-		}
-	}
-	add("Throughput", "requests", t.RequestsPerS, "requests/s", "of "+numberOrDash(t.OfferedPerS)+" offered")
-	spread("TTFT from sent", "ttft", &l.FromSent.TTFT)
-	spread("ITL", "itl_chunk", &l.ITLChunk)
-	spread("TPOT", "tpot", &l.TPOT)
-	spread("E2E from sent", "e2e", &l.FromSent.E2E)
-	add("Output tokens", "output_tokens", t.OutputTokensPerS, "/s", page.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
-	add("Prompt tokens", "prompt_tokens", t.PromptTokensPerS, "/s", page.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
-	if g := s.Goodput; g != nil {
-		add("Goodput from due", "goodput", g.FromDue.PerS, "requests/s", fmt.Sprintf("%s met %s", page.OrDash(g.FromDue.Share, page.Percent), g.SLO))
-	}
-	add("In flight", "in_flight", s.InFlight.Mean, "on average", "at most "+page.Brief(int64(s.InFlight.Max)))
-	if c := &s.Cache; c.Measured != nil {
-		out = append(out, page.Fact{Label: "Prefix cache hits", Value: page.Percent(*c.Measured), Note: strings.TrimSpace(page.OrDash(c.Expected, page.Percent) + " expected " + expectedFromWords[c.ExpectedFrom]), Term: termOf("measured_ratio")})
-	}
-	return out
+	return page.Section{Title: "Figures", Text: sayRates(s), Tables: []page.Table{run, t}}
 }
 
 // A group collects the facts that the run gives; what it does not say is left out.
@@ -272,7 +360,7 @@ func engine(s *Summary) factGroup {
 	}
 	if r.Cache != nil {
 		did, note := cacheBefore(r.Cache)
-		g.add("Caches before", did, note)
+		g.add("Cache state at start", did, note)
 	}
 	return g
 }
@@ -299,8 +387,8 @@ func workload(s *Summary) factGroup {
 	if r.Verbatim != "" {
 		g.add("Verbatim", ShortDigest(r.Verbatim), "digest of the raw file: real text was sent")
 	}
-	g.add("Left out", positive(int(r.Excluded), "row"), "failed in the source")
-	g.add("Skipped", positive(int(r.Skipped), "turn"), "a turn before failed")
+	g.add("Skipped rows", positive(int(r.Excluded), "row"), "failed in the source")
+	g.add("Skipped turns", positive(int(r.Skipped), "turn"), "a turn before failed")
 	g.add("Short tails", positive(int(r.ShortTails), "partial block"), "too short to be told apart")
 	return g
 }
@@ -334,7 +422,7 @@ func client(r *result.Run) factGroup {
 	} else if st != nil {
 		stalls = fmt.Sprintf("%s, %s ms in all, the longest %s ms", page.Brief(st.Count), page.Number(float64(st.TotalNS)/1e6), page.Number(float64(st.LongestNS)/1e6))
 	}
-	g.add("Stalls", stalls, "in which the client stood still")
+	g.add("Stalls", stalls, "of the client")
 	g.add("Trace", r.TraceID, "id of the requests' traces")
 	g.add("Started", ToSecond(r.Started), "")
 	source := ""

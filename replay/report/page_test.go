@@ -11,15 +11,14 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/page/pagetest"
 	"reprise/trace/textpage"
 )
 
 func plotsOf(p *page.Page) map[string]page.Plot {
 	out := map[string]page.Plot{}
-	for _, s := range p.Sections {
-		for _, plot := range s.Plots {
-			out[plot.Title] = plot
-		}
+	for _, plot := range p.Plots() {
+		out[plot.Title] = *plot
 	}
 	return out
 }
@@ -30,7 +29,7 @@ func TestPage(t *testing.T) {
 	plots := plotsOf(p)
 	for title, series := range map[string][]string{
 		"TTFT distribution":       {"from sent", "from due"},
-		"TTFT over time":          {"a request", "slowest of each bin"},
+		"Latency over time":       {"TTFT", "E2E"},
 		"ITL distribution":        {"between events (chunk ITL)", "per token (token-normalised ITL)"},
 		"Prompt tokens over time": {"prompt tokens"},
 		"Output tokens over time": {"output tokens"},
@@ -40,7 +39,7 @@ func TestPage(t *testing.T) {
 		"Arrivals":                {"due", "sent"},
 		"In flight":               {"in flight"},
 		"Send lag distribution":   {"sent − due"},
-		"Send lag over time":      {"a request", "latest of each bin"},
+		"Send lag over time":      {"a request"},
 		"Prompt lengths":          {"prompt tokens"},
 		"Output lengths":          {"output tokens", "as the workload asks"},
 	} {
@@ -70,12 +69,7 @@ func TestPage(t *testing.T) {
 // The tier is said whatever it is, and a released one is not called internal.
 func TestPageTier(t *testing.T) {
 	for tier, want := range map[string]string{"internal": "This page is internal: not for release", "": "No tier is stated", "partner": "This page is of tier partner", "public": ""} {
-		got := ""
-		for _, n := range Page(summarise(t, result.Run{Source: result.Source{Tier: tier}}, Options{}, answer(0, 0, 0, 1))).Verdict {
-			if strings.Contains(n.Text, "not for ") {
-				got = n.Text
-			}
-		}
+		got := Page(summarise(t, result.Run{Source: result.Source{Tier: tier}}, Options{}, answer(0, 0, 0, 1))).Tag
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("tier %q: %q", tier, got)
 		}
@@ -85,14 +79,17 @@ func TestPageTier(t *testing.T) {
 func TestPageVerdict(t *testing.T) {
 	run, results, opts := brokenRun()
 	s := summarise(t, run, opts, results...)
-	notes := Page(s).Verdict
-	if notes[0].Level != page.Bad || !strings.HasPrefix(notes[0].Text, "Not trustworthy") {
-		t.Errorf("first note: %+v", notes[0])
+	note := Page(s).Verdict[0]
+	if note.Level != page.Bad || note.Word != "Not trustworthy" || len(s.Verdict.Reasons) != 6 {
+		t.Errorf("first note: %+v, of %d reasons", note, len(s.Verdict.Reasons))
 	}
-	for i, r := range s.Verdict.Reasons {
-		if notes[1+i] != (page.Note{Level: page.Bad, Text: r.Text}) {
-			t.Errorf("note %d: %+v, want %+v", 1+i, notes[1+i], r)
-		}
+	want := []string{s.Verdict.Reasons[0].Text, s.Verdict.Reasons[1].Text, s.Verdict.Reasons[2].Text, "3 more: see Validity checks"}
+	if !slices.Equal(note.Items, want) {
+		t.Errorf("reasons: %q, want %q", note.Items, want)
+	}
+	s.Verdict.Reasons = s.Verdict.Reasons[:4] // room for one is room for the fourth
+	if note := Page(s).Verdict[0]; len(note.Items) != 4 || note.Items[3] != s.Verdict.Reasons[3].Text {
+		t.Errorf("four reasons: %q", note.Items)
 	}
 }
 
@@ -187,7 +184,7 @@ func TestSentences(t *testing.T) {
 	figures := regexp.MustCompile(`\((p50|tokens per event|lag drift|in flight|prompt error|output miss|measured|rounding loss|goodput share|duration)|within 1 %|hide it`)
 	n := 0
 	for _, section := range p.Sections {
-		if section.Title == "Definitions" {
+		if section.Title == validityChecks { // counts points
 			continue
 		}
 		for _, line := range section.Text {
@@ -201,7 +198,7 @@ func TestSentences(t *testing.T) {
 		t.Errorf("only %d sentences", n)
 	}
 	late := Page(summarise(t, result.Run{}, Options{}, answer(0, 0, 100, 5), answer(1, 0, 100, 5)))
-	if text := strings.Join(late.Sections[2].Text, " "); !strings.Contains(text, "105 ms, which is 100 ms more") {
+	if text := strings.Join(late.Sections[0].Text, " "); !strings.Contains(text, "105 ms, which is 100 ms more") {
 		t.Errorf("no word of the wait: %s", text)
 	}
 	for _, line := range sayCache(ptr(summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, hit(0, 100, 50, -1)))) {
@@ -209,6 +206,19 @@ func TestSentences(t *testing.T) {
 			t.Error(line)
 		}
 	}
+}
+
+// The first screen answers: is it trustworthy, how long did it take, how much came out,
+// what failed; and shows latency over time.
+func TestFirstScreen(t *testing.T) {
+	run, results, opts := smallRun()
+	pagetest.FirstScreen(t, "report", Page(summarise(t, run, opts, results...)),
+		"Trustworthy measurement: the client kept to its schedule and the run is complete.", "TTFT\t78.0\t124\t126", "ITL\t8.00", "E2E\t103", "19.9 req/s", "8 of 1,200 requests", "Latency over time")
+	run, results, opts = brokenRun()
+	s := summarise(t, run, opts, results...)
+	pagetest.FirstScreen(t, "report-broken", Page(s), "Not trustworthy: these figures may not describe the server.", s.Verdict.Reasons[0].Text)
+	pagetest.FirstScreen(t, "report-runs", Overlay(named(t, 400, 3, func(k int, _ *result.Run, _ *Options) (int64, int64) { return int64(20 + 10*k), 5 })),
+		"Trustworthy measurements: Each of the 3 runs is trustworthy by itself.", "TTFT from sent, p99\t22\t32\t42", "TTFT distribution")
 }
 
 func ptr(s Summary) *Summary { return trace.Ptr(s) }

@@ -12,7 +12,7 @@ import (
 type pick struct {
 	hash      uint64
 	due, sent int64
-	ttft      Span
+	ttft, e2e Span
 }
 
 func (p *pick) lag() int64 { return p.sent - p.due }
@@ -44,7 +44,7 @@ func (p *picks) add(row int64, q pick) {
 func (p *picks) cut() {
 	slices.SortFunc(p.held, func(a, b pick) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.due, b.due),
-			cmp.Compare(a.sent, b.sent), cmp.Compare(a.ttft.NS, b.ttft.NS))
+			cmp.Compare(a.sent, b.sent), cmp.Compare(a.ttft.NS, b.ttft.NS), cmp.Compare(a.e2e.NS, b.e2e.NS))
 	})
 	if len(p.held) > maxPicks {
 		p.held = p.held[:maxPicks]

@@ -4,27 +4,33 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"reprise/trace/page"
 )
 
 // cdf is a cumulative distribution of milliseconds.
-func cdf(title, about string, log bool, series ...page.Series) page.Plot {
-	return page.Plot{
-		Title: title, Text: about, Kind: page.Line, LogX: log,
-		XLabel: "at most", XUnit: "ms", YLabel: "share", Series: series,
-	}
+func cdf(title, about, label string, series ...page.Series) page.Plot {
+	return page.Plot{Title: title, Text: about, Kind: page.CDF, XLabel: label, XUnit: "ms", YLabel: "share of requests", Series: series}
 }
 
-// overTime is a scatter of sampled requests with the largest of each bin.
-func overTime(s *Summary, title, label string, points, largest page.Series) page.Plot {
-	about := fmt.Sprintf("Each point is a request: %s of %s that were sent, chosen by a hash of their rows. The largest of every %s s is of all of them.",
-		page.Brief(s.Series.Sampled), page.Brief(s.Series.SampledFrom), page.Number(s.Series.BinS))
-	return page.Plot{
-		Title: title, Text: about, Kind: page.Points,
-		XLabel: "time since the start", XUnit: "s", YLabel: label, YUnit: "ms",
-		Series: []page.Series{points, largest},
+// gapCDF is one of the gaps between tokens.
+func gapCDF(title, about string, series ...page.Series) page.Plot {
+	p := cdf(title, about, "time between tokens", series...)
+	p.YLabel = "share of gaps"
+	return p
+}
+
+// overTime is a scatter of requests. Where not all of them are drawn, the largest of
+// each bin stands beside them.
+func overTime(s *Summary, title, label string, largest page.Series, points ...page.Series) page.Plot {
+	about := "Each point is a request."
+	if n, of := s.Series.Sampled, s.Series.SampledFrom; n < of {
+		about = fmt.Sprintf("Each point is a request: a random %s of %s. The largest of every %s s is of all of them.", page.Brief(n), page.Brief(of), page.Number(s.Series.BinS))
+		points = append(points, largest)
 	}
+	return page.Plot{Title: title, Text: about, Kind: page.Points, LogY: true,
+		XLabel: "time since the start", XUnit: "s", YLabel: label, YUnit: "ms", Series: points}
 }
 
 // bothOrigins draws a latency from both of its origins, which in a simulation are one.
@@ -34,12 +40,6 @@ func bothOrigins(s *Summary, sent, due page.Series, name string) []page.Series {
 		return []page.Series{sent}
 	}
 	return []page.Series{sent, due}
-}
-
-// farApart says that a metric needs a logarithmic axis: on a linear one its tail
-// would leave no room for the rest.
-func farApart(st *Stat) bool {
-	return st.P50 != nil && *st.Min > 0 && *st.Max > 10**st.P50
 }
 
 // defined gives plots the definition that they share.
@@ -53,14 +53,12 @@ func defined(term string, plots ...page.Plot) []page.Plot {
 func ttftSection(s *Summary) page.Section {
 	p, sent, due := &s.Series, &s.Latency.FromSent.TTFT, &s.Latency.FromDue.TTFT
 	says := spread(sent, "Counted from when they were sent, half of the requests had their first token within", "TTFT from sent")
-	note := "Where the curve from due lies to the right, requests waited before they were sent."
+	note := "Where the curve from due lies to the right, requests waited in the client before they were sent."
 	if s.Run.Simulated != "" {
-		note = "Share of the requests whose first token came within the time."
+		note = ""
 	}
 	sec := page.Section{Title: "Time to first token", Text: append(says, sayOrigins(s, "TTFT", sent, due)...),
-		Plots: defined("ttft",
-			cdf("TTFT distribution", note, farApart(sent), bothOrigins(s, p.TTFTSent, p.TTFTDue, "TTFT")...),
-			overTime(s, "TTFT over time", "TTFT from sent", p.TTFTPoints, p.TTFTMax)),
+		Plots: defined("ttft", cdf("TTFT distribution", note, "TTFT", bothOrigins(s, p.TTFTSent, p.TTFTDue, "TTFT")...)),
 	}
 	if len(s.ByInputLength) > 0 {
 		var groups []Group
@@ -78,8 +76,8 @@ func itlSection(s *Summary) page.Section {
 	if per := s.Tokens.PerEvent; per == nil || *per != 1 {
 		gaps, about = append(gaps, p.ITLToken), "All gaps of all requests, by event and by token. "
 	}
-	itl := defined("itl_chunk", cdf("ITL distribution", about+"Gaps under a microsecond are drawn at one.", true, gaps...))
-	tpot := defined("tpot", cdf("TPOT distribution", "One value for each request.", farApart(&s.Latency.TPOT), p.TPOT))
+	itl := defined("itl_chunk", gapCDF("ITL distribution", strings.TrimSpace(about), gaps...))
+	tpot := defined("tpot", cdf("TPOT distribution", "One value for each request.", "TPOT", p.TPOT))
 	says := spread(&s.Latency.ITLChunk, "Half of the gaps between token events took no more than", "chunk ITL")
 	if per := s.Tokens.PerEvent; per != nil && *per > 1.01 && s.Latency.ITLToken.P50 != nil {
 		says = append(says, fmt.Sprintf("An event carried %s tokens on average, so a gap is not the time of a token: per token the median is %s ms (tokens per event, token-normalised ITL).",
@@ -93,7 +91,7 @@ func e2eSection(s *Summary) page.Section {
 	p, sent, due := &s.Series, &s.Latency.FromSent.E2E, &s.Latency.FromDue.E2E
 	says := spread(sent, "Counted from when they were sent, half of the requests had their last token within", "E2E from sent")
 	return page.Section{Title: "End to end", Text: append(says, sayOrigins(s, "E2E", sent, due)...), Plots: defined("e2e",
-		cdf("E2E distribution", "To the last token.", farApart(sent), bothOrigins(s, p.E2ESent, p.E2EDue, "E2E")...))}
+		cdf("E2E distribution", "To the last token.", "E2E", bothOrigins(s, p.E2ESent, p.E2EDue, "E2E")...))}
 }
 
 func loadSection(s *Summary) page.Section {
@@ -109,8 +107,7 @@ func loadSection(s *Summary) page.Section {
 	}
 	// The Y axis of the lag is logarithmic, with what is too small for it at its foot:
 	// one stall must not flatten all else.
-	lag := overTime(s, "Send lag over time", "sent − due", p.LagPoints, p.LagMax)
-	lag.LogY = true
+	lag := overTime(s, "Send lag over time", "sent − due", p.LagMax, p.LagPoints)
 	lag.Text += " What is under a microsecond is drawn at one."
 	for i := range lag.Series {
 		line := &lag.Series[i]
@@ -126,7 +123,7 @@ func loadSection(s *Summary) page.Section {
 			over("Prompt tokens over time", coarse+" Each prompt counts at its first token, which ends its prefill.", "tokens per second", page.Step, p.PromptPerS),
 			over("Output tokens over time", coarse+" Each token counts when it came.", "tokens per second", page.Step, p.OutputPerS)),
 		defined("send_lag",
-			cdf("Send lag distribution", "Lags under a microsecond are drawn at one.", true, p.Lag),
+			cdf("Send lag distribution", "How late the client sent.", "sent − due", p.Lag),
 			lag))}
 	if s.Run.Simulated != "" {
 		sec.Title = "Load"

@@ -44,7 +44,7 @@ func difference(d Difference) string {
 	case d.Compared == 0:
 		return "nothing to compare"
 	case d.SumAbs == 0:
-		return fmt.Sprintf("all of %s as wanted", page.Many(d.Compared, "request"))
+		return fmt.Sprintf("all %s matched", page.Many(d.Compared, "request"))
 	}
 	return fmt.Sprintf("%s compared: %s longer, %s shorter, by at most %s",
 		page.Many(d.Compared, "request"), page.Brief(d.More), page.Brief(d.Fewer), page.Many(d.MaxAbs, "token"))

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"reprise/trace/page"
 	"reprise/trace/sample"
 )
 
@@ -123,32 +122,6 @@ func TestPicksAreUniform(t *testing.T) {
 	for _, n := range quarters { // 500 expected, sd 19
 		if n < 400 || n > 600 {
 			t.Errorf("quarters %v", quarters)
-		}
-	}
-}
-
-func TestFigures(t *testing.T) {
-	for v, want := range map[float64][2]string{
-		0:         {"0", "0"},
-		10:        {"10", "10.00"},
-		9.87654:   {"9.877", "9.877"},
-		99.999:    {"100", "100.0"},
-		0.4:       {"0.4", "0.400"},
-		-0.0001:   {"0", "-0.000"},
-		123.45:    {"123.5", "123.5"},
-		58687.7:   {"58,688", "58688"},
-		-1234.5:   {"-1,235", "-1234"},
-		999999:    {"999,999", "999999"},
-		1.26e6:    {"1,260,000", "1.3e6"},
-		7.6543e12: {"7.7e+12", "7.7e+12"},
-	} {
-		if got := [2]string{page.Number(v), page.Short(v)}; got != want {
-			t.Errorf("%v: %q, want %q", v, got, want)
-		}
-	}
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 9999999: "9,999,999", -1000: "-1,000", 12345678: "12 M"} {
-		if got := page.Brief(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func TestServerWords(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	for done, want := range map[string]string{result.CacheNothing: "as they were", result.CacheNewSeed: "not matched", result.CacheWarmPass: "warmed", result.CacheReset: "emptied"} {
+	for done, want := range map[string]string{result.CacheNothing: "not controlled", result.CacheNewSeed: "not matched", result.CacheWarmPass: "warmed", result.CacheReset: "emptied"} {
 		if did, note := cacheBefore(&result.CacheDiscipline{Done: done}); did != want || note == "" {
 			t.Errorf("%s: %s, %s", done, did, note)
 		}
@@ -180,7 +180,7 @@ func TestServerWords(t *testing.T) {
 			labels[f.Label] = f.Value
 		}
 	}
-	if labels["Server"] != "0.11.0" || labels["Context length"] != "8,192 tokens" || labels["Caches before"] != "emptied" {
+	if labels["Server"] != "0.11.0" || labels["Context length"] != "8,192 tokens" || labels["Cache state at start"] != "emptied" {
 		t.Errorf("facts %v", labels)
 	}
 }

@@ -96,7 +96,7 @@ func cacheBefore(c *result.CacheDiscipline) (did, note string) {
 	case result.CacheWarmPass:
 		return "warmed", fmt.Sprintf("by the whole workload: %s, of which %s failed", page.Many(c.WarmRequests, "request"), page.Brief(c.WarmFailed))
 	}
-	return "as they were", "whatever earlier requests left in them"
+	return "not controlled", "whatever earlier requests left in the caches"
 }
 
 func serverSection(s *Summary) page.Section {

@@ -203,7 +203,7 @@ func TestStallsAreReportedFromTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "the client stood still for 77.8 % of the times to first token, those of 2 of 2 requests (2 stalls, the longest 600 ms): so much of TTFT may be its own; the limit is 1 %"
+	const want = "client stalls were 77.8 % of the times to first token, in 2 of 2 requests (2 stalls, the longest 600 ms), and TTFT may be too long by that; the limit is 1 %"
 	if r := s.Verdict.Reasons; len(r) != 1 || r[0].Text != want || r[0].Code != codeStalledTTFT {
 		t.Fatalf("%+v", r)
 	}
@@ -215,7 +215,7 @@ func TestStallsAreReportedFromTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, out := range map[string]string{"text": text.String(), "page": strings.ReplaceAll(page.String(), "\u00a0", " ")} {
-		if !strings.Contains(out, "77.8 %") || !strings.Contains(out, "stalls in times to first token (!)") || !strings.Contains(out, "stood still for 77.8 %") {
+		if !strings.Contains(out, "client stalls in TTFT (!)") || !strings.Contains(out, "client stalls were 77.8 %") {
 			t.Errorf("the %s does not say it", name)
 		}
 	}

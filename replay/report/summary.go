@@ -309,7 +309,7 @@ type Point struct {
 	Says   string `json:"says"` // the figures that it rests on
 }
 
-// A Diagnosis is what the figures of a run hint at, and the measurement that would
+// A Diagnosis is what may be behind the figures of a run, and the measurement that would
 // confirm it or rule it out. It is a lead, no finding: one run cannot tell causes
 // apart that look the same from outside.
 type Diagnosis struct {

@@ -176,7 +176,7 @@ func writeDetails(p *textpage.Page, s *Summary) {
 		p.Table("By "+h.Header+" of the response, TTFT from sent", servedHead, servedRows(&h))
 	}
 	p.Table("Errors", errorHead, errorRows(s))
-	p.Table("What the verdict rests on", checkHead, checkRows(s))
+	p.Table(validityChecks, checkHead, checkRows(s))
 	if len(s.Warnings) > 0 {
 		p.Blank()
 	}
@@ -210,7 +210,7 @@ func writeOwn(p *textpage.Page, s *Summary) {
 	p.Table("By class, TTFT from sent", classHead, classRows(s))
 	if len(s.Diagnoses) > 0 {
 		p.Blank()
-		p.Line("", "What the figures hint at")
+		p.Line("", "Possible causes")
 	}
 	for _, d := range s.Diagnoses {
 		p.Line("  - ", d.Text)
@@ -300,7 +300,7 @@ func overview(s *Summary) [][]string {
 	rows = append(append(rows, retryRows(s)...), partRows(s.Run.Selection)...)
 	if before := s.Run.Cache; before != nil {
 		did, note := cacheBefore(before)
-		rows = append(rows, []string{"Caches before", did, note})
+		rows = append(rows, []string{"Cache state at start", did, note})
 	}
 	if p := s.Run.Profiled; p != nil {
 		note := Plain(p.Error)
@@ -319,7 +319,7 @@ func overview(s *Summary) [][]string {
 		hits = page.Percent(*c.Measured) + " measured"
 	}
 	if c.Expected != nil {
-		expected = fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to rounding",
+		expected = fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to block granularity",
 			page.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], page.Brief(*c.Block), page.OrDash(c.RoundingLoss, page.Percent))
 	}
 	return append(rows,

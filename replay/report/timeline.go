@@ -130,6 +130,7 @@ type Series struct {
 	ITLChunk, ITLToken   page.Series
 	TPOT, Lag            page.Series
 	TTFTPoints, TTFTMax  page.Series // over the time of sending: sampled requests, slowest of each bin
+	E2EPoints            page.Series // of the same requests
 	LagPoints, LagMax    page.Series // over the due time, over the time of sending
 	Running, Waiting     page.Series // at the servers, over time, from here on
 	KVUse, ServerHits    page.Series // shares

@@ -116,12 +116,12 @@ func (j *judgement) lag(s *Summary, limits Limits) {
 			j.check(c.code, unmeasured(ms(c.limit), "ms"), "")
 			continue
 		}
-		j.check(c.code, atMost(*value, ms(c.limit), "ms"), "%s is %s ms; the limit is %s ms", what, page.Number(*value), page.Number(ms(c.limit)))
+		j.check(c.code, atMost(*value, ms(c.limit), "ms"), "%s is %s ms; the limit is %s ms", what, page.Beside(*value, ms(c.limit)), page.Number(ms(c.limit)))
 	}
 	limit := ms(limits.LagDrift)
 	if d := s.LagDriftMS; d != nil {
 		j.check(codeLagDrift, atMost(*d, limit, "ms"),
-			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms", page.Number(*d), page.Number(limit))
+			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms", page.Beside(*d, limit), page.Number(limit))
 	} else {
 		j.check(codeLagDrift, unmeasured(limit, "ms"), "")
 	}
@@ -159,10 +159,10 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 		n, longest = r.Count, page.Number(float64(r.LongestNS)/1e6)
 	}
 	check(codeStalledTTFT, stalled.TTFTShare, limits.StallTTFT,
-		"the client stood still for %s of the times to first token, those of %s of %s (%s, the longest %s ms): so much of TTFT may be its own; the limit is %s",
+		"client stalls were %s of the times to first token, in %s of %s (%s, the longest %s ms), and TTFT may be too long by that; the limit is %s",
 		page.Brief(stalled.StalledRequests), page.Many(s.Requests.Succeeded, "request"), page.Many(n, "stall"), longest)
 	check(codeStalledGap, stalled.GapP99Share, limits.StallGap,
-		"at p99 of the gaps between token events, the client stood still for %s of the gap (%s, the longest %s ms); the limit is %s",
+		"client stalls were %s of a gap between tokens at p99 (%s, the longest %s ms); the limit is %s",
 		page.Many(n, "stall"), longest)
 }
 
@@ -180,12 +180,12 @@ func (j *judgement) machine(run *result.Run, limits Limits) {
 		limit time.Duration
 		words string
 	}{
-		{codeGCPause, run.GCPauseMaxNS, limits.GCPause, "the client stood still for %s ms to collect garbage; the limit is %s ms"},
-		{codeStalled, run.StalledNS, limits.Stall, "the client, or its machine, stood still for %s ms: stopped, suspended or starved; the limit is %s ms"},
+		{codeGCPause, run.GCPauseMaxNS, limits.GCPause, "a garbage collection stopped the client for %s ms; the limit is %s ms"},
+		{codeStalled, run.StalledNS, limits.Stall, "client stall of %s ms: the process was stopped, suspended or starved; the limit is %s ms"},
 		{codeClock, run.ClockJumpNS, limits.ClockJump, "the wall clock jumped by %s ms against the monotonic one: it was set, or the machine was suspended; the limit is %s ms"},
 	} {
 		value, limit := ms(time.Duration(c.value)), ms(c.limit)
-		j.check(c.code, atMost(value, limit, "ms"), c.words, page.Number(value), page.Number(limit))
+		j.check(c.code, atMost(value, limit, "ms"), c.words, page.Beside(value, limit), page.Number(limit))
 	}
 }
 
@@ -227,9 +227,9 @@ var checkNames = []struct{ code, name string }{
 	{codeLagDrift, "drift of the send lag"},
 	{codeCPU, "the client's CPU, below"},
 	{codeGCPause, "longest GC pause"},
-	{codeStalled, "the client stood still"},
-	{codeStalledTTFT, "stalls in times to first token"},
-	{codeStalledGap, "stalls in a token gap, p99"},
+	{codeStalled, "longest client stall"},
+	{codeStalledTTFT, "client stalls in TTFT"},
+	{codeStalledGap, "client stalls in a token gap, p99"},
 	{codeClock, "jump of the wall clock"},
 	{codeHeldBack, "held back at the limit"},
 	{codeConnect, "found no connection"},
@@ -241,6 +241,9 @@ var checkNames = []struct{ code, name string }{
 	{codeUnprepared, "without a prompt"},
 	{codeRowsMissing, "results, at least"},
 }
+
+// validityChecks is the title of the checks.
+const validityChecks = "Validity checks"
 
 var checkHead = []string{"check", "measured", "allowed"}
 

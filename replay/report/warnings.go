@@ -134,7 +134,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 	warn(more && r.Simulated != "", warnGeneratedHits,
 		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "", warnForeignHits,
-		"the servers found more of the prompts in their caches than this run had sent, by %s: what earlier runs left there made this one faster, and --cache cold would not", page.PercentagePoints(deref(s.Cache.Difference)))
+		"the servers found more of the prompts in their caches than this run had sent, by %s: the cache was warm from earlier runs; use --cache cold", page.PercentagePoints(deref(s.Cache.Difference)))
 }
 
 func deref(f *float64) float64 {

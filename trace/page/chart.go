@@ -21,6 +21,15 @@ type chart struct {
 	XUnit  string  `json:"xu,omitempty"`
 	YUnit  string  `json:"yu,omitempty"`
 	Series []track `json:"s"`
+	Marks  []mark  `json:"m,omitempty"`
+}
+
+// A mark is a dashed line across the plot.
+type mark struct {
+	Axis   string  `json:"a"` // x or y
+	At     float64 `json:"v"`
+	Label  string  `json:"t,omitempty"`
+	Series int     `json:"s,omitempty"` // among those that are drawn, from 1; 0 has the colour of the axis
 }
 
 // A track is a drawn series. Bars have either upper edges (X is the lower one)
@@ -88,10 +97,14 @@ func ys(c cloud) []float64 { return c.y }
 // draw. remarks tell what was left out; label describes the plot to readers who
 // cannot see it.
 func newChart(p *Plot) (c chart, remarks []string, label string) {
+	spoken := kinds[p.Kind].name
+	line, _, left := p.fitted()
+	p, remarks = &line, left
 	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, Zero: p.Zero, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, YUnit: p.YUnit}
 	var clouds []cloud
 	var names []string
-	for _, s := range p.Series {
+	places := make([]int, len(p.Series)+1) // among the series that are drawn
+	for i, s := range p.Series {
 		name := axis(s.Name, axis(p.YLabel, "Y"))
 		cl, l := clean(s, p.Kind, p.LogX, p.LogY)
 		if l.placed > 0 {
@@ -106,11 +119,18 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 			l.drawn = cl.placed()
 			clouds = append(clouds, cl)
 			names = append(names, name)
+			places[i+1] = len(clouds)
 		}
 		remarks = append(remarks, l.remarks(name, p.Kind)...)
 	}
 	if len(clouds) == 0 {
 		return c, remarks, ""
+	}
+	for _, m := range p.Marks {
+		if m.At <= 0 && (m.Axis == AxisX && p.LogX || m.Axis == AxisY && p.LogY) || m.Series > 0 && places[m.Series] == 0 {
+			continue // the axis has no place for it, or the plot no such series
+		}
+		c.Marks = append(c.Marks, mark{[...]string{AxisX: "x", AxisY: "y"}[m.Axis], m.At, m.Label, places[m.Series]})
 	}
 	xd, yd := digits(clouds, xs), digits(clouds, ys)
 	for i, cl := range clouds {
@@ -132,8 +152,13 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 		lo, hi := bounds(clouds, of)
 		return fmt.Sprintf("%s, from %s to %s", s, short(lo), short(hi))
 	}
-	label = fmt.Sprintf("%s. X axis: %s. Y axis: %s. Series: %s.", kinds[p.Kind].name,
+	label = fmt.Sprintf("%s. X axis: %s. Y axis: %s. Series: %s.", spoken,
 		extent(p.XLabel, "X", p.XUnit, p.LogX, xs), extent(p.YLabel, "Y", p.YUnit, p.LogY, ys), strings.Join(names, ", "))
+	for _, m := range c.Marks {
+		if m.Label != "" && spoken != kinds[CDF].name {
+			label += fmt.Sprintf(" %s at %s.", m.Label, short(m.At))
+		}
+	}
 	return c, remarks, label
 }
 

@@ -23,12 +23,12 @@ func demo() *Page {
 			{Label: "Output tokens", Value: "4,126,633", Note: "1,166 /s"},
 			{Label: "Prefix hits", Value: "36.6 %", Note: "of prompt tokens; 38.1 % expected"},
 		},
-		Notes: []Note{{Good, "The run is trustworthy: 99 % of the requests were sent within 0.4 ms of their due time."}},
+		Notes: []Note{{Level: Good, Text: "The run is trustworthy: 99 % of the requests were sent within 0.4 ms of their due time."}},
 		Sections: []Section{
 			{
 				Title: "Latency",
 				Text:  []string{"Times to the first token from the instant a request was sent, and from the instant it was due. The second has no coordinated omission: a client that falls behind cannot hide it."},
-				Notes: []Note{{Warn, "p99.9 rests on 12 requests; read it as an order of magnitude."}},
+				Notes: []Note{{Level: Warn, Text: "p99.9 rests on 12 requests; read it as an order of magnitude."}},
 				Tables: []Table{{
 					Caption: "Latency (ms)",
 					Head:    []string{"Metric", "Mean", "p50", "p90", "p95", "p99", "p99.9"},
@@ -44,7 +44,7 @@ func demo() *Page {
 			{Title: "Traffic", Plots: []Plot{demoLengths(rng), demoArrivals(rng)}},
 			{
 				Title: "The client itself",
-				Notes: []Note{{Info, "Send lag is the time from due to the write on the socket."}, {Bad, "Garbage collection paused the client for 12 ms at 31:07."}},
+				Notes: []Note{{Level: Info, Text: "Send lag is the time from due to the write on the socket."}, {Level: Bad, Text: "Garbage collection paused the client for 12 ms at 31:07."}},
 				Plots: []Plot{demoLag(rng)},
 			},
 			{

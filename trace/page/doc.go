@@ -15,6 +15,9 @@
 //     through html/template, and style and scripts are put inline;
 //  5. the page goes to the writer in one call, or not at all.
 //
+// The first screen is for the answer: a headline, the verdict, a small table and a few
+// figures, and beside them the main plot, so that all of it is seen at 1280 × 800 pixels.
+//
 // Every number can have a definition: a label that names a [Term] shows the
 // definition on hovering, and links to it at the end of the page for paper and for
 // readers without a pointer.
@@ -37,7 +40,7 @@
 //
 // # Files
 //
-//   - page.go: Page and its parts (facts, sections, notes, tables, plots, series, terms),
+//   - page.go: Page and its parts (first screen, sections, notes, tables, plots, series, marks, terms),
 //     and the check for contradictions
 //   - templatedata.go: the page as its template reads it: labels linked to definitions, alignment
 //     of number columns, cells
@@ -45,6 +48,7 @@
 //     Content-Security-Policy
 //   - chart.go: a plot as the script draws it: rounding, axis names, remarks on points left
 //     out; the points as CSV
+//   - cdf.go: cumulative distributions: the axis that fits them, and their percentiles
 //   - points.go: points cleaned and thinned: LTTB, bars merged, points that an axis cannot
 //     show
 //   - svg.go: a plot as an SVG image: axes, legend, lines, bars and dots

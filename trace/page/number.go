@@ -76,39 +76,58 @@ func hundredths(share float64) string {
 	return apart(trimmed(text))
 }
 
-// Number prints a figure for prose: four significant digits, all that are before the
-// point up to ten million, thousands apart, and no zeros at the end of its decimals.
+// Number prints a figure for prose: a whole number as it is up to ten million, and any
+// other with three significant digits, thousands apart, and no zeros at the end of its
+// decimals: 1,840, 12.3, 0.5.
 func Number(v float64) string {
-	if size := math.Abs(v); size >= 1000 && size < 1e7 || v == math.Trunc(v) && size < 1e7 {
-		return Count(int64(math.Round(v)))
+	if v == math.Trunc(v) && math.Abs(v) < 1e7 {
+		return Count(int64(v))
 	}
-	out := Short(v)
-	if !strings.Contains(out, "e") {
-		out = trimmed(out)
-	}
-	if out == "-0" {
+	if math.Abs(v) < 0.5e-6 {
 		return "0"
+	}
+	return trimmed(significant(v))
+}
+
+// Beside prints a figure as [Number] does, with as many digits more as tell it from the
+// limit that it is held against: 1.004 beside 1.
+func Beside(v, limit float64) string {
+	out := Number(v)
+	for digits := 4; v != limit && out == Number(limit) && digits < 10; digits++ {
+		out = trimmed(apart(strconv.FormatFloat(roundTo(v, digits), 'f', -1, 64)))
 	}
 	return out
 }
 
-// Short prints a figure for a table: four significant digits in at most six characters
-// and a sign, such as 1.500, 150.0, 150000 or 1.5e6.
+// Short prints a figure for a column of a table: three significant digits in at most six
+// characters and a sign, such as 0.012, 1.50, 15.0, 1,840 or 1.84e6.
 func Short(v float64) string {
-	size := math.Abs(v)
-	switch {
-	case size == 0:
+	v = roundTo(v, 3)
+	switch size := math.Abs(v); {
+	case size < 0.00005:
 		return "0"
-	case size < 9.9995: // as it is printed
-		return strconv.FormatFloat(v, 'f', 3, 64)
-	case size < 99.995:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	case size < 999.95:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	case size < 1e6:
+	case size < 0.01:
+		return strconv.FormatFloat(v, 'f', 4, 64)
+	case size >= 1e5 && size < 1e6:
 		return strconv.FormatFloat(v, 'f', 0, 64)
+	case size >= 1e6 && size < 1e9:
+		return powers(v)
 	}
-	return strings.Replace(strconv.FormatFloat(v, 'e', 1, 64), "e+0", "e", 1)
+	return significant(v)
+}
+
+// significant prints three significant digits, and powers of ten from a thousand million
+// on and below a millionth.
+func significant(v float64) string {
+	if size := math.Abs(v); size >= 1e9 || size < 1e-6 {
+		return powers(v)
+	}
+	v = roundTo(v, 3)
+	return Fixed(v, max(0, 2-int(math.Floor(math.Log10(math.Abs(v))+1e-9))))
+}
+
+func powers(v float64) string {
+	return strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace(strconv.FormatFloat(v, 'e', 2, 64))
 }
 
 // Fixed prints a figure with so many decimals, thousands apart: 1,234.50.

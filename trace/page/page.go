@@ -10,13 +10,19 @@ import (
 // A Page is a report. All of its strings are plain text and are escaped; only
 // the title is required.
 type Page struct {
+	// The first screen: what was asked, and the answer.
 	Title    string
-	Lead     string    // a sentence or two under the title
-	Verdict  []Note    // what to know before any figure; above the facts
-	Facts    []Fact    // shown as a grid in the header
-	Notes    []Note    // about the page as a whole; under the facts
-	About    []Group   // where the figures come from; small, under the notes
+	Tag      string // of the whole page, such as its privacy tier; beside the title
+	Lead     string // a sentence or two under the title
+	Headline string // the answer in a few words, such as 94 req/s within the contract
+	Verdict  []Note // what to know before any figure; above the facts
+	Table    *Table // of few rows and columns
+	Facts    []Fact // shown as a grid, under the table
+	Plot     *Plot  // the main one; beside table and facts where there is room
+
+	Notes    []Note    // about the page as a whole; under the first screen
 	Sections []Section // more than three get a table of contents
+	About    []Group   // where the figures come from; small, under the sections
 	Terms    []Term    // what the figures mean; a last section lists them
 }
 
@@ -51,6 +57,8 @@ type Section struct {
 type Note struct {
 	Level Level
 	Text  string
+	Word  string   // in place of the level's: Note, Good, Warning or Problem
+	Items []string // a list under the text
 }
 
 // A Level says how a [Note] is meant.
@@ -108,7 +116,24 @@ type Plot struct {
 	LogY   bool
 	Zero   bool // the Y axis has zero in it, however far from it the values are; of a linear one
 	Series []Series
+	Marks  []Mark
 }
+
+// A Mark is a dashed line across a plot, such as a limit.
+type Mark struct {
+	Axis   Axis
+	At     float64 // on that axis
+	Label  string  // beside the line
+	Series int     // whose colour it has, counted from 1; 0 is none
+}
+
+// An Axis is the one that a [Mark] stands on.
+type Axis uint8
+
+const (
+	AxisY Axis = iota // a horizontal line
+	AxisX             // a vertical line
+)
 
 // A Kind says how the series of a [Plot] are drawn.
 type Kind uint8
@@ -118,6 +143,11 @@ const (
 	Step               // Y holds from its X to the next; for counts over time and for CDFs
 	Bars               // histograms
 	Points             // a scatter
+
+	// CDF is a cumulative distribution: Y is the share of the values up to X, between 0
+	// and 1, and X ascends. The plot chooses its X axis, marks p50, p95 and p99, and says
+	// what they are.
+	CDF
 )
 
 var kinds = [...]struct{ code, name string }{
@@ -125,6 +155,7 @@ var kinds = [...]struct{ code, name string }{
 	Step:   {"step", "Step plot"},
 	Bars:   {"bars", "Bar chart"},
 	Points: {"points", "Scatter plot"},
+	CDF:    {"line", "Cumulative distribution"},
 }
 
 // A Series is a list of points (X[i], Y[i]), in any order. A Y that is NaN or
@@ -139,6 +170,7 @@ type Series struct {
 	Name string
 	X, Y []float64
 	Hi   []float64
+	N    int64 // values that a CDF is of; a percentile that takes more is not marked. 0 is enough.
 }
 
 // check reports the first contradiction in the page.
@@ -150,6 +182,16 @@ func (p *Page) check() error {
 		if err := checkNotes(notes); err != nil {
 			return fmt.Errorf("page: %w", err)
 		}
+	}
+	first := Section{}
+	if p.Table != nil {
+		first.Tables = []Table{*p.Table}
+	}
+	if p.Plot != nil {
+		first.Plots = []Plot{*p.Plot}
+	}
+	if err := first.check(); err != nil {
+		return fmt.Errorf("page: %w", err)
 	}
 	for i := range p.Sections {
 		if err := p.Sections[i].check(); err != nil {
@@ -221,6 +263,11 @@ func (p *Plot) check() error {
 	if int(p.Kind) >= len(kinds) {
 		return fmt.Errorf("unknown kind %d", p.Kind)
 	}
+	for i, m := range p.Marks {
+		if m.Axis > AxisX || !finite(m.At) || m.Series < 0 || m.Series > len(p.Series) {
+			return fmt.Errorf("mark %d: want a finite place on an axis, and the number of a series", i+1)
+		}
+	}
 	for i, s := range p.Series {
 		switch {
 		case len(s.X) != len(s.Y):
@@ -234,16 +281,41 @@ func (p *Plot) check() error {
 	return nil
 }
 
-// Drawn returns the plots that have a point, without the series that have none.
+// Plots are all plots of the page, that of the first screen before those of the sections.
+func (p *Page) Plots() []*Plot {
+	var out []*Plot
+	if p.Plot != nil {
+		out = append(out, p.Plot)
+	}
+	for i := range p.Sections {
+		for j := range p.Sections[i].Plots {
+			out = append(out, &p.Sections[i].Plots[j])
+		}
+	}
+	return out
+}
+
+// Drawn returns the plots that have a point, without the series that have none, and
+// without their marks.
 func Drawn(plots ...Plot) []Plot {
 	var out []Plot
 	for _, p := range plots {
 		var series []Series
-		for _, s := range p.Series {
+		at := make([]int, len(p.Series)+1) // where a series goes, counted from 1; 0 is nowhere
+		for i, s := range p.Series {
 			if len(s.X) > 0 {
 				series = append(series, s)
+				at[i+1] = len(series)
 			}
 		}
+		var marks []Mark
+		for _, m := range p.Marks {
+			if m.Series == 0 || at[m.Series] > 0 {
+				m.Series = at[m.Series]
+				marks = append(marks, m)
+			}
+		}
+		p.Marks = marks
 		if p.Series = series; len(series) > 0 {
 			out = append(out, p)
 		}

@@ -36,13 +36,13 @@ func data(t testing.TB, html string) string {
 
 // everywhere puts one string in every place that takes one.
 func everywhere(s string) *Page {
-	notes := []Note{{Info, s}, {Bad, s}}
+	notes := []Note{{Level: Info, Text: s}, {Level: Bad, Text: s, Word: s, Items: []string{s}}}
 	return &Page{
-		Title: s, Lead: s, Facts: []Fact{{s, s, s, s}}, About: []Group{{s, []Fact{{s, s, s, s}}}}, Terms: []Term{{s, s, s, s}}, Verdict: notes, Notes: notes,
+		Title: s, Tag: s, Lead: s, Headline: s, Facts: []Fact{{s, s, s, s}}, About: []Group{{s, []Fact{{s, s, s, s}}}}, Terms: []Term{{s, s, s, s}}, Verdict: notes, Notes: notes,
 		Sections: []Section{
 			{Title: s, Text: []string{s}, Notes: notes,
 				Tables: []Table{{Caption: s, Head: []string{s, s}, Rows: [][]string{{s, s}}, Align: []Align{Left, Right}, HeadTerms: []string{s}, RowTerms: []string{s}}},
-				Plots:  []Plot{{Title: s, Text: s, Term: s, XLabel: s, YLabel: s, XUnit: s, YUnit: s, Series: []Series{{Name: s, X: []float64{1, 2}, Y: []float64{1, 2}}, {Name: s}}}}},
+				Plots:  []Plot{{Title: s, Text: s, Term: s, XLabel: s, YLabel: s, XUnit: s, YUnit: s, Series: []Series{{Name: s, X: []float64{1, 2}, Y: []float64{1, 2}}, {Name: s}}, Marks: []Mark{{At: 1, Label: s, Series: 1}}}}},
 			{Title: s}, {Title: s}, {Title: s},
 		},
 	}
@@ -209,11 +209,11 @@ func TestOverhead(t *testing.T) {
 // The golden file holds the body of a page with one of everything, up to the data.
 func TestStructure(t *testing.T) {
 	html := render(t, &Page{
-		Title: "Title", Lead: "Lead.", Facts: []Fact{{"Requests", "12", "all", "requests"}, {Label: "Rate", Value: "3 /s"}}, Notes: []Note{{Good, "Fine."}},
-		Verdict: []Note{{Bad, "First of all."}}, About: []Group{{"Hardware", []Fact{{Label: "GPU", Value: strings.Repeat("long ", 13)}}}},
+		Title: "Title", Lead: "Lead.", Facts: []Fact{{"Requests", "12", "all", "requests"}, {Label: "Rate", Value: "3 /s"}}, Notes: []Note{{Level: Good, Text: "Fine."}},
+		Verdict: []Note{{Level: Bad, Text: "First of all."}}, About: []Group{{"Hardware", []Fact{{Label: "GPU", Value: strings.Repeat("long ", 13)}}}},
 		Terms: []Term{{"requests", "count", "All rows.", ""}, {"ttft", "ms", "Time to first token.", "first − sent"}},
 		Sections: []Section{
-			{Title: "First", Text: []string{"One.", "Two."}, Notes: []Note{{Info, "i"}, {Warn, "w"}, {Bad, "b"}},
+			{Title: "First", Text: []string{"One.", "Two."}, Notes: []Note{{Level: Info, Text: "i"}, {Level: Warn, Text: "w"}, {Level: Bad, Text: "b"}},
 				Tables: []Table{
 					{Caption: "Numbers", Head: []string{"Metric", "p50", "Unit"}, Rows: [][]string{{"TTFT", "1,234.5", "ms"}, {"TPOT", "–", "✕ none"}}, RowTerms: []string{"ttft"}, HeadTerms: []string{"", "requests"}},
 					{Head: []string{"Empty"}},
@@ -290,15 +290,15 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{&Page{}, "page: no title"},
-		{&Page{Title: "T", Notes: []Note{{9, ""}}}, "page: note 1: unknown level 9"},
-		{section(Section{Notes: []Note{{}, {9, ""}}}), "page: section 2, note 2: unknown level 9"},
+		{&Page{Title: "T", Notes: []Note{{Level: 9, Text: ""}}}, "page: note 1: unknown level 9"},
+		{section(Section{Notes: []Note{{}, {Level: 9, Text: ""}}}), "page: section 2, note 2: unknown level 9"},
 		{section(Section{Tables: []Table{{}}}), "page: section 2, table 1: no head"},
 		{section(Section{Tables: []Table{{Head: []string{"secret"}, Rows: [][]string{{""}, {"secret", "x"}}}}}), "page: section 2, table 1: row 2 has 2 cells, the head has 1"},
 		{section(Section{Tables: []Table{{Head: []string{""}, Align: []Align{7}}}}), "page: section 2, table 1: column 1: unknown alignment 7"},
 		{section(Section{Tables: []Table{{Head: []string{""}, Align: make([]Align, 2)}}}), "page: section 2, table 1: 2 alignments for 1 columns"},
 		{section(Section{Tables: []Table{{Head: []string{""}, RowTerms: []string{""}}}}), "page: section 2, table 1: 0 terms for 1 columns, 1 for 0 rows"},
 		{section(Section{Plots: []Plot{{Term: "ttft"}}}), `page: no definition of the term "ttft"`},
-		{&Page{Title: "T", Verdict: []Note{{9, ""}}}, "page: note 1: unknown level 9"},
+		{&Page{Title: "T", Verdict: []Note{{Level: 9, Text: ""}}}, "page: note 1: unknown level 9"},
 		{plot(8), "page: section 2, plot 2: unknown kind 8"},
 		{plot(Line, Series{}, Series{X: []float64{1}}), "page: section 2, plot 2: series 2: 1 X and 0 Y"},
 		{plot(Line, Series{Hi: []float64{}}), "page: section 2, plot 2: series 1: only bars have a Hi"},

@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -35,6 +36,8 @@ func (p *Plot) WriteSVG(w io.Writer) error {
 	if len(c.Series) == 0 {
 		return errNoData
 	}
+	line, _, _ := p.fitted()
+	p = &line
 	d := newDrawing(p, &c)
 	d.head(p, label)
 	var lines strings.Builder // the grid
@@ -53,6 +56,7 @@ func (p *Plot) WriteSVG(w io.Writer) error {
 	for i := range c.Series {
 		d.series(i, &c)
 	}
+	d.marks(c.Marks)
 	d.b.WriteString("</svg>\n")
 	_, err := w.Write(d.b.Bytes())
 	return err
@@ -161,6 +165,11 @@ func yRange(p *Plot, c *chart) (float64, float64) {
 			}
 		}
 	}
+	for _, m := range c.Marks {
+		if m.Axis == "y" {
+			lo, hi = min(lo, m.At), max(hi, m.At)
+		}
+	}
 	if c.LogY {
 		room := max(1.1, math.Pow(hi/lo, 0.06))
 		if p.Kind == Bars {
@@ -193,7 +202,7 @@ svg { --back: #fff; --ink: #1c2530; --soft: #5a6673; --faint: #e6e9ed; --s1: #2f
 @media (prefers-color-scheme: dark) { svg { --back: #1a1f26; --ink: #e3e8ee; --soft: #98a4b1; --faint: #2d353f; --s1: #6ea6f5; --s2: #f2a14f; --s3: #4fc7a4; --s4: #c595e6; --s5: #f27d93; --s6: #a2aebb; } }
 text { font: 12px system-ui, sans-serif; fill: var(--soft); }
 .title { font-size: 15px; font-weight: 600; } .title, .key { fill: var(--ink); }
-.grid { stroke: var(--faint); fill: none; } .line { fill: none; stroke-width: 1.75; stroke-linejoin: round; }
+.grid { stroke: var(--faint); fill: none; } .line { fill: none; stroke-width: 1.75; stroke-linejoin: round; } .mark { fill: none; stroke-dasharray: 4 4; }
 `
 
 func (d *drawing) head(p *Plot, label string) {
@@ -228,6 +237,39 @@ func place(v float64) string {
 func (d *drawing) text(x, y float64, anchor, s string) {
 	if s != "" {
 		fmt.Fprintf(&d.b, `<text x="%s" y="%s" text-anchor="%s">%s</text>`+"\n", place(x), place(y), anchor, escape(s))
+	}
+}
+
+// marks are dashed lines with their labels: those of horizontal ones at the left edge,
+// those of vertical ones at the top, one under the other.
+func (d *drawing) marks(marks []mark) {
+	row := 0.0
+	var above []float64
+	for _, m := range marks {
+		colour := "var(--soft)"
+		if m.Series > 0 {
+			colour = tone(m.Series - 1)
+		}
+		line, x, y, anchor := "", svgLeft+6, 0.0, "start"
+		if m.Axis == "y" {
+			at := d.y.at(m.At)
+			line, y = fmt.Sprintf("M%s %sH%s", place(svgLeft), place(at), place(svgWidth-svgRight)), max(at-3, d.top+9)
+			if slices.ContainsFunc(above, func(o float64) bool { return math.Abs(o-y) < 12 }) {
+				y = at + 11 // under its line, where another label is
+			}
+			above = append(above, y)
+		} else {
+			at := d.x.at(m.At)
+			line, y = fmt.Sprintf("M%s %sV%s", place(at), place(d.top), place(d.top+svgPlot)), d.top+12+14*row
+			if x = at + 5; at > (svgLeft+svgWidth)/2 {
+				x, anchor = at-5, "end"
+			}
+			row++
+		}
+		fmt.Fprintf(&d.b, `<path class="mark" d="%s" style="stroke: %s"/>`+"\n", line, colour)
+		if m.Label != "" {
+			fmt.Fprintf(&d.b, `<text x="%s" y="%s" text-anchor="%s" style="font-size: 11px; fill: %s">%s</text>`+"\n", place(x), place(y), anchor, colour, escape(m.Label))
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -13,18 +14,24 @@ import (
 // A view is a page as the template reads it. The template decides on the layout
 // alone.
 type view struct {
-	Title, Lead string
+	Title, Tag, Lead, Headline string
+
 	Verdict     []noteView
 	Facts       []factView
+	First       sectionView // table and plot of the first screen, one of each at most
 	Notes       []noteView
 	About       []groupView
 	Sections    []sectionView
+	Definitions []sectionView // one or none
 	Contents    []sectionView // the titled sections, if there are enough for a list
 	Plots       int           // plots with data
 	Data        template.JS   // of these plots, a JSON array
 }
 
-type noteView struct{ Class, Sign, Word, Text string }
+type noteView struct {
+	Class, Sign, Word, Text string
+	Items                   []string
+}
 
 // A label is text that links to the definition of its term, if it has one.
 type label struct{ Text, Ref, Tip string }
@@ -55,6 +62,7 @@ type tableView struct {
 	Caption string
 	Head    []cell
 	Rows    []rowView
+	Wide    bool // has many columns, which stand closer
 }
 
 type rowView struct {
@@ -74,6 +82,7 @@ type plotView struct {
 	ID             string // "" if there is nothing to draw
 	XTitle, YTitle string
 	Label          string
+	Values         []string // of the percentiles of a CDF
 	Remarks        []string
 	Several        bool // more than one series is drawn
 }
@@ -87,38 +96,21 @@ func newView(p *Page) (*view, error) {
 	for i, t := range p.Terms {
 		terms.at[t.Name] = i
 	}
-	v := &view{Title: p.Title, Lead: p.Lead, Verdict: newNotes(p.Verdict), Facts: terms.facts(p.Facts), Notes: newNotes(p.Notes)}
+	v := &view{Title: p.Title, Tag: p.Tag, Lead: p.Lead, Headline: whole(p.Headline), Verdict: newNotes(p.Verdict), Facts: terms.facts(p.Facts), Notes: newNotes(p.Notes)}
 	for _, g := range p.About {
 		v.About = append(v.About, groupView{g.Title, terms.facts(g.Facts)})
 	}
 	var charts []chart
+	first := Section{}
+	if p.Table != nil {
+		first.Tables = []Table{*p.Table}
+	}
+	if p.Plot != nil {
+		first.Plots = []Plot{*p.Plot}
+	}
+	v.First = terms.section(&first, "", &charts)
 	for i := range p.Sections {
-		s := &p.Sections[i]
-		sv := sectionView{ID: fmt.Sprintf("section-%d", i+1), Title: s.Title, Notes: newNotes(s.Notes)}
-		for _, text := range s.Text {
-			sv.Text = append(sv.Text, whole(text))
-		}
-		for j := range s.Tables {
-			sv.Tables = append(sv.Tables, terms.table(&s.Tables[j]))
-		}
-		for _, l := range s.Links {
-			sv.Links = append(sv.Links, linkView{l.Text, (&url.URL{Path: l.Path}).String()})
-		}
-		for j := range s.Plots {
-			plot := &s.Plots[j]
-			c, remarks, spoken := newChart(plot)
-			pv := plotView{
-				Title: terms.label(plot.Title, plot.Term), Text: plot.Text, Label: spoken, Remarks: remarks,
-				XTitle: titled(plot.XLabel, plot.XUnit), YTitle: titled(plot.YLabel, plot.YUnit),
-				Several: len(c.Series) > 1,
-			}
-			if len(c.Series) > 0 {
-				charts = append(charts, c)
-				pv.ID = fmt.Sprintf("plot-%d", len(charts))
-			}
-			sv.Plots = append(sv.Plots, pv)
-		}
-		v.Sections = append(v.Sections, sv)
+		v.Sections = append(v.Sections, terms.section(&p.Sections[i], fmt.Sprintf("section-%d", i+1), &charts))
 	}
 	if len(p.Terms) > 0 {
 		// The definitions, each where its labels link to.
@@ -130,7 +122,7 @@ func newView(p *Page) (*view, error) {
 		for i := range tv.Rows {
 			tv.Rows[i].ID = termID(i)
 		}
-		v.Sections = append(v.Sections, sectionView{ID: "definitions", Title: "Definitions", Tables: []tableView{tv}})
+		v.Definitions = []sectionView{{ID: "definitions", Title: "Definitions", Tables: []tableView{tv}}}
 	}
 	if terms.unknown != "" {
 		return nil, fmt.Errorf("page: no definition of the term %q", terms.unknown)
@@ -140,6 +132,10 @@ func newView(p *Page) (*view, error) {
 			v.Contents = append(v.Contents, s)
 		}
 	}
+	if len(v.About) > 0 {
+		v.Contents = append(v.Contents, sectionView{ID: "about", Title: "Provenance"})
+	}
+	v.Contents = append(v.Contents, v.Definitions...)
 	if len(v.Contents) <= 3 {
 		v.Contents = nil
 	}
@@ -152,6 +148,36 @@ func newView(p *Page) (*view, error) {
 	return v, nil
 }
 
+// section prepares a section, and adds its plots that have a point to the charts.
+func (g *glossary) section(s *Section, id string, charts *[]chart) sectionView {
+	v := sectionView{ID: id, Title: s.Title, Notes: newNotes(s.Notes)}
+	for _, text := range s.Text {
+		v.Text = append(v.Text, whole(text))
+	}
+	for i := range s.Tables {
+		v.Tables = append(v.Tables, g.table(&s.Tables[i]))
+	}
+	for _, l := range s.Links {
+		v.Links = append(v.Links, linkView{l.Text, (&url.URL{Path: l.Path}).String()})
+	}
+	for i := range s.Plots {
+		plot := &s.Plots[i]
+		c, remarks, spoken := newChart(plot)
+		line, values, _ := plot.fitted()
+		pv := plotView{
+			Title: g.label(plot.Title, plot.Term), Text: plot.Text, Label: spoken, Values: values, Remarks: remarks,
+			XTitle: titled(line.XLabel, line.XUnit), YTitle: titled(line.YLabel, line.YUnit),
+			Several: len(c.Series) > 1,
+		}
+		if len(c.Series) > 0 {
+			*charts = append(*charts, c)
+			pv.ID = fmt.Sprintf("plot-%d", len(*charts))
+		}
+		v.Plots = append(v.Plots, pv)
+	}
+	return v
+}
+
 // whole keeps a per cent sign on the line of its number.
 func whole(text string) string { return strings.ReplaceAll(text, " %", "\u00a0%") }
 
@@ -159,7 +185,11 @@ func newNotes(notes []Note) []noteView {
 	var out []noteView
 	for _, n := range notes {
 		l := levels[n.Level]
-		out = append(out, noteView{l.class, l.sign, l.word, whole(n.Text)})
+		v := noteView{Class: l.class, Sign: l.sign, Word: cmp.Or(n.Word, l.word), Text: whole(n.Text)}
+		for _, item := range n.Items {
+			v.Items = append(v.Items, whole(item))
+		}
+		out = append(out, v)
 	}
 	return out
 }
@@ -227,6 +257,9 @@ func (g *glossary) facts(facts []Fact) []factView {
 	return out
 }
 
+// A table of wideTable columns or more stands closer, so that it fits a page.
+const wideTable = 10
+
 // nth is the element of a list that may be too short.
 func nth(list []string, i int) string {
 	if i < len(list) {
@@ -236,7 +269,7 @@ func nth(list []string, i int) string {
 }
 
 func (g *glossary) table(t *Table) tableView {
-	v := tableView{Caption: t.Caption}
+	v := tableView{Caption: t.Caption, Wide: len(t.Head) >= wideTable}
 	right := make([]bool, len(t.Head))
 	for col := range t.Head {
 		align := Auto

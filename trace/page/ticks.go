@@ -93,8 +93,8 @@ func steps(lo, hi, count float64, timed bool) []float64 {
 	return out
 }
 
-// A mark of a logarithmic axis.
-type mark struct {
+// A gridMark is a multiple that a logarithmic axis may have a line at.
+type gridMark struct {
 	value float64
 	shown bool // has a label
 }
@@ -116,9 +116,9 @@ const fewLabels = 4
 // labels on about count of them. Where those would be fewer than fewLabels, closer
 // ones are taken as far as there is room; within a decade, where that does not
 // help, ordinary steps serve better.
-func logSteps(lo, hi, count float64) []mark {
+func logSteps(lo, hi, count float64) []gridMark {
 	span := math.Log10(hi) - math.Log10(lo)
-	var best []mark
+	var best []gridMark
 	shown := 0
 	for _, l := range logLabels {
 		if span > l.room*count || shown >= fewLabels && span > l.ease*count {
@@ -138,13 +138,13 @@ func logSteps(lo, hi, count float64) []mark {
 	}
 	best = nil
 	for _, v := range plain {
-		best = append(best, mark{v, true})
+		best = append(best, gridMark{v, true})
 	}
 	return best
 }
 
 // logMarks are the multiples with labels on those that begin with one of the digits.
-func logMarks(lo, hi, count float64, digits string) (out []mark, shown int) {
+func logMarks(lo, hi, count float64, digits string) (out []gridMark, shown int) {
 	from, to := math.Log10(lo), math.Log10(hi)
 	every := int(max(1, math.Ceil((to-from)/count)))
 	most := 9
@@ -164,7 +164,7 @@ func logMarks(lo, hi, count float64, digits string) (out []mark, shown int) {
 			if has {
 				shown++
 			}
-			out = append(out, mark{v, has})
+			out = append(out, gridMark{v, has})
 		}
 	}
 	return out, shown

@@ -22,11 +22,11 @@ const short = (v, digits = 10) => {
 	return trim(v, digits);
 };
 
-// value writes what is read off a plot: whole numbers whole, others with four digits.
+// value writes what is read off a plot: whole numbers whole, others with three digits.
 const value = v => {
 	const a = Math.abs(v);
 	if (a !== 0 && (a >= 1e6 || a < 1e-4)) return short(v, 5);
-	return v.toLocaleString('en-GB', {maximumSignificantDigits: Number.isInteger(v) || a >= 1e4 ? 6 : 4}).replace('-', '\u2212');
+	return v.toLocaleString('en-GB', {maximumSignificantDigits: Number.isInteger(v) ? 6 : 3}).replace('-', '\u2212');
 };
 
 // clock writes seconds as m:ss, h:mm:ss or days.
@@ -127,6 +127,7 @@ const xRange = (c, data) => {
 // yRange has zero in it, unless the values would then be a thin band far from it.
 const yRange = c => (u, min, max) => {
 	if (min == null || max == null) return c.ly ? [1, 10] : [0, 1];
+	for (const m of c.m || []) if (m.a === 'y') { min = Math.min(min, m.v); max = Math.max(max, m.v); }
 	if (c.ly) {
 		const room = Math.max(1.1, (max / min) ** 0.06);
 		return [min / (c.k === 'bars' ? Math.max(2, room) : room), max * room];
@@ -198,7 +199,7 @@ const area = colour => u => {
 
 const seriesOptions = (c, css) => c.s.map((s, i) => {
 	const colour = css(`--s${i % 6 + 1}`), alone = c.s.length === 1;
-	const o = {label: s.n, stroke: colour, width: s.x.length > 1000 && c.k === 'step' ? 1 : 1.75, dash: i < 6 ? undefined : [8, 5], value: (u, v) => v == null ? '\u2013' : value(v) + unit(c.yu)};
+	const o = {label: s.n, stroke: colour, width: s.x.length > 1000 && c.k === 'step' ? 1 : 1.75, dash: i < 6 ? undefined : [8, 5], value: (u, v) => v == null ? '' : value(v) + unit(c.yu)};
 	if (c.k === 'line') {
 		Object.assign(o, {paths: uPlot.paths.linear(), fill: alone ? area(tint(colour, 0.1)) : undefined});
 		if (s.x.length <= 60) o.points = {show: true, size: s.x.length === 1 ? 10 : 5, fill: colour};
@@ -216,10 +217,10 @@ const seriesOptions = (c, css) => c.s.map((s, i) => {
 
 const xValue = (c, timed) => {
 	const bare = v => timed ? clock(v) : value(v), end = timed ? '' : unit(c.xu), one = v => bare(v) + end;
-	if (c.k !== 'bars' || !c.s.some(s => s.h)) return v => v == null ? '\u2013' : one(v);
+	if (c.k !== 'bars' || !c.s.some(s => s.h)) return v => v == null ? '' : one(v);
 	const range = new Map();
 	for (const s of c.s) if (s.h) s.mid.forEach((m, i) => range.set(m, bare(s.lo[i]) + ' \u2013 ' + one(s.hi[i])));
-	return v => v == null ? '\u2013' : range.get(v) || one(v);
+	return v => v == null ? '' : range.get(v) || one(v);
 };
 
 const axes = (c, css, timed) => {
@@ -245,7 +246,39 @@ const axes = (c, css, timed) => {
 	];
 };
 
-const height = width => width > 760 ? 300 : 240;
+const height = (width, box) => box.closest('.first') ? (width > 500 ? 300 : 220) : width > 760 ? 300 : 240;
+
+// marks are dashed lines with their labels: those of horizontal ones at the left edge,
+// those of vertical ones at the top, one under the other.
+const marks = (c, css) => u => {
+	const {ctx, bbox: {left, top, width, height}} = u, r = devicePixelRatio;
+	let row = 0, above = [];
+	ctx.save();
+	ctx.font = `${11 * r}px system-ui, sans-serif`;
+	ctx.textBaseline = 'alphabetic';
+	ctx.setLineDash([4 * r, 4 * r]);
+	ctx.lineWidth = r;
+	for (const m of c.m || []) {
+		if (m.s && u.series[m.s] && !u.series[m.s].show) continue;
+		const at = u.valToPos(m.v, m.a, true), flat = m.a === 'y';
+		if (flat ? at < top || at > top + height : at < left || at > left + width) continue;
+		ctx.strokeStyle = ctx.fillStyle = css(m.s ? `--s${(m.s - 1) % 6 + 1}` : '--soft');
+		ctx.beginPath();
+		ctx.moveTo(flat ? left : at, flat ? at : top);
+		ctx.lineTo(flat ? left + width : at, flat ? at : top + height);
+		ctx.stroke();
+		const after = flat || at < left + width / 2;
+		ctx.textAlign = after ? 'left' : 'right';
+		if (flat) {
+			let y = Math.max(at - 3 * r, top + 9 * r);
+			if (above.some(o => Math.abs(o - y) < 12 * r)) y = at + 11 * r; // under its line, where another label is
+			above.push(y);
+			ctx.fillText(m.t || '', left + 6 * r, y);
+		}
+		else ctx.fillText(m.t || '', at + (after ? 5 : -5) * r, top + (12 + 14 * row++) * r);
+	}
+	ctx.restore();
+};
 
 const build = (c, n) => {
 	const box = document.getElementById(`plot-${n + 1}`), legend = box.parentElement.querySelector('.legend');
@@ -255,13 +288,13 @@ const build = (c, n) => {
 	box.textContent = legend.textContent = '';
 	const width = box.clientWidth;
 	const u = new uPlot({
-		width, height: height(width), padding: [8, 24, 0, 0],
+		width, height: height(width, box), padding: [8, 24, 0, 0],
 		scales: {x: {time: false, distr: c.lx ? 3 : 1, range: xRange(c, data)}, y: {distr: c.ly ? 3 : 1, range: yRange(c)}},
 		axes: axes(c, css, timed),
 		series: [{label: c.xl, value: (u, v) => x(v)}, ...seriesOptions(c, css)],
 		cursor: {y: false, drag: {x: true, y: false}, dataIdx: at(c, data), points: {size: 7, show: c.k === 'bars' ? false : undefined}},
 		legend: {mount: (u, el) => legend.append(el), markers: {width: 0, fill: (u, i) => i ? css(`--s${(i - 1) % 6 + 1}`) : null}},
-		hooks: {draw: [() => { drawn.add(n); document.body.dataset.plotsDrawn = drawn.size; }]},
+		hooks: {draw: [marks(c, css), () => { drawn.add(n); document.body.dataset.plotsDrawn = drawn.size; }]},
 	}, data, box);
 	const x = xValue(c, timed);
 	if (c.s.length > 1) switches(u, legend);
@@ -321,7 +354,7 @@ each((c, n) => {
 if (typeof ResizeObserver !== 'undefined') {
 	const fit = box => {
 		const u = live[box.id.slice(5) - 1], width = box.clientWidth;
-		if (u && width && width !== u.width && !root.classList.contains('print')) u.setSize({width, height: height(width)});
+		if (u && width && width !== u.width && !root.classList.contains('print')) u.setSize({width, height: height(width, box)});
 	};
 	// In the next frame: resizing within the callback would make the observer report a loop.
 	const sizes = new ResizeObserver(entries => requestAnimationFrame(() => entries.forEach(e => fit(e.target))));

@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// Page lays the capacity out for a browser: the instances and GPUs as the headline,
+// beside the instances over the target rate.
+func (c *Capacity) Page() *page.Page {
+	p := &page.Page{Title: "Capacity", Tag: trace.TierNote("page", c.Tier),
+		Lead:     fmt.Sprintf("To serve %s req/s with %s %% headroom, where an instance holds %s req/s%s.", figure(c.Rate), figure(c.Headroom*100), figure(c.HighestRate), c.within()),
+		Headline: fmt.Sprintf("%s on %s for %s req/s", page.Many(int64(c.WithMargin), "instance"), page.Many(int64(c.GPUsTotal), "GPU"), figure(c.Rate)),
+		Plot:     c.plot(),
+		Table:    &page.Table{Head: []string{"", "instances", "GPUs"}, Align: []page.Align{page.Left, page.Right, page.Right}}}
+	row := func(what string, n int) {
+		p.Table.Rows = append(p.Table.Rows, []string{what, page.Count(int64(n)), page.Count(int64(n * c.GPUsPerInstance))})
+	}
+	row("for the target", c.Instances)
+	row(fmt.Sprintf("with %s %% headroom", figure(c.Headroom*100)), c.WithMargin)
+	if c.Fewest != nil {
+		row("for the target, at the fewest (95 %)", *c.Fewest)
+	}
+	if c.Most != nil {
+		row("for the target, at the most (95 %)", *c.Most)
+	}
+	put := func(label, value, note string) {
+		p.Facts = append(p.Facts, page.Fact{Label: label, Value: value, Note: note})
+	}
+	put("Utilisation", figure(c.Utilisation*100)+" %", "at the target, with headroom")
+	if k := c.Cost; k != nil {
+		if k.PerHour != nil {
+			put("Cost per hour", figure(*k.PerHour), c.paid(c.GPUsTotal))
+			put("Per million output tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, figure)+" tokens for 1 of the currency")
+		}
+		put("Output", figure(k.OutputPerS)+" tok/s", figure(k.OutputPerRequest)+" per request")
+		if k.PerMillionGood != nil {
+			put("Per million good tokens", cell(k.PerMillionGood), page.OrDash(k.GoodShare, page.Percent)+" met every objective")
+		}
+		if k.KilowattHours != nil {
+			put("Energy", figure(*k.KilowattHours)+" kWh/h", cell(k.JoulesPerToken)+" J per output token")
+		}
+	}
+	if c.PresetWarning != "" {
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(c.PresetWarning) + "."})
+	}
+	if c.AtLeast {
+		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "No rate failed in the sweep, so an instance may hold more, and fewer may do."})
+	}
+	if !c.Sustained {
+		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "The highest rate was not sustained by a longer run."})
+	}
+	p.Sections = []page.Section{{Title: "How it is computed", Text: []string{
+		fmt.Sprintf("instances = ⌈target ÷ highest rate⌉ = ⌈%s ÷ %s⌉ = %d%s.", spelled(c.Rate), spelled(c.HighestRate), c.Instances, c.between()),
+		fmt.Sprintf("with headroom = ⌈instances × (1 + headroom)⌉ = ⌈%d × %s⌉ = %d, on %d GPUs each.", c.Instances, figure(1+c.Headroom), c.WithMargin, c.GPUsPerInstance),
+		"It takes for granted that a router spreads the load evenly, and that instances do not help each other's caches.",
+	}}}
+	return p
+}
+
+// within is what the highest rate keeps to.
+func (c *Capacity) within() string {
+	if len(c.Contract) == 0 {
+		return ""
+	}
+	return " within " + strings.Join(c.Contract, "; ")
+}
+
+// plot is how many instances each target takes, up to twice that which was asked for.
+func (c *Capacity) plot() *page.Plot {
+	const most = 400 // steps that are drawn
+	bare, margin := page.Series{Name: "for the target"}, page.Series{Name: "with headroom"}
+	each := 1
+	if steps := 2 * c.Rate / c.HighestRate; steps > most {
+		each = ceil(steps / most)
+	}
+	for n := 0; float64(n)*c.HighestRate < 2*c.Rate; n += each {
+		at := n + each
+		bare.X, bare.Y = append(bare.X, float64(n)*c.HighestRate), append(bare.Y, float64(at))
+		margin.X, margin.Y = append(margin.X, float64(n)*c.HighestRate), append(margin.Y, float64(ceil(float64(at)*(1+c.Headroom))))
+	}
+	end := 2 * c.Rate
+	bare.X, bare.Y = append(bare.X, end), append(bare.Y, bare.Y[len(bare.Y)-1])
+	margin.X, margin.Y = append(margin.X, end), append(margin.Y, margin.Y[len(margin.Y)-1])
+	return &page.Plot{Title: "Instances over the target rate", Kind: page.Step, XLabel: "target rate", XUnit: "req/s", YLabel: "instances",
+		Series: []page.Series{bare, margin}, Marks: []page.Mark{{Axis: page.AxisX, At: c.Rate, Label: "target " + figure(c.Rate)}}}
+}

@@ -1,0 +1,314 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// Page lays the comparison out for a browser: the decision with the effect and its
+// interval as the headline, and on the first screen what A and B are, the main metrics
+// and the distributions of both.
+func Page(c Comparison) *page.Page {
+	p := &page.Page{Title: "Comparison", Tag: trace.TierNote("page", c.Tier), Lead: c.lead(), Facts: c.facts(), Table: c.firstTable(), Plot: c.distributions(), About: c.about()}
+	levels := map[string]page.Level{Worse: page.Bad, better: page.Good, notFound: page.Info, undecided: page.Info}
+	if len(c.Versus) == 1 {
+		p.Headline = c.headline(&c.Versus[0])
+	}
+	if !c.Trustworthy() {
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy", Text: "a run that was compared is not."})
+	}
+	for i := range c.Versus {
+		v := &c.Versus[i]
+		if len(c.Versus) > 1 {
+			p.Verdict = append(p.Verdict, page.Note{Level: levels[v.Decision], Word: v.B, Text: c.headline(v)})
+		}
+		if also := v.otherMetricsText(); also != "" {
+			p.Notes = append(p.Notes, page.Note{Level: page.Info, Word: "Other metrics", Text: also})
+		}
+	}
+	for _, w := range c.Warnings {
+		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: w.Text})
+	}
+	for i := range c.Versus {
+		p.Sections = append(p.Sections, c.sections(&c.Versus[i])...)
+	}
+	return p
+}
+
+// lead says what the sides are.
+func (c *Comparison) lead() string {
+	var out []string
+	for _, name := range c.names() {
+		if what := c.settings[name]; what != "" {
+			out = append(out, report.Plain(name)+": "+what)
+		}
+	}
+	switch n := c.Versus[0].Rounds; c.Kind {
+	case kindProduction:
+		out = append(out, "What the trace recorded against a replay of it")
+	default:
+		out = append(out, page.Many(int64(n), "round")+" of "+page.Many(c.Runs[0].Requests, "request")+" a side")
+	}
+	if m := c.Runs[0].Model; m != "" && !slices.ContainsFunc(c.Runs, func(r Run) bool { return r.Model != m }) {
+		out = append(out, "model "+report.Plain(m))
+	}
+	return strings.Join(out, " · ")
+}
+
+func (c *Comparison) names() []string {
+	out := []string{c.A}
+	for i := range c.Versus {
+		out = append(out, c.Versus[i].B)
+	}
+	return out
+}
+
+// named is the name of a side; one that says nothing has with it what differs.
+func (c *Comparison) named(arm string) string {
+	what := c.settings[arm]
+	if utf8.RuneCountInString(arm) > 1 || what == "" || utf8.RuneCountInString(what) > 40 {
+		return report.Plain(arm)
+	}
+	return report.Plain(arm) + " (" + what + ")"
+}
+
+// headline is the decision with the effect and its interval.
+func (c *Comparison) headline(v *Versus) string {
+	m := v.metricsInOrder()[0]
+	if m.Change == nil {
+		return v.Text
+	}
+	effect := m.Label + " " + c.effect(m)
+	switch v.Decision {
+	case Worse, better:
+		words := map[bool]string{true: "better", false: "worse"}
+		if m.Unit == "ms" {
+			words = map[bool]string{true: "faster", false: "slower"}
+		}
+		return c.named(v.B) + " is " + words[v.Decision == better] + ": " + effect
+	case notFound:
+		return "No significant difference in " + m.Label + ": " + c.effect(m)
+	}
+	return "No verdict: " + effect
+}
+
+// effect is a change with the interval that it lies in.
+func (c *Comparison) effect(m *Contrast) string {
+	i := m.Change
+	if i.Low == nil && m.Resampled != nil && m.Resampled.Change != nil {
+		i = m.Resampled.Change
+	}
+	out := signed(i.Estimate) + m.unit()
+	if i.Low != nil && i.High != nil {
+		out += fmt.Sprintf(" (%s CI %s to %s%s)", page.Percent(c.Confidence), hundredths(*i.Low), hundredths(*i.High), m.unit())
+	}
+	return out
+}
+
+func (c *Comparison) facts() (out []page.Fact) {
+	put := func(label, value, note string) {
+		out = append(out, page.Fact{Label: label, Value: value, Note: note})
+	}
+	if len(c.Versus) != 1 || c.Kind != kindRounds {
+		return nil
+	}
+	m := c.Versus[0].metricsInOrder()[0]
+	put("p", page.OrDash(m.P, pValue), fmt.Sprintf("%s, Wilcoxon; alpha %s", m.Label, page.Number(c.Alpha)))
+	if m.Detectable != nil {
+		put("Minimum detectable effect", size(m, *m.Detectable), "power "+page.Number(c.Power))
+	}
+	if m.Noise != nil {
+		from := "from round to round"
+		if m.Noise.From == noiseAA {
+			from = "of A against itself"
+		}
+		put("Noise", size(m, m.Noise.SD), "SD "+from)
+	}
+	return out
+}
+
+// firstMetrics are those of the first screen, besides the primary one.
+var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "output_tokens_per_s", "error_share"}
+
+func (c *Comparison) firstTable() *page.Table {
+	t := &page.Table{Caption: "Medians over the rounds, latencies in ms; * is significant", Head: []string{"", c.named(c.A)}, Align: []page.Align{page.Left, page.Right}}
+	if c.Kind != kindRounds {
+		t.Caption = "Latencies in ms"
+	}
+	for i := range c.Versus {
+		t.Head, t.Align = append(t.Head, c.named(c.Versus[i].B), "change"), append(t.Align, page.Right, page.Right)
+	}
+	for _, m := range c.Versus[0].metricsInOrder() {
+		if !m.Primary && !slices.Contains(firstMetrics, m.Metric) {
+			continue
+		}
+		row := []string{m.Label, valueOf(m, m.A)}
+		for i := range c.Versus {
+			value, change := "–", "–"
+			for j := range c.Versus[i].Metrics {
+				if o := &c.Versus[i].Metrics[j]; o.Metric == m.Metric {
+					if value = valueOf(o, o.B); o.Change != nil {
+						change = signed(o.Change.Estimate) + o.unit()
+					}
+					if o.Significant {
+						change += " *"
+					}
+				}
+			}
+			row = append(row, value, change)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// drawnSpread is the latency that the primary metric is of; TTFT where it is of none.
+func (c *Comparison) drawnSpread() int {
+	for _, l := range latencies {
+		if _, of, _ := strings.Cut(c.Primary, "_"); of == l.name {
+			return l.spread
+		}
+	}
+	return spreadTTFT
+}
+
+// distributions draws that latency of every arm; nil where the requests are not known.
+func (c *Comparison) distributions() *page.Plot {
+	for _, l := range latencies {
+		if l.spread != c.drawnSpread() {
+			continue
+		}
+		out := page.Plot{Title: l.label + " distribution", Text: "All requests of all rounds. A curve further to the left is faster.", Kind: page.CDF, XLabel: l.label, XUnit: "ms", YLabel: "share of requests"}
+		if l.spread == spreadITL {
+			out.YLabel = "share of gaps"
+		}
+		for _, s := range c.curves {
+			s.Name = c.named(s.Name)
+			out.Series = append(out.Series, s)
+		}
+		if drawn := page.Drawn(out); len(drawn) > 0 {
+			return &drawn[0]
+		}
+	}
+	return nil
+}
+
+// curve is the cumulative distribution of the values, in milliseconds, in steps of half
+// a percent and finer at its end.
+func (c *clustered) curve(name string) page.Series {
+	c.merge()
+	s := page.Series{Name: name}
+	for _, x := range c.cells {
+		s.N += int64(x.n)
+	}
+	seen, drawn := int64(0), 0.0
+	for i, x := range c.cells {
+		seen += int64(x.n)
+		share, bar := float64(seen)/float64(s.N), x.key>>groupBits
+		if i+1 < len(c.cells) && c.cells[i+1].key>>groupBits == bar {
+			continue // the bar goes on with another group
+		}
+		if i+1 < len(c.cells) && len(s.X) > 0 && share-drawn < min(0.005, (1-drawn)/10) {
+			continue
+		}
+		s.X, s.Y = append(s.X, middleOf(int(bar))/1e6), append(s.Y, share)
+		drawn = share
+	}
+	return s
+}
+
+// settingsOf says of each arm what differs from the others in how its runs were set up:
+// its engine, endpoint or model, and nothing of the client.
+func settingsOf(arms []Arm) map[string]string {
+	var all []*result.Run
+	for _, arm := range arms {
+		all = append(all, &arm.Runs[0].Run)
+	}
+	rows, err := report.Differing(all...)
+	if err != nil { // what cannot be told is left out
+		return nil
+	}
+	of := make([][]string, len(arms))
+	for _, row := range rows {
+		if name := row[0]; name == "seed" || name == "version" || strings.HasPrefix(name, "environment.host") {
+			continue
+		}
+		for i, value := range row[1:] {
+			if len(of[i]) < 3 {
+				of[i] = append(of[i], report.Plain(cmp.Or(value, "no "+row[0])))
+			}
+		}
+	}
+	out := map[string]string{}
+	for i, arm := range arms {
+		out[arm.Name] = strings.Join(slices.Compact(of[i]), ", ")
+	}
+	return out
+}
+
+func (c *Comparison) about() []page.Group {
+	g := page.Group{Title: "Runs"}
+	fact := func(label, value, note string) {
+		if value != "" {
+			g.Facts = append(g.Facts, page.Fact{Label: label, Value: value, Note: note})
+		}
+	}
+	for i := range c.Runs {
+		if r := &c.Runs[i]; r.Round == 1 {
+			fact(r.Arm, strings.TrimPrefix(strings.Join([]string{c.settings[r.Arm], r.Model}, ", "), ", "), page.Many(r.Requests, "request")+" in the first round")
+		}
+	}
+	fact("Rounds", page.Brief(int64(c.Versus[0].Rounds)), "")
+	fact("Workload", report.ShortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
+	fact("Tier", c.Tier, "the strictest of the runs")
+	fact("Started", report.ToSecond(c.Runs[0].Started), "")
+	return []page.Group{g}
+}
+
+func (c *Comparison) sections(v *Versus) []page.Section {
+	head, rows := c.table(v)
+	main := page.Section{Title: c.named(v.B) + " against " + c.named(c.A), Text: append(append([]string{v.Text}, c.reading()...), c.planned()...),
+		Tables: []page.Table{{Caption: "Metrics", Head: head, Rows: rows}}}
+	if head, rows := c.resampledTable(v, false); len(rows) > 0 {
+		main.Tables = append(main.Tables, page.Table{Caption: "Resampled by session", Head: head, Rows: rows})
+	}
+	if c.Kind != kindRounds {
+		return []page.Section{main}
+	}
+	plots := page.Section{Title: "By round", Text: []string{"Both sides of every round, and their change; a pair is compared with itself, so that what moves both is not in the change."}}
+	for i := range v.Metrics {
+		m := &v.Metrics[i]
+		a, b, change := page.Series{Name: c.named(c.A)}, page.Series{Name: c.named(v.B)}, page.Series{Name: "change"}
+		for round := range m.AEach {
+			at, before, after := float64(round+1), m.AEach[round], m.BEach[round]
+			if before == nil || after == nil {
+				continue
+			}
+			a.X, a.Y = append(a.X, at), append(a.Y, *before)
+			b.X, b.Y = append(b.X, at), append(b.Y, *after)
+			d := *after - *before
+			if m.Relative && *before > 0 {
+				d /= *before
+			}
+			change.X, change.Y = append(change.X, at), append(change.Y, 100*d)
+		}
+		plot := func(title, label, unit string, series ...page.Series) page.Plot {
+			return page.Plot{Title: title, Kind: page.Line, XLabel: "round", YLabel: label, YUnit: unit, Series: series}
+		}
+		plots.Plots = append(plots.Plots, page.Drawn(plot(m.Label, m.Label, m.Unit, a, b))...)
+		if m.Primary {
+			changes := plot("Change of "+m.Label, c.named(v.B)+" over "+c.named(c.A), "%", change)
+			changes.Zero = true
+			plots.Plots = append(plots.Plots, page.Drawn(changes)...)
+		}
+	}
+	return []page.Section{main, plots}
+}

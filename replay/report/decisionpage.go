@@ -1,0 +1,98 @@
+package report
+
+import (
+	"strings"
+
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// DecisionPage is the record of a tuning for a browser, with what [WriteDecision] writes:
+// the preferred setting as the headline, and on the first screen what was accepted and
+// rejected, the main figures and the distributions of all runs.
+func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
+	differ, err := differingSettings(runs)
+	if err != nil {
+		return nil, err
+	}
+	best, rule := chosen(runs)
+	tier := runs[0].Summary.Run.Tier
+	p := &page.Page{Title: "Decision record", Lead: "Target: " + strings.Join(target(runs), "; ")}
+	p.Headline = decisionHeadline(runs, best)
+	head, right := []string{""}, []page.Align{page.Left}
+	cdfOf := cdf("TTFT distribution", "From when a request was due. A curve further to the left is faster.", "TTFT")
+	for i := range runs {
+		tier = trace.Stricter(tier, runs[i].Summary.Run.Tier)
+		level := page.Good
+		if !runs[i].Accepted() {
+			level = page.Bad
+		}
+		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: Plain(runs[i].Name), Text: runs[i].outcome(i == best && len(runs) > 1)})
+		if w := runs[i].Summary.Run.PresetWarning; w != "" {
+			p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: Plain(runs[i].Name) + ": " + Plain(w)})
+		}
+		head, right = append(head, Plain(runs[i].Name)), append(right, page.Right)
+		s := runs[i].Summary.Series.TTFTDue
+		s.Name = Plain(runs[i].Name)
+		cdfOf.Series = append(cdfOf.Series, s)
+	}
+	p.Tag = trace.TierNote("page", tier)
+	if drawn := page.Drawn(cdfOf); len(drawn) > 0 {
+		p.Plot = &drawn[0]
+	}
+	rows := decisionFigures(runs)
+	p.Table = &page.Table{Head: head, Align: right}
+	for i, row := range differ {
+		if i < 3 {
+			p.Table.Rows = append(p.Table.Rows, row)
+		}
+	}
+	for _, row := range rows {
+		switch row[0] {
+		case "TTFT from due p50, ms", "TTFT from due p99, ms", "TPOT p99, ms", "E2E from due p99, ms", "output tokens/s", "failed":
+			p.Table.Rows = append(p.Table.Rows, row)
+		}
+	}
+	cost := page.Section{Title: "Cost", Tables: []page.Table{{Head: []string{"setting", "cost"}, Align: []page.Align{page.Left, page.Left}}}}
+	for _, c := range costs(runs, d) {
+		if c.run == "" {
+			cost.Text = append(cost.Text, c.says)
+			continue
+		}
+		cost.Tables[0].Rows = append(cost.Tables[0].Rows, []string{Plain(c.run), c.says})
+	}
+	if len(cost.Tables[0].Rows) == 0 {
+		cost.Tables = nil
+	}
+	settings := page.Section{Title: "What differs", Text: []string{rule}}
+	if len(differ) > 0 {
+		settings.Tables = []page.Table{{Head: head, Rows: differ}}
+	}
+	p.Sections = []page.Section{
+		{Title: "Rationale", Text: []string{rationale(runs, d, best)}}, cost, settings,
+		{Title: "Figures", Tables: []page.Table{{Head: head, Rows: rows, Align: right}}},
+		{Title: "Provenance", Tables: []page.Table{{Head: head, Rows: provenance(runs)}}},
+	}
+	return p, nil
+}
+
+func decisionHeadline(runs []Tried, best int) string {
+	accepted := 0
+	for i := range runs {
+		if runs[i].Accepted() {
+			accepted++
+		}
+	}
+	of := page.Many(int64(len(runs)), "setting")
+	switch {
+	case accepted == 0:
+		return "None of " + of + " is accepted"
+	case best < 0:
+		return page.Brief(int64(accepted)) + " of " + of + " accepted; without a target none is preferred"
+	case len(runs) == 1:
+		return Plain(runs[best].Name) + " is accepted"
+	case runs[best].Summary.Contract != nil:
+		return Plain(runs[best].Name) + " is preferred: the most output tokens/s within the contract"
+	}
+	return Plain(runs[best].Name) + " is preferred: the most goodput"
+}
