@@ -86,16 +86,20 @@ func (f *SourceFields) Words() string {
 	}
 	least, kinds := "", ""
 	if f.More {
-		least = "at least "
+		least = "At least "
 	}
 	if len(f.Kinds) > 0 {
 		var of []string
 		for _, kind := range slices.Sorted(maps.Keys(f.Kinds)) {
 			of = append(of, fmt.Sprintf("%s %d", kind, f.Kinds[kind]))
 		}
-		kinds = " (" + strings.Join(of, ", ") + ")"
+		kinds = ": " + strings.Join(of, ", ")
 	}
-	return fmt.Sprintf("Of the fields of the source %s%d%s went into no column and were dropped. They are not named, since names may tell something.", least, f.Dropped, kinds)
+	plural := "s"
+	if f.Dropped == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%s%d source field%s dropped%s (names withheld).", least, f.Dropped, plural, kinds)
 }
 
 // WP29 answers the three questions by which the Article 29 Working Party of the

@@ -485,7 +485,11 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		cli.Notef(cmd, "%d MB went through private spill files, which are gone", (t.SpillBytes+1<<20-1)>>20)
 	}
 	if info.Bad > 0 {
-		cli.Notef(cmd, "%d bad records were skipped, the first of them:", info.Bad)
+		records := fmt.Sprintf("%d bad records skipped, the first of them", info.Bad)
+		if info.Bad == 1 {
+			records = "1 bad record skipped"
+		}
+		cli.Notef(cmd, "%s:", records)
 		for _, b := range info.FirstBad {
 			cli.Notef(cmd, "  %v", b)
 		}

@@ -92,3 +92,25 @@ func TestUnwritableFolder(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
 }
+
+// A file that is missing comes before an output that is, in plain words.
+func TestMissingInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"w.parquet": "mine"})
+	for line, want := range map[string]string{
+		"import no.jsonl":                     "reprise: there is no file or folder no.jsonl\n",
+		"import no.jsonl -o t.parquet":        "reprise: there is no file or folder no.jsonl\n",
+		"replay no.parquet":                   "reprise: there is no file or folder no.parquet\n",
+		"synth fit no.parquet":                "reprise: there is no file or folder no.parquet\n",
+		"profile no.parquet --html no/p.html": "reprise: there is no file or folder no.parquet\n",
+		"report no.parquet":                   "reprise: there is no file or folder no.parquet\n",
+	} {
+		if _, errs, code := reprise(t, strings.Fields(line)...); errs != want || code != cli.Failure {
+			t.Errorf("%s: exit code %d, %s", line, code, errs)
+		}
+	}
+	must(t, "synth", "chat", "-n", "5", "-o", "c.parquet")
+	if _, errs, _ := reprise(t, "profile", "c.parquet", "--html", "no/p.html"); errs != "reprise: folder no does not exist: make it first, or name another\n" {
+		t.Error(errs)
+	}
+}

@@ -53,6 +53,9 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 				return err
 			}
 			f.Ready = f.spellings.Ready
+			if err := cli.MissingFile(args[0]); err != nil {
+				return err
+			}
 			if (f.Out == "" || f.Out == cli.Standard) && !f.Dry.Run {
 				return cli.Usagef("say where the results go: -o FILE.parquet")
 			}

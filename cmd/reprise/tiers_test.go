@@ -157,7 +157,7 @@ func contents(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Cards say how many fields of the log went into no column, and of what kind, and
+// Cards say how many fields of the log were dropped, and of what kind, and
 // no name of one; a public card does not: one record may have a field alone.
 func TestCardCountsDroppedFields(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -172,7 +172,7 @@ func TestCardCountsDroppedFields(t *testing.T) {
 	_, said, _ := reprise(t, append([]string{"import", "log.jsonl", "-o", "internal.parquet"}, maps...)...)
 	must(t, "anonymize", "internal.parquet", "-o", "partner.parquet")
 	must(t, append([]string{"import", "log.jsonl", "--tier", "partner", "-o", "at-once.parquet"}, maps...)...)
-	const want = "4 (flag 1, list 1, number 1, text 1) went into no column"
+	const want = "4 source fields dropped: flag 1, list 1, number 1, text 1 (names withheld)"
 	if !strings.Contains(said, want) {
 		t.Errorf("import says\n%s", said)
 	}

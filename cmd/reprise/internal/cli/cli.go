@@ -7,7 +7,8 @@
 //   - cli.go: exit codes and the errors that carry them, messages on stderr, --quiet
 //   - files.go: input files and stdin, output files and stdout, refusing to overwrite an
 //     input
-//   - output.go: an output that exists, a folder that does not
+//   - output.go: an output that exists, a folder or an input that does not; errors of files
+//     in plain words
 //   - progress.go: bars and lines of progress
 //   - text.go: wrapped help texts and lists in them, the values of a repeated flag,
 //     indented JSON, figures with a dash for none

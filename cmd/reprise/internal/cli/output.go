@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -52,4 +53,43 @@ func CheckOutput(cmd *cobra.Command, args []string) error {
 		return nil // the writing says what is wrong
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// MissingFile is the error for a path, with an extension as traces and logs have them,
+// at which there is no file; other words may name what is built in.
+func MissingFile(path string) error {
+	switch filepath.Ext(path) {
+	case ".parquet", ".json", ".jsonl", ".csv", ".yaml", ".gz":
+	default:
+		return nil
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// PlainError is the text of an error, with what the system says of a path in plain words.
+func PlainError(err error) string {
+	text := err.Error()
+	var at *fs.PathError
+	if !errors.As(err, &at) {
+		return text
+	}
+	plain := ""
+	folder, name := filepath.Split(at.Path)
+	temporary := strings.HasPrefix(name, ".") && strings.Contains(name, ".part-")
+	switch {
+	case errors.Is(at.Err, fs.ErrNotExist) && temporary:
+		plain = fmt.Sprintf("folder %s does not exist: make it first, or name another", filepath.Clean(folder))
+	case errors.Is(at.Err, fs.ErrNotExist):
+		plain = fmt.Sprintf("there is no file or folder %s", at.Path)
+	case errors.Is(at.Err, fs.ErrPermission) && temporary:
+		plain = fmt.Sprintf("no permission to write to folder %s", filepath.Clean(folder))
+	case errors.Is(at.Err, fs.ErrPermission):
+		plain = fmt.Sprintf("no permission for %s", at.Path)
+	default:
+		return text
+	}
+	return strings.ReplaceAll(text, at.Error(), plain)
 }
