@@ -53,10 +53,10 @@ Spellings of vllm bench serve are taken where they mean the same, such as
 				return err
 			}
 			f.Ready = f.spellings.Ready
-			if err := cli.MissingFile(args[0]); err != nil {
-				return err
-			}
 			if (f.Out == "" || f.Out == cli.Standard) && !f.Dry.Run {
+				if err := cli.MissingFile(args[0]); err != nil {
+					return err // the input before the output
+				}
 				return cli.Usagef("say where the results go: -o FILE.parquet")
 			}
 			if err := f.Settle(); err != nil {

@@ -52,10 +52,9 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
   reprise synth fit t.parquet --k-swap 20 -o m.parquet`,
 		Args: flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.MissingFile(args[0]); err != nil {
-				return err
-			}
 			switch {
+			case out == "" && cli.MissingFile(args[0]) != nil:
+				return cli.MissingFile(args[0])
 			case out == "":
 				return cli.Usagef("say where the model goes: -o FILE.parquet, or -o - for stdout")
 			case out == cli.Standard && cli.IsTerminal(cmd.OutOrStdout()):
