@@ -1,10 +1,10 @@
-# Everything needs Go 1.26 and nothing else; modules are fetched once, then all
-# of it works offline.
+# Everything but peers-race needs Go 1.26 and nothing else; modules are fetched once,
+# then all of it works offline.
 GO ?= go
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 
-.PHONY: help man demo test lint test-engine bench build race fuzz mutants clean
+.PHONY: help man demo test lint test-engine bench build race peers-race fuzz mutants clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	$(BIN) demo -o demo
@@ -37,6 +37,13 @@ test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see doc
 # Nothing can race in a package without goroutines and locks.
 race: ## the tests under the race detector
 	$(GO) test -race -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|"sync(/atomic)?"' --include='*.go' . | xargs -n1 dirname | sort -u)
+
+# Needs Python and, once, examples/race/setup.sh, which fetches the peers into RACE_DIR.
+RACE_DIR ?= .race
+RACE_FLAGS ?=
+peers-race: build ## Reprise beside four other clients on one trace; see examples/race/README.md
+	$(GO) build -trimpath -o bin/truth ./examples/race/truth
+	@python3 examples/race/race.py --dir $(RACE_DIR) $(RACE_FLAGS)
 
 # A package's targets are built once: go test would link them again for each. Go
 # reports a target whose time is up in the wrong moment as failed, with "context

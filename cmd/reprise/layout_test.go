@@ -64,6 +64,7 @@ var mayImport = map[string]string{
 	"examples/readtrace":  "trace",
 	"examples/slowest":    "trace replay/result",
 	"examples/replayload": "trace trace/token synth/prompt replay replay/client replay/engine replay/result",
+	"examples/race/truth": "",
 
 	"trace/token/internal/jinja": "",
 	"anonymize/internal/confine": "",
