@@ -68,5 +68,5 @@ MUTANTS ?= 40
 mutants: ## plant $(MUTANTS) random faults in each of seven packages, and list those that no test notices
 	@for p in ./replay ./replay/result ./replay/client ./datasets ./synth ./replay/engine ./anonymize/audit; do $(GO) run ./cmd/internal/mutate -n $(MUTANTS) $$p || failed=1; done; test -z "$$failed"
 
-clean: ## remove what the targets above wrote
+clean: ## remove what the targets above wrote, but not RACE_DIR
 	rm -rf bin demo

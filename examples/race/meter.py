@@ -1,4 +1,4 @@
-"""Runs a command, and measures the CPU time and the memory of all its processes.
+"""Runs a command, and measures the CPU time and the memory of all its processes, on Linux.
 
 CPU time comes from the first of these that works:
 
@@ -158,6 +158,22 @@ def control_group_parents():
             elif system == 'cgroup' and 'cpuacct' in controllers.split(',') and 'cpuacct' in options.split(','):
                 parents.append((point + path.rstrip('/'), 'cgroup v1'))
     return sorted(parents, key=lambda parent: parent[1], reverse=True)
+
+
+def busy_cores(seconds=1.0):
+    """Returns how many cores are busy now, with what a hypervisor takes away (steal)."""
+    before = processor_ticks()
+    time.sleep(seconds)
+    busy, total = (after - earlier for after, earlier in zip(processor_ticks(), before))
+    return busy / total * os.cpu_count()
+
+
+def processor_ticks():
+    """Returns the ticks of all cores since boot, those that were busy and all."""
+    with open('/proc/stat') as file:
+        ticks = [int(field) for field in file.readline().split()[1:9]]  # the rest is in these already
+    idle = ticks[3] + ticks[4]  # idle, and waiting for a disk
+    return sum(ticks) - idle, sum(ticks)
 
 
 def session_processes(leader):

@@ -22,7 +22,7 @@ import peers
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
 TTFT, ITL = '200ms', '20ms'  # of the server
-BUSY = 0.5  # a load average above this is too much for figures that are to be kept
+BUSY = 0.2  # cores; more work of others is too much for figures that are to be kept
 
 
 @dataclass
@@ -77,7 +77,7 @@ def race(client, load, folder, tools, truth, timeout):
     """Runs one client against a server of its own. Returns the measurements, as a line of the results has them."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    busy = os.getloadavg()[0]
+    busy, began = meter.busy_cores(), datetime.datetime.now(datetime.timezone.utc)
     record_file = f'{folder}/truth.jsonl'
     server = subprocess.Popen([truth, '-ttft', TTFT, '-itl', ITL, '-log', record_file], stdout=subprocess.PIPE, text=True)
     try:
@@ -87,7 +87,8 @@ def race(client, load, folder, tools, truth, timeout):
     finally:
         server.terminate()
         server.wait()
-    result = {'tool': client, 'load': load.name, 'trace': str(load), 'folder': folder, 'load_average': busy,
+    result = {'tool': client, 'load': load.name, 'trace': str(load), 'folder': folder, 'time': began.isoformat(timespec='seconds'),
+              'cores': os.cpu_count(), 'busy_cores': busy,
               'exit_status': usage.exit_status, 'timed_out': usage.timed_out, 'wall_s': usage.wall_seconds,
               'cpu_s': usage.cpu_seconds, 'cpu_source': usage.cpu_source, 'memory_mb': usage.memory_mb,
               'requests': load.requests}
@@ -189,10 +190,10 @@ def print_tables(results):
           + ' and '.join(sorted({result['cpu_source'] for result in results})) + '.')
     if any(result['cpu_source'] == 'rusage' for result in results):
         print('rusage misses processes that outlive their parent. As root, control groups count all.')
-    averages = [result['load_average'] for result in results]
-    print(f'Rounds: {rounds_of(results)}. Load average before the runs: {min(averages):.1f} to {max(averages):.1f}.')
-    if averages[0] > BUSY:
-        print('The machine was busy before the first run: do not keep these figures.')
+    busy = [result['busy_cores'] for result in results]
+    print(f'Rounds: {rounds_of(results)}. Of {results[0]["cores"]} cores, {min(busy):.2f} to {max(busy):.2f} were busy before the runs.')
+    if max(busy) > BUSY:
+        print('Other work was running: do not keep these figures.')
     for result in results:
         for complaint in complaints(result):
             print(f'{result["tool"]}, load {result["load"]}: {complaint}; see {shown(result["folder"])}')
