@@ -44,6 +44,8 @@
 //     generated text
 //   - probe.go: asking for the model; measuring how many tokens the chat template adds,
 //     for a prompt and for a turn
+//   - setup.go: why a server cannot be used: its own message, its models, and the API that
+//     it has instead
 //   - determinism.go: the check that a server gives the same answer twice
 //   - describe.go: what the results say of how requests were sent: URLs, sampling
 //     settings, counts of connections

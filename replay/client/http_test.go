@@ -449,10 +449,10 @@ func TestProbe(t *testing.T) {
 		status                  int
 	}{
 		{"one", `{"data":[{"id":"qwen"}]}`, "qwen", "", 200},
-		{"two", `{"data":[{"id":"a"},{"id":"b"}]}`, "", "has 2 models", 200},
-		{"none", `{"data":[]}`, "", "has 0 models", 200},
-		{"no list", `<html>`, "", "name the model", 200},
-		{"unknown", `{}`, "", "not_found (HTTP 404)", 404},
+		{"two", `{"data":[{"id":"a"},{"id":"b"}]}`, "", "has 2 models; name the one to use: a, b", 200},
+		{"none", `{"data":[]}`, "", "lists no model; name the one to use", 200},
+		{"no list", `<html>`, "", "/v1/models: the answer is no list of models", 200},
+		{"unknown", `{}`, "", "/v1/models: HTTP 404", 404},
 	} {
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/models" || r.Method != http.MethodGet || r.Header.Get("Authorization") != "Bearer k" {
@@ -497,7 +497,6 @@ func TestCalibrate(t *testing.T) {
 		{"text", Options{API: result.APICompletions}, stream(tok, stop, usage, done), " hello", 10, ""},
 		{"ids", Options{API: result.APICompletions, TokenIDs: true}, stream(tok, stop, usage, done), "[77]", 10, ""},
 		{"no usage", Options{}, stream(tok, stop, done), "user: hello", 0, "does not count"},
-		{"error", Options{}, fails(404, ""), "user: hello", 0, "not_found (HTTP 404)"},
 	} {
 		c.opt.URL = serve(t, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
@@ -549,7 +548,7 @@ func TestCalibrateUncounted(t *testing.T) {
 		"refused, and counted unasked":   {servers: []http.HandlerFunc{refuses("stream_options", counts)}, overhead: 10, withoutOptions: true},
 		"one of two counts":              {servers: []http.HandlerFunc{silent, counts}, overhead: 10, wantsOptionsInRun: true},
 		"one of two refuses":             {servers: []http.HandlerFunc{counts, refuses("stream_options", silent)}, overhead: 10, withoutOptions: true},
-		"something else is refused":      {servers: []http.HandlerFunc{refuses("max_tokens", silent)}, error: "bad_request (HTTP 400)", wantsOptionsInRun: true},
+		"something else is refused":      {servers: []http.HandlerFunc{refuses("max_tokens", silent)}, error: `HTTP 400: "unknown field"`, wantsOptionsInRun: true},
 		"running usage is asked for too": {servers: []http.HandlerFunc{refuses("stream_options", silent)}, uncounted: "chat", withoutOptions: true, withContinuous: true},
 	} {
 		o := Options{ContinuousUsage: c.withContinuous}

@@ -2,11 +2,10 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"reprise/replay/client/internal/h1"
@@ -45,33 +44,16 @@ func (h *HTTP) fromServer(i int, err error) error {
 }
 
 func (h *HTTP) probe(ctx context.Context, t *target) (model string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	req := (&http.Request{Method: http.MethodGet, URL: below(t.base, "/v1/models"), Host: t.host, Header: h.header}).WithContext(ctx)
-	resp, err := h.transport.RoundTrip(req)
-	if err != nil {
-		return "", fmt.Errorf("client: the server's list of models: %w", err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
-	if err != nil {
-		return "", fmt.Errorf("client: the server's list of models: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("client: the server's list of models: %w", openai.HTTPError(resp.StatusCode, body))
-	}
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	switch err := json.Unmarshal(body, &list); {
+	models, err := h.modelsOf(ctx, t)
+	switch {
 	case err != nil:
-		return "", errors.New("client: the server's list of models is not one; name the model")
-	case len(list.Data) != 1 || list.Data[0].ID == "":
-		return "", fmt.Errorf("client: the server has %d models; name the one to use", len(list.Data))
+		return "", err
+	case len(models) == 1:
+		return models[0], nil
+	case len(models) == 0:
+		return "", errors.New("client: the server lists no model; name the one to use")
 	}
-	return list.Data[0].ID, nil
+	return "", fmt.Errorf("client: the server has %d models; name the one to use: %s", len(models), strings.Join(labels(models), ", "))
 }
 
 // Calibrate measures how many tokens the servers add to a prompt, by their chat
@@ -159,10 +141,8 @@ func (h *HTTP) countPrompt(ctx context.Context, target int, api string) (int, er
 		}
 	}
 	switch {
-	case r.Error != "" && r.HTTPStatus != nil:
-		return 0, fmt.Errorf("client: the request that measures the template failed: %s (HTTP %d)", r.Error, *r.HTTPStatus)
 	case r.Error != "":
-		return 0, fmt.Errorf("client: the request that measures the template failed: %s", r.Error)
+		return 0, h.explain(ctx, &h.targets[target], api, &r)
 	case r.Input == nil:
 		return 0, ErrUncounted
 	}

@@ -74,7 +74,7 @@ var apiPaths = map[string]string{
 	result.APIResponses: openai.ResponsesPath, result.APIEmbeddings: openai.EmbeddingsPath,
 }
 
-// baseURL parses the base and drops a /v1 at its end. Its errors do not quote:
+// baseURL parses the base and drops a /v1 or the path of an API at its end. Its errors do not quote:
 // a URL may hold a password.
 func baseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
@@ -84,8 +84,27 @@ func baseURL(s string) (*url.URL, error) {
 	if u.User != nil {
 		return nil, errors.New("client: the server's URL must not hold a password: use a header from the environment or a file")
 	}
-	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"), ""
+	path := strings.TrimRight(u.Path, "/")
+	if api := APIOfURL(s); api != "" {
+		path = strings.TrimSuffix(path, apiPaths[api])
+	}
+	u.Path, u.RawPath = strings.TrimSuffix(path, "/v1"), ""
 	return u, nil
+}
+
+// APIOfURL is the API whose path ends a server's URL, as in
+// http://localhost:8000/v1/chat/completions, and "" where there is none.
+func APIOfURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return ""
+	}
+	for api, path := range apiPaths {
+		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), path) {
+			return api
+		}
+	}
+	return ""
 }
 
 // below keeps the base's query, where some gateways want a version.

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
-	"reprise/replay/client"
-	"reprise/replay/result"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +20,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/client"
 	"reprise/replay/openai"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/quantity"
 )
@@ -94,7 +96,7 @@ func (f *Target) Register(cmd *cobra.Command) {
 	everyday.StringArrayVar(&f.headers, "header", nil, "`Name=value` of a further request header; may be repeated. Not for secrets")
 	rest.StringArrayVar(&f.headerEnv, "header-env", nil, "`Name=VARIABLE`: a header whose value is in the environment; may be repeated")
 	rest.StringArrayVar(&f.headerFile, "header-file", nil, "`Name=file`: a header whose value is in a file; may be repeated")
-	everyday.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` that holds the API key")
+	everyday.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` that holds the API key, in place of "+DefaultKeyEnv)
 	rest.StringVar(&f.keyFile, "api-key-file", "", "`file` that holds the API key")
 	rest.StringVar(&f.affinity, "affinity-header", "", "`name` of a header that carries the session's pseudonym (s0, s1, …), for routers")
 	rest.StringArrayVar(&f.record, "record-header", nil, "`name` of a response header that says who answered; its values are counted in the report. At most 4")
@@ -111,6 +113,7 @@ func (f *Target) Register(cmd *cobra.Command) {
 
 // Check refuses what needs no file to be seen to be wrong.
 func (f *Target) Check() error {
+	f.APIGiven()
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return cli.Usagef("--tls-cert and --tls-key go together")
 	}
@@ -293,9 +296,55 @@ func (f *Target) classPriorities() (map[string]int, error) {
 	return out, nil
 }
 
+// DefaultKeyEnv is the variable that holds the API key where no flag says where it is.
+const DefaultKeyEnv = "OPENAI_API_KEY"
+
+// KeyFrom says where the API key comes from: a flag, or [DefaultKeyEnv], which is read
+// where no flag is given, and sent over TLS and to this machine only. kept says that it
+// is set and would go over the network unencrypted.
+func (f *Target) KeyFrom() (from string, kept bool) {
+	switch {
+	case f.keyEnv != "":
+		return f.keyEnv, false
+	case f.keyFile != "":
+		return "--api-key-file", false
+	case os.Getenv(DefaultKeyEnv) == "":
+		return "", false
+	}
+	for _, s := range f.URLs {
+		u, err := url.Parse(s)
+		if err != nil {
+			return "", true
+		}
+		ip := net.ParseIP(u.Hostname())
+		if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" && u.Scheme != "unix" && !local {
+			return "", true
+		}
+	}
+	return DefaultKeyEnv, false
+}
+
+// APIGiven says whether the command line says which API requests go to, by --api or by
+// the path of --url, which then counts.
+func (f *Target) APIGiven() bool {
+	if f.given("api") {
+		return true
+	}
+	if len(f.URLs) > 0 {
+		if api := client.APIOfURL(f.URLs[0]); api != "" {
+			f.API = api
+			return true
+		}
+	}
+	return false
+}
+
 // apiKey reads the key where the flags say it is: no flag takes a key itself,
 // since command lines end up in histories and process lists.
 func (f *Target) apiKey() (string, error) {
+	if from, _ := f.KeyFrom(); from == DefaultKeyEnv {
+		return os.Getenv(DefaultKeyEnv), nil
+	}
 	switch {
 	case f.keyEnv != "" && f.keyFile != "":
 		return "", cli.Usagef("give one of --api-key-env and --api-key-file")

@@ -14,6 +14,7 @@
 //     cache before it
 //   - workload.go: opening a workload, made-up blocks for one without, and its privacy card in
 //     the results
+//   - setup.go: waiting for a server that is full, and what to do about one that refuses
 //   - servers.go: waiting for the endpoint, calibrating templates, emptying and warming
 //     caches
 //   - resume.go: --resume: the journals, the cache as it was, the seed

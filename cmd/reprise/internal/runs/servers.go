@@ -28,22 +28,24 @@ func (f *Replay) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *client.
 	words := m.Tok.Words()
 	var model string
 	uncounted := map[string]bool{}
-	err = whenReady(cmd.Context(), f.Ready, func() (err error) {
-		overheads = map[string]int{}
-		if model, err = endpoint.Probe(cmd.Context()); err != nil {
-			return err
-		}
-		for _, api := range apis {
-			if f.raw != nil {
-				overheads[api] = 0 // no prompt is made to a length
-				continue
-			}
-			overheads[api], err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0])
-			if uncounted[api] = errors.Is(err, client.ErrUncounted); err != nil && !uncounted[api] {
+	err = untilFree(cmd, func() error {
+		return whenReady(cmd.Context(), f.Ready, func() (err error) {
+			overheads = map[string]int{}
+			if model, err = endpoint.Probe(cmd.Context()); err != nil {
 				return err
 			}
-		}
-		return nil
+			for _, api := range apis {
+				if f.raw != nil {
+					overheads[api] = 0 // no prompt is made to a length
+					continue
+				}
+				overheads[api], err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0])
+				if uncounted[api] = errors.Is(err, client.ErrUncounted); err != nil && !uncounted[api] {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -157,8 +159,18 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	if s.metering, err = f.Servers.Metering(cmd.Context(), f.Target.URLs, o.Header); err != nil {
 		return nil, err
 	}
-	if s.overheads, err = f.calibrate(cmd, w, endpoint, m); err != nil {
-		return nil, err
+	if from, _ := f.Target.KeyFrom(); from == flags.DefaultKeyEnv {
+		cli.Notef(cmd, "endpoint: the API key is that of %s", from)
+	}
+	s.overheads, err = f.calibrate(cmd, w, endpoint, m)
+	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() && !f.Target.TokenIDs {
+		cli.Notef(cmd, "endpoint: it has no %s API, so requests go to %s (--api %s)", e.API, e.Other, e.Other)
+		f.Target.API = e.Other
+		endpoint.UseAPI(e.Other)
+		s.overheads, err = f.calibrate(cmd, w, endpoint, m)
+	}
+	if err != nil {
+		return nil, advised(err, &f.Target)
 	}
 	if f.Servers.Cache == result.CacheCold && !f.resume {
 		s.cache, err = s.cold(cmd)

@@ -1,0 +1,71 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/client"
+	"reprise/replay/openai"
+)
+
+// Waits between the tries of the first request where the server is full or starting: a
+// bound of 31 s in all.
+var busyWaits = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
+
+// untilFree calls ask until the server is no longer full or starting, and says on stderr
+// what it waits for.
+func untilFree(cmd *cobra.Command, ask func() error) error {
+	for _, wait := range busyWaits {
+		err := ask()
+		e, ok := errors.AsType[*client.SetupError](err)
+		if !ok || e.Kind != openai.KindRateLimited && e.Kind != openai.KindUnavailable {
+			return err
+		}
+		cli.Notef(cmd, "endpoint: HTTP %d; trying again in %v", e.Status, wait)
+		select {
+		case <-time.After(wait):
+		case <-cmd.Context().Done():
+			return err
+		}
+	}
+	return ask()
+}
+
+// advised adds to why a server cannot be used what to do next.
+func advised(err error, t *flags.Target) error {
+	e, ok := errors.AsType[*client.SetupError](err)
+	if !ok {
+		return err
+	}
+	next := ""
+	switch from, kept := t.KeyFrom(); {
+	case len(e.Models) > 0:
+		next = fmt.Sprintf("The server has no model %q. It has: %s. Name one with --model", e.Model, strings.Join(e.Models, ", "))
+	case e.Other != "":
+		next = fmt.Sprintf("The server has no %s API, but has %s: use --api %s", e.API, e.Other, e.Other)
+	case e.Kind == openai.KindAuth && kept:
+		next = flags.DefaultKeyEnv + " is set, but is not sent unencrypted over a network. Use https, or --api-key-env " + flags.DefaultKeyEnv + " to send it all the same"
+	case e.Kind == openai.KindAuth && from != "":
+		next = fmt.Sprintf("The key from %s was sent and refused. --api-key-env names another variable", from)
+	case e.Kind == openai.KindAuth:
+		next = "Set " + flags.DefaultKeyEnv + " to the API key, or name another variable with --api-key-env"
+	case e.Kind == openai.KindTLS:
+		next = "If the certificate is your own, trust its authority with --tls-ca FILE, or skip the check with --tls-insecure"
+	case e.Kind == openai.KindConnect:
+		next = "Check that the server runs and that --url names it"
+	case e.Status == http.StatusNotFound:
+		next = "Check the path of --url: it is the base that /v1/models is below"
+	case e.Kind == openai.KindRateLimited || e.Kind == openai.KindUnavailable:
+		next = "The server is full or still starting. Try again, or wait for it with --ready-check-timeout-sec 300"
+	default:
+		return err
+	}
+	return fmt.Errorf("%w\n%s.", err, next)
+}

@@ -1,0 +1,204 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/replay/host"
+	"reprise/replay/openai"
+	"reprise/replay/result"
+)
+
+// A SetupError says why a server cannot be used as it was asked to be, before anything
+// is measured: what was asked, what came back, and what else the server has.
+type SetupError struct {
+	Asked   string   // method and URL, such as "POST http://localhost:8000/v1/completions"
+	Kind    string   // one of the classes of package openai, such as [openai.KindAuth]
+	Status  int      // of HTTP, 0 without an answer
+	Said    string   // the server's own message, in one line of at most 300 characters; "" for none
+	API     string   // that was asked for
+	Other   string   // an API that the server has instead, "" for none
+	Model   string   // that was asked for
+	Models  []string // those of the server, at most 20, where it does not have Model
+	Failure error    // without an answer: what failed
+}
+
+// Error says what was asked and what came back.
+func (e *SetupError) Error() string {
+	var came string
+	switch {
+	case e.Failure != nil:
+		came = e.Failure.Error()
+	case e.Status != 0:
+		came = fmt.Sprintf("HTTP %d", e.Status)
+	default:
+		came = e.Kind
+	}
+	if e.Said != "" {
+		came += fmt.Sprintf(": %q", e.Said)
+	}
+	return e.Asked + ": " + came
+}
+
+// Unwrap is the failure of a request without an answer.
+func (e *SetupError) Unwrap() error { return e.Failure }
+
+// UseAPI changes the API that requests go to, before the first is prepared.
+func (h *HTTP) UseAPI(api string) { h.opt.API = api }
+
+// explain asks a server again for what it refused, now to read what it says, and looks
+// for what it has instead. r is the refusal.
+func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Result) error {
+	e := &SetupError{Asked: "POST " + t.name + apiPaths[api], API: api, Kind: r.Error, Model: h.model}
+	status, body, err := h.ask(ctx, t, http.MethodPost, apiPaths[api], h.smallest(api))
+	if err != nil {
+		e.Failure, e.Kind = err, openai.ClassifyError(err)
+		return e
+	}
+	if status == http.StatusOK { // as JSON, and not as the stream that is needed
+		e.Failure = fmt.Errorf("a stream of one token failed (%s), though the same request without a stream succeeds", r.Error)
+		return e
+	}
+	e.Status, e.Said, e.Kind = status, h.spoken(body), openai.HTTPError(status, body).Kind
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return e
+	}
+	if models, err := h.modelsOf(ctx, t); err == nil && h.model != "" && len(models) > 0 && !slices.Contains(models, h.model) {
+		e.Models = labels(models)
+		return e
+	}
+	for _, other := range []string{result.APIChat, result.APICompletions, result.APIResponses} {
+		if (status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented) && other != api {
+			if status, _, err := h.ask(ctx, t, http.MethodPost, apiPaths[other], h.smallest(other)); err == nil && status == http.StatusOK {
+				e.Other = other
+				return e
+			}
+		}
+	}
+	return e
+}
+
+// labels are at most 20 names of models, safe to print.
+func labels(models []string) []string {
+	out := slices.Clone(models[:min(len(models), mostModels)])
+	for i := range out {
+		out[i] = host.Label(out[i])
+	}
+	return out
+}
+
+// smallest is the body of a request for one token, without a stream.
+func (h *HTTP) smallest(api string) []byte {
+	one, word := 1, []byte("a")
+	r := &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}
+	switch api {
+	case result.APIChat:
+		r.Messages = []openai.Message{{Role: "user", Content: word}}
+	case result.APIResponses:
+		r.Kind, r.Prompt = openai.Response, word
+	case result.APIEmbeddings:
+		r.Kind, r.Prompt = openai.Embedding, word
+	default:
+		r.Prompt = word
+	}
+	return openai.AppendRequest(nil, r)
+}
+
+// ask makes one call beside the requests of the run, and reads at most 4 MiB of the
+// answer. It takes 30 s at most.
+func (h *HTTP) ask(ctx context.Context, t *target, method, path string, body []byte) (status int, answer []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req := (&http.Request{Method: method, URL: below(t.base, path), Host: t.host, Header: h.header.Clone()}).WithContext(ctx)
+	if body != nil {
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		if req.Header == nil {
+			req.Header = http.Header{}
+		}
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := h.transport.RoundTrip(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	return resp.StatusCode, answer, err
+}
+
+// modelsOf are the names of the server's models.
+func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
+	const path = "/v1/models"
+	fault := &SetupError{Asked: "GET " + t.name + path, Model: h.model}
+	status, body, err := h.ask(ctx, t, http.MethodGet, path, nil)
+	if err != nil {
+		fault.Failure, fault.Kind = err, openai.ClassifyError(err)
+		return nil, fault
+	}
+	if status != http.StatusOK {
+		fault.Status, fault.Said, fault.Kind = status, h.spoken(body), openai.HTTPError(status, body).Kind
+		return nil, fault
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(body, &list) != nil {
+		fault.Kind, fault.Failure = openai.KindOther, errors.New("the answer is no list of models")
+		return nil, fault
+	}
+	var names []string
+	for _, m := range list.Data {
+		if m.ID != "" {
+			names = append(names, m.ID)
+		}
+	}
+	return names, nil
+}
+
+// spoken is what a server says of a refusal, in one line of at most 300 characters,
+// without the secrets that were sent. A page of HTML says nothing.
+func (h *HTTP) spoken(body []byte) string {
+	var answer struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+	}
+	said := string(body)
+	if json.Unmarshal(body, &answer) == nil {
+		var inner struct {
+			Message string `json:"message"`
+		}
+		var text string
+		_ = json.Unmarshal(answer.Error, &inner)
+		if json.Unmarshal(answer.Error, &text) != nil {
+			_ = json.Unmarshal(answer.Detail, &text)
+		}
+		said = cmp.Or(inner.Message, answer.Message, text)
+	} else if strings.HasPrefix(strings.TrimSpace(said), "<") {
+		return ""
+	}
+	said = strings.Join(strings.Fields(strings.ToValidUTF8(said, "?")), " ")
+	for name, values := range h.header {
+		for _, v := range values {
+			v = strings.TrimPrefix(v, "Bearer ")
+			if name != "Content-Type" && name != "Accept" && len(v) >= 6 {
+				said = strings.ReplaceAll(said, v, "***")
+			}
+		}
+	}
+	if r := []rune(said); len(r) > 300 {
+		said = string(r[:299]) + "…"
+	}
+	return said
+}
