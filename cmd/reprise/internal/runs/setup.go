@@ -67,5 +67,5 @@ func advised(err error, t *flags.Target) error {
 	default:
 		return err
 	}
-	return fmt.Errorf("%w\n%s.", err, next)
+	return fmt.Errorf("%w\n%s", err, next+".")
 }
