@@ -153,12 +153,12 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 }
 
 // ofDemand are the flags of capacity that are not those of a sweep.
-var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "quiet"}
+var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "quiet", "config"}
 
 // alone refuses flags of a sweep where there is one.
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !slices.Contains(ofDemand, fl.Name) {
+		if !slices.Contains(ofDemand, fl.Name) && !flags.SetByVariable(fl) {
 			err = cli.Usagef("--%s says how to sweep, and %s is a sweep that was made", fl.Name, path)
 		}
 	})

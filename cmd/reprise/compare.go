@@ -166,7 +166,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		return f.live(cmd, args[0], o)
 	}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !f.readers[fl.Name] && fl.Name != "quiet" && err == nil {
+		if !f.readers[fl.Name] && fl.Name != "quiet" && fl.Name != "config" && !flags.SetByVariable(fl) && err == nil {
 			err = cli.Usagef("--%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a and --preset-b", fl.Name)
 		}
 	})

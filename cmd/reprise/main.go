@@ -100,6 +100,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := rootCommand()
 	began := false
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := flags.Configure(cmd, os.Environ()); err != nil {
+			return err
+		}
 		began = true
 		return cli.CheckOutput(cmd, args)
 	}
@@ -109,7 +112,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	if err == nil || errors.Is(err, flags.ErrPrinted) {
 		return cli.Good
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "unknown command "); ok && !began {
@@ -166,6 +169,7 @@ Begin with:  reprise demo`,
 			cmd.GroupID = id
 		}
 	}
+	flags.Config(root)
 	flags.Help(root)
 	return root
 }

@@ -61,7 +61,7 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	results.StringVarP(&f.out, "output", "o", "", "`directory` of the rounds: results, compare.json; rounds that it has are not made again")
 	for i, side := range []string{"a", "b"} {
 		twoServers.StringVar(&f.urls[i], "url-"+side, "", "base URL of the endpoint "+side)
-		twoServers.StringVar(&f.presets[i], "preset-"+side, "", "simulated engine of "+side+"; empty is --preset")
+		twoServersRest.StringVar(&f.presets[i], "preset-"+side, "", "simulated engine of "+side+"; empty is --preset")
 		twoServersRest.StringVar(&f.costs[i], "costs-"+side, "", "costs of the simulated engine of "+side+"; empty is --costs")
 		twoServersRest.StringArrayVar(&f.sets[i], "set-"+side, nil, "`FLAG[=VALUE]`: flag of the simulated engine of "+side+" alone, such as no-prefix-caching or max-num-seqs=8; may be repeated")
 	}
@@ -157,7 +157,7 @@ type roundPlan struct {
 const roundsSchema = "rounds/1"
 
 // readAgain are flags of what is made of rounds, and not of the rounds.
-var readAgain = []string{"output", "rounds", "aa-rounds", "rest", "quiet", "ready-timeout", "stop-timeout"}
+var readAgain = []string{"output", "rounds", "aa-rounds", "rest", "quiet", "ready-timeout", "stop-timeout", "config", "target"}
 
 // plan is that of the flags; recorded are the names of the flags that are about
 // results, which may differ from one call to the next.

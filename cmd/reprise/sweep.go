@@ -412,7 +412,7 @@ func commandLine(cmd *cobra.Command, args ...string) string {
 func flagLine(cmd *cobra.Command, take func(name string) bool) string {
 	var out []string
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !take(fl.Name) {
+		if !take(fl.Name) || fl.Name == "config" || fl.Name == "target" { // what they set stands here itself
 			return
 		}
 		for _, v := range cli.FlagValues(fl) {

@@ -95,6 +95,26 @@ func (n Node) Keys(keys ...Key) error {
 	return nil
 }
 
+// Each hands every key of a map, with its place and its value, to a reader. It refuses
+// keys without a value.
+func (n Node) Each(read func(key string, at, value Node) error) error {
+	m, ok := n.node.(ast.MapNode)
+	if !ok {
+		return n.want("keys and values")
+	}
+	for it := m.MapRange(); it.Next(); {
+		at := Node{it.Key(), n.text, ""}
+		key := it.Key().GetToken().Value
+		if it.Value() == nil || it.Value().Type() == ast.NullType {
+			return at.Faultf("%s has no value", key)
+		}
+		if err := read(key, at, Node{it.Value(), n.text, key}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func alternatives(keys []Key) string {
 	var names []string
 	for _, k := range keys[1:] {

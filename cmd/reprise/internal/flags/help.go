@@ -273,6 +273,9 @@ func helpWidth(w io.Writer) int {
 func Wants(least, most int, question string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		use := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		if printed, _ := cmd.Flags().GetBool("print-config"); printed {
+			least = 0
+		}
 		switch {
 		case len(args) < least:
 			return fmt.Errorf("%s %s", question, strings.ReplaceAll(use, "[--url URL]", "--url URL"))

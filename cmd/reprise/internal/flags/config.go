@@ -1,0 +1,301 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/result"
+	"reprise/trace/strictyaml"
+)
+
+// variablePrefix begins the variables that set flags; those of tests set none.
+const (
+	variablePrefix = "REPRISE_"
+	testPrefix     = "REPRISE_TEST_"
+)
+
+// Annotations of a flag that a variable or a file has set.
+const setBy = "reprise_set_by"
+
+// ErrPrinted is the error of a command that has printed its configuration, as
+// --print-config asks, and does nothing else.
+var ErrPrinted = errors.New("the configuration was printed")
+
+// Config gives a tree of commands --config, --print-config and, where requests go to an
+// endpoint, --target.
+func Config(root *cobra.Command) {
+	for list := root.Commands(); len(list) > 0; list = append(list[1:], list[0].Commands()...) {
+		cmd := list[0]
+		switch cmd.Name() {
+		case "version", "man", "completion", "help":
+			continue
+		}
+		if !cmd.Runnable() || cmd.Parent().Name() == "completion" {
+			continue
+		}
+		general, _ := Sections(cmd.Flags(), GeneralFlags)
+		general.StringVar(new(string), "config", "", "run `file`: YAML whose keys are names of flags. REPRISE_URL and the like go before it, flags before those")
+		general.Bool("print-config", false, "print what flags, variables and files have set, as a run file, and do nothing else")
+		if cmd.Flags().Lookup("url") != nil {
+			endpoint, _ := Sections(cmd.Flags(), EndpointFlags)
+			endpoint.StringVar(new(string), "target", "", "`file` that describes the endpoint once: YAML with url, model, api and other flags of this section")
+		}
+	}
+}
+
+// Configure sets the flags that were not given: from variables, then from the run file,
+// then from the target's file. environ is as of [os.Environ].
+func Configure(cmd *cobra.Command, environ []string) error {
+	fl := cmd.Flags()
+	if fl.Lookup("config") == nil {
+		return nil
+	}
+	c := configuration{cmd: cmd, given: map[string]bool{}}
+	fl.Visit(func(f *pflag.Flag) { c.given[f.Name] = true })
+	for _, s := range spellings {
+		if c.given[s.name] {
+			c.given[s.ours] = true
+		}
+	}
+	if err := c.variables(environ); err != nil {
+		return err
+	}
+	if path := fl.Lookup("config").Value.String(); path != "" {
+		if err := c.file(path, "a run file", func(*pflag.Flag) bool { return true }); err != nil {
+			return err
+		}
+	}
+	if f := fl.Lookup("target"); f != nil && f.Value.String() != "" {
+		if err := c.file(f.Value.String(), "a target", describesTarget); err != nil {
+			return err
+		}
+	}
+	if printed, _ := fl.GetBool("print-config"); printed {
+		return cmp.Or(printConfig(cmd.OutOrStdout(), fl), ErrPrinted)
+	}
+	return nil
+}
+
+// SetByVariable tells whether a variable has set a flag: such a flag is for all commands
+// of a shell, and one that has no use for it leaves it be.
+func SetByVariable(f *pflag.Flag) bool {
+	by := f.Annotations[setBy]
+	return len(by) > 0 && strings.HasPrefix(by[0], variablePrefix)
+}
+
+type configuration struct {
+	cmd   *cobra.Command
+	given map[string]bool // flags that have a value which goes before others
+}
+
+// settable tells whether a variable or a file may set a flag.
+func settable(f *pflag.Flag) bool {
+	return !f.Hidden && !slices.Contains([]string{"help", "help-all", "version", "print-config"}, f.Name)
+}
+
+// describesTarget tells whether a flag belongs to the description of an endpoint.
+func describesTarget(f *pflag.Flag) bool {
+	title, _ := sectionOf(f)
+	return slices.Contains([]string{EndpointFlags, DeployedFlags, CachesFlags}, title) && f.Name != "target" || f.Name == "tokenizer"
+}
+
+// variableOf is the variable that sets a flag.
+func variableOf(flag string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// variables sets flags from the environment. A variable that no command has a flag for is
+// named on stderr.
+func (c *configuration) variables(environ []string) error {
+	known := map[string]bool{}
+	for list := c.cmd.Root().Commands(); len(list) > 0; list = append(list[1:], list[0].Commands()...) {
+		list[0].Flags().VisitAll(func(f *pflag.Flag) {
+			if settable(f) {
+				known[variableOf(f.Name)] = true
+			}
+		})
+	}
+	names := make([]string, 0, len(known))
+	for name := range known {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	slices.Sort(environ)
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, variablePrefix) || strings.HasPrefix(name, testPrefix) {
+			continue
+		}
+		if !known[name] {
+			near := closest(name, names)
+			if near != "" {
+				near = "; did you mean " + near + "?"
+			}
+			cli.Notef(c.cmd, "the variable %s sets no flag of any command%s", name, near)
+			continue
+		}
+		f := c.cmd.Flags().Lookup(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, variablePrefix), "_", "-")))
+		if f == nil || !settable(f) || c.given[f.Name] || value == "" || f.Name == "url" && c.cmd.Flags().Lookup("url-a") != nil {
+			continue
+		}
+		if err := c.set(f, []string{value}, name); err != nil {
+			return fmt.Errorf("the variable %s: %w", name, err)
+		}
+		c.given[f.Name] = true
+	}
+	return nil
+}
+
+// file sets flags from a YAML file with those keys that take agrees to.
+func (c *configuration) file(path, what string, take func(*pflag.Flag) bool) error {
+	text, err := strictyaml.ReadFile(path, fileBounds(what))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s that was asked for does not exist: %s", what, path)
+	case err != nil:
+		return err
+	}
+	return c.read(path, text, what, take)
+}
+
+func fileBounds(what string) strictyaml.Bounds {
+	return strictyaml.Bounds{What: what, Bytes: 1 << 20}
+}
+
+// read sets flags from the text of a file.
+func (c *configuration) read(path string, text []byte, what string, take func(*pflag.Flag) bool) error {
+	doc, err := strictyaml.Parse(text, fileBounds(what))
+	if err == nil {
+		err = doc.Each(func(key string, at, value strictyaml.Node) error { return c.key(path, what, key, at, value, take) })
+	}
+	return strictyaml.Named(path, err)
+}
+
+func (c *configuration) key(path, what, key string, at, value strictyaml.Node, take func(*pflag.Flag) bool) error {
+	fl := c.cmd.Flags()
+	if key == "url" && what == "a target" && fl.Lookup("url-a") != nil {
+		key = "url-a" // a comparison has two sides
+	}
+	f := fl.Lookup(key)
+	switch {
+	case key == "url-a":
+	case f != nil && !f.Hidden && take(f) && settable(f) && key != "config":
+	case f == nil && what == "a target" && c.describedElsewhere(key):
+		return nil
+	default:
+		var names []string
+		fl.VisitAll(func(f *pflag.Flag) {
+			if settable(f) && take(f) && f.Name != "config" {
+				names = append(names, f.Name)
+			}
+		})
+		if near := closest(strings.ReplaceAll(key, "_", "-"), names); near != "" {
+			return at.Faultf("unknown key %q: did you mean %s?", key, near)
+		}
+		return at.Faultf("unknown key %q: the keys of %s for %s are names of its flags, see --help-all", key, what, c.cmd.CommandPath())
+	}
+	var texts []string
+	if s, err := value.Text(); err == nil {
+		texts = []string{s}
+	} else if err := value.List("a value", 10_000, func(n strictyaml.Node) error {
+		s, err := n.Text()
+		texts = append(texts, s)
+		return err
+	}); err != nil {
+		return err
+	}
+	if len(texts) > 1 && !repeats(f) {
+		return value.Faultf("%s takes one value", key)
+	}
+	if c.given[f.Name] {
+		return nil
+	}
+	if err := c.set(f, texts, path); err != nil {
+		return value.Faultf("%s", strings.TrimPrefix(err.Error(), "--"))
+	}
+	c.given[f.Name] = true
+	return nil
+}
+
+// describedElsewhere tells whether another command has the key of a target's file.
+func (c *configuration) describedElsewhere(key string) bool {
+	for _, cmd := range c.cmd.Root().Commands() {
+		if f := cmd.Flags().Lookup(key); f != nil && !f.Hidden && describesTarget(f) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeats tells whether a flag takes several values.
+func repeats(f *pflag.Flag) bool {
+	_, list := f.Value.(pflag.SliceValue)
+	return list || f.Value.Type() == "limits" || f.Value.Type() == "numbers"
+}
+
+func (c *configuration) set(f *pflag.Flag, texts []string, by string) error {
+	for _, s := range texts {
+		if err := c.cmd.Flags().Set(f.Name, s); err != nil {
+			return mistake(c.cmd.Flags(), err)
+		}
+	}
+	f.Annotations[setBy] = []string{by}
+	return nil
+}
+
+// printConfig writes what was set as a run file, and where it comes from. What looks like
+// a secret is not in it.
+func printConfig(w io.Writer, fl *pflag.FlagSet) (err error) {
+	fl.VisitAll(func(f *pflag.Flag) {
+		if err != nil || !f.Changed || !settable(f) || f.Name == "config" || f.Name == "target" {
+			return
+		}
+		by := "--" + f.Name
+		if from := f.Annotations[setBy]; len(from) > 0 {
+			by = from[0]
+		}
+		var value any = cli.FlagValues(f)
+		if !repeats(f) {
+			value = f.Value.String()
+		}
+		var text []byte
+		switch v := value.(type) {
+		case string:
+			if v = printable(f.Name, v); slices.Contains([]string{"bool", "number", "share", "factor", "duration"}, f.Value.Type()) {
+				text = []byte(v)
+			} else {
+				text, err = yaml.Marshal(v)
+			}
+		case []string:
+			for i := range v {
+				v[i] = printable(f.Name, v[i])
+			}
+			text, err = yaml.MarshalWithOptions(v, yaml.Flow(true))
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s: %s  # %s\n", f.Name, strings.TrimSpace(string(text)), by)
+		}
+	})
+	return err
+}
+
+// printable is the value of a flag without what may be a secret.
+func printable(flag, value string) string {
+	if name, _, ok := strings.Cut(value, "="); ok && flag == "header" {
+		return name + "=" + result.Redacted
+	}
+	if flag == "extra-body" {
+		return result.Redacted
+	}
+	return result.Redact(value)
+}
