@@ -149,6 +149,16 @@ func TestPlanRates(t *testing.T) {
 	if s := p.Plan(); s.Peak1S != nil || s.Requests != 16 {
 		t.Errorf("%+v", s)
 	}
+	first, err := NewPlanner(Options{}, func(*trace.Request) (time.Duration, bool) { return 0, false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range workload(0, 100*time.Millisecond, 200*time.Millisecond, 5*time.Second) {
+		first.Add(&r)
+	}
+	if s := first.Plan(); *s.Peak1S != 3 || *s.Peak10S != 0.4 {
+		t.Errorf("the first second has the peak: %+v", s)
+	}
 	empty, _ := NewPlanner(Options{}, nil)
 	if s := empty.Plan(); s.MeanRate != nil || s.Requests != 0 {
 		t.Errorf("%+v", s)

@@ -391,8 +391,7 @@ func (p *play) report(c *collector) {
 	out.Due = out.Sent + p.feed.queue.overdue(now)
 	// The conditions first: a report that takes long must not keep a run from its end.
 	if a := c.aborter.look(c.done-c.told[0], c.failed-c.told[1], inFlight, c.meters); a != nil {
-		c.aborter = nil
-		c.stop(a)
+		c.stop(a) // the first cause counts
 	}
 	c.told = [2]int64{c.done, c.failed}
 	c.meters.report(&out)
