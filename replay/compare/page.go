@@ -139,12 +139,12 @@ func (c *Comparison) facts() (out []page.Fact) {
 var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "output_tokens_per_s", "error_share"}
 
 func (c *Comparison) firstTable() *page.Table {
-	t := &page.Table{Caption: "Medians over the rounds, latencies in ms; * is significant", Head: []string{"", c.named(c.A)}, Align: []page.Align{page.Left, page.Right}}
+	t := &page.Table{Caption: "Medians over the rounds, latencies in ms; * is significant", Head: []string{"", report.Plain(c.A)}, Align: []page.Align{page.Left, page.Right}}
 	if c.Kind != kindRounds {
 		t.Caption = "Latencies in ms"
 	}
 	for i := range c.Versus {
-		t.Head, t.Align = append(t.Head, c.named(c.Versus[i].B), "change"), append(t.Align, page.Right, page.Right)
+		t.Head, t.Align = append(t.Head, report.Plain(c.Versus[i].B), "change"), append(t.Align, page.Right, page.Right)
 	}
 	for _, m := range c.Versus[0].metricsInOrder() {
 		if !m.Primary && !slices.Contains(firstMetrics, m.Metric) {
@@ -243,6 +243,9 @@ func settingsOf(arms []Arm) map[string]string {
 		}
 		for i, value := range row[1:] {
 			if len(of[i]) < 3 {
+				if value == "true" || value == "false" {
+					value = row[0] + "=" + value
+				}
 				of[i] = append(of[i], report.Plain(cmp.Or(value, "no "+row[0])))
 			}
 		}

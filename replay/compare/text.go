@@ -163,7 +163,7 @@ func valueOf(m *Contrast, v *float64) string {
 	if m.Unit == "share" {
 		return page.OrDash(v, page.Percent)
 	}
-	return page.OrDash(v, page.Short)
+	return strings.ReplaceAll(page.OrDash(v, page.Short), ",", "") // the table is wide
 }
 
 // reading explains the table.

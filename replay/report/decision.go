@@ -216,9 +216,20 @@ func Differing(runs ...*result.Run) ([][]string, error) {
 			row = append(row, values[name])
 			same = same && values[name] == all[0][name]
 		}
-		if !same {
-			rows = append(rows, append([]string{name}, differingParts(row[1:])...))
+		if same {
+			continue
 		}
+		values := differingParts(row[1:])
+		if len(rows) > 0 { // a part may have a name of its own
+			told := true
+			for i := range values {
+				told = told && slices.ContainsFunc(rows, func(r []string) bool { return r[0]+":"+r[1+i] == values[i] })
+			}
+			if told {
+				continue
+			}
+		}
+		rows = append(rows, append([]string{name}, values...))
 	}
 	return rows, nil
 }

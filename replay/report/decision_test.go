@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reprise/replay/result"
+	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/page/pagetest"
 )
@@ -111,6 +112,12 @@ func TestDiffering(t *testing.T) {
 	rows, err := Differing(&a, &b)
 	want := [][]string{{"model", "m1", "m2"}, {"simulated", "prefix_caching:true, step=5.16ms", "prefix_caching:false, step=5.7ms"}}
 	if err != nil || !reflect.DeepEqual(rows, want) {
+		t.Errorf("%q, %v, want %q", rows, err, want)
+	}
+	b = a
+	a.PrefixCaching, b.PrefixCaching, b.Simulated = trace.Ptr(true), trace.Ptr(false), strings.Replace(a.Simulated, "true", "false", 1)
+	rows, err = Differing(&a, &b) // which says it once
+	if want := [][]string{{"prefix_caching", "true", "false"}}; err != nil || !reflect.DeepEqual(rows, want) {
 		t.Errorf("%q, %v, want %q", rows, err, want)
 	}
 }
