@@ -333,7 +333,7 @@ func TestCompareNames(t *testing.T) {
 		"off":         {"rounds", "--name-b", "off"},
 		"new":         {"--a", "rounds/round-01-a.parquet", "--b", "rounds/round-01-b.parquet", "--name-a", "on", "--name-b", "new"},
 	} {
-		out := must(t, append([]string{"compare", "--alpha", "0.05", "--html", "c.html"}, args...)...)
+		out := must(t, append([]string{"compare", "--alpha", "0.05", "--details", "--html", "c.html"}, args...)...)
 		expect(t, out, name+" against on", " on "+name+" change ")
 		if html := string(read(t, "c.html")); !strings.Contains(html, name+" against on") || strings.Contains(html, ">B<") {
 			t.Errorf("the page does not call B %s", name)
