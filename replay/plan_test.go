@@ -267,6 +267,9 @@ func TestPlanOfTurns(t *testing.T) {
 		if !slices.Equal(got, c.want) || len(p.parents) != 0 {
 			t.Errorf("%s: due at %d, want %d; %d parents are kept", name, got, c.want, len(p.parents))
 		}
+		if p.Over() {
+			t.Errorf("%s: over, though nothing ends it", name)
+		}
 		if p.Timing() != p.opt.About.Timing || p.Timing() == "" {
 			t.Errorf("%s: the timing is %q", name, p.Timing())
 		}

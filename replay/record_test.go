@@ -100,3 +100,15 @@ func readAll(t testing.TB, path string) (*result.File, []result.Result) {
 	}
 	return f, out.Rows
 }
+
+// Options that contradict each other are refused before anything is written.
+func TestRecordRefusesOptions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.parquet")
+	r := Runner{Endpoint: &fake{}, Options: Options{Concurrency: 1, Speed: 2}}
+	if _, err := r.Record(t.Context(), reader(workload(0)), path); err == nil {
+		t.Error("a closed loop with a speed is recorded")
+	}
+	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) > 0 {
+		t.Errorf("%d files are left, %v", len(files), err)
+	}
+}
