@@ -49,6 +49,21 @@ func TestBlocksInLittleMemory(t *testing.T) {
 	}
 }
 
+// The first block counts as every other does.
+func TestUnchainedFirstBlock(t *testing.T) {
+	private, err := trace.Private(t.TempDir(), func(w trace.Writer[trace.Request]) (trace.Meta, error) {
+		_, err := w.Write([]trace.Request{{Blocks: []uint64{0}}, {Blocks: []uint64{1, 0}}, {Blocks: []uint64{0, 1}}})
+		return trace.Meta{Tier: "partner"}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer private.Close()
+	if got, err := unchained(t.Context(), private, 2, blockBytes); err != nil || got != 3 {
+		t.Errorf("%d blocks stand after different ones (%v), want 3", got, err)
+	}
+}
+
 func TestCounts(t *testing.T) {
 	next := uint64(0)
 	for i, c := range []struct {

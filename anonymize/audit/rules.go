@@ -140,7 +140,7 @@ func unchained(ctx context.Context, t *trace.Trace, n uint64, limit uint64) (cou
 			past := uint64(0)
 			for i, b := range r.Blocks {
 				if b >= from && b-from < uint64(len(at)) {
-					here := mixKey(uint64(i), past) | 1 // never 0, which is nowhere
+					here := mixKey(mixKey(1, uint64(i)), past) | 1 // never 0, which is nowhere
 					if was := at[b-from]; was != 0 && was != here {
 						count++
 					}
