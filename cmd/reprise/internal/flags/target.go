@@ -75,7 +75,7 @@ func (f *Target) Register(cmd *cobra.Command) {
 	everyday, rest := Sections(fl, EndpointFlags)
 	everyday.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"}, "base URL of the endpoint, or unix:///path.sock[:/base]; may be repeated for several of one model")
 	rest.StringVar(&f.balance, "balance", client.RoundRobin, "which of several endpoints a request goes to: round-robin, or session for all of a session to one")
-	everyday.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind")
+	everyday.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind. Where it is not given, a server without completions gets chat")
 	everyday.StringVar(&f.Model, "model", "", "model to ask for; empty takes the endpoint's only one")
 	rest.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
 	rest.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
