@@ -172,14 +172,7 @@ func publish(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace, o
 // releasePartner writes the partner's trace of one of tier internal.
 func releasePartner(cmd *cobra.Command, p anonymize.PartnerPolicy, t *trace.Trace, out string) error {
 	bar := cli.NewProgress(cmd)
-	step := ""
-	p.Progress = func(now string, done int64) {
-		if now != step {
-			step = now
-			bar.Start(step, "requests", 0)
-		}
-		bar.Set(done)
-	}
+	p.Progress = bar.Step
 	var card anonymize.Card
 	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error

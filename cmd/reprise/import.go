@@ -216,14 +216,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
 	}
 	bar := cli.NewProgress(cmd)
-	step := ""
-	policy.Progress = func(now string, done int64) {
-		if now != step {
-			step = now
-			bar.Start(step, "requests", 0)
-		}
-		bar.Set(done)
-	}
+	policy.Progress = bar.Step
 	raw, err := f.keepRaw(src.Info(), &policy)
 	if err != nil {
 		return err

@@ -77,6 +77,18 @@ func (p *Progress) Set(done int64) {
 	}
 }
 
+// Step says how many requests of a step are done, which begins unless it is the one that
+// is shown. How many there will be is not known.
+func (p *Progress) Step(step string, done int64) {
+	p.mu.Lock()
+	begins := p.step != step
+	p.mu.Unlock()
+	if begins {
+		p.Start(step, "requests", 0)
+	}
+	p.Set(done)
+}
+
 // End ends the step.
 func (p *Progress) End() {
 	p.mu.Lock()
