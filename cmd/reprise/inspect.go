@@ -88,6 +88,15 @@ func writeFields(w io.Writer, found *datasets.Inspection, most int) {
 	fmt.Fprintf(w, "Fields of %s:\n", records)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range found.Fields[:min(most, len(found.Fields))] {
+		name := strings.Map(func(c rune) rune {
+			if c < ' ' || c == 0x7f { // which a terminal would obey
+				return '\uFFFD'
+			}
+			return c
+		}, f.Path)
+		if r := []rune(name); len(r) > 60 {
+			name = string(r[:59]) + "…"
+		}
 		what := f.Type
 		if f.Values != "" {
 			what += ", " + f.Values
@@ -96,26 +105,12 @@ func writeFields(w io.Writer, found *datasets.Inspection, most int) {
 		if f.Present < found.Records {
 			present = fmt.Sprintf("in %d", f.Present)
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\n", printable(f.Path), present, what)
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", name, present, what)
 	}
 	_ = table.Flush() // of memory, or of stdout, whose next write fails too
 	if n := len(found.Fields) - most; n > 0 {
 		fmt.Fprintf(w, "  and %d more: reprise import --inspect lists them\n", n)
 	}
-}
-
-// printable is a name of a field for a terminal.
-func printable(name string) string {
-	name = strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
-			return '\uFFFD'
-		}
-		return c
-	}, name)
-	if r := []rune(name); len(r) > 60 {
-		name = string(r[:59]) + "…"
-	}
-	return name
 }
 
 // howToImport is a command line that imports a log, or what it lacks.

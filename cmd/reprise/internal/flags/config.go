@@ -109,11 +109,6 @@ func describesTarget(f *pflag.Flag) bool {
 	return slices.Contains([]string{EndpointFlags, DeployedFlags, CachesFlags}, title) && f.Name != "target" || f.Name == "tokenizer"
 }
 
-// variableOf is the variable that sets a flag.
-func variableOf(flag string) string {
-	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
 // variables sets flags from the environment. A variable that no command has a flag for is
 // named on stderr.
 func (c *configuration) variables(environ []string) error {
@@ -121,7 +116,7 @@ func (c *configuration) variables(environ []string) error {
 	for list := c.cmd.Root().Commands(); len(list) > 0; list = append(list[1:], list[0].Commands()...) {
 		list[0].Flags().VisitAll(func(f *pflag.Flag) {
 			if settable(f) {
-				known[variableOf(f.Name)] = true
+				known[variablePrefix+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))] = true
 			}
 		})
 	}
@@ -190,9 +185,14 @@ func (c *configuration) key(path, what, key string, at, value strictyaml.Node, t
 	switch {
 	case key == "url-a":
 	case f != nil && !f.Hidden && take(f) && settable(f) && key != "config":
-	case f == nil && what == "a target" && c.describedElsewhere(key):
-		return nil
 	default:
+		if f == nil && what == "a target" {
+			for _, other := range c.cmd.Root().Commands() {
+				if f := other.Flags().Lookup(key); f != nil && !f.Hidden && describesTarget(f) {
+					return nil // a key of other commands, which read the same file
+				}
+			}
+		}
 		var names []string
 		fl.VisitAll(func(f *pflag.Flag) {
 			if settable(f) && take(f) && f.Name != "config" {
@@ -225,16 +225,6 @@ func (c *configuration) key(path, what, key string, at, value strictyaml.Node, t
 	}
 	c.given[f.Name] = true
 	return nil
-}
-
-// describedElsewhere tells whether another command has the key of a target's file.
-func (c *configuration) describedElsewhere(key string) bool {
-	for _, cmd := range c.cmd.Root().Commands() {
-		if f := cmd.Flags().Lookup(key); f != nil && !f.Hidden && describesTarget(f) {
-			return true
-		}
-	}
-	return false
 }
 
 // repeats tells whether a flag takes several values.

@@ -119,7 +119,16 @@ func sectionOf(f *pflag.Flag) (title string, everyday bool) {
 // writeHelp prints what a command does, how it is called, an example, the commands below
 // it and its flags.
 func writeHelp(w io.Writer, cmd *cobra.Command) {
-	width := helpWidth(w)
+	// As many columns as the terminal has, 60 at least and 100 at most, or what COLUMNS says.
+	width := 80
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil {
+		width = columns
+	} else if f, ok := w.(*os.File); ok && cli.IsTerminal(w) {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+			width = columns
+		}
+	}
+	width = min(max(width, 60), 100)
 	long := cmd.Long
 	if long == "" {
 		long = cmd.Short
@@ -228,7 +237,14 @@ func defaultText(f *pflag.Flag) string {
 		}
 	case "duration":
 		if d, err := time.ParseDuration(def); err == nil && d > 0 {
-			return shortDuration(d)
+			short := d.String()
+			// Without units of which there are none: 10m and not 10m0s.
+			for _, none := range []string{"m0s", "h0m"} {
+				if cut, ok := strings.CutSuffix(short, none); ok {
+					short = cut + none[:1]
+				}
+			}
+			return short
 		}
 	case "share":
 		if share, err := strconv.ParseFloat(def, 64); err == nil && share > 0 {
@@ -242,31 +258,6 @@ func defaultText(f *pflag.Flag) string {
 		}
 	}
 	return ""
-}
-
-// shortDuration is a duration without units of which there are none: 10m and not 10m0s.
-func shortDuration(d time.Duration) string {
-	s := d.String()
-	for _, none := range []string{"m0s", "h0m"} {
-		if cut, ok := strings.CutSuffix(s, none); ok {
-			s = cut + none[:1]
-		}
-	}
-	return s
-}
-
-// helpWidth is how many columns help may take: those of the terminal, 60 at least and 100
-// at most, or what COLUMNS says.
-func helpWidth(w io.Writer) int {
-	width := 80
-	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil {
-		width = columns
-	} else if f, ok := w.(*os.File); ok && cli.IsTerminal(w) {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
-			width = columns
-		}
-	}
-	return min(max(width, 60), 100)
 }
 
 // Wants is how many arguments a command takes, and the question to who gives too few.

@@ -22,7 +22,13 @@ func mistake(fl *pflag.FlagSet, err error) error {
 	var bad *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
-		if name := closestFlag(fl, unknown.GetSpecifiedName()); name != "" {
+		var names []string // without those of hidden flags, which are never proposed
+		fl.VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if name := closest(unknown.GetSpecifiedName(), names); name != "" {
 			return fmt.Errorf("unknown flag: --%s: did you mean --%s?", unknown.GetSpecifiedName(), name)
 		}
 		return fmt.Errorf("unknown flag: --%s", unknown.GetSpecifiedName())
@@ -48,18 +54,6 @@ func UnknownCommand(root *cobra.Command, quoted string) error {
 		return fmt.Errorf("there is no command %s: did you mean %s %s?", quoted, root.Name(), name)
 	}
 	return fmt.Errorf("there is no command %s: %s --help lists them", quoted, root.Name())
-}
-
-// closestFlag is the flag that a name was most likely meant to be, or "". A hidden one is
-// never proposed.
-func closestFlag(fl *pflag.FlagSet, typed string) string {
-	var names []string
-	fl.VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			names = append(names, f.Name)
-		}
-	})
-	return closest(typed, names)
 }
 
 // closest is the name that a typed one was most likely meant to be, or "": the one that

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -129,14 +130,14 @@ type PromptMaker struct {
 func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*PromptMaker, error) {
 	m := &PromptMaker{BlockSize: blockSize}
 	var err error
-	if m.Tok, err = openTokenizer(f.Tokenizer, t.Meta); err != nil {
-		return nil, err
+	if m.Tok, err = token.OpenAny(cmp.Or(f.Tokenizer, t.Meta.Tokenizer, "o200k_base")); err != nil {
+		return nil, cli.Exit(cli.Usage, err)
 	}
 	if len(m.Tok.Words().Text) == 0 {
 		return nil, errNoWords
 	}
-	if m.Seed, err = promptSeed(f.Seed, t.Meta); err != nil {
-		return nil, err
+	if m.Seed, err = strconv.ParseUint(cmp.Or(f.Seed, t.Meta.Seed, "1"), 10, 64); err != nil {
+		return nil, cli.Usagef("--seed: want a whole number from 0 to 2^64-1")
 	}
 	if m.text, err = f.open(cmd, m.Tok, t.Meta); err != nil {
 		return nil, err
@@ -278,35 +279,4 @@ func (m *PromptMaker) ForAPIs(overheads map[string]int) (RowPrompter, error) {
 		}
 	}
 	return all, nil
-}
-
-// openTokenizer opens the tokenizer that a flag names, else the trace's own,
-// else o200k_base.
-func openTokenizer(name string, meta trace.Meta) (*token.Encoding, error) {
-	if name == "" {
-		name = meta.Tokenizer
-	}
-	if name == "" {
-		name = "o200k_base"
-	}
-	tok, err := token.OpenAny(name)
-	if err != nil {
-		err = cli.Exit(cli.Usage, err)
-	}
-	return tok, err
-}
-
-// promptSeed is the seed that a flag gives, else the trace's own, else 1.
-func promptSeed(s string, meta trace.Meta) (uint64, error) {
-	if s == "" {
-		s = meta.Seed
-	}
-	if s == "" {
-		s = "1"
-	}
-	seed, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0, cli.Usagef("--seed: want a whole number from 0 to 2^64-1")
-	}
-	return seed, nil
 }

@@ -169,7 +169,14 @@ func (f *Spellings) Apply(cmd *cobra.Command, result *VLLMResult) error {
 	t.api()
 	t.model()
 	t.load()
-	f.Ready = t.seconds("ready-check-timeout-sec")
+	f.Ready = 0
+	if value, ok := t.text("ready-check-timeout-sec"); ok {
+		n, err := strconv.ParseInt(value, 10, 32)
+		if err != nil || n < 0 {
+			t.fail("--ready-check-timeout-sec: want whole seconds")
+		}
+		f.Ready = time.Duration(n) * time.Second
+	}
 	return t.err
 }
 
@@ -367,18 +374,6 @@ func (t *translation) positive(name, value string) float64 {
 	return v
 }
 
-func (t *translation) seconds(name string) time.Duration {
-	value, ok := t.text(name)
-	if !ok {
-		return 0
-	}
-	n, err := strconv.ParseInt(value, 10, 32)
-	if err != nil || n < 0 {
-		t.fail("--%s: want whole seconds", name)
-	}
-	return time.Duration(n) * time.Second
-}
-
 func plainFloat(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func aboveZero(s string) (string, error) {
@@ -416,15 +411,6 @@ func RepeatLists(args []string) []string {
 		}
 	}
 	return out
-}
-
-// registerSpellings adds a hidden flag for each limit, the spelling from before there was
-// --trust: --max-lag 1s is --trust max-lag=1s.
-func (t *Trust) registerSpellings(fl *pflag.FlagSet) {
-	for _, l := range t.keys {
-		fl.Var(&oldLimit{t, l}, l.key, "the same as --trust "+l.key+"=…")
-		fl.Lookup(l.key).Hidden = true
-	}
 }
 
 // An oldLimit is the hidden flag of one limit. Given twice, the later counts.

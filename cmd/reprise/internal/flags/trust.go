@@ -67,7 +67,11 @@ func (t *Trust) Register(cmd *cobra.Command, keys ...string) {
 	}
 	everyday, _ := Sections(fl, JudgementFlags)
 	everyday.Var((*trustValue)(t), "trust", usage.String())
-	t.registerSpellings(fl)
+	// The spelling from before there was --trust: --max-lag 1s is --trust max-lag=1s.
+	for _, l := range t.keys {
+		fl.Var(&oldLimit{t, l}, l.key, "the same as --trust "+l.key+"=…")
+		fl.Lookup(l.key).Hidden = true
+	}
 }
 
 // set sets a limit from the value of a flag.

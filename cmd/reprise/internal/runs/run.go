@@ -201,7 +201,22 @@ func (r *replayRun) options() (replay.Options, error) {
 			return o, err
 		}
 	}
-	o.Then = r.determinism(r.cmd, r.w, r.endpoint, r.prompter)
+	if r.Target.CheckSame > 0 {
+		// When the run is over, the endpoint is asked again.
+		o.Then = func(ctx context.Context, run *result.Run) error {
+			rows, _, err := OpenRows(r.w)
+			if err != nil {
+				return err
+			}
+			d, err := r.endpoint.CheckDeterminism(ctx, rows, rows.Total, r.prompter, r.Target.CheckSame)
+			if err != nil {
+				return fmt.Errorf("--check-deterministic: %w", err)
+			}
+			run.Determinism = &d
+			cli.Notef(r.cmd, "determinism: %d of %d answers differ when asked twice at temperature 0", d.Differed, d.Compared)
+			return nil
+		}
+	}
 	return o, nil
 }
 
@@ -248,26 +263,6 @@ func (r *replayRun) send(options replay.Options) error {
 		err = cli.Exit(cli.Untrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, r.Out))
 	}
 	return err
-}
-
-// determinism asks the endpoint again, when the run is over.
-func (f *Replay) determinism(cmd *cobra.Command, w *trace.Trace, e *client.HTTP, p result.Prompter) func(context.Context, *result.Run) error {
-	if f.Target.CheckSame == 0 {
-		return nil
-	}
-	return func(ctx context.Context, run *result.Run) error {
-		rows, _, err := OpenRows(w)
-		if err != nil {
-			return err
-		}
-		d, err := e.CheckDeterminism(ctx, rows, rows.Total, p, f.Target.CheckSame)
-		if err != nil {
-			return fmt.Errorf("--check-deterministic: %w", err)
-		}
-		run.Determinism = &d
-		cli.Notef(cmd, "determinism: %d of %d answers differ when asked twice at temperature 0", d.Differed, d.Compared)
-		return nil
-	}
 }
 
 // noteOutcome says which answers were odd, though they were sound, what the results say
