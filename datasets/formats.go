@@ -45,14 +45,6 @@ func detectFormat(head []byte) (Format, error) {
 
 var errUnrecognised = errors.New("unrecognised format")
 
-func formatNames() string {
-	var names []string
-	for _, f := range Formats() {
-		names = append(names, f.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
 func jsonlFormat() Format {
 	return Format{
 		Name:    "jsonl",
@@ -147,7 +139,11 @@ func (o *Options) format(head []byte) (f Format, err error) {
 		all := Formats()
 		i := slices.IndexFunc(all, func(f Format) bool { return f.Name == o.Format })
 		if i < 0 {
-			return f, usage("unknown format: want one of %s", formatNames())
+			var names []string
+			for _, known := range all {
+				names = append(names, known.Name)
+			}
+			return f, usage("unknown format: want one of %s", strings.Join(names, ", "))
 		}
 		f = all[i]
 	case o.Map != nil && isParquet(head):

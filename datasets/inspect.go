@@ -159,7 +159,14 @@ func inspectHead(head []byte, o Options) *Inspection {
 			return found
 		}
 		in, found.columns = rows, slices.Clone(rows.columns)
-		if found.Nameless = slices.ContainsFunc(found.columns, isNoName); found.Nameless {
+		for _, column := range found.columns { // one that looks like a value is no name
+			_, stamp := readStamp(column)
+			_, date := readWrittenDate(column)
+			if stamp || date || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") || len(strings.Fields(column)) > 6 {
+				found.Nameless = true
+			}
+		}
+		if found.Nameless {
 			found.columns = nil
 			found.Missing = "the first row does not look like names of columns: write a header above it"
 			return found
@@ -205,15 +212,6 @@ func plainKey(key string) string {
 func looksLikeJSON(head []byte) bool {
 	start := bytes.TrimSpace(head)
 	return len(start) > 0 && (start[0] == '{' || start[0] == '[')
-}
-
-// isNoName reports whether a column of a header looks like a value.
-func isNoName(column string) bool {
-	if _, ok := readStamp(column); ok {
-		return true
-	}
-	_, date := readWrittenDate(column)
-	return date || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") || len(strings.Fields(column)) > 6
 }
 
 // inspect looks at the first rows of a Parquet file.

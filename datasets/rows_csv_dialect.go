@@ -66,7 +66,8 @@ func sniffCSV(head []byte, told rune) csvDialect {
 		for _, delimiter := range candidates {
 			d := csvDialect{delimiter: delimiter, quote: quote, preamble: best.preamble}
 			fit, read := d.fit(sample)
-			if fit.better(most) || quote == '\'' && fit == most && fit.columns > 1 {
+			better := fit.columns > 1 && (fit.share > most.share || fit.share == most.share && fit.columns > most.columns)
+			if better || quote == '\'' && fit == most && fit.columns > 1 {
 				most, best, rows = fit, d, read
 			}
 		}
@@ -79,16 +80,6 @@ func sniffCSV(head []byte, told rune) csvDialect {
 type csvFit struct {
 	columns int
 	share   float64 // of the rows that have as many fields as the header
-}
-
-func (f csvFit) better(than csvFit) bool {
-	if f.columns < 2 {
-		return false
-	}
-	if f.share != than.share {
-		return f.share > than.share
-	}
-	return f.columns > than.columns
 }
 
 // sniffedRows bounds the rows that a dialect is told from.

@@ -111,7 +111,13 @@ func (r *dateReading) date() bool {
 			for name < len(r.s) && (r.s[name]|0x20 >= 'a' && r.s[name]|0x20 <= 'z') {
 				name++
 			}
-			if n = monthByName(r.s[:name]); n == 0 {
+			for m, short := range monthNames {
+				full := time.Month(m + 1).String()
+				if strings.EqualFold(r.s[:name], short) || strings.EqualFold(r.s[:name], full) || short == "sep" && strings.EqualFold(r.s[:name], "sept") {
+					n = m + 1
+				}
+			}
+			if n == 0 {
 				return false
 			}
 			r.month, r.s = i, r.s[name:]
@@ -141,16 +147,6 @@ func (r *dateReading) date() bool {
 	// A year is at one end, and a month's name not at the end.
 	first, last := r.fields[0] >= 1000, r.fields[2] >= 1000
 	return first != last && !(first && r.month >= 0)
-}
-
-func monthByName(name string) int {
-	for i, short := range monthNames {
-		full := time.Month(i + 1).String()
-		if strings.EqualFold(name, short) || strings.EqualFold(name, full) || short == "sep" && strings.EqualFold(name, "sept") {
-			return i + 1
-		}
-	}
-	return 0
 }
 
 // timeOfDay takes what is between the date and the time, and the time.
