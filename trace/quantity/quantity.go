@@ -35,23 +35,22 @@ func Quote(text string) string {
 func split(text string) (number float64, unit string, ok bool) {
 	text = strings.TrimSpace(text)
 	end := 0
-	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || text[end] == '.' ||
-		(text[end] == '-' || text[end] == '+') && (end == 0 || text[end-1] == 'e')) ||
-		exponent(text, end) {
+	for end < len(text) {
+		c := text[end]
+		part := c >= '0' && c <= '9' || c == '.' || (c == '-' || c == '+') && (end == 0 || text[end-1] == 'e')
+		if end > 0 && (c == 'e' || c == 'E') {
+			// The e of a number such as 1e-6 has digits behind it, after one sign at most.
+			digits := strings.TrimLeft(text[end+1:], "+-")
+			signs := len(text[end+1:]) - len(digits)
+			part = signs <= 1 && digits != "" && digits[0] >= '0' && digits[0] <= '9'
+		}
+		if !part {
+			break
+		}
 		end++
 	}
 	number, err := strconv.ParseFloat(text[:end], 64)
 	return number + 0, strings.TrimSpace(text[end:]), err == nil // -0 becomes 0
-}
-
-// exponent reports whether text[at] is the e of a number such as 1e-6, with digits before
-// and behind it.
-func exponent(text string, at int) bool {
-	if at == 0 || at+1 >= len(text) || text[at] != 'e' && text[at] != 'E' {
-		return false
-	}
-	next := strings.TrimLeft(text[at+1:], "+-")
-	return len(text)-at-1-len(next) <= 1 && next != "" && next[0] >= '0' && next[0] <= '9'
 }
 
 // scaled multiplies the number of text by its unit.
@@ -96,20 +95,13 @@ func Count(text string) (int64, error) {
 		return n, nil // exact beyond 2^53
 	}
 	v, ok := scaled(text, map[string]float64{"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30})
-	v = cleaned(v)
+	if near := math.Round(v); math.Abs(v-near) <= 1e-9*math.Abs(v) && math.Abs(v) < 1<<53 {
+		v = near // binary fractions leave something behind: 1.1k is 1100 and not 1100.0000000000002
+	}
 	if !ok || v < 0 || v != math.Trunc(v) || v >= 1<<63 {
 		return 0, &Error{text, "a whole number of 0 or more", [3]string{"500", "10k", "1M"}}
 	}
 	return int64(v), nil
-}
-
-// cleaned removes what binary fractions leave behind: 1.1k is 1100 and not
-// 1100.0000000000002.
-func cleaned(v float64) float64 {
-	if near := math.Round(v); math.Abs(v-near) <= 1e-9*math.Abs(v) && math.Abs(v) < 1<<53 {
-		return near
-	}
-	return v
 }
 
 // Number reads a decimal number without a unit: 2, 0.5, 1e-6.
