@@ -115,6 +115,7 @@ func (r *dateReading) date() bool {
 				full := time.Month(m + 1).String()
 				if strings.EqualFold(r.s[:name], short) || strings.EqualFold(r.s[:name], full) || short == "sep" && strings.EqualFold(r.s[:name], "sept") {
 					n = m + 1
+					break
 				}
 			}
 			if n == 0 {
