@@ -11,6 +11,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // Page lays the comparison out for a browser: the decision with the effect and its
@@ -48,7 +49,7 @@ func (c *Comparison) lead() string {
 	var out []string
 	for _, name := range c.names() {
 		if what := c.settings[name]; what != "" {
-			out = append(out, report.Plain(name)+": "+what)
+			out = append(out, textpage.Plain(name)+": "+what)
 		}
 	}
 	switch n := c.Versus[0].Rounds; c.Kind {
@@ -58,7 +59,7 @@ func (c *Comparison) lead() string {
 		out = append(out, page.Many(int64(n), "round")+" of "+page.Many(c.Runs[0].Requests, "request")+" a side")
 	}
 	if m := c.Runs[0].Model; m != "" && !slices.ContainsFunc(c.Runs, func(r Run) bool { return r.Model != m }) {
-		out = append(out, "model "+report.Plain(m))
+		out = append(out, "model "+textpage.Plain(m))
 	}
 	return strings.Join(out, " · ")
 }
@@ -75,9 +76,9 @@ func (c *Comparison) names() []string {
 func (c *Comparison) named(arm string) string {
 	what := c.settings[arm]
 	if utf8.RuneCountInString(arm) > 1 || what == "" || utf8.RuneCountInString(what) > 40 {
-		return report.Plain(arm)
+		return textpage.Plain(arm)
 	}
-	return report.Plain(arm) + " (" + what + ")"
+	return textpage.Plain(arm) + " (" + what + ")"
 }
 
 // headline is the decision with the effect and its interval.
@@ -139,12 +140,12 @@ func (c *Comparison) facts() (out []page.Fact) {
 var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "output_tokens_per_s", "error_share"}
 
 func (c *Comparison) firstTable() *page.Table {
-	t := &page.Table{Caption: "Medians over the rounds, latencies in ms; * is significant", Head: []string{"", report.Plain(c.A)}, Align: []page.Align{page.Left, page.Right}}
+	t := &page.Table{Caption: "Medians over the rounds, latencies in ms; * is significant", Head: []string{"", textpage.Plain(c.A)}, Align: []page.Align{page.Left, page.Right}}
 	if c.Kind != kindRounds {
 		t.Caption = "Latencies in ms"
 	}
 	for i := range c.Versus {
-		t.Head, t.Align = append(t.Head, report.Plain(c.Versus[i].B), "change"), append(t.Align, page.Right, page.Right)
+		t.Head, t.Align = append(t.Head, textpage.Plain(c.Versus[i].B), "change"), append(t.Align, page.Right, page.Right)
 	}
 	for _, m := range c.Versus[0].metricsInOrder() {
 		if !m.Primary && !slices.Contains(firstMetrics, m.Metric) {
@@ -246,7 +247,7 @@ func settingsOf(arms []Arm) map[string]string {
 				if value == "true" || value == "false" {
 					value = row[0] + "=" + value
 				}
-				of[i] = append(of[i], report.Plain(cmp.Or(value, "no "+row[0])))
+				of[i] = append(of[i], textpage.Plain(cmp.Or(value, "no "+row[0])))
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
@@ -108,7 +107,7 @@ func (c *Comparison) writeDetails(p *textpage.Page) {
 
 // table has one row for each metric.
 func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
-	head = []string{"", report.Plain(c.A), report.Plain(v.B), "change"}
+	head = []string{"", textpage.Plain(c.A), textpage.Plain(v.B), "change"}
 	rounds := c.Kind == kindRounds
 	if rounds {
 		head = append(head, "p", "t-test", "dz", "MDE", "noise")
@@ -143,7 +142,7 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 // resampledTable has the intervals from resampling; with found, only those of the
 // primary metric and of the metrics that differ.
 func (c *Comparison) resampledTable(v *Versus, found bool) (head []string, rows [][]string) {
-	head = []string{"", report.Plain(c.A), report.Plain(v.B), "change"}
+	head = []string{"", textpage.Plain(c.A), textpage.Plain(v.B), "change"}
 	for _, m := range v.metricsInOrder() {
 		if r := m.Resampled; r != nil && (!found || m.Primary || m.Significant) {
 			rows = append(rows, []string{m.Label, bounded(r.A, m.Unit), bounded(r.B, m.Unit), changeOf(m, r.Change)})

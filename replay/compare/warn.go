@@ -9,6 +9,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // Codes of the warnings of a [Comparison], in the order in which they are given.
@@ -95,7 +96,7 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 	}
 	for _, arm := range arms {
 		if w := arm.Runs[0].Run.PresetWarning; w != "" {
-			warn(report.WarnPreset, "%s: %s", arm.Name, report.Plain(w))
+			warn(report.WarnPreset, "%s: %s", arm.Name, textpage.Plain(w))
 		}
 		bad, estimated := 0, 0
 		for i := range arm.Runs {

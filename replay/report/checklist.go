@@ -7,6 +7,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // Codes of the points, in their order.
@@ -92,9 +93,9 @@ func (l *checklist) addSetup(s *Summary) {
 		status, says = Held, page.Many(int64(e.GPUs), "GPU")
 		switch env := s.Run.Environment; {
 		case env != nil && env.Deployment != nil && env.Deployment.GPU != "":
-			says += ", " + Plain(env.Deployment.GPU) + ", as given"
+			says += ", " + textpage.Plain(env.Deployment.GPU) + ", as given"
 		case env != nil && len(env.GPUs) > 0:
-			says += ", " + Plain(env.GPUs[0].Name)
+			says += ", " + textpage.Plain(env.GPUs[0].Name)
 		default:
 			says += ", as given; the model of the GPU is for the reader to add"
 		}
@@ -103,9 +104,9 @@ func (l *checklist) addSetup(s *Summary) {
 
 	status, says = Unknown, "the run does not say in what precision the model computes"
 	if e := s.Run.Environment; e != nil && e.Deployment != nil && e.Deployment.Quantization != "" {
-		status, says = Held, Plain(e.Deployment.Quantization)+", as given"
+		status, says = Held, textpage.Plain(e.Deployment.Quantization)+", as given"
 	} else if m := precisions.FindStringSubmatch(s.Run.Model); m != nil {
-		status, says = Held, Plain(m[1])+", by the name of the model"
+		status, says = Held, textpage.Plain(m[1])+", by the name of the model"
 	}
 	l.add(pointPrecise, "Precision stated", status, "%s", says)
 

@@ -8,6 +8,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace/page"
 	"reprise/trace/sample"
+	"reprise/trace/textpage"
 )
 
 // A Contract is what a run has to keep to. Package contract reads them.
@@ -207,7 +208,7 @@ func (r *ContractResult) String() string {
 	}
 	what := "the contract"
 	if r.Name != "" {
-		what += ` "` + Plain(r.Name) + `"`
+		what += ` "` + textpage.Plain(r.Name) + `"`
 	}
 	var says []string
 	if len(fails) > 0 {
@@ -241,7 +242,7 @@ func (c *ClauseResult) subject() string {
 		subject += " from " + c.From
 	}
 	if c.Where != "" {
-		subject += " where " + Plain(c.Where)
+		subject += " where " + textpage.Plain(c.Where)
 	}
 	return subject
 }
@@ -282,7 +283,7 @@ func (c *ClauseResult) name() string {
 		out += ", from " + c.From
 	}
 	if c.Where != "" {
-		out += ", where " + Plain(c.Where)
+		out += ", where " + textpage.Plain(c.Where)
 	}
 	return out
 }

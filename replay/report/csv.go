@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"reprise/trace/textpage"
 )
 
 // csvHead names the columns of [WriteCSV].
@@ -104,7 +106,7 @@ func withoutElements(root any, path string) (name, of string) {
 			}
 			switch v := lookup(root, at+"."+l.field).(type) {
 			case string:
-				which = append(which, l.label+"="+Plain(v))
+				which = append(which, l.label+"="+textpage.Plain(v))
 			case json.Number:
 				which = append(which, l.label+"="+v.String())
 			}

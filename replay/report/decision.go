@@ -14,6 +14,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // A Tried is a run of a tuning, with what tells its results from others'.
@@ -50,7 +51,7 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 	}
 	for i := range runs {
 		if warning := runs[i].Summary.Run.PresetWarning; warning != "" {
-			b.WriteString("\n" + inMarkdown("Warning: "+runs[i].Name+": "+Plain(warning)) + ".\n")
+			b.WriteString("\n" + inMarkdown("Warning: "+runs[i].Name+": "+textpage.Plain(warning)) + ".\n")
 		}
 	}
 	part := func(name string) { b.WriteString("\n## " + name + "\n\n") }

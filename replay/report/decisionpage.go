@@ -5,6 +5,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // DecisionPage is the record of a tuning for a browser, with what [WriteDecision] writes:
@@ -27,13 +28,13 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 		if !runs[i].Accepted() {
 			level = page.Bad
 		}
-		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: Plain(runs[i].Name), Text: runs[i].outcome(i == best && len(runs) > 1)})
+		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: textpage.Plain(runs[i].Name), Text: runs[i].outcome(i == best && len(runs) > 1)})
 		if w := runs[i].Summary.Run.PresetWarning; w != "" {
-			p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: Plain(runs[i].Name) + ": " + Plain(w)})
+			p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: textpage.Plain(runs[i].Name) + ": " + textpage.Plain(w)})
 		}
-		head, right = append(head, Plain(runs[i].Name)), append(right, page.Right)
+		head, right = append(head, textpage.Plain(runs[i].Name)), append(right, page.Right)
 		s := runs[i].Summary.Series.TTFTDue
-		s.Name = Plain(runs[i].Name)
+		s.Name = textpage.Plain(runs[i].Name)
 		cdfOf.Series = append(cdfOf.Series, s)
 	}
 	p.Tag = trace.TierNote("page", tier)
@@ -59,7 +60,7 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 			cost.Text = append(cost.Text, c.says)
 			continue
 		}
-		cost.Tables[0].Rows = append(cost.Tables[0].Rows, []string{Plain(c.run), c.says})
+		cost.Tables[0].Rows = append(cost.Tables[0].Rows, []string{textpage.Plain(c.run), c.says})
 	}
 	if len(cost.Tables[0].Rows) == 0 {
 		cost.Tables = nil
@@ -90,9 +91,9 @@ func decisionHeadline(runs []Tried, best int) string {
 	case best < 0:
 		return page.Brief(int64(accepted)) + " of " + of + " accepted; without a target none is preferred"
 	case len(runs) == 1:
-		return Plain(runs[best].Name) + " is accepted"
+		return textpage.Plain(runs[best].Name) + " is accepted"
 	case runs[best].Summary.Contract != nil:
-		return Plain(runs[best].Name) + " is preferred: the most output tokens/s within the contract"
+		return textpage.Plain(runs[best].Name) + " is preferred: the most output tokens/s within the contract"
 	}
-	return Plain(runs[best].Name) + " is preferred: the most goodput"
+	return textpage.Plain(runs[best].Name) + " is preferred: the most goodput"
 }

@@ -9,6 +9,7 @@ import (
 	"reprise/replay/host"
 	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // environmentRows say where a run was measured: name and value. What is not known has
@@ -38,7 +39,7 @@ func environmentRows(r *result.Run) [][]string {
 func joined(parts ...string) string {
 	var out []string
 	for _, p := range parts {
-		if p = strings.TrimSpace(Plain(p)); p != "" {
+		if p = strings.TrimSpace(textpage.Plain(p)); p != "" {
 			out = append(out, p)
 		}
 	}

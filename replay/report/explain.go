@@ -355,7 +355,7 @@ func WriteExplanation(w io.Writer, e *Explanation) error {
 			if v.Method != "" {
 				rests += ", " + v.Method
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", Plain(v.Path), value, rests)
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", textpage.Plain(v.Path), value, rests)
 		}
 		if err := t.Flush(); err != nil {
 			return err

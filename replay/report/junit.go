@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"reprise/trace/textpage"
 )
 
 // The JUnit XML that CI systems read, as far as a report needs it.
@@ -65,7 +67,7 @@ func WriteJUnit(w io.Writer, s Summary) error {
 			case Fails:
 				test.Failure = &junitOutcome{Type: "contract", Message: joined(c.name()+" is "+c.figure(), c.verdict())}
 			case Unjudged:
-				test.Error = &junitOutcome{Type: "unjudged", Message: Plain(c.Why)}
+				test.Error = &junitOutcome{Type: "unjudged", Message: textpage.Plain(c.Why)}
 			}
 			suite.Cases = append(suite.Cases, test)
 		}
@@ -102,7 +104,7 @@ func verdictSuite(s *Summary) junitSuite {
 		case !c.Holds:
 			why := ""
 			if i := slices.IndexFunc(s.Verdict.Reasons, func(r Reason) bool { return r.Code == c.Code }); i >= 0 {
-				why = Plain(s.Verdict.Reasons[i].Text)
+				why = textpage.Plain(s.Verdict.Reasons[i].Text)
 			}
 			test.Failure = &junitOutcome{Type: c.Code, Message: fmt.Sprintf("%s, and %s is allowed", inUnit(c.Measured, c.Unit), inUnit(c.Allowed, c.Unit)), Text: why}
 		case c.Allowed == nil:
@@ -138,6 +140,6 @@ func (suite *junitSuite) sum(s *Summary) {
 		suite.Properties = append(suite.Properties, junitProperty{row[0], row[1]})
 	}
 	if s.Run.Tier != "" {
-		suite.Properties = append(suite.Properties, junitProperty{"Tier", Plain(s.Run.Tier)})
+		suite.Properties = append(suite.Properties, junitProperty{"Tier", textpage.Plain(s.Run.Tier)})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // WriteMarkdown writes the summary as GitHub's Markdown, for a comment on a pull
@@ -70,8 +71,8 @@ func title(s *Summary) string {
 func provenanceRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, row := range [][]string{
-		{"Workload", Plain(s.Run.Workload)}, {"Seed", Plain(s.Run.Seed)}, {"Schedule", schedule(&s.Run)},
-		{"Started", ToSecond(s.Run.Started)}, {"Reprise", Plain(s.Run.Version)},
+		{"Workload", textpage.Plain(s.Run.Workload)}, {"Seed", textpage.Plain(s.Run.Seed)}, {"Schedule", schedule(&s.Run)},
+		{"Started", ToSecond(s.Run.Started)}, {"Reprise", textpage.Plain(s.Run.Version)},
 	} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -125,4 +126,4 @@ var markdownSigns = strings.NewReplacer("<=", "<=", "&", "&amp;", "<", "&lt;", "
 	"*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`)
 
 // inMarkdown makes a text mean nothing but itself.
-func inMarkdown(s string) string { return markdownSigns.Replace(Plain(s)) }
+func inMarkdown(s string) string { return markdownSigns.Replace(textpage.Plain(s)) }

@@ -147,7 +147,7 @@ func overlayNotes(runs []Named, what string) []page.Note {
 	}
 	for i := range runs {
 		if w := runs[i].Run.PresetWarning; w != "" {
-			add(page.Warn, "%s: %s", runs[i].Name, Plain(w))
+			add(page.Warn, "%s: %s", runs[i].Name, textpage.Plain(w))
 		}
 	}
 	for _, tier := range tiers {
@@ -191,7 +191,7 @@ func orNone(s string) string {
 	if s == "" {
 		return "none"
 	}
-	return Plain(s)
+	return textpage.Plain(s)
 }
 
 // overlayRows are the figures of a run, each with what it is called and what
@@ -298,7 +298,7 @@ func firstOverlay(runs []Named) *page.Table {
 func overlayTable(runs []Named) (head []string, rows [][]string, rowTerms []string) {
 	head = []string{""}
 	for _, r := range runs {
-		head = append(head, Plain(r.Name))
+		head = append(head, textpage.Plain(r.Name))
 	}
 	for _, f := range overlayRows {
 		row, any := []string{f.name}, false
@@ -318,7 +318,7 @@ func overlayTable(runs []Named) (head []string, rows [][]string, rowTerms []stri
 func checklistTable(runs []Named) page.Table {
 	t := page.Table{Caption: "Checklist of the method", Head: []string{"point"}, HeadTerms: repeat(termOf("checklist"), len(runs)+1)}
 	for _, r := range runs {
-		t.Head = append(t.Head, Plain(r.Name))
+		t.Head = append(t.Head, textpage.Plain(r.Name))
 	}
 	// A sweep: the runs offered one workload at rates that differ by 5 % or more.
 	sweep, lo, hi := true, math.Inf(1), math.Inf(-1)
@@ -387,7 +387,7 @@ func hintSection(runs []Named) page.Section {
 		HeadTerms: repeat(termOf("diagnoses"), 3)}
 	for _, r := range runs {
 		for _, d := range r.Diagnoses {
-			t.Rows = append(t.Rows, []string{Plain(r.Name), d.Text, d.Confirm + "."})
+			t.Rows = append(t.Rows, []string{textpage.Plain(r.Name), d.Text, d.Confirm + "."})
 		}
 	}
 	if len(t.Rows) == 0 {
@@ -452,7 +452,7 @@ func spots(runs []Named) (out []spot, known bool) {
 		e := r.Efficiency
 		known = known && e.GPUsFrom == gpusGiven
 		if e.PerGPU != nil && e.PerUser != nil {
-			out = append(out, spot{name: Plain(r.Name), user: *e.PerUser, gpu: *e.PerGPU, gpus: e.GPUs, gpusAreCounts: e.GPUsFrom == gpusGiven})
+			out = append(out, spot{name: textpage.Plain(r.Name), user: *e.PerUser, gpu: *e.PerGPU, gpus: e.GPUs, gpusAreCounts: e.GPUsFrom == gpusGiven})
 		}
 	}
 	for i := range out {

@@ -8,6 +8,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // Page lays the summary out for a browser: on the first screen whether the run can be
@@ -62,13 +63,13 @@ func whatRan(s *Summary) string {
 	}
 	out += ", " + schedule(&s.Run)
 	if m := s.Run.Model; m != "" {
-		out += ", model " + Plain(m)
+		out += ", model " + textpage.Plain(m)
 	}
 	if s.Run.Simulated != "" {
 		return out + ", against a model of an engine in virtual time."
 	}
 	if n := len(s.Run.Endpoints); n > 0 {
-		out += ", at " + Plain(s.Run.Endpoints[0])
+		out += ", at " + textpage.Plain(s.Run.Endpoints[0])
 		if n > 1 {
 			out += fmt.Sprintf(" and %d more", n-1)
 		}
@@ -379,7 +380,7 @@ func workload(s *Summary) factGroup {
 	}
 	g.add("Seed", r.Seed, "")
 	g.add("Blocks", positive(r.BlockSize, "token"), "prefix blocks of the workload")
-	text := Plain(r.PromptText)
+	text := textpage.Plain(r.PromptText)
 	if r.PromptText == result.TextStable {
 		text = "words without meaning"
 	}

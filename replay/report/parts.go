@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 func (r *Retries) add(of *result.Result) {
@@ -134,14 +135,14 @@ var (
 
 func endpointRows(s *Summary) (rows [][]string) {
 	for _, e := range s.ByEndpoint {
-		rows = append(rows, append([]string{Plain(e.Name)}, e.row()...))
+		rows = append(rows, append([]string{textpage.Plain(e.Name)}, e.row()...))
 	}
 	return rows
 }
 
 func servedRows(h *HeaderPart) (rows [][]string) {
 	for _, v := range h.Values {
-		rows = append(rows, append([]string{Plain(v.Name)}, v.row()...))
+		rows = append(rows, append([]string{textpage.Plain(v.Name)}, v.row()...))
 	}
 	if h.Absent > 0 {
 		rows = append(rows, []string{"none", page.Brief(h.Absent), "–", "–", "–"})
@@ -212,7 +213,7 @@ func endpointRetryRows(s *Summary) (rows [][]string) {
 		return nil
 	}
 	for _, e := range s.Retries.ByEndpoint {
-		rows = append(rows, []string{Plain(e.Name), page.Brief(e.Attempts), page.Brief(e.PassedOn), page.Brief(e.TookOver), page.Brief(e.Answered)})
+		rows = append(rows, []string{textpage.Plain(e.Name), page.Brief(e.Attempts), page.Brief(e.PassedOn), page.Brief(e.TookOver), page.Brief(e.Answered)})
 	}
 	return rows
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // WritePrometheus writes the summary in Prometheus' text format, for the textfile
@@ -60,7 +61,7 @@ func (e *exposition) add(name, help string, v *float64, labels ...label) {
 	}
 	m := &dto.Metric{Gauge: &dto.Gauge{Value: v}}
 	for _, l := range append(slices.Clone(e.common), labels...) {
-		m.Label = append(m.Label, &dto.LabelPair{Name: &l.name, Value: trace.Ptr(Plain(l.value))})
+		m.Label = append(m.Label, &dto.LabelPair{Name: &l.name, Value: trace.Ptr(textpage.Plain(l.value))})
 	}
 	e.families[i].Metric = append(e.families[i].Metric, m)
 }
@@ -246,7 +247,7 @@ func (p *Pusher) Push(ctx context.Context, s Summary) error {
 		return nil
 	}
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 500)) // what it says is a help, and no more
-	line := Plain(strings.Join(strings.Fields(string(said)), " "))
+	line := textpage.Plain(strings.Join(strings.Fields(string(said)), " "))
 	if line == "" || strings.HasPrefix(line, "<") { // nothing, or a page
 		return fmt.Errorf("the gateway refuses the push: HTTP %d", resp.StatusCode)
 	}

@@ -32,11 +32,11 @@ func schedule(r *result.Run) string {
 	case r.Timing == result.ClosedLoop:
 		return fmt.Sprintf("closed loop of %s: the server sets the rate", page.Many(int64(r.Concurrency), "request"))
 	case r.Rate != "" && r.Timing == result.Causal:
-		return fmt.Sprintf("%s, sessions start by %s", Plain(r.Timing), Plain(r.Rate))
+		return fmt.Sprintf("%s, sessions start by %s", textpage.Plain(r.Timing), textpage.Plain(r.Rate))
 	case r.Rate != "":
-		return fmt.Sprintf("%s, %s", Plain(r.Timing), Plain(r.Rate))
+		return fmt.Sprintf("%s, %s", textpage.Plain(r.Timing), textpage.Plain(r.Rate))
 	}
-	return fmt.Sprintf("%s, speed %s", Plain(r.Timing), page.Number(r.Speed))
+	return fmt.Sprintf("%s, speed %s", textpage.Plain(r.Timing), page.Number(r.Speed))
 }
 
 func difference(d Difference) string {
@@ -87,7 +87,7 @@ var categoryHead = append(append([]string{"category"}, groupHead...), "hit ratio
 func categoryRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, c := range s.ByCategory {
-		name := Plain(c.Category)
+		name := textpage.Plain(c.Category)
 		if name == "" {
 			name = "none"
 		}
@@ -119,7 +119,7 @@ var classHead = append([]string{"class"}, groupHead...)
 
 func classRows(s *Summary) (rows [][]string) {
 	for _, c := range s.ByClass {
-		name := Plain(c.Class)
+		name := textpage.Plain(c.Class)
 		if name == "" {
 			name = "none"
 		}
@@ -133,7 +133,7 @@ var errorHead = []string{"error", "requests", "share"}
 func errorRows(s *Summary) [][]string {
 	var rows [][]string
 	for _, e := range s.Errors {
-		rows = append(rows, []string{Plain(e.Class), page.Brief(e.Count), page.Percent(e.Share)})
+		rows = append(rows, []string{textpage.Plain(e.Class), page.Brief(e.Count), page.Percent(e.Share)})
 	}
 	return rows
 }
@@ -154,6 +154,3 @@ func verdictLine(s *Summary) string {
 		return fmt.Sprintf("Not trustworthy, for %d reasons:", n)
 	}
 }
-
-// Plain makes a string from a file safe for a terminal, as [textpage.Plain] does.
-func Plain(s string) string { return textpage.Plain(s) }

@@ -7,6 +7,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // serverRows is what the servers say of themselves: name, figure, note.
@@ -90,7 +91,7 @@ func measuredNote(r *result.Run) string {
 func cacheBefore(c *result.CacheDiscipline) (did, note string) {
 	switch c.Done {
 	case result.CacheReset:
-		return "emptied", fmt.Sprintf("by POST %s, at %s", Plain(c.Call), page.Many(int64(c.Servers), "server"))
+		return "emptied", fmt.Sprintf("by POST %s, at %s", textpage.Plain(c.Call), page.Many(int64(c.Servers), "server"))
 	case result.CacheNewSeed:
 		return "not matched", "prompts of a seed of their own: the servers have no call to empty them"
 	case result.CacheWarmPass:

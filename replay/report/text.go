@@ -110,7 +110,7 @@ func sayRequests(s *Summary) string {
 				classes = append(classes, "…")
 				break
 			}
-			classes = append(classes, fmt.Sprintf("%s %s", Plain(e.Class), page.Count(e.Count)))
+			classes = append(classes, fmt.Sprintf("%s %s", textpage.Plain(e.Class), page.Count(e.Count)))
 		}
 		says += " (" + strings.Join(classes, ", ") + ")"
 	}
@@ -303,7 +303,7 @@ func overview(s *Summary) [][]string {
 		rows = append(rows, []string{"Cache state at start", did, note})
 	}
 	if p := s.Run.Profiled; p != nil {
-		note := Plain(p.Error)
+		note := textpage.Plain(p.Error)
 		if note == "" {
 			note = "while the servers' profilers ran, which costs them time"
 		}

@@ -7,6 +7,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // Codes of the warnings, in the order in which they are given.
@@ -46,7 +47,7 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 			out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 		}
 	}
-	warn(s.Run.PresetWarning != "", WarnPreset, "%s", Plain(s.Run.PresetWarning))
+	warn(s.Run.PresetWarning != "", WarnPreset, "%s", textpage.Plain(s.Run.PresetWarning))
 	out = append(out, fewSamples(s)...)
 	t, ok := &s.Tokens, s.Requests.Succeeded
 	p, o := t.PromptError, t.OutputMiss
@@ -122,7 +123,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 	}
 	if st := r.Server; st != nil && st.Scraped != nil {
 		for _, t := range st.Scraped.Targets {
-			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"), Plain(t.Target), classes(t.Failures))
+			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"), textpage.Plain(t.Target), classes(t.Failures))
 		}
 		warn(st.Scraped.Dropped > 0, warnSeries, "%s of series beyond the first %s were dropped", page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
 	}
@@ -148,7 +149,7 @@ func deref(f *float64) float64 {
 func classes(n map[string]int64) string {
 	var all []string
 	for class, k := range n {
-		all = append(all, fmt.Sprintf("%s %s", page.Brief(k), Plain(class)))
+		all = append(all, fmt.Sprintf("%s %s", page.Brief(k), textpage.Plain(class)))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
