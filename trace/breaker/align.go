@@ -108,7 +108,18 @@ func (a *aligner) match(later, earlier []uint32, x, y int) {
 		return
 	}
 	a.prints = winnow(a.prints[:0], earlier, fineShingle, fineWindow, 0)
-	a.index()
+	// They go into slots, of which each keeps its first.
+	if n := 4 * len(a.prints); cap(a.slots) < n {
+		a.slots = make([]print, n)
+	} else {
+		a.slots = a.slots[:max(n, 1)]
+		clear(a.slots)
+	}
+	for _, p := range a.prints {
+		if slot := &a.slots[a.slot(p.hash)]; slot.pos == 0 {
+			*slot = print{p.pos + 1, p.hash}
+		}
+	}
 	a.prints = winnow(a.prints[:0], later, fineShingle, fineWindow, 0)
 	done := 0
 	for _, p := range a.prints {
@@ -130,18 +141,3 @@ func (a *aligner) match(later, earlier []uint32, x, y int) {
 }
 
 func (a *aligner) slot(hash uint32) int { return int(hash % uint32(len(a.slots))) }
-
-// index enters the prints into slots. The first print of a slot stays.
-func (a *aligner) index() {
-	if n := 4 * len(a.prints); cap(a.slots) < n {
-		a.slots = make([]print, n)
-	} else {
-		a.slots = a.slots[:max(n, 1)]
-		clear(a.slots)
-	}
-	for _, p := range a.prints {
-		if slot := &a.slots[a.slot(p.hash)]; slot.pos == 0 {
-			*slot = print{p.pos + 1, p.hash}
-		}
-	}
-}

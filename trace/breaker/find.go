@@ -138,7 +138,15 @@ func (f *Finder) lookUp(known int32, domain uint32) {
 		if at.hash != one.hash || at.node == seen || f.tree.nodes[at.node].gen != at.gen || f.tree.nodes[at.node].domain != domain {
 			continue
 		}
-		from := f.tree.parting(at.node, at.pos, known)
+		// Up to the node at whose end, at the latest, the two prompts part.
+		n := at.node
+		for f.tree.nodes[n].start > at.pos {
+			n = f.tree.nodes[n].parent
+		}
+		for f.tree.nodes[n].passed != f.tree.now {
+			n = f.tree.nodes[n].parent
+		}
+		from := min(known, f.tree.nodes[n].start+int32(len(f.tree.nodes[n].tokens)))
 		if from > at.pos {
 			continue // it is the prompt's own beginning
 		}

@@ -212,19 +212,6 @@ func (t *promptTree) extends(known int) bool {
 	return known > 0 && node.children == 0 && known == int(node.start)+len(node.tokens)
 }
 
-// parting returns the position where the prompts through n part from the prompt of the
-// last walk, of which known tokens were in the tree. pos is a position in n or on the
-// way to it; the prompts may part after it.
-func (t *promptTree) parting(n, pos, known int32) int32 {
-	for t.nodes[n].start > pos {
-		n = t.nodes[n].parent
-	}
-	for t.nodes[n].passed != t.now {
-		n = t.nodes[n].parent
-	}
-	return min(known, t.nodes[n].start+int32(len(t.nodes[n].tokens)))
-}
-
 // appendFrom appends to dst the tokens, from a position on, of the prompt that last
 // passed n.
 func (t *promptTree) appendFrom(dst []uint32, n, from int32) []uint32 {

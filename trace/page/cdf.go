@@ -57,7 +57,7 @@ func (p *Plot) fitted() (line Plot, values, remarks []string) {
 		kept, left := s.from(from)
 		line.Series = append(line.Series, kept)
 		if left >= 0.0005 {
-			remarks = append(remarks, fmt.Sprintf("%s: %s of the values are below %s and lie left of the axis.", s.Name, Percent(left), withUnit(from, p.XUnit)))
+			remarks = append(remarks, fmt.Sprintf("%s: %s of the values are below %s and lie left of the axis.", s.Name, Percent(left), withUnitText(Number(from), p.XUnit)))
 		}
 		if len(s.X) == 0 {
 			continue
@@ -104,8 +104,6 @@ func (s *Series) from(x float64) (kept Series, left float64) {
 	}
 	return kept, left
 }
-
-func withUnit(v float64, unit string) string { return withUnitText(Number(v), unit) }
 
 func withUnitText(text, unit string) string {
 	if unit == "" {
