@@ -52,7 +52,15 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob
 			}
 		}
 	}
-	e := newEmitter(s, w, j)
+	e := &emitter{s: s, j: j, behaviour: m, w: w, to: http.NewResponseController(w), chunk: j.chunk(s.c.Model)}
+	if m.usageOf == "" || !j.chat {
+		e.usage = m.usage
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	if m.shut {
+		w.Header().Set("Keep-Alive", "timeout=5, max=100")
+	}
 	if m.early {
 		// The headers, and what stands before the first token.
 		w.WriteHeader(http.StatusOK)

@@ -35,19 +35,6 @@ type emitter struct {
 	opened         bool
 }
 
-func newEmitter(s *Server, w http.ResponseWriter, j *serverJob) *emitter {
-	e := &emitter{s: s, j: j, behaviour: j.behaviour, w: w, to: http.NewResponseController(w), chunk: j.chunk(s.c.Model)}
-	if e.behaviour.usageOf == "" || !j.chat {
-		e.usage = e.behaviour.usage
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-cache")
-	if e.behaviour.shut {
-		w.Header().Set("Keep-Alive", "timeout=5, max=100")
-	}
-	return e
-}
-
 func (e *emitter) keepAlives() {
 	e.buf = e.behaviour.frame.AppendComment(e.buf, "")
 	e.buf = e.behaviour.frame.AppendComment(e.buf, "ping")
