@@ -242,11 +242,29 @@ func (c *collector) summary() (Summary, error) {
 	})
 	s.Tokens = c.tokens
 	s.Tokens.PerEvent = Ratio(c.timed, c.events)
-	zeros := c.cache.zerosLeftOut(c.cachedZero)
+	// A server that reports cached tokens but never a zero means none by a missing
+	// count: vLLM leaves prompt_tokens_details out of the usage of a request without a
+	// hit (its bug report 44377).
+	with, without := c.cache.sums[1], c.cache.sums[0]
+	zeros := with[0].rows+with[1].rows > 0 && without[0].rows+without[1].rows > 0 && c.cachedZero == 0
 	s.Cache = c.cache.summary(zeros)
-	s.Cache.ExpectedFrom = expectedFrom(&c.run, &s.Cache)
+	switch {
+	case s.Cache.Expected == nil: // nothing to say where it comes from
+	case c.run.Cache != nil && c.run.Cache.Done == result.CacheWarmPass:
+		s.Cache.ExpectedFrom = fromWarmUp
+	case c.run.Thread != nil:
+		s.Cache.ExpectedFrom = fromReplies
+	default:
+		s.Cache.ExpectedFrom = fromPrompts
+	}
 	s.ByCategory = c.byCategory(zeros)
-	s.ByInputLength, s.ByClass = c.byLength(), c.byClass()
+	s.ByInputLength = c.byLength()
+	for name, g := range c.classes { // by name, and nothing when no row has one
+		if name != "" || len(c.classes) > 1 {
+			s.ByClass = append(s.ByClass, Class{name, g.summary()})
+		}
+	}
+	slices.SortFunc(s.ByClass, func(a, b Class) int { return cmp.Compare(a.Class, b.Class) })
 	s.ByEndpoint, s.ByHeader, s.Retries = c.parts.endpoints(&c.run), c.parts.headers(&c.run), c.parts.retries.orNil()
 	c.picks.finish()
 	if drift := c.picks.drift(); drift.OK && c.run.Simulated == "" {

@@ -83,20 +83,6 @@ func (r *ContractResult) Fails() bool {
 	return false
 }
 
-// leavesErrorsOut tells whether failures cannot break the contract, which is about
-// latencies.
-func (r *ContractResult) leavesErrorsOut() bool {
-	latencies := false
-	for i := range r.Clauses {
-		c := &r.Clauses[i]
-		if c.SLO != "" || strings.HasPrefix(c.Clause, "error_rate ") {
-			return false
-		}
-		latencies = latencies || c.Unit == "ms"
-	}
-	return latencies
-}
-
 // A Timing names a latency: ttft, e2e, headers, tpot, itl or itl_token, and [FromSent]
 // or [FromDue]. The last three have one origin, FromSent.
 type Timing struct {

@@ -92,18 +92,6 @@ func (gs *groups) byCategory(zeros bool) []Category {
 	return out
 }
 
-// byClass lists the classes by name: nothing when no row has one.
-func (gs *groups) byClass() []Class {
-	var out []Class
-	for name, g := range gs.classes {
-		if name != "" || len(gs.classes) > 1 {
-			out = append(out, Class{name, g.summary()})
-		}
-	}
-	slices.SortFunc(out, func(a, b Class) int { return cmp.Compare(a.Class, b.Class) })
-	return out
-}
-
 func (gs *groups) byLength() []LengthBucket {
 	out := []LengthBucket{}
 	for i, g := range gs.buckets {

@@ -87,9 +87,13 @@ func Overlay(runs []Named) *page.Page {
 	if len(runs) == 1 {
 		return Page(runs[0].Summary)
 	}
+	strictest := runs[0].Run.Tier
+	for _, r := range runs[1:] {
+		strictest = trace.Stricter(strictest, r.Run.Tier)
+	}
 	p := &page.Page{
 		Title: fmt.Sprintf("Report of %d runs", len(runs)),
-		Tag:   overlayTag(runs),
+		Tag:   trace.TierNote("page", strictest),
 		Lead:  noClaim,
 		Table: firstOverlay(runs),
 		About: overlayProvenance(runs),
@@ -260,15 +264,6 @@ var overlayRows = []struct {
 		}
 		return numberOrDash(s.Efficiency.PerGPU)
 	}},
-}
-
-// overlayTag is the strictest tier, in the words of a page.
-func overlayTag(runs []Named) string {
-	tier := runs[0].Run.Tier
-	for _, r := range runs[1:] {
-		tier = trace.Stricter(tier, r.Run.Tier)
-	}
-	return trace.TierNote("page", tier)
 }
 
 // firstRows are the figures of the first screen.

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,9 +25,11 @@ func Page(s Summary) *page.Page {
 		Verdict: verdictNotes(&s),
 		Facts:   keyFigures(&s),
 		Table:   keyLatencies(&s),
-		Plot:    latencyOverTime(&s),
 		About:   provenanceGroups(&s),
 		Terms:   pageTerms(),
+	}
+	if main := defined("ttft", overTime(&s, "Latency over time", "latency", s.Series.TTFTMax, s.Series.TTFTPoints, s.Series.E2EPoints)); len(main) > 0 {
+		p.Plot = &main[0]
 	}
 	if s.Run.Simulated != "" {
 		p.Title = "Simulation report"
@@ -166,15 +170,6 @@ func keyLatencies(s *Summary) *page.Table {
 		t.Caption += "; – is too few of them"
 	}
 	return t
-}
-
-// latencyOverTime is the main plot of a run; nil where no request succeeded.
-func latencyOverTime(s *Summary) *page.Plot {
-	drawn := defined("ttft", overTime(s, "Latency over time", "latency", s.Series.TTFTMax, s.Series.TTFTPoints, s.Series.E2EPoints))
-	if len(drawn) == 0 {
-		return nil
-	}
-	return &drawn[0]
 }
 
 // sayRates says what was done in what time.
@@ -406,7 +401,11 @@ func load(s *Summary) factGroup {
 		prompts = "prompts as " + r.Prompts
 	}
 	g.add("API", r.API, prompts)
-	g.add("Sampling", samplingOf(r), "")
+	var sampling []string
+	for _, name := range slices.Sorted(maps.Keys(r.Sampling)) {
+		sampling = append(sampling, name+" "+strings.Trim(string(r.Sampling[name]), `"`))
+	}
+	g.add("Sampling", strings.Join(sampling, ", "), "")
 	if len(r.Uncounted) > 0 {
 		g.add("Template overhead", "not known", "the server sends no usage, so that it cannot be measured")
 	}

@@ -3,9 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"reprise/replay/result"
 	"reprise/trace/page"
@@ -163,15 +161,6 @@ func partSection(s *Summary) page.Section {
 		out.Tables = append(out.Tables, page.Table{Caption: "By " + h.Header + " of the response, TTFT from sent", Head: servedHead, Rows: servedRows(&h), HeadTerms: repeat(termOf("groups"), len(servedHead))})
 	}
 	return out
-}
-
-// samplingOf writes the sampling settings in one line.
-func samplingOf(r *result.Run) string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(r.Sampling)) {
-		out = append(out, name+" "+strings.Trim(string(r.Sampling[name]), `"`))
-	}
-	return strings.Join(out, ", ")
 }
 
 // spread counts the attempts of a request at each endpoint. A retry goes to the next

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
@@ -65,8 +67,8 @@ func TestParts(t *testing.T) {
 		}
 	}
 	holdWidth(t, text.String())
-	if got := samplingOf(&run); got != "temperature workload, top_p 0.9" {
-		t.Errorf("sampling %q", got)
+	if facts := load(&s).Facts; !slices.Contains(facts, page.Fact{Label: "Sampling", Value: "temperature workload, top_p 0.9"}) {
+		t.Errorf("no such sampling in %v", facts)
 	}
 	// With one server and nothing tried again there is nothing to tell.
 	one := answer(0, 0, 0, 10, 20)

@@ -81,28 +81,6 @@ func (u *reuse) summary(zeros bool) Cache {
 	return c
 }
 
-// zerosLeftOut tells whether the server reports cached tokens but never a zero,
-// so that a missing count means none: vLLM leaves prompt_tokens_details out of
-// the usage of a request without a hit (its bug report 44377).
-func (u *reuse) zerosLeftOut(zeroRows int64) bool {
-	with := u.sums[1][0].rows + u.sums[1][1].rows
-	without := u.sums[0][0].rows + u.sums[0][1].rows
-	return with > 0 && without > 0 && zeroRows == 0
-}
-
-// expectedFrom says what the expected hit ratio of a run rests on.
-func expectedFrom(r *result.Run, c *Cache) string {
-	switch {
-	case c.Expected == nil:
-		return ""
-	case r.Cache != nil && r.Cache.Done == result.CacheWarmPass:
-		return fromWarmUp
-	case r.Thread != nil:
-		return fromReplies
-	}
-	return fromPrompts
-}
-
 // expectedFromWords end a sentence on what is expected.
 var expectedFromWords = map[string]string{
 	fromPrompts: "from earlier prompts alone", fromReplies: "from earlier prompts and replies", fromWarmUp: "from the warm-up pass",

@@ -11,21 +11,6 @@ import (
 
 // The tables that the text and the page share, as rows of strings.
 
-// efficiencyRows say what the users and the owner get.
-func efficiencyRows(e *Efficiency) [][]string {
-	if e == nil {
-		return nil
-	}
-	divisor, hint := "GPU", ""
-	if e.GPUsFrom == gpusInstances {
-		divisor, hint = "instance", "; --gpus gives the number of GPUs"
-	}
-	return [][]string{
-		{"Per user", unit(e.PerUser, "tokens/s"), "once tokens come: 1 ÷ mean TPOT"},
-		{"Per " + divisor, unit(e.PerGPU, "tokens/s"), "output tokens, of " + page.Many(int64(e.GPUs), divisor) + hint},
-	}
-}
-
 // schedule says what made requests due.
 func schedule(r *result.Run) string {
 	switch {

@@ -192,8 +192,20 @@ func writeDetails(p *textpage.Page, s *Summary) {
 func writeOwn(p *textpage.Page, s *Summary) {
 	p.Facts("Run", overview(s))
 	p.Table("Latency in ms", latencyHead, latencyRows(s))
-	for _, says := range readLatency(s) {
-		p.Line("  ", says)
+	if s.Requests.Succeeded > 0 { // how to read the table
+		p.Line("  ", "From sent is what the server took; from due adds what a request waited in the client. – is too few values.")
+		if per := s.Tokens.PerEvent; per != nil && *per == 1 {
+			p.Line("  ", "Every event carried one token, so that chunk ITL and token ITL are the same.")
+		}
+		var tails []string
+		for _, m := range s.Latency.metrics() {
+			if r := m.stat.TailRatio; r != nil && m.stat != &s.Latency.SendLag {
+				tails = append(tails, m.label+" "+page.Number(*r))
+			}
+		}
+		if len(tails) > 0 {
+			p.Line("  ", "Tail ratio, p99 ÷ p50: "+strings.Join(tails, ", ")+".")
+		}
 	}
 	if says := saySteady(s.Steady); len(says) > 0 {
 		p.Blank()
@@ -216,27 +228,6 @@ func writeOwn(p *textpage.Page, s *Summary) {
 		p.Line("  - ", d.Text)
 		p.Line("    To confirm: ", d.Confirm+".")
 	}
-}
-
-// readLatency says how to read the table of latencies.
-func readLatency(s *Summary) []string {
-	if s.Requests.Succeeded == 0 {
-		return nil
-	}
-	says := []string{"From sent is what the server took; from due adds what a request waited in the client. – is too few values."}
-	if per := s.Tokens.PerEvent; per != nil && *per == 1 {
-		says = append(says, "Every event carried one token, so that chunk ITL and token ITL are the same.")
-	}
-	var tails []string
-	for _, m := range s.Latency.metrics() {
-		if r := m.stat.TailRatio; r != nil && m.stat != &s.Latency.SendLag {
-			tails = append(tails, m.label+" "+page.Number(*r))
-		}
-	}
-	if len(tails) > 0 {
-		says = append(says, "Tail ratio, p99 ÷ p50: "+strings.Join(tails, ", ")+".")
-	}
-	return says
 }
 
 // writePeer writes the tables under a peer's definitions.
@@ -313,7 +304,14 @@ func overview(s *Summary) [][]string {
 		}
 		rows = append(rows, []string{"Servers", figure, note})
 	}
-	rows = append(rows, efficiencyRows(s.Efficiency)...)
+	if e := s.Efficiency; e != nil { // what the users and the owner get
+		divisor, hint := "GPU", ""
+		if e.GPUsFrom == gpusInstances {
+			divisor, hint = "instance", "; --gpus gives the number of GPUs"
+		}
+		rows = append(rows, []string{"Per user", unit(e.PerUser, "tokens/s"), "once tokens come: 1 ÷ mean TPOT"},
+			[]string{"Per " + divisor, unit(e.PerGPU, "tokens/s"), "output tokens, of " + page.Many(int64(e.GPUs), divisor) + hint})
+	}
 	c, hits, expected := &s.Cache, "not reported", "what to expect is not known"
 	if c.Measured != nil {
 		hits = page.Percent(*c.Measured) + " measured"
