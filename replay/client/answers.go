@@ -2,7 +2,6 @@ package client
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"net/http"
 	"strings"
 	"sync"
@@ -137,17 +136,4 @@ func (s *servedBy) all() (out []result.Served) {
 type textHash struct {
 	sum   [sha256.Size]byte
 	whole bool // the answer was not too long to hash
-}
-
-func hashText(t *openai.Text) textHash {
-	h := sha256.New()
-	for _, part := range [][]byte{t.Reasoning, t.Content, t.Tools} {
-		var n [8]byte
-		binary.LittleEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
-		h.Write(part)
-	}
-	out := textHash{whole: !t.Truncated}
-	h.Sum(out.sum[:0])
-	return out
 }

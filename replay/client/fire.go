@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"io"
 	"math"
 	"net/http"
@@ -62,7 +64,15 @@ func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, send s
 	// stream that does not end.
 	hangUp := time.AfterFunc(math.MaxInt64, cancel)
 	defer hangUp.Stop()
-	quiet := newSilence(h.opt.FirstTokenTimeout, h.opt.IdleTimeout, cancel)
+	var quiet *silence // nil where there is nothing to limit
+	if h.opt.FirstTokenTimeout > 0 || h.opt.IdleTimeout > 0 {
+		limits := &silence{first: h.opt.FirstTokenTimeout, idle: h.opt.IdleTimeout}
+		limits.timer = time.AfterFunc(math.MaxInt64, func() {
+			limits.late.Store(true)
+			cancel()
+		})
+		quiet = limits
+	}
 	defer quiet.stop()
 	c := s.Call.(*httpCall)
 	r.API, r.Endpoint = c.api, trace.Ptr(int32(c.target))
@@ -140,8 +150,16 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	h.note(o, r)
 	switch {
 	case c.text != nil:
-		*c.text = hashText(&o.Text)
-		return // it is not like the others
+		hash := sha256.New()
+		for _, part := range [][]byte{o.Text.Reasoning, o.Text.Content, o.Text.Tools} {
+			var n [8]byte
+			binary.LittleEndian.PutUint64(n[:], uint64(len(part)))
+			hash.Write(n[:])
+			hash.Write(part)
+		}
+		*c.text = textHash{whole: !o.Text.Truncated}
+		hash.Sum(c.text.sum[:0])
+		return // the answer is not like the others
 	case s.Reply != nil && !o.Text.Truncated:
 		s.Reply.Set(o.Text.Content, o.Text.IDs)
 	}

@@ -22,14 +22,21 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 		return h.model, nil
 	}
 	for i := range h.targets {
-		one, err := h.probe(ctx, &h.targets[i])
+		models, err := h.modelsOf(ctx, &h.targets[i])
+		switch {
+		case err != nil:
+		case len(models) == 0:
+			err = errors.New("client: the server lists no model; name the one to use")
+		case len(models) > 1:
+			err = fmt.Errorf("client: the server has %d models; name the one to use: %s", len(models), strings.Join(labels(models), ", "))
+		}
 		if err != nil {
 			return "", h.fromServer(i, err)
 		}
-		if i > 0 && one != model {
+		if i > 0 && models[0] != model {
 			return "", fmt.Errorf("client: %s and %s have different models; name the one to use", h.targets[0].name, h.targets[i].name)
 		}
-		model = one
+		model = models[0]
 	}
 	h.model = model
 	return model, nil
@@ -41,19 +48,6 @@ func (h *HTTP) fromServer(i int, err error) error {
 		return fmt.Errorf("%s: %w", h.targets[i].name, err)
 	}
 	return err
-}
-
-func (h *HTTP) probe(ctx context.Context, t *target) (model string, err error) {
-	models, err := h.modelsOf(ctx, t)
-	switch {
-	case err != nil:
-		return "", err
-	case len(models) == 1:
-		return models[0], nil
-	case len(models) == 0:
-		return "", errors.New("client: the server lists no model; name the one to use")
-	}
-	return "", fmt.Errorf("client: the server has %d models; name the one to use: %s", len(models), strings.Join(labels(models), ", "))
 }
 
 // Calibrate measures how many tokens the servers add to a prompt, by their chat

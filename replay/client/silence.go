@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"math"
 	"sync/atomic"
 	"time"
@@ -18,19 +17,6 @@ type silence struct {
 	by          time.Time // when the first token must be there
 	begun       bool
 	late        atomic.Bool
-}
-
-// newSilence returns nil when there is nothing to limit.
-func newSilence(first, idle time.Duration, cancel context.CancelFunc) *silence {
-	if first <= 0 && idle <= 0 {
-		return nil
-	}
-	s := &silence{first: first, idle: idle}
-	s.timer = time.AfterFunc(math.MaxInt64, func() {
-		s.late.Store(true)
-		cancel()
-	})
-	return s
 }
 
 // sent begins the time to the first token.
