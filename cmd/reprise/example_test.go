@@ -49,6 +49,9 @@ func TestHelpExamples(t *testing.T) {
 		}
 		// Examples before this one may have made another trace under the name.
 		must(t, "import", "mooncake_conversation.jsonl", "-o", "t.parquet")
+		if cmd.Name() == "fidelity" {
+			must(t, "synth", "--mirror", "t.parquet", "-o", "w.parquet")
+		}
 		for _, line := range strings.Split(cmd.Example, "\n") {
 			line, _, _ = strings.Cut(line, " | ")
 			line = strings.ReplaceAll(strings.TrimSpace(line), "http://localhost:8000", url)

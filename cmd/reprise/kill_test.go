@@ -42,7 +42,7 @@ func TestKilledHalfWay(t *testing.T) {
 		if err := os.WriteFile(out, []byte("old"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd := child(t, "import", "-", "-o", out)
+		cmd := child(t, "import", "-", "-o", out, "--overwrite")
 		cmd.Env = append(cmd.Env, "TMPDIR="+dir)
 		pipe, err := cmd.StdinPipe()
 		if err != nil {

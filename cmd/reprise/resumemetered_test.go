@@ -17,7 +17,7 @@ func TestResumeLoopAndScrape(t *testing.T) {
 	long(t)
 	w, server := killWorkload(t, 200, 5*time.Millisecond), killServer(t)
 	out := filepath.Join(t.TempDir(), "r.parquet")
-	args := []string{"replay", w, "--url", server.url, "-o", out, "--quiet", "--loop", "3", "--scrape", "auto", "--scrape-interval", "100ms"}
+	args := []string{"replay", w, "--url", server.url, "-o", out, "--quiet", "--details", "--loop", "3", "--scrape", "auto", "--scrape-interval", "100ms"}
 	cmd := child(t, args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	must(t, "import", filepath.Join(dir, "log.jsonl"), "-o", w)
 
 	var stdout, stderr bytes.Buffer
-	cmd := child(t, "replay", w, "--url", url, "-o", out, "--quiet", "--max-lag", "-1s", "--max-lag-p50", "-1s", "--max-lag-drift", "-1s")
+	cmd := child(t, "replay", w, "--url", url, "-o", out, "--quiet", "--details", "--max-lag", "-1s", "--max-lag-p50", "-1s", "--max-lag-drift", "-1s")
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != cli.Untrusted {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
-	for _, says := range []string{"the client stood still for ", "those of 4 of 4 requests", "stalls in times to first token (!)"} {
+	for _, says := range []string{"client stalls were 99", "in 4 of 4 requests", "client stalls in TTFT (!)"} {
 		if !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), says) {
 			t.Errorf("the report does not say %q:\n%s", says, stdout.String())
 		}

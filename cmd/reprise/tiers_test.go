@@ -247,7 +247,7 @@ func TestModesOfOutputs(t *testing.T) {
 	if code != cli.Check || mode("linked.parquet") != 0o600 || !strings.Contains(out, "of the sessions that have so many, want") || !strings.Contains(said, "With --drop-own-blocks") {
 		t.Errorf("a release whose blocks link conversations: exit code %d, mode %o\n%s%s%s", code, mode("linked.parquet"), said, out, errs)
 	}
-	must(t, "slice", "partner.parquet", "--end", "5s", "-o", "part.parquet") // who hides in the whole may be alone in a part
+	must(t, "slice", "partner.parquet", "--end", "2s", "-o", "part.parquet") // who hides in the whole may be alone in a part
 	if _, _, code := reprise(t, append([]string{"audit", "part.parquet", "--release"}, source...)...); code != cli.Check || mode("part.parquet") != 0o600 {
 		t.Errorf("a release that fails: exit code %d, mode %o", code, mode("part.parquet"))
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
@@ -74,7 +75,11 @@ func (c *Comparison) writeAnswer(p *textpage.Page, rest string) {
 			p.Line("", page.Many(int64(len(c.Warnings)-i), "more warning"))
 			break
 		}
-		p.LineAtMost(1, "warning: ", warning.Text)
+		lines := 1
+		if warning.Code == report.WarnPreset { // without it, nobody would doubt the figures
+			lines = 4
+		}
+		p.LineAtMost(lines, "warning: ", warning.Text)
 	}
 	if rest != "" {
 		p.Line("", rest)

@@ -41,6 +41,11 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	if s.Contract != nil {
 		p.LineAtMost(2, "", contractLine(s))
 	}
+	for _, w := range s.Warnings {
+		if w.Code == WarnPreset { // without it, nobody would doubt the figures
+			p.LineAtMost(4, "warning: ", w.Text)
+		}
+	}
 	p.Blank()
 	p.LineAtMost(2, "", sayRequests(s))
 	if s.Peer != nil {
@@ -74,7 +79,10 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	var more []string
 	said := 0
 	for _, w := range s.Warnings {
-		if w.Code != warnFewSamples && p.Lines() < textpage.AnswerLines-3 { // a dash says so of few samples
+		if w.Code == WarnPreset {
+			said++
+		}
+		if w.Code != warnFewSamples && w.Code != WarnPreset && p.Lines() < textpage.AnswerLines-3 { // a dash says so of few samples
 			p.LineAtMost(1, "warning: ", w.Text)
 			said++
 		}
