@@ -289,6 +289,12 @@ func TestScanOfFields(t *testing.T) {
 	list.ensureKey("m", nil).named = true
 	inner := known.root.ensureKey("o", nil)
 	inner.ensureKey("p", nil).named = true
+	fresh := func() *fieldCounter {
+		for _, k := range []*knownField{known.root.below["a"], list, inner, known.root.below["l"]} {
+			k.dropped = fieldNode{}
+		}
+		return &fieldCounter{root: knownField{below: known.root.below}}
+	}
 	for in, want := range map[string]map[string]int{
 		`{}`:                                       nil,
 		`{"a":1,"A":2}`:                            nil,
@@ -303,10 +309,7 @@ func TestScanOfFields(t *testing.T) {
 		`{"b":"x`:                                  {"text": 1},
 		`{"b":}`:                                   nil,
 	} {
-		c := &fieldCounter{root: knownField{below: known.root.below}}
-		for _, k := range []*knownField{known.root.below["a"], list, inner, known.root.below["l"]} {
-			k.dropped = fieldNode{}
-		}
+		c := fresh()
 		c.scan([]byte(in))
 		if got := c.count().Kinds; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", in, got, want)
@@ -318,7 +321,7 @@ func TestScanOfFields(t *testing.T) {
 		t.Error("without a table all is let through")
 	}
 	// Keys of more than a thousand bytes are cut, and so are one.
-	c := &fieldCounter{root: knownField{below: known.root.below}}
+	c := fresh()
 	c.scan([]byte(`{"` + strings.Repeat("k", maxKey) + `1":1,"` + strings.Repeat("k", maxKey) + `2":1,"` + strings.Repeat("k", maxKey-2) + `":1}`))
 	if got := c.count().Dropped; got != 2 {
 		t.Errorf("%d long keys", got)
