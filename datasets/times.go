@@ -153,6 +153,9 @@ func readZone(s string) (time.Duration, bool) {
 	if s == "Z" || s == "z" || s == "UTC" {
 		return 0, true
 	}
+	if at := strings.IndexByte(s, ':'); at >= 0 && (at != 3 || len(s) != 6) {
+		return 0, false
+	}
 	digits := strings.Replace(s, ":", "", 1)
 	if len(digits) != 3 && len(digits) != 5 || digits[0] != '+' && digits[0] != '-' {
 		return 0, false

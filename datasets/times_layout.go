@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,7 +41,7 @@ func readWrittenDate(s string) (stamp, bool) {
 		}
 		r.format.WriteString(r.s[:space] + conversion)
 		var ok bool
-		if offset, ok = readZone(zone); !ok {
+		if offset, ok = readZone(zone); !ok || zone == "z" { // which no layout has
 			return stamp{}, false
 		}
 		st.style = zoned
@@ -194,7 +195,7 @@ func (r *dateReading) timeOfDay() bool {
 		r.s = r.s[end:]
 	}
 	rest := strings.TrimLeft(r.s, " ")
-	if len(rest) >= 2 && (rest[0]|0x20 == 'a' || rest[0]|0x20 == 'p') && rest[1]|0x20 == 'm' {
+	if len(rest) >= 2 && slices.Contains([]string{"AM", "PM", "am", "pm"}, rest[:2]) { // in the cases that a layout has
 		if hour < 1 || hour > 12 {
 			return false
 		}
