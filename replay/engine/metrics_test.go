@@ -240,6 +240,7 @@ func TestAdminChangesTakeEffect(t *testing.T) {
 			second := newWire()
 			playWire(t, h, second, t.Context(), openai.CompletionsPath, `{"prompt":"x"}`, "")
 			time.Sleep(time.Hour)
+			synctest.Wait()
 			want := map[string]string{"timeline": "62000 {", "engine": "2000 {"}[name]
 			if len(second.lines) != 2 || second.lines[0] != "0 status 429" || len(first.lines) != 1 || !strings.HasPrefix(first.lines[0], want) {
 				t.Errorf("%s: the first got %v; the second, beyond the queue, %v", name, first.lines, second.lines)
