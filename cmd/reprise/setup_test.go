@@ -66,7 +66,15 @@ func TestFirstContact(t *testing.T) {
 		t.Errorf("a wrong key: code %d, %s", code, errs)
 	}
 	t.Setenv("OPENAI_API_KEY", "sk-planted")
-	errs, code := try(chat.URL)
+	// The key is for the endpoint alone: neither for pages of metrics nor for admin calls elsewhere.
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if key := r.Header.Get("Authorization"); key != "" {
+			t.Errorf("%s got %q", r.URL.Path, key)
+		}
+		_, _ = io.WriteString(w, "up 1\n")
+	}))
+	defer elsewhere.Close()
+	errs, code := try(chat.URL, "--scrape", elsewhere.URL, "--admin-url", elsewhere.URL)
 	for _, want := range []string{"endpoint: the API key is that of OPENAI_API_KEY\n", "endpoint: it has no completions API, so requests go to chat (--api chat)\n", ", chat, model sim, "} {
 		if code != cli.Good || !strings.Contains(errs, want) || strings.Contains(errs, "sk-planted") {
 			t.Errorf("chat alone: code %d, no %q in %s", code, want, errs)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,17 +151,22 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 			return nil, err
 		}
 	}
-	if s.admin, err = client.NewAdmin(client.AdminOptions{URLs: f.Servers.Bases(f.Target.URLs), APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
+	bases := f.Servers.Bases(f.Target.URLs)
+	if from, _ := f.Target.KeyFrom(); from == flags.DefaultKeyEnv {
+		cli.Notef(cmd, "endpoint: the API key is that of %s", from)
+		if !slices.Equal(bases, f.Target.URLs) {
+			o.APIKey = "" // nobody said that it is for other addresses
+		}
+	}
+	if s.admin, err = client.NewAdmin(client.AdminOptions{URLs: bases, APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
 		return nil, cli.Exit(cli.Usage, err)
 	}
-	if o.APIKey != "" {
+	// A key that nobody named is not for metrics, which may be read elsewhere and unencrypted.
+	if from, _ := f.Target.KeyFrom(); o.APIKey != "" && from != flags.DefaultKeyEnv {
 		o.Header.Set("Authorization", "Bearer "+o.APIKey)
 	}
 	if s.metering, err = f.Servers.Metering(cmd.Context(), f.Target.URLs, o.Header); err != nil {
 		return nil, err
-	}
-	if from, _ := f.Target.KeyFrom(); from == flags.DefaultKeyEnv {
-		cli.Notef(cmd, "endpoint: the API key is that of %s", from)
 	}
 	s.overheads, err = f.calibrate(cmd, w, endpoint, m)
 	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() && !f.Target.TokenIDs {
