@@ -126,6 +126,30 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// An answer keeps to its lines when much is to be said at once.
+func TestCrowdedAnswer(t *testing.T) {
+	run, results, opts := smallRun()
+	s := summarise(t, run, opts, results...)
+	long := strings.Repeat("a long sentence about what was measured ", 12)
+	for n := range 7 {
+		s.Verdict = Verdict{}
+		for range n {
+			s.Verdict.Reasons = append(s.Verdict.Reasons, Reason{Text: long})
+		}
+		s.Diagnoses = []Diagnosis{{Code: leadTail, Text: long}, {Code: leadQueueing, Text: long}, {Code: leadMemory, Text: long}}
+		s.Warnings = []Warning{{Code: WarnPreset, Text: long}, {Code: "other", Text: long}, {Code: "another", Text: long}}
+		for _, width := range []int{60, 80, 100} {
+			var b bytes.Buffer
+			if err := WriteText(&b, s, textpage.Options{Width: width, Rest: long}); err != nil {
+				t.Fatal(err)
+			}
+			if lines := strings.Count(b.String(), "\n"); lines > textpage.AnswerLines {
+				t.Errorf("%d reasons at %d columns: %d lines\n%s", n, width, lines, b.String())
+			}
+		}
+	}
+}
+
 // holdWidth holds every line within 100 columns and free of what a terminal obeys.
 func holdWidth(t *testing.T, text string) {
 	t.Helper()

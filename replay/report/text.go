@@ -27,23 +27,27 @@ func WriteText(w io.Writer, s Summary, o textpage.Options) error {
 	return err
 }
 
-// writeAnswer writes what a person wants to know first. Every part has a bound on its
-// lines; together they keep within [textpage.AnswerLines].
+// writeAnswer writes what a person wants to know first. The parts up to the latencies
+// have 22 lines at most; those after them take what [textpage.AnswerLines] leaves.
 func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	p.LineAtMost(2, "", verdictLine(s))
+	each := 2 // lines of a reason, of four in all
+	if len(s.Verdict.Reasons) > 2 {
+		each = 1
+	}
 	for i, r := range s.Verdict.Reasons {
-		if i == 2 && len(s.Verdict.Reasons) > 3 {
-			p.Line("  - ", page.Many(int64(len(s.Verdict.Reasons)-2), "more reason"))
+		if i == 3 && len(s.Verdict.Reasons) > 4 {
+			p.Line("  - ", page.Many(int64(len(s.Verdict.Reasons)-i), "more reason"))
 			break
 		}
-		p.LineAtMost(2, "  - ", r.Text)
+		p.LineAtMost(each, "  - ", r.Text)
 	}
 	if s.Contract != nil {
 		p.LineAtMost(2, "", contractLine(s))
 	}
 	for _, w := range s.Warnings {
 		if w.Code == WarnPreset { // without it, nobody would doubt the figures
-			p.LineAtMost(4, "warning: ", w.Text)
+			p.LineAtMost(2, "warning: ", w.Text)
 		}
 	}
 	p.Blank()
@@ -52,23 +56,28 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 		p.LineAtMost(2, "", peerLine(s.Peer))
 		p.Blank()
 		head, rows := peerSpreads(s.Peer)
-		p.Columns(head, rows[:min(len(rows), 8)])
+		p.Columns(head, rows[:min(len(rows), 5)])
 		p.Blank()
 	} else if s.Requests.Succeeded > 0 {
 		p.Blank()
 		p.Columns([]string{"Latency in ms", "mean", "p50", "p95", "p99", "max"}, answerLatencies(s))
 		p.Blank()
 	}
-	p.LineAtMost(1, "Load          ", fmt.Sprintf("%s, %s in flight on average, %s at most", schedule(&s.Run), numberOrDash(s.InFlight.Mean), page.Count(int64(s.InFlight.Max))))
+	fact := func(name, says string) {
+		if p.Lines() < textpage.AnswerLines-3 {
+			p.LineAtMost(1, name, says)
+		}
+	}
+	fact("Load          ", fmt.Sprintf("%s, %s in flight on average, %s at most", schedule(&s.Run), numberOrDash(s.InFlight.Mean), page.Count(int64(s.InFlight.Max))))
 	if g := s.Goodput; g != nil {
-		p.LineAtMost(1, "Goodput       ", fmt.Sprintf("%s, %s of the requests met %s", unit(g.FromDue.PerS, "requests/s"), page.OrDash(g.FromDue.Share, page.Percent), g.SLO))
+		fact("Goodput       ", fmt.Sprintf("%s, %s of the requests met %s", unit(g.FromDue.PerS, "requests/s"), page.OrDash(g.FromDue.Share, page.Percent), g.SLO))
 	}
 	if c := &s.Cache; c.Measured != nil {
 		says := page.Percent(*c.Measured) + " of the prompt tokens were hits"
 		if c.Expected != nil {
 			says += ", " + page.Percent(*c.Expected) + " expected"
 		}
-		p.LineAtMost(1, "Prefix cache  ", says)
+		fact("Prefix cache  ", says)
 	}
 	for _, d := range s.Diagnoses {
 		if d.Code != leadClient && p.Lines() < textpage.AnswerLines-5 { // the verdict says so of the client
