@@ -103,7 +103,7 @@ func TestMetadataThatDiffer(t *testing.T) {
 	}
 }
 
-// Columns in which rows differ are named, and so is a row more or less.
+// The columns in which rows differ are named, and so is a missing or a further row.
 func TestRowsThatDiffer(t *testing.T) {
 	rows := func(change func(rows []trace.Request) []trace.Request) anonymize.Source {
 		out := change(namedRows())

@@ -71,7 +71,7 @@ func TestRulesOfTheCard(t *testing.T) {
 		"tool":                {func(r *trace.Request) { r.ToolNS = ns(3 * time.Second) }, []string{"tool_ns"}},
 		"a block is missing":  {func(r *trace.Request) { r.Blocks = r.Blocks[:1] }, []string{"blocks"}},
 		"a block too many":    {func(r *trace.Request) { r.Blocks = []uint64{0, 1, 2} }, []string{"blocks"}},
-		"blocks of the house": {func(r *trace.Request) { r.Blocks = []uint64{0, 2} }, []string{"blocks, which are numbered from 0"}},
+		"blocks of tier internal": {func(r *trace.Request) { r.Blocks = []uint64{0, 2} }, []string{"blocks, which are numbered from 0"}},
 		"the last number":     {func(r *trace.Request) { r.Blocks = []uint64{0, 1<<64 - 1} }, []string{"blocks, which are numbered from 0"}},
 		"user":                {func(r *trace.Request) { r.User = trace.Ptr(int64(0)) }, []string{"user, which is dropped"}},
 		"replica":             {func(r *trace.Request) { r.Replica = trace.Ptr("replica-0") }, []string{"replica, which is dropped"}},
@@ -134,7 +134,7 @@ func TestRulesOfTheRelease(t *testing.T) {
 	}
 	house := &Output{Kind: kindTrace, Trace: linkTrace(t, trace.Meta{}, nil), Meta: map[string]string{"tier": anonymize.Internal}}
 	if f := rules(t.Context(), &Case{Output: house}); !reflect.DeepEqual(f, skipped("it is of tier partner: others keep what they have")) {
-		t.Errorf("in the house: %+v", f)
+		t.Errorf("tier internal: %+v", f)
 	}
 	house.Meta["tier"] = anonymize.Partner
 	if f := rules(t.Context(), &Case{Output: house}); f.Status != Inconclusive || f.Why != "it could not be run to its end: the privacy card does not match its hash" {

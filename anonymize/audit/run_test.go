@@ -103,7 +103,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		"injection: it is of tier partner: tier internal keeps who shares what, and says so",
 		"times: it is of tier partner: tier internal keeps exact times, and says so",
 		"rules: it is of tier partner: others keep what they have"}; !slices.Equal(got, want) {
-		t.Errorf("a trace of the house lacks\n%q, want\n%q", got, want)
+		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}
 	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||
 		err.Error() != "there is no check of that name: want some of card, non-interference, injection, times, rules, ids, container, free-text, canaries, numbers, linkage, noise" {
@@ -210,7 +210,7 @@ func TestFindingsWithoutPaths(t *testing.T) {
 	}
 }
 
-// A source log is imported once, whatever asks for it, and a trace of the house in
+// A source log is imported once, whatever asks for it, and a trace of tier internal in
 // its place is taken as it is.
 func TestBefore(t *testing.T) {
 	log := logOf(t, traffic(30, 3, 10))

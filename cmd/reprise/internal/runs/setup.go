@@ -15,14 +15,10 @@ import (
 	"reprise/replay/openai"
 )
 
-// Waits between the tries of the first request where the server is full or starting: a
-// bound of 31 s in all.
-var busyWaits = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
-
 // untilFree calls ask until the server is no longer full or starting, and says on stderr
-// what it waits for.
+// what it waits for: 1, 2, 4, 8 and 16 s, 31 s in all.
 func untilFree(cmd *cobra.Command, ask func() error) error {
-	for _, wait := range busyWaits {
+	for wait := time.Second; wait <= 16*time.Second; wait *= 2 {
 		err := ask()
 		e, ok := errors.AsType[*client.SetupError](err)
 		if !ok || e.Kind != openai.KindRateLimited && e.Kind != openai.KindUnavailable {
