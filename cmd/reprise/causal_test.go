@@ -60,7 +60,7 @@ func TestPublishedSessionsAreCausal(t *testing.T) {
 		source, workload := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "w.parquet")
 		must(t, append([]string{"import", shared(t, c.log[0]), "-o", source, "--quiet"}, c.log[1:]...)...)
 		must(t, "synth", "--mirror", source, "-o", workload)
-		run, results, said := replayed(t, workload, "--speed", c.flag)
+		run, results, said := replayed(t, workload, "--speed", c.flag, "--details")
 		w, err := trace.Open(workload)
 		if err != nil {
 			t.Fatal(err)

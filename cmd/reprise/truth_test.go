@@ -33,7 +33,7 @@ func TestMooncakeTruth(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "t.parquet")
 	must(t, "import", src, "-o", out)
-	text := must(t, "profile", out)
+	text := must(t, "profile", out, "--details")
 	expect(t, text, "12,031", "3,536.999", "12,035.06", "6,909", "27,367", "85,400", "342.62", "1,118.5",
 		"0.3664", "0.3736", "0.3843", "0.3819", "0.0445", "0.1118", "0.2116", "0.3546", "0.3637",
 		"61.3", "31.9", "5.8", "1.0", "7,373", "ticks")
@@ -43,7 +43,7 @@ func TestMooncakeTruth(t *testing.T) {
 	must(t, "export", out, "--to", "mooncake", "-o", back)
 	again := filepath.Join(dir, "again.parquet")
 	must(t, "import", back, "-o", again)
-	if got := must(t, "profile", again); got != text {
+	if got := must(t, "profile", again, "--details"); got != text {
 		t.Error("the exported trace profiles otherwise")
 	}
 	want, err := os.ReadFile(src)
@@ -63,6 +63,6 @@ func TestMooncakeTruth(t *testing.T) {
 func TestAzureTruth(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "t.parquet")
 	must(t, "import", shared(t, "azure_llm_2023_code.csv"), "-o", out)
-	expect(t, must(t, "profile", out), "8,819", "3,435.948", "2,047.85", "1,469", "5,187.6", "7,436", "27.88", "251.46",
+	expect(t, must(t, "profile", out, "--details"), "8,819", "3,435.948", "2,047.85", "1,469", "5,187.6", "7,436", "27.88", "251.46",
 		"13.152", "13.19", "71.85", "166.89")
 }
