@@ -10,6 +10,7 @@ import (
 )
 
 func TestLiveFlag(t *testing.T) {
+	long(t)
 	w, url := killWorkload(t, 30, 40*time.Millisecond), killServer(t).url
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	for _, c := range []struct {

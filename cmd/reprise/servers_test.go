@@ -170,6 +170,7 @@ func serverReplay(t *testing.T, dir string, url string, how ...string) serverSum
 // What is in the metrics file is what the server counted, and what the client did
 // of the same requests: hits, lookups and tokens to the last one.
 func TestServerMetricsAreTrue(t *testing.T) {
+	long(t)
 	dir, sim := serverWorkload(t), newServerSim(t, "")
 	serverReplay(t, dir, sim.url) // so that the counters do not begin at zero
 	before := map[string]float64{}
