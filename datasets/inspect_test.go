@@ -56,6 +56,11 @@ Ausgabe Tokens: whole number (3 to 40) 2
 Dauer (s): number (1.5) 1
 --map time=Datum --map input_tokens=Eingabe Tokens --map output_tokens=Ausgabe Tokens --map user=Benutzer --map e2e_s=Dauer (s)
 `,
+		// Of several types, of which a number may be a text.
+		`{"a":"x","b":"x"}` + "\n" + `{"a":5,"b":[1]}`: `a: text () 2
+b: mixed () 2
+
+no field looks like a prompt or its number of tokens`,
 		// Messages in a string, and no time.
 		`id,chat_id,payload` + "\n" + `1,c,"[{""role"":""user"",""content"":""zqx""}]"` + "\n": `id: whole number (1) 1
 chat_id: text (1 character) 1

@@ -27,6 +27,9 @@ func TestVLLMVersions(t *testing.T) {
 			`user:"it's" chat max=64 temperature=1e-05`},
 		"0.10": {received("\x1b[1;36m(APIServer pid=7)\x1b[0;0m "+short+"[logger.py:41] ", "embd-1", "prompt: 'p', params: PoolingParams(dimensions=None), prompt_token_ids: [], prompt_embeds shape: torch.Size([3, 4]), lora_request: None."),
 			`user:"p" in=0 embedding`},
+		// As its ColoredFormatter writes on a terminal.
+		"0.11": {received("\x1b[32mINFO\x1b[0m \x1b[90m03-05 19:47:39\x1b[0m \x1b[90m[entrypoints/logger.py:40]\x1b[0m ", "cmpl-1-0", "prompt: 'p', params: None, prompt_token_ids: [1, 2], lora_request: None."),
+			`user:"p" completion in=2`},
 		"details": {short + "[logger.py:40] Request resp-1 details: prompt: 'p', prompt_token_ids: [5], prompt_embeds shape: None.\n" +
 			received(short+"[logger.py:47] ", "resp-1", vllmParams+"lora_request: None."),
 			`user:"p" in=1 responses max=64 temperature=1e-05`},

@@ -2,11 +2,13 @@ package replay
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"reprise/replay/host"
 	"reprise/replay/openai"
 	"reprise/replay/pace"
 	"reprise/replay/result"
@@ -16,6 +18,8 @@ import (
 // Quantiles of an interval and of all are within 1 % of those by sorting.
 func TestMeters(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
+	for spent := host.CPUTime(); host.CPUTime() < spent+50*time.Millisecond; {
+	}
 	m := newMeters()
 	var all []int64
 	for range 5 {
@@ -50,6 +54,9 @@ func TestMeters(t *testing.T) {
 	m.add(&result.Result{Error: openai.KindCancelled, SentNS: trace.Ptr(int64(1)), GapsNS: []int64{1}})
 	var p Progress
 	m.report(&p)
+	if most := float64(runtime.GOMAXPROCS(0)) + 1; p.CPUTotal <= 0 || p.CPUTotal > most {
+		t.Errorf("%v cores busy", p.CPUTotal)
+	}
 	if p.Errors[openai.KindRateLimited] != 1 || p.Errors[result.KindPrepare] != 1 || len(p.Errors) != 2 || p.Refused != 1 || p.Tokens != 30000 ||
 		p.Interval.Lag.Count != 2 || p.Interval.TTFT.Count != 0 || p.Interval.ITL.Count != 0 {
 		t.Errorf("%+v", p)
