@@ -471,6 +471,49 @@ func TestResumeLoop(t *testing.T) {
 	}
 }
 
+// A loop without end whose first row failed in the source and is left out: the round
+// after those that are over is read past that row.
+func TestResumeLoopPastALeftOutRow(t *testing.T) {
+	steady, err := arrival.ParseProcess("constant:2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		o     Options
+		first int64 // due time of the first row that has no result
+	}{
+		"recorded times": {Options{}, 15.5e9},
+		"by a process":   {Options{Arrivals: steady.New(arrival.Stream(1, "x"))}, 1.5e9},
+	} {
+		path := filepath.Join(t.TempDir(), "r.parquet")
+		c.o.Endless, c.o.Duration, c.o.Origin = true, time.Minute, Origin(3, func(i int64) int64 { return i })
+		settled, err := c.o.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := result.CreateJournal(result.JournalName(path), settled.About)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.Write([]result.Result{{RowID: 1, DoneNS: trace.Ptr(int64(16e9))}, {RowID: 2, DoneNS: trace.Ptr(int64(17e9))}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := killed(j, result.JournalName(path)); err != nil {
+			t.Fatal(err)
+		}
+		loop := loopOf(0, 0)
+		loop.Open = func() (trace.Reader[trace.Request], error) {
+			rows := loopRows()
+			rows[0].Status, rows[2].Parents = trace.StatusFailed, nil
+			return reader(rows), nil
+		}
+		r, err := ReadResumption(path, c.o, loop)
+		if err != nil || r.Gap().ShiftNS != 17e9-c.first {
+			t.Errorf("%s: %+v, %v", name, r.Gap(), err)
+		}
+	}
+}
+
 // Of rounds without end that are all due at once, no more is read than there is to know.
 func TestResumeLoopAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")
