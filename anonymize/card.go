@@ -68,8 +68,8 @@ type Card struct {
 
 // SourceFields say which format's fields were read of a source, and count those
 // beside them. The fields that were read are those of datasets.ReadFields: all that
-// the format has, however often each occurs, so that the list tells of the format
-// and of nobody. The others are counted and not named, since a name may tell
+// the format has, however often each occurs, so that the list describes the format
+// and nobody's data. The others are counted and not named, since a name may tell
 // something.
 type SourceFields struct {
 	Format  string         `json:"format,omitempty"`

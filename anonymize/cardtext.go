@@ -59,7 +59,7 @@ func (c Card) WriteText(w io.Writer) error {
 	return err
 }
 
-// WriteNotes writes what there is to say of a file beside its card.
+// WriteNotes writes the notes on a file that are not in its card.
 func (c Card) WriteNotes(w io.Writer, notes []string) error {
 	if len(notes) == 0 {
 		return nil

@@ -39,7 +39,7 @@ type cut struct {
 // cost more in cuts than they save when a conversation goes on elsewhere.
 const minCut = 64
 
-// keepCommon drops what of the chain is not of the prompt, and returns how many
+// keepCommon drops the part of the chain that is not in the prompt, and returns how many
 // pieces are left of it. What the pieces share with the chain has mostly one
 // origin, and comparing it costs nothing.
 func (c *chain) keepCommon(root block.ID, pieces []token.Piece) int {

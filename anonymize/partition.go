@@ -44,7 +44,7 @@ type partitions struct {
 	global   int   // blocks that more than half of these rows carry
 }
 
-// A part is a partition: what of it is not written yet, and where it is.
+// A part is a partition: the rows that are not written yet, and its place in the file.
 type part struct {
 	buf     []byte
 	last    place // after the last references
@@ -138,7 +138,7 @@ func (x *partitions) put(ref *references) error {
 	if p.buf == nil {
 		p.buf = make([]byte, 0, x.buffer)
 	}
-	// Most references are of a prompt and of the domain of those before, so that
+	// Most references belong to the same prompt and domain as those before, so that
 	// the rest of what may be said costs nothing.
 	meta := uint64(ref.ordinal-p.last.ordinal) << refBits
 	if ref.prompt {

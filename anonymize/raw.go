@@ -252,7 +252,7 @@ var rawCard = Card{
 	},
 }
 
-// rawRisk is what the card of a trace says of its raw file.
+// rawRisk is what the card of a trace says about its raw file.
 const rawRisk = "The text of the requests is kept beside this trace, in a file of tier raw that belongs to it."
 
 // A digestWriter takes the digest of rows on their way.

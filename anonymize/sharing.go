@@ -12,7 +12,7 @@ import (
 const (
 	sharedByNone = iota // one unit has it, or none
 	sharedByFew         // fewer than k
-	sharedByAll         // k or more: it may be told apart from others as what it is
+	sharedByAll         // k or more: it may be distinguished from others as what it is
 )
 
 // Nobody is the unit of rows that count for no unit.

@@ -80,7 +80,7 @@ func (r *release) card(t *transformer, after *countingWriter, totals Totals) Car
 	return c
 }
 
-// Meta describes the released trace of one with meta: what it says of its source
+// Meta describes the released trace of one with meta: what it says about its source
 // is kept where it holds no more than a format, and of a declared capture its
 // length alone.
 func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {

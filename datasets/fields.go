@@ -131,7 +131,7 @@ type Fields struct {
 	Mapped  []string       // targets whose fields a mapping named
 	Dropped int            // distinct paths beside them with a value
 	Kinds   map[string]int // of them by their first values, see [FieldKinds]; nil for CSV and Parquet
-	More    bool           // there may be more: 10,000 were told apart
+	More    bool           // there may be more: 10,000 were distinguished
 }
 
 // maxFields bounds the memory for fields: keys may be made of data.
@@ -199,8 +199,8 @@ func (k *knownField) ensureKey(key string, n *knownField) *knownField {
 	return k.below[key]
 }
 
-// addMapped adds a path of a mapping: a column, or dotted keys of which numbers may
-// be places in a list. Of an object it takes all.
+// addMapped adds a path of a mapping: a column, or dotted keys, where a number may
+// be a place in a list. A path to an object adds all of it.
 func (k *knownField) addMapped(path string) {
 	n := &knownField{named: true, whole: true}
 	k.ensureKey(path, n)
@@ -416,7 +416,7 @@ func (c *fieldCounter) scan(raw []byte) {
 	}
 }
 
-// A fieldScan is a walk over JSON, of which rest is to come.
+// A fieldScan walks over JSON; rest is still to come.
 type fieldScan struct {
 	c    *fieldCounter
 	rest []byte

@@ -204,7 +204,7 @@ func (u *archiveReader) begin() error {
 	return nil
 }
 
-// fault says of an error what it means for the archive. The library's own words
+// fault returns what an error means for the archive. The library's own words
 // are dropped: they may quote the input.
 func (u *archiveReader) fault(err error) error {
 	switch {

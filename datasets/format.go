@@ -22,7 +22,7 @@ type Format struct {
 	mapped bool                   // takes a Mapping
 	sized  bool                   // leaves the size of its blocks open, so that one may be told
 	rows   bool                   // leaves open what a row holds of its session
-	pool   bool                   // describes clients, of which a part is expanded to requests
+	pool   bool                   // describes clients; a part of them is expanded to requests
 	detect func(head []byte) bool // nil when it must be asked for
 	open   func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error)
 
@@ -97,8 +97,8 @@ func detectObject(match func(has func(key string) bool) bool) func(head []byte) 
 	}
 }
 
-// eachFile makes a detector of several files, all of which must be detected but
-// for empty ones.
+// eachFile makes a detector for several files. All must be detected, except
+// empty ones.
 func eachFile(detect func(head []byte) bool) func(files []File) bool {
 	return func(files []File) bool {
 		some := false

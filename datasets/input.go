@@ -19,7 +19,7 @@ import (
 // must be of the same, and what an entry refers to may be in a file before.
 // Empty files are passed over. Close the source when it is not read to its end.
 //
-// Errors of what was asked for match [ErrUsage]. Errors of the input are of type
+// Errors of what was asked for match [ErrUsage]. Errors of the input have the type
 // *trace.SourceError and name the file, here and from Read.
 func OpenFiles(files []File, o Options) (*Source, error) {
 	if len(files) == 0 {

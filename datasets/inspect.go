@@ -52,7 +52,7 @@ const (
 	mixedType    = "mixed"
 )
 
-// inspectedFields bounds the fields that are told apart: keys may be made of data.
+// inspectedFields bounds the fields that are counted apart: a key may itself be data.
 const inspectedFields = 500
 
 // fieldStats gather what the values of a field are.

@@ -253,7 +253,7 @@ const (
 )
 
 // setBlocks makes "blocks" of the ids that were logged with a call. They are
-// numbers, negative ones included, or hexadecimal, of which 64 bits are kept. A
+// numbers, negative ones included, or hexadecimal, cut to 64 bits. A
 // source that hashes full blocks only gets an id of its own for the rest, which
 // no other prompt shares.
 func (l *litellmView) setBlocks(v viewRow, tell *notes) error {

@@ -47,7 +47,7 @@ var vllmReads = []SourceField{
 //
 //   - A request is the line "Received request", in newer versions together with
 //     the debug line "Request … details", which then holds the prompt. What other
-//     lines tell of it, an output or an end, is joined by the request's id.
+//     lines tell about it, an output or an end, is joined by the request's id.
 //   - The prompt is Python's repr of the text after the chat template. Its
 //     token ids, when they are logged, give its length.
 //   - --max-log-len cuts prompts and ids. A cut one is bad: its length is not
@@ -144,7 +144,7 @@ func vllmEventOf(line string) vllmEvent {
 	return e
 }
 
-// vllmDates reads the dates of lines, most of which lack the year. last is the
+// vllmDates reads the dates of lines; most lack the year. last is the
 // latest date whose year was assumed; it is zero until there is one.
 type vllmDates struct{ last time.Time }
 

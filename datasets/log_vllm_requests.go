@@ -221,7 +221,7 @@ func vllmIDs(s string) (n int, ok bool) {
 	return strings.Count(inner, ",") + 1, true
 }
 
-// closeRequest takes what a later line tells of a request.
+// closeRequest adds what a later line tells about a request.
 func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 	q.done = true
 	at, text, ok := v.dates.find(e.prefix)
@@ -245,7 +245,7 @@ func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 		if n, ok := vllmIDs(fields["output_token_ids"]); ok && (v.limit == 0 || n < v.limit) {
 			q.made["output_tokens"] = number(strconv.Itoa(n))
 		}
-		// The ends of streams are not told apart there.
+		// That field is the same for all ends of streams.
 		if reason := strings.Trim(fields["finish_reason"], "'"); reason != "None" && !strings.HasPrefix(reason, "stream") {
 			q.made["finish_reason"] = reason
 		}

@@ -136,8 +136,8 @@ func hasAny(r row, paths ...string) bool {
 	return ok
 }
 
-// A view makes of a record the row that a mapping reads; nil for a record that
-// is passed over.
+// A view turns a record into the row that a mapping reads, or into nil for a record that
+// is skipped.
 type view func(r row, tell *notes) (row, error)
 
 // viewRows are rows through a view.

@@ -21,7 +21,7 @@ type decimalMark byte
 
 const (
 	asWritten  decimalMark = iota // the column holds more than numbers, or nothing that shows the mark
-	unresolved                    // numbers, of which none shows the mark
+	unresolved                    // numbers, none of which shows the mark
 	point
 	comma
 )

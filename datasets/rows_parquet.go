@@ -96,7 +96,7 @@ func (p *parquetFile) count(wanted func(leaf []string) bool, fields *fieldCounte
 	}
 }
 
-// rows reads the columns of which leaves are wanted, and no others. A leaf is a
+// rows reads the columns that the leaves name, and no others. A leaf is a
 // path, with the names that writers give to the inner levels of lists.
 func (p *parquetFile) rows(wanted func(leaf []string) bool) (*parquetRows, error) {
 	r := &parquetRows{file: p}
@@ -110,7 +110,7 @@ func (p *parquetFile) rows(wanted func(leaf []string) bool) (*parquetRows, error
 	if r.root == nil {
 		return nil, refuse(1, 1, "the Parquet file has none of the columns that are asked for")
 	}
-	r.root.optional, r.root.repeated = false, false // whatever the writer says of it
+	r.root.optional, r.root.repeated = false, false // whatever the writer declared
 	r.values = make([][]parquet.Value, len(r.leaves))
 	return r, nil
 }
@@ -384,8 +384,8 @@ func (l *parquetLeaf) fill() error {
 	return nil
 }
 
-// converter returns what makes of a leaf's values that which encoding/json
-// would have made of them, so that the same mappings fit: numbers keep their
+// converter returns a function that turns a leaf's values into what encoding/json
+// would have decoded, so that the same mappings fit: numbers keep their
 // digits, and times become dates, with a zone when they are instants. Numbers
 // that are none are missing.
 func converter(t parquet.Type) func(parquet.Value) any {
@@ -448,7 +448,7 @@ func float(f float64, bits int) any {
 	return number(strconv.FormatFloat(f, 'f', -1, bits))
 }
 
-// decimal places the point in an integer, of which longer ones are big-endian
+// decimal places the point in an integer. Longer integers are big-endian
 // bytes in two's complement.
 func decimal(scale int) func(parquet.Value) any {
 	return func(v parquet.Value) any {

@@ -69,7 +69,7 @@ type decoder interface {
 // A Source yields the entries of a source. It implements [trace.EntryReader].
 type Source struct {
 	dec     decoder
-	name    string    // in errors that are of all files
+	name    string    // in errors that concern all files
 	file    string    // that is being read
 	closer  io.Closer // of the file, when this package opened it
 	maxBad  float64
@@ -87,7 +87,7 @@ func (s *Source) readAs(f Format, o Options) {
 }
 
 // start locates the error of opening, if there was one. Otherwise it reads the
-// first record that has entries, so that Info tells of the times and the text
+// first record that has entries, so that Info knows about the times and the text
 // before anything is asked of the source.
 func (s *Source) start(err error) (*Source, error) {
 	for err == nil && len(s.pending) == 0 && s.err == nil {
@@ -130,10 +130,10 @@ func (s *Source) Info() Info {
 }
 
 // Empty reports, right after OpenFiles, that no record holds a request: then Info
-// cannot tell of times or text.
+// knows nothing about times or text.
 func (s *Source) Empty() bool { return len(s.pending) == 0 && s.err == io.EOF }
 
-// Read implements [trace.EntryReader]. Errors of the input are of type
+// Read implements [trace.EntryReader]. Errors of the input have the type
 // *trace.SourceError. When too many records are bad, one error wraps the places of
 // the first ones.
 func (s *Source) Read(batch []trace.Entry) (int, error) {
@@ -218,7 +218,7 @@ type notes struct {
 // sayOnce adds a sentence once.
 func (t *notes) sayOnce(text string) { t.addCount(text, 0) }
 
-// count counts one more record of which the sentence is true.
+// count counts one more record to which the sentence applies.
 func (t *notes) count(text string) { t.addCount(text, 1) }
 
 func (t *notes) addCount(text string, n int64) {

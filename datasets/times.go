@@ -135,7 +135,7 @@ func readDate(s string) (stamp, bool) {
 		nano, _ = readFraction(s[1:end])
 		s = s[end:]
 	}
-	// Normalised fields that differ tell of a day or an hour that does not exist.
+	// Fields that time.Date has normalised show that the day or the hour does not exist.
 	t := time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], 0, time.UTC)
 	if t.Year() != v[0] || int(t.Month()) != v[1] || t.Day() != v[2] || t.Hour() != v[3] || t.Minute() != v[4] || t.Second() != v[5] {
 		return stamp{}, false
@@ -491,7 +491,7 @@ func ParseCapture(begin, end string, zone *time.Location) (trace.Capture, error)
 }
 
 // captureEdge reads one edge of a window. A number without a unit is a time of
-// the source's own clock, of which nothing says how long its unit is.
+// the source's own clock, whose unit is unknown.
 func captureEdge(s string, zone *time.Location) (t time.Time, relative bool, why string) {
 	s = strings.TrimSpace(s)
 	if d, err := time.ParseDuration(s); err == nil {

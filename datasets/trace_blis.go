@@ -59,7 +59,7 @@ var blisReads = []SourceField{
 //     block is new. What the rounds of a session share beyond that the format
 //     does not say.
 //   - A round follows the one before it in its session when that had ended; where
-//     both times are of one clock the gap is think time.
+//     both times come from one clock, the gap is think time.
 //   - A client's timeout is a cancellation, an error a failure. Error messages,
 //     which may hold anything, are not read.
 func blisFormat() Format {
@@ -109,7 +109,7 @@ func blisFiles(files []File) (headers []string, rows []File, ok bool) {
 }
 
 // headerValue returns a value at the top of a YAML header. It stands in for a
-// YAML parser, of which a few plain words do not make use.
+// YAML parser, which a few plain words do not need.
 func headerValue(text, key string) string {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, key+":"); ok {

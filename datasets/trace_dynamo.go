@@ -130,7 +130,7 @@ func aiperfFormat() Format {
 
 var errNoBlocks = usage("the rows have no block ids that --source-block-size could apply to")
 
-// openLengths opens rows of lengths, of which some may have no block ids.
+// openLengths opens rows of lengths, some of which may lack block ids.
 func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 	m := maps.Clone(dynamoFields)
 	if !detectRow(func(keys []string) bool { return anyOf(keys, "hash_ids") })(head) {
@@ -432,7 +432,7 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 	return false, nil
 }
 
-// accumulate makes of what is new in a turn its whole context:
+// accumulate turns what is new in a turn into its whole context:
 //
 //	input = input of the turn before + output of the turn before + new input
 //

@@ -30,7 +30,7 @@ var dialectFields = [][2]string{
 
 // mooncakeFormat reads the traces of the Mooncake release (FAST'25;
 // github.com/kvcache-ai/Mooncake): JSON lines of relative milliseconds, lengths
-// and chained ids of 512-token prefix blocks, of which the last may be partial.
+// and chained ids of 512-token prefix blocks, the last of which may be partial.
 // Other tools write the same lines with blocks of another size, and say it
 // nowhere: Options.BlockSize does.
 func mooncakeFormat() Format {
@@ -190,7 +190,7 @@ func (p *mooncakeParser) integer(limit uint64) uint64 {
 // digits reads the JSON integer from 0 to below 1e19 that begins at b[from], and
 // returns what is after it; 0 when there is none. Eight digits at a time, by
 // multiplications in a word, was rejected: it is no faster, as the ids of a line
-// are of one length and so well predicted.
+// have one length and so are well predicted.
 func digits(b []byte, from int) (n uint64, end int) {
 	i := from
 	for i < len(b) && b[i]-'0' < 10 {

@@ -227,8 +227,8 @@ var traceLabSessionsReads = []SourceField{
 	fieldAt("tool_wait_after_ms", "tool_ns arrival_ns", ""),
 }
 
-// traceLabSessionsFormat reads the session workloads that TraceLab makes of its
-// rounds (artifacts/trace_facts/csv_export): CSV of rounds, each of which begins
+// traceLabSessionsFormat reads the session workloads that TraceLab makes from its
+// rounds (artifacts/trace_facts/csv_export): CSV of rounds. Each round begins
 // with the first prefix_len tokens of the session so far and adds input_len.
 //
 //   - arrival_time, in milliseconds, is that of the session. A later round comes

@@ -59,7 +59,7 @@ func wekaRequestReads(name, columns string) SourceField {
 //   - Ids number blocks within a conversation, or, with the older hash_id_scope
 //     global, throughout. They are renumbered, so that conversations share no
 //     blocks, not even those of the same system prompt.
-//   - Ids are of full blocks only. For the rest of an input a new one is made.
+//   - Only full blocks have ids. For the rest of an input a new one is made.
 //     Files that break this are read all the same, see fitWeka.
 //   - Types: "s" is streamed and "n" is not. think_time is the client's delay,
 //     whether of a person or a tool. tool_tokens and system_tokens are not read.
@@ -435,8 +435,8 @@ const (
 	noteWekaNone  = "requests with ids for less than half of their blocks, left without any"
 )
 
-// fitBlocks makes of the ids of full blocks one for each block. Of ids that are more
-// than these, the first stands for the rest of the input, when there is one, and
+// fitBlocks turns the ids of full blocks into one for each block. When there are more ids
+// than full blocks, the first extra id stands for the rest of the input, when there is one, and
 // others are left out; too few are filled up, as blocks that nothing shares,
 // unless most are missing: then it is not known what the prompt shares.
 func (w *wekaIDs) fitBlocks(ids []uint64, input, size int32) []uint64 {

@@ -14,7 +14,7 @@ import (
 // written: what a killed run can lose.
 const collectEvery = time.Second
 
-// errWrite is what the run says of results that cannot be written; the details
+// errWrite is the run's error for results that cannot be written; the details
 // are in the error that Run returns.
 var errWrite = errors.New("the results could not be written")
 

@@ -17,7 +17,7 @@ import (
 	"reprise/trace"
 )
 
-// A Resumption is what the journals of a killed run say of it, so that it can be
+// A Resumption is what the journals of a killed run say about it, so that it can be
 // continued:
 //
 //   - Rows with a result keep it, failures included, and are not sent again.
@@ -186,8 +186,8 @@ type surveyor struct {
 // errEnough ends the reading of rows without end.
 var errEnough = errors.New("replay: what follows was not due")
 
-// enough says of the first row of a round of an endless run that nothing from there
-// on has a result, or was due when the run was killed. A process that does not move
+// enough reports, at the first row of a round of an endless run, that no row from there
+// on has a result or was due when the run was killed. A process that does not move
 // on within a round never will.
 func (s *surveyor) enough(w *pendingRow) bool {
 	k := s.r.keyOf(w.id)

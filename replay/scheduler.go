@@ -17,7 +17,7 @@ const (
 	pendingRows  = 1 << 20
 )
 
-// errWorkload is what the run says of a workload that cannot be read; the
+// errWorkload is the run's error for a workload that cannot be read; the
 // details, which may hold a path, are in the error that Run returns.
 var errWorkload = errors.New("the workload could not be read to its end")
 

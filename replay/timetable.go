@@ -128,7 +128,7 @@ func (t *Timetable) Over(id int64, at time.Duration, failed bool) {
 	}
 }
 
-// Finish returns what a [result.Run] says of the sending, on the rest of
+// Finish returns the part of a [result.Run] that describes the sending, on the rest of
 // [Options.About]; the error is that of reading the workload.
 func (t *Timetable) Finish() (result.Run, error) {
 	run, counts := t.opt.About, &t.sched.counts

@@ -21,7 +21,7 @@ import (
 // the tables and the seed, on every machine.
 type cellModel struct {
 	requests int64 // as many as are generated unless options say otherwise
-	sessions bool  // turns are of sessions that wait; else they say only what builds on what
+	sessions bool  // turns wait within sessions; otherwise a parent says only which prefix a row builds on
 	tables   [tableKinds]cellTable
 }
 
@@ -163,7 +163,7 @@ func (m *cellModel) times(r *rand.Rand, n int, span, period int64) []int64 {
 	return out
 }
 
-// clipped is what of a group of times lies before end; when that is nothing,
+// clipped returns the part of a group of times that lies before end; when that is nothing,
 // every time before end alike.
 func (g *group) clipped(end int64) *group {
 	var cells []cell

@@ -177,7 +177,7 @@ func (f *histogramFit) trunk() {
 	f.model.tables[tableShared] = cellTable{every([]cell{{last.lo, last.lo, 1}})}
 }
 
-// chains says of how many requests a next turn is the continuation: in a
+// chains counts after how many requests a next turn follows: in a
 // session of n turns once each of 1 to n−1.
 func (f *histogramFit) chains() {
 	var edges []int64

@@ -53,7 +53,7 @@ func (m *cellModel) rows() []cellRow {
 }
 
 // cellDigest is the SHA-256 over all that a workload depends on, and what the
-// model says of its privacy.
+// model says about its privacy.
 func (m *Model) cellDigest() string {
 	h := sha256.New()
 	h.Write([]byte(modelSchema + " " + kindCells + "\n"))

@@ -144,7 +144,7 @@ func (e *extractor) below(n, up node) bool {
 	return e.forest.runs[n.run].parent == up.run
 }
 
-// describe fills what the row says of itself.
+// describe fills what the row says about itself.
 func (e *extractor) describe(r *trace.Request, t *tuple) {
 	l := label{model: r.Model, adapter: r.Adapter, kind: r.Kind, stream: none}
 	if r.Class != nil {

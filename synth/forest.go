@@ -126,7 +126,7 @@ func (f *forest) grow(parent, start, end int32) int32 {
 	if parent != none {
 		p := &f.runs[parent]
 		u.level, u.jump = p.level+1, parent
-		// The jumps of p and of its jump are of one length: join them.
+		// The jumps of p and of its jump have one length: join them.
 		if j := &f.runs[p.jump]; p.level-j.level == j.level-f.runs[j.jump].level && j.level < p.level {
 			u.jump = j.jump
 		}

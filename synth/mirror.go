@@ -44,8 +44,8 @@ func (m *Mirror) Reader(src trace.Reader[trace.Request]) trace.Reader[trace.Requ
 }
 
 // Meta describes the mirrored trace: as the source, with its tier and its
-// privacy card, since what the rows tell of the people behind them is the same;
-// with the seed; and without the digest, which is of other rows.
+// privacy card, since what the rows tell about the people behind them is the same;
+// with the seed; and without the digest, which belongs to other rows.
 func (m *Mirror) Meta(src trace.Meta) trace.Meta {
 	src.Seed = strconv.FormatUint(m.seed, 10)
 	src.Digest = ""
@@ -71,7 +71,7 @@ func (r *mirrored) Read(rows []trace.Request) (int, error) {
 	return n, err
 }
 
-// rename renames the ids of a row, and reports whether all of them are of those counted.
+// rename renames the ids of a row, and reports whether all of them were counted.
 func (m *Mirror) rename(r *trace.Request) bool {
 	var sessionOK, userOK bool
 	r.Session, sessionOK = renamed(&m.sessions, r.Session)

@@ -39,8 +39,8 @@ import (
 //
 // What must be public: the length of the capture, the block size and the limits.
 // Lost: users, models and settings of requests; bursts within a period (arrivals
-// are Poisson there); reuse that few users share; what of a unit's requests is
-// above C.
+// are Poisson there); reuse that few users share; a unit's requests
+// beyond C.
 func FitPublic(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, o PublicOptions) (m *Model, r *Release, spent bool, err error) {
 	if err := o.defaults(meta); err != nil {
 		return nil, nil, false, err

@@ -155,7 +155,7 @@ func (s *shaper) sharedLife(d int, edges []float64, rate float64) func(edge int)
 }
 
 // inOrder puts cells that touch or overlap in order: where little happens in a
-// short time many cells are of the same few blocks.
+// short time many cells hold the same few blocks.
 func inOrder(cells []cell) []cell {
 	var out []cell
 	for _, c := range cells {

@@ -26,7 +26,7 @@ const (
 	histograms
 )
 
-// Shares of the budget, of which the rest, selectionShare, selects the public
+// Shares of the budget. The rest, selectionShare, selects the public
 // nodes: 60 % go to lengths, since an error in a rare long request is one in the
 // total of tokens.
 const (

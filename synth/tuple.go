@@ -22,7 +22,7 @@ type tuple struct {
 	ending
 }
 
-// reuse says what of a prompt was known, and where in the LRU stack it was.
+// reuse tells which part of a prompt was known, and where in the LRU stack it was.
 type reuse struct {
 	label    int32    // of [Model].labels: cache domain and what kind of request
 	category category // as in the trace

@@ -134,7 +134,7 @@ func (w *Workload) prepare() {
 			}
 		}
 	}
-	// More than half of all requests may carry blocks that are of one population,
+	// More than half of all requests may carry blocks of one population,
 	// below its trunk.
 	for i := range w.populations {
 		f := &w.populations[i].forest

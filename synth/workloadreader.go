@@ -172,7 +172,7 @@ func (r *workloadReader) user(s *state, t *tuple) *int64 {
 	return trace.Ptr(int64(r.users.ID(uint64(t.user)*uint64(len(r.populations)) + uint64(s.number))))
 }
 
-// describe fills what the tuple says of the request itself.
+// describe fills what the tuple says about the request itself.
 func (r *workloadReader) describe(q *trace.Request, t *tuple) {
 	l, e := &r.model.labels[t.label], &r.model.ends[t.end]
 	q.Model, q.Adapter, q.Kind = l.model, l.adapter, l.kind

@@ -17,7 +17,7 @@ const Schema = "trace/1"
 // them as a trace: package anonymize writes and reads them.
 const RawSchema = "raw/1"
 
-// Meta is what a trace file says of itself, kept as key-value metadata under
+// Meta is what a trace file says about itself, kept as key-value metadata under
 // "reprise." keys. Empty fields are not written.
 type Meta struct {
 	Schema       string  // always [Schema] in a file that Open returns

@@ -124,7 +124,7 @@ func hasRows[T TextFree](f *parquet.File) error {
 
 // OpenParquet reads the footer of size bytes of r, whoever wrote them. What would
 // make the library take memory without bound is refused before it can: a footer
-// that is said to be longer than the file, and compression by LZ4. Errors quote
+// whose stated length exceeds the file's, and compression by LZ4. Errors quote
 // nothing of the file; a file without a footer's end is [ErrNoFooter].
 func OpenParquet(r io.ReaderAt, size int64, options ...parquet.FileOption) (f *parquet.File, err error) {
 	defer guard(&err)
@@ -150,7 +150,7 @@ func OpenParquet(r io.ReaderAt, size int64, options ...parquet.FileOption) (f *p
 
 const parquetMagic = "PAR1"
 
-// ErrNoFooter is of a file that ends too early, or is none of Parquet.
+// ErrNoFooter is the error for a file that ends too early, or that is not Parquet.
 var ErrNoFooter = errors.New("it is not a whole Parquet file")
 
 // errBroken stands for every decoding error of the Parquet library: its own
@@ -354,8 +354,8 @@ func openTrace(name string, f *os.File) (*Trace, error) {
 	return t, nil
 }
 
-// check reads what the file says of itself before it looks for columns: a model
-// is no trace that lacks some.
+// check reads the file's metadata before it looks for columns: a model
+// is not a trace with columns missing.
 func (t *Trace) check() error {
 	f, err := OpenParquet(t.file, t.size, parquet.SkipBloomFilters(true))
 	if err != nil {

@@ -30,7 +30,7 @@ var errTooManyRows = errors.New("a sample can be taken of fewer than 2^32 rows")
 // Sample chooses whole sessions, a share of them from 0 to 1, and keeps their
 // rows. src reads all rows of the trace; only those of p take part.
 //
-// Rows belong together that name one session, or one of which is the parent of
+// Rows belong together when they name one session, or when one is the parent of
 // the other, directly or through others. The groups so found are sorted into
 // strata by the power of two below their tokens, input and output, and below their
 // number of rows; of each stratum the share is drawn without replacement, rounded

@@ -71,7 +71,7 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 	return r, ctx.Err()
 }
 
-// ErrNoCheck is of a name that no check has.
+// ErrNoCheck is the error for a name that no check has.
 var ErrNoCheck = errors.New("there is no check of that name")
 
 // Checks lists all checks, in the order in which they run.

@@ -50,7 +50,7 @@ type judge struct {
 	*Case
 	fig      Figures
 	runs     int
-	shows    []string // what of the output tells names apart
+	shows    []string // parts of the output that depend on a name
 	imported bool     // the source log was read
 	same     bool     // what was made anew is the output
 }
@@ -147,8 +147,8 @@ func (j *judge) partner(ctx context.Context) error {
 	return nil
 }
 
-// sameCard says whether two cards are of releases made in the same way: by which
-// version, and how the process was confined, makes no other release.
+// sameCard reports whether two releases were made in the same way, by their cards. Another
+// version, or another confinement of the process, is still the same way.
 func sameCard(a, b string) bool {
 	var texts [2]string
 	for i, doc := range []string{a, b} {

@@ -113,7 +113,7 @@ func dropsOwn(card *anonymize.PartnerCard) bool { return card.DropOwn && card.KS
 // its source, where they would link requests though no session says so. Each of
 // its blocks that two requests have is one that k_share of the source have, so
 // there are no more of them than of those; it returns how many there are beyond.
-// Who counts is said here once more, and not asked of the code that is judged.
+// Who counts is defined here a second time, so that the check does not rely on the code it judges.
 func (c *Case) ownBlocks(ctx context.Context, card *anonymize.PartnerCard) (int64, error) {
 	src, err := c.Before(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ type setRisk struct {
 
 // A classCounter counts how many times each key comes. With more distinct ones
 // than its limit it keeps those whose first bits are 0, half as many each time:
-// whole classes, so that what it says of classes is unbiased.
+// whole classes, so that what it says about classes is unbiased.
 type classCounter struct {
 	limit int
 	shift uint

@@ -27,7 +27,7 @@ type columnRisk struct {
 	Sampled float64 `json:"sampled_share"`
 }
 
-// A linkRow is what of a row somebody else may know.
+// A linkRow holds the part of a row that somebody else may know.
 type linkRow struct {
 	trace.Row `parquet:"-"`
 
@@ -260,7 +260,7 @@ func (r *linkReader) Read(rows []linkRow) (int, error) {
 const maxCarriers = 100
 
 // A sessionInference infers sessions like an attacker who has only blocks: requests
-// are of one conversation if they share the first block that at most [maxCarriers]
+// belong to one conversation if they share the first block that at most [maxCarriers]
 // requests have. The sessions of the file itself begin after what more than half of
 // the requests share, and would hide conversations below several system prompts.
 // Memory is a byte for each block.

@@ -14,7 +14,7 @@ import (
 	"reprise/trace/block"
 )
 
-// rules holds every row against what the card of tier partner says of its columns.
+// rules holds every row against what the card of tier partner says about its columns.
 func rules(ctx context.Context, c *Case) Finding {
 	if c.Output.Tier() != anonymize.Partner {
 		return skipped("it is of tier partner: others keep what they have")

@@ -15,7 +15,7 @@ import (
 	"reprise/trace/token"
 )
 
-// createdBy is what every Parquet file of ours says of its writer.
+// createdBy is the created_by field of every Parquet file that Reprise writes.
 const createdBy = "reprise version 1(build trace)"
 
 // ownWords are words of metadata that other packages write. What is missing here

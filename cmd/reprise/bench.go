@@ -360,7 +360,7 @@ func rowSpecs(s *bench.Suite, suite string) (suiteSpecs, error) {
 		if one == nil {
 			continue
 		}
-		// What the row says of its workload goes before the specification.
+		// The workload that the row names goes before the specification's.
 		switch {
 		case row.Requests > 0:
 			one.Requests, one.Duration = row.Requests, 0

@@ -62,7 +62,7 @@ func writeCarded(cmd *cobra.Command, out string, rows func(trace.Writer[trace.Re
 // maxCard bounds what is read of a file that may be a card.
 const maxCard = 1 << 20
 
-// A carded is what a file says of its privacy.
+// A carded holds a file's statements about its privacy.
 type carded struct {
 	text string // of the card
 	hash string // of the card as the file says

@@ -211,7 +211,7 @@ func (f *compareFlags) gated(rounds, against int) error {
 	return nil
 }
 
-// write prints the comparison and says by the exit code what came of it.
+// write prints the comparison and returns its outcome as the exit code.
 func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 	if f.judge.HTML != "" {
 		if err := trace.WriteFile(f.judge.HTML, 0o644, compare.Page(c).Write); err != nil {

@@ -112,8 +112,8 @@ func newGapsJSON(g anonymize.Gaps) gapsJSON {
 	return gapsJSON{g.Total(), g.Marker, g.Empty, g.Short, g.Mapped}
 }
 
-// gapWarnings say of how many requests the counts of the source stand in for those
-// of the text, and which requests figures of reuse are then of.
+// gapWarnings tell for how many requests the counts of the source stand in for those
+// of the text, and which requests the figures of reuse then cover.
 func gapWarnings(t anonymize.Totals) []string {
 	var out []string
 	warn := func(n int64, format string, args ...any) {

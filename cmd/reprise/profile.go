@@ -227,7 +227,7 @@ func writeHistograms(path string, meta trace.Meta, rows []profile.HistogramRow) 
 	return writeTable(path, "histograms/1", meta, rows)
 }
 
-// writeTable writes rows with the tier of the trace they are of.
+// writeTable writes rows with the tier of their trace.
 func writeTable[T trace.TextFree](path, schema string, meta trace.Meta, rows []T) error {
 	return trace.WriteFile(path, meta.Mode(), func(w io.Writer) error {
 		out := trace.NewRowsWriter[T](w, nil)

@@ -180,7 +180,7 @@ func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error
 }
 
 // generate writes the rows of a workload. A model without blocks gets blocks
-// that nothing shares, so that prompts are told apart.
+// that nothing shares, so that no two prompts are equal.
 func (f *synthFlags) generate(cmd *cobra.Command, m *synth.Model, dst trace.Writer[trace.Request]) (trace.Meta, error) {
 	noteFew(cmd, m)
 	bar := cli.NewProgress(cmd)

@@ -84,7 +84,7 @@ func delayOf(r *trace.Request) (ns int64, ok bool) {
 	return ns, ok
 }
 
-// count counts what the line does not say of a row at that place.
+// count counts what the line at that place leaves out of a row.
 func (e *aiperfEncoder) count(r *trace.Request, at place) {
 	later := at.previous >= 0
 	delay, known := delayOf(r)

@@ -43,7 +43,7 @@ func openAIBatchFormat() Format {
 			})
 			l.addSentence(func() string {
 				if max(e.rows[0], e.rows[1], e.rows[2]) == e.rows[0]+e.rows[1]+e.rows[2] {
-					return "" // all are of one kind
+					return "" // all have one kind
 				}
 				return fmt.Sprintf("OpenAI takes one endpoint in a file; this one has %d chats, %d completions and %d embeddings", e.rows[0], e.rows[1], e.rows[2])
 			})

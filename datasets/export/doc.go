@@ -10,15 +10,15 @@
 //  3. The [Writer] takes the rows of the whole trace in their order and writes a
 //     record for each. Times are rounded to what the format holds, blocks are
 //     regrouped to its block size, and sessions are joined in its own way.
-//  4. [Writer.Loss] says, with counts, what the file does not tell of these rows.
+//  4. [Writer.Loss] lists, with counts, what the file leaves out of these rows.
 //
 // Package datasets reads most of the formats back.
 //
 // # Files
 //
 //   - formats.go: the list of formats, and NewWriter by name
-//   - writer.go: the writer of every format; Prompter and Options; what a file does not
-//     tell of the rows, counted by column
+//   - writer.go: the writer of every format; Prompter and Options; what a file leaves out
+//     of the rows, counted by column
 //   - blocks.go: block ids regrouped to another block size; times, ids and text as JSON
 //   - mooncake.go: mooncake, sglang and guidellm
 //   - aiperf.go: aiperf: sessions with delays

@@ -16,7 +16,7 @@ type Format struct {
 	Name    string
 	About   string   // one line
 	Example string   // one record, as the writer spells it
-	Loses   []string // what the format, or its reader, cannot say of any trace
+	Loses   []string // what the format, or its reader, has no place for
 
 	// Use is how the tool that reads the format is told of the file. FILE,
 	// HEADER, ROWS, BLOCK and MODEL stand for the names of the files, the
@@ -38,7 +38,7 @@ type Prompter interface {
 	Prompt(row *trace.Request, buf []byte) ([]byte, error)
 }
 
-// Options hold what a trace file says of itself in addition to its rows, and
+// Options hold what a trace file states beside its rows, and
 // what some formats need to be told.
 type Options struct {
 	BlockSize int       // tokens in a full block of the rows; 0 for a trace without blocks
@@ -51,7 +51,7 @@ type Options struct {
 // since the parents of a row are numbers of rows.
 type Writer interface {
 	trace.Writer[trace.Request]
-	// Loss says what the file does not tell of the rows written so far, a
+	// Loss lists what the file leaves out of the rows written so far, a
 	// sentence for each kind of loss with the number of rows concerned; nil
 	// when it tells all.
 	Loss() []string
@@ -155,7 +155,7 @@ var lossyColumns = []struct {
 	{"e2e_ns", func(r *trace.Request) bool { return r.E2ENS != nil }},
 }
 
-// losses counts what a file does not say of the rows in it.
+// losses counts what a file leaves out of its rows.
 type losses struct {
 	rows    int64
 	says    []bool  // by lossyColumns: the format holds the column
@@ -174,7 +174,7 @@ func newLosses(says []string) *losses {
 	return l
 }
 
-// count counts a row of which the sentence is true. A sentence takes two
+// count counts a row to which the sentence applies. A sentence takes two
 // numbers, of such rows and of all.
 func (l *losses) count(sentence string, isTrue bool) {
 	if !isTrue {

@@ -84,7 +84,7 @@ func questions(users, each int, interval time.Duration) []trace.Request {
 	return rows
 }
 
-// replayQuestions sends the rows when they are due and prints what came of it.
+// replayQuestions sends the rows when they are due and prints the outcome.
 func replayQuestions(ctx context.Context, w io.Writer, url string, rows []trace.Request) error {
 	tokenizer, err := token.Open("o200k_base")
 	if err != nil {

@@ -29,8 +29,8 @@ type Simulation struct {
 	Progress func(sent int64) // when set, is told now and then
 }
 
-// Run plays the workload to its end. It returns what the fleet came to, and what the
-// sending says of itself.
+// Run plays the workload to its end. It returns the fleet's summary, and the run's
+// own figures of the sending.
 func (s Simulation) Run(ctx context.Context) (engine.FleetSummary, result.Run, error) {
 	p := &simulation{Simulation: s, tally: engine.NewTally(s.Fleet), pending: map[int64]*result.Result{}}
 	var err error

@@ -102,7 +102,7 @@ func (r *SuiteResult) links(dir fs.FS, row string) (out []page.Link) {
 // suiteWidth is the widest line of text between tables, in columns.
 const suiteWidth = 100
 
-// WriteSuite writes what came of a suite for people: a table across rows, one for
+// WriteSuite writes the outcome of a suite for people: a table across rows, one for
 // each row with a column for each model, and what became of hypotheses, contracts and
 // trust. With markdown it is a page for a repository.
 func WriteSuite(w io.Writer, r *SuiteResult, markdown bool) error {

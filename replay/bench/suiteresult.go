@@ -13,7 +13,7 @@ import (
 // resultSchema names the layout of a [SuiteResult] as JSON.
 const resultSchema = "bench/1"
 
-// A SuiteResult is what came of a suite.
+// A SuiteResult is the outcome of a suite.
 type SuiteResult struct {
 	Schema string      `json:"schema"`
 	Suite  string      `json:"suite"`
@@ -31,7 +31,7 @@ type SuiteResult struct {
 	made [][]page.Fact // of each model, where its first run was made and by what
 }
 
-// A RowResult is what came of a row, for each model.
+// A RowResult is the outcome of a row, for each model.
 type RowResult struct {
 	Row     string `json:"row"`
 	About   string `json:"about,omitempty"`
@@ -42,7 +42,7 @@ type RowResult struct {
 	Models     []ModelResult `json:"models"`
 }
 
-// A ModelResult is what came of the runs of a row against one model.
+// A ModelResult is the outcome of the runs of a row against one model.
 type ModelResult struct {
 	Model       string              `json:"model"`
 	Runs        int                 `json:"runs"`

@@ -37,7 +37,7 @@ type Column struct {
 //	MODEL/ROW/environment.json       where and by what it was made
 //	MODEL/ROW/results.parquet        every request
 //	MODEL/ROW/report.html            the page of the run
-//	MODEL/ROW/summary.json           what came of it, and that the run is complete
+//	MODEL/ROW/summary.json           its figures, and that the run is complete
 //
 // A row that repeats has a directory repeat-N for each run. Complete runs are not
 // made again, unless Force is set.
@@ -83,7 +83,7 @@ func (r *SuiteRun) Check() error {
 	return nil
 }
 
-// Run makes every run that is not complete, and returns what came of all.
+// Run makes every run that is not complete, and returns the outcome of all.
 func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	if err := r.Check(); err != nil {
 		return SuiteResult{}, err

@@ -186,7 +186,7 @@ func removeIf(path string) error {
 	return nil
 }
 
-// ReadSuiteResult reads what came of the suite in a directory, as far as its runs are
+// ReadSuiteResult reads the outcome of the suite in a directory, as far as its runs are
 // complete.
 func ReadSuiteResult(dir string) (SuiteResult, error) {
 	state, err := readState(dir)

@@ -123,7 +123,7 @@ func clientLimit(s *report.Summary) string {
 // saturation says why the server is saturated, "" when it is not.
 func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) string {
 	for _, r := range s.Verdict.Reasons {
-		return r.Text // all that are left are of the server
+		return r.Text // only reasons of the server are left
 	}
 	if p99 := l.TTFTDue.P99; p99 != nil && *p99 > float64(stop)/1e6 {
 		return fmt.Sprintf("p99 TTFT from due is %s s, beyond %v", figure(*p99/1e3), stop)

@@ -223,7 +223,7 @@ func (r *SweepResult) ttft() page.Plot {
 		series("p50", levels, func(l *Level) *float64 { return l.TTFTDue.P50 }), series("p99", levels, func(l *Level) *float64 { return l.TTFTDue.P99 }))
 }
 
-// plots are of the levels of the ladder.
+// plots show the levels of the ladder.
 func (r *SweepResult) plots() []page.Plot {
 	levels := r.Ladder()
 	plots := []page.Plot{
@@ -240,7 +240,7 @@ func (r *SweepResult) plots() []page.Plot {
 	return page.Drawn(plots...)
 }
 
-// WriteText writes the sweep for people: what came of it, and a line for each level.
+// WriteText writes the sweep for people: the answer, and a line for each level.
 func (r *SweepResult) WriteText(w io.Writer) error {
 	var b strings.Builder
 	if tier := trace.TierNote("table", r.Tier); tier != "" {
@@ -309,7 +309,7 @@ func (r *SweepResult) writeTable(b *strings.Builder) error {
 
 const closedNote = "The loop is closed: the next request waits for one to end, so that no queue can form and saturation does not show. Rates say what users would see."
 
-// Says are sentences about what came of the sweep.
+// Says are sentences about the outcome of the sweep.
 func (r *SweepResult) Says() []string {
 	unit := "req/s"
 	if r.Closed {
@@ -373,7 +373,7 @@ func (r *SweepResult) sorted() []*Level {
 	return out
 }
 
-// remarks say of levels what neither the table nor the end of the sweep says.
+// remarks say about levels what neither the table nor the end of the sweep says.
 func (r *SweepResult) remarks() (out []string) {
 	for _, l := range r.sorted() {
 		for _, s := range []string{l.Why, l.Note} {

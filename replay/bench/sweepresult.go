@@ -66,7 +66,7 @@ const (
 	stoppedResolved  = "resolution" // an adaptive search found what it sought
 )
 
-// about takes over what a run says of its surroundings.
+// about copies a run's description of its surroundings.
 func (r *SweepResult) about(run *result.Run) {
 	r.Tier, r.Model, r.Endpoints = run.Tier, run.Model, run.Endpoints
 	r.Server, r.Simulated, r.PresetWarning, r.Version = run.ServerVersion, run.Simulated, run.PresetWarning, run.Version

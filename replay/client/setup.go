@@ -166,7 +166,7 @@ func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
 	return names, nil
 }
 
-// spoken is what a server says of a refusal, in one line of at most 300 characters,
+// spoken is what a server says about a refusal, in one line of at most 300 characters,
 // without the secrets that were sent. A page of HTML says nothing.
 func (h *HTTP) spoken(body []byte) string {
 	var answer struct {

@@ -6,7 +6,7 @@ import (
 	"reprise/replay/report"
 )
 
-// A compared metric is a figure of a run by which two servers are told apart.
+// A compared metric is a figure of a run by which two servers are compared.
 type metric struct {
 	name  string // also in --primary: p99_ttft
 	label string // for people: p99 TTFT

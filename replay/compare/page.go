@@ -226,8 +226,8 @@ func (c *clustered) curve(name string) page.Series {
 	return s
 }
 
-// settingsOf says of each arm what differs from the others in how its runs were set up:
-// its engine, endpoint or model, and nothing of the client.
+// settingsOf tells for each arm how the set-up of its runs differs from the others: its
+// engine, endpoint or model, not the client.
 func settingsOf(arms []Arm) map[string]string {
 	var all []*result.Run
 	for _, arm := range arms {

@@ -37,7 +37,7 @@ type SignedRank struct {
 	RankBiserial float64 `json:"rank_biserial"`
 }
 
-// signedRank tests differences, of which it wants at most [MaxRounds].
+// signedRank tests at most [MaxRounds] differences.
 func signedRank(differences []float64) SignedRank {
 	order := make([]int, len(differences))
 	for i := range order {

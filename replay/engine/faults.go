@@ -30,7 +30,7 @@ type faults struct {
 	quirkList, randomList string // as they were given
 }
 
-// newFaults reads what the configuration says of quirks and faults.
+// newFaults reads the quirks and faults of the configuration.
 func newFaults(imitate, quirks, random string, seed uint64, header bool) (*faults, error) {
 	f := &faults{base: defaultBehaviour(), seed: seed, header: header, quirkList: quirks, randomList: random}
 	if imitate != "" {

@@ -167,7 +167,7 @@ func span(set func(m *behaviour, d time.Duration)) func(*behaviour, string) erro
 	}
 }
 
-// word makes a quirk with a value from a list, of which the first is meant when
+// word makes a quirk with a value from a list. The first value is meant when
 // none is given.
 func word(set func(m *behaviour, value string), values ...string) func(*behaviour, string) error {
 	return func(m *behaviour, value string) error {

@@ -307,7 +307,7 @@ func (s *Server) word(j *serverJob, i int) (string, uint32) {
 	return " " + s.words.Text[k], s.words.Spaced[k]
 }
 
-// usage is what the answer says of its tokens.
+// usage is the answer's usage object.
 func (j *serverJob) usage() *openai.Usage {
 	u := &openai.Usage{PromptTokens: len(j.prompt), CompletionTokens: j.output, TotalTokens: len(j.prompt) + j.output}
 	if !j.behaviour.noCached {

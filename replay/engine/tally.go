@@ -116,7 +116,7 @@ func inMS(v float64) *float64 {
 	return &v
 }
 
-// quantile interpolates linearly between sorted values, of which there is one at least.
+// quantile interpolates linearly between sorted values. There must be at least one.
 func quantile(sorted []Picos, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	i := int(at)

@@ -16,7 +16,7 @@ const (
 	batchBytes = 64 << 10
 
 	maxName    = 128 // bytes kept of an id or a model's name
-	maxChoices = 128 // the n that OpenAI allows; choices beyond are read, not told apart
+	maxChoices = 128 // the n that OpenAI allows; choices beyond are read, not distinguished
 )
 
 // A Collector folds the events of one answer into an Outcome. It keeps them raw, with
@@ -215,7 +215,7 @@ func (c *Collector) addChunk(data []byte, at time.Duration) {
 	}
 }
 
-// addChoice notes what a chunk says of one choice, except the instants of its tokens.
+// addChoice notes what a chunk says about one choice, except the instants of its tokens.
 func (c *Collector) addChoice(v *choiceView, at time.Duration) {
 	c.out.Reasoning = c.out.Reasoning || len(v.reasoning.raw) > 0
 	if state := c.state(v.index); state != nil {

@@ -102,7 +102,7 @@ func classifyHTTP(status int, body []byte) string {
 	return KindOther
 }
 
-// lengthPhrases are what servers say of a prompt that does not fit: OpenAI's code,
+// lengthPhrases are what servers say about a prompt that does not fit: OpenAI's code,
 // llama-server's type, the messages of vLLM, SGLang and TensorRT-LLM.
 var lengthPhrases = [][]byte{
 	[]byte("context_length"), []byte("context length"), []byte("exceed_context_size"), []byte("context size"),

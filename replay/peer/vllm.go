@@ -290,7 +290,7 @@ func (o *object) results(p *peerPass) {
 	o.set("total_token_throughput", rate(t.in+t.out))
 	o.set("max_output_tokens_per_s", float64(t.peakTokens))
 	o.set("max_concurrent_requests", t.peakRequests)
-	o.set("rtfx", 0.0) // the inverse real-time factor of audio, of which there is none
+	o.set("rtfx", 0.0) // the inverse real-time factor of audio; there is no audio
 }
 
 func inSeconds(ns int64) float64 { return float64(ns) / 1e9 }

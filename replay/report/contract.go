@@ -328,7 +328,7 @@ func contractTitle(s *Summary) string {
 	return "Contract"
 }
 
-// contractWord stands before what came of a contract.
+// contractWord stands before the outcome of a contract.
 const contractWord = "Contract"
 
 func contractNotes(s *Summary) []page.Note {

@@ -180,7 +180,7 @@ func differingSettings(runs []Tried) ([][]string, error) {
 	return Differing(all...)
 }
 
-// settings are the fields of a run that say how it was set up, and not what came of it.
+// settings are the fields of a run that say how it was set up, and not its outcome.
 // A note is none: it may say which round a run was, and stands with where it is from.
 var settings = []string{"model", "api", "prompts", "tokenizer", "speed", "timing", "rate", "concurrency", "keep_think", "connections", "workload_digest",
 	"seed", "in_flight_limit", "simulated", "prefix_caching", "endpoints", "balance", "sampling", "retries", "http2", "prompt_text", "server_version", "max_model_len",
@@ -253,7 +253,7 @@ func leaves(v any, path string, out map[string]string) {
 	}
 }
 
-// longSetting is how many characters a value has whose parts are told apart.
+// longSetting is the number of characters from which only the parts of a value that differ are shown.
 const longSetting = 60
 
 // differingParts leaves of long values what is not in all of them: step=5.7ms of all the
@@ -312,7 +312,7 @@ func decisionFigures(runs []Tried) [][]string {
 	return rows
 }
 
-// A costLine is what is said of the cost of a run, or with no name of all of them.
+// A costLine states the cost of a run or, with no name, of all runs.
 type costLine struct{ run, says string }
 
 // costs are what a million output tokens cost in each accepted run at its load, or what

@@ -19,7 +19,7 @@ var errNames = errors.New("report: more than 64 error classes or categories: the
 // Input lengths from which the buckets of the length table begin.
 var lengthBuckets = [...]int64{0, 128, 512, 2048, 8192, 32768, 131072}
 
-// groups tell requests apart by what the workload says of them.
+// groups tell requests apart by what the workload says about them.
 type groups struct {
 	categories, classes map[string]*group
 	buckets             [len(lengthBuckets)]*group

@@ -294,7 +294,7 @@ func provenanceGroups(s *Summary) []page.Group {
 	return out
 }
 
-// Made says of a run where it was made and by what: hardware, engine and client.
+// Made tells where a run was made and by what: hardware, engine and client.
 func Made(s Summary) []page.Fact {
 	var out []page.Fact
 	for _, g := range []factGroup{hardware(&s), engine(&s), client(&s.Run)} {
@@ -361,7 +361,7 @@ func engine(s *Summary) factGroup {
 	return g
 }
 
-// workload is what was sent, and what its makers say of its privacy.
+// workload is what was sent, and what its makers say about its privacy.
 func workload(s *Summary) factGroup {
 	r := &s.Run
 	g := factGroup{page.Group{Title: "Workload and privacy"}}

@@ -39,7 +39,7 @@ type parts struct {
 }
 
 // maxParts bounds the groups of one kind: a file with more is damaged, and what is
-// beyond is not told apart.
+// beyond is not distinguished.
 const maxParts = 2048
 
 // of counts a result and returns its groups.

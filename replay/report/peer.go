@@ -7,7 +7,7 @@ import (
 )
 
 // A Peer is a recording under another tool's definitions: what that tool would
-// have said of the same instants and counts. Package peer makes one.
+// have said about the same instants and counts. Package peer makes one.
 type Peer struct {
 	Definitions string       `json:"definitions"` // the name of the tool
 	Source      string       `json:"source"`      // what the definitions were read from

@@ -39,7 +39,7 @@ func (p *picks) add(row int64, q pick) {
 	}
 }
 
-// cut keeps the smallest hashes. Results of one row tie, and are told apart by
+// cut keeps the smallest hashes. Results of one row tie, and are distinguished by
 // their instants.
 func (p *picks) cut() {
 	slices.SortFunc(p.held, func(a, b pick) int {

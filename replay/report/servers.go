@@ -12,7 +12,7 @@ import (
 	"reprise/trace/page"
 )
 
-// Servers is what the servers said of themselves during the run, from their
+// Servers is what the servers said about themselves during the run, from their
 // metrics. Several engines, replicas and GPUs are taken together as each field
 // says; apart they are in run.server. What no server gave is null.
 type Servers struct {

@@ -10,7 +10,7 @@ import (
 	"reprise/trace/textpage"
 )
 
-// serverRows is what the servers say of themselves: name, figure, note.
+// serverRows is what the servers say about themselves: name, figure, note.
 func serverRows(s *Summary) [][]string {
 	v := s.Servers
 	if v == nil {

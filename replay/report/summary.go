@@ -12,7 +12,7 @@ import (
 // schema names the layout of a [Summary] as JSON.
 const schema = "summary/1"
 
-// A Summary is everything a report says of a run. Its JSON names are stable
+// A Summary is everything a report says about a run. Its JSON names are stable
 // and carry their units: _ms, _s, _ns, _per_s; ratios and shares are between 0
 // and 1. What was not measured is null. [Definitions] says what each means.
 type Summary struct {

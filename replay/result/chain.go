@@ -24,7 +24,7 @@ func PartName(first string, n int) string {
 	return first + "." + strconv.Itoa(n+1)
 }
 
-// parts lists the further journals after the first. One that is empty is of a run
+// parts lists the further journals after the first. One that is empty belongs to a run
 // that was killed before it began.
 func parts(first string) (names []string) {
 	for n := 1; ; n++ {

@@ -21,7 +21,7 @@
 //
 //   - result.go: a Result, one row of a results file, and its columns; names of APIs and
 //     of error classes
-//   - run.go: the Run: what a results file says of the run, by part: load, source,
+//   - run.go: the Run: what a results file says about the run, by part: load, source,
 //     sending, client, servers, transport, oddities
 //   - schedule.go: parts of the Run about the schedule: drift, interruptions, measured
 //     windows, threads, priming, samples, rounds; the order in which requests are due

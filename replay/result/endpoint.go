@@ -54,7 +54,7 @@ type Endpoint interface {
 	Report() EndpointReport
 }
 
-// An EndpointReport is what an [Endpoint] says of itself after a run. Its fields are
+// An EndpointReport is what an [Endpoint] learnt by the end of a run. Its fields are
 // those of [Run] with the same names.
 type EndpointReport struct {
 	Odd    Odd

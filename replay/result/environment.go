@@ -34,7 +34,7 @@ func (e *Environment) GPUCount() int {
 	return n
 }
 
-// ServerModels is what a server says of itself: its version, at /version as vLLM has
+// ServerModels is how a server describes itself: its version, at /version as vLLM has
 // it, and what it serves, at /v1/models. Where models lie on its disks, which vLLM
 // says too, is left out.
 type ServerModels struct {

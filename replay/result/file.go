@@ -161,7 +161,7 @@ func (f *File) openParts() error {
 		switch {
 		case f.count == 0:
 			// A part that was killed before it had a row says nothing of stalls, and
-			// nothing can be said of it.
+			// nothing can be said about it.
 		case part.count == 0:
 			part.Run.Stalls = f.Run.Stalls.Resumed(at, &Stalls{})
 		default:

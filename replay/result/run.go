@@ -29,7 +29,7 @@ const (
 // Schema names the layout of a results file.
 const Schema = "results/1"
 
-// Run is what a results file says of the run as a whole. It is kept as JSON under
+// Run describes the run as a whole. A results file keeps it as JSON under
 // the metadata key "reprise.run". Its parts are embedded, so that the JSON is one flat
 // object whose keys have the order of the fields here; files that were written keep
 // their bytes. Durations are in nanoseconds.
@@ -175,7 +175,7 @@ type Clock struct {
 	Stalls *Stalls `json:"stalls,omitempty"`
 }
 
-// Servers is what the servers say of themselves, what was done to them before the
+// Servers is what the servers say about themselves, what was done to them before the
 // run, and what was measured at them during it.
 type Servers struct {
 	ServerVersion string           `json:"server_version,omitempty"` // as they say at /version; several are joined by commas

@@ -28,7 +28,7 @@ type Stalls struct {
 	Intervals []Stall `json:"-"`
 }
 
-// mostStalls bounds the intervals of a run: 64 KB of memory, of which a run has three
+// mostStalls bounds the intervals of a run: 64 KB of memory, three times a run
 // at most, and some 160 KB of JSON in a results file. Without any joined they hold 20 s
 // of stalls at least.
 const mostStalls = 4096
@@ -50,7 +50,7 @@ func (s *Stalls) Add(x Stall) {
 	s.bound()
 }
 
-// join adds what was noticed later, the first of which may be the last one of s,
+// join adds the stalls that were noticed later. The first of them may be the last one of s,
 // which has gone on.
 func (s *Stalls) join(later *Stalls) {
 	longest := max(s.LongestNS, later.LongestNS)

@@ -230,7 +230,7 @@ func (c *comparison) arrivals() {
 	c.add("iat_cv", ref.CV, cand.CV, relative(ref.CV, cand.CV), "gaps between requests that vary")
 }
 
-// geometricMean is of numbers of which these are the binary logarithms.
+// geometricMean returns the geometric mean of the numbers with these binary logarithms.
 func geometricMean(logs []float64) *float64 {
 	if len(logs) == 0 {
 		return nil

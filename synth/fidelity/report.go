@@ -18,7 +18,7 @@ type Report struct {
 	// BlockSizeTokens is the block size by which both were measured, 0 when
 	// either has no blocks.
 	BlockSizeTokens int `json:"block_size_tokens"`
-	// Sessions says what turns are of: source when both traces have their
+	// Sessions says where turns come from: source when both traces have their
 	// source's own sessions, else inferred, by [profile.Annotator]; empty when
 	// the reference has neither.
 	Sessions string    `json:"sessions"`

@@ -252,7 +252,7 @@ func (l valueList) total() (n int64) {
 	return n
 }
 
-// mean returns the mean of values, of which there must be some.
+// mean returns the mean of values. There must be at least one.
 func (l valueList) mean() float64 {
 	var sum float64
 	for _, b := range l {
@@ -261,7 +261,7 @@ func (l valueList) mean() float64 {
 	return sum / float64(l.total())
 }
 
-// median returns the lower median of values, of which there must be some.
+// median returns the lower median of values. There must be at least one.
 func (l valueList) median() float64 {
 	half := (l.total() + 1) / 2
 	for _, b := range l {

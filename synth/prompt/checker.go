@@ -8,7 +8,7 @@ import (
 	"reprise/trace/token"
 )
 
-// Verified says what came of encoding prompts again.
+// Verified is the outcome of encoding prompts again.
 type Verified struct {
 	Prompts    int64 // encoded again
 	Tokens     int64 // of these
@@ -57,7 +57,7 @@ type check struct {
 	want int
 }
 
-// NewChecker begins to check the prompts of p, whose words are of e. Close ends
+// NewChecker begins to check the prompts of p, whose words come from e. Close ends
 // it.
 func NewChecker(p *Prompter, e *token.Encoding) *Checker {
 	c := &Checker{Prompter: p, encoding: e, queue: make(chan check, checkQueue), done: make(chan struct{})}

@@ -111,7 +111,7 @@ func (t *english) addMarks(e *token.Encoding, b *lexiconBuilder, words []string)
 	b.add(".", stop)
 }
 
-// slotBits is how finely the frequencies of words are told apart: the rarest of
+// slotBits is how finely the frequencies of words are distinguished: the rarest of
 // 3,600 words, the whole list, is still drawn twice in 65,536.
 const slotBits = 16
 

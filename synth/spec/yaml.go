@@ -9,8 +9,8 @@ import (
 	"reprise/trace/strictyaml"
 )
 
-// MaxText is the largest text that [Parse] reads, in bytes. Text is cheap and what
-// YAML makes of it is not: the parser takes some 200 bytes of memory for each.
+// MaxText is the largest text that [Parse] reads, in bytes. Text is cheap; what
+// YAML makes from it is not: the parser takes some 200 bytes of memory for each.
 const MaxText = 1 << 20
 
 // Parse reads a specification. Errors name the line and column at fault, or

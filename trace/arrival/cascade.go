@@ -29,7 +29,7 @@ import (
 //     bins to draw from, and something of its course comes back: the two halves
 //     of the 32 parts of a public trace and of its cascades had a correlation
 //     of 0.4. The rows, which count how often a bin was split into so many and
-//     so many, say more: those of busy bins are of one bin each.
+//     so many, reveal more: a row of a busy bin describes that bin alone.
 //   - In the finest bins the gaps between arrivals are bootstrapped from those
 //     of bins as busy. A source with a quantised clock keeps its zero gaps so.
 //
@@ -107,7 +107,7 @@ func (c *Cascade) Times(r *rand.Rand, n int, span int64) []int64 {
 	return out
 }
 
-// A generator makes one cascade, of which only what lies before end is wanted.
+// A generator makes one cascade, up to end.
 type generator struct {
 	*Cascade
 	r          *rand.Rand
@@ -295,7 +295,7 @@ func mulDiv(x, part, whole int64) (quotient, remainder int64) {
 
 // How fine a cascade is.
 const (
-	coarseLevels = 5    // levels of which every bin keeps its fraction, at most,
+	coarseLevels = 5    // at most this many levels keep the fraction of every bin,
 	coarseMean   = 64   // so that the bins below hold this many arrivals on average
 	finestBin    = 50e6 // nanoseconds in a finest bin, at most
 	binsEach     = 8    // finest bins for each arrival, at least,

@@ -88,8 +88,8 @@ func roundWait(ns float64) time.Duration {
 	return time.Duration(math.Round(min(ns, float64(maxDraw))))
 }
 
-// pieces is a clock of one piece after another, of which the last is for ever,
-// or with a period from the first again.
+// pieces is a clock of one piece after another. The last piece lasts for ever,
+// or, with a period, the first follows it again.
 type pieces struct {
 	list   []piece
 	period time.Duration // of all together, or 0

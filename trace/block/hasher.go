@@ -74,7 +74,7 @@ func appendField(msg []byte, s string) []byte {
 }
 
 // Root is where the chain starts within one cache domain, such as a model, an adapter and a salt: equal tokens have different
-// ids in two domains. The strings are told apart by their number and order; no string and one empty string are two domains.
+// ids in two domains. The strings are distinguished by their number and order; no string and one empty string are two domains.
 func (h *Hasher) Root(domain ...string) ID {
 	msg := h.start(nil, tagRoot)
 	for _, s := range domain {

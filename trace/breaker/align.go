@@ -108,7 +108,7 @@ func (a *aligner) match(later, earlier []uint32, x, y int) {
 		return
 	}
 	a.prints = winnow(a.prints[:0], earlier, fineShingle, fineWindow, 0)
-	// They go into slots, of which each keeps its first.
+	// They go into slots; each slot keeps the first that falls into it.
 	if n := 4 * len(a.prints); cap(a.slots) < n {
 		a.slots = make([]print, n)
 	} else {

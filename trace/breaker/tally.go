@@ -11,7 +11,7 @@ import (
 // maxBreakerPlaces is how many places are counted at once, at about 400 bytes each.
 const maxBreakerPlaces = 1 << 11
 
-// A breakerPlace is where prompts part, as closely as places are told apart.
+// A breakerPlace is where prompts part, at the finest resolution that is kept.
 type breakerPlace struct {
 	model, adapter string
 	begin          uint32 // hash of the first tokens; 0 when they part too early

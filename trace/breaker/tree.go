@@ -92,7 +92,7 @@ func agree(a, b []uint32) int {
 	return n
 }
 
-// grow adds the tokens of the last walk, of which known were in the tree, and returns
+// grow adds the tokens of the last walk, whose first known were in the tree, and returns
 // the node that holds the last of them. Then it evicts leaves until the tree is within
 // its limit.
 func (t *promptTree) grow(tokens []uint32, known int, source int64) int32 {
@@ -205,7 +205,7 @@ func (t *promptTree) evict(n int32) {
 	t.free = append(t.free, n)
 }
 
-// extends says whether the prompt of the last walk, of which known tokens were in the
+// extends reports whether the prompt of the last walk, whose first known tokens were in the
 // tree, continues a whole earlier prompt.
 func (t *promptTree) extends(known int) bool {
 	node := &t.nodes[t.path[len(t.path)-1]]

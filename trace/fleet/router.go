@@ -73,7 +73,7 @@ func newPool(router string, replicas int, blocks int64, size, server int) *pool 
 	return p
 }
 
-// add sends a request, the blocks of which are numbered in path, to a replica.
+// add sends a request, whose blocks are numbered in path, to a replica.
 func (p *pool) add(r *trace.Request, path []uint32) {
 	for _, n := range path {
 		if int(n) >= len(p.held) {

@@ -12,7 +12,7 @@ import (
 const (
 	// topGroups is how many groups of a breakdown are listed.
 	topGroups = 20
-	// apartGroups is how many groups of a breakdown are told apart, in the order
+	// apartGroups is how many groups of a breakdown are distinguished, in the order
 	// in which they appear; requests of any more are pooled. One that sends enough
 	// to be among the first topGroups appears early.
 	apartGroups = 1024
@@ -100,7 +100,7 @@ func groupReuse(name string, whole, steady traffic) GroupReuse {
 	return GroupReuse{name, whole.summary(), steady.summary()}
 }
 
-// summary lists the groups, of which there are distinct in all, or returns nil
+// summary lists the largest of the distinct groups, or returns nil
 // when no request named one.
 func (b *breakdown) summary(at *moment, distinct int) *GroupedReuse {
 	if distinct == 0 {

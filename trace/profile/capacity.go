@@ -37,7 +37,7 @@ func ofBlocks(blocks int64, size int) capacity {
 
 // listedCapacities lists, in ascending order, every capacity at which the LRU
 // curve may be printed: 1k, 2k, 5k and so on blocks, with 30k between, and 1M,
-// 2M, 5M and so on tokens, of which a cache fills whole blocks only; and when
+// 2M, 5M and so on tokens, rounded down to whole blocks; and when
 // the memory of a token is known, 1, 2, 5 and so on GiB. Block numbers have 32
 // bits, so nothing needs a larger cache than the last.
 func listedCapacities(size int, kvBytes int64) []capacity {

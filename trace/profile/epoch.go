@@ -1,6 +1,6 @@
 package profile
 
-// maxSpans is how many stretches of time are told apart at most.
+// maxSpans is how many stretches of time are distinguished at most.
 const maxSpans = 1024
 
 // An epoch cuts the time since the first arrival into spans of 2^shift ns, as
@@ -38,6 +38,6 @@ func (e *epoch) span() uint32 {
 // the time so far.
 func (e *epoch) middle() uint64 {
 	long, width := e.elapsed(), uint64(1)<<e.shift
-	middle := long/2 + width/2 + long&width&1 // (long+width)/2, of which the sum may overflow
+	middle := long/2 + width/2 + long&width&1 // (long+width)/2, whose sum may overflow
 	return middle >> e.shift
 }

@@ -5,7 +5,7 @@ import (
 	"reprise/trace/block"
 )
 
-// A KnownPass says of each row how many of its leading prompt tokens earlier
+// A KnownPass counts for each row how many of its leading prompt tokens earlier
 // rows carried: what a cache that never evicts would know. A replay puts it
 // beside what the server reports.
 //
@@ -96,7 +96,7 @@ type ServerReuse struct {
 // NewServerReuse makes the sum for a server with blocks of blockSize tokens.
 func NewServerReuse(blockSize int) *ServerReuse { return &ServerReuse{size: blockSize} }
 
-// Add takes a row of so many prompt tokens, known of which are known.
+// Add counts a row of prompt tokens, the first known of which earlier rows carried.
 func (s *ServerReuse) Add(known, prompt int32) {
 	s.prompts += int64(max(prompt, 0))
 	s.reach += int64(max(min(known, prompt-1), 0))

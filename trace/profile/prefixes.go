@@ -56,7 +56,7 @@ type prefixes struct {
 	tails map[uint32]int32 // tokens of the prompt that ends with a partial block
 }
 
-// grown returns the uses of all blocks, of which there now are n.
+// grown returns the uses of all blocks, grown to n.
 func (x *prefixes) grown(n int) []blockUse {
 	switch {
 	case n > cap(x.uses):
@@ -69,7 +69,7 @@ func (x *prefixes) grown(n int) []blockUse {
 	return x.uses
 }
 
-// carry counts a prompt with the blocks of path, hit of which were known, there
+// carry counts a prompt with the blocks of path, whose first hit blocks were known, there
 // and in the working sets of a trace that begins at first.
 func (x *prefixes) carry(r *trace.Request, path []uint32, hit int, sets *workingSets, first int64) {
 	parent := uint32(0)

@@ -33,8 +33,8 @@ type ProfilerOptions struct {
 // for each length, 8 for each client and a name for each model, and up to 150 MB
 // for what has a bound of its own: exact quantiles of times, ranks, the search
 // for ticks, histograms. The breakdowns by model and by client take 80 bytes for
-// each stretch of a thousandth of the trace in which a group is active, of which
-// 1,024 are told apart: up to 80 MB each.
+// each stretch of a thousandth of the trace in which a group is active, for 1,024 groups
+// at most: up to 80 MB each.
 //
 // A simulation of replicas takes what [fleet.New] says.
 type Profiler struct {

@@ -289,12 +289,12 @@ type HitRatios struct {
 type CurvePoint struct {
 	CapacityBlocks *int64 `json:"capacity_blocks"` // null is without limit
 	// CapacityTokens is the memory in tokens: the blocks times their size, or a
-	// round number of which CapacityBlocks is as many as fit. A partial block
+	// round number, into which CapacityBlocks whole blocks fit. A partial block
 	// takes the room of a whole one, as in paged KV memory. Null is without limit,
 	// or blocks of unknown size.
 	CapacityTokens *int64 `json:"capacity_tokens"`
 	// CapacityGiB is the memory of these tokens in a KV cache; null is without
-	// limit, or tokens that are of unknown number or size.
+	// limit, or tokens whose number or size is unknown.
 	CapacityGiB     *float64 `json:"capacity_gib"`
 	HitRatio        float64  `json:"hit_ratio_by_block"`
 	HitRatioByToken *float64 `json:"hit_ratio_by_token"` // null without tokens to divide by

@@ -13,8 +13,8 @@ import (
 const summarySchema = "profile/1"
 
 // A Summary describes a trace. Its field names in JSON are stable and end in
-// their unit where they have one. All figures are of load: rows that did not
-// fail. Null, or an absent field, is what the trace does not tell.
+// their unit where they have one. All figures cover the load: rows that did not
+// fail. A value that the trace does not give is null or absent.
 type Summary struct {
 	Schema string `json:"schema"`
 

@@ -190,7 +190,7 @@ func Whole[T ~int | ~int64 | ~uint64](least, most T) func(Node) (T, error) {
 	}
 }
 
-// Into is the reader that puts what another one makes of a value at a place.
+// Into returns a reader that reads a value with read and stores it at place.
 func Into[T any](place *T, read func(Node) (T, error)) func(Node) error {
 	return func(n Node) error {
 		v, err := read(n)

@@ -14,7 +14,7 @@
 //
 // [Open] gives the encodings of OpenAI's tiktoken (github.com/openai/tiktoken): the same vocabulary files, embedded in the
 // binary, and the same split patterns. [OpenAny] also reads the tokenizer.json of an open model, as Hugging Face's tokenizers
-// library (github.com/huggingface/tokenizers) does. All are of the type [Encoding].
+// library (github.com/huggingface/tokenizers) does. Each is an [Encoding].
 //
 // Other implementations of the patterns run a backtracking regular expression over the text and merge in quadratic time. This
 // one is some thirty times faster on prose, does not allocate once it is warm, and takes O(n log n) on a text without a

@@ -60,7 +60,7 @@ func (e *Encoding) appendSplit(dst []Piece, text string) []Piece {
 	return dst
 }
 
-// AppendPieces appends the tokens of pieces, the first of which starts a text (see [Piece.Starts]); begin says that nothing
+// AppendPieces appends the tokens of pieces. The first piece starts a text (see [Piece.Starts]); begin says that nothing
 // stands before it.
 func AppendPieces(dst []uint32, tok Tokenizer, pieces []Piece, begin bool) []uint32 {
 	for i := 0; i < len(pieces); {

@@ -21,7 +21,7 @@ const (
 // there is a list of merges.
 //
 // All tokens lie end to end in one string, found through an open-addressed table of four bytes a slot. A Go map from string
-// to int takes twice the memory. Most look-ups are of pairs that do not merge, and the tag in the slot turns those away without
+// to int takes twice the memory. Most look-ups are for pairs that do not merge, and the tag in the slot turns those away without
 // touching the text.
 type vocab struct {
 	text    string   // every token, in id order

@@ -55,7 +55,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // mooncake writes rows like those of the published conversation trace: 24 ids
-// on average, of which some 60 in 100 are new, and most are never seen again.
+// on average. Some 60 in 100 are new, and most of those never occur again.
 func mooncake(out *counter, size int64, hashed bool) error {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	recent := make([][]uint64, 20_000) // prompts that later ones build on

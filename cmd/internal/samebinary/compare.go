@@ -61,7 +61,7 @@ func compareFolders(old1, old2, after string) (same bool, err error) {
 // metadata of a Parquet file, which have names.
 type part struct{ name, value string }
 
-// compareParts says what of a file differs. Parts in which the two old runs differ are
+// compareParts lists the parts of a file that differ. Parts in which the two old runs differ are
 // volatile, and the new run may have as many parts of its own in their place.
 func compareParts(old1, old2, after []part, columns bool) (compared, volatile int, differences []string) {
 	stable := common(old1, old2)

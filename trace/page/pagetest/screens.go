@@ -9,7 +9,7 @@ import (
 )
 
 // FirstScreen holds a page to what all reports keep to: at 1280 × 800 pixels the first
-// screen has the answer, of which says are parts, and the whole of the main plot, where
+// screen shows the answer, which contains every text of says, and the whole main plot, where
 // there is one; and neither there nor at 390 × 844 does anything run off to the side. All
 // plots are drawn, without an error. It keeps a screenshot of each size in light and dark.
 func FirstScreen(t *testing.T, name string, page interface{ Write(io.Writer) error }, says ...string) {

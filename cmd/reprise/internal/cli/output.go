@@ -69,7 +69,7 @@ func MissingFile(path string) error {
 	return nil
 }
 
-// PlainError is the text of an error, with what the system says of a path in plain words.
+// PlainError is the text of an error, with what the system says about a path in plain words.
 func PlainError(err error) string {
 	text := err.Error()
 	var at *fs.PathError

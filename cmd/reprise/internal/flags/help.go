@@ -238,7 +238,7 @@ func defaultText(f *pflag.Flag) string {
 	case "duration":
 		if d, err := time.ParseDuration(def); err == nil && d > 0 {
 			short := d.String()
-			// Without units of which there are none: 10m and not 10m0s.
+			// Without units that are zero: 10m and not 10m0s.
 			for _, none := range []string{"m0s", "h0m"} {
 				if cut, ok := strings.CutSuffix(short, none); ok {
 					short = cut + none[:1]

@@ -40,8 +40,8 @@ func (f *PromptText) Register(cmd *cobra.Command) {
 }
 
 // Describe puts into the metadata of a workload how its prompts are made. What
-// no flag says stays as it is; tails, where nothing was said of them before, are
-// as given.
+// no flag sets stays as it is; tails, where nothing was set before, are
+// as the flag says.
 func (f *PromptText) Describe(cmd *cobra.Command, meta *trace.Meta, shareTails bool) error {
 	if cmd.Flags().Changed("share-tails") {
 		shareTails, meta.SharedTails = f.shareTails, ""
@@ -74,7 +74,7 @@ func (f *PromptText) Describe(cmd *cobra.Command, meta *trace.Meta, shareTails b
 }
 
 // Prompts are what makes the prompts of a workload beside what the workload
-// says of them.
+// says about them.
 type Prompts struct {
 	Tokenizer string // --tokenizer, empty for the workload's
 	Seed      string // --seed, empty for the workload's

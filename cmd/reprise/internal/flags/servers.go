@@ -150,7 +150,7 @@ func (f *Servers) Metering(ctx context.Context, endpoints []string, header http.
 	if len(samples) == 0 {
 		return f.metering(endpoints, header)
 	}
-	return asked.metering(endpoints, header) // a new one, whose counts are of the run alone
+	return asked.metering(endpoints, header) // a new one, which counts this run alone
 }
 
 // scraped is what to scrape at an address. The header goes along only to an own one.

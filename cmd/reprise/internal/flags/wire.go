@@ -47,7 +47,7 @@ func (f *Wire) Check() error {
 	return thread.Close()
 }
 
-// Told says on stderr what the results say of the connections.
+// Told prints on stderr what the results tell about the connections.
 func (f *Wire) Told(cmd *cobra.Command, run *result.Run) {
 	if w := run.Wire; w != nil && w.Note != "" {
 		cli.Notef(cmd, "connections: %s", w.Note)

@@ -100,7 +100,7 @@ type Plan struct {
 	Plan *replay.Plan `json:"plan"`
 	// LeastNS is from the first due time to the last when every answer takes no
 	// time: the longest chain of think times. RecordedNS is the same as recorded,
-	// divided by the speed. Both are of causal runs alone.
+	// divided by the speed. Only causal runs have them.
 	LeastNS    *int64 `json:"least_duration_ns"`
 	RecordedNS *int64 `json:"recorded_duration_ns"`
 	Files      *int64 `json:"file_descriptors"` // about

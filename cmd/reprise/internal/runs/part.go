@@ -94,7 +94,7 @@ func (p *workloadPart) whole() bool {
 // all says that a round is the workload as it stands.
 func (p *workloadPart) all() bool { return p.rows.Len() == p.of && p.fromNS == 0 }
 
-// selection is what the results say of the part; nil for the whole.
+// selection is what the results say about the part; nil for the whole.
 func (p *workloadPart) selection() *result.Selection {
 	if p.whole() {
 		return nil
@@ -148,7 +148,7 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	if err != nil {
 		return fmt.Errorf("the sample cannot be set beside the whole: %w", err)
 	}
-	// What tells of a sample is picked. Hits fall with it, since sessions that share
+	// Only measures that describe a sample are kept. Hits fall, since sessions that share
 	// prefixes are fewer.
 	values := map[string]fidelity.Measure{}
 	for _, m := range found.Measures {

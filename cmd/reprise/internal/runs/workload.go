@@ -16,7 +16,7 @@ type Rows struct {
 }
 
 // OpenRows reads a workload. One without blocks gets blocks that nothing
-// shares, so that its prompts are told apart.
+// shares, so that no two of its prompts are equal.
 func OpenRows(t *trace.Trace) (*Rows, int, error) {
 	rows, err := t.Reader()
 	if err != nil {
@@ -30,7 +30,7 @@ func OpenRows(t *trace.Trace) (*Rows, int, error) {
 }
 
 // UnsharedBlock is the block size given to a trace without blocks, so that its
-// prompts are told apart.
+// prompts differ.
 const UnsharedBlock = 512
 
 // PrivacyOf is what the card of a workload says, for the results made of it.

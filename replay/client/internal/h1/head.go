@@ -78,7 +78,7 @@ func parseHead(b []byte) (head, error) {
 	return h, f.settle(&h, minor)
 }
 
-// A frame is what the header says of the body's length.
+// A frame is what the header says about the body's length.
 type frame struct {
 	chunked bool
 	length  string // as Content-Length spells it; empty without one

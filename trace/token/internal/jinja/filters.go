@@ -191,7 +191,7 @@ func unique(c *invocation) any {
 	return NewList(out...)
 }
 
-// each makes a list of what f makes of the items of the value.
+// each applies f to every item of the value and returns the list of results.
 func (c *invocation) each(f func(v any) any) []any {
 	if !truth(c.args[0]) {
 		return nil // none among them

@@ -74,7 +74,7 @@ func (p *parser) name() string {
 	return p.next().text
 }
 
-// body parses statements up to a tag that closes or parts what is open, of which only the opening mark is taken.
+// body parses statements up to a tag that closes or divides the open block. Of that tag it consumes only the opening mark.
 func (p *parser) body() (nodes []node) {
 	p.deeper()
 	defer func() { p.depth-- }()
