@@ -93,7 +93,7 @@ func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {
 	return m, err
 }
 
-// linkability says which requests of a session can be told to be of one.
+// linkability says which requests of a session an attacker can link.
 func linkability(p *PartnerPolicy, sourced bool) string {
 	switch {
 	case !sourced && p.dropsOwn():

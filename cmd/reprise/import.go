@@ -159,7 +159,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	results.Bool("quiet", false, "no progress")
 }
 
-// importMemory is what the collector of garbage aims to stay below.
+// importMemory is the heap size that the garbage collector aims to stay below.
 const importMemory = 240 << 20
 
 // run imports files into the trace that the flags name.
