@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -21,7 +20,8 @@ var shareGPTReads = []SourceField{
 }
 
 // shareGPTFormat reads conversations in the form of ShareGPT's scrapes: a JSON
-// array, read in memory bounded by its largest element. There are no times.
+// array, or JSON lines, read in memory bounded by the largest conversation. There
+// are no times.
 //
 // Each reply becomes an entry with all before it as its messages; the entries
 // of a conversation share their texts. The rules for what the scrapes hold:
@@ -44,31 +44,22 @@ func shareGPTFormat() Format {
 	return Format{
 		Name:    "sharegpt",
 		reads:   shareGPTReads,
-		About:   "ShareGPT conversations: a JSON array of conversations with their texts, without times",
+		About:   "ShareGPT conversations: conversations with their texts, in a JSON array or one a line, without times",
 		Example: `[{"id":"x_0","conversations":[{"from":"human","value":"Hello"},{"from":"gpt","value":"Hi!"}]}]`,
-		detect: func(head []byte) bool {
-			head = bytes.TrimSpace(head)
-			if len(head) == 0 || head[0] != '[' {
-				return false
-			}
-			for _, key := range objectKeys(bytes.TrimSpace(head[1:])) {
-				if key == "conversations" || key == "conversation" {
-					return true
-				}
-			}
-			return false
-		},
-		open: func(in *bufio.Reader, _ []byte, _ Options, s *Source) (decoder, error) {
+		detect: detectObject(func(has func(string) bool) bool {
+			return (has("conversations") || has("conversation")) && !hasWildChat(has) && !hasLMSYS(has)
+		}),
+		open: func(in *bufio.Reader, head []byte, _ Options, s *Source) (decoder, error) {
 			s.info.HasText, s.info.HasSessions = true, true
-			return &shareGPTDecoder{in: newArrayReader(in), s: s}, nil
+			return &shareGPTDecoder{in: newJSONReader(in, head), s: s}, nil
 		},
 	}
 }
 
 // A shareGPTDecoder holds one chat back, since the next element may go on with it.
 type shareGPTDecoder struct {
-	in      *arrayReader
-	element int64 // of the array, from 0
+	in      records
+	element int64 // of the input, from 0
 	entries int64 // handed out so far
 	pending *pendingChat
 	err     error // met after the chat that was handed out last
@@ -235,6 +226,9 @@ func (d *shareGPTDecoder) fault(err error) error {
 	switch {
 	case errors.As(err, &syntax):
 		line, col := d.in.place(int(max(syntax.Offset-1, 0)))
+		if d.in.last() {
+			return cutOff(line, col, "the last record is not whole")
+		}
 		return bad(line, col, "it is not valid JSON")
 	case errors.As(err, &kind):
 		err = errKind

@@ -62,16 +62,19 @@ func TestShareGPTFaults(t *testing.T) {
 		"[" + ok + ",\n{\"conversations\":[null]}]":                                "bad log:2:1: a turn is not an object",
 		"[" + ok + ",\n{\"conversations\":[\"{\"]}]":                               "bad log:2:1: a turn is not an object",
 		"[" + ok + ",\n{\"conversations\":\n[+]}]":                                 "bad log:3:2: it is not valid JSON",
-		"[" + ok:                    "stop log:1:77: unexpected end of file: the JSON array is not closed",
-		"[" + ok + ",\n":            "stop log:2:1: unexpected end of file",
-		"[" + ok + ",\n{\"a\":\"":   "stop log:2:7: unexpected end of file",
-		"[" + ok + "\n " + ok + "]": "stop log:2:2: want an element, a comma or the end",
-		"[" + ok + ",]":             "stop log:1:78: want an element",
-		"[," + ok + "]":             "stop log:1:2: want an element",
-		"[" + ok + "]\n]":           "stop log:2:1: something follows",
-		ok:                          "stop log:1:1: want a JSON array",
-		"[" + ok + "}":              "stop log:1:77: want an element",
-		"[" + ok + ",}]":            "stop log:1:78: want an element",
+		"[" + ok:                         "stop log:1:77: unexpected end of file: the JSON array is not closed",
+		"[" + ok + ",\n":                 "stop log:2:1: unexpected end of file",
+		"[" + ok + ",\n{\"a\":\"":        "stop log:2:7: unexpected end of file",
+		"[" + ok + "\n " + ok + "]":      "stop log:2:2: want an element, a comma or the end",
+		"[" + ok + ",]":                  "stop log:1:78: want an element",
+		"[," + ok + "]":                  "stop log:1:2: want an element",
+		"[" + ok + "]\n]":                "stop log:2:1: something follows",
+		ok + "\n{\"conversations\":":     "stop log:2:17: unexpected end of file: the last record is not whole",
+		ok + "\n{\"conversations\":+}\n": "bad log:2:18: it is not valid JSON",
+		ok + "\n{}\n":                    "bad log:2:1: it has no list of conversations",
+		ok + "\n7\n":                     "bad log:2:1: it is not an object",
+		"[" + ok + "}":                   "stop log:1:77: want an element",
+		"[" + ok + ",}]":                 "stop log:1:78: want an element",
 	} {
 		all, info, err := read(strings.NewReader(in), Options{Format: "sharegpt", MaxBad: 1})
 		got := fmt.Sprint("stop ", err)
@@ -214,6 +217,31 @@ func TestShareGPTStreams(t *testing.T) {
 	}
 	if peak > before.HeapAlloc+limit {
 		t.Errorf("%d MiB in use while reading elements of 1 MiB", (peak-before.HeapAlloc)>>20)
+	}
+}
+
+// A conversation a line is the same as in an array, and chats of other formats stay theirs.
+func TestShareGPTLines(t *testing.T) {
+	const one, two = `{"id":"a_0","conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"b"}]}`,
+		`{"id":"a_1","conversations":[{"from":"human","value":"c"},{"from":"gpt","value":"d"}]}`
+	want := `session=0/a_0 turn=0 after=[] user:"a" reply="b" chat|session=0/a_0 turn=1 after=[0] user:"a" assistant:"b" user:"c" reply="d" chat`
+	for _, in := range []string{"[" + one + "," + two + "]", one + "\n" + two, "\n" + one + "\r\n\n" + two + "\n"} {
+		all, info := mustRead(t, in, Options{})
+		var got []string
+		for i := range all {
+			got = append(got, summary(&all[i]))
+		}
+		if s := strings.Join(got, "|"); s != want || info.Format != "sharegpt" {
+			t.Errorf("%s\n  %s: %s", in, info.Format, s)
+		}
+	}
+	for in, want := range map[string]string{
+		`[` + wildChatFormat().Example + `]`: "wildchat",
+		`[` + lmsysFormat().Example + `]`:    "lmsys",
+	} {
+		if f, err := detectFormat([]byte(in)); err != nil || f.Name != want {
+			t.Errorf("%s is recognised as %q, %v", in, f.Name, err)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"bytes"
 	"strconv"
 
 	"reprise/trace"
@@ -31,10 +30,10 @@ func wildChatFormat() Format {
 	return Format{
 		Name:    "wildchat",
 		reads:   wildChat.reads(),
-		About:   "WildChat conversations: Parquet or JSON lines, with a time for each reply",
+		About:   "WildChat conversations: Parquet, JSON lines or a JSON array, with a time for each reply",
 		Example: `{"conversation_hash":"c0","model":"gpt-4-0314","timestamp":"2023-04-09T00:02:53Z","turn":1,"conversation":[{"role":"user","content":"Hello","timestamp":null},{"role":"assistant","content":"Hi!","timestamp":"2023-04-09T00:02:53Z"}]}`,
 		timed:   true,
-		detect:  detectKeys(hasWildChat),
+		detect:  detectObject(hasWildChat),
 		open:    wildChat.openLines,
 	}
 }
@@ -46,9 +45,9 @@ func lmsysFormat() Format {
 	return Format{
 		Name:    "lmsys",
 		reads:   lmsys.reads(),
-		About:   "LMSYS-Chat conversations: Parquet or JSON lines, without times",
+		About:   "LMSYS-Chat conversations: Parquet, JSON lines or a JSON array, without times",
 		Example: `{"conversation_id":"c0","model":"vicuna-13b","conversation":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi!"}],"turn":1,"language":"English","redacted":false}`,
-		detect:  detectKeys(hasLMSYS),
+		detect:  detectObject(hasLMSYS),
 		open:    lmsys.openLines,
 	}
 }
@@ -84,8 +83,8 @@ func (k dialogueKind) openLines(in *bufio.Reader, head []byte, o Options, s *Sou
 		}
 		return k.openParquet(p, o, s)
 	}
-	first := jsonRows{records: newLineReader(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
-	return k.open(jsonRows{newLineReader(in), s.fields}, first, o, s), nil
+	all, first := jsonInput(in, head, s)
+	return k.open(all, first, o, s), nil
 }
 
 // openParquet reads the columns that are needed; who asked, and from where,
