@@ -27,6 +27,7 @@ type Inspection struct {
 	Nameless  bool             `json:"no_header"` // the first row of CSV does not look like names, and is not shown
 	Flags     []string         `json:"flags"`     // of reprise import, proposed; nil where it needs none or none can be told
 	Missing   string           `json:"missing"`   // what no field looks like, without which there is no import
+	List      string           `json:"list"`      // field of the only object, as APIs return it, that lists the records; empty for none
 	columns   []string         // of CSV and Parquet
 }
 
@@ -178,7 +179,7 @@ func inspectHead(head []byte, o Options) *Inspection {
 	found.gather(in)
 	found.propose()
 	if list := found.envelope(head); list != "" && len(found.Flags) == 0 {
-		found.Missing = "its records are in the list " + list + ", which jq -c '." + list + "[]' takes out"
+		found.List, found.Missing = list, "its records are in the list "+list
 	}
 	return found
 }

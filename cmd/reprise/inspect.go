@@ -118,6 +118,12 @@ func howToImport(cmd *cobra.Command, found *datasets.Inspection, replace map[str
 	var b strings.Builder
 	if found.Missing != "" && replace == nil {
 		fmt.Fprintf(&b, "It cannot be imported as it is: %s.\n", found.Missing)
+		if found.List != "" {
+			file := cmd.Flags().Arg(0)
+			b.WriteString("To import them:\n  jq -c '." + found.List + "[]' " + shellQuoted(file) + " |\n")
+			piped := shellLines("reprise import", []string{"-", "-o", outputBeside(file)})
+			return b.String() + "  " + piped
+		}
 		if len(found.Fields) == 0 {
 			return b.String()
 		}
@@ -134,11 +140,7 @@ func howToImport(cmd *cobra.Command, found *datasets.Inspection, replace map[str
 // fields of its --map replaced by others, in lines of at most 80 columns.
 func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace map[string]string) string {
 	words := slices.Clone(cmd.Flags().Args())
-	out := strings.TrimSuffix(filepath.Base(found.File), ".gz")
-	out = strings.TrimSuffix(out, filepath.Ext(out)) + ".parquet"
-	if out == filepath.Base(found.File) {
-		out = "trace.parquet"
-	}
+	out := outputBeside(found.File)
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		switch name := flag.Name; {
 		case name == "inspect" || name == "json" || replace == nil && slices.Contains(found.Flags, "--"+name):
@@ -164,6 +166,16 @@ func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace m
 		words = append(words, found.Flags...)
 	}
 	return shellLines("reprise import", append(words, "-o", out))
+}
+
+// outputBeside names a trace in the working directory after the log it is made from.
+func outputBeside(log string) string {
+	out := strings.TrimSuffix(filepath.Base(log), ".gz")
+	out = strings.TrimSuffix(out, filepath.Ext(out)) + ".parquet"
+	if out == filepath.Base(log) {
+		return "trace.parquet"
+	}
+	return out
 }
 
 // shellLines is a command line that a shell reads, in lines of at most 80 columns. A flag
