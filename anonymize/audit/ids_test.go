@@ -49,9 +49,6 @@ func TestCBOR(t *testing.T) {
 // Ids that were computed of a known text without a key, or with a weak one, are
 // recognised whatever the scheme.
 func TestIDsOfKnownText(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: nothing in it is concurrent")
-	}
 	t.Parallel()
 	tok, err := token.Open("o200k_base")
 	if err != nil {

@@ -53,9 +53,6 @@ func byRequest(drop bool) anonymize.PartnerPolicy {
 // such blocks passes every check. What many users begin with is no conversation of
 // theirs, whether most requests carry it or not.
 func TestLinkageByBlocks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: nothing in it is concurrent")
-	}
 	t.Parallel()
 	for name, of := range map[string]struct {
 		src  *trace.Trace

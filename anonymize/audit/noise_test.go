@@ -24,9 +24,6 @@ func stillNoise(seed byte) func() *dp.Noise {
 // The mechanism of releases passes, and shows 0.8 of its ε or more: so a fifth
 // more than it claims would be noticed.
 func TestDPBoundOfTheRealMechanism(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: nothing in it is concurrent")
-	}
 	t.Parallel()
 	seeds := byte(2)
 	if os.Getenv("REPRISE_TEST_LONG") != "" {
@@ -129,9 +126,6 @@ func topOfTheData(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) 
 
 // Every planted bug fails.
 func TestDPBoundFindsBugs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: nothing in it is concurrent")
-	}
 	t.Parallel()
 	for name, bug := range map[string]dpMechanism{
 		"no user bound": noUserBound, "sensitivity 1": sensitivityOfOne, "fixed seed": fixedSeed,
