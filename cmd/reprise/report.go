@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -61,8 +62,8 @@ A directory stands for the one results file in it, such as demo or a row of benc
 
 With --contract each run has to keep to clauses such as p95 ttft <= 1s.
 
-The exit code is 4 when a run cannot be trusted, or the contract not be judged,
-and 3 when the contract does not hold.`,
+The exit code is 4 when a run cannot be trusted, 3 when a clause of the contract
+fails, and 4 when none does and one cannot be judged.`,
 		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html
   reprise report r.parquet r.parquet --name before,after --html both.html --plots plots
   reprise report r.parquet --contract contract.yaml
@@ -160,7 +161,7 @@ func (f *reportFlags) report(cmd *cobra.Command, path string) error {
 // write writes the report in its format, and the document of vLLM that a replay
 // saves.
 func (f *reportFlags) write(cmd *cobra.Command, path string, s report.Summary) error {
-	results, err := result.Open(path)
+	results, err := cli.OpenResults(path)
 	if err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func (f *reportFlags) summarise(cmd *cobra.Command, path string, i, n int) (repo
 	if err := f.SetGPUs(&o, i, n); err != nil {
 		return report.Summary{}, err
 	}
-	results, err := result.Open(path)
+	results, err := cli.OpenResults(path)
 	if err != nil {
 		return report.Summary{}, err
 	}
@@ -254,8 +255,9 @@ func untrusted(v report.Verdict) error {
 	return cli.Exit(cli.Untrusted, errors.New("the run is not trustworthy; the report says why"))
 }
 
-// kept is the error of a run that cannot be trusted, of a contract that cannot be
-// judged, or of one that does not hold: the first of them, in this order.
+// kept is the error of a run that cannot be trusted, of a contract that is not met, or of
+// one that cannot be judged: the first of them, in this order. A clause that fails is
+// sure, whatever becomes of the others.
 func kept(s report.Summary) error {
 	err := untrusted(s.Verdict)
 	c := s.Contract
@@ -266,10 +268,10 @@ func kept(s report.Summary) error {
 		return cli.Exit(cli.Untrusted, errors.New(err.Error()+"; "+c.String()))
 	case err != nil:
 		return err
-	case !c.Judged:
-		return cli.Exit(cli.Untrusted, errors.New(c.String()))
+	case c.Fails():
+		return cli.Exit(cli.Check, errors.New(c.String()))
 	}
-	return cli.Exit(cli.Check, errors.New(c.String()))
+	return cli.Exit(cli.Untrusted, errors.New(c.String()))
 }
 
 // runNames are the names of several runs: given, or those of their files. No two
@@ -321,14 +323,20 @@ func (f *reportFlags) reportRuns(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	var runs []report.Named
-	var worst error
+	var untrusted, unmet, unjudged error // of the first run each
 	for i, path := range paths {
 		s, err := f.summarise(cmd, path, i, len(paths))
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if err := kept(s); err != nil && (worst == nil || exitCode(err) > exitCode(worst)) {
-			worst = fmt.Errorf("%s: %w", names[i], err) // 4 goes before 3
+		if err := kept(s); err != nil {
+			first := &unjudged
+			if !s.Verdict.Trustworthy {
+				first = &untrusted
+			} else if s.Contract.Fails() {
+				first = &unmet
+			}
+			*first = cmp.Or(*first, fmt.Errorf("%s: %w", names[i], err))
 		}
 		runs = append(runs, report.Named{Name: names[i], Summary: s})
 	}
@@ -344,15 +352,7 @@ func (f *reportFlags) reportRuns(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return worst
-}
-
-func exitCode(err error) int {
-	var exit *cli.ExitError
-	if errors.As(err, &exit) {
-		return exit.Code
-	}
-	return cli.Failure
+	return cmp.Or(untrusted, unmet, unjudged)
 }
 
 // writePages writes the page of one or several runs, and its plots as files of

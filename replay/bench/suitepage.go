@@ -26,10 +26,10 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 	switch { // what to know before any figure
 	case !r.Trustworthy():
 		out.Verdict = []page.Note{{Level: page.Bad, Text: "A run is not trustworthy; its row says which and why."}}
-	case r.Unjudged():
-		out.Verdict = []page.Note{{Level: page.Warn, Text: "A contract cannot be judged; its row says why."}}
 	case r.Broken():
 		out.Verdict = []page.Note{{Level: page.Bad, Text: "A contract does not hold; its row says by how much."}}
+	case r.Unjudged():
+		out.Verdict = []page.Note{{Level: page.Warn, Text: "A contract cannot be judged; its row says why."}}
 	default:
 		out.Verdict = []page.Note{{Level: page.Good, Text: "Every run is trustworthy."}}
 	}

@@ -62,6 +62,7 @@ type ContractOutcome struct {
 	Name   string   `json:"name"`
 	Holds  bool     `json:"holds"`  // in every run
 	Judged bool     `json:"judged"` // in every run
+	Fails  bool     `json:"fails"`  // a clause does, in some run
 	Broken []string `json:"broken,omitempty"`
 }
 
@@ -229,7 +230,7 @@ func (m *ModelResult) contract(c *report.ContractResult) {
 		m.Contract = &ContractOutcome{Name: c.Name, Holds: true, Judged: true}
 	}
 	o := m.Contract
-	o.Holds, o.Judged = o.Holds && c.Holds, o.Judged && c.Judged
+	o.Holds, o.Judged, o.Fails = o.Holds && c.Holds, o.Judged && c.Judged, o.Fails || c.Fails()
 	if !c.Holds {
 		o.Broken = append(o.Broken, c.String())
 	}
@@ -291,9 +292,9 @@ func (r *SuiteResult) Unjudged() bool {
 	return r.any(func(m *ModelResult) bool { return m.Contract != nil && !m.Contract.Judged })
 }
 
-// Broken tells whether a contract does not hold.
+// Broken tells whether a clause of a contract fails.
 func (r *SuiteResult) Broken() bool {
-	return r.any(func(m *ModelResult) bool { return m.Contract != nil && !m.Contract.Holds })
+	return r.any(func(m *ModelResult) bool { return m.Contract != nil && m.Contract.Fails })
 }
 
 func (r *SuiteResult) any(f func(*ModelResult) bool) bool {
