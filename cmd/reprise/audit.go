@@ -85,7 +85,7 @@ Checks:
 	checks.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; empty runs all")
 	results.OutputVar(&f.result, "`file` for the findings as JSON; empty prints them")
 	results.BoolVar(&f.json, "json", false, "print JSON")
-	results.StringVar(&f.html, "html", "", "`page` to write, with the findings, the fields and the risks that are left")
+	results.FileVar(&f.html, "html", "`page` to write, with the findings, the fields and the risks that are left")
 	checks.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed")
 	checksRest.Seed(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
 	results.Bool("quiet", false, "no progress")

@@ -68,8 +68,8 @@ goes on with the runs that are not complete.
 --baseline DIR prints what changed since the suite was run into DIR. It does not
 say whether a change is more than chance.
 
-The exit code is 4 when a run cannot be trusted or a contract not be judged, and 3
-when a contract does not hold.`,
+The exit code is 4 when a run cannot be trusted, 3 when a clause of a contract
+fails, and 4 when none does and one cannot be judged.`,
 		Example: `  reprise bench --list
   reprise bench serving --preset rtx5080-llama-3.2-3b -o results
   reprise bench serving --model static=preset:rtx5080-llama-3.2-3b,batching=static --model continuous=preset:rtx5080-llama-3.2-3b -o both
@@ -195,7 +195,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err := f.change(cmd, &suite); err != nil {
 		return err
 	}
-	specs, err := rowSpecs(&suite, arg)
+	specs, err := rowSpecs(cmd, &suite, arg, f.trace)
 	if err != nil {
 		return err
 	}
@@ -255,10 +255,10 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	switch {
 	case !result.Trustworthy():
 		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy; the tables say which and why"))
-	case result.Unjudged():
-		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged; the tables say why"))
 	case result.Broken():
 		return cli.Exit(cli.Check, errors.New("a contract does not hold; the tables say by how much"))
+	case result.Unjudged():
+		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged; the tables say why"))
 	}
 	return nil
 }
@@ -335,8 +335,9 @@ func (f *benchFlags) write(w io.Writer, r *bench.SuiteResult) error {
 // suiteSpecs are the specifications of a suite's workloads, by row.
 type suiteSpecs map[string]*spec.Spec
 
-// rowSpecs reads the specification of every row that has one, before anything runs.
-func rowSpecs(s *bench.Suite, suite string) (suiteSpecs, error) {
+// rowSpecs reads the specification of every row that has one, and looks whether the
+// others, and --trace, name traces, before anything runs.
+func rowSpecs(cmd *cobra.Command, s *bench.Suite, suite, given string) (suiteSpecs, error) {
 	out := suiteSpecs{}
 	for i := range s.Rows {
 		row := &s.Rows[i]
@@ -353,6 +354,16 @@ func rowSpecs(s *bench.Suite, suite string) (suiteSpecs, error) {
 			one, err = spec.Parse(w.Name, text)
 		case w.File != "":
 			one, err = openSpec(w.File)
+		}
+		path := row.Workload.File
+		if row.Workload.Trace {
+			path = given
+		}
+		if one == nil && err == nil && path != "" { // a trace, which is opened now, and not after hours of other rows
+			var t *trace.Trace
+			if t, err = cli.OpenTrace(cmd, path); err == nil {
+				err = t.Close()
+			}
 		}
 		if err != nil {
 			return nil, cli.Exit(cli.Usage, err)

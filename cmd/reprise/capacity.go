@@ -69,7 +69,7 @@ requests that met it alone share the cost as well.`,
 	demand.NumberVar(&f.watts, "watts", 0, "watts that a GPU and its share of the machine draw")
 	demand.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, where it is not in that of the GPU-hour; takes --watts")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
-	results.StringVar(&f.html, "html", "", "self-contained page to write")
+	results.FileVar(&f.html, "html", "self-contained page to write")
 	cmd.AddCommand(predictCommand())
 	return cmd
 }
@@ -77,9 +77,6 @@ requests that met it alone share the cost as well.`,
 func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	if !(f.target > 0) {
 		return cli.Usagef("say how much is to be served: --target-rate 100, in requests per second")
-	}
-	if err := cli.KeepInputs([]string{path}, f.html); err != nil {
-		return err
 	}
 	headroom, err := quantity.Share(f.headroom)
 	if err != nil {

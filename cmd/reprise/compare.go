@@ -25,7 +25,6 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/compare"
 	"reprise/replay/report"
-	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/quantity"
 )
@@ -108,7 +107,7 @@ significantly worse.`,
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
 	flags.Details(fl)
-	results.StringVar(&f.judge.HTML, "html", "", "self-contained `page` to write")
+	results.FileVar(&f.judge.HTML, "html", "self-contained `page` to write")
 	judgement.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.Trust.Register(cmd)
 	f.readers = map[string]bool{}
@@ -336,7 +335,7 @@ func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *compare.
 	if err != nil {
 		return report.Summary{}, err
 	}
-	results, err := result.Open(path)
+	results, err := cli.OpenResults(path)
 	if err != nil {
 		return report.Summary{}, err
 	}
@@ -371,7 +370,7 @@ func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o co
 	if err != nil {
 		return c, err
 	}
-	results, err := result.Open(args[0])
+	results, err := cli.OpenResults(args[0])
 	if err != nil {
 		return c, err
 	}

@@ -55,7 +55,7 @@ docs/formats.md says what each of them loses.`,
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
 	everyday.OutputVar(&f.out, "`file` to write instead of stdout")
 	everyday.StringVar(&f.to, "to", "", "`format` to write")
-	everyday.StringVar(&f.header, "header", "", "second `file`, for formats that have one")
+	everyday.FileVar(&f.header, "header", "second `file`, for formats that have one")
 	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")
 	f.prompts.Register(fl, "tokenizer of prompts; empty takes the trace's, else o200k_base", "seed of prompts; empty takes the trace's, else 1")
 	return cmd

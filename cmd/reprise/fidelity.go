@@ -61,7 +61,7 @@ docs/synthesis.md says what every measure is.`,
 	results.OutputVar(&f.out, "`file` to write instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
-	results.StringVar(&f.html, "html", "", "self-contained `page` to write, with the curves of both")
+	results.FileVar(&f.html, "html", "self-contained `page` to write, with the curves of both")
 	judgement.StringArrayVar(&f.limits, "max", nil, "largest distance that a check lets pass, as `NAME=LIMIT`, for any measure, or NAME=off; may be repeated")
 	judgementRest.ShareVar(&f.from, "from", 0, "share of the duration, below 1, after which requests count; those before are history")
 	judgementRest.DurationVar(&f.warmUp, "warm-up", 0, "the same as a time from the first arrival; the later of the two holds")

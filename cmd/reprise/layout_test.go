@@ -53,7 +53,7 @@ var mayImport = map[string]string{
 	"replay/bench":     "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/strictyaml",
 	"cmd/reprise":      "*",
 
-	"cmd/reprise/internal/cli":   "trace trace/textpage",
+	"cmd/reprise/internal/cli":   "replay/result trace trace/textpage",
 	"cmd/reprise/internal/flags": "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scrape synth/prompt trace trace/arrival trace/quantity trace/strictyaml trace/token",
 	"cmd/reprise/internal/runs":  "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/client replay/engine replay/host replay/openai replay/report replay/result synth synth/fidelity synth/prompt trace trace/profile trace/quantity trace/token",
 

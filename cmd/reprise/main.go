@@ -104,7 +104,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return err
 		}
 		began = true
-		return cli.CheckOutput(cmd, args)
+		return cli.CheckOutputs(cmd, args)
 	}
 	root.SetArgs(flags.RepeatLists(args))
 	root.SetIn(stdin)

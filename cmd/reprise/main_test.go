@@ -43,14 +43,19 @@ func reprise(t testing.TB, args ...string) (stdout, stderr string, code int) {
 // use one name several times. What happens without it is in TestExistingOutput.
 func replacing(args []string) []string {
 	cmd, _, err := rootCommand().Find(args)
-	at := slices.Index(args, "-o") + 1
-	if err != nil || cmd.Flags().Lookup("overwrite") == nil || at == 0 || at == len(args) {
+	if err != nil || cmd.Flags().Lookup("overwrite") == nil || slices.Contains(args, "--overwrite") {
 		return args
 	}
-	if info, err := os.Stat(args[at]); err != nil || !info.Mode().IsRegular() {
-		return args
+	for i, name := range []string{"-o", "--html", "--plots", "--header", "--histograms", "--tables", "--result-filename"} {
+		at := slices.Index(args, name) + 1
+		if at == 0 || at == len(args) {
+			continue
+		}
+		if info, err := os.Stat(args[at]); err == nil && (info.Mode().IsRegular() || i == 2) {
+			return slices.Insert(slices.Clone(args), at+1, "--overwrite")
+		}
 	}
-	return slices.Insert(slices.Clone(args), at+1, "--overwrite")
+	return args
 }
 
 // must runs the command and expects it to succeed. A replay may come out as not
@@ -100,7 +105,7 @@ func shared(t testing.TB, name string) string {
 func TestNotATrace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"gateway.jsonl": userLog(3)})
-	for arg, want := range map[string]string{"gateway.jsonl": "of a log, reprise import makes a trace", ".": ". is a directory: name a trace"} {
+	for arg, want := range map[string]string{"gateway.jsonl": "gateway.jsonl is not a trace or a workload: reprise import gateway.jsonl -o t.parquet makes a trace of a log", ".": ". is a directory: name a trace"} {
 		if _, errs, code := reprise(t, "profile", arg); code != cli.Failure || !strings.Contains(errs, want) {
 			t.Errorf("profile %s: code %d\n%s", arg, code, errs)
 		}

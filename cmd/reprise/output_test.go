@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -18,6 +19,10 @@ import (
 func TestExistingOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"log.jsonl": userLog(5), "t.parquet": "mine", "w.parquet": "mine", "r.parquet": "mine", "p.txt": "mine"})
+	if err := os.Mkdir("drawn", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, map[string]string{"drawn/ttft.svg": "mine"})
 	try := func(line string) (string, int) {
 		var errs bytes.Buffer
 		code := run(context.Background(), strings.Fields(line), strings.NewReader(""), &bytes.Buffer{}, &errs)
@@ -25,15 +30,24 @@ func TestExistingOutput(t *testing.T) {
 	}
 	const help = "Run with --help for how to use it.\n"
 	for line, want := range map[string]string{
-		"import log.jsonl -o t.parquet":                            "reprise: t.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
-		"synth chat -n 5 -o w.parquet":                             "reprise: w.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
-		"profile log.jsonl -o p.txt":                               "reprise: p.txt exists: name another file with -o, or replace it with --overwrite\n" + help,
-		"simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet": "reprise: r.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
-		"replay w.parquet --url http://127.0.0.1:1 -o r.parquet":   "reprise: r.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
-		"import log.jsonl -o no/such/t.parquet":                    "reprise: folder no/such does not exist: make it first, or name another with -o\n" + help,
-		"import log.jsonl -o .":                                    "reprise: . is a folder: name a file in it, such as -o out.parquet\n" + help,
-		"import log.jsonl --overwrite -o log.jsonl":                "reprise: log.jsonl is what is read, and would be overwritten: name another output\n" + help,
-		"import log.jsonl -o log.jsonl":                            "reprise: log.jsonl is what is read, and would be overwritten: name another output\n" + help,
+		"import log.jsonl -o t.parquet":                                       "reprise: t.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"synth chat -n 5 -o w.parquet":                                        "reprise: w.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"profile log.jsonl -o p.txt":                                          "reprise: p.txt exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet":            "reprise: r.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"replay w.parquet --url http://127.0.0.1:1 -o r.parquet":              "reprise: r.parquet exists: name another file with -o, or replace it with --overwrite\n" + help,
+		"import log.jsonl -o no/such/t.parquet":                               "reprise: folder no/such does not exist: make it first, or name another with -o\n" + help,
+		"import log.jsonl -o .":                                               "reprise: . is a folder: name a file in it, such as -o out.parquet\n" + help,
+		"import log.jsonl --overwrite -o log.jsonl":                           "reprise: log.jsonl is what is read, and would be overwritten: name another output\n" + help,
+		"import log.jsonl -o log.jsonl":                                       "reprise: log.jsonl is what is read, and would be overwritten: name another output\n" + help,
+		"replay w.parquet -o w.parquet --overwrite":                           "reprise: w.parquet is what is read, and would be overwritten: name another output\n" + help,
+		"replay w.parquet -o x.parquet --html r.parquet":                      "reprise: r.parquet exists: name another file with --html, or replace it with --overwrite\n" + help,
+		"replay w.parquet -o x.parquet --html x.parquet":                      "reprise: two outputs are to be written to x.parquet: name a file for each\n" + help,
+		"replay w.parquet -o x.parquet --plots p.txt":                         "reprise: p.txt is a file: name a folder with --plots\n" + help,
+		"replay w.parquet -o x.parquet --plots drawn":                         "reprise: drawn holds plots, such as drawn/ttft.svg: name another folder with --plots, or replace them with --overwrite\n" + help,
+		"replay w.parquet -o x.parquet --save-result --result-filename p.txt": "reprise: p.txt exists: name another file with --result-filename, add to it with --append-result, or replace it with --overwrite\n" + help,
+		"profile t.parquet --tables p.txt":                                    "reprise: p.txt exists: name another file with --tables, or replace it with --overwrite\n" + help,
+		"compare t.parquet t.parquet --html no/c.html":                        "reprise: folder no does not exist: make it first, or name another with --html\n" + help,
+		"sweep w.parquet --html p.txt":                                        "reprise: p.txt exists: name another file with --html, or replace it with --overwrite\n" + help,
 	} {
 		if got, code := try(line); got != want || code != cli.Usage {
 			t.Errorf("%s: exit code %d\n%s\nwant\n%s", line, code, got, want)
@@ -63,12 +77,13 @@ func TestExistingOutput(t *testing.T) {
 	}
 }
 
-// Every command whose -o is a file can replace it, and none whose -o is a directory asks.
+// Every command that writes a file can replace it, and none that writes into a directory
+// alone asks.
 func TestOverwriteIsOffered(t *testing.T) {
-	directories := "reprise sweep, reprise compare, reprise bench, reprise bench matrix, reprise demo, reprise capacity"
+	directories := "reprise bench, reprise bench matrix, reprise demo"
 	var look func(*cobra.Command)
 	look = func(c *cobra.Command) {
-		out := c.Flags().Lookup("output")
+		out := cmp.Or(c.Flags().Lookup("html"), c.Flags().Lookup("output"))
 		if isFile := out != nil && !strings.Contains(directories, c.CommandPath()); isFile != (c.Flags().Lookup("overwrite") != nil) {
 			t.Errorf("%s: -o is a file: %v", c.CommandPath(), isFile)
 		}
@@ -110,7 +125,7 @@ func TestMissingInput(t *testing.T) {
 		}
 	}
 	must(t, "synth", "chat", "-n", "5", "-o", "c.parquet")
-	if _, errs, _ := reprise(t, "profile", "c.parquet", "--html", "no/p.html"); errs != "reprise: folder no does not exist: make it first, or name another\n" {
+	if _, errs, _ := reprise(t, "profile", "c.parquet", "--html", "no/p.html"); errs != "reprise: folder no does not exist: make it first, or name another with --html\nRun with --help for how to use it.\n" {
 		t.Error(errs)
 	}
 }

@@ -65,9 +65,9 @@ layers × latent × bytes of a model with multi-head latent attention. Names:
 	results.OutputVar(&f.out, "`file` to write instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
-	resultsRest.StringVar(&f.histograms, "histograms", "", "Parquet `file` for the histograms: metric, category, lo, hi, count")
-	results.StringVar(&f.html, "html", "", "self-contained `page` to write")
-	resultsRest.StringVar(&f.tables, "tables", "", "Parquet `file` for the curves and tables: table, key, value, unit")
+	resultsRest.FileVar(&f.histograms, "histograms", "Parquet `file` for the histograms: metric, category, lo, hi, count")
+	results.FileVar(&f.html, "html", "self-contained `page` to write")
+	resultsRest.FileVar(&f.tables, "tables", "Parquet `file` for the curves and tables: table, key, value, unit")
 	caches.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the server whose reachable hit ratio is computed")
 	statistics.DurationVar(&f.warmUp, "warm-up", -1, "when the steady state begins; half of the trace unless given")
 	caches.Int64Var(&f.kvBytes, "kv-bytes-per-token", 0, "`bytes` of KV cache that a token takes, over all layers")
@@ -80,9 +80,6 @@ layers × latent × bytes of a model with multi-head latent attention. Names:
 
 func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.check(cmd); err != nil {
-		return err
-	}
-	if err := cli.KeepInputs([]string{path}, f.out, f.html, f.tables, f.histograms); err != nil {
 		return err
 	}
 	t, err := cli.OpenTrace(cmd, path)

@@ -38,7 +38,7 @@ func TestReportOfADirectory(t *testing.T) {
 	}
 	refuse(dir, `"reprise compare `+dir+`" says`)
 	// What is no results file is told as such.
-	if _, errs, code := reprise(t, "report", filepath.Join(dir, "w.parquet")); code != cli.Failure || !strings.Contains(errs, "no results of a replay") {
+	if _, errs, code := reprise(t, "report", filepath.Join(dir, "w.parquet")); code != cli.Failure || !strings.Contains(errs, "w.parquet holds a trace or a workload, not the results of a run: reprise profile ") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -328,7 +328,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneSe
 
 // complete says whether a run was made to its end.
 func complete(path string) bool {
-	r, err := result.Open(path)
+	r, err := cli.OpenResults(path)
 	if err != nil {
 		return false
 	}

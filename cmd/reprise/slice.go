@@ -26,9 +26,6 @@ from its begin, and the slice declares the part of it between them.`,
 			if start < 0 || end < 0 || end > 0 && end <= start {
 				return cli.Usagef("the window from %v to %v is empty", start, end)
 			}
-			if err := cli.KeepInputs(args, out); err != nil {
-				return err
-			}
 			t, err := cli.OpenTrace(cmd, args[0])
 			if err != nil {
 				return err

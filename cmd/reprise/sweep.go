@@ -87,9 +87,6 @@ and 3 when it holds at no load.`,
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep`,
 		Args: flags.Wants(1, 1, "which workload?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.KeepInputs(args, f.html); err != nil {
-				return err
-			}
 			settings, err := f.serve.Settings(cmd)
 			if err != nil {
 				return err
@@ -110,7 +107,7 @@ and 3 when it holds at no load.`,
 	f.register(cmd)
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.BoolVar(&f.asJSON, "json", false, "print JSON")
-	everyday.StringVar(&f.html, "html", "", "self-contained `page` to write")
+	everyday.FileVar(&f.html, "html", "self-contained `page` to write")
 	return cmd
 }
 

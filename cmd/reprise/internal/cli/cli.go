@@ -7,6 +7,7 @@
 //   - cli.go: exit codes and the errors that carry them, messages on stderr, --quiet
 //   - files.go: input files and stdin, output files and stdout, refusing to overwrite an
 //     input
+//   - kinds.go: what a file holds that is not what was wanted, and the command that takes it
 //   - output.go: an output that exists, a folder or an input that does not; errors of files
 //     in plain words
 //   - progress.go: bars and lines of progress
@@ -24,7 +25,8 @@ import (
 // Version is the program's version. The linker sets it.
 var Version = "unversioned"
 
-// Exit codes. Where several apply, the first of 2, 1, 4, 3 is used.
+// Exit codes. Where several apply, the first of 2, 1, 4, 3 is used; but a clause of a
+// contract that fails (3) goes before one that cannot be judged (4).
 const (
 	Good      = 0
 	Failure   = 1

@@ -16,19 +16,18 @@ import (
 // Standard names stdin or stdout where a command line takes a file.
 const Standard = "-"
 
-// OpenTrace opens a trace by its path, or from stdin.
+// OpenTrace opens a trace by its path, or from stdin. Of a file that holds something else,
+// the error says what, and which command takes it.
 func OpenTrace(cmd *cobra.Command, path string) (*trace.Trace, error) {
 	if path == Standard {
 		return trace.Spool("stdin", cmd.InOrStdin())
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory: name a trace or a workload in it", path)
+	}
 	t, err := trace.Open(path)
-	if info, serr := os.Stat(path); err != nil && serr == nil {
-		switch {
-		case info.IsDir():
-			err = fmt.Errorf("%s is a directory: name a trace or a workload in it", path)
-		case errors.Is(err, trace.ErrNoFooter):
-			err = fmt.Errorf("%w; of a log, reprise import makes a trace", err)
-		}
+	if err != nil {
+		err = otherKind(path, err, "a trace or a workload", trace.Schema)
 	}
 	return t, err
 }

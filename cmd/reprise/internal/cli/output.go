@@ -7,52 +7,105 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// CheckOutput looks at the file that -o names before a command begins, so that hours of
-// work do not end in a file that cannot be written: its folder must exist and be
-// writable, and it may not exist itself without --overwrite. Pipes, devices and stdout
-// are written as they are. A run that goes on with --resume, or that only plans with
-// --dry-run, is not held up. An output that is an input as well is left to [KeepInputs].
-func CheckOutput(cmd *cobra.Command, args []string) error {
+// Written annotates a flag that names a file to write, [WrittenFolder] one that names a
+// folder.
+const (
+	Written       = "reprise_written"
+	WrittenFolder = "reprise_written_folder"
+)
+
+// CheckOutputs looks at what flags name to be written before a command begins, so that
+// hours of work do not end in a file that cannot be written: its folder must exist and be
+// writable, it may not be an input or another output, and it may not exist itself without
+// --overwrite. Pipes, devices and stdout are written as they are. A run that goes on with
+// --resume keeps its output, and one that only plans with --dry-run writes none. An input
+// that does not exist is said first.
+func CheckOutputs(cmd *cobra.Command, args []string) error {
 	fl := cmd.Flags()
 	set := func(name string) bool {
 		on, err := fl.GetBool(name)
 		return err == nil && on
 	}
-	out, err := fl.GetString("output")
-	if err != nil || fl.Lookup("overwrite") == nil || out == "" || out == Standard || set("dry-run") || set("resume") {
+	if set("dry-run") {
 		return nil
 	}
-	folder := filepath.Dir(out)
-	info, err := os.Stat(out)
-	switch {
-	case err == nil && info.IsDir():
-		return Usagef("%s is a folder: name a file in it, such as -o %s", out, filepath.Join(out, "out.parquet"))
-	case err == nil && !info.Mode().IsRegular():
-		return nil
-	case err == nil && !set("overwrite"):
-		for _, arg := range args {
-			if in, err := os.Stat(arg); err == nil && os.SameFile(in, info) {
-				return nil
+	var paths []string
+	var fault error
+	fl.VisitAll(func(flag *pflag.Flag) {
+		_, file := flag.Annotations[Written]
+		_, folder := flag.Annotations[WrittenFolder]
+		path := flag.Value.String()
+		if !file && !folder || path == "" || path == Standard || flag.Name == "output" && set("resume") {
+			return
+		}
+		paths = append(paths, path)
+		name := "--" + flag.Name
+		if flag.Shorthand != "" {
+			name = "-" + flag.Shorthand
+		}
+		switch {
+		case fault != nil:
+		case folder:
+			fault = checkFolder(path, name, set("overwrite"))
+		default:
+			fault = checkFile(path, name, set("overwrite"))
+		}
+	})
+	if err := KeepInputs(args, paths...); err != nil || fault == nil {
+		return err
+	}
+	for _, arg := range args {
+		if _, err := os.Stat(arg + ".journal"); err != nil { // of a run that did not end, which is read in its place
+			if err := MissingFile(arg); err != nil {
+				return err
 			}
 		}
-		return Usagef("%s exists: name another file with -o, or replace it with --overwrite", out)
+	}
+	return fault
+}
+
+// checkFile says why a file cannot be written, which is named by a flag.
+func checkFile(path, flag string, overwrite bool) error {
+	folder := filepath.Dir(path)
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return Usagef("%s is a folder: name a file in it, such as %s %s", path, flag, filepath.Join(path, "out.parquet"))
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	case err == nil && !overwrite:
+		return Usagef("%s exists: name another file with %s, or replace it with --overwrite", path, flag)
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-			return Usagef("folder %s does not exist: make it first, or name another with -o", folder)
+			return Usagef("folder %s does not exist: make it first, or name another with %s", folder, flag)
 		}
 	}
 	probe, err := os.CreateTemp(folder, ".reprise-*")
-	if errors.Is(err, fs.ErrPermission) {
-		return Exit(Failure, fmt.Errorf("no permission to write to folder %s: name another with -o", folder))
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return Exit(Failure, fmt.Errorf("no permission to write to folder %s: name another with %s", folder, flag))
 	}
 	if err != nil {
 		return nil // the writing says what is wrong
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// checkFolder says why plots cannot be written to a folder, which is made if need be.
+func checkFolder(path, flag string, overwrite bool) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		return Usagef("%s is a file: name a folder with %s", path, flag)
+	}
+	if before, _ := filepath.Glob(filepath.Join(path, "*.svg")); len(before) > 0 && !overwrite {
+		return Usagef("%s holds plots, such as %s: name another folder with %s, or replace them with --overwrite", path, before[0], flag)
+	}
+	return nil
 }
 
 // MissingFile is the error for a path, with an extension as traces and logs have them,

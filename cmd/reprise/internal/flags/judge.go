@@ -47,8 +47,9 @@ func (f *Judge) Register(cmd *cobra.Command) {
 // RegisterPages registers what asks for files beside the report.
 func (f *Judge) RegisterPages(fl *pflag.FlagSet) {
 	everyday, rest := Sections(fl, ResultsFlags)
-	everyday.StringVar(&f.HTML, "html", "", "self-contained `page` to write")
+	everyday.FileVar(&f.HTML, "html", "self-contained `page` to write")
 	rest.StringVar(&f.Plots, "plots", "", "directory to write each plot of the page to, as SVG and as CSV")
+	rest.written("plots", cli.WrittenFolder)
 	Details(fl)
 }
 

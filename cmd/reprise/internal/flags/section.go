@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // A Section declares flags of one named group of a command's help. Its methods are those
@@ -81,11 +83,26 @@ func (s Section) StringVarP(to *string, name, letter, def, usage string) {
 	s.mark(name)
 }
 
-// OutputVar declares -o, which names a file to write, and --overwrite, without which
-// [cli.CheckOutput] refuses one that exists.
+// OutputVar declares -o, which names a file to write, as [Section.FileVar] does.
 func (s Section) OutputVar(to *string, usage string) {
-	s.StringVarP(to, "output", "o", "", usage)
-	Section{s.fl, s.title, false}.Bool("overwrite", false, "replace the file that -o names, if it exists")
+	s.fl.StringVarP(to, "output", "o", "", usage)
+	s.written("output", cli.Written)
+}
+
+// FileVar declares a flag that names a file to write, and --overwrite, without which
+// [cli.CheckOutputs] refuses one that exists.
+func (s Section) FileVar(to *string, name, usage string) {
+	s.fl.StringVar(to, name, "", usage)
+	s.written(name, cli.Written)
+}
+
+// written marks a flag that names what is written.
+func (s Section) written(name, kind string) {
+	s.mark(name)
+	s.fl.Lookup(name).Annotations[kind] = nil
+	if s.fl.Lookup("overwrite") == nil {
+		Section{s.fl, ResultsFlags, false}.Bool("overwrite", false, "replace files that exist")
+	}
 }
 
 // StringArrayVar declares a flag that may be repeated.

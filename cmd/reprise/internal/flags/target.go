@@ -114,6 +114,9 @@ func (f *Target) Register(cmd *cobra.Command) {
 // Check refuses what needs no file to be seen to be wrong.
 func (f *Target) Check() error {
 	f.APIGiven()
+	if apis := []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIEmbeddings, result.APIAuto}; !slices.Contains(apis, f.API) {
+		return cli.Usagef("--api: %s is no API: write one of %s", quantity.Quote(f.API), strings.Join(apis, ", "))
+	}
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return cli.Usagef("--tls-cert and --tls-key go together")
 	}

@@ -33,6 +33,8 @@ type VLLMResult struct {
 	goodput     []string
 
 	Backend, Model string // as the spellings of vLLM name them
+
+	replaces func() bool // whether --overwrite is given
 }
 
 // register adds what a document holds, for report and replay.
@@ -54,6 +56,7 @@ func (f *VLLMResult) RegisterSave(cmd *cobra.Command) {
 	everyday.BoolVar(&f.save, "save-result", false, "also write the JSON that vllm bench serve --save-result writes")
 	rest.BoolVar(&f.appends, "append-result", false, "the same, on a further line of the file")
 	rest.StringVar(&f.dir, "result-dir", "", "directory for vLLM's JSON; empty is the current one")
+	f.replaces = func() bool { on, err := fl.GetBool("overwrite"); return err == nil && on }
 	rest.StringVar(&f.name, "result-filename", "", "name of vLLM's JSON; empty makes one of label, rate, model and time as vLLM does")
 }
 
@@ -72,6 +75,12 @@ func (f *VLLMResult) check(written bool, how string) error {
 	} {
 		if flag.given && !written {
 			return cli.Usagef("--%s says something of vLLM's JSON, which is written with %s", flag.name, how)
+		}
+	}
+	if f.save && !f.appends && f.name != "" && !f.replaces() {
+		path := filepath.Join(f.dir, f.name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return cli.Usagef("%s exists: name another file with --result-filename, add to it with --append-result, or replace it with --overwrite", path)
 		}
 	}
 	o, err := f.options(result.Run{})

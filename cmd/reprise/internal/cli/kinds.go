@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reprise/replay/result"
+	"reprise/trace"
+)
+
+// OpenResults opens the results of a run. Of a file that holds something else, the error
+// says what, and which command takes it.
+func OpenResults(path string) (*result.File, error) {
+	f, err := result.Open(path)
+	if err != nil {
+		err = otherKind(path, err, "the results of a run", result.Schema)
+	}
+	return f, err
+}
+
+// fileKinds are what Parquet files of ours hold, by their schema, and the command that
+// takes them.
+var fileKinds = map[string][2]string{
+	trace.Schema:         {"a trace or a workload", "reprise profile %[1]s describes it, reprise replay %[1]s sends it"},
+	result.Schema:        {"the results of a run", "reprise report %[1]s reads them"},
+	result.MetricsSchema: {"what was measured at the servers of a run", "reprise report reads it beside the results"},
+	"model/1":            {"a model of a trace", "reprise synth %[1]s -o w.parquet makes a workload of it"},
+	"histograms/1":       {"the histograms of a profile", "reprise synth fit %[1]s -o m.model makes a model of them"},
+	"tables/1":           {"the tables of a profile", "name the trace that they were made of"},
+}
+
+// otherKind says what a file holds that could not be read as what was wanted, and what
+// takes it. err is why, and stays where the file looks like what was wanted.
+func otherKind(path string, err error, wanted, schema string) error {
+	f, openErr := os.Open(path)
+	if openErr != nil || errors.Is(err, trace.ErrRaw) {
+		return err
+	}
+	defer f.Close()
+	info, statErr := f.Stat()
+	if statErr != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	begin := make([]byte, 4)
+	n, _ := io.ReadFull(f, begin)
+	p, parquetErr := trace.OpenParquet(f, info.Size())
+	if parquetErr == nil {
+		found, _ := p.Lookup("reprise.schema")
+		kind, known := fileKinds[found]
+		switch {
+		case found == schema:
+			return err
+		case known:
+			return fmt.Errorf("%s holds %s, not %s: %s", path, kind[0], wanted, fmt.Sprintf(kind[1], path))
+		case found == "":
+			return fmt.Errorf("%s is a Parquet file of another tool, not %s: reprise import %[1]s -o t.parquet makes a trace of a log", path, wanted)
+		}
+		return err
+	}
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case n == 0:
+		return fmt.Errorf("%s is empty", path)
+	case string(begin) == "PAR1":
+		return fmt.Errorf("%s is cut off: it begins as Parquet, and its end is missing. Copy or make it again", path)
+	case string(begin) == "\xff\xff\xff\xff" && schema != result.Schema:
+		return fmt.Errorf("%s is the journal of a run, not %s: reprise report %[1]s reads it", path, wanted)
+	case schema == result.Schema && string(begin) == "\xff\xff\xff\xff": // a journal that is damaged
+		return err
+	case schema == result.Schema:
+		return fmt.Errorf("%s is not %s: name the file that replay or simulate wrote with -o", path, wanted)
+	case ext == ".yaml" || ext == ".yml":
+		return fmt.Errorf("%s is YAML, not %s: reprise synth %[1]s -o w.parquet makes a workload of a description", path, wanted)
+	}
+	return fmt.Errorf("%s is not %s: reprise import %[1]s -o t.parquet makes a trace of a log", path, wanted)
+}
