@@ -2,9 +2,9 @@
 # then all of it works offline.
 GO ?= go
 BIN := bin/reprise
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
+VERSION := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unversioned)
 
-.PHONY: help man demo test lint test-engine bench build race peers-race fuzz mutants clean
+.PHONY: help man demo test lint test-engine bench build release release-test race peers-race fuzz mutants clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	$(BIN) demo -o demo
@@ -26,6 +26,12 @@ build: ## one static binary
 
 man: build ## the manual pages, to bin/man1
 	$(BIN) man bin/man1
+
+release: ## archives, SBOMs, image and checksums for all platforms, to dist/; see docs/install.md
+	$(GO) run ./cmd/internal/release -o dist
+
+release-test: release ## run what can be run of dist/ here, and look into the rest
+	REPRISE_TEST_DIST=$(CURDIR)/dist $(GO) test -count=1 -v -run Dist ./cmd/internal/release
 
 bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
@@ -69,4 +75,4 @@ mutants: ## plant $(MUTANTS) random faults in each of seven packages, and list t
 	@for p in ./replay ./replay/result ./replay/client ./datasets ./synth ./replay/engine ./anonymize/audit; do $(GO) run ./cmd/internal/mutate -n $(MUTANTS) $$p || failed=1; done; test -z "$$failed"
 
 clean: ## remove what the targets above wrote, but not RACE_DIR
-	rm -rf bin demo
+	rm -rf bin demo dist

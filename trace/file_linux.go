@@ -11,8 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openUnnamed opens a file without a name in dir (open(2), O_TMPFILE).
+// ownFiles are the files that this process has open. A bare chroot has no /proc.
+const ownFiles = "/proc/self/fd"
+
+// openUnnamed opens a file without a name in dir (open(2), O_TMPFILE), where it can
+// be given one later.
 func openUnnamed(dir string, mode os.FileMode) (*os.File, error) {
+	if _, err := os.Stat(ownFiles); err != nil {
+		return nil, err
+	}
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
 	if err != nil {
 		return nil, err
@@ -27,7 +34,7 @@ func openUnnamed(dir string, mode os.FileMode) (*os.File, error) {
 // beside it, ready for a rename: linkat itself cannot replace a file. The way
 // through /proc needs no privilege.
 func linkUnnamed(f *os.File, path string) (string, error) {
-	self := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
+	self := fmt.Sprintf("%s/%d", ownFiles, f.Fd())
 	for name := path; ; name = filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.part-%08x", filepath.Base(path), rand.Uint32())) {
 		err := unix.Linkat(unix.AT_FDCWD, self, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 		if err == nil {

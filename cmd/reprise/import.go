@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	_ "time/tzdata" // --tz works where the system has no time zones: in a container, on Windows
 
 	"github.com/spf13/cobra"
 

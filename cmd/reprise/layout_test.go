@@ -59,6 +59,7 @@ var mayImport = map[string]string{
 
 	"cmd/internal/codecheck":  "",
 	"cmd/internal/mutate":     "",
+	"cmd/internal/release":    "",
 	"cmd/internal/samebinary": "",
 
 	"examples/readtrace":  "trace",

@@ -48,9 +48,9 @@ func versionCommand() *cobra.Command {
 
 // thisBuild asks the binary what it was made of.
 func thisBuild() build {
-	b := build{Version: cli.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{Version: cli.Version, Commit: cli.Commit, Date: cli.CommitDate, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if !ok || b.Commit != "" {
 		return b
 	}
 	dirty := ""

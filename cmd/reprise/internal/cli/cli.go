@@ -22,8 +22,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Version is the program's version. The linker sets it.
-var Version = "unversioned"
+// What was built. The linker sets it.
+var (
+	Version    = "unversioned"
+	Commit     string // of a release; of other builds Go may know it
+	CommitDate string
+)
 
 // Exit codes. Where several apply, the first of 2, 1, 4, 3 is used; but a clause of a
 // contract that fails (3) goes before one that cannot be judged (4).
