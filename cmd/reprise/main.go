@@ -47,7 +47,8 @@
 //   - synth.go, synthfit.go: synth: workloads from a trace, a model, a specification or a
 //     mirror; synth fit: models, the ledger of a privacy budget
 //   - fidelity.go: fidelity: two traces compared, and the limits of --max
-//   - export.go: export: another tool's format, and the command line to run it with
+//   - export.go: export: another tool's format, and the command line to run it with; the
+//     results of runs as a table
 //   - serve.go: serve: the simulated endpoint, its quirks and faults
 //   - simulate.go: simulate: engines in virtual time, routers side by side, the published
 //     figures of --presets
@@ -78,6 +79,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -87,12 +89,24 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	ctx = withConfine(ctx, anonymize.Confine)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	ctx := withConfine(interruptible(context.Background()), anonymize.Confine)
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// interruptible is a context that SIGINT or SIGTERM ends. Signals within
+// [cli.SameSignal] of the first are the same one: timeout, and some shells, signal the
+// process and its group. A later one ends the process at once.
+func interruptible(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-time.After(cli.SameSignal)
+		signal.Stop(signals)
+	}()
+	return ctx
 }
 
 // run is the whole program but for the process: it returns the exit code.

@@ -4,7 +4,8 @@
 //
 // # Files
 //
-//   - cli.go: exit codes and the errors that carry them, messages on stderr, --quiet
+//   - cli.go: exit codes and the errors that carry them, messages on stderr, --quiet; two
+//     signals that are one
 //   - files.go: input files and stdin, output files and stdout, refusing to overwrite an
 //     input
 //   - kinds.go: what a file holds that is not what was wanted, and the command that takes it
@@ -18,6 +19,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -38,6 +40,9 @@ const (
 	Check     = 3 // a check did not hold
 	Untrusted = 4 // the run is not trustworthy
 )
+
+// SameSignal is how long after a first interrupt a second one is taken for the same.
+const SameSignal = time.Second
 
 // An ExitError carries an exit code other than [Failure].
 type ExitError struct {

@@ -10,6 +10,7 @@ import (
 
 	"charm.land/bubbletea/v2"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/result"
@@ -25,7 +26,7 @@ type liveModel struct {
 	about    liveAbout
 	history  liveHistory
 	width    int
-	stopping bool
+	stopping time.Time // since when; zero while it goes on
 	over     bool
 	kill     bool   // the process is to end
 	stop     func() // ends the sending; called again, the process
@@ -40,7 +41,7 @@ func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width = msg.Width
 	case liveStopping:
-		m.stopping = true
+		m.stopping = time.Now()
 	case liveOver:
 		m.over = true
 		return m, tea.Quit
@@ -48,11 +49,14 @@ func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if key := msg.String(); key != "q" && key != "ctrl+c" {
 			return m, nil
 		}
-		if m.stopping {
+		if !m.stopping.IsZero() {
+			if time.Since(m.stopping) < cli.SameSignal { // a key that was held down
+				return m, nil
+			}
 			m.kill = true // once the terminal is given back
 			return m, tea.Quit
 		}
-		m.stopping = true
+		m.stopping = time.Now()
 		return m, func() tea.Msg { m.stop(); return nil }
 	}
 	return m, nil
@@ -104,7 +108,7 @@ func (m liveModel) text() string {
 	}
 	switch {
 	case m.over:
-	case m.stopping:
+	case !m.stopping.IsZero():
 		b.WriteString(clip("stopping: requests in flight have "+flags.StopGrace.String()+" to end; q again ends at once, and leaves the journal", width) + "\n")
 	default:
 		b.WriteString("q stops\n")

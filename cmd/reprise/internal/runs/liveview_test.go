@@ -10,6 +10,7 @@ import (
 
 	"charm.land/bubbletea/v2"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
 	"reprise/replay/openai"
 	"reprise/replay/report"
@@ -93,8 +94,8 @@ func TestLiveView(t *testing.T) {
 	}
 }
 
-// The first press ends the sending, the second the process, after the terminal is
-// given back; any other key does nothing.
+// The first press ends the sending, a second the process, after the terminal is given
+// back; but none within a second, and any other key does nothing.
 func TestLiveKeys(t *testing.T) {
 	for _, key := range []tea.KeyPressMsg{{Code: 'q', Text: "q"}, {Code: 'c', Mod: tea.ModCtrl}} {
 		stopped := 0
@@ -108,7 +109,12 @@ func TestLiveKeys(t *testing.T) {
 		if cmd == nil || cmd() != nil || stopped != 1 || !strings.Contains(m.(liveModel).text(), "stopping") {
 			t.Errorf("%v: stopped %d times", key, stopped)
 		}
-		m, cmd = m.Update(key)
+		if m, cmd = m.Update(key); cmd != nil || m.(liveModel).kill {
+			t.Errorf("%v held down: %+v", key, m)
+		}
+		began := m.(liveModel)
+		began.stopping = began.stopping.Add(-cli.SameSignal)
+		m, cmd = began.Update(key)
 		if _, quits := cmd().(tea.QuitMsg); !quits || !m.(liveModel).kill || stopped != 1 {
 			t.Errorf("%v again: %+v", key, m)
 		}
