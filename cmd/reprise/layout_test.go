@@ -70,6 +70,7 @@ var mayImport = map[string]string{
 	"trace/token/internal/jinja": "",
 	"anonymize/internal/confine": "",
 	"replay/client/internal/h1":  "replay/openai",
+	"replay/report/table":        "trace trace/sample replay/result replay/report",
 	"replay/internal/resulttest": "trace replay/result", // for tests
 	"trace/page/pagetest":        "",                    // for tests
 }

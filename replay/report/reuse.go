@@ -23,8 +23,22 @@ func (a *reuseSums) join(b reuseSums) {
 	a.blocks += b.blocks
 }
 
-// add takes a successful result. A server can reuse at most prompt − 1 tokens:
-// it needs one to compute the next from.
+// Reusable is how many prompt tokens of a request a cache without limit would find,
+// given the prompts before it, and how many of them in whole blocks of so many tokens. A
+// server can reuse at most prompt − 1 tokens: it needs one to compute the next from. It
+// is not ok where the workload does not tell, or the server did not count the prompt.
+func Reusable(r *result.Result, block int64) (tokens, inBlocks int64, ok bool) {
+	if r.Input == nil || *r.Input == 0 || r.Known == nil {
+		return 0, 0, false
+	}
+	tokens = min(int64(*r.Known), int64(*r.Input)-1)
+	if block > 0 {
+		inBlocks = tokens / block * block
+	}
+	return tokens, inBlocks, true
+}
+
+// add takes a successful result.
 func (u *reuse) add(r *result.Result) {
 	u.rows++
 	if r.Input == nil || *r.Input == 0 {
@@ -35,11 +49,8 @@ func (u *reuse) add(r *result.Result) {
 	if r.Cached != nil {
 		hasCached, one.cached = 1, int64(*r.Cached)
 	}
-	if r.Known != nil {
-		hasKnown, one.reach = 1, min(int64(*r.Known), one.prompt-1)
-		if u.block > 0 {
-			one.blocks = one.reach / u.block * u.block
-		}
+	if tokens, inBlocks, ok := Reusable(r, u.block); ok {
+		hasKnown, one.reach, one.blocks = 1, tokens, inBlocks
 	}
 	u.sums[hasCached][hasKnown].join(one)
 }
