@@ -224,7 +224,7 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	var s *report.Summary
 	if len(args) > 0 {
-		named, err := resultsNamed(args)
+		named, err := resultsNamed(cmd, args)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"io"
+	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,8 @@ import (
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/datasets"
 	"reprise/datasets/export"
+	"reprise/replay/report/table"
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -27,23 +31,42 @@ type exportFlags struct {
 func exportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export TRACE --to FORMAT",
-		Short: "Write a trace in another tool's format",
+		Use:   "export FILE... --to FORMAT",
+		Short: "Write a trace in another tool's format, or results as a table",
 		Long: `Export writes a trace for another tool, says what of it the format cannot hold,
 and how that tool is told of the file. Where a format wants prompts, they are
 made from the seed, with exactly the tokens of each row.
 
-Formats:
+Results of replay or simulate become a table for pandas, Polars, DuckDB or a
+spreadsheet, with a row for each request: ttft_ms, e2e_ms, tpot_ms, send_lag_ms,
+tokens, status. It is Parquet where -o ends in .parquet, and else CSV. Several
+results files become one table, with their names in the column run. docs/data.md
+has the columns, and how to read them.
+
+Formats of results:
+  table             one row for each request; Parquet or CSV
+
+Formats of traces:
 ` + cli.HelpList(export.Formats(), 17, func(o export.Format) (string, string) { return o.Name, o.About }) + `
 docs/formats.md says what each of them loses.`,
 		Example: `  reprise export t.parquet --to mooncake -o t.jsonl
-  reprise export t.parquet --to vllm-custom --tokenizer o200k_base -o prompts.jsonl`,
-		Args: flags.Wants(1, 1, "which trace?"),
+  reprise export t.parquet --to vllm-custom --tokenizer o200k_base -o prompts.jsonl
+  reprise export r.parquet --to table -o requests.parquet`,
+		Args: flags.Wants(1, math.MaxInt, "which trace, or which results?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.KeepInputs(append(args, f.prompts.Corpus, f.prompts.Tokenizer), f.out, f.header); err != nil {
 				return err
 			}
+			if f.to == tableFormat || f.to == "" && holdsResults(args[0]) {
+				return f.table(cmd, args)
+			}
+			if len(args) > 1 {
+				return cli.Usagef("--to %s takes one trace: only results become one table, by --to %s", f.to, tableFormat)
+			}
 			t, err := cli.OpenTrace(cmd, args[0])
+			if err != nil && holdsResults(args[0]) {
+				return cli.Usagef("%s holds results of a run, and %s is for traces: want --to %s", args[0], f.to, tableFormat)
+			}
 			if err != nil {
 				return err
 			}
@@ -138,6 +161,78 @@ func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *runs.Row
 		err = trace.WriteFile(f.header, mode, body)
 	}
 	return lost, err
+}
+
+// tableFormat is the value of --to for results.
+const tableFormat = "table"
+
+// holdsResults says whether a path is one of results, finished or not.
+func holdsResults(path string) bool {
+	for _, name := range []string{path, result.JournalName(path)} {
+		if f, err := result.Open(name); err == nil {
+			f.Close()
+			return true
+		}
+	}
+	return false
+}
+
+// table writes the results of runs as one table.
+func (f *exportFlags) table(cmd *cobra.Command, paths []string) error {
+	if f.header != "" || f.model != "" || f.prompts != (flags.Prompts{}) {
+		return cli.Usagef("--header, --model, --tokenizer, --seed and --corpus are for traces, and --to %s is for results", tableFormat)
+	}
+	write, use := table.WriteCSV, ""
+	switch ext := filepath.Ext(f.out); {
+	case ext == ".parquet":
+		write, use = table.WriteParquet, "read_parquet"
+	case ext == ".csv":
+		use = "read_csv"
+	case f.out != "" && f.out != cli.Standard:
+		return cli.Usagef("-o %s: want a name that ends in .parquet or .csv", f.out)
+	}
+	paths, err := resultsNamed(cmd, paths)
+	if err != nil {
+		return err
+	}
+	names, err := runNames(paths, nil)
+	if err != nil {
+		return err
+	}
+	var all []table.Run
+	var requests int64
+	for i, path := range paths {
+		results, err := result.Open(path)
+		if t, terr := trace.Open(path); err != nil && terr == nil {
+			t.Close()
+			return cli.Usagef("%s is a trace, and --to %s is for results: any reader of Parquet opens a trace as it is", path, tableFormat)
+		}
+		if err != nil {
+			return err
+		}
+		defer results.Close()
+		all, requests = append(all, table.Run{Name: names[i], Results: results}), requests+results.Rows()
+	}
+	bar := cli.NewProgress(cmd)
+	bar.Start("export", "requests", requests)
+	mode := trace.TierMode(table.Tier(all))
+	err = cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
+		return write(w, all, func(rows int64) error {
+			bar.Set(rows)
+			return cmd.Context().Err()
+		})
+	})
+	bar.End()
+	if err != nil {
+		return err
+	}
+	if tier := trace.TierNote("table", table.Tier(all)); tier != "" && filepath.Ext(f.out) != ".parquet" {
+		cli.Notef(cmd, "note: %s CSV has no place to say so.", tier)
+	}
+	if use != "" {
+		cli.Notef(cmd, "use:  %s(%q) of pandas, Polars or DuckDB", use, f.out)
+	}
+	return nil
 }
 
 // use fills the placeholders of the other tool's command line.

@@ -136,7 +136,7 @@ func TestMissingArguments(t *testing.T) {
 		"synth":      "from which trace, model, specification or name? reprise synth TRACE|MODEL|SPEC|NAME -o WORKLOAD",
 		"synth fit":  "which trace? reprise synth fit TRACE|HISTOGRAMS",
 		"fidelity a": "which trace, and which workload? reprise fidelity TRACE WORKLOAD",
-		"export":     "which trace? reprise export TRACE --to FORMAT",
+		"export":     "which trace, or which results? reprise export FILE... --to FORMAT",
 		"report":     "which results? reprise report RESULTS...",
 		"bench":      "which suite? reprise bench --list has them: reprise bench SUITE",
 		"capacity":   "which sweep or workload? reprise capacity SWEEP.json|DIR|WORKLOAD --target-rate RATE",

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"reprise/replay/report"
 )
 
 // documented are the types of some columns as the schema gives them, by reader.
@@ -116,5 +121,85 @@ func TestReadByOthers(t *testing.T) {
 			t.Errorf("%s reads other values, or %d and %d rows in place of 50", name, len(g.Rows), g.Results)
 		}
 		t.Logf("%s: %d columns, %d rows", name, len(g.Types), len(g.Rows))
+	}
+}
+
+// anyPython is a Python that may have readers of tables: the one that
+// REPRISE_TEST_PYTHON names, or else the first on the path.
+func anyPython(t *testing.T) string {
+	t.Helper()
+	python, err := exec.LookPath(cmp.Or(os.Getenv("REPRISE_TEST_PYTHON"), "python3"))
+	if err != nil {
+		t.Skip("there is no Python: ", err)
+	}
+	return python
+}
+
+// pandas, Polars and DuckDB read the table, as Parquet and as CSV, and find the figures
+// of the report in it.
+func TestTableReadByOthers(t *testing.T) {
+	long(t)
+	python := anyPython(t)
+	_, results := interopFiles(t)
+	dir := t.TempDir()
+	parquet, csv := filepath.Join(dir, "requests.parquet"), filepath.Join(dir, "requests.csv")
+	must(t, "export", results, "--to", "table", "-o", parquet)
+	must(t, "export", results, "-o", csv)
+	out, err := exec.Command(python, "testdata/table.py", parquet, csv).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read map[string][][5]float64
+	if err := json.Unmarshal(out, &read); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if len(read) == 0 {
+		t.Skip("this Python has none of pandas with pyarrow, Polars and DuckDB")
+	}
+	doc, _, _ := reprise(t, "report", results, "--json")
+	var s report.Summary
+	if err := json.Unmarshal([]byte(doc), &s); err != nil {
+		t.Fatal(err)
+	}
+	want := [5]float64{float64(s.Requests.Succeeded), *s.Latency.FromSent.TTFT.Mean, *s.Latency.FromSent.E2E.Mean, *s.Latency.TPOT.Mean, float64(s.Tokens.Output)}
+	for reader, files := range read {
+		for i, got := range files {
+			for k := range got {
+				if math.Abs(got[k]-want[k]) > 1e-6 {
+					t.Errorf("%s, %s: %v, want %v", reader, []string{"Parquet", "CSV"}[i], got, want)
+				}
+			}
+		}
+		t.Logf("%s: %v", reader, files)
+	}
+}
+
+// The Python in docs/data.md runs on any results.
+func TestDataSnippets(t *testing.T) {
+	long(t)
+	python := anyPython(t)
+	doc, err := os.ReadFile("../../docs/data.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, results := interopFiles(t)
+	t.Chdir(filepath.Dir(results))
+	must(t, "export", results, "--to", "table", "-o", "requests.parquet")
+	if err := os.Rename(trace, "w.parquet"); err != nil {
+		t.Fatal(err)
+	}
+	snippets := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllSubmatch(doc, -1)
+	if len(snippets) < 5 {
+		t.Fatalf("docs/data.md has %d snippets", len(snippets))
+	}
+	for _, code := range snippets {
+		out, err := exec.Command(python, "-c", string(code[1])).CombinedOutput()
+		if err != nil && strings.Contains(string(out), "No module named") {
+			t.Logf("not run: %s", out)
+			continue
+		}
+		if err != nil || len(out) == 0 {
+			t.Errorf("%v\n%s%s", err, code[1], out)
+		}
 	}
 }

@@ -3,13 +3,18 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,4 +210,61 @@ func killRows(t *testing.T, journal string) int {
 		t.Fatal(err)
 	}
 	return max(rows, s.Requests.Rows)
+}
+
+// An interrupt that comes more than a second after another ends the process at once, and
+// leaves the journal; report and export read it under the name of the results.
+func TestJournalInPlaceOfResults(t *testing.T) {
+	long(t)
+	t.Chdir(t.TempDir())
+	w, server := killWorkload(t, 3000, 10*time.Millisecond), killServer(t)
+	to, err := url.Parse(server.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var begun atomic.Int64
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, FlushInterval: -1}
+	hung := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { // answers half of the requests
+		if at := begun.Add(1); at > 20 && at%2 == 0 {
+			_, _ = io.Copy(io.Discard, r.Body) // until then nobody notices that the client is gone
+			<-r.Context().Done()
+			return
+		}
+		proxy.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(hung.Close)
+	cmd := child(t, "replay", w, "--url", hung.URL, "-o", "r.parquet", "--quiet")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	killAwait(t, "r.parquet.journal")
+	time.Sleep(1500 * time.Millisecond)
+	_, errs, _ := reprise(t, "report", "r.parquet")
+	if want := regexp.MustCompile(`^r\.parquet is not finished: its run is still going on\. Read from its journal: \d+ requests\. The figures are those so far\.\n`); !want.MatchString(errs) {
+		t.Errorf("while it runs:\n%s", errs)
+	}
+	for range 2 {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1500 * time.Millisecond)
+	}
+	cmd.Wait()
+	if state := cmd.ProcessState; state.Exited() {
+		t.Fatalf("it was not ended by a signal: %v", state)
+	}
+	want := regexp.MustCompile(`^r\.parquet is not finished: its run ended at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. Read from its journal: (\d+) requests\. To continue the run, repeat its command with --resume\.\n`)
+	out, errs, code := reprise(t, "report", "r.parquet")
+	if said := want.FindStringSubmatch(errs); code != cli.Untrusted || said == nil || !strings.Contains(out, "this is its journal") {
+		t.Errorf("exit code %d\n%s%s", code, errs, out)
+	}
+	inDirectory, _, _ := reprise(t, "report", ".")
+	if inDirectory != out {
+		t.Errorf("the directory has another report:\n%s", inDirectory)
+	}
+	table, errs, code := reprise(t, "export", "r.parquet", "--to", "table")
+	said := want.FindStringSubmatch(errs)
+	if code != cli.Good || said == nil || fmt.Sprint(strings.Count(table, "\n")-1) != said[1] || !strings.Contains(table, "\nr,0,0,") {
+		t.Errorf("exit code %d, %d lines: %s", code, strings.Count(table, "\n"), errs)
+	}
 }

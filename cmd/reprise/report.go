@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
 // reportFlags are the flags of report. Replay and simulate report with those of
@@ -96,7 +98,7 @@ fails, and 4 when none does and one cannot be judged.`,
 			if err := f.Check(f.format == formatVLLM, "--format vllm"); err != nil {
 				return err
 			}
-			args, err := resultsNamed(args)
+			args, err := resultsNamed(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -283,7 +285,7 @@ func runNames(paths, given []string) ([]string, error) {
 	names := make([]string, len(paths))
 	seen := map[string]int{}
 	for i, path := range paths {
-		name := strings.TrimSuffix(filepath.Base(path), ".parquet")
+		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), result.JournalName("")), ".parquet")
 		if len(given) > 0 {
 			if name = strings.TrimSpace(given[i]); name == "" {
 				return nil, cli.Usagef("--name: name %d is empty", i+1)
@@ -450,29 +452,48 @@ func (f *reportFlags) explained(cmd *cobra.Command, results []string) error {
 	return doubt
 }
 
-// resultsNamed replaces a directory by the results file in it. One that has none, or
-// several, is refused with what to name instead: which of them belong together the
-// directory does not say.
-func resultsNamed(paths []string) ([]string, error) {
+// resultsNamed replaces a directory by the results file in it, and results that a run did
+// not finish by its journal. A directory that has none, or several, is refused with what
+// to name instead: which of them belong together the directory does not say.
+func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 	out := make([]string, len(paths))
 	for i, path := range paths {
 		out[i] = path
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			if out[i], err = journalOf(cmd, path); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil || !info.IsDir() {
 			continue // what cannot be read is said when it is opened
 		}
-		var found []string // the results files in it and below it, in order
-		err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" {
+		var found, journals []string // the results files in it and below it, in order
+		err = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+			finished, isJournal := strings.CutSuffix(path, result.JournalName(""))
+			if err != nil || d.IsDir() || filepath.Ext(finished) != ".parquet" {
 				return err
 			}
-			if f, err := result.Open(path); err == nil { // other Parquet is no concern of a report
+			f, err := result.Open(path)
+			switch {
+			case err != nil: // other Parquet is no concern of a report
+				return nil
+			case isJournal:
+				journals = append(journals, finished)
+			default:
 				found = append(found, path)
-				return f.Close()
 			}
-			return nil
+			return f.Close()
 		})
 		if err != nil {
 			return nil, err
+		}
+		if len(found) == 0 && len(journals) == 1 {
+			if out[i], err = journalOf(cmd, journals[0]); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		switch len(found) {
 		case 0:
@@ -489,4 +510,30 @@ func resultsNamed(paths []string) ([]string, error) {
 		out[i] = found[0]
 	}
 	return out, nil
+}
+
+// journalOf names the journal of results that do not exist, and says what it holds and
+// how to continue the run. Without a journal it names the results.
+func journalOf(cmd *cobra.Command, path string) (string, error) {
+	name := result.JournalName(path)
+	j, err := result.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s does not exist, and its journal cannot be read: %w", path, err)
+	}
+	defer j.Close()
+	state, next := "its run ended early", "To continue the run, repeat its command with --resume."
+	if j.Run.Simulated != "" {
+		next = "Run the command again."
+	}
+	switch last, err := result.LastWritten(name); {
+	case errors.Is(err, result.ErrRunning):
+		state, next = "its run is still going on", "The figures are those so far."
+	case err == nil:
+		state = "its run ended at " + last.Format(time.DateTime)
+	}
+	cli.Notef(cmd, "%s is not finished: %s. Read from its journal: %s. %s", path, state, page.Many(j.Rows(), "request"), next)
+	return name, nil
 }
