@@ -23,8 +23,9 @@ var (
 		"max_running", "max_waiting", "max_kv_cache_use", "max_gpu_utilisation", "max_gpu_memory_mib"}
 )
 
-// parseMetric reads the name of a metric.
-func parseMetric(name string) (Metric, error) {
+// ParseMetric reads the name of a metric, p99_ttft or, as in a contract, p99 ttft.
+func ParseMetric(name string) (Metric, error) {
+	name = strings.Join(strings.Fields(name), "_")
 	stat, of, ok := strings.Cut(name, "_")
 	if slices.Contains(metricFigures, name) || ok && slices.Contains(metricStats, stat) && slices.Contains(metricTimes, of) {
 		return Metric{name}, nil
@@ -40,8 +41,8 @@ var figureLabels = map[string]string{"requests_per_s": "Requests/s", "prompt_tok
 	"error_rate": "Errors (%)", "hit_ratio": "Cache hits (%)", "max_running": "Running, peak", "max_waiting": "Waiting, peak",
 	"max_kv_cache_use": "KV cache, peak (%)", "max_gpu_utilisation": "GPU, peak (%)", "max_gpu_memory_mib": "GPU memory, peak (MiB)"}
 
-// isShare tells whether its values are between 0 and 1.
-func (m Metric) isShare() bool { return strings.HasSuffix(figureLabels[m.name], "(%)") }
+// IsShare tells whether its values are between 0 and 1.
+func (m Metric) IsShare() bool { return strings.HasSuffix(figureLabels[m.name], "(%)") }
 
 // Label names it for tables, with its unit.
 func (m Metric) Label() string {
@@ -55,6 +56,12 @@ func (m Metric) Label() string {
 		unit = " (s)"
 	}
 	return of + " " + stat + unit
+}
+
+// Higher tells whether more of it is better. It is not known of what the servers say of
+// themselves.
+func (m Metric) Higher() (better, known bool) {
+	return strings.HasSuffix(m.name, "_per_s") || m.name == "hit_ratio", !strings.HasPrefix(m.name, "max_") || m.isTime()
 }
 
 func (m Metric) isTime() bool { return m.name != "" && !slices.Contains(metricFigures, m.name) }
@@ -152,11 +159,11 @@ func (m Metric) format(f Figure) string {
 	switch {
 	case m.inSeconds():
 		v, digits = v/1000, 3
-	case strings.HasPrefix(m.name, "max_") && !m.isTime() && !m.isShare():
+	case strings.HasPrefix(m.name, "max_") && !m.isTime() && !m.IsShare():
 		digits = 0
 	case m.isTime() && !strings.HasSuffix(m.name, "_tpot"):
 		digits = 0
-	case m.isShare():
+	case m.IsShare():
 		v *= 100
 	}
 	s := strconv.FormatFloat(v, 'f', digits, 64)

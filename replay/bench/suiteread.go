@@ -158,7 +158,7 @@ func (r *suiteReader) keys(row *Row) []strictyaml.Key {
 		{Name: "duration", Read: strictyaml.Into(&row.Duration, strictyaml.Parsed(positiveDuration))},
 		{Name: "timeout", Read: strictyaml.Into(&row.Timeout, strictyaml.Parsed(positiveDuration))},
 		{Name: "contract", Read: strictyaml.Into(&row.Contract, r.contract)},
-		{Name: "primary", Read: strictyaml.Into(&row.Primary, strictyaml.Parsed(parseMetric))},
+		{Name: "primary", Read: strictyaml.Into(&row.Primary, strictyaml.Parsed(ParseMetric))},
 	}
 }
 
@@ -188,7 +188,7 @@ func readHypothesis(n strictyaml.Node) (*Hypothesis, error) {
 	}
 	err := n.Keys(
 		strictyaml.Key{Name: "says", Read: strictyaml.Into(&h.Says, strictyaml.Node.Text)},
-		strictyaml.Key{Name: "metric", Read: strictyaml.Into(&h.Metric, strictyaml.Parsed(parseMetric))},
+		strictyaml.Key{Name: "metric", Read: strictyaml.Into(&h.Metric, strictyaml.Parsed(ParseMetric))},
 		strictyaml.Key{Name: "moves", Read: strictyaml.Into(&h.Moves, strictyaml.Node.Text)},
 		strictyaml.Key{Name: "against", Read: strictyaml.Into(&h.Against, strictyaml.Node.Text)},
 		strictyaml.Key{Name: "by", Read: strictyaml.Into(&h.By, strictyaml.Parsed(parsePercent))})

@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,42 +30,56 @@ const (
 	warnJoin         = "rows_left_out"
 )
 
-// told lists, as text, what two runs must have in common to be compared. Where one of
-// these differs, it is part of the difference that is found.
-var told = []struct {
-	code, what string
-	of         func(*result.Run) string
-}{
-	{warnWorkload, "other workloads", func(r *result.Run) string { return r.Workload }},
-	{warnSettings, "other tokenizers", func(r *result.Run) string { return r.Tokenizer }},
-	{warnSettings, "other seeds", func(r *result.Run) string {
+// A Condition is one thing that two runs must have in common to be compared. Where it
+// differs, it is part of the difference that is found.
+type Condition struct {
+	Name string                   // such as workload or schedule
+	Of   func(*result.Run) string // as text
+
+	code, differs string // of the warning where it differs
+}
+
+var conditions = []Condition{
+	{"workload", func(r *result.Run) string { return r.Workload }, warnWorkload, "other workloads"},
+	{"tokenizer", func(r *result.Run) string { return r.Tokenizer }, warnSettings, "other tokenizers"},
+	{ConditionSeed, func(r *result.Run) string {
 		if r.Cache != nil && r.Cache.ArrivalSeed != "" { // new prompts made the cache cold: the arrivals must agree
 			return r.Cache.ArrivalSeed
 		}
 		return r.Seed
-	}},
-	{warnSettings, "other schedules", func(r *result.Run) string {
+	}, warnSettings, "other seeds"},
+	{"schedule", func(r *result.Run) string {
 		return asJSON([]any{r.Speed, r.Timing, r.Rate, r.Concurrency, r.KeepThink, r.InFlightLimit})
-	}},
-	{warnSettings, "other parts of the workload", func(r *result.Run) string { return asJSON(r.Selection) }},
-	{warnSettings, "other cache policies", func(r *result.Run) string {
+	}, warnSettings, "other schedules"},
+	{"part of the workload", func(r *result.Run) string { return asJSON(r.Selection) }, warnSettings, "other parts of the workload"},
+	{"cache policy", func(r *result.Run) string {
 		if r.Cache == nil {
 			return ""
 		}
 		return asJSON([]any{r.Cache.Asked, r.Cache.Done}) // not what differs between rounds on purpose
-	}},
-	{warnSettings, "other APIs, prompts, sampling or connections", func(r *result.Run) string {
+	}, warnSettings, "other cache policies"},
+	{"requests", func(r *result.Run) string {
 		return asJSON([]any{r.API, r.Prompts, r.PromptText, r.Sampling, r.Connections, r.HTTP2})
-	}},
-	{warnClient, "other clients", func(r *result.Run) string {
+	}, warnSettings, "other APIs, prompts, sampling or connections"},
+	{ConditionClient, func(r *result.Run) string {
 		host := ""
 		if r.Environment != nil {
 			host = asJSON(r.Environment.Host)
 		}
 		return fmt.Sprint(r.Version, r.Cores, r.Simulated != "", host)
-	}},
-	{warnModel, "other models", func(r *result.Run) string { return r.Model }},
+	}, warnClient, "other clients"},
+	{"model", func(r *result.Run) string { return r.Model }, warnModel, "other models"},
 }
+
+// Names of conditions that matter within minutes, and not over months: two rounds should
+// have the same seed, and the same build of Reprise on the same kernel.
+const (
+	ConditionSeed   = "seed"
+	ConditionClient = "client"
+)
+
+// Conditions are all of them.
+func Conditions() []Condition { return slices.Clone(conditions) }
 
 func asJSON(v any) string {
 	b, err := json.Marshal(v)
@@ -81,15 +96,15 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 	}
 	a := arms[0]
 	for _, b := range arms[1:] {
-		for _, t := range told {
+		for _, c := range conditions {
 			n := 0
 			for i := range a.Runs {
-				if t.of(&a.Runs[i].Run) != t.of(&b.Runs[i].Run) {
+				if c.Of(&a.Runs[i].Run) != c.Of(&b.Runs[i].Run) {
 					n++
 				}
 			}
 			if n > 0 {
-				warn(t.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, t.what, page.Many(int64(n), "round"))
+				warn(c.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, c.differs, page.Many(int64(n), "round"))
 			}
 		}
 		out = append(out, orderWarnings(a, b)...)
