@@ -51,6 +51,7 @@ var mayImport = map[string]string{
 	"replay/peer":      "trace trace/sample replay/result replay/report",
 	"replay/compare":   "trace trace/page trace/sample replay/result replay/report trace/textpage",
 	"replay/bench":     "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/strictyaml",
+	"replay/history":   "replay/bench replay/compare replay/report replay/result trace/page trace/textpage",
 	"cmd/reprise":      "*",
 
 	"cmd/reprise/internal/cli":   "replay/result trace trace/textpage",

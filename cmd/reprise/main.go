@@ -19,6 +19,7 @@
 //	sweep     one load after another, up to the highest that meets a contract
 //	bench     a suite of replays, of one server or several
 //	capacity  instances, GPUs and cost for a rate
+//	history   when a metric changed over many runs
 //	demo      all of it, on an embedded log
 //	version   the version and the commit
 //	man       manual pages
@@ -65,6 +66,7 @@
 //   - bench.go, benchmodels.go: bench: suites, their workloads, --list and --dry-run; the
 //     servers, engines and presets that --model names
 //   - capacity.go: capacity: instances and cost from a sweep; capacity predict
+//   - history.go: history: many runs, --gate, and --bisect with the exit codes of git
 //   - version.go: version: the version, the commit, and what it was built with
 //   - man.go: man: manual pages
 //   - demo.go: demo: all stages on an embedded log
@@ -148,7 +150,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if code == cli.Usage {
 		fmt.Fprintln(stderr, "Run with --help for how to use it.")
 	}
-	return code
+	return bisectCode(args, code)
 }
 
 // rootCommand is the tree of commands.
@@ -169,13 +171,13 @@ Begin with:  reprise demo`,
 	root.SetFlagErrorFunc(flags.Mistake)
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
 	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), demoCommand(), versionCommand(), manCommand())
+		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), historyCommand(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	flags.Completion(root)
 	for id, names := range map[string][]string{
 		"prepare": {"import", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
 		"measure": {"demo", "serve", "simulate", "replay", "sweep", "bench"},
-		"judge":   {"report", "compare", "capacity"},
+		"judge":   {"report", "compare", "capacity", "history"},
 		"other":   {"version", "completion", "man", "help"},
 	} {
 		for _, name := range names {

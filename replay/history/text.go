@@ -1,0 +1,296 @@
+package history
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"reprise/replay/bench"
+	"reprise/replay/report"
+	"reprise/trace/page"
+	"reprise/trace/textpage"
+)
+
+// answerRuns are how many runs an answer lists, the newest.
+const answerRuns = 8
+
+// label names the main metric with its unit.
+func (h *History) label() string { return words(h.metrics[0]) }
+
+// words name a metric within a sentence, as contracts do: p99 TTFT.
+func words(m bench.Metric) string {
+	label, _, _ := strings.Cut(m.Label(), " (")
+	if at := strings.LastIndexByte(label, ' '); at > 0 && strings.HasPrefix(m.String(), label[at+1:]+"_") {
+		return label[at+1:] + " " + label[:at]
+	}
+	return strings.ToLower(label[:1]) + label[1:]
+}
+
+// figure prints a value of a metric with its unit.
+func figure(m bench.Metric, v float64) string {
+	switch {
+	case m.IsShare():
+		return page.Percent(v)
+	case strings.HasSuffix(m.Label(), "s)"):
+		return page.Number(v) + " ms"
+	}
+	return page.Number(v)
+}
+
+// String says what moved, by how much, and between which runs.
+func (c Change) String() string {
+	m, err := bench.ParseMetric(c.Metric)
+	if err != nil {
+		return ""
+	}
+	verb := "rose"
+	if c.Is < c.Was {
+		verb = "fell"
+	}
+	by := page.Percent(math.Abs(c.Change))
+	if m.IsShare() {
+		by = page.PercentagePoints(math.Abs(c.Change)) + " points"
+	}
+	return fmt.Sprintf("%s %s by %s, from %s to %s", words(m), verb, by, figure(m, c.Was), figure(m, c.Is))
+}
+
+// between names the runs on either side of a change.
+func (c Change) between() string {
+	return fmt.Sprintf("between %s (%s) and %s (%s)", c.After.Name, day(c.After), c.At.Name, day(c.At))
+}
+
+func day(w Where) string { return w.Started.Format("2006-01-02 15:04") }
+
+// headline is the answer about the newest run's series in a few words.
+func (h *History) headline() string {
+	var last *Change
+	for i := range h.Series[0].Judged {
+		if c := h.Series[0].Judged[i].lastChange(); c != nil && (last == nil || c.Worse && !last.Worse) {
+			last = c
+		}
+	}
+	switch {
+	case last != nil:
+		return last.String() + " at " + last.At.Name
+	case h.Judged():
+		return "No change found in " + page.Many(int64(h.Series[0].Trusted), "run")
+	}
+	return "Too few runs to find a change"
+}
+
+// findings are the changes of a series and what was not judged, a sentence each.
+func (s *Series) findings() (out []string) {
+	var unchanged []string
+	unjudged := map[string][]string{}
+	var reasons []string
+	last := ""
+	for i := range s.Judged {
+		j := &s.Judged[i]
+		switch {
+		case j.Why != "":
+			if !slices.Contains(reasons, j.Why) {
+				reasons = append(reasons, j.Why)
+			}
+			unjudged[j.Why] = append(unjudged[j.Why], words(j.metric))
+		case len(j.Changes) == 0:
+			unchanged = append(unchanged, words(j.metric))
+		}
+		for _, c := range slices.Backward(j.Changes) {
+			at := c.between()
+			if at == last {
+				at = "at the same place"
+			} else {
+				last = at
+			}
+			out = append(out, fmt.Sprintf("%s (%s), %s.", c.String(), map[bool]string{true: "worse", false: "better"}[c.Worse], at))
+		}
+	}
+	if len(unchanged) > 0 {
+		out = append(out, "No change found in "+strings.Join(unchanged, ", ")+".")
+	}
+	for _, why := range reasons {
+		out = append(out, fmt.Sprintf("Not judged: %s (%s).", strings.Join(unjudged[why], ", "), why))
+	}
+	return out
+}
+
+// about says what a series is of.
+func (s *Series) about() string {
+	r := s.all[len(s.all)-1]
+	out := fmt.Sprintf("Series %s: %s", s.Name, page.Many(int64(s.Runs), "run"))
+	if n := s.Runs - s.Trusted; n > 0 {
+		out += fmt.Sprintf(" (%d not trusted, and not judged)", n)
+	}
+	out += ", workload " + strings.TrimSuffix(report.ShortDigest(r.Workload), "…")
+	if r.Engine != "" {
+		out += ", " + r.Engine
+	}
+	if len(s.Differs) > 0 {
+		out += "; not as series A: " + strings.Join(s.Differs, ", ")
+	}
+	return out + "."
+}
+
+// verdict is that on a run in a word.
+func (r *Run) verdict() string {
+	if !r.Trustworthy {
+		return "not trusted"
+	}
+	return "trusted"
+}
+
+// columns are the head of the table of runs, and a run's cells.
+func (h *History) columns() []string {
+	return []string{"started (UTC)", "run", "series", "engine", h.head(), "req/s", "verdict"}
+}
+
+// head is the main metric as the head of a column.
+func (h *History) head() string {
+	m := h.metrics[0]
+	switch {
+	case m.IsShare():
+		return words(m)
+	case strings.HasSuffix(m.Label(), "s)"):
+		return words(m) + ", ms"
+	}
+	return words(m)
+}
+
+func (h *History) row(r *Run) []string {
+	value := page.OrDash(r.Figures[0], page.Number)
+	if h.metrics[0].IsShare() {
+		value = page.OrDash(r.Figures[0], page.Percent)
+	}
+	return []string{r.Started.Format("2006-01-02 15:04"), clipped(r.Name(), 16), r.Series, clipped(r.Engine, 14), value, page.OrDash(r.RequestsPer, page.Number), r.verdict()}
+}
+
+// clipped is a name in so many characters: its begin and its end.
+func clipped(s string, width int) string {
+	if r := []rune(s); len(r) > width {
+		return string(r[:width/2]) + "…" + string(r[len(r)-width+width/2+1:])
+	}
+	return s
+}
+
+// method says how changes are found, and how sure they are.
+func (h *History) method() []string {
+	if h.Tests == 0 {
+		return []string{fmt.Sprintf("A change is looked for among %d trusted runs of a series or more.", leastRuns(h.Alpha))}
+	}
+	return []string{fmt.Sprintf("Changes are found by E-divisive with a permutation test. Where nothing changed, %s of such histories have a change found in them: each of the %s is judged at %s, and needs %d trusted runs.",
+		page.Percent(h.Alpha), page.Many(int64(h.Tests), "test"), page.Percent(h.Alpha/float64(h.Tests)), leastRuns(h.Alpha/float64(h.Tests))),
+		"A run is judged with those of the same workload, load, engine, hardware, deployment and client machine. The version and the commit of the engine may differ, and so may seeds.",
+		"A permutation test takes runs for independent. Noise that lasts over several runs, such as a neighbour on the machine for some days, is found as a change."}
+}
+
+// WriteText writes the history for people: what changed, and the newest runs, in
+// [textpage.AnswerLines] lines. With details it writes all series and runs.
+func (h *History) WriteText(w io.Writer, o textpage.Options) error {
+	p := textpage.New(o)
+	if len(h.Runs) == 0 {
+		p.Line("", fmt.Sprintf("No run below %s could be read.", h.Dir))
+	}
+	left := 9
+	for i, s := range h.Series {
+		if i > 0 && !o.Details && left <= 1 {
+			p.Line("", fmt.Sprintf("%d more series: --details has them.", len(h.Series)-i))
+			break
+		}
+		findings := s.findings()
+		if !o.Details {
+			findings = findings[:min(len(findings), max(left/2, 1))]
+		}
+		for k, says := range findings {
+			mark := "  "
+			if k == 0 && i == 0 {
+				mark = ""
+			}
+			if i == 0 || o.Details || k == 0 && len(s.Judged) > 0 && slices.ContainsFunc(s.Judged, func(j Judgment) bool { return len(j.Changes) > 0 }) {
+				before := p.Lines()
+				p.Line(mark, says)
+				left -= p.Lines() - before
+			}
+		}
+		if o.Details {
+			p.Line("  ", s.about())
+		} else {
+			p.LineAtMost(2, "", s.about())
+			left -= 2
+		}
+	}
+	for i, u := range h.Unread {
+		if i > 0 && !o.Details {
+			p.Line("warning: ", fmt.Sprintf("%s could not be read", page.Many(int64(len(h.Unread)-1), "more file")))
+			break
+		}
+		p.LineAtMost(2, "warning: ", u)
+	}
+	p.Blank()
+	runs := slices.Clone(h.Runs)
+	slices.Reverse(runs)
+	if !o.Details {
+		runs = runs[:min(len(runs), answerRuns)]
+	}
+	head, rows := h.columns(), [][]string{}
+	for _, r := range runs {
+		rows = append(rows, h.row(r))
+	}
+	if len(h.Series) == 1 {
+		head = slices.Delete(head, 2, 3)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 2, 3)
+		}
+	}
+	switch {
+	case o.Details:
+		h.writeDetails(p, runs)
+	case len(rows) > 0:
+		p.Columns(head, rows)
+		if n := len(h.Runs) - len(rows); n > 0 {
+			p.Line("", "and "+page.Many(int64(n), "older run")+".")
+		}
+		if o.Rest != "" {
+			p.Blank()
+			p.Line("", o.Rest)
+		}
+	}
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// writeDetails writes every run with all of its metrics, and how changes are found.
+func (h *History) writeDetails(p *textpage.Page, runs []*Run) {
+	head, rows := h.detailRows(runs)
+	p.Table("Runs, newest first", head, rows)
+	p.Blank()
+	for _, r := range runs {
+		if !r.Trustworthy {
+			p.Line("", fmt.Sprintf("%s is not trusted: %s.", textpage.Plain(r.File), strings.Join(r.Reasons, "; ")))
+		}
+	}
+	for _, says := range h.method() {
+		p.Line("", says)
+	}
+}
+
+func (h *History) detailRows(runs []*Run) (head []string, rows [][]string) {
+	head = []string{"file", "started (UTC)", "run", "series", "workload", "engine", "verdict", "contract", "requests", "req/s"}
+	for _, m := range h.metrics {
+		head = append(head, words(m))
+	}
+	for _, r := range runs {
+		row := []string{textpage.Plain(r.File), r.Started.Format("2006-01-02 15:04:05"), clipped(r.Name(), 16), r.Series, shortWorkload(r.Workload), clipped(r.Engine, 24), r.verdict(),
+			textpage.Plain(r.Contract), page.Brief(r.Requests), page.OrDash(r.RequestsPer, page.Number)}
+		for i, m := range h.metrics {
+			row = append(row, page.OrDash(r.Figures[i], func(v float64) string { return figure(m, v) }))
+		}
+		rows = append(rows, row)
+	}
+	return head, rows
+}
+
+func shortWorkload(digest string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(report.ShortDigest(digest), "sha256:"), "…")
+}
