@@ -68,7 +68,7 @@ judged, and 128 after any failure. GOOD and BAD need three trusted runs each.`,
 	f.judge.Trust.Register(cmd)
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print JSON")
 	flags.Details(fl)
-	results.StringVar(&f.judge.HTML, "html", "", "self-contained `page` to write")
+	results.FileVar(&f.judge.HTML, "html", "self-contained `page` to write")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }
