@@ -39,6 +39,7 @@ type benchFlags struct {
 	load     string
 	trace    string
 	baseline string
+	most     float64 // that a primary metric may be worse than the baseline's
 	force    bool
 	dry      bool
 	list     bool
@@ -66,10 +67,12 @@ hand, where it was made, every request and the summary. A suite that was stopped
 goes on with the runs that are not complete.
 
 --baseline DIR prints what changed since the suite was run into DIR. It does not
-say whether a change is more than chance.
+say whether a change is more than chance. With --max-regression 10% the primary
+metric of each row may be worse by that much. Where a row repeats, it is a
+regression only if the runs of the two do not overlap.
 
 The exit code is 4 when a run cannot be trusted, 3 when a clause of a contract
-fails, and 4 when none does and one cannot be judged.`,
+fails or there is a regression, and 4 when a contract cannot be judged.`,
 		Example: `  reprise bench --list
   reprise bench serving --preset rtx5080-llama-3.2-3b -o results
   reprise bench serving --model static=preset:rtx5080-llama-3.2-3b,batching=static --model continuous=preset:rtx5080-llama-3.2-3b -o both
@@ -122,6 +125,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	suite.StringVar(&f.load, "load", "", "`load` of each row, in place of the suite's: recorded, sequential, burst, concurrency:8 or a process such as poisson:6")
 	suite.StringVar(&f.trace, "trace", "", "`file` that rows with the workload trace send, such as an imported log")
 	suite.StringVar(&f.baseline, "baseline", "", "`directory` of an earlier run of the suite, to print changes against")
+	suite.ShareVar(&f.most, "max-regression", 0, "share by which the primary metric of a row may be worse than in --baseline; the exit code is 3 beyond it")
 	suiteRest.BoolVar(&f.force, "force", false, "make every run again, and take the directory whatever it holds")
 	running.BoolVar(&f.dry, "dry-run", false, "print the runs and make none")
 	suite.BoolVar(&f.list, "list", false, "print the built-in suites, and do nothing else")
@@ -215,6 +219,11 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err := r.Check(); err != nil {
 		return cli.Usagef("%v", err)
 	}
+	if !cmd.Flags().Changed("max-regression") {
+		f.most = -1
+	} else if f.baseline == "" {
+		return cli.Usagef("--max-regression: say what was before: --baseline DIRECTORY, of an earlier run of the suite")
+	}
 	var before bench.SuiteResult
 	if f.baseline != "" {
 		if before, err = bench.ReadSuiteResult(f.baseline); err != nil { // before hours of work
@@ -244,7 +253,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if f.baseline != "" {
-		result.Against(f.baseline, before)
+		result.Against(f.baseline, before, f.most)
 	}
 	if err := trace.WriteFile(filepath.Join(f.out, "index.html"), 0o644, result.Page(f.out).Write); err != nil {
 		return err
@@ -257,6 +266,8 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy; the tables say which and why"))
 	case result.Broken():
 		return cli.Exit(cli.Check, errors.New("a contract does not hold; the tables say by how much"))
+	case result.Regressed():
+		return cli.Exit(cli.Check, errors.New("a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much"))
 	case result.Unjudged():
 		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged; the tables say why"))
 	}

@@ -231,6 +231,17 @@ func TestBenchBaseline(t *testing.T) {
 	}
 	text := must(t, append(args, "-o", "c", "--baseline", "a")...)
 	expect(t, text, "TTFT p90 (ms) ← 21626 21626 +0.0 %", "the contract holds", "baseline change", "+0.0 %", "reprise compare decides")
+	// From 16 places in the batch back to 8 is a regression, in text, as Markdown and as JSON.
+	for format, want := range map[string]string{"text": "REGRESSION: TTFT p90 (ms) is 21626, in the baseline", "markdown": "\n- rtx5080-llama-3.2-3b: REGRESSION: TTFT p90 (ms) is 21626", "json": `"regression": {`} {
+		out, errs, code := reprise(t, append(args, "-o", "c", "--baseline", "b", "--max-regression", "10%", "--format", format)...)
+		if code != cli.Check || !strings.Contains(out, want) || errs != "reprise: a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much\n" {
+			t.Errorf("exit code %d\n%s%s", code, out, errs)
+		}
+	}
+	expect(t, must(t, append(args, "-o", "b", "--max-num-seqs", "16", "--baseline", "a", "--max-regression", "10%")...), "no regression: TTFT p90 (ms) is")
+	if _, errs, code := reprise(t, append(args, "-o", "d", "--max-regression", "10%")...); code != cli.Usage || !strings.HasPrefix(errs, "reprise: --max-regression: say what was before: --baseline DIRECTORY, of an earlier run of the suite\n") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
 	if _, errs, code := reprise(t, append(args, "-o", "d", "--baseline", "none")...); code != cli.Failure || !strings.Contains(errs, "--baseline") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}

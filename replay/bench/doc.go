@@ -40,6 +40,7 @@
 //     listing them for --dry-run
 //   - suitestate.go: the directory of a suite: its lock, suite.json, which runs are
 //     complete, going on with it
+//   - regression.go: the primary metric of a row against that of a baseline
 //   - suiteresult.go: the outcome of a suite: figures over repeats, changes against a
 //     baseline, contracts, hypotheses
 //   - suitepage.go: a suite as text and as a page: the table across rows, and the table

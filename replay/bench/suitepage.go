@@ -28,6 +28,8 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 		out.Verdict = []page.Note{{Level: page.Bad, Text: "A run is not trustworthy; its row says which and why."}}
 	case r.Broken():
 		out.Verdict = []page.Note{{Level: page.Bad, Text: "A contract does not hold; its row says by how much."}}
+	case r.Regressed():
+		out.Verdict = []page.Note{{Level: page.Bad, Text: "A row is worse than the baseline by more than the limit; it says by how much."}}
 	case r.Unjudged():
 		out.Verdict = []page.Note{{Level: page.Warn, Text: "A contract cannot be judged; its row says why."}}
 	default:
@@ -364,6 +366,12 @@ func (p *suitePage) says(row *RowResult) {
 		say := func(level page.Level, format string, args ...any) { p.say(level, m.Model+": "+format, args...) }
 		if o := m.Hypothesis; o != nil {
 			say(o.level(), "%s", o.Text)
+		}
+		switch o := m.Regression; {
+		case o.regressed():
+			say(page.Bad, "%s", o.Text)
+		case o != nil:
+			say(page.Info, "%s", o.Text)
 		}
 		for _, e := range m.Errors {
 			say(page.Warn, "errors: %d %s, %s of the requests", e.Count, e.Class, page.Percent(e.Share))

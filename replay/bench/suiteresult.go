@@ -55,6 +55,9 @@ type ModelResult struct {
 	Reasons     []string            `json:"reasons,omitempty"` // why not
 	Contract    *ContractOutcome    `json:"contract,omitempty"`
 	Changes     []Change            `json:"changes,omitempty"` // against the baseline
+	// Regression is what became of the primary metric against the baseline, where a
+	// limit was given. Held is within the limit.
+	Regression *Outcome `json:"regression,omitempty"`
 }
 
 // A ContractOutcome is what became of a contract in the runs of a row.
@@ -260,8 +263,9 @@ func (m *ModelResult) Figure(metric string) *Figure {
 
 // Against fills in what changed since an earlier result: for each row the model of
 // the same name, or the only one where both have one. It says nothing of whether the
-// changes are more than chance.
-func (r *SuiteResult) Against(dir string, before SuiteResult) {
+// changes are more than chance. Primary metrics may be worse by most, a share of what
+// they were; below 0 they are not judged.
+func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
 	r.Baseline = dir
 	for i := range r.Rows {
 		for j := range r.Rows[i].Models {
@@ -270,7 +274,15 @@ func (r *SuiteResult) Against(dir string, before SuiteResult) {
 			if len(r.Models) == 1 && len(before.Models) == 1 {
 				name = before.Models[0]
 			}
-			if was := before.find(r.Rows[i].Row, name); was != nil {
+			was := before.find(r.Rows[i].Row, name)
+			if primary := r.Rows[i].Primary; most >= 0 {
+				var figure *Figure
+				if was != nil {
+					figure = was.Figure(primary)
+				}
+				m.Regression = Metric{primary}.regression(m.Figure(primary), figure, most)
+			}
+			if was != nil {
 				m.Changes = nil
 				for _, f := range m.Figures {
 					if w := was.Figure(f.Metric); w != nil && w.V != 0 {

@@ -1,0 +1,42 @@
+package bench
+
+import "testing"
+
+func TestRegression(t *testing.T) {
+	figure := func(v, lo, hi float64) *Figure { return &Figure{V: v, Lo: lo, Hi: hi} }
+	for _, c := range []struct {
+		metric    string
+		is, was   *Figure
+		most      float64
+		regressed bool
+		want      string
+	}{
+		{"p95_ttft", figure(150, 150, 150), figure(100, 100, 100), 0.1, true,
+			"REGRESSION: TTFT p95 (ms) is 150, in the baseline 100 (+50.0 %, limit 10 %)"},
+		{"p95_ttft", figure(109, 109, 109), figure(100, 100, 100), 0.1, false,
+			"no regression: TTFT p95 (ms) is 109, in the baseline 100 (+9.0 %, limit 10 %)"},
+		{"p95_ttft", figure(50, 50, 50), figure(100, 100, 100), 0, false,
+			"no regression: TTFT p95 (ms) is 50, in the baseline 100 (−50.0 %, limit 0 %)"},
+		{"p95_ttft", figure(150, 90, 160), figure(100, 95, 105), 0.1, false,
+			"no regression, since repeats overlap: TTFT p95 (ms) is 150, in the baseline 100 (+50.0 %, limit 10 %); they are 90 to 160, and were 95 to 105"},
+		{"p95_ttft", figure(150, 110, 160), figure(100, 95, 105), 0.1, true,
+			"REGRESSION: TTFT p95 (ms) is 150, in the baseline 100 (+50.0 %, limit 10 %)"},
+		{"output_tokens_per_s", figure(80, 78, 82), figure(100, 99, 101), 0.1, true,
+			"REGRESSION: Output tokens/s is 80.0, in the baseline 100.0 (−20.0 %, limit 10 %)"},
+		{"output_tokens_per_s", figure(80, 78, 99), figure(100, 99, 101), 0.1, false,
+			"no regression, since repeats overlap: Output tokens/s is 80.0, in the baseline 100.0 (−20.0 %, limit 10 %); they are 78.0 to 99.0, and were 99.0 to 101.0"},
+		{"output_tokens_per_s", figure(120, 120, 120), figure(100, 100, 100), 0.1, false,
+			"no regression: Output tokens/s is 120.0, in the baseline 100.0 (+20.0 %, limit 10 %)"},
+		{"error_rate", figure(0.05, 0.05, 0.05), figure(0.01, 0.01, 0.01), 1, true,
+			"REGRESSION: Errors (%) is 5.0, in the baseline 1.0 (+400.0 %, limit 100 %)"},
+		{"error_rate", figure(0.05, 0.05, 0.05), figure(0, 0, 0), 0.1, false,
+			"not held against the baseline, which has no error_rate to compare"},
+		{"p95_ttft", figure(1, 1, 1), nil, 0.1, false, "not held against the baseline, which has no p95_ttft to compare"},
+		{"max_running", figure(9, 9, 9), figure(1, 1, 1), 0.1, false, "not held against the baseline: neither more nor less max_running is worse"},
+	} {
+		got := Metric{c.metric}.regression(c.is, c.was, c.most)
+		if got.Text != c.want || got.regressed() != c.regressed {
+			t.Errorf("regressed %v: %s\nwant %v: %s", got.regressed(), got.Text, c.regressed, c.want)
+		}
+	}
+}
