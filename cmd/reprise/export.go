@@ -183,16 +183,16 @@ func (f *exportFlags) table(cmd *cobra.Command, paths []string) error {
 		return cli.Usagef("--header, --model, --tokenizer, --seed and --corpus are for traces, and --to %s is for results", tableFormat)
 	}
 	write, use := table.WriteCSV, ""
-	switch ext := filepath.Ext(f.out); {
+	info, err := os.Stat(f.out)
+	switch ext := strings.ToLower(filepath.Ext(f.out)); {
 	case ext == ".parquet":
 		write, use = table.WriteParquet, "read_parquet"
 	case ext == ".csv":
 		use = "read_csv"
-	case f.out != "" && f.out != cli.Standard:
+	case f.out != "" && f.out != cli.Standard && (err != nil || info.Mode().IsRegular()): // a pipe takes CSV
 		return cli.Usagef("-o %s: want a name that ends in .parquet or .csv", f.out)
 	}
-	paths, err := resultsNamed(cmd, paths)
-	if err != nil {
+	if paths, err = resultsNamed(cmd, paths); err != nil {
 		return err
 	}
 	names, err := runNames(paths, nil)
@@ -226,7 +226,7 @@ func (f *exportFlags) table(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	if tier := trace.TierNote("table", table.Tier(all)); tier != "" && filepath.Ext(f.out) != ".parquet" {
+	if tier := trace.TierNote("table", table.Tier(all)); tier != "" && use != "read_parquet" {
 		cli.Notef(cmd, "note: %s CSV has no place to say so.", tier)
 	}
 	if use != "" {

@@ -41,6 +41,8 @@ func TestExportBySchema(t *testing.T) {
 		{"export r.parquet --model m", "reprise: --header, --model, --tokenizer, --seed and --corpus are for traces, and --to table is for results\n" + help, cli.Usage},
 		{"export w.parquet w.parquet --to mooncake", "reprise: --to mooncake takes one trace: only results become one table, by --to table\n" + help, cli.Usage},
 		{"export no.parquet --to table", "reprise: there is no file or folder no.parquet\n", cli.Failure},
+		{"export s.parquet -o " + os.DevNull, "", cli.Good},
+		{"export s.parquet -o UPPER.CSV", "use:  read_csv(\"UPPER.CSV\") of pandas, Polars or DuckDB\n", cli.Good},
 		{"export r.parquet -o r.parquet", "reprise: r.parquet is what is read, and would be overwritten: name another output\n" + help, cli.Usage},
 	} {
 		if _, errs, code := reprise(t, strings.Fields(c.line)...); errs != c.errs || code != c.code {
@@ -58,8 +60,8 @@ func TestExportBySchema(t *testing.T) {
 	}
 }
 
-// A journal in the place of results is read, or why it cannot be is said. Package result
-// tests journals that are cut off.
+// A journal in the place of results is read, or why it cannot be is said, and no other
+// run begins beside it. Package result tests journals that are cut off.
 func TestJournalOf(t *testing.T) {
 	t.Chdir(t.TempDir())
 	j, err := result.CreateJournal("r.parquet.journal", result.Run{Schema: result.Schema})
@@ -75,9 +77,19 @@ func TestJournalOf(t *testing.T) {
 	if want := "r.parquet is not finished: its run is still going on. Read from its journal: 3 requests. The figures are those so far.\n"; !strings.HasPrefix(errs, want) {
 		t.Errorf("while it is written:\n%s", errs)
 	}
+	must(t, "synth", "chat", "-n", "5", "-o", "w.parquet")
+	again := func(want string) {
+		t.Helper()
+		_, errs, code := reprise(t, "replay", "w.parquet", "--url", "http://127.0.0.1:1", "-o", "r.parquet")
+		if errs != "reprise: "+want+"\nRun with --help for how to use it.\n" || code != cli.Usage {
+			t.Errorf("another run: exit code %d: %s", code, errs)
+		}
+	}
+	again("a run that is still going on writes r.parquet.journal: name another file with -o")
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
+	again("r.parquet.journal is left of a run that did not finish: continue that run with --resume, read it with reprise report r.parquet, or delete it to begin again")
 	csv, errs, code := reprise(t, "export", "r.parquet")
 	if code != cli.Good || !strings.HasPrefix(errs, "r.parquet is not finished: its run ended at ") ||
 		!strings.Contains(errs, ". Read from its journal: 3 requests. To continue the run, repeat its command with --resume.\n") || strings.Count(csv, "\nr,") != 3 {

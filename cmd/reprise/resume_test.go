@@ -109,7 +109,7 @@ func resumeRefused(t *testing.T, args []string) {
 		t.Errorf("another workload: exit code %d: %s", code, errs)
 	}
 	// Without --resume a journal is not written over.
-	if _, errs, code := reprise(t, args[:len(args)-1]...); code != cli.Failure || !strings.Contains(errs, "did not finish") {
+	if _, errs, code := reprise(t, args[:len(args)-1]...); code != cli.Usage || !strings.Contains(errs, "did not finish") {
 		t.Errorf("without --resume: exit code %d: %s", code, errs)
 	}
 	if _, err := os.Stat(args[6]); err == nil {

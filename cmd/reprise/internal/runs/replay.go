@@ -17,7 +17,7 @@
 //   - setup.go: waiting for a server that is full, and what to do about one that refuses
 //   - servers.go: waiting for the endpoint, calibrating templates, emptying and warming
 //     caches
-//   - resume.go: --resume: the journals, the cache as it was, the seed
+//   - resume.go: --resume: the journals, the cache as it was, the seed; a journal in the way
 //   - thread.go: --thread: replies in prompts
 //   - verbatim.go: --verbatim: the source's own text from the raw file
 //   - dryrun.go: --dry-run: what would be sent, its size and price, as text and JSON
@@ -170,8 +170,10 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return cli.Usagef("--dry-run and --resume contradict each other: the plan is that of the whole run")
 	case f.Target.RowExtra != "" && (f.Workload.Loop != "" || f.Servers.Cache == result.CacheWarm):
 		return cli.Usagef("--row-extra is read once: it cannot be had with --loop or --cache warm")
+	case f.resume || f.Dry.Run:
+		return nil
 	}
-	return nil
+	return f.checkJournal()
 }
 
 // Defaults sets every flag to its default, for a caller that is no command line.

@@ -15,6 +15,19 @@ import (
 	"reprise/replay/result"
 )
 
+// checkJournal refuses to begin where the journal of another run stands beside the
+// output: it is all that is left of that run. An empty one holds nothing.
+func (f *Replay) checkJournal() error {
+	name := result.JournalName(f.Out)
+	if info, err := os.Stat(name); err != nil || info.Size() == 0 {
+		return nil
+	}
+	if _, err := result.LastWritten(name); errors.Is(err, result.ErrRunning) {
+		return cli.Usagef("a run that is still going on writes %s: name another file with -o", name)
+	}
+	return cli.Usagef("%s is left of a run that did not finish: continue that run with --resume, read it with reprise report %s, or delete it to begin again", name, f.Out)
+}
+
 // resumedCache says what was done to the servers' caches before the run that is to
 // be resumed, and gives the prompts the seed that they then had. It is not done
 // again: known tokens count what the servers hold of the run so far.
