@@ -301,6 +301,9 @@ type Trace struct {
 	name string
 }
 
+// Name is the path of the trace, or what stands for it in errors.
+func (t *Trace) Name() string { return t.name }
+
 // Open opens the trace file at path and checks that it is one.
 func Open(path string) (*Trace, error) {
 	f, err := os.Open(path)

@@ -36,6 +36,10 @@ type Options struct {
 	API     string   // one of the API constants; empty is APIChat
 	Model   string   // as the servers call it; when empty, [HTTP.Probe] asks them
 
+	// TemplateTokens is what the servers' template adds to a prompt, in place of what
+	// [HTTP.Calibrate] measures; nil where it is to be measured.
+	TemplateTokens *int
+
 	TokenIDs bool // prompts as token ids, which APICompletions and APIEmbeddings take; with APIAuto, where they can
 	// ForceOutput asks for exactly the recorded output length, by ignore_eos and
 	// min_tokens, which vLLM, SGLang and llama.cpp know and stricter servers

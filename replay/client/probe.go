@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"reprise/replay/client/internal/h1"
@@ -26,9 +25,9 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 		switch {
 		case err != nil:
 		case len(models) == 0:
-			err = errors.New("client: the server lists no model; name the one to use")
+			err = &SetupError{Asked: "GET " + h.targets[i].name + modelsPath, Kind: openai.KindOther, Failure: errNoModel}
 		case len(models) > 1:
-			err = fmt.Errorf("client: the server has %d models; name the one to use: %s", len(models), strings.Join(labels(models), ", "))
+			err = &SetupError{Asked: "GET " + h.targets[i].name + modelsPath, Kind: openai.KindOther, Failure: fmt.Errorf("the server has %d models", len(models)), Models: labels(models)}
 		}
 		if err != nil {
 			return "", h.fromServer(i, err)
@@ -42,6 +41,9 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 	return model, nil
 }
 
+// errNoModel says that a server's list of models is empty.
+var errNoModel = errors.New("the server lists no model")
+
 // fromServer says which server an error comes from, where there are several.
 func (h *HTTP) fromServer(i int, err error) error {
 	if len(h.targets) > 1 {
@@ -53,7 +55,7 @@ func (h *HTTP) fromServer(i int, err error) error {
 // Calibrate measures how many tokens the servers add to a prompt, by their chat
 // template or as a beginning of text: it sends a prompt of one token, as the text word
 // or as id where token ids are sent, and returns the servers' own count less one. All
-// must add the same. [HTTP.Describe] records it. With [result.APIAuto] it is that of a chat;
+// must add the same, unless [Options] says how many. [HTTP.Describe] records it. With [result.APIAuto] it is that of a chat;
 // see [HTTP.CalibrateAPI].
 func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead int, err error) {
 	return h.CalibrateAPI(ctx, apiOf(h.opt.API, &trace.Request{}), word, id)
@@ -75,17 +77,30 @@ func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (o
 			return 0, h.fromServer(i, err)
 		case first < 0:
 			first, overhead = i, n
-		case n != overhead:
+		case n != overhead && h.opt.TemplateTokens == nil:
 			return 0, fmt.Errorf("client: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same",
 				h.targets[first].name, overhead, h.targets[i].name, n)
 		}
 	}
+	if h.opt.TemplateTokens != nil {
+		overhead = *h.opt.TemplateTokens
+	}
 	h.overheads[api] = overhead
 	if first < 0 {
 		h.uncounted[api] = true
-		return 0, ErrUncounted
+		return overhead, ErrUncounted
 	}
 	return overhead, nil
+}
+
+// Count sends a text of several tokens to the first server and returns how many it counts
+// in it, without its template. Together with [HTTP.CalibrateAPI], which sends one token
+// and goes before, it tells a template from a server that has another tokenizer than the
+// one that the text was made with.
+func (h *HTTP) Count(ctx context.Context, api, text string) (tokens int, err error) {
+	h.text, h.ids, h.ends = append(h.text[:0], text...), h.ids[:0], h.ends[:0]
+	n, err := h.countPrompt(ctx, 0, api)
+	return n - h.overheads[api], err
 }
 
 // ErrUncounted says that a server sends no usage, so that what its template adds to a

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,7 +27,7 @@ type SetupError struct {
 	API     string   // that was asked for
 	Other   string   // an API that the server has instead, "" for none
 	Model   string   // that was asked for
-	Models  []string // those of the server, at most 20, where it does not have Model
+	Models  []string // those of the server, at most 20, where it does not have Model, or where Model is "" and there are several
 	Failure error    // without an answer: what failed
 }
 
@@ -66,6 +65,9 @@ func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Res
 	}
 	if status == http.StatusOK { // as JSON, and not as the stream that is needed
 		e.Failure = fmt.Errorf("a stream of one token failed (%s), though the same request without a stream succeeds", r.Error)
+		if what := kindOfBody(body); what != "JSON" {
+			e.Failure = fmt.Errorf("what came back with HTTP 200 is %s, and no answer of the API", what)
+		}
 		return e
 	}
 	e.Status, e.Said, e.Kind = status, h.spoken(body), openai.HTTPError(status, body).Kind
@@ -137,9 +139,8 @@ func (h *HTTP) ask(ctx context.Context, t *target, method, path string, body []b
 
 // modelsOf are the names of the server's models.
 func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
-	const path = "/v1/models"
-	fault := &SetupError{Asked: "GET " + t.name + path, Model: h.model}
-	status, body, err := h.ask(ctx, t, http.MethodGet, path, nil)
+	fault := &SetupError{Asked: "GET " + t.name + modelsPath, Model: h.model}
+	status, body, err := h.ask(ctx, t, http.MethodGet, modelsPath, nil)
 	if err != nil {
 		fault.Failure, fault.Kind = err, openai.ClassifyError(err)
 		return nil, fault
@@ -154,7 +155,7 @@ func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
 		} `json:"data"`
 	}
 	if json.Unmarshal(body, &list) != nil {
-		fault.Kind, fault.Failure = openai.KindOther, errors.New("the answer is no list of models")
+		fault.Kind, fault.Failure = openai.KindOther, fmt.Errorf("what came back is %s, and no list of models", kindOfBody(body))
 		return nil, fault
 	}
 	var names []string
@@ -164,6 +165,22 @@ func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// modelsPath is where servers list their models.
+const modelsPath = "/v1/models"
+
+// kindOfBody says what an answer is that is not what was asked for. It quotes nothing.
+func kindOfBody(body []byte) string {
+	switch body = bytes.TrimSpace(body); {
+	case len(body) == 0:
+		return "empty"
+	case body[0] == '<':
+		return "a page of HTML"
+	case json.Valid(body):
+		return "JSON"
+	}
+	return "text that is not JSON"
 }
 
 // spoken is what a server says about a refusal, in one line of at most 300 characters,

@@ -133,3 +133,55 @@ func TestAPIOfURL(t *testing.T) {
 		}
 	}
 }
+
+// Two texts of different length tell a template from another tokenizer, and tokens of a
+// template that are given go before those that are measured.
+func TestCount(t *testing.T) {
+	counts := true
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		q, err := openai.DecodeRequest(strings.NewReader(string(body)), 1<<20)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		usage := ""
+		if counts {
+			usage = fmt.Sprintf(`,"usage":{"prompt_tokens":%d,"completion_tokens":1}`, 7+len(q.Prompt))
+		}
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"text\":\"a\",\"finish_reason\":\"length\"}]%s}\n\ndata: [DONE]\n\n", usage)
+	}))
+	defer s.Close()
+	four := 4
+	for _, c := range []struct {
+		given    *int
+		counts   bool
+		overhead int
+		err      error
+		count    int
+	}{
+		{nil, true, 7, nil, 10},
+		{&four, true, 4, nil, 13},
+		{nil, false, 0, ErrUncounted, 0},
+		{&four, false, 4, ErrUncounted, 0},
+	} {
+		counts = c.counts
+		h, err := New(Options{URL: s.URL, API: result.APICompletions, Model: "m", TemplateTokens: c.given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		overhead, err := h.Calibrate(t.Context(), "a", 1)
+		if overhead != c.overhead || !errors.Is(err, c.err) {
+			t.Errorf("%+v: %d, %v", c, overhead, err)
+		}
+		n, err := h.Count(t.Context(), result.APICompletions, "ten bytes.")
+		if !errors.Is(err, c.err) || err == nil && n != c.count {
+			t.Errorf("%+v: %d counted, %v", c, n, err)
+		}
+		var run result.Run
+		if h.Describe(&run); run.Overhead != c.overhead {
+			t.Errorf("%+v: the run says %d", c, run.Overhead)
+		}
+		h.Close()
+	}
+}

@@ -299,6 +299,45 @@ func TestMoreHitsThanExpected(t *testing.T) {
 	}
 }
 
+// A server that counts in proportion otherwise has another tokenizer. It is named in place
+// of lengths that differ, and of hits that earlier runs would have left.
+func TestOtherTokenizer(t *testing.T) {
+	run := result.Run{Load: result.Load{Tokenizer: "o200k_base"}, Source: result.Source{BlockSize: 512, ServerBlock: 16}}
+	counted := func(wanted, got, hits int32) result.Result {
+		r := hit(0, got, 0, hits)
+		r.WantInput = wanted
+		return r
+	}
+	for name, c := range map[string]struct {
+		rows []result.Result
+		want string // the code of the warning
+		text string
+	}{
+		"fewer":                  {[]result.Result{counted(100, 48, 2), counted(1000, 480, 2)}, warnTokenizer, "the server counted 52 % fewer tokens than o200k_base, in 2 requests: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes"},
+		"more":                   {[]result.Result{counted(100, 227, 9), counted(1000, 2270, 9)}, warnTokenizer, "the server counted 127 % more tokens than o200k_base, in 2 requests: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes"},
+		"a template":             {[]result.Result{counted(100, 112, 0), counted(1000, 1012, 0)}, warnPromptLength, ""},
+		"hardly":                 {[]result.Result{counted(100, 102, 0), counted(1000, 1020, 0)}, warnPromptLength, ""},
+		"one of them":            {[]result.Result{counted(100, 100, 0), counted(1000, 480, 0)}, warnPromptLength, ""},
+		"some more, some fewer":  {[]result.Result{counted(100, 50, 0), counted(1000, 1800, 0)}, warnPromptLength, ""},
+		"and caches left warm":   {[]result.Result{counted(100, 48, 40), counted(1000, 480, 400)}, warnTokenizer + " " + warnForeignHits, ""},
+		"warm, and no other one": {[]result.Result{counted(100, 100, 2), counted(1000, 1000, 20)}, warnForeignHits, ""},
+	} {
+		s := summarise(t, run, Options{}, c.rows...)
+		var codes []string
+		for _, w := range s.Warnings {
+			if w.Code == warnTokenizer || w.Code == warnPromptLength || w.Code == warnForeignHits {
+				codes = append(codes, w.Code)
+			}
+			if w.Code == warnTokenizer && c.text != "" && w.Text != c.text {
+				t.Errorf("%s: %s", name, w.Text)
+			}
+		}
+		if got := strings.Join(codes, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 func TestCategoriesAndLengths(t *testing.T) {
 	var results []result.Result
 	for i, c := range []string{"odd", trace.Branch, trace.Cold, "", trace.Cold} {

@@ -131,7 +131,7 @@ var clientFields = []numberField{
 	{"run.stalls.total_ns, run.stalls.longest_ns", "ns", "How long the client stood still, in all and at most at a time: from when it was to wake until it did."},
 	{"stalled.stalled_requests", "requests", "Successful requests with some of a stall between sent and first token."},
 	{"run.stalled_ns", "ns", "Longest that such a look was overdue: the process, or the machine, stood still."},
-	{"run.template_overhead_tokens, run.template_overhead_tokens_by_api.*", "tokens", "Tokens that the server's template adds to a prompt, which the prompts are that much shorter for; 0 where the server counts nothing, see run.template_overhead_unknown."},
+	{"run.template_overhead_tokens, run.template_overhead_tokens_by_api.*", "tokens", "Tokens that the server's template adds to a prompt, which the prompts are that much shorter for; where the server counts nothing it is 0, or what was given, see run.template_overhead_unknown."},
 	{"run.wire.dials", "connections", "Connections that were opened, those that nobody needed included."},
 	{"run.wire.dials_max_minute", "connections", "The most of them in any one minute to one server."},
 	{"run.wire.waited", "requests", "Requests for which no connection was ready, so that they dialled between released and sent."},

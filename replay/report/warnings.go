@@ -15,6 +15,7 @@ const (
 	WarnPreset        = "preset_off_its_hardware"
 	warnFewSamples    = "too_few_samples"
 	warnPromptLength  = "prompt_tokens_differ"
+	warnTokenizer     = "tokenizer_differs"
 	warnNoPromptUsage = "prompt_tokens_not_reported"
 	warnOutputLength  = "output_tokens_differ"
 	warnOutputCounted = "output_tokens_not_from_usage"
@@ -55,12 +56,19 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 	template, estimates, lengths := "", "", ""
 	if len(s.Run.Uncounted) > 0 {
 		template = ": what the server's template adds could not be measured and is not in it"
+		if n := s.Run.Overhead; n > 0 {
+			template = fmt.Sprintf(": what the server's template adds could not be measured, and was given as %s", page.Many(int64(n), "token"))
+		}
 	}
 	if byTokenizer > 0 {
 		estimates = "; a tokenizer's counts are estimates, and so is what rests on them: TPOT, token ITL and output tokens per second"
 		lengths = fmt.Sprintf("; %s of the lengths %s estimated", page.Brief(byTokenizer), page.Was(byTokenizer))
 	}
-	warn(p.SumAbs > 0, warnPromptLength,
+	other := otherTokenizer(s)
+	warn(other != "", warnTokenizer,
+		"the server counted %s, in %s: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes",
+		other, page.Many(p.Compared, "request"))
+	warn(p.SumAbs > 0 && other == "", warnPromptLength,
 		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
 		page.Many(p.More+p.Fewer, "request"), page.Many(p.SumAbs, "token"), p.MaxAbs)
 	warn(t.PromptFromUsage < ok, warnNoPromptUsage,
@@ -139,11 +147,33 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 		warn(st.Prometheus.Failed > 0, warnUnmeasured, "%s of the Prometheus server failed: %s", page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
 		warn(st.Prometheus.Dropped > 0, warnSeries, "%s of Prometheus' series beyond a limit were dropped", page.Many(st.Prometheus.Dropped, "sample"))
 	}
-	more := (r.Cache == nil || r.Cache.Done == result.CacheNothing) && deref(s.Cache.Difference) > 0.005
+	// A server that cuts the text into other tokens finds somewhat more or less without earlier runs.
+	more := (otherTokenizer(s) == "" || deref(s.Cache.Difference) > 0.1) && (r.Cache == nil || r.Cache.Done == result.CacheNothing) && deref(s.Cache.Difference) > 0.005
 	warn(more && r.Simulated != "", warnGeneratedHits,
 		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "", warnForeignHits,
 		"the servers found more of the prompts in their caches than this run had sent, by %s: the cache was warm from earlier runs; use --cache cold", page.PercentagePoints(deref(s.Cache.Difference)))
+}
+
+// otherTokenizer says how a server counts prompts that has another tokenizer than they
+// were made with, such as "52 % fewer tokens than o200k_base", or "" where nothing shows
+// that. A template that was measured wrong is off by the same in every prompt.
+func otherTokenizer(s *Summary) string {
+	p := &s.Tokens.PromptError
+	name := textpage.Plain(s.Run.Tokenizer)
+	differ := p.More + p.Fewer
+	if name == "" || s.Run.Prompts == "ids" || p.Compared == 0 || p.Compared < s.Requests.Succeeded || differ*10 < p.Compared*9 || min(p.More, p.Fewer)*20 > differ ||
+		float64(p.MaxAbs)*float64(differ) < 1.5*float64(p.SumAbs) {
+		return ""
+	}
+	wanted, word := s.Tokens.Prompt-p.SumAbs, "more"
+	if p.Fewer > p.More {
+		wanted, word = s.Tokens.Prompt+p.SumAbs, "fewer"
+	}
+	if share := float64(p.SumAbs) / float64(max(wanted, 1)); share >= 0.03 {
+		return fmt.Sprintf("%s %s tokens than %s", page.Percent(share), word, name)
+	}
+	return ""
 }
 
 func deref(f *float64) float64 {

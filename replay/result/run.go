@@ -191,7 +191,7 @@ type Routing struct {
 	Balance   string         `json:"balance,omitempty"`   // of several: round-robin or session
 	Overheads map[string]int `json:"template_overhead_tokens_by_api,omitempty"`
 	// Uncounted are the APIs whose servers send no usage, so that the overhead of their
-	// templates is not known and counts as 0. Those of NoStreamOptions refuse
+	// templates is not known, and is 0 or what the user said. Those of NoStreamOptions refuse
 	// stream_options, and requests to them have none.
 	Uncounted       []string `json:"template_overhead_unknown,omitempty"`
 	NoStreamOptions []string `json:"stream_options_refused,omitempty"`

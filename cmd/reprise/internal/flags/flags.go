@@ -25,6 +25,8 @@
 //     --max-requests, --loop, --prime
 //   - prompts.go: what prompts are made of: --text, --corpus, --tokenizer, --seed,
 //     --share-tails
+//   - tokenizer.go: finding a tokenizer.json by its digest; whether a server counts as a
+//     tokenizer does
 //   - servers.go: what is measured at the servers and done to them: --scrape,
 //     --prometheus, --cache, --profile-server, --note
 //   - deployment.go: what serves, in the user's words: --hardware, --model-size,

@@ -83,6 +83,7 @@ type Prompts struct {
 	// the user's, so that cold caches may need another: coldSeed, or a random one.
 	OwnSeed  bool
 	ColdSeed string
+	PlanOnly bool // no prompt is sent, so another tokenizer may stand for one that is not here
 }
 
 // Register adds the flags. What the tokenizer and the seed are used for differs from
@@ -130,8 +131,8 @@ type PromptMaker struct {
 func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*PromptMaker, error) {
 	m := &PromptMaker{BlockSize: blockSize}
 	var err error
-	if m.Tok, err = token.OpenAny(cmp.Or(f.Tokenizer, t.Meta.Tokenizer, "o200k_base")); err != nil {
-		return nil, cli.Exit(cli.Usage, err)
+	if m.Tok, err = f.openTokenizer(cmd, t); err != nil {
+		return nil, err
 	}
 	if len(m.Tok.Words().Text) == 0 {
 		return nil, errNoWords

@@ -34,6 +34,7 @@ type Target struct {
 	API         string // --api
 	Model       string // --model, empty for the only one
 	TokenIDs    bool   // --token-ids
+	template    int    // --template-tokens, below 0 when they are measured
 	forceOutput bool
 
 	HTTP2       bool // --http2
@@ -78,6 +79,7 @@ func (f *Target) Register(cmd *cobra.Command) {
 	everyday.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, embeddings, or auto: by each row's kind. Where it is not given, a server without completions gets chat")
 	everyday.StringVar(&f.Model, "model", "", "model to ask for; empty takes the endpoint's only one")
 	rest.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
+	rest.IntVar(&f.template, "template-tokens", -1, "tokens that the server's template adds to a prompt, for a server that does not count them; -1 measures")
 	rest.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 
 	rest.BoolVar(&f.HTTP2, "http2", false, "HTTP/2 in place of HTTP/1.1: over TLS by ALPN, else by prior knowledge (h2c)")
@@ -113,6 +115,12 @@ func (f *Target) Register(cmd *cobra.Command) {
 
 // Check refuses what needs no file to be seen to be wrong.
 func (f *Target) Check() error {
+	for i, url := range f.URLs { // as for curl, a host alone is one of HTTP
+		if !strings.Contains(url, "://") {
+			f.URLs = slices.Clone(f.URLs)
+			f.URLs[i] = "http://" + url
+		}
+	}
 	f.APIGiven()
 	if apis := []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIEmbeddings, result.APIAuto}; !slices.Contains(apis, f.API) {
 		return cli.Usagef("--api: %s is no API: write one of %s", quantity.Quote(f.API), strings.Join(apis, ", "))
@@ -139,6 +147,9 @@ func (f *Target) Options() (o client.Options, err error) {
 		ForceOutput: f.forceOutput, HTTP2: f.HTTP2, Proxy: f.proxy,
 		Timeout: f.Timeout, ConnectTimeout: f.connect, FirstTokenTimeout: f.firstToken, IdleTimeout: f.idle,
 		AffinityHeader: f.affinity, RecordHeaders: f.record, NoTraceHeaders: f.noTrace}
+	if f.template >= 0 {
+		o.TemplateTokens = &f.template
+	}
 	if err = f.retries(&o); err != nil {
 		return o, err
 	}
@@ -228,11 +239,11 @@ func pairs(flag string, list []string) (map[string]string, error) {
 func (f *Target) header() (http.Header, error) {
 	out := http.Header{}
 	for _, h := range f.headers {
-		name, value, ok := strings.Cut(h, "=")
-		if !ok || name == "" {
-			return nil, cli.Usagef("--header: want Name=value")
+		at := strings.IndexAny(h, "=:") // the colon is curl's
+		if at < 1 {
+			return nil, cli.Usagef("--header: want Name=value, or 'Name: value'")
 		}
-		out.Add(name, value)
+		out.Add(h[:at], strings.TrimSpace(h[at+1:]))
 	}
 	fromEnv, err := pairs("header-env", f.headerEnv)
 	if err != nil {
@@ -265,7 +276,7 @@ func (f *Target) extra() (openai.Extra, error) {
 	var err error
 	if f.ExtraBody != "" {
 		if extra, err = openai.ParseExtra([]byte(f.ExtraBody)); err != nil {
-			return extra, cli.Usagef("--extra-body: %v", err)
+			return extra, cli.Usagef("--extra-body: %v: write an object in quotes, such as '{\"temperature\":0}'", err)
 		}
 	}
 	sampling := map[string]any{}

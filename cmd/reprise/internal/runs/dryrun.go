@@ -128,6 +128,7 @@ func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
 	if raw != nil {
 		raw.Close()
 	}
+	f.Prompts.PlanOnly = true
 	part, maker, err := f.chosen(cmd, w)
 	if err != nil {
 		return err

@@ -57,13 +57,41 @@ func (f *Replay) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *client.
 	}
 	for _, api := range apis {
 		if uncounted[api] {
-			cli.Notef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, without what a template adds to them",
-				strings.Join(endpoint.Endpoints(), ", "), api, model)
+			template := "without what a template adds to them (--template-tokens N says how much)"
+			if n := overheads[api]; n > 0 {
+				template = fmt.Sprintf("%d tokens shorter for the template, as --template-tokens says", n)
+			}
+			cli.Notef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, %s",
+				strings.Join(endpoint.Endpoints(), ", "), api, model, template)
 			continue
 		}
 		cli.Notef(cmd, "endpoint: %s, %s, model %s, %d tokens of template around each prompt", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])
 	}
-	return overheads, nil
+	return overheads, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
+}
+
+// sampleTokens is how long a text is that a server counts to show its tokenizer.
+const sampleTokens = 64
+
+// compareTokenizers has the server count one text of the kind that will be sent, and says
+// where it counts otherwise than the tokenizer. A text that it refuses shows nothing.
+func (f *Replay) compareTokenizers(cmd *cobra.Command, endpoint *client.HTTP, m *flags.PromptMaker, apis []string, uncounted map[string]bool) error {
+	counts := slices.IndexFunc(apis, func(api string) bool { return !uncounted[api] })
+	if counts < 0 || f.Target.TokenIDs {
+		return nil
+	}
+	text, err := m.Sample(sampleTokens)
+	if err != nil {
+		return err
+	}
+	n, err := endpoint.Count(cmd.Context(), apis[counts], text)
+	if err != nil {
+		return cmd.Context().Err()
+	}
+	if off := m.OffBy(n, sampleTokens); off != "" {
+		cli.Notef(cmd, "endpoint: for the same text the server counts %s (%d in place of %d), so prompts have other lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json", off, n, sampleTokens)
+	}
+	return nil
 }
 
 // readyEvery is how often an endpoint that is not ready is asked again.
