@@ -88,7 +88,14 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	outputs := export.Formats()
 	i := slices.IndexFunc(outputs, func(o export.Format) bool { return o.Name == f.to })
 	if i < 0 {
-		return cli.Usagef("--to: want one of the formats that --help lists")
+		var names []string
+		for _, o := range outputs {
+			names = append(names, o.Name)
+		}
+		if f.to == "" {
+			return cli.Usagef("say which format: --to, one of %s", strings.Join(names, ", "))
+		}
+		return cli.Usagef("--to: there is no format %q: want one of %s", f.to, strings.Join(names, ", "))
 	}
 	format := outputs[i]
 	switch {

@@ -294,7 +294,7 @@ func (f *importFlags) reads(files []datasets.File) []string {
 func (f *importFlags) findZone() (err error) {
 	if f.tz != "" && f.zone == nil {
 		if f.zone, err = time.LoadLocation(f.tz); err != nil {
-			return cli.Usagef("--tz: no such time zone is known here")
+			return cli.Usagef("--tz: %q is no time zone: write its name, such as Europe/Berlin, America/New_York or UTC", f.tz)
 		}
 	}
 	return nil

@@ -59,6 +59,9 @@ func explainFields(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &fields) {
 		return err
 	}
+	if ours := cli.OurKind(fields.Inspection.File); ours != nil {
+		return ours
+	}
 	var b strings.Builder
 	var replace map[string]string
 	if near := fields.Nearest(); near != "" {

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -59,9 +61,15 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 			if err != nil {
 				return cli.Exit(cli.Usage, err)
 			}
+			if _, err := strconv.ParseUint(listen, 10, 16); err == nil { // a port alone is one of this machine
+				listen = "127.0.0.1:" + listen
+			}
 			l, err := net.Listen("tcp", listen)
-			if err != nil {
-				return err
+			switch {
+			case errors.Is(err, syscall.EADDRINUSE):
+				return fmt.Errorf("--listen: another program listens at %s: name another port, or port 0 for any that is free", listen)
+			case err != nil:
+				return cli.Usagef("--listen: %v: write an address and a port, such as 127.0.0.1:8000", err)
 			}
 			cli.Notef(cmd, "serving %s at http://%s", c.Model, l.Addr())
 			return serve(cmd.Context(), s.Gate(l), s.Handler())

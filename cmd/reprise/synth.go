@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -160,6 +161,9 @@ func (f *synthFlags) check(cmd *cobra.Command) error {
 // model reads a model, or fits one to a trace.
 func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error) {
 	in, size, err := cli.OpenInput(cmd, path)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Ext(path) == "" {
+		return nil, fmt.Errorf("there is neither a file %s nor a built-in workload of that name; there are %s", path, strings.Join(datasets.Workloads(), ", "))
+	}
 	if err != nil {
 		return nil, err
 	}

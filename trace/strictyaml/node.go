@@ -2,6 +2,8 @@ package strictyaml
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
@@ -244,7 +247,43 @@ func (n Node) Decode(into any) error {
 	if err == nil {
 		return nil
 	}
-	return translated(err)
+	err = translated(err)
+	var f *fault
+	if errors.As(err, &f) {
+		if unknown, ok := strings.CutPrefix(f.Why, "unknown field "); ok {
+			if name := closestField(reflect.TypeOf(into), strings.Trim(unknown, `"`)); name != "" {
+				f.Why += ": did you mean " + name + "?"
+			}
+		}
+	}
+	return err
+}
+
+// closestField is the key of a type, or of one within it, that differs by at most two
+// letters from a key that was typed, or "".
+func closestField(t reflect.Type, typed string) (found string) {
+	fewest := 3
+	seen := map[reflect.Type]bool{}
+	var look func(reflect.Type)
+	look = func(t reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || seen[t] {
+			return
+		}
+		seen[t] = true
+		for field := range t.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+			name = cmp.Or(name, strings.ToLower(field.Name))
+			if n := levenshtein.ComputeDistance(typed, name); n < fewest && field.IsExported() {
+				found, fewest = name, n
+			}
+			look(field.Type)
+		}
+	}
+	look(t)
+	return found
 }
 
 // typed has values of a type read as people type them.

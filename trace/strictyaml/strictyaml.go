@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -160,7 +161,11 @@ func translated(err error) error {
 	case errors.As(err, &wrongType) && wrongType.Token != nil:
 		return faultAt(wrongType.Token.Position, "want %s", kindName(wrongType.DstType))
 	case errors.As(err, &library) && library.GetToken() != nil:
-		return faultAt(library.GetToken().Position, "%s", library.GetMessage())
+		why := library.GetMessage()
+		if strings.HasPrefix(why, "found character '\t'") {
+			why = "a tab: indent with spaces"
+		}
+		return faultAt(library.GetToken().Position, "%s", why)
 	}
 	return err
 }

@@ -142,7 +142,8 @@ func TestFaultIn(t *testing.T) {
 func TestDecodeFaults(t *testing.T) {
 	for in, want := range map[string]string{
 		"name: a\ndishes:\n  - name: b\n": "",
-		"nmae: a\n":                       `m.yaml:1:1: unknown field "nmae"`,
+		"nmae: a\n":                       `m.yaml:1:1: unknown field "nmae": did you mean name?`,
+		"wine: a\n":                       `m.yaml:1:1: unknown field "wine"`,
 		"guests: many\n":                  "m.yaml:1:9: want a whole number",
 		"guests: 1e99\n":                  "m.yaml:1:9: the number is too large",
 		"name: [a]\n":                     "m.yaml:1:7: want text",

@@ -130,7 +130,11 @@ func OpenInput(cmd *cobra.Command, path string) (in *os.File, size int64, err er
 // TraceIn opens the trace that in holds.
 func TraceIn(path string, in *os.File, size int64) (*trace.Trace, error) {
 	if path != Standard {
-		return trace.Open(path)
+		t, err := trace.Open(path)
+		if err != nil {
+			err = otherKind(path, err, "a trace or a workload", trace.Schema)
+		}
+		return t, err
 	}
 	return trace.Spool("stdin", io.NewSectionReader(in, 0, size))
 }

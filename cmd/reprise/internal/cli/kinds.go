@@ -33,6 +33,28 @@ var fileKinds = map[string][2]string{
 	"tables/1":           {"the tables of a profile", "name the trace that they were made of"},
 }
 
+// OurKind is the error for a log that is one of our own Parquet files, or nil.
+func OurKind(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	p, err := trace.OpenParquet(f, info.Size())
+	if err != nil {
+		return nil
+	}
+	found, _ := p.Lookup("reprise.schema")
+	if kind, known := fileKinds[found]; known {
+		return fmt.Errorf("%s holds %s, not a log: %s", path, kind[0], fmt.Sprintf(kind[1], path))
+	}
+	return nil
+}
+
 // otherKind says what a file holds that could not be read as what was wanted, and what
 // takes it. err is why, and stays where the file looks like what was wanted.
 func otherKind(path string, err error, wanted, schema string) error {

@@ -22,6 +22,9 @@ func mistake(fl *pflag.FlagSet, err error) error {
 	var bad *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		if name, value, quoted := strings.Cut(unknown.GetSpecifiedName(), " "); quoted && fl.Lookup(name) != nil {
+			return fmt.Errorf("%q is one word, with its quotes: write --%s %s", "--"+unknown.GetSpecifiedName(), name, strings.TrimSpace(value))
+		}
 		var names []string // without those of hidden flags, which are never proposed
 		fl.VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {

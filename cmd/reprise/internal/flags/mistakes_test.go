@@ -97,6 +97,7 @@ func TestMistakes(t *testing.T) {
 		"--dur 5":              "unknown flag: --dur: did you mean --duration?",
 		"--modle x":            "unknown flag: --modle: did you mean --model?",
 		"--zzz":                "unknown flag: --zzz",
+		"'--url http://x'":     `"--url http://x" is one word, with its quotes: write --url http://x`,
 		"--concurrency 5.5":    `--concurrency: "5.5" is not a whole number of 0 or more: write 500, 10k or 1M`,
 		"--concurrency -1":     `--concurrency: "-1" is not a whole number of 0 or more: write 500, 10k or 1M`,
 		"--max-input 1T":       `--max-input: "1T" is not a number that small: write 500, 10k or 1M`,
@@ -116,7 +117,11 @@ func TestMistakes(t *testing.T) {
 		"--rate ramp-up:x,1-2": "--rate: " + errRampUp.Error(),
 	} {
 		cmd, _ := numberFlags()
-		err := cmd.ParseFlags(strings.Fields(args))
+		words := strings.Fields(args)
+		if strings.HasPrefix(args, "'") {
+			words = []string{strings.Trim(args, "'")}
+		}
+		err := cmd.ParseFlags(words)
 		if err == nil {
 			t.Errorf("%s is taken", args)
 		} else if got := Mistake(cmd, err).Error(); got != want {

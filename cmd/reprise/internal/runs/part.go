@@ -76,7 +76,7 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 		p.rows = p.rows.Head(f.MaxRequests)
 	}
 	if p.rows.Len() == 0 && p.of > 0 {
-		return nil, cli.Usagef("none of the %d rows of the workload is chosen", p.of)
+		return nil, cli.Usagef("none of the %d rows of the workload is chosen: reprise profile %s says how long it is", p.of, w.Name())
 	}
 	if err := p.repeat(cmd, f); err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func (f *Replay) endpoint(tok *token.Encoding, extras client.RowExtras) (*client
 	o.Count = func(text string) int { return len(tok.Append(nil, text)) }
 	e, err := client.New(o)
 	if err != nil {
-		err = cli.Exit(cli.Usage, err)
+		err = cli.Usagef("%s", strings.TrimPrefix(err.Error(), "client: "))
 	}
 	return e, err
 }

@@ -1,8 +1,10 @@
 package runs
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -41,7 +43,12 @@ func advised(err error, t *flags.Target) error {
 		return err
 	}
 	next := ""
+	var unencrypted tls.RecordHeaderError
+	var unknown *net.DNSError
+	var dial *net.OpError
 	switch from, kept := t.KeyFrom(); {
+	case len(e.Models) > 0 && e.Model == "":
+		next = fmt.Sprintf("Name one with --model: %s", strings.Join(e.Models, ", "))
 	case len(e.Models) > 0:
 		next = fmt.Sprintf("The server has no model %q. It has: %s. Name one with --model", e.Model, strings.Join(e.Models, ", "))
 	case e.Other != "":
@@ -52,12 +59,26 @@ func advised(err error, t *flags.Target) error {
 		next = fmt.Sprintf("The key from %s was sent and refused. --api-key-env names another variable", from)
 	case e.Kind == openai.KindAuth:
 		next = "Set " + flags.DefaultKeyEnv + " to the API key, or name another variable with --api-key-env"
+	case errors.As(err, &unencrypted):
+		next = "The server does not speak TLS at this port: write http:// in --url"
 	case e.Kind == openai.KindTLS:
 		next = "If the certificate is your own, trust its authority with --tls-ca FILE, or skip the check with --tls-insecure"
+	case errors.As(err, &dial) && dial.Op == "proxyconnect":
+		next = "The proxy did not answer, and the server was not asked. --proxy none goes without it, as do hosts in NO_PROXY"
+	case errors.As(err, &unknown):
+		next = "Nobody knows this host here: check the spelling of --url, and the network or VPN that it is in"
 	case e.Kind == openai.KindConnect:
 		next = "Check that the server runs and that --url names it"
-	case e.Status == http.StatusNotFound:
-		next = "Check the path of --url: it is the base that /v1/models is below"
+	case e.Status == http.StatusBadRequest && strings.HasPrefix(e.Asked, "GET http://"):
+		next = "If the server speaks TLS at this port, write https:// in --url"
+	case e.Status == http.StatusNotFound && e.API != "":
+		next = "The server lists its models, but has no completions, chat or responses API below the path of --url"
+	case e.Status == http.StatusNotFound, e.Failure != nil && e.Kind == openai.KindOther && e.API == "":
+		next = "Check the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model"
+	case e.Failure != nil && e.API != "" && (e.Kind == openai.KindIncomplete || e.Kind == openai.KindStream):
+		next = "Every token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off"
+	case e.Status == http.StatusInternalServerError:
+		next = "The server failed at a request of one token: its log says why"
 	case e.Kind == openai.KindRateLimited || e.Kind == openai.KindUnavailable:
 		next = "The server is full or still starting. Try again, or wait for it with --ready-check-timeout-sec 300"
 	default:
