@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"reprise/trace/textpage"
 )
 
 // resultSchema names the layout of a [Result].
@@ -108,7 +110,7 @@ type lines[T fmt.Stringer] []T
 func (l lines[T]) String() string {
 	var b strings.Builder
 	for _, v := range l {
-		fmt.Fprintf(&b, "\n%36s%s", "", v.String())
+		b.WriteString("\n" + v.String())
 	}
 	return b.String()
 }
@@ -121,23 +123,78 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// WriteText writes the result for people.
-func (r *Result) WriteText(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s of tier %s", r.Kind, orNone(r.Tier))
-	if r.Digest != "" {
-		fmt.Fprintf(&b, ", rows %s", r.Digest)
+// WriteText writes the result for people: whether a check failed, the findings that need
+// a look, and the names of the others, in [textpage.AnswerLines] lines at most. With
+// details it writes every finding with its figures.
+func (r *Result) WriteText(w io.Writer, o textpage.Options) error {
+	p := textpage.New(o)
+	p.Line("", r.answer())
+	p.LineAtMost(o.AtMost(1), "  ", fmt.Sprintf("%s of tier %s, file sha256:%s", r.Kind, orNone(r.Tier), r.FileSHA256))
+	if o.Details {
+		if r.Digest != "" {
+			p.Line("  ", "rows "+r.Digest)
+		}
+		r.writeDetails(p)
+	} else {
+		r.writeAnswer(p, o.Rest)
 	}
-	fmt.Fprintf(&b, "\nfile sha256:%s\n\n", r.FileSHA256)
-	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%-12s  %-16s  %s\n", f.Status, f.Check, f.Why)
-		for _, name := range slices.Sorted(maps.Keys(f.Figures)) {
-			fmt.Fprintf(&b, "%32s%s: %v\n", "", strings.ReplaceAll(name, "_", " "), shown(f.Figures[name]))
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// answer is whether a check failed, and how many there were.
+func (r *Result) answer() string {
+	ran := len(r.Findings) - r.Count(Skipped)
+	says := fmt.Sprintf("No check failed: %d of %d that ran passed", r.Count(Pass), ran)
+	if n := r.Count(Fail); n > 0 {
+		says = fmt.Sprintf("Do not share this: %d of %d checks that ran failed", n, ran)
+	}
+	for _, s := range []Status{Inconclusive, Skipped} {
+		if n := r.Count(s); n > 0 {
+			says += fmt.Sprintf(", %d %s", n, s)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d passed, %d failed, %d inconclusive, %d skipped\n", r.Count(Pass), r.Count(Fail), r.Count(Inconclusive), r.Count(Skipped))
-	_, err := io.WriteString(w, b.String())
-	return err
+	return says + "."
+}
+
+// writeAnswer writes what failed, what was inconclusive, and what passed, one finding a
+// line or two, then the names of the checks that were skipped.
+func (r *Result) writeAnswer(p *textpage.Page, rest string) {
+	p.Blank()
+	var skipped []string
+	for _, status := range []Status{Fail, Inconclusive, Pass} {
+		lines := 1
+		if status != Pass && r.Count(Fail)+r.Count(Inconclusive) < 5 {
+			lines = 2
+		}
+		for _, f := range r.Findings {
+			if f.Status == status {
+				p.LineAtMost(lines, fmt.Sprintf("%-12s  %-16s  ", f.Status, f.Check), f.Why)
+			}
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Status == Skipped {
+			skipped = append(skipped, f.Check)
+		}
+	}
+	if len(skipped) > 0 {
+		p.LineAtMost(2, fmt.Sprintf("%-12s  ", Skipped), strings.Join(skipped, ", "))
+	}
+	p.Blank()
+	p.LineAtMost(2, "", rest)
+}
+
+func (r *Result) writeDetails(p *textpage.Page) {
+	p.Blank()
+	for _, f := range r.Findings {
+		p.Line(fmt.Sprintf("%-12s  %-16s  ", f.Status, f.Check), f.Why)
+		for _, name := range slices.Sorted(maps.Keys(f.Figures)) {
+			for i, line := range strings.Split(fmt.Sprintf("%s: %v", strings.ReplaceAll(name, "_", " "), shown(f.Figures[name])), "\n") {
+				p.Line(strings.Repeat(" ", 15+min(i, 1)*2), strings.TrimSpace(line))
+			}
+		}
+	}
 }
 
 // shown is a figure as a person reads it.

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"reprise/trace/textpage"
 )
 
 // A result reads back as it was, and its text names every check with its reason.
@@ -30,10 +32,10 @@ func TestResultWrites(t *testing.T) {
 	}
 	r.Findings[0].Figures = Figures{"share": 0.25, "found_in": []string{"x", "y"}}
 	out.Reset()
-	if err := r.WriteText(&out); err != nil {
+	if err := r.WriteText(&out, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"trace of tier partner", "pass          a ", "fail          b ", "because", "no source", "share: 0.25", "found in: x, y", "1 passed, 1 failed, 0 inconclusive, 1 skipped"} {
+	for _, want := range []string{"trace of tier partner", "pass          a ", "fail          b ", "because", "no source", "share: 0.25", "found in: x, y", "Do not share this: 1 of 2 checks that ran failed, 1 skipped."} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the text lacks %q:\n%s", want, out.String())
 		}

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // tinyTrace is an output on disk with a few rows and such metadata.
@@ -163,39 +165,75 @@ func TestUnsettled(t *testing.T) {
 
 // The text of a result, whole.
 func TestResultText(t *testing.T) {
-	write := func(r Result) string {
+	write := func(r Result, o textpage.Options) string {
 		var b strings.Builder
-		if err := r.WriteText(&b); err != nil {
+		if err := r.WriteText(&b, o); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
 	r := Result{Kind: kindTrace, Tier: "partner", Digest: "sha256:00", FileSHA256: "11", Findings: []Finding{
-		{Check: "linkage", Status: Pass, Why: "few", Figures: Figures{"unique_share": 0.123456, "found_in": []string{"x", "y"}, "rows": 7,
+		{Check: "linkage", Status: Pass, Why: "few lengths that only one request has", Figures: Figures{"unique_share": 0.123456, "found_in": []string{"x", "y"}, "rows": 7,
 			"columns": lines[columnRisk]{{"", 0.25, 1}, {"model", 0.125, 1}}}},
-		{Check: "non-interference", Status: Inconclusive, Why: "no source"}, {Check: "noise", Status: Skipped, Why: "of no model"}, {Check: "ids", Status: Fail, Why: "computed"}, {Check: "times", Status: Fail, Why: "exact"}}}
-	want := `trace of tier partner, rows sha256:00
-file sha256:11
+		{Check: "non-interference", Status: Inconclusive, Why: "no source"}, {Check: "noise", Status: Skipped, Why: "of no model"}, {Check: "rules", Status: Skipped, Why: "of no tier"},
+		{Check: "ids", Status: Fail, Why: "computed"}, {Check: "times", Status: Fail, Why: "exact to the second in three of four requests"}}}
+	answer := textpage.Options{Width: 60, Rest: "Every check: --details."}
+	for _, c := range []struct {
+		r    Result
+		o    textpage.Options
+		want string
+	}{
+		{r, textpage.Options{Details: true}, `Do not share this: 2 of 4 checks that ran failed, 1 inconclusive, 2 skipped.
+  trace of tier partner, file sha256:11
+  rows sha256:00
 
-pass          linkage           few
-                                columns: ` + `
-                                    all columns: 25.00 % unique
-                                    without model: 12.50 %
-                                found in: x, y
-                                rows: 7
-                                unique share: 0.1235
+pass          linkage           few lengths that only one request has
+               columns:
+                 all columns: 25.00 % unique
+                 without model: 12.50 %
+               found in: x, y
+               rows: 7
+               unique share: 0.1235
 inconclusive  non-interference  no source
 skipped       noise             of no model
+skipped       rules             of no tier
 fail          ids               computed
-fail          times             exact
+fail          times             exact to the second in three of four requests
+`},
+		{r, answer, `Do not share this: 2 of 4 checks that ran failed, 1
+inconclusive, 2 skipped.
+  trace of tier partner, file sha256:11
 
-1 passed, 2 failed, 1 inconclusive, 1 skipped
-`
-	if got := write(r); got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
+fail          ids               computed
+fail          times             exact to the second in three
+                                of four requests
+inconclusive  non-interference  no source
+pass          linkage           few lengths that only one …
+skipped       noise, rules
+
+Every check: --details.
+`},
+		{Result{Kind: kindOther, FileSHA256: "11"}, answer, "No check failed: 0 of 0 that ran passed.\n  other of tier none, file sha256:11\n\nEvery check: --details.\n"},
+	} {
+		if got := write(c.r, c.o); got != c.want {
+			t.Errorf("%s\nwant\n%s", got, c.want)
+		}
 	}
-	if got, want := write(Result{Kind: kindOther, FileSHA256: "11"}), "other of tier none\nfile sha256:11\n\n\n0 passed, 0 failed, 0 inconclusive, 0 skipped\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	// As many findings as there are checks still fit a screen.
+	for _, status := range []Status{Fail, Inconclusive, Pass, Skipped} {
+		all := Result{Kind: kindTrace, Tier: "partner", FileSHA256: strings.Repeat("1", 64)}
+		for _, c := range Checks() {
+			all.Findings = append(all.Findings, Finding{Check: c.Name, Status: status, Why: strings.Repeat("because ", 40)})
+		}
+		text := write(all, answer)
+		if n := strings.Count(text, "\n"); n > textpage.AnswerLines {
+			t.Errorf("%d lines:\n%s", n, text)
+		}
+		for line := range strings.Lines(text) {
+			if utf8.RuneCountInString(line) > 61 {
+				t.Errorf("too wide: %s", line)
+			}
+		}
 	}
 }
 

@@ -85,6 +85,7 @@ Checks:
 	checks.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; empty runs all")
 	results.OutputVar(&f.result, "`file` for the findings as JSON; empty prints them")
 	results.BoolVar(&f.json, "json", false, "print JSON")
+	flags.Details(fl)
 	results.FileVar(&f.html, "html", "`page` to write, with the findings, the fields and the risks that are left")
 	checks.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed")
 	checksRest.Seed(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
@@ -150,7 +151,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 	if f.json {
 		err = r.WriteJSON(cmd.OutOrStdout())
 	} else if f.result != cli.Standard {
-		err = r.WriteText(cmd.OutOrStdout())
+		err = r.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every check with its figures: --details. Page: --html FILE."))
 	}
 	switch {
 	case err != nil:

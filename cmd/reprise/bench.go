@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +20,8 @@ import (
 	"reprise/replay/report"
 	"reprise/synth/spec"
 	"reprise/trace"
+	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // benchFlags are the flags of bench.
@@ -87,7 +87,7 @@ fails or there is a regression, and 4 when a contract cannot be judged.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.list || slices.Equal(args, []string{"list"}):
-				return f.writeList(cmd.OutOrStdout())
+				return f.writeList(cmd)
 			case f.show != "":
 				text, ok := bench.SuiteText(f.show)
 				if !ok {
@@ -131,6 +131,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	suite.BoolVar(&f.list, "list", false, "print the built-in suites, and do nothing else")
 	suite.StringVar(&f.show, "show", "", "print a built-in `suite` as YAML, and do nothing else")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.Details(fl)
 	results.StringVar(&f.format, "format", formatText, "text, markdown or json")
 }
 
@@ -157,7 +158,7 @@ func openSuite(arg string) (bench.Suite, []byte, error) {
 }
 
 // writeList prints the built-in suites.
-func (f *benchFlags) writeList(w io.Writer) error {
+func (f *benchFlags) writeList(cmd *cobra.Command) error {
 	type listed struct {
 		Name  string   `json:"name"`
 		About string   `json:"about"`
@@ -176,13 +177,57 @@ func (f *benchFlags) writeList(w io.Writer) error {
 		all = append(all, one)
 	}
 	if f.asJSON {
-		return cli.WriteJSON(w, all)
+		return cli.WriteJSON(cmd.OutOrStdout(), all)
 	}
+	o := cli.TextOptions(cmd, "Workloads of each, and all it says: --details. As YAML: --show SUITE.")
+	p := textpage.New(o)
 	for _, s := range all {
-		fmt.Fprintf(w, "%s: %s\n", s.Name, strings.Join(s.Rows, ", "))
-		fmt.Fprintln(w, cli.Wrapped(s.About))
+		p.LineAtMost(o.AtMost(2), fmt.Sprintf("%-18s", s.Name), s.About)
+		if o.Details {
+			p.Line(fmt.Sprintf("%18s", ""), "Workloads: "+strings.Join(s.Rows, ", "))
+		}
 	}
-	return nil
+	if !o.Details {
+		p.Line("", o.Rest)
+	}
+	_, err := p.WriteTo(cmd.OutOrStdout())
+	return err
+}
+
+// writePlan prints the runs that a suite would make.
+func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) error {
+	o := cli.TextOptions(cmd, "All runs, with their directories: --details.")
+	p := textpage.New(o)
+	complete := 0
+	head, rows := []string{"run", "load", "", "workload", "directory"}, [][]string{}
+	for _, r := range plan {
+		row := []string{r.Row, r.Load, "", r.Workload, r.Dir}
+		if len(f.models) > 1 {
+			row[0] = r.Model + ", " + r.Row
+		}
+		if r.Complete {
+			complete++
+			row[2] = "complete"
+		}
+		rows = append(rows, row)
+	}
+	p.Line("", fmt.Sprintf("Dry run: nothing was sent. %s, %d of them complete.", page.Many(int64(len(plan)), "run"), complete))
+	if o.Details {
+		p.Table("", head, rows)
+	} else {
+		for i := range rows {
+			rows[i] = rows[i][:3]
+		}
+		const most = textpage.AnswerLines - 6
+		p.Columns(head[:3], rows[:min(len(rows), most)])
+		if more := len(rows) - most; more > 0 {
+			p.Line("", "and "+page.Many(int64(more), "more run"))
+		}
+		p.Blank()
+		p.Line("", o.Rest)
+	}
+	_, err := p.WriteTo(cmd.OutOrStdout())
+	return err
 }
 
 func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
@@ -234,16 +279,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 		if f.format == formatJSON {
 			return cli.WriteJSON(cmd.OutOrStdout(), r.Plan())
 		}
-		t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "model\trow\tworkload\tload\tdirectory\t\t")
-		for _, p := range r.Plan() {
-			state := ""
-			if p.Complete {
-				state = "complete"
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t\n", p.Model, p.Row, p.Workload, p.Load, p.Dir, state)
-		}
-		return t.Flush()
+		return f.writePlan(cmd, r.Plan())
 	}
 	result, err := r.Run(cmd.Context())
 	if err != nil {
@@ -258,18 +294,18 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err := trace.WriteFile(filepath.Join(f.out, "index.html"), 0o644, result.Page(f.out).Write); err != nil {
 		return err
 	}
-	if err := f.write(cmd.OutOrStdout(), &result); err != nil {
+	if err := f.write(cmd, &result); err != nil {
 		return err
 	}
 	switch {
 	case !result.Trustworthy():
-		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy; the tables say which and why"))
+		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy: the tables say which and why"))
 	case result.Broken():
-		return cli.Exit(cli.Check, errors.New("a contract does not hold; the tables say by how much"))
+		return cli.Exit(cli.Check, errors.New("a contract is not met: the tables say by how much"))
 	case result.Regressed():
-		return cli.Exit(cli.Check, errors.New("a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much"))
+		return cli.Exit(cli.Check, errors.New("a regression: a row is worse than the baseline by more than --max-regression: the tables say by how much"))
 	case result.Unjudged():
-		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged; the tables say why"))
+		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged: the tables say why"))
 	}
 	return nil
 }
@@ -336,11 +372,15 @@ func (f *benchFlags) options() (o report.Options, err error) {
 	return o, err
 }
 
-func (f *benchFlags) write(w io.Writer, r *bench.SuiteResult) error {
-	if f.format == formatJSON {
+func (f *benchFlags) write(cmd *cobra.Command, r *bench.SuiteResult) error {
+	switch w := cmd.OutOrStdout(); f.format {
+	case formatJSON:
 		return cli.WriteJSON(w, r)
+	case formatMarkdown:
+		return bench.WriteMarkdown(w, r)
+	default:
+		return bench.WriteSuite(w, r, cli.TextOptions(cmd, "A table of each workload: --details. Page: "+filepath.Join(f.out, "index.html")+"."))
 	}
-	return bench.WriteSuite(w, r, f.format == formatMarkdown)
 }
 
 // suiteSpecs are the specifications of a suite's workloads, by row.

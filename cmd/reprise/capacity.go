@@ -70,6 +70,7 @@ requests that met it alone share the cost as well.`,
 	demand.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, where it is not in that of the GPU-hour; takes --watts")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	results.FileVar(&f.html, "html", "self-contained page to write")
+	flags.Details(fl)
 	cmd.AddCommand(predictCommand())
 	return cmd
 }
@@ -112,7 +113,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	case f.asJSON:
 		err = cli.WriteJSON(cmd.OutOrStdout(), c)
 	default:
-		err = c.WriteText(cmd.OutOrStdout())
+		err = c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "How it is computed: --details. Page: --html FILE."))
 	}
 	if err != nil {
 		return err
@@ -150,7 +151,7 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 }
 
 // ofDemand are the flags of capacity that are not those of a sweep.
-var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "quiet", "config"}
+var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "details", "quiet", "config"}
 
 // alone refuses flags of a sweep where there is one.
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {
@@ -205,6 +206,7 @@ requests in flight is taken for it, without --prompt-tokens the mean prompt.`,
 	model.NumberVar(&f.r.Batch, "batch", 1, "sequences that decode together")
 	model.NumberVar(&f.r.Prompt, "prompt-tokens", 0, "tokens of a prompt, for the time to the first token")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.Details(fl)
 	return cmd
 }
 
@@ -246,7 +248,7 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 	if f.asJSON {
 		err = cli.WriteJSON(cmd.OutOrStdout(), c)
 	} else {
-		err = c.WriteText(cmd.OutOrStdout())
+		err = c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "All hints: --details."))
 	}
 	if err == nil && s != nil {
 		err = untrusted(s.Verdict)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/trace/page"
 )
 
 // allCommands are the commands that do something, with those below others.
@@ -109,7 +110,7 @@ func TestHelp(t *testing.T) {
 		if shown > flags.MostEveryday {
 			t.Errorf("%s --help shows %d flags, want %d at most: declare some with the rest of their section", path, shown, flags.MostEveryday)
 		}
-		if want := fmt.Sprintf("\n%d more flags: %s --help-all\n", rest, cmd.CommandPath()); rest > 0 != strings.Contains(help, want) {
+		if want := fmt.Sprintf("\n%s: %s --help-all\n", page.Many(int64(rest), "more flag"), cmd.CommandPath()); rest > 0 != strings.Contains(help, want) {
 			t.Errorf("%s --help does not say that %d more flags are there", path, rest)
 		}
 		_, list, _ := strings.Cut(all, "\nResults:\n")

@@ -146,7 +146,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted; nothing was written")
 	}
-	fmt.Fprintf(stderr, "reprise: %s\n", cli.PlainError(err))
+	cli.Message(stderr, "reprise: "+cli.PlainError(err))
 	if code == cli.Usage {
 		fmt.Fprintln(stderr, "Run with --help for how to use it.")
 	}

@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strconv"
-	"text/tabwriter"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,8 @@ import (
 	"reprise/replay/engine"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // simulateFlags are the flags of simulate.
@@ -63,7 +64,7 @@ inside a block, none of it is shared.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.presets {
-				return writePresets(cmd.OutOrStdout(), f.judge.AsJSON)
+				return writePresets(cmd, f.judge.AsJSON)
 			}
 			return f.run(cmd, args[0])
 		},
@@ -152,24 +153,57 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		}
 		return cli.WriteJSON(cmd.OutOrStdout(), out)
 	}
-	if warning := f.Engine.Warning(config); warning != "" {
-		fmt.Fprintln(cmd.OutOrStdout(), cli.Wrapped("Warning: "+warning+"."))
+	return writeFleets(cmd, all, f.Engine.Warning(config), w.Meta.Tier)
+}
+
+// writeFleets writes a line for each fleet: what its cache and its users saw, and with
+// --details the rest.
+func writeFleets(cmd *cobra.Command, all []engine.FleetSummary, warning, tier string) error {
+	o := cli.TextOptions(cmd, "All figures: --details. Results to report on: -o FILE.")
+	p := textpage.New(o)
+	head := []string{"router", "hits", "TTFT p50", "p99", "imbalance", "refused"}
+	if o.Details {
+		head = append(head, "load weight", "answered", "hits by block", "prefill imbalance", "preempted", "blocks in use")
 	}
-	if tier := trace.TierNote("table", w.Meta.Tier); tier != "" {
-		fmt.Fprintln(cmd.OutOrStdout(), tier)
-	}
-	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "router\tload weight\tanswered\trefused\thit by token\thit by block\tprefill max/mean\tload max/mean\tTTFT p50, ms\tTTFT p99, ms\tpreempted\tblocks in use\t")
-	for _, s := range all {
+	var rows [][]string
+	for i := range all {
+		s := &all[i]
 		weight := "–"
 		if s.Router == engine.RouterPrefix {
 			weight = strconv.FormatFloat(s.LoadWeight, 'g', -1, 64)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d of %d\t\n", s.Router, weight, s.Answered, s.Refused,
-			cli.Figure(s.HitByToken, 4), cli.Figure(s.HitByBlock, 4), cli.Figure(s.PrefillImbalance, 2), cli.Figure(s.LoadImbalance, 2),
-			cli.Figure(s.TTFTP50MS, 1), cli.Figure(s.TTFTP99MS, 1), s.Preemptions, s.MaxUsedBlocks, s.CapacityBlocks)
+		row := []string{s.Router, page.OrDash(s.HitByToken, page.Percent), page.OrDash(s.TTFTP50MS, page.Number), page.OrDash(s.TTFTP99MS, page.Number),
+			cli.Figure(s.LoadImbalance, 2), page.Count(int64(s.Refused))}
+		if o.Details {
+			row = append(row, weight, page.Count(int64(s.Answered)), page.OrDash(s.HitByBlock, page.Percent), cli.Figure(s.PrefillImbalance, 2),
+				page.Count(int64(s.Preemptions)), fmt.Sprintf("%d of %d", s.MaxUsedBlocks, s.CapacityBlocks))
+		} else if weight != "–" {
+			row[0] += ", weight " + weight
+		}
+		rows = append(rows, row)
 	}
-	return t.Flush()
+	if warning != "" {
+		p.LineAtMost(5, "Warning: ", warning+".")
+	}
+	more := 0
+	if o.Details {
+		p.Table("", head, rows)
+	} else {
+		const most = textpage.AnswerLines - 10 // the warning, the head and where the rest is
+		more = max(0, len(rows)-most)
+		p.Columns(head, rows[:len(rows)-more])
+	}
+	if more > 0 {
+		p.Line("", "and "+page.Many(int64(more), "more router"))
+	}
+	p.Blank()
+	foot := []string{"Hits by token; TTFT in ms; imbalance is the load of the busiest instance ÷ the mean.", trace.TierNote("table", tier)}
+	if !o.Details {
+		foot = append(foot, o.Rest)
+	}
+	p.LineAtMost(4, "", strings.Join(foot, " "))
+	_, err := p.WriteTo(cmd.OutOrStdout())
+	return err
 }
 
 // A tieredFleet is a summary with the tier of the workload that it is of, and the
@@ -195,7 +229,7 @@ type fittedPreset struct {
 
 // writePresets plays the published loads to every preset and prints how far
 // each comes from its source.
-func writePresets(w io.Writer, asJSON bool) error {
+func writePresets(cmd *cobra.Command, asJSON bool) error {
 	var all []fittedPreset
 	for _, p := range engine.Presets() {
 		points, err := p.Fit()
@@ -206,32 +240,52 @@ func writePresets(w io.Writer, asJSON bool) error {
 			engine.RMSE(points), engine.RMSE(engine.Fitted(points)), points})
 	}
 	if asJSON {
-		return cli.WriteJSON(w, all)
+		return cli.WriteJSON(cmd.OutOrStdout(), all)
 	}
-	for _, p := range all {
-		fmt.Fprintf(w, "%s\n%s\n%s\n", p.Name, cli.Wrapped(p.Model+". "+p.About), p.Costs)
-		if p.Warning != "" {
-			fmt.Fprintln(w, cli.Wrapped("WARNING: "+p.Warning+"."))
-		}
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "  load\tmetric\tpublished\tsimulated\terror\t")
-		worst := 0.0
-		for _, f := range p.Fit {
-			worst = max(worst, math.Abs(f.Error()))
-			note := "not fitted"
-			if f.Fitted {
-				note = ""
+	o := cli.TextOptions(cmd, "Every published figure beside the simulated one: --details.")
+	p := textpage.New(o)
+	if !o.Details {
+		var rows [][]string
+		for _, f := range all {
+			name := f.Name
+			if f.Warning != "" {
+				name += " !"
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%.5g\t%.5g\t%+.1f %%\t%s\n", f.Load, f.Metric, f.Published, f.Simulated, 100*f.Error(), note)
+			rows = append(rows, []string{name, fmt.Sprint(len(f.Fit)), page.Percent(f.Fitted), page.Percent(f.RMSE)})
 		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "  root mean square error over all %d figures: %.1f %% (of logarithms), the worst %.1f %%\n", len(p.Fit), 100*p.RMSE, 100*worst)
-		if n := len(engine.Fitted(p.Fit)); n < len(p.Fit) {
-			fmt.Fprintf(w, "  over the %d that were fitted: %.1f %%\n", n, 100*p.Fitted)
-		}
-		fmt.Fprintln(w)
+		p.Columns([]string{"preset", "figures", "fitted error", "error of all"}, rows)
+		p.Blank()
+		p.Line("", "Figures are published ones; errors are root mean squares of logarithms, over those that were fitted and over all. ! = not to be taken for that hardware. "+o.Rest)
 	}
-	return nil
+	for i := 0; i < len(all) && o.Details; i++ {
+		all[i].write(p)
+	}
+	_, err := p.WriteTo(cmd.OutOrStdout())
+	return err
+}
+
+// write writes a preset and how far each simulated figure is from the published one.
+func (f *fittedPreset) write(p *textpage.Page) {
+	p.Blank()
+	p.Line("", f.Name)
+	p.Line("  ", f.Model+". "+f.About)
+	p.Line("  ", f.Costs)
+	if f.Warning != "" {
+		p.Line("  ", "Warning: "+f.Warning+".")
+	}
+	var rows [][]string
+	worst := 0.0
+	for _, at := range f.Fit {
+		worst = max(worst, math.Abs(at.Error()))
+		note := ""
+		if !at.Fitted {
+			note = "not fitted"
+		}
+		rows = append(rows, []string{at.Load, at.Metric, page.Number(at.Published), page.Number(at.Simulated), fmt.Sprintf("%+.1f %%", 100*at.Error()), note})
+	}
+	p.Table("", []string{"load", "metric", "published", "simulated", "error", ""}, rows)
+	p.Line("  ", fmt.Sprintf("Root mean square error over all %d figures: %.1f %% (of logarithms), the worst %.1f %%.", len(f.Fit), 100*f.RMSE, 100*worst))
+	if n := len(engine.Fitted(f.Fit)); n < len(f.Fit) {
+		p.Line("  ", fmt.Sprintf("Over the %d that were fitted: %.1f %%.", n, 100*f.Fitted))
+	}
 }

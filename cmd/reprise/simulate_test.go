@@ -183,9 +183,9 @@ func BenchmarkSimulateMooncake(b *testing.B) {
 func TestSimulatePresets(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
-	expect(t, must(t, "simulate", "--presets"), "l4-qwen2.5-0.5b", "closed loop of 32, 256/128 tokens", "not fitted",
-		"over all 18 figures: 6.5 %", "over all 48 figures: 43.1 %", "over the 24 that were fitted: 9.8 %", "6 req/s, Poisson, 1024–2048 and every fourth 64–128/64–256 tokens, static", "8 req/s, even, 1056–1152/256 tokens",
-		"WARNING: the preset h100-llama-70b decodes 6.9 times slower")
+	expect(t, must(t, "simulate", "--presets", "--details"), "l4-qwen2.5-0.5b", "closed loop of 32, 256/128 tokens", "not fitted",
+		"over all 18 figures: 6.5 %", "over all 48 figures: 43.1 %", "Over the 24 that were fitted: 9.8 %", "8 req/s, even, 1056–1152/256 tokens",
+		"Warning: the preset h100-llama-70b decodes 6.9 times slower")
 	var all []fittedPreset
 	if err := json.Unmarshal([]byte(must(t, "simulate", "--presets", "--json")), &all); err != nil || len(all) != len(flags.PresetNames()) || len(all[0].Fit) == 0 {
 		t.Errorf("%d presets, %v", len(all), err)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -27,6 +26,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/quantity"
+	"reprise/trace/textpage"
 )
 
 // sweepFlags are the flags of sweep, and of what begins with one.
@@ -107,6 +107,7 @@ and 3 when it holds at no load.`,
 	f.register(cmd)
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.Details(cmd.Flags())
 	everyday.FileVar(&f.html, "html", "self-contained `page` to write")
 	return cmd
 }
@@ -188,7 +189,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		s.Target, s.About = served, s.About+" of "+result.Redact(engine.Command.String())
 	}
 	s.Told = func(l bench.Level) {
-		cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms from due", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1), cli.Figure(l.TTFTDue.P99, 1))
+		cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1), cli.Figure(l.TTFTDue.P99, 1))
 	}
 	r, err = s.Run(cmd.Context())
 	switch {
@@ -331,7 +332,11 @@ func (f *sweepFlags) write(cmd *cobra.Command, r *bench.SweepResult) error {
 	if f.asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), r)
 	}
-	return r.WriteText(cmd.OutOrStdout())
+	rest := "All levels: --details."
+	if f.html == "" {
+		rest += " Page with curves: --html FILE."
+	}
+	return r.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, rest))
 }
 
 // terms are the contract that the flags name, or spell; nil when they do neither.
@@ -472,24 +477,27 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.Serv
 		}
 		return worst
 	}
+	o := cli.TextOptions(cmd, "The sweep of each setting: --details.")
+	p := textpage.New(o)
+	var rows [][]string
 	for i := range all {
-		fmt.Fprintf(w, "%s\n\n", all[i].Setting)
-		if err := all[i].Sweep.WriteText(w); err != nil {
+		rows = append(rows, []string{all[i].Setting, all[i].Sweep.Headline()})
+	}
+	p.Columns([]string{"setting", "highest load"}, rows)
+	p.Blank()
+	if !o.Details {
+		p.Line("", o.Rest)
+	}
+	if _, err := p.WriteTo(w); err != nil {
+		return err
+	}
+	for i := 0; i < len(all) && o.Details; i++ {
+		if _, err := fmt.Fprintf(w, "%s\n\n", textpage.Plain(all[i].Setting)); err != nil {
 			return err
 		}
-		fmt.Fprintln(w)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "setting\thighest load\t")
-	for _, v := range all {
-		highest := "none"
-		if l := v.Sweep.Highest.Load; l != nil {
-			highest = strconv.FormatFloat(*l, 'g', 4, 64)
+		if err := all[i].Sweep.WriteText(w, o); err != nil {
+			return err
 		}
-		fmt.Fprintf(t, "%s\t%s\t\n", v.Setting, highest)
-	}
-	if err := t.Flush(); err != nil {
-		return err
 	}
 	return worst
 }

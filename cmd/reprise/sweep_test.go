@@ -156,11 +156,11 @@ func TestCapacityOfASweepTakesItsContract(t *testing.T) {
 	})
 	must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "5", "--level-duration", "10s", "--level-requests", "0", "--no-confirm", "--contract", "c.yaml", "-o", "s", "--quiet")
 	for flags, want := range map[string]string{
-		"":                            "Cost per hour 4 2 × 2 a GPU-hour",
-		"--price-per-gpu-hour=3":      "Cost per hour 6 2 × 3 a GPU-hour",
+		"":                            "Cost per hour 4 (2 × 2 a GPU-hour",
+		"--price-per-gpu-hour=3":      "Cost per hour 6 (2 × 3 a GPU-hour",
 		"--contract=c.yaml":           "Cost per hour 4 ",
-		"--contract=dearer.yaml":      "Cost per hour 10 2 × 5 a GPU-hour",
-		"--gpus-per-instance=1":       "Cost per hour 2 1 × 2 a GPU-hour",
+		"--contract=dearer.yaml":      "Cost per hour 10 (2 × 5 a GPU-hour",
+		"--gpus-per-instance=1":       "Cost per hour 2 (1 × 2 a GPU-hour",
 		"--watts=1 --price-per-kwh=1": "2 × 2 a GPU-hour, with energy, idle headroom included",
 	} {
 		args := append([]string{"capacity", "s", "--target-rate", "5", "--headroom", "0"}, strings.Fields(flags)...)

@@ -6,10 +6,10 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // Demand is what is to be served, and by what.
@@ -90,58 +90,90 @@ func instances(rate, each float64) int { return max(ceil(rate/each), 1) }
 // ceil rounds up, but not for the last bits of a product: 5 × 1.2 is 6.
 func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }
 
-// WriteText writes the capacity for people.
-func (c *Capacity) WriteText(w io.Writer) error {
-	var b strings.Builder
-	if tier := trace.TierNote("table", c.Tier); tier != "" {
-		fmt.Fprintln(&b, tier)
-	}
+// WriteText writes the capacity for people, in [textpage.AnswerLines] lines at most. With
+// details it has the formulas as well.
+func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
+	p := textpage.New(o)
+	p.LineAtMost(2, "", c.headline()+fmt.Sprintf(", with %s %% headroom.", figure(c.Headroom*100)))
 	if c.PresetWarning != "" {
-		wrap(&b, "Warning: "+c.PresetWarning+".")
+		p.LineAtMost(4, "Warning: ", c.PresetWarning+".")
 	}
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	line := func(what, value, note string) { fmt.Fprintf(t, "%s\t%s\t%s\n", what, value, note) }
-	line("Target", figure(c.Rate)+" req/s", "")
-	note := "not sustained by a longer run"
+	p.Blank()
+	fact := func(name, format string, args ...any) {
+		p.LineAtMost(2, fmt.Sprintf("%-15s", name), fmt.Sprintf(format, args...))
+	}
+	fact("Per instance", "%s req/s%s, %s", figure(c.HighestRate), c.within(), c.confirmed())
+	fact("Instances", "%s for the target%s; %s with headroom", page.Count(int64(c.Instances)), c.between(), page.Count(int64(c.WithMargin)))
+	fact("GPUs", "%s for the target; %s with headroom, %d an instance", page.Count(int64(c.GPUs)), page.Count(int64(c.GPUsTotal)), c.GPUsPerInstance)
+	fact("Utilisation", "%s %% at the target, with headroom", figure(c.Utilisation*100))
+	if k := c.Cost; k != nil {
+		fact("Output", "%s tokens/s, %s per request as measured at the highest rate", figure(k.OutputPerS), figure(k.OutputPerRequest))
+		if k.PerHour != nil {
+			fact("Cost per hour", "%s (%s)", figure(*k.PerHour), c.paid(c.GPUsTotal))
+			fact("Cost", "%s per million output tokens; 1 buys %s tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, figure))
+		}
+		if k.PerMillionGood != nil {
+			fact("Cost, goodput", "%s per million output tokens of requests that met the SLO, %s of them", cell(k.PerMillionGood), page.OrDash(k.GoodShare, page.Percent))
+		}
+		if k.KilowattHours != nil {
+			fact("Energy", "%s kWh per hour, %s J per output token", figure(*k.KilowattHours), cell(k.JoulesPerToken))
+		}
+	}
+	p.Blank()
+	if o.Details {
+		for _, line := range c.formulas() {
+			p.Line("", line)
+		}
+		p.Blank()
+	}
+	foot := []string{trace.TierNote("table", c.Tier)}
+	if !o.Details {
+		foot = append(foot, o.Rest)
+	}
+	p.LineAtMost(3, "", strings.TrimSpace(strings.Join(foot, " ")))
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// headline is the answer in a few words.
+func (c *Capacity) headline() string {
+	return fmt.Sprintf("%s on %s for %s req/s", page.Many(int64(c.WithMargin), "instance"), page.Many(int64(c.GPUsTotal), "GPU"), figure(c.Rate))
+}
+
+// confirmed says how sure the highest rate is.
+func (c *Capacity) confirmed() string {
+	says := "not sustained by a longer run"
 	if c.Sustained {
-		note = "confirmed and sustained"
+		says = "sustained by a longer run"
 	}
 	if c.AtLeast {
-		note += "; no rate failed, so it may be higher and the instances fewer"
+		says += "; no rate failed, so it may be higher"
 	}
-	if len(c.Contract) > 0 {
-		note += "; " + strings.Join(c.Contract, "; ")
+	return says
+}
+
+// formulas say how the capacity is computed.
+func (c *Capacity) formulas() []string {
+	return []string{
+		fmt.Sprintf("instances = ⌈target ÷ highest rate⌉ = ⌈%s ÷ %s⌉ = %d.", spelled(c.Rate), spelled(c.HighestRate), c.Instances),
+		fmt.Sprintf("with headroom = ⌈instances × (1 + headroom)⌉ = ⌈%d × %s⌉ = %d, on %d GPUs each.", c.Instances, figure(1+c.Headroom), c.WithMargin, c.GPUsPerInstance),
+		"This assumes that a router spreads the load evenly, and that instances do not help each other's caches.",
 	}
-	line("Highest rate of an instance", figure(c.HighestRate)+" req/s", note)
-	line("Instances", fmt.Sprint(c.Instances), fmt.Sprintf("⌈%s ÷ %s⌉%s", spelled(c.Rate), spelled(c.HighestRate), c.between()))
-	line("GPUs", fmt.Sprint(c.GPUs), fmt.Sprintf("%d × %d", c.Instances, c.GPUsPerInstance))
-	line("Instances with headroom", fmt.Sprint(c.WithMargin), fmt.Sprintf("%s %% on top, rounded up; used to %s %%", figure(c.Headroom*100), figure(c.Utilisation*100)))
-	line("GPUs with headroom", fmt.Sprint(c.GPUsTotal), fmt.Sprintf("%d × %d", c.WithMargin, c.GPUsPerInstance))
-	if c.Cost != nil {
-		c.Cost.lines(c.paid(c.GPUsTotal), line)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // between says how sure the number of instances is.
 func (c *Capacity) between() string {
-	end := func(n *int) string {
-		if n == nil {
-			return "?"
-		}
-		return fmt.Sprint(*n)
+	switch {
+	case c.Fewest == nil && c.Most == nil:
+		return ""
+	case c.Most == nil:
+		return fmt.Sprintf(" (%d or more, 95 %%)", *c.Fewest)
+	case c.Fewest == nil:
+		return fmt.Sprintf(" (%d or fewer, 95 %%)", *c.Most)
+	case *c.Fewest == *c.Most:
+		return fmt.Sprintf(" (%d, 95 %%)", *c.Most)
 	}
-	if c.Fewest == nil && c.Most == nil {
-		return "; the sweep bounds it on neither side"
-	}
-	if c.Fewest != nil && c.Most != nil && *c.Fewest == *c.Most {
-		return "; by the runs that are statistically significant as well"
-	}
-	return fmt.Sprintf("; %s to %s by the runs that are statistically significant", end(c.Fewest), end(c.Most))
+	return fmt.Sprintf(" (%d to %d, 95 %%)", *c.Fewest, *c.Most)
 }
 
 // Prices say what GPUs cost. 0 is not known.
@@ -222,18 +254,4 @@ func (p *Prices) paid(gpus int) string {
 		out += ", with energy"
 	}
 	return out + ", idle headroom included"
-}
-
-func (c *Cost) lines(paid string, line func(what, value, note string)) {
-	line("Output tokens", figure(c.OutputPerS)+" /s", fmt.Sprintf("%s per request, as measured at the highest rate", figure(c.OutputPerRequest)))
-	if c.PerHour != nil {
-		line("Cost per hour", figure(*c.PerHour), paid)
-		line("Cost per million output tokens", cell(c.PerMillion), fmt.Sprintf("%s tokens for 1 of the price's currency", page.OrDash(c.TokensPerPrice, figure)))
-	}
-	if c.PerMillionGood != nil {
-		line("Cost per million good output tokens", cell(c.PerMillionGood), fmt.Sprintf("%s tokens for 1; %s of the requests met every objective", cell(c.GoodPerPrice), page.OrDash(c.GoodShare, page.Percent)))
-	}
-	if c.KilowattHours != nil {
-		line("Energy", figure(*c.KilowattHours)+" kWh per hour", fmt.Sprintf("%s J per output token", cell(c.JoulesPerToken)))
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 func TestPlan(t *testing.T) {
@@ -99,7 +100,7 @@ func FuzzReadSweep(f *testing.F) {
 		if c, err := Plan(&r, Demand{Rate: 100, GPUsPerInstance: 8, Headroom: .2, Prices: Prices{PerGPUHour: 1}}); err == nil && c.Instances < 1 {
 			t.Errorf("%d instances", c.Instances)
 		}
-		if err := r.WriteText(new(bytes.Buffer)); err != nil {
+		if err := r.WriteText(new(bytes.Buffer), textpage.Options{}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 func (c *Capacity) Page() *page.Page {
 	p := &page.Page{Title: "Capacity", Tag: trace.TierNote("page", c.Tier),
 		Lead:     fmt.Sprintf("To serve %s req/s with %s %% headroom, where an instance holds %s req/s%s.", figure(c.Rate), figure(c.Headroom*100), figure(c.HighestRate), c.within()),
-		Headline: fmt.Sprintf("%s on %s for %s req/s", page.Many(int64(c.WithMargin), "instance"), page.Many(int64(c.GPUsTotal), "GPU"), figure(c.Rate)),
+		Headline: c.headline(),
 		Plot:     c.plot(),
 		Table:    &page.Table{Head: []string{"", "instances", "GPUs"}, Align: []page.Align{page.Left, page.Right, page.Right}}}
 	row := func(what string, n int) {
@@ -53,11 +53,7 @@ func (c *Capacity) Page() *page.Page {
 	if !c.Sustained {
 		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "The highest rate was not sustained by a longer run."})
 	}
-	p.Sections = []page.Section{{Title: "How it is computed", Text: []string{
-		fmt.Sprintf("instances = ⌈target ÷ highest rate⌉ = ⌈%s ÷ %s⌉ = %d%s.", spelled(c.Rate), spelled(c.HighestRate), c.Instances, c.between()),
-		fmt.Sprintf("with headroom = ⌈instances × (1 + headroom)⌉ = ⌈%d × %s⌉ = %d, on %d GPUs each.", c.Instances, figure(1+c.Headroom), c.WithMargin, c.GPUsPerInstance),
-		"It takes for granted that a router spreads the load evenly, and that instances do not help each other's caches.",
-	}}}
+	p.Sections = []page.Section{{Title: "How it is computed", Text: c.formulas()}}
 	return p
 }
 

@@ -26,7 +26,8 @@
 //     whether the server keeps up; whether chance decides
 //   - sweepresult.go: a SweepResult and its JSON: the highest load and its interval, the
 //     knee, why the sweep stopped, new prices
-//   - sweeppage.go: a sweep as text and as a page: the table of levels, its columns,
+//   - sweeptext.go: a sweep as text: the highest load and the levels around it
+//   - sweeppage.go: a sweep as a page: the table of levels, its columns,
 //     sentences and plots
 //   - capacity.go, capacitypage.go: instances, headroom, GPUs and cost for a rate, as text
 //     and as a page
@@ -43,7 +44,8 @@
 //   - regression.go: the primary metric of a row against that of a baseline
 //   - suiteresult.go: the outcome of a suite: figures over repeats, changes against a
 //     baseline, contracts, hypotheses
-//   - suitepage.go: a suite as text and as a page: the table across rows, and the table
+//   - suitetext.go: a suite as text and as Markdown
+//   - suitepage.go: a suite as a page: the table across rows, and the table
 //     of each row
 //   - simulate.go: a Simulation: the workload answered by engines in virtual time, as a
 //     results file

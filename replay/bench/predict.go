@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
-	"text/tabwriter"
 
 	"reprise/replay/engine"
 	"reprise/replay/report"
+	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // near is how far from the prediction a measurement may be and still count as the
@@ -89,7 +89,7 @@ func (c *Comparison) prefill() {
 	if c.TTFTRatio == nil {
 		return
 	}
-	b := fmt.Sprintf("TTFT p50 from sent is %s ms, %s times the floor of %s ms", cell(c.TTFTMS), cell(c.TTFTRatio), cell(c.Prediction.TTFTMS))
+	b := fmt.Sprintf("TTFT p50 (service time) is %s ms, %s times the floor of %s ms", cell(c.TTFTMS), cell(c.TTFTRatio), cell(c.Prediction.TTFTMS))
 	switch ratio := *c.TTFTRatio; {
 	case ratio < 1/near:
 		c.Hints = append(c.Hints, Hint{"prompts not computed whole", b, "The share of cached tokens: a prefix cache does this."})
@@ -106,34 +106,37 @@ func (c *Comparison) prefill() {
 // alone tells that requests were in flight one at a time.
 func (c *Comparison) alone() bool { return c.InFlight != nil && *c.InFlight <= 1.1 }
 
-// WriteText writes the comparison for people. Without a measurement it is the
-// prediction alone.
-func (c *Comparison) WriteText(w io.Writer) error {
-	p := &c.Prediction
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\tfloor\tmeasured\tratio\t")
+// WriteText writes the comparison for people: what bounds decoding, and the floor beside
+// what was measured. Without a measurement it is the prediction alone.
+func (c *Comparison) WriteText(w io.Writer, o textpage.Options) error {
+	b := &c.Prediction
+	p := textpage.New(o)
+	bound := fmt.Sprintf("Decoding is bound by %s: a step reads %s GB of weights and %s GB of KV.", b.Bound, figure(b.WeightBytes/1e9), figure(b.KVBytes/1e9))
+	if b.ComputeBoundB != nil {
+		bound += fmt.Sprintf(" From %s sequences on it is bound by compute.", figure(math.Ceil(*b.ComputeBoundB)))
+	}
+	p.Line("", bound)
+	var rows [][]string
 	line := func(what string, floor, measured, ratio *float64) {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", what, cell(floor), cell(measured), cell(ratio))
+		rows = append(rows, []string{what, cell(floor), cell(measured), cell(ratio)})
 	}
-	line("TPOT, ms", &p.TPOTMS, c.TPOTMS, c.TPOTRatio)
-	line("output tokens/s of a stream", &p.StreamPerS, inverse(1e3, c.TPOTMS), inverse(1, c.TPOTRatio))
-	line("output tokens/s", &p.OutputPerS, c.OutputPerS, nil)
-	line("batch, in flight", &p.Batch, c.InFlight, nil)
-	if p.TTFTMS != nil {
-		line("TTFT, ms", p.TTFTMS, c.TTFTMS, c.TTFTRatio)
+	line("TPOT, ms", &b.TPOTMS, c.TPOTMS, c.TPOTRatio)
+	line("output tokens/s of a stream", &b.StreamPerS, inverse(1e3, c.TPOTMS), inverse(1, c.TPOTRatio))
+	line("output tokens/s", &b.OutputPerS, c.OutputPerS, nil)
+	line("batch, in flight", &b.Batch, c.InFlight, nil)
+	if b.TTFTMS != nil {
+		line("TTFT, ms", b.TTFTMS, c.TTFTMS, c.TTFTRatio)
 	}
-	if err := t.Flush(); err != nil {
-		return err
+	p.Columns([]string{"", "floor", "measured", "ratio"}, rows)
+	p.Blank()
+	for i, h := range c.Hints {
+		if n := len(c.Hints) - i; i == 2 && n > 1 && !o.Details {
+			p.Line("", fmt.Sprintf("and %s. %s", page.Many(int64(n), "more hint"), o.Rest))
+			break
+		}
+		p.Line("Hint: ", fmt.Sprintf("%s. %s. To confirm: %s", h.Regime, h.Because, h.Confirm))
 	}
-	fmt.Fprintf(&b, "\nDecoding reads %s GB of weights and %s GB of KV a step, and is bound by %s.\n", figure(p.WeightBytes/1e9), figure(p.KVBytes/1e9), p.Bound)
-	if p.ComputeBoundB != nil {
-		fmt.Fprintf(&b, "From %s sequences on it is bound by compute.\n", figure(math.Ceil(*p.ComputeBoundB)))
-	}
-	for _, h := range c.Hints {
-		fmt.Fprintf(&b, "Hint: %s. %s. To confirm: %s\n", h.Regime, h.Because, h.Confirm)
-	}
-	_, err := io.WriteString(w, b.String())
+	_, err := p.WriteTo(w)
 	return err
 }
 

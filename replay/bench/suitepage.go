@@ -1,18 +1,13 @@
 package bench
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace"
 	"reprise/trace/page"
@@ -23,18 +18,7 @@ import (
 // far as they are in the directory of the suite. The page is to lie there too.
 func (r *SuiteResult) Page(dir string) *page.Page {
 	out := &page.Page{Title: "Suite " + r.Suite, Lead: r.About}
-	switch { // what to know before any figure
-	case !r.Trustworthy():
-		out.Verdict = []page.Note{{Level: page.Bad, Text: "A run is not trustworthy; its row says which and why."}}
-	case r.Broken():
-		out.Verdict = []page.Note{{Level: page.Bad, Text: "A contract does not hold; its row says by how much."}}
-	case r.Regressed():
-		out.Verdict = []page.Note{{Level: page.Bad, Text: "A row is worse than the baseline by more than the limit; it says by how much."}}
-	case r.Unjudged():
-		out.Verdict = []page.Note{{Level: page.Warn, Text: "A contract cannot be judged; its row says why."}}
-	default:
-		out.Verdict = []page.Note{{Level: page.Good, Text: "Every run is trustworthy."}}
-	}
+	out.Verdict = []page.Note{r.verdict()} // what to know before any figure
 	p := suitePage{html: out}
 	p.heading("All workloads", 2)
 	p.across(r)
@@ -65,8 +49,8 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 	for _, w := range r.PresetWarnings {
 		note(true, page.Warn, w)
 	}
-	note(p.largest, page.Info, "* the largest value: there are too few requests for the percentile.")
-	note(r.Baseline != "", page.Info, "Changes are against "+r.Baseline+". They may be chance: reprise compare decides that.")
+	note(p.largest, page.Info, largestNote)
+	note(r.Baseline != "", page.Info, r.baselineNote())
 	out.Facts = []page.Fact{{Label: "Rows", Value: strconv.Itoa(len(r.Rows))}, {Label: "Models", Value: strconv.Itoa(len(r.Models))}, {Label: "Runs", Value: strconv.Itoa(r.runs())}}
 	return out
 }
@@ -99,134 +83,6 @@ func (r *SuiteResult) links(dir fs.FS, row string) (out []page.Link) {
 		}
 	}
 	return out
-}
-
-// suiteWidth is the widest line of text between tables, in columns.
-const suiteWidth = 100
-
-// WriteSuite writes the outcome of a suite for people: a table across rows, one for
-// each row with a column for each model, and what became of hypotheses, contracts and
-// trust. With markdown it is a page for a repository.
-func WriteSuite(w io.Writer, r *SuiteResult, markdown bool) error {
-	p := suitePage{markdown: markdown}
-	p.heading(r.Suite, 1)
-	p.line("%s", r.About)
-	if tier := trace.TierNote("table", r.Tier); tier != "" {
-		p.line("%s", tier)
-	}
-	for _, warning := range r.PresetWarnings {
-		p.line("Warning: %s.", warning)
-	}
-	p.across(r)
-	for i := range r.Rows {
-		p.row(r, &r.Rows[i])
-	}
-	if p.largest {
-		p.line("* the largest value: there are too few requests for the percentile.")
-	}
-	if r.Baseline != "" {
-		p.line("Changes are against %s. They may be chance: reprise compare decides that.", r.Baseline)
-	}
-	_, err := w.Write(p.b.Bytes())
-	return err
-}
-
-type suitePage struct {
-	b        bytes.Buffer
-	markdown bool
-	html     *page.Page // when set, what is written goes into its last section
-	largest  bool       // some figure stands in for a percentile
-}
-
-func (p *suitePage) heading(s string, level int) {
-	if p.html != nil {
-		p.html.Sections = append(p.html.Sections, page.Section{Title: s})
-		return
-	}
-	if p.b.Len() > 0 {
-		p.b.WriteByte('\n')
-	}
-	if p.markdown {
-		s = strings.Repeat("#", level) + " " + s
-	}
-	p.b.WriteString(printable(s) + "\n")
-	if p.markdown {
-		p.b.WriteByte('\n')
-	}
-}
-
-func (p *suitePage) line(format string, args ...any) {
-	s := printable(fmt.Sprintf(format, args...))
-	switch {
-	case s == "":
-	case p.html != nil:
-		last := p.section()
-		last.Text = append(last.Text, s)
-	case p.markdown:
-		p.b.WriteString(s + "\n\n")
-	default:
-		for _, part := range strings.Split(text.WrapSoft(s, suiteWidth), "\n") {
-			p.b.WriteString(strings.TrimRight(part, " ") + "\n")
-		}
-	}
-}
-
-// say writes what is to be seen: as a line, or on a page as a note of this level.
-func (p *suitePage) say(level page.Level, format string, args ...any) {
-	if p.html != nil {
-		last := p.section()
-		last.Notes = append(last.Notes, page.Note{Level: level, Text: fmt.Sprintf(format, args...)})
-		return
-	}
-	if p.markdown {
-		format = "- " + format
-	}
-	p.line(format, args...)
-}
-
-func (p *suitePage) section() *page.Section { return &p.html.Sections[len(p.html.Sections)-1] }
-
-func (p *suitePage) table(head []string, rows [][]string, left int) {
-	if p.html != nil {
-		t := page.Table{Head: head, Rows: rows}
-		for i := range head {
-			t.Align = append(t.Align, page.Right)
-			if i < left {
-				t.Align[i] = page.Left
-			}
-		}
-		last := p.section()
-		last.Tables = append(last.Tables, t)
-		return
-	}
-	style := table.StyleLight
-	style.Format.Header = text.FormatDefault
-	t := table.NewWriter()
-	t.SetStyle(style)
-	var columns []table.ColumnConfig
-	cells := func(in []string) (out table.Row) {
-		for _, s := range in {
-			out = append(out, printable(s))
-		}
-		return out
-	}
-	for i := range head {
-		c := table.ColumnConfig{Number: i + 1, Align: text.AlignLeft}
-		if i >= left {
-			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
-		}
-		columns = append(columns, c)
-	}
-	t.SetColumnConfigs(columns)
-	t.AppendHeader(cells(head))
-	for _, row := range rows {
-		t.AppendRow(cells(row))
-	}
-	if p.markdown {
-		p.b.WriteString(t.RenderMarkdown() + "\n\n")
-		return
-	}
-	p.b.WriteString(t.Render() + "\n")
 }
 
 // show is a metric of a model, – without it.
@@ -378,9 +234,9 @@ func (p *suitePage) says(row *RowResult) {
 		}
 		switch c := m.Contract; {
 		case c != nil && c.Holds && c.Name == "":
-			say(page.Good, "the contract holds")
+			say(page.Good, "the contract is met")
 		case c != nil && c.Holds:
-			say(page.Good, "the contract %q holds", c.Name)
+			say(page.Good, "the contract %q is met", c.Name)
 		case c != nil:
 			say(page.Bad, "%s", strings.Join(c.Broken, "; "))
 		}

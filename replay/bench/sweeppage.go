@@ -2,12 +2,8 @@ package bench
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
-
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"reprise/trace"
 	"reprise/trace/page"
@@ -16,7 +12,7 @@ import (
 // Page lays the sweep out for a browser: the highest load as the headline, beside the
 // curve with the limits of the contract.
 func (r *SweepResult) Page() *page.Page {
-	p := &page.Page{Title: "Load sweep", Tag: trace.TierNote("page", r.Tier), Lead: r.lead(), Headline: r.headline(),
+	p := &page.Page{Title: "Load sweep", Tag: trace.TierNote("page", r.Tier), Lead: r.lead(), Headline: r.Headline(),
 		Facts: r.facts(), Plot: r.mainPlot(), About: r.provenance()}
 	if at := r.atHighest(); at != nil && at.Contract != nil {
 		p.Table = at.Contract.Table("Contract at " + r.load(at.Load))
@@ -36,13 +32,14 @@ func (r *SweepResult) Page() *page.Page {
 	head, rows := r.table(sweepColumns)
 	p.Sections = append(p.Sections,
 		page.Section{Title: "How the sweep went", Text: append(r.Says(), r.remarks()...)},
-		page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows, Caption: "Latencies in ms, from due unless it says sent"}},
-			Text: []string{"Offered, achieved, output tokens and in flight are of the second half of a level, without the drain at its end. " + chanceNote}},
+		page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows, Caption: "Latencies in ms"}}, Text: []string{levelsNote}},
 		page.Section{Title: "Curves", Plots: r.plots()})
 	return p
 }
 
 const chanceNote = "? = not statistically significant."
+
+const levelsNote = "TTFT counts from the schedule; service TTFT counts from sending. Rates, output tokens and requests in flight are means over the second half of a level, without the drain at its end. " + chanceNote
 
 // load prints a load with its unit.
 func (r *SweepResult) load(v float64) string {
@@ -52,8 +49,8 @@ func (r *SweepResult) load(v float64) string {
 	return figure(v) + " req/s"
 }
 
-// headline is the answer in a few words.
-func (r *SweepResult) headline() string {
+// Headline is the answer in a few words, such as "94 req/s within the contract".
+func (r *SweepResult) Headline() string {
 	holds := "within the contract"
 	if len(r.Contract) == 0 {
 		holds = "before saturation"
@@ -125,7 +122,7 @@ func (r *SweepResult) facts() (out []page.Fact) {
 	}
 	if at := r.atHighest(); at != nil {
 		if at.Contract == nil {
-			put("TTFT p50 / p99", cell(at.TTFTDue.P50)+" / "+cell(at.TTFTDue.P99)+" ms", "from due, at that load")
+			put("TTFT p50 / p99", cell(at.TTFTDue.P50)+" / "+cell(at.TTFTDue.P99)+" ms", "from the schedule, at that load")
 		}
 		if at.Flow.OutputPerS != nil {
 			put("Output", figure(*at.Flow.OutputPerS)+" tok/s", "at that load")
@@ -219,7 +216,7 @@ func (r *SweepResult) mainPlot() *page.Plot {
 
 func (r *SweepResult) ttft() page.Plot {
 	levels := r.Ladder()
-	return r.plot("TTFT", "From due, so that waiting in a queue is in it.", "TTFT", "ms", true,
+	return r.plot("TTFT", "From the schedule, so that waiting in a queue counts.", "TTFT", "ms", true,
 		series("p50", levels, func(l *Level) *float64 { return l.TTFTDue.P50 }), series("p99", levels, func(l *Level) *float64 { return l.TTFTDue.P99 }))
 }
 
@@ -230,9 +227,9 @@ func (r *SweepResult) plots() []page.Plot {
 		r.plot("Between tokens", "", "TPOT and ITL", "ms", true,
 			series("TPOT p50", levels, func(l *Level) *float64 { return l.TPOT.P50 }), series("TPOT p99", levels, func(l *Level) *float64 { return l.TPOT.P99 }),
 			series("ITL p99", levels, func(l *Level) *float64 { return l.ITL.P99 })),
-		r.plot("Requests", "Where the two part, the server does not follow.", "requests per second", "", false,
+		r.plot("Requests", "Where the two part, the server does not keep up.", "requests per second", "", false,
 			series("offered", levels, func(l *Level) *float64 { return l.Flow.OfferedPerS }), series("achieved", levels, func(l *Level) *float64 { return l.Flow.AchievedPerS })),
-		r.plot("In flight", "Sent and not over, on average over the second half of a level.", "requests", "", false, series("mean", levels, func(l *Level) *float64 { return l.Flow.InFlight })),
+		r.plot("In flight", "Sent and not finished, mean over the second half of a level.", "requests", "", false, series("mean", levels, func(l *Level) *float64 { return l.Flow.InFlight })),
 	}
 	if main := r.mainPlot(); main != nil && main.Title != "TTFT" {
 		plots = append([]page.Plot{r.ttft()}, plots...)
@@ -240,126 +237,61 @@ func (r *SweepResult) plots() []page.Plot {
 	return page.Drawn(plots...)
 }
 
-// WriteText writes the sweep for people: the answer, and a line for each level.
-func (r *SweepResult) WriteText(w io.Writer) error {
-	var b strings.Builder
-	if tier := trace.TierNote("table", r.Tier); tier != "" {
-		wrap(&b, tier)
-	}
-	if r.PresetWarning != "" {
-		wrap(&b, "Warning: "+r.PresetWarning+".")
-	}
-	if r.Hypothesis != "" {
-		wrap(&b, "Hypothesis: "+r.Hypothesis)
-	}
-	if r.Closed {
-		wrap(&b, closedNote)
-	}
-	for _, line := range r.Says() {
-		wrap(&b, line)
-	}
-	fmt.Fprintln(&b)
-	if err := r.writeTable(&b); err != nil {
-		return err
-	}
-	fmt.Fprintln(&b)
-	wrap(&b, "Latencies in ms, TTFT from due. Offered and achieved requests/s, output tokens and those in flight on average are of the second half of a level, without the drain at its end. "+chanceNote)
-	for _, line := range r.remarks() {
-		wrap(&b, line)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
+const closedNote = "A closed loop: each request waits for one to end, so no queue forms and saturation does not show. Sweep over rates to see what users would."
 
-// sweepWidth is the widest line of text, in columns.
-const sweepWidth = 110
-
-func wrap(b *strings.Builder, s string) {
-	for _, part := range strings.Split(text.WrapSoft(printable(s), sweepWidth), "\n") {
-		fmt.Fprintln(b, strings.TrimRight(part, " "))
-	}
-}
-
-// writeTable writes the columns that decide, under heads of two lines. TTFT from sent,
-// errors where there are none, and what a closed loop offered, which is what it
-// achieved, are in the JSON and on the page.
-func (r *SweepResult) writeTable(b *strings.Builder) error {
-	failed := slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Requests.ErrorShare != nil && *l.Requests.ErrorShare > 0 })
-	columns := slices.DeleteFunc(slices.Clone(sweepColumns), func(c sweepColumn) bool {
-		return strings.HasPrefix(c.head, "sent ") || c.head == "errors" && !failed || c.head == "offered" && r.Closed
-	})
-	head, rows := r.table(columns)
-	above := make([]string, len(head))
-	for i, h := range head {
-		if group, rest, ok := strings.Cut(h, " "); ok {
-			above[i], head[i] = group, rest
+// Says are sentences about the knee, the highest load, how sure that is, and why the
+// sweep went no further.
+func (r *SweepResult) Says() (says []string) {
+	h := &r.Highest
+	switch {
+	case h.Load == nil:
+		says = append(says, fmt.Sprintf("No load %s was confirmed.", r.holds()))
+	default:
+		out := fmt.Sprintf("Highest load %s: %s", r.holds(), r.load(*h.Load))
+		if h.AtLeast {
+			out += " or more, since no level failed"
+		}
+		if h.Sustained {
+			out += "; a longer run at it met it too"
+		}
+		says = append(says, out+".", h.confidence(r.load))
+		if h.Estimate != nil && figure(*h.Estimate) != figure(*h.Load) {
+			says = append(says, fmt.Sprintf("Interpolated between the levels on either side: %s.", r.load(*h.Estimate)))
 		}
 	}
-	var lines strings.Builder
-	t := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range append([][]string{above, head}, rows...) {
-		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
-	}
-	err := t.Flush()
-	for line := range strings.Lines(lines.String()) {
-		fmt.Fprintln(b, strings.TrimRight(strings.TrimPrefix(line, "  "), " \n"))
-	}
-	return err
-}
-
-const closedNote = "The loop is closed: the next request waits for one to end, so that no queue can form and saturation does not show. Rates say what users would see."
-
-// Says are sentences about the outcome of the sweep.
-func (r *SweepResult) Says() []string {
-	unit := "req/s"
-	if r.Closed {
-		unit = "in flight"
-	}
-	says := []string{"Stopped: " + r.Stopped.Text + "."}
 	switch k := r.Knee; {
 	case k == nil:
 	case k.Found:
-		says = append(says, fmt.Sprintf("Knee: %s %s, where power is largest (%s).", figure(k.Load), unit, k.Of))
+		says = append(says, fmt.Sprintf("Knee: %s, where power is largest (%s).", r.load(k.Load), k.Of))
 	default:
-		says = append(says, fmt.Sprintf("Knee: not found up to %s %s; power still grew (%s).", figure(k.Load), unit, k.Of))
+		says = append(says, fmt.Sprintf("Knee: not found up to %s; power still grew (%s).", r.load(k.Load), k.Of))
 	}
-	return append(says, r.Highest.says(unit, r.holds())...)
+	return append(says, "Stopped: "+r.Stopped.Text+".")
 }
 
 // holds is what a level has to do.
 func (r *SweepResult) holds() string {
 	switch {
 	case len(r.Contract) == 0 && r.Closed:
-		return "that does not saturate the server"
+		return "before saturation"
 	case len(r.Contract) == 0:
-		return "that the server follows"
+		return "that the server keeps up with"
 	}
 	return "within the contract (" + strings.Join(r.Contract, "; ") + ")"
 }
 
-func (h *Highest) says(unit, holds string) []string {
-	if h.Load == nil {
-		return []string{fmt.Sprintf("Highest load %s: none was confirmed.", holds)}
+// confidence says between which loads the highest lies, beyond chance.
+func (h *Highest) confidence(load func(float64) string) string {
+	const taken = "95 % interval, taking requests as independent: "
+	switch {
+	case h.Low != nil && h.High != nil:
+		return fmt.Sprintf("%s%s holds, %s does not.", taken, load(*h.Low), load(*h.High))
+	case h.Low != nil:
+		return fmt.Sprintf("%s%s holds; no level fails for sure.", taken, load(*h.Low))
+	case h.High != nil:
+		return fmt.Sprintf("%sno level holds for sure; %s fails.", taken, load(*h.High))
 	}
-	out := fmt.Sprintf("Highest load %s: %s %s", holds, figure(*h.Load), unit)
-	if h.AtLeast {
-		out += " at least, since no level failed"
-	}
-	if h.Sustained {
-		out += "; a longer run at it held as well"
-	}
-	says := []string{out + "."}
-	if h.Estimate != nil && figure(*h.Estimate) != figure(*h.Load) {
-		says = append(says, fmt.Sprintf("Interpolated between the last level that holds and the first that does not: %s %s.", figure(*h.Estimate), unit))
-	}
-	lo, hi := "no level", "no level"
-	if h.Low != nil {
-		lo = figure(*h.Low) + " " + unit
-	}
-	if h.High != nil {
-		hi = figure(*h.High) + " " + unit
-	}
-	return append(says, fmt.Sprintf("Statistically significant (95 %%, as if requests were independent): %s holds, %s does not.", lo, hi))
+	return taken + "no level holds or fails for sure."
 }
 
 // sorted are the levels by load, those that confirm after the ladder.
@@ -387,27 +319,27 @@ func (r *SweepResult) remarks() (out []string) {
 
 // A sweepColumn is a column of the table of levels.
 type sweepColumn struct {
-	head string
-	of   func(l *Level) string
+	head    string
+	of      func(l *Level) string
+	answers bool // it is in the answer of a terminal too
 }
 
 var sweepColumns = []sweepColumn{
-	{"level", func(l *Level) string { return l.Role }},
-	{"rate", func(l *Level) string { return cell(&l.Load) }},
-	{"outcome", (*Level).outcome},
-	{"offered", func(l *Level) string { return cell(l.Flow.OfferedPerS) }},
-	{"achieved", func(l *Level) string { return cell(l.Flow.AchievedPerS) }},
-	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }},
-	{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }},
-	{"sent p50", func(l *Level) string { return cell(l.TTFTSent.P50) }},
-	{"sent p99", func(l *Level) string { return cell(l.TTFTSent.P99) }},
-	{"TPOT p50", func(l *Level) string { return cell(l.TPOT.P50) }},
-	{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }},
-	{"ITL p99", func(l *Level) string { return cell(l.ITL.P99) }},
-	{"output tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }},
-	{"errors", (*Level).errors},
-	{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }},
-	{"n", func(l *Level) string { return fmt.Sprint(l.TTFTDue.Count) }},
+	{"rate", func(l *Level) string { return cell(&l.Load) }, true},
+	{"outcome", (*Level).outcome, true},
+	{"offered/s", func(l *Level) string { return cell(l.Flow.OfferedPerS) }, false},
+	{"achieved/s", func(l *Level) string { return cell(l.Flow.AchievedPerS) }, false},
+	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, true},
+	{"p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, true},
+	{"service TTFT p50", func(l *Level) string { return cell(l.TTFTSent.P50) }, false},
+	{"service TTFT p99", func(l *Level) string { return cell(l.TTFTSent.P99) }, false},
+	{"TPOT p50", func(l *Level) string { return cell(l.TPOT.P50) }, false},
+	{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, true},
+	{"ITL p99", func(l *Level) string { return cell(l.ITL.P99) }, false},
+	{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, true},
+	{"errors", (*Level).errors, false},
+	{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, false},
+	{"n", func(l *Level) string { return fmt.Sprint(l.TTFTDue.Count) }, false},
 }
 
 // errors is the share of requests that failed.

@@ -1,14 +1,21 @@
 package bench
 
 import (
+	"flag"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"reprise/replay/engine"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // wideSweep has the widest figures that there are, and reasons of several lines.
@@ -27,26 +34,90 @@ func wideSweep(closed bool) SweepResult {
 	return r
 }
 
-// The text fits a window of 110 columns, and has every figure that decides.
+// With details the text is as narrow as it was asked to be, and has every figure.
 func TestSweepTextIsNarrow(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		r := wideSweep(closed)
-		var b strings.Builder
-		if err := r.WriteText(&b); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(b.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 110 {
-				t.Errorf("%d columns: %s", n, line)
+		for _, width := range []int{60, 80, 100} {
+			text := written(t, width, func(w io.Writer, o textpage.Options) error {
+				o.Details = true
+				return r.WriteText(w, o)
+			})
+			for _, want := range []string{"saturated", "1020", "28.1", "10200", "123456", "0.33 %", "1310", "in flight", "confirm", "sustain", "without the drain"} {
+				if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+					t.Errorf("closed %v: no %s in\n%s", closed, want, text)
+				}
+			}
+			if strings.Contains(text, " 99 ") {
+				t.Error("in flight is that of the whole run")
 			}
 		}
-		for _, want := range []string{"saturated", "1020", "28.1", "10200", "123456", "0.33 %", "1310", "flight", "confirm", "sustain", "without the drain"} {
-			if !strings.Contains(b.String(), want) {
-				t.Errorf("closed %v: no %s in\n%s", closed, want, b.String())
+	}
+}
+
+// written is a text of a width, none of whose lines is wider.
+func written(t *testing.T, width int, write func(io.Writer, textpage.Options) error) string {
+	t.Helper()
+	var b strings.Builder
+	if err := write(&b, textpage.Options{Width: width, Rest: "All figures: --details. Page with curves: --html FILE."}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width || strings.HasSuffix(line, " \n") {
+			t.Errorf("%d columns of %d: %q", n, width, line)
+		}
+	}
+	return b.String()
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Answers have 25 lines at most, whatever the width, and are in testdata whole.
+func TestAnswers(t *testing.T) {
+	rising, wide, closed, none := risingSweep(), wideSweep(false), wideSweep(true), risingSweep()
+	none.Highest = Highest{}
+	plan, err := Plan(&rising, Demand{Rate: 1000, GPUsPerInstance: 8, Headroom: 0.2, Prices: Prices{PerGPUHour: 2.5, Watts: 700}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	floor, err := (&engine.Roofline{Params: 8e9, BytesPerParam: 2, Bandwidth: 600e9, GPUs: 1, Efficiency: 1, Batch: 1}).Predict()
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := Compare(floor, &report.Summary{Latency: report.Latency{TPOT: report.Stat{Count: 100, P50: trace.Ptr(80.)}}})
+	suite := SuiteResult{Suite: "serving", Models: []string{"a", "b"}, Baseline: "before", PresetWarnings: []string{strings.Repeat("slow ", 40), "again"}}
+	for i := range 20 {
+		row := RowResult{Row: fmt.Sprint("workload_", i), Load: "burst"}
+		for _, model := range suite.Models {
+			row.Models = append(row.Models, ModelResult{Model: model, Runs: 1, Requests: 100, Succeeded: 99, Trustworthy: i != 3, Reasons: slices.Repeat([]string{"the client was late"}, max(0, i-17)),
+				Figures: []Figure{{Metric: "output_tokens_per_s", V: 1234.5}, {Metric: "p50_ttft", V: 37}, {Metric: "p99_ttft", V: 12345, Largest: true}, {Metric: "p99_itl", V: 12}}})
+		}
+		suite.Rows = append(suite.Rows, row)
+	}
+	for _, width := range []int{60, 80, 100} {
+		var all strings.Builder
+		for _, c := range []struct {
+			name  string
+			write func(io.Writer, textpage.Options) error
+		}{
+			{"sweep", rising.WriteText}, {"sweep of wide figures", wide.WriteText}, {"closed loop", closed.WriteText}, {"no load", none.WriteText},
+			{"capacity", plan.WriteText}, {"floor", measured.WriteText},
+			{"suite", func(w io.Writer, o textpage.Options) error { return WriteSuite(w, &suite, o) }},
+		} {
+			text := written(t, width, c.write)
+			if n := strings.Count(text, "\n"); n > textpage.AnswerLines {
+				t.Errorf("%s: %d lines at %d columns", c.name, n, width)
+			}
+			fmt.Fprintf(&all, "--- %s ---\n%s", c.name, text)
+		}
+		path := filepath.Join("testdata", fmt.Sprintf("answers%d.txt", width))
+		if *update {
+			if err := os.WriteFile(path, []byte(all.String()), 0o666); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if strings.Contains(b.String(), " 99 ") {
-			t.Error("in flight is that of the whole run")
+		if want, err := os.ReadFile(path); err != nil || string(want) != all.String() {
+			t.Errorf("%v, %s\nwant\n%s", err, all.String(), want)
 		}
 	}
 }

@@ -63,11 +63,17 @@ func (f Report) writeAnswer(p *textpage.Page, checks []Check, rest string) {
 			p.LineAtMost(2, "  ", c.Name+": "+c.Why)
 		}
 	}
-	rows, more := append(failed, held...), 0
+	rows, more, head := append(failed, held...), 0, measureHead
+	if p.Width() < 75 { // else a table would stand in two parts
+		head = append(head[:1:1], head[3:]...)
+		for i, row := range rows {
+			rows[i] = append(row[:1:1], row[3:]...)
+		}
+	}
 	if n := textpage.AnswerLines - p.Lines() - 6; len(rows) > n {
 		rows, more = rows[:n], len(rows)-n
 	}
-	p.Columns(measureHead, rows)
+	p.Columns(head, rows)
 	if more > 0 {
 		p.Line("", fmt.Sprintf("and %s", page.Many(int64(more), "more check")))
 	}

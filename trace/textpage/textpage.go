@@ -18,6 +18,7 @@ package textpage
 import (
 	"bytes"
 	"io"
+	"math"
 	"strings"
 	"unicode"
 
@@ -47,6 +48,14 @@ type Options struct {
 	Rest string
 }
 
+// AtMost is how many lines a text may take: n in an answer, any number with details.
+func (o Options) AtMost(n int) int {
+	if o.Details {
+		return math.MaxInt
+	}
+	return n
+}
+
 // A Page is a text that is being written.
 type Page struct {
 	width int
@@ -74,8 +83,11 @@ func (p *Page) Line(mark, words string) {
 }
 
 // LineAtMost writes words as [Page.Line] does, cut with "…" where they take more than n
-// lines.
+// lines. Without words it writes nothing.
 func (p *Page) LineAtMost(n int, mark, words string) {
+	if words == "" {
+		return
+	}
 	lines := strings.Split(text.WrapSoft(Plain(words), p.width-text.StringWidth(mark)), "\n")
 	if len(lines) > n {
 		lines = lines[:n]

@@ -72,9 +72,9 @@ func UsageIf(err, target error) error {
 	return err
 }
 
-// Notef writes a message for people to stderr.
+// Notef writes a [Message] to stderr.
 func Notef(cmd *cobra.Command, format string, args ...any) {
-	fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
+	Message(cmd.ErrOrStderr(), fmt.Sprintf(format, args...))
 }
 
 // Stepf writes a message about a step of a long command, but nothing with --quiet.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,17 +16,59 @@ import (
 	"reprise/trace/textpage"
 )
 
-// TextOptions are those of a text on stdout: its width is COLUMNS, or that of the
-// terminal, and --details of the command asks for everything. rest says where the rest is, below an answer without details.
+// TextOptions are those of a text on stdout: as wide as [Columns], and with everything
+// where the command has --details. rest says where the rest is, below an answer without
+// details.
 func TextOptions(cmd *cobra.Command, rest string) textpage.Options {
-	o := textpage.Options{Rest: rest}
+	o := textpage.Options{Rest: rest, Width: Columns(cmd.OutOrStdout())}
 	o.Details, _ = cmd.Flags().GetBool("details")
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		o.Width = n
-	} else if f, ok := cmd.OutOrStdout().(*os.File); ok {
-		o.Width, _, _ = term.GetSize(int(f.Fd())) // 0 where it is no terminal
-	}
 	return o
+}
+
+// Columns is how wide text on w is to be: COLUMNS, or the width of the terminal, and 0
+// where w is none.
+func Columns(w io.Writer) int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if f, ok := w.(*os.File); ok && IsTerminal(w) {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// Message writes a message for people, wrapped at spaces to [Columns] of w, with further
+// lines indented. Lines that begin with a space, such as commands to copy, stay whole.
+func Message(w io.Writer, message string) {
+	width := Columns(w)
+	if width > 0 {
+		width = min(max(width, textpage.MinWidth), textpage.MaxWidth)
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(message, "\n") {
+		if width == 0 || strings.HasPrefix(line, " ") || utf8.RuneCountInString(line) <= width {
+			b.WriteString(line + "\n")
+			continue
+		}
+		used := 0
+		for word := range strings.FieldsSeq(line) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case used > 0 && used+1+n > width:
+				b.WriteString("\n  ")
+				used = 2
+			case used > 0:
+				b.WriteByte(' ')
+				used++
+			}
+			b.WriteString(word)
+			used += n
+		}
+		b.WriteByte('\n')
+	}
+	_, _ = io.WriteString(w, b.String()) // there is nobody else to tell
 }
 
 // Wrapped breaks text at its spaces into indented lines of a help text.

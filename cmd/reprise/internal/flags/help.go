@@ -1,20 +1,22 @@
 package flags
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/trace/textpage"
 )
 
 // MostEveryday is how many flags --help of a command may show.
@@ -119,21 +121,13 @@ func sectionOf(f *pflag.Flag) (title string, everyday bool) {
 // writeHelp prints what a command does, how it is called, an example, the commands below
 // it and its flags.
 func writeHelp(w io.Writer, cmd *cobra.Command) {
-	// As many columns as the terminal has, 60 at least and 100 at most, or what COLUMNS says.
-	width := 80
-	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil {
-		width = columns
-	} else if f, ok := w.(*os.File); ok && cli.IsTerminal(w) {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
-			width = columns
-		}
-	}
-	width = min(max(width, 60), 100)
+	width := min(max(cmp.Or(cli.Columns(w), 80), textpage.MinWidth), textpage.MaxWidth)
 	long := cmd.Long
 	if long == "" {
 		long = cmd.Short
 	}
-	fmt.Fprintf(w, "%s\n\nUsage:\n", strings.TrimSpace(long))
+	writeLong(w, strings.TrimSpace(long), width)
+	fmt.Fprintf(w, "\nUsage:\n")
 	if cmd.Runnable() {
 		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
 	}
@@ -168,13 +162,46 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 			writeFlag(w, f, width, all)
 		}
 	}
-	if left > 0 {
+	switch {
+	case left == 1:
+		fmt.Fprintf(w, "\n1 more flag: %s --help-all\n", cmd.CommandPath())
+	case left > 1:
 		fmt.Fprintf(w, "\n%d more flags: %s --help-all\n", left, cmd.CommandPath())
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\nHelp for a command: %s COMMAND --help\n", cmd.CommandPath())
 	}
 }
+
+// writeLong writes what a command does, wrapped to the width. A line that begins with
+// spaces stands alone: it is wrapped below the second of its columns, or below itself.
+func writeLong(w io.Writer, long string, width int) {
+	var paragraph []string
+	flush := func() {
+		if len(paragraph) > 0 {
+			for line := range strings.SplitSeq(text.WrapSoft(strings.Join(paragraph, " "), width), "\n") {
+				fmt.Fprintln(w, strings.TrimRight(line, " "))
+			}
+			paragraph = nil
+		}
+	}
+	for line := range strings.SplitSeq(long, "\n") {
+		switch listed := listEntry.FindStringSubmatch(line); {
+		case listed != nil:
+			flush()
+			writeHanging(w, strings.TrimRight(listed[1], " "), listed[2], utf8.RuneCountInString(listed[1]), width)
+		case line == "", line[0] == ' ':
+			flush()
+			fmt.Fprintln(w, line)
+		default:
+			paragraph = append(paragraph, line)
+		}
+	}
+	flush()
+}
+
+// listEntry is a line of a list: a name, and behind two spaces or more what it is.
+var listEntry = regexp.MustCompile(`^( {2,}\S+ {2,})(\S.*)$`)
 
 // writeCommands lists the commands below one, by their groups.
 func writeCommands(w io.Writer, cmd *cobra.Command, width int) {

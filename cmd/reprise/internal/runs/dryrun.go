@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/profile"
 	"reprise/trace/quantity"
+	"reprise/trace/textpage"
 )
 
 // DryRun says what a dry run is told of the server and of prices.
@@ -156,7 +156,7 @@ func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
 	if asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), out)
 	}
-	return out.write(cmd.OutOrStdout())
+	return out.write(cmd.OutOrStdout(), cli.TextOptions(cmd, ""))
 }
 
 // A dryPass reads the rows once.
@@ -341,11 +341,12 @@ func (d *dryPass) finish(out *Plan) {
 }
 
 // write prints the plan for people.
-func (d *Plan) write(w io.Writer) error {
-	fmt.Fprintln(w, "Dry run: nothing was sent.")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+func (d *Plan) write(w io.Writer, o textpage.Options) error {
+	page := textpage.New(o)
+	page.Line("", "Dry run: nothing was sent.")
+	page.Blank()
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", label, fmt.Sprintf(format, args...))
+		page.LineAtMost(2, fmt.Sprintf("%-20s", label), fmt.Sprintf(format, args...))
 	}
 	switch {
 	case d.Timing == result.ClosedLoop:
@@ -356,14 +357,14 @@ func (d *Plan) write(w io.Writer) error {
 		line("schedule", "%s, speed %g", d.Timing, d.Speed)
 	}
 	if p := d.Plan; p != nil {
-		line("requests", "%d; %d left out, failed in the source; %d due after the duration", p.Requests, p.Excluded, p.Beyond)
+		line("requests", "%d; %d skipped, which failed in the source; %d beyond the duration", p.Requests, p.Excluded, p.Beyond)
 		line("sessions", "%d", d.Sessions)
-		line("duration", "%v from the first due time to the last", inSeconds(p.LastNS-p.FirstNS))
+		line("duration", "%v from the first scheduled time to the last", inSeconds(p.LastNS-p.FirstNS))
 	} else {
 		line("duration", "unknown: a closed loop takes --assume, or the recorded lengths of all requests")
 	}
 	if d.LeastNS != nil {
-		line("", "%v at least, by think times alone, if every answer took no time", inSeconds(*d.LeastNS))
+		line("", "%v at least: the think times alone", inSeconds(*d.LeastNS))
 	}
 	if d.RecordedNS != nil {
 		line("", "%v as recorded", inSeconds(*d.RecordedNS))
@@ -373,7 +374,7 @@ func (d *Plan) write(w io.Writer) error {
 		if p.PeakInFlight != nil {
 			line("in flight", "%s on average, %s in the busiest second", cli.Figure(p.MeanInFlight, 1), cli.Figure(p.PeakInFlight, 1))
 		} else {
-			line("in flight", "unknown: it is known of %d of %d requests how long they take; --assume says it", p.Timed, p.Requests)
+			line("in flight", "unknown: %d of %d requests have a known duration; --assume gives one to the others", p.Timed, p.Requests)
 		}
 	}
 	if d.Files != nil {
@@ -382,16 +383,17 @@ func (d *Plan) write(w io.Writer) error {
 	line("prompt tokens", "%d", d.InputTokens)
 	line("output tokens", "%d", d.OutputTokens)
 	if d.PromptBytes != nil {
-		line("prompt bytes", "about %.0f, by %d prompts that were made", *d.PromptBytes, d.PromptsMade)
+		line("prompt bytes", "about %.0f, estimated from %d prompts", *d.PromptBytes, d.PromptsMade)
 	}
-	line("expected hit ratio", "%s by token, of a cache of blocks of %d tokens without limit", cli.Figure(d.ExpectedHitRatio, 4), d.ServerBlock)
+	line("expected hit ratio", "%s by token, with an unlimited cache of %d-token blocks", cli.Figure(d.ExpectedHitRatio, 4), d.ServerBlock)
 	if s := d.Selection; s != nil && s.Prime != nil {
 		line("before the run", "%d prompts with %d tokens prime the cache", s.Prime.Prompts, s.Prime.Tokens)
 	}
 	if c := d.Cost; c != nil {
 		line("cost", "%.4f: prompts not cached %s, cached %s, output %s, before the run %s", c.Total, cli.Figure(c.Input, 4), cli.Figure(c.Cached, 4), cli.Figure(c.Output, 4), cli.Figure(c.Prime, 4))
 	}
-	return t.Flush()
+	_, err := page.WriteTo(w)
+	return err
 }
 
 func inSeconds(ns int64) time.Duration { return time.Duration(ns).Round(time.Millisecond) }
