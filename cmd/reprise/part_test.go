@@ -347,7 +347,7 @@ func TestModesDryRunFigures(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	out, _, code := reprise(t, "replay", causal, "--dry-run", "--price-output", "1")
-	for _, want := range []string{"nothing was sent", "causal", "if every answer took no time", "cost"} {
+	for _, want := range []string{"nothing was sent", "causal", "at least: the think times alone", "cost"} {
 		if code != cli.Good || !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
