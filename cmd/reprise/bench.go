@@ -303,7 +303,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	case result.Broken():
 		return cli.Exit(cli.Check, errors.New("a contract is not met: the tables say by how much"))
 	case result.Regressed():
-		return cli.Exit(cli.Check, errors.New("a regression: a row is worse than the baseline by more than --max-regression: the tables say by how much"))
+		return cli.Exit(cli.Check, errors.New("a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much"))
 	case result.Unjudged():
 		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged: the tables say why"))
 	}
