@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -201,5 +202,49 @@ func TestDataSnippets(t *testing.T) {
 		if err != nil || len(out) == 0 {
 			t.Errorf("%v\n%s%s", err, code[1], out)
 		}
+	}
+}
+
+// The notebook runs from its first cell to its last, on results in the place of the
+// demo's.
+func TestNotebookRuns(t *testing.T) {
+	long(t)
+	python := anyPython(t)
+	if out, err := exec.Command(python, "-c", "import pandas, matplotlib").CombinedOutput(); err != nil {
+		t.Skipf("%s", out)
+	}
+	file, err := os.ReadFile("../../examples/notebook.ipynb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notebook struct {
+		Cells []struct {
+			Type   string   `json:"cell_type"`
+			Source []string `json:"source"`
+		} `json:"cells"`
+	}
+	if err := json.Unmarshal(file, &notebook); err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, cell := range notebook.Cells {
+		if cell.Type == "code" {
+			code.WriteString(strings.Join(cell.Source, "") + "\n")
+		}
+	}
+	_, results := interopFiles(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	err = errors.Join(os.Mkdir("bin", 0o755), os.Symlink(self, "bin/reprise"), os.Mkdir("demo", 0o755), os.Rename(results, "demo/results.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-c", code.String())
+	cmd.Env = append(os.Environ(), asCommand+"=1", "MPLBACKEND=Agg")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "measured  succeeded") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -10,7 +10,7 @@
 //	audit     attacks on an output before it is shared
 //	synth     a workload with fresh ids that shares prefixes as the trace does
 //	fidelity  how close a workload is to a trace
-//	export    a trace in another tool's format
+//	export    a trace in another tool's format, results as a table
 //	serve     a simulated endpoint to replay against
 //	simulate  a workload answered by an engine model in virtual time
 //	replay    a workload sent on time, every token of the answers timed
