@@ -106,6 +106,9 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	env := r.servers.admin.CaptureEnvironment(r.cmd.Context(), r.about.Model)
 	r.about.Environment = env
 	r.about.ServerVersion, r.about.MaxModelLen = client.About(env.Servers, r.about.Model)
+	if err := r.noteTooLong(r.about.MaxModelLen); err != nil {
+		return err
+	}
 	if env.Deployment, err = r.Deployment.Serving(); err != nil {
 		return err
 	}
@@ -171,6 +174,32 @@ func (r *replayRun) open() (err error) {
 		return err
 	}
 	return r.part.spellable(r.prompter.Blocks())
+}
+
+// noteTooLong says how many requests need more tokens than the server's context has, 0
+// for one that does not say. Servers refuse them, or cut them silently.
+func (r *replayRun) noteTooLong(context int) error {
+	if context == 0 || r.raw != nil {
+		return nil
+	}
+	rows, err := r.part.once()
+	if err != nil {
+		return err
+	}
+	var beyond, longest int64
+	err = trace.Each(rows, func(_ int64, row *trace.Request) error {
+		need := int64(row.InputTokens) + int64(max(row.OutputTokens, 1))
+		if need > int64(context) {
+			beyond++
+		}
+		longest = max(longest, need)
+		return nil
+	})
+	if beyond > 0 {
+		cli.Notef(r.cmd, "endpoint: the server's context is %d tokens, and %d of %d requests need more, up to %d: it will refuse or cut them. Serve a longer context (vLLM: --max-model-len), or leave them out of the workload",
+			context, beyond, r.part.rows.Len(), longest)
+	}
+	return err
 }
 
 // options are what the flags, the part and the servers make of the run.
