@@ -69,6 +69,7 @@
 //   - history.go: history: many runs, --gate, and --bisect with the exit codes of git
 //   - version.go: version: the version, the commit, and what it was built with
 //   - man.go: man: manual pages
+//   - completion.go: the values of flags and the arguments that a shell completes
 //   - demo.go: demo: all stages on an embedded log
 package main
 
@@ -121,6 +122,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		began = true
 		return cli.CheckOutputs(cmd, args)
+	}
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completeIn(root, completedValues())
 	}
 	root.SetArgs(flags.RepeatLists(args))
 	root.SetIn(stdin)

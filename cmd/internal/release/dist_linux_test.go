@@ -76,6 +76,19 @@ func TestDist(t *testing.T) {
 		switch {
 		case strings.HasSuffix(name, "_image.tar"):
 			t.Run("image", func(t *testing.T) { runImage(t, data) })
+			t.Run("docker", func(t *testing.T) {
+				if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
+					t.Skipf("no daemon of Docker here: %v\n%s", err, out)
+				}
+				if out, err := exec.Command("docker", "load", "-i", filepath.Join(dist, name)).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				version := strings.TrimSuffix(strings.TrimPrefix(name, "reprise_"), "_image.tar")
+				out, err := exec.Command("docker", "run", "--rm", "reprise:"+version+"-"+runtime.GOARCH, "version").CombinedOutput()
+				if err != nil || !strings.HasPrefix(string(out), "reprise "+version+"\n") {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
 			continue
 		case strings.HasSuffix(name, ".cdx.json"):
 			var doc bom

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/datasets"
+	"reprise/datasets/export"
+	"reprise/replay/bench"
+	"reprise/replay/client"
+	"reprise/replay/compare"
+	"reprise/replay/engine"
+	"reprise/replay/peer"
+	"reprise/replay/result"
+	"reprise/trace"
+	"reprise/trace/profile"
+	"reprise/trace/token"
+)
+
+// completedValues are the values of flags that a shell completes, by the name of the
+// flag, or by those of the command and the flag. One that ends in : or = goes on.
+func completedValues() map[string][]string {
+	formats := []string{}
+	for _, f := range datasets.Formats() {
+		formats = append(formats, f.Name)
+	}
+	outputs := []string{tableFormat}
+	for _, f := range export.Formats() {
+		outputs = append(outputs, f.Name)
+	}
+	quirks := []string{}
+	for _, q := range engine.Quirks() {
+		quirks = append(quirks, q.Name)
+	}
+	routers := []string{engine.RouterRandom, engine.RouterRoundRobin, engine.RouterLeastLoaded, engine.RouterSession, engine.RouterPrefix, "all"}
+	processes := []string{"poisson:", "constant:", "gamma:", "weibull:", "burst", "ramp:", "step:", "diurnal:", "spikes:", "onoff:"}
+	costs := []string{"request=", "step=", "kv-token=", "prefill-token=", "decode-seq="}
+	tiers := []string{anonymize.Partner, anonymize.Public}
+	return map[string][]string{
+		"import format": formats, "audit format": formats, "report format": formatNames(), "bench format": {formatText, formatMarkdown, formatJSON},
+		"export to": outputs, "preset": flags.PresetNames(), "preset-a": flags.PresetNames(), "preset-b": flags.PresetNames(),
+		"api":     {result.APICompletions, result.APIChat, result.APIResponses, result.APIEmbeddings, result.APIAuto},
+		"balance": {client.RoundRobin, client.BySession}, "cache": {result.CacheAsIs, result.CacheCold, result.CacheWarm},
+		"connections": {client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"}, "prime": {"lru", "none"}, "live": {"auto", "on", "off"},
+		"router": routers, "batching": {"continuous", "static"}, "imitate": engine.Imitations(), "quirks": quirks,
+		"definitions": append([]string{flags.OwnDefinitions}, peer.Presets()...), "primary": compare.PrimaryMetrics(),
+		"tier": tiers, "import tier": append([]string{anonymize.Internal, anonymize.Raw}, tiers...), "fit tier": tiers[1:],
+		"unit": {"user", "session", "request"}, "time-unit": {"s", "ms", "us", "ns"}, "rows": {"full", "delta"}, "text": {"stable", trace.TextWords},
+		"tokenizer": token.Names(), "template": token.TemplateNames(), "model-shape": profile.ModelShapes(), "show": bench.Suites(),
+		"rate": processes, "arrivals": processes, "process": {"poisson", "constant", "gamma:cv=", "weibull:cv="},
+		"load":   append([]string{"recorded", "sequential", "burst", "concurrency:"}, processes...),
+		"scrape": {"auto", "none", "http://", "https://", "unix://"}, "retry": {"0", "1", "2", "3"}, "percentile-metrics": {"ttft", "tpot", "itl", "e2el"},
+		"costs": costs, "costs-a": costs, "costs-b": costs,
+	}
+}
+
+// completeArguments are what a shell offers for the arguments of commands: names, or the
+// endings of files. Names leave files to the shell where none begins as typed.
+func completeArguments() map[string]struct{ names, endings []string } {
+	both := map[string]struct{ names, endings []string }{
+		"bench": {names: append(bench.Suites(), "list")}, "synth": {names: datasets.Workloads()}, "report": {endings: []string{"parquet", "journal"}}, "capacity": {endings: []string{"json", "parquet"}}}
+	for _, command := range []string{"profile", "slice", "anonymize", "fidelity", "export", "simulate", "replay", "compare", "sweep"} {
+		both[command] = struct{ names, endings []string }{endings: []string{"parquet"}}
+	}
+	return both
+}
+
+// offer completes with what begins as the word that is typed, or, of a list, as its part
+// behind the last comma.
+func offer(words []string, list bool, directive cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) (found []string, _ cobra.ShellCompDirective) {
+		before := ""
+		if list {
+			before = typed[:strings.LastIndexByte(typed, ',')+1]
+		}
+		for _, word := range words {
+			if strings.HasPrefix(before+word, typed) {
+				found = append(found, before+word)
+			}
+		}
+		return found, directive
+	}
+}
+
+var limitKey = regexp.MustCompile(`\n  ([a-z-]+=)`)
+
+// completeIn has the shell complete the arguments and the values of all flags of a
+// command, and of those below it. Flags with numbers complete nothing: by itself a shell
+// would offer files.
+func completeIn(cmd *cobra.Command, values map[string][]string) {
+	if a, ok := completeArguments()[cmd.Name()]; ok {
+		cmd.ValidArgsFunction = offer(a.names, false, cobra.ShellCompDirectiveDefault)
+		if len(a.endings) > 0 {
+			cmd.ValidArgsFunction = cobra.FixedCompletions(a.endings, cobra.ShellCompDirectiveFilterFileExt)
+		}
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		offered, ok := values[cmd.Name()+" "+f.Name]
+		if !ok {
+			offered, ok = values[f.Name]
+		}
+		what, _ := pflag.UnquoteUsage(f)
+		directive := cobra.ShellCompDirectiveDefault // files
+		switch text := strings.HasPrefix(f.Value.Type(), "string"); {
+		case ok && slices.ContainsFunc(offered, func(v string) bool { return strings.ContainsAny(v[len(v)-1:], ":=/") }):
+			directive = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		case ok && (f.Name == "tokenizer" || f.Name == "template"): // or the path of a file
+		case ok:
+			directive = cobra.ShellCompDirectiveNoFileComp
+		case f.Name == "trust":
+			for _, m := range limitKey.FindAllStringSubmatch(f.Usage, -1) {
+				offered = append(offered, m[1])
+			}
+			directive = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		case what == "directory":
+			directive = cobra.ShellCompDirectiveFilterDirs
+		case f.Name == "config" || f.Name == "target" || f.Name == "contract":
+			_ = cmd.MarkFlagFilename(f.Name, "yaml", "yml")
+			return
+		case !text:
+			directive = cobra.ShellCompDirectiveNoFileComp
+		}
+		list := f.Name == "trust" || f.Name == "quirks" || f.Name == "percentile-metrics" || strings.HasPrefix(f.Name, "costs")
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, offer(offered, list, directive)) // it fails for flags that there are not
+	})
+	for _, sub := range cmd.Commands() {
+		completeIn(sub, values)
+	}
+}
