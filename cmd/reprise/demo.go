@@ -157,7 +157,7 @@ func (d *demo) replay() (string, error) {
 	f.Defaults()
 	f.Target.URLs, f.Load.Speed, f.Out = []string{fmt.Sprintf("http://%s", l.Addr())}, d.speed, d.path("results.parquet")
 	cmd := d.quietly()
-	if cli.IsTerminal(d.cmd.ErrOrStderr()) { // where the progress is one line that changes
+	if cli.CanRedraw(d.cmd.ErrOrStderr()) { // where the progress is one line that changes
 		cmd = d.cmd
 	}
 	err = f.Run(cmd, w)

@@ -106,6 +106,10 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// CanRedraw says whether w is a terminal on which what was drawn can be drawn again. A
+// dumb one, as in Emacs, shows the codes for that.
+func CanRedraw(w io.Writer) bool { return IsTerminal(w) && os.Getenv("TERM") != "dumb" }
+
 // OpenInput opens a file, or copies stdin to a private one that is gone when it
 // is closed, since Parquet is read from its end; and says how long it is.
 func OpenInput(cmd *cobra.Command, path string) (in *os.File, size int64, err error) {

@@ -58,7 +58,7 @@ func (f *Live) Check() error {
 // hasScreen says that there is somebody to look, who can press keys.
 func hasScreen(cmd *cobra.Command) bool {
 	in, ok := cmd.InOrStdin().(io.Writer) // an os.File is both
-	return ok && cli.IsTerminal(in) && cli.IsTerminal(cmd.ErrOrStderr())
+	return ok && cli.IsTerminal(in) && cli.CanRedraw(cmd.ErrOrStderr())
 }
 
 // A watcher shows a run: as a view of it, as lines, or not at all.
