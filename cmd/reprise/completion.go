@@ -24,7 +24,9 @@ import (
 )
 
 // completedValues are the values of flags that a shell completes, by the name of the
-// flag, or by those of the command and the flag. One that ends in : or = goes on.
+// flag, or by those of the command and the flag. One that ends in : or = goes on. A
+// command and no flag are its arguments: names, which leave files to the shell where none
+// begins as typed, or endings of files.
 func completedValues() map[string][]string {
 	formats := []string{}
 	for _, f := range datasets.Formats() {
@@ -40,6 +42,7 @@ func completedValues() map[string][]string {
 	}
 	routers := []string{engine.RouterRandom, engine.RouterRoundRobin, engine.RouterLeastLoaded, engine.RouterSession, engine.RouterPrefix, "all"}
 	processes := []string{"poisson:", "constant:", "gamma:", "weibull:", "burst", "ramp:", "step:", "diurnal:", "spikes:", "onoff:"}
+	parquet := []string{".parquet"}
 	costs := []string{"request=", "step=", "kv-token=", "prefill-token=", "decode-seq="}
 	tiers := []string{anonymize.Partner, anonymize.Public}
 	return map[string][]string{
@@ -56,19 +59,11 @@ func completedValues() map[string][]string {
 		"rate": processes, "arrivals": processes, "process": {"poisson", "constant", "gamma:cv=", "weibull:cv="},
 		"load":   append([]string{"recorded", "sequential", "burst", "concurrency:"}, processes...),
 		"scrape": {"auto", "none", "http://", "https://", "unix://"}, "retry": {"0", "1", "2", "3"}, "percentile-metrics": {"ttft", "tpot", "itl", "e2el"},
+		"bench ": bench.Suites(), "synth ": datasets.Workloads(), "report ": {".parquet", ".journal"}, "capacity ": {".json", ".parquet"},
+		"profile ": parquet, "slice ": parquet, "anonymize ": parquet, "fidelity ": parquet, "export ": parquet, "simulate ": parquet, "replay ": parquet,
+		"compare ": parquet, "sweep ": parquet,
 		"costs": costs, "costs-a": costs, "costs-b": costs,
 	}
-}
-
-// completeArguments are what a shell offers for the arguments of commands: names, or the
-// endings of files. Names leave files to the shell where none begins as typed.
-func completeArguments() map[string]struct{ names, endings []string } {
-	both := map[string]struct{ names, endings []string }{
-		"bench": {names: append(bench.Suites(), "list")}, "synth": {names: datasets.Workloads()}, "report": {endings: []string{"parquet", "journal"}}, "capacity": {endings: []string{"json", "parquet"}}}
-	for _, command := range []string{"profile", "slice", "anonymize", "fidelity", "export", "simulate", "replay", "compare", "sweep"} {
-		both[command] = struct{ names, endings []string }{endings: []string{"parquet"}}
-	}
-	return both
 }
 
 // offer completes with what begins as the word that is typed, or, of a list, as its part
@@ -94,11 +89,11 @@ var limitKey = regexp.MustCompile(`\n  ([a-z-]+=)`)
 // command, and of those below it. Flags with numbers complete nothing: by itself a shell
 // would offer files.
 func completeIn(cmd *cobra.Command, values map[string][]string) {
-	if a, ok := completeArguments()[cmd.Name()]; ok {
-		cmd.ValidArgsFunction = offer(a.names, false, cobra.ShellCompDirectiveDefault)
-		if len(a.endings) > 0 {
-			cmd.ValidArgsFunction = cobra.FixedCompletions(a.endings, cobra.ShellCompDirectiveFilterFileExt)
-		}
+	if names := values[cmd.Name()+" "]; len(names) > 0 && names[0][0] == '.' {
+		endings := strings.Split(strings.ReplaceAll(strings.Join(names, " "), ".", ""), " ") // as shells want them
+		cmd.ValidArgsFunction = cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
+	} else if names != nil {
+		cmd.ValidArgsFunction = offer(names, false, cobra.ShellCompDirectiveDefault)
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		offered, ok := values[cmd.Name()+" "+f.Name]

@@ -99,6 +99,7 @@ func TestCompletedValues(t *testing.T) {
 		{"replay --config ", "yaml yml", ":8"},
 		{"bench --output ", "", ":16"},
 		{"replay ", "parquet", ":8"},
+		{"report ", "parquet journal", ":8"},
 	} {
 		offered, directive := completed(t, strings.Split(c.words, " ")...)
 		slices.Sort(offered)
