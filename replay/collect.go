@@ -26,6 +26,7 @@ type collector struct {
 	batch        []result.Result
 	done, failed int64
 	meters       *meters // nil where nobody asks
+	observe      func(*result.Result)
 	aborter      *aborter
 	told         [2]int64 // done and failed at the last report
 	err          error
@@ -50,6 +51,9 @@ func (c *collector) run(results <-chan *result.Result, report func(*collector)) 
 				c.failed++
 			}
 			c.meters.add(r)
+			if c.observe != nil {
+				c.observe(r)
+			}
 			if c.batch = append(c.batch, *r); len(c.batch) == batchResults {
 				c.writeBatch()
 			}

@@ -94,6 +94,16 @@ func (h *heartbeat) takeNew() *result.Stalls {
 	return out
 }
 
+// total is how long all that was noticed so far lasted.
+func (h *heartbeat) total() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all == nil {
+		return 0
+	}
+	return time.Duration(h.all.TotalNS)
+}
+
 // end stops the watch. It returns all that was noticed, nil where there was no watch.
 func (h *heartbeat) end() *result.Stalls {
 	if h.stop == nil {

@@ -67,6 +67,9 @@ type Options struct {
 	Thread *Threading
 	// Progress, when set, is called each second and at the end.
 	Progress func(Progress)
+	// Observe, when set, is called with each result when its request is over, by one
+	// goroutine, which does not send. It may not change it.
+	Observe func(*result.Result)
 	// Abort ends the sending when one of its conditions holds.
 	Abort []Condition
 	// Resume, when set, continues a run that was killed.

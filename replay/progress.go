@@ -26,8 +26,9 @@ type Progress struct {
 	Refused  int64            // of them, HTTP 429 and 503
 	Interval Quantiles        // since the last report
 	Total    Quantiles
-	CPU      float64 // mean cores used since the last report
-	CPUTotal float64 // and since the start of this process's part of the run
+	CPU      float64       // mean cores used since the last report
+	CPUTotal float64       // and since the start of this process's part of the run
+	Stalled  time.Duration // in which the client stood still
 }
 
 // Quantiles are of the TTFT, from when a request was sent, and the chunk ITL of successful

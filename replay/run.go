@@ -139,7 +139,7 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 	disarm := p.cutAfterGrace(sending, flying, cut)
 	fed, collected := make(chan error, 1), make(chan error, 1)
 	go func() { fed <- p.feed.run(sending) }()
-	c := collector{out: out, stop: stop, stalls: p.heart.takeNew}
+	c := collector{out: out, stop: stop, stalls: p.heart.takeNew, observe: p.opt.Observe}
 	if p.opt.Progress != nil || len(p.opt.Abort) > 0 {
 		c.meters = newMeters()
 	}
@@ -395,6 +395,7 @@ func (p *play) report(c *collector) {
 	}
 	c.told = [2]int64{c.done, c.failed}
 	c.meters.report(&out)
+	out.Stalled = p.heart.total()
 	if p.opt.Progress != nil {
 		p.opt.Progress(out)
 	}

@@ -116,6 +116,8 @@ func interruptible(parent context.Context) context.Context {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand()
 	began := false
+	ctx, end := context.WithCancel(ctx) // what serves a command ends with it
+	defer end()
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := flags.Configure(cmd, os.Environ()); err != nil {
 			return err

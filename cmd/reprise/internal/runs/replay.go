@@ -23,6 +23,7 @@
 //   - dryrun.go: --dry-run: what would be sent, its size and price, as text and JSON
 //   - watch.go, liveview.go: --live: watching a run, Ctrl-C, lines of progress; the view on a
 //     terminal with its figures and sparklines
+//   - adminlisten.go: --admin-listen: the client's figures for Prometheus
 //   - simulate.go: a simulation into a results file
 //   - trials.go: the trials of sweep, bench, compare and capacity: live endpoint,
 //     simulated engines, or an engine that is started
@@ -70,6 +71,7 @@ type Replay struct {
 	Workload    flags.Workload
 	Dry         DryRun
 	Live        Live
+	Admin       AdminListen
 	Abort       flags.Abort
 	Servers     flags.Servers
 	resume      bool
@@ -111,6 +113,7 @@ func (f *Replay) RegisterEndpoint(cmd *cobra.Command) {
 	f.Target.Register(cmd)
 	f.Servers.Register(cmd)
 	f.Wire.Register(cmd)
+	f.Admin.Register(cmd)
 	_, rest := flags.Sections(fl, flags.CachesFlags)
 	rest.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
 }
@@ -119,7 +122,7 @@ func (f *Replay) RegisterEndpoint(cmd *cobra.Command) {
 // refuses by itself, then flags that contradict each other.
 func (f *Replay) Check(cmd *cobra.Command) error {
 	f.Wire.AtOnce = max(f.Load.Concurrency, f.Load.MaxInFlight)
-	for _, group := range []flags.Group{&f.Target, &f.Load, &f.Wire, &f.Live, &f.Abort, &f.Servers, &f.Deployment} {
+	for _, group := range []flags.Group{&f.Target, &f.Load, &f.Wire, &f.Live, &f.Admin, &f.Abort, &f.Servers, &f.Deployment} {
 		if err := group.Check(); err != nil {
 			return err
 		}
@@ -166,6 +169,8 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		f.Target.API = result.APIAuto // each row goes where its kind does
 	}
 	switch {
+	case f.Dry.Run && f.Admin.address != "":
+		return cli.Usagef("--admin-listen and --dry-run contradict each other: nothing is sent, so that there are no figures")
 	case f.resume && f.Dry.Run:
 		return cli.Usagef("--dry-run and --resume contradict each other: the plan is that of the whole run")
 	case f.Target.RowExtra != "" && (f.Workload.Loop != "" || f.Servers.Cache == result.CacheWarm):

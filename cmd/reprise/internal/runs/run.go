@@ -139,6 +139,12 @@ func (r *replayRun) close() {
 // open opens all that the run reads and sends to. Nothing is done to the servers yet
 // but to ask them who they are.
 func (r *replayRun) open() (err error) {
+	// Until the last request is over, also after an interrupt.
+	closeAdmin, err := r.Admin.open(context.WithoutCancel(r.cmd.Context()), r.cmd)
+	if err != nil {
+		return err
+	}
+	r.closes = append(r.closes, closeAdmin)
 	if r.raw, err = r.openRaw(r.w); err != nil {
 		return err
 	}
@@ -267,6 +273,7 @@ func (r *replayRun) send(options replay.Options) error {
 	watching := r.Live.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "), r.rows.Total, r.about.Cores, r.Limits})
 	defer watching.end()
 	runner.Progress = watching.progress
+	r.Admin.watch(&runner, r.rows.Total)
 	told := context.AfterFunc(r.cmd.Context(), func() {
 		if watching.stopping() {
 			return

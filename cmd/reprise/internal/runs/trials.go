@@ -36,7 +36,11 @@ func Started(cmd *cobra.Command, f *flags.ServeCmd, s flags.ServeSetting, live R
 		}
 		cli.Notef(cmd, "%s", text)
 	}
-	return out, live.Check(cmd)
+	if err := live.Check(cmd); err != nil {
+		return nil, err
+	}
+	_, err := live.Admin.open(cmd.Context(), cmd)
+	return out, err
 }
 
 // Trials says what a command that makes several runs measures: an endpoint, with
@@ -69,13 +73,20 @@ func (f *Trials) Target(cmd *cobra.Command) (bench.Target, error) {
 		if cmd.Flags().Changed("url") {
 			return nil, cli.Usagef("--url is an endpoint, and --preset and --costs are a model of one: give one of them")
 		}
+		if f.Live.Admin.address != "" {
+			return nil, cli.Usagef("--admin-listen is of a client that sends requests, and a simulation has none")
+		}
 		_, _, err := f.Simulated.Engine.Config(cmd)
 		return SimulatedTarget{cmd, f.Simulated}, err
 	}
 	if name := flags.SimulatedFlag(cmd); name != "" {
 		return nil, cli.Usagef("--%s is of a simulated engine, and requests go to an endpoint: start that with it, or give a --preset", name)
 	}
-	return liveTarget{cmd, f.Live}, f.Live.Check(cmd)
+	if err := f.Live.Check(cmd); err != nil {
+		return nil, err
+	}
+	_, err := f.Live.Admin.open(cmd.Context(), cmd) // for all trials, until the command is over
+	return liveTarget{cmd, f.Live}, err
 }
 
 // under is a command with the flags of cmd and another context.
