@@ -157,7 +157,7 @@ func Read(dir string, o Options) (*History, error) {
 		}
 		r, err := readRun(path, o)
 		name := path
-		if rel, rerr := filepath.Rel(dir, path); rerr == nil {
+		if rel, rerr := filepath.Rel(dir, path); rerr == nil && rel != "." {
 			name = filepath.ToSlash(rel)
 		}
 		switch {

@@ -6,15 +6,13 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"reprise/replay/bench"
 	"reprise/replay/report"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
-
-// answerRuns are how many runs an answer lists, the newest.
-const answerRuns = 8
 
 // label names the main metric with its unit.
 func (h *History) label() string { return words(h.metrics[0]) }
@@ -58,7 +56,7 @@ func (c Change) String() string {
 
 // between names the runs on either side of a change.
 func (c Change) between() string {
-	return fmt.Sprintf("between %s (%s) and %s (%s)", c.After.Name, day(c.After), c.At.Name, day(c.At))
+	return fmt.Sprintf("between %s (%s) and %s (%s)", clipped(c.After.Name, 24), day(c.After), clipped(c.At.Name, 24), day(c.At))
 }
 
 func day(w Where) string { return w.Started.Format("2006-01-02 15:04") }
@@ -73,7 +71,7 @@ func (h *History) headline() string {
 	}
 	switch {
 	case last != nil:
-		return last.String() + " at " + last.At.Name
+		return last.String() + " at " + clipped(last.At.Name, 24)
 	case h.Judged():
 		return "No change found in " + page.Many(int64(h.Series[0].Trusted), "run")
 	}
@@ -192,72 +190,107 @@ func (h *History) WriteText(w io.Writer, o textpage.Options) error {
 	if len(h.Runs) == 0 {
 		p.Line("", fmt.Sprintf("No run below %s could be read.", h.Dir))
 	}
-	left := 9
 	for i, s := range h.Series {
-		if i > 0 && !o.Details && left <= 1 {
+		if !o.Details && p.Lines() >= linesOfSeries {
 			p.Line("", fmt.Sprintf("%d more series: --details has them.", len(h.Series)-i))
 			break
 		}
-		findings := s.findings()
-		if !o.Details {
-			findings = findings[:min(len(findings), max(left/2, 1))]
-		}
-		for k, says := range findings {
-			mark := "  "
-			if k == 0 && i == 0 {
-				mark = ""
-			}
-			if i == 0 || o.Details || k == 0 && len(s.Judged) > 0 && slices.ContainsFunc(s.Judged, func(j Judgment) bool { return len(j.Changes) > 0 }) {
-				before := p.Lines()
-				p.Line(mark, says)
-				left -= p.Lines() - before
-			}
-		}
-		if o.Details {
-			p.Line("  ", s.about())
-		} else {
-			p.LineAtMost(2, "", s.about())
-			left -= 2
-		}
+		s.write(p, i == 0, o.Details)
 	}
-	for i, u := range h.Unread {
+	for i, unread := range h.Unread {
 		if i > 0 && !o.Details {
-			p.Line("warning: ", fmt.Sprintf("%s could not be read", page.Many(int64(len(h.Unread)-1), "more file")))
+			p.Line("warning: ", page.Many(int64(len(h.Unread)-1), "more file")+" could not be read")
 			break
 		}
-		p.LineAtMost(2, "warning: ", u)
+		p.LineAtMost(2, "warning: ", unread)
 	}
-	p.Blank()
 	runs := slices.Clone(h.Runs)
 	slices.Reverse(runs)
-	if !o.Details {
-		runs = runs[:min(len(runs), answerRuns)]
+	if o.Details {
+		h.writeDetails(p, runs)
+		_, err := p.WriteTo(w)
+		return err
 	}
+	// Besides runs there are the head, the rest, and the older runs, two of them after a
+	// blank line.
 	head, rows := h.columns(), [][]string{}
-	for _, r := range runs {
+	for _, r := range runs[:min(len(runs), max(textpage.AnswerLines-p.Lines()-5, 3))] {
 		rows = append(rows, h.row(r))
 	}
 	if len(h.Series) == 1 {
-		head = slices.Delete(head, 2, 3)
-		for i := range rows {
-			rows[i] = slices.Delete(rows[i], 2, 3)
+		head, rows = without("series", head, rows)
+	}
+	// A row that is cut in two says less than a row without what others say too.
+	for _, column := range []string{"engine", "req/s", "series"} {
+		if widthOf(head, rows) > p.Width() {
+			head, rows = without(column, head, rows)
 		}
 	}
-	switch {
-	case o.Details:
-		h.writeDetails(p, runs)
-	case len(rows) > 0:
+	if len(rows) > 0 {
 		p.Columns(head, rows)
-		if n := len(h.Runs) - len(rows); n > 0 {
-			p.Line("", "and "+page.Many(int64(n), "older run")+".")
-		}
-		if o.Rest != "" {
-			p.Blank()
-			p.Line("", o.Rest)
-		}
 	}
+	if n := len(h.Runs) - len(rows); n > 0 {
+		p.Line("", "and "+page.Many(int64(n), "older run")+".")
+	}
+	p.Blank()
+	p.Line("", o.Rest)
 	_, err := p.WriteTo(w)
 	return err
+}
+
+// without is a table without one of its columns, if it has that.
+func without(column string, head []string, rows [][]string) ([]string, [][]string) {
+	at := slices.Index(head, column)
+	if at < 0 {
+		return head, rows
+	}
+	for i := range rows {
+		rows[i] = slices.Delete(rows[i], at, at+1)
+	}
+	return slices.Delete(head, at, at+1), rows
+}
+
+// widthOf is how many columns a table takes on a page.
+func widthOf(head []string, rows [][]string) int {
+	sum := -2
+	for i := range head {
+		widest := 0
+		for _, row := range append([][]string{head}, rows...) {
+			widest = max(widest, utf8.RuneCountInString(row[i]))
+		}
+		sum += widest + 2
+	}
+	return sum
+}
+
+// linesOfSeries is from which line on an answer names no further series.
+const linesOfSeries = 8
+
+// write writes what was found in a series. An answer has of the first series four
+// findings, and of the others the newest change.
+func (s *Series) write(p *textpage.Page, first, details bool) {
+	findings := s.findings()
+	switch changed := slices.ContainsFunc(s.Judged, func(j Judgment) bool { return len(j.Changes) > 0 }); {
+	case details:
+	case first:
+		findings = findings[:min(len(findings), 4)]
+	case changed:
+		findings = findings[:1]
+	default:
+		findings = nil
+	}
+	for i, says := range findings {
+		mark := "  "
+		if i == 0 {
+			mark = ""
+		}
+		p.Line(mark, says)
+	}
+	if details {
+		p.Line("  ", s.about())
+		return
+	}
+	p.LineAtMost(2, "", s.about())
 }
 
 // writeDetails writes every run with all of its metrics, and how changes are found.
