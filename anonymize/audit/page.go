@@ -23,9 +23,9 @@ func Page(ctx context.Context, c *Case, r *Result) (*page.Page, error) {
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
 	s := sheet{c: c, r: r, card: card, carded: err == nil}
 	p := &page.Page{
-		Title: "Privacy audit",
-		Lead:  "What an output says of the people behind it: what was done to each field, what was tried to break it, and what risks are left.",
-		Facts: s.facts(), Notes: s.verdict(),
+		Title: "Privacy audit", Headline: strings.TrimSuffix(r.answer(), "."),
+		Lead:  "What an output reveals about the people behind it: what was done to each field, which attacks were tried, and which risks are left.",
+		Facts: s.facts(), Notes: s.verdict(), Table: s.firstChecks(), About: []page.Group{{Title: "Audit", Facts: s.about()}},
 	}
 	rows, err := s.rows()
 	if err != nil {
@@ -52,36 +52,50 @@ type sheet struct {
 }
 
 func (s *sheet) facts() []page.Fact {
-	tier := orNone(s.r.Tier)
-	out := []page.Fact{
-		{Label: "Tier", Value: tier, Note: tierWords[s.r.Tier]},
-		{Label: "Kind of file", Value: s.r.Kind},
-		{Label: "Checks", Value: fmt.Sprintf("%d passed", s.r.Count(Pass)),
-			Note: fmt.Sprintf("%d failed, %d inconclusive, %d skipped", s.r.Count(Fail), s.r.Count(Inconclusive), s.r.Count(Skipped))},
-	}
+	out := []page.Fact{{Label: "Tier", Value: orNone(s.r.Tier), Note: tierWords[s.r.Tier]}, {Label: "Kind of file", Value: s.r.Kind}}
 	if s.carded && s.card.Partner != nil {
 		k := s.card.Partner
 		out = append(out, page.Fact{Label: "Hidden among", Value: fmt.Sprintf("%d %ss", k.KClass, k.Unit), Note: "k_class: who has the same lengths, at least"},
 			page.Fact{Label: "Left out", Value: page.Percent(k.SuppressedShare), Note: "of the requests"})
-	} else if s.carded {
+	}
+	return out
+}
+
+// about is what was judged, and by what.
+func (s *sheet) about() (out []page.Fact) {
+	if s.carded && s.card.Partner == nil {
 		out = append(out, page.Fact{Label: "Unit of privacy", Value: s.card.Unit})
 	}
 	if s.r.Digest != "" {
-		out = append(out, page.Fact{Label: "Digest of the rows", Value: short(s.r.Digest), Note: "SHA-256; whole in the JSON"})
+		out = append(out, page.Fact{Label: "Digest of the rows", Value: s.r.Digest})
 	}
-	return append(out, page.Fact{Label: "File", Value: short(s.r.FileSHA256), Note: "SHA-256 of its bytes"},
-		page.Fact{Label: "Judged by", Value: "reprise " + s.r.Version})
+	return append(out, page.Fact{Label: "SHA-256 of the file", Value: s.r.FileSHA256}, page.Fact{Label: "Audited by", Value: "reprise " + s.r.Version})
+}
+
+// firstChecks names the checks of each outcome, failures first; nil without any.
+func (s *sheet) firstChecks() *page.Table {
+	t := page.Table{Head: []string{"Checks", ""}, Align: []page.Align{page.Left, page.Left}}
+	for _, status := range []Status{Fail, Inconclusive, Pass, Skipped} {
+		var names []string
+		for _, f := range s.r.Findings {
+			if f.Status == status {
+				names = append(names, f.Check)
+			}
+		}
+		if len(names) > 0 {
+			t.Rows = append(t.Rows, []string{statusWords[status], strings.Join(names, ", ")})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return &t
 }
 
 var tierWords = map[string]string{
 	anonymize.Internal: "pseudonymous; for use inside your organisation",
 	anonymize.Partner:  "k-anonymous records, for a partner under contract",
 	anonymize.Public:   "made by a differentially private model; no row is real",
-}
-
-func short(digest string) string {
-	digest = strings.TrimPrefix(digest, "sha256:")
-	return digest[:min(12, len(digest))] + "…"
 }
 
 // verdict is what to do.

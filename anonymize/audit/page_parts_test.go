@@ -16,21 +16,20 @@ import (
 // What a page begins with: what the file is, how the checks ended, and who judged.
 func TestFactsOfAPage(t *testing.T) {
 	findings := []Finding{{Status: Pass}, {Status: Pass}, {Status: Fail}, {Status: Inconclusive}, {Status: Skipped}, {Status: Skipped}, {Status: Skipped}}
-	checks := page.Fact{Label: "Checks", Value: "2 passed", Note: "1 failed, 1 inconclusive, 3 skipped"}
-	file, by := page.Fact{Label: "File", Value: "0123456789ab…", Note: "SHA-256 of its bytes"}, page.Fact{Label: "Judged by", Value: "reprise 7"}
+	file, by := page.Fact{Label: "SHA-256 of the file", Value: "0123456789abcdef"}, page.Fact{Label: "Audited by", Value: "reprise 7"}
 	r := Result{Kind: "trace", Tier: "partner", Version: "7", FileSHA256: "0123456789abcdef", Digest: "sha256:fedcba9876543210", Findings: findings}
 	for name, c := range map[string]struct {
 		s    sheet
 		want []page.Fact
 	}{
 		"a release": {sheet{carded: true, card: anonymize.Card{Unit: "user", Partner: &anonymize.PartnerCard{KClass: 11, Unit: "session", SuppressedShare: 0.0123}}}, []page.Fact{
-			{Label: "Tier", Value: "partner", Note: "k-anonymous records, for a partner under contract"}, {Label: "Kind of file", Value: "trace"}, checks,
+			{Label: "Tier", Value: "partner", Note: "k-anonymous records, for a partner under contract"}, {Label: "Kind of file", Value: "trace"},
 			{Label: "Hidden among", Value: "11 sessions", Note: "k_class: who has the same lengths, at least"}, {Label: "Left out", Value: "1.23 %", Note: "of the requests"},
-			{Label: "Digest of the rows", Value: "fedcba987654…", Note: "SHA-256; whole in the JSON"}, file, by}},
+			{Label: "Digest of the rows", Value: "sha256:fedcba9876543210"}, file, by}},
 		"another": {sheet{carded: true, card: anonymize.Card{Unit: "user"}}, []page.Fact{
-			{Label: "Tier", Value: "internal", Note: "pseudonymous; for use inside your organisation"}, {Label: "Kind of file", Value: "trace"}, checks, {Label: "Unit of privacy", Value: "user"}, file, by}},
+			{Label: "Tier", Value: "internal", Note: "pseudonymous; for use inside your organisation"}, {Label: "Kind of file", Value: "trace"}, {Label: "Unit of privacy", Value: "user"}, file, by}},
 		"without a card": {sheet{card: anonymize.Card{Unit: "user", Partner: &anonymize.PartnerCard{}}}, []page.Fact{
-			{Label: "Tier", Value: "none"}, {Label: "Kind of file", Value: "trace"}, checks, file, by}},
+			{Label: "Tier", Value: "none"}, {Label: "Kind of file", Value: "trace"}, file, by}},
 	} {
 		of := r
 		switch name {
@@ -40,14 +39,13 @@ func TestFactsOfAPage(t *testing.T) {
 			of.Tier, of.Digest = "", ""
 		}
 		c.s.r = &of
-		if got := c.s.facts(); !slices.Equal(got, c.want) {
+		if got := append(c.s.facts(), c.s.about()...); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
-	for digest, want := range map[string]string{"": "…", "sha256:12": "12…", "0123456789ab": "0123456789ab…", "sha256:0123456789abc": "0123456789ab…"} {
-		if got := short(digest); got != want {
-			t.Errorf("%q is %s, want %s", digest, got, want)
-		}
+	c := sheet{r: &Result{Findings: []Finding{{Status: Pass, Check: "a"}, {Status: Fail, Check: "b"}, {Status: Pass, Check: "c"}}}}
+	if got := c.firstChecks().Rows; !slices.EqualFunc(got, [][]string{{"✕ failed", "b"}, {"✓ passed", "a, c"}}, slices.Equal) {
+		t.Errorf("%q", got)
 	}
 }
 

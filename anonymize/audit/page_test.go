@@ -9,6 +9,7 @@ import (
 	"reprise/anonymize"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/page/pagetest"
 )
 
 func auditPage(t *testing.T, c *Case, only ...string) (*page.Page, string) {
@@ -43,6 +44,7 @@ func TestPageOfRelease(t *testing.T) {
 	src := linkHouse(t)
 	c := linkReleased(t, src, anonymize.PartnerPolicy{}, nil)
 	p, html := auditPage(t, c, "card", "linkage")
+	pagetest.FirstScreen(t, "audit", p, "No check failed", "✓ passed")
 	if p.Notes[0].Level != page.Good || !strings.Contains(html, "k-anonymous records, for a partner under contract") {
 		t.Errorf("the verdict is %+v", p.Notes)
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/trace"
+	"reprise/trace/page/pagetest"
 	"reprise/trace/profile"
 	"reprise/trace/textpage"
 )
@@ -363,6 +364,7 @@ func TestFidelityPrints(t *testing.T) {
 	if n := strings.Count(answer.String(), "\n"); n > textpage.AnswerLines || !strings.Contains(answer.String(), "FAIL") || strings.Contains(answer.String(), "not applicable") {
 		t.Errorf("an answer of %d lines:\n%s", n, answer.String())
 	}
+	pagetest.FirstScreen(t, "fidelity", f.Page(f.Gate(limits)), " checks hold", "Check\tDistance\tLimit", "✕ fails", "Hit ratio of an LRU prefix cache")
 	var got struct {
 		Schema   string
 		OK       *bool

@@ -13,9 +13,14 @@ import (
 // its check, and the curves of both sides over each other.
 func (f Report) Page(checks []Check) *page.Page {
 	p := &page.Page{
-		Title: "Fidelity report",
-		Lead:  "How close a candidate workload is to a reference trace. Every distance is 0 where the two agree, and where a plot shows one curve, the other lies under it.",
-		Facts: f.facts(),
+		Title: "Fidelity report", Headline: headline(checks),
+		Lead:  "How close a candidate workload is to a reference trace. A distance of 0 means that the two agree; where a plot shows one curve, the other lies under it.",
+		Facts: f.facts(), About: []page.Group{{Title: "Compared", Facts: f.about()}}, Table: firstChecks(checks),
+	}
+	for _, plots := range [][]page.Plot{f.reusePlots(), f.cdfPlots("input tokens")} {
+		if len(plots) > 0 && p.Plot == nil {
+			p.Plot = &plots[0]
+		}
 	}
 	level := page.Good
 	if len(Failures(checks)) > 0 {
@@ -31,7 +36,7 @@ func (f Report) Page(checks []Check) *page.Page {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
 	}
 	for _, w := range f.Warnings {
-		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: w.Message})
+		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."})
 	}
 	checked := page.Table{Head: []string{"Check", "Distance", "Limit", "Result", "The distance is the"},
 		Align: []page.Align{page.Left, page.Right, page.Right, page.Left, page.Left}}
@@ -68,22 +73,71 @@ func (f Report) Page(checks []Check) *page.Page {
 	return p
 }
 
-// shortDigest is how many digits of a digest tell traces apart by eye.
-const shortDigest = 8
+// headline counts the checks that hold.
+func headline(checks []Check) string {
+	held, applied := 0, 0
+	for _, c := range checks {
+		if c.OK != nil {
+			applied++
+			if *c.OK {
+				held++
+			}
+		}
+	}
+	if held == applied {
+		return "All " + page.Many(int64(applied), "check") + " hold"
+	}
+	return strconv.Itoa(held) + " of " + page.Many(int64(applied), "check") + " hold"
+}
 
-// facts say what was compared. What is not known is left out.
-func (f Report) facts() []page.Fact {
-	var facts []page.Fact
-	for _, s := range []struct {
-		name string
-		Side
-	}{{"Reference", f.Reference}, {"Candidate", f.Candidate}} {
+// firstChecks are as many checks as the first screen has room for, those that do not hold
+// first; nil when none applies.
+func firstChecks(checks []Check) *page.Table {
+	const room = 6
+	t := page.Table{Head: []string{"Check", "Distance", "Limit", ""}, Align: []page.Align{page.Left, page.Right, page.Right, page.Left}}
+	for _, failed := range []bool{true, false} {
+		for _, c := range checks {
+			if c.OK == nil || c.Failed() != failed || len(t.Rows) == room {
+				continue
+			}
+			sign := "✓ holds"
+			if failed {
+				sign = "✕ fails"
+			}
+			t.Rows = append(t.Rows, []string{c.Name, asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), sign})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return &t
+}
+
+// facts say what was compared.
+func (f Report) facts() (facts []page.Fact) {
+	for _, s := range f.sides() {
 		facts = append(facts, page.Fact{Label: s.name, Value: page.Count(s.Requests) + " requests", Note: s.SourceFormat})
+	}
+	return facts
+}
+
+type namedSide struct {
+	name string
+	Side
+}
+
+func (f Report) sides() []namedSide {
+	return []namedSide{{"Reference", f.Reference}, {"Candidate", f.Candidate}}
+}
+
+// about is where both sides come from. What is not known is left out.
+func (f Report) about() (facts []page.Fact) {
+	for _, s := range f.sides() {
 		if s.Tier != "" {
 			facts = append(facts, page.Fact{Label: s.name + "'s tier", Value: s.Tier, Note: "this page is no more public than that"})
 		}
-		if d := strings.TrimPrefix(s.Digest, "sha256:"); len(d) > shortDigest {
-			facts = append(facts, page.Fact{Label: s.name + "'s digest", Value: d[:shortDigest] + "…", Note: "whole in the JSON"})
+		if s.Digest != "" {
+			facts = append(facts, page.Fact{Label: s.name + "'s digest", Value: s.Digest, Note: "of its rows"})
 		}
 		if s.WarmUpS > 0 {
 			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: page.Fixed(s.WarmUpS, 3) + " s", Note: "known, and in no figure"})

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"fmt"
 	"strings"
 
 	"reprise/trace"
@@ -23,9 +22,16 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 		h.buckets[key] = append(h.buckets[key], Bucket{r.Lo, r.Hi, r.Count})
 	}
 	p := &page.Page{
-		Title: "Trace profile",
-		Lead:  "What a trace is like: how long its requests are, when they arrive, and how much of its prompts a prefix cache would find.",
-		Facts: h.facts(),
+		Title: "Trace profile", Headline: h.headline(), Lead: h.lead(),
+		Facts: h.facts(), About: []page.Group{{Title: "Trace", Facts: h.about()}},
+	}
+	if t := h.lengthsTable(); len(t.Rows) > 0 {
+		p.Table = &t
+	}
+	if cache := h.cacheSize(); len(cache.Plots) > 0 { // how much a cache of which size would find
+		p.Plot = &cache.Plots[0]
+	} else if arrivals := h.arrivals(); len(arrivals.Plots) > 0 {
+		p.Plot = &arrivals.Plots[0]
 	}
 	if tier := trace.TierNote("page", h.Tier); tier != "" {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
@@ -50,41 +56,79 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 	return p
 }
 
+// headline is the answer in a few words.
+func (h *sheet) headline() string {
+	out := page.Many(h.Requests, "request")
+	if h.Rate != nil {
+		out += ", " + often(*h.Rate)
+	}
+	switch r := h.Reuse; {
+	case r != nil && r.HitRatios.ByToken != nil:
+		out += "; a prefix cache could serve " + page.Percent(*r.HitRatios.ByToken) + " of the prompt tokens"
+	case r == nil:
+		out += "; prefix reuse unknown"
+	}
+	return strings.ReplaceAll(out, " %", "\u00a0%")
+}
+
+// lead says what was profiled.
+func (h *sheet) lead() string {
+	out := "The lengths, arrivals and prefix reuse of a trace"
+	if h.SourceFormat != "" {
+		out += " (" + h.SourceFormat + ")"
+	}
+	if h.DurationS > 0 {
+		out += " of " + lasting(h.DurationS)
+	}
+	return out + "."
+}
+
+// lengthsTable has the spread of the lengths, one a line.
+func (h *sheet) lengthsTable() page.Table {
+	t := page.Table{Head: []string{"tokens", "mean", "p50", "p95", "p99", "max"}}
+	for _, d := range []namedStats{{"input", h.Input}, {"output", h.Output}} {
+		if d.Stats != nil {
+			t.Rows = append(t.Rows, []string{d.name, page.Short(d.Mean), page.Short(d.P50), page.Short(d.P95), page.Short(d.P99), page.Short(d.Max)})
+		}
+	}
+	return t
+}
+
 // facts are what a reader looks for first. Unknown ones are left out.
-func (h *sheet) facts() []page.Fact {
-	var out []page.Fact
-	add := func(known bool, label, value, note string) {
+func (h *sheet) facts() (out []page.Fact) {
+	put := func(known bool, label, value, note string) {
+		if known {
+			out = append(out, page.Fact{Label: label, Value: value, Note: note})
+		}
+	}
+	put(h.Input != nil, "Prompt tokens", compact(h.InputTotal), "")
+	put(h.Output != nil, "Output tokens", compact(h.OutputTotal), "")
+	if r := h.Reuse; r != nil {
+		put(r.Steady.HitRatios.ByToken != nil, "Hit ratio, steady", page.OrDash(r.Steady.HitRatios.ByToken, page.Percent), "by token, once the cache is warm")
+		put(true, "Distinct blocks", page.Count(r.UniqueBlocks), "of "+page.Count(r.ReferencesBlocks)+" in all prompts")
+	}
+	if g := h.Sessions; g != nil {
+		put(true, "Sessions", page.Count(g.Sessions), page.Fixed(g.Turns.Mean, 2)+" turns on average")
+	}
+	put(h.Tier != "", "Tier", h.Tier, "this page is no more public than that")
+	return out
+}
+
+// about is where the figures come from. Unknown facts are left out.
+func (h *sheet) about() (out []page.Fact) {
+	put := func(known bool, label, value, note string) {
 		if known && value != "" {
 			out = append(out, page.Fact{Label: label, Value: value, Note: note})
 		}
 	}
-	failed := ""
-	if h.Failed > 0 {
-		failed = fmt.Sprintf("%s rows, of which %s failed", page.Count(h.Rows), page.Count(h.Failed))
-	}
-	add(true, "Requests", page.Count(h.Requests), failed)
-	add(h.DurationS > 0, "Duration", lasting(h.DurationS), page.Fixed(h.DurationS, 3)+" s from the first arrival to the last")
-	add(h.Rate != nil, "Rate", page.OrDash(h.Rate, often), "")
-	if h.Requests > 0 {
-		add(h.Input != nil, "Prompt tokens", compact(h.InputTotal), figure(float64(h.InputTotal)/float64(h.Requests))+" each on average")
-		add(h.Output != nil, "Output tokens", compact(h.OutputTotal), figure(float64(h.OutputTotal)/float64(h.Requests))+" each on average")
-	}
-	if r := h.Reuse; r != nil {
-		add(r.HitRatios.ByToken != nil, "Hit ratio by token", page.OrDash(r.HitRatios.ByToken, page.Percent),
-			"of a cache without limit; in steady state "+page.OrDash(r.Steady.HitRatios.ByToken, page.Percent))
-		add(true, "Distinct blocks", page.Count(r.UniqueBlocks), "of "+page.Count(r.ReferencesBlocks)+" in all prompts")
-	}
-	add(h.BlockSizeTokens > 0, "Block", page.Many(int64(h.BlockSizeTokens), "token"), "that prefixes are known in")
+	put(h.Failed > 0, "Rows", page.Count(h.Rows), "of which "+page.Count(h.Failed)+" failed")
+	put(h.DurationS > 0, "Duration", page.Fixed(h.DurationS, 3)+" s", "from the first arrival to the last")
+	put(h.BlockSizeTokens > 0, "Block", page.Many(int64(h.BlockSizeTokens), "token"), "the unit in which prefixes are known")
 	if kv := h.KVBytesPerToken; kv != nil {
-		add(true, "KV cache", figure(float64(*kv)/1024)+" KiB", "for each token, as asked for")
+		put(true, "KV cache", figure(float64(*kv)/1024)+" KiB", "for each token, as asked for")
 	}
-	add(true, "Tokenizer", h.Tokenizer, "")
-	add(true, "Source format", h.SourceFormat, "")
-	add(true, "Tier", h.Tier, "this page is no more public than that")
-	digest := strings.TrimPrefix(h.Digest, "sha256:")
-	if enough := 12; len(digest) > enough { // to tell traces apart by eye
-		digest = digest[:enough] + "…"
-	}
-	add(true, "Digest", digest, "SHA-256 of the rows; whole in the JSON")
+	put(true, "Tokenizer", h.Tokenizer, "")
+	put(true, "Source format", h.SourceFormat, "")
+	put(true, "Digest", h.Digest, "of the rows")
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/fleet"
 	"reprise/trace/page"
+	"reprise/trace/page/pagetest"
 	"reprise/trace/profile"
 )
 
@@ -320,15 +321,25 @@ func TestPageTier(t *testing.T) {
 	}
 }
 
+// The first screen has the answer, the lengths and the main plot.
+func TestPageFirstScreen(t *testing.T) {
+	full, rows := fullProfile(t)
+	p := profile.Page(full, rows)
+	if p.Plot == nil || p.Plot.Title != "Hit ratio of an LRU cache, by token" || len(p.Table.Rows) != 2 {
+		t.Fatalf("%+v, %+v", p.Plot, p.Table)
+	}
+	pagetest.FirstScreen(t, "profile", p, "a prefix cache could serve", "tokens\tmean\tp50\tp95\tp99\tmax", "Hit ratio of an LRU cache")
+}
+
 func TestPageFactsAndWarnings(t *testing.T) {
 	full, rows := fullProfile(t)
 	p := profile.Page(full, rows)
 	labels := map[string]string{}
-	for _, f := range p.Facts {
+	for _, f := range append(p.Facts, p.About[0].Facts...) {
 		labels[f.Label] = f.Value
 	}
-	for _, label := range []string{"Requests", "Duration", "Rate", "Prompt tokens", "Output tokens", "Hit ratio by token", "Distinct blocks",
-		"Block", "KV cache", "Tokenizer", "Source format", "Tier", "Digest"} {
+	for _, label := range []string{"Duration", "Prompt tokens", "Output tokens", "Hit ratio, steady", "Distinct blocks", "Sessions",
+		"Rows", "Block", "KV cache", "Tokenizer", "Source format", "Tier", "Digest"} {
 		if labels[label] == "" {
 			t.Errorf("no fact %s", label)
 		}
