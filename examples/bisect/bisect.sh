@@ -8,7 +8,8 @@
 # for "$BAD". The exit codes are those that git bisect run asks for: 0 good, 3 bad, 125
 # skip, 128 stop.
 #
-# Change build and serve below to what your engine needs.
+# Change build and serve below to what your engine needs. Further flags of replay and
+# history are variables, such as REPRISE_RATE=poisson:20 and REPRISE_TRUST=max-errors=5%.
 
 runs=${RUNS:-$HOME/bisect-runs}           # results of all commits, outside of the repository
 workload=${WORKLOAD:-workload.parquet}    # the same for every commit

@@ -189,3 +189,25 @@ func BenchmarkObserve(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkScrape is what a scrape costs the machine of the client.
+func BenchmarkScrape(b *testing.B) {
+	m := New("")
+	run := m.Begin(0)
+	r := resulttest.Answer(0, 0, 1, 40, 50, 60)
+	run.Observe(&r)
+	url, _, err := m.Listen(b.Context(), "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		answer, err := http.Get(url)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+			b.Fatal(err)
+		}
+		answer.Body.Close()
+	}
+}
