@@ -125,7 +125,7 @@ fails, and 4 when none does and one cannot be judged.`,
 	_, cachesRest := flags.Sections(cmd.Flags(), flags.CachesFlags)
 	results.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+"; empty is text")
 	f.push.Register(cmd)
-	resultsRest.StringVar(&f.why, "why", "", "why the tuning stopped, `text` for --format decision")
+	resultsRest.StringVar(&f.why, "why", "", "rationale of --format decision: `text` that says why this setting was chosen")
 	results.StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
 	resultsRest.StringSliceVar(&f.names, "name", nil, "names of the runs, one for each results file; otherwise those of the files")
 	results.OutputVar(&f.out, "`file` to write; empty is stdout")

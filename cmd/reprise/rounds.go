@@ -69,7 +69,7 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, one after each of the first rounds, for the noise")
 	roundsRest.DurationVar(&f.rest, "rest", 10*time.Second, "pause between two runs; an engine in virtual time has none")
 	load.RateFlag(&f.load.Rate, "requests per second in place of recorded times, as 5, 300/min, or a `process` such as constant:5; of a new seed in every round")
-	load.IntVar(&f.load.Concurrency, "concurrency", 0, "close the loop: so many requests in flight. It hides saturation")
+	load.IntVar(&f.load.Concurrency, "concurrency", 0, "closed loop: keep this many requests in flight. It hides saturation")
 	load.FactorVar(&f.load.Speed, "speed", 1, "of recorded times")
 	load.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
 	loadRest.BoolVar(&f.loop, "loop", false, "play the workload again and again until --duration is over, each time with prompts of its own")

@@ -69,7 +69,7 @@ arrivals, and stops when the server is saturated: when the p99 of TTFT from due 
 beyond --stop-ttft or far beyond the contract, when the queue grows, or when
 requests fail. It prints the curve of latency over load, its knee, and the highest
 rate that keeps to the contract: interpolated, confirmed by a run at that rate, and
-sustained by a longer one. With --concurrencies it closes the loop, which hides
+sustained by a longer one. With --concurrencies it is a closed loop, which hides
 saturation.
 
 With --preset or --costs the server is a model of an engine in virtual time, where
@@ -127,7 +127,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	judgement.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
 	ladder.StringSliceVar(&f.rates, "rates", nil, "requests per second of the levels, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
 	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil, "requests in flight of the levels of a closed loop, such as 1,2,4,8,16,32")
-	ladder.BoolVar(&f.closed, "closed-loop", false, "close the loop, at the concurrencies 1, 2, 4, 8, 16 and 32 or, with --adaptive, at those that it finds")
+	ladder.BoolVar(&f.closed, "closed-loop", false, "closed loop: keep a number of requests in flight, 1, 2, 4, 8, 16 and 32, or those that --adaptive finds")
 	ladder.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that holds: double from --from, then halve what lies between")
 	ladderRest.RateVar(&f.from, "from", 1, "load at which --adaptive begins")
 	ladderRest.ShareVar(&f.resolution, "resolution", 0.05, "share of the load within which the highest is found")

@@ -183,12 +183,12 @@ func (c *Comparison) reading() (says []string) {
 				}
 			}
 		}
-		says = append(says, fmt.Sprintf("Figures are medians over the rounds, latencies from due. The change is the Hodges-Lehmann estimate with its %s CI. "+
+		says = append(says, fmt.Sprintf("Figures are medians over the rounds; latencies are response times, from the schedule. The change is the Hodges-Lehmann estimate with its %s CI. "+
 			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
 			"The paired t-test and Cohen's dz beside it decide nothing. MDE is the minimum detectable effect: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
 			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Percent(c.Power), noise))
 	case kindSingle:
-		says = append(says, "Figures are those of the two runs, latencies from due.")
+		says = append(says, "Figures are those of the two runs; latencies are response times, from the schedule.")
 	case kindProduction:
 		says = append(says, "Recorded is what the trace says that its requests took; replayed is the same rows from when they were sent.")
 	}

@@ -84,7 +84,7 @@ func New(version string) *Monitor {
 	m.prompt = counter("reprise_prompt_tokens_total", "Prompt tokens of successful requests, as the server counted them.")
 	m.cached = counter("reprise_cached_tokens_total", "Prompt tokens that the server took from its prefix cache.")
 	m.output = counter("reprise_output_tokens_total", "Output tokens of successful requests.")
-	m.stalled = counter("reprise_client_stalled_seconds_total", "Time in which the client stood still.")
+	m.stalled = counter("reprise_client_stalled_seconds_total", "Time in which the client was stalled.")
 	gauge("reprise_requests_planned", "Requests of the run, as far as known; 0 where it has no end.", func() float64 { return float64(m.planned.Load()) })
 	gauge("reprise_requests_in_flight", "Requests that were sent and are not over.", func() float64 { return float64(m.inFlight.Load()) })
 	gauge("reprise_schedule_position_seconds", "Time since the start of the run, by which requests are due.", func() float64 { return float64(m.position.Load()) / 1e9 })

@@ -37,7 +37,7 @@ func (f *Load) Register(cmd *cobra.Command) {
 	everyday.BoolVar(&f.OpenLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
 	rest.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
 	everyday.RateFlag(&f.Rate, "requests per second in place of recorded times, as 5, 300/min, or a `process` such as constant:10, gamma:5,cv=2, ramp:1-10,60s, inf for all at once; where turns wait for others, of the first turns")
-	everyday.IntVar(&f.Concurrency, "concurrency", 0, "close the loop: so many requests in flight, the next is sent when one ends. It hides saturation")
+	everyday.IntVar(&f.Concurrency, "concurrency", 0, "closed loop: keep this many requests in flight. It hides saturation")
 	rest.DurationVar(&f.rampUp, "ramp-up", 0, "time in which the places of --concurrency come, one after another; 0 is all at once")
 	everyday.DurationVar(&f.Duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
 	everyday.StringVar(&f.warmup, "warmup", "", "first requests to send and not to measure: a number, or a `span` of time such as 30s")

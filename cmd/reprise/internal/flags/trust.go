@@ -42,8 +42,8 @@ var limits = []limit{
 	{key: "max-held-back", what: "share of requests that waited at --max-in-flight", share: func(l *report.Limits) *float64 { return &l.HeldBack }},
 	{key: "max-cpu", what: "share of the client's cores; this much is already too much", share: func(l *report.Limits) *float64 { return &l.CPU }},
 	{key: "max-gc-pause", what: "longest pause of the client's garbage collector", duration: func(l *report.Limits) *time.Duration { return &l.GCPause }},
-	{key: "max-stall", what: "longest that the client or its machine stood still", duration: func(l *report.Limits) *time.Duration { return &l.Stall }},
-	{key: "max-stall-ttft", what: "share of the times to first token in which the client stood still", share: func(l *report.Limits) *float64 { return &l.StallTTFT }},
+	{key: "max-stall", what: "longest stall of the client or its machine", duration: func(l *report.Limits) *time.Duration { return &l.Stall }},
+	{key: "max-stall-ttft", what: "share of the times to first token in which the client was stalled", share: func(l *report.Limits) *float64 { return &l.StallTTFT }},
 	{key: "max-stall-gap", what: "share of a gap between tokens, at p99, in which it did", share: func(l *report.Limits) *float64 { return &l.StallGap }},
 	{key: "max-clock-jump", what: "most that the wall clock jumped against the monotonic one", duration: func(l *report.Limits) *time.Duration { return &l.ClockJump }},
 }

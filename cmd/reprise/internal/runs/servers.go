@@ -65,7 +65,7 @@ func (f *Replay) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *client.
 				strings.Join(endpoint.Endpoints(), ", "), api, model, template)
 			continue
 		}
-		cli.Notef(cmd, "endpoint: %s, %s, model %s, %d tokens of template around each prompt", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])
+		cli.Notef(cmd, "endpoint: %s, %s, model %s, chat-template overhead: %d tokens", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])
 	}
 	return overheads, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
 }
