@@ -87,7 +87,7 @@ func (d *demo) run() error {
 	if err := report.WriteText(d.cmd.OutOrStdout(), d.summary, cli.TextOptions(d.cmd, "")); err != nil {
 		return err
 	}
-	cli.Notef(d.cmd, "\nDone in %.0f s. Open %s in a browser.", time.Since(begin).Seconds(), d.path("report.html"))
+	cli.Notef(d.cmd, "Done in %.0f s. Open %s in a browser.", time.Since(begin).Seconds(), d.path("report.html"))
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (d *demo) importLog() (string, error) {
 	var f importFlags
 	f.register(new(cobra.Command))                                                // sets the defaults
 	f.out, f.blockSize, f.template = d.path("trace.parquet"), demoBlock, "chatml" // as the log was counted
-	return "a gateway log becomes a trace, without its text: " + d.path("trace.parquet"), f.run(d.quietly(), log)
+	return "a log becomes a trace, without its text: " + d.path("trace.parquet"), f.run(d.quietly(), log)
 }
 
 func (d *demo) profile() (string, error) {
@@ -120,7 +120,7 @@ func (d *demo) profile() (string, error) {
 		return "", err
 	}
 	s := p.Summary()
-	return fmt.Sprintf("%s, %s; a cache could serve %s of them", page.Many(s.Requests, "request"), page.Many(s.InputTotal, "prompt token"),
+	return fmt.Sprintf("%s; a cache could serve %s of the prompt tokens", page.Many(s.Requests, "request"),
 		page.OrDash(s.Reuse.HitRatios.ByToken, page.Percent)), writeHistograms(d.path("histograms.parquet"), t.Meta, p.Histograms())
 }
 
@@ -130,7 +130,7 @@ func (d *demo) synth() (string, error) {
 		return "", err
 	}
 	defer t.Close()
-	return "a workload with fresh ids and the same prefix reuse: " + d.path("workload.parquet"),
+	return "a workload with the same prefix reuse: " + d.path("workload.parquet"),
 		cli.WriteTrace(d.cmd, d.path("workload.parquet"), func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 			return mirrorTrace(t, 1, dst)
 		})
