@@ -56,10 +56,6 @@ func energy(values []float64) (best place) {
 	return best
 }
 
-// permutations is how many random orders a test takes: enough for a p of a fifth of
-// what it is held against.
-func permutations(alpha float64) int { return int(min(max(math.Ceil(5/alpha), 1999), 199_999)) }
-
 // changeIn is the place at which values changed, and the probability that chance alone
 // gives a statistic as large: the share of random orders that have one, the given order
 // included. It is not ok where that is above alpha, and then stops early.
@@ -68,7 +64,7 @@ func changeIn(values []float64, alpha float64, rng *rand.Rand) (at place, p floa
 		return at, 1, false
 	}
 	at = energy(values)
-	n := permutations(alpha)
+	n := int(min(max(math.Ceil(5/alpha), 1999), 199_999)) // random orders: enough for a p of a fifth of alpha
 	allowed := alpha * float64(n+1)
 	shuffled := append([]float64(nil), values...)
 	reached := 1

@@ -44,23 +44,17 @@ func fingerprint(r *result.Run) (out []part) {
 	if r.Simulated != "" {
 		simulated = "simulated"
 	}
-	return append(out, part{"engine", strings.ToLower(withoutVersion(engineOf(r)))}, part{"engine flags", strings.TrimSpace(flags)},
+	name := strings.Fields(strings.ToLower(engineOf(r)))
+	if i := slices.IndexFunc(name, versionWord.MatchString); i >= 0 {
+		name = name[:i]
+	}
+	return append(out, part{"engine", strings.Join(name, " ")}, part{"engine flags", strings.TrimSpace(flags)},
 		part{"deployment", string(deployment)}, part{"GPUs", strings.TrimSpace(gpus)}, part{"client machine", machine},
 		part{"number of servers", fmt.Sprint(len(r.Endpoints), " ", r.Instances)}, part{"kind", simulated})
 }
 
 // portFlag is where a server listens, which says nothing of what it does.
 var portFlag = regexp.MustCompile(`--port[= ]\d+\s*`)
-
-// differing are the names of the parts in which two fingerprints differ.
-func differing(a, b []part) (names []string) {
-	for i := range a {
-		if i < len(b) && a[i] != b[i] {
-			names = append(names, a[i].name)
-		}
-	}
-	return names
-}
 
 // engineOf is the engine and its version: what who started the run said, else what the
 // servers said of themselves.
@@ -87,15 +81,6 @@ func engineOf(r *result.Run) string {
 }
 
 var versionWord = regexp.MustCompile(`^v?\d`)
-
-// withoutVersion is the name of an engine up to its version.
-func withoutVersion(engine string) string {
-	words := strings.Fields(engine)
-	if i := slices.IndexFunc(words, versionWord.MatchString); i >= 0 {
-		words = words[:i]
-	}
-	return strings.Join(words, " ")
-}
 
 var (
 	namedCommit  = regexp.MustCompile(`(?i)\b(?:commit|sha|rev|revision)\s*[=: ]\s*([\w./-]+)`)

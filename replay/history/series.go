@@ -84,7 +84,12 @@ func (h *History) judge() {
 	for _, s := range h.Series {
 		slices.Reverse(s.all)
 		s.Runs = len(s.all)
-		s.Differs = differing(h.Series[0].all[0].fingerprint, s.all[0].fingerprint)
+		newest, own := h.Series[0].all[0].fingerprint, s.all[0].fingerprint
+		for i := range newest {
+			if i < len(own) && newest[i] != own[i] {
+				s.Differs = append(s.Differs, newest[i].name)
+			}
+		}
 		for i, m := range h.metrics {
 			j := Judgment{Metric: m.String(), metric: m, Changes: []Change{}}
 			for _, r := range s.all {

@@ -54,11 +54,6 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s %s by %s, from %s to %s", words(m), verb, by, figure(m, c.Was), figure(m, c.Is))
 }
 
-// between names the runs on either side of a change.
-func (c Change) between() string {
-	return fmt.Sprintf("between %s (%s) and %s (%s)", clipped(c.After.Name, 24), day(c.After), clipped(c.At.Name, 24), day(c.At))
-}
-
 func day(w Where) string { return w.Started.Format("2006-01-02 15:04") }
 
 // headline is the answer about the newest run's series in a few words.
@@ -96,7 +91,7 @@ func (s *Series) findings() (out []string) {
 			unchanged = append(unchanged, words(j.metric))
 		}
 		for _, c := range slices.Backward(j.Changes) {
-			at := c.between()
+			at := fmt.Sprintf("between %s (%s) and %s (%s)", clipped(c.After.Name, 24), day(c.After), clipped(c.At.Name, 24), day(c.At))
 			if at == last {
 				at = "at the same place"
 			} else {
@@ -137,11 +132,6 @@ func (r *Run) verdict() string {
 		return "not trusted"
 	}
 	return "trusted"
-}
-
-// columns are the head of the table of runs, and a run's cells.
-func (h *History) columns() []string {
-	return []string{"started (UTC)", "run", "series", "engine", h.head(), "req/s", "verdict"}
 }
 
 // head is the main metric as the head of a column.
@@ -213,7 +203,7 @@ func (h *History) WriteText(w io.Writer, o textpage.Options) error {
 	}
 	// Besides runs there are the head, the rest, and the older runs, two of them after a
 	// blank line.
-	head, rows := h.columns(), [][]string{}
+	head, rows := []string{"started (UTC)", "run", "series", "engine", h.head(), "req/s", "verdict"}, [][]string{}
 	for _, r := range runs[:min(len(runs), max(textpage.AnswerLines-p.Lines()-5, 3))] {
 		rows = append(rows, h.row(r))
 	}
