@@ -7,7 +7,7 @@ VERSION := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null 
 .PHONY: help man demo test lint test-engine bench build release release-test race peers-race fuzz mutants clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
-	$(BIN) demo -o demo
+	@$(BIN) demo -o demo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-12s %s\n", $$1, $$2}' Makefile
@@ -22,7 +22,8 @@ lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
 	$(GO) run ./cmd/internal/codecheck
 
 build: ## one static binary
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o $(BIN) ./cmd/reprise
+	@echo building $(BIN)
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o $(BIN) ./cmd/reprise
 
 man: build ## the manual pages, to bin/man1
 	$(BIN) man bin/man1

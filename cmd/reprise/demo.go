@@ -20,6 +20,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/profile"
+	"reprise/trace/textpage"
 )
 
 func demoCommand() *cobra.Command {
@@ -84,7 +85,9 @@ func (d *demo) run() error {
 		cli.Notef(d.cmd, "[%d/5] %-8s %s", i+1, stage.name, came)
 	}
 	cli.Notef(d.cmd, "")
-	if err := report.WriteText(d.cmd.OutOrStdout(), d.summary, cli.TextOptions(d.cmd, "")); err != nil {
+	answer := cli.TextOptions(d.cmd, "")
+	answer.Lines = textpage.AnswerLines - 8 // the stages, a blank line, the last one, and one of make demo
+	if err := report.WriteText(d.cmd.OutOrStdout(), d.summary, answer); err != nil {
 		return err
 	}
 	cli.Notef(d.cmd, "Done in %.0f s. Open %s in a browser.", time.Since(begin).Seconds(), d.path("report.html"))

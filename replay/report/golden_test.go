@@ -146,6 +146,16 @@ func TestCrowdedAnswer(t *testing.T) {
 			if lines := strings.Count(b.String(), "\n"); lines > textpage.AnswerLines {
 				t.Errorf("%d reasons at %d columns: %d lines\n%s", n, width, lines, b.String())
 			}
+			// The demo's, below its stages: of no preset, and without a rest.
+			short := s
+			short.Warnings = s.Warnings[1:]
+			b.Reset()
+			if err := WriteText(&b, short, textpage.Options{Width: width, Lines: 17}); err != nil {
+				t.Fatal(err)
+			}
+			if lines := strings.Count(b.String(), "\n"); lines > 17 {
+				t.Errorf("%d reasons at %d columns: %d lines\n%s", n, width, lines, b.String())
+			}
 		}
 	}
 }

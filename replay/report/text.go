@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -21,22 +22,26 @@ func WriteText(w io.Writer, s Summary, o textpage.Options) error {
 	if o.Details {
 		writeDetails(p, &s)
 	} else {
-		writeAnswer(p, &s, o.Rest)
+		writeAnswer(p, &s, cmp.Or(o.Lines, textpage.AnswerLines), o.Rest)
 	}
 	_, err := p.WriteTo(w)
 	return err
 }
 
-// writeAnswer writes what a person wants to know first. The parts up to the latencies
-// have 22 lines at most; those after them take what [textpage.AnswerLines] leaves.
-func writeAnswer(p *textpage.Page, s *Summary, rest string) {
+// writeAnswer writes what a person wants to know first, in at most so many lines. The
+// parts up to the latencies have 22 lines at most, 16 where there is no contract and an
+// answer is to be shorter than usual; those after them take what is left.
+func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 	p.LineAtMost(2, "", verdictLine(s))
-	each := 2 // lines of a reason, of four in all
+	each, shown := 2, 3 // lines of a reason, and reasons before "more"
 	if len(s.Verdict.Reasons) > 2 {
 		each = 1
 	}
+	if lines < textpage.AnswerLines {
+		each, shown = 1, 2
+	}
 	for i, r := range s.Verdict.Reasons {
-		if i == 3 && len(s.Verdict.Reasons) > 4 {
+		if i == shown && len(s.Verdict.Reasons) > shown+1 {
 			p.Line("  - ", page.Many(int64(len(s.Verdict.Reasons)-i), "more reason"))
 			break
 		}
@@ -64,7 +69,7 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 		p.Blank()
 	}
 	fact := func(name, says string) {
-		if p.Lines() < textpage.AnswerLines-3 {
+		if p.Lines() < lines-3 {
 			p.LineAtMost(1, name, says)
 		}
 	}
@@ -80,7 +85,7 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 		fact("Prefix cache  ", says)
 	}
 	for _, d := range s.Diagnoses {
-		if d.Code != leadClient && p.Lines() < textpage.AnswerLines-5 { // the verdict says so of the client
+		if d.Code != leadClient && p.Lines() < lines-5 { // the verdict says so of the client
 			p.LineAtMost(2, "Likely cause  ", d.Text)
 		}
 	}
@@ -91,7 +96,7 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 		if w.Code == WarnPreset {
 			said++
 		}
-		if w.Code != warnFewSamples && w.Code != WarnPreset && p.Lines() < textpage.AnswerLines-3 { // a dash says so of few samples
+		if w.Code != warnFewSamples && w.Code != WarnPreset && p.Lines() < lines-3 { // a dash says so of few samples
 			p.LineAtMost(1, "warning: ", w.Text)
 			said++
 		}

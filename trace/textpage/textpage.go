@@ -43,6 +43,9 @@ type Options struct {
 	Width int
 	// Details asks for all tables in place of the answer.
 	Details bool
+	// Lines is how many lines an answer without details may have where it stands among
+	// others; 0 is [AnswerLines].
+	Lines int
 	// Rest says where the rest is, below an answer without details, such as "All
 	// tables: --details."
 	Rest string
