@@ -41,8 +41,8 @@ func TestContractExitCodes(t *testing.T) {
 		says           string
 	}{
 		{"[max ttft <= 1h, error_rate <= 0%]", "", cli.Good, ""},
-		{"[max ttft <= 1ns, error_rate <= 0%]", "", cli.Check, "the contract is not met (1/2): max ttft from due is "},
-		{"[p99.9 ttft <= 1h]", "", cli.Untrusted, "cannot be judged: p99.9 ttft from due: it takes 1,000 values, and there were 60"},
+		{"[max ttft <= 1ns, error_rate <= 0%]", "", cli.Check, "the contract is not met (1/2): max ttft from schedule is "},
+		{"[p99.9 ttft <= 1h]", "", cli.Untrusted, "cannot be judged: p99.9 ttft from schedule: it takes 1,000 values, and there were 60"},
 		{"[p99.9 ttft <= 1h, max ttft <= 1ns]", "", cli.Check, "the contract is not met (0/2): max ttft"}, // whatever more requests would show
 		{"[max ttft <= 1]", "", cli.Usage, "c.yaml:1:23: write the limit as a duration"},
 		{"[goodput >= 50%]", "", cli.Usage, "c.yaml: goodput >= 50%: the clause has no slo"},

@@ -65,7 +65,7 @@ func sweepCommand() *cobra.Command {
 		Use:   "sweep WORKLOAD [--url URL]",
 		Short: "Measure a server at one load after another, up to saturation",
 		Long: `Sweep sends a workload at one rate after another, in an open loop with Poisson
-arrivals, and stops when the server is saturated: when the p99 of TTFT from due is
+arrivals, and stops when the server is saturated: when the p99 of TTFT from schedule is
 beyond --stop-ttft or far beyond the contract, when the queue grows, or when
 requests fail. It prints the curve of latency over load, its knee, and the highest
 rate that keeps to the contract: interpolated, confirmed by a run at that rate, and
@@ -138,7 +138,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladderRest.StringVar(&f.warmup, "warmup", "", "what is sent before a level and not measured: a number of requests or a `span` of time; empty is 10s, and 50 requests of an open loop at least")
 	ladder.BoolVar(&f.noConfirm, "no-confirm", false, "do not run again at the highest load")
 	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second, "how long a run at the highest load has to hold; 0 skips it")
-	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 of TTFT from due beyond which the server is saturated")
+	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 of TTFT from schedule beyond which the server is saturated")
 	ladderRest.BoolVar(&f.causal, "causal", false, "turns wait for those before them and their think times; rates are then of first turns")
 	resultsRest.StringVar(&f.hypothesis, "hypothesis", "", "what is expected, and kept with the results")
 	results.StringVarP(&f.dir, "output", "o", "", "`directory` of the results of every level and of sweep.json; a sweep that was stopped goes on there")

@@ -66,7 +66,7 @@ func TestSweepPage(t *testing.T) {
 	if line := "level-rate-120: the queue grows"; said[line] {
 		t.Error("the end of the sweep is told twice")
 	}
-	pagetest.FirstScreen(t, "sweep", p, "94 req/s within the contract", "p99 ttft <= 200ms, from due\t156 ms", "80 req/s", "94 to 100", "Latency over load")
+	pagetest.FirstScreen(t, "sweep", p, "94 req/s within the contract", "p99 ttft <= 200ms, from schedule\t156 ms", "80 req/s", "94 to 100", "Latency over load")
 }
 
 // What is not known is not in the headline.

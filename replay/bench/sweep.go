@@ -43,7 +43,7 @@ type Sweep struct {
 	Cache    string
 	Confirm  bool          // run again at the highest load
 	Sustain  time.Duration // and for so long; 0 does not
-	StopTTFT time.Duration // p99 of TTFT from due beyond which the server is saturated
+	StopTTFT time.Duration // p99 of TTFT from schedule beyond which the server is saturated
 
 	Report report.Options
 	Dir    string      // of the results; levels in it that are complete are not repeated

@@ -45,7 +45,7 @@ type Level struct {
 	PromptPerS  *float64        `json:"prompt_tokens_per_s"`
 	OutputMean  *float64        `json:"output_tokens_per_request"`
 	PromptMean  *float64        `json:"prompt_tokens_per_request"`
-	GoodShare   *float64        `json:"goodput_share"`  // from due; null without objectives
+	GoodShare   *float64        `json:"goodput_share"`  // from schedule; null without objectives
 	InFlight    *float64        `json:"in_flight_mean"` // over the whole run, with its tail; that of [Flow] is without
 	TTFTDue     report.Stat     `json:"ttft_from_due"`
 	TTFTSent    report.Stat     `json:"ttft_from_sent"`
@@ -126,7 +126,7 @@ func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) s
 		return r.Text // only reasons of the server are left
 	}
 	if p99 := l.TTFTDue.P99; p99 != nil && *p99 > float64(stop)/1e6 {
-		return fmt.Sprintf("p99 TTFT from due is %s s, beyond %v", figure(*p99/1e3), stop)
+		return fmt.Sprintf("p99 TTFT from schedule is %s s, beyond %v", figure(*p99/1e3), stop)
 	}
 	if f := &l.Flow; !closed && !f.Follows() {
 		return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went from %d to %d",

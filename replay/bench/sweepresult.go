@@ -188,7 +188,7 @@ type Highest struct {
 	Sustained bool `json:"sustained"` // a longer run at Load held as well
 
 	OutputPerRequest *float64 `json:"output_tokens_per_request"` // at Load
-	GoodShare        *float64 `json:"goodput_share"`             // at Load, from due
+	GoodShare        *float64 `json:"goodput_share"`             // at Load, from schedule
 	E2EMeanMS        *float64 `json:"e2e_from_due_mean_ms"`      // at Load
 }
 
@@ -276,9 +276,9 @@ type KneeResult struct {
 // a closed loop has no queue, and the delay is that of whole requests. Both are means,
 // as in the sources: tails are what a contract is for.
 func (r *SweepResult) knee() *KneeResult {
-	of := "achieved requests per second ÷ mean of TTFT from due"
+	of := "achieved requests/s ÷ mean TTFT from schedule"
 	if r.Closed {
-		of = "achieved requests per second ÷ mean of E2E"
+		of = "achieved requests/s ÷ mean E2E"
 	}
 	var loads, throughput, latency []float64
 	for _, l := range r.Ladder() {

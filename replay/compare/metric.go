@@ -63,7 +63,7 @@ var statistics = [...]struct {
 }
 
 // DefaultPrimary is the metric that decides: the tail of the time to the first
-// token is where queueing shows first and what an SLO is about, and from due it
+// token is where queueing shows first and what an SLO is about, and from schedule it
 // has no coordinated omission.
 const DefaultPrimary = "p99_ttft"
 

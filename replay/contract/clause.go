@@ -156,7 +156,7 @@ func (c *Clause) String() string {
 }
 
 // Whole writes the clause with all that it says: also its scope, its objectives, and
-// from where it counts when that is not from due.
+// from where it counts when that is not from schedule.
 func (c *Clause) Whole() string {
 	out := c.String()
 	if c.quantity != nil && c.quantity.hasOrigin() && c.origin != report.FromDue {

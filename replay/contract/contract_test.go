@@ -268,7 +268,7 @@ func expensive(output int32) result.Result {
 	return r
 }
 
-// The wait in the client counts from due and not from sent.
+// The wait in the client counts from schedule and not from sent.
 func TestOrigins(t *testing.T) {
 	s := summarise(t, result.Run{}, report.Options{Contract: contractOf(t, "max ttft <= 50ms", "{clause: max ttft <= 50ms, from: sent}")}, answer(0, 0, 100, 20))
 	if c := s.Contract.Clauses; c[0].From != "due" || *c[0].Measured != 120 || c[1].From != "sent" || *c[1].Measured != 20 {
@@ -360,9 +360,9 @@ func TestContractIsShown(t *testing.T) {
 		results[i].Class = "gold"
 	}
 	s := summarise(t, result.Run{Simulation: result.Simulation{Simulated: "a model"}}, report.Options{Contract: contract}, results...)
-	const says = `the contract "chat ?[31m" is not met (1/5): p95 ttft from due is 1,050 ms, 10,400 % over 10ms; ` +
-		`max e2e from due where class = gold or input_tokens < 2048 and category != cold and output_tokens > 3 is 6,612,742 ms, 661,000 % over 1s; ` +
-		`requests_per_s is 0.166 1/s, 91.7 % short of 2; it cannot be judged: p99.99 ttft from due: it takes 10,000 values, and there were 1,100`
+	const says = `the contract "chat ?[31m" is not met (1/5): p95 ttft from schedule is 1,050 ms, 10,400 % over 10ms; ` +
+		`max e2e from schedule where class = gold or input_tokens < 2048 and category != cold and output_tokens > 3 is 6,612,742 ms, 661,000 % over 1s; ` +
+		`requests_per_s is 0.166 1/s, 91.7 % short of 2; it cannot be judged: p99.99 ttft from schedule: it takes 10,000 values, and there were 1,100`
 	if got := s.Contract.String(); got != says {
 		t.Errorf("got\n%s\nwant\n%s", got, says)
 	}
@@ -394,7 +394,7 @@ func TestContractIsShown(t *testing.T) {
 func TestContractHolds(t *testing.T) {
 	contract := contractOf(t, "max ttft <= 40ms", "{clause: max e2e <= 100ms, from: sent}", "error_rate <= 0%")
 	s := summarise(t, result.Run{}, report.Options{Contract: contract}, evenly(20)...)
-	const says = "the contract is met (3/3); tightest: max ttft from due 20 ms, 50 % headroom"
+	const says = "the contract is met (3/3); tightest: max ttft from schedule 20 ms, 50 % headroom"
 	if got := s.Contract.String(); got != says || contractNote(s).Level != page.Good {
 		t.Errorf("%s", got)
 	}

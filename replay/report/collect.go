@@ -328,9 +328,9 @@ func (c *collector) describe(s *Summary, zeros bool) {
 	}
 	var unused page.Series
 	curve(&p.TTFTSent, "from sent", &c.ttft[FromSent], &l.FromSent.TTFT, 0)
-	curve(&p.TTFTDue, "from due", &c.ttft[FromDue], &l.FromDue.TTFT, 0)
+	curve(&p.TTFTDue, "from schedule", &c.ttft[FromDue], &l.FromDue.TTFT, 0)
 	curve(&p.E2ESent, "from sent", &c.e2e[FromSent], &l.FromSent.E2E, 0)
-	curve(&p.E2EDue, "from due", &c.e2e[FromDue], &l.FromDue.E2E, 0)
+	curve(&p.E2EDue, "from schedule", &c.e2e[FromDue], &l.FromDue.E2E, 0)
 	curve(&unused, "", &c.headers[FromSent], &l.FromSent.Headers, 0)
 	curve(&unused, "", &c.headers[FromDue], &l.FromDue.Headers, 0)
 	curve(&p.ITLChunk, "between events (chunk ITL)", &c.chunk, &l.ITLChunk, minDrawnMS)

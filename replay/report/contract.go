@@ -225,7 +225,7 @@ func (r *ContractResult) String() string {
 func (c *ClauseResult) subject() string {
 	subject, _ := c.parts()
 	if c.From != "" {
-		subject += " from " + c.From
+		subject += " from " + originWords[c.From]
 	}
 	if c.Where != "" {
 		subject += " where " + textpage.Plain(c.Where)
@@ -266,7 +266,7 @@ func (c *ClauseResult) name() string {
 		out += ", slo " + c.SLO
 	}
 	if c.From != "" {
-		out += ", from " + c.From
+		out += ", from " + originWords[c.From]
 	}
 	if c.Where != "" {
 		out += ", where " + textpage.Plain(c.Where)
@@ -330,6 +330,9 @@ func contractTitle(s *Summary) string {
 
 // contractWord stands before the outcome of a contract.
 const contractWord = "Contract"
+
+// originWords are what a text calls the origin of a latency in a contract.
+var originWords = map[string]string{"due": "schedule", "sent": "sent"}
 
 func contractNotes(s *Summary) []page.Note {
 	c := s.Contract

@@ -150,7 +150,7 @@ func chosen(runs []Tried) (best int, rule string) {
 	case s.Contract != nil:
 		of, rule = func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }, "Of the runs that keep to the contract, that with the most output tokens per second is preferred."
 	case s.Goodput != nil:
-		of, rule = goodputOf, "Of the runs that can be trusted, that with the most goodput from due is preferred."
+		of, rule = goodputOf, "Of the runs that can be trusted, that with the most goodput from schedule is preferred."
 	default:
 		return -1, "Without a target no run is preferred; those that cannot be trusted are rejected."
 	}
@@ -296,8 +296,8 @@ func decisionFigures(runs []Tried) [][]string {
 		name string
 		of   func(*Latency) *Stat
 	}{
-		{"TTFT from due", func(l *Latency) *Stat { return &l.FromDue.TTFT }}, {"TPOT", func(l *Latency) *Stat { return &l.TPOT }},
-		{"Chunk ITL", func(l *Latency) *Stat { return &l.ITLChunk }}, {"E2E from due", func(l *Latency) *Stat { return &l.FromDue.E2E }},
+		{"TTFT from schedule", func(l *Latency) *Stat { return &l.FromDue.TTFT }}, {"TPOT", func(l *Latency) *Stat { return &l.TPOT }},
+		{"Chunk ITL", func(l *Latency) *Stat { return &l.ITLChunk }}, {"E2E from schedule", func(l *Latency) *Stat { return &l.FromDue.E2E }},
 	} {
 		for _, p := range percentiles {
 			row(m.name+" "+p.name+", ms", func(s *Summary) string { return page.OrDash(*p.of(m.of(&s.Latency)), page.Short) })
@@ -306,7 +306,7 @@ func decisionFigures(runs []Tried) [][]string {
 	row("requests/s", func(s *Summary) string { return numberOrDash(s.Throughput.RequestsPerS) })
 	row("prompt tokens/s", func(s *Summary) string { return numberOrDash(s.Throughput.PromptTokensPerS) })
 	row("output tokens/s", func(s *Summary) string { return numberOrDash(s.Throughput.OutputTokensPerS) })
-	row("goodput from due, requests/s", func(s *Summary) string { return numberOrDash(goodputOf(s)) })
+	row("goodput from schedule, requests/s", func(s *Summary) string { return numberOrDash(goodputOf(s)) })
 	row("failed", func(s *Summary) string { return page.OrDash(s.Requests.ErrorShare, page.Percent) })
 	row("values of TTFT", func(s *Summary) string { return page.Brief(s.Latency.FromDue.TTFT.Count) })
 	return rows

@@ -50,7 +50,7 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 	}
 	for _, row := range rows {
 		switch row[0] {
-		case "TTFT from due p50, ms", "TTFT from due p99, ms", "TPOT p99, ms", "E2E from due p99, ms", "output tokens/s", "failed":
+		case "TTFT from schedule p50, ms", "TTFT from schedule p99, ms", "TPOT p99, ms", "E2E from schedule p99, ms", "output tokens/s", "failed":
 			p.Table.Rows = append(p.Table.Rows, row)
 		}
 	}

@@ -39,7 +39,7 @@ func metricDefinitions() []Definition {
 
 var latencyDefinitions = []Definition{
 	{"latency.from_sent, latency.from_due", "ms",
-		"The origin of a latency. From sent is how long the server took. From due adds what the request waited in the client, and so has no coordinated omission. Both are of successful requests.",
+		"The origin of a latency. From sent is how long the server took. From schedule adds what the request waited in the client, and so has no coordinated omission. Both are of successful requests.",
 		"t − sent; t − due"},
 	{"ttft", "ms",
 		"Time to first token: to the first event with generated content (content, reasoning, a tool call, text), not to a role, an empty delta, a progress report or a comment.",
@@ -325,7 +325,7 @@ func pageTerms() []page.Term {
 var overviewTerms = map[string]string{
 	"Requests": "rows", "Duration": "duration", "Offered": "offered_requests", "Throughput": "requests",
 	"Prompt tokens": "prompt_tokens", "Output tokens": "output_tokens",
-	"Goodput from sent": "goodput", "Goodput from due": "goodput", "Not measured": "warm_up", "Beyond": "beyond",
+	"Goodput from sent": "goodput", "Goodput from schedule": "goodput", "Not measured": "warm_up", "Beyond": "beyond",
 	"Drift of turns": "run.drift", "Determinism": "determinism", "Retried": "retried", "Part": "run.selection", "Primed": "run.selection",
 	"In flight": "in_flight", "Prompt error": "prompt_error", "Output miss": "output_miss", "Prefix cache": "measured_ratio",
 	"Per user": "tokens_per_s_per_user", "Per GPU": "output_tokens_per_s_per_gpu", "Per instance": "output_tokens_per_s_per_gpu",

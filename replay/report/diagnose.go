@@ -71,7 +71,7 @@ func (l *leads) client(s *Summary) {
 	sent, due := s.Latency.FromSent.TTFT.P99, s.Latency.FromDue.TTFT.P99
 	if s.Run.Simulated == "" && sent != nil && due != nil && *due-*sent > max(1, 0.1**sent) {
 		l.add(leadClientWait, "send lag over time beside requests in flight; the same run with a higher limit of requests in flight, or with more connections",
-			"Requests waited before they were sent: p99 of TTFT is %s ms from due and %s ms from sent (TTFT from due, TTFT from sent), with a send lag of %s ms at p99 (send lag).",
+			"Requests waited before they were sent: p99 of TTFT is %s ms from schedule and %s ms from sent (TTFT from schedule, TTFT from sent), with a send lag of %s ms at p99 (send lag).",
 			page.Number(*due), page.Number(*sent), numberOrDash(s.Latency.SendLag.P99))
 	}
 }

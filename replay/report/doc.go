@@ -47,7 +47,7 @@
 //     the limits of trust and their defaults
 //   - collect.go: Summarise: the one pass over all results, error counts, goodput, tokens
 //     per GPU and per user
-//   - derive.go: latencies from instants: TTFT, TPOT, ITL, E2E, from sent and from due;
+//   - derive.go: latencies from instants: TTFT, TPOT, ITL, E2E, from sent and from schedule;
 //     how a request ended; results that contradict themselves
 //   - stat.go: mean, percentiles and distribution curves; rounding, seconds, ratios and
 //     rates

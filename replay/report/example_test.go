@@ -29,15 +29,15 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("TTFT p50: %v ms from sent, %v ms from due\n", *s.Latency.FromSent.TTFT.P50, *s.Latency.FromDue.TTFT.P50)
-	fmt.Printf("goodput:  %v from sent, %v from due\n", *s.Goodput.FromSent.Share, *s.Goodput.FromDue.Share)
+	fmt.Printf("TTFT p50: %v ms from sent, %v ms from schedule\n", *s.Latency.FromSent.TTFT.P50, *s.Latency.FromDue.TTFT.P50)
+	fmt.Printf("goodput:  %v from sent, %v from schedule\n", *s.Goodput.FromSent.Share, *s.Goodput.FromDue.Share)
 	fmt.Println("p99 known:", s.Latency.FromSent.TTFT.P99 != nil)
 	for _, r := range s.Verdict.Reasons {
 		fmt.Println(r.Text)
 	}
 	// Output:
-	// TTFT p50: 80 ms from sent, 330 ms from due
-	// goodput:  1 from sent, 0.5 from due
+	// TTFT p50: 80 ms from sent, 330 ms from schedule
+	// goodput:  1 from sent, 0.5 from schedule
 	// p99 known: false
 	// the p50 of the send lag is 250 ms; the limit is 10 ms
 	// the largest send lag of 2 requests, too few for a p99, is 500 ms; the limit is 100 ms

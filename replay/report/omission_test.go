@@ -57,7 +57,7 @@ func (s sleeping) WaitUntil(ctx context.Context, due time.Duration) error {
 
 // Coordinated omission. A server that serves one request at a time stalls for
 // five seconds. The requests that stand behind it are sent late and answered at
-// once: latencies from sent do not show that their users waited, those from due
+// once: latencies from sent do not show that their users waited, those from schedule
 // do. Both are printed, and the reader is told.
 func TestStalledServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -76,13 +76,13 @@ func TestStalledServer(t *testing.T) {
 		sent, due := s.Latency.FromSent.TTFT, s.Latency.FromDue.TTFT
 		// Each request behind the stall makes up 10 ms: 499 of them wait.
 		if *sent.P99 != 10 || *sent.Max != 5000 || *due.P50 < 10 || *due.P90 < 3500 || *due.P99 < 4900 || *due.Max != 5000 {
-			t.Errorf("from sent p99 %v ms, from due p50 %v, p90 %v, p99 %v ms", *sent.P99, *due.P50, *due.P90, *due.P99)
+			t.Errorf("from sent p99 %v ms, from schedule p50 %v, p90 %v, p99 %v ms", *sent.P99, *due.P50, *due.P90, *due.P99)
 		}
 		var text bytes.Buffer
 		if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"TTFT from sent", "TTFT from due"} {
+		for _, want := range []string{"TTFT from sent", "TTFT from schedule"} {
 			if !strings.Contains(text.String(), want) {
 				t.Errorf("%q is not printed:\n%s", want, &text)
 			}

@@ -31,7 +31,7 @@ func WriteJSONRuns(w io.Writer, runs []Named) error {
 }
 
 // detailRows are the rows of runs beside each other that an answer leaves out.
-var detailRows = []string{"Requests", "Duration, s", "Offered, requests/s", "Prompt tokens/s", "… p99.9", "TTFT from due, p99", "In flight, mean",
+var detailRows = []string{"Requests", "Duration, s", "Offered, requests/s", "Prompt tokens/s", "… p99.9", "TTFT from schedule, p99", "In flight, mean",
 	"… expected", "Send lag, p99", "Tokens/s per user", "GPUs", "… per instance"}
 
 // WriteTextRuns writes runs beside each other, a column for each: without details only
@@ -225,7 +225,7 @@ var overlayRows = []struct {
 	{"Done, requests/s", "requests", func(s *Summary) string { return numberOrDash(s.Throughput.RequestsPerS) }},
 	{"Prompt tokens/s", "prompt_tokens", func(s *Summary) string { return numberOrDash(s.Throughput.PromptTokensPerS) }},
 	{"Output tokens/s", "output_tokens", func(s *Summary) string { return numberOrDash(s.Throughput.OutputTokensPerS) }},
-	{"Goodput from due", "goodput", func(s *Summary) string {
+	{"Goodput from schedule", "goodput", func(s *Summary) string {
 		if s.Goodput == nil {
 			return "–"
 		}
@@ -234,7 +234,7 @@ var overlayRows = []struct {
 	{"TTFT from sent, p50", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P50) }},
 	{"… p99", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P99) }},
 	{"… p99.9", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P999) }},
-	{"TTFT from due, p99", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromDue.TTFT.P99) }},
+	{"TTFT from schedule, p99", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromDue.TTFT.P99) }},
 	{"ITL, p50", "itl_chunk", func(s *Summary) string { return numberOrDash(s.Latency.ITLChunk.P50) }},
 	{"… p99", "itl_chunk", func(s *Summary) string { return numberOrDash(s.Latency.ITLChunk.P99) }},
 	{"TPOT, p50", "tpot", func(s *Summary) string { return numberOrDash(s.Latency.TPOT.P50) }},
@@ -409,7 +409,7 @@ func overlaySection(runs []Named) page.Section {
 	}
 	var plots []page.Plot // that of TTFT from sent is on the first screen
 	if !simulated {
-		plots = append(plots, defined("ttft", cdf("TTFT distribution, from due", "From when a request was due, its waiting in the client included.", "TTFT", over(runs, func(s *Series) page.Series { return s.TTFTDue })...))...)
+		plots = append(plots, defined("ttft", cdf("TTFT distribution, from schedule", "From when a request was due, its waiting in the client included.", "TTFT", over(runs, func(s *Series) page.Series { return s.TTFTDue })...))...)
 	}
 	plots = append(plots, defined("itl_chunk", gapCDF("ITL distribution", "All gaps between token events, of all requests.", over(runs, func(s *Series) page.Series { return s.ITLChunk })...))...)
 	plots = append(plots, defined("tpot", cdf("TPOT distribution", "One value for each request.", "TPOT", over(runs, func(s *Series) page.Series { return s.TPOT })...))...)

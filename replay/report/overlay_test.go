@@ -45,7 +45,7 @@ func TestOverlay(t *testing.T) {
 	p := Overlay(runs)
 	holdDefined(t, p)
 	plots := plotsOf(p)
-	for _, title := range []string{"TTFT distribution", "TTFT distribution, from due", "ITL distribution", "TPOT distribution", "E2E distribution", "Arrivals", "In flight",
+	for _, title := range []string{"TTFT distribution", "TTFT distribution, from schedule", "ITL distribution", "TPOT distribution", "E2E distribution", "Arrivals", "In flight",
 		"Prompt tokens over time", "Output tokens over time", "Send lag distribution"} {
 		var names []string
 		for _, s := range plots[title].Series {
@@ -95,7 +95,7 @@ func TestOverlayDifferences(t *testing.T) {
 	}
 }
 
-// fastest is a contract with the one clause that the largest TTFT from due is at most
+// fastest is a contract with the one clause that the largest TTFT from schedule is at most
 // 25 ms.
 type fastest struct{}
 

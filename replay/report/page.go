@@ -159,7 +159,7 @@ func keyLatencies(s *Summary) *page.Table {
 		}
 		row(name, term, sent)
 		if a != nil && b != nil && *b > 1.01**a {
-			row(name+" from due", term, due)
+			row(name+" from schedule", term, due)
 		}
 	}
 	both("TTFT", "ttft", &l.FromSent.TTFT, &l.FromDue.TTFT)

@@ -28,14 +28,14 @@ func TestPage(t *testing.T) {
 	p := Page(summarise(t, run, opts, results...))
 	plots := plotsOf(p)
 	for title, series := range map[string][]string{
-		"TTFT distribution":       {"from sent", "from due"},
+		"TTFT distribution":       {"from sent", "from schedule"},
 		"Latency over time":       {"TTFT", "E2E"},
 		"ITL distribution":        {"between events (chunk ITL)", "per token (token-normalised ITL)"},
 		"Prompt tokens over time": {"prompt tokens"},
 		"Output tokens over time": {"output tokens"},
 		"Hit ratio over time":     {"measured", "expected of a cache without limit"},
 		"TPOT distribution":       {"TPOT"},
-		"E2E distribution":        {"from sent", "from due"},
+		"E2E distribution":        {"from sent", "from schedule"},
 		"Arrivals":                {"due", "sent"},
 		"In flight":               {"in flight"},
 		"Send lag distribution":   {"sent − due"},

@@ -53,7 +53,7 @@ func defined(term string, plots ...page.Plot) []page.Plot {
 func ttftSection(s *Summary) page.Section {
 	p, sent, due := &s.Series, &s.Latency.FromSent.TTFT, &s.Latency.FromDue.TTFT
 	says := spread(sent, "Counted from when they were sent, half of the requests had their first token within", "TTFT from sent")
-	note := "Where the curve from due lies to the right, requests waited in the client before they were sent."
+	note := "Where the curve from schedule lies to the right, requests waited in the client before they were sent."
 	if s.Run.Simulated != "" {
 		note = ""
 	}

@@ -92,7 +92,7 @@ type Throughput struct {
 }
 
 // Goodput counts the requests that met every objective, with latencies from
-// sent and from due.
+// sent and from schedule.
 type Goodput struct {
 	SLO      SLO  `json:"slo"`
 	FromSent Good `json:"from_sent"`
@@ -166,14 +166,14 @@ type metric struct {
 func (l *Latency) metrics() []metric {
 	return []metric{
 		{"from_sent.ttft", "TTFT from sent", &l.FromSent.TTFT},
-		{"from_due.ttft", "TTFT from due", &l.FromDue.TTFT},
+		{"from_due.ttft", "TTFT from schedule", &l.FromDue.TTFT},
 		{"itl_chunk", "Chunk ITL", &l.ITLChunk},
 		{"itl_token", "Token ITL", &l.ITLToken},
 		{"tpot", "TPOT", &l.TPOT},
 		{"from_sent.e2e", "E2E from sent", &l.FromSent.E2E},
-		{"from_due.e2e", "E2E from due", &l.FromDue.E2E},
+		{"from_due.e2e", "E2E from schedule", &l.FromDue.E2E},
 		{"from_sent.headers", "Headers from sent", &l.FromSent.Headers},
-		{"from_due.headers", "Headers from due", &l.FromDue.Headers},
+		{"from_due.headers", "Headers from schedule", &l.FromDue.Headers},
 		{"send_lag", "Send lag", &l.SendLag},
 	}
 }

@@ -215,7 +215,7 @@ func writeOwn(p *textpage.Page, s *Summary) {
 	p.Facts("Run", overview(s))
 	p.Table("Latency in ms", latencyHead, latencyRows(s))
 	if s.Requests.Succeeded > 0 { // how to read the table
-		p.Line("  ", "From sent is what the server took; from due adds what a request waited in the client. – is too few values.")
+		p.Line("  ", "From sent is what the server took; from schedule adds what a request waited in the client. – is too few values.")
 		if per := s.Tokens.PerEvent; per != nil && *per == 1 {
 			p.Line("  ", "Every event carried one token, so that chunk ITL and token ITL are the same.")
 		}
@@ -288,7 +288,7 @@ func overview(s *Summary) [][]string {
 	if g := s.Goodput; g != nil {
 		note := func(of Good) string { return fmt.Sprintf("%s met %s", page.OrDash(of.Share, page.Percent), g.SLO) }
 		rows = append(rows, []string{"Goodput from sent", unit(g.FromSent.PerS, "requests/s"), note(g.FromSent)},
-			[]string{"Goodput from due", unit(g.FromDue.PerS, "requests/s"), note(g.FromDue)})
+			[]string{"Goodput from schedule", unit(g.FromDue.PerS, "requests/s"), note(g.FromDue)})
 	}
 	limit := "no limit"
 	if n := s.InFlight.Limit; n != nil {

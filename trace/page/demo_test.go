@@ -34,7 +34,7 @@ func demo() *Page {
 					Head:    []string{"Metric", "Mean", "p50", "p90", "p95", "p99", "p99.9"},
 					Rows: [][]string{
 						{"TTFT from send", "301.2", "212.0", "611.4", "874.9", "1,840.3", "4,112.0"},
-						{"TTFT from due", "301.9", "212.4", "612.0", "875.8", "1,843.1", "4,118.5"},
+						{"TTFT from schedule", "301.9", "212.4", "612.0", "875.8", "1,843.1", "4,118.5"},
 						{"ITL", "18.9", "17.8", "22.4", "26.1", "44.0", "–"},
 						{"TPOT", "19.3", "18.2", "24.8", "29.3", "41.0", "–"},
 					},
@@ -44,7 +44,7 @@ func demo() *Page {
 			{Title: "Traffic", Plots: []Plot{demoLengths(rng), demoArrivals(rng)}},
 			{
 				Title: "The client itself",
-				Notes: []Note{{Level: Info, Text: "Send lag is the time from due to the write on the socket."}, {Level: Bad, Text: "Garbage collection paused the client for 12 ms at 31:07."}},
+				Notes: []Note{{Level: Info, Text: "Send lag is the time from schedule to the write on the socket."}, {Level: Bad, Text: "Garbage collection paused the client for 12 ms at 31:07."}},
 				Plots: []Plot{demoLag(rng)},
 			},
 			{

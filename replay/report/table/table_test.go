@@ -210,7 +210,7 @@ func TestTurnsByRound(t *testing.T) {
 func TestSimulatedHasNoLag(t *testing.T) {
 	q := parquetOf(t, Run{"r", open(t, result.Run{Simulation: result.Simulation{Simulated: "a model"}}, resulttest.Answer(0, 10, 3, 20))})[0]
 	if q.SendLag != nil || *q.TTFTFromDue != 23 {
-		t.Errorf("lag %v, TTFT from due %v", q.SendLag, *q.TTFTFromDue)
+		t.Errorf("lag %v, TTFT from schedule %v", q.SendLag, *q.TTFTFromDue)
 	}
 }
 
