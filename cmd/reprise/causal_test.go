@@ -124,6 +124,7 @@ func TestOpenLoop(t *testing.T) {
 // A rate replaces the recorded times, a closed loop the schedule, and what warms
 // the server up is not measured.
 func TestSchedules(t *testing.T) {
+	long(t)
 	workload := filepath.Join(t.TempDir(), "w.parquet")
 	must(t, "synth", "baseline", "-n", "40", "-o", workload)
 	run, results, said := replayed(t, workload, "--rate", "constant:100", "--open-loop", "--warmup", "10", "--cooldown", "50ms", "--details")
@@ -157,6 +158,7 @@ func TestSchedules(t *testing.T) {
 // Ctrl-C ends a replay in good order: what was sent is finished and saved, the
 // report is printed, and no journal is left.
 func TestInterruptedReplayIsSaved(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	workload, results := filepath.Join(dir, "w.parquet"), filepath.Join(dir, "r.parquet")
 	must(t, "synth", "baseline", "-n", "3000", "-o", workload)

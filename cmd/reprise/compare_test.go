@@ -142,6 +142,7 @@ func TestCompareSet(t *testing.T) {
 
 // Two endpoints get the same requests; a run that is not trustworthy gives 4.
 func TestCompareEndpoints(t *testing.T) {
+	long(t)
 	w := targetWorkload(t, 12)
 	a, b := targetStart(t, "a", (*httptest.Server).Start), targetStart(t, "b", (*httptest.Server).Start)
 	dir := filepath.Join(t.TempDir(), "rounds")

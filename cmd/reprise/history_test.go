@@ -32,6 +32,7 @@ func recordRun(t *testing.T, dir string, i int, ttftMS int64, note string, stall
 
 // The exit codes of history: 0 whatever was found, 3 and 4 with --gate.
 func TestHistoryGate(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	check := func(want int, says string, args ...string) string {
 		t.Helper()

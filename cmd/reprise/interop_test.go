@@ -45,6 +45,7 @@ func interopFiles(t *testing.T) (trace, results string) {
 
 // Files are read by arrow-go, which is not the library that wrote them.
 func TestReadByArrow(t *testing.T) {
+	long(t)
 	trace, results := interopFiles(t)
 	for path, rows := range map[string]int64{trace: 50, results: 50} {
 		f, err := file.OpenParquetFile(path, false)

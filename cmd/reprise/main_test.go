@@ -114,6 +114,7 @@ func TestNotATrace(t *testing.T) {
 
 // Nothing is told of the steps on the way with --quiet.
 func TestQuiet(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	for _, args := range []string{
 		"sweep chat --preset l4-qwen2.5-0.5b --rates 5 --level-duration 5s --level-requests 0 --no-confirm",

@@ -305,6 +305,7 @@ func TestServersBehindBalancer(t *testing.T) {
 
 // A Prometheus server that answers nothing sensible fails nothing, and is said.
 func TestPrometheusThatFails(t *testing.T) {
+	long(t)
 	dir, sim := serverWorkload(t), newServerSim(t, "")
 	s := serverReplay(t, dir, sim.url, "--prometheus", sim.url, "--scrape", "gone=http://127.0.0.1:1", "--scrape-interval", "100ms")
 	if s.Servers != nil || !s.warns("server_metrics_failed") {

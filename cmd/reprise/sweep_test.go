@@ -92,6 +92,7 @@ func TestSweepGoesOn(t *testing.T) {
 }
 
 func TestSweepExitCodes(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	const preset = "--preset=l4-qwen2.5-0.5b --level-duration=2s --warmup=1 "
 	const short = preset + "--level-requests=0 --sustain=0s"
@@ -146,6 +147,7 @@ func TestCommandLine(t *testing.T) {
 // A sweep that was made knows the price of its contract; another file may say another
 // price, but not other clauses.
 func TestCapacityOfASweepTakesItsContract(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	const clauses = "clauses: [max ttft <= 1h, {clause: p50 e2e <= 1h, from: sent, where: input_tokens < 100000}]\n"
 	writeFiles(t, map[string]string{

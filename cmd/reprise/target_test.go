@@ -161,6 +161,7 @@ func TestReplayTargets(t *testing.T) {
 
 // TLS by the flags, HTTP/2 and a single API.
 func TestReplayTLSFlags(t *testing.T) {
+	long(t)
 	s := targetStart(t, "p", func(s *httptest.Server) {
 		s.EnableHTTP2, s.Config.ErrorLog = true, log.New(io.Discard, "", 0)
 		s.StartTLS()

@@ -111,6 +111,7 @@ func TestOutputsInheritTheTier(t *testing.T) {
 // What is made of files of two tiers is of the stricter one, and what an import
 // prints of the log is internal, whatever it releases.
 func TestStricterTierWins(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("log.jsonl", []byte(sharingLog(60)), 0o600); err != nil {
 		t.Fatal(err)

@@ -75,6 +75,7 @@ func (u *uncounted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A server that sends no usage is a success: lengths are estimates and say so in the
 // results and in every form of the report.
 func TestServerWithoutUsage(t *testing.T) {
+	long(t)
 	w, dir := targetWorkload(t, 12), t.TempDir()
 	contract := filepath.Join(dir, "c.yaml")
 	if err := os.WriteFile(contract, []byte("name: c\nclauses:\n  - output_tokens_per_s >= 1\n  - mean tpot <= 10s\n  - mean ttft <= 10s\n"+

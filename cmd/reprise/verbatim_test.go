@@ -153,6 +153,7 @@ func TestVerbatimReplay(t *testing.T) {
 
 // Text goes to nobody but its owner, and with no trace but its own.
 func TestVerbatimRefusals(t *testing.T) {
+	long(t)
 	log, dir := verbatimLog(t), t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	must(t, "import", log, "--tier", "raw", "-o", file("t.parquet"))
