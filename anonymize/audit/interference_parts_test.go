@@ -103,7 +103,7 @@ func TestMetadataThatDiffer(t *testing.T) {
 	}
 }
 
-// The columns in which rows differ are named, and so is a missing or a further row.
+// The check names the columns in which rows differ, and rows that are missing or added.
 func TestRowsThatDiffer(t *testing.T) {
 	rows := func(change func(rows []trace.Request) []trace.Request) anonymize.Source {
 		out := change(namedRows())

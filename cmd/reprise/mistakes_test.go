@@ -17,8 +17,8 @@ import (
 	"reprise/replay/openai"
 )
 
-// A stub is a server of which one thing is wrong.
-func stub(answers map[string]http.HandlerFunc) http.HandlerFunc {
+// faultyServer lists one model and answers 404, except at the given paths.
+func faultyServer(answers map[string]http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if f := answers[r.URL.Path]; f != nil {
 			f(w, r)
@@ -33,6 +33,7 @@ func stub(answers map[string]http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// says answers with a status and a body.
 func says(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -45,6 +46,7 @@ func says(status int, body string) http.HandlerFunc {
 func TestFirstMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "")
+	t.Setenv("HF_HUB_CACHE", "hub")
 	must(t, "synth", shortSpec(t), "-o", "w.parquet")
 	must(t, "simulate", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet")
 	var packed bytes.Buffer
@@ -58,9 +60,9 @@ func TestFirstMistakes(t *testing.T) {
 		"typo.yaml": "rate: 5\nurll: http://x\n", "tab.yaml": "rate:\t5\n\tspeed: 2\n", "keys.yaml": "requests: 3\narrivals: poisson:5\nlenghts: {input: 5, output: 5}\n",
 		"c1.yaml": "clauses: [p95 ttft < 1s]\n", "c2.yaml": "clauses: [p95 ttfb <= 1s]\n", "c3.yaml": "clauses: [ttft <= 1s]\n", "c4.yaml": "p95 ttft <= 1s\n", "c5.yaml": "clauses: [p95 ttft <= 500]\n",
 	})
-	plain := httptest.NewServer(stub(nil))
+	plain := httptest.NewServer(faultyServer(nil))
 	defer plain.Close()
-	sealed := httptest.NewUnstartedServer(stub(nil))
+	sealed := httptest.NewUnstartedServer(faultyServer(nil))
 	sealed.Config.ErrorLog = log.New(io.Discard, "", 0)
 	sealed.StartTLS()
 	defer sealed.Close()
@@ -82,9 +84,9 @@ func TestFirstMistakes(t *testing.T) {
 		code   int
 		want   string // all of stderr, but for the line about tails and that about --help
 	}{
-		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: stub(map[string]http.HandlerFunc{"/v1/completions": counted(1 << 20)}), code: 0, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nendpoint: for the same text the server counts 456 % more tokens than o200k_base (356 in place of 64), so prompts have other lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json\n"},
-		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: stub(map[string]http.HandlerFunc{"/v1/completions": counted(20)}), code: 4, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nreprise: the run is not trustworthy; the report says why\n"},
-		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: stub(map[string]http.HandlerFunc{"/v1/models": says(200, `{"data":[{"id":"m","max_model_len":16}]}`), "/v1/completions": counted(20)}), code: 4, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nendpoint: the server's context is 16 tokens, and 3 of 3 requests need more, up to 44: it will refuse or cut them. Serve a longer context (vLLM: --max-model-len), or leave them out of the workload\nreprise: the run is not trustworthy; the report says why\n"},
+		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": counted(1 << 20)}), code: 0, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nendpoint: for the same text the server counts 456 % more tokens than o200k_base (356 in place of 64), so prompts have other lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json\n"},
+		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": counted(20)}), code: 4, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nreprise: the run is not trustworthy; the report says why\n"},
+		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: faultyServer(map[string]http.HandlerFunc{"/v1/models": says(200, `{"data":[{"id":"m","max_model_len":16}]}`), "/v1/completions": counted(20)}), code: 4, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nendpoint: the server's context is 16 tokens, and 3 of 3 requests need more, up to 44: it will refuse or cut them. Serve a longer context (vLLM: --max-model-len), or leave them out of the workload\nreprise: the run is not trustworthy; the report says why\n"},
 		{line: "replay w.parquet --url URL --template-tokens 3 --force-output=false -o x.parquet" + trusting, server: new(uncounted).ServeHTTP, code: 0, want: "endpoint: http://ADDRESS, completions, model m; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, 3 tokens shorter for the template, as --template-tokens says\nanswers that were odd: 3 without usage\n"},
 		{line: "replay w.parquet --url " + strings.TrimPrefix(plain.URL, "http://") + " -o x.parquet", code: 1, want: "reprise: POST http://ADDRESS/v1/completions: HTTP 404: \"404 page not found\"\nThe server lists its models, but has no completions, chat or responses API below the path of --url.\n"},
 		{line: "replay w.parquet --url " + strings.Replace(plain.URL, "http", "https", 1) + " -o x.parquet", code: 1, want: "reprise: GET https://ADDRESS/v1/models: tls: first record does not look like a TLS handshake\nThe server does not speak TLS at this port: write http:// in --url.\n"},
@@ -92,18 +94,18 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "replay w.parquet --url " + sealed.URL + " -o x.parquet", code: 1, want: "reprise: GET https://ADDRESS/v1/models: tls: failed to verify certificate: x509: certificate signed by unknown authority\nIf the certificate is your own, trust its authority with --tls-ca FILE, or skip the check with --tls-insecure.\n"},
 		{line: "replay w.parquet --url http://127.0.0.1:1 -o x.parquet", code: 1, want: "reprise: GET http://127.0.0.1:1/v1/models: dial tcp 127.0.0.1:1: connect: connection refused\nCheck that the server runs and that --url names it.\n"},
 		{line: "replay w.parquet --proxy http://127.0.0.1:1 --url http://10.0.0.1:8000 -o x.parquet", code: 1, want: "reprise: GET http://10.0.0.1:8000/v1/models: proxyconnect tcp: dial tcp 127.0.0.1:1: connect: connection refused\nThe proxy did not answer, and the server was not asked. --proxy none goes without it, as do hosts in NO_PROXY.\n"},
-		{line: "replay w.parquet --url URL -o x.parquet", server: stub(map[string]http.HandlerFunc{"/v1/models": says(200, "<html>Welcome</html>")}), code: 1, want: "reprise: GET http://ADDRESS/v1/models: what came back is a page of HTML, and no list of models\nCheck the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model.\n"},
-		{line: "replay w.parquet --url URL/ui -o x.parquet", server: stub(nil), code: 1, want: "reprise: GET http://ADDRESS/ui/v1/models: HTTP 404: \"404 page not found\"\nCheck the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model.\n"},
-		{line: "replay w.parquet --url URL -o x.parquet", server: stub(map[string]http.HandlerFunc{"/v1/models": says(404, "<html>nginx</html>")}), code: 1, want: "reprise: GET http://ADDRESS/v1/models: HTTP 404\nCheck the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model.\n"},
-		{line: "replay w.parquet --url URL -o x.parquet", server: stub(map[string]http.HandlerFunc{"/v1/models": says(200, `{"data":[{"id":"a"},{"id":"b"}]}`)}), code: 1, want: "reprise: GET http://ADDRESS/v1/models: the server has 2 models\nName one with --model: a, b.\n"},
-		{line: "replay w.parquet --url URL -o x.parquet", server: stub(map[string]http.HandlerFunc{"/v1/models": says(200, `{"data":[]}`)}), code: 1, want: "reprise: GET http://ADDRESS/v1/models: the server lists no model\nCheck the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model.\n"},
-		{line: "replay w.parquet --url URL -o x.parquet", server: stub(map[string]http.HandlerFunc{"/v1/completions": says(200, `{"choices":[{"text":"a"}]}`)}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: a stream of one token failed (incomplete), though the same request without a stream succeeds\nEvery token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off.\n"},
-		{line: "replay w.parquet --url URL -o x.parquet", server: stub(map[string]http.HandlerFunc{"/v1/completions": says(200, "hello\n\n")}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: what came back with HTTP 200 is text that is not JSON, and no answer of the API\nEvery token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off.\n"},
-		{line: "replay w.parquet --url URL -o x.parquet", server: stub(map[string]http.HandlerFunc{"/v1/completions": says(200, "")}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: what came back with HTTP 200 is empty, and no answer of the API\nEvery token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off.\n"},
-		{line: "replay w.parquet --url URL -o x.parquet", server: stub(map[string]http.HandlerFunc{"/v1/completions": says(400, `{"error":{"message":"This model's maximum context length is 16 tokens."}}`)}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: HTTP 400: \"This model's maximum context length is 16 tokens.\"\n"},
-		{line: "replay w.parquet --url URL -o x.parquet", server: stub(map[string]http.HandlerFunc{"/v1/completions": says(500, `{"error":{"message":"CUDA out of memory"}}`)}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: HTTP 500: \"CUDA out of memory\"\nThe server failed at a request of one token: its log says why.\n"},
+		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/models": says(200, "<html>Welcome</html>")}), code: 1, want: "reprise: GET http://ADDRESS/v1/models: what came back is a page of HTML, and no list of models\nCheck the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model.\n"},
+		{line: "replay w.parquet --url URL/ui -o x.parquet", server: faultyServer(nil), code: 1, want: "reprise: GET http://ADDRESS/ui/v1/models: HTTP 404: \"404 page not found\"\nCheck the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model.\n"},
+		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/models": says(404, "<html>nginx</html>")}), code: 1, want: "reprise: GET http://ADDRESS/v1/models: HTTP 404\nCheck the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model.\n"},
+		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/models": says(200, `{"data":[{"id":"a"},{"id":"b"}]}`)}), code: 1, want: "reprise: GET http://ADDRESS/v1/models: the server has 2 models\nName one with --model: a, b.\n"},
+		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/models": says(200, `{"data":[]}`)}), code: 1, want: "reprise: GET http://ADDRESS/v1/models: the server lists no model\nCheck the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model.\n"},
+		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": says(200, `{"choices":[{"text":"a"}]}`)}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: a stream of one token failed (incomplete), though the same request without a stream succeeds\nEvery token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off.\n"},
+		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": says(200, "hello\n\n")}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: what came back with HTTP 200 is text that is not JSON, and no answer of the API\nEvery token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off.\n"},
+		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": says(200, "")}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: what came back with HTTP 200 is empty, and no answer of the API\nEvery token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off.\n"},
+		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": says(400, `{"error":{"message":"This model's maximum context length is 16 tokens."}}`)}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: HTTP 400: \"This model's maximum context length is 16 tokens.\"\n"},
+		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": says(500, `{"error":{"message":"CUDA out of memory"}}`)}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: HTTP 500: \"CUDA out of memory\"\nThe server failed at a request of one token: its log says why.\n"},
 		{line: "replay http://127.0.0.1:1 w.parquet", code: 2, want: "reprise: too many arguments: what is \"w.parquet\"? reprise replay WORKLOAD [--url URL]\n"},
-		{line: "replay w.parquet --url URL", server: stub(nil), code: 2, want: "reprise: say where the results go: -o FILE.parquet\n"},
+		{line: "replay w.parquet --url URL", server: faultyServer(nil), code: 2, want: "reprise: say where the results go: -o FILE.parquet\n"},
 		{line: "replay w.parquet r.parquet", code: 2, want: "reprise: too many arguments: what is \"r.parquet\"? reprise replay WORKLOAD [--url URL]\n"},
 		{line: "replay w.parquet -o", code: 2, want: "reprise: --output needs a value: --output FILE\n"},
 		{line: "replay w.parquet --rate -5 -o x.parquet", code: 2, want: "reprise: --rate: \"-5\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n"},
@@ -115,7 +117,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "replay w.parquet --start 5s --end 1s --dry-run", code: 2, want: "reprise: the window from 5s to 1s is empty\n"},
 		{line: "replay w.parquet --sample 50 --dry-run", code: 2, want: "reprise: --sample: want a share above 0, up to 1, such as 0.1 or 10%\n"},
 		{line: "replay w.parquet --tokenizer gpt4 --dry-run", code: 2, want: "reprise: unknown tokenizer \"gpt4\": want one of cl100k_base, o200k_base, p50k_base, r50k_base, or the path of a tokenizer.json\n"},
-		{line: "replay w.parquet --tokenizer meta-llama/Llama-3-8B --dry-run", code: 2, want: "reprise: --tokenizer: meta-llama/Llama-3-8B is no file, and no model in Hugging Face's cache, /root/.cache/huggingface/hub: name the path of its tokenizer.json\n"},
+		{line: "replay w.parquet --tokenizer meta-llama/Llama-3-8B --dry-run", code: 2, want: "reprise: --tokenizer: meta-llama/Llama-3-8B is no file, and no model in Hugging Face's cache, hub: name the path of its tokenizer.json\n"},
 		{line: "replay w.parquet '--url http://x' --dry-run", code: 2, want: "reprise: \"--url http://x\" is one word, with its quotes: write --url http://x\n"},
 		{line: "replay w.parquet --extra-body {temperature:0} --url http://127.0.0.1:1 -o x.parquet", code: 2, want: "reprise: --extra-body: extra request fields: not valid JSON at byte 2: write an object in quotes, such as '{\"temperature\":0}'\n"},
 		{line: "replay w.parquet --config typo.yaml --dry-run", code: 2, want: "reprise: typo.yaml:2:1: unknown key \"urll\": did you mean url?\n"},

@@ -146,8 +146,8 @@ func blob(t *testing.T, files map[string][]byte, d descriptor) []byte {
 	return data
 }
 
-// imageFiles are the files of an image for a processor, by the descriptors from its
-// index on, all of which hold.
+// imageFiles returns the files of an image for a processor. It checks every digest on the
+// way from the index to the layers.
 func imageFiles(t *testing.T, image []byte, arch string) (imageConfig, []entry, []*tar.Header) {
 	t.Helper()
 	files := map[string][]byte{}

@@ -18,7 +18,7 @@ import (
 )
 
 // openTokenizer opens the tokenizer of a workload's prompts: that of --tokenizer, else the
-// workload's own. A tokenizer.json, of which a workload knows the digest alone, is looked
+// workload's own. A workload knows only the digest of a tokenizer.json: the file is looked
 // for beside the workload, in the current folder and in Hugging Face's cache. A plan that
 // does not find it estimates with o200k_base.
 func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Encoding, error) {

@@ -40,7 +40,8 @@ func (f *AdminListen) Check() error {
 }
 
 // open begins to listen, unless that has begun or nobody asks, and says where. It
-// listens until ctx ends or close is called, of which there is one for who opened it.
+// listens until ctx ends or the caller that opened it calls closeAll, which does nothing
+// for the others.
 func (f *AdminListen) open(ctx context.Context, cmd *cobra.Command) (closeAll func(), err error) {
 	if f.address == "" || f.monitor != nil {
 		return func() {}, nil

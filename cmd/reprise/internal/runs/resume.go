@@ -15,8 +15,8 @@ import (
 	"reprise/replay/result"
 )
 
-// checkJournal refuses to begin where the journal of another run stands beside the
-// output: it is all that is left of that run. An empty one holds nothing.
+// checkJournal refuses to begin when the journal of another run is beside the output:
+// nothing else is left of that run. An empty journal holds nothing.
 func (f *Replay) checkJournal() error {
 	name := result.JournalName(f.Out)
 	if info, err := os.Stat(name); err != nil || info.Size() == 0 {
