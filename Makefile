@@ -33,6 +33,7 @@ release: ## archives, SBOMs, image and checksums for all platforms, to dist/; se
 
 release-test: release ## run what can be run of dist/ here, and look into the rest
 	REPRISE_TEST_DIST=$(CURDIR)/dist $(GO) test -count=1 -v -run Dist ./cmd/internal/release
+	REPRISE_TEST_RELEASE=1 $(GO) test -count=1 -v -run Dist ./cmd/internal/release
 
 bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...

@@ -70,7 +70,7 @@ func (h *History) headline() string {
 	case h.Judged():
 		return "No change found in " + page.Many(int64(h.Series[0].Trusted), "run")
 	}
-	return "Too few runs to find a change"
+	return "Too few trusted runs to find a change"
 }
 
 // findings are the changes of a series and what was not judged, a sentence each.

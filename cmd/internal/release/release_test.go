@@ -253,7 +253,7 @@ func testDist(t *testing.T) string {
 		return dir
 	}
 	if os.Getenv("REPRISE_TEST_RELEASE") == "" {
-		t.Skip("builds a release twice, in minutes: set REPRISE_TEST_RELEASE=1, or make release-test")
+		t.Skip("builds a release twice, in minutes: make release-test sets REPRISE_TEST_RELEASE")
 	}
 	if runtime.GOOS != "linux" {
 		t.Skip("the image is for Linux")
