@@ -39,8 +39,11 @@
 //     skipped, when too many stop the reading, notes, errors by file, line and column
 //   - records.go: input cut into records: lines, elements of a JSON array, JSON objects one
 //     after the other; the limit of 64 MiB
+//   - records_envelope.go: the list of records in the answer of an API, pages one after the
+//     other
 //   - rows.go: a record as a row with values by dotted path; JSON decoding; JSON packed in
 //     strings; the view that a format has of a row
+//   - rows_members.go: rows that are members of lists in a record, such as spans
 //   - rows_csv.go: rows of CSV with a header
 //   - rows_csv_dialect.go: the delimiter, quotes and decimal marks of a CSV file, told from
 //     its first rows
@@ -70,7 +73,8 @@
 //   - log_gateway_csv.go: gateway-csv, with the columns request_json and response_json
 //   - log_batch.go: openai-batch: requests and responses of OpenAI's Batch API and vLLM's
 //     run_batch, joined by custom_id
-//   - log_langfuse.go: langfuse, exported observations: generations, usage by type, traces
+//   - log_langfuse.go: langfuse, observations in all forms of export: generations, those
+//     recorded twice, usage by type, traces
 //     as sessions
 //   - log_litellm.go: litellm-spend and litellm-log: spend logs and the query that exports
 //     them, logging payloads, cut prompts, logged block hashes

@@ -35,6 +35,9 @@ func detectFormat(head []byte) (Format, error) {
 	if len(bytes.TrimSpace(head)) == 0 {
 		return Format{}, errors.New("the input is empty")
 	}
+	if list, records := envelopeList(head); list != "" {
+		head = records
+	}
 	for _, f := range Formats() {
 		if f.detect != nil && f.detect(head) {
 			return f, nil
@@ -123,6 +126,7 @@ func (p *parquetFile) kind() *parquetKind {
 		{basetenFormat(), hasBaseten, openBasetenParquet},
 		{wildChatFormat(), hasWildChat, wildChat.openParquet},
 		{lmsysFormat(), hasLMSYS, lmsys.openParquet},
+		{langfuseFormat(), hasLangfuse, openLangfuseParquet},
 	} {
 		if kind.detect(has) {
 			return &kind

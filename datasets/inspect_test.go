@@ -69,13 +69,15 @@ payload: messages () 1
 `,
 		// Nothing of use.
 		"a,b\n1,2\n": "a: whole number (1) 1\nb: whole number (2) 1\n\nno field looks like a prompt or its number of tokens",
-		`{"page":1,"data":[{"n":1},{"n":2}]}`: `page: whole number (1) 1
-data[].n: whole number (1 to 2) 1
+		`{"page":1,"answers":[{"n":1},{"n":2}]}`: `page: whole number (1) 1
+answers[].n: whole number (1 to 2) 1
 
-its records are in the list data`,
-		`{"page":1,"data":[` + strings.Repeat(`{"n":1},`, 10_000): "\nits records are in the list data",
-		"2026-01-02T03:04:05Z,zqx,5\n":                            "\nthe first row does not look like names of columns: write a header above it",
-		"\x7fELF\x00\x01\n\xff\xfe\x00\n":                         "\nit is neither JSON nor CSV nor Parquet",
+its records are in the list answers`,
+		`{"page":1,"answers":[` + strings.Repeat(`{"n":1},`, 10_000): "\nits records are in the list answers",
+		// In a list that is read without a word.
+		`{"page":1,"data":[{"n":1},{"n":2}]}`: "n: whole number (1 to 2) 2\n\nno field looks like a prompt or its number of tokens",
+		"2026-01-02T03:04:05Z,zqx,5\n":        "\nthe first row does not look like names of columns: write a header above it",
+		"\x7fELF\x00\x01\n\xff\xfe\x00\n":     "\nit is neither JSON nor CSV nor Parquet",
 		`{"latency":5,"response_time":7,"end":"2026-01-02T03:04:05Z","input_tokens":1,"cached_input_tokens":1,"max_tokens":5}`: `latency: whole number (5) 1
 response_time: whole number (7) 1
 end: date (2026-01-02 03:04) 1

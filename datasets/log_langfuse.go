@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // langfuseFields is where exports of Langfuse have their fields, in the spelling
@@ -18,6 +19,7 @@ var langfuseFields = Mapping{
 	"user":             {"user_id", "userId"},
 	"session":          {"session_id", "sessionId", "trace_id", "traceId"},
 	"model":            {"provided_model_name", "providedModelName", "model"},
+	"kind":             {"kind_of_call"},
 	"max_tokens":       {"max_tokens"},
 	"temperature":      {"temperature"},
 	"error":            {"failed"},
@@ -41,42 +43,60 @@ var (
 		"tokens.cached": "usage_details|usageDetails|usage", "tokens.reasoning": "usage_details|usageDetails|usage",
 		"max_tokens":  "model_parameters.max_completion_tokens|model_parameters.max_tokens|modelParameters.max_completion_tokens|modelParameters.max_tokens",
 		"temperature": "model_parameters.temperature|modelParameters.temperature",
-		"failed":      "level", "ttft": "completion_start_time|completionStartTime", "e2e": "end_time|endTime",
+		"failed":      "level", "kind_of_call": "type", "e2e": "end_time|endTime",
+		"ttft":          "completion_start_time|completionStartTime|time_to_first_token|timeToFirstToken",
 		"text.messages": "input.messages", "text.prompt": "input", "text.output": "output",
 	}
 	langfuseReads = []SourceField{
 		fieldAt("model_parameters|modelParameters", "", packed),
-		fieldAt("type", "", decides),
+		fieldAt("id|parent_observation_id|parentObservationId", "", "read to tell a call that was recorded twice, and not kept"),
+		fieldAt("latency", "", "tells the unit of the time to first token"),
+		fieldAt("observations", "", "the observations, whose fields these are"),
+		fieldAt("trace.sessionId|trace.session_id", "session turn parents", ""),
+		fieldAt("trace.userId|trace.user_id", "user", ""),
 	}
 )
 
-// langfuseFormat reads observations as Langfuse exports them: CSV, a JSON array
-// or JSON lines. The rules:
+// langfuseFormat reads observations as Langfuse exports them: the download of a trace,
+// answers of its API in both versions, and exports as CSV, Parquet, a JSON array or
+// JSON lines. The rules:
 //
-//   - Only observations of type GENERATION are calls of a model; the others are
-//     left out.
+//   - Observations of types GENERATION and EMBEDDING are calls of a model; the others
+//     are left out. A generation around another one is the same call, recorded by a
+//     framework and by the client below it: the inner one counts.
 //   - Dates without a zone are UTC, as ClickHouse writes them.
 //   - The types of usage add up: Langfuse takes each detail, such as
 //     input_cached_tokens or output_reasoning_tokens, out of input and output when
 //     it stores a usage of OpenAI's. So the length of the prompt is the sum of all
-//     types of input, unless total shows that input holds the details already.
+//     types of input, unless total shows that input holds the details already. What
+//     older versions name prompt_details and completion_details is within input and
+//     output.
 //   - Without a session, the calls of one trace are taken as one.
 func langfuseFormat() Format {
 	detect := detectObject(func(has func(string) bool) bool {
-		return has("type") && (has("start_time") && (has("usage_details") || has("trace_id")) ||
-			has("startTime") && (has("usageDetails") || has("traceId")))
+		return has("observations") && (has("trace") || has("id")) ||
+			has("type") && (has("start_time") && (has("usage_details") || has("trace_id")) ||
+				has("startTime") && (has("usageDetails") || has("traceId")))
 	})
 	columns := detectColumns("type", "start_time", "usage_details")
 	camel := detectColumns("type", "startTime", "usageDetails")
 	return Format{
 		Name:    "langfuse",
 		reads:   append(mappedFields(langfuseFields, langfuseMade), langfuseReads...),
-		About:   "observations exported from Langfuse, as CSV, a JSON array or JSON lines",
+		About:   "Langfuse: a downloaded trace, answers of its API, and exports as CSV, Parquet, a JSON array or JSON lines",
 		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
 		dated:   true,
 		detect:  func(head []byte) bool { return detect(head) || columns(head) || camel(head) },
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			if start := bytes.TrimSpace(head); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
+			start := bytes.TrimSpace(head)
+			switch {
+			case isParquet(head):
+				p, err := spoolParquet(in)
+				if err != nil {
+					return nil, err
+				}
+				return openLangfuseParquet(p, o, s)
+			case len(start) > 0 && (start[0] == '{' || start[0] == '['):
 				all, first := jsonInput(in, head, s)
 				return openLangfuse(all, first, o, s)
 			}
@@ -90,8 +110,29 @@ func langfuseFormat() Format {
 	}
 }
 
+// hasLangfuse tells the columns of a Parquet export.
+func hasLangfuse(has func(column string) bool) bool {
+	return has("type") && has("start_time") && has("trace_id") && (has("usage_details") || has("parent_observation_id"))
+}
+
+func openLangfuseParquet(p *parquetFile, o Options, s *Source) (decoder, error) {
+	all, first, err := p.admitted(s.fields)
+	if err != nil {
+		return nil, p.close(err)
+	}
+	d, err := openLangfuse(all, first, o, s)
+	if err != nil {
+		return nil, p.close(err)
+	}
+	return d, nil
+}
+
 func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
-	d, err := openView(all, first, showLangfuse, langfuseFields, o, s)
+	observations := func(in rows, tell *notes) rows {
+		inner := func(all []memberRow) []memberRow { return innerGenerations(all, tell) }
+		return &memberRows{in: in, lists: [][]string{{"observations"}}, settle: inner}
+	}
+	d, err := openView(observations(all, &s.notes), observations(first, new(notes)), showLangfuse, langfuseFields, o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -100,26 +141,80 @@ func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
 }
 
 const (
-	noteOtherObservations = "observations that are no generations were left out"
+	noteOtherObservations = "observations that are no calls of a model were left out"
 	noteNoMessages        = "prompts that are not messages, of which only the lengths were read"
+	noteOuterCalls        = "calls around another call were left out, as the same one recorded twice"
+	noteEmptyCalls        = "calls with neither a prompt nor usage were left out"
+	noteMoreInTotal       = "calls whose total is more than input and output: the rest, such as thoughts, is in neither length"
 )
 
+// wantLangfuseFields is said where Langfuse left out what it was not asked for.
+const wantLangfuseFields = "it has neither usage nor input: export it again with the field groups core, basic, time, model, usage, metrics and io"
+
+// innerGenerations leaves out the generations of one trace that have another one below.
+func innerGenerations(all []memberRow, tell *notes) []memberRow {
+	parents := map[string]string{}
+	ids := make([]string, len(all)) // of generations
+	for i, m := range all {
+		id, parent, kind := observationOf(m)
+		if parents[id] = parent; kind == "GENERATION" {
+			ids[i] = id
+		}
+	}
+	outer := map[string]bool{}
+	for _, id := range ids {
+		for id = parents[id]; id != "" && !outer[id]; id = parents[id] { // a circle ends too
+			outer[id] = true
+		}
+	}
+	inner := all[:0]
+	for i, m := range all {
+		if ids[i] != "" && outer[ids[i]] {
+			tell.count(noteOuterCalls)
+		} else {
+			inner = append(inner, m)
+		}
+	}
+	return inner
+}
+
+// observationOf returns what tells an observation and the one around it.
+func observationOf(r row) (id, parent, kind string) {
+	v, _ := r.value("id")
+	up, _, _ := findFirst(r, []string{"parent_observation_id", "parentObservationId"})
+	of, _ := r.value("type")
+	return plain(v), plain(up), strings.ToUpper(plain(of))
+}
+
 func showLangfuse(r row, tell *notes) (row, error) {
-	if kind, _ := r.value("type"); !strings.EqualFold(plain(kind), "GENERATION") {
+	v := newView(r)
+	switch _, _, kind := observationOf(r); kind {
+	case "GENERATION":
+	case "EMBEDDING":
+		v.put("kind_of_call", "embedding", "type")
+	default:
 		tell.count(noteOtherObservations)
 		return nil, nil
 	}
-	v := newView(r)
 	for _, name := range []string{"usage_details", "usageDetails", "usage", "model_parameters", "modelParameters"} {
 		if !v.unpack(name) {
 			return nil, badAt(r, name, name+": want JSON")
 		}
 	}
+	if in, ok := r.(memberRow); ok { // what a trace says of all its observations
+		for _, name := range [][2]string{{"session_id", "sessionId"}, {"user_id", "userId"}} {
+			of, _, found := findFirst(in.row, []string{"trace." + name[1], "trace." + name[0], name[1], name[0]})
+			if found && !hasAny(r, name[0], name[1]) {
+				v.made[name[0]] = of
+			}
+		}
+	}
 	v.latencies(langfuseTimes, 0, tell)
+	v.firstTokenOf("time_to_first_token", "timeToFirstToken")
 	if level, _ := r.value("level"); plain(level) == "ERROR" {
 		v.put("failed", true, "level")
 	}
-	langfuseTokens(v)
+	langfuseTokens(v, tell)
 	// The SDKs write inf and words for parameters that were not set: only numbers
 	// are taken.
 	found, origin, _ := findFirst(v, []string{"model_parameters", "modelParameters"})
@@ -133,45 +228,91 @@ func showLangfuse(r row, tell *notes) (row, error) {
 		v.put("temperature", t, origin)
 	}
 	langfuseText(v, tell)
-	return v, nil
+	switch {
+	case hasAny(v, "tokens.input", "text.messages", "text.prompt"):
+		return v, nil
+	case hasAny(v, "failed"):
+		tell.count(noteFailedSpans)
+	case hasAny(v, "usage_details", "usageDetails", "usage", "input"):
+		tell.count(noteEmptyCalls)
+	default:
+		return nil, badAt(r, "", wantLangfuseFields)
+	}
+	return nil, nil
+}
+
+// firstTokenOf makes "ttft" of a length of time whose unit is that of the latency
+// beside it, which the start and the end tell: exports have seconds or milliseconds.
+func (v viewRow) firstTokenOf(names ...string) {
+	ttft, origin, ok := findFirst(v, names)
+	latency, hasLatency := v.value("latency")
+	made, ended := v.made["e2e"]
+	if _, seen := v.made["ttft"]; seen || !ok || !hasLatency || !ended {
+		return
+	}
+	length, err := strconv.ParseFloat(plain(latency), 64)
+	first, err2 := strconv.ParseFloat(plain(ttft), 64)
+	e2e, err3 := strconv.ParseFloat(plain(made), 64) // in ns
+	if err != nil || err2 != nil || err3 != nil || !(first >= 0) || !(first < length) {
+		return
+	}
+	for _, unit := range []time.Duration{time.Second, time.Millisecond} {
+		if ns := length * float64(unit); ns > 0.99*e2e-2e6 && ns < 1.01*e2e+2e6 && e2e > 1e7 {
+			v.put("ttft", integer(int64(first*float64(unit))), origin)
+			return
+		}
+	}
 }
 
 // langfuseTokens makes "tokens" of the types of usage. Which of them are there
 // is the choice of whoever logged them.
-func langfuseTokens(v viewRow) {
+func langfuseTokens(v viewRow, tell *notes) {
 	found, origin, _ := findFirst(v, []string{"usage_details", "usageDetails", "usage"})
 	usage, _ := found.(map[string]any)
-	sums := map[string]int64{}
+	if unit := plain(usage["unit"]); unit != "" && unit != "TOKENS" {
+		return // characters, seconds or images
+	}
+	counts, within := map[string]int64{}, map[string]int64{} // what adds up, and what input and output hold
 	for name, value := range usage {
 		n, ok := countOf(plain(value))
-		if !ok {
-			continue
-		}
-		side := "input"
+		inPrompt, inAnswer := strings.HasPrefix(name, "prompt_"), strings.HasPrefix(name, "completion_")
+		sums := counts
 		switch {
+		case !ok:
+			continue
+		case strings.Contains(name, "_details."):
+			sums = within
 		case strings.Contains(name, "input"):
+			inPrompt = true
 		case strings.Contains(name, "output"):
-			side = "output"
-		default:
-			continue
+			inAnswer = true
 		}
-		sums[side] += int64(n)
+		written := strings.Contains(name, "creat") || strings.Contains(name, "write")
 		switch {
-		case side == "input" && strings.Contains(name, "cache") && !strings.Contains(name, "creat") && !strings.Contains(name, "write"):
-			sums["cached"] += int64(n)
-		case strings.Contains(name, "reasoning"):
-			sums["reasoning"] += int64(n)
+		case inPrompt:
+			sums["input"] += int64(n)
+			if strings.Contains(name, "cache") && !written {
+				counts["cached"] += int64(n)
+			}
+		case inAnswer:
+			sums["output"] += int64(n)
+			if strings.Contains(name, "reasoning") {
+				counts["reasoning"] += int64(n)
+			}
 		}
 	}
 	total, _ := countOf(plain(usage["total"]))
 	input, ok := countOf(plain(usage["input"]))
 	output, ok2 := countOf(plain(usage["output"]))
-	if ok && ok2 && total > 0 && int64(total) == int64(input)+int64(output) {
-		sums["input"], sums["output"] = int64(input), int64(output)
+	switch rest := int64(total) - counts["input"] - counts["output"]; {
+	case ok && ok2 && total > 0 && int64(total) == int64(input)+int64(output):
+		counts["input"], counts["output"] = int64(input), int64(output)
+	case ok && ok2 && rest > 0:
+		tell.count(noteMoreInTotal)
 	}
 	tokens := map[string]any{}
-	for name, n := range sums {
-		tokens[name] = number(strconv.FormatInt(n, 10))
+	for name, n := range counts {
+		tokens[name] = integer(n)
 	}
 	v.put("tokens", tokens, origin)
 }

@@ -1,8 +1,12 @@
 package datasets
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"reprise/trace"
 )
 
 // observation is a generation with the given fields.
@@ -25,7 +29,11 @@ func TestLangfuseUsage(t *testing.T) {
 		`{"input":10,"input_cached_tokens":0,"output":3,"total":13}`: "in=10 out=3 cached=0",
 		`{"input_tokens":10,"output_tokens":3}`:                      "in=10 out=3",
 		`{"input":10,"input_audio":null,"output":3,"other":7}`:       "in=10 out=3",
-		`"{\"input\":10,\"output\":3}"`:                              "in=10 out=3",
+		// Of older versions, whose details are within input and output.
+		`{"input":10,"prompt_details.cache_read":6,"output":5,"completion_details.reasoning":4,"total":15}`: "in=10 out=5 cached=6 reasoning=4",
+		`{"input":10,"prompt_details.cache_read":6,"output":5,"completion_details.reasoning":4}`:            "in=10 out=5 cached=6 reasoning=4",
+		`{"input":10,"output":3,"total":13,"unit":"TOKENS"}`:                                                "in=10 out=3",
+		`"{\"input\":10,\"output\":3}"`:                                                                     "in=10 out=3",
 	} {
 		in := strings.Replace(observation(""), `{"input":10,"output":3}`, usage, 1)
 		wantEntries(t, in, Options{}, when+want)
@@ -71,15 +79,75 @@ func TestLangfuseForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, all, []string{want, want, want + ` user:"q" chat`})
-	for _, kind := range []string{"SPAN", "EVENT", "AGENT", "TOOL", "EMBEDDING", ""} {
+	for _, kind := range []string{"SPAN", "EVENT", "AGENT", "TOOL", ""} {
 		wantEntries(t, strings.Replace(one, "GENERATION", kind, 1), Options{})
 	}
+	wantEntries(t, strings.Replace(one, "GENERATION", "EMBEDDING", 1), Options{}, want+" embedding")
+}
+
+// A trace as the page of a trace saves it and as the API returns it, and pages of
+// observations.
+func TestLangfuseTraces(t *testing.T) {
+	generation := func(id, parent, kind, at string, more string) string {
+		return fmt.Sprintf(`{"id":%q,"traceId":"t","parentObservationId":%q,"type":%q,"startTime":"2026-01-02T03:04:%s.500Z","endTime":"2026-01-02T03:04:%s.700Z"%s}`, id, parent, kind, at, at, more)
+	}
+	usage := `,"usageDetails":{"input":10,"output":3}`
+	all := `[` + generation("c2", "w", "GENERATION", "06", usage) + ",\n" + generation("w", "a", "GENERATION", "05", `,"usageDetails":{"input":99,"output":9}`) + "," +
+		generation("a", "", "AGENT", "05", `,"usageDetails":{"input":109,"output":12}`) + "," + generation("c1", "a", "GENERATION", "05", usage) + "," +
+		generation("loop", "loop", "GENERATION", "05", usage) + "]"
+	want := []string{"490923h4m6.5s session=s user=u in=10 out=3 e2e=200ms", "490923h4m5.5s session=s user=u in=10 out=3 e2e=200ms"}
+	for _, in := range []string{
+		`{"trace":{"id":"t","sessionId":"s","userId":"u","input":"x"},"observations":` + all + "}",
+		"{\n  \"id\": \"t\", \"sessionId\":\"s\",\"userId\":\"u\", \"observations\":" + all + "\n}",
+		`{"data":[{"id":"t","sessionId":"s","userId":"u","observations":` + all + `}],"meta":{"page":1}}`,
+	} {
+		info := wantEntries(t, in, Options{}, want...)
+		if info.Format != "langfuse" {
+			t.Errorf("read as %s", info.Format)
+		}
+		wantNote(t, info, noteOuterCalls+": 2")
+		wantNote(t, info, noteOtherObservations+": 1")
+	}
+	page := `{"data":[` + generation("c1", "", "GENERATION", "05", usage+`,"latency":0.2,"timeToFirstToken":0.05`) + `,` +
+		generation("c2", "", "GENERATION", "06", usage+`,"latency":200,"timeToFirstToken":50`) + `],"meta":{"page":1,"limit":2}}`
+	first := "490923h4m5.5s session=t in=10 out=3 ttft=50ms e2e=200ms"
+	second := "490923h4m6.5s session=t in=10 out=3 ttft=50ms e2e=200ms"
+	wantEntries(t, page+"\n"+page, Options{}, first, second, first, second)
+	wantNote(t, wantEntries(t, strings.Replace(observation(""), `"output":3`, `"output":3,"total":90`, 1), Options{},
+		"490923h4m5.5s session=t e2e=1.5s in=10 out=3"), noteMoreInTotal+": 1")
+}
+
+// A Parquet file as Langfuse's storage export writes it: snake_case, maps.
+func TestLangfuseParquet(t *testing.T) {
+	type exported struct {
+		ID     string            `parquet:"id"`
+		Trace  string            `parquet:"trace_id"`
+		Type   string            `parquet:"type"`
+		Start  time.Time         `parquet:"start_time,timestamp(microsecond)"`
+		End    *time.Time        `parquet:"end_time,optional,timestamp(microsecond)"`
+		Input  *string           `parquet:"input,optional"`
+		Model  string            `parquet:"provided_model_name"`
+		Usage  map[string]uint64 `parquet:"usage_details"`
+		Cost   map[string]string `parquet:"cost_details"`
+		Parent *string           `parquet:"parent_observation_id,optional"`
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
+	end := at.Add(1500 * time.Millisecond)
+	in := toParquet(t, exported{ID: "o1", Trace: "t", Type: "GENERATION", Start: at, End: &end, Model: "m", Input: trace.Ptr(`[{"role":"user","content":"q"}]`),
+		Usage: map[string]uint64{"input": 4, "input_cached_tokens": 6, "output": 3, "total": 13}}, exported{ID: "o2", Trace: "t", Type: "SPAN", Start: at})
+	info := wantEntries(t, in, Options{}, `490923h4m5.678901s session=t model=m user:"q" in=10 out=3 cached=6 e2e=1.5s chat`)
+	if info.Format != "langfuse" || info.Fields.Dropped == 0 {
+		t.Errorf("%+v", info)
+	}
+	wantNote(t, info, noteOtherObservations+": 1")
 }
 
 func TestLangfuseFaults(t *testing.T) {
 	wantBad(t, strings.Replace(observation(""), "2026-01-02 03:04:05.500000", "zqx", 1), Options{}, "log:1:59: time: want a number")
 	wantBad(t, strings.Replace(observation(""), `{"input":10,"output":3}`, `"zqx"`, 1), Options{}, "log:1:144: usage_details: want JSON")
-	wantBad(t, strings.Replace(observation(""), `{"input":10,"output":3}`, `{}`, 1), Options{}, "log:1:1: it has neither a prompt nor the length of one")
+	wantBad(t, strings.Replace(observation(""), `,"usage_details":{"input":10,"output":3}`, ``, 1), Options{}, "log:1:1: "+wantLangfuseFields)
+	wantNote(t, wantEntries(t, strings.Replace(observation(""), `{"input":10,"output":3}`, `{}`, 1), Options{}), noteEmptyCalls+": 1")
+	wantNote(t, wantEntries(t, strings.Replace(observation(`,"level":"ERROR"`), `{"input":10,"output":3}`, `{}`, 1), Options{}), noteFailedSpans+": 1")
 	wantBad(t, "["+observation("")+",", Options{}, "log:1:170: unexpected end of file")
 }
 
@@ -87,5 +155,6 @@ func FuzzLangfuse(f *testing.F) {
 	f.Add([]byte(logFixtures["langfuse"]))
 	f.Add([]byte(observation(`,"input":"MARK","model_parameters":{"max_tokens":"MARK"},"MARK":MARK`)))
 	f.Add([]byte("type,start_time,usage_details,input\nGENERATION,2026-01-02 03:04:05,\"{\"\"input\"\":5}\",MARK\nGENERATION,MARK,MARK,MARK\n"))
+	f.Add([]byte(`{"trace":{"sessionId":"MARK"},"observations":[{"id":"MARK","parentObservationId":"MARK","type":"GENERATION","startTime":"2026-01-02","usage":{"input":1}},MARK`))
 	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "langfuse"}) })
 }

@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -79,7 +78,8 @@ func otelFormat() Format {
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
 			show := func(r row, tell *notes) (row, error) { return showSpan(r, unitOf(o.TimeUnit), tell) }
-			d, err := openView(&spanRows{in: all}, &spanRows{in: first}, show, otelFields, o, s)
+			lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"spans"}}
+			d, err := openView(&memberRows{in: all, lists: lists}, &memberRows{in: first, lists: lists}, show, otelFields, o, s)
 			if err != nil {
 				return nil, err
 			}
@@ -87,79 +87,6 @@ func otelFormat() Format {
 			return d, nil
 		},
 	}
-}
-
-// spanRows are the spans of records that hold several.
-type spanRows struct {
-	in   rows
-	rest []spanRow // of the current record
-}
-
-// A spanRow is one span; in is the path to it.
-type spanRow struct {
-	row
-	in   string
-	span any
-}
-
-func (s spanRow) value(path string) (any, bool) { return lookup(s.span, path) }
-
-func (s spanRow) place(path string) (line, col int64) {
-	return s.row.place(strings.Trim(s.in+"."+path, "."))
-}
-
-func (s spanRow) written(path string) []byte {
-	if w, ok := s.row.(writtenRow); ok {
-		return w.written(strings.Trim(s.in+"."+path, "."))
-	}
-	return nil
-}
-
-// admitAt implements admitter.
-func (s spanRow) admitAt(path string, v any) {
-	if r, ok := s.row.(admitter); ok {
-		r.admitAt(path, v)
-	}
-}
-
-func (s *spanRows) next() (row, error) {
-	for len(s.rest) == 0 {
-		r, err := s.in.next()
-		if err != nil {
-			return nil, err
-		}
-		s.rest = nil
-		if !s.gather(r, "", "resourceSpans", "scopeSpans", "spans") && !s.gather(r, "", "spans") {
-			span, _ := r.value("")
-			s.rest = []spanRow{{r, "", span}}
-		}
-	}
-	span := s.rest[0]
-	s.rest = s.rest[1:]
-	return span, nil
-}
-
-// gather collects the members of lists within lists, such as the spans of the
-// scopes of the resources; false when the first list is not there.
-func (s *spanRows) gather(r row, in string, names ...string) bool {
-	path := strings.Trim(in+"."+names[0], ".")
-	found, _ := r.value(path)
-	list, ok := found.([]any)
-	for i, member := range list {
-		at := path + "." + strconv.Itoa(i)
-		if len(names) > 1 {
-			s.gather(r, at, names[1:]...)
-		} else {
-			// What is not read is taken from a span, as it is from one that is a record.
-			if whole, ok := r.(jsonRow); ok {
-				if object, ok := member.(map[string]any); ok {
-					whole.fields.admit(object)
-				}
-			}
-			s.rest = append(s.rest, spanRow{r, at, member})
-		}
-	}
-	return ok
 }
 
 const (

@@ -285,10 +285,13 @@ func (s *valueScanner) skipString(b []byte) int {
 	return i
 }
 
-// newJSONReader reads JSON objects as head shows them to stand: in an array, one
-// a line, or each over as many lines as it likes.
+// newJSONReader reads JSON objects as head shows them to stand: in an array, in a list
+// of an object around them, one a line, or each over as many lines as it likes.
 func newJSONReader(in *bufio.Reader, head []byte) records {
 	head = bytes.TrimSpace(head)
+	if list, _ := envelopeList(head); list != "" {
+		return newEnvelopeReader(in, list)
+	}
 	if len(head) > 0 && head[0] == '[' {
 		return newArrayReader(in)
 	}
@@ -296,10 +299,17 @@ func newJSONReader(in *bufio.Reader, head []byte) records {
 	// object a line.
 	first, rest, several := bytes.Cut(head, []byte("\n"))
 	rest = bytes.TrimSpace(rest)
-	if several && len(first) > 0 && first[0] == '{' && len(rest) > 0 && rest[0] != '{' && !json.Valid(first) {
+	if several && len(first) > 0 && first[0] == '{' && len(rest) > 0 && !json.Valid(first) && (rest[0] != '{' || spansLines(head)) {
 		return &valueReader{*newArrayReader(in)}
 	}
 	return newLineReader(in)
+}
+
+// spansLines reports whether head begins with one value, as far as head goes.
+func spansLines(head []byte) bool {
+	var value json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(head)).Decode(&value)
+	return err == nil || err == io.ErrUnexpectedEOF
 }
 
 // A valueReader yields JSON objects that follow one another, such as files that

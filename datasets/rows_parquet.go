@@ -480,3 +480,20 @@ func decimal(scale int) func(parquet.Value) any {
 		return number(digits[:at] + "." + digits[at:])
 	}
 }
+
+// admitted reads the rows of the columns that a format's table names, and the first of
+// them once more. The file is closed at the end of all.
+func (p *parquetFile) admitted(fields *fieldCounter) (all, first rows, err error) {
+	wanted := func(leaf []string) bool { return fields.root.child(leaf[0]) != nil }
+	in, err := p.rows(wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	again, err := p.rows(wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	in.owner = true
+	p.count(wanted, fields)
+	return in, &limitedRows{again, 1000}, nil
+}

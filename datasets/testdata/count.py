@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Counts the calls and tokens of real exports, written apart from the readers in Go.
+
+    count.py FORMAT FILE...
+
+Prints a line of JSON for each file: requests, input, output, cached and reasoning tokens.
+A test of package datasets compares these with what the readers make of the same files.
+"""
+import json
+import sys
+
+
+def langfuse(path):
+    """Observations of a downloaded trace: the innermost generations."""
+    document = json.load(open(path))
+    observations = document["observations"] if isinstance(document, dict) else document
+    generations = {o["id"]: o for o in observations if o["type"] == "GENERATION"}
+    parent = {o["id"]: o.get("parentObservationId") for o in observations}
+    outer = set()
+    for generation in generations:
+        above = parent.get(generation)
+        while above:
+            outer.add(above)
+            above = parent.get(above)
+    for name, o in generations.items():
+        usage = o.get("usageDetails") or {}
+        if name in outer or not usage and not o.get("input"):
+            continue
+        parts = {k: v for k, v in usage.items() if k != "total" and "_details." not in k}
+        prompt = sum(v for k, v in parts.items() if "input" in k)
+        answer = sum(v for k, v in parts.items() if "output" in k)
+        if usage.get("input", 0) + usage.get("output", 0) == usage.get("total"):
+            prompt, answer = usage.get("input", 0), usage.get("output", 0)
+        cached = sum(v for k, v in usage.items() if "cache" in k and "creat" not in k and "write" not in k)
+        reasoning = sum(v for k, v in usage.items() if "reasoning" in k)
+        yield prompt, answer, cached, reasoning
+
+
+def main():
+    count = globals()[sys.argv[1].replace("-", "_")]
+    for path in sys.argv[2:]:
+        rows = list(count(path))
+        totals = [sum(row[i] or 0 for row in rows) for i in range(4)]
+        print(json.dumps([len(rows), *totals]))
+
+
+if __name__ == "__main__":
+    main()
